@@ -1,0 +1,210 @@
+// Package document reads TOML strictly: a key that nobody asked for, a value of
+// the wrong type and a number that is not finite are errors with file, line and
+// column, and all of them are reported, not only the first. Study and sweep
+// files are read with it.
+//
+// The caller asks for keys by name through a [Table], in any order, and finishes
+// with [Document.Err].
+package document
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// MaxSize is the largest document that is read, in bytes.
+const MaxSize = 1 << 20
+
+// An Error is a problem at a place in a document.
+type Error struct {
+	File    string
+	Line    int    // from 1; 0 if the problem has no place in the file
+	Column  int    // from 1
+	Key     string // dotted key, empty for a syntax error
+	Message string // what is wrong and what to write instead
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d:%d", e.Line, e.Column)
+	}
+	b.WriteString(": ")
+	if e.Key != "" {
+		b.WriteString(e.Key + ": ")
+	}
+	b.WriteString(e.Message)
+	return b.String()
+}
+
+type place struct{ line, column int }
+
+// A Document is a parsed TOML file with the problems found in it so far.
+type Document struct {
+	file   string
+	tree   map[string]any
+	places map[string]place
+	root   *Table
+	errs   []*Error
+}
+
+// Parse parses src. The name file is used in messages only.
+func Parse(file string, src []byte) (*Document, error) {
+	d := &Document{file: file, tree: map[string]any{}}
+	if len(src) > MaxSize {
+		return nil, &Error{File: file, Message: fmt.Sprintf("the file has %d bytes, at most %d are read", len(src), MaxSize)}
+	}
+	if err := toml.Unmarshal(src, &d.tree); err != nil {
+		var syntax *toml.DecodeError
+		if errors.As(err, &syntax) {
+			line, column := syntax.Position()
+			return nil, &Error{File: file, Line: line, Column: column, Message: strings.TrimPrefix(syntax.Error(), "toml: ")}
+		}
+		return nil, &Error{File: file, Message: strings.TrimPrefix(err.Error(), "toml: ")}
+	}
+	d.places = findPlaces(src)
+	d.root = newTable(d, "", d.tree)
+	return d, nil
+}
+
+// Root returns the table of the document itself.
+func (d *Document) Root() *Table { return d.root }
+
+// Set replaces the value at a dotted key by a TOML value, such as "0.1" or
+// `"full"`; text that is no TOML value is taken as a string, and empty text
+// removes the key. It must be called before the document is read.
+func (d *Document) Set(key, value string) error {
+	parts := strings.Split(key, ".")
+	if slices.Contains(parts, "") {
+		return &Error{File: d.file, Key: key, Message: "is not a key: write table.key"}
+	}
+	table := d.tree
+	for _, part := range parts[:len(parts)-1] {
+		next, ok := table[part]
+		if !ok {
+			next = map[string]any{}
+			table[part] = next
+		}
+		inner, ok := next.(map[string]any)
+		if !ok {
+			return &Error{File: d.file, Key: key, Message: fmt.Sprintf("%q is not a table", part)}
+		}
+		table = inner
+	}
+	last := parts[len(parts)-1]
+	if value == "" {
+		delete(table, last)
+		return nil
+	}
+	var holder map[string]any
+	if err := toml.Unmarshal([]byte("v = "+value), &holder); err != nil || len(holder) != 1 {
+		holder = map[string]any{"v": value}
+	}
+	table[last] = holder["v"]
+	return nil
+}
+
+// Encode returns the document as TOML, with keys in alphabetical order. It is
+// what a document that was changed by [Document.Set] is saved as.
+func (d *Document) Encode() ([]byte, error) { return toml.Marshal(d.tree) }
+
+// Err returns every problem found, in the order of the file, or nil. Keys that
+// no one asked for are among them.
+func (d *Document) Err() error {
+	d.root.reportUnknown()
+	slices.SortStableFunc(d.errs, func(a, b *Error) int {
+		if a.Line != b.Line {
+			return a.Line - b.Line
+		}
+		return a.Column - b.Column
+	})
+	errs := make([]error, len(d.errs))
+	for i, e := range d.errs {
+		errs[i] = e
+	}
+	return errors.Join(errs...)
+}
+
+func (d *Document) report(key, message string) {
+	e := &Error{File: d.file, Key: key, Message: message}
+	// A key that is absent is reported where its table begins.
+	for at := key; ; {
+		if p, ok := d.places[at]; ok {
+			e.Line, e.Column = p.line, p.column
+			break
+		}
+		dot := strings.LastIndexByte(at, '.')
+		if dot < 0 {
+			break
+		}
+		at = at[:dot]
+	}
+	d.errs = append(d.errs, e)
+}
+
+// findPlaces returns where each key of src stands. Tables of an array are
+// numbered from 1: column.3.bounds is the key of the third [[column]].
+func findPlaces(src []byte) map[string]place {
+	places := map[string]place{}
+	elements := map[string]int{} // number of tables seen in each array
+	var parser unstable.Parser
+	parser.Reset(src)
+	at := func(n *unstable.Node) place {
+		start := parser.Shape(n.Raw).Start
+		return place{start.Line, start.Column}
+	}
+	// mark records the keys of n below prefix and returns the whole key.
+	mark := func(prefix string, n *unstable.Node, array bool) string {
+		for it := n.Key(); it.Next(); {
+			prefix = join(prefix, string(it.Node().Data))
+			last := it.Node().Next() == nil
+			if array && last {
+				elements[prefix]++
+			}
+			if _, seen := places[prefix]; !seen {
+				places[prefix] = at(it.Node())
+			}
+			if n := elements[prefix]; n > 0 && (array || !last) {
+				prefix = fmt.Sprintf("%s.%d", prefix, n)
+				if _, seen := places[prefix]; !seen {
+					places[prefix] = at(it.Node())
+				}
+			}
+		}
+		return prefix
+	}
+	var inline func(prefix string, n *unstable.Node)
+	inline = func(prefix string, n *unstable.Node) {
+		if n.Kind != unstable.InlineTable {
+			return
+		}
+		for it := n.Children(); it.Next(); {
+			inline(mark(prefix, it.Node(), false), it.Node().Value())
+		}
+	}
+	prefix := ""
+	for parser.NextExpression() {
+		switch n := parser.Expression(); n.Kind {
+		case unstable.Table:
+			prefix = mark("", n, false)
+		case unstable.ArrayTable:
+			prefix = mark("", n, true)
+		case unstable.KeyValue:
+			inline(mark(prefix, n, false), n.Value())
+		}
+	}
+	return places
+}
+
+func join(prefix, key string) string {
+	if prefix == "" || key == "" {
+		return prefix + key
+	}
+	return prefix + "." + key
+}

@@ -1,0 +1,143 @@
+package document_test
+
+import (
+	"strings"
+	"testing"
+
+	"fedpvi/internal/document"
+)
+
+func parse(t *testing.T, source string) *document.Document {
+	t.Helper()
+	d, err := document.Parse("f.toml", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestPlaces(t *testing.T) {
+	d := parse(t, `top = 1
+[a]
+x = { y = 1, z = { w = 2 } }
+b.c = 3
+[[list]]
+name = "first"
+[[list]]
+  name = "second"
+  [list.inner]
+  v = 1
+`)
+	root := d.Root()
+	root.Errorf("top", "T")
+	a := root.Table("a")
+	a.Table("x").Errorf("y", "Y")
+	a.Table("x").Table("z").Errorf("w", "W")
+	a.Table("b").Errorf("c", "C")
+	a.Errorf("absent", "A")
+	lists := root.Tables("list")
+	lists[1].Errorf("name", "N")
+	lists[1].Table("inner").Errorf("v", "V")
+	root.Errorf("nowhere", "Z")
+	err := d.Err().Error()
+	for _, want := range []string{
+		"f.toml:1:1: top: T",
+		"f.toml:2:2: a.absent: A",
+		"f.toml:3:7: a.x.y: Y",
+		"f.toml:3:20: a.x.z.w: W",
+		"f.toml:4:3: a.b.c: C",
+		"f.toml:8:3: list.2.name: N",
+		"f.toml:10:3: list.2.inner.v: V",
+		"f.toml: nowhere: Z",
+	} {
+		if !strings.Contains(err, want+"\n") && !strings.HasSuffix(err, want) {
+			t.Errorf("%q is not among\n%s", want, err)
+		}
+	}
+}
+
+func TestTypes(t *testing.T) {
+	d := parse(t, `
+text = "a"
+whole = 3
+fraction = 3.5
+truth = true
+texts = ["a", "b"]
+mixed = ["a", 1]
+numbers = [1, 2.5]
+table.x = 1
+infinite = inf
+`)
+	root := d.Root()
+	if v, ok := root.String("text"); v != "a" || !ok {
+		t.Errorf("text: %q, %v", v, ok)
+	}
+	if v, ok := root.Float("whole"); v != 3 || !ok {
+		t.Errorf("whole as a number: %v, %v", v, ok)
+	}
+	if v, ok := root.Floats("numbers"); len(v) != 2 || v[1] != 2.5 || !ok {
+		t.Errorf("numbers: %v, %v", v, ok)
+	}
+	if v, ok := root.Strings("texts"); len(v) != 2 || v[1] != "b" || !ok {
+		t.Errorf("texts: %v, %v", v, ok)
+	}
+	if v, ok := root.Bool("truth"); !v || !ok {
+		t.Errorf("truth: %v, %v", v, ok)
+	}
+	if err := d.Err(); err == nil || strings.Count(err.Error(), "unknown key") != 4 {
+		t.Errorf("four keys were not asked for: %v", err)
+	}
+	for _, bad := range []func() bool{
+		func() bool { _, ok := root.Int("fraction"); return ok },
+		func() bool { _, ok := root.String("whole"); return ok },
+		func() bool { _, ok := root.Strings("mixed"); return ok },
+		func() bool { _, ok := root.Float("infinite"); return ok },
+		func() bool { _, ok := root.Float("text"); return ok },
+		func() bool { _, ok := root.Bool("table"); return ok },
+		func() bool { _, ok := root.Float("absent"); return ok },
+	} {
+		if bad() {
+			t.Error("a value of the wrong type is accepted")
+		}
+	}
+}
+
+func TestChoice(t *testing.T) {
+	d := parse(t, `how = "sinchronous"`)
+	if _, ok := d.Root().Choice("how", "synchronous", "sequential"); ok {
+		t.Error("an unknown choice is accepted")
+	}
+	want := `f.toml:1:1: how: "sinchronous" is unknown (did you mean "synchronous"?): use "synchronous" or "sequential"`
+	if err := d.Err(); err == nil || err.Error() != want {
+		t.Errorf("error\n%v\nwant\n%s", err, want)
+	}
+}
+
+func TestSet(t *testing.T) {
+	d := parse(t, "[a]\nx = 1\ny = 2\n")
+	for key, value := range map[string]string{"a.x": "5", "b.c.d": `"text"`, "b.word": "bare", "a.y": ""} {
+		if err := d.Set(key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	encoded, err := d.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := parse(t, string(encoded)).Root()
+	x, _ := again.Table("a").Int("x")
+	c, _ := again.Table("b").Table("c").String("d")
+	word, _ := again.Table("b").String("word")
+	if x != 5 || c != "text" || word != "bare" || again.Table("a").Has("y") {
+		t.Errorf("after setting, the document is\n%s", encoded)
+	}
+	if err := d.Set("a.x.z", "1"); err == nil {
+		t.Error("a key below a number is accepted")
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	if _, err := document.Parse("f.toml", make([]byte, document.MaxSize+1)); err == nil {
+		t.Error("a document of any size is read")
+	}
+}

@@ -1,0 +1,202 @@
+// Package policy holds the rules of the house that a compiler does not check, as
+// tests over the source.
+package policy
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A file is a Go file of the repository, parsed as far as its imports.
+type file struct {
+	path    string // from the root
+	folder  string
+	test    bool
+	imports []string
+	doc     string // of the package
+}
+
+func files(t *testing.T) []file {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	var all []file
+	err := filepath.WalkDir(root, func(name string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != root {
+			return filepath.SkipDir
+		}
+		if filepath.Ext(name) != ".go" {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		f := file{path: filepath.ToSlash(rel), test: strings.HasSuffix(name, "_test.go"), doc: parsed.Doc.Text()}
+		f.folder = path.Dir(f.path)
+		for _, i := range parsed.Imports {
+			imported, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			f.imports = append(f.imports, imported)
+		}
+		all = append(all, f)
+		return nil
+	})
+	if err != nil || len(all) == 0 {
+		t.Fatalf("no source was read: %v", err)
+	}
+	return all
+}
+
+// floors are the rooms of the house from the ground up: a package imports only
+// from floors below its own. Rooms of one floor know nothing of each other,
+// except as beside says.
+var floors = [][]string{
+	{"internal/document"},
+	{"accountant", "pvi/gaussian"},
+	{"dpmech/internal/stream"},
+	{"dpmech"},
+	{"dpmech/seeded", "pvi/study", "pvi/model"},
+	{"pvi/shard"},
+	{"pvi/solver"},
+	{"pvi"},
+	{"sim"},
+	{"sim/report"},
+	{"sim/sweep"},
+	{"cmd/sim"},
+	{"internal/policy"},
+}
+
+func floorOf(folder string) int {
+	return slices.IndexFunc(floors, func(rooms []string) bool { return slices.Contains(rooms, folder) })
+}
+
+func TestImportsRunDownward(t *testing.T) {
+	for _, f := range files(t) {
+		own := floorOf(f.folder)
+		if own < 0 {
+			t.Errorf("%s: its folder is on no floor of the house", f.path)
+			continue
+		}
+		for _, i := range f.imports {
+			room, ok := strings.CutPrefix(i, "fedpvi/")
+			if !ok || f.test && room == f.folder {
+				continue
+			}
+			// Tests may go up for a random source.
+			if f.test && room == "dpmech/seeded" {
+				continue
+			}
+			if floorOf(room) >= own {
+				t.Errorf("%s imports %s, which is not below it", f.path, room)
+			}
+		}
+	}
+}
+
+// forbidden imports, with who may have them all the same and why they are not
+// for others.
+var forbidden = []struct {
+	prefix  string
+	allowed func(f file) bool
+	why     string
+}{
+	{
+		"math/rand", func(f file) bool { return f.test || strings.HasPrefix(f.folder, "sim") },
+		"randomness that protects someone comes from dpmech.Stream",
+	},
+	{
+		"crypto/rand", func(f file) bool { return f.path == "dpmech/stream.go" },
+		"one place keys streams from the operating system",
+	},
+	{
+		"fedpvi/dpmech/seeded", func(f file) bool { return f.test || f.folder == "sim" },
+		"seeded noise protects nobody: it is for simulations and tests",
+	},
+	{
+		"fedpvi/dpmech/internal/stream", func(f file) bool { return f.path == "dpmech/stream.go" || f.folder == "dpmech/seeded" },
+		"whoever can key a stream can seed it",
+	},
+	{
+		"os", func(f file) bool {
+			return f.test || strings.HasPrefix(f.folder, "sim") || strings.HasPrefix(f.folder, "cmd")
+		},
+		"the algorithm reads no file and no environment",
+	},
+	{
+		"time", func(f file) bool {
+			return f.test || strings.HasPrefix(f.folder, "sim/report") || strings.HasPrefix(f.folder, "cmd")
+		},
+		"the algorithm knows no clock",
+	},
+	{
+		"net", func(file) bool { return false },
+		"nothing here has a socket yet",
+	},
+	{
+		"log", func(f file) bool { return strings.HasPrefix(f.folder, "cmd") },
+		"a log is a way out of the house",
+	},
+	{
+		"unsafe", func(file) bool { return false },
+		"nothing here needs it",
+	},
+}
+
+func TestForbiddenImports(t *testing.T) {
+	for _, f := range files(t) {
+		for _, i := range f.imports {
+			for _, rule := range forbidden {
+				if (i == rule.prefix || strings.HasPrefix(i, rule.prefix+"/")) && !rule.allowed(f) {
+					t.Errorf("%s imports %s: %s", f.path, i, rule.why)
+				}
+			}
+		}
+	}
+}
+
+// Every package says in one place what it is for.
+func TestEveryPackageHasOneDoc(t *testing.T) {
+	docs := map[string][]string{}
+	for _, f := range files(t) {
+		if _, ok := docs[f.folder]; !ok {
+			docs[f.folder] = nil
+		}
+		if f.doc != "" {
+			docs[f.folder] = append(docs[f.folder], f.path)
+		}
+	}
+	for folder, at := range docs {
+		if len(at) != 1 {
+			t.Errorf("package %s is documented in %d files: %v", folder, len(at), at)
+		}
+	}
+}
+
+// No replace directive, which would build something else than what go.sum says.
+func TestNoReplace(t *testing.T) {
+	for _, name := range []string{"go.mod", "tools/go.mod"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "replace ") {
+			t.Errorf("%s has a replace directive", name)
+		}
+	}
+}
