@@ -1,0 +1,210 @@
+package accountant
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func account(t *testing.T, e Event) Profile {
+	t.Helper()
+	p, err := Account(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Dong, Roth, Su 2022, corollary 3.3: Gaussian releases compose to one with
+// μ² = Σμ².
+func TestComposition(t *testing.T) {
+	parts := Composed{
+		Repeated{Gaussian{Sensitivity: 1, Sigma: 10, Adjacency: ZeroOut}, 64},
+		Gaussian{Sensitivity: 3, Sigma: 5, Adjacency: ZeroOut},
+		Composed{},
+	}
+	if got, want := account(t, parts).Mu(), 1.0; math.Abs(got-want) > 1e-12 {
+		t.Errorf("μ = %.15g, want %g", got, want)
+	}
+	if got := account(t, Composed{}).Mu(); got != 0 {
+		t.Errorf("nothing was released, and μ = %g", got)
+	}
+	if epsilon, err := account(t, Composed{}).Epsilon(1e-5); epsilon != 0 || err != nil {
+		t.Errorf("nothing was released, and ε = %g, %v", epsilon, err)
+	}
+}
+
+func TestEventErrors(t *testing.T) {
+	good := Gaussian{1, 1, AddRemove}
+	for _, c := range []struct {
+		event Event
+		want  string
+	}{
+		{nil, "no event"},
+		{Composed{good, nil}, "nil event"},
+		{Repeated{nil, 3}, "want an event"},
+		{Repeated{good, -1}, "≥ 0"},
+		{Gaussian{1, 0, AddRemove}, "sigma must be positive"},
+		{Gaussian{1, math.NaN(), AddRemove}, "sigma must be positive"},
+		{Gaussian{-1, 1, AddRemove}, "sensitivity must be non-negative"},
+		{Gaussian{1, 1, "nearby"}, `unknown adjacency "nearby"`},
+		{Composed{good, Gaussian{1, 1, ReplaceOne}}, "cannot add a release accounted under"},
+		{Gaussian{1e200, 1, AddRemove}, "more than a float64 holds"},
+		{Repeated{Gaussian{1e154, 1, AddRemove}, 100}, "more than a float64 holds"},
+		{DiscreteGaussian{1, 100, 1, 1, AddRemove}, "sigma must be at least 1024"},
+		{DiscreteGaussian{1, 1 << 20, 0, 1, AddRemove}, "shares must be at least 1"},
+		{DiscreteGaussian{1, 1 << 20, 1, 0, AddRemove}, "dimension must be at least 1"},
+	} {
+		if _, err := Account(c.event); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("Account(%+v): %v, want an error with %q", c.event, err, c.want)
+		}
+	}
+}
+
+func TestProfileErrors(t *testing.T) {
+	p := account(t, Gaussian{1, 1, AddRemove})
+	for _, delta := range []float64{0, 1, -1, math.NaN()} {
+		if _, err := p.Epsilon(delta); err == nil {
+			t.Errorf("Epsilon(%g) gives no error", delta)
+		}
+	}
+	for _, epsilon := range []float64{-1, math.NaN(), math.Inf(1)} {
+		if _, err := p.Delta(epsilon); err == nil {
+			t.Errorf("Delta(%g) gives no error", epsilon)
+		}
+	}
+}
+
+// exactDelta is the hockey-stick divergence between N_Z(0, σ²) and its shift by
+// k, summed over the integers.
+func exactDelta(sigma float64, k int, epsilon float64) float64 {
+	reach := int(14*sigma) + k
+	var norm, delta float64
+	for x := -reach; x <= reach; x++ {
+		norm += math.Exp(-float64(x) * float64(x) / (2 * sigma * sigma))
+	}
+	for x := -reach; x <= reach; x++ {
+		p := math.Exp(-float64(x-k) * float64(x-k) / (2 * sigma * sigma))
+		q := math.Exp(epsilon - float64(x)*float64(x)/(2*sigma*sigma))
+		delta += max(0, p-q)
+	}
+	return delta / norm
+}
+
+func TestDiscreteGaussianIsCovered(t *testing.T) {
+	const sigma = 1024
+	for _, k := range []int{100, 512, 1024, 3000} {
+		p := account(t, DiscreteGaussian{Sensitivity: float64(k), Sigma: sigma, Shares: 1, Dim: 1, Adjacency: AddRemove})
+		for _, epsilon := range []float64{0, .1, .5, 1, 2, 5} {
+			want := exactDelta(sigma, k, epsilon)
+			got, err := p.Delta(epsilon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got < want*(1-1e-9) {
+				t.Errorf("shift %d: δ(%g) = %g, and exactly %g", k, epsilon, got, want)
+			}
+			if want > 1e-12 && got > want*(1+1e-4) {
+				t.Errorf("shift %d: δ(%g) = %g is loose, exactly %g", k, epsilon, got, want)
+			}
+		}
+	}
+}
+
+// The log ratio between the rounded Gaussian of variance s² − 1/12 and the
+// discrete Gaussian is −He₄(k/s)/(2880 s⁴) up to higher orders.
+func TestRoundingDivergence(t *testing.T) {
+	for _, s := range []float64{16, 32, 64} {
+		v := s*s - 1.0/12
+		norm := s * math.Sqrt(2*math.Pi)
+		for k := 0.0; k <= 5*s; k += s / 4 {
+			// A tail probability has full relative accuracy in erfc.
+			rounded := (math.Erfc((k-.5)/math.Sqrt(2*v)) - math.Erfc((k+.5)/math.Sqrt(2*v))) / 2
+			discrete := math.Exp(-k*k/(2*s*s)) / norm
+			z := k / s
+			hermite := z*z*z*z - 6*z*z + 3
+			got, want := math.Log(rounded/discrete), -hermite/(2880*s*s*s*s)
+			if math.Abs(got-want) > 1e-12+.2*math.Abs(want)+20/(2880*s*s*s*s*s*s)*math.Pow(1+z, 6) {
+				t.Errorf("s = %g, k = %g: log ratio %g, leading term %g", s, k, got, want)
+			}
+			if bound := 2 * roundingDivergence(s, max(2.5, z)); math.Abs(got) > bound+1e-12 {
+				t.Errorf("s = %g, k = %g: log ratio %g beyond the bound %g", s, k, got, bound)
+			}
+		}
+	}
+}
+
+// For what the mechanisms release, discrete and continuous agree.
+func TestDiscreteAgreesWithContinuous(t *testing.T) {
+	const sigma = 1 << 23
+	discrete := account(t, Repeated{DiscreteGaussian{Sensitivity: float64(sigma) / 5, Sigma: sigma, Shares: 16, Dim: 1_000_000, Adjacency: ZeroOut}, 1000})
+	continuous := account(t, Repeated{Gaussian{Sensitivity: 1, Sigma: 5 * 4, Adjacency: ZeroOut}, 1000})
+	for _, delta := range []float64{1e-15, 1e-9, 1e-5, .1} {
+		d, err1 := discrete.Epsilon(delta)
+		c, err2 := continuous.Epsilon(delta)
+		if err1 != nil || err2 != nil || d < c*(1-1e-9) || d > c*(1+1e-6) {
+			t.Errorf("δ = %g: ε = %g and %g, %v, %v", delta, d, c, err1, err2)
+		}
+	}
+}
+
+func TestCalibrateNoiseMeetsItsTarget(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		target := Target{
+			Epsilon: math.Exp(rapid.Float64Range(-5, 5).Draw(t, "log epsilon")),
+			Delta:   math.Exp(rapid.Float64Range(-30, -1).Draw(t, "log delta")),
+		}
+		releases := rapid.IntRange(1, 1000).Draw(t, "releases")
+		event := func(sigma float64) (Event, error) {
+			return Repeated{Gaussian{1, sigma, AddRemove}, releases}, nil
+		}
+		sigma, err := CalibrateNoise(target, event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := func(sigma float64) float64 {
+			e, _ := event(sigma)
+			p, err := Account(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			epsilon, err := p.Epsilon(target.Delta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return epsilon
+		}
+		if got := at(sigma); got > target.Epsilon {
+			t.Fatalf("σ = %g costs ε = %g > %g", sigma, got, target.Epsilon)
+		}
+		if got := at(sigma * (1 - 1e-6)); got <= target.Epsilon {
+			t.Fatalf("σ = %g is not the smallest: a smaller one costs ε = %g ≤ %g", sigma, got, target.Epsilon)
+		}
+	})
+}
+
+// Many small releases after a large one are not lost in rounding.
+func TestCompositionRoundsUp(t *testing.T) {
+	events := Composed{Gaussian{1, 1, AddRemove}}
+	for range 1 << 16 {
+		events = append(events, Gaussian{0x1p-27, 1, AddRemove})
+	}
+	if got, want := account(t, events).Mu(), math.Sqrt(1+0x1p16*0x1p-54); got < want {
+		t.Errorf("μ = %.17g is below %.17g", got, want)
+	}
+}
+
+func TestCalibrateNoiseErrors(t *testing.T) {
+	event := func(sigma float64) (Event, error) { return Gaussian{1, sigma, AddRemove}, nil }
+	for _, target := range []Target{{0, 1e-5}, {1, 0}, {1, 1}, {math.NaN(), 1e-5}} {
+		if _, err := CalibrateNoise(target, event); err == nil {
+			t.Errorf("target %+v gives no error", target)
+		}
+	}
+	constant := func(float64) (Event, error) { return Gaussian{1, 1, AddRemove}, nil }
+	if _, err := CalibrateNoise(Target{.1, 1e-5}, constant); err == nil {
+		t.Error("an event that no noise makes cheap gives no error")
+	}
+}

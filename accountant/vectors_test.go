@@ -1,0 +1,102 @@
+package accountant
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// readVectors decodes one section of the reference values into dst, a pointer
+// to a slice. It skips the test where the file is not there.
+func readVectors(t *testing.T, section string, dst any) {
+	t.Helper()
+	path := os.Getenv("FEDPVI_VECTORS")
+	if path == "" {
+		path = filepath.Join("..", "..", "shared", "vectors", "public.json")
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Skipf("no reference values: %v (set FEDPVI_VECTORS to the file)", err)
+	}
+	var sections map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &sections); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(sections[section], dst); err != nil {
+		t.Fatalf("section %s: %v", section, err)
+	}
+}
+
+func relative(got, want float64) float64 {
+	if got == want {
+		return 0
+	}
+	return math.Abs(got-want) / math.Abs(want)
+}
+
+func TestGaussianDeltaVectors(t *testing.T) {
+	var cases []struct {
+		ID                                 string
+		Sigma, Sensitivity, Epsilon, Delta float64
+	}
+	readVectors(t, "gaussian_delta", &cases)
+	for _, c := range cases {
+		got := GaussianDelta(c.Sensitivity/c.Sigma, c.Epsilon)
+		if r := relative(got, c.Delta); r > 1e-12 {
+			t.Errorf("%s: GaussianDelta(%g, %g) = %g, want %g (relative error %.1e)", c.ID, c.Sensitivity/c.Sigma, c.Epsilon, got, c.Delta, r)
+		}
+	}
+}
+
+func TestGaussianEpsilonVectors(t *testing.T) {
+	var cases []struct {
+		ID                    string
+		Sigma, Delta, Epsilon float64
+	}
+	readVectors(t, "gaussian_eps", &cases)
+	for _, c := range cases {
+		got := GaussianEpsilon(1/c.Sigma, c.Delta)
+		if r := relative(got, c.Epsilon); r > 1e-12 {
+			t.Errorf("%s: GaussianEpsilon(1/%g, %g) = %g, want %g (relative error %.1e)", c.ID, c.Sigma, c.Delta, got, c.Epsilon, r)
+		}
+	}
+}
+
+func TestGaussianMuVectors(t *testing.T) {
+	var cases []struct {
+		ID                                 string
+		Epsilon, Delta, Sensitivity, Sigma float64
+	}
+	readVectors(t, "gaussian_sigma", &cases)
+	for _, c := range cases {
+		got := c.Sensitivity / GaussianMu(c.Epsilon, c.Delta)
+		if r := relative(got, c.Sigma); r > 1e-12 {
+			t.Errorf("%s: sigma for (%g, %g) = %g, want %g (relative error %.1e)", c.ID, c.Epsilon, c.Delta, got, c.Sigma, r)
+		}
+	}
+}
+
+func TestComposedGaussianVectors(t *testing.T) {
+	var cases []struct {
+		ID             string
+		Sigma          float64
+		T              int
+		Delta, Epsilon float64
+	}
+	readVectors(t, "gaussian_composed_small_delta", &cases)
+	for _, c := range cases {
+		p, err := Account(Repeated{Gaussian{1, c.Sigma, AddRemove}, c.T})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.Epsilon(c.Delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := relative(got, c.Epsilon); got < c.Epsilon || r > 1e-9 {
+			t.Errorf("%s: epsilon = %.17g, want at least %.17g and no more than 1e-9 above (%.1e)", c.ID, got, c.Epsilon, r)
+		}
+	}
+}

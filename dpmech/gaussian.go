@@ -1,0 +1,118 @@
+package dpmech
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// maxLaplaceLaps bounds how many scales the discrete Laplace proposal may
+// reach, so that a sample is bounded and sums of samples cannot overflow. The
+// proposal passes it with probability e^(-2^20), less than 10^-455000, which is
+// the statistical distance to the unbounded distribution.
+const maxLaplaceLaps = 1 << 20
+
+// MaxSigma is the largest standard deviation of a [DiscreteGaussian].
+const MaxSigma = 1 << 26
+
+// A DiscreteGaussian samples the discrete Gaussian N_Z(0, σ²), the distribution
+// on the integers with probability proportional to exp(−x²/2σ²), exactly: every
+// decision compares integers with uniform integers, and no floating-point
+// number occurs (Canonne, Kamath, Steinke, "The Discrete Gaussian for
+// Differential Privacy", 2020, algorithms 1 to 3, with the proposal's scale
+// t = σ).
+//
+// How long a sample takes depends on its value. Draw the noise of a round
+// before the data is touched, and release at a time that the noise does not
+// choose.
+type DiscreteGaussian struct {
+	sigma uint64
+}
+
+// NewDiscreteGaussian returns the sampler with standard deviation parameter
+// sigma, an integer from 1 to [MaxSigma]. (The standard deviation of N_Z(0, σ²)
+// is below σ by 1.06 parts in 10^7 for σ = 1 and agrees with it to the last bit
+// of a float64 from σ = 2 on.)
+func NewDiscreteGaussian(sigma int64) (DiscreteGaussian, error) {
+	if sigma < 1 || sigma > MaxSigma {
+		return DiscreteGaussian{}, fmt.Errorf("discrete Gaussian: sigma must be an integer in [1, %d], got %d", MaxSigma, sigma)
+	}
+	return DiscreteGaussian{sigma: uint64(sigma)}, nil
+}
+
+// Sigma returns the parameter σ.
+func (g DiscreteGaussian) Sigma() int64 { return int64(g.sigma) }
+
+// Bound returns a number that no sample exceeds in absolute value.
+func (g DiscreteGaussian) Bound() int64 { return int64(g.sigma) * (maxLaplaceLaps + 1) }
+
+// Fill sets every element of dst to an independent sample.
+func (g DiscreteGaussian) Fill(dst []int64, src *Stream) {
+	for i := range dst {
+		dst[i] = g.Sample(src)
+	}
+}
+
+// Sample returns one sample.
+func (g DiscreteGaussian) Sample(src *Stream) int64 {
+	for {
+		y, negative := discreteLaplace(g.sigma, src)
+		// Accept with probability exp(−(|y| − σ²/t)²/2σ²), t = σ.
+		d := y - g.sigma
+		if y < g.sigma {
+			d = g.sigma - y
+		}
+		if !bernoulliExpSquare(d, 2*g.sigma*g.sigma, src) {
+			continue
+		}
+		if negative {
+			return -int64(y)
+		}
+		return int64(y)
+	}
+}
+
+// discreteLaplace samples the discrete Laplace distribution with scale t and
+// returns magnitude and sign (algorithm 2).
+func discreteLaplace(t uint64, src *Stream) (magnitude uint64, negative bool) {
+	for {
+		u := src.Uint64n(t)
+		if !bernoulliExp(u, t, src) {
+			continue
+		}
+		var laps uint64
+		for laps < maxLaplaceLaps && bernoulliExp(1, 1, src) {
+			laps++
+		}
+		magnitude = u + t*laps
+		negative = src.Uint64()&1 == 1
+		if magnitude == 0 && negative {
+			continue // zero has one sign, or it would be drawn twice as often
+		}
+		return magnitude, negative
+	}
+}
+
+// bernoulliExpSquare returns true with probability exp(−d²/b), for b = 2σ².
+func bernoulliExpSquare(d, b uint64, src *Stream) bool {
+	// d ≤ maxLaplaceLaps·σ and b = 2σ², so that d²/b ≤ 2^39 and Div64 holds it.
+	hi, lo := bits.Mul64(d, d)
+	whole, rest := bits.Div64(hi, lo, b)
+	for ; whole > 0; whole-- {
+		if !bernoulliExp(1, 1, src) {
+			return false
+		}
+	}
+	return bernoulliExp(rest, b, src)
+}
+
+// bernoulliExp returns true with probability exp(−a/b), for 0 ≤ a ≤ b, b > 0
+// (algorithm 1): the length of the longest run of successes of Bernoulli(a/bk),
+// k = 1, 2, ..., is even with that probability.
+func bernoulliExp(a, b uint64, src *Stream) bool {
+	for k := uint64(1); ; k++ {
+		// Bernoulli(a/bk) as two draws, so that b·k cannot overflow.
+		if src.Uint64n(b) >= a || k > 1 && src.Uint64n(k) != 0 {
+			return k%2 == 1
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package dpmech
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// A Lattice is a grid of step 2^-exponent on the real line, on which vectors
+// are written as integers. The zero Lattice has step 1.
+type Lattice struct {
+	exponent int
+}
+
+// maxExponent keeps a step, and every multiple of it that is used, a normal
+// float64.
+const maxExponent = 900
+
+// NewLattice returns the lattice with step 2^-exponent.
+func NewLattice(exponent int) (Lattice, error) {
+	if exponent < -maxExponent || exponent > maxExponent {
+		return Lattice{}, fmt.Errorf("lattice: exponent must lie in [-%d, %d], got %d", maxExponent, maxExponent, exponent)
+	}
+	return Lattice{exponent: exponent}, nil
+}
+
+// Exponent returns e for a lattice of step 2^-e.
+func (l Lattice) Exponent() int { return l.exponent }
+
+// Step returns the distance of two neighbouring points, a power of two.
+func (l Lattice) Step() float64 { return math.Ldexp(1, -l.exponent) }
+
+// Float returns the real number that n steps stand for. It is exact for
+// |n| ≤ 2^53 and rounds to nearest beyond.
+func (l Lattice) Float(n int64) float64 { return math.Ldexp(float64(n), -l.exponent) }
+
+// ErrNotFinite is returned for a vector that holds NaN or an infinity.
+var ErrNotFinite = errors.New("vector is not finite")
+
+// Truncate writes v to dst in steps of l, rounded toward zero. Elements must be
+// finite and smaller than bound steps in absolute value, bound ≤ 2^62. It is
+// the encoding of a vector that needs no privacy; one that does goes through a
+// [GaussianSum].
+func (l Lattice) Truncate(dst []int64, v []float64, bound int64) error {
+	if len(dst) != len(v) {
+		return fmt.Errorf("lattice: vector has %d elements, want %d", len(v), len(dst))
+	}
+	limit := float64(bound)
+	for i, x := range v {
+		scaled := math.Ldexp(x, l.exponent)
+		if math.IsNaN(scaled) || math.IsInf(scaled, 0) {
+			return fmt.Errorf("lattice: element %d: %w", i, ErrNotFinite)
+		}
+		if math.Abs(scaled) >= limit {
+			return fmt.Errorf("lattice: element %d is beyond ±%g, the largest that the lattice holds", i, l.Float(bound))
+		}
+		dst[i] = int64(scaled)
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+// Package seeded makes reproducible random streams for simulations and tests.
+//
+// What it returns protects nobody: whoever knows the seed can remove the
+// noise. Only sim and tests may import it, and a test of the repository holds
+// everyone to that, so a daemon cannot be given a seed by any flag or file.
+package seeded
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/internal/stream"
+)
+
+// Stream returns the stream for a seed, a purpose and indices such as a client
+// and a round. Different arguments give independent streams.
+func Stream(seed uint64, purpose string, index ...uint64) *dpmech.Stream {
+	return stream.New(key(seed, purpose, index))
+}
+
+// Rekey restarts s as Stream(seed, purpose, index...), without allocating a
+// new one.
+func Rekey(s *dpmech.Stream, seed uint64, purpose string, index ...uint64) {
+	stream.Rekey(s, key(seed, purpose, index))
+}
+
+func key(seed uint64, purpose string, index []uint64) [stream.KeySize]byte {
+	var space [128]byte
+	b := append(space[:0], "fedpvi/seeded/v1"...)
+	b = binary.LittleEndian.AppendUint64(b, seed)
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(purpose)))
+	b = append(b, purpose...)
+	for _, i := range index {
+		b = binary.LittleEndian.AppendUint64(b, i)
+	}
+	return sha256.Sum256(b)
+}

@@ -1,0 +1,329 @@
+package dpmech_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+)
+
+func newSum(t testing.TB, cfg dpmech.Config) *dpmech.GaussianSum {
+	t.Helper()
+	m, err := dpmech.NewGaussianSum(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+var ordinary = dpmech.Config{
+	Dim: 3, Clip: 2, NoiseMultiplier: 5, Shares: 16, Terms: 1000, Releases: 20, Adjacency: accountant.ZeroOut,
+}
+
+// exactSum returns what a release adds up to without its noise.
+func exactSum(t testing.TB, m *dpmech.GaussianSum, vectors ...[]float64) []int64 {
+	t.Helper()
+	dst, sum := make([]int64, m.Dim()), make([]int64, m.Dim())
+	err := m.Release(dst, sum, seeded.Stream(1, "exact"), func(add func([]float64) error) error {
+		for _, v := range vectors {
+			if err := add(v); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// normSquared is computed with big integers, not as the mechanism does it.
+func normSquared(v []int64) *big.Int {
+	total := new(big.Int)
+	for _, n := range v {
+		x := big.NewInt(n)
+		total.Add(total, x.Mul(x, x))
+	}
+	return total
+}
+
+// clipSteps is ⌊C/step⌋.
+func clipSteps(m *dpmech.GaussianSum) *big.Int {
+	steps, _ := big.NewFloat(m.Clip() / m.Lattice().Step()).Int(nil)
+	return steps
+}
+
+// checkSensitivity fails if a vector adds more than C to a sum: the claim that
+// all accounting rests on.
+func checkSensitivity(t interface{ Fatalf(string, ...any) }, m *dpmech.GaussianSum, sum []int64, what any) {
+	bound := clipSteps(m)
+	if normSquared(sum).Cmp(bound.Mul(bound, bound)) > 0 {
+		t.Fatalf("%v adds %v, whose norm is above C = %v steps", what, sum, clipSteps(m))
+	}
+}
+
+func FuzzGaussianSum(f *testing.F) {
+	f.Add([]byte{0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 1, 2, 3, 4, 5, 6, 7, 8})
+	f.Add(binary.LittleEndian.AppendUint64(nil, math.Float64bits(math.Inf(1))))
+	f.Add(binary.LittleEndian.AppendUint64(nil, math.Float64bits(5e-324)))
+	f.Add(binary.LittleEndian.AppendUint64(nil, math.Float64bits(math.MaxFloat64)))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		cfg := ordinary
+		if len(raw) > 0 { // clips from 2^-128 to 2^127
+			cfg.Clip = math.Ldexp(1, int(raw[0])-128)
+			raw = raw[1:]
+		}
+		var v []float64
+		for ; len(raw) >= 8 && len(v) < 64; raw = raw[8:] {
+			v = append(v, math.Float64frombits(binary.LittleEndian.Uint64(raw)))
+		}
+		if len(v) == 0 {
+			t.Skip("no vector")
+		}
+		cfg.Dim = len(v)
+		m := newSum(t, cfg)
+		checkSensitivity(t, m, exactSum(t, m, v), v)
+	})
+}
+
+func TestSensitivity(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := ordinary
+		cfg.Dim = rapid.IntRange(1, 20).Draw(t, "dim")
+		cfg.Clip = math.Exp(rapid.Float64Range(-40, 40).Draw(t, "log clip"))
+		cfg.NoiseMultiplier = math.Exp(rapid.Float64Range(-5, 5).Draw(t, "log multiplier"))
+		m, err := dpmech.NewGaussianSum(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := make([]float64, cfg.Dim)
+		for i := range v {
+			v[i] = cfg.Clip * rapid.Float64Range(-3, 3).Draw(t, "element")
+		}
+		dst, sum := make([]int64, cfg.Dim), make([]int64, cfg.Dim)
+		if err := m.ReleaseOne(dst, sum, seeded.Stream(1, "sensitivity"), v); err != nil {
+			t.Fatal(err)
+		}
+		checkSensitivity(t, m, sum, v)
+		// A vector within the bound is truncated toward zero and nothing else.
+		var norm float64
+		for _, x := range v {
+			norm = math.Hypot(norm, x)
+		}
+		if norm > cfg.Clip*(1-1e-9) {
+			return
+		}
+		for i, x := range v {
+			if want := math.Trunc(x / m.Lattice().Step()); float64(sum[i]) != want {
+				t.Fatalf("element %d: %g is %d steps of %g, want %g", i, x, sum[i], m.Lattice().Step(), want)
+			}
+		}
+	})
+}
+
+// However small the clip beside the vector, clipping ends.
+func TestExtremeClipping(t *testing.T) {
+	cfg := ordinary
+	cfg.Dim, cfg.Clip = 2, 1e-12
+	m := newSum(t, cfg)
+	for _, v := range [][]float64{{1.33e308, 1.71e308}, {math.MaxFloat64, math.MaxFloat64}, {5e-324, 0}, {1e-12, 1e-12}} {
+		checkSensitivity(t, m, exactSum(t, m, v), v)
+	}
+}
+
+// The event states the noise that is drawn and the norm that is enforced.
+func TestEventIsTheMechanism(t *testing.T) {
+	m := newSum(t, ordinary)
+	e := m.Event().(accountant.DiscreteGaussian)
+	if bound, _ := clipSteps(m).Float64(); e.Sensitivity != bound {
+		t.Errorf("the event's sensitivity is %g steps, the enforced norm %g", e.Sensitivity, bound)
+	}
+	if replace := m.EventFor(16, accountant.ReplaceOne).(accountant.DiscreteGaussian); replace.Sensitivity != 2*e.Sensitivity {
+		t.Errorf("replacing a vector costs %g steps, twice %g wanted", replace.Sensitivity, e.Sensitivity)
+	}
+	const draws = 60_000
+	dst, sum := make([]int64, 3), make([]int64, 3)
+	src := seeded.Stream(4, "variance")
+	var squares float64
+	for range draws / 3 {
+		if err := m.ReleaseOne(dst, sum, src, []float64{1, -1, .5}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range dst {
+			z := float64(dst[i]-sum[i]) / e.Sigma
+			squares += z * z
+		}
+	}
+	if variance := squares / draws; math.Abs(variance-1) > 5*math.Sqrt2/math.Sqrt(draws) {
+		t.Errorf("the noise has %g times the variance that the event states", variance)
+	}
+	// σ·C is what Shares shares add up to, and never less.
+	total := m.Lattice().Float(m.ShareSigma()) * math.Sqrt(16)
+	if want := 5 * 2.0; total < want || total > want*(1+0x1p-22) {
+		t.Errorf("sixteen shares have sd %.12g, want %g or a hair more", total, want)
+	}
+}
+
+func TestRecordsThatAreNotFinite(t *testing.T) {
+	m := newSum(t, ordinary)
+	good := []float64{1, 0, 0}
+	want := exactSum(t, m, good)
+	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		got := exactSum(t, m, []float64{0, bad, 1}, good)
+		for i := range want {
+			if got[i] != want[i] {
+				t.Errorf("a record with %g adds %v to the sum", bad, got)
+			}
+		}
+		dst, sum := make([]int64, 3), make([]int64, 3)
+		if err := m.ReleaseOne(dst, sum, seeded.Stream(1, "bad"), []float64{bad, 0, 0}); !errors.Is(err, dpmech.ErrNotFinite) {
+			t.Errorf("releasing a vector with %g: %v", bad, err)
+		}
+		for i := range dst {
+			if dst[i] != 0 || sum[i] != 0 {
+				t.Errorf("a refused release wrote %v, %v", dst, sum)
+			}
+		}
+	}
+}
+
+func TestReleaseErrors(t *testing.T) {
+	cfg := ordinary
+	cfg.Terms = 2
+	m := newSum(t, cfg)
+	feed := func(n int) dpmech.Query {
+		return func(add func([]float64) error) error {
+			for range n {
+				if err := add([]float64{1, 1, 1}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	short := func(add func([]float64) error) error { return add([]float64{1}) }
+	for _, c := range []struct {
+		name     string
+		dst, sum int
+		query    dpmech.Query
+		want     string
+	}{
+		{"too many vectors", 3, 3, feed(3), "more than the 2 vectors"},
+		{"short vector", 3, 3, short, "1 elements, want 3"},
+		{"short destination", 2, 3, feed(1), "2 and 3 elements, want 3"},
+		{"long sum", 3, 4, feed(1), "3 and 4 elements, want 3"},
+		{"failing query", 3, 3, func(func([]float64) error) error { return errors.New("disk") }, "disk"},
+	} {
+		dst, sum := make([]int64, c.dst), make([]int64, c.sum)
+		err := m.Release(dst, sum, seeded.Stream(1, "errors"), c.query)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want an error with %q", c.name, err, c.want)
+		}
+		for _, n := range append(dst, sum...) {
+			if n != 0 {
+				t.Errorf("%s: a failed release wrote %v, %v", c.name, dst, sum)
+			}
+		}
+	}
+}
+
+func TestConfigErrors(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*dpmech.Config)
+		want   string
+	}{
+		{"clip", func(c *dpmech.Config) { c.Clip = 0 }, "clip must be positive"},
+		{"infinite clip", func(c *dpmech.Config) { c.Clip = math.Inf(1) }, "clip must be positive and finite"},
+		{"noise", func(c *dpmech.Config) { c.NoiseMultiplier = math.NaN() }, "noise multiplier must be positive"},
+		{"dimension", func(c *dpmech.Config) { c.Dim = 0 }, "dimension must be at least 1"},
+		{"shares", func(c *dpmech.Config) { c.Shares = 0 }, "noise shares must be at least 1"},
+		{"adjacency", func(c *dpmech.Config) { c.Adjacency = "" }, "unknown adjacency"},
+		{"overflow", func(c *dpmech.Config) { c.Terms = 1 << 40; c.NoiseMultiplier = .1 }, "could overflow"},
+		{"next to no noise", func(c *dpmech.Config) { c.NoiseMultiplier = 1e-4 }, "at most 1024 times is possible"},
+		{"many releases", func(c *dpmech.Config) { c.Releases = 1 << 40 }, "could overflow"},
+		{"huge noise", func(c *dpmech.Config) { c.NoiseMultiplier = 1e9 }, "clip is below one lattice step"},
+		{"tiny clip", func(c *dpmech.Config) { c.Clip = 1e-300 }, "out of range"},
+	} {
+		cfg := ordinary
+		c.change(&cfg)
+		if _, err := dpmech.NewGaussianSum(cfg); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want an error with %q", c.name, err, c.want)
+		}
+	}
+}
+
+// No sum of releases leaves what was proved to fit.
+func TestMaxTotal(t *testing.T) {
+	cfg := ordinary
+	cfg.Releases, cfg.Terms = 3, 2
+	m := newSum(t, cfg)
+	total := make([]int64, 3)
+	for i := range 3 {
+		dst, sum := make([]int64, 3), make([]int64, 3)
+		err := m.Release(dst, sum, seeded.Stream(uint64(i), "total"), func(add func([]float64) error) error {
+			return errors.Join(add([]float64{1e300, 0, 0}), add([]float64{1e300, 0, 0}))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range total {
+			total[j] += dst[j]
+			if total[j] > m.MaxTotal() || -total[j] > m.MaxTotal() {
+				t.Fatalf("element %d of the sum is %d, beyond %d", j, total[j], m.MaxTotal())
+			}
+		}
+	}
+}
+
+func TestTruncate(t *testing.T) {
+	l, err := dpmech.NewLattice(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst := make([]int64, 4)
+	if err := l.Truncate(dst, []float64{1, -1.99 / 8, .124, -3.99}, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int64{8, -1, 0, -31} {
+		if dst[i] != want {
+			t.Errorf("element %d: %d steps, want %d", i, dst[i], want)
+		}
+	}
+	for _, bad := range []float64{math.NaN(), math.Inf(1), 1e300, 1 << 17} {
+		if err := l.Truncate(dst[:1], []float64{bad}, 1<<20); err == nil {
+			t.Errorf("%g is accepted", bad)
+		}
+	}
+	if err := l.Truncate(dst, []float64{1}, 1<<20); err == nil {
+		t.Error("a vector of the wrong length is accepted")
+	}
+	for _, exponent := range []int{-901, 901} {
+		if _, err := dpmech.NewLattice(exponent); err == nil {
+			t.Errorf("exponent %d is accepted", exponent)
+		}
+	}
+}
+
+func BenchmarkReleaseOne(b *testing.B) {
+	cfg := ordinary
+	cfg.Dim = 2
+	m := newSum(b, cfg)
+	dst, sum, v := make([]int64, 2), make([]int64, 2), []float64{1, 5}
+	src := seeded.Stream(1, "bench")
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := m.ReleaseOne(dst, sum, src, v); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
