@@ -1,0 +1,131 @@
+package pvi
+
+import (
+	"fmt"
+	"math"
+
+	"fedpvi/accountant"
+	"fedpvi/pvi/study"
+)
+
+// A View is an observer, by how many of a sum's noise shares he cannot subtract.
+type View struct {
+	Name   string // "coalition", "outside", "coordinator" or "anyone"
+	Who    string // in words
+	Shares int
+}
+
+// Views returns the observers against whom a study's cost is stated, the one
+// that its target is about first. It is empty for a study that makes no promise.
+func (p *Protocol) Views() []View {
+	switch p.study.Privacy.Unit {
+	case study.Record:
+		return []View{{"anyone", "anyone who reads what the client sends", 1}}
+	case study.Client:
+		outside := View{"outside", "an outsider, or the coordinator, who sees opened sums only", p.minClients}
+		trusted := View{"coordinator", "a coordinator who can open every client's message", 1}
+		t := p.study.Federation.Colluders
+		if t == 0 {
+			return []View{outside, trusted}
+		}
+		who := fmt.Sprintf("%d colluding clients, with or without the coordinator, who see opened sums", t)
+		return []View{{"coalition", who, p.minClients - t}, outside, trusted}
+	}
+	return nil
+}
+
+// Adjacencies returns the adjacencies under which a study's cost is stated, its
+// own first.
+func (p *Protocol) Adjacencies() []accountant.Adjacency {
+	own := p.study.Privacy.Adjacency
+	switch {
+	case own != accountant.ReplaceOne:
+		return []accountant.Adjacency{own, accountant.ReplaceOne}
+	case p.study.Privacy.Unit == study.Client:
+		return []accountant.Adjacency{own, accountant.ZeroOut}
+	default:
+		return []accountant.Adjacency{own, accountant.AddRemove}
+	}
+}
+
+// A Cost is what a client's releases give away to one observer under one
+// adjacency.
+type Cost struct {
+	View      View
+	Adjacency accountant.Adjacency
+	Mu        float64 // of the Gaussian release that they amount to
+	Epsilon   float64 // at Delta
+	Delta     float64
+	Method    string // how it was computed
+}
+
+// Cost returns the cost of the given number of a client's releases. The study
+// must make a promise.
+func (p *Protocol) Cost(view View, adjacency accountant.Adjacency, releases int) (Cost, error) {
+	profile, err := accountant.Account(accountant.Repeated{
+		Event: p.Mechanism().EventFor(view.Shares, adjacency),
+		Times: releases,
+	})
+	if err != nil {
+		return Cost{}, err
+	}
+	delta := p.study.Privacy.Delta
+	epsilon, err := profile.Epsilon(delta)
+	return Cost{view, adjacency, profile.Mu(), epsilon, delta, profile.Method()}, err
+}
+
+// Costs returns the cost of the given number of a client's releases under every
+// view and adjacency, the study's own first.
+func (p *Protocol) Costs(releases int) ([]Cost, error) {
+	var costs []Cost
+	for _, view := range p.Views() {
+		for _, adjacency := range p.Adjacencies() {
+			c, err := p.Cost(view, adjacency, releases)
+			if err != nil {
+				return nil, err
+			}
+			costs = append(costs, c)
+		}
+	}
+	return costs, nil
+}
+
+// Sound reports whether what is accounted covers what is released. It does not
+// for published factors under a sum that alone is opened.
+func (p *Protocol) Sound() bool {
+	return p.study.Privacy.Unit != study.Client || p.study.Inference.Factors != study.Published
+}
+
+// OutsideCosts returns three costs of the given number of rounds to an outsider
+// (to anyone, if the unit is the record), under the study's own adjacency: the
+// claimed one, of the opened sums; the true one; and the sound one, the least
+// that can be proved. They are the same unless factors are published and only
+// sums are opened. Then the true one is [PublishedMu]'s, and the sound one that
+// of opening every client's message: its own noise is then all that hides it,
+// and what it remembers of that noise was released.
+func (p *Protocol) OutsideCosts(rounds int) (claimed, truth, sound Cost, err error) {
+	outside, opened := p.Views()[0], p.Views()[0]
+	for _, v := range p.Views() {
+		switch v.Name {
+		case "outside":
+			outside = v
+		case "coordinator":
+			opened = v
+		}
+	}
+	adjacency := p.study.Privacy.Adjacency
+	if claimed, err = p.Cost(outside, adjacency, rounds); err != nil || p.Sound() {
+		return claimed, claimed, claimed, err
+	}
+	if sound, err = p.Cost(opened, adjacency, rounds); err != nil {
+		return Cost{}, Cost{}, Cost{}, err
+	}
+	all := len(p.roster)
+	share := p.clients.Lattice().Float(p.clients.ShareSigma())
+	sigma := share * math.Sqrt(float64(all)) / p.clients.Clip()
+	truth = claimed
+	truth.Mu = adjacency.Factor() * PublishedMu(all, rounds, sigma, p.study.Inference.Damping.At)
+	truth.Epsilon = accountant.GaussianEpsilon(truth.Mu, truth.Delta)
+	truth.Method = "exact, for a client that saturates the clip in the linear model"
+	return claimed, truth, sound, nil
+}

@@ -1,0 +1,34 @@
+// Package pvi is partitioned variational inference (Bui et al. 2018; Ashman et
+// al. 2022) with differential privacy, as two state machines: [Server], which
+// owns the posterior, and [Site], which owns one client's records and factor.
+//
+// The posterior is q(θ) ∝ p(θ) ∏ t_m(θ), one factor t_m per client. In natural
+// parameters λ = λ_prior + Σ λ_m. A round is
+//
+//	plan    server → clients   who is asked, and the λ that they work on
+//	release client → server    the change of its factor that the client proposes
+//	outcome server → clients   the sum of the changes, and whether λ moved
+//
+// [Protocol] derives from a study and a roster everything that both sides must
+// agree on: family, prior, lattice, mechanism, damping, costs.
+//
+// Nothing here reads a file, a socket or a clock, and randomness is an argument.
+// The state of both machines is a value that marshals to bytes: a machine that
+// was saved and restored goes on as if nothing had happened. Coordinator, client
+// and simulator drive the same code.
+//
+// # The lattice
+//
+// Changes travel as integers, and λ and every λ_m are sums of integers times the
+// damping, which is a whole multiple of 2⁻²⁰. Sums of integers are exact, so the
+// invariant λ = λ_prior + Σ λ_m (+ λ_noise) holds to the last bit on every
+// machine, in whatever order messages come.
+//
+// # What a client may remember
+//
+// A release may depend on the client's records, on what was published, and on
+// randomness that never hid a release. Tied and exact factors keep to that.
+// Published factors, which contain the client's own noise, do not: given the
+// sums, the other clients' later releases correct their earlier noise and with
+// it uncover the victim. [PublishedMu] computes what that costs.
+package pvi

@@ -1,0 +1,45 @@
+package gaussian
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// RepairLikelihood makes a Gaussian factor over R^d, in the layout of [Full], the
+// nearest one that a likelihood could have: where its precision has a negative
+// eigenvalue, it no longer says anything in that direction, neither as precision
+// nor as precision times mean. A factor with noise has such directions where the
+// records say little.
+func RepairLikelihood(d int, factor []float64) error {
+	mustHave(len(factor), full(d).Size(), "factor")
+	entries := full(d).Precision()
+	precision := mat.NewSymDense(d, nil)
+	for k, at := range entries {
+		precision.SetSym(at[0], at[1], factor[d+k])
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(precision, true) {
+		return fmt.Errorf("gaussian: the eigenvalues of a %d × %d precision were not found", d, d)
+	}
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	values := eigen.Values(nil)
+	h := mat.NewVecDense(d, factor[:d])
+	var along mat.VecDense
+	along.MulVec(vectors.T(), h)
+	for i, v := range values {
+		if v <= 0 {
+			values[i] = 0
+			along.SetVec(i, 0)
+		}
+	}
+	h.MulVec(&vectors, &along)
+	var scaled, repaired mat.Dense
+	scaled.Mul(&vectors, mat.NewDiagDense(d, values))
+	repaired.Mul(&scaled, vectors.T())
+	for k, at := range entries {
+		factor[d+k] = repaired.At(at[0], at[1])
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package pvi
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// A house is a federation for tests, with every machine in reach.
+type house struct {
+	t        testing.TB
+	protocol *Protocol
+	server   *Server
+	sites    []*Site
+	shards   []*shard.Shard
+	seed     uint64
+}
+
+// plane is a study of two coefficients; edits replace parts of its text.
+const plane = `
+[study]
+version = 1
+name = "plane"
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [-1, 1]
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [-10, 10]
+[model]
+family = "linear"
+outcome = "y"
+terms = ["x"]
+standardise = "none"
+noise_sd = 0.5
+[inference]
+rounds = 6
+#inference
+[privacy]
+#privacy
+[federation]
+max_records = 1000
+#federation
+`
+
+// Privacy settings for plane.
+const (
+	noPrivacy     = `unit = "none"`
+	recordPrivacy = "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5"
+	clientPrivacy = "unit = \"client\"\nnoise_multiplier = 0.05\ndelta = 1e-5\nclip = 60"
+)
+
+func planeStudy(t testing.TB, privacy, inference, federation string) *study.Study {
+	t.Helper()
+	source := strings.NewReplacer("#privacy", privacy, "#inference", inference, "#federation", federation).Replace(plane)
+	st, err := study.Parse("plane.toml", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+func clientID(m int) ClientID { return ClientID(fmt.Sprintf("c%02d", m)) }
+
+// planeRecords draws records of a client whose slope is its own.
+func planeRecords(seed uint64, m, n int) *shard.Records {
+	r := rand.New(rand.NewPCG(seed, uint64(m)))
+	records := new(shard.Records)
+	for range n {
+		x := 2*r.Float64() - 1
+		records.Append([]float64{x, min(max(1+(.5+.1*float64(m))*x+.5*r.NormFloat64(), -10), 10)})
+	}
+	return records
+}
+
+func newHouse(t testing.TB, st *study.Study, clients int, seed uint64) *house {
+	t.Helper()
+	roster := make([]ClientID, clients)
+	for m := range roster {
+		roster[m] = clientID(m)
+	}
+	p, err := NewProtocol(st, roster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{t: t, protocol: p, server: NewServer(p), seed: seed}
+	for m, id := range roster {
+		h.shards = append(h.shards, shard.Design(st, planeRecords(seed, m, 10+3*m)))
+		h.sites = append(h.sites, h.newSite(id, m))
+	}
+	return h
+}
+
+func (h *house) newSite(id ClientID, m int) *Site {
+	h.t.Helper()
+	solver, err := h.protocol.NewSolver(h.shards[m])
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	site, err := NewSite(h.protocol, id, solver)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return site
+}
+
+// propose has a site answer a plan.
+func (h *house) propose(m int, plan *Plan) *Release {
+	h.t.Helper()
+	r := new(Release)
+	if err := h.sites[m].Propose(r, plan, seeded.Stream(h.seed, "noise", uint64(m), uint64(plan.Number))); err != nil {
+		h.t.Fatal(err)
+	}
+	return r
+}
+
+// settle has all sites follow an outcome.
+func (h *house) settle(o *Outcome) {
+	h.t.Helper()
+	for _, s := range h.sites {
+		if err := s.Settle(o); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+// run plays to the end, every client answering at once.
+func (h *house) run() {
+	h.t.Helper()
+	for {
+		plan, ok := h.server.Next()
+		if !ok {
+			return
+		}
+		for m, s := range h.sites {
+			for _, id := range plan.Participants {
+				if id != s.ID() {
+					continue
+				}
+				o, err := h.server.Collect(h.propose(m, &plan))
+				if err != nil {
+					h.t.Fatal(err)
+				}
+				if o != nil {
+					h.settle(o)
+				}
+			}
+		}
+	}
+}
+
+// pooled returns the exact posterior of all records in the layout of a full
+// family.
+func (h *house) pooled() []float64 {
+	model := h.protocol.Model()
+	sum := make([]float64, model.StatisticsSize())
+	for j := range model.Dim() {
+		prior := model.PriorOf(j)
+		sum[j] = prior.Mean / (prior.SD * prior.SD)
+		sum[model.Dim()+j*(j+3)/2] = 1 / (prior.SD * prior.SD)
+	}
+	for _, s := range h.shards {
+		for i := range s.Len() {
+			x, y := s.Record(i)
+			model.AddStatistics(sum, x, y)
+		}
+	}
+	return sum
+}
+
+func relativeGap(got, want []float64) float64 {
+	var gap float64
+	for i := range want {
+		gap = math.Max(gap, math.Abs(got[i]-want[i])/math.Max(1e-3, math.Abs(want[i])))
+	}
+	return gap
+}

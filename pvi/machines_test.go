@@ -1,0 +1,638 @@
+package pvi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// bookkeepings is every combination of unit, factors and schedule that a study
+// may ask for.
+var bookkeepings = []struct{ privacy, inference string }{
+	{noPrivacy, ``},
+	{noPrivacy, "factors = \"tied\"\ndamping = 0.3"},
+	{noPrivacy, "schedule = \"sequential\"\ndamping = 0.7"},
+	{noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.7"},
+	{noPrivacy, "q = \"diagonal\"\ndamping = 0.4"},
+	{recordPrivacy, ``},
+	{recordPrivacy, `factors = "published"` + "\ndamping = 0.2"},
+	{recordPrivacy, `schedule = "asynchronous"`},
+	{clientPrivacy, ``},
+	{clientPrivacy, `factors = "exact"` + "\ndamping = 0.3"},
+	{clientPrivacy + "\ncoordinates = \"raw\"", `factors = "exact"` + "\ndamping = 0.3"},
+	{clientPrivacy, `factors = "published"` + "\ndamping = 0.3"},
+	{clientPrivacy, `q = "diagonal"` + "\nfactors = \"exact\"\ndamping = 0.3"},
+	{clientPrivacy + "\nadjacency = \"replace-one\"", ``},
+}
+
+// λ = λ_prior + Σ λ_m (+ λ_noise), to the last bit, after every outcome, under any
+// interleaving: late, missing and void answers included. The noise is drawn a
+// second time, outside the mechanism.
+func TestInvariant(t *testing.T) {
+	const clients = 5
+	for _, b := range bookkeepings {
+		st := planeStudy(t, b.privacy, b.inference, "min_clients = 3")
+		t.Run(b.privacy+b.inference, func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) {
+				h := newHouse(t, st, clients, rapid.Uint64Range(0, 3).Draw(rt, "seed"))
+				p := h.protocol
+				noise := make([]Wide, p.family.Size()) // λ_noise
+				flying := map[int][]*Release{}         // by plan: answers on the way
+				for !h.server.Done() {
+					if plan, ok := h.server.Next(); ok {
+						for m, s := range h.sites {
+							if _, asked := slices.BinarySearch(plan.Participants, s.ID()); asked {
+								flying[plan.Number] = append(flying[plan.Number], h.propose(m, &plan))
+							}
+						}
+						continue
+					}
+					open := h.server.Open()
+					number := rapid.SampledFrom(open).Draw(rt, "plan")
+					var outcome *Outcome
+					var err error
+					waiting := flying[number]
+					if len(waiting) > 0 && rapid.IntRange(0, 9).Draw(rt, "deadline") > 0 {
+						i := rapid.IntRange(0, len(waiting)-1).Draw(rt, "answer")
+						outcome, err = h.server.Collect(waiting[i])
+						flying[number] = slices.Delete(waiting, i, i+1)
+					} else {
+						outcome, err = h.server.Close(number)
+					}
+					if err != nil {
+						rt.Fatal(err)
+					}
+					if outcome == nil {
+						continue
+					}
+					if outcome.Verdict == Accepted {
+						addNoise(h, noise, outcome)
+					}
+					h.settle(outcome)
+					checkInvariant(rt, h, noise)
+				}
+			})
+		})
+	}
+}
+
+// addNoise adds to noise what the outcome's releases carry of it, drawn again.
+func addNoise(h *house, noise []Wide, o *Outcome) {
+	p := h.protocol
+	if p.clients == nil || p.study.Inference.Factors != study.Exact {
+		return
+	}
+	g, err := dpmech.NewDiscreteGaussian(p.clients.ShareSigma())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	sum, share := make([]int64, len(noise)), make([]int64, len(noise))
+	for m, s := range h.sites {
+		if _, took := slices.BinarySearch(o.Participants, s.ID()); !took {
+			continue
+		}
+		g.Fill(share, seeded.Stream(h.seed, "noise", uint64(m), uint64(o.Number)))
+		for i := range sum {
+			sum[i] += share[i]
+		}
+	}
+	p.move(noise, sum, p.damping(o.Number), o.Centre)
+}
+
+func checkInvariant(t interface{ Fatalf(string, ...any) }, h *house, noise []Wide) {
+	p := h.protocol
+	total := slices.Clone(noise)
+	for _, s := range h.sites {
+		if !slices.Equal(s.view.lambda, h.server.Lambda()) {
+			t.Fatalf("client %s has another λ than the server", s.ID())
+		}
+		for i, w := range s.factor {
+			total[i] = total[i].add(w)
+		}
+	}
+	if p.study.Inference.Factors == study.Tied {
+		return // λ_m is λ − λ_prior times a weight, and the weights add up to one
+	}
+	if !slices.Equal(total, h.server.Lambda()) {
+		t.Fatalf("λ − λ_prior is %v, the factors and the noise add up to %v", h.server.Lambda(), total)
+	}
+}
+
+// Without privacy a conjugate model needs one round.
+func TestOneRoundIsPooled(t *testing.T) {
+	for _, inference := range []string{"", "factors = \"tied\"", "schedule = \"sequential\"", "schedule = \"asynchronous\""} {
+		h := newHouse(t, planeStudy(t, noPrivacy, inference, ""), 5, 1)
+		for range h.protocol.Plans() / h.protocol.study.Inference.Rounds {
+			plan, _ := h.server.Next()
+			for m, s := range h.sites {
+				if !slices.Contains(plan.Participants, s.ID()) {
+					continue
+				}
+				o, err := h.server.Collect(h.propose(m, &plan))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if o != nil {
+					h.settle(o)
+				}
+			}
+		}
+		if gap := relativeGap(h.server.Posterior(), h.pooled()); gap > 1e-9 {
+			t.Errorf("%q: after one round q and the pooled posterior differ by %.2g", inference, gap)
+		}
+	}
+}
+
+// The weights of tied factors add up to one.
+func TestTiedFactors(t *testing.T) {
+	h := newHouse(t, planeStudy(t, noPrivacy, "factors = \"tied\"\ndamping = 0.3", ""), 5, 1)
+	h.run()
+	sum, factor := make([]float64, 5), make([]float64, 5)
+	for _, s := range h.sites {
+		s.factorNow(factor)
+		for i, x := range factor {
+			sum[i] += x
+		}
+	}
+	for i, q := range h.server.Posterior() {
+		sum[i] += h.protocol.Prior()[i]
+		if gap := relativeGap(sum[i:i+1], []float64{q}); gap > 1e-14 {
+			t.Errorf("natural parameter %d: prior and factors add up to %g, q has %g", i, sum[i], q)
+		}
+	}
+}
+
+// Neither the order of answers nor who is called what changes a bit.
+func TestPermutation(t *testing.T) {
+	for _, inference := range []string{"", "factors = \"tied\"\ndamping = 0.3", "schedule = \"sequential\"", "schedule = \"asynchronous\"\ndamping = 0.5"} {
+		st := planeStudy(t, noPrivacy, inference, "")
+		straight, permuted := newHouse(t, st, 6, 7), newHouse(t, st, 6, 7)
+		for m, from := range rand.New(rand.NewPCG(1, 1)).Perm(6) {
+			permuted.shards[m] = straight.shards[from]
+		}
+		for m, s := range permuted.sites {
+			permuted.sites[m] = permuted.newSite(s.ID(), m)
+		}
+		straight.run()
+		permuted.run()
+		if !slices.Equal(straight.server.Lambda(), permuted.server.Lambda()) {
+			t.Errorf("%q: giving the shards to other clients changes λ", inference)
+		}
+	}
+}
+
+// A machine that is saved and restored at any step goes on as if it had not been.
+func TestSavedStateContinues(t *testing.T) {
+	for _, b := range bookkeepings {
+		st := planeStudy(t, b.privacy, b.inference, "min_clients = 2")
+		t.Run(b.privacy+b.inference, func(t *testing.T) {
+			steady, restarted := newHouse(t, st, 4, 3), newHouse(t, st, 4, 3)
+			steady.run()
+			restarted.runRestarting()
+			if !slices.Equal(steady.server.Lambda(), restarted.server.Lambda()) {
+				t.Fatal("λ differs")
+			}
+			for m := range steady.sites {
+				a, err1 := steady.sites[m].MarshalBinary()
+				b, err2 := restarted.sites[m].MarshalBinary()
+				if err1 != nil || err2 != nil || string(a) != string(b) {
+					t.Errorf("client %d: states\n%s\n%s, %v, %v", m, a, b, err1, err2)
+				}
+			}
+		})
+	}
+}
+
+// runRestarting is run with every machine saved and restored before every step.
+func (h *house) runRestarting() {
+	h.t.Helper()
+	restart := func() {
+		state, err := h.server.MarshalBinary()
+		if err == nil {
+			h.server, err = RestoreServer(h.protocol, state)
+		}
+		for m, s := range h.sites {
+			if err != nil {
+				break
+			}
+			if state, err = s.MarshalBinary(); err == nil {
+				h.sites[m] = h.newSite(s.ID(), m)
+				err = h.sites[m].Restore(state)
+			}
+		}
+		if err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	for {
+		restart()
+		plan, ok := h.server.Next()
+		if !ok {
+			return
+		}
+		for m, s := range h.sites {
+			if !slices.Contains(plan.Participants, s.ID()) {
+				continue
+			}
+			restart()
+			r := h.propose(m, &plan)
+			restart()
+			o, err := h.server.Collect(r)
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			restart()
+			if o != nil {
+				h.settle(o)
+			}
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	st := planeStudy(t, clientPrivacy, "", "min_clients = 3")
+	// Each case leads a fresh house to a message that must be refused.
+	for _, c := range []struct {
+		name string
+		want string
+		do   func(h *house, plan *Plan) error
+	}{
+		{"plan of another study", "this is", func(h *house, p *Plan) error { p.Protocol[0]++; return h.answer(0, p) }},
+		{"plan beyond the study", "none of the study's 6", func(h *house, p *Plan) error { p.Number = 7; return h.answer(0, p) }},
+		{"plan number zero", "none of the study's 6", func(h *house, p *Plan) error { p.Number = 0; return h.answer(0, p) }},
+		{"plan answered before", "has answered plan 1", func(h *house, p *Plan) error { h.propose(0, p); return h.answer(0, p) }},
+		{"plan before the outcome", "still waits for the outcome of plan 1", func(h *house, p *Plan) error { h.propose(0, p); p.Number = 2; return h.answer(0, p) }},
+		{"plan for others", "is not asked", func(h *house, p *Plan) error { p.Participants = p.Participants[1:]; return h.answer(0, p) }},
+		{"plan for too few", "fewer than the 3", func(h *house, p *Plan) error { p.Participants = p.Participants[:2]; return h.answer(0, p) }},
+		{"plan for strangers", "not in the roster", func(h *house, p *Plan) error { p.Participants[1] = "c00x"; return h.answer(0, p) }},
+		{"plan out of order", "not in the roster, or not in order", func(h *house, p *Plan) error { slices.Reverse(p.Participants); return h.answer(0, p) }},
+		{"plan that counts twice", "not in the roster, or not in order", func(h *house, p *Plan) error { p.Participants[1] = "c00"; return h.answer(0, p) }},
+		{"plan with another λ", "does not follow from the outcomes", func(h *house, p *Plan) error { p.Lambda[0].lo++; return h.answer(0, p) }},
+		{"plan with a short λ", "does not follow from the outcomes", func(h *house, p *Plan) error { p.Lambda = p.Lambda[1:]; return h.answer(0, p) }},
+		{"release of another study", "this is", func(h *house, p *Plan) error { return h.collect(p, func(r *Release) { r.Protocol[0]++ }) }},
+		{"release for no plan", "plan 3 is not open", func(h *house, p *Plan) error { return h.collect(p, func(r *Release) { r.Number = 3 }) }},
+		{"release of a stranger", "is not asked", func(h *house, p *Plan) error { return h.collect(p, func(r *Release) { r.Client = "x" }) }},
+		{"short release", "has 4 elements, want 5", func(h *house, p *Plan) error { return h.collect(p, func(r *Release) { r.Change = r.Change[1:] }) }},
+		{"release beyond reach", "beyond what the mechanism can yield", func(h *house, p *Plan) error { return h.collect(p, func(r *Release) { r.Change[4] = -1 << 62 }) }},
+		{"release sent twice", "has answered plan 1", func(h *house, p *Plan) error {
+			if err := h.collect(p, nil); err != nil {
+				return err
+			}
+			return h.collectAgain(p)
+		}},
+		{"deadline of no plan", "plan 2 is not open", func(h *house, p *Plan) error { _, err := h.server.Close(2); return err }},
+		{"outcome of another study", "this is", func(h *house, p *Plan) error { return h.follow(p, func(o *Outcome) { o.Protocol[0]++ }) }},
+		{"outcome out of order", "outcome 2 came where outcome 1 was next", func(h *house, p *Plan) error { return h.follow(p, func(o *Outcome) { o.Sequence = 2 }) }},
+		{"outcome of no plan", "outcome 1 cannot be of plan 99", func(h *house, p *Plan) error { return h.follow(p, func(o *Outcome) { o.Number = 99 }) }},
+		{"outcome with a short sum", "has 4 elements", func(h *house, p *Plan) error { return h.follow(p, func(o *Outcome) { o.Sum = o.Sum[1:] }) }},
+		{"sum opened for too few", "was opened for 2 answers, fewer than the 3", func(h *house, p *Plan) error {
+			return h.follow(p, func(o *Outcome) { o.Participants = o.Participants[:2] })
+		}},
+		{"outcome of strangers", "not in the roster", func(h *house, p *Plan) error { return h.follow(p, func(o *Outcome) { o.Participants[3] = "x" }) }},
+		{"false verdict", "does not follow from its sum", func(h *house, p *Plan) error { return h.follow(p, func(o *Outcome) { o.Verdict = Rejected }) }},
+		{"unknown verdict", `"maybe"`, func(h *house, p *Plan) error { return h.follow(p, func(o *Outcome) { o.Verdict = "maybe" }) }},
+		{"outcome of the next plan", "outcome 1 cannot be of plan 2", func(h *house, p *Plan) error { return h.follow(p, func(o *Outcome) { o.Number = 2 }) }},
+		{"outcome with an answer not given", "that client \"c00\" did not give", func(h *house, p *Plan) error {
+			return h.sites[0].Settle(&Outcome{Protocol: p.Protocol, Sequence: 1, Number: 1, Verdict: Void, Participants: []ClientID{"c00"}})
+		}},
+		{"outcome with another centre", "another centre than the plan", func(h *house, p *Plan) error { return h.follow(p, func(o *Outcome) { o.Centre = []int64{1, 2} }) }},
+		{"void outcome with a sum", "is void and has a sum", func(h *house, p *Plan) error { return h.follow(p, func(o *Outcome) { o.Verdict = Void }) }},
+		{"sum beyond reach", "beyond what 4 answers can yield", func(h *house, p *Plan) error { return h.follow(p, func(o *Outcome) { o.Sum[0] = 1 << 62 }) }},
+		{"plan with a long centre", "the centre has 3 elements, want 2", func(h *house, p *Plan) error { p.Centre = make([]int64, 3); return h.answer(0, p) }},
+		{"plan with a wild centre", "beyond its limit", func(h *house, p *Plan) error { p.Centre = []int64{0, 1 << 40}; return h.answer(0, p) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHouse(t, st, 4, 1)
+			plan, _ := h.server.Next()
+			plan.Participants = slices.Clone(plan.Participants)
+			err := c.do(h, &plan)
+			var refused *Refused
+			if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want a refusal with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// answer has site m answer the plan and checks that a refusal changes nothing.
+func (h *house) answer(m int, plan *Plan) error {
+	before, _ := h.sites[m].MarshalBinary()
+	err := h.sites[m].Propose(new(Release), plan, seeded.Stream(1, "refused"))
+	if after, _ := h.sites[m].MarshalBinary(); err != nil && string(after) != string(before) {
+		return fmt.Errorf("a refused plan changed the site from %s to %s", before, after)
+	}
+	return err
+}
+
+// collect hands the server an answer of site 0 after change has been at it.
+func (h *house) collect(plan *Plan, change func(*Release)) error {
+	r := h.propose(0, plan)
+	if change != nil {
+		change(r)
+	}
+	return h.deliver(r)
+}
+
+func (h *house) collectAgain(plan *Plan) error {
+	return h.deliver(&Release{Protocol: plan.Protocol, Number: plan.Number, Client: clientID(0), Change: make([]int64, 5)})
+}
+
+func (h *house) deliver(r *Release) error {
+	before, _ := h.server.MarshalBinary()
+	_, err := h.server.Collect(r)
+	if after, _ := h.server.MarshalBinary(); err != nil && string(after) != string(before) {
+		return fmt.Errorf("a refused release changed the server from %s to %s", before, after)
+	}
+	return err
+}
+
+// follow has site 0 settle the plan's outcome after change has been at it.
+func (h *house) follow(plan *Plan, change func(*Outcome)) error {
+	var outcome *Outcome
+	for m := range h.sites {
+		o, err := h.server.Collect(h.propose(m, plan))
+		if err != nil {
+			return err
+		}
+		outcome = o
+	}
+	outcome.Participants = slices.Clone(outcome.Participants)
+	change(outcome)
+	before, _ := h.sites[0].MarshalBinary()
+	err := h.sites[0].Settle(outcome)
+	if after, _ := h.sites[0].MarshalBinary(); err != nil && string(after) != string(before) {
+		return fmt.Errorf("a refused outcome changed the site from %s to %s", before, after)
+	}
+	return err
+}
+
+// Below U_min nothing is opened, privacy is spent, and the study goes on.
+func TestVoid(t *testing.T) {
+	h := newHouse(t, planeStudy(t, clientPrivacy, "", "min_clients = 3"), 4, 1)
+	plan, _ := h.server.Next()
+	for m := range 2 {
+		if _, err := h.server.Collect(h.propose(m, &plan)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := h.server.Waiting(), []ClientID{"c02", "c03"}; !slices.Equal(got, want) {
+		t.Errorf("the server waits for %v, want %v", got, want)
+	}
+	outcome, err := h.server.Close(plan.Number)
+	if err != nil || outcome.Verdict != Void || outcome.Sum != nil {
+		t.Fatalf("two of three answers: %+v, %v", outcome, err)
+	}
+	h.settle(outcome)
+	if n := h.sites[0].Releases(); n != 1 {
+		t.Errorf("a client that answered has paid %d times, want once", n)
+	}
+	if n := h.sites[3].Releases(); n != 0 {
+		t.Errorf("a client that did not answer has paid %d times", n)
+	}
+	h.run()
+	if !h.server.Done() || h.server.Outcomes() != 6 {
+		t.Errorf("the study ended after %d of 6 outcomes", h.server.Outcomes())
+	}
+}
+
+// The statistics are released once and reused.
+func TestRecordsPayOnce(t *testing.T) {
+	for factors, want := range map[string]int{"exact": 1, "published": 6} {
+		h := newHouse(t, planeStudy(t, recordPrivacy, `factors = "`+factors+`"`, ""), 3, 1)
+		h.run()
+		for _, s := range h.sites {
+			if s.Releases() != want || h.protocol.Releases() != want {
+				t.Errorf("%s: client %s paid %d times, the protocol says %d, want %d", factors, s.ID(), s.Releases(), h.protocol.Releases(), want)
+			}
+		}
+	}
+}
+
+// What the solver released is charged also if nothing is sent in the end: that
+// there was an error may be seen, and the statistics are kept.
+func TestErrorsAreCharged(t *testing.T) {
+	for factors, want := range map[string]int{"exact": 1, "published": 2} {
+		st := planeStudy(t, recordPrivacy, "q = \"diagonal\"\nfactors = \""+factors+"\"", "")
+		st.Prior.Mean = 1e12 // a diagonal factor around such a mean does not fit
+		h := newHouse(t, st, 3, 1)
+		plan, _ := h.server.Next()
+		r := new(Release)
+		for range 2 {
+			if err := h.sites[0].Propose(r, &plan, seeded.Stream(1, "error")); err == nil || len(r.Change) != 0 {
+				t.Fatalf("%s: release %v, %v; want an error and nothing released", factors, r, err)
+			}
+		}
+		if got := h.sites[0].Releases(); got != want {
+			t.Errorf("%s: %d releases were charged, want %d", factors, got, want)
+		}
+	}
+}
+
+// A coordinator that asks one client only cannot have more of it than the study
+// pays for.
+func TestReleasesAreCapped(t *testing.T) {
+	h := newHouse(t, planeStudy(t, recordPrivacy, "factors = \"published\"\nschedule = \"sequential\"", ""), 5, 1)
+	s := h.sites[0]
+	for n := 1; ; n++ {
+		plan := Plan{Protocol: h.protocol.Digest(), Number: n, Lambda: s.view.lambda, Participants: []ClientID{s.ID()}}
+		r := new(Release)
+		err := s.Propose(r, &plan, seeded.Stream(1, "greedy", uint64(n)))
+		var refused *Refused
+		if errors.As(err, &refused) {
+			if got, want := n-1, h.protocol.study.Inference.Rounds; got != want || s.Releases() != want {
+				t.Errorf("the client answered %d times and was charged %d times, want %d: %v", got, s.Releases(), want, err)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &Outcome{Protocol: plan.Protocol, Sequence: n, Number: n, Verdict: Accepted, Participants: plan.Participants, Sum: make([]int64, 5)}
+		if err := s.Settle(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A client whose change overflows takes part like any other, and pays.
+func TestChangeThatIsNotFinite(t *testing.T) {
+	source := strings.NewReplacer("bounds = [-1, 1]", "bounds = [-1e200, 1e200]", "bounds = [-10, 10]", "bounds = [-1e200, 1e200]",
+		"#privacy", clientPrivacy, "#inference", "", "#federation", "").Replace(plane)
+	st, err := study.Parse("plane.toml", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newHouse(t, st, 3, 1)
+	records := new(shard.Records)
+	records.Append([]float64{1e160, 1e160})
+	h.shards[0] = shard.Design(st, records)
+	h.sites[0] = h.newSite(clientID(0), 0)
+	plan, _ := h.server.Next()
+	r := h.propose(0, &plan)
+	noise := make([]int64, len(r.Change))
+	g, err := dpmech.NewDiscreteGaussian(h.protocol.clients.ShareSigma())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Fill(noise, seeded.Stream(h.seed, "noise", 0, 1))
+	if !slices.Equal(r.Change, noise) || h.sites[0].Releases() != 1 {
+		t.Errorf("the release is %v, its noise %v, charged %d times", r.Change, noise, h.sites[0].Releases())
+	}
+}
+
+// Whether a client has any record is private at record level: without one it
+// sends noise.
+func TestEmptyShard(t *testing.T) {
+	h := newHouse(t, planeStudy(t, recordPrivacy, "", ""), 3, 1)
+	h.shards[0] = shard.Design(h.protocol.study, new(shard.Records))
+	h.sites[0] = h.newSite(clientID(0), 0)
+	h.run()
+	if h.sites[0].Releases() != 1 {
+		t.Errorf("an empty shard was charged %d times", h.sites[0].Releases())
+	}
+	for _, privacy := range []string{noPrivacy, clientPrivacy} {
+		p, err := NewProtocol(planeStudy(t, privacy, "", ""), []ClientID{"a", "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.NewSolver(h.shards[0]); err == nil {
+			t.Errorf("%s: an empty shard is accepted", privacy)
+		}
+	}
+}
+
+// A state that no site of this protocol ever had is not taken up.
+func TestRestoreErrors(t *testing.T) {
+	type edits map[string]any
+	for _, c := range []struct {
+		name, privacy, inference string
+		edits                    edits
+		want                     string
+	}{
+		{"released and not charged", recordPrivacy, "", edits{"Spent": spending{}}, "nothing was charged"},
+		{"charged and lost", recordPrivacy, "", edits{"Solver": nil}, "statistics were charged and are not there"},
+		{"charged too often", recordPrivacy, "", edits{"Spent": spending{Statistics: 2}}, "more than the study pays for"},
+		{"changes not charged", clientPrivacy, "", edits{"Spent": spending{}}, "nothing was charged"},
+		{"more changes than answers", clientPrivacy, "", edits{"Answered": 1}, "more than the study pays for"},
+		{"negative charge", clientPrivacy, "", edits{"Spent": spending{Changes: -1}}, "more than the study pays for, or none"},
+		{"changes without privacy", noPrivacy, "", edits{"Spent": spending{Changes: 1}}, "more than the study pays for"},
+		{"another protocol", clientPrivacy, "", edits{"Protocol": Digest{}}, "another study, or other clients"},
+		{"another version", clientPrivacy, "", edits{"Version": 9}, "has version 9"},
+		{"another client", clientPrivacy, "", edits{"Client": "c01"}, `the state is of client "c01"`},
+		{"short λ", clientPrivacy, "", edits{"Lambda": []Wide{}}, "λ has 0 elements, want 5"},
+		{"improper λ", clientPrivacy, "", edits{"Lambda": slices.Repeat([]Wide{{hi: -1}}, 5)}, "λ is no proper distribution"},
+		{"no factor", clientPrivacy, "factors = \"exact\"\ndamping = 0.1", edits{"Factor": nil}, "elements of the factor"},
+		{"open plan not answered", clientPrivacy, "", edits{"Open": 3}, "open plan"},
+		{"unknown field", clientPrivacy, "", edits{"Extra": 1}, "unknown field"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHouse(t, planeStudy(t, c.privacy, c.inference, ""), 3, 1)
+			for range 2 {
+				plan, _ := h.server.Next()
+				var o *Outcome
+				for m := range h.sites {
+					var err error
+					if o, err = h.server.Collect(h.propose(m, &plan)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				h.settle(o)
+			}
+			good, err := h.sites[0].MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := h.newSite(clientID(0), 0).Restore(good); err != nil {
+				t.Fatal(err)
+			}
+			var fields map[string]any
+			if err := json.Unmarshal(good, &fields); err != nil {
+				t.Fatal(err)
+			}
+			for name, value := range c.edits {
+				fields[name] = value
+			}
+			bad, err := json.Marshal(fields)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := h.newSite(clientID(0), 0).Restore(bad); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want an error with %q", err, c.want)
+			}
+		})
+	}
+	// The same study with other clients has other noise shares.
+	st := planeStudy(t, clientPrivacy, "", "")
+	few, many := newHouse(t, st, 4, 1), newHouse(t, st, 16, 1)
+	state, err := many.sites[0].MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := few.sites[0].Restore(state); err == nil {
+		t.Error("a state of sixteen clients is taken up among four")
+	}
+}
+
+func TestNewProtocolErrors(t *testing.T) {
+	st := planeStudy(t, clientPrivacy, "", "min_clients = 3\ncolluders = 2")
+	for _, c := range []struct {
+		roster []ClientID
+		want   string
+	}{
+		{[]ClientID{"a", "b"}, "the roster has 2 clients, fewer than federation.min_clients = 3"},
+		{[]ClientID{"a", "b", "a"}, `names client "a" twice`},
+		{[]ClientID{"a", "", "b"}, "without a name"},
+	} {
+		if _, err := NewProtocol(st, c.roster); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("roster %q: %v, want an error with %q", c.roster, err, c.want)
+		}
+	}
+	all := planeStudy(t, clientPrivacy, "", "colluders = 2")
+	if _, err := NewProtocol(all, []ClientID{"a", "b"}); err == nil || !strings.Contains(err.Error(), "leaves no noise share") {
+		t.Errorf("two colluders among two clients: %v", err)
+	}
+}
+
+func FuzzRestore(f *testing.F) {
+	st := planeStudy(f, clientPrivacy, "factors = \"exact\"\ndamping = 0.3", "min_clients = 3")
+	h := newHouse(f, st, 4, 1)
+	plan, _ := h.server.Next()
+	for m := range 3 {
+		if _, err := h.server.Collect(h.propose(m, &plan)); err != nil {
+			f.Fatal(err)
+		}
+	}
+	server, _ := h.server.MarshalBinary()
+	site, _ := h.sites[0].MarshalBinary()
+	f.Add(server)
+	f.Add(site)
+	f.Add([]byte(`{"Version":1}`))
+	f.Fuzz(func(t *testing.T, state []byte) {
+		h.t = t
+		if s, err := RestoreServer(h.protocol, state); err == nil {
+			s.Next()
+			for _, n := range s.Open() {
+				if _, err := s.Close(n); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		site := h.newSite(clientID(0), 0)
+		if err := site.Restore(state); err == nil {
+			if _, err := site.MarshalBinary(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,105 @@
+// Package model is the mathematics that a study is about: priors and
+// likelihoods, on the scale to which the study maps its columns.
+//
+// A likelihood is a product over records. What one record contributes is a
+// function of the parameters, public constants and that record alone, which is
+// what lets a mechanism bound its influence.
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/pvi/gaussian"
+)
+
+// Linear is Bayesian linear regression with known noise,
+//
+//	y_n = x_nᵀθ + e_n,  e_n ~ N(0, s²),  θ_j ~ N(m_j, v_j²) independently.
+//
+// It is conjugate: the likelihood of record n is, up to a constant, a Gaussian
+// factor in θ with natural parameters (x_n y_n, x_n x_nᵀ)/s², and the posterior is
+// the prior with the factors of all records multiplied in.
+type Linear struct {
+	names []string
+	prior []Normal
+	noise float64 // s²
+}
+
+// Normal is N(Mean, SD²).
+type Normal struct{ Mean, SD float64 }
+
+// NewLinear returns the model with the given coefficient names, prior, and
+// standard deviation of the noise.
+func NewLinear(names []string, prior []Normal, noiseSD float64) (*Linear, error) {
+	if len(names) == 0 || len(names) != len(prior) {
+		return nil, fmt.Errorf("linear model: %d coefficients with %d priors", len(names), len(prior))
+	}
+	if !(noiseSD > 0) || math.IsInf(noiseSD, 0) {
+		return nil, fmt.Errorf("linear model: the standard deviation of the noise must be positive and finite, got %g", noiseSD)
+	}
+	for i, p := range prior {
+		if !(p.SD > 0) || math.IsInf(p.SD, 0) || math.IsNaN(p.Mean) || math.IsInf(p.Mean, 0) {
+			return nil, fmt.Errorf("linear model: the prior of %s is no proper normal distribution: mean %g, sd %g", names[i], p.Mean, p.SD)
+		}
+	}
+	return &Linear{names: names, prior: prior, noise: noiseSD * noiseSD}, nil
+}
+
+// Dim returns d, the number of coefficients.
+func (m *Linear) Dim() int { return len(m.names) }
+
+// Names returns the coefficients' names. It is not a copy.
+func (m *Linear) Names() []string { return m.names }
+
+// NoiseVariance returns s².
+func (m *Linear) NoiseVariance() float64 { return m.noise }
+
+// PriorOf returns the prior of coefficient j, counted from 0.
+func (m *Linear) PriorOf(j int) Normal { return m.prior[j] }
+
+// Prior returns the natural parameters of the prior in family.
+func (m *Linear) Prior(family gaussian.Family) ([]float64, error) {
+	if family.Dim() != m.Dim() {
+		return nil, errors.New("linear model: the family has another dimension")
+	}
+	mean := make([]float64, m.Dim())
+	cov := mat.NewSymDense(m.Dim(), nil)
+	for i, p := range m.prior {
+		mean[i] = p.Mean
+		cov.SetSym(i, i, p.SD*p.SD)
+	}
+	nat := make([]float64, family.Size())
+	if err := family.FromMoments(nat, mean, cov); err != nil {
+		return nil, fmt.Errorf("linear model: prior: %w", err)
+	}
+	return nat, nil
+}
+
+// StatisticsSize returns the length of a record's sufficient statistics.
+func (m *Linear) StatisticsSize() int { return gaussian.Full(m.Dim()).Size() }
+
+// AddStatistics adds to dst the natural parameters of one record's likelihood,
+// in the layout of [gaussian.Full]: x·y/s² and the lower triangle of x·xᵀ/s².
+// They are all that the model needs to know of the record.
+func (m *Linear) AddStatistics(dst, x []float64, y float64) {
+	d := len(x)
+	for i, xi := range x {
+		scaled := xi / m.noise
+		dst[i] += scaled * y
+		row := dst[gaussian.Packed(d, i, 0):]
+		for j := range i + 1 {
+			row[j] += scaled * x[j]
+		}
+	}
+}
+
+// StatisticsBound returns a bound on the L2 norm of a record's statistics, from
+// bounds on Σx², Σx⁴ and |y|. The triangle of x·xᵀ has squared norm
+// ((Σx²)² + Σx⁴)/2.
+func (m *Linear) StatisticsBound(squares, fourths, y float64) float64 {
+	return math.Sqrt(squares*y*y+(squares*squares+fourths)/2) / m.noise
+}

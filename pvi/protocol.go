@@ -1,0 +1,365 @@
+package pvi
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// A ClientID names a data holder.
+type ClientID string
+
+const (
+	// dampingBits is the precision of the damping: α is rounded to a multiple
+	// of 2^-dampingBits.
+	dampingBits = 20
+
+	// centreBits is the precision of the centre of clipping coordinates, and
+	// centreLimit the largest that it may be, as a power of two: on a
+	// standardised scale a larger mean is noise.
+	centreBits  = 16
+	centreLimit = 8
+
+	// messageBits is the size of the largest sum of messages that carry no
+	// noise of their own.
+	messageBits = 60
+
+	// headroomBits lets a change be that much larger than the largest factor
+	// that the records could ask for, as it may be on the way to a fixed point.
+	headroomBits = 6
+
+	// wideBits is what an element of λ has room for.
+	wideBits = 126
+)
+
+// A Protocol is what a study comes to for a roster of clients: everything that
+// server and sites must agree on before the first round. It does not change.
+type Protocol struct {
+	study  *study.Study
+	roster []ClientID
+	digest Digest
+	model  *model.Linear
+	family gaussian.Family
+	prior  []float64
+	entry  [][2]int // of the precision's elements
+
+	clients *dpmech.GaussianSum // hides a client's change; nil unless the unit is the client
+	records *dpmech.GaussianSum // hides a record's statistics; nil unless the unit is the record
+
+	lattice    dpmech.Lattice // of messages
+	limit      int64          // no element of a message reaches it
+	exponent   int            // an element n of λ stands for n·2^-exponent
+	minClients int
+}
+
+// NewProtocol derives the protocol. The roster must name each client once.
+func NewProtocol(st *study.Study, roster []ClientID) (*Protocol, error) {
+	p := &Protocol{study: st, roster: slices.Sorted(slices.Values(roster))}
+	p.digest = digestOf(st, p.roster)
+	steps := []func() error{p.checkRoster, p.deriveModel, p.deriveMechanism, p.deriveLattice}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, fmt.Errorf("study %s: %w", st.Name, err)
+		}
+	}
+	return p, nil
+}
+
+func digestOf(st *study.Study, roster []ClientID) Digest {
+	h := sha256.New()
+	io.WriteString(h, "fedpvi/protocol/v1")
+	h.Write(st.Digest[:])
+	for _, id := range roster {
+		fmt.Fprintf(h, "%d:%s", len(id), id) // no two rosters give the same bytes
+	}
+	return Digest(h.Sum(nil))
+}
+
+func (p *Protocol) checkRoster() error {
+	for i, id := range p.roster {
+		if id == "" {
+			return errors.New("the roster has a client without a name")
+		}
+		if i > 0 && p.roster[i-1] == id {
+			return fmt.Errorf("the roster names client %q twice", id)
+		}
+	}
+	f := p.study.Federation
+	p.minClients = f.MinClients
+	if p.minClients == 0 {
+		p.minClients = len(p.roster)
+	}
+	if len(p.roster) < p.minClients || len(p.roster) == 0 {
+		return fmt.Errorf("the roster has %d clients, fewer than federation.min_clients = %d: enrol more, or lower it, which raises every client's noise share", len(p.roster), max(1, p.minClients))
+	}
+	if f.Colluders >= p.minClients {
+		return fmt.Errorf("federation.colluders = %d leaves no noise share unknown to %d colluders among the %d clients of the smallest sum", f.Colluders, f.Colluders, p.minClients)
+	}
+	return nil
+}
+
+func (p *Protocol) deriveModel() error {
+	var names []string
+	var prior []model.Normal
+	for _, c := range p.study.Coefficients() {
+		n := p.study.Prior.For(c.Name)
+		names = append(names, c.Name)
+		prior = append(prior, model.Normal{Mean: n.Mean, SD: n.SD})
+	}
+	var err error
+	if p.model, err = model.NewLinear(names, prior, p.study.Model.NoiseSD/p.study.OutcomeUnit()); err != nil {
+		return err
+	}
+	if p.family, err = gaussian.New(p.study.Inference.Q, p.model.Dim()); err != nil {
+		return err
+	}
+	p.entry = p.family.Precision()
+	p.prior, err = p.model.Prior(p.family)
+	return err
+}
+
+func (p *Protocol) deriveMechanism() error {
+	var err error
+	switch p.study.Privacy.Unit {
+	case study.Client:
+		p.clients, err = p.calibrate(dpmech.Config{
+			Dim:      p.family.Size(),
+			Clip:     p.clientClip(),
+			Shares:   p.minClients - p.study.Federation.Colluders,
+			Terms:    1,
+			Releases: len(p.roster),
+		})
+	case study.Record:
+		p.records, err = p.calibrate(dpmech.Config{
+			Dim:      p.model.StatisticsSize(),
+			Clip:     p.recordClip(),
+			Shares:   1,
+			Terms:    p.study.Federation.MaxRecords,
+			Releases: 1,
+		})
+	}
+	return err
+}
+
+// clientClip is C at dataset level: as given, or half of the precision that a
+// client with the nominal number of records of unit length would add.
+func (p *Protocol) clientClip() float64 {
+	if c := p.study.Privacy.Clip; c > 0 {
+		return c
+	}
+	return float64(p.study.Federation.NominalRecords) / p.model.NoiseVariance() / 2
+}
+
+// recordClip is C at datapoint level: as given, or half of the public bound on
+// the norm of a record's statistics.
+func (p *Protocol) recordClip() float64 {
+	if c := p.study.Privacy.Clip; c > 0 {
+		return c
+	}
+	return p.statisticsBound() / 2
+}
+
+func (p *Protocol) statisticsBound() float64 {
+	squares, fourths := p.study.RegressorBounds()
+	return p.model.StatisticsBound(squares, fourths, p.study.OutcomeBound())
+}
+
+// calibrate completes cfg with the adjacency and the noise multiplier of the
+// study, or the one that its target asks for, and makes the mechanism.
+func (p *Protocol) calibrate(cfg dpmech.Config) (*dpmech.GaussianSum, error) {
+	privacy := p.study.Privacy
+	cfg.Adjacency = privacy.Adjacency
+	cfg.NoiseMultiplier = privacy.NoiseMultiplier
+	if cfg.NoiseMultiplier == 0 {
+		var err error
+		target := accountant.Target{Epsilon: privacy.Epsilon, Delta: privacy.Delta}
+		cfg.NoiseMultiplier, err = accountant.CalibrateNoise(target, func(sigma float64) (accountant.Event, error) {
+			trial := cfg
+			trial.NoiseMultiplier = sigma
+			m, err := dpmech.NewGaussianSum(trial)
+			if err != nil {
+				return nil, err
+			}
+			return p.promised(m), nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return dpmech.NewGaussianSum(cfg)
+}
+
+// promised is what a client spends in the whole study with mechanism m, against
+// the observer that the study names. (For published factors under a sum that
+// alone is opened it is the paper's claim, which is not true; see [Cost].)
+func (p *Protocol) promised(m *dpmech.GaussianSum) accountant.Event {
+	return accountant.Repeated{Event: m.Event(), Times: p.Releases()}
+}
+
+// deriveLattice chooses the grid of messages, and checks that no sum of them and
+// no λ can overflow.
+func (p *Protocol) deriveLattice() error {
+	var total float64 // bound on the absolute value of a sum of messages
+	if p.clients != nil {
+		p.lattice = p.clients.Lattice()
+		total = float64(p.clients.MaxTotal())
+		p.limit = p.clients.MaxTotal() / int64(len(p.roster))
+	} else {
+		largest := float64(p.study.Federation.MaxRecords) * p.statisticsBound()
+		if p.records != nil {
+			largest += p.records.Lattice().Float(p.records.MaxTotal())
+		}
+		_, bits := math.Frexp(largest * float64(len(p.roster)))
+		var err error
+		if p.lattice, err = dpmech.NewLattice(messageBits - headroomBits - bits); err != nil {
+			return err
+		}
+		total = 1 << messageBits
+		p.limit = 1 << messageBits / int64(len(p.roster))
+	}
+	p.exponent = p.lattice.Exponent() + dampingBits
+	bits := math.Log2(total) + dampingBits + math.Log2(float64(p.Plans()))
+	if p.centred() {
+		p.exponent += centreBits
+		bits += centreBits + centreLimit + math.Log2(float64(p.model.Dim()+1))
+	}
+	if bits > wideBits {
+		return fmt.Errorf("λ could need %.0f bits and has %d: lower the number of rounds, clients or records", bits, wideBits)
+	}
+	return nil
+}
+
+// Digest returns the protocol's identity.
+func (p *Protocol) Digest() Digest { return p.digest }
+
+// Study returns the study.
+func (p *Protocol) Study() *study.Study { return p.study }
+
+// Roster returns the clients in order. It is not a copy.
+func (p *Protocol) Roster() []ClientID { return p.roster }
+
+// Model returns the model on the study's scale.
+func (p *Protocol) Model() *model.Linear { return p.model }
+
+// Family returns the family of q.
+func (p *Protocol) Family() gaussian.Family { return p.family }
+
+// Prior returns the natural parameters of the prior. It is not a copy.
+func (p *Protocol) Prior() []float64 { return p.prior }
+
+// Mechanism returns what hides a client's change or a record's statistics, nil
+// if the study makes no promise.
+func (p *Protocol) Mechanism() *dpmech.GaussianSum {
+	if p.clients != nil {
+		return p.clients
+	}
+	return p.records
+}
+
+// MinClients returns U_min, the fewest answers for which a sum is opened.
+func (p *Protocol) MinClients() int { return p.minClients }
+
+// Plans returns the number of plans of the whole study: one a round if
+// synchronous, one for every client in every round if not.
+func (p *Protocol) Plans() int {
+	n := p.study.Inference.Rounds
+	if p.study.Inference.Schedule != study.Synchronous {
+		n *= len(p.roster)
+	}
+	return n
+}
+
+// Releases returns how often a client releases something that costs privacy.
+func (p *Protocol) Releases() int {
+	in := p.study.Inference
+	switch p.study.Privacy.Unit {
+	case study.Client:
+		return in.Rounds
+	case study.Record:
+		if in.Factors == study.Published {
+			return in.Rounds
+		}
+		return 1
+	}
+	return 0
+}
+
+// NewSolver returns the solver that the study names, for the records of one
+// client. A shard without records is refused unless the unit is the record: then
+// whether there is any is itself private, and noise alone is a right release.
+func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
+	if s.Len() == 0 && p.records == nil {
+		return nil, errors.New("the shard has no records")
+	}
+	if s.Len() > p.study.Federation.MaxRecords {
+		return nil, fmt.Errorf("the shard has more records than federation.max_records = %d", p.study.Federation.MaxRecords)
+	}
+	if s.Dim() != p.model.Dim() {
+		return nil, fmt.Errorf("the shard has %d regressors, the model %d coefficients", s.Dim(), p.model.Dim())
+	}
+	switch {
+	case p.records == nil:
+		return solver.NewConjugate(p.model, s), nil
+	case p.study.Inference.Factors == study.Published:
+		return solver.NewPublishedAnalytical(p.model, s, p.records), nil
+	default:
+		return solver.NewClippedAnalytical(p.model, s, p.records), nil
+	}
+}
+
+func (p *Protocol) centred() bool { return p.study.Privacy.Centred }
+
+// round returns the round, counted from 1, that plan number n belongs to.
+func (p *Protocol) round(n int) int {
+	if p.study.Inference.Schedule == study.Synchronous {
+		return n
+	}
+	return (n-1)/len(p.roster) + 1
+}
+
+// damping returns α for plan number n in units of 2^-dampingBits.
+func (p *Protocol) damping(n int) int64 {
+	alpha := p.study.Inference.Damping.At(p.round(n))
+	return max(1, int64(math.Round(math.Ldexp(alpha, dampingBits))))
+}
+
+// clientIndex returns the client's place in the roster.
+func (p *Protocol) clientIndex(id ClientID) (int, bool) { return slices.BinarySearch(p.roster, id) }
+
+// fewest returns the number of answers below which a round is void: U_min, or
+// one where clients are asked one at a time.
+func (p *Protocol) fewest() int {
+	if p.study.Inference.Schedule == study.Synchronous {
+		return p.minClients
+	}
+	return 1
+}
+
+// selection reports whether clients are of the roster, in order and each once.
+func (p *Protocol) selection(clients []ClientID) bool { return inOrder(clients, p.roster) }
+
+// inOrder reports whether some is a selection of all, in the same order.
+func inOrder(some, all []ClientID) bool {
+	if len(some) == len(all) && len(all) > 0 && &some[0] == &all[0] {
+		return true // the common case in one process, where all clients share the roster
+	}
+	for _, id := range some {
+		i := slices.Index(all, id)
+		if i < 0 {
+			return false
+		}
+		all = all[i+1:]
+	}
+	return true
+}

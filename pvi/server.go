@@ -1,0 +1,202 @@
+package pvi
+
+import (
+	"maps"
+	"slices"
+
+	"fedpvi/pvi/study"
+)
+
+// A Server owns the posterior of a study: it plans rounds, adds up what clients
+// release, and moves λ if the result is a proper distribution. It holds sums
+// only, so that its size does not grow with the number of rounds.
+//
+// The caller asks Next for plans until there is none, delivers them, hands every
+// release to Collect and every outcome to all clients. Close ends a round at its
+// deadline.
+type Server struct {
+	protocol *Protocol
+	view     *view
+	planned  int            // plans issued
+	asked    []int          // plans issued to each client, unless synchronous
+	sequence int            // outcomes issued
+	open     map[int]*round // by plan number
+}
+
+// A round is a plan that has no outcome yet.
+type round struct {
+	Participants []ClientID
+	Answered     []ClientID // in order
+	Centre       []int64    // of clipping coordinates
+	Sum          []int64
+}
+
+// NewServer returns a server at the prior.
+func NewServer(p *Protocol) *Server {
+	return &Server{
+		protocol: p,
+		view:     newView(p),
+		asked:    make([]int, len(p.roster)),
+		open:     map[int]*round{},
+	}
+}
+
+// Next returns the next plan that can be sent now, and false if there is none:
+// answers must come first, or the study is done.
+func (s *Server) Next() (Plan, bool) {
+	p := s.protocol
+	if s.planned == p.Plans() {
+		return Plan{}, false
+	}
+	participants := p.roster
+	switch p.study.Inference.Schedule {
+	case study.Synchronous:
+		if len(s.open) > 0 {
+			return Plan{}, false
+		}
+	case study.Sequential:
+		if len(s.open) > 0 {
+			return Plan{}, false
+		}
+		i := s.planned % len(p.roster)
+		participants = p.roster[i : i+1]
+	case study.Asynchronous:
+		i, ok := s.idleClient()
+		if !ok {
+			return Plan{}, false
+		}
+		s.asked[i]++
+		participants = p.roster[i : i+1]
+	}
+	s.planned++
+	centre := s.view.centre()
+	s.open[s.planned] = &round{Participants: participants, Centre: centre, Sum: make([]int64, p.family.Size())}
+	return Plan{
+		Protocol:     p.digest,
+		Number:       s.planned,
+		Lambda:       slices.Clone(s.view.lambda),
+		Centre:       centre,
+		Participants: participants,
+	}, true
+}
+
+// idleClient returns the client without an open plan that was asked least, the
+// first in the roster among equals.
+func (s *Server) idleClient() (int, bool) {
+	busy := map[ClientID]bool{}
+	for _, r := range s.open {
+		busy[r.Participants[0]] = true
+	}
+	best := -1
+	for i, id := range s.protocol.roster {
+		if busy[id] || s.asked[i] == s.protocol.study.Inference.Rounds {
+			continue
+		}
+		if best < 0 || s.asked[i] < s.asked[best] {
+			best = i
+		}
+	}
+	return best, best >= 0
+}
+
+// Collect adds a release to its round, and returns the outcome if it was the
+// last one missing. A release that is out of place is [Refused] and changes
+// nothing.
+func (s *Server) Collect(r *Release) (*Outcome, error) {
+	p := s.protocol
+	if r.Protocol != p.digest {
+		return nil, refuse("the release is for protocol %.16s, this is %.16s", r.Protocol, p.digest)
+	}
+	open, ok := s.open[r.Number]
+	if !ok {
+		return nil, refuse("plan %d is not open", r.Number)
+	}
+	if _, ok := slices.BinarySearch(open.Participants, r.Client); !ok {
+		return nil, refuse("client %q is not asked by plan %d", r.Client, r.Number)
+	}
+	at, answered := slices.BinarySearch(open.Answered, r.Client)
+	if answered {
+		return nil, refuse("client %q has answered plan %d", r.Client, r.Number)
+	}
+	if len(r.Change) != len(open.Sum) {
+		return nil, refuse("the release of client %q has %d elements, want %d", r.Client, len(r.Change), len(open.Sum))
+	}
+	for i, n := range r.Change {
+		if n > p.limit || n < -p.limit {
+			return nil, refuse("element %d of the release of client %q is beyond what the mechanism can yield", i+1, r.Client)
+		}
+	}
+	for i, n := range r.Change {
+		open.Sum[i] += n
+	}
+	open.Answered = slices.Insert(open.Answered, at, r.Client)
+	if len(open.Answered) < len(open.Participants) {
+		return nil, nil
+	}
+	return s.finish(r.Number, open), nil
+}
+
+// Close ends the round of a plan with the answers that have come. A round with
+// fewer than U_min answers (of the one client that it asked, unless synchronous)
+// is void.
+func (s *Server) Close(number int) (*Outcome, error) {
+	open, ok := s.open[number]
+	if !ok {
+		return nil, refuse("plan %d is not open", number)
+	}
+	return s.finish(number, open), nil
+}
+
+func (s *Server) finish(number int, r *round) *Outcome {
+	delete(s.open, number)
+	s.sequence++
+	outcome := &Outcome{
+		Protocol:     s.protocol.digest,
+		Sequence:     s.sequence,
+		Number:       number,
+		Verdict:      Void,
+		Centre:       r.Centre,
+		Participants: r.Answered,
+	}
+	if len(r.Answered) == len(r.Participants) {
+		outcome.Participants = r.Participants
+	}
+	if len(r.Answered) < s.protocol.fewest() {
+		return outcome
+	}
+	outcome.Sum = r.Sum
+	outcome.Verdict = Rejected
+	if s.view.try(number, r.Sum, r.Centre) {
+		s.view.commit()
+		outcome.Verdict = Accepted
+	}
+	return outcome
+}
+
+// Waiting returns the clients from which an answer is still out, in order.
+func (s *Server) Waiting() []ClientID {
+	waiting := map[ClientID]bool{}
+	for _, r := range s.open {
+		for _, id := range r.Participants {
+			if _, ok := slices.BinarySearch(r.Answered, id); !ok {
+				waiting[id] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(waiting))
+}
+
+// Open returns the numbers of the plans that have no outcome yet, in order.
+func (s *Server) Open() []int { return slices.Sorted(maps.Keys(s.open)) }
+
+// Outcomes returns the number of outcomes so far.
+func (s *Server) Outcomes() int { return s.sequence }
+
+// Done reports whether every plan of the study has an outcome.
+func (s *Server) Done() bool { return s.sequence == s.protocol.Plans() }
+
+// Lambda returns λ − λ_prior on the lattice. It is not a copy.
+func (s *Server) Lambda() []Wide { return s.view.lambda }
+
+// Posterior returns the natural parameters of q. It is not a copy.
+func (s *Server) Posterior() []float64 { return s.view.natural }

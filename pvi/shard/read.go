@@ -1,0 +1,210 @@
+package shard
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fedpvi/pvi/study"
+)
+
+// A Report counts what reading did to a file. It is for the data holder's eyes
+// and must not leave the house.
+type Report struct {
+	Records int            // records kept
+	Dropped map[string]int // records left out, by the column that decided it
+	Clamped map[string]int // values moved to a bound, by column
+	Imputed map[string]int // missing values replaced, by column
+}
+
+// An Error is a place in a file of records that is not as the study declares.
+type Error struct {
+	File    string
+	Line    int // from 1
+	Column  string
+	Message string
+}
+
+func (e *Error) Error() string {
+	if e.Column == "" {
+		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
+	}
+	return fmt.Sprintf("%s:%d: column %s: %s", e.File, e.Line, e.Column, e.Message)
+}
+
+// Read reads at most maxRecords records. The name file is used in messages
+// only.
+func Read(file string, r io.Reader, st *study.Study, maxRecords int) (*Records, Report, error) {
+	d := &decoder{
+		study:   st,
+		file:    file,
+		csv:     csv.NewReader(r),
+		records: &Records{columns: len(st.Columns)},
+		report:  Report{Dropped: map[string]int{}, Clamped: map[string]int{}, Imputed: map[string]int{}},
+		row:     make([]float64, len(st.Columns)),
+	}
+	d.csv.Comma = st.Table.Separator
+	d.csv.ReuseRecord = true
+	d.csv.TrimLeadingSpace = st.Table.Trim
+	if err := d.readHeader(); err != nil {
+		return nil, Report{}, err
+	}
+	for {
+		fields, err := d.csv.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, Report{}, d.syntax(err)
+		}
+		if err := d.decode(fields); err != nil {
+			return nil, Report{}, err
+		}
+		if d.records.Len() > maxRecords {
+			return nil, Report{}, d.errorf("", "more than %d records: raise federation.max_records in the study if that is right", maxRecords)
+		}
+	}
+	d.report.Records = d.records.Len()
+	return d.records, d.report, nil
+}
+
+type decoder struct {
+	study   *study.Study
+	file    string
+	csv     *csv.Reader
+	fieldOf []int // where in a line each declared column stands
+	records *Records
+	report  Report
+	row     []float64
+}
+
+// line returns the line of the record that was read last.
+func (d *decoder) line() int {
+	line, _ := d.csv.FieldPos(0)
+	return line
+}
+
+func (d *decoder) errorf(column, format string, args ...any) error {
+	return &Error{File: d.file, Line: d.line(), Column: column, Message: fmt.Sprintf(format, args...)}
+}
+
+// syntax restates an error of encoding/csv.
+func (d *decoder) syntax(err error) error {
+	var parse *csv.ParseError
+	if !errors.As(err, &parse) {
+		return fmt.Errorf("%s: reading: %w", d.file, err)
+	}
+	message := parse.Err.Error()
+	if errors.Is(parse.Err, csv.ErrFieldCount) {
+		message = fmt.Sprintf("the line has another number of fields than the %d expected: check the separator (the study says %q) and quotes", d.csv.FieldsPerRecord, d.study.Table.Separator)
+	}
+	return &Error{File: d.file, Line: parse.Line, Message: message}
+}
+
+func (d *decoder) readHeader() error {
+	d.fieldOf = make([]int, len(d.study.Columns))
+	if !d.study.Table.Header {
+		for i := range d.fieldOf {
+			d.fieldOf[i] = i
+		}
+		d.csv.FieldsPerRecord = len(d.study.Columns)
+		return nil
+	}
+	header, err := d.csv.Read()
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: the file is empty: its first line must name the columns (or write table.header = false in the study)", d.file)
+	}
+	if err != nil {
+		return d.syntax(err)
+	}
+	for i, c := range d.study.Columns {
+		d.fieldOf[i] = -1
+		for j, name := range header {
+			if d.trim(strings.TrimPrefix(name, "\ufeff")) != c.Name {
+				continue
+			}
+			if d.fieldOf[i] >= 0 {
+				return d.errorf(c.Name, "the header names this column twice")
+			}
+			d.fieldOf[i] = j
+		}
+		if d.fieldOf[i] < 0 {
+			return d.errorf(c.Name, "the header does not name this column, which the study declares (if the file has no header, write table.header = false)")
+		}
+	}
+	return nil // encoding/csv now expects as many fields as the header has
+}
+
+func (d *decoder) trim(field string) string {
+	if d.study.Table.Trim {
+		return strings.TrimSpace(field)
+	}
+	return field
+}
+
+// decode adds a record, unless a policy of the study drops it.
+func (d *decoder) decode(fields []string) error {
+	for i := range d.study.Columns {
+		c := &d.study.Columns[i]
+		value, policy, err := d.value(c, d.trim(fields[d.fieldOf[i]]))
+		if err != nil {
+			return err
+		}
+		if policy == study.Drop {
+			d.report.Dropped[c.Name]++
+			return nil
+		}
+		d.row[i] = value
+	}
+	d.records.Append(d.row)
+	return nil
+}
+
+// value decodes one field. The policy is Drop if the record is to be left out.
+func (d *decoder) value(c *study.Column, field string) (float64, study.Policy, error) {
+	if slices.Contains(d.study.Table.Missing, field) && !slices.Contains(c.Levels, field) {
+		switch c.Missing {
+		case study.Drop:
+			return 0, study.Drop, nil
+		case study.Impute:
+			d.report.Imputed[c.Name]++
+			field = c.Imputed
+		default:
+			return 0, study.Refuse, d.errorf(c.Name, `the value is missing: the study's column may say missing = "drop" or missing = "impute"`)
+		}
+	}
+	if c.Type != study.Numeric {
+		level := slices.Index(c.Levels, field)
+		if level >= 0 {
+			return float64(level), "", nil
+		}
+		if c.Outside == study.Drop {
+			return 0, study.Drop, nil
+		}
+		return 0, study.Refuse, d.errorf(c.Name, `the value is not among the %d declared levels: declare it, or write outside = "drop" (blanks count unless table.trim = true)`, len(c.Levels))
+	}
+	return d.number(c, field)
+}
+
+func (d *decoder) number(c *study.Column, field string) (float64, study.Policy, error) {
+	x, err := strconv.ParseFloat(field, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(x) {
+		return 0, study.Refuse, d.errorf(c.Name, "the value is not a number: if it stands for a missing value, list it in table.missing (blanks count unless table.trim = true)")
+	}
+	if c.Low <= x && x <= c.High {
+		return x, "", nil
+	}
+	switch c.Outside {
+	case study.Drop:
+		return 0, study.Drop, nil
+	case study.Clamp:
+		d.report.Clamped[c.Name]++
+		return min(max(x, c.Low), c.High), "", nil
+	}
+	return 0, study.Refuse, d.errorf(c.Name, `the value is outside the declared bounds [%g, %g]: widen them, or write outside = "clamp" or outside = "drop"`, c.Low, c.High)
+}

@@ -1,0 +1,197 @@
+package shard_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+const source = `
+[study]
+version = 1
+name = "s"
+[table]
+separator = ";"
+trim = true
+missing = ["", "?"]
+[[column]]
+name = "sex"
+type = "categorical"
+levels = ["f", "m", "?"]
+[[column]]
+name = "age"
+type = "numeric"
+bounds = [20, 100]
+outside = "clamp"
+missing = "impute"
+impute = 60
+[[column]]
+name = "stage"
+type = "ordered"
+levels = ["I", "II", "III"]
+outside = "drop"
+missing = "drop"
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [0, 10]
+[model]
+family = "linear"
+outcome = "y"
+terms = ["age*sex", "stage"]
+noise_sd = 1
+[inference]
+rounds = 1
+[privacy]
+unit = "none"
+`
+
+func parse(t *testing.T, edits ...string) *study.Study {
+	t.Helper()
+	st, err := study.Parse("s.toml", []byte(strings.NewReplacer(edits...).Replace(source)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+func read(t *testing.T, st *study.Study, file string) (*shard.Records, shard.Report) {
+	t.Helper()
+	records, report, err := shard.Read("r.csv", strings.NewReader(file), st, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records, report
+}
+
+func TestRead(t *testing.T) {
+	st := parse(t)
+	records, report := read(t, st, `y ; other; stage ;age; sex
+ 1;x;I;20;f
+"2"; x ;II; 100 ;m
+3;x;IV;50;f
+4;x;?;50;f
+5;x;III;150;?
+6;x;III;;m
+10;x;III;-3;m
+`)
+	var rows [][]float64
+	for i := range records.Len() {
+		rows = append(rows, records.Row(i))
+	}
+	want := [][]float64{{0, 20, 0, 1}, {1, 100, 1, 2}, {2, 100, 2, 5}, {1, 60, 2, 6}, {1, 20, 2, 10}}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+	wantReport := shard.Report{
+		Records: 5,
+		Dropped: map[string]int{"stage": 2},
+		Clamped: map[string]int{"age": 2},
+		Imputed: map[string]int{"age": 1},
+	}
+	if diff := cmp.Diff(wantReport, report); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+}
+
+func TestReadWithoutHeader(t *testing.T) {
+	st := parse(t, "[table]", "[table]\nheader = false")
+	records, _ := read(t, st, "m;60;II;7\n")
+	if diff := cmp.Diff([]float64{1, 60, 1, 7}, records.Row(0)); diff != "" {
+		t.Errorf("record (-want +got):\n%s", diff)
+	}
+}
+
+func TestDesign(t *testing.T) {
+	st := parse(t)
+	records, _ := read(t, st, "sex;age;stage;y\nm;80;III;7.5\nf;20;I;0\n")
+	s := shard.Design(st, records)
+	// intercept, age, sex[m], sex[?], age:sex[m], age:sex[?], stage
+	for i, want := range []struct {
+		x []float64
+		y float64
+	}{
+		{[]float64{1, .5, 1, 0, .5, 0, 1}, .5},
+		{[]float64{1, -1, 0, 0, 0, 0, -1}, -1},
+	} {
+		x, y := s.Record(i)
+		if diff := cmp.Diff(want.x, x); diff != "" || y != want.y {
+			t.Errorf("record %d: outcome %g, want %g, regressors (-want +got):\n%s", i, y, want.y, diff)
+		}
+	}
+	if s.Len() != 2 || s.Dim() != 7 {
+		t.Errorf("%d records of %d regressors", s.Len(), s.Dim())
+	}
+	chosen := shard.Design(st, records.Select([]int{1}))
+	if x, _ := chosen.Record(0); chosen.Len() != 1 || x[1] != -1 {
+		t.Errorf("selecting the second record gives %v", x)
+	}
+}
+
+// Errors say where and what to do, and never the value.
+func TestReadErrors(t *testing.T) {
+	const header = "sex;age;stage;y\n"
+	for _, c := range []struct {
+		name, file string
+		want       string
+	}{
+		{"undeclared level", header + "f;30;I;1\nSECRET;30;I;1\n", `r.csv:3: column sex: the value is not among the 3 declared levels`},
+		{"out of bounds", header + "f;30;I;11.5\n", `r.csv:2: column y: the value is outside the declared bounds [0, 10]: widen them, or write outside = "clamp"`},
+		{"not a number", header + "f;30;I;SECRET\n", "r.csv:2: column y: the value is not a number"},
+		{"NaN", header + "f;30;I;NaN\n", "r.csv:2: column y: the value is not a number"},
+		{"infinite", header + "f;30;I;inf\n", "r.csv:2: column y: the value is outside"},
+		{"overflow", header + "f;30;I;1e999\n", "r.csv:2: column y: the value is outside"},
+		{"missing", header + "f;30;I;\n", `r.csv:2: column y: the value is missing: the study's column may say missing = "drop"`},
+		{"ragged", header + "f;30;I;1\nf;30;I\n", "r.csv:3: the line has another number of fields than the 4 expected"},
+		{"wrong separator", "sex,age,stage,y\nf,30,I,1\n", "r.csv:1: column sex: the header does not name this column"},
+		{"column missing", "sex;age;stage\n", "r.csv:1: column y: the header does not name this column"},
+		{"column twice", "sex;age;stage;y;y\n", "r.csv:1: column y: the header names this column twice"},
+		{"bare quote", header + "f;3\"0;I;1\n", `r.csv:2: bare " in non-quoted`},
+		{"empty", "", "r.csv: the file is empty"},
+	} {
+		_, _, err := shard.Read("r.csv", strings.NewReader(c.file), parse(t), 1000)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want an error with %q", c.name, err, c.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "SECRET") {
+			t.Errorf("%s: the error repeats the value: %v", c.name, err)
+		}
+	}
+	st := parse(t)
+	if _, _, err := shard.Read("r.csv", strings.NewReader(header+strings.Repeat("f;30;I;1\n", 3)), st, 2); err == nil || !strings.Contains(err.Error(), "more than 2 records") {
+		t.Errorf("three records where two are allowed: %v", err)
+	}
+	untrimmed := parse(t, "trim = true", "trim = false")
+	if _, _, err := shard.Read("r.csv", strings.NewReader(header+"f ;30;I;1\n"), untrimmed, 10); err == nil {
+		t.Error("padding blanks are trimmed though the study does not say so")
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	st, err := study.Parse("s.toml", []byte(source))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("sex;age;stage;y\nm;80;III;7.5\n")
+	f.Add("sex;age;stage;y\n\"\n")
+	f.Add("\ufeffsex;age;stage;y\r\nf;1e5;I;0x1p-2\r\n")
+	f.Fuzz(func(t *testing.T, file string) {
+		records, _, err := shard.Read("r.csv", strings.NewReader(file), st, 100)
+		if err != nil {
+			return
+		}
+		s := shard.Design(st, records)
+		for i := range s.Len() {
+			x, y := s.Record(i)
+			for _, v := range append(x[:len(x):len(x)], y) {
+				if !(v >= -1 && v <= 1) {
+					t.Fatalf("record %d is %v, %g: beyond the public bounds", i, x, y)
+				}
+			}
+		}
+	})
+}

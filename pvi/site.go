@@ -1,0 +1,295 @@
+package pvi
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// A Site owns one client's records and factor. It answers plans and follows
+// outcomes, and computes λ for itself: a plan whose λ is not what the outcomes
+// lead to is refused.
+//
+// A release changes the site's state. The caller must have saved the state
+// before a byte of the release leaves the house, and must send the same bytes
+// again rather than ask for a new release.
+type Site struct {
+	protocol *Protocol
+	id       ClientID
+	solver   solver.Solver
+
+	view     *view
+	sequence int    // of the last outcome
+	answered int    // number of the last plan that was answered
+	factor   []Wide // λ_m; nil for tied factors
+	proposed []int64
+	centre   []int64 // of the plan that proposed is for
+	open     int     // number of that plan; 0 if none
+	spent    spending
+
+	target, current, cavity []float64 // scratch
+	exact                   []int64
+}
+
+// spending counts what a site released.
+type spending struct {
+	Changes    int // changes of its factor, hidden by the protocol's mechanism
+	Statistics int // its records' statistics, hidden by the solver's
+}
+
+// NewSite returns the site of a client at the prior. The solver must be of
+// [Protocol.NewSolver].
+func NewSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
+	if _, ok := p.clientIndex(id); !ok {
+		return nil, fmt.Errorf("client %q is not in the roster", id)
+	}
+	n := p.family.Size()
+	site := &Site{
+		protocol: p,
+		id:       id,
+		solver:   s,
+		view:     newView(p),
+		proposed: make([]int64, n),
+		target:   make([]float64, n),
+		current:  make([]float64, n),
+		cavity:   make([]float64, n),
+		exact:    make([]int64, n),
+	}
+	if p.study.Inference.Factors != study.Tied {
+		site.factor = make([]Wide, n)
+	}
+	return site, nil
+}
+
+// ID returns the client's name.
+func (s *Site) ID() ClientID { return s.id }
+
+// Propose answers a plan: it writes to r the change of the factor that the
+// site's solver proposes, clipped and noised as the study says, with noise from
+// src. A plan that is out of place is [Refused], and nothing is computed.
+//
+// Any other error leaves r without a change, and what was drawn up to it is
+// charged: that there was an error may be seen.
+func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
+	r.Change = r.Change[:0]
+	if err := s.check(plan); err != nil {
+		return err
+	}
+	p := s.protocol
+	s.factorNow(s.current)
+	for i, q := range s.view.natural {
+		s.cavity[i] = q - s.current[i]
+	}
+	problem := solver.Problem{Family: p.family, Mean: s.view.mean, Cavity: s.cavity}
+	events, err := s.solver.Propose(s.target, problem, src)
+	s.spent.Statistics += len(events)
+	if err != nil {
+		return fmt.Errorf("client %s: %w", s.id, err)
+	}
+	change := s.target
+	for i, now := range s.current {
+		change[i] -= now
+	}
+	dst := slices.Grow(r.Change, len(change))[:len(change)]
+	if err := s.gate(dst, change, plan.Centre, src); err != nil {
+		return fmt.Errorf("client %s: %w", s.id, err)
+	}
+	r.Protocol, r.Number, r.Client, r.Change = plan.Protocol, plan.Number, s.id, dst
+	s.answered, s.open, s.centre = plan.Number, plan.Number, plan.Centre
+	return nil
+}
+
+// gate turns the proposed change into what leaves the house, and charges for it.
+// What the site may remember of it goes to s.proposed.
+func (s *Site) gate(dst []int64, change []float64, centre []int64, src *dpmech.Stream) error {
+	p := s.protocol
+	if p.clients == nil {
+		if err := p.lattice.Truncate(dst, change, p.limit); err != nil {
+			return fmt.Errorf("the proposed change does not fit (a smaller damping may keep q from running away): %w", err)
+		}
+		copy(s.proposed, dst)
+		return nil
+	}
+	if p.centred() {
+		p.toCentred(change, centre)
+	}
+	// A change that is not finite counts as zero: that there is one is private.
+	if !finite(change) {
+		clear(change)
+	}
+	s.spent.Changes++
+	if err := p.clients.ReleaseOne(dst, s.exact, src, change); err != nil {
+		return err
+	}
+	if p.study.Inference.Factors == study.Published {
+		copy(s.proposed, dst)
+	} else {
+		copy(s.proposed, s.exact)
+	}
+	return nil
+}
+
+func finite(v []float64) bool {
+	for _, x := range v {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Site) check(plan *Plan) error {
+	p := s.protocol
+	if plan.Protocol != p.digest {
+		return refuse("the plan is for protocol %.16s, this is %.16s", plan.Protocol, p.digest)
+	}
+	if plan.Number < 1 || plan.Number > p.Plans() {
+		return refuse("plan %d is none of the study's %d", plan.Number, p.Plans())
+	}
+	if plan.Number <= s.answered {
+		return refuse("client %q has answered plan %d, and this is plan %d", s.id, s.answered, plan.Number)
+	}
+	if s.open != 0 {
+		return refuse("client %q still waits for the outcome of plan %d", s.id, s.open)
+	}
+	if !p.selection(plan.Participants) {
+		return refuse("plan %d asks clients that are not in the roster, or not in order", plan.Number)
+	}
+	if _, ok := slices.BinarySearch(plan.Participants, s.id); !ok {
+		return refuse("client %q is not asked by plan %d", s.id, plan.Number)
+	}
+	if len(plan.Participants) < p.fewest() {
+		return refuse("plan %d asks %d clients, fewer than the %d for which noise shares were made", plan.Number, len(plan.Participants), p.fewest())
+	}
+	if !slices.Equal(plan.Lambda, s.view.lambda) {
+		return refuse("the λ of plan %d does not follow from the outcomes that client %q has seen", plan.Number, s.id)
+	}
+	if s.Releases() >= p.Releases() && !s.reuses() {
+		return refuse("client %q has released %d times, which is all that the study pays for", s.id, s.Releases())
+	}
+	return p.checkCentre(plan.Centre)
+}
+
+// reuses reports whether the next answer is a function of what was released: no
+// privacy at all is asked for, or the records' statistics are out.
+func (s *Site) reuses() bool {
+	p := s.protocol
+	if p.records != nil {
+		return p.study.Inference.Factors != study.Published
+	}
+	return p.clients == nil
+}
+
+// factorNow writes to dst the natural parameters of the client's factor.
+func (s *Site) factorNow(dst []float64) {
+	p := s.protocol
+	if s.factor != nil {
+		for i, w := range s.factor {
+			dst[i] = w.float(p.exponent)
+		}
+		return
+	}
+	weight := 1 / float64(len(p.roster))
+	for i, w := range s.view.lambda {
+		dst[i] = w.float(p.exponent) * weight
+	}
+}
+
+// Settle follows an outcome. It must be called for every outcome of the study,
+// in order. One that contradicts what the site knows is [Refused]: a client must
+// then stop, since the coordinator has lied or state was lost.
+func (s *Site) Settle(o *Outcome) error {
+	p := s.protocol
+	if err := s.checkOutcome(o); err != nil {
+		return err
+	}
+	if o.Verdict != Void {
+		accepted := s.view.try(o.Number, o.Sum, o.Centre)
+		if accepted != (o.Verdict == Accepted) {
+			return refuse("the verdict on plan %d is %q, which does not follow from its sum", o.Number, o.Verdict)
+		}
+		if accepted {
+			if _, took := slices.BinarySearch(o.Participants, s.id); took && s.factor != nil {
+				p.move(s.factor, s.proposed, p.damping(o.Number), s.centre)
+			}
+			s.view.commit()
+		}
+	}
+	if s.open == o.Number {
+		s.open, s.centre = 0, nil
+	}
+	s.sequence = o.Sequence
+	return nil
+}
+
+func (s *Site) checkOutcome(o *Outcome) error {
+	p := s.protocol
+	if o.Protocol != p.digest {
+		return refuse("the outcome is for protocol %.16s, this is %.16s", o.Protocol, p.digest)
+	}
+	if o.Sequence != s.sequence+1 {
+		return refuse("outcome %d came where outcome %d was next", o.Sequence, s.sequence+1)
+	}
+	if o.Sequence > p.Plans() || !p.follows(o.Number, o.Sequence) {
+		return refuse("outcome %d cannot be of plan %d", o.Sequence, o.Number)
+	}
+	if !p.selection(o.Participants) {
+		return refuse("the outcome of plan %d counts answers of clients that are not in the roster, or not in order", o.Number)
+	}
+	if _, took := slices.BinarySearch(o.Participants, s.id); took {
+		if s.open != o.Number {
+			return refuse("the outcome of plan %d counts an answer that client %q did not give", o.Number, s.id)
+		}
+		if !slices.Equal(o.Centre, s.centre) {
+			return refuse("the outcome of plan %d has another centre than the plan", o.Number)
+		}
+	}
+	if err := p.checkCentre(o.Centre); err != nil {
+		return err
+	}
+	switch o.Verdict {
+	case Void:
+		if o.Sum != nil {
+			return refuse("the outcome of plan %d is void and has a sum", o.Number)
+		}
+		return nil
+	case Accepted, Rejected:
+		return p.checkSum(o)
+	}
+	return refuse("the verdict on plan %d is %q", o.Number, o.Verdict)
+}
+
+// checkSum refuses a sum that the answers that it counts cannot yield.
+func (p *Protocol) checkSum(o *Outcome) error {
+	if len(o.Participants) < p.fewest() {
+		return refuse("the sum of plan %d was opened for %d answers, fewer than the %d for which noise shares were made", o.Number, len(o.Participants), p.fewest())
+	}
+	if len(o.Sum) != p.family.Size() {
+		return refuse("the outcome of plan %d has %d elements, want %d", o.Number, len(o.Sum), p.family.Size())
+	}
+	most := int64(len(o.Participants)) * p.limit
+	for i, n := range o.Sum {
+		if n > most || n < -most {
+			return refuse("element %d of the sum of plan %d is beyond what %d answers can yield", i+1, o.Number, len(o.Participants))
+		}
+	}
+	return nil
+}
+
+// follows reports whether outcome number sequence can be of plan n: plans end in
+// order, but for an asynchronous schedule, where one of each client is under way.
+func (p *Protocol) follows(n, sequence int) bool {
+	ahead := 0
+	if p.study.Inference.Schedule == study.Asynchronous {
+		ahead = len(p.roster) - 1
+	}
+	return n >= 1 && n <= p.Plans() && n <= sequence+ahead && (ahead > 0 || n == sequence)
+}
+
+// Releases returns how often the client has released something that costs
+// privacy. [Protocol.Costs] says what that comes to.
+func (s *Site) Releases() int { return s.spent.Changes + s.spent.Statistics }

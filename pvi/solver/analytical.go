@@ -1,0 +1,167 @@
+package solver
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/shard"
+)
+
+// ClippedAnalytical is the private conjugate update of datapoint-level DP-PVI:
+// every record's sufficient statistics are clipped, added up and noised once, by
+// a [dpmech.GaussianSum], and every proposal is a function of that one release
+// (Sharma 2019, equations 4.20 to 4.22, which draws new noise for the same
+// statistics in every round and pays every time; see [PublishedAnalytical]).
+//
+// Directions in which the released precision is negative are taken to say nothing
+// ([gaussian.RepairLikelihood]), which costs nothing: it is post-processing of
+// what was released.
+type ClippedAnalytical struct {
+	source   statisticsSource
+	released []int64 // noisy statistics in lattice steps; nil before the release
+	factor   []float64
+}
+
+// NewClippedAnalytical returns the solver of one shard. The mechanism must have
+// been made for vectors of m.StatisticsSize() elements.
+func NewClippedAnalytical(m *model.Linear, s *shard.Shard, mechanism *dpmech.GaussianSum) *ClippedAnalytical {
+	return &ClippedAnalytical{source: statisticsSource{m, s, mechanism}}
+}
+
+// Propose implements [Solver]. The first call releases.
+func (c *ClippedAnalytical) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error) {
+	var spent []accountant.Event
+	if c.released == nil {
+		released, err := c.source.release(src)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.accept(released); err != nil {
+			return nil, err
+		}
+		spent = []accountant.Event{c.source.mechanism.Event()}
+	}
+	p.Family.ProjectLikelihood(dst, c.factor, p.Mean)
+	return spent, nil
+}
+
+func (c *ClippedAnalytical) accept(released []int64) error {
+	factor, err := c.source.factor(released)
+	if err != nil {
+		return err
+	}
+	c.released, c.factor = released, factor
+	return nil
+}
+
+// State implements [Solver]: what was released must be used again, not drawn
+// again.
+func (c *ClippedAnalytical) State() []byte {
+	if c.released == nil {
+		return nil
+	}
+	state, err := json.Marshal(c.released)
+	if err != nil {
+		panic("solver: " + err.Error()) // unreachable: integers marshal
+	}
+	return state
+}
+
+// Restore implements [Solver].
+func (c *ClippedAnalytical) Restore(state []byte) error {
+	if len(state) == 0 {
+		c.released, c.factor = nil, nil
+		return nil
+	}
+	var released []int64
+	if err := json.Unmarshal(state, &released); err != nil {
+		return fmt.Errorf("clipped analytical solver: restoring: %w", err)
+	}
+	if len(released) != c.source.model.StatisticsSize() {
+		return fmt.Errorf("clipped analytical solver: restoring: %d statistics, want %d", len(released), c.source.model.StatisticsSize())
+	}
+	return c.accept(released)
+}
+
+// PublishedAnalytical noises the same statistics anew in every round, as Sharma
+// (2019) does. It is private, since every round is accounted, and wasteful: the
+// average of T such releases costs what one release with 1/√T of the noise does,
+// but with a damped federation most of them are forgotten.
+type PublishedAnalytical struct {
+	source statisticsSource
+}
+
+// NewPublishedAnalytical returns the solver of one shard. The mechanism must
+// have been made for vectors of m.StatisticsSize() elements.
+func NewPublishedAnalytical(m *model.Linear, s *shard.Shard, mechanism *dpmech.GaussianSum) *PublishedAnalytical {
+	return &PublishedAnalytical{source: statisticsSource{m, s, mechanism}}
+}
+
+// Propose implements [Solver]. Every call releases.
+func (c *PublishedAnalytical) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error) {
+	released, err := c.source.release(src)
+	if err != nil {
+		return nil, err
+	}
+	factor, err := c.source.factor(released)
+	if err != nil {
+		return nil, err
+	}
+	p.Family.ProjectLikelihood(dst, factor, p.Mean)
+	return []accountant.Event{c.source.mechanism.Event()}, nil
+}
+
+// State implements [Solver]: nothing is used twice.
+func (c *PublishedAnalytical) State() []byte { return nil }
+
+// Restore implements [Solver].
+func (c *PublishedAnalytical) Restore(state []byte) error {
+	if len(state) != 0 {
+		return fmt.Errorf("published analytical solver: it has no state to restore, got %d bytes", len(state))
+	}
+	return nil
+}
+
+// statisticsSource releases a shard's clipped and noised statistics.
+type statisticsSource struct {
+	model     *model.Linear
+	shard     *shard.Shard
+	mechanism *dpmech.GaussianSum
+}
+
+func (s statisticsSource) release(src *dpmech.Stream) ([]int64, error) {
+	released := make([]int64, s.model.StatisticsSize())
+	exact := make([]int64, len(released)) // stays here
+	record := make([]float64, len(released))
+	err := s.mechanism.Release(released, exact, src, func(add func([]float64) error) error {
+		for i := range s.shard.Len() {
+			clear(record)
+			x, y := s.shard.Record(i)
+			s.model.AddStatistics(record, x, y)
+			if err := add(record); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("releasing statistics: %w", err)
+	}
+	return released, nil
+}
+
+// factor is what a released sum says about θ.
+func (s statisticsSource) factor(released []int64) ([]float64, error) {
+	factor := make([]float64, len(released))
+	for i, n := range released {
+		factor[i] = s.mechanism.Lattice().Float(n)
+	}
+	if err := gaussian.RepairLikelihood(s.model.Dim(), factor); err != nil {
+		return nil, err
+	}
+	return factor, nil
+}

@@ -1,0 +1,50 @@
+package solver
+
+import (
+	"errors"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/shard"
+)
+
+// Conjugate is the exact update of a conjugate model. It proposes the natural
+// gradient, at q, of the expected log likelihood of the shard (the gradient in
+// the mean parameters), which is the likelihood's own natural parameters
+// if q has a full covariance, and their mean-field projection if q is diagonal
+// (Khan and Lin, "Conjugate-Computation Variational Inference", 2017, with a
+// step of one). The fixed point of the federation is pooled variational
+// inference on any partition.
+//
+// It uses the records without noise: what it proposes must pass a gate.
+type Conjugate struct {
+	statistics []float64 // of the shard, in the layout of gaussian.Full
+}
+
+// NewConjugate adds up the statistics of the shard's records.
+func NewConjugate(m *model.Linear, s *shard.Shard) *Conjugate {
+	c := &Conjugate{statistics: make([]float64, m.StatisticsSize())}
+	for i := range s.Len() {
+		x, y := s.Record(i)
+		m.AddStatistics(c.statistics, x, y)
+	}
+	return c
+}
+
+// Propose implements [Solver]. It releases nothing.
+func (c *Conjugate) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
+	p.Family.ProjectLikelihood(dst, c.statistics, p.Mean)
+	return nil, nil
+}
+
+// State implements [Solver]: the statistics follow from the records.
+func (c *Conjugate) State() []byte { return nil }
+
+// Restore implements [Solver].
+func (c *Conjugate) Restore(state []byte) error {
+	if len(state) != 0 {
+		return errors.New("conjugate solver: it has no state to restore")
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package pvi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"fedpvi/pvi/study"
+)
+
+// stateVersion is the version of the encoding of both machines' states.
+const stateVersion = 1
+
+// serverState is what a Server has to remember.
+type serverState struct {
+	Version  int
+	Protocol Digest
+	Lambda   []Wide
+	Planned  int
+	Asked    []int
+	Sequence int
+	Open     map[int]*round
+}
+
+// MarshalBinary returns the server's state.
+func (s *Server) MarshalBinary() ([]byte, error) {
+	return json.Marshal(serverState{
+		Version:  stateVersion,
+		Protocol: s.protocol.digest,
+		Lambda:   s.view.lambda,
+		Planned:  s.planned,
+		Asked:    s.asked,
+		Sequence: s.sequence,
+		Open:     s.open,
+	})
+}
+
+// RestoreServer returns the server of p whose state MarshalBinary returned.
+func RestoreServer(p *Protocol, state []byte) (*Server, error) {
+	var v serverState
+	if err := decodeState(state, &v); err != nil {
+		return nil, fmt.Errorf("restoring server: %w", err)
+	}
+	s := NewServer(p)
+	if err := errors.Join(
+		checkState(p, v.Version, v.Protocol),
+		within("plans issued", v.Planned, 0, p.Plans()),
+		within("outcomes", v.Sequence, 0, v.Planned),
+		within("clients asked", len(v.Asked), len(p.roster), len(p.roster)),
+		within("open rounds", len(v.Open), v.Planned-v.Sequence, v.Planned-v.Sequence),
+		v.checkRounds(p),
+		s.view.restore(v.Lambda),
+	); err != nil {
+		return nil, fmt.Errorf("restoring server: %w", err)
+	}
+	s.planned, s.asked, s.sequence = v.Planned, v.Asked, v.Sequence
+	if v.Open != nil {
+		s.open = v.Open
+	}
+	return s, nil
+}
+
+func (v *serverState) checkRounds(p *Protocol) error {
+	for number, r := range v.Open {
+		if err := within("number of an open round", number, 1, v.Planned); err != nil {
+			return err
+		}
+		if r == nil || len(r.Sum) != p.family.Size() || len(r.Participants) == 0 ||
+			!p.selection(r.Participants) || !inOrder(r.Answered, r.Participants) {
+			return fmt.Errorf("round %d is malformed", number)
+		}
+		if err := p.checkCentre(r.Centre); err != nil {
+			return fmt.Errorf("round %d: %w", number, err)
+		}
+	}
+	return nil
+}
+
+// siteState is what a Site has to remember.
+type siteState struct {
+	Version  int
+	Protocol Digest
+	Client   ClientID
+	Lambda   []Wide
+	Sequence int
+	Answered int
+	Factor   []Wide
+	Proposed []int64
+	Centre   []int64
+	Open     int
+	Spent    spending
+	Solver   []byte
+}
+
+// MarshalBinary returns the site's state. It holds what must not leave the
+// house: the client's own factor.
+func (s *Site) MarshalBinary() ([]byte, error) {
+	return json.Marshal(siteState{
+		Version:  stateVersion,
+		Protocol: s.protocol.digest,
+		Client:   s.id,
+		Lambda:   s.view.lambda,
+		Sequence: s.sequence,
+		Answered: s.answered,
+		Factor:   s.factor,
+		Proposed: s.proposed,
+		Centre:   s.centre,
+		Open:     s.open,
+		Spent:    s.spent,
+		Solver:   s.solver.State(),
+	})
+}
+
+// Restore sets a new site to a state that MarshalBinary returned.
+func (s *Site) Restore(state []byte) error {
+	p := s.protocol
+	var v siteState
+	if err := decodeState(state, &v); err != nil {
+		return fmt.Errorf("restoring client %s: %w", s.id, err)
+	}
+	if err := errors.Join(
+		checkState(p, v.Version, v.Protocol),
+		within("elements of the factor", len(v.Factor), len(s.factor), len(s.factor)),
+		within("elements of the proposal", len(v.Proposed), len(s.proposed), len(s.proposed)),
+		within("last plan answered", v.Answered, 0, p.Plans()),
+		within("outcomes", v.Sequence, 0, p.Plans()),
+		within("open plan", v.Open, 0, v.Answered),
+		v.checkSpending(p),
+		v.checkOpen(p),
+	); err != nil {
+		return fmt.Errorf("restoring client %s: %w", s.id, err)
+	}
+	if v.Client != s.id {
+		return fmt.Errorf("restoring client %s: the state is of client %q", s.id, v.Client)
+	}
+	if err := s.view.restore(v.Lambda); err != nil {
+		return fmt.Errorf("restoring client %s: %w", s.id, err)
+	}
+	if err := s.solver.Restore(v.Solver); err != nil {
+		return fmt.Errorf("restoring client %s: %w", s.id, err)
+	}
+	s.sequence, s.answered, s.open, s.spent, s.centre = v.Sequence, v.Answered, v.Open, v.Spent, v.Centre
+	copy(s.factor, v.Factor)
+	copy(s.proposed, v.Proposed)
+	return nil
+}
+
+// checkSpending refuses a state whose charges cannot be those of its releases:
+// one that would release again, or has released more than it says.
+func (v *siteState) checkSpending(p *Protocol) error {
+	most, statistics := 0, 0
+	if p.clients != nil {
+		most = min(p.Releases(), v.Answered)
+	}
+	if p.records != nil {
+		statistics = p.Releases()
+	}
+	kept := len(v.Solver) > 0 // statistics that were released and are reused
+	reused := p.records != nil && p.study.Inference.Factors != study.Published
+	switch {
+	case v.Spent.Changes < 0 || v.Spent.Changes > most || v.Spent.Statistics < 0 || v.Spent.Statistics > statistics:
+		return fmt.Errorf("%d changes and %d statistics released: more than the study pays for, or none at all", v.Spent.Changes, v.Spent.Statistics)
+	case v.Answered > 0 && (p.clients != nil && v.Spent.Changes == 0 || p.records != nil && v.Spent.Statistics == 0):
+		return errors.New("plans were answered and nothing was charged")
+	case reused && kept != (v.Spent.Statistics > 0):
+		return errors.New("statistics were charged and are not there, or are there and were not charged")
+	}
+	return nil
+}
+
+func (v *siteState) checkOpen(p *Protocol) error {
+	if v.Open == 0 {
+		return within("elements of the centre", len(v.Centre), 0, 0)
+	}
+	return p.checkCentre(v.Centre)
+}
+
+// restore sets the view to a λ that was saved.
+func (v *view) restore(lambda []Wide) error {
+	if len(lambda) != len(v.lambda) {
+		return fmt.Errorf("λ has %d elements, want %d", len(lambda), len(v.lambda))
+	}
+	if !v.set(lambda) {
+		return errors.New("λ is no proper distribution")
+	}
+	return nil
+}
+
+func decodeState(state []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(state))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return fmt.Errorf("the state cannot be read: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("the state cannot be read: something follows it")
+	}
+	return nil
+}
+
+func checkState(p *Protocol, version int, digest Digest) error {
+	if version != stateVersion {
+		return fmt.Errorf("the state has version %d, this program reads version %d", version, stateVersion)
+	}
+	if digest != p.digest {
+		return fmt.Errorf("the state is of protocol %.16s, this is %.16s: another study, or other clients", digest, p.digest)
+	}
+	return nil
+}
+
+func within(name string, n, low, high int) error {
+	if n < low || n > high {
+		return fmt.Errorf("%s: %d is not between %d and %d", name, n, low, high)
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package study
+
+import (
+	"math"
+	"slices"
+
+	"fedpvi/internal/document"
+)
+
+// ColumnType says what the values of a column are.
+type ColumnType string
+
+const (
+	Numeric     ColumnType = "numeric"     // numbers within public bounds
+	Categorical ColumnType = "categorical" // one of the declared levels
+	Ordered     ColumnType = "ordered"     // declared levels, lowest first, scored 0, 1, 2, ...
+)
+
+// A Policy says what happens to a value that is missing or not as declared.
+type Policy string
+
+const (
+	Refuse Policy = "refuse" // the file is refused
+	Drop   Policy = "drop"   // the record is left out
+	Clamp  Policy = "clamp"  // the nearest bound is used
+	Impute Policy = "impute" // the declared public value is used
+)
+
+// A Column is a column that a file of records must have.
+type Column struct {
+	Name    string
+	Type    ColumnType
+	Unit    string   // of a numeric column, for people
+	Low     float64  // numeric: public bounds; ordered: 0
+	High    float64  // numeric: public bounds; ordered: number of levels − 1
+	Levels  []string // categorical and ordered
+	Outside Policy   // for a value out of bounds or a level not declared: Refuse (default), Drop, or Clamp if numeric
+	Missing Policy   // Refuse (default), Drop or Impute
+	Imputed string   // the value for Impute, written as in a file
+}
+
+// Numerical reports whether values of the column are used as numbers.
+func (c *Column) Numerical() bool { return c.Type != Categorical }
+
+// Middle and Half describe the map to [-1, 1]: (value − Middle)/Half.
+func (c *Column) Middle() float64 { return c.Low + (c.High-c.Low)/2 }
+
+// Half is half the width of the bounds.
+func (c *Column) Half() float64 { return (c.High - c.Low) / 2 }
+
+// Column returns the column of the given name.
+func (s *Study) Column(name string) (*Column, bool) {
+	i := s.ColumnIndex(name)
+	if i < 0 {
+		return nil, false
+	}
+	return &s.Columns[i], true
+}
+
+// ColumnIndex returns the place of the column of the given name in Columns, −1
+// if there is none.
+func (s *Study) ColumnIndex(name string) int {
+	return slices.IndexFunc(s.Columns, func(c Column) bool { return c.Name == name })
+}
+
+const maxColumns, maxLevels = 10_000, 10_000
+
+func readColumns(s *Study, root *document.Table) {
+	tables := root.Tables("column")
+	if len(tables) == 0 {
+		root.Errorf("column", "no column is declared: begin each with [[column]]")
+	}
+	if len(tables) > maxColumns {
+		root.Errorf("column", "%d columns are declared, at most %d are read", len(tables), maxColumns)
+		return
+	}
+	for _, t := range tables {
+		c := readColumn(t)
+		if c.Name != "" && s.ColumnIndex(c.Name) >= 0 {
+			t.Errorf("name", "column %q is declared twice", c.Name)
+		}
+		s.Columns = append(s.Columns, c)
+	}
+}
+
+func readColumn(t *document.Table) Column {
+	var c Column
+	t.Require("name", `write name = "age"`)
+	c.Name, _ = t.String("name")
+	if t.Has("name") && !validName(c.Name) {
+		t.Errorf("name", "%q cannot be used in a term: use letters, digits, '.', '_' and '-'", c.Name)
+	}
+	t.Require("type", `write type = "numeric", "categorical" or "ordered"`)
+	kind, _ := t.Choice("type", string(Numeric), string(Categorical), string(Ordered))
+	c.Type = ColumnType(kind)
+	switch c.Type {
+	case Numeric:
+		readBounds(t, &c)
+		c.Unit, _ = t.String("unit")
+	case Categorical, Ordered:
+		readLevels(t, &c)
+	}
+	c.Outside = readPolicy(t, "outside", c.Type == Numeric)
+	c.Missing = readMissing(t, &c)
+	return c
+}
+
+func readBounds(t *document.Table, c *Column) {
+	t.Require("bounds", "write the smallest and the largest value that a record may have, bounds = [0, 120]; they are public and must not be read off private data")
+	bounds, ok := t.Floats("bounds")
+	if !ok {
+		return
+	}
+	if len(bounds) != 2 || !(bounds[0] < bounds[1]) || math.IsInf(bounds[1]-bounds[0], 0) {
+		t.Errorf("bounds", "must be two numbers, the lower first, got %v", bounds)
+		return
+	}
+	c.Low, c.High = bounds[0], bounds[1]
+}
+
+func readLevels(t *document.Table, c *Column) {
+	t.Require("levels", `write every value that a record may have, levels = ["no", "yes"]; they are public`)
+	levels, ok := t.Strings("levels")
+	if !ok {
+		return
+	}
+	if len(levels) < 2 || len(levels) > maxLevels {
+		t.Errorf("levels", "a column needs between 2 and %d levels, got %d", maxLevels, len(levels))
+	}
+	for i, l := range levels {
+		if slices.Contains(levels[:i], l) {
+			t.Errorf("levels", "level %q is declared twice", l)
+		}
+	}
+	c.Levels = levels
+	c.High = float64(len(levels) - 1)
+}
+
+func readPolicy(t *document.Table, key string, numeric bool) Policy {
+	options := []string{string(Refuse), string(Drop)}
+	if numeric {
+		options = append(options, string(Clamp))
+	}
+	if p, ok := t.Choice(key, options...); ok {
+		return Policy(p)
+	}
+	return Refuse
+}
+
+func readMissing(t *document.Table, c *Column) Policy {
+	policy := Refuse
+	if p, ok := t.Choice("missing", string(Refuse), string(Drop), string(Impute)); ok {
+		policy = Policy(p)
+	}
+	if policy != Impute {
+		if t.Has("impute") {
+			t.Errorf("impute", `is used only with missing = "impute"`)
+		}
+		t.Value("impute")
+		return policy
+	}
+	t.Require("impute", "write the public value that stands in for a missing one")
+	if c.Type == Numeric {
+		v, ok := t.Float("impute")
+		if ok && (v < c.Low || v > c.High) {
+			t.Errorf("impute", "%g is outside the bounds [%g, %g]", v, c.Low, c.High)
+		}
+		c.Imputed = formatFloat(v)
+		return policy
+	}
+	v, ok := t.String("impute")
+	if ok && !slices.Contains(c.Levels, v) {
+		t.Errorf("impute", "%q is not among the levels", v)
+	}
+	c.Imputed = v
+	return policy
+}

@@ -1,0 +1,376 @@
+package study
+
+import (
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"fedpvi/accountant"
+	"fedpvi/internal/document"
+)
+
+// Version is the version of the study language that is read.
+const Version = 1
+
+const (
+	maxRounds     = 1_000_000
+	maxClients    = 100_000
+	maxParameters = 1_000_000 // natural parameters of q
+)
+
+func read(s *Study, root *document.Table) {
+	readStudy(s, root.Table("study"))
+	readTable(s, root.Table("table"))
+	readColumns(s, root)
+	readModel(s, root.Table("model"))
+	privacy := root.Table("privacy")
+	readPrivacyUnit(s, privacy)
+	readInference(s, root.Table("inference"))
+	readFederation(s, root.Table("federation"))
+	readPrivacy(s, privacy)
+	readSimulation(s, root)
+	readPrior(s, root.Table("prior"))
+}
+
+func readStudy(s *Study, t *document.Table) {
+	t.Require("version", "write version = 1, the version of the study language")
+	if v, ok := t.Int("version"); ok && v != Version {
+		t.Errorf("version", "version %d of the study language is not known here: this program reads version %d", v, Version)
+	}
+	t.Require("name", `write name = "blood-pressure", in lower-case letters, digits and dashes`)
+	s.Name, _ = t.String("name")
+	if t.Has("name") && !validStudyName(s.Name) {
+		t.Errorf("name", "%q must be 1 to 64 lower-case letters, digits and dashes", s.Name)
+	}
+	s.Title = s.Name
+	if title, ok := t.String("title"); ok {
+		s.Title = title
+	}
+}
+
+func validStudyName(name string) bool {
+	if name == "" || len(name) > 64 {
+		return false
+	}
+	for _, r := range name {
+		if !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '-') {
+			return false
+		}
+	}
+	return true
+}
+
+func readTable(s *Study, t *document.Table) {
+	s.Table = Table{Header: true, Separator: ',', Missing: []string{""}}
+	if header, ok := t.Bool("header"); ok {
+		s.Table.Header = header
+	}
+	if separator, ok := t.String("separator"); ok {
+		r, size := utf8.DecodeRuneInString(separator)
+		if size != len(separator) || size == 0 || r == utf8.RuneError || r == '"' || r == '\n' || r == '\r' {
+			t.Errorf("separator", `must be one character that is no quote and no line break, such as "," or "\t", got %q`, separator)
+		} else {
+			s.Table.Separator = r
+		}
+	}
+	s.Table.Trim, _ = t.Bool("trim")
+	if missing, ok := t.Strings("missing"); ok {
+		s.Table.Missing = missing
+	}
+}
+
+func readModel(s *Study, t *document.Table) {
+	t.Require("family", `write family = "linear"`)
+	s.Model.Family, _ = t.Choice("family", "linear")
+	t.Require("outcome", "name the column that is explained")
+	s.Model.Outcome, _ = t.String("outcome")
+	if t.Has("outcome") {
+		if c, ok := s.Column(s.Model.Outcome); !ok {
+			t.Errorf("outcome", "column %q is not declared", s.Model.Outcome)
+		} else if c.Type != Numeric {
+			t.Errorf("outcome", "column %q is %s; the outcome of a linear model is numeric", c.Name, c.Type)
+		}
+	}
+	s.Model.Standardise = true
+	if how, ok := t.Choice("standardise", "bounds", "none"); ok {
+		s.Model.Standardise = how == "bounds"
+	}
+	t.Require("noise_sd", "write the known standard deviation of the outcome around its mean, in the outcome's unit")
+	if sd, ok := t.Float("noise_sd"); ok {
+		s.Model.NoiseSD = positive(t, "noise_sd", sd)
+	}
+	readTerms(s, t)
+}
+
+func readTerms(s *Study, t *document.Table) {
+	t.Require("terms", `write the columns and interactions that explain the outcome, terms = ["age", "sex", "age:sex"]`)
+	entries, _ := t.Strings("terms")
+	terms, err := expandTerms(entries)
+	if err != nil {
+		t.Errorf("terms", "%v", err)
+		return
+	}
+	for _, term := range terms {
+		for _, name := range term.Columns {
+			if _, ok := s.Column(name); !ok {
+				t.Errorf("terms", "column %q is not declared", name)
+				return
+			}
+			if name == s.Model.Outcome {
+				t.Errorf("terms", "%q is the outcome and cannot explain itself", name)
+				return
+			}
+		}
+	}
+	intercept := true
+	if v, ok := t.Bool("intercept"); ok {
+		intercept = v
+	}
+	if intercept {
+		terms = slices.Insert(terms, 0, Term{})
+	}
+	if len(terms) == 0 {
+		t.Errorf("terms", "the model has no term")
+		return
+	}
+	if n := countCoefficients(s, terms); n > maxParameters {
+		t.Errorf("terms", "the terms make more than %d coefficients", maxParameters)
+		return
+	}
+	s.Model.Terms = terms
+}
+
+// countCoefficients stops counting beyond maxParameters.
+func countCoefficients(s *Study, terms []Term) int {
+	total := 0
+	for _, term := range terms {
+		n := 1
+		for _, name := range term.Columns {
+			if c, _ := s.Column(name); !c.Numerical() {
+				n = min(maxParameters+1, n*(len(c.Levels)-1))
+			}
+		}
+		total = min(maxParameters+1, total+n)
+	}
+	return total
+}
+
+func readPrior(s *Study, t *document.Table) {
+	s.Prior = Prior{SD: 1, Coefficients: map[string]Normal{}}
+	s.Prior.Mean, s.Prior.SD = readNormal(t, s.Prior.Mean, s.Prior.SD)
+	exceptions := t.Table("coefficients")
+	for _, name := range exceptions.Keys() {
+		s.checkCoefficient(exceptions, name)
+		mean, sd := readNormal(exceptions.Table(name), s.Prior.Mean, s.Prior.SD)
+		s.Prior.Coefficients[name] = Normal{mean, sd}
+	}
+}
+
+// checkCoefficient reports a key of t that names no coefficient of the model.
+func (s *Study) checkCoefficient(t *document.Table, name string) {
+	if s.Model.Terms == nil {
+		return // the terms were reported
+	}
+	if !slices.ContainsFunc(s.Coefficients(), func(c Coefficient) bool { return c.Name == name }) {
+		t.Errorf(name, "the model has no coefficient of this name")
+	}
+}
+
+func readNormal(t *document.Table, mean, sd float64) (float64, float64) {
+	if v, ok := t.Float("mean"); ok {
+		mean = v
+	}
+	if v, ok := t.Float("sd"); ok {
+		if !(v > 0) {
+			t.Errorf("sd", "must be positive: an improper prior gives no proper posterior before data arrive; got %g", v)
+		}
+		sd = v
+	}
+	return mean, sd
+}
+
+// For returns the prior of the coefficient of the given name.
+func (p Prior) For(name string) Normal {
+	if n, ok := p.Coefficients[name]; ok {
+		return n
+	}
+	return Normal{p.Mean, p.SD}
+}
+
+func readPrivacyUnit(s *Study, t *document.Table) {
+	t.Require("unit", `say what is protected: unit = "record", "client" or "none"`)
+	if unit, ok := t.Choice("unit", string(Record), string(Client), string(None)); ok {
+		s.Privacy.Unit = Unit(unit)
+	}
+}
+
+func readInference(s *Study, t *document.Table) {
+	in := &s.Inference
+	in.Q = "full"
+	if q, ok := t.Choice("q", "full", "diagonal"); ok {
+		in.Q = q
+	}
+	if s.Model.Terms != nil {
+		d := countCoefficients(s, s.Model.Terms)
+		if n := d * (d + 3) / 2; in.Q == "full" && n > maxParameters {
+			t.Errorf("q", `a full covariance of %d coefficients has %d natural parameters, at most %d are possible: write q = "diagonal"`, d, n, maxParameters)
+		}
+	}
+	in.Schedule = Synchronous
+	if v, ok := t.Choice("schedule", string(Synchronous), string(Sequential), string(Asynchronous)); ok {
+		in.Schedule = Schedule(v)
+	}
+	t.Require("rounds", "write how many rounds are run, rounds = 10")
+	if rounds, ok := t.Int("rounds"); ok {
+		in.Rounds = between(t, "rounds", rounds, 1, maxRounds)
+	}
+	in.Factors = Exact
+	if s.Privacy.Unit == Client {
+		in.Factors = Tied
+	}
+	if v, ok := t.Choice("factors", string(Tied), string(Exact), string(Published)); ok {
+		in.Factors = Factors(v)
+	}
+	readSolver(s, t)
+	readDamping(s, t)
+	if s.Privacy.Unit == Client && in.Schedule != Synchronous {
+		t.Errorf("schedule", "a %s round opens one client's change at a time, and nothing hides it in a sum: privacy of a whole client needs schedule = %q", in.Schedule, Synchronous)
+	}
+	if in.Factors == Tied && in.Schedule != Synchronous {
+		t.Errorf("factors", "tied factors change with every move of λ, so that clients taking turns never settle: write factors = %q or schedule = %q", Exact, Synchronous)
+	}
+}
+
+func readSolver(s *Study, t *document.Table) {
+	in := &s.Inference
+	fitting := "conjugate"
+	if s.Privacy.Unit == Record {
+		fitting = "clipped-analytical"
+	}
+	in.Solver = fitting
+	if v, ok := t.Choice("solver", "conjugate", "clipped-analytical"); ok {
+		if v != fitting {
+			t.Errorf("solver", "with privacy.unit = %q the solver is %q", s.Privacy.Unit, fitting)
+		}
+		in.Solver = v
+	}
+}
+
+func readDamping(s *Study, t *document.Table) {
+	d := &s.Inference.Damping
+	d.Alpha = 1
+	d.Harmonic = s.Privacy.Unit == Client
+	if alpha, ok := t.Float("damping"); ok {
+		if !(alpha > 0 && alpha <= 1) {
+			t.Errorf("damping", "must lie in (0, 1], got %g", alpha)
+		}
+		d.Alpha, d.Harmonic = alpha, false
+	}
+	if v, ok := t.Choice("damping_schedule", "constant", "harmonic"); ok {
+		d.Harmonic = v == "harmonic"
+	}
+}
+
+func readFederation(s *Study, t *document.Table) {
+	f := &s.Federation
+	f.MaxRecords = 1_000_000
+	if v, ok := t.Int("min_clients"); ok {
+		f.MinClients = between(t, "min_clients", v, 1, maxClients)
+	}
+	if v, ok := t.Int("nominal_records"); ok {
+		f.NominalRecords = between(t, "nominal_records", v, 1, math.MaxInt32)
+	}
+	if v, ok := t.Int("max_records"); ok {
+		f.MaxRecords = between(t, "max_records", v, 1, math.MaxInt32)
+	}
+	if v, ok := t.Int("colluders"); ok {
+		f.Colluders = v
+		if v < 0 {
+			t.Errorf("colluders", "must not be negative, got %d", v)
+		}
+	}
+	if f.MinClients > 0 && f.Colluders >= f.MinClients {
+		t.Errorf("colluders", "%d colluders among at least %d clients leave nobody's noise: colluders must be below min_clients", f.Colluders, f.MinClients)
+	}
+}
+
+func readPrivacy(s *Study, t *document.Table) {
+	p := &s.Privacy
+	if p.Unit == None {
+		for _, key := range []string{"adjacency", "epsilon", "delta", "noise_multiplier", "clip", "coordinates"} {
+			if t.Has(key) {
+				t.Errorf(key, `has no meaning with unit = "none": remove it, or say what is protected`)
+			}
+			t.Value(key)
+		}
+		return
+	}
+	readAdjacency(p, t)
+	readTarget(p, t)
+	if clip, ok := t.Float("clip"); ok {
+		p.Clip = positive(t, "clip", clip)
+	}
+	if p.Unit == Client && !t.Has("clip") && s.Federation.NominalRecords == 0 {
+		t.Errorf("clip", "is missing: write the L2 bound on a client's change of natural parameters, or federation.nominal_records, from which half of a client's largest factor is taken")
+	}
+	p.Centred = p.Unit == Client && s.Inference.Factors != Published
+	if v, ok := t.Choice("coordinates", "centred", "raw"); ok {
+		p.Centred = v == "centred"
+	}
+	if p.Centred && p.Unit != Client {
+		t.Errorf("coordinates", `centred coordinates are for unit = "client"`)
+	}
+	if p.Centred && s.Inference.Factors == Published {
+		t.Errorf("coordinates", `the published bookkeeping knows no centred coordinates: write coordinates = "raw"`)
+	}
+}
+
+func readAdjacency(p *Privacy, t *document.Table) {
+	fitting := map[Unit]accountant.Adjacency{Record: accountant.AddRemove, Client: accountant.ZeroOut}
+	p.Adjacency = fitting[p.Unit]
+	v, ok := t.Choice("adjacency", string(accountant.AddRemove), string(accountant.ReplaceOne), string(accountant.ZeroOut))
+	if !ok {
+		return
+	}
+	p.Adjacency = accountant.Adjacency(v)
+	if p.Adjacency != accountant.ReplaceOne && p.Unit != "" && p.Adjacency != fitting[p.Unit] {
+		t.Errorf("adjacency", "%q is not an adjacency of %ss: use %q or %q", v, p.Unit, fitting[p.Unit], accountant.ReplaceOne)
+	}
+}
+
+func readTarget(p *Privacy, t *document.Table) {
+	if epsilon, ok := t.Float("epsilon"); ok {
+		p.Epsilon = positive(t, "epsilon", epsilon)
+	}
+	if multiplier, ok := t.Float("noise_multiplier"); ok {
+		p.NoiseMultiplier = positive(t, "noise_multiplier", multiplier)
+	}
+	switch {
+	case t.Has("epsilon") && t.Has("noise_multiplier"):
+		t.Errorf("noise_multiplier", "follows from epsilon and delta: give one of the two, epsilon or noise_multiplier")
+	case !t.Has("epsilon") && !t.Has("noise_multiplier"):
+		t.Errorf("epsilon", "is missing: write the target, epsilon = 1.0, or a noise_multiplier instead")
+	}
+	t.Require("delta", "write the target, delta = 1e-5: below one over the number of those protected")
+	delta, ok := t.Float("delta")
+	if ok && !(delta > 0 && delta < 1) {
+		t.Errorf("delta", "must lie in (0, 1), got %g", delta)
+	}
+	p.Delta = delta
+}
+
+// positive reports an x that is not.
+func positive(t *document.Table, key string, x float64) float64 {
+	if !(x > 0) {
+		t.Errorf(key, "must be positive, got %g", x)
+	}
+	return x
+}
+
+// between reports an n outside [low, high].
+func between(t *document.Table, key string, n, low, high int) int {
+	if n < low || n > high {
+		t.Errorf(key, "must lie between %d and %d, got %d", low, high, n)
+	}
+	return n
+}

@@ -1,0 +1,128 @@
+package study
+
+import (
+	"fedpvi/internal/document"
+)
+
+func readSimulation(s *Study, root *document.Table) {
+	t := root.Table("simulation")
+	sim := &s.Simulation
+	sim.Partition.Kind = "balanced"
+	sim.Seed = 1
+	if !root.Has("simulation") {
+		return
+	}
+	if seed, ok := t.Int("seed"); ok {
+		if seed < 0 {
+			t.Errorf("seed", "must not be negative, got %d", seed)
+		}
+		sim.Seed = uint64(seed)
+	}
+	readPartition(s, t)
+	sim.Data, _ = t.String("data")
+	synthetic := t.Table("synthetic")
+	if t.Has("synthetic") {
+		readSynthetic(s, synthetic)
+	}
+	if t.Has("data") == t.Has("synthetic") {
+		t.Errorf("data", "say where records come from: either data, a file, or [simulation.synthetic]")
+	}
+	if s.Federation.MinClients > sim.Clients && sim.Clients > 0 {
+		t.Errorf("clients", "%d clients are fewer than federation.min_clients = %d", sim.Clients, s.Federation.MinClients)
+	}
+	if sim.Clients > 0 && s.Federation.Colluders >= sim.Clients {
+		t.Errorf("clients", "%d clients with federation.colluders = %d leave nobody's noise", sim.Clients, s.Federation.Colluders)
+	}
+}
+
+func readPartition(s *Study, t *document.Table) {
+	sim := &s.Simulation
+	p := &sim.Partition
+	if kind, ok := t.Choice("partition", "balanced", "by-size", "label-skew", "column"); ok {
+		p.Kind = kind
+	}
+	needs := func(key, remedy string, kinds ...string) bool {
+		for _, k := range kinds {
+			if p.Kind == k {
+				t.Require(key, remedy)
+				return t.Has(key)
+			}
+		}
+		if t.Has(key) {
+			t.Errorf(key, "has no meaning with partition = %q", p.Kind)
+		}
+		t.Value(key)
+		return false
+	}
+	if needs("clients", "write the number of clients that the records are dealt to", "balanced", "by-size", "label-skew") {
+		if clients, ok := t.Int("clients"); ok {
+			sim.Clients = between(t, "clients", clients, 1, maxClients)
+		}
+		if p.Kind != "balanced" && sim.Clients%2 != 0 {
+			t.Errorf("clients", "must be even: half of the clients are small, half are large; got %d", sim.Clients)
+		}
+	}
+	if needs("size_skew", "write ρ in [0, 1): small clients hold (1−ρ)N/M records, large ones (1+ρ)N/M", "by-size", "label-skew") {
+		var ok bool
+		if p.SizeSkew, ok = t.Float("size_skew"); ok && !(p.SizeSkew >= 0 && p.SizeSkew < 1) {
+			t.Errorf("size_skew", "must lie in [0, 1), got %g", p.SizeSkew)
+		}
+	}
+	if needs("label_skew", "write κ: the small clients' share of the majority label is c + (1−c)κ, c the share in all records", "label-skew") {
+		p.LabelSkew, _ = t.Float("label_skew")
+		if p.LabelSkew > 1 {
+			t.Errorf("label_skew", "must be at most 1, at which small clients hold the majority label only, got %g", p.LabelSkew)
+		}
+	}
+	if needs("label_threshold", "a record has the label if its outcome is at least this: write label_threshold in the outcome's unit", "label-skew") {
+		p.LabelThreshold, _ = t.Float("label_threshold")
+	}
+	if needs("column", "name the column that says who holds a record", "column") {
+		p.Column, _ = t.String("column")
+		if c, ok := s.Column(p.Column); !ok {
+			t.Errorf("column", "column %q is not declared", p.Column)
+		} else if c.Type != Categorical {
+			t.Errorf("column", "column %q is %s: the levels of a categorical column name the clients", c.Name, c.Type)
+		} else {
+			sim.Clients = len(c.Levels)
+		}
+	}
+}
+
+func readSynthetic(s *Study, t *document.Table) {
+	syn := &Synthetic{Truth: map[string]float64{}, Columns: map[string]Distribution{}}
+	s.Simulation.Synthetic = syn
+	if kind := s.Simulation.Partition.Kind; kind != "balanced" {
+		t.Errorf("", "synthetic records are made for each client: partition = %q has no meaning", kind)
+	}
+	t.Require("records_per_client", "write how many records each client has")
+	if n, ok := t.Int("records_per_client"); ok {
+		syn.RecordsPerClient = between(t, "records_per_client", n, 1, s.Federation.MaxRecords)
+	}
+	if sd, ok := t.Float("client_sd"); ok {
+		syn.ClientSD = sd
+		if sd < 0 {
+			t.Errorf("client_sd", "must not be negative, got %g", sd)
+		}
+	}
+	truth := t.Table("truth")
+	for _, name := range truth.Keys() {
+		s.checkCoefficient(truth, name)
+		syn.Truth[name], _ = truth.Float(name)
+	}
+	columns := t.Table("columns")
+	for _, name := range columns.Keys() {
+		inner := columns.Table(name)
+		if c, ok := s.Column(name); !ok || c.Type != Numeric || name == s.Model.Outcome {
+			columns.Errorf(name, "is no numeric column that explains the outcome")
+		}
+		inner.Require("mean", "write the mean of the normal distribution")
+		inner.Require("sd", "write the standard deviation of the normal distribution")
+		mean, _ := inner.Float("mean")
+		sd, ok := inner.Float("sd")
+		if ok {
+			positive(inner, "sd", sd)
+		}
+		syn.Columns[name] = Distribution{mean, sd}
+	}
+}

@@ -1,0 +1,213 @@
+package study
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"fedpvi/accountant"
+	"fedpvi/internal/document"
+)
+
+// A Digest identifies a study: the SHA-256 of its bytes.
+type Digest [sha256.Size]byte
+
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+// A Study is a checked study document.
+type Study struct {
+	Digest Digest
+	Source []byte // the bytes that Digest is of
+
+	Name  string // lower-case letters, digits and dashes
+	Title string // one line for people; Name if not given
+
+	Table      Table
+	Columns    []Column
+	Model      Model
+	Prior      Prior
+	Inference  Inference
+	Privacy    Privacy
+	Federation Federation
+	Simulation Simulation
+}
+
+// Table says how a file of records is written.
+type Table struct {
+	Header    bool     // the first line names the columns; default true
+	Separator rune     // one character; default a comma
+	Trim      bool     // blanks around a field do not count; default false
+	Missing   []string // fields that stand for a missing value; default [""]
+}
+
+// Model says what is estimated.
+type Model struct {
+	Family      string // "linear"
+	Outcome     string // the name of a numeric column
+	Terms       []Term // in the order of the document, the intercept first
+	Standardise bool   // numeric columns are mapped to [-1, 1] by their bounds; default true
+	NoiseSD     float64
+}
+
+// Prior is a normal prior on every coefficient, on the scale on which the model
+// is fitted.
+type Prior struct {
+	Mean, SD     float64           // default 0 and 1
+	Coefficients map[string]Normal // exceptions, by coefficient name
+}
+
+// Normal is N(Mean, SD²).
+type Normal struct{ Mean, SD float64 }
+
+// A Schedule says who works when.
+type Schedule string
+
+const (
+	// Synchronous: all clients work on the same λ and the sum of their
+	// changes moves it.
+	Synchronous Schedule = "synchronous"
+	// Sequential: one client after the other, in the order of the roster.
+	Sequential Schedule = "sequential"
+	// Asynchronous: every client works on the λ that it last saw, and λ moves
+	// whenever one of them answers.
+	Asynchronous Schedule = "asynchronous"
+)
+
+// Factors says how the bookkeeping of the clients' factors is done (design
+// section 4, soundness section 1).
+type Factors string
+
+const (
+	// Tied: λ_m = w_m (λ − λ_prior) with public weights; clients keep no state.
+	Tied Factors = "tied"
+	// Exact: λ_m accumulates the client's noise-free changes; the noise is one
+	// more factor.
+	Exact Factors = "exact"
+	// Published: λ_m accumulates the noisy change, as in Sharma (2019). It is
+	// not private as claimed under a sum that alone is opened, and exists to
+	// show that.
+	Published Factors = "published"
+)
+
+// Inference says how the posterior is found.
+type Inference struct {
+	Q        string // family of q: "full" (default) or "diagonal"
+	Schedule Schedule
+	Rounds   int // a synchronous round asks every client, any other one client at a time, clients × Rounds times
+	Factors  Factors
+	Solver   string // "conjugate" or "clipped-analytical"
+	Damping  Damping
+}
+
+// Damping is the step with which λ moves: α_t = Alpha, or, if Harmonic,
+// Alpha/(1 + Alpha(t−1)), which is 1/t for Alpha = 1.
+type Damping struct {
+	Alpha    float64 // in (0, 1]
+	Harmonic bool
+}
+
+// At returns α_t for t ≥ 1.
+func (d Damping) At(t int) float64 {
+	if d.Harmonic {
+		return d.Alpha / (1 + d.Alpha*float64(t-1))
+	}
+	return d.Alpha
+}
+
+// Unit is what the privacy promise is about.
+type Unit string
+
+const (
+	None   Unit = "none"   // no promise: research only
+	Record Unit = "record" // one record of a client: datapoint-level DP
+	Client Unit = "client" // all records of a client: dataset-level DP
+)
+
+// Privacy is the promise.
+type Privacy struct {
+	Unit      Unit
+	Adjacency accountant.Adjacency // default add-remove for records, zero-out for clients
+
+	// Epsilon is the target, or 0 if NoiseMultiplier is given instead.
+	Epsilon         float64
+	NoiseMultiplier float64
+	Delta           float64
+
+	// Clip is C, in natural parameters of the model's scale; 0 lets it be
+	// derived.
+	Clip float64
+
+	// Centred clips and noises a client's change in coordinates around the
+	// current mean, h − Λm instead of h; default true for clients, and not
+	// available for published factors.
+	Centred bool
+}
+
+// Federation is the rules.
+type Federation struct {
+	MinClients     int // U_min: fewest answers for which a round is opened; default all
+	Colluders      int // t: clients that may pool what they know; default 0
+	NominalRecords int // public guess of the records of one client; 0 if not given
+	MaxRecords     int // most records of one client; default 1,000,000
+}
+
+// Simulation says how sim plays the federation. Coordinator and clients do not
+// look at it.
+type Simulation struct {
+	Data      string // file of records, relative to the study or to FEDPVI_DATA
+	Clients   int
+	Seed      uint64
+	Partition Partition
+	Synthetic *Synthetic // records made up instead of Data
+}
+
+// Partition says which client holds which records. Records are dealt at random
+// by the seed, but for "column".
+type Partition struct {
+	Kind           string  // "balanced" (default), "by-size", "label-skew" or "column"
+	SizeSkew       float64 // ρ in [0, 1): small clients hold (1−ρ)N/M records, large ones (1+ρ)N/M
+	LabelSkew      float64 // κ: the small clients' majority share is c + (1−c)κ
+	LabelThreshold float64 // a record has the label if its outcome is at least this
+	Column         string  // the column that names the client
+}
+
+// Synthetic draws records from the model itself.
+type Synthetic struct {
+	RecordsPerClient int
+	Truth            map[string]float64      // coefficients; the others are drawn from the prior
+	ClientSD         float64                 // spread of every coefficient between clients
+	Columns          map[string]Distribution // how columns are drawn; the others uniformly
+}
+
+// Distribution is a normal distribution of a numeric column, kept within the
+// column's bounds.
+type Distribution struct{ Mean, SD float64 }
+
+// An Override replaces what a study says at a dotted key, such as
+// "privacy.epsilon", by a TOML value. An empty Value removes the key.
+type Override struct{ Key, Value string }
+
+// Parse reads and checks a study. The name file is used in messages only. The
+// error joins every problem found. A study with overrides is another study: its
+// source is the changed document and its digest is of that.
+func Parse(file string, source []byte, overrides ...Override) (*Study, error) {
+	doc, err := document.Parse(file, source)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range overrides {
+		if err := doc.Set(o.Key, o.Value); err != nil {
+			return nil, err
+		}
+	}
+	if len(overrides) > 0 {
+		if source, err = doc.Encode(); err != nil {
+			return nil, err
+		}
+	}
+	s := &Study{Digest: sha256.Sum256(source), Source: source}
+	read(s, doc.Root())
+	if err := doc.Err(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}

@@ -1,0 +1,212 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Intercept is the name of the constant term and of its coefficient.
+const Intercept = "intercept"
+
+// A Term is a product of columns, as "sex:length"; the empty product is the
+// intercept.
+type Term struct {
+	Columns []string
+}
+
+func (t Term) String() string {
+	if len(t.Columns) == 0 {
+		return Intercept
+	}
+	return strings.Join(t.Columns, ":")
+}
+
+// maxInteraction is the largest number of columns in one term.
+const maxInteraction = 8
+
+// expandTerms turns entries such as "a", "a:b" and "a*b" (short for a + b +
+// a:b) into terms without repetition, main effects where they first occur.
+func expandTerms(entries []string) ([]Term, error) {
+	var terms []Term
+	add := func(columns []string) {
+		// a:b and b:a are one term.
+		same := func(t Term) bool {
+			return len(t.Columns) == len(columns) && !slices.ContainsFunc(columns, func(c string) bool { return !slices.Contains(t.Columns, c) })
+		}
+		if !slices.ContainsFunc(terms, same) {
+			terms = append(terms, Term{Columns: columns})
+		}
+	}
+	for _, entry := range entries {
+		if strings.Count(entry, "*") >= maxInteraction {
+			return nil, fmt.Errorf("%.60q crosses too many columns, at most %d are possible", entry, maxInteraction)
+		}
+		var sets [][]string // products that the factors so far expand to
+		for _, factor := range strings.Split(entry, "*") {
+			columns := strings.Split(factor, ":")
+			for i, c := range columns {
+				if columns[i] = strings.TrimSpace(c); columns[i] == "" {
+					return nil, fmt.Errorf(`%q is no term: write a column, "a:b" for an interaction or "a*b" for both columns and their interaction`, entry)
+				}
+			}
+			expanded := [][]string{columns}
+			for _, s := range sets {
+				expanded = append(expanded, append(slices.Clone(s), columns...))
+			}
+			sets = append(sets, expanded...)
+		}
+		slices.SortStableFunc(sets, func(a, b []string) int { return len(a) - len(b) })
+		for _, s := range sets {
+			if len(s) > maxInteraction {
+				return nil, fmt.Errorf("%q has an interaction of %d columns, at most %d are possible", entry, len(s), maxInteraction)
+			}
+			for i, c := range s {
+				if slices.Contains(s[:i], c) {
+					return nil, fmt.Errorf("%q contains %q twice", entry, c)
+				}
+			}
+			add(s)
+		}
+	}
+	return terms, nil
+}
+
+// A Coefficient is one element of θ and how its regressor is computed from a
+// record.
+type Coefficient struct {
+	Name  string // such as "intercept", "length", "sex[F]:length"
+	Parts []Part // the regressor is their product; empty for the intercept
+}
+
+// A Part is a numerical column, or the indicator of one level of a categorical
+// one.
+type Part struct {
+	Column int // index into Study.Columns
+	Level  int // index into Levels, or −1 for a numerical column
+}
+
+// Coefficients returns θ's elements in order: the intercept, then the terms in
+// the order of the document, levels in theirs. Levels are coded against the
+// first, the baseline (treatment coding).
+func (s *Study) Coefficients() []Coefficient {
+	var all []Coefficient
+	for _, term := range s.Model.Terms {
+		combinations := []Coefficient{{}}
+		for _, name := range term.Columns {
+			var next []Coefficient
+			for _, c := range combinations {
+				for _, part := range s.parts(s.ColumnIndex(name)) {
+					next = append(next, Coefficient{
+						Name:  strings.TrimPrefix(c.Name+":"+s.partName(part), ":"),
+						Parts: append(slices.Clone(c.Parts), part),
+					})
+				}
+			}
+			combinations = next
+		}
+		if len(term.Columns) == 0 {
+			combinations[0].Name = Intercept
+		}
+		all = append(all, combinations...)
+	}
+	return all
+}
+
+func (s *Study) parts(column int) []Part {
+	c := &s.Columns[column]
+	if c.Numerical() {
+		return []Part{{Column: column, Level: -1}}
+	}
+	var parts []Part
+	for level := 1; level < len(c.Levels); level++ {
+		parts = append(parts, Part{Column: column, Level: level})
+	}
+	return parts
+}
+
+func (s *Study) partName(p Part) string {
+	c := &s.Columns[p.Column]
+	if p.Level < 0 {
+		return c.Name
+	}
+	return fmt.Sprintf("%s[%s]", c.Name, c.Levels[p.Level])
+}
+
+// Scale maps a value of a numerical column to the scale of the model.
+func (s *Study) Scale(c *Column, value float64) float64 {
+	if !s.Model.Standardise {
+		return value
+	}
+	return (value - c.Middle()) / c.Half()
+}
+
+// Unscale is the inverse of Scale.
+func (s *Study) Unscale(c *Column, scaled float64) float64 {
+	if !s.Model.Standardise {
+		return scaled
+	}
+	return c.Middle() + c.Half()*scaled
+}
+
+// maxAbs returns the largest absolute value of a numerical column on the
+// model's scale.
+func (s *Study) maxAbs(c *Column) float64 {
+	if s.Model.Standardise {
+		return 1
+	}
+	return max(math.Abs(c.Low), math.Abs(c.High))
+}
+
+// RegressorBounds returns public bounds on Σx² and Σx⁴ over the regressors x of
+// a record. Of the levels of a categorical column at most one is there, so that
+// a term adds its largest value once.
+func (s *Study) RegressorBounds() (squares, fourths float64) {
+	for _, term := range s.Model.Terms {
+		largest := 1.0
+		for _, name := range term.Columns {
+			if c, _ := s.Column(name); c.Numerical() {
+				largest *= s.maxAbs(c)
+			}
+		}
+		squares += largest * largest
+		fourths += largest * largest * largest * largest
+	}
+	return squares, fourths
+}
+
+// OutcomeBound returns a public bound on the absolute value of the outcome on
+// the model's scale.
+func (s *Study) OutcomeBound() float64 {
+	c, _ := s.Column(s.Model.Outcome)
+	return s.maxAbs(c)
+}
+
+// OutcomeUnit returns what one unit of the outcome on the model's scale is in
+// the outcome's own unit.
+func (s *Study) OutcomeUnit() float64 {
+	if !s.Model.Standardise {
+		return 1
+	}
+	c, _ := s.Column(s.Model.Outcome)
+	return c.Half()
+}
+
+func formatFloat(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// validName reports whether a column's name can stand in a term.
+func validName(name string) bool {
+	if name == "" || name == Intercept || len(name) > 200 {
+		return false
+	}
+	for _, r := range name {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '.', r == '_', r == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}
