@@ -1,0 +1,76 @@
+// Command sim plays a whole federation on one machine: it plans studies, runs
+// them and sweeps over their settings. See sim --help.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+const description = `Play a federated, differentially private study on one machine.
+
+A study is a TOML file that says what is estimated from which columns, under
+which privacy promise. The same file is used by coordinator and clients.
+
+  sim plan  study.toml      what the privacy target costs, before any is spent
+  sim run   study.toml      the whole federation: posterior, accounting, plots
+  sim sweep sweep.toml      a grid of settings × seeds: tidy results, plots`
+
+type commands struct {
+	Plan  planCommand  `cmd:"" help:"Derive what a study's privacy target costs."`
+	Run   runCommand   `cmd:"" help:"Run a study with all its clients."`
+	Sweep sweepCommand `cmd:"" help:"Run a study over a grid of settings and seeds."`
+}
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var c commands
+	exited := -1 // kong asks to exit after --help
+	parser, err := kong.New(&c,
+		kong.Name("sim"),
+		kong.Description(description),
+		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Exit(func(code int) { exited = code }),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+	)
+	if err != nil {
+		panic(err) // unreachable: the commands are well formed
+	}
+	command, err := parser.Parse(args)
+	if exited >= 0 {
+		return exited
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "sim: %v\nTry sim --help.\n", err)
+		return exitUsage
+	}
+	err = command.Run()
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stderr, "sim: interrupted")
+		return exitInterrupted
+	default:
+		fmt.Fprintf(os.Stderr, "sim: %v\n", err)
+		return exitFailed
+	}
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+	"fedpvi/sim/report"
+)
+
+// studyFlags choose a study and how it is changed.
+type studyFlags struct {
+	Study      string   `arg:"" help:"Study file." type:"existingfile"`
+	Set        []string `help:"Replace a setting of the study, as in --set privacy.epsilon=1. May be repeated; the result is another study." placeholder:"KEY=VALUE" sep:"none"`
+	NonPrivate bool     `help:"Take the privacy promise out of the study."`
+}
+
+func (f studyFlags) load() (*study.Study, error) {
+	settings := f.Set
+	if f.NonPrivate {
+		settings = append(append([]string(nil), sim.NonPrivate...), settings...)
+	}
+	return sim.LoadStudy(f.Study, settings)
+}
+
+type runCommand struct {
+	studyFlags
+	Data    string  `help:"File of records to use instead of the study's." type:"existingfile" placeholder:"FILE"`
+	Seed    *uint64 `help:"Seed of records, partition and noise, instead of the study's."`
+	Out     string  `help:"Folder for the results. It must not exist. Default: runs/STUDY-seed-SEED." placeholder:"FOLDER"`
+	Workers int     `help:"Goroutines to compute with; the result does not depend on it. Default: all cores." default:"0"`
+	JSON    bool    `name:"json" help:"End with one JSON object on standard output, and print nothing else there."`
+	Quiet   bool    `short:"q" help:"Show no progress."`
+}
+
+func (runCommand) Help() string {
+	return `Examples:
+
+  sim run study.toml                               with the study's own data and seed
+  sim run study.toml --data mine.csv --out first   on another file of records
+  sim run study.toml --set privacy.epsilon=4       under another promise
+  sim run study.toml --non-private                 how well one could do without privacy
+  sim run study.toml --json | jq .privacy          for a script
+
+The folder of results holds the study, a transcript of what everybody saw, the
+posterior (JSON, CSV, and draws that ArviZ, posterior and bayesplot read as
+CmdStan output), the privacy statement, and plots (SVG, PNG).
+
+A file of records that the study names is looked for beside the study and in the
+folder FEDPVI_DATA (default ../shared/data).`
+}
+
+func (c *runCommand) Run(ctx context.Context) error {
+	st, err := c.load()
+	if err != nil {
+		return err
+	}
+	seed := st.Simulation.Seed
+	if c.Seed != nil {
+		seed = *c.Seed
+	}
+	folder := c.Out
+	if folder == "" {
+		folder = filepath.Join("runs", fmt.Sprintf("%s-seed-%d", st.Name, seed))
+	}
+	result, err := c.play(ctx, st, seed, folder)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(os.Stdout).Encode(result)
+	}
+	return printResult(os.Stdout, st, result)
+}
+
+func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, path string) (result *sim.Result, err error) {
+	workers := c.Workers
+	if workers <= 0 {
+		workers = runtime.NumCPU()
+	}
+	play, err := sim.NewPlay(st, sim.Options{StudyFile: c.Study, DataFile: c.Data, Seed: seed, Workers: workers})
+	if err != nil {
+		return nil, err
+	}
+	folder, err := report.NewFolder(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, folder.Discard())
+		}
+	}()
+	progress := report.NewProgress(os.Stderr, c.Quiet)
+	history := new(sim.History)
+	if err := play.Observe(history, sim.Status{}); err != nil {
+		return nil, err
+	}
+	result, err = play.Run(ctx, func(s sim.Status) error {
+		progress.Update("round", s.Outcomes, s.Of, func() string {
+			return fmt.Sprintf("λ moved by %.1e  ε %.3g", s.Change, s.Epsilon)
+		})
+		if err := play.Observe(history, s); err != nil {
+			return err
+		}
+		return folder.Record(s.Outcome, play.Federation.Server.Lambda(), s.Epsilon)
+	})
+	if err != nil {
+		progress.Interrupt()
+		return nil, err
+	}
+	result.Folder = path
+	return result, folder.Finish(st, result, play.Reference, history, play.Normals)
+}
+
+func printResult(w io.Writer, st *study.Study, r *sim.Result) error {
+	if err := report.Posterior(w, st, r); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	if err := report.Statement(w, r); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\nResults: %s\n", r.Folder)
+	return err
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"fedpvi/sim/report"
+	"fedpvi/sim/sweep"
+)
+
+type sweepCommand struct {
+	Sweep   string `arg:"" help:"Sweep file." type:"existingfile"`
+	Out     string `help:"Folder for the results. Default: runs/SWEEP. A sweep that was stopped goes on where it was." placeholder:"FOLDER"`
+	Workers int    `help:"Runs at a time; the results do not depend on it. Default: all cores." default:"0"`
+	Quiet   bool   `short:"q" help:"Show no progress."`
+}
+
+func (sweepCommand) Help() string {
+	return `Examples:
+
+  sim sweep experiments/linear/fig-4-8.toml
+  sim sweep sweep.toml --out results --workers 1
+
+The folder gets results.csv (a row for every run), trace.csv (rounds of every run,
+if the sweep asks for them), summary.csv (a row for every point of the grid), and the
+sweep's plots (SVG, PNG). Run the same command again to go on after a stop.`
+}
+
+func (c *sweepCommand) Run(ctx context.Context) (err error) {
+	spec, err := sweep.Load(c.Sweep)
+	if err != nil {
+		return err
+	}
+	folder := c.Out
+	if folder == "" {
+		folder = filepath.Join("runs", spec.Name)
+	}
+	results, err := sweep.OpenResults(folder, spec)
+	if err != nil {
+		return err
+	}
+	defer results.Close()
+	fmt.Fprint(os.Stderr, results.Notice)
+	workers := c.Workers
+	if workers <= 0 {
+		workers = runtime.NumCPU()
+	}
+	before := results.Runs()
+	if before > 0 {
+		fmt.Fprintf(os.Stderr, "%s: going on after %d of %d runs\n", folder, before, spec.Runs())
+	}
+	progress := report.NewProgress(os.Stderr, c.Quiet)
+	err = spec.Run(ctx, results, workers, func(runs int) {
+		progress.Update("run", runs-before, spec.Runs()-before, func() string { return "" })
+	})
+	if err != nil {
+		progress.Interrupt()
+		return err
+	}
+	if err := results.Finish(); err != nil {
+		return err
+	}
+	fmt.Printf("%s\n\n", spec.Title)
+	if err := results.Summary(os.Stdout); err != nil {
+		return err
+	}
+	_, err = fmt.Printf("\nResults: %s\n", folder)
+	return err
+}

@@ -1,0 +1,151 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// A Federation is a study being played.
+type Federation struct {
+	Protocol *pvi.Protocol
+	Server   *pvi.Server
+	Sites    []*pvi.Site // in the order of the roster
+	Shards   []*shard.Shard
+
+	seed     uint64
+	workers  int
+	streams  []*dpmech.Stream // each site's noise
+	mail     []pvi.Release    // each site's last release
+	post     post
+	verdicts map[pvi.Verdict]int
+}
+
+// New returns a federation of the given holders at the prior. Up to workers
+// goroutines compute at a time; their number changes no bit.
+func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federation, error) {
+	shards := map[pvi.ClientID]*shard.Shard{}
+	var roster []pvi.ClientID
+	for _, h := range holders {
+		if h.Records.Len() == 0 {
+			return nil, fmt.Errorf("study %s: client %s has no records: give it some, or leave it out of the partition", st.Name, h.ID)
+		}
+		roster = append(roster, h.ID)
+		shards[h.ID] = shard.Design(st, h.Records)
+	}
+	protocol, err := pvi.NewProtocol(st, roster)
+	if err != nil {
+		return nil, err
+	}
+	f := &Federation{
+		Protocol: protocol,
+		Server:   pvi.NewServer(protocol),
+		seed:     seed,
+		workers:  workers,
+		verdicts: map[pvi.Verdict]int{},
+		mail:     make([]pvi.Release, len(roster)),
+	}
+	for m, id := range protocol.Roster() {
+		s, err := protocol.NewSolver(shards[id])
+		if err != nil {
+			return nil, fmt.Errorf("client %s: %w", id, err)
+		}
+		site, err := pvi.NewSite(protocol, id, s)
+		if err != nil {
+			return nil, err
+		}
+		f.Sites = append(f.Sites, site)
+		f.Shards = append(f.Shards, shards[id])
+		f.streams = append(f.streams, seeded.Stream(seed, purposeNoise, uint64(m)))
+	}
+	f.post = newPost(st.Inference.Schedule, seed, len(roster))
+	return f, nil
+}
+
+// Step plays until the next outcome, which all sites have then followed, and
+// returns it; nil if the study is done.
+func (f *Federation) Step() (*pvi.Outcome, error) {
+	for {
+		plan, ok := f.Server.Next()
+		if !ok {
+			break
+		}
+		if err := f.propose(&plan); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		m, ok := f.post.next()
+		if !ok {
+			return nil, nil
+		}
+		outcome, err := f.Server.Collect(&f.mail[m])
+		if err != nil {
+			return nil, err
+		}
+		if outcome == nil {
+			continue
+		}
+		f.verdicts[outcome.Verdict]++
+		return outcome, f.forSites(len(f.Sites), func(i int) error { return f.Sites[i].Settle(outcome) })
+	}
+}
+
+// propose has the plan's participants answer and posts the answers.
+func (f *Federation) propose(plan *pvi.Plan) error {
+	asked := make([]int, len(plan.Participants))
+	m := 0
+	for i, id := range plan.Participants {
+		for f.Sites[m].ID() != id { // both are in order
+			m++
+		}
+		asked[i] = m
+	}
+	err := f.forSites(len(asked), func(i int) error {
+		m := asked[i]
+		noiseFor(f.streams[m], f.seed, m, plan.Number)
+		return f.Sites[m].Propose(&f.mail[m], plan, f.streams[m])
+	})
+	if err != nil {
+		return err
+	}
+	for _, m := range asked {
+		f.post.send(m)
+	}
+	return nil
+}
+
+// forSites shares work among goroutines where there is enough to be worth their
+// start.
+func (f *Federation) forSites(n int, do func(i int) error) error {
+	workers := f.workers
+	if n*f.Protocol.Family().Size() < 2000 {
+		workers = 1
+	}
+	return forEach(workers, n, do)
+}
+
+// Count returns the number of outcomes so far with the given verdict.
+func (f *Federation) Count(v pvi.Verdict) int { return f.verdicts[v] }
+
+// Run plays the study to its end or until ctx is done, and calls observe after
+// every outcome.
+func (f *Federation) Run(ctx context.Context, observe func(*pvi.Outcome) error) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		outcome, err := f.Step()
+		if err != nil || outcome == nil {
+			return err
+		}
+		if err := observe(outcome); err != nil {
+			return err
+		}
+	}
+}

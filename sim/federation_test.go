@@ -1,0 +1,317 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+)
+
+// experiment loads a study of the repository with other settings.
+func experiment(t testing.TB, name string, settings ...string) (*study.Study, string) {
+	t.Helper()
+	path := filepath.Join("..", "experiments", filepath.FromSlash(name))
+	st, err := LoadStudy(path, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st, path
+}
+
+// newPlay sets up a study, and skips the test if its data set is not there.
+func newPlay(t testing.TB, st *study.Study, path string, workers int) *Play {
+	t.Helper()
+	if data := st.Simulation.Data; data != "" {
+		if os.Getenv("FEDPVI_DATA") == "" {
+			t.Setenv("FEDPVI_DATA", filepath.Join("..", "..", "shared", "data"))
+		}
+		if _, err := FindData(path, data); err != nil {
+			t.Skip(err)
+		}
+	}
+	play, err := NewPlay(st, Options{StudyFile: path, Seed: st.Simulation.Seed, Workers: workers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return play
+}
+
+func run(t testing.TB, p *Play) *Result {
+	t.Helper()
+	result, err := p.Run(context.Background(), func(Status) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+var partitions = map[string][]string{
+	"balanced":         nil,
+	"by size":          {"simulation.partition=by-size", "simulation.size_skew=0.9"},
+	"label skew":       {"simulation.partition=label-skew", "simulation.size_skew=0.7", "simulation.label_skew=-0.8", "simulation.label_threshold=10"},
+	"all of one label": {"simulation.partition=label-skew", "simulation.size_skew=0.75", "simulation.label_skew=1", "simulation.label_threshold=10"},
+	"by column":        {"simulation.partition=column", "simulation.column=sex", "simulation.clients="},
+}
+
+var schedules = map[string][]string{
+	"synchronous":              nil,
+	"synchronous, damped":      {"inference.damping=0.4", "inference.rounds=80"},
+	"synchronous, tied":        {"inference.factors=tied", "inference.damping=0.5", "inference.rounds=70"},
+	"sequential":               {"inference.schedule=sequential"},
+	"sequential, damped":       {"inference.schedule=sequential", "inference.damping=0.6", "inference.rounds=40"},
+	"asynchronous":             {"inference.schedule=asynchronous"},
+	"asynchronous, damped":     {"inference.schedule=asynchronous", "inference.damping=0.6", "inference.rounds=40"},
+	"asynchronous, decreasing": {"inference.schedule=asynchronous", "inference.damping=1.0", "inference.damping_schedule=harmonic"},
+}
+
+// Without privacy the federation finds the pooled posterior to 1e-9, whatever the
+// schedule and whoever holds which record.
+func TestNonPrivateIsPooled(t *testing.T) {
+	for part, cut := range partitions {
+		for schedule, how := range schedules {
+			t.Run(part+", "+schedule, func(t *testing.T) {
+				settings := slices.Concat(NonPrivate, []string{"federation.min_clients=", "federation.colluders="}, cut, how)
+				st, path := experiment(t, "abalone/rings.toml", settings...)
+				result := run(t, newPlay(t, st, path, 1))
+				if gap := largestGap(result); gap > 1e-9 {
+					t.Errorf("federated and pooled posterior differ by %.2g", gap)
+				}
+				if result.Rejected > 0 {
+					t.Errorf("%d outcomes were rejected", result.Rejected)
+				}
+			})
+		}
+	}
+}
+
+// largestGap is the largest relative difference of means and sds; a mean near
+// zero is measured in sds.
+func largestGap(r *Result) float64 {
+	var gap float64
+	for i, m := range r.Posterior {
+		n := r.NonPrivate[i]
+		gap = max(gap, math.Abs(m.Mean-n.Mean)/max(math.Abs(n.Mean), n.SD), math.Abs(m.SD-n.SD)/n.SD)
+	}
+	return gap
+}
+
+// A diagonal posterior settles at mean-field inference on the pooled records,
+// whose mean is the exact one.
+func TestDiagonalIsMeanField(t *testing.T) {
+	for _, factors := range []string{"exact", "tied"} {
+		st, path := experiment(t, "demo/blood-pressure.toml", slices.Concat(NonPrivate,
+			[]string{"inference.q=diagonal", "inference.factors=" + factors, "inference.damping=0.3", "inference.rounds=2000"})...)
+		play := newPlay(t, st, path, 1)
+		run(t, play)
+		family := play.Federation.Protocol.Family()
+		want := play.Reference.In(family)
+		for i, got := range play.Federation.Server.Posterior() {
+			if math.Abs(got-want[i]) > 1e-7*max(1, math.Abs(want[i])) {
+				t.Errorf("%s: natural parameter %d is %.12g, mean-field inference has %.12g", factors, i, got, want[i])
+			}
+		}
+	}
+}
+
+// Same study, same seed, same bits, at any number of workers.
+func TestWorkersChangeNothing(t *testing.T) {
+	for _, settings := range [][]string{
+		nil,
+		{"privacy.unit=client"},
+		{"inference.schedule=asynchronous"},
+	} {
+		// Enough clients and coefficients that work is shared.
+		settings = append(settings, "simulation.clients=80", "federation.min_clients=60")
+		st, path := experiment(t, "abalone/rings.toml", settings...)
+		var first []byte
+		for _, workers := range []int{1, 2, 3} {
+			play := newPlay(t, st, path, workers)
+			var transcript []*pvi.Outcome
+			result, err := play.Run(context.Background(), func(s Status) error {
+				transcript = append(transcript, s.Outcome)
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			bits, err := json.Marshal([]any{result, result.Natural, transcript, play.Federation.Server.Lambda()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = bits
+			} else if string(first) != string(bits) {
+				t.Errorf("%v: %d workers give another result than one", settings, workers)
+			}
+		}
+	}
+}
+
+func TestSeedsDiffer(t *testing.T) {
+	st, path := experiment(t, "demo/blood-pressure.toml")
+	seen := map[float64]uint64{}
+	for seed := range uint64(4) {
+		play, err := NewPlay(st, Options{StudyFile: path, Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kl := run(t, play).KL
+		if other, ok := seen[kl]; ok {
+			t.Errorf("seeds %d and %d give the same posterior", seed, other)
+		}
+		seen[kl] = seed
+	}
+}
+
+// The report of a private run states what the study asked for.
+func TestPrivacyOfARun(t *testing.T) {
+	for _, c := range []struct {
+		settings []string
+		views    int
+		releases int
+	}{
+		{nil, 2, 1},
+		{[]string{"privacy.unit=client"}, 6, 10},
+	} {
+		st, path := experiment(t, "abalone/rings.toml", c.settings...)
+		p := run(t, newPlay(t, st, path, 1)).Privacy
+		if p.Epsilon > 2 || p.Epsilon < 2*(1-1e-6) || p.Delta != 1e-5 {
+			t.Errorf("%v: the run spent (%g, %g), the target is (2, 1e-5)", c.settings, p.Epsilon, p.Delta)
+		}
+		if len(p.Views) != c.views || p.Releases != c.releases || !p.Sound || p.True.Epsilon > p.Epsilon {
+			t.Errorf("%v: privacy %+v", c.settings, p)
+		}
+	}
+}
+
+// Soundness section 1: μ = 7.24 against the claimed 2.00 for published factors,
+// and the claim for tied and exact ones.
+func TestClaimedAndTrue(t *testing.T) {
+	for factors, want := range map[string]float64{"published": 7.24, "tied": 2, "exact": 2} {
+		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+factors)
+		p := run(t, newPlay(t, st, path, 1)).Privacy
+		if math.Abs(p.Claimed.Mu-2) > .02*2 {
+			t.Errorf("%s: claimed μ = %g, want 2.00", factors, p.Claimed.Mu)
+		}
+		if math.Abs(p.True.Mu-want) > .005*want {
+			t.Errorf("%s: true μ = %g, want %g", factors, p.True.Mu, want)
+		}
+		if p.Proven.Mu < p.True.Mu*(1-1e-9) {
+			t.Errorf("%s: proven μ = %g is below the true %g", factors, p.Proven.Mu, p.True.Mu)
+		}
+		if sound := factors != "published"; p.Sound != sound {
+			t.Errorf("%s: sound is %v", factors, p.Sound)
+		}
+	}
+}
+
+func TestBadData(t *testing.T) {
+	st, _ := experiment(t, "abalone/rings.toml")
+	good := "M,0.455,0.365,0.095,0.514,0.2245,0.101,0.15,15\n"
+	for _, c := range []struct{ name, file, want string }{
+		{"undeclared level", strings.Repeat(good, 12) + strings.Replace(good, "M", "X", 1), ":13: column sex: the value is not among"},
+		{"out of bounds", strings.Replace(good, "0.455", "1.455", 1), ":1: column length: the value is outside the declared bounds [0, 1]"},
+		{"ragged", good + "M,0.455\n", ":2: the line has another number of fields"},
+		{"NaN", strings.Replace(good, "0.455", "NaN", 1), ":1: column length: the value is not a number"},
+		{"nothing", "", "no records"},
+		{"empty shard", strings.Repeat(good, 11), "client client-01 has no records"},
+	} {
+		file := filepath.Join(t.TempDir(), "records.csv")
+		if err := os.WriteFile(file, []byte(c.file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := NewPlay(st, Options{DataFile: file, Seed: 1})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want an error with %q", c.name, err, c.want)
+		}
+	}
+	if _, err := NewPlay(st, Options{DataFile: filepath.Join(t.TempDir(), "absent")}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an absent file: %v", err)
+	}
+	t.Setenv("FEDPVI_DATA", t.TempDir())
+	if _, err := NewPlay(st, Options{}); err == nil || !strings.Contains(err.Error(), "set FEDPVI_DATA") {
+		t.Errorf("an absent data set: %v", err)
+	}
+}
+
+// BenchmarkUpdates counts client updates a second on one core, in the case study
+// with dataset-level noise.
+func BenchmarkUpdates(b *testing.B) {
+	st, path := experiment(b, "linear/one-parameter.toml")
+	b.ReportAllocs()
+	updates := 0
+	for seed := uint64(0); b.Loop(); seed++ {
+		play, err := NewPlay(st, Options{StudyFile: path, Seed: seed})
+		if err != nil {
+			b.Fatal(err)
+		}
+		err = play.Federation.Run(context.Background(), func(o *pvi.Outcome) error {
+			updates += len(o.Participants)
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(updates)/b.Elapsed().Seconds(), "updates/s")
+}
+
+// What a run holds in memory does not grow with the number of rounds.
+func TestMemoryIsFlat(t *testing.T) {
+	for _, schedule := range []string{"synchronous", "asynchronous"} {
+		st, path := experiment(t, "linear/one-parameter.toml", slices.Concat(NonPrivate,
+			[]string{"inference.factors=exact", "inference.rounds=5000", "inference.schedule=" + schedule})...)
+		play := newPlay(t, st, path, 1)
+		var early uint64
+		_, err := play.Run(context.Background(), func(s Status) error {
+			if s.Outcomes == s.Of/20 {
+				early = heapInUse()
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if late := heapInUse(); late > early+64<<10 {
+			t.Errorf("%s: %d bytes are held after a twentieth of the rounds, %d in the end", schedule, early, late)
+		}
+		runtime.KeepAlive(play)
+	}
+}
+
+// heapInUse returns the number of bytes that are in use.
+func heapInUse() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkRounds shows what a run costs and holds as rounds grow.
+func BenchmarkRounds(b *testing.B) {
+	for _, rounds := range []string{"100", "1000", "10000"} {
+		b.Run(rounds, func(b *testing.B) {
+			st, path := experiment(b, "linear/one-parameter.toml", "inference.rounds="+rounds)
+			for b.Loop() {
+				play, err := NewPlay(st, Options{StudyFile: path, Seed: 1})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := play.Federation.Run(context.Background(), func(*pvi.Outcome) error { return nil }); err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(heapInUse()), "heap-bytes")
+				runtime.KeepAlive(play)
+			}
+		})
+	}
+}

@@ -1,0 +1,38 @@
+package sim
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"fedpvi/pvi/study"
+)
+
+// LoadStudy reads a study file, with settings of the form key=value in place of
+// what it says.
+func LoadStudy(path string, settings []string) (*study.Study, error) {
+	overrides, err := parseSettings(settings)
+	if err != nil {
+		return nil, err
+	}
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("study: %w", err)
+	}
+	return study.Parse(path, source, overrides...)
+}
+
+func parseSettings(settings []string) ([]study.Override, error) {
+	var overrides []study.Override
+	for _, s := range settings {
+		key, value, ok := strings.Cut(s, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("--set %s: write --set key=value, such as --set privacy.epsilon=1", s)
+		}
+		overrides = append(overrides, study.Override{Key: strings.TrimSpace(key), Value: strings.TrimSpace(value)})
+	}
+	return overrides, nil
+}
+
+// NonPrivate are settings that take every promise out of a study.
+var NonPrivate = []string{`privacy={unit = "none"}`, "inference.solver="}

@@ -1,0 +1,34 @@
+package sim
+
+import "sync"
+
+// forEach calls do(i) for i in [0, n) from at most workers goroutines, each of
+// which takes a contiguous stretch, and returns the error of the lowest i.
+func forEach(workers, n int, do func(i int) error) error {
+	if workers = min(workers, n); workers <= 1 {
+		for i := range n {
+			if err := do(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := w * n / workers; i < (w+1)*n/workers; i++ {
+				if errs[w] = do(i); errs[w] != nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// A Holder is a client with its records.
+type Holder struct {
+	ID      pvi.ClientID
+	Records *shard.Records
+}
+
+// deal gives the records to the study's clients as its partition says.
+func deal(st *study.Study, records *shard.Records, seed uint64) ([]Holder, error) {
+	var rows [][]int
+	var names []string
+	var err error
+	switch part := st.Simulation.Partition; part.Kind {
+	case "balanced":
+		rows = balanced(records.Len(), st.Simulation.Clients, seed)
+	case "by-size":
+		rows, err = bySize(records.Len(), st.Simulation.Clients, part.SizeSkew, seed)
+	case "label-skew":
+		rows, err = byLabel(st, records, seed)
+	case "column":
+		rows, names = byColumn(st, records)
+	default:
+		err = fmt.Errorf("partition %q is unknown", part.Kind)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("study %s: %w", st.Name, err)
+	}
+	holders := make([]Holder, len(rows))
+	for m := range rows {
+		id := clientID(m, len(rows))
+		if names != nil {
+			id = pvi.ClientID(names[m])
+		}
+		holders[m] = Holder{ID: id, Records: records.Select(rows[m])}
+	}
+	return holders, nil
+}
+
+// clientID numbers clients so that their order is that of their names.
+func clientID(m, clients int) pvi.ClientID {
+	return pvi.ClientID(fmt.Sprintf("client-%0*d", len(fmt.Sprint(clients)), m+1))
+}
+
+// balanced deals n records at random to clients whose sizes differ by one at
+// most.
+func balanced(n, clients int, seed uint64) [][]int {
+	order := shuffled(n, variates(seed, purposePartition))
+	rows := make([][]int, clients)
+	for m := range rows {
+		rows[m] = order[m*n/clients : (m+1)*n/clients]
+	}
+	return rows
+}
+
+// smallSize returns how many records a small client holds, ⌊(1−ρ)N/M⌋; large
+// clients hold (1+ρ)N/M (Sharma 2019; Heikkilä et al. 2023).
+func smallSize(n, clients int, skew float64) int {
+	return int((1 - skew) * float64(n) / float64(clients))
+}
+
+// bySize deals records at random; the first half of the clients is small. What
+// rounding leaves over goes to the last clients.
+func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
+	small := smallSize(n, clients, skew)
+	if small < 1 {
+		return nil, fmt.Errorf("a small client would hold no record: %d records, %d clients, size_skew %g", n, clients, skew)
+	}
+	order := shuffled(n, variates(seed, purposePartition))
+	rows := make([][]int, clients)
+	for m := range clients / 2 {
+		rows[m], order = order[:small], order[small:]
+	}
+	spread(rows[clients/2:], order)
+	return rows, nil
+}
+
+// spread deals order to rows in parts that differ by one at most.
+func spread(rows [][]int, order []int) {
+	n := len(order)
+	for m := range rows {
+		rows[m] = order[m*n/len(rows) : (m+1)*n/len(rows)]
+	}
+}
+
+// byLabel deals records so that small clients have a majority share of
+// c + (1−c)κ, kept within [0, 1], where c is the share of the majority label in
+// all records; large clients share what is left.
+func byLabel(st *study.Study, records *shard.Records, seed uint64) ([][]int, error) {
+	part, clients := st.Simulation.Partition, st.Simulation.Clients
+	outcome := st.ColumnIndex(st.Model.Outcome)
+	var labels [2][]int // rows without and with the label, shuffled
+	for _, i := range shuffled(records.Len(), variates(seed, purposePartition)) {
+		label := 0
+		if records.Row(i)[outcome] >= part.LabelThreshold {
+			label = 1
+		}
+		labels[label] = append(labels[label], i)
+	}
+	major, minor := labels[0], labels[1]
+	if len(minor) > len(major) {
+		major, minor = minor, major
+	}
+	if len(minor) == 0 {
+		return nil, fmt.Errorf("label_threshold %g puts all records on one side", part.LabelThreshold)
+	}
+	small := smallSize(records.Len(), clients, part.SizeSkew)
+	c := float64(len(major)) / float64(records.Len())
+	share := min(max(c+(1-c)*part.LabelSkew, 0), 1)
+	fromMajor := int(math.Round(share * float64(small)))
+	fromMinor := small - fromMajor
+	half := clients / 2
+	if small < 1 || half*fromMajor > len(major) || half*fromMinor > len(minor) {
+		return nil, fmt.Errorf("%d small clients cannot each have %d records of the majority label and %d of the other: there are %d and %d; lower size_skew or label_skew",
+			half, fromMajor, fromMinor, len(major), len(minor))
+	}
+	rows := make([][]int, clients)
+	for m := range half {
+		rows[m] = append(append([]int(nil), major[:fromMajor]...), minor[:fromMinor]...)
+		major, minor = major[fromMajor:], minor[fromMinor:]
+	}
+	rest := append(append([]int(nil), major...), minor...)
+	r := variates(seed, purposePartition, 1)
+	r.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
+	spread(rows[half:], rest)
+	return rows, nil
+}
+
+// byColumn gives each level of the partition's column its records.
+func byColumn(st *study.Study, records *shard.Records) ([][]int, []string) {
+	column := st.ColumnIndex(st.Simulation.Partition.Column)
+	levels := st.Columns[column].Levels
+	rows := make([][]int, len(levels))
+	for i := range records.Len() {
+		level := int(records.Row(i)[column])
+		rows[level] = append(rows[level], i)
+	}
+	return rows, levels
+}

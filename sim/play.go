@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// Options say how a study is played.
+type Options struct {
+	StudyFile string // where the study was read, to find its data
+	DataFile  string // records to use instead of the study's
+	Seed      uint64 // study.Simulation.Seed unless the user asked for another
+	Workers   int    // goroutines; 1 if 0
+}
+
+// A Play is a study that is set up and not yet finished.
+type Play struct {
+	Federation *Federation
+	Reference  *Reference
+	Report     shard.Report // what reading did to the file of records
+
+	last []float64 // natural parameters when moved was last called
+}
+
+// NewPlay reads or makes the records, deals them to clients and sets up the
+// federation.
+func NewPlay(st *study.Study, o Options) (*Play, error) {
+	clients, report, err := holders(st, o.StudyFile, o.DataFile, o.Seed)
+	if err != nil {
+		return nil, err
+	}
+	f, err := New(st, clients, o.Seed, max(1, o.Workers))
+	if err != nil {
+		return nil, err
+	}
+	reference, err := NewReference(f.Protocol.Model(), f.Shards)
+	if err != nil {
+		return nil, err
+	}
+	last := append([]float64(nil), f.Server.Posterior()...)
+	return &Play{Federation: f, Reference: reference, Report: report, last: last}, nil
+}
+
+// Status is where a play stands after an outcome.
+type Status struct {
+	Outcome  *pvi.Outcome
+	Outcomes int     // so far
+	Of       int     // in the whole study
+	Change   float64 // of λ with the last outcome, relative to how far λ is from the prior
+	Epsilon  float64 // spent so far by a client; 0 if the study makes no promise
+}
+
+// Run plays to the end or until ctx is done, calling observe after every
+// outcome, and returns the result.
+func (p *Play) Run(ctx context.Context, observe func(Status) error) (*Result, error) {
+	spent := p.odometer()
+	err := p.Federation.Run(ctx, func(o *pvi.Outcome) error {
+		status := Status{Outcome: o, Outcomes: o.Sequence, Of: p.Federation.Protocol.Plans(), Change: p.moved()}
+		var err error
+		if status.Epsilon, err = spent(); err != nil {
+			return err
+		}
+		return observe(status)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p.Federation.Result(p.Reference)
+}
+
+// odometer returns a function that says what a client has spent so far, against
+// the study's own observer. It computes an ε only when another release was made.
+func (p *Play) odometer() func() (float64, error) {
+	protocol := p.Federation.Protocol
+	releases, epsilon := 0, 0.0
+	return func() (float64, error) {
+		n := p.Federation.Sites[0].Releases()
+		if n != releases {
+			cost, err := protocol.Cost(protocol.Views()[0], protocol.Study().Privacy.Adjacency, n)
+			if err != nil {
+				return 0, err
+			}
+			releases, epsilon = n, cost.Epsilon
+		}
+		return epsilon, nil
+	}
+}
+
+// moved returns how far λ moved since the last call.
+func (p *Play) moved() float64 {
+	now, prior := p.Federation.Server.Posterior(), p.Federation.Protocol.Prior()
+	var step, way float64
+	for i, x := range now {
+		step += (x - p.last[i]) * (x - p.last[i])
+		way += (x - prior[i]) * (x - prior[i])
+	}
+	copy(p.last, now)
+	if way == 0 {
+		return 0
+	}
+	return math.Sqrt(step / way)
+}
+
+// KL returns the divergence of the present posterior from the reference.
+func (p *Play) KL() (float64, error) {
+	return p.Reference.KL(p.Federation.Protocol.Family(), p.Federation.Server.Posterior())
+}
+
+// Observe adds where the play stands to a history, if that wants it.
+func (p *Play) Observe(h *History, s Status) error {
+	if !h.Wants(s.Outcomes) && s.Outcomes < s.Of {
+		return nil
+	}
+	kl, err := p.KL()
+	if err != nil {
+		return err
+	}
+	h.Add(Point{
+		Outcome: s.Outcomes,
+		Natural: slices.Clone(p.Federation.Server.Posterior()),
+		KL:      kl,
+		Epsilon: s.Epsilon,
+	})
+	return nil
+}
+
+// Normals returns standard normal variates for drawing chains from the
+// posterior.
+func (p *Play) Normals(chain int) func() float64 {
+	return variates(p.Federation.seed, purposeDraws, uint64(chain)).NormFloat64
+}
+
+// Protocol derives what a study comes to for a number of clients with made-up
+// names; 0 takes the number from the study's simulation.
+func Protocol(st *study.Study, clients int) (*pvi.Protocol, error) {
+	if clients == 0 {
+		clients = st.Simulation.Clients
+	}
+	if clients < 1 {
+		return nil, fmt.Errorf("study %s: it has no [simulation] table, which would say how many clients there are: give the number", st.Name)
+	}
+	roster := make([]pvi.ClientID, clients)
+	for m := range roster {
+		roster[m] = clientID(m, clients)
+	}
+	return pvi.NewProtocol(st, roster)
+}

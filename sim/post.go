@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"container/heap"
+	"math/rand/v2"
+
+	"fedpvi/pvi/study"
+)
+
+// A post carries answers from clients to the server and decides in which order
+// they arrive.
+type post interface {
+	send(client int)
+	// next returns whose answer arrives next, and false if none is on the way.
+	next() (client int, ok bool)
+}
+
+// newPost returns the post for a schedule: where λ moves with every answer, in
+// the order of a virtual clock; where it does not, in the order of sending.
+func newPost(schedule study.Schedule, seed uint64, clients int) post {
+	if schedule != study.Asynchronous {
+		return new(queue)
+	}
+	c := &clock{r: variates(seed, purposeSpeed), speed: make([]float64, clients)}
+	for m := range c.speed {
+		c.speed[m] = 0.5 + c.r.ExpFloat64()
+	}
+	return c
+}
+
+// A queue delivers in the order of sending.
+type queue struct {
+	clients []int
+	read    int
+}
+
+func (q *queue) send(client int) { q.clients = append(q.clients, client) }
+
+func (q *queue) next() (int, bool) {
+	if q.read == len(q.clients) {
+		return 0, false
+	}
+	client := q.clients[q.read]
+	if q.read++; q.read == len(q.clients) {
+		q.clients, q.read = q.clients[:0], 0
+	}
+	return client, true
+}
+
+// A clock delivers when clients are done in a virtual time. Clients differ in
+// speed, and every answer takes a different time.
+type clock struct {
+	r     *rand.Rand
+	speed []float64 // mean time that each client takes
+	now   float64
+	onWay arrivals
+}
+
+func (c *clock) send(client int) {
+	took := c.speed[client] * (0.5 + c.r.Float64())
+	heap.Push(&c.onWay, arrival{c.now + took, client})
+}
+
+func (c *clock) next() (int, bool) {
+	if len(c.onWay) == 0 {
+		return 0, false
+	}
+	a := heap.Pop(&c.onWay).(arrival)
+	c.now = a.at
+	return a.client, true
+}
+
+type arrival struct {
+	at     float64
+	client int
+}
+
+type arrivals []arrival
+
+func (a arrivals) Len() int { return len(a) }
+func (a arrivals) Less(i, j int) bool {
+	return a[i].at < a[j].at || a[i].at == a[j].at && a[i].client < a[j].client
+}
+func (a arrivals) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
+func (a *arrivals) Push(x any)   { *a = append(*a, x.(arrival)) }
+func (a *arrivals) Pop() any {
+	last := len(*a) - 1
+	x := (*a)[last]
+	*a = (*a)[:last]
+	return x
+}

@@ -1,0 +1,33 @@
+package sim
+
+import (
+	"math/rand/v2"
+
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+)
+
+// Purposes of seeded streams. Each is independent of the others.
+const (
+	purposeNoise     = "noise"     // by client and plan
+	purposePartition = "partition" // which client gets which record
+	purposeData      = "data"      // synthetic records, by client
+	purposeTruth     = "truth"     // synthetic coefficients
+	purposeSpeed     = "speed"     // how long clients take, by client
+	purposeDraws     = "draws"     // from the posterior
+	purposeSweep     = "sweep"     // settings that a sweep draws by seed
+)
+
+// variates returns a generator of ordinary, that is to say not private, random
+// numbers.
+func variates(seed uint64, purpose string, index ...uint64) *rand.Rand {
+	return rand.New(seeded.Stream(seed, purpose, index...))
+}
+
+// shuffled returns the numbers 0..n-1 in random order.
+func shuffled(n int, r *rand.Rand) []int { return r.Perm(n) }
+
+// noiseFor restarts the stream of a client's noise for a plan.
+func noiseFor(stream *dpmech.Stream, seed uint64, client, plan int) {
+	seeded.Rekey(stream, seed, purposeNoise, uint64(client), uint64(plan))
+}

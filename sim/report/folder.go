@@ -1,0 +1,202 @@
+package report
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// A Folder is where a run is written. It appears under its name only when it is
+// complete; until then it has a temporary one beside it.
+type Folder struct {
+	path       string
+	work       string
+	transcript *os.File
+	buffer     *bufio.Writer
+}
+
+// ErrExists is returned for a folder that is there already. Nothing is ever
+// written over.
+var ErrExists = errors.New("the folder exists")
+
+// NewFolder begins the folder of a run.
+func NewFolder(path string) (*Folder, error) {
+	if _, err := os.Lstat(path); err == nil {
+		return nil, fmt.Errorf("%s: %w: choose another with --out, or remove it", path, ErrExists)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	parent := filepath.Dir(path)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return nil, err
+	}
+	work, err := os.MkdirTemp(parent, "."+filepath.Base(path)+"-unfinished-")
+	if err != nil {
+		return nil, err
+	}
+	f := &Folder{path: path, work: work}
+	if f.transcript, err = os.Create(filepath.Join(work, "transcript.jsonl")); err != nil {
+		return nil, errors.Join(err, f.Discard())
+	}
+	f.buffer = bufio.NewWriter(f.transcript)
+	return f, nil
+}
+
+// entry is a line of a transcript: what everybody saw of a round.
+type entry struct {
+	Sequence     int            `json:"sequence"`
+	Plan         int            `json:"plan"`
+	Verdict      pvi.Verdict    `json:"verdict"`
+	Participants []pvi.ClientID `json:"participants"`
+	Sum          []int64        `json:"sum"`    // in lattice steps
+	Lambda       []pvi.Wide     `json:"lambda"` // λ − λ_prior after the round, on the lattice
+	Epsilon      float64        `json:"epsilon,omitempty"`
+}
+
+// Record adds an outcome to the transcript.
+func (f *Folder) Record(o *pvi.Outcome, lambda []pvi.Wide, epsilon float64) error {
+	line, err := json.Marshal(entry{o.Sequence, o.Number, o.Verdict, o.Participants, o.Sum, lambda, epsilon})
+	if err != nil {
+		return err
+	}
+	if _, err := f.buffer.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("writing the transcript: %w", err)
+	}
+	return nil
+}
+
+// Chains and DrawsPerChain are how many draws from the posterior a run saves.
+const (
+	Chains        = 4
+	DrawsPerChain = 1000
+)
+
+// Finish writes everything but the transcript, and gives the folder its name.
+// normal yields standard normal variates for the draws of a chain.
+func (f *Folder) Finish(st *study.Study, r *sim.Result, reference *sim.Reference, h *sim.History, normal func(chain int) func() float64) error {
+	if err := errors.Join(f.buffer.Flush(), f.transcript.Sync(), f.transcript.Close()); err != nil {
+		return fmt.Errorf("writing the transcript: %w", err)
+	}
+	f.transcript = nil
+	family, err := gaussian.New(r.Family, len(r.Posterior))
+	if err != nil {
+		return err
+	}
+	err = errors.Join(
+		f.write("study.toml", func(w io.Writer) error { _, err := w.Write(st.Source); return err }),
+		f.writeJSON("run.json", r),
+		f.writeJSON("posterior.json", posteriorFile{r.Posterior, r.NonPrivate, r.Family, r.Natural, r.Covariance}),
+		f.write("posterior.csv", func(w io.Writer) error { return posteriorCSV(w, r) }),
+		f.write("privacy.txt", func(w io.Writer) error { return Statement(w, r) }),
+	)
+	for chain := 1; chain <= Chains && err == nil; chain++ {
+		err = f.write(fmt.Sprintf("draws-%d.csv", chain), func(w io.Writer) error {
+			return Draws(w, r, family, chain, DrawsPerChain, normal(chain))
+		})
+	}
+	if err != nil {
+		return err
+	}
+	intervals, err := Intervals(r)
+	if err != nil {
+		return err
+	}
+	rounds, err := Rounds(h, reference.In(family))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.WriteFigure("posterior", intervals), f.WriteFigure("rounds", rounds)); err != nil {
+		return err
+	}
+	if err := os.Chmod(f.work, 0o755); err != nil {
+		return err
+	}
+	if err := os.Rename(f.work, f.path); err != nil {
+		return fmt.Errorf("%s: cannot be given its name (the run is in %s): %w", f.path, f.work, err)
+	}
+	return nil
+}
+
+// Discard removes what was written of a folder that will not be finished.
+func (f *Folder) Discard() error {
+	if f.transcript != nil {
+		f.transcript.Close()
+	}
+	return os.RemoveAll(f.work)
+}
+
+// WriteFigure writes a figure as SVG and PNG.
+func (f *Folder) WriteFigure(name string, figure Figure) error {
+	return WriteFigure(filepath.Join(f.work, name), figure)
+}
+
+// WriteFigure writes a figure to path.svg and path.png.
+func WriteFigure(path string, figure Figure) error {
+	for _, format := range []string{"svg", "png"} {
+		picture, err := figure.Encode(format)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(path+"."+format, picture, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// posteriorFile is posterior.json.
+type posteriorFile struct {
+	Posterior  []sim.Marginal `json:"posterior"`
+	NonPrivate []sim.Marginal `json:"nonprivate"`
+	Family     string         `json:"family"`
+	Natural    []float64      `json:"natural_parameters"` // precision times mean, then the precision (lower triangle by rows, or diagonal)
+	Covariance [][]float64    `json:"covariance"`
+}
+
+func posteriorCSV(w io.Writer, r *sim.Result) error {
+	out := csv.NewWriter(w)
+	out.Write([]string{"coefficient", "mean", "sd", "q2.5", "q97.5", "nonprivate_mean", "nonprivate_sd", "nonprivate_q2.5", "nonprivate_q97.5"})
+	for i, m := range r.Posterior {
+		row := []string{m.Name}
+		for _, s := range []sim.Marginal{m, r.NonPrivate[i]} {
+			for _, x := range []float64{s.Mean, s.SD, s.Lower, s.Upper} {
+				row = append(row, strconv.FormatFloat(x, 'g', -1, 64))
+			}
+		}
+		out.Write(row)
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func (f *Folder) writeJSON(name string, v any) error {
+	return f.write(name, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	})
+}
+
+func (f *Folder) write(name string, content func(io.Writer) error) error {
+	file, err := os.Create(filepath.Join(f.work, name))
+	if err != nil {
+		return err
+	}
+	buffer := bufio.NewWriter(file)
+	if err := errors.Join(content(buffer), buffer.Flush(), file.Close()); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+)
+
+// Plan writes what follows from a study for a roster: what is fitted, what the
+// privacy target costs, and what is left of the signal, before anything runs.
+func Plan(w io.Writer, p *pvi.Protocol) error {
+	st := p.Study()
+	in := st.Inference
+	rows := [][]string{
+		{"study", st.Name + ": " + st.Title},
+		{"identity", "sha256 " + st.Digest.String()},
+		{"model", fmt.Sprintf("%s regression of %s on %d coefficients, known noise sd %s (%s on the model's scale)",
+			st.Model.Family, st.Model.Outcome, p.Model().Dim(), number(st.Model.NoiseSD), number(math.Sqrt(p.Model().NoiseVariance())))},
+		{"posterior", fmt.Sprintf("Gaussian with %s covariance, %d natural parameters", p.Family().Name(), p.Family().Size())},
+		{"clients", fmt.Sprintf("%d, of which at least %d must answer; up to %d may collude", len(p.Roster()), p.MinClients(), st.Federation.Colluders)},
+		{"schedule", fmt.Sprintf("%s, %d rounds, %s factors, damping %s", in.Schedule, in.Rounds, in.Factors, damping(in.Damping))},
+		{"", roundsNeeded(p)},
+	}
+	if err := Table(w, "", 2, rows); err != nil {
+		return err
+	}
+	if st.Privacy.Unit == study.None {
+		_, err := fmt.Fprintln(w, "\nNo privacy: unit = \"none\". Factors are sent as they are.")
+		return err
+	}
+	return planPrivacy(w, p)
+}
+
+func damping(d study.Damping) string {
+	switch {
+	case d.Harmonic && d.Alpha == 1:
+		return "1/t"
+	case d.Harmonic:
+		return fmt.Sprintf("%g/(1 + %g(t−1))", d.Alpha, d.Alpha)
+	default:
+		return number(d.Alpha)
+	}
+}
+
+// roundsNeeded says how many rounds a conjugate model needs.
+func roundsNeeded(p *pvi.Protocol) string {
+	st := p.Study()
+	switch {
+	case p.Family().Name() != "full":
+		return "a diagonal posterior of correlated columns settles slowly: synchronous rounds need a damping well below 1"
+	case st.Privacy.Unit == study.Client:
+		return "conjugate model: without noise one round with damping 1 would do; more rounds average the noise and undo clipping"
+	case st.Inference.Damping.Alpha == 1 && !st.Inference.Damping.Harmonic:
+		return "conjugate model: one round is enough"
+	default:
+		return "conjugate model: one round with damping 1 would be enough"
+	}
+}
+
+func planPrivacy(w io.Writer, p *pvi.Protocol) error {
+	st := p.Study()
+	m := p.Mechanism()
+	costs, err := p.Costs(p.Releases())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nPrivacy of a %s, derived from %s\n\n", st.Privacy.Unit, target(st.Privacy))
+	rows := [][]string{
+		{"releases of a client", fmt.Sprint(p.Releases())},
+		{"μ of all, of one", number(costs[0].Mu) + ", " + number(costs[0].Mu/math.Sqrt(float64(p.Releases())))},
+		{"noise multiplier σ", number(m.NoiseMultiplier())},
+		{"clip C", fmt.Sprintf("%s (L2 norm of %s)", number(m.Clip()), clipped(p))},
+	}
+	if st.Privacy.Unit == study.Client {
+		rows = append(rows, []string{"noise shares counted on", fmt.Sprintf("%d = %d answers − %d colluders", p.MinClients()-st.Federation.Colluders, p.MinClients(), st.Federation.Colluders)})
+	}
+	rows = append(rows, []string{"noise of one client", fmt.Sprintf("sd %s = %d steps of 2^%d", number(m.Lattice().Float(m.ShareSigma())), m.ShareSigma(), -m.Lattice().Exponent())})
+	if err := Table(w, "  ", 2, rows); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	rows = [][]string{{"against", "under", fmt.Sprintf("ε at δ = %g", st.Privacy.Delta)}}
+	for _, c := range costs {
+		rows = append(rows, []string{c.View.Who, string(c.Adjacency), number(c.Epsilon)})
+	}
+	if err := Table(w, "  ", 2, rows); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%s", forecast(p, m))
+	if p.Sound() {
+		return nil
+	}
+	_, truth, proven, err := p.OutsideCosts(p.Releases())
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "\n%s", unsound(truth.Mu, truth.Epsilon, proven.Epsilon, truth.Delta))
+	return err
+}
+
+func target(p study.Privacy) string {
+	if p.Epsilon > 0 {
+		return fmt.Sprintf("ε = %g at δ = %g under %s", p.Epsilon, p.Delta, p.Adjacency)
+	}
+	return fmt.Sprintf("noise multiplier %g, with δ = %g under %s", p.NoiseMultiplier, p.Delta, p.Adjacency)
+}
+
+func clipped(p *pvi.Protocol) string {
+	if p.Study().Privacy.Unit == study.Record {
+		return "a record's statistics"
+	}
+	if p.Study().Privacy.Centred {
+		return "a client's change of natural parameters, around the current mean"
+	}
+	return "a client's change of natural parameters"
+}
+
+// forecast compares the noise that is left in the end with the largest signal
+// that can pass the clip.
+func forecast(p *pvi.Protocol, m *dpmech.GaussianSum) string {
+	st := p.Study()
+	clients := float64(len(p.Roster()))
+	noise := m.Lattice().Float(m.ShareSigma()) * math.Sqrt(clients)
+	if st.Privacy.Unit == study.Record {
+		return wrap(fmt.Sprintf("The noise of all clients together has sd %s on every natural parameter. A record adds at most %s to one: the noise hides what the first %.0f records of the whole federation say.",
+			number(noise), number(m.Clip()), math.Ceil(noise/m.Clip())))
+	}
+	// Tied factors with α = 1/t average the noise of all rounds.
+	if st.Inference.Damping.Harmonic && st.Inference.Factors == study.Tied {
+		noise /= math.Sqrt(float64(st.Inference.Rounds))
+	}
+	largest := clients * m.Clip()
+	text := fmt.Sprintf("In the end the noise on every natural parameter has sd of about %s; clients that all saturated the clip in one direction would add up to %s: a signal of at most %.1f times the noise.",
+		number(noise), number(largest), largest/noise)
+	if d := p.Model().Dim(); largest < 4*noise*math.Sqrt(float64(d)) {
+		text += fmt.Sprintf(" With %d coefficients that is too little: most rounds would leave no proper posterior and be rejected. More clients, a larger ε, fewer coefficients, or the record as unit would help.", d)
+	}
+	return wrap(text)
+}

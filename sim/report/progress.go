@@ -1,0 +1,93 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// A Progress shows long work on a terminal, as one line that changes, or in a
+// log, as a line now and then.
+type Progress struct {
+	out      io.Writer
+	terminal bool
+	now      func() time.Time
+	began    time.Time
+	shown    time.Time
+	quiet    bool
+}
+
+// NewProgress shows progress on f, nothing if quiet.
+func NewProgress(f *os.File, quiet bool) *Progress {
+	info, err := f.Stat()
+	p := &Progress{out: f, now: time.Now, quiet: quiet}
+	p.terminal = err == nil && info.Mode()&os.ModeCharDevice != 0
+	p.began = p.now()
+	return p
+}
+
+const (
+	terminalEvery = 100 * time.Millisecond
+	logEvery      = 5 * time.Second
+)
+
+// Update shows that done of total units are done. The text says where things
+// stand; it is asked for only if it is shown.
+func (p *Progress) Update(unit string, done, total int, text func() string) {
+	if p.quiet {
+		return
+	}
+	now := p.now()
+	every := logEvery
+	if p.terminal {
+		every = terminalEvery
+	}
+	if done < total && now.Sub(p.shown) < every && !p.shown.IsZero() {
+		return
+	}
+	if p.shown.IsZero() && !p.terminal && now.Sub(p.began) < every && done < total {
+		return // short work needs no log
+	}
+	p.shown = now
+	elapsed := now.Sub(p.began).Seconds()
+	rate := float64(done) / max(elapsed, 1e-9)
+	line := fmt.Sprintf("%s %d/%d", unit, done, total)
+	if more := text(); more != "" {
+		line += "  " + more
+	}
+	line += "  " + count3(rate) + "/s"
+	if done < total {
+		left := time.Duration(float64(total-done) / rate * float64(time.Second))
+		line += "  " + left.Round(time.Second).String() + " left"
+	} else {
+		line += fmt.Sprintf("  %.1f s", elapsed)
+	}
+	switch {
+	case !p.terminal:
+		fmt.Fprintln(p.out, line)
+	case done < total:
+		fmt.Fprintf(p.out, "\r\x1b[K%s", line)
+	default:
+		fmt.Fprintf(p.out, "\r\x1b[K%s\n", line)
+	}
+}
+
+// Interrupt leaves the line that is being shown as it is.
+func (p *Progress) Interrupt() {
+	if p.terminal && !p.quiet && !p.shown.IsZero() {
+		fmt.Fprintln(p.out)
+	}
+}
+
+// count3 writes a rate with about three digits.
+func count3(x float64) string {
+	switch {
+	case x >= 1e6:
+		return fmt.Sprintf("%.3gM", x/1e6)
+	case x >= 1e4:
+		return fmt.Sprintf("%.3gk", x/1e3)
+	default:
+		return fmt.Sprintf("%.3g", x)
+	}
+}

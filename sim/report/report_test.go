@@ -1,0 +1,215 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/plot"
+
+	"fedpvi/pvi/gaussian"
+	"fedpvi/sim"
+)
+
+// two is a posterior of two coefficients: means 1 and −2, unit variances.
+var two = sim.Result{
+	Study: "two-slopes", Seed: 3, Family: "full", Natural: []float64{1, -2, 1, 0, 1},
+	Posterior:  []sim.Marginal{{Name: "x", Mean: 1, SD: 1, Lower: -1, Upper: 3}, {Name: "sex[m]:age", Mean: -2, SD: 1, Lower: -4, Upper: 0}},
+	NonPrivate: []sim.Marginal{{Name: "x", Mean: 1.1, SD: .1, Lower: .9, Upper: 1.3}, {Name: "sex[m]:age", Mean: -2, SD: .1, Lower: -2.2, Upper: -1.8}},
+}
+
+// The file has CmdStan's header and columns, and draws with the right moments.
+func TestDraws(t *testing.T) {
+	var buf bytes.Buffer
+	const n = 20_000
+	r := rand.New(rand.NewPCG(1, 2))
+	if err := Draws(&buf, &two, gaussian.Full(2), 2, n, r.NormFloat64); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"# stan_version_major = 2\n", "# method = sample (Default)\n", "#     num_samples = 20000\n", "#     algorithm = fixed_param\n", "# id = 2\n"} {
+		if !strings.Contains(buf.String(), line) {
+			t.Errorf("the header has no line %q", line)
+		}
+	}
+	reader := csv.NewReader(&buf)
+	reader.Comment = '#'
+	rows, err := reader.ReadAll()
+	if err != nil || len(rows) != n+1 {
+		t.Fatalf("%d rows, %v; want a header and %d", len(rows), err, n)
+	}
+	if got := strings.Join(rows[0], " "); got != "lp__ accept_stat__ x sex_m__x_age" {
+		t.Errorf("columns %q", got)
+	}
+	var column [4][]float64
+	for _, row := range rows[1:] {
+		for i, field := range row {
+			x, err := strconv.ParseFloat(field, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			column[i] = append(column[i], x)
+		}
+	}
+	// Five standard errors; E[log q] of two unit normals is −1 − log 2π.
+	for i, want := range map[int][2]float64{0: {-1 - math.Log(2*math.Pi), 1}, 2: {1, 1}, 3: {-2, 1}} {
+		mean, sd := stat.MeanStdDev(column[i], nil)
+		if math.Abs(mean-want[0]) > 5*want[1]/math.Sqrt(n) || math.Abs(sd-want[1]) > 5*2*want[1]/math.Sqrt(n) {
+			t.Errorf("column %s has mean %g and sd %g, want %g and %g", rows[0][i], mean, sd, want[0], want[1])
+		}
+	}
+}
+
+func TestStanNames(t *testing.T) {
+	r := new(sim.Result)
+	for _, name := range []string{"intercept", "a.b", "a-b", "1st", "sex[?]", "[?]"} {
+		r.Posterior = append(r.Posterior, sim.Marginal{Name: name})
+	}
+	want := "intercept a_b a_b_2 b_1st sex b_"
+	if got := strings.Join(stanNames(r), " "); got != want {
+		t.Errorf("names %q, want %q", got, want)
+	}
+}
+
+func TestTable(t *testing.T) {
+	var b strings.Builder
+	if err := Table(&b, " ", 1, [][]string{{"", "ε", "n"}, {"long", "0.25", "3"}, {"μ", "1", ""}}); err != nil {
+		t.Fatal(err)
+	}
+	want := "          ε  n\n long  0.25  3\n μ        1\n"
+	if b.String() != want {
+		t.Errorf("table\n%q\nwant\n%q", b.String(), want)
+	}
+}
+
+func TestWrap(t *testing.T) {
+	text := wrap(strings.Repeat("some words ", 40))
+	for line := range strings.Lines(text) {
+		if len(line) > 93 {
+			t.Errorf("line %q is too long", line)
+		}
+	}
+	if got := strings.Join(strings.Fields(text), " "); got != strings.TrimSpace(strings.Repeat("some words ", 40)) {
+		t.Error("words were lost")
+	}
+}
+
+// The same figure is the same file.
+func TestFigures(t *testing.T) {
+	h := new(sim.History)
+	for i := range 30 {
+		h.Add(sim.Point{Outcome: i, Natural: []float64{1, -2e5 * float64(i), 1 + float64(i), 0, 1}, KL: math.Exp(-float64(i)), Epsilon: float64(i) / 10})
+	}
+	for name, draw := range map[string]func() (Figure, error){
+		"intervals": func() (Figure, error) { return Intervals(&two) },
+		"rounds":    func() (Figure, error) { return Rounds(h, []float64{1, -2, 3, 0, 1}) },
+	} {
+		first, second := t.TempDir(), t.TempDir()
+		for _, folder := range []string{first, second} {
+			figure, err := draw()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := WriteFigure(filepath.Join(folder, name), figure); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for suffix, begin := range map[string]string{".svg": "<?xml", ".png": "\x89PNG"} {
+			a, err1 := os.ReadFile(filepath.Join(first, name+suffix))
+			b, err2 := os.ReadFile(filepath.Join(second, name+suffix))
+			if err1 != nil || err2 != nil || !bytes.Equal(a, b) || !strings.HasPrefix(string(a), begin) {
+				t.Errorf("%s%s: %d and %d bytes, %v, %v", name, suffix, len(a), len(b), err1, err2)
+			}
+		}
+	}
+	if _, err := (Figure{}).Encode("gif"); err == nil {
+		t.Error("an unknown format is accepted")
+	}
+}
+
+func labels(ticks []plot.Tick) string {
+	var all []string
+	for _, t := range ticks {
+		if t.Label != "" {
+			all = append(all, t.Label)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		marker    plot.Ticker
+		low, high float64
+		want      string
+	}{
+		{logTicks{}, 1, 1000, "1 10 100 1000"},
+		{logTicks{}, .5, 40, "0.5 1 2 5 10 20"},
+		{logTicks{}, 1e-12, 1e6, "1e-12 1e-9 1e-6 0.001 1 1000 1e6"},
+		{arsinhTicks{}, -2, 2, "0 -1 1"},
+		{arsinhTicks{}, -12.5, 12.5, "0 -10 10 -1000 1000 -1e5 1e5"},
+	} {
+		if got := labels(c.marker.Ticks(c.low, c.high)); got != c.want {
+			t.Errorf("%T from %g to %g: labels %q, want %q", c.marker, c.low, c.high, got, c.want)
+		}
+	}
+}
+
+// In a log, work shows itself now and then, and at the end.
+func TestProgress(t *testing.T) {
+	var out strings.Builder
+	now := time.Unix(0, 0)
+	p := &Progress{out: &out, now: func() time.Time { return now }}
+	p.began = p.now()
+	for i := 1; i <= 20; i++ {
+		now = now.Add(time.Second)
+		p.Update("round", i, 20, func() string { return fmt.Sprintf("ε %d", i) })
+	}
+	want := `round 5/20  ε 5  1/s  15s left
+round 10/20  ε 10  1/s  10s left
+round 15/20  ε 15  1/s  5s left
+round 20/20  ε 20  1/s  20.0 s
+`
+	if out.String() != want {
+		t.Errorf("log\n%s\nwant\n%s", out.String(), want)
+	}
+	out.Reset()
+	terminal := &Progress{out: &out, now: func() time.Time { return now }, terminal: true, began: now}
+	now = now.Add(2 * time.Second)
+	terminal.Update("run", 1, 2, func() string { return "" })
+	terminal.Interrupt()
+	if got, want := out.String(), "\r\x1b[Krun 1/2  0.5/s  2s left\n"; got != want {
+		t.Errorf("terminal shows %q, want %q", got, want)
+	}
+	out.Reset()
+	quiet := &Progress{out: &out, now: func() time.Time { return now }, quiet: true}
+	quiet.Update("run", 2, 2, func() string { return "" })
+	if out.Len() > 0 {
+		t.Errorf("quiet progress shows %q", out.String())
+	}
+}
+
+func TestFolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a", "run")
+	f, err := NewFolder(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("the folder has its name before it is complete")
+	}
+	if err := f.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 0 {
+		t.Errorf("discarding leaves %v, %v", left, err)
+	}
+}

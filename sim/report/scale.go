@@ -1,0 +1,86 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/plot"
+)
+
+// arsinhTicks labels an axis of arsinh values by the values themselves: zero and
+// powers of ten of either sign.
+type arsinhTicks struct{}
+
+func (arsinhTicks) Ticks(low, high float64) []plot.Tick {
+	ticks := []plot.Tick{{Value: 0, Label: "0"}}
+	decades := int(math.Ceil(math.Max(math.Abs(low), math.Abs(high)) / math.Ln10))
+	every := max(1, decades/3)
+	for e := every - 1; e <= decades; e += every {
+		for _, sign := range []float64{-1, 1} {
+			label := fmt.Sprintf("%g", sign*math.Pow10(e))
+			if e > 3 {
+				label = fmt.Sprintf("%ge%d", sign, e)
+			}
+			ticks = append(ticks, plot.Tick{Value: math.Asinh(sign * math.Pow10(e)), Label: label})
+		}
+	}
+	kept := ticks[:0]
+	for _, t := range ticks {
+		if low <= t.Value && t.Value <= high {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}
+
+// LogY makes the vertical axis of p logarithmic, if all its values are positive.
+func LogY(p *plot.Plot) { logarithmic(&p.Y) }
+
+// LogX makes the horizontal axis of p logarithmic, if all its values are
+// positive.
+func LogX(p *plot.Plot) { logarithmic(&p.X) }
+
+func logarithmic(axis *plot.Axis) {
+	if axis.Min <= 0 || math.IsInf(axis.Min, 0) || math.IsInf(axis.Max, 0) {
+		return
+	}
+	if axis.Max/axis.Min < 10 { // at least a decade, so that there are labels
+		axis.Min = math.Pow(10, math.Floor(math.Log10(axis.Min)))
+		axis.Max = math.Pow(10, math.Ceil(math.Log10(axis.Max)))
+	}
+	axis.Scale = plot.LogScale{}
+	axis.Tick.Marker = logTicks{}
+}
+
+// logTicks marks decades and labels at most about six of them, or 1, 2 and 5 of
+// each where there are few.
+type logTicks struct{}
+
+func (logTicks) Ticks(low, high float64) []plot.Tick {
+	from, to := int(math.Floor(math.Log10(low))), int(math.Ceil(math.Log10(high)))
+	every := max(1, (to-from)/6)
+	few := high/low < 100
+	var ticks []plot.Tick
+	for e := from; e <= to; e++ {
+		for m := 1; m < 10; m++ {
+			x := float64(m) * math.Pow10(e)
+			if x < low*(1-1e-9) || x > high*(1+1e-9) || m > 1 && every > 1 {
+				continue
+			}
+			label := ""
+			if m == 1 && (e-from)%every == 0 || few && (m == 2 || m == 5) {
+				label = shortNumber(m, e)
+			}
+			ticks = append(ticks, plot.Tick{Value: x, Label: label})
+		}
+	}
+	return ticks
+}
+
+// shortNumber writes m·10^e.
+func shortNumber(m, e int) string {
+	if -4 <= e && e <= 4 {
+		return fmt.Sprintf("%.4g", float64(m)*math.Pow10(e))
+	}
+	return fmt.Sprintf("%de%d", m, e)
+}

@@ -1,0 +1,173 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"fedpvi/accountant"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// Posterior writes the table of a posterior beside the one of the pooled records
+// without privacy.
+func Posterior(w io.Writer, st *study.Study, r *sim.Result) error {
+	fmt.Fprintf(w, "Posterior of %d coefficients from %d records of %d clients%s\n\n", len(r.Posterior), r.Records, r.Clients, scaleNote(st))
+	rows := [][]string{{"", "mean", "sd", "2.5 %", "97.5 %", "│", "mean", "sd", "2.5 %", "97.5 %"}}
+	for i, m := range r.Posterior {
+		n := r.NonPrivate[i]
+		rows = append(rows, []string{
+			m.Name, number(m.Mean), number(m.SD), number(m.Lower), number(m.Upper),
+			"│", number(n.Mean), number(n.SD), number(n.Lower), number(n.Upper),
+		})
+	}
+	if err := Table(w, "  ", 1, rows); err != nil {
+		return err
+	}
+	fmt.Fprint(w, "\nRight of the bar: the posterior of the pooled records without privacy.\n")
+	if r.Privacy.Unit != study.None {
+		fmt.Fprint(w, "The sds are those that the records leave; what the privacy noise adds is not in them.\n")
+	}
+	_, err := fmt.Fprintf(w, "KL divergence from the pooled posterior: %.4g nats. λ moved in %d of %d outcomes%s.\n",
+		r.KL, r.Accepted, r.Outcomes, rejections(r))
+	return err
+}
+
+func rejections(r *sim.Result) string {
+	var parts []string
+	if r.Rejected > 0 {
+		parts = append(parts, fmt.Sprintf("%d would have left no proper distribution", r.Rejected))
+	}
+	if r.Void > 0 {
+		parts = append(parts, fmt.Sprintf("%d had too few answers", r.Void))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// scaleNote says what one unit of a coefficient is.
+func scaleNote(st *study.Study) string {
+	if !st.Model.Standardise {
+		return ""
+	}
+	c, _ := st.Column(st.Model.Outcome)
+	unit := c.Unit
+	if unit == "" {
+		unit = "of " + c.Name
+	}
+	return fmt.Sprintf(",\non columns mapped to [−1, 1] by their bounds: a coefficient of 1 is %s %s", number(st.OutcomeUnit()), unit)
+}
+
+// number writes x with four significant digits.
+func number(x float64) string { return fmt.Sprintf("%.4g", x) }
+
+// Statement writes what was given away, in plain words.
+func Statement(w io.Writer, r *sim.Result) error {
+	p := r.Privacy
+	var b strings.Builder
+	b.WriteString("Privacy\n\n")
+	switch p.Unit {
+	case study.None:
+		b.WriteString("None. This run makes no promise: every client's factor was computed and sent without noise.\n")
+		_, err := io.WriteString(w, b.String())
+		return err
+	case study.Client:
+		b.WriteString(wrap(fmt.Sprintf("What is protected is a client: its whole data set. Each of the %d clients released %s of its factor, clipped to norm %s. Only sums over the study's minimum of clients or more are to be opened; their noise has %s times the clip as standard deviation.",
+			r.Clients, count(p.Releases, "change"), number(p.Clip), number(p.NoiseMultiplier))))
+	case study.Record:
+		b.WriteString(wrap(fmt.Sprintf("What is protected is a record. Each of the %d clients released the statistics of its records %s, each record's clipped to norm %s, with noise of %s times the clip as standard deviation. Whatever else it sent was computed from that.",
+			r.Clients, times(p.Releases), number(p.Clip), number(p.NoiseMultiplier))))
+	}
+	b.WriteByte('\n')
+	if err := views(&b, p); err != nil {
+		return err
+	}
+	epsilon, mu := p.Epsilon, p.Mu
+	if !p.Sound {
+		epsilon, mu = p.Proven.Epsilon, p.Proven.Mu
+	}
+	b.WriteByte('\n')
+	b.WriteString(wrap(fmt.Sprintf("In words: everything that was released can move an observer's odds on %s by a factor of at most e^ε = %s, but for a probability of %g. Guessing it succeeds with probability at most %.3f, where tossing a coin succeeds with 0.5.",
+		inWords(p.Adjacency, p.Unit), factor(epsilon), p.Delta, accountant.GaussianGuess(mu))))
+	if !p.Sound {
+		b.WriteByte('\n')
+		b.WriteString(unsound(p.True.Mu, p.True.Epsilon, p.Proven.Epsilon, p.Delta))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func views(w io.Writer, p sim.Privacy) error {
+	rows := [][]string{{"against", "under", fmt.Sprintf("ε at δ = %g", p.Delta), "μ"}}
+	for _, v := range p.Views {
+		rows = append(rows, []string{v.Who, string(v.Adjacency), number(v.Epsilon), number(v.Mu)})
+	}
+	return Table(w, "  ", 2, rows)
+}
+
+// unsound warns that the accounting of published factors does not hold.
+func unsound(mu, epsilon, proven, delta float64) string {
+	return wrap(fmt.Sprintf("NOT PRIVATE AS STATED. Published factors are the bookkeeping of Sharma (2019), in which a client's factor contains its own noise. The table is the paper's claim. The exact computation for a client that saturates the clip gives an outsider μ = %s and ε = %s at δ = %g; what can be proved is ε = %s, as if every message were opened. Never use it on real data: tied and exact factors cost what they claim.",
+		number(mu), number(epsilon), delta, number(proven)))
+}
+
+func inWords(a accountant.Adjacency, unit study.Unit) string {
+	switch {
+	case a == accountant.AddRemove:
+		return "whether a record is there or not"
+	case a == accountant.ZeroOut:
+		return "whether a client's contributions counted or were left out"
+	case unit == study.Client:
+		return "which of two data sets a client holds"
+	default:
+		return "which of two values a record has"
+	}
+}
+
+func factor(epsilon float64) string {
+	if epsilon > 50 {
+		return fmt.Sprintf("10^%.0f", epsilon/math.Ln10)
+	}
+	return number(math.Exp(epsilon))
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "one " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// wrap breaks text into lines of at most 92 characters.
+func wrap(text string) string {
+	var b strings.Builder
+	length := 0
+	for _, word := range strings.Fields(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case length == 0:
+		case length+1+n > 92:
+			b.WriteByte('\n')
+			length = 0
+		default:
+			b.WriteByte(' ')
+			length++
+		}
+		b.WriteString(word)
+		length += n
+	}
+	b.WriteByte('\n')
+	return b.String()
+}

@@ -1,0 +1,180 @@
+package sim
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/accountant"
+	"fedpvi/pvi"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/study"
+)
+
+// A Result is what came out of a study. Its JSON is what the simulator prints
+// and saves.
+type Result struct {
+	Study   string `json:"study"`
+	Digest  string `json:"digest"` // SHA-256 of the study document
+	Seed    uint64 `json:"seed"`
+	Clients int    `json:"clients"`
+	Records int    `json:"records"` // of all clients
+
+	Rounds   int `json:"rounds"`   // synchronous rounds, or passes over all clients
+	Outcomes int `json:"outcomes"` // of which there is one for every client in a pass
+	Accepted int `json:"accepted"` // outcomes with which λ moved
+	Rejected int `json:"rejected"` // outcomes that would have left no proper distribution
+	Void     int `json:"void"`     // outcomes of too few answers
+
+	Posterior  []Marginal `json:"posterior"`
+	NonPrivate []Marginal `json:"nonprivate"` // of the pooled records
+
+	// KL is the divergence, in nats, of the posterior from the one of the
+	// pooled records without privacy.
+	KL float64 `json:"kl_to_nonprivate"`
+
+	Privacy Privacy `json:"privacy"`
+	Folder  string  `json:"folder,omitempty"`
+
+	Family     string      `json:"-"`
+	Natural    []float64   `json:"-"`
+	Covariance [][]float64 `json:"-"`
+}
+
+// A Marginal describes one coefficient of a posterior.
+type Marginal struct {
+	Name  string  `json:"name"`
+	Mean  float64 `json:"mean"`
+	SD    float64 `json:"sd"`
+	Lower float64 `json:"q2.5"`
+	Upper float64 `json:"q97.5"`
+}
+
+// Privacy is what the releases of one client cost.
+type Privacy struct {
+	Unit            study.Unit           `json:"unit"`
+	Adjacency       accountant.Adjacency `json:"adjacency,omitempty"`
+	Epsilon         float64              `json:"epsilon,omitempty"` // against the study's own observer
+	Delta           float64              `json:"delta,omitempty"`
+	Mu              float64              `json:"mu,omitempty"` // of Gaussian differential privacy
+	NoiseMultiplier float64              `json:"noise_multiplier,omitempty"`
+	Clip            float64              `json:"clip,omitempty"`
+	Releases        int                  `json:"releases"`
+	Method          string               `json:"method,omitempty"`
+	Views           []Spent              `json:"views,omitempty"`
+
+	// Sound is false if what is accounted does not cover what was released,
+	// as for published factors under a sum that alone is opened. Claimed, True
+	// and Proven are then three different costs to an outsider; else the same.
+	Sound   bool    `json:"sound"`
+	Claimed Outside `json:"claimed"`
+	True    Outside `json:"true"`
+	Proven  Outside `json:"proven"`
+}
+
+// Outside is a cost to an outsider under the study's own adjacency.
+type Outside struct {
+	Epsilon float64 `json:"epsilon"`
+	Mu      float64 `json:"mu"`
+}
+
+// Spent is the cost to one observer under one adjacency.
+type Spent struct {
+	View      string               `json:"view"`
+	Who       string               `json:"who"`
+	Adjacency accountant.Adjacency `json:"adjacency"`
+	Epsilon   float64              `json:"epsilon"`
+	Mu        float64              `json:"mu"`
+}
+
+// normal95 is the 97.5 % point of the standard normal distribution.
+const normal95 = 1.959963984540054
+
+func marginals(names []string, mean []float64, cov mat.Symmetric) []Marginal {
+	out := make([]Marginal, len(names))
+	for i, name := range names {
+		sd := math.Sqrt(cov.At(i, i))
+		out[i] = Marginal{Name: name, Mean: mean[i], SD: sd, Lower: mean[i] - normal95*sd, Upper: mean[i] + normal95*sd}
+	}
+	return out
+}
+
+// Result describes the federation's posterior as it is now.
+func (f *Federation) Result(reference *Reference) (*Result, error) {
+	p := f.Protocol
+	st := p.Study()
+	r := &Result{
+		Study:    st.Name,
+		Digest:   st.Digest.String(),
+		Seed:     f.seed,
+		Clients:  len(p.Roster()),
+		Rounds:   st.Inference.Rounds,
+		Outcomes: f.Server.Outcomes(),
+		Accepted: f.verdicts[pvi.Accepted],
+		Rejected: f.verdicts[pvi.Rejected],
+		Void:     f.verdicts[pvi.Void],
+		Family:   p.Family().Name(),
+		Natural:  append([]float64(nil), f.Server.Posterior()...),
+	}
+	for _, s := range f.Shards {
+		r.Records += s.Len()
+	}
+	mean, cov, err := p.Family().Moments(r.Natural)
+	if err != nil {
+		return nil, err
+	}
+	r.Posterior = marginals(p.Model().Names(), mean, cov)
+	for i := range mean {
+		r.Covariance = append(r.Covariance, mat.Row(nil, i, cov))
+	}
+	if mean, cov, err = reference.Moments(); err != nil {
+		return nil, err
+	}
+	r.NonPrivate = marginals(p.Model().Names(), mean, cov)
+	if r.KL, err = reference.KL(p.Family(), r.Natural); err != nil {
+		return nil, err
+	}
+	r.Privacy, err = f.privacy()
+	return r, err
+}
+
+// privacy adds up what one client has spent. All clients of a study spend alike.
+func (f *Federation) privacy() (Privacy, error) {
+	p := f.Protocol
+	target := p.Study().Privacy
+	out := Privacy{Unit: target.Unit, Sound: true}
+	if target.Unit == study.None {
+		return out, nil
+	}
+	out.Adjacency, out.Delta = target.Adjacency, target.Delta
+	out.Clip, out.NoiseMultiplier = p.Mechanism().Clip(), p.Mechanism().NoiseMultiplier()
+	out.Releases = f.Sites[0].Releases()
+	costs, err := p.Costs(out.Releases)
+	if err != nil {
+		return out, err
+	}
+	out.Epsilon, out.Mu, out.Method = costs[0].Epsilon, costs[0].Mu, costs[0].Method
+	for _, c := range costs {
+		out.Views = append(out.Views, Spent{c.View.Name, c.View.Who, c.Adjacency, c.Epsilon, c.Mu})
+	}
+	claimed, truth, sound, err := p.OutsideCosts(out.Releases)
+	if err != nil {
+		return out, err
+	}
+	out.Sound = p.Sound()
+	out.Claimed = Outside{claimed.Epsilon, claimed.Mu}
+	out.True = Outside{truth.Epsilon, truth.Mu}
+	out.Proven = Outside{sound.Epsilon, sound.Mu}
+	return out, nil
+}
+
+// widen returns the natural parameters in the layout of gaussian.Full.
+func widen(family gaussian.Family, natural []float64) []float64 {
+	d := family.Dim()
+	wide := make([]float64, gaussian.Full(d).Size())
+	copy(wide, natural[:d])
+	for k, at := range family.Precision() {
+		wide[gaussian.Packed(d, at[0], at[1])] = natural[d+k]
+	}
+	return wide
+}

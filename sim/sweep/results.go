@@ -1,0 +1,272 @@
+package sweep
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	resultsFile = "results.csv"
+	traceFile   = "trace.csv"
+	markFile    = "sweep.json"
+)
+
+// Results is the folder of a sweep: results.csv with a row for every run,
+// trace.csv with rows for the rounds of every run if the sweep asks for it, and
+// sweep.json, which says which sweep they are of.
+type Results struct {
+	Folder string
+	Notice string // what was mended in an interrupted folder; empty if nothing
+
+	spec    *Spec
+	values  [][]float64 // by run, in the order of Metrics; NaN if empty
+	results *os.File
+	trace   *os.File
+	points  map[traceKey][]float64 // of trace metrics, for plots
+}
+
+// mark is sweep.json.
+type mark struct {
+	Sweep  string `json:"sweep"`
+	Digest string `json:"digest"` // SHA-256 of sweep and study
+	Runs   int    `json:"runs"`
+}
+
+// OpenResults begins the folder of a sweep, or takes up one that was begun with
+// the same sweep and study. Rows that an interruption left incomplete are run
+// again; anything else that is not as it was written is an error.
+func OpenResults(folder string, s *Spec) (*Results, error) {
+	r := &Results{Folder: folder, spec: s, points: map[traceKey][]float64{}}
+	if err := r.mark(); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.results, err = r.open(resultsFile, r.header(), r.readResult); err != nil {
+		return nil, err
+	}
+	if s.Trace > 0 {
+		if r.trace, err = r.open(traceFile, r.traceHeader(), r.readTrace); err != nil {
+			return nil, errors.Join(err, r.results.Close())
+		}
+	}
+	return r, nil
+}
+
+// mark checks that the folder is of this sweep, or makes it.
+func (r *Results) mark() error {
+	s := r.spec
+	path := filepath.Join(r.Folder, markFile)
+	if _, err := os.Lstat(r.Folder); errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(r.Folder, 0o755); err != nil {
+			return err
+		}
+		text, err := json.MarshalIndent(mark{s.Name, s.Digest, s.Runs()}, "", "  ")
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(path, append(text, '\n'), 0o644)
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: the folder exists and holds no sweep: choose another with --out", r.Folder)
+	}
+	if err != nil {
+		return err
+	}
+	var m mark
+	if err := json.Unmarshal(text, &m); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if m.Digest != s.Digest {
+		return fmt.Errorf("%s: the sweep or its study has changed since the folder was begun: choose another with --out, or remove it", r.Folder)
+	}
+	return nil
+}
+
+// Runs returns how many runs the folder holds.
+func (r *Results) Runs() int { return len(r.values) }
+
+// Close ends the writing.
+func (r *Results) Close() error {
+	err := r.results.Close()
+	if r.trace != nil {
+		err = errors.Join(err, r.trace.Close())
+	}
+	return err
+}
+
+func (r *Results) header() []string {
+	header := []string{"run"}
+	for _, a := range r.spec.Axes {
+		header = append(header, a.Name)
+	}
+	return append(append(header, "seed"), Metrics...)
+}
+
+// key returns the first fields of a run's rows.
+func (r *Results) key(index int) []string {
+	key := []string{strconv.Itoa(index + 1)}
+	for _, c := range r.spec.cases(index / r.spec.Seeds) {
+		key = append(key, c.Label)
+	}
+	return append(key, strconv.FormatUint(r.spec.seed(index), 10))
+}
+
+func (r *Results) traceHeader() []string {
+	keys := len(r.header()) - len(Metrics)
+	return append(append(r.header()[:keys:keys], "round"), traceMetrics...)
+}
+
+// open opens a file of the folder and hands every complete row to read, which
+// returns false where the rows to keep end. What follows is cut off. A new file
+// gets the header.
+func (r *Results) open(name string, header []string, read func(line int, fields []string) (bool, error)) (*os.File, error) {
+	path := filepath.Join(r.Folder, name)
+	content, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	keep, line := 0, 0
+	for rest := content; ; line++ {
+		end := bytes.IndexByte(rest, '\n')
+		if end < 0 {
+			break
+		}
+		fields, err := csv.NewReader(bytes.NewReader(rest[:end])).Read()
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: the row cannot be read (%v): remove it and all that follow, and the runs are made again", path, line+1, err)
+		}
+		if line == 0 {
+			if !slices.Equal(fields, header) {
+				return nil, fmt.Errorf("%s:1: the columns are not those of this version of the sweep: choose another folder with --out", path)
+			}
+		} else if more, err := read(line+1, fields); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, line+1, err)
+		} else if !more {
+			break
+		}
+		keep += end + 1
+		rest = rest[end+1:]
+	}
+	if keep < len(content) {
+		r.Notice += fmt.Sprintf("%s:%d: the sweep was stopped while it wrote here; what is incomplete is run again\n", path, line+1)
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := file.Truncate(int64(keep)); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	if _, err := file.Seek(int64(keep), 0); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	if keep == 0 {
+		err = writeRow(file, header)
+	}
+	return file, err
+}
+
+func (r *Results) readResult(line int, fields []string) (bool, error) {
+	index := line - 2
+	if index >= r.spec.Runs() {
+		return false, fmt.Errorf("the sweep has %d runs only", r.spec.Runs())
+	}
+	key := r.key(index)
+	if len(fields) != len(key)+len(Metrics) || !slices.Equal(fields[:len(key)], key) {
+		return false, fmt.Errorf("the row is not that of run %d: remove it and all that follow, and the runs are made again", index+1)
+	}
+	values := make([]float64, len(Metrics))
+	for i, field := range fields[len(key):] {
+		var err error
+		if values[i], err = parseField(field); err != nil {
+			return false, fmt.Errorf("column %s is no number: remove the row and all that follow, and the runs are made again", Metrics[i])
+		}
+	}
+	r.values = append(r.values, values)
+	return true, nil
+}
+
+// readTrace keeps the rows of runs that results.csv holds.
+func (r *Results) readTrace(_ int, fields []string) (bool, error) {
+	keys := len(r.header()) - len(Metrics)
+	if len(fields) != keys+1+len(traceMetrics) {
+		return false, fmt.Errorf("the row has %d fields, want %d", len(fields), keys+1+len(traceMetrics))
+	}
+	run, err := strconv.Atoi(fields[0])
+	if err != nil || run < 1 || run > r.spec.Runs() {
+		return false, errors.New("the row is of no run")
+	}
+	if run > len(r.values) {
+		return false, nil
+	}
+	round, err := strconv.Atoi(fields[keys])
+	if err != nil {
+		return false, errors.New("the round is no number")
+	}
+	for i, field := range fields[keys+1:] {
+		x, err := parseField(field)
+		if err != nil {
+			return false, fmt.Errorf("column %s is no number", traceMetrics[i])
+		}
+		r.keepPoint(run-1, round, i, x)
+	}
+	return true, nil
+}
+
+// add writes the rows of a run, which must be the next one. Its trace is
+// written first, so that a run that is in results.csv is whole.
+func (r *Results) add(index int, found row) error {
+	key := r.key(index)
+	for _, p := range found.trace {
+		fields := append(slices.Clone(key), strconv.Itoa(p.round), formatField(p.kl), formatField(p.epsilon))
+		if err := writeRow(r.trace, fields); err != nil {
+			return err
+		}
+		r.keepPoint(index, p.round, 0, p.kl)
+		r.keepPoint(index, p.round, 1, p.epsilon)
+	}
+	fields := key
+	values := make([]float64, len(Metrics))
+	for i, metric := range Metrics {
+		x, ok := found.values[metric]
+		if !ok {
+			x = nan
+		}
+		values[i] = x
+		fields = append(fields, formatField(x))
+	}
+	if err := writeRow(r.results, fields); err != nil {
+		return err
+	}
+	r.values = append(r.values, values)
+	return nil
+}
+
+// flush makes what was written durable.
+func (r *Results) flush() error {
+	err := r.results.Sync()
+	if r.trace != nil {
+		err = errors.Join(err, r.trace.Sync())
+	}
+	return err
+}
+
+// writeRow writes a whole row at once.
+func writeRow(file *os.File, fields []string) error {
+	var text strings.Builder
+	w := csv.NewWriter(&text)
+	w.Write(fields)
+	w.Flush()
+	_, err := file.WriteString(text.String())
+	return err
+}

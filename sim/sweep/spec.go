@@ -1,0 +1,343 @@
+package sweep
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fedpvi/internal/document"
+	"fedpvi/pvi/study"
+)
+
+// A Spec is a checked sweep file.
+type Spec struct {
+	Name   string
+	Title  string
+	Study  string // path of the study
+	Seeds  int    // runs of each cell, with seeds 1, 2, ...
+	Trace  int    // rounds between rows of the trace; 0 for no trace
+	Axes   []Axis
+	Random []Random
+	Plots  []Plot
+	Digest string // of the sweep and the study
+
+	source []byte // of the study
+	fixed  []study.Override
+}
+
+// An Axis is a dimension of the grid.
+type Axis struct {
+	Name  string // of the column in the results
+	Cases []Case
+}
+
+// A Case is a point of an axis.
+type Case struct {
+	Label     string
+	Overrides []study.Override
+}
+
+// Random is a setting that every seed draws anew, uniformly.
+type Random struct {
+	Key       string
+	Low, High float64
+}
+
+// A Plot says how to draw the results.
+type Plot struct {
+	File  string
+	Title string
+	X     string // an axis, or "round" for the trace
+	Y     string // a column of the results
+	By    string // an axis whose cases are drawn apart; may be empty
+	Where map[string]string
+	LogX  bool
+	LogY  bool
+	Label [2]string // of the axes
+}
+
+// Metrics are the columns of the results that follow the axes and the seed.
+var Metrics = []string{"kl", "mean_error", "sd_ratio", "accepted", "rejected", "claimed_epsilon", "true_epsilon", "sound_epsilon"}
+
+const maxRuns = 1_000_000
+
+// Load reads and checks a sweep file and its study.
+func Load(path string) (*Spec, error) {
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("sweep: %w", err)
+	}
+	doc, err := document.Parse(path, source)
+	if err != nil {
+		return nil, err
+	}
+	s := &Spec{}
+	root := doc.Root()
+	s.readSweep(root.Table("sweep"), path)
+	s.readSet(root.Table("set"))
+	s.readAxes(root)
+	s.readRandom(root.Table("random"))
+	s.readPlots(root)
+	if err := doc.Err(); err != nil {
+		return nil, err
+	}
+	if s.source, err = os.ReadFile(s.Study); err != nil {
+		return nil, fmt.Errorf("%s: sweep.study: %w", path, err)
+	}
+	if runs := s.Runs(); runs > maxRuns {
+		return nil, fmt.Errorf("%s: the grid has %d runs, at most %d are possible", path, runs, maxRuns)
+	}
+	sum := sha256.Sum256(append(append(source, 0), s.source...))
+	s.Digest = hex.EncodeToString(sum[:])
+	for cell := range s.cells() {
+		if _, err := s.study(cell, 1); err != nil {
+			return nil, fmt.Errorf("%s: cell %s: %w", path, s.describe(cell), err)
+		}
+	}
+	return s, nil
+}
+
+func (s *Spec) readSweep(t *document.Table, path string) {
+	t.Require("name", `write name = "figure-1"`)
+	s.Name, _ = t.String("name")
+	s.Title = s.Name
+	if title, ok := t.String("title"); ok {
+		s.Title = title
+	}
+	t.Require("study", "write the path of a study, beside the sweep")
+	file, _ := t.String("study")
+	s.Study = filepath.Join(filepath.Dir(path), file)
+	t.Require("seeds", "write how many runs each point of the grid has")
+	s.Seeds, _ = t.Int("seeds")
+	if t.Has("seeds") && s.Seeds < 1 {
+		t.Errorf("seeds", "must be at least 1, got %d", s.Seeds)
+	}
+	if s.Trace, _ = t.Int("trace"); s.Trace < 0 {
+		t.Errorf("trace", "must not be negative, got %d", s.Trace)
+	}
+}
+
+// readSet reads settings that hold in the whole sweep: "privacy.clip" = 5.
+func (s *Spec) readSet(t *document.Table) { s.fixed = readOverrides(t) }
+
+func readOverrides(t *document.Table) []study.Override {
+	var overrides []study.Override
+	for _, key := range t.Keys() {
+		value, _ := t.Value(key)
+		text, err := encode(value)
+		if err != nil {
+			t.Errorf(key, "%v", err)
+		}
+		overrides = append(overrides, study.Override{Key: key, Value: text})
+	}
+	return overrides
+}
+
+// encode writes a decoded value as TOML again.
+func encode(value any) (string, error) {
+	switch v := value.(type) {
+	case string:
+		if v == "" {
+			return "", nil // removes the key
+		}
+		return strconv.Quote(v), nil
+	case bool, int64:
+		return fmt.Sprint(v), nil
+	case float64:
+		text := strconv.FormatFloat(v, 'g', -1, 64)
+		if !strings.ContainsAny(text, ".e") {
+			text += ".0"
+		}
+		return text, nil
+	}
+	return "", fmt.Errorf("must be text, a number, true or false")
+}
+
+func (s *Spec) readAxes(root *document.Table) {
+	for _, t := range root.Tables("axis") {
+		var axis Axis
+		if key, ok := t.String("key"); ok {
+			axis = readValues(t, key)
+		} else {
+			axis = readCases(t)
+		}
+		if slices.ContainsFunc(s.Axes, func(a Axis) bool { return a.Name == axis.Name }) {
+			t.Errorf("", "two axes are named %q", axis.Name)
+		}
+		if len(axis.Cases) == 0 {
+			t.Errorf("", "the axis has no point")
+		}
+		s.Axes = append(s.Axes, axis)
+	}
+}
+
+// readValues reads an axis that is one setting of the study.
+func readValues(t *document.Table, key string) Axis {
+	axis := Axis{Name: key}
+	if name, ok := t.String("name"); ok {
+		axis.Name = name
+	}
+	t.Require("values", "write the values that the setting takes, values = [1, 2, 5]")
+	values, _ := t.List("values")
+	for _, v := range values {
+		text, err := encode(v)
+		if err != nil {
+			t.Errorf("values", "%v", err)
+			continue
+		}
+		axis.Cases = append(axis.Cases, Case{
+			Label:     strings.Trim(text, `"`),
+			Overrides: []study.Override{{Key: key, Value: text}},
+		})
+	}
+	return axis
+}
+
+// readCases reads an axis whose points are several settings each.
+func readCases(t *document.Table) Axis {
+	t.Require("name", `write key = "privacy.clip" for an axis of one setting, or a name for one of cases`)
+	var axis Axis
+	axis.Name, _ = t.String("name")
+	for _, c := range t.Tables("case") {
+		c.Require("label", "name the case")
+		label, _ := c.String("label")
+		axis.Cases = append(axis.Cases, Case{Label: label, Overrides: readOverrides(c.Table("set"))})
+	}
+	return axis
+}
+
+func (s *Spec) readRandom(t *document.Table) {
+	for _, key := range t.Keys() {
+		bounds, ok := t.Floats(key)
+		if ok && (len(bounds) != 2 || !(bounds[0] < bounds[1])) {
+			t.Errorf(key, "must be the bounds of a uniform draw, [low, high]")
+			continue
+		}
+		if ok {
+			s.Random = append(s.Random, Random{key, bounds[0], bounds[1]})
+		}
+	}
+}
+
+func (s *Spec) readPlots(root *document.Table) {
+	for _, t := range root.Tables("plot") {
+		var p Plot
+		t.Require("file", `name the picture, file = "kl-by-clip"`)
+		p.File, _ = t.String("file")
+		if t.Has("file") && p.File != filepath.Base(p.File) {
+			t.Errorf("file", "must be a name without folders")
+		}
+		p.Title = s.Title
+		if title, ok := t.String("title"); ok {
+			p.Title = title
+		}
+		t.Require("x", `name an axis, or "round"`)
+		p.X = s.readAxisName(t, "x", true)
+		t.Require("y", "name a column of the results")
+		columns := Metrics
+		if p.X == "round" {
+			columns = traceMetrics
+		}
+		p.Y, _ = t.Choice("y", columns...)
+		p.By = s.readAxisName(t, "by", false)
+		where := t.Table("where")
+		p.Where = map[string]string{}
+		for _, axis := range where.Keys() {
+			p.Where[axis], _ = where.String(axis)
+			s.checkCase(where, axis, p.Where[axis])
+		}
+		p.LogX, _ = t.Bool("log_x")
+		p.LogY, _ = t.Bool("log_y")
+		p.Label = [2]string{p.X, p.Y}
+		if l, ok := t.String("x_label"); ok {
+			p.Label[0] = l
+		}
+		if l, ok := t.String("y_label"); ok {
+			p.Label[1] = l
+		}
+		if p.X == "round" && s.Trace == 0 {
+			t.Errorf("x", "a plot over rounds needs sweep.trace, the rounds between its points")
+		}
+		s.Plots = append(s.Plots, p)
+	}
+}
+
+func (s *Spec) readAxisName(t *document.Table, key string, round bool) string {
+	var names []string
+	for _, a := range s.Axes {
+		names = append(names, a.Name)
+	}
+	if round {
+		names = append(names, "round")
+	}
+	name, _ := t.Choice(key, names...)
+	return name
+}
+
+func (s *Spec) checkCase(t *document.Table, axis, label string) {
+	i := slices.IndexFunc(s.Axes, func(a Axis) bool { return a.Name == axis })
+	if i < 0 {
+		t.Errorf(axis, "there is no such axis")
+	} else if !slices.ContainsFunc(s.Axes[i].Cases, func(c Case) bool { return c.Label == label }) {
+		t.Errorf(axis, "the axis has no case %q", label)
+	}
+}
+
+// Runs returns the number of runs of the sweep.
+func (s *Spec) Runs() int { return s.cells() * s.Seeds }
+
+// cells returns the number of points of the grid. (A product that overflows is
+// far above maxRuns on the way.)
+func (s *Spec) cells() int {
+	n := 1
+	for _, a := range s.Axes {
+		n *= len(a.Cases)
+		if n > maxRuns {
+			return maxRuns + 1
+		}
+	}
+	return n
+}
+
+// cases returns the case of every axis at a cell; the last axis turns fastest.
+func (s *Spec) cases(cell int) []Case {
+	cases := make([]Case, len(s.Axes))
+	for i := len(s.Axes) - 1; i >= 0; i-- {
+		n := len(s.Axes[i].Cases)
+		cases[i] = s.Axes[i].Cases[cell%n]
+		cell /= n
+	}
+	return cases
+}
+
+func (s *Spec) describe(cell int) string {
+	var parts []string
+	for i, c := range s.cases(cell) {
+		parts = append(parts, s.Axes[i].Name+" = "+c.Label)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// study returns the study of a cell for a seed.
+func (s *Spec) study(cell int, seed uint64) (*study.Study, error) {
+	overrides := slices.Clone(s.fixed)
+	for _, c := range s.cases(cell) {
+		overrides = append(overrides, c.Overrides...)
+	}
+	// Drawn by seed alone, so that all cells see the same values.
+	for i, r := range s.Random {
+		x := rand.New(rand.NewPCG(seed, uint64(i))).Float64()
+		text, err := encode(r.Low + (r.High-r.Low)*x)
+		if err != nil {
+			return nil, err
+		}
+		overrides = append(overrides, study.Override{Key: r.Key, Value: text})
+	}
+	return study.Parse(s.Study, s.source, overrides...)
+}

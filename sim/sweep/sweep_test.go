@@ -1,0 +1,328 @@
+package sweep_test
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fedpvi/sim/sweep"
+)
+
+const small = `
+[sweep]
+name = "small"
+study = "one.toml"
+seeds = 3
+trace = 2
+
+[random]
+"model.noise_sd" = [0.5, 2.0]
+
+[[axis]]
+name = "clip"
+key = "privacy.clip"
+values = [1, 5.5]
+
+[[axis]]
+name = "factors"
+
+[[axis.case]]
+label = "tied, damped"
+set = { "inference.factors" = "tied", "inference.damping" = 0.5 }
+
+[[axis.case]]
+label = "published"
+set = { "inference.factors" = "published" }
+
+[[plot]]
+file = "clip"
+x = "clip"
+y = "kl"
+by = "factors"
+log_x = true
+log_y = true
+
+[[plot]]
+file = "round"
+x = "round"
+y = "epsilon"
+by = "factors"
+where = { clip = "5.5" }
+
+[[plot]]
+file = "factors"
+x = "factors"
+y = "true_epsilon"
+`
+
+// write puts a sweep and its study in a folder and returns the sweep's path.
+func write(t *testing.T, text string) string {
+	t.Helper()
+	study, err := os.ReadFile(filepath.Join("..", "..", "experiments", "linear", "one-parameter.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	one := strings.Replace(string(study), "rounds = 100", "rounds = 6", 1)
+	for name, content := range map[string]string{"one.toml": one, "sweep.toml": text} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(folder, "sweep.toml")
+}
+
+func load(t *testing.T, text string) *sweep.Spec {
+	t.Helper()
+	spec, err := sweep.Load(write(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
+func open(t *testing.T, folder string, spec *sweep.Spec) *sweep.Results {
+	t.Helper()
+	results, err := sweep.OpenResults(folder, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { results.Close() })
+	return results
+}
+
+func ignore(int) {}
+
+// complete runs a sweep to its end and returns its files.
+func complete(t *testing.T, folder string, spec *sweep.Spec, workers int) map[string]string {
+	t.Helper()
+	results := open(t, folder, spec)
+	if err := spec.Run(context.Background(), results, workers, ignore); err != nil {
+		t.Fatal(err)
+	}
+	if err := results.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	return files(t, folder)
+}
+
+func files(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents := map[string]string{}
+	for _, e := range entries {
+		content, err := os.ReadFile(filepath.Join(folder, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		contents[e.Name()] = string(content)
+	}
+	return contents
+}
+
+func compare(t *testing.T, what string, got, want map[string]string) {
+	t.Helper()
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s: %s differs", what, name)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%s: %d files, want %d", what, len(got), len(want))
+	}
+}
+
+func TestWorkersChangeNothing(t *testing.T) {
+	spec := load(t, small)
+	one := complete(t, filepath.Join(t.TempDir(), "one"), spec, 1)
+	two := complete(t, filepath.Join(t.TempDir(), "two"), spec, 2)
+	compare(t, "two workers", two, one)
+
+	rows, err := csv.NewReader(strings.NewReader(one["results.csv"])).ReadAll()
+	if err != nil || len(rows) != 1+12 {
+		t.Fatalf("results.csv has %d rows, %v; want a header and 12", len(rows), err)
+	}
+	if got := strings.Join(rows[0], " "); !strings.HasPrefix(got, "run clip factors seed kl ") {
+		t.Errorf("header %q", got)
+	}
+	// The last axis turns fastest, then the one before; seeds turn first.
+	if got := strings.Join(rows[4][:4], "|"); got != "4|1|published|1" {
+		t.Errorf("the fourth run is %q", got)
+	}
+	trace, err := csv.NewReader(strings.NewReader(one["trace.csv"])).ReadAll()
+	if err != nil || len(trace) != 1+12*4 { // rounds 1, 2, 4, 6
+		t.Errorf("trace.csv has %d rows, %v; want a header and 48", len(trace), err)
+	}
+}
+
+// Stopped after any run and taken up again, also with a half-written row, a sweep
+// ends with the same files.
+func TestResume(t *testing.T) {
+	spec := load(t, small)
+	want := complete(t, filepath.Join(t.TempDir(), "whole"), spec, 1)
+	// One worker stops where it is told to; of two, the other may be up to a
+	// window of runs ahead, which at first is less than the sweep.
+	for _, c := range []struct{ stop, workers int }{{0, 2}, {1, 2}, {7, 1}, {11, 1}} {
+		folder := filepath.Join(t.TempDir(), "stopped")
+		results := open(t, folder, spec)
+		ctx, cancel := context.WithCancel(context.Background())
+		if c.stop == 0 {
+			cancel()
+		}
+		err := spec.Run(ctx, results, c.workers, func(runs int) {
+			if runs >= c.stop {
+				cancel()
+			}
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("stopped after %d runs: %v", c.stop, err)
+		}
+		results.Close()
+		// What a kill in the middle of a write leaves behind.
+		for name, rest := range map[string]string{"results.csv": "8,1,pub", "trace.csv": "12,5.5,published,3,2,0.1,2\n12,5.5"} {
+			file, err := os.OpenFile(filepath.Join(folder, name), os.O_APPEND|os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := file.WriteString(rest); err != nil {
+				t.Fatal(err)
+			}
+			file.Close()
+		}
+		again := open(t, folder, spec)
+		if !strings.Contains(again.Notice, "the sweep was stopped while it wrote here") {
+			t.Errorf("nothing is said of the half-written rows: %q", again.Notice)
+		}
+		if again.Runs() < c.stop || c.workers == 1 && again.Runs() > c.stop {
+			t.Errorf("%d runs are kept of %d", again.Runs(), c.stop)
+		}
+		again.Close()
+		compare(t, "resumed", complete(t, folder, spec, 2), want)
+	}
+}
+
+// A folder that is not what this sweep wrote is left alone.
+func TestFolderErrors(t *testing.T) {
+	spec := load(t, small)
+	folder := filepath.Join(t.TempDir(), "results")
+	complete(t, folder, spec, 1)
+	damage := func(name, old, new string) func() {
+		path := filepath.Join(folder, name)
+		content, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(content), old) {
+			t.Fatalf("%s has no %q, %v", name, old, err)
+		}
+		if err := os.WriteFile(path, []byte(strings.Replace(string(content), old, new, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return func() {
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, c := range []struct{ name, old, new, want string }{
+		{"results.csv", "\n3,1,", "\n3,2,", "results.csv:4: the row is not that of run 3"},
+		{"results.csv", "\n3,1,", "\n3,", "results.csv:4: the row is not that of run 3"},
+		{"results.csv", "run,clip", "run,clap", "results.csv:1: the columns are not those"},
+		{"results.csv", "\n3,1,", "\n\"3,1,", "results.csv:4: the row cannot be read"},
+		{"trace.csv", "\n3,1,", "\nthree,1,", "trace.csv:10: the row is of no run"},
+		{"sweep.json", `"digest": "`, `"digest": "0`, "has changed since the folder was begun"},
+	} {
+		mend := damage(c.name, c.old, c.new)
+		before := files(t, folder)
+		_, err := sweep.OpenResults(folder, spec)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s with %q: %v, want an error with %q", c.name, c.new, err, c.want)
+		}
+		compare(t, "refused folder", files(t, folder), before)
+		mend()
+	}
+	other := t.TempDir()
+	if _, err := sweep.OpenResults(other, spec); err == nil || !strings.Contains(err.Error(), "holds no sweep") {
+		t.Errorf("a folder of something else: %v", err)
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	edit := func(old, new string) string {
+		if !strings.Contains(small, old) {
+			t.Fatalf("no %q", old)
+		}
+		return strings.Replace(small, old, new, 1)
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"unknown key", edit("seeds = 3", "seeds = 3\nseats = 2"), `sweep.toml:6:1: sweep.seats: unknown key (did you mean "seeds"?)`},
+		{"no seeds", edit("seeds = 3", ""), "sweep.seeds: is missing"},
+		{"no study", edit("one.toml", "two.toml"), "no such file"},
+		{"bad value", edit("[1, 5.5]", "[-1, 5.5]"), "cell clip = -1, factors = tied, damped: "},
+		{"unknown setting", edit("privacy.clip", "privacy.clap"), "privacy.clap: unknown key"},
+		{"no values", edit("[1, 5.5]", "[]"), "the axis has no point"},
+		{"axis twice", edit(`name = "clip"`, `name = "factors"`), `two axes are named "factors"`},
+		{"unknown x", edit(`x = "clip"`, `x = "clap"`), `"clap" is unknown (did you mean "clip"?)`},
+		{"unknown metric", edit(`y = "kl"`, `y = "lk"`), `"lk" is unknown`},
+		{"metric of a trace", edit(`y = "epsilon"`, `y = "true_epsilon"`), `use "kl" or "epsilon"`},
+		{"unknown case", edit(`clip = "5.5"`, `clip = "6.5"`), `the axis has no case "6.5"`},
+		{"no trace", edit("trace = 2", ""), "needs sweep.trace"},
+		{"path", edit(`file = "clip"`, `file = "../clip"`), "a name without folders"},
+		{"random bounds", edit("[0.5, 2.0]", "[2.0, 0.5]"), "the bounds of a uniform draw"},
+		{"too many runs", edit("seeds = 3", "seeds = 1_000_000"), "at most 1000000 are possible"},
+	} {
+		if _, err := sweep.Load(write(t, c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want an error with %q", c.name, err, c.want)
+		}
+	}
+}
+
+// Every sweep of the repository is good.
+func TestExperiments(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("..", "..", "experiments", "*", "*.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sweeps := 0
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "\n[sweep]\n") {
+			continue
+		}
+		sweeps++
+		if _, err := sweep.Load(path); err != nil {
+			t.Error(err)
+		}
+	}
+	if sweeps == 0 {
+		t.Error("no sweeps were found")
+	}
+}
+
+// BenchmarkFigure48 runs the whole sweep of figure 4.8: 500 runs of 100 rounds of
+// 20 clients, on two cores.
+func BenchmarkFigure48(b *testing.B) {
+	spec, err := sweep.Load(filepath.Join("..", "..", "experiments", "linear", "fig-4-8.toml"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		results, err := sweep.OpenResults(filepath.Join(b.TempDir(), "results"), spec)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := spec.Run(context.Background(), results, 2, ignore); err != nil {
+			b.Fatal(err)
+		}
+		if err := results.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
