@@ -3,6 +3,7 @@ package accountant
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // Target is a privacy promise: (Epsilon, Delta), Epsilon ≥ 0, 0 < Delta < 1.
@@ -20,51 +21,302 @@ func (t Target) Check() error {
 	return errors.Join(positive("epsilon", t.Epsilon), err)
 }
 
-// CalibrateNoise returns the smallest noise multiplier σ, up to one part in
-// 10⁹, for which the event that mechanism(σ) states meets the target. The cost
-// must fall as σ grows. What is returned was checked with [Account]; it never
-// misses the target.
-func CalibrateNoise(target Target, mechanism func(noiseMultiplier float64) (Event, error)) (float64, error) {
-	if err := target.Check(); err != nil {
-		return 0, fmt.Errorf("calibrate: %w", err)
+// A Calibration is a parameter of a mechanism that meets a target.
+type Calibration struct {
+	Value float64 // of the parameter
+	Cost  Bound   // ε at the target's δ; Cost.Upper does not exceed the target
+	// Left is how much of the target's ε is left on the table, Epsilon −
+	// Cost.Lower: no value of the parameter that spends more of it can be
+	// worse than that.
+	Left float64
+}
+
+// CalibrateNoise returns the smallest noise multiplier, up to a few parts in 10⁵, and
+// one in 10⁹ for Gaussian releases, for which the event that mechanism states
+// meets the target. The cost must fall as noise grows. What is returned was
+// accounted for with [Account] and never misses the target.
+func CalibrateNoise(target Target, mechanism func(noiseMultiplier float64) (Event, error)) (Calibration, error) {
+	c, err := calibrate(target, -20*math.Ln2, 40*math.Ln2, func(x float64) (Event, float64, error) {
+		e, err := mechanism(math.Exp(x))
+		return e, math.Exp(x), err
+	})
+	if err != nil {
+		return c, fmt.Errorf("calibrate the noise multiplier: %w", err)
 	}
-	meets := func(sigma float64) (bool, error) {
-		e, err := mechanism(sigma)
+	return c, nil
+}
+
+// CalibrateRate returns the largest sampling rate in [10⁻⁹, 1], up to a few parts in
+// 10⁵, for which the event meets the target. The cost must grow with the rate.
+func CalibrateRate(target Target, mechanism func(rate float64) (Event, error)) (Calibration, error) {
+	c, err := calibrate(target, 0, 9*math.Ln10, func(x float64) (Event, float64, error) {
+		e, err := mechanism(math.Exp(-x))
+		return e, math.Exp(-x), err
+	})
+	if err != nil {
+		return c, fmt.Errorf("calibrate the sampling rate: %w", err)
+	}
+	return c, nil
+}
+
+// calibrate returns the least x in [low, high] for which the event meets the
+// target. It finds it with estimates of the cost, and moves it to the safe side
+// until the certified cost agrees.
+func calibrate(target Target, low, high float64, event func(x float64) (e Event, value float64, err error)) (Calibration, error) {
+	if err := target.Check(); err != nil {
+		return Calibration{}, err
+	}
+	account := func(x float64) (p Profile, value float64, err error) {
+		e, value, err := event(x)
 		if err != nil {
-			return false, err
+			return p, 0, err
+		}
+		p, err = Account(e)
+		return p, value, err
+	}
+	certified := func(x float64) (Calibration, error) {
+		p, value, err := account(x)
+		if err != nil {
+			return Calibration{}, err
+		}
+		b, err := p.Epsilon(target.Delta)
+		return Calibration{Value: value, Cost: b, Left: target.Epsilon - b.Lower}, err
+	}
+	estimated := func(x float64) (epsilon float64, gaussian bool, err error) {
+		p, _, err := account(x)
+		if err != nil {
+			return 0, false, err
+		}
+		return p.estimate(target.Delta), p.Gaussian(), nil
+	}
+	x, slope, gaussian, err := estimateRoot(target.Epsilon, low, high, estimated)
+	if err != nil {
+		return Calibration{}, err
+	}
+	// Certified costs lie a little above estimates: aim below the target by as
+	// much, and more where that is not enough.
+	best := Calibration{}
+	short := 0.0
+	if !gaussian {
+		short = tolerance / 4
+	}
+	for try := 0; ; try++ {
+		at := min(high, x+short/slope)
+		c, err := certified(at)
+		if err != nil {
+			return Calibration{}, err
+		}
+		if c.Cost.Upper <= target.Epsilon {
+			return c, nil
+		}
+		if at == high {
+			best = c
+			break
+		}
+		short = max(2*short, 1.5*(c.Cost.Upper/target.Epsilon-1)+short, 1e-10)
+		if math.IsInf(short, 1) || try > 60 {
+			short = 1
+		}
+	}
+	return Calibration{}, fmt.Errorf("nothing meets epsilon %g at delta %g: at %g it is still %g", target.Epsilon, target.Delta, best.Value, best.Cost.Upper)
+}
+
+// estimateRoot returns about the least x in [low, high] with cost(x) ≤ goal, and
+// by how much the cost falls there, relative, with x. It returns high if there
+// is none.
+func estimateRoot(goal, low, high float64, cost func(x float64) (float64, bool, error)) (root, slope float64, gaussian bool, err error) {
+	// From the middle of what is plausible outwards, so that few extreme events
+	// have to be accounted for.
+	from, to := low, high
+	step := 0.5
+	x := min(max(0, low), high)
+	at, gaussian, err := cost(x)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	if at <= goal {
+		for to = x; x > low; step *= 2 {
+			x = max(low, x-step)
+			if at, _, err = cost(x); err != nil {
+				return 0, 0, false, err
+			}
+			if at > goal {
+				from = x
+				break
+			}
+			to = x
+		}
+		if to == low {
+			return low, 1, gaussian, nil
+		}
+	} else {
+		for from = x; x < high; step *= 2 {
+			x = min(high, x+step)
+			if at, _, err = cost(x); err != nil {
+				return 0, 0, false, err
+			}
+			if at <= goal {
+				to = x
+				break
+			}
+			from = x
+		}
+		if from == high {
+			return high, 1, gaussian, nil
+		}
+	}
+	// Illinois on log cost, which is smooth in x.
+	value := func(epsilon float64) float64 {
+		return math.Log(max(epsilon, 1e-300) / goal)
+	}
+	costAt := func(x float64) (float64, error) {
+		epsilon, _, err := cost(x)
+		if math.IsInf(epsilon, 1) {
+			epsilon = 1e300
+		}
+		return value(epsilon), err
+	}
+	a, err := costAt(from)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	b, err := costAt(to)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	precision := 1e-7
+	if gaussian {
+		precision = 1e-10
+	}
+	slope = max(1e-3, (a-b)/(to-from))
+	for to-from > precision && b < 0 {
+		middle := from + (to-from)/2
+		if a < 50 && b > -50 {
+			middle = max(from+1e-3*(to-from), min(from+(to-from)*a/(a-b), to-1e-3*(to-from)))
+		}
+		v, err := costAt(middle)
+		if err != nil {
+			return 0, 0, false, err
+		}
+		if math.Abs(v) < 0.5 && v != 0 {
+			slope = max(1e-3, math.Abs(v/(middle-(from+to)/2)))
+		}
+		if math.Abs(v) < precision/10 {
+			from, to = middle, middle
+			break
+		}
+		if v > 0 {
+			from, a, b = middle, v, b/2
+		} else {
+			to, b, a = middle, v, a/2
+		}
+	}
+	// The slope where it matters.
+	h := 1e-3
+	left, err := costAt(max(low, to-h))
+	if err != nil {
+		return 0, 0, false, err
+	}
+	right, err := costAt(to)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	if s := (left - right) / h; s > 1e-6 && !math.IsInf(s, 0) {
+		slope = s
+	}
+	return to, slope, gaussian, nil
+}
+
+// estimate returns about ε(δ), fast.
+func (p Profile) estimate(delta float64) float64 {
+	if p.Gaussian() {
+		b, _ := p.EpsilonBy(Exact, delta)
+		return b.Upper
+	}
+	if b, err := p.EpsilonBy(Contour, delta); err == nil {
+		return b.Upper
+	}
+	b, _ := p.EpsilonBy(LossDistribution, delta)
+	return b.Upper
+}
+
+// CalibrateTimes returns the largest n in [0, most] for which the event, which
+// must cost more the larger n is, meets the target: steps, rounds, releases.
+func CalibrateTimes(target Target, most int, mechanism func(n int) (Event, error)) (Calibration, error) {
+	c, err := calibrateCount(target, most, func(n int) (Event, error) { return mechanism(n) })
+	if err != nil {
+		return c, fmt.Errorf("calibrate the number of steps: %w", err)
+	}
+	return c, nil
+}
+
+// CalibrateShares returns the smallest n in [1, most] for which the event, which
+// must cost less the larger n is, meets the target: the number of noise shares.
+func CalibrateShares(target Target, most int, mechanism func(n int) (Event, error)) (Calibration, error) {
+	c, err := calibrateCount(target, most-1, func(n int) (Event, error) { return mechanism(most - n) })
+	c.Value = float64(most) - c.Value
+	if err != nil {
+		return c, fmt.Errorf("calibrate the number of noise shares: %w", err)
+	}
+	return c, nil
+}
+
+// calibrateCount returns the largest n in [0, most] that meets the target.
+func calibrateCount(target Target, most int, event func(n int) (Event, error)) (Calibration, error) {
+	if err := target.Check(); err != nil {
+		return Calibration{}, err
+	}
+	ask := func(n int, certify bool) (Calibration, bool, error) {
+		e, err := event(n)
+		if err != nil {
+			return Calibration{}, false, err
 		}
 		p, err := Account(e)
 		if err != nil {
-			return false, err
+			return Calibration{}, false, err
 		}
-		epsilon, err := p.Epsilon(target.Delta)
-		return epsilon <= target.Epsilon, err
+		if !certify {
+			return Calibration{}, p.estimate(target.Delta) <= target.Epsilon, nil
+		}
+		b, err := p.Epsilon(target.Delta)
+		return Calibration{float64(n), b, target.Epsilon - b.Lower}, b.Upper <= target.Epsilon, err
 	}
-	const least, most = 0x1p-20, 0x1p40
-	low, high := least, 1.0
-	for {
-		ok, err := meets(high)
+	// Every estimate doubles, then halves, the range.
+	low, high := 0, 1
+	for high <= most {
+		_, ok, err := ask(high, false)
 		if err != nil {
-			return 0, fmt.Errorf("calibrate: %w", err)
+			return Calibration{}, err
 		}
-		if ok {
+		if !ok {
 			break
 		}
-		if low, high = high, 2*high; high > most {
-			return 0, fmt.Errorf("calibrate: no noise multiplier up to %g meets epsilon %g at delta %g", most, target.Epsilon, target.Delta)
+		low, high = high, min(2*high, most+1)
+		if low == most {
+			break
 		}
 	}
-	for high-low > 1e-9*high {
+	high = min(high, most+1)
+	for high-low > 1 {
 		middle := low + (high-low)/2
-		ok, err := meets(middle)
+		_, ok, err := ask(middle, false)
 		if err != nil {
-			return 0, fmt.Errorf("calibrate: %w", err)
+			return Calibration{}, err
 		}
 		if ok {
-			high = middle
-		} else {
 			low = middle
+		} else {
+			high = middle
 		}
 	}
-	return high, nil
+	for step := 1; ; step *= 2 {
+		c, ok, err := ask(low, true)
+		if err != nil || ok {
+			return c, err
+		}
+		if low == 0 {
+			return Calibration{}, fmt.Errorf("nothing meets epsilon %g at delta %g: the least costs %g", target.Epsilon, target.Delta, c.Cost.Upper)
+		}
+		low = max(0, low-step)
+	}
 }

@@ -7,18 +7,90 @@ import (
 )
 
 // An Event is what one release, or several, cost. The set of events is closed:
-// Gaussian, DiscreteGaussian, Repeated and Composed.
+// [Gaussian], [DiscreteGaussian], [Poisson], [WithoutReplacement],
+// [RandomAllocation], [Permutation], [Laplace], [Approximate], [Repeated] and
+// [Composed].
 type Event interface {
-	// gaussian returns the event as one Gaussian release.
-	gaussian() (gaussian, error)
+	// addTo adds the event, times over.
+	addTo(t *tally, times float64) error
 }
 
-// gaussian is the part of a composition that has been added up so far: a
-// Gaussian release with parameter μ, up to a max divergence.
-type gaussian struct {
-	muSquared  float64   // Σ (sensitivity/σ)²
-	divergence float64   // to what happens from the exact Gaussian, either way
+// A tally is what a composition adds up to.
+type tally struct {
 	adjacency  Adjacency // "" for a composition of nothing
+	muSquared  float64   // Σ μ² of the Gaussian releases
+	leastMu    float64   // √ of that from below: what is released may be less than what is accounted
+	divergence float64   // max divergence to what happens from what is accounted, either way
+	samples    []counted // everything that is not Gaussian, in order of appearance
+}
+
+// counted is an event with laws of its own, and how often it happens.
+type counted struct {
+	event lossy
+	times float64
+}
+
+// lossy is an event that is not a Gaussian release. Its values are comparable.
+type lossy interface {
+	Event
+	// laws returns the laws of the loss that bound it from above, and from
+	// below as far as that is known.
+	laws() (upper, lower directions, err error)
+}
+
+// directions are the laws of the loss for the two orders of two adjacent
+// inputs: with the record in question against without, and the reverse. Where
+// inputs play equal roles both are one. The zero law is that of nothing.
+type directions struct {
+	remove, add law
+	equal       bool
+}
+
+// tallyOf adds up an event.
+func tallyOf(e Event) (tally, error) {
+	var t tally
+	if e == nil {
+		return t, errors.New("no event")
+	}
+	if err := e.addTo(&t, 1); err != nil {
+		return t, err
+	}
+	if math.IsInf(t.muSquared, 0) || math.IsInf(t.divergence, 0) {
+		return t, errors.New("the releases cost more than a float64 holds")
+	}
+	return t, nil
+}
+
+// under notes the adjacency of an event to be added.
+func (t *tally) under(a Adjacency) error {
+	if err := a.Check(); err != nil {
+		return err
+	}
+	if t.adjacency != "" && t.adjacency != a {
+		return fmt.Errorf("cannot add a release accounted under %q to one under %q: they promise different things; account all of them under one adjacency", a, t.adjacency)
+	}
+	t.adjacency = a
+	return nil
+}
+
+// gaussian adds releases with a parameter μ in [least, most] each.
+func (t *tally) gaussian(least, most, times float64) {
+	t.muSquared = up(t.muSquared + up(times*up(most*most)))
+	t.leastMu = math.Sqrt(t.leastMu*t.leastMu+times*least*least) * (1 - 0x1p-50)
+}
+
+// sample adds an event with laws of its own.
+func (t *tally) sample(e lossy, times float64) {
+	if times == 0 {
+		return
+	}
+	for i := range t.samples {
+		if t.samples[i].event == e {
+			t.samples[i].times += times
+			return
+		}
+	}
+	t.samples = append(t.samples, counted{e, times})
 }
 
 // Gaussian is a release of a real vector of L2 sensitivity Sensitivity with
@@ -29,80 +101,72 @@ type Gaussian struct {
 	Adjacency   Adjacency
 }
 
-func (e Gaussian) gaussian() (gaussian, error) {
+func (e Gaussian) addTo(t *tally, times float64) error {
 	if err := errors.Join(
 		nonNegative("sensitivity", e.Sensitivity),
 		positive("sigma", e.Sigma),
-		e.Adjacency.Check(),
+		t.under(e.Adjacency),
 	); err != nil {
-		return gaussian{}, fmt.Errorf("gaussian event: %w", err)
+		return fmt.Errorf("gaussian event: %w", err)
 	}
 	mu := e.Sensitivity / e.Sigma
-	return gaussian{muSquared: mu * mu, adjacency: e.Adjacency}, nil
+	t.gaussian(mu, up(mu), times)
+	return nil
 }
 
-// DiscreteGaussian is a release of an integer vector of L2 sensitivity
-// Sensitivity, to every element of which Shares independent samples of the
-// discrete Gaussian N_Z(0, Sigma²) are added.
-//
-// It is accounted as the continuous Gaussian with variance v = Shares·Sigma² −
-// 1/12, rounded to integers, up to a max divergence:
-//
-//   - Rounding is post-processing, and a shift by integers commutes with it.
-//   - The rounded Gaussian's probability at k is the density there of the
-//     Gaussian plus a uniform variable on [−½, ½]. That variable has variance
-//     s² = Shares·Sigma² and fourth cumulant −1/120, so the log ratio to
-//     N_Z(0, s²) is −He₄(k/s)/(2880 s⁴) up to terms of order s⁻⁶. For
-//     |k| ≤ 64s it is below 2²⁴/(2880 s⁴); twice that is charged for every
-//     element. Beyond, where N_Z(0, s²) has mass below 10⁻⁸⁸⁸ and is the heavier
-//     one, nothing is charged.
-//   - The sum of n shares is within max divergence 10·Σ_k e^(−2π²σ²k/(k+1)) of
-//     one discrete Gaussian of the summed variance (Kairouz, Liu, Steinke,
-//     "The Distributed Discrete Gaussian Mechanism", 2021, corollary 12).
-//
-// A mechanism of this project has Sigma ≥ 2²³: the divergence is below 2⁻⁷⁸ an
-// element. Sigma below 1024 is refused: there the terms left out count.
-type DiscreteGaussian struct {
+// Laplace is a release of a real vector of L1 sensitivity Sensitivity with
+// independent Laplace noise of the given Scale on every element. Its laws are
+// those of one element that bears the whole sensitivity.
+type Laplace struct {
 	Sensitivity float64
-	Sigma       float64
-	Shares      int
-	Dim         int
+	Scale       float64
 	Adjacency   Adjacency
 }
 
-// minDiscreteSigma keeps (k/s)²/s², the size of the next term beside the one
-// that is charged, below 2⁻⁸ for |k| ≤ 64s.
-const minDiscreteSigma = 1024
-
-func (e DiscreteGaussian) gaussian() (gaussian, error) {
+func (e Laplace) addTo(t *tally, times float64) error {
 	if err := errors.Join(
 		nonNegative("sensitivity", e.Sensitivity),
-		atLeast("sigma", e.Sigma, minDiscreteSigma),
-		atLeast("number of noise shares", float64(e.Shares), 1),
-		atLeast("dimension", float64(e.Dim), 1),
-		e.Adjacency.Check(),
+		positive("scale", e.Scale),
+		t.under(e.Adjacency),
 	); err != nil {
-		return gaussian{}, fmt.Errorf("discrete Gaussian event: %w", err)
+		return fmt.Errorf("laplace event: %w", err)
 	}
-	variance := float64(e.Shares) * e.Sigma * e.Sigma
-	perElement := 2*roundingDivergence(math.Sqrt(variance), 64) + sharesDivergence(e.Sigma, e.Shares)
-	return gaussian{
-		muSquared:  e.Sensitivity * e.Sensitivity / (variance - 1.0/12),
-		divergence: float64(e.Dim) * perElement,
-		adjacency:  e.Adjacency,
-	}, nil
+	if e.Sensitivity > 0 {
+		t.sample(e, times)
+	}
+	return nil
 }
 
-// roundingDivergence is the leading term of the largest log ratio, for
-// |k| ≤ z·s and z ≥ 2.5, between the rounded Gaussian of variance s² − 1/12 and
-// the discrete Gaussian of parameter s.
-func roundingDivergence(s, z float64) float64 { return math.Pow(z/s, 4) / 2880 }
+func (e Laplace) laws() (upper, lower directions, err error) {
+	l := laplaceLaw(up(e.Sensitivity / e.Scale))
+	return directions{l, l, true}, directions{l, l, true}, nil
+}
 
-// sharesDivergence bounds the max divergence between a sum of n samples of
-// N_Z(0, σ²) and one sample of N_Z(0, nσ²). The largest of the n − 1 terms is
-// that of k = 1.
-func sharesDivergence(sigma float64, n int) float64 {
-	return 10 * float64(n-1) * math.Exp(-math.Pi*math.Pi*sigma*sigma)
+// Approximate is any (Epsilon, Delta)-private step, of which nothing else is
+// known; Delta may be 0. It has no lower bound: the step may give away nothing.
+type Approximate struct {
+	Epsilon   float64
+	Delta     float64
+	Adjacency Adjacency
+}
+
+func (e Approximate) addTo(t *tally, times float64) error {
+	var err error
+	if !(e.Delta >= 0 && e.Delta < 1) {
+		err = fmt.Errorf("delta must lie in [0, 1), got %g", e.Delta)
+	}
+	if err := errors.Join(nonNegative("epsilon", e.Epsilon), err, t.under(e.Adjacency)); err != nil {
+		return fmt.Errorf("(ε, δ) event: %w", err)
+	}
+	if e.Epsilon > 0 || e.Delta > 0 {
+		t.sample(e, times)
+	}
+	return nil
+}
+
+func (e Approximate) laws() (upper, lower directions, err error) {
+	l := approximateLaw(e.Epsilon, e.Delta)
+	return directions{l, l, true}, directions{equal: true}, nil
 }
 
 // Repeated is an event that happens Times times, each chosen in the knowledge of
@@ -112,41 +176,30 @@ type Repeated struct {
 	Times int
 }
 
-func (e Repeated) gaussian() (gaussian, error) {
+func (e Repeated) addTo(t *tally, times float64) error {
 	if e.Event == nil || e.Times < 0 {
-		return gaussian{}, fmt.Errorf("repeated event: want an event and a number of times ≥ 0, got %v and %d", e.Event, e.Times)
+		return fmt.Errorf("repeated event: want an event and a number of times ≥ 0, got %v and %d", e.Event, e.Times)
 	}
-	g, err := e.Event.gaussian()
-	if err != nil {
-		return gaussian{}, err
+	if times *= float64(e.Times); times > 1<<53 {
+		return fmt.Errorf("repeated event: more than 2^53 releases")
 	}
-	n := float64(e.Times)
-	return gaussian{muSquared: up(n * g.muSquared), divergence: up(n * g.divergence), adjacency: g.adjacency}, nil
+	return e.Event.addTo(t, times)
 }
 
 // Composed is a sequence of events, each chosen in the knowledge of what the
 // earlier ones released.
 type Composed []Event
 
-func (c Composed) gaussian() (gaussian, error) {
-	var total gaussian
+func (c Composed) addTo(t *tally, times float64) error {
 	for _, e := range c {
 		if e == nil {
-			return gaussian{}, errors.New("composed event: nil event")
+			return errors.New("composed event: nil event")
 		}
-		g, err := e.gaussian()
-		if err != nil {
-			return gaussian{}, err
+		if err := e.addTo(t, times); err != nil {
+			return err
 		}
-		if total.adjacency == "" {
-			total.adjacency = g.adjacency
-		} else if g.adjacency != "" && g.adjacency != total.adjacency {
-			return gaussian{}, fmt.Errorf("cannot add a release accounted under %q to one under %q: they promise different things; account all of them under one adjacency", g.adjacency, total.adjacency)
-		}
-		total.muSquared = up(total.muSquared + g.muSquared)
-		total.divergence = up(total.divergence + g.divergence)
 	}
-	return total, nil
+	return nil
 }
 
 // up returns a number that is not below the exact result of the operation that

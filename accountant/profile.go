@@ -1,78 +1,174 @@
 package accountant
 
 import (
-	"errors"
 	"fmt"
 	"math"
+	"reflect"
 )
 
-// A Profile is the privacy profile δ(ε) of a composition. Its answers are upper
-// bounds: computed values are raised by more than their rounding error.
+// A Profile is the privacy profile δ(ε) of a composition.
 type Profile struct {
-	mu         float64
-	divergence float64
-	adjacency  Adjacency
+	tally
+	mu float64 // of the Gaussian releases together
+
+	above, below [][]step // the steps, by direction, that bound it from above and below
+	different    bool     // above and below are not the same
 }
 
-// Account adds up e. It fails if an event is malformed or if two events are
-// stated under different adjacencies.
+// Account adds up e. It fails if an event is malformed, if there is no proof for
+// its sampling under its adjacency, or if two events are stated under different
+// adjacencies.
 func Account(e Event) (Profile, error) {
-	if e == nil {
-		return Profile{}, errors.New("account: no event")
-	}
-	g, err := e.gaussian()
+	t, err := tallyOf(e)
 	if err != nil {
-		return Profile{}, err
+		return Profile{}, fmt.Errorf("account: %w", err)
 	}
-	if math.IsInf(g.muSquared, 0) || math.IsInf(g.divergence, 0) {
-		return Profile{}, errors.New("account: the releases cost more than a float64 holds")
+	p := Profile{tally: t, mu: math.Sqrt(t.muSquared) * (1 + 0x1p-50)}
+	p.above, p.below = make([][]step, 2), make([][]step, 2)
+	equal := true
+	add := func(side [][]step, d directions, times float64) {
+		for i, l := range []law{d.remove, d.add} {
+			if len(l.parts)+len(l.atoms) > 0 || l.infinite > 0 {
+				side[i] = append(side[i], step{l, times})
+			}
+		}
+		equal = equal && d.equal
 	}
-	return Profile{
-		mu:         math.Sqrt(g.muSquared) * (1 + 0x1p-50),
-		divergence: g.divergence,
-		adjacency:  g.adjacency,
-	}, nil
+	if p.mu > 0 {
+		l := gaussianLaw(p.mu)
+		add(p.above, directions{l, l, true}, 1)
+		if p.leastMu < p.mu*(1-0x1p-44) {
+			l = gaussianLaw(p.leastMu)
+			p.different = true
+		}
+		add(p.below, directions{l, l, true}, 1)
+	}
+	for _, s := range t.samples {
+		upper, lower, err := s.event.laws()
+		if err != nil {
+			return Profile{}, fmt.Errorf("account: %w", err)
+		}
+		p.different = p.different || !reflect.DeepEqual(upper, lower)
+		add(p.above, upper, s.times)
+		add(p.below, lower, s.times)
+	}
+	if equal {
+		p.above, p.below = p.above[:1], p.below[:1]
+	}
+	return p, nil
 }
 
-// Mu returns the parameter μ of the one Gaussian release that the composition
-// amounts to, up to a max divergence that [Profile.Delta] takes into account.
+// upper returns the compositions that bound the profile from above, one for each
+// direction; lower those from below.
+func (p Profile) upper() []*composition { return compositions(p.above) }
+
+func (p Profile) lower() []*composition { return compositions(p.below) }
+
+func compositions(sides [][]step) []*composition {
+	var all []*composition
+	for _, steps := range sides {
+		if len(steps) > 0 {
+			all = append(all, &composition{steps: steps})
+		}
+	}
+	return all
+}
+
+// oneLaw reports whether the bounds from above and below are those of one law,
+// which is then that of what happens in the worst case.
+func (p Profile) oneLaw() bool { return !p.different }
+
+// Mu returns the parameter μ of the one Gaussian release that the Gaussian
+// releases of the composition amount to, up to a max divergence that answers take
+// into account.
 func (p Profile) Mu() float64 { return p.mu }
+
+// Gaussian reports whether there are only Gaussian releases, so that μ says all.
+func (p Profile) Gaussian() bool { return len(p.samples) == 0 }
 
 // Adjacency returns the adjacency under which the profile holds. It is empty
 // for a composition of nothing.
 func (p Profile) Adjacency() Adjacency { return p.adjacency }
 
-// Method names how the profile was computed.
-func (p Profile) Method() string { return "exact Gaussian (Balle and Wang 2018)" }
-
-// Delta returns an upper bound on the smallest δ for which the composition is
-// (ε, δ)-private. ε must not be negative.
-func (p Profile) Delta(epsilon float64) (float64, error) {
-	if err := nonNegative("epsilon", epsilon); err != nil {
-		return 0, fmt.Errorf("profile: %w", err)
-	}
-	return p.delta(epsilon), nil
+// A Bound is an answer: the number that is asked for lies between Lower and Upper.
+type Bound struct {
+	Lower, Upper float64
+	Method       Method
+	// Certified says that no error of discretisation, truncation or rounding
+	// was left out. Otherwise the bounds are an estimate and its estimated
+	// error, and no promise may rest on them.
+	Certified bool
+	// Vacuous says that Upper promises nothing: it is +Inf, or 1 as a δ.
+	Vacuous bool
 }
 
-// delta uses that, if P and Q are (ε, δ)-close, then P′ and Q′ within max
-// divergence r of them are (ε + 2r, e^r δ)-close; below ε = 2r
-// the missing part costs at most e^{2r} − 1.
-func (p Profile) delta(epsilon float64) float64 {
-	r := p.divergence
-	delta := GaussianDelta(p.mu, max(0, epsilon-2*r)) * math.Exp(r)
-	if epsilon < 2*r {
-		delta += math.Expm1(2 * r)
+// Epsilon returns bounds on the smallest ε for which the composition is
+// (ε, δ)-private, for 0 < δ < 1, by the tightest method with a proof.
+func (p Profile) Epsilon(delta float64) (Bound, error) { return p.EpsilonBy(Tightest, delta) }
+
+// Delta returns bounds on the smallest δ for which the composition is
+// (ε, δ)-private, for ε ≥ 0, by the tightest method with a proof.
+func (p Profile) Delta(epsilon float64) (Bound, error) { return p.DeltaBy(Tightest, epsilon) }
+
+// Curve returns Epsilon for every δ.
+func (p Profile) Curve(deltas []float64) ([]Bound, error) {
+	curve := make([]Bound, len(deltas))
+	for i, delta := range deltas {
+		var err error
+		if curve[i], err = p.Epsilon(delta); err != nil {
+			return nil, err
+		}
 	}
-	// Twice the error of GaussianDelta, which grows with ε/μ − μ/2.
-	margin := 0x1p-40 + p.mu*p.mu*0x1p-51
-	return min(1, delta*(1+margin))
+	return curve, nil
 }
 
-// Epsilon returns an upper bound on the smallest ε for which the composition is
-// (ε, δ)-private, for 0 < δ < 1.
-func (p Profile) Epsilon(delta float64) (float64, error) {
+// EpsilonBy is Epsilon by a method of choice. It fails if the method says nothing
+// about the composition.
+func (p Profile) EpsilonBy(m Method, delta float64) (Bound, error) {
 	if !(delta > 0 && delta < 1) {
-		return 0, fmt.Errorf("profile: delta must lie in (0, 1), got %g", delta)
+		return Bound{}, fmt.Errorf("profile: delta must lie in (0, 1), got %g", delta)
 	}
-	return leastEpsilon(p.delta, delta), nil
+	r := p.divergence
+	low, high := delta, delta
+	if r > 0 {
+		low, high = delta*math.Exp(-r)*(1-0x1p-50), min(delta*math.Exp(r)*(1+0x1p-50), 1)
+	}
+	b, err := p.ask(m, func(a answers) (Bound, error) { return a.epsilon(p, low, high) })
+	// If P and Q are (ε, δ)-close, then P′ and Q′ within max divergence r of them
+	// are (ε + 2r, e^r δ)-close, and the other way round.
+	b.Upper, b.Lower = b.Upper+2*r, max(0, b.Lower-2*r)
+	b.Vacuous = math.IsInf(b.Upper, 1)
+	return b, err
+}
+
+// DeltaBy is Delta by a method of choice.
+func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
+	if err := nonNegative("epsilon", epsilon); err != nil {
+		return Bound{}, fmt.Errorf("profile: %w", err)
+	}
+	r := p.divergence
+	b, err := p.ask(m, func(a answers) (Bound, error) { return a.delta(p, max(0, epsilon-2*r), epsilon+2*r) })
+	b.Upper, b.Lower = b.Upper*math.Exp(r), b.Lower*math.Exp(-r)
+	if epsilon < 2*r {
+		b.Upper += math.Expm1(2 * r)
+	}
+	b.Upper = min(1, b.Upper)
+	b.Vacuous = b.Upper == 1
+	return b, err
+}
+
+func (p Profile) ask(m Method, question func(answers) (Bound, error)) (Bound, error) {
+	if m == Tightest {
+		m = p.tightest()
+	}
+	a, err := m.answers()
+	if err != nil {
+		return Bound{}, fmt.Errorf("profile: %w", err)
+	}
+	b, err := question(a)
+	if err != nil {
+		return Bound{}, fmt.Errorf("profile: %s: %w", m, err)
+	}
+	b.Method, b.Certified = m, a.certified
+	return b, nil
 }

@@ -91,11 +91,12 @@ func TestComposedGaussianVectors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := p.Epsilon(c.Delta)
+		b, err := p.Epsilon(c.Delta)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := relative(got, c.Epsilon); got < c.Epsilon || r > 1e-9 {
+		got := b.Upper
+		if r := relative(got, c.Epsilon); got < c.Epsilon || r > 1e-9 || b.Lower > c.Epsilon || b.Lower < c.Epsilon*(1-1e-9) {
 			t.Errorf("%s: epsilon = %.17g, want at least %.17g and no more than 1e-9 above (%.1e)", c.ID, got, c.Epsilon, r)
 		}
 	}

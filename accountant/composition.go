@@ -1,0 +1,165 @@
+package accountant
+
+import "math"
+
+// A composition is a sequence of independent losses, in one direction: P is the
+// output with the record in question, or without.
+type composition struct {
+	steps []step
+	// cut is the P-mass of the outputs of the largest loss that the search for a
+	// saddle and the contour leave out in every step: an event too rare to
+	// count would otherwise govern the moments.
+	cut float64
+	// What cumulant last used: made for order made, good for orders up to it.
+	rules []*moments
+	made  float64
+}
+
+// A step is an event that happens a number of times.
+type step struct {
+	law   law
+	times float64
+}
+
+// infinite returns the mass of the composed loss at infinity, P-mass of outputs
+// that Q never yields.
+func (c *composition) infinite() float64 {
+	var log float64
+	for _, s := range c.steps {
+		log += s.times * math.Log1p(-s.law.infinite)
+	}
+	return -math.Expm1(log)
+}
+
+// length is the number of steps.
+func (c *composition) length() float64 {
+	var n float64
+	for _, s := range c.steps {
+		n += s.times
+	}
+	return n
+}
+
+// cumulant returns K(order) = log E e^(order·L) of the finite part of the composed
+// loss, and its first two derivatives.
+func (c *composition) cumulant(order float64) (k, mean, variance float64) {
+	if c.rules == nil || order > c.made || order < c.made/64 {
+		c.made = 2 * order
+		c.rules = c.rules[:0]
+		for _, s := range c.steps {
+			c.rules = append(c.rules, s.law.moments(c.made, 0, c.cut))
+		}
+	}
+	for i, s := range c.steps {
+		a, b, v := c.rules[i].cumulant(order)
+		k += s.times * a
+		mean += s.times * b
+		variance += s.times * v
+	}
+	return k, mean, variance
+}
+
+// A saddle is a point c > 0 of the integral for δ(ε) (see [composition.contour])
+// at which the integrand is least along the real line, and what the integral is
+// there to leading order.
+type saddle struct {
+	order    float64 // c
+	epsilon  float64
+	logDelta float64
+	spread   float64 // standard deviation of the loss tilted by e^(cL)
+}
+
+// maxOrder is where the search for a saddle ends.
+const maxOrder = 1e12
+
+// saddleAt returns the saddle for the ε for which it is at order.
+func (c *composition) saddleAt(order float64) saddle {
+	k, mean, variance := c.cumulant(order)
+	epsilon := mean - 1/order - 1/(1+order)
+	curvature := variance + 1/(order*order) + 1/((1+order)*(1+order))
+	return saddle{
+		order:    order,
+		epsilon:  epsilon,
+		logDelta: k - order*epsilon - math.Log(order) - math.Log1p(order) - math.Log(2*math.Pi*curvature)/2,
+		spread:   math.Sqrt(variance),
+	}
+}
+
+// saddleWhere returns the saddle of least order with beyond(saddle), to one
+// part in a thousand; beyond must be monotone. ok is false if there is none.
+func (c *composition) saddleWhere(beyond func(saddle) bool) (s saddle, ok bool) {
+	low, high := 1.0, 1.0
+	s = c.saddleAt(high)
+	if beyond(s) {
+		for low > 1e-9 && beyond(s) {
+			high, low = low, low/4
+			s = c.saddleAt(low)
+		}
+	} else {
+		for !beyond(s) {
+			if high > maxOrder || math.IsNaN(s.logDelta) {
+				return s, false
+			}
+			low, high = high, high*4
+			s = c.saddleAt(high)
+		}
+	}
+	for high > low*1.001 {
+		middle := math.Sqrt(low * high)
+		if s = c.saddleAt(middle); beyond(s) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return c.saddleAt(high), true
+}
+
+// setCut leaves out what is negligible beside δ.
+func (c *composition) setCut(delta float64) {
+	c.cut = delta * 1e-15 / c.length()
+	c.rules = nil
+}
+
+// saddleForDelta returns the saddle for which δ is about the given one.
+func (c *composition) saddleForDelta(delta float64) (saddle, bool) {
+	c.setCut(delta)
+	goal := math.Log(delta)
+	return c.saddleWhere(func(s saddle) bool { return s.logDelta <= goal })
+}
+
+// saddleForEpsilon returns the saddle for ε.
+func (c *composition) saddleForEpsilon(epsilon float64) (saddle, bool) {
+	beyond := func(s saddle) bool { return s.epsilon >= epsilon }
+	c.setCut(0)
+	s, ok := c.saddleWhere(beyond)
+	if ok && s.logDelta > -700 {
+		c.setCut(math.Exp(s.logDelta))
+		s, ok = c.saddleWhere(beyond)
+	}
+	return s, ok
+}
+
+// before returns a point left of the saddle, where rare events of large loss,
+// which the saddle may be pulled towards, weigh less: as far as the integrand
+// grows by no more than e^nats beyond its value at the saddle, and not below
+// half of its order.
+func (c *composition) before(s saddle, nats float64) saddle {
+	exponent := func(order float64) float64 {
+		k, _, _ := c.cumulant(order)
+		return k - order*s.epsilon
+	}
+	goal := exponent(s.order) + nats
+	low, high := 0.5, 1.0
+	if exponent(low*s.order) <= goal {
+		return c.saddleAt(low * s.order)
+	}
+	for range 12 {
+		if middle := (low + high) / 2; exponent(middle*s.order) <= goal {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return c.saddleAt(high * s.order)
+}

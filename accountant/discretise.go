@@ -1,0 +1,247 @@
+package accountant
+
+import (
+	"math"
+	"slices"
+)
+
+// masses is a law of the loss on the multiples of a width, with a mass at
+// infinity. Indices may repeat.
+type masses struct {
+	index    []int
+	mass     []float64
+	infinite float64
+}
+
+func (m *masses) add(index int, mass float64) {
+	if mass > 0 {
+		m.index = append(m.index, index)
+		m.mass = append(m.mass, mass)
+	}
+}
+
+// A grid says where cells end: at multiples of width, one apart where the tilted
+// loss has its mass, and further apart in its tails. What discretisation adds
+// to ε grows as mass times the square of the cell, so cells double in width
+// whenever the mass beyond has fallen by 2^2.5.
+type grid struct {
+	width       float64
+	left, right []float64 // beyond which cells are 2, 4, 8, ... widths
+}
+
+// newGrid makes the grid for the law tilted by e^(order·L).
+func newGrid(l law, order, width, cut float64) grid {
+	g := grid{width: width}
+	m := l.moments(order, 0, cut)
+	k, _, _ := m.cumulant(order)
+	n := len(m.loss)
+	by := make([]int, n)
+	for i := range by {
+		by[i] = i
+	}
+	slices.SortFunc(by, func(i, j int) int {
+		switch {
+		case m.loss[i] < m.loss[j]:
+			return -1
+		case m.loss[i] > m.loss[j]:
+			return 1
+		}
+		return 0
+	})
+	tilted := func(i int) float64 { return math.Exp(m.logWeight[i] + order*m.loss[i] - k) }
+	most := 1 / (1 + order)
+	fill := func(order func(step int) int) (edges []float64) {
+		var beyond float64
+		step := 0
+		for level := 40; level > 0; level-- {
+			goal := 0.25 * math.Pow(2, -2.5*float64(level))
+			for step < n && beyond+tilted(order(step)) <= goal {
+				beyond += tilted(order(step))
+				step++
+			}
+			if step == 0 || math.Ldexp(width, level) > most {
+				continue
+			}
+			edges = append(edges, m.loss[order(step-1)])
+		}
+		slices.Reverse(edges)
+		return edges
+	}
+	g.right = fill(func(step int) int { return by[n-1-step] })
+	g.left = fill(func(step int) int { return by[step] })
+	return g
+}
+
+// after returns the end of the cell that begins at index.
+func (g grid) after(index int) int {
+	from := float64(index) * g.width
+	for level := max(len(g.left), len(g.right)); level > 0; level-- {
+		to := index + 1<<level
+		if level <= len(g.right) && from >= g.right[level-1] ||
+			level <= len(g.left) && float64(to)*g.width <= g.left[level-1] {
+			return to
+		}
+	}
+	return index + 1
+}
+
+// split returns a law on the grid that dominates l: the pair of which it is the
+// law has everywhere a larger profile. The mass of a cell [a, b] of losses goes
+// to its ends so that P- and Q-mass are kept (connect the dots: Doroshenko et
+// al., "Connect the Dots: Tighter Discrete Approximations of Privacy Loss
+// Distributions", 2022, here as a split of each cell, which keeps the digits of
+// small masses): to b, ∫ (p − e^a q) / (1 − e^(a−b)). P-mass of at most cut
+// goes to infinity.
+func (l law) split(g grid, cut float64) masses {
+	m := masses{infinite: l.infinite}
+	for _, a := range l.atoms {
+		index := int(math.Floor(a.loss / g.width))
+		low := float64(index) * g.width
+		up := a.mass * -math.Expm1(low-a.loss) / -math.Expm1(-g.width)
+		m.add(index, a.mass-up)
+		m.add(index+1, up)
+	}
+	for _, p := range l.parts {
+		lo, _ := p.reach(0)
+		lo, hi := max(p.lo, lo), min(p.hi, p.right(cut))
+		if lo >= hi {
+			m.infinite += p.tail(max(p.lo, hi))
+			continue
+		}
+		index := int(math.Floor(p.loss(lo) / g.width))
+		if math.IsInf(p.lo, -1) {
+			m.add(index+1, belowReach)
+		}
+		for x := lo; x < hi; {
+			next := g.after(index)
+			end := min(hi, max(x, p.at(float64(next)*g.width)))
+			a := float64(index) * g.width
+			inP, inQ := p.integrate(x, end, math.Exp(a))
+			up := min(inP, max(0, inQ)/-math.Expm1(a-float64(next)*g.width))
+			m.add(index, inP-up)
+			m.add(next, up)
+			x, index = end, next
+		}
+		if math.IsInf(p.hi, 1) {
+			m.infinite += p.tail(hi)
+		}
+	}
+	return m
+}
+
+// belowReach bounds the P-mass left of what reach returns, span standard
+// deviations below the mean.
+const belowReach = 1e-22
+
+// integrate returns ∫ p and ∫ (p − factor·q) over an interval, to a relative
+// error of 10⁻¹³ of the former.
+func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
+	smooth, _ := p.scale(0)
+	width := hi - lo
+	// The densities change on the scale smooth, and faster in the tails.
+	t := width / smooth * (1 + max(math.Abs(lo), math.Abs(hi))/smooth)
+	r, panels := rule3, 1
+	switch {
+	case t > 4:
+		r, panels = rule10, int(math.Ceil(t/4))
+		width /= float64(panels)
+	case t > 0.8:
+		r = rule10
+	case t > 0.04:
+		r = rule5
+	}
+	for k := range panels {
+		start := lo + float64(k)*width
+		for i, node := range r.nodes {
+			a, b := p.densities(start + width*node)
+			mass += r.weights[i] * a
+			excess += r.weights[i] * (a - factor*b)
+		}
+	}
+	return mass * width, excess * width
+}
+
+// merge returns a law on the grid that l dominates: each cell of outputs is
+// replaced by one output, which is post-processing, and cells are cut so that
+// the loss of that output, log of P-mass over Q-mass, is on the grid: the cell
+// that begins at a takes the loss of a grid point above that of a, and ends
+// where that comes out. What is left at the right end, and atoms, are rounded
+// down. P-mass of at most cut is left out.
+func (l law) merge(g grid, cut float64) masses {
+	m := masses{infinite: l.infinite}
+	for _, a := range l.atoms {
+		m.add(int(math.Floor(a.loss/g.width)), a.mass)
+	}
+	for _, p := range l.parts {
+		lo, _ := p.reach(0)
+		lo, hi := max(p.lo, lo), min(p.hi, p.right(cut))
+		if lo < hi {
+			p.mergeInto(&m, g, lo, hi)
+		}
+	}
+	return m
+}
+
+func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
+	index := int(math.Floor(p.loss(lo)/g.width)) + 1
+	var shift float64 // how far the last cell ended from the mirror image of its beginning, relative
+	for begin := lo; ; {
+		at := float64(index) * g.width
+		reach := at - p.loss(begin)
+		end, mass, ok := p.mergeCell(begin, hi, at, at+reach*(1+shift), (mergeError*g.width + 8*unit))
+		if !ok {
+			// The rest of the part in one cell, down to a grid point that is not
+			// above its loss.
+			rest, excess := p.integrate(begin, hi, 1)
+			if rest > 0 && rest > excess {
+				m.add(int(math.Floor(math.Log(rest/(rest-excess))/g.width)), rest)
+			}
+			return
+		}
+		m.add(index, mass)
+		loss := p.loss(end)
+		shift = max(-0.5, min((loss-at)/reach-1, 1))
+		begin, index = end, g.after(index)
+		for float64(index)*g.width <= loss {
+			index++
+		}
+	}
+}
+
+// mergeCell returns where the cell that begins at begin ends if its loss is at,
+// and its P-mass, or false if it would have to end beyond hi. guess is the loss
+// where it may end.
+func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass float64, ok bool) {
+	factor := math.Exp(at)
+	// ∫ (p − e^at·q) from begin falls up to the output whose loss is at, and
+	// rises from there.
+	low, high := max(begin, p.at(at)), hi
+	if low >= high {
+		return 0, 0, false
+	}
+	end = p.at(guess)
+	for range 60 {
+		if !(end > low && end < high) {
+			if end = low + (high-low)/2; end == low || end == high {
+				break
+			}
+		}
+		var excess float64
+		mass, excess = p.integrate(begin, end, factor)
+		if math.Abs(excess) <= tolerance*mass {
+			return end, mass, true
+		}
+		if excess < 0 {
+			low = end
+		} else {
+			high = end
+		}
+		a, b := p.densities(end)
+		end -= excess / (a - factor*b)
+	}
+	return 0, 0, false
+}
+
+// mergeError bounds how far the loss of a merged cell may be from its grid
+// point, in widths.
+const mergeError = 1e-9

@@ -1,0 +1,364 @@
+package accountant
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+var testTarget = Target{Epsilon: 1, Delta: 1e-5}
+
+// filters returns one of each kind for the target.
+func filters(t testing.TB, target Target, order float64, adjacency Adjacency) []*Filter {
+	t.Helper()
+	g, err := NewGaussianFilter(target, adjacency)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewRenyiFilter(target, order, adjacency)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []*Filter{g, r}
+}
+
+// drawFilter draws a filter of either kind, without charges, under ZeroOut.
+func drawFilter(t *rapid.T) *Filter {
+	target := Target{
+		Epsilon: math.Exp(rapid.Float64Range(-3, 4).Draw(t, "log epsilon")),
+		Delta:   math.Exp(rapid.Float64Range(-40, -1).Draw(t, "log delta")),
+	}
+	var f *Filter
+	var err error
+	if rapid.Bool().Draw(t, "gaussian") {
+		f, err = NewGaussianFilter(target, ZeroOut)
+	} else {
+		order := 1 + math.Exp(rapid.Float64Range(-2, 5).Draw(t, "log order"))
+		f, err = NewRenyiFilter(target, order, ZeroOut)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func drawEvent(t *rapid.T) Event {
+	noise := math.Exp(rapid.Float64Range(-2, 8).Draw(t, "log noise multiplier"))
+	times := rapid.IntRange(0, 5).Draw(t, "times")
+	switch rapid.IntRange(0, 2).Draw(t, "kind of event") {
+	case 0:
+		return Gaussian{1, noise, ZeroOut}
+	case 1:
+		const grid = 1 << 23
+		return DiscreteGaussian{grid / noise, grid, 1, 100, ZeroOut}
+	}
+	return Composed{Repeated{Gaussian{1, noise, ZeroOut}, times}}
+}
+
+// A Gaussian filter that is filled to the brim keeps its promise by the profile of
+// all that it admitted, and would not if it admitted noticeably more.
+func TestGaussianFilterMeetsTarget(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		target := Target{
+			Epsilon: math.Exp(rapid.Float64Range(-5, 4).Draw(t, "log epsilon")),
+			Delta:   math.Exp(rapid.Float64Range(-40, -1).Draw(t, "log delta")),
+		}
+		f, err := NewGaussianFilter(target, ZeroOut)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var admitted Composed
+		for range 20 {
+			// A part of what is left, as an event, may be a little more than it.
+			part := rapid.Float64Range(.01, 1).Draw(t, "part")
+			e := Event(Gaussian{math.Sqrt(part * f.Left()), 1, ZeroOut})
+			if f.Charge(e) == nil {
+				admitted = append(admitted, e)
+			}
+		}
+		fill := Gaussian{math.Sqrt(f.Left()) * (1 - 0x1p-40), 1, ZeroOut}
+		if f.Left() > 0 {
+			if err := f.Charge(fill); err != nil {
+				t.Fatal(err)
+			}
+			admitted = append(admitted, fill)
+		}
+		p, err := Account(admitted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := p.Epsilon(target.Delta)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := b.Upper
+		if got > target.Epsilon {
+			t.Fatalf("what was admitted costs ε = %.17g, above the target %.17g", got, target.Epsilon)
+		}
+		if got < target.Epsilon*(1-1e-7) {
+			t.Fatalf("a full filter costs ε = %g, below the target %g", got, target.Epsilon)
+		}
+		if estimate := f.Epsilon(); estimate > target.Epsilon || math.Abs(estimate-got) > 1e-9*got {
+			t.Fatalf("Epsilon() = %.17g for what costs %.17g", estimate, got)
+		}
+	})
+}
+
+// A full Rényi filter converts to the target, and Gaussian releases that it
+// admits cost no more than that by their exact profile.
+func TestRenyiFilterMeetsTarget(t *testing.T) {
+	for _, order := range []float64{1.5, 8, 24, 64} {
+		f, err := NewRenyiFilter(testTarget, order, ZeroOut)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		e := Gaussian{1, 100, ZeroOut}
+		for f.Charge(e) == nil {
+			n++
+		}
+		if got := f.Epsilon(); got > testTarget.Epsilon {
+			t.Errorf("order %g: ε = %g, above the target", order, got)
+		}
+		if p, err := Account(Repeated{e, n}); err != nil {
+			t.Error(err)
+		} else if got, _ := p.Epsilon(testTarget.Delta); got.Upper > testTarget.Epsilon {
+			t.Errorf("order %g: %d releases cost ε = %g, above the target", order, n, got.Upper)
+		}
+		// At its best the order loses a few percent of ε, that is of √n.
+		if exact := math.Pow(GaussianMu(1, 1e-5)*100, 2); order == 24 && float64(n) < .7*exact {
+			t.Errorf("order %g admits %d releases, where %g are possible", order, n, exact)
+		}
+	}
+}
+
+func TestFilterSpendIsSound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := drawFilter(t)
+		exact := 0.0 // what has been spent, from below
+		for range rapid.IntRange(1, 30).Draw(t, "releases") {
+			e := drawEvent(t)
+			before, _ := f.MarshalJSON()
+			spent := f.Spent()
+			cost, err := f.cost(e)
+			if err != nil || !(cost.main >= 0) || !(cost.divergence >= 0) {
+				t.Fatalf("%+v costs %+v, %v", e, cost, err)
+			}
+			err = f.Charge(e)
+			after, _ := f.MarshalJSON()
+			var refusal *BudgetError
+			switch {
+			case err == nil:
+				exact += cost.main * (1 - 0x1p-48)
+			case !errors.As(err, &refusal):
+				t.Fatal(err)
+			case string(after) != string(before):
+				t.Fatalf("a refusal changed %s to %s", before, after)
+			case !(refusal.Asked > refusal.Left) || refusal.Left < 0 || refusal.Budget < refusal.Left:
+				t.Fatalf("refused: %+v", refusal)
+			}
+			if f.Spent() < spent || f.Spent() < exact*(1-0x1p-45) || f.Spent() > f.Budget() || f.Spent()+f.Left() > f.Budget()*(1+0x1p-52) {
+				t.Fatalf("spent %g after %g, exactly %g, left %g of %g", f.Spent(), spent, exact, f.Left(), f.Budget())
+			}
+			if got := f.Epsilon(); !(got >= 0 && got <= f.Target().Epsilon) {
+				t.Fatalf("ε = %g of %g", got, f.Target().Epsilon)
+			}
+		}
+	})
+}
+
+func TestFilterCostIsMonotone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := drawFilter(t)
+		sensitivity := math.Exp(rapid.Float64Range(-5, 5).Draw(t, "log sensitivity"))
+		more := sensitivity * rapid.Float64Range(1, 3).Draw(t, "factor")
+		n := rapid.IntRange(0, 1000).Draw(t, "n")
+		m := n + rapid.IntRange(0, 1000).Draw(t, "more")
+		cost := func(sensitivity float64, n int) filterCost {
+			c, err := f.cost(Repeated{DiscreteGaussian{sensitivity * (1 << 20), 1 << 20, 3, 7, ZeroOut}, n})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		least := cost(sensitivity, n)
+		for _, c := range []filterCost{cost(more, n), cost(sensitivity, m)} {
+			if c.main < least.main || c.divergence < least.divergence {
+				t.Fatalf("%+v for more than what costs %+v", c, least)
+			}
+		}
+	})
+}
+
+func TestFilterOrderOfCharges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := drawFilter(t)
+		written, _ := f.MarshalJSON()
+		var g Filter
+		if err := json.Unmarshal(written, &g); err != nil {
+			t.Fatal(err)
+		}
+		events := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Event {
+			// Small enough for all of them.
+			part := rapid.Float64Range(0, .1).Draw(t, "part")
+			return Gaussian{math.Sqrt(part * f.Budget() / max(1, f.order)), 1, ZeroOut}
+		}), 1, 9).Draw(t, "events")
+		for i, e := range events {
+			if err := errors.Join(f.Charge(e), g.Charge(events[len(events)-1-i])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if a, b := f.Spent(), g.Spent(); math.Abs(a-b) > 1e-14*a {
+			t.Fatalf("spent %.17g in one order and %.17g in the other", a, b)
+		}
+	})
+}
+
+func TestFilterRefusals(t *testing.T) {
+	good := Gaussian{1, 1000, ZeroOut}
+	for _, f := range append(filters(t, testTarget, 20, ZeroOut), new(Filter)) {
+		for _, c := range []struct {
+			event Event
+			want  string
+		}{
+			{nil, "no event"},
+			{Composed{good, nil}, "nil event"},
+			{Repeated{good, -1}, "≥ 0"},
+			{Gaussian{1, 0, ZeroOut}, "sigma must be positive"},
+			{Gaussian{math.NaN(), 1, ZeroOut}, "sensitivity must be non-negative"},
+			{Gaussian{-1, 1, ZeroOut}, "sensitivity must be non-negative"},
+			{Gaussian{1e200, 1, ZeroOut}, "more than a float64 holds"},
+			{Gaussian{1, 1000, ReplaceOne}, `under "replace-one"`},
+			{Gaussian{1, 1, ZeroOut}, "is left: multiply the noise by about"},
+			{good, ""},
+		} {
+			before := f.filterState
+			err := f.Charge(c.event)
+			if f.kind == "" { // the zero filter has no budget, and says so
+				if err == nil {
+					t.Errorf("the zero filter admits %+v", c.event)
+				}
+				continue
+			}
+			if c.want == "" {
+				if err != nil {
+					t.Errorf("%s filter: Charge(%+v): %v", f.kind, c.event, err)
+				}
+				continue
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) || f.filterState != before {
+				t.Errorf("%s filter: Charge(%+v): %v, want an error with %q and no change", f.kind, c.event, err, c.want)
+			}
+		}
+	}
+}
+
+// Noise that is too coarse for the reserve is refused in its own unit, a spent
+// filter says that it is spent, and nothing costs nothing.
+func TestBudgetErrors(t *testing.T) {
+	f := filters(t, testTarget, 20, AddRemove)[0]
+	var refusal *BudgetError
+	coarse := DiscreteGaussian{1, 1024, 1, 1, AddRemove}
+	if err := f.Charge(coarse); !errors.As(err, &refusal) || refusal.Unit != divergenceUnit || refusal.Budget != filterDivergence {
+		t.Errorf("Charge(%+v): %v, want a refusal for its divergence", coarse, err)
+	}
+	f.spent.main = f.budget.main
+	if err := f.Charge(Gaussian{1, 1, AddRemove}); err == nil || !strings.Contains(err.Error(), "the budget is spent") {
+		t.Errorf("a charge to a spent filter: %v", err)
+	}
+	for _, e := range []Event{Composed{}, Gaussian{0, 1, AddRemove}} {
+		if err := f.Charge(e); err != nil {
+			t.Errorf("Charge(%+v): %v", e, err)
+		}
+	}
+	if f.Left() != 0 || f.Epsilon() > testTarget.Epsilon {
+		t.Errorf("left %g, ε = %g", f.Left(), f.Epsilon())
+	}
+}
+
+func TestNewFilterErrors(t *testing.T) {
+	for _, c := range []struct {
+		target    Target
+		order     float64
+		adjacency Adjacency
+	}{
+		{Target{0, 1e-5}, 2, ZeroOut},
+		{Target{1, 0}, 2, ZeroOut},
+		{Target{1, 1}, 2, ZeroOut},
+		{Target{math.Inf(1), 1e-5}, 2, ZeroOut},
+		{testTarget, 2, ""},
+		{testTarget, 1, ZeroOut},
+		{testTarget, math.NaN(), ZeroOut},
+		{testTarget, math.Inf(1), ZeroOut},
+	} {
+		if _, err := NewRenyiFilter(c.target, c.order, c.adjacency); err == nil {
+			t.Errorf("NewRenyiFilter(%+v, %g, %q) gives no error", c.target, c.order, c.adjacency)
+		}
+		if c.order != 2 {
+			continue
+		}
+		if _, err := NewGaussianFilter(c.target, c.adjacency); err == nil {
+			t.Errorf("NewGaussianFilter(%+v, %q) gives no error", c.target, c.adjacency)
+		}
+	}
+	if _, err := NewGaussianFilter(Target{1e-13, 1e-13}, ZeroOut); err == nil {
+		t.Error("a target below what is set aside gives no error")
+	}
+}
+
+// Of many that race for the last unit, one wins.
+func TestFilterRace(t *testing.T) {
+	for _, f := range filters(t, testTarget, 20, ZeroOut) {
+		e := Gaussian{1, 10 * math.Sqrt(max(1, f.order)/f.Budget()), ZeroOut}
+		cost, err := f.cost(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.spent.main = f.budget.main - 1.5*cost.main
+		var wait sync.WaitGroup
+		won := make(chan bool, 64)
+		for range cap(won) {
+			wait.Go(func() {
+				won <- f.Charge(e) == nil
+				if f.Spent()+f.Left() > f.Budget()*(1+0x1p-50) || f.Epsilon() < 0 {
+					t.Error("inconsistent state seen")
+				}
+			})
+		}
+		wait.Wait()
+		close(won)
+		winners := 0
+		for w := range won {
+			if w {
+				winners++
+			}
+		}
+		if winners != 1 {
+			t.Errorf("%d charges of %g were admitted to %g", winners, cost.main, 1.5*cost.main)
+		}
+	}
+}
+
+func TestAddUp(t *testing.T) {
+	for _, c := range []struct{ a, b, want float64 }{
+		{0, 0, 0},
+		{0, .1, .1},
+		{1, 2, 3},
+		{1, 0x1p-60, 1 + 0x1p-52},
+		{0x1p-60, 1, 1 + 0x1p-52},
+		{1 + 0x1p-52, 0x1p-53, 1 + 0x1p-51}, // a tie that goes up by itself
+		{1, 0x1p-53, 1 + 0x1p-52},           // and one that does not
+		{1, -0x1p-60, 1},
+		{0x1p-60, -1, -1 + 0x1p-53},
+		{math.MaxFloat64, math.MaxFloat64, math.Inf(1)},
+	} {
+		if got := addUp(c.a, c.b); got != c.want {
+			t.Errorf("addUp(%g, %g) = %.17g, want %.17g", c.a, c.b, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,255 @@
+package accountant
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// A discreteSum is the law P of the sum of n independent samples of the discrete
+// Gaussian N_Z(0, σ²), on the integers −reach ... reach. It is what secure
+// aggregation releases: the sum of everyone's noise. The listed masses are not
+// quite P's: mass of at most rest in total is missing from them, and what is there
+// has relative error of at most err.
+type discreteSum struct {
+	half []float64 // at 0, 1, ..., reach; the law is symmetric
+	rest float64
+	err  float64
+}
+
+const (
+	// For X of law N_Z(0, σ²), E e^(sX) is e^(s²σ²/2) times the ratio of
+	// Σ_k e^(−(k−sσ²)²/2σ²) to the same without the shift, which is at most 1
+	// (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential
+	// Privacy", 2020). So the sum reaches √(2tnσ²) with probability e^(−t) at
+	// most: 2^−989 for this t.
+	tailExponent = 686
+
+	// Masses below it are not listed, so that no listed one is subnormal.
+	leastMass = 0x1p-1000
+
+	// unitRoundoff is the largest relative error of one rounding.
+	unitRoundoff = 0x1p-53
+
+	// maxSumVariance bounds nσ²: at 10⁷ a law takes seconds and a megabyte.
+	maxSumVariance = 1e7
+)
+
+// newDiscreteSum returns the law of the sum of n samples of the discrete
+// Gaussian with parameter variance = σ². It takes σ² ≥ 2⁻²⁰, n ≥ 1 and
+// nσ² ≤ 10⁷.
+func newDiscreteSum(variance float64, n int) (discreteSum, error) {
+	if err := errors.Join(
+		atLeast("variance", variance, 0x1p-20),
+		atLeast("number of noise shares", float64(n), 1),
+	); err != nil {
+		return discreteSum{}, fmt.Errorf("sum of discrete Gaussians: %w", err)
+	}
+	if v := variance * float64(n); v > maxSumVariance {
+		return discreteSum{}, fmt.Errorf("sum of discrete Gaussians: %d shares of variance %g make %g, more than %g", n, variance, v, float64(maxSumVariance))
+	}
+	// From σ² = 4.5 on the sum is one discrete Gaussian for all purposes.
+	if distance := sharesDistance(math.Sqrt(variance), n); distance <= 0x1p-60 {
+		law := discreteGaussianLaw(variance, n)
+		law.err += 2 * distance
+		return law, nil
+	}
+	one := discreteGaussianLaw(variance, 1)
+	law, count := one, 1
+	for i := bits.Len(uint(n)) - 2; i >= 0; i-- {
+		count *= 2
+		law = law.doubled(variance, count)
+		if n>>i&1 == 1 {
+			count++
+			law = law.plus(one, variance, count)
+		}
+	}
+	return law, nil
+}
+
+// sharesDistance bounds the max divergence, in both directions, between the sum
+// of n samples of N_Z(0, σ²) and one sample of N_Z(0, nσ²):
+// 10 Σ_{k=1}^{n−1} e^(−2π²σ²k/(k+1)) (Kairouz, Liu, Steinke, "The Distributed
+// Discrete Gaussian Mechanism", 2021, corollary 12). The corollary asks for
+// σ ≥ 1/2; below, the bound is +Inf.
+func sharesDistance(sigma float64, n int) float64 {
+	if n <= 1 {
+		return 0
+	}
+	if !(sigma >= .5) {
+		return math.Inf(1)
+	}
+	rate := 2 * math.Pi * math.Pi * sigma * sigma
+	const listed = 10_000 // later terms are all charged as the first of them
+	var sum float64
+	for k := 1; k < min(n, listed); k++ {
+		sum += math.Exp(-rate * float64(k) / float64(k+1))
+	}
+	if n > listed {
+		sum += float64(n-listed) * math.Exp(-rate*listed/(listed+1))
+	}
+	// The exponent's rounding error counts only while the term is a number.
+	return 10 * sum * (1 + 0x1p-41)
+}
+
+// sumReach is the last integer that is listed for a sum of the given number of
+// samples.
+func sumReach(variance float64, n int) int {
+	return int(math.Sqrt(2 * tailExponent * variance * float64(n)))
+}
+
+// finish drops masses that are too small from the end of half, and adds them to
+// missing, with the tail beyond if the law of n samples was cut there.
+func finish(half []float64, missing, relative, variance float64, n int) discreteSum {
+	beyond := float64(len(half))
+	rest := missing + 2*beyond*leastMass
+	if len(half) > sumReach(variance, n) {
+		rest += 2 * math.Exp(-beyond*beyond/(2*variance*float64(n)))
+	}
+	for half[len(half)-1] < leastMass {
+		half = half[:len(half)-1]
+	}
+	return discreteSum{half: half, rest: rest * (1 + 0x1p-40), err: relative}
+}
+
+// discreteGaussianLaw returns N_Z(0, nσ²).
+func discreteGaussianLaw(variance float64, n int) discreteSum {
+	half := make([]float64, sumReach(variance, n)+1)
+	var total compensated
+	for k := range half {
+		half[k] = expSquare(k, variance, n)
+		total.add(half[k])
+		if k > 0 {
+			total.add(half[k])
+		}
+	}
+	for k := range half {
+		half[k] /= total.value()
+	}
+	// Exponential, correction, sum and quotient err by two units each at most.
+	return finish(half, 0, 16*unitRoundoff, variance, n)
+}
+
+// expSquare is exp(−k²/(2nσ²)) without the error, hundreds of units for large
+// exponents, that comes of rounding the exponent.
+func expSquare(k int, variance float64, n int) float64 {
+	square, twice := float64(k)*float64(k), 2*float64(n)
+	divisor := twice * variance
+	divisorError := math.FMA(twice, variance, -divisor)
+	x := square / divisor
+	xError := (math.FMA(-x, divisor, square) - x*divisorError) / divisor
+	return math.Exp(-x) * (1 - xError)
+}
+
+// doubled returns the law of the sum of two independent variables of law s,
+// which makes it one of n samples.
+//
+// P is log-concave, as convolutions of log-concave laws are, so P(x)P(z−x) falls
+// on both sides of x = z/2. Where it has fallen to 2⁻⁷⁰ of the sum after m terms,
+// all that follow add less than m/48 of the last one.
+func (s discreteSum) doubled(variance float64, n int) discreteSum {
+	half := make([]float64, min(sumReach(variance, n), 2*(len(s.half)-1))+1)
+	most := 0
+	for z := range half {
+		x, y := (z+1)/2, z/2
+		var sum float64
+		if x == y && x < len(s.half) {
+			sum = s.half[x] * s.half[y]
+			x, y = x+1, y-1
+		}
+		terms := 1
+		for ; x < len(s.half); x, y = x+1, y-1 {
+			term := 2 * s.half[x] * s.half[max(y, -y)]
+			sum += term
+			terms++
+			if term <= sum*0x1p-70 {
+				break
+			}
+		}
+		half[z] = sum
+		most = max(most, terms)
+	}
+	relative := s.err*(2+s.err) + float64(most+4)*unitRoundoff + 0x1p-58
+	return finish(half, 2*s.rest, relative, variance, n)
+}
+
+// plus returns the law of the sum of independent variables of law s and law one,
+// of which the second must be the narrower.
+func (s discreteSum) plus(one discreteSum, variance float64, n int) discreteSum {
+	reach := len(one.half) - 1
+	half := make([]float64, min(sumReach(variance, n), len(s.half)-1+reach)+1)
+	for z := range half {
+		for x := -reach; x <= reach; x++ {
+			half[z] += one.pmf(x) * s.pmf(z-x)
+		}
+	}
+	relative := s.err + one.err + s.err*one.err + float64(2*reach+4)*unitRoundoff
+	return finish(half, s.rest+one.rest, relative, variance, n)
+}
+
+// pmf returns the listed mass at k.
+func (s discreteSum) pmf(k int) float64 {
+	if k = max(k, -k); k < len(s.half) {
+		return s.half[k]
+	}
+	return 0
+}
+
+// delta bounds the hockey-stick divergence Σ_k (P(k) − e^ε P(k−shift))₊ between
+// the noise and the noise shifted by an integer, for ε ≥ 0. By symmetry it is the
+// same in the other direction.
+func (s discreteSum) delta(shift int, epsilon float64) (lower, upper float64) {
+	const mostEpsilon = 650 // δ falls with ε, and e^ε must leave room for products
+	factor := math.Exp(min(epsilon, mostEpsilon))
+	e := 1.001*s.err + 8*unitRoundoff
+	var low, high compensated
+	for k := 1 - len(s.half); k < len(s.half); k++ {
+		p, q := s.pmf(k), factor*s.pmf(k-shift)
+		low.add(max(0, p*(1-e)-q*(1+e)))
+		high.add(max(0, p*(1+e)-q*(1-e)))
+	}
+	upper = min(1, (high.value()+s.rest)*raised)
+	if epsilon > mostEpsilon {
+		return 0, upper
+	}
+	// What P misses raises δ; what the shifted law misses lowers it, e^ε-fold.
+	return max(0, low.value()/raised-factor*s.rest*raised), upper
+}
+
+// atoms returns the law, under the noise, of the privacy loss log P(k)/P(k−shift)
+// of the noise against the noise shifted by an integer. Losses and masses are
+// raised by more than their error, and rest is at least the mass of what is not
+// listed: of losses that are infinite or not known to be accurate.
+func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
+	least := max(s.rest*0x1p60, 0x1p-900) // against which what is missing is nothing
+	e := 1.001*s.err + 8*unitRoundoff + 0x1p-58
+	var unlisted compensated
+	for k := 1 - len(s.half); k < len(s.half); k++ {
+		p, q := s.pmf(k), s.pmf(k-shift)
+		if p < least || q < least {
+			unlisted.add(p)
+			continue
+		}
+		loss := math.Log(p / q)
+		losses = append(losses, loss+2*e+math.Abs(loss)*2*unitRoundoff)
+		masses = append(masses, p*(1+e))
+	}
+	return losses, masses, min(1, (unlisted.value()*(1+e)+s.rest)*raised)
+}
+
+// compensated is a sum of non-negative numbers with relative error below two
+// units, whatever their number (Neumaier 1974).
+type compensated struct{ sum, lost float64 }
+
+func (c *compensated) add(x float64) {
+	next := c.sum + x
+	if c.sum >= x {
+		c.lost += (c.sum - next) + x
+	} else {
+		c.lost += (x - next) + c.sum
+	}
+	c.sum = next
+}
+
+func (c *compensated) value() float64 { return c.sum + c.lost }

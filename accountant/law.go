@@ -1,0 +1,125 @@
+package accountant
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/integrate/quad"
+)
+
+// A law is that of the privacy loss L = log P/Q of one event, for an output
+// drawn from P: pieces with a density, atoms, and a mass at infinity, where Q
+// has none.
+type law struct {
+	parts    []part
+	atoms    []atom
+	infinite float64
+}
+
+// A part is a pair on an interval of its line.
+type part struct {
+	pair
+	lo, hi float64
+}
+
+type atom struct{ loss, mass float64 }
+
+// whole is the law of a pair on the whole line.
+func whole(p pair) law { return law{parts: []part{{p, math.Inf(-1), math.Inf(1)}}} }
+
+// gaussianLaw is that of a Gaussian release with parameter μ.
+func gaussianLaw(mu float64) law { return whole(mixture{1, 1 / mu}) }
+
+// laplaceLaw is that of the Laplace mechanism with ε₀ = sensitivity/scale.
+func laplaceLaw(epsilon float64) law {
+	return law{
+		parts: []part{{laplace{epsilon}, -epsilon, epsilon}},
+		atoms: []atom{{-epsilon, math.Exp(-epsilon) / 2}, {epsilon, 0.5}},
+	}
+}
+
+// approximateLaw dominates every (ε, δ)-private step (Kairouz, Oh, Viswanath,
+// "The Composition Theorem for Differential Privacy", 2015, section 3).
+func approximateLaw(epsilon, delta float64) law {
+	rest := 1 - delta
+	return law{
+		atoms:    []atom{{-epsilon, rest / (1 + math.Exp(epsilon))}, {epsilon, rest / (1 + math.Exp(-epsilon))}},
+		infinite: delta,
+	}
+}
+
+// replacedLaw dominates one step of sampling without replacement at rate γ
+// under replace-one, for noise σ in units of the clip norm: the pair whose
+// profile is that of (1−γ)N(0)+γN(2) against N(0) for ε ≥ 0, and of the reverse
+// below (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via
+// Characteristic Function", 2022, proposition 30). With the shift as the unit,
+// r the density ratio of that mixture, and r(½) = 1: loss log r with the mixture's mass
+// right of ½, loss −log r with the mass of N(0) there, and the rest at zero.
+func replacedLaw(rate, sigma float64) law {
+	m := mixture{rate, sigma / 2}
+	return law{
+		parts: []part{{m, 0.5, math.Inf(1)}, {reversed{m}, math.Inf(-1), -0.5}},
+		atoms: []atom{{0, (1 - rate) * math.Erf(0.5/(m.sigma*math.Sqrt2))}},
+	}
+}
+
+// single returns an approximation of δ(ε) for one event, with a relative error
+// below singleError: ∫ (p − e^ε q)₊, whose integrand has one sign.
+func (l law) single(epsilon float64) float64 {
+	sum := l.infinite
+	for _, a := range l.atoms {
+		if a.loss > epsilon {
+			sum -= a.mass * math.Expm1(epsilon-a.loss)
+		}
+	}
+	for _, p := range l.parts {
+		lo, hi := max(p.lo, p.at(epsilon)), p.hi
+		if math.IsInf(lo, -1) {
+			lo, _ = p.reach(0)
+		}
+		if math.IsInf(hi, 1) {
+			_, end := p.reach(0)
+			hi = max(end, lo) + 2*span*first(p.scale(0))
+		}
+		if lo >= hi {
+			continue
+		}
+		smooth, _ := p.scale(0)
+		panels := math.Ceil((hi - lo) / (smooth / 2))
+		width := (hi - lo) / panels
+		for k := range int(panels) {
+			var panel float64
+			rule10.each(lo+float64(k)*width, width, func(x, weight float64) {
+				a, _ := p.densities(x)
+				panel += weight * a * max(0, -math.Expm1(epsilon-p.loss(x)))
+			})
+			if sum += panel; panel < sum*0x1p-60 {
+				break
+			}
+		}
+	}
+	return sum
+}
+
+func first(a, _ float64) float64 { return a }
+
+// singleError bounds the relative error of [law.single], whose integrand loses
+// digits where ε is near the loss.
+const singleError = 1e-9
+
+// A rule is a Gauss-Legendre rule on [0, 1].
+type rule struct{ nodes, weights []float64 }
+
+func newRule(n int) rule {
+	r := rule{make([]float64, n), make([]float64, n)}
+	quad.Legendre{}.FixedLocations(r.nodes, r.weights, 0, 1)
+	return r
+}
+
+var rule3, rule5, rule10, rule16 = newRule(3), newRule(5), newRule(10), newRule(16)
+
+// each calls f with the nodes and weights on [lo, lo+width].
+func (r rule) each(lo, width float64, f func(x, weight float64)) {
+	for i, node := range r.nodes {
+		f(lo+width*node, width*r.weights[i])
+	}
+}

@@ -1,0 +1,294 @@
+package accountant
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// A Method is a way to find ε or δ.
+type Method string
+
+const (
+	// Tightest is Exact where there are only Gaussian releases, and otherwise
+	// LossDistribution, or RenyiDP where that cannot do it.
+	Tightest Method = "tightest"
+	// Exact is the closed form of composed Gaussian releases (Balle and Wang
+	// 2018; Dong, Roth, Su 2022).
+	Exact Method = "exact Gaussian"
+	// LossDistribution composes discretised privacy loss distributions:
+	// certified bounds from both sides.
+	LossDistribution Method = "privacy loss distribution"
+	// Contour inverts the moment generating function numerically: a dozen
+	// digits, not certified.
+	Contour Method = "contour integral"
+	// RenyiDP converts Rényi divergences of real orders.
+	RenyiDP Method = "Rényi DP"
+	// FixedSize is the bound on Rényi divergences under sampling without
+	// replacement of Wang, Balle, Kasiviswanathan (2019).
+	FixedSize Method = "Rényi DP of fixed-size samples"
+	// Moments is the moments accountant as it was published.
+	Moments Method = "moments accountant"
+	// Advanced is advanced composition with amplification by sampling, as in
+	// the paper on DP variational inference.
+	Advanced Method = "advanced composition"
+	// Basic adds up ε and δ.
+	Basic Method = "basic composition"
+)
+
+// Methods lists the methods that can be compared, the tightest first.
+func Methods() []Method {
+	return []Method{Exact, LossDistribution, Contour, RenyiDP, FixedSize, Moments, Advanced, Basic}
+}
+
+// answers are how a method finds ε and δ, as bounds from above for low and from
+// below for high; the two differ by the max divergence of discrete noise only.
+type answers struct {
+	certified      bool
+	epsilon, delta func(p Profile, low, high float64) (Bound, error)
+}
+
+func (m Method) answers() (answers, error) {
+	switch m {
+	case Exact:
+		return answers{true, Profile.exactEpsilon, Profile.exactDelta}, nil
+	case LossDistribution:
+		return answers{true, Profile.certifiedEpsilon, Profile.certifiedDelta}, nil
+	case Contour:
+		return answers{false, Profile.estimatedEpsilon, Profile.estimatedDelta}, nil
+	case RenyiDP:
+		return answers{true, Profile.renyiEpsilon, Profile.renyiDelta}, nil
+	case FixedSize:
+		return answers{true, upperOnly(Profile.fixedSizeEpsilon), epsilonOnly}, nil
+	case Moments:
+		return answers{true, upperOnly(Profile.momentsEpsilon), epsilonOnly}, nil
+	case Advanced:
+		return answers{true, upperOnly(Profile.advancedEpsilon), epsilonOnly}, nil
+	case Basic:
+		return answers{true, upperOnly(Profile.basicEpsilon), epsilonOnly}, nil
+	}
+	return answers{}, fmt.Errorf("unknown method %q: use one of %q", string(m), append(Methods(), Tightest))
+}
+
+// errNothing is returned by methods for compositions that they cannot treat.
+var errNothing = errors.New("the method says nothing about this composition")
+
+func upperOnly(f func(p Profile, delta float64) (float64, error)) func(Profile, float64, float64) (Bound, error) {
+	return func(p Profile, low, _ float64) (Bound, error) {
+		upper, err := f(p, low)
+		return Bound{Upper: upper}, err
+	}
+}
+
+func epsilonOnly(Profile, float64, float64) (Bound, error) {
+	return Bound{}, errors.New("the method answers for ε only")
+}
+
+// tightest is the method that Tightest stands for.
+func (p Profile) tightest() Method {
+	if p.Gaussian() {
+		return Exact
+	}
+	return LossDistribution
+}
+
+func (p Profile) exactEpsilon(low, high float64) (b Bound, err error) {
+	if !p.Gaussian() {
+		return b, errNothing
+	}
+	above := func(epsilon float64) float64 { return gaussianDeltaAbove(p.mu, epsilon) }
+	below := func(epsilon float64) float64 { return gaussianDeltaBelow(p.leastMu, epsilon) }
+	return Bound{Lower: leastEpsilon(below, high), Upper: leastEpsilon(above, low)}, nil
+}
+
+func (p Profile) exactDelta(low, high float64) (b Bound, err error) {
+	if !p.Gaussian() {
+		return b, errNothing
+	}
+	return Bound{Lower: gaussianDeltaBelow(p.leastMu, high), Upper: gaussianDeltaAbove(p.mu, low)}, nil
+}
+
+// gaussianMargin is twice the relative error of GaussianDelta, which grows with
+// ε/μ − μ/2.
+func gaussianMargin(mu float64) float64 { return 0x1p-40 + mu*mu*0x1p-51 }
+
+func gaussianDeltaAbove(mu, epsilon float64) float64 {
+	return min(1, GaussianDelta(mu, epsilon)*(1+gaussianMargin(mu)))
+}
+
+func gaussianDeltaBelow(mu, epsilon float64) float64 {
+	return GaussianDelta(mu, epsilon) * max(0, 1-gaussianMargin(mu))
+}
+
+// overDirections answers with the worse of the two directions. What answer says
+// of the first lets it skip the second.
+func overDirections(all []*composition, answer func(c *composition, so Bound) (Bound, error)) (b Bound, err error) {
+	for _, c := range all {
+		one, err := answer(c, b)
+		if err != nil {
+			return b, err
+		}
+		b.Lower, b.Upper = max(b.Lower, one.Lower), max(b.Upper, one.Upper)
+	}
+	return b, nil
+}
+
+func (p Profile) certifiedEpsilon(low, high float64) (Bound, error) {
+	b, err := overDirections(p.upper(), func(c *composition, so Bound) (Bound, error) {
+		// Removal is the worse direction as a rule, and a Rényi bound on
+		// addition is cheap. Only a lower bound that is the other's own may
+		// stand for it.
+		if p.oneLaw() && so.Lower > 0 {
+			if epsilon, _ := c.renyiEpsilon(low); epsilon <= so.Lower {
+				return Bound{}, nil
+			}
+		}
+		lower, upper := c.certifiedEpsilon(low)
+		return Bound{Lower: lower, Upper: upper}, nil
+	})
+	if err != nil || p.oneLaw() && low == high {
+		return b, err
+	}
+	b.Lower = 0
+	for _, c := range p.lower() {
+		lower, _ := c.certifiedEpsilon(high)
+		b.Lower = max(b.Lower, lower)
+	}
+	return b, nil
+}
+
+func (p Profile) certifiedDelta(low, high float64) (Bound, error) {
+	b, err := overDirections(p.upper(), func(c *composition, so Bound) (Bound, error) {
+		if p.oneLaw() && so.Lower > 0 {
+			if delta, _ := c.renyiDelta(low); delta <= so.Lower {
+				return Bound{}, nil
+			}
+		}
+		lower, upper := c.certifiedDelta(low)
+		return Bound{Lower: lower, Upper: upper}, nil
+	})
+	if err != nil || p.oneLaw() && low == high {
+		return b, err
+	}
+	b.Lower = 0
+	for _, c := range p.lower() {
+		lower, _ := c.certifiedDelta(high)
+		b.Lower = max(b.Lower, lower)
+	}
+	return b, nil
+}
+
+func (p Profile) estimatedEpsilon(low, _ float64) (Bound, error) {
+	return overDirections(p.upper(), func(c *composition, _ Bound) (Bound, error) {
+		epsilon, off, err := c.contourEpsilon(low)
+		return Bound{Lower: max(0, epsilon-off), Upper: epsilon + off}, err
+	})
+}
+
+func (p Profile) estimatedDelta(low, _ float64) (Bound, error) {
+	return overDirections(p.upper(), func(c *composition, _ Bound) (Bound, error) {
+		delta, off, err := c.contourDelta(low)
+		return Bound{Lower: max(0, delta-off), Upper: delta + off}, err
+	})
+}
+
+func (p Profile) renyiEpsilon(low, _ float64) (Bound, error) {
+	return overDirections(p.upper(), func(c *composition, _ Bound) (Bound, error) {
+		epsilon, _ := c.renyiEpsilon(low)
+		return Bound{Upper: epsilon}, nil
+	})
+}
+
+func (p Profile) renyiDelta(low, _ float64) (Bound, error) {
+	return overDirections(p.upper(), func(c *composition, _ Bound) (Bound, error) {
+		delta, _ := c.renyiDelta(low)
+		return Bound{Upper: delta}, nil
+	})
+}
+
+func (p Profile) momentsEpsilon(delta float64) (float64, error) {
+	var most float64
+	for _, c := range p.upper() {
+		most = max(most, c.momentsEpsilon(delta))
+	}
+	return most, nil
+}
+
+// sampledAlike returns what the classical theorems need: one kind of step, its
+// (ε₀, δ₀)-profile before sampling, and its sampling rate.
+func (p Profile) sampledAlike() (mu, rate, times float64, err error) {
+	if p.divergence > 0 {
+		return 0, 0, 0, errNothing
+	}
+	if len(p.samples) == 0 {
+		return p.mu, 1, 1, nil
+	}
+	if len(p.samples) > 1 || p.mu > 0 {
+		return 0, 0, 0, errNothing
+	}
+	s := p.samples[0]
+	switch e := s.event.(type) {
+	case Poisson:
+		if e.Adjacency != ReplaceOne {
+			return 1 / e.Sigma, e.Rate, s.times, nil
+		}
+	case WithoutReplacement:
+		if e.Adjacency == ReplaceOne {
+			return 2 / e.Sigma, e.Rate, s.times, nil
+		}
+	}
+	return 0, 0, 0, errNothing
+}
+
+// advancedEpsilon splits δ in halves between the steps and the composition.
+func (p Profile) advancedEpsilon(delta float64) (float64, error) {
+	mu, rate, times, err := p.sampledAlike()
+	if err != nil {
+		return 0, err
+	}
+	inner := delta / (2 * times * rate)
+	if inner >= 1 {
+		return 0, errNothing
+	}
+	epsilon, _ := Amplify(GaussianEpsilon(mu, inner), inner, rate)
+	total, _ := AdvancedComposition(epsilon, delta/(2*times), int(times), delta/2)
+	return total, nil
+}
+
+func (p Profile) basicEpsilon(delta float64) (float64, error) {
+	mu, rate, times, err := p.sampledAlike()
+	if err != nil {
+		return 0, err
+	}
+	inner := delta / (times * rate)
+	if inner >= 1 {
+		return 0, errNothing
+	}
+	epsilon, _ := Amplify(GaussianEpsilon(mu, inner), inner, rate)
+	total, _ := BasicComposition(epsilon, delta/times, int(times))
+	return total, nil
+}
+
+// fixedSizeEpsilon composes the bound at integer orders.
+func (p Profile) fixedSizeEpsilon(delta float64) (float64, error) {
+	var fixed []counted
+	for _, s := range p.samples {
+		if e, ok := s.event.(WithoutReplacement); !ok || e.Adjacency == AddRemove {
+			return 0, errNothing
+		}
+		fixed = append(fixed, s)
+	}
+	if len(fixed) == 0 {
+		return 0, errNothing
+	}
+	least := math.Inf(1)
+	for order := 2; order <= 256; order++ {
+		renyi := float64(order) * p.muSquared / 2
+		for _, s := range fixed {
+			e := s.event.(WithoutReplacement)
+			renyi += s.times * fixedSizeRenyi(e.Rate, e.Sigma/2, order)
+		}
+		least = min(least, RenyiEpsilon(float64(order), raise(renyi), delta))
+	}
+	return least, nil
+}

@@ -1,0 +1,306 @@
+package accountant
+
+import (
+	"errors"
+	"math"
+	"sync"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+)
+
+// A tilting is the composition on a grid of losses, every step tilted by e^(θL):
+// its masses are multiplied by that and made to sum to one. What the tail of the
+// composed loss is for δ(ε) is then its bulk, and rounding errors are relative
+// to δ instead of to one.
+type tilting struct {
+	upper bool    // bounds from above or from below
+	width float64 // of the grid
+	order float64 // θ
+	laws  []tilted
+	logM  float64 // Σ log of what the masses summed to
+	mean  float64 // of the composed grid index
+	shift float64 // index of the composition of steps that are each moved to near zero
+	added float64 // mass at infinity
+	steps float64
+}
+
+// tilted is one step that happens a number of times.
+type tilted struct {
+	masses
+	times float64
+	mean  float64 // of the index
+	moved int     // mean, rounded
+}
+
+const unit = 0x1p-53
+
+// quadratureError bounds the relative error of the mass of a cell.
+const quadratureError = 5e-14
+
+// tilting discretises the composition. P-mass of at most cut is cut off every
+// step.
+func (c *composition) tilting(order, width, cut float64, upper bool) *tilting {
+	t := &tilting{upper: upper, width: width, order: order, steps: c.length()}
+	var survives float64
+	for _, s := range c.steps {
+		g := newGrid(s.law, order, width, c.cut)
+		l := tilted{times: s.times}
+		if upper {
+			l.masses = s.law.split(g, cut)
+		} else {
+			l.masses = s.law.merge(g, cut)
+		}
+		survives += s.times * math.Log1p(-l.infinite)
+		exponent := func(i int) float64 { return math.Log(l.mass[i]) + order*width*float64(l.index[i]) }
+		most := math.Inf(-1)
+		for i := range l.mass {
+			most = max(most, exponent(i))
+		}
+		var sum float64
+		for i := range l.mass {
+			l.mass[i] = math.Exp(exponent(i) - most)
+			sum += l.mass[i]
+		}
+		for i, k := range l.index {
+			l.mass[i] /= sum
+			l.mean += l.mass[i] * float64(k)
+		}
+		l.moved = int(math.Round(l.mean))
+		t.logM += s.times * (most + math.Log(sum))
+		t.mean += s.times * l.mean
+		t.shift += s.times * float64(l.moved)
+		t.laws = append(t.laws, l)
+	}
+	t.added = -math.Expm1(survives)
+	return t
+}
+
+// outside returns Chernoff bounds on the tilted mass that is further than reach
+// above, and below, the mean of the composed loss.
+func (t *tilting) outside(reach float64) (above, below float64) {
+	up, down := math.Inf(1), math.Inf(1)
+	for _, exponent := range []float64{25, 50, 100, 170} {
+		a := exponent / reach
+		rise, fall := -exponent, -exponent
+		for _, l := range t.laws {
+			var r, f float64
+			for i, k := range l.index {
+				e := math.Exp(a * t.width * (float64(k) - l.mean))
+				r += l.mass[i] * e
+				f += l.mass[i] / e
+			}
+			rise += l.times * math.Log(r)
+			fall += l.times * math.Log(f)
+		}
+		up, down = min(up, rise), min(down, fall)
+	}
+	return min(1, math.Exp(up)), min(1, math.Exp(down))
+}
+
+// margin bounds the relative error that quadrature and rounding bring into δ.
+func (t *tilting) margin() float64 {
+	margin := quadratureError + (t.order+1)*4*unit
+	if !t.upper {
+		margin += (mergeError*t.width + 8*unit) * (t.order + 1)
+	}
+	return 1e-9 + t.steps*margin
+}
+
+// A window is the composed law of the loss near its tilted mean, from which a
+// bound on δ(ε) can be read for every ε there. What it cannot see is bounded and
+// charged: mass beyond the cut of a step, mass that wraps around, the rounding
+// of the transform.
+type window struct {
+	*tilting
+	first  int       // grid index of the lowest entry
+	lowest int       // entries below would overflow
+	centre float64   // loss on which exponents are based
+	scale  float64   // log M − θ·centre
+	above  []float64 // Σ of mass·e^(−θ(l−centre)), l at or above an entry
+	damped []float64 // the same with a factor e^(entry−l)
+	// Bounds on the tilted mass beyond the ends, and on what those above may
+	// add to δ·e^(−scale).
+	wrapped, lost float64
+}
+
+const (
+	// transformError times u·log2 n bounds the error of each output of the
+	// transform relative to the sum of the moduli of its input (Higham,
+	// "Accuracy and Stability of Numerical Algorithms", 2002, theorem 24.2,
+	// has less than 7 for radix 2).
+	transformError = 8
+	// The largest transform; with what belongs to it, 130 MiB.
+	maxTransform = 1 << 21
+)
+
+var errWindow = errors.New("privacy loss distribution: the composed loss does not fit into the largest transform")
+
+// plans holds transforms by size; making one costs as much as using it.
+var plans sync.Map // of *sync.Pool of *fourier.FFT
+
+func withPlan(n int, f func(*fourier.FFT)) {
+	pool, _ := plans.LoadOrStore(n, &sync.Pool{New: func() any { return fourier.NewFFT(n) }})
+	plan := pool.(*sync.Pool).Get().(*fourier.FFT)
+	f(plan)
+	pool.(*sync.Pool).Put(plan)
+}
+
+// window composes on n grid points.
+func (t *tilting) window(n int) *window {
+	w := &window{tilting: t}
+	middle := int(math.Round(t.mean))
+	w.first = middle - n/2
+	w.centre = float64(middle) * t.width
+	w.scale = t.logM - t.order*w.centre
+	reach := float64(n/2-2) * t.width
+	above, below := t.outside(reach)
+	w.wrapped = min(1, above+below)
+	w.lost = above * math.Exp(-t.order*reach)
+
+	row, noise := t.compose(n)
+	w.above, w.damped = make([]float64, n+1), make([]float64, n+1)
+	w.lowest = max(0, n/2-int(600/(t.order*t.width)))
+	rise, fall := math.Exp(t.order*t.width), math.Exp(-t.width)
+	at := (w.first - int(math.Mod(t.shift, float64(n)))) % n // where entry 0 is in row
+	if at < 0 {
+		at += n
+	}
+	at = (at + n - 1) % n
+	var weight float64
+	for i := n - 1; i >= w.lowest; i-- {
+		if (n-1-i)%256 == 0 {
+			weight = math.Exp(-t.order * t.width * float64(i-n/2))
+		}
+		var mass float64
+		if t.upper {
+			mass = max(0, row[at]) + noise
+		} else {
+			mass = max(0, row[at]-noise)
+		}
+		mass *= weight
+		w.above[i] = w.above[i+1] + mass
+		w.damped[i] = w.damped[i+1]*fall + mass
+		weight *= rise
+		if at--; at < 0 {
+			at = n - 1
+		}
+	}
+	return w
+}
+
+// compose returns the composed law, modulo n and moved by −shift, and a bound on
+// the error of each of its masses.
+func (t *tilting) compose(n int) (row []float64, noise float64) {
+	row = make([]float64, n)
+	total := make([]complex128, n/2+1)
+	for j := range total {
+		total[j] = 1
+	}
+	spectrum := make([]complex128, n/2+1)
+	// By how much an error in the spectrum of a step counts in the product.
+	amplified := make([]float64, n/2+1)
+	withPlan(n, func(plan *fourier.FFT) {
+		for _, l := range t.laws {
+			clear(row)
+			for i, k := range l.index {
+				at := (k - l.moved) % n
+				if at < 0 {
+					at += n
+				}
+				row[at] += l.mass[i]
+			}
+			plan.Coefficients(spectrum, row)
+			least := math.Exp(-160 / l.times)
+			for j, f := range spectrum {
+				square := real(f)*real(f) + imag(f)*imag(f)
+				if square < least { // nothing is left of its power
+					total[j] = 0
+					amplified[j]++
+					continue
+				}
+				total[j] *= power(f, l.times)
+				amplified[j] += l.times / math.Sqrt(square)
+			}
+		}
+		for j, f := range total {
+			both := 2.0
+			if j == 0 {
+				both = 1
+			}
+			modulus := math.Sqrt(real(f)*real(f) + imag(f)*imag(f))
+			noise += both * min(1, max(modulus, 1e-30)*amplified[j])
+			total[j] /= complex(float64(n), 0)
+		}
+		plan.Sequence(row, total)
+	})
+	return row, noise * transformError * unit * (math.Log2(float64(n)) + 1) / float64(n)
+}
+
+// power is f^n for a whole n ≥ 1, by squaring.
+func power(f complex128, n float64) complex128 {
+	result := complex(1, 0)
+	for k := uint64(n); ; f *= f {
+		if k&1 == 1 {
+			result *= f
+		}
+		if k >>= 1; k == 0 {
+			return result
+		}
+	}
+}
+
+// read returns the bound on δ(ε) where entry i is the first above ε.
+func (w *window) read(i int, epsilon float64) float64 {
+	delta := math.Exp(w.scale) * (w.above[i] - math.Exp(epsilon-float64(w.first+i)*w.width)*w.damped[i])
+	if w.upper {
+		return min(1, (delta+w.blur(epsilon))*(1+w.margin())+w.added)
+	}
+	return max(0, (delta-w.blur(epsilon))*(1-w.margin())+w.added)
+}
+
+// blur bounds by how much mass beyond the ends of the window may change δ(ε).
+// Above, it is missing; what wraps around counts for as much as mass at ε.
+func (w *window) blur(epsilon float64) float64 {
+	if w.upper {
+		return math.Exp(w.scale) * w.lost
+	}
+	return math.Exp(w.scale-w.order*(epsilon-w.centre)) * w.wrapped
+}
+
+// delta returns the bound on δ(ε). ok is false if ε is outside of the window.
+func (w *window) delta(epsilon float64) (delta float64, ok bool) {
+	i := int(math.Floor(epsilon/w.width)) + 1 - w.first
+	if i < w.lowest || i >= len(w.above)-1 {
+		return 0, false
+	}
+	return w.read(i, epsilon), true
+}
+
+// epsilon returns the bound on ε(δ), at least 0. ok is false if it is outside of
+// the window.
+func (w *window) epsilon(delta float64) (epsilon float64, ok bool) {
+	at := func(i int) float64 { return w.read(i+1, float64(w.first+i)*w.width) }
+	low, high := max(w.lowest, -w.first), len(w.above)-2
+	if low >= high {
+		return 0, false
+	}
+	if at(low) <= delta {
+		return 0, low == -w.first // δ(0) is enough, or the window begins too high
+	}
+	if at(high) > delta {
+		return 0, false
+	}
+	for high-low > 1 {
+		if middle := (low + high) / 2; at(middle) > delta {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	from, to := float64(w.first+low)*w.width, float64(w.first+high)*w.width
+	from, to = bisect(from, to, func(epsilon float64) bool { return w.read(low+1, epsilon) <= delta })
+	if w.upper {
+		return to, true
+	}
+	return from, true
+}

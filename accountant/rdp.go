@@ -1,0 +1,126 @@
+package accountant
+
+import (
+	"fmt"
+	"math"
+)
+
+// Renyi returns the Rényi divergence of e at an order above 1, the larger of the
+// two directions, as an upper bound up to the rounding of a quadrature that is
+// exact to 12 digits; +Inf if e has a mass at infinity. For sampled Gaussians it
+// is the moments accountant (Abadi et al., "Deep Learning with Differential
+// Privacy", 2016; Mironov, Talwar, Zhang, "Rényi Differential Privacy of the
+// Sampled Gaussian Mechanism", 2019) at any real order, without series.
+func Renyi(e Event, order float64) (float64, error) {
+	if !(order > 1) || math.IsInf(order, 0) {
+		return 0, fmt.Errorf("renyi: order must be above 1 and finite, got %g", order)
+	}
+	p, err := Account(e)
+	if err != nil {
+		return 0, fmt.Errorf("renyi: %w", err)
+	}
+	return p.Renyi(order), nil
+}
+
+// Renyi returns what [Renyi] does, for the composition.
+func (p Profile) Renyi(order float64) float64 {
+	var most float64
+	for _, c := range p.upper() {
+		most = max(most, c.renyi(order))
+	}
+	// A max divergence r to the accounted pair adds (2α−1)/(α−1) times r.
+	return raise(most) + up(p.divergence*(2*order-1)/(order-1))
+}
+
+// raise raises a Rényi divergence above the error of its quadrature.
+func raise(x float64) float64 { return x * (1 + 1e-10) }
+
+// renyi returns the Rényi divergence of a given order.
+func (c *composition) renyi(order float64) float64 {
+	if c.infinite() > 0 {
+		return math.Inf(1)
+	}
+	k, _, _ := c.cumulant(order - 1)
+	return max(0, k/(order-1))
+}
+
+// renyiEpsilon returns the least ε(δ) that Rényi divergences of real orders
+// imply, and the order (Canonne, Kamath, Steinke 2020, proposition 12; the same
+// in Balle et al. 2020).
+func (c *composition) renyiEpsilon(delta float64) (epsilon, order float64) {
+	if delta -= c.infinite(); !(delta > 0) {
+		return math.Inf(1), math.Inf(1)
+	}
+	return leastOverOrders(func(order float64) float64 {
+		k, _, _ := c.cumulant(order - 1)
+		return RenyiEpsilon(order, raise(max(0, k/(order-1))), delta)
+	})
+}
+
+// renyiDelta returns the least δ(ε) that Rényi divergences imply.
+func (c *composition) renyiDelta(epsilon float64) (delta, order float64) {
+	exponent, order := leastOverOrders(func(order float64) float64 {
+		k, _, _ := c.cumulant(order - 1)
+		renyi := raise(max(0, k/(order-1)))
+		return (order-1)*(renyi-epsilon+math.Log1p(-1/order)) - math.Log(order)
+	})
+	return min(1, math.Exp(exponent)*(1+1e-9)+c.infinite()), order
+}
+
+// leastOverOrders minimises a function of a real order above 1: the best of a
+// coarse scan of log(α − 1), refined by golden section.
+func leastOverOrders(f func(order float64) float64) (least, order float64) {
+	at := func(x float64) float64 {
+		y := f(1 + math.Exp(x))
+		if math.IsNaN(y) {
+			return math.Inf(1)
+		}
+		return y
+	}
+	const step = 0.5
+	least = math.Inf(1)
+	var best float64
+	rising := 0
+	for x := -9.0; x < 25 && rising < 12; x += step {
+		if y := at(x); y < least {
+			least, best, rising = y, x, 0
+		} else if !math.IsInf(least, 1) {
+			rising++
+		}
+	}
+	low, high := best-step, best+step
+	const ratio = 0.6180339887498949
+	a, b := high-ratio*(high-low), low+ratio*(high-low)
+	atA, atB := at(a), at(b)
+	for high-low > 1e-7 {
+		if atA < atB {
+			high, b, atB = b, a, atA
+			a = high - ratio*(high-low)
+			atA = at(a)
+		} else {
+			low, a, atA = a, b, atB
+			b = low + ratio*(high-low)
+			atB = at(b)
+		}
+	}
+	for _, x := range []float64{a, b} {
+		if y := at(x); y < least {
+			least, best = y, x
+		}
+	}
+	return least, 1 + math.Exp(best)
+}
+
+// momentsEpsilon is the moments accountant as published: integer orders
+// λ = α − 1 up to 32 and ε = min (K(λ) + log 1/δ)/λ (Abadi et al. 2016, theorem 2).
+func (c *composition) momentsEpsilon(delta float64) float64 {
+	if delta -= c.infinite(); !(delta > 0) {
+		return math.Inf(1)
+	}
+	least := math.Inf(1)
+	for lambda := 1.0; lambda <= 32; lambda++ {
+		k, _, _ := c.cumulant(lambda)
+		least = min(least, (raise(max(0, k))-math.Log(delta))/lambda)
+	}
+	return least
+}

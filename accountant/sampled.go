@@ -1,0 +1,144 @@
+package accountant
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Poisson is one release of a sum of vectors of L2 norm at most 1 over a sample
+// that holds every record with probability Rate, independently, with
+// independent N(0, Sigma²) noise on every element. Sigma is the noise multiplier:
+// noise in units of the clip norm.
+//
+// Its dominating pairs are, with N(m) = N(m, Sigma²) and q = Rate,
+//
+//   - under add-remove and zero-out, (1−q)N(0) + qN(1) against N(0), and the
+//     reverse; each order composes by itself (Zhu, Dong, Wang, "Optimal Accounting
+//     of Differential Privacy via Characteristic Function", 2022, theorem 11);
+//   - under replace-one, (1−q)N(0) + qN(1) against (1−q)N(0) + qN(−1) (Lebeda,
+//     Regehr, Kamath, Steinke, "Avoiding Pitfalls for Privacy Accounting of
+//     Subsampled Mechanisms under Composition", 2024, proposition 13).
+//
+// They are what happens to a record of norm 1 among records of norm 0: the
+// bounds are tight.
+type Poisson struct {
+	Rate      float64 // in [0, 1]
+	Sigma     float64
+	Adjacency Adjacency
+}
+
+func (e Poisson) addTo(t *tally, times float64) error {
+	if err := checkSampled(e.Rate, e.Sigma, e.Adjacency, t); err != nil {
+		return fmt.Errorf("poisson event: %w", err)
+	}
+	switch e.Rate {
+	case 0:
+	case 1:
+		mu := e.Adjacency.Factor() / e.Sigma
+		t.gaussian(mu, up(mu), times)
+	default:
+		t.sample(e, times)
+	}
+	return nil
+}
+
+func checkSampled(rate, sigma float64, a Adjacency, t *tally) error {
+	var err error
+	if !(rate >= 0 && rate <= 1) {
+		err = fmt.Errorf("the sampling rate must lie in [0, 1], got %g", rate)
+	}
+	return errors.Join(err, positive("the noise multiplier", sigma), atLeast("the noise multiplier", sigma, minSigma), t.under(a))
+}
+
+// minSigma is the least noise multiplier of a sampled release that is
+// accounted: with less, a single release has losses of more than 10⁶.
+const minSigma = 1e-3
+
+func (e Poisson) laws() (upper, lower directions, err error) {
+	if e.Adjacency == ReplaceOne {
+		l := whole(opposed{e.Rate, e.Sigma})
+		return directions{l, l, true}, directions{l, l, true}, nil
+	}
+	d := sampledPair(e.Rate, e.Sigma)
+	return d, d, nil
+}
+
+func sampledPair(rate, sigma float64) directions {
+	m := mixture{rate, sigma}
+	return directions{remove: whole(m), add: whole(reversed{m})}
+}
+
+// WithoutReplacement is one release like that of [Poisson], over a sample of a
+// fixed number of records, drawn without replacement: Rate is the size of
+// the sample over the number of records. It is not a Poisson sample: when one
+// record leaves the sample another one enters it.
+//
+//   - Under add-remove, with the size of the sample public, the dominating pairs are
+//     (1−q)N(0) + qN(2) against N(0), and the reverse (Zhu, Dong, Wang 2022, theorem
+//     11): those of a Poisson sample with half the noise.
+//   - Under replace-one every step is bounded by the pair of the larger of the
+//     profiles of both orders (proposition 30 there). That is tight for one step;
+//     for several, the pairs of the line above bound what can be given away from
+//     below.
+//   - Zero-out, where one record counts as zero, is replacement by one of norm 0: the
+//     bound is that of replace-one, and from below a Poisson sample's.
+type WithoutReplacement struct {
+	Rate      float64 // in [0, 1]
+	Sigma     float64
+	Adjacency Adjacency
+}
+
+func (e WithoutReplacement) addTo(t *tally, times float64) error {
+	if err := checkSampled(e.Rate, e.Sigma, e.Adjacency, t); err != nil {
+		return fmt.Errorf("sampling without replacement: %w", err)
+	}
+	switch {
+	case e.Rate == 0:
+	case e.Rate == 1:
+		factor := 2.0 // the sample stays the same size when a record comes or goes
+		if e.Adjacency == ZeroOut {
+			factor = 1
+		}
+		t.gaussian(factor/e.Sigma, up(factor/e.Sigma), times)
+	default:
+		t.sample(e, times)
+	}
+	return nil
+}
+
+func (e WithoutReplacement) laws() (upper, lower directions, err error) {
+	if e.Adjacency == AddRemove {
+		d := sampledPair(e.Rate, e.Sigma/2)
+		return d, d, nil
+	}
+	l := replacedLaw(e.Rate, e.Sigma)
+	lower = sampledPair(e.Rate, e.Sigma/2)
+	if e.Adjacency == ZeroOut {
+		lower = sampledPair(e.Rate, e.Sigma)
+	}
+	return directions{l, l, true}, lower, nil
+}
+
+// Permutation is one epoch of releases like that of [Poisson] over the batches of
+// a partition of the records, shuffled or not: every record is in one of them.
+// It costs what one release over all records costs. Shuffling is given no credit:
+// for noise multipliers below about 0.6 it has none to give (Chua et al., "How
+// Private are DP-SGD Implementations?", 2024), and add-remove is refused, since a
+// record more moves others to other batches.
+type Permutation struct {
+	Sigma     float64
+	Adjacency Adjacency
+}
+
+func (e Permutation) addTo(t *tally, times float64) error {
+	err := errors.Join(positive("the noise multiplier", e.Sigma), t.under(e.Adjacency))
+	if e.Adjacency == AddRemove {
+		err = errors.Join(err, fmt.Errorf("a permutation has no bound under %q: one record more moves others to other batches; state it under %q or %q", AddRemove, ReplaceOne, ZeroOut))
+	}
+	if err != nil {
+		return fmt.Errorf("permutation event: %w", err)
+	}
+	mu := e.Adjacency.Factor() / e.Sigma
+	t.gaussian(mu, up(mu), times)
+	return nil
+}
