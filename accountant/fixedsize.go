@@ -15,19 +15,58 @@ import "math"
 // It is kept for comparison: the law of the loss that WithoutReplacement has
 // implies less.
 func fixedSizeRenyi(rate, sigma float64, order int) float64 {
-	cumulant := func(j int) float64 { return float64(j) * float64(j-1) / (2 * sigma * sigma) }
-	moments := evenMoments(sigma, order+1)
-	logs := []float64{0}
+	return newFixedSize(rate, sigma, order).renyi(order)
+}
+
+// fixedSize is the bound for one rate and noise, for orders up to a largest.
+type fixedSize struct {
+	rate, sigma float64
+	moments     []float64 // log B(0), log B(2), log B(4), ...
+}
+
+func newFixedSize(rate, sigma float64, most int) fixedSize {
+	return fixedSize{rate, sigma, evenMoments(sigma, most+1)}
+}
+
+func (f fixedSize) renyi(order int) float64 {
+	cumulant := func(j int) float64 { return float64(j) * float64(j-1) / (2 * f.sigma * f.sigma) }
+	var total logAdder
+	total.add(0)
 	for j := 2; j <= order; j++ {
 		term := cumulant(j) + math.Ln2
 		if j == 2 {
 			term = min(term, 2*math.Ln2+cumulant(2)+math.Log(-math.Expm1(-cumulant(2))))
 		} else {
-			term = min(term, 2*math.Ln2+(moments[j/2]+moments[(j+1)/2])/2)
+			term = min(term, 2*math.Ln2+(f.moments[j/2]+f.moments[(j+1)/2])/2)
 		}
-		logs = append(logs, term+float64(j)*math.Log(rate)+logBinomial(order, j))
+		total.add(term + float64(j)*math.Log(f.rate) + logBinomial(order, j))
 	}
-	return logSum(logs) / float64(order-1)
+	return total.value() / float64(order-1)
+}
+
+// fixedSizeEpsilon composes the bound at integer orders.
+func (p Profile) fixedSizeEpsilon(delta float64) (float64, error) {
+	const orders = 256
+	var bounds []fixedSize
+	for _, s := range p.samples {
+		e, ok := s.event.(WithoutReplacement)
+		if !ok || e.Adjacency == AddRemove {
+			return 0, errNothing
+		}
+		bounds = append(bounds, newFixedSize(e.Rate, e.Sigma/2, orders))
+	}
+	if len(bounds) == 0 {
+		return 0, errNothing
+	}
+	least := math.Inf(1)
+	for order := 2; order <= orders; order++ {
+		renyi := float64(order) * p.muSquared / 2
+		for i, s := range p.samples {
+			renyi += s.times * bounds[i].renyi(order)
+		}
+		least = min(least, RenyiEpsilon(float64(order), raise(renyi), delta))
+	}
+	return least, nil
 }
 
 // evenMoments returns log E[(e^u − 1)^(2k)] for 2k ≤ most, by quadrature, where the
@@ -35,43 +74,48 @@ func fixedSizeRenyi(rate, sigma float64, order int) float64 {
 func evenMoments(sigma float64, most int) []float64 {
 	m := mixture{1, sigma}
 	step := min(sigma/8, sigma*sigma/6)
-	logs := make([][]float64, most/2+1)
+	weight := math.Log(step)
+	sums := make([]logAdder, most/2+1)
 	for x := -span * sigma; x <= float64(most)+span*sigma; x += step {
 		u := m.exponent(x)
-		size := math.Log(math.Abs(math.Expm1(u)))
-		if u > 36 {
-			size = u
+		size := u
+		if u < 36 {
+			size = math.Log(math.Abs(math.Expm1(u)))
 		}
-		for k := range logs {
-			power := 0.0
-			if k > 0 {
-				power = 2 * float64(k) * size
-			}
-			logs[k] = append(logs[k], logNormal(x, sigma)+power+math.Log(step))
+		density := logNormal(x, sigma) + weight
+		sums[0].add(density)
+		for k := 1; k < len(sums); k++ {
+			sums[k].add(density + 2*float64(k)*size)
 		}
 	}
-	sums := make([]float64, len(logs))
-	for k := range logs {
-		sums[k] = logSum(logs[k])
+	logs := make([]float64, len(sums))
+	for k, s := range sums {
+		logs[k] = s.value()
 	}
-	return sums
+	return logs
 }
+
+// logAdder adds numbers given by their logarithms.
+type logAdder struct{ most, sum float64 }
+
+func (a *logAdder) add(x float64) {
+	switch {
+	case a.sum == 0:
+		a.most, a.sum = x, 1
+	case x <= a.most:
+		if x > a.most-40 {
+			a.sum += math.Exp(x - a.most)
+		}
+	default:
+		a.most, a.sum = x, a.sum*math.Exp(a.most-x)+1
+	}
+}
+
+func (a *logAdder) value() float64 { return a.most + math.Log(a.sum) }
 
 func logBinomial(n, k int) float64 {
 	a, _ := math.Lgamma(float64(n + 1))
 	b, _ := math.Lgamma(float64(k + 1))
 	c, _ := math.Lgamma(float64(n - k + 1))
 	return a - b - c
-}
-
-func logSum(logs []float64) float64 {
-	most := math.Inf(-1)
-	for _, x := range logs {
-		most = max(most, x)
-	}
-	var sum float64
-	for _, x := range logs {
-		sum += math.Exp(x - most)
-	}
-	return most + math.Log(sum)
 }

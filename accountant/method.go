@@ -3,7 +3,6 @@ package accountant
 import (
 	"errors"
 	"fmt"
-	"math"
 )
 
 // A Method is a way to find ε or δ.
@@ -267,28 +266,4 @@ func (p Profile) basicEpsilon(delta float64) (float64, error) {
 	epsilon, _ := Amplify(GaussianEpsilon(mu, inner), inner, rate)
 	total, _ := BasicComposition(epsilon, delta/times, int(times))
 	return total, nil
-}
-
-// fixedSizeEpsilon composes the bound at integer orders.
-func (p Profile) fixedSizeEpsilon(delta float64) (float64, error) {
-	var fixed []counted
-	for _, s := range p.samples {
-		if e, ok := s.event.(WithoutReplacement); !ok || e.Adjacency == AddRemove {
-			return 0, errNothing
-		}
-		fixed = append(fixed, s)
-	}
-	if len(fixed) == 0 {
-		return 0, errNothing
-	}
-	least := math.Inf(1)
-	for order := 2; order <= 256; order++ {
-		renyi := float64(order) * p.muSquared / 2
-		for _, s := range fixed {
-			e := s.event.(WithoutReplacement)
-			renyi += s.times * fixedSizeRenyi(e.Rate, e.Sigma/2, order)
-		}
-		least = min(least, RenyiEpsilon(float64(order), raise(renyi), delta))
-	}
-	return least, nil
 }
