@@ -171,6 +171,20 @@ func TestUniform(t *testing.T) {
 	}
 }
 
+// A product without rejection favours some residues: with n = 3·2^61 it yields
+// multiples of three plus two with probability ¼ instead of ⅓.
+func TestUniformResidues(t *testing.T) {
+	src := seeded.Stream(5, "residues")
+	const draws = 60_000
+	observed := make([]float64, 3)
+	for range draws {
+		observed[src.Uint64n(3<<61)%3]++
+	}
+	if p := chiSquare(observed, []float64{draws / 3, draws / 3, draws / 3}); p < rejectBelow {
+		t.Errorf("residues modulo 3 come up %v times: χ² rejects the uniform draw, p = %.2g", observed, p)
+	}
+}
+
 func BenchmarkDiscreteGaussian(b *testing.B) {
 	g, err := dpmech.NewDiscreteGaussian(1 << 20)
 	if err != nil {

@@ -85,16 +85,8 @@ func NewGaussianSum(cfg Config) (*GaussianSum, error) {
 		return nil, fmt.Errorf("gaussian sum: %w", err)
 	}
 	clip := math.Floor(math.Ldexp(cfg.Clip, lattice.exponent))
-	perRelease := float64(cfg.Terms)*clip + float64(noise.Bound())
-	if total := float64(cfg.Releases) * perRelease; total >= maxTotal {
-		return nil, fmt.Errorf("gaussian sum: %d releases of %d vectors could overflow (2^%.1f lattice steps, at most 2^62 fit): lower the number of records or clients, or raise the noise multiplier %g",
-			cfg.Releases, cfg.Terms, math.Log2(total), cfg.NoiseMultiplier)
-	}
-	if clip > maxClipOverShare*float64(sigma) {
-		return nil, fmt.Errorf("gaussian sum: with noise multiplier %g a noise share is %.3g times smaller than the clip, at most %d times is possible: raise the noise multiplier", cfg.NoiseMultiplier, clip/float64(sigma), maxClipOverShare)
-	}
-	if clip < 1 {
-		return nil, fmt.Errorf("gaussian sum: noise multiplier %g is so large that the clip is below one lattice step", cfg.NoiseMultiplier)
+	if err := cfg.fit(clip, noise); err != nil {
+		return nil, fmt.Errorf("gaussian sum: %w", err)
 	}
 	return &GaussianSum{
 		cfg:     cfg,
@@ -103,6 +95,31 @@ func NewGaussianSum(cfg Config) (*GaussianSum, error) {
 		noise:   noise,
 		clip:    int64(clip),
 	}, nil
+}
+
+// fit refuses a clip, in lattice steps, beside which the noise is too little or
+// too much, and sums that could overflow.
+func (c Config) fit(clip float64, noise DiscreteGaussian) error {
+	if ratio := clip / float64(noise.Sigma()); ratio > maxClipOverShare {
+		return fmt.Errorf("with noise multiplier %.6g over %d noise shares one share is %.4g times smaller than the clip, at most %d times is possible: a noise multiplier of %.3g would do, or at most %.0f noise shares",
+			c.NoiseMultiplier, c.Shares, ratio, maxClipOverShare, math.Sqrt(float64(c.Shares))/maxClipOverShare*(1+1e-3), math.Floor(math.Pow(maxClipOverShare*c.NoiseMultiplier, 2)))
+	}
+	if clip < 1 {
+		return fmt.Errorf("noise multiplier %g is so large that the clip is below one lattice step: at most %.3g is possible with %d noise shares",
+			c.NoiseMultiplier, math.Ldexp(math.Sqrt(float64(c.Shares)), sigmaBits-1), c.Shares)
+	}
+	perRelease := float64(c.Terms)*clip + float64(noise.Bound())
+	most := math.Ceil(maxTotal/perRelease) - 1
+	switch {
+	case float64(c.Releases)*perRelease < maxTotal:
+		return nil
+	case most < 1:
+		return fmt.Errorf("one release of %d vectors could overflow: at most %.0f vectors fit", c.Terms, math.Floor((maxTotal-float64(noise.Bound()))/clip)-1)
+	case float64(c.Releases)*float64(noise.Bound()) >= maxTotal:
+		return fmt.Errorf("the noise alone of %d releases could overflow: at most %.0f releases of %d vectors can be added up", c.Releases, most, c.Terms)
+	default:
+		return fmt.Errorf("%d releases of %d vectors could overflow: at most %.0f such releases can be added up; fewer vectors in each or a larger noise multiplier than %.6g let more of them fit", c.Releases, c.Terms, most, c.NoiseMultiplier)
+	}
 }
 
 func (c Config) check() error {
@@ -180,9 +197,11 @@ type Query func(add func(v []float64) error) error
 // A vector of the wrong length, more than Config.Terms vectors, and an error of
 // query fail the release; dst and sum are then zero, and nothing was revealed.
 func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error {
-	if err := m.begin(dst, sum, src); err != nil {
+	if err := m.checkDestination(dst, sum); err != nil {
 		return err
 	}
+	m.noise.Fill(dst, src)
+	clear(sum)
 	terms := 0
 	err := query(func(v []float64) error {
 		if terms++; terms > m.cfg.Terms {
@@ -193,12 +212,36 @@ func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error 
 	return m.finish(dst, sum, err)
 }
 
-// ReleaseOne is Release for the single vector v, with no allocation. It refuses
-// a v that is not finite.
-func (m *GaussianSum) ReleaseOne(dst, sum []int64, src *Stream, v []float64) error {
-	if err := m.begin(dst, sum, src); err != nil {
+// Noise is a noise share that was drawn and hides nothing yet. The zero Noise is
+// none.
+type Noise struct {
+	of    *GaussianSum // nil if there is none, or it is used up
+	steps []int64
+}
+
+// Draw draws the noise of one release. What noise held before is lost.
+func (m *GaussianSum) Draw(noise *Noise, src *Stream) {
+	if len(noise.steps) != m.cfg.Dim {
+		noise.steps = make([]int64, m.cfg.Dim)
+	}
+	m.noise.Fill(noise.steps, src)
+	noise.of = m
+}
+
+// ReleaseOne is Release for the single vector v, under noise that [GaussianSum.Draw]
+// drew before anybody looked at the data of which v is made. It uses the noise up,
+// also if it fails, and allocates nothing. It refuses a v that is not finite.
+func (m *GaussianSum) ReleaseOne(dst, sum []int64, noise *Noise, v []float64) error {
+	if noise.of != m {
+		return errors.New("gaussian sum: no noise was drawn for this release")
+	}
+	noise.of = nil
+	if err := m.checkDestination(dst, sum); err != nil {
 		return err
 	}
+	copy(dst, noise.steps)
+	clear(noise.steps)
+	clear(sum)
 	_, err := clipFactor(v, m.cfg.Clip)
 	if err == nil {
 		err = m.add(sum, v)
@@ -206,12 +249,10 @@ func (m *GaussianSum) ReleaseOne(dst, sum []int64, src *Stream, v []float64) err
 	return m.finish(dst, sum, err)
 }
 
-func (m *GaussianSum) begin(dst, sum []int64, src *Stream) error {
+func (m *GaussianSum) checkDestination(dst, sum []int64) error {
 	if len(dst) != m.cfg.Dim || len(sum) != m.cfg.Dim {
 		return fmt.Errorf("gaussian sum: destination has %d and %d elements, want %d", len(dst), len(sum), m.cfg.Dim)
 	}
-	m.noise.Fill(dst, src)
-	clear(sum)
 	return nil
 }
 

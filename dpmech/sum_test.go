@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,6 +45,13 @@ func exactSum(t testing.TB, m *dpmech.GaussianSum, vectors ...[]float64) []int64
 		t.Fatal(err)
 	}
 	return sum
+}
+
+// releaseOne draws the noise of a release and makes it.
+func releaseOne(m *dpmech.GaussianSum, dst, sum []int64, src *dpmech.Stream, v []float64) error {
+	var noise dpmech.Noise
+	m.Draw(&noise, src)
+	return m.ReleaseOne(dst, sum, &noise, v)
 }
 
 // normSquared is computed with big integers, not as the mechanism does it.
@@ -110,7 +118,7 @@ func TestSensitivity(t *testing.T) {
 			v[i] = cfg.Clip * rapid.Float64Range(-3, 3).Draw(t, "element")
 		}
 		dst, sum := make([]int64, cfg.Dim), make([]int64, cfg.Dim)
-		if err := m.ReleaseOne(dst, sum, seeded.Stream(1, "sensitivity"), v); err != nil {
+		if err := releaseOne(m, dst, sum, seeded.Stream(1, "sensitivity"), v); err != nil {
 			t.Fatal(err)
 		}
 		checkSensitivity(t, m, sum, v)
@@ -147,6 +155,9 @@ func TestEventIsTheMechanism(t *testing.T) {
 	if bound, _ := clipSteps(m).Float64(); e.Sensitivity != bound {
 		t.Errorf("the event's sensitivity is %g steps, the enforced norm %g", e.Sensitivity, bound)
 	}
+	if e.Dim != m.Dim() || e.Shares != 16 || e.Adjacency != accountant.ZeroOut || e.Sigma != float64(m.ShareSigma()) {
+		t.Errorf("the event is %+v, the mechanism %+v", e, ordinary)
+	}
 	if replace := m.EventFor(16, accountant.ReplaceOne).(accountant.DiscreteGaussian); replace.Sensitivity != 2*e.Sensitivity {
 		t.Errorf("replacing a vector costs %g steps, twice %g wanted", replace.Sensitivity, e.Sensitivity)
 	}
@@ -155,7 +166,7 @@ func TestEventIsTheMechanism(t *testing.T) {
 	src := seeded.Stream(4, "variance")
 	var squares float64
 	for range draws / 3 {
-		if err := m.ReleaseOne(dst, sum, src, []float64{1, -1, .5}); err != nil {
+		if err := releaseOne(m, dst, sum, src, []float64{1, -1, .5}); err != nil {
 			t.Fatal(err)
 		}
 		for i := range dst {
@@ -173,6 +184,62 @@ func TestEventIsTheMechanism(t *testing.T) {
 	}
 }
 
+// The noise is never below what was asked, nor visibly above it, whatever is asked.
+func TestNoiseIsRoundedUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := ordinary
+		cfg.Clip = math.Exp(rapid.Float64Range(-40, 40).Draw(t, "log clip"))
+		cfg.NoiseMultiplier = math.Exp(rapid.Float64Range(-4, 8).Draw(t, "log multiplier"))
+		cfg.Shares = rapid.IntRange(1, 200).Draw(t, "shares")
+		m, err := dpmech.NewGaussianSum(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Variances in units of a squared step, without rounding.
+		got := new(big.Int).Mul(big.NewInt(m.ShareSigma()), big.NewInt(m.ShareSigma()))
+		got.Mul(got, big.NewInt(int64(cfg.Shares)))
+		exact := func(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
+		asked := new(big.Rat).Mul(exact(cfg.NoiseMultiplier), exact(cfg.Clip))
+		asked.Quo(asked, exact(m.Lattice().Step()))
+		asked.Mul(asked, asked)
+		ratio, _ := new(big.Rat).Quo(new(big.Rat).SetInt(got), asked).Float64()
+		if new(big.Rat).SetInt(got).Cmp(asked) < 0 || ratio > 1+0x1p-21 {
+			t.Fatalf("%d shares have %.17g times the variance that was asked for", cfg.Shares, ratio)
+		}
+	})
+}
+
+// Noise hides one release of the mechanism that drew it.
+func TestNoiseIsUsedOnce(t *testing.T) {
+	m, other := newSum(t, ordinary), newSum(t, ordinary)
+	var noise dpmech.Noise
+	dst, sum, v := make([]int64, 3), make([]int64, 3), []float64{1, 1, 1}
+	refused := func(what string) {
+		t.Helper()
+		if err := m.ReleaseOne(dst, sum, &noise, v); err == nil || !strings.Contains(err.Error(), "no noise was drawn") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	refused("nothing drawn")
+	other.Draw(&noise, seeded.Stream(1, "once"))
+	refused("drawn by another mechanism")
+	m.Draw(&noise, seeded.Stream(1, "once"))
+	if err := m.ReleaseOne(dst, sum, &noise, []float64{math.NaN(), 0, 0}); err == nil {
+		t.Error("NaN was released")
+	}
+	refused("used by a release that failed")
+	m.Draw(&noise, seeded.Stream(1, "once"))
+	if err := m.ReleaseOne(dst, sum, &noise, v); err != nil {
+		t.Fatal(err)
+	}
+	refused("used")
+	want, exact := make([]int64, 3), make([]int64, 3)
+	err := m.Release(want, exact, seeded.Stream(1, "once"), func(add func([]float64) error) error { return add(v) })
+	if err != nil || !slices.Equal(dst, want) || !slices.Equal(sum, exact) {
+		t.Errorf("released %v of %v, want %v of %v, %v", dst, sum, want, exact, err)
+	}
+}
+
 func TestRecordsThatAreNotFinite(t *testing.T) {
 	m := newSum(t, ordinary)
 	good := []float64{1, 0, 0}
@@ -185,7 +252,7 @@ func TestRecordsThatAreNotFinite(t *testing.T) {
 			}
 		}
 		dst, sum := make([]int64, 3), make([]int64, 3)
-		if err := m.ReleaseOne(dst, sum, seeded.Stream(1, "bad"), []float64{bad, 0, 0}); !errors.Is(err, dpmech.ErrNotFinite) {
+		if err := releaseOne(m, dst, sum, seeded.Stream(1, "bad"), []float64{bad, 0, 0}); !errors.Is(err, dpmech.ErrNotFinite) {
 			t.Errorf("releasing a vector with %g: %v", bad, err)
 		}
 		for i := range dst {
@@ -248,10 +315,12 @@ func TestConfigErrors(t *testing.T) {
 		{"dimension", func(c *dpmech.Config) { c.Dim = 0 }, "dimension must be at least 1"},
 		{"shares", func(c *dpmech.Config) { c.Shares = 0 }, "noise shares must be at least 1"},
 		{"adjacency", func(c *dpmech.Config) { c.Adjacency = "" }, "unknown adjacency"},
-		{"overflow", func(c *dpmech.Config) { c.Terms = 1 << 40; c.NoiseMultiplier = .1 }, "could overflow"},
-		{"next to no noise", func(c *dpmech.Config) { c.NoiseMultiplier = 1e-4 }, "at most 1024 times is possible"},
-		{"many releases", func(c *dpmech.Config) { c.Releases = 1 << 40 }, "could overflow"},
-		{"huge noise", func(c *dpmech.Config) { c.NoiseMultiplier = 1e9 }, "clip is below one lattice step"},
+		{"overflow", func(c *dpmech.Config) { c.Terms = 1 << 30; c.NoiseMultiplier = .1 }, "at most 7 such releases can be added up; fewer vectors in each or a larger noise multiplier than 0.1 let more"},
+		{"overflow of one", func(c *dpmech.Config) { c.Terms = 1 << 50; c.NoiseMultiplier = .1 }, "one release of 1125899906842624 vectors could overflow: at most 8589908376 vectors fit"},
+		{"many releases", func(c *dpmech.Config) { c.Releases = 1 << 40 }, "the noise alone of 1099511627776 releases could overflow: at most 419110 releases"},
+		{"next to no noise", func(c *dpmech.Config) { c.NoiseMultiplier = 1e-4 }, "at most 1024 times is possible: a noise multiplier of 0.00391 would do, or at most 0 noise shares"},
+		{"many shares", func(c *dpmech.Config) { c.NoiseMultiplier = .01; c.Shares = 1000 }, "a noise multiplier of 0.0309 would do, or at most 104 noise shares"},
+		{"huge noise", func(c *dpmech.Config) { c.NoiseMultiplier = 1e9 }, "clip is below one lattice step: at most 3.36e+07 is possible with 16"},
 		{"tiny clip", func(c *dpmech.Config) { c.Clip = 1e-300 }, "out of range"},
 	} {
 		cfg := ordinary
@@ -259,6 +328,27 @@ func TestConfigErrors(t *testing.T) {
 		if _, err := dpmech.NewGaussianSum(cfg); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", c.name, err, c.want)
 		}
+	}
+}
+
+// What an error says would do does, and hardly less would.
+func TestConfigErrorsHelp(t *testing.T) {
+	cfg := ordinary
+	cfg.Terms, cfg.NoiseMultiplier, cfg.Releases = 1<<30, .1, 7
+	newSum(t, cfg)
+	cfg.Terms, cfg.Releases = 8_589_908_376, 1
+	newSum(t, cfg)
+	cfg = ordinary
+	cfg.Releases = 419_110
+	newSum(t, cfg)
+	cfg = ordinary
+	cfg.NoiseMultiplier = 0.00391
+	newSum(t, cfg)
+	cfg.NoiseMultiplier, cfg.Shares = .01, 104
+	newSum(t, cfg)
+	cfg.Shares = 105
+	if _, err := dpmech.NewGaussianSum(cfg); err == nil {
+		t.Error("105 shares are possible too")
 	}
 }
 
@@ -320,9 +410,11 @@ func BenchmarkReleaseOne(b *testing.B) {
 	m := newSum(b, cfg)
 	dst, sum, v := make([]int64, 2), make([]int64, 2), []float64{1, 5}
 	src := seeded.Stream(1, "bench")
+	var noise dpmech.Noise
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := m.ReleaseOne(dst, sum, src, v); err != nil {
+		m.Draw(&noise, src)
+		if err := m.ReleaseOne(dst, sum, &noise, v); err != nil {
 			b.Fatal(err)
 		}
 	}

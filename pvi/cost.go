@@ -59,9 +59,20 @@ type Cost struct {
 	Method    string // how it was computed
 }
 
-// Cost returns the cost of the given number of a client's releases. The study
-// must make a promise.
+// Cost returns the cost of the given number of a client's releases, as far as it
+// can be proved. For published factors under a sum that alone is opened that is,
+// against everybody, the cost of opening every message: the client's own noise is
+// all that hides it then, and what it remembers of that noise was released. The
+// study must make a promise.
 func (p *Protocol) Cost(view View, adjacency accountant.Adjacency, releases int) (Cost, error) {
+	if !p.Sound() {
+		view.Shares = 1
+	}
+	return p.claim(view, adjacency, releases)
+}
+
+// claim is Cost as if a client remembered nothing of its noise.
+func (p *Protocol) claim(view View, adjacency accountant.Adjacency, releases int) (Cost, error) {
 	profile, err := accountant.Account(accountant.Repeated{
 		Event: p.Mechanism().EventFor(view.Shares, adjacency),
 		Times: releases,
@@ -100,31 +111,26 @@ func (p *Protocol) Sound() bool {
 // (to anyone, if the unit is the record), under the study's own adjacency: the
 // claimed one, of the opened sums; the true one; and the sound one, the least
 // that can be proved. They are the same unless factors are published and only
-// sums are opened. Then the true one is [PublishedMu]'s, and the sound one that
-// of opening every client's message: its own noise is then all that hides it,
-// and what it remembers of that noise was released.
+// sums are opened. Then the true one is [PublishedMu]'s, if the fewest clients
+// answer, as the claim has it too, and the sound one is that of [Protocol.Cost].
 func (p *Protocol) OutsideCosts(rounds int) (claimed, truth, sound Cost, err error) {
-	outside, opened := p.Views()[0], p.Views()[0]
+	outside := p.Views()[0]
 	for _, v := range p.Views() {
-		switch v.Name {
-		case "outside":
+		if v.Name == "outside" {
 			outside = v
-		case "coordinator":
-			opened = v
 		}
 	}
 	adjacency := p.study.Privacy.Adjacency
-	if claimed, err = p.Cost(outside, adjacency, rounds); err != nil || p.Sound() {
+	if claimed, err = p.claim(outside, adjacency, rounds); err != nil || p.Sound() {
 		return claimed, claimed, claimed, err
 	}
-	if sound, err = p.Cost(opened, adjacency, rounds); err != nil {
+	if sound, err = p.Cost(outside, adjacency, rounds); err != nil {
 		return Cost{}, Cost{}, Cost{}, err
 	}
-	all := len(p.roster)
 	share := p.clients.Lattice().Float(p.clients.ShareSigma())
-	sigma := share * math.Sqrt(float64(all)) / p.clients.Clip()
+	sigma := share * math.Sqrt(float64(p.minClients)) / p.clients.Clip()
 	truth = claimed
-	truth.Mu = adjacency.Factor() * PublishedMu(all, rounds, sigma, p.study.Inference.Damping.At)
+	truth.Mu = adjacency.Factor() * PublishedMu(p.minClients, rounds, sigma, p.study.Inference.Damping.At)
 	truth.Epsilon = accountant.GaussianEpsilon(truth.Mu, truth.Delta)
 	truth.Method = "exact, for a client that saturates the clip in the linear model"
 	return claimed, truth, sound, nil

@@ -162,8 +162,8 @@ func (h *house) run() {
 func (h *house) pooled() []float64 {
 	model := h.protocol.Model()
 	sum := make([]float64, model.StatisticsSize())
-	for j := range model.Dim() {
-		prior := model.PriorOf(j)
+	for j, name := range model.Names() {
+		prior := h.protocol.study.Prior.For(name)
 		sum[j] = prior.Mean / (prior.SD * prior.SD)
 		sum[model.Dim()+j*(j+3)/2] = 1 / (prior.SD * prior.SD)
 	}

@@ -1,11 +1,14 @@
 package pvi
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
-// A view is what a machine knows of q: λ on the lattice and what follows from
-// it. Server and sites each keep one, and their λ never differ. (Their floats may
-// in the last bit, on different machines.)
-type view struct {
+// A posterior is what a machine knows of q: λ on the lattice and what follows
+// from it. Server and sites each keep one, and their λ never differ. (Their floats
+// may in the last bit, on different machines.)
+type posterior struct {
 	protocol *Protocol
 	lambda   []Wide    // λ − λ_prior
 	natural  []float64 // of q
@@ -17,43 +20,76 @@ type view struct {
 	nextMean    []float64
 }
 
-// newView returns the view of the prior.
-func newView(p *Protocol) *view {
+// newPosterior returns the posterior before any data: the prior.
+func newPosterior(p *Protocol) *posterior {
 	d, n := p.family.Dim(), p.family.Size()
-	v := &view{
+	q := &posterior{
 		protocol: p,
 		lambda:   make([]Wide, n), natural: make([]float64, n), mean: make([]float64, d),
 		meanOf: p.family.Means(),
 		next:   make([]Wide, n), nextNatural: make([]float64, n), nextMean: make([]float64, d),
 	}
-	if !v.set(v.lambda) {
+	if !q.set(q.lambda) {
 		panic("pvi: the prior is not proper") // unreachable: NewProtocol made it from moments
 	}
-	return v
+	return q
 }
 
 // try computes the λ to which the change of plan number n leads, in coordinates
-// around centre, and reports whether it is a proper distribution. The view stays
-// as it is until commit.
-func (v *view) try(n int, change, centre []int64) (proper bool) {
-	copy(v.next, v.lambda)
-	v.protocol.move(v.next, change, v.protocol.damping(n), centre)
-	return v.tryLambda()
+// around centre, and reports whether it is a proper distribution. The
+// posterior stays as it is until commit.
+func (q *posterior) try(n int, change, centre []int64) (proper bool) {
+	copy(q.next, q.lambda)
+	q.protocol.move(q.next, change, q.protocol.damping(n), centre)
+	return q.tryLambda()
 }
 
-func (v *view) tryLambda() (proper bool) {
-	p := v.protocol
-	for i, w := range v.next {
-		v.nextNatural[i] = p.prior[i] + w.float(p.exponent)
+func (q *posterior) tryLambda() (proper bool) {
+	p := q.protocol
+	for i, w := range q.next {
+		q.nextNatural[i] = p.prior[i] + w.float(p.exponent)
 	}
-	return v.meanOf(v.nextMean, v.nextNatural) == nil
+	return q.meanOf(q.nextMean, q.nextNatural) == nil
 }
 
-// commit makes what the last successful try computed the view.
-func (v *view) commit() {
-	v.lambda, v.next = v.next, v.lambda
-	v.natural, v.nextNatural = v.nextNatural, v.natural
-	v.mean, v.nextMean = v.nextMean, v.mean
+// boundary is the size, relative to what an element of the precision is the sum
+// of, of differences that machines may disagree about: a Cholesky factor of a
+// d×d matrix is that of one whose elements differ by less than d²·2⁻⁵⁰.
+func (p *Protocol) boundary() float64 {
+	d := float64(p.family.Dim() + 1)
+	return d * d * 0x1p-50
+}
+
+// borderline reports whether what the last try computed is so close to improper
+// that rounding decides, and if so computes its mean, with a precision that is
+// larger by what rounding may do.
+func (q *posterior) borderline() bool {
+	if q.nudged(-1) {
+		return false // proper on every machine
+	}
+	return q.nudged(1) // or else improper on every machine
+}
+
+// nudged reports whether what the last try computed is proper with the diagonal of
+// its precision moved by a multiple of the boundary. It writes nextMean.
+func (q *posterior) nudged(by float64) (proper bool) {
+	p := q.protocol
+	moved := slices.Clone(q.nextNatural)
+	d := p.family.Dim()
+	for k, at := range p.entry {
+		if at[0] == at[1] {
+			size := math.Abs(p.prior[d+k]) + math.Abs(q.next[d+k].float(p.exponent))
+			moved[d+k] += by * p.boundary() * size
+		}
+	}
+	return q.meanOf(q.nextMean, moved) == nil
+}
+
+// commit makes what the last try computed the posterior.
+func (q *posterior) commit() {
+	q.lambda, q.next = q.next, q.lambda
+	q.natural, q.nextNatural = q.nextNatural, q.natural
+	q.mean, q.nextMean = q.nextMean, q.mean
 }
 
 // maxCentre bounds the centre of clipping coordinates: a mean beyond is noise.
@@ -61,12 +97,12 @@ const maxCentre = 1 << (centreLimit + centreBits)
 
 // centre returns the mean of q as the centre of clipping coordinates, in units
 // of 2^-centreBits; nil if the protocol has none.
-func (v *view) centre() []int64 {
-	if !v.protocol.centred() {
+func (q *posterior) centre() []int64 {
+	if !q.protocol.centred() {
 		return nil
 	}
-	centre := make([]int64, len(v.mean))
-	for i, m := range v.mean {
+	centre := make([]int64, len(q.mean))
+	for i, m := range q.mean {
 		centre[i] = int64(math.Round(min(max(m*(1<<centreBits), -maxCentre), maxCentre)))
 	}
 	return centre
@@ -90,13 +126,14 @@ func (p *Protocol) checkCentre(centre []int64) error {
 	return nil
 }
 
-// set makes lambda the view's λ if it is a proper distribution.
-func (v *view) set(lambda []Wide) bool {
-	copy(v.next, lambda)
-	if !v.tryLambda() {
+// set makes lambda the posterior's λ if it is a proper distribution, or may be one
+// on another machine.
+func (q *posterior) set(lambda []Wide) bool {
+	copy(q.next, lambda)
+	if !q.tryLambda() && !q.borderline() {
 		return false
 	}
-	v.commit()
+	q.commit()
 	return true
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -11,9 +12,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 )
 
@@ -114,7 +118,7 @@ func checkInvariant(t interface{ Fatalf(string, ...any) }, h *house, noise []Wid
 	p := h.protocol
 	total := slices.Clone(noise)
 	for _, s := range h.sites {
-		if !slices.Equal(s.view.lambda, h.server.Lambda()) {
+		if !slices.Equal(s.q.lambda, h.server.Lambda()) {
 			t.Fatalf("client %s has another λ than the server", s.ID())
 		}
 		for i, w := range s.factor {
@@ -439,13 +443,189 @@ func TestErrorsAreCharged(t *testing.T) {
 	}
 }
 
+// failing is a solver that releases and then fails.
+type failing struct{ solver.Solver }
+
+func (f failing) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {
+	events, err := f.Solver.Propose(dst, p, src)
+	return events, errors.Join(err, errors.New("no power"))
+}
+
+// What a solver released, and the noise drawn for the change that it did not come
+// to, is charged; what was saved after that is taken up.
+func TestSolverErrorsAreCharged(t *testing.T) {
+	for _, c := range []struct {
+		privacy, inference string
+		refused            bool // the second attempt
+		want               int
+	}{
+		{recordPrivacy, "", false, 1},
+		{recordPrivacy, "factors = \"published\"", false, 2},
+		{clientPrivacy, "", true, 1},
+	} {
+		h := newHouse(t, planeStudy(t, c.privacy, c.inference, ""), 3, 1)
+		s := h.sites[0]
+		s.solver = failing{s.solver}
+		plan, _ := h.server.Next()
+		r := new(Release)
+		if err := s.Propose(r, &plan, seeded.Stream(1, "failing")); err == nil || !strings.Contains(err.Error(), "no power") || len(r.Change) != 0 {
+			t.Fatalf("%s: release %v, %v", c.privacy, r, err)
+		}
+		if s.Releases() != 1 {
+			t.Errorf("%s: %d releases were charged, want one", c.privacy, s.Releases())
+		}
+		state, err := s.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.newSite(clientID(0), 0).Restore(state); err != nil {
+			t.Errorf("%s: %v", c.privacy, err)
+		}
+		err = s.Propose(r, &plan, seeded.Stream(2, "failing"))
+		var refused *Refused
+		if errors.As(err, &refused) != c.refused || s.Releases() != c.want {
+			t.Errorf("%s: the second attempt: %v, charged %d times, want %d", c.privacy, err, s.Releases(), c.want)
+		}
+	}
+}
+
+// drawn is a solver that checks, when it is first shown a problem, that the noise
+// has been drawn from its stream.
+type drawn struct {
+	solver.Solver
+	t      *testing.T
+	before uint64 // what the stream yields next if nothing was drawn
+}
+
+func (d drawn) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {
+	if src.Uint64() == d.before {
+		d.t.Error("the solver looks at the records before the noise is drawn")
+	}
+	return d.Solver.Propose(dst, p, src)
+}
+
+func TestNoiseIsDrawnFirst(t *testing.T) {
+	h := newHouse(t, planeStudy(t, clientPrivacy, "", ""), 3, 1)
+	s := h.sites[0]
+	s.solver = drawn{s.solver, t, seeded.Stream(1, "first").Uint64()}
+	plan, _ := h.server.Next()
+	if err := s.Propose(new(Release), &plan, seeded.Stream(1, "first")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// With a clip beyond every change and next to no noise, one round leads to the same
+// q in either coordinates, which for a full covariance is the pooled posterior. The
+// prior's mean, the first centre, is away from the origin.
+func TestCoordinates(t *testing.T) {
+	mean := func(q, coordinates string) ([]float64, *house) {
+		privacy := "unit = \"client\"\nnoise_multiplier = 0.003\ndelta = 1e-5\nclip = 400\ncoordinates = \"" + coordinates + "\""
+		st := planeStudy(t, privacy, "damping = 1\nq = \""+q+"\"", "")
+		st.Prior.Mean, st.Inference.Rounds = 1.5, 1
+		h := newHouse(t, st, 5, 1)
+		h.run()
+		mean := make([]float64, 2)
+		if err := h.protocol.family.Mean(mean, h.server.Posterior()); err != nil {
+			t.Fatal(err)
+		}
+		return mean, h
+	}
+	for _, q := range []string{"full", "diagonal"} {
+		raw, h := mean(q, "raw")
+		centred, _ := mean(q, "centred")
+		if gap := relativeGap(centred, raw); gap > .05 {
+			t.Errorf("%s: the mean is %v centred, %v raw", q, centred, raw)
+		}
+		if q == "diagonal" {
+			continue // takes more rounds
+		}
+		pooled := make([]float64, 2)
+		if err := gaussian.Full(2).Mean(pooled, h.pooled()); err != nil {
+			t.Fatal(err)
+		}
+		if gap := relativeGap(raw, pooled); gap > .05 {
+			t.Errorf("the mean is %v, pooled %v", raw, pooled)
+		}
+	}
+}
+
+// A verdict on a λ that rounding decides about is followed, whatever it is; one on
+// any other is not, however close.
+func TestBorderline(t *testing.T) {
+	for _, c := range []struct {
+		precision float64 // of a coordinate of q that the outcome leads to
+		verdict   Verdict
+		followed  bool
+	}{
+		{0, Accepted, true},
+		{0, Rejected, true},
+		{-0x1p-30, Accepted, false},
+		{-0x1p-30, Rejected, true},
+		{0x1p-30, Accepted, true},
+		{0x1p-30, Rejected, false},
+	} {
+		for _, q := range []string{"diagonal", "full"} {
+			h := newHouse(t, planeStudy(t, noPrivacy, "q = \""+q+"\"", ""), 3, 1)
+			plan, _ := h.server.Next()
+			for m := range h.sites {
+				h.propose(m, &plan)
+			}
+			o := &Outcome{Protocol: plan.Protocol, Sequence: 1, Number: 1, Verdict: c.verdict, Participants: plan.Participants, Sum: make([]int64, h.protocol.family.Size())}
+			o.Sum[2] = int64(math.Ldexp(c.precision-1, h.protocol.lattice.Exponent())) // the prior has precision 1
+			if back := math.Ldexp(float64(o.Sum[2]), -h.protocol.lattice.Exponent()); back != c.precision-1 {
+				t.Fatalf("the lattice has %g for %g", back, c.precision-1)
+			}
+			s := h.sites[0]
+			err := s.Settle(o)
+			if (err == nil) != c.followed {
+				t.Errorf("%s: a precision of %g that is %s: %v", q, c.precision, c.verdict, err)
+			}
+			moved := s.q.lambda[2] != Wide{}
+			if moved != (c.followed && c.verdict == Accepted) {
+				t.Errorf("%s: a precision of %g that is %s moves λ: %v", q, c.precision, c.verdict, moved)
+			}
+			if !moved {
+				continue
+			}
+			state, err := s.MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := h.newSite(clientID(0), 0).Restore(state); err != nil {
+				t.Errorf("%s: the λ that was followed is not taken up again: %v", q, err)
+			}
+			next := &Plan{Protocol: plan.Protocol, Number: 2, Lambda: s.q.lambda, Participants: plan.Participants}
+			if err := s.Propose(new(Release), next, seeded.Stream(1, "next")); err != nil {
+				t.Errorf("%s: the next plan: %v", q, err)
+			}
+		}
+	}
+}
+
+// More records than the study allows for would add more than the sum has room for.
+func TestMaxRecords(t *testing.T) {
+	for _, privacy := range []string{noPrivacy, recordPrivacy, clientPrivacy} {
+		st := planeStudy(t, privacy, "", "")
+		p, err := NewProtocol(st, []ClientID{"a", "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, want := range map[int]string{1000: "", 1001: "more records than federation.max_records = 1000"} {
+			_, err := p.NewSolver(shard.Design(st, planeRecords(1, 0, n)))
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%s: %d records: %v, want %q", privacy, n, err, want)
+			}
+		}
+	}
+}
+
 // A coordinator that asks one client only cannot have more of it than the study
 // pays for.
 func TestReleasesAreCapped(t *testing.T) {
 	h := newHouse(t, planeStudy(t, recordPrivacy, "factors = \"published\"\nschedule = \"sequential\"", ""), 5, 1)
 	s := h.sites[0]
 	for n := 1; ; n++ {
-		plan := Plan{Protocol: h.protocol.Digest(), Number: n, Lambda: s.view.lambda, Participants: []ClientID{s.ID()}}
+		plan := Plan{Protocol: h.protocol.Digest(), Number: n, Lambda: s.q.lambda, Participants: []ClientID{s.ID()}}
 		r := new(Release)
 		err := s.Propose(r, &plan, seeded.Stream(1, "greedy", uint64(n)))
 		var refused *Refused

@@ -67,7 +67,7 @@ type Protocol struct {
 func NewProtocol(st *study.Study, roster []ClientID) (*Protocol, error) {
 	p := &Protocol{study: st, roster: slices.Sorted(slices.Values(roster))}
 	p.digest = digestOf(st, p.roster)
-	steps := []func() error{p.checkRoster, p.deriveModel, p.deriveMechanism, p.deriveLattice}
+	steps := []func() error{p.checkRoster, p.checkDelta, p.deriveModel, p.deriveMechanism, p.deriveLattice}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("study %s: %w", st.Name, err)
@@ -105,6 +105,26 @@ func (p *Protocol) checkRoster() error {
 	}
 	if f.Colluders >= p.minClients {
 		return fmt.Errorf("federation.colluders = %d leaves no noise share unknown to %d colluders among the %d clients of the smallest sum", f.Colluders, f.Colluders, p.minClients)
+	}
+	return nil
+}
+
+// checkDelta refuses a δ that a mechanism meets which publishes one of those
+// protected, chosen at random, outright.
+func (p *Protocol) checkDelta() error {
+	privacy := p.study.Privacy
+	count, who := len(p.roster), "clients"
+	switch privacy.Unit {
+	case study.None:
+		return nil
+	case study.Record:
+		if nominal := p.study.Federation.NominalRecords; nominal > 0 {
+			count, who = count*nominal, fmt.Sprintf("records (%d clients with federation.nominal_records = %d)", len(p.roster), nominal)
+		}
+	}
+	if most := 1 / float64(count); privacy.Delta >= most {
+		return fmt.Errorf("privacy.delta = %g is not below 1/%d = %.3g, one over the number of %s: publishing one of them outright would meet it; write a smaller one, such as %.0e",
+			privacy.Delta, count, most, who, most/10)
 	}
 	return nil
 }
@@ -194,15 +214,20 @@ func (p *Protocol) calibrate(cfg dpmech.Config) (*dpmech.GaussianSum, error) {
 			return p.promised(m), nil
 		})
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w (the noise multiplier follows from privacy.epsilon = %g: a lower epsilon raises it)", err, privacy.Epsilon)
 		}
 	}
-	return dpmech.NewGaussianSum(cfg)
+	m, err := dpmech.NewGaussianSum(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("%w (a release is a client's answer, a vector a record's statistics or a client's change)", err)
+	}
+	return m, nil
 }
 
 // promised is what a client spends in the whole study with mechanism m, against
 // the observer that the study names. (For published factors under a sum that
-// alone is opened it is the paper's claim, which is not true; see [Cost].)
+// alone is opened it is the paper's claim, which is not true; see
+// [Protocol.Cost].)
 func (p *Protocol) promised(m *dpmech.GaussianSum) accountant.Event {
 	return accountant.Repeated{Event: m.Event(), Times: p.Releases()}
 }

@@ -16,7 +16,7 @@ import (
 // deadline.
 type Server struct {
 	protocol *Protocol
-	view     *view
+	q        *posterior
 	planned  int            // plans issued
 	asked    []int          // plans issued to each client, unless synchronous
 	sequence int            // outcomes issued
@@ -35,7 +35,7 @@ type round struct {
 func NewServer(p *Protocol) *Server {
 	return &Server{
 		protocol: p,
-		view:     newView(p),
+		q:        newPosterior(p),
 		asked:    make([]int, len(p.roster)),
 		open:     map[int]*round{},
 	}
@@ -69,12 +69,12 @@ func (s *Server) Next() (Plan, bool) {
 		participants = p.roster[i : i+1]
 	}
 	s.planned++
-	centre := s.view.centre()
+	centre := s.q.centre()
 	s.open[s.planned] = &round{Participants: participants, Centre: centre, Sum: make([]int64, p.family.Size())}
 	return Plan{
 		Protocol:     p.digest,
 		Number:       s.planned,
-		Lambda:       slices.Clone(s.view.lambda),
+		Lambda:       slices.Clone(s.q.lambda),
 		Centre:       centre,
 		Participants: participants,
 	}, true
@@ -166,8 +166,8 @@ func (s *Server) finish(number int, r *round) *Outcome {
 	}
 	outcome.Sum = r.Sum
 	outcome.Verdict = Rejected
-	if s.view.try(number, r.Sum, r.Centre) {
-		s.view.commit()
+	if s.q.try(number, r.Sum, r.Centre) {
+		s.q.commit()
 		outcome.Verdict = Accepted
 	}
 	return outcome
@@ -196,7 +196,7 @@ func (s *Server) Outcomes() int { return s.sequence }
 func (s *Server) Done() bool { return s.sequence == s.protocol.Plans() }
 
 // Lambda returns λ − λ_prior on the lattice. It is not a copy.
-func (s *Server) Lambda() []Wide { return s.view.lambda }
+func (s *Server) Lambda() []Wide { return s.q.lambda }
 
 // Posterior returns the natural parameters of q. It is not a copy.
-func (s *Server) Posterior() []float64 { return s.view.natural }
+func (s *Server) Posterior() []float64 { return s.q.natural }

@@ -22,7 +22,7 @@ type Site struct {
 	id       ClientID
 	solver   solver.Solver
 
-	view     *view
+	q        *posterior
 	sequence int    // of the last outcome
 	answered int    // number of the last plan that was answered
 	factor   []Wide // λ_m; nil for tied factors
@@ -33,6 +33,7 @@ type Site struct {
 
 	target, current, cavity []float64 // scratch
 	exact                   []int64
+	noise                   dpmech.Noise
 }
 
 // spending counts what a site released.
@@ -52,7 +53,7 @@ func NewSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 		protocol: p,
 		id:       id,
 		solver:   s,
-		view:     newView(p),
+		q:        newPosterior(p),
 		proposed: make([]int64, n),
 		target:   make([]float64, n),
 		current:  make([]float64, n),
@@ -70,21 +71,28 @@ func (s *Site) ID() ClientID { return s.id }
 
 // Propose answers a plan: it writes to r the change of the factor that the
 // site's solver proposes, clipped and noised as the study says, with noise from
-// src. A plan that is out of place is [Refused], and nothing is computed.
+// src, which is drawn and charged before anything looks at the records. A plan
+// that is out of place is [Refused], and nothing is computed.
 //
 // Any other error leaves r without a change, and what was drawn up to it is
-// charged: that there was an error may be seen.
+// charged: that there was an error may be seen. A plan whose noise was drawn
+// counts as answered.
 func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	r.Change = r.Change[:0]
 	if err := s.check(plan); err != nil {
 		return err
 	}
 	p := s.protocol
+	if p.clients != nil {
+		s.spent.Changes++
+		s.answered = plan.Number
+		p.clients.Draw(&s.noise, src)
+	}
 	s.factorNow(s.current)
-	for i, q := range s.view.natural {
+	for i, q := range s.q.natural {
 		s.cavity[i] = q - s.current[i]
 	}
-	problem := solver.Problem{Family: p.family, Mean: s.view.mean, Cavity: s.cavity}
+	problem := solver.Problem{Family: p.family, Mean: s.q.mean, Cavity: s.cavity}
 	events, err := s.solver.Propose(s.target, problem, src)
 	s.spent.Statistics += len(events)
 	if err != nil {
@@ -95,7 +103,7 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 		change[i] -= now
 	}
 	dst := slices.Grow(r.Change, len(change))[:len(change)]
-	if err := s.gate(dst, change, plan.Centre, src); err != nil {
+	if err := s.gate(dst, change, plan.Centre); err != nil {
 		return fmt.Errorf("client %s: %w", s.id, err)
 	}
 	r.Protocol, r.Number, r.Client, r.Change = plan.Protocol, plan.Number, s.id, dst
@@ -103,9 +111,10 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	return nil
 }
 
-// gate turns the proposed change into what leaves the house, and charges for it.
-// What the site may remember of it goes to s.proposed.
-func (s *Site) gate(dst []int64, change []float64, centre []int64, src *dpmech.Stream) error {
+// gate turns the proposed change into what leaves the house, under the noise that
+// was drawn and charged for it. What the site may remember of it goes to
+// s.proposed.
+func (s *Site) gate(dst []int64, change []float64, centre []int64) error {
 	p := s.protocol
 	if p.clients == nil {
 		if err := p.lattice.Truncate(dst, change, p.limit); err != nil {
@@ -121,8 +130,7 @@ func (s *Site) gate(dst []int64, change []float64, centre []int64, src *dpmech.S
 	if !finite(change) {
 		clear(change)
 	}
-	s.spent.Changes++
-	if err := p.clients.ReleaseOne(dst, s.exact, src, change); err != nil {
+	if err := p.clients.ReleaseOne(dst, s.exact, &s.noise, change); err != nil {
 		return err
 	}
 	if p.study.Inference.Factors == study.Published {
@@ -165,7 +173,7 @@ func (s *Site) check(plan *Plan) error {
 	if len(plan.Participants) < p.fewest() {
 		return refuse("plan %d asks %d clients, fewer than the %d for which noise shares were made", plan.Number, len(plan.Participants), p.fewest())
 	}
-	if !slices.Equal(plan.Lambda, s.view.lambda) {
+	if !slices.Equal(plan.Lambda, s.q.lambda) {
 		return refuse("the λ of plan %d does not follow from the outcomes that client %q has seen", plan.Number, s.id)
 	}
 	if s.Releases() >= p.Releases() && !s.reuses() {
@@ -194,29 +202,30 @@ func (s *Site) factorNow(dst []float64) {
 		return
 	}
 	weight := 1 / float64(len(p.roster))
-	for i, w := range s.view.lambda {
+	for i, w := range s.q.lambda {
 		dst[i] = w.float(p.exponent) * weight
 	}
 }
 
 // Settle follows an outcome. It must be called for every outcome of the study,
 // in order. One that contradicts what the site knows is [Refused]: a client must
-// then stop, since the coordinator has lied or state was lost.
+// then stop, since the coordinator has lied or state was lost. Where λ is so close
+// to improper that machines may disagree, the server's verdict stands.
 func (s *Site) Settle(o *Outcome) error {
 	p := s.protocol
 	if err := s.checkOutcome(o); err != nil {
 		return err
 	}
 	if o.Verdict != Void {
-		accepted := s.view.try(o.Number, o.Sum, o.Centre)
-		if accepted != (o.Verdict == Accepted) {
+		accepted := o.Verdict == Accepted
+		if s.q.try(o.Number, o.Sum, o.Centre) != accepted && !s.q.borderline() {
 			return refuse("the verdict on plan %d is %q, which does not follow from its sum", o.Number, o.Verdict)
 		}
 		if accepted {
 			if _, took := slices.BinarySearch(o.Participants, s.id); took && s.factor != nil {
 				p.move(s.factor, s.proposed, p.damping(o.Number), s.centre)
 			}
-			s.view.commit()
+			s.q.commit()
 		}
 	}
 	if s.open == o.Number {

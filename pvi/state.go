@@ -29,7 +29,7 @@ func (s *Server) MarshalBinary() ([]byte, error) {
 	return json.Marshal(serverState{
 		Version:  stateVersion,
 		Protocol: s.protocol.digest,
-		Lambda:   s.view.lambda,
+		Lambda:   s.q.lambda,
 		Planned:  s.planned,
 		Asked:    s.asked,
 		Sequence: s.sequence,
@@ -51,7 +51,7 @@ func RestoreServer(p *Protocol, state []byte) (*Server, error) {
 		within("clients asked", len(v.Asked), len(p.roster), len(p.roster)),
 		within("open rounds", len(v.Open), v.Planned-v.Sequence, v.Planned-v.Sequence),
 		v.checkRounds(p),
-		s.view.restore(v.Lambda),
+		s.q.restore(v.Lambda),
 	); err != nil {
 		return nil, fmt.Errorf("restoring server: %w", err)
 	}
@@ -101,7 +101,7 @@ func (s *Site) MarshalBinary() ([]byte, error) {
 		Version:  stateVersion,
 		Protocol: s.protocol.digest,
 		Client:   s.id,
-		Lambda:   s.view.lambda,
+		Lambda:   s.q.lambda,
 		Sequence: s.sequence,
 		Answered: s.answered,
 		Factor:   s.factor,
@@ -135,7 +135,7 @@ func (s *Site) Restore(state []byte) error {
 	if v.Client != s.id {
 		return fmt.Errorf("restoring client %s: the state is of client %q", s.id, v.Client)
 	}
-	if err := s.view.restore(v.Lambda); err != nil {
+	if err := s.q.restore(v.Lambda); err != nil {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
 	if err := s.solver.Restore(v.Solver); err != nil {
@@ -177,12 +177,12 @@ func (v *siteState) checkOpen(p *Protocol) error {
 	return p.checkCentre(v.Centre)
 }
 
-// restore sets the view to a λ that was saved.
-func (v *view) restore(lambda []Wide) error {
-	if len(lambda) != len(v.lambda) {
-		return fmt.Errorf("λ has %d elements, want %d", len(lambda), len(v.lambda))
+// restore sets the posterior to a λ that was saved.
+func (q *posterior) restore(lambda []Wide) error {
+	if len(lambda) != len(q.lambda) {
+		return fmt.Errorf("λ has %d elements, want %d", len(lambda), len(q.lambda))
 	}
-	if !v.set(lambda) {
+	if !q.set(lambda) {
 		return errors.New("λ is no proper distribution")
 	}
 	return nil

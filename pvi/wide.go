@@ -51,7 +51,8 @@ func (w Wide) float(exponent int) float64 {
 	if negative {
 		w = w.neg()
 	}
-	// Two roundings at most, each to nearest; the product is exact.
+	// Three roundings at most, each to nearest: of either word and of the sum. The
+	// product is exact.
 	x := float64(uint64(w.hi))*0x1p64 + float64(w.lo)
 	if negative {
 		x = -x

@@ -29,12 +29,12 @@ type Federation struct {
 // New returns a federation of the given holders at the prior. Up to workers
 // goroutines compute at a time; their number changes no bit.
 func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federation, error) {
+	if err := checkHolders(st, holders); err != nil {
+		return nil, fmt.Errorf("study %s: %w", st.Name, err)
+	}
 	shards := map[pvi.ClientID]*shard.Shard{}
 	var roster []pvi.ClientID
 	for _, h := range holders {
-		if h.Records.Len() == 0 {
-			return nil, fmt.Errorf("study %s: client %s has no records: give it some, or leave it out of the partition", st.Name, h.ID)
-		}
 		roster = append(roster, h.ID)
 		shards[h.ID] = shard.Design(st, h.Records)
 	}
@@ -65,6 +65,26 @@ func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federati
 	}
 	f.post = newPost(st.Inference.Schedule, seed, len(roster))
 	return f, nil
+}
+
+// checkHolders refuses holders without records, unless the unit is the record:
+// whether there is any is then itself private, and they release noise.
+func checkHolders(st *study.Study, holders []Holder) error {
+	if st.Privacy.Unit == study.Record {
+		return nil
+	}
+	records := 0
+	var empty []pvi.ClientID
+	for _, h := range holders {
+		records += h.Records.Len()
+		if h.Records.Len() == 0 {
+			empty = append(empty, h.ID)
+		}
+	}
+	if len(empty) > 0 {
+		return fmt.Errorf("%d records for %d clients: client %s has none; lower simulation.clients, or leave it out of the partition", records, len(holders), empty[0])
+	}
+	return nil
 }
 
 // Step plays until the next outcome, which all sites have then followed, and

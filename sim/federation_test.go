@@ -211,6 +211,140 @@ func TestClaimedAndTrue(t *testing.T) {
 		if sound := factors != "published"; p.Sound != sound {
 			t.Errorf("%s: sound is %v", factors, p.Sound)
 		}
+		// What is reported as spent is what can be proved.
+		if p.Epsilon != p.Proven.Epsilon || p.Mu != p.Proven.Mu || p.Views[0].Epsilon != p.Proven.Epsilon {
+			t.Errorf("%s: ε = %g is reported, %g in the table, %g can be proved", factors, p.Epsilon, p.Views[0].Epsilon, p.Proven.Epsilon)
+		}
+	}
+}
+
+// The running ε ends at the one of the result: 77, not the claimed 10, for published
+// factors.
+func TestRunningEpsilon(t *testing.T) {
+	for factors, want := range map[string]float64{"published": 77.3, "tied": 10} {
+		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+factors)
+		var last float64
+		result, err := newPlay(t, st, path, 1).Run(context.Background(), func(s Status) error {
+			if *s.Epsilon <= last {
+				t.Errorf("%s: ε = %g after outcome %d, %g before", factors, *s.Epsilon, s.Outcomes, last)
+			}
+			last = *s.Epsilon
+			return nil
+		})
+		if err != nil || last != result.Privacy.Epsilon || math.Abs(last-want) > .01*want {
+			t.Errorf("%s: ε = %g in the end, %g in the result, want %g; %v", factors, last, result.Privacy.Epsilon, want, err)
+		}
+	}
+}
+
+// A run without a promise says nothing of ε, least of all that it is zero.
+func TestNoPromise(t *testing.T) {
+	st, path := experiment(t, "linear/one-parameter.toml", append(NonPrivate, "inference.rounds=3")...)
+	result, err := newPlay(t, st, path, 1).Run(context.Background(), func(s Status) error {
+		if s.Epsilon != nil {
+			t.Errorf("outcome %d: ε = %g", s.Outcomes, *s.Epsilon)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(result.Privacy)
+	if err != nil || string(text) != `{"unit":"none"}` {
+		t.Errorf("privacy of the result is %s, %v", text, err)
+	}
+}
+
+// What is forecast is what is left in the end: the sd over seeds of the precision
+// is that of the noise, and what the clip does beside it is little.
+func TestForecast(t *testing.T) {
+	for _, c := range []struct {
+		factors, damping, schedule string
+	}{
+		{"tied", "0.1", "constant"},
+		{"tied", "0.5", "constant"},
+		{"tied", "1.0", "harmonic"},
+		{"exact", "0.1", "constant"},
+		{"exact", "0.5", "harmonic"},
+		{"published", "0.1", "constant"},
+	} {
+		const seeds = 120
+		// A clip beyond every change, so that the noise is all that differs.
+		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+c.factors, "inference.damping="+c.damping, "inference.damping_schedule="+c.schedule,
+			"privacy.clip=1000.0", "privacy.noise_multiplier=0.02", "inference.rounds=40", "simulation.synthetic.truth.x=1.0")
+		var forecast Forecast
+		var found []float64
+		for seed := range uint64(seeds) {
+			play, err := NewPlay(st, Options{StudyFile: path, Seed: seed})
+			if err != nil {
+				t.Fatal(err)
+			}
+			run(t, play)
+			forecast = NewForecast(play.Federation.Protocol)
+			// Without noise, λ would be where 40 damped rounds lead.
+			rest := 1.0
+			for r := range 40 {
+				rest *= 1 - st.Inference.Damping.At(r+1)
+			}
+			prior := play.Federation.Protocol.Prior()[1]
+			noiseless := prior + (1-rest)*(play.Reference.Natural[1]-prior)
+			found = append(found, play.Federation.Server.Posterior()[1]-noiseless)
+		}
+		var squares float64
+		for _, x := range found {
+			squares += x * x / seeds
+		}
+		// Five standard errors.
+		if got := math.Sqrt(squares); math.Abs(got/forecast.Noise-1) > 5/math.Sqrt(2*seeds) {
+			t.Errorf("%+v: the precision has sd %.4g, the forecast is %.4g", c, got, forecast.Noise)
+		}
+	}
+}
+
+// Little noise beside the signal is no reason to doubt, much is.
+func TestForecastDoubts(t *testing.T) {
+	for epsilon, doubtful := range map[string]bool{"4.0": false, "1.0": false, "0.4": true} {
+		st, _ := experiment(t, "demo/blood-pressure.toml", "privacy.epsilon="+epsilon)
+		p, err := Protocol(st, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := NewForecast(p); f.Doubtful != doubtful {
+			t.Errorf("ε = %s: %+v", epsilon, f)
+		}
+	}
+}
+
+func TestProtocolOfNoClients(t *testing.T) {
+	st, _ := experiment(t, "demo/blood-pressure.toml")
+	if _, err := Protocol(st, -5); err == nil || !strings.Contains(err.Error(), "-5 clients: give a number of at least 1") {
+		t.Errorf("minus five clients: %v", err)
+	}
+	st.Simulation = study.Simulation{}
+	if _, err := Protocol(st, 0); err == nil || !strings.Contains(err.Error(), "no [simulation] table") {
+		t.Errorf("no number: %v", err)
+	}
+}
+
+// Where the record is protected, a holder may have none; where it is not, the error
+// says how many there are.
+func TestEmptyHolders(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "records.csv")
+	row := "M,0.455,0.365,0.095,0.514,0.2245,0.101,0.15,15\n"
+	if err := os.WriteFile(file, []byte(row+row), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	st, _ := experiment(t, "abalone/rings.toml", "simulation.clients=200")
+	play, err := NewPlay(st, Options{DataFile: file, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, play); r.Records != 2 || r.Privacy.Releases != 1 {
+		t.Errorf("%d records, privacy %+v", r.Records, r.Privacy)
+	}
+	st, _ = experiment(t, "abalone/rings.toml", "simulation.clients=200", "privacy.unit=client")
+	if _, err := NewPlay(st, Options{DataFile: file, Seed: 1}); err == nil || !strings.Contains(err.Error(), "2 records for 200 clients") {
+		t.Errorf("two records: %v", err)
 	}
 }
 
@@ -223,7 +357,6 @@ func TestBadData(t *testing.T) {
 		{"ragged", good + "M,0.455\n", ":2: the line has another number of fields"},
 		{"NaN", strings.Replace(good, "0.455", "NaN", 1), ":1: column length: the value is not a number"},
 		{"nothing", "", "no records"},
-		{"empty shard", strings.Repeat(good, 11), "client client-01 has no records"},
 	} {
 		file := filepath.Join(t.TempDir(), "records.csv")
 		if err := os.WriteFile(file, []byte(c.file), 0o600); err != nil {

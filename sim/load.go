@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"fedpvi/internal/document"
 	"fedpvi/pvi/study"
 )
 
@@ -18,6 +19,9 @@ func LoadStudy(path string, settings []string) (*study.Study, error) {
 	source, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("study: %w", err)
+	}
+	if doc, err := document.Parse(path, source); err == nil && doc.Root().Has("sweep") && !doc.Root().Has("study") {
+		return nil, fmt.Errorf("%s: this is a sweep: sim sweep %s", path, path)
 	}
 	return study.Parse(path, source, overrides...)
 }

@@ -54,11 +54,8 @@ func clientID(m, clients int) pvi.ClientID {
 // balanced deals n records at random to clients whose sizes differ by one at
 // most.
 func balanced(n, clients int, seed uint64) [][]int {
-	order := shuffled(n, variates(seed, purposePartition))
 	rows := make([][]int, clients)
-	for m := range rows {
-		rows[m] = order[m*n/clients : (m+1)*n/clients]
-	}
+	spread(rows, shuffled(n, variates(seed, purposePartition)))
 	return rows
 }
 

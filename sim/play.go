@@ -50,10 +50,10 @@ func NewPlay(st *study.Study, o Options) (*Play, error) {
 // Status is where a play stands after an outcome.
 type Status struct {
 	Outcome  *pvi.Outcome
-	Outcomes int     // so far
-	Of       int     // in the whole study
-	Change   float64 // of λ with the last outcome, relative to how far λ is from the prior
-	Epsilon  float64 // spent so far by a client; 0 if the study makes no promise
+	Outcomes int      // so far
+	Of       int      // in the whole study
+	Change   float64  // of λ with the last outcome, relative to how far λ is from the prior
+	Epsilon  *float64 // what a client has spent so far, as far as it can be proved; nil if the study makes no promise
 }
 
 // Run plays to the end or until ctx is done, calling observe after every
@@ -75,18 +75,22 @@ func (p *Play) Run(ctx context.Context, observe func(Status) error) (*Result, er
 }
 
 // odometer returns a function that says what a client has spent so far, against
-// the study's own observer. It computes an ε only when another release was made.
-func (p *Play) odometer() func() (float64, error) {
+// the study's own observer; nil if the study makes no promise. It computes an ε
+// only when another release was made.
+func (p *Play) odometer() func() (*float64, error) {
 	protocol := p.Federation.Protocol
-	releases, epsilon := 0, 0.0
-	return func() (float64, error) {
+	if protocol.Study().Privacy.Unit == study.None {
+		return func() (*float64, error) { return nil, nil }
+	}
+	releases, epsilon := 0, new(float64)
+	return func() (*float64, error) {
 		n := p.Federation.Sites[0].Releases()
 		if n != releases {
 			cost, err := protocol.Cost(protocol.Views()[0], protocol.Study().Privacy.Adjacency, n)
 			if err != nil {
-				return 0, err
+				return nil, err
 			}
-			releases, epsilon = n, cost.Epsilon
+			releases, epsilon = n, &cost.Epsilon
 		}
 		return epsilon, nil
 	}
@@ -142,7 +146,10 @@ func Protocol(st *study.Study, clients int) (*pvi.Protocol, error) {
 	if clients == 0 {
 		clients = st.Simulation.Clients
 	}
-	if clients < 1 {
+	if clients < 0 {
+		return nil, fmt.Errorf("study %s: %d clients: give a number of at least 1", st.Name, clients)
+	}
+	if clients == 0 {
 		return nil, fmt.Errorf("study %s: it has no [simulation] table, which would say how many clients there are: give the number", st.Name)
 	}
 	roster := make([]pvi.ClientID, clients)

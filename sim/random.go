@@ -13,9 +13,8 @@ const (
 	purposePartition = "partition" // which client gets which record
 	purposeData      = "data"      // synthetic records, by client
 	purposeTruth     = "truth"     // synthetic coefficients
-	purposeSpeed     = "speed"     // how long clients take, by client
+	purposeSpeed     = "speed"     // how long clients and their answers take
 	purposeDraws     = "draws"     // from the posterior
-	purposeSweep     = "sweep"     // settings that a sweep draws by seed
 )
 
 // variates returns a generator of ordinary, that is to say not private, random

@@ -34,7 +34,11 @@ type Result struct {
 	KL float64 `json:"kl_to_nonprivate"`
 
 	Privacy Privacy `json:"privacy"`
-	Folder  string  `json:"folder,omitempty"`
+
+	// Notes are what whoever reads the posterior must know, wherever it is shown.
+	Notes []string `json:"notes,omitempty"`
+
+	Folder string `json:"folder,omitempty"`
 
 	Family     string      `json:"-"`
 	Natural    []float64   `json:"-"`
@@ -52,20 +56,26 @@ type Marginal struct {
 
 // Privacy is what the releases of one client cost.
 type Privacy struct {
-	Unit            study.Unit           `json:"unit"`
-	Adjacency       accountant.Adjacency `json:"adjacency,omitempty"`
-	Epsilon         float64              `json:"epsilon,omitempty"` // against the study's own observer
-	Delta           float64              `json:"delta,omitempty"`
-	Mu              float64              `json:"mu,omitempty"` // of Gaussian differential privacy
-	NoiseMultiplier float64              `json:"noise_multiplier,omitempty"`
-	Clip            float64              `json:"clip,omitempty"`
-	Releases        int                  `json:"releases"`
-	Method          string               `json:"method,omitempty"`
-	Views           []Spent              `json:"views,omitempty"`
+	Unit     study.Unit `json:"unit"`
+	*Promise            // nil if the study makes none: then no number says what was given away
+}
 
-	// Sound is false if what is accounted does not cover what was released,
-	// as for published factors under a sum that alone is opened. Claimed, True
-	// and Proven are then three different costs to an outsider; else the same.
+// A Promise is what the releases of one client cost in a study that bounds it.
+// Every cost but Claimed and True is what can be proved.
+type Promise struct {
+	Adjacency       accountant.Adjacency `json:"adjacency"`
+	Epsilon         float64              `json:"epsilon"` // against the study's own observer
+	Delta           float64              `json:"delta"`
+	Mu              float64              `json:"mu"` // of Gaussian differential privacy
+	NoiseMultiplier float64              `json:"noise_multiplier"`
+	Clip            float64              `json:"clip"`
+	Releases        int                  `json:"releases"`
+	Method          string               `json:"method"`
+	Views           []Spent              `json:"views"`
+
+	// Sound is false if what is claimed does not cover what was released, as
+	// for published factors under a sum that alone is opened. Claimed, True and
+	// Proven are then three different costs to an outsider; else the same.
 	Sound   bool    `json:"sound"`
 	Claimed Outside `json:"claimed"`
 	True    Outside `json:"true"`
@@ -134,37 +144,60 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 	if r.KL, err = reference.KL(p.Family(), r.Natural); err != nil {
 		return nil, err
 	}
+	r.Notes = r.notes(st)
 	r.Privacy, err = f.privacy()
 	return r, err
 }
 
+func (r *Result) notes(st *study.Study) []string {
+	switch {
+	case r.Accepted == 0:
+		return []string{"Nothing was learned: no outcome moved λ, and this is the prior."}
+	case st.Privacy.Unit != study.None:
+		return []string{"The sds are those that the records leave; what the privacy noise adds is not in them."}
+	}
+	return nil
+}
+
 // privacy adds up what one client has spent. All clients of a study spend alike.
 func (f *Federation) privacy() (Privacy, error) {
-	p := f.Protocol
+	unit := f.Protocol.Study().Privacy.Unit
+	if unit == study.None {
+		return Privacy{Unit: unit}, nil
+	}
+	promise, err := NewPromise(f.Protocol, f.Sites[0].Releases())
+	return Privacy{unit, promise}, err
+}
+
+// NewPromise returns what the given number of a client's releases cost. The study
+// must make a promise.
+func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 	target := p.Study().Privacy
-	out := Privacy{Unit: target.Unit, Sound: true}
-	if target.Unit == study.None {
-		return out, nil
-	}
-	out.Adjacency, out.Delta = target.Adjacency, target.Delta
-	out.Clip, out.NoiseMultiplier = p.Mechanism().Clip(), p.Mechanism().NoiseMultiplier()
-	out.Releases = f.Sites[0].Releases()
-	costs, err := p.Costs(out.Releases)
+	costs, err := p.Costs(releases)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
-	out.Epsilon, out.Mu, out.Method = costs[0].Epsilon, costs[0].Mu, costs[0].Method
+	claimed, truth, proven, err := p.OutsideCosts(releases)
+	if err != nil {
+		return nil, err
+	}
+	out := &Promise{
+		Adjacency:       target.Adjacency,
+		Epsilon:         costs[0].Epsilon,
+		Delta:           target.Delta,
+		Mu:              costs[0].Mu,
+		NoiseMultiplier: p.Mechanism().NoiseMultiplier(),
+		Clip:            p.Mechanism().Clip(),
+		Releases:        releases,
+		Method:          costs[0].Method,
+		Sound:           p.Sound(),
+		Claimed:         Outside{claimed.Epsilon, claimed.Mu},
+		True:            Outside{truth.Epsilon, truth.Mu},
+		Proven:          Outside{proven.Epsilon, proven.Mu},
+	}
 	for _, c := range costs {
 		out.Views = append(out.Views, Spent{c.View.Name, c.View.Who, c.Adjacency, c.Epsilon, c.Mu})
 	}
-	claimed, truth, sound, err := p.OutsideCosts(out.Releases)
-	if err != nil {
-		return out, err
-	}
-	out.Sound = p.Sound()
-	out.Claimed = Outside{claimed.Epsilon, claimed.Mu}
-	out.True = Outside{truth.Epsilon, truth.Mu}
-	out.Proven = Outside{sound.Epsilon, sound.Mu}
 	return out, nil
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"fedpvi/sim"
@@ -9,7 +10,8 @@ import (
 
 type planCommand struct {
 	studyFlags
-	Clients int `help:"Number of clients to plan for. Default: the study's simulation." placeholder:"N"`
+	Clients *int `help:"Number of clients to plan for. Default: the study's simulation." placeholder:"N"`
+	JSON    bool `name:"json" help:"Print the plan as one JSON object."`
 }
 
 func (planCommand) Help() string {
@@ -18,6 +20,7 @@ func (planCommand) Help() string {
   sim plan study.toml
   sim plan study.toml --clients 40
   sim plan study.toml --set privacy.epsilon=0.5
+  sim plan study.toml --json | jq .privacy.views
 
 No data are read and nothing is spent.`
 }
@@ -27,9 +30,18 @@ func (c *planCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	protocol, err := sim.Protocol(st, c.Clients)
+	clients := 0
+	if c.Clients != nil {
+		if clients = *c.Clients; clients < 1 {
+			return fmt.Errorf("--clients %d: give a number of at least 1", clients)
+		}
+	}
+	protocol, err := sim.Protocol(st, clients)
 	if err != nil {
 		return err
+	}
+	if c.JSON {
+		return report.PlanJSON(os.Stdout, protocol)
 	}
 	return report.Plan(os.Stdout, protocol)
 }

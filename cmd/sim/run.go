@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
 	"fedpvi/sim/report"
@@ -70,42 +71,50 @@ func (c *runCommand) Run(ctx context.Context) error {
 	if folder == "" {
 		folder = filepath.Join("runs", fmt.Sprintf("%s-seed-%d", st.Name, seed))
 	}
-	result, err := c.play(ctx, st, seed, folder)
+	result, reading, err := c.play(ctx, st, seed, folder)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
 		return json.NewEncoder(os.Stdout).Encode(result)
 	}
-	return printResult(os.Stdout, st, result)
+	return printResult(os.Stdout, st, result, reading)
 }
 
-func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, path string) (result *sim.Result, err error) {
+func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, path string) (result *sim.Result, reading shard.Report, err error) {
 	workers := c.Workers
 	if workers <= 0 {
 		workers = runtime.NumCPU()
 	}
 	play, err := sim.NewPlay(st, sim.Options{StudyFile: c.Study, DataFile: c.Data, Seed: seed, Workers: workers})
 	if err != nil {
-		return nil, err
+		return nil, reading, err
 	}
+	reading = play.Report
 	folder, err := report.NewFolder(path)
 	if err != nil {
-		return nil, err
+		return nil, reading, err
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, folder.Discard())
 		}
 	}()
+	if warning := report.Warning(play.Federation.Protocol); warning != "" && !c.Quiet {
+		fmt.Fprintf(os.Stderr, "%s\n", warning)
+	}
 	progress := report.NewProgress(os.Stderr, c.Quiet)
 	history := new(sim.History)
 	if err := play.Observe(history, sim.Status{}); err != nil {
-		return nil, err
+		return nil, reading, err
 	}
 	result, err = play.Run(ctx, func(s sim.Status) error {
 		progress.Update("round", s.Outcomes, s.Of, func() string {
-			return fmt.Sprintf("λ moved by %.1e  ε %.3g", s.Change, s.Epsilon)
+			moved := fmt.Sprintf("λ moved by %.1e", s.Change)
+			if s.Epsilon == nil {
+				return moved
+			}
+			return fmt.Sprintf("%s  ε %.3g", moved, *s.Epsilon)
 		})
 		if err := play.Observe(history, s); err != nil {
 			return err
@@ -114,14 +123,17 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 	})
 	if err != nil {
 		progress.Interrupt()
-		return nil, err
+		return nil, reading, err
 	}
 	result.Folder = path
-	return result, folder.Finish(st, result, play.Reference, history, play.Normals)
+	return result, reading, folder.Finish(st, result, play.Reference, history, play.Normals)
 }
 
-func printResult(w io.Writer, st *study.Study, r *sim.Result) error {
+func printResult(w io.Writer, st *study.Study, r *sim.Result, reading shard.Report) error {
 	if err := report.Posterior(w, st, r); err != nil {
+		return err
+	}
+	if err := report.Reading(w, reading); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)

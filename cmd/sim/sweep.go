@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ type sweepCommand struct {
 	Sweep   string `arg:"" help:"Sweep file." type:"existingfile"`
 	Out     string `help:"Folder for the results. Default: runs/SWEEP. A sweep that was stopped goes on where it was." placeholder:"FOLDER"`
 	Workers int    `help:"Runs at a time; the results do not depend on it. Default: all cores." default:"0"`
+	JSON    bool   `name:"json" help:"End with one JSON object on standard output, and print nothing else there."`
 	Quiet   bool   `short:"q" help:"Show no progress."`
 }
 
@@ -62,6 +64,9 @@ func (c *sweepCommand) Run(ctx context.Context) (err error) {
 	}
 	if err := results.Finish(); err != nil {
 		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(os.Stdout).Encode(results.Overview())
 	}
 	fmt.Printf("%s\n\n", spec.Title)
 	if err := results.Summary(os.Stdout); err != nil {

@@ -58,9 +58,6 @@ func (m *Linear) Names() []string { return m.names }
 // NoiseVariance returns s².
 func (m *Linear) NoiseVariance() float64 { return m.noise }
 
-// PriorOf returns the prior of coefficient j, counted from 0.
-func (m *Linear) PriorOf(j int) Normal { return m.prior[j] }
-
 // Prior returns the natural parameters of the prior in family.
 func (m *Linear) Prior(family gaussian.Family) ([]float64, error) {
 	if family.Dim() != m.Dim() {

@@ -22,14 +22,14 @@ import (
 // what was released.
 type ClippedAnalytical struct {
 	source   statisticsSource
-	released []int64 // noisy statistics in lattice steps; nil before the release
-	factor   []float64
+	released []int64   // noisy statistics in lattice steps; nil before the release
+	factor   []float64 // that follows from them; nil before it was computed
 }
 
 // NewClippedAnalytical returns the solver of one shard. The mechanism must have
 // been made for vectors of m.StatisticsSize() elements.
 func NewClippedAnalytical(m *model.Linear, s *shard.Shard, mechanism *dpmech.GaussianSum) *ClippedAnalytical {
-	return &ClippedAnalytical{source: statisticsSource{m, s, mechanism}}
+	return &ClippedAnalytical{source: newStatisticsSource(m, s, mechanism)}
 }
 
 // Propose implements [Solver]. The first call releases.
@@ -40,22 +40,18 @@ func (c *ClippedAnalytical) Propose(dst []float64, p Problem, src *dpmech.Stream
 		if err != nil {
 			return nil, err
 		}
-		if err := c.accept(released); err != nil {
-			return nil, err
-		}
+		c.released = released
 		spent = []accountant.Event{c.source.mechanism.Event()}
+	}
+	if c.factor == nil {
+		factor, err := c.source.factor(c.released)
+		if err != nil {
+			return spent, err
+		}
+		c.factor = factor
 	}
 	p.Family.ProjectLikelihood(dst, c.factor, p.Mean)
 	return spent, nil
-}
-
-func (c *ClippedAnalytical) accept(released []int64) error {
-	factor, err := c.source.factor(released)
-	if err != nil {
-		return err
-	}
-	c.released, c.factor = released, factor
-	return nil
 }
 
 // State implements [Solver]: what was released must be used again, not drawn
@@ -84,7 +80,8 @@ func (c *ClippedAnalytical) Restore(state []byte) error {
 	if len(released) != c.source.model.StatisticsSize() {
 		return fmt.Errorf("clipped analytical solver: restoring: %d statistics, want %d", len(released), c.source.model.StatisticsSize())
 	}
-	return c.accept(released)
+	c.released, c.factor = released, nil
+	return nil
 }
 
 // PublishedAnalytical noises the same statistics anew in every round, as Sharma
@@ -98,7 +95,7 @@ type PublishedAnalytical struct {
 // NewPublishedAnalytical returns the solver of one shard. The mechanism must
 // have been made for vectors of m.StatisticsSize() elements.
 func NewPublishedAnalytical(m *model.Linear, s *shard.Shard, mechanism *dpmech.GaussianSum) *PublishedAnalytical {
-	return &PublishedAnalytical{source: statisticsSource{m, s, mechanism}}
+	return &PublishedAnalytical{source: newStatisticsSource(m, s, mechanism)}
 }
 
 // Propose implements [Solver]. Every call releases.
@@ -107,12 +104,13 @@ func (c *PublishedAnalytical) Propose(dst []float64, p Problem, src *dpmech.Stre
 	if err != nil {
 		return nil, err
 	}
+	spent := []accountant.Event{c.source.mechanism.Event()}
 	factor, err := c.source.factor(released)
 	if err != nil {
-		return nil, err
+		return spent, err
 	}
 	p.Family.ProjectLikelihood(dst, factor, p.Mean)
-	return []accountant.Event{c.source.mechanism.Event()}, nil
+	return spent, nil
 }
 
 // State implements [Solver]: nothing is used twice.
@@ -131,6 +129,11 @@ type statisticsSource struct {
 	model     *model.Linear
 	shard     *shard.Shard
 	mechanism *dpmech.GaussianSum
+	repair    func(d int, factor []float64) error
+}
+
+func newStatisticsSource(m *model.Linear, s *shard.Shard, mechanism *dpmech.GaussianSum) statisticsSource {
+	return statisticsSource{m, s, mechanism, gaussian.RepairLikelihood}
 }
 
 func (s statisticsSource) release(src *dpmech.Stream) ([]int64, error) {
@@ -160,7 +163,7 @@ func (s statisticsSource) factor(released []int64) ([]float64, error) {
 	for i, n := range released {
 		factor[i] = s.mechanism.Lattice().Float(n)
 	}
-	if err := gaussian.RepairLikelihood(s.model.Dim(), factor); err != nil {
+	if err := s.repair(s.model.Dim(), factor); err != nil {
 		return nil, err
 	}
 	return factor, nil

@@ -25,7 +25,7 @@ type Problem struct {
 type Solver interface {
 	// Propose writes to dst the natural parameters that the client's factor
 	// should have. It returns the events of what it released in doing so,
-	// with noise from src.
+	// with noise from src, also beside an error.
 	Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error)
 
 	// State returns what the solver has to remember beyond the records, nil

@@ -15,7 +15,7 @@ import (
 // rstan read. lp__ is the log density of the draw.
 func Draws(w io.Writer, r *sim.Result, family gaussian.Family, chain, n int, normal func() float64) error {
 	out := bufio.NewWriter(w)
-	for _, line := range []string{
+	header := []string{
 		"stan_version_major = 2",
 		"stan_version_minor = 36",
 		"stan_version_patch = 0",
@@ -33,7 +33,8 @@ func Draws(w io.Writer, r *sim.Result, family gaussian.Family, chain, n int, nor
 		"random",
 		fmt.Sprintf("  seed = %d", r.Seed),
 		"these are independent draws from a variational posterior, made by fedpvi",
-	} {
+	}
+	for _, line := range append(header, r.Notes...) {
 		fmt.Fprintf(out, "# %s\n", line)
 	}
 	fmt.Fprintf(out, "lp__,accept_stat__,%s\n", strings.Join(stanNames(r), ","))

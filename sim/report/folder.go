@@ -60,13 +60,13 @@ type entry struct {
 	Plan         int            `json:"plan"`
 	Verdict      pvi.Verdict    `json:"verdict"`
 	Participants []pvi.ClientID `json:"participants"`
-	Sum          []int64        `json:"sum"`    // in lattice steps
-	Lambda       []pvi.Wide     `json:"lambda"` // λ − λ_prior after the round, on the lattice
-	Epsilon      float64        `json:"epsilon,omitempty"`
+	Sum          []int64        `json:"sum"`               // in lattice steps
+	Lambda       []pvi.Wide     `json:"lambda"`            // λ − λ_prior after the round, on the lattice
+	Epsilon      *float64       `json:"epsilon,omitempty"` // spent by a client, as far as it can be proved
 }
 
 // Record adds an outcome to the transcript.
-func (f *Folder) Record(o *pvi.Outcome, lambda []pvi.Wide, epsilon float64) error {
+func (f *Folder) Record(o *pvi.Outcome, lambda []pvi.Wide, epsilon *float64) error {
 	line, err := json.Marshal(entry{o.Sequence, o.Number, o.Verdict, o.Participants, o.Sum, lambda, epsilon})
 	if err != nil {
 		return err
@@ -97,9 +97,9 @@ func (f *Folder) Finish(st *study.Study, r *sim.Result, reference *sim.Reference
 	err = errors.Join(
 		f.write("study.toml", func(w io.Writer) error { _, err := w.Write(st.Source); return err }),
 		f.writeJSON("run.json", r),
-		f.writeJSON("posterior.json", posteriorFile{r.Posterior, r.NonPrivate, r.Family, r.Natural, r.Covariance}),
+		f.writeJSON("posterior.json", posteriorFile{r.Notes, r.Posterior, r.NonPrivate, r.Family, r.Natural, r.Covariance}),
 		f.write("posterior.csv", func(w io.Writer) error { return posteriorCSV(w, r) }),
-		f.write("privacy.txt", func(w io.Writer) error { return Statement(w, r) }),
+		f.write("privacy.txt", func(w io.Writer) error { return statementFile(w, r) }),
 	)
 	for chain := 1; chain <= Chains && err == nil; chain++ {
 		err = f.write(fmt.Sprintf("draws-%d.csv", chain), func(w io.Writer) error {
@@ -113,7 +113,7 @@ func (f *Folder) Finish(st *study.Study, r *sim.Result, reference *sim.Reference
 	if err != nil {
 		return err
 	}
-	rounds, err := Rounds(h, reference.In(family))
+	rounds, err := Rounds(h, family, reference.In(family))
 	if err != nil {
 		return err
 	}
@@ -158,11 +158,26 @@ func WriteFigure(path string, figure Figure) error {
 
 // posteriorFile is posterior.json.
 type posteriorFile struct {
+	Notes      []string       `json:"notes,omitempty"`
 	Posterior  []sim.Marginal `json:"posterior"`
 	NonPrivate []sim.Marginal `json:"nonprivate"`
 	Family     string         `json:"family"`
 	Natural    []float64      `json:"natural_parameters"` // precision times mean, then the precision (lower triangle by rows, or diagonal)
 	Covariance [][]float64    `json:"covariance"`
+}
+
+// statementFile is privacy.txt: the statement, and what the reader of a posterior
+// beside it must know.
+func statementFile(w io.Writer, r *sim.Result) error {
+	if err := Statement(w, r); err != nil {
+		return err
+	}
+	for _, note := range r.Notes {
+		if _, err := fmt.Fprintf(w, "\nOf the posterior: %s", wrap(note)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func posteriorCSV(w io.Writer, r *sim.Result) error {

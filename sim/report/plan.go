@@ -5,9 +5,9 @@ import (
 	"io"
 	"math"
 
-	"fedpvi/dpmech"
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
+	"fedpvi/sim"
 )
 
 // Plan writes what follows from a study for a roster: what is fitted, what the
@@ -18,11 +18,11 @@ func Plan(w io.Writer, p *pvi.Protocol) error {
 	rows := [][]string{
 		{"study", st.Name + ": " + st.Title},
 		{"identity", "sha256 " + st.Digest.String()},
-		{"model", fmt.Sprintf("%s regression of %s on %d coefficients, known noise sd %s (%s on the model's scale)",
-			st.Model.Family, st.Model.Outcome, p.Model().Dim(), number(st.Model.NoiseSD), number(math.Sqrt(p.Model().NoiseVariance())))},
+		{"model", fmt.Sprintf("%s regression of %s on %s, known noise sd %s (%s on the model's scale)",
+			st.Model.Family, st.Model.Outcome, plural(p.Model().Dim(), "coefficient"), number(st.Model.NoiseSD), number(math.Sqrt(p.Model().NoiseVariance())))},
 		{"posterior", fmt.Sprintf("Gaussian with %s covariance, %d natural parameters", p.Family().Name(), p.Family().Size())},
 		{"clients", fmt.Sprintf("%d, of which at least %d must answer; up to %d may collude", len(p.Roster()), p.MinClients(), st.Federation.Colluders)},
-		{"schedule", fmt.Sprintf("%s, %d rounds, %s factors, damping %s", in.Schedule, in.Rounds, in.Factors, damping(in.Damping))},
+		{"schedule", fmt.Sprintf("%s, %s, %s factors, damping %s", in.Schedule, plural(in.Rounds, "round"), in.Factors, damping(in.Damping))},
 		{"", roundsNeeded(p)},
 	}
 	if err := Table(w, "", 2, rows); err != nil {
@@ -90,15 +90,15 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	if err := Table(w, "  ", 2, rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%s", forecast(p, m))
+	fmt.Fprintf(w, "\n%s", forecast(p))
 	if p.Sound() {
 		return nil
 	}
-	_, truth, proven, err := p.OutsideCosts(p.Releases())
+	claimed, truth, proven, err := p.OutsideCosts(p.Releases())
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "\n%s", unsound(truth.Mu, truth.Epsilon, proven.Epsilon, truth.Delta))
+	_, err = fmt.Fprintf(w, "\n%s", unsound(claimed.Epsilon, sim.Outside{Epsilon: truth.Epsilon, Mu: truth.Mu}, proven.Epsilon, truth.Delta))
 	return err
 }
 
@@ -119,25 +119,32 @@ func clipped(p *pvi.Protocol) string {
 	return "a client's change of natural parameters"
 }
 
-// forecast compares the noise that is left in the end with the largest signal
-// that can pass the clip.
-func forecast(p *pvi.Protocol, m *dpmech.GaussianSum) string {
-	st := p.Study()
-	clients := float64(len(p.Roster()))
-	noise := m.Lattice().Float(m.ShareSigma()) * math.Sqrt(clients)
-	if st.Privacy.Unit == study.Record {
+// forecast says in words what is left of the signal.
+func forecast(p *pvi.Protocol) string {
+	f := sim.NewForecast(p)
+	if p.Study().Privacy.Unit == study.Record {
 		return wrap(fmt.Sprintf("The noise of all clients together has sd %s on every natural parameter. A record adds at most %s to one: the noise hides what the first %.0f records of the whole federation say.",
-			number(noise), number(m.Clip()), math.Ceil(noise/m.Clip())))
+			number(f.Noise), number(f.Largest), math.Ceil(f.Noise/f.Largest)))
 	}
-	// Tied factors with α = 1/t average the noise of all rounds.
-	if st.Inference.Damping.Harmonic && st.Inference.Factors == study.Tied {
-		noise /= math.Sqrt(float64(st.Inference.Rounds))
-	}
-	largest := clients * m.Clip()
 	text := fmt.Sprintf("In the end the noise on every natural parameter has sd of about %s; clients that all saturated the clip in one direction would add up to %s: a signal of at most %.1f times the noise.",
-		number(noise), number(largest), largest/noise)
-	if d := p.Model().Dim(); largest < 4*noise*math.Sqrt(float64(d)) {
-		text += fmt.Sprintf(" With %d coefficients that is too little: most rounds would leave no proper posterior and be rejected. More clients, a larger ε, fewer coefficients, or the record as unit would help.", d)
+		number(f.Noise), number(f.Largest), f.Largest/f.Noise)
+	text = wrap(text)
+	if warning := Warning(p); warning != "" {
+		text += "\n" + warning
 	}
-	return wrap(text)
+	return text
+}
+
+// Warning says that a study's rounds may come to nothing; it is empty if they
+// should not.
+func Warning(p *pvi.Protocol) string {
+	if p.Study().Privacy.Unit == study.None {
+		return ""
+	}
+	f := sim.NewForecast(p)
+	if !f.Doubtful {
+		return ""
+	}
+	return wrap(fmt.Sprintf("One round's noise has sd %s. With %s, a signal of at most %s times that may be too little: rounds may leave no proper posterior and be rejected. More clients, a larger ε, fewer coefficients, or the record as unit would help.",
+		number(f.Round), plural(p.Model().Dim(), "coefficient"), number(f.Largest/f.Round)))
 }

@@ -6,15 +6,18 @@ import (
 	"image/color"
 	"io"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"fedpvi/pvi/gaussian"
 	"fedpvi/sim"
 )
 
@@ -66,6 +69,7 @@ func NewPanel(title, x, y string) *plot.Plot {
 		axis.Label.Padding = vg.Points(3)
 		axis.Tick.Label.Font.Size = font.Length(9)
 		axis.Padding = vg.Points(4)
+		axis.Tick.Marker = tidyTicks{}
 	}
 	p.Legend.Top = true
 	p.Legend.TextStyle.Font.Size = font.Length(9)
@@ -74,6 +78,37 @@ func NewPanel(title, x, y string) *plot.Plot {
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xE4}, color.Gray{0xE4}
 	p.Add(grid)
 	return p
+}
+
+// bare is a plotter that asks for no room around its glyphs: on a logarithmic axis
+// the room that it would get is out of proportion.
+type bare struct {
+	plot.Plotter
+	plot.DataRanger
+}
+
+// Add adds plotters to a panel, with no room around their glyphs.
+func Add(p *plot.Plot, plotters ...plot.Plotter) {
+	for _, plotter := range plotters {
+		p.Add(bare{plotter, plotter.(plot.DataRanger)})
+	}
+}
+
+// ReserveLegend raises the vertical axis of a panel that is height high in all, so
+// that a legend of so many lines is above everything else. It is called when the
+// scale is chosen and all is added.
+func ReserveLegend(p *plot.Plot, lines int, height vg.Length) {
+	if lines == 0 || math.IsInf(p.Y.Min, 0) || math.IsInf(p.Y.Max, 0) {
+		return
+	}
+	const around = 80 // title, ticks and labels, in points
+	room := height.Points() - around
+	share := min(0.6, (12.5*float64(lines)+4)/max(room, 1))
+	if _, ok := p.Y.Scale.(plot.LogScale); ok {
+		p.Y.Max *= math.Pow(p.Y.Max/p.Y.Min, share/(1-share))
+		return
+	}
+	p.Y.Max += (p.Y.Max - p.Y.Min) * share / (1 - share)
 }
 
 // Encode returns the figure as "svg" or "png".
@@ -92,17 +127,37 @@ func (f Figure) Encode(format string) ([]byte, error) {
 	}
 	area := draw.New(canvas)
 	area = draw.Crop(area, vg.Points(6), -vg.Points(10), vg.Points(6), -vg.Points(6))
-	plots := make([][]*plot.Plot, len(f.Panels))
-	for i, p := range f.Panels {
-		plots[i] = []*plot.Plot{p}
-	}
-	tiles := draw.Tiles{Rows: len(plots), Cols: 1, PadY: vg.Points(10)}
-	for i, row := range plot.Align(plots, tiles, area) {
-		f.Panels[i].Draw(row[0])
-	}
+	f.draw(area)
 	var buf bytes.Buffer
 	_, err := canvas.WriteTo(&buf)
 	return buf.Bytes(), err
+}
+
+// draw draws the panels. The labels of vertical axes are put beside them here: the
+// plotting library reserves room for one as if it stood at the arithmetic mean of
+// the axis, which on a logarithmic one is close to its end.
+func (f Figure) draw(area draw.Canvas) {
+	labels := make([]string, len(f.Panels))
+	plots := make([][]*plot.Plot, len(f.Panels))
+	var margin vg.Length
+	for i, p := range f.Panels {
+		labels[i], p.Y.Label.Text = p.Y.Label.Text, ""
+		if style := p.Y.Label.TextStyle; labels[i] != "" {
+			margin = max(margin, style.Height(labels[i])+style.FontExtents().Descent+p.Y.Label.Padding)
+		}
+		plots[i] = []*plot.Plot{p}
+	}
+	tiles := draw.Tiles{Rows: len(plots), Cols: 1, PadY: vg.Points(10)}
+	for i, row := range plot.Align(plots, tiles, draw.Crop(area, margin, 0, 0, 0)) {
+		p := f.Panels[i]
+		p.Draw(row[0])
+		data := p.DataCanvas(row[0])
+		style := p.Y.Label.TextStyle
+		style.Rotation = math.Pi / 2
+		style.XAlign, style.YAlign = text.XCenter, text.YTop
+		area.FillText(style, vg.Point{X: area.Min.X, Y: (data.Min.Y + data.Max.Y) / 2}, labels[i])
+		p.Y.Label.Text = labels[i]
+	}
 }
 
 // intervalLimit is the largest number of coefficients that one figure shows.
@@ -115,6 +170,9 @@ func Intervals(r *sim.Result) (Figure, error) {
 	title := "Posterior, mean and 95 % interval"
 	if n < len(r.Posterior) {
 		title = fmt.Sprintf("%s (first %d of %d coefficients)", title, n, len(r.Posterior))
+	}
+	for _, note := range r.Notes {
+		title += "\n" + note
 	}
 	p := NewPanel(title, "coefficient", "")
 	names := make([]string, n)
@@ -142,17 +200,17 @@ func Intervals(r *sim.Result) (Figure, error) {
 				return Figure{}, err
 			}
 			line.Color, line.Width = set.style, vg.Points(1.5)
-			p.Add(line)
+			Add(p, line)
 		}
 		dots, err := plotter.NewScatter(points)
 		if err != nil {
 			return Figure{}, err
 		}
 		dots.Color, dots.Shape, dots.Radius = set.style, set.shape, vg.Points(2.5)
-		p.Add(dots)
+		Add(p, dots)
 		p.Legend.Add(set.label, dots)
 	}
-	zero, err := plotter.NewLine(plotter.XYs{{X: 0, Y: p.Y.Min}, {X: 0, Y: p.Y.Max}})
+	zero, err := plotter.NewLine(plotter.XYs{{X: 0, Y: -0.5}, {X: 0, Y: float64(n) - 0.5}})
 	if err != nil {
 		return Figure{}, err
 	}
@@ -160,41 +218,93 @@ func Intervals(r *sim.Result) (Figure, error) {
 	p.Add(zero)
 	margin := 0.03 * (p.X.Max - p.X.Min)
 	p.X.Min, p.X.Max = p.X.Min-margin, p.X.Max+margin
-	return Figure{[]*plot.Plot{p}, vg.Points(480), vg.Points(90 + 26*float64(n))}, nil
+	p.Y.Max += 1.2 // for the legend
+	p.Legend.YOffs = -vg.Points(2)
+	return Figure{[]*plot.Plot{p}, vg.Points(480), vg.Points(110 + 26*(float64(n)+1.2))}, nil
 }
+
+// rowHeight is the height of a panel of [Rounds], in points.
+const rowHeight vg.Length = 200
 
 // Rounds draws natural parameters, divergence from the reference and spent ε
 // over the outcomes of a run.
-func Rounds(h *sim.History, reference []float64) (Figure, error) {
-	natural, err := naturalPanel(h, reference)
+func Rounds(h *sim.History, family gaussian.Family, reference []float64) (Figure, error) {
+	natural, err := naturalPanel(h, family, reference)
 	if err != nil {
 		return Figure{}, err
 	}
-	kl, err := seriesPanel(h, "KL to the pooled posterior", "nats", Palette[0], func(p sim.Point) float64 { return p.KL })
+	// A divergence that rounds to zero has no place on a logarithmic axis.
+	apart := new(sim.History)
+	for _, p := range h.Points {
+		if p.KL > 0 {
+			apart.Points = append(apart.Points, p)
+		}
+	}
+	kl, err := seriesPanel(apart, "KL to the pooled posterior", "nats", Palette[0], func(p sim.Point) float64 { return p.KL })
 	if err != nil {
 		return Figure{}, err
 	}
 	LogY(kl)
-	epsilon, err := seriesPanel(h, "ε spent by a client", "ε", Palette[1], func(p sim.Point) float64 { return p.Epsilon })
+	panels := []*plot.Plot{natural, kl}
+	if n := len(h.Points); n > 0 && h.Points[n-1].Epsilon != nil {
+		epsilon, err := epsilonPanel(h)
+		if err != nil {
+			return Figure{}, err
+		}
+		panels = append(panels, epsilon)
+	}
+	panels[len(panels)-1].X.Label.Text = "outcomes"
+	return Figure{panels, vg.Points(480), rowHeight * vg.Length(len(panels))}, nil
+}
+
+// epsilonPanel shows what a client has spent; before the first outcome nothing.
+func epsilonPanel(h *sim.History) (*plot.Plot, error) {
+	epsilon, err := seriesPanel(h, "ε spent by a client", "ε", Palette[1], func(p sim.Point) float64 {
+		if p.Epsilon == nil {
+			return 0
+		}
+		return *p.Epsilon
+	})
 	if err != nil {
-		return Figure{}, err
+		return nil, err
 	}
 	epsilon.Y.Min = 0
-	epsilon.X.Label.Text = "outcomes"
-	return Figure{[]*plot.Plot{natural, kl, epsilon}, vg.Points(480), vg.Points(600)}, nil
+	return epsilon, nil
+}
+
+// fewNatural is the largest number of natural parameters of which each has its
+// colour, and the reference as dashes.
+const fewNatural = 6
+
+// naturalNames returns the names of the natural parameters of q, or those of their
+// kinds if they are many.
+func naturalNames(family gaussian.Family) []string {
+	var names []string
+	for i := range family.Dim() {
+		names = append(names, fmt.Sprintf("h%d", i+1))
+	}
+	for _, at := range family.Precision() {
+		names = append(names, fmt.Sprintf("Λ%d,%d", at[0]+1, at[1]+1))
+	}
+	if len(names) > fewNatural {
+		for i := range names {
+			names[i] = "precision Λ"
+			if i < family.Dim() {
+				names[i] = "precision × mean, h"
+			}
+		}
+	}
+	return names
 }
 
 // naturalPanel shows every natural parameter on an arsinh scale, since they
-// differ by orders of magnitude and sign, with the reference as dashes where
-// there are few.
-func naturalPanel(h *sim.History, reference []float64) (*plot.Plot, error) {
-	p := NewPanel("natural parameters of q", "", "arsinh scale")
+// differ by orders of magnitude and sign.
+func naturalPanel(h *sim.History, family gaussian.Family, reference []float64) (*plot.Plot, error) {
+	p := NewPanel("natural parameters of q", "", "value (arsinh scale)")
 	p.Y.Tick.Marker = arsinhTicks{}
-	n := 0
-	if len(h.Points) > 0 {
-		n = len(h.Points[0].Natural)
-	}
-	for j := range n {
+	names := naturalNames(family)
+	kinds := slices.Compact(slices.Clone(names))
+	for j, name := range names {
 		var xy plotter.XYs
 		for _, point := range h.Points {
 			xy = append(xy, plotter.XY{X: float64(point.Outcome), Y: math.Asinh(point.Natural[j])})
@@ -203,20 +313,30 @@ func naturalPanel(h *sim.History, reference []float64) (*plot.Plot, error) {
 		if err != nil {
 			return nil, err
 		}
-		line.Color, line.Width = Palette[j%len(Palette)], vg.Points(1)
+		kind := slices.Index(kinds, name)
+		line.Color, line.Width = Palette[kind%len(Palette)], vg.Points(1)
 		p.Add(line)
-		if n > 6 || len(reference) != n {
+		if kind == len(kinds)-1 && j == len(names)-1 || names[j+1] != name {
+			p.Legend.Add(name, line)
+		}
+		if len(names) > fewNatural {
 			continue
 		}
-		last := xy[len(xy)-1].X
 		y := math.Asinh(reference[j])
-		dashes, err := plotter.NewLine(plotter.XYs{{X: 0, Y: y}, {X: last, Y: y}})
+		dashes, err := plotter.NewLine(plotter.XYs{{X: 0, Y: y}, {X: xy[len(xy)-1].X, Y: y}})
 		if err != nil {
 			return nil, err
 		}
 		dashes.Color, dashes.Dashes = line.Color, []vg.Length{vg.Points(4), vg.Points(3)}
 		p.Add(dashes)
+		if j == len(names)-1 {
+			key := *dashes
+			key.Color = grey
+			p.Legend.Add("dashed: pooled, without privacy", &key)
+			kinds = append(kinds, "dashed")
+		}
 	}
+	ReserveLegend(p, len(kinds), rowHeight)
 	return p, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"gonum.org/v1/plot"
 
 	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/shard"
 	"fedpvi/sim"
 )
 
@@ -106,11 +108,12 @@ func TestWrap(t *testing.T) {
 func TestFigures(t *testing.T) {
 	h := new(sim.History)
 	for i := range 30 {
-		h.Add(sim.Point{Outcome: i, Natural: []float64{1, -2e5 * float64(i), 1 + float64(i), 0, 1}, KL: math.Exp(-float64(i)), Epsilon: float64(i) / 10})
+		epsilon := float64(i) / 10
+		h.Add(sim.Point{Outcome: i, Natural: []float64{1, -2e5 * float64(i), 1 + float64(i), 0, 1}, KL: math.Exp(-float64(i)), Epsilon: &epsilon})
 	}
 	for name, draw := range map[string]func() (Figure, error){
 		"intervals": func() (Figure, error) { return Intervals(&two) },
-		"rounds":    func() (Figure, error) { return Rounds(h, []float64{1, -2, 3, 0, 1}) },
+		"rounds":    func() (Figure, error) { return Rounds(h, gaussian.Full(2), []float64{1, -2, 3, 0, 1}) },
 	} {
 		first, second := t.TempDir(), t.TempDir()
 		for _, folder := range []string{first, second} {
@@ -154,12 +157,79 @@ func TestTicks(t *testing.T) {
 		{logTicks{}, 1, 1000, "1 10 100 1000"},
 		{logTicks{}, .5, 40, "0.5 1 2 5 10 20"},
 		{logTicks{}, 1e-12, 1e6, "1e-12 1e-9 1e-6 0.001 1 1000 1e6"},
+		{logTicks{}, 1e-5, 1e5, "1e-5 0.0001 0.001 0.01 0.1 1 10 100 1000 1e4 1e5"},
+		{tidyTicks{}, 0, 3e6, "0 1e6 2e6 3e6"},
+		{tidyTicks{}, 0, 3, "0 1 2 3"},
 		{arsinhTicks{}, -2, 2, "0 -1 1"},
 		{arsinhTicks{}, -12.5, 12.5, "0 -10 10 -1000 1000 -1e5 1e5"},
 	} {
 		if got := labels(c.marker.Ticks(c.low, c.high)); got != c.want {
 			t.Errorf("%T from %g to %g: labels %q, want %q", c.marker, c.low, c.high, got, c.want)
 		}
+	}
+}
+
+// However the scale, a legend has room above everything.
+func TestReserveLegend(t *testing.T) {
+	for _, log := range []bool{false, true} {
+		p := NewPanel("t", "x", "y")
+		p.Y.Min, p.Y.Max = .01, 100
+		if log {
+			LogY(p)
+		}
+		const lines, height = 3, 320
+		ReserveLegend(p, lines, height)
+		room := (1 - p.Y.Norm(100)) * (height - 80)
+		if least := 12.5 * lines; room < least || room > least+10 {
+			t.Errorf("log is %v: %.1f points are left for %d lines", log, room, lines)
+		}
+	}
+}
+
+// A run without a promise has no panel of ε; a divergence of zero does not make the
+// axis linear; and what the lines are is said.
+func TestRounds(t *testing.T) {
+	h := new(sim.History)
+	epsilon := 1.0
+	for i, kl := range []float64{100, 1, 0} {
+		h.Add(sim.Point{Outcome: i, Natural: make([]float64, 9), KL: kl})
+	}
+	figure, err := Rounds(h, gaussian.Full(3), make([]float64, 9))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(figure.Panels) != 2 || figure.Panels[1].X.Label.Text != "outcomes" {
+		t.Errorf("%d panels without a promise, want two", len(figure.Panels))
+	}
+	if _, ok := figure.Panels[1].Y.Scale.(plot.LogScale); !ok {
+		t.Error("the axis of the divergence is not logarithmic")
+	}
+	h.Add(sim.Point{Outcome: 3, Natural: make([]float64, 9), Epsilon: &epsilon})
+	if figure, err = Rounds(h, gaussian.Full(3), make([]float64, 9)); err != nil || len(figure.Panels) != 3 {
+		t.Errorf("%d panels with a promise, %v; want three", len(figure.Panels), err)
+	}
+	for family, want := range map[gaussian.Family]string{
+		gaussian.Full(1):     "h1 Λ1,1",
+		gaussian.Diagonal(2): "h1 h2 Λ1,1 Λ2,2",
+		gaussian.Diagonal(4): "precision × mean, h precision Λ",
+	} {
+		if got := strings.Join(slices.Compact(naturalNames(family)), " "); got != want {
+			t.Errorf("%s over R^%d: names %q, want %q", family.Name(), family.Dim(), got, want)
+		}
+	}
+}
+
+func TestReading(t *testing.T) {
+	var b strings.Builder
+	if err := Reading(&b, shard.Report{Records: 9, Dropped: map[string]int{}}); err != nil || b.Len() > 0 {
+		t.Errorf("nothing done is told as %q, %v", b.String(), err)
+	}
+	if err := Reading(&b, shard.Report{Dropped: map[string]int{"age": 2, "sex": 1}, Imputed: map[string]int{"salt": 4}}); err != nil {
+		t.Fatal(err)
+	}
+	want := "In reading the records, 3 records were dropped: age 2, sex 1.\nIn reading the records, 4 missing values were imputed: salt 4.\n"
+	if b.String() != want {
+		t.Errorf("told %q, want %q", b.String(), want)
 	}
 }
 

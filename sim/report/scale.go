@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 )
@@ -31,6 +33,32 @@ func (arsinhTicks) Ticks(low, high float64) []plot.Tick {
 		}
 	}
 	return kept
+}
+
+// tidyTicks are the usual ticks of a linear axis, with powers of ten written as on
+// the other scales.
+type tidyTicks struct{}
+
+func (tidyTicks) Ticks(low, high float64) []plot.Tick {
+	ticks := plot.DefaultTicks{}.Ticks(low, high)
+	for i := range ticks {
+		ticks[i].Label = tidy(ticks[i].Label)
+	}
+	return ticks
+}
+
+// tidy writes a large or small number as 1e5.
+func tidy(label string) string {
+	x, err := strconv.ParseFloat(label, 64)
+	if size := math.Abs(x); err != nil || x == 0 || 1e-4 <= size && size < 1e5 {
+		return label
+	}
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(x, 'e', -1, 64), "e")
+	e, err := strconv.Atoi(exponent)
+	if err != nil {
+		return label
+	}
+	return fmt.Sprintf("%se%d", mantissa, e)
 }
 
 // LogY makes the vertical axis of p logarithmic, if all its values are positive.
@@ -79,7 +107,7 @@ func (logTicks) Ticks(low, high float64) []plot.Tick {
 
 // shortNumber writes m·10^e.
 func shortNumber(m, e int) string {
-	if -4 <= e && e <= 4 {
+	if -4 <= e && e <= 3 {
 		return fmt.Sprintf("%.4g", float64(m)*math.Pow10(e))
 	}
 	return fmt.Sprintf("%de%d", m, e)

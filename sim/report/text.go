@@ -3,11 +3,14 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"fedpvi/accountant"
+	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
 )
@@ -15,7 +18,7 @@ import (
 // Posterior writes the table of a posterior beside the one of the pooled records
 // without privacy.
 func Posterior(w io.Writer, st *study.Study, r *sim.Result) error {
-	fmt.Fprintf(w, "Posterior of %d coefficients from %d records of %d clients%s\n\n", len(r.Posterior), r.Records, r.Clients, scaleNote(st))
+	fmt.Fprintf(w, "Posterior of %s from %s of %s%s\n\n", plural(len(r.Posterior), "coefficient"), plural(r.Records, "record"), plural(r.Clients, "client"), scaleNote(st))
 	rows := [][]string{{"", "mean", "sd", "2.5 %", "97.5 %", "│", "mean", "sd", "2.5 %", "97.5 %"}}
 	for i, m := range r.Posterior {
 		n := r.NonPrivate[i]
@@ -28,11 +31,37 @@ func Posterior(w io.Writer, st *study.Study, r *sim.Result) error {
 		return err
 	}
 	fmt.Fprint(w, "\nRight of the bar: the posterior of the pooled records without privacy.\n")
-	if r.Privacy.Unit != study.None {
-		fmt.Fprint(w, "The sds are those that the records leave; what the privacy noise adds is not in them.\n")
+	for _, note := range r.Notes {
+		fmt.Fprintln(w, note)
 	}
 	_, err := fmt.Fprintf(w, "KL divergence from the pooled posterior: %.4g nats. λ moved in %d of %d outcomes%s.\n",
 		r.KL, r.Accepted, r.Outcomes, rejections(r))
+	return err
+}
+
+// Reading writes what reading did to the file of records. It is for the data
+// holder's eyes; nothing if nothing was changed.
+func Reading(w io.Writer, r shard.Report) error {
+	var b strings.Builder
+	for _, did := range []struct {
+		what   string
+		counts map[string]int
+	}{
+		{"records were dropped", r.Dropped},
+		{"values were clamped to their bounds", r.Clamped},
+		{"missing values were imputed", r.Imputed},
+	} {
+		var parts []string
+		total := 0
+		for _, column := range slices.Sorted(maps.Keys(did.counts)) {
+			parts = append(parts, fmt.Sprintf("%s %d", column, did.counts[column]))
+			total += did.counts[column]
+		}
+		if total > 0 {
+			b.WriteString(wrap(fmt.Sprintf("In reading the records, %d %s: %s.", total, did.what, strings.Join(parts, ", "))))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 
@@ -87,16 +116,12 @@ func Statement(w io.Writer, r *sim.Result) error {
 	if err := views(&b, p); err != nil {
 		return err
 	}
-	epsilon, mu := p.Epsilon, p.Mu
-	if !p.Sound {
-		epsilon, mu = p.Proven.Epsilon, p.Proven.Mu
-	}
 	b.WriteByte('\n')
 	b.WriteString(wrap(fmt.Sprintf("In words: everything that was released can move an observer's odds on %s by a factor of at most e^ε = %s, but for a probability of %g. Guessing it succeeds with probability at most %.3f, where tossing a coin succeeds with 0.5.",
-		inWords(p.Adjacency, p.Unit), factor(epsilon), p.Delta, accountant.GaussianGuess(mu))))
+		inWords(p.Adjacency, p.Unit), factor(p.Epsilon), p.Delta, accountant.GaussianGuess(p.Mu))))
 	if !p.Sound {
 		b.WriteByte('\n')
-		b.WriteString(unsound(p.True.Mu, p.True.Epsilon, p.Proven.Epsilon, p.Delta))
+		b.WriteString(unsound(p.Claimed.Epsilon, p.True, p.Proven.Epsilon, p.Delta))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -111,9 +136,9 @@ func views(w io.Writer, p sim.Privacy) error {
 }
 
 // unsound warns that the accounting of published factors does not hold.
-func unsound(mu, epsilon, proven, delta float64) string {
-	return wrap(fmt.Sprintf("NOT PRIVATE AS STATED. Published factors are the bookkeeping of Sharma (2019), in which a client's factor contains its own noise. The table is the paper's claim. The exact computation for a client that saturates the clip gives an outsider μ = %s and ε = %s at δ = %g; what can be proved is ε = %s, as if every message were opened. Never use it on real data: tied and exact factors cost what they claim.",
-		number(mu), number(epsilon), delta, number(proven)))
+func unsound(claimed float64, truth sim.Outside, proven, delta float64) string {
+	return wrap(fmt.Sprintf("NOT PRIVATE AS CLAIMED. Published factors are the bookkeeping of Sharma (2019), in which a client's factor contains its own noise. The paper claims ε = %s against an outsider. The exact computation for a client that saturates the clip gives an outsider μ = %s and ε = %s at δ = %g; what can be proved, and what the table states, is the cost of opening every message, ε = %s. Never use it on real data: tied and exact factors cost what they claim.",
+		number(claimed), number(truth.Mu), number(truth.Epsilon), delta, number(proven)))
 }
 
 func inWords(a accountant.Adjacency, unit study.Unit) string {
@@ -139,6 +164,13 @@ func factor(epsilon float64) string {
 func count(n int, what string) string {
 	if n == 1 {
 		return "one " + what
+	}
+	return plural(n, what)
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }

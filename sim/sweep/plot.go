@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"path/filepath"
@@ -21,20 +22,28 @@ type series struct {
 	label         string
 	x             []float64
 	low, mid, top []float64
+
+	aside func(x float64) float64 // where x is drawn, beside the other series
 }
 
 // plot draws p to p.File.svg and p.File.png.
 func (r *Results) plot(p Plot) error {
-	panel := report.NewPanel(p.Title, p.Label[0], p.Label[1])
 	all, names := r.collect(p)
+	panel := report.NewPanel(p.Title+"\n"+r.legend(all, names != nil), p.Label[0], p.Label[1])
 	for i, s := range all {
-		if err := addSpread(panel, s, i, len(all), names != nil); err != nil {
+		s.aside = aside(all, i, names != nil, p.LogX)
+		if err := addSpread(panel, s, i, names != nil); err != nil {
 			return err
 		}
+		all[i] = s
 	}
+	keys := 0
 	for i, s := range all {
-		if err := addMiddle(panel, s, i, len(all), names != nil); err != nil {
+		if err := addMiddle(panel, s, i, names != nil); err != nil {
 			return err
+		}
+		if s.label != "" {
+			keys++
 		}
 	}
 	if p.LogY {
@@ -47,7 +56,9 @@ func (r *Results) plot(p Plot) error {
 		report.LogX(panel)
 	}
 	panel.Legend.ThumbnailWidth = vg.Points(24)
-	figure := report.Figure{Panels: []*plot.Plot{panel}, Width: vg.Points(480), Height: vg.Points(320)}
+	const height = 320
+	report.ReserveLegend(panel, keys, height)
+	figure := report.Figure{Panels: []*plot.Plot{panel}, Width: vg.Points(480), Height: height}
 	return report.WriteFigure(filepath.Join(r.Folder, p.File), figure)
 }
 
@@ -147,43 +158,79 @@ func (r *Results) matches(cell int, p Plot, by string) bool {
 	return true
 }
 
-// at returns the points of values over a series' x, which are put side by side
-// with those of the other series where x has no order.
-func (s series) at(values []float64, i, of int, nominal bool) plotter.XYs {
-	shift := 0.0
-	if nominal {
-		shift = 0.5 * (float64(i) - float64(of-1)/2) / float64(of)
-	}
+// at returns the points of values over a series' x.
+func (s series) at(values []float64) plotter.XYs {
 	xy := make(plotter.XYs, len(s.x))
 	for k, x := range s.x {
-		xy[k] = plotter.XY{X: x + shift, Y: values[k]}
+		xy[k] = plotter.XY{X: s.aside(x), Y: values[k]}
 	}
 	return xy
+}
+
+// aside returns where series i of all is drawn, so that whiskers at the same x
+// stand side by side: over half of the distance of two names, and over an eighth of
+// the least distance of two numbers, on a logarithmic axis of their logarithms.
+func aside(all []series, i int, nominal, log bool) func(x float64) float64 {
+	place := (float64(i) - float64(len(all)-1)/2) / float64(len(all))
+	if nominal {
+		return func(x float64) float64 { return x + 0.5*place }
+	}
+	least := math.Inf(1)
+	on := func(x float64) float64 {
+		if log {
+			return math.Log(x)
+		}
+		return x
+	}
+	for _, s := range all {
+		for k := 1; k < len(s.x); k++ {
+			least = min(least, on(s.x[k])-on(s.x[k-1]))
+		}
+	}
+	switch {
+	case len(all[i].x) >= bandFrom || math.IsInf(least, 0) || math.IsNaN(least):
+		return func(x float64) float64 { return x }
+	case log:
+		return func(x float64) float64 { return x * math.Exp(place*least/8) }
+	default:
+		return func(x float64) float64 { return x + place*least/8 }
+	}
 }
 
 // bandFrom is the number of points from which deciles are drawn as a band.
 const bandFrom = 20
 
+// legend says what the marks of a plot are.
+func (r *Results) legend(all []series, nominal bool) string {
+	points, bars := "Points", "bars"
+	for _, s := range all {
+		if !nominal && len(s.x) >= bandFrom {
+			points, bars = "Lines", "bands"
+		}
+	}
+	return fmt.Sprintf("%s are medians, %s go from the first to the ninth decile of %d seeds", points, bars, r.spec.Seeds)
+}
+
 // addSpread draws the deciles of a series: whiskers, or a band where points are
 // many.
-func addSpread(panel *plot.Plot, s series, i, of int, nominal bool) error {
+func addSpread(panel *plot.Plot, s series, i int, nominal bool) error {
 	colour := report.Palette[i%len(report.Palette)]
 	if !nominal && len(s.x) >= bandFrom {
-		outline := s.at(s.top, i, of, nominal)
-		low := s.at(s.low, i, of, nominal)
+		outline := s.at(s.top)
+		low := s.at(s.low)
 		slices.Reverse(low)
 		band, err := plotter.NewPolygon(append(outline, low...))
 		if err != nil {
 			return err
 		}
 		band.Color, band.LineStyle.Width = report.Fade(colour, 0.15), 0
-		panel.Add(band)
+		report.Add(panel, band)
 		return nil
 	}
 	whiskers := struct {
 		plotter.XYs
 		plotter.YErrors
-	}{s.at(s.mid, i, of, nominal), make(plotter.YErrors, len(s.x))}
+	}{s.at(s.mid), make(plotter.YErrors, len(s.x))}
 	for k := range s.x {
 		whiskers.YErrors[k].Low, whiskers.YErrors[k].High = s.mid[k]-s.low[k], s.top[k]-s.mid[k]
 	}
@@ -192,13 +239,13 @@ func addSpread(panel *plot.Plot, s series, i, of int, nominal bool) error {
 		return err
 	}
 	bars.Color, bars.Width, bars.CapWidth = report.Fade(colour, 0.6), vg.Points(1), vg.Points(4)
-	panel.Add(bars)
+	report.Add(panel, bars)
 	return nil
 }
 
 // addMiddle draws the medians of a series, joined where x has an order.
-func addMiddle(panel *plot.Plot, s series, i, of int, nominal bool) error {
-	xy := s.at(s.mid, i, of, nominal)
+func addMiddle(panel *plot.Plot, s series, i int, nominal bool) error {
+	xy := s.at(s.mid)
 	line, dots, err := plotter.NewLinePoints(xy)
 	if err != nil {
 		return err
@@ -209,12 +256,12 @@ func addMiddle(panel *plot.Plot, s series, i, of int, nominal bool) error {
 	var thumbnail plot.Thumbnailer = line
 	switch {
 	case nominal:
-		panel.Add(dots)
+		report.Add(panel, dots)
 		thumbnail = dots
 	case len(s.x) >= bandFrom:
-		panel.Add(line)
+		report.Add(panel, line)
 	default:
-		panel.Add(line, dots)
+		report.Add(panel, line, dots)
 	}
 	if s.label != "" {
 		panel.Legend.Add(s.label, thumbnail)

@@ -34,11 +34,17 @@ type Results struct {
 	points  map[traceKey][]float64 // of trace metrics, for plots
 }
 
+// formatVersion is the version of the files of a sweep's folder, and of what the
+// numbers in them mean.
+const formatVersion = 2
+
 // mark is sweep.json.
 type mark struct {
-	Sweep  string `json:"sweep"`
-	Digest string `json:"digest"` // SHA-256 of sweep and study
-	Runs   int    `json:"runs"`
+	Version int               `json:"version"`
+	Sweep   string            `json:"sweep"`
+	Digest  string            `json:"digest"`         // SHA-256 of sweep and study
+	Data    map[string]string `json:"data,omitempty"` // SHA-256 of files of records
+	Runs    int               `json:"runs"`
 }
 
 // OpenResults begins the folder of a sweep, or takes up one that was begun with
@@ -69,7 +75,7 @@ func (r *Results) mark() error {
 		if err := os.MkdirAll(r.Folder, 0o755); err != nil {
 			return err
 		}
-		text, err := json.MarshalIndent(mark{s.Name, s.Digest, s.Runs()}, "", "  ")
+		text, err := json.MarshalIndent(mark{formatVersion, s.Name, s.Digest, s.Data, s.Runs()}, "", "  ")
 		if err != nil {
 			return err
 		}
@@ -86,8 +92,16 @@ func (r *Results) mark() error {
 	if err := json.Unmarshal(text, &m); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	if m.Version != formatVersion {
+		return fmt.Errorf("%s: the folder was begun by another version of this program (its format is %d, this one's %d): choose another with --out, or remove it", r.Folder, m.Version, formatVersion)
+	}
 	if m.Digest != s.Digest {
 		return fmt.Errorf("%s: the sweep or its study has changed since the folder was begun: choose another with --out, or remove it", r.Folder)
+	}
+	for name, digest := range s.Data {
+		if m.Data[name] != digest {
+			return fmt.Errorf("%s: the file of records %s has changed since the folder was begun: choose another with --out, or remove it", r.Folder, name)
+		}
 	}
 	return nil
 }

@@ -168,10 +168,11 @@ func (s *Spec) measure(p *sim.Play) (map[string]float64, error) {
 	return values, err
 }
 
-// truth is what the rounds so far really gave away to an outsider.
+// truth is what the rounds so far really gave away to an outsider, NaN if the study
+// makes no promise.
 func truth(p *pvi.Protocol, round int) (float64, error) {
 	if p.Study().Privacy.Unit == study.None {
-		return 0, nil
+		return nan, nil
 	}
 	_, truth, _, err := p.OutsideCosts(min(round, p.Releases()))
 	return truth.Epsilon, err

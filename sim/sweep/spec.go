@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"fedpvi/internal/document"
 	"fedpvi/pvi/study"
+	"fedpvi/sim"
 )
 
 // A Spec is a checked sweep file.
@@ -26,6 +28,10 @@ type Spec struct {
 	Random []Random
 	Plots  []Plot
 	Digest string // of the sweep and the study
+
+	// Data is the SHA-256 of every file of records that the sweep's studies
+	// name, by that name.
+	Data map[string]string
 
 	source []byte // of the study
 	fixed  []study.Override
@@ -77,8 +83,11 @@ func Load(path string) (*Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Spec{}
+	s := &Spec{Data: map[string]string{}}
 	root := doc.Root()
+	if root.Has("study") && !root.Has("sweep") {
+		return nil, fmt.Errorf("%s: this is a study: sim run %s", path, path)
+	}
 	s.readSweep(root.Table("sweep"), path)
 	s.readSet(root.Table("set"))
 	s.readAxes(root)
@@ -96,11 +105,37 @@ func Load(path string) (*Spec, error) {
 	sum := sha256.Sum256(append(append(source, 0), s.source...))
 	s.Digest = hex.EncodeToString(sum[:])
 	for cell := range s.cells() {
-		if _, err := s.study(cell, 1); err != nil {
+		st, err := s.study(cell, 1)
+		if err == nil {
+			err = s.digestData(st.Simulation.Data)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: cell %s: %w", path, s.describe(cell), err)
 		}
 	}
 	return s, nil
+}
+
+// digestData adds a study's file of records to s.Data.
+func (s *Spec) digestData(name string) error {
+	if _, known := s.Data[name]; known || name == "" {
+		return nil
+	}
+	path, err := sim.FindData(s.Study, name)
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("file of records: %w", err)
+	}
+	defer file.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return fmt.Errorf("file of records: %w", err)
+	}
+	s.Data[name] = hex.EncodeToString(h.Sum(nil))
+	return nil
 }
 
 func (s *Spec) readSweep(t *document.Table, path string) {

@@ -37,6 +37,9 @@ type traceKey struct {
 }
 
 func (r *Results) keepPoint(index, round, metric int, x float64) {
+	if math.IsNaN(x) {
+		return
+	}
 	k := traceKey{index / r.spec.Seeds, round, metric}
 	r.points[k] = append(r.points[k], x)
 }
@@ -53,14 +56,20 @@ func (r *Results) column(cell int, metric string) []float64 {
 	return values
 }
 
-// quantiles returns the given quantiles of values, NaN if there are none.
+// quantiles returns the given quantiles of values, NaN if there are none. Quantile p
+// of n values in order is at place p(n−1), counted from 0, on straight lines
+// between them (Hyndman and Fan 1996, definition 7), so that the median of an even
+// number is the mean of the two in the middle.
 func quantiles(values []float64, at ...float64) []float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	out := make([]float64, len(at))
 	for i, p := range at {
 		out[i] = nan
 		if len(sorted) > 0 {
-			out[i] = stat.Quantile(p, stat.LinInterp, sorted, nil)
+			place := p * float64(len(sorted)-1)
+			below := int(place)
+			above := min(below+1, len(sorted)-1)
+			out[i] = sorted[below] + (place-float64(below))*(sorted[above]-sorted[below])
 		}
 	}
 	return out
@@ -110,6 +119,40 @@ func (r *Results) Summary(w io.Writer) error {
 			percent(v[7]), short(v[8]), short(v[9]), short(v[10])))
 	}
 	return report.Table(w, "  ", len(r.spec.Axes), rows)
+}
+
+// A Point is a point of the grid in a [Overview].
+type Point struct {
+	Cases   map[string]string  `json:"cases"`   // by axis
+	Summary map[string]float64 `json:"summary"` // by column of summary.csv; what is missing there is not here
+}
+
+// An Overview is what a sweep found, for a machine.
+type Overview struct {
+	Sweep  string  `json:"sweep"`
+	Title  string  `json:"title"`
+	Digest string  `json:"digest"` // SHA-256 of sweep and study
+	Runs   int     `json:"runs"`
+	Points []Point `json:"points"`
+	Folder string  `json:"folder"`
+}
+
+// Overview returns what is in summary.csv.
+func (r *Results) Overview() Overview {
+	o := Overview{Sweep: r.spec.Name, Title: r.spec.Title, Digest: r.spec.Digest, Runs: r.Runs(), Folder: r.Folder}
+	for cell := range r.spec.cells() {
+		p := Point{map[string]string{}, map[string]float64{}}
+		for i, c := range r.spec.cases(cell) {
+			p.Cases[r.spec.Axes[i].Name] = c.Label
+		}
+		for i, x := range r.summaryRow(cell) {
+			if !math.IsNaN(x) && !math.IsInf(x, 0) {
+				p.Summary[summaryHeader[i]] = x
+			}
+		}
+		o.Points = append(o.Points, p)
+	}
+	return o
 }
 
 func short(x float64) string {

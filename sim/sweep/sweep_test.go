@@ -234,6 +234,7 @@ func TestFolderErrors(t *testing.T) {
 		{"results.csv", "run,clip", "run,clap", "results.csv:1: the columns are not those"},
 		{"results.csv", "\n3,1,", "\n\"3,1,", "results.csv:4: the row cannot be read"},
 		{"trace.csv", "\n3,1,", "\nthree,1,", "trace.csv:10: the row is of no run"},
+		{"sweep.json", `"version": 2`, `"version": 1`, "was begun by another version of this program (its format is 1, this one's 2)"},
 		{"sweep.json", `"digest": "`, `"digest": "0`, "has changed since the folder was begun"},
 	} {
 		mend := damage(c.name, c.old, c.new)
@@ -248,6 +249,75 @@ func TestFolderErrors(t *testing.T) {
 	other := t.TempDir()
 	if _, err := sweep.OpenResults(other, spec); err == nil || !strings.Contains(err.Error(), "holds no sweep") {
 		t.Errorf("a folder of something else: %v", err)
+	}
+}
+
+// Records that are not those that the folder was begun with are not mixed with them.
+func TestDataChanged(t *testing.T) {
+	text := strings.Replace(small, "[random]\n\"model.noise_sd\" = [0.5, 2.0]", "[set]\n\"simulation.synthetic\" = \"\"\n\"simulation.data\" = \"records.csv\"\n\"simulation.clients\" = 4", 1)
+	path := write(t, text)
+	data := filepath.Join(filepath.Dir(path), "records.csv")
+	load := func(records string) *sweep.Spec {
+		if err := os.WriteFile(data, []byte("x,y\n"+strings.Repeat(records, 20)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		spec, err := sweep.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return spec
+	}
+	folder := filepath.Join(t.TempDir(), "results")
+	complete(t, folder, load("1,2\n"), 1)
+	if _, err := sweep.OpenResults(folder, load("1,3\n")); err == nil || !strings.Contains(err.Error(), "the file of records records.csv has changed since the folder was begun") {
+		t.Errorf("changed records: %v", err)
+	}
+	open(t, folder, load("1,2\n"))
+	if err := os.Remove(data); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sweep.Load(path); err == nil || !strings.Contains(err.Error(), "records.csv is neither beside the study nor in") {
+		t.Errorf("no records: %v", err)
+	}
+}
+
+// A sweep without privacy has no ε in any file, rather than one of zero.
+func TestNonPrivateHasNoEpsilon(t *testing.T) {
+	text := `
+[sweep]
+name = "none"
+study = "one.toml"
+seeds = 2
+trace = 2
+[set]
+"privacy.epsilon" = ""
+"privacy.noise_multiplier" = ""
+"privacy.delta" = ""
+"privacy.clip" = ""
+"privacy.coordinates" = ""
+"privacy.unit" = "none"
+[[axis]]
+name = "damping"
+key = "inference.damping"
+values = [0.5, 1.0]
+[[plot]]
+file = "epsilon"
+x = "round"
+y = "epsilon"
+`
+	found := complete(t, filepath.Join(t.TempDir(), "none"), load(t, text), 1)
+	for _, name := range []string{"results.csv", "trace.csv", "summary.csv"} {
+		rows, err := csv.NewReader(strings.NewReader(found[name])).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, column := range rows[0] {
+			for _, row := range rows[1:] {
+				if strings.Contains(column, "epsilon") && row[i] != "" {
+					t.Errorf("%s: %s is %q", name, column, row[i])
+				}
+			}
+		}
 	}
 }
 

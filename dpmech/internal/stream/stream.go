@@ -75,11 +75,3 @@ func (s *Stream) Uint64n(n uint64) uint64 {
 	}
 	return hi
 }
-
-// Wipe overwrites what the stream still holds in its buffer. A wiped stream
-// panics when it is read.
-func (s *Stream) Wipe() {
-	clear(s.buf[:])
-	s.used = bufferSize
-	s.ctr = nil
-}

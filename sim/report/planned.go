@@ -1,0 +1,68 @@
+package report
+
+import (
+	"encoding/json"
+	"io"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// planned is what [Plan] says, for a machine.
+type planned struct {
+	Study        string          `json:"study"`
+	Digest       string          `json:"digest"` // SHA-256 of the study document
+	Coefficients []string        `json:"coefficients"`
+	Family       string          `json:"family"`
+	Natural      int             `json:"natural_parameters"`
+	Clients      int             `json:"clients"`
+	MinClients   int             `json:"min_clients"`
+	Colluders    int             `json:"colluders"`
+	Schedule     study.Schedule  `json:"schedule"`
+	Rounds       int             `json:"rounds"`
+	Factors      study.Factors   `json:"factors"`
+	Damping      string          `json:"damping"`
+	Privacy      *plannedPrivacy `json:"privacy,omitempty"` // absent without a promise
+}
+
+// plannedPrivacy is what a study's promise costs, as it stands in a result.
+type plannedPrivacy struct {
+	Unit study.Unit `json:"unit"`
+	*sim.Promise
+	ShareSD  float64      `json:"share_sd"` // of the noise of one client
+	Forecast sim.Forecast `json:"forecast"`
+}
+
+// PlanJSON writes what follows from a study for a roster as one JSON object.
+func PlanJSON(w io.Writer, p *pvi.Protocol) error {
+	st := p.Study()
+	out := planned{
+		Study:        st.Name,
+		Digest:       st.Digest.String(),
+		Coefficients: p.Model().Names(),
+		Family:       p.Family().Name(),
+		Natural:      p.Family().Size(),
+		Clients:      len(p.Roster()),
+		MinClients:   p.MinClients(),
+		Colluders:    st.Federation.Colluders,
+		Schedule:     st.Inference.Schedule,
+		Rounds:       st.Inference.Rounds,
+		Factors:      st.Inference.Factors,
+		Damping:      damping(st.Inference.Damping),
+	}
+	if st.Privacy.Unit != study.None {
+		promise, err := sim.NewPromise(p, p.Releases())
+		if err != nil {
+			return err
+		}
+		m := p.Mechanism()
+		out.Privacy = &plannedPrivacy{
+			Unit:     st.Privacy.Unit,
+			Promise:  promise,
+			ShareSD:  m.Lattice().Float(m.ShareSigma()),
+			Forecast: sim.NewForecast(p),
+		}
+	}
+	return json.NewEncoder(w).Encode(out)
+}
