@@ -47,10 +47,20 @@ func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 		c.made = 2 * order
 		c.rules = c.rules[:0]
 		for _, s := range c.steps {
-			c.rules = append(c.rules, s.law.moments(c.made, 0, c.cut))
+			var rule *moments
+			if s.law.mu == 0 {
+				rule = s.law.moments(c.made, 0, c.cut)
+			}
+			c.rules = append(c.rules, rule)
 		}
 	}
 	for i, s := range c.steps {
+		if mu2 := s.law.mu * s.law.mu; mu2 > 0 {
+			k += s.times * mu2 * order * (order + 1) / 2
+			mean += s.times * mu2 * (order + 0.5)
+			variance += s.times * mu2
+			continue
+		}
 		a, b, v := c.rules[i].cumulant(order)
 		k += s.times * a
 		mean += s.times * b

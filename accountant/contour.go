@@ -60,6 +60,13 @@ func (l *contour) walk(c *composition, frequency float64) (bool, error) {
 	n := int(min(maxContour, frequency/l.step)) + 2
 	total := make([]complex128, n)
 	for _, s := range c.steps {
+		if mu2 := s.law.mu * s.law.mu; mu2 > 0 {
+			for j := range total {
+				t := float64(j) * l.step
+				total[j] += complex(-s.times*mu2*t*t/2, s.times*mu2*t*(l.order+0.5))
+			}
+			continue
+		}
 		rule := s.law.moments(l.order, frequency, c.cut)
 		if len(rule.loss)*n > maxContourWork {
 			return false, errContour

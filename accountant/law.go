@@ -10,6 +10,7 @@ import (
 // drawn from P: pieces with a density, atoms, and a mass at infinity, where Q
 // has none.
 type law struct {
+	mu       float64 // of a Gaussian release, whose moments are known; otherwise 0
 	parts    []part
 	atoms    []atom
 	infinite float64
@@ -27,7 +28,11 @@ type atom struct{ loss, mass float64 }
 func whole(p pair) law { return law{parts: []part{{p, math.Inf(-1), math.Inf(1)}}} }
 
 // gaussianLaw is that of a Gaussian release with parameter μ.
-func gaussianLaw(mu float64) law { return whole(mixture{1, 1 / mu}) }
+func gaussianLaw(mu float64) law {
+	l := whole(mixture{1, 1 / mu})
+	l.mu = mu
+	return l
+}
 
 // laplaceLaw is that of the Laplace mechanism with ε₀ = sensitivity/scale.
 func laplaceLaw(epsilon float64) law {

@@ -106,7 +106,12 @@ func falls(from, to float64, f func(float64) float64) float64 {
 	return to
 }
 
-func (m mixture) scale(float64) (smooth, analytic float64) { return m.sigma, m.sigma * m.sigma }
+func (m mixture) scale(float64) (smooth, analytic float64) {
+	if m.rate == 1 { // the loss is a line
+		return m.sigma, m.sigma
+	}
+	return m.sigma, m.sigma * m.sigma
+}
 
 // opposed is one step of the Gaussian mechanism on a Poisson sample where the
 // record in question is replaced by its opposite:

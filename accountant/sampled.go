@@ -51,8 +51,8 @@ func checkSampled(rate, sigma float64, a Adjacency, t *tally) error {
 }
 
 // minSigma is the least noise multiplier of a sampled release that is
-// accounted: with less, a single release has losses of more than 10⁶.
-const minSigma = 1e-3
+// accounted: with less, a single release has losses of hundreds.
+const minSigma = 0.05
 
 func (e Poisson) laws() (upper, lower directions, err error) {
 	if e.Adjacency == ReplaceOne {
