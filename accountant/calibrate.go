@@ -82,16 +82,23 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 		b, err := p.Epsilon(target.Delta)
 		return Calibration{Value: value, Cost: b, Left: target.Epsilon - b.Lower}, err
 	}
-	estimated := func(x float64) (epsilon float64, gaussian bool, err error) {
+	// A mechanism may refuse what is far from the answer; it has to admit the
+	// answer.
+	gaussian := true
+	var refusal error
+	x, slope := estimateRoot(target.Epsilon, low, high, func(x float64) float64 {
 		p, _, err := account(x)
 		if err != nil {
-			return 0, false, err
+			if refusal == nil {
+				refusal = err
+			}
+			return math.Inf(1)
 		}
-		return p.estimate(target.Delta), p.Gaussian(), nil
-	}
-	x, slope, gaussian, err := estimateRoot(target.Epsilon, low, high, estimated)
-	if err != nil {
-		return Calibration{}, err
+		gaussian = p.Gaussian()
+		return p.estimate(target.Delta)
+	})
+	if x == high && refusal != nil {
+		return Calibration{}, refusal
 	}
 	// Certified costs lie a little above estimates: aim below the target by as
 	// much, and more where that is not enough.
@@ -121,89 +128,53 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	return Calibration{}, fmt.Errorf("nothing meets epsilon %g at delta %g: at %g it is still %g", target.Epsilon, target.Delta, best.Value, best.Cost.Upper)
 }
 
-// estimateRoot returns about the least x in [low, high] with cost(x) ≤ goal, and
-// by how much the cost falls there, relative, with x. It returns high if there
-// is none.
-func estimateRoot(goal, low, high float64, cost func(x float64) (float64, bool, error)) (root, slope float64, gaussian bool, err error) {
-	// From the middle of what is plausible outwards, so that few extreme events
-	// have to be accounted for.
+// estimateRoot returns about the least x in [low, high] with cost(x) ≤ goal, for a
+// falling cost, and the slope of −log cost there. It returns high if there is
+// none.
+func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, slope float64) {
+	value := func(x float64) float64 { return math.Log(min(max(cost(x), 1e-300), 1e300) / goal) }
+	// Outwards from the middle of what is plausible: extreme events take long
+	// to account for.
 	from, to := low, high
-	step := 0.5
 	x := min(max(0, low), high)
-	at, gaussian, err := cost(x)
-	if err != nil {
-		return 0, 0, false, err
-	}
-	if at <= goal {
-		for to = x; x > low; step *= 2 {
-			x = max(low, x-step)
-			if at, _, err = cost(x); err != nil {
-				return 0, 0, false, err
-			}
-			if at > goal {
+	a, b := math.NaN(), math.NaN()
+	if v := value(x); v <= 0 {
+		to, b = x, v
+		for step := 0.5; to > low; step *= 2 {
+			x = max(low, to-step)
+			if a = value(x); a > 0 {
 				from = x
 				break
 			}
-			to = x
-		}
-		if to == low {
-			return low, 1, gaussian, nil
+			to, b = x, a
 		}
 	} else {
-		for from = x; x < high; step *= 2 {
-			x = min(high, x+step)
-			if at, _, err = cost(x); err != nil {
-				return 0, 0, false, err
-			}
-			if at <= goal {
+		from, a = x, v
+		for step := 0.5; from < high; step *= 2 {
+			x = min(high, from+step)
+			if b = value(x); b <= 0 {
 				to = x
 				break
 			}
-			from = x
-		}
-		if from == high {
-			return high, 1, gaussian, nil
+			from, a = x, b
 		}
 	}
-	// Illinois on log cost, which is smooth in x.
-	value := func(epsilon float64) float64 {
-		return math.Log(max(epsilon, 1e-300) / goal)
+	if from >= to {
+		return to, 1
 	}
-	costAt := func(x float64) (float64, error) {
-		epsilon, _, err := cost(x)
-		if math.IsInf(epsilon, 1) {
-			epsilon = 1e300
-		}
-		return value(epsilon), err
-	}
-	a, err := costAt(from)
-	if err != nil {
-		return 0, 0, false, err
-	}
-	b, err := costAt(to)
-	if err != nil {
-		return 0, 0, false, err
-	}
-	precision := 1e-7
-	if gaussian {
-		precision = 1e-10
-	}
-	slope = max(1e-3, (a-b)/(to-from))
-	for to-from > precision && b < 0 {
+	// False position on the logarithm of the cost, which is nearly a line
+	// (Illinois rule).
+	slope = 1
+	for to-from > 1e-10 {
 		middle := from + (to-from)/2
 		if a < 50 && b > -50 {
-			middle = max(from+1e-3*(to-from), min(from+(to-from)*a/(a-b), to-1e-3*(to-from)))
+			width := to - from
+			middle = max(from+1e-3*width, min(from+width*a/(a-b), to-1e-3*width))
+			slope = max(1e-3, (a-b)/width)
 		}
-		v, err := costAt(middle)
-		if err != nil {
-			return 0, 0, false, err
-		}
-		if math.Abs(v) < 0.5 && v != 0 {
-			slope = max(1e-3, math.Abs(v/(middle-(from+to)/2)))
-		}
-		if math.Abs(v) < precision/10 {
-			from, to = middle, middle
-			break
+		v := value(middle)
+		if math.Abs(v) < 1e-10 {
+			return middle, slope
 		}
 		if v > 0 {
 			from, a, b = middle, v, b/2
@@ -211,20 +182,7 @@ func estimateRoot(goal, low, high float64, cost func(x float64) (float64, bool, 
 			to, b, a = middle, v, a/2
 		}
 	}
-	// The slope where it matters.
-	h := 1e-3
-	left, err := costAt(max(low, to-h))
-	if err != nil {
-		return 0, 0, false, err
-	}
-	right, err := costAt(to)
-	if err != nil {
-		return 0, 0, false, err
-	}
-	if s := (left - right) / h; s > 1e-6 && !math.IsInf(s, 0) {
-		slope = s
-	}
-	return to, slope, gaussian, nil
+	return to, slope
 }
 
 // estimate returns about ε(δ), fast.

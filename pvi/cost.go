@@ -82,7 +82,7 @@ func (p *Protocol) claim(view View, adjacency accountant.Adjacency, releases int
 	}
 	delta := p.study.Privacy.Delta
 	epsilon, err := profile.Epsilon(delta)
-	return Cost{view, adjacency, profile.Mu(), epsilon, delta, profile.Method()}, err
+	return Cost{view, adjacency, profile.Mu(), epsilon.Upper, delta, string(epsilon.Method)}, err
 }
 
 // Costs returns the cost of the given number of a client's releases under every

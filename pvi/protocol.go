@@ -202,9 +202,8 @@ func (p *Protocol) calibrate(cfg dpmech.Config) (*dpmech.GaussianSum, error) {
 	cfg.Adjacency = privacy.Adjacency
 	cfg.NoiseMultiplier = privacy.NoiseMultiplier
 	if cfg.NoiseMultiplier == 0 {
-		var err error
 		target := accountant.Target{Epsilon: privacy.Epsilon, Delta: privacy.Delta}
-		cfg.NoiseMultiplier, err = accountant.CalibrateNoise(target, func(sigma float64) (accountant.Event, error) {
+		calibration, err := accountant.CalibrateNoise(target, func(sigma float64) (accountant.Event, error) {
 			trial := cfg
 			trial.NoiseMultiplier = sigma
 			m, err := dpmech.NewGaussianSum(trial)
@@ -216,6 +215,7 @@ func (p *Protocol) calibrate(cfg dpmech.Config) (*dpmech.GaussianSum, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w (the noise multiplier follows from privacy.epsilon = %g: a lower epsilon raises it)", err, privacy.Epsilon)
 		}
+		cfg.NoiseMultiplier = calibration.Value
 	}
 	m, err := dpmech.NewGaussianSum(cfg)
 	if err != nil {

@@ -1,0 +1,127 @@
+package accountant
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestCalibrateNoiseOfGaussians(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		target := Target{
+			Epsilon: math.Exp(rapid.Float64Range(-5, 5).Draw(t, "log epsilon")),
+			Delta:   math.Exp(rapid.Float64Range(-30, -1).Draw(t, "log delta")),
+		}
+		releases := rapid.IntRange(1, 1000).Draw(t, "releases")
+		event := func(sigma float64) (Event, error) {
+			return Repeated{Gaussian{1, sigma, AddRemove}, releases}, nil
+		}
+		c, err := CalibrateNoise(target, event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := func(sigma float64) float64 {
+			e, _ := event(sigma)
+			p, err := Account(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := p.Epsilon(target.Delta)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b.Upper
+		}
+		if got := at(c.Value); got > target.Epsilon || got != c.Cost.Upper {
+			t.Fatalf("σ = %g costs ε = %g, said %+v of %g", c.Value, got, c.Cost, target.Epsilon)
+		}
+		if got := at(c.Value * (1 - 1e-8)); got <= target.Epsilon {
+			t.Fatalf("σ = %g is not the smallest: a smaller one costs ε = %g ≤ %g", c.Value, got, target.Epsilon)
+		}
+		if !(c.Left >= 0 && c.Left < 1e-7*target.Epsilon) {
+			t.Fatalf("%g is left of %g", c.Left, target.Epsilon)
+		}
+	})
+}
+
+func TestCalibrateErrors(t *testing.T) {
+	event := func(sigma float64) (Event, error) { return Gaussian{1, sigma, AddRemove}, nil }
+	for _, target := range []Target{{0, 1e-5}, {1, 0}, {1, 1}, {math.NaN(), 1e-5}} {
+		if _, err := CalibrateNoise(target, event); err == nil {
+			t.Errorf("target %+v gives no error", target)
+		}
+	}
+	constant := func(float64) (Event, error) { return Gaussian{1, 1, AddRemove}, nil }
+	if _, err := CalibrateNoise(Target{.1, 1e-5}, constant); err == nil {
+		t.Error("an event that no noise makes cheap gives no error")
+	}
+	never := errors.New("no mechanism")
+	if _, err := CalibrateNoise(Target{1, 1e-5}, func(float64) (Event, error) { return nil, never }); !errors.Is(err, never) {
+		t.Errorf("a mechanism that refuses everything: %v", err)
+	}
+	// One that refuses what is far from the answer does not stand in the way.
+	picky := func(sigma float64) (Event, error) {
+		if sigma < 3 || sigma > 100 {
+			return nil, never
+		}
+		return Gaussian{1, sigma, AddRemove}, nil
+	}
+	if c, err := CalibrateNoise(Target{1, 1e-5}, picky); err != nil || c.Value < 3.7 || c.Value > 3.8 {
+		t.Errorf("a mechanism that refuses extremes: %+v, %v", c, err)
+	}
+	if _, err := CalibrateTimes(Target{.1, 1e-5}, 100, func(int) (Event, error) { return Gaussian{1, 1, AddRemove}, nil }); err == nil {
+		t.Error("not even zero steps meet the target, and there is no error")
+	}
+}
+
+// Calibrations never miss, and lie within a part in a thousand of the exact root.
+func TestCalibrationVectors(t *testing.T) {
+	var cases []struct {
+		ID, Kind     string
+		Target_eps   float64
+		Target_delta float64
+		Q, Sigma     float64
+		T            int
+		Exact        struct {
+			Sigma, Q *float64
+			T        *int
+		}
+	}
+	readVectors(t, "calibration", &cases)
+	for _, c := range cases {
+		target := Target{c.Target_eps, c.Target_delta}
+		check := func(got Calibration, err error, want *float64, sign float64) {
+			t.Helper()
+			if err != nil || got.Cost.Upper > target.Epsilon {
+				t.Errorf("%s: %+v, %v", c.ID, got, err)
+			}
+			if want == nil {
+				t.Logf("%s: %s = %g, without a reference value", c.ID, c.Kind, got.Value)
+				return
+			}
+			if off := sign * (got.Value/(*want) - 1); off < -1e-9 || off > 1e-3 {
+				t.Errorf("%s: %s = %.10g, want %.10g and on the safe side (%+.1e)", c.ID, c.Kind, got.Value, *want, off)
+			}
+		}
+		switch c.Kind {
+		case "sigma":
+			got, err := CalibrateNoise(target, func(sigma float64) (Event, error) { return poisson(c.Q, sigma, c.T, AddRemove), nil })
+			check(got, err, c.Exact.Sigma, 1)
+		case "max_q":
+			got, err := CalibrateRate(target, func(q float64) (Event, error) { return poisson(q, c.Sigma, c.T, AddRemove), nil })
+			check(got, err, c.Exact.Q, -1)
+		case "max_T":
+			var want *float64
+			if n := c.Exact.T; n != nil {
+				x := float64(*n)
+				want = &x
+			}
+			got, err := CalibrateTimes(target, 1e7, func(n int) (Event, error) { return poisson(c.Q, c.Sigma, n, AddRemove), nil })
+			check(got, err, want, -1)
+		default:
+			t.Fatalf("%s: unknown kind %q", c.ID, c.Kind)
+		}
+	}
+}
