@@ -44,7 +44,7 @@ func (c *composition) length() float64 {
 // loss, and its first two derivatives.
 func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 	if c.rules == nil || order > c.made || order < c.made/64 {
-		c.made = 2 * order
+		c.made = order + min(order, 8) // a little further than asked
 		c.rules = c.rules[:0]
 		for _, s := range c.steps {
 			var rule *moments

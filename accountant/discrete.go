@@ -90,7 +90,7 @@ func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 		above.atoms = append(above.atoms, atom{losses[i], mass})
 		below.atoms = append(below.atoms, atom{losses[i] - slack*(1+math.Abs(losses[i])), mass * (1 - slack)})
 	}
-	return directions{above, above, true}, directions{below, below, true}, nil
+	return same(above), same(below), nil
 }
 
 // roundingDivergence is the leading term of the largest log ratio, for

@@ -44,7 +44,13 @@ type lossy interface {
 type directions struct {
 	remove, add law
 	equal       bool
+	// removeFirst says that every Rényi divergence of remove is at least that
+	// of add.
+	removeFirst bool
 }
+
+// same is one law for both orders.
+func same(l law) directions { return directions{remove: l, add: l, equal: true} }
 
 // tallyOf adds up an event.
 func tallyOf(e Event) (tally, error) {
@@ -139,7 +145,7 @@ func (e Laplace) addTo(t *tally, times float64) error {
 
 func (e Laplace) laws() (upper, lower directions, err error) {
 	l := laplaceLaw(up(e.Sensitivity / e.Scale))
-	return directions{l, l, true}, directions{l, l, true}, nil
+	return same(l), same(l), nil
 }
 
 // Approximate is any (Epsilon, Delta)-private step, of which nothing else is
@@ -166,7 +172,7 @@ func (e Approximate) addTo(t *tally, times float64) error {
 
 func (e Approximate) laws() (upper, lower directions, err error) {
 	l := approximateLaw(e.Epsilon, e.Delta)
-	return directions{l, l, true}, directions{equal: true}, nil
+	return same(l), directions{equal: true}, nil
 }
 
 // Repeated is an event that happens Times times, each chosen in the knowledge of

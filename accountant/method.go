@@ -192,14 +192,14 @@ func (p Profile) estimatedDelta(low, _ float64) (Bound, error) {
 }
 
 func (p Profile) renyiEpsilon(low, _ float64) (Bound, error) {
-	return overDirections(p.upper(), func(c *composition, _ Bound) (Bound, error) {
+	return overDirections(p.worst(), func(c *composition, _ Bound) (Bound, error) {
 		epsilon, _ := c.renyiEpsilon(low)
 		return Bound{Upper: epsilon}, nil
 	})
 }
 
 func (p Profile) renyiDelta(low, _ float64) (Bound, error) {
-	return overDirections(p.upper(), func(c *composition, _ Bound) (Bound, error) {
+	return overDirections(p.worst(), func(c *composition, _ Bound) (Bound, error) {
 		delta, _ := c.renyiDelta(low)
 		return Bound{Upper: delta}, nil
 	})
@@ -207,7 +207,7 @@ func (p Profile) renyiDelta(low, _ float64) (Bound, error) {
 
 func (p Profile) momentsEpsilon(delta float64) (float64, error) {
 	var most float64
-	for _, c := range p.upper() {
+	for _, c := range p.worst() {
 		most = max(most, c.momentsEpsilon(delta))
 	}
 	return most, nil

@@ -1,6 +1,9 @@
 package accountant
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // moments is a quadrature rule for expectations under the law of a loss, of
 // functions that grow no faster than e^(cL) for the order c that it was made
@@ -28,14 +31,16 @@ func (l law) moments(order, frequency, cut float64) *moments {
 		hi = min(hi, p.right(cut))
 		smooth, analytic := p.scale(order)
 		if math.IsInf(p.lo, -1) && math.IsInf(p.hi, 1) {
-			step := min(smooth/4, analytic/3)
+			step := min(smooth/2, analytic/2.7)
 			if frequency > 0 {
 				step = min(smooth/8, analytic/6, 2*math.Pi/(1.6*(frequency/analytic+16/smooth)))
 			}
-			n := math.Ceil((hi - lo) / step)
+			n, logStep := math.Ceil((hi-lo)/step), math.Log(step)
+			m.grow(int(n) + 1)
 			for k := range int(n) + 1 {
 				x := lo + float64(k)*step
-				m.add(p.loss(x), p.logDensity(x)+math.Log(step))
+				loss, log := p.lossAndLog(x)
+				m.add(loss, log+logStep)
 			}
 			continue
 		}
@@ -51,21 +56,32 @@ func (l law) moments(order, frequency, cut float64) *moments {
 		width = (hi - lo) / panels
 		for k := range int(panels) {
 			rule16.each(lo+float64(k)*width, width, func(x, weight float64) {
-				m.add(p.loss(x), p.logDensity(x)+math.Log(weight))
+				loss, log := p.lossAndLog(x)
+				m.add(loss, log+math.Log(weight))
 			})
 		}
 	}
 	return m
 }
 
+func (m *moments) grow(n int) {
+	m.loss, m.logWeight = slices.Grow(m.loss, n), slices.Grow(m.logWeight, n)
+	m.weight, m.drop = slices.Grow(m.weight, n), slices.Grow(m.drop, n)
+}
+
 func (m *moments) add(loss, logWeight float64) {
 	if math.IsInf(logWeight, -1) {
 		return
 	}
-	weight := math.Exp(logWeight)
-	drop := weight * math.Expm1(-loss)
-	if loss < -1 {
+	var weight, drop float64
+	if logWeight > -745 {
+		weight = math.Exp(logWeight)
+	}
+	switch {
+	case loss < -1:
 		drop = math.Exp(logWeight-loss) - weight
+	case weight > 0:
+		drop = weight * math.Expm1(-loss)
 	}
 	m.loss = append(m.loss, loss)
 	m.logWeight = append(m.logWeight, logWeight)
@@ -114,7 +130,11 @@ func (m *moments) bigCumulant(c float64) (k, mean, variance float64) {
 	}
 	var total, first, second float64
 	for i, l := range m.loss {
-		t := math.Exp(m.logWeight[i] + c*l - most)
+		x := m.logWeight[i] + c*l - most
+		if x < -45 {
+			continue
+		}
+		t := math.Exp(x)
 		total += t
 		first += t * l
 		second += t * l * l

@@ -7,13 +7,13 @@ import "math"
 // which.
 type pair interface {
 	densities(x float64) (p, q float64)
-	logDensity(x float64) float64 // of p, also where p underflows
 	loss(x float64) float64
-	at(loss float64) float64                        // inverse of loss; ∓Inf where it is below or above the range
-	tail(x float64) float64                         // mass of p right of x
-	right(mass float64) float64                     // an x with tail(x) ≤ mass
-	reach(order float64) (lo, hi float64)           // where p, q and p·(p/q)^order are not negligible
-	scale(order float64) (smooth, analytic float64) // lengths: of the densities, and to the next singularity of the loss off the line
+	lossAndLog(x float64) (loss, logDensity float64) // the latter of p, also where p underflows
+	at(loss float64) float64                         // inverse of loss; ∓Inf where it is below or above the range
+	tail(x float64) float64                          // mass of p right of x
+	right(mass float64) float64                      // an x with tail(x) ≤ mass
+	reach(order float64) (lo, hi float64)            // where p, q and p·(p/q)^order are not negligible
+	scale(order float64) (smooth, analytic float64)  // lengths: of the densities, and to the next singularity of the loss off the line
 }
 
 // span is how many standard deviations count: beyond, a normal law has 10⁻²³
@@ -34,12 +34,15 @@ func (m mixture) densities(x float64) (p, q float64) {
 	return (1-m.rate)*q + m.rate*c*math.Exp(-y*y/2), q
 }
 
-func (m mixture) logDensity(x float64) float64 { return logNormal(x, m.sigma) + m.loss(x) }
+func (m mixture) lossAndLog(x float64) (loss, logDensity float64) {
+	loss = m.loss(x)
+	return loss, logNormal(x, m.sigma) + loss
+}
 
 // logNormal is the logarithm of the density of N(0, σ²) at x.
 func logNormal(x, sigma float64) float64 {
 	z := x / sigma
-	return -z*z/2 + math.Log(invSqrt2Pi/sigma)
+	return -z*z/2 - math.Log(sigma) - logSqrt2Pi
 }
 
 func (m mixture) loss(x float64) float64 { return softLoss(m.rate, m.exponent(x)) }
@@ -130,7 +133,11 @@ func (o opposed) densities(x float64) (p, q float64) {
 	return base + o.rate*c*math.Exp(-y*y/2), base + o.rate*c*math.Exp(-w*w/2)
 }
 
-func (o opposed) logDensity(x float64) float64 { return mixture(o).logDensity(x) }
+func (o opposed) lossAndLog(x float64) (loss, logDensity float64) {
+	plus, minus := o.exponents(x)
+	more, less := softLoss(o.rate, plus), softLoss(o.rate, minus)
+	return more - less, logNormal(x, o.sigma) + more
+}
 
 func (o opposed) loss(x float64) float64 {
 	plus, minus := o.exponents(x)
@@ -171,7 +178,8 @@ func (o opposed) reach(order float64) (lo, hi float64) {
 		x = (1+order)*share(o.rate, plus) + most
 	}
 	return -1 - span*o.sigma, falls(max(1, x), 1+order+most+span*o.sigma, func(x float64) float64 {
-		return o.logDensity(x) + order*o.loss(x)
+		loss, logDensity := o.lossAndLog(x)
+		return logDensity + order*loss
 	})
 }
 
@@ -185,11 +193,13 @@ func (r reversed) densities(x float64) (p, q float64) {
 	q, p = r.mixture.densities(-x)
 	return p, q
 }
-func (r reversed) logDensity(x float64) float64 { return logNormal(x, r.sigma) }
-func (r reversed) loss(x float64) float64       { return -r.mixture.loss(-x) }
-func (r reversed) at(loss float64) float64      { return -r.mixture.at(-loss) }
-func (r reversed) tail(x float64) float64       { return normalCDF(-x / r.sigma) }
-func (r reversed) right(mass float64) float64   { return r.sigma * normalTail(mass) }
+func (r reversed) lossAndLog(x float64) (loss, logDensity float64) {
+	return r.loss(x), logNormal(x, r.sigma)
+}
+func (r reversed) loss(x float64) float64     { return -r.mixture.loss(-x) }
+func (r reversed) at(loss float64) float64    { return -r.mixture.at(-loss) }
+func (r reversed) tail(x float64) float64     { return normalCDF(-x / r.sigma) }
+func (r reversed) right(mass float64) float64 { return r.sigma * normalTail(mass) }
 
 // reach: the logarithm of p·(p/q)^c is concave; its mode solves
 // x = c·share(−x), and falls off no slower than p.
@@ -214,9 +224,11 @@ func (l laplace) densities(x float64) (p, q float64) {
 	p = math.Exp((x-l.epsilon)/2) / 4
 	return p, p * math.Exp(-x)
 }
-func (l laplace) logDensity(x float64) float64 { return (x-l.epsilon)/2 - math.Log(4) }
-func (l laplace) loss(x float64) float64       { return x }
-func (l laplace) at(loss float64) float64      { return loss }
+func (l laplace) lossAndLog(x float64) (loss, logDensity float64) {
+	return x, (x-l.epsilon)/2 - math.Log(4)
+}
+func (l laplace) loss(x float64) float64  { return x }
+func (l laplace) at(loss float64) float64 { return loss }
 func (l laplace) tail(x float64) float64 {
 	return max(0, -math.Expm1((x-l.epsilon)/2)/2)
 }

@@ -13,6 +13,7 @@ type Profile struct {
 
 	above, below [][]step // the steps, by direction, that bound it from above and below
 	different    bool     // above and below are not the same
+	removeFirst  bool     // Rényi divergences of the first direction are the larger
 }
 
 // Account adds up e. It fails if an event is malformed, if there is no proof for
@@ -26,6 +27,7 @@ func Account(e Event) (Profile, error) {
 	p := Profile{tally: t, mu: math.Sqrt(t.muSquared) * (1 + 0x1p-50)}
 	p.above, p.below = make([][]step, 2), make([][]step, 2)
 	equal := true
+	p.removeFirst = true
 	add := func(side [][]step, d directions, times float64) {
 		for i, l := range []law{d.remove, d.add} {
 			if len(l.parts)+len(l.atoms) > 0 || l.infinite > 0 {
@@ -33,15 +35,16 @@ func Account(e Event) (Profile, error) {
 			}
 		}
 		equal = equal && d.equal
+		p.removeFirst = p.removeFirst && (d.equal || d.removeFirst)
 	}
 	if p.mu > 0 {
 		l := gaussianLaw(p.mu)
-		add(p.above, directions{l, l, true}, 1)
+		add(p.above, same(l), 1)
 		if p.leastMu < p.mu*(1-0x1p-44) {
 			l = gaussianLaw(p.leastMu)
 			p.different = true
 		}
-		add(p.below, directions{l, l, true}, 1)
+		add(p.below, same(l), 1)
 	}
 	for _, s := range t.samples {
 		upper, lower, err := s.event.laws()
@@ -72,6 +75,14 @@ func compositions(sides [][]step) []*composition {
 		}
 	}
 	return all
+}
+
+// worst returns the compositions of upper that decide Rényi divergences.
+func (p Profile) worst() []*composition {
+	if p.removeFirst {
+		return p.upper()[:min(1, len(p.above))]
+	}
+	return p.upper()
 }
 
 // oneLaw reports whether the bounds from above and below are those of one law,

@@ -23,13 +23,21 @@ func Renyi(e Event, order float64) (float64, error) {
 }
 
 // Renyi returns what [Renyi] does, for the composition.
-func (p Profile) Renyi(order float64) float64 {
-	var most float64
-	for _, c := range p.upper() {
-		most = max(most, c.renyi(order))
+func (p Profile) Renyi(order float64) float64 { return p.RenyiCurve([]float64{order})[0] }
+
+// RenyiCurve returns the Rényi divergence at every one of the orders.
+func (p Profile) RenyiCurve(orders []float64) []float64 {
+	curve := make([]float64, len(orders))
+	for _, c := range p.worst() {
+		for i, order := range orders {
+			curve[i] = max(curve[i], c.renyi(order))
+		}
 	}
-	// A max divergence r to the accounted pair adds (2α−1)/(α−1) times r.
-	return raise(most) + up(p.divergence*(2*order-1)/(order-1))
+	for i, order := range orders {
+		// A max divergence r to the accounted pair adds (2α−1)/(α−1) times r.
+		curve[i] = raise(curve[i]) + up(p.divergence*(2*order-1)/(order-1))
+	}
+	return curve
 }
 
 // raise raises a Rényi divergence above the error of its quadrature.

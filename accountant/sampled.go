@@ -57,15 +57,17 @@ const minSigma = 0.05
 func (e Poisson) laws() (upper, lower directions, err error) {
 	if e.Adjacency == ReplaceOne {
 		l := whole(opposed{e.Rate, e.Sigma})
-		return directions{l, l, true}, directions{l, l, true}, nil
+		return same(l), same(l), nil
 	}
 	d := sampledPair(e.Rate, e.Sigma)
 	return d, d, nil
 }
 
+// sampledPair has the larger Rényi divergences for removal (Mironov, Talwar,
+// Zhang 2019, theorem 5).
 func sampledPair(rate, sigma float64) directions {
 	m := mixture{rate, sigma}
-	return directions{remove: whole(m), add: whole(reversed{m})}
+	return directions{remove: whole(m), add: whole(reversed{m}), removeFirst: true}
 }
 
 // WithoutReplacement is one release like that of [Poisson], over a sample of a
@@ -116,7 +118,7 @@ func (e WithoutReplacement) laws() (upper, lower directions, err error) {
 	if e.Adjacency == ZeroOut {
 		lower = sampledPair(e.Rate, e.Sigma)
 	}
-	return directions{l, l, true}, lower, nil
+	return same(l), lower, nil
 }
 
 // Permutation is one epoch of releases like that of [Poisson] over the batches of

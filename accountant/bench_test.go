@@ -1,0 +1,76 @@
+package accountant
+
+import "testing"
+
+// The case of the references: Poisson samples at rate .01, noise multiplier 1,
+// 1000 steps, δ = 1e-5.
+func headline(b *testing.B) Profile {
+	b.Helper()
+	p, err := Account(Repeated{Poisson{0.01, 1, AddRemove}, 1000})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return p
+}
+
+// Goal: 2 ms.
+func BenchmarkEpsilonByContour(b *testing.B) {
+	p := headline(b)
+	for b.Loop() {
+		if _, err := p.EpsilonBy(Contour, 1e-5); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Goal: 20 ms.
+func BenchmarkEpsilonCertified(b *testing.B) {
+	p := headline(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := p.EpsilonBy(LossDistribution, 1e-5); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Goal: 200 ms.
+func BenchmarkCalibrateNoiseCertified(b *testing.B) {
+	for b.Loop() {
+		if _, err := CalibrateNoise(Target{1, 1e-5}, func(sigma float64) (Event, error) {
+			return Repeated{Poisson{0.01, sigma, AddRemove}, 1000}, nil
+		}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Goal: 1 ms, for the orders of dp_accounting.
+func BenchmarkRenyiCurve(b *testing.B) {
+	p := headline(b)
+	var orders []float64
+	for k := 1; k < 100; k++ {
+		orders = append(orders, 1+float64(k)/10)
+	}
+	for k := 11; k < 64; k++ {
+		orders = append(orders, float64(k))
+	}
+	orders = append(orders, 128, 256, 512, 1024)
+	for b.Loop() {
+		p.RenyiCurve(orders)
+	}
+}
+
+// A long one: 100 000 steps at rate .001.
+func BenchmarkEpsilonCertifiedLong(b *testing.B) {
+	p, err := Account(Repeated{Poisson{0.001, 4, AddRemove}, 100_000})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := p.EpsilonBy(LossDistribution, 1e-6); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
