@@ -1,0 +1,227 @@
+package accountant
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+)
+
+// RandomAllocation is one epoch of Steps releases of sums of vectors of L2 norm
+// at most 1, with independent N(0, Sigma²) noise on every element, where every
+// record takes part in Picks of them, drawn at random and independently of the
+// other records. Sigma is the noise multiplier.
+//
+// For one pick, the dominating pair is (1/k) Σ N(e_i, Sigma²I) against
+// N(0, Sigma²I) in k = Steps dimensions, in both orders (Feldman, Shenfeld,
+// "Privacy Amplification by Random Allocation", 2025). With Y_i independent and
+// lognormal, log Y_i ~ N(−1/2σ², 1/σ²), and S their sum,
+//
+//	δ(ε) = E[(S/k − e^ε)₊] for removal and E[(1 − e^ε·S/k)₊] for addition.
+//
+// Both are convex in S, so moving the mass of Y to a grid without moving its
+// mean can only raise them. Several picks cost no more than as many epochs of
+// one pick of ⌊Steps/Picks⌋ steps. Where the noise is too small for the grid,
+// the law is that of one release for every pick, as without any amplification;
+// there is no bound from below.
+type RandomAllocation struct {
+	Steps, Picks int
+	Sigma        float64
+	Adjacency    Adjacency // add-remove or zero-out
+}
+
+func (e RandomAllocation) addTo(t *tally, times float64) error {
+	var err error
+	if e.Picks < 1 || e.Steps < e.Picks {
+		err = fmt.Errorf("want 1 ≤ picks ≤ steps, got %d picks of %d steps", e.Picks, e.Steps)
+	}
+	if e.Adjacency == ReplaceOne {
+		err = errors.Join(err, fmt.Errorf("random allocation has no bound of its own under %q: state it under %q or %q, or account it as two epochs", ReplaceOne, AddRemove, ZeroOut))
+	}
+	if err := errors.Join(err, atLeast("the noise multiplier", e.Sigma, minSigma), t.under(e.Adjacency)); err != nil {
+		return fmt.Errorf("random allocation: %w", err)
+	}
+	steps := e.Steps / e.Picks
+	times *= float64(e.Picks)
+	if steps == 1 || e.Sigma < leastAllocated {
+		mu := 1 / e.Sigma
+		t.gaussian(0, up(mu), times)
+		return nil
+	}
+	t.sample(RandomAllocation{steps, 1, e.Sigma, e.Adjacency}, times)
+	return nil
+}
+
+// leastAllocated is the noise multiplier below which the lognormal is too wide
+// for the grid.
+const leastAllocated = 0.6
+
+const (
+	allocationGrid = 1 << 19
+	allocationTail = 1e-17 // mass of one Y that is given up
+	allocationSpan = 13    // standard deviations of S that are kept
+)
+
+func (e RandomAllocation) laws() (upper, lower directions, err error) {
+	a := allocation{k: float64(e.Steps), sigma: e.Sigma}
+	a.compose()
+	return directions{remove: a.law(true), add: a.law(false)}, directions{}, nil
+}
+
+// allocation is the law of S under N(0, σ²I), on a grid.
+type allocation struct {
+	k, sigma float64
+
+	width      float64
+	sums       []float64 // values of S
+	mass       []float64 // of them
+	lostNull   float64   // mass under N(0) that is not in it
+	lostRecord float64   // mass under the mixture
+}
+
+// compose fills the law by the k-th power of the transform of Y's.
+func (a *allocation) compose() {
+	z := normalTail(allocationTail)
+	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // beyond, Y has that mass even under the shifted law
+	spread := math.Sqrt(a.k * math.Expm1(1/(a.sigma*a.sigma)))
+	span := min(2*allocationSpan*spread, a.k+allocationSpan*spread) + most
+	n := allocationGrid
+	a.width = span / float64(n)
+
+	y := make([]float64, n)
+	var mean, total float64
+	cells := min(n-1, int(math.Ceil(most/a.width)))
+	for j := range cells {
+		// Masses of a cell under N(0) and, as the mean of Y, under N(1).
+		m, first := a.cell(float64(j)*a.width, float64(j+1)*a.width)
+		up := min(m, max(0, first/a.width-float64(j)*m))
+		y[j] += m - up
+		y[j+1] += up
+		mean += first
+		total += m
+	}
+	a.lostNull = a.k * allocationTail
+	a.lostRecord = allocationTail + (a.k-1)*allocationTail
+
+	centre := int(math.Round(a.k * mean / a.width))
+	first := max(0, centre-int(math.Min(allocationSpan*spread, a.k)/a.width))
+	low, high := float64(first)*a.width, float64(first+n-1)*a.width
+	nullOut, recordOut := a.outside(y, low, high)
+
+	transform := fourier.NewFFT(n)
+	spectrum := transform.Coefficients(nil, y)
+	var noise float64
+	for i, f := range spectrum {
+		square := real(f)*real(f) + imag(f)*imag(f)
+		noise += 2 * min(1, a.k*math.Pow(square, (a.k-1)/2))
+		spectrum[i] = power(f, a.k) / complex(float64(n), 0)
+	}
+	noise *= transformError * unit * (math.Log2(float64(n)) + 1) / float64(n)
+	transform.Sequence(y, spectrum)
+	for i := range n {
+		y[i] = max(0, y[i]) + noise
+	}
+	a.coarsen(func(i int) float64 { return y[(first+i)%n] }, first, n, spread)
+	a.lostNull += nullOut
+	a.lostRecord += recordOut
+}
+
+// coarsen keeps S on cells that are narrow beside its spread, and grow with the
+// distance from its mean beyond, by splitting what lies between their ends without
+// moving the mean.
+func (a *allocation) coarsen(mass func(i int) float64, first, n int, spread float64) {
+	keep := func(index int, m float64) {
+		a.sums = append(a.sums, float64(index)*a.width)
+		a.mass = append(a.mass, m)
+	}
+	keep(first, mass(0))
+	for i := 0; i < n-1; {
+		away := math.Abs(float64(first+i)*a.width - a.k)
+		cells := max(1, int(max(spread/200, away/400)/a.width))
+		end := min(n-1, i+cells)
+		var low, high float64
+		for j := i + 1; j <= end; j++ {
+			up := float64(j-i) / float64(end-i)
+			low += mass(j) * (1 - up)
+			high += mass(j) * up
+		}
+		a.mass[len(a.mass)-1] += low
+		keep(first+end, high)
+		i = end
+	}
+}
+
+// cell returns the mass of Y in [from, to] under N(0, σ²) and under N(1, σ²).
+func (a *allocation) cell(from, to float64) (null, record float64) {
+	x := func(y float64) float64 { return a.sigma*math.Log(y) + 0.5/a.sigma }
+	between := func(u, v float64) float64 {
+		if u > 0 {
+			u, v = -v, -u // the side where there are no digits to lose
+		}
+		return max(0, normalCDF(v)-normalCDF(u))
+	}
+	u, v := math.Inf(-1), x(to)
+	if from > 0 {
+		u = x(from)
+	}
+	return between(u, v), between(u-1/a.sigma, v-1/a.sigma)
+}
+
+// outside returns Chernoff bounds on the mass of S outside of (low, high), under
+// N(0) and under the mixture, which weighs it with S/k.
+func (a *allocation) outside(y []float64, low, high float64) (null, record float64) {
+	last := len(y) - 1
+	for last > 0 && y[last] == 0 {
+		last--
+	}
+	bound := func(edge, s float64) (null, record float64) {
+		var m, first float64
+		for j, mass := range y[:last+1] {
+			w := mass * math.Exp(s*float64(j)*a.width)
+			m += w
+			first += w * float64(j) * a.width
+		}
+		exponent := math.Exp(a.k*math.Log(m) - s*edge)
+		return exponent, exponent * first / m
+	}
+	best := func(edge, sign float64) (null, record float64) {
+		null, record = 1, 1
+		distance := math.Abs(edge - a.k)
+		for _, exponent := range []float64{10, 25, 50, 100, 200} {
+			n, r := bound(edge, sign*exponent/distance)
+			null, record = min(null, n), min(record, r)
+		}
+		return null, record
+	}
+	null, record = best(high, 1)
+	if low > 0 {
+		n, r := best(low, -1)
+		null, record = null+n, record+r
+	}
+	return null, record
+}
+
+// law returns the law of the loss log S/k under the mixture, for removal, or of
+// −log S/k under N(0).
+func (a *allocation) law(remove bool) law {
+	l := law{infinite: a.lostNull}
+	if remove {
+		l.infinite = a.lostRecord
+	}
+	for i, mass := range a.mass {
+		ratio := a.sums[i] / a.k
+		loss := -math.Log(ratio)
+		if remove {
+			mass, loss = mass*ratio, -loss
+		}
+		switch {
+		case mass == 0:
+		case mass < 1e-22 || math.IsInf(loss, 0):
+			l.infinite += mass
+		default:
+			l.atoms = append(l.atoms, atom{loss, mass})
+		}
+	}
+	return l
+}
