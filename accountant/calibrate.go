@@ -100,32 +100,58 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	if x == high && refusal != nil {
 		return Calibration{}, refusal
 	}
-	// Certified costs lie a little above estimates: aim below the target by as
-	// much, and more where that is not enough.
-	best := Calibration{}
-	short := 0.0
+	goal := 1e-9
 	if !gaussian {
-		short = tolerance / 4
+		goal = tolerance
 	}
-	for try := 0; ; try++ {
-		at := min(high, x+short/slope)
+	// Newton's method on the logarithm of the certified cost, which is nearly a
+	// line, for a little less than the target; the last two points give the
+	// slope once there are two.
+	var best, last Calibration
+	found := false
+	met, missed := high, low // x where the target is known to be met, and to be missed
+	at := x
+	var previous, previousExcess float64
+	for try := range 60 {
 		c, err := certified(at)
 		if err != nil {
 			return Calibration{}, err
 		}
-		if c.Cost.Upper <= target.Epsilon {
-			return c, nil
+		last = c
+		excess := math.Log(max(c.Cost.Upper, 1e-300) / target.Epsilon)
+		if excess <= 0 {
+			best, found, met = c, true, at
+			if excess > -goal || at == low {
+				return c, nil
+			}
+		} else {
+			missed = at
+			if at == high {
+				break
+			}
 		}
-		if at == high {
-			best = c
+		if try > 0 && at != previous && !math.IsInf(excess, 0) && !math.IsInf(previousExcess, 0) {
+			if s := (previousExcess - excess) / (at - previous); s > 1e-6 {
+				slope = s
+			}
+		}
+		previous, previousExcess = at, excess
+		if at += (excess + goal/2) / slope; !(at < met) || !(at > missed) {
+			if found || met < high || try < 50 {
+				at = missed + (met-missed)/2
+			} else {
+				at = high
+			}
+		}
+		at = min(high, max(low, at))
+		if met-missed <= 1e-12 {
 			break
 		}
-		short = max(2*short, 1.5*(c.Cost.Upper/target.Epsilon-1)+short, 1e-10)
-		if math.IsInf(short, 1) || try > 60 {
-			short = 1
-		}
 	}
-	return Calibration{}, fmt.Errorf("nothing meets epsilon %g at delta %g: at %g it is still %g", target.Epsilon, target.Delta, best.Value, best.Cost.Upper)
+	if found {
+		return best, nil
+	}
+	return Calibration{}, fmt.Errorf("nothing meets epsilon %g at delta %g: at %g it is still %g", target.Epsilon, target.Delta, last.Value, last.Cost.Upper)
 }
 
 // estimateRoot returns about the least x in [low, high] with cost(x) ≤ goal, for a
@@ -185,7 +211,7 @@ func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, 
 	return to, slope
 }
 
-// estimate returns about ε(δ), fast.
+// estimate returns about ε(δ), fast, and never far below.
 func (p Profile) estimate(delta float64) float64 {
 	if p.Gaussian() {
 		b, _ := p.EpsilonBy(Exact, delta)
@@ -194,11 +220,11 @@ func (p Profile) estimate(delta float64) float64 {
 	if b, err := p.EpsilonBy(Contour, delta); err == nil {
 		return b.Upper
 	}
-	b, _ := p.EpsilonBy(LossDistribution, delta)
+	b, _ := p.EpsilonBy(RenyiDP, delta)
 	return b.Upper
 }
 
-// CalibrateTimes returns the largest n in [0, most] for which the event, which
+// CalibrateTimes returns the largest n in [0, most], up to one part in 10⁴, for which the event, which
 // must cost more the larger n is, meets the target: steps, rounds, releases.
 func CalibrateTimes(target Target, most int, mechanism func(n int) (Event, error)) (Calibration, error) {
 	c, err := calibrateCount(target, most, func(n int) (Event, error) { return mechanism(n) })
@@ -267,14 +293,46 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 			high = middle
 		}
 	}
-	for step := 1; ; step *= 2 {
-		c, ok, err := ask(low, true)
-		if err != nil || ok {
-			return c, err
+	// The estimate may be high where only Rényi divergences are at hand: look
+	// further up, then down to what is certified.
+	for step := max(1, low/8); low < most; step *= 2 {
+		next := min(most, low+step)
+		_, ok, err := ask(next, true)
+		if err != nil {
+			return Calibration{}, err
 		}
-		if low == 0 {
-			return Calibration{}, fmt.Errorf("nothing meets epsilon %g at delta %g: the least costs %g", target.Epsilon, target.Delta, c.Cost.Upper)
+		if !ok {
+			high = next
+			break
 		}
-		low = max(0, low-step)
+		low, high = next, most+1
 	}
+	if _, ok, err := ask(low, true); err != nil {
+		return Calibration{}, err
+	} else if !ok {
+		for step := 1; !ok && low > 0; step *= 2 {
+			high = low
+			low = max(0, low-step)
+			if _, ok, err = ask(low, true); err != nil {
+				return Calibration{}, err
+			}
+		}
+	}
+	for high-low > max(1, low/10_000) {
+		middle := low + (high-low)/2
+		_, ok, err := ask(middle, true)
+		if err != nil {
+			return Calibration{}, err
+		}
+		if ok {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	c, ok, err := ask(low, true)
+	if err == nil && !ok {
+		err = fmt.Errorf("nothing meets epsilon %g at delta %g: the least costs %g", target.Epsilon, target.Delta, c.Cost.Upper)
+	}
+	return c, err
 }

@@ -9,10 +9,51 @@ const tolerance = 3e-4
 // picks up less of rare events.
 const tiltNats = 2
 
+// side says which bounds are asked for. A lower bound alone would not show
+// whether it is close.
+type side int
+
+const (
+	both side = iota
+	fromAbove
+)
+
+// refine calls read for finer and finer grids until the bounds it returns are
+// close to each other, or, where one is asked for, to those of the grid before,
+// or read finds the grid too fine.
+func (s side) refine(width, lower, upper float64, read func(width float64, upper bool) (float64, error)) (float64, float64) {
+	for try := range 5 {
+		high, err := read(width, true)
+		if err != nil {
+			break
+		}
+		gap := upper - high
+		upper = min(upper, high)
+		if s == both {
+			low, err := read(width, false)
+			if err != nil {
+				break
+			}
+			lower = max(lower, low)
+			gap = upper - lower
+		}
+		if gap <= tolerance*upper {
+			break
+		}
+		if s == fromAbove && try == 0 {
+			width /= 2
+			continue
+		}
+		// The gap falls with the square of the width.
+		width *= max(1./16, min(0.5, math.Sqrt(0.7*tolerance*upper/gap)))
+	}
+	return lower, upper
+}
+
 // certifiedEpsilon returns bounds on ε(δ) that no error of discretisation,
 // truncation or rounding can make false. Where the transform would have to be
 // too large, Rényi divergences stand in for the upper bound.
-func (c *composition) certifiedEpsilon(delta float64) (lower, upper float64) {
+func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper float64) {
 	switch rest := delta - c.infinite(); {
 	case !(rest > 0):
 		return math.Inf(1), math.Inf(1)
@@ -21,40 +62,24 @@ func (c *composition) certifiedEpsilon(delta float64) (lower, upper float64) {
 		return leastEpsilon(func(e float64) float64 { return single(e) * (1 - singleError) }, delta),
 			leastEpsilon(func(e float64) float64 { return single(e) * (1 + singleError) }, delta)
 	}
-	lower, upper = c.windowEpsilon(delta)
-	if upper > lower*(1+10*tolerance) {
+	lower, upper = c.windowEpsilon(delta, s)
+	if s == fromAbove && math.IsInf(upper, 1) || s == both && upper > lower*(1+10*tolerance) {
 		renyi, _ := c.renyiEpsilon(delta)
 		upper = min(upper, renyi)
 	}
 	return lower, upper
 }
 
-// windowEpsilon refines the grid until the bounds meet, or it is too fine.
-func (c *composition) windowEpsilon(delta float64) (lower, upper float64) {
-	lower, upper = 0, math.Inf(1)
+// windowEpsilon composes by the transform.
+func (c *composition) windowEpsilon(delta float64, want side) (lower, upper float64) {
 	s, ok := c.saddleForDelta(delta - c.infinite())
 	if !ok {
-		return lower, upper
+		return 0, math.Inf(1)
 	}
 	at := c.before(s, tiltNats)
-	width := c.width(at, max(s.epsilon, s.spread/100))
-	for range 4 {
-		high, err := c.read(at, width, s.epsilon, delta, true)
-		if err != nil {
-			break
-		}
-		low, err := c.read(at, width, s.epsilon, delta, false)
-		if err != nil {
-			upper = min(upper, high)
-			break
-		}
-		lower, upper = max(lower, low), min(upper, high)
-		if upper-lower <= tolerance*upper {
-			break
-		}
-		width *= refined(lower, upper)
-	}
-	return lower, upper
+	return want.refine(c.width(at, max(s.epsilon, s.spread/100)), 0, math.Inf(1), func(width float64, upper bool) (float64, error) {
+		return c.read(at, width, s.epsilon, delta, upper)
+	})
 }
 
 // read returns one of the bounds on ε(δ) with a given tilt and grid.
@@ -73,20 +98,20 @@ func (c *composition) read(at saddle, width, guess, delta float64, upper bool) (
 }
 
 // certifiedDelta returns such bounds on δ(ε).
-func (c *composition) certifiedDelta(epsilon float64) (lower, upper float64) {
+func (c *composition) certifiedDelta(epsilon float64, s side) (lower, upper float64) {
 	if c.length() == 1 {
 		delta := c.steps[0].law.single(epsilon)
 		return delta * (1 - singleError), min(1, delta*(1+singleError))
 	}
-	lower, upper = c.windowDelta(epsilon)
-	if upper > lower*(1+10*tolerance) {
+	lower, upper = c.windowDelta(epsilon, s)
+	if s == fromAbove && upper == 1 || s == both && upper > lower*(1+10*tolerance) {
 		renyi, _ := c.renyiDelta(epsilon)
 		upper = min(upper, renyi)
 	}
 	return lower, upper
 }
 
-func (c *composition) windowDelta(epsilon float64) (lower, upper float64) {
+func (c *composition) windowDelta(epsilon float64, want side) (lower, upper float64) {
 	lower, upper = c.infinite()*(1-0x1p-40), 1
 	s, ok := c.saddleForEpsilon(epsilon)
 	if !ok || s.logDelta < -650 {
@@ -96,42 +121,19 @@ func (c *composition) windowDelta(epsilon float64) (lower, upper float64) {
 	at := c.before(s, tiltNats)
 	width := c.width(at, 1/(1+s.order))
 	cut := guess * 1e-6 / c.length()
-	read := func(upper bool) (float64, bool) {
+	return want.refine(width, lower, upper, func(width float64, upper bool) (float64, error) {
 		t := c.tilting(at.order, width, cut, upper)
 		for reach := 5 * at.spread; ; {
 			n, err := t.size(reach, epsilon, 1e-6*guess)
 			if err != nil {
-				return 0, false
+				return 0, err
 			}
 			if delta, ok := t.window(n).delta(epsilon); ok {
-				return delta, true
+				return delta, nil
 			}
 			reach = float64(n) * t.width
 		}
-	}
-	for range 4 {
-		high, ok := read(true)
-		if !ok {
-			break
-		}
-		low, ok := read(false)
-		if !ok {
-			upper = min(upper, high)
-			break
-		}
-		lower, upper = max(lower, low), min(upper, high)
-		if upper-lower <= tolerance*upper {
-			break
-		}
-		width *= refined(lower, upper)
-	}
-	return lower, upper
-}
-
-// refined is by what to change the width of the grid: the gap falls with its
-// square.
-func refined(lower, upper float64) float64 {
-	return max(1./16, min(0.5, math.Sqrt(0.7*tolerance*upper/(upper-lower))))
+	})
 }
 
 // width returns a grid for which each bound is expected about a quarter of

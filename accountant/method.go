@@ -119,11 +119,10 @@ func gaussianDeltaBelow(mu, epsilon float64) float64 {
 	return GaussianDelta(mu, epsilon) * max(0, 1-gaussianMargin(mu))
 }
 
-// overDirections answers with the worse of the two directions. What answer says
-// of the first lets it skip the second.
-func overDirections(all []*composition, answer func(c *composition, so Bound) (Bound, error)) (b Bound, err error) {
+// overDirections answers with the worse of the two directions.
+func overDirections(all []*composition, answer func(c *composition) (Bound, error)) (b Bound, err error) {
 	for _, c := range all {
-		one, err := answer(c, b)
+		one, err := answer(c)
 		if err != nil {
 			return b, err
 		}
@@ -132,74 +131,93 @@ func overDirections(all []*composition, answer func(c *composition, so Bound) (B
 	return b, nil
 }
 
-func (p Profile) certifiedEpsilon(low, high float64) (Bound, error) {
-	b, err := overDirections(p.upper(), func(c *composition, so Bound) (Bound, error) {
+func (p Profile) certifiedEpsilon(low, high float64) (b Bound, err error) {
+	// Where the law from above is that from below, one call gives both bounds.
+	together := p.oneLaw() && low == high
+	for _, c := range p.upper() {
 		// Removal is the worse direction as a rule, and a Rényi bound on
-		// addition is cheap. Only a lower bound that is the other's own may
-		// stand for it.
-		if p.oneLaw() && so.Lower > 0 {
-			if epsilon, _ := c.renyiEpsilon(low); epsilon <= so.Lower {
-				return Bound{}, nil
+		// addition is cheap. Only a lower bound for the same law may stand for it.
+		if together && b.Lower > 0 {
+			if epsilon, _ := c.renyiEpsilon(low); epsilon <= b.Lower {
+				continue
 			}
 		}
-		lower, upper := c.certifiedEpsilon(low)
-		return Bound{Lower: lower, Upper: upper}, nil
-	})
-	if err != nil || p.oneLaw() && low == high {
-		return b, err
+		want := fromAbove
+		if together {
+			want = both
+		}
+		lower, upper := c.certifiedEpsilon(low, want)
+		b.Upper = max(b.Upper, upper)
+		if together {
+			b.Lower = max(b.Lower, lower)
+		}
 	}
-	b.Lower = 0
+	if together {
+		return b, nil
+	}
 	for _, c := range p.lower() {
-		lower, _ := c.certifiedEpsilon(high)
-		b.Lower = max(b.Lower, lower)
+		if b.Lower > 0 {
+			if epsilon, _ := c.renyiEpsilon(high); epsilon <= b.Lower {
+				continue
+			}
+		}
+		lower, _ := c.certifiedEpsilon(high, both)
+		b.Lower = max(b.Lower, min(lower, b.Upper))
 	}
 	return b, nil
 }
 
-func (p Profile) certifiedDelta(low, high float64) (Bound, error) {
-	b, err := overDirections(p.upper(), func(c *composition, so Bound) (Bound, error) {
-		if p.oneLaw() && so.Lower > 0 {
-			if delta, _ := c.renyiDelta(low); delta <= so.Lower {
-				return Bound{}, nil
+func (p Profile) certifiedDelta(low, high float64) (b Bound, err error) {
+	together := p.oneLaw() && low == high
+	for _, c := range p.upper() {
+		if together && b.Lower > 0 {
+			if delta, _ := c.renyiDelta(low); delta <= b.Lower {
+				continue
 			}
 		}
-		lower, upper := c.certifiedDelta(low)
-		return Bound{Lower: lower, Upper: upper}, nil
-	})
-	if err != nil || p.oneLaw() && low == high {
-		return b, err
+		want := fromAbove
+		if together {
+			want = both
+		}
+		lower, upper := c.certifiedDelta(low, want)
+		b.Upper = max(b.Upper, upper)
+		if together {
+			b.Lower = max(b.Lower, lower)
+		}
 	}
-	b.Lower = 0
+	if together {
+		return b, nil
+	}
 	for _, c := range p.lower() {
-		lower, _ := c.certifiedDelta(high)
-		b.Lower = max(b.Lower, lower)
+		lower, _ := c.certifiedDelta(high, both)
+		b.Lower = max(b.Lower, min(lower, b.Upper))
 	}
 	return b, nil
 }
 
 func (p Profile) estimatedEpsilon(low, _ float64) (Bound, error) {
-	return overDirections(p.upper(), func(c *composition, _ Bound) (Bound, error) {
+	return overDirections(p.upper(), func(c *composition) (Bound, error) {
 		epsilon, off, err := c.contourEpsilon(low)
 		return Bound{Lower: max(0, epsilon-off), Upper: epsilon + off}, err
 	})
 }
 
 func (p Profile) estimatedDelta(low, _ float64) (Bound, error) {
-	return overDirections(p.upper(), func(c *composition, _ Bound) (Bound, error) {
+	return overDirections(p.upper(), func(c *composition) (Bound, error) {
 		delta, off, err := c.contourDelta(low)
 		return Bound{Lower: max(0, delta-off), Upper: delta + off}, err
 	})
 }
 
 func (p Profile) renyiEpsilon(low, _ float64) (Bound, error) {
-	return overDirections(p.worst(), func(c *composition, _ Bound) (Bound, error) {
+	return overDirections(p.worst(), func(c *composition) (Bound, error) {
 		epsilon, _ := c.renyiEpsilon(low)
 		return Bound{Upper: epsilon}, nil
 	})
 }
 
 func (p Profile) renyiDelta(low, _ float64) (Bound, error) {
-	return overDirections(p.worst(), func(c *composition, _ Bound) (Bound, error) {
+	return overDirections(p.worst(), func(c *composition) (Bound, error) {
 		delta, _ := c.renyiDelta(low)
 		return Bound{Upper: delta}, nil
 	})
