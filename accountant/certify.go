@@ -84,7 +84,10 @@ func (c *composition) windowEpsilon(delta float64, want side) (lower, upper floa
 
 // read returns one of the bounds on ε(δ) with a given tilt and grid.
 func (c *composition) read(at saddle, width, guess, delta float64, upper bool) (float64, error) {
-	t := c.tilting(at.order, width, delta*1e-6/c.length(), upper)
+	t, err := c.tilting(at.order, width, delta*1e-6/c.length(), upper)
+	if err != nil {
+		return 0, err
+	}
 	for reach := 5 * at.spread; ; {
 		n, err := t.size(reach, guess, 1e-6*delta)
 		if err != nil {
@@ -122,7 +125,10 @@ func (c *composition) windowDelta(epsilon float64, want side) (lower, upper floa
 	width := c.width(at, 1/(1+s.order))
 	cut := guess * 1e-6 / c.length()
 	return want.refine(width, lower, upper, func(width float64, upper bool) (float64, error) {
-		t := c.tilting(at.order, width, cut, upper)
+		t, err := c.tilting(at.order, width, cut, upper)
+		if err != nil {
+			return 0, err
+		}
 		for reach := 5 * at.spread; ; {
 			n, err := t.size(reach, epsilon, 1e-6*guess)
 			if err != nil {

@@ -100,6 +100,9 @@ func (c *composition) saddleAt(order float64) saddle {
 func (c *composition) saddleWhere(beyond func(saddle) bool) (s saddle, ok bool) {
 	low, high := 1.0, 1.0
 	s = c.saddleAt(high)
+	if math.IsNaN(s.logDelta) {
+		return s, false
+	}
 	if beyond(s) {
 		for low > 1e-9 && beyond(s) {
 			high, low = low, low/4

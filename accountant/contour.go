@@ -68,7 +68,7 @@ func (l *contour) walk(c *composition, frequency float64) (bool, error) {
 			continue
 		}
 		rule := s.law.moments(l.order, frequency, c.cut)
-		if len(rule.loss)*n > maxContourWork {
+		if rule == nil || len(rule.loss)*n > maxContourWork {
 			return false, errContour
 		}
 		rule.along(total, l.order, l.step, s.times)

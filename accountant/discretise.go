@@ -11,6 +11,16 @@ type masses struct {
 	index    []int
 	mass     []float64
 	infinite float64
+	cut      bool // there were more than maxCells, and it is not whole
+}
+
+// maxCells bounds the cells of one law.
+const maxCells = 1 << 19
+
+// full notes that there are too many cells.
+func (m *masses) full() bool {
+	m.cut = m.cut || len(m.index) > maxCells
+	return m.cut
 }
 
 func (m *masses) add(index int, mass float64) {
@@ -33,6 +43,9 @@ type grid struct {
 func newGrid(l law, order, width, cut float64) grid {
 	g := grid{width: width}
 	m := l.moments(order, 0, cut)
+	if m == nil {
+		return g
+	}
 	k, _, _ := m.cumulant(order)
 	n := len(m.loss)
 	by := make([]int, n)
@@ -112,7 +125,7 @@ func (l law) split(g grid, cut float64) masses {
 		if math.IsInf(p.lo, -1) {
 			m.add(index+1, belowReach)
 		}
-		for x := lo; x < hi; {
+		for x := lo; x < hi && !m.full(); {
 			next := g.after(index)
 			end := min(hi, max(x, p.at(float64(next)*g.width)))
 			a := float64(index) * g.width
@@ -185,7 +198,7 @@ func (l law) merge(g grid, cut float64) masses {
 func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	index := int(math.Floor(p.loss(lo)/g.width)) + 1
 	var shift float64 // how far the last cell ended from the mirror image of its beginning, relative
-	for begin := lo; ; {
+	for begin := lo; !m.full(); {
 		at := float64(index) * g.width
 		reach := at - p.loss(begin)
 		end, mass, ok := p.mergeCell(begin, hi, at, at+reach*(1+shift), (mergeError*g.width + 8*unit))

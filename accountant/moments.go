@@ -16,11 +16,16 @@ type moments struct {
 	lost      float64   // P-mass at infinity
 }
 
+// maxNodes bounds the points of a rule: orders for which a loss would need more
+// are of no use to anybody.
+const maxNodes = 1 << 18
+
 // moments makes the rule, without outputs of P-mass cut that have the largest
 // losses. On whole lines it is the trapezoid rule, which converges
 // exponentially for analytic functions; the step keeps the error e^(−2πa/h), a
 // the distance of the next singularity, below 10⁻¹⁵ also for oscillating
-// integrands. Elsewhere it is composite Gauss-Legendre.
+// integrands. Elsewhere it is composite Gauss-Legendre. It is nil if it would
+// take more than maxNodes.
 func (l law) moments(order, frequency, cut float64) *moments {
 	m := &moments{lost: l.infinite}
 	for _, a := range l.atoms {
@@ -36,6 +41,9 @@ func (l law) moments(order, frequency, cut float64) *moments {
 				step = min(smooth/8, analytic/6, 2*math.Pi/(1.6*(frequency/analytic+16/smooth)))
 			}
 			n, logStep := math.Ceil((hi-lo)/step), math.Log(step)
+			if n > maxNodes {
+				return nil
+			}
 			m.grow(int(n) + 1)
 			for k := range int(n) + 1 {
 				x := lo + float64(k)*step
@@ -53,6 +61,9 @@ func (l law) moments(order, frequency, cut float64) *moments {
 			width = min(width, 4*analytic/frequency)
 		}
 		panels := math.Ceil((hi - lo) / width)
+		if panels > maxNodes/16 {
+			return nil
+		}
 		width = (hi - lo) / panels
 		for k := range int(panels) {
 			rule16.each(lo+float64(k)*width, width, func(x, weight float64) {
@@ -90,12 +101,16 @@ func (m *moments) add(loss, logWeight float64) {
 }
 
 // cumulant returns K(c) = log E e^(cL), L finite, and its first two
-// derivatives: mean and variance of the loss tilted by e^(cL).
+// derivatives: mean and variance of the loss tilted by e^(cL). They are NaN for a
+// nil rule.
 //
 // E e^(cL) − 1 is summed as E[e^(cL) − 1 + c(e^(−L) − 1)], whose terms are
 // positive, because E[e^(−L)] = 1: rare samples make it tiny, and it must keep
 // its digits through millions of steps.
 func (m *moments) cumulant(c float64) (k, mean, variance float64) {
+	if m == nil {
+		return math.NaN(), math.NaN(), math.NaN()
+	}
 	most := math.Inf(-1)
 	for _, l := range m.loss {
 		most = max(most, c*l)

@@ -38,8 +38,8 @@ const unit = 0x1p-53
 const quadratureError = 5e-14
 
 // tilting discretises the composition. P-mass of at most cut is cut off every
-// step.
-func (c *composition) tilting(order, width, cut float64, upper bool) *tilting {
+// step. It fails if that takes too many cells.
+func (c *composition) tilting(order, width, cut float64, upper bool) (*tilting, error) {
 	t := &tilting{upper: upper, width: width, order: order, steps: c.length()}
 	var survives float64
 	for _, s := range c.steps {
@@ -49,6 +49,9 @@ func (c *composition) tilting(order, width, cut float64, upper bool) *tilting {
 			l.masses = s.law.split(g, cut)
 		} else {
 			l.masses = s.law.merge(g, cut)
+		}
+		if l.cut || len(l.mass) == 0 {
+			return nil, errWindow
 		}
 		survives += s.times * math.Log1p(-l.infinite)
 		exponent := func(i int) float64 { return math.Log(l.mass[i]) + order*width*float64(l.index[i]) }
@@ -72,7 +75,7 @@ func (c *composition) tilting(order, width, cut float64, upper bool) *tilting {
 		t.laws = append(t.laws, l)
 	}
 	t.added = -math.Expm1(survives)
-	return t
+	return t, nil
 }
 
 // outside returns Chernoff bounds on the tilted mass that is further than reach

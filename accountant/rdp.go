@@ -7,7 +7,7 @@ import (
 
 // Renyi returns the Rényi divergence of e at an order above 1, the larger of the
 // two directions, as an upper bound up to the rounding of a quadrature that is
-// exact to 12 digits; +Inf if e has a mass at infinity. For sampled Gaussians it
+// exact to 12 digits; +Inf if e has a mass at infinity, or at orders beyond use. For sampled Gaussians it
 // is the moments accountant (Abadi et al., "Deep Learning with Differential
 // Privacy", 2016; Mironov, Talwar, Zhang, "Rényi Differential Privacy of the
 // Sampled Gaussian Mechanism", 2019) at any real order, without series.
@@ -48,7 +48,15 @@ func (c *composition) renyi(order float64) float64 {
 	if c.infinite() > 0 {
 		return math.Inf(1)
 	}
+	return c.finiteRenyi(order)
+}
+
+// finiteRenyi is renyi of what is not at infinity.
+func (c *composition) finiteRenyi(order float64) float64 {
 	k, _, _ := c.cumulant(order - 1)
+	if math.IsNaN(k) {
+		return math.Inf(1) // an order beyond what is worth computing
+	}
 	return max(0, k/(order-1))
 }
 
@@ -60,17 +68,14 @@ func (c *composition) renyiEpsilon(delta float64) (epsilon, order float64) {
 		return math.Inf(1), math.Inf(1)
 	}
 	return leastOverOrders(func(order float64) float64 {
-		k, _, _ := c.cumulant(order - 1)
-		return RenyiEpsilon(order, raise(max(0, k/(order-1))), delta)
+		return RenyiEpsilon(order, raise(c.finiteRenyi(order)), delta)
 	})
 }
 
 // renyiDelta returns the least δ(ε) that Rényi divergences imply.
 func (c *composition) renyiDelta(epsilon float64) (delta, order float64) {
 	exponent, order := leastOverOrders(func(order float64) float64 {
-		k, _, _ := c.cumulant(order - 1)
-		renyi := raise(max(0, k/(order-1)))
-		return (order-1)*(renyi-epsilon+math.Log1p(-1/order)) - math.Log(order)
+		return (order-1)*(raise(c.finiteRenyi(order))-epsilon+math.Log1p(-1/order)) - math.Log(order)
 	})
 	return min(1, math.Exp(exponent)*(1+1e-9)+c.infinite()), order
 }

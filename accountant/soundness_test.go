@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 )
 
 // What published code gives away by sampling without replacement and accounting
@@ -291,6 +292,12 @@ func extremes(t *testing.T, q, sigma float64, times int, delta, epsilon float64,
 	if fixed {
 		e = WithoutReplacement{q, sigma, a}
 	}
+	start := time.Now()
+	defer func() {
+		if d := time.Since(start); d > 2*time.Second {
+			t.Logf("SLOW q = %g, σ = %g, T = %d δ = %g ε = %g %s: %v", q, sigma, times, delta, epsilon, a, d)
+		}
+	}()
 	p, err := Account(Repeated{e, times})
 	if err != nil {
 		t.Fatalf("q = %g, σ = %g, T = %d: %v", q, sigma, times, err)
