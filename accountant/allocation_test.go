@@ -56,6 +56,9 @@ func TestAllocationOfTwoSteps(t *testing.T) {
 // standard error is below δ/√(4·10⁵·δ); five of them pass by chance but once in a
 // million.
 func TestAllocationBySimulation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long under the race detector")
+	}
 	const k, sigma, draws = 50, 1.0, 400_000
 	src := rand.New(rand.NewPCG(1, 2))
 	upper, _, err := RandomAllocation{k, 1, sigma, AddRemove}.laws()

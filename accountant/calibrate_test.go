@@ -90,7 +90,7 @@ func TestCalibrationVectors(t *testing.T) {
 		}
 	}
 	readVectors(t, "calibration", &cases)
-	for _, c := range cases {
+	for _, c := range some(cases) {
 		target := Target{c.Target_eps, c.Target_delta}
 		check := func(got Calibration, err error, want *float64, sign float64) {
 			t.Helper()

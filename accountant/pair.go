@@ -193,6 +193,7 @@ func (r reversed) densities(x float64) (p, q float64) {
 	q, p = r.mixture.densities(-x)
 	return p, q
 }
+
 func (r reversed) lossAndLog(x float64) (loss, logDensity float64) {
 	return r.loss(x), logNormal(x, r.sigma)
 }
@@ -224,6 +225,7 @@ func (l laplace) densities(x float64) (p, q float64) {
 	p = math.Exp((x-l.epsilon)/2) / 4
 	return p, p * math.Exp(-x)
 }
+
 func (l laplace) lossAndLog(x float64) (loss, logDensity float64) {
 	return x, (x-l.epsilon)/2 - math.Log(4)
 }

@@ -79,10 +79,11 @@ func compositions(sides [][]step) []*composition {
 
 // worst returns the compositions of upper that decide Rényi divergences.
 func (p Profile) worst() []*composition {
-	if p.removeFirst {
-		return p.upper()[:min(1, len(p.above))]
+	all := p.upper()
+	if p.removeFirst && len(all) > 1 {
+		return all[:1]
 	}
-	return p.upper()
+	return all
 }
 
 // oneLaw reports whether the bounds from above and below are those of one law,

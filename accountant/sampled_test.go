@@ -56,7 +56,7 @@ func TestPoissonVectors(t *testing.T) {
 		} `json:"rdp_continuous_orders"`
 	}
 	readVectors(t, "subsampled_gaussian_eps", &cases)
-	for _, c := range cases {
+	for _, c := range some(cases) {
 		p := account(t, poisson(c.Q, c.Sigma, c.T, AddRemove))
 		b, err := p.Epsilon(c.Delta)
 		if err != nil {
@@ -104,7 +104,7 @@ func TestPoissonDeltaVectors(t *testing.T) {
 		Exact             struct{ Delta float64 }
 	}
 	readVectors(t, "subsampled_gaussian_delta", &cases)
-	for _, c := range cases {
+	for _, c := range some(cases) {
 		p := account(t, poisson(c.Q, c.Sigma, c.T, AddRemove))
 		b, err := p.Delta(c.Epsilon)
 		if err != nil {
@@ -126,7 +126,7 @@ func TestReplaceOneVectors(t *testing.T) {
 		Exact           struct{ Eps float64 }
 	}
 	readVectors(t, "poisson_replace_one_eps", &cases)
-	for _, c := range cases {
+	for _, c := range some(cases) {
 		b := epsilonOf(t, poisson(c.Q, c.Sigma, c.T, ReplaceOne), c.Delta)
 		checkUpper(t, c.ID, b.Upper, c.Exact.Eps, 2e-4)
 		checkLower(t, c.ID, b.Lower, c.Exact.Eps, 5e-4)
@@ -146,7 +146,7 @@ func TestWithoutReplacementVectors(t *testing.T) {
 		Renyi           value `json:"rdp_exact_dominating_pair"`
 	}
 	readVectors(t, "wor_replace_one_eps", &cases)
-	for _, c := range cases {
+	for _, c := range some(cases) {
 		p := account(t, Repeated{WithoutReplacement{c.Q, c.Sigma, ReplaceOne}, c.T})
 		b, err := p.Epsilon(c.Delta)
 		if err != nil {
@@ -181,7 +181,7 @@ func TestHeterogeneousVectors(t *testing.T) {
 		Exact struct{ Eps float64 }
 	}
 	readVectors(t, "heterogeneous_eps", &cases)
-	for _, c := range cases {
+	for _, c := range some(cases) {
 		var all Composed
 		for _, p := range c.Phases {
 			all = append(all, poisson(p.Q, p.Sigma, p.T, AddRemove))
@@ -202,7 +202,7 @@ func TestHardBrackets(t *testing.T) {
 		Exact_contour        *float64
 	}
 	readVectors(t, "hard_brackets", &cases)
-	for _, c := range cases {
+	for _, c := range some(cases) {
 		b := epsilonOf(t, poisson(c.Q, c.Sigma, c.T, AddRemove), c.Delta)
 		if b.Upper < c.Eps_lower || b.Lower > c.Eps_upper {
 			t.Errorf("%s: [%g, %g] misses [%g, %g]", c.ID, b.Lower, b.Upper, c.Eps_lower, c.Eps_upper)
@@ -221,7 +221,7 @@ func TestRenyiVectors(t *testing.T) {
 		Rdp_remove, Rdp_add float64
 	}
 	readVectors(t, "rdp_subsampled_gaussian", &cases)
-	for _, c := range cases {
+	for _, c := range some(cases) {
 		got, err := Renyi(Poisson{c.Q, c.Sigma, AddRemove}, c.Order)
 		if want := max(c.Rdp_remove, c.Rdp_add); err != nil || relative(got, want) > 1e-9 {
 			t.Errorf("%s: Rényi divergence %.15g, %v, want %.15g", c.ID, got, err, want)
