@@ -24,6 +24,10 @@ import (
 // 2). Every a gives a bound, so that only H_a need be certified, and not that a
 // is best. Gaussian releases have Φ(Φ⁻¹(fpr) + μ) (Dong, Roth, Su 2022).
 func (p Profile) TruePositiveRate(fpr float64) (Bound, error) {
+	return p.truePositiveRate(p.attacks(), fpr)
+}
+
+func (p Profile) truePositiveRate(a attacks, fpr float64) (Bound, error) {
 	if !(fpr > 0 && fpr < 1) {
 		return Bound{}, fmt.Errorf("true-positive rate: the false-positive rate must lie in (0, 1), got %g", fpr)
 	}
@@ -38,7 +42,7 @@ func (p Profile) TruePositiveRate(fpr float64) (Bound, error) {
 	if p.Gaussian() {
 		b.Lower, b.Upper = gaussianRate(p.leastMu, under), gaussianRateAbove(p.mu, over)
 	} else {
-		b.Lower, b.Upper = p.testRates(under, over)
+		b.Lower, b.Upper = a.rates(under, over)
 	}
 	b.Lower = min(1, max(fpr, b.Lower*math.Exp(-r)))
 	b.Upper = min(1, max(fpr, b.Upper*math.Exp(r)))
@@ -49,9 +53,10 @@ func (p Profile) TruePositiveRate(fpr float64) (Bound, error) {
 // TradeOff returns TruePositiveRate for every rate of fprs.
 func (p Profile) TradeOff(fprs []float64) ([]Bound, error) {
 	curve := make([]Bound, len(fprs))
+	a := p.attacks()
 	for i, fpr := range fprs {
 		var err error
-		if curve[i], err = p.TruePositiveRate(fpr); err != nil {
+		if curve[i], err = p.truePositiveRate(a, fpr); err != nil {
 			return nil, err
 		}
 	}

@@ -120,31 +120,43 @@ func (d test) risen(t, fpr, side float64) float64 {
 	return t + side*high
 }
 
-// testRates returns bounds on the largest rate of true positives over both
-// directions.
-func (p Profile) testRates(under, over float64) (lower, upper float64) {
-	var strongest float64 // by estimate
+// attacks are the tests of a profile, for bounds from above and below.
+type attacks struct {
+	above, below []test
+	shared       bool // above and below are the same
+}
+
+func (p Profile) attacks() attacks {
+	a := attacks{above: tests(p.upper()), shared: !p.different}
+	switch {
+	case !p.onePair():
+	case a.shared:
+		a.below = a.above
+	default:
+		a.below = tests(p.lower())
+	}
+	return a
+}
+
+// rates returns bounds on the largest rate of true positives over both directions:
+// from below for the false-positive rate under, from above for over.
+func (a attacks) rates(under, over float64) (lower, upper float64) {
 	var at float64
-	var which int
-	for i, d := range tests(p.upper()) {
+	strongest := -1
+	for i, d := range a.above {
 		t := d.best(over)
 		_, u := d.certified(t, over)
-		upper = max(upper, u)
-		if u > strongest {
-			strongest, at, which = u, t, i
+		if u > upper {
+			upper, at, strongest = u, t, i
 		}
 	}
-	if !p.onePair() {
+	if strongest < 0 || strongest >= len(a.below) {
 		return under, upper
 	}
-	below := tests(p.lower())
-	if which >= len(below) {
-		return under, upper
+	if !a.shared || under != over {
+		at = a.below[strongest].best(under)
 	}
-	if p.different || under != over {
-		at = below[which].best(under)
-	}
-	return below[which].atLeast(at, under), upper
+	return a.below[strongest].atLeast(at, under), upper
 }
 
 // onePair reports whether the laws from below are those of one pair of inputs and
@@ -165,6 +177,7 @@ func (p Profile) onePair() bool {
 type estimator struct {
 	*composition
 	lines []anchored
+	known map[float64][2]float64 // certified bounds by ε
 }
 
 // anchored is a contour, and the ε near which it is accurate.
@@ -206,8 +219,20 @@ func (e *estimator) delta(epsilon float64) float64 {
 	return max(0, line.delta(epsilon))
 }
 
-// certified returns bounds on δ(ε), which falls with ε.
+// certified returns bounds on δ(ε), and remembers them.
 func (e *estimator) certified(epsilon float64) (lower, upper float64) {
+	if b, ok := e.known[epsilon]; ok {
+		return b[0], b[1]
+	}
+	lower, upper = e.certify(epsilon)
+	if e.known == nil {
+		e.known = make(map[float64][2]float64)
+	}
+	e.known[epsilon] = [2]float64{lower, upper}
+	return lower, upper
+}
+
+func (e *estimator) certify(epsilon float64) (lower, upper float64) {
 	c := composition{steps: e.steps}
 	near := e.nearMost()
 	if epsilon <= near {

@@ -19,10 +19,10 @@ const leastShown = 1e-6
 // false-positive rate, with what follows from (ε, δ) alone, and guessing.
 func TradeOff(a *calculator.Answer) (Figure, error) {
 	var fprs []float64
-	for e := math.Log10(leastShown); e < -0.005; e += 0.2 {
+	for e := math.Log10(leastShown); e < -0.6; e += 0.5 {
 		fprs = append(fprs, math.Pow(10, e))
 	}
-	fprs = append(fprs, 0.8, 0.9, 0.97)
+	fprs = append(fprs, 0.5, 0.65, 0.8, 0.9, 0.97)
 	curve, err := a.Profile.TradeOff(fprs)
 	if err != nil {
 		return Figure{}, err
@@ -45,7 +45,6 @@ func TradeOff(a *calculator.Answer) (Figure, error) {
 	one := plotter.XY{X: 1, Y: 1}
 	upper, lower, guess = append(upper, one), append(lower, one), append(guess, one)
 	p := NewPanel("What an attacker recognises", "false-positive rate", "true-positive rate")
-	var lines int
 	add := func(label string, xy plotter.XYs, style int, faint bool) error {
 		if len(xy) == 0 {
 			return nil
@@ -60,7 +59,6 @@ func TradeOff(a *calculator.Answer) (Figure, error) {
 		}
 		Add(p, line)
 		p.Legend.Add(label, line)
-		lines++
 		return nil
 	}
 	if err := add("no attack does better", upper, 0, false); err != nil {
@@ -82,8 +80,7 @@ func TradeOff(a *calculator.Answer) (Figure, error) {
 	}
 	LogX(p)
 	LogY(p)
-	p.Legend.Left = true
-	const height = 330
-	ReserveLegend(p, lines, height)
-	return Figure{[]*plot.Plot{p}, vg.Points(400), height}, nil
+	p.Legend.Top = false // below the diagonal nothing is drawn
+	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(6), vg.Points(6)
+	return Figure{[]*plot.Plot{p}, vg.Points(400), vg.Points(330)}, nil
 }
