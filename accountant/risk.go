@@ -92,7 +92,9 @@ func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	beyond := func(share float64) float64 { return -math.Log1p(-share) * (1 + 0x1p-50) }
 	best, least := 0.0, math.Inf(1)
 	for _, share := range []float64{0.5, 0.3, 0.2, 0.12, 0.07, 0.04, 0.02, 0.01, 0.003, 0.001, 1e-4} {
-		if log := p.estimate(probability*share) + beyond(share); log < least {
+		// Rényi divergences serve to choose, and cost little.
+		b, err := p.EpsilonBy(RenyiDP, probability*share)
+		if log := b.Upper + beyond(share); err == nil && log < least {
 			best, least = share, log
 		}
 	}
@@ -165,17 +167,17 @@ func (p Profile) GroupEpsilon(size int, delta float64) (Bound, error) {
 // goes by estimates; what it ends at is certified.
 func (p Profile) groupEpsilon(size int, delta float64) (float64, error) {
 	k := float64(size)
-	ask := func(m Method, epsilon float64) (bool, error) {
-		b, err := p.DeltaBy(m, epsilon)
-		_, total := GroupPrivacy(epsilon, b.Upper, size)
-		return total <= delta, err
+	keeps := func(epsilon, one float64) bool {
+		_, total := GroupPrivacy(epsilon, one, size)
+		return total <= delta
 	}
+	directions := p.attacks().above
 	likely := func(epsilon float64) bool {
-		ok, err := ask(Contour, epsilon)
-		if err != nil {
-			ok, _ = ask(RenyiDP, epsilon)
+		var one float64
+		for _, d := range directions {
+			one = max(one, d.forth.delta(epsilon))
 		}
-		return ok
+		return keeps(epsilon, one)
 	}
 	start, err := p.Epsilon(delta / k)
 	if err != nil || start.Vacuous {
@@ -195,11 +197,11 @@ func (p Profile) groupEpsilon(size int, delta float64) (float64, error) {
 		}
 	}
 	for step := 1e-5; step < 2; step *= 4 {
-		ok, err := ask(Tightest, high)
+		b, err := p.Delta(high)
 		if err != nil {
 			return 0, err
 		}
-		if ok {
+		if keeps(high, b.Upper) {
 			return up(k * high), nil
 		}
 		high *= 1 + step

@@ -208,8 +208,8 @@ func (e *estimator) delta(epsilon float64) float64 {
 		return e.infinite()
 	}
 	leading := min(1, math.Exp(s.logDelta)+e.infinite())
-	if !math.IsInf(e.most(), 1) {
-		return leading // a density that ends has moments that hardly fall along the contour
+	if !math.IsInf(e.most(), 1) || 9/s.spread*e.reach(s.order) > maxTurns {
+		return leading
 	}
 	line, err := e.contour(s, 4)
 	if err != nil {
@@ -230,6 +230,26 @@ func (e *estimator) certified(epsilon float64) (lower, upper float64) {
 	}
 	e.known[epsilon] = [2]float64{lower, upper}
 	return lower, upper
+}
+
+// maxTurns bounds what a contour is tried for, the frequency up to which it must go
+// times the range of losses: a density that ends, or nearly, has moments that hardly
+// fall along it.
+const maxTurns = 1e5
+
+// reach returns the largest range of losses of one step.
+func (e *estimator) reach(order float64) float64 {
+	var most float64
+	for _, s := range e.steps {
+		if s.law.mu > 0 {
+			continue
+		}
+		for _, p := range s.law.parts {
+			lo, hi := p.reach(order)
+			most = max(most, p.loss(min(hi, p.hi))-p.loss(max(lo, p.lo)))
+		}
+	}
+	return most
 }
 
 func (e *estimator) certify(epsilon float64) (lower, upper float64) {
