@@ -22,7 +22,7 @@ func TradeOff(a *calculator.Answer) (Figure, error) {
 	for e := math.Log10(leastShown); e < -0.6; e += 0.5 {
 		fprs = append(fprs, math.Pow(10, e))
 	}
-	fprs = append(fprs, 0.5, 0.65, 0.8, 0.9, 0.97)
+	fprs = append(fprs, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.97)
 	curve, err := a.Profile.TradeOff(fprs)
 	if err != nil {
 		return Figure{}, err
@@ -81,6 +81,6 @@ func TradeOff(a *calculator.Answer) (Figure, error) {
 	LogX(p)
 	LogY(p)
 	p.Legend.Top = false // below the diagonal nothing is drawn
-	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(6), vg.Points(6)
+	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(28), vg.Points(6)
 	return Figure{[]*plot.Plot{p}, vg.Points(400), vg.Points(330)}, nil
 }
