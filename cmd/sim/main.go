@@ -28,12 +28,16 @@ which privacy promise. The same file is used by coordinator and clients.
 
   sim plan  study.toml      what the privacy target costs, before any is spent
   sim run   study.toml      the whole federation: posterior, accounting, plots
-  sim sweep sweep.toml      a grid of settings × seeds: tidy results, plots`
+  sim sweep sweep.toml      a grid of settings × seeds: tidy results, plots
+
+  sim privacy ...           the calculator: what noise costs, and what it means`
 
 type commands struct {
 	Plan  planCommand  `cmd:"" help:"Derive what a study's privacy target costs."`
 	Run   runCommand   `cmd:"" help:"Run a study with all its clients."`
 	Sweep sweepCommand `cmd:"" help:"Run a study over a grid of settings and seeds."`
+
+	Privacy privacyCommand `cmd:"" help:"Compute what noise costs, or what a budget buys, and what that means."`
 }
 
 func main() { os.Exit(run(os.Args[1:])) }

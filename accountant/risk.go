@@ -1,0 +1,210 @@
+package accountant
+
+import (
+	"fmt"
+	"math"
+)
+
+// This file says what a profile means to somebody who wants to know which of two
+// adjacent inputs a release came from: whether a record is among those that were
+// used, say. An attack is any rule that says yes or no to what was released. Its
+// true-positive rate is the probability of a yes if the record is there, its
+// false-positive rate that of a yes if it is not. Bounds hold for every attack,
+// whatever it knows beside the record in question and however long it computes.
+
+// TruePositiveRate returns bounds on the largest true-positive rate of any attack
+// with a false-positive rate of at most fpr, 0 < fpr < 1, whichever of the two
+// inputs it takes for the record being there. It is the dual
+//
+//	inf over a > 0 of H_a(P‖Q) + a·fpr,   H_a(P‖Q) = ∫ (P − aQ)₊,
+//
+// of the test of Neyman and Pearson, for the worse of both orders of the inputs;
+// each order by itself, since they are not one test (Zhu, Dong, Wang, "Optimal
+// Accounting of Differential Privacy via Characteristic Function", 2022, section
+// 2). Every a gives a bound, so that only H_a need be certified, and not that a
+// is best. Gaussian releases have Φ(Φ⁻¹(fpr) + μ) (Dong, Roth, Su 2022).
+func (p Profile) TruePositiveRate(fpr float64) (Bound, error) {
+	return p.truePositiveRate(p.attacks(), fpr)
+}
+
+func (p Profile) truePositiveRate(a attacks, fpr float64) (Bound, error) {
+	if !(fpr > 0 && fpr < 1) {
+		return Bound{}, fmt.Errorf("true-positive rate: the false-positive rate must lie in (0, 1), got %g", fpr)
+	}
+	// P′ and Q′ within max divergence r of P and Q give a test of rates α and β
+	// at most the rates e^r·α and e^r·β, and the other way round.
+	r := p.divergence
+	over, under := fpr, fpr
+	if r > 0 {
+		over, under = min(fpr*math.Exp(r)*(1+0x1p-50), 1-0x1p-53), fpr*math.Exp(-r)*(1-0x1p-50)
+	}
+	b := Bound{Method: p.tightest(), Certified: true}
+	if p.Gaussian() {
+		b.Lower, b.Upper = gaussianRate(p.leastMu, under), gaussianRateAbove(p.mu, over)
+	} else {
+		b.Lower, b.Upper = a.rates(under, over)
+	}
+	b.Lower = min(1, max(fpr, b.Lower*math.Exp(-r)))
+	b.Upper = min(1, max(fpr, b.Upper*math.Exp(r)))
+	b.Vacuous = b.Upper == 1
+	return b, nil
+}
+
+// TradeOff returns TruePositiveRate for every rate of fprs.
+func (p Profile) TradeOff(fprs []float64) ([]Bound, error) {
+	curve := make([]Bound, len(fprs))
+	a := p.attacks()
+	for i, fpr := range fprs {
+		var err error
+		if curve[i], err = p.truePositiveRate(a, fpr); err != nil {
+			return nil, err
+		}
+	}
+	return curve, nil
+}
+
+// Advantage returns bounds on the largest difference between the true- and
+// false-positive rate of any attack: the total variation distance, δ(0).
+func (p Profile) Advantage() (Bound, error) { return p.Delta(0) }
+
+// Accuracy returns bounds on the largest probability with which an attacker for
+// whom both inputs are equally likely beforehand guesses which it was: (1 +
+// δ(0))/2.
+func (p Profile) Accuracy() (Bound, error) {
+	b, err := p.Advantage()
+	b.Lower, b.Upper = (1+b.Lower)/2, (1+b.Upper)/2
+	return b, err
+}
+
+// OddsFactor returns bounds on the logarithm of the factor by which what is
+// released multiplies an attacker's odds at most, except with a probability,
+// over the noise, of at most the given one.
+//
+// That factor is not e^ε(δ) with the probability for δ: the loss of an
+// (ε, δ)-private release exceeds ε with a probability that may be larger than
+// δ, but it exceeds ε − log(1 − δ/p) with probability p at most, since
+// δ(ε) = E[(1 − e^(ε−L))₊]. The best pair of the profile is taken. The bound from
+// below is ε(p), which holds since δ(ε) is less than the probability.
+func (p Profile) OddsFactor(probability float64) (Bound, error) {
+	if !(probability > 0 && probability < 1) {
+		return Bound{}, fmt.Errorf("odds factor: the probability must lie in (0, 1), got %g", probability)
+	}
+	beyond := func(share float64) float64 { return -math.Log1p(-share) * (1 + 0x1p-50) }
+	best, least := 0.0, math.Inf(1)
+	for _, share := range []float64{0.5, 0.3, 0.2, 0.12, 0.07, 0.04, 0.02, 0.01, 0.003, 0.001, 1e-4} {
+		// Rényi divergences serve to choose, and cost little.
+		b, err := p.EpsilonBy(RenyiDP, probability*share)
+		if log := b.Upper + beyond(share); err == nil && log < least {
+			best, least = share, log
+		}
+	}
+	if math.IsInf(least, 1) {
+		best = 0.5
+	}
+	b, err := p.Epsilon(probability * best)
+	if err != nil {
+		return b, err
+	}
+	b.Upper += beyond(best)
+	below, err := p.Epsilon(probability)
+	b.Lower = min(b.Upper, below.Lower)
+	return b, err
+}
+
+// PosteriorOdds returns bounds on the odds that the record is there for an attacker
+// to whom it was there with the given prior probability, once he has seen what was
+// released; the bound from above fails with at most the given probability. See
+// [Profile.OddsFactor].
+func (p Profile) PosteriorOdds(prior, probability float64) (Bound, error) {
+	if !(prior > 0 && prior < 1) {
+		return Bound{}, fmt.Errorf("posterior odds: the prior must lie in (0, 1), got %g", prior)
+	}
+	b, err := p.OddsFactor(probability)
+	odds := prior / (1 - prior)
+	b.Lower, b.Upper = odds*math.Exp(b.Lower), odds*math.Exp(b.Upper)*raised
+	b.Vacuous = math.IsInf(b.Upper, 1)
+	return b, err
+}
+
+// Posterior returns the probability that the record is there if an attack with the
+// given rates says yes, and it was there with the given prior probability.
+func Posterior(prior, tpr, fpr float64) float64 {
+	yes := prior * tpr
+	if yes == 0 {
+		return 0
+	}
+	return yes / (yes + (1-prior)*fpr)
+}
+
+// GroupEpsilon returns bounds on the smallest ε for which the composition is (ε,
+// δ)-private for groups of so many records: inputs that differ in up to size
+// records, each as under the adjacency.
+//
+// Gaussian releases have the parameter size·μ for a group, exactly. For others the
+// bound from above is the best of [GroupPrivacy] along the profile. It ignores
+// that a group is seldom sampled as a whole. From below a group gives away what
+// one record does.
+func (p Profile) GroupEpsilon(size int, delta float64) (Bound, error) {
+	if size < 1 {
+		return Bound{}, fmt.Errorf("group: the size must be at least 1, got %d", size)
+	}
+	one, err := p.Epsilon(delta)
+	if err != nil || size == 1 {
+		return one, err
+	}
+	if k := float64(size); p.Gaussian() && p.divergence == 0 {
+		group := p
+		group.mu, group.leastMu = up(k*p.mu), k*p.leastMu*(1-0x1p-52)
+		return group.Epsilon(delta)
+	}
+	b := one
+	b.Upper, err = p.groupEpsilon(size, delta)
+	b.Vacuous = math.IsInf(b.Upper, 1)
+	return b, err
+}
+
+// groupEpsilon returns the least size·ε, nearly, with δ_size(ε) ≤ δ. The search
+// goes by estimates; what it ends at is certified.
+func (p Profile) groupEpsilon(size int, delta float64) (float64, error) {
+	k := float64(size)
+	keeps := func(epsilon, one float64) bool {
+		_, total := GroupPrivacy(epsilon, one, size)
+		return total <= delta
+	}
+	directions := p.attacks().above
+	likely := func(epsilon float64) bool {
+		var one float64
+		for _, d := range directions {
+			one = max(one, d.forth.delta(epsilon))
+		}
+		return keeps(epsilon, one)
+	}
+	start, err := p.Epsilon(delta / k)
+	if err != nil || start.Vacuous {
+		return math.Inf(1), err
+	}
+	low, high := start.Upper, start.Upper
+	for step := max(start.Upper, 1e-3) / 2; !likely(high); step *= 2 {
+		if low, high = high, high+step; k*high > 1e5 {
+			return math.Inf(1), nil
+		}
+	}
+	for high-low > 1e-5*high {
+		if middle := (low + high) / 2; likely(middle) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	for step := 1e-5; step < 2; step *= 4 {
+		b, err := p.Delta(high)
+		if err != nil {
+			return 0, err
+		}
+		if keeps(high, b.Upper) {
+			return up(k * high), nil
+		}
+		high *= 1 + step
+	}
+	return math.Inf(1), nil
+}

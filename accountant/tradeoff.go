@@ -1,0 +1,337 @@
+package accountant
+
+import "math"
+
+// A test tells the two inputs of a direction apart. Its hockey stick H_a, a = e^t,
+// is δ(t) of the direction for t ≥ 0, and 1 − e^t + e^t·δ(−t) of the reverse for
+// t < 0.
+type test struct{ forth, back *estimator }
+
+// tests returns the tests of the directions.
+func tests(all []*composition) []test {
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		e := &estimator{composition: all[0]}
+		return []test{{e, e}}
+	}
+	e, f := &estimator{composition: all[0]}, &estimator{composition: all[1]}
+	return []test{{e, f}, {f, e}}
+}
+
+// estimate returns about H_a + a·fpr.
+func (d test) estimate(t, fpr float64) float64 {
+	if t >= 0 {
+		return d.forth.delta(t) + math.Exp(t+math.Log(fpr))
+	}
+	return 1 - math.Exp(t)*(1-fpr-d.back.delta(-t))
+}
+
+// certified returns bounds on H_a + a·fpr.
+func (d test) certified(t, fpr float64) (lower, upper float64) {
+	if t >= 0 {
+		lower, upper = d.forth.certified(t)
+		more := math.Exp(t + math.Log(fpr))
+		return (lower + more) * (1 - 0x1p-40), (upper + more) * (1 + 0x1p-40)
+	}
+	lower, upper = d.back.certified(-t)
+	factor := math.Exp(t)
+	return (1 - factor*(1-fpr-lower)) * (1 - 0x1p-50), (1 - factor*(1-fpr-upper)) * (1 + 0x1p-50)
+}
+
+// best returns about the t at which H_a + a·fpr is least, which has one minimum.
+// It is sought where the part of it that is known does not exceed the value at 0.
+func (d test) best(fpr float64) float64 {
+	f := func(t float64) float64 { return d.estimate(t, fpr) }
+	atZero := f(0)
+	low := math.Log(max(1-atZero, 1e-26) / (1 - fpr))
+	high := math.Log(atZero / fpr)
+	const golden = 0.6180339887498949
+	a, b := high-golden*(high-low), low+golden*(high-low)
+	fa, fb := f(a), f(b)
+	for range 34 {
+		if fa <= fb {
+			high, b, fb = b, a, fa
+			a = high - golden*(high-low)
+			fa = f(a)
+		} else {
+			low, a, fa = a, b, fb
+			b = low + golden*(high-low)
+			fb = f(b)
+		}
+	}
+	t := (low + high) / 2
+	least := f(t)
+	// Where the losses end is a kink.
+	for _, end := range []float64{d.forth.most(), -d.back.most()} {
+		if math.IsInf(end, 0) {
+			continue
+		}
+		if at := f(end); at < least {
+			t, least = end, at
+		}
+	}
+	return t
+}
+
+// rise is by how much H_a + a·fpr is to rise, relatively, to both sides of its
+// minimum for a bound from below: a little more than certified bounds are apart.
+const rise = 3 * tolerance
+
+// atLeast returns a lower bound of H_a + a·fpr over all a > 0, and 0 if it finds
+// none. That is convex in a. Where it is larger at two points a₋ < a₊ than at a₀
+// between them, it is larger than at a₀ beyond them too; and between a₋ and a₀ it
+// is above the line through its values at a₀ and a₊, and likewise on the other
+// side.
+func (d test) atLeast(t, fpr float64) float64 {
+	left, right := d.risen(t, fpr, -1), d.risen(t, fpr, 1)
+	if math.IsInf(left, 0) || math.IsInf(right, 0) {
+		return 0
+	}
+	least, most := d.certified(t, fpr)
+	leastLeft, mostLeft := d.certified(left, fpr)
+	leastRight, mostRight := d.certified(right, fpr)
+	if leastLeft < most || leastRight < most {
+		return 0
+	}
+	ratio := -math.Expm1(left-t) / math.Expm1(right-t) // (a₀ − a₋)/(a₊ − a₀)
+	drop := max(ratio*(mostRight-least), (mostLeft-least)/ratio)
+	return (least - drop) * (1 - 0x1p-40)
+}
+
+// risen returns about where, to one side of its minimum at t, H_a + a·fpr has
+// risen, or an infinity.
+func (d test) risen(t, fpr, side float64) float64 {
+	goal := d.estimate(t, fpr) * (1 + rise)
+	low, high := 0.0, 1e-6
+	for d.estimate(t+side*high, fpr) < goal {
+		if low, high = high, 2*high; high > 100 {
+			return math.Inf(1)
+		}
+	}
+	for range 6 {
+		if middle := (low + high) / 2; d.estimate(t+side*middle, fpr) < goal {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return t + side*high
+}
+
+// attacks are the tests of a profile, for bounds from above and below.
+type attacks struct {
+	above, below []test
+	shared       bool // above and below are the same
+}
+
+func (p Profile) attacks() attacks {
+	a := attacks{above: tests(p.upper()), shared: !p.different}
+	switch {
+	case !p.onePair():
+	case a.shared:
+		a.below = a.above
+	default:
+		a.below = tests(p.lower())
+	}
+	return a
+}
+
+// rates returns bounds on the largest rate of true positives over both directions:
+// from below for the false-positive rate under, from above for over.
+func (a attacks) rates(under, over float64) (lower, upper float64) {
+	var at float64
+	strongest := -1
+	for i, d := range a.above {
+		t := d.best(over)
+		_, u := d.certified(t, over)
+		if u > upper {
+			upper, at, strongest = u, t, i
+		}
+	}
+	if strongest < 0 || strongest >= len(a.below) {
+		return under, upper
+	}
+	if !a.shared || under != over {
+		at = a.below[strongest].best(under)
+	}
+	return a.below[strongest].atLeast(at, under), upper
+}
+
+// onePair reports whether the laws from below are those of one pair of inputs and
+// of its reverse, as a test of two inputs needs them to be.
+func (p Profile) onePair() bool {
+	for _, s := range p.samples {
+		switch s.event.(type) {
+		case Poisson, WithoutReplacement, Laplace, Approximate:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// An estimator finds δ(ε) of a composition at many ε, fast: along a few contours or,
+// where they do not serve, to the leading order at the saddle.
+type estimator struct {
+	*composition
+	lines []anchored
+	known map[float64][2]float64 // certified bounds by ε
+}
+
+// anchored is a contour, and the ε near which it is accurate.
+type anchored struct {
+	*contour
+	epsilon float64
+}
+
+// delta returns about δ(ε).
+func (e *estimator) delta(epsilon float64) float64 {
+	switch {
+	case epsilon > e.nearMost():
+		rest := e.remaining(epsilon)
+		if rest == 0 {
+			return e.infinite()
+		}
+		return rest*e.delta(e.nearMost()) + (1-rest)*e.infinite()
+	case e.length() == 1:
+		return e.steps[0].law.single(epsilon)
+	}
+	for _, l := range e.lines {
+		if math.Abs(l.epsilon-epsilon)*l.order < 3 {
+			return max(0, l.contour.delta(epsilon))
+		}
+	}
+	s, ok := e.saddleForEpsilon(epsilon)
+	if !ok || s.logDelta < -600 {
+		return e.infinite()
+	}
+	leading := min(1, math.Exp(s.logDelta)+e.infinite())
+	if !math.IsInf(e.most(), 1) || 9/s.spread*e.reach(s.order) > maxTurns {
+		return leading
+	}
+	line, err := e.contour(s, 4)
+	if err != nil {
+		return leading
+	}
+	e.lines = append(e.lines, anchored{line, epsilon})
+	return max(0, line.delta(epsilon))
+}
+
+// certified returns bounds on δ(ε), and remembers them.
+func (e *estimator) certified(epsilon float64) (lower, upper float64) {
+	if b, ok := e.known[epsilon]; ok {
+		return b[0], b[1]
+	}
+	lower, upper = e.certify(epsilon)
+	if e.known == nil {
+		e.known = make(map[float64][2]float64)
+	}
+	e.known[epsilon] = [2]float64{lower, upper}
+	return lower, upper
+}
+
+// maxTurns bounds what a contour is tried for, the frequency up to which it must go
+// times the range of losses: a density that ends, or nearly, has moments that hardly
+// fall along it.
+const maxTurns = 1e5
+
+// reach returns the largest range of losses of one step.
+func (e *estimator) reach(order float64) float64 {
+	var most float64
+	for _, s := range e.steps {
+		if s.law.mu > 0 {
+			continue
+		}
+		for _, p := range s.law.parts {
+			lo, hi := p.reach(order)
+			most = max(most, p.loss(min(hi, p.hi))-p.loss(max(lo, p.lo)))
+		}
+	}
+	return most
+}
+
+func (e *estimator) certify(epsilon float64) (lower, upper float64) {
+	c := composition{steps: e.steps}
+	near := e.nearMost()
+	if epsilon <= near {
+		return c.certifiedDelta(epsilon, both)
+	}
+	lower, upper = c.infinite()*(1-0x1p-40), c.infinite()*(1+0x1p-40)
+	if rest := e.remaining(epsilon); rest > 0 {
+		_, atNear := c.certifiedDelta(near, both)
+		upper += rest * atNear
+	}
+	return lower, upper
+}
+
+// remaining returns which part of δ at nearMost is left at most at an ε beyond it:
+// δ is convex in e^ε.
+func (e *estimator) remaining(epsilon float64) float64 {
+	most, near := e.most(), e.nearMost()
+	if epsilon >= most {
+		return 0
+	}
+	return math.Expm1(epsilon-most) / math.Expm1(near-most) * (1 + 0x1p-30)
+}
+
+// nearMost returns where, if all losses are bounded, so little is left of them that
+// a saddle would be at a very large order.
+func (e *estimator) nearMost() float64 {
+	if e.length() == 1 {
+		return e.most() * (1 - 1e-9)
+	}
+	return e.most() * 0.99
+}
+
+// most returns the largest finite loss, from above, or +Inf.
+func (e *estimator) most() float64 {
+	var most float64
+	for _, s := range e.steps {
+		if s.law.mu > 0 {
+			return math.Inf(1)
+		}
+		var largest float64
+		for _, a := range s.law.atoms {
+			largest = max(largest, a.loss)
+		}
+		for _, p := range s.law.parts {
+			if math.IsInf(p.hi, 1) {
+				return math.Inf(1)
+			}
+			largest = max(largest, p.loss(p.hi))
+		}
+		most += s.times * largest
+	}
+	return most * (1 + 0x1p-40)
+}
+
+// gaussianRate returns Φ(Φ⁻¹(fpr) + μ) from below, the rate of the attack that says
+// yes above a threshold.
+func gaussianRate(mu, fpr float64) float64 {
+	return normalCDF(quantileBelow(fpr)+mu) * (1 - 0x1p-40)
+}
+
+// gaussianRateAbove returns it from above: the dual at the threshold.
+func gaussianRateAbove(mu, fpr float64) float64 {
+	if mu == 0 {
+		return fpr
+	}
+	t := -mu*quantileBelow(fpr) - mu*mu/2
+	if t >= 0 {
+		return (gaussianDeltaAbove(mu, t) + math.Exp(t+math.Log(fpr))) * (1 + 0x1p-40)
+	}
+	return (1 - math.Exp(t)*(1-fpr-gaussianDeltaAbove(mu, -t))) * (1 + 0x1p-50)
+}
+
+// quantileBelow returns a z not above Φ⁻¹(fpr), and next to it.
+func quantileBelow(fpr float64) float64 {
+	fits := func(z float64) bool { return normalCDF(z)*(1+0x1p-40) <= fpr }
+	if !fits(0) {
+		_, y := bisect(0, 40, func(y float64) bool { return fits(-y) })
+		return -y
+	}
+	y, _ := bisect(0, 40, func(y float64) bool { return !fits(y) })
+	return y
+}

@@ -1,0 +1,201 @@
+// Package calculator answers questions about the privacy of a planned series of
+// noisy releases, without a study: what it costs, which noise, rate or length a
+// budget allows, and what an attacker could do with the result.
+package calculator
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"fedpvi/accountant"
+)
+
+// Sampling says which records a step sees.
+type Sampling string
+
+const (
+	// Everything: all records, in every step.
+	Everything Sampling = "none"
+	// Poisson: every record by itself with probability q.
+	Poisson Sampling = "poisson"
+	// WithoutReplacement: a share q of the records, drawn anew in every step.
+	WithoutReplacement Sampling = "without-replacement"
+	// RandomAllocation: in every epoch of 1/q steps every record in one of them,
+	// drawn by itself.
+	RandomAllocation Sampling = "random-allocation"
+	// Permutation: in every epoch of 1/q steps every record in one of them, by a
+	// partition into batches of equal size.
+	Permutation Sampling = "permutation"
+)
+
+// A Question is a series of releases, each a sum of vectors of L2 norm at most 1
+// with Gaussian noise. Of noise multiplier, rate, steps, ε and δ exactly one is left
+// out, and asked for. Without sampling the rate is 1 and need not be given.
+type Question struct {
+	Sampling        Sampling
+	Adjacency       accountant.Adjacency
+	NoiseMultiplier *float64
+	Rate            *float64 // q
+	Steps           *int
+	Epsilon, Delta  *float64
+
+	FPRs    []float64 // at which to state what an attacker recognises
+	Prior   float64   // of the attacker, that the record is there
+	Group   int       // of so many records
+	Compare bool      // with other methods and adjacencies
+}
+
+// maxSteps is where a search for the number of steps ends.
+const maxSteps = 10_000_000
+
+// unknown returns the name of what is asked for, as in the answer.
+func (q Question) unknown() (string, error) {
+	var missing []string
+	for _, p := range []struct {
+		name  string
+		given bool
+	}{
+		{"noise_multiplier", q.NoiseMultiplier != nil},
+		{"q", q.Rate != nil || q.Sampling == Everything},
+		{"steps", q.Steps != nil},
+		{"epsilon", q.Epsilon != nil},
+		{"delta", q.Delta != nil},
+	} {
+		if !p.given {
+			missing = append(missing, p.name)
+		}
+	}
+	switch len(missing) {
+	case 1:
+		return missing[0], nil
+	case 0:
+		return "", errors.New("nothing is asked for: leave out one of the noise multiplier, q, steps, epsilon and delta, and it is computed")
+	}
+	return "", fmt.Errorf("too little is given: one of %q may be left out, to be computed; give the others", missing)
+}
+
+func (q Question) check() error {
+	var err error
+	switch q.Sampling {
+	case Everything, Poisson, WithoutReplacement, RandomAllocation, Permutation:
+	default:
+		err = fmt.Errorf("unknown sampling %q", q.Sampling)
+	}
+	inside := func(name string, x float64) {
+		if !(x > 0 && x < 1) {
+			err = errors.Join(err, fmt.Errorf("%s must lie in (0, 1), got %g", name, x))
+		}
+	}
+	for _, fpr := range q.FPRs {
+		inside("a false-positive rate", fpr)
+	}
+	inside("the prior", q.Prior)
+	if q.Delta != nil {
+		inside("delta", *q.Delta)
+	}
+	if q.Epsilon != nil && !(*q.Epsilon >= 0 && !math.IsInf(*q.Epsilon, 0)) {
+		err = errors.Join(err, fmt.Errorf("epsilon must be non-negative and finite, got %g", *q.Epsilon))
+	}
+	if q.Rate != nil && !(*q.Rate > 0 && *q.Rate <= 1) {
+		err = errors.Join(err, fmt.Errorf("q must lie in (0, 1], got %g", *q.Rate))
+	}
+	if q.Rate != nil && q.Sampling == Everything && *q.Rate != 1 {
+		err = errors.Join(err, fmt.Errorf("without sampling every record is in every step: q is 1, got %g; name a sampling", *q.Rate))
+	}
+	if q.Steps != nil && (*q.Steps < 1 || *q.Steps > 1e9) {
+		err = errors.Join(err, fmt.Errorf("steps must lie between 1 and 10^9, got %d", *q.Steps))
+	}
+	if q.Group < 1 {
+		err = errors.Join(err, fmt.Errorf("a group has at least 1 record, got %d", q.Group))
+	}
+	return errors.Join(err, q.Adjacency.Check())
+}
+
+// event states the releases.
+func (q Question) event(a accountant.Adjacency, sigma, rate float64, steps int) (accountant.Event, error) {
+	repeated := func(e accountant.Event) (accountant.Event, error) {
+		return accountant.Repeated{Event: e, Times: steps}, nil
+	}
+	switch q.Sampling {
+	case Everything:
+		return repeated(accountant.Gaussian{Sensitivity: a.Factor(), Sigma: sigma, Adjacency: a})
+	case Poisson:
+		return repeated(accountant.Poisson{Rate: rate, Sigma: sigma, Adjacency: a})
+	case WithoutReplacement:
+		return repeated(accountant.WithoutReplacement{Rate: rate, Sigma: sigma, Adjacency: a})
+	}
+	batches, err := batches(rate)
+	if err != nil {
+		return nil, err
+	}
+	if steps%batches != 0 {
+		return nil, fmt.Errorf("%s: %d steps of q = 1/%d are %.4g epochs; a bound is known for whole epochs, as in --steps %d",
+			q.Sampling, steps, batches, float64(steps)/float64(batches), (steps/batches+1)*batches)
+	}
+	epoch := accountant.Event(accountant.Permutation{Sigma: sigma, Adjacency: a})
+	if q.Sampling == RandomAllocation {
+		epoch = accountant.RandomAllocation{Steps: batches, Picks: 1, Sigma: sigma, Adjacency: a}
+	}
+	return accountant.Repeated{Event: epoch, Times: steps / batches}, nil
+}
+
+// batches returns 1/q.
+func batches(rate float64) (int, error) {
+	n := math.Round(1 / rate)
+	if math.Abs(rate*n-1) > 1e-4 || n > 1e9 {
+		return 0, fmt.Errorf("an epoch is 1/q steps, which must be a whole number: got q = %g, 1/q = %.6g", rate, 1/rate)
+	}
+	return int(n), nil
+}
+
+// inEpochs reports whether steps come in epochs of 1/q.
+func (q Question) inEpochs() bool {
+	return q.Sampling == RandomAllocation || q.Sampling == Permutation
+}
+
+// solve returns the question with the unknown filled in so that the promise is
+// kept.
+func (q Question) solve(unknown string) (Question, error) {
+	var target accountant.Target
+	if q.Epsilon != nil && q.Delta != nil {
+		target = accountant.Target{Epsilon: *q.Epsilon, Delta: *q.Delta}
+	}
+	switch unknown {
+	case "noise_multiplier":
+		c, err := accountant.CalibrateNoise(target, func(sigma float64) (accountant.Event, error) {
+			return q.event(q.Adjacency, sigma, *q.Rate, *q.Steps)
+		})
+		q.NoiseMultiplier = &c.Value
+		return q, err
+	case "q":
+		if q.inEpochs() {
+			return q, fmt.Errorf("%s: q sets the length of an epoch, and cannot be computed; give it", q.Sampling)
+		}
+		c, err := accountant.CalibrateRate(target, func(rate float64) (accountant.Event, error) {
+			return q.event(q.Adjacency, *q.NoiseMultiplier, rate, *q.Steps)
+		})
+		q.Rate = &c.Value
+		return q, err
+	case "steps":
+		length := 1
+		if q.inEpochs() {
+			var err error
+			if length, err = batches(*q.Rate); err != nil {
+				return q, err
+			}
+		}
+		c, err := accountant.CalibrateTimes(target, max(1, maxSteps/length), func(n int) (accountant.Event, error) {
+			return q.event(q.Adjacency, *q.NoiseMultiplier, *q.Rate, n*length)
+		})
+		if err != nil {
+			return q, err
+		}
+		steps := int(c.Value) * length
+		if steps == 0 {
+			return q, fmt.Errorf("epsilon %g at delta %g does not pay for %d step(s): use more noise or a smaller q", target.Epsilon, target.Delta, length)
+		}
+		q.Steps = &steps
+	}
+	return q, nil
+}
