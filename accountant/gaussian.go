@@ -84,3 +84,11 @@ func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
 // μ-Gaussian-DP release can guess which of two adjacent inputs it came from, if
 // both are equally likely beforehand: (1 + δ(0))/2 = Φ(μ/2).
 func GaussianGuess(mu float64) float64 { return normalCDF(mu / 2) }
+
+// GaussianOdds returns the logarithm of the factor by which an observer of a
+// μ-Gaussian-DP release can move the odds between two adjacent inputs, except
+// with the given probability: the privacy loss is N(μ²/2, μ²). It is more than
+// the ε whose δ is that probability, since a δ counts how far, too.
+func GaussianOdds(mu, probability float64) float64 {
+	return mu*mu/2 - mu*quantileBelow(probability)
+}

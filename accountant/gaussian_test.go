@@ -84,3 +84,19 @@ func TestGaussianGuess(t *testing.T) {
 		}
 	}
 }
+
+// The factor is exceeded with the stated probability, under the larger of the two
+// inputs, and not with more.
+func TestGaussianOdds(t *testing.T) {
+	for _, mu := range []float64{.01, .5, 2, 10} {
+		for _, probability := range []float64{1e-12, 1e-5, .1} {
+			loss := GaussianOdds(mu, probability)
+			if got := normalCDF((mu*mu/2 - loss) / mu); math.Abs(got/probability-1) > 1e-6 {
+				t.Errorf("μ = %g: the odds move by more with probability %g, want %g", mu, got, probability)
+			}
+			if epsilon := GaussianEpsilon(mu, probability); loss < epsilon {
+				t.Errorf("μ = %g: %g is below ε = %g", mu, loss, epsilon)
+			}
+		}
+	}
+}

@@ -117,8 +117,8 @@ func Statement(w io.Writer, r *sim.Result) error {
 		return err
 	}
 	b.WriteByte('\n')
-	b.WriteString(wrap(fmt.Sprintf("In words: everything that was released can move an observer's odds on %s by a factor of at most e^ε = %s, but for a probability of %g. Guessing it succeeds with probability at most %.3f, where tossing a coin succeeds with 0.5.",
-		inWords(p.Adjacency, p.Unit), factor(p.Epsilon), p.Delta, accountant.GaussianGuess(p.Mu))))
+	b.WriteString(wrap(fmt.Sprintf("In words: everything that was released can move an observer's odds on %s by a factor of at most %s, but for a probability of %g. Guessing it succeeds with probability at most %.3f, where tossing a coin succeeds with 0.5.",
+		inWords(p.Adjacency, p.Unit), factor(accountant.GaussianOdds(p.Mu, p.Delta)), p.Delta, accountant.GaussianGuess(p.Mu))))
 	if !p.Sound {
 		b.WriteByte('\n')
 		b.WriteString(unsound(p.Claimed.Epsilon, p.True, p.Proven.Epsilon, p.Delta))
