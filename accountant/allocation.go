@@ -59,7 +59,7 @@ const leastAllocated = 0.6
 
 const (
 	allocationGrid = 1 << 19
-	allocationTail = 1e-17 // mass of one Y that is given up
+	allocationTail = 1e-14 // mass of one Y that is given up
 	allocationSpan = 13    // standard deviations of S that are kept
 )
 
@@ -111,13 +111,14 @@ func (a *allocation) compose() {
 
 	transform := fourier.NewFFT(n)
 	spectrum := transform.Coefficients(nil, y)
+	rounding := transformError * unit * (math.Log2(float64(n)) + 1)
 	var noise float64
 	for i, f := range spectrum {
 		square := real(f)*real(f) + imag(f)*imag(f)
-		noise += 2 * min(1, a.k*math.Pow(square, (a.k-1)/2))
+		noise += 2 * min(2, rounding*(a.k*math.Pow(square, (a.k-1)/2)+math.Pow(square, a.k/2)))
 		spectrum[i] = power(f, a.k) / complex(float64(n), 0)
 	}
-	noise *= transformError * unit * (math.Log2(float64(n)) + 1) / float64(n)
+	noise /= float64(n)
 	transform.Sequence(y, spectrum)
 	for i := range n {
 		y[i] = max(0, y[i]) + noise

@@ -2,8 +2,11 @@ package accountant
 
 import "math"
 
-// tolerance is how far apart certified bounds may be, relative to ε.
-const tolerance = 3e-4
+// How far apart certified bounds may be, relative to ε and to δ.
+const (
+	tolerance      = 3e-4
+	deltaTolerance = 8e-4
+)
 
 // tiltNats is how far from the saddle the tilt is, where it serves as well and
 // picks up less of rare events.
@@ -21,7 +24,7 @@ const (
 // refine calls read for finer and finer grids until the bounds it returns are
 // close to each other, or, where one is asked for, to those of the grid before,
 // or read finds the grid too fine.
-func (s side) refine(width, lower, upper float64, read func(width float64, upper bool) (float64, error)) (float64, float64) {
+func (s side) refine(width, tolerance, lower, upper float64, read func(width float64, upper bool) (float64, error)) (float64, float64) {
 	for try := range 5 {
 		high, err := read(width, true)
 		if err != nil {
@@ -64,6 +67,7 @@ func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper floa
 	}
 	lower, upper = c.windowEpsilon(delta, s)
 	if s == fromAbove && math.IsInf(upper, 1) || s == both && upper > lower*(1+10*tolerance) {
+		c.setCut(0)
 		renyi, _ := c.renyiEpsilon(delta)
 		upper = min(upper, renyi)
 	}
@@ -77,7 +81,7 @@ func (c *composition) windowEpsilon(delta float64, want side) (lower, upper floa
 		return 0, math.Inf(1)
 	}
 	at := c.before(s, tiltNats)
-	return want.refine(c.width(at, max(s.epsilon, s.spread/100)), 0, math.Inf(1), func(width float64, upper bool) (float64, error) {
+	return want.refine(c.width(at, tolerance*max(s.epsilon, s.spread/100)), tolerance, 0, math.Inf(1), func(width float64, upper bool) (float64, error) {
 		return c.read(at, width, s.epsilon, delta, upper)
 	})
 }
@@ -93,7 +97,10 @@ func (c *composition) read(at saddle, width, guess, delta float64, upper bool) (
 		if err != nil {
 			return 0, err
 		}
-		if epsilon, ok := t.window(n).epsilon(delta); ok {
+		w := t.window(n)
+		epsilon, ok := w.epsilon(delta)
+		w.release()
+		if ok {
 			return epsilon, nil
 		}
 		reach = float64(n) * t.width
@@ -108,6 +115,7 @@ func (c *composition) certifiedDelta(epsilon float64, s side) (lower, upper floa
 	}
 	lower, upper = c.windowDelta(epsilon, s)
 	if s == fromAbove && upper == 1 || s == both && upper > lower*(1+10*tolerance) {
+		c.setCut(0)
 		renyi, _ := c.renyiDelta(epsilon)
 		upper = min(upper, renyi)
 	}
@@ -122,9 +130,9 @@ func (c *composition) windowDelta(epsilon float64, want side) (lower, upper floa
 	}
 	guess := math.Exp(min(0, s.logDelta))
 	at := c.before(s, tiltNats)
-	width := c.width(at, 1/(1+s.order))
+	width := c.width(at, deltaTolerance/(1+s.order))
 	cut := guess * 1e-6 / c.length()
-	return want.refine(width, lower, upper, func(width float64, upper bool) (float64, error) {
+	return want.refine(width, deltaTolerance, lower, upper, func(width float64, upper bool) (float64, error) {
 		t, err := c.tilting(at.order, width, cut, upper)
 		if err != nil {
 			return 0, err
@@ -134,7 +142,10 @@ func (c *composition) windowDelta(epsilon float64, want side) (lower, upper floa
 			if err != nil {
 				return 0, err
 			}
-			if delta, ok := t.window(n).delta(epsilon); ok {
+			w := t.window(n)
+			delta, ok := w.delta(epsilon)
+			w.release()
+			if ok {
 				return delta, nil
 			}
 			reach = float64(n) * t.width
@@ -143,10 +154,10 @@ func (c *composition) windowDelta(epsilon float64, want side) (lower, upper floa
 }
 
 // width returns a grid for which each bound is expected about a quarter of
-// tolerance away from the truth: cells of width h change the variance of the
+// gap away from the truth: cells of width h change the variance of the
 // tilted loss by about h²/6, and ε by (θ+½)/2 times that in every step.
-func (c *composition) width(s saddle, epsilon float64) float64 {
-	return math.Sqrt(3 * tolerance * epsilon / (c.length() * (s.order + 0.5)))
+func (c *composition) width(s saddle, gap float64) float64 {
+	return math.Sqrt(3 * gap / (c.length() * (s.order + 0.5)))
 }
 
 // size returns for how many grid points at least, reaching at least so far from

@@ -158,7 +158,7 @@ func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 	case t > 4:
 		r, panels = rule10, int(math.Ceil(t/4))
 		width /= float64(panels)
-	case t > 0.8:
+	case t > 0.4:
 		r = rule10
 	case t > 0.04:
 		r = rule5

@@ -31,7 +31,6 @@ func newFixedSize(rate, sigma float64, most int) fixedSize {
 func (f fixedSize) renyi(order int) float64 {
 	cumulant := func(j int) float64 { return float64(j) * float64(j-1) / (2 * f.sigma * f.sigma) }
 	var total logAdder
-	total.add(0)
 	for j := 2; j <= order; j++ {
 		term := cumulant(j) + math.Ln2
 		if j == 2 {
@@ -41,7 +40,11 @@ func (f fixedSize) renyi(order int) float64 {
 		}
 		total.add(term + float64(j)*math.Log(f.rate) + logBinomial(order, j))
 	}
-	return total.value() / float64(order-1)
+	// log(1 + x), also for the smallest x.
+	if x := total.value(); x > 30 {
+		return (x + math.Exp(-x)) / float64(order-1)
+	}
+	return math.Log1p(math.Exp(total.value())) / float64(order-1)
 }
 
 // fixedSizeEpsilon composes the bound at integer orders.

@@ -41,7 +41,7 @@ func (l law) moments(order, frequency, cut float64) *moments {
 				step = min(smooth/8, analytic/6, 2*math.Pi/(1.6*(frequency/analytic+16/smooth)))
 			}
 			n, logStep := math.Ceil((hi-lo)/step), math.Log(step)
-			if n > maxNodes {
+			if !(n <= maxNodes) {
 				return nil
 			}
 			m.grow(int(n) + 1)
@@ -61,7 +61,7 @@ func (l law) moments(order, frequency, cut float64) *moments {
 			width = min(width, 4*analytic/frequency)
 		}
 		panels := math.Ceil((hi - lo) / width)
-		if panels > maxNodes/16 {
+		if !(panels <= maxNodes/16) {
 			return nil
 		}
 		width = (hi - lo) / panels

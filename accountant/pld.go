@@ -88,6 +88,9 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 		for _, l := range t.laws {
 			var r, f float64
 			for i, k := range l.index {
+				if l.mass[i] == 0 { // underflowed, and e may as well
+					continue
+				}
 				e := math.Exp(a * t.width * (float64(k) - l.mean))
 				r += l.mass[i] * e
 				f += l.mass[i] / e
@@ -95,14 +98,20 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 			rise += l.times * math.Log(r)
 			fall += l.times * math.Log(f)
 		}
-		up, down = min(up, rise), min(down, fall)
+		// A sum that overflowed says nothing.
+		if rise < up {
+			up = rise
+		}
+		if fall < down {
+			down = fall
+		}
 	}
 	return min(1, math.Exp(up)), min(1, math.Exp(down))
 }
 
 // margin bounds the relative error that quadrature and rounding bring into δ.
 func (t *tilting) margin() float64 {
-	margin := quadratureError + (t.order+1)*4*unit
+	margin := (t.order + 2) * (quadratureError + 4*unit)
 	if !t.upper {
 		margin += (mergeError*t.width + 8*unit) * (t.order + 1)
 	}
@@ -115,12 +124,14 @@ func (t *tilting) margin() float64 {
 // of the transform.
 type window struct {
 	*tilting
-	first  int       // grid index of the lowest entry
-	lowest int       // entries below would overflow
-	centre float64   // loss on which exponents are based
-	scale  float64   // log M − θ·centre
-	above  []float64 // Σ of mass·e^(−θ(l−centre)), l at or above an entry
-	damped []float64 // the same with a factor e^(entry−l)
+	*workspace
+	first  int     // grid index of the lowest entry
+	lowest int     // entries below would overflow
+	centre float64 // loss on which exponents are based
+	scale  float64 // log M − θ·centre
+	// In the workspace: above, Σ of mass·e^(−θ(l−centre)) for l at or above an
+	// entry, and damped, the same with a factor e^(entry−l).
+
 	// Bounds on the tilted mass beyond the ends, and on what those above may
 	// add to δ·e^(−scale).
 	wrapped, lost float64
@@ -132,25 +143,55 @@ const (
 	// "Accuracy and Stability of Numerical Algorithms", 2002, theorem 24.2,
 	// has less than 7 for radix 2).
 	transformError = 8
-	// The largest transform; with what belongs to it, 130 MiB.
+	// The largest transform; with what belongs to it, 100 MiB.
 	maxTransform = 1 << 21
 )
 
 var errWindow = errors.New("privacy loss distribution: the composed loss does not fit into the largest transform")
 
-// plans holds transforms by size; making one costs as much as using it.
-var plans sync.Map // of *sync.Pool of *fourier.FFT
-
-func withPlan(n int, f func(*fourier.FFT)) {
-	pool, _ := plans.LoadOrStore(n, &sync.Pool{New: func() any { return fourier.NewFFT(n) }})
-	plan := pool.(*sync.Pool).Get().(*fourier.FFT)
-	f(plan)
-	pool.(*sync.Pool).Put(plan)
+// A workspace is what composing on n grid points needs. It is large, and making
+// one costs as much as using it.
+type workspace struct {
+	plan          *fourier.FFT
+	row           []float64
+	spectrum      []complex128
+	above, damped []float64
+	// For several laws only.
+	total     []complex128
+	amplified []float64
 }
+
+// workspaces holds those that are not in use.
+var workspaces sync.Pool // of *workspace
+
+func newWorkspace(n int) *workspace {
+	ws, _ := workspaces.Get().(*workspace)
+	if ws == nil {
+		ws = &workspace{plan: fourier.NewFFT(n)}
+	}
+	if ws.plan.Len() != n {
+		ws.plan.Reset(n)
+	}
+	if cap(ws.above) <= n {
+		*ws = workspace{
+			plan:     ws.plan,
+			row:      make([]float64, n),
+			spectrum: make([]complex128, n/2+1),
+			above:    make([]float64, n+1),
+			damped:   make([]float64, n+1),
+		}
+	}
+	ws.row, ws.spectrum = ws.row[:n], ws.spectrum[:n/2+1]
+	ws.above, ws.damped = ws.above[:n+1], ws.damped[:n+1]
+	return ws
+}
+
+// release hands the window's memory back; it must not be used after.
+func (w *window) release() { workspaces.Put(w.workspace) }
 
 // window composes on n grid points.
 func (t *tilting) window(n int) *window {
-	w := &window{tilting: t}
+	w := &window{tilting: t, workspace: newWorkspace(n)}
 	middle := int(math.Round(t.mean))
 	w.first = middle - n/2
 	w.centre = float64(middle) * t.width
@@ -160,8 +201,9 @@ func (t *tilting) window(n int) *window {
 	w.wrapped = min(1, above+below)
 	w.lost = above * math.Exp(-t.order*reach)
 
-	row, noise := t.compose(n)
-	w.above, w.damped = make([]float64, n+1), make([]float64, n+1)
+	noise := t.compose(w.workspace)
+	row := w.row
+	w.above[n], w.damped[n] = 0, 0
 	w.lowest = max(0, n/2-int(600/(t.order*t.width)))
 	rise, fall := math.Exp(t.order*t.width), math.Exp(-t.width)
 	at := (w.first - int(math.Mod(t.shift, float64(n)))) % n // where entry 0 is in row
@@ -191,53 +233,73 @@ func (t *tilting) window(n int) *window {
 	return w
 }
 
-// compose returns the composed law, modulo n and moved by −shift, and a bound on
-// the error of each of its masses.
-func (t *tilting) compose(n int) (row []float64, noise float64) {
-	row = make([]float64, n)
-	total := make([]complex128, n/2+1)
-	for j := range total {
-		total[j] = 1
+// compose leaves the composed law, modulo the size of the transform and moved by
+// −shift, in the workspace's row, and returns a bound on the error of each of its
+// masses.
+func (t *tilting) compose(ws *workspace) (noise float64) {
+	n := len(ws.row)
+	// The relative error of a transform, there and back.
+	rounding := transformError * unit * (math.Log2(float64(n)) + 1)
+	total := ws.spectrum
+	if len(t.laws) > 1 {
+		if cap(ws.total) <= n/2 {
+			ws.total, ws.amplified = make([]complex128, n/2+1), make([]float64, n/2+1)
+		}
+		ws.total, ws.amplified = ws.total[:n/2+1], ws.amplified[:n/2+1]
+		total = ws.total
+		clear(ws.amplified)
 	}
-	spectrum := make([]complex128, n/2+1)
-	// By how much an error in the spectrum of a step counts in the product.
-	amplified := make([]float64, n/2+1)
-	withPlan(n, func(plan *fourier.FFT) {
-		for _, l := range t.laws {
-			clear(row)
-			for i, k := range l.index {
-				at := (k - l.moved) % n
-				if at < 0 {
-					at += n
-				}
-				row[at] += l.mass[i]
+	for which, l := range t.laws {
+		clear(ws.row)
+		for i, k := range l.index {
+			at := (k - l.moved) % n
+			if at < 0 {
+				at += n
 			}
-			plan.Coefficients(spectrum, row)
-			least := math.Exp(-160 / l.times)
-			for j, f := range spectrum {
-				square := real(f)*real(f) + imag(f)*imag(f)
-				if square < least { // nothing is left of its power
-					total[j] = 0
-					amplified[j]++
-					continue
-				}
-				total[j] *= power(f, l.times)
-				amplified[j] += l.times / math.Sqrt(square)
+			ws.row[at] += l.mass[i]
+		}
+		ws.plan.Coefficients(ws.spectrum, ws.row)
+		least := math.Exp(-160 / l.times)
+		for j, f := range ws.spectrum {
+			square := real(f)*real(f) + imag(f)*imag(f)
+			grown := complex(0, 0) // where nothing is left of the power
+			// By how much an error in the spectrum counts in the power.
+			amplified := l.times
+			if square >= least {
+				grown = power(f, l.times)
+				amplified = l.times / math.Sqrt(square)
+			}
+			if which == 0 {
+				total[j] = grown
+			} else {
+				total[j] *= grown
+			}
+			if len(t.laws) > 1 {
+				ws.amplified[j] += amplified
+			} else {
+				noise += standsFor(j) * min(2, rounding*max(modulus(grown), 1e-30)*(amplified+1))
 			}
 		}
-		for j, f := range total {
-			both := 2.0
-			if j == 0 {
-				both = 1
-			}
-			modulus := math.Sqrt(real(f)*real(f) + imag(f)*imag(f))
-			noise += both * min(1, max(modulus, 1e-30)*amplified[j])
-			total[j] /= complex(float64(n), 0)
+	}
+	for j, f := range total {
+		if len(t.laws) > 1 {
+			noise += standsFor(j) * min(2, rounding*max(modulus(f), 1e-30)*(ws.amplified[j]+1))
 		}
-		plan.Sequence(row, total)
-	})
-	return row, noise * transformError * unit * (math.Log2(float64(n)) + 1) / float64(n)
+		total[j] /= complex(float64(n), 0)
+	}
+	ws.plan.Sequence(ws.row, total)
+	return noise / float64(n)
 }
+
+// standsFor counts the coefficients of a real transform that one stands for.
+func standsFor(j int) float64 {
+	if j == 0 {
+		return 1
+	}
+	return 2
+}
+
+func modulus(f complex128) float64 { return math.Sqrt(real(f)*real(f) + imag(f)*imag(f)) }
 
 // power is f^n for a whole n ≥ 1, by squaring.
 func power(f complex128, n float64) complex128 {
@@ -256,9 +318,9 @@ func power(f complex128, n float64) complex128 {
 func (w *window) read(i int, epsilon float64) float64 {
 	delta := math.Exp(w.scale) * (w.above[i] - math.Exp(epsilon-float64(w.first+i)*w.width)*w.damped[i])
 	if w.upper {
-		return min(1, (delta+w.blur(epsilon))*(1+w.margin())+w.added)
+		return min(1, (delta+w.blur(epsilon))*(1+w.margin())+up(w.added))
 	}
-	return max(0, (delta-w.blur(epsilon))*(1-w.margin())+w.added)
+	return max(0, (delta-w.blur(epsilon))*(1-w.margin())+w.added*(1-0x1p-50))
 }
 
 // blur bounds by how much mass beyond the ends of the window may change δ(ε).
@@ -290,14 +352,14 @@ func (w *window) epsilon(delta float64) (epsilon float64, ok bool) {
 	if at(low) <= delta {
 		return 0, low == -w.first // δ(0) is enough, or the window begins too high
 	}
-	if at(high) > delta {
+	if !(at(low) > delta && at(high) <= delta) {
 		return 0, false
 	}
 	for high-low > 1 {
-		if middle := (low + high) / 2; at(middle) > delta {
-			low = middle
-		} else {
+		if middle := (low + high) / 2; at(middle) <= delta {
 			high = middle
+		} else {
+			low = middle
 		}
 	}
 	from, to := float64(w.first+low)*w.width, float64(w.first+high)*w.width

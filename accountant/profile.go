@@ -1,6 +1,7 @@
 package accountant
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -44,7 +45,9 @@ func Account(e Event) (Profile, error) {
 			l = gaussianLaw(p.leastMu)
 			p.different = true
 		}
-		add(p.below, same(l), 1)
+		if p.leastMu > 0 {
+			add(p.below, same(l), 1)
+		}
 	}
 	for _, s := range t.samples {
 		upper, lower, err := s.event.laws()
@@ -150,7 +153,15 @@ func (p Profile) EpsilonBy(m Method, delta float64) (Bound, error) {
 	// are (ε + 2r, e^r δ)-close, and the other way round.
 	b.Upper, b.Lower = b.Upper+2*r, max(0, b.Lower-2*r)
 	b.Vacuous = math.IsInf(b.Upper, 1)
-	return b, err
+	return b, errors.Join(err, b.check())
+}
+
+// check refuses bounds that cannot both be true, whatever made them so.
+func (b Bound) check() error {
+	if !(b.Lower >= 0 && b.Lower <= b.Upper*(1+1e-9)) {
+		return fmt.Errorf("profile: %s: the bounds [%g, %g] contradict each other", b.Method, b.Lower, b.Upper)
+	}
+	return nil
 }
 
 // DeltaBy is Delta by a method of choice.
@@ -166,7 +177,7 @@ func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 	}
 	b.Upper = min(1, b.Upper)
 	b.Vacuous = b.Upper == 1
-	return b, err
+	return b, errors.Join(err, b.check())
 }
 
 func (p Profile) ask(m Method, question func(answers) (Bound, error)) (Bound, error) {

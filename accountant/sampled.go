@@ -46,9 +46,14 @@ func checkSampled(rate, sigma float64, a Adjacency, t *tally) error {
 	var err error
 	if !(rate >= 0 && rate <= 1) {
 		err = fmt.Errorf("the sampling rate must lie in [0, 1], got %g", rate)
+	} else if rate > 0 && rate < minRate {
+		err = fmt.Errorf("the sampling rate must be at least %g, or 0, got %g", minRate, rate)
 	}
 	return errors.Join(err, positive("the noise multiplier", sigma), atLeast("the noise multiplier", sigma, minSigma), t.under(a))
 }
+
+// minRate is the least sampling rate for which moments keep their digits.
+const minRate = 1e-12
 
 // minSigma is the least noise multiplier of a sampled release that is
 // accounted: with less, a single release has losses of hundreds.

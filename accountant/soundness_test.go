@@ -338,10 +338,79 @@ func TestExtremes(t *testing.T) {
 	extremes(t, .5, .2, 1000, 1e-9, 1, ZeroOut, true)
 }
 
+// Rare samples in few steps: δ is more than δ(0), and ε is 0.
+func TestRareSamples(t *testing.T) {
+	for _, c := range []struct {
+		e     Event
+		delta float64
+	}{
+		{poisson(1.24e-5, .792, 18, AddRemove), 5.05e-4},
+		{poisson(2.05e-5, .501, 15, AddRemove), 7.15e-3},
+		{Repeated{WithoutReplacement{0.0002720585465762572, 0.7893826300238321, AddRemove}, 4}, .01},
+	} {
+		if b := epsilonOf(t, c.e, c.delta); b.Lower != 0 || b.Upper != 0 {
+			t.Errorf("%+v: ε in [%g, %g], want 0", c.e, b.Lower, b.Upper)
+		}
+	}
+	b, err := account(t, poisson(1e-4, .6, 10, AddRemove)).Delta(0)
+	if err != nil || b.Lower < .0003095 || b.Upper > .000310 {
+		t.Errorf("δ(0) = %+v, %v, want about .0003097", b, err)
+	}
+	// An allocation without a choice has no bound from below, also in a mix.
+	mix := Composed{RandomAllocation{1, 1, 2, ZeroOut}, Poisson{.01, 1, ZeroOut}}
+	if b := epsilonOf(t, mix, 1e-5); b.Lower > .2 || b.Upper < 1.98 || b.Upper > 2.01 {
+		t.Errorf("a mix with a Gaussian that has no lower bound: %+v", b)
+	}
+	if got := fixedSizeRenyi(1e-9, 1, 2); got < 1e-18*math.Exp(1)*.9 {
+		t.Errorf("theorem 27 for a tiny rate: %g", got)
+	}
+}
+
+// With atoms on the grid there is no slack of discretisation: what is charged for
+// rounding, wrap-around and mass at infinity must do by itself. k-fold randomised
+// response, against the binomial sum, in windows that are too small.
+func TestChargesAlone(t *testing.T) {
+	const epsilon0, k, width = 0.25, 200, 0.25 / 4
+	binomial := func(epsilon float64) (delta float64) {
+		p := 1 / (1 + math.Exp(-epsilon0))
+		for j := 0; j <= k; j++ {
+			if loss := float64(2*j-k) * epsilon0; loss > epsilon {
+				delta -= math.Exp(logBinomial(k, j)+float64(j)*math.Log(p)+float64(k-j)*math.Log1p(-p)) * math.Expm1(epsilon-loss)
+			}
+		}
+		return delta
+	}
+	c := &composition{steps: []step{{approximateLaw(epsilon0, 0), k}}}
+	for _, order := range []float64{.05, .5, 2} {
+		for _, n := range []int{128, 256, 512, 2048} {
+			for _, upper := range []bool{true, false} {
+				tilt, err := c.tilting(order, width, 0, upper)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w := tilt.window(n)
+				for i := max(0, w.lowest, -w.first); i < n-1; i++ {
+					epsilon := (float64(w.first+i) + .5) * width
+					got, ok := w.delta(epsilon)
+					want := binomial(epsilon)
+					if !ok {
+						continue
+					}
+					if upper && got < want*(1-1e-12) || !upper && got > want*(1+1e-12) {
+						t.Fatalf("order %g, %d points, upper %t: δ(%g) = %g, exactly %g", order, n, upper, epsilon, got, want)
+					}
+				}
+				w.release()
+			}
+		}
+	}
+}
+
 func FuzzExtremes(f *testing.F) {
 	f.Add(.01, 1.0, uint32(1000), -5.0, .1, uint8(0))
 	f.Add(1e-6, .2, uint32(10_000_000), -15.0, 3.0, uint8(1))
 	f.Add(1.0, 1000.0, uint32(1), -.31, -4.0, uint8(2))
+	f.Add(1.24e-5, .792, uint32(17), -3.3, -4.0, uint8(0))
 	f.Fuzz(func(t *testing.T, q, sigma float64, times uint32, logDelta, logEpsilon float64, kind uint8) {
 		if !(q >= 1e-6 && q <= 1 && sigma >= .2 && sigma <= 1000 && logDelta >= -15 && logDelta <= -.302 && logEpsilon >= -4 && logEpsilon <= 3) {
 			t.Skip()

@@ -75,7 +75,7 @@ var floors = [][]string{
 	{"pvi/shard"},
 	{"pvi/solver"},
 	{"pvi"},
-	{"sim"},
+	{"sim", "sim/calculator"},
 	{"sim/report"},
 	{"sim/sweep"},
 	{"cmd/sim"},
