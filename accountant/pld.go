@@ -129,9 +129,8 @@ type window struct {
 	lowest int     // entries below would overflow
 	centre float64 // loss on which exponents are based
 	scale  float64 // log M − θ·centre
-	// In the workspace: above, Σ of mass·e^(−θ(l−centre)) for l at or above an
-	// entry, and damped, the same with a factor e^(entry−l).
-
+	start  int     // where entry 0 is in the row
+	noise  float64 // bounds the error of a mass in the row
 	// Bounds on the tilted mass beyond the ends, and on what those above may
 	// add to δ·e^(−scale).
 	wrapped, lost float64
@@ -143,8 +142,8 @@ const (
 	// "Accuracy and Stability of Numerical Algorithms", 2002, theorem 24.2,
 	// has less than 7 for radix 2).
 	transformError = 8
-	// The largest transform; with what belongs to it, 100 MiB.
-	maxTransform = 1 << 21
+	// The largest transform; with what belongs to it, 60 MiB.
+	maxTransform = 3 << 19
 )
 
 var errWindow = errors.New("privacy loss distribution: the composed loss does not fit into the largest transform")
@@ -152,10 +151,10 @@ var errWindow = errors.New("privacy loss distribution: the composed loss does no
 // A workspace is what composing on n grid points needs. It is large, and making
 // one costs as much as using it.
 type workspace struct {
-	plan          *fourier.FFT
-	row           []float64
-	spectrum      []complex128
-	above, damped []float64
+	plan     *fourier.FFT
+	row      []float64
+	spectrum []complex128
+	sums     [][2]float64 // of a window, at every block-th entry
 	// For several laws only.
 	total     []complex128
 	amplified []float64
@@ -172,17 +171,13 @@ func newWorkspace(n int) *workspace {
 	if ws.plan.Len() != n {
 		ws.plan.Reset(n)
 	}
-	if cap(ws.above) <= n {
-		*ws = workspace{
-			plan:     ws.plan,
-			row:      make([]float64, n),
-			spectrum: make([]complex128, n/2+1),
-			above:    make([]float64, n+1),
-			damped:   make([]float64, n+1),
-		}
+	if cap(ws.row) < n {
+		*ws = workspace{plan: ws.plan} // the old goes before the new comes
+		ws.row = make([]float64, n)
+		ws.spectrum = make([]complex128, n/2+1)
+		ws.sums = make([][2]float64, n/block+2)
 	}
-	ws.row, ws.spectrum = ws.row[:n], ws.spectrum[:n/2+1]
-	ws.above, ws.damped = ws.above[:n+1], ws.damped[:n+1]
+	ws.row, ws.spectrum, ws.sums = ws.row[:n], ws.spectrum[:n/2+1], ws.sums[:n/block+2]
 	return ws
 }
 
@@ -201,36 +196,64 @@ func (t *tilting) window(n int) *window {
 	w.wrapped = min(1, above+below)
 	w.lost = above * math.Exp(-t.order*reach)
 
-	noise := t.compose(w.workspace)
-	row := w.row
-	w.above[n], w.damped[n] = 0, 0
-	w.lowest = max(0, n/2-int(600/(t.order*t.width)))
-	rise, fall := math.Exp(t.order*t.width), math.Exp(-t.width)
-	at := (w.first - int(math.Mod(t.shift, float64(n)))) % n // where entry 0 is in row
-	if at < 0 {
-		at += n
+	w.noise = t.compose(w.workspace)
+	w.start = (w.first - int(math.Mod(t.shift, float64(n)))) % n
+	if w.start < 0 {
+		w.start += n
 	}
-	at = (at + n - 1) % n
-	var weight float64
-	for i := n - 1; i >= w.lowest; i-- {
-		if (n-1-i)%256 == 0 {
-			weight = math.Exp(-t.order * t.width * float64(i-n/2))
+	w.lowest = max(0, n/2-int(600/(t.order*t.width)))
+	var sums [2]float64
+	for i := n; i > w.lowest; {
+		to := max(w.lowest, (i-1)/block*block)
+		sums = w.sum(sums, to, i)
+		if i = to; i%block == 0 {
+			w.sums[i/block] = sums
 		}
+	}
+	return w
+}
+
+// block is the distance of the entries at which a window keeps its sums.
+const block = 64
+
+// sum adds the entries from up to, not including, to to the sums over all entries
+// from to on: Σ mass·e^(−θ(l−centre)), and the same with a factor e^(entry−l), for
+// the lowest entry.
+func (w *window) sum(sums [2]float64, from, to int) [2]float64 {
+	n := len(w.row)
+	above, damped := sums[0], sums[1]
+	rise, fall := math.Exp(w.order*w.width), math.Exp(-w.width)
+	weight := math.Exp(-w.order * w.width * float64(to-1-n/2))
+	at := (w.start + to - 1) % n
+	for range to - from {
 		var mass float64
-		if t.upper {
-			mass = max(0, row[at]) + noise
+		if w.upper {
+			mass = max(0, w.row[at]) + w.noise
 		} else {
-			mass = max(0, row[at]-noise)
+			mass = max(0, w.row[at]-w.noise)
 		}
 		mass *= weight
-		w.above[i] = w.above[i+1] + mass
-		w.damped[i] = w.damped[i+1]*fall + mass
+		above += mass
+		damped = damped*fall + mass
 		weight *= rise
 		if at--; at < 0 {
 			at = n - 1
 		}
 	}
-	return w
+	return [2]float64{above, damped}
+}
+
+// from returns the sums from an entry on.
+func (w *window) from(i int) [2]float64 {
+	if i%block == 0 {
+		return w.sums[i/block]
+	}
+	n := len(w.row)
+	next := (i/block + 1) * block
+	if next >= n {
+		return w.sum([2]float64{}, i, n)
+	}
+	return w.sum(w.sums[next/block], i, next)
 }
 
 // compose leaves the composed law, modulo the size of the transform and moved by
@@ -316,7 +339,8 @@ func power(f complex128, n float64) complex128 {
 
 // read returns the bound on δ(ε) where entry i is the first above ε.
 func (w *window) read(i int, epsilon float64) float64 {
-	delta := math.Exp(w.scale) * (w.above[i] - math.Exp(epsilon-float64(w.first+i)*w.width)*w.damped[i])
+	sums := w.from(i)
+	delta := math.Exp(w.scale) * (sums[0] - math.Exp(epsilon-float64(w.first+i)*w.width)*sums[1])
 	if w.upper {
 		return min(1, (delta+w.blur(epsilon))*(1+w.margin())+up(w.added))
 	}
@@ -335,7 +359,7 @@ func (w *window) blur(epsilon float64) float64 {
 // delta returns the bound on δ(ε). ok is false if ε is outside of the window.
 func (w *window) delta(epsilon float64) (delta float64, ok bool) {
 	i := int(math.Floor(epsilon/w.width)) + 1 - w.first
-	if i < w.lowest || i >= len(w.above)-1 {
+	if i < w.lowest || i >= len(w.row) {
 		return 0, false
 	}
 	return w.read(i, epsilon), true
@@ -345,7 +369,7 @@ func (w *window) delta(epsilon float64) (delta float64, ok bool) {
 // the window.
 func (w *window) epsilon(delta float64) (epsilon float64, ok bool) {
 	at := func(i int) float64 { return w.read(i+1, float64(w.first+i)*w.width) }
-	low, high := max(w.lowest, -w.first), len(w.above)-2
+	low, high := max(w.lowest, -w.first), len(w.row)-2
 	if low >= high {
 		return 0, false
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 
 	"fedpvi/accountant"
@@ -52,6 +53,8 @@ not a Poisson sample, and cost more.`
 }
 
 func (c *privacyCommand) Run() error {
+	// The accountant's arrays are few and large: collect them early.
+	debug.SetMemoryLimit(160 << 20)
 	format := strings.TrimPrefix(filepath.Ext(c.Plot), ".")
 	if c.Plot != "" && format != "svg" && format != "png" {
 		return fmt.Errorf("--plot %s: the name must end in .svg or .png", c.Plot)
