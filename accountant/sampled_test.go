@@ -214,6 +214,23 @@ func TestHardBrackets(t *testing.T) {
 	}
 }
 
+// Two ways to the same moments at whole orders.
+func TestBinomialCumulant(t *testing.T) {
+	for _, q := range []float64{1e-4, .01, .3, .9} {
+		for _, sigma := range []float64{.5, 1, 4} {
+			for _, order := range []float64{64, 65, 200, 1024} {
+				c := &composition{steps: []step{{whole(mixture{q, sigma}), 3}}}
+				want, _, _ := c.cumulant(order - 1)
+				if got, ok := c.binomialCumulant(order); ok && relative(got, want) > 1e-10 {
+					t.Errorf("q = %g, σ = %g, order %g: %.15g by the sum, %.15g by quadrature", q, sigma, order, got, want)
+				} else if ok != (want/3 > 1e-3) {
+					t.Errorf("q = %g, σ = %g, order %g: sum %t for K = %g", q, sigma, order, ok, want)
+				}
+			}
+		}
+	}
+}
+
 func TestRenyiVectors(t *testing.T) {
 	var cases []struct {
 		ID                  string

@@ -150,7 +150,10 @@ func TestSeedPaperVectors(t *testing.T) {
 		Upper    *float64 `json:"wor_replace_upper_dominating_pair"`
 	}
 	readVectors(t, "seed_papers_sigma", &sigmas)
-	for _, c := range some(some(sigmas)) {
+	if testing.Short() {
+		return
+	}
+	for _, c := range sigmas {
 		for _, d := range []struct {
 			want  *float64
 			event func(sigma float64) Event
@@ -159,7 +162,7 @@ func TestSeedPaperVectors(t *testing.T) {
 			{c.Replace, func(sigma float64) Event { return Poisson{c.Q, sigma, ReplaceOne} }},
 			{c.Upper, func(sigma float64) Event { return WithoutReplacement{c.Q, sigma, ReplaceOne} }},
 		} {
-			if d.want == nil || testing.Short() && d.want == c.Upper {
+			if d.want == nil {
 				continue
 			}
 			got, err := CalibrateNoise(Target{c.Target, c.Delta}, func(sigma float64) (Event, error) { return Repeated{d.event(sigma), c.T}, nil })
