@@ -416,7 +416,7 @@ func FuzzExtremes(f *testing.F) {
 	f.Add(1.24e-5, .792, uint32(17), -3.3, -4.0, uint8(0))
 	f.Fuzz(func(t *testing.T, q, sigma float64, times uint32, logDelta, logEpsilon float64, kind uint8) {
 		if !(q >= 1e-6 && q <= 1 && sigma >= .2 && sigma <= 1000 && logDelta >= -15 && logDelta <= -.302 && logEpsilon >= -4 && logEpsilon <= 3) {
-			t.Skip()
+			t.Skip("outside of what is promised")
 		}
 		// Long runs take long in a fuzzer; TestExtremes has them.
 		extremes(t, q, sigma, int(times%20_000)+1, math.Pow(10, logDelta), math.Pow(10, logEpsilon),

@@ -1,7 +1,6 @@
 package pvi
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -12,12 +11,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/shard"
-	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 )
 
@@ -410,110 +407,6 @@ func TestVoid(t *testing.T) {
 	}
 }
 
-// The statistics are released once and reused.
-func TestRecordsPayOnce(t *testing.T) {
-	for factors, want := range map[string]int{"exact": 1, "published": 6} {
-		h := newHouse(t, planeStudy(t, recordPrivacy, `factors = "`+factors+`"`, ""), 3, 1)
-		h.run()
-		for _, s := range h.sites {
-			if s.Releases() != want || h.protocol.Releases() != want {
-				t.Errorf("%s: client %s paid %d times, the protocol says %d, want %d", factors, s.ID(), s.Releases(), h.protocol.Releases(), want)
-			}
-		}
-	}
-}
-
-// What the solver released is charged also if nothing is sent in the end: that
-// there was an error may be seen, and the statistics are kept.
-func TestErrorsAreCharged(t *testing.T) {
-	for factors, want := range map[string]int{"exact": 1, "published": 2} {
-		st := planeStudy(t, recordPrivacy, "q = \"diagonal\"\nfactors = \""+factors+"\"", "")
-		st.Prior.Mean = 1e12 // a diagonal factor around such a mean does not fit
-		h := newHouse(t, st, 3, 1)
-		plan, _ := h.server.Next()
-		r := new(Release)
-		for range 2 {
-			if err := h.sites[0].Propose(r, &plan, seeded.Stream(1, "error")); err == nil || len(r.Change) != 0 {
-				t.Fatalf("%s: release %v, %v; want an error and nothing released", factors, r, err)
-			}
-		}
-		if got := h.sites[0].Releases(); got != want {
-			t.Errorf("%s: %d releases were charged, want %d", factors, got, want)
-		}
-	}
-}
-
-// failing is a solver that releases and then fails.
-type failing struct{ solver.Solver }
-
-func (f failing) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {
-	events, err := f.Solver.Propose(dst, p, src)
-	return events, errors.Join(err, errors.New("no power"))
-}
-
-// What a solver released, and the noise drawn for the change that it did not come
-// to, is charged; what was saved after that is taken up.
-func TestSolverErrorsAreCharged(t *testing.T) {
-	for _, c := range []struct {
-		privacy, inference string
-		refused            bool // the second attempt
-		want               int
-	}{
-		{recordPrivacy, "", false, 1},
-		{recordPrivacy, "factors = \"published\"", false, 2},
-		{clientPrivacy, "", true, 1},
-	} {
-		h := newHouse(t, planeStudy(t, c.privacy, c.inference, ""), 3, 1)
-		s := h.sites[0]
-		s.solver = failing{s.solver}
-		plan, _ := h.server.Next()
-		r := new(Release)
-		if err := s.Propose(r, &plan, seeded.Stream(1, "failing")); err == nil || !strings.Contains(err.Error(), "no power") || len(r.Change) != 0 {
-			t.Fatalf("%s: release %v, %v", c.privacy, r, err)
-		}
-		if s.Releases() != 1 {
-			t.Errorf("%s: %d releases were charged, want one", c.privacy, s.Releases())
-		}
-		state, err := s.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := h.newSite(clientID(0), 0).Restore(state); err != nil {
-			t.Errorf("%s: %v", c.privacy, err)
-		}
-		err = s.Propose(r, &plan, seeded.Stream(2, "failing"))
-		var refused *Refused
-		if errors.As(err, &refused) != c.refused || s.Releases() != c.want {
-			t.Errorf("%s: the second attempt: %v, charged %d times, want %d", c.privacy, err, s.Releases(), c.want)
-		}
-	}
-}
-
-// drawn is a solver that checks, when it is first shown a problem, that the noise
-// has been drawn from its stream.
-type drawn struct {
-	solver.Solver
-	t      *testing.T
-	before uint64 // what the stream yields next if nothing was drawn
-}
-
-func (d drawn) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {
-	if src.Uint64() == d.before {
-		d.t.Error("the solver looks at the records before the noise is drawn")
-	}
-	return d.Solver.Propose(dst, p, src)
-}
-
-func TestNoiseIsDrawnFirst(t *testing.T) {
-	h := newHouse(t, planeStudy(t, clientPrivacy, "", ""), 3, 1)
-	s := h.sites[0]
-	s.solver = drawn{s.solver, t, seeded.Stream(1, "first").Uint64()}
-	plan, _ := h.server.Next()
-	if err := s.Propose(new(Release), &plan, seeded.Stream(1, "first")); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // With a clip beyond every change and next to no noise, one round leads to the same
 // q in either coordinates, which for a full covariance is the pooled posterior. The
 // prior's mean, the first centre, is away from the origin.
@@ -690,129 +583,4 @@ func TestEmptyShard(t *testing.T) {
 			t.Errorf("%s: an empty shard is accepted", privacy)
 		}
 	}
-}
-
-// A state that no site of this protocol ever had is not taken up.
-func TestRestoreErrors(t *testing.T) {
-	type edits map[string]any
-	for _, c := range []struct {
-		name, privacy, inference string
-		edits                    edits
-		want                     string
-	}{
-		{"released and not charged", recordPrivacy, "", edits{"Spent": spending{}}, "nothing was charged"},
-		{"charged and lost", recordPrivacy, "", edits{"Solver": nil}, "statistics were charged and are not there"},
-		{"charged too often", recordPrivacy, "", edits{"Spent": spending{Statistics: 2}}, "more than the study pays for"},
-		{"changes not charged", clientPrivacy, "", edits{"Spent": spending{}}, "nothing was charged"},
-		{"more changes than answers", clientPrivacy, "", edits{"Answered": 1}, "more than the study pays for"},
-		{"negative charge", clientPrivacy, "", edits{"Spent": spending{Changes: -1}}, "more than the study pays for, or none"},
-		{"changes without privacy", noPrivacy, "", edits{"Spent": spending{Changes: 1}}, "more than the study pays for"},
-		{"another protocol", clientPrivacy, "", edits{"Protocol": Digest{}}, "another study, or other clients"},
-		{"another version", clientPrivacy, "", edits{"Version": 9}, "has version 9"},
-		{"another client", clientPrivacy, "", edits{"Client": "c01"}, `the state is of client "c01"`},
-		{"short λ", clientPrivacy, "", edits{"Lambda": []Wide{}}, "λ has 0 elements, want 5"},
-		{"improper λ", clientPrivacy, "", edits{"Lambda": slices.Repeat([]Wide{{hi: -1}}, 5)}, "λ is no proper distribution"},
-		{"no factor", clientPrivacy, "factors = \"exact\"\ndamping = 0.1", edits{"Factor": nil}, "elements of the factor"},
-		{"open plan not answered", clientPrivacy, "", edits{"Open": 3}, "open plan"},
-		{"unknown field", clientPrivacy, "", edits{"Extra": 1}, "unknown field"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			h := newHouse(t, planeStudy(t, c.privacy, c.inference, ""), 3, 1)
-			for range 2 {
-				plan, _ := h.server.Next()
-				var o *Outcome
-				for m := range h.sites {
-					var err error
-					if o, err = h.server.Collect(h.propose(m, &plan)); err != nil {
-						t.Fatal(err)
-					}
-				}
-				h.settle(o)
-			}
-			good, err := h.sites[0].MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := h.newSite(clientID(0), 0).Restore(good); err != nil {
-				t.Fatal(err)
-			}
-			var fields map[string]any
-			if err := json.Unmarshal(good, &fields); err != nil {
-				t.Fatal(err)
-			}
-			for name, value := range c.edits {
-				fields[name] = value
-			}
-			bad, err := json.Marshal(fields)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := h.newSite(clientID(0), 0).Restore(bad); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%v, want an error with %q", err, c.want)
-			}
-		})
-	}
-	// The same study with other clients has other noise shares.
-	st := planeStudy(t, clientPrivacy, "", "")
-	few, many := newHouse(t, st, 4, 1), newHouse(t, st, 16, 1)
-	state, err := many.sites[0].MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := few.sites[0].Restore(state); err == nil {
-		t.Error("a state of sixteen clients is taken up among four")
-	}
-}
-
-func TestNewProtocolErrors(t *testing.T) {
-	st := planeStudy(t, clientPrivacy, "", "min_clients = 3\ncolluders = 2")
-	for _, c := range []struct {
-		roster []ClientID
-		want   string
-	}{
-		{[]ClientID{"a", "b"}, "the roster has 2 clients, fewer than federation.min_clients = 3"},
-		{[]ClientID{"a", "b", "a"}, `names client "a" twice`},
-		{[]ClientID{"a", "", "b"}, "without a name"},
-	} {
-		if _, err := NewProtocol(st, c.roster); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("roster %q: %v, want an error with %q", c.roster, err, c.want)
-		}
-	}
-	all := planeStudy(t, clientPrivacy, "", "colluders = 2")
-	if _, err := NewProtocol(all, []ClientID{"a", "b"}); err == nil || !strings.Contains(err.Error(), "leaves no noise share") {
-		t.Errorf("two colluders among two clients: %v", err)
-	}
-}
-
-func FuzzRestore(f *testing.F) {
-	st := planeStudy(f, clientPrivacy, "factors = \"exact\"\ndamping = 0.3", "min_clients = 3")
-	h := newHouse(f, st, 4, 1)
-	plan, _ := h.server.Next()
-	for m := range 3 {
-		if _, err := h.server.Collect(h.propose(m, &plan)); err != nil {
-			f.Fatal(err)
-		}
-	}
-	server, _ := h.server.MarshalBinary()
-	site, _ := h.sites[0].MarshalBinary()
-	f.Add(server)
-	f.Add(site)
-	f.Add([]byte(`{"Version":1}`))
-	f.Fuzz(func(t *testing.T, state []byte) {
-		h.t = t
-		if s, err := RestoreServer(h.protocol, state); err == nil {
-			s.Next()
-			for _, n := range s.Open() {
-				if _, err := s.Close(n); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		site := h.newSite(clientID(0), 0)
-		if err := site.Restore(state); err == nil {
-			if _, err := site.MarshalBinary(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
 }

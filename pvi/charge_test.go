@@ -1,0 +1,116 @@
+package pvi
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/solver"
+)
+
+// The statistics are released once and reused.
+func TestRecordsPayOnce(t *testing.T) {
+	for factors, want := range map[string]int{"exact": 1, "published": 6} {
+		h := newHouse(t, planeStudy(t, recordPrivacy, `factors = "`+factors+`"`, ""), 3, 1)
+		h.run()
+		for _, s := range h.sites {
+			if s.Releases() != want || h.protocol.Releases() != want {
+				t.Errorf("%s: client %s paid %d times, the protocol says %d, want %d", factors, s.ID(), s.Releases(), h.protocol.Releases(), want)
+			}
+		}
+	}
+}
+
+// What the solver released is charged also if nothing is sent in the end: that
+// there was an error may be seen, and the statistics are kept.
+func TestErrorsAreCharged(t *testing.T) {
+	for factors, want := range map[string]int{"exact": 1, "published": 2} {
+		st := planeStudy(t, recordPrivacy, "q = \"diagonal\"\nfactors = \""+factors+"\"", "")
+		st.Prior.Mean = 1e12 // a diagonal factor around such a mean does not fit
+		h := newHouse(t, st, 3, 1)
+		plan, _ := h.server.Next()
+		r := new(Release)
+		for range 2 {
+			if err := h.sites[0].Propose(r, &plan, seeded.Stream(1, "error")); err == nil || len(r.Change) != 0 {
+				t.Fatalf("%s: release %v, %v; want an error and nothing released", factors, r, err)
+			}
+		}
+		if got := h.sites[0].Releases(); got != want {
+			t.Errorf("%s: %d releases were charged, want %d", factors, got, want)
+		}
+	}
+}
+
+// failing is a solver that releases and then fails.
+type failing struct{ solver.Solver }
+
+func (f failing) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {
+	events, err := f.Solver.Propose(dst, p, src)
+	return events, errors.Join(err, errors.New("no power"))
+}
+
+// What a solver released, and the noise drawn for the change that it did not come
+// to, is charged; what was saved after that is taken up.
+func TestSolverErrorsAreCharged(t *testing.T) {
+	for _, c := range []struct {
+		privacy, inference string
+		refused            bool // the second attempt
+		want               int
+	}{
+		{recordPrivacy, "", false, 1},
+		{recordPrivacy, "factors = \"published\"", false, 2},
+		{clientPrivacy, "", true, 1},
+	} {
+		h := newHouse(t, planeStudy(t, c.privacy, c.inference, ""), 3, 1)
+		s := h.sites[0]
+		s.solver = failing{s.solver}
+		plan, _ := h.server.Next()
+		r := new(Release)
+		if err := s.Propose(r, &plan, seeded.Stream(1, "failing")); err == nil || !strings.Contains(err.Error(), "no power") || len(r.Change) != 0 {
+			t.Fatalf("%s: release %v, %v", c.privacy, r, err)
+		}
+		if s.Releases() != 1 {
+			t.Errorf("%s: %d releases were charged, want one", c.privacy, s.Releases())
+		}
+		state, err := s.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := h.newSite(clientID(0), 0).Restore(state); err != nil {
+			t.Errorf("%s: %v", c.privacy, err)
+		}
+		err = s.Propose(r, &plan, seeded.Stream(2, "failing"))
+		var refused *Refused
+		if errors.As(err, &refused) != c.refused || s.Releases() != c.want {
+			t.Errorf("%s: the second attempt: %v, charged %d times, want %d", c.privacy, err, s.Releases(), c.want)
+		}
+	}
+}
+
+// drawn is a solver that checks, when it is first shown a problem, that the noise
+// has been drawn from its stream.
+type drawn struct {
+	solver.Solver
+	t      *testing.T
+	before uint64 // what the stream yields next if nothing was drawn
+}
+
+func (d drawn) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {
+	if src.Uint64() == d.before {
+		d.t.Error("the solver looks at the records before the noise is drawn")
+	}
+	return d.Solver.Propose(dst, p, src)
+}
+
+func TestNoiseIsDrawnFirst(t *testing.T) {
+	h := newHouse(t, planeStudy(t, clientPrivacy, "", ""), 3, 1)
+	s := h.sites[0]
+	s.solver = drawn{s.solver, t, seeded.Stream(1, "first").Uint64()}
+	plan, _ := h.server.Next()
+	if err := s.Propose(new(Release), &plan, seeded.Stream(1, "first")); err != nil {
+		t.Fatal(err)
+	}
+}

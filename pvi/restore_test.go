@@ -1,0 +1,134 @@
+package pvi
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+)
+
+// A state that no site of this protocol ever had is not taken up.
+func TestRestoreErrors(t *testing.T) {
+	type edits map[string]any
+	for _, c := range []struct {
+		name, privacy, inference string
+		edits                    edits
+		want                     string
+	}{
+		{"released and not charged", recordPrivacy, "", edits{"Spent": spending{}}, "nothing was charged"},
+		{"charged and lost", recordPrivacy, "", edits{"Solver": nil}, "statistics were charged and are not there"},
+		{"charged too often", recordPrivacy, "", edits{"Spent": spending{Statistics: 2}}, "more than the study pays for"},
+		{"changes not charged", clientPrivacy, "", edits{"Spent": spending{}}, "nothing was charged"},
+		{"more changes than answers", clientPrivacy, "", edits{"Answered": 1}, "more than the study pays for"},
+		{"negative charge", clientPrivacy, "", edits{"Spent": spending{Changes: -1}}, "more than the study pays for, or none"},
+		{"changes without privacy", noPrivacy, "", edits{"Spent": spending{Changes: 1}}, "more than the study pays for"},
+		{"another protocol", clientPrivacy, "", edits{"Protocol": Digest{}}, "another study, or other clients"},
+		{"another version", clientPrivacy, "", edits{"Version": 9}, "has version 9"},
+		{"another client", clientPrivacy, "", edits{"Client": "c01"}, `the state is of client "c01"`},
+		{"short λ", clientPrivacy, "", edits{"Lambda": []Wide{}}, "λ has 0 elements, want 5"},
+		{"improper λ", clientPrivacy, "", edits{"Lambda": slices.Repeat([]Wide{{hi: -1}}, 5)}, "λ is no proper distribution"},
+		{"no factor", clientPrivacy, "factors = \"exact\"\ndamping = 0.1", edits{"Factor": nil}, "elements of the factor"},
+		{"open plan not answered", clientPrivacy, "", edits{"Open": 3}, "open plan"},
+		{"unknown field", clientPrivacy, "", edits{"Extra": 1}, "unknown field"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHouse(t, planeStudy(t, c.privacy, c.inference, ""), 3, 1)
+			for range 2 {
+				plan, _ := h.server.Next()
+				var o *Outcome
+				for m := range h.sites {
+					var err error
+					if o, err = h.server.Collect(h.propose(m, &plan)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				h.settle(o)
+			}
+			good, err := h.sites[0].MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := h.newSite(clientID(0), 0).Restore(good); err != nil {
+				t.Fatal(err)
+			}
+			var fields map[string]any
+			if err := json.Unmarshal(good, &fields); err != nil {
+				t.Fatal(err)
+			}
+			for name, value := range c.edits {
+				fields[name] = value
+			}
+			bad, err := json.Marshal(fields)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := h.newSite(clientID(0), 0).Restore(bad); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want an error with %q", err, c.want)
+			}
+		})
+	}
+	// The same study with other clients has other noise shares.
+	st := planeStudy(t, clientPrivacy, "", "")
+	few, many := newHouse(t, st, 4, 1), newHouse(t, st, 16, 1)
+	state, err := many.sites[0].MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := few.sites[0].Restore(state); err == nil {
+		t.Error("a state of sixteen clients is taken up among four")
+	}
+}
+
+func TestNewProtocolErrors(t *testing.T) {
+	st := planeStudy(t, clientPrivacy, "", "min_clients = 3\ncolluders = 2")
+	for _, c := range []struct {
+		roster []ClientID
+		want   string
+	}{
+		{[]ClientID{"a", "b"}, "the roster has 2 clients, fewer than federation.min_clients = 3"},
+		{[]ClientID{"a", "b", "a"}, `names client "a" twice`},
+		{[]ClientID{"a", "", "b"}, "without a name"},
+	} {
+		if _, err := NewProtocol(st, c.roster); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("roster %q: %v, want an error with %q", c.roster, err, c.want)
+		}
+	}
+	all := planeStudy(t, clientPrivacy, "", "colluders = 2")
+	if _, err := NewProtocol(all, []ClientID{"a", "b"}); err == nil || !strings.Contains(err.Error(), "leaves no noise share") {
+		t.Errorf("two colluders among two clients: %v", err)
+	}
+}
+
+func FuzzRestore(f *testing.F) {
+	st := planeStudy(f, clientPrivacy, "factors = \"exact\"\ndamping = 0.3", "min_clients = 3")
+	h := newHouse(f, st, 4, 1)
+	plan, _ := h.server.Next()
+	for m := range 3 {
+		if _, err := h.server.Collect(h.propose(m, &plan)); err != nil {
+			f.Fatal(err)
+		}
+	}
+	server, _ := h.server.MarshalBinary()
+	site, _ := h.sites[0].MarshalBinary()
+	f.Add(server)
+	f.Add(site)
+	f.Add([]byte(`{"Version":1}`))
+	f.Fuzz(func(t *testing.T, state []byte) {
+		h.t = t
+		if s, err := RestoreServer(h.protocol, state); err == nil {
+			s.Next()
+			for _, n := range s.Open() {
+				if _, err := s.Close(n); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		site := h.newSite(clientID(0), 0)
+		if err := site.Restore(state); err == nil {
+			if _, err := site.MarshalBinary(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
