@@ -131,68 +131,50 @@ func overDirections(all []*composition, answer func(c *composition) (Bound, erro
 	return b, nil
 }
 
-func (p Profile) certifiedEpsilon(low, high float64) (b Bound, err error) {
-	// Where the law from above is that from below, one call gives both bounds.
-	together := p.oneLaw() && low == high
-	for _, c := range p.upper() {
-		// Removal is the worse direction as a rule, and a Rényi bound on
-		// addition is cheap. Only a lower bound for the same law may stand for it.
-		if together && b.Lower > 0 {
-			if epsilon, _ := c.renyiEpsilon(low); epsilon <= b.Lower {
-				continue
-			}
-		}
-		want := fromAbove
-		if together {
-			want = both
-		}
-		lower, upper := c.certifiedEpsilon(low, want)
-		b.Upper = max(b.Upper, upper)
-		if together {
-			b.Lower = max(b.Lower, lower)
-		}
-	}
-	if together {
-		return b, nil
-	}
-	for _, c := range p.lower() {
-		if b.Lower > 0 {
-			if epsilon, _ := c.renyiEpsilon(high); epsilon <= b.Lower {
-				continue
-			}
-		}
-		lower, _ := c.certifiedEpsilon(high, both)
-		b.Lower = max(b.Lower, min(lower, b.Upper))
-	}
-	return b, nil
+func (p Profile) certifiedEpsilon(low, high float64) (Bound, error) {
+	return p.certified(low, high, (*composition).certifiedEpsilon, (*composition).renyiEpsilon), nil
 }
 
-func (p Profile) certifiedDelta(low, high float64) (b Bound, err error) {
-	together := p.oneLaw() && low == high
-	for _, c := range p.upper() {
-		if together && b.Lower > 0 {
-			if delta, _ := c.renyiDelta(low); delta <= b.Lower {
-				continue
+func (p Profile) certifiedDelta(low, high float64) (Bound, error) {
+	return p.certified(low, high, (*composition).certifiedDelta, (*composition).renyiDelta), nil
+}
+
+// certified returns bounds on ε for δ, or on δ for ε, from above for low and from
+// below for high.
+func (p Profile) certified(low, high float64,
+	bounds func(c *composition, x float64, s side) (lower, upper float64),
+	renyi func(c *composition, x float64) (upper, order float64),
+) (b Bound) {
+	// Removal is the worse direction as a rule, and a Rényi bound on addition is
+	// cheap. Only a lower bound for the same law may stand for it.
+	covered := func(c *composition, x float64) bool {
+		if b.Lower == 0 {
+			return false
+		}
+		upper, _ := renyi(c, x)
+		return upper <= b.Lower
+	}
+	// Where the law from above is that from below, one call gives both bounds.
+	if p.oneLaw() && low == high {
+		for _, c := range p.upper() {
+			if !covered(c, low) {
+				lower, upper := bounds(c, low, both)
+				b.Lower, b.Upper = max(b.Lower, lower), max(b.Upper, upper)
 			}
 		}
-		want := fromAbove
-		if together {
-			want = both
-		}
-		lower, upper := c.certifiedDelta(low, want)
+		return b
+	}
+	for _, c := range p.upper() {
+		_, upper := bounds(c, low, fromAbove)
 		b.Upper = max(b.Upper, upper)
-		if together {
+	}
+	for _, c := range p.lower() {
+		if !covered(c, high) {
+			lower, _ := bounds(c, high, both)
 			b.Lower = max(b.Lower, lower)
 		}
 	}
-	if together {
-		return b, nil
-	}
-	for _, c := range p.lower() {
-		lower, _ := c.certifiedDelta(high, both)
-		b.Lower = max(b.Lower, min(lower, b.Upper))
-	}
-	return b, nil
+	return b
 }
 
 func (p Profile) estimatedEpsilon(low, _ float64) (Bound, error) {
