@@ -25,13 +25,12 @@ func (t Target) Check() error {
 type Calibration struct {
 	Value float64 // of the parameter
 	Cost  Bound   // ε at the target's δ; Cost.Upper does not exceed the target
-	// Left is how much of the target's ε is left on the table, Epsilon −
-	// Cost.Lower: no value of the parameter that spends more of it can be
-	// worse than that.
+	// Left is how much of the target's ε may be left on the table: Epsilon −
+	// Cost.Lower.
 	Left float64
 }
 
-// CalibrateNoise returns the smallest noise multiplier, up to a few parts in 10⁵, and
+// CalibrateNoise returns the smallest noise multiplier, up to a few parts in 10⁴, and
 // one in 10⁹ for Gaussian releases, for which the event that mechanism states
 // meets the target. The cost must fall as noise grows. What is returned was
 // accounted for with [Account] and never misses the target.
@@ -47,7 +46,7 @@ func CalibrateNoise(target Target, mechanism func(noiseMultiplier float64) (Even
 }
 
 // CalibrateRate returns the largest sampling rate in [10⁻⁹, 1], up to a few parts in
-// 10⁵, for which the event meets the target. The cost must grow with the rate.
+// 10⁴, for which the event meets the target. The cost must grow with the rate.
 func CalibrateRate(target Target, mechanism func(rate float64) (Event, error)) (Calibration, error) {
 	c, err := calibrate(target, 0, 9*math.Ln10, func(x float64) (Event, float64, error) {
 		e, err := mechanism(math.Exp(-x))
@@ -281,17 +280,24 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 		}
 	}
 	high = min(high, most+1)
-	for high-low > 1 {
-		middle := low + (high-low)/2
-		_, ok, err := ask(middle, false)
-		if err != nil {
-			return Calibration{}, err
+	// narrow halves [low, high), at low of which the target is met.
+	narrow := func(width int, certify bool) error {
+		for high-low > width {
+			middle := low + (high-low)/2
+			_, ok, err := ask(middle, certify)
+			if err != nil {
+				return err
+			}
+			if ok {
+				low = middle
+			} else {
+				high = middle
+			}
 		}
-		if ok {
-			low = middle
-		} else {
-			high = middle
-		}
+		return nil
+	}
+	if err := narrow(1, false); err != nil {
+		return Calibration{}, err
 	}
 	// The estimate may be high where only Rényi divergences are at hand: look
 	// further up, then down to what is certified.
@@ -318,17 +324,8 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 			}
 		}
 	}
-	for high-low > max(1, low/10_000) {
-		middle := low + (high-low)/2
-		_, ok, err := ask(middle, true)
-		if err != nil {
-			return Calibration{}, err
-		}
-		if ok {
-			low = middle
-		} else {
-			high = middle
-		}
+	if err := narrow(max(1, low/10_000), true); err != nil {
+		return Calibration{}, err
 	}
 	c, ok, err := ask(low, true)
 	if err == nil && !ok {
