@@ -140,6 +140,9 @@ func (f *Federation) propose(plan *pvi.Plan) error {
 	return nil
 }
 
+// Message returns what site m released last. It is valid until the next Step.
+func (f *Federation) Message(m int) *pvi.Release { return &f.mail[m] }
+
 // forSites shares work among goroutines where there is enough to be worth their
 // start.
 func (f *Federation) forSites(n int, do func(i int) error) error {

@@ -1,0 +1,239 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"fedpvi/accountant"
+)
+
+// Epsilons are those at which the claimed profile is tested.
+var Epsilons = []float64{0, 0.5, 1, 2}
+
+// An attack tells two worlds apart that differ by what is protected: in the other
+// world it is, in the null world it is not or is something else.
+type attack struct {
+	claim accountant.Event // of everything that an observer sees in one run
+
+	// observe plays one run in a world, 0 or 1, and returns what an observer
+	// makes of it. Runs of different numbers are independent.
+	observe func(world, run int) ([]float64, error)
+
+	// learn returns the statistics that the observer forms, from runs of both
+	// worlds.
+	learn func(null, other [][]float64) ([]statistic, error)
+}
+
+// A statistic of what an observer saw is large where the other world is likely.
+type statistic struct {
+	name string
+	of   func(seen []float64) float64
+}
+
+// A Profile sets an attack against the claimed privacy profile.
+type Profile struct {
+	Runs   int     `json:"runs"` // in each world, beside those that the attack learnt from
+	Points []Point `json:"points"`
+
+	// Curve is what the best statistic reached, for a plot.
+	Curve []Rate `json:"curve"`
+	// Claimed bounds the true-positive rate at false-positive rates.
+	Claimed []Rate `json:"claimed"`
+}
+
+// A Point is the test of δ(ε) at one ε, in one direction, with one statistic.
+type Point struct {
+	Epsilon   float64 `json:"epsilon"`
+	Direction string  `json:"direction"` // which world is to be recognised: "other" or "null"
+	Statistic string  `json:"statistic"`
+	Claimed   float64 `json:"claimed"`  // δ(ε), an upper bound
+	Seen      float64 `json:"seen"`     // TPR − e^ε·FPR
+	AtLeast   float64 `json:"at_least"` // its lower confidence bound
+	Refuted   bool    `json:"refuted"`  // AtLeast > Claimed
+	TPR       float64 `json:"tpr"`      // of the test runs
+	FPR       float64 `json:"fpr"`      //
+}
+
+// A Rate is a point of a trade-off curve.
+type Rate struct {
+	FPR float64 `json:"fpr"`
+	TPR float64 `json:"tpr"`
+}
+
+// run plays the attack: it learns from pilot runs, and tests on runs others.
+func (a attack) run(ctx context.Context, pilot, runs int, alpha float64) (Check, error) {
+	claimed, err := claims(a.claim)
+	if err != nil {
+		return Check{}, err
+	}
+	worlds, err := a.play(ctx, 0, pilot)
+	if err != nil {
+		return Check{}, err
+	}
+	statistics, err := a.learn(worlds[0], worlds[1])
+	if err != nil {
+		return Check{}, err
+	}
+	var rules []rule
+	for _, s := range statistics {
+		rules = append(rules, rulesFrom(s, scores(s, worlds[0]), scores(s, worlds[1]))...)
+	}
+	if worlds, err = a.play(ctx, pilot, runs); err != nil {
+		return Check{}, err
+	}
+	profile := &Profile{Runs: runs}
+	for _, r := range rules {
+		profile.Points = append(profile.Points, r.test(worlds, claimed[r.at], alpha/float64(len(rules))))
+	}
+	profile.Curve = best(statistics, worlds)
+	if profile.Claimed, err = tradeOff(a.claim); err != nil {
+		return Check{}, err
+	}
+	return profile.verdict(), nil
+}
+
+// claims returns δ at the tested ε.
+func claims(e accountant.Event) ([]float64, error) {
+	profile, err := accountant.Account(e)
+	if err != nil {
+		return nil, err
+	}
+	deltas := make([]float64, len(Epsilons))
+	for i, epsilon := range Epsilons {
+		b, err := profile.Delta(epsilon)
+		if err != nil {
+			return nil, err
+		}
+		deltas[i] = b.Upper
+	}
+	return deltas, nil
+}
+
+// play observes n runs in each world, from number first on.
+func (a attack) play(ctx context.Context, first, n int) ([2][][]float64, error) {
+	var worlds [2][][]float64
+	for world := range worlds {
+		worlds[world] = make([][]float64, n)
+		for i := range n {
+			if err := ctx.Err(); err != nil {
+				return worlds, err
+			}
+			seen, err := a.observe(world, first+i)
+			if err != nil {
+				return worlds, fmt.Errorf("world %d, run %d: %w", world, first+i, err)
+			}
+			worlds[world][i] = seen
+		}
+	}
+	return worlds, nil
+}
+
+func scores(s statistic, runs [][]float64) []float64 {
+	out := make([]float64, len(runs))
+	for i, seen := range runs {
+		out[i] = s.of(seen)
+	}
+	return out
+}
+
+// A rule calls a run one of the recognised world if its statistic is beyond a
+// threshold, chosen for one ε.
+type rule struct {
+	statistic statistic
+	at        int // index of ε
+	world     int // that it recognises
+	threshold float64
+}
+
+// rulesFrom chooses the thresholds that do best in the pilot runs.
+func rulesFrom(s statistic, null, other []float64) []rule {
+	var rules []rule
+	for world := range 2 {
+		recognise, confuse := other, null
+		sign := 1.0
+		if world == 0 {
+			recognise, confuse, sign = null, other, -1
+		}
+		hits, alarms := descending(recognise, sign), descending(confuse, sign)
+		for at, epsilon := range Epsilons {
+			bestGain, threshold := 0.0, math.Inf(1)
+			for i, t := range hits {
+				// Everything from t on is recognised.
+				j := sort.Search(len(alarms), func(j int) bool { return alarms[j] < t })
+				gain := float64(i+1)/float64(len(hits)) - math.Exp(epsilon)*float64(j)/float64(len(alarms))
+				if gain > bestGain {
+					bestGain, threshold = gain, t
+				}
+			}
+			rules = append(rules, rule{s, at, world, threshold})
+		}
+	}
+	return rules
+}
+
+func descending(scores []float64, sign float64) []float64 {
+	out := make([]float64, len(scores))
+	for i, x := range scores {
+		out[i] = -sign * x
+	}
+	slices.Sort(out)
+	for i := range out {
+		out[i] = -out[i]
+	}
+	return out
+}
+
+// recognises counts the runs that the rule calls those of its world.
+func (r rule) recognises(runs [][]float64) int {
+	sign := 1.0
+	if r.world == 0 {
+		sign = -1
+	}
+	n := 0
+	for _, seen := range runs {
+		if sign*r.statistic.of(seen) >= r.threshold {
+			n++
+		}
+	}
+	return n
+}
+
+// test refutes the claimed δ if even the confidence bounds that favour it do.
+func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
+	n := len(worlds[0])
+	hits, alarms := r.recognises(worlds[r.world]), r.recognises(worlds[1-r.world])
+	odds := math.Exp(Epsilons[r.at])
+	p := Point{
+		Epsilon: Epsilons[r.at], Direction: [2]string{"null", "other"}[r.world], Statistic: r.statistic.name,
+		Claimed: claimed,
+		TPR:     float64(hits) / float64(n), FPR: float64(alarms) / float64(n),
+		AtLeast: binomialLower(hits, n, alpha/2) - odds*binomialUpper(alarms, n, alpha/2),
+	}
+	p.Seen = p.TPR - odds*p.FPR
+	p.Refuted = p.AtLeast > claimed
+	return p
+}
+
+// verdict sums the points up by the one that comes nearest to, or is furthest
+// beyond, what is claimed.
+func (p *Profile) verdict() Check {
+	worst := 0
+	for i, at := range p.Points {
+		if at.AtLeast-at.Claimed > p.Points[worst].AtLeast-p.Points[worst].Claimed {
+			worst = i
+		}
+	}
+	w := p.Points[worst]
+	says := "at most"
+	if w.Refuted {
+		says = "refuted:"
+	}
+	return Check{
+		Passed:  !w.Refuted,
+		Profile: p,
+		Detail:  fmt.Sprintf("δ(%g) claimed %.4g, %s at least %.4g seen in %d runs (%s)", w.Epsilon, w.Claimed, says, max(0, w.AtLeast), 2*p.Runs, w.Statistic),
+	}
+}

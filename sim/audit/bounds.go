@@ -1,0 +1,92 @@
+package audit
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// binomialLower returns the lower end of a one-sided confidence interval for a
+// probability of which hits were seen in n trials: it is above the truth with
+// probability at most alpha (Clopper and Pearson 1934).
+func binomialLower(hits, n int, alpha float64) float64 {
+	if hits == 0 {
+		return 0
+	}
+	// P[Bin(n, p) ≥ hits] = I_p(hits, n−hits+1) rises with p.
+	return bisect(func(p float64) bool { return mathext.RegIncBeta(float64(hits), float64(n-hits+1), p) >= alpha })
+}
+
+// binomialUpper is the upper end.
+func binomialUpper(hits, n int, alpha float64) float64 { return 1 - binomialLower(n-hits, n, alpha) }
+
+// bisect returns, to a float64's resolution and never above it, the smallest p in
+// [0, 1] from which on beyond holds.
+func bisect(beyond func(p float64) bool) float64 {
+	low, high := 0.0, 1.0
+	for range 60 {
+		if mid := (low + high) / 2; beyond(mid) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return low
+}
+
+// twoSided turns the probabilities of a result at least as low, and at least as
+// high, into that of one at least as unusual.
+func twoSided(lower, upper float64) float64 { return min(1, 2*min(lower, upper)) }
+
+// varianceP returns the probability that n normal variates whose squares, in units
+// of the claimed variance, add up to sum are at least as unusual.
+func varianceP(sum float64, n int) float64 {
+	k := float64(n) / 2
+	return twoSided(mathext.GammaIncReg(k, sum/2), mathext.GammaIncRegComp(k, sum/2))
+}
+
+// correlationP returns the probability of a sample correlation r of n independent
+// pairs of normal variates, or a stronger one (Student's t).
+func correlationP(r float64, n int) float64 {
+	if r = math.Abs(r); r >= 1 {
+		return 0
+	}
+	t := r * math.Sqrt(float64(n-2)/(1-r*r))
+	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 2)}.Survival(t)
+}
+
+// chiSquareP returns the p-value of observed counts against expected ones. Cells
+// with an expectation below 10 are merged with their neighbours.
+func chiSquareP(observed, expected []float64) float64 {
+	var cells []float64 // contributions to the statistic
+	var o, e float64
+	for i := range expected {
+		o += observed[i]
+		if e += expected[i]; e >= 10 {
+			cells = append(cells, (o-e)*(o-e)/e)
+			o, e = 0, 0
+		}
+	}
+	if len(cells) < 2 {
+		return 1
+	}
+	var statistic float64
+	for _, c := range cells {
+		statistic += c
+	}
+	return distuv.ChiSquared{K: float64(len(cells) - 1)}.Survival(statistic)
+}
+
+// uniformP is chiSquareP for cells of equal probability.
+func uniformP(observed []float64) float64 {
+	var total float64
+	for _, n := range observed {
+		total += n
+	}
+	expected := make([]float64, len(observed))
+	for i := range expected {
+		expected[i] = total / float64(len(observed))
+	}
+	return chiSquareP(observed, expected)
+}

@@ -1,0 +1,165 @@
+package audit
+
+import (
+	"fmt"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// A federation is a tiny study whose unit is the client, of which an observer
+// sees the opened sums. One coefficient: a change has two elements.
+type federation struct {
+	name      string
+	clients   int
+	rounds    int
+	adjacency accountant.Adjacency
+	settings  []study.Override // of the study
+	protocol  *pvi.Protocol
+	holders   []sim.Holder
+}
+
+// clientStudy has a prior that dwarfs the noise, so that q stays proper.
+const clientStudy = `
+[study]
+version = 1
+name = "audit"
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [-1, 1]
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [-1, 1]
+[model]
+family = "linear"
+outcome = "y"
+terms = ["x"]
+intercept = false
+standardise = "none"
+noise_sd = 1.0
+[prior]
+sd = 0.02
+[inference]
+rounds = 1
+damping = 0.3
+[privacy]
+unit = "client"
+noise_multiplier = 4.0
+delta = 1e-5
+clip = 20
+[federation]
+max_records = 100
+`
+
+func newFederation(name string, clients, rounds int, adjacency accountant.Adjacency, settings ...study.Override) (*federation, error) {
+	settings = append([]study.Override{
+		{Key: "inference.rounds", Value: fmt.Sprint(rounds)},
+		{Key: "privacy.adjacency", Value: fmt.Sprintf("%q", adjacency)},
+	}, settings...)
+	st, err := study.Parse("audit.toml", []byte(clientStudy), settings...)
+	if err != nil {
+		return nil, err
+	}
+	f := &federation{name: name, clients: clients, rounds: rounds, adjacency: adjacency, settings: settings}
+	var roster []pvi.ClientID
+	for m := range clients {
+		records := new(shard.Records)
+		for range 10 {
+			records.Append([]float64{1, 0})
+		}
+		id := pvi.ClientID(fmt.Sprintf("client-%d", m+1))
+		roster = append(roster, id)
+		f.holders = append(f.holders, sim.Holder{ID: id, Records: records})
+	}
+	f.protocol, err = pvi.NewProtocol(st, roster)
+	return f, err
+}
+
+// claim is what the study says that the opened sums cost.
+func (f *federation) claim() accountant.Event {
+	for _, v := range f.protocol.Views() {
+		if v.Name == "outside" {
+			return accountant.Repeated{Event: f.protocol.Mechanism().EventFor(v.Shares, f.adjacency), Times: f.rounds}
+		}
+	}
+	panic("audit: a study of clients has an outside view") // unreachable: Views says so
+}
+
+// attack plays the federation with a first client whose factor is far along the
+// first coordinate in the other world. In the null world it is as far the other
+// way, or zero, as the adjacency has it.
+func (f *federation) attack(seed uint64) attack {
+	far := 1e3 * f.protocol.Mechanism().Clip()
+	null := 0.0
+	if f.adjacency == accountant.ReplaceOne {
+		null = -far
+	}
+	return attack{
+		claim: f.claim(),
+		learn: linearOnly,
+		observe: func(world, run int) ([]float64, error) {
+			play, err := f.play(runSeed(seed, f.name, world, run), proposes{[2]float64{null, far}[world], 0}, nil)
+			if err != nil {
+				return nil, err
+			}
+			seen := make([]float64, 0, f.rounds)
+			for {
+				o, err := play.Step()
+				if err != nil {
+					return nil, err
+				}
+				if o == nil {
+					return seen, nil
+				}
+				seen = append(seen, play.Protocol.Mechanism().Lattice().Float(o.Sum[0]))
+			}
+		},
+	}
+}
+
+// play sets the federation up with solvers of the audit: one for the first client,
+// and one for each of the others unless it is nil.
+func (f *federation) play(seed uint64, first, others solver.Solver) (*sim.Federation, error) {
+	play, err := sim.New(f.protocol.Study(), f.holders, seed, 1)
+	if err != nil {
+		return nil, err
+	}
+	for m, s := range play.Sites {
+		use := others
+		if m == 0 {
+			use = first
+		}
+		if use == nil {
+			continue
+		}
+		if play.Sites[m], err = pvi.NewSite(play.Protocol, s.ID(), use); err != nil {
+			return nil, err
+		}
+	}
+	return play, nil
+}
+
+// runSeed returns a seed for a run, independent of those of all others.
+func runSeed(seed uint64, purpose string, world, run int) uint64 {
+	return seeded.Stream(seed, purpose, uint64(world), uint64(run)).Uint64()
+}
+
+// proposes is a solver whose factor is the same whatever q is.
+type proposes []float64
+
+func (p proposes) Propose(dst []float64, _ solver.Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
+	copy(dst, p)
+	return nil, nil
+}
+
+func (proposes) State() []byte { return nil }
+
+func (proposes) Restore([]byte) error { return nil }

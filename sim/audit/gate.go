@@ -1,0 +1,164 @@
+package audit
+
+import (
+	"context"
+	"math"
+	"math/big"
+	"math/rand/v2"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+)
+
+// gateDim has room for two blocks.
+const gateDim = 6
+
+func newGate() (*dpmech.GaussianSum, error) {
+	return dpmech.NewGaussianSum(dpmech.Config{
+		Dim: gateDim, Clip: 1.7, NoiseMultiplier: 2, Shares: 1, Terms: 4, Releases: 1, Adjacency: accountant.AddRemove,
+	})
+}
+
+// norms asks whether any vector adds more than the sensitivity that the accountant
+// is told, and whether one that is not finite adds anything.
+func norms(_ context.Context, seed uint64, vectors int) (Check, error) {
+	gate, err := newGate()
+	if err != nil {
+		return Check{}, err
+	}
+	limit := big.NewFloat(gate.Event().(accountant.DiscreteGaussian).Sensitivity)
+	allowed, _ := limit.Mul(limit, limit).Int(nil)
+	r := rand.New(seeded.Stream(seed, "norms"))
+	src := seeded.Stream(seed, "norms, noise")
+	dst, sum := make([]int64, gateDim), make([]int64, gateDim)
+	largest := new(big.Int)
+	for n := range vectors {
+		v := hostileVector(r)
+		err := gate.Release(dst, sum, src, func(add func([]float64) error) error { return add(v) })
+		if err != nil {
+			return Check{}, err
+		}
+		squared := new(big.Int)
+		for _, x := range sum {
+			squared.Add(squared, new(big.Int).Mul(big.NewInt(x), big.NewInt(x)))
+		}
+		if squared.Cmp(allowed) > 0 {
+			ratio, _ := new(big.Rat).SetFrac(squared, allowed).Float64()
+			return certain(false, "vector %d adds %.4g times the norm that is accounted", n+1, math.Sqrt(ratio)), nil
+		}
+		if !allFinite(v) && squared.Sign() != 0 {
+			return certain(false, "vector %d is not finite and does not add zero", n+1), nil
+		}
+		if squared.Cmp(largest) > 0 {
+			largest = squared
+		}
+	}
+	ratio, _ := new(big.Rat).SetFrac(largest, allowed).Float64()
+	return certain(true, "no more than %.6f of the accounted norm in %d vectors", math.Sqrt(ratio), vectors), nil
+}
+
+// hostileVector has any length between the smallest and the largest of floats,
+// in one block or in several, and sometimes elements that are no numbers.
+func hostileVector(r *rand.Rand) []float64 {
+	v := make([]float64, gateDim)
+	scale := math.Pow(10, 4*r.NormFloat64())
+	if r.IntN(4) == 0 {
+		scale = math.Pow(10, 300*(2*r.Float64()-1))
+	}
+	switch block := r.IntN(4); block {
+	case 0, 1: // one of two blocks
+		for i := block * gateDim / 2; i < (block+1)*gateDim/2; i++ {
+			v[i] = scale * r.NormFloat64()
+		}
+	case 2: // both, alike
+		for i := range v {
+			v[i] = scale
+		}
+	default:
+		for i := range v {
+			v[i] = scale * r.NormFloat64()
+		}
+	}
+	if r.IntN(10) == 0 {
+		v[r.IntN(gateDim)] = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[r.IntN(3)]
+	}
+	return v
+}
+
+func allFinite(v []float64) bool {
+	for _, x := range v {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// oblivious asks whether noise depends on what it hides, and whether it is used
+// once.
+func oblivious(_ context.Context, seed uint64) (Check, error) {
+	gate, err := newGate()
+	if err != nil {
+		return Check{}, err
+	}
+	vectors := [][]float64{make([]float64, gateDim), {1, 0, 0, 0, 0, 0}, {1e6, -1e6, 1e6, 3, 3, 3}}
+	var first []int64
+	for k, v := range vectors {
+		src := seeded.Stream(seed, "oblivious")
+		dst, sum := make([]int64, gateDim), make([]int64, gateDim)
+		err := gate.Release(dst, sum, src, func(add func([]float64) error) error { return add(v) })
+		if err != nil {
+			return Check{}, err
+		}
+		for i := range dst {
+			dst[i] -= sum[i]
+		}
+		if first == nil {
+			first = dst
+		}
+		for i := range dst {
+			if dst[i] != first[i] {
+				return certain(false, "vector %d has other noise than none at all", k+1), nil
+			}
+		}
+	}
+	var noise dpmech.Noise
+	gate.Draw(&noise, seeded.Stream(seed, "oblivious, one"))
+	dst, sum := make([]int64, gateDim), make([]int64, gateDim)
+	if err := gate.ReleaseOne(dst, sum, &noise, vectors[1]); err != nil {
+		return Check{}, err
+	}
+	if err := gate.ReleaseOne(dst, sum, &noise, vectors[1]); err == nil {
+		return certain(false, "noise that was used hides a second release"), nil
+	}
+	return certain(true, "the same for %d inputs, and refused a second time", len(vectors)), nil
+}
+
+// accounted asks whether the event of a mechanism says what its noise and its clip
+// are, by the plain formula.
+func accounted(context.Context) (Check, error) {
+	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
+		for _, shares := range []int{1, 3} {
+			const clip, multiplier = 2.5, 1.25
+			gate, err := dpmech.NewGaussianSum(dpmech.Config{
+				Dim: 2, Clip: clip, NoiseMultiplier: multiplier, Shares: shares, Terms: 1, Releases: shares, Adjacency: adjacency,
+			})
+			if err != nil {
+				return Check{}, err
+			}
+			profile, err := accountant.Account(gate.Event())
+			if err != nil {
+				return Check{}, err
+			}
+			want := 1 / multiplier
+			if adjacency == accountant.ReplaceOne {
+				want = 2 / multiplier
+			}
+			if math.Abs(profile.Mu()/want-1) > 1e-5 {
+				return certain(false, "%s, %d shares: μ = %.5g is accounted, the clip and the noise make it %.5g", adjacency, shares, profile.Mu(), want), nil
+			}
+		}
+	}
+	return certain(true, "μ = sensitivity/σ for every adjacency, for one share and for three"), nil
+}

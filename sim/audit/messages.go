@@ -1,0 +1,89 @@
+package audit
+
+import (
+	"context"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/pvi/solver"
+)
+
+// messages collects the noise in the real messages of clients that propose to
+// change nothing, so that a message is its noise, if the machines keep their
+// promises.
+func (f *federation) messages(ctx context.Context, seed uint64, runs int) (noises, error) {
+	claimed := claimedSigma(f.protocol.Mechanism().EventFor(1, f.adjacency))
+	var z noises
+	for run := range runs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		releases, err := f.quietRun(runSeed(seed, f.name+", messages", 0, run))
+		if err != nil {
+			return nil, err
+		}
+		for _, release := range releases {
+			for _, message := range release {
+				for i := range message {
+					message[i] /= claimed
+				}
+			}
+		}
+		z = append(z, releases)
+	}
+	return z, nil
+}
+
+// claimedSigma is the standard deviation of one noise share, in lattice steps, as
+// the accountant is told.
+func claimedSigma(e accountant.Event) float64 {
+	return e.(accountant.DiscreteGaussian).Sigma
+}
+
+// quietRun returns every client's message of every round, in lattice steps.
+func (f *federation) quietRun(seed uint64) ([][][]float64, error) {
+	play, err := f.play(seed, f.quiet(), f.quiet())
+	if err != nil {
+		return nil, err
+	}
+	var rounds [][][]float64
+	for {
+		if o, err := play.Step(); err != nil || o == nil {
+			return rounds, err
+		}
+		round := make([][]float64, f.clients)
+		for m := range round {
+			for _, n := range play.Message(m).Change {
+				round[m] = append(round[m], float64(n))
+			}
+		}
+		rounds = append(rounds, round)
+	}
+}
+
+// quiet returns a solver that proposes no change. With factors that remember no
+// noise and started at zero, that is the factor zero; tied ones are computed.
+func (f *federation) quiet() solver.Solver {
+	if f.protocol.Study().Inference.Factors == "tied" {
+		return stays{weight: 1 / float64(f.clients), prior: f.protocol.Prior()}
+	}
+	return proposes(make([]float64, f.protocol.Family().Size()))
+}
+
+// stays proposes the tied factor that the client has, which it computes from the
+// cavity: λ_m = w(λ − λ_prior) and cavity λ − λ_m.
+type stays struct {
+	weight float64
+	prior  []float64
+}
+
+func (s stays) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
+	for i, c := range p.Cavity {
+		dst[i] = s.weight * (c - s.prior[i]) / (1 - s.weight)
+	}
+	return nil, nil
+}
+
+func (stays) State() []byte { return nil }
+
+func (stays) Restore([]byte) error { return nil }

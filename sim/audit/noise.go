@@ -1,0 +1,147 @@
+package audit
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// noises are what remains of releases when what they hide is subtracted, in units
+// of the claimed standard deviation: by run, release of a run, sender and
+// coordinate.
+type noises [][][][]float64
+
+// variances asks whether the noise is as large as claimed: that of every sender,
+// of every coordinate, of first releases, and of sums over senders.
+func (z noises) variances() []trial {
+	groups := map[string]*squares{}
+	var order []string
+	add := func(group string, x float64) {
+		g, ok := groups[group]
+		if !ok {
+			g = new(squares)
+			groups[group] = g
+			order = append(order, group)
+		}
+		g.sum += x * x
+		g.n++
+	}
+	for _, run := range z {
+		for t, release := range run {
+			sums := make([]float64, len(release[0]))
+			for m, sender := range release {
+				for i, x := range sender {
+					sums[i] += x
+					add(fmt.Sprintf("sender %d", m+1), x)
+					add(fmt.Sprintf("coordinate %d", i+1), x)
+					if t == 0 {
+						add("first releases", x)
+					}
+				}
+			}
+			for _, s := range sums {
+				add("sums over all senders", s/math.Sqrt(float64(len(release))))
+			}
+		}
+	}
+	var trials []trial
+	for _, group := range order {
+		g := groups[group]
+		trials = append(trials, trial{
+			varianceP(g.sum, g.n),
+			fmt.Sprintf("%s: sd %.4g of the claimed one, in %d draws", group, math.Sqrt(g.sum/float64(g.n)), g.n),
+		})
+	}
+	return trials
+}
+
+type squares struct {
+	sum float64
+	n   int
+}
+
+// shapes asks whether the noise of every coordinate is Gaussian.
+func (z noises) shapes() []trial {
+	const cells = 40
+	counts := make([][]float64, len(z[0][0][0]))
+	for i := range counts {
+		counts[i] = make([]float64, cells)
+	}
+	for _, run := range z {
+		for _, release := range run {
+			for _, sender := range release {
+				for i, x := range sender {
+					counts[i][min(int(cells*distuv.UnitNormal.CDF(x)), cells-1)]++
+				}
+			}
+		}
+	}
+	var trials []trial
+	for i, observed := range counts {
+		p := uniformP(observed)
+		trials = append(trials, trial{p, fmt.Sprintf("coordinate %d: χ² against a Gaussian, p = %.2g", i+1, p)})
+	}
+	return trials
+}
+
+// correlations asks whether two draws know of each other: in releases one and two
+// apart, of neighbouring senders, coordinates and runs. No draw is in two pairs of
+// a trial.
+func (z noises) correlations() []trial {
+	at := func(run, release, sender, i int) float64 { return z[run][release][sender][i] }
+	runs, releases, senders, dim := len(z), len(z[0]), len(z[0][0]), len(z[0][0][0])
+	pairs := []struct {
+		name string
+		step [4]int // from the first of a pair to the second
+	}{
+		{"consecutive releases", [4]int{0, 1, 0, 0}},
+		{"releases two apart", [4]int{0, 2, 0, 0}},
+		{"neighbouring senders", [4]int{0, 0, 1, 0}},
+		{"neighbouring coordinates", [4]int{0, 0, 0, 1}},
+		{"consecutive runs", [4]int{1, 0, 0, 0}},
+	}
+	var trials []trial
+	for _, pair := range pairs {
+		var a, b []float64
+		s := pair.step
+		for k := range firsts(runs, s[0]) {
+			for t := range firsts(releases, s[1]) {
+				for m := range firsts(senders, s[2]) {
+					for i := range firsts(dim, s[3]) {
+						a = append(a, at(k, t, m, i))
+						b = append(b, at(k+s[0], t+s[1], m+s[2], i+s[3]))
+					}
+				}
+			}
+		}
+		if len(a) < 10 {
+			continue
+		}
+		r := stat.Correlation(a, b, nil)
+		if math.IsNaN(r) {
+			r = 1 // one of them does not vary
+		}
+		trials = append(trials, trial{
+			correlationP(r, len(a)),
+			fmt.Sprintf("%s: correlation %+.3f in %d pairs", pair.name, r, len(a)),
+		})
+	}
+	return trials
+}
+
+// firsts yields the first index of every disjoint pair (i, i+step) in 0..n-1; all
+// indices if step is 0.
+func firsts(n, step int) func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		for i := range n {
+			if step > 0 && (i/step%2 != 0 || i+step >= n) {
+				continue
+			}
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package audit
+
+import (
+	"fmt"
+
+	"fedpvi/accountant"
+	"fedpvi/pvi"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// recordStudy is one client's release of its records' sufficient statistics, which
+// anyone may read.
+const recordStudy = `
+[study]
+version = 1
+name = "audit"
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [-1, 1]
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [-1, 1]
+[model]
+family = "linear"
+outcome = "y"
+terms = ["x"]
+intercept = false
+standardise = "none"
+noise_sd = 1.0
+[inference]
+rounds = 1
+[privacy]
+unit = "record"
+noise_multiplier = 1.0
+delta = 1e-5
+clip = 0.7
+[federation]
+max_records = 100
+`
+
+// statisticsAttack tells apart whether the records of a client hold one more,
+// whose statistics are beyond the clip; or which of two, under replace-one.
+func statisticsAttack(seed uint64, adjacency accountant.Adjacency) (attack, error) {
+	st, err := study.Parse("audit.toml", []byte(recordStudy), study.Override{Key: "privacy.adjacency", Value: fmt.Sprintf("%q", adjacency)})
+	if err != nil {
+		return attack{}, err
+	}
+	protocol, err := pvi.NewProtocol(st, []pvi.ClientID{"client"})
+	if err != nil {
+		return attack{}, err
+	}
+	records := func(world int) *shard.Records {
+		r := new(shard.Records)
+		for k := range 40 {
+			r.Append([]float64{1, float64(k%3) - 1})
+		}
+		switch {
+		case world == 1:
+			r.Append([]float64{1, 1})
+		case adjacency == accountant.ReplaceOne:
+			r.Append([]float64{1, -1})
+		}
+		return r
+	}
+	return attack{
+		claim: protocol.Mechanism().Event(),
+		learn: linearOnly,
+		observe: func(world, run int) ([]float64, error) {
+			holders := []sim.Holder{{ID: "client", Records: records(world)}}
+			play, err := sim.New(st, holders, runSeed(seed, "statistics, "+string(adjacency), world, run), 1)
+			if err != nil {
+				return nil, err
+			}
+			o, err := play.Step()
+			if err != nil {
+				return nil, err
+			}
+			seen := make([]float64, len(o.Sum))
+			for i, n := range o.Sum {
+				seen[i] = float64(n)
+			}
+			return seen, nil
+		},
+	}, nil
+}

@@ -1,0 +1,98 @@
+package audit
+
+import (
+	"errors"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+)
+
+// linear returns the statistic wᵀx that tells two Gaussians of one covariance
+// apart best, with means and covariance as they were measured (Fisher's
+// discriminant).
+func linear(null, other [][]float64) (statistic, error) {
+	n := len(null[0])
+	centred := mat.NewDense(n, len(null)+len(other), nil)
+	difference := mat.NewVecDense(n, nil)
+	for i := range n {
+		m0, m1 := meanAt(null, i), meanAt(other, i)
+		difference.SetVec(i, m1-m0)
+		for k, x := range null {
+			centred.Set(i, k, x[i]-m0)
+		}
+		for k, x := range other {
+			centred.Set(i, len(null)+k, x[i]-m1)
+		}
+	}
+	var covariance mat.SymDense
+	covariance.SymOuterK(1/float64(len(null)+len(other)-2), centred)
+	// A feature that never varies tells everything or nothing; a ridge keeps
+	// the rest solvable.
+	ridge := 1e-9*mat.Trace(&covariance)/float64(n) + math.SmallestNonzeroFloat64
+	for i := range n {
+		covariance.SetSym(i, i, covariance.At(i, i)+ridge)
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(&covariance) {
+		return statistic{}, errors.New("what was observed has no covariance")
+	}
+	var w mat.VecDense
+	if err := chol.SolveVecTo(&w, difference); err != nil {
+		return statistic{}, err
+	}
+	weights := w.RawVector().Data
+	return statistic{"linear", func(x []float64) float64 {
+		var s float64
+		for i, xi := range x {
+			s += weights[i] * xi
+		}
+		return s
+	}}, nil
+}
+
+// linearOnly learns the linear statistic.
+func linearOnly(null, other [][]float64) ([]statistic, error) {
+	s, err := linear(null, other)
+	return []statistic{s}, err
+}
+
+// mixture returns the log likelihood ratio of independent steps in each of which
+// the record takes part with probability rate: of a N(with, sd²) that it then is
+// against a N(without, sd²), both mixed with N(0, sd²).
+func mixture(rate, with, without, sd float64) statistic {
+	ratio := func(x, c float64) float64 {
+		odds := (c*x - c*c/2) / (sd * sd)
+		if odds > 30 {
+			return odds + math.Log(rate)
+		}
+		return math.Log1p(rate * math.Expm1(odds))
+	}
+	return statistic{"likelihood ratio", func(x []float64) float64 {
+		var s float64
+		for _, xi := range x {
+			s += ratio(xi, with) - ratio(xi, without)
+		}
+		return s
+	}}
+}
+
+func meanAt(runs [][]float64, i int) float64 {
+	var s float64
+	for _, x := range runs {
+		s += x[i]
+	}
+	return s / float64(len(runs))
+}
+
+// pooled returns everything that was seen, in one slice.
+func pooled(runs [][]float64) []float64 {
+	var all []float64
+	for _, x := range runs {
+		all = append(all, x...)
+	}
+	return all
+}
+
+// spread returns the standard deviation of everything that was seen.
+func spread(runs [][]float64) float64 { return stat.StdDev(pooled(runs), nil) }
