@@ -25,6 +25,21 @@ func Rekey(s *dpmech.Stream, seed uint64, purpose string, index ...uint64) {
 	stream.Rekey(s, key(seed, purpose, index))
 }
 
+// Streams returns the two streams of a sampled mechanism for a seed, a purpose and
+// indices.
+func Streams(seed uint64, purpose string, index ...uint64) *dpmech.Streams {
+	return &dpmech.Streams{
+		Sampling: Stream(seed, purpose+"/sampling", index...),
+		Noise:    Stream(seed, purpose+"/noise", index...),
+	}
+}
+
+// RekeyStreams restarts s as Streams(seed, purpose, index...).
+func RekeyStreams(s *dpmech.Streams, seed uint64, purpose string, index ...uint64) {
+	Rekey(s.Sampling, seed, purpose+"/sampling", index...)
+	Rekey(s.Noise, seed, purpose+"/noise", index...)
+}
+
 func key(seed uint64, purpose string, index []uint64) [stream.KeySize]byte {
 	var space [128]byte
 	b := append(space[:0], "fedpvi/seeded/v1"...)

@@ -14,15 +14,21 @@ import (
 // KeySize is the length of a stream's key in bytes.
 const KeySize = 32
 
-// bufferSize trades the cost of a refill against bytes thrown away: a client
-// of a small model uses a few hundred bytes a round before it is keyed anew.
-const bufferSize = 512
+// The buffer grows with use: a client of a small model uses a few hundred bytes
+// a round before it is keyed anew, and a sampler or a noise vector uses
+// megabytes, for which few long calls of the cipher are twice as fast as many
+// short ones. How much is made at a time does not show in what is read.
+const (
+	firstFill  = 512
+	bufferSize = 4096
+)
 
 // A Stream yields independent uniform bits. It is not safe for concurrent use.
+// The zero Stream has no key, and panics when it is read.
 type Stream struct {
-	ctr  cipher.Stream
-	used int
-	buf  [bufferSize]byte
+	ctr      cipher.Stream // nil without a key
+	used, to int           // buf[used:to] is yet to be read
+	buf      [bufferSize]byte
 }
 
 // New returns the stream of key. Two streams of one key are the same stream.
@@ -40,13 +46,22 @@ func Rekey(s *Stream, key [KeySize]byte) {
 		panic("stream: " + err.Error()) // unreachable: the key has a legal length
 	}
 	var iv [aes.BlockSize]byte
+	s.Wipe()
 	s.ctr = cipher.NewCTR(block, iv[:])
-	s.used = bufferSize
 }
 
-// Uint64 returns 64 uniform bits.
+// Wipe forgets the key and all bits that were made and not read. Reading a wiped
+// stream panics, until it is keyed anew. The key schedule is dropped, not
+// overwritten: it lies in the cipher, which offers no way to do so.
+func (s *Stream) Wipe() {
+	clear(s.buf[:s.to])
+	s.ctr = nil
+	s.used, s.to = 0, 0
+}
+
+// Uint64 returns 64 uniform bits. It panics if s has no key.
 func (s *Stream) Uint64() uint64 {
-	if s.used == bufferSize {
+	if s.used == s.to {
 		s.refill()
 	}
 	v := binary.LittleEndian.Uint64(s.buf[s.used:])
@@ -54,10 +69,33 @@ func (s *Stream) Uint64() uint64 {
 	return v
 }
 
+// refill makes twice as many bits as the last time, up to the buffer's size.
 func (s *Stream) refill() {
-	clear(s.buf[:])
-	s.ctr.XORKeyStream(s.buf[:], s.buf[:])
+	if s.ctr == nil {
+		panic("stream: read without a key: the stream was wiped, or never made by NewStream")
+	}
+	s.to = min(max(2*s.to, firstFill), bufferSize)
+	made := s.buf[:s.to]
+	clear(made)
+	s.ctr.XORKeyStream(made, made)
 	s.used = 0
+}
+
+// Fill sets every element of dst to 64 uniform bits: those that as many calls of
+// Uint64 would return, at the speed of the cipher. It panics if s has no key.
+func (s *Stream) Fill(dst []uint64) {
+	for len(dst) > 0 {
+		if s.used == s.to {
+			s.refill()
+		}
+		from := s.buf[s.used:s.to]
+		n := min(len(dst), len(from)/8)
+		for i := range dst[:n] {
+			dst[i] = binary.LittleEndian.Uint64(from[8*i:])
+		}
+		s.used += 8 * n
+		dst = dst[n:]
+	}
 }
 
 // Uint64n returns a uniform integer in [0, n), exactly: a draw that would make

@@ -1,0 +1,167 @@
+package dpmech
+
+import (
+	"errors"
+	"fmt"
+
+	"fedpvi/accountant"
+)
+
+// RandomAllocation gives every record Picks of the Steps batches of an epoch, every
+// set of so many with the same probability, independently of other records and
+// other epochs. It is accounted as [accountant.RandomAllocation]. A client that
+// stops within an epoch pays for the whole of it.
+type RandomAllocation struct {
+	Steps int // k: steps of an epoch
+	Picks int // t: batches of an epoch that a record is in, from 1 to Steps
+}
+
+// maxAssignments bounds the memory of an epoch: eight bytes each.
+const maxAssignments = 1 << 32
+
+// Sampler implements [Sampling].
+func (r RandomAllocation) Sampler(records int) (Sampler, error) {
+	err := checkRecords(records, 0)
+	switch {
+	case r.Picks < 1 || r.Steps < r.Picks || r.Steps > maxRecords:
+		err = errors.Join(err, fmt.Errorf("want 1 ≤ picks ≤ steps ≤ %d, got %d picks of %d steps", maxRecords, r.Picks, r.Steps))
+	case err == nil && records > maxAssignments/r.Picks:
+		err = fmt.Errorf("%d picks of %d records are too many to hold: at most %d in all", r.Picks, records, maxAssignments)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("random allocation: %w", err)
+	}
+	steps, err := newSelector(r.Steps, Exact)
+	if err != nil {
+		return nil, fmt.Errorf("random allocation: %w", err)
+	}
+	return &allocationSampler{
+		epoch:   newEpoch(records, r.Steps, records*r.Picks),
+		picks:   r.Picks,
+		steps:   steps,
+		choices: make([]uint32, 0, records*r.Picks),
+	}, nil
+}
+
+type allocationSampler struct {
+	epoch
+	picks   int
+	steps   *selector
+	choices []uint32 // the steps of record 0, of record 1, ...
+}
+
+func (s *allocationSampler) MaxBatch() int { return s.records }
+func (s *allocationSampler) sealed()       {}
+
+func (s *allocationSampler) Next(dst []uint32, src *Stream) []uint32 {
+	if s.begins() {
+		s.draw(src)
+	}
+	return s.next(dst)
+}
+
+// draw chooses the steps of every record and sorts records by them.
+func (s *allocationSampler) draw(src *Stream) {
+	s.choices = s.choices[:0]
+	for range s.records {
+		s.choices = s.steps.choose(s.choices, s.picks, src)
+	}
+	clear(s.ends)
+	for _, step := range s.choices {
+		s.ends[step+1]++
+	}
+	for i := range s.Steps() {
+		s.ends[i+1] += s.ends[i]
+	}
+	// ends[i] is where batch i begins, and moves to where it ends.
+	for i, step := range s.choices {
+		s.order[s.ends[step]] = uint32(i / s.picks)
+		s.ends[step]++
+	}
+}
+
+func (s *allocationSampler) Event(sigma float64, adjacency accountant.Adjacency, steps int) (accountant.Event, error) {
+	return repeated(accountant.RandomAllocation{Steps: s.Steps(), Picks: s.picks, Sigma: sigma, Adjacency: adjacency}, steps, s.Steps())
+}
+
+// Permutation shuffles the records once an epoch, every order with the same
+// probability, and cuts them into Batches batches, of which the first are larger by
+// one where sizes differ. It is accounted as [accountant.Permutation], which gives
+// the shuffling no credit and has no bound under add-remove.
+type Permutation struct {
+	Batches int // from 1 to the number of records
+}
+
+// Sampler implements [Sampling].
+func (p Permutation) Sampler(records int) (Sampler, error) {
+	err := checkRecords(records, 1)
+	if err == nil && (p.Batches < 1 || p.Batches > records) {
+		err = fmt.Errorf("the number of batches must lie in [1, %d], the number of records, got %d", records, p.Batches)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("permutation: %w", err)
+	}
+	s := &permutationSampler{newEpoch(records, p.Batches, records)}
+	size, larger := records/p.Batches, records%p.Batches
+	for i := range p.Batches {
+		s.ends[i] = (i+1)*size + min(i+1, larger)
+	}
+	return s, nil
+}
+
+type permutationSampler struct{ epoch }
+
+func (s *permutationSampler) MaxBatch() int { return s.ends[0] }
+func (s *permutationSampler) sealed()       {}
+
+func (s *permutationSampler) Next(dst []uint32, src *Stream) []uint32 {
+	if s.begins() {
+		s.shuffle(src)
+	}
+	return s.next(dst)
+}
+
+// shuffle is the one of Fisher and Yates. It starts from the same order in every
+// epoch, so that an epoch is a function of its stream alone.
+func (s *permutationSampler) shuffle(src *Stream) {
+	for i := range s.order {
+		j := src.Uint64n(uint64(i) + 1)
+		s.order[i] = s.order[j]
+		s.order[j] = uint32(i)
+	}
+}
+
+func (s *permutationSampler) Event(sigma float64, adjacency accountant.Adjacency, steps int) (accountant.Event, error) {
+	return repeated(accountant.Permutation{Sigma: sigma, Adjacency: adjacency}, steps, s.Steps())
+}
+
+// An epoch is the batches of so many steps, drawn together.
+type epoch struct {
+	records int
+	step    int      // the next one, of this epoch
+	order   []uint32 // records, by batch
+	ends    []int    // where the batches end in order
+}
+
+func newEpoch(records, steps, size int) epoch {
+	return epoch{records: records, order: make([]uint32, size), ends: make([]int, steps+1)}
+}
+
+func (e *epoch) Records() int { return e.records }
+
+func (e *epoch) MeanBatch() float64 { return float64(len(e.order)) / float64(e.Steps()) }
+func (e *epoch) Steps() int         { return len(e.ends) - 1 }
+
+// begins reports whether the next step is the first of an epoch.
+func (e *epoch) begins() bool { return e.step == 0 }
+
+// next appends the batch of the next step to dst.
+func (e *epoch) next(dst []uint32) []uint32 {
+	from := 0
+	if e.step > 0 {
+		from = e.ends[e.step-1]
+	}
+	batch := e.order[from:e.ends[e.step]]
+	e.step = (e.step + 1) % e.Steps()
+	return append(dst, batch...)
+}

@@ -1,0 +1,148 @@
+package dpmech
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"fedpvi/accountant"
+)
+
+// Poisson takes every record into every batch with probability Rate, independently
+// of everything else: the size of a batch is drawn from Binomial(records, Rate), to
+// within statistical distance 2^-200, and then that many records without
+// replacement, which is the same law. It is accounted as [accountant.Poisson].
+//
+// The size of a batch is private under add-remove; so are the time that a step
+// takes and the memory that it touches. Normalise by Rate·records, or a public
+// number, and never by the size.
+type Poisson struct {
+	Rate      float64 // q, in [0, 1]
+	Selection Selection
+}
+
+// Sampler implements [Sampling]. It makes a table of about 40·√(records·q(1−q))
+// sizes.
+func (p Poisson) Sampler(records int) (Sampler, error) {
+	err := checkRecords(records, 0)
+	if !(p.Rate >= 0 && p.Rate <= 1) {
+		err = errors.Join(err, fmt.Errorf("the sampling rate must lie in [0, 1], got %g", p.Rate))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("poisson sampling: %w", err)
+	}
+	s, err := newSelector(records, p.Selection)
+	if err != nil {
+		return nil, fmt.Errorf("poisson sampling: %w", err)
+	}
+	return &poissonSampler{s, p.Rate, newBinomial(records, p.Rate)}, nil
+}
+
+type poissonSampler struct {
+	*selector
+	rate float64
+	size *binomial
+}
+
+func (s *poissonSampler) Steps() int         { return 1 }
+func (s *poissonSampler) MeanBatch() float64 { return s.rate * float64(s.n) }
+func (s *poissonSampler) MaxBatch() int      { return s.size.most() }
+func (s *poissonSampler) sealed()            {}
+
+func (s *poissonSampler) Next(dst []uint32, src *Stream) []uint32 {
+	return s.choose(dst, s.size.sample(src), src)
+}
+
+func (s *poissonSampler) Event(sigma float64, adjacency accountant.Adjacency, steps int) (accountant.Event, error) {
+	return repeated(accountant.Poisson{Rate: s.rate, Sigma: sigma, Adjacency: adjacency}, steps, 1)
+}
+
+// WithoutReplacement takes a fixed number of records into every batch, every set of
+// that size with the same probability, independently of other steps. It is
+// accounted as [accountant.WithoutReplacement]: where a record leaves a batch,
+// another one enters it, so it costs up to twice as much as [Poisson] even under
+// add-remove, and there the size of the batch is public.
+type WithoutReplacement struct {
+	Batch     int // from 0 to the number of records
+	Selection Selection
+}
+
+// Sampler implements [Sampling].
+func (w WithoutReplacement) Sampler(records int) (Sampler, error) {
+	err := checkRecords(records, 1)
+	if err == nil && (w.Batch < 0 || w.Batch > records) {
+		err = fmt.Errorf("the size of a batch must lie in [0, %d], the number of records, got %d", records, w.Batch)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sampling without replacement: %w", err)
+	}
+	s, err := newSelector(records, w.Selection)
+	if err != nil {
+		return nil, fmt.Errorf("sampling without replacement: %w", err)
+	}
+	return &fixedSampler{s, w.Batch}, nil
+}
+
+type fixedSampler struct {
+	*selector
+	batch int
+}
+
+func (s *fixedSampler) Steps() int         { return 1 }
+func (s *fixedSampler) MeanBatch() float64 { return float64(s.batch) }
+func (s *fixedSampler) MaxBatch() int      { return s.batch }
+func (s *fixedSampler) sealed()            {}
+
+func (s *fixedSampler) Next(dst []uint32, src *Stream) []uint32 {
+	return s.choose(dst, s.batch, src)
+}
+
+// Event states the rate for this number of records. Beside a neighbour with a
+// record more, a record of that one is drawn with a smaller probability, and
+// costs less.
+func (s *fixedSampler) Event(sigma float64, adjacency accountant.Adjacency, steps int) (accountant.Event, error) {
+	return repeated(accountant.WithoutReplacement{Rate: rateOf(s.batch, s.n), Sigma: sigma, Adjacency: adjacency}, steps, 1)
+}
+
+// FullBatch takes all records into every batch. It is accounted as a
+// [accountant.Gaussian] release.
+type FullBatch struct{}
+
+// Sampler implements [Sampling].
+func (FullBatch) Sampler(records int) (Sampler, error) {
+	if err := checkRecords(records, 0); err != nil {
+		return nil, fmt.Errorf("full batch: %w", err)
+	}
+	return fullSampler(records), nil
+}
+
+type fullSampler int
+
+func (s fullSampler) Records() int       { return int(s) }
+func (s fullSampler) Steps() int         { return 1 }
+func (s fullSampler) MeanBatch() float64 { return float64(s) }
+func (s fullSampler) MaxBatch() int      { return int(s) }
+func (s fullSampler) sealed()            {}
+
+func (s fullSampler) Next(dst []uint32, _ *Stream) []uint32 {
+	from := len(dst)
+	dst = grow(dst, int(s))
+	for i := range dst[from:] {
+		dst[from+i] = uint32(i)
+	}
+	return dst
+}
+
+func (s fullSampler) Event(sigma float64, adjacency accountant.Adjacency, steps int) (accountant.Event, error) {
+	return repeated(accountant.Gaussian{Sensitivity: adjacency.Factor(), Sigma: sigma, Adjacency: adjacency}, steps, 1)
+}
+
+// rateOf returns batch/records, rounded up.
+func rateOf(batch, records int) float64 {
+	b, n := float64(batch), float64(records)
+	rate := b / n
+	if math.FMA(rate, n, -b) < 0 {
+		rate = math.Nextafter(rate, 1)
+	}
+	return rate
+}

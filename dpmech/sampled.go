@@ -1,0 +1,179 @@
+package dpmech
+
+import (
+	"errors"
+	"fmt"
+
+	"fedpvi/accountant"
+)
+
+// SampledConfig says what a [SampledSum] has to guarantee.
+type SampledConfig struct {
+	Sampling Sampling
+	Records  int // number of records that it samples from
+	Steps    int // most steps that will be taken
+
+	Dim  int     // number of elements of a record's vector, at least 1
+	Clip float64 // C: the L2 bound on what one record adds to a step's sum
+
+	// NoiseMultiplier is σ: the standard deviation of the noise of one step,
+	// divided by Clip.
+	NoiseMultiplier float64
+
+	Adjacency accountant.Adjacency
+}
+
+// A SampledSum releases, in every step, the sum of one vector of bounded influence
+// for each record of a random batch, under discrete Gaussian noise: a [Sampling]
+// and a [GaussianSum] that are accounted as one. It is not safe for concurrent
+// use.
+//
+// Guarantee: for two inputs that are adjacent, whatever the steps release together
+// satisfies the privacy profile of [SampledSum.Event], also if each step's vectors
+// are chosen in the knowledge of what earlier steps released. It rests on a
+// caller who makes the vector of a record from that record and public numbers
+// alone, and lets nothing out of the house but the releases: not the batches, their
+// sizes, or the time that a step takes.
+type SampledSum struct {
+	cfg     SampledConfig
+	sampler Sampler
+	gate    *GaussianSum
+	event   accountant.Event
+
+	taken int      // steps
+	batch []uint32 // of the step under way
+	sum   []int64  // of the step under way, without noise
+	added int      // vectors of the step under way
+	add   func(v []float64) error
+}
+
+// NewSampledSum derives sampler, lattice and noise. It refuses a Config for which a
+// batch of the largest possible size could overflow, or whose sampling has no
+// accountant under its adjacency.
+func NewSampledSum(cfg SampledConfig) (*SampledSum, error) {
+	if cfg.Sampling == nil {
+		return nil, errors.New("sampled sum: no sampling: name one, such as Poisson or FullBatch")
+	}
+	sampler, err := cfg.Sampling.Sampler(cfg.Records)
+	if err != nil {
+		return nil, fmt.Errorf("sampled sum: %w", err)
+	}
+	gate, err := NewGaussianSum(Config{
+		Dim:             cfg.Dim,
+		Clip:            cfg.Clip,
+		NoiseMultiplier: cfg.NoiseMultiplier,
+		Shares:          1,
+		Terms:           max(1, sampler.MaxBatch()),
+		Releases:        1,
+		Adjacency:       cfg.Adjacency,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sampled sum: %w", err)
+	}
+	s := &SampledSum{
+		cfg:     cfg,
+		sampler: sampler,
+		gate:    gate,
+		batch:   make([]uint32, 0, sampler.MaxBatch()),
+		sum:     make([]int64, cfg.Dim),
+	}
+	s.add = s.addOne
+	if s.event, err = s.EventFor(cfg.Steps, cfg.Adjacency); err != nil {
+		return nil, fmt.Errorf("sampled sum: %w", err)
+	}
+	return s, nil
+}
+
+// Event returns the cost of all steps that are planned.
+func (s *SampledSum) Event() accountant.Event { return s.event }
+
+// EventFor returns the cost of the first steps steps under an adjacency.
+//
+// A sampling is accounted with continuous Gaussian noise N(0, σ²). What is added is
+// N_Z(0, s²), which [accountant.DiscreteGaussian] shows to be N(0, s² − 1/12),
+// rounded, up to a max divergence, for every batch; mixing over batches keeps a
+// max divergence and commutes with rounding. The event is therefore that of the
+// sampling with σ² = (s² − 1/12)/c², c the clip in lattice steps, and next to it
+// releases of sensitivity zero that cost that max divergence and nothing else.
+func (s *SampledSum) EventFor(steps int, adjacency accountant.Adjacency) (accountant.Event, error) {
+	sampled, err := s.sampler.Event(s.accountedNoise(), adjacency, steps)
+	if err != nil {
+		return nil, err
+	}
+	discreteness := accountant.DiscreteGaussian{
+		Sigma:     float64(s.gate.noise.Sigma()),
+		Shares:    1,
+		Dim:       s.cfg.Dim,
+		Adjacency: adjacency,
+	}
+	return accountant.Composed{sampled, accountant.Repeated{Event: discreteness, Times: steps}}, nil
+}
+
+// accountedNoise returns √(s² − 1/12)/c from below: √(1 − x) is at least 1 − x, and
+// the last term covers the rounding.
+func (s *SampledSum) accountedNoise() float64 {
+	sigma := float64(s.gate.noise.Sigma())
+	return sigma / float64(s.gate.clip) * (1 - 1/(12*sigma*sigma) - 0x1p-50)
+}
+
+// Lattice returns the grid on which releases are written.
+func (s *SampledSum) Lattice() Lattice { return s.gate.Lattice() }
+
+// ShareSigma returns σ of the noise of one step in lattice steps.
+func (s *SampledSum) ShareSigma() int64 { return s.gate.ShareSigma() }
+
+// Records returns the number of records that it samples from.
+func (s *SampledSum) Records() int { return s.cfg.Records }
+
+// MeanBatch returns the expected size of a batch, the constant to normalise a sum
+// by.
+func (s *SampledSum) MeanBatch() float64 { return s.sampler.MeanBatch() }
+
+// MaxBatch returns the size that no batch exceeds.
+func (s *SampledSum) MaxBatch() int { return s.sampler.MaxBatch() }
+
+// Dim returns the number of elements of a vector.
+func (s *SampledSum) Dim() int { return s.cfg.Dim }
+
+// Remaining returns how many of the planned steps are left.
+func (s *SampledSum) Remaining() int { return s.cfg.Steps - s.taken }
+
+// ErrNoSteps is returned by [SampledSum.Next] when all steps that were planned, and
+// accounted, were taken.
+var ErrNoSteps = errors.New("no step is left of those that were planned and accounted")
+
+// A SampledQuery feeds to add the vector of every record of batch, at most one for
+// each. It must stop and return the error if add returns one, and must keep neither
+// batch nor add. add copies what it needs.
+type SampledQuery func(batch []uint32, add func(v []float64) error) error
+
+// Next takes one step: it draws the batch and the noise, then calls query, and
+// writes to dst the noisy sum of the vectors in steps of the lattice. A vector that
+// is not finite adds zero. No batch is too small to be released, an empty one
+// neither. It allocates nothing.
+//
+// A vector of the wrong length, more vectors than records, and an error of query
+// fail the step: dst is then zero, nothing was revealed, and the step is used up.
+func (s *SampledSum) Next(dst []int64, streams *Streams, query SampledQuery) error {
+	if s.taken >= s.cfg.Steps {
+		return fmt.Errorf("sampled sum: %w (%d): plan more steps from the start", ErrNoSteps, s.cfg.Steps)
+	}
+	if err := s.gate.checkDestination(dst, s.sum); err != nil {
+		return err
+	}
+	s.taken++
+	s.batch = s.sampler.Next(s.batch[:0], streams.Sampling)
+	s.gate.noise.Fill(dst, streams.Noise)
+	s.added = 0
+	clear(s.sum) // also of what a query left that panicked, or kept add
+	err := query(s.batch, s.add)
+	return s.gate.finish(dst, s.sum, err)
+}
+
+// addOne adds a vector to the sum of the step under way.
+func (s *SampledSum) addOne(v []float64) error {
+	if s.added++; s.added > len(s.batch) {
+		return errors.New("sampled sum: more vectors than the batch has records")
+	}
+	return s.gate.add(s.sum, v)
+}
