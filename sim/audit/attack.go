@@ -6,21 +6,16 @@ import (
 	"math"
 	"slices"
 	"sort"
-
-	"fedpvi/accountant"
 )
-
-// Epsilons are those at which the claimed profile is tested.
-var Epsilons = []float64{0, 0.5, 1, 2}
 
 // An attack tells two worlds apart that differ by what is protected: in the other
 // world it is, in the null world it is not or is something else.
 type attack struct {
-	claim accountant.Event // of everything that an observer sees in one run
+	claim *claim
 
 	// observe plays one run in a world, 0 or 1, and returns what an observer
 	// makes of it. Runs of different numbers are independent.
-	observe func(world, run int) ([]float64, error)
+	observe func(seed uint64, world, run int) ([]float64, error)
 
 	// learn returns the statistics that the observer forms, from runs of both
 	// worlds.
@@ -63,13 +58,14 @@ type Rate struct {
 	TPR float64 `json:"tpr"`
 }
 
-// run plays the attack: it learns from pilot runs, and tests on runs others.
-func (a attack) run(ctx context.Context, pilot, runs int, alpha float64) (Check, error) {
-	claimed, err := claims(a.claim)
+// run plays the attack: it learns from pilot runs, and tests on others.
+func (a attack) run(ctx context.Context, task task) (Check, error) {
+	_, claimed, err := a.claim.profile()
 	if err != nil {
 		return Check{}, err
 	}
-	worlds, err := a.play(ctx, 0, pilot)
+	pilot := max(task.runs/pilotShare, leastPilot)
+	worlds, err := a.play(ctx, task.seed, 0, pilot)
 	if err != nil {
 		return Check{}, err
 	}
@@ -81,39 +77,22 @@ func (a attack) run(ctx context.Context, pilot, runs int, alpha float64) (Check,
 	for _, s := range statistics {
 		rules = append(rules, rulesFrom(s, scores(s, worlds[0]), scores(s, worlds[1]))...)
 	}
-	if worlds, err = a.play(ctx, pilot, runs); err != nil {
+	if worlds, err = a.play(ctx, task.seed, pilot, task.runs); err != nil {
 		return Check{}, err
 	}
-	profile := &Profile{Runs: runs}
+	profile := &Profile{Runs: task.runs}
 	for _, r := range rules {
-		profile.Points = append(profile.Points, r.test(worlds, claimed[r.at], alpha/float64(len(rules))))
+		profile.Points = append(profile.Points, r.test(worlds, claimed[r.at], task.alpha/float64(len(rules))))
 	}
 	profile.Curve = best(statistics, worlds)
-	if profile.Claimed, err = tradeOff(a.claim); err != nil {
+	if profile.Claimed, err = a.claim.tradeOff(shownRates); err != nil {
 		return Check{}, err
 	}
 	return profile.verdict(), nil
 }
 
-// claims returns δ at the tested ε.
-func claims(e accountant.Event) ([]float64, error) {
-	profile, err := accountant.Account(e)
-	if err != nil {
-		return nil, err
-	}
-	deltas := make([]float64, len(Epsilons))
-	for i, epsilon := range Epsilons {
-		b, err := profile.Delta(epsilon)
-		if err != nil {
-			return nil, err
-		}
-		deltas[i] = b.Upper
-	}
-	return deltas, nil
-}
-
 // play observes n runs in each world, from number first on.
-func (a attack) play(ctx context.Context, first, n int) ([2][][]float64, error) {
+func (a attack) play(ctx context.Context, seed uint64, first, n int) ([2][][]float64, error) {
 	var worlds [2][][]float64
 	for world := range worlds {
 		worlds[world] = make([][]float64, n)
@@ -121,7 +100,7 @@ func (a attack) play(ctx context.Context, first, n int) ([2][][]float64, error) 
 			if err := ctx.Err(); err != nil {
 				return worlds, err
 			}
-			seen, err := a.observe(world, first+i)
+			seen, err := a.observe(seed, world, first+i)
 			if err != nil {
 				return worlds, fmt.Errorf("world %d, run %d: %w", world, first+i, err)
 			}

@@ -2,6 +2,8 @@ package audit
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -24,6 +26,9 @@ const DefaultRuns = 3000
 // pilotShare is the part of an attack's runs that it learns from beforehand.
 const pilotShare = 4
 
+// leastPilot is the fewest of them.
+const leastPilot = 100
+
 // A Report is what an audit found.
 type Report struct {
 	Seed       uint64  `json:"seed"`
@@ -43,19 +48,27 @@ func (r *Report) Findings() []Check {
 	return findings
 }
 
+// An Auditor makes audits. What is claimed it computes once, for all of them.
+type Auditor struct{ questions []question }
+
+// New returns an auditor.
+func New() (*Auditor, error) {
+	questions, err := suite()
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	return &Auditor{questions}, nil
+}
+
 // Run makes an audit. Its result depends on the seed and the number of runs alone,
 // unless it stops at the first finding. An error means that it could not be made.
-func Run(ctx context.Context, o Options) (*Report, error) {
+func (a *Auditor) Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Runs == 0 {
 		o.Runs = DefaultRuns
 	}
-	questions, err := suite(o.Seed, o.Runs)
+	checks, err := a.answer(ctx, o)
 	if err != nil {
-		return nil, err
-	}
-	checks, err := answer(ctx, questions, o)
-	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("audit: %w", err)
 	}
 	r := &Report{Seed: o.Seed, FalseAlarm: FalseAlarm, Checks: checks, Passed: true}
 	for _, c := range checks {
@@ -66,14 +79,16 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 
 // answer answers questions on several goroutines, in order, so that the quick ones
 // come first.
-func answer(ctx context.Context, questions []question, o Options) ([]Check, error) {
+func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
+	questions := a.questions
+	each := task{o.Seed, o.Runs, FalseAlarm / float64(a.checks())}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var (
 		mu     sync.Mutex
 		wg     sync.WaitGroup
 		next   int
-		checks = make([]*Check, len(questions))
+		checks = make([][]Check, len(questions))
 		first  error
 		found  bool
 		done   int
@@ -84,7 +99,7 @@ func answer(ctx context.Context, questions []question, o Options) ([]Check, erro
 		next++
 		return next - 1, next <= len(questions) && first == nil && !found
 	}
-	settle := func(i int, c Check, err error) {
+	settle := func(i int, answers []Check, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
@@ -93,13 +108,15 @@ func answer(ctx context.Context, questions []question, o Options) ([]Check, erro
 			first = err
 			stop()
 		case err == nil:
-			checks[i] = &c
-			done++
-			if o.Progress != nil {
-				o.Progress(done, len(questions), c)
+			checks[i] = answers
+			for _, c := range answers {
+				done++
+				if o.Progress != nil {
+					o.Progress(done, a.checks(), c)
+				}
+				found = found || o.First && !c.Passed
 			}
-			if o.First && !c.Passed {
-				found = true
+			if found {
 				stop()
 			}
 		}
@@ -111,17 +128,20 @@ func answer(ctx context.Context, questions []question, o Options) ([]Check, erro
 				if !ok {
 					return
 				}
-				c, err := questions[i].answer(ctx, FalseAlarm/float64(len(questions)))
+				c, err := questions[i].answer(ctx, each)
 				settle(i, c, err)
 			}
 		})
 	}
 	wg.Wait()
-	var out []Check
-	for _, c := range checks {
-		if c != nil {
-			out = append(out, *c)
-		}
+	return slices.Concat(checks...), first
+}
+
+// checks returns how many checks an audit consists of.
+func (a *Auditor) checks() int {
+	n := 0
+	for _, q := range a.questions {
+		n += len(q.names)
 	}
-	return out, first
+	return n
 }

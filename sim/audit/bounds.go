@@ -56,24 +56,50 @@ func correlationP(r float64, n int) float64 {
 	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 2)}.Survival(t)
 }
 
+// binomialP returns the probability of a count at least as unusual as this one, of
+// n independent events of probability p.
+func binomialP(count float64, n int, p float64) float64 {
+	switch {
+	case p <= 0 && count > 0, p >= 1 && count < float64(n):
+		return 0
+	case p <= 0 || p >= 1:
+		return 1
+	}
+	lower, upper := 1.0, 1.0
+	if count < float64(n) {
+		lower = mathext.RegIncBeta(float64(n)-count, count+1, 1-p)
+	}
+	if count > 0 {
+		upper = mathext.RegIncBeta(count, float64(n)-count+1, p)
+	}
+	return twoSided(lower, upper)
+}
+
 // chiSquareP returns the p-value of observed counts against expected ones. Cells
-// with an expectation below 10 are merged with their neighbours.
+// with an expectation below 10 are merged with the next ones, or at the end with
+// the last. What cannot happen and does has the probability zero.
 func chiSquareP(observed, expected []float64) float64 {
-	var cells []float64 // contributions to the statistic
-	var o, e float64
+	type cell struct{ o, e float64 }
+	var cells []cell
+	var c cell
 	for i := range expected {
-		o += observed[i]
-		if e += expected[i]; e >= 10 {
-			cells = append(cells, (o-e)*(o-e)/e)
-			o, e = 0, 0
+		if expected[i] == 0 && observed[i] > 0 {
+			return 0
+		}
+		c.o += observed[i]
+		if c.e += expected[i]; c.e >= 10 {
+			cells = append(cells, c)
+			c = cell{}
 		}
 	}
 	if len(cells) < 2 {
 		return 1
 	}
+	last := &cells[len(cells)-1]
+	last.o, last.e = last.o+c.o, last.e+c.e
 	var statistic float64
 	for _, c := range cells {
-		statistic += c
+		statistic += (c.o - c.e) * (c.o - c.e) / c.e
 	}
 	return distuv.ChiSquared{K: float64(len(cells) - 1)}.Survival(statistic)
 }

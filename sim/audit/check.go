@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"strings"
 )
 
 // FalseAlarm is the probability with which an audit of code that keeps its
@@ -23,21 +24,39 @@ type Check struct {
 	Profile *Profile `json:"profile,omitempty"` // of an attack
 }
 
-// A question is a check to be made. Answering it, code that keeps its promises
-// fails with a probability of at most alpha.
-type question struct {
-	context string // the check's Case
-	name    string
-	ask     func(ctx context.Context, alpha float64) (Check, error)
+// A task is a question's share of an audit.
+type task struct {
+	seed uint64
+	runs int // of an attack in each world
+
+	// alpha is the probability with which code that keeps its promises may fail.
+	alpha float64
 }
 
-func (q question) answer(ctx context.Context, alpha float64) (Check, error) {
-	c, err := q.ask(ctx, alpha)
+// A question is what is looked at in one go, for one check or several.
+type question struct {
+	about string   // the checks' Case
+	names []string // of the checks
+	ask   func(ctx context.Context, t task) ([]Check, error)
+}
+
+// single is a question with one answer.
+func single(about, name string, ask func(ctx context.Context, t task) (Check, error)) question {
+	return question{about, []string{name}, func(ctx context.Context, t task) ([]Check, error) {
+		c, err := ask(ctx, t)
+		return []Check{c}, err
+	}}
+}
+
+func (q question) answer(ctx context.Context, t task) ([]Check, error) {
+	checks, err := q.ask(ctx, t)
 	if err != nil {
-		return c, fmt.Errorf("%s: %s: %w", q.context, q.name, err)
+		return nil, fmt.Errorf("%s: %s: %w", q.about, strings.Join(q.names, ", "), err)
 	}
-	c.Case, c.Name = q.context, q.name
-	return c, nil
+	for i := range checks {
+		checks[i].Case, checks[i].Name = q.about, q.names[i]
+	}
+	return checks, nil
 }
 
 // certain is the answer to a question without chance.

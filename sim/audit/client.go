@@ -96,16 +96,16 @@ func (f *federation) claim() accountant.Event {
 // attack plays the federation with a first client whose factor is far along the
 // first coordinate in the other world. In the null world it is as far the other
 // way, or zero, as the adjacency has it.
-func (f *federation) attack(seed uint64) attack {
+func (f *federation) attack() attack {
 	far := 1e3 * f.protocol.Mechanism().Clip()
 	null := 0.0
 	if f.adjacency == accountant.ReplaceOne {
 		null = -far
 	}
 	return attack{
-		claim: f.claim(),
+		claim: newClaim(f.claim()),
 		learn: linearOnly,
-		observe: func(world, run int) ([]float64, error) {
+		observe: func(seed uint64, world, run int) ([]float64, error) {
 			play, err := f.play(runSeed(seed, f.name, world, run), proposes{[2]float64{null, far}[world], 0}, nil)
 			if err != nil {
 				return nil, err

@@ -3,8 +3,6 @@ package audit
 import (
 	"math"
 	"slices"
-
-	"fedpvi/accountant"
 )
 
 // shownRates are the false-positive rates at which trade-off curves are drawn.
@@ -15,23 +13,6 @@ var shownRates = func() []float64 {
 	}
 	return append(rates, 0.65, 0.8, 0.9, 0.97)
 }()
-
-// tradeOff bounds the true-positive rate of every attack on what costs e.
-func tradeOff(e accountant.Event) ([]Rate, error) {
-	profile, err := accountant.Account(e)
-	if err != nil {
-		return nil, err
-	}
-	bounds, err := profile.TradeOff(shownRates)
-	if err != nil {
-		return nil, err
-	}
-	curve := make([]Rate, len(bounds))
-	for i, b := range bounds {
-		curve[i] = Rate{shownRates[i], b.Upper}
-	}
-	return curve, nil
-}
 
 // best returns the trade-off curve of the statistic with the largest area under
 // it. It is for the eye: the tests use thresholds that other runs chose.

@@ -22,15 +22,16 @@ func newGate() (*dpmech.GaussianSum, error) {
 
 // norms asks whether any vector adds more than the sensitivity that the accountant
 // is told, and whether one that is not finite adds anything.
-func norms(_ context.Context, seed uint64, vectors int) (Check, error) {
+func norms(_ context.Context, t task) (Check, error) {
+	const vectors = 4000
 	gate, err := newGate()
 	if err != nil {
 		return Check{}, err
 	}
 	limit := big.NewFloat(gate.Event().(accountant.DiscreteGaussian).Sensitivity)
 	allowed, _ := limit.Mul(limit, limit).Int(nil)
-	r := rand.New(seeded.Stream(seed, "norms"))
-	src := seeded.Stream(seed, "norms, noise")
+	r := rand.New(seeded.Stream(t.seed, "norms"))
+	src := seeded.Stream(t.seed, "norms, noise")
 	dst, sum := make([]int64, gateDim), make([]int64, gateDim)
 	largest := new(big.Int)
 	for n := range vectors {
@@ -97,7 +98,7 @@ func allFinite(v []float64) bool {
 
 // oblivious asks whether noise depends on what it hides, and whether it is used
 // once.
-func oblivious(_ context.Context, seed uint64) (Check, error) {
+func oblivious(_ context.Context, t task) (Check, error) {
 	gate, err := newGate()
 	if err != nil {
 		return Check{}, err
@@ -105,7 +106,7 @@ func oblivious(_ context.Context, seed uint64) (Check, error) {
 	vectors := [][]float64{make([]float64, gateDim), {1, 0, 0, 0, 0, 0}, {1e6, -1e6, 1e6, 3, 3, 3}}
 	var first []int64
 	for k, v := range vectors {
-		src := seeded.Stream(seed, "oblivious")
+		src := seeded.Stream(t.seed, "oblivious")
 		dst, sum := make([]int64, gateDim), make([]int64, gateDim)
 		err := gate.Release(dst, sum, src, func(add func([]float64) error) error { return add(v) })
 		if err != nil {
@@ -124,7 +125,7 @@ func oblivious(_ context.Context, seed uint64) (Check, error) {
 		}
 	}
 	var noise dpmech.Noise
-	gate.Draw(&noise, seeded.Stream(seed, "oblivious, one"))
+	gate.Draw(&noise, seeded.Stream(t.seed, "oblivious, one"))
 	dst, sum := make([]int64, gateDim), make([]int64, gateDim)
 	if err := gate.ReleaseOne(dst, sum, &noise, vectors[1]); err != nil {
 		return Check{}, err
@@ -137,7 +138,7 @@ func oblivious(_ context.Context, seed uint64) (Check, error) {
 
 // accounted asks whether the event of a mechanism says what its noise and its clip
 // are, by the plain formula.
-func accounted(context.Context) (Check, error) {
+func accounted(context.Context, task) (Check, error) {
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
 		for _, shares := range []int{1, 3} {
 			const clip, multiplier = 2.5, 1.25

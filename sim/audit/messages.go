@@ -11,7 +11,8 @@ import (
 // messages collects the noise in the real messages of clients that propose to
 // change nothing, so that a message is its noise, if the machines keep their
 // promises.
-func (f *federation) messages(ctx context.Context, seed uint64, runs int) (noises, error) {
+func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) {
+	const runs = 250
 	claimed := claimedSigma(f.protocol.Mechanism().EventFor(1, f.adjacency))
 	var z noises
 	for run := range runs {

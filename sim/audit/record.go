@@ -44,7 +44,7 @@ max_records = 100
 
 // statisticsAttack tells apart whether the records of a client hold one more,
 // whose statistics are beyond the clip; or which of two, under replace-one.
-func statisticsAttack(seed uint64, adjacency accountant.Adjacency) (attack, error) {
+func statisticsAttack(adjacency accountant.Adjacency) (attack, error) {
 	st, err := study.Parse("audit.toml", []byte(recordStudy), study.Override{Key: "privacy.adjacency", Value: fmt.Sprintf("%q", adjacency)})
 	if err != nil {
 		return attack{}, err
@@ -67,9 +67,9 @@ func statisticsAttack(seed uint64, adjacency accountant.Adjacency) (attack, erro
 		return r
 	}
 	return attack{
-		claim: protocol.Mechanism().Event(),
+		claim: newClaim(protocol.Mechanism().Event()),
 		learn: linearOnly,
-		observe: func(world, run int) ([]float64, error) {
+		observe: func(seed uint64, world, run int) ([]float64, error) {
 			holders := []sim.Holder{{ID: "client", Records: records(world)}}
 			play, err := sim.New(st, holders, runSeed(seed, "statistics, "+string(adjacency), world, run), 1)
 			if err != nil {

@@ -62,14 +62,14 @@ func (d descent) releases(records int, seed uint64, gradient func(v []float64, r
 		}
 		released[t] = make([]float64, descentDim)
 		for i, n := range dst {
-			released[t][i] = m.Gate().Lattice().Float(n) / descentClip
+			released[t][i] = m.Lattice().Float(n) / descentClip
 		}
 	}
 	return released, nil
 }
 
 // attack looks at the releases along the canary.
-func (d descent) attack(seed uint64) (attack, error) {
+func (d descent) attack() (attack, error) {
 	m, err := d.mechanism(d.records)
 	if err != nil {
 		return attack{}, err
@@ -83,9 +83,9 @@ func (d descent) attack(seed uint64) (attack, error) {
 		absent = 1 // record 0 is not there; the others keep their gradients
 	}
 	return attack{
-		claim: m.Event(),
+		claim: newClaim(m.Event()),
 		learn: d.learn,
-		observe: func(world, run int) ([]float64, error) {
+		observe: func(seed uint64, world, run int) ([]float64, error) {
 			missing := absent * (1 - world)
 			releases, err := d.releases(d.records-missing, runSeed(seed, d.name, world, run), func(v []float64, record uint32) {
 				for i := range v {
@@ -110,8 +110,8 @@ func (d descent) attack(seed uint64) (attack, error) {
 	}, nil
 }
 
-// learn offers the likelihood ratio of independent steps, with the spread of the
-// null world's steps, and the linear statistic, which knows steps apart.
+// learn offers the likelihood ratio of what the sampler does, with the spread of
+// the null world's steps, and the linear statistic, which knows steps apart.
 func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	fisher, err := linear(null, other)
 	if err != nil {
@@ -124,11 +124,27 @@ func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 		// The record itself adds q(1−q) to the variance.
 		sd = math.Sqrt(max(sd*sd-d.rate*(1-d.rate), sd*sd/4))
 	}
+	if steps := d.epoch(); steps > 1 {
+		return []statistic{allocation(steps, without, sd), fisher}, nil
+	}
 	return []statistic{mixture(d.rate, 1, without, sd), fisher}, nil
 }
 
-// noise collects the noise of steps whose gradients are zero.
-func (d descent) quiet(ctx context.Context, seed uint64, runs int) (noises, error) {
+// epoch returns the number of steps of which a record is in one, and 1 if steps are
+// independent.
+func (d descent) epoch() int {
+	switch s := d.sampling.(type) {
+	case dpmech.RandomAllocation:
+		return s.Steps
+	case dpmech.Permutation:
+		return s.Batches
+	}
+	return 1
+}
+
+// quiet collects the noise of steps whose gradients are zero.
+func (d descent) quiet(ctx context.Context, seed uint64) (noises, error) {
+	const runs = 150
 	var z noises
 	for run := range runs {
 		if err := ctx.Err(); err != nil {

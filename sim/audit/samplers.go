@@ -3,9 +3,7 @@ package audit
 import (
 	"context"
 	"fmt"
-	"math"
 
-	"gonum.org/v1/gonum/stat/combin"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"fedpvi/dpmech"
@@ -13,55 +11,99 @@ import (
 )
 
 // frequencies asks whether a sampler takes records as often as its accountant is
-// told: every one in every step of an epoch, every pair, the same one in
-// consecutive epochs, and how many at a time.
-func (d descent) frequencies(ctx context.Context, seed uint64, epochs int) (Check, error) {
+// told: every one in every step of an epoch, every pair together, the same one
+// again in the next epoch, and how many at a time.
+func (d descent) frequencies(ctx context.Context, t task) (Check, error) {
+	const epochs = 4000
 	sampler, err := d.sampling.Sampler(d.records)
 	if err != nil {
 		return Check{}, err
 	}
-	c := counts{
-		steps:  sampler.Steps(),
-		sizes:  make([]float64, d.records+1),
-		record: make([]float64, d.records*sampler.Steps()),
-		again:  make([]float64, d.records),
-		pair:   make([]float64, combin.Binomial(d.records, 2)),
-		last:   make([]bool, d.records*sampler.Steps()),
-		now:    make([]bool, d.records*sampler.Steps()),
-	}
-	src := seeded.Stream(seed, "samplers, "+d.name)
+	c := newCounts(d.records, sampler.Steps())
+	src := seeded.Stream(t.seed, "samplers, "+d.name)
 	var batch []uint32
 	for epoch := range epochs {
 		if err := ctx.Err(); err != nil {
 			return Check{}, err
 		}
-		for t := range c.steps {
+		for step := range c.steps {
 			batch = sampler.Next(batch[:0], src)
-			if c.add(t, batch) {
+			if c.add(step, batch) {
 				return certain(false, "a batch holds a record twice"), nil
 			}
 		}
 		c.endEpoch(epoch)
 	}
-	return c.check(d, epochs), nil
+	return judge(c.trials(d.law(), epochs), t.alpha), nil
+}
+
+// law is what a sampler promises.
+type law struct {
+	record float64   // probability that a record is in a step
+	pair   float64   // that two records meet in an epoch
+	again  float64   // that a record is in a step of an epoch, and in the same one of the next
+	sizes  []float64 // probabilities of the size of an epoch's first batch
+}
+
+func (d descent) law() law {
+	n := d.records
+	binomial := func(p float64) []float64 {
+		sizes := make([]float64, n+1)
+		for k := range sizes {
+			sizes[k] = distuv.Binomial{N: float64(n), P: p}.Prob(float64(k))
+		}
+		return sizes
+	}
+	fixed := func(size int) []float64 {
+		sizes := make([]float64, n+1)
+		sizes[size] = 1
+		return sizes
+	}
+	together := func(size int) float64 { return float64(size*(size-1)) / float64(n*(n-1)) }
+	switch s := d.sampling.(type) {
+	case dpmech.Poisson:
+		return law{s.Rate, s.Rate * s.Rate, s.Rate * s.Rate, binomial(s.Rate)}
+	case dpmech.WithoutReplacement:
+		q := float64(s.Batch) / float64(n)
+		return law{q, together(s.Batch), q * q, fixed(s.Batch)}
+	case dpmech.RandomAllocation: // of one pick
+		q := 1 / float64(s.Steps)
+		return law{q, q, q, binomial(q)}
+	case dpmech.Permutation: // in batches of equal size
+		size := n / s.Batches
+		return law{1 / float64(s.Batches), float64(s.Batches) * together(size), 1 / float64(s.Batches), fixed(size)}
+	}
+	panic(fmt.Sprintf("audit: no law of %T", d.sampling)) // unreachable: suite knows them all
 }
 
 // counts are what frequencies counts.
 type counts struct {
-	steps     int
-	sizes     []float64 // batches by size
-	record    []float64 // batches by record and step of the epoch
-	pair      []float64 // batches that hold both
-	again     []float64 // by record: in the same step of this epoch and the last
-	batches   float64
-	last, now []bool
+	records, steps int
+	record         []float64 // by record and step of the epoch
+	pair           []float64 // epochs in which two records meet
+	again          []float64 // by record, of disjoint pairs of epochs
+	sizes          []float64 // of first batches
+	last, now      []bool    // who is where, by record and step
+}
+
+func newCounts(records, steps int) *counts {
+	return &counts{
+		records: records,
+		steps:   steps,
+		record:  make([]float64, records*steps),
+		pair:    make([]float64, records*(records-1)/2),
+		again:   make([]float64, records),
+		sizes:   make([]float64, records+1),
+		last:    make([]bool, records*steps),
+		now:     make([]bool, records*steps),
+	}
 }
 
 // add counts a batch, and reports whether a record is in it twice.
 func (c *counts) add(step int, batch []uint32) (twice bool) {
-	c.batches++
-	c.sizes[min(len(batch), len(c.sizes)-1)]++
-	n := len(c.again)
+	if step == 0 {
+		c.sizes[min(len(batch), c.records)]++
+	}
 	for i, a := range batch {
 		at := int(a)*c.steps + step
 		if c.now[at] {
@@ -71,14 +113,14 @@ func (c *counts) add(step int, batch []uint32) (twice bool) {
 		c.record[at]++
 		for _, b := range batch[:i] {
 			low, high := int(min(a, b)), int(max(a, b))
-			c.pair[low*(2*n-low-1)/2+high-low-1]++
+			c.pair[low*(2*c.records-low-1)/2+high-low-1]++
 		}
 	}
 	return false
 }
 
 func (c *counts) endEpoch(epoch int) {
-	if epoch > 0 {
+	if epoch%2 == 1 {
 		for at, in := range c.now {
 			if in && c.last[at] {
 				c.again[at/c.steps]++
@@ -89,32 +131,26 @@ func (c *counts) endEpoch(epoch int) {
 	clear(c.now)
 }
 
-// check sets counts against their laws. Counts of single records and pairs are
-// binomial; those of different steps, records or pairs need not be independent,
-// and each is a trial of its own.
-func (c *counts) check(d descent, epochs int) Check {
-	pair, sizes := d.law()
+// trials sets counts against their laws, each for itself.
+func (c *counts) trials(l law, epochs int) []trial {
 	var trials []trial
-	add := func(n int, count float64, p float64, format string, args ...any) {
-		says := fmt.Sprintf(format, args...)
-		trials = append(trials, trial{binomialP(count, n, p), fmt.Sprintf("%s: %.0f times in %d, %.4g expected", says, count, n, float64(n)*p)})
+	add := func(n int, count, p float64, format string, args ...any) {
+		says := fmt.Sprintf("%s: %.0f times in %d, %.4g expected", fmt.Sprintf(format, args...), count, n, float64(n)*p)
+		trials = append(trials, trial{binomialP(count, n, p), says})
 	}
 	for at, n := range c.record {
-		add(epochs, n, d.rate, "record %d in step %d of an epoch", at/c.steps+1, at%c.steps+1)
+		add(epochs, n, l.record, "record %d in step %d", at/c.steps+1, at%c.steps+1)
 	}
 	for k, n := range c.pair {
-		add(int(c.batches), n, pair, "pair %d in one batch", k+1)
+		add(epochs, n, l.pair, "pair %d together", k+1)
 	}
 	for i, n := range c.again {
-		add((epochs-1)*c.steps, n, d.rate*d.rate, "record %d in the same step of consecutive epochs", i+1)
+		add(epochs/2, n, l.again, "record %d in the same step again", i+1)
 	}
-	if sizes != nil {
-		expected := make([]float64, len(sizes))
-		for k, p := range sizes {
-			expected[k] = p * c.batches
-		}
-		p := chiSquareP(c.sizes, expected)
-		trials = append(trials, trial{p, fmt.Sprintf("sizes of batches: χ² p = %.2g", p)})
+	expected := make([]float64, len(l.sizes))
+	for k, p := range l.sizes {
+		expected[k] = p * float64(epochs)
 	}
-	return judge(trials, 0)
+	p := chiSquareP(c.sizes, expected)
+	return append(trials, trial{p, fmt.Sprintf("sizes of batches: χ² p = %.2g", p)})
 }

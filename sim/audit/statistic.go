@@ -3,7 +3,9 @@ package audit
 import (
 	"errors"
 	"math"
+	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
@@ -72,6 +74,26 @@ func mixture(rate, with, without, sd float64) statistic {
 		var s float64
 		for _, xi := range x {
 			s += ratio(xi, with) - ratio(xi, without)
+		}
+		return s
+	}}
+}
+
+// allocation returns the log likelihood ratio of epochs of so many steps, in one of
+// which, drawn at random, a step is N(1, sd²) instead of N(without, sd²) there and
+// N(0, sd²) elsewhere.
+func allocation(steps int, without, sd float64) statistic {
+	ratio := func(epoch []float64, c float64) float64 {
+		odds := make([]float64, len(epoch))
+		for i, x := range epoch {
+			odds[i] = (c*x - c*c/2) / (sd * sd)
+		}
+		return floats.LogSumExp(odds)
+	}
+	return statistic{"likelihood ratio", func(x []float64) float64 {
+		var s float64
+		for epoch := range slices.Chunk(x, steps) {
+			s += ratio(epoch, 1) - ratio(epoch, without)
 		}
 		return s
 	}}

@@ -52,10 +52,12 @@ var Dashes = [][]vg.Length{
 	{vg.Points(4), vg.Points(2), vg.Points(1), vg.Points(2), vg.Points(1), vg.Points(2)},
 }
 
-// A Figure is a picture of one or more panels, one above the other.
+// A Figure is a picture of one or more panels, one above the other or in several
+// columns. Only panels of the first column have a label at their vertical axis.
 type Figure struct {
 	Panels        []*plot.Plot
 	Width, Height vg.Length // of the whole
+	Columns       int       // 1 if 0
 }
 
 // NewPanel returns an empty plot in the common style.
@@ -137,26 +139,36 @@ func (f Figure) Encode(format string) ([]byte, error) {
 // plotting library reserves room for one as if it stood at the arithmetic mean of
 // the axis, which on a logarithmic one is close to its end.
 func (f Figure) draw(area draw.Canvas) {
+	columns := max(1, f.Columns)
 	labels := make([]string, len(f.Panels))
-	plots := make([][]*plot.Plot, len(f.Panels))
+	var plots [][]*plot.Plot
 	var margin vg.Length
 	for i, p := range f.Panels {
 		labels[i], p.Y.Label.Text = p.Y.Label.Text, ""
 		if style := p.Y.Label.TextStyle; labels[i] != "" {
 			margin = max(margin, style.Height(labels[i])+style.FontExtents().Descent+p.Y.Label.Padding)
 		}
-		plots[i] = []*plot.Plot{p}
+		if i%columns == 0 {
+			plots = append(plots, make([]*plot.Plot, columns))
+		}
+		plots[i/columns][i%columns] = p
 	}
-	tiles := draw.Tiles{Rows: len(plots), Cols: 1, PadY: vg.Points(10)}
+	tiles := draw.Tiles{Rows: len(plots), Cols: columns, PadX: vg.Points(14), PadY: vg.Points(10)}
 	for i, row := range plot.Align(plots, tiles, draw.Crop(area, margin, 0, 0, 0)) {
-		p := f.Panels[i]
-		p.Draw(row[0])
-		data := p.DataCanvas(row[0])
-		style := p.Y.Label.TextStyle
-		style.Rotation = math.Pi / 2
-		style.XAlign, style.YAlign = text.XCenter, text.YTop
-		area.FillText(style, vg.Point{X: area.Min.X, Y: (data.Min.Y + data.Max.Y) / 2}, labels[i])
-		p.Y.Label.Text = labels[i]
+		for k, canvas := range row {
+			p := plots[i][k]
+			if p == nil {
+				continue
+			}
+			p.Draw(canvas)
+			label := labels[i*columns+k]
+			data := p.DataCanvas(canvas)
+			style := p.Y.Label.TextStyle
+			style.Rotation = math.Pi / 2
+			style.XAlign, style.YAlign = text.XCenter, text.YTop
+			area.FillText(style, vg.Point{X: area.Min.X, Y: (data.Min.Y + data.Max.Y) / 2}, label)
+			p.Y.Label.Text = label
+		}
 	}
 }
 
@@ -220,7 +232,7 @@ func Intervals(r *sim.Result) (Figure, error) {
 	p.X.Min, p.X.Max = p.X.Min-margin, p.X.Max+margin
 	p.Y.Max += 1.2 // for the legend
 	p.Legend.YOffs = -vg.Points(2)
-	return Figure{[]*plot.Plot{p}, vg.Points(480), vg.Points(110 + 26*(float64(n)+1.2))}, nil
+	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(480), Height: vg.Points(110 + 26*(float64(n)+1.2))}, nil
 }
 
 // rowHeight is the height of a panel of [Rounds], in points.
@@ -254,7 +266,7 @@ func Rounds(h *sim.History, family gaussian.Family, reference []float64) (Figure
 		panels = append(panels, epsilon)
 	}
 	panels[len(panels)-1].X.Label.Text = "outcomes"
-	return Figure{panels, vg.Points(480), rowHeight * vg.Length(len(panels))}, nil
+	return Figure{Panels: panels, Width: vg.Points(480), Height: rowHeight * vg.Length(len(panels))}, nil
 }
 
 // epsilonPanel shows what a client has spent; before the first outcome nothing.

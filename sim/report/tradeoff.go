@@ -82,5 +82,5 @@ func TradeOff(a *calculator.Answer) (Figure, error) {
 	LogY(p)
 	p.Legend.Top = false // below the diagonal nothing is drawn
 	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(28), vg.Points(6)
-	return Figure{[]*plot.Plot{p}, vg.Points(400), vg.Points(330)}, nil
+	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(400), Height: vg.Points(330)}, nil
 }

@@ -1,0 +1,85 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/pvi/study"
+)
+
+// suite is what an audit asks, what takes least time first.
+func suite() ([]question, error) {
+	quick := []question{
+		single("gate", "norms", norms),
+		single("gate", "noise knows nothing", oblivious),
+		single("gate", "accounting", accounted),
+	}
+	var long []question
+	federations, err := federations()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range federations {
+		quick = append(quick, aboutNoise(f.name, f.messages))
+		long = append(long, single(f.name, "profile", f.attack().run))
+	}
+	for _, d := range descents {
+		quick = append(quick, aboutNoise(d.name, d.quiet), single(d.name, "frequencies", d.frequencies))
+		a, err := d.attack()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", d.name, err)
+		}
+		long = append(long, single(d.name, "profile", a.run))
+	}
+	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
+		a, err := statisticsAttack(adjacency)
+		if err != nil {
+			return nil, err
+		}
+		long = append(long, single("statistics, "+string(adjacency), "profile", a.run))
+	}
+	return append(quick, long...), nil
+}
+
+// federations are the sound bookkeepings, each under one adjacency.
+func federations() ([]*federation, error) {
+	var all []*federation
+	for _, c := range []struct {
+		factors, coordinates string
+		adjacency            accountant.Adjacency
+	}{
+		{"tied", "centred", accountant.ReplaceOne},
+		{"exact", "raw", accountant.ZeroOut},
+	} {
+		f, err := newFederation(fmt.Sprintf("clients, %s factors, %s", c.factors, c.adjacency), 4, 12, c.adjacency,
+			study.Override{Key: "inference.factors", Value: fmt.Sprintf("%q", c.factors)},
+			study.Override{Key: "privacy.coordinates", Value: fmt.Sprintf("%q", c.coordinates)})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// descents are the samplings, each under one adjacency, and Poisson's under two.
+var descents = []descent{
+	{"poisson, add-remove", dpmech.Poisson{Rate: 0.25}, 0.25, 12, 20, 1.5, accountant.AddRemove},
+	{"poisson by Feistel, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne},
+	{"without replacement, replace-one", dpmech.WithoutReplacement{Batch: 3}, 0.25, 12, 20, 2, accountant.ReplaceOne},
+	{"random allocation, zero-out", dpmech.RandomAllocation{Steps: 4, Picks: 1}, 0.25, 12, 20, 1.5, accountant.ZeroOut},
+	{"permutation, zero-out", dpmech.Permutation{Batches: 4}, 0.25, 12, 20, 2, accountant.ZeroOut},
+}
+
+// aboutNoise asks about the size, the shape and the independence of noise.
+func aboutNoise(name string, collect func(ctx context.Context, seed uint64) (noises, error)) question {
+	return question{name, []string{"size of noise", "shape of noise", "noise is fresh"}, func(ctx context.Context, t task) ([]Check, error) {
+		z, err := collect(ctx, t.seed)
+		if err != nil {
+			return nil, err
+		}
+		return []Check{judge(z.variances(), t.alpha), judge(z.shapes(), t.alpha), judge(z.correlations(), t.alpha)}, nil
+	}}
+}

@@ -1,0 +1,118 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+
+	"fedpvi/sim/audit"
+)
+
+// Audited writes what an audit looked at and found.
+func Audited(w io.Writer, r *audit.Report) error {
+	rows := [][]string{{"what was played", "what was looked at", "", ""}}
+	for _, c := range r.Checks {
+		rows = append(rows, []string{c.Case, c.Name, result(c.Passed), c.Detail})
+	}
+	if err := Table(w, "", 4, rows); err != nil {
+		return err
+	}
+	verdict := "nothing found"
+	if n := len(r.Findings()); n > 0 {
+		verdict = fmt.Sprintf("%d found", n)
+	}
+	_, err := fmt.Fprintf(w, "\n%d checks, seed %d: %s. Code that keeps its promises shows a finding with probability %g at most.\n",
+		len(r.Checks), r.Seed, verdict, r.FalseAlarm)
+	return err
+}
+
+func result(passed bool) string {
+	if passed {
+		return "passed"
+	}
+	return "FOUND"
+}
+
+const (
+	auditColumns = 3
+	auditPanel   = 190 // points
+)
+
+// AuditCurves draws, for every attack, how often it recognised the other world over
+// how often it was wrong, under what is claimed.
+func AuditCurves(r *audit.Report) (Figure, error) {
+	f := Figure{Columns: auditColumns}
+	for _, c := range r.Checks {
+		if c.Profile == nil {
+			continue
+		}
+		p, err := attackPanel(c, len(f.Panels)%auditColumns == 0)
+		if err != nil {
+			return Figure{}, err
+		}
+		f.Panels = append(f.Panels, p)
+	}
+	if len(f.Panels) == 0 {
+		return Figure{}, errors.New("audit: no attack was made, so there is nothing to draw")
+	}
+	rows := (len(f.Panels) + auditColumns - 1) / auditColumns
+	f.Width, f.Height = vg.Points(auditColumns*(auditPanel+10)), vg.Points(float64(rows)*auditPanel)
+	return f, nil
+}
+
+func attackPanel(c audit.Check, labelled bool) (*plot.Plot, error) {
+	title, y := c.Case, ""
+	if !c.Passed {
+		title += ": FOUND"
+	}
+	if labelled {
+		y = "true-positive rate"
+	}
+	p := NewPanel(title, "false-positive rate", y)
+	p.Title.TextStyle.Font.Size = vg.Points(9)
+	for i, set := range []struct {
+		label string
+		rates []audit.Rate
+	}{
+		{"claimed: no attack does better", c.Profile.Claimed},
+		{"this attack", c.Profile.Curve},
+		{"guessing", diagonal(c.Profile.Curve)},
+	} {
+		var xy plotter.XYs
+		for _, rate := range set.rates {
+			if rate.TPR > 0 { // the scale is logarithmic
+				xy = append(xy, plotter.XY{X: rate.FPR, Y: rate.TPR})
+			}
+		}
+		line, err := plotter.NewLine(xy)
+		if err != nil {
+			return nil, err
+		}
+		line.Color, line.Dashes, line.Width = Palette[i], Dashes[i], vg.Points(1.3)
+		if i == 2 {
+			line.Color = grey
+		}
+		Add(p, line)
+		if labelled {
+			p.Legend.Add(set.label, line)
+		}
+	}
+	LogX(p)
+	LogY(p)
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 1e-3, 1, 1e-3, 1
+	p.Legend.Top = false
+	p.Legend.TextStyle.Font.Size = vg.Points(8)
+	return p, nil
+}
+
+func diagonal(rates []audit.Rate) []audit.Rate {
+	out := make([]audit.Rate, len(rates))
+	for i, r := range rates {
+		out[i] = audit.Rate{FPR: r.FPR, TPR: r.FPR}
+	}
+	return out
+}
