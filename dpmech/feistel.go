@@ -26,15 +26,18 @@ type feistelRound struct {
 	mixer        uint32 // odd
 }
 
-// feistelFew is the number of records below which there are more rounds.
-const feistelFew = 1 << 8
+const (
+	feistelRounds    = 10
+	maxFeistelRounds = 12     // for fewer records than
+	feistelFew       = 1 << 8 // this
+)
 
 // newFeistel returns the permutation for so many records, without a key.
 func newFeistel(records int) feistel {
 	width := uint(max(2, bits.Len(uint(max(records, 1)-1))))
-	rounds := 10
+	rounds := feistelRounds
 	if records < feistelFew {
-		rounds = 12
+		rounds = maxFeistelRounds
 	}
 	return feistel{
 		records: uint32(records),
@@ -44,13 +47,21 @@ func newFeistel(records int) feistel {
 	}
 }
 
-// key takes the keys of all rounds from src, three words each.
+// key takes the keys of all rounds from src.
 func (f *feistel) key(src *Stream) {
+	var words [3 * maxFeistelRounds]uint64
+	src.Fill(words[:3*len(f.rounds)])
+	f.schedule(words[:3*len(f.rounds)])
+	clear(words[:])
+}
+
+// schedule sets the keys of all rounds, three words each.
+func (f *feistel) schedule(words []uint64) {
 	for i := range f.rounds {
 		f.rounds[i] = feistelRound{
-			factor: src.Uint64(),
-			term:   src.Uint64(),
-			mixer:  uint32(src.Uint64()) | 1,
+			factor: words[3*i],
+			term:   words[3*i+1],
+			mixer:  uint32(words[3*i+2]) | 1,
 		}
 	}
 }

@@ -28,14 +28,19 @@ func FillNormal(dst []float64, src *Stream) {
 // fillSome makes numbers of words and returns how many: those of words that need no
 // more than a table at once, and a few that take more bits from src.
 func fillSome(dst []float64, words []uint64, src *Stream) (made int) {
+	layers := &ziggurat.layers
 	for _, w := range words {
-		layer := w % normalLayers
+		layer := &layers[w%normalLayers]
 		place := int64(w) >> 8 // in [−2^55, 2^55)
-		x := float64(place) * ziggurat.unit[layer]
-		if max(place, -place) < ziggurat.inside[layer] || outside(&x, int(layer), src) {
-			dst[made] = x
-			made++
+		x := float64(place) * layer.unit
+		if max(place, -place) >= layer.inside {
+			var kept bool
+			if x, kept = outside(x, int(w%normalLayers), src); !kept {
+				continue
+			}
 		}
+		dst[made] = x
+		made++
 	}
 	return made
 }
@@ -57,8 +62,12 @@ var ziggurat = newZiggurat()
 type zigguratTable struct {
 	edge   [normalLayers + 1]float64
 	height [normalLayers + 1]float64 // f(edge)
-	unit   [normalLayers]float64     // 2^-55 of a layer's width
-	inside [normalLayers]int64       // places below this are under the curve
+	layers [normalLayers]normalLayer
+}
+
+type normalLayer struct {
+	unit   float64 // 2^-55 of its width
+	inside int64   // places below this are under the curve
 }
 
 func newZiggurat() *zigguratTable {
@@ -75,21 +84,22 @@ func newZiggurat() *zigguratTable {
 	}
 	t.height[normalLayers] = 1
 	for i := range normalLayers {
-		t.unit[i] = math.Ldexp(t.edge[i], -55)
-		t.inside[i] = int64(math.Ldexp(t.edge[i+1]/t.edge[i], 55))
+		t.layers[i] = normalLayer{
+			unit:   math.Ldexp(t.edge[i], -55),
+			inside: int64(math.Ldexp(t.edge[i+1]/t.edge[i], 55)),
+		}
 	}
 	return t
 }
 
-// outside decides about an x of a layer that is not below the next layer's edge:
-// it keeps x, replaces it by one of the tail, or refuses it.
-func outside(x *float64, layer int, src *Stream) bool {
+// outside decides about an x of a layer that is not below the next layer's edge: it
+// keeps x, replaces it by a number of the tail, or refuses it.
+func outside(x float64, layer int, src *Stream) (kept float64, ok bool) {
 	if layer == 0 {
-		*x = math.Copysign(tail(src), *x)
-		return true
+		return math.Copysign(tail(src), x), true
 	}
 	low, high := ziggurat.height[layer], ziggurat.height[layer+1]
-	return low+uniform(src)*(high-low) < math.Exp(-*x**x/2)
+	return x, low+uniform(src)*(high-low) < math.Exp(-x*x/2)
 }
 
 // tail returns a normal number given that it is above normalTail (Marsaglia,

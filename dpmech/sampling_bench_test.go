@@ -80,28 +80,6 @@ func BenchmarkSamplerNaive(b *testing.B) {
 	})
 }
 
-func BenchmarkPoissonTable(b *testing.B) {
-	for _, n := range []int{39_073, 100_000_000} {
-		b.Run(map[bool]string{false: "39073", true: "1e8"}[n > 39_073], func(b *testing.B) {
-			for b.Loop() {
-				dpmech.BinomialTable(n, 0.005)
-			}
-		})
-	}
-}
-
-func BenchmarkBinomial(b *testing.B) {
-	for name, n := range map[string]int{"39073": 39_073, "1e8": 100_000_000} {
-		b.Run(name, func(b *testing.B) {
-			draw := dpmech.BinomialTable(n, 0.005)
-			src := seeded.Stream(1, "bench")
-			for b.Loop() {
-				draw(src)
-			}
-		})
-	}
-}
-
 func BenchmarkStream(b *testing.B) {
 	src := seeded.Stream(1, "bench")
 	b.Run("Uint64", func(b *testing.B) {
