@@ -133,20 +133,26 @@ func (b *binomial) sample(src *Stream) int {
 		return b.first
 	}
 	u := src.Uint64()
-	entry := int(b.guide[u>>b.shift])
-	for b.top[entry] < u { // ends: the last is 2^64 − 1
-		entry++
-	}
+	entry := b.find(u)
 	if b.top[entry] == u {
-		entry = b.refine(entry, src)
+		entry = b.refine(entry, [3]uint64{src.Uint64(), src.Uint64(), src.Uint64()})
 	}
 	return b.first + entry
 }
 
+// find returns the first entry whose highest word is at least u. If it is more, the
+// draw is decided.
+func (b *binomial) find(u uint64) int {
+	entry := int(b.guide[u>>b.shift])
+	for b.top[entry] < u { // ends: the last is 2^64 − 1
+		entry++
+	}
+	return entry
+}
+
 // refine goes on from the first entry that agrees with the draw in its highest
-// word, with the bits that decide.
-func (b *binomial) refine(entry int, src *Stream) int {
-	u := [3]uint64{src.Uint64(), src.Uint64(), src.Uint64()}
+// word to the first one that is above the draw, of which u are the other words.
+func (b *binomial) refine(entry int, u [3]uint64) int {
 	top := b.top[entry]
 	for entry < len(b.top)-1 && b.top[entry] == top && !less(u, b.rest[entry]) {
 		entry++

@@ -1,9 +1,6 @@
 package dpmech
 
-import (
-	"fmt"
-	"math/bits"
-)
+import "fmt"
 
 // A Selection says how a batch of a given size is drawn from the records without
 // replacement.
@@ -38,7 +35,8 @@ const maxRecords = 1 << 31
 type selector struct {
 	n         int
 	selection Selection
-	marked    []uint64 // one bit an index, all clear between calls
+	marks     []uint8 // of the indices that were drawn: epoch
+	epoch     uint8   // at most this is in marks
 	words     [wordsAtOnce]uint64
 	network   feistel
 }
@@ -50,7 +48,7 @@ func newSelector(n int, selection Selection) (*selector, error) {
 	s := &selector{n: n, selection: selection}
 	switch selection {
 	case Exact:
-		s.marked = make([]uint64, (n+63)/64)
+		s.marks = make([]uint8, n)
 	case Feistel:
 		s.network = newFeistel(n)
 	default:
@@ -75,7 +73,6 @@ func (s *selector) choose(dst []uint32, size int, src *Stream) []uint32 {
 		s.chooseMost(chosen, src)
 	default:
 		s.mark(chosen, src)
-		s.unmark(chosen)
 	}
 	return dst
 }
@@ -89,46 +86,44 @@ func grow(dst []uint32, size int) []uint32 {
 }
 
 // mark fills chosen with distinct uniform indices, by drawing again what was
-// drawn before, and marks them. At most half of all indices are asked for, so
-// that no draw is repeated more than twice on average.
+// drawn before, and leaves the epoch at them. At most half of all indices are asked
+// for, so that no draw is repeated more than twice on average.
 func (s *selector) mark(chosen []uint32, src *Stream) {
-	n := uint64(s.n)
-	// Lemire's method with 32 bits: of the products with 2^32 possible draws, as
-	// many as this are refused, so that the others are evenly spread.
-	uneven := uint32(-n) % uint32(max(n, 1))
-	count := 0
-	for count < len(chosen) {
-		// Two indices a word, never a word more than is needed.
-		words := s.words[:min((len(chosen)-count+1)/2, wordsAtOnce)]
+	if s.epoch++; s.epoch == 0 {
+		clear(s.marks)
+		s.epoch = 1
+	}
+	for len(chosen) > 0 {
+		// Two indices a word, and never more than are needed.
+		words := s.words[:min((len(chosen)+1)/2, wordsAtOnce)]
 		src.Fill(words)
-		for _, w := range words {
-			for range 2 {
-				product := (w & 0xffffffff) * n
-				w >>= 32
-				if uint32(product) < uneven || count == len(chosen) {
-					continue
-				}
-				index := uint32(product >> 32)
-				word, bit := &s.marked[index/64], uint64(1)<<(index%64)
-				chosen[count] = index
-				if *word&bit == 0 {
-					count++
-				}
-				*word |= bit
-			}
-		}
+		chosen = chosen[s.markSome(chosen, words):]
 	}
 }
 
-// unmark clears the marks of chosen.
-func (s *selector) unmark(chosen []uint32) {
-	if len(chosen) > len(s.marked)/2 {
-		clear(s.marked)
-		return
+// markSome makes indices of words, until chosen is full, and returns how many were
+// new. It is Lemire's method with 32 bits: of 2^32 draws, those with one of the
+// uneven lowest products are refused, which leaves as many for every index.
+func (s *selector) markSome(chosen []uint32, words []uint64) (found int) {
+	n, marks, epoch := uint64(s.n), s.marks, s.epoch
+	uneven := uint32(-n) % uint32(n)
+	for _, w := range words {
+		low, high := (w&(1<<32-1))*n, (w>>32)*n
+		if i := uint32(low >> 32); uint32(low) >= uneven && marks[i] != epoch {
+			marks[i] = epoch
+			chosen[found] = i
+			found++
+		}
+		if found == len(chosen) {
+			break
+		}
+		if i := uint32(high >> 32); uint32(high) >= uneven && marks[i] != epoch {
+			marks[i] = epoch
+			chosen[found] = i
+			found++
+		}
 	}
-	for _, index := range chosen {
-		s.marked[index/64] = 0
-	}
+	return found
 }
 
 // chooseMost marks the few that are left out and lists the others, in order.
@@ -136,15 +131,10 @@ func (s *selector) chooseMost(chosen []uint32, src *Stream) {
 	// What is left out is drawn into the front of chosen, which is longer.
 	s.mark(chosen[:s.n-len(chosen)], src)
 	count := 0
-	for i, word := range s.marked {
-		in := ^word
-		if left := s.n - 64*i; left < 64 {
-			in &= 1<<left - 1
-		}
-		for ; in != 0; in &= in - 1 {
-			chosen[count] = uint32(64*i + bits.TrailingZeros64(in))
+	for i, mark := range s.marks {
+		if mark != s.epoch {
+			chosen[count] = uint32(i)
 			count++
 		}
 	}
-	clear(s.marked)
 }

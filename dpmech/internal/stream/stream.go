@@ -90,11 +90,25 @@ func (s *Stream) Fill(dst []uint64) {
 		}
 		from := s.buf[s.used:s.to]
 		n := min(len(dst), len(from)/8)
-		for i := range dst[:n] {
-			dst[i] = binary.LittleEndian.Uint64(from[8*i:])
-		}
+		decode(dst[:n], from[:8*n])
 		s.used += 8 * n
 		dst = dst[n:]
+	}
+}
+
+// decode sets dst to the words of from, four at a time: there the compiler has no
+// bounds to check.
+func decode(dst []uint64, from []byte) {
+	for len(dst) >= 4 && len(from) >= 32 {
+		d, f := dst[:4:4], from[:32:32]
+		d[0] = binary.LittleEndian.Uint64(f)
+		d[1] = binary.LittleEndian.Uint64(f[8:])
+		d[2] = binary.LittleEndian.Uint64(f[16:])
+		d[3] = binary.LittleEndian.Uint64(f[24:])
+		dst, from = dst[4:], from[32:]
+	}
+	for i := range dst {
+		dst[i] = binary.LittleEndian.Uint64(from[8*i:])
 	}
 }
 

@@ -1,0 +1,128 @@
+package dpmech
+
+import "math"
+
+// FillNormal sets every element of dst to an independent standard normal number,
+// from the bits of src. It is for draws that hide nothing, such as those of the
+// reparameterisation trick: a float64 shows how it was made, and noise that protects
+// somebody comes from a [DiscreteGaussian] on a lattice.
+//
+// It is the ziggurat of Marsaglia and Tsang ("The Ziggurat Method for Generating
+// Random Variables", 2000) with 256 layers, by 64-bit words: 8 bits choose the
+// layer and the other 56 the place in it, without the overlap that the original
+// has (Doornik, "An Improved Ziggurat Method to Generate Normal Random Samples",
+// 2005). The law of a number is the normal one up to the rounding of float64
+// arithmetic: a number in the body is a multiple of its layer's width by 2^-55, and
+// the tail, from [normalTail] on, is made of uniform numbers whose exponents have
+// no floor, so that it is as long as it should be.
+func FillNormal(dst []float64, src *Stream) {
+	var buffer [256]uint64
+	for len(dst) > 0 {
+		// Never a word more than is needed: what is refused waits for the next turn.
+		words := buffer[:min(len(dst), len(buffer))]
+		src.Fill(words)
+		dst = dst[fillSome(dst, words, src):]
+	}
+}
+
+// fillSome makes numbers of words and returns how many: those of words that need no
+// more than a table at once, and a few that take more bits from src.
+func fillSome(dst []float64, words []uint64, src *Stream) (made int) {
+	layers := &ziggurat.layers
+	for _, w := range words {
+		layer := &layers[w%normalLayers]
+		place := int64(w) >> 8 // in [−2^55, 2^55)
+		x := float64(place) * layer.unit
+		if max(place, -place) >= layer.inside {
+			var kept bool
+			if x, kept = outside(x, int(w%normalLayers), src); !kept {
+				continue
+			}
+		}
+		dst[made] = x
+		made++
+	}
+	return made
+}
+
+const (
+	normalLayers = 256
+
+	// normalTail is where the lowest layer's rectangle ends and the tail begins:
+	// the number that lets 256 layers of equal area end at the mode. A test checks
+	// that they do.
+	normalTail = 3.6541528853610088
+)
+
+// ziggurat holds the layers: layer i ≥ 1 lies between densities f(edge[i]) and
+// f(edge[i+1]), f(x) = e^(−x²/2), and layer 0 is the rectangle below f(normalTail)
+// with the tail.
+var ziggurat = newZiggurat()
+
+type zigguratTable struct {
+	edge   [normalLayers + 1]float64
+	height [normalLayers + 1]float64 // f(edge)
+	layers [normalLayers]normalLayer
+}
+
+type normalLayer struct {
+	unit   float64 // 2^-55 of its width
+	inside int64   // places below this are under the curve
+}
+
+func newZiggurat() *zigguratTable {
+	density := func(x float64) float64 { return math.Exp(-x * x / 2) }
+	area := normalTail*density(normalTail) + math.Sqrt(math.Pi/2)*math.Erfc(normalTail/math.Sqrt2)
+	t := new(zigguratTable)
+	t.edge[0] = area / density(normalTail) // as wide as if the tail were in the rectangle
+	t.edge[1] = normalTail
+	t.height[0] = 0 // layer 0 begins at the axis
+	t.height[1] = density(normalTail)
+	for i := 2; i < normalLayers; i++ {
+		t.height[i] = t.height[i-1] + area/t.edge[i-1]
+		t.edge[i] = math.Sqrt(-2 * math.Log(t.height[i]))
+	}
+	t.height[normalLayers] = 1
+	for i := range normalLayers {
+		t.layers[i] = normalLayer{
+			unit:   math.Ldexp(t.edge[i], -55),
+			inside: int64(math.Ldexp(t.edge[i+1]/t.edge[i], 55)),
+		}
+	}
+	return t
+}
+
+// outside decides about an x of a layer that is not below the next layer's edge: it
+// keeps x, replaces it by a number of the tail, or refuses it.
+func outside(x float64, layer int, src *Stream) (kept float64, ok bool) {
+	if layer == 0 {
+		return math.Copysign(tail(src), x), true
+	}
+	low, high := ziggurat.height[layer], ziggurat.height[layer+1]
+	return x, low+uniform(src)*(high-low) < math.Exp(-x*x/2)
+}
+
+// tail returns a normal number given that it is above normalTail (Marsaglia,
+// "Generating a Variable from the Tail of the Normal Distribution", 1964).
+func tail(src *Stream) float64 {
+	for {
+		x := -math.Log(uniform(src)) / normalTail
+		if -2*math.Log(uniform(src)) >= x*x {
+			return normalTail + x
+		}
+	}
+}
+
+// uniform returns a uniform number in (0, 1], rounded to nearest: half of all
+// exponents are −1, a quarter −2, and so on without an end.
+func uniform(src *Stream) float64 {
+	scale := 0
+	w := src.Uint64()
+	for w == 0 { // once in 2^64 draws
+		scale -= 64
+		w = src.Uint64()
+	}
+	// The highest set bit of w is where the number begins; 64 more follow it.
+	first := math.Ldexp(float64(w), scale-64)
+	return first + math.Ldexp(float64(src.Uint64()), scale-128)
+}
