@@ -17,8 +17,8 @@ type Query func(add func(v []float64) error) error
 // A vector of the wrong length, more than Config.Terms vectors, and an error of
 // query fail the release; dst and sum are then zero, and nothing was revealed.
 func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error {
-	if err := m.checkDestination(dst, sum); err != nil {
-		return err
+	if err := checkDestination(m.cfg.Dim, dst, sum); err != nil {
+		return fmt.Errorf("gaussian sum: %w", err)
 	}
 	m.noise.Fill(dst, src)
 	clear(sum)
@@ -119,8 +119,8 @@ func (m *GaussianSum) use(noise *Noise, dst, sum []int64) error {
 		return errors.New("gaussian sum: no noise was drawn for this release")
 	}
 	d.of = nil
-	if err := m.checkDestination(dst, sum); err != nil {
-		return err
+	if err := checkDestination(m.cfg.Dim, dst, sum); err != nil {
+		return fmt.Errorf("gaussian sum: %w", err)
 	}
 	copy(dst, d.steps)
 	clear(d.steps)
@@ -151,34 +151,34 @@ func (m *GaussianSum) ReleaseOne(dst, sum []int64, noise *Noise, v []float64) er
 	if err := m.use(noise, dst, sum); err != nil {
 		return err
 	}
-	err := m.checkRelease(v)
-	if err == nil {
-		m.gate.add(sum, v)
+	if err := checkVector(m.cfg.Dim, v); err != nil {
+		return finish(dst, sum, fmt.Errorf("gaussian sum: %w", err))
 	}
-	return finish(dst, sum, err)
+	m.gate.add(sum, v)
+	return finish(dst, sum, nil)
 }
 
-// checkRelease refuses a vector that is a release by itself and mis-shaped or not
+// checkVector refuses a vector that is a release by itself and mis-shaped or not
 // finite.
-func (m *GaussianSum) checkRelease(v []float64) error {
-	if len(v) != m.cfg.Dim {
-		return fmt.Errorf("gaussian sum: vector has %d elements, want %d", len(v), m.cfg.Dim)
+func checkVector(dim int, v []float64) error {
+	if len(v) != dim {
+		return fmt.Errorf("vector has %d elements, want %d", len(v), dim)
 	}
 	if !finite(v) {
-		return fmt.Errorf("gaussian sum: %w", ErrNotFinite)
+		return ErrNotFinite
 	}
 	return nil
 }
 
 // checkDestination refuses destinations of the wrong length, and ones that share
-// memory: the sum would go where the noise is.
-func (m *GaussianSum) checkDestination(dst, sum []int64) error {
-	if len(dst) != m.cfg.Dim || len(sum) != m.cfg.Dim {
-		return fmt.Errorf("gaussian sum: destination has %d and %d elements, want %d", len(dst), len(sum), m.cfg.Dim)
+// memory: the exact sum would end up where the noisy one is.
+func checkDestination(dim int, dst, sum []int64) error {
+	if len(dst) != dim || len(sum) != dim {
+		return fmt.Errorf("destination has %d and %d elements, want %d", len(dst), len(sum), dim)
 	}
 	for i := range dst {
 		if &dst[i] == &sum[0] || &sum[i] == &dst[0] {
-			return errors.New("gaussian sum: the destinations of the noisy and of the exact sum overlap")
+			return errors.New("the destinations of the noisy and of the exact sum overlap")
 		}
 	}
 	return nil
