@@ -8,7 +8,7 @@ TOOL := go tool -modfile=tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build demo test race fuzz lint fmt bench experiments clean
+.PHONY: build demo test race statistics fuzz lint fmt bench experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -26,6 +26,9 @@ test: ## all tests, under the race detector, and short fuzzing
 	go test $(RACE) -short -run 'Filter|ByTheTransform|Charges|Mixtures' ./accountant
 	go test ./accountant
 	$(MAKE) fuzz FUZZTIME=3s
+
+statistics: ## χ², moments and tails of the noise over 10⁷ draws each
+	go test -run 'Statistics|Tails' -timeout 1h -v ./dpmech -draws 10000000
 
 # Every fuzz target for a while: make fuzz FUZZTIME=10m
 FUZZTIME ?= 1m

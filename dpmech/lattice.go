@@ -12,9 +12,9 @@ type Lattice struct {
 	exponent int
 }
 
-// maxExponent keeps a step, and every multiple of it that is used, a normal
-// float64.
-const maxExponent = 900
+// maxExponent keeps a step, every multiple of it that is used, and their squares
+// normal float64s.
+const maxExponent = 400
 
 // NewLattice returns the lattice with step 2^-exponent.
 func NewLattice(exponent int) (Lattice, error) {

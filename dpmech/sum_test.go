@@ -127,7 +127,7 @@ func TestSensitivity(t *testing.T) {
 		for _, x := range v {
 			norm = math.Hypot(norm, x)
 		}
-		if norm > cfg.Clip*(1-1e-9) {
+		if steps, _ := clipSteps(m).Float64(); norm > steps*m.Lattice().Step()*(1-1e-9) {
 			return
 		}
 		for i, x := range v {

@@ -1,0 +1,218 @@
+package dpmech
+
+import (
+	"math"
+	"math/bits"
+)
+
+// A gate bounds what one vector adds to an integer sum: scale to lattice steps,
+// clip to an L2 norm of clip steps, truncate toward zero, add.
+//
+// What a vector adds is a function of that vector alone, and its integer norm,
+// computed without rounding, is at most clip. Floats only choose the factor
+// that brings it there.
+type gate struct {
+	perStep          float64 // 1/step, a power of two
+	clip             float64 // ⌊C/step⌋, an integer in [1, 2^maxClipBits]
+	squared          float64 // (clip·step)², rounded
+	sizeBits         int     // of clip
+	reach            uint64  // 2^sizeBits: above clip, at most twice as large
+	block            int     // as many squares of elements within reach fit in 64 bits
+	limitHi, limitLo uint64  // clip², exactly
+}
+
+// maxClipBits bounds the clip in steps, so that the squares of maxDim elements
+// below 2^(maxClipBits+1) can be summed in 128 bits.
+const maxClipBits = 34
+
+// maxDim keeps the rounding of a squared norm, maxDim/4 additions of 2^-53,
+// below what one shrink takes back.
+const maxDim = 1 << 31
+
+func newGate(lattice Lattice, clip int64) gate {
+	c := float64(clip)
+	hi, lo := bits.Mul64(uint64(clip), uint64(clip))
+	size := bits.Len64(uint64(clip))
+	return gate{
+		perStep:  1 / lattice.Step(),
+		clip:     c,
+		squared:  c * lattice.Step() * (c * lattice.Step()),
+		sizeBits: size,
+		reach:    1 << size,
+		block:    1 << max(0, 63-2*size),
+		limitHi:  hi,
+		limitLo:  lo,
+	}
+}
+
+// add adds the clipped and truncated v to sum, which has the length of v. A
+// vector that is not finite adds zero.
+//
+// The loop ends after one shrink at most. Summed in four lanes, the squared norm
+// is computed with a relative error below (maxDim/4+8)·2^-53 < 2^-23, the
+// factor with one below 2^-33 (where it is subnormal, 2^-49 elsewhere), and
+// truncation only shortens; so the integer norm is below clip·(1+2^-23) at
+// first, and below clip·(1−2^-21) after a shrink. Below 2^14 elements the margin
+// of [gate.shorten] leaves nothing to shrink but a vector within rounding of the
+// bound.
+func (g *gate) add(sum []int64, v []float64) {
+	factor, ok := g.factor(v)
+	if !ok {
+		return
+	}
+	for !g.tryAdd(sum, v, factor) {
+		subtract(sum, v, factor)
+		factor *= 1 - 0x1p-20
+	}
+}
+
+// factor returns what turns v into steps, clipped up to rounding; false if v is
+// not finite. A vector within the bound keeps its length, exactly.
+//
+// Squares below 2^-1022 round or vanish: beside squared ≥ 2^-800 (see
+// maxExponent) they are nothing.
+func (g *gate) factor(v []float64) (factor float64, ok bool) {
+	ss := sumOfSquares(v)
+	switch {
+	case ss <= g.squared:
+		return g.perStep, true
+	case ss <= math.MaxFloat64:
+		return g.shorten(ss), true
+	default:
+		return g.factorOfLong(v)
+	}
+}
+
+// factorOfLong is factor for a v whose squared norm overflowed, so that it is
+// longer than 2^500 or not finite. In units above its largest element it does
+// not, and what vanishes is below one step.
+func (g *gate) factorOfLong(v []float64) (factor float64, ok bool) {
+	var largest float64
+	for _, x := range v {
+		largest = max(largest, math.Abs(x)) // NaN if one is
+	}
+	if !(largest <= math.MaxFloat64) {
+		return 0, false
+	}
+	_, exp := math.Frexp(largest)
+	unit := math.Ldexp(1, -exp)
+	var ss float64
+	for _, x := range v {
+		x *= unit
+		ss += float64(x * x)
+	}
+	return g.shorten(ss) * unit, true
+}
+
+// shorten returns the factor from a squared norm to just below clip.
+func (g *gate) shorten(ss float64) float64 {
+	return g.clip / math.Sqrt(ss) * (1 - 0x1p-40)
+}
+
+// sumOfSquares returns Σ x². Conversions forbid fused operations, so that
+// machines agree.
+func sumOfSquares(v []float64) float64 {
+	var a, b, c, d float64
+	for len(v) >= 4 {
+		a += float64(v[0] * v[0])
+		b += float64(v[1] * v[1])
+		c += float64(v[2] * v[2])
+		d += float64(v[3] * v[3])
+		v = v[4:]
+	}
+	for _, x := range v {
+		a += float64(x * x)
+	}
+	return (a + b) + (c + d)
+}
+
+// tryAdd adds v·factor, truncated, to sum and reports whether its integer norm
+// is at most clip. If not, [subtract] takes it back, exactly even where an
+// element wrapped around.
+//
+// An element outside [−reach, reach), reach = 2^sizeBits, is beyond the bound by
+// itself, and the sums of squares may be anything. Without one, none of them wraps
+// around: a block of 2^(63−2·sizeBits) squares fits in 64 bits, and maxDim squares
+// in 128.
+func (g *gate) tryAdd(sum []int64, v []float64, factor float64) bool {
+	var hi, lo, carry, spread uint64
+	if g.sizeBits > maxNarrowBits {
+		hi, lo, spread = addWide(sum, v, factor, g.reach)
+		return spread < 2*g.reach && g.within(hi, lo)
+	}
+	for len(v) > g.block {
+		squares, s := addNarrow(sum[:g.block], v[:g.block], factor, g.reach)
+		lo, carry = bits.Add64(lo, squares, 0)
+		hi += carry
+		spread |= s
+		sum, v = sum[g.block:], v[g.block:]
+	}
+	squares, s := addNarrow(sum, v, factor, g.reach)
+	lo, carry = bits.Add64(lo, squares, 0)
+	return spread|s < 2*g.reach && g.within(hi+carry, lo)
+}
+
+// maxNarrowBits leaves 128 squares to a block.
+const maxNarrowBits = 28
+
+// within reports whether a sum of squares is at most clip².
+func (g *gate) within(hi, lo uint64) bool {
+	return hi < g.limitHi || hi == g.limitHi && lo <= g.limitLo
+}
+
+// addNarrow adds v·factor, truncated, to sum and returns the sum of the squares
+// modulo 2^64, and a spread that is below 2·reach, a power of two, if and only if
+// all elements are in [−reach, reach).
+func addNarrow(sum []int64, v []float64, factor float64, reach uint64) (squares, spread uint64) {
+	for len(v) >= 4 && len(sum) >= 4 {
+		k, l, m, n := int64(v[0]*factor), int64(v[1]*factor), int64(v[2]*factor), int64(v[3]*factor)
+		sum[0] += k
+		sum[1] += l
+		sum[2] += m
+		sum[3] += n
+		spread |= (uint64(k) + reach) | (uint64(l) + reach) | (uint64(m) + reach) | (uint64(n) + reach)
+		squares += uint64(k*k) + uint64(l*l) + uint64(m*m) + uint64(n*n)
+		sum, v = sum[4:], v[4:]
+	}
+	sum = sum[:len(v)]
+	for i, x := range v {
+		n := int64(x * factor)
+		sum[i] += n
+		spread |= uint64(n) + reach
+		squares += uint64(n * n)
+	}
+	return squares, spread
+}
+
+// addWide is addNarrow with squares modulo 2^128.
+func addWide(sum []int64, v []float64, factor float64, reach uint64) (hi, lo, spread uint64) {
+	var carry uint64
+	sum = sum[:len(v)]
+	for i, x := range v {
+		n := int64(x * factor)
+		sum[i] += n
+		spread |= uint64(n) + reach
+		size := uint64(max(n, -n))
+		h, l := bits.Mul64(size, size)
+		lo, carry = bits.Add64(lo, l, 0)
+		hi, _ = bits.Add64(hi, h, carry)
+	}
+	return hi, lo, spread
+}
+
+// subtract undoes tryAdd.
+func subtract(sum []int64, v []float64, factor float64) {
+	for i, x := range v {
+		sum[i] -= int64(x * factor)
+	}
+}
+
+// finite reports whether no element of v is NaN or an infinity.
+func finite(v []float64) bool {
+	for _, x := range v {
+		if !(math.Abs(x) <= math.MaxFloat64) {
+			return false
+		}
+	}
+	return true
+}

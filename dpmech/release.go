@@ -1,0 +1,198 @@
+package dpmech
+
+import (
+	"errors"
+	"fmt"
+)
+
+// A Query feeds the vectors of one release to add, which copies what it needs.
+// It must stop and return the error if add returns one.
+type Query func(add func(v []float64) error) error
+
+// Release writes to dst the noisy sum of the vectors that query feeds, in
+// lattice steps, and to sum the same without noise. Only dst may leave the
+// house. The noise is drawn before query is called. A vector that is not finite
+// adds zero.
+//
+// A vector of the wrong length, more than Config.Terms vectors, and an error of
+// query fail the release; dst and sum are then zero, and nothing was revealed.
+func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error {
+	if err := checkDestination(m.cfg.Dim, dst, sum); err != nil {
+		return fmt.Errorf("gaussian sum: %w", err)
+	}
+	m.noise.Fill(dst, src)
+	clear(sum)
+	a := Accumulator{of: m, sum: sum}
+	err := query(a.Add)
+	if err == nil {
+		err = a.err // of a query that did not stop
+	}
+	return finish(dst, sum, err)
+}
+
+// An Accumulator is the sum of a release in the making: vectors go in, each
+// clipped and truncated, and nothing comes out before [GaussianSum.ReleaseSum]
+// adds the noise. It is not safe for concurrent use; workers have one each, which
+// [Accumulator.Merge] brings together in any order with the same result.
+type Accumulator struct {
+	of    *GaussianSum
+	sum   []int64
+	terms int
+	err   error // the first one, which fails the release
+}
+
+// NewAccumulator returns an empty sum.
+func (m *GaussianSum) NewAccumulator() *Accumulator {
+	return &Accumulator{of: m, sum: make([]int64, m.cfg.Dim)}
+}
+
+// Reset empties the sum.
+func (a *Accumulator) Reset() {
+	clear(a.sum)
+	a.terms, a.err = 0, nil
+}
+
+// Add adds the clipped and truncated v. A vector that is not finite adds zero.
+// It refuses a vector of the wrong length and more than Config.Terms vectors;
+// the release then fails, whatever follows.
+func (a *Accumulator) Add(v []float64) error {
+	if len(v) != len(a.sum) {
+		return a.fail(fmt.Errorf("gaussian sum: vector has %d elements, want %d", len(v), len(a.sum)))
+	}
+	if a.terms >= a.of.cfg.Terms {
+		return a.fail(fmt.Errorf("gaussian sum: more than the %d vectors that it was made for", a.of.cfg.Terms))
+	}
+	a.terms++
+	a.of.gate.add(a.sum, v)
+	return nil
+}
+
+// Merge adds what other holds and empties it.
+func (a *Accumulator) Merge(other *Accumulator) error {
+	switch {
+	case a == other || a.of != other.of:
+		return a.fail(errors.New("gaussian sum: can only merge with another sum of the same mechanism"))
+	case other.err != nil:
+		return a.fail(other.err)
+	case other.terms > a.of.cfg.Terms-a.terms:
+		return a.fail(fmt.Errorf("gaussian sum: more than the %d vectors that it was made for", a.of.cfg.Terms))
+	}
+	a.terms += other.terms
+	for i, n := range other.sum {
+		a.sum[i] += n
+	}
+	other.Reset()
+	return nil
+}
+
+func (a *Accumulator) fail(err error) error {
+	if a.err == nil {
+		a.err = err
+	}
+	return err
+}
+
+// Noise is a noise share that was drawn and hides nothing yet. The zero Noise is
+// none. A copy is the same noise: it is used up with it.
+type Noise struct {
+	drawn *drawn
+}
+
+type drawn struct {
+	of    *GaussianSum // nil once it is used up
+	steps []int64
+}
+
+// Draw draws the noise of one release. What noise held before is lost.
+func (m *GaussianSum) Draw(noise *Noise, src *Stream) {
+	if noise.drawn == nil || len(noise.drawn.steps) != m.cfg.Dim {
+		noise.drawn = &drawn{steps: make([]int64, m.cfg.Dim)}
+	}
+	m.noise.Fill(noise.drawn.steps, src)
+	noise.drawn.of = m
+}
+
+// use puts noise in dst, zero in sum, and uses the noise up.
+func (m *GaussianSum) use(noise *Noise, dst, sum []int64) error {
+	d := noise.drawn
+	if d == nil || d.of != m {
+		return errors.New("gaussian sum: no noise was drawn for this release")
+	}
+	d.of = nil
+	if err := checkDestination(m.cfg.Dim, dst, sum); err != nil {
+		return fmt.Errorf("gaussian sum: %w", err)
+	}
+	copy(dst, d.steps)
+	clear(d.steps)
+	clear(sum)
+	return nil
+}
+
+// ReleaseSum writes to dst what a holds, under noise that [GaussianSum.Draw]
+// drew before anybody looked at the data, and to sum the same without noise.
+// Only dst may leave the house. It uses the noise up and empties a, also if it
+// fails; dst and sum are then zero. It allocates nothing.
+func (m *GaussianSum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator) error {
+	if a.of != m {
+		return errors.New("gaussian sum: the vectors were added up by another mechanism")
+	}
+	defer a.Reset()
+	if err := m.use(noise, dst, sum); err != nil {
+		return err
+	}
+	copy(sum, a.sum)
+	return finish(dst, sum, a.err)
+}
+
+// ReleaseOne is Release for the single vector v, under noise that [GaussianSum.Draw]
+// drew before anybody looked at the data of which v is made. It uses the noise up,
+// also if it fails, and allocates nothing. It refuses a v that is not finite.
+func (m *GaussianSum) ReleaseOne(dst, sum []int64, noise *Noise, v []float64) error {
+	if err := m.use(noise, dst, sum); err != nil {
+		return err
+	}
+	if err := checkVector(m.cfg.Dim, v); err != nil {
+		return finish(dst, sum, fmt.Errorf("gaussian sum: %w", err))
+	}
+	m.gate.add(sum, v)
+	return finish(dst, sum, nil)
+}
+
+// checkVector refuses a vector that is a release by itself and mis-shaped or not
+// finite.
+func checkVector(dim int, v []float64) error {
+	if len(v) != dim {
+		return fmt.Errorf("vector has %d elements, want %d", len(v), dim)
+	}
+	if !finite(v) {
+		return ErrNotFinite
+	}
+	return nil
+}
+
+// checkDestination refuses destinations of the wrong length, and ones that share
+// memory: the exact sum would end up where the noisy one is.
+func checkDestination(dim int, dst, sum []int64) error {
+	if len(dst) != dim || len(sum) != dim {
+		return fmt.Errorf("destination has %d and %d elements, want %d", len(dst), len(sum), dim)
+	}
+	for i := range dst {
+		if &dst[i] == &sum[0] || &sum[i] == &dst[0] {
+			return errors.New("the destinations of the noisy and of the exact sum overlap")
+		}
+	}
+	return nil
+}
+
+// finish adds the exact sum to the noise in dst.
+func finish(dst, sum []int64, err error) error {
+	if err != nil {
+		clear(dst)
+		clear(sum)
+		return err
+	}
+	for i, s := range sum {
+		dst[i] += s
+	}
+	return nil
+}

@@ -1,0 +1,318 @@
+package dpmech_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+)
+
+// draws is the size of the samples of statistical tests: make statistics raises
+// it to 10⁷.
+var draws = flag.Int("draws", 100_000, "size of the samples of statistical tests")
+
+// sigmas spans what the sampler can do: σ = num/den.
+var sigmas = [][2]int64{
+	{3, 10}, {1, 2}, {7, 10}, {1, 1}, {3, 2}, {2, 1}, {10, 3}, {10, 1}, {1000, 7}, {12289, 3},
+	{1 << 20, 1}, {24_691_357, 2}, {1 << 25, 1},
+}
+
+// A pmf is the exact law of N_Z(0, σ²) on [−reach, reach], reach ≥ 9σ + 9.
+type pmf struct {
+	reach int
+	p     []float64 // of −reach, ..., reach
+}
+
+func newPMF(sigma float64) pmf {
+	reach := int(9*sigma) + 9
+	law := pmf{reach, make([]float64, 2*reach+1)}
+	var norm float64
+	for i := range law.p { // small ones first, for accuracy
+		x := float64(reach - i/2)
+		w := math.Exp(-x * x / (2 * sigma * sigma))
+		norm += w
+		if i%2 == 0 {
+			law.p[reach+int(x)] = w
+		} else {
+			law.p[reach-int(x)] = w
+		}
+	}
+	for i := range law.p {
+		law.p[i] /= norm
+	}
+	return law
+}
+
+func (l pmf) at(k int) float64 { return l.p[l.reach+k] }
+
+func (l pmf) from(m int) (total float64) {
+	for k := l.reach; k >= m; k-- {
+		total += l.at(k)
+	}
+	return total
+}
+
+// The law against which samples are tested is that of the reference values.
+func TestLawIsThatOfTheVectors(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join("..", "..", "shared", "vectors", "public.json"))
+	if err != nil {
+		t.Skipf("no reference values: %v", err)
+	}
+	var vectors struct {
+		Cases []struct {
+			Sigma2 float64
+			PMF    []struct {
+				K int
+				P string
+			}
+			Tails []struct {
+				M      int
+				ProbGE string `json:"prob_ge_m"`
+			}
+		} `json:"discrete_gaussian"`
+	}
+	if err := json.Unmarshal(raw, &vectors); err != nil {
+		t.Fatal(err)
+	}
+	check := func(what string, got float64, want string) {
+		w, err := strconv.ParseFloat(want, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(got-w) > 1e-11*w {
+			t.Errorf("%s is %g, want %g", what, got, w)
+		}
+	}
+	for _, c := range vectors.Cases {
+		law := newPMF(math.Sqrt(c.Sigma2))
+		for _, p := range c.PMF {
+			check(fmt.Sprintf("σ² = %g: P(%d)", c.Sigma2, p.K), law.at(p.K), p.P)
+		}
+		for _, p := range c.Tails {
+			if p.M <= int(6*math.Sqrt(c.Sigma2)) { // beyond, the law is cut off
+				check(fmt.Sprintf("σ² = %g: P(≥ %d)", c.Sigma2, p.M), law.from(p.M), p.ProbGE)
+			}
+		}
+	}
+	if len(vectors.Cases) == 0 {
+		t.Error("the file holds no discrete Gaussian")
+	}
+}
+
+// cells divides the integers for a χ² test: at[i] is the last one of cell i, and p
+// its probability.
+type cells struct {
+	last []int64
+	p    []float64
+}
+
+func (c cells) of(x int64) int {
+	low, high := 0, len(c.last)
+	for low < high {
+		if mid := (low + high) / 2; x > c.last[mid] {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
+
+// cellsOf are single integers for a narrow law. For a wide one they are 100 of
+// about the same probability: P(x ≤ m) is Φ((m+½)/σ) up to 0.011/σ², which from
+// σ = 1000 on is 3000 times less than what 10⁷ draws resolve.
+func cellsOf(sigma float64) cells {
+	var c cells
+	if sigma < 1000 {
+		law := newPMF(sigma)
+		for k := -law.reach; k < law.reach; k++ {
+			c.last = append(c.last, int64(k))
+		}
+		c.p = law.p
+		return c
+	}
+	const n = 100
+	below := 0.0
+	for i := 1; i < n; i++ {
+		m := math.Floor(sigma * distuv.UnitNormal.Quantile(float64(i)/n))
+		upTo := distuv.UnitNormal.CDF((m + .5) / sigma)
+		c.last, c.p = append(c.last, int64(m)), append(c.p, upTo-below)
+		below = upTo
+	}
+	c.p = append(c.p, 1-below)
+	return c
+}
+
+func (c cells) chiSquare(observed []float64, n int) float64 {
+	expected := make([]float64, len(c.p))
+	for i, p := range c.p {
+		expected[i] = p * float64(n)
+	}
+	return chiSquare(observed, expected)
+}
+
+// moments returns the variance and the fourth moment of N_Z(0, σ²): up to
+// e^(−2π²σ²) those of the continuous Gaussian.
+func moments(sigma float64) (second, fourth float64) {
+	if sigma > 10 {
+		return sigma * sigma, 3 * math.Pow(sigma, 4)
+	}
+	law := newPMF(sigma)
+	for k := -law.reach; k <= law.reach; k++ {
+		x := float64(k)
+		second += law.at(k) * x * x
+		fourth += law.at(k) * x * x * x * x
+	}
+	return second, fourth
+}
+
+// Frequencies, moments, signs, and independence of neighbours. Each of the checks
+// fails a right sampler with probability rejectBelow at most: 4.42 standard
+// errors two-sided.
+func TestDiscreteGaussianStatistics(t *testing.T) {
+	const standardErrors = 4.42
+	n := float64(*draws)
+	for _, ratio := range sigmas {
+		g, err := dpmech.NewDiscreteGaussianRatio(ratio[0], ratio[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		sigma := g.Sigma()
+		t.Run(fmt.Sprint(ratio[0], "over", ratio[1]), func(t *testing.T) {
+			src := seeded.Stream(11, "statistics", uint64(ratio[0]), uint64(ratio[1]))
+			cells := cellsOf(sigma)
+			observed := make([]float64, len(cells.p))
+			var sum, squares, products, positive, negative, previous float64
+			for range *draws {
+				x := g.Sample(src)
+				observed[cells.of(x)]++
+				z := float64(x) / sigma
+				sum += z
+				squares += z * z
+				products += z * previous
+				previous = z
+				if x > 0 {
+					positive++
+				} else if x < 0 {
+					negative++
+				}
+			}
+			if p := cells.chiSquare(observed, *draws); p < rejectBelow {
+				t.Errorf("χ² rejects the sampler, p = %.2g", p)
+			} else {
+				t.Logf("χ²: p = %.3g", p)
+			}
+			second, fourth := moments(sigma)
+			second, fourth = second/(sigma*sigma), fourth/math.Pow(sigma, 4)
+			near := func(what string, got, want, sd float64) {
+				if math.Abs(got-want) > standardErrors*sd {
+					t.Errorf("%s is %g, want %g ± %g", what, got, want, sd)
+				}
+			}
+			near("mean", sum/n, 0, math.Sqrt(second/n))
+			near("variance", squares/n, second, math.Sqrt((fourth-second*second)/n))
+			near("covariance of neighbours", products/n, 0, second/math.Sqrt(n))
+			near("excess of positive signs", positive-negative, 0, math.Sqrt(positive+negative))
+		})
+	}
+}
+
+// What is far out comes as often as it should: an exact count, of Poisson law.
+func TestDiscreteGaussianTails(t *testing.T) {
+	for _, c := range []struct {
+		num, den int64
+		from     int
+	}{{3, 10, 2}, {1, 1, 4}, {10, 1, 41}, {100, 1, 401}} {
+		g, err := dpmech.NewDiscreteGaussianRatio(c.num, c.den)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src := seeded.Stream(12, "tails", uint64(c.num))
+		beyond := 0.0
+		n := 10 * *draws
+		for range n {
+			if x := g.Sample(src); x >= int64(c.from) || -x >= int64(c.from) {
+				beyond++
+			}
+		}
+		mean := 2 * newPMF(g.Sigma()).from(c.from) * float64(n)
+		law := distuv.Poisson{Lambda: mean}
+		if low, high := law.CDF(beyond), 1-law.CDF(beyond-1); low < rejectBelow/2 || high < rejectBelow/2 {
+			t.Errorf("σ = %g: %g of %d draws are %d or beyond, want %.1f", g.Sigma(), beyond, n, c.from, mean)
+		}
+	}
+}
+
+// What a seed gives for an integer σ does not change.
+func TestDiscreteGaussianGolden(t *testing.T) {
+	for _, c := range []struct {
+		sigma int64
+		want  [6]int64
+	}{
+		{1, [6]int64{-1, -1, 0, 0, -2, 1}},
+		{10, [6]int64{11, 6, 6, 0, 21, -1}},
+		{1 << 20, [6]int64{-112154, 778900, -207187, -98140, -291479, -144433}},
+		{dpmech.MaxSigma, [6]int64{-26984214, 29658481, 176372586, -20948478, 119996719, -49869586}},
+	} {
+		g, err := dpmech.NewDiscreteGaussianRatio(3*c.sigma, 3) // in lowest terms σ/1
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got [6]int64
+		g.Fill(got[:], seeded.Stream(7, "golden", uint64(c.sigma)))
+		if got != c.want {
+			t.Errorf("σ = %d: %v, want %v", c.sigma, got, c.want)
+		}
+	}
+}
+
+func TestDiscreteGaussianRatioRange(t *testing.T) {
+	for _, c := range [][2]int64{
+		{0, 1}, {1, 0}, {-1, 2}, {1, -2}, {1<<31 + 1, 1 << 10}, {1, 1<<31 + 1}, {dpmech.MaxSigma*2 + 1, 2},
+		{math.MinInt64, 1}, {1, math.MinInt64}, {math.MaxInt64, math.MaxInt64},
+	} {
+		if _, err := dpmech.NewDiscreteGaussianRatio(c[0], c[1]); err == nil {
+			t.Errorf("σ = %d/%d gives no error", c[0], c[1])
+		}
+	}
+	for _, c := range [][2]int64{{1, 1 << 31}, {1 << 31, 32}, {1<<31 - 1, 1 << 31}, {dpmech.MaxSigma*2 - 1, 2}} {
+		if _, err := dpmech.NewDiscreteGaussianRatio(c[0], c[1]); err != nil {
+			t.Errorf("σ = %d/%d: %v", c[0], c[1], err)
+		}
+	}
+}
+
+// Any σ, any stream: an answer within the bound, and no overflow on the way.
+func FuzzDiscreteGaussian(f *testing.F) {
+	f.Add(int64(3), int64(10), uint64(1))
+	f.Add(int64(1)<<31, int64(32), uint64(2))
+	f.Add(int64(1), int64(1)<<31, uint64(3))
+	f.Fuzz(func(t *testing.T, num, den int64, seed uint64) {
+		g, err := dpmech.NewDiscreteGaussianRatio(num, den)
+		if err != nil {
+			if num >= 1 && num <= 1<<26 && den >= 1 && den <= 1<<26 {
+				t.Fatalf("%d/%d is refused: %v", num, den, err)
+			}
+			return
+		}
+		if bound := float64(g.Bound()); bound < math.Floor(g.Sigma()*(1<<20)) {
+			t.Fatalf("%d/%d: bound %g is below 2^20·σ", num, den, bound)
+		}
+		src := seeded.Stream(seed, "fuzz")
+		for range 50 {
+			// Beyond 20σ + 1 once in 10^88 draws.
+			if x := g.Sample(src); math.Abs(float64(x)) > 20*g.Sigma()+1 || x > g.Bound() || -x > g.Bound() {
+				t.Fatalf("%d/%d: drew %d", num, den, x)
+			}
+		}
+	})
+}
