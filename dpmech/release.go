@@ -22,7 +22,7 @@ func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error 
 	}
 	m.noise.Fill(dst, src)
 	clear(sum)
-	a := Accumulator{of: m, sum: sum}
+	a := Accumulator{of: m, sum: sum, most: m.cfg.Terms}
 	err := query(a.Add)
 	if err == nil {
 		err = a.err // of a query that did not stop
@@ -38,29 +38,33 @@ type Accumulator struct {
 	of    *GaussianSum
 	sum   []int64
 	terms int
+	most  int   // vectors
 	err   error // the first one, which fails the release
 }
 
 // NewAccumulator returns an empty sum.
 func (m *GaussianSum) NewAccumulator() *Accumulator {
-	return &Accumulator{of: m, sum: make([]int64, m.cfg.Dim)}
+	return &Accumulator{of: m, sum: make([]int64, m.cfg.Dim), most: m.cfg.Terms}
 }
 
 // Reset empties the sum.
-func (a *Accumulator) Reset() {
+func (a *Accumulator) Reset() { a.begin(a.most) }
+
+// begin empties the sum, for at most so many vectors.
+func (a *Accumulator) begin(most int) {
 	clear(a.sum)
-	a.terms, a.err = 0, nil
+	a.terms, a.most, a.err = 0, most, nil
 }
 
 // Add adds the clipped and truncated v. A vector that is not finite adds zero.
-// It refuses a vector of the wrong length and more than Config.Terms vectors;
-// the release then fails, whatever follows.
+// It refuses a vector of the wrong length and more vectors than Config.Terms, or
+// than the batch has records; the release then fails, whatever follows.
 func (a *Accumulator) Add(v []float64) error {
 	if len(v) != len(a.sum) {
 		return a.fail(fmt.Errorf("gaussian sum: vector has %d elements, want %d", len(v), len(a.sum)))
 	}
-	if a.terms >= a.of.cfg.Terms {
-		return a.fail(fmt.Errorf("gaussian sum: more than the %d vectors that it was made for", a.of.cfg.Terms))
+	if a.terms >= a.most {
+		return a.fail(a.tooMany())
 	}
 	a.terms++
 	a.of.gate.add(a.sum, v)
@@ -74,8 +78,8 @@ func (a *Accumulator) Merge(other *Accumulator) error {
 		return a.fail(errors.New("gaussian sum: can only merge with another sum of the same mechanism"))
 	case other.err != nil:
 		return a.fail(other.err)
-	case other.terms > a.of.cfg.Terms-a.terms:
-		return a.fail(fmt.Errorf("gaussian sum: more than the %d vectors that it was made for", a.of.cfg.Terms))
+	case other.terms > a.most-a.terms:
+		return a.fail(a.tooMany())
 	}
 	a.terms += other.terms
 	for i, n := range other.sum {
@@ -83,6 +87,10 @@ func (a *Accumulator) Merge(other *Accumulator) error {
 	}
 	other.Reset()
 	return nil
+}
+
+func (a *Accumulator) tooMany() error {
+	return fmt.Errorf("gaussian sum: more than %d vectors, for which it was made", a.most)
 }
 
 func (a *Accumulator) fail(err error) error {

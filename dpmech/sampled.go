@@ -25,26 +25,20 @@ type SampledConfig struct {
 
 // A SampledSum releases, in every step, the sum of one vector of bounded influence
 // for each record of a random batch, under discrete Gaussian noise: a [Sampling]
-// and a [GaussianSum] that are accounted as one. It is not safe for concurrent
-// use.
+// and a [GaussianSum] that are accounted as one. It does not change; what is
+// released is released by a [SampledRun].
 //
-// Guarantee: for two inputs that are adjacent, whatever the steps release together
-// satisfies the privacy profile of [SampledSum.Event], also if each step's vectors
-// are chosen in the knowledge of what earlier steps released. It rests on a
-// caller who makes the vector of a record from that record and public numbers
-// alone, and lets nothing out of the house but the releases: not the batches, their
-// sizes, or the time that a step takes.
+// Guarantee: for two inputs that are adjacent, whatever the steps of one run release
+// together satisfies the privacy profile of [SampledSum.Event], also if each
+// step's vectors are chosen in the knowledge of what earlier steps released. It
+// rests on a caller who makes the vector of a record from that record and public
+// numbers alone, and lets nothing out of the house but the releases: not the
+// batches, their sizes, or the time that a step takes.
 type SampledSum struct {
 	cfg     SampledConfig
-	sampler Sampler
+	sampler Sampler // for its sizes and its cost; no batch is drawn from it
 	gate    *GaussianSum
 	event   accountant.Event
-
-	taken int      // steps
-	batch []uint32 // of the step under way
-	sum   []int64  // of the step under way, without noise
-	added int      // vectors of the step under way
-	add   func(v []float64) error
 }
 
 // NewSampledSum derives sampler, lattice and noise. It refuses a Config for which a
@@ -70,21 +64,14 @@ func NewSampledSum(cfg SampledConfig) (*SampledSum, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sampled sum: %w", err)
 	}
-	s := &SampledSum{
-		cfg:     cfg,
-		sampler: sampler,
-		gate:    gate,
-		batch:   make([]uint32, 0, sampler.MaxBatch()),
-		sum:     make([]int64, cfg.Dim),
-	}
-	s.add = s.addOne
+	s := &SampledSum{cfg: cfg, sampler: sampler, gate: gate}
 	if s.event, err = s.EventFor(cfg.Steps, cfg.Adjacency); err != nil {
 		return nil, fmt.Errorf("sampled sum: %w", err)
 	}
 	return s, nil
 }
 
-// Event returns the cost of all steps that are planned.
+// Event returns the cost of one run, that is of all steps that are planned.
 func (s *SampledSum) Event() accountant.Event { return s.event }
 
 // EventFor returns the cost of the first steps steps under an adjacency.
@@ -101,7 +88,7 @@ func (s *SampledSum) EventFor(steps int, adjacency accountant.Adjacency) (accoun
 		return nil, err
 	}
 	discreteness := accountant.DiscreteGaussian{
-		Sigma:     float64(s.gate.noise.Sigma()),
+		Sigma:     float64(s.gate.sigma),
 		Shares:    1,
 		Dim:       s.cfg.Dim,
 		Adjacency: adjacency,
@@ -112,7 +99,7 @@ func (s *SampledSum) EventFor(steps int, adjacency accountant.Adjacency) (accoun
 // accountedNoise returns √(s² − 1/12)/c from below: √(1 − x) is at least 1 − x, and
 // the last term covers the rounding.
 func (s *SampledSum) accountedNoise() float64 {
-	sigma := float64(s.gate.noise.Sigma())
+	sigma := float64(s.gate.sigma)
 	return sigma / float64(s.gate.clip) * (1 - 1/(12*sigma*sigma) - 0x1p-50)
 }
 
@@ -135,17 +122,43 @@ func (s *SampledSum) MaxBatch() int { return s.sampler.MaxBatch() }
 // Dim returns the number of elements of a vector.
 func (s *SampledSum) Dim() int { return s.cfg.Dim }
 
-// Remaining returns how many of the planned steps are left.
-func (s *SampledSum) Remaining() int { return s.cfg.Steps - s.taken }
+// Begin starts a run. Every run costs [SampledSum.Event].
+func (s *SampledSum) Begin() *SampledRun {
+	sampler, err := s.cfg.Sampling.Sampler(s.cfg.Records)
+	if err != nil {
+		panic("dpmech: " + err.Error()) // unreachable: NewSampledSum made one of the same
+	}
+	return &SampledRun{
+		of:      s,
+		sampler: sampler,
+		batch:   make([]uint32, 0, sampler.MaxBatch()),
+		vectors: s.gate.NewAccumulator(),
+		sum:     make([]int64, s.cfg.Dim),
+	}
+}
 
-// ErrNoSteps is returned by [SampledSum.Next] when all steps that were planned, and
+// A SampledRun takes the steps of a [SampledSum], one after the other. It is not
+// safe for concurrent use.
+type SampledRun struct {
+	of      *SampledSum
+	sampler Sampler
+	taken   int // steps
+
+	batch   []uint32 // of the step under way
+	vectors *Accumulator
+	sum     []int64 // without noise; stays here
+}
+
+// Remaining returns how many of the planned steps are left.
+func (r *SampledRun) Remaining() int { return r.of.cfg.Steps - r.taken }
+
+// ErrNoSteps is returned by [SampledRun.Next] when all steps that were planned, and
 // accounted, were taken.
 var ErrNoSteps = errors.New("no step is left of those that were planned and accounted")
 
-// A SampledQuery feeds to add the vector of every record of batch, at most one for
-// each. It must stop and return the error if add returns one, and must keep neither
-// batch nor add. add copies what it needs.
-type SampledQuery func(batch []uint32, add func(v []float64) error) error
+// A SampledQuery adds to sum the vector of every record of batch, at most one for
+// each. It must keep neither.
+type SampledQuery func(batch []uint32, sum *Accumulator) error
 
 // Next takes one step: it draws the batch and the noise, then calls query, and
 // writes to dst the noisy sum of the vectors in steps of the lattice. A vector that
@@ -154,26 +167,21 @@ type SampledQuery func(batch []uint32, add func(v []float64) error) error
 //
 // A vector of the wrong length, more vectors than records, and an error of query
 // fail the step: dst is then zero, nothing was revealed, and the step is used up.
-func (s *SampledSum) Next(dst []int64, streams *Streams, query SampledQuery) error {
-	if s.taken >= s.cfg.Steps {
-		return fmt.Errorf("sampled sum: %w (%d): plan more steps from the start", ErrNoSteps, s.cfg.Steps)
+func (r *SampledRun) Next(dst []int64, streams *Streams, query SampledQuery) error {
+	if r.taken >= r.of.cfg.Steps {
+		return fmt.Errorf("sampled sum: %w (%d): plan more steps from the start", ErrNoSteps, r.of.cfg.Steps)
 	}
-	if err := s.gate.checkDestination(dst, s.sum); err != nil {
-		return err
+	if err := checkDestination(r.of.cfg.Dim, dst, r.sum); err != nil {
+		return fmt.Errorf("sampled sum: %w", err)
 	}
-	s.taken++
-	s.batch = s.sampler.Next(s.batch[:0], streams.Sampling)
-	s.gate.noise.Fill(dst, streams.Noise)
-	s.added = 0
-	clear(s.sum) // also of what a query left that panicked, or kept add
-	err := query(s.batch, s.add)
-	return s.gate.finish(dst, s.sum, err)
-}
-
-// addOne adds a vector to the sum of the step under way.
-func (s *SampledSum) addOne(v []float64) error {
-	if s.added++; s.added > len(s.batch) {
-		return errors.New("sampled sum: more vectors than the batch has records")
+	r.taken++
+	r.batch = r.sampler.Next(r.batch[:0], streams.Sampling)
+	r.of.gate.noise.Fill(dst, streams.Noise)
+	r.vectors.begin(len(r.batch)) // whatever a query left that panicked, or kept the sum
+	err := query(r.batch, r.vectors)
+	if err == nil {
+		err = r.vectors.err // of a query that did not stop
 	}
-	return s.gate.add(s.sum, v)
+	copy(r.sum, r.vectors.sum)
+	return finish(dst, r.sum, err)
 }

@@ -114,13 +114,13 @@ func newSampledSum(t testing.TB, cfg dpmech.SampledConfig) *dpmech.SampledSum {
 }
 
 func TestSampledSumSteps(t *testing.T) {
-	s := newSampledSum(t, sampled)
+	run := newSampledSum(t, sampled).Begin()
 	streams := seeded.Streams(1, "sampled")
 	dst := make([]int64, 3)
 	for range sampled.Steps {
-		err := s.Next(dst, streams, func(batch []uint32, add func([]float64) error) error {
+		err := run.Next(dst, streams, func(batch []uint32, sum *dpmech.Accumulator) error {
 			for range batch {
-				if err := add([]float64{1, 2, 3}); err != nil {
+				if err := sum.Add([]float64{1, 2, 3}); err != nil {
 					return err
 				}
 			}

@@ -16,7 +16,7 @@ import (
 type auditCommand struct {
 	Seed    uint64 `help:"Seed of everything that is played." default:"1"`
 	Repeat  int    `help:"Make so many audits, with consecutive seeds." default:"1"`
-	Runs    int    `help:"How often an attack is played in each of its two worlds. More runs notice less." default:"3000"`
+	Runs    int    `help:"How often an attack is played in each of its two worlds. More runs notice smaller faults." default:"3000"`
 	First   bool   `help:"Stop at the first finding."`
 	Plot    string `help:"Draw what the attacks reached under what is claimed; .svg or .png." placeholder:"FILE"`
 	Workers int    `help:"Goroutines to compute with; the result does not depend on it. Default: all cores." default:"0"`

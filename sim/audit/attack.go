@@ -206,13 +206,9 @@ func (p *Profile) verdict() Check {
 		}
 	}
 	w := p.Points[worst]
-	says := "at most"
-	if w.Refuted {
-		says = "refuted:"
-	}
 	return Check{
 		Passed:  !w.Refuted,
 		Profile: p,
-		Detail:  fmt.Sprintf("δ(%g) claimed %.4g, %s at least %.4g seen in %d runs (%s)", w.Epsilon, w.Claimed, says, max(0, w.AtLeast), 2*p.Runs, w.Statistic),
+		Detail:  fmt.Sprintf("δ(%g): claimed %.4g; seen %.4g, surely %.4g, by %s in %d runs", w.Epsilon, w.Claimed, max(0, w.Seen), max(0, w.AtLeast), w.Statistic, 2*p.Runs),
 	}
 }

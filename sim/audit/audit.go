@@ -20,7 +20,7 @@ type Options struct {
 }
 
 // DefaultRuns is how often an attack is played in each world. It takes that many
-// to notice noise that is a fifth too small; direct checks notice less.
+// to notice noise that is a third too small; the direct checks see it sooner.
 const DefaultRuns = 3000
 
 // pilotShare is the part of an attack's runs that it learns from beforehand.

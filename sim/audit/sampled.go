@@ -20,6 +20,11 @@ type descent struct {
 	steps     int
 	noise     float64 // multiplier
 	adjacency accountant.Adjacency
+
+	// crowd is what the other records have along the canary, in clips. Where a
+	// batch has a fixed size, a record that is left out makes room for one of
+	// them, so that the worst are those that are like record 0.
+	crowd float64
 }
 
 const descentDim = 4
@@ -39,19 +44,16 @@ func (d descent) mechanism(records int) (*dpmech.SampledSum, error) {
 
 // releases returns what one run releases, in units of the clip; gradient writes
 // that of a record.
-func (d descent) releases(records int, seed uint64, gradient func(v []float64, record uint32)) ([][]float64, error) {
-	m, err := d.mechanism(records)
-	if err != nil {
-		return nil, err
-	}
+func (d descent) releases(m *dpmech.SampledSum, seed uint64, gradient func(v []float64, record uint32)) ([][]float64, error) {
+	run := m.Begin()
 	streams := seeded.Streams(seed, "descent")
 	dst, v := make([]int64, descentDim), make([]float64, descentDim)
 	released := make([][]float64, d.steps)
 	for t := range released {
-		err := m.Next(dst, streams, func(batch []uint32, add func([]float64) error) error {
+		err := run.Next(dst, streams, func(batch []uint32, sum *dpmech.Accumulator) error {
 			for _, record := range batch {
 				gradient(v, record)
-				if err := add(v); err != nil {
+				if err := sum.Add(v); err != nil {
 					return err
 				}
 			}
@@ -70,32 +72,34 @@ func (d descent) releases(records int, seed uint64, gradient func(v []float64, r
 
 // attack looks at the releases along the canary.
 func (d descent) attack() (attack, error) {
-	m, err := d.mechanism(d.records)
-	if err != nil {
-		return attack{}, err
+	missing := [2]int{} // records, by world
+	if d.adjacency == accountant.AddRemove {
+		missing[0] = 1 // record 0; the others keep their gradients
+	}
+	var worlds [2]*dpmech.SampledSum
+	for world := range worlds {
+		var err error
+		if worlds[world], err = d.mechanism(d.records - missing[world]); err != nil {
+			return attack{}, err
+		}
 	}
 	sign := [2]float64{0, 1}
-	absent := 0
-	switch d.adjacency {
-	case accountant.ReplaceOne:
+	if d.adjacency == accountant.ReplaceOne {
 		sign[0] = -1
-	case accountant.AddRemove:
-		absent = 1 // record 0 is not there; the others keep their gradients
 	}
 	return attack{
-		claim: newClaim(m.Event()),
+		claim: newClaim(worlds[1].Event()),
 		learn: d.learn,
 		observe: func(seed uint64, world, run int) ([]float64, error) {
-			missing := absent * (1 - world)
-			releases, err := d.releases(d.records-missing, runSeed(seed, d.name, world, run), func(v []float64, record uint32) {
-				for i := range v {
-					v[i] = 0
-					if record+uint32(missing) == 0 {
-						v[i] = sign[world] * canary[i]
-					}
+			releases, err := d.releases(worlds[world], runSeed(seed, d.name, world, run), func(v []float64, record uint32) {
+				clear(v)
+				along := sign[world]
+				if record += uint32(missing[world]); record > 0 {
+					along = d.crowd
+					v[1] = d.across() * descentClip
 				}
-				if record+uint32(missing) != 0 {
-					v[1] = descentClip // of the other records, across the canary
+				for i, c := range canary {
+					v[i] = along * c
 				}
 			})
 			if err != nil {
@@ -103,7 +107,7 @@ func (d descent) attack() (attack, error) {
 			}
 			seen := make([]float64, d.steps)
 			for t, r := range releases {
-				seen[t] = (r[0] + r[2]) / math.Sqrt2
+				seen[t] = (r[0]+r[2])/math.Sqrt2 - d.crowd*d.rate*float64(d.records)
 			}
 			return seen, nil
 		},
@@ -117,17 +121,20 @@ func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	if err != nil {
 		return nil, err
 	}
-	without := 0.0
-	sd := spread(null)
+	with, without := 1.0, 0.0
 	if d.adjacency == accountant.ReplaceOne {
 		without = -1
-		// The record itself adds q(1−q) to the variance.
-		sd = math.Sqrt(max(sd*sd-d.rate*(1-d.rate), sd*sd/4))
 	}
+	sd := spread(null)
+	if without != d.crowd {
+		// Whether the record is in a step adds q(1−q) times its square.
+		sd = math.Sqrt(max(sd*sd-d.rate*(1-d.rate)*(without-d.crowd)*(without-d.crowd), sd*sd/4))
+	}
+	with, without = with-d.crowd, without-d.crowd
 	if steps := d.epoch(); steps > 1 {
-		return []statistic{allocation(steps, without, sd), fisher}, nil
+		return []statistic{allocation(steps, with, without, sd), fisher}, nil
 	}
-	return []statistic{mixture(d.rate, 1, without, sd), fisher}, nil
+	return []statistic{mixture(d.rate, with, without, sd), fisher}, nil
 }
 
 // epoch returns the number of steps of which a record is in one, and 1 if steps are
@@ -142,15 +149,28 @@ func (d descent) epoch() int {
 	return 1
 }
 
+// across is what the other records have across the canary, in clips: something, if
+// they have nothing along it.
+func (d descent) across() float64 {
+	if d.crowd != 0 {
+		return 0
+	}
+	return 1
+}
+
 // quiet collects the noise of steps whose gradients are zero.
 func (d descent) quiet(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 150
+	m, err := d.mechanism(d.records)
+	if err != nil {
+		return nil, err
+	}
 	var z noises
 	for run := range runs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		releases, err := d.releases(d.records, runSeed(seed, d.name+", noise", 0, run), func(v []float64, _ uint32) { clear(v) })
+		releases, err := d.releases(m, runSeed(seed, d.name+", noise", 0, run), func(v []float64, _ uint32) { clear(v) })
 		if err != nil {
 			return nil, err
 		}

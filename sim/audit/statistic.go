@@ -80,9 +80,9 @@ func mixture(rate, with, without, sd float64) statistic {
 }
 
 // allocation returns the log likelihood ratio of epochs of so many steps, in one of
-// which, drawn at random, a step is N(1, sd²) instead of N(without, sd²) there and
+// which, drawn at random, a step is N(with, sd²) instead of N(without, sd²) there and
 // N(0, sd²) elsewhere.
-func allocation(steps int, without, sd float64) statistic {
+func allocation(steps int, with, without, sd float64) statistic {
 	ratio := func(epoch []float64, c float64) float64 {
 		odds := make([]float64, len(epoch))
 		for i, x := range epoch {
@@ -93,7 +93,7 @@ func allocation(steps int, without, sd float64) statistic {
 	return statistic{"likelihood ratio", func(x []float64) float64 {
 		var s float64
 		for epoch := range slices.Chunk(x, steps) {
-			s += ratio(epoch, 1) - ratio(epoch, without)
+			s += ratio(epoch, with) - ratio(epoch, without)
 		}
 		return s
 	}}

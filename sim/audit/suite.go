@@ -66,11 +66,11 @@ func federations() ([]*federation, error) {
 
 // descents are the samplings, each under one adjacency, and Poisson's under two.
 var descents = []descent{
-	{"poisson, add-remove", dpmech.Poisson{Rate: 0.25}, 0.25, 12, 20, 1.5, accountant.AddRemove},
-	{"poisson by Feistel, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne},
-	{"without replacement, replace-one", dpmech.WithoutReplacement{Batch: 3}, 0.25, 12, 20, 2, accountant.ReplaceOne},
-	{"random allocation, zero-out", dpmech.RandomAllocation{Steps: 4, Picks: 1}, 0.25, 12, 20, 1.5, accountant.ZeroOut},
-	{"permutation, zero-out", dpmech.Permutation{Batches: 4}, 0.25, 12, 20, 2, accountant.ZeroOut},
+	{"poisson, add-remove", dpmech.Poisson{Rate: 0.25}, 0.25, 12, 20, 1.5, accountant.AddRemove, 0},
+	{"poisson by Feistel, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 0},
+	{"without replacement, replace-one", dpmech.WithoutReplacement{Batch: 3}, 0.25, 12, 20, 2, accountant.ReplaceOne, 1},
+	{"random allocation, zero-out", dpmech.RandomAllocation{Steps: 4, Picks: 1}, 0.25, 12, 20, 1.5, accountant.ZeroOut, 0},
+	{"permutation, zero-out", dpmech.Permutation{Batches: 4}, 0.25, 12, 20, 2, accountant.ZeroOut, 0},
 }
 
 // aboutNoise asks about the size, the shape and the independence of noise.

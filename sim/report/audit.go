@@ -50,9 +50,12 @@ func AuditCurves(r *audit.Report) (Figure, error) {
 		if c.Profile == nil {
 			continue
 		}
-		p, err := attackPanel(c, len(f.Panels)%auditColumns == 0)
+		p, err := attackPanel(c, len(f.Panels) == 0)
 		if err != nil {
 			return Figure{}, err
+		}
+		if len(f.Panels)%auditColumns == 0 {
+			p.Y.Label.Text = "true-positive rate"
 		}
 		f.Panels = append(f.Panels, p)
 	}
@@ -64,15 +67,12 @@ func AuditCurves(r *audit.Report) (Figure, error) {
 	return f, nil
 }
 
-func attackPanel(c audit.Check, labelled bool) (*plot.Plot, error) {
-	title, y := c.Case, ""
+func attackPanel(c audit.Check, legend bool) (*plot.Plot, error) {
+	title := c.Case
 	if !c.Passed {
 		title += ": FOUND"
 	}
-	if labelled {
-		y = "true-positive rate"
-	}
-	p := NewPanel(title, "false-positive rate", y)
+	p := NewPanel(title, "false-positive rate", "")
 	p.Title.TextStyle.Font.Size = vg.Points(9)
 	for i, set := range []struct {
 		label string
@@ -97,7 +97,7 @@ func attackPanel(c audit.Check, labelled bool) (*plot.Plot, error) {
 			line.Color = grey
 		}
 		Add(p, line)
-		if labelled {
+		if legend {
 			p.Legend.Add(set.label, line)
 		}
 	}
@@ -106,6 +106,7 @@ func attackPanel(c audit.Check, labelled bool) (*plot.Plot, error) {
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 1e-3, 1, 1e-3, 1
 	p.Legend.Top = false
 	p.Legend.TextStyle.Font.Size = vg.Points(8)
+	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(22), vg.Points(3)
 	return p, nil
 }
 
