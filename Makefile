@@ -40,6 +40,9 @@ fuzz:
 	  done; \
 	done
 
+audit: ## the program attacks itself, as it is and with planted faults
+	go run ./internal/plant
+
 lint: ## formatting, vet, staticcheck
 	@unformatted=$$($(TOOL) gofumpt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; }
 	go vet ./...

@@ -2,29 +2,56 @@ package audit
 
 import (
 	"context"
-	"fmt"
+	"reflect"
 	"testing"
-	"time"
 )
 
-func TestScratch(t *testing.T) {
-	t0 := time.Now()
+// The code as it is keeps its promises, and what an audit says does not depend on
+// how many goroutines it takes.
+func TestAuditOfTheCodeAsItIs(t *testing.T) {
 	a, err := New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := a.Run(context.Background(), Options{Seed: 1, Workers: 2, Progress: func(done, of int, c Check) {
-		fmt.Println(done, of, time.Since(t0).Round(time.Millisecond), c.Case, "|", c.Name, "|", c.Passed, c.Detail)
-	}})
+	var reports []*Report
+	for _, workers := range []int{1, 3} {
+		last := 0
+		r, err := a.Run(context.Background(), Options{Seed: 7, Runs: 120, Workers: workers, Progress: func(done, of int, _ Check) {
+			if done != last+1 || of != a.checks() {
+				t.Errorf("progress went from %d to %d of %d", last, done, of)
+			}
+			last = done
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range r.Findings() {
+			t.Errorf("%s, %s: %s", c.Case, c.Name, c.Detail)
+		}
+		if len(r.Checks) != a.checks() || !r.Passed {
+			t.Errorf("%d of %d checks, passed %t", len(r.Checks), a.checks(), r.Passed)
+		}
+		reports = append(reports, r)
+	}
+	if !reflect.DeepEqual(reports[0], reports[1]) {
+		t.Error("two audits with one seed differ")
+	}
+}
+
+func TestAuditStops(t *testing.T) {
+	fails := single("a", "fails", func(context.Context, task) (Check, error) { return certain(false, "no"), nil })
+	never := single("a", "never", func(ctx context.Context, _ task) (Check, error) { return Check{}, ctx.Err() })
+	a := &Auditor{[]question{fails, never, never}}
+	r, err := a.Run(context.Background(), Options{First: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Println(r.Passed)
-	for _, c := range r.Checks {
-		if c.Profile != nil {
-			for _, p := range c.Profile.Points {
-				fmt.Printf("%s %+v\n", c.Case, p)
-			}
-		}
+	if len(r.Checks) != 1 || r.Passed || r.Checks[0].Name != "fails" {
+		t.Errorf("%+v", r)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	if _, err := (&Auditor{[]question{never}}).Run(ctx, Options{}); err == nil {
+		t.Error("an audit that was interrupted gives no error")
 	}
 }

@@ -96,7 +96,7 @@ func (f *federation) claim() accountant.Event {
 // attack plays the federation with a first client whose factor is far along the
 // first coordinate in the other world. In the null world it is as far the other
 // way, or zero, as the adjacency has it.
-func (f *federation) attack() attack {
+func (f *federation) attack() (attack, error) {
 	far := 1e3 * f.protocol.Mechanism().Clip()
 	null := 0.0
 	if f.adjacency == accountant.ReplaceOne {
@@ -122,7 +122,7 @@ func (f *federation) attack() attack {
 				seen = append(seen, play.Protocol.Mechanism().Lattice().Float(o.Sum[0]))
 			}
 		},
-	}
+	}, nil
 }
 
 // play sets the federation up with solvers of the audit: one for the first client,

@@ -135,31 +135,3 @@ func oblivious(_ context.Context, t task) (Check, error) {
 	}
 	return certain(true, "the same for %d inputs, and refused a second time", len(vectors)), nil
 }
-
-// accounted asks whether the event of a mechanism says what its noise and its clip
-// are, by the plain formula.
-func accounted(context.Context, task) (Check, error) {
-	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
-		for _, shares := range []int{1, 3} {
-			const clip, multiplier = 2.5, 1.25
-			gate, err := dpmech.NewGaussianSum(dpmech.Config{
-				Dim: 2, Clip: clip, NoiseMultiplier: multiplier, Shares: shares, Terms: 1, Releases: shares, Adjacency: adjacency,
-			})
-			if err != nil {
-				return Check{}, err
-			}
-			profile, err := accountant.Account(gate.Event())
-			if err != nil {
-				return Check{}, err
-			}
-			want := 1 / multiplier
-			if adjacency == accountant.ReplaceOne {
-				want = 2 / multiplier
-			}
-			if math.Abs(profile.Mu()/want-1) > 1e-5 {
-				return certain(false, "%s, %d shares: μ = %.5g is accounted, the clip and the noise make it %.5g", adjacency, shares, profile.Mu(), want), nil
-			}
-		}
-	}
-	return certain(true, "μ = sensitivity/σ for every adjacency, for one share and for three"), nil
-}

@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
@@ -15,6 +16,7 @@ func suite() ([]question, error) {
 		single("gate", "norms", norms),
 		single("gate", "noise knows nothing", oblivious),
 		single("gate", "accounting", accounted),
+		single("samplers", "accounting", accountedSamples),
 	}
 	var long []question
 	federations, err := federations()
@@ -23,24 +25,29 @@ func suite() ([]question, error) {
 	}
 	for _, f := range federations {
 		quick = append(quick, aboutNoise(f.name, f.messages))
-		long = append(long, single(f.name, "profile", f.attack().run))
+		long = append(long, lazily(f.name, f.attack))
 	}
 	for _, d := range descents {
 		quick = append(quick, aboutNoise(d.name, d.quiet), single(d.name, "frequencies", d.frequencies))
-		a, err := d.attack()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", d.name, err)
-		}
-		long = append(long, single(d.name, "profile", a.run))
+		long = append(long, lazily(d.name, d.attack))
 	}
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
-		a, err := statisticsAttack(adjacency)
-		if err != nil {
-			return nil, err
-		}
-		long = append(long, single("statistics, "+string(adjacency), "profile", a.run))
+		long = append(long, lazily("statistics, "+string(adjacency), func() (attack, error) { return statisticsAttack(adjacency) }))
 	}
 	return append(quick, long...), nil
+}
+
+// lazily asks about the claimed profile, by an attack that is set up, and a claim
+// that is computed, when it is first asked.
+func lazily(about string, set func() (attack, error)) question {
+	attack := sync.OnceValues(set)
+	return single(about, "profile", func(ctx context.Context, t task) (Check, error) {
+		a, err := attack()
+		if err != nil {
+			return Check{}, err
+		}
+		return a.run(ctx, t)
+	})
 }
 
 // federations are the sound bookkeepings, each under one adjacency.

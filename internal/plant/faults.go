@@ -1,0 +1,158 @@
+package main
+
+// An edit adds text before or after an anchor, which must occur exactly once in a
+// file of the repository.
+type edit struct {
+	file          string
+	anchor        string
+	before, after string
+}
+
+// A fault breaks a promise. What its edits add does nothing but under
+// planted.Is(name), so that one program holds all faults and has the one that it
+// is told.
+type fault struct {
+	name  string
+	says  string
+	edits []edit
+}
+
+// Anchors of more than one fault.
+const (
+	sampleNoise = "\t\tdst[i] = g.Sample(src)\n"
+	addVector   = "func (g *gate) add(sum []int64, v []float64) {\n"
+	poissonNext = "\treturn s.choose(dst, s.size.sample(src), src)\n"
+	fixedNext   = "\treturn s.choose(dst, s.batch, src)\n"
+	siteRelease = "\tif err := p.clients.ReleaseOne(dst, s.exact, &s.noise, change); err != nil {\n\t\treturn err\n\t}\n"
+)
+
+// faults are what an audit must find: mistakes of published programs, and some
+// that are as easily made.
+var faults = []fault{
+	{"noise-half", "noise × 0.5", []edit{{
+		file: "dpmech/gaussian.go", anchor: sampleNoise, after: `
+		if planted.Is("noise-half") {
+			dst[i] /= 2
+		}
+`,
+	}}},
+	{"noise-0.8", "noise × 0.8", []edit{{
+		file: "dpmech/gaussian.go", anchor: sampleNoise, after: `
+		if planted.Is("noise-0.8") {
+			dst[i] = dst[i] / 5 * 4
+		}
+`,
+	}}},
+	{"bare-coordinate", "a coordinate without noise", []edit{{
+		file: "dpmech/gaussian.go", anchor: sampleNoise, after: `
+		if planted.Is("bare-coordinate") && i == 1 {
+			dst[i] = 0
+		}
+`,
+	}}},
+	{"no-clipping", "no clipping", []edit{{
+		file: "dpmech/gate.go", anchor: addVector, after: `
+	if planted.Is("no-clipping") {
+		for i, x := range v {
+			sum[i] += int64(x * g.perStep)
+		}
+		return
+	}
+`,
+	}}},
+	{"blocks-apart", "blocks clipped apart", []edit{{
+		file: "dpmech/gate.go", anchor: addVector, after: `
+	if half := len(v) / 2; half > 1 && planted.Is("blocks-apart") {
+		g.add(sum[:half], v[:half])
+		g.add(sum[half:], v[half:])
+		return
+	}
+`,
+	}}},
+	{"always-sampled", "a record in every batch", []edit{{
+		file: "dpmech/independent.go", anchor: poissonNext, before: `
+	if planted.Is("always-sampled") {
+		return planted.With(s.choose(dst, s.size.sample(src), src), 0)
+	}
+`,
+	}}},
+	{"fixed-order", "fixed order", []edit{{
+		file: "dpmech/independent.go", anchor: poissonNext, before: `
+	if planted.Is("fixed-order") {
+		return planted.InOrder(s, dst, s.size.sample(src), s.n)
+	}
+`,
+	}, {
+		file: "dpmech/epoch.go", anchor: "\t\ts.shuffle(src)\n", after: `
+		if planted.Is("fixed-order") {
+			for i := range s.order {
+				s.order[i] = uint32(i)
+			}
+		}
+`,
+	}}},
+	{"with-replacement", "a record twice in a batch", []edit{{
+		file: "dpmech/independent.go", anchor: fixedNext, before: `
+	if planted.Is("with-replacement") {
+		return planted.Doubled(s.choose(dst, s.batch, src))
+	}
+`,
+	}}},
+	{"rate-doubled", "twice the sampling rate", []edit{{
+		file: "dpmech/independent.go", anchor: "\treturn repeated(accountant.Poisson{", before: `
+	if planted.Is("rate-doubled") {
+		return repeated(accountant.Poisson{Rate: s.rate / 2, Sigma: sigma, Adjacency: adjacency}, steps, 1)
+	}
+`,
+	}}},
+	{"fixed-size-as-poisson", "fixed batches accounted as Poisson's", []edit{{
+		file: "dpmech/independent.go", anchor: "\treturn repeated(accountant.WithoutReplacement{", before: `
+	if planted.Is("fixed-size-as-poisson") {
+		return repeated(accountant.Poisson{Rate: rateOf(s.batch, s.n), Sigma: sigma, Adjacency: adjacency}, steps, 1)
+	}
+`,
+	}}},
+	{"replace-as-remove", "replacing accounted as removing", []edit{{
+		file: "dpmech/sum.go", anchor: "\treturn accountant.DiscreteGaussian{\n", before: `
+	if planted.Is("replace-as-remove") {
+		return accountant.DiscreteGaussian{Sensitivity: float64(m.clip), Sigma: float64(m.sigma), Shares: shares, Dim: m.cfg.Dim, Adjacency: adjacency}
+	}
+`,
+	}}},
+	{"noise-reused", "noise reused across rounds", []edit{{
+		file: "dpmech/release.go", anchor: "\tm.noise.Fill(noise.drawn.steps, src)\n", after: `
+	if planted.Is("noise-reused") {
+		planted.Reuse(noise, noise.drawn.steps)
+	}
+`,
+	}, {
+		file: "dpmech/sampled.go", anchor: "\tr.of.gate.noise.Fill(dst, streams.Noise)\n", after: `
+	if planted.Is("noise-reused") {
+		planted.Reuse(r, dst)
+	}
+`,
+	}}},
+	{"dropped-share", "a dropped noise share", []edit{{
+		file: "pvi/site.go", anchor: siteRelease, after: `
+	if planted.Is("dropped-share") && s.id == p.roster[0] {
+		copy(dst, s.exact)
+	}
+`,
+	}}},
+	{"published-factors", "the published bookkeeping of factors", []edit{{
+		file: "pvi/site.go", anchor: "\t\tcopy(s.proposed, s.exact)\n", after: `
+		if planted.Is("published-factors") {
+			copy(s.proposed, dst)
+		}
+`,
+	}}},
+	{"precision-clipped", "precision clipped at the client", []edit{{
+		file: "pvi/site.go", anchor: siteRelease, after: `
+	if planted.Is("precision-clipped") {
+		for i := p.family.Dim(); i < len(dst); i++ {
+			dst[i] = max(dst[i], 0)
+		}
+	}
+`,
+	}}},
+}

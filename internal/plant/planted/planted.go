@@ -1,0 +1,63 @@
+// Package planted is what planted faults are made of. Only builds of the command
+// plant import it; nothing that is shipped does, and a test of the repository holds
+// everyone to that.
+package planted
+
+import (
+	"os"
+	"slices"
+	"sync"
+)
+
+// Variable names the environment variable that chooses the fault.
+const Variable = "FEDPVI_PLANTED"
+
+var chosen = os.Getenv(Variable)
+
+// Is reports whether a fault is the chosen one.
+func Is(fault string) bool { return chosen == fault }
+
+var (
+	mu     sync.Mutex
+	noises = map[any][]int64{}
+	orders = map[any]uint32{}
+)
+
+// Reuse puts into noise what it got the first time that owner asked.
+func Reuse(owner any, noise []int64) {
+	mu.Lock()
+	defer mu.Unlock()
+	if first, ok := noises[owner]; ok {
+		copy(noise, first)
+		return
+	}
+	noises[owner] = slices.Clone(noise)
+}
+
+// InOrder appends the next size of n records to batch, one after the other and
+// around.
+func InOrder(owner any, batch []uint32, size, n int) []uint32 {
+	mu.Lock()
+	defer mu.Unlock()
+	for range size {
+		batch = append(batch, orders[owner])
+		orders[owner] = (orders[owner] + 1) % uint32(n)
+	}
+	return batch
+}
+
+// With returns batch with record in it.
+func With(batch []uint32, record uint32) []uint32 {
+	if slices.Contains(batch, record) {
+		return batch
+	}
+	return append(batch, record)
+}
+
+// Doubled returns batch with its first record again in place of its last.
+func Doubled(batch []uint32) []uint32 {
+	if n := len(batch); n > 1 {
+		batch[n-1] = batch[0]
+	}
+	return batch
+}

@@ -1,0 +1,108 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+)
+
+// accounted asks whether the event of a mechanism says what its noise and its clip
+// are, by the plain formula.
+func accounted(context.Context, task) (Check, error) {
+	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
+		for _, shares := range []int{1, 3} {
+			const clip, multiplier = 2.5, 1.25
+			gate, err := dpmech.NewGaussianSum(dpmech.Config{
+				Dim: 2, Clip: clip, NoiseMultiplier: multiplier, Shares: shares, Terms: 1, Releases: shares, Adjacency: adjacency,
+			})
+			if err != nil {
+				return Check{}, err
+			}
+			profile, err := accountant.Account(gate.Event())
+			if err != nil {
+				return Check{}, err
+			}
+			want := 1 / multiplier
+			if adjacency == accountant.ReplaceOne {
+				want = 2 / multiplier
+			}
+			if math.Abs(profile.Mu()/want-1) > 1e-5 {
+				return certain(false, "%s, %d shares: μ = %.5g is accounted, the clip and the noise make it %.5g", adjacency, shares, profile.Mu(), want), nil
+			}
+		}
+	}
+	return certain(true, "μ = sensitivity/σ for every adjacency, for one share and for three"), nil
+}
+
+// accountedSamples asks whether one step of a sampled sum costs at least what two
+// inputs give away of which the law of the step is known.
+func accountedSamples(context.Context, task) (Check, error) {
+	const rate, records, sigma = 0.25, 12, 1.5
+	poisson, fixed := dpmech.Poisson{Rate: rate}, dpmech.WithoutReplacement{Batch: rate * records}
+	var at int
+	for _, c := range []struct {
+		sampling  dpmech.Sampling
+		adjacency accountant.Adjacency
+		with      float64 // where the sum is if the record is drawn; 0 if it is not
+		without   float64 // where it is if the other one is drawn, or none
+	}{
+		{poisson, accountant.AddRemove, 1, 0},
+		{poisson, accountant.ZeroOut, 1, 0},
+		{poisson, accountant.ReplaceOne, 1, -1},
+		{fixed, accountant.ReplaceOne, 2, 0}, // all others are the opposite of it
+		{fixed, accountant.ZeroOut, 1, 0},
+		{dpmech.FullBatch{}, accountant.ReplaceOne, 1, -1},
+	} {
+		m, err := dpmech.NewSampledSum(dpmech.SampledConfig{
+			Sampling: c.sampling, Records: records, Steps: 1, Dim: 1, Clip: 1, NoiseMultiplier: sigma, Adjacency: c.adjacency,
+		})
+		if err != nil {
+			return Check{}, err
+		}
+		profile, err := accountant.Account(m.Event())
+		if err != nil {
+			return Check{}, err
+		}
+		q := rate
+		if c.sampling == (dpmech.FullBatch{}) {
+			q = 1
+		}
+		for _, epsilon := range Epsilons {
+			claimed, err := profile.Delta(epsilon)
+			if err != nil {
+				return Check{}, err
+			}
+			// The noise is rounded up to the lattice: it may be larger by 2^-23.
+			if seen := stepDelta(q, c.with, c.without, sigma, epsilon); claimed.Upper < seen*(1-1e-4) {
+				return certain(false, "%T, %s: δ(%g) = %.5g is accounted, two inputs give away %.5g", c.sampling, c.adjacency, epsilon, claimed.Upper, seen), nil
+			}
+			at++
+		}
+	}
+	return certain(true, "%s", fmt.Sprintf("δ(ε) of a step covers two inputs of known law, %d times", at)), nil
+}
+
+// stepDelta is the largest of P(S) − e^ε·Q(S) over sets S, for P and Q that mix
+// N(0, σ²) with N(with, σ²) and N(without, σ²) at the rate q: S is where their
+// ratio, which rises, is above e^ε.
+func stepDelta(q, with, without, sigma, epsilon float64) float64 {
+	above := func(mean, x float64) float64 { return distuv.Normal{Mu: mean, Sigma: sigma}.Survival(x) }
+	density := func(mean, x float64) float64 { return math.Exp((mean*x - mean*mean/2) / (sigma * sigma)) }
+	odds := math.Exp(epsilon)
+	low, high := -100*sigma, 100*sigma
+	for range 100 {
+		x := (low + high) / 2
+		if 1-q+q*density(with, x) > odds*(1-q+q*density(without, x)) {
+			high = x
+		} else {
+			low = x
+		}
+	}
+	p := (1-q)*above(0, high) + q*above(with, high)
+	return p - odds*((1-q)*above(0, high)+q*above(without, high))
+}

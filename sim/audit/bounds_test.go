@@ -1,0 +1,134 @@
+package audit
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/combin"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"fedpvi/accountant"
+)
+
+func binomialTail(k, n int, p float64) float64 {
+	var s float64
+	for i := k; i <= n; i++ {
+		s += math.Exp(combin.LogGeneralizedBinomial(float64(n), float64(i)) + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
+	}
+	return s
+}
+
+// At the ends of a confidence interval, what was seen or more has the probability
+// alpha, added up term by term.
+func TestBinomialBounds(t *testing.T) {
+	for _, c := range []struct {
+		hits, n int
+		alpha   float64
+	}{{3, 20, .05}, {19, 20, 1e-3}, {40, 100, 1e-9}, {1, 300, 1e-6}, {300, 300, 1e-6}} {
+		low := binomialLower(c.hits, c.n, c.alpha)
+		if got := binomialTail(c.hits, c.n, low); math.Abs(got/c.alpha-1) > 1e-6 {
+			t.Errorf("%d of %d: P(at least so many) = %g at the lower end, want %g", c.hits, c.n, got, c.alpha)
+		}
+		if up, mirrored := binomialUpper(c.n-c.hits, c.n, c.alpha), 1-low; up != mirrored {
+			t.Errorf("%d of %d: upper end %g, want %g", c.n-c.hits, c.n, up, mirrored)
+		}
+	}
+	if low, up := binomialLower(0, 10, .1), binomialUpper(10, 10, .1); low != 0 || up != 1 {
+		t.Errorf("nothing and everything: %g and %g", low, up)
+	}
+	// The rule of three: 1 − α^(1/n).
+	if got, want := binomialUpper(0, 50, .05), 1-math.Pow(.05, 1./50); math.Abs(got-want) > 1e-12 {
+		t.Errorf("none of 50: %g, want %g", got, want)
+	}
+}
+
+func TestBinomialP(t *testing.T) {
+	if got, want := binomialP(7, 20, .1), 2*binomialTail(7, 20, .1); math.Abs(got-want) > 1e-12 {
+		t.Errorf("7 of 20: %g, want %g", got, want)
+	}
+	if got, want := binomialP(2, 20, .5), 2*binomialTail(18, 20, .5); math.Abs(got-want) > 1e-12 {
+		t.Errorf("2 of 20: %g, want %g", got, want)
+	}
+	for _, c := range []struct{ count, p, want float64 }{{0, 0, 1}, {1, 0, 0}, {5, 1, 1}, {4, 1, 0}} {
+		if got := binomialP(c.count, 5, c.p); got != c.want {
+			t.Errorf("%g of 5 at %g: %g, want %g", c.count, c.p, got, c.want)
+		}
+	}
+}
+
+// Under the law that they test, p-values are uniform: of 4000, a share in [.046,
+// .054] would be below .05 at one standard error, and [.033, .067] at five.
+func TestPValuesAreUniform(t *testing.T) {
+	const repeats, n = 4000, 40
+	r := rand.New(rand.NewPCG(1, 1))
+	below := map[string]int{}
+	for range repeats {
+		var squares, sab, saa, sbb float64
+		cells := make([]float64, 8)
+		for range n {
+			a, b := r.NormFloat64(), r.NormFloat64()
+			squares += a * a
+			sab, saa, sbb = sab+a*b, saa+a*a, sbb+b*b
+		}
+		for range 400 {
+			cells[r.IntN(len(cells))]++
+		}
+		for name, p := range map[string]float64{
+			"variance": varianceP(squares, n),
+			// One degree of freedom more: the means are known.
+			"correlation": correlationP(sab/math.Sqrt(saa*sbb), n+1),
+			"cells":       uniformP(cells),
+		} {
+			if p < .05 {
+				below[name]++
+			}
+		}
+	}
+	for _, name := range []string{"variance", "correlation", "cells"} {
+		if share := float64(below[name]) / repeats; share < .033 || share > .067 {
+			t.Errorf("%s: p < .05 in %.3f of all cases", name, share)
+		}
+	}
+}
+
+func TestChiSquareOfTheImpossible(t *testing.T) {
+	if p := chiSquareP([]float64{10, 1, 20}, []float64{15, 0, 16}); p != 0 {
+		t.Errorf("what cannot happen has p = %g", p)
+	}
+	if p := chiSquareP([]float64{100}, []float64{100}); p != 1 {
+		t.Errorf("one cell has p = %g", p)
+	}
+	// Two cells, the rest merged with the last: (12−10)²/10 + (8−10)²/10.
+	want := distuv.ChiSquared{K: 1}.Survival(.8)
+	if p := chiSquareP([]float64{12, 4, 3, 1}, []float64{10, 5, 5, 0.0001}); math.Abs(p-want) > 1e-4 {
+		t.Errorf("p = %g, want %g", p, want)
+	}
+}
+
+// The cost of a step is that of the accountant's law, by two independent ways.
+func TestStepDelta(t *testing.T) {
+	for _, c := range []struct {
+		event                   accountant.Event
+		q, with, without, sigma float64
+	}{
+		{accountant.Gaussian{Sensitivity: 2, Sigma: 1.5, Adjacency: accountant.ReplaceOne}, 1, 1, -1, 1.5},
+		{accountant.Poisson{Rate: .3, Sigma: 1.5, Adjacency: accountant.ReplaceOne}, .3, 1, -1, 1.5},
+		{accountant.WithoutReplacement{Rate: .3, Sigma: 1.5, Adjacency: accountant.ReplaceOne}, .3, 2, 0, 1.5},
+	} {
+		profile, err := accountant.Account(c.event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, epsilon := range []float64{0, .5, 1} {
+			bound, err := profile.Delta(epsilon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := stepDelta(c.q, c.with, c.without, c.sigma, epsilon)
+			if math.Abs(got/bound.Upper-1) > 2e-3 {
+				t.Errorf("%T: δ(%g) = %g, the accountant says %g", c.event, epsilon, got, bound.Upper)
+			}
+		}
+	}
+}
