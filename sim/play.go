@@ -141,7 +141,8 @@ func (p *Play) Normals(chain int) func() float64 {
 }
 
 // Protocol derives what a study comes to for a number of clients with made-up
-// names; 0 takes the number from the study's simulation.
+// names; 0 takes the number from the study's simulation. Where a standardisation
+// would find the scale of columns first, the public bounds stand in for it.
 func Protocol(st *study.Study, clients int) (*pvi.Protocol, error) {
 	if clients == 0 {
 		clients = st.Simulation.Clients
@@ -155,6 +156,13 @@ func Protocol(st *study.Study, clients int) (*pvi.Protocol, error) {
 	roster := make([]pvi.ClientID, clients)
 	for m := range roster {
 		roster[m] = clientID(m, clients)
+	}
+	if !st.HasScale() {
+		public, err := st.WithScale(st.PublicScale())
+		if err != nil {
+			return nil, err
+		}
+		st = public
 	}
 	return pvi.NewProtocol(st, roster)
 }

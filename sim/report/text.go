@@ -32,7 +32,10 @@ func Posterior(w io.Writer, st *study.Study, r *sim.Result) error {
 	}
 	fmt.Fprint(w, "\nRight of the bar: the posterior of the pooled records without privacy.\n")
 	for _, note := range r.Notes {
-		fmt.Fprintln(w, note)
+		io.WriteString(w, wrap(note))
+	}
+	if err := scaleTable(w, r.Scale); err != nil {
+		return err
 	}
 	_, err := fmt.Fprintf(w, "KL divergence from the pooled posterior: %.4g nats. λ moved in %d of %d outcomes%s.\n",
 		r.KL, r.Accepted, r.Outcomes, rejections(r))
@@ -89,7 +92,7 @@ func scaleNote(st *study.Study) string {
 	if unit == "" {
 		unit = "of " + c.Name
 	}
-	return fmt.Sprintf(",\non columns mapped to [−1, 1] by their bounds: a coefficient of 1 is %s %s", number(st.OutcomeUnit()), unit)
+	return fmt.Sprintf(",\non columns mapped to [−1, 1] by their bounds%s: a coefficient of 1 is %s %s", foundNote(st), number(st.OutcomeUnit()), unit)
 }
 
 // number writes x with four significant digits.
