@@ -38,7 +38,7 @@ type Column struct {
 	Missing Policy   // Refuse (default), Drop or Impute
 	Imputed string   // the value for Impute, written as in a file
 
-	found *Bounds // by a standardisation; see Scale
+	Found *Bounds // by a standardisation, within the bounds; nil if those are the scale
 }
 
 // Numerical reports whether values of the column are used as numbers.

@@ -131,8 +131,8 @@ func (s *Study) uses(name string) bool {
 // Scale returns the bounds that are mapped to [-1, 1]: the public ones, or those
 // that a standardisation found within them.
 func (c *Column) Scale() Bounds {
-	if c.found != nil {
-		return *c.found
+	if c.Found != nil {
+		return *c.Found
 	}
 	return Bounds{c.Low, c.High}
 }
@@ -140,7 +140,7 @@ func (c *Column) Scale() Bounds {
 // HasScale reports whether the scale of every column is known: it is not where a
 // standardisation has to find it first.
 func (s *Study) HasScale() bool {
-	return s.Standardisation == nil || s.Columns[s.Standardisation.Columns[0]].found != nil
+	return s.Standardisation == nil || s.Columns[s.Standardisation.Columns[0]].Found != nil
 }
 
 // PublicScale returns what a standardisation starts from, and ends with if it
@@ -177,7 +177,7 @@ func (s *Study) WithScale(found []Bounds) (*Study, error) {
 	scaled.Columns = slices.Clone(s.Columns)
 	for k, b := range found {
 		c := &scaled.Columns[s.Standardisation.Columns[k]]
-		c.found = &b
+		c.Found = &b
 		if !(public[k].Low <= b.Low && b.Low < b.High && b.High <= public[k].High && c.Half() > 0) {
 			return nil, fmt.Errorf("study %s: the scale [%g, %g] of column %s is no interval within its bounds [%g, %g]", s.Name, b.Low, b.High, c.Name, c.Low, c.High)
 		}

@@ -142,7 +142,7 @@ func (s *Study) Scale(c *Column, value float64) float64 {
 		return value
 	}
 	scaled := (value - c.Middle()) / c.Half()
-	if c.found != nil {
+	if c.Found != nil {
 		return min(max(scaled, -1), 1)
 	}
 	return scaled
