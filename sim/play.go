@@ -23,7 +23,7 @@ type Options struct {
 type Play struct {
 	Federation *Federation
 	Reference  *Reference
-	Report     shard.Report // what reading did to the file of records
+	Report     shard.Report // what reading, and the scale that was found, did to the records
 
 	last []float64 // natural parameters when moved was last called
 }
@@ -38,6 +38,9 @@ func NewPlay(st *study.Study, o Options) (*Play, error) {
 	f, err := New(st, clients, o.Seed, max(1, o.Workers))
 	if err != nil {
 		return nil, err
+	}
+	if f.Scale != nil {
+		report.Beyond = f.Scale.Beyond
 	}
 	reference, err := NewReference(f.Protocol.Model(), f.Shards)
 	if err != nil {

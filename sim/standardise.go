@@ -5,6 +5,7 @@ import (
 
 	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi"
+	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
 
@@ -13,6 +14,7 @@ import (
 type Standardisation struct {
 	Outcomes []*pvi.ScaleOutcome
 	Columns  []pvi.ColumnScale
+	Beyond   map[string]int // values beyond the scale, by column
 }
 
 // standardise plays the passes that find the scale, and returns the study on it.
@@ -50,7 +52,14 @@ func standardise(st *study.Study, holders []Holder, seed uint64) (*study.Study, 
 	}
 	found.Columns = server.Columns()
 	scaled, err := server.Scaled()
-	return scaled, found, err
+	if err != nil {
+		return nil, nil, err
+	}
+	found.Beyond = map[string]int{}
+	for _, h := range holders {
+		shard.Beyond(found.Beyond, scaled, h.Records)
+	}
+	return scaled, found, nil
 }
 
 // scalePass plays one pass.

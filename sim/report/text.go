@@ -42,7 +42,7 @@ func Posterior(w io.Writer, st *study.Study, r *sim.Result) error {
 	return err
 }
 
-// Reading writes what reading did to the file of records. It is for the data
+// Reading writes what reading and scaling did to the records. It is for the data
 // holder's eyes; nothing if nothing was changed.
 func Reading(w io.Writer, r shard.Report) error {
 	var b strings.Builder
@@ -53,6 +53,7 @@ func Reading(w io.Writer, r shard.Report) error {
 		{"records were dropped", r.Dropped},
 		{"values were clamped to their bounds", r.Clamped},
 		{"missing values were imputed", r.Imputed},
+		{"values lay beyond the scale that was found and count as at its ends", r.Beyond},
 	} {
 		var parts []string
 		total := 0
