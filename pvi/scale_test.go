@@ -470,3 +470,53 @@ func TestScaleNoise(t *testing.T) {
 		}
 	}
 }
+
+// A record that holds no number adds zero to every element, the count among them.
+func TestScaleOfNoNumber(t *testing.T) {
+	for _, privacy := range []string{recordTarget, `unit = "none"`} {
+		good, bad := new(shard.Records), new(shard.Records)
+		good.Append([]float64{50, 1, 3})
+		bad.Append([]float64{50, 1, 3})
+		bad.Append([]float64{math.NaN(), 1, 3})
+		bad.Append([]float64{1, 1, math.NaN()})
+		h := newScaleHouse(t, scaleStudy(t, privacy, "", ""), 1, good, bad)
+		for !h.server.Done() {
+			plan, _ := h.server.Next()
+			var releases [2]ScaleRelease
+			var outcome *ScaleOutcome
+			for k, s := range h.sites {
+				if err := s.Propose(&releases[k], &plan, seeded.Stream(7, "same")); err != nil {
+					t.Fatal(err)
+				}
+				var err error
+				if outcome, err = h.server.Collect(&releases[k]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !slices.Equal(releases[0].Sum, releases[1].Sum) {
+				t.Errorf("%s, pass %d: records without a number count", privacy, plan.Number)
+			}
+			h.settle(outcome)
+		}
+	}
+}
+
+// What is taken for noise grows with the number of clients that add theirs: many
+// clients with few records do not find what noise made up.
+func TestScaleKnowsItsNoise(t *testing.T) {
+	st := scaleStudy(t, recordTarget, "", "")
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		clients := make([]*shard.Records, 64)
+		for m := range clients {
+			clients[m] = spread(24, func() float64 { return 20 * r.NormFloat64() })
+		}
+		h := newScaleHouse(t, st, seed, clients...)
+		h.play()
+		for _, c := range h.server.Columns() {
+			if c.Finding == Found || c.Bounds.Low > -40 || c.Bounds.High < 40 {
+				t.Errorf("seed %d: found %+v in what is noise", seed, c)
+			}
+		}
+	}
+}

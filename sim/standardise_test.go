@@ -59,6 +59,13 @@ func TestStandardisedRun(t *testing.T) {
 				t.Errorf("%v: found %+v, want mean %g and sd %g", c.settings, s, want.mean, want.sd)
 			}
 		}
+		// The noise of a pass is that pass's own, and that of a client its own.
+		first, second := play.Federation.Scale.Outcomes[0].Sum, play.Federation.Scale.Outcomes[1].Sum
+		for i, n := range first {
+			if n == second[i] || i > 0 && n == first[i-1] {
+				t.Fatalf("%v: noise was used twice", c.settings)
+			}
+		}
 		if len(r.Privacy.Views) != c.views || r.Privacy.ScaleReleases != 3 || r.Privacy.Epsilon > st.Privacy.Epsilon {
 			t.Errorf("%v: privacy %+v", c.settings, r.Privacy)
 		}
