@@ -19,14 +19,6 @@ func ball(seed uint64, n int, mean, sd float64) *shard.Records {
 	return spread(n, func() float64 { return mean + sd*r.NormFloat64() })
 }
 
-func findings(h *scaleHouse) []Finding {
-	var all []Finding
-	for _, c := range h.server.Columns() {
-		all = append(all, c.Finding)
-	}
-	return all
-}
-
 // Without a promise means and sds are exact, of the values within the bounds.
 func TestScaleExact(t *testing.T) {
 	a, b := ball(1, 400, 7, 2), ball(2, 100, 3, 1)

@@ -8,6 +8,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
+	"fedpvi/sim"
 )
 
 // foundNote says that bounds are not those that the study declares.
@@ -88,4 +89,12 @@ func afterScale(p *pvi.Protocol) string {
 		return fmt.Sprintf(", after %d for the scale, which every cost below includes", s.Passes())
 	}
 	return ""
+}
+
+// scaleStatement says that the scale was paid for; nothing if none was looked for.
+func scaleStatement(p sim.Privacy) string {
+	if p.ScaleReleases == 0 {
+		return ""
+	}
+	return wrap(fmt.Sprintf("Before that it released where the values of its columns lie %s, under noise of their own, to find their scale. Every cost below includes that.", times(p.ScaleReleases)))
 }

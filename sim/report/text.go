@@ -116,6 +116,7 @@ func Statement(w io.Writer, r *sim.Result) error {
 		b.WriteString(wrap(fmt.Sprintf("What is protected is a record. Each of the %d clients released the statistics of its records %s, each record's clipped to norm %s, with noise of %s times the clip as standard deviation. Whatever else it sent was computed from that.",
 			r.Clients, times(p.Releases), number(p.Clip), number(p.NoiseMultiplier))))
 	}
+	b.WriteString(scaleStatement(p))
 	b.WriteByte('\n')
 	if err := views(&b, p); err != nil {
 		return err
