@@ -71,6 +71,10 @@ func (m *GaussianSum) Dim() int { return m.cfg.Dim }
 // Clip returns C.
 func (m *GaussianSum) Clip() float64 { return m.cfg.Clip }
 
+// Shares returns the number of noise shares that together reach the noise
+// multiplier.
+func (m *GaussianSum) Shares() int { return m.cfg.Shares }
+
 // NoiseMultiplier returns σ as it was asked for.
 func (m *GaussianSum) NoiseMultiplier() float64 { return m.cfg.NoiseMultiplier }
 

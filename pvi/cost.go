@@ -59,11 +59,12 @@ type Cost struct {
 	Method    string // how it was computed
 }
 
-// Cost returns the cost of the given number of a client's releases, as far as it
-// can be proved. For published factors under a sum that alone is opened that is,
-// against everybody, the cost of opening every message: the client's own noise is
-// all that hides it then, and what it remembers of that noise was released. The
-// study must make a promise.
+// Cost returns the cost of the given number of a client's releases, and of finding
+// the scale before them if the study asks for it, as far as it can be proved. For
+// published factors under a sum that alone is opened that is, against everybody,
+// the cost of opening every message: the client's own noise is all that hides it
+// then, and what it remembers of that noise was released. The study must make a
+// promise.
 func (p *Protocol) Cost(view View, adjacency accountant.Adjacency, releases int) (Cost, error) {
 	if !p.Sound() {
 		view.Shares = 1
@@ -73,10 +74,8 @@ func (p *Protocol) Cost(view View, adjacency accountant.Adjacency, releases int)
 
 // claim is Cost as if a client remembered nothing of its noise.
 func (p *Protocol) claim(view View, adjacency accountant.Adjacency, releases int) (Cost, error) {
-	profile, err := accountant.Account(accountant.Repeated{
-		Event: p.Mechanism().EventFor(view.Shares, adjacency),
-		Times: releases,
-	})
+	release := p.Mechanism().EventFor(view.Shares, adjacency)
+	profile, err := accountant.Account(p.withScaling(release, releases, view.Shares, adjacency))
 	if err != nil {
 		return Cost{}, err
 	}
@@ -131,6 +130,13 @@ func (p *Protocol) OutsideCosts(rounds int) (claimed, truth, sound Cost, err err
 	sigma := share * math.Sqrt(float64(p.minClients)) / p.clients.Clip()
 	truth = claimed
 	truth.Mu = adjacency.Factor() * PublishedMu(p.minClients, rounds, sigma, p.study.Inference.Damping.At)
+	if p.scaling != nil {
+		scaling, err := accountant.Account(p.scaling.EventFor(outside.Shares, adjacency))
+		if err != nil {
+			return Cost{}, Cost{}, Cost{}, err
+		}
+		truth.Mu = math.Hypot(truth.Mu, scaling.Mu())
+	}
 	truth.Epsilon = accountant.GaussianEpsilon(truth.Mu, truth.Delta)
 	truth.Method = "exact, for a client that saturates the clip in the linear model"
 	return claimed, truth, sound, nil

@@ -56,6 +56,7 @@ type Protocol struct {
 
 	clients *dpmech.GaussianSum // hides a client's change; nil unless the unit is the client
 	records *dpmech.GaussianSum // hides a record's statistics; nil unless the unit is the record
+	scaling *Scaling            // found the scale of columns, and is paid for; nil if nothing was to be found
 
 	lattice    dpmech.Lattice // of messages
 	limit      int64          // no element of a message reaches it
@@ -63,11 +64,13 @@ type Protocol struct {
 	minClients int
 }
 
-// NewProtocol derives the protocol. The roster must name each client once.
+// NewProtocol derives the protocol. The roster must name each client once. The
+// scale of a study that asks for a standardisation must have been found, by a
+// [Scaling].
 func NewProtocol(st *study.Study, roster []ClientID) (*Protocol, error) {
-	p := &Protocol{study: st, roster: slices.Sorted(slices.Values(roster))}
-	p.digest = digestOf(st, p.roster)
-	steps := []func() error{p.checkRoster, p.checkDelta, p.deriveModel, p.deriveMechanism, p.deriveLattice}
+	p := &Protocol{study: st, roster: sorted(roster)}
+	p.digest = digestOf(st, p.roster, st.Scales())
+	steps := []func() error{p.checkRoster, p.checkDelta, p.deriveScaling, p.deriveModel, p.deriveMechanism, p.deriveLattice}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("study %s: %w", st.Name, err)
@@ -76,12 +79,17 @@ func NewProtocol(st *study.Study, roster []ClientID) (*Protocol, error) {
 	return p, nil
 }
 
-func digestOf(st *study.Study, roster []ClientID) Digest {
+// digestOf binds the study, who takes part in it, and the scale that was found,
+// if one was.
+func digestOf(st *study.Study, roster []ClientID, scale []study.Bounds) Digest {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/protocol/v1")
 	h.Write(st.Digest[:])
 	for _, id := range roster {
 		fmt.Fprintf(h, "%d:%s", len(id), id) // no two rosters give the same bytes
+	}
+	for _, b := range scale {
+		fmt.Fprintf(h, "[%x,%x]", b.Low, b.High) // nor two scales: %x is exact
 	}
 	return Digest(h.Sum(nil))
 }
@@ -229,8 +237,36 @@ func (p *Protocol) calibrate(cfg dpmech.Config) (*dpmech.GaussianSum, error) {
 // alone is opened it is the paper's claim, which is not true; see
 // [Protocol.Cost].)
 func (p *Protocol) promised(m *dpmech.GaussianSum) accountant.Event {
-	return accountant.Repeated{Event: m.Event(), Times: p.Releases()}
+	return p.withScaling(m.Event(), p.Releases(), m.Shares(), p.study.Privacy.Adjacency)
 }
+
+// withScaling is a release that happens a number of times, after the releases that
+// found the scale.
+func (p *Protocol) withScaling(release accountant.Event, times, shares int, adjacency accountant.Adjacency) accountant.Event {
+	rounds := accountant.Repeated{Event: release, Times: times}
+	if p.scaling == nil || p.study.Privacy.Unit == study.None {
+		return rounds
+	}
+	return accountant.Composed{p.scaling.EventFor(shares, adjacency), rounds}
+}
+
+// deriveScaling derives what the scale was found with, and refuses a study
+// without the scale that it asks for.
+func (p *Protocol) deriveScaling() error {
+	if p.study.Standardisation == nil {
+		return nil
+	}
+	if !p.study.HasScale() {
+		return errors.New("the scale of its columns has to be found first, as model.standardise = \"private\" says")
+	}
+	var err error
+	p.scaling, err = newScaling(p)
+	return err
+}
+
+// Scaling returns what found the scale of the study's columns, nil if nothing was
+// to be found.
+func (p *Protocol) Scaling() *Scaling { return p.scaling }
 
 // deriveLattice chooses the grid of messages, and checks that no sum of them and
 // no λ can overflow.
@@ -264,6 +300,8 @@ func (p *Protocol) deriveLattice() error {
 	}
 	return nil
 }
+
+func sorted(roster []ClientID) []ClientID { return slices.Sorted(slices.Values(roster)) }
 
 // Digest returns the protocol's identity.
 func (p *Protocol) Digest() Digest { return p.digest }

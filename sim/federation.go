@@ -17,6 +17,7 @@ type Federation struct {
 	Server   *pvi.Server
 	Sites    []*pvi.Site // in the order of the roster
 	Shards   []*shard.Shard
+	Scale    *Standardisation // nil if the study asks for none
 
 	seed     uint64
 	workers  int
@@ -26,11 +27,16 @@ type Federation struct {
 	verdicts map[pvi.Verdict]int
 }
 
-// New returns a federation of the given holders at the prior. Up to workers
+// New returns a federation of the given holders at the prior, on the scale that a
+// standardisation found if the study asks for one. Up to workers
 // goroutines compute at a time; their number changes no bit.
 func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federation, error) {
 	if err := checkHolders(st, holders); err != nil {
 		return nil, fmt.Errorf("study %s: %w", st.Name, err)
+	}
+	st, scale, err := standardise(st, holders, seed)
+	if err != nil {
+		return nil, err
 	}
 	shards := map[pvi.ClientID]*shard.Shard{}
 	var roster []pvi.ClientID
@@ -45,6 +51,7 @@ func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federati
 	f := &Federation{
 		Protocol: protocol,
 		Server:   pvi.NewServer(protocol),
+		Scale:    scale,
 		seed:     seed,
 		workers:  workers,
 		verdicts: map[pvi.Verdict]int{},

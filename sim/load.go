@@ -39,4 +39,4 @@ func parseSettings(settings []string) ([]study.Override, error) {
 }
 
 // NonPrivate are settings that take every promise out of a study.
-var NonPrivate = []string{`privacy={unit = "none"}`, "inference.solver="}
+var NonPrivate = []string{`privacy={unit = "none"}`, "inference.solver=", "standardise.budget_share=", "standardise.noise_multiplier="}

@@ -23,7 +23,7 @@ type Options struct {
 type Play struct {
 	Federation *Federation
 	Reference  *Reference
-	Report     shard.Report // what reading did to the file of records
+	Report     shard.Report // what reading, and the scale that was found, did to the records
 
 	last []float64 // natural parameters when moved was last called
 }
@@ -38,6 +38,9 @@ func NewPlay(st *study.Study, o Options) (*Play, error) {
 	f, err := New(st, clients, o.Seed, max(1, o.Workers))
 	if err != nil {
 		return nil, err
+	}
+	if f.Scale != nil {
+		report.Beyond = f.Scale.Beyond
 	}
 	reference, err := NewReference(f.Protocol.Model(), f.Shards)
 	if err != nil {
@@ -141,7 +144,8 @@ func (p *Play) Normals(chain int) func() float64 {
 }
 
 // Protocol derives what a study comes to for a number of clients with made-up
-// names; 0 takes the number from the study's simulation.
+// names; 0 takes the number from the study's simulation. Where a standardisation
+// would find the scale of columns first, the public bounds stand in for it.
 func Protocol(st *study.Study, clients int) (*pvi.Protocol, error) {
 	if clients == 0 {
 		clients = st.Simulation.Clients
@@ -155,6 +159,13 @@ func Protocol(st *study.Study, clients int) (*pvi.Protocol, error) {
 	roster := make([]pvi.ClientID, clients)
 	for m := range roster {
 		roster[m] = clientID(m, clients)
+	}
+	if !st.HasScale() {
+		public, err := st.WithScale(st.PublicScale())
+		if err != nil {
+			return nil, err
+		}
+		st = public
 	}
 	return pvi.NewProtocol(st, roster)
 }

@@ -15,6 +15,7 @@ const (
 	purposeTruth     = "truth"     // synthetic coefficients
 	purposeSpeed     = "speed"     // how long clients and their answers take
 	purposeDraws     = "draws"     // from the posterior
+	purposeScale     = "scale"     // noise of the standardisation, by client and pass
 )
 
 // variates returns a generator of ordinary, that is to say not private, random

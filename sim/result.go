@@ -35,6 +35,9 @@ type Result struct {
 
 	Privacy Privacy `json:"privacy"`
 
+	// Scale is that of the columns for which the study asks for a standardisation.
+	Scale []pvi.ColumnScale `json:"scale,omitempty"`
+
 	// Notes are what whoever reads the posterior must know, wherever it is shown.
 	Notes []string `json:"notes,omitempty"`
 
@@ -70,6 +73,7 @@ type Promise struct {
 	NoiseMultiplier float64              `json:"noise_multiplier"`
 	Clip            float64              `json:"clip"`
 	Releases        int                  `json:"releases"`
+	ScaleReleases   int                  `json:"scale_releases,omitempty"` // before them, to find the scale; in every cost
 	Method          string               `json:"method"`
 	Views           []Spent              `json:"views"`
 
@@ -145,6 +149,10 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 		return nil, err
 	}
 	r.Notes = r.notes(st)
+	if f.Scale != nil {
+		r.Scale = f.Scale.Columns
+		r.Notes = append(r.Notes, scaleNotes(r.Scale)...)
+	}
 	r.Privacy, err = f.privacy()
 	return r, err
 }
@@ -194,6 +202,9 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		Claimed:         Outside{claimed.Epsilon, claimed.Mu},
 		True:            Outside{truth.Epsilon, truth.Mu},
 		Proven:          Outside{proven.Epsilon, proven.Mu},
+	}
+	if s := p.Scaling(); s != nil {
+		out.ScaleReleases = s.Passes()
 	}
 	for _, c := range costs {
 		out.Views = append(out.Views, Spent{c.View.Name, c.View.Who, c.Adjacency, c.Epsilon, c.Mu})

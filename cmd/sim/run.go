@@ -71,29 +71,28 @@ func (c *runCommand) Run(ctx context.Context) error {
 	if folder == "" {
 		folder = filepath.Join("runs", fmt.Sprintf("%s-seed-%d", st.Name, seed))
 	}
-	result, reading, err := c.play(ctx, st, seed, folder)
+	play, result, err := c.play(ctx, st, seed, folder)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
 		return json.NewEncoder(os.Stdout).Encode(result)
 	}
-	return printResult(os.Stdout, st, result, reading)
+	return printResult(os.Stdout, play.Federation.Protocol.Study(), result, play.Report)
 }
 
-func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, path string) (result *sim.Result, reading shard.Report, err error) {
+func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, path string) (play *sim.Play, result *sim.Result, err error) {
 	workers := c.Workers
 	if workers <= 0 {
 		workers = runtime.NumCPU()
 	}
-	play, err := sim.NewPlay(st, sim.Options{StudyFile: c.Study, DataFile: c.Data, Seed: seed, Workers: workers})
+	play, err = sim.NewPlay(st, sim.Options{StudyFile: c.Study, DataFile: c.Data, Seed: seed, Workers: workers})
 	if err != nil {
-		return nil, reading, err
+		return nil, nil, err
 	}
-	reading = play.Report
 	folder, err := report.NewFolder(path)
 	if err != nil {
-		return nil, reading, err
+		return nil, nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -106,7 +105,10 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 	progress := report.NewProgress(os.Stderr, c.Quiet)
 	history := new(sim.History)
 	if err := play.Observe(history, sim.Status{}); err != nil {
-		return nil, reading, err
+		return nil, nil, err
+	}
+	if err := folder.RecordScale(play.Federation.Scale); err != nil {
+		return nil, nil, err
 	}
 	result, err = play.Run(ctx, func(s sim.Status) error {
 		progress.Update("round", s.Outcomes, s.Of, func() string {
@@ -123,10 +125,10 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 	})
 	if err != nil {
 		progress.Interrupt()
-		return nil, reading, err
+		return nil, nil, err
 	}
 	result.Folder = path
-	return result, reading, folder.Finish(st, result, play.Reference, history, play.Normals)
+	return play, result, folder.Finish(st, result, play.Reference, history, play.Normals)
 }
 
 func printResult(w io.Writer, st *study.Study, r *sim.Result, reading shard.Report) error {

@@ -88,6 +88,9 @@ func (d *Document) Set(key, value string) error {
 	for _, part := range parts[:len(parts)-1] {
 		next, ok := table[part]
 		if !ok {
+			if value == "" {
+				return nil // nothing to remove
+			}
 			next = map[string]any{}
 			table[part] = next
 		}

@@ -20,6 +20,7 @@ type Report struct {
 	Dropped map[string]int // records left out, by the column that decided it
 	Clamped map[string]int // values moved to a bound, by column
 	Imputed map[string]int // missing values replaced, by column
+	Beyond  map[string]int // values beyond the scale that a standardisation found, by column
 }
 
 // An Error is a place in a file of records that is not as the study declares.

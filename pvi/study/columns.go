@@ -37,16 +37,18 @@ type Column struct {
 	Outside Policy   // for a value out of bounds or a level not declared: Refuse (default), Drop, or Clamp if numeric
 	Missing Policy   // Refuse (default), Drop or Impute
 	Imputed string   // the value for Impute, written as in a file
+
+	Found *Bounds // by a standardisation, within the bounds; nil if those are the scale
 }
 
 // Numerical reports whether values of the column are used as numbers.
 func (c *Column) Numerical() bool { return c.Type != Categorical }
 
 // Middle and Half describe the map to [-1, 1]: (value − Middle)/Half.
-func (c *Column) Middle() float64 { return c.Low + (c.High-c.Low)/2 }
+func (c *Column) Middle() float64 { b := c.Scale(); return b.Low + (b.High-b.Low)/2 }
 
-// Half is half the width of the bounds.
-func (c *Column) Half() float64 { return (c.High - c.Low) / 2 }
+// Half is half the width of the bounds that are mapped.
+func (c *Column) Half() float64 { b := c.Scale(); return (b.High - b.Low) / 2 }
 
 // Column returns the column of the given name.
 func (s *Study) Column(name string) (*Column, bool) {

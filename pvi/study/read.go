@@ -22,12 +22,13 @@ func read(s *Study, root *document.Table) {
 	readStudy(s, root.Table("study"))
 	readTable(s, root.Table("table"))
 	readColumns(s, root)
-	readModel(s, root.Table("model"))
+	private := readModel(s, root.Table("model"))
 	privacy := root.Table("privacy")
 	readPrivacyUnit(s, privacy)
 	readInference(s, root.Table("inference"))
 	readFederation(s, root.Table("federation"))
 	readPrivacy(s, privacy)
+	readStandardisation(s, root.Table("standardise"), root.Has("standardise"), private)
 	readSimulation(s, root)
 	readPrior(s, root.Table("prior"))
 }
@@ -79,7 +80,8 @@ func readTable(s *Study, t *document.Table) {
 	}
 }
 
-func readModel(s *Study, t *document.Table) {
+// readModel reports whether the model's scale is to be found by a release.
+func readModel(s *Study, t *document.Table) (private bool) {
 	t.Require("family", `write family = "linear"`)
 	s.Model.Family, _ = t.Choice("family", "linear")
 	t.Require("outcome", "name the column that is explained")
@@ -92,14 +94,16 @@ func readModel(s *Study, t *document.Table) {
 		}
 	}
 	s.Model.Standardise = true
-	if how, ok := t.Choice("standardise", "bounds", "none"); ok {
-		s.Model.Standardise = how == "bounds"
+	if how, ok := t.Choice("standardise", "bounds", "private", "none"); ok {
+		s.Model.Standardise = how != "none"
+		private = how == "private"
 	}
 	t.Require("noise_sd", "write the known standard deviation of the outcome around its mean, in the outcome's unit")
 	if sd, ok := t.Float("noise_sd"); ok {
 		s.Model.NoiseSD = positive(t, "noise_sd", sd)
 	}
 	readTerms(s, t)
+	return private
 }
 
 func readTerms(s *Study, t *document.Table) {

@@ -29,6 +29,8 @@ type Study struct {
 	Privacy    Privacy
 	Federation Federation
 	Simulation Simulation
+
+	Standardisation *Standardisation // nil unless the scale of columns is found by a release
 }
 
 // Table says how a file of records is written.
@@ -44,7 +46,7 @@ type Model struct {
 	Family      string // "linear"
 	Outcome     string // the name of a numeric column
 	Terms       []Term // in the order of the document, the intercept first
-	Standardise bool   // numeric columns are mapped to [-1, 1] by their bounds; default true
+	Standardise bool   // numeric columns are mapped to [-1, 1] by their bounds, public or found; default true
 	NoiseSD     float64
 }
 

@@ -135,12 +135,17 @@ func (s *Study) partName(p Part) string {
 	return fmt.Sprintf("%s[%s]", c.Name, c.Levels[p.Level])
 }
 
-// Scale maps a value of a numerical column to the scale of the model.
+// Scale maps a value of a numerical column to the scale of the model. A value
+// beyond bounds that a standardisation found counts as at them.
 func (s *Study) Scale(c *Column, value float64) float64 {
 	if !s.Model.Standardise {
 		return value
 	}
-	return (value - c.Middle()) / c.Half()
+	scaled := (value - c.Middle()) / c.Half()
+	if c.Found != nil {
+		return min(max(scaled, -1), 1)
+	}
+	return scaled
 }
 
 // Unscale is the inverse of Scale.

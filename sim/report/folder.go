@@ -67,7 +67,24 @@ type entry struct {
 
 // Record adds an outcome to the transcript.
 func (f *Folder) Record(o *pvi.Outcome, lambda []pvi.Wide, epsilon *float64) error {
-	line, err := json.Marshal(entry{o.Sequence, o.Number, o.Verdict, o.Participants, o.Sum, lambda, epsilon})
+	return f.writeLine(entry{o.Sequence, o.Number, o.Verdict, o.Participants, o.Sum, lambda, epsilon})
+}
+
+// RecordScale adds the passes that found the scale, if there were any.
+func (f *Folder) RecordScale(s *sim.Standardisation) error {
+	if s == nil {
+		return nil
+	}
+	for _, o := range s.Outcomes {
+		if err := f.writeLine(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Folder) writeLine(v any) error {
+	line, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 
+	"fedpvi/accountant"
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
@@ -26,6 +27,9 @@ func Plan(w io.Writer, p *pvi.Protocol) error {
 		{"", roundsNeeded(p)},
 	}
 	if err := Table(w, "", 2, rows); err != nil {
+		return err
+	}
+	if err := planScale(w, p); err != nil {
 		return err
 	}
 	if st.Privacy.Unit == study.None {
@@ -68,10 +72,15 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	if err != nil {
 		return err
 	}
+	shares := costs[0].View.Shares
+	one, err := accountant.Account(m.EventFor(shares, st.Privacy.Adjacency))
+	if err != nil {
+		return err
+	}
 	fmt.Fprintf(w, "\nPrivacy of a %s, derived from %s\n\n", st.Privacy.Unit, target(st.Privacy))
 	rows := [][]string{
-		{"releases of a client", fmt.Sprint(p.Releases())},
-		{"μ of all, of one", number(costs[0].Mu) + ", " + number(costs[0].Mu/math.Sqrt(float64(p.Releases())))},
+		{"releases of a client", fmt.Sprint(p.Releases()) + afterScale(p)},
+		{"μ of all, of one", number(costs[0].Mu) + ", " + number(one.Mu())},
 		{"noise multiplier σ", number(m.NoiseMultiplier())},
 		{"clip C", fmt.Sprintf("%s (L2 norm of %s)", number(m.Clip()), clipped(p))},
 	}

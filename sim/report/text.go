@@ -32,14 +32,17 @@ func Posterior(w io.Writer, st *study.Study, r *sim.Result) error {
 	}
 	fmt.Fprint(w, "\nRight of the bar: the posterior of the pooled records without privacy.\n")
 	for _, note := range r.Notes {
-		fmt.Fprintln(w, note)
+		io.WriteString(w, wrap(note))
+	}
+	if err := scaleTable(w, r.Scale); err != nil {
+		return err
 	}
 	_, err := fmt.Fprintf(w, "KL divergence from the pooled posterior: %.4g nats. λ moved in %d of %d outcomes%s.\n",
 		r.KL, r.Accepted, r.Outcomes, rejections(r))
 	return err
 }
 
-// Reading writes what reading did to the file of records. It is for the data
+// Reading writes what reading and scaling did to the records. It is for the data
 // holder's eyes; nothing if nothing was changed.
 func Reading(w io.Writer, r shard.Report) error {
 	var b strings.Builder
@@ -50,6 +53,7 @@ func Reading(w io.Writer, r shard.Report) error {
 		{"records were dropped", r.Dropped},
 		{"values were clamped to their bounds", r.Clamped},
 		{"missing values were imputed", r.Imputed},
+		{"values lay beyond the scale that was found and count as at its ends", r.Beyond},
 	} {
 		var parts []string
 		total := 0
@@ -89,7 +93,7 @@ func scaleNote(st *study.Study) string {
 	if unit == "" {
 		unit = "of " + c.Name
 	}
-	return fmt.Sprintf(",\non columns mapped to [−1, 1] by their bounds: a coefficient of 1 is %s %s", number(st.OutcomeUnit()), unit)
+	return fmt.Sprintf(",\non columns mapped to [−1, 1] by their bounds%s: a coefficient of 1 is %s %s", foundNote(st), number(st.OutcomeUnit()), unit)
 }
 
 // number writes x with four significant digits.
@@ -112,6 +116,7 @@ func Statement(w io.Writer, r *sim.Result) error {
 		b.WriteString(wrap(fmt.Sprintf("What is protected is a record. Each of the %d clients released the statistics of its records %s, each record's clipped to norm %s, with noise of %s times the clip as standard deviation. Whatever else it sent was computed from that.",
 			r.Clients, times(p.Releases), number(p.Clip), number(p.NoiseMultiplier))))
 	}
+	b.WriteString(scaleStatement(p))
 	b.WriteByte('\n')
 	if err := views(&b, p); err != nil {
 		return err

@@ -1,0 +1,322 @@
+package pvi
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// ball returns n records around (mean, mean).
+func ball(seed uint64, n int, mean, sd float64) *shard.Records {
+	r := rand.New(rand.NewPCG(seed, 1))
+	return spread(n, func() float64 { return mean + sd*r.NormFloat64() })
+}
+
+// Without a promise means and sds are exact, of the values within the bounds.
+func TestScaleExact(t *testing.T) {
+	a, b := ball(1, 400, 7, 2), ball(2, 100, 3, 1)
+	h := newScaleHouse(t, scaleStudy(t, `unit = "none"`, "", ""), 1, a, b)
+	st := h.play()
+	var sum, squares float64
+	for _, records := range []*shard.Records{a, b} {
+		for i := range records.Len() {
+			x := records.Row(i)[0]
+			sum += x / 500
+			squares += x * x / 500
+		}
+	}
+	sd := math.Sqrt(squares - sum*sum)
+	c := h.server.Columns()[0]
+	if math.Abs(c.Mean-sum) > 1e-6 || math.Abs(c.SD-sd) > 1e-6 || c.Finding != Found {
+		t.Errorf("found %+v, want mean %g and sd %g", c, sum, sd)
+	}
+	if s := st.Scales()[0]; math.Abs(s.Low-(sum-4*sd)) > 1e-3 || math.Abs(s.High-(sum+4*sd)) > 1e-3 {
+		t.Errorf("the scale is %+v, want mean ± 4 sd = [%g, %g]", s, sum-4*sd, sum+4*sd)
+	}
+}
+
+// A column that does not vary keeps bounds of a width, and is named; without noise
+// those that it had.
+func TestScaleOfAConstant(t *testing.T) {
+	for _, privacy := range []string{`unit = "none"`, recordTarget} {
+		records := new(shard.Records)
+		r := rand.New(rand.NewPCG(1, 1))
+		for range 5000 {
+			records.Append([]float64{42, 1, 3 * r.NormFloat64()})
+		}
+		h := newScaleHouse(t, scaleStudy(t, privacy, "rounds = 4", ""), 1, records)
+		st := h.play()
+		c := h.server.Columns()
+		if c[0].Finding == Found || c[1].Finding == AtMost && privacy != recordTarget {
+			t.Errorf("%s: a constant column is %q, another %q", privacy, c[0].Finding, c[1].Finding)
+		}
+		s := st.Scales()[0]
+		if !(s.Low < 42 && 42 < s.High) || s.High-s.Low < 200*narrowest {
+			t.Errorf("%s: the scale of a column that is 42 is %+v", privacy, s)
+		}
+		if scaled := st.Scale(&st.Columns[0], 42); math.IsNaN(scaled) || math.Abs(scaled) > 1 {
+			t.Errorf("%s: 42 is %g on the scale", privacy, scaled)
+		}
+	}
+}
+
+// Tails as heavy as Cauchy's do not widen the scale to the bounds: three passes end
+// where the bulk of the values is.
+func TestScaleOfHeavyTails(t *testing.T) {
+	for seed := range uint64(3) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		cauchy := func() float64 { return 10 + 0.2*r.NormFloat64()/r.NormFloat64() }
+		h := newScaleHouse(t, scaleStudy(t, recordTarget, "", ""), seed, spread(10_000, cauchy))
+		for _, s := range h.play().Scales() {
+			// Half of the values lie within 0.2 of 10, 98 % within 6.4.
+			if s.Low > 9 || s.High < 11 || s.High-s.Low > 60 {
+				t.Errorf("seed %d: the scale of a heavy-tailed column is %+v", seed, s)
+			}
+		}
+	}
+}
+
+// With too few records or clients, or too small a share, nothing is narrowed that
+// noise could have moved, and the finding says so.
+func TestScaleHidden(t *testing.T) {
+	tiny := scaleStudy(t, recordTarget, "budget_share = 0.0001", "")
+	few := scaleStudy(t, recordTarget, "", "")
+	for seed := range uint64(20) {
+		for _, h := range []*scaleHouse{
+			newScaleHouse(t, tiny, seed, ball(1, 500, 5, 1)),
+			newScaleHouse(t, few, seed, ball(1, 20, 5, 1), new(shard.Records)),
+			newScaleHouse(t, scaleStudy(t, clientTarget, "", ""), seed, ball(1, 50, 5, 1), ball(2, 50, 5, 1), ball(3, 50, 5, 1)),
+		} {
+			st := h.play()
+			for k, s := range st.Scales() {
+				f := h.server.Columns()[k].Finding
+				if f == Found || s.High < 6 || s.Low > 4 || s.High-s.Low < 20 {
+					t.Errorf("seed %d: noise made the scale %+v, %q", seed, s, f)
+				}
+			}
+		}
+	}
+}
+
+// A thousand clients, each protected as a whole, find a scale together, and each
+// counts the same however many records it has.
+func TestScaleOfClients(t *testing.T) {
+	clients := make([]*shard.Records, 1000)
+	for m := range clients {
+		n := 1
+		if m%10 == 0 {
+			n = 300 // a tenth of the clients holds nearly all records
+		}
+		at := 5.0
+		if m%10 == 0 {
+			at = 7
+		}
+		clients[m] = ball(uint64(m), n, at, 0.5)
+	}
+	st := scaleStudy(t, clientTarget, "budget_share = 0.3", "min_clients = 950\ncolluders = 20")
+	h := newScaleHouse(t, st, 1, clients...)
+	h.play()
+	for _, c := range h.server.Columns() {
+		// The mean over clients is 5.2, over records 6.9; the sd over clients √(.25 + .36).
+		if c.Finding != Found || math.Abs(c.Mean-5.2) > 0.4 || c.SD > 2 {
+			t.Errorf("found %+v, want a mean of about 5.2", c)
+		}
+	}
+	// One client's average has the bound whatever it holds.
+	if got := h.scaling.Mechanism(3).Clip(); got != 2 {
+		t.Errorf("a client's clip is %g, want √(2·2)", got)
+	}
+}
+
+// A pass with too few answers opens nothing and narrows nothing, and is charged.
+func TestScaleVoid(t *testing.T) {
+	st := scaleStudy(t, recordTarget, "", "min_clients = 2")
+	h := newScaleHouse(t, st, 1, ball(1, 3000, 5, 1), ball(2, 3000, 5, 1), ball(3, 3000, 5, 1))
+	o := h.pass(1)
+	if o.Verdict != Void || o.Sum != nil || !slices.Equal(h.server.scale.bounds(), st.PublicScale()) {
+		t.Errorf("a pass with one answer of three is %+v", o)
+	}
+	if o := h.pass(0, 2); o.Verdict != Accepted || h.server.Columns()[0].Bounds.High == 100 {
+		t.Errorf("a pass with two answers is %q, and leaves %+v", o.Verdict, h.server.Columns()[0])
+	}
+	if _, err := h.server.Scaled(); err == nil || !strings.Contains(err.Error(), "2 of 3 passes") {
+		t.Errorf("a scale before the last pass: %v", err)
+	}
+	h.pass()
+	if got := h.sites[1].Passes(); got != 3 {
+		t.Errorf("a client that answered three passes is charged %d", got)
+	}
+	if _, ok := h.server.Next(); ok {
+		t.Error("there is a fourth pass")
+	}
+}
+
+// What is out of place is refused and changes nothing.
+func TestScaleRefuses(t *testing.T) {
+	st := scaleStudy(t, recordTarget, "", "min_clients = 2")
+	h := newScaleHouse(t, st, 1, ball(1, 200, 5, 1), ball(2, 200, 5, 1))
+	other := newScaleHouse(t, scaleStudy(t, recordTarget, "rounds = 4", "min_clients = 2"), 1, ball(1, 200, 5, 1), ball(2, 200, 5, 1))
+	refused := func(what string, err error) {
+		t.Helper()
+		var r *Refused
+		if !errors.As(err, &r) {
+			t.Errorf("%s: %v, want a refusal", what, err)
+		}
+	}
+	collect := func(r *ScaleRelease) error { _, err := h.server.Collect(r); return err }
+	release := new(ScaleRelease)
+	propose := func(plan ScalePlan) error {
+		return h.sites[0].Propose(release, &plan, seeded.Stream(1, "refuses"))
+	}
+	_, err := h.server.Close()
+	refused("closing what is not open", err)
+	refused("a release before a plan", collect(&ScaleRelease{Scaling: h.scaling.digest, Number: 1, Client: "c00"}))
+	plan, _ := h.server.Next()
+	if _, again := h.server.Next(); again {
+		t.Error("a plan is issued while one is open")
+	}
+
+	bad := plan
+	bad.Scaling = other.scaling.digest
+	refused("a plan of another scaling", propose(bad))
+	bad = plan
+	bad.Number = 2
+	refused("a later plan", propose(bad))
+	bad = plan
+	bad.Bounds = []study.Bounds{{Low: -1, High: 1}, {Low: -1, High: 1}}
+	refused("a plan with bounds of its own", propose(bad))
+	if h.sites[0].Passes() != 0 || len(release.Sum) != 0 {
+		t.Error("a refused plan was charged or answered")
+	}
+	if err := propose(plan); err != nil {
+		t.Fatal(err)
+	}
+	first := *release
+	refused("a second answer", propose(plan))
+
+	for what, change := range map[string]func(*ScaleRelease){
+		"another scaling":  func(r *ScaleRelease) { r.Scaling = other.scaling.digest },
+		"another pass":     func(r *ScaleRelease) { r.Number = 2 },
+		"a stranger":       func(r *ScaleRelease) { r.Client = "z" },
+		"a short sum":      func(r *ScaleRelease) { r.Sum = r.Sum[1:] },
+		"a sum too large":  func(r *ScaleRelease) { r.Sum = slices.Clone(r.Sum); r.Sum[1] = math.MaxInt64 },
+		"a sum too little": func(r *ScaleRelease) { r.Sum = slices.Clone(r.Sum); r.Sum[1] = math.MinInt64 },
+	} {
+		r := first
+		change(&r)
+		refused("a release of "+what, collect(&r))
+	}
+	if err := collect(&first); err != nil {
+		t.Fatal(err)
+	}
+	refused("a release twice", collect(&first))
+	if w := h.server.Waiting(); !slices.Equal(w, []ClientID{"c01"}) {
+		t.Errorf("the server waits for %v", w)
+	}
+	o, err := h.server.Collect(h.propose(1, &plan))
+	if err != nil || o == nil {
+		t.Fatal(err)
+	}
+
+	for what, change := range map[string]func(*ScaleOutcome){
+		"another scaling":   func(o *ScaleOutcome) { o.Scaling = other.scaling.digest },
+		"another pass":      func(o *ScaleOutcome) { o.Number = 2 },
+		"strangers":         func(o *ScaleOutcome) { o.Participants = []ClientID{"c00", "z"} },
+		"a void sum":        func(o *ScaleOutcome) { o.Verdict = Void },
+		"an unknown end":    func(o *ScaleOutcome) { o.Verdict = Rejected },
+		"too few":           func(o *ScaleOutcome) { o.Participants = o.Participants[:1] },
+		"a sum too large":   func(o *ScaleOutcome) { o.Sum = slices.Clone(o.Sum); o.Sum[0] = math.MaxInt64 },
+		"a sum too short":   func(o *ScaleOutcome) { o.Sum = o.Sum[1:] },
+		"an accepted blank": func(o *ScaleOutcome) { o.Sum = nil },
+	} {
+		bad := *o
+		change(&bad)
+		refused("an outcome of "+what, h.sites[0].Settle(&bad))
+	}
+	h.settle(o)
+	refused("an outcome twice", h.sites[0].Settle(o))
+	if _, ok := h.server.Next(); !ok {
+		t.Fatal("there is no second pass")
+	}
+	// An answer that this client did not give.
+	stranger := newScaleHouse(t, st, 1, ball(1, 200, 5, 1), ball(2, 200, 5, 1))
+	refused("an outcome that counts an answer that was not given", stranger.sites[0].Settle(o))
+}
+
+// The protocol of the rounds needs the scale, and is another one on another scale.
+func TestProtocolBindsScale(t *testing.T) {
+	st := scaleStudy(t, recordTarget, "", "")
+	roster := []ClientID{"a", "b"}
+	if _, err := NewProtocol(st, roster); err == nil || !strings.Contains(err.Error(), "has to be found first") {
+		t.Errorf("a protocol without a scale: %v", err)
+	}
+	seen := map[Digest]bool{}
+	scales := [][]study.Bounds{st.PublicScale(), {{Low: -1, High: 1}, {Low: -2, High: 2}}, {{Low: -1, High: 1}, {Low: -2, High: math.Nextafter(2, 3)}}}
+	for _, bounds := range scales {
+		scaled, err := st.WithScale(bounds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := NewProtocol(scaled, roster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[p.Digest()] = true
+		if p.Scaling().Digest() == p.Digest() {
+			t.Error("a scaling has the identity of its rounds")
+		}
+	}
+	if len(seen) != len(scales) {
+		t.Errorf("%d scales have %d identities", len(scales), len(seen))
+	}
+}
+
+func TestNewScalingErrors(t *testing.T) {
+	wide := scaleStudy(t, recordTarget, "", "")
+	wide.Federation.MaxRecords = 1 << 40
+	for _, c := range []struct {
+		name    string
+		study   *study.Study
+		clients int
+		want    string
+	}{
+		{"no standardisation", planeStudy(t, recordPrivacy, "", ""), 2, "nothing is to be standardised"},
+		{"roster", scaleStudy(t, recordTarget, "", "min_clients = 3"), 2, "fewer than federation.min_clients"},
+		{"delta", scaleStudy(t, "unit = \"client\"\nepsilon = 1\ndelta = 0.1", "", ""), 12, "delta = 0.1"},
+		{"overflow", wide, 1 << 16, "overflow"},
+	} {
+		roster := make([]ClientID, c.clients)
+		for m := range roster {
+			roster[m] = clientID(m)
+		}
+		if _, err := NewScaling(c.study, roster); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want an error with %q", c.name, err, c.want)
+		}
+	}
+	none := scaleStudy(t, clientTarget, "", "")
+	scaling, err := NewScaling(none, []ClientID{"a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewScaleSite(scaling, "b", ball(1, 5, 0, 1)); err == nil {
+		t.Error("a client outside the roster has a site")
+	}
+	if _, err := NewScaleSite(scaling, "a", new(shard.Records)); err == nil {
+		t.Error("a client without records has a site")
+	}
+	many := scaleStudy(t, recordTarget, "", "")
+	many.Federation.MaxRecords = 4
+	if scaling, err = NewScaling(many, []ClientID{"a"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewScaleSite(scaling, "a", ball(1, 5, 0, 1)); err == nil {
+		t.Error("a client with more records than may be has a site")
+	}
+}

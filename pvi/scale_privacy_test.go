@@ -1,0 +1,270 @@
+package pvi
+
+import (
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// What the passes cost is the accountant's event, and that of the formula: μ² of all
+// passes is the share of the target's, whatever the unit and adjacency. The rest
+// is calibrated to it, and the whole meets the target and nearly exhausts it.
+func TestScaleIsPaidFor(t *testing.T) {
+	for _, c := range []struct{ privacy, federation string }{
+		{recordTarget, ""},
+		{recordTarget + "\nadjacency = \"replace-one\"", ""},
+		{clientTarget, ""},
+		{clientTarget, "min_clients = 9\ncolluders = 4"},
+		{clientTarget + "\nadjacency = \"replace-one\"", "min_clients = 9"},
+	} {
+		st := scaleStudy(t, c.privacy, "budget_share = 0.3\nrounds = 4", c.federation)
+		roster := make([]ClientID, 10)
+		for m := range roster {
+			roster[m] = clientID(m)
+		}
+		st, err := st.WithScale(st.PublicScale())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := NewProtocol(st, roster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := accountant.GaussianMu(st.Privacy.Epsilon, st.Privacy.Delta)
+		view, adjacency := p.Views()[0], st.Privacy.Adjacency
+		total := 0.0 // μ² of the passes, by the formula
+		for n := 1; n <= 4; n++ {
+			m := p.Scaling().Mechanism(n)
+			sd := float64(m.ShareSigma()) * m.Lattice().Step() * math.Sqrt(float64(view.Shares))
+			mu := adjacency.Factor() * m.Clip() / sd
+			total += mu * mu
+		}
+		if math.Abs(total/(0.3*target*target)-1) > 1e-6 {
+			t.Errorf("%s: the passes cost μ² = %g, want %g", c.privacy, total, 0.3*target*target)
+		}
+		profile, err := accountant.Account(p.Scaling().EventFor(view.Shares, adjacency))
+		if err != nil || math.Abs(profile.Mu()*profile.Mu()/total-1) > 1e-5 {
+			t.Errorf("%s: the event says μ = %g, the formula %g, %v", c.privacy, profile.Mu(), math.Sqrt(total), err)
+		}
+		// All of it, in every view and adjacency: rounds and passes.
+		costs, err := p.Costs(p.Releases())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := costs[0].Epsilon; e > st.Privacy.Epsilon || e < st.Privacy.Epsilon*(1-1e-6) {
+			t.Errorf("%s: the study costs ε = %g, the target is %g", c.privacy, e, st.Privacy.Epsilon)
+		}
+		for _, cost := range costs {
+			var squares float64
+			for n := 1; n <= 4; n++ {
+				m := p.Scaling().Mechanism(n)
+				mu := cost.Adjacency.Factor() * m.Clip() / (float64(m.ShareSigma()) * m.Lattice().Step() * math.Sqrt(float64(cost.View.Shares)))
+				squares += mu * mu
+			}
+			m := p.Mechanism()
+			mu := cost.Adjacency.Factor() * m.Clip() / (float64(m.ShareSigma()) * m.Lattice().Step() * math.Sqrt(float64(cost.View.Shares)))
+			squares += float64(p.Releases()) * mu * mu
+			if math.Abs(cost.Mu*cost.Mu/squares-1) > 1e-5 {
+				t.Errorf("%s, %s, %s: μ = %g, the formula gives %g", c.privacy, cost.View.Name, cost.Adjacency, cost.Mu, math.Sqrt(squares))
+			}
+		}
+	}
+}
+
+// The noise multiplier of a pass may be given, and published factors pay for the
+// scale in every one of their costs.
+func TestScaleWithGivenNoise(t *testing.T) {
+	roster := []ClientID{"a", "b", "c", "d"}
+	privacy := "unit = \"client\"\nnoise_multiplier = 5\ndelta = 1e-3\nclip = 5"
+	source := strings.NewReplacer("#privacy", privacy, "#standardise", "noise_multiplier = 8", "#inference", "factors = \"published\"").Replace(scaleSource)
+	st, err := study.Parse("scales.toml", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st, err = st.WithScale(st.PublicScale()); err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewProtocol(st, roster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := p.Scaling().Mechanism(1).NoiseMultiplier(); s != 8 {
+		t.Errorf("the noise multiplier of a pass is %g, want 8", s)
+	}
+	claimed, truth, sound, err := p.OutsideCosts(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scale := 3.0 / 64
+	for _, c := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"claimed", claimed.Mu, math.Sqrt(2.0/25 + scale)},
+		{"true", truth.Mu, math.Hypot(PublishedMu(4, 2, 5, st.Inference.Damping.At), math.Sqrt(scale))},
+		{"sound", sound.Mu, math.Sqrt(4 * (2.0/25 + scale))},
+	} {
+		if math.Abs(c.got/c.want-1) > 1e-6 {
+			t.Errorf("the %s μ is %g, want %g", c.name, c.got, c.want)
+		}
+	}
+}
+
+// Two sites with the same noise and neighbouring records release sums that differ by
+// what the records differ by: at most C for a record that is added (a client
+// that counts or does not), twice that for one that is replaced, in integers, in
+// every pass and on any bounds.
+func TestScaleSensitivity(t *testing.T) {
+	units := map[string]*study.Study{
+		"record": scaleStudy(t, recordTarget, "rounds = 3", ""),
+		"client": scaleStudy(t, clientTarget, "rounds = 3", ""),
+	}
+	value := rapid.OneOf(rapid.Float64Range(-100, 100), rapid.SampledFrom([]float64{-100, 100, 0, 1e-300, math.NaN(), math.Inf(1), -1e308}))
+	for unit, st := range units {
+		t.Run(unit, func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) {
+				row := rapid.Custom(func(rt *rapid.T) []float64 {
+					return []float64{value.Draw(rt, "x"), 1, value.Draw(rt, "y")}
+				})
+				with, without := new(shard.Records), new(shard.Records)
+				records := rapid.SliceOfN(row, 1, 6).Draw(rt, "records")
+				for i, r := range records {
+					with.Append(r)
+					if unit == "record" && i < len(records)-1 {
+						without.Append(r) // all but the last
+					}
+				}
+				replaced := rapid.SampledFrom([]bool{false, true}).Draw(rt, "replaced") || unit == "client"
+				if replaced {
+					without.Append(row.Draw(rt, "other"))
+				}
+				h := newScaleHouse(t, st, 1, with, without)
+				for !h.server.Done() {
+					plan, _ := h.server.Next()
+					step := h.scaling.step(plan.Number)
+					var releases [2]ScaleRelease
+					for k, s := range h.sites {
+						if err := s.Propose(&releases[k], &plan, seeded.Stream(7, "same", uint64(plan.Number))); err != nil {
+							rt.Fatal(err)
+						}
+					}
+					// The clip of the mechanism in steps, as it accounts for it.
+					bound, _ := big.NewFloat(step.mechanism.Clip() / step.lattice.Step()).Int(nil)
+					if replaced {
+						bound.Lsh(bound, 1)
+					}
+					norm := new(big.Int)
+					for i, n := range releases[0].Sum {
+						d := big.NewInt(n - releases[1].Sum[i])
+						norm.Add(norm, d.Mul(d, d))
+					}
+					if norm.Cmp(new(big.Int).Mul(bound, bound)) > 0 {
+						rt.Fatalf("pass %d: neighbouring records move the sum by %v², more than %v", plan.Number, norm, bound)
+					}
+					var outcome *ScaleOutcome
+					for k := range releases {
+						var err error
+						if outcome, err = h.server.Collect(&releases[k]); err != nil {
+							rt.Fatal(err)
+						}
+					}
+					h.settle(outcome)
+				}
+			})
+		})
+	}
+}
+
+// No record and no client reaches the mechanism's clip, so that it never bites: what
+// is released is what the estimate takes it for. A record at a bound reaches it.
+func TestScaleNeedsNoClipping(t *testing.T) {
+	corner := []float64{100, 1, -100}
+	for _, privacy := range []string{recordTarget, clientTarget} {
+		st := scaleStudy(t, privacy, "rounds = 1", "")
+		some, none := new(shard.Records), new(shard.Records)
+		some.Append(corner)
+		none.Append([]float64{0, 1, 0})
+		h := newScaleHouse(t, st, 1, some, none)
+		step := &h.scaling.moments
+		for m, want := range [][]float64{{1, -1, 1, 1}, {0, 0, 0, 0}} {
+			got := h.sites[m]
+			got.row = make([]float64, step.size)
+			row := got.contribution(0, step)[h.scaling.first():]
+			for k, at := range []int{0, 2, 1, 3} { // x, x², y, y²
+				if x := row[at]; math.Abs(x-want[k]) > 1e-15 {
+					t.Errorf("element %d is %g, want %g", at, x, want[k])
+				}
+			}
+		}
+		got := h.sites[0].contribution(0, step)
+		var norm float64
+		for _, x := range got {
+			norm = math.Hypot(norm, x)
+		}
+		if math.Abs(norm-step.mechanism.Clip()) > 1e-12 {
+			t.Errorf("a record at its bounds has norm %g, the clip is %g", norm, step.mechanism.Clip())
+		}
+	}
+}
+
+// The noise in real messages is what the event states, in every pass, in every
+// element, and new in every pass and client.
+func TestScaleNoise(t *testing.T) {
+	for _, c := range []struct {
+		privacy, federation string
+		shares              float64
+	}{
+		{recordTarget, "", 1},
+		{clientTarget, "min_clients = 150\ncolluders = 50", 100},
+	} {
+		st := scaleStudy(t, c.privacy, "budget_share = 0.2", c.federation)
+		clients := make([]*shard.Records, 200)
+		for m := range clients {
+			clients[m] = new(shard.Records)
+			clients[m].Append([]float64{0, 1, 0})
+		}
+		h := newScaleHouse(t, st, 3, clients...)
+		mu := accountant.GaussianMu(st.Privacy.Epsilon, st.Privacy.Delta) * math.Sqrt(0.2/3)
+		for !h.server.Done() {
+			plan, _ := h.server.Next()
+			step := h.scaling.step(plan.Number)
+			want := step.mechanism.Clip() / mu / math.Sqrt(c.shares) / step.lattice.Step()
+			var squares, crossed float64
+			var last *ScaleRelease
+			draws := 0
+			var outcome *ScaleOutcome
+			exact := make([]float64, step.size)
+			for m := range h.sites {
+				r := h.propose(m, &plan)
+				h.sites[m].row = make([]float64, step.size)
+				copy(exact, h.sites[m].contribution(0, step))
+				for i, n := range r.Sum {
+					z := (float64(n) - math.Trunc(exact[i]/step.lattice.Step())) / want
+					squares += z * z
+					draws++
+					if last != nil {
+						crossed += z * (float64(last.Sum[i]) - math.Trunc(exact[i]/step.lattice.Step())) / want
+					}
+				}
+				last = r
+				var err error
+				if outcome, err = h.server.Collect(r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h.settle(outcome)
+			// Five standard errors.
+			if n := float64(draws); math.Abs(squares/n-1) > 5*math.Sqrt(2/n) || math.Abs(crossed/n) > 5/math.Sqrt(n) {
+				t.Errorf("%s, pass %d: the noise has %g times the variance that is paid for, and correlation %g between clients", c.privacy, plan.Number, squares/n, crossed/n)
+			}
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package pvi
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/shard"
+)
+
+// A machine that was saved and restored goes on as if nothing had happened, and a
+// site does not release twice for it.
+func TestScaleRestore(t *testing.T) {
+	for _, privacy := range []string{recordTarget, clientTarget, `unit = "none"`} {
+		st := scaleStudy(t, privacy, "", "min_clients = 2")
+		data := []*shard.Records{ball(1, 800, 5, 1), ball(2, 800, 5, 1), ball(3, 800, 5, 1)}
+		plain, saved := newScaleHouse(t, st, 1, data...), newScaleHouse(t, st, 1, data...)
+		want := plain.play()
+		restart := func() {
+			t.Helper()
+			state, err := saved.server.MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if saved.server, err = RestoreScaleServer(saved.scaling, state); err != nil {
+				t.Fatal(err)
+			}
+			for m, s := range saved.sites {
+				state, err := s.MarshalBinary()
+				if err != nil {
+					t.Fatal(err)
+				}
+				fresh, err := NewScaleSite(saved.scaling, s.ID(), data[m])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := fresh.Restore(state); err != nil {
+					t.Fatal(err)
+				}
+				saved.sites[m] = fresh
+			}
+		}
+		for !saved.server.Done() {
+			restart()
+			plan, _ := saved.server.Next()
+			var outcome *ScaleOutcome
+			for m := range saved.sites {
+				r := saved.propose(m, &plan)
+				restart()
+				var refused *Refused
+				if err := saved.sites[m].Propose(new(ScaleRelease), &plan, seeded.Stream(1, "again")); !errors.As(err, &refused) {
+					t.Errorf("a restored client answers again: %v", err)
+				}
+				var err error
+				if outcome, err = saved.server.Collect(r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			saved.settle(outcome)
+		}
+		got, err := saved.server.Scaled()
+		if err != nil || !slices.Equal(got.Scales(), want.Scales()) {
+			t.Errorf("after restarts the scale is %v, want %v, %v", got.Scales(), want.Scales(), err)
+		}
+	}
+}
+
+func TestScaleRestoreErrors(t *testing.T) {
+	st := scaleStudy(t, recordTarget, "", "min_clients = 2")
+	h := newScaleHouse(t, st, 1, ball(1, 3000, 5, 1), ball(2, 3000, 5, 1))
+	h.pass()
+	plan, _ := h.server.Next()
+	if _, err := h.server.Collect(h.propose(0, &plan)); err != nil {
+		t.Fatal(err)
+	}
+	server, err := h.server.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := h.sites[0].MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := newScaleHouse(t, scaleStudy(t, recordTarget, "rounds = 5", "min_clients = 2"), 1, ball(1, 30, 5, 1), ball(2, 30, 5, 1))
+	if _, err := RestoreScaleServer(other.scaling, server); err == nil {
+		t.Error("a server takes up the state of another scaling")
+	}
+	if err := other.sites[0].Restore(site); err == nil {
+		t.Error("a site takes up the state of another scaling")
+	}
+	if err := h.sites[1].Restore(site); err == nil || !strings.Contains(err.Error(), `of client "c00"`) {
+		t.Errorf("a client takes up another's state: %v", err)
+	}
+	for _, edit := range [][2]string{
+		{`"Version":1`, `"Version":2`},
+		{`"Passes":1`, `"Passes":4`},
+		{`"Passes":1`, `"Passes":3`},
+		{`"Answered":["c00"]`, `"Answered":["c09"]`},
+		{`"column":"x"`, `"column":"z"`},
+		{`"high":`, `"high":1`},
+		{`"Sum":[`, `"Sum":[1,`},
+		{`"Columns":[{`, `"Columns":[{},{`},
+		{`"Open":{`, `"Open":{"More":1,`},
+	} {
+		if !strings.Contains(string(server), edit[0]) {
+			t.Fatalf("the state has no %s", edit[0])
+		}
+		if _, err := RestoreScaleServer(h.scaling, []byte(strings.Replace(string(server), edit[0], edit[1], 1))); err == nil {
+			t.Errorf("a server with %s is taken up", edit[1])
+		}
+	}
+	for _, edit := range [][2]string{
+		{`"Version":1`, `"Version":2`},
+		{`"Answered":2`, `"Answered":3`},
+		{`"Answered":2`, `"Answered":-1`},
+		{`"Passes":1`, `"Passes":-1`},
+		{`"low":`, `"low":-9`},
+	} {
+		if !strings.Contains(string(site), edit[0]) {
+			t.Fatalf("the state has no %s", edit[0])
+		}
+		fresh := newScaleHouse(t, st, 1, ball(1, 30, 5, 1), ball(2, 30, 5, 1)).sites[0]
+		if err := fresh.Restore([]byte(strings.Replace(string(site), edit[0], edit[1], 1))); err == nil {
+			t.Errorf("a site with %s is taken up", edit[1])
+		}
+	}
+}
+
+// Whatever bytes stand where a state should, restoring fails or gives machines that
+// work.
+func FuzzScaleState(f *testing.F) {
+	st := scaleStudy(f, recordTarget, "", "min_clients = 2")
+	h := newScaleHouse(f, st, 1, ball(1, 30, 5, 1), ball(2, 30, 5, 1))
+	h.pass()
+	server, err := h.server.MarshalBinary()
+	if err != nil {
+		f.Fatal(err)
+	}
+	site, err := h.sites[0].MarshalBinary()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(server, site)
+	f.Add([]byte(`{"Version":1,"Open":{}}`), []byte(`{}`))
+	f.Fuzz(func(t *testing.T, server, site []byte) {
+		if s, err := RestoreScaleServer(h.scaling, server); err == nil {
+			s.Next()
+			s.Close()
+			if s.Done() {
+				if _, err := s.Scaled(); err != nil {
+					t.Errorf("a restored server has no scale: %v", err)
+				}
+			}
+		}
+		fresh, err := NewScaleSite(h.scaling, "c00", ball(1, 5, 5, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fresh.Restore(site) == nil {
+			plan := ScalePlan{h.scaling.digest, fresh.scale.passes + 1, fresh.scale.bounds()}
+			fresh.Propose(new(ScaleRelease), &plan, seeded.Stream(1, "fuzz"))
+		}
+	})
+}

@@ -1,0 +1,199 @@
+package pvi
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// A ScaleSite owns one client's records while the scale is found. It answers plans
+// and follows outcomes, and computes the bounds for itself.
+//
+// A release changes the site's state. The caller must have saved the state before
+// a byte of the release leaves the house, and must send the same bytes again
+// rather than ask for a new release.
+type ScaleSite struct {
+	scaling *Scaling
+	id      ClientID
+	records *shard.Records
+
+	scale    *scale
+	answered int // number of the last pass that was answered
+
+	row   []float64 // what one record adds
+	noise dpmech.Noise
+}
+
+// NewScaleSite returns the site of a client at the public bounds. A client without
+// records is refused unless the unit is the record: then whether there is any is
+// itself private.
+func NewScaleSite(s *Scaling, id ClientID, records *shard.Records) (*ScaleSite, error) {
+	if _, ok := slices.BinarySearch(s.roster, id); !ok {
+		return nil, fmt.Errorf("client %q is not in the roster", id)
+	}
+	if records.Len() == 0 && s.study.Privacy.Unit != study.Record {
+		return nil, fmt.Errorf("client %s: it has no records", id)
+	}
+	if records.Len() > s.study.Federation.MaxRecords {
+		return nil, fmt.Errorf("client %s: it has more records than federation.max_records = %d", id, s.study.Federation.MaxRecords)
+	}
+	return &ScaleSite{scaling: s, id: id, records: records, scale: newScale(s)}, nil
+}
+
+// ID returns the client's name.
+func (s *ScaleSite) ID() ClientID { return s.id }
+
+// Passes returns how often the client has released, which is charged.
+func (s *ScaleSite) Passes() int { return s.answered }
+
+// Propose answers a plan with noise from src, which is drawn and charged before
+// anything looks at the records. A plan that is out of place is [Refused], and
+// nothing is computed.
+func (s *ScaleSite) Propose(r *ScaleRelease, plan *ScalePlan, src *dpmech.Stream) error {
+	r.Sum = r.Sum[:0]
+	if err := s.check(plan); err != nil {
+		return err
+	}
+	s.answered = plan.Number
+	step := s.scaling.step(plan.Number)
+	dst := make([]int64, step.size)
+	s.row = make([]float64, step.size)
+	if err := s.gate(dst, step, src); err != nil {
+		return fmt.Errorf("client %s: standardise: %w", s.id, err)
+	}
+	*r = ScaleRelease{s.scaling.digest, plan.Number, s.id, dst}
+	return nil
+}
+
+func (s *ScaleSite) check(plan *ScalePlan) error {
+	c := s.scaling
+	switch {
+	case plan.Scaling != c.digest:
+		return refuse("the plan is for scaling %.16s, this is %.16s", plan.Scaling, c.digest)
+	case plan.Number != s.scale.passes+1 || plan.Number > c.Passes():
+		return refuse("pass %d is not the next one", plan.Number)
+	case plan.Number <= s.answered:
+		return refuse("client %q has answered pass %d", s.id, s.answered)
+	case !slices.Equal(plan.Bounds, s.scale.bounds()):
+		return refuse("the bounds of pass %d do not follow from the outcomes that client %q has seen", plan.Number, s.id)
+	}
+	return nil
+}
+
+// gate writes to dst what leaves the house.
+func (s *ScaleSite) gate(dst []int64, step *scaleStep, src *dpmech.Stream) error {
+	exact := make([]int64, len(dst)) // stays here
+	switch s.scaling.study.Privacy.Unit {
+	case study.Record:
+		return step.mechanism.Release(dst, exact, src, func(add func([]float64) error) error {
+			for i := range s.records.Len() {
+				if err := add(s.contribution(i, step)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	case study.Client:
+		step.mechanism.Draw(&s.noise, src)
+		return step.mechanism.ReleaseOne(dst, exact, &s.noise, s.average(step))
+	default:
+		return step.lattice.Truncate(dst, s.total(step), step.limit)
+	}
+}
+
+// contribution returns what record i adds. It is valid until the next call.
+func (s *ScaleSite) contribution(i int, step *scaleStep) []float64 {
+	clear(s.row)
+	at := s.scaling.first()
+	if at == 1 {
+		s.row[0] = 1
+	}
+	record := s.records.Row(i)
+	for k, column := range s.scaling.study.Standardisation.Columns {
+		b := s.scale.columns[k].Bounds
+		z := (record[column] - middleOf(b)) / ((b.High - b.Low) / 2)
+		z = min(max(z, -1), 1) // NaN stays NaN
+		part := s.row[at+k*step.perColumn:][:step.perColumn]
+		if step == &s.scaling.search {
+			mark(part, z)
+		} else {
+			part[0], part[1] = z, z*z
+		}
+	}
+	return s.row
+}
+
+// mark counts z in its bin.
+func mark(counts []float64, z float64) {
+	if math.IsNaN(z) {
+		counts[0] = z // the record adds zero
+		return
+	}
+	bin := int((z + 1) / 2 * float64(len(counts)))
+	counts[min(bin, len(counts)-1)] = 1
+}
+
+// total returns the sum of what all records add. One that is not finite adds zero.
+func (s *ScaleSite) total(step *scaleStep) []float64 {
+	sum := make([]float64, step.size)
+	for i := range s.records.Len() {
+		if row := s.contribution(i, step); finite(row) {
+			for j, x := range row {
+				sum[j] += x
+			}
+		}
+	}
+	return sum
+}
+
+// average returns the mean of what all records add.
+func (s *ScaleSite) average(step *scaleStep) []float64 {
+	mean := s.total(step)
+	for j := range mean {
+		mean[j] /= float64(s.records.Len())
+	}
+	return mean
+}
+
+// Settle follows an outcome. It must be called for every one, in order. One that
+// contradicts what the site knows is [Refused]: a client must then stop.
+func (s *ScaleSite) Settle(o *ScaleOutcome) error {
+	c := s.scaling
+	if o.Scaling != c.digest {
+		return refuse("the outcome is for scaling %.16s, this is %.16s", o.Scaling, c.digest)
+	}
+	if o.Number != s.scale.passes+1 || o.Number > c.Passes() {
+		return refuse("the outcome of pass %d came where that of pass %d was next", o.Number, s.scale.passes+1)
+	}
+	if !inOrder(o.Participants, c.roster) {
+		return refuse("the outcome of pass %d counts clients that are not in the roster, or not in order", o.Number)
+	}
+	if _, took := slices.BinarySearch(o.Participants, s.id); took && s.answered != o.Number {
+		return refuse("the outcome of pass %d counts an answer that client %q did not give", o.Number, s.id)
+	}
+	switch o.Verdict {
+	case Void:
+		if o.Sum != nil {
+			return refuse("the outcome of pass %d is void and has a sum", o.Number)
+		}
+	case Accepted:
+		if len(o.Participants) < c.minClients {
+			return refuse("the sum of pass %d was opened for %d answers, fewer than the %d for which noise shares were made", o.Number, len(o.Participants), c.minClients)
+		}
+		if err := c.step(o.Number).checkSum(o.Sum, len(o.Participants)); err != nil {
+			return err
+		}
+	default:
+		return refuse("the verdict on pass %d is %q", o.Number, o.Verdict)
+	}
+	s.scale.follow(o.Sum, len(o.Participants))
+	return nil
+}
+
+// Scaled returns the study on the scale that was found. Every pass must have an
+// outcome.
+func (s *ScaleSite) Scaled() (*study.Study, error) { return s.scale.scaled() }

@@ -1,0 +1,280 @@
+package pvi
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// scaleSource is a study whose scale is to be found; x and y have bounds a hundred
+// times wider than [-1, 1], level cannot be standardised.
+const scaleSource = `
+[study]
+version = 1
+name = "scales"
+[[column]]
+name = "x"
+
+type = "numeric"
+bounds = [-100, 100]
+[[column]]
+name = "level"
+
+type = "ordered"
+levels = ["a", "b", "c"]
+[[column]]
+name = "y"
+
+type = "numeric"
+bounds = [-100, 100]
+[model]
+family = "linear"
+outcome = "y"
+terms = ["x", "level"]
+standardise = "private"
+noise_sd = 0.5
+[inference]
+rounds = 2
+#inference
+[privacy]
+#privacy
+[standardise]
+#standardise
+[federation]
+max_records = 100000
+nominal_records = 50
+#federation
+`
+
+// Privacy settings for scaleSource.
+const (
+	recordTarget = "unit = \"record\"\nepsilon = 1\ndelta = 1e-7"
+	clientTarget = "unit = \"client\"\nepsilon = 4\ndelta = 1e-5"
+)
+
+func scaleStudy(t testing.TB, privacy, standardise, federation string) *study.Study {
+	t.Helper()
+	source := strings.NewReplacer("#privacy", privacy, "#standardise", standardise, "#federation", federation, "#inference", "").Replace(scaleSource)
+	st, err := study.Parse("scales.toml", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// spread returns n records with x and y of independent draws.
+func spread(n int, draw func() float64) *shard.Records {
+	records := new(shard.Records)
+	for range n {
+		records.Append([]float64{min(max(draw(), -100), 100), 1, min(max(draw(), -100), 100)})
+	}
+	return records
+}
+
+// A scaleHouse is a federation that finds a scale.
+type scaleHouse struct {
+	t       testing.TB
+	scaling *Scaling
+	server  *ScaleServer
+	sites   []*ScaleSite
+	seed    uint64
+}
+
+func newScaleHouse(t testing.TB, st *study.Study, seed uint64, clients ...*shard.Records) *scaleHouse {
+	t.Helper()
+	roster := make([]ClientID, len(clients))
+	for m := range roster {
+		roster[m] = clientID(m)
+	}
+	scaling, err := NewScaling(st, roster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &scaleHouse{t: t, scaling: scaling, server: NewScaleServer(scaling), seed: seed}
+	for m, records := range clients {
+		site, err := NewScaleSite(scaling, roster[m], records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.sites = append(h.sites, site)
+	}
+	return h
+}
+
+func (h *scaleHouse) propose(m int, plan *ScalePlan) *ScaleRelease {
+	h.t.Helper()
+	r := new(ScaleRelease)
+	if err := h.sites[m].Propose(r, plan, seeded.Stream(h.seed, "scale", uint64(m), uint64(plan.Number))); err != nil {
+		h.t.Fatal(err)
+	}
+	return r
+}
+
+func (h *scaleHouse) settle(o *ScaleOutcome) {
+	h.t.Helper()
+	for _, s := range h.sites {
+		if err := s.Settle(o); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+// pass plays one pass in which the given clients answer, all if none is given.
+func (h *scaleHouse) pass(answering ...int) *ScaleOutcome {
+	h.t.Helper()
+	plan, ok := h.server.Next()
+	if !ok {
+		h.t.Fatal("there is no plan")
+	}
+	var outcome *ScaleOutcome
+	for m := range h.sites {
+		if len(answering) > 0 && !slices.Contains(answering, m) {
+			continue
+		}
+		var err error
+		if outcome, err = h.server.Collect(h.propose(m, &plan)); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	if outcome == nil {
+		var err error
+		if outcome, err = h.server.Close(); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	h.settle(outcome)
+	return outcome
+}
+
+// play finds the scale.
+func (h *scaleHouse) play() *study.Study {
+	h.t.Helper()
+	for !h.server.Done() {
+		h.pass()
+	}
+	st, err := h.server.Scaled()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, s := range h.sites {
+		own, err := s.Scaled()
+		if err != nil || !slices.Equal(own.Scales(), st.Scales()) {
+			h.t.Fatalf("client %s has another scale than the server: %v", s.ID(), err)
+		}
+	}
+	return st
+}
+
+// Means and sds come out within what the noise of the last pass and sampling
+// allow, however wide the bounds were. Seed 1; the error of a mean is within
+// five of its sds, that of a variance within five and what clamping takes.
+func TestScaleIsFound(t *testing.T) {
+	for _, epsilon := range []float64{0.5, 1, 4} {
+		for _, n := range []int{3000, 8000} {
+			for _, sd := range []float64{0.3, 1, 20} {
+				r := rand.New(rand.NewPCG(1, uint64(n)))
+				const mean = 5
+				draw := func() float64 { return mean + sd*r.NormFloat64() }
+				st := scaleStudy(t, fmt.Sprintf("unit = \"record\"\nepsilon = %g\ndelta = 1e-7", epsilon), "budget_share = 0.2", "")
+				h := newScaleHouse(t, st, 1, spread(n, draw), spread(n, draw))
+				h.pass()
+				h.pass()
+				width := h.server.Columns()[0].Bounds.High - h.server.Columns()[0].Bounds.Low
+				h.play()
+				m := h.scaling.Mechanism(3)
+				noise := m.Lattice().Float(m.ShareSigma()) * math.Sqrt2 / float64(2*n) * width / 2
+				for _, c := range h.server.Columns() {
+					what := fmt.Sprintf("ε %g, %d records, sd %g, column %s: %+v", epsilon, 2*n, sd, c.Column, c)
+					if math.Abs(c.Mean-mean) > 5*math.Hypot(noise, sd/math.Sqrt(float64(2*n)))+.02*sd {
+						t.Errorf("%s: want mean %d", what, mean)
+					}
+					doubt := noise*(1+2*math.Abs(mean)/width)*width/2 + sd*sd*math.Sqrt(1/float64(n))
+					if math.Abs(c.SD*c.SD-sd*sd) > 5*doubt+.05*sd*sd {
+						t.Errorf("%s: want sd %g", what, sd)
+					}
+					// No more than one in fifty is clamped, whatever was found.
+					if c.Bounds.Low > mean-2.3*sd || c.Bounds.High < mean+2.3*sd {
+						t.Errorf("%s: the bounds cut the records", what)
+					}
+					// And the bounds are what four sds, or the noise, ask for.
+					if reach := 4*math.Sqrt(sd*sd+8*doubt) + 8*noise; c.Bounds.High > min(100, mean+1.2*reach) {
+						t.Errorf("%s: the bounds are wider than need be, want reach %g", what, reach)
+					}
+				}
+			}
+		}
+	}
+}
+
+// A record that holds no number adds zero to every element, the count among them.
+func TestScaleOfNoNumber(t *testing.T) {
+	for _, privacy := range []string{recordTarget, `unit = "none"`} {
+		good, bad := new(shard.Records), new(shard.Records)
+		good.Append([]float64{50, 1, 3})
+		bad.Append([]float64{50, 1, 3})
+		bad.Append([]float64{math.NaN(), 1, 3})
+		bad.Append([]float64{1, 1, math.NaN()})
+		h := newScaleHouse(t, scaleStudy(t, privacy, "", ""), 1, good, bad)
+		for !h.server.Done() {
+			plan, _ := h.server.Next()
+			var releases [2]ScaleRelease
+			var outcome *ScaleOutcome
+			for k, s := range h.sites {
+				if err := s.Propose(&releases[k], &plan, seeded.Stream(7, "same")); err != nil {
+					t.Fatal(err)
+				}
+				var err error
+				if outcome, err = h.server.Collect(&releases[k]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !slices.Equal(releases[0].Sum, releases[1].Sum) {
+				t.Errorf("%s, pass %d: records without a number count", privacy, plan.Number)
+			}
+			h.settle(outcome)
+		}
+	}
+}
+
+// What is taken for noise grows with the number of clients that add theirs: many
+// clients with few records do not find what noise made up.
+func TestScaleKnowsItsNoise(t *testing.T) {
+	st := scaleStudy(t, recordTarget, "", "")
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		clients := make([]*shard.Records, 64)
+		for m := range clients {
+			clients[m] = spread(24, func() float64 { return 20 * r.NormFloat64() })
+		}
+		h := newScaleHouse(t, st, seed, clients...)
+		h.play()
+		for _, c := range h.server.Columns() {
+			if c.Finding == Found || c.Bounds.Low > -40 || c.Bounds.High < 40 {
+				t.Errorf("seed %d: found %+v in what is noise", seed, c)
+			}
+		}
+	}
+}
+
+// A search of two columns over ten thousand records.
+func BenchmarkScaleSearch(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	const records = 10_000
+	h := newScaleHouse(b, scaleStudy(b, recordTarget, "", ""), 1, spread(records, r.NormFloat64))
+	plan, _ := h.server.Next()
+	site := h.sites[0]
+	for b.Loop() {
+		site.answered = 0
+		if err := site.Propose(new(ScaleRelease), &plan, seeded.Stream(1, "bench")); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/records, "ns/record")
+}

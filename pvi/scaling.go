@@ -1,0 +1,198 @@
+package pvi
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/pvi/study"
+)
+
+// A Scaling is what finds the scale of a study's columns before its first round, by
+// releases of its own. It does not change. [ScaleServer] and [ScaleSite] are its
+// state machines.
+//
+// # What is released
+//
+// In every pass a value of column j is clamped to the present bounds, which are
+// public, and mapped to z_j in [-1, 1]. All passes but the last search: they count
+// the values of every column in 64 equal bins, and the bounds shrink to where the
+// values are (as Karwa, Vadhan, "Finite Sample Differentially Private Confidence
+// Intervals", 2018, find the range of a normal sample), by up to twenty times
+// however little noise and spread have in common. The last pass releases means and
+// mean squares within these bounds.
+//
+//   - Unit record: a record adds (1, and for every column a 1 in one of 64 places),
+//     then (1, z_1..z_k, z_1²..z_k²), to its client's sum, which carries all of its
+//     noise. The norms are √(1+k) and at most √(1+2k). The number of records is
+//     private, and released as the first element.
+//   - Unit client: a client adds the mean over its records of the same without the
+//     1, of norm at most √k and √(2k) whatever the number of its records, and a noise
+//     share. Clients count alike: what is found is of the mean client, not of the
+//     mean record. Who takes part is public under zero-out.
+//   - Unit none: a client adds up its records like those of unit record, exactly.
+//
+// A record (a client) that is added, removed or zeroed moves the sum by at most
+// that norm, one that is replaced by twice as much. The passes are Gaussian
+// releases, each chosen in the knowledge of the ones before, and compose with the
+// rounds of the study.
+type Scaling struct {
+	study      *study.Study
+	roster     []ClientID
+	minClients int
+	digest     Digest
+
+	search  scaleStep // of every pass but the last
+	moments scaleStep
+}
+
+// A scaleStep is a kind of pass.
+type scaleStep struct {
+	perColumn int                 // elements of a release for one column
+	bound     float64             // on the norm of what is added for one column, squared
+	size      int                 // of a release
+	mechanism *dpmech.GaussianSum // nil if the unit is none
+	lattice   dpmech.Lattice
+	limit     int64 // no element of a release goes beyond it
+}
+
+// bins is how many parts of its bounds a column is counted in.
+const bins = 64
+
+// NewScaling derives the scaling of a study that asks for one. The roster must
+// name each client once.
+func NewScaling(st *study.Study, roster []ClientID) (*Scaling, error) {
+	p := &Protocol{study: st, roster: sorted(roster)}
+	steps := []func() error{p.checkRoster, p.checkDelta, p.checkStandardisation}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, fmt.Errorf("study %s: %w", st.Name, err)
+		}
+	}
+	s, err := newScaling(p)
+	if err != nil {
+		return nil, fmt.Errorf("study %s: %w", st.Name, err)
+	}
+	return s, nil
+}
+
+func (p *Protocol) checkStandardisation() error {
+	if p.study.Standardisation == nil {
+		return errors.New(`nothing is to be standardised: model.standardise is not "private"`)
+	}
+	return nil
+}
+
+// newScaling derives the scaling of a protocol of which study, roster and fewest
+// clients are known.
+func newScaling(p *Protocol) (*Scaling, error) {
+	h := sha256.New()
+	io.WriteString(h, "fedpvi/scaling/v1")
+	base := digestOf(p.study, p.roster, nil)
+	h.Write(base[:])
+	s := &Scaling{
+		study: p.study, roster: p.roster, minClients: p.minClients, digest: Digest(h.Sum(nil)),
+		search:  scaleStep{perColumn: bins, bound: 1}, // one bin holds the value
+		moments: scaleStep{perColumn: 2, bound: 2},    // z and z² are at most 1
+	}
+	for _, step := range []*scaleStep{&s.search, &s.moments} {
+		if err := s.derive(step); err != nil {
+			return nil, fmt.Errorf("standardise: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// derive completes a step.
+func (s *Scaling) derive(step *scaleStep) error {
+	k := s.columns()
+	step.size = s.first() + k*step.perColumn
+	clients := int64(len(s.roster))
+	if s.study.Privacy.Unit == study.None {
+		_, bits := math.Frexp(float64(clients) * float64(s.study.Federation.MaxRecords))
+		step.limit = 1 << messageBits / clients
+		var err error
+		step.lattice, err = dpmech.NewLattice(messageBits - bits)
+		return err
+	}
+	var err error
+	clip := math.Sqrt(float64(s.first()) + float64(k)*step.bound)
+	if step.mechanism, err = dpmech.NewGaussianSum(s.config(step.size, clip)); err != nil {
+		return err
+	}
+	step.lattice, step.limit = step.mechanism.Lattice(), step.mechanism.MaxTotal()/clients
+	return nil
+}
+
+// config is what the mechanism of one pass has to guarantee.
+func (s *Scaling) config(dim int, clip float64) dpmech.Config {
+	privacy, federation := s.study.Privacy, s.study.Federation
+	cfg := dpmech.Config{
+		Dim:             dim,
+		Clip:            clip,
+		NoiseMultiplier: s.study.Standardisation.NoiseMultiplier,
+		Shares:          1,
+		Terms:           federation.MaxRecords,
+		Releases:        len(s.roster),
+		Adjacency:       privacy.Adjacency,
+	}
+	if privacy.Unit == study.Client {
+		cfg.Shares, cfg.Terms = s.minClients-federation.Colluders, 1
+	}
+	if cfg.NoiseMultiplier == 0 {
+		// All passes take their share of the μ² that the study's target allows.
+		mu := accountant.GaussianMu(privacy.Epsilon, privacy.Delta)
+		each := mu * math.Sqrt(s.study.Standardisation.Share/float64(s.Passes()))
+		cfg.NoiseMultiplier = privacy.Adjacency.Factor() / each
+	}
+	return cfg
+}
+
+// step returns the kind of pass number n.
+func (s *Scaling) step(n int) *scaleStep {
+	if n < s.Passes() {
+		return &s.search
+	}
+	return &s.moments
+}
+
+// first returns where in a release the columns begin: after the number of records,
+// unless the unit is the client.
+func (s *Scaling) first() int {
+	if s.study.Privacy.Unit == study.Client {
+		return 0
+	}
+	return 1
+}
+
+// columns returns k, the number of columns.
+func (s *Scaling) columns() int { return len(s.study.Standardisation.Columns) }
+
+// Passes returns how often every client releases.
+func (s *Scaling) Passes() int { return s.study.Standardisation.Rounds }
+
+// Digest returns the scaling's identity.
+func (s *Scaling) Digest() Digest { return s.digest }
+
+// Study returns the study that asks for the scale.
+func (s *Scaling) Study() *study.Study { return s.study }
+
+// Roster returns the clients in order. It is not a copy.
+func (s *Scaling) Roster() []ClientID { return s.roster }
+
+// Mechanism returns what hides a record or a client in pass number n, from 1; nil
+// if the study makes no promise.
+func (s *Scaling) Mechanism(n int) *dpmech.GaussianSum { return s.step(n).mechanism }
+
+// EventFor returns the cost of all passes under an adjacency, against an observer
+// to whom shares noise shares are unknown. The study must make a promise.
+func (s *Scaling) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
+	return accountant.Composed{
+		accountant.Repeated{Event: s.search.mechanism.EventFor(shares, adjacency), Times: s.Passes() - 1},
+		s.moments.mechanism.EventFor(shares, adjacency),
+	}
+}

@@ -1,0 +1,186 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+
+	"fedpvi/internal/document"
+)
+
+// Bounds is an interval, Low < High.
+type Bounds struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// Standardisation says how the bounds by which columns are mapped to [-1, 1] are
+// narrowed to where the records are, by a release of its own before the first
+// round.
+type Standardisation struct {
+	Columns []int   // indices into Study.Columns, in their order; all numeric
+	Rounds  int     // passes, each within what the one before found; default 3
+	SDs     float64 // the bounds become mean ± SDs standard deviations; default 4
+
+	// Share of μ² of the whole study that all passes together may take, default
+	// 0.1; 0 if NoiseMultiplier, that of each pass, is given instead.
+	Share           float64
+	NoiseMultiplier float64
+}
+
+const (
+	maxPasses = 20
+	minSDs    = 1
+	maxSDs    = 100
+)
+
+// readStandardisation follows readPrivacy.
+func readStandardisation(s *Study, t *document.Table, asked, wanted bool) {
+	if !wanted {
+		if asked {
+			t.Errorf("", `is used only with model.standardise = "private"`)
+		}
+		for _, key := range t.Keys() {
+			t.Value(key)
+		}
+		return
+	}
+	st := &Standardisation{Rounds: 3, SDs: 4}
+	s.Standardisation = st
+	st.Columns = s.standardisable(t)
+	if rounds, ok := t.Int("rounds"); ok {
+		st.Rounds = between(t, "rounds", rounds, 1, maxPasses)
+	}
+	if sds, ok := t.Float("sds"); ok {
+		if st.SDs = sds; !(sds >= minSDs && sds <= maxSDs) {
+			t.Errorf("sds", "must lie between %d and %d, got %g", minSDs, maxSDs, sds)
+		}
+	}
+	readStandardisationNoise(s, st, t)
+}
+
+func readStandardisationNoise(s *Study, st *Standardisation, t *document.Table) {
+	share, hasShare := t.Float("budget_share")
+	multiplier, hasMultiplier := t.Float("noise_multiplier")
+	switch {
+	case s.Privacy.Unit == None:
+		for _, key := range []string{"budget_share", "noise_multiplier"} {
+			if t.Has(key) {
+				t.Errorf(key, `has no meaning with privacy.unit = "none": remove it`)
+			}
+		}
+	case s.Privacy.NoiseMultiplier > 0:
+		if hasShare {
+			t.Errorf("budget_share", "there is no budget to share with privacy.noise_multiplier: write a noise_multiplier here too")
+		}
+		t.Require("noise_multiplier", "write that of each pass, as privacy.noise_multiplier is that of each round")
+		if hasMultiplier {
+			st.NoiseMultiplier = positive(t, "noise_multiplier", multiplier)
+		}
+	default:
+		if hasMultiplier {
+			t.Errorf("noise_multiplier", "follows from privacy.epsilon and budget_share: remove it")
+		}
+		st.Share = 0.1
+		if hasShare {
+			if st.Share = share; !(share > 0 && share < 1) {
+				t.Errorf("budget_share", "must lie in (0, 1), got %g", share)
+			}
+		}
+	}
+}
+
+// standardisable returns the columns that are named, or every numeric column of
+// the model.
+func (s *Study) standardisable(t *document.Table) []int {
+	var columns []int
+	if names, ok := t.Strings("columns"); ok {
+		for _, name := range names {
+			i := s.ColumnIndex(name)
+			switch {
+			case i < 0:
+				t.Errorf("columns", "column %q is not declared", name)
+			case s.Columns[i].Type != Numeric:
+				t.Errorf("columns", "column %q is %s: numeric columns alone have a mean to be found", name, s.Columns[i].Type)
+			case !s.uses(name):
+				t.Errorf("columns", "column %q is not in the model: its scale would be paid for in vain", name)
+			case slices.Contains(columns, i):
+				t.Errorf("columns", "column %q is named twice", name)
+			default:
+				columns = append(columns, i)
+			}
+		}
+		if len(names) == 0 {
+			t.Errorf("columns", "names no column: remove it, and every numeric column of the model is meant")
+		}
+		slices.Sort(columns)
+		return columns
+	}
+	for i, c := range s.Columns {
+		if c.Type == Numeric && s.uses(c.Name) {
+			columns = append(columns, i)
+		}
+	}
+	return columns
+}
+
+// uses reports whether the model uses a column.
+func (s *Study) uses(name string) bool {
+	return name == s.Model.Outcome || slices.ContainsFunc(s.Model.Terms, func(t Term) bool { return slices.Contains(t.Columns, name) })
+}
+
+// Scale returns the bounds that are mapped to [-1, 1]: the public ones, or those
+// that a standardisation found within them.
+func (c *Column) Scale() Bounds {
+	if c.Found != nil {
+		return *c.Found
+	}
+	return Bounds{c.Low, c.High}
+}
+
+// HasScale reports whether the scale of every column is known: it is not where a
+// standardisation has to find it first.
+func (s *Study) HasScale() bool {
+	return s.Standardisation == nil || s.Columns[s.Standardisation.Columns[0]].Found != nil
+}
+
+// PublicScale returns what a standardisation starts from, and ends with if it
+// finds nothing: the public bounds of its columns.
+func (s *Study) PublicScale() []Bounds {
+	var bounds []Bounds
+	if s.Standardisation == nil {
+		return bounds
+	}
+	for _, i := range s.Standardisation.Columns {
+		bounds = append(bounds, Bounds{s.Columns[i].Low, s.Columns[i].High})
+	}
+	return bounds
+}
+
+// Scales returns the scale of every column that a standardisation is about, nil if
+// there is none.
+func (s *Study) Scales() []Bounds {
+	scales := s.PublicScale()
+	for k := range scales {
+		scales[k] = s.Columns[s.Standardisation.Columns[k]].Scale()
+	}
+	return scales
+}
+
+// WithScale returns the study on the scale that a standardisation found, one pair
+// of bounds for each of its columns. Values beyond them count as at them.
+func (s *Study) WithScale(found []Bounds) (*Study, error) {
+	public := s.PublicScale()
+	if len(found) != len(public) {
+		return nil, fmt.Errorf("study %s: a scale of %d columns, want %d", s.Name, len(found), len(public))
+	}
+	scaled := *s
+	scaled.Columns = slices.Clone(s.Columns)
+	for k, b := range found {
+		c := &scaled.Columns[s.Standardisation.Columns[k]]
+		c.Found = &b
+		if !(public[k].Low <= b.Low && b.Low < b.High && b.High <= public[k].High && c.Half() > 0) {
+			return nil, fmt.Errorf("study %s: the scale [%g, %g] of column %s is no interval within its bounds [%g, %g]", s.Name, b.Low, b.High, c.Name, c.Low, c.High)
+		}
+	}
+	return &scaled, nil
+}

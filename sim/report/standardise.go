@@ -1,0 +1,100 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"fedpvi/accountant"
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// foundNote says that bounds are not those that the study declares.
+func foundNote(st *study.Study) string {
+	if st.Standardisation == nil {
+		return ""
+	}
+	return ", as the standardisation found them"
+}
+
+// scaleTable writes the scale that was found; nothing if none was looked for.
+func scaleTable(w io.Writer, columns []pvi.ColumnScale) error {
+	if len(columns) == 0 {
+		return nil
+	}
+	fmt.Fprint(w, "\nThe scale of columns, released before the first round:\n\n")
+	rows := [][]string{{"", "mean", "sd", "−1 is", "1 is", "finding"}}
+	for _, c := range columns {
+		rows = append(rows, []string{c.Column, number(c.Mean), number(c.SD), number(c.Bounds.Low), number(c.Bounds.High), string(c.Finding)})
+	}
+	if err := Table(w, "  ", 1, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}
+
+// planScale writes what finding the scale releases and costs; nothing if the study
+// asks for none.
+func planScale(w io.Writer, p *pvi.Protocol) error {
+	s := p.Scaling()
+	if s == nil {
+		return nil
+	}
+	st := p.Study()
+	fmt.Fprintf(w, "\nBefore the first round: the scale of %s\n\n", plural(len(st.Standardisation.Columns), "column"))
+	rows := [][]string{
+		{"releases of a client", fmt.Sprint(s.Passes())},
+		{"what they hold", released(s)},
+	}
+	if m := s.Mechanism(s.Passes()); m != nil {
+		all, err := accountant.Account(s.EventFor(p.Views()[0].Shares, st.Privacy.Adjacency))
+		if err != nil {
+			return err
+		}
+		total, err := p.Cost(p.Views()[0], st.Privacy.Adjacency, p.Releases())
+		if err != nil {
+			return err
+		}
+		rows = append(rows,
+			[]string{"μ of all", fmt.Sprintf("%s, %.3g %% of the study's μ²", number(all.Mu()), 100*math.Pow(all.Mu()/total.Mu, 2))},
+			[]string{"noise multiplier σ", number(m.NoiseMultiplier())},
+			[]string{"clip C", fmt.Sprintf("%s (L2 norm, which no %s exceeds)", number(m.Clip()), st.Privacy.Unit)},
+		)
+	}
+	if err := Table(w, "  ", 2, rows); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n"+wrap(fmt.Sprintf("Columns are then mapped to [−1, 1] by mean ± %s sd, within their bounds; values beyond count as at the ends. This plan takes the bounds that the study declares: the clip and all noise in natural parameters follow the scale that is found, the noise multiplier and the costs do not.", number(st.Standardisation.SDs))))
+	return err
+}
+
+// released says what a release of a scaling is.
+func released(s *pvi.Scaling) string {
+	switch s.Study().Privacy.Unit {
+	case study.Client:
+		return "its records' mean values and mean squares, in a sum over clients"
+	case study.Record:
+		return "the number of its records and the sums of their values and squares"
+	default:
+		return "the number of its records and the sums of their values and squares, exactly"
+	}
+}
+
+// afterScale says that the releases that found the scale are in a cost as well.
+func afterScale(p *pvi.Protocol) string {
+	if s := p.Scaling(); s != nil {
+		return fmt.Sprintf(", after %d for the scale, which every cost below includes", s.Passes())
+	}
+	return ""
+}
+
+// scaleStatement says that the scale was paid for; nothing if none was looked for.
+func scaleStatement(p sim.Privacy) string {
+	if p.ScaleReleases == 0 {
+		return ""
+	}
+	return wrap(fmt.Sprintf("Before that it released where the values of its columns lie %s, under noise of their own, to find their scale. Every cost below includes that.", times(p.ScaleReleases)))
+}

@@ -1,0 +1,100 @@
+package sim
+
+import (
+	"fmt"
+
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// A Standardisation is how the scale of a study's columns was found, before its
+// first round.
+type Standardisation struct {
+	Outcomes []*pvi.ScaleOutcome
+	Columns  []pvi.ColumnScale
+	Beyond   map[string]int // values beyond the scale, by column
+}
+
+// standardise plays the passes that find the scale, and returns the study on it.
+// A study that asks for none is returned as it is.
+func standardise(st *study.Study, holders []Holder, seed uint64) (*study.Study, *Standardisation, error) {
+	if st.Standardisation == nil {
+		return st, nil, nil
+	}
+	var roster []pvi.ClientID
+	for _, h := range holders {
+		roster = append(roster, h.ID)
+	}
+	scaling, err := pvi.NewScaling(st, roster)
+	if err != nil {
+		return nil, nil, err
+	}
+	sites := make([]*pvi.ScaleSite, len(holders))
+	for m, h := range holders {
+		if sites[m], err = pvi.NewScaleSite(scaling, h.ID, h.Records); err != nil {
+			return nil, nil, err
+		}
+	}
+	server := pvi.NewScaleServer(scaling)
+	found := new(Standardisation)
+	for {
+		plan, ok := server.Next()
+		if !ok {
+			break
+		}
+		outcome, err := scalePass(server, sites, &plan, seed)
+		if err != nil {
+			return nil, nil, err
+		}
+		found.Outcomes = append(found.Outcomes, outcome)
+	}
+	found.Columns = server.Columns()
+	scaled, err := server.Scaled()
+	if err != nil {
+		return nil, nil, err
+	}
+	found.Beyond = map[string]int{}
+	for _, h := range holders {
+		shard.Beyond(found.Beyond, scaled, h.Records)
+	}
+	return scaled, found, nil
+}
+
+// scalePass plays one pass.
+func scalePass(server *pvi.ScaleServer, sites []*pvi.ScaleSite, plan *pvi.ScalePlan, seed uint64) (outcome *pvi.ScaleOutcome, err error) {
+	var release pvi.ScaleRelease
+	for m, site := range sites {
+		src := seeded.Stream(seed, purposeScale, uint64(m), uint64(plan.Number))
+		if err := site.Propose(&release, plan, src); err != nil {
+			return nil, err
+		}
+		if outcome, err = server.Collect(&release); err != nil {
+			return nil, err
+		}
+	}
+	for _, site := range sites {
+		if err := site.Settle(outcome); err != nil {
+			return nil, err
+		}
+	}
+	return outcome, nil
+}
+
+// scaleNotes say what the reader of a posterior must know of the columns' scale.
+func scaleNotes(columns []pvi.ColumnScale) []string {
+	texts := map[pvi.Finding]string{
+		pvi.AtMost:   "The noise hides the spread of column %s: its scale may be too wide. A larger standardise.budget_share, fewer standardise.columns or more records would help.",
+		pvi.Hidden:   "The noise of the standardisation hides how many records there are: column %s keeps the bounds it had. A larger standardise.budget_share or more records would help.",
+		pvi.Constant: "Column %s hardly varies: it keeps the bounds it had.",
+		pvi.Unopened: "Too few clients answered for a scale of column %s: it keeps its public bounds.",
+	}
+	var notes []string
+	for _, c := range columns {
+		if text, ok := texts[c.Finding]; ok {
+			notes = append(notes, fmt.Sprintf(text, c.Column))
+		}
+	}
+	return notes
+}
