@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"fedpvi/accountant"
 )
 
@@ -204,12 +206,12 @@ func (a *AdaptiveSum) encode(v []float64) []float64 {
 	d := a.cfg.Dim
 	copy(a.row, v)
 	a.row[d] = a.mark()
-	factor, err := clipFactor(v, a.clip)
-	if err != nil || factor == 1 {
+	norm := floats.Norm(v, 2)
+	if norm <= a.clip || !finite(v) {
 		return a.row
 	}
 	for i := range v {
-		a.row[i] *= factor
+		a.row[i] *= a.clip / norm
 	}
 	a.row[d] = -a.row[d]
 	return a.row

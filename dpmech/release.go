@@ -90,7 +90,7 @@ func (a *Accumulator) Merge(other *Accumulator) error {
 }
 
 func (a *Accumulator) tooMany() error {
-	return fmt.Errorf("gaussian sum: more than %d vectors, for which it was made", a.most)
+	return fmt.Errorf("gaussian sum: more than the %d vectors that it was made for", a.most)
 }
 
 func (a *Accumulator) fail(err error) error {
