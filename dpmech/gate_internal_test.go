@@ -1,0 +1,112 @@
+package dpmech
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Clipping takes one shrink at most, whatever the elements and the clip.
+func TestShrinksAreBounded(t *testing.T) {
+	lattices := []int{-maxExponent, -30, 0, 30, maxExponent}
+	rapid.Check(t, func(t *rapid.T) {
+		lattice, err := NewLattice(rapid.SampledFrom(lattices).Draw(t, "exponent"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := newGate(lattice, rapid.Int64Range(1, 1<<maxClipBits).Draw(t, "clip"))
+		unit := 1.0
+		if rapid.Bool().Draw(t, "near the clip") {
+			unit = lattice.Step() * g.clip
+		}
+		v := rapid.SliceOfN(rapid.OneOf(
+			rapid.Float64(), rapid.Float64Range(-1, 1),
+			rapid.SampledFrom([]float64{1, math.MaxFloat64, -math.MaxFloat64, 5e-324, 0x1p-1022, 1e154, 1e-162}),
+		), 1, 40).Draw(t, "vector")
+		for i := range v {
+			if x := v[i] * unit; !math.IsInf(x, 0) {
+				v[i] = x
+			}
+		}
+		sum := make([]int64, len(v))
+		factor, ok := g.factor(v)
+		if !ok {
+			t.Fatalf("%v is said not to be finite", v)
+		}
+		if g.tryAdd(sum, v, factor) {
+			return
+		}
+		subtract(sum, v, factor)
+		for i := range sum {
+			if sum[i] != 0 {
+				t.Fatalf("%v is not taken back: %v", v, sum)
+			}
+		}
+		if !g.tryAdd(sum, v, factor*(1-0x1p-20)) {
+			t.Fatalf("%v does not fit after a shrink", v)
+		}
+	})
+}
+
+// An element that is too large is noticed, whatever the sum of squares became.
+func TestTryAddNoticesWrappedSquares(t *testing.T) {
+	for _, clip := range []int64{1, 3, 1 << 20, 1<<28 - 1, 1 << 28, 1 << 31, 1 << 32, 1 << maxClipBits} {
+		g := newGate(Lattice{}, clip)
+		for _, v := range [][]float64{
+			{0x1p32}, {-0x1p32}, {0x1p62}, {-0x1p62}, {0x1p35}, {-0x1p35}, {0x1p33, 0x1p33, 0x1p33, 0x1p33, 0x1p33, 0x1p33},
+			{0, 0, 0, 0, 0x1p40}, {0x1p40, 0, 0, 0}, {0, -0x1p40, 0, 0}, {0, 0, 0x1p40, 0}, {0, 0, 0, -0x1p40},
+			{0x1p32, 0x1p32, 0x1p32, 0x1p32}, {float64(clip), 1}, {float64(clip + 1)}, {-float64(clip + 1)},
+		} {
+			var exact float64
+			for _, x := range v {
+				exact += x * x
+			}
+			if exact <= float64(clip)*float64(clip) {
+				continue
+			}
+			if g.tryAdd(make([]int64, len(v)), v, 1) {
+				t.Errorf("clip %d: %v fits", clip, v)
+			}
+		}
+	}
+}
+
+// Many elements whose squares do not fit in 64 bits together.
+func TestTryAddCarries(t *testing.T) {
+	for _, bits := range []int{20, 27, 28, 29, 33} {
+		clip := int64(1)<<bits - 1
+		g := newGate(Lattice{}, clip)
+		// n² elements of clip/n are just within, one more is not.
+		for _, n := range []int64{1, 2, 8, 30} {
+			v := make([]float64, n*n+1)
+			for i := range n * n {
+				v[i] = float64(clip / n)
+			}
+			if !g.tryAdd(make([]int64, len(v)), v, 1) {
+				t.Errorf("clip %d: %d elements of %d do not fit", clip, n*n, clip/n)
+			}
+			v[n*n] = float64(clip/n) + 2*float64(n)
+			for i := range n * n {
+				v[i] = float64((clip + n - 1) / n)
+			}
+			if g.tryAdd(make([]int64, len(v)), v, 1) {
+				t.Errorf("clip %d: %d elements of %d and one more fit", clip, n*n, clip/n)
+			}
+		}
+	}
+}
+
+// Squares of elements within the clip that together wrap around 64 bits to
+// something small.
+func TestTryAddKeepsTheCarry(t *testing.T) {
+	const clip = 1<<28 - 1
+	g := newGate(Lattice{}, clip)
+	v := make([]float64, 257)
+	for i := range v {
+		v[i] = clip
+	}
+	if g.tryAdd(make([]int64, len(v)), v, 1) {
+		t.Errorf("%d elements of the clip's length fit", len(v))
+	}
+}
