@@ -2,6 +2,7 @@ package dpmech
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -55,7 +56,7 @@ func TestTryAddNoticesWrappedSquares(t *testing.T) {
 		g := newGate(Lattice{}, clip)
 		for _, v := range [][]float64{
 			{0x1p32}, {-0x1p32}, {0x1p62}, {-0x1p62}, {0x1p35}, {-0x1p35}, {0x1p33, 0x1p33, 0x1p33, 0x1p33, 0x1p33, 0x1p33},
-			{0, 0, 0, 0, 0x1p40}, {0x1p40, 0, 0, 0}, {0, -0x1p40, 0, 0}, {0, 0, 0x1p40, 0}, {0, 0, 0, -0x1p40},
+			{-0x1p63, -0x1p63, -0x1p63, -0x1p63}, {0, 0, 0, 0, 0x1p40}, {0x1p40, 0, 0, 0}, {0, -0x1p40, 0, 0}, {0, 0, 0x1p40, 0}, {0, 0, 0, -0x1p40},
 			{0x1p32, 0x1p32, 0x1p32, 0x1p32}, {float64(clip), 1}, {float64(clip + 1)}, {-float64(clip + 1)},
 		} {
 			var exact float64
@@ -102,11 +103,31 @@ func TestTryAddCarries(t *testing.T) {
 func TestTryAddKeepsTheCarry(t *testing.T) {
 	const clip = 1<<28 - 1
 	g := newGate(Lattice{}, clip)
-	v := make([]float64, 257)
-	for i := range v {
-		v[i] = clip
+	full := make([]float64, 257)
+	for i := range full {
+		full[i] = clip
 	}
-	if g.tryAdd(make([]int64, len(v)), v, 1) {
-		t.Errorf("%d elements of the clip's length fit", len(v))
+	for what, v := range map[string][]float64{
+		"in the last block":    full,
+		"in a block before":    append(slices.Clone(full), make([]float64, 128)...),
+		"by one element":       append([]float64{0x1p32}, make([]float64, 256)...),
+		"by the last element":  append(make([]float64, 256), 0x1p32),
+		"of the smallest kind": append([]float64{-0x1p63}, make([]float64, 256)...),
+	} {
+		if g.tryAdd(make([]int64, len(v)), v, 1) {
+			t.Errorf("squares that wrap around %s fit", what)
+		}
 	}
+}
+
+// Clipped vectors fit at once: the margin of the factor covers the rounding.
+func TestClippedVectorsFitAtOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := newGate(Lattice{}, rapid.Int64Range(1<<20, 1<<maxClipBits).Draw(t, "clip"))
+		v := rapid.SliceOfN(rapid.Float64Range(1e12, 1e14), 1, 100).Draw(t, "vector")
+		factor, ok := g.factor(v)
+		if !ok || !g.tryAdd(make([]int64, len(v)), v, factor) {
+			t.Fatalf("%v needs a shrink", v)
+		}
+	})
 }
