@@ -55,9 +55,23 @@ func TestTryAddNoticesWrappedSquares(t *testing.T) {
 	for _, clip := range []int64{1, 3, 1 << 20, 1<<28 - 1, 1 << 28, 1 << 31, 1 << 32, 1 << maxClipBits} {
 		g := newGate(Lattice{}, clip)
 		for _, v := range [][]float64{
-			{0x1p32}, {-0x1p32}, {0x1p62}, {-0x1p62}, {0x1p35}, {-0x1p35}, {0x1p33, 0x1p33, 0x1p33, 0x1p33, 0x1p33, 0x1p33},
-			{-0x1p63, -0x1p63, -0x1p63, -0x1p63}, {0, 0, 0, 0, 0x1p40}, {0x1p40, 0, 0, 0}, {0, -0x1p40, 0, 0}, {0, 0, 0x1p40, 0}, {0, 0, 0, -0x1p40},
-			{0x1p32, 0x1p32, 0x1p32, 0x1p32}, {float64(clip), 1}, {float64(clip + 1)}, {-float64(clip + 1)},
+			{0x1p32},
+			{-0x1p32},
+			{0x1p62},
+			{-0x1p62},
+			{0x1p35},
+			{-0x1p35},
+			{0x1p33, 0x1p33, 0x1p33, 0x1p33, 0x1p33, 0x1p33},
+			{-0x1p63, -0x1p63, -0x1p63, -0x1p63},
+			{0, 0, 0, 0, 0x1p40},
+			{0x1p40, 0, 0, 0},
+			{0, -0x1p40, 0, 0},
+			{0, 0, 0x1p40, 0},
+			{0, 0, 0, -0x1p40},
+			{0x1p32, 0x1p32, 0x1p32, 0x1p32},
+			{float64(clip), 1},
+			{float64(clip + 1)},
+			{-float64(clip + 1)},
 		} {
 			var exact float64
 			for _, x := range v {

@@ -134,9 +134,13 @@ func TestGateAtTheBound(t *testing.T) {
 func TestGateHasNoMemory(t *testing.T) {
 	for _, m := range gates(t, 6) {
 		vectors := [][]float64{
-			randomVector(6, m.Clip()*.3), randomVector(6, m.Clip()*30), {math.MaxFloat64, -math.MaxFloat64, 1, 0, 5e-324, 1},
-			{math.NaN(), 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, math.Inf(-1)}, {5e-324, 5e-324, 0, 0, 0, 0},
-			{1e-160, 1e-170, -1e-180, 1e160, 0, 1}, {m.Clip(), m.Clip(), m.Clip(), m.Clip(), m.Clip(), m.Clip()},
+			randomVector(6, m.Clip()*.3), randomVector(6, m.Clip()*30),
+			{math.MaxFloat64, -math.MaxFloat64, 1, 0, 5e-324, 1},
+			{math.NaN(), 1, 1, 1, 1, 1},
+			{1, 1, 1, 1, 1, math.Inf(-1)},
+			{5e-324, 5e-324, 0, 0, 0, 0},
+			{1e-160, 1e-170, -1e-180, 1e160, 0, 1},
+			{m.Clip(), m.Clip(), m.Clip(), m.Clip(), m.Clip(), m.Clip()},
 		}
 		want := make([]int64, 6)
 		for _, v := range vectors {

@@ -22,8 +22,19 @@ var draws = flag.Int("draws", 100_000, "size of the samples of statistical tests
 
 // sigmas spans what the sampler can do: σ = num/den.
 var sigmas = [][2]int64{
-	{3, 10}, {1, 2}, {7, 10}, {1, 1}, {3, 2}, {2, 1}, {10, 3}, {10, 1}, {1000, 7}, {12289, 3},
-	{1 << 20, 1}, {24_691_357, 2}, {1 << 25, 1},
+	{3, 10},
+	{1, 2},
+	{7, 10},
+	{1, 1},
+	{3, 2},
+	{2, 1},
+	{10, 3},
+	{10, 1},
+	{1000, 7},
+	{12289, 3},
+	{1 << 20, 1},
+	{24_691_357, 2},
+	{1 << 25, 1},
 }
 
 // A pmf is the exact law of N_Z(0, σ²) on [−reach, reach], reach ≥ 9σ + 9.
@@ -277,8 +288,16 @@ func TestDiscreteGaussianGolden(t *testing.T) {
 
 func TestDiscreteGaussianRatioRange(t *testing.T) {
 	for _, c := range [][2]int64{
-		{0, 1}, {1, 0}, {-1, 2}, {1, -2}, {1<<31 + 1, 1 << 10}, {1, 1<<31 + 1}, {dpmech.MaxSigma*2 + 1, 2},
-		{math.MinInt64, 1}, {1, math.MinInt64}, {math.MaxInt64, math.MaxInt64},
+		{0, 1},
+		{1, 0},
+		{-1, 2},
+		{1, -2},
+		{1<<31 + 1, 1 << 10},
+		{1, 1<<31 + 1},
+		{dpmech.MaxSigma*2 + 1, 2},
+		{math.MinInt64, 1},
+		{1, math.MinInt64},
+		{math.MaxInt64, math.MaxInt64},
 	} {
 		if _, err := dpmech.NewDiscreteGaussianRatio(c[0], c[1]); err == nil {
 			t.Errorf("σ = %d/%d gives no error", c[0], c[1])
