@@ -66,19 +66,24 @@ func checkNaive(t interface {
 	}
 	norm.Sqrt(norm)
 	bound := new(big.Float).SetPrec(200).SetInt(clipSteps(m))
-	ratio, _ := new(big.Float).Quo(bound, norm).Float64()
-	low, high := 1.0, 1.0
-	switch {
-	case norm.Sign() == 0 || ratio >= 1+1e-12:
-	case ratio > 1-1e-12: // either way
-		low = 1 - 0x1p-19
-	default:
-		low, high = ratio*(1-0x1p-18), ratio*(1+1e-12)
+	low, high := float(1), float(1)
+	if norm.Sign() > 0 {
+		ratio := new(big.Float).Quo(bound, norm)
+		switch {
+		case ratio.Cmp(float(1+1e-12)) >= 0: // within the bound
+		case ratio.Cmp(float(1-1e-12)) > 0: // either way
+			low = float(1 - 0x1p-19)
+		default:
+			low.Mul(ratio, float(1-0x1p-18))
+			high.Mul(ratio, float(1+1e-12))
+		}
 	}
 	for i, s := range steps {
-		x, _ := s.Float64()
-		if n := float64(got[i]); math.Abs(n) > math.Abs(x)*high+1e-9*math.Abs(x*high) || math.Abs(n) < math.Floor(math.Abs(x)*low*(1-1e-15)) || n*x < 0 {
-			t.Fatalf("element %d of %v: %g steps give %d, want between %g and %g times them, truncated", i, v, x, got[i], low, high)
+		size := new(big.Float).Abs(s)
+		least, _ := new(big.Float).Mul(size, low).Float64()
+		most, _ := new(big.Float).Mul(size, high).Float64()
+		if n := float64(got[i]); math.Abs(n) > most || math.Abs(n) < math.Floor(least) || n*float64(s.Sign()) < 0 {
+			t.Fatalf("element %d of %v gives %d steps, want between %g, truncated, and %g", i, v, got[i], least, most)
 		}
 	}
 }
