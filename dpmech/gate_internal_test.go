@@ -145,3 +145,27 @@ func TestClippedVectorsFitAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// A commitment is public: it must not be the key of the noise.
+func TestCommitmentIsNotTheKey(t *testing.T) {
+	l, seed := layer{client: 1, index: 2}, LayerSeed{3}
+	if l.noiseKey(&seed) == l.commit(&seed) {
+		t.Error("whoever reads a commitment knows the noise")
+	}
+}
+
+// Used noise is wiped.
+func TestUsedNoiseIsWiped(t *testing.T) {
+	m, err := NewGaussianSum(Config{Dim: 2, Clip: 1, NoiseMultiplier: 1, Shares: 1, Terms: 1, Releases: 1, Adjacency: "zero-out"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var noise Noise
+	m.Draw(&noise, NewStream())
+	if err := m.ReleaseOne(make([]int64, 2), make([]int64, 2), &noise, []float64{1, 0}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(noise.drawn.steps, []int64{0, 0}) {
+		t.Errorf("used noise is still there: %v", noise.drawn.steps)
+	}
+}

@@ -251,7 +251,12 @@ func TestAccumulator(t *testing.T) {
 		},
 		"merged with another mechanism's": func() error { return a.Merge(newSum(t, cfg).NewAccumulator()) },
 		"too many together":               func() error { add(a, one, one); add(b, one, one, one); return a.Merge(b) },
-		"merged with a spoilt one":        func() error { b.Reset(); _ = b.Add(nil); return a.Merge(b) },
+		"too many after merging": func() error {
+			add(a, one, one)
+			add(b, one, one)
+			return errors.Join(a.Merge(b), a.Add(one))
+		},
+		"merged with a spoilt one": func() error { b.Reset(); _ = b.Add(nil); return a.Merge(b) },
 	} {
 		if err := spoil(); err == nil {
 			t.Errorf("%s: no error", what)
