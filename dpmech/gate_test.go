@@ -1,13 +1,375 @@
 package dpmech_test
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
+	"math/big"
+	"slices"
+	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 )
+
+// gates returns mechanisms with from one to 2^34 steps to the clip, so that both ways
+// of summing squares are taken.
+func gates(t testing.TB, dim int) []*dpmech.GaussianSum {
+	var all []*dpmech.GaussianSum
+	for _, multiplier := range []float64{.00391, .01, .05, .06, .12, .13, 1, 300, 1e6, 3.3e7} {
+		for _, clip := range []float64{1, 3e-100, 1.7e100} {
+			cfg := ordinary
+			cfg.Dim, cfg.NoiseMultiplier, cfg.Clip, cfg.Releases = dim, multiplier, clip, 1
+			all = append(all, newSum(t, cfg))
+		}
+	}
+	return all
+}
+
+func accumulated(t testing.TB, m *dpmech.GaussianSum, vectors ...[]float64) []int64 {
+	t.Helper()
+	a := m.NewAccumulator()
+	for _, v := range vectors {
+		if err := a.Add(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var noise dpmech.Noise
+	m.Draw(&noise, seeded.Stream(1, "accumulated"))
+	dst, sum := make([]int64, m.Dim()), make([]int64, m.Dim())
+	if err := m.ReleaseSum(dst, sum, &noise, a); err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// checkNaive compares with what a vector should add, computed with 200-bit floats
+// and big integers: truncated as it is if that is within the bound, else in its
+// direction, with a norm within 2^-18 of the bound and the error of truncation.
+func checkNaive(t interface {
+	Fatalf(string, ...any)
+	Helper()
+}, m *dpmech.GaussianSum, v []float64, got []int64,
+) {
+	t.Helper()
+	checkSensitivity(t, m, got, v)
+	float := func(x float64) *big.Float { return new(big.Float).SetPrec(200).SetFloat64(x) }
+	norm := float(0)
+	steps := make([]*big.Float, len(v))
+	for i, x := range v {
+		steps[i] = new(big.Float).Quo(float(x), float(m.Lattice().Step()))
+		norm.Add(norm, new(big.Float).Mul(steps[i], steps[i]))
+	}
+	norm.Sqrt(norm)
+	bound := new(big.Float).SetPrec(200).SetInt(clipSteps(m))
+	low, high := float(1), float(1)
+	if norm.Sign() > 0 {
+		ratio := new(big.Float).Quo(bound, norm)
+		switch {
+		case ratio.Cmp(float(1+1e-12)) >= 0: // within the bound
+		case ratio.Cmp(float(1-1e-12)) > 0: // either way
+			low = float(1 - 0x1p-19)
+		default:
+			low.Mul(ratio, float(1-0x1p-18))
+			high.Mul(ratio, float(1+1e-12))
+		}
+	}
+	for i, s := range steps {
+		size := new(big.Float).Abs(s)
+		least, _ := new(big.Float).Mul(size, low).Float64()
+		most, _ := new(big.Float).Mul(size, high).Float64()
+		if n := float64(got[i]); math.Abs(n) > most || math.Abs(n) < math.Floor(least) || n*float64(s.Sign()) < 0 {
+			t.Fatalf("element %d of %v gives %d steps, want between %g, truncated, and %g", i, v, got[i], least, most)
+		}
+	}
+}
+
+func TestGateAgainstBigNumbers(t *testing.T) {
+	for _, dim := range []int{1, 2, 3, 4, 5, 7, 130, 300} {
+		for _, m := range gates(t, dim) {
+			rapid.Check(t, func(t *rapid.T) {
+				size := m.Clip() * math.Exp(rapid.Float64Range(-3, 3).Draw(t, "log size"))
+				if rapid.Bool().Draw(t, "on the bound") {
+					size = m.Clip()
+				}
+				v := randomVector(dim, size)
+				v[rapid.IntRange(0, dim-1).Draw(t, "where")] *= rapid.SampledFrom([]float64{1, -1, 0, 1e3}).Draw(t, "by")
+				checkNaive(t, m, v, accumulatedRapid(t, m, v))
+			})
+		}
+	}
+}
+
+func accumulatedRapid(t *rapid.T, m *dpmech.GaussianSum, v []float64) []int64 {
+	a := m.NewAccumulator()
+	if err := a.Add(v); err != nil {
+		t.Fatal(err)
+	}
+	var noise dpmech.Noise
+	m.Draw(&noise, seeded.Stream(1, "accumulated"))
+	dst, sum := make([]int64, m.Dim()), make([]int64, m.Dim())
+	if err := m.ReleaseSum(dst, sum, &noise, a); err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// What is as long as the bound to the last bit goes through as it is, and what is
+// longer by one step in one element does not.
+func TestGateAtTheBound(t *testing.T) {
+	for _, m := range gates(t, 2) {
+		bound, _ := new(big.Float).SetInt(clipSteps(m)).Float64()
+		step := m.Lattice().Step()
+		for _, v := range [][]float64{{bound * step, 0}, {0, -bound * step}} {
+			if got := accumulated(t, m, v); math.Abs(float64(got[0]+got[1])) != bound {
+				t.Errorf("%v, as long as the bound of %g steps, adds %v", v, bound, got)
+			}
+		}
+		for _, v := range [][]float64{{(bound + 1) * step, 0}, {bound * step, step}, {-bound * step, -step}, {step, bound * step}} {
+			checkSensitivity(t, m, accumulated(t, m, v), v)
+		}
+	}
+}
+
+// What a vector adds is a function of that vector alone.
+func TestGateHasNoMemory(t *testing.T) {
+	for _, m := range gates(t, 6) {
+		vectors := [][]float64{
+			randomVector(6, m.Clip()*.3), randomVector(6, m.Clip()*30),
+			{math.MaxFloat64, -math.MaxFloat64, 1, 0, 5e-324, 1},
+			{math.NaN(), 1, 1, 1, 1, 1},
+			{1, 1, 1, 1, 1, math.Inf(-1)},
+			{5e-324, 5e-324, 0, 0, 0, 0},
+			{1e-160, 1e-170, -1e-180, 1e160, 0, 1},
+			{m.Clip(), m.Clip(), m.Clip(), m.Clip(), m.Clip(), m.Clip()},
+		}
+		want := make([]int64, 6)
+		for _, v := range vectors {
+			for i, n := range accumulated(t, m, v) {
+				want[i] += n
+			}
+		}
+		if got := accumulated(t, m, vectors...); !slices.Equal(got, want) {
+			t.Errorf("together the vectors add %v, one by one %v", got, want)
+		}
+		slices.Reverse(vectors)
+		if got := accumulated(t, m, vectors...); !slices.Equal(got, want) {
+			t.Errorf("the other way round the vectors add %v, want %v", got, want)
+		}
+	}
+}
+
+// Any bits, any length, beside any other record, by either way in.
+func FuzzGate(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16})
+	f.Add(append([]byte{6}, make([]byte, 40)...))
+	for _, x := range []float64{math.Inf(1), 5e-324, math.MaxFloat64, -1e154, 1e-154} {
+		f.Add(binary.LittleEndian.AppendUint64([]byte{1}, math.Float64bits(x)))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if len(raw) < 9 {
+			t.Skip("no vector")
+		}
+		which := int(raw[0])
+		var v []float64
+		for raw = raw[1:]; len(raw) >= 8 && len(v) < 64; raw = raw[8:] {
+			v = append(v, math.Float64frombits(binary.LittleEndian.Uint64(raw)))
+		}
+		all := gates(t, len(v))
+		m := all[which%len(all)]
+		got := accumulated(t, m, v)
+		if slices.ContainsFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
+			if !slices.Equal(got, make([]int64, len(v))) {
+				t.Fatalf("%v adds %v", v, got)
+			}
+		} else {
+			checkNaive(t, m, v, got)
+		}
+		if one := exactSum(t, m, v); !slices.Equal(one, got) {
+			t.Fatalf("%v adds %v to a release and %v to an accumulator", v, one, got)
+		}
+		if short := m.NewAccumulator().Add(v[1:]); short == nil {
+			t.Fatal("a vector of the wrong length is accepted")
+		}
+	})
+}
+
+func TestAccumulator(t *testing.T) {
+	cfg := ordinary
+	cfg.Terms = 4
+	m := newSum(t, cfg)
+	dst, sum := make([]int64, 3), make([]int64, 3)
+	var noise dpmech.Noise
+	one, two := []float64{.1, .2, .3}, []float64{-5, 1, 2}
+	add := func(a *dpmech.Accumulator, vectors ...[]float64) {
+		t.Helper()
+		for _, v := range vectors {
+			if err := a.Add(v); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	release := func(a *dpmech.Accumulator) error {
+		m.Draw(&noise, seeded.Stream(1, "exact"))
+		return m.ReleaseSum(dst, sum, &noise, a)
+	}
+	// Workers' sums merge to that of a release, under the same noise.
+	a, b := m.NewAccumulator(), m.NewAccumulator()
+	add(a, one)
+	add(b, two, one)
+	if err := a.Merge(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := release(a); err != nil {
+		t.Fatal(err)
+	}
+	wantDst, wantSum := make([]int64, 3), make([]int64, 3)
+	err := m.Release(wantDst, wantSum, seeded.Stream(1, "exact"), func(add func([]float64) error) error {
+		return errors.Join(add(one), add(one), add(two))
+	})
+	if err != nil || !slices.Equal(dst, wantDst) || !slices.Equal(sum, wantSum) {
+		t.Errorf("merged: %v of %v, want %v of %v, %v", dst, sum, wantDst, wantSum, err)
+	}
+	// Both are empty afterwards.
+	for _, empty := range []*dpmech.Accumulator{a, b} {
+		add(empty, one, one, one, one)
+		empty.Reset()
+		if err := release(empty); err != nil || !slices.Equal(sum, []int64{0, 0, 0}) {
+			t.Errorf("an empty sum holds %v, %v", sum, err)
+		}
+	}
+	// What went wrong once fails the release, and is forgotten with it.
+	for what, spoil := range map[string]func() error{
+		"short vector": func() error { return a.Add(one[:2]) },
+		"too many":     func() error { add(a, one, one, one, one); return a.Add(one) },
+		"merged with itself": func() error {
+			return a.Merge(a)
+		},
+		"merged with another mechanism's": func() error { return a.Merge(newSum(t, cfg).NewAccumulator()) },
+		"too many together":               func() error { add(a, one, one); add(b, one, one, one); return a.Merge(b) },
+		"too many after merging": func() error {
+			add(a, one, one)
+			add(b, one, one)
+			return errors.Join(a.Merge(b), a.Add(one))
+		},
+		"merged with a spoilt one": func() error { b.Reset(); _ = b.Add(nil); return a.Merge(b) },
+	} {
+		if err := spoil(); err == nil {
+			t.Errorf("%s: no error", what)
+		}
+		if err := release(a); err == nil || !slices.Equal(dst, []int64{0, 0, 0}) || !slices.Equal(sum, []int64{0, 0, 0}) {
+			t.Errorf("%s: released %v of %v, %v", what, dst, sum, err)
+		}
+		if err := m.ReleaseSum(dst, sum, &noise, a); err == nil || !strings.Contains(err.Error(), "no noise was drawn") {
+			t.Errorf("%s: the noise is not used up: %v", what, err)
+		}
+		if err := release(a); err != nil {
+			t.Errorf("%s, a release later: %v", what, err)
+		}
+		b.Reset()
+	}
+	if err := newSum(t, cfg).ReleaseSum(dst, sum, &noise, a); err == nil || !strings.Contains(err.Error(), "another mechanism") {
+		t.Errorf("another mechanism's sum: %v", err)
+	}
+}
+
+// An error that a query swallows fails the release all the same.
+func TestQueryThatDoesNotStop(t *testing.T) {
+	m := newSum(t, ordinary)
+	dst, sum := make([]int64, 3), make([]int64, 3)
+	err := m.Release(dst, sum, seeded.Stream(1, "stop"), func(add func([]float64) error) error {
+		_ = add([]float64{1})
+		return add([]float64{1, 1, 1})
+	})
+	if err == nil || !slices.Equal(dst, make([]int64, 3)) || !slices.Equal(sum, make([]int64, 3)) {
+		t.Errorf("released %v of %v, %v", dst, sum, err)
+	}
+}
+
+// A copy of a noise share is the same noise, and destinations that share memory
+// are refused: either would have released the sum without noise.
+func TestNoiseIsNotLost(t *testing.T) {
+	m := newSum(t, ordinary)
+	v := []float64{1, 1, 1}
+	var noise dpmech.Noise
+	m.Draw(&noise, seeded.Stream(1, "copy"))
+	again := noise
+	dst, sum := make([]int64, 3), make([]int64, 3)
+	if err := m.ReleaseOne(dst, sum, &noise, v); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.ReleaseOne(dst, sum, &again, v); err == nil {
+		t.Errorf("a copy of used noise hides %v as %v", sum, dst)
+	}
+	space := make([]int64, 5)
+	for _, c := range [][2][]int64{{space[:3], space[:3]}, {space[:3], space[2:]}, {space[2:], space[:3]}, {space[1:4], space[:3]}} {
+		m.Draw(&noise, seeded.Stream(1, "overlap"))
+		if err := m.ReleaseOne(c[0], c[1], &noise, v); err == nil || !strings.Contains(err.Error(), "overlap") {
+			t.Errorf("overlapping destinations: %v", err)
+		}
+		if err := m.ReleaseOne(dst, sum, &noise, v); err == nil {
+			t.Error("the noise of a refused release is used")
+		}
+		err := m.Release(c[0], c[1], seeded.Stream(1, "overlap"), func(add func([]float64) error) error { return add(v) })
+		if err == nil || !strings.Contains(err.Error(), "overlap") {
+			t.Errorf("overlapping destinations: %v", err)
+		}
+	}
+}
+
+// The noise is drawn before anything looks at the data.
+func TestNoiseComesFirst(t *testing.T) {
+	m := newSum(t, ordinary)
+	dst, sum := make([]int64, 3), make([]int64, 3)
+	src, untouched := seeded.Stream(1, "first"), seeded.Stream(1, "first")
+	g, err := dpmech.NewDiscreteGaussian(m.ShareSigma())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make([]int64, 3)
+	g.Fill(want, untouched)
+	err = m.Release(dst, sum, src, func(func([]float64) error) error {
+		if src.Uint64() != untouched.Uint64() {
+			t.Error("when the data is read, the noise is not drawn")
+		}
+		return nil
+	})
+	if err != nil || !slices.Equal(dst, want) {
+		t.Errorf("the noise is %v, want %v, %v", dst, want, err)
+	}
+}
+
+func TestGateAllocatesNothing(t *testing.T) {
+	m := newSum(t, ordinary)
+	a, v := m.NewAccumulator(), []float64{1, 2, 3}
+	dst, sum := make([]int64, 3), make([]int64, 3)
+	src := seeded.Stream(1, "allocations")
+	var noise dpmech.Noise
+	m.Draw(&noise, src)
+	for what, f := range map[string]func() error{
+		"add": func() error { a.Reset(); return a.Add(v) },
+		"release of one": func() error {
+			m.Draw(&noise, src)
+			return m.ReleaseOne(dst, sum, &noise, v)
+		},
+		"release of a sum": func() error {
+			m.Draw(&noise, src)
+			return m.ReleaseSum(dst, sum, &noise, a)
+		},
+	} {
+		if n := testing.AllocsPerRun(100, func() {
+			if err := f(); err != nil {
+				t.Fatal(err)
+			}
+		}); n != 0 {
+			t.Errorf("%s allocates %g times", what, n)
+		}
+	}
+}
 
 // BenchmarkAdd is one record: within the bound, clipped, and through the closure
 // of a query.

@@ -297,6 +297,24 @@ func TestHostileLayers(t *testing.T) {
 	}
 }
 
+// A client that copies another's commitment and seed, or exchanges those of its own
+// layers, would cancel noise that is not there.
+func TestCommitmentsAreOfOneLayer(t *testing.T) {
+	m := newLayered(t, layered)
+	r := runLayered(t, m, layered.Clients, nil, seeded.Stream(1, "commitments"))
+	r.survivors[0].Commitments = r.survivors[1].Commitments
+	r.revealed[0].Seed, r.revealed[1].Seed = r.revealed[2].Seed, r.revealed[3].Seed
+	if err := r.remove(); err == nil {
+		t.Error("another client's seeds are accepted with its commitments")
+	}
+	r = runLayered(t, m, layered.Clients, nil, seeded.Stream(1, "commitments"))
+	slices.Reverse(r.survivors[0].Commitments)
+	r.revealed[0].Seed, r.revealed[1].Seed = r.revealed[1].Seed, r.revealed[0].Seed
+	if err := r.remove(); err == nil {
+		t.Error("seeds of exchanged layers are accepted with their commitments")
+	}
+}
+
 // Whatever is done to the revealed seeds, either they are refused, or they are a
 // permutation of the right ones and the removal is the right one.
 func FuzzNoiseShares(f *testing.F) {

@@ -41,7 +41,12 @@ func (l layer) commit(seed *LayerSeed) LayerCommitment {
 // rekey makes s the stream of a layer's noise. It is unexported: a seed that
 // someone chose makes noise only to be removed.
 func (l layer) rekey(s *Stream, seed *LayerSeed) {
-	stream.Rekey(s, l.digest("fedpvi/layer/noise/v1", seed))
+	stream.Rekey(s, l.noiseKey(seed))
+}
+
+// noiseKey is secret, unlike the commitment to the same seed.
+func (l layer) noiseKey(seed *LayerSeed) [stream.KeySize]byte {
+	return l.digest("fedpvi/layer/noise/v1", seed)
 }
 
 func (l layer) digest(purpose string, seed *LayerSeed) [sha256.Size]byte {

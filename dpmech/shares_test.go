@@ -32,6 +32,9 @@ func TestNoiseShares(t *testing.T) {
 		if err != nil || n != unknown {
 			t.Errorf("%d survivors: %d unknown shares, %v, want %d", survivors, n, err, unknown)
 		}
+		if e := m.EventFor(n, cfg.Adjacency).(accountant.DiscreteGaussian); e.Shares != unknown {
+			t.Errorf("%d survivors are accounted with %d shares", survivors, e.Shares)
+		}
 		if survivors == 16 && m.EventFor(n, cfg.Adjacency) != m.Event() {
 			t.Errorf("the smallest sum costs %+v, the promise is %+v", m.EventFor(n, cfg.Adjacency), m.Event())
 		}

@@ -209,6 +209,32 @@ func TestNoiseIsRoundedUp(t *testing.T) {
 	})
 }
 
+// Where σ·C rounds down to a whole number of steps, it is rounded up all the same.
+func TestNoiseAboveAWholeNumberOfSteps(t *testing.T) {
+	tried := 0
+	for k := int64(1<<23 + 1); tried < 50; k += 12_345 {
+		multiplier := 1 + float64(k%1000)/997
+		clip := math.Ldexp(float64(k), -23) / multiplier
+		product := new(big.Float).SetPrec(200).Mul(big.NewFloat(multiplier), big.NewFloat(clip))
+		if rounded := multiplier * clip; product.Cmp(big.NewFloat(rounded)) <= 0 || rounded != math.Ldexp(float64(k), -23) {
+			continue
+		}
+		tried++
+		cfg := ordinary
+		cfg.Clip, cfg.NoiseMultiplier, cfg.Shares = clip, multiplier, 1
+		m := newSum(t, cfg)
+		sum := new(big.Float).SetPrec(200).SetInt64(m.ShareSigma())
+		if sum.Mul(sum, big.NewFloat(m.Lattice().Step())).Cmp(product) < 0 {
+			t.Fatalf("σ = %g, C = %g: the noise is below what was asked", multiplier, clip)
+		}
+		l := newLayered(t, dpmech.LayeredConfig{Dim: 1, Clip: clip, NoiseMultiplier: multiplier, Clients: 1, Adjacency: accountant.ZeroOut})
+		layer := new(big.Float).SetPrec(200).SetInt64(l.LayerSigmas()[0])
+		if layer.Mul(layer, big.NewFloat(l.Lattice().Step())).Cmp(product) < 0 {
+			t.Fatalf("σ = %g, C = %g: the noise in layers is below what was asked", multiplier, clip)
+		}
+	}
+}
+
 // Noise hides one release of the mechanism that drew it.
 func TestNoiseIsUsedOnce(t *testing.T) {
 	m, other := newSum(t, ordinary), newSum(t, ordinary)
@@ -321,6 +347,8 @@ func TestConfigErrors(t *testing.T) {
 		{"next to no noise", func(c *dpmech.Config) { c.NoiseMultiplier = 1e-4 }, "at most 1024 times is possible: a noise multiplier of 0.00391 would do, or at most 0 noise shares"},
 		{"many shares", func(c *dpmech.Config) { c.NoiseMultiplier = .01; c.Shares = 1000 }, "a noise multiplier of 0.0309 would do, or at most 104 noise shares"},
 		{"huge noise", func(c *dpmech.Config) { c.NoiseMultiplier = 1e9 }, "clip is below one lattice step: at most 3.36e+07 is possible with 16"},
+		{"overflowing noise", func(c *dpmech.Config) { c.Clip = 1e300; c.NoiseMultiplier = 1e20 }, "a noise share of +Inf is out of range"},
+		{"huge dimension", func(c *dpmech.Config) { c.Dim = 1<<31 + 1 }, "dimension must be at most"},
 		{"tiny clip", func(c *dpmech.Config) { c.Clip = 1e-300 }, "out of range"},
 	} {
 		cfg := ordinary
@@ -357,6 +385,13 @@ func TestMaxTotal(t *testing.T) {
 	cfg := ordinary
 	cfg.Releases, cfg.Terms = 3, 2
 	m := newSum(t, cfg)
+	g, err := dpmech.NewDiscreteGaussian(m.ShareSigma())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 3 * (2*clipSteps(m).Int64() + g.Bound()); m.MaxTotal() != want {
+		t.Errorf("no sum is beyond %d, want %d", m.MaxTotal(), want)
+	}
 	total := make([]int64, 3)
 	for i := range 3 {
 		dst, sum := make([]int64, 3), make([]int64, 3)

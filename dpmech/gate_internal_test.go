@@ -1,0 +1,171 @@
+package dpmech
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Clipping takes one shrink at most, whatever the elements and the clip.
+func TestShrinksAreBounded(t *testing.T) {
+	lattices := []int{-maxExponent, -30, 0, 30, maxExponent}
+	rapid.Check(t, func(t *rapid.T) {
+		lattice, err := NewLattice(rapid.SampledFrom(lattices).Draw(t, "exponent"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := newGate(lattice, rapid.Int64Range(1, 1<<maxClipBits).Draw(t, "clip"))
+		unit := 1.0
+		if rapid.Bool().Draw(t, "near the clip") {
+			unit = lattice.Step() * g.clip
+		}
+		v := rapid.SliceOfN(rapid.OneOf(
+			rapid.Float64(), rapid.Float64Range(-1, 1),
+			rapid.SampledFrom([]float64{1, math.MaxFloat64, -math.MaxFloat64, 5e-324, 0x1p-1022, 1e154, 1e-162}),
+		), 1, 40).Draw(t, "vector")
+		for i := range v {
+			if x := v[i] * unit; !math.IsInf(x, 0) {
+				v[i] = x
+			}
+		}
+		sum := make([]int64, len(v))
+		factor, ok := g.factor(v)
+		if !ok {
+			t.Fatalf("%v is said not to be finite", v)
+		}
+		if g.tryAdd(sum, v, factor) {
+			return
+		}
+		subtract(sum, v, factor)
+		for i := range sum {
+			if sum[i] != 0 {
+				t.Fatalf("%v is not taken back: %v", v, sum)
+			}
+		}
+		if !g.tryAdd(sum, v, factor*(1-0x1p-20)) {
+			t.Fatalf("%v does not fit after a shrink", v)
+		}
+	})
+}
+
+// An element that is too large is noticed, whatever the sum of squares became.
+func TestTryAddNoticesWrappedSquares(t *testing.T) {
+	for _, clip := range []int64{1, 3, 1 << 20, 1<<28 - 1, 1 << 28, 1 << 31, 1 << 32, 1 << maxClipBits} {
+		g := newGate(Lattice{}, clip)
+		for _, v := range [][]float64{
+			{0x1p32},
+			{-0x1p32},
+			{0x1p62},
+			{-0x1p62},
+			{0x1p35},
+			{-0x1p35},
+			{0x1p33, 0x1p33, 0x1p33, 0x1p33, 0x1p33, 0x1p33},
+			{-0x1p63, -0x1p63, -0x1p63, -0x1p63},
+			{0, 0, 0, 0, 0x1p40},
+			{0x1p40, 0, 0, 0},
+			{0, -0x1p40, 0, 0},
+			{0, 0, 0x1p40, 0},
+			{0, 0, 0, -0x1p40},
+			{0x1p32, 0x1p32, 0x1p32, 0x1p32},
+			{float64(clip), 1},
+			{float64(clip + 1)},
+			{-float64(clip + 1)},
+		} {
+			var exact float64
+			for _, x := range v {
+				exact += x * x
+			}
+			if exact <= float64(clip)*float64(clip) {
+				continue
+			}
+			if g.tryAdd(make([]int64, len(v)), v, 1) {
+				t.Errorf("clip %d: %v fits", clip, v)
+			}
+		}
+	}
+}
+
+// Many elements whose squares do not fit in 64 bits together.
+func TestTryAddCarries(t *testing.T) {
+	for _, bits := range []int{20, 27, 28, 29, 33} {
+		clip := int64(1)<<bits - 1
+		g := newGate(Lattice{}, clip)
+		// n² elements of clip/n are just within, one more is not.
+		for _, n := range []int64{1, 2, 8, 30} {
+			v := make([]float64, n*n+1)
+			for i := range n * n {
+				v[i] = float64(clip / n)
+			}
+			if !g.tryAdd(make([]int64, len(v)), v, 1) {
+				t.Errorf("clip %d: %d elements of %d do not fit", clip, n*n, clip/n)
+			}
+			v[n*n] = float64(clip/n) + 2*float64(n)
+			for i := range n * n {
+				v[i] = float64((clip + n - 1) / n)
+			}
+			if g.tryAdd(make([]int64, len(v)), v, 1) {
+				t.Errorf("clip %d: %d elements of %d and one more fit", clip, n*n, clip/n)
+			}
+		}
+	}
+}
+
+// Squares of elements within the clip that together wrap around 64 bits to
+// something small.
+func TestTryAddKeepsTheCarry(t *testing.T) {
+	const clip = 1<<28 - 1
+	g := newGate(Lattice{}, clip)
+	full := make([]float64, 257)
+	for i := range full {
+		full[i] = clip
+	}
+	for what, v := range map[string][]float64{
+		"in the last block":    full,
+		"in a block before":    append(slices.Clone(full), make([]float64, 128)...),
+		"by one element":       append([]float64{0x1p32}, make([]float64, 256)...),
+		"by the last element":  append(make([]float64, 256), 0x1p32),
+		"of the smallest kind": append([]float64{-0x1p63}, make([]float64, 256)...),
+	} {
+		if g.tryAdd(make([]int64, len(v)), v, 1) {
+			t.Errorf("squares that wrap around %s fit", what)
+		}
+	}
+}
+
+// Clipped vectors fit at once: the margin of the factor covers the rounding.
+func TestClippedVectorsFitAtOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := newGate(Lattice{}, rapid.Int64Range(1<<20, 1<<maxClipBits).Draw(t, "clip"))
+		v := rapid.SliceOfN(rapid.Float64Range(1e12, 1e14), 1, 100).Draw(t, "vector")
+		factor, ok := g.factor(v)
+		if !ok || !g.tryAdd(make([]int64, len(v)), v, factor) {
+			t.Fatalf("%v needs a shrink", v)
+		}
+	})
+}
+
+// A commitment is public: it must not be the key of the noise.
+func TestCommitmentIsNotTheKey(t *testing.T) {
+	l, seed := layer{client: 1, index: 2}, LayerSeed{3}
+	if l.noiseKey(&seed) == l.commit(&seed) {
+		t.Error("whoever reads a commitment knows the noise")
+	}
+}
+
+// Used noise is wiped.
+func TestUsedNoiseIsWiped(t *testing.T) {
+	m, err := NewGaussianSum(Config{Dim: 2, Clip: 1, NoiseMultiplier: 1, Shares: 1, Terms: 1, Releases: 1, Adjacency: "zero-out"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var noise Noise
+	m.Draw(&noise, NewStream())
+	if err := m.ReleaseOne(make([]int64, 2), make([]int64, 2), &noise, []float64{1, 0}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(noise.drawn.steps, []int64{0, 0}) {
+		t.Errorf("used noise is still there: %v", noise.drawn.steps)
+	}
+}
