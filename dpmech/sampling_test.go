@@ -140,6 +140,56 @@ func TestManyBatches(t *testing.T) {
 	}
 }
 
+// Of 2^32 draws as many lead to every index, exactly: those whose product with n is
+// too low modulo 2^32 are refused, which no count of frequencies would show.
+func TestSelectionIsEven(t *testing.T) {
+	src := seeded.Stream(3, "even")
+	for _, n := range []uint64{3, 7, 1000, 39_073, 1<<20 - 3} { // no power of two: draw 0 is refused
+		refused := 1 << 32 % n
+		for range 2000 {
+			// Draws about the first of an index, where products are lowest.
+			index := src.Uint64n(n)
+			first := (index<<32 + n - 1) / n
+			for draw := max(first, 2) - 2; draw < min(first+3, 1<<32); draw++ {
+				var want []uint32
+				if product := draw * n; product%(1<<32) >= refused {
+					want = []uint32{uint32(product >> 32)}
+				}
+				low, high := dpmech.Indices(int(n), 2, []uint64{draw}), dpmech.Indices(int(n), 2, []uint64{draw << 32})
+				if !slices.Equal(low, want) || !slices.Equal(high, want) {
+					t.Fatalf("n = %d: draw %d gives %v and %v, want %v", n, draw, low, high, want)
+				}
+			}
+		}
+	}
+}
+
+// A record comes as often after any number of steps as after any other: marks that
+// are left from earlier steps, of which there are 255 kinds, keep none away.
+func TestNothingIsLeftOfEarlierSteps(t *testing.T) {
+	const n, steps, lags = 500, 200_000, 300
+	for _, selection := range bothSelections {
+		sampler := newSampler(t, dpmech.WithoutReplacement{Batch: 1, Selection: selection}, n)
+		src := seeded.Stream(3, "lags")
+		var drawn []uint32
+		for range steps {
+			drawn = sampler.Next(drawn, src)
+		}
+		observed, expected := make([]float64, lags), make([]float64, lags)
+		for lag := range lags {
+			for i, record := range drawn[lag+1:] {
+				if drawn[i] == record {
+					observed[lag]++
+				}
+			}
+			expected[lag] = float64(steps-lag-1) / n
+		}
+		if p := chiSquare(observed, expected); p < rejectBelow {
+			t.Errorf("%v: χ² rejects the times between two draws of a record, p = %.2g", selection, p)
+		}
+	}
+}
+
 func TestBatchSizes(t *testing.T) {
 	for _, c := range []struct {
 		sampling dpmech.Sampling
