@@ -59,13 +59,19 @@ func ZigguratEnd() (height, excess float64) {
 	return t.height[last], t.edge[1]*(t.height[2]-t.height[1]) - t.edge[last]*(1-t.height[last])
 }
 
-// Indices returns the indices below n that words select, at most size.
-func Indices(n, size int, words []uint64) []uint32 {
+// Indices returns a function that selects indices below n by words, at most size.
+func Indices(n int) func(size int, words ...uint64) []uint32 {
 	s, err := newSelector(n, Exact)
 	if err != nil {
 		panic(err)
 	}
 	s.epoch = 1
-	dst := make([]uint32, size)
-	return dst[:s.markSome(dst, words)]
+	return func(size int, words ...uint64) []uint32 {
+		dst := make([]uint32, size)
+		dst = dst[:s.markSome(dst, words)]
+		for _, i := range dst {
+			s.marks[i] = 0
+		}
+		return dst
+	}
 }

@@ -145,7 +145,7 @@ func TestManyBatches(t *testing.T) {
 func TestSelectionIsEven(t *testing.T) {
 	src := seeded.Stream(3, "even")
 	for _, n := range []uint64{3, 7, 1000, 39_073, 1<<20 - 3} { // no power of two: draw 0 is refused
-		refused := 1 << 32 % n
+		refused, indices := 1<<32%n, dpmech.Indices(int(n))
 		for range 2000 {
 			// Draws about the first of an index, where products are lowest.
 			index := src.Uint64n(n)
@@ -155,7 +155,7 @@ func TestSelectionIsEven(t *testing.T) {
 				if product := draw * n; product%(1<<32) >= refused {
 					want = []uint32{uint32(product >> 32)}
 				}
-				low, high := dpmech.Indices(int(n), 2, []uint64{draw}), dpmech.Indices(int(n), 2, []uint64{draw << 32})
+				low, high := indices(2, draw), indices(2, draw<<32)
 				if !slices.Equal(low, want) || !slices.Equal(high, want) {
 					t.Fatalf("n = %d: draw %d gives %v and %v, want %v", n, draw, low, high, want)
 				}
