@@ -314,3 +314,32 @@ func frequencyCases(n int) []frequencyCase {
 	}
 	return cases
 }
+
+// The first values of the network, where neighbouring counters go, over many keys: a
+// network of four rounds is rejected here.
+func TestFeistelPairs(t *testing.T) {
+	draws := 150_000 * *effort
+	for _, n := range []int{3, 20, 64, 100, 256, 257, 500, 2000, 39_073} {
+		sampler := newSampler(t, dpmech.WithoutReplacement{Batch: 2, Selection: dpmech.Feistel}, n)
+		src := seeded.Stream(14, "feistel pairs", uint64(n))
+		cells := min(n, 512)
+		f := frequencies{n: n, gaps: make([]float64, cells), xors: make([]float64, 256), pairs: float64(draws)}
+		first, expected := make([]float64, cells), make([]float64, cells)
+		width := max(0, bits.Len(uint(n-1))-8)
+		var batch [2]uint32
+		for range draws {
+			pair := sampler.Next(batch[:0], src)
+			first[int(pair[0])*cells/n]++
+			f.gaps[(int(pair[0])-int(pair[1])+n)%n*cells/n]++
+			f.xors[(pair[0]^pair[1])>>width]++
+		}
+		for i := range n {
+			expected[i*cells/n] += float64(draws) / float64(n)
+		}
+		for what, p := range map[string]float64{"first values": chiSquare(first, expected), "gaps": f.gapsP(), "differences": f.xorsP()} {
+			if p < rejectBelow {
+				t.Errorf("%d records: χ² rejects the %s, p = %.2g", n, what, p)
+			}
+		}
+	}
+}
