@@ -12,7 +12,11 @@
 // The mechanism that makes the noise also states its cost as an
 // [fedpvi/accountant.Event], so the two cannot disagree.
 //
+// A [SampledSum] does so for random batches of records, step after step. Its
+// [Sampling] draws them and states their cost: [Poisson], [WithoutReplacement],
+// [RandomAllocation], [Permutation] or [FullBatch].
+//
 // Randomness is an AES-256-CTR stream keyed by the operating system
-// ([NewStream]). Seeded streams exist in the package seeded, which only
+// ([NewStream]), with [Streams] of their own for sampling and for noise. Seeded streams exist in the package seeded, which only
 // simulations and tests may import.
 package dpmech

@@ -25,12 +25,15 @@ func (b Binomial) Table() (first int, function []*big.Int) {
 }
 
 // Outcome returns what a draw of 256 given bits yields.
-func (b Binomial) Outcome(u [4]uint64) int {
-	entry := b.find(u[0])
-	if b.top[entry] == u[0] {
-		entry = b.refine(entry, [3]uint64(u[1:]))
-	}
-	return b.first + entry
+func (b Binomial) Outcome(u [4]uint64) int { return b.sample(&given{u[:]}) }
+
+// given is a source of given words.
+type given struct{ words []uint64 }
+
+func (g *given) Uint64() uint64 {
+	w := g.words[0]
+	g.words = g.words[1:]
+	return w
 }
 
 // FeistelBatch returns the batch of a key.
@@ -54,4 +57,21 @@ func ZigguratEnd() (height, excess float64) {
 	t := ziggurat
 	last := normalLayers - 1
 	return t.height[last], t.edge[1]*(t.height[2]-t.height[1]) - t.edge[last]*(1-t.height[last])
+}
+
+// Indices returns a function that selects indices below n by words, at most size.
+func Indices(n int) func(size int, words ...uint64) []uint32 {
+	s, err := newSelector(n, Exact)
+	if err != nil {
+		panic(err)
+	}
+	s.epoch = 1
+	return func(size int, words ...uint64) []uint32 {
+		dst := make([]uint32, size)
+		dst = dst[:s.markSome(dst, words)]
+		for _, i := range dst {
+			s.marks[i] = 0
+		}
+		return dst
+	}
 }

@@ -17,7 +17,7 @@ var rewrite = flag.Bool("rewrite", false, "write the vectors of testdata anew, f
 
 // specified is docs/feistel.md, line by line.
 func specified(records, batch int, key []uint64) []uint32 {
-	k := 2
+	k := 8
 	for 1<<k < records {
 		k++
 	}

@@ -1,0 +1,88 @@
+package stream
+
+import (
+	"bytes"
+	"crypto/aes"
+	"encoding/binary"
+	"testing"
+)
+
+// reference is the key stream by single blocks: AES of 0, 1, 2, ..., read as
+// little-endian words.
+func reference(t *testing.T, key [KeySize]byte, words int) []uint64 {
+	t.Helper()
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in, out [aes.BlockSize]byte
+	var stream []uint64
+	for i := uint64(0); len(stream) < words; i++ {
+		binary.BigEndian.PutUint64(in[8:], i)
+		block.Encrypt(out[:], in[:])
+		stream = append(stream, binary.LittleEndian.Uint64(out[:]), binary.LittleEndian.Uint64(out[8:]))
+	}
+	return stream[:words]
+}
+
+// However it is read, a stream is AES in counter mode.
+func TestStreamIsCounterMode(t *testing.T) {
+	key := [KeySize]byte{1, 2, 3}
+	want := reference(t, key, 40_000)
+	s := New(key)
+	var got []uint64
+	for length := 0; len(got) < len(want); length = (length*3 + 1) % 1500 {
+		for range length % 7 {
+			got = append(got, s.Uint64())
+		}
+		part := make([]uint64, length)
+		s.Fill(part)
+		got = append(got, part...)
+	}
+	for i, w := range want {
+		if got[i] != w {
+			t.Fatalf("word %d is %016x, want %016x", i, got[i], w)
+		}
+	}
+}
+
+func TestWipe(t *testing.T) {
+	s := New([KeySize]byte{4})
+	s.Fill(make([]uint64, 100))
+	s.Uint64()
+	s.Wipe()
+	if s.ctr != nil || !bytes.Equal(s.buf[:], make([]byte, bufferSize)) {
+		t.Error("a wiped stream holds a key or bits")
+	}
+	for name, read := range map[string]func(s *Stream){
+		"Uint64":  func(s *Stream) { s.Uint64() },
+		"Uint64n": func(s *Stream) { s.Uint64n(3) },
+		"Fill":    func(s *Stream) { s.Fill(make([]uint64, 1)) },
+	} {
+		for state, s := range map[string]*Stream{"wiped": s, "zero": new(Stream)} {
+			if !panics(func() { read(s) }) {
+				t.Errorf("%s of a %s stream gives bits", name, state)
+			}
+		}
+	}
+	Rekey(s, [KeySize]byte{5})
+	if got, want := s.Uint64(), reference(t, [KeySize]byte{5}, 1)[0]; got != want {
+		t.Errorf("a stream that is keyed anew begins with %016x, want %016x", got, want)
+	}
+}
+
+// What is read is cleared at the latest when the stream is keyed anew.
+func TestRekeyClears(t *testing.T) {
+	s := New([KeySize]byte{6})
+	s.Fill(make([]uint64, 3000))
+	Rekey(s, [KeySize]byte{7})
+	if !bytes.Equal(s.buf[:], make([]byte, bufferSize)) {
+		t.Error("a stream that is keyed anew holds old bits")
+	}
+}
+
+func panics(f func()) (did bool) {
+	defer func() { did = recover() != nil }()
+	f()
+	return false
+}
