@@ -116,6 +116,7 @@ func TestBinomialDecidesByEveryBit(t *testing.T) {
 }
 
 func TestBinomialFrequencies(t *testing.T) {
+	long(t)
 	const draws = 150_000
 	for _, n := range []int{1, 7, 200, 39_073, 1_000_000, 100_000_000} {
 		for _, q := range []float64{1e-6, 0.005, 0.5, 0.93} {

@@ -17,6 +17,7 @@
 // [RandomAllocation], [Permutation] or [FullBatch].
 //
 // Randomness is an AES-256-CTR stream keyed by the operating system
-// ([NewStream]), with [Streams] of their own for sampling and for noise. Seeded streams exist in the package seeded, which only
-// simulations and tests may import.
+// ([NewStream]), with [Streams] of their own for sampling and for noise. Seeded
+// streams exist in the package seeded, which only simulations and tests may
+// import.
 package dpmech

@@ -13,7 +13,7 @@ import "math"
 // has (Doornik, "An Improved Ziggurat Method to Generate Normal Random Samples",
 // 2005). The law of a number is the normal one up to the rounding of float64
 // arithmetic: a number in the body is a multiple of its layer's width by 2^-55, and
-// the tail, from [normalTail] on, is made of uniform numbers whose exponents have
+// the tail, from 3.65 on, is made of uniform numbers whose exponents have
 // no floor, so that it is as long as it should be.
 func FillNormal(dst []float64, src *Stream) {
 	var buffer [256]uint64

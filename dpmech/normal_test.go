@@ -126,6 +126,7 @@ func TestNormalMoments(t *testing.T) {
 // Beyond a threshold as many numbers as the normal law has there: on both sides, in
 // the tail that has a sampler of its own, and just below it.
 func TestNormalTails(t *testing.T) {
+	long(t)
 	const draws = 8_000_000
 	edges := []float64{2.5, 3, 3.4, 3.6, 3.6541528853610088, 3.7, 3.8, 4, 4.3, 4.7}
 	counts := make([]float64, 2*len(edges))

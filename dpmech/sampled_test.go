@@ -243,6 +243,7 @@ func epsilonOf(t *testing.T, e accountant.Event, delta float64) float64 {
 
 // The mechanism's ε is that of the reference values.
 func TestSampledEventVectors(t *testing.T) {
+	long(t)
 	path := os.Getenv("FEDPVI_VECTORS")
 	if path == "" {
 		path = filepath.Join("..", "..", "shared", "vectors", "public.json")

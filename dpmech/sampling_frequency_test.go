@@ -20,6 +20,15 @@ var effort = flag.Int("effort", 1, "times the draws of the frequency tests of sa
 
 var bothSelections = []dpmech.Selection{dpmech.Exact, dpmech.Feistel}
 
+// long skips a test of arithmetic in one thread where time is short, as under the
+// race detector.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("counts frequencies for seconds: not under -short")
+	}
+}
+
 // setOf returns a batch of records below 64 as a bit set.
 func setOf(batch []uint32) (set uint64) {
 	for _, i := range batch {
@@ -57,6 +66,7 @@ func checkCells(t *testing.T, what string, counts map[uint64]float64, law map[ui
 // Few records: the probability of every possible batch, one step and the next
 // together, so that steps are independent too.
 func TestWholeBatches(t *testing.T) {
+	long(t)
 	for _, selection := range bothSelections {
 		for n := 1; n <= 4; n++ {
 			for _, rate := range []float64{0.4, 0.65} {
@@ -268,6 +278,7 @@ func (f frequencies) xorsP() float64 {
 // How often records, and pairs of records, come. There are some 500 statistics, each
 // of which rejects a right sampler with probability 1e-5.
 func TestInclusionAndPairs(t *testing.T) {
+	long(t)
 	for _, n := range []int{2, 3, 5, 8, 16, 17, 65, 127, 255, 256, 257, 512, 1000, 2000, 8191, 39_073, 40_000} {
 		for _, c := range frequencyCases(n) {
 			sampler := newSampler(t, c.sampling, n)
@@ -318,6 +329,7 @@ func frequencyCases(n int) []frequencyCase {
 // The first values of the network, where neighbouring counters go, over many keys: a
 // network of four rounds is rejected here.
 func TestFeistelPairs(t *testing.T) {
+	long(t)
 	draws := 150_000 * *effort
 	for _, n := range []int{3, 20, 64, 100, 256, 257, 500, 2000, 39_073} {
 		sampler := newSampler(t, dpmech.WithoutReplacement{Batch: 2, Selection: dpmech.Feistel}, n)

@@ -11,8 +11,8 @@ const (
 	// given uniform bits.
 	Exact Selection = iota
 
-	// Feistel takes the first values of a keyed permutation ([Permute]), which a
-	// parallel machine computes independently of each other. That the sets are
+	// Feistel takes the first values of a keyed permutation (docs/feistel.md), which
+	// a parallel machine computes independently of each other. That the sets are
 	// equally likely is a conjecture about the network, as of any block cipher.
 	Feistel
 )
