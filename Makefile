@@ -8,7 +8,7 @@ TOOL := go tool -modfile=tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build demo test race statistics fuzz lint fmt bench experiments clean
+.PHONY: build demo test statistics fuzz audit lint fmt bench experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -19,12 +19,15 @@ demo: build ## the main job on made-up data
 	@echo
 	bin/sim run experiments/demo/blood-pressure.toml --out runs/demo
 
-# The accountant's tables are arithmetic of one thread, and long. The race
-# detector sees what is shared there: filters, and the memory of transforms.
+# The tables of accountant and the counts of dpmech are arithmetic of one thread, and
+# long. The race detector sees what is shared there: filters, the memory of
+# transforms, and the machines in short.
+LONG := /accountant$$|/dpmech$$|/internal/plant$$
 test: ## all tests, under the race detector, and short fuzzing
-	go test $(RACE) $$(go list ./... | grep -v /accountant)
+	go test $(RACE) $$(go list ./... | grep -vE '$(LONG)')
 	go test $(RACE) -short -run 'Filter|ByTheTransform|Charges|Mixtures' ./accountant
-	go test ./accountant
+	go test $(RACE) -short ./dpmech
+	go test $$(go list ./... | grep -E '$(LONG)')
 	$(MAKE) fuzz FUZZTIME=3s
 
 statistics: ## χ², moments and tails of the noise over 10⁷ draws each
