@@ -89,7 +89,7 @@ func checkNaive(t interface {
 }
 
 func TestGateAgainstBigNumbers(t *testing.T) {
-	for _, dim := range []int{1, 2, 3, 4, 5, 7, 130, 300} {
+	for _, dim := range []int{1, 3, 6, 130} {
 		for _, m := range gates(t, dim) {
 			rapid.Check(t, func(t *rapid.T) {
 				size := m.Clip() * math.Exp(rapid.Float64Range(-3, 3).Draw(t, "log size"))

@@ -426,6 +426,11 @@ func TestLayersDiffer(t *testing.T) {
 				t.Fatal("two layers have one seed")
 			}
 			seen[r.Seed] = true
+			for i := 0; i < 32; i += 8 { // a word is zero once in 2^64
+				if [8]byte(r.Seed[i:]) == [8]byte{} {
+					t.Fatalf("a seed has no entropy in bytes %d to %d", i, i+7)
+				}
+			}
 		}
 	}
 }

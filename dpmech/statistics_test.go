@@ -18,7 +18,7 @@ import (
 
 // draws is the size of the samples of statistical tests: make statistics raises
 // it to 10⁷.
-var draws = flag.Int("draws", 100_000, "size of the samples of statistical tests")
+var draws = flag.Int("draws", 50_000, "size of the samples of statistical tests")
 
 // sigmas spans what the sampler can do: σ = num/den.
 var sigmas = [][2]int64{
