@@ -79,82 +79,6 @@ func readTable(s *Study, t *document.Table) {
 	}
 }
 
-func readModel(s *Study, t *document.Table) {
-	t.Require("family", `write family = "linear"`)
-	s.Model.Family, _ = t.Choice("family", "linear")
-	t.Require("outcome", "name the column that is explained")
-	s.Model.Outcome, _ = t.String("outcome")
-	if t.Has("outcome") {
-		if c, ok := s.Column(s.Model.Outcome); !ok {
-			t.Errorf("outcome", "column %q is not declared", s.Model.Outcome)
-		} else if c.Type != Numeric {
-			t.Errorf("outcome", "column %q is %s; the outcome of a linear model is numeric", c.Name, c.Type)
-		}
-	}
-	s.Model.Standardise = true
-	if how, ok := t.Choice("standardise", "bounds", "none"); ok {
-		s.Model.Standardise = how == "bounds"
-	}
-	t.Require("noise_sd", "write the known standard deviation of the outcome around its mean, in the outcome's unit")
-	if sd, ok := t.Float("noise_sd"); ok {
-		s.Model.NoiseSD = positive(t, "noise_sd", sd)
-	}
-	readTerms(s, t)
-}
-
-func readTerms(s *Study, t *document.Table) {
-	t.Require("terms", `write the columns and interactions that explain the outcome, terms = ["age", "sex", "age:sex"]`)
-	entries, _ := t.Strings("terms")
-	terms, err := expandTerms(entries)
-	if err != nil {
-		t.Errorf("terms", "%v", err)
-		return
-	}
-	for _, term := range terms {
-		for _, name := range term.Columns {
-			if _, ok := s.Column(name); !ok {
-				t.Errorf("terms", "column %q is not declared", name)
-				return
-			}
-			if name == s.Model.Outcome {
-				t.Errorf("terms", "%q is the outcome and cannot explain itself", name)
-				return
-			}
-		}
-	}
-	intercept := true
-	if v, ok := t.Bool("intercept"); ok {
-		intercept = v
-	}
-	if intercept {
-		terms = slices.Insert(terms, 0, Term{})
-	}
-	if len(terms) == 0 {
-		t.Errorf("terms", "the model has no term")
-		return
-	}
-	if n := countCoefficients(s, terms); n > maxParameters {
-		t.Errorf("terms", "the terms make more than %d coefficients", maxParameters)
-		return
-	}
-	s.Model.Terms = terms
-}
-
-// countCoefficients stops counting beyond maxParameters.
-func countCoefficients(s *Study, terms []Term) int {
-	total := 0
-	for _, term := range terms {
-		n := 1
-		for _, name := range term.Columns {
-			if c, _ := s.Column(name); !c.Numerical() {
-				n = min(maxParameters+1, n*(len(c.Levels)-1))
-			}
-		}
-		total = min(maxParameters+1, total+n)
-	}
-	return total
-}
-
 func readPrior(s *Study, t *document.Table) {
 	s.Prior = Prior{SD: 1, Coefficients: map[string]Normal{}}
 	s.Prior.Mean, s.Prior.SD = readNormal(t, s.Prior.Mean, s.Prior.SD)
@@ -238,21 +162,6 @@ func readInference(s *Study, t *document.Table) {
 	}
 	if in.Factors == Tied && in.Schedule != Synchronous {
 		t.Errorf("factors", "tied factors change with every move of λ, so that clients taking turns never settle: write factors = %q or schedule = %q", Exact, Synchronous)
-	}
-}
-
-func readSolver(s *Study, t *document.Table) {
-	in := &s.Inference
-	fitting := "conjugate"
-	if s.Privacy.Unit == Record {
-		fitting = "clipped-analytical"
-	}
-	in.Solver = fitting
-	if v, ok := t.Choice("solver", "conjugate", "clipped-analytical"); ok {
-		if v != fitting {
-			t.Errorf("solver", "with privacy.unit = %q the solver is %q", s.Privacy.Unit, fitting)
-		}
-		in.Solver = v
 	}
 }
 
