@@ -48,6 +48,9 @@ func Read(file string, r io.Reader, st *study.Study, maxRecords int) (*Records, 
 		report:  Report{Dropped: map[string]int{}, Clamped: map[string]int{}, Imputed: map[string]int{}},
 		row:     make([]float64, len(st.Columns)),
 	}
+	if st.Model.Kind() == study.Count {
+		d.counted, _ = st.Column(st.Model.Outcome)
+	}
 	d.csv.Comma = st.Table.Separator
 	d.csv.ReuseRecord = true
 	d.csv.TrimLeadingSpace = st.Table.Trim
@@ -81,6 +84,7 @@ type decoder struct {
 	records *Records
 	report  Report
 	row     []float64
+	counted *study.Column // must hold whole numbers; nil if none
 }
 
 // line returns the line of the record that was read last.
@@ -195,6 +199,9 @@ func (d *decoder) number(c *study.Column, field string) (float64, study.Policy, 
 	x, err := strconv.ParseFloat(field, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(x) {
 		return 0, study.Refuse, d.errorf(c.Name, "the value is not a number: if it stands for a missing value, list it in table.missing (blanks count unless table.trim = true)")
+	}
+	if c == d.counted && x != math.Trunc(x) {
+		return 0, study.Refuse, d.errorf(c.Name, "the value is not a whole number, and the %s model counts", d.study.Model.Family)
 	}
 	if c.Low <= x && x <= c.High {
 		return x, "", nil

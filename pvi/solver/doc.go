@@ -16,9 +16,10 @@ import (
 
 // A Problem is what a solver is asked.
 type Problem struct {
-	Family gaussian.Family
-	Mean   []float64 // of q, of length Family.Dim()
-	Cavity []float64 // natural parameters of q without the client's factor
+	Family  gaussian.Family
+	Mean    []float64 // of q, of length Family.Dim()
+	Natural []float64 // parameters of q
+	Cavity  []float64 // natural parameters of q without the client's factor
 }
 
 // A Solver proposes factors for one client.
