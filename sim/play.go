@@ -31,20 +31,20 @@ type Play struct {
 // NewPlay reads or makes the records, deals them to clients and sets up the
 // federation.
 func NewPlay(st *study.Study, o Options) (*Play, error) {
-	clients, report, err := holders(st, o.StudyFile, o.DataFile, o.Seed)
+	c, err := newCast(st, o.StudyFile, o.DataFile, o.Seed)
 	if err != nil {
 		return nil, err
 	}
-	f, err := New(st, clients, o.Seed, max(1, o.Workers))
+	f, err := New(st, c.holders, o.Seed, max(1, o.Workers))
 	if err != nil {
 		return nil, err
 	}
-	reference, err := NewReference(f.Protocol.Model(), f.Shards)
+	reference, err := NewReference(f.Protocol, f.Shards)
 	if err != nil {
 		return nil, err
 	}
 	last := append([]float64(nil), f.Server.Posterior()...)
-	return &Play{Federation: f, Reference: reference, Report: report, last: last}, nil
+	return &Play{Federation: f, Reference: reference, Report: c.report, last: last}, nil
 }
 
 // Status is where a play stands after an outcome.

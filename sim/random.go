@@ -10,6 +10,7 @@ import (
 // Purposes of seeded streams. Each is independent of the others.
 const (
 	purposeNoise     = "noise"     // by client and plan
+	purposeTest      = "test"      // which records are held out
 	purposePartition = "partition" // which client gets which record
 	purposeData      = "data"      // synthetic records, by client
 	purposeTruth     = "truth"     // synthetic coefficients

@@ -74,6 +74,7 @@ var floors = [][]string{
 	{"dpmech/seeded", "pvi/study", "pvi/model"},
 	{"pvi/shard"},
 	{"pvi/solver"},
+	{"pvi/fit"},
 	{"pvi"},
 	{"sim", "sim/calculator"},
 	{"sim/report"},

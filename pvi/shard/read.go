@@ -22,6 +22,21 @@ type Report struct {
 	Imputed map[string]int // missing values replaced, by column
 }
 
+// NewReport returns a report of nothing.
+func NewReport() Report {
+	return Report{Dropped: map[string]int{}, Clamped: map[string]int{}, Imputed: map[string]int{}}
+}
+
+// Add adds what reading another file did.
+func (r *Report) Add(other Report) {
+	r.Records += other.Records
+	for _, of := range []struct{ to, from map[string]int }{{r.Dropped, other.Dropped}, {r.Clamped, other.Clamped}, {r.Imputed, other.Imputed}} {
+		for column, n := range of.from {
+			of.to[column] += n
+		}
+	}
+}
+
 // An Error is a place in a file of records that is not as the study declares.
 type Error struct {
 	File    string
@@ -45,7 +60,7 @@ func Read(file string, r io.Reader, st *study.Study, maxRecords int) (*Records, 
 		file:    file,
 		csv:     csv.NewReader(r),
 		records: &Records{columns: len(st.Columns)},
-		report:  Report{Dropped: map[string]int{}, Clamped: map[string]int{}, Imputed: map[string]int{}},
+		report:  NewReport(),
 		row:     make([]float64, len(st.Columns)),
 	}
 	if st.Model.Kind() == study.Count {

@@ -42,4 +42,3 @@ func (r *Records) Select(rows []int) *Records {
 	}
 	return chosen
 }
-

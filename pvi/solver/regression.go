@@ -1,11 +1,57 @@
 package solver
 
-import "math"
+import (
+	"fmt"
+	"math"
 
-// A regression is a likelihood whose records see θ through a few linear predictors
+	"fedpvi/pvi/study"
+)
+
+// An Outcome says how a record's outcome is distributed given its predictors: those of
+// the family's location, one for every class but the first, then the logarithm of its
+// scale if that is learned, then for each effect that varies between groups the
+// logarithm of its spread and the group's standardised effect.
+type Outcome struct {
+	Family           study.Family
+	NoiseSD          float64 // of a linear model, 0 if it is learned
+	DegreesOfFreedom float64 // of a robust one
+	Classes          int     // of a softmax model
+	Effects          int     // that vary between groups
+}
+
+func (o Outcome) response() response {
+	var base response
+	switch o.Family {
+	case study.Linear:
+		base = normal{}
+		if o.NoiseSD > 0 {
+			base = knownNormal{o.NoiseSD * o.NoiseSD}
+		}
+	case study.Logistic:
+		base = logit{}
+	case study.Probit:
+		base = probit{}
+	case study.Poisson:
+		base = poisson{}
+	case study.NegativeBinomial:
+		base = negativeBinomial{}
+	case study.Robust:
+		base = newStudent(o.DegreesOfFreedom)
+	case study.Softmax:
+		base = softmax{o.Classes}
+	default:
+		panic(fmt.Sprintf("solver: %q is no regression", o.Family))
+	}
+	if o.Effects > 0 {
+		return newVarying(base, o.Effects)
+	}
+	return base
+}
+
+// A Regression is a likelihood whose records see θ through a few linear predictors
 // each. Expectations are cubatures over the predictors, one- or two-dimensional for
 // most models: deterministic, and exact but for the rule.
-type regression struct {
+type Regression struct {
 	dim      int
 	response response
 	rule     *cubature
@@ -36,13 +82,28 @@ func (l *loadings) row(n int) (index []int32, value []float64) {
 	return l.index[from:to], l.value[from:to]
 }
 
-func newRegression(dim int, r response) *regression {
-	return &regression{dim: dim, response: r, rule: newCubature(r.size()), loads: loadings{start: []int32{0}}}
+// NewRegression returns a regression without records over R^dim. It panics for a
+// family that is none.
+func NewRegression(dim int, o Outcome) *Regression {
+	r := o.response()
+	return &Regression{dim: dim, response: r, rule: newCubature(r.size()), loads: loadings{start: []int32{0}}}
 }
 
-func (r *regression) Dim() int { return r.dim }
+// Load adds a coordinate of θ, times value, to the predictor that is being written.
+// Coordinates come in increasing order.
+func (r *Regression) Load(coordinate int, value float64) { r.loads.add(coordinate, value) }
 
-func (r *regression) AddGradient(dst, theta []float64) float64 {
+// EndPredictor ends the predictor that is being written.
+func (r *Regression) EndPredictor() { r.loads.end() }
+
+// EndRecord ends a record, all of whose predictors were written, with outcome y.
+func (r *Regression) EndRecord(y float64) { r.y = append(r.y, y) }
+
+// Dim implements [Likelihood].
+func (r *Regression) Dim() int { return r.dim }
+
+// AddGradient implements [Likelihood].
+func (r *Regression) AddGradient(dst, theta []float64) float64 {
 	k := r.response.size()
 	eta, g, h := make([]float64, k), make([]float64, k), make([]float64, k*k)
 	var sum float64
@@ -60,7 +121,7 @@ func (r *regression) AddGradient(dst, theta []float64) float64 {
 }
 
 // predict writes the predictors of record i to eta.
-func (r *regression) predict(eta []float64, i int, theta []float64) {
+func (r *Regression) predict(eta []float64, i int, theta []float64) {
 	for a := range eta {
 		index, value := r.loads.row(i*len(eta) + a)
 		var sum float64
@@ -71,7 +132,8 @@ func (r *regression) predict(eta []float64, i int, theta []float64) {
 	}
 }
 
-func (r *regression) Reach(move []float64) float64 {
+// Reach implements [Likelihood].
+func (r *Regression) Reach(move []float64) float64 {
 	eta := make([]float64, r.response.size())
 	var most float64
 	for i := range r.y {
@@ -90,7 +152,8 @@ type workspace struct {
 	sumG, sumH []float64
 }
 
-func (r *regression) AddExpected(e *Expected, q *Approximation) {
+// AddExpected implements [Likelihood].
+func (r *Regression) AddExpected(e *Expected, q *Approximation) {
 	k := r.response.size()
 	w := &workspace{
 		mean: make([]float64, k), root: make([]float64, k*k), eta: make([]float64, k),
@@ -111,7 +174,7 @@ func (r *regression) AddExpected(e *Expected, q *Approximation) {
 }
 
 // average integrates the response of one record over its predictors.
-func (r *regression) average(w *workspace, rule *cubature, y float64) (value float64) {
+func (r *Regression) average(w *workspace, rule *cubature, y float64) (value float64) {
 	k := len(w.mean)
 	clear(w.sumG)
 	clear(w.sumH)
@@ -137,7 +200,7 @@ func (r *regression) average(w *workspace, rule *cubature, y float64) (value flo
 
 // spread writes the lower Cholesky root of the covariance of record i's predictors.
 // What rounding leaves below zero counts as zero.
-func (r *regression) spread(root []float64, i int, q *Approximation) {
+func (r *Regression) spread(root []float64, i int, q *Approximation) {
 	k := r.response.size()
 	for a := range k {
 		for b := range a + 1 {
@@ -158,7 +221,7 @@ func (r *regression) spread(root []float64, i int, q *Approximation) {
 }
 
 // covariance returns the covariance of two rows of the design under q.
-func (r *regression) covariance(a, b int, q *Approximation) (sum float64) {
+func (r *Regression) covariance(a, b int, q *Approximation) (sum float64) {
 	indexA, valueA := r.loads.row(a)
 	indexB, valueB := r.loads.row(b)
 	if q.Covariance == nil {
@@ -185,7 +248,7 @@ func (r *regression) covariance(a, b int, q *Approximation) (sum float64) {
 }
 
 // gather adds the derivatives of record i in θ to e.
-func (r *regression) gather(e *Expected, i int, w *workspace, diagonal bool) {
+func (r *Regression) gather(e *Expected, i int, w *workspace, diagonal bool) {
 	k := len(w.mean)
 	for a := range k {
 		indexA, valueA := r.loads.row(i*k + a)

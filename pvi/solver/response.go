@@ -171,17 +171,18 @@ func (s student) eval(y float64, eta, g, h []float64) float64 {
 	return s.constant - eta[1] - (s.nu+1)/2*math.Log1p(z*z/s.nu)
 }
 
-// softmax: P(y = k) ∝ exp(η_k).
+// softmax: P(y = k) ∝ exp(η_k), where η of the first class, the baseline, is 0 and
+// is left out.
 type softmax struct{ classes int }
 
-func (s softmax) size() int { return s.classes }
+func (s softmax) size() int { return s.classes - 1 }
 
 func (s softmax) eval(y float64, eta, g, h []float64) float64 {
-	largest := math.Inf(-1)
+	var largest float64 // of the baseline
 	for _, e := range eta {
 		largest = max(largest, e)
 	}
-	var total float64
+	total := math.Exp(-largest)
 	for k, e := range eta {
 		g[k] = math.Exp(e - largest)
 		total += g[k]
@@ -190,14 +191,69 @@ func (s softmax) eval(y float64, eta, g, h []float64) float64 {
 		g[k] /= total
 	}
 	for k, p := range g {
+		row := h[k*len(g) : (k+1)*len(g)]
 		for l, q := range g {
-			h[k*s.classes+l] = p * q
+			row[l] = p * q
 		}
-		h[k*s.classes+k] -= p
+		row[k] -= p
 	}
 	for k := range g {
 		g[k] = -g[k]
 	}
-	g[int(y)]++
-	return eta[int(y)] - largest - math.Log(total)
+	value := -largest - math.Log(total)
+	if y > 0 {
+		g[int(y)-1]++
+		value += eta[int(y)-1]
+	}
+	return value
+}
+
+// varying adds to the first predictor of a base what varies between groups: for each
+// effect e^κ·p, where κ is the logarithm of the spread and p the group's standardised
+// effect, times the regressor of a slope. They follow the base's own predictors in
+// pairs κ, p.
+type varying struct {
+	base    response
+	effects int
+	eta     []float64 // of the base, as are g and h
+	g, h    []float64
+	v       []float64 // derivative of the first predictor
+}
+
+func newVarying(base response, effects int) *varying {
+	b := base.size()
+	return &varying{base, effects, make([]float64, b), make([]float64, b), make([]float64, b*b), make([]float64, b+2*effects)}
+}
+
+func (r *varying) size() int { return r.base.size() + 2*r.effects }
+
+func (r *varying) eval(y float64, eta, g, h []float64) float64 {
+	b, k := r.base.size(), r.size()
+	copy(r.eta, eta[:b])
+	for j := b; j < k; j += 2 {
+		spread := math.Exp(eta[j])
+		r.v[j], r.v[j+1] = spread*eta[j+1], spread
+		r.eta[0] += spread * eta[j+1]
+	}
+	value := r.base.eval(y, r.eta, r.g, r.h)
+	copy(g, r.g)
+	for a := range b {
+		copy(h[a*k:], r.h[a*b:(a+1)*b])
+	}
+	for x := b; x < k; x++ {
+		g[x] = r.g[0] * r.v[x]
+		for a := range b {
+			h[x*k+a] = r.h[a] * r.v[x]
+			h[a*k+x] = h[x*k+a]
+		}
+		for z := b; z < k; z++ {
+			h[x*k+z] = r.h[0] * r.v[x] * r.v[z]
+		}
+	}
+	for j := b; j < k; j += 2 {
+		h[j*k+j] += r.g[0] * r.v[j]
+		h[j*k+j+1] += r.g[0] * r.v[j+1]
+		h[(j+1)*k+j] += r.g[0] * r.v[j+1]
+	}
+	return value
 }

@@ -21,6 +21,8 @@ var responses = map[string]struct {
 	"known normal":      {knownNormal{.3}, rapid.Float64Range(-3, 3)},
 	"student":           {newStudent(4), rapid.Float64Range(-9, 9)},
 	"softmax":           {softmax{4}, rapid.SampledFrom([]float64{0, 1, 2, 3})},
+	"varying logit":     {newVarying(logit{}, 2), rapid.SampledFrom([]float64{0, 1})},
+	"varying normal":    {newVarying(normal{}, 1), rapid.Float64Range(-3, 3)},
 }
 
 var counts = rapid.Map(rapid.IntRange(0, 90), func(n int) float64 { return float64(n) })
@@ -61,8 +63,11 @@ func TestResponseDerivatives(t *testing.T) {
 // Probabilities of all outcomes add up to one.
 func TestResponsesAreNormalised(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		eta := rapid.SliceOfN(rapid.Float64Range(-2.5, 2.5), 4, 4).Draw(t, "η")
+		eta := rapid.SliceOfN(rapid.Float64Range(-2.5, 2.5), 5, 5).Draw(t, "η")
 		for name, c := range responses {
+			if _, ok := c.of.(*varying); ok {
+				continue
+			}
 			k := c.of.size()
 			g, h := make([]float64, k), make([]float64, k*k)
 			density := func(y float64) float64 { return math.Exp(c.of.eval(y, eta[:k], g, h)) }

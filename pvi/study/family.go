@@ -223,8 +223,8 @@ func readMixture(s *Study, t *document.Table) {
 // readGroups reads group terms such as "clinic" or "1 + age | clinic".
 func readGroups(s *Study, t *document.Table) {
 	entries, _ := t.Strings("groups")
-	if len(entries) > 0 && s.Model.Family == NeuralNetwork {
-		t.Errorf("groups", "a neural network has no group terms")
+	if f := s.Model.Family; len(entries) > 0 && (f == NeuralNetwork || f == Softmax) {
+		t.Errorf("groups", "a %s model has no group terms", f)
 		return
 	}
 	for _, entry := range entries {
@@ -324,4 +324,3 @@ func countCoefficients(s *Study, terms []Term) int {
 	}
 	return total
 }
-

@@ -14,9 +14,9 @@ type Model struct {
 	Standardise bool    // numeric columns are mapped to [-1, 1] by their bounds; default true
 	NoiseSD     float64 // of a linear model whose noise is known; 0 if it is learned
 
-	DegreesOfFreedom float64 // of robust regression
-	Hidden           int     // units of a neural network's hidden layer
-	Components       int     // of a mixture
+	DegreesOfFreedom float64  // of robust regression
+	Hidden           int      // units of a neural network's hidden layer
+	Components       int      // of a mixture
 	Variables        []string // columns that a mixture describes
 }
 

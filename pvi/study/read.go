@@ -82,11 +82,47 @@ func readTable(s *Study, t *document.Table) {
 func readPrior(s *Study, t *document.Table) {
 	s.Prior = Prior{SD: 1, Coefficients: map[string]Normal{}}
 	s.Prior.Mean, s.Prior.SD = readNormal(t, s.Prior.Mean, s.Prior.SD)
+	readScales(s, t)
 	exceptions := t.Table("coefficients")
 	for _, name := range exceptions.Keys() {
 		s.checkCoefficient(exceptions, name)
 		mean, sd := readNormal(exceptions.Table(name), s.Prior.Mean, s.Prior.SD)
 		s.Prior.Coefficients[name] = Normal{mean, sd}
+	}
+}
+
+// readScales reads the priors of scales that the model learns.
+func readScales(s *Study, t *document.Table) {
+	m := &s.Model
+	learned := m.Family == Linear && m.NoiseSD == 0 || m.Family == Robust || len(m.Groups) > 0
+	for _, of := range []struct {
+		key  string
+		of   *LogNormal
+		used bool
+		LogNormal
+	}{
+		{"scale", &s.Prior.Scale, learned, LogNormal{0.5, 3}},
+		{"dispersion", &s.Prior.Dispersion, m.Family == NegativeBinomial, LogNormal{3, 5}},
+	} {
+		inner := t.Table(of.key)
+		if !of.used {
+			if t.Has(of.key) && m.Family != "" {
+				t.Errorf(of.key, "the model learns none")
+			}
+			inner.Value("median")
+			inner.Value("factor")
+			continue
+		}
+		*of.of = of.LogNormal
+		if v, ok := inner.Float("median"); ok {
+			of.of.Median = positive(inner, "median", v)
+		}
+		if v, ok := inner.Float("factor"); ok {
+			of.of.Factor = v
+			if v <= 1 {
+				inner.Errorf("factor", "must be above 1: one sd of the prior is a factor of it up or down from the median, got %g", v)
+			}
+		}
 	}
 }
 

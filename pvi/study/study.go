@@ -3,6 +3,7 @@ package study
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"math"
 
 	"fedpvi/accountant"
 	"fedpvi/internal/document"
@@ -44,7 +45,17 @@ type Table struct {
 type Prior struct {
 	Mean, SD     float64           // default 0 and 1
 	Coefficients map[string]Normal // exceptions, by coefficient name
+
+	Scale      LogNormal // of a noise that is learned, and of spreads between groups
+	Dispersion LogNormal // of counts
 }
+
+// LogNormal is a positive number whose logarithm is normal around that of the
+// median; one sd is a factor of Factor.
+type LogNormal struct{ Median, Factor float64 }
+
+// Normal returns the distribution of the logarithm.
+func (l LogNormal) Normal() Normal { return Normal{math.Log(l.Median), math.Log(l.Factor)} }
 
 // Normal is N(Mean, SD²).
 type Normal struct{ Mean, SD float64 }

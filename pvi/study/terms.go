@@ -185,13 +185,21 @@ func (s *Study) RegressorBounds() (squares, fourths float64) {
 // the model's scale.
 func (s *Study) OutcomeBound() float64 {
 	c, _ := s.Column(s.Model.Outcome)
+	switch s.Model.Kind() {
+	case Binary:
+		return 1
+	case Count, Class:
+		return c.High
+	case NoOutcome:
+		return 0
+	}
 	return s.maxAbs(c)
 }
 
 // OutcomeUnit returns what one unit of the outcome on the model's scale is in
 // the outcome's own unit.
 func (s *Study) OutcomeUnit() float64 {
-	if !s.Model.Standardise {
+	if !s.Model.Standardise || s.Model.Kind() != Measured {
 		return 1
 	}
 	c, _ := s.Column(s.Model.Outcome)
