@@ -143,7 +143,9 @@ func readSynthetic(s *Study, t *document.Table) {
 	}
 	truth := t.Table("truth")
 	for _, name := range truth.Keys() {
-		s.checkCoefficient(truth, name)
+		if s.Model.Conjugate() {
+			s.checkCoefficient(truth, name)
+		}
 		syn.Truth[name], _ = truth.Float(name)
 	}
 	columns := t.Table("columns")
