@@ -77,6 +77,14 @@ func newCast(st *study.Study, studyFile, dataFile string, seed uint64) (*cast, e
 	return c, err
 }
 
+// design returns the records to predict as the model sees them, nil if there are none.
+func (c *cast) design(st *study.Study) *shard.Shard {
+	if c.test == nil {
+		return nil
+	}
+	return shard.Design(st, c.test)
+}
+
 // castSynthetic makes up clients, and holds out a share of the records of each.
 func castSynthetic(st *study.Study, studyFile string, seed uint64) (*cast, error) {
 	c := &cast{}

@@ -25,7 +25,8 @@ type Play struct {
 	Reference  *Reference
 	Report     shard.Report // what reading did to the file of records
 
-	last []float64 // natural parameters when moved was last called
+	test *shard.Shard // records to predict; nil if there are none
+	last []float64    // natural parameters when moved was last called
 }
 
 // NewPlay reads or makes the records, deals them to clients and sets up the
@@ -44,7 +45,7 @@ func NewPlay(st *study.Study, o Options) (*Play, error) {
 		return nil, err
 	}
 	last := append([]float64(nil), f.Server.Posterior()...)
-	return &Play{Federation: f, Reference: reference, Report: c.report, last: last}, nil
+	return &Play{Federation: f, Reference: reference, Report: c.report, test: c.design(st), last: last}, nil
 }
 
 // Status is where a play stands after an outcome.
@@ -71,7 +72,21 @@ func (p *Play) Run(ctx context.Context, observe func(Status) error) (*Result, er
 	if err != nil {
 		return nil, err
 	}
-	return p.Federation.Result(p.Reference)
+	result, err := p.Federation.Result(p.Reference)
+	if err != nil || p.test == nil {
+		return result, err
+	}
+	return result, p.predict(result)
+}
+
+// predict adds to a result how well it and the reference predict.
+func (p *Play) predict(r *Result) (err error) {
+	m := p.Federation.Protocol.Model()
+	if r.Test, r.Predicted, err = predict(m, p.test, p.Federation.Protocol.Family(), r.Natural); err != nil {
+		return err
+	}
+	r.NonPrivateTest, _, err = predict(m, p.test, p.Reference.family, p.Reference.Natural)
+	return err
 }
 
 // odometer returns a function that says what a client has spent so far, against

@@ -23,6 +23,9 @@ type Reference struct {
 	Method  string // in words
 }
 
+// ExactReference is the method of a reference that is the posterior itself.
+const ExactReference = "the exact posterior"
+
 // NewReference fits all records.
 func NewReference(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
 	if linear := p.Model().Linear(); linear != nil && p.Study().Inference.Solver != study.Laplace {
@@ -58,7 +61,7 @@ func newExact(m *model.Linear, shards []*shard.Shard) (*Reference, error) {
 	if err := family.Check(natural); err != nil {
 		return nil, fmt.Errorf("posterior of the pooled records: %w", err)
 	}
-	return &Reference{family: family, Natural: natural, Exact: true, Method: "the exact posterior"}, nil
+	return &Reference{family: family, Natural: natural, Exact: true, Method: ExactReference}, nil
 }
 
 // Moments returns mean and covariance of the reference.

@@ -37,6 +37,11 @@ type Result struct {
 	// pooled records without privacy.
 	KL float64 `json:"kl_to_nonprivate"`
 
+	// Test is how the posterior predicts records that nobody held, NonPrivateTest
+	// how the fit of the pooled records does; nil if none were held out.
+	Test           *Predictions `json:"test,omitempty"`
+	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
+
 	Privacy Privacy `json:"privacy"`
 
 	// Notes are what whoever reads the posterior must know, wherever it is shown.
@@ -44,9 +49,10 @@ type Result struct {
 
 	Folder string `json:"folder,omitempty"`
 
-	Family     string      `json:"-"`
-	Natural    []float64   `json:"-"`
-	Covariance [][]float64 `json:"-"`
+	Family     string           `json:"-"`
+	Natural    []float64        `json:"-"`
+	Covariance [][]float64      `json:"-"`
+	Predicted  []fit.Prediction `json:"-"` // by record of the test
 }
 
 // A Marginal describes one coefficient of a posterior.

@@ -71,7 +71,9 @@ func (m *Model) RecordBound() float64 {
 func (m *Model) NoiseSD() float64 { return m.Study.Model.NoiseSD / m.Study.OutcomeUnit() }
 
 // Likelihood returns what the records of a shard say about θ.
-func (m *Model) Likelihood(s *shard.Shard) solver.Likelihood {
+func (m *Model) Likelihood(s *shard.Shard) solver.Likelihood { return m.regression(s) }
+
+func (m *Model) regression(s *shard.Shard) *solver.Regression {
 	b := solver.NewRegression(m.Dim(), m.outcome())
 	for i := range s.Len() {
 		m.addRecord(b, s, i)

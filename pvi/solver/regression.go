@@ -152,13 +152,30 @@ type workspace struct {
 	sumG, sumH []float64
 }
 
-// AddExpected implements [Likelihood].
-func (r *Regression) AddExpected(e *Expected, q *Approximation) {
-	k := r.response.size()
-	w := &workspace{
+func newWorkspace(k int) *workspace {
+	return &workspace{
 		mean: make([]float64, k), root: make([]float64, k*k), eta: make([]float64, k),
 		g: make([]float64, k), h: make([]float64, k*k), sumG: make([]float64, k), sumH: make([]float64, k*k),
 	}
+}
+
+// place writes to eta the predictors at point n of a rule.
+func (w *workspace) place(rule *cubature, n int) {
+	k := len(w.mean)
+	z := rule.points[n*k : (n+1)*k]
+	for a := range k {
+		eta := w.mean[a]
+		for b, x := range z[:a+1] {
+			eta += w.root[a*k+b] * x
+		}
+		w.eta[a] = eta
+	}
+}
+
+// AddExpected implements [Likelihood].
+func (r *Regression) AddExpected(e *Expected, q *Approximation) {
+	k := r.response.size()
+	w := newWorkspace(k)
 	rule := r.rule
 	if q.Point {
 		rule = point(k)
@@ -175,18 +192,10 @@ func (r *Regression) AddExpected(e *Expected, q *Approximation) {
 
 // average integrates the response of one record over its predictors.
 func (r *Regression) average(w *workspace, rule *cubature, y float64) (value float64) {
-	k := len(w.mean)
 	clear(w.sumG)
 	clear(w.sumH)
 	for n, weight := range rule.weights {
-		z := rule.points[n*k : (n+1)*k]
-		for a := range k {
-			eta := w.mean[a]
-			for b, x := range z[:a+1] {
-				eta += w.root[a*k+b] * x
-			}
-			w.eta[a] = eta
-		}
+		w.place(rule, n)
 		value += weight * r.response.eval(y, w.eta, w.g, w.h)
 		for a, x := range w.g {
 			w.sumG[a] += weight * x

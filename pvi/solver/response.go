@@ -15,12 +15,17 @@ type response interface {
 	// eval returns the log likelihood, and writes its gradient to g and its
 	// Hessian, by rows, to h.
 	eval(y float64, eta, g, h []float64) float64
+
+	// mean is the expected outcome; for several classes it has no meaning.
+	mean(eta []float64) float64
 }
 
 const halfLogTwoPi = 0.918938533204672741780329736405617639861397473637783412817151540
 
 // logit: P(y = 1) = 1/(1 + exp(−η)).
 type logit struct{}
+
+func (logit) mean(eta []float64) float64 { return 1 / (1 + math.Exp(-eta[0])) }
 
 func (logit) size() int { return 1 }
 
@@ -37,6 +42,8 @@ func (logit) eval(y float64, eta, g, h []float64) float64 {
 
 // probit: P(y = 1) = Φ(η).
 type probit struct{}
+
+func (probit) mean(eta []float64) float64 { return math.Erfc(-eta[0]/math.Sqrt2) / 2 }
 
 func (probit) size() int { return 1 }
 
@@ -67,6 +74,8 @@ func logNormalCDF(x float64) (log, ratio float64) {
 // poisson: a count with mean exp(η).
 type poisson struct{}
 
+func (poisson) mean(eta []float64) float64 { return math.Exp(eta[0]) }
+
 func (poisson) size() int { return 1 }
 
 func (poisson) eval(y float64, eta, g, h []float64) float64 {
@@ -79,6 +88,8 @@ func (poisson) eval(y float64, eta, g, h []float64) float64 {
 
 // negativeBinomial: a count with mean exp(η₀) and variance μ + μ²/exp(η₁).
 type negativeBinomial struct{}
+
+func (negativeBinomial) mean(eta []float64) float64 { return math.Exp(eta[0]) }
 
 func (negativeBinomial) size() int { return 2 }
 
@@ -126,6 +137,8 @@ func risingFactorial(phi, n float64) (first, second, value float64) {
 // normal: N(η₀, exp(2η₁)).
 type normal struct{}
 
+func (normal) mean(eta []float64) float64 { return eta[0] }
+
 func (normal) size() int { return 2 }
 
 func (normal) eval(y float64, eta, g, h []float64) float64 {
@@ -138,6 +151,8 @@ func (normal) eval(y float64, eta, g, h []float64) float64 {
 
 // knownNormal: N(η, variance).
 type knownNormal struct{ variance float64 }
+
+func (knownNormal) mean(eta []float64) float64 { return eta[0] }
 
 func (knownNormal) size() int { return 1 }
 
@@ -155,6 +170,8 @@ func newStudent(nu float64) student {
 	below, _ := math.Lgamma(nu / 2)
 	return student{nu, above - below - math.Log(nu*math.Pi)/2}
 }
+
+func (student) mean(eta []float64) float64 { return eta[0] }
 
 func (student) size() int { return 2 }
 
@@ -174,6 +191,8 @@ func (s student) eval(y float64, eta, g, h []float64) float64 {
 // softmax: P(y = k) ∝ exp(η_k), where η of the first class, the baseline, is 0 and
 // is left out.
 type softmax struct{ classes int }
+
+func (softmax) mean([]float64) float64 { return math.NaN() }
 
 func (s softmax) size() int { return s.classes - 1 }
 
@@ -226,6 +245,15 @@ func newVarying(base response, effects int) *varying {
 }
 
 func (r *varying) size() int { return r.base.size() + 2*r.effects }
+
+func (r *varying) mean(eta []float64) float64 {
+	b := r.base.size()
+	copy(r.eta, eta[:b])
+	for j := b; j < len(eta); j += 2 {
+		r.eta[0] += math.Exp(eta[j]) * eta[j+1]
+	}
+	return r.base.mean(r.eta)
+}
 
 func (r *varying) eval(y float64, eta, g, h []float64) float64 {
 	b, k := r.base.size(), r.size()
