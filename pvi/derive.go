@@ -3,6 +3,7 @@ package pvi
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/gaussian"
@@ -76,6 +77,15 @@ func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
 		return solver.NewClippedAnalytical(p.model.Linear(), s, p.records), nil
 	}
 	return solver.New(in.Solver, in.Ascent, p.Likelihood(s))
+}
+
+// weight returns by how many changes of one client λ moves if all that a plan asks
+// answer alike, 0 for tied factors.
+func (p *Protocol) weight(plan *Plan) float64 {
+	if p.study.Inference.Factors == study.Tied {
+		return 0
+	}
+	return math.Ldexp(float64(p.damping(plan.Number)), -dampingBits) * float64(len(plan.Participants))
 }
 
 // Likelihood returns what a client's records say about θ.

@@ -85,7 +85,8 @@ func (c *cast) design(st *study.Study) *shard.Shard {
 	return shard.Design(st, c.test)
 }
 
-// castSynthetic makes up clients, and holds out a share of the records of each.
+// castSynthetic makes up records. Clients have those that were made for them, unless
+// the study deals records otherwise.
 func castSynthetic(st *study.Study, studyFile string, seed uint64) (*cast, error) {
 	c := &cast{}
 	var err error
@@ -93,20 +94,40 @@ func castSynthetic(st *study.Study, studyFile string, seed uint64) (*cast, error
 		return nil, err
 	}
 	if st.Simulation.Test > 0 {
-		c.test = new(shard.Records)
-		for m := range c.holders {
-			h := &c.holders[m]
-			kept := int(float64(h.Records.Len()) * (1 - st.Simulation.Test))
-			if kept == 0 || kept == h.Records.Len() {
-				return nil, fmt.Errorf("study %s: simulation.test = %g leaves nothing on one side of %d records", st.Name, st.Simulation.Test, h.Records.Len())
+		if err := c.holdOutOfEach(st); err != nil {
+			return nil, err
+		}
+	}
+	if st.Simulation.Partition.Kind != "balanced" {
+		all := new(shard.Records)
+		for _, h := range c.holders {
+			for i := range h.Records.Len() {
+				all.Append(h.Records.Row(i))
 			}
-			for i := kept; i < h.Records.Len(); i++ {
-				c.test.Append(h.Records.Row(i))
-			}
-			h.Records = h.Records.Select(upTo(kept))
+		}
+		if c.holders, err = deal(st, all, seed); err != nil {
+			return nil, err
 		}
 	}
 	return c, c.readTest(st, studyFile)
+}
+
+// holdOutOfEach holds out the last of the records of each client.
+func (c *cast) holdOutOfEach(st *study.Study) error {
+	c.test = new(shard.Records)
+	for m := range c.holders {
+		h := &c.holders[m]
+		n := h.Records.Len()
+		kept := n - int(math.Round(st.Simulation.Test*float64(n)))
+		if kept == 0 || kept == n {
+			return fmt.Errorf("study %s: simulation.test = %g leaves nothing on one side of %d records", st.Name, st.Simulation.Test, n)
+		}
+		for i := kept; i < n; i++ {
+			c.test.Append(h.Records.Row(i))
+		}
+		h.Records = h.Records.Select(upTo(kept))
+	}
+	return nil
 }
 
 // readTest reads the study's own files of records to predict, if it has any.

@@ -83,7 +83,7 @@ func predict(m *fit.Model, s *shard.Shard, family gaussian.Family, natural []flo
 		rmse := math.Sqrt(squares / float64(len(all)))
 		out.RMSE = &rmse
 	}
-	out.Calibration = calibrate(pairs)
+	out.Calibration = calibrate(pairs, out.RMSE == nil)
 	return out, all, nil
 }
 
@@ -163,7 +163,7 @@ const (
 	fewest = 10
 )
 
-func calibrate(pairs []pair) []Bin {
+func calibrate(pairs []pair, binary bool) []Bin {
 	sorted := byPrediction(pairs)
 	n := min(bins, max(1, len(sorted)/fewest))
 	var out []Bin
@@ -183,6 +183,10 @@ func calibrate(pairs []pair) []Bin {
 			squares += (x.observed - b.Observed) * (x.observed - b.Observed)
 		}
 		b.Error = math.Sqrt(squares / size / size)
+		if binary {
+			share := (b.Observed*size + 0.5) / (size + 1) // zero of many is not without error
+			b.Error = math.Sqrt(share * (1 - share) / size)
+		}
 		out = append(out, b)
 	}
 	return out

@@ -16,9 +16,10 @@ type cubature struct {
 
 // mostNodes bounds the points of a product rule, and of one of its axes.
 const (
-	mostNodes    = 500
-	mostNodesAxe = 32
-	quasiRandom  = 512
+	mostNodes   = 350
+	mostAlone   = 32 // in one dimension
+	mostOfAxis  = 12 // in more
+	quasiRandom = 512
 )
 
 // newCubature returns the product of Gauss–Hermite rules while it is small, which
@@ -29,7 +30,10 @@ func newCubature(dim int) *cubature {
 	if n < 3 {
 		return newQuasiRandom(dim, quasiRandom)
 	}
-	n = min(n, mostNodesAxe)
+	n = min(n, mostOfAxis)
+	if dim == 1 {
+		n = mostAlone
+	}
 	x, w := make([]float64, n), make([]float64, n)
 	quad.Hermite{}.FixedLocations(x, w, math.Inf(-1), math.Inf(1))
 	c := &cubature{dim: dim, points: nil, weights: []float64{1}}

@@ -20,6 +20,12 @@ type Problem struct {
 	Mean    []float64 // of q, of length Family.Dim()
 	Natural []float64 // parameters of q
 	Cavity  []float64 // natural parameters of q without the client's factor
+
+	// Weight is by how much λ would move, in changes of one client, if all that are
+	// asked answered alike: the damping times their number. A solver may then propose
+	// less than it would, as far as the free energy rises. It is 0 for tied factors:
+	// where changes cancel rather than vanish in the end, all must go all the way.
+	Weight float64
 }
 
 // A Solver proposes factors for one client.

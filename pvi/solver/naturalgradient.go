@@ -3,10 +3,10 @@ package solver
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
-	"fedpvi/pvi/gaussian"
 )
 
 // ErrDiverged is returned where the records lead to no proper proposal. Whether they
@@ -38,56 +38,79 @@ func NewLaplace(l Likelihood) *NaturalGradient { return &NaturalGradient{likelih
 
 // Propose implements [Solver]. It releases nothing.
 func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
-	q, err := NewApproximation(p.Family, p.Natural)
+	f := &energy{likelihood: s.likelihood, family: p.Family, point: s.point}
+	cavity := slices.Clone(p.Natural) // of as many clients like this one as the weight says
+	for i, whole := range p.Cavity {
+		cavity[i] -= p.Weight * (p.Natural[i] - whole)
+	}
+	e, value, err := f.at(p.Natural, cavity, p.Weight)
 	if err != nil {
 		return nil, err
-	}
-	q.Point = s.point
-	e := NewExpected(p.Family)
-	s.likelihood.AddExpected(e, q)
-	if !e.Finite() {
-		return nil, fmt.Errorf("%w: the log likelihood or its derivatives overflow at the present posterior; a narrower prior keeps them finite", ErrDiverged)
 	}
 	if len(s.target) != len(dst) {
 		s.target, s.trial, s.move = make([]float64, len(dst)), make([]float64, len(dst)), make([]float64, p.Family.Dim())
 	}
-	e.Factor(s.target, q.Mean, p.Family)
-	return nil, s.shorten(dst, p, q.Mean)
+	e.Factor(s.target, p.Mean, p.Family)
+	if p.Weight == 0 {
+		return nil, s.shorten(dst, p, nil)
+	}
+	slack := rounding * (p.Weight*abs(e.Value) + float64(len(dst)))
+	return nil, s.shorten(dst, p, func(trial []float64) bool {
+		_, then, err := f.at(trial, cavity, p.Weight)
+		return err == nil && then >= value-slack
+	})
 }
 
 const (
 	// farthest is how far one step may move a record's predictor: beyond, the
 	// curvature at q says nothing about where the step leads.
 	farthest = 4
-	halvings = 60
+	shortest = 0x1p-60
 )
 
-// shorten writes to dst the point on the way from the present factor to the target
-// from which q, had only this client moved, would be proper and near: the target
-// itself, if it can be.
-func (s *NaturalGradient) shorten(dst []float64, p Problem, mean []float64) error {
+// shorten writes to dst the factor on the way from the present one to the target at
+// which q remains proper and near, and better(q) holds, if all clients change as this one
+// does: the target itself, if it can be. If every client's change leaves q proper so does
+// their sum, since proper precisions are a convex set.
+func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []float64) bool) error {
 	means := p.Family.Means()
-	step := 1.0
-	for range halvings {
-		for i, now := range p.Natural {
-			change := s.target[i] - (now - p.Cavity[i])
-			dst[i] = now - p.Cavity[i] + step*change
-			s.trial[i] = now + step*change
+	for step := 1.0; step > shortest; step /= 2 {
+		if !s.near(p, means, step) || p.Weight > 0 && !s.proper(p, means, step*p.Weight) {
+			continue
 		}
-		if means(s.move, s.trial) == nil {
-			for i, m := range mean {
-				s.move[i] -= m
-			}
-			if s.likelihood.Reach(s.move) <= farthest {
-				if step == 1 {
-					copy(dst, s.target)
-				}
-				return nil
+		if better != nil && !better(s.trial) {
+			continue
+		}
+		for i, target := range s.target {
+			now := p.Natural[i] - p.Cavity[i]
+			dst[i] = now + step*(target-now)
+			if step == 1 {
+				dst[i] = target
 			}
 		}
-		step /= 2
+		return nil
 	}
 	return fmt.Errorf("%w: no step from the present posterior leaves it proper", ErrDiverged)
+}
+
+// proper reports whether q stays proper with so many times the change to the target,
+// and leaves that in s.trial and its mean in s.move.
+func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error, times float64) bool {
+	for i, now := range p.Natural {
+		s.trial[i] = now + times*(s.target[i]-(now-p.Cavity[i]))
+	}
+	return means(s.move, s.trial) == nil
+}
+
+// near reports whether q stays proper, and its mean near, with so much of the change.
+func (s *NaturalGradient) near(p Problem, means func(dst, nat []float64) error, times float64) bool {
+	if !s.proper(p, means, times) {
+		return false
+	}
+	for i, m := range p.Mean {
+		s.move[i] -= m
+	}
+	return s.likelihood.Reach(s.move) <= farthest
 }
 
 // State implements [Solver]: everything follows from the records.
@@ -101,63 +124,4 @@ func stateless(name string, state []byte) error {
 		return fmt.Errorf("%s solver: it has no state to restore", name)
 	}
 	return nil
-}
-
-// Pooled maximises the free energy of likelihoods that are all at hand, from the prior,
-// by natural-gradient steps: what a federation without privacy settles at. point asks
-// for the mode and its curvature instead. It writes the natural parameters to dst.
-func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, point bool) error {
-	copy(dst, prior)
-	l := together(all)
-	s := &NaturalGradient{likelihood: l, point: point}
-	target := make([]float64, len(dst))
-	for range mostSteps {
-		if _, err := s.Propose(target, Problem{Family: family, Natural: dst, Cavity: prior}, nil); err != nil {
-			return err
-		}
-		var move, size float64
-		for i, x := range target {
-			move = max(move, abs(x+prior[i]-dst[i]))
-			size = max(size, abs(dst[i]))
-		}
-		for i, x := range target {
-			dst[i] = prior[i] + x
-		}
-		if move <= settled*size {
-			return nil
-		}
-	}
-	return fmt.Errorf("%w: the pooled fit still moves after %d steps", ErrDiverged, mostSteps)
-}
-
-const (
-	mostSteps = 2000
-	settled   = 1e-13
-)
-
-func abs(x float64) float64 { return max(x, -x) }
-
-// together is the sum of likelihoods.
-type together []Likelihood
-
-func (t together) Dim() int { return t[0].Dim() }
-
-func (t together) AddGradient(dst, theta []float64) (sum float64) {
-	for _, l := range t {
-		sum += l.AddGradient(dst, theta)
-	}
-	return sum
-}
-
-func (t together) AddExpected(e *Expected, q *Approximation) {
-	for _, l := range t {
-		l.AddExpected(e, q)
-	}
-}
-
-func (t together) Reach(move []float64) (most float64) {
-	for _, l := range t {
-		most = max(most, l.Reach(move))
-	}
-	return most
 }

@@ -128,9 +128,6 @@ func readPartition(s *Study, t *document.Table) {
 func readSynthetic(s *Study, t *document.Table) {
 	syn := &Synthetic{Truth: map[string]float64{}, Columns: map[string]Distribution{}}
 	s.Simulation.Synthetic = syn
-	if kind := s.Simulation.Partition.Kind; kind != "balanced" {
-		t.Errorf("", "synthetic records are made for each client: partition = %q has no meaning", kind)
-	}
 	t.Require("records_per_client", "write how many records each client has")
 	if n, ok := t.Int("records_per_client"); ok {
 		syn.RecordsPerClient = between(t, "records_per_client", n, 1, s.Federation.MaxRecords)
@@ -139,6 +136,9 @@ func readSynthetic(s *Study, t *document.Table) {
 		syn.ClientSD = sd
 		if sd < 0 {
 			t.Errorf("client_sd", "must not be negative, got %g", sd)
+		}
+		if kind := s.Simulation.Partition.Kind; sd > 0 && kind != "balanced" {
+			t.Errorf("client_sd", "clients that differ have records of their own: partition = %q has no meaning", kind)
 		}
 	}
 	truth := t.Table("truth")

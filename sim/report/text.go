@@ -96,7 +96,12 @@ func scaleNote(st *study.Study) string {
 	if !st.Model.Standardise {
 		return ""
 	}
-	const mapped = ",\non columns mapped to [−1, 1] by their bounds"
+	mapped := ",\non columns mapped to [−1, 1] by their bounds"
+	for _, i := range st.Reads() {
+		if st.Columns[i].Spread > 0 {
+			mapped = ",\non columns scaled as the study says"
+		}
+	}
 	if st.Model.Kind() != study.Measured {
 		return mapped
 	}
