@@ -80,11 +80,8 @@ func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
 }
 
 // weight returns by how many changes of one client λ moves if all that a plan asks
-// answer alike, 0 for tied factors.
+// answer alike.
 func (p *Protocol) weight(plan *Plan) float64 {
-	if p.study.Inference.Factors == study.Tied {
-		return 0
-	}
 	return math.Ldexp(float64(p.damping(plan.Number)), -dampingBits) * float64(len(plan.Participants))
 }
 

@@ -93,7 +93,7 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	for i, q := range s.q.natural {
 		s.cavity[i] = q - s.current[i]
 	}
-	problem := solver.Problem{Family: p.family, Mean: s.q.mean, Natural: s.q.natural, Cavity: s.cavity, Weight: p.weight(plan)}
+	problem := solver.Problem{Family: p.family, Mean: s.q.mean, Natural: s.q.natural, Cavity: s.cavity, Weight: p.weight(plan), Tied: s.factor == nil}
 	events, err := s.solver.Propose(s.target, problem, src)
 	s.spent.Statistics += len(events)
 	if p.clients != nil && errors.Is(err, solver.ErrDiverged) {

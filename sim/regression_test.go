@@ -103,8 +103,9 @@ func TestRegressionsArePooled(t *testing.T) {
 					t.Run(fmt.Sprintf("%s, %d clients, %s, %s", family, clients, factors, q), func(t *testing.T) {
 						st := regression(t, family, 60, clients, "label-skew")
 						st.Inference.Factors, st.Inference.Q = factors, q
-						if q == "diagonal" {
-							st.Inference.Damping.Alpha, st.Inference.Rounds = 0.5, 120
+						st.Inference.Rounds = 80
+						if q == "diagonal" || factors == study.Tied {
+							st.Inference.Damping.Alpha, st.Inference.Rounds = 0.4, 150
 						}
 						play, err := NewPlay(st, Options{Seed: 3})
 						if err != nil {

@@ -22,10 +22,12 @@ type Problem struct {
 	Cavity  []float64 // natural parameters of q without the client's factor
 
 	// Weight is by how much λ would move, in changes of one client, if all that are
-	// asked answered alike: the damping times their number. A solver may then propose
-	// less than it would, as far as the free energy rises. It is 0 for tied factors:
-	// where changes cancel rather than vanish in the end, all must go all the way.
+	// asked answered alike: the damping times their number.
 	Weight float64
+
+	// Tied says that factors are tied: changes cancel in the end, rather than vanish,
+	// so that a solver should propose all that it would.
+	Tied bool
 }
 
 // A Solver proposes factors for one client.

@@ -51,7 +51,7 @@ func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([
 		s.target, s.trial, s.move = make([]float64, len(dst)), make([]float64, len(dst)), make([]float64, p.Family.Dim())
 	}
 	e.Factor(s.target, p.Mean, p.Family)
-	if p.Weight == 0 {
+	if p.Tied {
 		return nil, s.shorten(dst, p, nil)
 	}
 	slack := rounding * (p.Weight*abs(e.Value) + float64(len(dst)))

@@ -9,7 +9,8 @@ import (
 
 const (
 	mostSteps = 5000
-	settled   = 1e-11 // relative change of natural parameters at which a fit has settled
+	settled   = 1e-11 // if it no longer falls, the relative change of natural parameters at which a fit has settled
+	exhausted = 1e-14 // where it has, whether it falls or not
 	rounding  = 1e-13 // relative, of a free energy
 )
 
@@ -25,7 +26,7 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 		return err
 	}
 	next := make([]float64, len(dst))
-	damping, most := 1.0, 1.0
+	damping, most, last := 1.0, 1.0, math.Inf(1)
 	for range mostSteps {
 		q, err := NewApproximation(family, dst)
 		if err != nil {
@@ -52,9 +53,10 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 		}
 		copy(dst, next)
 		e, best = trial, value
-		if move <= settled*size {
+		if move <= exhausted*size || move <= settled*size && move >= last {
 			return nil
 		}
+		last = move
 		damping = min(most, damping*growth)
 	}
 	return fmt.Errorf("%w: the pooled fit still moves after %d steps", ErrDiverged, mostSteps)
