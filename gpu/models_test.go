@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// a zoo of models: the catalogue, and programs with what the catalogue does not
+// zoo has models: the catalogue, and programs with what the catalogue does not
 // have, such as records that hit one coordinate twice.
 var zoo = map[string]func() (*model.Model, error){
 	"logistic": func() (*model.Model, error) { return model.Logistic(regression) },
@@ -36,7 +36,7 @@ var zoo = map[string]func() (*model.Model, error){
 	"network":  func() (*model.Model, error) { return model.Network(regression, 5, model.LogisticFamily, 0, 0) },
 	"netnoise": func() (*model.Model, error) { return model.Network(regression, 3, model.GaussianFamily, 1, 0) },
 	"pairs":    pairs, "tangle": tangle, "ordered": cuts, "rows": gatherRows, "matrices": matrices,
-	"everything": everything,
+	"everything": everything, "deep": deep,
 }
 
 var (
@@ -108,6 +108,16 @@ func matrices() (*model.Model, error) {
 	z := b.Parameter(ir.Parameter{Name: "z", Rows: 3, Cols: 2}, b.Normal(unit))
 	eta := b.Apply(ir.Dot, x, b.MatVec(l, b.GatherRow(z, i)))
 	return b.Build(b.LogDensity(ir.Normal, y, eta, b.Number(1)))
+}
+
+// deep has a second hidden layer, whose matrix multiplies a vector of the record.
+func deep() (*model.Model, error) {
+	b := model.NewBuilder("deep")
+	y, x := b.Integer("y", 0, 1), b.Reals("x", []string{"a", "b"}, -50, 50)
+	w := b.Parameter(ir.Parameter{Name: "w", Rows: 3, Cols: 2}, b.Normal(unit))
+	u := b.Parameter(ir.Parameter{Name: "u", Rows: 2, Cols: 3, Constraint: model.Positive}, b.Normal(unit))
+	h := b.Apply(ir.Tanh, b.MatVec(u, b.Apply(ir.Tanh, b.MatVec(w, x))))
+	return b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Apply(ir.Sum, h)))
 }
 
 // everything: each operation at least once.

@@ -36,17 +36,17 @@ func (m *Machine) densityForward(i, n int) {
 		m.categorical(i, n)
 		return
 	}
-	s := scratch{m.work, m.scratch}
-	y := node.Args[0]
+	m.temporary = scratch{m.work, m.scratch}
+	y, t := node.Args[0], &m.term
 	for e := range m.size[i] {
-		t := term{out: m.lane(m.Value[i], m.size[i], e, n), y: m.lane(m.Value[y], m.size[y], e, n)}
+		*t = term{out: m.lane(m.Value[i], m.size[i], e, n), y: m.lane(m.Value[y], m.size[y], e, n)}
 		for k, a := range node.Args[1:] {
 			t.a[k], t.same[k] = m.lane(m.Value[a], m.size[a], e, n), m.uniform[a]
 			if p := m.partial[i][k+1]; p != nil {
 				t.d[k] = m.lane(p, m.size[i], e, n)
 			}
 		}
-		m.kernel[i](&t, &s)
+		m.kernel[i](t, &m.temporary)
 	}
 }
 
