@@ -78,6 +78,12 @@ func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64
 	x, squares := n.table.Nodes[f.other], n.table.Squares[f.other]
 	for r := range f.rows {
 		a := lane(ld.records.Adjoint[f.node], r, len(squared))
+		if w.norm == nil && w.cross == nil {
+			for l, row := range n.rows {
+				squared[l] += a[l] * a[l] * squares[row]
+			}
+			continue
+		}
 		from, to := r*f.cols, (r+1)*f.cols
 		for l, row := range n.rows {
 			v := x[int(row)*f.cols : int(row+1)*f.cols]

@@ -62,13 +62,13 @@ var benchmarks = []struct {
 	}},
 }
 
-func benchSetup(b fatal, build func() (*model.Model, error)) (*cpu, *Query, []float64) {
+func benchSetup(b fatal, engine CPU, build func() (*model.Model, error)) (*cpu, *Query, []float64) {
 	m, err := build()
 	if err != nil {
 		b.Fatal(err)
 	}
 	rng := rand.New(rand.NewSource(1))
-	e := compile(b, m, randomTable(b, m, rng, benchRows, 1))
+	e := compile(b, engine, m, randomTable(b, m, rng, benchRows, 1))
 	q := &Query{Draws: [][]float64{randomPoint(m, rng, .3)}, Clip: 2}
 	for range benchBatch {
 		q.Batch = append(q.Batch, int32(rng.Intn(benchRows)))
@@ -79,7 +79,17 @@ func benchSetup(b fatal, build func() (*model.Model, error)) (*cpu, *Query, []fl
 func BenchmarkSum(b *testing.B) {
 	for _, c := range benchmarks {
 		b.Run(c.name, func(b *testing.B) {
-			e, q, g := benchSetup(b, c.build)
+			e, q, g := benchSetup(b, CPU{}, c.build)
+			run(b, func() error { _, err := e.Sum(g, q); return err })
+		})
+	}
+}
+
+// BenchmarkGeneric is the same without fused kernels.
+func BenchmarkGeneric(b *testing.B) {
+	for _, c := range benchmarks {
+		b.Run(c.name, func(b *testing.B) {
+			e, q, g := benchSetup(b, CPU{Generic: true}, c.build)
 			run(b, func() error { _, err := e.Sum(g, q); return err })
 		})
 	}
@@ -89,7 +99,7 @@ func BenchmarkSum(b *testing.B) {
 func BenchmarkEach(b *testing.B) {
 	for _, c := range benchmarks {
 		b.Run(c.name, func(b *testing.B) {
-			e, q, _ := benchSetup(b, c.build)
+			e, q, _ := benchSetup(b, CPU{}, c.build)
 			run(b, func() error { return e.Each(q, nothing{}) })
 		})
 	}

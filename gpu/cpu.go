@@ -13,6 +13,8 @@ type CPU struct {
 	// Workers is the number of goroutines that share a sum; 0 or 1 means the caller
 	// alone, without allocation. The result has the same bits with any number.
 	Workers int
+	// Generic turns the fused kernels off, for comparison.
+	Generic bool
 }
 
 // Name implements Engine.
@@ -26,7 +28,7 @@ func (c CPU) Compile(m *model.Model, table *model.Table) (Evaluator, error) {
 	if len(table.Nodes) != len(m.Verified().Program().Nodes) {
 		return nil, errors.New("compile: the table was loaded by another model")
 	}
-	p, err := newPlan(m)
+	p, err := newPlan(m, c.Generic)
 	if err != nil {
 		return nil, err
 	}

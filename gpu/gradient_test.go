@@ -16,7 +16,7 @@ func TestGradientAgainstDifferences(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := build(t, name)
 			rng := rand.New(rand.NewSource(1))
-			e := compile(t, m, randomTable(t, m, rng, 70, 1))
+			e := compile(t, CPU{}, m, randomTable(t, m, rng, 70, 1))
 			for range 5 {
 				theta := randomPoint(m, rng, .5)
 				q := &Query{Draws: [][]float64{theta}, Clip: math.Inf(1)}
@@ -70,7 +70,10 @@ func TestSumsAgainstMaterialised(t *testing.T) {
 				rows := rapid.IntRange(1, 150).Draw(t, "rows")
 				table := randomTable(t, m, rng, rows, 1)
 				q := randomQuery(t, rng, m.Dim(), rows)
-				checkQuery(t, compile(t, m, table), newMaterialised(m, table), q)
+				plain := newMaterialised(m, table)
+				for _, generic := range []bool{false, true} {
+					checkQuery(t, compile(t, CPU{Generic: generic}, m, table), plain, q)
+				}
 			})
 		})
 	}

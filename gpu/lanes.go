@@ -25,6 +25,7 @@ type lanes struct {
 // laneDraw is what a worker has for a draw.
 type laneDraw struct {
 	records *tape.Records
+	fused   *glmLanes // nil: the tape runs the program
 	dense   []denseLanes
 	merge   mergeScratch
 	sum     []float64 // of gradients, d
@@ -35,6 +36,9 @@ func newLaneDraw(p *plan, table *model.Table, w *draw) laneDraw {
 	ld := laneDraw{records: r, sum: make([]float64, p.d), merge: newMergeScratch(p)}
 	for _, c := range p.dense {
 		ld.dense = append(ld.dense, newDenseLanes(c))
+	}
+	if !p.generic {
+		ld.fused = newGLMLanes(p.m, table, w.shared, r)
 	}
 	return ld
 }
@@ -58,15 +62,26 @@ func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 	clear(value)
 	for i, w := range draws {
 		ld := &n.draws[i]
-		for l, v := range ld.records.Forward(rows) {
+		for l, v := range ld.run(n.p, rows, want) {
 			value[l] += v
 		}
 		if want {
-			ld.records.Backward()
 			n.addNorms(ld, w, squared)
 		}
 	}
 	n.factors(q, squared, value, len(draws))
+}
+
+// run evaluates the program on a block: the densities, and the adjoints of leaves.
+func (ld *laneDraw) run(p *plan, rows []int32, want bool) []float64 {
+	if ld.fused != nil {
+		return ld.fused.forward(p.m.Verified(), rows)
+	}
+	value := ld.records.Forward(rows)
+	if want {
+		ld.records.Backward()
+	}
+	return value
 }
 
 func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {

@@ -184,9 +184,9 @@ func randomPoint(m *model.Model, rng *rand.Rand, spread float64) []float64 {
 	return theta
 }
 
-func compile(t fatal, m *model.Model, table *model.Table) *cpu {
+func compile(t fatal, engine CPU, m *model.Model, table *model.Table) *cpu {
 	t.Helper()
-	e, err := CPU{}.Compile(m, table)
+	e, err := engine.Compile(m, table)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,6 +45,8 @@ type plan struct {
 	dense []*denseLayout
 	// sparse says that a record touches few of all coordinates.
 	sparse bool
+	// generic says that no fused kernel is to be used.
+	generic bool
 }
 
 // Limits of a component whose gradients are formed.
@@ -53,9 +55,9 @@ const (
 	maxJacobian = 1 << 18 // elements
 )
 
-func newPlan(m *model.Model) (*plan, error) {
+func newPlan(m *model.Model, generic bool) (*plan, error) {
 	v := m.Verified()
-	p := &plan{m: m, d: m.Dim()}
+	p := &plan{m: m, d: m.Dim(), generic: generic}
 	shared := m.Shared()
 	coords := coordinates(v, shared)
 	used := reachable(v)

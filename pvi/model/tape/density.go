@@ -256,3 +256,30 @@ func (m *Machine) categorical(i, n int) {
 		}
 	}
 }
+
+// DensityLanes computes a density over lanes outside a program, for fused kernels.
+type DensityLanes struct {
+	term  term
+	space scratch
+	run   func(*term, *scratch)
+}
+
+// NewDensityLanes prepares for up to lanes rows of a density that has a scalar
+// outcome and scalar arguments; it returns nil for others.
+func NewDensityLanes(d ir.Density, lanes int) *DensityLanes {
+	if kernels[d] == nil {
+		return nil
+	}
+	return &DensityLanes{space: scratch{make([]float64, lanes), make([]float64, lanes)}, run: kernels[d]}
+}
+
+// Argument sets argument k and where its derivative goes (nil: nowhere).
+func (d *DensityLanes) Argument(k int, values, derivative []float64, same bool) {
+	d.term.a[k], d.term.d[k], d.term.same[k] = values, derivative, same
+}
+
+// Run writes the densities of outcomes y to out.
+func (d *DensityLanes) Run(out, y []float64) {
+	d.term.out, d.term.y = out, y
+	d.run(&d.term, &d.space)
+}

@@ -149,6 +149,13 @@ func (r *Records) bridge(i int) {
 	switch n.Op {
 	case ir.Gather, ir.GatherRow:
 		table, index := r.shared.Value[n.Args[0]], r.table.Nodes[n.Args[1]]
+		if size == 1 {
+			out = out[:len(r.rows)]
+			for l, row := range r.rows {
+				out[l] = table[int(index[row])]
+			}
+			return
+		}
 		for l, row := range r.rows {
 			k := int(index[row])
 			for e, x := range table[k*size : (k+1)*size] {

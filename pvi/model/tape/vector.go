@@ -24,6 +24,12 @@ func dotProduct(x, y []float64) float64 {
 func DotRows(dst, x []float64, rows []int32, v []float64) {
 	d := len(v)
 	dst = dst[:len(rows)]
+	if d == 1 {
+		for l, row := range rows {
+			dst[l] = x[row] * v[0]
+		}
+		return
+	}
 	l := 0
 	for ; l+4 <= len(rows); l += 4 {
 		a, b := x[int(rows[l])*d:][:d], x[int(rows[l+1])*d:][:d]
