@@ -1,6 +1,12 @@
 package gpu
 
-import "fedpvi/pvi/model/ir"
+import (
+	"errors"
+
+	"fedpvi/pvi/model/ir"
+)
+
+var errNoSink = errors.New("each: no sink")
 
 // emitter collects the contribution of one record for a sink.
 type emitter struct {
