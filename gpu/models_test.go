@@ -157,18 +157,7 @@ func build(t fatal, name string) *model.Model {
 // randomTable has rows that fit a model's columns; spread is the scale of numbers.
 func randomTable(t fatal, m *model.Model, rng *rand.Rand, rows int, spread float64) *model.Table {
 	t.Helper()
-	var columns [][]float64
-	for _, c := range m.Columns() {
-		values := make([]float64, rows*c.Width())
-		for i := range values {
-			if c.Integer {
-				values[i] = c.Lower + float64(rng.Intn(int(min(c.Upper-c.Lower, 20))+1))
-			} else {
-				values[i] = min(max(spread*rng.NormFloat64(), c.Lower), c.Upper)
-			}
-		}
-		columns = append(columns, values)
-	}
+	columns := randomColumns(m, rng, rows, spread)
 	table, err := m.Load(rows, columns)
 	if err != nil {
 		t.Fatal(err)
