@@ -95,3 +95,30 @@ func Log1pAll(dst, x []float64) {
 		}
 	}
 }
+
+// powersLess1 has 2^(j/64) − 1.
+var powersLess1 = func() (t [64]float64) {
+	for j := range t {
+		t[j] = math.Expm1(float64(j) * (math.Ln2 / 64))
+	}
+	return t
+}()
+
+// TanhAll writes tanh x for every element of x to dst, which may be x. The relative
+// error is below 1e-15: with E = e^(2|x|) − 1, formed without cancellation from
+// powers less 1, it is E/(E+2) with the sign of x.
+func TanhAll(dst, x []float64) {
+	x = x[:len(dst)]
+	for i, u := range x {
+		v := min(2*math.Abs(u), 44) // beyond, the result is 1
+		shifted := v*(64*math.Log2E) + roundBits
+		n := shifted - roundBits
+		k := int64(math.Float64bits(shifted))
+		r := v - n*ln2High - n*ln2Low
+		p := r * (1 + r*(1./2+r*(1./6+r*(1./24+r*(1./120+r*(1./720))))))
+		t := exp2Table[k&63]
+		scale := math.Float64frombits(uint64(k>>6+1023) << 52)
+		e := powersLess1[k&63] + (scale-1)*t + scale*t*p
+		dst[i] = math.Copysign(e/(e+2), u)
+	}
+}

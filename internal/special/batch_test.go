@@ -24,6 +24,9 @@ func TestBatchAgainstMath(t *testing.T) {
 		{"log1p", Log1pAll, math.Log1p, rng.Float64, 5e-16},
 		{"log1p small", Log1pAll, math.Log1p, func() float64 { return math.Exp(-700 * rng.Float64()) }, 5e-16},
 		{"log1p large", Log1pAll, math.Log1p, func() float64 { return math.Exp(700 * rng.Float64()) }, 5e-16},
+		{"tanh", TanhAll, math.Tanh, func() float64 { return 3 * rng.NormFloat64() }, 1e-15},
+		{"tanh small", TanhAll, math.Tanh, func() float64 { return math.Exp(-30*rng.Float64()) * (2*rng.Float64() - 1) }, 1e-15},
+		{"tanh large", TanhAll, math.Tanh, func() float64 { return 1e3 * rng.NormFloat64() }, 1e-15},
 	} {
 		worst := 0.
 		x, y := make([]float64, 64), make([]float64, 64)
@@ -48,7 +51,7 @@ func TestBatchAgainstMath(t *testing.T) {
 	for _, c := range []struct {
 		all func(dst, x []float64)
 		one func(float64) float64
-	}{{ExpAll, math.Exp}, {LogAll, math.Log}, {Log1pAll, math.Log1p}} {
+	}{{ExpAll, math.Exp}, {LogAll, math.Log}, {Log1pAll, math.Log1p}, {TanhAll, math.Tanh}} {
 		c.all(out, edges)
 		for i, x := range edges {
 			want := c.one(x)
@@ -63,6 +66,7 @@ func BenchmarkExpAll(b *testing.B)   { bench(b, ExpAll) }
 func BenchmarkLogAll(b *testing.B)   { bench(b, LogAll) }
 func BenchmarkLog1pAll(b *testing.B) { bench(b, Log1pAll) }
 
+func BenchmarkTanhAll(b *testing.B) { bench(b, TanhAll) }
 func BenchmarkMathExp(b *testing.B) {
 	bench(b, func(dst, x []float64) {
 		for i, v := range x {

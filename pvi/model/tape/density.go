@@ -102,25 +102,34 @@ func normal(t *term, s *scratch) {
 	}
 }
 
-// studentT with ν degrees of freedom: −(ν+1)/2·log1p(z²/ν) and the normaliser.
+// studentT with ν degrees of freedom: −(ν+1)/2·log1p(z²/ν) − log σ and the
+// normaliser.
 func studentT(t *term, s *scratch) {
 	n := len(t.out)
-	nu, mu, sd := t.a[0][:n], t.a[1][:n], t.a[2][:n]
-	logs := s.one[:n]
+	y, nu, mu, sd := t.y[:n], t.a[0][:n], t.a[1][:n], t.a[2][:n]
+	logs, scales := s.one[:n], s.two[:n]
 	for l := range logs {
-		z := (t.y[l] - mu[l]) / sd[l]
-		logs[l] = z * z / nu[l]
+		z := (y[l] - mu[l]) / sd[l]
+		logs[l] = 1 + z*z/nu[l]
 	}
-	special.Log1pAll(logs, logs)
+	special.LogAll(logs, logs)
+	if t.same[2] {
+		scales[0] = math.Log(sd[0])
+		for l := range scales {
+			scales[l] = scales[0]
+		}
+	} else {
+		special.LogAll(scales, sd)
+	}
 	norm, slope := studentNorm(nu[0])
 	for l := range t.out {
 		v, r := nu[l], 1/sd[l]
-		if !t.same[0] && v != nu[0] {
+		if v != nu[0] {
 			norm, slope = studentNorm(v)
 		}
-		z := (t.y[l] - mu[l]) * r
+		z := (y[l] - mu[l]) * r
 		w := (v + 1) / (v + z*z)
-		t.out[l] = norm - math.Log(sd[l]) - .5*(v+1)*logs[l]
+		t.out[l] = norm - scales[l] - .5*(v+1)*logs[l]
 		if t.d[0] != nil {
 			t.d[0][l] = .5 * (slope - logs[l] + w*z*z/v)
 		}
@@ -130,7 +139,7 @@ func studentT(t *term, s *scratch) {
 		if t.d[2] != nil {
 			t.d[2][l] = (w*z*z - 1) * r
 		}
-		if !t.same[0] && v != nu[0] {
+		if v != nu[0] {
 			norm, slope = studentNorm(nu[0])
 		}
 	}
