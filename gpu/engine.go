@@ -105,14 +105,14 @@ func (q *Query) check(d, rows int) error {
 	return nil
 }
 
-// factor returns by what a contribution of the given squared norm is multiplied:
-// 0 if it is not finite.
+// factor returns by what a contribution of the given squared norm is multiplied: 0
+// if it is not finite.
 func factor(squared, clip float64) float64 {
-	if !(squared <= math.MaxFloat64) {
-		return 0
+	switch {
+	case squared <= clip*clip && squared <= math.MaxFloat64:
+		return 1
+	case squared <= math.MaxFloat64:
+		return min(1, clip/math.Sqrt(squared))
 	}
-	if norm := math.Sqrt(squared); norm > clip {
-		return clip / norm
-	}
-	return 1
+	return 0
 }

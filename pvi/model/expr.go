@@ -59,7 +59,7 @@ func (b *Builder) Gather(table, index Expr) Expr {
 		return b.fail("gather: an argument is no expression of this program")
 	}
 	n := b.program.Nodes[table.node]
-	if b.phases[table.node] == ir.Shared && b.spreads(n) {
+	if b.phases[table.node] == ir.Shared && n.Op.Elementwise() {
 		args := make([]Expr, len(n.Args))
 		for k, a := range n.Args {
 			if args[k] = (Expr{a}); !b.scalar(a) {
@@ -76,9 +76,6 @@ func (b *Builder) GatherRow(table, index Expr) Expr {
 	return b.bridge(ir.GatherRow, []Expr{table, index}, 0)
 }
 
-// spreads reports whether a node works element by element.
-func (b *Builder) spreads(n ir.Node) bool { return n.Op >= ir.Neg && n.Op <= ir.Min }
-
 // scalar reports whether a node is known to be one number.
 func (b *Builder) scalar(i int) bool {
 	switch n := b.program.Nodes[i]; {
@@ -86,7 +83,7 @@ func (b *Builder) scalar(i int) bool {
 		return len(n.Values) == 1
 	case n.Op == ir.Param:
 		return b.program.Parameters[n.Ref].Size() == 1
-	case b.spreads(n):
+	case n.Op.Elementwise():
 		return !slices.ContainsFunc(n.Args, func(a int) bool { return !b.scalar(a) })
 	default:
 		return n.Op == ir.Sum || n.Op == ir.LogSumExp || n.Op == ir.Dot || n.Op == ir.Element

@@ -107,3 +107,9 @@ func (o Op) String() string {
 	}
 	return opTable[o].name
 }
+
+// Elementwise reports whether the operation maps each element of its arguments by
+// itself.
+func (o Op) Elementwise() bool {
+	return o < ops && (opTable[o].form == mapOne || opTable[o].form == mapTwo)
+}

@@ -74,6 +74,10 @@ func unaryBackward(op ir.Op, dst, g, x, y []float64) {
 		for l := range dst {
 			dst[l] += g[l] / x[l]
 		}
+	case ir.Tanh:
+		for l := range dst {
+			dst[l] += g[l] * (1 - y[l]*y[l])
+		}
 	case ir.Square:
 		for l := range dst {
 			dst[l] += 2 * g[l] * x[l]
@@ -96,8 +100,6 @@ func slope(op ir.Op, x, y float64) float64 {
 		return .5 / y
 	case ir.Inv:
 		return -y * y
-	case ir.Tanh:
-		return 1 - y*y
 	case ir.InvLogit:
 		return y * (1 - y)
 	case ir.LogInvLogit:

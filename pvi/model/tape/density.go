@@ -36,17 +36,17 @@ func (m *Machine) densityForward(i, n int) {
 		m.categorical(i, n)
 		return
 	}
-	s := scratch{m.work, m.scratch}
-	y := node.Args[0]
+	m.temporary = scratch{m.work, m.scratch}
+	y, t := node.Args[0], &m.term
 	for e := range m.size[i] {
-		t := term{out: m.lane(m.Value[i], m.size[i], e, n), y: m.lane(m.Value[y], m.size[y], e, n)}
+		*t = term{out: m.lane(m.Value[i], m.size[i], e, n), y: m.lane(m.Value[y], m.size[y], e, n)}
 		for k, a := range node.Args[1:] {
 			t.a[k], t.same[k] = m.lane(m.Value[a], m.size[a], e, n), m.uniform[a]
 			if p := m.partial[i][k+1]; p != nil {
 				t.d[k] = m.lane(p, m.size[i], e, n)
 			}
 		}
-		m.kernel[i](&t, &s)
+		m.kernel[i](t, &m.temporary)
 	}
 }
 
@@ -102,25 +102,34 @@ func normal(t *term, s *scratch) {
 	}
 }
 
-// studentT with ν degrees of freedom: −(ν+1)/2·log1p(z²/ν) and the normaliser.
+// studentT with ν degrees of freedom: −(ν+1)/2·log1p(z²/ν) − log σ and the
+// normaliser.
 func studentT(t *term, s *scratch) {
 	n := len(t.out)
-	nu, mu, sd := t.a[0][:n], t.a[1][:n], t.a[2][:n]
-	logs := s.one[:n]
+	y, nu, mu, sd := t.y[:n], t.a[0][:n], t.a[1][:n], t.a[2][:n]
+	logs, scales := s.one[:n], s.two[:n]
 	for l := range logs {
-		z := (t.y[l] - mu[l]) / sd[l]
-		logs[l] = z * z / nu[l]
+		z := (y[l] - mu[l]) / sd[l]
+		logs[l] = 1 + z*z/nu[l]
 	}
-	special.Log1pAll(logs, logs)
+	special.LogAll(logs, logs)
+	if t.same[2] {
+		scales[0] = math.Log(sd[0])
+		for l := range scales {
+			scales[l] = scales[0]
+		}
+	} else {
+		special.LogAll(scales, sd)
+	}
 	norm, slope := studentNorm(nu[0])
 	for l := range t.out {
 		v, r := nu[l], 1/sd[l]
-		if !t.same[0] && v != nu[0] {
+		if v != nu[0] {
 			norm, slope = studentNorm(v)
 		}
-		z := (t.y[l] - mu[l]) * r
+		z := (y[l] - mu[l]) * r
 		w := (v + 1) / (v + z*z)
-		t.out[l] = norm - math.Log(sd[l]) - .5*(v+1)*logs[l]
+		t.out[l] = norm - scales[l] - .5*(v+1)*logs[l]
 		if t.d[0] != nil {
 			t.d[0][l] = .5 * (slope - logs[l] + w*z*z/v)
 		}
@@ -130,7 +139,7 @@ func studentT(t *term, s *scratch) {
 		if t.d[2] != nil {
 			t.d[2][l] = (w*z*z - 1) * r
 		}
-		if !t.same[0] && v != nu[0] {
+		if v != nu[0] {
 			norm, slope = studentNorm(nu[0])
 		}
 	}
@@ -255,4 +264,31 @@ func (m *Machine) categorical(i, n int) {
 			}
 		}
 	}
+}
+
+// DensityLanes computes a density over lanes outside a program, for fused kernels.
+type DensityLanes struct {
+	term  term
+	space scratch
+	run   func(*term, *scratch)
+}
+
+// NewDensityLanes prepares for up to lanes rows of a density that has a scalar
+// outcome and scalar arguments; it returns nil for others.
+func NewDensityLanes(d ir.Density, lanes int) *DensityLanes {
+	if kernels[d] == nil {
+		return nil
+	}
+	return &DensityLanes{space: scratch{make([]float64, lanes), make([]float64, lanes)}, run: kernels[d]}
+}
+
+// Argument sets argument k and where its derivative goes (nil: nowhere).
+func (d *DensityLanes) Argument(k int, values, derivative []float64, same bool) {
+	d.term.a[k], d.term.d[k], d.term.same[k] = values, derivative, same
+}
+
+// Run writes the densities of outcomes y to out.
+func (d *DensityLanes) Run(out, y []float64) {
+	d.term.out, d.term.y = out, y
+	d.run(&d.term, &d.space)
 }

@@ -51,6 +51,8 @@ func unary(op ir.Op, dst, x []float64) {
 		special.ExpAll(dst, x)
 	case ir.Log:
 		special.LogAll(dst, x)
+	case ir.Tanh:
+		special.TanhAll(dst, x)
 	case ir.Square:
 		for l := range dst {
 			dst[l] = x[l] * x[l]
@@ -77,7 +79,7 @@ func unary(op ir.Op, dst, x []float64) {
 
 // slow are the functions without a batched form.
 var slow = map[ir.Op]func(float64) float64{
-	ir.Log1p: math.Log1p, ir.Expm1: math.Expm1, ir.Tanh: math.Tanh, ir.InvLogit: special.InvLogit,
+	ir.Log1p: math.Log1p, ir.Expm1: math.Expm1, ir.InvLogit: special.InvLogit,
 	ir.LogInvLogit: func(x float64) float64 { return -special.Softplus(-x) },
 	ir.Softplus:    special.Softplus, ir.Phi: special.Phi,
 }

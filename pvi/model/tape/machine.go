@@ -20,6 +20,9 @@ type Machine struct {
 	// active marks nodes that carry adjoints.
 	active               []bool
 	work, scratch, third []float64 // of one lane block
+	// term and temporary are here and not on the stack, which they would leave.
+	term      term
+	temporary scratch
 }
 
 // newMachine holds the nodes for which hold says so and computes those for which

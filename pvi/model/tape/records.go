@@ -149,6 +149,13 @@ func (r *Records) bridge(i int) {
 	switch n.Op {
 	case ir.Gather, ir.GatherRow:
 		table, index := r.shared.Value[n.Args[0]], r.table.Nodes[n.Args[1]]
+		if size == 1 {
+			out = out[:len(r.rows)]
+			for l, row := range r.rows {
+				out[l] = table[int(index[row])]
+			}
+			return
+		}
 		for l, row := range r.rows {
 			k := int(index[row])
 			for e, x := range table[k*size : (k+1)*size] {
@@ -156,12 +163,7 @@ func (r *Records) bridge(i int) {
 			}
 		}
 	case ir.Linear:
-		beta, x := r.shared.Value[n.Args[1]], r.table.Nodes[n.Args[0]]
-		d := len(beta)
-		out = out[:len(r.rows)]
-		for l, row := range r.rows {
-			out[l] = dotProduct(x[int(row)*d:], beta)
-		}
+		DotRows(out[:len(r.rows)], r.table.Nodes[n.Args[0]], r.rows, r.shared.Value[n.Args[1]])
 	case ir.MatVec:
 		r.matVec(i)
 	}
@@ -172,12 +174,8 @@ func (r *Records) matVec(i int) {
 	w, x := r.shared.Value[n.Args[0]], n.Args[1]
 	out, rows, cols := r.Value[i], r.size[i], r.size[x]
 	if r.v.Phase(x) == ir.Data {
-		values := r.table.Nodes[x]
-		for l, row := range r.rows {
-			v := values[int(row)*cols : int(row+1)*cols]
-			for e := range rows {
-				out[e*r.lanes+l] = dotProduct(w[e*cols:], v)
-			}
+		for e := range rows {
+			DotRows(r.lane(out, rows, e, len(r.rows)), r.table.Nodes[x], r.rows, w[e*cols:(e+1)*cols])
 		}
 		return
 	}
@@ -204,12 +202,5 @@ func (r *Records) matVecBackward(i int) {
 		for j, c := range w[e*cols : (e+1)*cols] {
 			axpy(r.lane(r.Adjoint[x], cols, j, k), c, g)
 		}
-	}
-}
-
-func axpy(dst []float64, c float64, x []float64) {
-	x = x[:len(dst)]
-	for l := range dst {
-		dst[l] += c * x[l]
 	}
 }

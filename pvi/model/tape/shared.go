@@ -1,6 +1,10 @@
 package tape
 
-import "fedpvi/pvi/model/ir"
+import (
+	"slices"
+
+	"fedpvi/pvi/model/ir"
+)
 
 // Shared computes what is the same for all records: constants once, and at each
 // point of the parameter space the constrained parameters, the nodes made of them,
@@ -53,6 +57,9 @@ func (s *Shared) Dim() int { return len(s.theta) }
 // Offset returns where the coordinates of parameter i begin.
 func (s *Shared) Offset(i int) int { return s.offset[i] }
 
+// Free returns the number of coordinates of parameter i.
+func (s *Shared) Free(i int) int { return s.v.Program().Parameters[i].Free() }
+
 // Constrained returns the values of parameter i at the point set last.
 func (s *Shared) Constrained(i int) []float64 { return s.values[i] }
 
@@ -90,6 +97,71 @@ func (s *Shared) Pull(grad []float64, seed func(i int) []float64) {
 	}
 	s.sweep(s.order)
 	s.pullAll(grad, 0)
+}
+
+// Path is what a shared node depends on.
+type Path struct {
+	node   int
+	order  []int // computed nodes
+	params []int // parameter nodes
+	// Parameters are the parameters, in order.
+	Parameters []int
+}
+
+// Path returns what a shared node depends on.
+func (s *Shared) Path(node int) *Path {
+	used := make([]bool, len(s.nodes))
+	used[node] = true
+	for i := node; i >= 0; i-- {
+		for _, a := range s.nodes[i].Args {
+			used[a] = used[a] || used[i]
+		}
+	}
+	p := &Path{node: node}
+	for _, i := range s.order {
+		if used[i] {
+			p.order = append(p.order, i)
+		}
+	}
+	for i := range used {
+		if used[i] && s.nodes[i].Op == ir.Param {
+			p.params = append(p.params, i)
+			if q := s.nodes[i].Ref; !slices.Contains(p.Parameters, q) {
+				p.Parameters = append(p.Parameters, q)
+			}
+		}
+	}
+	slices.Sort(p.Parameters)
+	return p
+}
+
+// Slope adds to grad the gradient in θ of an element of the path's node, or of the
+// sum of its elements if element is negative. Only coordinates of the path's
+// parameters are touched.
+func (s *Shared) Slope(p *Path, element int, grad []float64) {
+	clear(s.Adjoint[p.node])
+	for _, i := range p.order {
+		clear(s.Adjoint[i])
+	}
+	for _, i := range p.params {
+		clear(s.Adjoint[i])
+	}
+	for _, q := range p.Parameters {
+		clear(s.adjoints[q])
+	}
+	seed := s.Adjoint[p.node]
+	for e := range seed {
+		if element < 0 || e == element {
+			seed[e] = 1
+		}
+	}
+	s.sweep(p.order)
+	for _, i := range p.params {
+		add(s.adjoints[s.nodes[i].Ref], s.Adjoint[i])
+	}
+	for _, q := range p.Parameters {
+		pull(s.v.Program().Parameters[q].Constraint, s.free(grad, q), s.adjoints[q], s.values[q], s.free(s.theta, q), 0)
+	}
 }
 
 func (s *Shared) clear() {

@@ -14,7 +14,7 @@ type Table struct {
 	// Nodes has the values of a node for all rows, a row's values side by side; nil
 	// where no record needs them.
 	Nodes [][]float64
-	// Squares has |x|² for every row, for nodes that are vectors.
+	// Squares has |x|² for every row, for vectors that multiply a table.
 	Squares [][]float64
 }
 
@@ -39,9 +39,16 @@ func Load(v *ir.Verified, rows int, columns [][]float64) (*Table, error) {
 		}
 	}
 	t.fill(v, columns)
-	for i, values := range t.Nodes {
-		if size := v.Shape(i).Size(); values != nil && size > 1 {
-			t.Squares[i] = squares(values, rows, size)
+	for _, n := range p.Nodes {
+		x := -1
+		switch n.Op {
+		case ir.Linear:
+			x = n.Args[0]
+		case ir.MatVec:
+			x = n.Args[1]
+		}
+		if x >= 0 && t.Nodes[x] != nil && t.Squares[x] == nil {
+			t.Squares[x] = squares(t.Nodes[x], rows, v.Shape(x).Size())
 		}
 	}
 	return t, nil
@@ -131,22 +138,4 @@ func squares(values []float64, rows, size int) []float64 {
 		out[r] = dotProduct(row, row)
 	}
 	return out
-}
-
-// dotProduct sums x∘y over the length of y in four strands.
-func dotProduct(x, y []float64) float64 {
-	x = x[:len(y)]
-	var a, b, c, d float64
-	for len(y) >= 4 {
-		x4, y4 := x[:4:4], y[:4:4]
-		a += x4[0] * y4[0]
-		b += x4[1] * y4[1]
-		c += x4[2] * y4[2]
-		d += x4[3] * y4[3]
-		x, y = x[4:], y[4:]
-	}
-	for i, v := range y {
-		a += x[i] * v
-	}
-	return (a + b) + (c + d)
 }

@@ -8,7 +8,8 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// materialised is the plain evaluator: it forms the gradient of every record.
+// materialised is the plain evaluator, one row at a time: it forms the gradient of
+// every record over all tables and pulls it back to θ.
 type materialised struct {
 	m       *model.Model
 	table   *model.Table
@@ -151,53 +152,4 @@ func (e *materialised) Sum(dst []float64, q *Query) (Total, error) {
 		}
 	}
 	return total, nil
-}
-
-// Each implements Evaluator.
-func (e *materialised) Each(q *Query, sink Sink) error {
-	if err := q.check(e.Dim(), e.Rows()); err != nil {
-		return err
-	}
-	for _, row := range e.batch(q) {
-		if _, g, _ := e.contribution(q, row); g != nil {
-			if err := sink.AddRecord(nil, g); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// Hessian implements Evaluator by central differences of the gradient, one row of
-// the Hessian for each coordinate.
-func (e *materialised) Hessian(dst, theta []float64, batch []int32) error {
-	d := e.Dim()
-	at := append([]float64(nil), theta...)
-	up, down := make([]float64, d), make([]float64, d)
-	full := make([][]float64, d)
-	for i := range d {
-		h := 6e-6 * (1 + math.Abs(theta[i]))
-		q := Query{Draws: [][]float64{at}, Batch: batch, Clip: math.Inf(1)}
-		at[i] = theta[i] + h
-		if _, err := e.Sum(up, &q); err != nil {
-			return err
-		}
-		at[i] = theta[i] - h
-		if _, err := e.Sum(down, &q); err != nil {
-			return err
-		}
-		at[i] = theta[i]
-		full[i] = make([]float64, d)
-		for j := range full[i] {
-			full[i][j] = (up[j] - down[j]) / (2 * h)
-		}
-	}
-	k := 0
-	for i := range d {
-		for j := range i + 1 {
-			dst[k] = (full[i][j] + full[j][i]) / 2
-			k++
-		}
-	}
-	return nil
 }
