@@ -76,7 +76,11 @@ func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
 		}
 		return solver.NewClippedAnalytical(p.model.Linear(), s, p.records), nil
 	}
-	return solver.New(in.Solver, in.Ascent, p.Likelihood(s))
+	l, err := p.Likelihood(s)
+	if err != nil {
+		return nil, err
+	}
+	return solver.New(in.Solver, in.Ascent, l)
 }
 
 // weight returns by how many changes of one client λ moves if all that a plan asks
@@ -86,4 +90,6 @@ func (p *Protocol) weight(plan *Plan) float64 {
 }
 
 // Likelihood returns what a client's records say about θ.
-func (p *Protocol) Likelihood(s *shard.Shard) solver.Likelihood { return p.model.Likelihood(s) }
+func (p *Protocol) Likelihood(s *shard.Shard) (solver.Likelihood, error) {
+	return p.model.Likelihood(s, len(p.roster))
+}

@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/model"
@@ -38,12 +39,37 @@ func NewReference(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
 	}
 	var all []solver.Likelihood
 	for _, s := range shards {
-		all = append(all, p.Likelihood(s))
+		l, err := p.Likelihood(s)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	if in := p.Study().Inference; p.Model().General() && in.Solver == study.SVI {
+		r.Method = "stochastic variational inference with the same family of q"
+		return r, r.climb(p, all)
 	}
 	if err := solver.Pooled(r.Natural, p.Prior(), r.family, all, point); err != nil {
 		return nil, fmt.Errorf("fit of the pooled records: %w", err)
 	}
 	return r, nil
+}
+
+// climb fits the pooled records as the study's solver would, had it all of them.
+func (r *Reference) climb(p *pvi.Protocol, all []solver.Likelihood) error {
+	s := solver.NewSVI(solver.Together(all), p.Study().Inference.Ascent)
+	copy(r.Natural, p.Prior())
+	factor := make([]float64, len(r.Natural))
+	stream := seeded.Stream(p.Study().Simulation.Seed, purposePooled)
+	for range p.Study().Inference.Rounds {
+		if _, err := s.Propose(factor, solver.Problem{Family: r.family, Natural: r.Natural, Cavity: p.Prior()}, stream); err != nil {
+			return fmt.Errorf("fit of the pooled records: %w", err)
+		}
+		for i, prior := range p.Prior() {
+			r.Natural[i] = prior + factor[i]
+		}
+	}
+	return nil
 }
 
 func newExact(m *model.Linear, shards []*shard.Shard) (*Reference, error) {

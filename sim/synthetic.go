@@ -23,10 +23,11 @@ func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
 	}
 	holders := make([]Holder, st.Simulation.Clients)
 	for c := range holders {
-		holders[c] = Holder{
-			ID:      clientID(c, len(holders)),
-			Records: synthesiseClient(m, truth, variates(seed, purposeData, uint64(c))),
+		records, err := synthesiseClient(m, truth, variates(seed, purposeData, uint64(c)))
+		if err != nil {
+			return nil, err
 		}
+		holders[c] = Holder{ID: clientID(c, len(holders)), Records: records}
 	}
 	return holders, nil
 }
@@ -57,7 +58,7 @@ func drawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 	return truth, nil
 }
 
-func synthesiseClient(m *fit.Model, truth []float64, r *rand.Rand) *shard.Records {
+func synthesiseClient(m *fit.Model, truth []float64, r *rand.Rand) (*shard.Records, error) {
 	st := m.Study
 	syn := st.Simulation.Synthetic
 	local := make([]float64, len(truth))
@@ -72,13 +73,16 @@ func synthesiseClient(m *fit.Model, truth []float64, r *rand.Rand) *shard.Record
 		}
 		records.Append(row)
 	}
+	if m.General() {
+		return records, drawGeneral(m, records, local, r)
+	}
 	outcome := st.ColumnIndex(st.Model.Outcome)
 	column := &st.Columns[outcome]
 	design := shard.Design(st, records)
 	for i := range records.Len() {
 		records.Row(i)[outcome] = drawOutcome(m, column, design, i, local, r)
 	}
-	return records
+	return records, nil
 }
 
 // drawValue draws a value of a column: normal if the study says so, drawn again

@@ -14,8 +14,17 @@ type Model struct {
 	Study      *study.Study
 	Parameters []Parameter
 
-	layout layout
-	linear *model.Linear
+	layout  layout
+	linear  *model.Linear
+	program *model.Model
+	beyond  bool // the program's prior is more than that of the parameters
+}
+
+// General reports whether the model is known by its record program alone, rather than
+// as a regression.
+func (m *Model) General() bool {
+	f := m.Study.Model.Family
+	return f == study.Mixture || f == study.NeuralNetwork
 }
 
 // Linear returns the model in closed form, nil if it is not conjugate.
@@ -70,8 +79,14 @@ func (m *Model) RecordBound() float64 {
 // if it is learned or there is none.
 func (m *Model) NoiseSD() float64 { return m.Study.Model.NoiseSD / m.Study.OutcomeUnit() }
 
-// Likelihood returns what the records of a shard say about θ.
-func (m *Model) Likelihood(s *shard.Shard) solver.Likelihood { return m.regression(s) }
+// Likelihood returns what the records of a shard say about θ, and the share that one of
+// so many clients has in what the prior is beyond a Gaussian.
+func (m *Model) Likelihood(s *shard.Shard, clients int) (solver.Likelihood, error) {
+	if m.General() {
+		return m.general(s, clients)
+	}
+	return m.regression(s), nil
+}
 
 func (m *Model) regression(s *shard.Shard) *solver.Regression {
 	b := solver.NewRegression(m.Dim(), m.outcome())

@@ -42,13 +42,22 @@ func New(st *study.Study) (*Model, error) {
 		c, _ := st.Column(st.Model.Outcome)
 		m.layout.classes = len(c.Levels) - 1
 	}
-	switch st.Model.Family {
-	case study.Mixture, study.NeuralNetwork:
-		return nil, fmt.Errorf("family %q cannot be fitted yet", st.Model.Family)
+	if m.General() {
+		var err error
+		if m.program, err = m.build(); err != nil {
+			return nil, err
+		}
+		m.layout.coefficients = len(st.Coefficients()) + len(st.Model.Variables)
+		m.takeParameters()
+		return m, nil
 	}
 	m.addCoefficients()
 	m.addScale()
 	m.addGroups()
+	var err error
+	if m.program, err = m.build(); err != nil {
+		return nil, err
+	}
 	if !st.Model.Conjugate() {
 		return m, nil
 	}
@@ -56,7 +65,6 @@ func New(st *study.Study) (*Model, error) {
 	for _, p := range m.Parameters {
 		prior = append(prior, model.Normal{Mean: p.Prior.Mean, SD: p.Prior.SD})
 	}
-	var err error
 	m.linear, err = model.NewLinear(m.Names(), prior, m.NoiseSD())
 	return m, err
 }

@@ -20,6 +20,9 @@ type Prediction struct {
 
 // Predict returns a prediction for every record of a shard from a Gaussian posterior.
 func (m *Model) Predict(s *shard.Shard, family gaussian.Family, natural []float64) ([]Prediction, error) {
+	if m.General() {
+		return m.predictGeneral(s, family, natural)
+	}
 	q, err := solver.NewApproximation(family, natural)
 	if err != nil {
 		return nil, err

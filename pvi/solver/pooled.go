@@ -19,7 +19,7 @@ const (
 // for the mode and its curvature instead. It writes the natural parameters to dst.
 func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, point bool) error {
 	copy(dst, prior)
-	f := &energy{likelihood: together(all), family: family, point: point}
+	f := &energy{likelihood: Together(all), family: family, point: point}
 	s := &NaturalGradient{likelihood: f.likelihood, point: point, target: make([]float64, len(dst)), trial: make([]float64, len(dst)), move: make([]float64, family.Dim())}
 	e, best, err := f.at(dst, prior, 1)
 	if err != nil {
@@ -69,25 +69,29 @@ const (
 
 func abs(x float64) float64 { return max(x, -x) }
 
-// together is the sum of likelihoods.
-type together []Likelihood
+// Together is the sum of likelihoods.
+type Together []Likelihood
 
-func (t together) Dim() int { return t[0].Dim() }
+// Dim implements [Likelihood].
+func (t Together) Dim() int { return t[0].Dim() }
 
-func (t together) AddGradient(dst, theta []float64) (sum float64) {
+// AddGradient implements [Likelihood].
+func (t Together) AddGradient(dst, theta []float64) (sum float64) {
 	for _, l := range t {
 		sum += l.AddGradient(dst, theta)
 	}
 	return sum
 }
 
-func (t together) AddExpected(e *Expected, q *Approximation) {
+// AddExpected implements [Likelihood].
+func (t Together) AddExpected(e *Expected, q *Approximation) {
 	for _, l := range t {
 		l.AddExpected(e, q)
 	}
 }
 
-func (t together) Reach(move []float64) (most float64) {
+// Reach implements [Likelihood].
+func (t Together) Reach(move []float64) (most float64) {
 	for _, l := range t {
 		most = math.Max(most, l.Reach(move))
 	}

@@ -1,6 +1,31 @@
 package solver
 
-import "math"
+import (
+	"math"
+
+	"fedpvi/pvi/gaussian"
+)
+
+// EachPoint calls visit with n quasi-random points of a Gaussian, of equal weight. The
+// slice is good during the call only.
+func EachPoint(family gaussian.Family, natural []float64, n int, visit func(theta []float64)) error {
+	d := family.Dim()
+	sample, err := family.Sampler(natural)
+	if err != nil {
+		return err
+	}
+	rule := newQuasiRandom(d, n)
+	theta := make([]float64, d)
+	for k := range n {
+		next := rule.points[k*d : (k+1)*d]
+		sample(theta, func() (z float64) {
+			z, next = next[0], next[1:]
+			return z
+		})
+		visit(theta)
+	}
+	return nil
+}
 
 // Predict returns the log of what q expects the likelihood of outcome y to be, were it
 // the outcome of record i, and the outcome that q expects: the posterior predictive

@@ -180,13 +180,14 @@ func (r *Regression) AddExpected(e *Expected, q *Approximation) {
 	if q.Point {
 		rule = point(k)
 	}
+	diagonal := q.Family.Name() == "diagonal"
 	for i, y := range r.y {
 		r.predict(w.mean, i, q.Mean)
 		if !q.Point {
 			r.spread(w.root, i, q)
 		}
 		e.Value += r.average(w, rule, y)
-		r.gather(e, i, w, q.Covariance == nil)
+		r.gather(e, i, w, diagonal)
 	}
 }
 
