@@ -160,7 +160,7 @@ func (h *house) run() {
 // pooled returns the exact posterior of all records in the layout of a full
 // family.
 func (h *house) pooled() []float64 {
-	model := h.protocol.Model()
+	model := h.protocol.Model().Linear()
 	sum := make([]float64, model.StatisticsSize())
 	for j, name := range model.Names() {
 		prior := h.protocol.study.Prior.For(name)

@@ -10,10 +10,8 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
+	"fedpvi/pvi/fit"
 	"fedpvi/pvi/gaussian"
-	"fedpvi/pvi/model"
-	"fedpvi/pvi/shard"
-	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 )
 
@@ -49,7 +47,7 @@ type Protocol struct {
 	study  *study.Study
 	roster []ClientID
 	digest Digest
-	model  *model.Linear
+	model  *fit.Model
 	family gaussian.Family
 	prior  []float64
 	entry  [][2]int // of the precision's elements
@@ -137,26 +135,6 @@ func (p *Protocol) checkDelta() error {
 	return nil
 }
 
-func (p *Protocol) deriveModel() error {
-	var names []string
-	var prior []model.Normal
-	for _, c := range p.study.Coefficients() {
-		n := p.study.Prior.For(c.Name)
-		names = append(names, c.Name)
-		prior = append(prior, model.Normal{Mean: n.Mean, SD: n.SD})
-	}
-	var err error
-	if p.model, err = model.NewLinear(names, prior, p.study.Model.NoiseSD/p.study.OutcomeUnit()); err != nil {
-		return err
-	}
-	if p.family, err = gaussian.New(p.study.Inference.Q, p.model.Dim()); err != nil {
-		return err
-	}
-	p.entry = p.family.Precision()
-	p.prior, err = p.model.Prior(p.family)
-	return err
-}
-
 func (p *Protocol) deriveMechanism() error {
 	var err error
 	switch p.study.Privacy.Unit {
@@ -170,7 +148,7 @@ func (p *Protocol) deriveMechanism() error {
 		})
 	case study.Record:
 		p.records, err = p.calibrate(dpmech.Config{
-			Dim:      p.model.StatisticsSize(),
+			Dim:      p.model.Linear().StatisticsSize(),
 			Clip:     p.recordClip(),
 			Shares:   1,
 			Terms:    p.study.Federation.MaxRecords,
@@ -178,29 +156,6 @@ func (p *Protocol) deriveMechanism() error {
 		})
 	}
 	return err
-}
-
-// clientClip is C at dataset level: as given, or half of the precision that a
-// client with the nominal number of records of unit length would add.
-func (p *Protocol) clientClip() float64 {
-	if c := p.study.Privacy.Clip; c > 0 {
-		return c
-	}
-	return float64(p.study.Federation.NominalRecords) / p.model.NoiseVariance() / 2
-}
-
-// recordClip is C at datapoint level: as given, or half of the public bound on
-// the norm of a record's statistics.
-func (p *Protocol) recordClip() float64 {
-	if c := p.study.Privacy.Clip; c > 0 {
-		return c
-	}
-	return p.statisticsBound() / 2
-}
-
-func (p *Protocol) statisticsBound() float64 {
-	squares, fourths := p.study.RegressorBounds()
-	return p.model.StatisticsBound(squares, fourths, p.study.OutcomeBound())
 }
 
 // calibrate completes cfg with the adjacency and the noise multiplier of the
@@ -277,7 +232,7 @@ func (p *Protocol) deriveLattice() error {
 		total = float64(p.clients.MaxTotal())
 		p.limit = p.clients.MaxTotal() / int64(len(p.roster))
 	} else {
-		largest := float64(p.study.Federation.MaxRecords) * p.statisticsBound()
+		largest := float64(p.study.Federation.MaxRecords) * p.recordBound()
 		if p.records != nil {
 			largest += p.records.Lattice().Float(p.records.MaxTotal())
 		}
@@ -312,8 +267,8 @@ func (p *Protocol) Study() *study.Study { return p.study }
 // Roster returns the clients in order. It is not a copy.
 func (p *Protocol) Roster() []ClientID { return p.roster }
 
-// Model returns the model on the study's scale.
-func (p *Protocol) Model() *model.Linear { return p.model }
+// Model returns what is estimated, on the study's scale.
+func (p *Protocol) Model() *fit.Model { return p.model }
 
 // Family returns the family of q.
 func (p *Protocol) Family() gaussian.Family { return p.family }
@@ -356,29 +311,6 @@ func (p *Protocol) Releases() int {
 		return 1
 	}
 	return 0
-}
-
-// NewSolver returns the solver that the study names, for the records of one
-// client. A shard without records is refused unless the unit is the record: then
-// whether there is any is itself private, and noise alone is a right release.
-func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
-	if s.Len() == 0 && p.records == nil {
-		return nil, errors.New("the shard has no records")
-	}
-	if s.Len() > p.study.Federation.MaxRecords {
-		return nil, fmt.Errorf("the shard has more records than federation.max_records = %d", p.study.Federation.MaxRecords)
-	}
-	if s.Dim() != p.model.Dim() {
-		return nil, fmt.Errorf("the shard has %d regressors, the model %d coefficients", s.Dim(), p.model.Dim())
-	}
-	switch {
-	case p.records == nil:
-		return solver.NewConjugate(p.model, s), nil
-	case p.study.Inference.Factors == study.Published:
-		return solver.NewPublishedAnalytical(p.model, s, p.records), nil
-	default:
-		return solver.NewClippedAnalytical(p.model, s, p.records), nil
-	}
 }
 
 func (p *Protocol) centred() bool { return p.study.Privacy.Centred }

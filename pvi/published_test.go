@@ -123,7 +123,7 @@ func saturatedDirection(h *house) []float64 {
 	u := make([]float64, h.protocol.family.Size())
 	for i := range h.shards[0].Len() {
 		x, y := h.shards[0].Record(i)
-		h.protocol.model.AddStatistics(u, x, y)
+		h.protocol.model.Linear().AddStatistics(u, x, y)
 	}
 	floats.Scale(1/floats.Norm(u, 2), u)
 	return u

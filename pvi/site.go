@@ -1,6 +1,7 @@
 package pvi
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -92,9 +93,14 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	for i, q := range s.q.natural {
 		s.cavity[i] = q - s.current[i]
 	}
-	problem := solver.Problem{Family: p.family, Mean: s.q.mean, Cavity: s.cavity}
+	problem := solver.Problem{Family: p.family, Mean: s.q.mean, Natural: s.q.natural, Cavity: s.cavity, Weight: p.weight(plan), Tied: s.factor == nil}
 	events, err := s.solver.Propose(s.target, problem, src)
 	s.spent.Statistics += len(events)
+	if p.clients != nil && errors.Is(err, solver.ErrDiverged) {
+		// That the records lead nowhere is private: it counts as no change.
+		fill(s.target, math.NaN())
+		err = nil
+	}
 	if err != nil {
 		return fmt.Errorf("client %s: %w", s.id, err)
 	}
@@ -139,6 +145,12 @@ func (s *Site) gate(dst []int64, change []float64, centre []int64) error {
 		copy(s.proposed, s.exact)
 	}
 	return nil
+}
+
+func fill(v []float64, x float64) {
+	for i := range v {
+		v[i] = x
+	}
 }
 
 func finite(v []float64) bool {

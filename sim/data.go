@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -38,35 +39,169 @@ func FindData(studyFile, data string) (string, error) {
 	return "", fmt.Errorf("the file of records %s is neither beside the study nor in %s: set FEDPVI_DATA to the folder of data sets, or give the file with --data", data, dataFolder())
 }
 
-// holders returns the clients of a study with their records. dataFile, if not
-// empty, replaces the study's own source of records.
-func holders(st *study.Study, studyFile, dataFile string, seed uint64) ([]Holder, shard.Report, error) {
-	if dataFile == "" && st.Simulation.Synthetic != nil {
-		return synthesise(st, seed), shard.Report{}, nil
+// A cast is who plays a study: the clients with their records, and the records that
+// nobody holds, to be predicted in the end.
+type cast struct {
+	holders []Holder
+	test    *shard.Records // nil if nothing is predicted
+	report  shard.Report   // what reading did to the files of records
+}
+
+// newCast returns the cast of a study. dataFile, if not empty, replaces the study's
+// own source of records.
+func newCast(st *study.Study, studyFile, dataFile string, seed uint64) (*cast, error) {
+	sim := st.Simulation
+	if dataFile == "" && sim.Synthetic != nil {
+		return castSynthetic(st, studyFile, seed)
 	}
-	if dataFile == "" {
-		if st.Simulation.Data == "" {
-			return nil, shard.Report{}, fmt.Errorf("%s: the study has no [simulation] table: say there where records come from and who holds them", studyFile)
-		}
-		var err error
-		if dataFile, err = FindData(studyFile, st.Simulation.Data); err != nil {
-			return nil, shard.Report{}, err
+	files := sim.Data
+	if dataFile != "" {
+		files = []string{dataFile}
+	} else if len(files) == 0 {
+		return nil, fmt.Errorf("%s: the study has no [simulation] table: say there where records come from and who holds them", studyFile)
+	}
+	records, report, err := readFiles(st, studyFile, files, dataFile != "")
+	if err != nil {
+		return nil, err
+	}
+	c := &cast{report: report}
+	if sim.Test > 0 {
+		if records, c.test, err = holdOut(st, records, seed); err != nil {
+			return nil, err
 		}
 	}
-	f, err := os.Open(dataFile)
+	if err := c.readTest(st, studyFile); err != nil {
+		return nil, err
+	}
+	c.holders, err = deal(st, records, seed)
+	return c, err
+}
+
+// design returns the records to predict as the model sees them, nil if there are none.
+func (c *cast) design(st *study.Study) *shard.Shard {
+	if c.test == nil {
+		return nil
+	}
+	return shard.Design(st, c.test)
+}
+
+// castSynthetic makes up records. Clients have those that were made for them, unless
+// the study deals records otherwise.
+func castSynthetic(st *study.Study, studyFile string, seed uint64) (*cast, error) {
+	c := &cast{}
+	var err error
+	if c.holders, err = synthesise(st, seed); err != nil {
+		return nil, err
+	}
+	if st.Simulation.Test > 0 {
+		if err := c.holdOutOfEach(st); err != nil {
+			return nil, err
+		}
+	}
+	if st.Simulation.Partition.Kind != "balanced" {
+		all := new(shard.Records)
+		for _, h := range c.holders {
+			for i := range h.Records.Len() {
+				all.Append(h.Records.Row(i))
+			}
+		}
+		if c.holders, err = deal(st, all, seed); err != nil {
+			return nil, err
+		}
+	}
+	return c, c.readTest(st, studyFile)
+}
+
+// holdOutOfEach holds out the last of the records of each client.
+func (c *cast) holdOutOfEach(st *study.Study) error {
+	c.test = new(shard.Records)
+	for m := range c.holders {
+		h := &c.holders[m]
+		n := h.Records.Len()
+		kept := n - int(math.Round(st.Simulation.Test*float64(n)))
+		if kept == 0 || kept == n {
+			return fmt.Errorf("study %s: simulation.test = %g leaves nothing on one side of %d records", st.Name, st.Simulation.Test, n)
+		}
+		for i := kept; i < n; i++ {
+			c.test.Append(h.Records.Row(i))
+		}
+		h.Records = h.Records.Select(upTo(kept))
+	}
+	return nil
+}
+
+// readTest reads the study's own files of records to predict, if it has any.
+func (c *cast) readTest(st *study.Study, studyFile string) error {
+	if len(st.Simulation.TestData) == 0 {
+		return nil
+	}
+	var err error
+	c.test, _, err = readFiles(st, studyFile, st.Simulation.TestData, false)
+	return err
+}
+
+// holdOut splits records at random into those that are dealt and those that are not.
+func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *shard.Records, err error) {
+	n := records.Len()
+	out := int(math.Round(st.Simulation.Test * float64(n)))
+	if out == 0 || out == n {
+		return nil, nil, fmt.Errorf("study %s: simulation.test = %g leaves nothing on one side of %d records", st.Name, st.Simulation.Test, n)
+	}
+	order := shuffled(n, variates(seed, purposeTest))
+	return records.Select(order[out:]), records.Select(order[:out]), nil
+}
+
+// readFiles reads files of records into one table. Those that are the user's own are
+// taken where they are.
+func readFiles(st *study.Study, studyFile string, files []string, own bool) (*shard.Records, shard.Report, error) {
+	var all *shard.Records
+	report := shard.NewReport()
+	for _, name := range files {
+		path := name
+		if !own {
+			var err error
+			if path, err = FindData(studyFile, name); err != nil {
+				return nil, report, err
+			}
+		}
+		records, read, err := readFile(st, path)
+		if err != nil {
+			return nil, report, err
+		}
+		report.Add(read)
+		if all == nil {
+			all = records
+			continue
+		}
+		for i := range records.Len() {
+			all.Append(records.Row(i))
+		}
+	}
+	return all, report, nil
+}
+
+func readFile(st *study.Study, path string) (*shard.Records, shard.Report, error) {
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, shard.Report{}, fmt.Errorf("file of records: %w", err)
 	}
 	defer f.Close()
-	records, report, err := shard.Read(dataFile, f, st, st.Federation.MaxRecords*max(1, st.Simulation.Clients))
+	records, report, err := shard.Read(path, f, st, st.Federation.MaxRecords*max(1, st.Simulation.Clients))
 	if err != nil {
 		return nil, shard.Report{}, err
 	}
 	if records.Len() == 0 {
-		return nil, shard.Report{}, fmt.Errorf("%s: no records (%d were dropped)", dataFile, total(report.Dropped))
+		return nil, shard.Report{}, fmt.Errorf("%s: no records (%d were dropped)", path, total(report.Dropped))
 	}
-	h, err := deal(st, records, seed)
-	return h, report, err
+	return records, report, nil
+}
+
+func upTo(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
 }
 
 func total(counts map[string]int) int {

@@ -30,7 +30,7 @@ func experiment(t testing.TB, name string, settings ...string) (*study.Study, st
 // newPlay sets up a study, and skips the test if its data set is not there.
 func newPlay(t testing.TB, st *study.Study, path string, workers int) *Play {
 	t.Helper()
-	if data := st.Simulation.Data; data != "" {
+	for _, data := range st.Simulation.Data {
 		if os.Getenv("FEDPVI_DATA") == "" {
 			t.Setenv("FEDPVI_DATA", filepath.Join("..", "..", "shared", "data"))
 		}

@@ -98,7 +98,7 @@ func byLabel(st *study.Study, records *shard.Records, seed uint64) ([][]int, err
 	var labels [2][]int // rows without and with the label, shuffled
 	for _, i := range shuffled(records.Len(), variates(seed, purposePartition)) {
 		label := 0
-		if records.Row(i)[outcome] >= part.LabelThreshold {
+		if y := records.Row(i)[outcome]; st.Model.Positive != nil && st.Model.Positive.Of(y) || st.Model.Positive == nil && y >= part.LabelThreshold {
 			label = 1
 		}
 		labels[label] = append(labels[label], i)
@@ -108,6 +108,9 @@ func byLabel(st *study.Study, records *shard.Records, seed uint64) ([][]int, err
 		major, minor = minor, major
 	}
 	if len(minor) == 0 {
+		if st.Model.Positive != nil {
+			return nil, fmt.Errorf("model.positive = %q puts all records on one side", st.Model.Positive.Text)
+		}
 		return nil, fmt.Errorf("label_threshold %g puts all records on one side", part.LabelThreshold)
 	}
 	small := smallSize(records.Len(), clients, part.SizeSkew)

@@ -25,29 +25,30 @@ type Play struct {
 	Reference  *Reference
 	Report     shard.Report // what reading, and the scale that was found, did to the records
 
-	last []float64 // natural parameters when moved was last called
+	test *shard.Shard // records to predict; nil if there are none
+	last []float64    // natural parameters when moved was last called
 }
 
 // NewPlay reads or makes the records, deals them to clients and sets up the
 // federation.
 func NewPlay(st *study.Study, o Options) (*Play, error) {
-	clients, report, err := holders(st, o.StudyFile, o.DataFile, o.Seed)
+	c, err := newCast(st, o.StudyFile, o.DataFile, o.Seed)
 	if err != nil {
 		return nil, err
 	}
-	f, err := New(st, clients, o.Seed, max(1, o.Workers))
+	f, err := New(st, c.holders, o.Seed, max(1, o.Workers))
 	if err != nil {
 		return nil, err
 	}
 	if f.Scale != nil {
-		report.Beyond = f.Scale.Beyond
+		c.report.Beyond = f.Scale.Beyond
 	}
-	reference, err := NewReference(f.Protocol.Model(), f.Shards)
+	reference, err := NewReference(f.Protocol, f.Shards)
 	if err != nil {
 		return nil, err
 	}
 	last := append([]float64(nil), f.Server.Posterior()...)
-	return &Play{Federation: f, Reference: reference, Report: report, last: last}, nil
+	return &Play{Federation: f, Reference: reference, Report: c.report, test: c.design(f.Protocol.Study()), last: last}, nil
 }
 
 // Status is where a play stands after an outcome.
@@ -74,7 +75,21 @@ func (p *Play) Run(ctx context.Context, observe func(Status) error) (*Result, er
 	if err != nil {
 		return nil, err
 	}
-	return p.Federation.Result(p.Reference)
+	result, err := p.Federation.Result(p.Reference)
+	if err != nil || p.test == nil {
+		return result, err
+	}
+	return result, p.predict(result)
+}
+
+// predict adds to a result how well it and the reference predict.
+func (p *Play) predict(r *Result) (err error) {
+	m := p.Federation.Protocol.Model()
+	if r.Test, r.Predicted, err = predict(m, p.test, p.Federation.Protocol.Family(), r.Natural); err != nil {
+		return err
+	}
+	r.NonPrivateTest, _, err = predict(m, p.test, p.Reference.family, p.Reference.Natural)
+	return err
 }
 
 // odometer returns a function that says what a client has spent so far, against

@@ -10,6 +10,8 @@ import (
 // Purposes of seeded streams. Each is independent of the others.
 const (
 	purposeNoise     = "noise"     // by client and plan
+	purposeTest      = "test"      // which records are held out
+	purposePooled    = "pooled"    // draws of a fit of all records
 	purposePartition = "partition" // which client gets which record
 	purposeData      = "data"      // synthetic records, by client
 	purposeTruth     = "truth"     // synthetic coefficients

@@ -5,20 +5,74 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
 )
 
-// A Reference is the posterior of the pooled records without privacy, which no
-// federation could see. For a conjugate model it is exact.
+// A Reference is what is found from the pooled records without privacy, which no
+// federation could see: the posterior itself if the model is conjugate, else the
+// Gaussian of the study's family that the same kind of approximation finds.
 type Reference struct {
 	family  gaussian.Family
-	Natural []float64 // in the layout of gaussian.Full
+	Natural []float64 // in the layout of gaussian.Full if Exact, else of the study's family
+	Exact   bool
+	Method  string // in words
 }
 
-// NewReference computes the exact posterior of all records.
-func NewReference(m *model.Linear, shards []*shard.Shard) (*Reference, error) {
+// ExactReference is the method of a reference that is the posterior itself.
+const ExactReference = "the exact posterior"
+
+// NewReference fits all records.
+func NewReference(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
+	if linear := p.Model().Linear(); linear != nil && p.Study().Inference.Solver != study.Laplace {
+		return newExact(linear, shards)
+	}
+	r := &Reference{family: p.Family(), Natural: make([]float64, p.Family().Size()), Method: "variational inference with the same family of q"}
+	point := p.Study().Inference.Solver == study.Laplace
+	if point {
+		r.Method = "Laplace's approximation"
+	}
+	var all []solver.Likelihood
+	for _, s := range shards {
+		l, err := p.Likelihood(s)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	if in := p.Study().Inference; p.Model().General() && in.Solver == study.SVI {
+		r.Method = "stochastic variational inference with the same family of q"
+		return r, r.climb(p, all)
+	}
+	if err := solver.Pooled(r.Natural, p.Prior(), r.family, all, point); err != nil {
+		return nil, fmt.Errorf("fit of the pooled records: %w", err)
+	}
+	return r, nil
+}
+
+// climb fits the pooled records as the study's solver would, had it all of them.
+func (r *Reference) climb(p *pvi.Protocol, all []solver.Likelihood) error {
+	s := solver.NewSVI(solver.Together(all), p.Study().Inference.Ascent)
+	copy(r.Natural, p.Prior())
+	factor := make([]float64, len(r.Natural))
+	stream := seeded.Stream(p.Study().Simulation.Seed, purposePooled)
+	for range p.Study().Inference.Rounds {
+		if _, err := s.Propose(factor, solver.Problem{Family: r.family, Natural: r.Natural, Cavity: p.Prior()}, stream); err != nil {
+			return fmt.Errorf("fit of the pooled records: %w", err)
+		}
+		for i, prior := range p.Prior() {
+			r.Natural[i] = prior + factor[i]
+		}
+	}
+	return nil
+}
+
+func newExact(m *model.Linear, shards []*shard.Shard) (*Reference, error) {
 	family := gaussian.Full(m.Dim())
 	natural, err := m.Prior(family)
 	if err != nil {
@@ -33,7 +87,7 @@ func NewReference(m *model.Linear, shards []*shard.Shard) (*Reference, error) {
 	if err := family.Check(natural); err != nil {
 		return nil, fmt.Errorf("posterior of the pooled records: %w", err)
 	}
-	return &Reference{family, natural}, nil
+	return &Reference{family: family, Natural: natural, Exact: true, Method: ExactReference}, nil
 }
 
 // Moments returns mean and covariance of the reference.
@@ -43,17 +97,23 @@ func (r *Reference) Moments() (mean []float64, cov *mat.SymDense, err error) {
 
 // KL returns KL(q‖reference) for a q in the given family.
 func (r *Reference) KL(family gaussian.Family, natural []float64) (float64, error) {
+	if !r.Exact {
+		return r.family.KL(natural, r.Natural)
+	}
 	return r.family.KL(widen(family, natural), r.Natural)
 }
 
 // In returns the natural parameters of the reference in a family: for a diagonal
-// one those of the mean-field posterior, which has the reference's mean and the
-// diagonal of its precision.
+// one and an exact reference those of the mean-field posterior, which has the
+// reference's mean and the diagonal of its precision.
 func (r *Reference) In(family gaussian.Family) []float64 {
+	if !r.Exact {
+		return r.Natural
+	}
 	d := family.Dim()
 	mean := make([]float64, d)
 	if err := r.family.Mean(mean, r.Natural); err != nil {
-		panic("sim: " + err.Error()) // unreachable: NewReference checked
+		panic("sim: " + err.Error()) // unreachable: newExact checked
 	}
 	in := make([]float64, family.Size())
 	family.ProjectLikelihood(in, r.Natural, mean)

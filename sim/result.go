@@ -7,6 +7,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/pvi"
+	"fedpvi/pvi/fit"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/study"
 )
@@ -29,9 +30,17 @@ type Result struct {
 	Posterior  []Marginal `json:"posterior"`
 	NonPrivate []Marginal `json:"nonprivate"` // of the pooled records
 
+	// Reference is how the pooled records were fitted, in words.
+	Reference string `json:"reference"`
+
 	// KL is the divergence, in nats, of the posterior from the one of the
 	// pooled records without privacy.
 	KL float64 `json:"kl_to_nonprivate"`
+
+	// Test is how the posterior predicts records that nobody held, NonPrivateTest
+	// how the fit of the pooled records does; nil if none were held out.
+	Test           *Predictions `json:"test,omitempty"`
+	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
 
 	Privacy Privacy `json:"privacy"`
 
@@ -43,9 +52,10 @@ type Result struct {
 
 	Folder string `json:"folder,omitempty"`
 
-	Family     string      `json:"-"`
-	Natural    []float64   `json:"-"`
-	Covariance [][]float64 `json:"-"`
+	Family     string           `json:"-"`
+	Natural    []float64        `json:"-"`
+	Covariance [][]float64      `json:"-"`
+	Predicted  []fit.Prediction `json:"-"` // by record of the test
 }
 
 // A Marginal describes one coefficient of a posterior.
@@ -104,11 +114,17 @@ type Spent struct {
 // normal95 is the 97.5 % point of the standard normal distribution.
 const normal95 = 1.959963984540054
 
-func marginals(names []string, mean []float64, cov mat.Symmetric) []Marginal {
-	out := make([]Marginal, len(names))
-	for i, name := range names {
-		sd := math.Sqrt(cov.At(i, i))
-		out[i] = Marginal{Name: name, Mean: mean[i], SD: sd, Lower: mean[i] - normal95*sd, Upper: mean[i] + normal95*sd}
+// marginals describes each parameter on its own scale: one whose coordinate is its
+// logarithm has a log-normal distribution.
+func marginals(parameters []fit.Parameter, mean []float64, cov mat.Symmetric) []Marginal {
+	out := make([]Marginal, len(parameters))
+	for i, p := range parameters {
+		m, sd := mean[i], math.Sqrt(cov.At(i, i))
+		out[i] = Marginal{Name: p.Name, Mean: m, SD: sd, Lower: m - normal95*sd, Upper: m + normal95*sd}
+		if p.Log {
+			average := math.Exp(m + sd*sd/2)
+			out[i] = Marginal{p.Name, average, average * math.Sqrt(math.Expm1(sd*sd)), math.Exp(out[i].Lower), math.Exp(out[i].Upper)}
+		}
 	}
 	return out
 }
@@ -137,14 +153,15 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Posterior = marginals(p.Model().Names(), mean, cov)
+	r.Posterior = marginals(p.Model().Parameters, mean, cov)
 	for i := range mean {
 		r.Covariance = append(r.Covariance, mat.Row(nil, i, cov))
 	}
 	if mean, cov, err = reference.Moments(); err != nil {
 		return nil, err
 	}
-	r.NonPrivate = marginals(p.Model().Names(), mean, cov)
+	r.NonPrivate = marginals(p.Model().Parameters, mean, cov)
+	r.Reference = reference.Method
 	if r.KL, err = reference.KL(p.Family(), r.Natural); err != nil {
 		return nil, err
 	}

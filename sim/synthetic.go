@@ -1,43 +1,65 @@
 package sim
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 
+	"fedpvi/pvi/fit"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
 
-// synthesise draws records from the model: coefficients from the study's truth,
-// or the prior where it names none; regressors as declared; outcomes with the
-// model's noise.
-func synthesise(st *study.Study, seed uint64) []Holder {
-	truth := drawTruth(st, variates(seed, purposeTruth))
-	holders := make([]Holder, st.Simulation.Clients)
-	for m := range holders {
-		holders[m] = Holder{
-			ID:      clientID(m, len(holders)),
-			Records: synthesiseClient(st, truth, variates(seed, purposeData, uint64(m))),
-		}
+// synthesise draws records from the model: θ from the study's truth, or the prior
+// where it names none; regressors as declared; outcomes from the likelihood.
+func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
+	m, err := fit.New(st)
+	if err != nil {
+		return nil, err
 	}
-	return holders
+	truth, err := drawTruth(m, variates(seed, purposeTruth))
+	if err != nil {
+		return nil, err
+	}
+	holders := make([]Holder, st.Simulation.Clients)
+	for c := range holders {
+		records, err := synthesiseClient(m, truth, variates(seed, purposeData, uint64(c)))
+		if err != nil {
+			return nil, err
+		}
+		holders[c] = Holder{ID: clientID(c, len(holders)), Records: records}
+	}
+	return holders, nil
 }
 
-func drawTruth(st *study.Study, r *rand.Rand) []float64 {
+// drawTruth returns θ.
+func drawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
+	given := m.Study.Simulation.Synthetic.Truth
+	used := 0
 	var truth []float64
-	for _, c := range st.Coefficients() {
-		prior := st.Prior.For(c.Name)
+	for _, p := range m.Parameters {
 		// Drawn even if the study gives it, so that one does not move another.
-		theta := prior.Mean + prior.SD*r.NormFloat64()
-		if given, ok := st.Simulation.Synthetic.Truth[c.Name]; ok {
-			theta = given
+		theta := p.Prior.Mean + p.Prior.SD*r.NormFloat64()
+		if value, ok := given[p.Name]; ok {
+			theta = value
+			if p.Log {
+				theta = math.Log(value)
+			}
+			if math.IsNaN(theta) || math.IsInf(theta, 0) {
+				return nil, fmt.Errorf("study %s: simulation.synthetic.truth: %s must be positive, got %g", m.Study.Name, p.Name, value)
+			}
+			used++
 		}
 		truth = append(truth, theta)
 	}
-	return truth
+	if used < len(given) {
+		return nil, fmt.Errorf("study %s: simulation.synthetic.truth names something that is no parameter: they are %q", m.Study.Name, m.Names())
+	}
+	return truth, nil
 }
 
-func synthesiseClient(st *study.Study, truth []float64, r *rand.Rand) *shard.Records {
+func synthesiseClient(m *fit.Model, truth []float64, r *rand.Rand) (*shard.Records, error) {
+	st := m.Study
 	syn := st.Simulation.Synthetic
 	local := make([]float64, len(truth))
 	for i, theta := range truth {
@@ -51,15 +73,16 @@ func synthesiseClient(st *study.Study, truth []float64, r *rand.Rand) *shard.Rec
 		}
 		records.Append(row)
 	}
+	if m.General() {
+		return records, drawGeneral(m, records, local, r)
+	}
 	outcome := st.ColumnIndex(st.Model.Outcome)
-	column, unit := &st.Columns[outcome], st.OutcomeUnit()
+	column := &st.Columns[outcome]
 	design := shard.Design(st, records)
 	for i := range records.Len() {
-		x, _ := design.Record(i)
-		y := st.Unscale(column, dot(local, x)+st.Model.NoiseSD/unit*r.NormFloat64())
-		records.Row(i)[outcome] = min(max(y, column.Low), column.High)
+		records.Row(i)[outcome] = drawOutcome(m, column, design, i, local, r)
 	}
-	return records
+	return records, nil
 }
 
 // drawValue draws a value of a column: normal if the study says so, drawn again
@@ -81,12 +104,4 @@ func drawValue(c *study.Column, syn *study.Synthetic, r *rand.Rand) float64 {
 		}
 	}
 	return min(max(x, c.Low), c.High)
-}
-
-func dot(a, b []float64) float64 {
-	var sum float64
-	for i, x := range a {
-		sum += x * b[i]
-	}
-	return sum
 }

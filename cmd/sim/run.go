@@ -135,6 +135,9 @@ func printResult(w io.Writer, st *study.Study, r *sim.Result, reading shard.Repo
 	if err := report.Posterior(w, st, r); err != nil {
 		return err
 	}
+	if err := report.Predictions(w, st, r); err != nil {
+		return err
+	}
 	if err := report.Reading(w, reading); err != nil {
 		return err
 	}

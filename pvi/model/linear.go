@@ -1,9 +1,3 @@
-// Package model is the mathematics that a study is about: priors and
-// likelihoods, on the scale to which the study maps its columns.
-//
-// A likelihood is a product over records. What one record contributes is a
-// function of the parameters, public constants and that record alone, which is
-// what lets a mechanism bound its influence.
 package model
 
 import (

@@ -23,6 +23,21 @@ type Report struct {
 	Beyond  map[string]int // values beyond the scale that a standardisation found, by column
 }
 
+// NewReport returns a report of nothing.
+func NewReport() Report {
+	return Report{Dropped: map[string]int{}, Clamped: map[string]int{}, Imputed: map[string]int{}}
+}
+
+// Add adds what reading another file did.
+func (r *Report) Add(other Report) {
+	r.Records += other.Records
+	for _, of := range []struct{ to, from map[string]int }{{r.Dropped, other.Dropped}, {r.Clamped, other.Clamped}, {r.Imputed, other.Imputed}} {
+		for column, n := range of.from {
+			of.to[column] += n
+		}
+	}
+}
+
 // An Error is a place in a file of records that is not as the study declares.
 type Error struct {
 	File    string
@@ -46,8 +61,11 @@ func Read(file string, r io.Reader, st *study.Study, maxRecords int) (*Records, 
 		file:    file,
 		csv:     csv.NewReader(r),
 		records: &Records{columns: len(st.Columns)},
-		report:  Report{Dropped: map[string]int{}, Clamped: map[string]int{}, Imputed: map[string]int{}},
+		report:  NewReport(),
 		row:     make([]float64, len(st.Columns)),
+	}
+	if st.Model.Kind() == study.Count {
+		d.counted, _ = st.Column(st.Model.Outcome)
 	}
 	d.csv.Comma = st.Table.Separator
 	d.csv.ReuseRecord = true
@@ -82,6 +100,7 @@ type decoder struct {
 	records *Records
 	report  Report
 	row     []float64
+	counted *study.Column // must hold whole numbers; nil if none
 }
 
 // line returns the line of the record that was read last.
@@ -196,6 +215,9 @@ func (d *decoder) number(c *study.Column, field string) (float64, study.Policy, 
 	x, err := strconv.ParseFloat(field, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(x) {
 		return 0, study.Refuse, d.errorf(c.Name, "the value is not a number: if it stands for a missing value, list it in table.missing (blanks count unless table.trim = true)")
+	}
+	if c == d.counted && x != math.Trunc(x) {
+		return 0, study.Refuse, d.errorf(c.Name, "the value is not a whole number, and the %s model counts", d.study.Model.Family)
 	}
 	if c.Low <= x && x <= c.High {
 		return x, "", nil

@@ -16,9 +16,18 @@ import (
 
 // A Problem is what a solver is asked.
 type Problem struct {
-	Family gaussian.Family
-	Mean   []float64 // of q, of length Family.Dim()
-	Cavity []float64 // natural parameters of q without the client's factor
+	Family  gaussian.Family
+	Mean    []float64 // of q, of length Family.Dim()
+	Natural []float64 // parameters of q
+	Cavity  []float64 // natural parameters of q without the client's factor
+
+	// Weight is by how much λ would move, in changes of one client, if all that are
+	// asked answered alike: the damping times their number.
+	Weight float64
+
+	// Tied says that factors are tied: changes cancel in the end, rather than vanish,
+	// so that a solver should propose all that it would.
+	Tied bool
 }
 
 // A Solver proposes factors for one client.

@@ -39,16 +39,72 @@ type Column struct {
 	Imputed string   // the value for Impute, written as in a file
 
 	Found *Bounds // by a standardisation, within the bounds; nil if those are the scale
+
+	// Transform is applied to a numeric column before it is scaled; default none.
+	// Centre and Spread, if Spread is not 0, are public constants that replace the
+	// middle and the half width of the bounds in scaling, after the transform.
+	Transform      Transform
+	Centre, Spread float64
+}
+
+// A Transform is an increasing function of a numeric column.
+type Transform string
+
+const (
+	Log   Transform = "log"   // the natural logarithm; bounds must be positive
+	Log1p Transform = "log1p" // log(1 + x); bounds must be above −1
+)
+
+// Of applies the transform.
+func (f Transform) Of(x float64) float64 {
+	switch f {
+	case Log:
+		return math.Log(x)
+	case Log1p:
+		return math.Log1p(x)
+	}
+	return x
+}
+
+// inverse undoes the transform.
+func (f Transform) inverse(y float64) float64 {
+	switch f {
+	case Log:
+		return math.Exp(y)
+	case Log1p:
+		return math.Expm1(y)
+	}
+	return y
 }
 
 // Numerical reports whether values of the column are used as numbers.
 func (c *Column) Numerical() bool { return c.Type != Categorical }
 
-// Middle and Half describe the map to [-1, 1]: (value − Middle)/Half.
-func (c *Column) Middle() float64 { b := c.Scale(); return b.Low + (b.High-b.Low)/2 }
+// mapped returns the transforms of the bounds that are mapped to [−1, 1].
+func (c *Column) mapped() (low, high float64) {
+	b := c.Scale()
+	return c.Transform.Of(b.Low), c.Transform.Of(b.High)
+}
 
-// Half is half the width of the bounds that are mapped.
-func (c *Column) Half() float64 { b := c.Scale(); return (b.High - b.Low) / 2 }
+// Middle and Half describe the scaling of a numerical column:
+// (transformed value − Middle)/Half, which is in [−1, 1] unless the study gives
+// a centre and a spread of its own.
+func (c *Column) Middle() float64 {
+	if c.Spread > 0 {
+		return c.Centre
+	}
+	low, high := c.mapped()
+	return low + (high-low)/2
+}
+
+// Half is what one unit on the model's scale is.
+func (c *Column) Half() float64 {
+	if c.Spread > 0 {
+		return c.Spread
+	}
+	low, high := c.mapped()
+	return (high - low) / 2
+}
 
 // Column returns the column of the given name.
 func (s *Study) Column(name string) (*Column, bool) {
@@ -99,6 +155,7 @@ func readColumn(t *document.Table) Column {
 	case Numeric:
 		readBounds(t, &c)
 		c.Unit, _ = t.String("unit")
+		readScaling(t, &c)
 	case Categorical, Ordered:
 		readLevels(t, &c)
 	}
@@ -118,6 +175,23 @@ func readBounds(t *document.Table, c *Column) {
 		return
 	}
 	c.Low, c.High = bounds[0], bounds[1]
+}
+
+// readScaling reads how a numeric column with bounds is mapped to the model's scale.
+func readScaling(t *document.Table, c *Column) {
+	if v, ok := t.Choice("transform", string(Log), string(Log1p)); ok {
+		c.Transform = Transform(v)
+		if low := c.Transform.Of(c.Low); math.IsNaN(low) || math.IsInf(low, 0) {
+			t.Errorf("transform", "%s of the lower bound %g is not finite: raise the bound", v, c.Low)
+		}
+	}
+	c.Centre, _ = t.Float("centre")
+	if spread, ok := t.Float("spread"); ok {
+		c.Spread = positive(t, "spread", spread)
+	}
+	if t.Has("centre") != t.Has("spread") {
+		t.Errorf("spread", "centre and spread belong together: they are public constants, and a value is scaled to (value − centre)/spread")
+	}
 }
 
 func readLevels(t *document.Table, c *Column) {

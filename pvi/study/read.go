@@ -80,93 +80,50 @@ func readTable(s *Study, t *document.Table) {
 	}
 }
 
-// readModel reports whether the model's scale is to be found by a release.
-func readModel(s *Study, t *document.Table) (private bool) {
-	t.Require("family", `write family = "linear"`)
-	s.Model.Family, _ = t.Choice("family", "linear")
-	t.Require("outcome", "name the column that is explained")
-	s.Model.Outcome, _ = t.String("outcome")
-	if t.Has("outcome") {
-		if c, ok := s.Column(s.Model.Outcome); !ok {
-			t.Errorf("outcome", "column %q is not declared", s.Model.Outcome)
-		} else if c.Type != Numeric {
-			t.Errorf("outcome", "column %q is %s; the outcome of a linear model is numeric", c.Name, c.Type)
-		}
-	}
-	s.Model.Standardise = true
-	if how, ok := t.Choice("standardise", "bounds", "private", "none"); ok {
-		s.Model.Standardise = how != "none"
-		private = how == "private"
-	}
-	t.Require("noise_sd", "write the known standard deviation of the outcome around its mean, in the outcome's unit")
-	if sd, ok := t.Float("noise_sd"); ok {
-		s.Model.NoiseSD = positive(t, "noise_sd", sd)
-	}
-	readTerms(s, t)
-	return private
-}
-
-func readTerms(s *Study, t *document.Table) {
-	t.Require("terms", `write the columns and interactions that explain the outcome, terms = ["age", "sex", "age:sex"]`)
-	entries, _ := t.Strings("terms")
-	terms, err := expandTerms(entries)
-	if err != nil {
-		t.Errorf("terms", "%v", err)
-		return
-	}
-	for _, term := range terms {
-		for _, name := range term.Columns {
-			if _, ok := s.Column(name); !ok {
-				t.Errorf("terms", "column %q is not declared", name)
-				return
-			}
-			if name == s.Model.Outcome {
-				t.Errorf("terms", "%q is the outcome and cannot explain itself", name)
-				return
-			}
-		}
-	}
-	intercept := true
-	if v, ok := t.Bool("intercept"); ok {
-		intercept = v
-	}
-	if intercept {
-		terms = slices.Insert(terms, 0, Term{})
-	}
-	if len(terms) == 0 {
-		t.Errorf("terms", "the model has no term")
-		return
-	}
-	if n := countCoefficients(s, terms); n > maxParameters {
-		t.Errorf("terms", "the terms make more than %d coefficients", maxParameters)
-		return
-	}
-	s.Model.Terms = terms
-}
-
-// countCoefficients stops counting beyond maxParameters.
-func countCoefficients(s *Study, terms []Term) int {
-	total := 0
-	for _, term := range terms {
-		n := 1
-		for _, name := range term.Columns {
-			if c, _ := s.Column(name); !c.Numerical() {
-				n = min(maxParameters+1, n*(len(c.Levels)-1))
-			}
-		}
-		total = min(maxParameters+1, total+n)
-	}
-	return total
-}
-
 func readPrior(s *Study, t *document.Table) {
 	s.Prior = Prior{SD: 1, Coefficients: map[string]Normal{}}
 	s.Prior.Mean, s.Prior.SD = readNormal(t, s.Prior.Mean, s.Prior.SD)
+	readScales(s, t)
 	exceptions := t.Table("coefficients")
 	for _, name := range exceptions.Keys() {
 		s.checkCoefficient(exceptions, name)
 		mean, sd := readNormal(exceptions.Table(name), s.Prior.Mean, s.Prior.SD)
 		s.Prior.Coefficients[name] = Normal{mean, sd}
+	}
+}
+
+// readScales reads the priors of scales that the model learns.
+func readScales(s *Study, t *document.Table) {
+	m := &s.Model
+	learned := m.Family == Linear && m.NoiseSD == 0 || m.Family == Robust || m.Family == Mixture || m.Family == NeuralNetwork && m.Positive == nil || len(m.Groups) > 0
+	for _, of := range []struct {
+		key  string
+		of   *LogNormal
+		used bool
+		LogNormal
+	}{
+		{"scale", &s.Prior.Scale, learned, LogNormal{0.5, 3}},
+		{"dispersion", &s.Prior.Dispersion, m.Family == NegativeBinomial, LogNormal{3, 5}},
+	} {
+		inner := t.Table(of.key)
+		if !of.used {
+			if t.Has(of.key) && m.Family != "" {
+				t.Errorf(of.key, "the model learns none")
+			}
+			inner.Value("median")
+			inner.Value("factor")
+			continue
+		}
+		*of.of = of.LogNormal
+		if v, ok := inner.Float("median"); ok {
+			of.of.Median = positive(inner, "median", v)
+		}
+		if v, ok := inner.Float("factor"); ok {
+			of.of.Factor = v
+			if v <= 1 {
+				inner.Errorf("factor", "must be above 1: one sd of the prior is a factor of it up or down from the median, got %g", v)
+			}
+		}
 	}
 }
 
@@ -242,21 +199,6 @@ func readInference(s *Study, t *document.Table) {
 	}
 	if in.Factors == Tied && in.Schedule != Synchronous {
 		t.Errorf("factors", "tied factors change with every move of λ, so that clients taking turns never settle: write factors = %q or schedule = %q", Exact, Synchronous)
-	}
-}
-
-func readSolver(s *Study, t *document.Table) {
-	in := &s.Inference
-	fitting := "conjugate"
-	if s.Privacy.Unit == Record {
-		fitting = "clipped-analytical"
-	}
-	in.Solver = fitting
-	if v, ok := t.Choice("solver", "conjugate", "clipped-analytical"); ok {
-		if v != fitting {
-			t.Errorf("solver", "with privacy.unit = %q the solver is %q", s.Privacy.Unit, fitting)
-		}
-		in.Solver = v
 	}
 }
 

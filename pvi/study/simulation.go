@@ -19,7 +19,8 @@ func readSimulation(s *Study, root *document.Table) {
 		sim.Seed = uint64(seed)
 	}
 	readPartition(s, t)
-	sim.Data, _ = t.String("data")
+	sim.Data = readFiles(t, "data")
+	readTest(s, t)
 	synthetic := t.Table("synthetic")
 	if t.Has("synthetic") {
 		readSynthetic(s, synthetic)
@@ -32,6 +33,33 @@ func readSimulation(s *Study, root *document.Table) {
 	}
 	if sim.Clients > 0 && s.Federation.Colluders >= sim.Clients {
 		t.Errorf("clients", "%d clients with federation.colluders = %d leave nobody's noise", sim.Clients, s.Federation.Colluders)
+	}
+}
+
+// readFiles reads the name of a file, or a list of names.
+func readFiles(t *document.Table, key string) []string {
+	if v, ok := t.Value(key); ok {
+		if _, isText := v.(string); isText {
+			name, _ := t.String(key)
+			return []string{name}
+		}
+	}
+	names, _ := t.Strings(key)
+	return names
+}
+
+// readTest reads what is held out for predictions.
+func readTest(s *Study, t *document.Table) {
+	sim := &s.Simulation
+	if share, ok := t.Float("test"); ok {
+		sim.Test = share
+		if !(share > 0 && share < 1) {
+			t.Errorf("test", "is the share of the records that is held out, in (0, 1), got %g", share)
+		}
+	}
+	sim.TestData = readFiles(t, "test_data")
+	if t.Has("test") && t.Has("test_data") {
+		t.Errorf("test_data", "say what is held out once: test, a share of the records, or test_data, files of their own")
 	}
 }
 
@@ -74,7 +102,15 @@ func readPartition(s *Study, t *document.Table) {
 			t.Errorf("label_skew", "must be at most 1, at which small clients hold the majority label only, got %g", p.LabelSkew)
 		}
 	}
-	if needs("label_threshold", "a record has the label if its outcome is at least this: write label_threshold in the outcome's unit", "label-skew") {
+	if s.Model.Positive != nil && t.Has("label_threshold") && p.Kind == "label-skew" {
+		t.Errorf("label_threshold", "has no meaning here: the label is model.positive")
+	}
+	if s.Model.Positive == nil && s.Model.Kind() == NoOutcome && p.Kind == "label-skew" {
+		t.Errorf("partition", "a mixture has no outcome that could be a label")
+	}
+	if s.Model.Positive != nil {
+		t.Value("label_threshold")
+	} else if needs("label_threshold", "a record has the label if its outcome is at least this: write label_threshold in the outcome's unit", "label-skew") {
 		p.LabelThreshold, _ = t.Float("label_threshold")
 	}
 	if needs("column", "name the column that says who holds a record", "column") {
@@ -92,9 +128,6 @@ func readPartition(s *Study, t *document.Table) {
 func readSynthetic(s *Study, t *document.Table) {
 	syn := &Synthetic{Truth: map[string]float64{}, Columns: map[string]Distribution{}}
 	s.Simulation.Synthetic = syn
-	if kind := s.Simulation.Partition.Kind; kind != "balanced" {
-		t.Errorf("", "synthetic records are made for each client: partition = %q has no meaning", kind)
-	}
 	t.Require("records_per_client", "write how many records each client has")
 	if n, ok := t.Int("records_per_client"); ok {
 		syn.RecordsPerClient = between(t, "records_per_client", n, 1, s.Federation.MaxRecords)
@@ -104,10 +137,15 @@ func readSynthetic(s *Study, t *document.Table) {
 		if sd < 0 {
 			t.Errorf("client_sd", "must not be negative, got %g", sd)
 		}
+		if kind := s.Simulation.Partition.Kind; sd > 0 && kind != "balanced" {
+			t.Errorf("client_sd", "clients that differ have records of their own: partition = %q has no meaning", kind)
+		}
 	}
 	truth := t.Table("truth")
 	for _, name := range truth.Keys() {
-		s.checkCoefficient(truth, name)
+		if s.Model.Conjugate() {
+			s.checkCoefficient(truth, name)
+		}
 		syn.Truth[name], _ = truth.Float(name)
 	}
 	columns := t.Table("columns")

@@ -90,7 +90,7 @@ func readStandardisationNoise(s *Study, st *Standardisation, t *document.Table) 
 }
 
 // standardisable returns the columns that are named, or every numeric column of
-// the model.
+// the model that has no scale of its own.
 func (s *Study) standardisable(t *document.Table) []int {
 	var columns []int
 	if names, ok := t.Strings("columns"); ok {
@@ -103,6 +103,8 @@ func (s *Study) standardisable(t *document.Table) []int {
 				t.Errorf("columns", "column %q is %s: numeric columns alone have a mean to be found", name, s.Columns[i].Type)
 			case !s.uses(name):
 				t.Errorf("columns", "column %q is not in the model: its scale would be paid for in vain", name)
+			case s.Columns[i].Spread > 0:
+				t.Errorf("columns", "column %q has a centre and a spread of its own", name)
 			case slices.Contains(columns, i):
 				t.Errorf("columns", "column %q is named twice", name)
 			default:
@@ -116,16 +118,22 @@ func (s *Study) standardisable(t *document.Table) []int {
 		return columns
 	}
 	for i, c := range s.Columns {
-		if c.Type == Numeric && s.uses(c.Name) {
+		if c.Type == Numeric && c.Spread == 0 && s.uses(c.Name) {
 			columns = append(columns, i)
 		}
+	}
+	if len(columns) == 0 {
+		t.Errorf("", `the model has no numeric column whose scale is to be found: write model.standardise = "bounds"`)
 	}
 	return columns
 }
 
-// uses reports whether the model uses a column.
+// uses reports whether the model looks at a column as a number on its scale.
 func (s *Study) uses(name string) bool {
-	return name == s.Model.Outcome || slices.ContainsFunc(s.Model.Terms, func(t Term) bool { return slices.Contains(t.Columns, name) })
+	if !slices.Contains(s.Reads(), s.ColumnIndex(name)) {
+		return false
+	}
+	return name != s.Model.Outcome || s.Model.Kind() == Measured
 }
 
 // Scale returns the bounds that are mapped to [-1, 1]: the public ones, or those

@@ -3,6 +3,7 @@ package study
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"math"
 
 	"fedpvi/accountant"
 	"fedpvi/internal/document"
@@ -41,21 +42,22 @@ type Table struct {
 	Missing   []string // fields that stand for a missing value; default [""]
 }
 
-// Model says what is estimated.
-type Model struct {
-	Family      string // "linear"
-	Outcome     string // the name of a numeric column
-	Terms       []Term // in the order of the document, the intercept first
-	Standardise bool   // numeric columns are mapped to [-1, 1] by their bounds, public or found; default true
-	NoiseSD     float64
-}
-
 // Prior is a normal prior on every coefficient, on the scale on which the model
 // is fitted.
 type Prior struct {
 	Mean, SD     float64           // default 0 and 1
 	Coefficients map[string]Normal // exceptions, by coefficient name
+
+	Scale      LogNormal // of a noise that is learned, and of spreads between groups
+	Dispersion LogNormal // of counts
 }
+
+// LogNormal is a positive number whose logarithm is normal around that of the
+// median; one sd is a factor of Factor.
+type LogNormal struct{ Median, Factor float64 }
+
+// Normal returns the distribution of the logarithm.
+func (l LogNormal) Normal() Normal { return Normal{math.Log(l.Median), math.Log(l.Factor)} }
 
 // Normal is N(Mean, SD²).
 type Normal struct{ Mean, SD float64 }
@@ -96,8 +98,33 @@ type Inference struct {
 	Schedule Schedule
 	Rounds   int // a synchronous round asks every client, any other one client at a time, clients × Rounds times
 	Factors  Factors
-	Solver   string // "conjugate" or "clipped-analytical"
+	Solver   Solver
 	Damping  Damping
+	Ascent   Ascent // of the solver SVI
+}
+
+// A Solver says how a client refines its factor.
+type Solver string
+
+const (
+	// Conjugate: the exact update of a linear model with known noise.
+	Conjugate Solver = "conjugate"
+	// NaturalGradient: one step in natural parameters, towards the gradient of
+	// the expected log likelihood in the mean parameters of q.
+	NaturalGradient Solver = "natural-gradient"
+	// SVI: stochastic gradient steps on the local free energy.
+	SVI Solver = "svi"
+	// Laplace: the curvature of the log likelihood at the mean of q.
+	Laplace Solver = "laplace"
+	// ClippedAnalytical: the conjugate update from clipped, noised statistics.
+	ClippedAnalytical Solver = "clipped-analytical"
+)
+
+// Ascent says how the solver SVI climbs.
+type Ascent struct {
+	Steps    int     // in each round; default 200
+	StepSize float64 // of Adam, at the beginning of a round; default 0.05
+	Draws    int     // of θ in each step; default 8
 }
 
 // Damping is the step with which λ moves: α_t = Alpha, or, if Harmonic,
@@ -155,11 +182,16 @@ type Federation struct {
 // Simulation says how sim plays the federation. Coordinator and clients do not
 // look at it.
 type Simulation struct {
-	Data      string // file of records, relative to the study or to FEDPVI_DATA
+	Data      []string // files of records, relative to the study or to FEDPVI_DATA
 	Clients   int
 	Seed      uint64
 	Partition Partition
 	Synthetic *Synthetic // records made up instead of Data
+
+	// Test is the share of the records that is held out before the rest is dealt,
+	// TestData the files of records to predict instead; none if both are empty.
+	Test     float64
+	TestData []string
 }
 
 // Partition says which client holds which records. Records are dealt at random

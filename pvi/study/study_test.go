@@ -129,7 +129,7 @@ func TestParse(t *testing.T) {
 		Privacy:    study.Privacy{Unit: study.Client, Adjacency: accountant.ZeroOut, Epsilon: 2, Delta: 1e-5, Centred: true},
 		Federation: study.Federation{MinClients: 8, Colluders: 2, NominalRecords: 500, MaxRecords: 1_000_000},
 		Simulation: study.Simulation{
-			Data: "pressure.csv", Clients: 10, Seed: 3,
+			Data: []string{"pressure.csv"}, Clients: 10, Seed: 3,
 			Partition: study.Partition{Kind: "label-skew", SizeSkew: .5, LabelSkew: -1, LabelThreshold: 140},
 		},
 	}

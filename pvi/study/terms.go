@@ -90,7 +90,7 @@ type Part struct {
 
 // Coefficients returns θ's elements in order: the intercept, then the terms in
 // the order of the document, levels in theirs. Levels are coded against the
-// first, the baseline (treatment coding).
+// first, the baseline (treatment coding), unless the model is one-hot.
 func (s *Study) Coefficients() []Coefficient {
 	var all []Coefficient
 	for _, term := range s.Model.Terms {
@@ -121,7 +121,11 @@ func (s *Study) parts(column int) []Part {
 		return []Part{{Column: column, Level: -1}}
 	}
 	var parts []Part
-	for level := 1; level < len(c.Levels); level++ {
+	first := 1
+	if s.Model.OneHot {
+		first = 0
+	}
+	for level := first; level < len(c.Levels); level++ {
 		parts = append(parts, Part{Column: column, Level: level})
 	}
 	return parts
@@ -139,9 +143,9 @@ func (s *Study) partName(p Part) string {
 // beyond bounds that a standardisation found counts as at them.
 func (s *Study) Scale(c *Column, value float64) float64 {
 	if !s.Model.Standardise {
-		return value
+		return c.Transform.Of(value)
 	}
-	scaled := (value - c.Middle()) / c.Half()
+	scaled := (c.Transform.Of(value) - c.Middle()) / c.Half()
 	if c.Found != nil {
 		return min(max(scaled, -1), 1)
 	}
@@ -151,18 +155,18 @@ func (s *Study) Scale(c *Column, value float64) float64 {
 // Unscale is the inverse of Scale.
 func (s *Study) Unscale(c *Column, scaled float64) float64 {
 	if !s.Model.Standardise {
-		return scaled
+		return c.Transform.inverse(scaled)
 	}
-	return c.Middle() + c.Half()*scaled
+	return c.Transform.inverse(c.Middle() + c.Half()*scaled)
 }
 
 // maxAbs returns the largest absolute value of a numerical column on the
 // model's scale.
 func (s *Study) maxAbs(c *Column) float64 {
-	if s.Model.Standardise {
+	if s.Model.Standardise && c.Spread == 0 {
 		return 1
 	}
-	return max(math.Abs(c.Low), math.Abs(c.High))
+	return max(math.Abs(s.Scale(c, c.Low)), math.Abs(s.Scale(c, c.High)))
 }
 
 // RegressorBounds returns public bounds on Σx² and Σx⁴ over the regressors x of
@@ -186,13 +190,21 @@ func (s *Study) RegressorBounds() (squares, fourths float64) {
 // the model's scale.
 func (s *Study) OutcomeBound() float64 {
 	c, _ := s.Column(s.Model.Outcome)
+	switch s.Model.Kind() {
+	case Binary:
+		return 1
+	case Count, Class:
+		return c.High
+	case NoOutcome:
+		return 0
+	}
 	return s.maxAbs(c)
 }
 
 // OutcomeUnit returns what one unit of the outcome on the model's scale is in
 // the outcome's own unit.
 func (s *Study) OutcomeUnit() float64 {
-	if !s.Model.Standardise {
+	if !s.Model.Standardise || s.Model.Kind() != Measured {
 		return 1
 	}
 	c, _ := s.Column(s.Model.Outcome)

@@ -118,6 +118,9 @@ func (f *Folder) Finish(st *study.Study, r *sim.Result, reference *sim.Reference
 		f.write("posterior.csv", func(w io.Writer) error { return posteriorCSV(w, r) }),
 		f.write("privacy.txt", func(w io.Writer) error { return statementFile(w, r) }),
 	)
+	if err == nil && r.Test != nil {
+		err = f.predictions(st, r)
+	}
 	for chain := 1; chain <= Chains && err == nil; chain++ {
 		err = f.write(fmt.Sprintf("draws-%d.csv", chain), func(w io.Writer) error {
 			return Draws(w, r, family, chain, DrawsPerChain, normal(chain))
@@ -144,6 +147,22 @@ func (f *Folder) Finish(st *study.Study, r *sim.Result, reference *sim.Reference
 		return fmt.Errorf("%s: cannot be given its name (the run is in %s): %w", f.path, f.work, err)
 	}
 	return nil
+}
+
+// predictions writes how records that nobody held are predicted.
+func (f *Folder) predictions(st *study.Study, r *sim.Result) error {
+	err := errors.Join(
+		f.writeJSON("predictions.json", map[string]*sim.Predictions{"posterior": r.Test, "nonprivate": r.NonPrivateTest}),
+		f.write("predictions.csv", func(w io.Writer) error { return predictionsCSV(w, st, r) }),
+	)
+	if err != nil || len(r.Test.Calibration) == 0 {
+		return err
+	}
+	figure, err := Calibration(st, r.Test)
+	if err != nil {
+		return err
+	}
+	return f.WriteFigure("calibration", figure)
 }
 
 // Discard removes what was written of a folder that will not be finished.

@@ -19,8 +19,7 @@ func Plan(w io.Writer, p *pvi.Protocol) error {
 	rows := [][]string{
 		{"study", st.Name + ": " + st.Title},
 		{"identity", "sha256 " + st.Digest.String()},
-		{"model", fmt.Sprintf("%s regression of %s on %s, known noise sd %s (%s on the model's scale)",
-			st.Model.Family, st.Model.Outcome, plural(p.Model().Dim(), "coefficient"), number(st.Model.NoiseSD), number(math.Sqrt(p.Model().NoiseVariance())))},
+		{"model", modelInWords(p.Model())},
 		{"posterior", fmt.Sprintf("Gaussian with %s covariance, %d natural parameters", p.Family().Name(), p.Family().Size())},
 		{"clients", fmt.Sprintf("%d, of which at least %d must answer; up to %d may collude", len(p.Roster()), p.MinClients(), st.Federation.Colluders)},
 		{"schedule", fmt.Sprintf("%s, %s, %s factors, damping %s", in.Schedule, plural(in.Rounds, "round"), in.Factors, damping(in.Damping))},

@@ -18,7 +18,7 @@ import (
 // Posterior writes the table of a posterior beside the one of the pooled records
 // without privacy.
 func Posterior(w io.Writer, st *study.Study, r *sim.Result) error {
-	fmt.Fprintf(w, "Posterior of %s from %s of %s%s\n\n", plural(len(r.Posterior), "coefficient"), plural(r.Records, "record"), plural(r.Clients, "client"), scaleNote(st))
+	fmt.Fprintf(w, "Posterior of %s from %s of %s%s\n\n", plural(len(r.Posterior), parameterName(st)), plural(r.Records, "record"), plural(r.Clients, "client"), scaleNote(st))
 	rows := [][]string{{"", "mean", "sd", "2.5 %", "97.5 %", "│", "mean", "sd", "2.5 %", "97.5 %"}}
 	for i, m := range r.Posterior {
 		n := r.NonPrivate[i]
@@ -30,7 +30,11 @@ func Posterior(w io.Writer, st *study.Study, r *sim.Result) error {
 	if err := Table(w, "  ", 1, rows); err != nil {
 		return err
 	}
-	fmt.Fprint(w, "\nRight of the bar: the posterior of the pooled records without privacy.\n")
+	right := "the posterior of the pooled records without privacy"
+	if r.Reference != sim.ExactReference {
+		right = "the pooled records without privacy, by " + r.Reference
+	}
+	fmt.Fprintf(w, "\nRight of the bar: %s.\n", right)
 	for _, note := range r.Notes {
 		io.WriteString(w, wrap(note))
 	}
@@ -69,6 +73,14 @@ func Reading(w io.Writer, r shard.Report) error {
 	return err
 }
 
+// parameterName is what the elements of θ are called.
+func parameterName(st *study.Study) string {
+	if st.Model.Conjugate() {
+		return "coefficient"
+	}
+	return "parameter"
+}
+
 func rejections(r *sim.Result) string {
 	var parts []string
 	if r.Rejected > 0 {
@@ -88,12 +100,21 @@ func scaleNote(st *study.Study) string {
 	if !st.Model.Standardise {
 		return ""
 	}
+	mapped := ",\non columns mapped to [−1, 1] by their bounds" + foundNote(st)
+	for _, i := range st.Reads() {
+		if st.Columns[i].Spread > 0 {
+			mapped = ",\non columns scaled as the study says"
+		}
+	}
+	if st.Model.Kind() != study.Measured {
+		return mapped
+	}
 	c, _ := st.Column(st.Model.Outcome)
 	unit := c.Unit
 	if unit == "" {
 		unit = "of " + c.Name
 	}
-	return fmt.Sprintf(",\non columns mapped to [−1, 1] by their bounds%s: a coefficient of 1 is %s %s", foundNote(st), number(st.OutcomeUnit()), unit)
+	return fmt.Sprintf(mapped+": a coefficient of 1 is %s %s", number(st.OutcomeUnit()), unit)
 }
 
 // number writes x with four significant digits.

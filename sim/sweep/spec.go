@@ -107,7 +107,11 @@ func Load(path string) (*Spec, error) {
 	for cell := range s.cells() {
 		st, err := s.study(cell, 1)
 		if err == nil {
-			err = s.digestData(st.Simulation.Data)
+			for _, name := range slices.Concat(st.Simulation.Data, st.Simulation.TestData) {
+				if err = s.digestData(name); err != nil {
+					break
+				}
+			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: cell %s: %w", path, s.describe(cell), err)
@@ -118,7 +122,7 @@ func Load(path string) (*Spec, error) {
 
 // digestData adds a study's file of records to s.Data.
 func (s *Spec) digestData(name string) error {
-	if _, known := s.Data[name]; known || name == "" {
+	if _, known := s.Data[name]; known {
 		return nil
 	}
 	path, err := sim.FindData(s.Study, name)

@@ -1,0 +1,211 @@
+package gpu
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"fedpvi/pvi/model"
+)
+
+// CPU is the engine on the processor.
+type CPU struct {
+	// Workers is the number of goroutines that share a sum; 0 or 1 means the caller
+	// alone, without allocation. The result has the same bits with any number.
+	Workers int
+	// Generic turns the fused kernels off, for comparison.
+	Generic bool
+}
+
+// Name implements Engine.
+func (CPU) Name() string { return "cpu" }
+
+// Compile implements Engine.
+func (c CPU) Compile(m *model.Model, table *model.Table) (Evaluator, error) {
+	if m == nil || table == nil {
+		return nil, errors.New("compile: a model and a table of its rows are needed")
+	}
+	if len(table.Nodes) != len(m.Verified().Program().Nodes) {
+		return nil, errors.New("compile: the table was loaded by another model")
+	}
+	p, err := newPlan(m, c.Generic)
+	if err != nil {
+		return nil, err
+	}
+	return &cpu{p: p, table: table, workers: max(1, c.Workers)}, nil
+}
+
+// maxStrips is the number of parts into which a batch is cut. Each part is summed
+// in order, and the parts' sums are added in order.
+const (
+	maxStrips      = 8
+	blocksPerStrip = 16 // at least
+)
+
+// cpu evaluates on the processor.
+type cpu struct {
+	p       *plan
+	table   *model.Table
+	workers int
+	draws   []*draw
+	strips  []*lanes
+	out     emitter
+	hessian *hessian
+	// The sum in progress, for the workers.
+	query *Query
+	want  bool
+	count int
+	next  atomic.Int32
+	done  sync.WaitGroup
+}
+
+// Dim implements Evaluator.
+func (e *cpu) Dim() int { return e.p.d }
+
+// Rows implements Evaluator.
+func (e *cpu) Rows() int { return e.table.Rows }
+
+// length returns the number of records of a query.
+func (e *cpu) length(q *Query) int {
+	if q.Batch != nil {
+		return len(q.Batch)
+	}
+	return e.table.Rows
+}
+
+// prepare moves draws to the query's points and has buffers for the strips.
+func (e *cpu) prepare(q *Query, strips int) error {
+	if err := q.check(e.p.d, e.table.Rows); err != nil {
+		return err
+	}
+	e.query, e.count = q, strips
+	for len(e.draws) < len(q.Draws) {
+		e.draws = append(e.draws, newDraw(e.p))
+	}
+	one := q.Size(e.p.d) / len(q.Draws)
+	for k, theta := range q.Draws {
+		var joint, inside []float64
+		if q.Joint != nil {
+			joint = q.Joint[k]
+		}
+		if q.Inside != nil {
+			inside = q.Inside[k*one : (k+1)*one]
+		}
+		e.draws[k].set(e.p, theta, joint, inside)
+	}
+	for len(e.strips) < strips {
+		e.strips = append(e.strips, &lanes{p: e.p, table: e.table})
+	}
+	for _, n := range e.strips[:strips] {
+		for k := len(n.draws); k < len(q.Draws); k++ {
+			n.draws = append(n.draws, newLaneDraw(e.p, e.table, e.draws[k]))
+		}
+		n.begin(e.draws[:len(q.Draws)])
+	}
+	return nil
+}
+
+// Sum implements Evaluator.
+func (e *cpu) Sum(dst []float64, q *Query) (Total, error) {
+	blocks := (e.length(q) + block - 1) / block
+	if err := e.prepare(q, min(max(blocks/blocksPerStrip, 1), maxStrips)); err != nil {
+		return Total{}, err
+	}
+	e.want = dst != nil
+	if e.want && len(dst) != q.Size(e.p.d) {
+		return Total{}, errors.New("sum: the destination has another length than a contribution")
+	}
+	e.next.Store(0)
+	if workers := min(e.workers, e.count); workers > 1 {
+		e.done.Add(workers)
+		for range workers {
+			go e.work()
+		}
+		e.done.Wait()
+	} else {
+		e.take()
+	}
+	return e.gatherStrips(dst), nil
+}
+
+func (e *cpu) work() {
+	defer e.done.Done()
+	e.take()
+}
+
+// take sums strips until none is left.
+func (e *cpu) take() {
+	for {
+		s := int(e.next.Add(1)) - 1
+		if s >= e.count {
+			return
+		}
+		e.strip(s)
+	}
+}
+
+// strip sums part s of the batch.
+func (e *cpu) strip(s int) {
+	n, draws := e.strips[s], e.draws[:len(e.query.Draws)]
+	total := e.length(e.query)
+	blocks := (total + block - 1) / block
+	for b := s * blocks / e.count; b < (s+1)*blocks/e.count; b++ {
+		n.norms(e.query, draws, n.pick(e.query, b*block, min((b+1)*block, total)), e.want)
+		if e.want {
+			n.add(draws)
+		}
+	}
+}
+
+// pick returns the rows of part of the batch.
+func (n *lanes) pick(q *Query, from, to int) []int32 {
+	if q.Batch != nil {
+		return q.Batch[from:to]
+	}
+	for l := range to - from {
+		n.all[l] = int32(from + l)
+	}
+	return n.all[:to-from]
+}
+
+// gatherStrips adds the strips' sums up and writes the result.
+func (e *cpu) gatherStrips(dst []float64) Total {
+	first := e.strips[0]
+	total, weight := first.total, first.weight
+	for _, n := range e.strips[1:e.count] {
+		total.LogDensity += n.total.LogDensity
+		total.Refused += n.total.Refused
+		weight += n.weight
+	}
+	if dst == nil {
+		return total
+	}
+	for k, w := range e.draws[:len(e.query.Draws)] {
+		sum := first.draws[k].sum
+		for _, n := range e.strips[1:e.count] {
+			for j, x := range n.draws[k].sum {
+				sum[j] += x
+			}
+		}
+		first.draws[k].finish(e.p, w)
+		dst = w.write(dst, sum, weight)
+	}
+	return total
+}
+
+// write writes the sum of contributions of one draw and returns the rest of dst.
+func (w *draw) write(dst, sum []float64, weight float64) []float64 {
+	d := len(sum)
+	copy(dst, sum)
+	size := d
+	if w.joint != nil {
+		size = 2 * d
+		for j, x := range sum {
+			dst[d+j] = x * w.joint[j]
+		}
+	}
+	for j, x := range w.inside {
+		dst[j] += weight * x
+	}
+	return dst[size:]
+}

@@ -1,0 +1,106 @@
+package gpu
+
+import "fedpvi/pvi/model/ir"
+
+// denseLanes form the gradients of a block over all coordinates of a component.
+type denseLanes struct {
+	grad   []float64 // coordinates × block
+	tables []float64 // elements of indirect tables × block
+}
+
+func newDenseLanes(c *denseLayout) denseLanes {
+	return denseLanes{make([]float64, len(c.coords)*block), make([]float64, c.size*block)}
+}
+
+// form adds what the leaves contribute: direct ones to their coordinates, others
+// to their tables and from there through the Jacobian.
+func (d *denseLanes) form(n *lanes, ld *laneDraw, w *draw, c *denseLayout, dw *denseWeights) {
+	clear(d.grad)
+	clear(d.tables)
+	for k, f := range c.leaves {
+		if t := c.of[k]; t >= 0 {
+			n.spread(ld, f, nil, d.tables[c.start[t]*block:])
+		} else {
+			n.spread(ld, f, w.leaves[f.index].slope, d.grad[c.local[k]*block:])
+		}
+	}
+	coords, k := len(c.coords), len(n.rows)
+	for e := range c.size {
+		g := lane(d.tables, e, k)
+		for j, s := range dw.jacobian[e*coords : (e+1)*coords] {
+			if s == 0 {
+				continue
+			}
+			dst := lane(d.grad, j, k)
+			for l := range dst {
+				dst[l] += s * g[l]
+			}
+		}
+	}
+}
+
+// spread adds the adjoints of a leaf to dst, element by element of its table, times
+// the slope of the element.
+func (n *lanes) spread(ld *laneDraw, f *leaf, slope, dst []float64) {
+	k := len(n.rows)
+	adj := ld.records.Adjoint[f.node]
+	put := func(at int, l int, x float64) {
+		if slope != nil {
+			x *= slope[at]
+		}
+		dst[at*block+l] += x
+	}
+	switch f.op {
+	case ir.Global:
+		for e := range f.size() {
+			for l, a := range lane(adj, e, k) {
+				put(e, l, a)
+			}
+		}
+	case ir.Gather, ir.GatherRow:
+		width := gatherWidth(f)
+		for l, row := range n.rows {
+			at := int(n.table.Nodes[f.other][row]) * width
+			for e := range width {
+				put(at+e, l, adj[e*block+l])
+			}
+		}
+	default:
+		for r := range f.rows {
+			for j := range f.cols {
+				for l, row := range n.rows {
+					put(r*f.cols+j, l, adj[r*block+l]*n.factorOf(ld, f, row, j, l))
+				}
+			}
+		}
+	}
+}
+
+// factorOf returns element j of the vector that a leaf's table multiplies.
+func (n *lanes) factorOf(ld *laneDraw, f *leaf, row int32, j, l int) float64 {
+	if f.onTable {
+		return n.table.Nodes[f.other][int(row)*f.cols+j]
+	}
+	return ld.records.Value[f.other][j*block+l]
+}
+
+func (d *denseLanes) norm(w *denseWeights, squared []float64) {
+	for j := range len(d.grad) / block {
+		weight, cross := 1., 0.
+		if w.norm != nil {
+			weight = w.norm[j]
+		}
+		if w.cross != nil {
+			cross = 2 * w.cross[j]
+		}
+		for l, x := range lane(d.grad, j, len(squared)) {
+			squared[l] += x*x*weight + x*cross
+		}
+	}
+}
+
+func (d *denseLanes) add(n *lanes, ld *laneDraw, c *denseLayout) {
+	for j, coord := range c.coords {
+		ld.sum[coord] += dotFinite(n.squared[:len(n.rows)], lane(d.grad, j, len(n.rows)))
+	}
+}

@@ -1,0 +1,165 @@
+package gpu
+
+import (
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/tape"
+)
+
+// draw is what is computed once for a point θ: the shared values, and how adjoints
+// at leaves weigh in norms and sums.
+type draw struct {
+	shared *model.Shared
+	joint  []float64 // v, or nil
+	inside []float64 // of length Size for one draw, or nil
+	leaves []leafWeights
+	dense  []denseWeights
+	grad   []float64 // scratch, zero between uses
+	// inside2 is |inside|², part of every record's squared norm.
+	inside2 float64
+}
+
+// leafWeights are for direct leaves, element by element of the table.
+type leafWeights struct {
+	path *tape.Path
+	// slope is ∂element/∂coordinate; nil if that is 1.
+	slope []float64
+	// norm is slope²·(1+v²), for norms; nil if that is 1.
+	norm []float64
+	// cross is slope·(inside_g + v·inside_ρ), for the cross term; nil without.
+	cross         []float64
+	slopes, norms []float64 // backing of slope and norm
+	crosses       []float64
+}
+
+// denseWeights are those of a dense component.
+type denseWeights struct {
+	jacobian []float64 // elements × coordinates
+	norm     []float64 // 1+v² per coordinate, or nil
+	cross    []float64
+	norms    []float64
+	crosses  []float64
+}
+
+func newDraw(p *plan) *draw {
+	w := &draw{shared: p.m.Shared(), grad: make([]float64, p.d)}
+	for i := range p.leaves {
+		f := &p.leaves[i]
+		lw := leafWeights{norms: make([]float64, f.size()), crosses: make([]float64, f.size())}
+		if f.direct && !f.same {
+			lw.path, lw.slopes = w.shared.Path(f.table), make([]float64, f.size())
+		}
+		w.leaves = append(w.leaves, lw)
+	}
+	for _, c := range p.dense {
+		n := len(c.coords)
+		w.dense = append(w.dense, denseWeights{
+			jacobian: make([]float64, c.size*n), norms: make([]float64, n), crosses: make([]float64, n),
+		})
+	}
+	return w
+}
+
+// set moves the draw to a point. inside has the terms of this draw, or is nil.
+func (w *draw) set(p *plan, theta, joint, inside []float64) {
+	w.shared.Set(theta)
+	w.joint, w.inside, w.inside2 = joint, inside, 0
+	for _, x := range inside {
+		w.inside2 += x * x
+	}
+	for i := range p.leaves {
+		if f := &p.leaves[i]; f.direct {
+			w.weigh(&w.leaves[i], f)
+		}
+	}
+	for i, c := range p.dense {
+		w.weighDense(&w.dense[i], c)
+	}
+}
+
+func (w *draw) weigh(lw *leafWeights, f *leaf) {
+	lw.slope, lw.norm, lw.cross = nil, nil, nil
+	if lw.path != nil {
+		w.shared.Slope(lw.path, -1, w.grad)
+		copy(lw.slopes, w.grad[f.base:])
+		w.clean(lw.path)
+		lw.slope = lw.slopes
+	}
+	if lw.slope != nil || w.joint != nil {
+		lw.norm = lw.norms
+	}
+	if w.inside != nil {
+		lw.cross = lw.crosses
+	}
+	if lw.norm == nil && lw.cross == nil {
+		return
+	}
+	for e := range f.size() {
+		slope := 1.
+		if lw.slope != nil {
+			slope = lw.slope[e]
+		}
+		lw.norms[e] = slope * slope * w.double(f.base+e)
+		lw.crosses[e] = slope * w.insideAt(f.base+e)
+	}
+}
+
+// double returns 1+v² at a coordinate: what a unit of gradient adds to the squared
+// norm.
+func (w *draw) double(j int) float64 {
+	if w.joint == nil {
+		return 1
+	}
+	return 1 + w.joint[j]*w.joint[j]
+}
+
+// insideAt returns what the terms inside the clip multiply a unit of gradient with.
+func (w *draw) insideAt(j int) float64 {
+	switch {
+	case w.inside == nil:
+		return 0
+	case w.joint == nil:
+		return w.inside[j]
+	}
+	return w.inside[j] + w.joint[j]*w.inside[len(w.grad)+j]
+}
+
+func (w *draw) weighDense(dw *denseWeights, c *denseLayout) {
+	n := len(c.coords)
+	row := 0
+	for k, path := range c.paths {
+		for e := range c.tableSize(k) {
+			w.shared.Slope(path, e, w.grad)
+			for j, coord := range c.coords {
+				dw.jacobian[row*n+j] = w.grad[coord]
+			}
+			w.clean(path)
+			row++
+		}
+	}
+	dw.norm, dw.cross = nil, nil
+	if w.joint != nil {
+		dw.norm = dw.norms
+	}
+	if w.inside != nil {
+		dw.cross = dw.crosses
+	}
+	for j, coord := range c.coords {
+		dw.norms[j], dw.crosses[j] = w.double(int(coord)), w.insideAt(int(coord))
+	}
+}
+
+// clean zeroes the scratch where a path's slope was written.
+func (w *draw) clean(path *tape.Path) {
+	for _, q := range path.Parameters {
+		o := w.shared.Offset(q)
+		clear(w.grad[o : o+w.shared.Free(q)])
+	}
+}
+
+// tableSize returns the number of elements of table k.
+func (c *denseLayout) tableSize(k int) int {
+	if k+1 < len(c.start) {
+		return c.start[k+1] - c.start[k]
+	}
+	return c.size - c.start[k]
+}

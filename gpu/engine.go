@@ -1,0 +1,118 @@
+package gpu
+
+import (
+	"fmt"
+	"math"
+
+	"fedpvi/pvi/model"
+)
+
+// Engine makes evaluators.
+type Engine interface {
+	// Name says what computes, for reports.
+	Name() string
+	// Compile prepares a model for a table of rows that the model loaded.
+	Compile(m *model.Model, table *model.Table) (Evaluator, error)
+}
+
+// Evaluator computes sums over rows of one table. It keeps buffers, allocates
+// nothing once they have grown to the size of a query, and is not safe for
+// concurrent use.
+type Evaluator interface {
+	// Dim returns d, the dimension of θ.
+	Dim() int
+	// Rows returns the number of rows in the table.
+	Rows() int
+	// Sum writes the sum of the contributions to dst, of length q.Size(d), and
+	// returns the sum of the log densities, averaged over the draws. If dst is nil
+	// only densities are computed.
+	Sum(dst []float64, q *Query) (Total, error)
+	// Each hands every record's contribution to the sink, in the order of the batch.
+	Each(q *Query, sink Sink) error
+	// Hessian writes the sum of the records' Hessians in θ, unclipped, to dst: the
+	// lower triangle packed by rows, d(d+1)/2 elements.
+	Hessian(dst, theta []float64, batch []int32) error
+}
+
+// Query says what to evaluate, and where.
+type Query struct {
+	// Draws are the points θ; there is at least one. With K draws a record's
+	// contribution is the concatenation of its K gradients, clipped as one vector.
+	Draws [][]float64
+	// Batch holds row numbers; nil means all rows.
+	Batch []int32
+	// Clip is the bound C on the L2 norm of a contribution; +Inf for none.
+	Clip float64
+	// Joint, if not nil, has a vector v for each draw, and a record contributes
+	// [g; v∘g] for it, as the published algorithms do: with θ = μ + s(ρ)∘ε and
+	// v = s'(ρ)∘ε that is the gradient in (μ, ρ). Nil is the aligned mode, where only
+	// g is released and v∘Σg follows from it.
+	Joint [][]float64
+	// Inside, if not nil, is a vector of length Size(d) that is added to every
+	// record's contribution before the clip: the gradient of the KL divergence over
+	// N, where the published form has it.
+	Inside []float64
+}
+
+// Size returns the length of a contribution for d-dimensional θ.
+func (q *Query) Size(d int) int {
+	if q.Joint != nil {
+		d *= 2
+	}
+	return d * len(q.Draws)
+}
+
+// Total is what is summed beside gradients. It is not private.
+type Total struct {
+	// LogDensity is Σ ℓ_n, averaged over the draws, of records where it is finite.
+	LogDensity float64
+	// Refused counts records that contributed zero because something was not finite.
+	Refused int
+}
+
+// Sink takes contributions, one at a time. value[j] is coordinate index[j]; a nil
+// index means all coordinates in order. Indices differ. The slices are only valid
+// during the call. The norm of value is at most Clip up to rounding: a mechanism
+// checks it again.
+type Sink interface {
+	AddRecord(index []int32, value []float64) error
+}
+
+// check refuses a query that does not fit.
+func (q *Query) check(d, rows int) error {
+	if len(q.Draws) == 0 {
+		return fmt.Errorf("query: no draw")
+	}
+	if !(q.Clip > 0) {
+		return fmt.Errorf("query: the clip must be positive (infinite for none), got %g", q.Clip)
+	}
+	if q.Joint != nil && len(q.Joint) != len(q.Draws) {
+		return fmt.Errorf("query: %d draws and %d joint vectors", len(q.Draws), len(q.Joint))
+	}
+	for k, theta := range q.Draws {
+		if len(theta) != d || q.Joint != nil && len(q.Joint[k]) != d {
+			return fmt.Errorf("query: draw %d does not have the %d coordinates of the model", k, d)
+		}
+	}
+	if q.Inside != nil && len(q.Inside) != q.Size(d) {
+		return fmt.Errorf("query: %d terms inside the clip for %d coordinates", len(q.Inside), q.Size(d))
+	}
+	for _, row := range q.Batch {
+		if row < 0 || int(row) >= rows {
+			return fmt.Errorf("query: the batch names a row that the table of %d rows does not have", rows)
+		}
+	}
+	return nil
+}
+
+// factor returns by what a contribution of the given squared norm is multiplied: 0
+// if it is not finite.
+func factor(squared, clip float64) float64 {
+	switch {
+	case squared <= clip*clip && squared <= math.MaxFloat64:
+		return 1
+	case squared <= math.MaxFloat64:
+		return min(1, clip/math.Sqrt(squared))
+	}
+	return 0
+}

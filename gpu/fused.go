@@ -1,0 +1,155 @@
+package gpu
+
+import (
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/model/tape"
+)
+
+// Generalised linear models are recognised in a program: a density of one outcome
+// whose one argument is x·β, plus scalars that all records share, and whose other
+// arguments are constants or shared scalars. For them one pass over a row does what
+// the tape does node by node: linear predictor, density, derivatives. What follows,
+// norms and sums, is common.
+
+// glm is a recognised program.
+type glm struct {
+	density ir.Density
+	node    int // of the density
+	outcome int
+	linear  int   // node
+	shifts  []int // Global nodes added to x·β
+	eta     int   // number of the argument that is the linear predictor
+}
+
+// recognise returns the generalised linear model that a program is, or nil.
+func recognise(v *ir.Verified) *glm {
+	p := v.Program()
+	top := &p.Nodes[p.Likelihood]
+	if top.Op != ir.DensityOp || v.Phase(top.Args[0]) != ir.Data || v.Shape(top.Args[0]).Size() != 1 {
+		return nil
+	}
+	g := &glm{density: ir.Density(top.Ref), node: p.Likelihood, outcome: top.Args[0], linear: -1}
+	for k, a := range top.Args[1:] {
+		op := p.Nodes[a].Op
+		switch {
+		case v.Shape(a).Size() != 1:
+			return nil
+		case v.Phase(a) == ir.Fixed || op == ir.Global:
+		case g.linear < 0 && g.predictor(v, a):
+			g.eta = k
+		default:
+			return nil
+		}
+	}
+	if g.linear < 0 {
+		return nil
+	}
+	return g
+}
+
+// predictor takes a sum apart into one product x·β and shared scalars.
+func (g *glm) predictor(v *ir.Verified, node int) bool {
+	n := &v.Program().Nodes[node]
+	switch n.Op {
+	case ir.Add:
+		return g.predictor(v, n.Args[0]) && g.predictor(v, n.Args[1])
+	case ir.Global:
+		g.shifts = append(g.shifts, node)
+		return v.Shape(node).Size() == 1
+	case ir.Linear:
+		if g.linear >= 0 {
+			return false
+		}
+		g.linear = node
+		return true
+	}
+	return false
+}
+
+// glmLanes run a generalised linear model on blocks.
+type glmLanes struct {
+	g       *glm
+	x, y    []float64
+	beta    []float64
+	records *tape.Records
+	density *tape.DensityLanes
+	eta     []float64
+	outcome []float64
+	value   []float64
+	slope   []float64 // ∂ℓ/∂η
+}
+
+// newGLMLanes returns nil if the program is none, or if two of its arguments are
+// one node, so that adjoints would have to be added.
+func newGLMLanes(m *model.Model, table *model.Table, shared *model.Shared, r *tape.Records) *glmLanes {
+	v := m.Verified()
+	g := recognise(v)
+	if g == nil || g.repeats(v) {
+		return nil
+	}
+	n := &v.Program().Nodes[g.linear]
+	k := &glmLanes{
+		g: g, records: r, x: table.Nodes[n.Args[0]], y: table.Nodes[g.outcome], beta: shared.Value[n.Args[1]],
+		density: tape.NewDensityLanes(g.density, block),
+		eta:     make([]float64, block), outcome: make([]float64, block), value: make([]float64, block),
+		slope: r.Adjoint[g.linear],
+	}
+	if k.density == nil {
+		return nil
+	}
+	for _, s := range g.shifts {
+		r.Adjoint[s] = k.slope // the adjoint of a term of a sum is that of the sum
+	}
+	return k
+}
+
+// repeats reports whether a shared scalar is used twice.
+func (g *glm) repeats(v *ir.Verified) bool {
+	seen := map[int]bool{}
+	for _, s := range g.shifts {
+		if seen[s] {
+			return true
+		}
+		seen[s] = true
+	}
+	for k, a := range v.Program().Nodes[g.node].Args[1:] {
+		if k != g.eta && v.Program().Nodes[a].Op == ir.Global {
+			if seen[a] {
+				return true
+			}
+			seen[a] = true
+		}
+	}
+	return false
+}
+
+// forward computes densities of a block and, in the same pass, the adjoints of all
+// leaves.
+func (k *glmLanes) forward(m *ir.Verified, rows []int32) []float64 {
+	n := len(rows)
+	eta, y := k.eta[:n], k.outcome[:n]
+	tape.DotRows(eta, k.x, rows, k.beta)
+	for l, row := range rows {
+		y[l] = k.y[row]
+	}
+	for _, s := range k.g.shifts {
+		shift := k.records.Value[s][0]
+		for l := range eta {
+			eta[l] += shift
+		}
+	}
+	for i, a := range m.Program().Nodes[k.g.node].Args[1:] {
+		if i == k.g.eta {
+			k.density.Argument(i, eta, k.slope[:n], false)
+			continue
+		}
+		var derivative []float64
+		if adj := k.records.Adjoint[a]; adj != nil {
+			derivative = adj[:n]
+		}
+		k.density.Argument(i, k.records.Value[a][:n], derivative, true)
+	}
+	k.density.Run(k.value[:n], y)
+	return k.value[:n]
+}

@@ -1,0 +1,175 @@
+package gpu
+
+import (
+	"errors"
+	"math"
+	"math/rand"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The gradient of every model agrees with central differences of its density, and
+// that of its prior too.
+func TestGradientAgainstDifferences(t *testing.T) {
+	for name := range zoo {
+		t.Run(name, func(t *testing.T) {
+			m := build(t, name)
+			rng := rand.New(rand.NewSource(1))
+			e := compile(t, CPU{}, m, randomTable(t, m, rng, 70, 1))
+			for range 5 {
+				theta := randomPoint(m, rng, .5)
+				q := &Query{Draws: [][]float64{theta}, Clip: math.Inf(1)}
+				g, prior := make([]float64, m.Dim()), make([]float64, m.Dim())
+				if total, err := e.Sum(g, q); err != nil || total.Refused > 0 {
+					t.Fatal(err, total)
+				}
+				m.LogPrior(theta, prior)
+				for i := range theta {
+					value := func() float64 {
+						total, err := e.Sum(nil, q)
+						if err != nil {
+							t.Fatal(err)
+						}
+						return total.LogDensity
+					}
+					if want := difference(theta, i, value); math.Abs(g[i]-want) > 1e-6*(1+math.Abs(want)+math.Abs(value())) {
+						t.Errorf("%s: gradient %g, differences give %g", m.Names()[i], g[i], want)
+					}
+					want := difference(theta, i, func() float64 { return m.LogPrior(theta, nil) })
+					if math.Abs(prior[i]-want) > 1e-6*(1+math.Abs(want)) {
+						t.Errorf("%s: gradient of the prior %g, differences give %g", m.Names()[i], prior[i], want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// difference is the central difference of f in coordinate i.
+func difference(theta []float64, i int, f func() float64) float64 {
+	const h = 1e-5
+	old := theta[i]
+	theta[i] = old + h
+	up := f()
+	theta[i] = old - h
+	down := f()
+	theta[i] = old
+	return (up - down) / (2 * h)
+}
+
+// Norms, clipped sums, values and what a sink gets agree with gradients that are
+// formed one by one: at random points, rows and group indices, with one draw or
+// several, aligned and joint, with and without terms inside the clip.
+func TestSumsAgainstMaterialised(t *testing.T) {
+	for name := range zoo {
+		t.Run(name, func(t *testing.T) {
+			m := build(t, name)
+			rapid.Check(t, func(t *rapid.T) {
+				rng := rand.New(rand.NewSource(rapid.Int64().Draw(t, "seed")))
+				rows := rapid.IntRange(1, 150).Draw(t, "rows")
+				table := randomTable(t, m, rng, rows, 1)
+				q := randomQuery(t, rng, m.Dim(), rows)
+				plain := newMaterialised(m, table)
+				for _, generic := range []bool{false, true} {
+					checkQuery(t, compile(t, CPU{Generic: generic}, m, table), plain, q)
+				}
+			})
+		})
+	}
+}
+
+// randomQuery draws a query: often clipping, sometimes joint, with inside terms.
+func randomQuery(t *rapid.T, rng *rand.Rand, d, rows int) *Query {
+	q := &Query{Clip: math.Exp(2 * rng.NormFloat64())}
+	vector := func(n int) []float64 {
+		v := make([]float64, n)
+		for i := range v {
+			v[i] = rng.NormFloat64()
+		}
+		return v
+	}
+	for range rapid.IntRange(1, 3).Draw(t, "draws") {
+		q.Draws = append(q.Draws, vector(d))
+	}
+	if rapid.Bool().Draw(t, "joint") {
+		for range q.Draws {
+			q.Joint = append(q.Joint, vector(d))
+		}
+	}
+	if rapid.Bool().Draw(t, "inside") {
+		q.Inside = vector(q.Size(d))
+	}
+	if rapid.Bool().Draw(t, "batch") {
+		q.Batch = []int32{}
+		for range rapid.IntRange(0, 200).Draw(t, "batch size") {
+			q.Batch = append(q.Batch, int32(rng.Intn(rows)))
+		}
+	}
+	return q
+}
+
+// checkQuery compares an evaluator with the plain one.
+func checkQuery(t fatal, e *cpu, plain *materialised, q *Query) {
+	t.Helper()
+	size := q.Size(e.Dim())
+	got, want := make([]float64, size), make([]float64, size)
+	total, err := e.Sum(got, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantTotal, err := plain.Sum(want, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scale := 1 + q.Clip*float64(e.length(q))
+	if gap := distance(got, want); gap > 1e-12*scale || math.IsNaN(gap) {
+		t.Fatal("clipped sums differ by", gap)
+	}
+	if total.Refused != wantTotal.Refused || math.Abs(total.LogDensity-wantTotal.LogDensity) > 1e-12*(1+math.Abs(wantTotal.LogDensity)) {
+		t.Fatal("totals differ:", total, wantTotal)
+	}
+	s := &collect{size: size, clip: q.Clip}
+	if err := e.Each(q, s); err != nil {
+		t.Fatal(err)
+	}
+	for l, row := range plain.batch(q) {
+		if _, g, _ := plain.contribution(q, row); distance(s.all[l], g) > 1e-12*(1+q.Clip) {
+			t.Fatal("the contribution of a record differs by", distance(s.all[l], g))
+		}
+	}
+}
+
+// collect is a sink that keeps everything.
+type collect struct {
+	size int
+	clip float64
+	all  [][]float64
+}
+
+func (s *collect) AddRecord(index []int32, value []float64) error {
+	v := make([]float64, s.size)
+	if index == nil {
+		copy(v, value)
+	}
+	for k, j := range index {
+		if v[j] != 0 {
+			return errTwice
+		}
+		v[j] = value[k]
+	}
+	norm := 0.
+	for _, x := range v {
+		norm += x * x
+	}
+	if math.Sqrt(norm) > s.clip*(1+1e-12) {
+		return errNorm
+	}
+	s.all = append(s.all, v)
+	return nil
+}
+
+var (
+	errTwice = errors.New("a coordinate is given twice")
+	errNorm  = errors.New("a contribution is longer than the clip")
+)

@@ -1,0 +1,186 @@
+package gpu
+
+import (
+	"math"
+	"math/rand"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+)
+
+// randomProgram grows a program from nodes that the verifier accepts.
+func randomProgram(t *rapid.T) *model.Model {
+	p := ir.Program{
+		Name: "random",
+		Columns: []ir.Column{
+			{Name: "x", Entries: []string{"a", "b"}, Lower: -1e300, Upper: 1e300},
+			{Name: "y", Lower: math.Inf(-1), Upper: math.Inf(1)},
+			{Name: "k", Upper: 1, Integer: true},
+			{Name: "i", Upper: 2, Integer: true},
+			{Name: "j", Upper: 2, Integer: true},
+		},
+		Parameters: []ir.Parameter{
+			{Name: "v", Rows: 3, Cols: 1},
+			{Name: "s", Rows: 1, Cols: 1, Constraint: model.Positive},
+			{Name: "w", Rows: 3, Cols: 2, Constraint: ir.Constraint{Kind: ir.Both, Lower: -2, Upper: 3}},
+			{Name: "c", Rows: 3, Cols: 1, Constraint: ir.Constraint{Kind: ir.Simplex}},
+			{Name: "u", Rows: 2, Cols: 1},
+		},
+		Nodes: []ir.Node{
+			{Op: ir.Col, Ref: 0},
+			{Op: ir.Col, Ref: 1},
+			{Op: ir.Col, Ref: 2},
+			{Op: ir.Col, Ref: 3},
+			{Op: ir.Col, Ref: 4},
+			{Op: ir.Param, Ref: 0},
+			{Op: ir.Param, Ref: 1},
+			{Op: ir.Param, Ref: 2},
+			{Op: ir.Param, Ref: 3},
+			{Op: ir.Param, Ref: 4},
+			{Op: ir.Const, Rows: 1, Cols: 1, Values: []float64{1}},
+			{Op: ir.Linear, Args: []int{0, 9}},
+			{Op: ir.Global, Args: []int{6}},
+			{Op: ir.DensityOp, Ref: int(ir.Normal), Args: []int{1, 11, 12}},
+		},
+		Likelihood: 13,
+	}
+	for k, d := range []ir.Density{ir.Normal, ir.Normal, ir.Normal, ir.Dirichlet, ir.Normal} {
+		args := []int{10, 10}
+		if d == ir.Dirichlet {
+			args = []int{10}
+		}
+		p.Priors = append(p.Priors, ir.Prior{Parameter: k, Density: d, Args: args})
+	}
+	for range rapid.IntRange(5, 40).Draw(t, "nodes") {
+		p.Nodes = append(p.Nodes, randomNode(t, len(p.Nodes)))
+		if _, err := ir.Verify(p); err != nil {
+			p.Nodes = p.Nodes[:len(p.Nodes)-1]
+		}
+	}
+	v, err := ir.Verify(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The likelihood uses as much as possible: all scalars of records.
+	for i := range p.Nodes {
+		if v.Phase(i) == ir.Record && v.Shape(i).Size() == 1 && i != p.Likelihood {
+			p.Nodes = append(p.Nodes, ir.Node{Op: ir.Add, Args: []int{p.Likelihood, i}})
+			p.Likelihood = len(p.Nodes) - 1
+		}
+	}
+	m, err := model.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func randomNode(t *rapid.T, n int) ir.Node {
+	arg := rapid.IntRange(0, n-1)
+	bridges := []ir.Op{ir.Global, ir.Gather, ir.GatherRow, ir.Linear, ir.MatVec}
+	op := ir.Op(rapid.IntRange(int(ir.Global), int(ir.DensityOp)).Draw(t, "op"))
+	if rapid.Bool().Draw(t, "bridge") {
+		op = rapid.SampledFrom(bridges).Draw(t, "op")
+	}
+	node := ir.Node{Op: op, Ref: rapid.IntRange(0, 12).Draw(t, "ref"), Rows: rapid.IntRange(1, 3).Draw(t, "rows"), Cols: 1}
+	args := rapid.SampledFrom([]int{1, 2, 2, 3, 4}).Draw(t, "args")
+	switch {
+	case op == ir.Global || op.Elementwise() && op < ir.Add:
+		args = 1
+	case op == ir.Gather || op == ir.GatherRow:
+		return ir.Node{Op: op, Args: []int{arg.Draw(t, "table"), rapid.IntRange(3, 4).Draw(t, "index")}}
+	}
+	for range args {
+		node.Args = append(node.Args, arg.Draw(t, "arg"))
+	}
+	return node
+}
+
+// Whatever program the verifier accepts: what a record contributes has a norm of at
+// most C and is finite, however extreme rows and parameters are, agrees with the
+// gradient formed by itself, and does not change by a bit when all other rows do.
+func TestHostilePrograms(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := randomProgram(t)
+		rng := rand.New(rand.NewSource(rapid.Int64().Draw(t, "seed")))
+		spread := rapid.SampledFrom([]float64{.1, 1, 30, 1e10, 1e200}).Draw(t, "spread")
+		const rows = 70
+		n := rng.Intn(rows)
+		columns, others := randomColumns(m, rng, rows, spread), randomColumns(m, rng, rows, spread)
+		for k, c := range m.Columns() {
+			copy(others[k][n*c.Width():(n+1)*c.Width()], columns[k][n*c.Width():])
+		}
+		q := &Query{Draws: [][]float64{randomPoint(m, rng, min(spread, 300))}, Clip: math.Exp(rng.NormFloat64())}
+		var kept [2]*collect
+		for i, data := range [][][]float64{columns, others} {
+			table, err := m.Load(rows, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := compile(t, CPU{}, m, table)
+			kept[i] = &collect{size: m.Dim(), clip: q.Clip}
+			if err := e.Each(q, kept[i]); err != nil {
+				t.Fatal(err)
+			}
+			checkFinite(t, e, q)
+			if i == 0 && spread <= 1 {
+				checkContributions(t, kept[0], newMaterialised(m, table), q)
+			}
+		}
+		for j, x := range kept[0].all[n] {
+			if math.Float64bits(x) != math.Float64bits(kept[1].all[n][j]) {
+				t.Fatal("other rows changed the contribution of a record")
+			}
+		}
+	})
+}
+
+func checkFinite(t fatal, e *cpu, q *Query) {
+	g := make([]float64, e.Dim())
+	total, err := e.Sum(g, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	norm := 0.
+	for _, x := range g {
+		norm += x * x
+	}
+	if !(math.Sqrt(norm) <= q.Clip*float64(e.Rows()-total.Refused)*(1+1e-12)) || math.IsNaN(total.LogDensity) || math.IsInf(total.LogDensity, 0) {
+		t.Fatal("a sum is not finite or larger than the clips allow:", math.Sqrt(norm), total)
+	}
+}
+
+// checkContributions compares with gradients that are formed, where these are not
+// dominated by rounding.
+func checkContributions(t fatal, s *collect, plain *materialised, q *Query) {
+	for l, row := range plain.batch(q) {
+		plain.shared.Set(q.Draws[0])
+		_, g := plain.gradient(row)
+		if norm := math.Sqrt(dot(g, g)); !(norm < 1e6) {
+			continue
+		}
+		_, want, _ := plain.contribution(q, row)
+		if gap := distance(s.all[l], want); gap > 1e-9*(1+q.Clip) {
+			t.Fatal("the contribution of a record differs by", gap)
+		}
+	}
+}
+
+func randomColumns(m *model.Model, rng *rand.Rand, rows int, spread float64) [][]float64 {
+	var columns [][]float64
+	for _, c := range m.Columns() {
+		values := make([]float64, rows*c.Width())
+		for i := range values {
+			if c.Integer {
+				values[i] = c.Lower + float64(rng.Intn(int(min(c.Upper-c.Lower, 20))+1))
+			} else {
+				values[i] = min(max(spread*rng.NormFloat64(), c.Lower), c.Upper)
+			}
+		}
+		columns = append(columns, values)
+	}
+	return columns
+}

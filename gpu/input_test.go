@@ -1,0 +1,212 @@
+package gpu
+
+import (
+	"math"
+	"math/rand"
+	"strings"
+	"testing"
+
+	"fedpvi/pvi/model"
+)
+
+// A sum has the same bits with any number of workers.
+func TestWorkersGiveTheSameBits(t *testing.T) {
+	for _, name := range []string{"logistic", "slopes", "mixture", "pairs"} {
+		m := build(t, name)
+		rng := rand.New(rand.NewSource(5))
+		table := randomTable(t, m, rng, 9000, 1)
+		q := &Query{Draws: [][]float64{randomPoint(m, rng, .5), randomPoint(m, rng, .5)}, Clip: .7}
+		want := make([]float64, 2*m.Dim())
+		wantTotal, err := compile(t, CPU{}, m, table).Sum(want, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, workers := range []int{2, 3, 8, 50} {
+			got := make([]float64, 2*m.Dim())
+			total, err := compile(t, CPU{Workers: workers}, m, table).Sum(got, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if total != wantTotal {
+				t.Errorf("%s: totals %v with %d workers, %v with one", name, total, workers, wantTotal)
+			}
+			for j := range got {
+				if math.Float64bits(got[j]) != math.Float64bits(want[j]) {
+					t.Fatalf("%s: coordinate %d differs with %d workers", name, j, workers)
+				}
+			}
+		}
+		// The parts add up to what one evaluator of each row gives.
+		plain := newMaterialised(m, table)
+		whole := make([]float64, 2*m.Dim())
+		if _, err := plain.Sum(whole, q); err != nil {
+			t.Fatal(err)
+		}
+		if gap := distance(want, whole); gap > 1e-12 {
+			t.Errorf("%s: sum over strips differs by %g", name, gap)
+		}
+	}
+}
+
+func TestNoAllocations(t *testing.T) {
+	for name := range zoo {
+		m := build(t, name)
+		rng := rand.New(rand.NewSource(6))
+		e := compile(t, CPU{}, m, randomTable(t, m, rng, 3000, 1))
+		for _, q := range []*Query{
+			{Draws: [][]float64{randomPoint(m, rng, .5)}, Clip: 1},
+			{Draws: [][]float64{randomPoint(m, rng, .5), randomPoint(m, rng, .5)}, Clip: 1, Joint: [][]float64{randomPoint(m, rng, .5), randomPoint(m, rng, .5)}},
+		} {
+			g := make([]float64, q.Size(m.Dim()))
+			if n := testing.AllocsPerRun(3, func() { _, _ = e.Sum(g, q) }); n > 0 {
+				t.Errorf("%s: %g allocations for a sum", name, n)
+			}
+			if n := testing.AllocsPerRun(3, func() { _ = e.Each(q, nothing{}) }); n > 0 {
+				t.Errorf("%s: %g allocations for a pass over records", name, n)
+			}
+		}
+	}
+}
+
+// Records where something overflows contribute zero and are counted; the others are
+// not disturbed.
+func TestOverflowContributesZero(t *testing.T) {
+	m := build(t, "poisson")
+	rng := rand.New(rand.NewSource(7))
+	const rows = 130
+	columns := randomColumns(m, rng, rows, 1)
+	bad := map[int32]bool{3: true, 64: true, 129: true}
+	for row := range bad {
+		columns[1][int(row)*5] = 50 // the bound
+	}
+	table, err := m.Load(rows, columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theta := make([]float64, m.Dim())
+	theta[0] = 20 // e^1000 for the bad rows
+	for i := 1; i < len(theta); i++ {
+		theta[i] = .1
+	}
+	for i := range rows {
+		if !bad[int32(i)] {
+			table.Nodes[1][i*5] = 0 // keeps the others finite
+		}
+	}
+	for _, engine := range []CPU{{}, {Generic: true}} {
+		e := compile(t, engine, m, table)
+		q := &Query{Draws: [][]float64{theta}, Clip: 1e3}
+		g := make([]float64, m.Dim())
+		total, err := e.Sum(g, q)
+		if err != nil || total.Refused != len(bad) {
+			t.Fatalf("%d records refused, want %d (%v)", total.Refused, len(bad), err)
+		}
+		for row := range int32(rows) {
+			if !bad[row] {
+				q.Batch = append(q.Batch, row)
+			}
+		}
+		want := make([]float64, m.Dim())
+		if _, err := e.Sum(want, q); err != nil || distance(g, want) > 1e-13 {
+			t.Errorf("the other records give %v, want %v (%v)", g, want, err)
+		}
+		s := &collect{size: m.Dim(), clip: q.Clip}
+		q.Batch = []int32{3}
+		if err := e.Each(q, s); err != nil || dot(s.all[0], s.all[0]) != 0 {
+			t.Errorf("a refused record hands %v to the sink (%v)", s.all, err)
+		}
+		if err := e.Hessian(make([]float64, m.Dim()*(m.Dim()+1)/2), theta, nil); err == nil {
+			t.Error("a Hessian at a point where a density overflows is no error")
+		}
+	}
+}
+
+// An empty batch is an ordinary one.
+func TestEmptyBatch(t *testing.T) {
+	m := build(t, "logistic")
+	rng := rand.New(rand.NewSource(8))
+	e := compile(t, CPU{}, m, randomTable(t, m, rng, 10, 1))
+	g := randomPoint(m, rng, 1)
+	total, err := e.Sum(g, &Query{Draws: [][]float64{randomPoint(m, rng, 1)}, Batch: []int32{}, Clip: 1})
+	if err != nil || total != (Total{}) || dot(g, g) != 0 {
+		t.Errorf("sum %v, totals %v, %v", g, total, err)
+	}
+}
+
+func TestQueryErrors(t *testing.T) {
+	m := build(t, "logistic")
+	rng := rand.New(rand.NewSource(8))
+	e := compile(t, CPU{}, m, randomTable(t, m, rng, 10, 1))
+	d := m.Dim()
+	theta, g := make([]float64, d), make([]float64, d)
+	for _, c := range []struct {
+		want string
+		q    Query
+	}{
+		{"no draw", Query{Clip: 1}},
+		{"clip", Query{Draws: [][]float64{theta}}},
+		{"clip", Query{Draws: [][]float64{theta}, Clip: math.NaN()}},
+		{"clip", Query{Draws: [][]float64{theta}, Clip: -1}},
+		{"coordinates", Query{Draws: [][]float64{theta[:2]}, Clip: 1}},
+		{"joint", Query{Draws: [][]float64{theta}, Clip: 1, Joint: [][]float64{theta, theta}}},
+		{"coordinates", Query{Draws: [][]float64{theta}, Clip: 1, Joint: [][]float64{theta[:1]}}},
+		{"inside", Query{Draws: [][]float64{theta}, Clip: 1, Inside: theta[:1]}},
+		{"batch", Query{Draws: [][]float64{theta}, Clip: 1, Batch: []int32{10}}},
+		{"batch", Query{Draws: [][]float64{theta}, Clip: 1, Batch: []int32{-1}}},
+		{"destination", Query{Draws: [][]float64{theta, theta}, Clip: 1}},
+	} {
+		if _, err := e.Sum(g, &c.q); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v, want one about %s", c.q, err, c.want)
+		}
+	}
+	if err := e.Each(&Query{Draws: [][]float64{theta}, Clip: 1}, nil); err == nil {
+		t.Error("a nil sink is accepted")
+	}
+	if _, err := (CPU{}).Compile(m, nil); err == nil {
+		t.Error("no table is accepted")
+	}
+	other := build(t, "mixture")
+	if _, err := (CPU{}).Compile(other, randomTable(t, m, rng, 3, 1)); err == nil {
+		t.Error("the table of another model is accepted")
+	}
+}
+
+// Data outside the public bounds is refused when it is loaded, without the value.
+func TestLoadErrors(t *testing.T) {
+	m := build(t, "poisson")
+	const secret = 1234.5678
+	for name, c := range map[string]struct {
+		column, at int
+		value      float64
+	}{
+		"outside": {1, 3, secret}, "NaN": {1, 0, math.NaN()}, "infinite": {1, 0, math.Inf(1)},
+		"negative count": {0, 1, -1}, "no whole number": {0, 1, .5}, "large count": {0, 1, 1e9},
+	} {
+		columns := randomColumns(m, rand.New(rand.NewSource(1)), 4, 1)
+		columns[c.column][c.at] = c.value
+		if _, err := m.Load(4, columns); err == nil || strings.Contains(err.Error(), "1234") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := m.Load(4, nil); err == nil {
+		t.Error("no columns are accepted")
+	}
+	if _, err := m.Load(3, randomColumns(m, rand.New(rand.NewSource(1)), 4, 1)); err == nil {
+		t.Error("columns of another length are accepted")
+	}
+}
+
+// A component that would be formed over too many coordinates is refused.
+func TestCompileLimits(t *testing.T) {
+	b := model.NewBuilder("large")
+	names := features(maxDense + 1)
+	y, x, i := b.Real("y", -1, 1), b.Reals("x", names, -1, 1), b.Integer("i", 0, maxDense)
+	s := b.Vector("s", names, model.Free, b.Normal(unit))
+	m, err := b.Build(b.LogDensity(1, y, b.Add(b.Linear(x, s), b.Gather(s, i)), b.Number(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (CPU{}).Compile(m, randomTable(t, m, rand.New(rand.NewSource(1)), 2, .1)); err == nil || !strings.Contains(err.Error(), "coordinates") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,165 @@
+package gpu
+
+import (
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/model/tape"
+)
+
+const block = ir.Block
+
+// lanes work on one block of rows at a time. Each worker has its own.
+type lanes struct {
+	p       *plan
+	table   *model.Table
+	draws   []laneDraw
+	rows    []int32
+	squared [block]float64 // of the norm, then the factor
+	value   [block]float64
+	scaled  [block]float64
+	all     [block]int32 // row numbers, where the batch is all rows
+	weight  float64      // Σ factors so far
+	total   Total
+}
+
+// laneDraw is what a worker has for a draw.
+type laneDraw struct {
+	records *tape.Records
+	fused   *glmLanes // nil: the tape runs the program
+	dense   []denseLanes
+	merge   mergeScratch
+	sum     []float64 // of gradients, d
+}
+
+func newLaneDraw(p *plan, table *model.Table, w *draw) laneDraw {
+	r := tape.NewRecords(w.shared, table, block, p.m.Verified().Program().Likelihood, true)
+	ld := laneDraw{records: r, sum: make([]float64, p.d), merge: newMergeScratch(p)}
+	for _, c := range p.dense {
+		ld.dense = append(ld.dense, newDenseLanes(c))
+	}
+	if !p.generic {
+		ld.fused = newGLMLanes(p.m, table, w.shared, r)
+	}
+	return ld
+}
+
+// begin starts a sum.
+func (n *lanes) begin(draws []*draw) {
+	n.total, n.weight = Total{}, 0
+	for k := range draws {
+		n.draws[k].records.Begin()
+		clear(n.draws[k].sum)
+	}
+}
+
+// norms evaluates a block at all draws and leaves the factor of every record in
+// squared. want says whether gradients are wanted and not only values.
+func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
+	k := len(rows)
+	n.rows = rows
+	squared, value := n.squared[:k], n.value[:k]
+	clear(squared)
+	clear(value)
+	for i, w := range draws {
+		ld := &n.draws[i]
+		for l, v := range ld.run(n.p, rows, want) {
+			value[l] += v
+		}
+		if want {
+			n.addNorms(ld, w, squared)
+		}
+	}
+	n.factors(q, squared, value, len(draws))
+}
+
+// run evaluates the program on a block: the densities, and the adjoints of leaves.
+func (ld *laneDraw) run(p *plan, rows []int32, want bool) []float64 {
+	if ld.fused != nil {
+		return ld.fused.forward(p.m.Verified(), rows)
+	}
+	value := ld.records.Forward(rows)
+	if want {
+		ld.records.Backward()
+	}
+	return value
+}
+
+func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {
+	for l := range squared {
+		squared[l] += w.inside2
+	}
+	for _, f := range n.p.alone {
+		n.aloneNorm(ld, &w.leaves[f.index], f, squared)
+	}
+	for i, group := range n.p.merged {
+		ld.merge.norm(n, ld, w, i, group, squared)
+	}
+	for i, c := range n.p.dense {
+		ld.dense[i].form(n, ld, w, c, &w.dense[i])
+		ld.dense[i].norm(&w.dense[i], squared)
+	}
+}
+
+// factors turns squared norms into factors and adds to the totals.
+func (n *lanes) factors(q *Query, squared, value []float64, draws int) {
+	for l, v := range value {
+		c := factor(squared[l], q.Clip)
+		if v-v != 0 { // not finite
+			c = 0
+		}
+		squared[l] = c
+		if c == 0 {
+			n.total.Refused++
+			continue
+		}
+		n.weight += c
+		n.total.LogDensity += v / float64(draws)
+	}
+}
+
+// add adds the clipped gradients of the block to the sums.
+func (n *lanes) add(draws []*draw) {
+	for i, w := range draws {
+		ld := &n.draws[i]
+		for _, f := range n.p.alone {
+			n.aloneAdd(ld, &w.leaves[f.index], f)
+		}
+		for k, group := range n.p.merged {
+			ld.merge.add(n, ld, k, group)
+		}
+		for k, c := range n.p.dense {
+			ld.dense[k].add(n, ld, c)
+		}
+	}
+}
+
+// scale returns c·a for the lanes of an adjoint, zero where a record contributes
+// nothing, whatever the adjoint is there.
+func (n *lanes) scale(a []float64) []float64 {
+	out := n.scaled[:len(n.rows)]
+	a, c := a[:len(out)], n.squared[:len(out)]
+	for l := range out {
+		out[l] = a[l] * c[l]
+		if c[l] == 0 {
+			out[l] = 0
+		}
+	}
+	return out
+}
+
+// finish moves sums from the scale of leaves' tables to that of coordinates. It is
+// done once for a sum: the coordinates of a direct leaf that is alone are its own.
+func (ld *laneDraw) finish(p *plan, w *draw) {
+	for _, f := range p.alone {
+		if slope := w.leaves[f.index].slope; slope != nil {
+			for e, s := range slope {
+				if x := &ld.sum[f.base+e]; *x != 0 {
+					*x *= s
+				}
+			}
+		}
+	}
+}
+
+// lane returns element e of a node's adjoint or value in the first k lanes.
+func lane(b []float64, e, k int) []float64 { return b[e*block : e*block+k : e*block+k] }

@@ -1,0 +1,232 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"fedpvi/internal/special"
+)
+
+// Link makes a standard deviation of an unconstrained number ρ.
+type Link uint8
+
+// The links.
+const (
+	ExpLink      Link = iota // s = e^ρ
+	SoftplusLink             // s = log(1 + e^ρ)
+)
+
+// apply returns s and ds/dρ.
+func (l Link) apply(rho float64) (sd, slope float64) {
+	if l == SoftplusLink {
+		return special.Softplus(rho), special.InvLogit(rho)
+	}
+	sd = math.Exp(rho)
+	return sd, sd
+}
+
+// Inverse returns ρ with the standard deviation sd > 0.
+func (l Link) Inverse(sd float64) float64 {
+	if l == SoftplusLink {
+		return sd + math.Log(-math.Expm1(-sd))
+	}
+	return math.Log(sd)
+}
+
+// MeanFieldOptions describe stochastic variational inference of the local free
+// energy Σ_n E_q[ℓ_n] − KL(q ‖ cavity) with q = N(m, diag s²).
+type MeanFieldOptions struct {
+	// Draws is the number K of draws of θ = m + s∘ε in a step; every record of a step
+	// sees the same.
+	Draws int
+	Link  Link
+	// Joint has records contribute the gradient in (m, ρ), as the published algorithms
+	// do. Otherwise they contribute that in m, and the part for ρ, which is s'∘ε times
+	// it, is post-processing.
+	Joint bool
+	// Inside puts the gradient of the KL divergence, divided by Records, inside the
+	// clip: the published form. It needs Joint.
+	Inside  bool
+	Records float64
+	// Clip is the bound on the norm of a record's contribution, +Inf for none.
+	Clip float64
+	// Rate is the probability q with which a record is in a batch. Sums are divided by
+	// it, never by the size of a batch.
+	Rate float64
+	// CavityMean and CavityPrecision are those of the cavity distribution.
+	CavityMean, CavityPrecision []float64
+	// Optimiser moves (m, ρ), 2d numbers, by the sizes of Schedule over Steps steps.
+	Optimiser Optimiser
+	Schedule  Schedule
+	Steps     int
+	// Average is the share of last steps over which [MeanField.Averaged] averages.
+	Average float64
+}
+
+// MeanField is a run of stochastic variational inference. A step is
+//
+//	q := run.Next(normals, batch)  // where to evaluate
+//	...                            // the clipped sum over the batch, with noise
+//	run.Update(sum)
+//
+// so that whatever mechanism releases the sum stands between the two. A step
+// allocates nothing.
+type MeanField struct {
+	o       MeanFieldOptions
+	d, step int
+	// point is (m, ρ).
+	point, gradient, total []float64
+	averaged               int
+	sd, slope              []float64
+	epsilon                [][]float64
+	query                  Query
+}
+
+// NewMeanField starts a run at the given mean and standard deviations, which it
+// copies.
+func NewMeanField(mean, sd []float64, o MeanFieldOptions) (*MeanField, error) {
+	d := len(mean)
+	if err := o.check(d); err != nil {
+		return nil, fmt.Errorf("mean field: %w", err)
+	}
+	if len(sd) != d {
+		return nil, errors.New("mean field: means and standard deviations differ in number")
+	}
+	r := &MeanField{
+		o: o, d: d, point: make([]float64, 2*d), gradient: make([]float64, 2*d), total: make([]float64, 2*d),
+		sd: make([]float64, d), slope: make([]float64, d),
+	}
+	copy(r.point, mean)
+	for i, s := range sd {
+		if !(s > 0) || math.IsInf(s, 0) {
+			return nil, errors.New("mean field: a standard deviation is not positive and finite")
+		}
+		r.point[d+i] = o.Link.Inverse(s)
+	}
+	r.query.Clip = o.Clip
+	for range o.Draws {
+		r.query.Draws = append(r.query.Draws, make([]float64, d))
+		r.epsilon = append(r.epsilon, make([]float64, d))
+		if o.Joint {
+			r.query.Joint = append(r.query.Joint, make([]float64, d))
+		}
+	}
+	if o.Inside {
+		r.query.Inside = make([]float64, r.query.Size(d))
+	}
+	return r, nil
+}
+
+func (o *MeanFieldOptions) check(d int) error {
+	switch {
+	case d == 0 || len(o.CavityMean) != d || len(o.CavityPrecision) != d:
+		return errors.New("the cavity needs a mean and a precision for each of at least one coordinate")
+	case o.Draws < 1:
+		return errors.New("at least one draw is needed")
+	case !(o.Rate > 0 && o.Rate <= 1):
+		return fmt.Errorf("the sampling rate must be in (0, 1], got %g", o.Rate)
+	case !(o.Clip > 0):
+		return fmt.Errorf("the clip must be positive (infinite for none), got %g", o.Clip)
+	case o.Inside && (!o.Joint || !(o.Records > 0)):
+		return errors.New("the divergence can be inside the clip only with joint gradients and a number of records")
+	case o.Optimiser == nil || o.Schedule == nil || o.Steps < 1:
+		return errors.New("an optimiser, a schedule and a number of steps are needed")
+	case !(o.Average >= 0 && o.Average <= 1):
+		return fmt.Errorf("the share of steps to average must be in [0, 1], got %g", o.Average)
+	}
+	return nil
+}
+
+// Next draws ε through normals, which fills a slice with independent standard
+// normal numbers, and returns the query for the batch. ε need not be secret.
+func (r *MeanField) Next(normals func(dst []float64), batch []int32) *Query {
+	for i, rho := range r.point[r.d:] {
+		r.sd[i], r.slope[i] = r.o.Link.apply(rho)
+	}
+	for k, theta := range r.query.Draws {
+		epsilon := r.epsilon[k]
+		normals(epsilon)
+		for i, e := range epsilon {
+			theta[i] = r.point[i] + r.sd[i]*e
+			if r.o.Joint {
+				r.query.Joint[k][i] = r.slope[i] * e
+			}
+		}
+		if r.o.Inside {
+			r.divergence(r.query.Inside[2*r.d*k:][:2*r.d], 1/r.o.Records)
+		}
+	}
+	r.query.Batch = batch
+	return &r.query
+}
+
+// divergence writes −scale·∂KL/∂(m, ρ).
+func (r *MeanField) divergence(dst []float64, scale float64) {
+	for i, b := range r.o.CavityPrecision {
+		dst[i] = -scale * b * (r.point[i] - r.o.CavityMean[i])
+		dst[r.d+i] = scale * r.slope[i] * (1/r.sd[i] - b*r.sd[i])
+	}
+}
+
+// Update takes the sum of the contributions to the last query, with whatever noise,
+// and moves q. It panics if the sum has another length.
+func (r *MeanField) Update(sum []float64) {
+	if len(sum) != r.query.Size(r.d) {
+		panic("mean field: the sum has another length than a contribution")
+	}
+	if r.o.Inside {
+		clear(r.gradient)
+	} else {
+		r.divergence(r.gradient, 1)
+	}
+	r.addData(sum, 1/(r.o.Rate*float64(r.o.Draws)))
+	r.o.Optimiser.Step(r.point, r.gradient, r.o.Schedule.Rate(r.step, r.o.Steps))
+	r.step++
+	if float64(r.o.Steps-r.step) < r.o.Average*float64(r.o.Steps) {
+		r.averaged++
+		for i, x := range r.point {
+			r.total[i] += x
+		}
+	}
+}
+
+// addData adds the gradient of the expected log likelihood.
+func (r *MeanField) addData(sum []float64, scale float64) {
+	one := len(sum) / len(r.epsilon)
+	for k, epsilon := range r.epsilon {
+		sum := sum[k*one:]
+		for i := range r.d {
+			g := scale * sum[i]
+			r.gradient[i] += g
+			if r.o.Joint {
+				r.gradient[r.d+i] += scale * sum[r.d+i]
+			} else {
+				r.gradient[r.d+i] += r.slope[i] * epsilon[i] * g
+			}
+		}
+	}
+}
+
+// Step returns the number of steps so far.
+func (r *MeanField) Step() int { return r.step }
+
+// Last writes the mean and the standard deviations of q as they are.
+func (r *MeanField) Last(mean, sd []float64) { r.write(mean, sd, r.point, 1) }
+
+// Averaged writes those of the average of (m, ρ) over the last steps, or the last
+// ones if none are averaged yet.
+func (r *MeanField) Averaged(mean, sd []float64) {
+	if r.averaged == 0 {
+		r.Last(mean, sd)
+		return
+	}
+	r.write(mean, sd, r.total, 1/float64(r.averaged))
+}
+
+func (r *MeanField) write(mean, sd, point []float64, scale float64) {
+	for i := range r.d {
+		mean[i] = scale * point[i]
+		sd[i], _ = r.o.Link.apply(scale * point[r.d+i])
+	}
+}

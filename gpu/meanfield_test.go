@@ -1,0 +1,256 @@
+package gpu
+
+import (
+	"math"
+	"math/rand"
+	"slices"
+	"testing"
+
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+)
+
+// options returns a run without clip over all records, with steps of size 1 uphill,
+// so that an update moves by the gradient.
+func options(d, draws int, joint bool, link Link) MeanFieldOptions {
+	o := MeanFieldOptions{
+		Draws: draws, Joint: joint, Link: link, Clip: math.Inf(1), Rate: 1, Optimiser: SGD{}, Schedule: Constant(1), Steps: 10,
+	}
+	for i := range d {
+		o.CavityMean = append(o.CavityMean, .1*float64(i))
+		o.CavityPrecision = append(o.CavityPrecision, 1+.5*float64(i))
+	}
+	return o
+}
+
+// The step direction is the gradient of the free energy at the same draws, which is
+// computed here from log densities and the textbook divergence of two Gaussians:
+// aligned, joint, and with the divergence inside an infinite clip.
+func TestMeanFieldGradient(t *testing.T) {
+	m := build(t, "slopes")
+	rng := rand.New(rand.NewSource(1))
+	const rows, draws = 40, 3
+	table := randomTable(t, m, rng, rows, 1)
+	e := compile(t, CPU{}, m, table)
+	d := m.Dim()
+	mean, sd := randomPoint(m, rng, .3), make([]float64, d)
+	for i := range sd {
+		sd[i] = .2 + rng.Float64()
+	}
+	seed := rng.Int63()
+	for _, link := range []Link{ExpLink, SoftplusLink} {
+		point := slices.Concat(mean, make([]float64, d))
+		for i := range sd {
+			point[d+i] = link.Inverse(sd[i])
+		}
+		o := options(d, draws, false, link)
+		want := make([]float64, 2*d)
+		for i := range want {
+			want[i] = difference(point, i, func() float64 { return freeEnergy(t, m, table, point, seed, &o) })
+		}
+		for name, change := range map[string]func(o *MeanFieldOptions){
+			"aligned": func(*MeanFieldOptions) {},
+			"joint":   func(o *MeanFieldOptions) { o.Joint = true },
+			"inside":  func(o *MeanFieldOptions) { o.Joint, o.Inside, o.Records = true, true, rows },
+		} {
+			o := options(d, draws, false, link)
+			change(&o)
+			run, err := NewMeanField(mean, sd, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := slices.Clone(run.point)
+			q := run.Next(normals(seed), nil)
+			sum := make([]float64, q.Size(d))
+			if _, err := e.Sum(sum, q); err != nil {
+				t.Fatal(err)
+			}
+			run.Update(sum)
+			for i := range want {
+				if got := run.point[i] - before[i]; math.Abs(got-want[i]) > 1e-6*(1+math.Abs(want[i])) {
+					t.Errorf("%s: gradient %g in parameter %d, differences give %g", name, got, i, want[i])
+				}
+			}
+		}
+	}
+}
+
+func normals(seed int64) func([]float64) {
+	rng := rand.New(rand.NewSource(seed))
+	return func(dst []float64) {
+		for i := range dst {
+			dst[i] = rng.NormFloat64()
+		}
+	}
+}
+
+// freeEnergy is the mean over draws of Σ ℓ_n minus the divergence from the cavity.
+func freeEnergy(t *testing.T, m *model.Model, table *model.Table, point []float64, seed int64, o *MeanFieldOptions) float64 {
+	d := m.Dim()
+	total, draw := 0., normals(seed)
+	epsilon, theta, density := make([]float64, d), make([]float64, d), make([]float64, table.Rows)
+	for range o.Draws {
+		draw(epsilon)
+		for i := range theta {
+			s, _ := o.Link.apply(point[d+i])
+			theta[i] = point[i] + s*epsilon[i]
+		}
+		m.LogDensities(density, theta, table)
+		for _, l := range density {
+			total += l / float64(o.Draws)
+		}
+	}
+	for i := range d {
+		s, _ := o.Link.apply(point[d+i])
+		b, gap := o.CavityPrecision[i], point[i]-o.CavityMean[i]
+		total -= .5*(b*s*s+b*gap*gap-1) - .5*math.Log(b*s*s)
+	}
+	if math.IsNaN(total) {
+		t.Fatal("the free energy is NaN")
+	}
+	return total
+}
+
+// With a Gaussian likelihood of known noise the posterior is known, and a run with
+// each optimiser reaches it.
+func TestMeanFieldReachesPosterior(t *testing.T) {
+	b := model.NewBuilder("mean")
+	y := b.Real("y", -100, 100)
+	m, err := b.Build(b.LogDensity(ir.Normal, y, b.Scalar("mu", model.Free, b.Normal(unit)), b.Number(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewSource(3))
+	const rows = 24
+	values, sum := make([]float64, rows), 0.
+	for i := range values {
+		values[i] = 2 + rng.NormFloat64()
+		sum += values[i]
+	}
+	table, err := m.Load(rows, [][]float64{values})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := compile(t, CPU{}, m, table)
+	adam, err := NewAdam(2, .9, .999, 1e-8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	adagrad, err := NewAdaGrad(2, 1e-8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		optimiser Optimiser
+		schedule  Schedule
+	}{
+		"adam":    {adam, LinearDecay{.1, .002}},
+		"adagrad": {adagrad, Constant(.5)},
+		"sgd":     {SGD{}, PowerDecay{.02, 100, .7}},
+	} {
+		o := options(1, 1, false, SoftplusLink)
+		o.CavityMean, o.CavityPrecision = []float64{0}, []float64{1}
+		o.Optimiser, o.Schedule, o.Steps, o.Average = c.optimiser, c.schedule, 3000, .5
+		run, err := NewMeanField([]float64{0}, []float64{.5}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		draw, g := normals(1), make([]float64, 1)
+		for range o.Steps {
+			if _, err := e.Sum(g, run.Next(draw, nil)); err != nil {
+				t.Fatal(err)
+			}
+			run.Update(g)
+		}
+		mean, sd := make([]float64, 1), make([]float64, 1)
+		run.Averaged(mean, sd)
+		if wantMean, wantSD := sum/(rows+1), math.Sqrt(1./(rows+1)); math.Abs(mean[0]-wantMean) > .02 || math.Abs(sd[0]/wantSD-1) > .05 {
+			t.Errorf("%s: mean %g and sd %g, want %g and %g", name, mean[0], sd[0], wantMean, wantSD)
+		}
+	}
+}
+
+func TestMeanFieldStepDoesNotAllocate(t *testing.T) {
+	m := build(t, "logistic")
+	rng := rand.New(rand.NewSource(1))
+	e := compile(t, CPU{}, m, randomTable(t, m, rng, 500, 1))
+	adam, err := NewAdam(2*m.Dim(), .9, .999, 1e-8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options(m.Dim(), 2, true, ExpLink)
+	o.Optimiser = adam
+	run, err := NewMeanField(make([]float64, m.Dim()), slices.Repeat([]float64{.1}, m.Dim()), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	draw, sum := normals(1), make([]float64, 4*m.Dim())
+	batch := []int32{4, 1, 99}
+	if n := testing.AllocsPerRun(5, func() {
+		if _, err := e.Sum(sum, run.Next(draw, batch)); err != nil {
+			t.Fatal(err)
+		}
+		run.Update(sum)
+	}); n > 0 {
+		t.Errorf("%g allocations for a step", n)
+	}
+}
+
+func TestMeanFieldErrors(t *testing.T) {
+	for name, change := range map[string]func(o *MeanFieldOptions){
+		"no draws": func(o *MeanFieldOptions) { o.Draws = 0 }, "no rate": func(o *MeanFieldOptions) { o.Rate = 0 },
+		"rate above 1": func(o *MeanFieldOptions) { o.Rate = 1.1 }, "no clip": func(o *MeanFieldOptions) { o.Clip = 0 },
+		"inside without joint":   func(o *MeanFieldOptions) { o.Inside, o.Records = true, 3 },
+		"inside without records": func(o *MeanFieldOptions) { o.Inside, o.Joint = true, true },
+		"no optimiser":           func(o *MeanFieldOptions) { o.Optimiser = nil }, "no schedule": func(o *MeanFieldOptions) { o.Schedule = nil },
+		"no steps": func(o *MeanFieldOptions) { o.Steps = 0 }, "average": func(o *MeanFieldOptions) { o.Average = 2 },
+		"cavity": func(o *MeanFieldOptions) { o.CavityMean = nil },
+	} {
+		o := options(1, 1, false, ExpLink)
+		change(&o)
+		if _, err := NewMeanField([]float64{0}, []float64{1}, o); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+	if _, err := NewMeanField([]float64{0}, []float64{0}, options(1, 1, false, ExpLink)); err == nil {
+		t.Error("no spread is accepted")
+	}
+	if _, err := NewAdam(1, 1, .9, 1e-8); err == nil {
+		t.Error("a decay of 1 is accepted")
+	}
+	if _, err := NewAdaGrad(1, 0); err == nil {
+		t.Error("an epsilon of 0 is accepted")
+	}
+}
+
+// One step of each optimiser by hand.
+func TestOptimiserSteps(t *testing.T) {
+	adam, _ := NewAdam(1, .9, .99, 1e-8)
+	adagrad, _ := NewAdaGrad(1, 1e-8)
+	for name, c := range map[string]struct {
+		o    Optimiser
+		want float64
+	}{
+		// Two steps with gradients 2 and 1, rate .1.
+		"sgd":     {SGD{}, .3},
+		"adam":    {adam, .1 + .1*(.28/.19)/math.Sqrt(.0496/.0199)},
+		"adagrad": {adagrad, .1 + .1/math.Sqrt(5)},
+	} {
+		x := []float64{0}
+		for range 2 {
+			x[0] = 0
+			c.o.Reset()
+			c.o.Step(x, []float64{2}, .1)
+			c.o.Step(x, []float64{1}, .1)
+			if math.Abs(x[0]-c.want) > 1e-8 {
+				t.Errorf("%s: %g, want %g", name, x[0], c.want)
+			}
+		}
+	}
+	if l := (LinearDecay{1, .2}); l.Rate(0, 5) != 1 || math.Abs(l.Rate(4, 5)-.2) > 1e-15 || math.Abs(l.Rate(2, 5)-.6) > 1e-15 || l.Rate(0, 1) != 1 {
+		t.Error("linear decay")
+	}
+	if p := (PowerDecay{1, 2, 1}); p.Rate(0, 9) != 1 || p.Rate(2, 9) != .5 {
+		t.Error("power decay")
+	}
+}

@@ -1,0 +1,84 @@
+package gpu
+
+// Several gathers from one table may hit one element, as the two members of a pair
+// do. Their contributions are added before squares are taken.
+
+// entry is what one leaf contributes to one coordinate, on the scale of the
+// coordinate.
+type entry struct {
+	coord int
+	value float64
+}
+
+// mergeScratch holds the entries of a block: per merged component, per lane.
+type mergeScratch struct {
+	entries [][]entry // lane·width of the component
+	count   [][]int   // per lane: different coordinates
+	width   []int
+}
+
+func newMergeScratch(p *plan) mergeScratch {
+	var m mergeScratch
+	for _, group := range p.merged {
+		width := 0
+		for _, f := range group {
+			width += gatherWidth(f)
+		}
+		m.width = append(m.width, width)
+		m.entries = append(m.entries, make([]entry, width*block))
+		m.count = append(m.count, make([]int, block))
+	}
+	return m
+}
+
+// norm forms the entries of component i and adds their squares.
+func (m *mergeScratch) norm(n *lanes, ld *laneDraw, w *draw, i int, group []*leaf, squared []float64) {
+	for l, row := range n.rows {
+		list := m.entries[i][l*m.width[i] : l*m.width[i]]
+		for _, f := range group {
+			slope := w.leaves[f.index].slope
+			width := gatherWidth(f)
+			at := int(n.table.Nodes[f.other][row]) * width
+			for e := range width {
+				a := ld.records.Adjoint[f.node][e*block+l]
+				if slope != nil {
+					a *= slope[at+e]
+				}
+				list = merge(list, entry{f.base + at + e, a})
+			}
+		}
+		m.count[i][l] = len(list)
+		for _, x := range list {
+			squared[l] += x.value * x.value * w.double(x.coord)
+			squared[l] += 2 * x.value * w.insideAt(x.coord)
+		}
+	}
+}
+
+// merge adds an entry to those of a record.
+func merge(list []entry, x entry) []entry {
+	for k := range list {
+		if list[k].coord == x.coord {
+			list[k].value += x.value
+			return list
+		}
+	}
+	return append(list, x)
+}
+
+func (m *mergeScratch) list(i, l int) []entry {
+	from := l * m.width[i]
+	return m.entries[i][from : from+m.count[i][l]]
+}
+
+func (m *mergeScratch) add(n *lanes, ld *laneDraw, i int, _ []*leaf) {
+	for l := range n.rows {
+		c := n.squared[l]
+		if c == 0 {
+			continue
+		}
+		for _, x := range m.list(i, l) {
+			ld.sum[x.coord] += c * x.value
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package gpu
+
+import (
+	"math"
+	"math/rand"
+
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+)
+
+// zoo has models: the catalogue, and programs with what the catalogue does not
+// have, such as records that hit one coordinate twice.
+var zoo = map[string]func() (*model.Model, error){
+	"logistic": func() (*model.Model, error) { return model.Logistic(regression) },
+	"plain":    func() (*model.Model, error) { return model.Logistic(plain) },
+	"probit":   func() (*model.Model, error) { return model.Probit(regression) },
+	"poisson":  func() (*model.Model, error) { return model.Poisson(regression, 1000) },
+	"negbin":   func() (*model.Model, error) { return model.NegativeBinomial(regression, 1000, 2, .5) },
+	"robust":   func() (*model.Model, error) { return model.Robust(regression, 4, 1) },
+	"linear":   func() (*model.Model, error) { return model.NormalRegression(regression, 1) },
+	"softmax":  func() (*model.Model, error) { return model.Softmax(regression, []string{"k", "l", "m"}) },
+	"intercept": func() (*model.Model, error) {
+		return model.Multilevel(regression, intercepts, model.GaussianFamily, 1, 0)
+	},
+	"slopes": func() (*model.Model, error) { return model.Multilevel(regression, slopes, model.LogisticFamily, 1, 0) },
+	"counts": func() (*model.Model, error) { return model.Multilevel(regression, slopes, model.PoissonFamily, 1, 50) },
+	"characteristics": func() (*model.Model, error) {
+		return model.Characteristics(regression, intercepts, [][]float64{{1, .2}, {-1, .5}, {.3, 2}}, model.Normal{SD: 1})
+	},
+	"mixture": func() (*model.Model, error) {
+		return model.Mixture(model.MixtureOptions{
+			Components: 3, Variables: []string{"u", "v"}, Bound: 50, Concentration: 1.5,
+			Means: model.Normal{SD: 3}, Shape: 2, Scale: 1,
+		})
+	},
+	"network":  func() (*model.Model, error) { return model.Network(regression, 5, model.LogisticFamily, 0, 0) },
+	"netnoise": func() (*model.Model, error) { return model.Network(regression, 3, model.GaussianFamily, 1, 0) },
+	"pairs":    pairs, "tangle": tangle, "ordered": cuts, "rows": gatherRows, "matrices": matrices,
+	"everything": everything, "deep": deep,
+}
+
+var (
+	regression = model.Regression{
+		Outcome: "y", Features: []string{"a", "b", "c", "d", "e"}, Bound: 50,
+		Coefficients: model.Normal{SD: 1}, Intercept: &model.Normal{SD: 2},
+	}
+	plain      = model.Regression{Outcome: "y", Features: []string{"a", "b"}, Coefficients: model.Normal{SD: 1}}
+	intercepts = model.Groups{Column: "g", Names: []string{"p", "q", "r"}, Scale: 1}
+	slopes     = model.Groups{Column: "g", Names: []string{"p", "q", "r"}, Slopes: []string{"b", "d"}, Scale: 1}
+	unit       = model.Normal{SD: 1}
+)
+
+// pairs: a match between two players with strengths from one table; a player may
+// play against itself.
+func pairs() (*model.Model, error) {
+	b := model.NewBuilder("pairs")
+	y, i, j := b.Integer("y", 0, 1), b.Integer("i", 0, 2), b.Integer("j", 0, 2)
+	s := b.Parameter(ir.Parameter{Name: "s", Rows: 3, Cols: 1, Constraint: model.Positive}, b.Normal(unit))
+	first := b.Gather(s, i)
+	second := b.Gather(b.Apply(ir.Log, s), j) // another function of the same coordinates
+	return b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Apply(ir.Sub, first, b.Add(second, b.Gather(s, j)))))
+}
+
+// tangle: one parameter as coefficients, as a gathered table and as a whole.
+func tangle() (*model.Model, error) {
+	b := model.NewBuilder("tangle")
+	y, i := b.Real("y", -100, 100), b.Integer("i", 0, 3)
+	x := b.Reals("x", []string{"a", "b", "c", "d"}, -50, 50)
+	s := b.Vector("s", []string{"a", "b", "c", "d"}, model.Free, b.Normal(unit))
+	eta := b.Add(b.Linear(x, s), b.Gather(s, i), b.Apply(ir.Dot, x, b.Apply(ir.Tanh, s)))
+	return b.Build(b.LogDensity(ir.Normal, y, eta, b.Apply(ir.Exp, b.Element(s, 2))))
+}
+
+// cuts: an ordered vector and a simplex, whose transforms are not element by
+// element.
+func cuts() (*model.Model, error) {
+	b := model.NewBuilder("ordered")
+	y, i := b.Real("y", -100, 100), b.Integer("i", 0, 3)
+	c := b.Parameter(ir.Parameter{Name: "c", Rows: 4, Cols: 1, Constraint: ir.Constraint{Kind: ir.Ordered}}, b.Normal(model.Normal{SD: 2}))
+	w := b.Parameter(ir.Parameter{Name: "w", Rows: 4, Cols: 1, Constraint: ir.Constraint{Kind: ir.Simplex}}, b.Of(ir.Dirichlet, b.Number(2)))
+	s := b.Scalar("s", ir.Constraint{Kind: ir.Both, Lower: .5, Upper: 3}, b.Normal(unit))
+	mean := b.Add(b.Gather(c, i), b.Mul(b.Gather(w, i), b.Apply(ir.Dot, c, b.Apply(ir.Square, b.Apply(ir.Sub, b.Numbers(1, 2, 3, 4), y)))))
+	return b.Build(b.LogDensity(ir.Normal, y, mean, s))
+}
+
+// gatherRows: a matrix of slopes by group, centred, with a pooled scale.
+func gatherRows() (*model.Model, error) {
+	b := model.NewBuilder("rows")
+	y, i, j := b.Integer("y", 0, 30), b.Integer("i", 0, 2), b.Integer("j", 0, 2)
+	x := b.Reals("x", []string{"a", "b"}, -50, 50)
+	tau := b.Scalar("tau", model.Positive, b.Of(ir.Exponential, b.Number(1)))
+	m := b.Parameter(ir.Parameter{Name: "m", Rows: 3, Cols: 2}, b.Of(ir.StudentT, b.Number(4), b.Number(0), tau))
+	eta := b.Add(b.Apply(ir.Dot, x, b.GatherRow(m, i)), b.Apply(ir.Dot, x, b.GatherRow(m, j)))
+	return b.Build(b.LogDensity(ir.PoissonLog, y, b.Apply(ir.Min, eta, b.Number(3))))
+}
+
+// matrices: a matrix made of parameters multiplies a gathered vector, as with
+// correlated slopes.
+func matrices() (*model.Model, error) {
+	b := model.NewBuilder("matrices")
+	y, i := b.Real("y", -100, 100), b.Integer("i", 0, 2)
+	x := b.Reals("x", []string{"a", "b"}, -50, 50)
+	sd := b.Parameter(ir.Parameter{Name: "sd", Rows: 2, Cols: 1, Constraint: model.Positive}, b.Of(ir.Gamma, b.Number(2), b.Number(2)))
+	r := b.Scalar("r", ir.Constraint{Kind: ir.Both, Lower: -1, Upper: 1}, b.Normal(unit))
+	one, two := b.Element(sd, 0), b.Element(sd, 1)
+	rest := b.Apply(ir.Sqrt, b.Apply(ir.Sub, b.Number(1), b.Apply(ir.Square, r)))
+	l := b.Slice(b.Apply(ir.Stack, one, b.Number(0), b.Mul(two, r), b.Mul(two, rest)), 0, 2, 2)
+	z := b.Parameter(ir.Parameter{Name: "z", Rows: 3, Cols: 2}, b.Normal(unit))
+	eta := b.Apply(ir.Dot, x, b.MatVec(l, b.GatherRow(z, i)))
+	return b.Build(b.LogDensity(ir.Normal, y, eta, b.Number(1)))
+}
+
+// deep has a second hidden layer, whose matrix multiplies a vector of the record.
+func deep() (*model.Model, error) {
+	b := model.NewBuilder("deep")
+	y, x := b.Integer("y", 0, 1), b.Reals("x", []string{"a", "b"}, -50, 50)
+	w := b.Parameter(ir.Parameter{Name: "w", Rows: 3, Cols: 2}, b.Normal(unit))
+	u := b.Parameter(ir.Parameter{Name: "u", Rows: 2, Cols: 3, Constraint: model.Positive}, b.Normal(unit))
+	h := b.Apply(ir.Tanh, b.MatVec(u, b.Apply(ir.Tanh, b.MatVec(w, x))))
+	return b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Apply(ir.Sum, h)))
+}
+
+// everything: each operation at least once.
+func everything() (*model.Model, error) {
+	b := model.NewBuilder("everything")
+	y, x := b.Real("y", -100, 100), b.Reals("x", []string{"a", "b"}, -50, 50)
+	s := b.Parameter(ir.Parameter{Name: "s", Rows: 2, Cols: 1, Constraint: ir.Constraint{Kind: ir.Upper, Upper: 1}}, b.Of(ir.Cauchy, b.Number(0), b.Number(1)))
+	p := b.Parameter(ir.Parameter{Name: "p", Rows: 2, Cols: 1, Constraint: ir.Constraint{Kind: ir.Both, Upper: 1}}, b.Of(ir.Beta, b.Number(2), b.Number(3)))
+	v := b.Parameter(ir.Parameter{Name: "v", Rows: 2, Cols: 1, Constraint: model.Positive}, b.Of(ir.InvGamma, b.Number(2), b.Number(3)))
+	e := b.Add(x, s)
+	for _, op := range []ir.Op{ir.Tanh, ir.Softplus, ir.Log1p, ir.Sqrt, ir.Expm1, ir.Inv, ir.Neg, ir.InvLogit, ir.LogInvLogit, ir.Phi, ir.Exp, ir.Log, ir.Abs, ir.Square} {
+		e = b.Apply(op, e)
+	}
+	f := b.Apply(ir.Max, b.Apply(ir.Div, x, b.Add(v, p)), b.Apply(ir.Min, b.Apply(ir.Sub, p, x), s))
+	g := b.Add(b.Apply(ir.Softmax, f), b.Mul(e, p), b.Apply(ir.LogSoftmax, b.Mul(x, v)))
+	h := b.Apply(ir.Stack, b.Apply(ir.Sum, g), b.Apply(ir.LogSumExp, b.Add(x, v)), b.Element(g, 1), b.Apply(ir.Dot, g, x))
+	mean := b.Apply(ir.Sum, b.Slice(h, 1, 3, 1))
+	return b.Build(b.LogDensity(ir.StudentT, y, b.Add(b.Number(1), b.Element(p, 1)), b.Mul(mean, b.Number(.1)), b.Add(b.Number(.5), b.Element(v, 0))))
+}
+
+// fatal is what helpers need of a test, a benchmark or a property.
+type fatal interface {
+	Helper()
+	Fatal(args ...any)
+}
+
+// build makes a model of the zoo.
+func build(t fatal, name string) *model.Model {
+	t.Helper()
+	m, err := zoo[name]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// randomTable has rows that fit a model's columns; spread is the scale of numbers.
+func randomTable(t fatal, m *model.Model, rng *rand.Rand, rows int, spread float64) *model.Table {
+	t.Helper()
+	columns := randomColumns(m, rng, rows, spread)
+	table, err := m.Load(rows, columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+func randomPoint(m *model.Model, rng *rand.Rand, spread float64) []float64 {
+	theta := make([]float64, m.Dim())
+	for i := range theta {
+		theta[i] = spread * rng.NormFloat64()
+	}
+	return theta
+}
+
+func compile(t fatal, engine CPU, m *model.Model, table *model.Table) *cpu {
+	t.Helper()
+	e, err := engine.Compile(m, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.(*cpu)
+}
+
+// distance is |a−b| over the norm of b, or over 1 if that is larger.
+func distance(a, b []float64) float64 {
+	var difference, size float64
+	for i := range a {
+		difference += (a[i] - b[i]) * (a[i] - b[i])
+		size += b[i] * b[i]
+	}
+	return math.Sqrt(difference) / max(1, math.Sqrt(size))
+}

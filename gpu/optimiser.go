@@ -1,0 +1,124 @@
+package gpu
+
+import (
+	"errors"
+	"math"
+)
+
+// Optimiser moves a point uphill. Implementations keep what they remember of
+// earlier steps; they allocate nothing in a step.
+type Optimiser interface {
+	// Step moves x along the gradient with the given step size. The slices have the
+	// dimension that the optimiser was made for.
+	Step(x, gradient []float64, rate float64)
+	// Reset forgets earlier steps.
+	Reset()
+}
+
+// SGD is plain stochastic gradient ascent.
+type SGD struct{}
+
+// Step implements Optimiser: x += rate·g.
+func (SGD) Step(x, gradient []float64, rate float64) {
+	for i, g := range gradient {
+		x[i] += rate * g
+	}
+}
+
+// Reset implements Optimiser; there is nothing to forget.
+func (SGD) Reset() {}
+
+// Adam is the method of Kingma and Ba (2015, Algorithm 1).
+type Adam struct {
+	beta1, beta2, epsilon float64
+	first, second         []float64
+	power1, power2        float64 // β₁ᵗ, β₂ᵗ
+}
+
+// NewAdam returns Adam for d coordinates with the decay rates of its moments, both
+// in [0, 1), and the positive ε of its denominator. The paper has .9, .999, 1e-8.
+func NewAdam(d int, beta1, beta2, epsilon float64) (*Adam, error) {
+	if d < 1 || !(beta1 >= 0 && beta1 < 1) || !(beta2 >= 0 && beta2 < 1) || !(epsilon > 0) {
+		return nil, errors.New("adam: it needs a dimension, decay rates in [0, 1) and a positive epsilon")
+	}
+	a := &Adam{beta1: beta1, beta2: beta2, epsilon: epsilon, first: make([]float64, d), second: make([]float64, d)}
+	a.Reset()
+	return a, nil
+}
+
+// Reset implements Optimiser.
+func (a *Adam) Reset() {
+	clear(a.first)
+	clear(a.second)
+	a.power1, a.power2 = 1, 1
+}
+
+// Step implements Optimiser.
+func (a *Adam) Step(x, gradient []float64, rate float64) {
+	a.power1 *= a.beta1
+	a.power2 *= a.beta2
+	fix1, fix2 := 1/(1-a.power1), 1/(1-a.power2)
+	for i, g := range gradient {
+		a.first[i] += (1 - a.beta1) * (g - a.first[i])
+		a.second[i] += (1 - a.beta2) * (g*g - a.second[i])
+		x[i] += rate * a.first[i] * fix1 / (math.Sqrt(a.second[i]*fix2) + a.epsilon)
+	}
+}
+
+// AdaGrad is the diagonal method of Duchi, Hazan and Singer (2011).
+type AdaGrad struct {
+	epsilon float64
+	sum     []float64
+}
+
+// NewAdaGrad returns AdaGrad for d coordinates with a positive ε in its
+// denominator.
+func NewAdaGrad(d int, epsilon float64) (*AdaGrad, error) {
+	if d < 1 || !(epsilon > 0) {
+		return nil, errors.New("adagrad: it needs a dimension and a positive epsilon")
+	}
+	return &AdaGrad{epsilon: epsilon, sum: make([]float64, d)}, nil
+}
+
+// Reset implements Optimiser.
+func (a *AdaGrad) Reset() { clear(a.sum) }
+
+// Step implements Optimiser.
+func (a *AdaGrad) Step(x, gradient []float64, rate float64) {
+	for i, g := range gradient {
+		a.sum[i] += g * g
+		x[i] += rate * g / (math.Sqrt(a.sum[i]) + a.epsilon)
+	}
+}
+
+// Schedule gives the step size of each of a number of steps.
+type Schedule interface {
+	// Rate returns the size of step t of steps, t = 0..steps−1.
+	Rate(t, steps int) float64
+}
+
+// Constant is one step size for all steps.
+type Constant float64
+
+// Rate implements Schedule.
+func (c Constant) Rate(int, int) float64 { return float64(c) }
+
+// LinearDecay falls linearly from First in step 0 to Last in the final one.
+type LinearDecay struct{ First, Last float64 }
+
+// Rate implements Schedule.
+func (l LinearDecay) Rate(t, steps int) float64 {
+	if steps < 2 {
+		return l.First
+	}
+	return l.First + (l.Last-l.First)*float64(t)/float64(steps-1)
+}
+
+// PowerDecay is First/(1 + t/Delay)^Power, the steps of Robbins and Monro (1951)
+// for Power in (½, 1].
+type PowerDecay struct{ First, Delay, Power float64 }
+
+// Rate implements Schedule.
+func (p PowerDecay) Rate(t, _ int) float64 {
+	return p.First * math.Pow(1+float64(t)/p.Delay, -p.Power)
+}

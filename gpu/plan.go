@@ -1,0 +1,296 @@
+package gpu
+
+import (
+	"fmt"
+	"slices"
+
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/model/tape"
+)
+
+// leaf is a bridge of the program: where a record's adjoint becomes a gradient.
+type leaf struct {
+	index int // in the plan
+	node  int
+	op    ir.Op
+	table int // shared node
+	other int // the vector that multiplies the table, or the index into it
+	// onTable says that the vector is row data, so read where it lies.
+	onTable    bool
+	rows, cols int // of the table
+	// direct says that element i of the table is a function of coordinate base+i
+	// alone; same, that it is that coordinate.
+	direct, same bool
+	base         int
+}
+
+// size returns the number of the table's elements.
+func (f *leaf) size() int { return f.rows * f.cols }
+
+// span is a range of coordinates.
+type span struct{ from, to int }
+
+// plan is how a program's gradients are put together: its leaves, in components
+// that have no coordinate in common.
+type plan struct {
+	m      *model.Model
+	d      int
+	leaves []leaf
+	// alone are components of one direct leaf: norms in closed form.
+	alone []*leaf
+	// merged are components of direct gathers: few coordinates, equal ones added.
+	merged [][]*leaf
+	// dense are all others: formed over all coordinates of the component.
+	dense []*denseLayout
+	// sparse says that a record touches few of all coordinates.
+	sparse bool
+	// generic says that no fused kernel is to be used.
+	generic bool
+}
+
+// Limits of a component whose gradients are formed.
+const (
+	maxDense    = 1 << 12 // coordinates, and elements of its tables
+	maxJacobian = 1 << 18 // elements
+)
+
+func newPlan(m *model.Model, generic bool) (*plan, error) {
+	v := m.Verified()
+	p := &plan{m: m, d: m.Dim(), generic: generic}
+	shared := m.Shared()
+	coords := coordinates(v, shared)
+	used := reachable(v)
+	var spans [][]span
+	for i := range v.Program().Nodes {
+		f, ok := newLeaf(v, i, coords)
+		if !ok || !used[i] {
+			continue
+		}
+		f.index = len(p.leaves)
+		p.leaves = append(p.leaves, f)
+		spans = append(spans, f.support(v, shared))
+	}
+	for _, group := range components(spans) {
+		var members []*leaf
+		var support []span
+		for _, k := range group {
+			members = append(members, &p.leaves[k])
+			support = append(support, spans[k]...)
+		}
+		if err := p.addComponent(shared, members, support); err != nil {
+			return nil, fmt.Errorf("compile %s: %w", m.Name(), err)
+		}
+	}
+	p.sparse = slices.ContainsFunc(p.leaves, func(f leaf) bool { return f.gathers() && f.direct })
+	return p, nil
+}
+
+func (f *leaf) gathers() bool { return f.op == ir.Gather || f.op == ir.GatherRow }
+
+func (p *plan) addComponent(shared *model.Shared, members []*leaf, support []span) error {
+	direct := !slices.ContainsFunc(members, func(f *leaf) bool { return !f.direct })
+	gathers := !slices.ContainsFunc(members, func(f *leaf) bool { return !f.gathers() })
+	switch {
+	case direct && len(members) == 1:
+		p.alone = append(p.alone, members[0])
+	case direct && gathers:
+		p.merged = append(p.merged, members)
+	default:
+		layout, err := newDenseLayout(shared, members, support)
+		if err != nil {
+			return err
+		}
+		p.dense = append(p.dense, layout)
+	}
+	return nil
+}
+
+// reachable marks the nodes that the likelihood needs.
+func reachable(v *ir.Verified) []bool {
+	p := v.Program()
+	used := make([]bool, len(p.Nodes))
+	used[p.Likelihood] = true
+	for i := p.Likelihood; i >= 0; i-- {
+		for _, a := range p.Nodes[i].Args {
+			used[a] = used[a] || used[i]
+		}
+	}
+	return used
+}
+
+// coordinate is the unconstrained coordinate of a shared node's first element, if
+// the node is an element by element function of a range of coordinates.
+type coordinate struct {
+	base     int
+	ok, same bool
+}
+
+func coordinates(v *ir.Verified, shared *model.Shared) []coordinate {
+	p := v.Program()
+	out := make([]coordinate, len(p.Nodes))
+	for i, n := range p.Nodes {
+		switch {
+		case v.Phase(i) != ir.Shared:
+		case n.Op == ir.Param:
+			kind := p.Parameters[n.Ref].Constraint.Kind
+			out[i] = coordinate{shared.Offset(n.Ref), kind != ir.Simplex && kind != ir.Ordered, kind == ir.Unconstrained}
+		case n.Op == ir.Slice || n.Op == ir.Element:
+			out[i] = out[n.Args[0]]
+			out[i].base += n.Ref
+		case n.Op.Elementwise():
+			out[i] = mapped(v, out, i)
+		}
+	}
+	return out
+}
+
+// mapped returns the coordinate of an element by element operation: that of its
+// only argument that is no constant, unless that is spread over more elements.
+func mapped(v *ir.Verified, out []coordinate, i int) coordinate {
+	c := coordinate{}
+	shared := 0
+	for _, a := range v.Program().Nodes[i].Args {
+		if v.Phase(a) == ir.Fixed {
+			continue
+		}
+		shared++
+		c = out[a]
+		c.ok = c.ok && v.Shape(a) == v.Shape(i)
+	}
+	c.ok = c.ok && shared == 1
+	c.same = false
+	return c
+}
+
+func newLeaf(v *ir.Verified, i int, coords []coordinate) (leaf, bool) {
+	n := &v.Program().Nodes[i]
+	if v.Phase(i) != ir.Record {
+		return leaf{}, false
+	}
+	f := leaf{node: i, op: n.Op, other: -1}
+	switch n.Op {
+	case ir.Global:
+		f.table = n.Args[0]
+	case ir.Gather, ir.GatherRow, ir.MatVec:
+		f.table, f.other = n.Args[0], n.Args[1]
+	case ir.Linear:
+		f.table, f.other = n.Args[1], n.Args[0]
+	default:
+		return leaf{}, false
+	}
+	if v.Phase(f.table) != ir.Shared { // a constant matrix
+		return leaf{}, false
+	}
+	shape := v.Shape(f.table)
+	f.rows, f.cols = shape.Rows, shape.Cols
+	if n.Op == ir.Linear { // one row
+		f.rows, f.cols = 1, shape.Rows
+	}
+	f.onTable = f.other >= 0 && v.Phase(f.other) == ir.Data
+	c := coords[f.table]
+	f.direct, f.same, f.base = c.ok, c.ok && c.same, c.base
+	return f, true
+}
+
+// support returns the coordinates that a record's adjoint at the leaf can reach.
+func (f *leaf) support(v *ir.Verified, shared *model.Shared) []span {
+	if f.direct {
+		return []span{{f.base, f.base + f.size()}}
+	}
+	var out []span
+	for _, q := range shared.Path(f.table).Parameters {
+		from := shared.Offset(q)
+		out = append(out, span{from, from + v.Program().Parameters[q].Free()})
+	}
+	return out
+}
+
+// components groups leaves whose spans overlap, directly or through others.
+func components(spans [][]span) [][]int {
+	group := make([]int, len(spans))
+	for i := range group {
+		group[i] = i
+	}
+	for i := range spans {
+		for j := range i {
+			if group[i] != group[j] && overlap(spans[i], spans[j]) {
+				from, to := group[i], group[j]
+				for k := range group {
+					if group[k] == from {
+						group[k] = to
+					}
+				}
+			}
+		}
+	}
+	var out [][]int
+	index := map[int]int{}
+	for i, g := range group {
+		if _, ok := index[g]; !ok {
+			index[g] = len(out)
+			out = append(out, nil)
+		}
+		out[index[g]] = append(out[index[g]], i)
+	}
+	return out
+}
+
+func overlap(a, b []span) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x.from < y.to && y.from < x.to {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// denseLayout is a component whose gradients are formed over all its coordinates.
+type denseLayout struct {
+	leaves []*leaf
+	coords []int32 // ascending
+	// indirect tables come first through their elements, then through the Jacobian.
+	paths  []*tape.Path
+	tables []int // shared nodes, one for each path
+	start  []int // of each table among the elements
+	size   int   // elements of all tables
+	of     []int // per leaf: its table's number, or −1 for direct leaves
+	local  []int // per leaf: its base among coords, for direct leaves
+}
+
+func newDenseLayout(shared *model.Shared, leaves []*leaf, support []span) (*denseLayout, error) {
+	c := &denseLayout{leaves: leaves}
+	seen := map[int32]bool{}
+	for _, s := range support {
+		if s.to-s.from > maxDense {
+			return nil, fmt.Errorf("a record reaches %d coordinates by several ways or through a function of many; at most %d are allowed", s.to-s.from, maxDense)
+		}
+		for k := s.from; k < s.to; k++ {
+			if !seen[int32(k)] {
+				seen[int32(k)] = true
+				c.coords = append(c.coords, int32(k))
+			}
+		}
+	}
+	slices.Sort(c.coords)
+	for _, f := range leaves {
+		number := -1
+		if !f.direct {
+			if number = slices.Index(c.tables, f.table); number < 0 {
+				number = len(c.tables)
+				c.tables, c.start = append(c.tables, f.table), append(c.start, c.size)
+				c.paths = append(c.paths, shared.Path(f.table))
+				c.size += f.size()
+			}
+		}
+		c.of = append(c.of, number)
+		c.local = append(c.local, slices.Index(c.coords, int32(f.base)))
+	}
+	if len(c.coords) > maxDense || c.size > maxDense || len(c.coords)*c.size > maxJacobian {
+		return nil, fmt.Errorf("the gradient of a record would be formed over %d coordinates and %d elements of tables; "+
+			"at most %d of each and a product of %d are allowed", len(c.coords), c.size, maxDense, maxJacobian)
+	}
+	return c, nil
+}

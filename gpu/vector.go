@@ -1,0 +1,70 @@
+package gpu
+
+// Loops over vectors, written for the compiler: bounds are known, and sums run in
+// four strands.
+
+// dot returns x·y over the length of y.
+func dot(x, y []float64) float64 {
+	x = x[:len(y)]
+	var a, b, c, d float64
+	for len(y) >= 4 {
+		x4, y4 := x[:4:4], y[:4:4]
+		a += x4[0] * y4[0]
+		b += x4[1] * y4[1]
+		c += x4[2] * y4[2]
+		d += x4[3] * y4[3]
+		x, y = x[4:], y[4:]
+	}
+	for i, v := range y {
+		a += x[i] * v
+	}
+	return (a + b) + (c + d)
+}
+
+// dotFinite returns Σ c·x, leaving out what has c = 0, where x need not be finite.
+func dotFinite(c, x []float64) float64 {
+	x = x[:len(c)]
+	total := 0.
+	for l, v := range c {
+		if v != 0 {
+			total += v * x[l]
+		}
+	}
+	return total
+}
+
+// weightedSquares returns Σ w x².
+func weightedSquares(x, w []float64) float64 {
+	x = x[:len(w)]
+	var a, b float64
+	for len(w) >= 2 {
+		x2, w2 := x[:2:2], w[:2:2]
+		a += x2[0] * x2[0] * w2[0]
+		b += x2[1] * x2[1] * w2[1]
+		x, w = x[2:], w[2:]
+	}
+	for i, v := range w {
+		a += x[i] * x[i] * v
+	}
+	return a + b
+}
+
+// addRows adds Σ c[l]·x[rows[l]] to dst, four rows at a time.
+func addRows(dst, c, x []float64, rows []int32) {
+	d := len(dst)
+	l := 0
+	for ; l+4 <= len(rows); l += 4 {
+		a, b := x[int(rows[l])*d:][:d], x[int(rows[l+1])*d:][:d]
+		e, f := x[int(rows[l+2])*d:][:d], x[int(rows[l+3])*d:][:d]
+		ca, cb, ce, cf := c[l], c[l+1], c[l+2], c[l+3]
+		for j := range dst {
+			dst[j] += (ca*a[j] + cb*b[j]) + (ce*e[j] + cf*f[j])
+		}
+	}
+	for ; l < len(rows); l++ {
+		row := x[int(rows[l])*d:][:d]
+		for j, v := range row {
+			dst[j] += c[l] * v
+		}
+	}
+}

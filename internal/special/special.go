@@ -1,0 +1,57 @@
+// Package special has the special functions that models need beyond package
+// math, in forms that neither overflow nor cancel.
+package special
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+)
+
+// Softplus returns log(1 + eˣ).
+func Softplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
+
+// InvLogit returns 1/(1 + e⁻ˣ).
+func InvLogit(x float64) float64 {
+	e := math.Exp(-math.Abs(x))
+	if x >= 0 {
+		return 1 / (1 + e)
+	}
+	return e / (1 + e)
+}
+
+// Phi returns the distribution function of the standard normal distribution.
+func Phi(x float64) float64 { return .5 * math.Erfc(-x/math.Sqrt2) }
+
+// LogPhi returns log Φ(x) and its derivative φ(x)/Φ(x), to full relative accuracy
+// for x down to -1e7.
+func LogPhi(x float64) (value, slope float64) {
+	const logRoot2Pi = .918938533204672741780329736406
+	if x > -30 {
+		p := Phi(x)
+		return math.Log(p), math.Exp(-.5*x*x-logRoot2Pi) / p
+	}
+	// Φ(x) = φ(x)/|x| · (1 − 1/x² + 3/x⁴ − 15/x⁶ + ...), truncated below 1e-11 at 30
+	// and refined by the continued fraction of the Mills ratio.
+	r := mills(-x)
+	return -.5*x*x - logRoot2Pi + math.Log(r), 1 / r
+}
+
+// mills returns (1 − Φ(t))/φ(t) for large t by Laplace's continued fraction
+// 1/(t + 1/(t + 2/(t + 3/(t + ...)))).
+func mills(t float64) float64 {
+	f := t
+	for k := 24; k >= 1; k-- {
+		f = t + float64(k)/f
+	}
+	return 1 / f
+}
+
+// Digamma returns the derivative of log Γ at x > 0.
+func Digamma(x float64) float64 { return mathext.Digamma(x) }
+
+// Lgamma returns log Γ(x) for x > 0.
+func Lgamma(x float64) float64 {
+	v, _ := math.Lgamma(x)
+	return v
+}

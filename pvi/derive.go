@@ -1,0 +1,95 @@
+package pvi
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+func (p *Protocol) deriveModel() error {
+	var err error
+	if p.model, err = fit.New(p.study); err != nil {
+		return err
+	}
+	if p.family, err = gaussian.New(p.study.Inference.Q, p.model.Dim()); err != nil {
+		return err
+	}
+	p.entry = p.family.Precision()
+	p.prior, err = p.model.Prior(p.family)
+	return err
+}
+
+// clientClip is C at dataset level: as given, or half of the precision that a
+// client with the nominal number of records of unit length would add.
+func (p *Protocol) clientClip() float64 {
+	if c := p.study.Privacy.Clip; c > 0 {
+		return c
+	}
+	return float64(p.study.Federation.NominalRecords) * p.model.Curvature() / 2
+}
+
+// recordClip is C at datapoint level: as given, or half of the public bound on
+// the norm of a record's statistics.
+func (p *Protocol) recordClip() float64 {
+	if c := p.study.Privacy.Clip; c > 0 {
+		return c
+	}
+	return p.recordBound() / 2
+}
+
+// recordBound bounds the norm of a record's natural parameters: of its statistics if
+// the model is conjugate, else roughly and on the safe side.
+func (p *Protocol) recordBound() float64 {
+	squares, fourths := p.study.RegressorBounds()
+	if linear := p.model.Linear(); linear != nil {
+		return linear.StatisticsBound(squares, fourths, p.study.OutcomeBound())
+	}
+	return p.model.RecordBound()
+}
+
+// NewSolver returns the solver that the study names, for the records of one
+// client. A shard without records is refused unless the unit is the record: then
+// whether there is any is itself private, and noise alone is a right release.
+func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
+	if s.Len() == 0 && p.records == nil {
+		return nil, errors.New("the shard has no records")
+	}
+	if s.Len() > p.study.Federation.MaxRecords {
+		return nil, fmt.Errorf("the shard has more records than federation.max_records = %d", p.study.Federation.MaxRecords)
+	}
+	if want := p.model.Width(); s.Dim() != want {
+		return nil, fmt.Errorf("the shard has %d regressors, the model %d", s.Dim(), want)
+	}
+	in := p.study.Inference
+	switch in.Solver {
+	case study.Conjugate:
+		return solver.NewConjugate(p.model.Linear(), s), nil
+	case study.ClippedAnalytical:
+		if in.Factors == study.Published {
+			return solver.NewPublishedAnalytical(p.model.Linear(), s, p.records), nil
+		}
+		return solver.NewClippedAnalytical(p.model.Linear(), s, p.records), nil
+	}
+	l, err := p.Likelihood(s)
+	if err != nil {
+		return nil, err
+	}
+	return solver.New(in.Solver, in.Ascent, l)
+}
+
+// weight returns by how many changes of one client λ moves if all that a plan asks
+// answer alike.
+func (p *Protocol) weight(plan *Plan) float64 {
+	return math.Ldexp(float64(p.damping(plan.Number)), -dampingBits) * float64(len(plan.Participants))
+}
+
+// Likelihood returns what a client's records say about θ.
+func (p *Protocol) Likelihood(s *shard.Shard) (solver.Likelihood, error) {
+	return p.model.Likelihood(s, len(p.roster))
+}

@@ -1,0 +1,198 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"fedpvi/gpu"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// models are the [model] tables of studies of the columns below.
+var models = map[string]string{
+	"linear":            `{ family = "linear", outcome = "y", terms = ["u*v", "c"], noise_sd = "learned" }`,
+	"known noise":       `{ family = "linear", outcome = "y", terms = ["u", "v"], noise_sd = 0.7, groups = ["c"] }`,
+	"robust":            `{ family = "robust", outcome = "y", terms = ["u", "c"], degrees_of_freedom = 5 }`,
+	"logistic":          `{ family = "logistic", outcome = "c", positive = "q", terms = ["u*v"] }`,
+	"threshold":         `{ family = "logistic", outcome = "y", positive = "> 0.5", terms = ["u"], groups = ["1 + v + u | c"] }`,
+	"probit":            `{ family = "probit", outcome = "c", positive = "r", terms = ["u", "v"] }`,
+	"poisson":           `{ family = "poisson", outcome = "n", terms = ["u", "c"], coding = "one-hot" }`,
+	"grouped counts":    `{ family = "poisson", outcome = "n", terms = ["u"], groups = ["0 + v | c"] }`,
+	"negative binomial": `{ family = "negative-binomial", outcome = "n", terms = ["u", "v"], groups = ["c"] }`,
+	"softmax":           `{ family = "softmax", outcome = "c", terms = ["u", "v"] }`,
+	"mixture":           `{ family = "mixture", columns = ["u", "y"], components = 3 }`,
+	"network":           `{ family = "neural-network", outcome = "y", terms = ["u", "v"], hidden = 3 }`,
+}
+
+func newModel(t *testing.T, name string) *Model {
+	t.Helper()
+	st, err := study.Parse("t.toml", []byte(fmt.Sprintf(`
+study = { version = 1, name = "s" }
+inference.rounds = 1
+privacy.unit = "none"
+model = %s
+column = [
+  { name = "u", type = "numeric", bounds = [-1, 1] },
+  { name = "v", type = "numeric", bounds = [0, 10] },
+  { name = "y", type = "numeric", bounds = [-2, 2] },
+  { name = "n", type = "numeric", bounds = [0, 60] },
+  { name = "c", type = "categorical", levels = ["p", "q", "r"] },
+]`, models[name])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := New(st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func randomShard(m *Model, n int, r *rand.Rand) *shard.Shard {
+	records := new(shard.Records)
+	for range n {
+		records.Append([]float64{2*r.Float64() - 1, 10 * r.Float64(), 4*r.Float64() - 2, float64(r.IntN(61)), float64(r.IntN(3))})
+	}
+	return shard.Design(m.Study, records)
+}
+
+// A regression and its record program are two implementations of one model: the same
+// log likelihood, gradient and Hessian.
+func TestRegressionsAreTheirPrograms(t *testing.T) {
+	for name := range models {
+		m := newModel(t, name)
+		if m.General() {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(1, 2))
+			s := randomShard(m, 150, r)
+			table, err := m.Load(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Program().Dim() != m.Dim() {
+				t.Fatalf("the program has %d coordinates, the model %d", m.Program().Dim(), m.Dim())
+			}
+			program, err := gpu.CPU{}.Compile(m.Program(), table)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := m.Likelihood(s, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := m.Dim()
+			for range 5 {
+				theta := make([]float64, d)
+				for i := range theta {
+					theta[i] = .7 * r.NormFloat64()
+				}
+				got, want := make([]float64, d), make([]float64, d)
+				value := l.AddGradient(got, theta)
+				total, err := program.Sum(want, &gpu.Query{Draws: [][]float64{theta}, Clip: math.Inf(1)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				close(t, "log likelihood", []float64{value}, []float64{total.LogDensity}, 1e-10)
+				close(t, "gradient", got, want, 1e-9)
+				family := gaussian.Full(d)
+				e := solver.NewExpected(family)
+				l.AddExpected(e, &solver.Approximation{Family: family, Mean: theta, Point: true})
+				hessian := make([]float64, d*(d+1)/2)
+				if err := program.Hessian(hessian, theta, nil); err != nil {
+					t.Fatal(err)
+				}
+				close(t, "Hessian", e.Hessian, hessian, 1e-5)
+			}
+			checkPrior(t, m, r)
+		})
+	}
+}
+
+// checkPrior compares the Gaussian prior with the program's log prior.
+func checkPrior(t *testing.T, m *Model, r *rand.Rand) {
+	t.Helper()
+	family := gaussian.Diagonal(m.Dim())
+	prior, err := m.Prior(family)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theta := make([]float64, m.Dim())
+	for i := range theta {
+		theta[i] = r.NormFloat64()
+	}
+	want, err := family.LogDensity(prior, theta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(t, "log prior", []float64{m.Program().LogPrior(theta, nil)}, []float64{want}, 1e-10)
+}
+
+func close(t *testing.T, what string, got, want []float64, tolerance float64) {
+	t.Helper()
+	var size float64 = 1
+	for _, x := range want {
+		size = math.Max(size, math.Abs(x))
+	}
+	for i := range want {
+		if !(math.Abs(got[i]-want[i]) <= tolerance*size) {
+			t.Fatalf("%s %d is %.12g, the program has %.12g", what, i, got[i], want[i])
+		}
+	}
+}
+
+// Parameters of the two are in the same order: their names agree but for what the
+// program adds.
+func TestNamesAgree(t *testing.T) {
+	for name := range models {
+		m := newModel(t, name)
+		for i, p := range m.Parameters {
+			own := m.Program().Names()[i]
+			_, inner, _ := strings.Cut(p.Name, "[")
+			if !strings.Contains(own, strings.TrimSuffix(p.Name, "]")) && !strings.Contains(own, inner) {
+				t.Errorf("%s: coordinate %d is %q, in the program %q", name, i, p.Name, own)
+			}
+		}
+	}
+}
+
+// The expectation of a program is that of a regression, up to its quasi-random points.
+func TestExpectations(t *testing.T) {
+	m := newModel(t, "logistic")
+	r := rand.New(rand.NewPCG(3, 4))
+	s := randomShard(m, 80, r)
+	exact, err := m.Likelihood(s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	averaged, err := m.general(s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range []gaussian.Family{gaussian.Full(m.Dim()), gaussian.Diagonal(m.Dim())} {
+		natural, err := m.Prior(family)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range natural {
+			natural[i] *= 20
+		}
+		q, err := solver.NewApproximation(family, natural)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := solver.NewExpected(family), solver.NewExpected(family)
+		exact.AddExpected(a, q)
+		averaged.AddExpected(b, q)
+		close(t, "value", []float64{b.Value}, []float64{a.Value}, .01)
+		close(t, "gradient", b.Gradient, a.Gradient, .02)
+		close(t, "Hessian", b.Hessian, a.Hessian, .02)
+	}
+}

@@ -1,0 +1,147 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// stickSD is the base of a coordinate whose prior is not normal.
+const stickSD = 1.5
+
+// takeParameters makes the coordinates of the program the parameters of a model that
+// is no regression. A coordinate whose prior is normal with constants has it as base.
+func (m *Model) takeParameters() {
+	p := m.program.Verified().Program()
+	next := 0
+	for _, prior := range p.Priors {
+		q := &p.Parameters[prior.Parameter]
+		mean, sd, normal := normalPrior(p, &prior)
+		for e := range q.Free() {
+			name, log := strings.CutPrefix(m.program.Names()[next], "log ")
+			one := Parameter{Name: name, Log: log, Prior: study.Normal{SD: stickSD}, About: "element of " + q.Name}
+			if normal {
+				one.Prior = study.Normal{Mean: mean[min(e, len(mean)-1)], SD: sd[min(e, len(sd)-1)]}
+			} else {
+				m.beyond = true
+			}
+			m.add(one)
+			next++
+		}
+	}
+}
+
+// normalPrior returns the constants of a normal prior of a parameter without constraint.
+func normalPrior(p *ir.Program, prior *ir.Prior) (mean, sd []float64, ok bool) {
+	if prior.Density != ir.Normal || p.Parameters[prior.Parameter].Constraint.Kind != ir.Unconstrained {
+		return nil, nil, false
+	}
+	a, b := &p.Nodes[prior.Args[0]], &p.Nodes[prior.Args[1]]
+	return a.Values, b.Values, a.Op == ir.Const && b.Op == ir.Const
+}
+
+// Program returns the model as a record program.
+func (m *Model) Program() *model.Model { return m.program }
+
+// Load returns a shard as the program reads it.
+func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
+	n := s.Len()
+	var columns [][]float64
+	x, y := make([]float64, 0, n*s.Dim()), make([]float64, 0, n)
+	groups := len(m.layout.groups)
+	levels := make([][]float64, groups)
+	slopes := make([][][]float64, groups)
+	for g, w := range m.layout.groups {
+		slopes[g] = make([][]float64, len(w.slopes))
+	}
+	for i := range n {
+		row, outcome := s.Record(i)
+		x, y = append(x, row...), append(y, outcome)
+		at, steep := s.Groups(i)
+		for g, w := range m.layout.groups {
+			levels[g] = append(levels[g], float64(at[g]))
+			for e, slope := range w.slopes {
+				if slope >= 0 {
+					slopes[g][e] = append(slopes[g][e], steep[slope])
+				}
+			}
+		}
+	}
+	if m.Study.Model.Kind() != study.NoOutcome {
+		columns = append(columns, y)
+	}
+	columns = append(columns, x)
+	for g, w := range m.layout.groups {
+		columns = append(columns, levels[g])
+		for e, slope := range w.slopes {
+			if slope >= 0 {
+				columns = append(columns, slopes[g][e])
+			}
+		}
+	}
+	table, err := m.program.Load(n, columns)
+	if err != nil {
+		return nil, fmt.Errorf("loading records: %w", err)
+	}
+	return table, nil
+}
+
+// general returns what a shard says of θ under a program that is no regression.
+func (m *Model) general(s *shard.Shard, clients int) (solver.Likelihood, error) {
+	table, err := m.Load(s)
+	if err != nil {
+		return nil, err
+	}
+	base := solver.Base{}
+	for _, p := range m.Parameters {
+		base.Mean, base.SD = append(base.Mean, p.Prior.Mean), append(base.SD, p.Prior.SD)
+	}
+	return solver.NewProgram(m.program, table, base, m.beyond, 1/float64(clients))
+}
+
+// draws is the number of quasi-random points of a posterior that a prediction of a
+// program averages over.
+const draws = 256
+
+// predictGeneral averages a program's predictions over points of the posterior.
+func (m *Model) predictGeneral(s *shard.Shard, family gaussian.Family, natural []float64) ([]Prediction, error) {
+	table, err := m.Load(s)
+	if err != nil {
+		return nil, err
+	}
+	n := s.Len()
+	out := make([]Prediction, n)
+	logs, means := make([]float64, n), make([]float64, n)
+	totals := make([]float64, n)
+	for i := range out {
+		_, out[i].Outcome = s.Record(i)
+		out[i].LogDensity = math.Inf(-1)
+	}
+	kind, _, _ := m.program.Outcomes()
+	err = solver.EachPoint(family, natural, draws, func(theta []float64) {
+		m.program.LogDensities(logs, theta, table)
+		if kind != ir.NoPrediction {
+			m.program.Predict(means, theta, table)
+		}
+		for i, log := range logs {
+			// log-sum-exp as it goes: totals are relative to the largest so far.
+			if log > out[i].LogDensity {
+				totals[i] *= math.Exp(out[i].LogDensity - log)
+				out[i].LogDensity = log
+			}
+			totals[i] += math.Exp(log-out[i].LogDensity) / draws
+			out[i].Mean += means[i] / draws
+		}
+	})
+	for i := range out {
+		out[i].LogDensity += math.Log(totals[i])
+	}
+	return out, err
+}

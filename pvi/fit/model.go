@@ -1,0 +1,145 @@
+package fit
+
+import (
+	"math"
+
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// A Model is what a study estimates.
+type Model struct {
+	Study      *study.Study
+	Parameters []Parameter
+
+	layout  layout
+	linear  *model.Linear
+	program *model.Model
+	beyond  bool // the program's prior is more than that of the parameters
+}
+
+// General reports whether the model is known by its record program alone, rather than
+// as a regression.
+func (m *Model) General() bool {
+	f := m.Study.Model.Family
+	return f == study.Mixture || f == study.NeuralNetwork
+}
+
+// Linear returns the model in closed form, nil if it is not conjugate.
+func (m *Model) Linear() *model.Linear { return m.linear }
+
+// Width returns the number of regressors of a record.
+func (m *Model) Width() int { return m.layout.coefficients }
+
+// Curvature returns how much precision a record of unit length adds to a coefficient,
+// or about as much; 0 if nothing public says so.
+func (m *Model) Curvature() float64 {
+	st := m.Study
+	switch st.Model.Family {
+	case study.Linear:
+		if m.linear != nil {
+			return 1 / m.linear.NoiseVariance()
+		}
+		return 1 / (st.Prior.Scale.Median * st.Prior.Scale.Median)
+	case study.Robust:
+		return 1 / (st.Prior.Scale.Median * st.Prior.Scale.Median)
+	case study.Logistic, study.Softmax:
+		return 1. / 4
+	case study.Probit:
+		return 2 / math.Pi
+	}
+	return 0
+}
+
+// RecordBound returns what no element of a record's natural parameters should
+// exceed: it decides how fine the lattice of messages can be.
+func (m *Model) RecordBound() float64 {
+	st := m.Study
+	squares, _ := st.RegressorBounds()
+	for _, g := range st.Model.Groups {
+		squares += float64(len(g.Effects()) + 1)
+	}
+	size := 1.0
+	switch st.Model.Kind() {
+	case study.Measured:
+		scale := m.NoiseSD()
+		if scale == 0 {
+			scale = st.Prior.Scale.Median / (st.Prior.Scale.Factor * st.Prior.Scale.Factor)
+		}
+		size = 1 / (scale * scale)
+	case study.Count:
+		size = 1 + st.OutcomeBound()
+	}
+	return size * (1 + squares)
+}
+
+// NoiseSD returns the known standard deviation of the outcome on the model's scale, 0
+// if it is learned or there is none.
+func (m *Model) NoiseSD() float64 { return m.Study.Model.NoiseSD / m.Study.OutcomeUnit() }
+
+// Likelihood returns what the records of a shard say about θ, and the share that one of
+// so many clients has in what the prior is beyond a Gaussian.
+func (m *Model) Likelihood(s *shard.Shard, clients int) (solver.Likelihood, error) {
+	if m.General() {
+		return m.general(s, clients)
+	}
+	return m.regression(s), nil
+}
+
+func (m *Model) regression(s *shard.Shard) *solver.Regression {
+	b := solver.NewRegression(m.Dim(), m.outcome())
+	for i := range s.Len() {
+		m.addRecord(b, s, i)
+	}
+	return b
+}
+
+// outcome returns the distribution of the outcome given its predictors.
+func (m *Model) outcome() solver.Outcome {
+	st := m.Study
+	o := solver.Outcome{Family: st.Model.Family, DegreesOfFreedom: st.Model.DegreesOfFreedom, NoiseSD: m.NoiseSD(), Classes: m.layout.classes + 1}
+	for _, w := range m.layout.groups {
+		o.Effects += len(w.spread)
+	}
+	return o
+}
+
+// addRecord adds record i: its predictors are those of the classes, then the scale,
+// then log sd and standardised effect of each effect of each group term.
+func (m *Model) addRecord(b *solver.Regression, s *shard.Shard, i int) {
+	x, y := s.Record(i)
+	for class := range m.layout.classes {
+		for j, value := range x {
+			b.Load(class*m.layout.coefficients+j, value)
+		}
+		b.EndPredictor()
+	}
+	if m.layout.scale >= 0 {
+		b.Load(m.layout.scale, 1)
+		b.EndPredictor()
+	}
+	levels, slopes := s.Groups(i)
+	for g, w := range m.layout.groups {
+		for e := range w.spread {
+			factor := 1.0
+			if w.slopes[e] >= 0 {
+				factor = slopes[w.slopes[e]]
+			}
+			b.Load(w.spread[e], 1)
+			b.EndPredictor()
+			b.Load(w.first[e]+int(levels[g]), factor)
+			b.EndPredictor()
+		}
+	}
+	b.EndRecord(y)
+}
+
+// Back returns the parameter that a coordinate stands for.
+func (p Parameter) Back(coordinate float64) float64 {
+	if p.Log {
+		return math.Exp(coordinate)
+	}
+	return coordinate
+}

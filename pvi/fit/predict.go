@@ -1,0 +1,44 @@
+package fit
+
+import (
+	"math"
+
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// A Prediction is what a posterior says of the outcome of one record, on the scale of
+// the model.
+type Prediction struct {
+	Outcome    float64   // as it was
+	LogDensity float64   // of the outcome: the posterior predictive density or probability
+	Mean       float64   // expected outcome; of a binary one the probability of 1, NaN for classes
+	Classes    []float64 // probabilities; nil unless the outcome is a class
+}
+
+// Predict returns a prediction for every record of a shard from a Gaussian posterior.
+func (m *Model) Predict(s *shard.Shard, family gaussian.Family, natural []float64) ([]Prediction, error) {
+	if m.General() {
+		return m.predictGeneral(s, family, natural)
+	}
+	q, err := solver.NewApproximation(family, natural)
+	if err != nil {
+		return nil, err
+	}
+	r := m.regression(s)
+	out := make([]Prediction, s.Len())
+	for i := range out {
+		_, y := s.Record(i)
+		out[i].Outcome = y
+		out[i].LogDensity, out[i].Mean = r.Predict(i, y, q)
+		if m.Study.Model.Kind() == study.Class {
+			for k := range m.layout.classes + 1 {
+				log, _ := r.Predict(i, float64(k), q)
+				out[i].Classes = append(out[i].Classes, math.Exp(log))
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,43 @@
+package fit
+
+import (
+	"math"
+
+	"fedpvi/pvi/shard"
+)
+
+// Locations returns how many linear predictors an outcome's location has: one for
+// every class but the first, or one.
+func (m *Model) Locations() int { return m.layout.classes }
+
+// Location writes to eta the linear predictors of record i at θ, what varies between
+// groups included.
+func (m *Model) Location(eta []float64, s *shard.Shard, i int, theta []float64) {
+	x, _ := s.Record(i)
+	for class := range eta {
+		coefficients := theta[class*m.layout.coefficients:]
+		eta[class] = 0
+		for j, value := range x {
+			eta[class] += value * coefficients[j]
+		}
+	}
+	levels, slopes := s.Groups(i)
+	for g, w := range m.layout.groups {
+		for e, spread := range w.spread {
+			effect := math.Exp(theta[spread]) * theta[w.first[e]+int(levels[g])]
+			if w.slopes[e] >= 0 {
+				effect *= slopes[w.slopes[e]]
+			}
+			eta[0] += effect
+		}
+	}
+}
+
+// Scale returns the scale of the outcome at θ on the model's scale: the noise, known or
+// learned, or the dispersion; 0 if the family has none.
+func (m *Model) Scale(theta []float64) float64 {
+	if m.layout.scale >= 0 {
+		return math.Exp(theta[m.layout.scale])
+	}
+	return m.NoiseSD()
+}

@@ -1,0 +1,207 @@
+package fit
+
+import (
+	"math"
+
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/study"
+)
+
+// program builds the record program of the study: the same model as data, in the
+// parameters' own order.
+func (m *Model) build() (*model.Model, error) {
+	switch m.Study.Model.Family {
+	case study.Mixture:
+		return m.mixture()
+	case study.NeuralNetwork:
+		return m.network()
+	}
+	return m.regressionProgram()
+}
+
+// regressors declares the column of regressors, or of what stands in for them.
+func (m *Model) regressors(b *model.Builder) model.Expr {
+	st := m.Study
+	var names []string
+	for _, c := range st.Coefficients() {
+		names = append(names, c.Name)
+	}
+	squares, _ := st.RegressorBounds()
+	bound := math.Sqrt(squares) // no regressor is larger than all together
+	return b.Reals("x", names, -bound, bound)
+}
+
+// coefficients declares a vector with the priors of the study.
+func (m *Model) coefficients(b *model.Builder, name string, from int) model.Expr {
+	var names []string
+	var mean, sd []float64
+	for _, p := range m.Parameters[from : from+m.layout.coefficients] {
+		names, mean, sd = append(names, p.Name), append(mean, p.Prior.Mean), append(sd, p.Prior.SD)
+	}
+	return b.Vector(name, names, model.Free, b.Of(ir.Normal, b.Numbers(mean...), b.Numbers(sd...)))
+}
+
+// scalar declares the parameter at place i and returns it on its own scale.
+func (m *Model) scalar(b *model.Builder, i int) model.Expr {
+	p := m.Parameters[i]
+	name := p.Name
+	if p.Log {
+		name = "log " + name
+	}
+	e := b.Scalar(name, model.Free, b.Normal(model.Normal{Mean: p.Prior.Mean, SD: p.Prior.SD}))
+	if p.Log {
+		e = b.Apply(ir.Exp, e)
+	}
+	return e
+}
+
+func (m *Model) regressionProgram() (*model.Model, error) {
+	st := m.Study
+	b := model.NewBuilder(string(st.Model.Family) + " regression")
+	y := m.outcomeColumn(b)
+	x := m.regressors(b)
+	if st.Model.Family == study.Softmax {
+		return m.softmaxProgram(b, x, y)
+	}
+	eta := b.Linear(x, m.coefficients(b, "beta", 0))
+	var scale model.Expr
+	if m.layout.scale >= 0 {
+		scale = m.scalar(b, m.layout.scale)
+	}
+	for g, w := range m.layout.groups {
+		eta = b.Add(eta, m.varying(b, st.Model.Groups[g], w))
+	}
+	switch st.Model.Family {
+	case study.Linear:
+		if m.layout.scale < 0 {
+			scale = b.Number(m.NoiseSD())
+		}
+		b.Predict(ir.Mean, y, eta)
+		return b.Build(b.LogDensity(ir.Normal, y, eta, scale))
+	case study.Robust:
+		b.Predict(ir.Mean, y, eta)
+		return b.Build(b.LogDensity(ir.StudentT, y, b.Number(st.Model.DegreesOfFreedom), eta, scale))
+	case study.Logistic:
+		b.Predict(ir.Probability, y, b.Apply(ir.InvLogit, eta))
+		return b.Build(b.LogDensity(ir.BernoulliLogit, y, eta))
+	case study.Probit:
+		b.Predict(ir.Probability, y, b.Apply(ir.Phi, eta))
+		return b.Build(b.LogDensity(ir.BernoulliProbit, y, eta))
+	case study.Poisson:
+		b.Predict(ir.Mean, y, b.Apply(ir.Exp, eta))
+		return b.Build(b.LogDensity(ir.PoissonLog, y, eta))
+	default:
+		b.Predict(ir.Mean, y, b.Apply(ir.Exp, eta))
+		return b.Build(b.LogDensity(ir.NegBinomialLog, y, eta, scale))
+	}
+}
+
+// outcomeColumn declares the outcome as the model sees it.
+func (m *Model) outcomeColumn(b *model.Builder) model.Expr {
+	st := m.Study
+	switch st.Model.Kind() {
+	case study.Binary:
+		return b.Integer(st.Model.Outcome, 0, 1)
+	case study.Count, study.Class:
+		return b.Integer(st.Model.Outcome, 0, st.OutcomeBound())
+	}
+	return b.Real(st.Model.Outcome, -st.OutcomeBound(), st.OutcomeBound())
+}
+
+// varying is what a group term adds to η.
+func (m *Model) varying(b *model.Builder, g study.Group, w way) model.Expr {
+	c, _ := m.Study.Column(g.By)
+	index := b.Integer("level of "+g.By, 0, float64(len(c.Levels)-1))
+	var sum model.Expr
+	for e, effect := range g.Effects() {
+		spread := m.scalar(b, w.spread[e])
+		first := w.first[e]
+		z := b.Vector(m.Parameters[w.spread[e]].Name+" units", c.Levels, model.Free,
+			b.Normal(model.Normal{Mean: m.Parameters[first].Prior.Mean, SD: m.Parameters[first].Prior.SD}))
+		term := b.Gather(b.Mul(spread, z), index)
+		if effect != study.Intercept {
+			slope, _ := m.Study.Column(effect)
+			low, high := m.Study.Scale(slope, slope.Low), m.Study.Scale(slope, slope.High)
+			term = b.Mul(term, b.Real(effect+" within "+g.By, low, high))
+		}
+		if e == 0 {
+			sum = term
+		} else {
+			sum = b.Add(sum, term)
+		}
+	}
+	return sum
+}
+
+func (m *Model) softmaxProgram(b *model.Builder, x, y model.Expr) (*model.Model, error) {
+	outcome, _ := m.Study.Column(m.Study.Model.Outcome)
+	logits := []model.Expr{b.Number(0)}
+	for class := range m.layout.classes {
+		beta := m.coefficients(b, "beta "+outcome.Levels[class+1], class*m.layout.coefficients)
+		logits = append(logits, b.Linear(x, beta))
+	}
+	eta := b.Apply(ir.Stack, logits...)
+	b.Predict(ir.Probabilities, y, b.Apply(ir.Softmax, eta))
+	return b.Build(b.LogDensity(ir.Categorical, y, eta))
+}
+
+// mixture is a Gaussian mixture whose components' means have priors around points on
+// the diagonal of the box of the public bounds, which tells the components apart:
+//
+//	ℓ_n = log Σ_k w_k Π_v N(x_nv | μ_kv, s_kv²).
+func (m *Model) mixture() (*model.Model, error) {
+	st := m.Study
+	k := st.Model.Components
+	b := model.NewBuilder("Gaussian mixture")
+	bound := 0.0
+	for _, name := range st.Model.Variables {
+		c, _ := st.Column(name)
+		bound = max(bound, math.Abs(st.Scale(c, c.Low)), math.Abs(st.Scale(c, c.High)))
+	}
+	x := b.Reals("x", st.Model.Variables, -bound, bound)
+	weights := b.Parameter(ir.Parameter{Name: "weight", Rows: k, Cols: 1, Constraint: ir.Constraint{Kind: ir.Simplex}}, b.Of(ir.Dirichlet, b.Number(1)))
+	terms := b.Apply(ir.Log, weights)
+	var centres []float64
+	for c := range k {
+		centres = append(centres, st.Prior.Mean+bound*(2*float64(c)+1-float64(k))/float64(k))
+	}
+	var components []string
+	for c := range k {
+		components = append(components, string(rune('A'+c%26)))
+	}
+	scale := st.Prior.Scale.Normal()
+	for v, name := range st.Model.Variables {
+		mean := b.Vector("mean "+name, components, model.Free, b.Of(ir.Normal, b.Numbers(centres...), b.Number(st.Prior.SD)))
+		sd := b.Apply(ir.Exp, b.Vector("log sd "+name, components, model.Free, b.Normal(model.Normal{Mean: scale.Mean, SD: scale.SD})))
+		terms = b.Add(terms, b.LogDensity(ir.Normal, b.Element(x, v), mean, sd))
+	}
+	return b.Build(b.Apply(ir.LogSumExp, terms))
+}
+
+// network is a Bayesian neural network with one hidden layer of tanh units. Priors of
+// weights are scaled by the square root of the number of inputs of a unit.
+func (m *Model) network() (*model.Model, error) {
+	st := m.Study
+	hidden := st.Model.Hidden
+	b := model.NewBuilder("neural network with one hidden layer")
+	y := m.outcomeColumn(b)
+	x := m.regressors(b)
+	inputs := len(st.Coefficients())
+	prior := func(fan int) model.Distribution {
+		return b.Normal(model.Normal{Mean: 0, SD: st.Prior.SD / math.Sqrt(float64(fan))})
+	}
+	w := b.Parameter(ir.Parameter{Name: "W", Rows: hidden, Cols: inputs}, prior(inputs))
+	bias := b.Parameter(ir.Parameter{Name: "b", Rows: hidden, Cols: 1}, prior(1))
+	v := b.Parameter(ir.Parameter{Name: "v", Rows: hidden, Cols: 1}, prior(hidden))
+	c := b.Scalar("c", model.Free, prior(1))
+	eta := b.Add(b.Apply(ir.Dot, b.Apply(ir.Tanh, b.Dense(w, bias, x)), v), c)
+	if st.Model.Kind() == study.Binary {
+		b.Predict(ir.Probability, y, b.Apply(ir.InvLogit, eta))
+		return b.Build(b.LogDensity(ir.BernoulliLogit, y, eta))
+	}
+	scale := st.Prior.Scale.Normal()
+	sigma := b.Apply(ir.Exp, b.Scalar("log noise_sd", model.Free, b.Normal(model.Normal{Mean: scale.Mean, SD: scale.SD})))
+	b.Predict(ir.Mean, y, eta)
+	return b.Build(b.LogDensity(ir.Normal, y, eta, sigma))
+}

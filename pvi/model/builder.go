@@ -1,0 +1,163 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"fedpvi/pvi/model/ir"
+)
+
+// Builder makes a record program. Its methods return expressions; the first
+// mistake is kept and returned by [Builder.Build], so expressions can be nested
+// without checks between.
+//
+// Which expressions are computed once, once a step or for every record follows
+// from what they use; a shared value that meets a record's is brought there.
+type Builder struct {
+	program ir.Program
+	phases  []ir.Phase
+	known   map[string]int // canonical node to index: equal expressions are one
+	err     error
+}
+
+// Expr is an expression of a builder.
+type Expr struct{ node int }
+
+// NewBuilder starts a program with the name of its family.
+func NewBuilder(name string) *Builder {
+	return &Builder{program: ir.Program{Name: name}, known: map[string]int{}}
+}
+
+// fail keeps the first error.
+func (b *Builder) fail(format string, args ...any) Expr {
+	if b.err == nil {
+		b.err = fmt.Errorf("building %s: "+format, append([]any{b.program.Name}, args...)...)
+	}
+	return Expr{-1}
+}
+
+// Real declares a column of one number with public bounds, which may be infinite.
+func (b *Builder) Real(name string, lower, upper float64) Expr {
+	return b.column(ir.Column{Name: name, Lower: lower, Upper: upper})
+}
+
+// Reals declares a column of several numbers, which entries names.
+func (b *Builder) Reals(name string, entries []string, lower, upper float64) Expr {
+	if len(entries) == 0 {
+		return b.fail("column %q has no entries", name)
+	}
+	return b.column(ir.Column{Name: name, Entries: entries, Lower: lower, Upper: upper})
+}
+
+// Integer declares a column of whole numbers in lower..upper. An index into a
+// table of n elements is Integer(name, 0, n−1).
+func (b *Builder) Integer(name string, lower, upper float64) Expr {
+	return b.column(ir.Column{Name: name, Lower: lower, Upper: upper, Integer: true})
+}
+
+func (b *Builder) column(c ir.Column) Expr {
+	b.program.Columns = append(b.program.Columns, c)
+	return b.node(ir.Node{Op: ir.Col, Ref: len(b.program.Columns) - 1}, ir.Data)
+}
+
+// Number is a constant.
+func (b *Builder) Number(x float64) Expr { return b.Numbers(x) }
+
+// Numbers is a constant vector.
+func (b *Builder) Numbers(x ...float64) Expr { return b.Matrix(len(x), 1, x) }
+
+// Matrix is a constant matrix, given by rows.
+func (b *Builder) Matrix(rows, cols int, values []float64) Expr {
+	return b.node(ir.Node{Op: ir.Const, Rows: rows, Cols: cols, Values: slices.Clone(values)}, ir.Fixed)
+}
+
+// Distribution is a density with its arguments: a prior.
+type Distribution struct {
+	Density ir.Density
+	Args    []Expr
+}
+
+// Of returns a distribution; its arguments are constants or made of parameters
+// that are declared earlier.
+func (b *Builder) Of(d ir.Density, args ...Expr) Distribution { return Distribution{d, args} }
+
+// Normal returns the distribution N(Mean, SD²) with constant arguments.
+func (b *Builder) Normal(n Normal) Distribution {
+	return b.Of(ir.Normal, b.Number(n.Mean), b.Number(n.SD))
+}
+
+// Scalar declares a parameter of one element.
+func (b *Builder) Scalar(name string, c ir.Constraint, prior Distribution) Expr {
+	return b.Parameter(ir.Parameter{Name: name, Rows: 1, Cols: 1, Constraint: c}, prior)
+}
+
+// Vector declares a parameter with an element for each of entries.
+func (b *Builder) Vector(name string, entries []string, c ir.Constraint, prior Distribution) Expr {
+	return b.Parameter(ir.Parameter{Name: name, Rows: len(entries), Cols: 1, Entries: entries, Constraint: c}, prior)
+}
+
+// Parameter declares a parameter, whose elements have the prior independently.
+func (b *Builder) Parameter(q ir.Parameter, prior Distribution) Expr {
+	k := len(b.program.Parameters)
+	args := make([]int, len(prior.Args))
+	for i, a := range prior.Args {
+		if !b.has(a) {
+			return b.fail("prior of %q: argument %d is no expression of this program", q.Name, i+1)
+		}
+		args[i] = a.node
+	}
+	b.program.Parameters = append(b.program.Parameters, q)
+	b.program.Priors = append(b.program.Priors, ir.Prior{Parameter: k, Density: prior.Density, Args: args})
+	return b.node(ir.Node{Op: ir.Param, Ref: k}, ir.Shared)
+}
+
+// Positive is the constraint of a scale.
+var Positive = ir.Constraint{Kind: ir.Lower}
+
+// Free is no constraint.
+var Free = ir.Constraint{}
+
+// Predict says what the program predicts of an outcome.
+func (b *Builder) Predict(kind ir.PredictionKind, outcome, prediction Expr) {
+	if !b.has(outcome) || !b.has(prediction) || b.program.Nodes[outcome.node].Op != ir.Col {
+		b.fail("a prediction needs an outcome column and an expression")
+		return
+	}
+	b.program.Prediction = ir.Prediction{Kind: kind, Node: prediction.node, Outcome: b.program.Nodes[outcome.node].Ref}
+}
+
+// Build verifies the program whose log density of a record is likelihood.
+func (b *Builder) Build(likelihood Expr) (*Model, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	if !b.has(likelihood) {
+		return nil, errors.New("building " + b.program.Name + ": the likelihood is no expression of this program")
+	}
+	b.program.Likelihood = likelihood.node
+	return New(b.program)
+}
+
+func (b *Builder) has(e Expr) bool { return e.node >= 0 && e.node < len(b.program.Nodes) }
+
+// node adds a node, or finds the same one.
+func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
+	key := fmt.Sprint(n.Op, n.Args, n.Ref, n.Rows, n.Cols, bits(n.Values))
+	if i, ok := b.known[key]; ok {
+		return Expr{i}
+	}
+	i := len(b.program.Nodes)
+	b.program.Nodes, b.phases = append(b.program.Nodes, n), append(b.phases, phase)
+	b.known[key] = i
+	return Expr{i}
+}
+
+func bits(values []float64) []uint64 {
+	out := make([]uint64, len(values))
+	for i, x := range values {
+		out[i] = math.Float64bits(x)
+	}
+	return out
+}

@@ -1,0 +1,131 @@
+package model
+
+import (
+	"slices"
+
+	"fedpvi/pvi/model/ir"
+)
+
+// Apply is an operation that is no leaf: one of the element by element ones, a
+// reduction, a softmax, a dot product or a stack.
+func (b *Builder) Apply(op ir.Op, args ...Expr) Expr { return b.apply(ir.Node{Op: op}, args) }
+
+// Add sums expressions element by element.
+func (b *Builder) Add(first Expr, rest ...Expr) Expr {
+	for _, e := range rest {
+		first = b.Apply(ir.Add, first, e)
+	}
+	return first
+}
+
+// Mul multiplies element by element.
+func (b *Builder) Mul(x, y Expr) Expr { return b.Apply(ir.Mul, x, y) }
+
+// Element is element k of a vector, counted from 0.
+func (b *Builder) Element(x Expr, k int) Expr {
+	return b.apply(ir.Node{Op: ir.Element, Ref: k}, []Expr{x})
+}
+
+// Slice is rows×cols elements from element k on, as a matrix or, with one column,
+// a vector.
+func (b *Builder) Slice(x Expr, k, rows, cols int) Expr {
+	return b.apply(ir.Node{Op: ir.Slice, Ref: k, Rows: rows, Cols: cols}, []Expr{x})
+}
+
+// LogDensity is the log density of a record's outcome.
+func (b *Builder) LogDensity(d ir.Density, outcome Expr, args ...Expr) Expr {
+	return b.apply(ir.Node{Op: ir.DensityOp, Ref: int(d)}, append([]Expr{outcome}, args...))
+}
+
+// Linear is x·β, for a vector x of the row and a shared vector β.
+func (b *Builder) Linear(x, beta Expr) Expr {
+	return b.bridge(ir.Linear, []Expr{x, beta}, 1)
+}
+
+// MatVec is Wx, for a shared matrix W and a vector x of the row or the record.
+func (b *Builder) MatVec(w, x Expr) Expr { return b.bridge(ir.MatVec, []Expr{w, x}, 0) }
+
+// Bilinear is xᵀWz, for a shared matrix W and vectors of the row.
+func (b *Builder) Bilinear(x, w, z Expr) Expr { return b.Apply(ir.Dot, x, b.MatVec(w, z)) }
+
+// Dense is Wx + bias, the affine map of a layer.
+func (b *Builder) Dense(w, bias, x Expr) Expr { return b.Add(b.MatVec(w, x), bias) }
+
+// Gather is table[index]. Element by element operations on the table are done
+// after the gather, for the record's element only: then what the record touches
+// are parameters, and the norm of its gradient is exact and cheap.
+func (b *Builder) Gather(table, index Expr) Expr {
+	if !b.has(table) || !b.has(index) {
+		return b.fail("gather: an argument is no expression of this program")
+	}
+	n := b.program.Nodes[table.node]
+	if b.phases[table.node] == ir.Shared && n.Op.Elementwise() {
+		args := make([]Expr, len(n.Args))
+		for k, a := range n.Args {
+			if args[k] = (Expr{a}); !b.scalar(a) {
+				args[k] = b.Gather(args[k], index)
+			}
+		}
+		return b.apply(ir.Node{Op: n.Op}, args)
+	}
+	return b.bridge(ir.Gather, []Expr{table, index}, 0)
+}
+
+// GatherRow is row index of a matrix.
+func (b *Builder) GatherRow(table, index Expr) Expr {
+	return b.bridge(ir.GatherRow, []Expr{table, index}, 0)
+}
+
+// scalar reports whether a node is known to be one number.
+func (b *Builder) scalar(i int) bool {
+	switch n := b.program.Nodes[i]; {
+	case n.Op == ir.Const:
+		return len(n.Values) == 1
+	case n.Op == ir.Param:
+		return b.program.Parameters[n.Ref].Size() == 1
+	case n.Op.Elementwise():
+		return !slices.ContainsFunc(n.Args, func(a int) bool { return !b.scalar(a) })
+	default:
+		return n.Op == ir.Sum || n.Op == ir.LogSumExp || n.Op == ir.Dot || n.Op == ir.Element
+	}
+}
+
+// apply adds a node whose phase is the join of its arguments' phases; shared
+// arguments are brought into records where they meet.
+func (b *Builder) apply(n ir.Node, args []Expr) Expr {
+	records := false
+	for k, a := range args {
+		if !b.has(a) {
+			return b.fail("%s: argument %d is no expression of this program", n.Op, k+1)
+		}
+		records = records || b.phases[a.node] == ir.Data || b.phases[a.node] == ir.Record
+	}
+	phase := ir.Fixed
+	for _, a := range args {
+		if records && b.phases[a.node] == ir.Shared {
+			a = b.node(ir.Node{Op: ir.Global, Args: []int{a.node}}, ir.Record)
+		}
+		phase, _ = ir.Join(phase, b.phases[a.node])
+		n.Args = append(n.Args, a.node)
+	}
+	return b.node(n, phase)
+}
+
+// bridge adds a node that reads the table args[table].
+func (b *Builder) bridge(op ir.Op, args []Expr, table int) Expr {
+	n := ir.Node{Op: op}
+	for k, a := range args {
+		if !b.has(a) {
+			return b.fail("%s: argument %d is no expression of this program", op, k+1)
+		}
+		n.Args = append(n.Args, a.node)
+	}
+	phase := ir.Record
+	if b.phases[args[table].node] == ir.Fixed {
+		phase = ir.Data
+	}
+	if joined, ok := ir.Join(phase, b.phases[args[1-table].node]); ok {
+		phase = joined
+	}
+	return b.node(n, phase)
+}

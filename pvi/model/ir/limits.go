@@ -1,0 +1,20 @@
+package ir
+
+// Limits of a program. Exceeding one is an error that says which.
+const (
+	MaxNodes        = 20_000  // operations
+	MaxColumns      = 1_024   // columns
+	MaxEntries      = 65_536  // numbers of a row in one column
+	MaxParameters   = 10_000  // declared
+	MaxDimension    = 1 << 20 // elements of all parameters together
+	MaxRecordVector = 256     // elements of a node that is computed for every record
+	MaxConstants    = 8 << 20 // numbers, 64 MiB
+	MaxShared       = 1 << 24 // elements of all nodes that are computed once a step
+	MaxBlockBytes   = 16 << 20
+	MaxWork         = 1 << 24 // multiplications for one record
+	MaxName         = 256     // bytes
+)
+
+// Block is the number of rows that an evaluator works on at a time; MaxBlockBytes
+// counts a value and an adjoint for each.
+const Block = 64

@@ -1,0 +1,115 @@
+package ir
+
+// Op is an operation. Operations work element by element unless they say
+// otherwise; a scalar beside a vector stands for a vector of equal elements.
+type Op uint8
+
+// The operations. The numbers are part of the canonical form: new ones go at the
+// end.
+const (
+	Invalid Op = iota
+
+	// Leaves.
+	Const // Values
+	Col   // column Ref of the row
+	Param // parameter Ref, constrained
+
+	// From parameters into records, the only ways. t depends on parameters or
+	// constants alone, i is an integer column.
+	Global    // t as it is, for every record
+	Gather    // t[i], t a vector
+	GatherRow // row i of the matrix t
+	Linear    // x·t, x a vector of the row, t a vector
+	MatVec    // t x, t a matrix, x a vector
+
+	// One argument.
+	Neg
+	Exp
+	Log
+	Log1p
+	Expm1
+	Sqrt
+	Square
+	Inv
+	Tanh
+	InvLogit
+	LogInvLogit
+	Softplus
+	Phi
+	Abs
+
+	// Two arguments.
+	Add
+	Sub
+	Mul
+	Div
+	Max
+	Min
+
+	// Over the elements of one argument.
+	Sum
+	LogSumExp
+	Softmax    // to a vector
+	LogSoftmax // to a vector
+
+	// Shape.
+	Dot     // of two vectors
+	Element // element Ref of a vector
+	Slice   // Rows×Cols elements from element Ref on
+	Stack   // of scalars to a vector
+
+	// DensityOp is the log density Ref of Args[0], which is data, given the rest.
+	DensityOp
+
+	ops
+)
+
+// form is how an operation's arguments and result are checked.
+type form uint8
+
+const (
+	leaf form = iota + 1
+	bridge
+	mapOne
+	mapTwo
+	reduce // vector to scalar
+	rescale
+	shape
+	density
+)
+
+type opInfo struct {
+	name string
+	form form
+	args int // -1: any number from one on
+}
+
+var opTable = [ops]opInfo{
+	Const: {"constant", leaf, 0}, Col: {"column", leaf, 0}, Param: {"parameter", leaf, 0},
+	Global: {"global", bridge, 1}, Gather: {"gather", bridge, 2}, GatherRow: {"gather_row", bridge, 2},
+	Linear: {"linear", bridge, 2}, MatVec: {"matvec", bridge, 2},
+	Neg: {"neg", mapOne, 1}, Exp: {"exp", mapOne, 1}, Log: {"log", mapOne, 1}, Log1p: {"log1p", mapOne, 1},
+	Expm1: {"expm1", mapOne, 1}, Sqrt: {"sqrt", mapOne, 1}, Square: {"square", mapOne, 1}, Inv: {"inv", mapOne, 1},
+	Tanh: {"tanh", mapOne, 1}, InvLogit: {"inv_logit", mapOne, 1}, LogInvLogit: {"log_inv_logit", mapOne, 1},
+	Softplus: {"softplus", mapOne, 1}, Phi: {"phi", mapOne, 1}, Abs: {"abs", mapOne, 1},
+	Add: {"add", mapTwo, 2}, Sub: {"sub", mapTwo, 2}, Mul: {"mul", mapTwo, 2}, Div: {"div", mapTwo, 2},
+	Max: {"max", mapTwo, 2}, Min: {"min", mapTwo, 2},
+	Sum: {"sum", reduce, 1}, LogSumExp: {"log_sum_exp", reduce, 1},
+	Softmax: {"softmax", rescale, 1}, LogSoftmax: {"log_softmax", rescale, 1},
+	Dot: {"dot", shape, 2}, Element: {"element", shape, 1}, Slice: {"slice", shape, 1}, Stack: {"stack", shape, -1},
+	DensityOp: {"density", density, -1},
+}
+
+// String returns the operation's name.
+func (o Op) String() string {
+	if o == Invalid || o >= ops {
+		return "invalid"
+	}
+	return opTable[o].name
+}
+
+// Elementwise reports whether the operation maps each element of its arguments by
+// itself.
+func (o Op) Elementwise() bool {
+	return o < ops && (opTable[o].form == mapOne || opTable[o].form == mapTwo)
+}

@@ -1,0 +1,42 @@
+package ir
+
+// Phase says what a node depends on, and so when it is computed. It is derived
+// from the arguments.
+type Phase uint8
+
+// The phases. A node over several takes the join; there is no join of Shared with
+// Data or Record: parameters enter records only through the bridges [Global],
+// [Gather], [GatherRow], [Linear] and [MatVec].
+const (
+	Fixed  Phase = iota // constants: once for a study
+	Data                // one row: once for a shard
+	Shared              // parameters: once for a step
+	Record              // one row and parameters: for each record in each step
+)
+
+// String returns the phase's name.
+func (p Phase) String() string {
+	return [...]string{"a constant", "row data", "shared", "a record's"}[p]
+}
+
+// Join returns the phase of what depends on both, and whether there is one.
+func Join(a, b Phase) (Phase, bool) {
+	switch {
+	case a == b || b == Fixed:
+		return a, true
+	case a == Fixed:
+		return b, true
+	case a == Shared || b == Shared:
+		return 0, false
+	}
+	return Record, true
+}
+
+// Shape is the shape of a node's value: a scalar is 1×1, a vector k×1.
+type Shape struct{ Rows, Cols int }
+
+// Size returns the number of elements.
+func (s Shape) Size() int { return s.Rows * s.Cols }
+
+func (s Shape) scalar() bool { return s == Shape{1, 1} }
+func (s Shape) vector() bool { return s.Cols == 1 }

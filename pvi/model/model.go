@@ -1,0 +1,186 @@
+package model
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math"
+
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/model/tape"
+)
+
+// Table is a shard as a model reads it, checked and with everything computed that
+// depends on one row only. See [Model.Load].
+type Table = tape.Table
+
+// Shared evaluates what all records share: constrained parameters and the prior.
+type Shared = tape.Shared
+
+// Model is a verified record program.
+type Model struct {
+	verified    *ir.Verified
+	names       []string
+	constrained []string
+}
+
+// New verifies a program.
+func New(p ir.Program) (*Model, error) {
+	v, err := ir.Verify(p)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{verified: v}
+	for _, q := range v.Program().Parameters {
+		for e := range q.Size() {
+			m.constrained = append(m.constrained, elementName(&q, e))
+		}
+		for e := range q.Free() {
+			m.names = append(m.names, freeName(&q, e))
+		}
+	}
+	return m, nil
+}
+
+func elementName(q *ir.Parameter, e int) string {
+	switch {
+	case q.Entries != nil:
+		return q.Name + "[" + q.Entries[e] + "]"
+	case q.Size() == 1:
+		return q.Name
+	case q.Cols == 1:
+		return fmt.Sprintf("%s[%d]", q.Name, e+1)
+	}
+	return fmt.Sprintf("%s[%d,%d]", q.Name, e/q.Cols+1, e%q.Cols+1)
+}
+
+// freeName names an unconstrained coordinate by the function that makes it.
+func freeName(q *ir.Parameter, e int) string {
+	name := elementName(q, e)
+	switch q.Constraint.Kind {
+	case ir.Lower, ir.Upper:
+		return "log " + name
+	case ir.Both:
+		return "logit " + name
+	case ir.Simplex:
+		return "stick " + name
+	case ir.Ordered:
+		if e > 0 {
+			return "log step " + name
+		}
+	}
+	return name
+}
+
+// Name returns the family's name.
+func (m *Model) Name() string { return m.verified.Program().Name }
+
+// Verified returns the program. It must not be changed.
+func (m *Model) Verified() *ir.Verified { return m.verified }
+
+// Columns returns what the model reads of a row, in the order that [Model.Load]
+// expects. They must not be changed.
+func (m *Model) Columns() []ir.Column { return m.verified.Program().Columns }
+
+// Digest returns the SHA-256 of the program's canonical form.
+func (m *Model) Digest() [sha256.Size]byte { return m.verified.Program().Digest() }
+
+// Dim returns d, the number of unconstrained coordinates.
+func (m *Model) Dim() int { return len(m.names) }
+
+// Names returns the names of the unconstrained coordinates. It is not a copy.
+func (m *Model) Names() []string { return m.names }
+
+// ConstrainedNames returns the names of the parameters' elements on their own
+// scale. It is not a copy.
+func (m *Model) ConstrainedNames() []string { return m.constrained }
+
+// Shared returns a new evaluator of the prior and of all that records share.
+func (m *Model) Shared() *Shared { return tape.NewShared(m.verified) }
+
+// Load checks rows against the columns' public bounds and prepares them.
+// columns[k] has column k for all rows, a row's entries side by side.
+func (m *Model) Load(rows int, columns [][]float64) (*Table, error) {
+	return tape.Load(m.verified, rows, columns)
+}
+
+// LogPrior returns the log prior density at θ in the unconstrained space, the log
+// Jacobians included, and adds its gradient to grad if that is not nil. Solvers
+// that call it often keep a [Model.Shared].
+func (m *Model) LogPrior(theta, grad []float64) float64 {
+	s := m.Shared()
+	s.Set(theta)
+	return s.LogPrior(grad)
+}
+
+// Constrain writes the parameters on their own scale to dst, in the order of
+// [Model.ConstrainedNames].
+func (m *Model) Constrain(dst, theta []float64) {
+	s := m.Shared()
+	s.Set(theta)
+	for i := range m.verified.Program().Parameters {
+		dst = dst[copy(dst, s.Constrained(i)):]
+	}
+}
+
+// Unconstrain inverts [Model.Constrain]. A value outside its constraint is an
+// error.
+func (m *Model) Unconstrain(theta, values []float64) error {
+	for _, q := range m.verified.Program().Parameters {
+		tape.Unconstrain(q.Constraint, theta[:q.Free()], values[:q.Size()])
+		for _, u := range theta[:q.Free()] {
+			if math.IsNaN(u) || math.IsInf(u, 0) {
+				return fmt.Errorf("parameter %q is not inside its constraint", q.Name)
+			}
+		}
+		theta, values = theta[q.Free():], values[q.Size():]
+	}
+	return nil
+}
+
+// LogDensities writes ℓ_n(θ) for every row of the table to dst.
+func (m *Model) LogDensities(dst, theta []float64, t *Table) {
+	m.evaluate(m.verified.Program().Likelihood, dst, theta, t)
+}
+
+// evaluate writes a node's values, row by row.
+func (m *Model) evaluate(node int, dst, theta []float64, t *Table) {
+	s := m.Shared()
+	s.Set(theta)
+	size := m.verified.Shape(node).Size()
+	r := tape.NewRecords(s, t, ir.Block, node, false)
+	r.Begin()
+	rows := make([]int32, 0, ir.Block)
+	for from := 0; from < t.Rows; from += ir.Block {
+		rows = rows[:0]
+		for row := from; row < min(from+ir.Block, t.Rows); row++ {
+			rows = append(rows, int32(row))
+		}
+		r.Forward(rows)
+		for l, row := range rows {
+			for e := range size {
+				dst[int(row)*size+e] = r.Value[node][e*ir.Block+l]
+			}
+		}
+	}
+}
+
+// Outcomes returns how the model predicts: the kind, the column that it predicts,
+// and the number of values for a row (1, or the number of classes).
+func (m *Model) Outcomes() (kind ir.PredictionKind, column, values int) {
+	q := m.verified.Program().Prediction
+	if q.Kind == ir.NoPrediction {
+		return q.Kind, -1, 0
+	}
+	return q.Kind, q.Outcome, m.verified.Shape(q.Node).Size()
+}
+
+// Predict writes the prediction at θ for every row of the table to dst, a row's
+// values side by side. The outcomes in the table are not read. It panics for a
+// model that predicts nothing.
+func (m *Model) Predict(dst, theta []float64, t *Table) {
+	q := m.verified.Program().Prediction
+	if q.Kind == ir.NoPrediction {
+		panic("model: " + m.Name() + " predicts nothing")
+	}
+	m.evaluate(q.Node, dst, theta, t)
+}

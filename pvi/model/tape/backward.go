@@ -1,0 +1,255 @@
+package tape
+
+import (
+	"math"
+
+	"fedpvi/internal/special"
+	"fedpvi/pvi/model/ir"
+)
+
+// backward adds the adjoint of node i, which is no leaf and no bridge, to those of
+// its arguments.
+func (m *Machine) backward(i, n int) {
+	node := &m.nodes[i]
+	adj, size := m.Adjoint[i], m.size[i]
+	switch node.Op {
+	case ir.DensityOp:
+		m.densityBackward(i, n)
+	case ir.Sum:
+		m.sumBackward(node.Args[0], adj[:n], n)
+	case ir.LogSumExp:
+		m.logSumExpBackward(i, node.Args[0], n)
+	case ir.Softmax, ir.LogSoftmax:
+		m.rescaleBackward(node.Op, i, node.Args[0], n)
+	case ir.Dot:
+		m.dotBackward(node.Args[0], node.Args[1], adj[:n], n)
+		m.dotBackward(node.Args[1], node.Args[0], adj[:n], n)
+	case ir.Element, ir.Slice:
+		if a := node.Args[0]; m.active[a] {
+			to := m.Adjoint[a][node.Ref*m.lanes:]
+			for k, x := range adj[:size*m.lanes] {
+				to[k] += x
+			}
+		}
+	case ir.Stack:
+		for e, a := range node.Args {
+			if m.active[a] {
+				add(m.Adjoint[a][:n], m.lane(adj, size, e, n))
+			}
+		}
+	case ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Max, ir.Min:
+		m.binaryBackward(i, n)
+	default:
+		a := node.Args[0]
+		if !m.active[a] {
+			return
+		}
+		for e := range size {
+			unaryBackward(node.Op, m.lane(m.Adjoint[a], m.size[a], e, n), m.lane(adj, size, e, n),
+				m.lane(m.Value[a], m.size[a], e, n), m.lane(m.Value[i], size, e, n))
+		}
+	}
+}
+
+func add(dst, x []float64) {
+	x = x[:len(dst)]
+	for l := range dst {
+		dst[l] += x[l]
+	}
+}
+
+// unaryBackward adds g·f'(x) to dst, where y = f(x).
+func unaryBackward(op ir.Op, dst, g, x, y []float64) {
+	g, x, y = g[:len(dst)], x[:len(dst)], y[:len(dst)]
+	switch op {
+	case ir.Neg:
+		for l := range dst {
+			dst[l] -= g[l]
+		}
+	case ir.Exp:
+		for l := range dst {
+			dst[l] += g[l] * y[l]
+		}
+	case ir.Log:
+		for l := range dst {
+			dst[l] += g[l] / x[l]
+		}
+	case ir.Tanh:
+		for l := range dst {
+			dst[l] += g[l] * (1 - y[l]*y[l])
+		}
+	case ir.Square:
+		for l := range dst {
+			dst[l] += 2 * g[l] * x[l]
+		}
+	default:
+		for l := range dst {
+			dst[l] += g[l] * slope(op, x[l], y[l])
+		}
+	}
+}
+
+// slope returns f'(x), where y = f(x).
+func slope(op ir.Op, x, y float64) float64 {
+	switch op {
+	case ir.Log1p:
+		return 1 / (1 + x)
+	case ir.Expm1:
+		return 1 + y
+	case ir.Sqrt:
+		return .5 / y
+	case ir.Inv:
+		return -y * y
+	case ir.InvLogit:
+		return y * (1 - y)
+	case ir.LogInvLogit:
+		return special.InvLogit(-x)
+	case ir.Softplus:
+		return special.InvLogit(x)
+	case ir.Phi:
+		const invRoot2Pi = .398942280401432677939946059934
+		return invRoot2Pi * math.Exp(-.5*x*x)
+	case ir.Abs:
+		return math.Copysign(1, x)
+	}
+	return math.NaN()
+}
+
+func (m *Machine) binaryBackward(i, n int) {
+	node := &m.nodes[i]
+	a, b, size := node.Args[0], node.Args[1], m.size[i]
+	for e := range size {
+		g := m.lane(m.Adjoint[i], size, e, n)
+		x, y := m.lane(m.Value[a], m.size[a], e, n), m.lane(m.Value[b], m.size[b], e, n)
+		if m.active[a] {
+			leftBackward(node.Op, m.lane(m.Adjoint[a], m.size[a], e, n), g, x, y)
+		}
+		if m.active[b] {
+			rightBackward(node.Op, m.lane(m.Adjoint[b], m.size[b], e, n), g, x, y)
+		}
+	}
+}
+
+// leftBackward adds g·∂(x op y)/∂x to dst. At a tie of max or min the left
+// argument takes all.
+func leftBackward(op ir.Op, dst, g, x, y []float64) {
+	g, x, y = g[:len(dst)], x[:len(dst)], y[:len(dst)]
+	switch op {
+	case ir.Add, ir.Sub:
+		add(dst, g)
+	case ir.Mul:
+		for l := range dst {
+			dst[l] += g[l] * y[l]
+		}
+	case ir.Div:
+		for l := range dst {
+			dst[l] += g[l] / y[l]
+		}
+	default:
+		for l := range dst {
+			if (op == ir.Max) == (x[l] >= y[l]) || x[l] == y[l] {
+				dst[l] += g[l]
+			}
+		}
+	}
+}
+
+// rightBackward adds g·∂(x op y)/∂y to dst.
+func rightBackward(op ir.Op, dst, g, x, y []float64) {
+	g, x, y = g[:len(dst)], x[:len(dst)], y[:len(dst)]
+	switch op {
+	case ir.Add:
+		add(dst, g)
+	case ir.Sub:
+		for l := range dst {
+			dst[l] -= g[l]
+		}
+	case ir.Mul:
+		for l := range dst {
+			dst[l] += g[l] * x[l]
+		}
+	case ir.Div:
+		for l := range dst {
+			dst[l] -= g[l] * x[l] / (y[l] * y[l])
+		}
+	default:
+		for l := range dst {
+			if (op == ir.Max) == (y[l] > x[l]) && x[l] != y[l] {
+				dst[l] += g[l]
+			}
+		}
+	}
+}
+
+func (m *Machine) sumBackward(a int, g []float64, n int) {
+	if !m.active[a] {
+		return
+	}
+	for e := range m.size[a] {
+		add(m.lane(m.Adjoint[a], m.size[a], e, n), g)
+	}
+}
+
+func (m *Machine) logSumExpBackward(i, a, n int) {
+	if !m.active[a] {
+		return
+	}
+	size, work := m.size[a], m.work[:n]
+	g, total := m.Adjoint[i][:n], m.Value[i][:n]
+	for e := range size {
+		x, dst := m.lane(m.Value[a], size, e, n), m.lane(m.Adjoint[a], size, e, n)
+		for l := range work {
+			work[l] = x[l] - total[l]
+		}
+		special.ExpAll(work, work)
+		for l := range dst {
+			dst[l] += g[l] * work[l]
+		}
+	}
+}
+
+// rescaleBackward: for s = softmax(x), x̄ = s∘(s̄ − s·s̄); for y = log softmax(x),
+// x̄ = ȳ − s Σȳ.
+func (m *Machine) rescaleBackward(op ir.Op, i, a, n int) {
+	if !m.active[a] {
+		return
+	}
+	size, total, s := m.size[a], m.work[:n], m.scratch[:n]
+	clear(total)
+	for e := range size {
+		g, y := m.lane(m.Adjoint[i], size, e, n), m.lane(m.Value[i], size, e, n)
+		for l := range total {
+			if op == ir.Softmax {
+				total[l] += g[l] * y[l]
+			} else {
+				total[l] += g[l]
+			}
+		}
+	}
+	for e := range size {
+		g, y := m.lane(m.Adjoint[i], size, e, n), m.lane(m.Value[i], size, e, n)
+		dst := m.lane(m.Adjoint[a], size, e, n)
+		if op == ir.Softmax {
+			for l := range dst {
+				dst[l] += y[l] * (g[l] - total[l])
+			}
+			continue
+		}
+		special.ExpAll(s, y)
+		for l := range dst {
+			dst[l] += g[l] - s[l]*total[l]
+		}
+	}
+}
+
+func (m *Machine) dotBackward(to, other int, g []float64, n int) {
+	if !m.active[to] {
+		return
+	}
+	for e := range m.size[to] {
+		dst, y := m.lane(m.Adjoint[to], m.size[to], e, n), m.lane(m.Value[other], m.size[other], e, n)
+		for l := range dst {
+			dst[l] += g[l] * y[l]
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package tape
+
+import (
+	"math"
+
+	"fedpvi/internal/special"
+	"fedpvi/pvi/model/ir"
+)
+
+// constrain writes the constrained values of u to x and returns the log absolute
+// determinant of the Jacobian.
+func constrain(c ir.Constraint, x, u []float64) (logJacobian float64) {
+	switch c.Kind {
+	case ir.Unconstrained:
+		copy(x, u)
+	case ir.Lower:
+		for i, v := range u {
+			x[i] = c.Lower + math.Exp(v)
+			logJacobian += v
+		}
+	case ir.Upper:
+		for i, v := range u {
+			x[i] = c.Upper - math.Exp(v)
+			logJacobian += v
+		}
+	case ir.Both:
+		for i, v := range u {
+			x[i] = c.Lower + (c.Upper-c.Lower)*special.InvLogit(v)
+			logJacobian += math.Log(c.Upper-c.Lower) - special.Softplus(v) - special.Softplus(-v)
+		}
+	case ir.Simplex:
+		logJacobian = breakStick(x, u)
+	case ir.Ordered:
+		x[0] = u[0]
+		for i := 1; i < len(u); i++ {
+			x[i] = x[i-1] + math.Exp(u[i])
+			logJacobian += u[i]
+		}
+	}
+	return logJacobian
+}
+
+// breakStick takes from a stick of length 1 the shares σ(u_k − log(K−k)) of what is
+// left, k = 1..K−1, so that u = 0 gives equal pieces (the transform of Stan up to
+// release 2.36).
+func breakStick(x, u []float64) (logJacobian float64) {
+	left := 0. // log of what is left
+	for k, v := range u {
+		z := v - math.Log(float64(len(u)-k))
+		share, rest := -special.Softplus(-z), -special.Softplus(z)
+		x[k] = math.Exp(left + share)
+		logJacobian += left + share + rest
+		left += rest
+	}
+	x[len(u)] = math.Exp(left)
+	return logJacobian
+}
+
+// Unconstrain inverts the transform; it writes NaN or an infinity for values outside the set.
+func Unconstrain(c ir.Constraint, u, x []float64) {
+	switch c.Kind {
+	case ir.Unconstrained:
+		copy(u, x)
+	case ir.Lower:
+		for i, v := range x {
+			u[i] = math.Log(v - c.Lower)
+		}
+	case ir.Upper:
+		for i, v := range x {
+			u[i] = math.Log(c.Upper - v)
+		}
+	case ir.Both:
+		for i, v := range x {
+			u[i] = math.Log((v - c.Lower) / (c.Upper - v))
+		}
+	case ir.Simplex:
+		left := 1.
+		for k := range u {
+			u[k] = math.Log(x[k]/(left-x[k])) + math.Log(float64(len(u)-k))
+			left -= x[k]
+		}
+	case ir.Ordered:
+		u[0] = x[0]
+		for i := 1; i < len(x); i++ {
+			u[i] = math.Log(x[i] - x[i-1])
+		}
+	}
+}
+
+// pull adds to g the gradient in u of a function with gradient adj in x = x(u),
+// plus jacobian times that of the log Jacobian.
+func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
+	switch c.Kind {
+	case ir.Unconstrained:
+		for i := range g {
+			g[i] += adj[i]
+		}
+	case ir.Lower:
+		for i := range g {
+			g[i] += adj[i]*math.Exp(u[i]) + jacobian
+		}
+	case ir.Upper:
+		for i := range g {
+			g[i] += jacobian - adj[i]*math.Exp(u[i])
+		}
+	case ir.Both:
+		for i, v := range u {
+			s, r := special.InvLogit(v), special.InvLogit(-v)
+			g[i] += adj[i]*(c.Upper-c.Lower)*s*r + jacobian*(r-s)
+		}
+	case ir.Simplex:
+		mendStick(g, adj, x, u, jacobian)
+	case ir.Ordered:
+		tail := 0.
+		for i := len(u) - 1; i > 0; i-- {
+			tail += adj[i]
+			g[i] += tail*math.Exp(u[i]) + jacobian
+		}
+		g[0] += tail + adj[0]
+	}
+}
+
+// mendStick is the reverse of breakStick.
+func mendStick(g, adj, x, u []float64, jacobian float64) {
+	k := len(u)
+	left := x[k] * adj[k] // adjoint of the log of what is left
+	for k--; k >= 0; k-- {
+		z := u[k] - math.Log(float64(len(u)-k))
+		share := x[k]*adj[k] + jacobian
+		rest := left + jacobian
+		left += x[k]*adj[k] + jacobian
+		g[k] += share*special.InvLogit(-z) - rest*special.InvLogit(z)
+	}
+}

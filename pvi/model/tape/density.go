@@ -1,0 +1,294 @@
+package tape
+
+import (
+	"math"
+
+	"fedpvi/internal/special"
+	"fedpvi/pvi/model/ir"
+)
+
+const (
+	logRoot2Pi = .918938533204672741780329736406
+	logPi      = 1.14472988584940017414342735135
+)
+
+// term is one density over lanes: outcomes y, up to three arguments a, and where
+// to write values and derivatives. A derivative is nil where it is not wanted;
+// same says that all lanes of an argument are equal.
+type term struct {
+	out, y []float64
+	a, d   [3][]float64
+	same   [3]bool
+}
+
+var kernels = map[ir.Density]func(t *term, s *scratch){
+	ir.Normal: normal, ir.StudentT: studentT, ir.BernoulliLogit: bernoulliLogit,
+	ir.BernoulliProbit: bernoulliProbit, ir.PoissonLog: poissonLog, ir.NegBinomialLog: negBinomialLog,
+}
+
+// scratch holds lanes for intermediate results.
+type scratch struct{ one, two []float64 }
+
+func (m *Machine) densityForward(i, n int) {
+	node := &m.nodes[i]
+	d := ir.Density(node.Ref)
+	if d == ir.Categorical {
+		m.categorical(i, n)
+		return
+	}
+	m.temporary = scratch{m.work, m.scratch}
+	y, t := node.Args[0], &m.term
+	for e := range m.size[i] {
+		*t = term{out: m.lane(m.Value[i], m.size[i], e, n), y: m.lane(m.Value[y], m.size[y], e, n)}
+		for k, a := range node.Args[1:] {
+			t.a[k], t.same[k] = m.lane(m.Value[a], m.size[a], e, n), m.uniform[a]
+			if p := m.partial[i][k+1]; p != nil {
+				t.d[k] = m.lane(p, m.size[i], e, n)
+			}
+		}
+		m.kernel[i](t, &m.temporary)
+	}
+}
+
+func (m *Machine) densityBackward(i, n int) {
+	g := m.Adjoint[i]
+	for k, a := range m.nodes[i].Args {
+		p := m.partial[i][k]
+		if p == nil {
+			continue
+		}
+		for e := range max(m.size[i], m.size[a]) {
+			dst, d, u := m.lane(m.Adjoint[a], m.size[a], e, n), p[e*m.lanes:e*m.lanes+n], m.lane(g, m.size[i], e, n)
+			d, u = d[:len(dst)], u[:len(dst)]
+			for l := range dst {
+				dst[l] += u[l] * d[l]
+			}
+		}
+	}
+}
+
+// normal: −z²/2 − log σ − log √2π with z = (y−μ)/σ.
+func normal(t *term, s *scratch) {
+	n := len(t.out)
+	out, y, mu, sd := t.out, t.y[:n], t.a[0][:n], t.a[1][:n]
+	inv, logs := s.one[:n], s.two[:n]
+	if t.same[1] {
+		r, c := 1/sd[0], math.Log(sd[0])+logRoot2Pi
+		for l := range out {
+			z := (y[l] - mu[l]) * r
+			out[l] = -.5*z*z - c
+			inv[l] = r
+		}
+	} else {
+		special.LogAll(logs, sd)
+		for l := range out {
+			inv[l] = 1 / sd[l]
+			z := (y[l] - mu[l]) * inv[l]
+			out[l] = -.5*z*z - logs[l] - logRoot2Pi
+		}
+	}
+	if d := t.d[0]; d != nil {
+		d = d[:n]
+		for l := range d {
+			d[l] = (y[l] - mu[l]) * inv[l] * inv[l]
+		}
+	}
+	if d := t.d[1]; d != nil {
+		d = d[:n]
+		for l := range d {
+			z := (y[l] - mu[l]) * inv[l]
+			d[l] = (z*z - 1) * inv[l]
+		}
+	}
+}
+
+// studentT with ν degrees of freedom: −(ν+1)/2·log1p(z²/ν) − log σ and the
+// normaliser.
+func studentT(t *term, s *scratch) {
+	n := len(t.out)
+	y, nu, mu, sd := t.y[:n], t.a[0][:n], t.a[1][:n], t.a[2][:n]
+	logs, scales := s.one[:n], s.two[:n]
+	for l := range logs {
+		z := (y[l] - mu[l]) / sd[l]
+		logs[l] = 1 + z*z/nu[l]
+	}
+	special.LogAll(logs, logs)
+	if t.same[2] {
+		scales[0] = math.Log(sd[0])
+		for l := range scales {
+			scales[l] = scales[0]
+		}
+	} else {
+		special.LogAll(scales, sd)
+	}
+	norm, slope := studentNorm(nu[0])
+	for l := range t.out {
+		v, r := nu[l], 1/sd[l]
+		if v != nu[0] {
+			norm, slope = studentNorm(v)
+		}
+		z := (y[l] - mu[l]) * r
+		w := (v + 1) / (v + z*z)
+		t.out[l] = norm - scales[l] - .5*(v+1)*logs[l]
+		if t.d[0] != nil {
+			t.d[0][l] = .5 * (slope - logs[l] + w*z*z/v)
+		}
+		if t.d[1] != nil {
+			t.d[1][l] = w * z * r
+		}
+		if t.d[2] != nil {
+			t.d[2][l] = (w*z*z - 1) * r
+		}
+		if v != nu[0] {
+			norm, slope = studentNorm(nu[0])
+		}
+	}
+}
+
+// studentNorm returns log Γ((ν+1)/2) − log Γ(ν/2) − ½ log νπ and twice its slope.
+func studentNorm(nu float64) (value, slope float64) {
+	value = special.Lgamma(.5*(nu+1)) - special.Lgamma(.5*nu) - .5*math.Log(nu) - .5*logPi
+	return value, special.Digamma(.5*(nu+1)) - special.Digamma(.5*nu) - 1/nu
+}
+
+// bernoulliLogit: yη − log(1+e^η).
+func bernoulliLogit(t *term, s *scratch) {
+	n := len(t.out)
+	out, y, eta, e := t.out, t.y[:n], t.a[0][:n], s.one[:n]
+	for l := range e {
+		e[l] = -math.Abs(eta[l])
+	}
+	special.ExpAll(e, e)
+	special.Log1pAll(out, e)
+	for l := range out {
+		out[l] = y[l]*eta[l] - max(eta[l], 0) - out[l]
+	}
+	if d := t.d[0]; d != nil {
+		d = d[:n]
+		for l := range d {
+			r := 1 / (1 + e[l])
+			if eta[l] < 0 {
+				r *= e[l]
+			}
+			d[l] = y[l] - r
+		}
+	}
+}
+
+// bernoulliProbit: log Φ(±η).
+func bernoulliProbit(t *term, _ *scratch) {
+	for l := range t.out {
+		sign := 2*t.y[l] - 1
+		value, slope := special.LogPhi(sign * t.a[0][l])
+		t.out[l] = value
+		if t.d[0] != nil {
+			t.d[0][l] = sign * slope
+		}
+	}
+}
+
+// poissonLog: kη − e^η − log k!.
+func poissonLog(t *term, s *scratch) {
+	n := len(t.out)
+	e, eta := s.one[:n], t.a[0][:n]
+	special.ExpAll(e, eta)
+	for l := range t.out {
+		k := t.y[l]
+		t.out[l] = k*eta[l] - e[l] - special.LogFactorial(k)
+		if t.d[0] != nil {
+			t.d[0][l] = k - e[l]
+		}
+	}
+}
+
+// negBinomialLog, with s = softplus(η − log φ):
+// k(η−log φ) − (k+φ)s + log Γ(k+φ) − log Γ(φ) − log k!.
+func negBinomialLog(t *term, sc *scratch) {
+	n := len(t.out)
+	eta, phi := t.a[0][:n], t.a[1][:n]
+	soft, e := sc.one[:n], sc.two[:n]
+	logPhi := math.Log(phi[0])
+	for l := range soft {
+		if !t.same[1] {
+			logPhi = math.Log(phi[l])
+		}
+		soft[l] = eta[l] - logPhi
+		e[l] = -math.Abs(soft[l])
+	}
+	special.ExpAll(e, e)
+	special.Log1pAll(t.out, e)
+	for l := range t.out {
+		k, x, f := t.y[l], soft[l], phi[l]
+		s, p := max(x, 0)+t.out[l], 1/(1+e[l])
+		if x < 0 {
+			p *= e[l]
+		}
+		rise, slope := special.LogRising(f, k)
+		t.out[l] = k*x - (k+f)*s + rise - special.LogFactorial(k)
+		if t.d[0] != nil {
+			t.d[0][l] = k - (k+f)*p
+		}
+		if t.d[1] != nil {
+			t.d[1][l] = slope - s + ((k+f)*p-k)/f
+		}
+	}
+}
+
+// categorical: η_y − log Σ exp η.
+func (m *Machine) categorical(i, n int) {
+	args := m.nodes[i].Args
+	y, eta, size := m.Value[args[0]][:n], args[1], m.size[args[1]]
+	total := m.third[:n]
+	m.logSumExp(total, eta, n)
+	out := m.Value[i][:n]
+	for e := range size {
+		x := m.lane(m.Value[eta], size, e, n)
+		for l := range out {
+			if y[l] == float64(e) {
+				out[l] = x[l] - total[l]
+			}
+		}
+		p := m.partial[i][1]
+		if p == nil {
+			continue
+		}
+		d := m.lane(p, size, e, n)
+		for l := range d {
+			d[l] = x[l] - total[l]
+		}
+		special.ExpAll(d, d)
+		for l := range d {
+			d[l] = -d[l]
+			if y[l] == float64(e) {
+				d[l]++
+			}
+		}
+	}
+}
+
+// DensityLanes computes a density over lanes outside a program, for fused kernels.
+type DensityLanes struct {
+	term  term
+	space scratch
+	run   func(*term, *scratch)
+}
+
+// NewDensityLanes prepares for up to lanes rows of a density that has a scalar
+// outcome and scalar arguments; it returns nil for others.
+func NewDensityLanes(d ir.Density, lanes int) *DensityLanes {
+	if kernels[d] == nil {
+		return nil
+	}
+	return &DensityLanes{space: scratch{make([]float64, lanes), make([]float64, lanes)}, run: kernels[d]}
+}
+
+// Argument sets argument k and where its derivative goes (nil: nowhere).
+func (d *DensityLanes) Argument(k int, values, derivative []float64, same bool) {
+	d.term.a[k], d.term.d[k], d.term.same[k] = values, derivative, same
+}
+
+// Run writes the densities of outcomes y to out.
+func (d *DensityLanes) Run(out, y []float64) {
+	d.term.out, d.term.y = out, y
+	d.run(&d.term, &d.space)
+}

@@ -1,0 +1,182 @@
+package tape
+
+import (
+	"math"
+
+	"fedpvi/internal/special"
+	"fedpvi/pvi/model/ir"
+)
+
+// forward computes node i, which is no leaf and no bridge, in the first n lanes.
+func (m *Machine) forward(i, n int) {
+	node := &m.nodes[i]
+	out, size := m.Value[i], m.size[i]
+	switch node.Op {
+	case ir.DensityOp:
+		m.densityForward(i, n)
+	case ir.Sum, ir.LogSumExp:
+		m.reduce(node.Op, out[:n], node.Args[0], n)
+	case ir.Softmax, ir.LogSoftmax:
+		m.rescale(node.Op, i, node.Args[0], n)
+	case ir.Dot:
+		m.dot(out[:n], node.Args[0], node.Args[1], n)
+	case ir.Element, ir.Slice:
+		from := m.Value[node.Args[0]]
+		copy(out[:size*m.lanes], from[node.Ref*m.lanes:])
+	case ir.Stack:
+		for e, a := range node.Args {
+			copy(m.lane(out, size, e, n), m.Value[a][:n])
+		}
+	case ir.Add, ir.Sub, ir.Mul, ir.Div, ir.Max, ir.Min:
+		a, b := node.Args[0], node.Args[1]
+		for e := range size {
+			binary(node.Op, m.lane(out, size, e, n), m.lane(m.Value[a], m.size[a], e, n), m.lane(m.Value[b], m.size[b], e, n))
+		}
+	default:
+		a := node.Args[0]
+		for e := range size {
+			unary(node.Op, m.lane(out, size, e, n), m.lane(m.Value[a], m.size[a], e, n))
+		}
+	}
+}
+
+func unary(op ir.Op, dst, x []float64) {
+	x = x[:len(dst)]
+	switch op {
+	case ir.Neg:
+		for l := range dst {
+			dst[l] = -x[l]
+		}
+	case ir.Exp:
+		special.ExpAll(dst, x)
+	case ir.Log:
+		special.LogAll(dst, x)
+	case ir.Tanh:
+		special.TanhAll(dst, x)
+	case ir.Square:
+		for l := range dst {
+			dst[l] = x[l] * x[l]
+		}
+	case ir.Sqrt:
+		for l := range dst {
+			dst[l] = math.Sqrt(x[l])
+		}
+	case ir.Inv:
+		for l := range dst {
+			dst[l] = 1 / x[l]
+		}
+	case ir.Abs:
+		for l := range dst {
+			dst[l] = math.Abs(x[l])
+		}
+	default:
+		f := slow[op]
+		for l := range dst {
+			dst[l] = f(x[l])
+		}
+	}
+}
+
+// slow are the functions without a batched form.
+var slow = map[ir.Op]func(float64) float64{
+	ir.Log1p: math.Log1p, ir.Expm1: math.Expm1, ir.InvLogit: special.InvLogit,
+	ir.LogInvLogit: func(x float64) float64 { return -special.Softplus(-x) },
+	ir.Softplus:    special.Softplus, ir.Phi: special.Phi,
+}
+
+func binary(op ir.Op, dst, a, b []float64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	switch op {
+	case ir.Add:
+		for l := range dst {
+			dst[l] = a[l] + b[l]
+		}
+	case ir.Sub:
+		for l := range dst {
+			dst[l] = a[l] - b[l]
+		}
+	case ir.Mul:
+		for l := range dst {
+			dst[l] = a[l] * b[l]
+		}
+	case ir.Div:
+		for l := range dst {
+			dst[l] = a[l] / b[l]
+		}
+	case ir.Max:
+		for l := range dst {
+			dst[l] = max(a[l], b[l])
+		}
+	case ir.Min:
+		for l := range dst {
+			dst[l] = min(a[l], b[l])
+		}
+	}
+}
+
+// reduce sums the elements of node a, or their exponentials.
+func (m *Machine) reduce(op ir.Op, dst []float64, a, n int) {
+	value, size := m.Value[a], m.size[a]
+	if op == ir.LogSumExp {
+		m.logSumExp(dst, a, n)
+		return
+	}
+	copy(dst, value[:n])
+	for e := 1; e < size; e++ {
+		for l, x := range m.lane(value, size, e, n) {
+			dst[l] += x
+		}
+	}
+}
+
+// logSumExp shifts by the largest element, so that nothing overflows.
+func (m *Machine) logSumExp(dst []float64, a, n int) {
+	value, size := m.Value[a], m.size[a]
+	top, work := m.work[:n], m.scratch[:n]
+	copy(top, value[:n])
+	for e := 1; e < size; e++ {
+		for l, x := range m.lane(value, size, e, n) {
+			top[l] = max(top[l], x)
+		}
+	}
+	clear(dst)
+	for e := range size {
+		x := m.lane(value, size, e, n)
+		for l := range x {
+			work[l] = x[l] - top[l]
+		}
+		special.ExpAll(work, work)
+		for l := range dst {
+			dst[l] += work[l]
+		}
+	}
+	special.LogAll(dst, dst)
+	for l := range dst {
+		dst[l] += top[l]
+	}
+}
+
+// rescale normalises the exponentials of the elements of node a.
+func (m *Machine) rescale(op ir.Op, i, a, n int) {
+	value, size, total := m.Value[a], m.size[a], m.third[:n]
+	m.logSumExp(total, a, n)
+	for e := range size {
+		x, dst := m.lane(value, size, e, n), m.lane(m.Value[i], size, e, n)
+		for l := range dst {
+			dst[l] = x[l] - total[l]
+		}
+		if op == ir.Softmax {
+			special.ExpAll(dst, dst)
+		}
+	}
+}
+
+func (m *Machine) dot(dst []float64, a, b, n int) {
+	clear(dst)
+	for e := range m.size[a] {
+		x, y := m.lane(m.Value[a], m.size[a], e, n), m.lane(m.Value[b], m.size[b], e, n)
+		for l := range dst {
+			dst[l] += x[l] * y[l]
+		}
+	}
+}

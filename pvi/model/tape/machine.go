@@ -1,0 +1,96 @@
+package tape
+
+import "fedpvi/pvi/model/ir"
+
+// Machine computes some nodes of a program for up to Lanes rows side by side.
+// Element e of a node's value for lane l is at e·Lanes + l.
+type Machine struct {
+	v     *ir.Verified
+	nodes []ir.Node
+	lanes int
+	// Value and Adjoint are per node; nil for nodes that the machine does not hold.
+	Value, Adjoint [][]float64
+	// partial has, per density node, the derivative in each argument.
+	partial [][][]float64
+	kernel  []func(*term, *scratch)
+	order   []int // what is computed, in order
+	size    []int
+	// uniform marks nodes whose lanes are all equal.
+	uniform []bool
+	// active marks nodes that carry adjoints.
+	active               []bool
+	work, scratch, third []float64 // of one lane block
+	// term and temporary are here and not on the stack, which they would leave.
+	term      term
+	temporary scratch
+}
+
+// newMachine holds the nodes for which hold says so and computes those for which
+// compute says so.
+func newMachine(v *ir.Verified, lanes int, hold, compute, active func(i int) bool) *Machine {
+	p := v.Program()
+	n := len(p.Nodes)
+	m := &Machine{
+		v: v, nodes: p.Nodes, lanes: lanes,
+		Value: make([][]float64, n), Adjoint: make([][]float64, n), partial: make([][][]float64, n),
+		kernel: make([]func(*term, *scratch), n), size: make([]int, n), uniform: make([]bool, n), active: make([]bool, n),
+		work: make([]float64, lanes), scratch: make([]float64, lanes), third: make([]float64, lanes),
+	}
+	for i := range p.Nodes {
+		m.size[i] = v.Shape(i).Size()
+		m.uniform[i] = v.Phase(i) == ir.Fixed || p.Nodes[i].Op == ir.Global
+		if !hold(i) {
+			continue
+		}
+		m.Value[i] = make([]float64, m.size[i]*lanes)
+		if active(i) {
+			m.active[i] = true
+			m.Adjoint[i] = make([]float64, m.size[i]*lanes)
+		}
+		if compute(i) {
+			m.order = append(m.order, i)
+		}
+		if p.Nodes[i].Op == ir.Const {
+			m.spread(i, p.Nodes[i].Values)
+		}
+	}
+	for _, i := range m.order {
+		if p.Nodes[i].Op == ir.DensityOp {
+			m.partial[i] = m.partials(i)
+			m.kernel[i] = kernels[ir.Density(p.Nodes[i].Ref)]
+		}
+	}
+	return m
+}
+
+// partials allocates the derivatives of a density in its active arguments.
+func (m *Machine) partials(i int) [][]float64 {
+	args := m.nodes[i].Args
+	out := make([][]float64, len(args))
+	for k, a := range args {
+		if m.active[a] {
+			out[k] = make([]float64, max(m.size[i], m.size[a])*m.lanes)
+		}
+	}
+	return out
+}
+
+// spread writes values into all lanes of node i.
+func (m *Machine) spread(i int, values []float64) {
+	dst := m.Value[i]
+	for e, x := range values {
+		lane := dst[e*m.lanes : (e+1)*m.lanes]
+		for l := range lane {
+			lane[l] = x
+		}
+	}
+}
+
+// lane returns the first n lanes of element e of buffer b, or of its only element
+// if size is 1.
+func (m *Machine) lane(b []float64, size, e, n int) []float64 {
+	if size == 1 {
+		e = 0
+	}
+	return b[e*m.lanes : e*m.lanes+n : e*m.lanes+n]
+}

@@ -1,0 +1,104 @@
+package tape
+
+import (
+	"math"
+
+	"fedpvi/internal/special"
+	"fedpvi/pvi/model/ir"
+)
+
+// priorTerm returns the log density of one element and its derivatives in the
+// variate and in up to three arguments. Densities are those of the whole support:
+// a parameter that is constrained further, as a half-Cauchy one, has the same
+// density up to a constant.
+func priorTerm(d ir.Density, x float64, a [3]float64) (value, dx float64, da [3]float64) {
+	switch d {
+	case ir.Normal:
+		z := (x - a[0]) / a[1]
+		dx = -z / a[1]
+		return -.5*z*z - math.Log(a[1]) - logRoot2Pi, dx, [3]float64{-dx, (z*z - 1) / a[1]}
+	case ir.Cauchy:
+		z := (x - a[0]) / a[1]
+		w := 2 * z / (1 + z*z)
+		dx = -w / a[1]
+		return -math.Log1p(z*z) - math.Log(a[1]) - logPi, dx, [3]float64{-dx, (w*z - 1) / a[1]}
+	case ir.StudentT:
+		return priorStudent(x, a)
+	case ir.Gamma:
+		logX, logB := math.Log(x), math.Log(a[1])
+		return a[0]*logB - special.Lgamma(a[0]) + (a[0]-1)*logX - a[1]*x, (a[0]-1)/x - a[1],
+			[3]float64{logB + logX - special.Digamma(a[0]), a[0]/a[1] - x}
+	case ir.InvGamma:
+		logX, logB := math.Log(x), math.Log(a[1])
+		return a[0]*logB - special.Lgamma(a[0]) - (a[0]+1)*logX - a[1]/x, (a[1]/x - a[0] - 1) / x,
+			[3]float64{logB - logX - special.Digamma(a[0]), a[0]/a[1] - 1/x}
+	case ir.Exponential:
+		return math.Log(a[0]) - a[0]*x, -a[0], [3]float64{1/a[0] - x}
+	case ir.Beta:
+		logX, logR := math.Log(x), math.Log1p(-x)
+		ab := special.Digamma(a[0] + a[1])
+		value = special.Lgamma(a[0]+a[1]) - special.Lgamma(a[0]) - special.Lgamma(a[1]) + (a[0]-1)*logX + (a[1]-1)*logR
+		return value, (a[0]-1)/x - (a[1]-1)/(1-x), [3]float64{ab - special.Digamma(a[0]) + logX, ab - special.Digamma(a[1]) + logR}
+	case ir.Dirichlet: // without the normaliser of the sum, see priorJoint
+		return (a[0]-1)*math.Log(x) - special.Lgamma(a[0]), (a[0] - 1) / x, [3]float64{math.Log(x) - special.Digamma(a[0])}
+	}
+	return math.NaN(), math.NaN(), [3]float64{}
+}
+
+func priorStudent(x float64, a [3]float64) (value, dx float64, da [3]float64) {
+	nu, sd := a[0], a[2]
+	z := (x - a[1]) / sd
+	norm, slope := studentNorm(nu)
+	l := math.Log1p(z * z / nu)
+	w := (nu + 1) / (nu + z*z)
+	dx = -w * z / sd
+	return norm - math.Log(sd) - .5*(nu+1)*l, dx, [3]float64{.5 * (slope - l + w*z*z/nu), -dx, (w*z*z - 1) / sd}
+}
+
+// LogPrior returns the log prior density in the unconstrained space at the point
+// set last, the log Jacobians of the constraints included, and adds its gradient
+// to grad if that is not nil.
+func (s *Shared) LogPrior(grad []float64) float64 {
+	total := s.logJacobian
+	s.clear()
+	for _, p := range s.v.Program().Priors {
+		total += s.prior(&p)
+	}
+	if grad != nil {
+		s.sweep(s.order)
+		s.pullAll(grad, 1)
+	}
+	return total
+}
+
+func (s *Shared) prior(p *ir.Prior) (total float64) {
+	x, adj := s.values[p.Parameter], s.adjoints[p.Parameter]
+	var a [3]float64
+	concentration, slope := 0., 0.
+	if p.Density == ir.Dirichlet {
+		for e := range x {
+			concentration += s.argument(p.Args[0], e)
+		}
+		total, slope = special.Lgamma(concentration), special.Digamma(concentration)
+	}
+	for e := range x {
+		for k, arg := range p.Args {
+			a[k] = s.argument(arg, e)
+		}
+		value, dx, da := priorTerm(p.Density, x[e], a)
+		total += value
+		adj[e] += dx
+		for k, arg := range p.Args {
+			if s.active[arg] {
+				s.Adjoint[arg][min(e, s.size[arg]-1)] += da[k]
+				if p.Density == ir.Dirichlet {
+					s.Adjoint[arg][min(e, s.size[arg]-1)] += slope
+				}
+			}
+		}
+	}
+	return total
+}
+
+// argument returns element e of node i, or its only one.
+func (s *Shared) argument(i, e int) float64 { return s.Value[i][min(e, s.size[i]-1)] }

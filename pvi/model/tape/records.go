@@ -1,0 +1,206 @@
+package tape
+
+import "fedpvi/pvi/model/ir"
+
+// Records computes one node of the record phase for blocks of rows of a table.
+// It is not safe for concurrent use.
+type Records struct {
+	*Machine
+	shared *Shared
+	table  *Table
+	target int
+	inputs []int // data nodes that are copied into lanes
+	global []int // Global nodes
+	rows   []int32
+}
+
+// NewRecords prepares to compute the target node, in blocks of at most lanes rows,
+// with adjoints if asked for.
+func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) *Records {
+	v := shared.v
+	p := v.Program()
+	used, copied := ancestors(v, target)
+	hold := func(i int) bool {
+		return used[i] && (v.Phase(i) == ir.Record || copied[i])
+	}
+	compute := func(i int) bool { return used[i] && v.Phase(i) == ir.Record && p.Nodes[i].Op != ir.Global }
+	active := func(i int) bool { return adjoints && v.Phase(i) == ir.Record }
+	r := &Records{
+		Machine: newMachine(v, lanes, hold, compute, active),
+		shared:  shared, table: table, target: target,
+	}
+	for i := range p.Nodes {
+		switch {
+		case !hold(i):
+		case v.Phase(i) == ir.Fixed:
+			r.spread(i, shared.Value[i])
+		case v.Phase(i) == ir.Data:
+			r.inputs = append(r.inputs, i)
+		case p.Nodes[i].Op == ir.Global:
+			r.global = append(r.global, i)
+		}
+	}
+	return r
+}
+
+// ancestors marks the nodes that the target needs, and those of its data and
+// constants that are needed in lanes and not only where they lie in a table.
+func ancestors(v *ir.Verified, target int) (used, copied []bool) {
+	p := v.Program()
+	used, copied = make([]bool, len(p.Nodes)), make([]bool, len(p.Nodes))
+	used[target], copied[target] = true, true
+	for i := target; i >= 0; i-- {
+		if !used[i] || v.Phase(i) != ir.Record {
+			continue
+		}
+		n := &p.Nodes[i]
+		for _, a := range n.Args {
+			used[a] = true
+			switch n.Op {
+			case ir.Global, ir.Gather, ir.GatherRow, ir.Linear, ir.MatVec:
+			default:
+				copied[a] = true
+			}
+		}
+	}
+	return used, copied
+}
+
+// Begin takes over the values of the shared evaluator at its present point.
+func (r *Records) Begin() {
+	for _, i := range r.global {
+		r.spread(i, r.shared.Value[r.nodes[i].Args[0]])
+	}
+}
+
+// Forward computes the target for up to Lanes rows and returns one value for each
+// (the first element, if the target is a vector).
+func (r *Records) Forward(rows []int32) []float64 {
+	r.rows = rows
+	n := len(rows)
+	for _, i := range r.inputs {
+		r.load(i)
+	}
+	for _, i := range r.order {
+		if isBridge(r.nodes[i].Op) {
+			r.bridge(i)
+		} else {
+			r.forward(i, n)
+		}
+	}
+	return r.Value[r.target][:n]
+}
+
+// Backward computes the adjoints of everything that the target of the last
+// [Records.Forward] depends on.
+func (r *Records) Backward() {
+	n := len(r.rows)
+	for _, i := range r.global {
+		clear(r.Adjoint[i])
+	}
+	for _, i := range r.order {
+		clear(r.Adjoint[i])
+	}
+	seed := r.Adjoint[r.target][:n]
+	for l := range seed {
+		seed[l] = 1
+	}
+	for k := len(r.order) - 1; k >= 0; k-- {
+		switch i := r.order[k]; r.nodes[i].Op {
+		case ir.Gather, ir.GatherRow, ir.Linear:
+		case ir.MatVec:
+			r.matVecBackward(i)
+		default:
+			r.backward(i, n)
+		}
+	}
+}
+
+func isBridge(op ir.Op) bool {
+	switch op {
+	case ir.Gather, ir.GatherRow, ir.Linear, ir.MatVec:
+		return true
+	}
+	return false
+}
+
+// load copies a data node of the present rows into lanes.
+func (r *Records) load(i int) {
+	values, size := r.table.Nodes[i], r.size[i]
+	dst := r.Value[i]
+	if size == 1 {
+		dst = dst[:len(r.rows)]
+		for l, row := range r.rows {
+			dst[l] = values[row]
+		}
+		return
+	}
+	for l, row := range r.rows {
+		for e, x := range values[int(row)*size : int(row+1)*size] {
+			dst[e*r.lanes+l] = x
+		}
+	}
+}
+
+// bridge brings shared values into records.
+func (r *Records) bridge(i int) {
+	n := &r.nodes[i]
+	out, size := r.Value[i], r.size[i]
+	switch n.Op {
+	case ir.Gather, ir.GatherRow:
+		table, index := r.shared.Value[n.Args[0]], r.table.Nodes[n.Args[1]]
+		if size == 1 {
+			out = out[:len(r.rows)]
+			for l, row := range r.rows {
+				out[l] = table[int(index[row])]
+			}
+			return
+		}
+		for l, row := range r.rows {
+			k := int(index[row])
+			for e, x := range table[k*size : (k+1)*size] {
+				out[e*r.lanes+l] = x
+			}
+		}
+	case ir.Linear:
+		DotRows(out[:len(r.rows)], r.table.Nodes[n.Args[0]], r.rows, r.shared.Value[n.Args[1]])
+	case ir.MatVec:
+		r.matVec(i)
+	}
+}
+
+func (r *Records) matVec(i int) {
+	n := &r.nodes[i]
+	w, x := r.shared.Value[n.Args[0]], n.Args[1]
+	out, rows, cols := r.Value[i], r.size[i], r.size[x]
+	if r.v.Phase(x) == ir.Data {
+		for e := range rows {
+			DotRows(r.lane(out, rows, e, len(r.rows)), r.table.Nodes[x], r.rows, w[e*cols:(e+1)*cols])
+		}
+		return
+	}
+	k := len(r.rows)
+	for e := range rows {
+		dst := r.lane(out, rows, e, k)
+		clear(dst)
+		for j, c := range w[e*cols : (e+1)*cols] {
+			axpy(dst, c, r.lane(r.Value[x], cols, j, k))
+		}
+	}
+}
+
+// matVecBackward takes adjoints through the table to the vector.
+func (r *Records) matVecBackward(i int) {
+	n := &r.nodes[i]
+	x := n.Args[1]
+	if !r.active[x] {
+		return
+	}
+	w, rows, cols, k := r.shared.Value[n.Args[0]], r.size[i], r.size[x], len(r.rows)
+	for e := range rows {
+		g := r.lane(r.Adjoint[i], rows, e, k)
+		for j, c := range w[e*cols : (e+1)*cols] {
+			axpy(r.lane(r.Adjoint[x], cols, j, k), c, g)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package tape
+
+import (
+	"slices"
+
+	"fedpvi/pvi/model/ir"
+)
+
+// Shared computes what is the same for all records: constants once, and at each
+// point of the parameter space the constrained parameters, the nodes made of them,
+// and the prior. It is not safe for concurrent use.
+type Shared struct {
+	*Machine
+	values, adjoints [][]float64 // per parameter, constrained
+	theta            []float64
+	offset           []int
+	logJacobian      float64
+}
+
+// NewShared returns the evaluator of a program's constants, with the parameters
+// still unset.
+func NewShared(v *ir.Verified) *Shared {
+	p := v.Program()
+	in := func(phases ...ir.Phase) func(int) bool {
+		return func(i int) bool {
+			for _, f := range phases {
+				if v.Phase(i) == f {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	computed := func(i int) bool {
+		return p.Nodes[i].Op != ir.Const && p.Nodes[i].Op != ir.Param && v.Phase(i) == ir.Shared
+	}
+	s := &Shared{Machine: newMachine(v, 1, in(ir.Fixed, ir.Shared), computed, in(ir.Shared))}
+	for i := range p.Nodes {
+		if v.Phase(i) == ir.Fixed && p.Nodes[i].Op != ir.Const {
+			s.forward(i, 1)
+		}
+	}
+	total := 0
+	for _, q := range p.Parameters {
+		s.offset = append(s.offset, total)
+		total += q.Free()
+		s.values = append(s.values, make([]float64, q.Size()))
+		s.adjoints = append(s.adjoints, make([]float64, q.Size()))
+	}
+	s.theta = make([]float64, total)
+	return s
+}
+
+// Dim returns the dimension of the unconstrained space.
+func (s *Shared) Dim() int { return len(s.theta) }
+
+// Offset returns where the coordinates of parameter i begin.
+func (s *Shared) Offset(i int) int { return s.offset[i] }
+
+// Free returns the number of coordinates of parameter i.
+func (s *Shared) Free(i int) int { return s.v.Program().Parameters[i].Free() }
+
+// Constrained returns the values of parameter i at the point set last.
+func (s *Shared) Constrained(i int) []float64 { return s.values[i] }
+
+// Set computes everything shared at theta.
+func (s *Shared) Set(theta []float64) {
+	copy(s.theta, theta)
+	s.logJacobian = 0
+	for i, q := range s.v.Program().Parameters {
+		s.logJacobian += constrain(q.Constraint, s.values[i], s.free(s.theta, i))
+	}
+	for i, n := range s.nodes {
+		if n.Op == ir.Param {
+			copy(s.Value[i], s.values[n.Ref])
+		}
+	}
+	for _, i := range s.order {
+		s.forward(i, 1)
+	}
+}
+
+// free returns the part of an unconstrained vector that belongs to parameter i.
+func (s *Shared) free(theta []float64, i int) []float64 {
+	o := s.offset[i]
+	return theta[o : o+s.v.Program().Parameters[i].Free()]
+}
+
+// Pull adds to grad the gradient in θ of Σ seed[i]·node[i], for the nodes with a
+// seed, at the point set last.
+func (s *Shared) Pull(grad []float64, seed func(i int) []float64) {
+	s.clear()
+	for i := range s.nodes {
+		if g := seed(i); g != nil {
+			copy(s.Adjoint[i], g)
+		}
+	}
+	s.sweep(s.order)
+	s.pullAll(grad, 0)
+}
+
+// Path is what a shared node depends on.
+type Path struct {
+	node   int
+	order  []int // computed nodes
+	params []int // parameter nodes
+	// Parameters are the parameters, in order.
+	Parameters []int
+}
+
+// Path returns what a shared node depends on.
+func (s *Shared) Path(node int) *Path {
+	used := make([]bool, len(s.nodes))
+	used[node] = true
+	for i := node; i >= 0; i-- {
+		for _, a := range s.nodes[i].Args {
+			used[a] = used[a] || used[i]
+		}
+	}
+	p := &Path{node: node}
+	for _, i := range s.order {
+		if used[i] {
+			p.order = append(p.order, i)
+		}
+	}
+	for i := range used {
+		if used[i] && s.nodes[i].Op == ir.Param {
+			p.params = append(p.params, i)
+			if q := s.nodes[i].Ref; !slices.Contains(p.Parameters, q) {
+				p.Parameters = append(p.Parameters, q)
+			}
+		}
+	}
+	slices.Sort(p.Parameters)
+	return p
+}
+
+// Slope adds to grad the gradient in θ of an element of the path's node, or of the
+// sum of its elements if element is negative. Only coordinates of the path's
+// parameters are touched.
+func (s *Shared) Slope(p *Path, element int, grad []float64) {
+	clear(s.Adjoint[p.node])
+	for _, i := range p.order {
+		clear(s.Adjoint[i])
+	}
+	for _, i := range p.params {
+		clear(s.Adjoint[i])
+	}
+	for _, q := range p.Parameters {
+		clear(s.adjoints[q])
+	}
+	seed := s.Adjoint[p.node]
+	for e := range seed {
+		if element < 0 || e == element {
+			seed[e] = 1
+		}
+	}
+	s.sweep(p.order)
+	for _, i := range p.params {
+		add(s.adjoints[s.nodes[i].Ref], s.Adjoint[i])
+	}
+	for _, q := range p.Parameters {
+		pull(s.v.Program().Parameters[q].Constraint, s.free(grad, q), s.adjoints[q], s.values[q], s.free(s.theta, q), 0)
+	}
+}
+
+func (s *Shared) clear() {
+	for i := range s.Adjoint {
+		clear(s.Adjoint[i])
+	}
+	for i := range s.adjoints {
+		clear(s.adjoints[i])
+	}
+}
+
+func (s *Shared) sweep(order []int) {
+	for k := len(order) - 1; k >= 0; k-- {
+		s.backward(order[k], 1)
+	}
+}
+
+// pullAll moves adjoints from nodes to parameters to unconstrained coordinates.
+func (s *Shared) pullAll(grad []float64, jacobian float64) {
+	for i, n := range s.nodes {
+		if n.Op == ir.Param {
+			add(s.adjoints[n.Ref], s.Adjoint[i])
+		}
+	}
+	for i, q := range s.v.Program().Parameters {
+		pull(q.Constraint, s.free(grad, i), s.adjoints[i], s.values[i], s.free(s.theta, i), jacobian)
+	}
+}

@@ -1,0 +1,141 @@
+package tape
+
+import (
+	"fmt"
+	"math"
+
+	"fedpvi/pvi/model/ir"
+)
+
+// Table is a shard as a program sees it: for every row, the nodes of the data
+// phase that records use.
+type Table struct {
+	Rows int
+	// Nodes has the values of a node for all rows, a row's values side by side; nil
+	// where no record needs them.
+	Nodes [][]float64
+	// Squares has |x|² for every row, for vectors that multiply a table.
+	Squares [][]float64
+}
+
+// Load checks rows against the program's columns and computes the data phase.
+// columns[k] has the values of column k for all rows, a row's values side by side.
+// Values outside the public bounds are an error that names the column only.
+func Load(v *ir.Verified, rows int, columns [][]float64) (*Table, error) {
+	p := v.Program()
+	if len(columns) != len(p.Columns) {
+		return nil, fmt.Errorf("%d columns of data for the %d columns of %s", len(columns), len(p.Columns), p.Name)
+	}
+	for k, c := range p.Columns {
+		if err := checkColumn(&c, rows, columns[k]); err != nil {
+			return nil, err
+		}
+	}
+	t := &Table{Rows: rows, Nodes: make([][]float64, len(p.Nodes)), Squares: make([][]float64, len(p.Nodes))}
+	needed := frontier(v)
+	for i := range p.Nodes {
+		if needed[i] {
+			t.Nodes[i] = make([]float64, rows*v.Shape(i).Size())
+		}
+	}
+	t.fill(v, columns)
+	for _, n := range p.Nodes {
+		x := -1
+		switch n.Op {
+		case ir.Linear:
+			x = n.Args[0]
+		case ir.MatVec:
+			x = n.Args[1]
+		}
+		if x >= 0 && t.Nodes[x] != nil && t.Squares[x] == nil {
+			t.Squares[x] = squares(t.Nodes[x], rows, v.Shape(x).Size())
+		}
+	}
+	return t, nil
+}
+
+func checkColumn(c *ir.Column, rows int, values []float64) error {
+	if len(values) != rows*c.Width() {
+		return fmt.Errorf("column %q has %d values, and %d rows of %d are expected", c.Name, len(values), rows, c.Width())
+	}
+	for _, x := range values {
+		switch {
+		case math.IsNaN(x) || math.IsInf(x, 0):
+			return fmt.Errorf("column %q has a value that is not finite", c.Name)
+		case x < c.Lower || x > c.Upper:
+			return fmt.Errorf("column %q has a value outside its public bounds %g..%g", c.Name, c.Lower, c.Upper)
+		case c.Integer && x != math.Trunc(x):
+			return fmt.Errorf("column %q has a value that is no whole number", c.Name)
+		}
+	}
+	return nil
+}
+
+// frontier marks the nodes of the data phase that records or predictions use.
+func frontier(v *ir.Verified) []bool {
+	p := v.Program()
+	needed := make([]bool, len(p.Nodes))
+	for i, n := range p.Nodes {
+		if v.Phase(i) != ir.Record {
+			continue
+		}
+		for _, a := range n.Args {
+			needed[a] = needed[a] || v.Phase(a) == ir.Data
+		}
+	}
+	if q := p.Prediction; q.Kind != ir.NoPrediction && v.Phase(q.Node) == ir.Data {
+		needed[q.Node] = true
+	}
+	return needed
+}
+
+func (t *Table) fill(v *ir.Verified, columns [][]float64) {
+	p := v.Program()
+	shared := NewShared(v)
+	hold := func(i int) bool { return v.Phase(i) == ir.Fixed || v.Phase(i) == ir.Data }
+	compute := func(i int) bool { return v.Phase(i) == ir.Data }
+	m := newMachine(v, 1, hold, compute, func(int) bool { return false })
+	for i := range p.Nodes {
+		if v.Phase(i) == ir.Fixed {
+			copy(m.Value[i], shared.Value[i])
+		}
+	}
+	for row := range t.Rows {
+		for _, i := range m.order {
+			switch n := &p.Nodes[i]; n.Op {
+			case ir.Col:
+				copy(m.Value[i], columns[n.Ref][row*m.size[i]:])
+			case ir.Gather, ir.GatherRow:
+				k := int(m.Value[n.Args[1]][0])
+				copy(m.Value[i], m.Value[n.Args[0]][k*m.size[i]:])
+			case ir.Linear, ir.MatVec:
+				m.fixedProduct(i)
+			default:
+				m.forward(i, 1)
+			}
+			if t.Nodes[i] != nil {
+				copy(t.Nodes[i][row*m.size[i]:], m.Value[i])
+			}
+		}
+	}
+}
+
+// fixedProduct multiplies a constant table with a vector of the row.
+func (m *Machine) fixedProduct(i int) {
+	table, x := m.nodes[i].Args[0], m.nodes[i].Args[1]
+	if m.nodes[i].Op == ir.Linear {
+		table, x = x, table
+	}
+	for r := range m.Value[i] {
+		m.Value[i][r] = dotProduct(m.Value[table][r*m.size[x]:], m.Value[x])
+	}
+}
+
+func squares(values []float64, rows, size int) []float64 {
+	out := make([]float64, rows)
+	for r := range out {
+		row := values[r*size : (r+1)*size]
+		out[r] = dotProduct(row, row)
+	}
+	return out
+}

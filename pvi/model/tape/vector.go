@@ -1,0 +1,90 @@
+package tape
+
+// dotProduct sums x∘y over the length of y in four strands.
+func dotProduct(x, y []float64) float64 {
+	x = x[:len(y)]
+	var a, b, c, d float64
+	for len(y) >= 4 {
+		x4, y4 := x[:4:4], y[:4:4]
+		a += x4[0] * y4[0]
+		b += x4[1] * y4[1]
+		c += x4[2] * y4[2]
+		d += x4[3] * y4[3]
+		x, y = x[4:], y[4:]
+	}
+	for i, v := range y {
+		a += x[i] * v
+	}
+	return (a + b) + (c + d)
+}
+
+// DotRows writes, for every row number, the product of that row of x with v. Four
+// rows are taken at a time, so that loads of different rows overlap; each row is
+// summed in two strands.
+func DotRows(dst, x []float64, rows []int32, v []float64) {
+	d := len(v)
+	dst = dst[:len(rows)]
+	if d == 1 {
+		for l, row := range rows {
+			dst[l] = x[row] * v[0]
+		}
+		return
+	}
+	l := 0
+	for ; l+4 <= len(rows); l += 4 {
+		a, b := x[int(rows[l])*d:][:d], x[int(rows[l+1])*d:][:d]
+		e, f := x[int(rows[l+2])*d:][:d], x[int(rows[l+3])*d:][:d]
+		dst[l], dst[l+1], dst[l+2], dst[l+3] = dotFour(a, b, e, f, v)
+	}
+	for ; l < len(rows); l++ {
+		dst[l] = dotTwoStrands(x[int(rows[l])*d:][:d], v)
+	}
+}
+
+func dotFour(a, b, e, f, v []float64) (sa, sb, se, sf float64) {
+	a, b, e, f = a[:len(v)], b[:len(v)], e[:len(v)], f[:len(v)]
+	var ta, tb, te, tf float64
+	j := 0
+	for ; j < len(v)-1; j += 2 {
+		x, y := v[j], v[j+1]
+		sa += a[j] * x
+		ta += a[j+1] * y
+		sb += b[j] * x
+		tb += b[j+1] * y
+		se += e[j] * x
+		te += e[j+1] * y
+		sf += f[j] * x
+		tf += f[j+1] * y
+	}
+	if j < len(v) {
+		x := v[j]
+		sa += a[j] * x
+		sb += b[j] * x
+		se += e[j] * x
+		sf += f[j] * x
+	}
+	return sa + ta, sb + tb, se + te, sf + tf
+}
+
+// dotTwoStrands gives the same bits as dotFour.
+func dotTwoStrands(a, v []float64) float64 {
+	a = a[:len(v)]
+	var s, t float64
+	j := 0
+	for ; j < len(v)-1; j += 2 {
+		s += a[j] * v[j]
+		t += a[j+1] * v[j+1]
+	}
+	if j < len(v) {
+		s += a[j] * v[j]
+	}
+	return s + t
+}
+
+// axpy adds c·x to dst.
+func axpy(dst []float64, c float64, x []float64) {
+	x = x[:len(dst)]
+	for l := range dst {
+		dst[l] += c * x[l]
+	}
+}

@@ -1,0 +1,120 @@
+package shard
+
+import "fedpvi/pvi/study"
+
+// A Shard is the records of one client as the model sees them: regressors and
+// outcome on the model's scale.
+type Shard struct {
+	dim    int
+	x      []float64
+	y      []float64
+	groups []int32 // by record, for each group term the level
+	slopes []float64
+	ways   int // group terms
+	steep  int // slopes of all group terms together
+}
+
+// Len returns the number of records.
+func (s *Shard) Len() int { return len(s.y) }
+
+// Dim returns the number of regressors of a record.
+func (s *Shard) Dim() int { return s.dim }
+
+// Record returns the regressors, not a copy, and the outcome of record i: a number
+// on the model's scale, 0 or 1, a count, or the index of a class. The regressors of
+// a mixture are the columns that it describes, and its outcome is 0.
+func (s *Shard) Record(i int) (x []float64, y float64) {
+	return s.x[i*s.dim : (i+1)*s.dim], s.y[i]
+}
+
+// Groups returns, for each group term of the model, the level to which record i
+// belongs, and the slopes' regressors of all group terms, one after the other.
+func (s *Shard) Groups(i int) (levels []int32, slopes []float64) {
+	return s.groups[i*s.ways : (i+1)*s.ways], s.slopes[i*s.steep : (i+1)*s.steep]
+}
+
+// Design computes the regressors and outcomes of records.
+func Design(st *study.Study, records *Records) *Shard {
+	d := newDesigner(st)
+	n := records.Len()
+	s := &Shard{
+		dim:  d.width(),
+		x:    make([]float64, 0, n*d.width()),
+		y:    make([]float64, 0, n),
+		ways: len(st.Model.Groups),
+	}
+	for _, g := range st.Model.Groups {
+		s.steep += len(g.Slopes)
+	}
+	for i := range n {
+		d.add(s, records.Row(i))
+	}
+	return s
+}
+
+// A designer turns decoded rows into what the model sees.
+type designer struct {
+	study        *study.Study
+	coefficients []study.Coefficient
+	variables    []int // columns of a mixture
+	outcome      int   // −1 for a mixture
+}
+
+func newDesigner(st *study.Study) designer {
+	d := designer{study: st, coefficients: st.Coefficients(), outcome: st.ColumnIndex(st.Model.Outcome)}
+	for _, name := range st.Model.Variables {
+		d.variables = append(d.variables, st.ColumnIndex(name))
+	}
+	return d
+}
+
+func (d *designer) width() int { return len(d.coefficients) + len(d.variables) }
+
+func (d *designer) add(s *Shard, row []float64) {
+	for _, c := range d.coefficients {
+		s.x = append(s.x, d.regressor(c, row))
+	}
+	for _, v := range d.variables {
+		s.x = append(s.x, d.scaled(v, row))
+	}
+	s.y = append(s.y, d.outcomeOf(row))
+	for _, g := range d.study.Model.Groups {
+		s.groups = append(s.groups, int32(row[d.study.ColumnIndex(g.By)]))
+		for _, name := range g.Slopes {
+			s.slopes = append(s.slopes, d.scaled(d.study.ColumnIndex(name), row))
+		}
+	}
+}
+
+func (d *designer) scaled(column int, row []float64) float64 {
+	return d.study.Scale(&d.study.Columns[column], row[column])
+}
+
+func (d *designer) outcomeOf(row []float64) float64 {
+	m := &d.study.Model
+	switch m.Kind() {
+	case study.Binary:
+		if m.Positive.Of(row[d.outcome]) {
+			return 1
+		}
+		return 0
+	case study.Count, study.Class:
+		return row[d.outcome]
+	case study.NoOutcome:
+		return 0
+	}
+	return d.scaled(d.outcome, row)
+}
+
+func (d *designer) regressor(c study.Coefficient, row []float64) float64 {
+	product := 1.0
+	for _, part := range c.Parts {
+		switch {
+		case part.Level < 0:
+			product *= d.scaled(part.Column, row)
+		case int(row[part.Column]) != part.Level:
+			return 0
+		}
+	}
+	return product
+}

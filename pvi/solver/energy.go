@@ -1,0 +1,64 @@
+package solver
+
+import (
+	"fmt"
+	"math"
+
+	"fedpvi/pvi/gaussian"
+)
+
+// An energy is the free energy of a Gaussian q, which natural-gradient steps ascend:
+// weight · E_q[log likelihood] + E_q[log cavity] + entropy of q. The cavity need not be
+// proper.
+type energy struct {
+	likelihood Likelihood
+	family     gaussian.Family
+	point      bool // of the mean of q alone: the log likelihood and the log cavity there
+}
+
+// at returns the expected log likelihood at q and the free energy, up to a constant.
+func (f *energy) at(natural, cavity []float64, weight float64) (*Expected, float64, error) {
+	q, err := NewApproximation(f.family, natural)
+	if err != nil {
+		return nil, 0, err
+	}
+	q.Point = f.point
+	e := NewExpected(f.family)
+	f.likelihood.AddExpected(e, q)
+	if !e.Finite() || math.IsNaN(e.Value) || math.IsInf(e.Value, 0) {
+		return nil, 0, fmt.Errorf("%w: the log likelihood or its derivatives overflow at the present posterior; a narrower prior keeps them finite", ErrDiverged)
+	}
+	value := weight*e.Value + q.expected(cavity)
+	if !f.point {
+		entropy, err := f.family.Entropy(natural)
+		if err != nil {
+			return nil, 0, err
+		}
+		value += entropy
+	}
+	return e, value, nil
+}
+
+// expected returns what q expects of the exponent of natural parameters.
+func (q *Approximation) expected(natural []float64) (sum float64) {
+	d := q.Family.Dim()
+	for i, m := range q.Mean {
+		sum += natural[i] * m
+	}
+	for k, at := range q.Family.Precision() {
+		i, j := at[0], at[1]
+		second := q.Mean[i] * q.Mean[j]
+		switch {
+		case q.Point:
+		case i == j:
+			second += q.Variance[i]
+		default:
+			second += q.Covariance[i*d+j]
+		}
+		if i == j {
+			second /= 2
+		}
+		sum -= natural[d+k] * second
+	}
+	return sum
+}

@@ -1,0 +1,51 @@
+package solver
+
+import (
+	"math"
+
+	"fedpvi/pvi/gaussian"
+)
+
+// EachPoint calls visit with n quasi-random points of a Gaussian, of equal weight. The
+// slice is good during the call only.
+func EachPoint(family gaussian.Family, natural []float64, n int, visit func(theta []float64)) error {
+	d := family.Dim()
+	sample, err := family.Sampler(natural)
+	if err != nil {
+		return err
+	}
+	rule := newQuasiRandom(d, n)
+	theta := make([]float64, d)
+	for k := range n {
+		next := rule.points[k*d : (k+1)*d]
+		sample(theta, func() (z float64) {
+			z, next = next[0], next[1:]
+			return z
+		})
+		visit(theta)
+	}
+	return nil
+}
+
+// Predict returns the log of what q expects the likelihood of outcome y to be, were it
+// the outcome of record i, and the outcome that q expects: the posterior predictive
+// density and mean.
+func (r *Regression) Predict(i int, y float64, q *Approximation) (logDensity, mean float64) {
+	k := r.response.size()
+	w := newWorkspace(k)
+	r.predict(w.mean, i, q.Mean)
+	r.spread(w.root, i, q)
+	logs := make([]float64, len(r.rule.weights))
+	largest := math.Inf(-1)
+	for n, weight := range r.rule.weights {
+		w.place(r.rule, n)
+		logs[n] = math.Log(weight) + r.response.eval(y, w.eta, w.g, w.h)
+		largest = max(largest, logs[n])
+		mean += weight * r.response.mean(w.eta)
+	}
+	var sum float64
+	for _, log := range logs {
+		sum += math.Exp(log - largest)
+	}
+	return largest + math.Log(sum), mean
+}

@@ -1,0 +1,180 @@
+package solver
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"fedpvi/gpu"
+	"fedpvi/pvi/model"
+)
+
+// A Program is the log likelihood of a shard under a record program, and a client's
+// share of what the program's prior says beyond the Gaussian base with which q begins.
+// Expectations are averages over fixed quasi-random points, the same for every client:
+// a federation and a pooled fit have the same objective.
+type Program struct {
+	records gpu.Evaluator
+	prior   *model.Shared // nil if the base is the prior
+	base    Base
+	share   float64
+	rule    *cubature
+
+	theta, slope, above, below []float64
+	hessian                    []float64 // packed lower triangle
+}
+
+// Base is independent normal distributions of the coordinates of θ.
+type Base struct{ Mean, SD []float64 }
+
+// averagedOver is the number of quasi-random points of an expectation.
+const averagedOver = 32
+
+// NewProgram returns the likelihood of the rows of a table. If beyond is true the
+// program's prior is not the base, and share of the difference is this client's.
+func NewProgram(m *model.Model, table *model.Table, base Base, beyond bool, share float64) (*Program, error) {
+	records, err := gpu.CPU{}.Compile(m, table)
+	if err != nil {
+		return nil, err
+	}
+	d := m.Dim()
+	p := &Program{records: records, base: base, share: share, rule: newQuasiRandom(d, averagedOver)}
+	if beyond {
+		p.prior = m.Shared()
+	}
+	for _, v := range []*[]float64{&p.theta, &p.slope, &p.above, &p.below} {
+		*v = make([]float64, d)
+	}
+	return p, nil
+}
+
+// Dim implements [Likelihood].
+func (p *Program) Dim() int { return p.records.Dim() }
+
+// AddGradient implements [Likelihood]. Where a record's gradient is not finite the sum
+// is not either.
+func (p *Program) AddGradient(dst, theta []float64) float64 {
+	total, err := p.records.Sum(p.slope, &gpu.Query{Draws: [][]float64{theta}, Clip: math.Inf(1)})
+	if err != nil {
+		panic("solver: " + err.Error()) // unreachable: the query fits the program
+	}
+	value := total.LogDensity
+	if total.Refused > 0 {
+		value = math.NaN()
+		dst[0] = value
+	}
+	for i, g := range p.slope {
+		dst[i] += g
+	}
+	return value + p.addPrior(dst, theta)
+}
+
+// addPrior adds the gradient of the share of the prior beyond the base.
+func (p *Program) addPrior(dst, theta []float64) float64 {
+	if p.prior == nil {
+		return 0
+	}
+	clear(p.slope)
+	p.prior.Set(theta)
+	value := p.prior.LogPrior(p.slope)
+	for i, x := range theta {
+		z := (x - p.base.Mean[i]) / p.base.SD[i]
+		value += z*z/2 + math.Log(p.base.SD[i]) + halfLogTwoPi
+		dst[i] += p.share * (p.slope[i] + z/p.base.SD[i])
+	}
+	return p.share * value
+}
+
+// AddExpected implements [Likelihood].
+func (p *Program) AddExpected(e *Expected, q *Approximation) {
+	d := p.Dim()
+	rule := p.rule
+	var root []float64
+	if q.Point {
+		rule = point(d)
+	} else if q.Covariance != nil {
+		if root = cholesky(q.Covariance, d); root == nil {
+			e.Value = math.NaN()
+			return
+		}
+	}
+	if p.hessian == nil {
+		p.hessian = make([]float64, d*(d+1)/2)
+	}
+	for n, weight := range rule.weights {
+		p.place(rule.points[n*d:(n+1)*d], q, root)
+		sum := make([]float64, d)
+		e.Value += weight * p.AddGradient(sum, p.theta)
+		for i, g := range sum {
+			e.Gradient[i] += weight * g
+		}
+		p.addHessian(e, weight, q.Family.Name() == "diagonal")
+	}
+}
+
+// place writes to p.theta the point of q that a standard normal z stands for.
+func (p *Program) place(z []float64, q *Approximation, root []float64) {
+	d := len(z)
+	switch {
+	case q.Point:
+		copy(p.theta, q.Mean)
+		return
+	case root == nil:
+		for i, x := range z {
+			p.theta[i] = q.Mean[i] + math.Sqrt(q.Variance[i])*x
+		}
+		return
+	}
+	copy(p.theta, z)
+	blas64.Trmv(blas.NoTrans, blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: d, Stride: d, Data: root}, blas64.Vector{N: d, Data: p.theta, Inc: 1})
+	for i, m := range q.Mean {
+		p.theta[i] += m
+	}
+}
+
+// addHessian adds the Hessian at p.theta; that of the prior is of differences.
+func (p *Program) addHessian(e *Expected, weight float64, diagonal bool) {
+	if err := p.records.Hessian(p.hessian, p.theta, nil); err != nil {
+		panic("solver: " + err.Error()) // unreachable: the point fits the program
+	}
+	p.addPriorHessian()
+	if !diagonal {
+		for k, h := range p.hessian {
+			e.Hessian[k] += weight * h
+		}
+		return
+	}
+	for i := range e.Hessian {
+		e.Hessian[i] += weight * p.hessian[i*(i+3)/2]
+	}
+}
+
+func (p *Program) addPriorHessian() {
+	if p.prior == nil {
+		return
+	}
+	const step = 1e-5
+	for j := range p.theta {
+		at := p.theta[j]
+		clear(p.above)
+		clear(p.below)
+		p.theta[j] = at + step
+		p.addPrior(p.above, p.theta)
+		p.theta[j] = at - step
+		p.addPrior(p.below, p.theta)
+		p.theta[j] = at
+		for i := j; i < len(p.theta); i++ {
+			p.hessian[i*(i+1)/2+j] += (p.above[i] - p.below[i]) / (2 * step)
+		}
+	}
+}
+
+// Reach implements [Likelihood]: a program has no predictors, and a coordinate's move
+// counts in units of its base.
+func (p *Program) Reach(move []float64) (most float64) {
+	for i, x := range move {
+		most = math.Max(most, math.Abs(x)/p.base.SD[i])
+	}
+	return most
+}

@@ -1,0 +1,287 @@
+package solver
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mathext"
+)
+
+// A response is the log likelihood of one record's outcome y as a function of a
+// few numbers η that are linear in θ, its predictors.
+type response interface {
+	// size is the number of predictors.
+	size() int
+
+	// eval returns the log likelihood, and writes its gradient to g and its
+	// Hessian, by rows, to h.
+	eval(y float64, eta, g, h []float64) float64
+
+	// mean is the expected outcome; for several classes it has no meaning.
+	mean(eta []float64) float64
+}
+
+const halfLogTwoPi = 0.918938533204672741780329736405617639861397473637783412817151540
+
+// logit: P(y = 1) = 1/(1 + exp(−η)).
+type logit struct{}
+
+func (logit) mean(eta []float64) float64 { return 1 / (1 + math.Exp(-eta[0])) }
+
+func (logit) size() int { return 1 }
+
+func (logit) eval(y float64, eta, g, h []float64) float64 {
+	e := math.Exp(-math.Abs(eta[0]))
+	p := 1 / (1 + e) // of the likelier outcome
+	if eta[0] < 0 {
+		p = e / (1 + e)
+	}
+	g[0] = y - p
+	h[0] = -e / ((1 + e) * (1 + e))
+	return y*eta[0] - max(eta[0], 0) - math.Log1p(e)
+}
+
+// probit: P(y = 1) = Φ(η).
+type probit struct{}
+
+func (probit) mean(eta []float64) float64 { return math.Erfc(-eta[0]/math.Sqrt2) / 2 }
+
+func (probit) size() int { return 1 }
+
+func (probit) eval(y float64, eta, g, h []float64) float64 {
+	sign := 2*y - 1
+	log, ratio := logNormalCDF(sign * eta[0])
+	g[0] = sign * ratio
+	h[0] = -ratio * (ratio + sign*eta[0])
+	return log
+}
+
+// logNormalCDF returns log Φ(x) and φ(x)/Φ(x). Below −5 they come from the
+// continued fraction of Mills' ratio, which is free of cancellation.
+func logNormalCDF(x float64) (log, ratio float64) {
+	if x > -5 {
+		cdf := math.Erfc(-x/math.Sqrt2) / 2
+		return math.Log(cdf), math.Exp(-x*x/2-halfLogTwoPi) / cdf
+	}
+	const terms = 60
+	t := -x
+	f := t
+	for k := terms; k >= 1; k-- {
+		f = t + float64(k)/f
+	}
+	return -x*x/2 - halfLogTwoPi - math.Log(f), f
+}
+
+// poisson: a count with mean exp(η).
+type poisson struct{}
+
+func (poisson) mean(eta []float64) float64 { return math.Exp(eta[0]) }
+
+func (poisson) size() int { return 1 }
+
+func (poisson) eval(y float64, eta, g, h []float64) float64 {
+	mean := math.Exp(eta[0])
+	g[0] = y - mean
+	h[0] = -mean
+	lgamma, _ := math.Lgamma(y + 1)
+	return y*eta[0] - mean - lgamma
+}
+
+// negativeBinomial: a count with mean exp(η₀) and variance μ + μ²/exp(η₁).
+type negativeBinomial struct{}
+
+func (negativeBinomial) mean(eta []float64) float64 { return math.Exp(eta[0]) }
+
+func (negativeBinomial) size() int { return 2 }
+
+func (negativeBinomial) eval(y float64, eta, g, h []float64) float64 {
+	phi := math.Exp(eta[1])
+	t := eta[0] - eta[1]
+	e := math.Exp(-math.Abs(t))
+	p := 1 / (1 + e)
+	if t < 0 {
+		p = e / (1 + e)
+	}
+	softplus := max(t, 0) + math.Log1p(e)
+	bend := (y + phi) * e / ((1 + e) * (1 + e))
+	rise, fall, log := risingFactorial(phi, y)
+	g[0] = y - (y+phi)*p
+	g[1] = -g[0] - phi*softplus + phi*rise
+	h[0] = -bend
+	h[1] = bend - phi*p
+	h[2] = h[1]
+	h[3] = phi*(2*p-softplus+rise) - bend + phi*phi*fall
+	lgamma, _ := math.Lgamma(y + 1)
+	return y*t - (y+phi)*softplus + log - lgamma
+}
+
+// risingFactorial returns, for log Γ(φ + n) − log Γ(φ), the first and second
+// derivative and the value. n is a whole number.
+func risingFactorial(phi, n float64) (first, second, value float64) {
+	const few = 32
+	if n <= few {
+		for k := range int(n) {
+			x := phi + float64(k)
+			first += 1 / x
+			second -= 1 / (x * x)
+			value += math.Log(x)
+		}
+		return first, second, value
+	}
+	above, _ := math.Lgamma(phi + n)
+	below, _ := math.Lgamma(phi)
+	first = mathext.Digamma(phi+n) - mathext.Digamma(phi)
+	second = mathext.Zeta(2, phi+n) - mathext.Zeta(2, phi)
+	return first, second, above - below
+}
+
+// normal: N(η₀, exp(2η₁)).
+type normal struct{}
+
+func (normal) mean(eta []float64) float64 { return eta[0] }
+
+func (normal) size() int { return 2 }
+
+func (normal) eval(y float64, eta, g, h []float64) float64 {
+	w := math.Exp(-2 * eta[1])
+	r := y - eta[0]
+	g[0], g[1] = r*w, r*r*w-1
+	h[0], h[1], h[2], h[3] = -w, -2*r*w, -2*r*w, -2*r*r*w
+	return -eta[1] - r*r*w/2 - halfLogTwoPi
+}
+
+// knownNormal: N(η, variance).
+type knownNormal struct{ variance float64 }
+
+func (knownNormal) mean(eta []float64) float64 { return eta[0] }
+
+func (knownNormal) size() int { return 1 }
+
+func (k knownNormal) eval(y float64, eta, g, h []float64) float64 {
+	r := y - eta[0]
+	g[0], h[0] = r/k.variance, -1/k.variance
+	return -r*r/(2*k.variance) - math.Log(k.variance)/2 - halfLogTwoPi
+}
+
+// student: Student-t with ν degrees of freedom, location η₀ and scale exp(η₁).
+type student struct{ nu, constant float64 }
+
+func newStudent(nu float64) student {
+	above, _ := math.Lgamma((nu + 1) / 2)
+	below, _ := math.Lgamma(nu / 2)
+	return student{nu, above - below - math.Log(nu*math.Pi)/2}
+}
+
+func (student) mean(eta []float64) float64 { return eta[0] }
+
+func (student) size() int { return 2 }
+
+func (s student) eval(y float64, eta, g, h []float64) float64 {
+	inv := math.Exp(-eta[1])
+	z := (y - eta[0]) * inv
+	a := (s.nu + 1) / (s.nu + z*z)
+	b := a * (s.nu - z*z) / (s.nu + z*z)
+	g[0], g[1] = a*z*inv, a*z*z-1
+	h[0] = -b * inv * inv
+	h[1] = -z * inv * (a + b)
+	h[2] = h[1]
+	h[3] = -z * z * (a + b)
+	return s.constant - eta[1] - (s.nu+1)/2*math.Log1p(z*z/s.nu)
+}
+
+// softmax: P(y = k) ∝ exp(η_k), where η of the first class, the baseline, is 0 and
+// is left out.
+type softmax struct{ classes int }
+
+func (softmax) mean([]float64) float64 { return math.NaN() }
+
+func (s softmax) size() int { return s.classes - 1 }
+
+func (s softmax) eval(y float64, eta, g, h []float64) float64 {
+	var largest float64 // of the baseline
+	for _, e := range eta {
+		largest = max(largest, e)
+	}
+	total := math.Exp(-largest)
+	for k, e := range eta {
+		g[k] = math.Exp(e - largest)
+		total += g[k]
+	}
+	for k := range g {
+		g[k] /= total
+	}
+	for k, p := range g {
+		row := h[k*len(g) : (k+1)*len(g)]
+		for l, q := range g {
+			row[l] = p * q
+		}
+		row[k] -= p
+	}
+	for k := range g {
+		g[k] = -g[k]
+	}
+	value := -largest - math.Log(total)
+	if y > 0 {
+		g[int(y)-1]++
+		value += eta[int(y)-1]
+	}
+	return value
+}
+
+// varying adds to the first predictor of a base what varies between groups: for each
+// effect e^κ·p, where κ is the logarithm of the spread and p the group's standardised
+// effect, times the regressor of a slope. They follow the base's own predictors in
+// pairs κ, p.
+type varying struct {
+	base    response
+	effects int
+	eta     []float64 // of the base, as are g and h
+	g, h    []float64
+	v       []float64 // derivative of the first predictor
+}
+
+func newVarying(base response, effects int) *varying {
+	b := base.size()
+	return &varying{base, effects, make([]float64, b), make([]float64, b), make([]float64, b*b), make([]float64, b+2*effects)}
+}
+
+func (r *varying) size() int { return r.base.size() + 2*r.effects }
+
+func (r *varying) mean(eta []float64) float64 {
+	b := r.base.size()
+	copy(r.eta, eta[:b])
+	for j := b; j < len(eta); j += 2 {
+		r.eta[0] += math.Exp(eta[j]) * eta[j+1]
+	}
+	return r.base.mean(r.eta)
+}
+
+func (r *varying) eval(y float64, eta, g, h []float64) float64 {
+	b, k := r.base.size(), r.size()
+	copy(r.eta, eta[:b])
+	for j := b; j < k; j += 2 {
+		spread := math.Exp(eta[j])
+		r.v[j], r.v[j+1] = spread*eta[j+1], spread
+		r.eta[0] += spread * eta[j+1]
+	}
+	value := r.base.eval(y, r.eta, r.g, r.h)
+	copy(g, r.g)
+	for a := range b {
+		copy(h[a*k:], r.h[a*b:(a+1)*b])
+	}
+	for x := b; x < k; x++ {
+		g[x] = r.g[0] * r.v[x]
+		for a := range b {
+			h[x*k+a] = r.h[a] * r.v[x]
+			h[a*k+x] = h[x*k+a]
+		}
+		for z := b; z < k; z++ {
+			h[x*k+z] = r.h[0] * r.v[x] * r.v[z]
+		}
+	}
+	for j := b; j < k; j += 2 {
+		h[j*k+j] += r.g[0] * r.v[j]
+		h[j*k+j+1] += r.g[0] * r.v[j+1]
+		h[(j+1)*k+j] += r.g[0] * r.v[j+1]
+	}
+	return value
+}

@@ -1,0 +1,169 @@
+package solver
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/integrate/quad"
+	"pgregory.net/rapid"
+)
+
+// responses with outcomes that they can have.
+var responses = map[string]struct {
+	of response
+	y  *rapid.Generator[float64]
+}{
+	"logit":             {logit{}, rapid.SampledFrom([]float64{0, 1})},
+	"probit":            {probit{}, rapid.SampledFrom([]float64{0, 1})},
+	"poisson":           {poisson{}, counts},
+	"negative binomial": {negativeBinomial{}, counts},
+	"normal":            {normal{}, rapid.Float64Range(-3, 3)},
+	"known normal":      {knownNormal{.3}, rapid.Float64Range(-3, 3)},
+	"student":           {newStudent(4), rapid.Float64Range(-9, 9)},
+	"softmax":           {softmax{4}, rapid.SampledFrom([]float64{0, 1, 2, 3})},
+	"varying logit":     {newVarying(logit{}, 2), rapid.SampledFrom([]float64{0, 1})},
+	"varying normal":    {newVarying(normal{}, 1), rapid.Float64Range(-3, 3)},
+}
+
+var counts = rapid.Map(rapid.IntRange(0, 90), func(n int) float64 { return float64(n) })
+
+// Gradient and Hessian are the differences of the value and of the gradient.
+func TestResponseDerivatives(t *testing.T) {
+	for name, r := range responses {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				k := r.of.size()
+				y := r.y.Draw(t, "y")
+				eta := rapid.SliceOfN(rapid.Float64Range(-3, 3), k, k).Draw(t, "η")
+				g, h := make([]float64, k), make([]float64, k*k)
+				r.of.eval(y, eta, g, h)
+				up, down, scratch := make([]float64, k), make([]float64, k), make([]float64, k*k)
+				const step = 1e-5
+				for a := range eta {
+					at := eta[a]
+					eta[a] = at + step
+					above := r.of.eval(y, eta, up, scratch)
+					eta[a] = at - step
+					below := r.of.eval(y, eta, down, scratch)
+					eta[a] = at
+					if slope := (above - below) / (2 * step); math.Abs(slope-g[a]) > 1e-6*(1+math.Abs(above)+math.Abs(g[a])) {
+						t.Fatalf("derivative %d is %g, differences give %g", a, g[a], slope)
+					}
+					for b := range eta {
+						if bend := (up[b] - down[b]) / (2 * step); math.Abs(bend-h[b*k+a]) > 1e-5*(1+math.Abs(bend)) {
+							t.Fatalf("second derivative %d, %d is %g, differences give %g", b, a, h[b*k+a], bend)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// Probabilities of all outcomes add up to one.
+func TestResponsesAreNormalised(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		eta := rapid.SliceOfN(rapid.Float64Range(-2.5, 2.5), 5, 5).Draw(t, "η")
+		for name, c := range responses {
+			if _, ok := c.of.(*varying); ok {
+				continue
+			}
+			k := c.of.size()
+			g, h := make([]float64, k), make([]float64, k*k)
+			density := func(y float64) float64 { return math.Exp(c.of.eval(y, eta[:k], g, h)) }
+			total := 0.0
+			switch name {
+			case "logit", "probit":
+				total = density(0) + density(1)
+			case "softmax":
+				total = density(0) + density(1) + density(2) + density(3)
+			case "poisson", "negative binomial":
+				for y := range 3000 {
+					total += density(float64(y))
+				}
+			default: // over the line by y = tan u
+				total = quad.Fixed(func(u float64) float64 {
+					c := math.Cos(u)
+					return density(eta[0]+math.Tan(u)) / (c * c)
+				}, -math.Pi/2, math.Pi/2, 1500, quad.Legendre{}, 0)
+			}
+			if math.Abs(total-1) > 1e-6 {
+				t.Fatalf("%s at %v: probabilities add up to %g", name, eta[:k], total)
+			}
+		}
+	})
+}
+
+// Predictors far out leave everything finite but for counts, whose mean overflows.
+func TestResponsesFarOut(t *testing.T) {
+	for name, r := range responses {
+		if name == "poisson" || name == "negative binomial" {
+			continue
+		}
+		k := r.of.size()
+		g, h := make([]float64, k), make([]float64, k*k)
+		for _, x := range []float64{-700, -38, 38, 700} {
+			eta := make([]float64, k)
+			eta[0] = x
+			for _, y := range []float64{0, 1} {
+				if value := r.of.eval(y, eta, g, h); !finite(append(append([]float64{value}, g...), h...)) {
+					t.Errorf("%s of %g at %g: value %g, gradient %v, Hessian %v", name, y, x, value, g, h)
+				}
+			}
+		}
+	}
+}
+
+// Φ far in the tail, by Mills' ratio; values of log Φ(x) from WolframAlpha-style
+// tables are reproduced by the asymptotic series 1/x − 1/x³ + 3/x⁵ − ….
+func TestLogNormalCDF(t *testing.T) {
+	for x := -40.0; x <= 8; x += .25 {
+		log, ratio := logNormalCDF(x)
+		if x > -30 {
+			if want := math.Log(math.Erfc(-x/math.Sqrt2) / 2); math.Abs(log-want) > 1e-13*(1+math.Abs(want)) {
+				t.Errorf("log Φ(%g) = %.17g, want %.17g", x, log, want)
+			}
+		} else {
+			t2 := 1 / (x * x)
+			series := -x*x/2 - halfLogTwoPi - math.Log(-x) + math.Log1p(t2*(-1+t2*(3+t2*(-15+t2*(105-945*t2)))))
+			if math.Abs(log-series) > 1e-12*math.Abs(series) {
+				t.Errorf("log Φ(%g) = %.17g, the series says %.17g", x, log, series)
+			}
+		}
+		if want := math.Exp(-x*x/2 - halfLogTwoPi - log); math.Abs(ratio-want) > 1e-11*want {
+			t.Errorf("φ/Φ at %g is %.17g, want %.17g", x, ratio, want)
+		}
+	}
+}
+
+// A product rule is exact for polynomials, quasi-random points for variances.
+func TestCubature(t *testing.T) {
+	for dim := 1; dim <= 9; dim++ {
+		c := newCubature(dim)
+		tolerance := 1e-10
+		if math.Pow(3, float64(dim)) > mostNodes {
+			tolerance = .1
+		}
+		var total float64
+		moments := make([]float64, 3)
+		for n, w := range c.weights {
+			z := c.points[n*dim : (n+1)*dim]
+			total += w
+			moments[0] += w * z[dim-1]
+			moments[1] += w * z[0] * z[0]
+			moments[2] += w * z[0] * z[0] * z[dim-1] * z[dim-1]
+		}
+		want := []float64{0, 1, 1}
+		if dim == 1 {
+			want[2] = 3
+		}
+		if math.Abs(total-1) > 1e-12 {
+			t.Errorf("%d dimensions: weights add up to %g", dim, total)
+		}
+		for i, m := range moments {
+			if math.Abs(m-want[i]) > tolerance {
+				t.Errorf("%d dimensions: moment %d is %g, want %g", dim, i, m, want[i])
+			}
+		}
+	}
+}

@@ -1,0 +1,346 @@
+package solver
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/study"
+)
+
+// SVI climbs the local free energy E_q[log likelihood] − KL(q‖cavity) by stochastic
+// gradients (Kingma and Ba's Adam, 2015), with reparameterised draws θ = m + Rε, where
+// RRᵀ is the covariance of q, in the coordinates in which q at the beginning of the
+// round is standard. The gradient is the path derivative alone, which has no variance
+// where q is exact (Roeder, Wu and Duvenaud, "Sticking the landing", 2017), of draws in
+// pairs ε, −ε. The step falls linearly to nothing, and what is proposed is the average
+// over the second half.
+//
+// It uses the records without noise: what it proposes must pass a gate.
+type SVI struct {
+	likelihood Likelihood
+	ascent     study.Ascent
+}
+
+// NewSVI returns the solver for what a shard says about θ.
+func NewSVI(l Likelihood, a study.Ascent) *SVI { return &SVI{l, a} }
+
+// Propose implements [Solver]. It releases nothing; its draws are from src.
+func (s *SVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error) {
+	c, err := newClimb(s.likelihood, p)
+	if err != nil {
+		return nil, err
+	}
+	for t := range s.ascent.Steps {
+		left := 1 - float64(t)/float64(s.ascent.Steps)
+		c.step(s.ascent.Draws, s.ascent.StepSize*left, src)
+		if 2*t >= s.ascent.Steps-1 {
+			c.average()
+		}
+	}
+	return nil, c.result(dst, p)
+}
+
+// State implements [Solver]: every round begins afresh.
+func (s *SVI) State() []byte { return nil }
+
+// Restore implements [Solver].
+func (s *SVI) Restore(state []byte) error { return stateless("svi", state) }
+
+// A climb is one round of SVI. In the coordinates u, θ = m₀ + R₀u, where q began as
+// N(0, I); now it is N(mean, LLᵀ) with L lower triangular, or diagonal. The diagonal
+// of L is kept as its logarithm.
+type climb struct {
+	likelihood Likelihood
+	diagonal   bool
+	d          int
+	origin     []float64
+	root       []float64 // R₀ by rows, lower triangular; for a diagonal q its diagonal
+	cavityH    []float64 // cavity in u: precision times mean
+	cavityP    []float64 // and precision, by rows; or its diagonal
+
+	x, gradient []float64 // mean, then L row by row (log diagonal last in each row)
+	first       []float64 // Adam's moments
+	second      []float64
+	steps       int
+	sum         []float64
+	averaged    int
+
+	eps, u, theta, slope, path []float64
+}
+
+func newClimb(l Likelihood, p Problem) (*climb, error) {
+	q, err := NewApproximation(p.Family, p.Natural)
+	if err != nil {
+		return nil, err
+	}
+	d := l.Dim()
+	c := &climb{likelihood: l, d: d, diagonal: q.Covariance == nil, origin: q.Mean}
+	n := 2 * d
+	if c.diagonal {
+		c.root = make([]float64, d)
+		for i, v := range q.Variance {
+			c.root[i] = math.Sqrt(v)
+		}
+	} else {
+		n = d + d*(d+1)/2
+		if c.root = cholesky(q.Covariance, d); c.root == nil {
+			return nil, fmt.Errorf("svi: %w", gaussian.ErrImproper)
+		}
+	}
+	for _, v := range []*[]float64{&c.x, &c.gradient, &c.first, &c.second, &c.sum} {
+		*v = make([]float64, n) // L = I: its logarithms are 0
+	}
+	for _, v := range []*[]float64{&c.eps, &c.u, &c.theta, &c.slope, &c.path} {
+		*v = make([]float64, d)
+	}
+	c.takeCavity(p)
+	return c, nil
+}
+
+// takeCavity writes the cavity in the coordinates u.
+func (c *climb) takeCavity(p Problem) {
+	d := c.d
+	precision := make([]float64, d*d)
+	shifted := append([]float64(nil), p.Cavity[:d]...) // h − Λm₀
+	for k, at := range p.Family.Precision() {
+		i, j := at[0], at[1]
+		v := p.Cavity[d+k]
+		shifted[i] -= v * c.origin[j]
+		if i != j {
+			shifted[j] -= v * c.origin[i]
+		}
+		if !c.diagonal {
+			precision[i*d+j], precision[j*d+i] = v, v
+		}
+	}
+	c.cavityH = make([]float64, d)
+	if c.diagonal {
+		c.cavityP = precision[:d]
+		for i, r := range c.root {
+			c.cavityH[i] = r * shifted[i]
+			c.cavityP[i] = r * r * p.Cavity[d+i]
+		}
+		return
+	}
+	root := c.triangular()
+	copy(c.cavityH, shifted)
+	blas64.Trmv(blas.Trans, root, blas64.Vector{N: d, Data: c.cavityH, Inc: 1})
+	general := blas64.General{Rows: d, Cols: d, Stride: d, Data: precision}
+	blas64.Trmm(blas.Left, blas.Trans, 1, root, general)
+	blas64.Trmm(blas.Right, blas.NoTrans, 1, root, general)
+	c.cavityP = precision
+}
+
+func (c *climb) triangular() blas64.Triangular {
+	return blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: c.d, Stride: c.d, Data: c.root}
+}
+
+// step moves mean and L by one step of Adam.
+func (c *climb) step(draws int, size float64, src *dpmech.Stream) {
+	clear(c.gradient)
+	pairs := (draws + 1) / 2
+	weight := 1 / float64(2*pairs)
+	for range pairs {
+		normals(c.eps, src)
+		c.draw(weight)
+		for i := range c.eps {
+			c.eps[i] = -c.eps[i]
+		}
+		c.draw(weight)
+	}
+	const beta1, beta2, tiny = 0.9, 0.99, 1e-8
+	c.steps++
+	rise1 := 1 - math.Pow(beta1, float64(c.steps))
+	rise2 := 1 - math.Pow(beta2, float64(c.steps))
+	for i, g := range c.gradient {
+		c.first[i] = beta1*c.first[i] + (1-beta1)*g
+		c.second[i] = beta2*c.second[i] + (1-beta2)*g*g
+		c.x[i] += size * (c.first[i] / rise1) / (math.Sqrt(c.second[i]/rise2) + tiny)
+	}
+}
+
+// draw adds the path derivative at one draw ε to the gradient.
+func (c *climb) draw(weight float64) {
+	c.place()
+	clear(c.slope)
+	c.likelihood.AddGradient(c.slope, c.theta)
+	c.pathDerivative()
+	at := c.d
+	for i, g := range c.path {
+		g *= weight
+		c.gradient[i] += g
+		if c.diagonal {
+			c.gradient[at+i] += g * c.eps[i] * math.Exp(c.x[at+i])
+			continue
+		}
+		for j := range i {
+			c.gradient[at+j] += g * c.eps[j]
+		}
+		c.gradient[at+i] += g * c.eps[i] * math.Exp(c.x[at+i])
+		at += i + 1
+	}
+}
+
+// place computes u = mean + Lε and θ.
+func (c *climb) place() {
+	at := c.d
+	for i := range c.u {
+		if c.diagonal {
+			c.u[i] = c.x[i] + math.Exp(c.x[at+i])*c.eps[i]
+			c.theta[i] = c.origin[i] + c.root[i]*c.u[i]
+			continue
+		}
+		sum := c.x[i] + math.Exp(c.x[at+i])*c.eps[i]
+		for j := range i {
+			sum += c.x[at+j] * c.eps[j]
+		}
+		c.u[i] = sum
+		at += i + 1
+	}
+	if c.diagonal {
+		return
+	}
+	copy(c.theta, c.u)
+	blas64.Trmv(blas.NoTrans, c.triangular(), blas64.Vector{N: c.d, Data: c.theta, Inc: 1})
+	for i, m := range c.origin {
+		c.theta[i] += m
+	}
+}
+
+// pathDerivative writes the gradient in u of log likelihood + log cavity − log q, with
+// q held still: −log q grows by L⁻ᵀε.
+func (c *climb) pathDerivative() {
+	d := c.d
+	if c.diagonal {
+		for i := range c.path {
+			c.path[i] = c.root[i]*c.slope[i] + c.cavityH[i] - c.cavityP[i]*c.u[i] + c.eps[i]*math.Exp(-c.x[d+i])
+		}
+		return
+	}
+	blas64.Trmv(blas.Trans, c.triangular(), blas64.Vector{N: d, Data: c.slope, Inc: 1})
+	blas64.Gemv(blas.NoTrans, -1, blas64.General{Rows: d, Cols: d, Stride: d, Data: c.cavityP}, blas64.Vector{N: d, Data: c.u, Inc: 1}, 0, blas64.Vector{N: d, Data: c.path, Inc: 1})
+	for i := range c.path {
+		c.path[i] += c.slope[i] + c.cavityH[i]
+	}
+	// Back substitution with Lᵀ.
+	for i := d - 1; i >= 0; i-- {
+		sum := c.eps[i]
+		for k := i + 1; k < d; k++ {
+			sum -= c.x[d+k*(k+1)/2+i] * c.u[k]
+		}
+		c.u[i] = sum * math.Exp(-c.x[d+i*(i+1)/2+i]) // u is not needed any more
+	}
+	for i, v := range c.u {
+		c.path[i] += v
+	}
+}
+
+func (c *climb) average() {
+	for i, x := range c.x {
+		c.sum[i] += x
+	}
+	c.averaged++
+}
+
+// result writes the factor that leads from the cavity to the averaged q.
+func (c *climb) result(dst []float64, p Problem) error {
+	d := c.d
+	for i, x := range c.sum {
+		c.x[i] = x / float64(c.averaged)
+	}
+	if !finite(c.x) {
+		return fmt.Errorf("%w: the gradient of the log likelihood overflows; a narrower prior or a smaller inference.step_size keeps it finite", ErrDiverged)
+	}
+	clear(c.eps)
+	c.place() // θ is now the mean
+	if c.diagonal {
+		for i, r := range c.root {
+			s := r * math.Exp(c.x[d+i])
+			dst[d+i] = 1 / (s * s)
+			dst[i] = dst[d+i] * c.theta[i]
+		}
+	} else if !c.natural(dst) {
+		return fmt.Errorf("%w: the covariance of the averaged posterior is singular to working accuracy", ErrDiverged)
+	}
+	for i, cavity := range p.Cavity {
+		dst[i] -= cavity
+	}
+	return nil
+}
+
+// natural writes the natural parameters of N(θ, R₀LLᵀR₀ᵀ).
+func (c *climb) natural(dst []float64) bool {
+	d := c.d
+	root := make([]float64, d*d)
+	for i := range d {
+		for j := range i {
+			root[i*d+j] = c.x[d+i*(i+1)/2+j]
+		}
+		root[i*d+i] = math.Exp(c.x[d+i*(i+1)/2+i])
+	}
+	general := blas64.General{Rows: d, Cols: d, Stride: d, Data: root}
+	blas64.Trmm(blas.Left, blas.NoTrans, 1, c.triangular(), general)
+	// The precision is AᵀA with A the inverse of the root.
+	inverse := make([]float64, d*d)
+	for i := range d {
+		inverse[i*d+i] = 1
+	}
+	blas64.Trsm(blas.Left, blas.NoTrans, 1, blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: d, Stride: d, Data: root},
+		blas64.General{Rows: d, Cols: d, Stride: d, Data: inverse})
+	clear(dst[:d])
+	for i := range d {
+		for j := range i + 1 {
+			var sum float64
+			for k := i; k < d; k++ {
+				sum += inverse[k*d+i] * inverse[k*d+j]
+			}
+			dst[gaussian.Packed(d, i, j)] = sum
+			dst[i] += sum * c.theta[j]
+			if i != j {
+				dst[j] += sum * c.theta[i]
+			}
+		}
+	}
+	return finite(dst)
+}
+
+// cholesky returns the lower root of a covariance by rows, nil if it has none.
+func cholesky(covariance []float64, d int) []float64 {
+	root := make([]float64, d*d)
+	for i := range d {
+		for j := range i + 1 {
+			sum := covariance[i*d+j]
+			for k := range j {
+				sum -= root[i*d+k] * root[j*d+k]
+			}
+			if i != j {
+				root[i*d+j] = sum / root[j*d+j]
+				continue
+			}
+			if !(sum > 0) {
+				return nil
+			}
+			root[i*d+i] = math.Sqrt(sum)
+		}
+	}
+	return root
+}
+
+// normals fills v with standard normal variates of src (Box and Muller 1958). They
+// protect nobody.
+func normals(v []float64, src *dpmech.Stream) {
+	uniform := func() float64 { return (float64(src.Uint64()>>11) + 0.5) * 0x1p-53 }
+	for i := 0; i < len(v); i += 2 {
+		radius, angle := math.Sqrt(-2*math.Log(uniform())), 2*math.Pi*uniform()
+		v[i] = radius * math.Cos(angle)
+		if i+1 < len(v) {
+			v[i+1] = radius * math.Sin(angle)
+		}
+	}
+}

@@ -1,0 +1,329 @@
+package study
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"fedpvi/internal/document"
+)
+
+// families says what each family asks of a study beyond an outcome and terms.
+var families = map[Family]struct {
+	outcome string // what its outcome is, for messages
+	keys    []string
+}{
+	Linear:           {"numeric", []string{"noise_sd"}},
+	Logistic:         {"there or not", []string{"positive"}},
+	Probit:           {"there or not", []string{"positive"}},
+	Poisson:          {"a count", nil},
+	NegativeBinomial: {"a count", nil},
+	Softmax:          {"categorical", nil},
+	Robust:           {"numeric", []string{"degrees_of_freedom"}},
+	Mixture:          {"none", []string{"components", "columns"}},
+	NeuralNetwork:    {"numeric, or there or not", []string{"hidden", "positive"}},
+}
+
+const (
+	maxHidden     = 256
+	maxComponents = 64
+)
+
+// readModel reports whether the model's scale is to be found by a release.
+func readModel(s *Study, t *document.Table) (private bool) {
+	t.Require("family", `write family = "linear", "logistic", "poisson" or another of docs/study.md`)
+	family, _ := t.Choice("family", familyNames()...)
+	s.Model.Family = Family(family)
+	s.Model.Standardise = true
+	if how, ok := t.Choice("standardise", "bounds", "private", "none"); ok {
+		s.Model.Standardise = how != "none"
+		private = how == "private"
+	}
+	readFamilyKeys(s, t)
+	if s.Model.Family == Mixture {
+		readMixture(s, t)
+		return private
+	}
+	readOutcome(s, t)
+	readCoding(s, t)
+	readTerms(s, t)
+	readGroups(s, t)
+	return private
+}
+
+func familyNames() []string {
+	var names []string
+	for _, f := range []Family{Linear, Logistic, Probit, Poisson, NegativeBinomial, Softmax, Robust, Mixture, NeuralNetwork} {
+		names = append(names, string(f))
+	}
+	return names
+}
+
+// readFamilyKeys reads what only some families have, and refuses it for others.
+func readFamilyKeys(s *Study, t *document.Table) {
+	m := &s.Model
+	has := func(key string) bool {
+		if slices.Contains(families[m.Family].keys, key) {
+			return true
+		}
+		if t.Has(key) && m.Family != "" {
+			t.Errorf(key, "has no meaning with family = %q", m.Family)
+		}
+		t.Value(key)
+		return false
+	}
+	if has("noise_sd") {
+		readNoise(s, t)
+	}
+	m.DegreesOfFreedom = 0
+	if has("degrees_of_freedom") {
+		m.DegreesOfFreedom = 4
+		if v, ok := t.Float("degrees_of_freedom"); ok {
+			m.DegreesOfFreedom = positive(t, "degrees_of_freedom", v)
+		}
+	}
+	if has("hidden") {
+		t.Require("hidden", "write the number of units of the hidden layer, hidden = 10")
+		if v, ok := t.Int("hidden"); ok {
+			m.Hidden = between(t, "hidden", v, 1, maxHidden)
+		}
+	}
+	if has("components") {
+		t.Require("components", "write the number of clusters, components = 3")
+		if v, ok := t.Int("components"); ok {
+			m.Components = between(t, "components", v, 1, maxComponents)
+		}
+	}
+	has("columns")
+	has("positive")
+}
+
+// readNoise reads a known noise, or that it is learned.
+func readNoise(s *Study, t *document.Table) {
+	t.Require("noise_sd", `write the known standard deviation of the outcome around its mean, in the outcome's unit, or noise_sd = "learned"`)
+	if v, ok := t.Value("noise_sd"); ok {
+		if text, isText := v.(string); isText && text == "learned" {
+			return
+		}
+	}
+	if sd, ok := t.Float("noise_sd"); ok {
+		s.Model.NoiseSD = positive(t, "noise_sd", sd)
+	}
+}
+
+func readOutcome(s *Study, t *document.Table) {
+	m := &s.Model
+	t.Require("outcome", "name the column that is explained")
+	m.Outcome, _ = t.String("outcome")
+	c, ok := s.Column(m.Outcome)
+	if !ok {
+		if t.Has("outcome") {
+			t.Errorf("outcome", "column %q is not declared", m.Outcome)
+		}
+		t.Value("positive")
+		return
+	}
+	readPositive(s, t, c)
+	switch m.Kind() {
+	case Measured:
+		if c.Type != Numeric {
+			t.Errorf("outcome", "column %q is %s; the outcome of a %s model is numeric", c.Name, c.Type, m.Family)
+		}
+	case Count:
+		if c.Type != Numeric || c.Low < 0 || c.Low != float64(int64(c.Low)) || c.High != float64(int64(c.High)) {
+			t.Errorf("outcome", "column %q does not count: the outcome of a %s model is numeric, with whole bounds from 0 on, such as bounds = [0, 50]", c.Name, m.Family)
+		}
+	case Class:
+		if c.Type == Numeric {
+			t.Errorf("outcome", "column %q is numeric; the outcome of a softmax model is one of the levels of a categorical column", c.Name)
+		}
+	}
+}
+
+// readPositive reads which values of the outcome c count as 1.
+func readPositive(s *Study, t *document.Table, c *Column) {
+	m := &s.Model
+	binary := m.Family == Logistic || m.Family == Probit
+	if !binary && (m.Family != NeuralNetwork || !t.Has("positive")) {
+		return
+	}
+	remedy := `say which outcomes count as 1, positive = ">= 10"`
+	if c.Type != Numeric {
+		remedy = "say which level counts as 1, positive = " + strconv.Quote(c.Levels[max(0, len(c.Levels)-1)])
+	}
+	t.Require("positive", remedy)
+	text, ok := t.String("positive")
+	if !ok {
+		return
+	}
+	event, problem := parseEvent(text, c)
+	if problem != "" {
+		t.Errorf("positive", "%s", problem)
+		return
+	}
+	m.Positive = event
+}
+
+// parseEvent says what is wrong with text, or nothing.
+func parseEvent(text string, c *Column) (event *Event, problem string) {
+	if c.Type != Numeric {
+		level := slices.Index(c.Levels, text)
+		if level < 0 {
+			return nil, strconv.Quote(text) + " is not among the levels of column " + strconv.Quote(c.Name)
+		}
+		return &Event{Text: text, Level: level}, ""
+	}
+	for _, op := range []string{">=", "<=", ">", "<"} {
+		rest, found := strings.CutPrefix(strings.TrimSpace(text), op)
+		if !found {
+			continue
+		}
+		value, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
+		e := &Event{Text: text, Level: -1, Op: op, Value: value}
+		if err != nil || value != value {
+			break
+		}
+		if e.Of(c.Low) == e.Of(c.High) {
+			return nil, strconv.Quote(text) + " is the same for every value within the bounds of column " + strconv.Quote(c.Name)
+		}
+		return e, ""
+	}
+	return nil, strconv.Quote(text) + ` is no comparison: column ` + strconv.Quote(c.Name) + ` is numeric, write positive = ">= 10", or with >, <= or <`
+}
+
+func readCoding(s *Study, t *document.Table) {
+	if how, ok := t.Choice("coding", "treatment", "one-hot"); ok {
+		s.Model.OneHot = how == "one-hot"
+	}
+}
+
+func readMixture(s *Study, t *document.Table) {
+	for _, key := range []string{"outcome", "terms", "groups", "intercept", "coding"} {
+		if t.Has(key) {
+			t.Errorf(key, `has no meaning with family = "mixture": it describes the columns that columns names`)
+		}
+		t.Value(key)
+	}
+	t.Require("columns", `write the numeric columns whose clusters are sought, columns = ["length", "weight"]`)
+	names, _ := t.Strings("columns")
+	for i, name := range names {
+		c, ok := s.Column(name)
+		switch {
+		case !ok:
+			t.Errorf("columns", "column %q is not declared", name)
+		case c.Type != Numeric:
+			t.Errorf("columns", "column %q is %s; clusters are of numeric columns", name, c.Type)
+		case slices.Contains(names[:i], name):
+			t.Errorf("columns", "column %q is named twice", name)
+		}
+	}
+	if len(names) == 0 && t.Has("columns") {
+		t.Errorf("columns", "names no column")
+	}
+	s.Model.Variables = names
+}
+
+// readGroups reads group terms such as "clinic" or "1 + age | clinic".
+func readGroups(s *Study, t *document.Table) {
+	entries, _ := t.Strings("groups")
+	if f := s.Model.Family; len(entries) > 0 && (f == NeuralNetwork || f == Softmax) {
+		t.Errorf("groups", "a %s model has no group terms", f)
+		return
+	}
+	for _, entry := range entries {
+		g, problem := s.parseGroup(entry)
+		if problem == "" && slices.ContainsFunc(s.Model.Groups, func(other Group) bool { return other.By == g.By }) {
+			problem = "column " + strconv.Quote(g.By) + ` groups twice: write one term, "1 + age | clinic"`
+		}
+		if problem != "" {
+			t.Errorf("groups", "%s", problem)
+			return
+		}
+		s.Model.Groups = append(s.Model.Groups, g)
+	}
+}
+
+func (s *Study) parseGroup(entry string) (g Group, problem string) {
+	effects, by, found := strings.Cut(entry, "|")
+	if !found {
+		effects, by = "1", entry
+	}
+	g.By = strings.TrimSpace(by)
+	c, ok := s.Column(g.By)
+	if !ok {
+		return g, "column " + strconv.Quote(g.By) + ` is not declared: write a categorical column, "clinic", or "1 + age | clinic" for slopes too`
+	}
+	if c.Type == Numeric || g.By == s.Model.Outcome {
+		return g, "column " + strconv.Quote(g.By) + " cannot group: a group is a level of a categorical column that is not the outcome"
+	}
+	for _, effect := range strings.Split(effects, "+") {
+		switch effect = strings.TrimSpace(effect); {
+		case effect == "1":
+			g.Intercept = true
+		case effect == "0":
+		default:
+			slope, ok := s.Column(effect)
+			if !ok || !slope.Numerical() || effect == s.Model.Outcome || slices.Contains(g.Slopes, effect) {
+				return g, strconv.Quote(effect) + " cannot vary between groups: write 1 for the intercept and numeric columns, each once, for slopes"
+			}
+			g.Slopes = append(g.Slopes, effect)
+		}
+	}
+	if len(g.Effects()) == 0 {
+		return g, strconv.Quote(entry) + " has nothing that varies between groups"
+	}
+	return g, ""
+}
+
+func readTerms(s *Study, t *document.Table) {
+	t.Require("terms", `write the columns and interactions that explain the outcome, terms = ["age", "sex", "age:sex"]`)
+	entries, _ := t.Strings("terms")
+	terms, err := expandTerms(entries)
+	if err != nil {
+		t.Errorf("terms", "%v", err)
+		return
+	}
+	for _, term := range terms {
+		for _, name := range term.Columns {
+			if _, ok := s.Column(name); !ok {
+				t.Errorf("terms", "column %q is not declared", name)
+				return
+			}
+			if name == s.Model.Outcome {
+				t.Errorf("terms", "%q is the outcome and cannot explain itself", name)
+				return
+			}
+		}
+	}
+	intercept := true
+	if v, ok := t.Bool("intercept"); ok {
+		intercept = v
+	}
+	if intercept {
+		terms = slices.Insert(terms, 0, Term{})
+	}
+	if len(terms) == 0 {
+		t.Errorf("terms", "the model has no term")
+		return
+	}
+	if n := countCoefficients(s, terms); n > maxParameters {
+		t.Errorf("terms", "the terms make more than %d coefficients", maxParameters)
+		return
+	}
+	s.Model.Terms = terms
+}
+
+// countCoefficients stops counting beyond maxParameters.
+func countCoefficients(s *Study, terms []Term) int {
+	total := 0
+	for _, term := range terms {
+		n := 1
+		for _, name := range term.Columns {
+			if c, _ := s.Column(name); !c.Numerical() {
+				n = min(maxParameters+1, n*len(s.parts(s.ColumnIndex(name))))
+			}
+		}
+		total = min(maxParameters+1, total+n)
+	}
+	return total
+}

@@ -1,0 +1,61 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// drawGeneral fills in what a model that is known by its program draws: the outcomes of
+// a neural network, the variables of a mixture.
+func drawGeneral(m *fit.Model, records *shard.Records, theta []float64, r *rand.Rand) error {
+	if m.Study.Model.Family == study.Mixture {
+		drawMixture(m, records, theta, r)
+		return nil
+	}
+	table, err := m.Load(shard.Design(m.Study, records))
+	if err != nil {
+		return fmt.Errorf("records made up: %w", err)
+	}
+	means := make([]float64, records.Len())
+	m.Program().Predict(means, theta, table)
+	outcome := m.Study.ColumnIndex(m.Study.Model.Outcome)
+	column := &m.Study.Columns[outcome]
+	for i, mean := range means {
+		if e := m.Study.Model.Positive; e != nil {
+			records.Row(i)[outcome] = binaryValue(e, column, r.Float64() < mean)
+			continue
+		}
+		noise := math.Exp(theta[len(theta)-1]) // declared last
+		y := m.Study.Unscale(column, mean+noise*r.NormFloat64())
+		records.Row(i)[outcome] = min(max(y, column.Low), column.High)
+	}
+	return nil
+}
+
+// drawMixture draws the variables of every record. The parameters of the program are
+// the weights, then for each variable means and logarithms of sds.
+func drawMixture(m *fit.Model, records *shard.Records, theta []float64, r *rand.Rand) {
+	k := m.Study.Model.Components
+	values := make([]float64, len(m.Program().ConstrainedNames()))
+	m.Program().Constrain(values, theta)
+	weights, rest := values[:k], values[k:]
+	for i := range records.Len() {
+		component, u := 0, r.Float64()
+		for component < k-1 && u >= weights[component] {
+			u -= weights[component]
+			component++
+		}
+		for v, name := range m.Study.Model.Variables {
+			at := m.Study.ColumnIndex(name)
+			c := &m.Study.Columns[at]
+			of := rest[2*k*v:]
+			x := m.Study.Unscale(c, of[component]+math.Exp(of[k+component])*r.NormFloat64())
+			records.Row(i)[at] = min(max(x, c.Low), c.High)
+		}
+	}
+}
