@@ -12,6 +12,7 @@ const (
 	settled   = 1e-11 // if it no longer falls, the relative change of natural parameters at which a fit has settled
 	exhausted = 1e-14 // where it has, whether it falls or not
 	rounding  = 1e-13 // relative, of a free energy
+	coarse    = 1e-4  // relative, of one whose expectations are averages over few points
 )
 
 // Pooled maximises the free energy of likelihoods that are all at hand, from the prior,
@@ -26,6 +27,7 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 		return err
 	}
 	next := make([]float64, len(dst))
+	slack := f.likelihood.Tolerance()
 	damping, most, last := 1.0, 1.0, math.Inf(1)
 	for range mostSteps {
 		q, err := NewApproximation(family, dst)
@@ -43,7 +45,7 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 			next[i] = dst[i] + damping*change
 		}
 		trial, value, err := f.at(next, prior, 1)
-		if err != nil || value < best-rounding*abs(best) {
+		if err != nil || value < best-slack*(abs(best)+1) {
 			// Beyond this size steps overshoot, also where rounding hides it.
 			most = damping * reduced
 			if damping /= 2; damping < shortest {
@@ -88,6 +90,14 @@ func (t Together) AddExpected(e *Expected, q *Approximation) {
 	for _, l := range t {
 		l.AddExpected(e, q)
 	}
+}
+
+// Tolerance implements [Likelihood].
+func (t Together) Tolerance() (most float64) {
+	for _, l := range t {
+		most = max(most, l.Tolerance())
+	}
+	return most
 }
 
 // Reach implements [Likelihood].
