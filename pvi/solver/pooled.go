@@ -9,8 +9,9 @@ import (
 
 const (
 	mostSteps = 5000
-	settled   = 1e-11 // if it no longer falls, the relative change of natural parameters at which a fit has settled
-	exhausted = 1e-14 // where it has, whether it falls or not
+	settled   = 1e-11 // relative change of natural parameters at which a fit has settled if it no longer falls,
+	exhausted = 1e-13 // at which it has in any case,
+	enough    = 1e-10 // and at which it has if expectations are coarse
 	rounding  = 1e-13 // relative, of a free energy
 	coarse    = 1e-4  // relative, of one whose expectations are averages over few points
 )
@@ -55,7 +56,7 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 		}
 		copy(dst, next)
 		e, best = trial, value
-		if move <= exhausted*size || move <= settled*size && move >= last {
+		if move <= exhausted*size || slack == coarse && move <= enough*size || move <= settled*size && move >= last {
 			return nil
 		}
 		last = move

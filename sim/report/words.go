@@ -28,6 +28,16 @@ func modelInWords(m *fit.Model) string {
 	return fmt.Sprintf("%s regression of %s on %s", familyInWords(st.Model.Family), outcome, plural(m.Dim(), "parameter"))
 }
 
+// positiveInWords names the event that a binary outcome is: a level, or a column with
+// a comparison.
+func positiveInWords(st *study.Study) string {
+	e := st.Model.Positive
+	if e.Level >= 0 {
+		return e.Text
+	}
+	return st.Model.Outcome + " " + e.Text
+}
+
 func familyInWords(f study.Family) string {
 	if f == study.NegativeBinomial {
 		return "negative binomial"
