@@ -135,7 +135,7 @@ func (o *emitter) fill(n *lanes, k int, w *draw) {
 	for i := range n.p.merged {
 		for l := range n.rows {
 			for s, x := range ld.merge.list(i, l) {
-				o.put(l, o.merged[i]+s, x.coord, times(n.squared[l], x.value))
+				o.put(l, o.merged[i]+s, x.coord, n.squared[l]*x.value)
 			}
 		}
 	}
@@ -176,14 +176,14 @@ func (o *emitter) fillAlone(n *lanes, ld *laneDraw, w *leafWeights, f *leaf) {
 			for l, g := range scaled {
 				for j := range f.cols {
 					at := r*f.cols + j
-					o.put(l, slot+at, f.base+at, times(times(g, n.factorOf(ld, f, n.rows[l], j, l)), w.slopeAt(at)))
+					o.put(l, slot+at, f.base+at, times(g*n.factorOf(ld, f, n.rows[l], j, l), w.slopeAt(at)))
 				}
 			}
 		}
 	}
 }
 
-// times returns g·x, and 0 where g is 0: then x need not be finite.
+// times returns g·x, and 0 where g is 0: the slope x need not be finite then.
 func times(g, x float64) float64 {
 	if g == 0 {
 		return 0

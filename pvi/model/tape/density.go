@@ -54,7 +54,7 @@ func (m *Machine) densityBackward(i, n int) {
 	g := m.Adjoint[i]
 	for k, a := range m.nodes[i].Args {
 		p := m.partial[i][k]
-		if p == nil {
+		if p == nil || m.isSettled(i, k) {
 			continue
 		}
 		for e := range max(m.size[i], m.size[a]) {
