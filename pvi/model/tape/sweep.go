@@ -71,7 +71,6 @@ func (r *Records) settle(i int, whole bool, shared []bool) {
 // uses counts how often each node is an argument of what is computed.
 func (r *Records) uses() []int {
 	uses := make([]int, len(r.nodes))
-	uses[r.target]++
 	for _, i := range r.order {
 		for _, a := range r.nodes[i].Args {
 			uses[a]++
