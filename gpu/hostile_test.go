@@ -163,6 +163,7 @@ func TestHostilePrograms(t *testing.T) {
 		}
 		q := &Query{Draws: [][]float64{randomPoint(m, rng, min(spread, 300))}, Clip: math.Exp(rng.NormFloat64())}
 		var kept [2]*collect
+		var density [2][]float64
 		for i, data := range [][][]float64{columns, others} {
 			table, err := m.Load(rows, data)
 			if err != nil {
@@ -173,10 +174,15 @@ func TestHostilePrograms(t *testing.T) {
 			if err := e.Each(q, kept[i]); err != nil {
 				t.Fatal(err)
 			}
+			density[i] = make([]float64, rows)
+			m.LogDensities(density[i], q.Draws[0], table)
 			checkFinite(t, e, q)
 			if i == 0 && spread <= 1 {
 				checkContributions(t, kept[0], newMaterialised(m, table), q)
 			}
+		}
+		if math.Float64bits(density[0][n]) != math.Float64bits(density[1][n]) {
+			t.Fatal("other rows changed the density of a record")
 		}
 		for j, x := range kept[0].all[n] {
 			if math.Float64bits(x) != math.Float64bits(kept[1].all[n][j]) {
