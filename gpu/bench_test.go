@@ -3,6 +3,7 @@ package gpu
 import (
 	"fmt"
 	"math/rand"
+	"slices"
 	"testing"
 
 	"fedpvi/pvi/model"
@@ -103,6 +104,28 @@ func BenchmarkEach(b *testing.B) {
 			run(b, benchBatch, func() error { return e.Each(q, nothing{}) })
 		})
 	}
+}
+
+// BenchmarkStep is a step of stochastic variational inference: draw, clipped sum over
+// 195 rows, Adam; without sampling of the batch and without noise.
+func BenchmarkStep(b *testing.B) {
+	e, q, g := benchSetup(b, CPU{}, benchmarks[0].build)
+	adam, err := NewAdam(2*len(g), .9, .999, 1e-8)
+	if err != nil {
+		b.Fatal(err)
+	}
+	o := options(len(g), 1, false, ExpLink)
+	o.Optimiser, o.Schedule, o.Clip, o.Rate = adam, Constant(.001), 2, 195./benchRows
+	r, err := NewMeanField(q.Draws[0], slices.Repeat([]float64{.1}, len(g)), o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	draw, batch := normals(1), q.Batch[:195]
+	run(b, len(batch), func() error {
+		_, err := e.Sum(g, r.Next(draw, batch))
+		r.Update(g)
+		return err
+	})
 }
 
 // BenchmarkRows is logistic regression over all rows, of which there are more and
