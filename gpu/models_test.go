@@ -24,6 +24,11 @@ var zoo = map[string]func() (*model.Model, error){
 	},
 	"slopes": func() (*model.Model, error) { return model.Multilevel(regression, slopes, model.LogisticFamily, 1, 0) },
 	"counts": func() (*model.Model, error) { return model.Multilevel(regression, slopes, model.PoissonFamily, 1, 50) },
+	"correlated": func() (*model.Model, error) {
+		g := intercepts
+		g.Slopes, g.Correlation = []string{"b"}, 2
+		return model.Multilevel(regression, g, model.LogisticFamily, 1, 0)
+	},
 	"characteristics": func() (*model.Model, error) {
 		return model.Characteristics(regression, intercepts, [][]float64{{1, .2}, {-1, .5}, {.3, 2}}, model.Normal{SD: 1})
 	},

@@ -128,6 +128,9 @@ func TestCatalogueErrors(t *testing.T) {
 		{"no feature", func() (*model.Model, error) {
 			return model.Multilevel(r, model.Groups{Column: "g", Names: group, Slopes: []string{"z"}, Scale: 1}, model.LogisticFamily, 0, 0)
 		}},
+		{"one varying slope", func() (*model.Model, error) {
+			return model.Multilevel(r, model.Groups{Column: "g", Names: group, Scale: 1, Correlation: 1}, model.LogisticFamily, 0, 0)
+		}},
 		{"groups", func() (*model.Model, error) {
 			return model.Multilevel(r, model.Groups{Column: "g", Scale: 1}, model.LogisticFamily, 0, 0)
 		}},
