@@ -92,7 +92,8 @@ const clipBits = 16
 // is of ±½ with noise σ_b = z/(2√f), the vector's noise is
 // σ_Δ·C = (z⁻² − (2σ_b)⁻²)^(-1/2)·C = z·C/√(1−f).
 //
-// The clip is a function of opened sums alone.
+// The clip is a function of opened sums alone. An AdaptiveSum is not safe for
+// concurrent use.
 type AdaptiveSum struct {
 	cfg   Config
 	rule  ClipRule
