@@ -126,6 +126,27 @@ func TestSampledSumHasNoMoreStepsThanPlanned(t *testing.T) {
 	}
 }
 
+// One vector more than the batch has records fails the step, also where a larger
+// batch was possible.
+func TestSampledStepTakesOneVectorOfARecord(t *testing.T) {
+	s := newSampledSum(t, sampled)
+	run, streams, dst := s.Begin(), seeded.Streams(1, "one more"), make([]int64, 3)
+	for step := range 5 {
+		err := run.Next(dst, streams, func(batch []uint32, sum *dpmech.Accumulator) error {
+			if len(batch) >= s.MaxBatch() {
+				t.Fatal("the batch is the largest that is possible")
+			}
+			if err := each([]float64{1, 2, 3})(batch, sum); err != nil {
+				t.Error(err)
+			}
+			return each([]float64{1, 2, 3})(batch[:min(1, len(batch))], sum)
+		})
+		if err == nil || !allZero(dst) {
+			t.Errorf("step %d releases %v of a vector too many, %v", step, dst, err)
+		}
+	}
+}
+
 // A step that fails reveals nothing, is used up, and leaves nothing to the next one.
 func TestSampledStepsThatFail(t *testing.T) {
 	cfg := sampled
