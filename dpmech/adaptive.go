@@ -92,7 +92,8 @@ const clipBits = 16
 // is of ±½ with noise σ_b = z/(2√f), the vector's noise is
 // σ_Δ·C = (z⁻² − (2σ_b)⁻²)^(-1/2)·C = z·C/√(1−f).
 //
-// The clip is a function of opened sums alone.
+// The clip is a function of opened sums alone. An AdaptiveSum is not safe for
+// concurrent use.
 type AdaptiveSum struct {
 	cfg   Config
 	rule  ClipRule
@@ -179,8 +180,9 @@ func (a *AdaptiveSum) Event() accountant.Event { return a.EventFor(a.cfg.Shares,
 func (a *AdaptiveSum) Release(dst, sum []int64, src *Stream, query Query) error {
 	return a.inner.Release(dst, sum, src, func(add func([]float64) error) error {
 		return query(func(v []float64) error {
-			if len(v) != a.cfg.Dim {
-				return fmt.Errorf("adaptive sum: vector has %d elements, want %d", len(v), a.cfg.Dim)
+			if err := a.checkLength(v); err != nil {
+				_ = add(nil) // no row: the release fails, also if query goes on
+				return err
 			}
 			return add(a.encode(v))
 		})
@@ -193,10 +195,18 @@ func (a *AdaptiveSum) Draw(noise *Noise, src *Stream) { a.inner.Draw(noise, src)
 // ReleaseOne is [GaussianSum.ReleaseOne]. The noise must have been drawn for the
 // clip as it is now.
 func (a *AdaptiveSum) ReleaseOne(dst, sum []int64, noise *Noise, v []float64) error {
+	if err := a.checkLength(v); err != nil {
+		_ = a.inner.ReleaseOne(dst, sum, noise, nil) // no row either: it uses the noise up
+		return err
+	}
+	return a.inner.ReleaseOne(dst, sum, noise, a.encode(v))
+}
+
+func (a *AdaptiveSum) checkLength(v []float64) error {
 	if len(v) != a.cfg.Dim {
 		return fmt.Errorf("adaptive sum: vector has %d elements, want %d", len(v), a.cfg.Dim)
 	}
-	return a.inner.ReleaseOne(dst, sum, noise, a.encode(v))
+	return nil
 }
 
 // encode returns v, clipped, and the mark of its norm. It is for use, not for

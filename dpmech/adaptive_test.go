@@ -380,13 +380,28 @@ func TestAdaptiveErrors(t *testing.T) {
 		}
 	}
 	a := newAdaptive(t, ordinary, dpmech.DefaultClipRule(ordinary.Clip, 10))
-	err := a.Release(make([]int64, 4), make([]int64, 4), seeded.Stream(1, "short"), func(add func([]float64) error) error { return add([]float64{1}) })
+	dst, sum := []int64{9, 9, 9, 9}, []int64{9, 9, 9, 9}
+	goesOn := func(add func([]float64) error) error {
+		for _, v := range [][]float64{{1, 1, 1}, {1}, {1, 1, 1}} {
+			_ = add(v)
+		}
+		return nil
+	}
+	if err := a.Release(dst, sum, seeded.Stream(1, "short"), goesOn); err == nil || !allZero(dst) || !allZero(sum) {
+		t.Errorf("with a vector too short %v and %v are released: %v", dst, sum, err)
+	}
+	dst[0], sum[0] = 9, 9
 	var noise dpmech.Noise
 	a.Draw(&noise, seeded.Stream(1, "short"))
-	if one := a.ReleaseOne(make([]int64, 4), make([]int64, 4), &noise, []float64{1}); err == nil || one == nil {
-		t.Error("a short vector is released")
+	if err := a.ReleaseOne(dst, sum, &noise, []float64{1}); err == nil || !allZero(dst) || !allZero(sum) {
+		t.Errorf("a short vector is released as %v and %v: %v", dst, sum, err)
+	}
+	if err := a.ReleaseOne(dst, sum, &noise, []float64{1, 1, 1}); err == nil {
+		t.Error("the noise of a release that failed hides another one")
 	}
 }
+
+func allZero(v []int64) bool { return !slices.ContainsFunc(v, func(n int64) bool { return n != 0 }) }
 
 // Encoding, noise drawn before, and adding allocate nothing.
 func TestAdaptiveAllocates(t *testing.T) {

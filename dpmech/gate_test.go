@@ -272,8 +272,14 @@ func TestAccumulator(t *testing.T) {
 		}
 		b.Reset()
 	}
-	if err := newSum(t, cfg).ReleaseSum(dst, sum, &noise, a); err == nil || !strings.Contains(err.Error(), "another mechanism") {
-		t.Errorf("another mechanism's sum: %v", err)
+	another := newSum(t, cfg)
+	another.Draw(&noise, seeded.Stream(1, "another"))
+	add(a, one)
+	if err := another.ReleaseSum(dst, sum, &noise, a); err == nil || !strings.Contains(err.Error(), "another mechanism") || dst[0] != 0 || sum[0] != 0 {
+		t.Errorf("another mechanism's sum is released as %v, %v", dst, err)
+	}
+	if err := another.ReleaseSum(dst, sum, &noise, another.NewAccumulator()); err == nil {
+		t.Error("the noise of a release that failed hides another one")
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 // replacement, which is the same law. It is accounted as [accountant.Poisson].
 //
 // The size of a batch is private under add-remove; so are the time that a step
-// takes and the memory that it touches. Normalise by Rate·records, or a public
-// number, and never by the size.
+// takes and the memory that it touches. Normalise by a public number and never by the
+// size. Rate·records is one where the number of records is public, which it is not
+// under add-remove: there a nominal number must take its place.
 type Poisson struct {
 	Rate      float64 // q, in [0, 1]
 	Selection Selection

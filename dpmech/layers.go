@@ -30,6 +30,7 @@ func (m *LayeredSum) Draw(layers *Layers, round Round, client int, src *Stream) 
 	d := &drawnLayers{of: m, round: round, client: client, steps: make([]int64, m.cfg.Dim)}
 	m.layers[0].Fill(d.steps, src)
 	own := new(Stream)
+	defer own.Wipe()
 	for j := 1; j < len(m.layers); j++ {
 		seed := newLayerSeed(src)
 		l := layer{round, client, j}
@@ -137,6 +138,7 @@ func (m *LayeredSum) Remove(total []int64, round Round, survivors []Survivor, re
 		return fmt.Errorf("layered sum: %w", err)
 	}
 	own := new(Stream)
+	defer own.Wipe()
 	for _, r := range revealed {
 		layer{round, r.Client, r.Layer}.rekey(own, &r.Seed)
 		for i := range total {

@@ -139,14 +139,15 @@ func (m *GaussianSum) use(noise *Noise, dst, sum []int64) error {
 // ReleaseSum writes to dst what a holds, under noise that [GaussianSum.Draw]
 // drew before anybody looked at the data, and to sum the same without noise.
 // Only dst may leave the house. It uses the noise up and empties a, also if it
-// fails; dst and sum are then zero. It allocates nothing.
+// fails; dst and sum are then zero, or as they were if there was no noise to use.
+// It allocates nothing.
 func (m *GaussianSum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator) error {
-	if a.of != m {
-		return errors.New("gaussian sum: the vectors were added up by another mechanism")
-	}
 	defer a.Reset()
 	if err := m.use(noise, dst, sum); err != nil {
 		return err
+	}
+	if a.of != m {
+		return finish(dst, sum, errors.New("gaussian sum: the vectors were added up by another mechanism"))
 	}
 	copy(sum, a.sum)
 	return finish(dst, sum, a.err)

@@ -112,8 +112,8 @@ func (s *SampledSum) ShareSigma() int64 { return s.gate.ShareSigma() }
 // Records returns the number of records that it samples from.
 func (s *SampledSum) Records() int { return s.cfg.Records }
 
-// MeanBatch returns the expected size of a batch, the constant to normalise a sum
-// by.
+// MeanBatch returns the expected size of a batch, to normalise a sum by where the
+// number of records is public: see [Sampler].
 func (s *SampledSum) MeanBatch() float64 { return s.sampler.MeanBatch() }
 
 // MaxBatch returns the size that no batch exceeds.

@@ -42,12 +42,14 @@ func each(v []float64) dpmech.SampledQuery {
 	}
 }
 
-// A step is the sum over the sampler's batch plus the noise, both as the streams say,
-// and nothing of the streams is left to be drawn when the data is touched.
+// A step, from the first to the last that was planned, is the sum over the sampler's
+// batch plus the noise, both as the streams say, and nothing of the streams is left
+// to be drawn when the data is touched.
 func TestSampledStep(t *testing.T) {
 	for name, sampling := range samplings(40) {
 		cfg := sampled
 		cfg.Sampling, cfg.Records, cfg.Adjacency = sampling, 40, accountant.ZeroOut
+		cfg.Steps = 20
 		cfg.NoiseMultiplier = 0.5 // random allocation is accounted at once
 		s := newSampledSum(t, cfg)
 		run := s.Begin()
@@ -59,7 +61,7 @@ func TestSampledStep(t *testing.T) {
 		}
 		want, dst, vector := make([]int64, 3), make([]int64, 3), make([]float64, 3)
 		var expected []uint32
-		for step := range 20 {
+		for step := range cfg.Steps {
 			expected = sampler.Next(expected[:0], copied.Sampling)
 			noise.Fill(want, copied.Noise)
 			err := run.Next(dst, streams, func(batch []uint32, sum *dpmech.Accumulator) error {
@@ -121,6 +123,27 @@ func TestSampledSumHasNoMoreStepsThanPlanned(t *testing.T) {
 	}
 	if another := mechanism.Begin(); another.Remaining() != sampled.Steps {
 		t.Errorf("another run has %d steps, want %d", another.Remaining(), sampled.Steps)
+	}
+}
+
+// One vector more than the batch has records fails the step, also where a larger
+// batch was possible.
+func TestSampledStepTakesOneVectorOfARecord(t *testing.T) {
+	s := newSampledSum(t, sampled)
+	run, streams, dst := s.Begin(), seeded.Streams(1, "one more"), make([]int64, 3)
+	for step := range 5 {
+		err := run.Next(dst, streams, func(batch []uint32, sum *dpmech.Accumulator) error {
+			if len(batch) >= s.MaxBatch() {
+				t.Fatal("the batch is the largest that is possible")
+			}
+			if err := each([]float64{1, 2, 3})(batch, sum); err != nil {
+				t.Error(err)
+			}
+			return each([]float64{1, 2, 3})(batch[:min(1, len(batch))], sum)
+		})
+		if err == nil || !allZero(dst) {
+			t.Errorf("step %d releases %v of a vector too many, %v", step, dst, err)
+		}
 	}
 }
 

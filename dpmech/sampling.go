@@ -31,8 +31,9 @@ type Sampler interface {
 	// independent. All batches of an epoch are drawn at its start.
 	Steps() int
 
-	// MeanBatch returns the expected size of a batch, the constant by which sums
-	// are normalised.
+	// MeanBatch returns the expected size of a batch, by which sums are normalised
+	// where the number of records is public. Under add-remove it is not, and a sum
+	// of a [Poisson] batch divided by this tells it.
 	MeanBatch() float64
 
 	// MaxBatch returns the size that no batch exceeds.

@@ -277,12 +277,13 @@ func TestRecordsThatAreNotFinite(t *testing.T) {
 				t.Errorf("a record with %g adds %v to the sum", bad, got)
 			}
 		}
-		dst, sum := make([]int64, 3), make([]int64, 3)
-		if err := releaseOne(m, dst, sum, seeded.Stream(1, "bad"), []float64{bad, 0, 0}); !errors.Is(err, dpmech.ErrNotFinite) {
-			t.Errorf("releasing a vector with %g: %v", bad, err)
-		}
-		for i := range dst {
-			if dst[i] != 0 || sum[i] != 0 {
+		for at := range 3 {
+			dst, sum, v := make([]int64, 3), make([]int64, 3), make([]float64, 3)
+			v[at] = bad
+			if err := releaseOne(m, dst, sum, seeded.Stream(1, "bad"), v); !errors.Is(err, dpmech.ErrNotFinite) {
+				t.Errorf("releasing %v: %v", v, err)
+			}
+			if !allZero(dst) || !allZero(sum) {
 				t.Errorf("a refused release wrote %v, %v", dst, sum)
 			}
 		}

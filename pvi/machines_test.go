@@ -307,6 +307,12 @@ func TestRefusals(t *testing.T) {
 		{"outcome with an answer not given", "that client \"c00\" did not give", func(h *house, p *Plan) error {
 			return h.sites[0].Settle(&Outcome{Protocol: p.Protocol, Sequence: 1, Number: 1, Verdict: Void, Participants: []ClientID{"c00"}})
 		}},
+		{"outcome with an answer to another plan", "that client \"c00\" did not give", func(h *house, p *Plan) error {
+			next := *p
+			next.Number = 2
+			h.propose(0, &next) // it did not hear of plan 1
+			return h.sites[0].Settle(&Outcome{Protocol: p.Protocol, Sequence: 1, Number: 1, Verdict: Void, Centre: p.Centre, Participants: []ClientID{"c00"}})
+		}},
 		{"outcome with another centre", "another centre than the plan", func(h *house, p *Plan) error { return h.follow(p, func(o *Outcome) { o.Centre = []int64{1, 2} }) }},
 		{"void outcome with a sum", "is void and has a sum", func(h *house, p *Plan) error { return h.follow(p, func(o *Outcome) { o.Verdict = Void }) }},
 		{"sum beyond reach", "beyond what 4 answers can yield", func(h *house, p *Plan) error { return h.follow(p, func(o *Outcome) { o.Sum[0] = 1 << 62 }) }},

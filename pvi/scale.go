@@ -102,7 +102,7 @@ func (c *scale) follow(sum []int64, clients int) {
 			part[i] = step.lattice.Float(sum[s.first()+k*step.perColumn+i])
 		}
 		if step == &s.search {
-			c.columns[k].search(part, count, noise)
+			c.columns[k].search(part, count, noise, c.narrowest(k))
 		} else {
 			c.measure(k, part, count, noise)
 		}
@@ -111,8 +111,8 @@ func (c *scale) follow(sum []int64, clients int) {
 
 // search shrinks the bounds to where the values are: the shortest run of bins that
 // holds them, as far as the noise on their number lets one tell, and as much on
-// either side.
-func (c *ColumnScale) search(counts []float64, count, noise float64) {
+// either side. Bounds that would not be wider than least stay as they are.
+func (c *ColumnScale) search(counts []float64, count, noise, least float64) {
 	for width := 1; 3*width < len(counts); width++ {
 		doubt := 2 * noise * math.Sqrt(float64(width))
 		if !(2*doubt <= surest*count) {
@@ -132,9 +132,12 @@ func (c *ColumnScale) search(counts []float64, count, noise float64) {
 			continue
 		}
 		bin := (c.Bounds.High - c.Bounds.Low) / float64(len(counts))
-		c.Bounds = study.Bounds{
+		found := study.Bounds{
 			Low:  max(c.Bounds.Low, c.Bounds.Low+float64(bin*float64(at-width))),
 			High: min(c.Bounds.High, c.Bounds.Low+float64(bin*float64(at+2*width))),
+		}
+		if found.High-found.Low > least {
+			c.Bounds = found
 		}
 		return
 	}
@@ -166,13 +169,18 @@ func (c *scale) measure(k int, sums []float64, count, noise float64) {
 		Low:  max(now.Low, middle+float64(half*(mean-reach))),
 		High: min(now.High, middle+float64(half*(mean+reach))),
 	}
-	public := c.scaling.study.PublicScale()[k]
 	exact := c.scaling.study.Privacy.Unit == study.None
-	if exact && variance <= doubt || !(found.High-found.Low > narrowest*(public.High-public.Low)) {
+	if exact && variance <= doubt || !(found.High-found.Low > c.narrowest(k)) {
 		column.Finding = Constant
 		return
 	}
 	column.Bounds = found
+}
+
+// narrowest returns the smallest width that the bounds of column k may have.
+func (c *scale) narrowest(k int) float64 {
+	public := c.scaling.study.PublicScale()[k]
+	return narrowest * (public.High - public.Low)
 }
 
 // middleOf returns the middle of b.

@@ -43,16 +43,24 @@ func TestScaleExact(t *testing.T) {
 }
 
 // A column that does not vary keeps bounds of a width, and is named; without noise
-// those that it had.
+// those that it had. However many passes there are, a state can be saved and read.
 func TestScaleOfAConstant(t *testing.T) {
-	for _, privacy := range []string{`unit = "none"`, recordTarget} {
+	for _, c := range []struct{ privacy, standardise string }{
+		{`unit = "none"`, "rounds = 4"}, {`unit = "none"`, "rounds = 20"}, {recordTarget, "rounds = 4"},
+	} {
+		privacy := c.privacy
 		records := new(shard.Records)
 		r := rand.New(rand.NewPCG(1, 1))
 		for range 5000 {
 			records.Append([]float64{42, 1, 3 * r.NormFloat64()})
 		}
-		h := newScaleHouse(t, scaleStudy(t, privacy, "rounds = 4", ""), 1, records)
+		h := newScaleHouse(t, scaleStudy(t, privacy, c.standardise, ""), 1, records)
 		st := h.play()
+		if state, err := h.server.MarshalBinary(); err != nil {
+			t.Error(err)
+		} else if _, err := RestoreScaleServer(h.server.scaling, state); err != nil {
+			t.Error(err)
+		}
 		c := h.server.Columns()
 		if c[0].Finding == Found || c[1].Finding == AtMost && privacy != recordTarget {
 			t.Errorf("%s: a constant column is %q, another %q", privacy, c[0].Finding, c[1].Finding)

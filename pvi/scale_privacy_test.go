@@ -3,6 +3,7 @@ package pvi
 import (
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 
@@ -211,6 +212,33 @@ func TestScaleNeedsNoClipping(t *testing.T) {
 		}
 		if math.Abs(norm-step.mechanism.Clip()) > 1e-12 {
 			t.Errorf("a record at its bounds has norm %g, the clip is %g", norm, step.mechanism.Clip())
+		}
+	}
+}
+
+// A pass is charged and its noise drawn before a record is looked at: where there are
+// no bits for the noise, no row of a record is made.
+func TestScaleNoiseComesFirst(t *testing.T) {
+	for _, privacy := range []string{recordTarget, clientTarget} {
+		h := newScaleHouse(t, scaleStudy(t, privacy, "", ""), 1, ball(1, 5, 7, 2))
+		site := h.sites[0]
+		plan, _ := h.server.Next()
+		src := seeded.Stream(1, "wiped")
+		src.Wipe()
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: noise came from a stream without a key", privacy)
+				}
+			}()
+			err := site.Propose(new(ScaleRelease), &plan, src)
+			t.Errorf("%s: released without noise, %v", privacy, err)
+		}()
+		if len(site.row) == 0 || slices.ContainsFunc(site.row, func(x float64) bool { return x != 0 }) {
+			t.Errorf("%s: a record was looked at before the noise was drawn", privacy)
+		}
+		if site.Passes() != 1 {
+			t.Errorf("%s: %d passes were charged, want one", privacy, site.Passes())
 		}
 	}
 }

@@ -56,6 +56,7 @@ func accountedSamples(context.Context, task) (Check, error) {
 		{poisson, accountant.ReplaceOne, 1, -1},
 		{fixed, accountant.ReplaceOne, 2, 0}, // all others are the opposite of it
 		{fixed, accountant.ZeroOut, 1, 0},
+		{fixed, accountant.AddRemove, 2, 0}, // likewise: the one that is left out makes room for another
 		{dpmech.FullBatch{}, accountant.ReplaceOne, 1, -1},
 	} {
 		m, err := dpmech.NewSampledSum(dpmech.SampledConfig{

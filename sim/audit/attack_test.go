@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,6 +129,34 @@ func TestNoises(t *testing.T) {
 		}, "sender 2"},
 		{"reused", func(z noises) { z.each(func(k, t, m, i int, x *float64) { *x = z[k][0][m][i] }) }, "releases"},
 		{"shared", func(z noises) { z.each(func(k, t, m, i int, x *float64) { *x = z[k][t][0][i] }) }, "sender"},
+		{"late and too small", func(z noises) {
+			z.each(func(_, t, _, _ int, x *float64) {
+				if t == 4 {
+					*x *= .8
+				}
+			})
+		}, "release 5"},
+		{"reused late", func(z noises) {
+			z.each(func(k, t, m, i int, x *float64) {
+				if t == 5 {
+					*x = z[k][0][m][i]
+				}
+			})
+		}, "releases 5 apart"},
+		{"opposite", func(z noises) {
+			z.each(func(k, t, m, i int, x *float64) {
+				if m == 2 {
+					*x = -z[k][t][0][i]
+				}
+			})
+		}, "senders 2 apart: correlation -1"},
+		{"passed on", func(z noises) {
+			z.each(func(k, t, m, i int, x *float64) {
+				if t%2 == 1 && m < 2 {
+					*x = z[k][t-1][m+1][i]
+				}
+			})
+		}, "the next release of the sender before"},
 		{"repeated runs", func(z noises) { z.each(func(k, t, m, i int, x *float64) { *x = z[0][t][m][i] }) }, "runs"},
 		{"cut off", func(z noises) { z.each(func(_, _, _, i int, x *float64) { *x = math.Abs(*x) }) }, "coordinate"},
 	} {
@@ -154,6 +183,28 @@ func TestNoises(t *testing.T) {
 		}
 	}
 }
+
+// Pairs are disjoint, and as far apart as asked, either way.
+func TestFirsts(t *testing.T) {
+	for n := range 20 {
+		for step := -n; step <= n; step++ {
+			used := make([]bool, n)
+			for i := range firsts(n, step) {
+				for _, at := range []int{i, i + step} {
+					if at < 0 || at >= n || used[at] && step != 0 {
+						t.Fatalf("%d apart of %d: index %d", step, n, at)
+					}
+					used[at] = true
+				}
+			}
+			if step != 0 && abs(step) < n && !slices.Contains(used, true) {
+				t.Errorf("%d apart of %d: no pair", step, n)
+			}
+		}
+	}
+}
+
+func abs(n int) int { return max(n, -n) }
 
 func (z noises) each(do func(run, release, sender, i int, x *float64)) {
 	for k := range z {

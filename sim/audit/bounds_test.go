@@ -96,12 +96,12 @@ func TestChiSquareOfTheImpossible(t *testing.T) {
 	if p := chiSquareP([]float64{10, 1, 20}, []float64{15, 0, 16}); p != 0 {
 		t.Errorf("what cannot happen has p = %g", p)
 	}
-	if p := chiSquareP([]float64{100}, []float64{100}); p != 1 {
+	if p := chiSquareP([]float64{120, 80}, []float64{120, 80}); p != 1 {
 		t.Errorf("one cell has p = %g", p)
 	}
-	// Two cells, the rest merged with the last: (12−10)²/10 + (8−10)²/10.
-	want := distuv.ChiSquared{K: 1}.Survival(.8)
-	if p := chiSquareP([]float64{12, 4, 3, 1}, []float64{10, 5, 5, 0.0001}); math.Abs(p-want) > 1e-4 {
+	// Two cells, the rest merged with the last: (120−100)²/100 + (80−100)²/100.
+	want := distuv.ChiSquared{K: 1}.Survival(8)
+	if p := chiSquareP([]float64{120, 40, 30, 10}, []float64{100, 50, 50, 0.0001}); math.Abs(p-want) > 1e-4 {
 		t.Errorf("p = %g, want %g", p, want)
 	}
 }

@@ -14,7 +14,7 @@ import (
 type noises [][][][]float64
 
 // variances asks whether the noise is as large as claimed: that of every sender,
-// of every coordinate, of first releases, and of sums over senders.
+// of every coordinate, of every release of a run, and of sums over senders.
 func (z noises) variances() []trial {
 	groups := map[string]*squares{}
 	var order []string
@@ -36,9 +36,7 @@ func (z noises) variances() []trial {
 					sums[i] += x
 					add(fmt.Sprintf("sender %d", m+1), x)
 					add(fmt.Sprintf("coordinate %d", i+1), x)
-					if t == 0 {
-						add("first releases", x)
-					}
+					add(fmt.Sprintf("release %d", t+1), x)
 				}
 			}
 			for _, s := range sums {
@@ -86,24 +84,14 @@ func (z noises) shapes() []trial {
 	return trials
 }
 
-// correlations asks whether two draws know of each other: in releases one and two
-// apart, of neighbouring senders, coordinates and runs. No draw is in two pairs of
-// a trial.
+// correlations asks whether two draws know of each other: of releases of a run,
+// senders and coordinates at any distance, of neighbouring runs, and of releases and
+// senders that pass noise on. No draw is in two pairs of a trial.
 func (z noises) correlations() []trial {
 	at := func(run, release, sender, i int) float64 { return z[run][release][sender][i] }
 	runs, releases, senders, dim := len(z), len(z[0]), len(z[0][0]), len(z[0][0][0])
-	pairs := []struct {
-		name string
-		step [4]int // from the first of a pair to the second
-	}{
-		{"consecutive releases", [4]int{0, 1, 0, 0}},
-		{"releases two apart", [4]int{0, 2, 0, 0}},
-		{"neighbouring senders", [4]int{0, 0, 1, 0}},
-		{"neighbouring coordinates", [4]int{0, 0, 0, 1}},
-		{"consecutive runs", [4]int{1, 0, 0, 0}},
-	}
 	var trials []trial
-	for _, pair := range pairs {
+	for _, pair := range pairings(releases, senders, dim) {
 		var a, b []float64
 		s := pair.step
 		for k := range firsts(runs, s[0]) {
@@ -131,15 +119,45 @@ func (z noises) correlations() []trial {
 	return trials
 }
 
+// A pairing is which draws are set against which.
+type pairing struct {
+	name string
+	step [4]int // in run, release, sender and coordinate, from the first of a pair to the second
+}
+
+func pairings(releases, senders, dim int) []pairing {
+	all := []pairing{
+		{"consecutive runs", [4]int{1, 0, 0, 0}},
+		{"runs two apart", [4]int{2, 0, 0, 0}},
+		{"the next release of the next sender", [4]int{0, 1, 1, 0}},
+		{"the next release of the sender before", [4]int{0, 1, -1, 0}},
+		{"the next coordinate of the next release", [4]int{0, 1, 0, 1}},
+		{"the coordinate before of the next release", [4]int{0, 1, 0, -1}},
+		{"the next coordinate of the next sender", [4]int{0, 0, 1, 1}},
+	}
+	for axis, along := range []struct {
+		name string
+		n    int
+	}{{"releases", releases}, {"senders", senders}, {"coordinates", dim}} {
+		for apart := 1; apart < along.n; apart++ {
+			p := pairing{name: fmt.Sprintf("%s %d apart", along.name, apart)}
+			p.step[axis+1] = apart
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
 // firsts yields the first index of every disjoint pair (i, i+step) in 0..n-1; all
 // indices if step is 0.
 func firsts(n, step int) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
-		for i := range n {
-			if step > 0 && (i/step%2 != 0 || i+step >= n) {
+		apart, first := max(step, -step), max(-step, 0)
+		for i := range n - apart {
+			if apart > 0 && i/apart%2 != 0 {
 				continue
 			}
-			if !yield(i) {
+			if !yield(i + first) {
 				return
 			}
 		}
