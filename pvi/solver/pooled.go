@@ -8,12 +8,16 @@ import (
 )
 
 const (
-	mostSteps = 5000
+	mostSteps = 1500
 	settled   = 1e-11 // relative change of natural parameters at which a fit has settled if it no longer falls,
 	exhausted = 1e-13 // at which it has in any case,
 	enough    = 1e-10 // and at which it has if expectations are coarse
 	rounding  = 1e-13 // relative, of a free energy
-	coarse    = 1e-4  // relative, of one whose expectations are averages over few points
+	// A fit has settled too where so many steps left the free energy as it was and
+	// the change is that small: what moves then is rounding.
+	plateau = 25
+	still   = 1e-7
+	coarse  = 1e-4 // relative, of one whose expectations are averages over few points
 )
 
 // Pooled maximises the free energy of likelihoods that are all at hand, from the prior,
@@ -29,6 +33,7 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 	}
 	next := make([]float64, len(dst))
 	slack := f.likelihood.Tolerance()
+	flat := 0
 	damping, most, last := 1.0, 1.0, math.Inf(1)
 	for range mostSteps {
 		q, err := NewApproximation(family, dst)
@@ -54,9 +59,12 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 			}
 			continue
 		}
+		if flat++; value > best+rounding*abs(best) {
+			flat = 0
+		}
 		copy(dst, next)
 		e, best = trial, value
-		if move <= exhausted*size || slack == coarse && move <= enough*size || move <= settled*size && move >= last {
+		if move <= exhausted*size || slack == coarse && move <= enough*size || flat >= plateau && move <= still*size || move <= settled*size && move >= last {
 			return nil
 		}
 		last = move
