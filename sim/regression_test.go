@@ -1,12 +1,13 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"math"
-	"slices"
+	"os"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/pvi/study"
 )
@@ -93,63 +94,92 @@ func threshold(x float64) string {
 	return fmt.Sprintf("label_threshold = %g", x)
 }
 
+// long reports whether the long versions of tests are asked for.
+func long() bool { return os.Getenv("FEDPVI_LONG") != "" }
+
+// settle plays a study of made-up records and returns how far from the pooled fit it ends.
+func settle(t *testing.T, st *study.Study) float64 {
+	t.Helper()
+	play, err := NewPlay(st, Options{Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return largestGap(run(t, play))
+}
+
 // Natural-gradient steps settle where pooled variational inference does, whoever holds
 // which record, for both bookkeepings.
 func TestRegressionsArePooled(t *testing.T) {
+	records := 25
+	if long() {
+		records = 60
+	}
 	for family := range regressions {
 		for _, clients := range []int{4, 12} {
 			for _, factors := range []study.Factors{study.Exact, study.Tied} {
-				for _, q := range []string{"full", "diagonal"} {
-					t.Run(fmt.Sprintf("%s, %d clients, %s, %s", family, clients, factors, q), func(t *testing.T) {
-						st := regression(t, family, 60, clients, "label-skew")
-						st.Inference.Factors, st.Inference.Q = factors, q
-						st.Inference.Rounds = 80
-						if q == "diagonal" || factors == study.Tied {
-							st.Inference.Damping.Alpha, st.Inference.Rounds = 0.4, 150
-						}
-						play, err := NewPlay(st, Options{Seed: 3})
-						if err != nil {
-							t.Fatal(err)
-						}
-						result, err := play.Run(context.Background(), func(Status) error { return nil })
-						if err != nil {
-							t.Fatal(err)
-						}
-						if gap := largestGap(result); gap > 1e-6 {
-							t.Errorf("federated and pooled posterior differ by %.2g; %d rejected", gap, result.Rejected)
-						}
-					})
-				}
+				t.Run(fmt.Sprintf("%s, %d clients, %s", family, clients, factors), func(t *testing.T) {
+					st := regression(t, family, records, clients, "label-skew")
+					st.Inference.Factors, st.Inference.Rounds = factors, 60
+					if factors == study.Tied {
+						st.Inference.Damping.Alpha, st.Inference.Rounds = 0.4, 120
+					}
+					if gap := settle(t, st); gap > 1e-6 {
+						t.Errorf("federated and pooled posterior differ by %.2g", gap)
+					}
+				})
 			}
 		}
 	}
 }
 
-// Of intervals that should hold the truth with probability 0.9, in 200 data sets drawn
-// with their truths from the prior, so many do as the binomial distribution allows: a
-// share outside 0.9 ± 4·√(0.9·0.1/n) has a probability below 1e-4 if parameters
-// were independent. A Gaussian q is not the posterior, which widens that by 0.01.
-func TestRegressionsCover(t *testing.T) {
-	sets := 200
+// So they do where q is diagonal, more slowly, and one client after the other.
+func TestRegressionsArePooledOtherwise(t *testing.T) {
+	for _, family := range []string{"logistic", "poisson"} {
+		diagonal := regression(t, family, 40, 4, "label-skew")
+		diagonal.Inference.Q, diagonal.Inference.Damping.Alpha, diagonal.Inference.Rounds = "diagonal", 0.8, 500
+		turns := regression(t, family, 40, 4, "label-skew")
+		turns.Inference.Schedule = study.Sequential
+		for how, st := range map[string]*study.Study{"diagonal": diagonal, "sequential": turns} {
+			if gap := settle(t, st); gap > 1e-6 {
+				t.Errorf("%s, %s: federated and pooled posterior differ by %.2g", family, how, gap)
+			}
+		}
+	}
+}
+
+// One Newton step a round settles at the pooled mode and its curvature.
+func TestLaplaceIsPooled(t *testing.T) {
 	for family := range regressions {
+		for _, factors := range []study.Factors{study.Exact, study.Tied} {
+			st := regression(t, family, 40, 4, "label-skew")
+			st.Inference.Solver, st.Inference.Factors, st.Inference.Rounds = study.Laplace, factors, 60
+			if factors == study.Tied {
+				st.Inference.Damping.Alpha, st.Inference.Rounds = 0.4, 120
+			}
+			if gap := settle(t, st); gap > 1e-6 {
+				t.Errorf("%s, %s: federated and pooled approximation differ by %.2g", family, factors, gap)
+			}
+		}
+	}
+}
+
+// Of intervals that should hold the truth with probability 0.9, in data sets drawn with
+// their truths from the prior, so many do as the binomial distribution allows: a share
+// outside 0.9 ± 4·√(0.09/n) has a probability below 1e-4 for n data sets. A Gaussian q is
+// not the posterior, which is allowed 0.01 more.
+func TestRegressionsCover(t *testing.T) {
+	for family, c := range regressions {
+		sets := 200
+		if !long() && (c.truth != "" || family == "softmax") {
+			sets = 30 // of those with two predictors
+		}
 		t.Run(family, func(t *testing.T) {
 			var inside, total float64
 			for seed := range sets {
-				st := regression(t, family, 150, 1)
+				st := regression(t, family, 100, 1)
 				st.Inference.Rounds = 1
 				clear(st.Simulation.Synthetic.Truth)
-				play, err := NewPlay(st, Options{Seed: uint64(seed)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				truth, err := drawTruth(play.Federation.Protocol.Model(), variates(uint64(seed), purposeTruth))
-				if err != nil {
-					t.Fatal(err)
-				}
-				mean, cov, err := play.Reference.Moments()
-				if err != nil {
-					t.Fatal(err)
-				}
+				mean, cov, truth := reference(t, st, uint64(seed))
 				const normal90 = 1.6448536269514722
 				for i := range mean {
 					if math.Abs(mean[i]-truth[i]) < normal90*math.Sqrt(cov.At(i, i)) {
@@ -159,12 +189,126 @@ func TestRegressionsCover(t *testing.T) {
 				}
 			}
 			share := inside / total
+			t.Logf("90 %% intervals hold %.3f of %g truths", share, total)
 			if allowed := 4*math.Sqrt(0.09/float64(sets)) + 0.01; math.Abs(share-0.9) > allowed {
 				t.Errorf("90 %% intervals hold %.3f of %g truths", share, total)
 			}
-			t.Logf("%s: %.3f of %g", family, share, total)
 		})
 	}
 }
 
-var _ = slices.Contains[[]string]
+// reference returns moments of the pooled fit of made-up records, and the truth.
+func reference(t *testing.T, st *study.Study, seed uint64) (mean []float64, cov *mat.SymDense, truth []float64) {
+	t.Helper()
+	play, err := NewPlay(st, Options{Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if truth, err = drawTruth(play.Federation.Protocol.Model(), variates(seed, purposeTruth)); err != nil {
+		t.Fatal(err)
+	}
+	if mean, cov, err = play.Reference.Moments(); err != nil {
+		t.Fatal(err)
+	}
+	return mean, cov, truth
+}
+
+// A hierarchical model and a mixture settle at the pooled fit, which is near the truth.
+func TestLatentStructure(t *testing.T) {
+	if !long() {
+		t.Skip("set FEDPVI_LONG: minutes")
+	}
+	for _, name := range []string{"models/clinics.toml", "models/clusters.toml"} {
+		st, path := experiment(t, name)
+		play := newPlay(t, st, path, 2)
+		result := run(t, play)
+		if gap := largestGap(result); gap > 1e-4 {
+			t.Errorf("%s: federated and pooled posterior differ by %.2g", name, gap)
+		}
+		for _, m := range result.Posterior {
+			if truth, ok := st.Simulation.Synthetic.Truth[m.Name]; ok && math.Abs(m.Mean-truth) > 3.5*m.SD {
+				t.Errorf("%s: %s has mean %.3g and sd %.3g, the truth is %.3g", name, m.Name, m.Mean, m.SD, truth)
+			}
+		}
+	}
+}
+
+// Adult: what can be reached without privacy, pooled and over ten holders (notes of the
+// experiments; about .8457 and −.3265 with public bounds, .8517 with the papers' moments).
+func TestAdult(t *testing.T) {
+	skewed := []string{"simulation.partition=label-skew", "simulation.size_skew=0.7", "simulation.label_skew=-3.0"}
+	cases := map[string]struct {
+		file     string
+		settings []string
+		accuracy float64
+	}{
+		"balanced": {"adult/income.toml", nil, .845},
+	}
+	if long() {
+		cases["label skew"] = struct {
+			file     string
+			settings []string
+			accuracy float64
+		}{"adult/income.toml", skewed, .845}
+		cases["papers"] = struct {
+			file     string
+			settings []string
+			accuracy float64
+		}{"adult/standardised.toml", nil, .851}
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("not with -short: ten seconds")
+			}
+			st, path := experiment(t, c.file, append([]string{"inference.rounds=12"}, c.settings...)...)
+			result := run(t, newPlay(t, st, path, 2))
+			got, pooled := result.Test, result.NonPrivateTest
+			if *pooled.Accuracy < c.accuracy || pooled.LogLikelihood < -.33 {
+				t.Errorf("pooled accuracy %.4f, log-likelihood %.4f", *pooled.Accuracy, pooled.LogLikelihood)
+			}
+			if math.Abs(*got.Accuracy-*pooled.Accuracy) > .001 || math.Abs(got.LogLikelihood-pooled.LogLikelihood) > .001 {
+				t.Errorf("federated accuracy %.4f, log-likelihood %.4f; pooled %.4f, %.4f", *got.Accuracy, got.LogLikelihood, *pooled.Accuracy, pooled.LogLikelihood)
+			}
+			t.Logf("accuracy %.4f, log-likelihood %.4f, AUC %.4f", *got.Accuracy, got.LogLikelihood, *got.AUC)
+		})
+	}
+}
+
+// Abalone of ten rings or more, over four holders skewed by label.
+func TestAbaloneMature(t *testing.T) {
+	st, path := experiment(t, "abalone/mature.toml")
+	result := run(t, newPlay(t, st, path, 1))
+	if gap := largestGap(result); gap > 1e-6 {
+		t.Errorf("federated and pooled posterior differ by %.2g", gap)
+	}
+	if *result.Test.Accuracy < .74 { // about .758 over splits
+		t.Errorf("accuracy %.4f", *result.Test.Accuracy)
+	}
+}
+
+// A whole client is protected by the same gate as in linear regression: with many clients
+// the noisy federation comes near the fit without privacy.
+func TestPrivateClientsLogistic(t *testing.T) {
+	st := regression(t, "logistic", 50, 400)
+	source := strings.Replace(string(st.Source), `unit = "none"`, "unit = \"client\"\nepsilon = 4.0\ndelta = 1e-5", 1)
+	source = strings.Replace(source, "max_records = 10000", "max_records = 10000\nnominal_records = 50", 1)
+	private, err := study.Parse("private.toml", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	private.Inference.Rounds = 20
+	play, err := NewPlay(private, Options{Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := run(t, play)
+	if result.Accepted == 0 || result.Privacy.Epsilon > 4 {
+		t.Fatalf("%d accepted, ε = %g", result.Accepted, result.Privacy.Epsilon)
+	}
+	for i, m := range result.Posterior {
+		if off := math.Abs(m.Mean - result.NonPrivate[i].Mean); off > .25 {
+			t.Errorf("%s: mean %.3f, without privacy %.3f", m.Name, m.Mean, result.NonPrivate[i].Mean)
+		}
+	}
+}

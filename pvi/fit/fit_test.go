@@ -25,6 +25,7 @@ var models = map[string]string{
 	"poisson":           `{ family = "poisson", outcome = "n", terms = ["u", "c"], coding = "one-hot" }`,
 	"grouped counts":    `{ family = "poisson", outcome = "n", terms = ["u"], groups = ["0 + v | c"] }`,
 	"negative binomial": `{ family = "negative-binomial", outcome = "n", terms = ["u", "v"], groups = ["c"] }`,
+	"plain counts":      `{ family = "negative-binomial", outcome = "n", terms = ["u", "v"] }`,
 	"softmax":           `{ family = "softmax", outcome = "c", terms = ["u", "v"] }`,
 	"mixture":           `{ family = "mixture", columns = ["u", "y"], components = 3 }`,
 	"network":           `{ family = "neural-network", outcome = "y", terms = ["u", "v"], hidden = 3 }`,

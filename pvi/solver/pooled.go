@@ -7,13 +7,27 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
+// How far and how long a pooled fit goes. Changes are of natural parameters, relative
+// to the largest.
 const (
-	mostSteps = 5000
-	settled   = 1e-11 // relative change of natural parameters at which a fit has settled if it no longer falls,
-	exhausted = 1e-13 // at which it has in any case,
-	enough    = 1e-10 // and at which it has if expectations are coarse
-	rounding  = 1e-13 // relative, of a free energy
-	coarse    = 1e-4  // relative, of one whose expectations are averages over few points
+	mostSteps = 1500
+	exhausted = 1e-13 // a change at which a fit has settled
+	settled   = 1e-11 // at which it has if the change no longer falls
+	enough    = 1e-10 // at which it has if expectations are coarse
+	still     = 1e-7  // at which it has if the free energy has not risen for so many steps:
+	plateau   = 25    // what moves then is rounding
+
+	growth  = 1.3  // factor by which a damping that was cut recovers
+	reduced = 0.75 // share of a damping that failed that it recovers to
+	climbs  = 1e-6 // relative rise of the free energy at which the start is not yet over, and that share recovers
+)
+
+// Relative errors of free energies.
+const (
+	rounding = 1e-13
+	sharp    = 1e-10 // of one whose expectations are by rules of many points
+	middling = 1e-6
+	coarse   = 1e-4 // of few
 )
 
 // Pooled maximises the free energy of likelihoods that are all at hand, from the prior,
@@ -21,54 +35,107 @@ const (
 // for the mode and its curvature instead. It writes the natural parameters to dst.
 func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, point bool) error {
 	copy(dst, prior)
-	f := &energy{likelihood: Together(all), family: family, point: point}
-	s := &NaturalGradient{likelihood: f.likelihood, point: point, target: make([]float64, len(dst)), trial: make([]float64, len(dst)), move: make([]float64, family.Dim())}
-	e, best, err := f.at(dst, prior, 1)
-	if err != nil {
+	f := &fit{
+		energy:  energy{likelihood: Together(all), family: family, point: point},
+		natural: dst, prior: prior, next: make([]float64, len(dst)),
+		damping: 1, most: 1, lowest: math.Inf(1),
+	}
+	f.steps = &NaturalGradient{
+		likelihood: f.likelihood, point: point,
+		target: make([]float64, len(dst)), trial: make([]float64, len(dst)), move: make([]float64, family.Dim()),
+	}
+	var err error
+	if f.expected, f.best, err = f.at(dst, prior, 1); err != nil {
 		return err
 	}
-	next := make([]float64, len(dst))
-	slack := f.likelihood.Tolerance()
-	damping, most, last := 1.0, 1.0, math.Inf(1)
+	f.highest = f.best
 	for range mostSteps {
-		q, err := NewApproximation(family, dst)
-		if err != nil {
+		done, err := f.step()
+		if done || err != nil {
 			return err
 		}
-		e.Factor(s.target, q.Mean, family)
-		if err := s.shorten(next, Problem{Family: family, Mean: q.Mean, Natural: dst, Cavity: prior}, nil); err != nil {
-			return err
-		}
-		var move, size float64
-		for i, x := range next {
-			change := x + prior[i] - dst[i]
-			move, size = max(move, abs(change)), max(size, abs(dst[i]))
-			next[i] = dst[i] + damping*change
-		}
-		trial, value, err := f.at(next, prior, 1)
-		if err != nil || value < best-slack*(abs(best)+1) {
-			// Beyond this size steps overshoot, also where rounding hides it.
-			most = damping * reduced
-			if damping /= 2; damping < shortest {
-				return fmt.Errorf("%w: no step raises the free energy of the pooled fit", ErrDiverged)
-			}
-			continue
-		}
-		copy(dst, next)
-		e, best = trial, value
-		if move <= exhausted*size || slack == coarse && move <= enough*size || move <= settled*size && move >= last {
-			return nil
-		}
-		last = move
-		damping = min(most, damping*growth)
 	}
 	return fmt.Errorf("%w: the pooled fit still moves after %d steps", ErrDiverged, mostSteps)
 }
 
-const (
-	growth  = 1.3  // factor by which a damping that was cut recovers
-	reduced = 0.75 // share of a damping that failed that it recovers to
-)
+// A fit is a pooled fit under way.
+type fit struct {
+	energy
+	steps    *NaturalGradient
+	natural  []float64
+	prior    []float64
+	next     []float64
+	expected *Expected
+	best     float64 // free energy
+	highest  float64 // so far
+
+	damping, most float64 // and where it may recover to
+	flat          int     // steps that left the free energy as it was
+	last, lowest  float64 // relative change of the last step, and the lowest
+	stalled       int     // steps since the lowest fell
+}
+
+// step goes a step and reports whether the fit has settled.
+func (f *fit) step() (done bool, err error) {
+	change, err := f.propose()
+	if err != nil {
+		return false, err
+	}
+	trial, value, err := f.at(f.next, f.prior, 1)
+	if err != nil || value < f.best-f.likelihood.Tolerance()*(abs(f.best)+1) {
+		f.most = f.damping * reduced
+		if f.damping /= 2; f.damping < shortest {
+			return false, fmt.Errorf("%w: no step raises the free energy of the pooled fit", ErrDiverged)
+		}
+		return false, nil
+	}
+	f.adapt(change, value)
+	copy(f.natural, f.next)
+	f.expected, f.best = trial, value
+	done = change <= exhausted || change <= settled && change >= f.last || f.flat >= plateau && change <= still ||
+		change <= enough && f.likelihood.Tolerance() == coarse
+	f.last = change
+	return done, nil
+}
+
+// propose writes to f.next where the next step leads, and returns how large it would be
+// undamped.
+func (f *fit) propose() (change float64, err error) {
+	q, err := NewApproximation(f.family, f.natural)
+	if err != nil {
+		return 0, err
+	}
+	f.expected.Factor(f.steps.target, q.Mean, f.family)
+	if err := f.steps.shorten(f.next, Problem{Family: f.family, Mean: q.Mean, Natural: f.natural, Cavity: f.prior}, nil); err != nil {
+		return 0, err
+	}
+	var size float64
+	for i, x := range f.next {
+		move := x + f.prior[i] - f.natural[i]
+		change, size = max(change, abs(move)), max(size, abs(f.natural[i]))
+		f.next[i] = f.natural[i] + f.damping*move
+	}
+	return change / size, nil
+}
+
+// adapt chooses the damping after a step that was taken. Steps that go to and fro without
+// falling overshoot, though rounding may hide it: then the damping must not recover.
+func (f *fit) adapt(change, value float64) {
+	if f.flat++; value > f.highest+rounding*abs(f.highest) {
+		f.flat = 0
+	}
+	if value > f.highest+climbs*(abs(f.highest)+1) {
+		f.most = min(1, f.most*growth)
+	}
+	f.highest = max(f.highest, value)
+	if f.stalled++; change < 0.9*f.lowest {
+		f.lowest, f.stalled = change, 0
+	}
+	if f.stalled >= plateau {
+		f.most, f.stalled = f.most*reduced, 0
+	}
+	f.damping = min(f.most, f.damping*growth)
+}
 
 func abs(x float64) float64 { return max(x, -x) }
 

@@ -135,8 +135,11 @@ func (r *Regression) predict(eta []float64, i int, theta []float64) {
 // Tolerance implements [Likelihood]: rules of many points are as good as exact, those
 // of few only about so.
 func (r *Regression) Tolerance() float64 {
-	if r.response.size() <= 2 {
-		return rounding
+	switch r.response.size() {
+	case 1:
+		return sharp
+	case 2:
+		return middling
 	}
 	return coarse
 }

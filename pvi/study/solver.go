@@ -13,7 +13,9 @@ func Fitting(m *Model, unit Unit) []Solver {
 	case m.Conjugate():
 		return []Solver{Conjugate, NaturalGradient, SVI, Laplace}
 	case m.Family == Mixture || m.Family == NeuralNetwork:
-		return []Solver{SVI, NaturalGradient, Laplace}
+		return []Solver{SVI, NaturalGradient}
+	case len(m.Groups) > 0:
+		return []Solver{NaturalGradient, SVI} // where groups hardly differ the joint mode has no curvature
 	default:
 		return []Solver{NaturalGradient, SVI, Laplace}
 	}
@@ -48,6 +50,8 @@ func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 	switch {
 	case s.Privacy.Unit == Record || s.Inference.Solver == ClippedAnalytical:
 		t.Errorf("solver", "with privacy.unit = %q the solver is %q", s.Privacy.Unit, fitting[0])
+	case s.Inference.Solver == Laplace:
+		t.Errorf("solver", `the mode of a model with group terms, clusters or hidden units says little about where its posterior lies: write %q`, fitting[0])
 	default:
 		t.Errorf("solver", `%q is for family = "linear" with a known noise_sd: write %q`, s.Inference.Solver, fitting[0])
 	}

@@ -1,0 +1,53 @@
+package pvi
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/solver"
+)
+
+// diverging is a solver that finds nothing; still is one that proposes what is there.
+type (
+	diverging struct{ solver.Solver }
+	still     struct{ solver.Solver }
+)
+
+func (diverging) Propose([]float64, solver.Problem, *dpmech.Stream) ([]accountant.Event, error) {
+	return nil, fmt.Errorf("%w: on these records", solver.ErrDiverged)
+}
+
+func (still) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
+	for i, q := range p.Natural {
+		dst[i] = q - p.Cavity[i]
+	}
+	return nil, nil
+}
+
+// Whether a client's records lead anywhere is private: where a whole client is protected
+// it answers as if nothing had changed, and pays. Without a promise it is an error.
+func TestDivergenceIsPrivate(t *testing.T) {
+	release := func(privacy string, wrap func(solver.Solver) solver.Solver) (*Release, *Site, error) {
+		h := newHouse(t, planeStudy(t, privacy, "", ""), 3, 1)
+		s := h.sites[0]
+		s.solver = wrap(s.solver)
+		plan, _ := h.server.Next()
+		r := new(Release)
+		return r, s, s.Propose(r, &plan, seeded.Stream(1, "diverged"))
+	}
+	lost, site, err := release(clientPrivacy, func(s solver.Solver) solver.Solver { return diverging{s} })
+	if err != nil || site.Releases() != 1 {
+		t.Fatalf("a protected client that finds nothing: %v, %d releases charged", err, site.Releases())
+	}
+	same, _, err := release(clientPrivacy, func(s solver.Solver) solver.Solver { return still{s} })
+	if err != nil || !slices.Equal(lost.Change, same.Change) {
+		t.Errorf("it releases %v, one without a change %v, %v", lost.Change, same.Change, err)
+	}
+	if _, _, err := release(`unit = "none"`, func(s solver.Solver) solver.Solver { return diverging{s} }); err == nil {
+		t.Error("without a promise a client that finds nothing says nothing")
+	}
+}
