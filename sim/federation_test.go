@@ -109,7 +109,7 @@ func largestGap(r *Result) float64 {
 func TestDiagonalIsMeanField(t *testing.T) {
 	for _, factors := range []string{"exact", "tied"} {
 		st, path := experiment(t, "demo/blood-pressure.toml", slices.Concat(NonPrivate,
-			[]string{"inference.q=diagonal", "inference.factors=" + factors, "inference.damping=0.3", "inference.rounds=2000"})...)
+			[]string{"inference.q=diagonal", "inference.factors=" + factors, "inference.damping=0.3", "inference.rounds=2000", "simulation.clients=60", "federation.min_clients=60"})...)
 		play := newPlay(t, st, path, 1)
 		run(t, play)
 		family := play.Federation.Protocol.Family()
