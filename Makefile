@@ -8,7 +8,7 @@ TOOL := go tool -modfile=tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build demo test race fuzz lint fmt bench experiments clean
+.PHONY: build demo test evidence race fuzz lint fmt bench experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -45,6 +45,9 @@ lint: ## formatting, vet, staticcheck
 
 fmt:
 	$(TOOL) gofumpt -w $$(git ls-files '*.go')
+
+evidence: ## the long versions of statistical tests, some minutes
+	FEDPVI_LONG=1 go test -timeout 60m -v -run 'Regressions|Laplace|Latent|Adult|Abalone' ./sim
 
 bench: ## benchmarks; figures are kept in docs/benchmarks.md
 	go test -run '^$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./sim

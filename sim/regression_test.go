@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -309,6 +310,35 @@ func TestPrivateClientsLogistic(t *testing.T) {
 	for i, m := range result.Posterior {
 		if off := math.Abs(m.Mean - result.NonPrivate[i].Mean); off > .25 {
 			t.Errorf("%s: mean %.3f, without privacy %.3f", m.Name, m.Mean, result.NonPrivate[i].Mean)
+		}
+	}
+}
+
+// A network finds what no linear predictor does: the exclusive or of two signs.
+func TestNetworkLearns(t *testing.T) {
+	st, path := experiment(t, "models/network.toml", "inference.rounds=4", "inference.steps=150", "simulation.synthetic.records_per_client=400")
+	result := run(t, newPlay(t, st, path, 1))
+	if accuracy := *result.Test.Accuracy; accuracy < *result.Test.Majority+.2 {
+		t.Errorf("accuracy %.3f, the commonest outcome has %.3f", accuracy, *result.Test.Majority)
+	}
+}
+
+// The solvers that draw give the same bits at any number of workers.
+func TestWorkersChangeNoDraw(t *testing.T) {
+	var first []float64
+	for _, workers := range []int{1, 3} {
+		st := regression(t, "softmax", 50, 6)
+		st.Inference.Solver, st.Inference.Ascent, st.Inference.Rounds = study.SVI, study.Ascent{Steps: 20, StepSize: .05, Draws: 3}, 3
+		play, err := NewPlay(st, Options{Seed: 3, Workers: workers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		play.Federation.workers = workers
+		natural := run(t, play).Natural
+		if first == nil {
+			first = natural
+		} else if !slices.Equal(first, natural) {
+			t.Errorf("%d workers give another posterior than one", workers)
 		}
 	}
 }

@@ -36,11 +36,13 @@ func TestFamilies(t *testing.T) {
 	}{
 		{
 			`family = "logistic", outcome = "ill", positive = "yes", terms = ["age"], coding = "one-hot"`,
-			study.Model{Family: study.Logistic, Outcome: "ill", Positive: &study.Event{Text: "yes", Level: 1}, OneHot: true, Terms: []study.Term{{}, {Columns: []string{"age"}}}}, study.Binary,
+			study.Model{Family: study.Logistic, Outcome: "ill", Positive: &study.Event{Text: "yes", Level: 1}, OneHot: true, Terms: []study.Term{{}, {Columns: []string{"age"}}}},
+			study.Binary,
 		},
 		{
 			`family = "probit", outcome = "visits", positive = ">= 10", terms = [], groups = ["1 + age | clinic"]`,
-			study.Model{Family: study.Probit, Outcome: "visits", Positive: &study.Event{Text: ">= 10", Level: -1, Op: ">=", Value: 10}, Terms: []study.Term{{}}, Groups: []study.Group{{By: "clinic", Intercept: true, Slopes: []string{"age"}}}}, study.Binary,
+			study.Model{Family: study.Probit, Outcome: "visits", Positive: &study.Event{Text: ">= 10", Level: -1, Op: ">=", Value: 10}, Terms: []study.Term{{}}, Groups: []study.Group{{By: "clinic", Intercept: true, Slopes: []string{"age"}}}},
+			study.Binary,
 		},
 		{`family = "poisson", outcome = "visits", terms = [], groups = ["clinic"]`, study.Model{Family: study.Poisson, Outcome: "visits", Terms: []study.Term{{}}, Groups: []study.Group{{By: "clinic", Intercept: true}}}, study.Count},
 		{`family = "softmax", outcome = "clinic", terms = []`, study.Model{Family: study.Softmax, Outcome: "clinic", Terms: []study.Term{{}}}, study.Class},
