@@ -111,16 +111,16 @@ func settle(t *testing.T, st *study.Study) float64 {
 // Natural-gradient steps settle where pooled variational inference does, whoever holds
 // which record, for both bookkeepings.
 func TestRegressionsArePooled(t *testing.T) {
-	records := 25
+	records, rounds := 25, 60
 	if long() {
-		records = 60
+		records, rounds = 60, 120
 	}
 	for family := range regressions {
 		for _, clients := range []int{4, 12} {
 			for _, factors := range []study.Factors{study.Exact, study.Tied} {
 				t.Run(fmt.Sprintf("%s, %d clients, %s", family, clients, factors), func(t *testing.T) {
 					st := regression(t, family, records, clients, "label-skew")
-					st.Inference.Factors, st.Inference.Rounds = factors, 60
+					st.Inference.Factors, st.Inference.Rounds = factors, rounds
 					if factors == study.Tied {
 						st.Inference.Damping.Alpha, st.Inference.Rounds = 0.4, 120
 					}
