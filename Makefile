@@ -50,7 +50,7 @@ evidence: ## the long versions of statistical tests, some minutes
 	FEDPVI_LONG=1 go test -timeout 60m -v -run 'Regressions|Laplace|Latent|Adult|Abalone' ./sim
 
 bench: ## benchmarks; figures are kept in docs/benchmarks.md
-	go test -run '^$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./sim
+	go test -run '^$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./internal/special ./gpu ./sim
 	go test -run '^$$' -bench . -cpu 2 ./sim/sweep
 
 experiments: build ## every sweep of experiments/, into runs/

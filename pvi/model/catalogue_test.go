@@ -120,6 +120,19 @@ var truths = map[string]truth{
 		},
 		func(p map[string]float64, r row) float64 { return logNormal(r["y"][0], varying(p, r), p["sigma"]) }, 0,
 	},
+	"correlated": {
+		func() (*model.Model, error) {
+			g := groups
+			g.Correlation = 2
+			return model.Multilevel(regression, g, model.GaussianFamily, 1, 0)
+		},
+		func(p map[string]float64, r row) float64 {
+			g, c := group[int(r["g"][0])], 2*p["half_correlation"]-1
+			one, two := p["z["+g+",intercept]"], p["z["+g+",b]"]
+			slope := p["sd_b"] * (c*one + math.Sqrt(1-c*c)*two)
+			return logNormal(r["y"][0], predictor(p, r)+p["sd_intercept"]*one+slope*r["x"][1], p["sigma"])
+		}, 0,
+	},
 	"multilevel logistic": {
 		func() (*model.Model, error) {
 			return model.Multilevel(regression, groups, model.LogisticFamily, 0, 0)

@@ -37,6 +37,14 @@ func (b *Builder) LogDensity(d ir.Density, outcome Expr, args ...Expr) Expr {
 	return b.apply(ir.Node{Op: ir.DensityOp, Ref: int(d)}, append([]Expr{outcome}, args...))
 }
 
+// LogMix is log(p·eˣ + (1−p)·eʸ), for numbers p in (0, 1), x and y: the log density
+// of a mixture of two.
+func (b *Builder) LogMix(p, x, y Expr) Expr {
+	first := b.Add(b.Apply(ir.Log, p), x)
+	second := b.Add(b.Apply(ir.Log1p, b.Apply(ir.Neg, p)), y)
+	return b.Apply(ir.LogSumExp, b.Apply(ir.Stack, first, second))
+}
+
 // Linear is x·β, for a vector x of the row and a shared vector β.
 func (b *Builder) Linear(x, beta Expr) Expr {
 	return b.bridge(ir.Linear, []Expr{x, beta}, 1)

@@ -19,6 +19,11 @@ type Groups struct {
 	// Scale is that of the half-normal priors of the standard deviations between
 	// groups.
 	Scale float64
+	// Correlation, if positive, lets the intercept and the one slope of a group be
+	// correlated, with a prior proportional to (1−r²)^(Correlation−1): that of
+	// Lewandowski, Kurowicka and Joe (2009) for two dimensions. 0 means that they are
+	// independent.
+	Correlation float64
 }
 
 // Family is the likelihood of a multilevel model.
@@ -32,7 +37,7 @@ const (
 )
 
 // Multilevel is a regression whose intercept and some slopes vary between groups,
-// uncorrelated and non-centred: the coefficient of group g is β + τ·z_g with
+// non-centred: the coefficient of group g is β + τ·z_g with
 // z_g ~ N(0, 1), so that a record's gradient touches β, τ and its own group's z.
 // scale is that of the half-Cauchy prior of a Gaussian family's noise, most the
 // largest count of a Poisson one.
@@ -47,6 +52,12 @@ func Multilevel(r Regression, g Groups, family Family, scale, most float64) (*Mo
 	}
 	x, eta := r.predictor(b)
 	index := b.Integer(g.Column, 0, float64(len(g.Names)-1))
+	if g.Correlation != 0 {
+		if eta, err = g.correlated(b, r.Features, x, eta, index); err != nil {
+			return nil, err
+		}
+		return family.build(b, y, eta, scale)
+	}
 	eta = b.Add(eta, g.vary(b, "intercept", index))
 	for _, name := range g.Slopes {
 		k := position(r.Features, name)
@@ -63,6 +74,31 @@ func (g *Groups) vary(b *Builder, name string, index Expr) Expr {
 	tau := b.Scalar("sd_"+name, Positive, b.Normal(Normal{SD: g.Scale}))
 	z := b.Vector("z_"+name, g.Names, Free, b.Normal(Normal{SD: 1}))
 	return b.Gather(b.Mul(tau, z), index)
+}
+
+// correlated adds the deviations L z_g of intercept and slope, where L is the
+// Cholesky factor of their covariance. The correlation is r = 2h − 1 with h beta
+// distributed.
+func (g *Groups) correlated(b *Builder, names []string, x, eta, index Expr) (Expr, error) {
+	if len(g.Slopes) != 1 || !(g.Correlation > 0) {
+		return Expr{}, errors.New("multilevel regression: a correlation needs exactly one varying slope and a positive parameter")
+	}
+	k := position(names, g.Slopes[0])
+	if k < 0 {
+		return Expr{}, fmt.Errorf("multilevel regression: the varying slope %q is no feature", g.Slopes[0])
+	}
+	one := b.Scalar("sd_intercept", Positive, b.Normal(Normal{SD: g.Scale}))
+	two := b.Scalar("sd_"+g.Slopes[0], Positive, b.Normal(Normal{SD: g.Scale}))
+	prior := b.Of(ir.Beta, b.Number(g.Correlation), b.Number(g.Correlation))
+	h := b.Scalar("half_correlation", ir.Constraint{Kind: ir.Both, Upper: 1}, prior)
+	z := b.Parameter(ir.Parameter{
+		Name: "z", Rows: len(g.Names), Cols: 2, Entries: pairs(g.Names, []string{"intercept", g.Slopes[0]}),
+	}, b.Normal(Normal{SD: 1}))
+	correlation := b.Apply(ir.Sub, b.Mul(b.Number(2), h), b.Number(1))
+	rest := b.Mul(b.Number(2), b.Apply(ir.Sqrt, b.Mul(h, b.Apply(ir.Sub, b.Number(1), h)))) // √(1−r²)
+	l := b.Slice(b.Apply(ir.Stack, one, b.Number(0), b.Mul(two, correlation), b.Mul(two, rest)), 0, 2, 2)
+	v := b.MatVec(l, b.GatherRow(z, index))
+	return b.Add(eta, b.Element(v, 0), b.Mul(b.Element(v, 1), b.Element(x, k))), nil
 }
 
 func position(list []string, name string) int {
