@@ -111,12 +111,15 @@ func settle(t *testing.T, st *study.Study) float64 {
 // Natural-gradient steps settle where pooled variational inference does, whoever holds
 // which record, for both bookkeepings.
 func TestRegressionsArePooled(t *testing.T) {
-	records, rounds := 25, 60
+	records, rounds := 20, 60
 	if long() {
 		records, rounds = 60, 120
 	}
-	for family := range regressions {
+	for family, c := range regressions {
 		for _, clients := range []int{4, 12} {
+			if clients == 12 && c.truth != "" && !long() {
+				continue // two predictors: slow
+			}
 			for _, factors := range []study.Factors{study.Exact, study.Tied} {
 				t.Run(fmt.Sprintf("%s, %d clients, %s", family, clients, factors), func(t *testing.T) {
 					st := regression(t, family, records, clients, "label-skew")
@@ -171,8 +174,11 @@ func TestLaplaceIsPooled(t *testing.T) {
 func TestRegressionsCover(t *testing.T) {
 	for family, c := range regressions {
 		sets := 200
-		if !long() && (c.truth != "" || family == "softmax") {
-			sets = 30 // of those with two predictors
+		if !long() {
+			sets = 100
+			if c.truth != "" || family == "softmax" {
+				sets = 20 // two predictors: slow
+			}
 		}
 		t.Run(family, func(t *testing.T) {
 			var inside, total float64
