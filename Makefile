@@ -8,7 +8,7 @@ TOOL := go tool -modfile=tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build demo test statistics fuzz audit lint fmt bench experiments clean
+.PHONY: build demo test evidence fuzz audit lint fmt bench experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -19,19 +19,17 @@ demo: build ## the main job on made-up data
 	@echo
 	bin/sim run experiments/demo/blood-pressure.toml --out runs/demo
 
-# The tables of accountant and the counts of dpmech are arithmetic of one thread, and
-# long. The race detector sees what is shared there: filters, the memory of
-# transforms, and the machines in short.
-LONG := /accountant$$|/dpmech$$|/internal/plant$$
-test: ## all tests, under the race detector, and short fuzzing
-	go test $(RACE) $$(go list ./... | grep -vE '$(LONG)')
+# The race detector sees what is shared, in short. Everything in full is without it:
+# most of that is arithmetic of one thread.
+test: ## all tests, what is shared under the race detector, and short fuzzing
+	go test $(RACE) -short $$(go list ./... | grep -v /accountant)
 	go test $(RACE) -short -run 'Filter|ByTheTransform|Charges|Mixtures' ./accountant
-	go test $(RACE) -short ./dpmech
-	go test $$(go list ./... | grep -E '$(LONG)')
-	$(MAKE) fuzz FUZZTIME=3s
+	go test ./...
+	$(MAKE) fuzz FUZZTIME=2s
 
-statistics: ## χ², moments and tails of the noise over 10⁷ draws each
-	go test -run 'Statistics|Tails' -timeout 1h -v ./dpmech -draws 10000000
+evidence: ## the long versions of statistical tests, up to an hour
+	go test -timeout 1h -v -run 'Statistics|Tails' ./dpmech -draws 10000000
+	FEDPVI_LONG=1 go test -timeout 1h -v -run 'Regressions|Laplace|Latent|Adult|Abalone' ./sim
 
 # Every fuzz target for a while: make fuzz FUZZTIME=10m
 FUZZTIME ?= 1m

@@ -154,7 +154,9 @@ func (f *Federation) Message(m int) *pvi.Release { return &f.mail[m] }
 // start.
 func (f *Federation) forSites(n int, do func(i int) error) error {
 	workers := f.workers
-	if n*f.Protocol.Family().Size() < 2000 {
+	solver := f.Protocol.Study().Inference.Solver
+	statistics := solver == study.Conjugate || solver == study.ClippedAnalytical
+	if statistics && n*f.Protocol.Family().Size() < 2000 {
 		workers = 1
 	}
 	return forEach(workers, n, do)

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"fedpvi/internal/document"
@@ -23,7 +24,21 @@ func LoadStudy(path string, settings []string) (*study.Study, error) {
 	if doc, err := document.Parse(path, source); err == nil && doc.Root().Has("sweep") && !doc.Root().Has("study") {
 		return nil, fmt.Errorf("%s: this is a sweep: sim sweep %s", path, path)
 	}
-	return study.Parse(path, source, overrides...)
+	return study.Parse(path, source, fitting(path, source, overrides)...)
+}
+
+// fitting leaves out that the solver is left to the program where the study names one
+// that needs no promise: its other settings would then have no meaning.
+func fitting(path string, source []byte, overrides []study.Override) []study.Override {
+	doc, err := document.Parse(path, source)
+	if err != nil {
+		return overrides // reported by whoever reads the study
+	}
+	solver, ok := doc.Root().Table("inference").String("solver")
+	if !ok || solver == string(study.ClippedAnalytical) {
+		return overrides
+	}
+	return slices.DeleteFunc(overrides, func(o study.Override) bool { return o.Key == "inference.solver" && o.Value == "" })
 }
 
 func parseSettings(settings []string) ([]study.Override, error) {

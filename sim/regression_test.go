@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,16 +111,19 @@ func settle(t *testing.T, st *study.Study) float64 {
 // Natural-gradient steps settle where pooled variational inference does, whoever holds
 // which record, for both bookkeepings.
 func TestRegressionsArePooled(t *testing.T) {
-	records := 25
+	records, rounds := 20, 60
 	if long() {
-		records = 60
+		records, rounds = 60, 120
 	}
-	for family := range regressions {
+	for family, c := range regressions {
 		for _, clients := range []int{4, 12} {
+			if clients == 12 && c.truth != "" && !long() {
+				continue // two predictors: slow
+			}
 			for _, factors := range []study.Factors{study.Exact, study.Tied} {
 				t.Run(fmt.Sprintf("%s, %d clients, %s", family, clients, factors), func(t *testing.T) {
 					st := regression(t, family, records, clients, "label-skew")
-					st.Inference.Factors, st.Inference.Rounds = factors, 60
+					st.Inference.Factors, st.Inference.Rounds = factors, rounds
 					if factors == study.Tied {
 						st.Inference.Damping.Alpha, st.Inference.Rounds = 0.4, 120
 					}
@@ -170,8 +174,11 @@ func TestLaplaceIsPooled(t *testing.T) {
 func TestRegressionsCover(t *testing.T) {
 	for family, c := range regressions {
 		sets := 200
-		if !long() && (c.truth != "" || family == "softmax") {
-			sets = 30 // of those with two predictors
+		if !long() {
+			sets = 100
+			if c.truth != "" || family == "softmax" {
+				sets = 20 // two predictors: slow
+			}
 		}
 		t.Run(family, func(t *testing.T) {
 			var inside, total float64
@@ -309,6 +316,35 @@ func TestPrivateClientsLogistic(t *testing.T) {
 	for i, m := range result.Posterior {
 		if off := math.Abs(m.Mean - result.NonPrivate[i].Mean); off > .25 {
 			t.Errorf("%s: mean %.3f, without privacy %.3f", m.Name, m.Mean, result.NonPrivate[i].Mean)
+		}
+	}
+}
+
+// A network finds what no linear predictor does: the exclusive or of two signs.
+func TestNetworkLearns(t *testing.T) {
+	st, path := experiment(t, "models/network.toml", "inference.rounds=4", "inference.steps=150", "simulation.synthetic.records_per_client=400")
+	result := run(t, newPlay(t, st, path, 1))
+	if accuracy := *result.Test.Accuracy; accuracy < *result.Test.Majority+.2 {
+		t.Errorf("accuracy %.3f, the commonest outcome has %.3f", accuracy, *result.Test.Majority)
+	}
+}
+
+// The solvers that draw give the same bits at any number of workers.
+func TestWorkersChangeNoDraw(t *testing.T) {
+	var first []float64
+	for _, workers := range []int{1, 3} {
+		st := regression(t, "softmax", 50, 6)
+		st.Inference.Solver, st.Inference.Ascent, st.Inference.Rounds = study.SVI, study.Ascent{Steps: 20, StepSize: .05, Draws: 3}, 3
+		play, err := NewPlay(st, Options{Seed: 3, Workers: workers})
+		if err != nil {
+			t.Fatal(err)
+		}
+		play.Federation.workers = workers
+		natural := run(t, play).Natural
+		if first == nil {
+			first = natural
+		} else if !slices.Equal(first, natural) {
+			t.Errorf("%d workers give another posterior than one", workers)
 		}
 	}
 }

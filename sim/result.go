@@ -175,13 +175,17 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 }
 
 func (r *Result) notes(st *study.Study) []string {
+	var notes []string
 	switch {
 	case r.Accepted == 0:
-		return []string{"Nothing was learned: no outcome moved λ, and this is the prior."}
+		notes = append(notes, "Nothing was learned: no outcome moved λ, and this is the prior.")
 	case st.Privacy.Unit != study.None:
-		return []string{"The sds are those that the records leave; what the privacy noise adds is not in them."}
+		notes = append(notes, "The sds are those that the records leave; what the privacy noise adds is not in them.")
 	}
-	return nil
+	if st.Model.Family == study.NeuralNetwork {
+		notes = append(notes, "Many weights make the same network: compare predictions with the pooled fit, not weights.")
+	}
+	return notes
 }
 
 // privacy adds up what one client has spent. All clients of a study spend alike.

@@ -197,3 +197,63 @@ func TestExpectations(t *testing.T) {
 		close(t, "Hessian", b.Hessian, a.Hessian, .02)
 	}
 }
+
+// Clients that share a prior that no Gaussian is have it once together: likelihoods and
+// base add up to the log posterior, and the Hessian is of its gradient.
+func TestPriorIsShared(t *testing.T) {
+	for _, name := range []string{"mixture", "network"} {
+		m := newModel(t, name)
+		r := rand.New(rand.NewPCG(2, 7))
+		d := m.Dim()
+		theta := make([]float64, d)
+		for i := range theta {
+			theta[i] = .5 * r.NormFloat64()
+		}
+		s := randomShard(m, 30, r)
+		table, err := m.Load(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		program, err := gpu.CPU{}.Compile(m.Program(), table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := make([]float64, d), make([]float64, d)
+		if _, err := program.Sum(want, &gpu.Query{Draws: [][]float64{theta}, Clip: math.Inf(1)}); err != nil {
+			t.Fatal(err)
+		}
+		m.Program().LogPrior(theta, want)
+		const clients = 3
+		whole, err := m.Likelihood(s, clients)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest, err := m.Likelihood(randomShard(m, 0, r), clients)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range []solver.Likelihood{whole, rest, rest} {
+			l.AddGradient(got, theta)
+		}
+		for i, p := range m.Parameters {
+			got[i] -= (theta[i] - p.Prior.Mean) / (p.Prior.SD * p.Prior.SD)
+		}
+		close(t, name+": gradient", got, want, 1e-10)
+		family := gaussian.Full(d)
+		e := solver.NewExpected(family)
+		whole.AddExpected(e, &solver.Approximation{Family: family, Mean: theta, Point: true})
+		for j := range theta {
+			const step = 1e-5
+			up, down := make([]float64, d), make([]float64, d)
+			theta[j] += step
+			whole.AddGradient(up, theta)
+			theta[j] -= 2 * step
+			whole.AddGradient(down, theta)
+			theta[j] += step
+			for i := range theta {
+				row, column := max(i, j), min(i, j)
+				close(t, name+": Hessian", []float64{e.Hessian[row*(row+1)/2+column]}, []float64{(up[i] - down[i]) / (2 * step)}, 1e-4)
+			}
+		}
+	}
+}

@@ -105,7 +105,7 @@ func sensible(m *Model, n int, r *rand.Rand) *shard.Shard {
 
 // metropolis returns mean and sd of each coordinate of a long chain.
 func metropolis(log func([]float64) float64, start, scale []float64, r *rand.Rand) (mean, sd []float64) {
-	const steps = 40_000
+	const steps = 25_000
 	d := len(start)
 	now := append([]float64(nil), start...)
 	next := make([]float64, d)

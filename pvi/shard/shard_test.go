@@ -195,3 +195,30 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// A model that counts refuses what is no whole number, and a binary outcome and groups
+// come as the model sees them.
+func TestDesignOfOtherFamilies(t *testing.T) {
+	counting := parse(t, `family = "linear"`, `family = "poisson"`, "noise_sd = 1\n", "")
+	if _, _, err := shard.Read("r.csv", strings.NewReader("sex;age;stage;y\nf;30;I;2.5\n"), counting, 9); err == nil || !strings.Contains(err.Error(), "r.csv:2: column y: the value is not a whole number") {
+		t.Errorf("a count of 2.5: %v", err)
+	}
+	records, _ := read(t, counting, "sex;age;stage;y\nf;30;I;7\n")
+	if _, y := shard.Design(counting, records).Record(0); y != 7 {
+		t.Errorf("a count of 7 is scaled to %g", y)
+	}
+	binary := parse(t, `family = "linear"`, `family = "logistic"`, "noise_sd = 1", "positive = \"> 5\"\ngroups = [\"1 + age | stage\"]")
+	records, _ = read(t, binary, "sex;age;stage;y\nm;80;III;7.5\nf;20;I;5\n")
+	s := shard.Design(binary, records)
+	for i, want := range []struct {
+		y     float64
+		level int32
+		slope float64
+	}{{1, 2, .5}, {0, 0, -1}} {
+		_, y := s.Record(i)
+		levels, slopes := s.Groups(i)
+		if y != want.y || levels[0] != want.level || slopes[0] != want.slope {
+			t.Errorf("record %d: outcome %g, group %v, slope %v, want %+v", i, y, levels, slopes, want)
+		}
+	}
+}

@@ -205,6 +205,9 @@ func readInference(s *Study, t *document.Table) {
 func readDamping(s *Study, t *document.Table) {
 	d := &s.Inference.Damping
 	d.Alpha = 1
+	if len(s.Model.Groups) > 0 || s.Model.Family == Mixture {
+		d.Alpha = 0.5 // expectations over few points leave whole steps going to and fro
+	}
 	d.Harmonic = s.Privacy.Unit == Client
 	if alpha, ok := t.Float("damping"); ok {
 		if !(alpha > 0 && alpha <= 1) {
