@@ -114,8 +114,8 @@ func TestResponsesFarOut(t *testing.T) {
 	}
 }
 
-// Φ far in the tail, by Mills' ratio; values of log Φ(x) from WolframAlpha-style
-// tables are reproduced by the asymptotic series 1/x − 1/x³ + 3/x⁵ − ….
+// log Φ is that of erfc as far as that goes, and in the far tail that of the asymptotic
+// series 1/x − 1/x³ + 3/x⁵ − ….
 func TestLogNormalCDF(t *testing.T) {
 	for x := -40.0; x <= 8; x += .25 {
 		log, ratio := logNormalCDF(x)
