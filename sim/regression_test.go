@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"os"
@@ -10,6 +12,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"fedpvi/pvi"
+	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
 
@@ -147,6 +151,55 @@ func TestRegressionsArePooledOtherwise(t *testing.T) {
 			if gap := settle(t, st); gap > 1e-6 {
 				t.Errorf("%s, %s: federated and pooled posterior differ by %.2g", family, how, gap)
 			}
+		}
+	}
+}
+
+// Three holders of records in the order of the outcome, so that each has seen little of it:
+// with three and with twelve clients the partitions of the study itself are even.
+func TestThreeSortedHolders(t *testing.T) {
+	st := regression(t, "logistic", 40, 3)
+	c, err := newCast(st, "", "", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := new(shard.Records)
+	for _, h := range c.holders {
+		for i := range h.Records.Len() {
+			all.Append(h.Records.Row(i))
+		}
+	}
+	outcome := st.ColumnIndex(st.Model.Outcome)
+	order := make([]int, all.Len())
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(all.Row(a)[outcome], all.Row(b)[outcome]) })
+	for m := range c.holders {
+		c.holders[m].Records = all.Select(order[m*len(order)/3 : (m+1)*len(order)/3])
+	}
+	for _, factors := range []study.Factors{study.Exact, study.Tied} {
+		st.Inference.Factors, st.Inference.Rounds = factors, 120
+		if factors == study.Tied {
+			st.Inference.Damping.Alpha = 0.4
+		}
+		f, err := New(st, c.holders, 3, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reference, err := NewReference(f.Protocol, f.Shards)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Run(context.Background(), func(*pvi.Outcome) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		result, err := f.Result(reference)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gap := largestGap(result); gap > 1e-6 {
+			t.Errorf("%s: federated and pooled posterior differ by %.2g", factors, gap)
 		}
 	}
 }
