@@ -59,6 +59,9 @@ var norms = []struct {
 // of them, one vector each, σ = √n/4, so that noise of sd 0.4/√n is on the share that
 // is within the clip. Seeds 1 to 3.
 func TestAdaptiveClipConverges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	const rounds = 60
 	for _, p := range norms {
 		for _, n := range []int{100, 1000} {

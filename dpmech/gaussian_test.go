@@ -32,6 +32,9 @@ func chiSquare(observed, expected []float64) float64 {
 const rejectBelow = 1e-5
 
 func TestDiscreteGaussianFrequencies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	const draws = 400_000
 	for _, sigma := range []int64{1, 2, 3, 10, 100} {
 		g, err := dpmech.NewDiscreteGaussian(sigma)
@@ -62,6 +65,9 @@ func TestDiscreteGaussianFrequencies(t *testing.T) {
 
 // At the scale of a mechanism: moments, and cells of equal probability.
 func TestDiscreteGaussianWide(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	const draws = 400_000
 	for _, sigma := range []int64{1 << 20, 12_345_678, dpmech.MaxSigma} {
 		g, err := dpmech.NewDiscreteGaussian(sigma)

@@ -190,6 +190,9 @@ func moments(sigma float64) (second, fourth float64) {
 // fails a right sampler with probability rejectBelow at most: 4.42 standard
 // errors two-sided.
 func TestDiscreteGaussianStatistics(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	const standardErrors = 4.42
 	n := float64(*draws)
 	for _, ratio := range sigmas {
@@ -239,6 +242,9 @@ func TestDiscreteGaussianStatistics(t *testing.T) {
 
 // What is far out comes as often as it should: an exact count, of Poisson law.
 func TestDiscreteGaussianTails(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	for _, c := range []struct {
 		num, den int64
 		from     int

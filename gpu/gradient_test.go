@@ -62,6 +62,9 @@ func difference(theta []float64, i int, f func() float64) float64 {
 // formed one by one: at random points, rows and group indices, with one draw or
 // several, aligned and joint, with and without terms inside the clip.
 func TestSumsAgainstMaterialised(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	for name := range zoo {
 		t.Run(name, func(t *testing.T) {
 			m := build(t, name)

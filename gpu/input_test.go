@@ -72,6 +72,9 @@ func TestRefusedAreCounted(t *testing.T) {
 }
 
 func TestNoAllocations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	for name := range zoo {
 		m := build(t, name)
 		rng := rand.New(rand.NewSource(6))

@@ -69,6 +69,9 @@ func denseMu(clients, rounds int, sigma float64, damping func(int) float64) floa
 // what a client that saturates the clip adds to it. With exact factors the same
 // setting gives the claimed μ = √T/σ.
 func TestPublishedMuOfTheMachines(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	const clients, rounds, runs = 5, 12, 4000
 	constant := func(int) float64 { return .3 }
 	for _, c := range []struct {

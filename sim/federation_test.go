@@ -107,6 +107,9 @@ func largestGap(r *Result) float64 {
 // A diagonal posterior settles at mean-field inference on the pooled records,
 // whose mean is the exact one.
 func TestDiagonalIsMeanField(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	for _, factors := range []string{"exact", "tied"} {
 		st, path := experiment(t, "demo/blood-pressure.toml", slices.Concat(NonPrivate,
 			[]string{"inference.q=diagonal", "inference.factors=" + factors, "inference.damping=0.3", "inference.rounds=2000", "simulation.clients=60", "federation.min_clients=60"})...)
@@ -258,6 +261,9 @@ func TestNoPromise(t *testing.T) {
 // What is forecast is what is left in the end: the sd over seeds of the precision
 // is that of the noise, and what the clip does beside it is little.
 func TestForecast(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	for _, c := range []struct {
 		factors, damping, schedule string
 	}{
@@ -400,6 +406,9 @@ func BenchmarkUpdates(b *testing.B) {
 
 // What a run holds in memory does not grow with the number of rounds.
 func TestMemoryIsFlat(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	for _, schedule := range []string{"synchronous", "asynchronous"} {
 		st, path := experiment(t, "linear/one-parameter.toml", slices.Concat(NonPrivate,
 			[]string{"inference.factors=exact", "inference.rounds=5000", "inference.schedule=" + schedule})...)

@@ -115,6 +115,9 @@ func settle(t *testing.T, st *study.Study) float64 {
 // Natural-gradient steps settle where pooled variational inference does, whoever holds
 // which record, for both bookkeepings.
 func TestRegressionsArePooled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	records, rounds := 20, 60
 	if long() {
 		records, rounds = 60, 120
@@ -142,6 +145,9 @@ func TestRegressionsArePooled(t *testing.T) {
 
 // So they do where q is diagonal, more slowly, and one client after the other.
 func TestRegressionsArePooledOtherwise(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	for _, family := range []string{"logistic", "poisson"} {
 		diagonal := regression(t, family, 40, 4, "label-skew")
 		diagonal.Inference.Q, diagonal.Inference.Damping.Alpha, diagonal.Inference.Rounds = "diagonal", 0.8, 500
@@ -206,6 +212,9 @@ func TestThreeSortedHolders(t *testing.T) {
 
 // One Newton step a round settles at the pooled mode and its curvature.
 func TestLaplaceIsPooled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	for family := range regressions {
 		for _, factors := range []study.Factors{study.Exact, study.Tied} {
 			st := regression(t, family, 40, 4, "label-skew")
@@ -225,6 +234,9 @@ func TestLaplaceIsPooled(t *testing.T) {
 // outside 0.9 ± 4·√(0.09/n) has a probability below 1e-4 for n data sets. A Gaussian q is
 // not the posterior, which is allowed 0.01 more.
 func TestRegressionsCover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	for family, c := range regressions {
 		sets := 200
 		if !long() {
@@ -337,6 +349,9 @@ func TestAdult(t *testing.T) {
 
 // Abalone of ten rings or more, over four holders skewed by label.
 func TestAbaloneMature(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	st, path := experiment(t, "abalone/mature.toml")
 	result := run(t, newPlay(t, st, path, 1))
 	if gap := largestGap(result); gap > 1e-6 {
@@ -350,6 +365,9 @@ func TestAbaloneMature(t *testing.T) {
 // A whole client is protected by the same gate as in linear regression: with many clients
 // the noisy federation comes near the fit without privacy.
 func TestPrivateClientsLogistic(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	st := regression(t, "logistic", 50, 400)
 	source := strings.Replace(string(st.Source), `unit = "none"`, "unit = \"client\"\nepsilon = 4.0\ndelta = 1e-5", 1)
 	source = strings.Replace(source, "max_records = 10000", "max_records = 10000\nnominal_records = 50", 1)

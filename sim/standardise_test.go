@@ -14,6 +14,9 @@ import (
 // for a tenth of the same budget brings the posterior to where that of the pooled
 // records is, as far as privacy lets it. Medians over seeds 1 to 7.
 func TestPoorBounds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	median := func(settings ...string) float64 {
 		t.Helper()
 		var kls []float64

@@ -68,6 +68,9 @@ func logPosterior(m *Model, l solver.Likelihood) func(theta []float64) float64 {
 // random-walk Metropolis finds. A chain of
 // 25,000 steps of such jumps is wrong by about 0.04 sd itself.
 func TestFitsAgainstMetropolis(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	for _, name := range []string{"linear", "robust", "logistic", "probit", "poisson", "plain counts"} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel(t, name)
@@ -246,6 +249,9 @@ func TestOverflowIsAnError(t *testing.T) {
 
 // The predictive density and mean are averages over draws of the posterior.
 func TestPredictAgainstDraws(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	for name := range models {
 		m := newModel(t, name)
 		if m.Study.Model.Kind() == study.Class || m.General() {

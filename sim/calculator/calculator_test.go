@@ -12,6 +12,9 @@ func of[T any](x T) *T { return &x }
 
 // Whatever is left out, what is found keeps the promise and gives it back.
 func TestSolveRoundTrip(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	base := Question{
 		Sampling: Poisson, Adjacency: accountant.AddRemove, Prior: 0.5, Group: 1,
 		NoiseMultiplier: of(1.2), Rate: of(0.05), Steps: of(60), Delta: of(1e-6),
