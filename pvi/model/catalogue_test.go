@@ -265,6 +265,9 @@ func TestDensityAgainstPlainCode(t *testing.T) {
 // Densities of one-dimensional outcomes add up to 1, and predictions are the means
 // and probabilities of those densities.
 func TestOutcomesAreNormalised(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	for name, f := range truths {
 		if f.top < 0 {
 			continue

@@ -76,6 +76,9 @@ func TestPriorsIntegrate(t *testing.T) {
 // Over vectors: a Dirichlet density on a simplex has mass 1, independent normal
 // elements are in order with probability 1/K!.
 func TestVectorPriorsIntegrate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	for _, c := range []struct {
 		kind    ir.ConstraintKind
 		rows    int
