@@ -22,8 +22,9 @@ demo: build ## the main job on made-up data
 # The race detector sees what is shared, in short. Everything in full is without it:
 # most of that is arithmetic of one thread.
 test: ## all tests, what is shared under the race detector, and short fuzzing
-	go test $(RACE) -short $$(go list ./... | grep -v /accountant)
+	go test $(RACE) -short $$(go list ./... | grep -vE '/accountant$$|/dpmech$$')
 	go test $(RACE) -short -run 'Filter|ByTheTransform|Charges|Mixtures' ./accountant
+	go test $(RACE) -short -run 'Accumulator|Release|Layers|Stream' ./dpmech
 	go test ./...
 	$(MAKE) fuzz FUZZTIME=2s
 

@@ -13,10 +13,14 @@ func TestAuditOfTheCodeAsItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	runs := 120
+	if testing.Short() {
+		runs = 10
+	}
 	var reports []*Report
 	for _, workers := range []int{1, 3} {
 		last := 0
-		r, err := a.Run(context.Background(), Options{Seed: 7, Runs: 120, Workers: workers, Progress: func(done, of int, _ Check) {
+		r, err := a.Run(context.Background(), Options{Seed: 7, Runs: runs, Workers: workers, Progress: func(done, of int, _ Check) {
 			if done != last+1 || of != a.checks() {
 				t.Errorf("progress went from %d to %d of %d", last, done, of)
 			}

@@ -59,6 +59,9 @@ func TestSolveRoundTrip(t *testing.T) {
 
 // JSON holds no NaN or infinity, whatever is asked.
 func TestExtremesEncode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	for _, sampling := range []Sampling{Everything, Poisson, Permutation} {
 		for _, sigma := range []float64{0.1, 100} {
 			for _, delta := range []float64{1e-12, 0.4} {
