@@ -26,6 +26,7 @@ const description = `Play a federated, differentially private study on one machi
 A study is a TOML file that says what is estimated from which columns, under
 which privacy promise. The same file is used by coordinator and clients.
 
+  sim explain study.toml    what is estimated, read, public and sent, in words
   sim plan  study.toml      what the privacy target costs, before any is spent
   sim run   study.toml      the whole federation: posterior, accounting, plots
   sim sweep sweep.toml      a grid of settings × seeds: tidy results, plots
@@ -34,6 +35,8 @@ which privacy promise. The same file is used by coordinator and clients.
   sim audit                 attacks on this program: does it keep its promises?`
 
 type commands struct {
+	Explain explainCommand `cmd:"" help:"Say in plain words what a study estimates, reads and sends."`
+
 	Plan  planCommand  `cmd:"" help:"Derive what a study's privacy target costs."`
 	Run   runCommand   `cmd:"" help:"Run a study with all its clients."`
 	Sweep sweepCommand `cmd:"" help:"Run a study over a grid of settings and seeds."`

@@ -30,11 +30,9 @@ func (c *planCommand) Run() error {
 	if err != nil {
 		return err
 	}
-	clients := 0
-	if c.Clients != nil {
-		if clients = *c.Clients; clients < 1 {
-			return fmt.Errorf("--clients %d: give a number of at least 1", clients)
-		}
+	clients, err := clientCount(c.Clients)
+	if err != nil {
+		return err
 	}
 	protocol, err := sim.Protocol(st, clients)
 	if err != nil {
@@ -44,4 +42,15 @@ func (c *planCommand) Run() error {
 		return report.PlanJSON(os.Stdout, protocol)
 	}
 	return report.Plan(os.Stdout, protocol)
+}
+
+// clientCount returns the number that a flag gives, 0 if it is not given.
+func clientCount(flag *int) (int, error) {
+	if flag == nil {
+		return 0, nil
+	}
+	if *flag < 1 {
+		return 0, fmt.Errorf("--clients %d: give a number of at least 1", *flag)
+	}
+	return *flag, nil
 }

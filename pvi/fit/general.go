@@ -21,16 +21,18 @@ const stickSD = 1.5
 func (m *Model) takeParameters() {
 	p := m.program.Verified().Program()
 	next := 0
-	for _, prior := range p.Priors {
+	said := m.program.Describe().Parameters // in the order of the priors
+	for k, prior := range p.Priors {
 		q := &p.Parameters[prior.Parameter]
 		mean, sd, normal := normalPrior(p, &prior)
 		for e := range q.Free() {
 			name, log := strings.CutPrefix(m.program.Names()[next], "log ")
-			one := Parameter{Name: name, Log: log, Prior: study.Normal{SD: stickSD}, About: "element of " + q.Name}
+			one := Parameter{Name: name, Log: log, Prior: study.Normal{SD: stickSD}, About: "element of " + q.Name, Beyond: !normal}
 			if normal {
 				one.Prior = study.Normal{Mean: mean[min(e, len(mean)-1)], SD: sd[min(e, len(sd)-1)]}
 			} else {
 				m.beyond = true
+				_, one.About, _ = strings.Cut(said[k], " ~ ")
 			}
 			m.add(one)
 			next++

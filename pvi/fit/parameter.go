@@ -2,6 +2,7 @@ package fit
 
 import (
 	"fmt"
+	"math"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -15,7 +16,16 @@ type Parameter struct {
 	Name  string
 	Log   bool         // the coordinate is the logarithm of the parameter
 	Prior study.Normal // of the coordinate
-	About string       // what it is, in words
+	About string       // what it is, in words; if Beyond, the distribution
+
+	// Beyond says that Prior is only the base with which q begins: the prior is
+	// of another kind, and clients share what it says beyond.
+	Beyond bool
+}
+
+// OwnPrior returns the prior of a parameter whose coordinate is its logarithm.
+func (p Parameter) OwnPrior() study.LogNormal {
+	return study.LogNormal{Median: math.Exp(p.Prior.Mean), Factor: math.Exp(p.Prior.SD)}
 }
 
 // layout is where the kinds of parameters stand in θ.

@@ -16,7 +16,7 @@ type cubature struct {
 
 // mostNodes bounds the points of a product rule, and of one of its axes.
 const (
-	mostNodes   = 350
+	mostNodes   = 250
 	mostAlone   = 32 // in one dimension
 	mostOfAxis  = 12 // in more
 	quasiRandom = 512

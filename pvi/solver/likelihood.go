@@ -20,6 +20,10 @@ type Likelihood interface {
 	// derivatives are expected to be at θ ~ q.
 	AddExpected(e *Expected, q *Approximation)
 
+	// Tolerance is by how much of its size an expected log likelihood may be wrong: a
+	// free energy that falls by less may as well have risen.
+	Tolerance() float64
+
 	// Reach returns how far a move of θ takes any record's predictors.
 	Reach(move []float64) float64
 }

@@ -54,7 +54,7 @@ func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([
 	if p.Tied {
 		return nil, s.shorten(dst, p, nil)
 	}
-	slack := rounding * (p.Weight*abs(e.Value) + float64(len(dst)))
+	slack := s.likelihood.Tolerance() * (p.Weight*abs(e.Value) + float64(len(dst)))
 	return nil, s.shorten(dst, p, func(trial []float64) bool {
 		_, then, err := f.at(trial, cavity, p.Weight)
 		return err == nil && then >= value-slack

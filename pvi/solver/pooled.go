@@ -9,9 +9,11 @@ import (
 
 const (
 	mostSteps = 5000
-	settled   = 1e-11 // if it no longer falls, the relative change of natural parameters at which a fit has settled
-	exhausted = 1e-14 // where it has, whether it falls or not
+	settled   = 1e-11 // relative change of natural parameters at which a fit has settled if it no longer falls,
+	exhausted = 1e-13 // at which it has in any case,
+	enough    = 1e-10 // and at which it has if expectations are coarse
 	rounding  = 1e-13 // relative, of a free energy
+	coarse    = 1e-4  // relative, of one whose expectations are averages over few points
 )
 
 // Pooled maximises the free energy of likelihoods that are all at hand, from the prior,
@@ -26,6 +28,7 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 		return err
 	}
 	next := make([]float64, len(dst))
+	slack := f.likelihood.Tolerance()
 	damping, most, last := 1.0, 1.0, math.Inf(1)
 	for range mostSteps {
 		q, err := NewApproximation(family, dst)
@@ -43,7 +46,7 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 			next[i] = dst[i] + damping*change
 		}
 		trial, value, err := f.at(next, prior, 1)
-		if err != nil || value < best-rounding*abs(best) {
+		if err != nil || value < best-slack*(abs(best)+1) {
 			// Beyond this size steps overshoot, also where rounding hides it.
 			most = damping * reduced
 			if damping /= 2; damping < shortest {
@@ -53,7 +56,7 @@ func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, poin
 		}
 		copy(dst, next)
 		e, best = trial, value
-		if move <= exhausted*size || move <= settled*size && move >= last {
+		if move <= exhausted*size || slack == coarse && move <= enough*size || move <= settled*size && move >= last {
 			return nil
 		}
 		last = move
@@ -88,6 +91,14 @@ func (t Together) AddExpected(e *Expected, q *Approximation) {
 	for _, l := range t {
 		l.AddExpected(e, q)
 	}
+}
+
+// Tolerance implements [Likelihood].
+func (t Together) Tolerance() (most float64) {
+	for _, l := range t {
+		most = max(most, l.Tolerance())
+	}
+	return most
 }
 
 // Reach implements [Likelihood].

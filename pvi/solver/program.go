@@ -170,6 +170,9 @@ func (p *Program) addPriorHessian() {
 	}
 }
 
+// Tolerance implements [Likelihood].
+func (p *Program) Tolerance() float64 { return coarse }
+
 // Reach implements [Likelihood]: a program has no predictors, and a coordinate's move
 // counts in units of its base.
 func (p *Program) Reach(move []float64) (most float64) {

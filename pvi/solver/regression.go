@@ -132,6 +132,15 @@ func (r *Regression) predict(eta []float64, i int, theta []float64) {
 	}
 }
 
+// Tolerance implements [Likelihood]: rules of many points are as good as exact, those
+// of few only about so.
+func (r *Regression) Tolerance() float64 {
+	if r.response.size() <= 2 {
+		return rounding
+	}
+	return coarse
+}
+
 // Reach implements [Likelihood].
 func (r *Regression) Reach(move []float64) float64 {
 	eta := make([]float64, r.response.size())

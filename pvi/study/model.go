@@ -68,6 +68,12 @@ func (m *Model) Kind() OutcomeKind {
 // Conjugate reports whether the posterior is known in closed form.
 func (m *Model) Conjugate() bool { return m.Family == Linear && m.NoiseSD > 0 && len(m.Groups) == 0 }
 
+// bent reports whether the curvature of a record's log likelihood is known beforehand,
+// roughly: for counts and models that are no regressions it is not.
+func (m *Model) bent() bool {
+	return m.Kind() != Count && m.Family != Mixture && m.Family != NeuralNetwork
+}
+
 // An Event is what makes an outcome positive: a level of a categorical column, or
 // a comparison of a number.
 type Event struct {

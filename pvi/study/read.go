@@ -259,6 +259,9 @@ func readPrivacy(s *Study, t *document.Table) {
 	if p.Unit == Client && !t.Has("clip") && s.Federation.NominalRecords == 0 {
 		t.Errorf("clip", "is missing: write the L2 bound on a client's change of natural parameters, or federation.nominal_records, from which half of a client's largest factor is taken")
 	}
+	if p.Unit == Client && !t.Has("clip") && s.Federation.NominalRecords > 0 && !s.Model.bent() {
+		t.Errorf("clip", "is missing: nothing public says how much a record of a %s model can add; write the L2 bound on a client's change of natural parameters", s.Model.Family)
+	}
 	p.Centred = p.Unit == Client && s.Inference.Factors != Published
 	if v, ok := t.Choice("coordinates", "centred", "raw"); ok {
 		p.Centred = v == "centred"

@@ -49,10 +49,20 @@ func damping(d study.Damping) string {
 	}
 }
 
-// roundsNeeded says how many rounds a conjugate model needs.
+// roundsNeeded says how many rounds a model needs.
 func roundsNeeded(p *pvi.Protocol) string {
 	st := p.Study()
+	in := st.Inference
+	stepwise := in.Solver == study.NaturalGradient || in.Solver == study.Laplace
 	switch {
+	case stepwise && in.Factors == study.Tied:
+		return "one step a round: ten to forty rounds settle where a fit of the pooled records does, on any partition; a damping of 0.5 or less keeps tied factors steady"
+	case stepwise:
+		return "one step a round: ten to forty rounds settle where a fit of the pooled records does, on any partition"
+	case in.Solver == study.SVI && in.Factors == study.Tied:
+		return "tied factors and a solver that goes all the way: where the rounds settle depends on the partition; solver = \"natural-gradient\" does not"
+	case in.Solver == study.SVI:
+		return "a stochastic solver: rounds settle near a fit of the pooled records, and draws leave noise"
 	case p.Family().Name() != "full":
 		return "a diagonal posterior of correlated columns settles slowly: synchronous rounds need a damping well below 1"
 	case st.Privacy.Unit == study.Client:

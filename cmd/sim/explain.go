@@ -1,0 +1,45 @@
+package main
+
+import (
+	"os"
+
+	"fedpvi/sim"
+	"fedpvi/sim/report"
+)
+
+type explainCommand struct {
+	studyFlags
+	Clients *int `help:"Number of clients. Default: the study's simulation." placeholder:"N"`
+	JSON    bool `name:"json" help:"Print the explanation as one JSON object."`
+}
+
+func (explainCommand) Help() string {
+	return `Examples:
+
+  sim explain study.toml
+  sim explain study.toml --set privacy.unit=client
+  sim explain study.toml --json | jq -r '.sent[]'
+
+For whoever decides whether records may take part: parameters and priors, what one
+record adds, the columns that are read, what is public, what is sent, what stays.
+No data are read.`
+}
+
+func (c *explainCommand) Run() error {
+	st, err := c.load()
+	if err != nil {
+		return err
+	}
+	clients, err := clientCount(c.Clients)
+	if err != nil {
+		return err
+	}
+	protocol, err := sim.Protocol(st, clients)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return report.ExplainJSON(os.Stdout, protocol)
+	}
+	return report.Explain(os.Stdout, protocol)
+}

@@ -1,0 +1,252 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/study"
+)
+
+// Explained is a study as a data holder would want to read it before taking part.
+type Explained struct {
+	Study  string `json:"study"`
+	Title  string `json:"title"`
+	Digest string `json:"digest"` // SHA-256 of the study document
+
+	Model      string               `json:"model"`       // in one line
+	Parameters []ExplainedParameter `json:"parameters"`  // elements of θ
+	Record     string               `json:"record"`      // what one record adds to the log density, as a formula
+	InWords    string               `json:"record_said"` // the same in words
+	Program    string               `json:"program"`     // SHA-256 of the record program
+
+	Reads  []ExplainedColumn `json:"reads"`
+	Unread []string          `json:"unread,omitempty"` // columns that a file must have and the model does not use
+	Public []string          `json:"public"`
+	Sent   []string          `json:"sent"`
+	Stays  []string          `json:"stays"`
+}
+
+// ExplainedParameter is an element of θ with its prior.
+type ExplainedParameter struct {
+	Name  string `json:"name"`
+	Prior string `json:"prior"`
+	About string `json:"about"`
+}
+
+// ExplainedColumn is a column that the model reads.
+type ExplainedColumn struct {
+	Name string `json:"name"`
+	What string `json:"what"`
+	Use  string `json:"use"`
+}
+
+// NewExplained explains a study for a roster.
+func NewExplained(p *pvi.Protocol) *Explained {
+	st, m := p.Study(), p.Model()
+	e := &Explained{
+		Study: st.Name, Title: st.Title, Digest: st.Digest.String(),
+		Model: modelInWords(m), Record: m.Program().Describe().Record, InWords: likelihoodInWords(m),
+		Public: public(p), Sent: sent(p), Stays: stays(st),
+	}
+	e.Program = fmt.Sprintf("%x", m.Program().Digest())
+	for _, q := range m.Parameters {
+		e.Parameters = append(e.Parameters, ExplainedParameter{q.Name, priorInWords(q), aboutInWords(q)})
+	}
+	read := map[int]bool{}
+	for _, i := range st.Reads() {
+		read[i] = true
+		e.Reads = append(e.Reads, explainColumn(st, &st.Columns[i]))
+	}
+	for i, c := range st.Columns {
+		if !read[i] {
+			e.Unread = append(e.Unread, c.Name)
+		}
+	}
+	return e
+}
+
+// Explain writes the explanation as text.
+func Explain(w io.Writer, p *pvi.Protocol) error {
+	e := NewExplained(p)
+	fmt.Fprintf(w, "%s\n%s, sha256 %s\n\nWhat is estimated\n\n%s\n", e.Title, e.Study, e.Digest, wrap(e.Model+"."))
+	rows := [][]string{{"parameter", "prior", "is"}}
+	for i, q := range e.Parameters {
+		if i == mostExplained {
+			rows = append(rows, []string{fmt.Sprintf("and %d more", len(e.Parameters)-i), "", "--json lists all"})
+			break
+		}
+		rows = append(rows, []string{q.Name, q.Prior, q.About})
+	}
+	if err := Table(w, "  ", 3, rows); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nWhat one record adds to the log density of these parameters, and nothing else does\n\n%s\n  %s\n", wrap(e.InWords), e.Record)
+	fmt.Fprintf(w, "\nWhat is read of a record\n\n")
+	rows = [][]string{{"column", "holds", "is used as"}}
+	for _, c := range e.Reads {
+		rows = append(rows, []string{c.Name, c.What, c.Use})
+	}
+	if err := Table(w, "  ", 3, rows); err != nil {
+		return err
+	}
+	if len(e.Unread) > 0 {
+		fmt.Fprintf(w, "\n%s", wrap("In the file, checked, and not used: "+strings.Join(e.Unread, ", ")+"."))
+	}
+	for _, section := range []struct {
+		title string
+		items []string
+	}{{"What is public", e.Public}, {"What a client sends", e.Sent}, {"What stays with a client", e.Stays}} {
+		fmt.Fprintf(w, "\n%s\n\n", section.title)
+		for _, item := range section.items {
+			if _, err := fmt.Fprint(w, bullet(item)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mostExplained is the number of parameters that are listed for a reader.
+const mostExplained = 40
+
+// ExplainJSON writes the explanation as one JSON object.
+func ExplainJSON(w io.Writer, p *pvi.Protocol) error {
+	return json.NewEncoder(w).Encode(NewExplained(p))
+}
+
+func bullet(text string) string {
+	lines := strings.Split(strings.TrimSuffix(wrap(text), "\n"), "\n")
+	return "  - " + strings.Join(lines, "\n    ") + "\n"
+}
+
+func priorInWords(p fit.Parameter) string {
+	if p.Beyond {
+		return p.About
+	}
+	if p.Log {
+		l := p.OwnPrior()
+		return fmt.Sprintf("log-normal, median %s, one sd a factor of %s", number(l.Median), number(l.Factor))
+	}
+	return fmt.Sprintf("normal(%s, %s)", number(p.Prior.Mean), number(p.Prior.SD))
+}
+
+func aboutInWords(p fit.Parameter) string {
+	if p.Beyond {
+		return "unconstrained coordinate of what has this prior"
+	}
+	return p.About
+}
+
+// likelihoodInWords says what a record's likelihood is.
+func likelihoodInWords(m *fit.Model) string {
+	st := m.Study
+	if st.Model.Family == study.Mixture {
+		return fmt.Sprintf("The columns %s of a record are drawn from one of %d normal clusters, chosen by the weights; which one is summed over.",
+			strings.Join(st.Model.Variables, ", "), st.Model.Components)
+	}
+	predictor := "η, the sum of the coefficients times what the record says (x·beta)"
+	if len(st.Model.Groups) > 0 {
+		predictor += " and what its group adds"
+	}
+	if st.Model.Family == study.NeuralNetwork {
+		predictor = "η, the output of the network"
+	}
+	outcome := st.Model.Outcome
+	var says string
+	switch st.Model.Family {
+	case study.Linear:
+		says = fmt.Sprintf("%s is normal around %s", outcome, predictor)
+	case study.Robust:
+		says = fmt.Sprintf("%s is Student-t with %s degrees of freedom around %s", outcome, number(st.Model.DegreesOfFreedom), predictor)
+	case study.Probit:
+		says = fmt.Sprintf("%s is %s with the probability Φ(η) of a standard normal below %s", outcome, st.Model.Positive.Text, predictor)
+	case study.Poisson:
+		says = fmt.Sprintf("%s is a Poisson count whose log mean is %s", outcome, predictor)
+	case study.NegativeBinomial:
+		says = fmt.Sprintf("%s is a negative binomial count whose log mean is %s", outcome, predictor)
+	case study.Softmax:
+		says = fmt.Sprintf("%s is one of its levels, with log odds against the first of η, the sum of the level's coefficients times what the record says", outcome)
+	default:
+		if st.Model.Positive == nil {
+			says = fmt.Sprintf("%s is normal around %s", outcome, predictor)
+		} else {
+			says = fmt.Sprintf("%s is %s with log odds %s", outcome, st.Model.Positive.Text, predictor)
+		}
+	}
+	return "Given the parameters, " + says + "."
+}
+
+func explainColumn(st *study.Study, c *study.Column) ExplainedColumn {
+	e := ExplainedColumn{Name: c.Name}
+	switch c.Type {
+	case study.Numeric:
+		e.What = fmt.Sprintf("a number in [%s, %s] %s", number(c.Low), number(c.High), c.Unit)
+	default:
+		e.What = fmt.Sprintf("one of %d levels: %s", len(c.Levels), shortened(c.Levels))
+	}
+	e.What = strings.TrimSpace(e.What) + policies(c)
+	switch {
+	case c.Name == st.Model.Outcome && st.Model.Positive != nil:
+		e.Use = "the outcome: 1 if " + st.Model.Positive.Text + ", else 0"
+	case c.Name == st.Model.Outcome && st.Model.Kind() != study.Measured:
+		e.Use = "the outcome, as it is"
+	case c.Name == st.Model.Outcome:
+		e.Use = "the outcome, " + scaling(st, c)
+	case c.Numerical():
+		e.Use = scaling(st, c)
+	default:
+		e.Use = "an indicator of each level but the first"
+		if st.Model.OneHot {
+			e.Use = "an indicator of each level"
+		}
+		for _, g := range st.Model.Groups {
+			if g.By == c.Name {
+				e.Use = "the group"
+			}
+		}
+	}
+	return e
+}
+
+func shortened(levels []string) string {
+	const most = 4
+	if len(levels) <= most {
+		return strings.Join(levels, ", ")
+	}
+	return strings.Join(levels[:most], ", ") + ", …"
+}
+
+func policies(c *study.Column) string {
+	var text string
+	switch c.Outside {
+	case study.Clamp:
+		text += "; others count as the nearest bound"
+	case study.Drop:
+		text += "; records with others are left out"
+	}
+	switch c.Missing {
+	case study.Impute:
+		text += "; a missing one counts as " + c.Imputed
+	case study.Drop:
+		text += "; records without one are left out"
+	}
+	return text
+}
+
+func scaling(st *study.Study, c *study.Column) string {
+	what := "the value"
+	if c.Transform != "" {
+		what = string(c.Transform) + " of the value"
+	}
+	switch {
+	case !st.Model.Standardise:
+		return what
+	case c.Spread > 0:
+		return fmt.Sprintf("(%s − %s)/%s", what, number(c.Centre), number(c.Spread))
+	}
+	return what + ", mapped to [−1, 1]"
+}
