@@ -56,7 +56,7 @@ fmt:
 	$(TOOL) gofumpt -w $$(git ls-files '*.go')
 
 bench: ## benchmarks; figures are kept in docs/benchmarks.md
-	go test -run '^$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./sim
+	go test -run '^$$$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./internal/special ./gpu ./sim
 	go test -run '^$$' -bench . -cpu 2 ./sim/sweep
 
 experiments: build ## every sweep of experiments/, into runs/

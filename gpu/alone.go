@@ -129,11 +129,7 @@ func (n *lanes) aloneAdd(ld *laneDraw, w *leafWeights, f *leaf) {
 	switch f.op {
 	case ir.Global:
 		for e := range sum {
-			total := 0.
-			for _, x := range n.scale(lane(ld.records.Adjoint[f.node], e, len(n.rows))) {
-				total += x
-			}
-			sum[e] += total
+			sum[e] += dot(lane(ld.records.Adjoint[f.node], e, len(n.rows)), n.squared[:len(n.rows)])
 		}
 	case ir.Gather, ir.GatherRow:
 		width, index := gatherWidth(f), n.table.Nodes[f.other]
@@ -152,7 +148,7 @@ func (n *lanes) aloneAdd(ld *laneDraw, w *leafWeights, f *leaf) {
 				continue
 			}
 			for j := range part {
-				part[j] += dotFinite(scaled, lane(ld.records.Value[f.other], j, len(n.rows)))
+				part[j] += dot(scaled, lane(ld.records.Value[f.other], j, len(n.rows)))
 			}
 		}
 	}

@@ -80,7 +80,7 @@ func BenchmarkSum(b *testing.B) {
 	for _, c := range benchmarks {
 		b.Run(c.name, func(b *testing.B) {
 			e, q, g := benchSetup(b, CPU{}, c.build)
-			run(b, func() error { _, err := e.Sum(g, q); return err })
+			run(b, benchBatch, func() error { _, err := e.Sum(g, q); return err })
 		})
 	}
 }
@@ -90,7 +90,7 @@ func BenchmarkGeneric(b *testing.B) {
 	for _, c := range benchmarks {
 		b.Run(c.name, func(b *testing.B) {
 			e, q, g := benchSetup(b, CPU{Generic: true}, c.build)
-			run(b, func() error { _, err := e.Sum(g, q); return err })
+			run(b, benchBatch, func() error { _, err := e.Sum(g, q); return err })
 		})
 	}
 }
@@ -100,7 +100,25 @@ func BenchmarkEach(b *testing.B) {
 	for _, c := range benchmarks {
 		b.Run(c.name, func(b *testing.B) {
 			e, q, _ := benchSetup(b, CPU{}, c.build)
-			run(b, func() error { return e.Each(q, nothing{}) })
+			run(b, benchBatch, func() error { return e.Each(q, nothing{}) })
+		})
+	}
+}
+
+// BenchmarkRows is logistic regression over all rows, of which there are more and
+// more.
+func BenchmarkRows(b *testing.B) {
+	m, err := model.Logistic(benchRegression(14))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, rows := range []int{1_000, 10_000, 100_000, 1_000_000} {
+		b.Run(fmt.Sprint(rows), func(b *testing.B) {
+			rng := rand.New(rand.NewSource(1))
+			e := compile(b, CPU{}, m, randomTable(b, m, rng, rows, 1))
+			q := &Query{Draws: [][]float64{randomPoint(m, rng, .3)}, Clip: 2}
+			g := make([]float64, m.Dim())
+			run(b, rows, func() error { _, err := e.Sum(g, q); return err })
 		})
 	}
 }
@@ -109,7 +127,7 @@ type nothing struct{}
 
 func (nothing) AddRecord([]int32, []float64) error { return nil }
 
-func run(b *testing.B, f func() error) {
+func run(b *testing.B, records int, f func() error) {
 	b.ReportAllocs()
 	if err := f(); err != nil {
 		b.Fatal(err)
@@ -119,5 +137,5 @@ func run(b *testing.B, f func() error) {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchBatch, "ns/record")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(records), "ns/record")
 }

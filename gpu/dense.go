@@ -101,6 +101,6 @@ func (d *denseLanes) norm(w *denseWeights, squared []float64) {
 
 func (d *denseLanes) add(n *lanes, ld *laneDraw, c *denseLayout) {
 	for j, coord := range c.coords {
-		ld.sum[coord] += dotFinite(n.squared[:len(n.rows)], lane(d.grad, j, len(n.rows)))
+		ld.sum[coord] += dot(n.squared[:len(n.rows)], lane(d.grad, j, len(n.rows)))
 	}
 }

@@ -8,153 +8,235 @@ import (
 
 var errNoSink = errors.New("each: no sink")
 
-// emitter collects the contribution of one record for a sink.
+// emitter forms the contributions of a block for a sink, leaf by leaf. A record has
+// a slot for each number that it contributes: in a dense contribution slot and
+// coordinate are the same, in a sparse one leaves have consecutive slots.
 type emitter struct {
 	sparse bool
+	slot   []int // per leaf, its first slot
+	merged []int // per merged component
+	rest   []int // per dense component
+	one    int   // slots of a draw, without the joint half
+	stride int   // slots of a record
 	index  []int32
 	value  []float64
-	offset int       // of the draw
-	d      int       // of θ
 	joint  []float64 // v of the draw, or nil
-	c      float64   // factor
+	d      int
+	draw   int // first slot of the draw
+	first  int // first coordinate of the draw
 }
 
-// put adds a gradient to coordinate j. A dense contribution has one put for each
-// coordinate at most.
-func (o *emitter) put(j int, g float64) {
-	g *= o.c
-	if o.c == 0 { // g may not be finite
-		g = 0
-	}
-	o.set(o.offset+j, g)
-	if o.joint != nil {
-		o.set(o.offset+o.d+j, g*o.joint[j])
-	}
-}
-
-func (o *emitter) set(j int, x float64) {
-	if o.sparse {
-		o.index, o.value = append(o.index, int32(j)), append(o.value, x)
-		return
-	}
-	o.value[j] = x
-}
+// unused marks slots that a record does not need.
+const unused = -1
 
 // Each implements Evaluator.
 func (e *cpu) Each(q *Query, sink Sink) error {
-	if err := e.prepare(q, 1); err != nil {
-		return err
-	}
 	if sink == nil {
 		return errNoSink
 	}
+	if err := e.prepare(q, 1); err != nil {
+		return err
+	}
 	n, draws, total := e.strips[0], e.draws[:len(q.Draws)], e.length(q)
-	e.startEmitter(q)
+	o := &e.out
+	o.start(e.p, q)
 	for from := 0; from < total; from += block {
 		n.norms(q, draws, n.pick(q, from, min(from+block, total)), true)
-		for l := range n.rows {
-			if err := e.emit(n, l, sink); err != nil {
-				return err
-			}
+		if o.sparse || q.Inside != nil {
+			o.reset()
+		}
+		for k, w := range draws {
+			o.fill(n, k, w)
+		}
+		if err := o.hand(n, q, sink); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (e *cpu) startEmitter(q *Query) {
-	o := &e.out
-	o.d, o.sparse = e.p.d, e.p.sparse && q.Inside == nil
-	if size := q.Size(e.p.d); cap(o.value) < size {
-		o.value, o.index = make([]float64, size), make([]int32, 0, size)
+// start lays the slots out.
+func (o *emitter) start(p *plan, q *Query) {
+	o.d, o.sparse = p.d, p.sparse && q.Inside == nil
+	if o.slot == nil {
+		o.slot, o.merged, o.rest = make([]int, len(p.leaves)), make([]int, len(p.merged)), make([]int, len(p.dense))
 	}
-	o.value = o.value[:q.Size(e.p.d)]
+	o.one = o.layOut(p)
+	if !o.sparse {
+		o.one = p.d
+	}
+	o.stride = o.one * (q.Size(p.d) / p.d)
+	if size := o.stride * block; cap(o.value) < size {
+		o.value, o.index = make([]float64, size), make([]int32, size)
+	}
+	o.value, o.index = o.value[:o.stride*block], o.index[:o.stride*block]
+	o.reset()
+}
+
+func (o *emitter) reset() {
 	clear(o.value)
+	for i := range o.index {
+		o.index[i] = unused
+	}
 }
 
-// emit hands the contribution of lane l to the sink.
-func (e *cpu) emit(n *lanes, l int, sink Sink) error {
-	o, q := &e.out, e.query
-	o.c = n.squared[l]
-	switch {
-	case o.sparse:
-		o.index, o.value = o.index[:0], o.value[:0]
-	case q.Inside != nil:
-		clear(o.value)
+// layOut numbers the slots of a sparse contribution and returns how many there are.
+func (o *emitter) layOut(p *plan) int {
+	next := 0
+	take := func(n int) int {
+		next += n
+		return next - n
 	}
-	size := q.Size(e.p.d) / len(q.Draws)
-	for k, w := range e.draws[:len(q.Draws)] {
-		o.offset, o.joint = k*size, w.joint
-		e.emitDraw(n, k, w, l)
+	for _, f := range p.alone {
+		if f.gathers() {
+			o.slot[f.index] = take(gatherWidth(f))
+		} else {
+			o.slot[f.index] = take(f.size())
+		}
 	}
-	for j, x := range q.Inside {
-		o.value[j] += o.c * x
+	for i, group := range p.merged {
+		width := 0
+		for _, f := range group {
+			width += gatherWidth(f)
+		}
+		o.merged[i] = take(width)
 	}
-	if o.sparse {
-		return sink.AddRecord(o.index, o.value)
+	for i, c := range p.dense {
+		o.rest[i] = take(len(c.coords))
 	}
-	return sink.AddRecord(nil, o.value)
+	return next
 }
 
-func (e *cpu) emitDraw(n *lanes, k int, w *draw, l int) {
+// put writes a gradient, scaled already, of lane l in a coordinate.
+func (o *emitter) put(l, slot, coord int, g float64) {
+	if !o.sparse {
+		slot = coord
+	}
+	at := l*o.stride + o.draw + slot
+	o.value[at], o.index[at] = g, int32(o.first+coord)
+	if o.joint != nil {
+		at += o.one
+		o.value[at], o.index[at] = g*o.joint[coord], int32(o.first+o.d+coord)
+	}
+}
+
+// fill writes the contributions of draw k.
+func (o *emitter) fill(n *lanes, k int, w *draw) {
 	ld := &n.draws[k]
-	for _, f := range e.p.alone {
-		e.emitAlone(n, ld, &w.leaves[f.index], f, l)
+	o.joint = w.joint
+	per := 1
+	if w.joint != nil {
+		per = 2
 	}
-	for i := range e.p.merged {
-		for _, x := range ld.merge.list(i, l) {
-			e.out.put(x.coord, x.value)
+	o.draw, o.first = k*per*o.one, k*per*o.d
+	for _, f := range n.p.alone {
+		o.fillAlone(n, ld, &w.leaves[f.index], f)
+	}
+	for i := range n.p.merged {
+		for l := range n.rows {
+			for s, x := range ld.merge.list(i, l) {
+				o.put(l, o.merged[i]+s, x.coord, n.squared[l]*x.value)
+			}
 		}
 	}
-	for i, c := range e.p.dense {
+	for i, c := range n.p.dense {
 		for j, coord := range c.coords {
-			e.out.put(int(coord), ld.dense[i].grad[j*block+l])
+			for l, g := range n.scale(lane(ld.dense[i].grad, j, len(n.rows))) {
+				o.put(l, o.rest[i]+j, int(coord), g)
+			}
 		}
 	}
 }
 
-func (e *cpu) emitAlone(n *lanes, ld *laneDraw, w *leafWeights, f *leaf, l int) {
-	o, adj := &e.out, ld.records.Adjoint[f.node]
-	row := n.rows[l]
-	slope := func(at int) float64 {
-		if w.slope == nil {
-			return 1
-		}
-		return w.slope[at]
-	}
+func (o *emitter) fillAlone(n *lanes, ld *laneDraw, w *leafWeights, f *leaf) {
+	adj, slot, k := ld.records.Adjoint[f.node], o.slot[f.index], len(n.rows)
 	switch f.op {
 	case ir.Global:
 		for at := range f.size() {
-			o.put(f.base+at, adj[at*block+l]*slope(at))
+			slope := w.slopeAt(at)
+			for l, g := range n.scale(lane(adj, at, k)) {
+				o.put(l, slot+at, f.base+at, times(g, slope))
+			}
 		}
 	case ir.Gather, ir.GatherRow:
-		width := gatherWidth(f)
-		from := int(n.table.Nodes[f.other][row]) * width
-		for at := range width {
-			o.put(f.base+from+at, adj[at*block+l]*slope(from+at))
+		width, index := gatherWidth(f), n.table.Nodes[f.other]
+		for e := range width {
+			for l, g := range n.scale(lane(adj, e, k)) {
+				at := int(index[n.rows[l]])*width + e
+				o.put(l, slot+e, f.base+at, times(g, w.slopeAt(at)))
+			}
 		}
 	default:
 		for r := range f.rows {
-			a := adj[r*block+l]
+			scaled := n.scale(lane(adj, r, k))
 			if f.onTable && w.slope == nil && o.joint == nil && !o.sparse {
-				o.emitRow(f.base+r*f.cols, a, n.table.Nodes[f.other][int(row)*f.cols:][:f.cols])
+				o.fillRows(n, f, r, scaled)
 				continue
 			}
-			for j := range f.cols {
-				at := r*f.cols + j
-				o.put(f.base+at, a*n.factorOf(ld, f, row, j, l)*slope(at))
+			for l, g := range scaled {
+				for j := range f.cols {
+					at := r*f.cols + j
+					o.put(l, slot+at, f.base+at, times(g*n.factorOf(ld, f, n.rows[l], j, l), w.slopeAt(at)))
+				}
 			}
 		}
 	}
 }
 
-// emitRow writes c·a·x, the gradient of a linear predictor.
-func (o *emitter) emitRow(base int, a float64, x []float64) {
-	a *= o.c
-	if o.c == 0 {
-		a = 0
+// times returns g·x, and 0 where g is 0: the slope x need not be finite then.
+func times(g, x float64) float64 {
+	if g == 0 {
+		return 0
 	}
-	dst := o.value[o.offset+base:][:len(x)]
-	for j, v := range x {
-		dst[j] = a * v
+	return g * x
+}
+
+// slopeAt returns ∂element/∂coordinate of element at.
+func (w *leafWeights) slopeAt(at int) float64 {
+	if w.slope == nil {
+		return 1
 	}
+	return w.slope[at]
+}
+
+// fillRows is the common case of a vector of the row times coordinates.
+func (o *emitter) fillRows(n *lanes, f *leaf, r int, scaled []float64) {
+	x := n.table.Nodes[f.other]
+	for l, g := range scaled {
+		dst := o.value[l*o.stride+o.draw+f.base+r*f.cols:][:f.cols]
+		for j, v := range x[int(n.rows[l])*f.cols:][:f.cols] {
+			dst[j] = g * v
+		}
+	}
+}
+
+// hand gives the contributions of the block to the sink.
+func (o *emitter) hand(n *lanes, q *Query, sink Sink) error {
+	for l := range n.rows {
+		value, index := o.value[l*o.stride:][:o.stride], o.index[l*o.stride:][:o.stride]
+		for j, x := range q.Inside {
+			value[j] += n.squared[l] * x
+		}
+		if !o.sparse {
+			index = nil
+		} else if len(n.p.merged) > 0 {
+			index, value = compact(index, value)
+		}
+		if err := sink.AddRecord(index, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compact leaves out unused slots.
+func compact(index []int32, value []float64) ([]int32, []float64) {
+	n := 0
+	for k, j := range index {
+		if j != unused {
+			index[n], value[n] = j, value[k]
+			n++
+		}
+	}
+	return index[:n], value[:n]
 }

@@ -97,12 +97,30 @@ func (q *Query) check(d, rows int) error {
 	if q.Inside != nil && len(q.Inside) != q.Size(d) {
 		return fmt.Errorf("query: %d terms inside the clip for %d coordinates", len(q.Inside), q.Size(d))
 	}
+	for _, v := range q.Joint {
+		if !finite(v) {
+			return fmt.Errorf("query: a joint vector is not finite")
+		}
+	}
+	if !finite(q.Inside) {
+		return fmt.Errorf("query: the terms inside the clip are not finite")
+	}
 	for _, row := range q.Batch {
 		if row < 0 || int(row) >= rows {
 			return fmt.Errorf("query: the batch names a row that the table of %d rows does not have", rows)
 		}
 	}
 	return nil
+}
+
+// finite reports whether all elements are finite.
+func finite(v []float64) bool {
+	for _, x := range v {
+		if x-x != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // factor returns by what a contribution of the given squared norm is multiplied: 0

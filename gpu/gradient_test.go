@@ -162,7 +162,7 @@ func (s *collect) AddRecord(index []int32, value []float64) error {
 	for _, x := range v {
 		norm += x * x
 	}
-	if math.Sqrt(norm) > s.clip*(1+1e-12) {
+	if !(math.Sqrt(norm) <= s.clip*(1+1e-12)) {
 		return errNorm
 	}
 	s.all = append(s.all, v)

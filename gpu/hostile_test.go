@@ -3,6 +3,7 @@ package gpu
 import (
 	"math"
 	"math/rand"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -76,6 +77,53 @@ func randomProgram(t *rapid.T) *model.Model {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// A record that is refused leaves no trace in what later records meet: here a
+// matrix multiplies a vector that all records share, and the first row overflows.
+func TestRefusedRecordLeavesNoTrace(t *testing.T) {
+	b := model.NewBuilder("trace")
+	y, x := b.Real("y", -1, 1), b.Real("x", -1e300, 1e300)
+	w := b.Parameter(ir.Parameter{Name: "w", Rows: 2, Cols: 2}, b.Normal(unit))
+	v := b.Vector("v", []string{"a", "b"}, model.Free, b.Normal(unit))
+	m, err := b.Build(b.LogDensity(ir.Normal, y, b.Mul(x, b.Apply(ir.Sum, b.MatVec(w, b.Add(v, x)))), b.Number(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := *m.Verified().Program()
+	program.Nodes = slices.Clone(program.Nodes)
+	global := -1
+	for i, n := range program.Nodes {
+		switch n.Op {
+		case ir.Global:
+			global = i
+		case ir.MatVec: // the vector itself, which the builder would not give
+			program.Nodes[i].Args = []int{n.Args[0], global}
+		}
+	}
+	if m, err = model.New(program); err != nil {
+		t.Fatal(err)
+	}
+	const rows = 130
+	q := &Query{Draws: [][]float64{{1, 2, 3, 4, 5, 6}}, Clip: 1}
+	var kept [2]*collect
+	for i, first := range []float64{0, 1e300} {
+		columns := [][]float64{make([]float64, rows), slices.Repeat([]float64{.5}, rows)}
+		columns[1][0] = first
+		table, err := m.Load(rows, columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept[i] = &collect{size: m.Dim(), clip: q.Clip}
+		if err := compile(t, CPU{}, m, table).Each(q, kept[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := 1; n < rows; n++ {
+		if !slices.Equal(kept[0].all[n], kept[1].all[n]) {
+			t.Fatalf("record %d contributes %v, and %v after a record that is refused", n, kept[0].all[n], kept[1].all[n])
+		}
+	}
 }
 
 func randomNode(t *rapid.T, n int) ir.Node {

@@ -48,6 +48,29 @@ func TestWorkersGiveTheSameBits(t *testing.T) {
 	}
 }
 
+// Refused records are counted in every strip.
+func TestRefusedAreCounted(t *testing.T) {
+	m := build(t, "poisson")
+	const rows = 5000
+	columns := randomColumns(m, rand.New(rand.NewSource(1)), rows, .1)
+	want := 0
+	for row := 0; row < rows; row += 700 {
+		columns[1][row*5] = 50
+		want++
+	}
+	table, err := m.Load(rows, columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theta := make([]float64, m.Dim())
+	theta[0] = 20
+	g := make([]float64, m.Dim())
+	total, err := compile(t, CPU{Workers: 3}, m, table).Sum(g, &Query{Draws: [][]float64{theta}, Clip: 1})
+	if err != nil || total.Refused != want {
+		t.Errorf("%d records refused, want %d (%v)", total.Refused, want, err)
+	}
+}
+
 func TestNoAllocations(t *testing.T) {
 	for name := range zoo {
 		m := build(t, name)

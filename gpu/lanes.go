@@ -29,6 +29,8 @@ type laneDraw struct {
 	dense   []denseLanes
 	merge   mergeScratch
 	sum     []float64 // of gradients, d
+	// scrubbed says that values were zeroed, which may be those that all blocks share.
+	scrubbed bool
 }
 
 func newLaneDraw(p *plan, table *model.Table, w *draw) laneDraw {
@@ -69,11 +71,17 @@ func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 			n.addNorms(ld, w, squared)
 		}
 	}
-	n.factors(q, squared, value, len(draws))
+	if n.factors(q, squared, value, len(draws)) && want {
+		n.scrub(len(draws))
+	}
 }
 
 // run evaluates the program on a block: the densities, and the adjoints of leaves.
 func (ld *laneDraw) run(p *plan, rows []int32, want bool) []float64 {
+	if ld.scrubbed {
+		ld.records.Begin()
+		ld.scrubbed = false
+	}
 	if ld.fused != nil {
 		return ld.fused.forward(p.m.Verified(), rows)
 	}
@@ -100,8 +108,9 @@ func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {
 	}
 }
 
-// factors turns squared norms into factors and adds to the totals.
-func (n *lanes) factors(q *Query, squared, value []float64, draws int) {
+// factors turns squared norms into factors, adds to the totals, and reports whether
+// a record is refused.
+func (n *lanes) factors(q *Query, squared, value []float64, draws int) (refused bool) {
 	for l, v := range value {
 		c := factor(squared[l], q.Clip)
 		if v-v != 0 { // not finite
@@ -110,10 +119,45 @@ func (n *lanes) factors(q *Query, squared, value []float64, draws int) {
 		squared[l] = c
 		if c == 0 {
 			n.total.Refused++
+			refused = true
 			continue
 		}
 		n.weight += c
 		n.total.LogDensity += v / float64(draws)
+	}
+	return refused
+}
+
+// scrub zeroes everything that a refused record would be multiplied with, since
+// zero times what is not finite is no zero.
+func (n *lanes) scrub(draws int) {
+	for l := range n.rows {
+		if n.squared[l] != 0 {
+			continue
+		}
+		for k := range draws {
+			ld := &n.draws[k]
+			for i := range n.p.leaves {
+				f := &n.p.leaves[i]
+				zeroLane(ld.records.Adjoint[f.node], l)
+				if f.other >= 0 && !f.onTable {
+					zeroLane(ld.records.Value[f.other], l)
+					ld.scrubbed = true
+				}
+			}
+			for i := range ld.dense {
+				zeroLane(ld.dense[i].grad, l)
+			}
+			for i := range n.p.merged {
+				clear(ld.merge.list(i, l))
+			}
+		}
+	}
+}
+
+func zeroLane(b []float64, l int) {
+	for ; l < len(b); l += block {
+		b[l] = 0
 	}
 }
 
@@ -133,16 +177,12 @@ func (n *lanes) add(draws []*draw) {
 	}
 }
 
-// scale returns c·a for the lanes of an adjoint, zero where a record contributes
-// nothing, whatever the adjoint is there.
+// scale returns c·a for the lanes of an adjoint.
 func (n *lanes) scale(a []float64) []float64 {
 	out := n.scaled[:len(n.rows)]
 	a, c := a[:len(out)], n.squared[:len(out)]
 	for l := range out {
 		out[l] = a[l] * c[l]
-		if c[l] == 0 {
-			out[l] = 0
-		}
 	}
 	return out
 }

@@ -73,12 +73,8 @@ func (m *mergeScratch) list(i, l int) []entry {
 
 func (m *mergeScratch) add(n *lanes, ld *laneDraw, i int, _ []*leaf) {
 	for l := range n.rows {
-		c := n.squared[l]
-		if c == 0 {
-			continue
-		}
 		for _, x := range m.list(i, l) {
-			ld.sum[x.coord] += c * x.value
+			ld.sum[x.coord] += n.squared[l] * x.value
 		}
 	}
 }

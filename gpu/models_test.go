@@ -37,6 +37,7 @@ var zoo = map[string]func() (*model.Model, error){
 	"netnoise": func() (*model.Model, error) { return model.Network(regression, 3, model.GaussianFamily, 1, 0) },
 	"pairs":    pairs, "tangle": tangle, "ordered": cuts, "rows": gatherRows, "matrices": matrices,
 	"everything": everything, "deep": deep,
+	"twice": twice, "positive": positive,
 }
 
 var (
@@ -118,6 +119,25 @@ func deep() (*model.Model, error) {
 	u := b.Parameter(ir.Parameter{Name: "u", Rows: 2, Cols: 3, Constraint: model.Positive}, b.Normal(unit))
 	h := b.Apply(ir.Tanh, b.MatVec(u, b.Apply(ir.Tanh, b.MatVec(w, x))))
 	return b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Apply(ir.Sum, h)))
+}
+
+// twice: a generalised linear model in which a shared scalar shifts the predictor
+// twice and is the scale too.
+func twice() (*model.Model, error) {
+	b := model.NewBuilder("twice")
+	y, x := b.Real("y", -100, 100), b.Reals("x", []string{"a", "b"}, -50, 50)
+	beta := b.Vector("beta", []string{"a", "b"}, model.Free, b.Normal(unit))
+	s := b.Scalar("s", model.Positive, b.Normal(unit))
+	return b.Build(b.LogDensity(ir.Normal, y, b.Add(b.Linear(x, beta), s, s), s))
+}
+
+// positive: a generalised linear model whose coefficients are functions of their
+// coordinates.
+func positive() (*model.Model, error) {
+	b := model.NewBuilder("positive")
+	y, x := b.Integer("y", 0, 1), b.Reals("x", []string{"a", "b"}, -50, 50)
+	beta := b.Vector("beta", []string{"a", "b"}, model.Positive, b.Normal(unit))
+	return b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Linear(x, beta)))
 }
 
 // everything: each operation at least once.

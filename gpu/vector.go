@@ -21,18 +21,6 @@ func dot(x, y []float64) float64 {
 	return (a + b) + (c + d)
 }
 
-// dotFinite returns Σ c·x, leaving out what has c = 0, where x need not be finite.
-func dotFinite(c, x []float64) float64 {
-	x = x[:len(c)]
-	total := 0.
-	for l, v := range c {
-		if v != 0 {
-			total += v * x[l]
-		}
-	}
-	return total
-}
-
 // weightedSquares returns Σ w x².
 func weightedSquares(x, w []float64) float64 {
 	x = x[:len(w)]
@@ -52,6 +40,10 @@ func weightedSquares(x, w []float64) float64 {
 // addRows adds Σ c[l]·x[rows[l]] to dst, four rows at a time.
 func addRows(dst, c, x []float64, rows []int32) {
 	d := len(dst)
+	if d == 1 {
+		addNumbers(dst, c, x, rows)
+		return
+	}
 	l := 0
 	for ; l+4 <= len(rows); l += 4 {
 		a, b := x[int(rows[l])*d:][:d], x[int(rows[l+1])*d:][:d]
@@ -67,4 +59,19 @@ func addRows(dst, c, x []float64, rows []int32) {
 			dst[j] += c[l] * v
 		}
 	}
+}
+
+// addNumbers is addRows for rows of one number.
+func addNumbers(dst, c, x []float64, rows []int32) {
+	c = c[:len(rows)]
+	var a, b float64
+	l := 0
+	for ; l < len(rows)-1; l += 2 {
+		a += c[l] * x[rows[l]]
+		b += c[l+1] * x[rows[l+1]]
+	}
+	if l < len(rows) {
+		a += c[l] * x[rows[l]]
+	}
+	dst[0] += a + b
 }

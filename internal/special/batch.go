@@ -122,3 +122,21 @@ func TanhAll(dst, x []float64) {
 		dst[i] = math.Copysign(e/(e+2), u)
 	}
 }
+
+// SoftplusAll writes log(1+eˣ) to soft and 1/(1+e⁻ˣ) to prob for every element of
+// x. Neither may be x. Relative errors are below 1e-15.
+func SoftplusAll(soft, prob, x []float64) {
+	soft, prob = soft[:len(x)], prob[:len(x)]
+	for i, u := range x {
+		prob[i] = -math.Abs(u)
+	}
+	ExpAll(prob, prob)
+	Log1pAll(soft, prob)
+	for i, u := range x {
+		// x or 0, and e or 1, by the sign of x: a branch would be guessed wrong.
+		e := prob[i]
+		negative := uint64(int64(math.Float64bits(u)) >> 63)
+		soft[i] += math.Float64frombits(math.Float64bits(u) &^ negative)
+		prob[i] = math.Float64frombits(math.Float64bits(e)&negative|math.Float64bits(1)&^negative) / (1 + e)
+	}
+}

@@ -27,6 +27,10 @@ func TestBatchAgainstMath(t *testing.T) {
 		{"tanh", TanhAll, math.Tanh, func() float64 { return 3 * rng.NormFloat64() }, 1e-15},
 		{"tanh small", TanhAll, math.Tanh, func() float64 { return math.Exp(-30*rng.Float64()) * (2*rng.Float64() - 1) }, 1e-15},
 		{"tanh large", TanhAll, math.Tanh, func() float64 { return 1e3 * rng.NormFloat64() }, 1e-15},
+		{"softplus", first(SoftplusAll), Softplus, func() float64 { return 20 * rng.NormFloat64() }, 1e-15},
+		{"softplus far", first(SoftplusAll), Softplus, func() float64 { return 500 * rng.NormFloat64() }, 1e-15},
+		{"inv_logit", second(SoftplusAll), InvLogit, func() float64 { return 20 * rng.NormFloat64() }, 1e-15},
+		{"inv_logit far", second(SoftplusAll), InvLogit, func() float64 { return 500 * rng.NormFloat64() }, 1e-15},
 	} {
 		worst := 0.
 		x, y := make([]float64, 64), make([]float64, 64)
@@ -51,7 +55,7 @@ func TestBatchAgainstMath(t *testing.T) {
 	for _, c := range []struct {
 		all func(dst, x []float64)
 		one func(float64) float64
-	}{{ExpAll, math.Exp}, {LogAll, math.Log}, {Log1pAll, math.Log1p}, {TanhAll, math.Tanh}} {
+	}{{ExpAll, math.Exp}, {LogAll, math.Log}, {Log1pAll, math.Log1p}, {TanhAll, math.Tanh}, {first(SoftplusAll), Softplus}, {second(SoftplusAll), InvLogit}} {
 		c.all(out, edges)
 		for i, x := range edges {
 			want := c.one(x)
@@ -60,6 +64,15 @@ func TestBatchAgainstMath(t *testing.T) {
 			}
 		}
 	}
+}
+
+// first and second take one of two results.
+func first(f func(a, b, x []float64)) func(dst, x []float64) {
+	return func(dst, x []float64) { f(dst, make([]float64, len(x)), x) }
+}
+
+func second(f func(a, b, x []float64)) func(dst, x []float64) {
+	return func(dst, x []float64) { f(make([]float64, len(x)), dst, x) }
 }
 
 func BenchmarkExpAll(b *testing.B)   { bench(b, ExpAll) }

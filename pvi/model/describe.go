@@ -63,7 +63,10 @@ func column(c *ir.Column) string {
 	if c.Integer {
 		kind = "a whole number"
 	}
-	if c.Entries != nil {
+	switch {
+	case len(c.Entries) == 1:
+		kind += " (" + c.Entries[0] + ")"
+	case c.Entries != nil:
 		kind = fmt.Sprintf("%d numbers (%s), each", len(c.Entries), strings.Join(c.Entries, ", "))
 	}
 	switch low, high := math.IsInf(c.Lower, -1), math.IsInf(c.Upper, 1); {

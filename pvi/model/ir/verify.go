@@ -8,11 +8,11 @@ package ir
 //
 // Non-interference is by absence. The only operation that reads data is Col, and
 // it has no argument that could name a row: what it reads is the row at hand.
+//
+// What is here is about who may read what. Shapes, limits and declarations are in
+// verify_parts.go, densities in verify_density.go, priors in verify_priors.go.
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // Verified is a program that has passed [Verify]. It must not be changed.
 type Verified struct {
@@ -193,65 +193,6 @@ func (v *Verified) index(i, n int) error {
 	return nil
 }
 
-func (v *Verified) density(n *Node) (typed, error) {
-	d := Density(n.Ref)
-	if n.Ref < 0 || n.Ref >= int(densities) || !densityTable[d].Record {
-		return typed{}, fmt.Errorf("there is no such density of a record")
-	}
-	info := densityTable[d]
-	if len(n.Args) != 1+len(info.Positive) {
-		return typed{}, fmt.Errorf("%s needs an outcome and %d arguments", d, len(info.Positive))
-	}
-	y := n.Args[0]
-	if v.phases[y] != Data {
-		return typed{}, fmt.Errorf("the outcome of %s is %s value, not row data", d, v.phases[y])
-	}
-	phase, err := v.phase(n.Args)
-	if err != nil {
-		return typed{}, err
-	}
-	out := v.shapes[y]
-	for k, a := range n.Args[1:] {
-		if info.Positive[k] && !v.positive[a] {
-			return typed{}, fmt.Errorf("argument %d of %s is not known to be positive", k+1, d)
-		}
-		if d == Categorical {
-			continue
-		}
-		if out, err = broadcast(out, v.shapes[a]); err != nil {
-			return typed{}, err
-		}
-	}
-	return typed{phase, out, false}, v.outcome(d, n)
-}
-
-// outcome checks that the outcome can only take values in the density's support.
-func (v *Verified) outcome(d Density, n *Node) error {
-	support := densityTable[d].Support
-	if support == OnReals {
-		return nil
-	}
-	y := &v.program.Nodes[n.Args[0]]
-	top := 1.0
-	switch support {
-	case OnCounts:
-		top = math.Inf(1)
-	case OnClasses:
-		s := v.shapes[n.Args[1]]
-		if !s.vector() {
-			return fmt.Errorf("the logits are no vector")
-		}
-		top = float64(s.Rows - 1)
-	}
-	if y.Op == Col {
-		c := &v.program.Columns[y.Ref]
-		if c.Integer && c.Width() == 1 && c.Lower >= 0 && c.Upper <= top {
-			return nil
-		}
-	}
-	return fmt.Errorf("the outcome of %s must be a column of whole numbers with bounds in 0..%g", d, top)
-}
-
 func (v *Verified) likelihood() error {
 	i := v.program.Likelihood
 	if i < 0 || i >= len(v.phases) {
@@ -263,73 +204,14 @@ func (v *Verified) likelihood() error {
 	return nil
 }
 
-// priors checks that the parameters have a proper joint density: each has one
-// density, given parameters before it, so the joint density is a product of
-// conditional ones, each with an integral of at most 1 over the parameter's set.
-func (v *Verified) priors() error {
-	p := &v.program
-	seen := make([]bool, len(p.Parameters))
-	for _, prior := range p.Priors {
-		if prior.Parameter < 0 || prior.Parameter >= len(seen) {
-			return fmt.Errorf("a prior for parameter %d, which does not exist", prior.Parameter)
-		}
-		q := &p.Parameters[prior.Parameter]
-		if seen[prior.Parameter] {
-			return fmt.Errorf("parameter %q has two priors", q.Name)
-		}
-		seen[prior.Parameter] = true
-		if err := v.prior(prior, q); err != nil {
-			return fmt.Errorf("prior of %q: %w", q.Name, err)
+// phase joins the phases of the arguments.
+func (v *Verified) phase(args []int) (Phase, error) {
+	phase := Fixed
+	for _, a := range args {
+		var ok bool
+		if phase, ok = Join(phase, v.phases[a]); !ok {
+			return 0, fmt.Errorf("it mixes shared values with those of a row; a bridge such as global must lie between")
 		}
 	}
-	for i, ok := range seen {
-		if !ok {
-			return fmt.Errorf("parameter %q has no proper prior; the study must add one", p.Parameters[i].Name)
-		}
-	}
-	return nil
-}
-
-func (v *Verified) prior(prior Prior, q *Parameter) error {
-	info, ok := prior.Density.Info()
-	if !ok || !info.Prior {
-		return fmt.Errorf("there is no such prior density")
-	}
-	if len(prior.Args) != len(info.Positive) {
-		return fmt.Errorf("%s needs %d arguments", prior.Density, len(info.Positive))
-	}
-	if !info.Support.contains(q.Constraint) {
-		return fmt.Errorf("the parameter can leave the support of %s; constrain it", prior.Density)
-	}
-	for k, a := range prior.Args {
-		switch {
-		case a < 0 || a >= len(v.phases):
-			return fmt.Errorf("there is no node %d", a)
-		case v.phases[a] != Fixed && v.phases[a] != Shared:
-			return fmt.Errorf("argument %d is %s value: a prior reads no data", k+1, v.phases[a])
-		case v.latest[a] >= prior.Parameter:
-			return fmt.Errorf("argument %d depends on %q, which is not declared before it", k+1, v.program.Parameters[v.latest[a]].Name)
-		case !v.shapes[a].scalar() && v.shapes[a] != Shape{q.Rows, q.Cols}:
-			return fmt.Errorf("argument %d has another shape than the parameter", k+1)
-		case info.Positive[k] && !v.positive[a]:
-			return fmt.Errorf("argument %d of %s is not known to be positive", k+1, prior.Density)
-		}
-	}
-	return nil
-}
-
-// contains reports whether every value that the constraint allows is in the
-// support.
-func (s Support) contains(c Constraint) bool {
-	switch s {
-	case OnReals:
-		return c.Kind != Simplex
-	case OnPositive:
-		return (c.Kind == Lower || c.Kind == Both) && c.Lower >= 0
-	case OnUnit:
-		return c.Kind == Both && c.Lower >= 0 && c.Upper <= 1
-	case OnSimplex:
-		return c.Kind == Simplex
-	}
-	return false
+	return phase, nil
 }

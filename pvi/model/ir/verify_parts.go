@@ -146,18 +146,6 @@ func constant(n *Node) (typed, error) {
 	return typed{Fixed, Shape{n.Rows, n.Cols}, positive}, nil
 }
 
-// phase joins the phases of the arguments.
-func (v *Verified) phase(args []int) (Phase, error) {
-	phase := Fixed
-	for _, a := range args {
-		var ok bool
-		if phase, ok = Join(phase, v.phases[a]); !ok {
-			return 0, fmt.Errorf("it mixes shared values with those of a row; a bridge such as global must lie between")
-		}
-	}
-	return phase, nil
-}
-
 func broadcast(a, b Shape) (Shape, error) {
 	switch {
 	case a == b || b.scalar():

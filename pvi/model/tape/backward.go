@@ -121,14 +121,17 @@ func (m *Machine) binaryBackward(i, n int) {
 	for e := range size {
 		g := m.lane(m.Adjoint[i], size, e, n)
 		x, y := m.lane(m.Value[a], m.size[a], e, n), m.lane(m.Value[b], m.size[b], e, n)
-		if m.active[a] {
+		if m.active[a] && !m.isSettled(i, 0) {
 			leftBackward(node.Op, m.lane(m.Adjoint[a], m.size[a], e, n), g, x, y)
 		}
-		if m.active[b] {
+		if m.active[b] && !m.isSettled(i, 1) {
 			rightBackward(node.Op, m.lane(m.Adjoint[b], m.size[b], e, n), g, x, y)
 		}
 	}
 }
+
+// isSettled reports whether argument k of node i has its adjoint already.
+func (m *Machine) isSettled(i, k int) bool { return m.settled[i] != nil && m.settled[i][k] }
 
 // leftBackward adds g·∂(x op y)/∂x to dst. At a tie of max or min the left
 // argument takes all.

@@ -54,7 +54,7 @@ func (m *Machine) densityBackward(i, n int) {
 	g := m.Adjoint[i]
 	for k, a := range m.nodes[i].Args {
 		p := m.partial[i][k]
-		if p == nil {
+		if p == nil || m.isSettled(i, k) {
 			continue
 		}
 		for e := range max(m.size[i], m.size[a]) {
@@ -154,24 +154,15 @@ func studentNorm(nu float64) (value, slope float64) {
 // bernoulliLogit: yη − log(1+e^η).
 func bernoulliLogit(t *term, s *scratch) {
 	n := len(t.out)
-	out, y, eta, e := t.out, t.y[:n], t.a[0][:n], s.one[:n]
-	for l := range e {
-		e[l] = -math.Abs(eta[l])
+	out, y, eta, soft := t.out, t.y[:n], t.a[0][:n], s.one[:n]
+	prob := s.two[:n]
+	if t.d[0] != nil {
+		prob = t.d[0][:n]
 	}
-	special.ExpAll(e, e)
-	special.Log1pAll(out, e)
+	special.SoftplusAll(soft, prob, eta)
 	for l := range out {
-		out[l] = y[l]*eta[l] - max(eta[l], 0) - out[l]
-	}
-	if d := t.d[0]; d != nil {
-		d = d[:n]
-		for l := range d {
-			r := 1 / (1 + e[l])
-			if eta[l] < 0 {
-				r *= e[l]
-			}
-			d[l] = y[l] - r
-		}
+		out[l] = y[l]*eta[l] - soft[l]
+		prob[l] = y[l] - prob[l]
 	}
 }
 
@@ -206,30 +197,27 @@ func poissonLog(t *term, s *scratch) {
 func negBinomialLog(t *term, sc *scratch) {
 	n := len(t.out)
 	eta, phi := t.a[0][:n], t.a[1][:n]
-	soft, e := sc.one[:n], sc.two[:n]
+	x, prob := sc.one[:n], sc.two[:n]
 	logPhi := math.Log(phi[0])
-	for l := range soft {
-		if !t.same[1] {
+	for l := range x {
+		if phi[l] != phi[0] {
 			logPhi = math.Log(phi[l])
 		}
-		soft[l] = eta[l] - logPhi
-		e[l] = -math.Abs(soft[l])
-	}
-	special.ExpAll(e, e)
-	special.Log1pAll(t.out, e)
-	for l := range t.out {
-		k, x, f := t.y[l], soft[l], phi[l]
-		s, p := max(x, 0)+t.out[l], 1/(1+e[l])
-		if x < 0 {
-			p *= e[l]
+		x[l] = eta[l] - logPhi
+		if phi[l] != phi[0] {
+			logPhi = math.Log(phi[0])
 		}
+	}
+	special.SoftplusAll(t.out, prob, x)
+	for l := range t.out {
+		k, s, f := t.y[l], t.out[l], phi[l]
 		rise, slope := special.LogRising(f, k)
-		t.out[l] = k*x - (k+f)*s + rise - special.LogFactorial(k)
+		t.out[l] = k*x[l] - (k+f)*s + rise - special.LogFactorial(k)
 		if t.d[0] != nil {
-			t.d[0][l] = k - (k+f)*p
+			t.d[0][l] = k - (k+f)*prob[l]
 		}
 		if t.d[1] != nil {
-			t.d[1][l] = slope - s + ((k+f)*p-k)/f
+			t.d[1][l] = slope - s + ((k+f)*prob[l]-k)/f
 		}
 	}
 }

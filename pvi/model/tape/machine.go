@@ -20,6 +20,9 @@ type Machine struct {
 	// active marks nodes that carry adjoints.
 	active               []bool
 	work, scratch, third []float64 // of one lane block
+	// settled says, per node and argument, that the argument has its adjoint already;
+	// nil where none has.
+	settled [][]bool
 	// term and temporary are here and not on the stack, which they would leave.
 	term      term
 	temporary scratch
@@ -34,7 +37,8 @@ func newMachine(v *ir.Verified, lanes int, hold, compute, active func(i int) boo
 		v: v, nodes: p.Nodes, lanes: lanes,
 		Value: make([][]float64, n), Adjoint: make([][]float64, n), partial: make([][][]float64, n),
 		kernel: make([]func(*term, *scratch), n), size: make([]int, n), uniform: make([]bool, n), active: make([]bool, n),
-		work: make([]float64, lanes), scratch: make([]float64, lanes), third: make([]float64, lanes),
+		settled: make([][]bool, n),
+		work:    make([]float64, lanes), scratch: make([]float64, lanes), third: make([]float64, lanes),
 	}
 	for i := range p.Nodes {
 		m.size[i] = v.Shape(i).Size()

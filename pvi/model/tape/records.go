@@ -12,6 +12,8 @@ type Records struct {
 	inputs []int // data nodes that are copied into lanes
 	global []int // Global nodes
 	rows   []int32
+	clears [][]float64 // adjoints that are added to, cleared before each sweep
+	sweeps []int       // what is swept backward, in forward order
 }
 
 // NewRecords prepares to compute the target node, in blocks of at most lanes rows,
@@ -39,6 +41,9 @@ func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) 
 		case p.Nodes[i].Op == ir.Global:
 			r.global = append(r.global, i)
 		}
+	}
+	if adjoints {
+		r.planSweep()
 	}
 	return r
 }
@@ -95,19 +100,15 @@ func (r *Records) Forward(rows []int32) []float64 {
 // [Records.Forward] depends on.
 func (r *Records) Backward() {
 	n := len(r.rows)
-	for _, i := range r.global {
-		clear(r.Adjoint[i])
-	}
-	for _, i := range r.order {
-		clear(r.Adjoint[i])
+	for _, b := range r.clears {
+		clear(b)
 	}
 	seed := r.Adjoint[r.target][:n]
 	for l := range seed {
 		seed[l] = 1
 	}
-	for k := len(r.order) - 1; k >= 0; k-- {
-		switch i := r.order[k]; r.nodes[i].Op {
-		case ir.Gather, ir.GatherRow, ir.Linear:
+	for k := len(r.sweeps) - 1; k >= 0; k-- {
+		switch i := r.sweeps[k]; r.nodes[i].Op {
 		case ir.MatVec:
 			r.matVecBackward(i)
 		default:

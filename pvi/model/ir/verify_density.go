@@ -1,0 +1,66 @@
+package ir
+
+import (
+	"fmt"
+	"math"
+)
+
+// density types a log density: its outcome is data, inside its support.
+func (v *Verified) density(n *Node) (typed, error) {
+	d := Density(n.Ref)
+	if n.Ref < 0 || n.Ref >= int(densities) || !densityTable[d].Record {
+		return typed{}, fmt.Errorf("there is no such density of a record")
+	}
+	info := densityTable[d]
+	if len(n.Args) != 1+len(info.Positive) {
+		return typed{}, fmt.Errorf("%s needs an outcome and %d arguments", d, len(info.Positive))
+	}
+	y := n.Args[0]
+	if v.phases[y] != Data {
+		return typed{}, fmt.Errorf("the outcome of %s is %s value, not row data", d, v.phases[y])
+	}
+	phase, err := v.phase(n.Args)
+	if err != nil {
+		return typed{}, err
+	}
+	out := v.shapes[y]
+	for k, a := range n.Args[1:] {
+		if info.Positive[k] && !v.positive[a] {
+			return typed{}, fmt.Errorf("argument %d of %s is not known to be positive", k+1, d)
+		}
+		if d == Categorical {
+			continue
+		}
+		if out, err = broadcast(out, v.shapes[a]); err != nil {
+			return typed{}, err
+		}
+	}
+	return typed{phase, out, false}, v.outcome(d, n)
+}
+
+// outcome checks that the outcome can only take values in the density's support.
+func (v *Verified) outcome(d Density, n *Node) error {
+	support := densityTable[d].Support
+	if support == OnReals {
+		return nil
+	}
+	y := &v.program.Nodes[n.Args[0]]
+	top := 1.0
+	switch support {
+	case OnCounts:
+		top = math.Inf(1)
+	case OnClasses:
+		s := v.shapes[n.Args[1]]
+		if !s.vector() {
+			return fmt.Errorf("the logits are no vector")
+		}
+		top = float64(s.Rows - 1)
+	}
+	if y.Op == Col {
+		c := &v.program.Columns[y.Ref]
+		if c.Integer && c.Width() == 1 && c.Lower >= 0 && c.Upper <= top {
+			return nil
+		}
+	}
+	return fmt.Errorf("the outcome of %s must be a column of whole numbers with bounds in 0..%g", d, top)
+}

@@ -1,0 +1,74 @@
+package ir
+
+import "fmt"
+
+// priors checks that the parameters have a proper joint density: each has one
+// density, given parameters before it, so the joint density is a product of
+// conditional ones, each with an integral of at most 1 over the parameter's set.
+func (v *Verified) priors() error {
+	p := &v.program
+	seen := make([]bool, len(p.Parameters))
+	for _, prior := range p.Priors {
+		if prior.Parameter < 0 || prior.Parameter >= len(seen) {
+			return fmt.Errorf("a prior for parameter %d, which does not exist", prior.Parameter)
+		}
+		q := &p.Parameters[prior.Parameter]
+		if seen[prior.Parameter] {
+			return fmt.Errorf("parameter %q has two priors", q.Name)
+		}
+		seen[prior.Parameter] = true
+		if err := v.prior(prior, q); err != nil {
+			return fmt.Errorf("prior of %q: %w", q.Name, err)
+		}
+	}
+	for i, ok := range seen {
+		if !ok {
+			return fmt.Errorf("parameter %q has no proper prior; the study must add one", p.Parameters[i].Name)
+		}
+	}
+	return nil
+}
+
+func (v *Verified) prior(prior Prior, q *Parameter) error {
+	info, ok := prior.Density.Info()
+	if !ok || !info.Prior {
+		return fmt.Errorf("there is no such prior density")
+	}
+	if len(prior.Args) != len(info.Positive) {
+		return fmt.Errorf("%s needs %d arguments", prior.Density, len(info.Positive))
+	}
+	if !info.Support.contains(q.Constraint) {
+		return fmt.Errorf("the parameter can leave the support of %s; constrain it", prior.Density)
+	}
+	for k, a := range prior.Args {
+		switch {
+		case a < 0 || a >= len(v.phases):
+			return fmt.Errorf("there is no node %d", a)
+		case v.phases[a] != Fixed && v.phases[a] != Shared:
+			return fmt.Errorf("argument %d is %s value: a prior reads no data", k+1, v.phases[a])
+		case v.latest[a] >= prior.Parameter:
+			return fmt.Errorf("argument %d depends on %q, which is not declared before it", k+1, v.program.Parameters[v.latest[a]].Name)
+		case !v.shapes[a].scalar() && v.shapes[a] != Shape{q.Rows, q.Cols}:
+			return fmt.Errorf("argument %d has another shape than the parameter", k+1)
+		case info.Positive[k] && !v.positive[a]:
+			return fmt.Errorf("argument %d of %s is not known to be positive", k+1, prior.Density)
+		}
+	}
+	return nil
+}
+
+// contains reports whether every value that the constraint allows is in the
+// support.
+func (s Support) contains(c Constraint) bool {
+	switch s {
+	case OnReals:
+		return c.Kind != Simplex
+	case OnPositive:
+		return (c.Kind == Lower || c.Kind == Both) && c.Lower >= 0
+	case OnUnit:
+		return c.Kind == Both && c.Lower >= 0 && c.Upper <= 1
+	case OnSimplex:
+		return c.Kind == Simplex
+	}
+	return false
+}

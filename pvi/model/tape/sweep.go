@@ -1,0 +1,80 @@
+package tape
+
+import (
+	"slices"
+
+	"fedpvi/pvi/model/ir"
+)
+
+// planSweep decides what the backward sweep does, and saves what it can. A node that
+// only one sum uses has the adjoint of the sum, so both share a buffer; an argument
+// that only the target uses, when that is a density, has the density's derivative
+// for its adjoint.
+func (r *Records) planSweep() {
+	uses := r.uses()
+	shared := make([]bool, len(r.nodes)) // has the buffer of another
+	for k := len(r.order) - 1; k >= 0; k-- {
+		i := r.order[k]
+		n := &r.nodes[i]
+		whole := true // all active arguments share
+		for j, a := range n.Args {
+			if !r.active[a] {
+				continue
+			}
+			b := r.lend(i, j)
+			if b == nil || uses[a] != 1 {
+				whole = false
+				continue
+			}
+			r.Adjoint[a], shared[a] = b, true
+		}
+		switch n.Op {
+		case ir.Gather, ir.GatherRow, ir.Linear:
+		case ir.Add, ir.DensityOp:
+			r.settle(i, whole, shared)
+		default:
+			r.sweeps = append(r.sweeps, i)
+		}
+	}
+	slices.Reverse(r.sweeps)
+	for i, b := range r.Adjoint {
+		if b != nil && !shared[i] && i != r.target {
+			r.clears = append(r.clears, b)
+		}
+	}
+}
+
+// lend returns the buffer that argument j of node i may share, or nil.
+func (r *Records) lend(i, j int) []float64 {
+	n := &r.nodes[i]
+	switch {
+	case n.Op == ir.Add && r.size[n.Args[j]] == r.size[i]:
+		return r.Adjoint[i]
+	case n.Op == ir.DensityOp && i == r.target && len(r.partial[i][j]) == r.size[n.Args[j]]*r.lanes:
+		return r.partial[i][j]
+	}
+	return nil
+}
+
+// settle notes which arguments node i still has to add to.
+func (r *Records) settle(i int, whole bool, shared []bool) {
+	if whole {
+		return
+	}
+	r.sweeps = append(r.sweeps, i)
+	r.settled[i] = make([]bool, len(r.nodes[i].Args))
+	for j, a := range r.nodes[i].Args {
+		r.settled[i][j] = shared[a]
+	}
+}
+
+// uses counts how often each node is an argument of what is computed.
+func (r *Records) uses() []int {
+	uses := make([]int, len(r.nodes))
+	for _, i := range r.order {
+		for _, a := range r.nodes[i].Args {
+			uses[a]++
+		}
+	}
+	return uses
+}
