@@ -49,6 +49,9 @@ func NewReference(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
 		r.Method = "stochastic variational inference with the same family of q"
 		return r, r.climb(p, all)
 	}
+	if r.family.Name() == "diagonal" && !point && !p.Model().General() && solver.PooledDiagonal(r.Natural, p.Prior(), all) {
+		return r, nil
+	}
 	if err := solver.Pooled(r.Natural, p.Prior(), r.family, all, point); err != nil {
 		return nil, fmt.Errorf("fit of the pooled records: %w", err)
 	}
