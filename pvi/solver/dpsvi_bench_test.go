@@ -1,4 +1,4 @@
-package solver_test
+package solver
 
 import (
 	"fmt"
@@ -12,7 +12,6 @@ import (
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
-	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 )
 
@@ -55,17 +54,17 @@ func logistic(t testing.TB, n, d int) (*model.Model, [][]float64) {
 }
 
 // program loads records as a solver sees them.
-func program(t testing.TB, m *model.Model, n int, columns [][]float64) *solver.Program {
+func program(t testing.TB, m *model.Model, n int, columns [][]float64) *Program {
 	t.Helper()
 	table, err := m.Load(n, columns)
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := solver.Base{Mean: make([]float64, m.Dim()), SD: make([]float64, m.Dim())}
+	base := Base{Mean: make([]float64, m.Dim()), SD: make([]float64, m.Dim())}
 	for i := range base.SD {
 		base.SD[i] = 1
 	}
-	p, err := solver.NewProgram(m, table, base, false, 1)
+	p, err := NewProgram(m, table, base, false, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,20 +84,20 @@ func sampled(t testing.TB, c dpmech.SampledConfig) *dpmech.SampledSum {
 	return m
 }
 
-func options(steps int, rate float64) solver.DPSVIOptions {
-	return solver.DPSVIOptions{
+func options(steps int, rate float64) DPSVIOptions {
+	return DPSVIOptions{
 		Steps: steps, Rate: rate, Optimiser: study.Adam,
 		Schedule: gpu.LinearDecay{First: 0.1, Last: 0.005}, Average: 0.5, InitialSD: 0.1,
 	}
 }
 
 // standard is the problem of a first visit with a standard normal prior.
-func standard(d int) solver.Problem {
+func standard(d int) Problem {
 	natural := make([]float64, 2*d)
 	for i := range d {
 		natural[d+i] = 1
 	}
-	return solver.Problem{Family: gaussian.Diagonal(d), Mean: make([]float64, d), Natural: natural, Cavity: natural, Weight: 1}
+	return Problem{Family: gaussian.Diagonal(d), Mean: make([]float64, d), Natural: natural, Cavity: natural, Weight: 1}
 }
 
 // BenchmarkPrivateStep is the whole of a step: batch, gradients, clip, noise, update.
@@ -117,7 +116,7 @@ func BenchmarkPrivateStep(b *testing.B) {
 				c := dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: float64(batch) / n}, Records: n, Steps: steps, Dim: size, Clip: 0.5, NoiseMultiplier: 2}
 				o := options(steps, float64(batch)/n)
 				o.Joint = joint
-				s, err := solver.NewDPSVI(p, sampled(b, c), o)
+				s, err := NewDPSVI(p, sampled(b, c), o)
 				if err != nil {
 					b.Fatal(err)
 				}
