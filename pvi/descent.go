@@ -30,7 +30,7 @@ type Descent struct {
 const (
 	// Steps of a client in the whole study, and least steps of one round, if every
 	// record is in every batch; and if a part is.
-	fullTotal, fullLeast       = 100, 4
+	fullTotal, fullLeast       = 200, 4
 	sampledTotal, sampledLeast = 400, 20
 	sampledRate                = 0.1
 

@@ -114,14 +114,14 @@ func TestDescentDefaults(t *testing.T) {
 	p := descentProtocol(t, whole)
 	d := p.Descent()
 	// The bound is √2, of an intercept and one regressor in [−1, 1].
-	if d.Steps != 5 || d.Rate != 1 || math.Abs(d.Clip-0.65*0.9*math.Sqrt2) > 1e-12 || math.Abs(d.StepSize-0.4) > 1e-12 {
+	if d.Steps != 10 || d.Rate != 1 || math.Abs(d.Clip-0.65*0.9*math.Sqrt2) > 1e-12 || math.Abs(d.StepSize-0.2) > 1e-12 {
 		t.Errorf("two clients, twenty rounds: %+v", *d)
 	}
 	if p.Family().Name() != "diagonal" || p.study.Inference.Damping.Alpha != 0.3 {
 		t.Errorf("q is %s, damping %g", p.Family().Name(), p.study.Inference.Damping.Alpha)
 	}
 	d = descentProtocol(t, study.Override{Key: "inference", Value: `{ rounds = 20, schedule = "sequential" }`}).Descent()
-	if math.Abs(d.StepSize-0.4) > 1e-12 {
+	if math.Abs(d.StepSize-0.2) > 1e-12 {
 		t.Errorf("in turns: step size %g", d.StepSize)
 	}
 	d = descentProtocol(t, whole, study.Override{Key: "federation.nominal_records", Value: "2000000000"}, study.Override{Key: "privacy.delta", Value: "1e-12"}).Descent()

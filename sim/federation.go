@@ -154,7 +154,7 @@ func (f *Federation) Message(m int) *pvi.Release { return &f.mail[m] }
 // start.
 func (f *Federation) forSites(n int, do func(i int) error) error {
 	workers := f.workers
-	if n*f.Protocol.Family().Size() < 2000 {
+	if f.Protocol.Descent() == nil && n*f.Protocol.Family().Size() < 2000 {
 		workers = 1
 	}
 	return forEach(workers, n, do)

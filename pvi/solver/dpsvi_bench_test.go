@@ -130,3 +130,49 @@ func BenchmarkPrivateStep(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkPlainStep is a step with neither clip, nor noise, nor lattice: batch, gradient
+// sum, update.
+func BenchmarkPlainStep(b *testing.B) {
+	const n, batch = 39073, 195
+	for _, d := range []int{14, 108} {
+		m, columns := logistic(b, n, d)
+		p := program(b, m, n, columns)
+		b.Run(fmt.Sprintf("d=%d", d), func(b *testing.B) {
+			adam, err := gpu.NewAdam(2*d, 0.9, 0.999, 1e-8)
+			if err != nil {
+				b.Fatal(err)
+			}
+			q, sd := standard(d), make([]float64, d)
+			for i := range sd {
+				sd[i] = 0.1
+			}
+			run, err := gpu.NewMeanField(q.Mean, sd, gpu.MeanFieldOptions{
+				Draws: 1, Rate: float64(batch) / n, Clip: math.Inf(1), CavityMean: q.Mean, CavityPrecision: q.Cavity[d:],
+				Optimiser: adam, Schedule: gpu.LinearDecay{First: 0.1, Last: 0.005}, Steps: b.N, Average: 0.5,
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			sampler, err := dpmech.Poisson{Rate: float64(batch) / n}.Sampler(n)
+			if err != nil {
+				b.Fatal(err)
+			}
+			src, draws := seeded.Stream(1, "batches"), seeded.Stream(1, "draws")
+			chosen, rows, sum := make([]uint32, 0, sampler.MaxBatch()), make([]int32, 0, sampler.MaxBatch()), make([]float64, d)
+			normals := func(v []float64) { dpmech.FillNormal(v, draws) }
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range b.N {
+				chosen, rows = sampler.Next(chosen[:0], src), rows[:0]
+				for _, i := range chosen {
+					rows = append(rows, int32(i))
+				}
+				if _, err := p.records.Sum(sum, run.Next(normals, rows)); err != nil {
+					b.Fatal(err)
+				}
+				run.Update(sum)
+			}
+		})
+	}
+}

@@ -69,8 +69,8 @@ func (g gradients) name() string {
 var gradientCases = []gradients{
 	{"aligned", 1, 0, accountant.AddRemove},
 	{"joint", 1, 3, accountant.ReplaceOne},
-	{"aligned", 0.1, 2, accountant.ReplaceOne},
-	{"joint", 0.1, 0, accountant.AddRemove},
+	{"aligned", 0.4, 2, accountant.ReplaceOne},
+	{"joint", 0.4, 0, accountant.AddRemove},
 }
 
 // attack tells apart whether the record is there; or which of two it is.

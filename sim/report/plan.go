@@ -61,7 +61,7 @@ func roundsNeeded(p *pvi.Protocol) string {
 	case in.Solver == study.SVI && in.Factors == study.Tied:
 		return "tied factors and a solver that goes all the way: where the rounds settle depends on the partition; solver = \"natural-gradient\" does not"
 	case in.Solver == study.DPSVI:
-		return "private gradient steps: twenty rounds of five steps are near the best where every record is in every step; later rounds bring clients that differ together"
+		return "private gradient steps: twenty to fifty rounds of some two hundred steps in all are near the best; more rounds bring together clients that differ"
 	case in.Solver == study.SVI:
 		return "a stochastic solver: rounds settle near a fit of the pooled records, and draws leave noise"
 	case p.Family().Name() != "full":
