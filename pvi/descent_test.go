@@ -1,6 +1,7 @@
 package pvi
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 )
 
@@ -235,6 +237,37 @@ func TestDescentStateThatHidesReleases(t *testing.T) {
 		if err := newSite().Restore([]byte(changed)); err == nil {
 			t.Errorf("a state with %s was taken up", forged)
 		}
+	}
+}
+
+// A visit that fails is paid for and cannot be had again.
+func TestDescentVisitThatFails(t *testing.T) {
+	p := descentProtocol(t, study.Override{Key: "inference", Value: `{ rounds = 5, steps = 3, optimiser = "sgd", step_size = 1e200 }`})
+	s, err := p.NewSolver(descentShard(p, 50))
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := NewSite(p, "a", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, _ := NewServer(p).Next()
+	if err := site.Propose(new(Release), &plan, seeded.Stream(1, "noise")); !errors.Is(err, solver.ErrDiverged) {
+		t.Fatalf("steps of size 1e200: %v", err)
+	}
+	var refused *Refused
+	if err := site.Propose(new(Release), &plan, seeded.Stream(2, "noise")); !errors.As(err, &refused) {
+		t.Errorf("the plan was answered again: %v", err)
+	}
+	if site.Releases() != 3 {
+		t.Errorf("%d steps charged, 3 were taken", site.Releases())
+	}
+	state, err := site.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := site.Restore(state); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"fedpvi/dpmech/seeded"
 	"fedpvi/gpu"
 	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
 	"fedpvi/pvi/study"
 )
 
@@ -194,33 +196,99 @@ func TestDPSVIWithoutNoiseIsSVI(t *testing.T) {
 	}
 }
 
-// Visits with little noise end where the mean-field fit without privacy does.
+// Visits with little noise end where the mean-field fit without privacy does, whatever
+// the share of records in a batch.
 func TestDPSVINearsTheMeanFieldFit(t *testing.T) {
 	const n, d, steps = 4000, 4, 2000
 	m, columns := logistic(t, n, d)
 	p := program(t, m, n, columns)
-	s, err := NewDPSVI(p, sampled(t, dpmech.SampledConfig{
-		Sampling: dpmech.FullBatch{}, Records: n, Steps: steps, Dim: d, Clip: 1, NoiseMultiplier: 2,
-	}), options(steps, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, want := make([]float64, 2*d), make([]float64, 2*d)
-	q := standard(d)
-	if _, err := s.Propose(got, q, seeded.Stream(4, "visit")); err != nil {
-		t.Fatal(err)
-	}
+	want, q := make([]float64, 2*d), standard(d)
 	if !PooledDiagonal(want, q.Cavity, []Likelihood{p}) {
 		t.Fatal("the fit without privacy found nothing")
 	}
-	for i := range d {
-		precision, sd := 1+got[d+i], 1/math.Sqrt(want[d+i])
-		if miss := math.Abs(got[i]/precision-want[i]/want[d+i]) / sd; miss > 0.5 {
-			t.Errorf("mean %d is %.2g sds away", i, miss)
+	for _, rate := range []float64{1, 0.3} {
+		s, err := NewDPSVI(p, sampled(t, dpmech.SampledConfig{
+			Sampling: dpmech.Poisson{Rate: rate}, Records: n, Steps: steps, Dim: d, Clip: 1, NoiseMultiplier: 2,
+		}), options(steps, rate))
+		if err != nil {
+			t.Fatal(err)
 		}
-		if ratio := precision / want[d+i]; ratio < 0.8 || ratio > 1.25 {
-			t.Errorf("precision %d is %.3g times that without privacy", i, ratio)
+		got := make([]float64, 2*d)
+		if _, err := s.Propose(got, q, seeded.Stream(4, "visit")); err != nil {
+			t.Fatal(err)
 		}
+		for i := range d {
+			precision, sd := 1+got[d+i], 1/math.Sqrt(want[d+i])
+			if miss := math.Abs(got[i]/precision-want[i]/want[d+i]) / sd; miss > 0.5 {
+				t.Errorf("rate %g: mean %d is %.2g sds away", rate, i, miss)
+			}
+			if ratio := precision / want[d+i]; ratio < 0.8 || ratio > 1.25 {
+				t.Errorf("rate %g: precision %d is %.3g times that without privacy", rate, i, ratio)
+			}
+		}
+	}
+}
+
+// What a prior is beyond its base comes after the noise, whole for every rate.
+func TestDPSVIAddsThePriorBeyondItsBase(t *testing.T) {
+	b := model.NewBuilder("shares")
+	x := b.Integer("x", 0, 2)
+	weights := b.Parameter(ir.Parameter{Name: "weight", Rows: 3, Cols: 1, Constraint: ir.Constraint{Kind: ir.Simplex}}, b.Of(ir.Dirichlet, b.Number(4)))
+	m, err := b.Build(b.Gather(b.Apply(ir.Log, weights), x))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := m.Load(0, [][]float64{nil})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := m.Dim()
+	p, err := NewProgram(m, table, Base{Mean: make([]float64, d), SD: []float64{1.5, 1.5}}, true, 0.25)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, joint := range []bool{false, true} {
+		for _, rate := range []float64{1, 0.5} {
+			o := options(1, rate)
+			o.Joint = joint
+			size := d
+			if joint {
+				size = 2 * d
+			}
+			s, err := NewDPSVI(p, sampled(t, dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: rate}, Records: 0, Steps: 1, Dim: size, Clip: 1, NoiseMultiplier: 1}), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Propose(make([]float64, 2*d), standard(d), seeded.Stream(2, "visit")); err != nil {
+				t.Fatal(err)
+			}
+			theta, scratch := s.at.Draws[0], make([]float64, d)
+			for i := range d {
+				const h = 1e-5
+				at := theta[i]
+				theta[i] = at + h
+				above := p.addPrior(scratch, theta)
+				theta[i] = at - h
+				slope := (above - p.addPrior(scratch, theta)) / (2 * h)
+				theta[i] = at
+				added := s.total[i] - s.mechanism.Lattice().Step()*float64(s.noisy[i])
+				if math.Abs(added/rate-slope) > 1e-6*(1+math.Abs(slope)) {
+					t.Errorf("joint %v, rate %g: coordinate %d gains %g, the slope of the prior is %g", joint, rate, i, added/rate, slope)
+				}
+				if joint {
+					added := s.total[d+i] - s.mechanism.Lattice().Step()*float64(s.noisy[d+i])
+					if want := slope * s.at.Joint[0][i]; math.Abs(added/rate-want) > 1e-6*(1+math.Abs(want)) {
+						t.Errorf("rate %g: spread %d gains %g, want %g", rate, i, added/rate, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestLaterSchedulesGoOn(t *testing.T) {
+	if got := (later{gpu.LinearDecay{First: 1, Last: 0}, 3, 11}).Rate(2, 4); got != 0.5 {
+		t.Errorf("step 5 of 0..10 has size %g, want 0.5", got)
 	}
 }
 
