@@ -271,6 +271,25 @@ func TestDescentVisitThatFails(t *testing.T) {
 	}
 }
 
+// A site that has taken all steps that were paid for refuses a plan outright.
+func TestDescentSiteThatHasSpentAll(t *testing.T) {
+	p := descentProtocol(t)
+	s, err := p.NewSolver(descentShard(p, 50))
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := NewSite(p, "a", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site.spent.Statistics = p.Releases()
+	plan, _ := NewServer(p).Next()
+	var refused *Refused
+	if err := site.Propose(new(Release), &plan, seeded.Stream(1, "noise")); !errors.As(err, &refused) {
+		t.Errorf("a plan beyond what is paid for: %v", err)
+	}
+}
+
 func TestDescentRefusals(t *testing.T) {
 	for _, c := range []struct {
 		overrides []study.Override

@@ -286,9 +286,52 @@ func TestDPSVIAddsThePriorBeyondItsBase(t *testing.T) {
 	}
 }
 
-func TestLaterSchedulesGoOn(t *testing.T) {
-	if got := (later{gpu.LinearDecay{First: 1, Last: 0}, 3, 11}).Rate(2, 4); got != 0.5 {
-		t.Errorf("step 5 of 0..10 has size %g, want 0.5", got)
+// recorder notes for which steps a size was asked.
+type recorder struct{ asked *[]int }
+
+func (r recorder) Rate(t, steps int) float64 {
+	*r.asked = append(*r.asked, t, steps)
+	return 0.01
+}
+
+// The schedule counts the steps of the whole study, over visits and restarts.
+func TestDPSVIStepSizesGoOn(t *testing.T) {
+	var asked []int
+	o := options(2, 1)
+	o.Schedule = recorder{&asked}
+	c := dpmech.SampledConfig{Sampling: dpmech.FullBatch{}, Steps: 4, Clip: 1, NoiseMultiplier: 1}
+	s := descent(t, 10, c, o)
+	for visit := range 2 {
+		state := s.State()
+		s = descent(t, 10, c, o)
+		if err := s.Restore(state); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Propose(make([]float64, 2*testDim), standard(testDim), seeded.Stream(uint64(visit), "visit")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []int{0, 4, 1, 4, 2, 4, 3, 4}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %v, want %v", asked, want)
+	}
+}
+
+// Where q is wider than the cavity the factor says nothing of the spread, and carries the
+// mean all the same.
+func TestDPSVIPrecisionsAreNotNegative(t *testing.T) {
+	s := descent(t, 10, dpmech.SampledConfig{Sampling: dpmech.FullBatch{}, Steps: 1, Clip: 1, NoiseMultiplier: 1}, options(1, 1))
+	p := standard(testDim)
+	p.Natural = []float64{0, 0, 0, 1e4, 1e4, 1e4}
+	p.Cavity = []float64{0, 0, 0, 2e4, 1e4, 1e3}
+	dst := make([]float64, 2*testDim)
+	if _, err := s.Propose(dst, p, seeded.Stream(1, "visit")); err != nil {
+		t.Fatal(err)
+	}
+	if dst[testDim] != 0 || dst[testDim+2] < 5e3 {
+		t.Errorf("precisions of the factor are %v", dst[testDim:])
+	}
+	if got := dst[0] / 2e4; math.Abs(math.Abs(got)-0.1) > 1e-3 {
+		t.Errorf("the mean is %g, one step of Adam of size 0.1 from 0", got)
 	}
 }
 
