@@ -122,6 +122,18 @@ func (s *SampledSum) MaxBatch() int { return s.sampler.MaxBatch() }
 // Dim returns the number of elements of a vector.
 func (s *SampledSum) Dim() int { return s.cfg.Dim }
 
+// Clip returns C.
+func (s *SampledSum) Clip() float64 { return s.cfg.Clip }
+
+// NoiseMultiplier returns σ as it was asked for.
+func (s *SampledSum) NoiseMultiplier() float64 { return s.cfg.NoiseMultiplier }
+
+// Adjacency returns the adjacency that [SampledSum.Event] is about.
+func (s *SampledSum) Adjacency() accountant.Adjacency { return s.cfg.Adjacency }
+
+// Steps returns the most steps that a run takes.
+func (s *SampledSum) Steps() int { return s.cfg.Steps }
+
 // Begin starts a run. Every run costs [SampledSum.Event].
 func (s *SampledSum) Begin() *SampledRun {
 	sampler, err := s.cfg.Sampling.Sampler(s.cfg.Records)
@@ -135,6 +147,21 @@ func (s *SampledSum) Begin() *SampledRun {
 		vectors: s.gate.NewAccumulator(),
 		sum:     make([]int64, s.cfg.Dim),
 	}
+}
+
+// Resume goes on with a run of which so many steps were taken, and paid for, before
+// the program stopped. A sampling with an epoch can go on only between two of them:
+// which batches were left of it is forgotten.
+func (s *SampledSum) Resume(taken int) (*SampledRun, error) {
+	if taken < 0 || taken > s.cfg.Steps {
+		return nil, fmt.Errorf("sampled sum: %d steps taken are none of the %d that were planned", taken, s.cfg.Steps)
+	}
+	if epoch := s.sampler.Steps(); taken%epoch != 0 {
+		return nil, fmt.Errorf("sampled sum: cannot go on after %d steps, in the middle of an epoch of %d", taken, epoch)
+	}
+	run := s.Begin()
+	run.taken = taken
+	return run, nil
 }
 
 // A SampledRun takes the steps of a [SampledSum], one after the other. It is not

@@ -2,6 +2,7 @@ package dpmech
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 
 	"fedpvi/dpmech/internal/stream"
 )
@@ -22,6 +23,19 @@ func reseed(s *Stream) {
 	var key [stream.KeySize]byte
 	rand.Read(key[:]) // never fails: crypto/rand aborts the program instead
 	stream.Rekey(s, key)
+	clear(key[:])
+}
+
+// Split restarts dst with a key of 256 bits that it draws from src. What dst yields
+// has nothing to do with what src yields later, or with other streams split from
+// it, to anybody who cannot tell AES from a random permutation; who knows src knows
+// them all.
+func Split(dst, src *Stream) {
+	var key [stream.KeySize]byte
+	for i := 0; i < len(key); i += 8 {
+		binary.LittleEndian.PutUint64(key[i:], src.Uint64())
+	}
+	stream.Rekey(dst, key)
 	clear(key[:])
 }
 

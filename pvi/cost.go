@@ -74,7 +74,10 @@ func (p *Protocol) Cost(view View, adjacency accountant.Adjacency, releases int)
 
 // claim is Cost as if a client remembered nothing of its noise.
 func (p *Protocol) claim(view View, adjacency accountant.Adjacency, releases int) (Cost, error) {
-	release := p.Mechanism().EventFor(view.Shares, adjacency)
+	release, err := p.eventOf(view.Shares, adjacency)
+	if err != nil {
+		return Cost{}, err
+	}
 	profile, err := accountant.Account(p.withScaling(release, releases, view.Shares, adjacency))
 	if err != nil {
 		return Cost{}, err

@@ -57,7 +57,7 @@ func (p *Protocol) recordBound() float64 {
 // client. A shard without records is refused unless the unit is the record: then
 // whether there is any is itself private, and noise alone is a right release.
 func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
-	if s.Len() == 0 && p.records == nil {
+	if s.Len() == 0 && p.study.Privacy.Unit != study.Record {
 		return nil, errors.New("the shard has no records")
 	}
 	if s.Len() > p.study.Federation.MaxRecords {
@@ -75,6 +75,8 @@ func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
 			return solver.NewPublishedAnalytical(p.model.Linear(), s, p.records), nil
 		}
 		return solver.NewClippedAnalytical(p.model.Linear(), s, p.records), nil
+	case study.DPSVI:
+		return p.descentSolver(s)
 	}
 	l, err := p.Likelihood(s)
 	if err != nil {

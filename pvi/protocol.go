@@ -53,7 +53,9 @@ type Protocol struct {
 	entry  [][2]int // of the precision's elements
 
 	clients *dpmech.GaussianSum // hides a client's change; nil unless the unit is the client
-	records *dpmech.GaussianSum // hides a record's statistics; nil unless the unit is the record
+	records *dpmech.GaussianSum // hides a record's statistics; nil unless they are released
+	sampled *dpmech.SampledSum  // hides a record's gradients; nil unless they are released
+	descent *Descent            // of the solver that releases gradients
 	scaling *Scaling            // found the scale of columns, and is paid for; nil if nothing was to be found
 
 	lattice    dpmech.Lattice // of messages
@@ -138,6 +140,17 @@ func (p *Protocol) checkDelta() error {
 func (p *Protocol) deriveMechanism() error {
 	var err error
 	switch p.study.Privacy.Unit {
+	case study.Record:
+		if p.study.Inference.Solver == study.DPSVI {
+			return p.deriveSampled()
+		}
+		p.records, err = p.calibrate(dpmech.Config{
+			Dim:      p.model.Linear().StatisticsSize(),
+			Clip:     p.recordClip(),
+			Shares:   1,
+			Terms:    p.study.Federation.MaxRecords,
+			Releases: 1,
+		})
 	case study.Client:
 		p.clients, err = p.calibrate(dpmech.Config{
 			Dim:      p.family.Size(),
@@ -145,14 +158,6 @@ func (p *Protocol) deriveMechanism() error {
 			Shares:   p.minClients - p.study.Federation.Colluders,
 			Terms:    1,
 			Releases: len(p.roster),
-		})
-	case study.Record:
-		p.records, err = p.calibrate(dpmech.Config{
-			Dim:      p.model.Linear().StatisticsSize(),
-			Clip:     p.recordClip(),
-			Shares:   1,
-			Terms:    p.study.Federation.MaxRecords,
-			Releases: 1,
 		})
 	}
 	return err
@@ -277,7 +282,7 @@ func (p *Protocol) Family() gaussian.Family { return p.family }
 func (p *Protocol) Prior() []float64 { return p.prior }
 
 // Mechanism returns what hides a client's change or a record's statistics, nil
-// if the study makes no promise.
+// if the study makes no promise, or [Protocol.Sampled] hides gradients.
 func (p *Protocol) Mechanism() *dpmech.GaussianSum {
 	if p.clients != nil {
 		return p.clients
@@ -305,6 +310,9 @@ func (p *Protocol) Releases() int {
 	case study.Client:
 		return in.Rounds
 	case study.Record:
+		if p.descent != nil {
+			return p.descent.Total
+		}
 		if in.Factors == study.Published {
 			return in.Rounds
 		}

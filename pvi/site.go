@@ -40,7 +40,7 @@ type Site struct {
 // spending counts what a site released.
 type spending struct {
 	Changes    int // changes of its factor, hidden by the protocol's mechanism
-	Statistics int // its records' statistics, hidden by the solver's
+	Statistics int // sums over its records, of statistics or gradients, hidden by the solver's
 }
 
 // NewSite returns the site of a client at the prior. The solver must be of
@@ -96,6 +96,9 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	problem := solver.Problem{Family: p.family, Mean: s.q.mean, Natural: s.q.natural, Cavity: s.cavity, Weight: p.weight(plan), Tied: s.factor == nil}
 	events, err := s.solver.Propose(s.target, problem, src)
 	s.spent.Statistics += len(events)
+	if p.sampled != nil && len(events) > 0 {
+		s.answered = plan.Number
+	}
 	if p.clients != nil && errors.Is(err, solver.ErrDiverged) {
 		// That the records lead nowhere is private: it counts as no change.
 		fill(s.target, math.NaN())
@@ -201,7 +204,7 @@ func (s *Site) reuses() bool {
 	if p.records != nil {
 		return p.study.Inference.Factors != study.Published
 	}
-	return p.clients == nil
+	return p.clients == nil && p.sampled == nil
 }
 
 // factorNow writes to dst the natural parameters of the client's factor.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 )
 
@@ -141,6 +142,9 @@ func (s *Site) Restore(state []byte) error {
 	if err := s.solver.Restore(v.Solver); err != nil {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
+	if d, ok := s.solver.(*solver.DPSVI); ok && d.Taken() != v.Spent.Statistics {
+		return fmt.Errorf("restoring client %s: %d steps were taken and %d charged", s.id, d.Taken(), v.Spent.Statistics)
+	}
 	s.sequence, s.answered, s.open, s.spent, s.centre = v.Sequence, v.Answered, v.Open, v.Spent, v.Centre
 	copy(s.factor, v.Factor)
 	copy(s.proposed, v.Proposed)
@@ -157,13 +161,18 @@ func (v *siteState) checkSpending(p *Protocol) error {
 	if p.records != nil {
 		statistics = p.Releases()
 	}
+	if p.sampled != nil {
+		statistics = min(p.Releases(), p.descent.Steps*v.Answered)
+	}
 	kept := len(v.Solver) > 0 // statistics that were released and are reused
 	reused := p.records != nil && p.study.Inference.Factors != study.Published
 	switch {
 	case v.Spent.Changes < 0 || v.Spent.Changes > most || v.Spent.Statistics < 0 || v.Spent.Statistics > statistics:
 		return fmt.Errorf("%d changes and %d statistics released: more than the study pays for, or none at all", v.Spent.Changes, v.Spent.Statistics)
-	case v.Answered > 0 && (p.clients != nil && v.Spent.Changes == 0 || p.records != nil && v.Spent.Statistics == 0):
+	case v.Answered > 0 && (p.clients != nil && v.Spent.Changes == 0 || p.clients == nil && most+statistics > 0 && v.Spent.Statistics == 0):
 		return errors.New("plans were answered and nothing was charged")
+	case p.sampled != nil && kept != (v.Spent.Statistics > 0):
+		return errors.New("steps were charged and are not there, or are there and were not charged")
 	case reused && kept != (v.Spent.Statistics > 0):
 		return errors.New("statistics were charged and are not there, or are there and were not charged")
 	}

@@ -10,7 +10,7 @@ import (
 // A Forecast compares the noise of a study with the largest signal that passes its
 // clip, before anything runs.
 type Forecast struct {
-	Noise   float64 `json:"noise_sd"`       // that every natural parameter has in the end
+	Noise   float64 `json:"noise_sd"`       // that every natural parameter, or the average of all gradient sums, has in the end
 	Round   float64 `json:"round_noise_sd"` // that one round's sum has, before damping
 	Largest float64 `json:"largest_signal"` // of all clients, each of which saturates the clip; of one record
 	// Doubtful is true if so little signal is left of a client's change that
@@ -31,10 +31,14 @@ const doubt = 1.9
 
 // NewForecast returns the forecast of a study that makes a promise.
 func NewForecast(p *pvi.Protocol) Forecast {
-	m, st := p.Mechanism(), p.Study()
+	n, st := p.Noise(), p.Study()
 	clients := float64(len(p.Roster()))
-	round := m.Lattice().Float(m.ShareSigma()) * math.Sqrt(clients)
-	f := Forecast{Noise: round, Round: round, Largest: m.Clip()}
+	round := n.SD * math.Sqrt(clients)
+	f := Forecast{Noise: round, Round: round, Largest: n.Clip}
+	if p.Descent() != nil {
+		f.Noise = p.AveragedNoise() * math.Sqrt(clients)
+		return f
+	}
 	if st.Privacy.Unit == study.Client || st.Inference.Factors == study.Published {
 		f.Noise *= settled(st.Inference)
 	}

@@ -45,9 +45,12 @@ func NewReference(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
 		}
 		all = append(all, l)
 	}
-	if in := p.Study().Inference; p.Model().General() && in.Solver == study.SVI {
+	if in := p.Study().Inference; p.Model().General() && (in.Solver == study.SVI || in.Solver == study.DPSVI) {
 		r.Method = "stochastic variational inference with the same family of q"
 		return r, r.climb(p, all)
+	}
+	if r.family.Name() == "diagonal" && !point && !p.Model().General() && solver.PooledDiagonal(r.Natural, p.Prior(), all) {
+		return r, nil
 	}
 	if err := solver.Pooled(r.Natural, p.Prior(), r.family, all, point); err != nil {
 		return nil, fmt.Errorf("fit of the pooled records: %w", err)
@@ -57,7 +60,11 @@ func NewReference(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
 
 // climb fits the pooled records as the study's solver would, had it all of them.
 func (r *Reference) climb(p *pvi.Protocol, all []solver.Likelihood) error {
-	s := solver.NewSVI(solver.Together(all), p.Study().Inference.Ascent)
+	ascent := p.Study().Inference.Ascent
+	if ascent.Steps == 0 {
+		ascent = study.DefaultAscent // the study's solver is the private one
+	}
+	s := solver.NewSVI(solver.Together(all), ascent)
 	copy(r.Natural, p.Prior())
 	factor := make([]float64, len(r.Natural))
 	stream := seeded.Stream(p.Study().Simulation.Seed, purposePooled)

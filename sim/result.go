@@ -83,6 +83,7 @@ type Promise struct {
 	NoiseMultiplier float64              `json:"noise_multiplier"`
 	Clip            float64              `json:"clip"`
 	Releases        int                  `json:"releases"`
+	Gradients       bool                 `json:"gradients,omitempty"`      // what was released are sums of gradients
 	ScaleReleases   int                  `json:"scale_releases,omitempty"` // before them, to find the scale; in every cost
 	Method          string               `json:"method"`
 	Views           []Spent              `json:"views"`
@@ -215,9 +216,10 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		Epsilon:         costs[0].Epsilon,
 		Delta:           target.Delta,
 		Mu:              costs[0].Mu,
-		NoiseMultiplier: p.Mechanism().NoiseMultiplier(),
-		Clip:            p.Mechanism().Clip(),
+		NoiseMultiplier: p.Noise().Multiplier,
+		Clip:            p.Noise().Clip,
 		Releases:        releases,
+		Gradients:       p.Descent() != nil,
 		Method:          costs[0].Method,
 		Sound:           p.Sound(),
 		Claimed:         Outside{claimed.Epsilon, claimed.Mu},

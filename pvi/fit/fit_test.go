@@ -173,7 +173,7 @@ func TestExpectations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	averaged, err := m.general(s, 1)
+	averaged, err := m.Records(s, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,8 +95,9 @@ func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
 	return table, nil
 }
 
-// general returns what a shard says of θ under a program that is no regression.
-func (m *Model) general(s *shard.Shard, clients int) (solver.Likelihood, error) {
+// Records returns what a shard says of θ as the record program has it, with the share
+// that one of so many clients has in what the prior is beyond a Gaussian.
+func (m *Model) Records(s *shard.Shard, clients int) (*solver.Program, error) {
 	table, err := m.Load(s)
 	if err != nil {
 		return nil, err

@@ -83,7 +83,7 @@ func (m *Model) NoiseSD() float64 { return m.Study.Model.NoiseSD / m.Study.Outco
 // so many clients has in what the prior is beyond a Gaussian.
 func (m *Model) Likelihood(s *shard.Shard, clients int) (solver.Likelihood, error) {
 	if m.General() {
-		return m.general(s, clients)
+		return m.Records(s, clients)
 	}
 	return m.regression(s), nil
 }

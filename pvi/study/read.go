@@ -167,16 +167,6 @@ func readPrivacyUnit(s *Study, t *document.Table) {
 
 func readInference(s *Study, t *document.Table) {
 	in := &s.Inference
-	in.Q = "full"
-	if q, ok := t.Choice("q", "full", "diagonal"); ok {
-		in.Q = q
-	}
-	if s.Model.Terms != nil {
-		d := countCoefficients(s, s.Model.Terms)
-		if n := d * (d + 3) / 2; in.Q == "full" && n > maxParameters {
-			t.Errorf("q", `a full covariance of %d coefficients has %d natural parameters, at most %d are possible: write q = "diagonal"`, d, n, maxParameters)
-		}
-	}
 	in.Schedule = Synchronous
 	if v, ok := t.Choice("schedule", string(Synchronous), string(Sequential), string(Asynchronous)); ok {
 		in.Schedule = Schedule(v)
@@ -193,12 +183,33 @@ func readInference(s *Study, t *document.Table) {
 		in.Factors = Factors(v)
 	}
 	readSolver(s, t)
+	readCovariance(s, t)
 	readDamping(s, t)
 	if s.Privacy.Unit == Client && in.Schedule != Synchronous {
 		t.Errorf("schedule", "a %s round opens one client's change at a time, and nothing hides it in a sum: privacy of a whole client needs schedule = %q", in.Schedule, Synchronous)
 	}
 	if in.Factors == Tied && in.Schedule != Synchronous {
 		t.Errorf("factors", "tied factors change with every move of λ, so that clients taking turns never settle: write factors = %q or schedule = %q", Exact, Synchronous)
+	}
+}
+
+func readCovariance(s *Study, t *document.Table) {
+	in := &s.Inference
+	in.Q = "full"
+	if in.Solver == DPSVI {
+		in.Q = "diagonal"
+	}
+	if q, ok := t.Choice("q", "full", "diagonal"); ok {
+		if q == "full" && in.Solver == DPSVI {
+			t.Errorf("q", `"dp-svi" finds the mean and the variance of every coordinate: write q = "diagonal"`)
+		}
+		in.Q = q
+	}
+	if s.Model.Terms != nil {
+		d := countCoefficients(s, s.Model.Terms)
+		if n := d * (d + 3) / 2; in.Q == "full" && n > maxParameters {
+			t.Errorf("q", `a full covariance of %d coefficients has %d natural parameters, at most %d are possible: write q = "diagonal"`, d, n, maxParameters)
+		}
 	}
 }
 
@@ -209,6 +220,9 @@ func readDamping(s *Study, t *document.Table) {
 		d.Alpha = 0.5 // expectations over few points leave whole steps going to and fro
 	}
 	d.Harmonic = s.Privacy.Unit == Client
+	if s.Inference.Solver == DPSVI && s.Inference.Schedule == Synchronous {
+		d.Alpha = 0.3
+	}
 	if alpha, ok := t.Float("damping"); ok {
 		if !(alpha > 0 && alpha <= 1) {
 			t.Errorf("damping", "must lie in (0, 1], got %g", alpha)

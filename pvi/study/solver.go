@@ -1,15 +1,19 @@
 package study
 
-import "fedpvi/internal/document"
+import (
+	"slices"
+
+	"fedpvi/internal/document"
+)
 
 // Fitting returns the solvers that a family can use under a unit, the default
-// first; none if there is no such solver yet.
+// first.
 func Fitting(m *Model, unit Unit) []Solver {
 	switch {
 	case unit == Record && m.Conjugate():
-		return []Solver{ClippedAnalytical}
+		return []Solver{ClippedAnalytical, DPSVI}
 	case unit == Record:
-		return nil
+		return []Solver{DPSVI}
 	case m.Conjugate():
 		return []Solver{Conjugate, NaturalGradient, SVI, Laplace}
 	case m.Family == Mixture || m.Family == NeuralNetwork:
@@ -24,20 +28,18 @@ func Fitting(m *Model, unit Unit) []Solver {
 func readSolver(s *Study, t *document.Table) {
 	in := &s.Inference
 	fitting := Fitting(&s.Model, s.Privacy.Unit)
-	if len(fitting) > 0 {
-		in.Solver = fitting[0]
-	} else if s.Model.Family != "" && s.Privacy.Unit == Record {
-		t.Errorf("solver", `there is none that protects a record of a %s model yet: privacy.unit = "record" works with family = "linear" and a known noise_sd; write privacy.unit = "client" or "none"`, s.Model.Family)
-	}
+	in.Solver = fitting[0]
 	var options []string
-	for _, o := range []Solver{Conjugate, NaturalGradient, SVI, Laplace, ClippedAnalytical} {
+	for _, o := range []Solver{Conjugate, NaturalGradient, SVI, Laplace, ClippedAnalytical, DPSVI} {
 		options = append(options, string(o))
 	}
-	if v, ok := t.Choice("solver", options...); ok && len(fitting) > 0 {
+	if v, ok := t.Choice("solver", options...); ok {
 		in.Solver = Solver(v)
 		checkSolver(s, t, fitting)
 	}
+	refuseUnused(s, t)
 	readAscent(s, t)
+	readDescent(s, t)
 }
 
 // checkSolver refuses a solver that the model or the unit cannot use.
@@ -48,6 +50,10 @@ func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 		}
 	}
 	switch {
+	case s.Inference.Solver == DPSVI && s.Privacy.Unit == Client:
+		t.Errorf("solver", `"dp-svi" hides a record in every step. Steps whose noise hides a client only in the sum over all clients would show more than the sum does, so that a client may take one step a round: with privacy.unit = "client" write %q`, fitting[0])
+	case s.Inference.Solver == DPSVI:
+		t.Errorf("solver", `"dp-svi" is for privacy.unit = "record": without a promise write "svi"`)
 	case s.Privacy.Unit == Record || s.Inference.Solver == ClippedAnalytical:
 		t.Errorf("solver", "with privacy.unit = %q the solver is %q", s.Privacy.Unit, fitting[0])
 	case s.Inference.Solver == Laplace:
@@ -59,18 +65,44 @@ func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 
 const maxSteps, maxDraws = 1_000_000, 10_000
 
+// steppers are the keys that say how a solver steps, and the solvers that use them.
+var steppers = []struct {
+	key  string
+	used []Solver
+}{
+	{"steps", []Solver{SVI, DPSVI}},
+	{"step_size", []Solver{SVI, DPSVI}},
+	{"draws", []Solver{SVI}},
+	{"sampling_rate", []Solver{DPSVI}},
+	{"gradients", []Solver{DPSVI}},
+	{"optimiser", []Solver{DPSVI}},
+	{"step_decay", []Solver{DPSVI}},
+	{"average", []Solver{DPSVI}},
+	{"initial_sd", []Solver{DPSVI}},
+}
+
+// refuseUnused refuses keys that the solver does not look at.
+func refuseUnused(s *Study, t *document.Table) {
+	for _, k := range steppers {
+		if slices.Contains(k.used, s.Inference.Solver) {
+			continue
+		}
+		if t.Has(k.key) {
+			t.Errorf(k.key, `is used only with solver = %q`, k.used[len(k.used)-1])
+		}
+		t.Value(k.key)
+	}
+}
+
+// DefaultAscent is how the solver SVI climbs if a study does not say.
+var DefaultAscent = Ascent{Steps: 200, StepSize: 0.05, Draws: 8}
+
 func readAscent(s *Study, t *document.Table) {
 	a := &s.Inference.Ascent
 	if s.Inference.Solver != SVI {
-		for _, key := range []string{"steps", "step_size", "draws"} {
-			if t.Has(key) {
-				t.Errorf(key, `is used only with solver = "svi"`)
-			}
-			t.Value(key)
-		}
 		return
 	}
-	*a = Ascent{Steps: 200, StepSize: 0.05, Draws: 8}
+	*a = DefaultAscent
 	if v, ok := t.Int("steps"); ok {
 		a.Steps = between(t, "steps", v, 1, maxSteps)
 	}

@@ -100,7 +100,8 @@ type Inference struct {
 	Factors  Factors
 	Solver   Solver
 	Damping  Damping
-	Ascent   Ascent // of the solver SVI
+	Ascent   Ascent  // of the solver SVI
+	Descent  Descent // of the solver DPSVI
 }
 
 // A Solver says how a client refines its factor.
@@ -118,6 +119,9 @@ const (
 	Laplace Solver = "laplace"
 	// ClippedAnalytical: the conjugate update from clipped, noised statistics.
 	ClippedAnalytical Solver = "clipped-analytical"
+	// DPSVI: stochastic gradient steps on the local free energy, each from a
+	// clipped, noised sum of the records' gradients.
+	DPSVI Solver = "dp-svi"
 )
 
 // Ascent says how the solver SVI climbs.

@@ -34,6 +34,9 @@ func sent(p *pvi.Protocol) []string {
 			"What that gives away about the client's whole data set: sim plan says, against whom.",
 		}
 	case study.Record:
+		if p.Descent() != nil {
+			return sentByDescent(p)
+		}
 		return []string{
 			fmt.Sprintf("Once: %s that sum up its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Whatever it sends later is computed from that.",
 				plural(p.Model().Linear().StatisticsSize(), "number"), number(p.Mechanism().Clip()), number(p.Mechanism().NoiseMultiplier())),
@@ -77,6 +80,8 @@ func solverInWords(s study.Solver) string {
 		return "stochastic variational inference"
 	case study.Laplace:
 		return "one Newton step (Laplace's approximation)"
+	case study.DPSVI:
+		return "private stochastic variational inference"
 	case study.ClippedAnalytical:
 		return "the analytical update from noised statistics"
 	}

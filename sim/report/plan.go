@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 
-	"fedpvi/accountant"
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
@@ -61,6 +60,8 @@ func roundsNeeded(p *pvi.Protocol) string {
 		return "one step a round: ten to forty rounds settle where a fit of the pooled records does, on any partition"
 	case in.Solver == study.SVI && in.Factors == study.Tied:
 		return "tied factors and a solver that goes all the way: where the rounds settle depends on the partition; solver = \"natural-gradient\" does not"
+	case in.Solver == study.DPSVI:
+		return "private gradient steps: twenty to fifty rounds of some two hundred steps in all are near the best; more rounds bring together clients that differ"
 	case in.Solver == study.SVI:
 		return "a stochastic solver: rounds settle near a fit of the pooled records, and draws leave noise"
 	case p.Family().Name() != "full":
@@ -76,27 +77,30 @@ func roundsNeeded(p *pvi.Protocol) string {
 
 func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	st := p.Study()
-	m := p.Mechanism()
+	n := p.Noise()
 	costs, err := p.Costs(p.Releases())
 	if err != nil {
 		return err
 	}
-	shares := costs[0].View.Shares
-	one, err := accountant.Account(m.EventFor(shares, st.Privacy.Adjacency))
+	one, err := p.Cost(costs[0].View, st.Privacy.Adjacency, 1)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\nPrivacy of a %s, derived from %s\n\n", st.Privacy.Unit, target(st.Privacy))
 	rows := [][]string{
 		{"releases of a client", fmt.Sprint(p.Releases()) + afterScale(p)},
-		{"μ of all, of one", number(costs[0].Mu) + ", " + number(one.Mu())},
-		{"noise multiplier σ", number(m.NoiseMultiplier())},
-		{"clip C", fmt.Sprintf("%s (L2 norm of %s)", number(m.Clip()), clipped(p))},
 	}
+	rows = append(rows, descentRows(p)...)
+	if d := p.Descent(); d == nil || d.Rate == 1 {
+		rows = append(rows, []string{"μ of all, of one", number(costs[0].Mu) + ", " + number(one.Mu)})
+	}
+	rows = append(rows,
+		[]string{"noise multiplier σ", number(n.Multiplier)},
+		[]string{"clip C", fmt.Sprintf("%s (L2 norm of %s)", number(n.Clip), clipped(p))})
 	if st.Privacy.Unit == study.Client {
 		rows = append(rows, []string{"noise shares counted on", fmt.Sprintf("%d = %d answers − %d colluders", p.MinClients()-st.Federation.Colluders, p.MinClients(), st.Federation.Colluders)})
 	}
-	rows = append(rows, []string{"noise of one client", fmt.Sprintf("sd %s = %d steps of 2^%d", number(m.Lattice().Float(m.ShareSigma())), m.ShareSigma(), -m.Lattice().Exponent())})
+	rows = append(rows, []string{"noise of one client", fmt.Sprintf("sd %s = %d steps of 2^%d", number(n.SD), n.Sigma, -n.Lattice.Exponent())})
 	if err := Table(w, "  ", 2, rows); err != nil {
 		return err
 	}
@@ -128,6 +132,9 @@ func target(p study.Privacy) string {
 }
 
 func clipped(p *pvi.Protocol) string {
+	if p.Descent() != nil {
+		return clippedGradient(p)
+	}
 	if p.Study().Privacy.Unit == study.Record {
 		return "a record's statistics"
 	}
@@ -140,6 +147,9 @@ func clipped(p *pvi.Protocol) string {
 // forecast says in words what is left of the signal.
 func forecast(p *pvi.Protocol) string {
 	f := sim.NewForecast(p)
+	if p.Descent() != nil {
+		return wrap(descentForecast(p, f))
+	}
 	if p.Study().Privacy.Unit == study.Record {
 		return wrap(fmt.Sprintf("The noise of all clients together has sd %s on every natural parameter. A record adds at most %s to one: the noise hides what the first %.0f records of the whole federation say.",
 			number(f.Noise), number(f.Largest), math.Ceil(f.Noise/f.Largest)))

@@ -30,8 +30,9 @@ type planned struct {
 type plannedPrivacy struct {
 	Unit study.Unit `json:"unit"`
 	*sim.Promise
-	ShareSD  float64      `json:"share_sd"` // of the noise of one client
-	Forecast sim.Forecast `json:"forecast"`
+	ShareSD  float64         `json:"share_sd"` // of the noise of one client
+	Forecast sim.Forecast    `json:"forecast"`
+	Descent  *plannedDescent `json:"descent,omitempty"` // of private gradient steps
 }
 
 // PlanJSON writes what follows from a study for a roster as one JSON object.
@@ -56,12 +57,12 @@ func PlanJSON(w io.Writer, p *pvi.Protocol) error {
 		if err != nil {
 			return err
 		}
-		m := p.Mechanism()
 		out.Privacy = &plannedPrivacy{
 			Unit:     st.Privacy.Unit,
 			Promise:  promise,
-			ShareSD:  m.Lattice().Float(m.ShareSigma()),
+			ShareSD:  p.Noise().SD,
 			Forecast: sim.NewForecast(p),
+			Descent:  newPlannedDescent(p.Descent()),
 		}
 	}
 	return json.NewEncoder(w).Encode(out)

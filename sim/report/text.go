@@ -134,8 +134,12 @@ func Statement(w io.Writer, r *sim.Result) error {
 		b.WriteString(wrap(fmt.Sprintf("What is protected is a client: its whole data set. Each of the %d clients released %s of its factor, clipped to norm %s. Only sums over the study's minimum of clients or more are to be opened; their noise has %s times the clip as standard deviation.",
 			r.Clients, count(p.Releases, "change"), number(p.Clip), number(p.NoiseMultiplier))))
 	case study.Record:
-		b.WriteString(wrap(fmt.Sprintf("What is protected is a record. Each of the %d clients released the statistics of its records %s, each record's clipped to norm %s, with noise of %s times the clip as standard deviation. Whatever else it sent was computed from that.",
-			r.Clients, times(p.Releases), number(p.Clip), number(p.NoiseMultiplier))))
+		what := "the statistics of its records " + times(p.Releases)
+		if p.Gradients {
+			what = "a sum of its records' gradients " + times(p.Releases)
+		}
+		b.WriteString(wrap(fmt.Sprintf("What is protected is a record. Each of the %d clients released %s, each record's clipped to norm %s, with noise of %s times the clip as standard deviation. Whatever else it sent was computed from that.",
+			r.Clients, what, number(p.Clip), number(p.NoiseMultiplier))))
 	}
 	b.WriteString(scaleStatement(p))
 	b.WriteByte('\n')

@@ -1,7 +1,8 @@
 // Package stream is the random bit generator behind every sampler and every
 // noise share: AES-256 in counter mode, keyed with 32 bytes. It is internal to
-// dpmech so that only two places can key it: [fedpvi/dpmech.NewStream] from the
-// operating system, and fedpvi/dpmech/seeded for simulations and tests.
+// dpmech so that only three places can key it: [fedpvi/dpmech.NewStream] from the
+// operating system, [fedpvi/dpmech.Split] from another stream, and
+// fedpvi/dpmech/seeded for simulations and tests.
 package stream
 
 import (

@@ -1,0 +1,69 @@
+package dpmech_test
+
+import (
+	"errors"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+)
+
+func resumable(t *testing.T, sampling dpmech.Sampling) *dpmech.SampledSum {
+	t.Helper()
+	m, err := dpmech.NewSampledSum(dpmech.SampledConfig{
+		Sampling: sampling, Records: 8, Steps: 8, Dim: 1, Clip: 1, NoiseMultiplier: 1, Adjacency: accountant.ZeroOut,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// A run that goes on takes the steps that are left, and no more.
+func TestResume(t *testing.T) {
+	nothing := func([]uint32, *dpmech.Accumulator) error { return nil }
+	for _, sampling := range []dpmech.Sampling{dpmech.FullBatch{}, dpmech.RandomAllocation{Steps: 4, Picks: 1}} {
+		run, err := resumable(t, sampling).Resume(4)
+		if err != nil || run.Remaining() != 4 {
+			t.Fatalf("%T: %v", sampling, err)
+		}
+		streams := seeded.Streams(1, "resume")
+		for range 4 {
+			if err := run.Next(make([]int64, 1), streams, nothing); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := run.Next(make([]int64, 1), streams, nothing); !errors.Is(err, dpmech.ErrNoSteps) {
+			t.Errorf("%T: a step beyond the last: %v", sampling, err)
+		}
+	}
+	for _, taken := range []int{-1, 9} {
+		if _, err := resumable(t, dpmech.FullBatch{}).Resume(taken); err == nil {
+			t.Errorf("a run of which %d of 8 steps were taken went on", taken)
+		}
+	}
+	if _, err := resumable(t, dpmech.RandomAllocation{Steps: 4, Picks: 1}).Resume(2); err == nil {
+		t.Error("a run went on in the middle of an epoch")
+	}
+}
+
+// Streams split from one are streams of their own: no word of one is a word of another,
+// but with probability 2^-50.
+func TestSplit(t *testing.T) {
+	src := seeded.Stream(1, "split")
+	seen := map[uint64]bool{}
+	streams := []*dpmech.Stream{src, new(dpmech.Stream), new(dpmech.Stream), new(dpmech.Stream)}
+	for _, s := range streams[1:] {
+		dpmech.Split(s, src)
+	}
+	for i, s := range streams {
+		for range 64 {
+			w := s.Uint64()
+			if seen[w] {
+				t.Fatalf("stream %d repeats a word", i)
+			}
+			seen[w] = true
+		}
+	}
+}

@@ -1,0 +1,311 @@
+package pvi
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+const descentStudy = `
+study = { version = 1, name = "descent" }
+model = { family = "logistic", outcome = "y", positive = ">= 0.5", terms = ["x"], standardise = "none" }
+inference = { rounds = 5, steps = 3 }
+privacy = { unit = "record", epsilon = 1.0, delta = 1e-5 }
+federation = { max_records = 5000 }
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [-1, 1]
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [0, 1]
+`
+
+func descentProtocol(t *testing.T, overrides ...study.Override) *Protocol {
+	t.Helper()
+	st, err := study.Parse("s.toml", []byte(descentStudy), overrides...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewProtocol(st, []ClientID{"a", "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func descentShard(p *Protocol, n int) *shard.Shard {
+	records := new(shard.Records)
+	for i := range n {
+		x := math.Sin(float64(i))
+		y := 0.0
+		if math.Sin(float64(7*i)) < x {
+			y = 1
+		}
+		records.Append([]float64{x, y})
+	}
+	return shard.Design(p.study, records)
+}
+
+// How many records a client has shows in nothing but the size of its batches.
+func TestDescentDoesNotDependOnTheNumberOfRecords(t *testing.T) {
+	for _, rate := range []string{"1.0", "0.1"} {
+		p := descentProtocol(t, study.Override{Key: "inference.sampling_rate", Value: rate})
+		most := p.Sampled()
+		for _, n := range []int{0, 1, 2, 100, 4999, 5000} {
+			m, err := p.sampledFor(n, most.NoiseMultiplier())
+			if err != nil {
+				t.Fatal(err)
+			}
+			mine, theirs := account(t, m.Event()), account(t, most.Event())
+			if m.Lattice() != most.Lattice() || m.ShareSigma() != most.ShareSigma() || m.Clip() != most.Clip() || mine != theirs {
+				t.Errorf("rate %s, %d records: another mechanism than for the most", rate, n)
+			}
+		}
+	}
+}
+
+func account(t *testing.T, e accountant.Event) float64 {
+	t.Helper()
+	profile, err := accountant.Account(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := profile.Epsilon(1e-5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.Upper
+}
+
+func TestDescentMeetsItsTarget(t *testing.T) {
+	for _, rate := range []float64{1, 0.1} {
+		value := "1.0"
+		if rate < 1 {
+			value = "0.1"
+		}
+		p := descentProtocol(t, study.Override{Key: "inference.sampling_rate", Value: value})
+		cost, err := p.Cost(p.Views()[0], accountant.AddRemove, p.Releases())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Releases() != 15 || cost.Epsilon > 1 || cost.Epsilon < 0.998 {
+			t.Errorf("rate %g: ε = %.9g in %d steps", rate, cost.Epsilon, p.Releases())
+		}
+		sigma := p.Noise().Multiplier
+		want := accountant.GaussianEpsilon(math.Sqrt(15)/sigma, 1e-5)
+		if rate < 1 {
+			want = account(t, accountant.Repeated{Event: accountant.Poisson{Rate: rate, Sigma: sigma, Adjacency: accountant.AddRemove}, Times: 15})
+		}
+		if math.Abs(cost.Epsilon/want-1) > 1e-4 {
+			t.Errorf("rate %g: ε = %.9g, by the formula %.9g", rate, cost.Epsilon, want)
+		}
+	}
+}
+
+func TestDescentDefaults(t *testing.T) {
+	whole := study.Override{Key: "inference", Value: "{ rounds = 20 }"}
+	p := descentProtocol(t, whole)
+	d := p.Descent()
+	// The bound is √2, of an intercept and one regressor in [−1, 1].
+	if d.Steps != 10 || d.Rate != 1 || math.Abs(d.Clip-0.65*0.9*math.Sqrt2) > 1e-12 || math.Abs(d.StepSize-0.2) > 1e-12 {
+		t.Errorf("two clients, twenty rounds: %+v", *d)
+	}
+	if p.Family().Name() != "diagonal" || p.study.Inference.Damping.Alpha != 0.3 {
+		t.Errorf("q is %s, damping %g", p.Family().Name(), p.study.Inference.Damping.Alpha)
+	}
+	d = descentProtocol(t, study.Override{Key: "inference", Value: `{ rounds = 20, schedule = "sequential" }`}).Descent()
+	if math.Abs(d.StepSize-0.2) > 1e-12 {
+		t.Errorf("in turns: step size %g", d.StepSize)
+	}
+	d = descentProtocol(t, whole, study.Override{Key: "federation.nominal_records", Value: "2000000000"}, study.Override{Key: "privacy.delta", Value: "1e-12"}).Descent()
+	if d.Rate != sampledRate || d.Steps != 20 {
+		t.Errorf("very many records: %+v", *d)
+	}
+}
+
+// A site that is killed and restored before and after every answer goes on to the same
+// bytes; its state never says that less was released than was.
+func TestDescentSiteRestored(t *testing.T) {
+	p := descentProtocol(t)
+	shards := []*shard.Shard{descentShard(p, 200), descentShard(p, 0)}
+	newSites := func() []*Site {
+		var sites []*Site
+		for m, id := range p.Roster() {
+			s, err := p.NewSolver(shards[m])
+			if err != nil {
+				t.Fatal(err)
+			}
+			site, err := NewSite(p, id, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sites = append(sites, site)
+		}
+		return sites
+	}
+	restart := func(s *Site, m int) *Site {
+		state, err := s.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := newSites()[m]
+		if err := again.Restore(state); err != nil {
+			t.Fatal(err)
+		}
+		return again
+	}
+	play := func(kill bool) []float64 {
+		server, sites := NewServer(p), newSites()
+		for plan, ok := server.Next(); ok; plan, ok = server.Next() {
+			var outcome *Outcome
+			for m := range sites {
+				var r Release
+				if err := sites[m].Propose(&r, &plan, seeded.Stream(1, "noise", uint64(m), uint64(plan.Number))); err != nil {
+					t.Fatal(err)
+				}
+				if kill {
+					sites[m] = restart(sites[m], m)
+				}
+				if got := sites[m].Releases(); got != 3*plan.Number {
+					t.Fatalf("%d steps charged after plan %d", got, plan.Number)
+				}
+				if err := sites[m].Propose(new(Release), &plan, seeded.Stream(2, "noise")); err == nil {
+					t.Fatalf("plan %d was answered twice", plan.Number)
+				}
+				var err error
+				if outcome, err = server.Collect(&r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for m := range sites {
+				if err := sites[m].Settle(outcome); err != nil {
+					t.Fatal(err)
+				}
+				if kill {
+					sites[m] = restart(sites[m], m)
+				}
+			}
+		}
+		return server.Posterior()
+	}
+	whole, cut := play(false), play(true)
+	for i, x := range whole {
+		if cut[i] != x {
+			t.Errorf("natural parameter %d is %g after restarts, %g without", i, cut[i], x)
+		}
+	}
+}
+
+// A state that charges less than its solver released is not taken up.
+func TestDescentStateThatHidesReleases(t *testing.T) {
+	p := descentProtocol(t)
+	server := NewServer(p)
+	plan, _ := server.Next()
+	newSite := func() *Site {
+		s, err := p.NewSolver(descentShard(p, 50))
+		if err != nil {
+			t.Fatal(err)
+		}
+		site, err := NewSite(p, "a", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return site
+	}
+	site := newSite()
+	if err := site.Propose(new(Release), &plan, seeded.Stream(1, "noise")); err != nil {
+		t.Fatal(err)
+	}
+	state, err := site.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, forged := range []string{`"Statistics":2`, `"Statistics":0`, `"Statistics":4`} {
+		changed := strings.Replace(string(state), `"Statistics":3`, forged, 1)
+		if changed == string(state) {
+			t.Fatal("the state does not say what was released")
+		}
+		if err := newSite().Restore([]byte(changed)); err == nil {
+			t.Errorf("a state with %s was taken up", forged)
+		}
+	}
+}
+
+// A visit that fails is paid for and cannot be had again.
+func TestDescentVisitThatFails(t *testing.T) {
+	p := descentProtocol(t, study.Override{Key: "inference", Value: `{ rounds = 5, steps = 3, optimiser = "sgd", step_size = 1e200 }`})
+	s, err := p.NewSolver(descentShard(p, 50))
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := NewSite(p, "a", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, _ := NewServer(p).Next()
+	if err := site.Propose(new(Release), &plan, seeded.Stream(1, "noise")); !errors.Is(err, solver.ErrDiverged) {
+		t.Fatalf("steps of size 1e200: %v", err)
+	}
+	var refused *Refused
+	if err := site.Propose(new(Release), &plan, seeded.Stream(2, "noise")); !errors.As(err, &refused) {
+		t.Errorf("the plan was answered again: %v", err)
+	}
+	if site.Releases() != 3 {
+		t.Errorf("%d steps charged, 3 were taken", site.Releases())
+	}
+	state, err := site.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := site.Restore(state); err != nil {
+		t.Error(err)
+	}
+}
+
+// A site that has taken all steps that were paid for refuses a plan outright.
+func TestDescentSiteThatHasSpentAll(t *testing.T) {
+	p := descentProtocol(t)
+	s, err := p.NewSolver(descentShard(p, 50))
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := NewSite(p, "a", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site.spent.Statistics = p.Releases()
+	plan, _ := NewServer(p).Next()
+	var refused *Refused
+	if err := site.Propose(new(Release), &plan, seeded.Stream(1, "noise")); !errors.As(err, &refused) {
+		t.Errorf("a plan beyond what is paid for: %v", err)
+	}
+}
+
+func TestDescentRefusals(t *testing.T) {
+	for _, c := range []struct {
+		overrides []study.Override
+		want      string
+	}{
+		{[]study.Override{{Key: "inference.solver", Value: `"dp-svi"`}, {Key: "privacy", Value: `{unit = "client", epsilon = 1.0, delta = 1e-5, clip = 1.0}`}}, "one step a round"},
+		{[]study.Override{{Key: "inference.solver", Value: `"dp-svi"`}, {Key: "privacy", Value: `{unit = "none"}`}}, `write "svi"`},
+		{[]study.Override{{Key: "inference.q", Value: `"full"`}}, `write q = "diagonal"`},
+		{[]study.Override{{Key: "inference.factors", Value: `"published"`}}, "no published form"},
+		{[]study.Override{{Key: "inference.optimiser", Value: `"sgd"`}}, "rule for adam only"},
+		{[]study.Override{{Key: "inference.sampling_rate", Value: "0.0"}}, "must lie in"},
+		{[]study.Override{{Key: "inference.draws", Value: "2"}}, `solver = "svi"`},
+	} {
+		_, err := study.Parse("s.toml", []byte(descentStudy), c.overrides...)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %q", c.overrides, err, c.want)
+		}
+	}
+}

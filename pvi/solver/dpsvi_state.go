@@ -1,0 +1,59 @@
+package solver
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// dpsviState is what [DPSVI] has to remember.
+type dpsviState struct {
+	Taken     int    // steps
+	Optimiser []byte // float64s, whatever their values
+}
+
+// State implements [Solver]: how many steps are paid for, and the optimiser's moments.
+func (s *DPSVI) State() []byte {
+	if s.Taken() == 0 {
+		return nil
+	}
+	v := dpsviState{Taken: s.Taken()}
+	for _, x := range s.optimiser.AppendState(nil) {
+		v.Optimiser = binary.LittleEndian.AppendUint64(v.Optimiser, math.Float64bits(x))
+	}
+	state, err := json.Marshal(v)
+	if err != nil {
+		panic("solver: " + err.Error()) // unreachable: integers and bytes marshal
+	}
+	return state
+}
+
+// Restore implements [Solver].
+func (s *DPSVI) Restore(state []byte) error {
+	if len(state) == 0 {
+		s.optimiser.Reset()
+		s.run = s.mechanism.Begin()
+		return nil
+	}
+	var v dpsviState
+	if err := json.Unmarshal(state, &v); err != nil {
+		return fmt.Errorf("dp-svi: restoring: %w", err)
+	}
+	if v.Taken < 1 || len(v.Optimiser)%8 != 0 {
+		return fmt.Errorf("dp-svi: restoring: %d steps taken and %d bytes of the optimiser cannot be", v.Taken, len(v.Optimiser))
+	}
+	run, err := s.mechanism.Resume(v.Taken)
+	if err != nil {
+		return fmt.Errorf("dp-svi: restoring: %w", err)
+	}
+	moments := make([]float64, len(v.Optimiser)/8)
+	for i := range moments {
+		moments[i] = math.Float64frombits(binary.LittleEndian.Uint64(v.Optimiser[8*i:]))
+	}
+	if err := s.optimiser.SetState(moments); err != nil {
+		return fmt.Errorf("dp-svi: restoring: %w", err)
+	}
+	s.run = run
+	return nil
+}

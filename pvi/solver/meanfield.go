@@ -1,0 +1,110 @@
+package solver
+
+import (
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/pvi/gaussian"
+)
+
+// mostNewton is the number of Newton steps after which a fit gives up.
+const mostNewton = 100
+
+// PooledDiagonal is [Pooled] for a diagonal q, by Newton steps in its mean, with the
+// whole expected Hessian, so that columns that are nearly collinear settle as fast as
+// others; precisions follow from the diagonal of the same. The fixed point is that of
+// Pooled. It reports false where the expected Hessian leads nowhere, as it may if a log
+// likelihood is not concave.
+func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
+	f := &energy{likelihood: Together(all), family: gaussian.Diagonal(len(dst) / 2)}
+	copy(dst, prior)
+	n := newtonStep{f: f, prior: prior, wide: gaussian.Full(f.family.Dim())}
+	best, ok := n.at(dst)
+	if !ok {
+		return false
+	}
+	next := make([]float64, len(dst))
+	slack := f.likelihood.Tolerance()
+	for range mostNewton {
+		move, size, ok := n.to(next, dst)
+		if !ok {
+			return false
+		}
+		if move <= newtonSettled*size {
+			return true
+		}
+		value, ok := n.at(next)
+		for step := 0.5; !ok || value < best-slack*(abs(best)+1); step /= 2 {
+			if step < shortest {
+				return false
+			}
+			for i, x := range dst {
+				next[i] = (next[i] + x) / 2
+			}
+			value, ok = n.at(next)
+		}
+		copy(dst, next)
+		best = value
+	}
+	return false
+}
+
+// newtonSettled is the relative change of natural parameters at which Newton steps have
+// settled: they double the digits each time.
+const newtonSettled = 1e-10
+
+// A newtonStep is the free energy of a diagonal q with its expected Hessian.
+type newtonStep struct {
+	f     *energy
+	prior []float64
+	wide  gaussian.Family
+	q     *Approximation
+	e     *Expected
+}
+
+// at moves to q and returns the free energy.
+func (n *newtonStep) at(natural []float64) (value float64, ok bool) {
+	d := n.f.family.Dim()
+	q, err := NewApproximation(n.f.family, natural)
+	if err != nil {
+		return 0, false
+	}
+	whole := *q
+	whole.Family, whole.Covariance = n.wide, make([]float64, d*d)
+	for i, v := range q.Variance {
+		whole.Covariance[i*(d+1)] = v
+	}
+	n.q, n.e = q, NewExpected(n.wide)
+	n.f.likelihood.AddExpected(n.e, &whole)
+	entropy, err := n.f.family.Entropy(natural)
+	if err != nil || !n.e.Finite() {
+		return 0, false
+	}
+	return n.e.Value + q.expected(n.prior) + entropy, true
+}
+
+// to writes where a Newton step from where at was leads, and by how much natural
+// parameters move.
+func (n *newtonStep) to(dst, from []float64) (move, size float64, ok bool) {
+	d := len(n.q.Mean)
+	precision, slope := mat.NewSymDense(d, nil), mat.NewVecDense(d, nil)
+	for i, m := range n.q.Mean {
+		slope.SetVec(i, n.e.Gradient[i]+n.prior[i]-n.prior[d+i]*m)
+		precision.SetSym(i, i, n.prior[d+i])
+	}
+	for k, at := range n.wide.Precision() {
+		precision.SetSym(at[0], at[1], precision.At(at[0], at[1])-n.e.Hessian[k])
+	}
+	var root mat.Cholesky
+	var step mat.VecDense
+	if !root.Factorize(precision) || root.SolveVecTo(&step, slope) != nil {
+		return 0, 0, false
+	}
+	for i, m := range n.q.Mean {
+		dst[d+i] = precision.At(i, i)
+		dst[i] = dst[d+i] * (m + step.AtVec(i))
+	}
+	for i, x := range from {
+		move, size = max(move, abs(dst[i]-x)), max(size, abs(x))
+	}
+	return move, size, true
+}

@@ -1,0 +1,129 @@
+package audit
+
+import (
+	"fmt"
+
+	"fedpvi/accountant"
+	"fedpvi/pvi"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// gradientStudy is one client that takes private gradient steps. Plain steps of one
+// size let what it sends move with what it released, up to a pull towards the prior.
+const gradientStudy = `
+[study]
+version = 1
+name = "audit"
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [-1, 1]
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [0, 1]
+[model]
+family = "logistic"
+outcome = "y"
+positive = ">= 0.5"
+terms = ["x"]
+intercept = false
+standardise = "none"
+[inference]
+rounds = 2
+damping = 1.0
+steps = 4
+optimiser = "sgd"
+step_size = 0.02
+step_decay = 1.0
+average = 0.0
+[privacy]
+unit = "record"
+noise_multiplier = 1.5
+delta = 1e-5
+clip = 0.05
+[federation]
+max_records = 100
+`
+
+// A gradients is a case of what a client sends that takes private gradient steps: the
+// record in question is its only one, or beside others that have a gradient of zero.
+type gradients struct {
+	mode      string // of the gradients
+	rate      float64
+	others    int
+	adjacency accountant.Adjacency
+}
+
+func (g gradients) name() string {
+	what := "gradients"
+	if g.rate < 1 {
+		what = "sampled gradients"
+	}
+	return fmt.Sprintf("%s %s, %d other records, %s", g.mode, what, g.others, g.adjacency)
+}
+
+// gradientCases have a shard of one record or none, and batches that are mostly empty.
+var gradientCases = []gradients{
+	{"aligned", 1, 0, accountant.AddRemove},
+	{"joint", 1, 3, accountant.ReplaceOne},
+	{"aligned", 0.4, 2, accountant.ReplaceOne},
+	{"joint", 0.4, 0, accountant.AddRemove},
+}
+
+// attack tells apart whether the record is there; or which of two it is.
+func (g gradients) attack() (attack, error) {
+	set := func(key, format string, value any) study.Override {
+		return study.Override{Key: key, Value: fmt.Sprintf(format, value)}
+	}
+	st, err := study.Parse("audit.toml", []byte(gradientStudy),
+		set("privacy.adjacency", "%q", g.adjacency), set("inference.gradients", "%q", g.mode), set("inference.sampling_rate", "%.2f", g.rate))
+	if err != nil {
+		return attack{}, err
+	}
+	protocol, err := pvi.NewProtocol(st, []pvi.ClientID{"client"})
+	if err != nil {
+		return attack{}, err
+	}
+	return attack{
+		claim: newClaim(protocol.Sampled().Event()),
+		learn: linearOnly,
+		observe: func(seed uint64, world, run int) ([]float64, error) {
+			holders := []sim.Holder{{ID: "client", Records: g.records(world)}}
+			play, err := sim.New(st, holders, runSeed(seed, g.name(), world, run), 1)
+			if err != nil {
+				return nil, err
+			}
+			return everySum(play)
+		},
+	}, nil
+}
+
+func (g gradients) records(world int) *shard.Records {
+	r := new(shard.Records)
+	for range g.others {
+		r.Append([]float64{0, 1})
+	}
+	switch {
+	case world == 1:
+		r.Append([]float64{1, 1})
+	case g.adjacency == accountant.ReplaceOne:
+		r.Append([]float64{1, 0})
+	}
+	return r
+}
+
+// everySum plays to the end and returns all that was opened.
+func everySum(play *sim.Federation) (seen []float64, err error) {
+	for {
+		o, err := play.Step()
+		if err != nil || o == nil {
+			return seen, err
+		}
+		for _, n := range o.Sum {
+			seen = append(seen, float64(n))
+		}
+	}
+}

@@ -1,0 +1,19 @@
+package audit
+
+import "testing"
+
+// Every case can be set up and played in both worlds, and something is seen of it.
+func TestGradientCases(t *testing.T) {
+	for _, g := range gradientCases {
+		a, err := g.attack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for world := range 2 {
+			seen, err := a.observe(1, world, 0)
+			if err != nil || len(seen) != 4 {
+				t.Errorf("%s, world %d: saw %v, %v", g.name(), world, seen, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"fedpvi/pvi"
+	"fedpvi/sim"
+)
+
+// plannedDescent is what private gradient steps come to, for a machine.
+type plannedDescent struct {
+	Steps        int     `json:"steps"` // of a client in one round
+	SamplingRate float64 `json:"sampling_rate"`
+	StepSize     float64 `json:"step_size"`
+}
+
+func newPlannedDescent(d *pvi.Descent) *plannedDescent {
+	if d == nil {
+		return nil
+	}
+	return &plannedDescent{d.Steps, d.Rate, d.StepSize}
+}
+
+// descentRows are the lines of a plan about private gradient steps, nil if there are
+// none.
+func descentRows(p *pvi.Protocol) [][]string {
+	d := p.Descent()
+	if d == nil {
+		return nil
+	}
+	in := p.Study().Inference
+	batch := "every record in every step"
+	if d.Rate < 1 {
+		batch = fmt.Sprintf("every record in a step with probability %s (Poisson)", number(d.Rate))
+	}
+	gradients := "aligned: the gradient in the mean is released, that in the spread follows from it"
+	if in.Descent.Joint {
+		gradients = "joint: the gradients in mean and spread are released together"
+	}
+	rows := [][]string{
+		{"", fmt.Sprintf("%s of %s, each a noisy sum of gradients", plural(in.Rounds, "round"), plural(d.Steps, "step"))},
+		{"batches", batch},
+		{"gradients", gradients},
+		{"step size", fmt.Sprintf("%s, %s falling to %s%s", in.Descent.Optimiser, number(d.StepSize), number(d.StepSize*in.Descent.Decay), stepSizeRule(p))},
+	}
+	return rows
+}
+
+func stepSizeRule(p *pvi.Protocol) string {
+	d, in := p.Descent(), p.Study().Inference
+	if in.Descent.StepSize > 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s over %d steps)", number(d.StepSize*float64(d.Total)), d.Total)
+}
+
+func clippedGradient(p *pvi.Protocol) string {
+	d := p.Descent()
+	if d.Bound == 0 {
+		return "a record's gradient"
+	}
+	return fmt.Sprintf("a record's gradient, %s of the public bound %s", number(d.Clip/d.Bound), number(d.Bound))
+}
+
+func descentForecast(p *pvi.Protocol, f sim.Forecast) string {
+	text := fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every element of the sum of gradients. A record adds at most %s: the noise hides what the first %.0f records of the whole federation say.",
+		number(f.Noise), number(f.Largest), math.Ceil(f.Noise/f.Largest))
+	if m := p.Noise().Multiplier; p.Descent().Rate < 1 && m < leastSampledNoise {
+		text += fmt.Sprintf(" With a noise multiplier of %s below %d, sampling costs more than it saves: a larger inference.sampling_rate hides as much with less noise in all.", number(m), leastSampledNoise)
+	}
+	return text
+}
+
+// leastSampledNoise is the noise multiplier from which on the noise of all steps
+// together does not depend on the sampling rate.
+const leastSampledNoise = 2
+
+// sentByDescent says what leaves a client that takes private gradient steps.
+func sentByDescent(p *pvi.Protocol) []string {
+	in, n := p.Study().Inference, p.Noise()
+	return []string{
+		fmt.Sprintf("In each of %s: the change of its factor, %s, computed from %s, each a sum of its records' gradients, every record's clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Those sums could be read as well: the promise counts all %s of them.",
+			plural(in.Rounds, "round"), plural(p.Family().Size(), "number"), plural(p.Descent().Steps, "noisy sum"), number(n.Clip), number(n.Multiplier), fmt.Sprint(p.Releases())),
+		"What that gives away about one record: sim plan says, against whom.",
+	}
+}
