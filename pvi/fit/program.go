@@ -28,7 +28,7 @@ func (m *Model) regressors(b *model.Builder) model.Expr {
 		names = append(names, c.Name)
 	}
 	squares, _ := st.RegressorBounds()
-	bound := math.Sqrt(squares) // no regressor is larger than all together
+	bound := rounded * math.Sqrt(squares) // no regressor is larger than all together
 	return b.Reals("x", names, -bound, bound)
 }
 
@@ -106,8 +106,12 @@ func (m *Model) outcomeColumn(b *model.Builder) model.Expr {
 	case study.Count, study.Class:
 		return b.Integer(st.Model.Outcome, 0, st.OutcomeBound())
 	}
-	return b.Real(st.Model.Outcome, -st.OutcomeBound(), st.OutcomeBound())
+	return b.Real(st.Model.Outcome, -rounded*st.OutcomeBound(), rounded*st.OutcomeBound())
 }
+
+// rounded is what scaling may add to a value on its public bound: that a record lies
+// there is private, and must not be why a shard is refused.
+const rounded = 1 + 1e-9
 
 // varying is what a group term adds to η.
 func (m *Model) varying(b *model.Builder, g study.Group, w way) model.Expr {

@@ -47,36 +47,38 @@ func dotFour(a, b, e, f, v []float64) (sa, sb, se, sf float64) {
 	j := 0
 	for ; j < len(v)-1; j += 2 {
 		x, y := v[j], v[j+1]
-		sa += a[j] * x
-		ta += a[j+1] * y
-		sb += b[j] * x
-		tb += b[j+1] * y
-		se += e[j] * x
-		te += e[j+1] * y
-		sf += f[j] * x
-		tf += f[j+1] * y
+		sa += float64(a[j] * x)
+		ta += float64(a[j+1] * y)
+		sb += float64(b[j] * x)
+		tb += float64(b[j+1] * y)
+		se += float64(e[j] * x)
+		te += float64(e[j+1] * y)
+		sf += float64(f[j] * x)
+		tf += float64(f[j+1] * y)
 	}
 	if j < len(v) {
 		x := v[j]
-		sa += a[j] * x
-		sb += b[j] * x
-		se += e[j] * x
-		sf += f[j] * x
+		sa += float64(a[j] * x)
+		sb += float64(b[j] * x)
+		se += float64(e[j] * x)
+		sf += float64(f[j] * x)
 	}
 	return sa + ta, sb + tb, se + te, sf + tf
 }
 
-// dotTwoStrands gives the same bits as dotFour.
+// dotTwoStrands gives the same bits as dotFour: conversions forbid fused operations,
+// which a compiler may use in one of them and not in the other. A record would then
+// contribute other bits at another place in a batch.
 func dotTwoStrands(a, v []float64) float64 {
 	a = a[:len(v)]
 	var s, t float64
 	j := 0
 	for ; j < len(v)-1; j += 2 {
-		s += a[j] * v[j]
-		t += a[j+1] * v[j+1]
+		s += float64(a[j] * v[j])
+		t += float64(a[j+1] * v[j+1])
 	}
 	if j < len(v) {
-		s += a[j] * v[j]
+		s += float64(a[j] * v[j])
 	}
 	return s + t
 }

@@ -1,0 +1,58 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// A record on a public bound is loaded, wherever scaling rounds it to: whether a shard
+// is refused must not depend on it.
+func TestRecordsOnTheirBoundsAreLoaded(t *testing.T) {
+	const text = `
+study = { version = 1, name = "bounds" }
+model = { family = "robust", outcome = "y", terms = ["x"], intercept = false, standardise = "bounds" }
+inference = { rounds = 1 }
+privacy = { unit = "record", epsilon = 1.0, delta = 1e-5 }
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [%[1]g, %[2]g]
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [%[1]g, %[2]g]
+`
+	beyond := 0
+	for i := -40; i < 40; i += 3 {
+		for k := i + 1; k < 44; k += 4 {
+			low, high := float64(i)/10, float64(k)/10
+			st, err := study.Parse("s.toml", fmt.Appendf(nil, text, low, high))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := New(st)
+			if err != nil {
+				t.Fatal(err)
+			}
+			records := new(shard.Records)
+			records.Append([]float64{low, high})
+			records.Append([]float64{high, low})
+			s := shard.Design(st, records)
+			for n := range 2 {
+				if x, y := s.Record(n); math.Abs(x[0]) > 1 || math.Abs(y) > 1 {
+					beyond++
+				}
+			}
+			if _, err := m.Load(s); err != nil {
+				t.Errorf("bounds [%g, %g]: %v", low, high, err)
+			}
+		}
+	}
+	if beyond == 0 {
+		t.Error("no value was rounded beyond its bound")
+	}
+}
