@@ -143,7 +143,8 @@ func (s *Site) Restore(state []byte) error {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
 	if d, ok := s.solver.(*solver.DPSVI); ok && d.Taken() != v.Spent.Statistics {
-		return fmt.Errorf("restoring client %s: %d steps were taken and %d charged", s.id, d.Taken(), v.Spent.Statistics)
+		err := fmt.Errorf("restoring client %s: %d steps were taken and %d charged", s.id, d.Taken(), v.Spent.Statistics)
+		return errors.Join(err, d.Restore(nil)) // nothing is charged, so nothing may be taken
 	}
 	s.sequence, s.answered, s.open, s.spent, s.centre = v.Sequence, v.Answered, v.Open, v.Spent, v.Centre
 	copy(s.factor, v.Factor)

@@ -80,8 +80,10 @@ func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) 
 		size = 2 * d
 	}
 	switch {
-	case m.Dim() != size || m.Records() != p.records.Rows():
-		return nil, fmt.Errorf("dp-svi: a mechanism for %d numbers of each of %d records, want %d of %d", m.Dim(), m.Records(), size, p.records.Rows())
+	case m.Dim() != size:
+		return nil, fmt.Errorf("dp-svi: a mechanism for %d numbers of a record, want %d", m.Dim(), size)
+	case m.Records() != p.records.Rows():
+		return nil, errors.New("dp-svi: the mechanism is for another number of records") // which is private
 	case o.Steps < 1 || m.Steps()%o.Steps != 0:
 		return nil, fmt.Errorf("dp-svi: %d steps in all are no whole number of visits of %d", m.Steps(), o.Steps)
 	case !(o.InitialSD > 0):
