@@ -116,8 +116,11 @@ func TestSolvers(t *testing.T) {
 		{logistic, `, solver = "laplace"`, `unit = "none"`, study.Laplace, ``},
 		{logistic, `, solver = "conjugate"`, `unit = "none"`, "", `write "natural-gradient"`},
 		{grouped, `, solver = "laplace"`, `unit = "none"`, "", `says little about where its posterior lies`},
-		{logistic, ``, `unit = "record", epsilon = 1.0, delta = 1e-5`, "", `privacy.unit = "record" works with family = "linear"`},
-		{logistic, `, steps = 9`, `unit = "none"`, "", `is used only with solver = "svi"`},
+		{logistic, ``, `unit = "record", epsilon = 1.0, delta = 1e-5`, study.DPSVI, ``},
+		{logistic, `, solver = "svi"`, `unit = "record", epsilon = 1.0, delta = 1e-5`, "", `with privacy.unit = "record" the solver is "dp-svi"`},
+		{logistic, `, solver = "dp-svi"`, private, "", `a client may take one step a round`},
+		{logistic, `, steps = 9`, `unit = "none"`, "", `is used only with solver = "svi" or "dp-svi"`},
+		{logistic, `, solver = "svi", optimiser = "sgd"`, `unit = "none"`, "", `is used only with solver = "dp-svi"`},
 		{logistic, `, solver = "svi", draws = 0`, `unit = "none"`, "", `draws: must lie between 1 and`},
 		{`family = "poisson", outcome = "visits", terms = []`, ``, `unit = "client", epsilon = 1.0, delta = 1e-5 }
 federation = { nominal_records = 9`, "", `nothing public says how much a record of a poisson model can add`},

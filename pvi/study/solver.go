@@ -2,6 +2,8 @@ package study
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	"fedpvi/internal/document"
 )
@@ -88,10 +90,19 @@ func refuseUnused(s *Study, t *document.Table) {
 			continue
 		}
 		if t.Has(k.key) {
-			t.Errorf(k.key, `is used only with solver = %q`, k.used[len(k.used)-1])
+			t.Errorf(k.key, `is used only with solver = %s`, anyOf(k.used))
 		}
 		t.Value(k.key)
 	}
+}
+
+// anyOf lists solvers as a study writes them.
+func anyOf(solvers []Solver) string {
+	names := make([]string, len(solvers))
+	for i, s := range solvers {
+		names[i] = strconv.Quote(string(s))
+	}
+	return strings.Join(names, " or ")
 }
 
 // DefaultAscent is how the solver SVI climbs if a study does not say.
