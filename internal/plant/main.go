@@ -16,7 +16,7 @@ import (
 func main() {
 	var o options
 	flag.IntVar(&o.repeat, "repeat", 20, "audits of the program as it is, and of each fault, with as many seeds")
-	flag.IntVar(&o.runs, "runs", 1000, "how often an attack is played in each world")
+	flag.IntVar(&o.runs, "runs", 600, "how often an attack is played in each world")
 	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "audits at a time")
 	flag.StringVar(&o.root, "root", ".", "folder of the repository")
 	flag.Usage = func() {
