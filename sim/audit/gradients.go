@@ -62,7 +62,7 @@ func (g gradients) name() string {
 	if g.rate < 1 {
 		what = "sampled gradients"
 	}
-	return fmt.Sprintf("%s %s, %d other records, %s", g.mode, what, g.others, g.adjacency)
+	return fmt.Sprintf("%s %s, %d others, %s", g.mode, what, g.others, g.adjacency)
 }
 
 // gradientCases have a shard of one record or none, and batches that are mostly empty.
