@@ -1,6 +1,9 @@
 package gpu
 
-import "fedpvi/pvi/model/ir"
+import (
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/model/tape"
+)
 
 // A direct leaf that shares no coordinate with others has its norm in closed form:
 // Σa² for a global value or a gather, δ²|x|² for a vector of the row times a table,
@@ -93,7 +96,7 @@ func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64
 			}
 			squared[l] += a[l] * a[l] * s
 			if w.cross != nil {
-				squared[l] += 2 * a[l] * dot(v, w.cross[from:to])
+				squared[l] += 2 * a[l] * tape.Dot(v, w.cross[from:to])
 			}
 		}
 	}
@@ -129,7 +132,7 @@ func (n *lanes) aloneAdd(ld *laneDraw, w *leafWeights, f *leaf) {
 	switch f.op {
 	case ir.Global:
 		for e := range sum {
-			sum[e] += dot(lane(ld.records.Adjoint[f.node], e, len(n.rows)), n.squared[:len(n.rows)])
+			sum[e] += tape.Dot(lane(ld.records.Adjoint[f.node], e, len(n.rows)), n.squared[:len(n.rows)])
 		}
 	case ir.Gather, ir.GatherRow:
 		width, index := gatherWidth(f), n.table.Nodes[f.other]
@@ -148,7 +151,7 @@ func (n *lanes) aloneAdd(ld *laneDraw, w *leafWeights, f *leaf) {
 				continue
 			}
 			for j := range part {
-				part[j] += dot(scaled, lane(ld.records.Value[f.other], j, len(n.rows)))
+				part[j] += tape.Dot(scaled, lane(ld.records.Value[f.other], j, len(n.rows)))
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package gpu
 
-import "fedpvi/pvi/model/ir"
+import (
+	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/model/tape"
+)
 
 // denseLanes form the gradients of a block over all coordinates of a component.
 type denseLanes struct {
@@ -101,6 +104,6 @@ func (d *denseLanes) norm(w *denseWeights, squared []float64) {
 
 func (d *denseLanes) add(n *lanes, ld *laneDraw, c *denseLayout) {
 	for j, coord := range c.coords {
-		ld.sum[coord] += dot(n.squared[:len(n.rows)], lane(d.grad, j, len(n.rows)))
+		ld.sum[coord] += tape.Dot(n.squared[:len(n.rows)], lane(d.grad, j, len(n.rows)))
 	}
 }

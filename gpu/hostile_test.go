@@ -10,6 +10,7 @@ import (
 
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
+	"fedpvi/pvi/model/tape"
 )
 
 // randomProgram grows a program from nodes that the verifier accepts.
@@ -213,7 +214,7 @@ func checkContributions(t fatal, s *collect, plain *materialised, q *Query) {
 	for l, row := range plain.batch(q) {
 		plain.shared.Set(q.Draws[0])
 		_, g := plain.gradient(row)
-		if norm := math.Sqrt(dot(g, g)); !(norm < 1e6) {
+		if norm := math.Sqrt(tape.Dot(g, g)); !(norm < 1e6) {
 			continue
 		}
 		_, want, _ := plain.contribution(q, row)

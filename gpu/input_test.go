@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/tape"
 )
 
 // A sum has the same bits with any number of workers.
@@ -138,7 +139,7 @@ func TestOverflowContributesZero(t *testing.T) {
 		}
 		s := &collect{size: m.Dim(), clip: q.Clip}
 		q.Batch = []int32{3}
-		if err := e.Each(q, s); err != nil || dot(s.all[0], s.all[0]) != 0 {
+		if err := e.Each(q, s); err != nil || tape.Dot(s.all[0], s.all[0]) != 0 {
 			t.Errorf("a refused record hands %v to the sink (%v)", s.all, err)
 		}
 		if err := e.Hessian(make([]float64, m.Dim()*(m.Dim()+1)/2), theta, nil); err == nil {
@@ -154,7 +155,7 @@ func TestEmptyBatch(t *testing.T) {
 	e := compile(t, CPU{}, m, randomTable(t, m, rng, 10, 1))
 	g := randomPoint(m, rng, 1)
 	total, err := e.Sum(g, &Query{Draws: [][]float64{randomPoint(m, rng, 1)}, Batch: []int32{}, Clip: 1})
-	if err != nil || total != (Total{}) || dot(g, g) != 0 {
+	if err != nil || total != (Total{}) || tape.Dot(g, g) != 0 {
 		t.Errorf("sum %v, totals %v, %v", g, total, err)
 	}
 }

@@ -3,24 +3,6 @@ package gpu
 // Loops over vectors, written for the compiler: bounds are known, and sums run in
 // four strands.
 
-// dot returns x·y over the length of y.
-func dot(x, y []float64) float64 {
-	x = x[:len(y)]
-	var a, b, c, d float64
-	for len(y) >= 4 {
-		x4, y4 := x[:4:4], y[:4:4]
-		a += x4[0] * y4[0]
-		b += x4[1] * y4[1]
-		c += x4[2] * y4[2]
-		d += x4[3] * y4[3]
-		x, y = x[4:], y[4:]
-	}
-	for i, v := range y {
-		a += x[i] * v
-	}
-	return (a + b) + (c + d)
-}
-
 // weightedSquares returns Σ w x².
 func weightedSquares(x, w []float64) float64 {
 	x = x[:len(w)]

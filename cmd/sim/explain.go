@@ -3,14 +3,12 @@ package main
 import (
 	"os"
 
-	"fedpvi/sim"
 	"fedpvi/sim/report"
 )
 
 type explainCommand struct {
-	studyFlags
-	Clients *int `help:"Number of clients. Default: the study's simulation." placeholder:"N"`
-	JSON    bool `name:"json" help:"Print the explanation as one JSON object."`
+	protocolFlags
+	JSON bool `name:"json" help:"Print the explanation as one JSON object."`
 }
 
 func (explainCommand) Help() string {
@@ -26,15 +24,7 @@ No data are read.`
 }
 
 func (c *explainCommand) Run() error {
-	st, err := c.load()
-	if err != nil {
-		return err
-	}
-	clients, err := clientCount(c.Clients)
-	if err != nil {
-		return err
-	}
-	protocol, err := sim.Protocol(st, clients)
+	protocol, err := c.derive()
 	if err != nil {
 		return err
 	}

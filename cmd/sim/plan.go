@@ -4,14 +4,34 @@ import (
 	"fmt"
 	"os"
 
+	"fedpvi/pvi"
 	"fedpvi/sim"
 	"fedpvi/sim/report"
 )
 
-type planCommand struct {
+// protocolFlags choose a study and for how many clients it is derived.
+type protocolFlags struct {
 	studyFlags
-	Clients *int `help:"Number of clients to plan for. Default: the study's simulation." placeholder:"N"`
-	JSON    bool `name:"json" help:"Print the plan as one JSON object."`
+	Clients *int `help:"Number of clients. Default: the study's simulation." placeholder:"N"`
+}
+
+func (f protocolFlags) derive() (*pvi.Protocol, error) {
+	st, err := f.load()
+	if err != nil {
+		return nil, err
+	}
+	clients := 0
+	if f.Clients != nil {
+		if clients = *f.Clients; clients < 1 {
+			return nil, fmt.Errorf("--clients %d: give a number of at least 1", clients)
+		}
+	}
+	return sim.Protocol(st, clients)
+}
+
+type planCommand struct {
+	protocolFlags
+	JSON bool `name:"json" help:"Print the plan as one JSON object."`
 }
 
 func (planCommand) Help() string {
@@ -26,15 +46,7 @@ No data are read and nothing is spent.`
 }
 
 func (c *planCommand) Run() error {
-	st, err := c.load()
-	if err != nil {
-		return err
-	}
-	clients, err := clientCount(c.Clients)
-	if err != nil {
-		return err
-	}
-	protocol, err := sim.Protocol(st, clients)
+	protocol, err := c.derive()
 	if err != nil {
 		return err
 	}
@@ -42,15 +54,4 @@ func (c *planCommand) Run() error {
 		return report.PlanJSON(os.Stdout, protocol)
 	}
 	return report.Plan(os.Stdout, protocol)
-}
-
-// clientCount returns the number that a flag gives, 0 if it is not given.
-func clientCount(flag *int) (int, error) {
-	if flag == nil {
-		return 0, nil
-	}
-	if *flag < 1 {
-		return 0, fmt.Errorf("--clients %d: give a number of at least 1", *flag)
-	}
-	return *flag, nil
 }

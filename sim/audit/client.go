@@ -25,8 +25,8 @@ type federation struct {
 	holders   []sim.Holder
 }
 
-// clientStudy has a prior that dwarfs the noise, so that q stays proper.
-const clientStudy = `
+// slopeStudy begins a study of one slope, as small as they come.
+const slopeStudy = `
 [study]
 version = 1
 name = "audit"
@@ -45,6 +45,10 @@ terms = ["x"]
 intercept = false
 standardise = "none"
 noise_sd = 1.0
+`
+
+// clientStudy has a prior that dwarfs the noise, so that q stays proper.
+const clientStudy = slopeStudy + `
 [prior]
 sd = 0.02
 [inference]

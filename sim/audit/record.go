@@ -12,25 +12,7 @@ import (
 
 // recordStudy is one client's release of its records' sufficient statistics, which
 // anyone may read.
-const recordStudy = `
-[study]
-version = 1
-name = "audit"
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "y"
-type = "numeric"
-bounds = [-1, 1]
-[model]
-family = "linear"
-outcome = "y"
-terms = ["x"]
-intercept = false
-standardise = "none"
-noise_sd = 1.0
+const recordStudy = slopeStudy + `
 [inference]
 rounds = 1
 [privacy]

@@ -127,7 +127,7 @@ func (m *Machine) fixedProduct(i int) {
 		table, x = x, table
 	}
 	for r := range m.Value[i] {
-		m.Value[i][r] = dotProduct(m.Value[table][r*m.size[x]:], m.Value[x])
+		m.Value[i][r] = Dot(m.Value[table][r*m.size[x]:], m.Value[x])
 	}
 }
 
@@ -135,7 +135,7 @@ func squares(values []float64, rows, size int) []float64 {
 	out := make([]float64, rows)
 	for r := range out {
 		row := values[r*size : (r+1)*size]
-		out[r] = dotProduct(row, row)
+		out[r] = Dot(row, row)
 	}
 	return out
 }

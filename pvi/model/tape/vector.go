@@ -1,7 +1,7 @@
 package tape
 
-// dotProduct sums x∘y over the length of y in four strands.
-func dotProduct(x, y []float64) float64 {
+// Dot returns x·y over the length of y, summed in four strands.
+func Dot(x, y []float64) float64 {
 	x = x[:len(y)]
 	var a, b, c, d float64
 	for len(y) >= 4 {
