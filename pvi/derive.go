@@ -74,7 +74,7 @@ func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
 	if err := p.checkShard(s); err != nil {
 		return nil, err
 	}
-	if p.summed() {
+	if p.Summed() {
 		return nil, errors.New(`with federation.opens = "sums" a client has no solver of its own: NewSite makes its site`)
 	}
 	in := p.study.Inference

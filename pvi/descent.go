@@ -43,9 +43,10 @@ const (
 	// fall to nothing. The total is what a coordinate may have to travel.
 	pooledTravel, sequentialTravel, synchronousTravel = 40, 80, 60
 
-	// Where sums over that many records or more move q, it is near in fewer steps and
-	// larger ones keep it hot.
-	manyRecords, manyTravel = 10_000, 10
+	// Where sums over that many records or more move q, there is less noise beside the
+	// signal: larger steps than these only keep q hot, and a shorter clip costs more
+	// likelihood than its noise.
+	manyRecords, manyTravel, manyClip = 10_000, 10, 0.8
 
 	// typical is what records' gradients have of the bound on them, and clipTypical
 	// the clip that serves the log likelihood best, as a share of that.
@@ -95,8 +96,8 @@ func stepsOfRound(rounds, total, least int) int {
 // q, in a synchronous round by α; or every sum over all of them does.
 func (p *Protocol) travel() float64 {
 	in, m := p.study.Inference, float64(len(p.roster))
-	if p.summed() {
-		if float64(p.study.Federation.NominalRecords)*m >= manyRecords {
+	if p.Summed() {
+		if p.manySummed() {
 			return manyTravel
 		}
 		return pooledTravel
@@ -107,6 +108,12 @@ func (p *Protocol) travel() float64 {
 	return min(pooledTravel, sequentialTravel/m)
 }
 
+// manySummed reports whether gradients are summed over very many records.
+func (p *Protocol) manySummed() bool {
+	f := p.study.Federation
+	return p.Summed() && float64(f.NominalRecords)*float64(len(p.roster)) >= manyRecords
+}
+
 func (p *Protocol) deriveGradientClip(d *Descent) error {
 	if d.Clip = p.study.Privacy.Clip; d.Clip > 0 {
 		return nil
@@ -115,6 +122,9 @@ func (p *Protocol) deriveGradientClip(d *Descent) error {
 		return errors.New("nothing public bounds a record's gradient in this model: write privacy.clip, the L2 norm to which gradients are clipped, such as one found on made-up data")
 	}
 	d.Clip = clipTypical * typical * d.Bound
+	if p.manySummed() {
+		d.Clip = manyClip * typical * d.Bound
+	}
 	return nil
 }
 
@@ -138,7 +148,7 @@ func (p *Protocol) sampledFor(records int, multiplier float64) (*dpmech.SampledS
 		size *= 2
 	}
 	releases := 1 // of a sum that anyone reads
-	if p.summed() {
+	if p.Summed() {
 		releases = len(p.roster)
 	}
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
@@ -175,7 +185,7 @@ func (p *Protocol) deriveSampled() error {
 	if p.sampled, err = p.sampledFor(p.study.Federation.MaxRecords, multiplier); err != nil {
 		return fmt.Errorf("%w (a vector is a record's gradient)", err)
 	}
-	if p.summed() {
+	if p.Summed() {
 		_, err = p.newSumDescent()
 	}
 	return err
@@ -198,7 +208,7 @@ func (p *Protocol) descentSolver(s *shard.Shard) (solver.Solver, error) {
 func (p *Protocol) descentOptions() solver.DPSVIOptions {
 	d, in := p.descent, p.study.Inference.Descent
 	steps := d.Steps
-	if p.summed() {
+	if p.Summed() {
 		steps = d.Total
 	}
 	return solver.DPSVIOptions{

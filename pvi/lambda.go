@@ -31,7 +31,7 @@ func newPosterior(p *Protocol) *posterior {
 		meanOf: p.family.Means(),
 		next:   make([]Wide, n), nextNatural: make([]float64, n), nextMean: make([]float64, d),
 	}
-	if p.summed() {
+	if p.Summed() {
 		q.summed = newSummed(p)
 		if !q.take(q.summed.descent.Start(), false) {
 			panic("pvi: the first q is not proper") // unreachable: NewProtocol tried it

@@ -231,7 +231,7 @@ func (p *Protocol) Scaling() *Scaling { return p.scaling }
 // deriveLattice chooses the grid of messages, and checks that no sum of them and
 // no λ can overflow.
 func (p *Protocol) deriveLattice() error {
-	if p.summed() {
+	if p.Summed() {
 		p.lattice, p.exponent = p.sampled.Lattice(), lambdaExponent
 		p.limit = p.sampled.MaxTotal() / int64(len(p.roster))
 		return nil

@@ -62,7 +62,7 @@ func NewSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 		cavity:   make([]float64, n),
 		exact:    make([]int64, n),
 	}
-	if p.summed() {
+	if p.Summed() {
 		return site, nil // it has no factor
 	}
 	site.proposed = make([]int64, n)

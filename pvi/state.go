@@ -191,7 +191,7 @@ func (v *siteState) checkSpending(p *Protocol) error {
 		return fmt.Errorf("%d changes and %d statistics released: more than the study pays for, or none at all", v.Spent.Changes, v.Spent.Statistics)
 	case v.Answered > 0 && (p.clients != nil && v.Spent.Changes == 0 || p.clients == nil && most+statistics > 0 && v.Spent.Statistics == 0):
 		return errors.New("plans were answered and nothing was charged")
-	case p.sampled != nil && !p.summed() && kept != (v.Spent.Statistics > 0):
+	case p.sampled != nil && !p.Summed() && kept != (v.Spent.Statistics > 0):
 		return errors.New("steps were charged and are not there, or are there and were not charged")
 	case reused && kept != (v.Spent.Statistics > 0):
 		return errors.New("statistics were charged and are not there, or are there and were not charged")

@@ -19,14 +19,15 @@ import (
 // moves q by it for itself. A release is the only thing that a client computes from
 // its records, so that nothing hidden in the sum shows elsewhere.
 
-// summed reports whether sums of gradients move q, rather than changes of factors.
-func (p *Protocol) summed() bool {
+// Summed reports whether opened sums of gradients move q, rather than changes of
+// factors.
+func (p *Protocol) Summed() bool {
 	return p.study.Privacy.Unit == study.Record && p.study.Federation.Opens == study.OpenSums
 }
 
 // messageSize returns the number of elements of a release.
 func (p *Protocol) messageSize() int {
-	if p.summed() {
+	if p.Summed() {
 		return p.sampled.Dim()
 	}
 	return p.family.Size()
@@ -57,7 +58,7 @@ func (p *Protocol) newSumDescent() (*solver.SumDescent, error) {
 
 // NewSite returns the site of a client with the given records, at the prior.
 func (p *Protocol) NewSite(id ClientID, s *shard.Shard) (*Site, error) {
-	if !p.summed() {
+	if !p.Summed() {
 		solver, err := p.NewSolver(s)
 		if err != nil {
 			return nil, err

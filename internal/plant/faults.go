@@ -141,7 +141,7 @@ var faults = []fault{
 	}}},
 	{"shares-of-all", "shares of noise that count on colluders", []edit{{
 		file: "pvi/summed.go", anchor: "func (p *Protocol) shares() int {\n", after: `
-	if planted.Is("shares-of-all") && p.summed() {
+	if planted.Is("shares-of-all") && p.Summed() {
 		return p.minClients
 	}
 `,
