@@ -260,6 +260,9 @@ func restart(t interface{ Fatal(...any) }, h *house, m int) {
 	if err := site.Restore(state); err != nil {
 		t.Fatal(err)
 	}
+	if site.gradients.Taken() != site.Releases() {
+		t.Fatal("the mechanism forgot what was released")
+	}
 	h.sites[m] = site
 }
 
