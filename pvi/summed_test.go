@@ -457,3 +457,32 @@ func TestSummedRestoreErrors(t *testing.T) {
 		}
 	}
 }
+
+// Whatever bytes are taken up as a state leave machines that go on.
+func FuzzRestoreSummed(f *testing.F) {
+	p := summedProtocol(f, 2, 3, "")
+	h := summedHouse(f, p, 10, func(i int) int { return i % 2 })
+	plan, _ := h.server.Next()
+	h.propose(0, &plan)
+	server, _ := h.server.MarshalBinary()
+	site, _ := h.sites[0].MarshalBinary()
+	f.Add(server)
+	f.Add(site)
+	f.Fuzz(func(t *testing.T, state []byte) {
+		if s, err := RestoreServer(p, state); err == nil {
+			s.Next()
+			for _, n := range s.Open() {
+				if _, err := s.Close(n); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		site, err := p.NewSite(clientID(0), h.shards[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := site.Restore(state); err == nil && site.gradients.Taken() != site.Releases() {
+			t.Fatal("a site that forgot what it released")
+		}
+	})
+}

@@ -63,3 +63,22 @@ func TestSummedAdult(t *testing.T) {
 		t.Errorf("accuracy is %.4f and log likelihood %.4f below that without privacy", accuracy, likelihood)
 	}
 }
+
+// The time of a hundred sums over Adult, by the number of clients.
+func BenchmarkSummedAdult(b *testing.B) {
+	for _, clients := range []string{"1", "200"} {
+		b.Run(clients, func(b *testing.B) {
+			st, path := experiment(b, "adult/summed.toml", "simulation.clients="+clients, "federation.nominal_records=200000")
+			for b.Loop() {
+				b.StopTimer()
+				play := newPlay(b, st, path, 1)
+				b.StartTimer()
+				for o, err := play.Federation.Step(); o != nil; o, err = play.Federation.Step() {
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
