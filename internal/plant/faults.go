@@ -19,7 +19,7 @@ type fault struct {
 
 // Anchors of more than one fault.
 const (
-	sampleNoise = "\t\tdst[i] = g.Sample(src)\n"
+	sampleNoise = "\t\trest = rest[g.layers.fill(rest, words, src):]\n\t}\n"
 	addVector   = "func (g *gate) add(sum []int64, v []float64) {\n"
 	poissonNext = "\treturn s.choose(dst, s.size.sample(src), src)\n"
 	fixedNext   = "\treturn s.choose(dst, s.batch, src)\n"
@@ -31,23 +31,27 @@ const (
 var faults = []fault{
 	{"noise-half", "noise × 0.5", []edit{{
 		file: "dpmech/gaussian.go", anchor: sampleNoise, after: `
-		if planted.Is("noise-half") {
+	if planted.Is("noise-half") {
+		for i := range dst {
 			dst[i] /= 2
 		}
+	}
 `,
 	}}},
 	{"noise-0.8", "noise × 0.8", []edit{{
 		file: "dpmech/gaussian.go", anchor: sampleNoise, after: `
-		if planted.Is("noise-0.8") {
+	if planted.Is("noise-0.8") {
+		for i := range dst {
 			dst[i] = dst[i] / 5 * 4
 		}
+	}
 `,
 	}}},
 	{"bare-coordinate", "a coordinate without noise", []edit{{
 		file: "dpmech/gaussian.go", anchor: sampleNoise, after: `
-		if planted.Is("bare-coordinate") && i == 1 {
-			dst[i] = 0
-		}
+	if len(dst) > 1 && planted.Is("bare-coordinate") {
+		dst[1] = 0
+	}
 `,
 	}}},
 	{"no-clipping", "no clipping", []edit{{
