@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"errors"
+	"math"
 
 	"fedpvi/pvi/model/ir"
 )
@@ -38,6 +39,9 @@ func (e *cpu) Each(q *Query, sink Sink) error {
 		return err
 	}
 	n, draws, total := e.strips[0], e.draws[:len(q.Draws)], e.length(q)
+	if rows, ok := sink.(RowSink); ok && e.rows(q) {
+		return n.handRows(q, total, rows)
+	}
 	o := &e.out
 	o.start(e.p, q)
 	for from := 0; from < total; from += block {
@@ -49,6 +53,33 @@ func (e *cpu) Each(q *Query, sink Sink) error {
 			o.fill(n, k, w)
 		}
 		if err := o.hand(n, q, sink); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rows reports whether every contribution to the query is a multiple of a row, and
+// nothing but a sink clips it.
+func (e *cpu) rows(q *Query) bool {
+	return e.p.row != nil && e.strips[0].draws[0].fused != nil &&
+		len(q.Draws) == 1 && q.Joint == nil && q.Inside == nil && math.IsInf(q.Clip, 1)
+}
+
+// handRows gives the contributions to the sink as slopes of rows.
+func (n *lanes) handRows(q *Query, total int, sink RowSink) error {
+	f := n.p.row
+	x := n.table.Nodes[f.other]
+	for from := 0; from < total; from += block {
+		rows := n.pick(q, from, min(from+block, total))
+		value := n.draws[0].fused.forward(n.p.m.Verified(), rows)
+		slopes := n.draws[0].records.Adjoint[f.node][:len(rows)]
+		for l, v := range value {
+			if v-v != 0 { // a density that is not finite
+				slopes[l] = math.NaN()
+			}
+		}
+		if err := sink.AddRows(slopes, rows, x); err != nil {
 			return err
 		}
 	}

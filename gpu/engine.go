@@ -78,6 +78,18 @@ type Sink interface {
 	AddRecord(index []int32, value []float64) error
 }
 
+// RowSink is a [Sink] that takes contributions of a generalised linear model, which are
+// multiples of the rows of a table, without having them formed: for each of rows
+// slopes[l]·x[rows[l]·d : (rows[l]+1)·d], in the order of the coordinates. One that is not
+// finite stands for zero. The slices are only valid during the call.
+//
+// [Evaluator.Each] prefers it where a record contributes one such vector and Clip is
+// infinite, so that the sink alone clips.
+type RowSink interface {
+	Sink
+	AddRows(slopes []float64, rows []int32, x []float64) error
+}
+
 // check refuses a query that does not fit.
 func (q *Query) check(d, rows int) error {
 	if len(q.Draws) == 0 {

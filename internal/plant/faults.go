@@ -21,6 +21,7 @@ type fault struct {
 const (
 	sampleNoise = "\t\trest = rest[g.layers.fill(rest, words, src):]\n\t}\n"
 	addVector   = "func (g *gate) add(sum []int64, v []float64) {\n"
+	addRow      = "func (g *gate) addScaled(sum []int64, slope float64, row []float64) bool {\n"
 	poissonNext = "\treturn s.choose(dst, s.size.sample(src), src)\n"
 	fixedNext   = "\treturn s.choose(dst, s.batch, src)\n"
 	siteRelease = "\tif err := p.clients.ReleaseOne(dst, s.exact, &s.noise, change); err != nil {\n\t\treturn err\n\t}\n"
@@ -63,6 +64,13 @@ var faults = []fault{
 		return
 	}
 `,
+	}, {
+		file: "dpmech/gate.go", anchor: addRow, after: `
+	if planted.Is("no-clipping") {
+		addTruncated(sum, row, slope*g.perStep)
+		return true
+	}
+`,
 	}}},
 	{"blocks-apart", "blocks clipped apart", []edit{{
 		file: "dpmech/gate.go", anchor: addVector, after: `
@@ -70,6 +78,12 @@ var faults = []fault{
 		g.add(sum[:half], v[:half])
 		g.add(sum[half:], v[half:])
 		return
+	}
+`,
+	}, {
+		file: "dpmech/gate.go", anchor: addRow, after: `
+	if half := len(row) / 2; half > 1 && planted.Is("blocks-apart") {
+		return g.addScaled(sum[:half], slope, row[:half]) && g.addScaled(sum[half:], slope, row[half:])
 	}
 `,
 	}}},
