@@ -73,7 +73,8 @@ type Total struct {
 // Sink takes contributions, one at a time. value[j] is coordinate index[j]; a nil
 // index means all coordinates in order. Indices differ. The slices are only valid
 // during the call. The norm of value is at most Clip up to rounding: a mechanism
-// checks it again.
+// checks it again. With an infinite Clip and nothing inside, what is not finite comes as
+// it is, for a mechanism that takes it for zero.
 type Sink interface {
 	AddRecord(index []int32, value []float64) error
 }
