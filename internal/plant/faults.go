@@ -157,6 +157,13 @@ var faults = []fault{
 	}
 `,
 	}}},
+	{"shares-of-all", "shares of noise that count on colluders", []edit{{
+		file: "pvi/summed.go", anchor: "func (p *Protocol) shares() int {\n", after: `
+	if planted.Is("shares-of-all") && p.Summed() {
+		return p.minClients
+	}
+`,
+	}}},
 	{"published-factors", "the published bookkeeping of factors", []edit{{
 		file: "pvi/site.go", anchor: "\t\tcopy(s.proposed, s.exact)\n", after: `
 		if planted.Is("published-factors") {
