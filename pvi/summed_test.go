@@ -78,7 +78,7 @@ func dealt(i int) (x, y float64) {
 func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, precision []float64) {
 	const beta1, beta2, tiny = 0.9, 0.999, 1e-8
 	rounds, first := p.study.Inference.Rounds, p.descent.StepSize
-	point := []float64{0, 0, math.Log(0.1), math.Log(0.1)} // m, log s
+	point := []float64{0, 0, math.Log(0.03), math.Log(0.03)} // m, log s
 	m, v, total := make([]float64, 4), make([]float64, 4), make([]float64, 4)
 	averaged := 0.0
 	epsilon := make([]float64, 2)
