@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -66,9 +67,9 @@ func TestSummedAdult(t *testing.T) {
 
 // The time of a hundred sums over Adult, by the number of clients.
 func BenchmarkSummedAdult(b *testing.B) {
-	for _, clients := range []string{"1", "200"} {
-		b.Run(clients, func(b *testing.B) {
-			st, path := experiment(b, "adult/summed.toml", "simulation.clients="+clients, "federation.nominal_records=200000")
+	for _, clients := range []int{1, 200} {
+		b.Run(fmt.Sprint(clients), func(b *testing.B) {
+			st, path := experiment(b, "adult/summed.toml", fmt.Sprint("simulation.clients=", clients), fmt.Sprint("federation.nominal_records=", 40_000/clients))
 			for b.Loop() {
 				b.StopTimer()
 				play := newPlay(b, st, path, 1)
