@@ -71,6 +71,24 @@ func (a *Accumulator) Add(v []float64) error {
 	return nil
 }
 
+// AddKeeping is Add that also writes to kept what v adds, without noise, in lattice
+// steps. It must not leave the house.
+func (a *Accumulator) AddKeeping(kept []int64, v []float64) error {
+	if len(v) != len(a.sum) || len(kept) != len(a.sum) {
+		return a.fail(fmt.Errorf("gaussian sum: vector and copy have %d and %d elements, want %d", len(v), len(kept), len(a.sum)))
+	}
+	if a.terms >= a.most {
+		return a.fail(a.tooMany())
+	}
+	a.terms++
+	clear(kept)
+	a.of.gate.add(kept, v)
+	for i, n := range kept {
+		a.sum[i] += n
+	}
+	return nil
+}
+
 // Merge adds what other holds and empties it.
 func (a *Accumulator) Merge(other *Accumulator) error {
 	switch {

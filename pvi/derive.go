@@ -25,13 +25,15 @@ func (p *Protocol) deriveModel() error {
 	return err
 }
 
-// clientClip is C at dataset level: as given, or half of the precision that a
-// client with the nominal number of records of unit length would add.
-func (p *Protocol) clientClip() float64 {
+// changeClip is C of a change of natural parameters: as given, or half of the precision
+// that a client with the nominal number of records of unit length would add; of one of
+// its parts, if it has any.
+func (p *Protocol) changeClip() float64 {
 	if c := p.study.Privacy.Clip; c > 0 {
 		return c
 	}
-	return float64(p.study.Federation.NominalRecords) * p.model.Curvature() / 2
+	parts := max(1, p.study.Inference.Partitions.Count)
+	return float64(p.study.Federation.NominalRecords) / float64(parts) * p.model.Curvature() / 2
 }
 
 // recordClip is C at datapoint level: as given, or half of the public bound on
@@ -53,18 +55,50 @@ func (p *Protocol) recordBound() float64 {
 	return p.model.RecordBound()
 }
 
-// NewSolver returns the solver that the study names, for the records of one
-// client. A shard without records is refused unless the unit is the record: then
-// whether there is any is itself private, and noise alone is a right release.
-func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
+// NewSite returns the site of a client that holds the given records, at the prior. A
+// shard without records is refused unless the unit is the record: then whether there is
+// any is itself private, and noise alone is a right release.
+func (p *Protocol) NewSite(id ClientID, s *shard.Shard) (*Site, error) {
+	if p.parts == nil {
+		solver, err := p.NewSolver(s)
+		if err != nil {
+			return nil, err
+		}
+		return NewSite(p, id, solver)
+	}
+	if err := p.checkShard(s); err != nil {
+		return nil, err
+	}
+	site, err := newSite(p, id)
+	if err != nil {
+		return nil, err
+	}
+	site.parts = newParts(p, s)
+	return site, nil
+}
+
+// checkShard refuses a shard that no site can have.
+func (p *Protocol) checkShard(s *shard.Shard) error {
 	if s.Len() == 0 && p.study.Privacy.Unit != study.Record {
-		return nil, errors.New("the shard has no records")
+		return errors.New("the shard has no records")
 	}
 	if s.Len() > p.study.Federation.MaxRecords {
-		return nil, fmt.Errorf("the shard has more records than federation.max_records = %d", p.study.Federation.MaxRecords)
+		return fmt.Errorf("the shard has more records than federation.max_records = %d", p.study.Federation.MaxRecords)
 	}
 	if want := p.model.Width(); s.Dim() != want {
-		return nil, fmt.Errorf("the shard has %d regressors, the model %d", s.Dim(), want)
+		return fmt.Errorf("the shard has %d regressors, the model %d", s.Dim(), want)
+	}
+	return nil
+}
+
+// NewSolver returns the solver that the study names, for the records of one client.
+// With inference.partitions there is one for each part: see [Protocol.NewSite].
+func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
+	if p.parts != nil {
+		return nil, errors.New("the study has inference.partitions, and a solver for each of them")
+	}
+	if err := p.checkShard(s); err != nil {
+		return nil, err
 	}
 	in := p.study.Inference
 	switch in.Solver {

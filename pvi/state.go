@@ -93,12 +93,13 @@ type siteState struct {
 	Open     int
 	Spent    spending
 	Solver   []byte
+	Parts    *partsState
 }
 
 // MarshalBinary returns the site's state. It holds what must not leave the
 // house: the client's own factor.
 func (s *Site) MarshalBinary() ([]byte, error) {
-	return json.Marshal(siteState{
+	v := siteState{
 		Version:  stateVersion,
 		Protocol: s.protocol.digest,
 		Client:   s.id,
@@ -110,8 +111,13 @@ func (s *Site) MarshalBinary() ([]byte, error) {
 		Centre:   s.centre,
 		Open:     s.open,
 		Spent:    s.spent,
-		Solver:   s.solver.State(),
-	})
+	}
+	if s.parts != nil {
+		v.Parts = s.parts.state()
+	} else {
+		v.Solver = s.solver.State()
+	}
+	return json.Marshal(v)
 }
 
 // Restore sets a new site to a state that MarshalBinary returned.
@@ -139,7 +145,7 @@ func (s *Site) Restore(state []byte) error {
 	if err := s.q.restore(v.Lambda); err != nil {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
-	if err := s.solver.Restore(v.Solver); err != nil {
+	if err := s.restoreSolver(&v); err != nil {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
 	if d, ok := s.solver.(*solver.DPSVI); ok && d.Taken() != v.Spent.Statistics {
@@ -152,11 +158,22 @@ func (s *Site) Restore(state []byte) error {
 	return nil
 }
 
+// restoreSolver restores what the solver, or the solvers of parts, remember.
+func (s *Site) restoreSolver(v *siteState) error {
+	if s.parts != nil {
+		return s.parts.restore(v.Parts, v.Spent.Changes > 0)
+	}
+	if v.Parts != nil {
+		return errors.New("the state has parts, and the study has none")
+	}
+	return s.solver.Restore(v.Solver)
+}
+
 // checkSpending refuses a state whose charges cannot be those of its releases:
 // one that would release again, or has released more than it says.
 func (v *siteState) checkSpending(p *Protocol) error {
 	most, statistics := 0, 0
-	if p.clients != nil {
+	if p.changes() != nil {
 		most = min(p.Releases(), v.Answered)
 	}
 	if p.records != nil {
@@ -170,7 +187,7 @@ func (v *siteState) checkSpending(p *Protocol) error {
 	switch {
 	case v.Spent.Changes < 0 || v.Spent.Changes > most || v.Spent.Statistics < 0 || v.Spent.Statistics > statistics:
 		return fmt.Errorf("%d changes and %d statistics released: more than the study pays for, or none at all", v.Spent.Changes, v.Spent.Statistics)
-	case v.Answered > 0 && (p.clients != nil && v.Spent.Changes == 0 || p.clients == nil && most+statistics > 0 && v.Spent.Statistics == 0):
+	case v.Answered > 0 && (p.changes() != nil && v.Spent.Changes == 0 || p.changes() == nil && most+statistics > 0 && v.Spent.Statistics == 0):
 		return errors.New("plans were answered and nothing was charged")
 	case p.sampled != nil && kept != (v.Spent.Statistics > 0):
 		return errors.New("steps were charged and are not there, or are there and were not charged")
