@@ -335,7 +335,7 @@ func (p *Protocol) Releases() int {
 		if p.descent != nil {
 			return p.descent.Total
 		}
-		if p.parts != nil || in.Factors == study.Published {
+		if in.Partitions.Count > 0 || in.Factors == study.Published {
 			return in.Rounds
 		}
 		return 1
