@@ -84,6 +84,7 @@ type Promise struct {
 	Clip            float64              `json:"clip"`
 	Releases        int                  `json:"releases"`
 	Gradients       bool                 `json:"gradients,omitempty"`      // what was released are sums of gradients
+	Parts           int                  `json:"parts,omitempty"`          // of a client, over which each release is a sum
 	ScaleReleases   int                  `json:"scale_releases,omitempty"` // before them, to find the scale; in every cost
 	Method          string               `json:"method"`
 	Views           []Spent              `json:"views"`
@@ -220,6 +221,7 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		Clip:            p.Noise().Clip,
 		Releases:        releases,
 		Gradients:       p.Descent() != nil,
+		Parts:           p.Study().Inference.Partitions.Count,
 		Method:          costs[0].Method,
 		Sound:           p.Sound(),
 		Claimed:         Outside{claimed.Epsilon, claimed.Mu},
