@@ -3,6 +3,7 @@ package pvi
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -426,5 +427,34 @@ func TestPartsNeedSolversOfTheirOwn(t *testing.T) {
 	}
 	if _, err := p.NewSite("a", descentShard(p, 5001)); err == nil {
 		t.Error("more records than the study permits")
+	}
+}
+
+// Averaging whole fits of parts is biased, however small the noise: a part of n/K records
+// that count K times each has a likelihood whose shape is not that of the whole. Virtual
+// clients refine their factors against each other, and are near the pooled fit whatever
+// K is. (In a step that is linear in the records, as in the test above, there is no bias.)
+func TestAveragingWholeFitsIsBiased(t *testing.T) {
+	kl := func(scheme string, parts int) float64 {
+		p := partsProtocol(t, `rounds = 25, damping = 0.3, solver = "svi", steps = 100, draws = 4, q = "diagonal", `+scheme+`, partitions = `+strconv.Itoa(parts), "noise_multiplier = 0.001, clip = 100")
+		shards := []*shard.Shard{descentShard(p, 100), descentShard(p, 60)}
+		var all []solver.Likelihood
+		for _, s := range shards {
+			l, err := p.Likelihood(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, l)
+		}
+		want := make([]float64, p.Family().Size())
+		if !solver.PooledDiagonal(want, p.Prior(), all) {
+			t.Fatal("the pooled fit did not settle")
+		}
+		return divergence(t, p.Family(), play(t, p, shards), want)
+	}
+	virtual, few, many := kl(schemes[0], 10), kl(schemes[2], 2), kl(schemes[2], 10)
+	t.Logf("nats from the pooled fit: %.2g for 10 virtual clients, %.2g and %.2g averaged over 2 and 10 parts", virtual, few, many)
+	if virtual > 0.01 || many < 10*virtual || many < 2*few {
+		t.Errorf("virtual %g, averaged over 2 parts %g, over 10 %g", virtual, few, many)
 	}
 }
