@@ -55,29 +55,9 @@ func (p *Protocol) recordBound() float64 {
 	return p.model.RecordBound()
 }
 
-// NewSite returns the site of a client that holds the given records, at the prior. A
-// shard without records is refused unless the unit is the record: then whether there is
-// any is itself private, and noise alone is a right release.
-func (p *Protocol) NewSite(id ClientID, s *shard.Shard) (*Site, error) {
-	if p.parts == nil {
-		solver, err := p.NewSolver(s)
-		if err != nil {
-			return nil, err
-		}
-		return NewSite(p, id, solver)
-	}
-	if err := p.checkShard(s); err != nil {
-		return nil, err
-	}
-	site, err := newSite(p, id)
-	if err != nil {
-		return nil, err
-	}
-	site.parts = newParts(p, s)
-	return site, nil
-}
-
-// checkShard refuses a shard that no site can have.
+// checkShard refuses records that no client of the study has. A shard without records is
+// refused unless the unit is the record: then whether there is any is itself private, and
+// noise alone is a right release.
 func (p *Protocol) checkShard(s *shard.Shard) error {
 	if s.Len() == 0 && p.study.Privacy.Unit != study.Record {
 		return errors.New("the shard has no records")
@@ -91,14 +71,17 @@ func (p *Protocol) checkShard(s *shard.Shard) error {
 	return nil
 }
 
-// NewSolver returns the solver that the study names, for the records of one client.
-// With inference.partitions there is one for each part: see [Protocol.NewSite].
+// NewSolver returns the solver that the study names, for the records of one client,
+// unless their gradients are summed or there is one for each of its parts.
 func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
-	if p.parts != nil {
-		return nil, errors.New("the study has inference.partitions, and a solver for each of them")
-	}
 	if err := p.checkShard(s); err != nil {
 		return nil, err
+	}
+	if p.Summed() {
+		return nil, errors.New(`with federation.opens = "sums" a client has no solver of its own: NewSite makes its site`)
+	}
+	if p.parts != nil {
+		return nil, errors.New("the study has inference.partitions, and a solver for each of them: NewSite makes the site")
 	}
 	in := p.study.Inference
 	switch in.Solver {

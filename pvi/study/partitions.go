@@ -52,6 +52,18 @@ func checkPartitions(s *Study, t *document.Table) {
 	}
 }
 
+// checkPartedSums refuses what is not hidden where sums over clients alone are opened:
+// what a single client sent.
+func checkPartedSums(s *Study, t *document.Table) {
+	in := &s.Inference
+	if in.Schedule != Synchronous {
+		t.Errorf("schedule", `a %s round opens one client's change at a time, and nothing hides it in a sum: write schedule = %q, or federation.opens = %q`, in.Schedule, Synchronous, OpenMessages)
+	}
+	if in.Partitions.Averaged && in.Factors != Tied {
+		t.Errorf("factors", `parts that are averaged would remember what their client sent, which nobody may read with federation.opens = %q: write factors = %q`, OpenSums, Tied)
+	}
+}
+
 // hidesChanges reports whether what is hidden are changes of natural parameters, of
 // clients or of parts of their records.
 func (s *Study) hidesChanges() bool { return s.Privacy.Unit == Client || s.parted() }

@@ -49,9 +49,13 @@ func partsForecast(p *pvi.Protocol, f sim.Forecast) string {
 // sentByParts says what leaves a client that deals its records to parts.
 func sentByParts(p *pvi.Protocol) []string {
 	in, n := p.Study().Inference, p.Noise()
+	noise := "with Gaussian noise of"
+	if p.Study().Federation.Opens == study.OpenSums {
+		noise = "with a share of Gaussian noise that in a sum over clients has"
+	}
 	return []string{
-		fmt.Sprintf("In each of %s: the change of its factor, %s. It is the sum over %s of its records, each found by %s and clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation.",
-			plural(in.Rounds, "round"), plural(p.Family().Size(), "number"), plural(in.Partitions.Count, "part"), solverInWords(in.Solver), number(n.Clip), number(n.Multiplier)),
+		fmt.Sprintf("In each of %s: the change of its factor, %s. It is the sum over %s of its records, each found by %s and clipped to norm %s, %s %s times the clip as standard deviation.",
+			plural(in.Rounds, "round"), plural(p.Family().Size(), "number"), plural(in.Partitions.Count, "part"), solverInWords(in.Solver), number(n.Clip), noise, number(n.Multiplier)),
 		"What that gives away about one record: sim plan says, against whom.",
 	}
 }
