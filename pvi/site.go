@@ -111,6 +111,9 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	for i, now := range s.current {
 		change[i] -= now
 	}
+	if p.sampled != nil {
+		p.shorten(change)
+	}
 	dst := slices.Grow(r.Change, len(change))[:len(change)]
 	if err := s.gate(dst, change, plan.Centre); err != nil {
 		return fmt.Errorf("client %s: %w", s.id, err)

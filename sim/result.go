@@ -84,14 +84,17 @@ type Promise struct {
 	Clip            float64              `json:"clip"`
 	Releases        int                  `json:"releases"`
 	Gradients       bool                 `json:"gradients,omitempty"`      // what was released are sums of gradients
+	Statistics      int                  `json:"statistics,omitempty"`     // of the releases, how many are of statistics to start from
 	ScaleReleases   int                  `json:"scale_releases,omitempty"` // before them, to find the scale; in every cost
 	Method          string               `json:"method"`
 	Views           []Spent              `json:"views"`
 
 	// Sound is false if what is claimed does not cover what was released, as
-	// for published factors under a sum that alone is opened. Claimed, True and
+	// for published factors under a sum that alone is opened; Published says what of
+	// the study is done as published. Claimed, True and
 	// Proven are then three different costs to an outsider; else the same.
-	Sound   bool    `json:"sound"`
+	Sound     bool   `json:"sound"`
+	Published string `json:"published,omitempty"`
 	Claimed Outside `json:"claimed"`
 	True    Outside `json:"true"`
 	Proven  Outside `json:"proven"`
@@ -222,9 +225,13 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		Gradients:       p.Descent() != nil,
 		Method:          costs[0].Method,
 		Sound:           p.Sound(),
+		Published:       p.Published(),
 		Claimed:         Outside{claimed.Epsilon, claimed.Mu},
 		True:            Outside{truth.Epsilon, truth.Mu},
 		Proven:          Outside{proven.Epsilon, proven.Mu},
+	}
+	if p.Start() != nil {
+		out.Statistics = min(releases, 1)
 	}
 	if s := p.Scaling(); s != nil {
 		out.ScaleReleases = s.Passes()

@@ -86,7 +86,7 @@ func sampled(t testing.TB, c dpmech.SampledConfig) *dpmech.SampledSum {
 
 func options(steps int, rate float64) DPSVIOptions {
 	return DPSVIOptions{
-		Steps: steps, Rate: rate, Optimiser: study.Adam,
+		Steps: steps, Draws: 1, Rate: rate, Gradients: study.Aligned, Optimiser: study.Adam,
 		Schedule: gpu.LinearDecay{First: 0.1, Last: 0.005}, Average: 0.5, InitialSD: 0.1,
 	}
 }

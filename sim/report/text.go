@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"fedpvi/accountant"
+	"fedpvi/pvi"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
@@ -136,7 +137,10 @@ func Statement(w io.Writer, r *sim.Result) error {
 	case study.Record:
 		what := "the statistics of its records " + times(p.Releases)
 		if p.Gradients {
-			what = "a sum of its records' gradients " + times(p.Releases)
+			what = "a sum of its records' gradients " + times(p.Releases-p.Statistics)
+		}
+		if p.Gradients && p.Statistics > 0 {
+			what = "a sum of its records' statistics, under noise of its own, and " + what
 		}
 		b.WriteString(wrap(fmt.Sprintf("What is protected is a record. Each of the %d clients released %s, each record's clipped to norm %s, with noise of %s times the clip as standard deviation. Whatever else it sent was computed from that.",
 			r.Clients, what, number(p.Clip), number(p.NoiseMultiplier))))
@@ -151,7 +155,7 @@ func Statement(w io.Writer, r *sim.Result) error {
 		inWords(p.Adjacency, p.Unit), factor(accountant.GaussianOdds(p.Mu, p.Delta)), p.Delta, accountant.GaussianGuess(p.Mu))))
 	if !p.Sound {
 		b.WriteByte('\n')
-		b.WriteString(unsound(p.Claimed.Epsilon, p.True, p.Proven.Epsilon, p.Delta))
+		b.WriteString(unsound(p.Promise))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -165,10 +169,14 @@ func views(w io.Writer, p sim.Privacy) error {
 	return Table(w, "  ", 2, rows)
 }
 
-// unsound warns that the accounting of published factors does not hold.
-func unsound(claimed float64, truth sim.Outside, proven, delta float64) string {
+// unsound warns that the accounting of what is done as published does not hold.
+func unsound(p *sim.Promise) string {
+	if p.Published == pvi.PublishedSampling {
+		return wrap(fmt.Sprintf("NOT PRIVATE AS CLAIMED. Batches of a fixed size, drawn without replacement, are claimed to cost what independently drawn (Poisson) ones would, ε = %s at δ = %g, as published programs do. They cost at least ε = %s; what can be proved, and what the table states, is ε = %s. Never use it on real data: sampling = \"poisson\" costs what it claims.",
+			number(p.Claimed.Epsilon), p.Delta, number(p.True.Epsilon), number(p.Proven.Epsilon)))
+	}
 	return wrap(fmt.Sprintf("NOT PRIVATE AS CLAIMED. Published factors are the bookkeeping of Sharma (2019), in which a client's factor contains its own noise. The paper claims ε = %s against an outsider. The exact computation for a client that saturates the clip gives an outsider μ = %s and ε = %s at δ = %g; what can be proved, and what the table states, is the cost of opening every message, ε = %s. Never use it on real data: tied and exact factors cost what they claim.",
-		number(claimed), number(truth.Mu), number(truth.Epsilon), delta, number(proven)))
+		number(p.Claimed.Epsilon), number(p.True.Mu), number(p.True.Epsilon), p.Delta, number(p.Proven.Epsilon)))
 }
 
 func inWords(a accountant.Adjacency, unit study.Unit) string {
