@@ -173,6 +173,7 @@ func (s *DPSVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]account
 			break
 		}
 	}
+	spent = slices.Grow(spent, s.Taken()-from)
 	for range s.Taken() - from {
 		spent = append(spent, s.cost)
 	}

@@ -115,7 +115,9 @@ func BenchmarkPrivateStep(b *testing.B) {
 				steps := b.N
 				c := dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: float64(batch) / n}, Records: n, Steps: steps, Dim: size, Clip: 0.5, NoiseMultiplier: 2}
 				o := options(steps, float64(batch)/n)
-				o.Joint = joint
+				if joint {
+					o.Gradients = study.Joint
+				}
 				s, err := NewDPSVI(p, sampled(b, c), o)
 				if err != nil {
 					b.Fatal(err)
