@@ -298,10 +298,18 @@ func TestDescentRefusals(t *testing.T) {
 		{[]study.Override{{Key: "inference.solver", Value: `"dp-svi"`}, {Key: "privacy", Value: `{unit = "client", epsilon = 1.0, delta = 1e-5, clip = 1.0}`}}, "one step a round"},
 		{[]study.Override{{Key: "inference.solver", Value: `"dp-svi"`}, {Key: "privacy", Value: `{unit = "none"}`}}, `write "svi"`},
 		{[]study.Override{{Key: "inference.q", Value: `"full"`}}, `write q = "diagonal"`},
-		{[]study.Override{{Key: "inference.factors", Value: `"published"`}}, "no published form"},
+		{[]study.Override{{Key: "inference.factors", Value: `"published"`}}, "no published form of factors"},
 		{[]study.Override{{Key: "inference.optimiser", Value: `"sgd"`}}, "rule for adam only"},
 		{[]study.Override{{Key: "inference.sampling_rate", Value: "0.0"}}, "must lie in"},
-		{[]study.Override{{Key: "inference.draws", Value: "2"}}, `solver = "svi"`},
+		{[]study.Override{{Key: "inference.factors", Value: `"published"`}}, "which costs the same"},
+		{[]study.Override{{Key: "inference.optimiser", Value: `"natural"`}}, "rule for adam only"},
+		{[]study.Override{{Key: "inference.draws", Value: "0"}}, "between 1 and 64"},
+		{[]study.Override{{Key: "inference.gradients", Value: `"published"`}}, "write federation.nominal_records"},
+		{[]study.Override{{Key: "inference.sampling", Value: `"without-replacement"`}}, "write sampling_rate"},
+		{[]study.Override{{Key: "inference.sampling", Value: `"published"`}, {Key: "inference.sampling_rate", Value: "0.1"}}, "write federation.nominal_records"},
+		{[]study.Override{{Key: "inference.sampling", Value: `"without-replacement"`}, {Key: "inference.sampling_rate", Value: "0.1"}, {Key: "federation.nominal_records", Value: "50"}}, `write adjacency = "replace-one"`},
+		{[]study.Override{{Key: "inference.start", Value: `"analytical"`}}, `family = "linear"`},
+		{[]study.Override{{Key: "inference.start_share", Value: "0.5"}}, `only with start = "analytical"`},
 	} {
 		_, err := study.Parse("s.toml", []byte(descentStudy), c.overrides...)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

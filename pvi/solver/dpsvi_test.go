@@ -288,8 +288,9 @@ func TestPooledDiagonalIsPooled(t *testing.T) {
 // every step once, and takes none that was not planned.
 func TestDPSVIRestored(t *testing.T) {
 	const visits, steps = 4, 3
-	for _, optimiser := range []study.Optimiser{study.Adam, study.AdaGrad, study.SGD} {
+	for i, optimiser := range []study.Optimiser{study.Adam, study.AdaGrad, study.SGD, study.Natural, study.Adam, study.Adam} {
 		o := options(steps, 0.5)
+		variants[i].set(&o)
 		o.Optimiser = optimiser
 		o.Schedule = gpu.LinearDecay{First: 1e-3, Last: 1e-4}
 		c := dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: 0.5}, Steps: visits * steps, Clip: 0.5, NoiseMultiplier: 2}
