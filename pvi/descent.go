@@ -101,8 +101,14 @@ func travel(in study.Inference, clients int) float64 {
 	return min(pooledTravel, sequentialTravel/m)
 }
 
+// Between leastClip and mostClip there is a lattice for every noise.
+const leastClip, mostClip = 1e-50, 1e50
+
 func (p *Protocol) deriveGradientClip(d *Descent) error {
 	if d.Clip = p.study.Privacy.Clip; d.Clip > 0 {
+		if d.Clip < leastClip || d.Clip > mostClip {
+			return fmt.Errorf("privacy.clip = %g is no norm that a gradient could have: write one from %g to %g", d.Clip, leastClip, mostClip)
+		}
 		return nil
 	}
 	if d.Bound = p.model.GradientBound(); d.Bound == 0 {
