@@ -54,7 +54,7 @@ func (p *Protocol) Adjacencies() []accountant.Adjacency {
 type Cost struct {
 	View      View
 	Adjacency accountant.Adjacency
-	Mu        float64 // of the Gaussian release that they amount to
+	Mu        float64 // of the Gaussian release that they amount to; 0 if they amount to none, as over random batches
 	Epsilon   float64 // at Delta
 	Delta     float64
 	Method    string // how it was computed
@@ -87,7 +87,11 @@ func (p *Protocol) costOf(gradients *dpmech.SampledSum, view View, adjacency acc
 	}
 	delta := p.study.Privacy.Delta
 	epsilon, err := profile.Epsilon(delta)
-	return Cost{view, adjacency, profile.Mu(), epsilon.Upper, delta, string(epsilon.Method)}, epsilon.Lower, err
+	c := Cost{View: view, Adjacency: adjacency, Epsilon: epsilon.Upper, Delta: delta, Method: string(epsilon.Method)}
+	if profile.Gaussian() {
+		c.Mu = profile.Mu() // otherwise that of a part
+	}
+	return c, epsilon.Lower, err
 }
 
 // Costs returns the cost of the given number of a client's releases under every
@@ -163,11 +167,7 @@ func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound Cost, err e
 // leastCost is what the batches that are drawn cost at least.
 func (p *Protocol) leastCost(view View, adjacency accountant.Adjacency, releases int) (Cost, error) {
 	c, lower, err := p.costOf(p.sampled, view, adjacency, releases)
-	c.Epsilon, c.Mu = lower, 0
-	if lower > 0 {
-		c.Mu = accountant.GaussianMu(lower, c.Delta)
-	}
-	c.Method = "from below, for batches without replacement; μ of a Gaussian release with that ε"
+	c.Epsilon, c.Method = lower, "from below, for batches without replacement"
 	return c, err
 }
 

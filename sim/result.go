@@ -79,7 +79,7 @@ type Promise struct {
 	Adjacency       accountant.Adjacency `json:"adjacency"`
 	Epsilon         float64              `json:"epsilon"` // against the study's own observer
 	Delta           float64              `json:"delta"`
-	Mu              float64              `json:"mu"` // of Gaussian differential privacy
+	Mu              float64              `json:"mu,omitempty"` // of Gaussian differential privacy; 0 where all does not amount to that
 	NoiseMultiplier float64              `json:"noise_multiplier"`
 	Clip            float64              `json:"clip"`
 	Releases        int                  `json:"releases"`
@@ -93,17 +93,17 @@ type Promise struct {
 	// for published factors under a sum that alone is opened; Published says what of
 	// the study is done as published. Claimed, True and
 	// Proven are then three different costs to an outsider; else the same.
-	Sound     bool   `json:"sound"`
-	Published string `json:"published,omitempty"`
-	Claimed Outside `json:"claimed"`
-	True    Outside `json:"true"`
-	Proven  Outside `json:"proven"`
+	Sound     bool    `json:"sound"`
+	Published string  `json:"published,omitempty"`
+	Claimed   Outside `json:"claimed"`
+	True      Outside `json:"true"`
+	Proven    Outside `json:"proven"`
 }
 
 // Outside is a cost to an outsider under the study's own adjacency.
 type Outside struct {
 	Epsilon float64 `json:"epsilon"`
-	Mu      float64 `json:"mu"`
+	Mu      float64 `json:"mu,omitempty"`
 }
 
 // Spent is the cost to one observer under one adjacency.
@@ -112,7 +112,7 @@ type Spent struct {
 	Who       string               `json:"who"`
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Epsilon   float64              `json:"epsilon"`
-	Mu        float64              `json:"mu"`
+	Mu        float64              `json:"mu,omitempty"`
 }
 
 // normal95 is the 97.5 % point of the standard normal distribution.

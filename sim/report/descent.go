@@ -50,9 +50,9 @@ func batchesInWords(p *pvi.Protocol) string {
 	}
 	switch p.Study().Inference.Descent.Sampling {
 	case study.WithoutReplacement:
-		return fmt.Sprintf("%s of %s in every step, without replacement, and accounted as that", plural(d.Batch, "record"), number(float64(p.Study().Federation.NominalRecords)))
+		return fmt.Sprintf("%s of %s in every step, without replacement, and accounted as that", plural(d.Batch, "record"), fmt.Sprint(p.Study().Federation.NominalRecords))
 	case study.PublishedSampling:
-		return fmt.Sprintf("AS PUBLISHED: %s of %s in every step, without replacement, for which Poisson sampling is claimed", plural(d.Batch, "record"), number(float64(p.Study().Federation.NominalRecords)))
+		return fmt.Sprintf("AS PUBLISHED: %s of %s in every step, without replacement, for which Poisson sampling is claimed", plural(d.Batch, "record"), fmt.Sprint(p.Study().Federation.NominalRecords))
 	}
 	return fmt.Sprintf("every record in a step with probability %s (Poisson)", number(d.Rate))
 }
@@ -63,7 +63,7 @@ func gradientsInWords(p *pvi.Protocol) string {
 		study.Aligned:            "aligned: the gradient in the mean is released, that in the spread follows from it",
 		study.Joint:              "joint: the gradients in mean and spread are released together",
 		study.Preconditioned:     "preconditioned: the gradients in mean and spread are released together, on one scale",
-		study.PublishedGradients: fmt.Sprintf("AS PUBLISHED: the gradients in mean and spread are released together, with 1/%d of the divergence inside the clip, where clipping bends it; what they cost holds", p.Study().Federation.NominalRecords),
+		study.PublishedGradients: fmt.Sprintf("AS PUBLISHED: joint, with 1/%d of the gradient of the divergence inside the clip, which bends it (and costs what is stated)", p.Study().Federation.NominalRecords),
 	}[in.Gradients]
 	if in.Draws > 1 {
 		text += fmt.Sprintf("; of %d draws, clipped as one vector", in.Draws)
@@ -110,6 +110,9 @@ func sentByDescent(p *pvi.Protocol) []string {
 	if s := p.Start(); s != nil {
 		first = []string{fmt.Sprintf("Once, before anything else: %s that sum up its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation.",
 			plural(s.Dim(), "number"), number(s.Clip()), number(s.NoiseMultiplier()))}
+	}
+	if !p.Sound() {
+		first = append(first, "NOT PRIVATE AS CLAIMED, for research on public or made-up data only: batches have a fixed size, and are accounted as if they had not.")
 	}
 	return append(first,
 		fmt.Sprintf("In each of %s: the change of its factor, %s, computed from %s, each a sum of its records' gradients, every record's clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Those sums could be read as well: the promise counts all %s of them.",

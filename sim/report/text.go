@@ -151,8 +151,7 @@ func Statement(w io.Writer, r *sim.Result) error {
 		return err
 	}
 	b.WriteByte('\n')
-	b.WriteString(wrap(fmt.Sprintf("In words: everything that was released can move an observer's odds on %s by a factor of at most %s, but for a probability of %g. Guessing it succeeds with probability at most %.3f, where tossing a coin succeeds with 0.5.",
-		inWords(p.Adjacency, p.Unit), factor(accountant.GaussianOdds(p.Mu, p.Delta)), p.Delta, accountant.GaussianGuess(p.Mu))))
+	b.WriteString(wrap(oddsInWords(p)))
 	if !p.Sound {
 		b.WriteByte('\n')
 		b.WriteString(unsound(p.Promise))
@@ -161,10 +160,28 @@ func Statement(w io.Writer, r *sim.Result) error {
 	return err
 }
 
+// oddsInWords says what an observer can learn. Where all amounts to a Gaussian release its
+// privacy loss is known. Else a loss L is above ε + log 2 with probability 2δ at most, since
+// δ bounds the mean of 1 − exp(ε − L) where that is positive.
+func oddsInWords(p sim.Privacy) string {
+	odds, probability := p.Epsilon+math.Ln2, 2*p.Delta
+	guess := (1 + accountant.AdvantageBound(p.Epsilon, p.Delta)) / 2
+	if p.Mu > 0 {
+		odds, probability = accountant.GaussianOdds(p.Mu, p.Delta), p.Delta
+		guess = accountant.GaussianGuess(p.Mu)
+	}
+	return fmt.Sprintf("In words: everything that was released can move an observer's odds on %s by a factor of at most %s, but for a probability of %g. Guessing it succeeds with probability at most %.3f, where tossing a coin succeeds with 0.5.",
+		inWords(p.Adjacency, p.Unit), factor(odds), probability, guess)
+}
+
 func views(w io.Writer, p sim.Privacy) error {
 	rows := [][]string{{"against", "under", fmt.Sprintf("ε at δ = %g", p.Delta), "μ"}}
 	for _, v := range p.Views {
-		rows = append(rows, []string{v.Who, string(v.Adjacency), number(v.Epsilon), number(v.Mu)})
+		mu := "–"
+		if v.Mu > 0 {
+			mu = number(v.Mu)
+		}
+		rows = append(rows, []string{v.Who, string(v.Adjacency), number(v.Epsilon), mu})
 	}
 	return Table(w, "  ", 2, rows)
 }
