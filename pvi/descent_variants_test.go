@@ -64,6 +64,7 @@ func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		t.Logf("%s: claims ε = %.4g, costs from %.4g to %.4g", c.adjacency, claimed.Epsilon, truth.Epsilon, sound.Epsilon)
 		if p.Sound() || p.Published() != PublishedSampling {
 			t.Errorf("%s: the study counts as sound", c.adjacency)
 		}
