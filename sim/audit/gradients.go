@@ -81,13 +81,19 @@ var gradientCases = []gradients{
 	{"published", 2, 1, 0, accountant.AddRemove},
 }
 
-// attack tells apart whether the record is there; or which of two it is.
-func (g gradients) attack() (attack, error) {
+// study is that of a case, with more settings.
+func (g gradients) study(more ...study.Override) (*study.Study, error) {
 	set := func(key, format string, value any) study.Override {
 		return study.Override{Key: key, Value: fmt.Sprintf(format, value)}
 	}
-	st, err := study.Parse("audit.toml", []byte(gradientStudy),
-		set("privacy.adjacency", "%q", g.adjacency), set("inference.gradients", "%q", g.mode), set("inference.draws", "%d", g.draws), set("inference.sampling_rate", "%.2f", g.rate))
+	return study.Parse("audit.toml", []byte(gradientStudy), append(more,
+		set("privacy.adjacency", "%q", g.adjacency), set("inference.gradients", "%q", g.mode),
+		set("inference.draws", "%d", g.draws), set("inference.sampling_rate", "%.2f", g.rate))...)
+}
+
+// attack tells apart whether the record is there; or which of two it is.
+func (g gradients) attack() (attack, error) {
+	st, err := g.study()
 	if err != nil {
 		return attack{}, err
 	}
