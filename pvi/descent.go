@@ -221,17 +221,23 @@ func (p *Protocol) descentSolver(s *shard.Shard) (solver.Solver, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, in := p.descent, p.study.Inference.Descent
-	o := solver.DPSVIOptions{
-		Steps: d.Steps, Draws: in.Draws, Rate: p.rateFor(s.Len()),
-		Gradients: in.Gradients, Records: float64(p.study.Federation.NominalRecords),
-		Optimiser: in.Optimiser, Schedule: gpu.LinearDecay{First: d.StepSize, Last: d.StepSize * in.Decay},
-		Average: in.Average, InitialSD: in.InitialSD,
-	}
+	o := p.descentOptions(s.Len())
 	if p.start != nil {
 		o.Start = solver.NewStart(p.model.Linear(), s, p.start)
 	}
 	return solver.NewDPSVI(program, mechanism, o)
+}
+
+// descentOptions say how a client with so many records descends. Only batches of a fixed
+// size, for which that number is public, make a difference.
+func (p *Protocol) descentOptions(records int) solver.DPSVIOptions {
+	d, in := p.descent, p.study.Inference.Descent
+	return solver.DPSVIOptions{
+		Steps: d.Steps, Draws: in.Draws, Rate: p.rateFor(records),
+		Gradients: in.Gradients, Records: float64(p.study.Federation.NominalRecords),
+		Optimiser: in.Optimiser, Schedule: gpu.LinearDecay{First: d.StepSize, Last: d.StepSize * in.Decay},
+		Average: in.Average, InitialSD: in.InitialSD,
+	}
 }
 
 // A Noise is what hides a release: the clip C, the noise multiplier σ, and the sd of a

@@ -58,12 +58,18 @@ func descentShard(p *Protocol, n int) *shard.Shard {
 // How many records a client has shows in nothing but the size of its batches.
 func TestDescentDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
-		p := descentProtocol(t, study.Override{Key: "inference.sampling_rate", Value: rate})
-		most := p.Sampled()
+		p := descentProtocol(t, set("inference.sampling_rate", rate), set("inference.gradients", `"published"`), set("federation.nominal_records", "300"))
+		most, options := p.Sampled(), p.descentOptions(5000)
+		if options.Records != 300 {
+			t.Errorf("the divergence is divided by %g, want the public number 300", options.Records)
+		}
 		for _, n := range []int{0, 1, 2, 100, 4999, 5000} {
 			m, err := p.sampledFor(n, most.NoiseMultiplier())
 			if err != nil {
 				t.Fatal(err)
+			}
+			if o := p.descentOptions(n); o != options {
+				t.Errorf("rate %s, %d records: %+v, for the most %+v", rate, n, o, options)
 			}
 			mine, theirs := account(t, m.Event()), account(t, most.Event())
 			if m.Lattice() != most.Lattice() || m.ShareSigma() != most.ShareSigma() || m.Clip() != most.Clip() || mine != theirs {
