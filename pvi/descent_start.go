@@ -52,12 +52,16 @@ func (p *Protocol) releasedEvent(gradients *dpmech.SampledSum, shares int, adjac
 	return p.withScaling(event, 1, shares, adjacency), nil
 }
 
-// mostReleased is the most that a client can have released that has answered so many
-// plans of gradient steps.
-func (p *Protocol) mostReleased(plans int) int {
+// ReleasesAfter returns how often a client has released something that costs privacy when
+// so many plans of the study are answered, all steps of which it took.
+func (p *Protocol) ReleasesAfter(plans int) int {
 	if plans == 0 {
 		return 0
 	}
+	rounds := p.round(plans)
+	if p.descent == nil {
+		return min(rounds, p.Releases())
+	}
 	before := p.Releases() - p.descent.Total
-	return min(before+plans*p.descent.Steps, p.Releases())
+	return min(before+rounds*p.descent.Steps, p.Releases())
 }

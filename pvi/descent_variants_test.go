@@ -141,8 +141,10 @@ func startProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 func TestStartAndStepsMeetOneTarget(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := startProtocol(t, set("inference.sampling_rate", rate))
-		if p.Releases() != 21 {
-			t.Fatalf("%d releases, want one and twenty", p.Releases())
+		for rounds, want := range []int{0, 6, 11, 16, 21, 21} {
+			if got := p.ReleasesAfter(rounds); got != want {
+				t.Errorf("%d releases after %d rounds, want %d", got, rounds, want)
+			}
 		}
 		cost, err := p.Cost(p.Views()[0], accountant.AddRemove, p.Releases())
 		if err != nil {

@@ -163,7 +163,7 @@ func (v *siteState) checkSpending(p *Protocol) error {
 		statistics = p.Releases()
 	}
 	if p.sampled != nil {
-		statistics = p.mostReleased(v.Answered)
+		statistics = p.ReleasesAfter(v.Answered)
 	}
 	kept := len(v.Solver) > 0 // statistics that were released and are reused
 	reused := p.records != nil && p.study.Inference.Factors != study.Published

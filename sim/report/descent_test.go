@@ -38,8 +38,11 @@ func TestPrivateStepsInWords(t *testing.T) {
 		unsound         bool
 	}{
 		{
-			"", "", []string{"aligned: the gradient in the mean is released", "every record in every step", "μ of all, of one"},
-			[]string{"counts all 20 of them"}, []string{"gradients 20 times"}, false,
+			"", "",
+			[]string{"aligned: the gradient in the mean is released", "every record in every step", "μ of all, of one"},
+			[]string{"counts all 20 of them"},
+			[]string{"gradients 20 times"},
+			false,
 		},
 		{
 			`, draws = 3, gradients = "preconditioned", optimiser = "natural", step_size = 0.1`, "",
@@ -50,18 +53,24 @@ func TestPrivateStepsInWords(t *testing.T) {
 			`, gradients = "published"`, "", []string{"AS PUBLISHED: joint, with 1/400 of the gradient of the divergence inside the clip"}, nil, nil, false,
 		},
 		{
-			`, start = "analytical"`, "", []string{"from one noisy sum of statistics, for about 0.25 of μ²", "releases of a client 21"},
-			[]string{"Once, before anything else: 5 numbers"}, []string{"statistics, under noise of its own, and a sum of its records' gradients 20 times"}, false,
+			`, start = "analytical"`, "",
+			[]string{"from one noisy sum of statistics, for about 0.25 of μ²", "releases of a client 21"},
+			[]string{"Once, before anything else: 5 numbers"},
+			[]string{"statistics, under noise of its own, and a sum of its records' gradients 20 times"},
+			false,
 		},
 		{`, sampling_rate = 0.1`, "", []string{"with probability 0.1 (Poisson)"}, nil, []string{"–"}, false},
 		{
 			`, sampling_rate = 0.1, sampling = "without-replacement"`, `adjacency = "replace-one"`,
-			[]string{"40 records of 400 in every step, without replacement, and accounted as that"}, nil, nil, false,
+			[]string{"40 records of 400 in every step, without replacement, and accounted as that"},
+			nil, nil, false,
 		},
 		{
 			`, sampling_rate = 0.1, sampling = "published"`, "",
 			[]string{"AS PUBLISHED: 40 records of 400", "NOT PRIVATE AS CLAIMED. Batches of a fixed size"},
-			[]string{"NOT PRIVATE AS CLAIMED"}, []string{"NOT PRIVATE AS CLAIMED", `sampling = "poisson" costs what it claims`}, true,
+			[]string{"NOT PRIVATE AS CLAIMED"},
+			[]string{"NOT PRIVATE AS CLAIMED", `sampling = "poisson" costs what it claims`},
+			true,
 		},
 	} {
 		source := strings.Replace(descentStudy, `"dp-svi"`, `"dp-svi"`+c.inference, 1)
