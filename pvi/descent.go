@@ -44,6 +44,11 @@ const (
 	// fall to nothing. The total is what a coordinate may have to travel.
 	pooledTravel, sequentialTravel, synchronousTravel = 40, 80, 60
 
+	// Where sums over that many records or more move q, there is less noise beside the
+	// signal: larger steps than these only keep q hot, and a shorter clip costs more
+	// likelihood than its noise.
+	manyRecords, manyTravel, manyClip = 10_000, 10, 0.8
+
 	// typical is what records' gradients have of the bound on them, and clipTypical
 	// the clip that serves the log likelihood best, as a share of that.
 	typical, clipTypical = 0.9, 0.65
@@ -79,7 +84,7 @@ func (p *Protocol) deriveDescent() error {
 		return fmt.Errorf("%d rounds of %d steps are %d noisy sums of a client, at most %d are possible: lower inference.rounds or inference.steps", in.Rounds, d.Steps, d.Total, maxDescent)
 	}
 	if d.StepSize == 0 {
-		d.StepSize = travel(in, len(p.roster)) / float64(d.Total)
+		d.StepSize = p.travel() / float64(d.Total)
 	}
 	return p.deriveGradientClip(d)
 }
@@ -92,13 +97,25 @@ func stepsOfRound(rounds, total, least int) int {
 }
 
 // travel returns step size times steps of a client. Every visit of every client moves
-// q, in a synchronous round by α.
-func travel(in study.Inference, clients int) float64 {
-	m := float64(clients)
+// q, in a synchronous round by α; or every sum over all of them does.
+func (p *Protocol) travel() float64 {
+	in, m := p.study.Inference, float64(len(p.roster))
+	if p.Summed() {
+		if p.manySummed() {
+			return manyTravel
+		}
+		return pooledTravel
+	}
 	if in.Schedule == study.Synchronous {
 		return min(pooledTravel, synchronousTravel/(in.Damping.Alpha*m))
 	}
 	return min(pooledTravel, sequentialTravel/m)
+}
+
+// manySummed reports whether gradients are summed over very many records.
+func (p *Protocol) manySummed() bool {
+	f := p.study.Federation
+	return p.Summed() && float64(f.NominalRecords)*float64(len(p.roster)) >= manyRecords
 }
 
 // Between leastClip and mostClip there is a lattice for every noise.
@@ -116,6 +133,9 @@ func (p *Protocol) deriveGradientClip(d *Descent) error {
 	}
 	d.Bound *= contribution(p.study.Inference.Descent)
 	d.Clip = clipTypical * typical * d.Bound
+	if p.manySummed() {
+		d.Clip = manyClip * typical * d.Bound
+	}
 	return nil
 }
 
@@ -150,10 +170,14 @@ func (p *Protocol) sampledBy(sampling dpmech.Sampling, records int, multiplier f
 	if in.Gradients.Joint() {
 		size *= 2
 	}
+	releases := 1 // of a sum that anyone reads
+	if p.Summed() {
+		releases = len(p.roster)
+	}
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: sampling, Records: records, Steps: p.descent.Total,
 		Dim: size, Clip: p.descent.Clip, NoiseMultiplier: multiplier,
-		Adjacency: p.study.Privacy.Adjacency,
+		Shares: p.shares(), Releases: releases, Adjacency: p.study.Privacy.Adjacency,
 	})
 }
 
@@ -183,17 +207,21 @@ func (p *Protocol) deriveSampled() error {
 			if err := p.setSampled(sigma); err != nil {
 				return nil, err
 			}
-			return p.releasedEvent(p.accounted, 1, privacy.Adjacency, p.Releases())
+			return p.releasedEvent(p.accounted, p.accounted.Shares(), privacy.Adjacency, p.Releases())
 		})
 		if err != nil {
 			return fmt.Errorf("%w (the noise multiplier follows from privacy.epsilon = %g: a lower epsilon raises it)", err, privacy.Epsilon)
 		}
 		multiplier = calibration.Value
 	}
-	if err := p.setSampled(multiplier); err != nil {
+	err := p.setSampled(multiplier)
+	if err != nil {
 		return fmt.Errorf("%w (a vector is a record's gradient)", err)
 	}
-	return nil
+	if p.Summed() {
+		_, err = p.newSumDescent()
+	}
+	return err
 }
 
 // setSampled makes the mechanisms for a noise multiplier of the gradients.
@@ -228,12 +256,17 @@ func (p *Protocol) descentSolver(s *shard.Shard) (solver.Solver, error) {
 	return solver.NewDPSVI(program, mechanism, o)
 }
 
-// descentOptions say how a client with so many records descends. Only batches of a fixed
-// size, for which that number is public, make a difference.
+// descentOptions say how a client with so many records descends or, where sums move q,
+// the federation. Only batches of a fixed size, for which that number is public, make a
+// difference.
 func (p *Protocol) descentOptions(records int) solver.DPSVIOptions {
 	d, in := p.descent, p.study.Inference.Descent
+	steps := d.Steps
+	if p.Summed() {
+		steps = d.Total
+	}
 	return solver.DPSVIOptions{
-		Steps: d.Steps, Draws: in.Draws, Rate: p.rateFor(records),
+		Steps: steps, Draws: in.Draws, Rate: p.rateFor(records),
 		Gradients: in.Gradients, Records: float64(p.study.Federation.NominalRecords),
 		Optimiser: in.Optimiser, Schedule: gpu.LinearDecay{First: d.StepSize, Last: d.StepSize * in.Decay},
 		Average: in.Average, InitialSD: in.InitialSD,

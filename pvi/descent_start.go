@@ -44,7 +44,7 @@ func (p *Protocol) releasedEvent(gradients *dpmech.SampledSum, shares int, adjac
 	if gradients == nil {
 		return p.withScaling(p.Mechanism().EventFor(shares, adjacency), releases, shares, adjacency), nil
 	}
-	step, err := gradients.EventFor(1, adjacency)
+	step, err := gradients.SharedEventFor(1, shares, adjacency)
 	if err != nil || p.start == nil || releases == 0 {
 		return p.withScaling(step, releases, shares, adjacency), err
 	}

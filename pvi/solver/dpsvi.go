@@ -221,18 +221,23 @@ func (s *DPSVI) begin(p Problem) error {
 	for i, b := range precision {
 		mean[i] = p.Cavity[i] / b
 	}
-	o, gradients := &s.options, s.options.Gradients
+	o := s.options.meanField(mean, precision, s.optimiser)
+	o.Schedule = later{o.Schedule, s.Taken(), s.mechanism.Steps()}
 	var err error
-	s.visit, err = gpu.NewMeanField(s.mean, s.sd, gpu.MeanFieldOptions{
+	s.visit, err = gpu.NewMeanField(s.mean, s.sd, o)
+	return err
+}
+
+// meanField is a run of these options.
+func (o *DPSVIOptions) meanField(mean, precision []float64, optimiser gpu.Optimiser) gpu.MeanFieldOptions {
+	return gpu.MeanFieldOptions{
 		Draws: o.Draws, Rate: o.Rate,
-		Joint: gradients.Joint(), Preconditioned: gradients == study.Preconditioned,
-		Inside: gradients == study.PublishedGradients, Records: o.Records,
+		Joint: o.Gradients.Joint(), Preconditioned: o.Gradients == study.Preconditioned,
+		Inside: o.Gradients == study.PublishedGradients, Records: o.Records,
 		Clip:       math.Inf(1), // the gate clips
 		CavityMean: mean, CavityPrecision: slices.Clone(precision),
-		Optimiser: s.optimiser, Schedule: later{o.Schedule, s.Taken(), s.mechanism.Steps()},
-		Steps: o.Steps, Average: o.Average,
-	})
-	return err
+		Optimiser: optimiser, Schedule: o.Schedule, Steps: o.Steps, Average: o.Average,
+	}
 }
 
 // step releases a sum and moves q by it.
@@ -318,6 +323,11 @@ func (l later) Rate(t, _ int) float64 { return l.of.Rate(l.from+t, l.to) }
 type sink struct {
 	sum   *dpmech.Accumulator
 	dense []float64 // zero between records
+}
+
+// AddRows implements gpu.RowSink.
+func (s *sink) AddRows(slopes []float64, rows []int32, x []float64) error {
+	return s.sum.AddRows(slopes, rows, x)
 }
 
 // AddRecord implements gpu.Sink.

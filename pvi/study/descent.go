@@ -108,6 +108,9 @@ func checkDescent(s *Study, t *document.Table) {
 		return
 	}
 	d, nominal := &s.Inference.Descent, s.Federation.NominalRecords
+	if s.Federation.Opens == OpenSums && s.Privacy.Unit == Record {
+		checkSummed(d, t)
+	}
 	if d.Gradients == PublishedGradients && nominal == 0 {
 		t.Errorf("gradients", `the published form divides the divergence by the number of records, for which a public one has to stand: write federation.nominal_records, or gradients = "joint"`)
 	}
@@ -160,6 +163,24 @@ func readStart(s *Study, t *document.Table) {
 		d.StartShare = v
 		if !(v > 0 && v < 1) {
 			t.Errorf("start_share", "must lie in (0, 1), got %g", v)
+		}
+	}
+}
+
+// checkSummed refuses what a client does by itself, where sums of gradients move q.
+func checkSummed(d *Descent, t *document.Table) {
+	for _, own := range []struct {
+		key string
+		is  bool
+		say string
+	}{
+		{"draws", d.Draws > 1, "draws = 1"},
+		{"gradients", d.Gradients == PublishedGradients, `gradients = "joint"`},
+		{"sampling", d.Sampling != PoissonSampling, `sampling = "poisson"`},
+		{"start", d.StartShare > 0, `start = "prior"`},
+	} {
+		if own.is {
+			t.Errorf(own.key, "is for clients that take steps by themselves; with federation.opens = %q write %s", OpenSums, own.say)
 		}
 	}
 }

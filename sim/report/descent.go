@@ -106,6 +106,13 @@ const leastSampledNoise = 2
 // sentByDescent says what leaves a client that takes private gradient steps.
 func sentByDescent(p *pvi.Protocol) []string {
 	in, n := p.Study().Inference, p.Noise()
+	if p.Summed() {
+		return []string{
+			fmt.Sprintf("%s times: the sum of its records' gradients at one θ, which everybody knows, %s, every record's clipped to norm %s, with Gaussian noise that in a sum of clients has %s times the clip as standard deviation.",
+				capital(fmt.Sprint(p.Releases())), plural(p.Sampled().Dim(), "number"), number(n.Clip), number(n.Multiplier)),
+			"What that gives away about one record: sim plan says, against whom.",
+		}
+	}
 	var first []string
 	if s := p.Start(); s != nil {
 		first = []string{fmt.Sprintf("Once, before anything else: %s that sum up its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation.",
