@@ -72,6 +72,16 @@ func (p *Protocol) Cost(view View, adjacency accountant.Adjacency, releases int)
 	return p.claim(view, adjacency, releases)
 }
 
+// Event returns what [Protocol.Cost] is the cost of, to be added to that of other
+// releases.
+func (p *Protocol) Event(view View, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
+	if !p.Sound() {
+		view.Shares = 1
+	}
+	release, err := p.eventOf(view.Shares, adjacency)
+	return p.withScaling(release, releases, view.Shares, adjacency), err
+}
+
 // claim is Cost as if a client remembered nothing of its noise.
 func (p *Protocol) claim(view View, adjacency accountant.Adjacency, releases int) (Cost, error) {
 	release, err := p.eventOf(view.Shares, adjacency)

@@ -22,14 +22,19 @@ const (
 	Accuracy      Score = "accuracy"       // share whose likeliest outcome it was
 )
 
-func (s Score) of(p *sim.Predictions) (float64, error) {
-	if s == LogLikelihood {
-		return p.LogLikelihood, nil
+// fits refuses a score that a study's outcome does not have.
+func (s Score) fits(st *study.Study) error {
+	if k := st.Model.Kind(); s == Accuracy && k != study.Binary && k != study.Class {
+		return fmt.Errorf("study %s: accuracy is of outcomes that are there or not, or one of several classes: score the log likelihood", st.Name)
 	}
-	if p.Accuracy == nil {
-		return 0, errors.New("accuracy is of outcomes that are there or not, or one of several classes: score the log likelihood")
+	return nil
+}
+
+func (s Score) of(p *sim.Predictions) float64 {
+	if s == Accuracy {
+		return *p.Accuracy
 	}
-	return *p.Accuracy, nil
+	return p.LogLikelihood
 }
 
 // Options say what is searched, and how long.
@@ -78,6 +83,9 @@ func New(o Options) (*Search, error) {
 	}
 	if o.Budget < LeastBudget {
 		return nil, fmt.Errorf("a budget of %d runs: give at least %d", o.Budget, LeastBudget)
+	}
+	if err := o.Score.fits(st); err != nil {
+		return nil, err
 	}
 	s := &Search{o: o, base: st}
 	if s.source, err = newSource(st, o.Public); err != nil {
@@ -247,9 +255,9 @@ func (s *Search) one(ctx context.Context, t *trial) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	score, err := s.o.Score.of(r.Test)
-	if err == nil && math.IsNaN(score) {
-		err = errors.New("the posterior predicts nothing")
+	score := s.o.Score.of(r.Test)
+	if math.IsNaN(score) {
+		return 0, errors.New("the posterior predicts nothing")
 	}
-	return score, err
+	return score, nil
 }

@@ -3,6 +3,7 @@ package tune
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -71,4 +72,19 @@ func (c Candidate) paste() string {
 		}
 	}
 	return b.String()
+}
+
+// Write says what was chosen.
+func (s *Selection) Write(w io.Writer, c *Chosen) error {
+	fmt.Fprintf(w, "%s: one of %d candidates, chosen by private records\n\n", s.base.Name, len(s.candidates))
+	rows := [][]string{{"settings", "released score", "noise of the run"}}
+	for k, candidate := range s.candidates {
+		rows = append(rows, []string{candidate.String(), fmt.Sprintf("%+.4g", c.Result.Privacy.Promise.Selection.Totals[k]), fmt.Sprintf("%.4g", s.multiplier[k])})
+	}
+	if err := report.Table(w, "  ", 1, rows); err != nil {
+		return err
+	}
+	noise := s.scores.Clip() * s.scores.NoiseMultiplier() * math.Sqrt(float64(len(s.protocols[0].Roster())))
+	_, err := fmt.Fprintf(w, "\nScores are sums over records set aside; their noise has sd %.4g. Chosen: %s.\n\n", noise, s.candidates[c.Candidate])
+	return err
 }
