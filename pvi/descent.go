@@ -21,7 +21,7 @@ type Descent struct {
 	Rate     float64
 	StepSize float64 // at the beginning; it falls linearly to Decay times that
 	Clip     float64
-	Bound    float64 // on the norm of a record's gradient, of which Clip is a share; 0 if Clip was given
+	Typical  float64 // norm of a record's gradient, of which Clip is a share; 0 if Clip was given
 }
 
 // The rules by which numbers that a study leaves open are derived: settings on a
@@ -39,14 +39,42 @@ const (
 	// sampled.
 	affordable = 1e11
 
-	// Adam moves a coordinate by half a step size a step on average, with steps that
-	// fall to nothing. The total is what a coordinate may have to travel.
-	pooledTravel, sequentialTravel, synchronousTravel = 40, 80, 60
+	// The travel of clients together: what all visits of all clients add up to.
+	sequentialTravel, synchronousTravel = 80, 60
 
-	// typical is what records' gradients have of the bound on them, and clipTypical
-	// the clip that serves the log likelihood best, as a share of that.
-	typical, clipTypical = 0.9, 0.65
+	// largestStep is the most that one step should change the logarithm of an sd.
+	largestStep = 0.4
+
+	// many is how many records of the whole federation are many.
+	many = 10_000
 )
+
+// ErrNoClip is returned for a study that does not say to what gradients are clipped, of a
+// model for which there is no rule.
+var ErrNoClip = errors.New("nothing public says how large a record's gradient is in this model: write privacy.clip, the L2 norm to which gradients are clipped; sim tune finds one on made-up records")
+
+// A pace is what depends on how many records there are. Where they are few, noise is
+// what is lost by, and a smaller clip and longer steps out of it serve best; where they
+// are many, the bias of the clip and the jitter of the last steps are.
+type pace struct {
+	// travel is the most that step size times steps of a client may be. Adam moves a
+	// coordinate by half a step size a step on average, with steps that fall to nothing:
+	// it is what a coordinate may have to travel, whatever ε and the dimension are.
+	travel float64
+	clip   float64 // as a share of what gradients typically are
+}
+
+var paces = struct{ few, unknown, many pace }{pace{80, 0.5}, pace{40, 0.6}, pace{20, 0.7}}
+
+func (p *Protocol) pace() pace {
+	switch n := p.study.Federation.NominalRecords * len(p.roster); {
+	case n == 0:
+		return paces.unknown
+	case n < many:
+		return paces.few
+	}
+	return paces.many
+}
 
 // deriveDescent completes what the study leaves open.
 func (p *Protocol) deriveDescent() error {
@@ -75,7 +103,7 @@ func (p *Protocol) deriveDescent() error {
 		return fmt.Errorf("%d rounds of %d steps are %d noisy sums of a client, at most %d are possible: lower inference.rounds or inference.steps", in.Rounds, d.Steps, d.Total, maxDescent)
 	}
 	if d.StepSize == 0 {
-		d.StepSize = travel(in, len(p.roster)) / float64(d.Total)
+		d.StepSize = min(largestStep, p.travel()/float64(d.Total))
 	}
 	return p.deriveGradientClip(d)
 }
@@ -89,22 +117,22 @@ func stepsOfRound(rounds, total, least int) int {
 
 // travel returns step size times steps of a client. Every visit of every client moves
 // q, in a synchronous round by α.
-func travel(in study.Inference, clients int) float64 {
-	m := float64(clients)
+func (p *Protocol) travel() float64 {
+	in, m := p.study.Inference, float64(len(p.roster))
 	if in.Schedule == study.Synchronous {
-		return min(pooledTravel, synchronousTravel/(in.Damping.Alpha*m))
+		return min(p.pace().travel, synchronousTravel/(in.Damping.Alpha*m))
 	}
-	return min(pooledTravel, sequentialTravel/m)
+	return min(p.pace().travel, sequentialTravel/m)
 }
 
 func (p *Protocol) deriveGradientClip(d *Descent) error {
 	if d.Clip = p.study.Privacy.Clip; d.Clip > 0 {
 		return nil
 	}
-	if d.Bound = p.model.GradientBound(); d.Bound == 0 {
-		return errors.New("nothing public bounds a record's gradient in this model: write privacy.clip, the L2 norm to which gradients are clipped, such as one found on made-up data")
+	if d.Typical = p.model.TypicalGradient(); d.Typical == 0 {
+		return ErrNoClip
 	}
-	d.Clip = clipTypical * typical * d.Bound
+	d.Clip = p.pace().clip * d.Typical
 	return nil
 }
 

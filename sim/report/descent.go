@@ -57,10 +57,10 @@ func stepSizeRule(p *pvi.Protocol) string {
 
 func clippedGradient(p *pvi.Protocol) string {
 	d := p.Descent()
-	if d.Bound == 0 {
+	if d.Typical == 0 {
 		return "a record's gradient"
 	}
-	return fmt.Sprintf("a record's gradient, %s of the public bound %s", number(d.Clip/d.Bound), number(d.Bound))
+	return fmt.Sprintf("a record's gradient, %s of %s, the norm for values spread evenly within bounds", number(d.Clip/d.Typical), number(d.Typical))
 }
 
 func descentForecast(p *pvi.Protocol, f sim.Forecast) string {

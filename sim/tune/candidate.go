@@ -1,11 +1,14 @@
 package tune
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"gonum.org/v1/gonum/stat"
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
@@ -73,33 +76,78 @@ type space struct {
 	keys  []string
 	rule  *pvi.Protocol
 	start []string // settings of the rule: keys that are left to it
+	clip  float64  // one found on made-up records where there is no rule, or 0
 	named bool     // the study names a searched setting
 }
 
 // newSpace finds which settings a study has, and which of them a rule can give.
-func newSpace(load func(settings ...string) (*study.Study, error), clients int) (*space, error) {
+func newSpace(load loader) (*space, error) {
 	st, err := load()
 	if err != nil {
 		return nil, err
 	}
 	s := &space{}
-	if s.rule, err = sim.Protocol(st, clients); err != nil {
+	if s.rule, err = sim.Protocol(st, 0); errors.Is(err, pvi.ErrNoClip) {
+		if st, err = s.measureClip(load); err != nil {
+			return nil, err
+		}
+		s.rule, err = sim.Protocol(st, 0)
+	}
+	if err != nil {
 		return nil, err
 	}
 	s.keys = searched(s.rule)
 	for _, key := range s.keys {
+		if key == keyClip && s.clip > 0 {
+			continue
+		}
 		left := append(slices.Clone(s.start), key+"=")
 		with, err := load(left...)
 		if err != nil || with.Digest == st.Digest {
 			continue // no rule without it, or not named
 		}
-		p, err := sim.Protocol(with, clients)
+		p, err := sim.Protocol(with, 0)
 		if err != nil {
 			continue
 		}
 		s.start, s.rule, s.named, st = left, p, true, with
 	}
 	return s, nil
+}
+
+// A loader reads a study with settings in place of what it says.
+type loader func(settings ...string) (*study.Study, error)
+
+// The clip of a model without a rule is a quantile of the gradients of records made up
+// under several θ, about what the rule of log odds comes to.
+const (
+	clipQuantile = 0.8
+	clipDraws    = 20
+)
+
+// measureClip starts from a clip found on records made up from the study's model and
+// prior, and returns the study with it.
+func (s *space) measureClip(load loader) (*study.Study, error) {
+	made := []string{"simulation.data=", "simulation.test_data="}
+	st, err := load(append(made, "privacy.clip=1")...)
+	if err != nil || st.Simulation.Synthetic == nil {
+		made = append(made, "simulation.synthetic={records_per_client = 1}")
+		if st, err = load(append(made, "privacy.clip=1")...); err != nil {
+			return nil, err
+		}
+	}
+	var norms []float64
+	for seed := range uint64(clipDraws) {
+		n, err := sim.GradientNorms(st, seed)
+		if err != nil {
+			return nil, err
+		}
+		norms = append(norms, n...)
+	}
+	slices.Sort(norms)
+	s.clip = between(1, stat.Quantile(clipQuantile, stat.Empirical, norms, nil), 1, 1)
+	s.start = append(s.start, Setting{keyClip, s.clip}.String())
+	return load(s.start...)
 }
 
 // searched returns the keys that have a meaning in a study.

@@ -89,11 +89,11 @@ func (s *Selection) Study() *study.Study { return s.base }
 
 // choose returns the candidates that were given, or draws some, after the rule.
 func (s *Selection) choose() ([]Candidate, error) {
-	space, err := newSpace(s.load, 0)
+	space, err := newSpace(s.load)
 	if err != nil {
 		return nil, err
 	}
-	all := []Candidate{{Name: Rule, overrides: space.start}}
+	all := []Candidate{space.ruled()}
 	if len(s.o.Candidates) == 0 {
 		if s.o.Draw < 2 {
 			return nil, fmt.Errorf("%d candidates leave nothing to choose", s.o.Draw)

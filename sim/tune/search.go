@@ -91,7 +91,7 @@ func New(o Options) (*Search, error) {
 	if s.source, err = newSource(st, o.Public); err != nil {
 		return nil, fmt.Errorf("study %s: %w", st.Name, err)
 	}
-	space, err := newSpace(s.load, 0)
+	space, err := newSpace(s.load)
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +101,11 @@ func New(o Options) (*Search, error) {
 	s.candidates = append(s.candidates, space.draw(drawn, o.Seed)...)
 	for _, c := range s.candidates {
 		s.calibrated = append(s.calibrated, sync.OnceValues(func() ([]string, error) { return s.calibrate(c) }))
+	}
+	for _, calibrate := range s.calibrated[:s.fixed] {
+		if _, err := calibrate(); err != nil {
+			return nil, err
+		}
 	}
 	return s, nil
 }
@@ -124,11 +129,25 @@ func (s *Search) load(settings ...string) (*study.Study, error) {
 	return sim.LoadStudy(s.o.Study, slices.Concat(s.o.Settings, s.source.settings, settings))
 }
 
+// ruled is the candidate that leaves everything to rules, and the clip to made-up records
+// where there is none.
+func (s *space) ruled() Candidate {
+	c := Candidate{Name: Rule, overrides: s.start}
+	if s.clip > 0 {
+		c.Settings = []Setting{{keyClip, s.clip}}
+	}
+	return c
+}
+
 // fixed returns the rule, and the study as it is where it names a searched setting.
 func (s *space) fixed() []Candidate {
-	all := []Candidate{{Name: Rule, overrides: s.start}}
+	all := []Candidate{s.ruled()}
 	if s.named {
-		all = append(all, Candidate{Name: AsWritten})
+		written := Candidate{Name: AsWritten}
+		if s.clip > 0 {
+			written.set(keyClip, s.clip)
+		}
+		all = append(all, written)
 	}
 	return all
 }

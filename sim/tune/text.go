@@ -20,6 +20,10 @@ func (f *Found) Write(w io.Writer) error {
 		fmt.Fprintf(w, "\n%d of %d candidates failed in a run, as steps that are too large may.\n", f.Failed, f.Tried)
 	}
 	best := f.Rows[f.Best]
+	if best.Name == Rule && len(best.Settings) > 0 {
+		_, err := fmt.Fprintf(w, "\nNothing is better by more than %d standard errors than the default rule, with a clip of four fifths of the gradients of made-up records.%s", chance, best.paste())
+		return err
+	}
 	if best.Name == Rule {
 		_, err := fmt.Fprintf(w, "\nNothing is better than the default rule by more than %d standard errors: leave these settings out of the study.\n", chance)
 		return err
