@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // A Row is what a candidate reached.
@@ -82,9 +83,15 @@ func byScore(a, b Row) int {
 	return 0
 }
 
-// chance is by how many standard errors a candidate must be better than the rule to be
-// told apart from it.
-const chance = 2
+// certain reports whether a candidate is better than the rule by more than chance
+// explains once in forty times: by Student's t, as runs may be few.
+func (r *Row) certain() bool {
+	if r.Gain == nil {
+		return false
+	}
+	t := distuv.StudentsT{Sigma: 1, Nu: float64(r.Runs - 1)}.Quantile(1 - 1./40)
+	return *r.Gain > t**r.GainError
+}
 
 // found sums up a search.
 func (s *Search) found(looked, compared []Row, runs int) *Found {
@@ -109,7 +116,7 @@ func (s *Search) found(looked, compared []Row, runs int) *Found {
 	}
 	slices.SortStableFunc(f.Rows, byScore)
 	f.Best = slices.IndexFunc(f.Rows, func(r Row) bool {
-		return r.Name == Rule || r.Gain != nil && *r.Gain > chance**r.GainError
+		return r.Name == Rule || r.certain()
 	})
 	return f
 }

@@ -49,7 +49,7 @@ type Options struct {
 }
 
 // LeastBudget is the fewest runs of a search.
-const LeastBudget = 12
+const LeastBudget = 16
 
 // The runs of a search: a part looks at many candidates a few times each, the rest
 // compares the best of them and the rule on records, or splits of the records, that no
@@ -178,9 +178,9 @@ type trial struct {
 // there will be.
 func (s *Search) Run(ctx context.Context, done func(runs, of int)) (*Found, error) {
 	first := s.trials(upTo(len(s.candidates)), s.o.Seed, looks)
-	chosen := min(finalists, len(s.candidates)-s.fixed)
 	left := s.o.Budget - len(first)
-	again := max(2, left/(chosen+s.fixed))
+	chosen := min(finalists, len(s.candidates)-s.fixed, left/looks-s.fixed)
+	again := left / (chosen + s.fixed)
 	total := len(first) + again*(chosen+s.fixed)
 	runs := 0
 	count := func() { runs++; done(runs, total) }

@@ -21,11 +21,11 @@ func (f *Found) Write(w io.Writer) error {
 	}
 	best := f.Rows[f.Best]
 	if best.Name == Rule && len(best.Settings) > 0 {
-		_, err := fmt.Fprintf(w, "\nNothing is better by more than %d standard errors than the default rule, with a clip of four fifths of the gradients of made-up records.%s", chance, best.paste())
+		_, err := fmt.Fprintf(w, "\nNothing is better than the default rule by more than chance explains, with a clip above four fifths of the gradients of made-up records.%s", best.paste())
 		return err
 	}
 	if best.Name == Rule {
-		_, err := fmt.Fprintf(w, "\nNothing is better than the default rule by more than %d standard errors: leave these settings out of the study.\n", chance)
+		_, err := fmt.Fprintln(w, "\nNothing is better than the default rule by more than chance explains: leave these settings out of the study.")
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\nBetter than the default rule by %.2g ± %.1g.%s", *best.Gain, *best.GainError, best.paste())
