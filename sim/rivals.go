@@ -49,12 +49,10 @@ const trialStride = 1 << 40
 // NewPlay sets up the play of one trial, with noise that is its own. Played again, it
 // is the same.
 func (r *Rivals) NewPlay(st *study.Study, trial int) (*Play, error) {
-	p, err := r.cast.play(st, Options{Seed: r.options.Seed + uint64(trial+1)*trialStride, Workers: r.options.Workers})
-	return p, err
+	return r.cast.play(st, Options{Seed: r.options.Seed + uint64(trial+1)*trialStride, Workers: r.options.Workers})
 }
 
-// ScoreNoise returns the stream of the noise on a client's scores of a trial; of all
-// trials together if they are scored at once.
-func (r *Rivals) ScoreNoise(client, trial int) *dpmech.Stream {
-	return seeded.Stream(r.options.Seed, purposeScore, uint64(client), uint64(trial))
+// ScoreNoise returns the stream of the noise on a client's scores.
+func (r *Rivals) ScoreNoise(client int) *dpmech.Stream {
+	return seeded.Stream(r.options.Seed, purposeScore, uint64(client))
 }

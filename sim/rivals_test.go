@@ -2,9 +2,11 @@ package sim
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
 )
 
 // A record more moves no other to the other side.
@@ -30,5 +32,36 @@ func TestRivalsSetRecordsAsideOneByOne(t *testing.T) {
 	more, moreAside := sides(401)
 	if !slices.Equal(more[:len(kept)], kept) || !slices.Equal(moreAside[:len(aside)], aside) {
 		t.Error("one record more, and others are set aside")
+	}
+}
+
+// Trials of the same settings have noise of their own, and the same trial again the same.
+func TestTrialsDoNotShareNoise(t *testing.T) {
+	st := regression(t, "logistic", 60, 2)
+	st, err := study.Parse("private.toml", []byte(strings.Replace(string(st.Source), `unit = "none"`, "unit = \"record\"\nepsilon = 1.0\ndelta = 1e-5", 1)),
+		study.Override{Key: "inference.rounds", Value: "2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewRivals(st, 0.2, Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	natural := func(trial int) []float64 {
+		p, err := r.NewPlay(st, trial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run(t, p).Natural
+	}
+	first := natural(0)
+	if !slices.Equal(natural(0), first) {
+		t.Error("the same trial again comes to something else")
+	}
+	if slices.Equal(natural(1), first) {
+		t.Error("two trials have the same noise")
+	}
+	if r.ScoreNoise(0).Uint64() == r.ScoreNoise(1).Uint64() {
+		t.Error("two clients' scores have the same noise")
 	}
 }

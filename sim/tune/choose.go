@@ -74,7 +74,7 @@ func (s *Selection) release(rivals *sim.Rivals, results []*sim.Result) ([]float6
 		if err != nil {
 			return nil, err
 		}
-		err = s.scores.Release(dst, sum, rivals.ScoreNoise(m, 0), func(add func([]float64) error) error {
+		err = s.scores.Release(dst, sum, rivals.ScoreNoise(m), func(add func([]float64) error) error {
 			for _, v := range vectors {
 				if err := add(v); err != nil {
 					return err
