@@ -46,6 +46,9 @@ func TestSelectionIsCharged(t *testing.T) {
 		squares += steps[k] / (p.Noise().Multiplier * p.Noise().Multiplier)
 	}
 	p := c.Result.Privacy.Promise
+	if p.NoiseMultiplier != s.multiplier[c.Candidate] {
+		t.Errorf("the run had noise of %g, %g is accounted", p.NoiseMultiplier, s.multiplier[c.Candidate])
+	}
 	if want := accountant.GaussianEpsilon(math.Sqrt(squares), 1e-5); math.Abs(p.Epsilon/want-1) > 1e-5 || p.Epsilon > 2 || p.Epsilon < 1.999 {
 		t.Errorf("charged ε = %.9g, added up %.9g, target 2", p.Epsilon, want)
 	}
@@ -111,6 +114,48 @@ func TestSelectionIsDeterministic(t *testing.T) {
 	if one.Candidate != three.Candidate || !slices.Equal(one.Result.Natural, three.Result.Natural) ||
 		!slices.Equal(one.Result.Privacy.Promise.Selection.Totals, three.Result.Privacy.Promise.Selection.Totals) {
 		t.Error("one worker and three differ")
+	}
+}
+
+// The scores that are released have the noise that is accounted, from every client. The
+// variance of 120 variates is beyond the bounds with probability below 10⁻⁴.
+func TestScoresHaveNoise(t *testing.T) {
+	s := selection(t, SelectionOptions{Study: writeStudy(t, madeUp), Seed: 1, Score: Accuracy, Candidates: []string{"privacy.clip=1", "privacy.clip=2"}})
+	var results []*sim.Result
+	for k, p := range s.protocols {
+		natural := slices.Clone(p.Prior())
+		natural[0] += float64(k) // means apart, so that scores are
+		results = append(results, &sim.Result{Natural: natural})
+	}
+	var squares, n float64
+	for seed := range uint64(40) {
+		rivals, err := sim.NewRivals(s.base, asideShare, sim.Options{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		totals, err := s.release(rivals, results)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, aside := range rivals.Aside {
+			vectors, err := s.vectors(aside, results)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range vectors { // right or wrong: nothing is clipped
+				for k, x := range v {
+					totals[k] -= x
+				}
+			}
+		}
+		for _, noise := range totals {
+			squares += noise * noise
+			n++
+		}
+	}
+	want := 3 * math.Pow(s.scores.Clip()*s.scores.NoiseMultiplier(), 2)
+	if ratio := squares / n / want; ratio < 0.5 || ratio > 1.7 {
+		t.Errorf("the noise of the scores has %g times the variance that is accounted", ratio)
 	}
 }
 
