@@ -64,7 +64,13 @@ type pace struct {
 	clip   float64 // as a share of what gradients typically are
 }
 
-var paces = struct{ few, unknown, many pace }{pace{80, 0.5}, pace{40, 0.6}, pace{20, 0.7}}
+var paces = struct{ few, unknown, many, summed pace }{
+	few:     pace{80, 0.5},
+	unknown: pace{40, 0.6},
+	many:    pace{20, 0.7},
+	// Where sums over many records move q there is less noise beside the signal.
+	summed: pace{10, 0.84},
+}
 
 func (p *Protocol) pace() pace {
 	switch n := p.study.Federation.NominalRecords * len(p.roster); {
@@ -72,6 +78,8 @@ func (p *Protocol) pace() pace {
 		return paces.unknown
 	case n < many:
 		return paces.few
+	case p.Summed():
+		return paces.summed
 	}
 	return paces.many
 }
@@ -116,9 +124,12 @@ func stepsOfRound(rounds, total, least int) int {
 }
 
 // travel returns step size times steps of a client. Every visit of every client moves
-// q, in a synchronous round by α.
+// q, in a synchronous round by α; or every sum over all of them does.
 func (p *Protocol) travel() float64 {
 	in, m := p.study.Inference, float64(len(p.roster))
+	if p.Summed() {
+		return p.pace().travel
+	}
 	if in.Schedule == study.Synchronous {
 		return min(p.pace().travel, synchronousTravel/(in.Damping.Alpha*m))
 	}
@@ -155,10 +166,14 @@ func (p *Protocol) sampledFor(records int, multiplier float64) (*dpmech.SampledS
 	if p.study.Inference.Descent.Joint {
 		size *= 2
 	}
+	releases := 1 // of a sum that anyone reads
+	if p.Summed() {
+		releases = len(p.roster)
+	}
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: sampling, Records: records, Steps: p.descent.Total,
 		Dim: size, Clip: p.descent.Clip, NoiseMultiplier: multiplier,
-		Adjacency: p.study.Privacy.Adjacency,
+		Shares: p.shares(), Releases: releases, Adjacency: p.study.Privacy.Adjacency,
 	})
 }
 
@@ -178,7 +193,7 @@ func (p *Protocol) deriveSampled() error {
 			if err != nil {
 				return nil, err
 			}
-			return p.withScaling(m.Event(), 1, 1, privacy.Adjacency), nil
+			return p.withScaling(m.Event(), 1, m.Shares(), privacy.Adjacency), nil
 		})
 		if err != nil {
 			return fmt.Errorf("%w (the noise multiplier follows from privacy.epsilon = %g: a lower epsilon raises it)", err, privacy.Epsilon)
@@ -189,7 +204,10 @@ func (p *Protocol) deriveSampled() error {
 	if p.sampled, err = p.sampledFor(p.study.Federation.MaxRecords, multiplier); err != nil {
 		return fmt.Errorf("%w (a vector is a record's gradient)", err)
 	}
-	return nil
+	if p.Summed() {
+		_, err = p.newSumDescent()
+	}
+	return err
 }
 
 // descentSolver returns the solver of one client's records.
@@ -202,12 +220,21 @@ func (p *Protocol) descentSolver(s *shard.Shard) (solver.Solver, error) {
 	if err != nil {
 		return nil, err
 	}
+	return solver.NewDPSVI(program, mechanism, p.descentOptions())
+}
+
+// descentOptions say how a client descends or, where sums move q, the federation.
+func (p *Protocol) descentOptions() solver.DPSVIOptions {
 	d, in := p.descent, p.study.Inference.Descent
-	return solver.NewDPSVI(program, mechanism, solver.DPSVIOptions{
-		Steps: d.Steps, Rate: d.Rate, Joint: in.Joint,
+	steps := d.Steps
+	if p.Summed() {
+		steps = d.Total
+	}
+	return solver.DPSVIOptions{
+		Steps: steps, Rate: d.Rate, Joint: in.Joint,
 		Optimiser: in.Optimiser, Schedule: gpu.LinearDecay{First: d.StepSize, Last: d.StepSize * in.Decay},
 		Average: in.Average, InitialSD: in.InitialSD,
-	})
+	}
 }
 
 // A Noise is what hides a release: the clip C, the noise multiplier σ, and the sd of a
@@ -238,7 +265,7 @@ func (p *Protocol) Noise() Noise {
 // shares of noise that an observer does not know.
 func (p *Protocol) eventOf(shares int, adjacency accountant.Adjacency) (accountant.Event, error) {
 	if p.sampled != nil {
-		return p.sampled.EventFor(1, adjacency)
+		return p.sampled.SharedEventFor(1, shares, adjacency)
 	}
 	return p.Mechanism().EventFor(shares, adjacency), nil
 }

@@ -153,11 +153,14 @@ func (s *space) measureClip(load loader) (*study.Study, error) {
 // searched returns the keys that have a meaning in a study.
 func searched(p *pvi.Protocol) []string {
 	keys := []string{keyClip}
+	if p.Descent() != nil && !p.Summed() { // sums alone opened are one step a round
+		keys = append(keys, keySteps)
+	}
 	if p.Descent() != nil {
-		keys = append(keys, keySteps, keyStepSize, keyRate)
+		keys = append(keys, keyStepSize, keyRate)
 	}
 	in := p.Study().Inference
-	if in.Schedule == study.Synchronous && len(p.Roster()) > 1 && !in.Damping.Harmonic {
+	if !p.Summed() && in.Schedule == study.Synchronous && len(p.Roster()) > 1 && !in.Damping.Harmonic {
 		keys = append(keys, keyDamping)
 	}
 	return keys
@@ -173,6 +176,9 @@ func (s *space) candidate(u []float64) Candidate {
 	var c Candidate
 	c.overrides = slices.Clone(s.start)
 	steps := 0
+	if s.rule.Descent() != nil {
+		steps = s.rule.Descent().Steps
+	}
 	for i, key := range s.keys {
 		switch key {
 		case keyClip:

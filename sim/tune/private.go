@@ -76,6 +76,8 @@ func selectable(st *study.Study) error {
 	switch {
 	case st.Privacy.Unit != study.Record:
 		return errors.New(`choosing by private records is for unit = "record", whose clients hide a record by noise of their own: tune on made-up or public records`)
+	case st.Federation.Opens != study.OpenMessages:
+		return errors.New(`the scores of a choice by private records go out by themselves, and federation.opens = "sums" opens nothing but sums: tune on made-up or public records`)
 	case st.Privacy.Epsilon == 0:
 		return errors.New("choosing by private records divides a target: write privacy.epsilon in place of noise_multiplier")
 	case st.Standardisation != nil:

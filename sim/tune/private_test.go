@@ -227,6 +227,7 @@ func TestSelectionRefusals(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	for want, o := range map[string]SelectionOptions{
 		`for unit = "record"`:        {Settings: []string{`privacy={unit = "client", epsilon = 1.0, delta = 1e-5, clip = 1.0}`, "inference.steps="}, Draw: 3},
+		"opens nothing but sums":     {Settings: []string{"federation.opens=sums", "inference.steps="}, Draw: 3},
 		"write privacy.epsilon":      {Settings: []string{"privacy.epsilon=", "privacy.noise_multiplier=2"}, Draw: 3},
 		"leave nothing to choose":    {Draw: 1},
 		"none of the settings":       {Candidates: []string{"prior.sd=3"}},

@@ -164,6 +164,18 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
+// Where sums alone are opened there is one step a round and no damping to search.
+func TestCandidatesOfOpenedSums(t *testing.T) {
+	found := search(t, Options{Study: writeStudy(t, madeUp), Seed: 1, Workers: 2, Settings: []string{"federation.opens=sums", "inference.steps="}})
+	for _, r := range found.Rows {
+		for _, s := range r.Settings {
+			if s.Key == keySteps || s.Key == keyDamping || s.Key == keyStepSize && !(s.Value > 0.05 && s.Value < 2) {
+				t.Errorf("a candidate has %s", s)
+			}
+		}
+	}
+}
+
 // A model without a rule for its clip starts from one that cuts a fifth of the gradients
 // of made-up records.
 func TestSearchMeasuresAClip(t *testing.T) {
