@@ -158,6 +158,7 @@ func Statement(w io.Writer, r *sim.Result) error {
 			r.Clients, what, number(p.Clip), number(p.NoiseMultiplier))))
 	}
 	b.WriteString(scaleStatement(p))
+	b.WriteString(selectionStatement(p.Selection))
 	b.WriteByte('\n')
 	if err := views(&b, p); err != nil {
 		return err
