@@ -22,7 +22,7 @@ type Descent struct {
 	StepSize float64 // at the beginning; it falls linearly to Decay times that
 	Batch    int     // of a client with the nominal number of records, where its size is fixed; 0 else
 	Clip     float64
-	Bound    float64 // on the norm of what a record contributes, of which Clip is a share; 0 if Clip was given
+	Typical  float64 // norm of a record's gradient, of which Clip is a share; 0 if Clip was given
 }
 
 // The rules by which numbers that a study leaves open are derived: settings on a
@@ -40,19 +40,50 @@ const (
 	// sampled.
 	affordable = 1e11
 
-	// Adam moves a coordinate by half a step size a step on average, with steps that
-	// fall to nothing. The total is what a coordinate may have to travel.
-	pooledTravel, sequentialTravel, synchronousTravel = 40, 80, 60
+	// The travel of clients together: what all visits of all clients add up to.
+	sequentialTravel, synchronousTravel = 80, 60
 
-	// Where sums over that many records or more move q, there is less noise beside the
-	// signal: larger steps than these only keep q hot, and a shorter clip costs more
-	// likelihood than its noise.
-	manyRecords, manyTravel, manyClip = 10_000, 10, 0.8
+	// largestStep is the most that one step should change the logarithm of an sd.
+	largestStep = 0.4
 
-	// typical is what records' gradients have of the bound on them, and clipTypical
-	// the clip that serves the log likelihood best, as a share of that.
-	typical, clipTypical = 0.9, 0.65
+	// many is how many records of the whole federation are many.
+	many = 10_000
 )
+
+// ErrNoClip is returned for a study that does not say to what gradients are clipped, of a
+// model for which there is no rule.
+var ErrNoClip = errors.New("nothing public says how large a record's gradient is in this model: write privacy.clip, the L2 norm to which gradients are clipped; sim tune finds one on made-up records")
+
+// A pace is what depends on how many records there are. Where they are few, noise is
+// what is lost by, and a smaller clip and longer steps out of it serve best; where they
+// are many, the bias of the clip and the jitter of the last steps are.
+type pace struct {
+	// travel is the most that step size times steps of a client may be. Adam moves a
+	// coordinate by half a step size a step on average, with steps that fall to nothing:
+	// it is what a coordinate may have to travel, whatever ε and the dimension are.
+	travel float64
+	clip   float64 // as a share of what gradients typically are
+}
+
+var paces = struct{ few, unknown, many, summed pace }{
+	few:     pace{80, 0.5},
+	unknown: pace{40, 0.6},
+	many:    pace{20, 0.7},
+	// Where sums over many records move q there is less noise beside the signal.
+	summed: pace{10, 0.84},
+}
+
+func (p *Protocol) pace() pace {
+	switch n := p.study.Federation.NominalRecords * len(p.roster); {
+	case n == 0:
+		return paces.unknown
+	case n < many:
+		return paces.few
+	case p.Summed():
+		return paces.summed
+	}
+	return paces.many
+}
 
 // deriveDescent completes what the study leaves open.
 func (p *Protocol) deriveDescent() error {
@@ -84,7 +115,7 @@ func (p *Protocol) deriveDescent() error {
 		return fmt.Errorf("%d rounds of %d steps are %d noisy sums of a client, at most %d are possible: lower inference.rounds or inference.steps", in.Rounds, d.Steps, d.Total, maxDescent)
 	}
 	if d.StepSize == 0 {
-		d.StepSize = p.travel() / float64(d.Total)
+		d.StepSize = min(largestStep, p.travel()/float64(d.Total))
 	}
 	return p.deriveGradientClip(d)
 }
@@ -101,21 +132,12 @@ func stepsOfRound(rounds, total, least int) int {
 func (p *Protocol) travel() float64 {
 	in, m := p.study.Inference, float64(len(p.roster))
 	if p.Summed() {
-		if p.manySummed() {
-			return manyTravel
-		}
-		return pooledTravel
+		return p.pace().travel
 	}
 	if in.Schedule == study.Synchronous {
-		return min(pooledTravel, synchronousTravel/(in.Damping.Alpha*m))
+		return min(p.pace().travel, synchronousTravel/(in.Damping.Alpha*m))
 	}
-	return min(pooledTravel, sequentialTravel/m)
-}
-
-// manySummed reports whether gradients are summed over very many records.
-func (p *Protocol) manySummed() bool {
-	f := p.study.Federation
-	return p.Summed() && float64(f.NominalRecords)*float64(len(p.roster)) >= manyRecords
+	return min(p.pace().travel, sequentialTravel/m)
 }
 
 // Between leastClip and mostClip there is a lattice for every noise.
@@ -128,14 +150,11 @@ func (p *Protocol) deriveGradientClip(d *Descent) error {
 		}
 		return nil
 	}
-	if d.Bound = p.model.GradientBound(); d.Bound == 0 {
-		return errors.New("nothing public bounds a record's gradient in this model: write privacy.clip, the L2 norm to which gradients are clipped, such as one found on made-up data")
+	if d.Typical = p.model.TypicalGradient(); d.Typical == 0 {
+		return ErrNoClip
 	}
-	d.Bound *= contribution(p.study.Inference.Descent)
-	d.Clip = clipTypical * typical * d.Bound
-	if p.manySummed() {
-		d.Clip = manyClip * typical * d.Bound
-	}
+	d.Typical *= contribution(p.study.Inference.Descent)
+	d.Clip = p.pace().clip * d.Typical
 	return nil
 }
 

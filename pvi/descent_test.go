@@ -121,8 +121,8 @@ func TestDescentDefaults(t *testing.T) {
 	whole := study.Override{Key: "inference", Value: "{ rounds = 20 }"}
 	p := descentProtocol(t, whole)
 	d := p.Descent()
-	// The bound is √2, of an intercept and one regressor in [−1, 1].
-	if d.Steps != 10 || d.Rate != 1 || math.Abs(d.Clip-0.65*0.9*math.Sqrt2) > 1e-12 || math.Abs(d.StepSize-0.2) > 1e-12 {
+	// An intercept, and one regressor that is spread evenly over [−1, 1].
+	if d.Steps != 10 || d.Rate != 1 || math.Abs(d.Clip-0.6*math.Sqrt(4./3)) > 1e-12 || math.Abs(d.StepSize-0.2) > 1e-12 {
 		t.Errorf("two clients, twenty rounds: %+v", *d)
 	}
 	if p.Family().Name() != "diagonal" || p.study.Inference.Damping.Alpha != 0.3 {
@@ -131,6 +131,15 @@ func TestDescentDefaults(t *testing.T) {
 	d = descentProtocol(t, study.Override{Key: "inference", Value: `{ rounds = 20, schedule = "sequential" }`}).Descent()
 	if math.Abs(d.StepSize-0.2) > 1e-12 {
 		t.Errorf("in turns: step size %g", d.StepSize)
+	}
+	for records, want := range map[string][2]float64{"4999": {0.4, 0.5}, "5000": {0.1, 0.7}} {
+		d = descentProtocol(t, whole, study.Override{Key: "federation.nominal_records", Value: records}).Descent()
+		if math.Abs(d.StepSize-want[0]) > 1e-12 || math.Abs(d.Clip-want[1]*math.Sqrt(4./3)) > 1e-12 {
+			t.Errorf("two clients of %s records: %+v, want step size %g and clip %g of √4/3", records, *d, want[0], want[1])
+		}
+	}
+	if d = descentProtocol(t, study.Override{Key: "inference", Value: "{ rounds = 2, steps = 5 }"}).Descent(); d.StepSize != 0.4 {
+		t.Errorf("few steps: step size %g", d.StepSize)
 	}
 	d = descentProtocol(t, whole, study.Override{Key: "federation.nominal_records", Value: "2000000000"}, study.Override{Key: "privacy.delta", Value: "1e-12"}).Descent()
 	if d.Rate != sampledRate || d.Steps != 20 {

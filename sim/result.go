@@ -85,8 +85,10 @@ type Promise struct {
 	Releases        int                  `json:"releases"`
 	Opens           study.Opens          `json:"opens"`                    // what may be read of what clients send
 	Gradients       bool                 `json:"gradients,omitempty"`      // what was released are sums of gradients
+	Parts           int                  `json:"parts,omitempty"`          // of a client, over which each release is a sum
 	Statistics      int                  `json:"statistics,omitempty"`     // of the releases, how many are of statistics to start from
 	ScaleReleases   int                  `json:"scale_releases,omitempty"` // before them, to find the scale; in every cost
+	Selection       *Selection           `json:"selection,omitempty"`      // of the settings by the records; in every cost
 	Method          string               `json:"method"`
 	Views           []Spent              `json:"views"`
 
@@ -99,6 +101,17 @@ type Promise struct {
 	Claimed   Outside `json:"claimed"`
 	True      Outside `json:"true"`
 	Proven    Outside `json:"proven"`
+}
+
+// Selection is how settings were chosen by the private records.
+type Selection struct {
+	Candidates []string  `json:"candidates"` // in words
+	Chosen     int       `json:"chosen"`     // of them
+	Score      string    `json:"score"`
+	Totals     []float64 `json:"scores"`     // as released: noisy sums over records set aside, less the mean of all candidates
+	ScoreClip  float64   `json:"score_clip"` // L2 bound on what a record adds to them
+	ScoreNoise float64   `json:"score_noise_multiplier"`
+	Releases   int       `json:"releases"` // of a client in all runs, but for the scores
 }
 
 // Outside is a cost to an outsider under the study's own adjacency.
@@ -225,6 +238,7 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		Releases:        releases,
 		Opens:           p.Study().Federation.Opens,
 		Gradients:       p.Descent() != nil,
+		Parts:           p.Study().Inference.Partitions.Count,
 		Method:          costs[0].Method,
 		Sound:           p.Sound(),
 		Published:       p.Published(),

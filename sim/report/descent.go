@@ -84,10 +84,10 @@ func clippedGradient(p *pvi.Protocol) string {
 	if n := p.Study().Inference.Descent.Draws; n > 1 {
 		what = fmt.Sprintf("a record's gradients for %d draws", n)
 	}
-	if d.Bound == 0 {
+	if d.Typical == 0 {
 		return what
 	}
-	return fmt.Sprintf("%s, %s of the public bound %s", what, number(d.Clip/d.Bound), number(d.Bound))
+	return fmt.Sprintf("%s, %s of %s, the norm for values spread evenly within bounds", what, number(d.Clip/d.Typical), number(d.Typical))
 }
 
 func descentForecast(p *pvi.Protocol, f sim.Forecast) string {
