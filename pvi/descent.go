@@ -20,6 +20,7 @@ type Descent struct {
 	Total    int // of a client in the whole study
 	Rate     float64
 	StepSize float64 // at the beginning; it falls linearly to Decay times that
+	Batch    int     // of a client with the nominal number of records, where its size is fixed; 0 else
 	Clip     float64
 	Typical  float64 // norm of a record's gradient, of which Clip is a share; 0 if Clip was given
 }
@@ -99,6 +100,9 @@ func (p *Protocol) deriveDescent() error {
 			d.Rate = sampledRate
 		}
 	}
+	if err := p.deriveBatch(d); err != nil {
+		return err
+	}
 	switch {
 	case d.Steps > 0:
 	case d.Rate == 1:
@@ -136,15 +140,33 @@ func (p *Protocol) travel() float64 {
 	return min(p.pace().travel, sequentialTravel/m)
 }
 
+// Between leastClip and mostClip there is a lattice for every noise.
+const leastClip, mostClip = 1e-50, 1e50
+
 func (p *Protocol) deriveGradientClip(d *Descent) error {
 	if d.Clip = p.study.Privacy.Clip; d.Clip > 0 {
+		if d.Clip < leastClip || d.Clip > mostClip {
+			return fmt.Errorf("privacy.clip = %g is no norm that a gradient could have: write one from %g to %g", d.Clip, leastClip, mostClip)
+		}
 		return nil
 	}
 	if d.Typical = p.model.TypicalGradient(); d.Typical == 0 {
 		return ErrNoClip
 	}
+	d.Typical *= contribution(p.study.Inference.Descent)
 	d.Clip = p.pace().clip * d.Typical
 	return nil
+}
+
+// contribution is how many times longer than one gradient a record's whole contribution
+// to a step is: draws of independent directions add their squares, and so does a
+// preconditioned gradient in the spread, which is as long as that in the mean.
+func contribution(d study.Descent) float64 {
+	squares := float64(d.Draws)
+	if d.Gradients == study.Preconditioned {
+		squares *= 2
+	}
+	return math.Sqrt(squares)
 }
 
 // Descent returns what the private gradient steps come to, nil if the study has none.
@@ -158,12 +180,13 @@ func (p *Protocol) Sampled() *dpmech.SampledSum { return p.sampled }
 // sampledFor is the mechanism of a client with so many records. Nothing but the sizes
 // of its batches depends on their number.
 func (p *Protocol) sampledFor(records int, multiplier float64) (*dpmech.SampledSum, error) {
-	var sampling dpmech.Sampling = dpmech.FullBatch{}
-	if p.descent.Rate < 1 {
-		sampling = dpmech.Poisson{Rate: p.descent.Rate}
-	}
-	size := p.model.Dim()
-	if p.study.Inference.Descent.Joint {
+	return p.sampledBy(p.samplingFor(records), records, multiplier)
+}
+
+func (p *Protocol) sampledBy(sampling dpmech.Sampling, records int, multiplier float64) (*dpmech.SampledSum, error) {
+	in := p.study.Inference.Descent
+	size := p.model.Dim() * in.Draws
+	if in.Gradients.Joint() {
 		size *= 2
 	}
 	releases := 1 // of a sum that anyone reads
@@ -177,9 +200,20 @@ func (p *Protocol) sampledFor(records int, multiplier float64) (*dpmech.SampledS
 	})
 }
 
+// stated is the number of records for which the mechanism of a study is stated: the
+// most, since how many there are is private; but the nominal number where batches have a
+// fixed size, which is then public.
+func (p *Protocol) stated() int {
+	if p.descent.Batch > 0 {
+		return p.study.Federation.NominalRecords
+	}
+	return p.study.Federation.MaxRecords
+}
+
 // deriveSampled finds the noise with which all steps of the study together meet its
 // target, for the most records that a client may have: the number that it has is
-// private.
+// private. Where the sampling is accounted as published it is the published cost that
+// meets it.
 func (p *Protocol) deriveSampled() error {
 	if err := p.deriveDescent(); err != nil {
 		return err
@@ -189,25 +223,39 @@ func (p *Protocol) deriveSampled() error {
 	if multiplier == 0 {
 		target := accountant.Target{Epsilon: privacy.Epsilon, Delta: privacy.Delta}
 		calibration, err := accountant.CalibrateNoise(target, func(sigma float64) (accountant.Event, error) {
-			m, err := p.sampledFor(p.study.Federation.MaxRecords, sigma)
-			if err != nil {
+			if err := p.setSampled(sigma); err != nil {
 				return nil, err
 			}
-			return p.withScaling(m.Event(), 1, m.Shares(), privacy.Adjacency), nil
+			return p.releasedEvent(p.accounted, p.accounted.Shares(), privacy.Adjacency, p.Releases())
 		})
 		if err != nil {
 			return fmt.Errorf("%w (the noise multiplier follows from privacy.epsilon = %g: a lower epsilon raises it)", err, privacy.Epsilon)
 		}
 		multiplier = calibration.Value
 	}
-	var err error
-	if p.sampled, err = p.sampledFor(p.study.Federation.MaxRecords, multiplier); err != nil {
+	err := p.setSampled(multiplier)
+	if err != nil {
 		return fmt.Errorf("%w (a vector is a record's gradient)", err)
 	}
 	if p.Summed() {
 		_, err = p.newSumDescent()
 	}
 	return err
+}
+
+// setSampled makes the mechanisms for a noise multiplier of the gradients.
+func (p *Protocol) setSampled(multiplier float64) (err error) {
+	if p.sampled, err = p.sampledFor(p.stated(), multiplier); err != nil {
+		return err
+	}
+	p.accounted = p.sampled
+	if p.study.Inference.Descent.Sampling == study.PublishedSampling {
+		rate := float64(p.descent.Batch) / float64(p.stated())
+		if p.accounted, err = p.sampledBy(dpmech.Poisson{Rate: rate}, p.stated(), multiplier); err != nil {
+			return err
+		}
+	}
+	return p.setStart(multiplier)
 }
 
 // descentSolver returns the solver of one client's records.
@@ -220,18 +268,25 @@ func (p *Protocol) descentSolver(s *shard.Shard) (solver.Solver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return solver.NewDPSVI(program, mechanism, p.descentOptions())
+	o := p.descentOptions(s.Len())
+	if p.start != nil {
+		o.Start = solver.NewStart(p.model.Linear(), s, p.start)
+	}
+	return solver.NewDPSVI(program, mechanism, o)
 }
 
-// descentOptions say how a client descends or, where sums move q, the federation.
-func (p *Protocol) descentOptions() solver.DPSVIOptions {
+// descentOptions say how a client with so many records descends or, where sums move q,
+// the federation. Only batches of a fixed size, for which that number is public, make a
+// difference.
+func (p *Protocol) descentOptions(records int) solver.DPSVIOptions {
 	d, in := p.descent, p.study.Inference.Descent
 	steps := d.Steps
 	if p.Summed() {
 		steps = d.Total
 	}
 	return solver.DPSVIOptions{
-		Steps: steps, Rate: d.Rate, Joint: in.Joint,
+		Steps: steps, Draws: in.Draws, Rate: p.rateFor(records),
+		Gradients: in.Gradients, Records: float64(p.study.Federation.NominalRecords),
 		Optimiser: in.Optimiser, Schedule: gpu.LinearDecay{First: d.StepSize, Last: d.StepSize * in.Decay},
 		Average: in.Average, InitialSD: in.InitialSD,
 	}
@@ -261,17 +316,9 @@ func (p *Protocol) Noise() Noise {
 	return Noise{m.Clip(), m.NoiseMultiplier(), m.Lattice().Float(m.ShareSigma()), m.ShareSigma(), m.Lattice()}
 }
 
-// eventOf returns the cost of one release under an adjacency, in a sum with so many
-// shares of noise that an observer does not know.
-func (p *Protocol) eventOf(shares int, adjacency accountant.Adjacency) (accountant.Event, error) {
-	if p.sampled != nil {
-		return p.sampled.SharedEventFor(1, shares, adjacency)
-	}
-	return p.Mechanism().EventFor(shares, adjacency), nil
-}
-
 // AveragedNoise returns the sd of a client's noise on the sum of its clipped gradients,
-// averaged over all steps: what no number of steps takes away.
+// averaged over all steps and their draws: what no number of steps takes away.
 func (p *Protocol) AveragedNoise() float64 {
-	return p.Noise().SD / (p.descent.Rate * math.Sqrt(float64(p.descent.Total)))
+	draws := p.descent.Total * p.study.Inference.Descent.Draws
+	return p.Noise().SD / (p.descent.Rate * math.Sqrt(float64(draws)))
 }

@@ -58,12 +58,18 @@ func descentShard(p *Protocol, n int) *shard.Shard {
 // How many records a client has shows in nothing but the size of its batches.
 func TestDescentDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
-		p := descentProtocol(t, study.Override{Key: "inference.sampling_rate", Value: rate})
-		most := p.Sampled()
+		p := descentProtocol(t, set("inference.sampling_rate", rate), set("inference.gradients", `"published"`), set("federation.nominal_records", "300"))
+		most, options := p.Sampled(), p.descentOptions(5000)
+		if options.Records != 300 {
+			t.Errorf("the divergence is divided by %g, want the public number 300", options.Records)
+		}
 		for _, n := range []int{0, 1, 2, 100, 4999, 5000} {
 			m, err := p.sampledFor(n, most.NoiseMultiplier())
 			if err != nil {
 				t.Fatal(err)
+			}
+			if o := p.descentOptions(n); o != options {
+				t.Errorf("rate %s, %d records: %+v, for the most %+v", rate, n, o, options)
 			}
 			mine, theirs := account(t, m.Event()), account(t, most.Event())
 			if m.Lattice() != most.Lattice() || m.ShareSigma() != most.ShareSigma() || m.Clip() != most.Clip() || mine != theirs {
@@ -307,10 +313,18 @@ func TestDescentRefusals(t *testing.T) {
 		{[]study.Override{{Key: "inference.solver", Value: `"dp-svi"`}, {Key: "privacy", Value: `{unit = "client", epsilon = 1.0, delta = 1e-5, clip = 1.0}`}}, "one step a round"},
 		{[]study.Override{{Key: "inference.solver", Value: `"dp-svi"`}, {Key: "privacy", Value: `{unit = "none"}`}}, `write "svi"`},
 		{[]study.Override{{Key: "inference.q", Value: `"full"`}}, `write q = "diagonal"`},
-		{[]study.Override{{Key: "inference.factors", Value: `"published"`}}, "no published form"},
+		{[]study.Override{{Key: "inference.factors", Value: `"published"`}}, "no published form of factors"},
 		{[]study.Override{{Key: "inference.optimiser", Value: `"sgd"`}}, "rule for adam only"},
 		{[]study.Override{{Key: "inference.sampling_rate", Value: "0.0"}}, "must lie in"},
-		{[]study.Override{{Key: "inference.draws", Value: "2"}}, `solver = "svi"`},
+		{[]study.Override{{Key: "inference.factors", Value: `"published"`}}, "which costs the same"},
+		{[]study.Override{{Key: "inference.optimiser", Value: `"natural"`}}, "rule for adam only"},
+		{[]study.Override{{Key: "inference.draws", Value: "0"}}, "between 1 and 64"},
+		{[]study.Override{{Key: "inference.gradients", Value: `"published"`}}, "write federation.nominal_records"},
+		{[]study.Override{{Key: "inference.sampling", Value: `"without-replacement"`}}, "write sampling_rate"},
+		{[]study.Override{{Key: "inference.sampling", Value: `"published"`}, {Key: "inference.sampling_rate", Value: "0.1"}}, "write federation.nominal_records"},
+		{[]study.Override{{Key: "inference.sampling", Value: `"without-replacement"`}, {Key: "inference.sampling_rate", Value: "0.1"}, {Key: "federation.nominal_records", Value: "50"}}, `write adjacency = "replace-one"`},
+		{[]study.Override{{Key: "inference.start", Value: `"analytical"`}}, `family = "linear"`},
+		{[]study.Override{{Key: "inference.start_share", Value: "0.5"}}, `only with start = "analytical"`},
 	} {
 		_, err := study.Parse("s.toml", []byte(descentStudy), c.overrides...)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
