@@ -78,7 +78,11 @@ func (p *Protocol) claim(view View, adjacency accountant.Adjacency, releases int
 	if err != nil {
 		return Cost{}, err
 	}
-	profile, err := accountant.Account(p.withScaling(release, releases, view.Shares, adjacency))
+	spent := p.withScaling(release, p.inRounds(releases), view.Shares, adjacency)
+	if releases > p.inRounds(releases) {
+		spent = accountant.Composed{spent, p.curvature.EventFor(view.Shares, adjacency)}
+	}
+	profile, err := accountant.Account(spent)
 	if err != nil {
 		return Cost{}, err
 	}

@@ -46,6 +46,10 @@ const (
 	// typical is what records' gradients have of the bound on them, and clipTypical
 	// the clip that serves the log likelihood best, as a share of that.
 	typical, clipTypical = 0.9, 0.65
+
+	// clipIntervals takes the place of clipTypical where intervals are wanted: what is
+	// clipped moves estimates, and no interval knows of it.
+	clipIntervals = 0.9
 )
 
 // deriveDescent completes what the study leaves open.
@@ -104,7 +108,11 @@ func (p *Protocol) deriveGradientClip(d *Descent) error {
 	if d.Bound = p.model.GradientBound(); d.Bound == 0 {
 		return errors.New("nothing public bounds a record's gradient in this model: write privacy.clip, the L2 norm to which gradients are clipped, such as one found on made-up data")
 	}
-	d.Clip = clipTypical * typical * d.Bound
+	share := clipTypical
+	if p.study.Inference.NoiseAware == study.OneStep {
+		share = clipIntervals
+	}
+	d.Clip = share * typical * d.Bound
 	return nil
 }
 
@@ -150,7 +158,12 @@ func (p *Protocol) deriveSampled() error {
 			if err != nil {
 				return nil, err
 			}
-			return p.withScaling(m.Event(), 1, 1, privacy.Adjacency), nil
+			steps := p.withScaling(m.Event(), 1, 1, privacy.Adjacency)
+			last, err := p.newCurvature(sigma)
+			if err != nil || last == nil {
+				return steps, err
+			}
+			return accountant.Composed{steps, last.EventFor(1, privacy.Adjacency)}, nil
 		})
 		if err != nil {
 			return fmt.Errorf("%w (the noise multiplier follows from privacy.epsilon = %g: a lower epsilon raises it)", err, privacy.Epsilon)
@@ -161,7 +174,8 @@ func (p *Protocol) deriveSampled() error {
 	if p.sampled, err = p.sampledFor(p.study.Federation.MaxRecords, multiplier); err != nil {
 		return fmt.Errorf("%w (a vector is a record's gradient)", err)
 	}
-	return nil
+	p.curvature, err = p.newCurvature(multiplier)
+	return err
 }
 
 // descentSolver returns the solver of one client's records.

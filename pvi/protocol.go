@@ -52,11 +52,12 @@ type Protocol struct {
 	prior  []float64
 	entry  [][2]int // of the precision's elements
 
-	clients *dpmech.GaussianSum // hides a client's change; nil unless the unit is the client
-	records *dpmech.GaussianSum // hides a record's statistics; nil unless they are released
-	sampled *dpmech.SampledSum  // hides a record's gradients; nil unless they are released
-	descent *Descent            // of the solver that releases gradients
-	scaling *Scaling            // found the scale of columns, and is paid for; nil if nothing was to be found
+	clients   *dpmech.GaussianSum // hides a client's change; nil unless the unit is the client
+	records   *dpmech.GaussianSum // hides a record's statistics; nil unless they are released
+	sampled   *dpmech.SampledSum  // hides a record's gradients; nil unless they are released
+	descent   *Descent            // of the solver that releases gradients
+	curvature *Curvature          // of the last round, and is paid for; nil if there is none
+	scaling   *Scaling            // found the scale of columns, and is paid for; nil if nothing was to be found
 
 	lattice    dpmech.Lattice // of messages
 	limit      int64          // no element of a message reaches it
@@ -310,6 +311,9 @@ func (p *Protocol) Releases() int {
 	case study.Client:
 		return in.Rounds
 	case study.Record:
+		if p.curvature != nil {
+			return p.descent.Total + 1
+		}
 		if p.descent != nil {
 			return p.descent.Total
 		}

@@ -163,7 +163,7 @@ func (v *siteState) checkSpending(p *Protocol) error {
 		statistics = p.Releases()
 	}
 	if p.sampled != nil {
-		statistics = min(p.Releases(), p.descent.Steps*v.Answered)
+		statistics = min(p.inRounds(p.Releases()), p.descent.Steps*v.Answered)
 	}
 	kept := len(v.Solver) > 0 // statistics that were released and are reused
 	reused := p.records != nil && p.study.Inference.Factors != study.Published

@@ -42,6 +42,10 @@ type Result struct {
 	Test           *Predictions `json:"test,omitempty"`
 	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
 
+	// NoiseAware is the posterior with what the privacy noise adds to its spread; nil
+	// if the study asks for none.
+	NoiseAware *NoiseAware `json:"noise_aware,omitempty"`
+
 	Privacy Privacy `json:"privacy"`
 
 	// Scale is that of the columns for which the study asks for a standardisation.
@@ -120,12 +124,17 @@ const normal95 = 1.959963984540054
 func marginals(parameters []fit.Parameter, mean []float64, cov mat.Symmetric) []Marginal {
 	out := make([]Marginal, len(parameters))
 	for i, p := range parameters {
-		m, sd := mean[i], math.Sqrt(cov.At(i, i))
-		out[i] = Marginal{Name: p.Name, Mean: m, SD: sd, Lower: m - normal95*sd, Upper: m + normal95*sd}
-		if p.Log {
-			average := math.Exp(m + sd*sd/2)
-			out[i] = Marginal{p.Name, average, average * math.Sqrt(math.Expm1(sd*sd)), math.Exp(out[i].Lower), math.Exp(out[i].Upper)}
-		}
+		out[i] = marginal(p, mean[i], math.Sqrt(cov.At(i, i)))
+	}
+	return out
+}
+
+// marginal describes a parameter whose coordinate is N(m, sd²).
+func marginal(p fit.Parameter, m, sd float64) Marginal {
+	out := Marginal{Name: p.Name, Mean: m, SD: sd, Lower: p.Back(m - normal95*sd), Upper: p.Back(m + normal95*sd)}
+	if p.Log {
+		out.Mean = math.Exp(m + sd*sd/2)
+		out.SD = out.Mean * math.Sqrt(math.Expm1(sd*sd))
 	}
 	return out
 }
@@ -166,6 +175,9 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 	if r.KL, err = reference.KL(p.Family(), r.Natural); err != nil {
 		return nil, err
 	}
+	if r.NoiseAware, err = f.noiseAware(r.Natural); err != nil {
+		return nil, err
+	}
 	r.Notes = r.notes(st)
 	if f.Scale != nil {
 		r.Scale = f.Scale.Columns
@@ -180,6 +192,8 @@ func (r *Result) notes(st *study.Study) []string {
 	switch {
 	case r.Accepted == 0:
 		notes = append(notes, "Nothing was learned: no outcome moved λ, and this is the prior.")
+	case r.NoiseAware != nil:
+		notes = append(notes, "The sds are those that the records leave; what the privacy noise adds is in the noise-aware ones.")
 	case st.Privacy.Unit != study.None:
 		notes = append(notes, "The sds are those that the records leave; what the privacy noise adds is not in them.")
 	}
@@ -195,7 +209,7 @@ func (f *Federation) privacy() (Privacy, error) {
 	if unit == study.None {
 		return Privacy{Unit: unit}, nil
 	}
-	promise, err := NewPromise(f.Protocol, f.Sites[0].Releases())
+	promise, err := NewPromise(f.Protocol, f.Releases(0))
 	return Privacy{unit, promise}, err
 }
 

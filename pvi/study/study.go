@@ -102,6 +102,9 @@ type Inference struct {
 	Damping  Damping
 	Ascent   Ascent  // of the solver SVI
 	Descent  Descent // of the solver DPSVI
+
+	NoiseAware       NoiseAware // default closed-form for DPSVI, else none
+	NoiseAwareShares [3]float64 // of the budget, for rounds, gradient and curvature of OneStep; zero to derive them
 }
 
 // A Solver says how a client refines its factor.
