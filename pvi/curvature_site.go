@@ -72,13 +72,16 @@ func (s *CurvatureSite) Propose(r *CurvatureRelease, plan *CurvaturePlan, src *d
 	}
 	s.answered = true
 	c := s.protocol.curvature
-	gradient, err := released(c.Gradient, src, func(add func([]float64) error) error {
+	var gradientNoise, curvatureNoise dpmech.Noise
+	c.Gradient.Draw(&gradientNoise, src)
+	c.Curvature.Draw(&curvatureNoise, src)
+	gradient, err := released(c.Gradient, &gradientNoise, func(add func([]float64) error) error {
 		return s.records.EachGradient(s.point, add)
 	})
 	if err != nil {
 		return fmt.Errorf("client %s: last round: %w", s.id, err)
 	}
-	bend, err := released(c.Curvature, src, func(add func([]float64) error) error {
+	bend, err := released(c.Curvature, &curvatureNoise, func(add func([]float64) error) error {
 		return s.records.EachInformation(s.point, add)
 	})
 	if err != nil {
@@ -88,9 +91,13 @@ func (s *CurvatureSite) Propose(r *CurvatureRelease, plan *CurvaturePlan, src *d
 	return nil
 }
 
-// released returns what a mechanism releases of a query.
-func released(m *dpmech.GaussianSum, src *dpmech.Stream, query dpmech.Query) ([]int64, error) {
+// released returns what a mechanism releases of a query under noise that was drawn.
+func released(m *dpmech.GaussianSum, noise *dpmech.Noise, query dpmech.Query) ([]int64, error) {
+	sum := m.NewAccumulator()
+	if err := query(sum.Add); err != nil {
+		return nil, err
+	}
 	noisy, exact := make([]int64, m.Dim()), make([]int64, m.Dim()) // the latter stays here
-	err := m.Release(noisy, exact, src, query)
+	err := m.ReleaseSum(noisy, exact, noise, sum)
 	return noisy, err
 }

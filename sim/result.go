@@ -88,6 +88,7 @@ type Promise struct {
 	Clip            float64              `json:"clip"`
 	Releases        int                  `json:"releases"`
 	Gradients       bool                 `json:"gradients,omitempty"`      // what was released are sums of gradients
+	LastRelease     bool                 `json:"last_release,omitempty"`   // the last of them is a gradient and a curvature, with noise of their own
 	ScaleReleases   int                  `json:"scale_releases,omitempty"` // before them, to find the scale; in every cost
 	Method          string               `json:"method"`
 	Views           []Spent              `json:"views"`
@@ -234,6 +235,7 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		Clip:            p.Noise().Clip,
 		Releases:        releases,
 		Gradients:       p.Descent() != nil,
+		LastRelease:     p.Descent() != nil && releases > p.Descent().Total,
 		Method:          costs[0].Method,
 		Sound:           p.Sound(),
 		Claimed:         Outside{claimed.Epsilon, claimed.Mu},

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"context"
 	"fmt"
 
 	"fedpvi/accountant"
@@ -55,6 +56,7 @@ type gradients struct {
 	rate      float64
 	others    int
 	adjacency accountant.Adjacency
+	last      bool // gradient and curvature are released once more after the rounds
 }
 
 func (g gradients) name() string {
@@ -62,15 +64,19 @@ func (g gradients) name() string {
 	if g.rate < 1 {
 		what = "sampled gradients"
 	}
+	if g.last {
+		what += " and a curvature"
+	}
 	return fmt.Sprintf("%s %s, %d others, %s", g.mode, what, g.others, g.adjacency)
 }
 
 // gradientCases have a shard of one record or none, and batches that are mostly empty.
 var gradientCases = []gradients{
-	{"aligned", 1, 0, accountant.AddRemove},
-	{"joint", 1, 3, accountant.ReplaceOne},
-	{"aligned", 0.4, 2, accountant.ReplaceOne},
-	{"joint", 0.4, 0, accountant.AddRemove},
+	{"aligned", 1, 0, accountant.AddRemove, false},
+	{"joint", 1, 3, accountant.ReplaceOne, false},
+	{"aligned", 0.4, 2, accountant.ReplaceOne, false},
+	{"joint", 0.4, 0, accountant.AddRemove, false},
+	{"aligned", 1, 0, accountant.AddRemove, true},
 }
 
 // attack tells apart whether the record is there; or which of two it is.
@@ -78,7 +84,11 @@ func (g gradients) attack() (attack, error) {
 	set := func(key, format string, value any) study.Override {
 		return study.Override{Key: key, Value: fmt.Sprintf(format, value)}
 	}
-	st, err := study.Parse("audit.toml", []byte(gradientStudy),
+	intervals := study.ClosedForm
+	if g.last {
+		intervals = study.OneStep
+	}
+	st, err := study.Parse("audit.toml", []byte(gradientStudy), set("inference.noise_aware", "%q", intervals),
 		set("privacy.adjacency", "%q", g.adjacency), set("inference.gradients", "%q", g.mode), set("inference.sampling_rate", "%.2f", g.rate))
 	if err != nil {
 		return attack{}, err
@@ -87,8 +97,12 @@ func (g gradients) attack() (attack, error) {
 	if err != nil {
 		return attack{}, err
 	}
+	event := protocol.Sampled().Event()
+	if c := protocol.Curvature(); c != nil {
+		event = accountant.Composed{event, c.EventFor(1, g.adjacency)}
+	}
 	return attack{
-		claim: newClaim(protocol.Sampled().Event()),
+		claim: newClaim(event),
 		learn: linearOnly,
 		observe: func(seed uint64, world, run int) ([]float64, error) {
 			holders := []sim.Holder{{ID: "client", Records: g.records(world)}}
@@ -117,13 +131,18 @@ func (g gradients) records(world int) *shard.Records {
 
 // everySum plays to the end and returns all that was opened.
 func everySum(play *sim.Federation) (seen []float64, err error) {
-	for {
-		o, err := play.Step()
-		if err != nil || o == nil {
-			return seen, err
-		}
-		for _, n := range o.Sum {
+	add := func(sum []int64) {
+		for _, n := range sum {
 			seen = append(seen, float64(n))
 		}
 	}
+	err = play.Run(context.Background(), func(o *pvi.Outcome) error {
+		add(o.Sum)
+		return nil
+	})
+	if o := play.LastOutcome; o != nil {
+		add(o.Gradient)
+		add(o.Curvature)
+	}
+	return seen, err
 }

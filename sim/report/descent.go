@@ -79,9 +79,13 @@ const leastSampledNoise = 2
 // sentByDescent says what leaves a client that takes private gradient steps.
 func sentByDescent(p *pvi.Protocol) []string {
 	in, n := p.Study().Inference, p.Noise()
-	return []string{
+	out := []string{
 		fmt.Sprintf("In each of %s: the change of its factor, %s, computed from %s, each a sum of its records' gradients, every record's clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Those sums could be read as well: the promise counts all %s of them.",
-			plural(in.Rounds, "round"), plural(p.Family().Size(), "number"), plural(p.Descent().Steps, "noisy sum"), number(n.Clip), number(n.Multiplier), fmt.Sprint(p.Releases())),
-		"What that gives away about one record: sim plan says, against whom.",
+			plural(in.Rounds, "round"), plural(p.Family().Size(), "number"), plural(p.Descent().Steps, "noisy sum"), number(n.Clip), number(n.Multiplier), fmt.Sprint(p.Descent().Total)),
 	}
+	if c := p.Curvature(); c != nil {
+		out = append(out, fmt.Sprintf("After the last round, once: the sum of its records' gradients at the posterior's mean, with noise of %s times the same clip, and the sum of their curvatures, %s, every record's clipped to norm %s, with noise of %s times that.",
+			number(c.Gradient.NoiseMultiplier()), plural(c.Curvature.Dim(), "number"), number(c.Curvature.Clip()), number(c.Curvature.NoiseMultiplier())))
+	}
+	return append(out, "What that gives away about one record: sim plan says, against whom.")
 }

@@ -138,8 +138,14 @@ func Statement(w io.Writer, r *sim.Result) error {
 		if p.Gradients {
 			what = "a sum of its records' gradients " + times(p.Releases)
 		}
+		if p.LastRelease {
+			what = "a sum of its records' gradients " + times(p.Releases-1)
+		}
 		b.WriteString(wrap(fmt.Sprintf("What is protected is a record. Each of the %d clients released %s, each record's clipped to norm %s, with noise of %s times the clip as standard deviation. Whatever else it sent was computed from that.",
 			r.Clients, what, number(p.Clip), number(p.NoiseMultiplier))))
+		if p.LastRelease {
+			b.WriteString(wrap("After the rounds it released its gradient and its curvature once more, with noise of their own, for the intervals; the costs below count them."))
+		}
 	}
 	b.WriteString(scaleStatement(p))
 	b.WriteByte('\n')
