@@ -117,8 +117,8 @@ func (s *CurvatureServer) Waiting() []ClientID {
 	return waiting
 }
 
-// OneStep returns mean and covariance of the one-step posterior of an outcome, the
-// same on every machine. It is a function of what was opened, and of public numbers.
+// OneStep returns mean and covariance of the one-step posterior of an outcome. It is a
+// function of what was opened, and of public numbers.
 // It is for reports: the records are in q too, so that a factor made of it would count
 // them twice.
 func (p *Protocol) OneStep(o *CurvatureOutcome) (mean []float64, cov *mat.SymDense, err error) {

@@ -491,7 +491,7 @@ func TestCurvatureRestored(t *testing.T) {
 			t.Fatal(err)
 		}
 		var r CurvatureRelease
-		for range 2 {
+		for answers := range 2 {
 			state, err := site.MarshalBinary()
 			if err != nil {
 				t.Fatal(err)
@@ -502,7 +502,10 @@ func TestCurvatureRestored(t *testing.T) {
 			if err := site.Restore(state); err != nil {
 				t.Fatal(err)
 			}
-			if site.Releases() == 0 {
+			if site.Releases() != answers {
+				t.Fatalf("a restored site has released %d times, want %d", site.Releases(), answers)
+			}
+			if answers == 0 {
 				if err := site.Propose(&r, &plan, seeded.Stream(4, "last", uint64(m))); err != nil {
 					t.Fatal(err)
 				}
@@ -574,5 +577,57 @@ func TestClosedFormNoise(t *testing.T) {
 		if mean[i] != 0.2 || math.Abs(cov.At(i, i)/(1/b+want*want/(b*b))-1) > 1e-12 {
 			t.Errorf("coordinate %d: N(%g, %g)", i, mean[i], cov.At(i, i))
 		}
+	}
+}
+
+// Every element of what leaves the house carries noise of a share's size of its own: the
+// variance over 300 seeds, of either part, is the lattice's σ². Elements are independent,
+// so that a sum of squares is χ² with 300·size degrees of freedom; six sds of it are
+// passed with probability below 10⁻⁸.
+func TestCurvatureNoise(t *testing.T) {
+	p := curvatureProtocol(t)
+	h := defaultHouse(t, p)
+	const seeds = 300
+	var gradients, bends [][]int64
+	for seed := range uint64(seeds) {
+		site, err := NewCurvatureSite(h.sites[0], h.shards[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r CurvatureRelease
+		if err := site.Propose(&r, &CurvaturePlan{site.digest, site.point}, seeded.Stream(seed, "noise")); err != nil {
+			t.Fatal(err)
+		}
+		gradients, bends = append(gradients, r.Gradient), append(bends, r.Curvature)
+	}
+	for name, part := range map[string]struct {
+		of   *dpmech.GaussianSum
+		runs [][]int64
+	}{"gradient": {p.Curvature().Gradient, gradients}, "curvature": {p.Curvature().Curvature, bends}} {
+		var squares, degrees float64
+		for i := range part.runs[0] {
+			var mean float64
+			for _, run := range part.runs {
+				mean += float64(run[i]) / seeds
+			}
+			for _, run := range part.runs {
+				squares += (float64(run[i]) - mean) * (float64(run[i]) - mean)
+			}
+			degrees += seeds - 1
+		}
+		sigma := float64(part.of.ShareSigma())
+		if ratio := squares / (sigma * sigma) / degrees; math.Abs(ratio-1) > 6*math.Sqrt(2/degrees) {
+			t.Errorf("the %s has %g times the variance of a noise share", name, ratio)
+		}
+	}
+	// The first elements of both parts do not share their noise.
+	same := 0
+	for k := range gradients {
+		if float64(gradients[k][0]-gradients[0][0])*float64(bends[k][0]-bends[0][0]) > 0 {
+			same++
+		}
+	}
+	if same > seeds*3/4 {
+		t.Errorf("both parts move together in %d of %d runs", same, seeds)
 	}
 }
