@@ -68,7 +68,7 @@ func (p *Protocol) newCurvature(multiplier float64) (*Curvature, error) {
 	unit := multiplier * math.Sqrt(c.Shares[0]) / (d.Rate * math.Sqrt(float64(d.Total)))
 	cfg := dpmech.Config{
 		Dim: p.model.Dim(), Clip: d.Clip, NoiseMultiplier: unit / math.Sqrt(c.Shares[1]),
-		Shares: 1, Terms: p.study.Federation.MaxRecords, Releases: len(p.roster),
+		Shares: p.shares(), Terms: p.study.Federation.MaxRecords, Releases: len(p.roster),
 		Adjacency: p.study.Privacy.Adjacency,
 	}
 	if c.Gradient, err = dpmech.NewGaussianSum(cfg); err != nil {
@@ -119,11 +119,15 @@ func (p *Protocol) checkCurvature(gradient, curvature []int64, answers int) erro
 	return nil
 }
 
-// curvatureDigest is the identity of the last round at a λ.
+// curvatureDigest is the identity of the last round at a λ; at any λ where machines may
+// differ by rounding.
 func curvatureDigest(p *Protocol, lambda []Wide) Digest {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/curvature/v1")
 	h.Write(p.digest[:])
+	if p.Summed() {
+		lambda = nil
+	}
 	for _, w := range lambda {
 		fmt.Fprintf(h, "%x,%x;", w.hi, w.lo)
 	}

@@ -168,7 +168,7 @@ func (o *CurvatureOutcome) key() [32]byte {
 // gradients, averaged over the steps whose average clients propose. The solver must be
 // DPSVI.
 func (p *Protocol) ClosedFormNoise() float64 {
-	window := max(p.study.Inference.Descent.Average, 1/float64(p.descent.Steps))
+	window := max(p.study.Inference.Descent.Average, 1/float64(p.descentOptions().Steps))
 	return p.AveragedNoise() * math.Sqrt(float64(len(p.roster))/window)
 }
 

@@ -3,6 +3,7 @@ package pvi
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"fedpvi/dpmech"
@@ -65,12 +66,12 @@ func (s *CurvatureSite) Propose(r *CurvatureRelease, plan *CurvaturePlan, src *d
 	switch {
 	case plan.Round != s.digest:
 		return refuse("the plan is for last round %.16s, this is %.16s", plan.Round, s.digest)
-	case !slices.Equal(plan.Point, s.point):
+	case !s.knows(plan.Point):
 		return refuse("the point of the last round does not follow from the outcomes that client %q has seen", s.id)
 	case s.answered:
 		return refuse("client %q has answered the last round", s.id)
 	}
-	s.answered = true
+	s.answered, s.point = true, slices.Clone(plan.Point)
 	c := s.protocol.curvature
 	var gradientNoise, curvatureNoise dpmech.Noise
 	c.Gradient.Draw(&gradientNoise, src)
@@ -89,6 +90,25 @@ func (s *CurvatureSite) Propose(r *CurvatureRelease, plan *CurvaturePlan, src *d
 	}
 	*r = CurvatureRelease{s.digest, s.id, gradient, bend}
 	return nil
+}
+
+// knows reports whether a point is the one that the outcomes lead to: exactly, or up to
+// rounding where floating-point arithmetic leads to it. Nothing private rests on it: a
+// record moves the sums by no more than the clips at any point.
+func (s *CurvatureSite) knows(point []float64) bool {
+	if !s.protocol.Summed() {
+		return slices.Equal(point, s.point)
+	}
+	if len(point) != len(s.point) {
+		return false
+	}
+	for i, x := range point {
+		scale := math.Abs(s.point[i]) + s.protocol.model.Parameters[i].Prior.SD
+		if !(math.Abs(x-s.point[i]) <= lambdaTolerance*scale) {
+			return false
+		}
+	}
+	return true
 }
 
 // released returns what a mechanism releases of a query under noise that was drawn.

@@ -77,11 +77,7 @@ func newCurvatureHouse(t testing.TB, p *Protocol, shards ...*shard.Shard) *curva
 	t.Helper()
 	h := &curvatureHouse{protocol: p, server: NewServer(p), shards: shards}
 	for m, id := range p.Roster() {
-		s, err := p.NewSolver(shards[m])
-		if err != nil {
-			t.Fatal(err)
-		}
-		site, err := NewSite(p, id, s)
+		site, err := p.NewSite(id, shards[m])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -629,5 +625,49 @@ func TestCurvatureNoise(t *testing.T) {
 	}
 	if same > seeds*3/4 {
 		t.Errorf("both parts move together in %d of %d runs", same, seeds)
+	}
+}
+
+// Where sums alone are opened, the last round's noise shares are those of the rounds: in
+// the sum of all that count they reach the multipliers, and the whole meets its target.
+func TestCurvatureUnderSums(t *testing.T) {
+	p := curvatureProtocol(t, set("federation.opens", `"sums"`), set("inference.steps", ""), set("inference.rounds", "6"))
+	h := defaultHouse(t, p)
+	_, sites, o := h.last(t, 1)
+	if o.Verdict != Accepted || sites[0].Releases() != 1 {
+		t.Fatalf("%+v", o)
+	}
+	if _, _, err := p.OneStep(o); err != nil {
+		t.Fatal(err)
+	}
+	c := p.Curvature()
+	gradient, bend := p.CurvatureNoise(2)
+	for name, part := range map[string]struct {
+		got float64
+		of  *dpmech.GaussianSum
+	}{"gradient": {gradient, c.Gradient}, "curvature": {bend, c.Curvature}} {
+		if want := part.of.NoiseMultiplier() * part.of.Clip(); math.Abs(part.got/want-1) > 1e-6 {
+			t.Errorf("the %s's noise in a sum is %g, want %g", name, part.got, want)
+		}
+	}
+	costs, err := p.Costs(p.Releases())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := costs[0].Epsilon; e > 1 || e < 0.999 {
+		t.Errorf("the study costs ε = %g, the target is 1", e)
+	}
+	site, err := NewCurvatureSite(h.sites[0], h.shards[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	far := slices.Clone(site.point)
+	far[0] += 1e-3
+	if site.knows(far) || site.knows(far[1:]) {
+		t.Error("a point that is not the posterior's is known")
+	}
+	far[0] = site.point[0] + 1e-12
+	if !site.knows(far) {
+		t.Error("a point that rounding moved is not known")
 	}
 }

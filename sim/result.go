@@ -87,6 +87,7 @@ type Promise struct {
 	NoiseMultiplier float64              `json:"noise_multiplier"`
 	Clip            float64              `json:"clip"`
 	Releases        int                  `json:"releases"`
+	Opens           study.Opens          `json:"opens"`                    // what may be read of what clients send
 	Gradients       bool                 `json:"gradients,omitempty"`      // what was released are sums of gradients
 	LastRelease     bool                 `json:"last_release,omitempty"`   // the last of them is a gradient and a curvature, with noise of their own
 	ScaleReleases   int                  `json:"scale_releases,omitempty"` // before them, to find the scale; in every cost
@@ -234,6 +235,7 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		NoiseMultiplier: p.Noise().Multiplier,
 		Clip:            p.Noise().Clip,
 		Releases:        releases,
+		Opens:           p.Study().Federation.Opens,
 		Gradients:       p.Descent() != nil,
 		LastRelease:     p.Descent() != nil && releases > p.Descent().Total,
 		Method:          costs[0].Method,

@@ -79,9 +79,13 @@ const leastSampledNoise = 2
 // sentByDescent says what leaves a client that takes private gradient steps.
 func sentByDescent(p *pvi.Protocol) []string {
 	in, n := p.Study().Inference, p.Noise()
-	out := []string{
-		fmt.Sprintf("In each of %s: the change of its factor, %s, computed from %s, each a sum of its records' gradients, every record's clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Those sums could be read as well: the promise counts all %s of them.",
-			plural(in.Rounds, "round"), plural(p.Family().Size(), "number"), plural(p.Descent().Steps, "noisy sum"), number(n.Clip), number(n.Multiplier), fmt.Sprint(p.Descent().Total)),
+	var out []string
+	if p.Summed() {
+		out = append(out, fmt.Sprintf("%s times: the sum of its records' gradients at one θ, which everybody knows, %s, every record's clipped to norm %s, with Gaussian noise that in a sum of clients has %s times the clip as standard deviation.",
+			capital(fmt.Sprint(p.Descent().Total)), plural(p.Sampled().Dim(), "number"), number(n.Clip), number(n.Multiplier)))
+	} else {
+		out = append(out, fmt.Sprintf("In each of %s: the change of its factor, %s, computed from %s, each a sum of its records' gradients, every record's clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Those sums could be read as well: the promise counts all %s of them.",
+			plural(in.Rounds, "round"), plural(p.Family().Size(), "number"), plural(p.Descent().Steps, "noisy sum"), number(n.Clip), number(n.Multiplier), fmt.Sprint(p.Descent().Total)))
 	}
 	if c := p.Curvature(); c != nil {
 		out = append(out, fmt.Sprintf("After the last round, once: the sum of its records' gradients at the posterior's mean, with noise of %s times the same clip, and the sum of their curvatures, %s, every record's clipped to norm %s, with noise of %s times that.",
