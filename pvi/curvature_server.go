@@ -168,7 +168,11 @@ func (o *CurvatureOutcome) key() [32]byte {
 // gradients, averaged over the steps whose average clients propose. The solver must be
 // DPSVI.
 func (p *Protocol) ClosedFormNoise() float64 {
-	window := max(p.study.Inference.Descent.Average, 1/float64(p.descentOptions().Steps))
+	steps := p.descent.Steps
+	if p.Summed() {
+		steps = p.descent.Total
+	}
+	window := max(p.study.Inference.Descent.Average, 1/float64(steps))
 	return p.AveragedNoise() * math.Sqrt(float64(len(p.roster))/window)
 }
 

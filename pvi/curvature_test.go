@@ -37,8 +37,6 @@ type = "numeric"
 bounds = [0, 1]
 `
 
-func set(key, value string) study.Override { return study.Override{Key: key, Value: value} }
-
 func curvatureProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	t.Helper()
 	st, err := study.Parse("s.toml", []byte(curvatureStudy), overrides...)
@@ -200,7 +198,7 @@ func TestCurvatureIsPaidFor(t *testing.T) {
 // with the intercept, a second derivative of at most 1/4.
 func TestCurvatureClips(t *testing.T) {
 	p := curvatureProtocol(t)
-	if got, want := p.Curvature().Gradient.Clip(), 0.9*0.9*math.Sqrt(6); math.Abs(got-want) > 1e-12 {
+	if got, want := p.Curvature().Gradient.Clip(), 0.9*math.Sqrt(1+1./3+4./3); math.Abs(got-want) > 1e-12 {
 		t.Errorf("gradients are clipped to %g, want %g", got, want)
 	}
 	if got, want := p.Curvature().Curvature.Clip(), 6.0/4; math.Abs(got-want) > 1e-12 {

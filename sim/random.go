@@ -19,6 +19,8 @@ const (
 	purposeDraws     = "draws"     // from the posterior
 	purposeCurvature = "curvature" // noise of the last round, by client
 	purposeScale     = "scale"     // noise of the standardisation, by client and pass
+	purposeAside     = "aside"     // which records rivals are compared by, by client
+	purposeScore     = "score"     // noise of those scores, by client
 )
 
 // variates returns a generator of ordinary, that is to say not private, random

@@ -105,6 +105,7 @@ type Inference struct {
 
 	NoiseAware       NoiseAware // default closed-form for DPSVI, else none
 	NoiseAwareShares [3]float64 // of the budget, for rounds, gradient and curvature of OneStep; zero to derive them
+	Partitions       Partitions
 }
 
 // A Solver says how a client refines its factor.

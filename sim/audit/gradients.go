@@ -47,12 +47,14 @@ delta = 1e-5
 clip = 0.05
 [federation]
 max_records = 100
+nominal_records = 20
 `
 
 // A gradients is a case of what a client sends that takes private gradient steps: the
 // record in question is its only one, or beside others that have a gradient of zero.
 type gradients struct {
 	mode      string // of the gradients
+	draws     int
 	rate      float64
 	others    int
 	adjacency accountant.Adjacency
@@ -67,20 +69,26 @@ func (g gradients) name() string {
 	if g.last {
 		what += " and a curvature"
 	}
+	if g.draws > 1 {
+		what += fmt.Sprintf(" of %d draws", g.draws)
+	}
 	return fmt.Sprintf("%s %s, %d others, %s", g.mode, what, g.others, g.adjacency)
 }
 
 // gradientCases have a shard of one record or none, and batches that are mostly empty.
 var gradientCases = []gradients{
-	{"aligned", 1, 0, accountant.AddRemove, false},
-	{"joint", 1, 3, accountant.ReplaceOne, false},
-	{"aligned", 0.4, 2, accountant.ReplaceOne, false},
-	{"joint", 0.4, 0, accountant.AddRemove, false},
-	{"aligned", 1, 0, accountant.AddRemove, true},
+	{"aligned", 1, 1, 0, accountant.AddRemove, false},
+	{"joint", 1, 1, 3, accountant.ReplaceOne, false},
+	{"aligned", 1, 0.4, 2, accountant.ReplaceOne, false},
+	{"joint", 1, 0.4, 0, accountant.AddRemove, false},
+	{"aligned", 3, 1, 1, accountant.AddRemove, false},
+	{"preconditioned", 1, 0.4, 0, accountant.ReplaceOne, false},
+	{"published", 2, 1, 0, accountant.AddRemove, false},
+	{"aligned", 1, 1, 0, accountant.AddRemove, true},
 }
 
-// attack tells apart whether the record is there; or which of two it is.
-func (g gradients) attack() (attack, error) {
+// study is that of a case, with more settings.
+func (g gradients) study(more ...study.Override) (*study.Study, error) {
 	set := func(key, format string, value any) study.Override {
 		return study.Override{Key: key, Value: fmt.Sprintf(format, value)}
 	}
@@ -88,8 +96,14 @@ func (g gradients) attack() (attack, error) {
 	if g.last {
 		intervals = study.OneStep
 	}
-	st, err := study.Parse("audit.toml", []byte(gradientStudy), set("inference.noise_aware", "%q", intervals),
-		set("privacy.adjacency", "%q", g.adjacency), set("inference.gradients", "%q", g.mode), set("inference.sampling_rate", "%.2f", g.rate))
+	return study.Parse("audit.toml", []byte(gradientStudy), append(more, set("inference.noise_aware", "%q", intervals),
+		set("privacy.adjacency", "%q", g.adjacency), set("inference.gradients", "%q", g.mode),
+		set("inference.draws", "%d", g.draws), set("inference.sampling_rate", "%.2f", g.rate))...)
+}
+
+// attack tells apart whether the record is there; or which of two it is.
+func (g gradients) attack() (attack, error) {
+	st, err := g.study()
 	if err != nil {
 		return attack{}, err
 	}
