@@ -72,7 +72,7 @@ var floors = [][]string{
 	{"dpmech/internal/stream"},
 	{"dpmech"},
 	{"pvi/model/tape"},
-	{"dpmech/seeded", "pvi/study", "pvi/model"},
+	{"dpmech/seeded", "pvi/study", "pvi/model", "pvi/onestep"},
 	{"gpu"},
 	{"pvi/shard"},
 	{"pvi/solver"},

@@ -103,7 +103,9 @@ type Inference struct {
 	Ascent   Ascent  // of the solver SVI
 	Descent  Descent // of the solver DPSVI
 
-	Partitions Partitions
+	NoiseAware       NoiseAware // default closed-form for DPSVI, else none
+	NoiseAwareShares [3]float64 // of the budget, for rounds, gradient and curvature of OneStep; zero to derive them
+	Partitions       Partitions
 }
 
 // A Solver says how a client refines its factor.

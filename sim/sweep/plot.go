@@ -17,7 +17,7 @@ import (
 )
 
 // A series is what one case of a plot's By axis looks like: median and deciles
-// of a metric at each x.
+// of a metric at each x, or mean and confidence interval of a share.
 type series struct {
 	label         string
 	x             []float64
@@ -29,7 +29,7 @@ type series struct {
 // plot draws p to p.File.svg and p.File.png.
 func (r *Results) plot(p Plot) error {
 	all, names := r.collect(p)
-	panel := report.NewPanel(p.Title+"\n"+r.legend(all, names != nil), p.Label[0], p.Label[1])
+	panel := report.NewPanel(p.Title+"\n"+r.legend(p.Y, all, names != nil), p.Label[0], p.Label[1])
 	for i, s := range all {
 		s.aside = aside(all, i, names != nil, p.LogX)
 		if err := addSpread(panel, s, i, names != nil); err != nil {
@@ -102,7 +102,7 @@ func (r *Results) collect(p Plot) (all []series, names []string) {
 			s.label = p.By + " " + label
 		}
 		for _, x := range slices.Sorted(maps.Keys(values)) {
-			q := quantiles(values[x], .1, .5, .9)
+			q := spread(p.Y, values[x])
 			if p.LogY && !(q[0] > 0) || math.IsNaN(q[1]) {
 				continue
 			}
@@ -201,12 +201,15 @@ func aside(all []series, i int, nominal, log bool) func(x float64) float64 {
 const bandFrom = 20
 
 // legend says what the marks of a plot are.
-func (r *Results) legend(all []series, nominal bool) string {
+func (r *Results) legend(metric string, all []series, nominal bool) string {
 	points, bars := "Points", "bars"
 	for _, s := range all {
 		if !nominal && len(s.x) >= bandFrom {
 			points, bars = "Lines", "bands"
 		}
+	}
+	if isShare(metric) {
+		return fmt.Sprintf("%s are means, %s their 95 %% confidence intervals, over %d seeds", points, bars, r.spec.Seeds)
 	}
 	return fmt.Sprintf("%s are medians, %s go from the first to the ninth decile of %d seeds", points, bars, r.spec.Seeds)
 }

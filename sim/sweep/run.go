@@ -160,6 +160,9 @@ func (s *Spec) measure(p *sim.Play) (map[string]float64, error) {
 		"accepted":   float64(f.Count(pvi.Accepted)),
 		"rejected":   float64(f.Count(pvi.Rejected)),
 	}
+	if err := addCoverage(values, p); err != nil {
+		return nil, err
+	}
 	if f.Protocol.Study().Privacy.Unit == study.None {
 		return values, nil
 	}

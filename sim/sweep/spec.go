@@ -69,7 +69,7 @@ type Plot struct {
 }
 
 // Metrics are the columns of the results that follow the axes and the seed.
-var Metrics = []string{"kl", "mean_error", "sd_ratio", "accepted", "rejected", "claimed_epsilon", "true_epsilon", "sound_epsilon"}
+var Metrics = []string{"kl", "mean_error", "sd_ratio", "accepted", "rejected", "claimed_epsilon", "true_epsilon", "sound_epsilon", "coverage", "noise_aware_coverage"}
 
 const maxRuns = 1_000_000
 

@@ -86,12 +86,14 @@ func mean(values []float64) float64 {
 var summaryHeader = []string{
 	"runs", "kl_p10", "kl_median", "kl_p90", "kl_mean", "mean_error_median", "sd_ratio_median",
 	"accepted_share", "claimed_epsilon", "true_epsilon", "sound_epsilon",
+	"coverage", "coverage_se", "noise_aware_coverage", "noise_aware_coverage_se",
 }
 
 // summaryRow describes a cell.
 func (r *Results) summaryRow(cell int) []float64 {
 	kl := r.column(cell, "kl")
 	q := quantiles(kl, .1, .5, .9)
+	plain, aware := r.column(cell, "coverage"), r.column(cell, "noise_aware_coverage")
 	accepted, rejected := mean(r.column(cell, "accepted")), mean(r.column(cell, "rejected"))
 	return []float64{
 		float64(len(kl)), q[0], q[1], q[2], mean(kl),
@@ -99,6 +101,7 @@ func (r *Results) summaryRow(cell int) []float64 {
 		quantiles(r.column(cell, "sd_ratio"), .5)[0],
 		accepted / (accepted + rejected),
 		mean(r.column(cell, "claimed_epsilon")), mean(r.column(cell, "true_epsilon")), mean(r.column(cell, "sound_epsilon")),
+		mean(plain), standardError(plain), mean(aware), standardError(aware),
 	}
 }
 
