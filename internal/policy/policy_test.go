@@ -161,7 +161,9 @@ var forbidden = []struct {
 		"the algorithm knows no clock",
 	},
 	{
-		"net", func(f file) bool { return crypto(f) && (f.test || f.folder == "crypto/channel" || f.folder == "crypto/invitation") },
+		"net", func(f file) bool {
+			return crypto(f) && (f.test || f.folder == "crypto/channel" || f.folder == "crypto/invitation")
+		},
 		"nothing here has a socket yet; crypto reads addresses and tests its connections",
 	},
 	{

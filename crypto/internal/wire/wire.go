@@ -81,6 +81,9 @@ func (r *Reader) Bytes(limit int) []byte {
 	return r.Take(int(n))
 }
 
+// Len returns how many bytes are left.
+func (r *Reader) Len() int { return len(r.rest) }
+
 // Fail makes the reader fail: what was read has the right form and no meaning.
 func (r *Reader) Fail() { r.failed = true }
 

@@ -25,7 +25,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			t.Errorf("%x was read for %x", got, text)
 		}
 		got := make([]byte, 7)
-		if r.Done() {
+		if r.Done() || r.Len() != 7 {
 			t.Error("it says it is done before the end")
 		}
 		if r.Fixed(got); !bytes.Equal(got, fixed) || !r.Done() {
