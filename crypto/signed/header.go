@@ -75,7 +75,9 @@ const (
 	magic     = "FPS1"
 )
 
-func (h *Header) hashes() []*Hash { return []*Hash{&h.Study, &h.Protocol, &h.Model, &h.Roster, &h.LedgerHead} }
+func (h *Header) hashes() []*Hash {
+	return []*Hash{&h.Study, &h.Protocol, &h.Model, &h.Roster, &h.LedgerHead}
+}
 
 func (h Header) append(b []byte) []byte {
 	b = append(b, magic...)
