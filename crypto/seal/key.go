@@ -21,7 +21,10 @@ const (
 var ErrRecipient = errors.New("not a recipient of the hybrid kind: it begins with age1pq1 and has 1959 characters")
 
 // A Recipient is whom something is sealed for.
-type Recipient struct{ recipient *age.HybridRecipient }
+type Recipient struct {
+	text      string // encoding it takes as long as sealing
+	recipient *age.HybridRecipient
+}
 
 // ParseRecipient takes the one text of a recipient, that String returns.
 func ParseRecipient(text string) (Recipient, error) {
@@ -32,16 +35,11 @@ func ParseRecipient(text string) (Recipient, error) {
 	if err != nil || r.String() != text {
 		return Recipient{}, ErrRecipient
 	}
-	return Recipient{r}, nil
+	return Recipient{text, r}, nil
 }
 
 // String returns the recipient as age writes it.
-func (r Recipient) String() string {
-	if r.recipient == nil {
-		return ""
-	}
-	return r.recipient.String()
-}
+func (r Recipient) String() string { return r.text }
 
 // A Key opens what was sealed for its recipient. It is shown by no verb, logger or encoder.
 type Key struct{ identity *age.HybridIdentity }
@@ -88,7 +86,10 @@ func Load(path string) (*Key, error) {
 }
 
 // Recipient returns whom to seal for. It panics after Wipe.
-func (k *Key) Recipient() Recipient { return Recipient{k.identity.Recipient()} }
+func (k *Key) Recipient() Recipient {
+	r := k.identity.Recipient()
+	return Recipient{r.String(), r}
+}
 
 // Wipe forgets the key. Its bytes, which age keeps, are left to the garbage collector.
 func (k *Key) Wipe() { k.identity = nil }
