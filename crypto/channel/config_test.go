@@ -15,7 +15,7 @@ import (
 
 func TestPartiesConnect(t *testing.T) {
 	s := newStudy(t, Hash{1})
-	client, server := connect(s.client().Config(), s.server().Config())
+	client, server := connect(t, s.client().Config(), s.server().Config())
 	if client.err != nil || server.err != nil {
 		t.Fatal(client.err, server.err)
 	}
@@ -39,7 +39,7 @@ func TestAdminsConnect(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	admin := newMember(t, Hash{1}, identity.Admin, "ops")
 	s.pins[admin.party] = admin.key.Pin()
-	_, server := connect(Client{admin.credentials(t, s.authority), s.find, clock(today)}.Config(), s.server().Config())
+	_, server := connect(t, Client{admin.credentials(t, s.authority), s.find, clock(today)}.Config(), s.server().Config())
 	if p, err := PeerOf(server.state); err != nil || server.err != nil || p != admin.party {
 		t.Errorf("%v, %v, %v", p, err, server.err)
 	}
@@ -121,7 +121,7 @@ func TestClientsThatAreRefused(t *testing.T) {
 			return pinned(s.authority, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageAny} })
 		}, ErrRole},
 		{"a coordinator that calls", func() *tls.Config {
-			return pinned(s.authority, renamed(s.hub.party))
+			return pinned(s.authority, renamed(Party{Hash{1}, identity.Coordinator, "hub-2"}))
 		}, ErrRole},
 		{"no name", func() *tls.Config { return pinned(s.authority, func(c *x509.Certificate) { c.URIs = nil }) }, ErrRole},
 		{"two names", func() *tls.Config {
@@ -132,17 +132,17 @@ func TestClientsThatAreRefused(t *testing.T) {
 		}, nil},
 	} {
 		config := tc.client()
-		client, server := connect(config, s.server().Config())
+		client, server := connect(t, config, s.server().Config())
 		if server.err == nil || client.err == nil || tc.want != nil && !errors.Is(server.err, tc.want) {
 			t.Errorf("%s: server %v, client %v", tc.name, server.err, client.err)
 		}
 	}
 	s.pins[s.north.party] = s.north.key.Pin()
-	if client, server := connect(s.client().Config(), s.server().Config()); client.err != nil || server.err != nil {
+	if client, server := connect(t, s.client().Config(), s.server().Config()); client.err != nil || server.err != nil {
 		t.Error("the good one is refused as well:", client.err, server.err)
 	}
 	delete(s.pins, s.north.party)
-	if _, server := connect(s.client().Config(), s.server().Config()); !errors.Is(server.err, ErrPin) {
+	if _, server := connect(t, s.client().Config(), s.server().Config()); !errors.Is(server.err, ErrPin) {
 		t.Error("who left the roster connects:", server.err)
 	}
 }
@@ -199,7 +199,7 @@ func TestServersThatAreRefused(t *testing.T) {
 			server := server.Clone()
 			server.ClientAuth = tls.RequestClientCert
 			server.VerifyConnection = nil
-			at, _ := connect(client, server)
+			at, _ := connect(t, client, server)
 			if at.err == nil || tc.want != nil && name == "client" && !errors.Is(at.err, tc.want) {
 				t.Errorf("%s, %s: %v", tc.name, name, at.err)
 			}
@@ -212,7 +212,7 @@ func TestGuests(t *testing.T) {
 	server := s.server()
 	server.Guests = true
 	join := Join(Hash{1}, s.hub.key.Pin(), clock(today))
-	client, at := connect(join, server.Config())
+	client, at := connect(t, join, server.Config())
 	if client.err != nil || at.err != nil {
 		t.Fatal(client.err, at.err)
 	}
@@ -223,21 +223,21 @@ func TestGuests(t *testing.T) {
 		t.Errorf("the guest sees %v, %v", p, err)
 	}
 	// Parties stay who they are, and who shows a certificate that is wrong is no guest.
-	if _, at := connect(s.client().Config(), server.Config()); at.err != nil {
+	if _, at := connect(t, s.client().Config(), server.Config()); at.err != nil {
 		t.Error("a party is refused where guests are let in:", at.err)
 	}
 	stranger := newMember(t, Hash{1}, identity.Client, "stranger").credentials(t, s.authority)
-	if _, at := connect(Client{stranger, s.find, clock(today)}.Config(), server.Config()); !errors.Is(at.err, ErrPin) {
+	if _, at := connect(t, Client{stranger, s.find, clock(today)}.Config(), server.Config()); !errors.Is(at.err, ErrPin) {
 		t.Error("a stranger is let in as a guest:", at.err)
 	}
 	other := newMember(t, Hash{1}, identity.Client, "north").credentials(t, newAuthorityOf(t, Hash{1}))
 	outside := Client{other, s.find, clock(today)}.Config()
 	outside.RootCAs, outside.InsecureSkipVerify = nil, true
 	outside.VerifyConnection = nil
-	if _, at := connect(outside, server.Config()); at.err == nil {
+	if _, at := connect(t, outside, server.Config()); at.err == nil {
 		t.Error("another authority's party is let in as a guest")
 	}
-	if _, at := connect(join, s.server().Config()); at.err == nil {
+	if _, at := connect(t, join, s.server().Config()); at.err == nil {
 		t.Error("guests are let in where none are")
 	}
 	for name, c := range map[string]*tls.Config{
@@ -246,7 +246,7 @@ func TestGuests(t *testing.T) {
 		"too late":      Join(Hash{1}, s.hub.key.Pin(), clock(end.Add(time.Second))),
 		"too early":     Join(Hash{1}, s.hub.key.Pin(), clock(today.Add(-Skew-time.Second))),
 	} {
-		if client, _ := connect(c, server.Config()); client.err == nil {
+		if client, _ := connect(t, c, server.Config()); client.err == nil {
 			t.Errorf("%s: the guest connects", name)
 		}
 	}
@@ -259,7 +259,7 @@ func TestNoResumption(t *testing.T) {
 	client.ClientSessionCache = tls.NewLRUClientSessionCache(8)
 	server := s.server().Config()
 	for range 3 {
-		at, _ := connect(client, server)
+		at, _ := connect(t, client, server)
 		if at.err != nil || at.state.DidResume {
 			t.Errorf("resumed %v, %v", at.state.DidResume, at.err)
 		}
@@ -281,7 +281,7 @@ func TestSeveralStudies(t *testing.T) {
 	configs := map[string]*tls.Config{ServerName(Hash{1}): a.server().Config(), ServerName(Hash{2}): b.server().Config()}
 	port := Serve(func(name string) *tls.Config { return configs[name] })
 	for i, s := range []*testStudy{a, b} {
-		client, server := connect(s.client().Config(), port)
+		client, server := connect(t, s.client().Config(), port)
 		if client.err != nil || server.err != nil {
 			t.Errorf("study %d: %v, %v", i+1, client.err, server.err)
 		}
@@ -292,11 +292,11 @@ func TestSeveralStudies(t *testing.T) {
 	// A party of one study knocks at the other.
 	lost := a.client().Config()
 	lost.ServerName, lost.RootCAs = ServerName(Hash{2}), b.hubC.roots()
-	if _, server := connect(lost, port); server.err == nil {
+	if _, server := connect(t, lost, port); server.err == nil {
 		t.Error("a party of one study is let in to another")
 	}
 	lost.ServerName = ServerName(Hash{3})
-	if _, server := connect(lost, port); !errors.Is(server.err, ErrName) {
+	if _, server := connect(t, lost, port); !errors.Is(server.err, ErrName) {
 		t.Errorf("a study that is not served: %v", server.err)
 	}
 }
@@ -321,12 +321,12 @@ func TestRenewal(t *testing.T) {
 		"of another key":       issue(newMember(t, Hash{1}, identity.Client, "north"), s.authority, end),
 		"of another name":      issue(newMember(t, Hash{1}, identity.Client, "south"), s.authority, end),
 		"of another authority": issue(s.north, newAuthorityOf(t, Hash{1}), end),
-		"expired":              issue(s.north, s.authority, today.Add(-0).Add(time.Second)),
+		"expired":              issue(s.north, s.authority, today.Add(time.Second)),
 	} {
 		if err := s.northC.Renew(leaf, soon); err == nil {
 			t.Errorf("%s: was taken", name)
 		}
-		if at, _ := connect(client, s.server().Config()); at.err != nil {
+		if at, _ := connect(t, client, s.server().Config()); at.err != nil {
 			t.Errorf("%s: the one before is lost: %v", name, at.err)
 		}
 	}
@@ -334,7 +334,7 @@ func TestRenewal(t *testing.T) {
 	if err := s.northC.Renew(fresh, today); err != nil {
 		t.Fatal(err)
 	}
-	_, server := connect(client, s.server().Config())
+	_, server := connect(t, client, s.server().Config())
 	if server.err != nil || !bytes.Equal(server.state.PeerCertificates[0].Raw, fresh) {
 		t.Errorf("the new certificate is not shown: %v", server.err)
 	}
@@ -344,7 +344,7 @@ func TestRenewal(t *testing.T) {
 func TestErrorsAreConstant(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	stranger := newMember(t, Hash{1}, identity.Client, "a-name-to-be-seen")
-	_, server := connect(Client{stranger.credentials(t, s.authority), s.find, clock(today)}.Config(), s.server().Config())
+	_, server := connect(t, Client{stranger.credentials(t, s.authority), s.find, clock(today)}.Config(), s.server().Config())
 	if server.err == nil || strings.Contains(server.err.Error(), "seen") {
 		t.Errorf("%v", server.err)
 	}

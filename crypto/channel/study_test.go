@@ -1,6 +1,7 @@
 package channel
 
 import (
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"net"
@@ -102,7 +103,7 @@ func shows(t testing.TB, c *tls.Config, a *Authority, leaf *x509.Certificate) (*
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := x509.CreateCertificate(nil, leaf, a.certificate, key.public, a.key)
+	der, err := x509.CreateCertificate(rand.Reader, leaf, a.certificate, key.public, a.key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,31 +114,45 @@ func shows(t testing.TB, c *tls.Config, a *Authority, leaf *x509.Certificate) (*
 	return c, key.Pin()
 }
 
-type end1 struct {
+// An outcome is what one end has seen of a connection.
+type outcome struct {
 	state tls.ConnectionState
 	err   error
 }
 
-// connect makes a connection in memory, with one byte each way after the handshake, and
-// returns what each end has seen.
-func connect(client, server *tls.Config) (atClient, atServer end1) {
-	a, b := net.Pipe()
-	done := make(chan end1)
-	go func() { done <- use(tls.Server(b, server), b, false) }()
-	atClient = use(tls.Client(a, client), a, true)
+// connect makes a connection over the loopback, with one byte each way after the
+// handshake: a client learns only then that it was refused.
+func connect(t testing.TB, client, server *tls.Config) (atClient, atServer outcome) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	done := make(chan outcome)
+	go func() {
+		raw, err := listener.Accept()
+		if err != nil {
+			done <- outcome{err: err}
+			return
+		}
+		done <- use(tls.Server(raw, server), (*tls.Conn).Write, (*tls.Conn).Read)
+	}()
+	raw, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	atClient = use(tls.Client(raw, client), (*tls.Conn).Read, (*tls.Conn).Write)
 	return atClient, <-done
 }
 
-func use(c *tls.Conn, raw net.Conn, first bool) end1 {
-	defer raw.Close()
+func use(c *tls.Conn, steps ...func(*tls.Conn, []byte) (int, error)) outcome {
+	defer c.NetConn().Close()
 	err := c.Handshake()
-	for range 2 {
-		if err == nil && first {
-			_, err = c.Write([]byte{1})
-		} else if err == nil {
-			_, err = c.Read(make([]byte, 1))
+	for _, step := range steps {
+		if err == nil {
+			_, err = step(c, []byte{1})
 		}
-		first = !first
 	}
-	return end1{c.ConnectionState(), err}
+	return outcome{c.ConnectionState(), err}
 }
