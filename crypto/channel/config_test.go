@@ -230,12 +230,10 @@ func TestGuests(t *testing.T) {
 	if _, at := connect(t, Client{stranger, s.find, clock(today)}.Config(), server.Config()); !errors.Is(at.err, ErrPin) {
 		t.Error("a stranger is let in as a guest:", at.err)
 	}
-	other := newMember(t, Hash{1}, identity.Client, "north").credentials(t, newAuthorityOf(t, Hash{1}))
-	outside := Client{other, s.find, clock(today)}.Config()
-	outside.RootCAs, outside.InsecureSkipVerify = nil, true
-	outside.VerifyConnection = nil
+	outside, pin := shows(t, s.client().Config(), newAuthorityOf(t, Hash{1}), leafOf(s.north.party))
+	s.pins[s.north.party] = pin
 	if _, at := connect(t, outside, server.Config()); at.err == nil {
-		t.Error("another authority's party is let in as a guest")
+		t.Error("whom another authority certifies is let in as a guest")
 	}
 	if _, at := connect(t, join, s.server().Config()); at.err == nil {
 		t.Error("guests are let in where none are")
