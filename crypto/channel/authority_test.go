@@ -45,6 +45,15 @@ func TestAuthoritiesAreKept(t *testing.T) {
 		t.Error("an authority without time was made")
 	}
 	other := newAuthorityOf(t, Hash{1})
+	parsed, err := x509.ParseCertificate(made.Certificate())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := &x509.Certificate{NotBefore: today, NotAfter: end, URIs: parsed.URIs}
+	powerless, err := x509.CreateCertificate(rand.Reader, plain, plain, made.key.public, made.key)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, tc := range map[string]struct {
 		certificate []byte
 		study       Hash
@@ -52,6 +61,7 @@ func TestAuthoritiesAreKept(t *testing.T) {
 		"of another study":     {made.Certificate(), Hash{2}},
 		"of another authority": {other.Certificate(), Hash{1}},
 		"malformed":            {[]byte("x"), Hash{1}},
+		"that certifies none":  {powerless, Hash{1}},
 		"of a party":           {leaf, Hash{1}},
 		"changed":              {flipped(made.Certificate(), len(made.Certificate())-1), Hash{1}},
 	} {

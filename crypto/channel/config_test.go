@@ -151,12 +151,14 @@ func TestServersThatAreRefused(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	other := newAuthorityOf(t, Hash{1})
 	twin := newMember(t, Hash{1}, identity.Coordinator, "hub")
+	shown := s.hub.key.Pin() // what an invitation would say
 	pinned := func(a *Authority, change func(leaf *x509.Certificate)) *tls.Config {
 		leaf := leafOf(s.hub.party)
 		change(leaf)
-		c, pin := shows(t, s.server().Config(), a, leaf)
+		var c *tls.Config
+		c, shown = shows(t, s.server().Config(), a, leaf)
 		if p, err := partyOf(leaf.URIs); err == nil {
-			s.pins[p] = pin
+			s.pins[p] = shown
 		}
 		return c
 	}
@@ -171,6 +173,7 @@ func TestServersThatAreRefused(t *testing.T) {
 		want   error
 	}{
 		{"another key under the same name", func() *tls.Config {
+			shown = s.hub.key.Pin()
 			return Server{twin.credentials(t, s.authority), s.find, false, clock(today)}.Config()
 		}, ErrPin},
 		{"TLS 1.2", func() *tls.Config {
@@ -195,12 +198,12 @@ func TestServersThatAreRefused(t *testing.T) {
 		}, ErrRole},
 	} {
 		server := tc.server()
-		for name, client := range map[string]*tls.Config{"client": s.client().Config(), "join": Join(Hash{1}, s.hub.key.Pin(), clock(today))} {
-			server := server.Clone()
-			server.ClientAuth = tls.RequestClientCert
-			server.VerifyConnection = nil
+		server.ClientAuth = tls.RequestClientCert
+		server.VerifyConnection = nil
+		for name, client := range map[string]*tls.Config{"client": s.client().Config(), "join": Join(Hash{1}, shown, clock(today))} {
 			at, _ := connect(t, client, server)
-			if at.err == nil || tc.want != nil && name == "client" && !errors.Is(at.err, tc.want) {
+			// Who joins knows no authority: the pin in the invitation is in its place.
+			if refused := tc.name != "of another authority" || name != "join"; (at.err != nil) != refused || tc.want != nil && name == "client" && !errors.Is(at.err, tc.want) {
 				t.Errorf("%s, %s: %v", tc.name, name, at.err)
 			}
 		}
@@ -262,14 +265,53 @@ func TestNoResumption(t *testing.T) {
 			t.Errorf("resumed %v, %v", at.state.DidResume, at.err)
 		}
 	}
-	for name, state := range map[string]tls.ConnectionState{
-		"resumed":         {Version: tls.VersionTLS13, CurveID: tls.X25519MLKEM768, DidResume: true},
-		"an older TLS":    {Version: tls.VersionTLS12, CurveID: tls.X25519MLKEM768},
-		"an older curve":  {Version: tls.VersionTLS13, CurveID: tls.X25519},
-		"nobody is there": {Version: tls.VersionTLS13, CurveID: tls.X25519MLKEM768},
+	good := tls.ConnectionState{Version: tls.VersionTLS13, CurveID: tls.X25519MLKEM768}
+	for name, change := range map[string]func(state *tls.ConnectionState){
+		"resumed":        func(state *tls.ConnectionState) { state.DidResume = true },
+		"an older TLS":   func(state *tls.ConnectionState) { state.Version = tls.VersionTLS12 },
+		"an older curve": func(state *tls.ConnectionState) { state.CurveID = tls.X25519 },
 	} {
-		if err := check(state, Hash{1}, s.find, identity.Client); err == nil {
+		state := good
+		if change(&state); !errors.Is(checkTLS(state), ErrTLS) {
 			t.Errorf("%s: is good", name)
+		}
+	}
+	if err := checkTLS(good); err != nil {
+		t.Error(err)
+	}
+}
+
+// Each of the checks holds by itself, also where crypto/tls refuses before.
+func TestChecksHoldAlone(t *testing.T) {
+	s := newStudy(t, Hash{1})
+	for name, tc := range map[string]struct {
+		change func(leaf *x509.Certificate)
+		role   identity.Role
+		pinned bool
+		want   error
+	}{
+		"good":         {func(*x509.Certificate) {}, identity.Client, true, nil},
+		"another role": {func(*x509.Certificate) {}, identity.Coordinator, true, ErrRole},
+		"another study": {func(c *x509.Certificate) {
+			c.URIs = []*url.URL{Party{Hash{2}, identity.Client, "north"}.uri()}
+		}, identity.Client, true, ErrRole},
+		"another use": {func(c *x509.Certificate) {
+			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+		}, identity.Client, true, ErrRole},
+		"no use":            {func(c *x509.Certificate) { c.ExtKeyUsage = nil }, identity.Client, true, ErrRole},
+		"another key":       {func(c *x509.Certificate) { c.RawSubjectPublicKeyInfo = []byte{1} }, identity.Client, true, ErrPin},
+		"not in the roster": {func(*x509.Certificate) {}, identity.Client, false, ErrPin},
+	} {
+		leaf := *s.northC.current.Load().Leaf
+		tc.change(&leaf)
+		state := tls.ConnectionState{Version: tls.VersionTLS13, CurveID: tls.X25519MLKEM768, PeerCertificates: []*x509.Certificate{&leaf}}
+		pins := func(Party) (identity.Pin, bool) { return s.north.key.Pin(), tc.pinned }
+		if err := check(state, Hash{1}, pins, tc.role); !errors.Is(err, tc.want) {
+			t.Errorf("%s: %v, not %v", name, err, tc.want)
+		}
+		state.PeerCertificates = nil
+		if err := check(state, Hash{1}, pins, tc.role); !errors.Is(err, ErrRole) {
+			t.Errorf("nobody is there: %v", err)
 		}
 	}
 }
