@@ -229,13 +229,3 @@ func TestKeys(t *testing.T) {
 		t.Error("it signs after it was wiped")
 	}
 }
-
-func FuzzRequest(f *testing.F) {
-	m := newMember(f, Hash{1}, identity.Client, "north")
-	f.Add(m.request)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if _, err := checkRequest(b, m.party, m.identity.Public(), m.key.Pin()); err == nil && !bytes.Equal(b, m.request) {
-			t.Error("another request was signed")
-		}
-	})
-}
