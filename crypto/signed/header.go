@@ -79,6 +79,10 @@ func (h *Header) hashes() []*Hash {
 	return []*Hash{&h.Study, &h.Protocol, &h.Model, &h.Roster, &h.LedgerHead}
 }
 
+// Bytes returns the header in its one encoding. What is sealed within a payload has them
+// as its context, with the sender filled in, and opens in no other message.
+func (h Header) Bytes() []byte { return h.append(nil) }
+
 func (h Header) append(b []byte) []byte {
 	b = append(b, magic...)
 	b = wire.AppendUint16(b, h.Version)

@@ -89,7 +89,7 @@ func TestKnownEnvelope(t *testing.T) {
 		t.Fatalf("%q, %v", m.Payload, err)
 	}
 	m.Header.Sender = key.Fingerprint()
-	got := wire.AppendBytes(m.Header.append(nil), "payload")
+	got := wire.AppendBytes(m.Header.Bytes(), "payload")
 	if !bytes.Equal(got, want[:len(want)-identity.SignatureSize]) {
 		t.Errorf("the format changed:\n%x", got)
 	}
@@ -148,7 +148,7 @@ func unchecked(i *identity.Identity, change func(h *Header)) []byte {
 	h := header()
 	h.Sender = i.Fingerprint()
 	change(&h)
-	b := h.append(nil)
+	b := h.Bytes()
 	signature := i.Sign(h.Domain, statement(b, nil))
 	return append(wire.AppendBytes(b, ""), signature[:]...)
 }
@@ -156,14 +156,14 @@ func unchecked(i *identity.Identity, change func(h *Header)) []byte {
 func withoutDomain(i *identity.Identity) []byte {
 	h := header()
 	h.Domain, h.Sender = "", i.Fingerprint()
-	return append(wire.AppendBytes(h.append(nil), ""), make([]byte, identity.SignatureSize)...)
+	return append(wire.AppendBytes(h.Bytes(), ""), make([]byte, identity.SignatureSize)...)
 }
 
 // impersonated is signed by one and says it is of another.
 func impersonated(t *testing.T, victim, signer *identity.Identity) []byte {
 	h := header()
 	h.Sender = victim.Fingerprint()
-	b := h.append(nil)
+	b := h.Bytes()
 	signature := signer.Sign(h.Domain, statement(b, nil))
 	return append(wire.AppendBytes(b, ""), signature[:]...)
 }
@@ -194,7 +194,7 @@ func TestDomainsAreSeparate(t *testing.T) {
 	for _, a := range domains {
 		h := header()
 		h.Domain, h.Sender = a, i.Fingerprint()
-		b := h.append(nil)
+		b := h.Bytes()
 		for _, c := range domains {
 			signature := i.Sign(c, statement(b, nil))
 			_, err := Verify(append(wire.AppendBytes(b, ""), signature[:]...), i.Public(), h)
@@ -247,7 +247,7 @@ func FuzzVerify(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again := append(wire.AppendBytes(p.header.append(nil), p.payload), p.signature[:]...)
+		again := append(wire.AppendBytes(p.header.Bytes(), p.payload), p.signature[:]...)
 		if !bytes.Equal(again, envelope) {
 			t.Errorf("one message has two encodings")
 		}
