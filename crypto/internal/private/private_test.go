@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-var failure = errors.New("the disk says no")
+var errDisk = errors.New("the disk says no")
 
 // own returns a path in a new directory that only its owner may enter.
 func own(t *testing.T) string { return filepath.Join(t.TempDir(), "state", "file") }
@@ -75,14 +75,14 @@ func TestFailingDisk(t *testing.T) {
 		written bool // the new content is there all the same
 	}{
 		"half is written": {func(d *disk) {
-			d.write = func(f *os.File, data []byte) error { f.Write(data[:1]); return failure }
+			d.write = func(f *os.File, data []byte) error { f.Write(data[:1]); return errDisk }
 		}, false},
-		"the file is not synced": {func(d *disk) { d.sync = func(*os.File) error { return failure } }, false},
-		"it gets no name":        {func(d *disk) { d.rename = func(string, string) error { return failure } }, false},
+		"the file is not synced": {func(d *disk) { d.sync = func(*os.File) error { return errDisk } }, false},
+		"it gets no name":        {func(d *disk) { d.rename = func(string, string) error { return errDisk } }, false},
 		"the directory is not synced": {func(d *disk) {
 			d.sync = func(f *os.File) error {
 				if info, err := f.Stat(); err == nil && info.IsDir() {
-					return failure
+					return errDisk
 				}
 				return nil
 			}
@@ -94,7 +94,7 @@ func TestFailingDisk(t *testing.T) {
 		}
 		d := system
 		tc.breakIt(&d)
-		if err := d.put(path, []byte("new"), d.rename); !errors.Is(err, failure) {
+		if err := d.put(path, []byte("new"), d.rename); !errors.Is(err, errDisk) {
 			t.Errorf("%s: the error was %v", name, err)
 		}
 		want := map[bool]string{true: "new", false: "old"}[tc.written]
