@@ -259,6 +259,8 @@ func TestNoResumption(t *testing.T) {
 	client := s.client().Config()
 	client.ClientSessionCache = tls.NewLRUClientSessionCache(8)
 	server := s.server().Config()
+	// Without the checks, so that it is the configuration that resumes nothing.
+	client.VerifyConnection, server.VerifyConnection = nil, nil
 	for range 3 {
 		at, _ := connect(t, client, server)
 		if at.err != nil || at.state.DidResume {
@@ -278,6 +280,28 @@ func TestNoResumption(t *testing.T) {
 	}
 	if err := checkTLS(good); err != nil {
 		t.Error(err)
+	}
+}
+
+// What is older is refused in the handshake, before a certificate is looked at.
+func TestOlderHandshakesAreRefused(t *testing.T) {
+	s := newStudy(t, Hash{1})
+	for name, change := range map[string]func(c *tls.Config){
+		"TLS 1.2":   func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS12, tls.VersionTLS12 },
+		"X25519":    func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.X25519} },
+		"P-256":     func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.CurveP256} },
+		"no change": nil,
+	} {
+		for _, which := range []string{"client", "server"} {
+			client, server := s.client().Config(), s.server().Config()
+			client.VerifyConnection, server.VerifyConnection = nil, nil
+			if changed := map[string]*tls.Config{"client": client, "server": server}[which]; change != nil {
+				change(changed)
+			}
+			if at, _ := connect(t, client, server); (at.err == nil) != (change == nil) {
+				t.Errorf("%s at the %s: %v", name, which, at.err)
+			}
+		}
 	}
 }
 

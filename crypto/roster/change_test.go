@@ -84,6 +84,11 @@ func TestSuccession(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	skipped := *good
+	skipped.Version = 3
+	if _, err := r.Compare(&skipped); !errors.Is(err, ErrSuccession) {
+		t.Errorf("a number left out: %v", err)
+	}
 	foreign := *good
 	foreign.Study = Hash{9}
 	if _, err := r.Compare(&foreign); !errors.Is(err, ErrSuccession) {

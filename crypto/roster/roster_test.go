@@ -217,6 +217,14 @@ func TestRostersThatAreRefused(t *testing.T) {
 	}
 }
 
+// The number is looked at before a thousand signatures are.
+func TestPartiesAreCountedFirst(t *testing.T) {
+	_, err := New(study, make([]Entry, MaxParties+1))
+	if err == nil || !strings.Contains(err.Error(), "1025 parties: at most 1024") {
+		t.Error(err)
+	}
+}
+
 func TestEncodingsThatAreRefused(t *testing.T) {
 	r := newRoster(t, newParties(t)...)
 	good := r.Bytes()

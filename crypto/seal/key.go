@@ -32,7 +32,7 @@ func ParseRecipient(text string) (Recipient, error) {
 		return Recipient{}, ErrRecipient
 	}
 	r, err := age.ParseHybridRecipient(text)
-	if err != nil || r.String() != text {
+	if err != nil {
 		return Recipient{}, ErrRecipient
 	}
 	return Recipient{text, r}, nil
