@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // An edit adds text before or after an anchor, which must occur exactly once in a
 // file of the repository.
 type edit struct {
@@ -29,7 +31,10 @@ const (
 
 // faults are what an audit must find: mistakes of published programs, and some
 // that are as easily made.
-var faults = []fault{
+var faults = slices.Concat(gateFaults, descentFaults)
+
+// gateFaults are in mechanisms, samplers and what a client remembers.
+var gateFaults = []fault{
 	{"noise-half", "noise × 0.5", []edit{{
 		file: "dpmech/gaussian.go", anchor: sampleNoise, after: `
 	if planted.Is("noise-half") {
@@ -134,6 +139,13 @@ var faults = []fault{
 		file: "dpmech/sum.go", anchor: "\treturn accountant.DiscreteGaussian{\n", before: `
 	if planted.Is("replace-as-remove") {
 		return accountant.DiscreteGaussian{Sensitivity: float64(m.clip), Sigma: float64(m.sigma), Shares: shares, Dim: m.cfg.Dim, Adjacency: adjacency}
+	}
+`,
+	}}},
+	{"part-as-record", "a part's change accounted as a record's", []edit{{
+		file: "dpmech/sum.go", anchor: "\treturn accountant.DiscreteGaussian{\n", before: `
+	if planted.Is("part-as-record") && m.cfg.Aggregates {
+		return accountant.DiscreteGaussian{Sensitivity: float64(m.clip) * adjacency.Factor(), Sigma: float64(m.sigma), Shares: shares, Dim: m.cfg.Dim, Adjacency: adjacency}
 	}
 `,
 	}}},

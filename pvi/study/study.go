@@ -102,6 +102,8 @@ type Inference struct {
 	Damping  Damping
 	Ascent   Ascent  // of the solver SVI
 	Descent  Descent // of the solver DPSVI
+
+	Partitions Partitions
 }
 
 // A Solver says how a client refines its factor.

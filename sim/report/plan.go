@@ -102,7 +102,8 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 		{"releases of a client", fmt.Sprint(p.Releases()) + afterScale(p)},
 	}
 	rows = append(rows, descentRows(p)...)
-	if d := p.Descent(); d == nil || d.Rate == 1 {
+	rows = append(rows, partsRows(p)...)
+	if d := p.Descent(); d == nil || d.Rate == 1 && p.Start() == nil {
 		rows = append(rows, []string{"μ of all, of one", number(costs[0].Mu) + ", " + number(one.Mu)})
 	}
 	rows = append(rows,
@@ -128,11 +129,11 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	if p.Sound() {
 		return nil
 	}
-	claimed, truth, proven, err := p.OutsideCosts(p.Releases())
+	promise, err := sim.NewPromise(p, p.Releases())
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "\n%s", unsound(claimed.Epsilon, sim.Outside{Epsilon: truth.Epsilon, Mu: truth.Mu}, proven.Epsilon, truth.Delta))
+	_, err = fmt.Fprintf(w, "\n%s", unsound(promise))
 	return err
 }
 
@@ -146,6 +147,9 @@ func target(p study.Privacy) string {
 func clipped(p *pvi.Protocol) string {
 	if p.Descent() != nil {
 		return clippedGradient(p)
+	}
+	if p.Study().Inference.Partitions.Count > 0 {
+		return clippedPart(p)
 	}
 	if p.Study().Privacy.Unit == study.Record {
 		return "a record's statistics"
@@ -161,6 +165,9 @@ func forecast(p *pvi.Protocol) string {
 	f := sim.NewForecast(p)
 	if p.Descent() != nil {
 		return wrap(descentForecast(p, f))
+	}
+	if p.Study().Inference.Partitions.Count > 0 {
+		return wrap(partsForecast(p, f))
 	}
 	if p.Study().Privacy.Unit == study.Record {
 		return wrap(fmt.Sprintf("The noise of all clients together has sd %s on every natural parameter. A record adds at most %s to one: the noise hides what the first %.0f records of the whole federation say.",
