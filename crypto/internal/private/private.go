@@ -46,7 +46,7 @@ func Replace(path string, data []byte) error {
 
 func (d disk) put(path string, data []byte, publish func(temporary, path string) error) (err error) {
 	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, dirMode); err != nil {
+	if err := d.makeDirectory(dir); err != nil {
 		return err
 	}
 	if err := checkDirectory(dir); err != nil {
@@ -72,6 +72,21 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 		return err
 	}
 	return d.syncDirectory(dir)
+}
+
+// makeDirectory makes what is missing of a path of directories, each safe on disk.
+func (d disk) makeDirectory(dir string) error {
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err // or it is there, and checked as what it is
+	}
+	parent := filepath.Dir(dir)
+	if err := d.makeDirectory(parent); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return d.syncDirectory(parent)
 }
 
 func (d disk) syncDirectory(dir string) error {

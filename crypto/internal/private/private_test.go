@@ -50,7 +50,7 @@ func alone(t *testing.T, path string) {
 	}
 }
 
-// Content first, then the name, then the directory that holds the name.
+// Directories that are new, then content, then the name, then the directory that holds it.
 func TestOrderOfWriting(t *testing.T) {
 	var order []string
 	d := system
@@ -61,10 +61,11 @@ func TestOrderOfWriting(t *testing.T) {
 		return system.sync(f)
 	}
 	publish := func(from, to string) error { order = append(order, "name"); return os.Link(from, to) }
-	if err := d.put(own(t), []byte("x"), publish); err != nil {
+	path := filepath.Join(t.TempDir(), "new", "newer", "file")
+	if err := d.put(path, []byte("x"), publish); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"write", "sync file", "name", "sync directory"}; !slices.Equal(order, want) {
+	if want := []string{"sync directory", "sync directory", "write", "sync file", "name", "sync directory"}; !slices.Equal(order, want) {
 		t.Errorf("%v, not %v", order, want)
 	}
 }
