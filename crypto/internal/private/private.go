@@ -23,6 +23,7 @@ type disk struct {
 	sync   func(f *os.File) error
 	link   func(temporary, path string) error
 	rename func(temporary, path string) error
+	open   func(path string) (*os.File, error)
 }
 
 var system = disk{
@@ -30,6 +31,7 @@ var system = disk{
 	sync:   (*os.File).Sync,
 	link:   os.Link,
 	rename: os.Rename,
+	open:   os.Open,
 }
 
 // Create writes a file that must not exist yet. Its directory is made if it is not
@@ -99,7 +101,9 @@ func (d disk) syncDirectory(dir string) error {
 
 // Read returns a file of at most limit bytes, if it is an ordinary file and nobody but
 // its owner may read it or enter its directory. The error says how to make it so.
-func Read(path string, limit int) ([]byte, error) {
+func Read(path string, limit int) ([]byte, error) { return system.read(path, limit) }
+
+func (d disk) read(path string, limit int) ([]byte, error) {
 	if err := checkDirectory(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
@@ -110,7 +114,7 @@ func Read(path string, limit int) ([]byte, error) {
 	if !named.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not an ordinary file (%s): put the file itself there, no link", path, kind(named.Mode()))
 	}
-	f, err := os.Open(path)
+	f, err := d.open(path)
 	if err != nil {
 		return nil, err
 	}

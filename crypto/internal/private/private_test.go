@@ -157,6 +157,24 @@ func TestNothingIsWrittenInAnOpenDirectory(t *testing.T) {
 	alone(t, path)
 }
 
+// Somebody puts another file there between the look at it and its opening.
+func TestExchangedFile(t *testing.T) {
+	path := own(t)
+	if err := Create(path, []byte("own")); err != nil {
+		t.Fatal(err)
+	}
+	d := system
+	d.open = func(p string) (*os.File, error) {
+		if err := Replace(p, []byte("new")); err != nil {
+			t.Error(err)
+		}
+		return os.Open(p)
+	}
+	if got, err := d.read(path, 5); err == nil || !strings.Contains(err.Error(), "exchanged") {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // A file that is longer than its size said is not taken in.
 func TestGrowingFile(t *testing.T) {
 	path := own(t)
