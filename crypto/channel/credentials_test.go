@@ -20,13 +20,19 @@ func TestRenewal(t *testing.T) {
 		}
 		return leaf
 	}
+	renamed := s.north
+	renamed.party.Name = "south"
+	var err error
+	if renamed.request, err = NewRequest(s.north.identity, s.north.key, renamed.party); err != nil {
+		t.Fatal(err)
+	}
 	soon := today.Add(time.Hour)
 	client := s.client().Config()
 	for name, leaf := range map[string][]byte{
 		"malformed":            []byte("no certificate"),
 		"of another party":     issue(s.hub, s.authority, end),
 		"of another key":       issue(newMember(t, Hash{1}, identity.Client, "north"), s.authority, end),
-		"of another name":      issue(newMember(t, Hash{1}, identity.Client, "south"), s.authority, end),
+		"of another name":      issue(renamed, s.authority, end),
 		"of another authority": issue(s.north, newAuthorityOf(t, Hash{1}), end),
 		"expired":              issue(s.north, s.authority, today.Add(time.Second)),
 	} {
