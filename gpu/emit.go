@@ -81,13 +81,7 @@ func (n *lanes) handRows(q *Query, total int, sink RowSink) error {
 	for from := 0; from < total; from += block {
 		prefetch(q, x, f.cols, from+block)
 		rows := n.pick(q, from, min(from+block, total))
-		value := n.draws[0].fused.forward(n.p.m.Verified(), rows)
-		slopes := n.draws[0].records.Adjoint[f.node][:len(rows)]
-		for l, v := range value {
-			if v-v != 0 { // a density that is not finite
-				slopes[l] = math.NaN()
-			}
-		}
+		slopes := n.draws[0].fused.slopes(n.p.m.Verified(), rows)
 		if err := sink.AddRows(slopes, rows, x); err != nil {
 			return err
 		}

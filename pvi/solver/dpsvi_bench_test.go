@@ -184,6 +184,41 @@ func BenchmarkPrivateStep(b *testing.B) {
 	}
 }
 
+// A step of any of the models allocates nothing: a visit of more steps allocates no more.
+func TestPrivateStepsAllocateNothing(t *testing.T) {
+	for _, c := range stepCases(t) {
+		p := program(t, c.model, c.records, c.columns)
+		for _, joint := range []bool{false, true} {
+			d, rate := p.Dim(), c.batch/float64(c.records)
+			o := options(1<<20, rate)
+			size := d
+			if o.Joint = joint; joint {
+				size = 2 * d
+			}
+			s, err := NewDPSVI(p, sampled(t, dpmech.SampledConfig{
+				Sampling: dpmech.Poisson{Rate: rate}, Records: c.records, Steps: o.Steps, Dim: size, Clip: 0.5, NoiseMultiplier: 2,
+			}), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.begin(standard(d)); err != nil {
+				t.Fatal(err)
+			}
+			src := seeded.Stream(1, "steps")
+			for _, stream := range []*dpmech.Stream{s.streams.Sampling, s.streams.Noise, &s.draws} {
+				dpmech.Split(stream, src)
+			}
+			if n := testing.AllocsPerRun(50, func() {
+				if err := s.step(); err != nil {
+					t.Fatal(err)
+				}
+			}); n != 0 {
+				t.Errorf("%s, joint %t: %g allocations a step", c.name, joint, n)
+			}
+		}
+	}
+}
+
 func privateSteps(b *testing.B, p *Program, c stepCase, joint bool) {
 	d, rate := p.Dim(), c.batch/float64(c.records)
 	o := options(b.N, rate)
