@@ -54,9 +54,14 @@ type Protocol struct {
 
 	clients *dpmech.GaussianSum // hides a client's change; nil unless the unit is the client
 	records *dpmech.GaussianSum // hides a record's statistics; nil unless they are released
+	parts   *dpmech.GaussianSum // hides a record's part's change; nil unless clients deal their records
 	sampled *dpmech.SampledSum  // hides a record's gradients; nil unless they are released
 	descent *Descent            // of the solver that releases gradients
-	scaling *Scaling            // found the scale of columns, and is paid for; nil if nothing was to be found
+
+	accounted *dpmech.SampledSum  // what they are claimed to cost; sampled, unless the sampling is published
+	start     *dpmech.GaussianSum // hides the statistics from which clients start; nil if there are none
+
+	scaling *Scaling // found the scale of columns, and is paid for; nil if nothing was to be found
 
 	lattice    dpmech.Lattice // of messages
 	limit      int64          // no element of a message reaches it
@@ -144,6 +149,17 @@ func (p *Protocol) deriveMechanism() error {
 		if p.study.Inference.Solver == study.DPSVI {
 			return p.deriveSampled()
 		}
+		if k := p.study.Inference.Partitions.Count; k > 0 {
+			p.parts, err = p.calibrate(dpmech.Config{
+				Dim:        p.family.Size(),
+				Clip:       p.changeClip(),
+				Shares:     p.shares(),
+				Terms:      k,
+				Releases:   len(p.roster),
+				Aggregates: true,
+			})
+			return err
+		}
 		p.records, err = p.calibrate(dpmech.Config{
 			Dim:      p.model.Linear().StatisticsSize(),
 			Clip:     p.recordClip(),
@@ -154,8 +170,8 @@ func (p *Protocol) deriveMechanism() error {
 	case study.Client:
 		p.clients, err = p.calibrate(dpmech.Config{
 			Dim:      p.family.Size(),
-			Clip:     p.clientClip(),
-			Shares:   p.minClients - p.study.Federation.Colluders,
+			Clip:     p.changeClip(),
+			Shares:   p.shares(),
 			Terms:    1,
 			Releases: len(p.roster),
 		})
@@ -187,7 +203,7 @@ func (p *Protocol) calibrate(cfg dpmech.Config) (*dpmech.GaussianSum, error) {
 	}
 	m, err := dpmech.NewGaussianSum(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("%w (a release is a client's answer, a vector a record's statistics or a client's change)", err)
+		return nil, fmt.Errorf("%w (a release is a client's answer, a vector a record's statistics, or the change of a client or of a part of its records)", err)
 	}
 	return m, nil
 }
@@ -231,11 +247,16 @@ func (p *Protocol) Scaling() *Scaling { return p.scaling }
 // deriveLattice chooses the grid of messages, and checks that no sum of them and
 // no λ can overflow.
 func (p *Protocol) deriveLattice() error {
+	if p.Summed() {
+		p.lattice, p.exponent = p.sampled.Lattice(), lambdaExponent
+		p.limit = p.sampled.MaxTotal() / int64(len(p.roster))
+		return nil
+	}
 	var total float64 // bound on the absolute value of a sum of messages
-	if p.clients != nil {
-		p.lattice = p.clients.Lattice()
-		total = float64(p.clients.MaxTotal())
-		p.limit = p.clients.MaxTotal() / int64(len(p.roster))
+	if m := p.changes(); m != nil {
+		p.lattice = m.Lattice()
+		total = float64(m.MaxTotal())
+		p.limit = m.MaxTotal() / int64(len(p.roster))
 	} else {
 		largest := float64(p.study.Federation.MaxRecords) * p.recordBound()
 		if p.records != nil {
@@ -281,13 +302,23 @@ func (p *Protocol) Family() gaussian.Family { return p.family }
 // Prior returns the natural parameters of the prior. It is not a copy.
 func (p *Protocol) Prior() []float64 { return p.prior }
 
-// Mechanism returns what hides a client's change or a record's statistics, nil
-// if the study makes no promise, or [Protocol.Sampled] hides gradients.
+// Mechanism returns what hides a client's change, the change of a part of its records,
+// or a record's statistics; nil if the study makes no promise, or [Protocol.Sampled]
+// hides gradients.
 func (p *Protocol) Mechanism() *dpmech.GaussianSum {
+	if m := p.changes(); m != nil {
+		return m
+	}
+	return p.records
+}
+
+// changes returns what hides changes of natural parameters, nil if they are not hidden,
+// or were computed from what is.
+func (p *Protocol) changes() *dpmech.GaussianSum {
 	if p.clients != nil {
 		return p.clients
 	}
-	return p.records
+	return p.parts
 }
 
 // MinClients returns U_min, the fewest answers for which a sum is opened.
@@ -311,9 +342,12 @@ func (p *Protocol) Releases() int {
 		return in.Rounds
 	case study.Record:
 		if p.descent != nil {
+			if p.study.Inference.Descent.StartShare > 0 {
+				return p.descent.Total + 1
+			}
 			return p.descent.Total
 		}
-		if in.Factors == study.Published {
+		if in.Partitions.Count > 0 || in.Factors == study.Published {
 			return in.Rounds
 		}
 		return 1

@@ -21,7 +21,10 @@ import (
 type Site struct {
 	protocol *Protocol
 	id       ClientID
-	solver   solver.Solver
+	solver   solver.Solver // of the client's factor; nil if there are parts, or gradients are summed
+
+	parts     *parts              // nil unless the study deals records to parts
+	gradients *solver.GradientSum // nil unless they are summed
 
 	q        *posterior
 	sequence int    // of the last outcome
@@ -44,8 +47,20 @@ type spending struct {
 }
 
 // NewSite returns the site of a client at the prior. The solver must be of
-// [Protocol.NewSolver].
+// [Protocol.NewSolver]; [Protocol.NewSite] makes both.
 func NewSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
+	if p.parts != nil {
+		return nil, errors.New("the study has inference.partitions, and a solver for each of them")
+	}
+	site, err := newSite(p, id)
+	if err != nil {
+		return nil, err
+	}
+	site.solver = s
+	return site, nil
+}
+
+func newSite(p *Protocol, id ClientID) (*Site, error) {
 	if _, ok := p.clientIndex(id); !ok {
 		return nil, fmt.Errorf("client %q is not in the roster", id)
 	}
@@ -53,15 +68,17 @@ func NewSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 	site := &Site{
 		protocol: p,
 		id:       id,
-		solver:   s,
 		q:        newPosterior(p),
-		proposed: make([]int64, n),
 		target:   make([]float64, n),
 		current:  make([]float64, n),
 		cavity:   make([]float64, n),
 		exact:    make([]int64, n),
 	}
-	if p.study.Inference.Factors != study.Tied {
+	if p.Summed() {
+		return site, nil // it has no factor
+	}
+	site.proposed = make([]int64, n)
+	if p.study.Inference.Factors != study.Tied && !p.virtualFactors() {
 		site.factor = make([]Wide, n)
 	}
 	return site, nil
@@ -83,12 +100,38 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	if err := s.check(plan); err != nil {
 		return err
 	}
+	if s.gradients != nil {
+		return s.releaseGradients(r, plan, src)
+	}
 	p := s.protocol
-	if p.clients != nil {
+	if m := p.changes(); m != nil {
 		s.spent.Changes++
 		s.answered = plan.Number
-		p.clients.Draw(&s.noise, src)
+		m.Draw(&s.noise, src)
 	}
+	change, err := s.change(plan, src)
+	if err != nil {
+		return fmt.Errorf("client %s: %w", s.id, err)
+	}
+	dst := slices.Grow(r.Change, s.size())[:s.size()]
+	if err := s.gate(dst, change, plan.Centre); err != nil {
+		return fmt.Errorf("client %s: %w", s.id, err)
+	}
+	r.Protocol, r.Number, r.Client, r.Change = plan.Protocol, plan.Number, s.id, dst
+	s.answered, s.open, s.centre = plan.Number, plan.Number, plan.Centre
+	return nil
+}
+
+// size returns the number of elements of a change.
+func (s *Site) size() int { return s.protocol.family.Size() }
+
+// change returns by how much the solver would change the client's factor. If there are
+// parts it leaves the sum of their clipped changes with them, and returns nil.
+func (s *Site) change(plan *Plan, src *dpmech.Stream) ([]float64, error) {
+	if s.parts != nil {
+		return nil, s.parts.add(s.q, s.factor, plan, src)
+	}
+	p := s.protocol
 	s.factorNow(s.current)
 	for i, q := range s.q.natural {
 		s.cavity[i] = q - s.current[i]
@@ -105,19 +148,15 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 		err = nil
 	}
 	if err != nil {
-		return fmt.Errorf("client %s: %w", s.id, err)
+		return nil, err
 	}
-	change := s.target
 	for i, now := range s.current {
-		change[i] -= now
+		s.target[i] -= now
 	}
-	dst := slices.Grow(r.Change, len(change))[:len(change)]
-	if err := s.gate(dst, change, plan.Centre); err != nil {
-		return fmt.Errorf("client %s: %w", s.id, err)
+	if p.sampled != nil {
+		p.shorten(s.target)
 	}
-	r.Protocol, r.Number, r.Client, r.Change = plan.Protocol, plan.Number, s.id, dst
-	s.answered, s.open, s.centre = plan.Number, plan.Number, plan.Centre
-	return nil
+	return s.target, nil
 }
 
 // gate turns the proposed change into what leaves the house, under the noise that
@@ -125,6 +164,13 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 // s.proposed.
 func (s *Site) gate(dst []int64, change []float64, centre []int64) error {
 	p := s.protocol
+	if p.parts != nil {
+		// What the client remembers of the sum, beside its parts' own changes, is what
+		// anybody could read.
+		err := p.parts.ReleaseSum(dst, s.exact, &s.noise, s.parts.sum)
+		copy(s.proposed, dst)
+		return err
+	}
 	if p.clients == nil {
 		if err := p.lattice.Truncate(dst, change, p.limit); err != nil {
 			return fmt.Errorf("the proposed change does not fit (a smaller damping may keep q from running away): %w", err)
@@ -188,7 +234,7 @@ func (s *Site) check(plan *Plan) error {
 	if len(plan.Participants) < p.fewest() {
 		return refuse("plan %d asks %d clients, fewer than the %d for which noise shares were made", plan.Number, len(plan.Participants), p.fewest())
 	}
-	if !slices.Equal(plan.Lambda, s.q.lambda) {
+	if !s.q.same(plan.Lambda) {
 		return refuse("the λ of plan %d does not follow from the outcomes that client %q has seen", plan.Number, s.id)
 	}
 	if s.Releases() >= p.Releases() && !s.reuses() {
@@ -204,7 +250,7 @@ func (s *Site) reuses() bool {
 	if p.records != nil {
 		return p.study.Inference.Factors != study.Published
 	}
-	return p.clients == nil && p.sampled == nil
+	return p.changes() == nil && p.sampled == nil
 }
 
 // factorNow writes to dst the natural parameters of the client's factor.
@@ -237,8 +283,8 @@ func (s *Site) Settle(o *Outcome) error {
 			return refuse("the verdict on plan %d is %q, which does not follow from its sum", o.Number, o.Verdict)
 		}
 		if accepted {
-			if _, took := slices.BinarySearch(o.Participants, s.id); took && s.factor != nil {
-				p.move(s.factor, s.proposed, p.damping(o.Number), s.centre)
+			if _, took := slices.BinarySearch(o.Participants, s.id); took {
+				s.follow(p.damping(o.Number))
 			}
 			s.q.commit()
 		}
@@ -247,7 +293,20 @@ func (s *Site) Settle(o *Outcome) error {
 		s.open, s.centre = 0, nil
 	}
 	s.sequence = o.Sequence
+	if s.sequence == p.Plans() {
+		s.q.end()
+	}
 	return nil
+}
+
+// follow moves by alpha what the site remembers of its factor.
+func (s *Site) follow(alpha int64) {
+	if s.factor != nil {
+		s.protocol.move(s.factor, s.proposed, alpha, s.centre)
+	}
+	if s.parts != nil {
+		s.parts.settle(alpha, s.centre)
+	}
 }
 
 func (s *Site) checkOutcome(o *Outcome) error {
@@ -292,8 +351,8 @@ func (p *Protocol) checkSum(o *Outcome) error {
 	if len(o.Participants) < p.fewest() {
 		return refuse("the sum of plan %d was opened for %d answers, fewer than the %d for which noise shares were made", o.Number, len(o.Participants), p.fewest())
 	}
-	if len(o.Sum) != p.family.Size() {
-		return refuse("the outcome of plan %d has %d elements, want %d", o.Number, len(o.Sum), p.family.Size())
+	if len(o.Sum) != p.messageSize() {
+		return refuse("the outcome of plan %d has %d elements, want %d", o.Number, len(o.Sum), p.messageSize())
 	}
 	most := int64(len(o.Participants)) * p.limit
 	for i, n := range o.Sum {

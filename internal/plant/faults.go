@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // An edit adds text before or after an anchor, which must occur exactly once in a
 // file of the repository.
 type edit struct {
@@ -29,7 +31,10 @@ const (
 
 // faults are what an audit must find: mistakes of published programs, and some
 // that are as easily made.
-var faults = []fault{
+var faults = slices.Concat(gateFaults, descentFaults)
+
+// gateFaults are in mechanisms, samplers and what a client remembers.
+var gateFaults = []fault{
 	{"noise-half", "noise × 0.5", []edit{{
 		file: "dpmech/gaussian.go", anchor: sampleNoise, after: `
 	if planted.Is("noise-half") {
@@ -137,6 +142,13 @@ var faults = []fault{
 	}
 `,
 	}}},
+	{"part-as-record", "a part's change accounted as a record's", []edit{{
+		file: "dpmech/sum.go", anchor: "\treturn accountant.DiscreteGaussian{\n", before: `
+	if planted.Is("part-as-record") && m.cfg.Aggregates {
+		return accountant.DiscreteGaussian{Sensitivity: float64(m.clip) * adjacency.Factor(), Sigma: float64(m.sigma), Shares: shares, Dim: m.cfg.Dim, Adjacency: adjacency}
+	}
+`,
+	}}},
 	{"noise-reused", "noise reused across rounds", []edit{{
 		file: "dpmech/release.go", anchor: "\tm.noise.Fill(noise.drawn.steps, src)\n", after: `
 	if planted.Is("noise-reused") {
@@ -154,6 +166,13 @@ var faults = []fault{
 		file: "pvi/site.go", anchor: siteRelease, after: `
 	if planted.Is("dropped-share") && s.id == p.roster[0] {
 		copy(dst, s.exact)
+	}
+`,
+	}}},
+	{"shares-of-all", "shares of noise that count on colluders", []edit{{
+		file: "pvi/summed.go", anchor: "func (p *Protocol) shares() int {\n", after: `
+	if planted.Is("shares-of-all") && p.Summed() {
+		return p.minClients
 	}
 `,
 	}}},

@@ -31,11 +31,21 @@ func suite() ([]question, error) {
 		quick = append(quick, aboutNoise(d.name, d.quiet), single(d.name, "frequencies", d.frequencies))
 		long = append(long, lazily(d.name, d.attack))
 	}
+	for _, g := range quietCases {
+		quick = append(quick, aboutNoise(g.name(), g.quiet))
+	}
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
 		long = append(long, lazily("statistics, "+string(adjacency), func() (attack, error) { return statisticsAttack(adjacency) }))
 	}
+	for _, c := range partsCases {
+		long = append(long, lazily(c.name(), c.attack))
+	}
 	for _, g := range gradientCases {
 		long = append(long, lazily(g.name(), g.attack))
+	}
+	for _, s := range summedCases {
+		quick = append(quick, aboutNoise(s.name(), s.messages))
+		long = append(long, lazily(s.name(), s.attack))
 	}
 	return append(quick, long...), nil
 }

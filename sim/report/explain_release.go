@@ -15,7 +15,7 @@ func public(p *pvi.Protocol) []string {
 		fmt.Sprintf("Who takes part: %s, of which at least %d must answer.", plural(len(p.Roster()), "client"), p.MinClients()),
 		fmt.Sprintf("After every round the present posterior: %s of a Gaussian with %s covariance.", plural(p.Family().Size(), "number"), p.Family().Name()),
 	}
-	if st.Privacy.Unit == study.Client {
+	if st.Federation.Opens == study.OpenSums {
 		out = append(out, "Of what clients send, only the sum over all that answered is to be opened.")
 	}
 	return out
@@ -36,6 +36,9 @@ func sent(p *pvi.Protocol) []string {
 	case study.Record:
 		if p.Descent() != nil {
 			return sentByDescent(p)
+		}
+		if in.Partitions.Count > 0 {
+			return sentByParts(p)
 		}
 		return []string{
 			fmt.Sprintf("Once: %s that sum up its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Whatever it sends later is computed from that.",
@@ -67,6 +70,9 @@ func stays(st *study.Study) []string {
 	}
 	if st.Privacy.Unit == study.Client && st.Inference.Factors == study.Exact {
 		out = append(out, "Its factor without noise.")
+	}
+	if st.Inference.Partitions.Count > 0 {
+		out = append(out, "Which part a record is in, and what each part would change.")
 	}
 	return out
 }

@@ -14,14 +14,13 @@ import (
 // privacy target costs, and what is left of the signal, before anything runs.
 func Plan(w io.Writer, p *pvi.Protocol) error {
 	st := p.Study()
-	in := st.Inference
 	rows := [][]string{
 		{"study", st.Name + ": " + st.Title},
 		{"identity", "sha256 " + st.Digest.String()},
 		{"model", modelInWords(p.Model())},
 		{"posterior", fmt.Sprintf("Gaussian with %s covariance, %d natural parameters", p.Family().Name(), p.Family().Size())},
 		{"clients", fmt.Sprintf("%d, of which at least %d must answer; up to %d may collude", len(p.Roster()), p.MinClients(), st.Federation.Colluders)},
-		{"schedule", fmt.Sprintf("%s, %s, %s factors, damping %s", in.Schedule, plural(in.Rounds, "round"), in.Factors, damping(in.Damping))},
+		{"schedule", schedule(p)},
 		{"", roundsNeeded(p)},
 	}
 	if err := Table(w, "", 2, rows); err != nil {
@@ -35,6 +34,16 @@ func Plan(w io.Writer, p *pvi.Protocol) error {
 		return err
 	}
 	return planPrivacy(w, p)
+}
+
+// schedule says who works when, and how λ moves.
+func schedule(p *pvi.Protocol) string {
+	in := p.Study().Inference
+	how := fmt.Sprintf("%s factors, damping %s", in.Factors, damping(in.Damping))
+	if p.Summed() {
+		how = "opened sums of gradients move q, clients have no factors"
+	}
+	return fmt.Sprintf("%s, %s, %s", in.Schedule, plural(in.Rounds, "round"), how)
 }
 
 func damping(d study.Damping) string {
@@ -60,6 +69,8 @@ func roundsNeeded(p *pvi.Protocol) string {
 		return "one step a round: ten to forty rounds settle where a fit of the pooled records does, on any partition"
 	case in.Solver == study.SVI && in.Factors == study.Tied:
 		return "tied factors and a solver that goes all the way: where the rounds settle depends on the partition; solver = \"natural-gradient\" does not"
+	case p.Summed():
+		return "private steps on all records, one a round: a hundred rounds are near the best on any partition, twenty lose a point of accuracy"
 	case in.Solver == study.DPSVI:
 		return "private gradient steps: twenty to fifty rounds of some two hundred steps in all are near the best; more rounds bring together clients that differ"
 	case in.Solver == study.SVI:
@@ -91,13 +102,15 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 		{"releases of a client", fmt.Sprint(p.Releases()) + afterScale(p)},
 	}
 	rows = append(rows, descentRows(p)...)
-	if d := p.Descent(); d == nil || d.Rate == 1 {
+	rows = append(rows, partsRows(p)...)
+	if d := p.Descent(); d == nil || d.Rate == 1 && p.Start() == nil {
 		rows = append(rows, []string{"μ of all, of one", number(costs[0].Mu) + ", " + number(one.Mu)})
 	}
 	rows = append(rows,
 		[]string{"noise multiplier σ", number(n.Multiplier)},
 		[]string{"clip C", fmt.Sprintf("%s (L2 norm of %s)", number(n.Clip), clipped(p))})
-	if st.Privacy.Unit == study.Client {
+	if st.Federation.Opens == study.OpenSums {
+		rows = append(rows, []string{"opened", fmt.Sprintf("sums of at least %d answers", p.MinClients())})
 		rows = append(rows, []string{"noise shares counted on", fmt.Sprintf("%d = %d answers − %d colluders", p.MinClients()-st.Federation.Colluders, p.MinClients(), st.Federation.Colluders)})
 	}
 	rows = append(rows, []string{"noise of one client", fmt.Sprintf("sd %s = %d steps of 2^%d", number(n.SD), n.Sigma, -n.Lattice.Exponent())})
@@ -116,11 +129,11 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	if p.Sound() {
 		return nil
 	}
-	claimed, truth, proven, err := p.OutsideCosts(p.Releases())
+	promise, err := sim.NewPromise(p, p.Releases())
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "\n%s", unsound(claimed.Epsilon, sim.Outside{Epsilon: truth.Epsilon, Mu: truth.Mu}, proven.Epsilon, truth.Delta))
+	_, err = fmt.Fprintf(w, "\n%s", unsound(promise))
 	return err
 }
 
@@ -134,6 +147,9 @@ func target(p study.Privacy) string {
 func clipped(p *pvi.Protocol) string {
 	if p.Descent() != nil {
 		return clippedGradient(p)
+	}
+	if p.Study().Inference.Partitions.Count > 0 {
+		return clippedPart(p)
 	}
 	if p.Study().Privacy.Unit == study.Record {
 		return "a record's statistics"
@@ -149,6 +165,9 @@ func forecast(p *pvi.Protocol) string {
 	f := sim.NewForecast(p)
 	if p.Descent() != nil {
 		return wrap(descentForecast(p, f))
+	}
+	if p.Study().Inference.Partitions.Count > 0 {
+		return wrap(partsForecast(p, f))
 	}
 	if p.Study().Privacy.Unit == study.Record {
 		return wrap(fmt.Sprintf("The noise of all clients together has sd %s on every natural parameter. A record adds at most %s to one: the noise hides what the first %.0f records of the whole federation say.",
