@@ -43,11 +43,11 @@ func TestDescentOfSeveralDraws(t *testing.T) {
 }
 
 // fixedBatches is a study with batches of ten of a thousand records, σ = 1 and T = 1000.
-func fixedBatches(t *testing.T, sampling, adjacency string) *Protocol {
+func fixedBatches(t *testing.T, sampling, adjacency string, more ...study.Override) *Protocol {
 	t.Helper()
-	return descentProtocol(t, set("inference", `{ rounds = 100, steps = 10, sampling = "`+sampling+`", sampling_rate = 0.01, step_size = 0.01 }`),
+	return descentProtocol(t, append([]study.Override{set("inference", `{ rounds = 100, steps = 10, sampling = "`+sampling+`", sampling_rate = 0.01, step_size = 0.01 }`),
 		set("federation", "{ nominal_records = 1000, max_records = 1000 }"),
-		set("privacy", `{ unit = "record", noise_multiplier = 1.0, delta = 1e-5, adjacency = "`+adjacency+`" }`))
+		set("privacy", `{ unit = "record", noise_multiplier = 1.0, delta = 1e-5, adjacency = "`+adjacency+`" }`)}, more...)...)
 }
 
 // Fixed batches that are claimed to be Poisson's: the figures are those of the notes on
@@ -96,6 +96,11 @@ func TestSamplingWithoutReplacement(t *testing.T) {
 	}
 	if math.Abs(cost.Epsilon/want-1) > 1e-4 || cost.Epsilon < want*(1-1e-5) {
 		t.Errorf("ε = %.8g, by the sampling %.8g", cost.Epsilon, want)
+	}
+	// The fewest records that a client may have decide, however many are possible.
+	wider := fixedBatches(t, "without-replacement", "replace-one", set("federation", "{ nominal_records = 1000, max_records = 5000 }"))
+	if more, err := wider.Cost(wider.Views()[0], accountant.ReplaceOne, wider.Releases()); err != nil || more.Epsilon != cost.Epsilon {
+		t.Errorf("ε = %.8g with more records at most, want %.8g (%v)", more.Epsilon, cost.Epsilon, err)
 	}
 	// No client has a larger share of its records in a batch than is accounted.
 	for _, n := range []int{0, 1, 7, 99, 100, 101, 999, 1000} {
