@@ -2,8 +2,11 @@ package solver
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
@@ -33,6 +36,45 @@ func TestProgramThatOverflowsDiverges(t *testing.T) {
 					t.Errorf("%s, %s: a record that overflows: %v, want ErrDiverged", name, q.Name(), err)
 				}
 			}
+		}
+	}
+}
+
+// A record of a model in which every record touches coordinates of its own adds to a sum
+// what it adds alone, whatever records went before it: with the same noise and θ.
+func TestSparseRecordsAddWhatTheyAddAlone(t *testing.T) {
+	b := model.NewBuilder("levels")
+	y, level := b.Integer("y", 0, 1), b.Integer("level", 0, 3)
+	effects := b.Vector("effect", []string{"a", "b", "c", "d"}, model.Free, b.Normal(model.Normal{SD: 1}))
+	m, err := b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Gather(effects, level)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ys, levels := []float64{1, 0, 1, 1, 0, 0, 1, 1}, []float64{0, 3, 1, 1, 2, 0, 3, 3}
+	for _, v := range variants {
+		sum := func(from, to int) []int64 {
+			o := options(1, 1)
+			v.set(&o)
+			p := program(t, m, to-from, [][]float64{ys[from:to], levels[from:to]})
+			mechanism := sampled(t, dpmech.SampledConfig{Sampling: dpmech.FullBatch{}, Records: to - from, Steps: 1, Dim: o.size(4), Clip: 0.3, NoiseMultiplier: 1})
+			s, err := NewDPSVI(p, mechanism, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Propose(make([]float64, 8), standard(4), seeded.Stream(5, "visit")); err != nil {
+				t.Fatal(err)
+			}
+			return slices.Clone(s.noisy)
+		}
+		noise, before := sum(0, 0), sum(0, 0)
+		for n := range ys {
+			alone, all := sum(n, n+1), sum(0, n+1)
+			for i := range all {
+				if all[i]-before[i] != alone[i]-noise[i] {
+					t.Fatalf("%v: element %d of record %d adds %d after others, %d alone", v, i, n, all[i]-before[i], alone[i]-noise[i])
+				}
+			}
+			before = all
 		}
 	}
 }
