@@ -88,8 +88,28 @@ func (p *Play) predict(r *Result) (err error) {
 	if r.Test, r.Predicted, err = predict(m, p.test, p.Federation.Protocol.Family(), r.Natural); err != nil {
 		return err
 	}
-	r.NonPrivateTest, _, err = predict(m, p.test, p.Reference.family, p.Reference.Natural)
+	r.NonPrivateTest, err = p.PooledTest()
 	return err
+}
+
+// Test returns how the present posterior predicts the records that nobody holds, nil
+// if there are none.
+func (p *Play) Test() (*Predictions, error) {
+	if p.test == nil {
+		return nil, nil
+	}
+	protocol := p.Federation.Protocol
+	found, _, err := predict(protocol.Model(), p.test, protocol.Family(), p.Federation.Server.Posterior())
+	return found, err
+}
+
+// PooledTest returns how the fit of the pooled records predicts them.
+func (p *Play) PooledTest() (*Predictions, error) {
+	if p.test == nil {
+		return nil, nil
+	}
+	found, _, err := predict(p.Federation.Protocol.Model(), p.test, p.Reference.family, p.Reference.Natural)
+	return found, err
 }
 
 // odometer returns a function that says what a client has spent so far, against

@@ -57,6 +57,11 @@ func readTest(s *Study, t *document.Table) {
 			t.Errorf("test", "is the share of the records that is held out, in (0, 1), got %g", share)
 		}
 	}
+	which, _ := t.Choice("test_records", "random", "last")
+	sim.TestLast = which == "last"
+	if t.Has("test_records") && !t.Has("test") {
+		t.Errorf("test_records", "says which records are held out: write test, the share of them")
+	}
 	sim.TestData = readFiles(t, "test_data")
 	if t.Has("test") && t.Has("test_data") {
 		t.Errorf("test_data", "say what is held out once: test, a share of the records, or test_data, files of their own")

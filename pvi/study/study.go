@@ -195,6 +195,7 @@ type Simulation struct {
 	// Test is the share of the records that is held out before the rest is dealt,
 	// TestData the files of records to predict instead; none if both are empty.
 	Test     float64
+	TestLast bool // the last records are held out, as some papers do, not random ones
 	TestData []string
 }
 

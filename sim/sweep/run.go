@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 
 	"fedpvi/pvi"
-	"fedpvi/pvi/study"
 	"fedpvi/sim"
 )
 
@@ -17,13 +15,6 @@ type row struct {
 	values map[string]float64 // by metric
 	trace  []tracePoint
 }
-
-type tracePoint struct {
-	round       int
-	kl, epsilon float64
-}
-
-var traceMetrics = []string{"kl", "epsilon"}
 
 // Run runs what is missing of the sweep with the given number of workers, and
 // calls done after every run with how many there are so far. Results come in
@@ -108,72 +99,18 @@ func (s *Spec) play(ctx context.Context, index int) (row, error) {
 	if err != nil {
 		return row{}, err
 	}
-	f := p.Federation
 	var trace []tracePoint
-	err = f.Run(ctx, func(o *pvi.Outcome) error {
+	err = p.Federation.Run(ctx, func(o *pvi.Outcome) error {
 		if s.Trace == 0 || o.Sequence%s.Trace != 0 && o.Sequence != 1 {
 			return nil
 		}
-		kl, err := p.KL()
-		if err != nil {
-			return err
-		}
-		epsilon, err := truth(f.Protocol, o.Sequence)
-		trace = append(trace, tracePoint{o.Sequence, kl, epsilon})
+		point, err := s.traceAt(p, o.Sequence)
+		trace = append(trace, point)
 		return err
 	})
 	if err != nil {
 		return row{}, err
 	}
-	values, err := s.measure(p)
+	values, err := measure(p)
 	return row{values, trace}, err
-}
-
-// measure computes the metrics of a finished run.
-func (s *Spec) measure(p *sim.Play) (map[string]float64, error) {
-	f := p.Federation
-	kl, err := p.KL()
-	if err != nil {
-		return nil, err
-	}
-	family := f.Protocol.Family()
-	mean, cov, err := family.Moments(f.Server.Posterior())
-	if err != nil {
-		return nil, err
-	}
-	refMean, refCov, err := p.Reference.Moments()
-	if err != nil {
-		return nil, err
-	}
-	// Error of the mean in units of the reference's sd, and ratio of sds, root
-	// mean square over coefficients.
-	var apart, ratio float64
-	for j := range mean {
-		apart += (mean[j] - refMean[j]) * (mean[j] - refMean[j]) / refCov.At(j, j)
-		ratio += cov.At(j, j) / refCov.At(j, j)
-	}
-	d := float64(len(mean))
-	values := map[string]float64{
-		"kl":         kl,
-		"mean_error": math.Sqrt(apart / d),
-		"sd_ratio":   math.Sqrt(ratio / d),
-		"accepted":   float64(f.Count(pvi.Accepted)),
-		"rejected":   float64(f.Count(pvi.Rejected)),
-	}
-	if f.Protocol.Study().Privacy.Unit == study.None {
-		return values, nil
-	}
-	claimed, truth, sound, err := f.Protocol.OutsideCosts(f.Protocol.Releases())
-	values["claimed_epsilon"], values["true_epsilon"], values["sound_epsilon"] = claimed.Epsilon, truth.Epsilon, sound.Epsilon
-	return values, err
-}
-
-// truth is what the rounds so far really gave away to an outsider, NaN if the study
-// makes no promise.
-func truth(p *pvi.Protocol, round int) (float64, error) {
-	if p.Study().Privacy.Unit == study.None {
-		return nan, nil
-	}
-	_, truth, _, err := p.OutsideCosts(min(round, p.Releases()))
-	return truth.Epsilon, err
 }

@@ -338,7 +338,7 @@ func TestLoadErrors(t *testing.T) {
 		{"axis twice", edit(`name = "clip"`, `name = "factors"`), `two axes are named "factors"`},
 		{"unknown x", edit(`x = "clip"`, `x = "clap"`), `"clap" is unknown (did you mean "clip"?)`},
 		{"unknown metric", edit(`y = "kl"`, `y = "lk"`), `"lk" is unknown`},
-		{"metric of a trace", edit(`y = "epsilon"`, `y = "true_epsilon"`), `use "kl" or "epsilon"`},
+		{"metric of a trace", edit(`y = "epsilon"`, `y = "true_epsilon"`), `use "kl", "epsilon", "accuracy"`},
 		{"unknown case", edit(`clip = "5.5"`, `clip = "6.5"`), `the axis has no case "6.5"`},
 		{"no trace", edit("trace = 2", ""), "needs sweep.trace"},
 		{"path", edit(`file = "clip"`, `file = "../clip"`), "a name without folders"},
