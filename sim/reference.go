@@ -58,17 +58,23 @@ func NewReference(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
 	return r, nil
 }
 
+// leastClimb is the fewest rounds of a fit that stands beside private steps.
+const leastClimb = 5
+
 // climb fits the pooled records as the study's solver would, had it all of them.
 func (r *Reference) climb(p *pvi.Protocol, all []solver.Likelihood) error {
-	ascent := p.Study().Inference.Ascent
+	ascent, rounds := p.Study().Inference.Ascent, p.Study().Inference.Rounds
 	if ascent.Steps == 0 {
 		ascent = study.DefaultAscent // the study's solver is the private one
+		if rounds < leastClimb {     // and it may need one round only
+			ascent.Draws, rounds = (ascent.Draws+leastClimb-1)/leastClimb, leastClimb
+		}
 	}
 	s := solver.NewSVI(solver.Together(all), ascent)
 	copy(r.Natural, p.Prior())
 	factor := make([]float64, len(r.Natural))
 	stream := seeded.Stream(p.Study().Simulation.Seed, purposePooled)
-	for range p.Study().Inference.Rounds {
+	for range rounds {
 		if _, err := s.Propose(factor, solver.Problem{Family: r.family, Natural: r.Natural, Cavity: p.Prior()}, stream); err != nil {
 			return fmt.Errorf("fit of the pooled records: %w", err)
 		}
