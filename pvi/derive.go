@@ -66,6 +66,14 @@ func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
 	if want := p.model.Width(); s.Dim() != want {
 		return nil, fmt.Errorf("the shard has %d regressors, the model %d", s.Dim(), want)
 	}
+	refine, err := p.newSolver(s)
+	if err == nil && p.study.Inference.SplitPrior {
+		refine = solver.SplitPrior(refine, len(p.roster))
+	}
+	return refine, err
+}
+
+func (p *Protocol) newSolver(s *shard.Shard) (solver.Solver, error) {
 	in := p.study.Inference
 	switch in.Solver {
 	case study.Conjugate:

@@ -101,6 +101,10 @@ type Inference struct {
 	Solver   Solver
 	Damping  Damping
 	Ascent   Ascent  // of the solver SVI
+
+	// SplitPrior: in the only round a client works with the prior to the power 1/M,
+	// not with all of it.
+	SplitPrior bool
 	Descent  Descent // of the solver DPSVI
 }
 
