@@ -79,7 +79,7 @@ var floors = [][]string{
 	{"pvi/fit"},
 	{"pvi"},
 	{"sim", "sim/calculator"},
-	{"sim/audit"},
+	{"sim/audit", "sim/baseline"},
 	{"sim/report"},
 	{"sim/sweep"},
 	{"cmd/sim"},

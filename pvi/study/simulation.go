@@ -28,11 +28,40 @@ func readSimulation(s *Study, root *document.Table) {
 	if t.Has("data") == t.Has("synthetic") {
 		t.Errorf("data", "say where records come from: either data, a file, or [simulation.synthetic]")
 	}
+	readBaseline(s, t)
 	if s.Federation.MinClients > sim.Clients && sim.Clients > 0 {
 		t.Errorf("clients", "%d clients are fewer than federation.min_clients = %d", sim.Clients, s.Federation.MinClients)
 	}
 	if sim.Clients > 0 && s.Federation.Colluders >= sim.Clients {
 		t.Errorf("clients", "%d clients with federation.colluders = %d leave nobody's noise", sim.Clients, s.Federation.Colluders)
+	}
+}
+
+// readBaseline reads what is played instead of the rounds.
+func readBaseline(s *Study, t *document.Table) {
+	v, _ := t.Choice("baseline", string(DPSGLD), string(OneSample))
+	s.Simulation.Baseline = Baseline(v)
+	privacy := s.Privacy
+	switch s.Simulation.Baseline {
+	case NoBaseline:
+		return
+	case DPSGLD:
+		if s.Inference.Descent.StepSize == 0 {
+			t.Errorf("baseline", "%q has no rule for its steps: write inference.step_size, by half of which times the gradient a step moves", v)
+		}
+	case OneSample:
+		if privacy.Epsilon == 0 || privacy.Clip == 0 {
+			t.Errorf("baseline", "%q needs privacy.epsilon, and privacy.clip, the most that a record's log likelihood may be below zero", v)
+		}
+		if kind := s.Model.Kind(); kind != Binary && kind != Class && kind != Count {
+			t.Errorf("baseline", "%q is for outcomes that have probabilities: nothing bounds the density of others", v)
+		}
+	}
+	if s.Inference.Solver != DPSVI {
+		t.Errorf("baseline", `a baseline hides a record, as solver = "dp-svi" does: write privacy.unit = "record"`)
+	}
+	if s.Simulation.Clients > 1 {
+		t.Errorf("baseline", "a baseline has all records in one place: write clients = 1, got %d", s.Simulation.Clients)
 	}
 }
 

@@ -64,7 +64,7 @@ func measurePosterior(p *sim.Play) (map[string]float64, error) {
 		return nil, err
 	}
 	family := f.Protocol.Family()
-	mean, cov, err := family.Moments(f.Server.Posterior())
+	mean, cov, err := family.Moments(p.Posterior())
 	if err != nil {
 		return nil, err
 	}

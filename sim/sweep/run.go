@@ -7,7 +7,9 @@ import (
 	"sync"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/study"
 	"fedpvi/sim"
+	"fedpvi/sim/baseline"
 )
 
 // A row is what one run found.
@@ -99,6 +101,9 @@ func (s *Spec) play(ctx context.Context, index int) (row, error) {
 	if err != nil {
 		return row{}, err
 	}
+	if st.Simulation.Baseline != study.NoBaseline {
+		return playBaseline(p, seed)
+	}
 	var trace []tracePoint
 	err = p.Federation.Run(ctx, func(o *pvi.Outcome) error {
 		if s.Trace == 0 || o.Sequence%s.Trace != 0 && o.Sequence != 1 {
@@ -113,4 +118,18 @@ func (s *Spec) play(ctx context.Context, index int) (row, error) {
 	}
 	values, err := measure(p)
 	return row{values, trace}, err
+}
+
+// playBaseline does a run of another method, which has no rounds.
+func playBaseline(p *sim.Play, seed uint64) (row, error) {
+	cost, err := baseline.Play(p, seed)
+	if err != nil {
+		return row{}, err
+	}
+	values, err := measure(p)
+	if err != nil {
+		return row{}, err
+	}
+	values["claimed_epsilon"], values["true_epsilon"], values["sound_epsilon"] = cost.Claimed, cost.Proven, cost.Proven
+	return row{values: values}, nil
 }
