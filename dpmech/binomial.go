@@ -127,9 +127,8 @@ func (b *binomial) index() {
 // most returns the largest outcome.
 func (b *binomial) most() int { return b.first + max(len(b.top)-1, 0) }
 
-// sample returns one draw from the bits of src, which is a [Stream] but in tests. How
-// long it takes depends on its value.
-func (b *binomial) sample(src interface{ Uint64() uint64 }) int {
+// sample returns one draw from the bits of src. How long it takes depends on its value.
+func (b *binomial) sample(src wordSource) int {
 	if len(b.top) == 0 {
 		return b.first
 	}

@@ -8,13 +8,17 @@ import (
 // A gate bounds what one vector adds to an integer sum: scale to lattice steps,
 // clip to an L2 norm of clip steps, truncate toward zero, add.
 //
-// What a vector adds is a function of that vector alone, and its integer norm,
-// computed without rounding, is at most clip. Floats only choose the factor
-// that brings it there.
+// What a vector adds is a function of that vector alone, and its integer norm is at
+// most clip, exactly. Floats choose the factor that brings it there. For most vectors
+// the rounding of everything on the way is shown to be less than the margin of the
+// factor ([gate.add]); for all others the integer norm is computed, without rounding,
+// and compared.
 type gate struct {
 	perStep          float64 // 1/step, a power of two
 	clip             float64 // ⌊C/step⌋, an integer in [1, 2^maxClipBits]
 	squared          float64 // (clip·step)², rounded
+	within           float64 // squared, less a margin
+	length           float64 // clip·step, less a margin
 	sizeBits         int     // of clip
 	reach            uint64  // 2^sizeBits: above clip, at most twice as large
 	block            int     // as many squares of elements within reach fit in 64 bits
@@ -37,6 +41,8 @@ func newGate(lattice Lattice, clip int64) gate {
 		perStep:  1 / lattice.Step(),
 		clip:     c,
 		squared:  c * lattice.Step() * (c * lattice.Step()),
+		within:   c * lattice.Step() * (c * lattice.Step()) * (1 - 0x1p-38),
+		length:   c * lattice.Step() * (1 - 0x1p-40),
 		sizeBits: size,
 		reach:    1 << size,
 		block:    1 << max(0, 63-2*size),
@@ -45,17 +51,81 @@ func newGate(lattice Lattice, clip int64) gate {
 	}
 }
 
+// provenDim keeps the rounding of a squared norm, of which a quarter of the elements
+// is added in sequence, below (2^12 + 8)·2^-53 < 2^-40.9, relatively. (Squares below
+// 2^-1022 round or vanish: beside squared ≥ 2^-800, see maxExponent, they are nothing.)
+const provenDim = 1 << 14
+
 // add adds the clipped and truncated v to sum, which has the length of v. A
 // vector that is not finite adds zero.
+//
+// Let S be the squared norm of v and s the one that is computed, at least S·(1−2^-40.9)
+// for the dimensions of the first two cases. Truncation only shortens. In the first case
+// products with a power of two are exact, or below one step, and the squared integer norm
+// is at most S/step² ≤ clip²·(1−2^-38)·(1+2^-40.8)·(1+2^-51) < clip². In the second,
+// which ends where s overflows, the factor is clip/√s·(1−2^-40) up to 2^-51, and a
+// product rounds up by 2^-53 at most, so that the integer norm is at most
+// clip·(1−2^-40)·(1+2^-51)·(1+2^-53)·√(S/s) < clip, since √(S/s) < 1 + 2^-41.8.
+func (g *gate) add(sum []int64, v []float64) {
+	ss := sumOfSquares(v)
+	switch proven := len(v) <= provenDim; {
+	case proven && ss <= g.within:
+		addTruncated(sum, v, g.perStep)
+	case proven && ss > g.squared && ss <= math.MaxFloat64:
+		addTruncated(sum, v, g.shorten(ss))
+	default:
+		g.addChecked(sum, v)
+	}
+}
+
+// addScaled adds the clipped and truncated slope·row to sum, and reports whether it did:
+// where the rounding is not proven to be harmless it leaves sum as it is, and so it does
+// where slope or row is not finite.
+//
+// Here a product is that of an element and one number that scale, slope and factor
+// make together. With s, from 2^-900 to 2^1000, computed from row as in add, slope·row
+// has a norm of at most n·(1+2^-41.8)·(1+2^-51) for n = |slope|·√s as computed. If n is
+// within g.length = clip·step·(1−2^-40), slope/step is exact, or so small that every
+// product is below one step; if not, the number is clip/√s·(1−2^-40), whatever the size
+// of slope. Both leave an integer norm below clip, as in add.
+func (g *gate) addScaled(sum []int64, slope float64, row []float64) bool {
+	ss := sumOfSquares(row)
+	root := math.Sqrt(ss)
+	n := math.Abs(slope) * root
+	if !(ss >= 0x1p-900 && ss <= 0x1p1000 && n <= math.MaxFloat64) || len(row) > provenDim {
+		return false
+	}
+	factor := slope * g.perStep
+	if n > g.length {
+		factor = math.Copysign(g.clip/root*(1-0x1p-40), slope)
+	}
+	addTruncated(sum, row, factor)
+	return true
+}
+
+// addTruncated adds v·factor, truncated, to sum.
+func addTruncated(sum []int64, v []float64, factor float64) {
+	for len(v) >= 4 && len(sum) >= 4 {
+		sum[0] += int64(v[0] * factor)
+		sum[1] += int64(v[1] * factor)
+		sum[2] += int64(v[2] * factor)
+		sum[3] += int64(v[3] * factor)
+		sum, v = sum[4:], v[4:]
+	}
+	sum = sum[:len(v)]
+	for i, x := range v {
+		sum[i] += int64(x * factor)
+	}
+}
+
+// addChecked is add for any v: the integer norm is computed.
 //
 // The loop ends after one shrink at most. Summed in four lanes, the squared norm
 // is computed with a relative error below (maxDim/4+8)·2^-53 < 2^-23, the
 // factor with one below 2^-33 (where it is subnormal, 2^-49 elsewhere), and
 // truncation only shortens; so the integer norm is below clip·(1+2^-23) at
-// first, and below clip·(1−2^-21) after a shrink. Below 2^14 elements the margin
-// of [gate.shorten] leaves nothing to shrink but a vector within rounding of the
-// bound.
-func (g *gate) add(sum []int64, v []float64) {
+// first, and below clip·(1−2^-21) after a shrink.
+func (g *gate) addChecked(sum []int64, v []float64) {
 	factor, ok := g.factor(v)
 	if !ok {
 		return
@@ -68,9 +138,6 @@ func (g *gate) add(sum []int64, v []float64) {
 
 // factor returns what turns v into steps, clipped up to rounding; false if v is
 // not finite. A vector within the bound keeps its length, exactly.
-//
-// Squares below 2^-1022 round or vanish: beside squared ≥ 2^-800 (see
-// maxExponent) they are nothing.
 func (g *gate) factor(v []float64) (factor float64, ok bool) {
 	ss := sumOfSquares(v)
 	switch {
@@ -138,7 +205,7 @@ func (g *gate) tryAdd(sum []int64, v []float64, factor float64) bool {
 	var hi, lo, carry, spread uint64
 	if g.sizeBits > maxNarrowBits {
 		hi, lo, spread = addWide(sum, v, factor, g.reach)
-		return spread < 2*g.reach && g.within(hi, lo)
+		return spread < 2*g.reach && g.fits(hi, lo)
 	}
 	for len(v) > g.block {
 		squares, s := addNarrow(sum[:g.block], v[:g.block], factor, g.reach)
@@ -149,14 +216,14 @@ func (g *gate) tryAdd(sum []int64, v []float64, factor float64) bool {
 	}
 	squares, s := addNarrow(sum, v, factor, g.reach)
 	lo, carry = bits.Add64(lo, squares, 0)
-	return spread|s < 2*g.reach && g.within(hi+carry, lo)
+	return spread|s < 2*g.reach && g.fits(hi+carry, lo)
 }
 
 // maxNarrowBits leaves 128 squares to a block.
 const maxNarrowBits = 28
 
-// within reports whether a sum of squares is at most clip².
-func (g *gate) within(hi, lo uint64) bool {
+// fits reports whether a sum of squares is at most clip².
+func (g *gate) fits(hi, lo uint64) bool {
 	return hi < g.limitHi || hi == g.limitHi && lo <= g.limitLo
 }
 

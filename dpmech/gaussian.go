@@ -1,15 +1,11 @@
 package dpmech
 
-import (
-	"fmt"
-	"math/bits"
-)
+import "fmt"
 
-// maxLaplaceLaps bounds how many scales the discrete Laplace proposal may
-// reach, so that a sample is bounded and sums of samples cannot overflow. The
-// proposal passes it with probability e^(-2^20), less than 10^-455000, which is
-// the statistical distance to the unbounded distribution.
-const maxLaplaceLaps = 1 << 20
+// maxLaps bounds a sample: none is beyond maxLaps·σ + σ, so that sums of samples
+// cannot overflow. The unbounded distribution passes it with probability below
+// e^(−2^38), less than 10^-10^11, which is the statistical distance to it.
+const maxLaps = 1 << 20
 
 // MaxSigma is the largest standard deviation of a [DiscreteGaussian].
 const MaxSigma = 1 << 26
@@ -20,17 +16,18 @@ const maxTerm = 1 << 31
 
 // A DiscreteGaussian samples the discrete Gaussian N_Z(0, σ²), the distribution
 // on the integers with probability proportional to exp(−x²/2σ²), exactly, for a
-// rational σ: every decision compares integers with uniform integers, and no
-// floating-point number occurs (Canonne, Kamath, Steinke, "The Discrete Gaussian
-// for Differential Privacy", 2020, algorithms 1 to 3). The proposal's scale is
-// t = σ instead of ⌊σ⌋+1: their proof holds for every t > 0, the fractions
-// become smaller, and σ²/t = σ makes the acceptance exp(−(|y| − σ)²/2σ²).
+// rational σ (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential
+// Privacy", 2020): every decision compares integers with uniform integers, and where
+// it depends on an exponential, with bounds of it from both sides that are made
+// tighter until they decide. No floating-point number decides anything. See
+// [discreteZiggurat].
 //
 // How long a sample takes depends on its value. Draw the noise of a round
 // before the data is touched, and release at a time that the noise does not
 // choose.
 type DiscreteGaussian struct {
 	num, den uint64 // σ = num/den in lowest terms
+	layers   *discreteZiggurat
 }
 
 // NewDiscreteGaussian returns the sampler with standard deviation parameter
@@ -42,7 +39,8 @@ func NewDiscreteGaussian(sigma int64) (DiscreteGaussian, error) {
 }
 
 // NewDiscreteGaussianRatio returns the sampler with parameter σ = num/den: both
-// from 1 to 2^31, σ at most [MaxSigma].
+// from 1 to 2^31, σ at most [MaxSigma]. It makes a table of 10 KB, in less than a
+// millisecond, that samplers of one σ share.
 func NewDiscreteGaussianRatio(num, den int64) (DiscreteGaussian, error) {
 	if num < 1 || num > maxTerm || den < 1 || den > maxTerm {
 		return DiscreteGaussian{}, fmt.Errorf("discrete Gaussian: sigma must be a ratio of integers in [1, %d], got %d/%d", maxTerm, num, den)
@@ -51,7 +49,9 @@ func NewDiscreteGaussianRatio(num, den int64) (DiscreteGaussian, error) {
 		return DiscreteGaussian{}, fmt.Errorf("discrete Gaussian: sigma must be at most %d, got %d/%d", MaxSigma, num, den)
 	}
 	divisor := greatestCommonDivisor(uint64(num), uint64(den))
-	return DiscreteGaussian{num: uint64(num) / divisor, den: uint64(den) / divisor}, nil
+	g := DiscreteGaussian{num: uint64(num) / divisor, den: uint64(den) / divisor}
+	g.layers = zigguratOf(g.num, g.den)
+	return g, nil
 }
 
 func greatestCommonDivisor(a, b uint64) uint64 {
@@ -65,81 +65,27 @@ func greatestCommonDivisor(a, b uint64) uint64 {
 func (g DiscreteGaussian) Sigma() float64 { return float64(g.num) / float64(g.den) }
 
 // Bound returns a number that no sample exceeds in absolute value.
-func (g DiscreteGaussian) Bound() int64 { return int64(g.num * (maxLaplaceLaps + 1) / g.den) }
+func (g DiscreteGaussian) Bound() int64 { return int64(sampleBound(g.num, g.den)) }
+
+// sampleBound is below 2^47.
+func sampleBound(num, den uint64) uint64 { return num * (maxLaps + 1) / den }
 
 // Fill sets every element of dst to an independent sample.
 func (g DiscreteGaussian) Fill(dst []int64, src *Stream) {
-	for i := range dst {
-		dst[i] = g.Sample(src)
+	var buffer [64]uint64
+	for rest := dst; len(rest) > 0; {
+		// Never a word more than is needed: what is refused waits for the next turn.
+		words := buffer[:min(len(rest), len(buffer))]
+		src.Fill(words)
+		rest = rest[g.layers.fill(rest, words, src):]
 	}
 }
 
 // Sample returns one sample.
 func (g DiscreteGaussian) Sample(src *Stream) int64 {
 	for {
-		y, negative := discreteLaplace(g.num, g.den, src)
-		// Accept with probability exp(−(|y| − σ)²/2σ²), in units of 1/den.
-		d := y * g.den
-		if d < g.num {
-			d = g.num - d
-		} else {
-			d -= g.num
-		}
-		if !bernoulliExpSquare(d, 2*g.num*g.num, src) {
-			continue
-		}
-		if negative {
-			return -int64(y)
-		}
-		return int64(y)
-	}
-}
-
-// discreteLaplace samples the discrete Laplace distribution with scale num/den
-// and returns magnitude and sign (algorithm 2).
-func discreteLaplace(num, den uint64, src *Stream) (magnitude uint64, negative bool) {
-	for {
-		u := src.Uint64n(num)
-		if !bernoulliExp(u, num, src) {
-			continue
-		}
-		var laps uint64
-		for laps < maxLaplaceLaps && bernoulliExp(1, 1, src) {
-			laps++
-		}
-		magnitude = u + num*laps // < 2^52
-		if den != 1 {
-			magnitude /= den
-		}
-		negative = src.Uint64()&1 == 1
-		if magnitude == 0 && negative {
-			continue // zero has one sign, or it would be drawn twice as often
-		}
-		return magnitude, negative
-	}
-}
-
-// bernoulliExpSquare returns true with probability exp(−d²/b), for b = 2·num².
-func bernoulliExpSquare(d, b uint64, src *Stream) bool {
-	// d ≤ (maxLaplaceLaps+1)·num, so that d²/b < 2^40 and Div64 holds it.
-	hi, lo := bits.Mul64(d, d)
-	whole, rest := bits.Div64(hi, lo, b)
-	for ; whole > 0; whole-- {
-		if !bernoulliExp(1, 1, src) {
-			return false
-		}
-	}
-	return bernoulliExp(rest, b, src)
-}
-
-// bernoulliExp returns true with probability exp(−a/b), for 0 ≤ a ≤ b, b > 0
-// (algorithm 1): the length of the longest run of successes of Bernoulli(a/bk),
-// k = 1, 2, ..., is even with that probability.
-func bernoulliExp(a, b uint64, src *Stream) bool {
-	for k := uint64(1); ; k++ {
-		// Bernoulli(a/bk) as two draws, so that b·k cannot overflow.
-		if src.Uint64n(b) >= a || k > 1 && src.Uint64n(k) != 0 {
-			return k%2 == 1
+		if x, kept := g.layers.draw(src.Uint64(), src); kept {
+			return x
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package dpmech_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -200,5 +201,31 @@ func BenchmarkDiscreteGaussian(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		g.Sample(src)
+	}
+}
+
+func BenchmarkDiscreteGaussianFill(b *testing.B) {
+	g, err := dpmech.NewDiscreteGaussian(12_345_678)
+	if err != nil {
+		b.Fatal(err)
+	}
+	src := seeded.Stream(1, "bench")
+	for _, n := range []int{14, 108, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			dst := make([]int64, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				g.Fill(dst, src)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/sample")
+		})
+	}
+}
+
+func BenchmarkNewDiscreteGaussian(b *testing.B) {
+	for sigma := int64(1 << 23); b.Loop(); sigma++ {
+		if _, err := dpmech.NewDiscreteGaussian(sigma); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

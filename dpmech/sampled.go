@@ -3,6 +3,7 @@ package dpmech
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"fedpvi/accountant"
 )
@@ -16,9 +17,14 @@ type SampledConfig struct {
 	Dim  int     // number of elements of a record's vector, at least 1
 	Clip float64 // C: the L2 bound on what one record adds to a step's sum
 
-	// NoiseMultiplier is σ: the standard deviation of the noise of one step,
-	// divided by Clip.
+	// NoiseMultiplier is σ: the standard deviation of the noise that hides one
+	// vector, divided by Clip, when Shares shares of it are in the sum.
 	NoiseMultiplier float64
+
+	// Shares and Releases are those of [Config], of steps that several clients take
+	// together and of which the sum alone is opened. Both are 1 if they are 0: a step
+	// carries all of its noise and is read as it is.
+	Shares, Releases int
 
 	Adjacency accountant.Adjacency
 }
@@ -48,6 +54,9 @@ func NewSampledSum(cfg SampledConfig) (*SampledSum, error) {
 	if cfg.Sampling == nil {
 		return nil, errors.New("sampled sum: no sampling: name one, such as Poisson or FullBatch")
 	}
+	if cfg.Shares == 0 && cfg.Releases == 0 {
+		cfg.Shares, cfg.Releases = 1, 1
+	}
 	sampler, err := cfg.Sampling.Sampler(cfg.Records)
 	if err != nil {
 		return nil, fmt.Errorf("sampled sum: %w", err)
@@ -56,9 +65,9 @@ func NewSampledSum(cfg SampledConfig) (*SampledSum, error) {
 		Dim:             cfg.Dim,
 		Clip:            cfg.Clip,
 		NoiseMultiplier: cfg.NoiseMultiplier,
-		Shares:          1,
+		Shares:          cfg.Shares,
 		Terms:           max(1, sampler.MaxBatch()),
-		Releases:        1,
+		Releases:        cfg.Releases,
 		Adjacency:       cfg.Adjacency,
 	})
 	if err != nil {
@@ -74,40 +83,64 @@ func NewSampledSum(cfg SampledConfig) (*SampledSum, error) {
 // Event returns the cost of one run, that is of all steps that are planned.
 func (s *SampledSum) Event() accountant.Event { return s.event }
 
-// EventFor returns the cost of the first steps steps under an adjacency.
+// EventFor returns the cost of the first steps steps under an adjacency, against an
+// observer to whom Config.Shares noise shares are unknown.
+func (s *SampledSum) EventFor(steps int, adjacency accountant.Adjacency) (accountant.Event, error) {
+	return s.SharedEventFor(steps, s.cfg.Shares, adjacency)
+}
+
+// SharedEventFor returns the cost of the first steps steps under an adjacency,
+// against an observer who sees sums of releases in which shares noise shares are
+// unknown to him.
 //
 // A sampling is accounted with continuous Gaussian noise N(0, σ²). What is added is
-// N_Z(0, s²), which [accountant.DiscreteGaussian] shows to be N(0, s² − 1/12),
-// rounded, up to a max divergence, for every batch; mixing over batches keeps a
-// max divergence and commutes with rounding. The event is therefore that of the
-// sampling with σ² = (s² − 1/12)/c², c the clip in lattice steps, and next to it
-// releases of sensitivity zero that cost that max divergence and nothing else.
-func (s *SampledSum) EventFor(steps int, adjacency accountant.Adjacency) (accountant.Event, error) {
-	sampled, err := s.sampler.Event(s.accountedNoise(), adjacency, steps)
+// n samples of N_Z(0, s²), which [accountant.DiscreteGaussian] shows to be
+// N(0, ns² − 1/12), rounded, up to a max divergence, for every batch; mixing over
+// batches keeps a max divergence and commutes with rounding. The event is therefore
+// that of the sampling with σ² = (ns² − 1/12)/c², c the clip in lattice steps, and
+// next to it releases of sensitivity zero that cost that max divergence and nothing
+// else.
+//
+// What other clients add, their batches and the noise that the observer knows are
+// drawn independently of the protected record's batch. Given all of them they move
+// the sum by a constant, for every value of which the bound above is the same.
+func (s *SampledSum) SharedEventFor(steps, shares int, adjacency accountant.Adjacency) (accountant.Event, error) {
+	if shares < 1 {
+		return nil, fmt.Errorf("sampled sum: %d noise shares hide nothing", shares)
+	}
+	sampled, err := s.sampler.Event(s.accountedNoise(shares), adjacency, steps)
 	if err != nil {
 		return nil, err
 	}
 	discreteness := accountant.DiscreteGaussian{
 		Sigma:     float64(s.gate.sigma),
-		Shares:    1,
+		Shares:    shares,
 		Dim:       s.cfg.Dim,
 		Adjacency: adjacency,
 	}
 	return accountant.Composed{sampled, accountant.Repeated{Event: discreteness, Times: steps}}, nil
 }
 
-// accountedNoise returns √(s² − 1/12)/c from below: √(1 − x) is at least 1 − x, and
-// the last term covers the rounding.
-func (s *SampledSum) accountedNoise() float64 {
-	sigma := float64(s.gate.sigma)
-	return sigma / float64(s.gate.clip) * (1 - 1/(12*sigma*sigma) - 0x1p-50)
+// accountedNoise returns √(ns² − 1/12)/c for n shares, from below: √(1 − x) is at
+// least 1 − x, and the last term covers the rounding.
+func (s *SampledSum) accountedNoise(shares int) float64 {
+	n, sigma := float64(shares), float64(s.gate.sigma)
+	return math.Sqrt(n) * sigma / float64(s.gate.clip) * (1 - 1/(12*n*sigma*sigma) - 0x1p-50)
 }
 
 // Lattice returns the grid on which releases are written.
 func (s *SampledSum) Lattice() Lattice { return s.gate.Lattice() }
 
-// ShareSigma returns σ of the noise of one step in lattice steps.
+// ShareSigma returns σ of one noise share of one step in lattice steps.
 func (s *SampledSum) ShareSigma() int64 { return s.gate.ShareSigma() }
+
+// Shares returns the number of noise shares that together reach the noise
+// multiplier.
+func (s *SampledSum) Shares() int { return s.cfg.Shares }
+
+// MaxTotal returns a bound on the absolute value, in lattice steps, of any element of
+// a sum of releases of one step.
+func (s *SampledSum) MaxTotal() int64 { return s.gate.MaxTotal() }
 
 // Records returns the number of records that it samples from.
 func (s *SampledSum) Records() int { return s.cfg.Records }

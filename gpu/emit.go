@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"errors"
+	"math"
 
 	"fedpvi/pvi/model/ir"
 )
@@ -22,8 +23,9 @@ type emitter struct {
 	value  []float64
 	joint  []float64 // v of the draw, or nil
 	d      int
-	draw   int // first slot of the draw
-	first  int // first coordinate of the draw
+	clean  bool // what is not written is zero
+	draw   int  // first slot of the draw
+	first  int  // first coordinate of the draw
 }
 
 // unused marks slots that a record does not need.
@@ -38,17 +40,53 @@ func (e *cpu) Each(q *Query, sink Sink) error {
 		return err
 	}
 	n, draws, total := e.strips[0], e.draws[:len(q.Draws)], e.length(q)
+	if rows, ok := sink.(RowSink); ok && e.rows(q) {
+		return n.handRows(q, total, rows)
+	}
 	o := &e.out
 	o.start(e.p, q)
+	n.unbounded = unbounded(q)
+	defer func() { n.unbounded = false }()
 	for from := 0; from < total; from += block {
 		n.norms(q, draws, n.pick(q, from, min(from+block, total)), true)
 		if o.sparse || q.Inside != nil {
-			o.reset()
+			o.reset(len(n.rows))
 		}
 		for k, w := range draws {
 			o.fill(n, k, w)
 		}
 		if err := o.hand(n, q, sink); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rows reports whether every contribution to the query is a multiple of a row, and
+// nothing but a sink clips it.
+func (e *cpu) rows(q *Query) bool {
+	return e.p.row != nil && e.strips[0].draws[0].fused != nil &&
+		len(q.Draws) == 1 && q.Joint == nil && unbounded(q)
+}
+
+// unbounded reports whether contributions are handed out as they are, so that their
+// norms are nobody's business but the sink's.
+func unbounded(q *Query) bool { return q.Inside == nil && math.IsInf(q.Clip, 1) }
+
+// handRows gives the contributions to the sink as slopes of rows.
+func (n *lanes) handRows(q *Query, total int, sink RowSink) error {
+	f := n.p.row
+	x := n.table.Nodes[f.other]
+	for from := 0; from < total; from += block {
+		rows := n.pick(q, from, min(from+block, total))
+		value := n.draws[0].fused.forward(n.p.m.Verified(), rows)
+		slopes := n.draws[0].records.Adjoint[f.node][:len(rows)]
+		for l, v := range value {
+			if v-v != 0 { // a density that is not finite
+				slopes[l] = math.NaN()
+			}
+		}
+		if err := sink.AddRows(slopes, rows, x); err != nil {
 			return err
 		}
 	}
@@ -65,18 +103,27 @@ func (o *emitter) start(p *plan, q *Query) {
 	if !o.sparse {
 		o.one = p.d
 	}
-	o.stride = o.one * (q.Size(p.d) / p.d)
+	stride := o.one * (q.Size(p.d) / p.d)
+	if stride == o.stride && o.clean {
+		return
+	}
+	o.stride = stride
 	if size := o.stride * block; cap(o.value) < size {
 		o.value, o.index = make([]float64, size), make([]int32, size)
 	}
 	o.value, o.index = o.value[:o.stride*block], o.index[:o.stride*block]
-	o.reset()
+	o.reset(block)
+	// A dense contribution without terms inside has the same slots written in every
+	// record of every query.
+	o.clean = !o.sparse && q.Inside == nil
 }
 
-func (o *emitter) reset() {
-	clear(o.value)
-	for i := range o.index {
-		o.index[i] = unused
+// reset empties the slots of the first rows.
+func (o *emitter) reset(rows int) {
+	clear(o.value[:rows*o.stride])
+	index := o.index[:rows*o.stride]
+	for i := range index {
+		index[i] = unused
 	}
 }
 
@@ -110,7 +157,12 @@ func (o *emitter) layOut(p *plan) int {
 // put writes a gradient, scaled already, of lane l in a coordinate.
 func (o *emitter) put(l, slot, coord int, g float64) {
 	if !o.sparse {
-		slot = coord
+		at := l*o.stride + o.draw + coord
+		o.value[at] = g
+		if o.joint != nil {
+			o.value[at+o.one] = g * o.joint[coord]
+		}
+		return
 	}
 	at := l*o.stride + o.draw + slot
 	o.value[at], o.index[at] = g, int32(o.first+coord)

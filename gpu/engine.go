@@ -73,9 +73,22 @@ type Total struct {
 // Sink takes contributions, one at a time. value[j] is coordinate index[j]; a nil
 // index means all coordinates in order. Indices differ. The slices are only valid
 // during the call. The norm of value is at most Clip up to rounding: a mechanism
-// checks it again.
+// checks it again. With an infinite Clip and nothing inside, what is not finite comes as
+// it is, for a mechanism that takes it for zero.
 type Sink interface {
 	AddRecord(index []int32, value []float64) error
+}
+
+// RowSink is a [Sink] that takes contributions of a generalised linear model, which are
+// multiples of the rows of a table, without having them formed: for each of rows
+// slopes[l]·x[rows[l]·d : (rows[l]+1)·d], in the order of the coordinates. One that is not
+// finite stands for zero. The slices are only valid during the call.
+//
+// [Evaluator.Each] prefers it where a record contributes one such vector and Clip is
+// infinite, so that the sink alone clips.
+type RowSink interface {
+	Sink
+	AddRows(slopes []float64, rows []int32, x []float64) error
 }
 
 // check refuses a query that does not fit.

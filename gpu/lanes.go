@@ -19,7 +19,9 @@ type lanes struct {
 	scaled  [block]float64
 	all     [block]int32 // row numbers, where the batch is all rows
 	weight  float64      // Σ factors so far
-	total   Total
+	// unbounded says that no norm is wanted, nor a contribution refused for its own.
+	unbounded bool
+	total     Total
 }
 
 // laneDraw is what a worker has for a draw.
@@ -92,19 +94,24 @@ func (ld *laneDraw) run(p *plan, rows []int32, want bool) []float64 {
 	return value
 }
 
+// addNorms forms the gradients of components that need it, and adds squared norms.
 func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {
 	for l := range squared {
 		squared[l] += w.inside2
 	}
 	for _, f := range n.p.alone {
-		n.aloneNorm(ld, &w.leaves[f.index], f, squared)
+		if !n.unbounded {
+			n.aloneNorm(ld, &w.leaves[f.index], f, squared)
+		}
 	}
 	for i, group := range n.p.merged {
 		ld.merge.norm(n, ld, w, i, group, squared)
 	}
 	for i, c := range n.p.dense {
 		ld.dense[i].form(n, ld, w, c, &w.dense[i])
-		ld.dense[i].norm(&w.dense[i], squared)
+		if !n.unbounded {
+			ld.dense[i].norm(&w.dense[i], squared)
+		}
 	}
 }
 

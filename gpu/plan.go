@@ -45,6 +45,8 @@ type plan struct {
 	dense []*denseLayout
 	// sparse says that a record touches few of all coordinates.
 	sparse bool
+	// row is the one leaf of a plan in which contributions are multiples of rows.
+	row *leaf
 	// generic says that no fused kernel is to be used.
 	generic bool
 }
@@ -82,8 +84,17 @@ func newPlan(m *model.Model, generic bool) (*plan, error) {
 			return nil, fmt.Errorf("compile %s: %w", m.Name(), err)
 		}
 	}
+	if len(p.leaves) == 1 && p.leaves[0].isRow(p.d) {
+		p.row = &p.leaves[0]
+	}
 	p.sparse = slices.ContainsFunc(p.leaves, func(f leaf) bool { return f.gathers() && f.direct })
 	return p, nil
+}
+
+// isRow reports whether the leaf is the product of a vector of row data and all
+// coordinates.
+func (f *leaf) isRow(d int) bool {
+	return f.op == ir.Linear && f.onTable && f.same && f.base == 0 && f.cols == d
 }
 
 func (f *leaf) gathers() bool { return f.op == ir.Gather || f.op == ir.GatherRow }

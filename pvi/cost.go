@@ -18,10 +18,12 @@ type View struct {
 // Views returns the observers against whom a study's cost is stated, the one
 // that its target is about first. It is empty for a study that makes no promise.
 func (p *Protocol) Views() []View {
-	switch p.study.Privacy.Unit {
-	case study.Record:
+	switch {
+	case p.study.Privacy.Unit == study.None:
+		return nil
+	case p.study.Federation.Opens == study.OpenMessages:
 		return []View{{"anyone", "anyone who reads what the client sends", 1}}
-	case study.Client:
+	default:
 		outside := View{"outside", "an outsider, or the coordinator, who sees opened sums only", p.minClients}
 		trusted := View{"coordinator", "a coordinator who can open every client's message", 1}
 		t := p.study.Federation.Colluders
@@ -31,7 +33,6 @@ func (p *Protocol) Views() []View {
 		who := fmt.Sprintf("%d colluding clients, with or without the coordinator, who see opened sums", t)
 		return []View{{"coalition", who, p.minClients - t}, outside, trusted}
 	}
-	return nil
 }
 
 // Adjacencies returns the adjacencies under which a study's cost is stated, its

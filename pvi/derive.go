@@ -53,18 +53,29 @@ func (p *Protocol) recordBound() float64 {
 	return p.model.RecordBound()
 }
 
-// NewSolver returns the solver that the study names, for the records of one
-// client. A shard without records is refused unless the unit is the record: then
+// checkShard refuses records that no client of the study has. A shard without records is refused unless the unit is the record: then
 // whether there is any is itself private, and noise alone is a right release.
-func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
+func (p *Protocol) checkShard(s *shard.Shard) error {
 	if s.Len() == 0 && p.study.Privacy.Unit != study.Record {
-		return nil, errors.New("the shard has no records")
+		return errors.New("the shard has no records")
 	}
 	if s.Len() > p.study.Federation.MaxRecords {
-		return nil, fmt.Errorf("the shard has more records than federation.max_records = %d", p.study.Federation.MaxRecords)
+		return fmt.Errorf("the shard has more records than federation.max_records = %d", p.study.Federation.MaxRecords)
 	}
 	if want := p.model.Width(); s.Dim() != want {
-		return nil, fmt.Errorf("the shard has %d regressors, the model %d", s.Dim(), want)
+		return fmt.Errorf("the shard has %d regressors, the model %d", s.Dim(), want)
+	}
+	return nil
+}
+
+// NewSolver returns the solver that the study names, for the records of one client,
+// unless their gradients are summed.
+func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
+	if err := p.checkShard(s); err != nil {
+		return nil, err
+	}
+	if p.Summed() {
+		return nil, errors.New(`with federation.opens = "sums" a client has no solver of its own: NewSite makes its site`)
 	}
 	refine, err := p.newSolver(s)
 	if err == nil && p.study.Inference.SplitPrior {

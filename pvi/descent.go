@@ -43,6 +43,11 @@ const (
 	// fall to nothing. The total is what a coordinate may have to travel.
 	pooledTravel, sequentialTravel, synchronousTravel = 40, 80, 60
 
+	// Where sums over that many records or more move q, there is less noise beside the
+	// signal: larger steps than these only keep q hot, and a shorter clip costs more
+	// likelihood than its noise.
+	manyRecords, manyTravel, manyClip = 10_000, 10, 0.8
+
 	// typical is what records' gradients have of the bound on them, and clipTypical
 	// the clip that serves the log likelihood best, as a share of that.
 	typical, clipTypical = 0.9, 0.65
@@ -75,7 +80,7 @@ func (p *Protocol) deriveDescent() error {
 		return fmt.Errorf("%d rounds of %d steps are %d noisy sums of a client, at most %d are possible: lower inference.rounds or inference.steps", in.Rounds, d.Steps, d.Total, maxDescent)
 	}
 	if d.StepSize == 0 {
-		d.StepSize = travel(in, len(p.roster)) / float64(d.Total)
+		d.StepSize = p.travel() / float64(d.Total)
 	}
 	return p.deriveGradientClip(d)
 }
@@ -88,13 +93,25 @@ func stepsOfRound(rounds, total, least int) int {
 }
 
 // travel returns step size times steps of a client. Every visit of every client moves
-// q, in a synchronous round by α.
-func travel(in study.Inference, clients int) float64 {
-	m := float64(clients)
+// q, in a synchronous round by α; or every sum over all of them does.
+func (p *Protocol) travel() float64 {
+	in, m := p.study.Inference, float64(len(p.roster))
+	if p.Summed() {
+		if p.manySummed() {
+			return manyTravel
+		}
+		return pooledTravel
+	}
 	if in.Schedule == study.Synchronous {
 		return min(pooledTravel, synchronousTravel/(in.Damping.Alpha*m))
 	}
 	return min(pooledTravel, sequentialTravel/m)
+}
+
+// manySummed reports whether gradients are summed over very many records.
+func (p *Protocol) manySummed() bool {
+	f := p.study.Federation
+	return p.Summed() && float64(f.NominalRecords)*float64(len(p.roster)) >= manyRecords
 }
 
 func (p *Protocol) deriveGradientClip(d *Descent) error {
@@ -105,6 +122,9 @@ func (p *Protocol) deriveGradientClip(d *Descent) error {
 		return errors.New("nothing public bounds a record's gradient in this model: write privacy.clip, the L2 norm to which gradients are clipped, such as one found on made-up data")
 	}
 	d.Clip = clipTypical * typical * d.Bound
+	if p.manySummed() {
+		d.Clip = manyClip * typical * d.Bound
+	}
 	return nil
 }
 
@@ -127,10 +147,14 @@ func (p *Protocol) sampledFor(records int, multiplier float64) (*dpmech.SampledS
 	if p.study.Inference.Descent.Joint {
 		size *= 2
 	}
+	releases := 1 // of a sum that anyone reads
+	if p.Summed() {
+		releases = len(p.roster)
+	}
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: sampling, Records: records, Steps: p.descent.Total,
 		Dim: size, Clip: p.descent.Clip, NoiseMultiplier: multiplier,
-		Adjacency: p.study.Privacy.Adjacency,
+		Shares: p.shares(), Releases: releases, Adjacency: p.study.Privacy.Adjacency,
 	})
 }
 
@@ -150,7 +174,7 @@ func (p *Protocol) deriveSampled() error {
 			if err != nil {
 				return nil, err
 			}
-			return p.withScaling(m.Event(), 1, 1, privacy.Adjacency), nil
+			return p.withScaling(m.Event(), 1, m.Shares(), privacy.Adjacency), nil
 		})
 		if err != nil {
 			return fmt.Errorf("%w (the noise multiplier follows from privacy.epsilon = %g: a lower epsilon raises it)", err, privacy.Epsilon)
@@ -161,7 +185,10 @@ func (p *Protocol) deriveSampled() error {
 	if p.sampled, err = p.sampledFor(p.study.Federation.MaxRecords, multiplier); err != nil {
 		return fmt.Errorf("%w (a vector is a record's gradient)", err)
 	}
-	return nil
+	if p.Summed() {
+		_, err = p.newSumDescent()
+	}
+	return err
 }
 
 // descentSolver returns the solver of one client's records.
@@ -174,12 +201,21 @@ func (p *Protocol) descentSolver(s *shard.Shard) (solver.Solver, error) {
 	if err != nil {
 		return nil, err
 	}
+	return solver.NewDPSVI(program, mechanism, p.descentOptions())
+}
+
+// descentOptions say how a client descends or, where sums move q, the federation.
+func (p *Protocol) descentOptions() solver.DPSVIOptions {
 	d, in := p.descent, p.study.Inference.Descent
-	return solver.NewDPSVI(program, mechanism, solver.DPSVIOptions{
-		Steps: d.Steps, Rate: d.Rate, Joint: in.Joint,
+	steps := d.Steps
+	if p.Summed() {
+		steps = d.Total
+	}
+	return solver.DPSVIOptions{
+		Steps: steps, Rate: d.Rate, Joint: in.Joint,
 		Optimiser: in.Optimiser, Schedule: gpu.LinearDecay{First: d.StepSize, Last: d.StepSize * in.Decay},
 		Average: in.Average, InitialSD: in.InitialSD,
-	})
+	}
 }
 
 // A Noise is what hides a release: the clip C, the noise multiplier σ, and the sd of a
@@ -210,7 +246,7 @@ func (p *Protocol) Noise() Noise {
 // shares of noise that an observer does not know.
 func (p *Protocol) eventOf(shares int, adjacency accountant.Adjacency) (accountant.Event, error) {
 	if p.sampled != nil {
-		return p.sampled.EventFor(1, adjacency)
+		return p.sampled.SharedEventFor(1, shares, adjacency)
 	}
 	return p.Mechanism().EventFor(shares, adjacency), nil
 }

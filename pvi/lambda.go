@@ -18,6 +18,8 @@ type posterior struct {
 	next        []Wide // what try computed
 	nextNatural []float64
 	nextMean    []float64
+
+	summed *summed // where sums of gradients move q; nil where changes of factors do
 }
 
 // newPosterior returns the posterior before any data: the prior.
@@ -29,16 +31,24 @@ func newPosterior(p *Protocol) *posterior {
 		meanOf: p.family.Means(),
 		next:   make([]Wide, n), nextNatural: make([]float64, n), nextMean: make([]float64, d),
 	}
-	if !q.set(q.lambda) {
+	if p.Summed() {
+		q.summed = newSummed(p)
+		if !q.take(q.summed.descent.Start(), false) {
+			panic("pvi: the first q is not proper") // unreachable: NewProtocol tried it
+		}
+	} else if !q.set(q.lambda) {
 		panic("pvi: the prior is not proper") // unreachable: NewProtocol made it from moments
 	}
 	return q
 }
 
-// try computes the λ to which the change of plan number n leads, in coordinates
-// around centre, and reports whether it is a proper distribution. The
-// posterior stays as it is until commit.
+// try computes the λ to which what was opened for plan number n leads, the change in
+// coordinates around centre or the sum of gradients, and reports whether it is a
+// proper distribution. The posterior stays as it is until commit.
 func (q *posterior) try(n int, change, centre []int64) (proper bool) {
+	if q.summed != nil {
+		return q.tryStep(n, change)
+	}
 	copy(q.next, q.lambda)
 	q.protocol.move(q.next, change, q.protocol.damping(n), centre)
 	return q.tryLambda()
@@ -64,6 +74,9 @@ func (p *Protocol) boundary() float64 {
 // that rounding decides, and if so computes its mean, with a precision that is
 // larger by what rounding may do.
 func (q *posterior) borderline() bool {
+	if q.summed != nil {
+		return false // its precisions are positive, or it has run away
+	}
 	if q.nudged(-1) {
 		return false // proper on every machine
 	}
@@ -90,6 +103,9 @@ func (q *posterior) commit() {
 	q.lambda, q.next = q.next, q.lambda
 	q.natural, q.nextNatural = q.nextNatural, q.natural
 	q.mean, q.nextMean = q.nextMean, q.mean
+	if q.summed != nil {
+		q.summed.state, q.summed.next = q.summed.next, q.summed.state
+	}
 }
 
 // maxCentre bounds the centre of clipping coordinates: a mean beyond is noise.

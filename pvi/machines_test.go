@@ -421,7 +421,7 @@ func TestCoordinates(t *testing.T) {
 		privacy := "unit = \"client\"\nnoise_multiplier = 0.003\ndelta = 1e-5\nclip = 400\ncoordinates = \"" + coordinates + "\""
 		st := planeStudy(t, privacy, "damping = 1\nq = \""+q+"\"", "")
 		st.Prior.Mean, st.Inference.Rounds = 1.5, 1
-		h := newHouse(t, st, 5, 1)
+		h := newHouse(t, st, 5, 4)
 		h.run()
 		mean := make([]float64, 2)
 		if err := h.protocol.family.Mean(mean, h.server.Posterior()); err != nil {

@@ -155,7 +155,7 @@ func (p *Protocol) deriveMechanism() error {
 		p.clients, err = p.calibrate(dpmech.Config{
 			Dim:      p.family.Size(),
 			Clip:     p.clientClip(),
-			Shares:   p.minClients - p.study.Federation.Colluders,
+			Shares:   p.shares(),
 			Terms:    1,
 			Releases: len(p.roster),
 		})
@@ -231,6 +231,11 @@ func (p *Protocol) Scaling() *Scaling { return p.scaling }
 // deriveLattice chooses the grid of messages, and checks that no sum of them and
 // no λ can overflow.
 func (p *Protocol) deriveLattice() error {
+	if p.Summed() {
+		p.lattice, p.exponent = p.sampled.Lattice(), lambdaExponent
+		p.limit = p.sampled.MaxTotal() / int64(len(p.roster))
+		return nil
+	}
 	var total float64 // bound on the absolute value of a sum of messages
 	if p.clients != nil {
 		p.lattice = p.clients.Lattice()

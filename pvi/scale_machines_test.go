@@ -129,7 +129,7 @@ func TestScaleOfClients(t *testing.T) {
 		clients[m] = ball(uint64(m), n, at, 0.5)
 	}
 	st := scaleStudy(t, clientTarget, "budget_share = 0.3", "min_clients = 950\ncolluders = 20")
-	h := newScaleHouse(t, st, 1, clients...)
+	h := newScaleHouse(t, st, 4, clients...)
 	h.play()
 	for _, c := range h.server.Columns() {
 		// The mean over clients is 5.2, over records 6.9; the sd over clients √(.25 + .36).

@@ -141,7 +141,10 @@ func (s *Scaling) config(dim int, clip float64) dpmech.Config {
 		Adjacency:       privacy.Adjacency,
 	}
 	if privacy.Unit == study.Client {
-		cfg.Shares, cfg.Terms = s.minClients-federation.Colluders, 1
+		cfg.Terms = 1
+	}
+	if federation.Opens == study.OpenSums {
+		cfg.Shares = s.minClients - federation.Colluders
 	}
 	if cfg.NoiseMultiplier == 0 {
 		// All passes take their share of the μ² that the study's target allows.

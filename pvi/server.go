@@ -70,7 +70,7 @@ func (s *Server) Next() (Plan, bool) {
 	}
 	s.planned++
 	centre := s.q.centre()
-	s.open[s.planned] = &round{Participants: participants, Centre: centre, Sum: make([]int64, p.family.Size())}
+	s.open[s.planned] = &round{Participants: participants, Centre: centre, Sum: make([]int64, p.messageSize())}
 	return Plan{
 		Protocol:     p.digest,
 		Number:       s.planned,
@@ -161,14 +161,16 @@ func (s *Server) finish(number int, r *round) *Outcome {
 	if len(r.Answered) == len(r.Participants) {
 		outcome.Participants = r.Participants
 	}
-	if len(r.Answered) < s.protocol.fewest() {
-		return outcome
+	if len(r.Answered) >= s.protocol.fewest() {
+		outcome.Sum = r.Sum
+		outcome.Verdict = Rejected
+		if s.q.try(number, r.Sum, r.Centre) {
+			s.q.commit()
+			outcome.Verdict = Accepted
+		}
 	}
-	outcome.Sum = r.Sum
-	outcome.Verdict = Rejected
-	if s.q.try(number, r.Sum, r.Centre) {
-		s.q.commit()
-		outcome.Verdict = Accepted
+	if s.Done() {
+		s.q.end()
 	}
 	return outcome
 }

@@ -21,7 +21,9 @@ import (
 type Site struct {
 	protocol *Protocol
 	id       ClientID
-	solver   solver.Solver
+	solver   solver.Solver // of the client's factor; nil if its gradients are summed
+
+	gradients *solver.GradientSum // nil unless they are summed
 
 	q        *posterior
 	sequence int    // of the last outcome
@@ -44,7 +46,7 @@ type spending struct {
 }
 
 // NewSite returns the site of a client at the prior. The solver must be of
-// [Protocol.NewSolver].
+// [Protocol.NewSolver]; [Protocol.NewSite] makes both.
 func NewSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 	if _, ok := p.clientIndex(id); !ok {
 		return nil, fmt.Errorf("client %q is not in the roster", id)
@@ -55,12 +57,15 @@ func NewSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 		id:       id,
 		solver:   s,
 		q:        newPosterior(p),
-		proposed: make([]int64, n),
 		target:   make([]float64, n),
 		current:  make([]float64, n),
 		cavity:   make([]float64, n),
 		exact:    make([]int64, n),
 	}
+	if p.Summed() {
+		return site, nil // it has no factor
+	}
+	site.proposed = make([]int64, n)
 	if p.study.Inference.Factors != study.Tied {
 		site.factor = make([]Wide, n)
 	}
@@ -82,6 +87,9 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	r.Change = r.Change[:0]
 	if err := s.check(plan); err != nil {
 		return err
+	}
+	if s.gradients != nil {
+		return s.releaseGradients(r, plan, src)
 	}
 	p := s.protocol
 	if p.clients != nil {
@@ -188,7 +196,7 @@ func (s *Site) check(plan *Plan) error {
 	if len(plan.Participants) < p.fewest() {
 		return refuse("plan %d asks %d clients, fewer than the %d for which noise shares were made", plan.Number, len(plan.Participants), p.fewest())
 	}
-	if !slices.Equal(plan.Lambda, s.q.lambda) {
+	if !s.q.same(plan.Lambda) {
 		return refuse("the λ of plan %d does not follow from the outcomes that client %q has seen", plan.Number, s.id)
 	}
 	if s.Releases() >= p.Releases() && !s.reuses() {
@@ -247,6 +255,9 @@ func (s *Site) Settle(o *Outcome) error {
 		s.open, s.centre = 0, nil
 	}
 	s.sequence = o.Sequence
+	if s.sequence == p.Plans() {
+		s.q.end()
+	}
 	return nil
 }
 
@@ -292,8 +303,8 @@ func (p *Protocol) checkSum(o *Outcome) error {
 	if len(o.Participants) < p.fewest() {
 		return refuse("the sum of plan %d was opened for %d answers, fewer than the %d for which noise shares were made", o.Number, len(o.Participants), p.fewest())
 	}
-	if len(o.Sum) != p.family.Size() {
-		return refuse("the outcome of plan %d has %d elements, want %d", o.Number, len(o.Sum), p.family.Size())
+	if len(o.Sum) != p.messageSize() {
+		return refuse("the outcome of plan %d has %d elements, want %d", o.Number, len(o.Sum), p.messageSize())
 	}
 	most := int64(len(o.Participants)) * p.limit
 	for i, n := range o.Sum {

@@ -23,6 +23,7 @@ type serverState struct {
 	Asked    []int
 	Sequence int
 	Open     map[int]*round
+	Descent  []byte `json:",omitempty"` // float64s, whatever their values
 }
 
 // MarshalBinary returns the server's state.
@@ -35,6 +36,7 @@ func (s *Server) MarshalBinary() ([]byte, error) {
 		Asked:    s.asked,
 		Sequence: s.sequence,
 		Open:     s.open,
+		Descent:  s.q.summed.marshal(),
 	})
 }
 
@@ -52,7 +54,7 @@ func RestoreServer(p *Protocol, state []byte) (*Server, error) {
 		within("clients asked", len(v.Asked), len(p.roster), len(p.roster)),
 		within("open rounds", len(v.Open), v.Planned-v.Sequence, v.Planned-v.Sequence),
 		v.checkRounds(p),
-		s.q.restore(v.Lambda),
+		s.q.restore(v.Lambda, v.Descent, v.Sequence == p.Plans()),
 	); err != nil {
 		return nil, fmt.Errorf("restoring server: %w", err)
 	}
@@ -68,7 +70,7 @@ func (v *serverState) checkRounds(p *Protocol) error {
 		if err := within("number of an open round", number, 1, v.Planned); err != nil {
 			return err
 		}
-		if r == nil || len(r.Sum) != p.family.Size() || len(r.Participants) == 0 ||
+		if r == nil || len(r.Sum) != p.messageSize() || len(r.Participants) == 0 ||
 			!p.selection(r.Participants) || !inOrder(r.Answered, r.Participants) {
 			return fmt.Errorf("round %d is malformed", number)
 		}
@@ -93,6 +95,7 @@ type siteState struct {
 	Open     int
 	Spent    spending
 	Solver   []byte
+	Descent  []byte `json:",omitempty"`
 }
 
 // MarshalBinary returns the site's state. It holds what must not leave the
@@ -110,7 +113,8 @@ func (s *Site) MarshalBinary() ([]byte, error) {
 		Centre:   s.centre,
 		Open:     s.open,
 		Spent:    s.spent,
-		Solver:   s.solver.State(),
+		Solver:   s.solverState(),
+		Descent:  s.q.summed.marshal(),
 	})
 }
 
@@ -136,10 +140,10 @@ func (s *Site) Restore(state []byte) error {
 	if v.Client != s.id {
 		return fmt.Errorf("restoring client %s: the state is of client %q", s.id, v.Client)
 	}
-	if err := s.q.restore(v.Lambda); err != nil {
+	if err := s.q.restore(v.Lambda, v.Descent, v.Sequence == p.Plans()); err != nil {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
-	if err := s.solver.Restore(v.Solver); err != nil {
+	if err := s.restoreSolver(&v); err != nil {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
 	if d, ok := s.solver.(*solver.DPSVI); ok && d.Taken() != v.Spent.Statistics {
@@ -150,6 +154,21 @@ func (s *Site) Restore(state []byte) error {
 	copy(s.factor, v.Factor)
 	copy(s.proposed, v.Proposed)
 	return nil
+}
+
+// solverState returns what the solver has to remember beyond what the site counts.
+func (s *Site) solverState() []byte {
+	if s.gradients != nil {
+		return nil
+	}
+	return s.solver.State()
+}
+
+func (s *Site) restoreSolver(v *siteState) error {
+	if s.gradients != nil {
+		return s.gradients.Resume(v.Spent.Statistics)
+	}
+	return s.solver.Restore(v.Solver)
 }
 
 // checkSpending refuses a state whose charges cannot be those of its releases:
@@ -172,7 +191,7 @@ func (v *siteState) checkSpending(p *Protocol) error {
 		return fmt.Errorf("%d changes and %d statistics released: more than the study pays for, or none at all", v.Spent.Changes, v.Spent.Statistics)
 	case v.Answered > 0 && (p.clients != nil && v.Spent.Changes == 0 || p.clients == nil && most+statistics > 0 && v.Spent.Statistics == 0):
 		return errors.New("plans were answered and nothing was charged")
-	case p.sampled != nil && kept != (v.Spent.Statistics > 0):
+	case p.sampled != nil && !p.Summed() && kept != (v.Spent.Statistics > 0):
 		return errors.New("steps were charged and are not there, or are there and were not charged")
 	case reused && kept != (v.Spent.Statistics > 0):
 		return errors.New("statistics were charged and are not there, or are there and were not charged")
@@ -187,10 +206,14 @@ func (v *siteState) checkOpen(p *Protocol) error {
 	return p.checkCentre(v.Centre)
 }
 
-// restore sets the posterior to a λ that was saved.
-func (q *posterior) restore(lambda []Wide) error {
+// restore sets the posterior to a λ that was saved, and to the descent that led to it
+// if sums move q. done says that the study is at its end.
+func (q *posterior) restore(lambda []Wide, descent []byte, done bool) error {
 	if len(lambda) != len(q.lambda) {
 		return fmt.Errorf("λ has %d elements, want %d", len(lambda), len(q.lambda))
+	}
+	if err := q.restoreDescent(descent, lambda, done); err != nil || q.summed != nil {
+		return err
 	}
 	if !q.set(lambda) {
 		return errors.New("λ is no proper distribution")

@@ -60,6 +60,21 @@ func (w Wide) float(exponent int) float64 {
 	return math.Ldexp(x, -exponent)
 }
 
+// wideOf returns x·2^exponent, rounded to nearest; false if it does not fit, or x is not
+// a number.
+func wideOf(x float64, exponent int) (w Wide, ok bool) {
+	y := math.RoundToEven(math.Ldexp(math.Abs(x), exponent))
+	if !(y < 0x1p126) {
+		return Wide{}, false
+	}
+	high := math.Floor(y * 0x1p-64)
+	w = Wide{int64(high), uint64(y - high*0x1p64)} // exact: y has 53 bits
+	if x < 0 {
+		w = w.neg()
+	}
+	return w, true
+}
+
 // MarshalText writes w as 32 hexadecimal digits, two's complement.
 func (w Wide) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%016x%016x", uint64(w.hi), w.lo), nil

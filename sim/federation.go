@@ -58,13 +58,9 @@ func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federati
 		mail:     make([]pvi.Release, len(roster)),
 	}
 	for m, id := range protocol.Roster() {
-		s, err := protocol.NewSolver(shards[id])
+		site, err := protocol.NewSite(id, shards[id])
 		if err != nil {
 			return nil, fmt.Errorf("client %s: %w", id, err)
-		}
-		site, err := pvi.NewSite(protocol, id, s)
-		if err != nil {
-			return nil, err
 		}
 		f.Sites = append(f.Sites, site)
 		f.Shards = append(f.Shards, shards[id])

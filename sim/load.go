@@ -55,6 +55,6 @@ func parseSettings(settings []string) ([]study.Override, error) {
 
 // NonPrivate are settings that take every promise out of a study.
 var NonPrivate = []string{
-	`privacy={unit = "none"}`, "inference.solver=", "standardise.budget_share=", "standardise.noise_multiplier=",
+	`privacy={unit = "none"}`, "federation.opens=", "inference.solver=", "standardise.budget_share=", "standardise.noise_multiplier=",
 	"inference.sampling_rate=", "inference.gradients=", "inference.optimiser=", "inference.step_decay=", "inference.average=", "inference.initial_sd=",
 }

@@ -83,6 +83,7 @@ type Promise struct {
 	NoiseMultiplier float64              `json:"noise_multiplier"`
 	Clip            float64              `json:"clip"`
 	Releases        int                  `json:"releases"`
+	Opens           study.Opens          `json:"opens"`                    // what may be read of what clients send
 	Gradients       bool                 `json:"gradients,omitempty"`      // what was released are sums of gradients
 	ScaleReleases   int                  `json:"scale_releases,omitempty"` // before them, to find the scale; in every cost
 	Method          string               `json:"method"`
@@ -219,6 +220,7 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		NoiseMultiplier: p.Noise().Multiplier,
 		Clip:            p.Noise().Clip,
 		Releases:        releases,
+		Opens:           p.Study().Federation.Opens,
 		Gradients:       p.Descent() != nil,
 		Method:          costs[0].Method,
 		Sound:           p.Sound(),

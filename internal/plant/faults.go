@@ -19,8 +19,9 @@ type fault struct {
 
 // Anchors of more than one fault.
 const (
-	sampleNoise = "\t\tdst[i] = g.Sample(src)\n"
+	sampleNoise = "\t\trest = rest[g.layers.fill(rest, words, src):]\n\t}\n"
 	addVector   = "func (g *gate) add(sum []int64, v []float64) {\n"
+	addRow      = "func (g *gate) addScaled(sum []int64, slope float64, row []float64) bool {\n"
 	poissonNext = "\treturn s.choose(dst, s.size.sample(src), src)\n"
 	fixedNext   = "\treturn s.choose(dst, s.batch, src)\n"
 	siteRelease = "\tif err := p.clients.ReleaseOne(dst, s.exact, &s.noise, change); err != nil {\n\t\treturn err\n\t}\n"
@@ -31,23 +32,27 @@ const (
 var faults = []fault{
 	{"noise-half", "noise × 0.5", []edit{{
 		file: "dpmech/gaussian.go", anchor: sampleNoise, after: `
-		if planted.Is("noise-half") {
+	if planted.Is("noise-half") {
+		for i := range dst {
 			dst[i] /= 2
 		}
+	}
 `,
 	}}},
 	{"noise-0.8", "noise × 0.8", []edit{{
 		file: "dpmech/gaussian.go", anchor: sampleNoise, after: `
-		if planted.Is("noise-0.8") {
+	if planted.Is("noise-0.8") {
+		for i := range dst {
 			dst[i] = dst[i] / 5 * 4
 		}
+	}
 `,
 	}}},
 	{"bare-coordinate", "a coordinate without noise", []edit{{
 		file: "dpmech/gaussian.go", anchor: sampleNoise, after: `
-		if planted.Is("bare-coordinate") && i == 1 {
-			dst[i] = 0
-		}
+	if len(dst) > 1 && planted.Is("bare-coordinate") {
+		dst[1] = 0
+	}
 `,
 	}}},
 	{"no-clipping", "no clipping", []edit{{
@@ -59,6 +64,13 @@ var faults = []fault{
 		return
 	}
 `,
+	}, {
+		file: "dpmech/gate.go", anchor: addRow, after: `
+	if planted.Is("no-clipping") {
+		addTruncated(sum, row, slope*g.perStep)
+		return true
+	}
+`,
 	}}},
 	{"blocks-apart", "blocks clipped apart", []edit{{
 		file: "dpmech/gate.go", anchor: addVector, after: `
@@ -66,6 +78,12 @@ var faults = []fault{
 		g.add(sum[:half], v[:half])
 		g.add(sum[half:], v[half:])
 		return
+	}
+`,
+	}, {
+		file: "dpmech/gate.go", anchor: addRow, after: `
+	if half := len(row) / 2; half > 1 && planted.Is("blocks-apart") {
+		return g.addScaled(sum[:half], slope, row[:half]) && g.addScaled(sum[half:], slope, row[half:])
 	}
 `,
 	}}},
@@ -136,6 +154,13 @@ var faults = []fault{
 		file: "pvi/site.go", anchor: siteRelease, after: `
 	if planted.Is("dropped-share") && s.id == p.roster[0] {
 		copy(dst, s.exact)
+	}
+`,
+	}}},
+	{"shares-of-all", "shares of noise that count on colluders", []edit{{
+		file: "pvi/summed.go", anchor: "func (p *Protocol) shares() int {\n", after: `
+	if planted.Is("shares-of-all") && p.Summed() {
+		return p.minClients
 	}
 `,
 	}}},

@@ -256,6 +256,11 @@ type sink struct {
 	dense []float64 // zero between records
 }
 
+// AddRows implements gpu.RowSink.
+func (s *sink) AddRows(slopes []float64, rows []int32, x []float64) error {
+	return s.sum.AddRows(slopes, rows, x)
+}
+
 // AddRecord implements gpu.Sink.
 func (s *sink) AddRecord(index []int32, value []float64) error {
 	if index == nil {

@@ -100,79 +100,145 @@ func standard(d int) Problem {
 	return Problem{Family: gaussian.Diagonal(d), Mean: make([]float64, d), Natural: natural, Cavity: natural, Weight: 1}
 }
 
-// BenchmarkPrivateStep is the whole of a step: batch, gradients, clip, noise, update.
-func BenchmarkPrivateStep(b *testing.B) {
-	const n, batch = 39073, 195
+// A stepCase is a model, records, and how many a step takes on average.
+type stepCase struct {
+	name    string
+	model   *model.Model
+	records int
+	batch   float64
+	columns [][]float64
+}
+
+func uniforms(src *dpmech.Stream) func() float64 {
+	return func() float64 { return float64(src.Uint64()>>11) * 0x1p-53 }
+}
+
+// hierarchical is the regression of section 5.3 of Prediger et al. (d3p, 2022): 500
+// records of 5 covariates in 3 groups of 3 characteristics. The paper does not say how large
+// its batches are; 10 are a rate of .02, that of the regression among d3p's examples.
+func hierarchical(t testing.TB) stepCase {
+	t.Helper()
+	const n, features = 500, 5
+	names := []string{"a", "b", "c", "d", "e"}
+	m, err := model.Characteristics(
+		model.Regression{Outcome: "y", Features: names, Bound: 10, Coefficients: model.Normal{SD: 1}},
+		model.Groups{Column: "g", Names: []string{"p", "q", "r"}, Scale: 1},
+		[][]float64{{1, .5, -.2}, {-.3, 1, .4}, {.1, -.6, 1}}, model.Normal{SD: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := seeded.Stream(2, "records")
+	uniform := uniforms(src)
+	y, x, g := make([]float64, n), make([]float64, n*features), make([]float64, n)
+	dpmech.FillNormal(x, src)
+	for i := range n {
+		y[i], g[i] = math.Floor(2*uniform()), math.Floor(3*uniform())
+	}
+	return stepCase{"hierarchical", m, n, 10, [][]float64{y, x, g}}
+}
+
+// mixture is that of Jälkö, Dikmen and Honkela (DPVI, 2017): 5 components in 2
+// dimensions, 2000 records, q = .003.
+func mixture(t testing.TB) stepCase {
+	t.Helper()
+	const n = 2000
+	m, err := model.Mixture(model.MixtureOptions{
+		Components: 5, Variables: []string{"u", "v"}, Bound: 50, Concentration: 1,
+		Means: model.Normal{SD: 3}, Shape: 2, Scale: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := seeded.Stream(3, "records")
+	uniform := uniforms(src)
+	x := make([]float64, 2*n)
+	dpmech.FillNormal(x, src)
+	for i := range n {
+		k := math.Floor(5 * uniform())
+		x[2*i] += 4 * math.Cos(k)
+		x[2*i+1] += 4 * math.Sin(k)
+	}
+	return stepCase{"mixture", m, n, 6, [][]float64{x}}
+}
+
+func stepCases(t testing.TB) []stepCase {
+	t.Helper()
+	var all []stepCase
 	for _, d := range []int{14, 108} {
-		m, columns := logistic(b, n, d)
-		p := program(b, m, n, columns)
-		for _, joint := range []bool{false, true} {
-			name, size := fmt.Sprintf("d=%d/aligned", d), d
-			if joint {
-				name, size = fmt.Sprintf("d=%d/joint", d), 2*d
-			}
-			b.Run(name, func(b *testing.B) {
-				steps := b.N
-				c := dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: float64(batch) / n}, Records: n, Steps: steps, Dim: size, Clip: 0.5, NoiseMultiplier: 2}
-				o := options(steps, float64(batch)/n)
-				o.Joint = joint
-				s, err := NewDPSVI(p, sampled(b, c), o)
-				if err != nil {
-					b.Fatal(err)
-				}
-				dst, src := make([]float64, 2*d), seeded.Stream(1, "bench")
-				b.ReportAllocs()
-				b.ResetTimer()
-				if _, err := s.Propose(dst, standard(d), src); err != nil {
-					b.Fatal(err)
-				}
-			})
-		}
+		const n = 39_073
+		m, columns := logistic(t, n, d)
+		all = append(all, stepCase{fmt.Sprint("logistic", d), m, n, 195, columns})
+	}
+	return append(all, hierarchical(t), mixture(t))
+}
+
+// BenchmarkPrivateStep is the whole of a step: batch, gradients, clip, noise, update.
+// Beside it the same without a clip and without noise and lattice: batch, gradient sum,
+// update.
+func BenchmarkPrivateStep(b *testing.B) {
+	for _, c := range stepCases(b) {
+		p := program(b, c.model, c.records, c.columns)
+		b.Run(c.name+"/private", func(b *testing.B) { privateSteps(b, p, c, false) })
+		b.Run(c.name+"/joint", func(b *testing.B) { privateSteps(b, p, c, true) })
+		b.Run(c.name+"/plain", func(b *testing.B) { plainSteps(b, p, c) })
 	}
 }
 
-// BenchmarkPlainStep is a step with neither clip, nor noise, nor lattice: batch, gradient
-// sum, update.
-func BenchmarkPlainStep(b *testing.B) {
-	const n, batch = 39073, 195
-	for _, d := range []int{14, 108} {
-		m, columns := logistic(b, n, d)
-		p := program(b, m, n, columns)
-		b.Run(fmt.Sprintf("d=%d", d), func(b *testing.B) {
-			adam, err := gpu.NewAdam(2*d, 0.9, 0.999, 1e-8)
-			if err != nil {
-				b.Fatal(err)
-			}
-			q, sd := standard(d), make([]float64, d)
-			for i := range sd {
-				sd[i] = 0.1
-			}
-			run, err := gpu.NewMeanField(q.Mean, sd, gpu.MeanFieldOptions{
-				Draws: 1, Rate: float64(batch) / n, Clip: math.Inf(1), CavityMean: q.Mean, CavityPrecision: q.Cavity[d:],
-				Optimiser: adam, Schedule: gpu.LinearDecay{First: 0.1, Last: 0.005}, Steps: b.N, Average: 0.5,
-			})
-			if err != nil {
-				b.Fatal(err)
-			}
-			sampler, err := dpmech.Poisson{Rate: float64(batch) / n}.Sampler(n)
-			if err != nil {
-				b.Fatal(err)
-			}
-			src, draws := seeded.Stream(1, "batches"), seeded.Stream(1, "draws")
-			chosen, rows, sum := make([]uint32, 0, sampler.MaxBatch()), make([]int32, 0, sampler.MaxBatch()), make([]float64, d)
-			normals := func(v []float64) { dpmech.FillNormal(v, draws) }
-			b.ReportAllocs()
-			b.ResetTimer()
-			for range b.N {
-				chosen, rows = sampler.Next(chosen[:0], src), rows[:0]
-				for _, i := range chosen {
-					rows = append(rows, int32(i))
-				}
-				if _, err := p.records.Sum(sum, run.Next(normals, rows)); err != nil {
-					b.Fatal(err)
-				}
-				run.Update(sum)
-			}
-		})
+func privateSteps(b *testing.B, p *Program, c stepCase, joint bool) {
+	d, rate := p.Dim(), c.batch/float64(c.records)
+	o := options(b.N, rate)
+	size := d
+	if o.Joint = joint; joint {
+		size = 2 * d
+	}
+	s, err := NewDPSVI(p, sampled(b, dpmech.SampledConfig{
+		Sampling: dpmech.Poisson{Rate: rate}, Records: c.records, Steps: b.N, Dim: size, Clip: 0.5, NoiseMultiplier: 2,
+	}), o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	dst, src := make([]float64, 2*d), seeded.Stream(1, "bench")
+	b.ReportAllocs()
+	b.ResetTimer()
+	if _, err := s.Propose(dst, standard(d), src); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func plainSteps(b *testing.B, p *Program, c stepCase) {
+	d, rate := p.Dim(), c.batch/float64(c.records)
+	adam, err := gpu.NewAdam(2*d, 0.9, 0.999, 1e-8)
+	if err != nil {
+		b.Fatal(err)
+	}
+	q, sd := standard(d), make([]float64, d)
+	for i := range sd {
+		sd[i] = 0.1
+	}
+	run, err := gpu.NewMeanField(q.Mean, sd, gpu.MeanFieldOptions{
+		Draws: 1, Rate: rate, Clip: math.Inf(1), CavityMean: q.Mean, CavityPrecision: q.Cavity[d:],
+		Optimiser: adam, Schedule: gpu.LinearDecay{First: 0.1, Last: 0.005}, Steps: b.N, Average: 0.5,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	sampler, err := dpmech.Poisson{Rate: rate}.Sampler(c.records)
+	if err != nil {
+		b.Fatal(err)
+	}
+	src, draws := seeded.Stream(1, "batches"), seeded.Stream(1, "draws")
+	chosen, rows, sum := make([]uint32, 0, sampler.MaxBatch()), make([]int32, 0, sampler.MaxBatch()), make([]float64, d)
+	normals := func(v []float64) { dpmech.FillNormal(v, draws) }
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		chosen, rows = sampler.Next(chosen[:0], src), rows[:0]
+		for _, i := range chosen {
+			rows = append(rows, int32(i))
+		}
+		if _, err := p.records.Sum(sum, run.Next(normals, rows)); err != nil {
+			b.Fatal(err)
+		}
+		run.Update(sum)
 	}
 }

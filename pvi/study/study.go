@@ -179,10 +179,22 @@ type Privacy struct {
 	Centred bool
 }
 
+// Opens says what may be read of what clients send.
+type Opens string
+
+const (
+	// OpenMessages: every message, by anyone. Its own noise hides what is in it.
+	OpenMessages Opens = "messages"
+	// OpenSums: sums over U_min clients or more alone, by secure aggregation or by
+	// the word of the coordinator. Clients share the noise.
+	OpenSums Opens = "sums"
+)
+
 // Federation is the rules.
 type Federation struct {
 	MinClients     int // U_min: fewest answers for which a round is opened; default all
 	Colluders      int // t: clients that may pool what they know; default 0
+	Opens          Opens
 	NominalRecords int // public guess of the records of one client; 0 if not given
 	MaxRecords     int // most records of one client; default 1,000,000
 }

@@ -19,16 +19,9 @@ func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) 
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		releases, err := f.quietRun(runSeed(seed, f.name+", messages", 0, run))
+		releases, err := f.quietRun(runSeed(seed, f.name+", messages", 0, run), claimed)
 		if err != nil {
 			return nil, err
-		}
-		for _, release := range releases {
-			for _, message := range release {
-				for i := range message {
-					message[i] /= claimed
-				}
-			}
 		}
 		z = append(z, releases)
 	}
@@ -41,25 +34,13 @@ func claimedSigma(e accountant.Event) float64 {
 	return e.(accountant.DiscreteGaussian).Sigma
 }
 
-// quietRun returns every client's message of every round, in lattice steps.
-func (f *federation) quietRun(seed uint64) ([][][]float64, error) {
+// quietRun returns every client's message of every round, in the given unit.
+func (f *federation) quietRun(seed uint64, unit float64) ([][][]float64, error) {
 	play, err := f.play(seed, f.quiet(), f.quiet())
 	if err != nil {
 		return nil, err
 	}
-	var rounds [][][]float64
-	for {
-		if o, err := play.Step(); err != nil || o == nil {
-			return rounds, err
-		}
-		round := make([][]float64, f.clients)
-		for m := range round {
-			for _, n := range play.Message(m).Change {
-				round[m] = append(round[m], float64(n))
-			}
-		}
-		rounds = append(rounds, round)
-	}
+	return everyMessage(play, f.clients, unit)
 }
 
 // quiet returns a solver that proposes no change. With factors that remember no

@@ -37,6 +37,10 @@ func suite() ([]question, error) {
 	for _, g := range gradientCases {
 		long = append(long, lazily(g.name(), g.attack))
 	}
+	for _, s := range summedCases {
+		quick = append(quick, aboutNoise(s.name(), s.messages))
+		long = append(long, lazily(s.name(), s.attack))
+	}
 	return append(quick, long...), nil
 }
 

@@ -79,6 +79,13 @@ const leastSampledNoise = 2
 // sentByDescent says what leaves a client that takes private gradient steps.
 func sentByDescent(p *pvi.Protocol) []string {
 	in, n := p.Study().Inference, p.Noise()
+	if p.Summed() {
+		return []string{
+			fmt.Sprintf("%s times: the sum of its records' gradients at one θ, which everybody knows, %s, every record's clipped to norm %s, with Gaussian noise that in a sum of clients has %s times the clip as standard deviation.",
+				capital(fmt.Sprint(p.Releases())), plural(p.Sampled().Dim(), "number"), number(n.Clip), number(n.Multiplier)),
+			"What that gives away about one record: sim plan says, against whom.",
+		}
+	}
 	return []string{
 		fmt.Sprintf("In each of %s: the change of its factor, %s, computed from %s, each a sum of its records' gradients, every record's clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Those sums could be read as well: the promise counts all %s of them.",
 			plural(in.Rounds, "round"), plural(p.Family().Size(), "number"), plural(p.Descent().Steps, "noisy sum"), number(n.Clip), number(n.Multiplier), fmt.Sprint(p.Releases())),

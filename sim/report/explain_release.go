@@ -15,7 +15,7 @@ func public(p *pvi.Protocol) []string {
 		fmt.Sprintf("Who takes part: %s, of which at least %d must answer.", plural(len(p.Roster()), "client"), p.MinClients()),
 		fmt.Sprintf("After every round the present posterior: %s of a Gaussian with %s covariance.", plural(p.Family().Size(), "number"), p.Family().Name()),
 	}
-	if st.Privacy.Unit == study.Client {
+	if st.Federation.Opens == study.OpenSums {
 		out = append(out, "Of what clients send, only the sum over all that answered is to be opened.")
 	}
 	return out

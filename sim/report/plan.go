@@ -14,14 +14,13 @@ import (
 // privacy target costs, and what is left of the signal, before anything runs.
 func Plan(w io.Writer, p *pvi.Protocol) error {
 	st := p.Study()
-	in := st.Inference
 	rows := [][]string{
 		{"study", st.Name + ": " + st.Title},
 		{"identity", "sha256 " + st.Digest.String()},
 		{"model", modelInWords(p.Model())},
 		{"posterior", fmt.Sprintf("Gaussian with %s covariance, %d natural parameters", p.Family().Name(), p.Family().Size())},
 		{"clients", fmt.Sprintf("%d, of which at least %d must answer; up to %d may collude", len(p.Roster()), p.MinClients(), st.Federation.Colluders)},
-		{"schedule", fmt.Sprintf("%s, %s, %s factors, damping %s", in.Schedule, plural(in.Rounds, "round"), in.Factors, damping(in.Damping))},
+		{"schedule", schedule(p)},
 		{"", roundsNeeded(p)},
 	}
 	if err := Table(w, "", 2, rows); err != nil {
@@ -35,6 +34,16 @@ func Plan(w io.Writer, p *pvi.Protocol) error {
 		return err
 	}
 	return planPrivacy(w, p)
+}
+
+// schedule says who works when, and how λ moves.
+func schedule(p *pvi.Protocol) string {
+	in := p.Study().Inference
+	how := fmt.Sprintf("%s factors, damping %s", in.Factors, damping(in.Damping))
+	if p.Summed() {
+		how = "opened sums of gradients move q, clients have no factors"
+	}
+	return fmt.Sprintf("%s, %s, %s", in.Schedule, plural(in.Rounds, "round"), how)
 }
 
 func damping(d study.Damping) string {
@@ -62,6 +71,8 @@ func roundsNeeded(p *pvi.Protocol) string {
 		return "one step a round: ten to forty rounds settle where a fit of the pooled records does, on any partition"
 	case in.Solver == study.SVI && in.Factors == study.Tied:
 		return "tied factors and a solver that goes all the way: where the rounds settle depends on the partition; solver = \"natural-gradient\" does not"
+	case p.Summed():
+		return "private steps on all records, one a round: a hundred rounds are near the best on any partition, twenty lose a point of accuracy"
 	case in.Solver == study.DPSVI:
 		return "private gradient steps: twenty to fifty rounds of some two hundred steps in all are near the best; more rounds bring together clients that differ"
 	case in.Solver == study.SVI:
@@ -99,7 +110,8 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	rows = append(rows,
 		[]string{"noise multiplier σ", number(n.Multiplier)},
 		[]string{"clip C", fmt.Sprintf("%s (L2 norm of %s)", number(n.Clip), clipped(p))})
-	if st.Privacy.Unit == study.Client {
+	if st.Federation.Opens == study.OpenSums {
+		rows = append(rows, []string{"opened", fmt.Sprintf("sums of at least %d answers", p.MinClients())})
 		rows = append(rows, []string{"noise shares counted on", fmt.Sprintf("%d = %d answers − %d colluders", p.MinClients()-st.Federation.Colluders, p.MinClients(), st.Federation.Colluders)})
 	}
 	rows = append(rows, []string{"noise of one client", fmt.Sprintf("sd %s = %d steps of 2^%d", number(n.SD), n.Sigma, -n.Lattice.Exponent())})

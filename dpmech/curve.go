@@ -1,0 +1,135 @@
+package dpmech
+
+import (
+	"math/big"
+	"math/bits"
+	"sync"
+)
+
+// A curve is f(x) = exp(−x²/2σ²), σ = num/den, between bounds: fast ones in units of
+// 2^-unitBits, and any others.
+type curve struct {
+	den   uint64
+	twice uint64 // 2·num²
+	*exponentials
+}
+
+// unitBits leaves room for heights up to 2.
+const unitBits = 62
+
+func newCurve(num, den uint64) *curve {
+	return &curve{den: den, twice: 2 * num * num, exponentials: fixedExponentials()}
+}
+
+// exponent returns x²/2σ² as its whole part and 64 bits of the fraction, rounded
+// down. It is below 2^62 for x up to the sampler's bound plus one: x/σ is below
+// 2^20 + 2^31 + 2 then, and 2^20 + 3 unless σ < 1.
+func (c *curve) exponent(x uint64) (whole, fraction uint64) {
+	hi, lo := bits.Mul64(x*c.den, x*c.den)
+	whole, rest := bits.Div64(hi, lo, c.twice)
+	fraction, _ = bits.Div64(rest, 0, c.twice)
+	return whole, fraction
+}
+
+// exponentials are 2^unitBits times what their names say, rounded down.
+type exponentials struct {
+	whole     [45]uint64 // e^-n
+	sixteenth [16]uint64 // e^(−n/16)
+	inverse   [11]uint64 // 1/n!
+}
+
+var fixedExponentials = sync.OnceValue(func() *exponentials {
+	e := new(exponentials)
+	table := func(dst []uint64, per int64) {
+		for n := range dst {
+			const precision = unitBits + 64
+			low, _ := exponential(big.NewInt(int64(n)), big.NewInt(per), precision)
+			dst[n] = low.Rsh(low, precision-unitBits).Uint64()
+		}
+	}
+	table(e.whole[:], 1)
+	table(e.sixteenth[:], 16)
+	e.inverse[0] = 1 << unitBits
+	for n := range e.inverse[1:] {
+		e.inverse[n+1] = e.inverse[n] / uint64(n+1)
+	}
+	return e
+})
+
+// slack bounds the error of what curve.at computes, in units.
+//
+// The exponent is cut by 2^-64, and e^-t, t < 1/16, is a polynomial of degree 10
+// whose remainder is below (1/16)^11/11! < 2^-69: less than one together. In the
+// polynomial every coefficient and every product is rounded by less than one, which
+// later steps divide by 16: below 2·16/15. The two factors from tables are rounded by
+// less than two each (their low bound may be one below the truth at 2^-126, the
+// floor another), the products by one each: below 9.2 in all.
+const slack = 10
+
+// at returns bounds of f(x), x up to the sampler's bound plus one.
+func (c *curve) at(x uint64) (low, high uint64) {
+	whole, fraction := c.exponent(x)
+	if whole >= uint64(len(c.whole)) {
+		return 0, slack // e^-45 < 2^-64
+	}
+	t := fraction << 4 >> 4 // of 2^64, below 1/16
+	sum := c.inverse[len(c.inverse)-1]
+	for n := len(c.inverse) - 2; n >= 0; n-- {
+		product, _ := bits.Mul64(t, sum)
+		sum = c.inverse[n] - product
+	}
+	value := scaled(scaled(sum, c.sixteenth[fraction>>60]), c.whole[whole])
+	return value - min(value, slack), value + slack
+}
+
+// scaled returns a·b/2^unitBits, rounded down.
+func scaled(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	return hi<<(64-unitBits) | lo>>unitBits
+}
+
+// within returns bounds of f(x) in units of 2^-precision, at most 3 apart.
+func (c *curve) within(x uint64, precision uint) (low, high *big.Int) {
+	square := new(big.Int).SetUint64(x)
+	square.Mul(square, new(big.Int).SetUint64(c.den))
+	square.Mul(square, square)
+	return exponential(square, new(big.Int).SetUint64(c.twice), precision)
+}
+
+// exponential returns bounds of e^(−a/b), a ≥ 0 and b > 0, in units of
+// 2^-precision, at most 3 apart, for a precision up to 2^12.
+//
+// It is (e^(−r))^(2^k) with r = a/b·2^-k < 1, by the power series and k squarings, in
+// units of 2^-(precision+k+16). The rounding of r moves e^(−r) by less than a unit, the
+// rounding of a term is below 3 (half of that of the one before at most, that of r, and
+// its own), there are fewer than 2^12 terms, and what follows the last is below one:
+// less than 2^14 together. A squaring at most doubles an error and rounds by another
+// unit, so that all is below 2^k·(2^14 + 1): less than a unit of the result, and its
+// last rounding adds another.
+func exponential(a, b *big.Int, precision uint) (low, high *big.Int) {
+	whole := new(big.Int).Quo(a, b)
+	if whole.Cmp(big.NewInt(int64(precision))) >= 0 {
+		return new(big.Int), big.NewInt(1)
+	}
+	k := uint(whole.BitLen())
+	guard := k + 16
+	p := precision + guard
+	r := new(big.Int).Lsh(a, p-k)
+	r.Quo(r, b)
+	sum := new(big.Int)
+	term := new(big.Int).Lsh(big.NewInt(1), p)
+	for n := int64(1); term.Sign() != 0; n++ {
+		sum.Add(sum, term)
+		term.Mul(term, r).Rsh(term, p).Quo(term, big.NewInt(n))
+		term.Neg(term)
+	}
+	for range k {
+		sum.Mul(sum, sum).Rsh(sum, p)
+	}
+	sum.Rsh(sum, guard)
+	low = new(big.Int).Sub(sum, big.NewInt(1))
+	if low.Sign() < 0 {
+		low.SetInt64(0)
+	}
+	return low, sum.Add(sum, big.NewInt(2))
+}

@@ -1,0 +1,170 @@
+package dpmech_test
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+)
+
+// exactRows returns what rows add up to without noise, and the error of AddRows.
+func exactRows(t testing.TB, m *dpmech.GaussianSum, slopes []float64, rows []int32, x []float64) ([]int64, error) {
+	t.Helper()
+	a := m.NewAccumulator()
+	err := a.AddRows(slopes, rows, x)
+	var noise dpmech.Noise
+	m.Draw(&noise, seeded.Stream(1, "rows"))
+	dst, sum := make([]int64, m.Dim()), make([]int64, m.Dim())
+	if released := m.ReleaseSum(dst, sum, &noise, a); (released == nil) != (err == nil) {
+		t.Fatalf("rows: %v, their release: %v", err, released)
+	}
+	return sum, err
+}
+
+// checkRow compares what a slope and a row add with the bound, computed with big
+// integers, and with what the vector that they make adds by itself.
+func checkRow(t testing.TB, m *dpmech.GaussianSum, slope float64, row []float64) {
+	t.Helper()
+	got, err := exactRows(t, m, []float64{slope}, []int32{0}, row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := make([]float64, len(row))
+	for j, x := range row {
+		v[j] = slope * x
+	}
+	checkSensitivity(t, m, got, v)
+	want := accumulated(t, m, v)
+	if !finiteVector(v) && !slices.Equal(got, want) {
+		t.Fatalf("%g times %v, not finite, adds %v", slope, row, got)
+	}
+	for j, n := range want {
+		if math.Abs(float64(got[j]-n)) > 1+math.Abs(float64(n))*0x1p-18 {
+			t.Fatalf("%g times %v adds %v, and the vector %v by itself %v", slope, row, got, v, want)
+		}
+	}
+}
+
+func finiteVector(v []float64) bool {
+	return !slices.ContainsFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
+}
+
+// On the bound, about it and far from it, for small and large clips.
+func TestRowsAreWithinTheBound(t *testing.T) {
+	for _, dim := range []int{1, 3, 14, 130} {
+		for _, m := range gates(t, dim) {
+			rapid.Check(t, func(r *rapid.T) {
+				size := math.Exp(rapid.Float64Range(-20, 20).Draw(r, "log size"))
+				row := randomVector(dim, size)
+				row[rapid.IntRange(0, dim-1).Draw(r, "where")] *= rapid.SampledFrom([]float64{1, -1, 0, 1e3}).Draw(r, "by")
+				norm := 0.0
+				for _, x := range row {
+					norm += x * x
+				}
+				if norm == 0 {
+					norm = 1
+				}
+				slope := m.Clip() / math.Sqrt(norm) * rapid.SampledFrom([]float64{
+					0, 1e-9, 0.3, 1 - 0x1p-41, 1, -1, 1 + 0x1p-50, 1 + 0x1p-30, -7, 1e100,
+				}).Draw(r, "slope over bound")
+				checkRow(t, m, slope, row)
+			})
+		}
+	}
+}
+
+// What a row adds is a function of slope and row alone, in any order, by one call or
+// many.
+func TestRowsHaveNoMemory(t *testing.T) {
+	const dim, n = 5, 40
+	for _, m := range gates(t, dim) {
+		x, slopes, rows := make([]float64, 0, dim*n), make([]float64, n), make([]int32, n)
+		for l := range n {
+			x = append(x, randomVector(dim, math.Exp(float64(l-20)))...)
+			slopes[l], rows[l] = m.Clip()*math.Cos(float64(l)), int32(l)
+		}
+		slopes[3], x[4*dim], x[5*dim] = math.NaN(), math.Inf(1), 1e200
+		want := make([]int64, dim)
+		for l := range n {
+			one, err := exactRows(t, m, slopes[l:l+1], rows[l:l+1], x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j, k := range one {
+				want[j] += k
+			}
+		}
+		slices.Reverse(slopes)
+		slices.Reverse(rows)
+		if got, err := exactRows(t, m, slopes, rows, x); err != nil || !slices.Equal(got, want) {
+			t.Errorf("together rows add %v (%v), one by one %v", got, err, want)
+		}
+	}
+}
+
+func TestRowsRefused(t *testing.T) {
+	cfg := ordinary
+	cfg.Terms = 2
+	m := newSum(t, cfg)
+	x := make([]float64, 9)
+	for what, c := range map[string]struct {
+		slopes []float64
+		rows   []int32
+	}{
+		"a row before the first":  {[]float64{1}, []int32{-1}},
+		"a row beyond the last":   {[]float64{1, 1}, []int32{0, 3}},
+		"more rows than terms":    {[]float64{1, 1, 1}, []int32{0, 1, 2}},
+		"more slopes than rows":   {[]float64{1, 1}, []int32{0}},
+		"fewer slopes than rows ": {[]float64{1}, []int32{0, 1}},
+	} {
+		if sum, err := exactRows(t, m, c.slopes, c.rows, x); err == nil || !slices.Equal(sum, []int64{0, 0, 0}) {
+			t.Errorf("%s: %v, %v", what, sum, err)
+		}
+	}
+	a := m.NewAccumulator()
+	if err := a.AddRows([]float64{1, 1}, []int32{0, 1}, x); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Add([]float64{1, 2, 3}); err == nil {
+		t.Error("rows do not count as vectors")
+	}
+}
+
+// Any bits.
+func FuzzRows(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20})
+	for _, x := range []float64{math.Inf(1), 5e-324, math.MaxFloat64, -1e154, 1e-154, 1e-140} {
+		f.Add(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64([]byte{1}, math.Float64bits(x)), math.Float64bits(-x)))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if len(raw) < 17 {
+			t.Skip("no vector")
+		}
+		which := int(raw[0])
+		var v []float64
+		for raw = raw[1:]; len(raw) >= 8 && len(v) < 64; raw = raw[8:] {
+			v = append(v, math.Float64frombits(binary.LittleEndian.Uint64(raw)))
+		}
+		all := gates(t, len(v)-1)
+		checkRow(t, all[which%len(all)], v[0], v[1:])
+	})
+}
+
+func TestRowsAllocateNothing(t *testing.T) {
+	m := newSum(t, ordinary)
+	a := m.NewAccumulator()
+	slopes, rows, x := []float64{1, math.NaN(), 1e-300}, []int32{0, 1, 2}, []float64{1, 2, 3, 4, 5, 6, 1e-200, 8, math.Inf(1)}
+	if n := testing.AllocsPerRun(100, func() {
+		a.Reset()
+		if err := a.AddRows(slopes, rows, x); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("rows allocate %g times", n)
+	}
+}

@@ -1,0 +1,140 @@
+package dpmech
+
+import (
+	"math/big"
+	"math/bits"
+)
+
+// A discreteZiggurat samples N_Z(0, σ²) on the integers up to a bound by rejection
+// from layers of equal area (Buchmann, Cabarcas, Göpfert, Hülsing, Weiden, "Discrete
+// Ziggurat", 2013), with heights that need no rounding.
+//
+// Layer i is the set of points (x, y), x one of the widthᵢ = 2Xᵢ−1 integers with
+// |x| < Xᵢ and y a real number of [yᵢ, yᵢ₊₁), where y₀ = 0 and yᵢ₊₁ = yᵢ + c/widthᵢ: all
+// have the same area c. A draw takes a layer, an x and a y of it uniformly, and is
+// repeated unless y < f(x) = exp(−x²/2σ²). The law of x is then exactly N_Z(0, σ²) on
+// the integers that the lowest layer holds, if the layers cover the region under the
+// curve: f(Xᵢ) ≤ yᵢ for every i above 0, and the last yᵢ ≥ 1. That, and that the |x|
+// of a layer that are kept unseen have f(x) ≥ yᵢ₊₁, is checked of every table with
+// bounds of f from both sides ([newDiscreteZiggurat]). Floating point only proposes
+// the widths and c.
+//
+// y is drawn where it matters only, and as far: a word first, more if the bounds
+// leave the comparison open.
+type discreteZiggurat struct {
+	curve  *curve
+	area   uint64 // c·2^areaBits, exactly
+	layers [zigguratLayers]zigguratLayer
+}
+
+const (
+	zigguratLayers = 256
+	areaBits       = 32 // c < 2^20
+)
+
+// A zigguratLayer is one layer; heights are in units of 2^-unitBits.
+type zigguratLayer struct {
+	width      uint64 // number of its integers, below 2^48
+	from, span uint64 // place − from < span, modulo 2^64: under the curve whatever y is
+	foot       uint64 // yᵢ, from below by less than i
+	rise       uint64 // yᵢ₊₁ − yᵢ, rounded down
+}
+
+// fill makes samples of words and returns how many: those of words that need nothing
+// but the table, and a few that take more bits from src.
+func (z *discreteZiggurat) fill(dst []int64, words []uint64, src *Stream) (made int) {
+	for _, w := range words {
+		layer := &z.layers[w%zigguratLayers]
+		place, rest := layer.place(w)
+		if rest < layer.width*zigguratLayers || place-layer.from >= layer.span {
+			x, kept := z.draw(w, src)
+			if !kept {
+				continue
+			}
+			dst[made] = x
+			made++
+			continue
+		}
+		dst[made] = int64(place) - int64(layer.width>>1)
+		made++
+	}
+	return made
+}
+
+// place turns all but the lowest bits of w into a number below width, by Lemire's way:
+// ⌊t·width/2^56⌋ for t = ⌊w/2^8⌋. If rest, 2^8·(t·width mod 2^56), is below 2^8·width, it
+// is up to [again] whether it counts.
+func (l *zigguratLayer) place(w uint64) (place, rest uint64) {
+	return bits.Mul64(w&^(zigguratLayers-1), l.width)
+}
+
+// draw makes a sample of w, and of more bits from src where it takes them, or refuses
+// the point.
+func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
+	i := int(w % zigguratLayers)
+	layer := &z.layers[i]
+	place, rest := layer.place(w)
+	if rest < layer.width*zigguratLayers {
+		place = again(place, rest, layer.width, src)
+	}
+	kept = place-layer.from < layer.span || z.keeps(i, place, src)
+	return int64(place) - int64(layer.width>>1), kept
+}
+
+// again returns the place of a draw of 56 bits if that is one of those of which
+// there are as many for every place, and draws another place otherwise.
+func again(place, rest, width uint64, src *Stream) uint64 {
+	if rest/zigguratLayers >= 1<<56%width {
+		return place
+	}
+	return src.Uint64n(width)
+}
+
+// A wordSource is a [Stream] but in tests.
+type wordSource interface{ Uint64() uint64 }
+
+// keeps draws y and reports whether it is below the curve.
+func (z *discreteZiggurat) keeps(i int, place uint64, src wordSource) bool {
+	layer := &z.layers[i]
+	x := place - layer.width>>1
+	if int64(x) < 0 {
+		x = -x
+	}
+	low, high := z.curve.at(x)
+	// y = yᵢ + v·rise, v of [word, word+1)/2^64: from foot+part up to another i for the
+	// foot, and 3 for part, of which word, rise and the product were rounded.
+	word := src.Uint64()
+	part, _ := bits.Mul64(word, layer.rise)
+	switch y := layer.foot + part; {
+	case y >= high:
+		return false
+	case y+uint64(i)+3 <= low:
+		return true
+	}
+	return z.decide(i, x, word, src)
+}
+
+// decide goes on from the first word of v in keeps, with as many more as it takes.
+func (z *discreteZiggurat) decide(i int, x, word uint64, src wordSource) bool {
+	v := new(big.Int).SetUint64(word)
+	for precision := uint(128); ; precision += 64 {
+		v.Lsh(v, 64).Add(v, new(big.Int).SetUint64(src.Uint64()))
+		area := new(big.Int).SetUint64(z.area)
+		area.Lsh(area, precision-areaBits)
+		// y = Σ area/widthⱼ + v·area/widthᵢ in units of 2^-precision, each term from below
+		// by less than one, and the last by less than two, since v goes on.
+		y, term, width := new(big.Int), new(big.Int), new(big.Int)
+		for _, layer := range z.layers[:i] {
+			y.Add(y, term.Quo(area, width.SetUint64(layer.width)))
+		}
+		term.Mul(area, v).Rsh(term, precision)
+		y.Add(y, term.Quo(term, width.SetUint64(z.layers[i].width)))
+		low, high := z.curve.within(x, precision)
+		if y.Cmp(high) >= 0 {
+			return false
+		}
+		if y.Add(y, term.SetInt64(int64(i)+3)).Cmp(low) <= 0 {
+			return true
+		}
+	}
+}

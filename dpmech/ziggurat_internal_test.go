@@ -1,0 +1,279 @@
+package dpmech
+
+import (
+	"fmt"
+	"math/big"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+const exactBits = 400
+
+func bigFloat() *big.Float { return new(big.Float).SetPrec(exactBits) }
+
+// density returns exp(−x²/2σ²) to about 2^-350, relatively: the reciprocal of a power
+// of a series of positive terms, other than the program's.
+func density(x, num, den uint64) *big.Float {
+	z := bigFloat().SetInt(new(big.Int).Mul(new(big.Int).SetUint64(x), new(big.Int).SetUint64(den)))
+	z.Quo(z, bigFloat().SetUint64(num))
+	z.Mul(z, z).Quo(z, bigFloat().SetInt64(2))
+	halvings := max(z.MantExp(nil)+8, 0)
+	if halvings > 40 {
+		return bigFloat() // below e^(−2^31)
+	}
+	z.SetMantExp(z, -halvings)
+	sum, term := bigFloat().SetInt64(1), bigFloat().SetInt64(1)
+	for n := int64(1); n < 80; n++ {
+		term.Mul(term, z).Quo(term, bigFloat().SetInt64(n))
+		sum.Add(sum, term)
+	}
+	for range halvings {
+		sum.Mul(sum, sum)
+	}
+	return sum.Quo(bigFloat().SetInt64(1), sum)
+}
+
+// heights returns the yᵢ of a table to about 2^-390.
+func heights(z *discreteZiggurat) []*big.Float {
+	area := bigFloat().SetMantExp(bigFloat().SetUint64(z.area), -areaBits)
+	y := []*big.Float{bigFloat()}
+	for i := range z.layers {
+		step := bigFloat().Quo(area, bigFloat().SetUint64(z.layers[i].width))
+		y = append(y, step.Add(step, y[i]))
+	}
+	return y
+}
+
+// inUnits returns y·2^unitBits.
+func inUnits(y *big.Float) *big.Float { return bigFloat().SetMantExp(y, unitBits) }
+
+// checkZiggurat compares a table with heights and densities of 400 bits: what the
+// proof of the sampler asks of it.
+func checkZiggurat(t testing.TB, num, den uint64) {
+	t.Helper()
+	z := newDiscreteZiggurat(num, den)
+	y := heights(z)
+	bound := sampleBound(num, den)
+	if got := z.layers[0].width; got != 2*bound+1 {
+		t.Errorf("σ = %d/%d: the lowest layer holds %d integers, want %d", num, den, got, 2*bound+1)
+	}
+	one := bigFloat().SetInt64(1)
+	if y[zigguratLayers].Cmp(one) < 0 {
+		t.Errorf("σ = %d/%d: the layers end at %g, below the mode", num, den, y[zigguratLayers])
+	}
+	for i := range z.layers {
+		layer := &z.layers[i]
+		half := layer.width / 2
+		if layer.width%2 != 1 {
+			t.Fatalf("σ = %d/%d: layer %d is not symmetric", num, den, i)
+		}
+		if i > 0 && y[i].Cmp(one) < 0 && density(half+1, num, den).Cmp(y[i]) > 0 {
+			t.Errorf("σ = %d/%d: layer %d leaves out %d, which is above its foot", num, den, i, half+1)
+		}
+		if layer.span > 0 {
+			inside := layer.span/2 + 1
+			if layer.span%2 != 1 || layer.from != half+1-inside || inside > half+1 {
+				t.Fatalf("σ = %d/%d: layer %d keeps %d of %d integers from %d on, not those about zero", num, den, i, layer.span, layer.width, layer.from)
+			}
+			if density(inside-1, num, den).Cmp(y[i+1]) < 0 {
+				t.Errorf("σ = %d/%d: layer %d keeps %d unseen, whose density is below its head", num, den, i, inside-1)
+			}
+		}
+		foot, rise := bigFloat().SetUint64(layer.foot), bigFloat().SetUint64(layer.rise)
+		gap := bigFloat().Sub(inUnits(y[i]), foot)
+		if slack, _ := gap.Float64(); slack < -1e-9 || slack > float64(i) {
+			t.Errorf("σ = %d/%d: the foot of layer %d is %g units below the truth", num, den, i, slack)
+		}
+		gap.Sub(inUnits(bigFloat().Sub(y[i+1], y[i])), rise)
+		if slack, _ := gap.Float64(); slack < -1e-9 || slack >= 1+1e-9 {
+			t.Errorf("σ = %d/%d: the rise of layer %d is %g units below the truth", num, den, i, slack)
+		}
+	}
+}
+
+// ratios are σ from far below one to the largest.
+var ratios = [][2]uint64{
+	{1, 1 << 31},
+	{1, 1000},
+	{3, 10},
+	{1, 2},
+	{7, 10},
+	{1, 1},
+	{3, 2},
+	{2, 1},
+	{10, 3},
+	{10, 1},
+	{1000, 7},
+	{12289, 3},
+	{1 << 20, 1},
+	{24_691_357, 2},
+	{1<<31 - 1, 33},
+	{MaxSigma, 1},
+}
+
+func TestZigguratCoversTheCurve(t *testing.T) {
+	for _, r := range ratios {
+		t.Run(fmt.Sprintf("%d over %d", r[0], r[1]), func(t *testing.T) { checkZiggurat(t, r[0], r[1]) })
+	}
+}
+
+// Any σ gives a table that the proof holds for.
+func FuzzZiggurat(f *testing.F) {
+	f.Add(uint64(3), uint64(10))
+	f.Add(uint64(12_345_679), uint64(1))
+	f.Add(uint64(1)<<31, uint64(1)<<31-1)
+	f.Fuzz(func(t *testing.T, num, den uint64) {
+		g, err := NewDiscreteGaussianRatio(int64(num%(1<<32)), int64(den%(1<<32)))
+		if err != nil {
+			return
+		}
+		checkZiggurat(t, g.num, g.den)
+	})
+}
+
+// Nearly all draws need a word and a look at the table.
+func TestZigguratIsSparing(t *testing.T) {
+	for _, sigma := range []uint64{1, 2, 10, 1000, 1 << 23, MaxSigma} {
+		z := zigguratOf(sigma, 1)
+		unseen := 0.0
+		for i := range z.layers {
+			unseen += float64(z.layers[i].span) / float64(z.layers[i].width) / zigguratLayers
+		}
+		if unseen < 0.975 {
+			t.Errorf("σ = %d: %.4f of all draws are kept at once, want .975", sigma, unseen)
+		}
+	}
+}
+
+// The bounds of f hold, and are close.
+func TestCurveIsWithinItsBounds(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		ratio := rapid.SampledFrom(ratios).Draw(r, "σ")
+		num, den := ratio[0], ratio[1]
+		c := newCurve(num, den)
+		most := min(sampleBound(num, den)+1, rapid.SampledFrom([]uint64{num/den + 1, 7*(num/den) + 7, 1 << 47}).Draw(r, "most"))
+		x := rapid.Uint64Range(0, most).Draw(r, "x")
+		want := density(x, num, den)
+		low, high := c.at(x)
+		if bigFloat().SetUint64(low).Cmp(inUnits(want)) > 0 || bigFloat().SetUint64(high).Cmp(inUnits(want)) < 0 || high-low > 2*slack {
+			r.Fatalf("σ = %d/%d: f(%d) is not in [%d, %d], it is %g", num, den, x, low, high, inUnits(want))
+		}
+		precision := uint(rapid.IntRange(70, 300).Draw(r, "precision"))
+		least, most2 := c.within(x, precision)
+		want.SetMantExp(want, int(precision))
+		if bigFloat().SetInt(least).Cmp(want) > 0 || bigFloat().SetInt(most2).Cmp(want) < 0 || new(big.Int).Sub(most2, least).Int64() > 3 {
+			r.Fatalf("σ = %d/%d: 2^%d f(%d) is not in [%d, %d], it is %g", num, den, precision, x, least, most2, want)
+		}
+	})
+}
+
+func someWords(r *rapid.T) []uint64 {
+	return rapid.SliceOfN(rapid.Uint64(), 5, 5).Draw(r, "words")
+}
+
+// A y next to the curve is decided by as many bits as it takes, and rightly.
+func TestZigguratDecidesNextToTheCurve(t *testing.T) {
+	decided := 0
+	rapid.Check(t, func(r *rapid.T) {
+		ratio := rapid.SampledFrom(ratios[2:]).Draw(r, "σ")
+		num, den := ratio[0], ratio[1]
+		z := zigguratOf(num, den)
+		y := heights(z)
+		i := rapid.IntRange(0, zigguratLayers-1).Draw(r, "layer")
+		half := z.layers[i].width / 2
+		x := half - min(half, rapid.Uint64Range(0, half/50+2).Draw(r, "x"))
+		// v at the curve, in (0, 1) for x in the wedge.
+		v := bigFloat().Sub(density(x, num, den), y[i])
+		v.Quo(v, bigFloat().Sub(y[i+1], y[i]))
+		if v.Sign() <= 0 || v.Cmp(bigFloat().SetInt64(1)) >= 0 {
+			return
+		}
+		decided++
+		scaled := bigFloat().SetMantExp(v, 64)
+		word, _ := scaled.Uint64()
+		words := someWords(r)
+		drawn := bigFloat().SetUint64(word)
+		for n, w := range words {
+			drawn.Add(drawn, bigFloat().SetMantExp(bigFloat().SetUint64(w), -64*(n+1)))
+		}
+		if got, want := z.decide(i, x, word, &given{words}), drawn.Cmp(scaled) < 0; got != want {
+			r.Fatalf("σ = %d/%d, layer %d, x = %d: kept %v, want %v", num, den, i, x, got, want)
+		}
+		for _, far := range []uint64{1, 1 << 20} {
+			if word >= far && !z.decide(i, x, word-far, &given{words}) || word+far > word && z.decide(i, x, word+far, &given{words}) {
+				r.Fatalf("σ = %d/%d, layer %d, x = %d: a y %d words from the curve is on its other side", num, den, i, x, far)
+			}
+		}
+	})
+	if decided < 5 {
+		t.Errorf("%d draws were next to the curve, want at least 5", decided)
+	}
+}
+
+// keeps decides as decide does, from the same words.
+func TestZigguratKeepsWhatIsBelow(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		ratio := rapid.SampledFrom(ratios[2:]).Draw(r, "σ")
+		z := zigguratOf(ratio[0], ratio[1])
+		i := rapid.IntRange(0, zigguratLayers-1).Draw(r, "layer")
+		layer := &z.layers[i]
+		place := rapid.Uint64Range(0, layer.width-1).Draw(r, "place")
+		if i > 0 && layer.from > 0 && rapid.Bool().Draw(r, "wedge") {
+			place %= layer.from
+		}
+		words := someWords(r)
+		got := z.keeps(i, place, &given{words})
+		x := max(place, layer.width/2) - min(place, layer.width/2)
+		if want := z.decide(i, x, words[0], &given{words[1:]}); got != want {
+			r.Fatalf("σ = %d/%d, layer %d, x = %d: kept %v, want %v", ratio[0], ratio[1], i, x, got, want)
+		}
+		if got && density(x, ratio[0], ratio[1]).Cmp(heights(z)[i]) < 0 {
+			r.Fatalf("σ = %d/%d: layer %d keeps %d, which is below its foot", ratio[0], ratio[1], i, x)
+		}
+	})
+}
+
+// Of the 2^56 numbers that choose a place, as many count for every place.
+func TestZigguratPlacesAreEven(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		layer := &zigguratLayer{width: rapid.Uint64Range(1, 1<<48).Draw(r, "width")}
+		place := rapid.Uint64Range(0, layer.width-1).Draw(r, "place")
+		// The numbers of a place are those from ⌈place·2^56/width⌉ on.
+		start := func(p uint64) uint64 {
+			n := new(big.Int).Lsh(new(big.Int).SetUint64(p), 56)
+			n.Add(n, new(big.Int).SetUint64(layer.width-1))
+			return n.Quo(n, new(big.Int).SetUint64(layer.width)).Uint64()
+		}
+		from, to := start(place), start(place+1)
+		counts := to - from
+		for _, n := range []uint64{from, from + 1, to - 1} { // only the first can be refused
+			if n >= to {
+				continue
+			}
+			got, rest := layer.place(n << 8)
+			if got != place {
+				r.Fatalf("%d of 2^56 is place %d of %d, want %d", n, got, layer.width, place)
+			}
+			refused := false
+			if rest < layer.width*zigguratLayers {
+				refused = panics(func() { again(got, rest, layer.width, new(Stream)) })
+			}
+			if refused && n > from {
+				r.Fatalf("%d of 2^56 is refused, and is not the first of its place", n)
+			}
+			if refused {
+				counts--
+			}
+		}
+		if counts != 1<<56/layer.width {
+			r.Fatalf("%d numbers count for place %d of %d, want %d", counts, place, layer.width, uint64(1<<56)/layer.width)
+		}
+	})
+}
+
+func panics(f func()) (did bool) {
+	defer func() { did = recover() != nil }()
+	f()
+	return false
+}

@@ -1,0 +1,40 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+)
+
+// AppendState appends to dst what the run remembers between steps, its optimiser's
+// memory included if that is [Lasting].
+func (r *MeanField) AppendState(dst []float64) []float64 {
+	dst = append(dst, float64(r.step), float64(r.averaged))
+	dst = append(append(dst, r.point...), r.total...)
+	if o, ok := r.o.Optimiser.(Lasting); ok {
+		dst = o.AppendState(dst)
+	}
+	return dst
+}
+
+// SetState takes up what AppendState appended in a run of the same options. It
+// refuses another length, and numbers of steps that no run has taken, and then
+// changes nothing.
+func (r *MeanField) SetState(state []float64) error {
+	own := 2 + len(r.point) + len(r.total)
+	if len(state) < own {
+		return fmt.Errorf("mean field: a state of %d numbers, want at least %d", len(state), own)
+	}
+	step, averaged := int(state[0]), int(state[1])
+	if float64(step) != state[0] || step < 0 || step > r.o.Steps || float64(averaged) != state[1] || averaged < 0 || averaged > step {
+		return errors.New("mean field: the state's numbers of steps cannot be")
+	}
+	if o, ok := r.o.Optimiser.(Lasting); ok {
+		if err := o.SetState(state[own:]); err != nil {
+			return fmt.Errorf("mean field: %w", err)
+		}
+	}
+	r.step, r.averaged = step, averaged
+	copy(r.point, state[2:])
+	copy(r.total, state[2+len(r.point):])
+	return nil
+}

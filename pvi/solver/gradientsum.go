@@ -1,0 +1,85 @@
+package solver
+
+import (
+	"errors"
+	"fmt"
+
+	"fedpvi/dpmech"
+	"fedpvi/gpu"
+)
+
+// A GradientSum is one client's part in a [SumDescent]: it releases the sum of its
+// records' clipped gradients at a θ that everybody knows, under its share of the
+// noise, and nothing else. It keeps nothing of what it released.
+//
+// It is not safe for concurrent use.
+type GradientSum struct {
+	program   *Program
+	mechanism *dpmech.SampledSum
+	run       *dpmech.SampledRun
+
+	streams dpmech.Streams
+	sink    sink
+	batch   []int32
+	at      gpu.Query
+	query   dpmech.SampledQuery // bound once, so that a release allocates nothing
+}
+
+// NewGradientSum returns the part of the client with a program's records. The mechanism
+// must have been made for as many.
+func NewGradientSum(p *Program, m *dpmech.SampledSum) (*GradientSum, error) {
+	if d := m.Dim(); d != p.Dim() && d != 2*p.Dim() {
+		return nil, fmt.Errorf("gradient sum: a mechanism for %d numbers of a record, want %d or twice as many", d, p.Dim())
+	}
+	if m.Records() != p.records.Rows() {
+		return nil, errors.New("gradient sum: the mechanism is for another number of records") // which is private
+	}
+	g := &GradientSum{program: p, mechanism: m, run: m.Begin()}
+	g.streams = dpmech.Streams{Sampling: new(dpmech.Stream), Noise: new(dpmech.Stream)}
+	g.batch = make([]int32, 0, m.MaxBatch())
+	g.sink.dense = make([]float64, m.Dim())
+	g.query = g.sum
+	return g, nil
+}
+
+// Size returns the number of elements of a release.
+func (g *GradientSum) Size() int { return g.mechanism.Dim() }
+
+// Taken returns the number of releases so far.
+func (g *GradientSum) Taken() int { return g.mechanism.Steps() - g.run.Remaining() }
+
+// Resume goes on where so many releases were made, and paid for, before the program
+// stopped.
+func (g *GradientSum) Resume(taken int) error {
+	run, err := g.mechanism.Resume(taken)
+	if err != nil {
+		return fmt.Errorf("gradient sum: %w", err)
+	}
+	g.run = run
+	return nil
+}
+
+// Release writes to dst the noisy sum of the gradients at a query, in steps of the
+// mechanism's lattice. The noise, and the batch if not all records are in it, are drawn
+// from src before a record is looked at.
+func (g *GradientSum) Release(dst []int64, at *gpu.Query, src *dpmech.Stream) error {
+	dpmech.Split(g.streams.Sampling, src)
+	dpmech.Split(g.streams.Noise, src)
+	defer g.streams.Wipe()
+	g.at = *at
+	if err := g.run.Next(dst, &g.streams, g.query); err != nil {
+		return fmt.Errorf("gradient sum: %w", err)
+	}
+	return nil
+}
+
+// sum adds up the gradients of a batch.
+func (g *GradientSum) sum(batch []uint32, sum *dpmech.Accumulator) error {
+	g.batch = g.batch[:0]
+	for _, record := range batch {
+		g.batch = append(g.batch, int32(record))
+	}
+	g.at.Batch = g.batch
+	g.sink.sum = sum
+	return g.program.records.Each(&g.at, &g.sink)
+}

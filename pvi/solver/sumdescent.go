@@ -1,0 +1,140 @@
+package solver
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"fedpvi/gpu"
+)
+
+// A SumDescent moves one q, which all machines of a federation have in common, by
+// opened sums of its clients' gradients: a step of [DPSVI] on all records for every
+// sum. Steps of DPSVIOptions are those of the whole study, and Average is of them.
+//
+// What it remembers is a state, a vector that is a function of the sums so far and
+// of public draws; every call starts from one. Floating-point libraries that round
+// differently make states that differ in the last bits.
+//
+// It is not safe for concurrent use.
+type SumDescent struct {
+	program *Program // of no records: what is known without any
+	options DPSVIOptions
+	run     *gpu.MeanField
+	total   []float64
+	prior   []float64
+	mean    []float64
+	sd      []float64
+}
+
+// NewSumDescent returns the descent on the free energy of all records. The program
+// has none, and with it the whole of what the prior says beyond its base.
+func NewSumDescent(p *Program, o DPSVIOptions) (*SumDescent, error) {
+	d := p.Dim()
+	if o.Steps < 1 || !(o.InitialSD > 0) {
+		return nil, fmt.Errorf("descent by sums: %d steps from an sd of %g cannot be", o.Steps, o.InitialSD)
+	}
+	if p.records.Rows() > 0 {
+		return nil, errors.New("descent by sums: it has records of its own")
+	}
+	optimiser, err := newOptimiser(o.Optimiser, 2*d)
+	if err != nil {
+		return nil, err
+	}
+	s := &SumDescent{program: p, options: o, prior: make([]float64, d), mean: make([]float64, d), sd: make([]float64, d)}
+	precision := make([]float64, d)
+	for i, sd := range p.base.SD {
+		precision[i] = 1 / (sd * sd)
+		s.sd[i] = min(sd, o.InitialSD)
+	}
+	s.run, err = gpu.NewMeanField(p.base.Mean, s.sd, gpu.MeanFieldOptions{
+		Draws: 1, Joint: o.Joint, Rate: o.Rate,
+		Clip:       math.Inf(1), // the gate clips
+		CavityMean: p.base.Mean, CavityPrecision: precision,
+		Optimiser: optimiser, Schedule: o.Schedule, Steps: o.Steps, Average: o.Average,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("descent by sums: %w", err)
+	}
+	return s, nil
+}
+
+// Size returns the number of elements of a sum.
+func (s *SumDescent) Size() int {
+	if s.options.Joint {
+		return 2 * s.program.Dim()
+	}
+	return s.program.Dim()
+}
+
+// Start returns the state before the first sum: q is the prior's base, with sds of at
+// most InitialSD.
+func (s *SumDescent) Start() []float64 { return s.run.AppendState(nil) }
+
+// Check refuses what is no state of this descent.
+func (s *SumDescent) Check(state []float64) error {
+	if err := s.run.SetState(state); err != nil {
+		return fmt.Errorf("descent by sums: %w", err)
+	}
+	if !finite(state) {
+		return errors.New("descent by sums: the state has a number that is not finite")
+	}
+	return nil
+}
+
+// Query returns where gradients are taken next: at θ = m + s∘ε. It is valid until the
+// next call.
+func (s *SumDescent) Query(state, epsilon []float64) *gpu.Query {
+	s.set(state)
+	return s.run.Next(func(dst []float64) { copy(dst, epsilon) }, nil)
+}
+
+// Step writes to next the state that follows when the sum of all records' gradients
+// at the query's θ, under whatever noise, is known. It reports whether all of it is
+// finite.
+func (s *SumDescent) Step(next, state, epsilon, sum []float64) ([]float64, bool) {
+	at := s.Query(state, epsilon)
+	s.total = append(s.total[:0], sum...)
+	if s.program.prior != nil {
+		s.addPrior(at)
+	}
+	s.run.Update(s.total)
+	next = s.run.AppendState(next[:0])
+	return next, finite(next)
+}
+
+// addPrior adds the gradient of what the prior is beyond its base to the noisy sum,
+// which is about to be divided by the rate.
+func (s *SumDescent) addPrior(at *gpu.Query) {
+	clear(s.prior)
+	s.program.addPrior(s.prior, at.Draws[0])
+	for i, g := range s.prior {
+		g *= s.options.Rate
+		s.total[i] += g
+		if s.options.Joint {
+			s.total[len(s.prior)+i] += g * at.Joint[0][i]
+		}
+	}
+}
+
+// Natural writes the natural parameters of q, diagonal: as it is, or averaged over the
+// last steps.
+func (s *SumDescent) Natural(dst, state []float64, averaged bool) {
+	s.set(state)
+	if averaged {
+		s.run.Averaged(s.mean, s.sd)
+	} else {
+		s.run.Last(s.mean, s.sd)
+	}
+	d := len(s.mean)
+	for i, m := range s.mean {
+		dst[d+i] = 1 / (s.sd[i] * s.sd[i])
+		dst[i] = dst[d+i] * m
+	}
+}
+
+func (s *SumDescent) set(state []float64) {
+	if err := s.run.SetState(state); err != nil {
+		panic("solver: " + err.Error()) // unreachable: a state comes from Start or Step, or was checked
+	}
+}

@@ -1,0 +1,49 @@
+package study
+
+import "fedpvi/internal/document"
+
+// readOpens reads what may be read of what clients send, and refuses what does not go
+// with a sum that alone is opened.
+func readOpens(s *Study, federation, inference *document.Table) {
+	f := &s.Federation
+	f.Opens = OpenMessages
+	if s.Privacy.Unit == Client {
+		f.Opens = OpenSums
+	}
+	v, ok := federation.Choice("opens", string(OpenMessages), string(OpenSums))
+	if !ok {
+		return
+	}
+	switch {
+	case s.Privacy.Unit == None:
+		federation.Errorf("opens", `has no meaning with privacy.unit = "none": nothing is hidden`)
+	case s.Privacy.Unit == Client && Opens(v) == OpenMessages:
+		federation.Errorf("opens", `a client is hidden in sums only: with privacy.unit = "client" write opens = %q, or leave it out`, OpenSums)
+	case s.Privacy.Unit == Record && Opens(v) == OpenSums:
+		readSummed(s, federation, inference)
+	}
+	f.Opens = Opens(v)
+}
+
+// readSummed settles what follows where one sum of gradients a round is all that is
+// opened.
+func readSummed(s *Study, federation, t *document.Table) {
+	in := &s.Inference
+	if in.Solver != DPSVI {
+		federation.Errorf("opens", `%q hides records in a sum of gradients: write inference.solver = %q, or opens = %q`, OpenSums, DPSVI, OpenMessages)
+		return
+	}
+	if in.Schedule != Synchronous {
+		t.Errorf("schedule", `a %s round opens one client's gradients at a time, and nothing hides them in a sum: write schedule = %q, or federation.opens = %q`, in.Schedule, Synchronous, OpenMessages)
+	}
+	if in.Descent.Steps > 1 {
+		t.Errorf("steps", `with federation.opens = %q a round is one sum of gradients. Steps that each client takes by itself hold a share of the noise only, and what follows from several of them shows more than their sum does: remove steps, and write as many rounds as there are to be sums`, OpenSums)
+	}
+	in.Descent.Steps = 1
+	for _, key := range []string{"factors", "damping", "damping_schedule"} {
+		if t.Has(key) {
+			t.Errorf(key, `has no meaning with federation.opens = %q: gradients are summed, and clients have no factors`, OpenSums)
+		}
+	}
+	in.Damping = Damping{Alpha: 1}
+}

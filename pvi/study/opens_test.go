@@ -1,0 +1,74 @@
+package study_test
+
+import (
+	"strings"
+	"testing"
+
+	"fedpvi/pvi/study"
+)
+
+const summedSource = `
+study = { version = 1, name = "sums" }
+model = { family = "logistic", outcome = "y", positive = ">= 0.5", terms = ["x"] }
+inference = { rounds = 5 }
+privacy = { unit = "record", epsilon = 1.0, delta = 1e-5 }
+federation = { opens = "sums" }
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [-1, 1]
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [0, 1]
+`
+
+func TestOpens(t *testing.T) {
+	st, err := study.Parse("s.toml", []byte(summedSource))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := st.Inference
+	if st.Federation.Opens != study.OpenSums || in.Solver != study.DPSVI || in.Descent.Steps != 1 || in.Damping != (study.Damping{Alpha: 1}) {
+		t.Errorf("%+v, %+v", st.Federation, in)
+	}
+	for opens, c := range map[study.Opens]study.Override{
+		study.OpenMessages: {Key: "federation.opens"},
+		study.OpenSums:     {Key: "privacy.unit", Value: `"client"`},
+	} {
+		st, err := study.Parse("s.toml", []byte(summedSource), c, study.Override{Key: "privacy.clip", Value: "1.0"})
+		if err != nil || st.Federation.Opens != opens {
+			t.Errorf("%+v: %v, %v", c, st, err)
+		}
+	}
+}
+
+func TestOpensRefused(t *testing.T) {
+	for _, c := range []struct {
+		key, value string
+		want       string
+	}{
+		{"inference.steps", "2", "hold a share of the noise only"},
+		{"inference.schedule", `"sequential"`, "nothing hides them in a sum"},
+		{"inference.factors", `"exact"`, "clients have no factors"},
+		{"inference.damping", "0.5", "gradients are summed"},
+		{"inference.damping_schedule", `"harmonic"`, "gradients are summed"},
+		{"federation.opens", `"nothing"`, `"messages"`},
+		{"privacy", `{ unit = "none" }`, "nothing is hidden"},
+		{"model", `{ family = "linear", outcome = "y", noise_sd = 1.0, terms = ["x"] }`, `write inference.solver = "dp-svi"`},
+	} {
+		_, err := study.Parse("s.toml", []byte(summedSource), study.Override{Key: c.key, Value: c.value})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s = %s: %v, want %q", c.key, c.value, err, c.want)
+		}
+	}
+	_, err := study.Parse("s.toml", []byte(summedSource),
+		study.Override{Key: "privacy", Value: `{ unit = "client", epsilon = 1.0, delta = 1e-5, clip = 1.0 }`}, study.Override{Key: "federation.opens", Value: `"messages"`})
+	if err == nil || !strings.Contains(err.Error(), "a client is hidden in sums only") {
+		t.Errorf("clients whose messages anyone reads: %v", err)
+	}
+	// One step is what a round is.
+	if _, err := study.Parse("s.toml", []byte(summedSource), study.Override{Key: "inference.steps", Value: "1"}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,459 @@
+package pvi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// summedProtocol is that of descentStudy for so many clients, with their sums alone
+// opened.
+func summedProtocol(t testing.TB, clients, rounds int, federation string, overrides ...study.Override) *Protocol {
+	t.Helper()
+	overrides = append([]study.Override{
+		{Key: "federation", Value: `{ max_records = 5000, opens = "sums"` + federation + ` }`},
+		{Key: "inference", Value: fmt.Sprintf("{ rounds = %d, step_size = 0.1 }", rounds)},
+	}, overrides...)
+	st, err := study.Parse("s.toml", []byte(descentStudy), overrides...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roster := make([]ClientID, clients)
+	for m := range roster {
+		roster[m] = clientID(m)
+	}
+	p, err := NewProtocol(st, roster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// summedHouse deals n records: record i goes to client deal(i).
+func summedHouse(t testing.TB, p *Protocol, n int, deal func(i int) int) *house {
+	t.Helper()
+	h := &house{t: t, protocol: p, server: NewServer(p), seed: 1}
+	records := make([]*shard.Records, len(p.roster))
+	for m := range records {
+		records[m] = new(shard.Records)
+	}
+	for i := range n {
+		x, y := dealt(i)
+		records[deal(i)].Append([]float64{x, y})
+	}
+	for m, id := range p.roster {
+		h.shards = append(h.shards, shard.Design(p.study, records[m]))
+		site, err := p.NewSite(id, h.shards[m])
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.sites = append(h.sites, site)
+	}
+	return h
+}
+
+// dealt is record number i.
+func dealt(i int) (x, y float64) {
+	x = math.Sin(float64(i))
+	if math.Sin(float64(7*i)) < x {
+		y = 1
+	}
+	return x, y
+}
+
+// plainDescent is DP-SVI of pooled records as one would write it down: no lattice, no
+// machines, no engine. noise is what a round's sum has on it.
+func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, precision []float64) {
+	const beta1, beta2, tiny = 0.9, 0.999, 1e-8
+	rounds, first := p.study.Inference.Rounds, p.descent.StepSize
+	point := []float64{0, 0, math.Log(0.1), math.Log(0.1)} // m, log s
+	m, v, total := make([]float64, 4), make([]float64, 4), make([]float64, 4)
+	averaged := 0.0
+	epsilon := make([]float64, 2)
+	for t := 1; t <= rounds; t++ {
+		dpmech.FillPublicNormal(epsilon, "draw of θ", p.digest, t)
+		sd := []float64{math.Exp(point[2]), math.Exp(point[3])}
+		theta := []float64{point[0] + sd[0]*epsilon[0], point[1] + sd[1]*epsilon[1]}
+		sum := noise(t)
+		for i := range n {
+			x, y := dealt(i)
+			residual := y - 1/(1+math.Exp(-theta[0]-theta[1]*x))
+			g := []float64{residual, residual * x}
+			shorter := min(1, p.descent.Clip/math.Hypot(g[0], g[1]))
+			sum[0] += shorter * g[0]
+			sum[1] += shorter * g[1]
+		}
+		gradient := make([]float64, 4)
+		for k := range 2 {
+			gradient[k] = sum[k] - point[k] // the prior is N(0, 1)
+			gradient[2+k] = sd[k]*epsilon[k]*sum[k] + 1 - sd[k]*sd[k]
+		}
+		step := first + (0.05-1)*first*float64(t-1)/float64(rounds-1)
+		for k, g := range gradient {
+			m[k] = beta1*m[k] + (1-beta1)*g
+			v[k] = beta2*v[k] + (1-beta2)*g*g
+			point[k] += step * m[k] / (1 - math.Pow(beta1, float64(t))) / (math.Sqrt(v[k]/(1-math.Pow(beta2, float64(t)))) + tiny)
+		}
+		if 2*t > rounds {
+			averaged++
+			for k, x := range point {
+				total[k] += x
+			}
+		}
+	}
+	for k := range 2 {
+		mean = append(mean, total[k]/averaged)
+		precision = append(precision, math.Exp(-2*total[2+k]/averaged))
+	}
+	return mean, precision
+}
+
+// The federation is DP-SVI of the pooled records, step by step, under the noise that its
+// clients draw.
+func TestSummedIsPooledDescent(t *testing.T) {
+	const clients, records = 5, 400
+	p := summedProtocol(t, clients, 40, `, min_clients = 4, colluders = 1`)
+	h := summedHouse(t, p, records, func(i int) int { return i * i % clients })
+	h.run()
+	g, err := dpmech.NewDiscreteGaussian(p.sampled.ShareSigma())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean, precision := plainDescent(p, records, func(round int) []float64 {
+		sum, share := make([]float64, 2), make([]int64, 2)
+		for m := range clients {
+			src := seeded.Stream(h.seed, "noise", uint64(m), uint64(round))
+			sampling, noise := new(dpmech.Stream), new(dpmech.Stream)
+			dpmech.Split(sampling, src)
+			dpmech.Split(noise, src)
+			g.Fill(share, noise)
+			for k, n := range share {
+				sum[k] += p.lattice.Float(n)
+			}
+		}
+		return sum
+	})
+	for k := range 2 {
+		got, want := h.server.Posterior()[2+k], precision[k]
+		if math.Abs(got/want-1) > 1e-6 {
+			t.Errorf("precision %d is %.12g, by hand %.12g", k, got, want)
+		}
+		if got, want := h.server.q.mean[k], mean[k]; math.Abs(got-want) > 1e-6*(1+math.Abs(want)) {
+			t.Errorf("mean %d is %.12g, by hand %.12g", k, got, want)
+		}
+	}
+}
+
+// Who holds which record changes no bit.
+func TestSummedDoesNotDependOnTheSplit(t *testing.T) {
+	const clients = 6
+	var first []Wide
+	for _, deal := range []func(int) int{
+		func(i int) int { return i % clients },
+		func(i int) int { return i * i % clients },
+		func(int) int { return 3 },
+	} {
+		p := summedProtocol(t, clients, 12, "")
+		h := summedHouse(t, p, 100, deal)
+		h.run()
+		if first == nil {
+			first = slices.Clone(h.server.Lambda())
+		}
+		if !slices.Equal(first, h.server.Lambda()) {
+			t.Error("another partition leads to another posterior")
+		}
+	}
+}
+
+// Late and missing answers, void rounds, and machines that are killed and restored at
+// any moment: all machines have one λ, the answers that were opened decide it, and
+// every answer is paid for.
+func TestSummedMachines(t *testing.T) {
+	const clients = 4
+	p := summedProtocol(t, clients, 6, `, min_clients = 2, colluders = 1`)
+	rapid.Check(t, func(rt *rapid.T) {
+		h := summedHouse(t, p, 50, func(i int) int { return i % clients })
+		twin := NewServer(p) // is never killed
+		answers := make([]int, clients)
+		for plan, ok := h.server.Next(); ok; plan, ok = h.server.Next() {
+			if _, ok := twin.Next(); !ok {
+				rt.Fatal("the twin has no plan")
+			}
+			late := rapid.IntRange(0, clients).Draw(rt, "missing")
+			var outcome *Outcome
+			for m := range clients {
+				release := h.propose(m, &plan)
+				answers[m]++
+				restart(rt, h, m)
+				if m < late {
+					continue
+				}
+				o, err := h.server.Collect(release)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				if _, err := twin.Collect(release); err != nil {
+					rt.Fatal(err)
+				}
+				outcome = o
+				restart(rt, h, -1)
+			}
+			if outcome == nil {
+				var err error
+				if outcome, err = h.server.Close(plan.Number); err != nil {
+					rt.Fatal(err)
+				}
+				if _, err := twin.Close(plan.Number); err != nil {
+					rt.Fatal(err)
+				}
+			}
+			if void := outcome.Verdict == Void; void != (clients-late < 2) || void != (outcome.Sum == nil) {
+				rt.Fatalf("%d answers: %s", clients-late, outcome.Verdict)
+			}
+			h.settle(outcome)
+			for m, s := range h.sites {
+				if !slices.Equal(s.q.lambda, h.server.Lambda()) || !slices.Equal(twin.Lambda(), h.server.Lambda()) {
+					rt.Fatalf("machines disagree after plan %d", plan.Number)
+				}
+				if s.Releases() != answers[m] {
+					rt.Fatalf("%d answers of client %d, %d charged", answers[m], m, s.Releases())
+				}
+				restart(rt, h, m)
+			}
+			restart(rt, h, -1)
+		}
+	})
+}
+
+// restart replaces site m, or the server if m is negative, by one with its state.
+func restart(t interface{ Fatal(...any) }, h *house, m int) {
+	if m < 0 {
+		state, err := h.server.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.server, err = RestoreServer(h.protocol, state); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	state, err := h.sites[m].MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := h.protocol.NewSite(h.sites[m].ID(), h.shards[m])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := site.Restore(state); err != nil {
+		t.Fatal(err)
+	}
+	if site.gradients.Taken() != site.Releases() {
+		t.Fatal("the mechanism forgot what was released")
+	}
+	h.sites[m] = site
+}
+
+// A plan is answered once, for enough clients, at the λ that follows from what was
+// opened, up to rounding, and no more often than is paid for.
+func TestSummedRefusals(t *testing.T) {
+	const clients = 4
+	p := summedProtocol(t, clients, 3, `, min_clients = 3`)
+	for _, c := range []struct {
+		name    string
+		edit    func(s *Site, plan *Plan)
+		refused bool
+	}{
+		{"as it is", func(*Site, *Plan) {}, false},
+		{"answered", func(s *Site, plan *Plan) {
+			if err := s.Propose(new(Release), plan, seeded.Stream(1, "noise")); err != nil {
+				t.Fatal(err)
+			}
+		}, true},
+		{"too few", func(_ *Site, plan *Plan) { plan.Participants = plan.Participants[:2] }, true},
+		{"another λ", func(_ *Site, plan *Plan) { plan.Lambda[3] = plan.Lambda[3].add(product(1<<48, 1)) }, true},
+		{"another mean", func(_ *Site, plan *Plan) { plan.Lambda[0] = plan.Lambda[0].add(product(1<<44, 1)) }, true},
+		{"λ up to rounding", func(_ *Site, plan *Plan) {
+			plan.Lambda[0] = plan.Lambda[0].add(product(1<<20, 1))
+			plan.Lambda[3] = plan.Lambda[3].add(product(1<<20, -1))
+		}, false},
+		{"short λ", func(_ *Site, plan *Plan) { plan.Lambda = plan.Lambda[:3] }, true},
+		{"spent", func(s *Site, _ *Plan) { s.spent.Statistics = 3 }, true},
+	} {
+		h := summedHouse(t, p, 30, func(i int) int { return i % clients })
+		plan, _ := h.server.Next()
+		c.edit(h.sites[0], &plan)
+		var refused *Refused
+		err := h.sites[0].Propose(new(Release), &plan, seeded.Stream(2, "noise"))
+		if errors.As(err, &refused) != c.refused || !c.refused && err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// A sum is taken from enough answers only, has the size of a sum of gradients, and no
+// element beyond what its answers can yield.
+func TestSummedOutcomesRefused(t *testing.T) {
+	const clients = 3
+	p := summedProtocol(t, clients, 2, `, min_clients = 2`)
+	for name, edit := range map[string]func(o *Outcome){
+		"too few answers": func(o *Outcome) { o.Participants = o.Participants[:1] },
+		"too long":        func(o *Outcome) { o.Sum = append(o.Sum, 0) },
+		"too large":       func(o *Outcome) { o.Sum[1] = 3*p.limit + 1 },
+		"void and open":   func(o *Outcome) { o.Verdict = Void },
+		"rejected":        func(o *Outcome) { o.Verdict = Rejected },
+	} {
+		h := summedHouse(t, p, 30, func(i int) int { return i % clients })
+		plan, _ := h.server.Next()
+		var o *Outcome
+		for m := range clients {
+			var err error
+			if o, err = h.server.Collect(h.propose(m, &plan)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		edit(o)
+		var refused *Refused
+		if err := h.sites[0].Settle(o); !errors.As(err, &refused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The coalition of the target faces σC, an outsider more, and who opens a message one
+// share. No survivors that make a sum leave less than the target's noise.
+func TestSummedViews(t *testing.T) {
+	const clients, fewest, colluders = 20, 12, 3
+	p := summedProtocol(t, clients, 50, fmt.Sprintf(`, min_clients = %d, colluders = %d`, fewest, colluders))
+	n := p.Noise()
+	if got, want := n.SD, n.Multiplier*n.Clip/math.Sqrt(fewest-colluders); got < want || got > want*(1+1e-6) {
+		t.Errorf("a share has sd %.10g, want %.10g", got, want)
+	}
+	shares := map[string]float64{"coalition": fewest - colluders, "outside": fewest, "coordinator": 1}
+	views := p.Views()
+	if len(views) != len(shares) || views[0].Name != "coalition" {
+		t.Fatalf("views %+v", views)
+	}
+	for _, v := range views {
+		for _, adjacency := range p.Adjacencies() {
+			cost, err := p.Cost(v, adjacency, p.Releases())
+			if err != nil {
+				t.Fatal(err)
+			}
+			mu := adjacency.Factor() * math.Sqrt(50) * n.Clip / (n.SD * math.Sqrt(shares[v.Name]))
+			if want := accountant.GaussianEpsilon(mu, 1e-5); math.Abs(cost.Epsilon/want-1) > 1e-3 {
+				t.Errorf("%s, %s: ε = %g, by the formula %g", v.Name, adjacency, cost.Epsilon, want)
+			}
+		}
+	}
+	target, err := p.Cost(views[0], accountant.AddRemove, p.Releases())
+	if err != nil || target.Epsilon > 1 || target.Epsilon < 0.999 {
+		t.Errorf("the target is ε = 1 against the coalition, got %g, %v", target.Epsilon, err)
+	}
+}
+
+// With sampled batches the cost is the sampling's own under as much noise.
+func TestSummedSampled(t *testing.T) {
+	p := summedProtocol(t, 10, 30, `, min_clients = 8, colluders = 3`, study.Override{Key: "inference.sampling_rate", Value: "0.2"})
+	n := p.Noise()
+	for _, v := range p.Views() {
+		cost, err := p.Cost(v, accountant.AddRemove, p.Releases())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := account(t, accountant.Repeated{Event: accountant.Poisson{
+			Rate: 0.2, Sigma: n.SD * math.Sqrt(float64(v.Shares)) / n.Clip, Adjacency: accountant.AddRemove,
+		}, Times: 30})
+		if math.Abs(cost.Epsilon/want-1) > 1e-3 {
+			t.Errorf("%s: ε = %g, by the formula %g", v.Name, cost.Epsilon, want)
+		}
+	}
+	h := summedHouse(t, p, 300, func(i int) int { return i % 10 })
+	h.run()
+	if h.sites[0].Releases() != 30 {
+		t.Errorf("%d releases", h.sites[0].Releases())
+	}
+}
+
+// The scale of columns is found under shares of noise too.
+func TestSummedScaling(t *testing.T) {
+	p := summedProtocol(t, 5, 2, `, min_clients = 4`)
+	if s := p.shares(); s != 4 {
+		t.Fatalf("%d shares", s)
+	}
+	messages := descentProtocol(t)
+	if s := messages.shares(); s != 1 {
+		t.Errorf("messages that anyone reads have %d shares of noise", s)
+	}
+}
+
+// Steps that run away are rejected, and leave q where it was.
+func TestSummedDivergence(t *testing.T) {
+	p := summedProtocol(t, 2, 3, "", study.Override{Key: "inference", Value: `{ rounds = 3, optimiser = "sgd", step_size = 1e200 }`})
+	h := summedHouse(t, p, 30, func(i int) int { return i % 2 })
+	before := slices.Clone(h.server.Lambda())
+	h.run()
+	if !h.server.Done() || !slices.Equal(before, h.server.Lambda()) {
+		t.Errorf("λ moved from %v to %v", before, h.server.Lambda())
+	}
+}
+
+// A state that was not led to is not taken up.
+func TestSummedRestoreErrors(t *testing.T) {
+	p := summedProtocol(t, 2, 4, "")
+	h := summedHouse(t, p, 30, func(i int) int { return i % 2 })
+	plan, _ := h.server.Next()
+	for m := range h.sites {
+		o, err := h.server.Collect(h.propose(m, &plan))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o != nil {
+			h.settle(o)
+		}
+	}
+	good, err := h.sites[0].MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, edit := range map[string]func(v *siteState){
+		"nothing was charged":                      func(v *siteState) { v.Spent.Statistics = 0 },
+		"more than the study pays for":             func(v *siteState) { v.Spent.Statistics = 2 },
+		"λ does not follow":                        func(v *siteState) { v.Lambda[0] = Wide{1, 1} },
+		"λ has 1 elements":                         func(v *siteState) { v.Lambda = v.Lambda[:1] },
+		"no state of a descent":                    func(v *siteState) { v.Descent = v.Descent[1:] },
+		"a state of":                               func(v *siteState) { v.Descent = v.Descent[:40] },
+		"numbers of steps cannot be":               func(v *siteState) { v.Descent[7] = 0x7f },
+		"a number that is not finite":              func(v *siteState) { copy(v.Descent[16:], []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x7f}) },
+		"elements of the factor: 1 is not between": func(v *siteState) { v.Factor = make([]Wide, 1) },
+	} {
+		var v siteState
+		if err := json.Unmarshal(good, &v); err != nil {
+			t.Fatal(err)
+		}
+		edit(&v)
+		bad, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		site, err := p.NewSite(clientID(0), h.shards[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := site.Restore(bad); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want an error with %q", err, name)
+		}
+	}
+}

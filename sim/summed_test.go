@@ -1,0 +1,65 @@
+package sim
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/pvi/study"
+)
+
+// Natural-gradient steps of whole clients through the gate, from a study alone: at a
+// large ε they settle where the pooled fit without privacy does, and cost what the
+// formula says.
+func TestClientsByNaturalGradient(t *testing.T) {
+	const clients, fewest, colluders = 200, 150, 10
+	st := regression(t, "logistic", 20, clients)
+	source := strings.Replace(string(st.Source), `unit = "none"`, "unit = \"client\"\nepsilon = 3000.0\ndelta = 1e-5\nclip = 30", 1)
+	source = strings.Replace(source, "rounds = 40", "rounds = 14\ndamping = 0.5", 1)
+	source = strings.Replace(source, "max_records = 10000", "max_records = 10000\nmin_clients = 150\ncolluders = 10", 1)
+	private, err := study.Parse("clients.toml", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if private.Inference.Solver != study.NaturalGradient || private.Federation.Opens != study.OpenSums {
+		t.Fatalf("%s, %s", private.Inference.Solver, private.Federation.Opens)
+	}
+	play, err := NewPlay(private, Options{Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, play)
+	if gap := largestGap(r); gap > 0.05 {
+		t.Errorf("a mean or sd is off the pooled fit by a share of %.3f", gap)
+	}
+	for _, v := range r.Privacy.Views {
+		shares := map[string]float64{"coalition": fewest - colluders, "outside": fewest, "coordinator": 1}[v.View]
+		want := v.Adjacency.Factor() * math.Sqrt(14) / r.Privacy.NoiseMultiplier * math.Sqrt((fewest-colluders)/shares)
+		if math.Abs(v.Mu/want-1) > 1e-4 {
+			t.Errorf("%s, %s: μ = %g, by the formula %g", v.View, v.Adjacency, v.Mu, want)
+		}
+	}
+	if e := accountant.GaussianEpsilon(math.Sqrt(14)/r.Privacy.NoiseMultiplier, 1e-5); r.Privacy.Epsilon > 3000 || math.Abs(e/3000-1) > 1e-3 {
+		t.Errorf("ε = %g, by the formula %g", r.Privacy.Epsilon, e)
+	}
+}
+
+// Two hundred clients of whom the sum of gradients alone is opened: near the fit of all
+// records without privacy. The bounds are about twice what was seen over seeds.
+func TestSummedAdult(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds: not under -short")
+	}
+	st, path := experiment(t, "adult/summed.toml")
+	r := run(t, newPlay(t, st, path, 1))
+	if r.Privacy.Epsilon > 0.5 || r.Privacy.Releases != 100 || r.Privacy.Opens != study.OpenSums {
+		t.Errorf("ε = %g for %d releases", r.Privacy.Epsilon, r.Privacy.Releases)
+	}
+	accuracy := *r.NonPrivateTest.Accuracy - *r.Test.Accuracy
+	likelihood := r.NonPrivateTest.LogLikelihood - r.Test.LogLikelihood
+	t.Logf("accuracy %.4f, %.4f below that without privacy; log likelihood %.4f, %.4f below", *r.Test.Accuracy, accuracy, r.Test.LogLikelihood, likelihood)
+	if accuracy > 0.006 || likelihood > 0.012 {
+		t.Errorf("accuracy is %.4f and log likelihood %.4f below that without privacy", accuracy, likelihood)
+	}
+}
