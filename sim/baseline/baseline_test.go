@@ -175,11 +175,11 @@ func ratio(prior []float64, said [2][2]float64, w float64) float64 {
 }
 
 // Last links of chains with other seeds are samples of the tempered posterior: the mean
-// of 150 has a standard error of .082 sds, their sd of 5.8 %; four of each.
+// of 40 has a standard error of .16 sds, their sd of 11 %; four of each.
 func TestOneSample(t *testing.T) {
 	p := play(t, 30, "", "epsilon = 0.5\nclip = 1.0", "one-posterior-sample")
 	mean, sd := exact(p, 0.5, 1)
-	const samples = 150
+	const samples = 40
 	all := newMoments(1)
 	for seed := range uint64(samples) {
 		cost, err := Play(p, seed)
@@ -193,7 +193,7 @@ func TestOneSample(t *testing.T) {
 		all.add([]float64{found[0] / found[1]})
 	}
 	gotMean, gotSD := all.found()
-	if math.Abs(gotMean[0]-mean) > 0.33*sd || math.Abs(gotSD[0]/sd-1) > 0.24 {
+	if math.Abs(gotMean[0]-mean) > 0.64*sd || math.Abs(gotSD[0]/sd-1) > 0.45 {
 		t.Errorf("samples are %.3f ± %.3f, the tempered posterior %.3f ± %.3f", gotMean[0], gotSD[0], mean, sd)
 	}
 }
