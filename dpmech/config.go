@@ -42,6 +42,20 @@ type Config struct {
 	Releases int // most releases that are summed before anyone reads the total
 
 	Adjacency accountant.Adjacency
+
+	// Aggregates is true if what is protected is one of many that a vector was made
+	// of, as a record is where vectors are fits of whole parts of the data. Taking it
+	// away then turns the vector into another one, as replacing it does: the
+	// sensitivity is 2C under every adjacency.
+	Aggregates bool
+}
+
+// sensitivity returns how far a sum moves, in units of C, between neighbours.
+func (c Config) sensitivity(adjacency accountant.Adjacency) float64 {
+	if c.Aggregates {
+		return 2
+	}
+	return adjacency.Factor()
 }
 
 // fit refuses a clip C, in lattice steps, beside which the noise is too little or

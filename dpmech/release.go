@@ -73,6 +73,24 @@ func (a *Accumulator) Add(v []float64) error {
 	return nil
 }
 
+// AddKeeping is Add that also writes to kept what v adds, without noise, in lattice
+// steps. It must not leave the house.
+func (a *Accumulator) AddKeeping(kept []int64, v []float64) error {
+	if len(v) != len(a.sum) || len(kept) != len(a.sum) {
+		return a.fail(fmt.Errorf("gaussian sum: vector and copy have %d and %d elements, want %d", len(v), len(kept), len(a.sum)))
+	}
+	if a.terms >= a.most {
+		return a.fail(a.tooMany())
+	}
+	a.terms++
+	clear(kept)
+	a.of.gate.add(kept, v)
+	for i, n := range kept {
+		a.sum[i] += n
+	}
+	return nil
+}
+
 // AddRows adds a vector for each of rows: slopes[l]·x[rows[l]·d : (rows[l]+1)·d], d the
 // length of a vector, each clipped and truncated, and zero if it is not finite. It is
 // for models in which a record's gradient is a multiple of its covariates. What a row

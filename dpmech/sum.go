@@ -14,7 +14,7 @@ import (
 // Guarantee: for two inputs that are adjacent, a sum of releases that holds n
 // shares unknown to the observer satisfies the privacy profile of
 // [GaussianSum.EventFor](n, adjacency). Sensitivity is C for add-remove and zero-out, 2C
-// for replace-one, rounded down to whole steps, because the integer norm of every
+// for replace-one and wherever vectors are aggregates, rounded down to whole steps, because the integer norm of every
 // vector is checked in 128-bit arithmetic. A vector with an element that is not
 // finite adds zero, and nothing else tells that it was there.
 //
@@ -100,7 +100,7 @@ func (m *GaussianSum) Event() accountant.Event {
 // observer who sees a sum in which shares noise shares are unknown to him.
 func (m *GaussianSum) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
 	return accountant.DiscreteGaussian{
-		Sensitivity: float64(m.clip) * adjacency.Factor(),
+		Sensitivity: float64(m.clip) * m.cfg.sensitivity(adjacency),
 		Sigma:       float64(m.sigma),
 		Shares:      shares,
 		Dim:         m.cfg.Dim,

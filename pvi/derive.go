@@ -25,13 +25,15 @@ func (p *Protocol) deriveModel() error {
 	return err
 }
 
-// clientClip is C at dataset level: as given, or half of the precision that a
-// client with the nominal number of records of unit length would add.
-func (p *Protocol) clientClip() float64 {
+// changeClip is C of a change of natural parameters: as given, or half of the precision
+// that a client with the nominal number of records of unit length would add; of one of
+// its parts, if it has any.
+func (p *Protocol) changeClip() float64 {
 	if c := p.study.Privacy.Clip; c > 0 {
 		return c
 	}
-	return float64(p.study.Federation.NominalRecords) * p.model.Curvature() / 2
+	parts := max(1, p.study.Inference.Partitions.Count)
+	return float64(p.study.Federation.NominalRecords) / float64(parts) * p.model.Curvature() / 2
 }
 
 // recordClip is C at datapoint level: as given, or half of the public bound on
@@ -53,8 +55,9 @@ func (p *Protocol) recordBound() float64 {
 	return p.model.RecordBound()
 }
 
-// checkShard refuses records that no client of the study has. A shard without records is refused unless the unit is the record: then
-// whether there is any is itself private, and noise alone is a right release.
+// checkShard refuses records that no client of the study has. A shard without records is
+// refused unless the unit is the record: then whether there is any is itself private, and
+// noise alone is a right release.
 func (p *Protocol) checkShard(s *shard.Shard) error {
 	if s.Len() == 0 && p.study.Privacy.Unit != study.Record {
 		return errors.New("the shard has no records")
@@ -69,13 +72,16 @@ func (p *Protocol) checkShard(s *shard.Shard) error {
 }
 
 // NewSolver returns the solver that the study names, for the records of one client,
-// unless their gradients are summed.
+// unless their gradients are summed or there is one for each of its parts.
 func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
 	if err := p.checkShard(s); err != nil {
 		return nil, err
 	}
 	if p.Summed() {
 		return nil, errors.New(`with federation.opens = "sums" a client has no solver of its own: NewSite makes its site`)
+	}
+	if p.parts != nil {
+		return nil, errors.New("the study has inference.partitions, and a solver for each of them: NewSite makes the site")
 	}
 	refine, err := p.newSolver(s)
 	if err == nil && p.study.Inference.SplitPrior {

@@ -101,11 +101,7 @@ func newHouse(t testing.TB, st *study.Study, clients int, seed uint64) *house {
 
 func (h *house) newSite(id ClientID, m int) *Site {
 	h.t.Helper()
-	solver, err := h.protocol.NewSolver(h.shards[m])
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	site, err := NewSite(h.protocol, id, solver)
+	site, err := h.protocol.NewSite(id, h.shards[m])
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -54,6 +54,7 @@ type Protocol struct {
 
 	clients *dpmech.GaussianSum // hides a client's change; nil unless the unit is the client
 	records *dpmech.GaussianSum // hides a record's statistics; nil unless they are released
+	parts   *dpmech.GaussianSum // hides a record's part's change; nil unless clients deal their records
 	sampled *dpmech.SampledSum  // hides a record's gradients; nil unless they are released
 	descent *Descent            // of the solver that releases gradients
 	scaling *Scaling            // found the scale of columns, and is paid for; nil if nothing was to be found
@@ -144,6 +145,17 @@ func (p *Protocol) deriveMechanism() error {
 		if p.study.Inference.Solver == study.DPSVI {
 			return p.deriveSampled()
 		}
+		if k := p.study.Inference.Partitions.Count; k > 0 {
+			p.parts, err = p.calibrate(dpmech.Config{
+				Dim:        p.family.Size(),
+				Clip:       p.changeClip(),
+				Shares:     p.shares(),
+				Terms:      k,
+				Releases:   len(p.roster),
+				Aggregates: true,
+			})
+			return err
+		}
 		p.records, err = p.calibrate(dpmech.Config{
 			Dim:      p.model.Linear().StatisticsSize(),
 			Clip:     p.recordClip(),
@@ -154,7 +166,7 @@ func (p *Protocol) deriveMechanism() error {
 	case study.Client:
 		p.clients, err = p.calibrate(dpmech.Config{
 			Dim:      p.family.Size(),
-			Clip:     p.clientClip(),
+			Clip:     p.changeClip(),
 			Shares:   p.shares(),
 			Terms:    1,
 			Releases: len(p.roster),
@@ -187,7 +199,7 @@ func (p *Protocol) calibrate(cfg dpmech.Config) (*dpmech.GaussianSum, error) {
 	}
 	m, err := dpmech.NewGaussianSum(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("%w (a release is a client's answer, a vector a record's statistics or a client's change)", err)
+		return nil, fmt.Errorf("%w (a release is a client's answer, a vector a record's statistics, or the change of a client or of a part of its records)", err)
 	}
 	return m, nil
 }
@@ -237,10 +249,10 @@ func (p *Protocol) deriveLattice() error {
 		return nil
 	}
 	var total float64 // bound on the absolute value of a sum of messages
-	if p.clients != nil {
-		p.lattice = p.clients.Lattice()
-		total = float64(p.clients.MaxTotal())
-		p.limit = p.clients.MaxTotal() / int64(len(p.roster))
+	if m := p.changes(); m != nil {
+		p.lattice = m.Lattice()
+		total = float64(m.MaxTotal())
+		p.limit = m.MaxTotal() / int64(len(p.roster))
 	} else {
 		largest := float64(p.study.Federation.MaxRecords) * p.recordBound()
 		if p.records != nil {
@@ -286,13 +298,23 @@ func (p *Protocol) Family() gaussian.Family { return p.family }
 // Prior returns the natural parameters of the prior. It is not a copy.
 func (p *Protocol) Prior() []float64 { return p.prior }
 
-// Mechanism returns what hides a client's change or a record's statistics, nil
-// if the study makes no promise, or [Protocol.Sampled] hides gradients.
+// Mechanism returns what hides a client's change, the change of a part of its records,
+// or a record's statistics; nil if the study makes no promise, or [Protocol.Sampled]
+// hides gradients.
 func (p *Protocol) Mechanism() *dpmech.GaussianSum {
+	if m := p.changes(); m != nil {
+		return m
+	}
+	return p.records
+}
+
+// changes returns what hides changes of natural parameters, nil if they are not hidden,
+// or were computed from what is.
+func (p *Protocol) changes() *dpmech.GaussianSum {
 	if p.clients != nil {
 		return p.clients
 	}
-	return p.records
+	return p.parts
 }
 
 // MinClients returns U_min, the fewest answers for which a sum is opened.
@@ -318,7 +340,7 @@ func (p *Protocol) Releases() int {
 		if p.descent != nil {
 			return p.descent.Total
 		}
-		if in.Factors == study.Published {
+		if in.Partitions.Count > 0 || in.Factors == study.Published {
 			return in.Rounds
 		}
 		return 1

@@ -21,8 +21,9 @@ import (
 type Site struct {
 	protocol *Protocol
 	id       ClientID
-	solver   solver.Solver // of the client's factor; nil if its gradients are summed
+	solver   solver.Solver // of the client's factor; nil if there are parts, or gradients are summed
 
+	parts     *parts              // nil unless the study deals records to parts
 	gradients *solver.GradientSum // nil unless they are summed
 
 	q        *posterior
@@ -48,6 +49,18 @@ type spending struct {
 // NewSite returns the site of a client at the prior. The solver must be of
 // [Protocol.NewSolver]; [Protocol.NewSite] makes both.
 func NewSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
+	if p.parts != nil {
+		return nil, errors.New("the study has inference.partitions, and a solver for each of them")
+	}
+	site, err := newSite(p, id)
+	if err != nil {
+		return nil, err
+	}
+	site.solver = s
+	return site, nil
+}
+
+func newSite(p *Protocol, id ClientID) (*Site, error) {
 	if _, ok := p.clientIndex(id); !ok {
 		return nil, fmt.Errorf("client %q is not in the roster", id)
 	}
@@ -55,7 +68,6 @@ func NewSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 	site := &Site{
 		protocol: p,
 		id:       id,
-		solver:   s,
 		q:        newPosterior(p),
 		target:   make([]float64, n),
 		current:  make([]float64, n),
@@ -66,7 +78,7 @@ func NewSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 		return site, nil // it has no factor
 	}
 	site.proposed = make([]int64, n)
-	if p.study.Inference.Factors != study.Tied {
+	if p.study.Inference.Factors != study.Tied && !p.virtualFactors() {
 		site.factor = make([]Wide, n)
 	}
 	return site, nil
@@ -92,11 +104,34 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 		return s.releaseGradients(r, plan, src)
 	}
 	p := s.protocol
-	if p.clients != nil {
+	if m := p.changes(); m != nil {
 		s.spent.Changes++
 		s.answered = plan.Number
-		p.clients.Draw(&s.noise, src)
+		m.Draw(&s.noise, src)
 	}
+	change, err := s.change(plan, src)
+	if err != nil {
+		return fmt.Errorf("client %s: %w", s.id, err)
+	}
+	dst := slices.Grow(r.Change, s.size())[:s.size()]
+	if err := s.gate(dst, change, plan.Centre); err != nil {
+		return fmt.Errorf("client %s: %w", s.id, err)
+	}
+	r.Protocol, r.Number, r.Client, r.Change = plan.Protocol, plan.Number, s.id, dst
+	s.answered, s.open, s.centre = plan.Number, plan.Number, plan.Centre
+	return nil
+}
+
+// size returns the number of elements of a change.
+func (s *Site) size() int { return s.protocol.family.Size() }
+
+// change returns by how much the solver would change the client's factor. If there are
+// parts it leaves the sum of their clipped changes with them, and returns nil.
+func (s *Site) change(plan *Plan, src *dpmech.Stream) ([]float64, error) {
+	if s.parts != nil {
+		return nil, s.parts.add(s.q, s.factor, plan, src)
+	}
+	p := s.protocol
 	s.factorNow(s.current)
 	for i, q := range s.q.natural {
 		s.cavity[i] = q - s.current[i]
@@ -113,19 +148,12 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 		err = nil
 	}
 	if err != nil {
-		return fmt.Errorf("client %s: %w", s.id, err)
+		return nil, err
 	}
-	change := s.target
 	for i, now := range s.current {
-		change[i] -= now
+		s.target[i] -= now
 	}
-	dst := slices.Grow(r.Change, len(change))[:len(change)]
-	if err := s.gate(dst, change, plan.Centre); err != nil {
-		return fmt.Errorf("client %s: %w", s.id, err)
-	}
-	r.Protocol, r.Number, r.Client, r.Change = plan.Protocol, plan.Number, s.id, dst
-	s.answered, s.open, s.centre = plan.Number, plan.Number, plan.Centre
-	return nil
+	return s.target, nil
 }
 
 // gate turns the proposed change into what leaves the house, under the noise that
@@ -133,6 +161,13 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 // s.proposed.
 func (s *Site) gate(dst []int64, change []float64, centre []int64) error {
 	p := s.protocol
+	if p.parts != nil {
+		// What the client remembers of the sum, beside its parts' own changes, is what
+		// anybody could read.
+		err := p.parts.ReleaseSum(dst, s.exact, &s.noise, s.parts.sum)
+		copy(s.proposed, dst)
+		return err
+	}
 	if p.clients == nil {
 		if err := p.lattice.Truncate(dst, change, p.limit); err != nil {
 			return fmt.Errorf("the proposed change does not fit (a smaller damping may keep q from running away): %w", err)
@@ -212,7 +247,7 @@ func (s *Site) reuses() bool {
 	if p.records != nil {
 		return p.study.Inference.Factors != study.Published
 	}
-	return p.clients == nil && p.sampled == nil
+	return p.changes() == nil && p.sampled == nil
 }
 
 // factorNow writes to dst the natural parameters of the client's factor.
@@ -245,8 +280,8 @@ func (s *Site) Settle(o *Outcome) error {
 			return refuse("the verdict on plan %d is %q, which does not follow from its sum", o.Number, o.Verdict)
 		}
 		if accepted {
-			if _, took := slices.BinarySearch(o.Participants, s.id); took && s.factor != nil {
-				p.move(s.factor, s.proposed, p.damping(o.Number), s.centre)
+			if _, took := slices.BinarySearch(o.Participants, s.id); took {
+				s.follow(p.damping(o.Number))
 			}
 			s.q.commit()
 		}
@@ -259,6 +294,16 @@ func (s *Site) Settle(o *Outcome) error {
 		s.q.end()
 	}
 	return nil
+}
+
+// follow moves by alpha what the site remembers of its factor.
+func (s *Site) follow(alpha int64) {
+	if s.factor != nil {
+		s.protocol.move(s.factor, s.proposed, alpha, s.centre)
+	}
+	if s.parts != nil {
+		s.parts.settle(alpha, s.centre)
+	}
 }
 
 func (s *Site) checkOutcome(o *Outcome) error {

@@ -95,13 +95,14 @@ type siteState struct {
 	Open     int
 	Spent    spending
 	Solver   []byte
-	Descent  []byte `json:",omitempty"`
+	Parts    *partsState `json:",omitempty"`
+	Descent  []byte      `json:",omitempty"`
 }
 
 // MarshalBinary returns the site's state. It holds what must not leave the
 // house: the client's own factor.
 func (s *Site) MarshalBinary() ([]byte, error) {
-	return json.Marshal(siteState{
+	v := siteState{
 		Version:  stateVersion,
 		Protocol: s.protocol.digest,
 		Client:   s.id,
@@ -115,7 +116,11 @@ func (s *Site) MarshalBinary() ([]byte, error) {
 		Spent:    s.spent,
 		Solver:   s.solverState(),
 		Descent:  s.q.summed.marshal(),
-	})
+	}
+	if s.parts != nil {
+		v.Parts = s.parts.state()
+	}
+	return json.Marshal(v)
 }
 
 // Restore sets a new site to a state that MarshalBinary returned.
@@ -158,13 +163,20 @@ func (s *Site) Restore(state []byte) error {
 
 // solverState returns what the solver has to remember beyond what the site counts.
 func (s *Site) solverState() []byte {
-	if s.gradients != nil {
+	if s.solver == nil {
 		return nil
 	}
 	return s.solver.State()
 }
 
+// restoreSolver restores what the solver, or the solvers of parts, remember.
 func (s *Site) restoreSolver(v *siteState) error {
+	if s.parts != nil {
+		return s.parts.restore(v.Parts, v.Spent.Changes > 0)
+	}
+	if v.Parts != nil {
+		return errors.New("the state has parts, and the study has none")
+	}
 	if s.gradients != nil {
 		return s.gradients.Resume(v.Spent.Statistics)
 	}
@@ -175,7 +187,7 @@ func (s *Site) restoreSolver(v *siteState) error {
 // one that would release again, or has released more than it says.
 func (v *siteState) checkSpending(p *Protocol) error {
 	most, statistics := 0, 0
-	if p.clients != nil {
+	if p.changes() != nil {
 		most = min(p.Releases(), v.Answered)
 	}
 	if p.records != nil {
@@ -189,7 +201,7 @@ func (v *siteState) checkSpending(p *Protocol) error {
 	switch {
 	case v.Spent.Changes < 0 || v.Spent.Changes > most || v.Spent.Statistics < 0 || v.Spent.Statistics > statistics:
 		return fmt.Errorf("%d changes and %d statistics released: more than the study pays for, or none at all", v.Spent.Changes, v.Spent.Statistics)
-	case v.Answered > 0 && (p.clients != nil && v.Spent.Changes == 0 || p.clients == nil && most+statistics > 0 && v.Spent.Statistics == 0):
+	case v.Answered > 0 && (p.changes() != nil && v.Spent.Changes == 0 || p.changes() == nil && most+statistics > 0 && v.Spent.Statistics == 0):
 		return errors.New("plans were answered and nothing was charged")
 	case p.sampled != nil && !p.Summed() && kept != (v.Spent.Statistics > 0):
 		return errors.New("steps were charged and are not there, or are there and were not charged")

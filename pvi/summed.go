@@ -22,7 +22,7 @@ import (
 // Summed reports whether opened sums of gradients move q, rather than changes of
 // factors.
 func (p *Protocol) Summed() bool {
-	return p.study.Privacy.Unit == study.Record && p.study.Federation.Opens == study.OpenSums
+	return p.study.Privacy.Unit == study.Record && p.study.Federation.Opens == study.OpenSums && p.study.Inference.Partitions.Count == 0
 }
 
 // messageSize returns the number of elements of a release.
@@ -58,7 +58,7 @@ func (p *Protocol) newSumDescent() (*solver.SumDescent, error) {
 
 // NewSite returns the site of a client with the given records, at the prior.
 func (p *Protocol) NewSite(id ClientID, s *shard.Shard) (*Site, error) {
-	if !p.Summed() {
+	if p.parts == nil && !p.Summed() {
 		solver, err := p.NewSolver(s)
 		if err != nil {
 			return nil, err
@@ -67,6 +67,13 @@ func (p *Protocol) NewSite(id ClientID, s *shard.Shard) (*Site, error) {
 	}
 	if err := p.checkShard(s); err != nil {
 		return nil, err
+	}
+	if p.parts != nil {
+		site, err := newSite(p, id)
+		if err == nil {
+			site.parts = newParts(p, s)
+		}
+		return site, err
 	}
 	program, err := p.model.Records(s, len(p.roster))
 	if err != nil {

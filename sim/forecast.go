@@ -12,7 +12,7 @@ import (
 type Forecast struct {
 	Noise   float64 `json:"noise_sd"`       // that every natural parameter, or the average of all gradient sums, has in the end
 	Round   float64 `json:"round_noise_sd"` // that one round's sum has, before damping
-	Largest float64 `json:"largest_signal"` // of all clients, each of which saturates the clip; of one record
+	Largest float64 `json:"largest_signal"` // of all clients, or of all their parts, each of which saturates the clip; of one record
 	// Doubtful is true if so little signal is left of a client's change that
 	// outcomes may leave no proper distribution.
 	Doubtful bool `json:"doubtful"`
@@ -39,6 +39,11 @@ func NewForecast(p *pvi.Protocol) Forecast {
 		f.Noise = p.AveragedNoise() * math.Sqrt(clients)
 		return f
 	}
+	if k := st.Inference.Partitions.Count; k > 0 {
+		f.Noise *= settled(st.Inference)
+		f.Largest *= float64(k) * clients
+		return f
+	}
 	if st.Privacy.Unit == study.Client || st.Inference.Factors == study.Published {
 		f.Noise *= settled(st.Inference)
 	}
@@ -57,13 +62,14 @@ func NewForecast(p *pvi.Protocol) Forecast {
 // settled returns the sd that λ has in the end if every round adds noise of sd 1
 // and nothing is clipped. Round t adds α_t times its noise. Tied and published
 // factors hold the noise of the rounds before and take α_t of it back, so that
-// the sd tends to √(α/(2−α)) for a constant α and is 1/√T for α = 1/t; with
-// exact factors noise stays, and adds up to α√T.
+// the sd tends to √(α/(2−α)) for a constant α and is 1/√T for α = 1/t; so do those of
+// a client that averages over parts, and remembers what it sent. With other exact
+// factors noise stays, and adds up to α√T.
 func settled(in study.Inference) float64 {
 	var variance float64
 	for t := 1; t <= in.Rounds; t++ {
 		alpha := in.Damping.At(t)
-		if in.Factors != study.Exact {
+		if in.Factors != study.Exact || in.Partitions.Averaged {
 			variance *= (1 - alpha) * (1 - alpha)
 		}
 		variance += alpha * alpha

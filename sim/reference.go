@@ -45,7 +45,7 @@ func NewReference(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
 		}
 		all = append(all, l)
 	}
-	if in := p.Study().Inference; p.Model().General() && (in.Solver == study.SVI || in.Solver == study.DPSVI) {
+	if stochastic(p) {
 		r.Method = "stochastic variational inference with the same family of q"
 		return r, r.climb(p, all)
 	}
@@ -56,6 +56,18 @@ func NewReference(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
 		return nil, fmt.Errorf("fit of the pooled records: %w", err)
 	}
 	return r, nil
+}
+
+// stochastic reports whether the pooled fit takes stochastic steps: where a federation
+// does and has no closed expectations, or whose shapes with few groups settle slowly.
+func stochastic(p *pvi.Protocol) bool {
+	switch p.Study().Inference.Solver {
+	case study.SVI:
+		return p.Model().General()
+	case study.DPSVI:
+		return p.Model().General() || len(p.Study().Model.Groups) > 0
+	}
+	return false
 }
 
 // leastClimb is the fewest rounds of a fit that stands beside private steps.

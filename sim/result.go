@@ -85,6 +85,7 @@ type Promise struct {
 	Releases        int                  `json:"releases"`
 	Opens           study.Opens          `json:"opens"`                    // what may be read of what clients send
 	Gradients       bool                 `json:"gradients,omitempty"`      // what was released are sums of gradients
+	Parts           int                  `json:"parts,omitempty"`          // of a client, over which each release is a sum
 	ScaleReleases   int                  `json:"scale_releases,omitempty"` // before them, to find the scale; in every cost
 	Method          string               `json:"method"`
 	Views           []Spent              `json:"views"`
@@ -222,6 +223,7 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		Releases:        releases,
 		Opens:           p.Study().Federation.Opens,
 		Gradients:       p.Descent() != nil,
+		Parts:           p.Study().Inference.Partitions.Count,
 		Method:          costs[0].Method,
 		Sound:           p.Sound(),
 		Claimed:         Outside{claimed.Epsilon, claimed.Mu},

@@ -137,6 +137,13 @@ var faults = []fault{
 	}
 `,
 	}}},
+	{"part-as-record", "a part's change accounted as a record's", []edit{{
+		file: "dpmech/sum.go", anchor: "\treturn accountant.DiscreteGaussian{\n", before: `
+	if planted.Is("part-as-record") && m.cfg.Aggregates {
+		return accountant.DiscreteGaussian{Sensitivity: float64(m.clip) * adjacency.Factor(), Sigma: float64(m.sigma), Shares: shares, Dim: m.cfg.Dim, Adjacency: adjacency}
+	}
+`,
+	}}},
 	{"noise-reused", "noise reused across rounds", []edit{{
 		file: "dpmech/release.go", anchor: "\tm.noise.Fill(noise.drawn.steps, src)\n", after: `
 	if planted.Is("noise-reused") {

@@ -32,6 +32,14 @@ func NewConjugate(m *model.Linear, s *shard.Shard) *Conjugate {
 	return c
 }
 
+// Times makes each record count so many times.
+func (c *Conjugate) Times(times float64) *Conjugate {
+	for i := range c.statistics {
+		c.statistics[i] *= times
+	}
+	return c
+}
+
 // Propose implements [Solver]. It releases nothing.
 func (c *Conjugate) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	p.Family.ProjectLikelihood(dst, c.statistics, p.Mean)

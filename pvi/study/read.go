@@ -177,13 +177,15 @@ func readInference(s *Study, t *document.Table) {
 	if rounds, ok := t.Int("rounds"); ok {
 		in.Rounds = between(t, "rounds", rounds, 1, maxRounds)
 	}
+	readPartitions(s, t)
 	in.Factors = Exact
-	if s.Privacy.Unit == Client {
+	if s.Privacy.Unit == Client || s.parted() && in.Schedule == Synchronous {
 		in.Factors = Tied
 	}
 	if v, ok := t.Choice("factors", string(Tied), string(Exact), string(Published)); ok {
 		in.Factors = Factors(v)
 	}
+	checkPartitions(s, t)
 	readSolver(s, t)
 	readCovariance(s, t)
 	readDamping(s, t)
@@ -222,7 +224,7 @@ func readDamping(s *Study, t *document.Table) {
 	if len(s.Model.Groups) > 0 || s.Model.Family == Mixture {
 		d.Alpha = 0.5 // expectations over few points leave whole steps going to and fro
 	}
-	d.Harmonic = s.Privacy.Unit == Client
+	d.Harmonic = s.hidesChanges()
 	if s.Inference.Solver == DPSVI && s.Inference.Schedule == Synchronous {
 		d.Alpha = 0.3
 	}
@@ -245,6 +247,8 @@ func readLocalPrior(s *Study, t *document.Table) {
 		return
 	}
 	switch {
+	case s.parted():
+		t.Errorf("local_prior", "parts work with the prior of the rounds: remove local_prior, or partitions")
 	case in.Solver != SVI && in.Solver != DPSVI:
 		t.Errorf("local_prior", `what solver = %q proposes does not depend on the prior: it is split only with "svi" and "dp-svi"`, in.Solver)
 	case in.Rounds != 1 || in.Schedule != Synchronous || in.Factors == Tied:
@@ -293,18 +297,22 @@ func readPrivacy(s *Study, t *document.Table) {
 	if clip, ok := t.Float("clip"); ok {
 		p.Clip = positive(t, "clip", clip)
 	}
-	if p.Unit == Client && !t.Has("clip") && s.Federation.NominalRecords == 0 {
-		t.Errorf("clip", "is missing: write the L2 bound on a client's change of natural parameters, or federation.nominal_records, from which half of a client's largest factor is taken")
+	who := "client"
+	if s.parted() {
+		who = "part"
 	}
-	if p.Unit == Client && !t.Has("clip") && s.Federation.NominalRecords > 0 && !s.Model.bent() {
-		t.Errorf("clip", "is missing: nothing public says how much a record of a %s model can add; write the L2 bound on a client's change of natural parameters", s.Model.Family)
+	if s.hidesChanges() && !t.Has("clip") && s.Federation.NominalRecords == 0 {
+		t.Errorf("clip", "is missing: write the L2 bound on a %s's change of natural parameters, or federation.nominal_records, from which half of a %s's largest factor is taken", who, who)
 	}
-	p.Centred = p.Unit == Client && s.Inference.Factors != Published
+	if s.hidesChanges() && !t.Has("clip") && s.Federation.NominalRecords > 0 && !s.Model.bent() {
+		t.Errorf("clip", "is missing: nothing public says how much a record of a %s model can add; write the L2 bound on a %s's change of natural parameters", s.Model.Family, who)
+	}
+	p.Centred = s.hidesChanges() && s.Inference.Factors != Published
 	if v, ok := t.Choice("coordinates", "centred", "raw"); ok {
 		p.Centred = v == "centred"
 	}
-	if p.Centred && p.Unit != Client {
-		t.Errorf("coordinates", `centred coordinates are for unit = "client"`)
+	if p.Centred && !s.hidesChanges() {
+		t.Errorf("coordinates", `centred coordinates are for unit = "client", or inference.partitions`)
 	}
 	if p.Centred && s.Inference.Factors == Published {
 		t.Errorf("coordinates", `the published bookkeeping knows no centred coordinates: write coordinates = "raw"`)

@@ -57,8 +57,8 @@ func readBaseline(s *Study, t *document.Table) {
 			t.Errorf("baseline", "%q is for outcomes that have probabilities: nothing bounds the density of others", v)
 		}
 	}
-	if s.Inference.Solver != DPSVI {
-		t.Errorf("baseline", `a baseline hides a record, as solver = "dp-svi" does: write privacy.unit = "record"`)
+	if s.Inference.Solver != DPSVI || s.parted() || s.Federation.Opens == OpenSums {
+		t.Errorf("baseline", `a baseline hides a record, as solver = "dp-svi" does with messages that anyone may read: write privacy.unit = "record", and neither partitions nor federation.opens`)
 	}
 	if s.Simulation.Clients > 1 {
 		t.Errorf("baseline", "a baseline has all records in one place: write clients = 1, got %d", s.Simulation.Clients)

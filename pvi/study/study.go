@@ -100,12 +100,14 @@ type Inference struct {
 	Factors  Factors
 	Solver   Solver
 	Damping  Damping
-	Ascent   Ascent // of the solver SVI
+	Ascent   Ascent  // of the solver SVI
+	Descent  Descent // of the solver DPSVI
+
+	Partitions Partitions
 
 	// SplitPrior: in the only round a client works with the prior to the power 1/M,
 	// not with all of it.
 	SplitPrior bool
-	Descent    Descent // of the solver DPSVI
 }
 
 // A Solver says how a client refines its factor.

@@ -16,27 +16,38 @@ import (
 func accounted(context.Context, task) (Check, error) {
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
 		for _, shares := range []int{1, 3} {
-			const clip, multiplier = 2.5, 1.25
-			gate, err := dpmech.NewGaussianSum(dpmech.Config{
-				Dim: 2, Clip: clip, NoiseMultiplier: multiplier, Shares: shares, Terms: 1, Releases: shares, Adjacency: adjacency,
-			})
-			if err != nil {
-				return Check{}, err
-			}
-			profile, err := accountant.Account(gate.Event())
-			if err != nil {
-				return Check{}, err
-			}
-			want := 1 / multiplier
-			if adjacency == accountant.ReplaceOne {
-				want = 2 / multiplier
-			}
-			if math.Abs(profile.Mu()/want-1) > 1e-5 {
-				return certain(false, "%s, %d shares: μ = %.5g is accounted, the clip and the noise make it %.5g", adjacency, shares, profile.Mu(), want), nil
+			for _, aggregates := range []bool{false, true} {
+				got, want, err := muOfGate(adjacency, shares, aggregates)
+				if err != nil {
+					return Check{}, err
+				}
+				if math.Abs(got/want-1) > 1e-5 {
+					return certain(false, "%s, %d shares, aggregates %t: μ = %.5g is accounted, the clip and the noise make it %.5g", adjacency, shares, aggregates, got, want), nil
+				}
 			}
 		}
 	}
-	return certain(true, "μ = sensitivity/σ for every adjacency, for one share and for three"), nil
+	return certain(true, "μ = sensitivity/σ for every adjacency, for one share and for three, for records and for what is made of many"), nil
+}
+
+// muOfGate returns the μ of a mechanism's event, and by the plain formula.
+func muOfGate(adjacency accountant.Adjacency, shares int, aggregates bool) (got, want float64, err error) {
+	const clip, multiplier = 2.5, 1.25
+	gate, err := dpmech.NewGaussianSum(dpmech.Config{
+		Dim: 2, Clip: clip, NoiseMultiplier: multiplier, Shares: shares, Terms: 1, Releases: shares, Adjacency: adjacency, Aggregates: aggregates,
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	profile, err := accountant.Account(gate.Event())
+	if err != nil {
+		return 0, 0, err
+	}
+	want = 1 / multiplier
+	if adjacency == accountant.ReplaceOne || aggregates {
+		want = 2 / multiplier
+	}
+	return profile.Mu(), want, nil
 }
 
 // accountedSamples asks whether one step of a sampled sum costs at least what two

@@ -34,6 +34,9 @@ func suite() ([]question, error) {
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
 		long = append(long, lazily("statistics, "+string(adjacency), func() (attack, error) { return statisticsAttack(adjacency) }))
 	}
+	for _, c := range partsCases {
+		long = append(long, lazily(c.name(), c.attack))
+	}
 	for _, g := range gradientCases {
 		long = append(long, lazily(g.name(), g.attack))
 	}

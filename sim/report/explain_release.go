@@ -37,6 +37,9 @@ func sent(p *pvi.Protocol) []string {
 		if p.Descent() != nil {
 			return sentByDescent(p)
 		}
+		if in.Partitions.Count > 0 {
+			return sentByParts(p)
+		}
 		return []string{
 			fmt.Sprintf("Once: %s that sum up its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Whatever it sends later is computed from that.",
 				plural(p.Model().Linear().StatisticsSize(), "number"), number(p.Mechanism().Clip()), number(p.Mechanism().NoiseMultiplier())),
@@ -67,6 +70,9 @@ func stays(st *study.Study) []string {
 	}
 	if st.Privacy.Unit == study.Client && st.Inference.Factors == study.Exact {
 		out = append(out, "Its factor without noise.")
+	}
+	if st.Inference.Partitions.Count > 0 {
+		out = append(out, "Which part a record is in, and what each part would change.")
 	}
 	return out
 }

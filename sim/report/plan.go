@@ -104,6 +104,7 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 		{"releases of a client", fmt.Sprint(p.Releases()) + afterScale(p)},
 	}
 	rows = append(rows, descentRows(p)...)
+	rows = append(rows, partsRows(p)...)
 	if d := p.Descent(); d == nil || d.Rate == 1 {
 		rows = append(rows, []string{"μ of all, of one", number(costs[0].Mu) + ", " + number(one.Mu)})
 	}
@@ -149,6 +150,9 @@ func clipped(p *pvi.Protocol) string {
 	if p.Descent() != nil {
 		return clippedGradient(p)
 	}
+	if p.Study().Inference.Partitions.Count > 0 {
+		return clippedPart(p)
+	}
 	if p.Study().Privacy.Unit == study.Record {
 		return "a record's statistics"
 	}
@@ -163,6 +167,9 @@ func forecast(p *pvi.Protocol) string {
 	f := sim.NewForecast(p)
 	if p.Descent() != nil {
 		return wrap(descentForecast(p, f))
+	}
+	if p.Study().Inference.Partitions.Count > 0 {
+		return wrap(partsForecast(p, f))
 	}
 	if p.Study().Privacy.Unit == study.Record {
 		return wrap(fmt.Sprintf("The noise of all clients together has sd %s on every natural parameter. A record adds at most %s to one: the noise hides what the first %.0f records of the whole federation say.",

@@ -138,6 +138,14 @@ func Statement(w io.Writer, r *sim.Result) error {
 		if p.Gradients {
 			what = "a sum of its records' gradients " + times(p.Releases)
 		}
+		if p.Parts > 0 {
+			b.WriteString(wrap(fmt.Sprintf("What is protected is a record. Each of the %d clients released %s of its factor, the sum over %s of its records, each part's clipped to norm %s, with noise of %s times the clip as standard deviation. A record that comes or goes changes one part, by up to twice the clip.",
+				r.Clients, count(p.Releases, "change"), plural(p.Parts, "part"), number(p.Clip), number(p.NoiseMultiplier))))
+			if p.Opens == study.OpenSums {
+				b.WriteString(wrap("Each added a share of that noise: only sums over the study's minimum of clients or more are to be opened."))
+			}
+			break
+		}
 		alone := "with noise of %s times the clip as standard deviation. Whatever else it sent was computed from that."
 		if p.Opens == study.OpenSums {
 			alone = "under a share of noise, and nothing else. Only sums over the study's minimum of clients or more are to be opened; their noise has %s times the clip as standard deviation."

@@ -1,0 +1,86 @@
+package dpmech_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+)
+
+var aggregates = dpmech.Config{
+	Dim: 3, Clip: 2, NoiseMultiplier: 5, Shares: 1, Terms: 10, Releases: 20, Adjacency: accountant.AddRemove, Aggregates: true,
+}
+
+// A vector that is an aggregate turns into another one when what is protected goes: two
+// vectors of norm C that are opposite are 2C apart, whatever the adjacency.
+func TestAggregatesCostTwiceTheClip(t *testing.T) {
+	m := newSum(t, aggregates)
+	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
+		here, there := exactSum(t, m, []float64{9, 0, 0}, []float64{0, 1, 0}), exactSum(t, m, []float64{-9, 0, 0}, []float64{0, 1, 0})
+		far := 0.0
+		for i := range here {
+			far += float64(here[i]-there[i]) * float64(here[i]-there[i])
+		}
+		got := m.EventFor(1, adjacency).(accountant.DiscreteGaussian).Sensitivity
+		if got < math.Sqrt(far) || got != 2*math.Floor(m.Clip()/m.Lattice().Step()) {
+			t.Errorf("%s: sensitivity %g, the sums are %g apart, 2C is %g", adjacency, got, math.Sqrt(far), 2*m.Clip()/m.Lattice().Step())
+		}
+	}
+}
+
+// AddKeeping adds what Add adds and keeps a copy of it.
+func TestAddKeeping(t *testing.T) {
+	m := newSum(t, aggregates)
+	rapid.Check(t, func(t *rapid.T) {
+		vectors := rapid.SliceOfN(rapid.SliceOfN(rapid.Float64(), 3, 3), 0, 10).Draw(t, "vectors")
+		a, kept, total := m.NewAccumulator(), make([]int64, 3), make([]int64, 3)
+		for _, v := range vectors {
+			if err := a.AddKeeping(kept, v); err != nil {
+				t.Fatal(err)
+			}
+			checkSensitivity(t, m, kept, v)
+			for i, n := range kept {
+				total[i] += n
+			}
+		}
+		var noise dpmech.Noise
+		dst, sum := make([]int64, 3), make([]int64, 3)
+		m.Draw(&noise, seeded.Stream(1, "noise"))
+		if err := m.ReleaseSum(dst, sum, &noise, a); err != nil {
+			t.Fatal(err)
+		}
+		b, want := m.NewAccumulator(), make([]int64, 3)
+		for _, v := range vectors {
+			if err := b.Add(v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m.Draw(&noise, seeded.Stream(1, "noise"))
+		if err := m.ReleaseSum(dst, want, &noise, b); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(sum, want) || !slices.Equal(sum, total) {
+			t.Fatalf("the sum is %v, of Add %v, of the copies %v", sum, want, total)
+		}
+	})
+	for _, bad := range [][2]int{{2, 3}, {3, 2}} {
+		a := m.NewAccumulator()
+		if a.AddKeeping(make([]int64, bad[0]), make([]float64, bad[1])) == nil {
+			t.Errorf("a copy of %d and a vector of %d elements were taken", bad[0], bad[1])
+		}
+	}
+	a := m.NewAccumulator()
+	for range aggregates.Terms {
+		if err := a.AddKeeping(make([]int64, 3), make([]float64, 3)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a.AddKeeping(make([]int64, 3), make([]float64, 3)) == nil {
+		t.Error("more vectors than the mechanism was made for")
+	}
+}

@@ -1,0 +1,499 @@
+package pvi
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// partsProtocol is descentStudy with parts, edited.
+func partsProtocol(t testing.TB, inference, privacy string) *Protocol {
+	t.Helper()
+	source := strings.NewReplacer(
+		"rounds = 5, steps = 3", inference,
+		"epsilon = 1.0", privacy,
+	).Replace(descentStudy)
+	st, err := study.Parse("s.toml", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewProtocol(st, []ClientID{"a", "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// schemes are the ways to partition, with every bookkeeping.
+var schemes = []string{
+	`partitioned = "virtual", factors = "exact"`,
+	`partitioned = "virtual", factors = "tied"`,
+	`partitioned = "averaged", factors = "exact"`,
+	`partitioned = "averaged", factors = "tied"`,
+}
+
+// A record that comes or goes turns a part's clipped change into another one: the cost
+// is that of sensitivity 2C under both adjacencies, for all rounds together.
+func TestPartsMeetTheirTarget(t *testing.T) {
+	for _, scheme := range schemes {
+		for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
+			p := partsProtocol(t, "rounds = 7, partitions = 4, "+scheme, `epsilon = 1.0, clip = 3.0, adjacency = "`+string(adjacency)+`"`)
+			want := accountant.GaussianEpsilon(2*math.Sqrt(7)/p.Noise().Multiplier, 1e-5)
+			for _, a := range p.Adjacencies() {
+				cost, err := p.Cost(p.Views()[0], a, p.Releases())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p.Releases() != 7 || cost.Epsilon > 1 || cost.Epsilon < 0.998 || math.Abs(cost.Epsilon/want-1) > 1e-4 {
+					t.Errorf("%s: ε = %.9g under %s in %d releases, by the formula %.9g", scheme, cost.Epsilon, a, p.Releases(), want)
+				}
+			}
+		}
+	}
+}
+
+func TestPartsClip(t *testing.T) {
+	p := partsProtocol(t, "rounds = 1, partitions = 4", "epsilon = 1.0, clip = 3.0")
+	if p.Noise().Clip != 3 {
+		t.Errorf("clip is %g", p.Noise().Clip)
+	}
+	source := strings.NewReplacer("rounds = 5, steps = 3", "rounds = 1, partitions = 4", "max_records", "nominal_records = 200, max_records").Replace(descentStudy)
+	st, err := study.Parse("s.toml", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err = NewProtocol(st, []ClientID{"a"}); err != nil {
+		t.Fatal(err)
+	}
+	// Fifty records of unit length add a quarter each, of which half.
+	if want := 50 * 0.25 / 2; p.Noise().Clip != want {
+		t.Errorf("the derived clip is %g, want %g", p.Noise().Clip, want)
+	}
+}
+
+// Two clients whose records differ by one that is as far out as can be, with the same
+// parts, the same public transcript and the same bits: the sums before noise differ by
+// at most 2C in every round, by more than C in some, and by nothing but what the part of
+// that record changed.
+func TestOneRecordMovesOnePart(t *testing.T) {
+	for _, scheme := range schemes {
+		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-5\nclip = 0.5", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), "")
+		p, err := NewProtocol(st, []ClientID{"a", "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		records := new(shard.Records)
+		for range 6 {
+			records.Append([]float64{0, -2})
+		}
+		records.Append([]float64{0, 10})
+		whole := shard.Design(st, records)
+		without, victim := pair(t, p, whole)
+		sites := []*Site{site(t, p, whole), site(t, p, without)}
+		server := NewServer(p)
+		other, err := p.NewSite("b", shard.Design(st, planeRecords(1, 0, 30)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := 0.0
+		for plan, ok := server.Next(); ok; plan, ok = server.Next() {
+			outcome := playPair(t, server, sites, other, &plan)
+			difference := 0.0
+			for i := range sites[0].exact {
+				d := p.lattice.Float(sites[0].exact[i] - sites[1].exact[i])
+				difference += d * d
+			}
+			most = max(most, math.Sqrt(difference))
+			for k, mine := range sites[0].parts.proposed {
+				if k != victim && !slices.Equal(mine, sites[1].parts.proposed[k]) {
+					t.Fatalf("%s: plan %d: part %d changed with a record of part %d", scheme, plan.Number, k, victim)
+				}
+			}
+			for _, s := range append(sites, other) {
+				if err := s.Settle(outcome); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if clip := p.Noise().Clip; most > 2*clip || most < 1.2*clip {
+			t.Errorf("%s: sums differ by up to %g, clip %g", scheme, most, clip)
+		}
+	}
+}
+
+// pair returns a shard without the last record of another, and the part which that
+// record will be in.
+func pair(t *testing.T, p *Protocol, whole *shard.Shard) (without *shard.Shard, victim int) {
+	t.Helper()
+	// Parts are drawn record by record from the same bits, after the noise.
+	trial := site(t, p, whole)
+	src := seeded.Stream(3, "noise")
+	p.parts.Draw(&trial.noise, src)
+	if err := trial.parts.deal(src); err != nil {
+		t.Fatal(err)
+	}
+	of := make([]uint16, whole.Len())
+	of[whole.Len()-1] = 1
+	return whole.Deal(of, 2)[0], int(trial.parts.of[whole.Len()-1])
+}
+
+func site(t *testing.T, p *Protocol, s *shard.Shard) *Site {
+	t.Helper()
+	site, err := p.NewSite("a", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
+// playPair has both worlds answer a plan, and goes on with the message of the first, which
+// is what an observer saw in either.
+func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Plan) *Outcome {
+	t.Helper()
+	var seen [2]Release
+	for world, s := range sites {
+		if err := s.Propose(&seen[world], plan, seeded.Stream(3+uint64(plan.Number-1), "noise")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(sites[0].proposed, seen[0].Change) {
+		t.Fatal("beside its parts' own changes a client remembers something else than what it sent")
+	}
+	copy(sites[len(sites)-1].proposed, seen[0].Change)
+	var theirs Release
+	if err := other.Propose(&theirs, plan, seeded.Stream(4, "other", uint64(plan.Number))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.Collect(&seen[0]); err != nil {
+		t.Fatal(err)
+	}
+	outcome, err := server.Collect(&theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcome
+}
+
+// What a virtual client remembers is its own change, without any noise: one that proposes
+// nothing new has the factor that it had.
+func TestVirtualFactorsHoldNoNoise(t *testing.T) {
+	p := partsProtocol(t, `rounds = 3, damping = 1.0, partitions = 2, factors = "exact"`, "noise_multiplier = 5.0, clip = 0.5, coordinates = \"raw\"")
+	server, s := NewServer(p), site(t, p, descentShard(p, 0))
+	other, err := p.NewSite("b", descentShard(p, 30))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for plan, ok := server.Next(); ok; plan, ok = server.Next() {
+		outcome := playPair(t, server, []*Site{s}, other, &plan)
+		if outcome.Sum == nil {
+			t.Fatal("no sum")
+		}
+		for _, one := range []*Site{s, other} {
+			if err := one.Settle(outcome); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for k, factor := range s.parts.factors {
+		for i, w := range factor {
+			if w != (Wide{}) {
+				t.Errorf("without records, element %d of the factor of part %d is %v", i, k, w)
+			}
+		}
+	}
+}
+
+// Every record draws its part by itself: all parts alike, and neighbours in the file in
+// the same part as often as any two. (Contiguous parts would shift all records behind
+// one that is removed.) 30,000 records in 10 parts: each part's number has sd 52, and
+// that of neighbours together too; seven sds happen once in 10¹¹ tests.
+func TestPartsAreDrawnRecordByRecord(t *testing.T) {
+	source := strings.NewReplacer("rounds = 5, steps = 3", "rounds = 1, partitions = 10", "epsilon = 1.0", "epsilon = 1.0, clip = 1.0", "5000", "50000").Replace(descentStudy)
+	st, err := study.Parse("s.toml", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewProtocol(st, []ClientID{"a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 30000
+	c := newParts(p, descentShard(p, n))
+	if err := c.deal(seeded.Stream(1, "parts")); err != nil {
+		t.Fatal(err)
+	}
+	var counts [10]int
+	together := 0
+	for i, part := range c.of {
+		counts[part]++
+		if i > 0 && part == c.of[i-1] {
+			together++
+		}
+	}
+	sd := math.Sqrt(n * 0.1 * 0.9)
+	for part, count := range append(counts[:], together) {
+		if math.Abs(float64(count)-n/10) > 7*sd {
+			t.Errorf("%d: %d of %d, want a tenth", part, count, n)
+		}
+	}
+	first := slices.Clone(c.of)
+	if err := c.deal(seeded.Stream(2, "parts")); err != nil || !slices.Equal(first, c.of) {
+		t.Errorf("parts were drawn twice, or %v", err)
+	}
+}
+
+// With hardly any noise and nothing clipped, virtual clients settle where the pooled
+// records do, and so does averaging where a part's factor is linear in its records: the
+// conjugate model and natural-gradient steps.
+func TestPartsSettleWherePooledRecordsDo(t *testing.T) {
+	for _, scheme := range schemes {
+		h := newHouse(t, planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.001\ndelta = 1e-5\nclip = 20", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), ""), 3, 5)
+		h.protocol.study.Inference.Rounds = 40
+		h.run()
+		want := append([]float64(nil), h.protocol.Prior()...)
+		for _, s := range h.shards {
+			addPooled(want, h.protocol, s)
+		}
+		if kl := divergence(t, h.protocol.Family(), h.server.Posterior(), want); kl > 2e-3 {
+			t.Errorf("linear, %s: %g nats from the posterior of the pooled records", scheme, kl)
+		}
+		p := partsProtocol(t, `rounds = 80, damping = 0.3, partitions = 6, solver = "natural-gradient", q = "diagonal", `+scheme, "noise_multiplier = 0.001, clip = 10")
+		shards := []*shard.Shard{descentShard(p, 300), descentShard(p, 100)}
+		got := play(t, p, shards)
+		want = make([]float64, len(got))
+		var all []solver.Likelihood
+		for _, s := range shards {
+			l, err := p.Likelihood(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, l)
+		}
+		if !solver.PooledDiagonal(want, p.Prior(), all) {
+			t.Fatal("the pooled fit did not settle")
+		}
+		if kl := divergence(t, p.Family(), got, want); kl > 2e-3 {
+			t.Errorf("logistic, %s: %g nats from the fit of the pooled records", scheme, kl)
+		}
+	}
+}
+
+func addPooled(dst []float64, p *Protocol, s *shard.Shard) {
+	for i := range s.Len() {
+		x, y := s.Record(i)
+		p.Model().Linear().AddStatistics(dst, x, y)
+	}
+}
+
+func divergence(t *testing.T, family gaussian.Family, q, p []float64) float64 {
+	t.Helper()
+	kl, err := family.KL(q, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kl
+}
+
+// play plays a study to its end.
+func play(t *testing.T, p *Protocol, shards []*shard.Shard) []float64 {
+	t.Helper()
+	return playKilling(t, p, shards, false)
+}
+
+func playKilling(t *testing.T, p *Protocol, shards []*shard.Shard, kill bool) []float64 {
+	t.Helper()
+	fresh := func(m int) *Site {
+		s, err := p.NewSite(p.Roster()[m], shards[m])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	restart := func(s *Site, m int) *Site {
+		if !kill {
+			return s
+		}
+		state, err := s.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := fresh(m)
+		if err := again.Restore(state); err != nil {
+			t.Fatal(err)
+		}
+		return again
+	}
+	server := NewServer(p)
+	var sites []*Site
+	for m := range shards {
+		sites = append(sites, fresh(m))
+	}
+	for plan, ok := server.Next(); ok; plan, ok = server.Next() {
+		var outcome *Outcome
+		for m, id := range p.Roster() {
+			if !slices.Contains(plan.Participants, id) {
+				continue
+			}
+			sites[m] = restart(sites[m], m)
+			var r Release
+			if err := sites[m].Propose(&r, &plan, seeded.Stream(1, "noise", uint64(m), uint64(plan.Number))); err != nil {
+				t.Fatal(err)
+			}
+			sites[m] = restart(sites[m], m)
+			if err := sites[m].Propose(new(Release), &plan, seeded.Stream(2, "noise")); err == nil {
+				t.Fatalf("plan %d was answered twice", plan.Number)
+			}
+			var err error
+			if outcome, err = server.Collect(&r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for m := range sites {
+			if err := sites[m].Settle(outcome); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return server.Posterior()
+}
+
+// A site that is killed and restored before and after every answer goes on to the same
+// bytes, in rounds and in turns, with an empty part, an empty client, and SVI's draws.
+func TestPartsRestored(t *testing.T) {
+	for _, scheme := range append(schemes, schemes[0]+`, schedule = "sequential"`, schemes[2]+`, schedule = "sequential"`) {
+		p := partsProtocol(t, `rounds = 3, partitions = 4, solver = "svi", steps = 5, draws = 2, `+scheme, "noise_multiplier = 1.0, clip = 1.0")
+		shards := []*shard.Shard{descentShard(p, 6), descentShard(p, 0)}
+		whole, cut := playKilling(t, p, shards, false), playKilling(t, p, shards, true)
+		if !slices.Equal(whole, cut) {
+			t.Errorf("%s: restored sites lead to %v, others to %v", scheme, cut, whole)
+		}
+	}
+}
+
+func TestPartsRestoreRefuses(t *testing.T) {
+	p := partsProtocol(t, `rounds = 3, partitions = 4, factors = "exact"`, "noise_multiplier = 1.0, clip = 1.0")
+	answered := func() (*Site, *Plan) {
+		plan, _ := NewServer(p).Next()
+		s := site(t, p, descentShard(p, 10))
+		if err := s.Propose(new(Release), &plan, seeded.Stream(1, "noise")); err != nil {
+			t.Fatal(err)
+		}
+		return s, &plan
+	}
+	for name, spoil := range map[string]func(v *partsState) *partsState{
+		"are not there":        func(*partsState) *partsState { return nil },
+		"the client has 10":    func(v *partsState) *partsState { v.Of = v.Of[2:]; return v },
+		"beyond the 4":         func(v *partsState) *partsState { v.Of[1] = 1; return v },
+		"factors and":          func(v *partsState) *partsState { v.Factors = v.Factors[1:]; return v },
+		"3 elements, want":     func(v *partsState) *partsState { v.Proposed[2] = make([]int64, 3); return v },
+		"factor and proposal ": func(v *partsState) *partsState { v.Factors[0] = nil; return v },
+	} {
+		s, _ := answered()
+		err := site(t, p, descentShard(p, 10)).parts.restore(spoil(s.parts.state()), true)
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s, _ := answered()
+	if err := s.parts.restore(s.parts.state(), false); err == nil {
+		t.Error("parts that nothing was charged for were taken up")
+	}
+	none := descentProtocol(t)
+	one, err := none.NewSite("a", descentShard(none, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := one.restoreSolver(&siteState{Parts: &partsState{}}); err == nil {
+		t.Error("parts were restored where the study has none")
+	}
+}
+
+// Where sums alone are opened clients share the noise of one release: the cost that is
+// promised is that of the sum, and each message holds a share.
+func TestPartsUnderSums(t *testing.T) {
+	for _, scheme := range []string{schemes[0], schemes[1], schemes[3]} {
+		overrides := []study.Override{{Key: "federation.opens", Value: `"sums"`}}
+		source := strings.NewReplacer("rounds = 5, steps = 3", "rounds = 7, partitions = 4, "+scheme, "epsilon = 1.0", "epsilon = 1.0, clip = 3.0").Replace(descentStudy)
+		st, err := study.Parse("s.toml", []byte(source), overrides...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := NewProtocol(st, []ClientID{"a", "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		views := p.Views()
+		if len(views) != 2 || views[0].Shares != 2 || p.Summed() {
+			t.Fatalf("%s: views %+v", scheme, views)
+		}
+		want := accountant.GaussianEpsilon(2*math.Sqrt(7)/p.Noise().Multiplier, 1e-5)
+		cost, err := p.Cost(views[0], accountant.AddRemove, p.Releases())
+		if err != nil || cost.Epsilon > 1 || math.Abs(cost.Epsilon/want-1) > 1e-4 {
+			t.Errorf("%s: ε = %.9g, by the formula %.9g; %v", scheme, cost.Epsilon, want, err)
+		}
+		if share := p.Noise().SD * math.Sqrt2 / p.Noise().Clip / p.Noise().Multiplier; math.Abs(share-1) > 1e-5 {
+			t.Errorf("%s: two shares have %g of the noise", scheme, share)
+		}
+		if cost, err = p.Cost(views[1], accountant.AddRemove, p.Releases()); err != nil || cost.Epsilon < 1.3 {
+			t.Errorf("%s: one message costs ε = %g; %v", scheme, cost.Epsilon, err)
+		}
+		shards := []*shard.Shard{descentShard(p, 40), descentShard(p, 0)}
+		if whole, cut := playKilling(t, p, shards, false), playKilling(t, p, shards, true); !slices.Equal(whole, cut) {
+			t.Errorf("%s: restored sites lead to %v, others to %v", scheme, cut, whole)
+		}
+	}
+}
+
+func TestPartsNeedSolversOfTheirOwn(t *testing.T) {
+	p := partsProtocol(t, "rounds = 1, partitions = 4", "epsilon = 1.0, clip = 1.0")
+	if _, err := p.NewSolver(descentShard(p, 10)); err == nil {
+		t.Error("one solver for all parts")
+	}
+	if _, err := NewSite(p, "a", nil); err == nil {
+		t.Error("a site of parts without parts")
+	}
+	if _, err := p.NewSite("nobody", descentShard(p, 10)); err == nil {
+		t.Error("a site of a client that is not in the roster")
+	}
+	if _, err := p.NewSite("a", descentShard(p, 5001)); err == nil {
+		t.Error("more records than the study permits")
+	}
+}
+
+// Averaging whole fits of parts is biased, however small the noise: a part of n/K records
+// that count K times each has a likelihood whose shape is not that of the whole. Virtual
+// clients refine their factors against each other, and are near the pooled fit whatever
+// K is. (In a step that is linear in the records, as in the test above, there is no bias.)
+func TestAveragingWholeFitsIsBiased(t *testing.T) {
+	kl := func(scheme string, parts int) float64 {
+		p := partsProtocol(t, `rounds = 25, damping = 0.3, solver = "svi", steps = 100, draws = 4, q = "diagonal", `+scheme+`, partitions = `+strconv.Itoa(parts), "noise_multiplier = 0.001, clip = 100")
+		shards := []*shard.Shard{descentShard(p, 100), descentShard(p, 60)}
+		var all []solver.Likelihood
+		for _, s := range shards {
+			l, err := p.Likelihood(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, l)
+		}
+		want := make([]float64, p.Family().Size())
+		if !solver.PooledDiagonal(want, p.Prior(), all) {
+			t.Fatal("the pooled fit did not settle")
+		}
+		return divergence(t, p.Family(), play(t, p, shards), want)
+	}
+	virtual, few, many := kl(schemes[0], 10), kl(schemes[2], 2), kl(schemes[2], 10)
+	t.Logf("nats from the pooled fit: %.2g for 10 virtual clients, %.2g and %.2g averaged over 2 and 10 parts", virtual, few, many)
+	if virtual > 0.01 || many < 10*virtual || many < 2*few {
+		t.Errorf("virtual %g, averaged over 2 parts %g, over 10 %g", virtual, few, many)
+	}
+}

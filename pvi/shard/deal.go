@@ -1,0 +1,47 @@
+package shard
+
+// Deal returns k shards of which number parts[i] holds record i. They share one copy of
+// the records. It panics if a part is not below k, or there is not one for each record.
+func (s *Shard) Deal(parts []uint16, k int) []*Shard {
+	if len(parts) != s.Len() {
+		panic("shard: not one part for each record")
+	}
+	counts := make([]int, k)
+	for _, part := range parts {
+		counts[part]++
+	}
+	all := &Shard{
+		dim: s.dim, ways: s.ways, steep: s.steep,
+		x: make([]float64, len(s.x)), y: make([]float64, len(s.y)),
+		groups: make([]int32, len(s.groups)), slopes: make([]float64, len(s.slopes)),
+	}
+	dealt, next := make([]*Shard, k), make([]int, k)
+	from := 0
+	for part, n := range counts {
+		dealt[part], next[part] = all.slice(from, from+n), from
+		from += n
+	}
+	for i, part := range parts {
+		all.put(next[part], s, i)
+		next[part]++
+	}
+	return dealt
+}
+
+// slice returns records from to to, not a copy.
+func (s *Shard) slice(from, to int) *Shard {
+	return &Shard{
+		dim: s.dim, ways: s.ways, steep: s.steep,
+		x: s.x[from*s.dim : to*s.dim], y: s.y[from:to],
+		groups: s.groups[from*s.ways : to*s.ways], slopes: s.slopes[from*s.steep : to*s.steep],
+	}
+}
+
+// put copies record i of another shard to place at.
+func (s *Shard) put(at int, other *Shard, i int) {
+	to, of := s.slice(at, at+1), other.slice(i, i+1)
+	copy(to.x, of.x)
+	copy(to.y, of.y)
+	copy(to.groups, of.groups)
+	copy(to.slopes, of.slopes)
+}

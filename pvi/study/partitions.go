@@ -1,0 +1,72 @@
+package study
+
+import "fedpvi/internal/document"
+
+// Partitions says into how many disjoint parts a client deals its records, each of
+// which is fitted without noise; what a part changes is clipped, and the sum over the
+// parts is hidden (Heikkilä et al., "Differentially private partitioned variational
+// inference", 2023, section 3). The unit is then the record.
+type Partitions struct {
+	Count    int  // K; 0 for none
+	Averaged bool // every part speaks for the whole client, and their changes are averaged; else a part is a virtual client with a factor of its own
+}
+
+// Names of the ways to partition.
+const (
+	virtual  = "virtual"
+	averaged = "averaged"
+)
+
+// String returns the scheme as a study writes it.
+func (p Partitions) String() string {
+	if p.Averaged {
+		return averaged
+	}
+	return virtual
+}
+
+const maxPartitions = 1<<16 - 1
+
+func readPartitions(s *Study, t *document.Table) {
+	p := &s.Inference.Partitions
+	if n, ok := t.Int("partitions"); ok {
+		p.Count = between(t, "partitions", n, 1, maxPartitions)
+		if s.Privacy.Unit != Record && s.Privacy.Unit != "" {
+			t.Errorf("partitions", `hide one record of a client: with privacy.unit = %q they change nothing, remove the key`, s.Privacy.Unit)
+		}
+	}
+	if v, ok := t.Choice("partitioned", virtual, averaged); ok {
+		p.Averaged = v == averaged
+		if !t.Has("partitions") {
+			t.Errorf("partitioned", "is used only with partitions, the number of parts into which a client deals its records: write partitions = 100")
+		}
+	}
+}
+
+// checkPartitions refuses bookkeepings in which a part would remember what another
+// part's records did to a release.
+func checkPartitions(s *Study, t *document.Table) {
+	in := &s.Inference
+	if in.Partitions.Count > 0 && in.Factors == Published {
+		t.Errorf("factors", `"published" would have virtual clients remember their own noise, which their client's sum does not pay for: write %q or %q`, Exact, Tied)
+	}
+}
+
+// checkPartedSums refuses what is not hidden where sums over clients alone are opened:
+// what a single client sent.
+func checkPartedSums(s *Study, t *document.Table) {
+	in := &s.Inference
+	if in.Schedule != Synchronous {
+		t.Errorf("schedule", `a %s round opens one client's change at a time, and nothing hides it in a sum: write schedule = %q, or federation.opens = %q`, in.Schedule, Synchronous, OpenMessages)
+	}
+	if in.Partitions.Averaged && in.Factors != Tied {
+		t.Errorf("factors", `parts that are averaged would remember what their client sent, which nobody may read with federation.opens = %q: write factors = %q`, OpenSums, Tied)
+	}
+}
+
+// hidesChanges reports whether what is hidden are changes of natural parameters, of
+// clients or of parts of their records.
+func (s *Study) hidesChanges() bool { return s.Privacy.Unit == Client || s.parted() }
+
+// parted reports whether clients deal their records into parts.
+func (s *Study) parted() bool { return s.Inference.Partitions.Count > 0 }

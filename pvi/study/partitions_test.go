@@ -1,0 +1,57 @@
+package study_test
+
+import (
+	"strings"
+	"testing"
+
+	"fedpvi/pvi/study"
+)
+
+func TestPartitions(t *testing.T) {
+	const logistic = `family = "logistic", outcome = "ill", positive = "yes", terms = []`
+	const record = `unit = "record", epsilon = 1.0, delta = 1e-5, clip = 3.0`
+	for _, c := range []struct {
+		inference, privacy string
+		want               study.Inference
+		refused            string
+	}{
+		{`, partitions = 100`, record, study.Inference{Solver: study.NaturalGradient, Factors: study.Tied, Partitions: study.Partitions{Count: 100}}, ``},
+		{`, partitions = 100, partitioned = "averaged", solver = "svi"`, record, study.Inference{Solver: study.SVI, Factors: study.Tied, Partitions: study.Partitions{Count: 100, Averaged: true}}, ``},
+		{`, partitions = 1, partitioned = "virtual", factors = "exact"`, record, study.Inference{Solver: study.NaturalGradient, Factors: study.Exact, Partitions: study.Partitions{Count: 1}}, ``},
+		{`, partitions = 2, schedule = "sequential"`, record, study.Inference{Solver: study.NaturalGradient, Factors: study.Exact, Partitions: study.Partitions{Count: 2}}, ``},
+		{`, partitions = 0`, record, study.Inference{}, `partitions: must lie between 1 and 65535, got 0`},
+		{`, partitions = 70000`, record, study.Inference{}, `got 70000`},
+		{`, partitions = 10`, `unit = "none"`, study.Inference{}, `with privacy.unit = "none" they change nothing`},
+		{`, partitions = 10`, `unit = "client", epsilon = 1.0, delta = 1e-5, clip = 3.0`, study.Inference{}, `with privacy.unit = "client" they change nothing`},
+		{`, partitioned = "averaged"`, record, study.Inference{}, `write partitions = 100`},
+		{`, partitions = 10, partitioned = "local"`, record, study.Inference{}, `"local" is unknown`},
+		{`, partitions = 10, factors = "published"`, record, study.Inference{}, `remember their own noise`},
+		{`, partitions = 10, solver = "dp-svi"`, record, study.Inference{}, `hides records itself, and with inference.partitions the sum over the parts does: write "natural-gradient"`},
+		{`, partitions = 10, schedule = "sequential", factors = "tied"`, record, study.Inference{}, `clients taking turns never settle`},
+		{`, partitions = 10`, `unit = "record", epsilon = 1.0, delta = 1e-5`, study.Inference{}, `write the L2 bound on a part's change`},
+		{`, partitions = 10, partitioned = "averaged", factors = "exact"`, record + " }\nfederation = { opens = \"sums\"", study.Inference{}, `which nobody may read with federation.opens = "sums": write factors = "tied"`},
+		{`, partitions = 10, schedule = "sequential"`, record + " }\nfederation = { opens = \"sums\"", study.Inference{}, `nothing hides it in a sum`},
+		{`, partitions = 10, factors = "exact"`, record + " }\nfederation = { opens = \"sums\"", study.Inference{Solver: study.NaturalGradient, Factors: study.Exact, Partitions: study.Partitions{Count: 10}}, ``},
+		{``, record + `, coordinates = "centred"`, study.Inference{}, `or inference.partitions`},
+	} {
+		source := strings.NewReplacer("MODEL", logistic, "rounds = 3", "rounds = 3"+c.inference, `unit = "none"`, c.privacy).Replace(families)
+		s, err := study.Parse("t.toml", []byte(source))
+		if c.refused != "" {
+			if err == nil || !strings.Contains(err.Error(), c.refused) || !strings.Contains(err.Error(), "t.toml:") {
+				t.Errorf("%s: %v, want %q with a line", c.inference, err, c.refused)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.inference, err)
+			continue
+		}
+		in := s.Inference
+		if in.Solver != c.want.Solver || in.Factors != c.want.Factors || in.Partitions != c.want.Partitions {
+			t.Errorf("%s: solver %q, factors %q, partitions %+v", c.inference, in.Solver, in.Factors, in.Partitions)
+		}
+		if !s.Privacy.Centred || !in.Damping.Harmonic || in.Q != "full" {
+			t.Errorf("%s: centred %t, harmonic %t, q %s", c.inference, s.Privacy.Centred, in.Damping.Harmonic, in.Q)
+		}
+	}
+}

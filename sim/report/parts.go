@@ -1,0 +1,61 @@
+package report
+
+import (
+	"fmt"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// partsRows are the lines of a plan about parts, nil if there are none.
+func partsRows(p *pvi.Protocol) [][]string {
+	in := p.Study().Inference
+	if in.Partitions.Count == 0 {
+		return nil
+	}
+	scheme := "each a virtual client with " + factorOfPart(in)
+	if in.Partitions.Averaged {
+		scheme = "each fitted as if it were all that the client has, and their changes averaged"
+	}
+	rows := [][]string{{"parts of a client", fmt.Sprintf("%d, %s", in.Partitions.Count, scheme)}}
+	if n := p.Study().Federation.NominalRecords; n > 0 {
+		rows = append(rows, []string{"", fmt.Sprintf("some %s in each", plural(max(1, n/in.Partitions.Count), "record"))})
+	}
+	return append(rows, []string{"sensitivity", "2C: a record that comes or goes turns its part's clipped change into another one"})
+}
+
+func factorOfPart(in study.Inference) string {
+	if in.Factors == study.Tied {
+		return "its share of the tied factor"
+	}
+	return "a factor of its own, which holds no noise"
+}
+
+// clippedPart says what C bounds.
+func clippedPart(p *pvi.Protocol) string {
+	text := "what a part of the records adds to a client's change of natural parameters"
+	if p.Study().Privacy.Centred {
+		text += ", around the current mean"
+	}
+	return text
+}
+
+func partsForecast(p *pvi.Protocol, f sim.Forecast) string {
+	return fmt.Sprintf("In the end the noise on every natural parameter has sd of about %s; parts that all saturated the clip in one direction would add up to %s in a round. A precision that records raise by less than the noise may leave no proper posterior, and the round is rejected: more parts with a smaller clip, or a prior with a precision of about the noise, prevent it.",
+		number(f.Noise), number(f.Largest))
+}
+
+// sentByParts says what leaves a client that deals its records to parts.
+func sentByParts(p *pvi.Protocol) []string {
+	in, n := p.Study().Inference, p.Noise()
+	noise := "with Gaussian noise of"
+	if p.Study().Federation.Opens == study.OpenSums {
+		noise = "with a share of Gaussian noise that in a sum over clients has"
+	}
+	return []string{
+		fmt.Sprintf("In each of %s: the change of its factor, %s. It is the sum over %s of its records, each found by %s and clipped to norm %s, %s %s times the clip as standard deviation.",
+			plural(in.Rounds, "round"), plural(p.Family().Size(), "number"), plural(in.Partitions.Count, "part"), solverInWords(in.Solver), number(n.Clip), noise, number(n.Multiplier)),
+		"What that gives away about one record: sim plan says, against whom.",
+	}
+}
