@@ -60,6 +60,9 @@ func readBaseline(s *Study, t *document.Table) {
 	if s.Inference.Solver != DPSVI || s.parted() || s.Federation.Opens == OpenSums {
 		t.Errorf("baseline", `a baseline hides a record, as solver = "dp-svi" does with messages that anyone may read: write privacy.unit = "record", and neither partitions nor federation.opens`)
 	}
+	if s.Standardisation != nil {
+		t.Errorf("baseline", "a baseline does not pay for finding a scale: write model.standardise = %q", "bounds")
+	}
 	if s.Simulation.Clients > 1 {
 		t.Errorf("baseline", "a baseline has all records in one place: write clients = 1, got %d", s.Simulation.Clients)
 	}

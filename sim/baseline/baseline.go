@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/gpu"
 	"fedpvi/pvi/fit"
@@ -30,10 +32,7 @@ func Play(p *sim.Play, seed uint64) (Cost, error) {
 	var mean, sd []float64
 	switch b := p.Federation.Protocol.Study().Simulation.Baseline; b {
 	case study.DPSGLD:
-		mean, sd, err = r.langevin(seed)
-		if err == nil {
-			cost, err = r.planned()
-		}
+		mean, sd, cost, err = r.langevin(seed)
 	case study.OneSample:
 		mean, sd, err = r.oneSample(seed)
 		cost = Cost{p.Federation.Protocol.Study().Privacy.Epsilon, math.NaN()}
@@ -89,11 +88,15 @@ func (r *records) start() []float64 {
 	return theta
 }
 
-// planned returns what all steps of the study's private descent cost.
-func (r *records) planned() (Cost, error) {
-	protocol := r.play.Federation.Protocol
-	claimed, _, proven, err := protocol.OutsideCosts(protocol.Releases())
-	return Cost{claimed.Epsilon, proven.Epsilon}, err
+// costOf returns what all steps of a mechanism cost: it is the mechanism that ran that
+// says so.
+func (r *records) costOf(m *dpmech.SampledSum) (Cost, error) {
+	profile, err := accountant.Account(m.Event())
+	if err != nil {
+		return Cost{}, err
+	}
+	epsilon, err := profile.Epsilon(r.play.Federation.Protocol.Study().Privacy.Delta)
+	return Cost{epsilon.Upper, epsilon.Upper}, err
 }
 
 // purpose names the seeded streams of a baseline.

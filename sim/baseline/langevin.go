@@ -19,7 +19,7 @@ import (
 // adds what the noise of G leaves missing of the variance η. It returns mean and
 // standard deviation of θ over the last steps, the share of them that the study
 // averages: the samples' spread is wider than the posterior's by the noise of G.
-func (r *records) langevin(seed uint64) (mean, sd []float64, err error) {
+func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err error) {
 	p := r.play.Federation.Protocol
 	descent, in := p.Descent(), p.Study().Inference.Descent
 	var sampling dpmech.Sampling = dpmech.FullBatch{}
@@ -32,7 +32,7 @@ func (r *records) langevin(seed uint64) (mean, sd []float64, err error) {
 		Clip: descent.Clip, NoiseMultiplier: p.Noise().Multiplier, Adjacency: p.Study().Privacy.Adjacency,
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, cost, err
 	}
 	run := mechanism.Begin()
 	streams := dpmech.Streams{Sampling: seeded.Stream(seed, purpose, 0), Noise: seeded.Stream(seed, purpose, 1)}
@@ -55,7 +55,7 @@ func (r *records) langevin(seed uint64) (mean, sd []float64, err error) {
 	sample := newMoments(d)
 	for t := range descent.Total {
 		if err := run.Next(noisy, &streams, query); err != nil {
-			return nil, nil, err
+			return nil, nil, cost, err
 		}
 		clear(slope)
 		r.program.LogPrior(theta, slope)
@@ -70,7 +70,8 @@ func (r *records) langevin(seed uint64) (mean, sd []float64, err error) {
 		}
 	}
 	mean, sd = sample.found()
-	return mean, sd, nil
+	cost, err = r.costOf(mechanism)
+	return mean, sd, cost, err
 }
 
 // A sink hands gradients to the gate.
@@ -100,7 +101,9 @@ type moments struct {
 	mean, squares []float64 // Welford's
 }
 
-func newMoments(d int) *moments { return &moments{mean: make([]float64, d), squares: make([]float64, d)} }
+func newMoments(d int) *moments {
+	return &moments{mean: make([]float64, d), squares: make([]float64, d)}
+}
 
 func (m *moments) add(theta []float64) {
 	m.n++
