@@ -130,7 +130,9 @@ var forbidden = []struct {
 		"one place keys streams from the operating system",
 	},
 	{
-		"fedpvi/dpmech/seeded", func(f file) bool { return f.test || f.folder == "sim" || f.folder == "sim/audit" || f.folder == "sim/baseline" },
+		"fedpvi/dpmech/seeded", func(f file) bool {
+			return f.test || f.folder == "sim" || f.folder == "sim/audit" || f.folder == "sim/baseline"
+		},
 		"seeded noise protects nobody: it is for simulations and tests",
 	},
 	{
