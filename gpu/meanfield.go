@@ -45,6 +45,10 @@ type MeanFieldOptions struct {
 	// do. Otherwise they contribute that in m, and the part for ρ, which is s'∘ε times
 	// it, is post-processing.
 	Joint bool
+	// Preconditioned has records of a Joint run contribute the gradient in (m, ρ) with
+	// its second half divided by s', which comes back after the noise: with small s the
+	// first half would otherwise drown the second in noise.
+	Preconditioned bool
 	// Inside puts the gradient of the KL divergence, divided by Records, inside the
 	// clip: the published form. It needs Joint.
 	Inside  bool
@@ -130,6 +134,8 @@ func (o *MeanFieldOptions) check(d int) error {
 		return fmt.Errorf("the clip must be positive (infinite for none), got %g", o.Clip)
 	case o.Inside && (!o.Joint || !(o.Records > 0)):
 		return errors.New("the divergence can be inside the clip only with joint gradients and a number of records")
+	case o.Preconditioned && (!o.Joint || o.Inside):
+		return errors.New("preconditioned gradients are joint ones, with the divergence outside the clip")
 	case o.Optimiser == nil || o.Schedule == nil || o.Steps < 1:
 		return errors.New("an optimiser, a schedule and a number of steps are needed")
 	case !(o.Average >= 0 && o.Average <= 1):
@@ -149,7 +155,10 @@ func (r *MeanField) Next(normals func(dst []float64), batch []int32) *Query {
 		normals(epsilon)
 		for i, e := range epsilon {
 			theta[i] = r.point[i] + r.sd[i]*e
-			if r.o.Joint {
+			switch {
+			case r.o.Preconditioned:
+				r.query.Joint[k][i] = e
+			case r.o.Joint:
 				r.query.Joint[k][i] = r.slope[i] * e
 			}
 		}
@@ -199,9 +208,12 @@ func (r *MeanField) addData(sum []float64, scale float64) {
 		for i := range r.d {
 			g := scale * sum[i]
 			r.gradient[i] += g
-			if r.o.Joint {
+			switch {
+			case r.o.Preconditioned:
+				r.gradient[r.d+i] += scale * r.slope[i] * sum[r.d+i]
+			case r.o.Joint:
 				r.gradient[r.d+i] += scale * sum[r.d+i]
-			} else {
+			default:
 				r.gradient[r.d+i] += r.slope[i] * epsilon[i] * g
 			}
 		}

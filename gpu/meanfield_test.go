@@ -52,6 +52,8 @@ func TestMeanFieldGradient(t *testing.T) {
 			"aligned": func(*MeanFieldOptions) {},
 			"joint":   func(o *MeanFieldOptions) { o.Joint = true },
 			"inside":  func(o *MeanFieldOptions) { o.Joint, o.Inside, o.Records = true, true, rows },
+
+			"preconditioned": func(o *MeanFieldOptions) { o.Joint, o.Preconditioned = true, true },
 		} {
 			o := options(d, draws, false, link)
 			change(&o)
@@ -140,12 +142,17 @@ func TestMeanFieldReachesPosterior(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	natural, err := NewNatural(SoftplusLink, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		optimiser Optimiser
 		schedule  Schedule
 	}{
 		"adam":    {adam, LinearDecay{.1, .002}},
 		"adagrad": {adagrad, Constant(.5)},
+		"natural": {natural, LinearDecay{.2, .004}},
 		"sgd":     {SGD{}, PowerDecay{.02, 100, .7}},
 	} {
 		o := options(1, 1, false, SoftplusLink)

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"fedpvi/accountant"
+	"fedpvi/dpmech"
 	"fedpvi/pvi/study"
 )
 
@@ -54,7 +55,7 @@ func (p *Protocol) Adjacencies() []accountant.Adjacency {
 type Cost struct {
 	View      View
 	Adjacency accountant.Adjacency
-	Mu        float64 // of the Gaussian release that they amount to
+	Mu        float64 // of the Gaussian release that they amount to; 0 if they amount to none, as over random batches
 	Epsilon   float64 // at Delta
 	Delta     float64
 	Method    string // how it was computed
@@ -64,28 +65,43 @@ type Cost struct {
 // the scale before them if the study asks for it, as far as it can be proved. For
 // published factors under a sum that alone is opened that is, against everybody,
 // the cost of opening every message: the client's own noise is all that hides it
-// then, and what it remembers of that noise was released. The study must make a
-// promise.
+// then, and what it remembers of that noise was released. For a published sampling it
+// is the cost of the batches that are drawn. The study must make a promise.
 func (p *Protocol) Cost(view View, adjacency accountant.Adjacency, releases int) (Cost, error) {
-	if !p.Sound() {
+	if p.Published() == PublishedFactors {
 		view.Shares = 1
 	}
-	return p.claim(view, adjacency, releases)
+	c, _, err := p.costOf(p.sampled, view, adjacency, releases)
+	return c, err
 }
 
-// claim is Cost as if a client remembered nothing of its noise.
-func (p *Protocol) claim(view View, adjacency accountant.Adjacency, releases int) (Cost, error) {
-	release, err := p.eventOf(view.Shares, adjacency)
-	if err != nil {
-		return Cost{}, err
+// Event returns what [Protocol.Cost] is the cost of, to be added to that of other
+// releases.
+func (p *Protocol) Event(view View, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
+	if p.Published() == PublishedFactors {
+		view.Shares = 1
 	}
-	profile, err := accountant.Account(p.withScaling(release, releases, view.Shares, adjacency))
+	return p.releasedEvent(p.sampled, view.Shares, adjacency, releases)
+}
+
+// costOf is a cost with gradients accounted as a mechanism has it, beside a lower bound
+// on ε.
+func (p *Protocol) costOf(gradients *dpmech.SampledSum, view View, adjacency accountant.Adjacency, releases int) (Cost, float64, error) {
+	event, err := p.releasedEvent(gradients, view.Shares, adjacency, releases)
 	if err != nil {
-		return Cost{}, err
+		return Cost{}, 0, err
+	}
+	profile, err := accountant.Account(event)
+	if err != nil {
+		return Cost{}, 0, err
 	}
 	delta := p.study.Privacy.Delta
 	epsilon, err := profile.Epsilon(delta)
-	return Cost{view, adjacency, profile.Mu(), epsilon.Upper, delta, string(epsilon.Method)}, err
+	c := Cost{View: view, Adjacency: adjacency, Epsilon: epsilon.Upper, Delta: delta, Method: string(epsilon.Method)}
+	if profile.Gaussian() {
+		c.Mu = profile.Mu() // otherwise that of a part
+	}
+	return c, epsilon.Lower, err
 }
 
 // Costs returns the cost of the given number of a client's releases under every
@@ -104,19 +120,39 @@ func (p *Protocol) Costs(releases int) ([]Cost, error) {
 	return costs, nil
 }
 
-// Sound reports whether what is accounted covers what is released. It does not
-// for published factors under a sum that alone is opened.
-func (p *Protocol) Sound() bool {
-	return p.study.Privacy.Unit != study.Client || p.study.Inference.Factors != study.Published
+// What of a study is done as published, though what is claimed for it does not hold.
+const (
+	PublishedFactors  = "factors"  // under a sum that alone is opened; see [study.Published]
+	PublishedSampling = "sampling" // of batches; see [study.PublishedSampling]
+)
+
+// Published returns what of the study is not private as it is claimed to be:
+// [PublishedFactors], [PublishedSampling], or nothing.
+func (p *Protocol) Published() string {
+	in := p.study.Inference
+	switch {
+	case p.study.Privacy.Unit == study.Client && in.Factors == study.Published:
+		return PublishedFactors
+	case p.descent != nil && p.descent.Rate < 1 && in.Descent.Sampling == study.PublishedSampling:
+		return PublishedSampling
+	}
+	return ""
 }
 
-// OutsideCosts returns three costs of the given number of rounds to an outsider
+// Sound reports whether what is accounted covers what is released.
+func (p *Protocol) Sound() bool { return p.Published() == "" }
+
+// OutsideCosts returns three costs of the given number of releases to an outsider
 // (to anyone, if the unit is the record), under the study's own adjacency: the
-// claimed one, of the opened sums; the true one; and the sound one, the least
-// that can be proved. They are the same unless factors are published and only
-// sums are opened. Then the true one is [PublishedMu]'s, if the fewest clients
-// answer, as the claim has it too, and the sound one is that of [Protocol.Cost].
-func (p *Protocol) OutsideCosts(rounds int) (claimed, truth, sound Cost, err error) {
+// claimed one; the true one; and the sound one, the least that can be proved, which is
+// that of [Protocol.Cost]. They are the same unless the study does something as
+// published.
+//
+// For published factors the claim is about the opened sums, and the true cost
+// [PublishedMu]'s, if the fewest clients answer, as the claim has it too. For a
+// published sampling the claim is that records come into batches independently; the true
+// cost is a bound from below on that of the batches that are drawn.
+func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound Cost, err error) {
 	outside := p.Views()[0]
 	for _, v := range p.Views() {
 		if v.Name == "outside" {
@@ -124,24 +160,41 @@ func (p *Protocol) OutsideCosts(rounds int) (claimed, truth, sound Cost, err err
 		}
 	}
 	adjacency := p.study.Privacy.Adjacency
-	if claimed, err = p.claim(outside, adjacency, rounds); err != nil || p.Sound() {
+	if claimed, _, err = p.costOf(p.accounted, outside, adjacency, releases); err != nil || p.Sound() {
 		return claimed, claimed, claimed, err
 	}
-	if sound, err = p.Cost(outside, adjacency, rounds); err != nil {
+	if sound, err = p.Cost(outside, adjacency, releases); err != nil {
 		return Cost{}, Cost{}, Cost{}, err
 	}
+	if p.Published() == PublishedSampling {
+		truth, err = p.leastCost(outside, adjacency, releases)
+		return claimed, truth, sound, err
+	}
+	truth, err = p.publishedCost(claimed, outside, releases)
+	return claimed, truth, sound, err
+}
+
+// leastCost is what the batches that are drawn cost at least.
+func (p *Protocol) leastCost(view View, adjacency accountant.Adjacency, releases int) (Cost, error) {
+	c, lower, err := p.costOf(p.sampled, view, adjacency, releases)
+	c.Epsilon, c.Method = lower, "from below, for batches without replacement"
+	return c, err
+}
+
+// publishedCost is what opened sums of published factors cost an outsider.
+func (p *Protocol) publishedCost(claimed Cost, outside View, rounds int) (Cost, error) {
+	truth := claimed
 	share := p.clients.Lattice().Float(p.clients.ShareSigma())
 	sigma := share * math.Sqrt(float64(p.minClients)) / p.clients.Clip()
-	truth = claimed
-	truth.Mu = adjacency.Factor() * PublishedMu(p.minClients, rounds, sigma, p.study.Inference.Damping.At)
+	truth.Mu = claimed.Adjacency.Factor() * PublishedMu(p.minClients, rounds, sigma, p.study.Inference.Damping.At)
 	if p.scaling != nil {
-		scaling, err := accountant.Account(p.scaling.EventFor(outside.Shares, adjacency))
+		scaling, err := accountant.Account(p.scaling.EventFor(outside.Shares, claimed.Adjacency))
 		if err != nil {
-			return Cost{}, Cost{}, Cost{}, err
+			return Cost{}, err
 		}
 		truth.Mu = math.Hypot(truth.Mu, scaling.Mu())
 	}
 	truth.Epsilon = accountant.GaussianEpsilon(truth.Mu, truth.Delta)
 	truth.Method = "exact, for a client that saturates the clip in the linear model"
-	return claimed, truth, sound, nil
+	return truth, nil
 }

@@ -20,8 +20,9 @@ type Descent struct {
 	Total    int // of a client in the whole study
 	Rate     float64
 	StepSize float64 // at the beginning; it falls linearly to Decay times that
+	Batch    int     // of a client with the nominal number of records, where its size is fixed; 0 else
 	Clip     float64
-	Bound    float64 // on the norm of a record's gradient, of which Clip is a share; 0 if Clip was given
+	Typical  float64 // norm of a record's gradient, of which Clip is a share; 0 if Clip was given
 }
 
 // The rules by which numbers that a study leaves open are derived: settings on a
@@ -39,19 +40,50 @@ const (
 	// sampled.
 	affordable = 1e11
 
-	// Adam moves a coordinate by half a step size a step on average, with steps that
-	// fall to nothing. The total is what a coordinate may have to travel.
-	pooledTravel, sequentialTravel, synchronousTravel = 40, 80, 60
+	// The travel of clients together: what all visits of all clients add up to.
+	sequentialTravel, synchronousTravel = 80, 60
 
-	// Where sums over that many records or more move q, there is less noise beside the
-	// signal: larger steps than these only keep q hot, and a shorter clip costs more
-	// likelihood than its noise.
-	manyRecords, manyTravel, manyClip = 10_000, 10, 0.8
+	// largestStep is the most that one step should change the logarithm of an sd.
+	largestStep = 0.4
 
-	// typical is what records' gradients have of the bound on them, and clipTypical
-	// the clip that serves the log likelihood best, as a share of that.
-	typical, clipTypical = 0.9, 0.65
+	// many is how many records of the whole federation are many.
+	many = 10_000
 )
+
+// ErrNoClip is returned for a study that does not say to what gradients are clipped, of a
+// model for which there is no rule.
+var ErrNoClip = errors.New("nothing public says how large a record's gradient is in this model: write privacy.clip, the L2 norm to which gradients are clipped; sim tune finds one on made-up records")
+
+// A pace is what depends on how many records there are. Where they are few, noise is
+// what is lost by, and a smaller clip and longer steps out of it serve best; where they
+// are many, the bias of the clip and the jitter of the last steps are.
+type pace struct {
+	// travel is the most that step size times steps of a client may be. Adam moves a
+	// coordinate by half a step size a step on average, with steps that fall to nothing:
+	// it is what a coordinate may have to travel, whatever ε and the dimension are.
+	travel float64
+	clip   float64 // as a share of what gradients typically are
+}
+
+var paces = struct{ few, unknown, many, summed pace }{
+	few:     pace{80, 0.5},
+	unknown: pace{40, 0.6},
+	many:    pace{20, 0.7},
+	// Where sums over many records move q there is less noise beside the signal.
+	summed: pace{10, 0.84},
+}
+
+func (p *Protocol) pace() pace {
+	switch n := p.study.Federation.NominalRecords * len(p.roster); {
+	case n == 0:
+		return paces.unknown
+	case n < many:
+		return paces.few
+	case p.Summed():
+		return paces.summed
+	}
+	return paces.many
+}
 
 // deriveDescent completes what the study leaves open.
 func (p *Protocol) deriveDescent() error {
@@ -68,6 +100,9 @@ func (p *Protocol) deriveDescent() error {
 			d.Rate = sampledRate
 		}
 	}
+	if err := p.deriveBatch(d); err != nil {
+		return err
+	}
 	switch {
 	case d.Steps > 0:
 	case d.Rate == 1:
@@ -80,7 +115,7 @@ func (p *Protocol) deriveDescent() error {
 		return fmt.Errorf("%d rounds of %d steps are %d noisy sums of a client, at most %d are possible: lower inference.rounds or inference.steps", in.Rounds, d.Steps, d.Total, maxDescent)
 	}
 	if d.StepSize == 0 {
-		d.StepSize = p.travel() / float64(d.Total)
+		d.StepSize = min(largestStep, p.travel()/float64(d.Total))
 	}
 	return p.deriveGradientClip(d)
 }
@@ -97,35 +132,41 @@ func stepsOfRound(rounds, total, least int) int {
 func (p *Protocol) travel() float64 {
 	in, m := p.study.Inference, float64(len(p.roster))
 	if p.Summed() {
-		if p.manySummed() {
-			return manyTravel
-		}
-		return pooledTravel
+		return p.pace().travel
 	}
 	if in.Schedule == study.Synchronous {
-		return min(pooledTravel, synchronousTravel/(in.Damping.Alpha*m))
+		return min(p.pace().travel, synchronousTravel/(in.Damping.Alpha*m))
 	}
-	return min(pooledTravel, sequentialTravel/m)
+	return min(p.pace().travel, sequentialTravel/m)
 }
 
-// manySummed reports whether gradients are summed over very many records.
-func (p *Protocol) manySummed() bool {
-	f := p.study.Federation
-	return p.Summed() && float64(f.NominalRecords)*float64(len(p.roster)) >= manyRecords
-}
+// Between leastClip and mostClip there is a lattice for every noise.
+const leastClip, mostClip = 1e-50, 1e50
 
 func (p *Protocol) deriveGradientClip(d *Descent) error {
 	if d.Clip = p.study.Privacy.Clip; d.Clip > 0 {
+		if d.Clip < leastClip || d.Clip > mostClip {
+			return fmt.Errorf("privacy.clip = %g is no norm that a gradient could have: write one from %g to %g", d.Clip, leastClip, mostClip)
+		}
 		return nil
 	}
-	if d.Bound = p.model.GradientBound(); d.Bound == 0 {
-		return errors.New("nothing public bounds a record's gradient in this model: write privacy.clip, the L2 norm to which gradients are clipped, such as one found on made-up data")
+	if d.Typical = p.model.TypicalGradient(); d.Typical == 0 {
+		return ErrNoClip
 	}
-	d.Clip = clipTypical * typical * d.Bound
-	if p.manySummed() {
-		d.Clip = manyClip * typical * d.Bound
-	}
+	d.Typical *= contribution(p.study.Inference.Descent)
+	d.Clip = p.pace().clip * d.Typical
 	return nil
+}
+
+// contribution is how many times longer than one gradient a record's whole contribution
+// to a step is: draws of independent directions add their squares, and so does a
+// preconditioned gradient in the spread, which is as long as that in the mean.
+func contribution(d study.Descent) float64 {
+	squares := float64(d.Draws)
+	if d.Gradients == study.Preconditioned {
+		squares *= 2
+	}
+	return math.Sqrt(squares)
 }
 
 // Descent returns what the private gradient steps come to, nil if the study has none.
@@ -139,12 +180,13 @@ func (p *Protocol) Sampled() *dpmech.SampledSum { return p.sampled }
 // sampledFor is the mechanism of a client with so many records. Nothing but the sizes
 // of its batches depends on their number.
 func (p *Protocol) sampledFor(records int, multiplier float64) (*dpmech.SampledSum, error) {
-	var sampling dpmech.Sampling = dpmech.FullBatch{}
-	if p.descent.Rate < 1 {
-		sampling = dpmech.Poisson{Rate: p.descent.Rate}
-	}
-	size := p.model.Dim()
-	if p.study.Inference.Descent.Joint {
+	return p.sampledBy(p.samplingFor(records), records, multiplier)
+}
+
+func (p *Protocol) sampledBy(sampling dpmech.Sampling, records int, multiplier float64) (*dpmech.SampledSum, error) {
+	in := p.study.Inference.Descent
+	size := p.model.Dim() * in.Draws
+	if in.Gradients.Joint() {
 		size *= 2
 	}
 	releases := 1 // of a sum that anyone reads
@@ -158,9 +200,20 @@ func (p *Protocol) sampledFor(records int, multiplier float64) (*dpmech.SampledS
 	})
 }
 
+// stated is the number of records for which the mechanism of a study is stated: the
+// most, since how many there are is private; but the nominal number where batches have a
+// fixed size, which is then public.
+func (p *Protocol) stated() int {
+	if p.descent.Batch > 0 {
+		return p.study.Federation.NominalRecords
+	}
+	return p.study.Federation.MaxRecords
+}
+
 // deriveSampled finds the noise with which all steps of the study together meet its
 // target, for the most records that a client may have: the number that it has is
-// private.
+// private. Where the sampling is accounted as published it is the published cost that
+// meets it.
 func (p *Protocol) deriveSampled() error {
 	if err := p.deriveDescent(); err != nil {
 		return err
@@ -170,25 +223,39 @@ func (p *Protocol) deriveSampled() error {
 	if multiplier == 0 {
 		target := accountant.Target{Epsilon: privacy.Epsilon, Delta: privacy.Delta}
 		calibration, err := accountant.CalibrateNoise(target, func(sigma float64) (accountant.Event, error) {
-			m, err := p.sampledFor(p.study.Federation.MaxRecords, sigma)
-			if err != nil {
+			if err := p.setSampled(sigma); err != nil {
 				return nil, err
 			}
-			return p.withScaling(m.Event(), 1, m.Shares(), privacy.Adjacency), nil
+			return p.releasedEvent(p.accounted, p.accounted.Shares(), privacy.Adjacency, p.Releases())
 		})
 		if err != nil {
 			return fmt.Errorf("%w (the noise multiplier follows from privacy.epsilon = %g: a lower epsilon raises it)", err, privacy.Epsilon)
 		}
 		multiplier = calibration.Value
 	}
-	var err error
-	if p.sampled, err = p.sampledFor(p.study.Federation.MaxRecords, multiplier); err != nil {
+	err := p.setSampled(multiplier)
+	if err != nil {
 		return fmt.Errorf("%w (a vector is a record's gradient)", err)
 	}
 	if p.Summed() {
 		_, err = p.newSumDescent()
 	}
 	return err
+}
+
+// setSampled makes the mechanisms for a noise multiplier of the gradients.
+func (p *Protocol) setSampled(multiplier float64) (err error) {
+	if p.sampled, err = p.sampledFor(p.stated(), multiplier); err != nil {
+		return err
+	}
+	p.accounted = p.sampled
+	if p.study.Inference.Descent.Sampling == study.PublishedSampling {
+		rate := float64(p.descent.Batch) / float64(p.stated())
+		if p.accounted, err = p.sampledBy(dpmech.Poisson{Rate: rate}, p.stated(), multiplier); err != nil {
+			return err
+		}
+	}
+	return p.setStart(multiplier)
 }
 
 // descentSolver returns the solver of one client's records.
@@ -201,18 +268,25 @@ func (p *Protocol) descentSolver(s *shard.Shard) (solver.Solver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return solver.NewDPSVI(program, mechanism, p.descentOptions())
+	o := p.descentOptions(s.Len())
+	if p.start != nil {
+		o.Start = solver.NewStart(p.model.Linear(), s, p.start)
+	}
+	return solver.NewDPSVI(program, mechanism, o)
 }
 
-// descentOptions say how a client descends or, where sums move q, the federation.
-func (p *Protocol) descentOptions() solver.DPSVIOptions {
+// descentOptions say how a client with so many records descends or, where sums move q,
+// the federation. Only batches of a fixed size, for which that number is public, make a
+// difference.
+func (p *Protocol) descentOptions(records int) solver.DPSVIOptions {
 	d, in := p.descent, p.study.Inference.Descent
 	steps := d.Steps
 	if p.Summed() {
 		steps = d.Total
 	}
 	return solver.DPSVIOptions{
-		Steps: steps, Rate: d.Rate, Joint: in.Joint,
+		Steps: steps, Draws: in.Draws, Rate: p.rateFor(records),
+		Gradients: in.Gradients, Records: float64(p.study.Federation.NominalRecords),
 		Optimiser: in.Optimiser, Schedule: gpu.LinearDecay{First: d.StepSize, Last: d.StepSize * in.Decay},
 		Average: in.Average, InitialSD: in.InitialSD,
 	}
@@ -242,17 +316,9 @@ func (p *Protocol) Noise() Noise {
 	return Noise{m.Clip(), m.NoiseMultiplier(), m.Lattice().Float(m.ShareSigma()), m.ShareSigma(), m.Lattice()}
 }
 
-// eventOf returns the cost of one release under an adjacency, in a sum with so many
-// shares of noise that an observer does not know.
-func (p *Protocol) eventOf(shares int, adjacency accountant.Adjacency) (accountant.Event, error) {
-	if p.sampled != nil {
-		return p.sampled.SharedEventFor(1, shares, adjacency)
-	}
-	return p.Mechanism().EventFor(shares, adjacency), nil
-}
-
 // AveragedNoise returns the sd of a client's noise on the sum of its clipped gradients,
-// averaged over all steps: what no number of steps takes away.
+// averaged over all steps and their draws: what no number of steps takes away.
 func (p *Protocol) AveragedNoise() float64 {
-	return p.Noise().SD / (p.descent.Rate * math.Sqrt(float64(p.descent.Total)))
+	draws := p.descent.Total * p.study.Inference.Descent.Draws
+	return p.Noise().SD / (p.descent.Rate * math.Sqrt(float64(draws)))
 }

@@ -58,12 +58,18 @@ func descentShard(p *Protocol, n int) *shard.Shard {
 // How many records a client has shows in nothing but the size of its batches.
 func TestDescentDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
-		p := descentProtocol(t, study.Override{Key: "inference.sampling_rate", Value: rate})
-		most := p.Sampled()
+		p := descentProtocol(t, set("inference.sampling_rate", rate), set("inference.gradients", `"published"`), set("federation.nominal_records", "300"))
+		most, options := p.Sampled(), p.descentOptions(5000)
+		if options.Records != 300 {
+			t.Errorf("the divergence is divided by %g, want the public number 300", options.Records)
+		}
 		for _, n := range []int{0, 1, 2, 100, 4999, 5000} {
 			m, err := p.sampledFor(n, most.NoiseMultiplier())
 			if err != nil {
 				t.Fatal(err)
+			}
+			if o := p.descentOptions(n); o != options {
+				t.Errorf("rate %s, %d records: %+v, for the most %+v", rate, n, o, options)
 			}
 			mine, theirs := account(t, m.Event()), account(t, most.Event())
 			if m.Lattice() != most.Lattice() || m.ShareSigma() != most.ShareSigma() || m.Clip() != most.Clip() || mine != theirs {
@@ -115,8 +121,8 @@ func TestDescentDefaults(t *testing.T) {
 	whole := study.Override{Key: "inference", Value: "{ rounds = 20 }"}
 	p := descentProtocol(t, whole)
 	d := p.Descent()
-	// The bound is √2, of an intercept and one regressor in [−1, 1].
-	if d.Steps != 10 || d.Rate != 1 || math.Abs(d.Clip-0.65*0.9*math.Sqrt2) > 1e-12 || math.Abs(d.StepSize-0.2) > 1e-12 {
+	// An intercept, and one regressor that is spread evenly over [−1, 1].
+	if d.Steps != 10 || d.Rate != 1 || math.Abs(d.Clip-0.6*math.Sqrt(4./3)) > 1e-12 || math.Abs(d.StepSize-0.2) > 1e-12 {
 		t.Errorf("two clients, twenty rounds: %+v", *d)
 	}
 	if p.Family().Name() != "diagonal" || p.study.Inference.Damping.Alpha != 0.3 {
@@ -125,6 +131,15 @@ func TestDescentDefaults(t *testing.T) {
 	d = descentProtocol(t, study.Override{Key: "inference", Value: `{ rounds = 20, schedule = "sequential" }`}).Descent()
 	if math.Abs(d.StepSize-0.2) > 1e-12 {
 		t.Errorf("in turns: step size %g", d.StepSize)
+	}
+	for records, want := range map[string][2]float64{"4999": {0.4, 0.5}, "5000": {0.1, 0.7}} {
+		d = descentProtocol(t, whole, study.Override{Key: "federation.nominal_records", Value: records}).Descent()
+		if math.Abs(d.StepSize-want[0]) > 1e-12 || math.Abs(d.Clip-want[1]*math.Sqrt(4./3)) > 1e-12 {
+			t.Errorf("two clients of %s records: %+v, want step size %g and clip %g of √4/3", records, *d, want[0], want[1])
+		}
+	}
+	if d = descentProtocol(t, study.Override{Key: "inference", Value: "{ rounds = 2, steps = 5 }"}).Descent(); d.StepSize != 0.4 {
+		t.Errorf("few steps: step size %g", d.StepSize)
 	}
 	d = descentProtocol(t, whole, study.Override{Key: "federation.nominal_records", Value: "2000000000"}, study.Override{Key: "privacy.delta", Value: "1e-12"}).Descent()
 	if d.Rate != sampledRate || d.Steps != 20 {
@@ -298,10 +313,18 @@ func TestDescentRefusals(t *testing.T) {
 		{[]study.Override{{Key: "inference.solver", Value: `"dp-svi"`}, {Key: "privacy", Value: `{unit = "client", epsilon = 1.0, delta = 1e-5, clip = 1.0}`}}, "one step a round"},
 		{[]study.Override{{Key: "inference.solver", Value: `"dp-svi"`}, {Key: "privacy", Value: `{unit = "none"}`}}, `write "svi"`},
 		{[]study.Override{{Key: "inference.q", Value: `"full"`}}, `write q = "diagonal"`},
-		{[]study.Override{{Key: "inference.factors", Value: `"published"`}}, "no published form"},
+		{[]study.Override{{Key: "inference.factors", Value: `"published"`}}, "no published form of factors"},
 		{[]study.Override{{Key: "inference.optimiser", Value: `"sgd"`}}, "rule for adam only"},
 		{[]study.Override{{Key: "inference.sampling_rate", Value: "0.0"}}, "must lie in"},
-		{[]study.Override{{Key: "inference.draws", Value: "2"}}, `solver = "svi"`},
+		{[]study.Override{{Key: "inference.factors", Value: `"published"`}}, "which costs the same"},
+		{[]study.Override{{Key: "inference.optimiser", Value: `"natural"`}}, "rule for adam only"},
+		{[]study.Override{{Key: "inference.draws", Value: "0"}}, "between 1 and 64"},
+		{[]study.Override{{Key: "inference.gradients", Value: `"published"`}}, "write federation.nominal_records"},
+		{[]study.Override{{Key: "inference.sampling", Value: `"without-replacement"`}}, "write sampling_rate"},
+		{[]study.Override{{Key: "inference.sampling", Value: `"published"`}, {Key: "inference.sampling_rate", Value: "0.1"}}, "write federation.nominal_records"},
+		{[]study.Override{{Key: "inference.sampling", Value: `"without-replacement"`}, {Key: "inference.sampling_rate", Value: "0.1"}, {Key: "federation.nominal_records", Value: "50"}}, `write adjacency = "replace-one"`},
+		{[]study.Override{{Key: "inference.start", Value: `"analytical"`}}, `family = "linear"`},
+		{[]study.Override{{Key: "inference.start_share", Value: "0.5"}}, `only with start = "analytical"`},
 	} {
 		_, err := study.Parse("s.toml", []byte(descentStudy), c.overrides...)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

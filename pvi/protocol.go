@@ -57,7 +57,11 @@ type Protocol struct {
 	parts   *dpmech.GaussianSum // hides a record's part's change; nil unless clients deal their records
 	sampled *dpmech.SampledSum  // hides a record's gradients; nil unless they are released
 	descent *Descent            // of the solver that releases gradients
-	scaling *Scaling            // found the scale of columns, and is paid for; nil if nothing was to be found
+
+	accounted *dpmech.SampledSum  // what they are claimed to cost; sampled, unless the sampling is published
+	start     *dpmech.GaussianSum // hides the statistics from which clients start; nil if there are none
+
+	scaling *Scaling // found the scale of columns, and is paid for; nil if nothing was to be found
 
 	lattice    dpmech.Lattice // of messages
 	limit      int64          // no element of a message reaches it
@@ -338,6 +342,9 @@ func (p *Protocol) Releases() int {
 		return in.Rounds
 	case study.Record:
 		if p.descent != nil {
+			if p.study.Inference.Descent.StartShare > 0 {
+				return p.descent.Total + 1
+			}
 			return p.descent.Total
 		}
 		if in.Partitions.Count > 0 || in.Factors == study.Published {

@@ -153,6 +153,9 @@ func (s *Site) change(plan *Plan, src *dpmech.Stream) ([]float64, error) {
 	for i, now := range s.current {
 		s.target[i] -= now
 	}
+	if p.sampled != nil {
+		p.shorten(s.target)
+	}
 	return s.target, nil
 }
 

@@ -151,8 +151,8 @@ func (s *Site) Restore(state []byte) error {
 	if err := s.restoreSolver(&v); err != nil {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
-	if d, ok := s.solver.(*solver.DPSVI); ok && d.Taken() != v.Spent.Statistics {
-		err := fmt.Errorf("restoring client %s: %d steps were taken and %d charged", s.id, d.Taken(), v.Spent.Statistics)
+	if d, ok := s.solver.(*solver.DPSVI); ok && d.Releases() != v.Spent.Statistics {
+		err := fmt.Errorf("restoring client %s: %d sums were released and %d charged", s.id, d.Releases(), v.Spent.Statistics)
 		return errors.Join(err, d.Restore(nil)) // nothing is charged, so nothing may be taken
 	}
 	s.sequence, s.answered, s.open, s.spent, s.centre = v.Sequence, v.Answered, v.Open, v.Spent, v.Centre
@@ -194,7 +194,7 @@ func (v *siteState) checkSpending(p *Protocol) error {
 		statistics = p.Releases()
 	}
 	if p.sampled != nil {
-		statistics = min(p.Releases(), p.descent.Steps*v.Answered)
+		statistics = p.ReleasesAfter(v.Answered)
 	}
 	kept := len(v.Solver) > 0 // statistics that were released and are reused
 	reused := p.records != nil && p.study.Inference.Factors != study.Published

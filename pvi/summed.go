@@ -53,7 +53,7 @@ func (p *Protocol) newSumDescent() (*solver.SumDescent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return solver.NewSumDescent(none, p.descentOptions())
+	return solver.NewSumDescent(none, p.descentOptions(0))
 }
 
 // NewSite returns the site of a client with the given records, at the prior.

@@ -1,7 +1,10 @@
 package sim
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"fedpvi/pvi/study"
@@ -71,6 +74,46 @@ levels = ["no", "yes"]
 		}
 		if !slices.Equal(first, f.Server.Posterior()) {
 			t.Errorf("%d workers: another posterior than with one", workers)
+		}
+	}
+}
+
+// A study that says how its private steps go can be played without a promise: what fits
+// best then is left to the program, and what a user sets beside it holds.
+func TestPrivateStepsWithoutPromise(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "hostile.toml")
+	for name, inference := range map[string]string{
+		"named":   `{ rounds = 4, solver = "dp-svi", steps = 5, step_size = 0.2, draws = 2, gradients = "preconditioned", optimiser = "sgd" }`,
+		"default": `{ rounds = 4, steps = 5, step_size = 0.2, sampling = "poisson", sampling_rate = 0.5, average = 0.2, start = "prior" }`,
+	} {
+		source := strings.Replace(hostileStudy, `{ rounds = 4, steps = 5, solver = "dp-svi" }`, inference, 1)
+		if source == hostileStudy {
+			t.Fatal("the study has changed")
+		}
+		if err := os.WriteFile(path, []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if st, err := LoadStudy(path, nil); err != nil || st.Inference.Solver != study.DPSVI {
+			t.Fatalf("%s: %v, solver %q", name, err, st.Inference.Solver)
+		}
+		st, err := LoadStudy(path, NonPrivate)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if st.Inference.Solver != study.NaturalGradient || st.Privacy.Unit != study.None {
+			t.Errorf("%s: solver %q, unit %q", name, st.Inference.Solver, st.Privacy.Unit)
+		}
+		r, err := playRows(t, string(st.Source), 120, ordinary)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if finiteResult(t, r); r.KL > 0.1 {
+			t.Errorf("%s: the posterior is %.3g nats from that of the pooled records", name, r.KL)
+		}
+		st, err = LoadStudy(path, append(slices.Clone(NonPrivate), `inference.solver="svi"`, "inference.steps=30"))
+		if err != nil || st.Inference.Solver != study.SVI || st.Inference.Ascent.Steps != 30 || st.Inference.Ascent.StepSize != study.DefaultAscent.StepSize {
+			t.Errorf("%s: with a solver of the user's: %v", name, err)
 		}
 	}
 }

@@ -37,6 +37,7 @@ func NewForecast(p *pvi.Protocol) Forecast {
 	f := Forecast{Noise: round, Round: round, Largest: n.Clip}
 	if p.Descent() != nil {
 		f.Noise = p.AveragedNoise() * math.Sqrt(clients)
+		f.Largest /= math.Sqrt(float64(st.Inference.Descent.Draws)) // the clip is on all draws together
 		return f
 	}
 	if k := st.Inference.Partitions.Count; k > 0 {

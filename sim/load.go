@@ -27,9 +27,18 @@ func LoadStudy(path string, settings []string) (*study.Study, error) {
 	return study.Parse(path, source, fitting(path, source, overrides)...)
 }
 
-// fitting leaves out that the solver is left to the program where the study names one
-// that needs no promise: its other settings would then have no meaning.
+// fitting makes the settings that take the promise out of a study fit it. A solver that
+// needs no promise stays, and so does how it steps. Private gradient steps have no
+// meaning without noise, neither their number nor their size: what fits best is left to
+// the program.
 func fitting(path string, source []byte, overrides []study.Override) []study.Override {
+	at := slices.IndexFunc(overrides, func(o study.Override) bool { return o.Key == "inference.solver" && o.Value == "" })
+	if at < 0 {
+		return overrides
+	}
+	if st, err := study.Parse(path, source); err == nil && st.Inference.Solver == study.DPSVI {
+		return slices.Insert(overrides, at, descentAlone...)
+	}
 	doc, err := document.Parse(path, source)
 	if err != nil {
 		return overrides // reported by whoever reads the study
@@ -38,8 +47,11 @@ func fitting(path string, source []byte, overrides []study.Override) []study.Ove
 	if !ok || solver == string(study.ClippedAnalytical) {
 		return overrides
 	}
-	return slices.DeleteFunc(overrides, func(o study.Override) bool { return o.Key == "inference.solver" && o.Value == "" })
+	return slices.Delete(overrides, at, at+1)
 }
+
+// descentAlone removes what another solver would understand, and mean something else.
+var descentAlone = []study.Override{{Key: "inference.steps"}, {Key: "inference.step_size"}, {Key: "inference.draws"}}
 
 func parseSettings(settings []string) ([]study.Override, error) {
 	var overrides []study.Override
@@ -56,5 +68,5 @@ func parseSettings(settings []string) ([]study.Override, error) {
 // NonPrivate are settings that take every promise out of a study.
 var NonPrivate = []string{
 	`privacy={unit = "none"}`, "federation.opens=", "inference.solver=", "standardise.budget_share=", "standardise.noise_multiplier=",
-	"inference.sampling_rate=", "inference.gradients=", "inference.optimiser=", "inference.step_decay=", "inference.average=", "inference.initial_sd=",
+	"inference.sampling=", "inference.sampling_rate=", "inference.start=", "inference.start_share=", "inference.gradients=", "inference.optimiser=", "inference.step_decay=", "inference.average=", "inference.initial_sd=",
 }

@@ -38,6 +38,11 @@ func NewPlay(st *study.Study, o Options) (*Play, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.play(st, o)
+}
+
+// play sets up the federation of a cast.
+func (c *cast) play(st *study.Study, o Options) (*Play, error) {
 	f, err := New(st, c.holders, o.Seed, max(1, o.Workers))
 	if err != nil {
 		return nil, err

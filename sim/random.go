@@ -18,6 +18,8 @@ const (
 	purposeSpeed     = "speed"     // how long clients and their answers take
 	purposeDraws     = "draws"     // from the posterior
 	purposeScale     = "scale"     // noise of the standardisation, by client and pass
+	purposeAside     = "aside"     // which records rivals are compared by, by client
+	purposeScore     = "score"     // noise of those scores, by client
 )
 
 // variates returns a generator of ordinary, that is to say not private, random

@@ -79,30 +79,45 @@ type Promise struct {
 	Adjacency       accountant.Adjacency `json:"adjacency"`
 	Epsilon         float64              `json:"epsilon"` // against the study's own observer
 	Delta           float64              `json:"delta"`
-	Mu              float64              `json:"mu"` // of Gaussian differential privacy
+	Mu              float64              `json:"mu,omitempty"` // of Gaussian differential privacy; 0 where all does not amount to that
 	NoiseMultiplier float64              `json:"noise_multiplier"`
 	Clip            float64              `json:"clip"`
 	Releases        int                  `json:"releases"`
 	Opens           study.Opens          `json:"opens"`                    // what may be read of what clients send
 	Gradients       bool                 `json:"gradients,omitempty"`      // what was released are sums of gradients
 	Parts           int                  `json:"parts,omitempty"`          // of a client, over which each release is a sum
+	Statistics      int                  `json:"statistics,omitempty"`     // of the releases, how many are of statistics to start from
 	ScaleReleases   int                  `json:"scale_releases,omitempty"` // before them, to find the scale; in every cost
+	Selection       *Selection           `json:"selection,omitempty"`      // of the settings by the records; in every cost
 	Method          string               `json:"method"`
 	Views           []Spent              `json:"views"`
 
 	// Sound is false if what is claimed does not cover what was released, as
-	// for published factors under a sum that alone is opened. Claimed, True and
+	// for published factors under a sum that alone is opened; Published says what of
+	// the study is done as published. Claimed, True and
 	// Proven are then three different costs to an outsider; else the same.
-	Sound   bool    `json:"sound"`
-	Claimed Outside `json:"claimed"`
-	True    Outside `json:"true"`
-	Proven  Outside `json:"proven"`
+	Sound     bool    `json:"sound"`
+	Published string  `json:"published,omitempty"`
+	Claimed   Outside `json:"claimed"`
+	True      Outside `json:"true"`
+	Proven    Outside `json:"proven"`
+}
+
+// Selection is how settings were chosen by the private records.
+type Selection struct {
+	Candidates []string  `json:"candidates"` // in words
+	Chosen     int       `json:"chosen"`     // of them
+	Score      string    `json:"score"`
+	Totals     []float64 `json:"scores"`     // as released: noisy sums over records set aside, less the mean of all candidates
+	ScoreClip  float64   `json:"score_clip"` // L2 bound on what a record adds to them
+	ScoreNoise float64   `json:"score_noise_multiplier"`
+	Releases   int       `json:"releases"` // of a client in all runs, but for the scores
 }
 
 // Outside is a cost to an outsider under the study's own adjacency.
 type Outside struct {
 	Epsilon float64 `json:"epsilon"`
-	Mu      float64 `json:"mu"`
+	Mu      float64 `json:"mu,omitempty"`
 }
 
 // Spent is the cost to one observer under one adjacency.
@@ -111,7 +126,7 @@ type Spent struct {
 	Who       string               `json:"who"`
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Epsilon   float64              `json:"epsilon"`
-	Mu        float64              `json:"mu"`
+	Mu        float64              `json:"mu,omitempty"`
 }
 
 // normal95 is the 97.5 % point of the standard normal distribution.
@@ -226,9 +241,13 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		Parts:           p.Study().Inference.Partitions.Count,
 		Method:          costs[0].Method,
 		Sound:           p.Sound(),
+		Published:       p.Published(),
 		Claimed:         Outside{claimed.Epsilon, claimed.Mu},
 		True:            Outside{truth.Epsilon, truth.Mu},
 		Proven:          Outside{proven.Epsilon, proven.Mu},
+	}
+	if p.Start() != nil {
+		out.Statistics = min(releases, 1)
 	}
 	if s := p.Scaling(); s != nil {
 		out.ScaleReleases = s.Passes()

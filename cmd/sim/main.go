@@ -30,6 +30,7 @@ which privacy promise. The same file is used by coordinator and clients.
   sim plan  study.toml      what the privacy target costs, before any is spent
   sim run   study.toml      the whole federation: posterior, accounting, plots
   sim sweep sweep.toml      a grid of settings × seeds: tidy results, plots
+  sim tune  study.toml      better settings, found on made-up records
 
   sim privacy ...           the calculator: what noise costs, and what it means
   sim audit                 attacks on this program: does it keep its promises?`
@@ -40,6 +41,7 @@ type commands struct {
 	Plan  planCommand  `cmd:"" help:"Derive what a study's privacy target costs."`
 	Run   runCommand   `cmd:"" help:"Run a study with all its clients."`
 	Sweep sweepCommand `cmd:"" help:"Run a study over a grid of settings and seeds."`
+	Tune  tuneCommand  `cmd:"" help:"Search clip, steps and step size on made-up or public records."`
 
 	Audit   auditCommand   `cmd:"" help:"Attack this program, and see whether it keeps what it promises."`
 	Privacy privacyCommand `cmd:"" help:"Compute what noise costs, or what a budget buys, and what that means."`

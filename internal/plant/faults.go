@@ -1,5 +1,7 @@
 package main
 
+import "slices"
+
 // An edit adds text before or after an anchor, which must occur exactly once in a
 // file of the repository.
 type edit struct {
@@ -29,7 +31,10 @@ const (
 
 // faults are what an audit must find: mistakes of published programs, and some
 // that are as easily made.
-var faults = []fault{
+var faults = slices.Concat(gateFaults, descentFaults)
+
+// gateFaults are in mechanisms, samplers and what a client remembers.
+var gateFaults = []fault{
 	{"noise-half", "noise × 0.5", []edit{{
 		file: "dpmech/gaussian.go", anchor: sampleNoise, after: `
 	if planted.Is("noise-half") {

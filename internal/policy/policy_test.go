@@ -81,7 +81,7 @@ var floors = [][]string{
 	{"sim", "sim/calculator"},
 	{"sim/audit", "sim/baseline"},
 	{"sim/report"},
-	{"sim/sweep"},
+	{"sim/sweep", "sim/tune"},
 	{"cmd/sim"},
 	{"internal/plant/planted"},
 	{"internal/plant", "internal/policy"},

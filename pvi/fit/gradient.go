@@ -6,16 +6,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// GradientBound is the norm that a record's gradient is at most, or seldom exceeds
-// where the model fits: the public bound on the norm of the regressors, times the size
-// of a residual on the scale of the predictor. It is 0 where nothing public says so.
-func (m *Model) GradientBound() float64 {
+// TypicalGradient is the size that a record's gradient may well have: the norm of the
+// regressors of a record whose values are spread evenly within their public bounds, times
+// the size of a residual on the scale of the predictor. It is 0 where nothing public
+// says so.
+func (m *Model) TypicalGradient() float64 {
 	if m.General() {
 		return 0
 	}
-	st := m.Study
-	squares, _ := st.RegressorBounds()
-	for _, g := range st.Model.Groups {
+	squares := m.Study.TypicalSquares()
+	for _, g := range m.Study.Model.Groups {
 		squares += 2 * float64(len(g.Effects())) // an effect and the log of its spread
 	}
 	if m.layout.scale >= 0 {
@@ -24,9 +24,9 @@ func (m *Model) GradientBound() float64 {
 	return m.residual() * math.Sqrt(squares)
 }
 
-// residual is the size of the derivative of a record's log density in its predictor:
-// at most 1 for log odds, √2 for several classes; for a measured outcome one sd of the
-// noise, for a count that of a Poisson count half as large as any can be.
+// residual is the size of the derivative of a record's log density in its predictor: at
+// most 1 for log odds, √2 for several classes; for others two sds of the outcome, of
+// those that its prior and its bounds let expect, as a derivative.
 func (m *Model) residual() float64 {
 	st := m.Study
 	switch st.Model.Kind() {
@@ -34,11 +34,13 @@ func (m *Model) residual() float64 {
 		return math.Sqrt2
 	case study.Measured:
 		if sd := m.NoiseSD(); sd > 0 {
-			return 1 / sd
+			return 2 / sd
 		}
-		return 1 / st.Prior.Scale.Median
+		return 2 / st.Prior.Scale.Median
 	case study.Count:
-		return math.Sqrt(max(1, st.OutcomeBound()/2))
+		// A log mean that is normal with variance v has mean exp(v/2) on average.
+		mean := math.Exp(st.Prior.Mean + st.Prior.SD*st.Prior.SD*st.TypicalSquares()/2)
+		return 2 * math.Sqrt(max(1, min(mean, st.OutcomeBound()/2)))
 	}
 	return 1
 }

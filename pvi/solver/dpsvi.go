@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
@@ -15,12 +16,16 @@ import (
 type DPSVIOptions struct {
 	// Steps is the number of steps of one visit; the mechanism counts all.
 	Steps int
+	// Draws is the number of draws of θ in a step, whose gradients are released as one
+	// vector.
+	Draws int
 	// Rate is the probability q with which a record is in a batch, by which noisy sums
 	// are divided.
 	Rate float64
-	// Joint releases the gradient in mean and spread; otherwise only that in the mean
-	// is released, and the other follows from it.
-	Joint bool
+	// Gradients is what a record contributes for each draw. The published form needs
+	// Records, a public number in place of that of the records.
+	Gradients study.Gradients
+	Records   float64
 	// Optimiser moves mean and spread, by the sizes of Schedule over all steps of all
 	// visits.
 	Optimiser study.Optimiser
@@ -29,13 +34,23 @@ type DPSVIOptions struct {
 	Average float64
 	// InitialSD bounds the sds of q at the very first step.
 	InitialSD float64
+	// Start, if not nil, is where the first visit sets out; otherwise at q.
+	Start *Start
+}
+
+// size returns the length of a record's vector for θ with d coordinates.
+func (o *DPSVIOptions) size(d int) int {
+	if o.Gradients.Joint() {
+		d *= 2
+	}
+	return d * o.Draws
 }
 
 // DPSVI is the private solver for any record program: a visit is a number of steps of
 // doubly stochastic variational inference of the local free energy
 // E_q[log likelihood] − KL(q‖cavity), q diagonal (Jälkö, Dikmen and Honkela,
 // "Differentially Private Variational Inference for Non-conjugate Models", 2017).
-// Each step draws one θ from q for all records and a batch, and releases the noisy sum
+// Each step draws θ from q for all records and a batch, and releases the noisy sum
 // of the batch's clipped gradients, through a [dpmech.SampledSum]. What does not touch
 // records, as the divergence from the cavity, is added after the noise.
 //
@@ -72,14 +87,13 @@ type DPSVI struct {
 
 // NewDPSVI returns the solver for the records of a program. The mechanism must have
 // been made for as many records, and for vectors of one number for each coordinate of
-// θ, of two if gradients are joint.
+// θ and each draw, of two if gradients are joint.
 func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) {
 	d := p.Dim()
-	size := d
-	if o.Joint {
-		size = 2 * d
-	}
+	size := o.size(d)
 	switch {
+	case o.Draws < 1:
+		return nil, fmt.Errorf("dp-svi: at least one draw is needed, got %d", o.Draws)
 	case m.Dim() != size:
 		return nil, fmt.Errorf("dp-svi: a mechanism for %d numbers of a record, want %d", m.Dim(), size)
 	case m.Records() != p.records.Rows():
@@ -107,6 +121,10 @@ func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) 
 	return s, nil
 }
 
+// naturalReach is the most by which a natural-gradient step moves a coordinate, in its
+// standard deviations.
+const naturalReach = 1
+
 func newOptimiser(name study.Optimiser, n int) (gpu.Lasting, error) {
 	switch name {
 	case study.Adam:
@@ -115,6 +133,8 @@ func newOptimiser(name study.Optimiser, n int) (gpu.Lasting, error) {
 		return gpu.NewAdaGrad(n, 1e-8)
 	case study.SGD:
 		return gpu.SGD{}, nil
+	case study.Natural:
+		return gpu.NewNatural(gpu.ExpLink, naturalReach)
 	}
 	return nil, fmt.Errorf("dp-svi: no optimiser is called %q", name)
 }
@@ -122,25 +142,40 @@ func newOptimiser(name study.Optimiser, n int) (gpu.Lasting, error) {
 // Taken returns the number of steps that were taken, and paid for.
 func (s *DPSVI) Taken() int { return s.mechanism.Steps() - s.run.Remaining() }
 
-// Propose implements [Solver]: one visit. It returns an event for each step.
+// Releases returns the number of sums that were released, of gradients and, where the
+// study starts with them, of statistics.
+func (s *DPSVI) Releases() int {
+	if s.options.Start.released() {
+		return s.Taken() + 1
+	}
+	return s.Taken()
+}
+
+// Propose implements [Solver]: one visit. It returns an event for each release.
 func (s *DPSVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error) {
-	if err := s.begin(p); err != nil {
+	if err := s.check(p); err != nil {
 		return nil, err
+	}
+	spent, err := s.options.Start.release(src)
+	if err != nil {
+		return spent, err
+	}
+	if err := s.begin(p); err != nil {
+		return spent, err
 	}
 	dpmech.Split(s.streams.Sampling, src)
 	dpmech.Split(s.streams.Noise, src)
 	dpmech.Split(&s.draws, src)
 	defer s.wipe()
 	from := s.Taken()
-	var err error
 	for range s.options.Steps {
 		if err = s.step(); err != nil {
 			break
 		}
 	}
-	spent := make([]accountant.Event, s.Taken()-from)
-	for i := range spent {
-		spent[i] = s.cost
+	spent = slices.Grow(spent, s.Taken()-from)
+	for range s.Taken() - from {
+		spent = append(spent, s.cost)
 	}
 	if err != nil {
 		return spent, err
@@ -153,38 +188,64 @@ func (s *DPSVI) wipe() {
 	s.draws.Wipe()
 }
 
-// begin sets out from q.
-func (s *DPSVI) begin(p Problem) error {
+// check refuses a problem before anything is released.
+func (s *DPSVI) check(p Problem) error {
 	d := s.program.Dim()
 	if p.Family.Name() != "diagonal" || p.Family.Dim() != d {
 		return fmt.Errorf("dp-svi: q must be diagonal with %d coordinates, got a %s one with %d", d, p.Family.Name(), p.Family.Dim())
 	}
-	mean, precision := make([]float64, d), make([]float64, d)
-	for i := range d {
-		precision[i] = p.Cavity[d+i]
-		if !(precision[i] > 0) {
+	for _, precision := range p.Cavity[d:] {
+		if !(precision > 0) {
 			return errors.New("dp-svi: q without the client's factor is improper: with a smaller inference.damping other factors would keep it proper")
 		}
-		mean[i] = p.Cavity[i] / precision[i]
-		s.sd[i] = 1 / math.Sqrt(p.Natural[d+i])
-		if s.Taken() == 0 {
-			s.sd[i] = min(s.sd[i], s.options.InitialSD)
+	}
+	return nil
+}
+
+// begin sets out from q, or from where the released statistics say.
+func (s *DPSVI) begin(p Problem) error {
+	d := s.program.Dim()
+	copy(s.mean, p.Mean)
+	for i, precision := range p.Natural[d:] {
+		s.sd[i] = 1 / math.Sqrt(precision)
+	}
+	if s.Taken() == 0 {
+		if err := s.options.Start.place(s.mean, s.sd, p.Cavity); err != nil {
+			return err
+		}
+		for i, sd := range s.sd {
+			s.sd[i] = min(sd, s.options.InitialSD)
 		}
 	}
+	mean, precision := make([]float64, d), p.Cavity[d:]
+	for i, b := range precision {
+		mean[i] = p.Cavity[i] / b
+	}
+	o := s.options.meanField(mean, precision, s.optimiser)
+	o.Schedule = later{o.Schedule, s.Taken(), s.mechanism.Steps()}
 	var err error
-	s.visit, err = gpu.NewMeanField(p.Mean, s.sd, gpu.MeanFieldOptions{
-		Draws: 1, Joint: s.options.Joint, Rate: s.options.Rate,
-		Clip:       math.Inf(1), // the gate clips
-		CavityMean: mean, CavityPrecision: precision,
-		Optimiser: s.optimiser, Schedule: later{s.options.Schedule, s.Taken(), s.mechanism.Steps()},
-		Steps: s.options.Steps, Average: s.options.Average,
-	})
+	s.visit, err = gpu.NewMeanField(s.mean, s.sd, o)
 	return err
+}
+
+// meanField is a run of these options.
+func (o *DPSVIOptions) meanField(mean, precision []float64, optimiser gpu.Optimiser) gpu.MeanFieldOptions {
+	return gpu.MeanFieldOptions{
+		Draws: o.Draws, Rate: o.Rate,
+		Joint: o.Gradients.Joint(), Preconditioned: o.Gradients == study.Preconditioned,
+		Inside: o.Gradients == study.PublishedGradients, Records: o.Records,
+		Clip:       math.Inf(1), // the gate clips
+		CavityMean: mean, CavityPrecision: slices.Clone(precision),
+		Optimiser: optimiser, Schedule: o.Schedule, Steps: o.Steps, Average: o.Average,
+	}
 }
 
 // step releases a sum and moves q by it.
 func (s *DPSVI) step() error {
 	if err := s.run.Next(s.noisy, &s.streams, s.query); err != nil {
+		if s.visit.Last(s.mean, s.sd); !finite(s.mean) || !finite(s.sd) {
+			return runaway()
+		}
 		return fmt.Errorf("dp-svi: %w", err)
 	}
 	unit := s.mechanism.Lattice().Step()
@@ -194,6 +255,10 @@ func (s *DPSVI) step() error {
 	s.addPrior()
 	s.visit.Update(s.total)
 	return nil
+}
+
+func runaway() error {
+	return fmt.Errorf("%w: the steps ran away; a smaller inference.step_size keeps them finite", ErrDiverged)
 }
 
 // sum adds up the gradients of a batch.
@@ -213,13 +278,17 @@ func (s *DPSVI) addPrior() {
 	if s.program.prior == nil {
 		return
 	}
-	clear(s.prior)
-	s.program.addPrior(s.prior, s.at.Draws[0])
-	for i, g := range s.prior {
-		g *= s.options.Rate
-		s.total[i] += g
-		if s.options.Joint {
-			s.total[len(s.prior)+i] += g * s.at.Joint[0][i]
+	one := len(s.total) / len(s.at.Draws)
+	for k, theta := range s.at.Draws {
+		total := s.total[k*one:]
+		clear(s.prior)
+		s.program.addPrior(s.prior, theta)
+		for i, g := range s.prior {
+			g *= s.options.Rate
+			total[i] += g
+			if s.at.Joint != nil {
+				total[len(s.prior)+i] += g * s.at.Joint[k][i]
+			}
 		}
 	}
 }
@@ -236,7 +305,7 @@ func (s *DPSVI) propose(dst []float64, p Problem) error {
 		dst[d+i] = precision
 	}
 	if !finite(dst) {
-		return fmt.Errorf("%w: the steps ran away; a smaller inference.step_size keeps them finite", ErrDiverged)
+		return runaway()
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func sampled(t testing.TB, c dpmech.SampledConfig) *dpmech.SampledSum {
 
 func options(steps int, rate float64) DPSVIOptions {
 	return DPSVIOptions{
-		Steps: steps, Rate: rate, Optimiser: study.Adam,
+		Steps: steps, Draws: 1, Rate: rate, Gradients: study.Aligned, Optimiser: study.Adam,
 		Schedule: gpu.LinearDecay{First: 0.1, Last: 0.005}, Average: 0.5, InitialSD: 0.1,
 	}
 }
@@ -187,12 +187,11 @@ func BenchmarkPrivateStep(b *testing.B) {
 func privateSteps(b *testing.B, p *Program, c stepCase, joint bool) {
 	d, rate := p.Dim(), c.batch/float64(c.records)
 	o := options(b.N, rate)
-	size := d
-	if o.Joint = joint; joint {
-		size = 2 * d
+	if joint {
+		o.Gradients = study.Joint
 	}
 	s, err := NewDPSVI(p, sampled(b, dpmech.SampledConfig{
-		Sampling: dpmech.Poisson{Rate: rate}, Records: c.records, Steps: b.N, Dim: size, Clip: 0.5, NoiseMultiplier: 2,
+		Sampling: dpmech.Poisson{Rate: rate}, Records: c.records, Steps: b.N, Dim: o.size(d), Clip: 0.5, NoiseMultiplier: 2,
 	}), o)
 	if err != nil {
 		b.Fatal(err)

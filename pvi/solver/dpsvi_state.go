@@ -9,16 +9,21 @@ import (
 
 // dpsviState is what [DPSVI] has to remember.
 type dpsviState struct {
-	Taken     int    // steps
-	Optimiser []byte // float64s, whatever their values
+	Taken     int     // steps
+	Optimiser []byte  // float64s, whatever their values
+	Start     []int64 `json:",omitempty"` // statistics that were released to start from
 }
 
-// State implements [Solver]: how many steps are paid for, and the optimiser's moments.
+// State implements [Solver]: how many steps are paid for, the optimiser's moments, and
+// the statistics that were released.
 func (s *DPSVI) State() []byte {
-	if s.Taken() == 0 {
+	if s.Releases() == 0 {
 		return nil
 	}
 	v := dpsviState{Taken: s.Taken()}
+	if s.options.Start != nil {
+		v.Start = s.options.Start.sum
+	}
 	for _, x := range s.optimiser.AppendState(nil) {
 		v.Optimiser = binary.LittleEndian.AppendUint64(v.Optimiser, math.Float64bits(x))
 	}
@@ -34,13 +39,14 @@ func (s *DPSVI) Restore(state []byte) error {
 	if len(state) == 0 {
 		s.optimiser.Reset()
 		s.run = s.mechanism.Begin()
+		s.options.Start.set(nil)
 		return nil
 	}
 	var v dpsviState
 	if err := json.Unmarshal(state, &v); err != nil {
 		return fmt.Errorf("dp-svi: restoring: %w", err)
 	}
-	if v.Taken < 1 || len(v.Optimiser)%8 != 0 {
+	if v.Taken < 0 || v.Taken == 0 && v.Start == nil || len(v.Optimiser)%8 != 0 {
 		return fmt.Errorf("dp-svi: restoring: %d steps taken and %d bytes of the optimiser cannot be", v.Taken, len(v.Optimiser))
 	}
 	run, err := s.mechanism.Resume(v.Taken)
@@ -51,9 +57,13 @@ func (s *DPSVI) Restore(state []byte) error {
 	for i := range moments {
 		moments[i] = math.Float64frombits(binary.LittleEndian.Uint64(v.Optimiser[8*i:]))
 	}
+	if err := s.options.Start.check(v.Start); err != nil {
+		return fmt.Errorf("dp-svi: restoring: %w", err)
+	}
 	if err := s.optimiser.SetState(moments); err != nil {
 		return fmt.Errorf("dp-svi: restoring: %w", err)
 	}
+	s.options.Start.set(v.Start)
 	s.run = run
 	return nil
 }

@@ -24,10 +24,7 @@ func descent(t testing.TB, n int, c dpmech.SampledConfig, o DPSVIOptions) *DPSVI
 	t.Helper()
 	m, columns := logistic(t, 200, testDim)
 	p := program(t, m, n, [][]float64{columns[0][:n], columns[1][:n*testDim]})
-	c.Records, c.Dim = n, testDim
-	if o.Joint {
-		c.Dim *= 2
-	}
+	c.Records, c.Dim = n, o.size(testDim)
 	s, err := NewDPSVI(p, sampled(t, c), o)
 	if err != nil {
 		t.Fatal(err)
@@ -35,73 +32,12 @@ func descent(t testing.TB, n int, c dpmech.SampledConfig, o DPSVIOptions) *DPSVI
 	return s
 }
 
-// materialised is the noisy sum of the first step of a visit, from gradients of single
-// records that are clipped by the book, and from copies of the streams; naive returns a
-// record's gradient in θ. It also returns how many records were in the batch.
-func materialised(t *testing.T, s *DPSVI, p Problem, src *dpmech.Stream, sampling dpmech.Sampling) ([]float64, int) {
-	t.Helper()
-	var chosen, noise, draws dpmech.Stream
-	dpmech.Split(&chosen, src)
-	dpmech.Split(&noise, src)
-	dpmech.Split(&draws, src)
-	n := s.mechanism.Records()
-	_, columns := logistic(t, 200, testDim)
-	sampler, err := sampling.Sampler(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	batch := sampler.Next(nil, &chosen)
-	gaussian, err := dpmech.NewDiscreteGaussian(s.mechanism.ShareSigma())
-	if err != nil {
-		t.Fatal(err)
-	}
-	steps := make([]int64, s.mechanism.Dim())
-	gaussian.Fill(steps, &noise)
-	epsilon, theta := make([]float64, testDim), make([]float64, testDim)
-	dpmech.FillNormal(epsilon, &draws)
-	sd := make([]float64, testDim)
-	for i := range theta {
-		sd[i] = min(s.options.InitialSD, 1/math.Sqrt(p.Natural[testDim+i]))
-		theta[i] = p.Mean[i] + sd[i]*epsilon[i]
-	}
-	unit := s.mechanism.Lattice().Step()
-	sum := make([]float64, len(steps))
-	for i, k := range steps {
-		sum[i] = float64(k)
-	}
-	for _, record := range batch {
-		x := columns[1][int(record)*testDim:][:testDim]
-		var eta, squared float64
-		for i, v := range x {
-			eta += v * theta[i]
-		}
-		g := make([]float64, len(steps))
-		for i, v := range x {
-			g[i] = (columns[0][record] - 1/(1+math.Exp(-eta))) * v
-			if s.options.Joint {
-				g[testDim+i] = g[i] * sd[i] * epsilon[i] // ds/dρ = s for s = e^ρ
-			}
-		}
-		for _, v := range g {
-			squared += v * v
-		}
-		factor := min(1, s.mechanism.Clip()/math.Sqrt(squared))
-		for i, v := range g {
-			sum[i] += math.Trunc(v * factor / unit)
-		}
-	}
-	for i := range sum {
-		sum[i] *= unit
-	}
-	return sum, len(batch)
-}
-
 func TestDPSVIReleasesNoisySumsOfClippedGradients(t *testing.T) {
-	for _, joint := range []bool{false, true} {
+	for _, v := range variants {
 		for _, clip := range []float64{0.2, 5} {
 			for _, sampling := range []dpmech.Sampling{dpmech.FullBatch{}, dpmech.Poisson{Rate: 0.3}} {
 				o := options(1, 1)
-				o.Joint = joint
+				v.set(&o)
 				s := descent(t, 150, dpmech.SampledConfig{Sampling: sampling, Steps: 1, Clip: clip, NoiseMultiplier: 1.5}, o)
 				p := standard(testDim)
 				p.Natural = []float64{0, 0, 0, 1, 400, 4}
@@ -112,9 +48,9 @@ func TestDPSVIReleasesNoisySumsOfClippedGradients(t *testing.T) {
 				unit := s.mechanism.Lattice().Step()
 				for i, n := range s.noisy {
 					// Truncation may differ by a step a record, since the gate clips by a factor
-					// just below the exact one.
-					if got := unit * float64(n); math.Abs(got-want[i]) > float64(2*batch+1)*unit {
-						t.Errorf("joint %v, clip %g, %T: element %d of the sum is %g, want %g", joint, clip, sampling, i, got, want[i])
+					// just below the exact one; and the gradients here are differences.
+					if got := unit * float64(n); math.Abs(got-want[i]) > float64(2*batch+1)*unit+1e-7 {
+						t.Errorf("%v, clip %g, %T: element %d of the sum is %g, want %g", v, clip, sampling, i, got, want[i])
 					}
 				}
 			}
@@ -124,11 +60,11 @@ func TestDPSVIReleasesNoisySumsOfClippedGradients(t *testing.T) {
 
 // With the same streams all that a record changes is its own clipped gradient.
 func TestOneRecordMovesASumByItsClipAtMost(t *testing.T) {
-	for _, joint := range []bool{false, true} {
+	for _, v := range variants {
 		var before []int64
 		for n := range 60 {
 			o := options(1, 1)
-			o.Joint = joint
+			v.set(&o)
 			s := descent(t, n, dpmech.SampledConfig{Sampling: dpmech.FullBatch{}, Steps: 1, Clip: 0.3, NoiseMultiplier: 1}, o)
 			if _, err := s.Propose(make([]float64, 2*testDim), standard(testDim), seeded.Stream(5, "visit")); err != nil {
 				t.Fatal(err)
@@ -138,10 +74,10 @@ func TestOneRecordMovesASumByItsClipAtMost(t *testing.T) {
 				squared += float64(s.noisy[i]-x) * float64(s.noisy[i]-x)
 			}
 			if most := 0.3 / s.mechanism.Lattice().Step(); squared > most*most {
-				t.Errorf("joint %v: record %d moved the sum by %g steps, clipped to %g", joint, n, math.Sqrt(squared), most)
+				t.Errorf("%v: record %d moved the sum by %g steps, clipped to %g", v, n, math.Sqrt(squared), most)
 			}
 			if n > 0 && squared == 0 {
-				t.Errorf("joint %v: record %d moved nothing", joint, n)
+				t.Errorf("%v: record %d moved nothing", v, n)
 			}
 			before = slices.Clone(s.noisy)
 		}
@@ -152,9 +88,10 @@ func TestOneRecordMovesASumByItsClipAtMost(t *testing.T) {
 // variational inference on plain sums.
 func TestDPSVIWithoutNoiseIsSVI(t *testing.T) {
 	const n, steps = 150, 40
-	for _, joint := range []bool{false, true} {
+	for _, v := range variants {
 		o := options(steps, 1)
-		o.Joint = joint
+		v.set(&o)
+		o.Records = n
 		s := descent(t, n, dpmech.SampledConfig{Sampling: dpmech.FullBatch{}, Steps: steps, Clip: 3, NoiseMultiplier: 1.0 / 1000}, o)
 		p := standard(testDim)
 		got := make([]float64, 2*testDim)
@@ -166,7 +103,7 @@ func TestDPSVIWithoutNoiseIsSVI(t *testing.T) {
 			t.Fatal(err)
 		}
 		run, err := gpu.NewMeanField(p.Mean, []float64{0.1, 0.1, 0.1}, gpu.MeanFieldOptions{
-			Draws: 1, Rate: 1, Clip: math.Inf(1), CavityMean: p.Mean, CavityPrecision: p.Cavity[testDim:],
+			Draws: v.draws, Rate: 1, Clip: math.Inf(1), CavityMean: p.Mean, CavityPrecision: p.Cavity[testDim:],
 			Optimiser: adam, Schedule: o.Schedule, Steps: steps, Average: 0.5,
 		})
 		if err != nil {
@@ -177,7 +114,7 @@ func TestDPSVIWithoutNoiseIsSVI(t *testing.T) {
 		for range 3 {
 			dpmech.Split(&draws, src)
 		}
-		sum := make([]float64, testDim)
+		sum := make([]float64, v.draws*testDim)
 		for range steps {
 			q := run.Next(func(v []float64) { dpmech.FillNormal(v, &draws) }, nil)
 			if _, err := s.program.records.Sum(sum, q); err != nil {
@@ -190,7 +127,7 @@ func TestDPSVIWithoutNoiseIsSVI(t *testing.T) {
 		for i, m := range mean {
 			precision := 1 + got[testDim+i]
 			if at := got[i] / precision; math.Abs(at-m) > 2e-3 || math.Abs(precision*sd[i]*sd[i]-1) > 5e-3 {
-				t.Errorf("joint %v: coordinate %d is N(%g, %g²), without noise N(%g, %g²)", joint, i, at, 1/math.Sqrt(precision), m, sd[i])
+				t.Errorf("%v: coordinate %d is N(%g, %g²), without noise N(%g, %g²)", v, i, at, 1/math.Sqrt(precision), m, sd[i])
 			}
 		}
 	}
@@ -247,38 +184,31 @@ func TestDPSVIAddsThePriorBeyondItsBase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, joint := range []bool{false, true} {
+	for _, v := range variants {
 		for _, rate := range []float64{1, 0.5} {
 			o := options(1, rate)
-			o.Joint = joint
-			size := d
-			if joint {
-				size = 2 * d
-			}
-			s, err := NewDPSVI(p, sampled(t, dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: rate}, Records: 0, Steps: 1, Dim: size, Clip: 1, NoiseMultiplier: 1}), o)
+			v.set(&o)
+			s, err := NewDPSVI(p, sampled(t, dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: rate}, Records: 0, Steps: 1, Dim: o.size(d), Clip: 1, NoiseMultiplier: 1}), o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if _, err := s.Propose(make([]float64, 2*d), standard(d), seeded.Stream(2, "visit")); err != nil {
 				t.Fatal(err)
 			}
-			theta, scratch := s.at.Draws[0], make([]float64, d)
-			for i := range d {
-				const h = 1e-5
-				at := theta[i]
-				theta[i] = at + h
-				above := p.addPrior(scratch, theta)
-				theta[i] = at - h
-				slope := (above - p.addPrior(scratch, theta)) / (2 * h)
-				theta[i] = at
-				added := s.total[i] - s.mechanism.Lattice().Step()*float64(s.noisy[i])
-				if math.Abs(added/rate-slope) > 1e-6*(1+math.Abs(slope)) {
-					t.Errorf("joint %v, rate %g: coordinate %d gains %g, the slope of the prior is %g", joint, rate, i, added/rate, slope)
-				}
-				if joint {
-					added := s.total[d+i] - s.mechanism.Lattice().Step()*float64(s.noisy[d+i])
-					if want := slope * s.at.Joint[0][i]; math.Abs(added/rate-want) > 1e-6*(1+math.Abs(want)) {
-						t.Errorf("rate %g: spread %d gains %g, want %g", rate, i, added/rate, want)
+			unit, scratch := s.mechanism.Lattice().Step(), make([]float64, d)
+			added := func(i int) float64 { return (s.total[i] - unit*float64(s.noisy[i])) / rate }
+			one := len(s.total) / v.draws
+			for k, theta := range s.at.Draws {
+				for i := range d {
+					slope := difference(theta, i, func() float64 { return p.addPrior(scratch, theta) })
+					if got := added(k*one + i); math.Abs(got-slope) > 1e-6*(1+math.Abs(slope)) {
+						t.Errorf("%v, rate %g: coordinate %d of draw %d gains %g, the slope of the prior is %g", v, rate, i, k, got, slope)
+					}
+					if !v.gradients.Joint() {
+						continue
+					}
+					if got, want := added(k*one+d+i), slope*s.at.Joint[k][i]; math.Abs(got-want) > 1e-6*(1+math.Abs(want)) {
+						t.Errorf("%v, rate %g: spread %d of draw %d gains %g, want %g", v, rate, i, k, got, want)
 					}
 				}
 			}
@@ -358,8 +288,9 @@ func TestPooledDiagonalIsPooled(t *testing.T) {
 // every step once, and takes none that was not planned.
 func TestDPSVIRestored(t *testing.T) {
 	const visits, steps = 4, 3
-	for _, optimiser := range []study.Optimiser{study.Adam, study.AdaGrad, study.SGD} {
+	for i, optimiser := range []study.Optimiser{study.Adam, study.AdaGrad, study.SGD, study.Natural, study.Adam, study.Adam} {
 		o := options(steps, 0.5)
+		variants[i].set(&o)
 		o.Optimiser = optimiser
 		o.Schedule = gpu.LinearDecay{First: 1e-3, Last: 1e-4}
 		c := dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: 0.5}, Steps: visits * steps, Clip: 0.5, NoiseMultiplier: 2}
@@ -436,11 +367,11 @@ func TestDPSVIEventsAddUp(t *testing.T) {
 }
 
 func TestDPSVIOfFewRecords(t *testing.T) {
-	for _, joint := range []bool{false, true} {
+	for _, v := range variants {
 		for _, n := range []int{0, 1} {
 			for _, sampling := range []dpmech.Sampling{dpmech.FullBatch{}, dpmech.Poisson{Rate: 0.01}} {
 				o := options(20, 1)
-				o.Joint = joint
+				v.set(&o)
 				s := descent(t, n, dpmech.SampledConfig{Sampling: sampling, Steps: 20, Clip: 1, NoiseMultiplier: 3}, o)
 				dst := make([]float64, 2*testDim)
 				spent, err := s.Propose(dst, standard(testDim), seeded.Stream(1, "visit"))
@@ -473,10 +404,10 @@ func TestDPSVIThatRunsAway(t *testing.T) {
 
 // A visit allocates the same whatever its number of steps.
 func TestDPSVIStepsDoNotAllocate(t *testing.T) {
-	for _, joint := range []bool{false, true} {
+	for _, v := range variants {
 		allocations := func(steps int) float64 {
 			o := options(steps, 0.5)
-			o.Joint = joint
+			v.set(&o)
 			s := descent(t, 150, dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: 0.5}, Steps: 12 * steps, Clip: 1, NoiseMultiplier: 1}, o)
 			dst, src, p := make([]float64, 2*testDim), seeded.Stream(1, "visit"), standard(testDim)
 			return testing.AllocsPerRun(10, func() {
@@ -485,8 +416,8 @@ func TestDPSVIStepsDoNotAllocate(t *testing.T) {
 				}
 			})
 		}
-		if few, many := allocations(5), allocations(505); many > few {
-			t.Errorf("joint %v: a visit of 5 steps allocates %g times, one of 505 steps %g times", joint, few, many)
+		if few, many := allocations(5), allocations(105); many > few {
+			t.Errorf("%v: a visit of 5 steps allocates %g times, one of 105 steps %g times", v, few, many)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package solver
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"fedpvi/gpu"
 )
@@ -31,6 +30,9 @@ type SumDescent struct {
 // has none, and with it the whole of what the prior says beyond its base.
 func NewSumDescent(p *Program, o DPSVIOptions) (*SumDescent, error) {
 	d := p.Dim()
+	if o.Draws != 1 {
+		return nil, fmt.Errorf("descent by sums: a step takes one draw, got %d", o.Draws)
+	}
 	if o.Steps < 1 || !(o.InitialSD > 0) {
 		return nil, fmt.Errorf("descent by sums: %d steps from an sd of %g cannot be", o.Steps, o.InitialSD)
 	}
@@ -47,12 +49,7 @@ func NewSumDescent(p *Program, o DPSVIOptions) (*SumDescent, error) {
 		precision[i] = 1 / (sd * sd)
 		s.sd[i] = min(sd, o.InitialSD)
 	}
-	s.run, err = gpu.NewMeanField(p.base.Mean, s.sd, gpu.MeanFieldOptions{
-		Draws: 1, Joint: o.Joint, Rate: o.Rate,
-		Clip:       math.Inf(1), // the gate clips
-		CavityMean: p.base.Mean, CavityPrecision: precision,
-		Optimiser: optimiser, Schedule: o.Schedule, Steps: o.Steps, Average: o.Average,
-	})
+	s.run, err = gpu.NewMeanField(p.base.Mean, s.sd, o.meanField(p.base.Mean, precision, optimiser))
 	if err != nil {
 		return nil, fmt.Errorf("descent by sums: %w", err)
 	}
@@ -60,12 +57,7 @@ func NewSumDescent(p *Program, o DPSVIOptions) (*SumDescent, error) {
 }
 
 // Size returns the number of elements of a sum.
-func (s *SumDescent) Size() int {
-	if s.options.Joint {
-		return 2 * s.program.Dim()
-	}
-	return s.program.Dim()
-}
+func (s *SumDescent) Size() int { return s.options.size(s.program.Dim()) }
 
 // Start returns the state before the first sum: q is the prior's base, with sds of at
 // most InitialSD.
@@ -111,7 +103,7 @@ func (s *SumDescent) addPrior(at *gpu.Query) {
 	for i, g := range s.prior {
 		g *= s.options.Rate
 		s.total[i] += g
-		if s.options.Joint {
+		if at.Joint != nil {
 			s.total[len(s.prior)+i] += g * at.Joint[0][i]
 		}
 	}

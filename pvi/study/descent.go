@@ -1,19 +1,63 @@
 package study
 
-import "fedpvi/internal/document"
+import (
+	"fedpvi/accountant"
+	"fedpvi/internal/document"
+)
 
 // Descent says how the solver DPSVI descends. Where a number is zero the protocol
 // derives it, from public numbers only.
 type Descent struct {
 	Steps     int     // in each round; 0 to derive it
 	StepSize  float64 // of the optimiser, at the beginning of the study; 0 to derive it
+	Draws     int     // of θ in each step, all released together; default 1
 	Rate      float64 // with which a record is in a batch, 1 for all; 0 to derive it
-	Joint     bool    // the gradient in mean and spread is released, as published, not only that in the mean
+	Sampling  Sampling
+	Gradients Gradients
 	Optimiser Optimiser
 	Decay     float64 // share of StepSize to which steps fall, linearly, over the study; default 0.05
 	Average   float64 // share of the last steps of a round whose average is proposed; default 0.5
 	InitialSD float64 // the most that an sd of q is at the very first step; default 0.1
+
+	// StartShare is the part of the budget, as a share of μ², that a client spends on
+	// its records' statistics, to begin where they say; 0 to begin at q.
+	StartShare float64
 }
+
+// Gradients says what a record contributes to a step.
+type Gradients string
+
+// The gradients.
+const (
+	// Aligned: the gradient in the mean; that in the spread follows from the sum.
+	Aligned Gradients = "aligned"
+	// Joint: the gradients in mean and spread, clipped as one vector.
+	Joint Gradients = "joint"
+	// Preconditioned: joint ones, that in the spread on the scale of that in the mean
+	// while both are clipped and hidden.
+	Preconditioned Gradients = "preconditioned"
+	// PublishedGradients: joint ones, with the gradient of the divergence from the
+	// cavity, divided by the number of records, inside the clip, as in Jälkö, Dikmen
+	// and Honkela (2017).
+	PublishedGradients Gradients = "published"
+)
+
+// Joint reports whether the gradient in the spread is released.
+func (g Gradients) Joint() bool { return g != Aligned }
+
+// Sampling says how records come into batches.
+type Sampling string
+
+// The samplings.
+const (
+	// PoissonSampling: each with probability Rate, independently.
+	PoissonSampling Sampling = "poisson"
+	// WithoutReplacement: as many as Rate says, and accounted as that.
+	WithoutReplacement Sampling = "without-replacement"
+	// PublishedSampling: as many as Rate says, accounted as if they came
+	// independently, as d3p does. It is not private as claimed, and exists to show that.
+	PublishedSampling Sampling = "published"
+)
 
 // An Optimiser says how noisy gradients become steps.
 type Optimiser string
@@ -23,6 +67,7 @@ const (
 	Adam    Optimiser = "adam"
 	AdaGrad Optimiser = "adagrad"
 	SGD     Optimiser = "sgd"
+	Natural Optimiser = "natural" // the gradient times the inverse Fisher information of q
 )
 
 func readDescent(s *Study, t *document.Table) {
@@ -30,14 +75,64 @@ func readDescent(s *Study, t *document.Table) {
 		return
 	}
 	d := &s.Inference.Descent
-	*d = Descent{Optimiser: Adam, Decay: 0.05, Average: 0.5, InitialSD: 0.1}
+	*d = Descent{Draws: 1, Sampling: PoissonSampling, Gradients: Aligned, Optimiser: Adam, Decay: 0.05, Average: 0.5, InitialSD: 0.1}
 	if v, ok := t.Int("steps"); ok {
 		d.Steps = between(t, "steps", v, 1, maxSteps)
 	}
-	if v, ok := t.Choice("gradients", "aligned", "joint"); ok {
-		d.Joint = v == "joint"
+	if v, ok := t.Int("draws"); ok {
+		d.Draws = between(t, "draws", v, 1, maxReleasedDraws)
 	}
-	if v, ok := t.Choice("optimiser", string(Adam), string(AdaGrad), string(SGD)); ok {
+	if v, ok := t.Choice("gradients", string(Aligned), string(Joint), string(Preconditioned), string(PublishedGradients)); ok {
+		d.Gradients = Gradients(v)
+	}
+	readOptimiser(d, t)
+	d.Rate = share(t, "sampling_rate", d.Rate, false)
+	if v, ok := t.Choice("sampling", string(PoissonSampling), string(WithoutReplacement), string(PublishedSampling)); ok {
+		d.Sampling = Sampling(v)
+	}
+	readStart(s, t)
+	d.Decay = share(t, "step_decay", d.Decay, true)
+	d.Average = share(t, "average", d.Average, true)
+	if v, ok := t.Float("initial_sd"); ok {
+		d.InitialSD = positive(t, "initial_sd", v)
+	}
+	if s.Inference.Factors == Published {
+		t.Errorf("factors", `"dp-svi" has no published form of factors: write factors = %q, which costs the same, since all that a client remembers was released`, Exact)
+	}
+}
+
+// checkDescent refuses what the number of records and the adjacency, which are read
+// later, leave without a meaning.
+func checkDescent(s *Study, t *document.Table) {
+	if s.Inference.Solver != DPSVI {
+		return
+	}
+	d, nominal := &s.Inference.Descent, s.Federation.NominalRecords
+	if s.Federation.Opens == OpenSums && s.Privacy.Unit == Record {
+		checkSummed(d, t)
+	}
+	if d.Gradients == PublishedGradients && nominal == 0 {
+		t.Errorf("gradients", `the published form divides the divergence by the number of records, for which a public one has to stand: write federation.nominal_records, or gradients = "joint"`)
+	}
+	if d.Sampling == PoissonSampling {
+		return
+	}
+	if d.Rate == 0 {
+		t.Errorf("sampling", "batches of a fixed size need one: write sampling_rate, their share of a client's records")
+	}
+	if nominal == 0 {
+		t.Errorf("sampling", "the cost of batches of a fixed size depends on the number of records, for which a public one has to stand: write federation.nominal_records, the fewest of a client")
+	}
+	if d.Sampling == WithoutReplacement && s.Privacy.Adjacency != accountant.ReplaceOne {
+		t.Errorf("sampling", `how many records there are decides what a batch of a fixed size gives away, and privacy.adjacency = %q keeps that private: write adjacency = %q, or sampling = %q`, s.Privacy.Adjacency, accountant.ReplaceOne, PoissonSampling)
+	}
+}
+
+// maxReleasedDraws bounds how long the vector of one record can get.
+const maxReleasedDraws = 64
+
+func readOptimiser(d *Descent, t *document.Table) {
+	if v, ok := t.Choice("optimiser", string(Adam), string(AdaGrad), string(SGD), string(Natural)); ok {
 		d.Optimiser = Optimiser(v)
 	}
 	if v, ok := t.Float("step_size"); ok {
@@ -45,14 +140,48 @@ func readDescent(s *Study, t *document.Table) {
 	} else if d.Optimiser != Adam {
 		t.Errorf("step_size", "is missing: there is a rule for adam only, whose steps do not depend on the size of gradients")
 	}
-	d.Rate = share(t, "sampling_rate", d.Rate, false)
-	d.Decay = share(t, "step_decay", d.Decay, true)
-	d.Average = share(t, "average", d.Average, true)
-	if v, ok := t.Float("initial_sd"); ok {
-		d.InitialSD = positive(t, "initial_sd", v)
+}
+
+// defaultStartShare leaves the steps with seven eighths of their μ.
+const defaultStartShare = 0.25
+
+func readStart(s *Study, t *document.Table) {
+	d := &s.Inference.Descent
+	how, _ := t.Choice("start", "prior", "analytical")
+	if how != "analytical" {
+		if t.Has("start_share") {
+			t.Errorf("start_share", `is used only with start = "analytical"`)
+		}
+		t.Value("start_share")
+		return
 	}
-	if s.Inference.Factors == Published {
-		t.Errorf("factors", `"dp-svi" has no published form yet: write factors = %q, which costs the same, since all that a client remembers was released`, Exact)
+	if !s.Model.Conjugate() {
+		t.Errorf("start", `statistics say where to begin with family = "linear" and a known noise_sd only: write start = "prior"`)
+	}
+	d.StartShare = defaultStartShare
+	if v, ok := t.Float("start_share"); ok {
+		d.StartShare = v
+		if !(v > 0 && v < 1) {
+			t.Errorf("start_share", "must lie in (0, 1), got %g", v)
+		}
+	}
+}
+
+// checkSummed refuses what a client does by itself, where sums of gradients move q.
+func checkSummed(d *Descent, t *document.Table) {
+	for _, own := range []struct {
+		key string
+		is  bool
+		say string
+	}{
+		{"draws", d.Draws > 1, "draws = 1"},
+		{"gradients", d.Gradients == PublishedGradients, `gradients = "joint"`},
+		{"sampling", d.Sampling != PoissonSampling, `sampling = "poisson"`},
+		{"start", d.StartShare > 0, `start = "prior"`},
+	} {
+		if own.is {
+			t.Errorf(own.key, "is for clients that take steps by themselves; with federation.opens = %q write %s", OpenSums, own.say)
+		}
 	}
 }
 

@@ -30,6 +30,7 @@ func read(s *Study, root *document.Table) {
 	readFederation(s, federation)
 	readOpens(s, federation, inference)
 	readPrivacy(s, privacy)
+	checkDescent(s, inference)
 	readStandardisation(s, root.Table("standardise"), root.Has("standardise"), private)
 	readSimulation(s, root)
 	readPrior(s, root.Table("prior"))

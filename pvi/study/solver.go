@@ -79,13 +79,16 @@ var steppers = []struct {
 }{
 	{"steps", []Solver{SVI, DPSVI}},
 	{"step_size", []Solver{SVI, DPSVI}},
-	{"draws", []Solver{SVI}},
+	{"draws", []Solver{SVI, DPSVI}},
+	{"sampling", []Solver{DPSVI}},
 	{"sampling_rate", []Solver{DPSVI}},
 	{"gradients", []Solver{DPSVI}},
 	{"optimiser", []Solver{DPSVI}},
 	{"step_decay", []Solver{DPSVI}},
 	{"average", []Solver{DPSVI}},
 	{"initial_sd", []Solver{DPSVI}},
+	{"start", []Solver{DPSVI}},
+	{"start_share", []Solver{DPSVI}},
 }
 
 // refuseUnused refuses keys that the solver does not look at.

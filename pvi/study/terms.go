@@ -186,6 +186,40 @@ func (s *Study) RegressorBounds() (squares, fourths float64) {
 	return squares, fourths
 }
 
+// TypicalSquares returns what Σx² over the regressors x of a record is on average if
+// values are spread evenly within their bounds, independently of each other: a public
+// guess of what records are like.
+func (s *Study) TypicalSquares() (squares float64) {
+	for _, term := range s.Model.Terms {
+		product := 1.0
+		for _, name := range term.Columns {
+			c, _ := s.Column(name)
+			switch {
+			case c.Numerical():
+				product *= s.meanSquare(c)
+			case !s.Model.OneHot:
+				product *= 1 - 1/float64(len(c.Levels)) // the first level has no indicator
+			}
+		}
+		squares += product
+	}
+	return squares
+}
+
+// meanSquare returns the mean square of a numerical column on the model's scale if its
+// values are spread evenly. A spread that was found, or given, says more than bounds do.
+func (s *Study) meanSquare(c *Column) float64 {
+	low, high := s.Scale(c, c.Low), s.Scale(c, c.High)
+	even := (low*low + low*high + high*high) / 3
+	switch {
+	case c.Found != nil:
+		return 1 / (s.Standardisation.SDs * s.Standardisation.SDs)
+	case s.Model.Standardise && c.Spread > 0:
+		return min(even, 1)
+	}
+	return even
+}
+
 // OutcomeBound returns a public bound on the absolute value of the outcome on
 // the model's scale.
 func (s *Study) OutcomeBound() float64 {

@@ -46,12 +46,14 @@ delta = 1e-5
 clip = 0.05
 [federation]
 max_records = 100
+nominal_records = 20
 `
 
 // A gradients is a case of what a client sends that takes private gradient steps: the
 // record in question is its only one, or beside others that have a gradient of zero.
 type gradients struct {
 	mode      string // of the gradients
+	draws     int
 	rate      float64
 	others    int
 	adjacency accountant.Adjacency
@@ -62,24 +64,36 @@ func (g gradients) name() string {
 	if g.rate < 1 {
 		what = "sampled gradients"
 	}
+	if g.draws > 1 {
+		what += fmt.Sprintf(" of %d draws", g.draws)
+	}
 	return fmt.Sprintf("%s %s, %d others, %s", g.mode, what, g.others, g.adjacency)
 }
 
 // gradientCases have a shard of one record or none, and batches that are mostly empty.
 var gradientCases = []gradients{
-	{"aligned", 1, 0, accountant.AddRemove},
-	{"joint", 1, 3, accountant.ReplaceOne},
-	{"aligned", 0.4, 2, accountant.ReplaceOne},
-	{"joint", 0.4, 0, accountant.AddRemove},
+	{"aligned", 1, 1, 0, accountant.AddRemove},
+	{"joint", 1, 1, 3, accountant.ReplaceOne},
+	{"aligned", 1, 0.4, 2, accountant.ReplaceOne},
+	{"joint", 1, 0.4, 0, accountant.AddRemove},
+	{"aligned", 3, 1, 1, accountant.AddRemove},
+	{"preconditioned", 1, 0.4, 0, accountant.ReplaceOne},
+	{"published", 2, 1, 0, accountant.AddRemove},
+}
+
+// study is that of a case, with more settings.
+func (g gradients) study(more ...study.Override) (*study.Study, error) {
+	set := func(key, format string, value any) study.Override {
+		return study.Override{Key: key, Value: fmt.Sprintf(format, value)}
+	}
+	return study.Parse("audit.toml", []byte(gradientStudy), append(more,
+		set("privacy.adjacency", "%q", g.adjacency), set("inference.gradients", "%q", g.mode),
+		set("inference.draws", "%d", g.draws), set("inference.sampling_rate", "%.2f", g.rate))...)
 }
 
 // attack tells apart whether the record is there; or which of two it is.
 func (g gradients) attack() (attack, error) {
-	set := func(key, format string, value any) study.Override {
-		return study.Override{Key: key, Value: fmt.Sprintf(format, value)}
-	}
-	st, err := study.Parse("audit.toml", []byte(gradientStudy),
-		set("privacy.adjacency", "%q", g.adjacency), set("inference.gradients", "%q", g.mode), set("inference.sampling_rate", "%.2f", g.rate))
+	st, err := g.study()
 	if err != nil {
 		return attack{}, err
 	}

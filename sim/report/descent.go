@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/study"
 	"fedpvi/sim"
 )
 
@@ -30,21 +31,44 @@ func descentRows(p *pvi.Protocol) [][]string {
 		return nil
 	}
 	in := p.Study().Inference
-	batch := "every record in every step"
-	if d.Rate < 1 {
-		batch = fmt.Sprintf("every record in a step with probability %s (Poisson)", number(d.Rate))
-	}
-	gradients := "aligned: the gradient in the mean is released, that in the spread follows from it"
-	if in.Descent.Joint {
-		gradients = "joint: the gradients in mean and spread are released together"
-	}
 	rows := [][]string{
 		{"", fmt.Sprintf("%s of %s, each a noisy sum of gradients", plural(in.Rounds, "round"), plural(d.Steps, "step"))},
-		{"batches", batch},
-		{"gradients", gradients},
+		{"batches", batchesInWords(p)},
+		{"gradients", gradientsInWords(p)},
 		{"step size", fmt.Sprintf("%s, %s falling to %s%s", in.Descent.Optimiser, number(d.StepSize), number(d.StepSize*in.Descent.Decay), stepSizeRule(p))},
 	}
+	if s := p.Start(); s != nil {
+		rows = append(rows, []string{"start", fmt.Sprintf("from one noisy sum of statistics, for about %s of μ²: clip %s, noise multiplier %s", number(in.Descent.StartShare), number(s.Clip()), number(s.NoiseMultiplier()))})
+	}
 	return rows
+}
+
+func batchesInWords(p *pvi.Protocol) string {
+	d := p.Descent()
+	if d.Rate == 1 {
+		return "every record in every step"
+	}
+	switch p.Study().Inference.Descent.Sampling {
+	case study.WithoutReplacement:
+		return fmt.Sprintf("%s of %s in every step, without replacement, and accounted as that", plural(d.Batch, "record"), fmt.Sprint(p.Study().Federation.NominalRecords))
+	case study.PublishedSampling:
+		return fmt.Sprintf("AS PUBLISHED: %s of %s in every step, without replacement, for which Poisson sampling is claimed", plural(d.Batch, "record"), fmt.Sprint(p.Study().Federation.NominalRecords))
+	}
+	return fmt.Sprintf("every record in a step with probability %s (Poisson)", number(d.Rate))
+}
+
+func gradientsInWords(p *pvi.Protocol) string {
+	in := p.Study().Inference.Descent
+	text := map[study.Gradients]string{
+		study.Aligned:            "aligned: the gradient in the mean is released, that in the spread follows from it",
+		study.Joint:              "joint: the gradients in mean and spread are released together",
+		study.Preconditioned:     "preconditioned: the gradients in mean and spread are released together, on one scale",
+		study.PublishedGradients: fmt.Sprintf("AS PUBLISHED: joint, with 1/%d of the gradient of the divergence inside the clip, which bends it (and costs what is stated)", p.Study().Federation.NominalRecords),
+	}[in.Gradients]
+	if in.Draws > 1 {
+		text += fmt.Sprintf("; of %d draws, clipped as one vector", in.Draws)
+	}
+	return text
 }
 
 func stepSizeRule(p *pvi.Protocol) string {
@@ -56,11 +80,14 @@ func stepSizeRule(p *pvi.Protocol) string {
 }
 
 func clippedGradient(p *pvi.Protocol) string {
-	d := p.Descent()
-	if d.Bound == 0 {
-		return "a record's gradient"
+	d, what := p.Descent(), "a record's gradient"
+	if n := p.Study().Inference.Descent.Draws; n > 1 {
+		what = fmt.Sprintf("a record's gradients for %d draws", n)
 	}
-	return fmt.Sprintf("a record's gradient, %s of the public bound %s", number(d.Clip/d.Bound), number(d.Bound))
+	if d.Typical == 0 {
+		return what
+	}
+	return fmt.Sprintf("%s, %s of %s, the norm for values spread evenly within bounds", what, number(d.Clip/d.Typical), number(d.Typical))
 }
 
 func descentForecast(p *pvi.Protocol, f sim.Forecast) string {
@@ -86,9 +113,17 @@ func sentByDescent(p *pvi.Protocol) []string {
 			"What that gives away about one record: sim plan says, against whom.",
 		}
 	}
-	return []string{
+	var first []string
+	if s := p.Start(); s != nil {
+		first = []string{fmt.Sprintf("Once, before anything else: %s that sum up its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation.",
+			plural(s.Dim(), "number"), number(s.Clip()), number(s.NoiseMultiplier()))}
+	}
+	if !p.Sound() {
+		first = append(first, "NOT PRIVATE AS CLAIMED, for research on public or made-up data only: batches have a fixed size, and are accounted as if they had not.")
+	}
+	return append(first,
 		fmt.Sprintf("In each of %s: the change of its factor, %s, computed from %s, each a sum of its records' gradients, every record's clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Those sums could be read as well: the promise counts all %s of them.",
 			plural(in.Rounds, "round"), plural(p.Family().Size(), "number"), plural(p.Descent().Steps, "noisy sum"), number(n.Clip), number(n.Multiplier), fmt.Sprint(p.Releases())),
 		"What that gives away about one record: sim plan says, against whom.",
-	}
+	)
 }

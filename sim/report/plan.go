@@ -105,7 +105,7 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	}
 	rows = append(rows, descentRows(p)...)
 	rows = append(rows, partsRows(p)...)
-	if d := p.Descent(); d == nil || d.Rate == 1 {
+	if d := p.Descent(); d == nil || d.Rate == 1 && p.Start() == nil {
 		rows = append(rows, []string{"μ of all, of one", number(costs[0].Mu) + ", " + number(one.Mu)})
 	}
 	rows = append(rows,
@@ -131,11 +131,11 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	if p.Sound() {
 		return nil
 	}
-	claimed, truth, proven, err := p.OutsideCosts(p.Releases())
+	promise, err := sim.NewPromise(p, p.Releases())
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "\n%s", unsound(claimed.Epsilon, sim.Outside{Epsilon: truth.Epsilon, Mu: truth.Mu}, proven.Epsilon, truth.Delta))
+	_, err = fmt.Fprintf(w, "\n%s", unsound(promise))
 	return err
 }
 

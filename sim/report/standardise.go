@@ -58,8 +58,12 @@ func planScale(w io.Writer, p *pvi.Protocol) error {
 		if err != nil {
 			return err
 		}
+		mu := number(all.Mu())
+		if total.Mu > 0 {
+			mu += fmt.Sprintf(", %.3g %% of the study's μ²", 100*math.Pow(all.Mu()/total.Mu, 2))
+		}
 		rows = append(rows,
-			[]string{"μ of all", fmt.Sprintf("%s, %.3g %% of the study's μ²", number(all.Mu()), 100*math.Pow(all.Mu()/total.Mu, 2))},
+			[]string{"μ of all", mu},
 			[]string{"noise multiplier σ", number(m.NoiseMultiplier())},
 			[]string{"clip C", fmt.Sprintf("%s (L2 norm, which no %s exceeds)", number(m.Clip()), st.Privacy.Unit)},
 		)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"fedpvi/accountant"
+	"fedpvi/pvi"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
@@ -136,7 +137,10 @@ func Statement(w io.Writer, r *sim.Result) error {
 	case study.Record:
 		what := "the statistics of its records " + times(p.Releases)
 		if p.Gradients {
-			what = "a sum of its records' gradients " + times(p.Releases)
+			what = "a sum of its records' gradients " + times(p.Releases-p.Statistics)
+		}
+		if p.Gradients && p.Statistics > 0 {
+			what = "a sum of its records' statistics, under noise of its own, and " + what
 		}
 		if p.Parts > 0 {
 			b.WriteString(wrap(fmt.Sprintf("What is protected is a record. Each of the %d clients released %s of its factor, the sum over %s of its records, each part's clipped to norm %s, with noise of %s times the clip as standard deviation. A record that comes or goes changes one part, by up to twice the clip.",
@@ -154,33 +158,55 @@ func Statement(w io.Writer, r *sim.Result) error {
 			r.Clients, what, number(p.Clip), number(p.NoiseMultiplier))))
 	}
 	b.WriteString(scaleStatement(p))
+	b.WriteString(selectionStatement(p.Selection))
 	b.WriteByte('\n')
 	if err := views(&b, p); err != nil {
 		return err
 	}
 	b.WriteByte('\n')
-	b.WriteString(wrap(fmt.Sprintf("In words: everything that was released can move an observer's odds on %s by a factor of at most %s, but for a probability of %g. Guessing it succeeds with probability at most %.3f, where tossing a coin succeeds with 0.5.",
-		inWords(p.Adjacency, p.Unit), factor(accountant.GaussianOdds(p.Mu, p.Delta)), p.Delta, accountant.GaussianGuess(p.Mu))))
+	b.WriteString(wrap(oddsInWords(p)))
 	if !p.Sound {
 		b.WriteByte('\n')
-		b.WriteString(unsound(p.Claimed.Epsilon, p.True, p.Proven.Epsilon, p.Delta))
+		b.WriteString(unsound(p.Promise))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
+// oddsInWords says what an observer can learn. Where all amounts to a Gaussian release its
+// privacy loss is known. Else a loss L is above ε + log 2 with probability 2δ at most, since
+// δ bounds the mean of 1 − exp(ε − L) where that is positive.
+func oddsInWords(p sim.Privacy) string {
+	odds, probability := p.Epsilon+math.Ln2, 2*p.Delta
+	guess := (1 + accountant.AdvantageBound(p.Epsilon, p.Delta)) / 2
+	if p.Mu > 0 {
+		odds, probability = accountant.GaussianOdds(p.Mu, p.Delta), p.Delta
+		guess = accountant.GaussianGuess(p.Mu)
+	}
+	return fmt.Sprintf("In words: everything that was released can move an observer's odds on %s by a factor of at most %s, but for a probability of %g. Guessing it succeeds with probability at most %.3f, where tossing a coin succeeds with 0.5.",
+		inWords(p.Adjacency, p.Unit), factor(odds), probability, guess)
+}
+
 func views(w io.Writer, p sim.Privacy) error {
 	rows := [][]string{{"against", "under", fmt.Sprintf("ε at δ = %g", p.Delta), "μ"}}
 	for _, v := range p.Views {
-		rows = append(rows, []string{v.Who, string(v.Adjacency), number(v.Epsilon), number(v.Mu)})
+		mu := "–"
+		if v.Mu > 0 {
+			mu = number(v.Mu)
+		}
+		rows = append(rows, []string{v.Who, string(v.Adjacency), number(v.Epsilon), mu})
 	}
 	return Table(w, "  ", 2, rows)
 }
 
-// unsound warns that the accounting of published factors does not hold.
-func unsound(claimed float64, truth sim.Outside, proven, delta float64) string {
+// unsound warns that the accounting of what is done as published does not hold.
+func unsound(p *sim.Promise) string {
+	if p.Published == pvi.PublishedSampling {
+		return wrap(fmt.Sprintf("NOT PRIVATE AS CLAIMED. Batches of a fixed size, drawn without replacement, are claimed to cost what independently drawn (Poisson) ones would, ε = %s at δ = %g, as published programs do. They cost at least ε = %s; what can be proved, and what the table states, is ε = %s. Never use it on real data: sampling = \"poisson\" costs what it claims.",
+			number(p.Claimed.Epsilon), p.Delta, number(p.True.Epsilon), number(p.Proven.Epsilon)))
+	}
 	return wrap(fmt.Sprintf("NOT PRIVATE AS CLAIMED. Published factors are the bookkeeping of Sharma (2019), in which a client's factor contains its own noise. The paper claims ε = %s against an outsider. The exact computation for a client that saturates the clip gives an outsider μ = %s and ε = %s at δ = %g; what can be proved, and what the table states, is the cost of opening every message, ε = %s. Never use it on real data: tied and exact factors cost what they claim.",
-		number(claimed), number(truth.Mu), number(truth.Epsilon), delta, number(proven)))
+		number(p.Claimed.Epsilon), number(p.True.Mu), number(p.True.Epsilon), p.Delta, number(p.Proven.Epsilon)))
 }
 
 func inWords(a accountant.Adjacency, unit study.Unit) string {

@@ -117,7 +117,7 @@ func truth(p *pvi.Protocol, round int) (float64, error) {
 	if p.Study().Privacy.Unit == study.None {
 		return nan, nil
 	}
-	_, truth, _, err := p.OutsideCosts(min(round, p.Releases()))
+	_, truth, _, err := p.OutsideCosts(p.ReleasesAfter(round))
 	return truth.Epsilon, err
 }
 

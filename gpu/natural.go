@@ -1,0 +1,74 @@
+package gpu
+
+import (
+	"errors"
+	"math"
+)
+
+// Natural moves (m, ρ) of a Gaussian q = N(m, diag s²), s = s(ρ), along the natural
+// gradient: the gradient times the inverse of q's Fisher information, which is s² for m
+// and ½(s/s')² for ρ (Amari, "Natural Gradient Works Efficiently in Learning", 1998). It
+// remembers nothing.
+//
+// No step takes a coordinate further than Reach in the metric of that information,
+// √(Δm²/s² + 2(s'Δρ/s)²): where q is wide beside what the data say the whole natural
+// gradient is very long, and its length is made of noise as much as of data.
+type Natural struct {
+	link  Link
+	reach float64
+}
+
+// NewNatural returns the method for the given link. The reach must be positive; with one
+// of 1 a coordinate moves by one of its standard deviations at most.
+func NewNatural(link Link, reach float64) (Natural, error) {
+	if !(reach > 0) || math.IsInf(reach, 0) {
+		return Natural{}, errors.New("natural gradient: the reach of a step must be positive and finite")
+	}
+	return Natural{link, reach}, nil
+}
+
+// Step implements Optimiser. x holds m, then ρ.
+func (n Natural) Step(x, gradient []float64, rate float64) {
+	d := len(x) / 2
+	for i := range d {
+		sd, slope := n.link.apply(x[d+i])
+		// Both moves in units of q, where the metric is Euclidean.
+		mean := rate * sd * gradient[i]
+		spread := rate * sd / slope * gradient[d+i] / math.Sqrt2
+		if length := math.Hypot(mean, spread); length > n.reach {
+			mean, spread = shorten(mean, spread, n.reach)
+		}
+		x[i] += sd * mean
+		x[d+i] += sd / slope * spread / math.Sqrt2
+	}
+}
+
+// shorten returns the point at a distance from 0 in the direction of (x, y), which may
+// be infinite.
+func shorten(x, y, distance float64) (float64, float64) {
+	largest := max(math.Abs(x), math.Abs(y))
+	if math.IsInf(largest, 1) {
+		x, y = direction(x), direction(y)
+		largest = 1
+	}
+	x, y = x/largest, y/largest
+	length := math.Hypot(x, y) / distance
+	return x / length, y / length
+}
+
+// direction returns ±1 for ±Inf and 0 for what is finite.
+func direction(x float64) float64 {
+	if math.IsInf(x, 0) {
+		return math.Copysign(1, x)
+	}
+	return 0
+}
+
+// Reset implements Optimiser; there is nothing to forget.
+func (Natural) Reset() {}
+
+// AppendState implements Lasting.
+func (Natural) AppendState(dst []float64) []float64 { return dst }
+
+// SetState implements Lasting.
+func (Natural) SetState(state []float64) error { return checkLength("natural gradient", len(state), 0) }

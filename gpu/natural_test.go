@@ -1,0 +1,72 @@
+package gpu
+
+import (
+	"math"
+	"testing"
+)
+
+// klAt is the divergence of N(m, s(ρ)²) at x from the one at y, by the book.
+func klAt(l Link, x, y []float64) float64 {
+	s, _ := l.apply(x[1])
+	r, _ := l.apply(y[1])
+	gap := x[0] - y[0]
+	return math.Log(r/s) + (s*s+gap*gap)/(2*r*r) - .5
+}
+
+// A small step solves F·Δ = rate·g, with the Fisher information F as the curvature of
+// the divergence between neighbours, here by differences.
+func TestNaturalStepIsTheGradientTimesTheInverseFisherInformation(t *testing.T) {
+	for _, link := range []Link{ExpLink, SoftplusLink} {
+		natural, err := NewNatural(link, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range [][]float64{{.3, -2}, {-4, .5}, {0, 1.5}} {
+			const h, rate = 1e-4, 1e-3
+			curvature := func(i int) float64 {
+				above, below := []float64{at[0], at[1]}, []float64{at[0], at[1]}
+				above[i] += h
+				below[i] -= h
+				return (klAt(link, above, at) + klAt(link, below, at)) / (h * h) // it is 0 at at itself
+			}
+			g := []float64{.7, -1.3}
+			x := []float64{at[0], at[1]}
+			natural.Step(x, g, rate)
+			for i := range x {
+				want := rate * g[i] / curvature(i)
+				if got := x[i] - at[i]; math.Abs(got/want-1) > 1e-5 {
+					t.Errorf("link %d at %v: coordinate %d moves by %g, want %g", link, at, i, got, want)
+				}
+			}
+		}
+	}
+}
+
+// However long the gradient and the rate, a coordinate moves by its reach, towards where
+// the gradient leads.
+func TestNaturalStepHasAReach(t *testing.T) {
+	const reach = .5
+	natural, err := NewNatural(ExpLink, reach)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range [][2]float64{{3e5, 0}, {0, -4e7}, {1e3, 1e5}, {-1e300, 1e300}} {
+		for _, rate := range []float64{1, 1e300} {
+			const sd = .2
+			x := []float64{1, math.Log(sd)}
+			natural.Step(x, g[:], rate)
+			mean, spread := (x[0]-1)/sd, math.Sqrt2*(x[1]-math.Log(sd))
+			if length := math.Hypot(mean, spread); math.Abs(length-reach) > 1e-9 {
+				t.Errorf("gradient %v at rate %g: a step of length %g, want %g", g, rate, length, float64(reach))
+			}
+			if mean*g[0] < 0 || spread*g[1] < 0 {
+				t.Errorf("gradient %v at rate %g: a step of (%g, %g)", g, rate, mean, spread)
+			}
+		}
+	}
+	for _, reach := range []float64{0, -1, math.Inf(1), math.NaN()} {
+		if _, err := NewNatural(ExpLink, reach); err == nil {
+			t.Errorf("a reach of %g was accepted", reach)
+		}
+	}
+}

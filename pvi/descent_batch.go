@@ -1,0 +1,54 @@
+package pvi
+
+import (
+	"fmt"
+	"math"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi/study"
+)
+
+// deriveBatch finds the size of batches that have a fixed one.
+func (p *Protocol) deriveBatch(d *Descent) error {
+	if p.study.Inference.Descent.Sampling == study.PoissonSampling {
+		return nil
+	}
+	nominal := p.study.Federation.NominalRecords
+	if most := p.study.Federation.MaxRecords; nominal > most {
+		return fmt.Errorf("federation.nominal_records = %d is above federation.max_records = %d", nominal, most)
+	}
+	d.Batch = max(1, int(math.Round(d.Rate*float64(nominal))))
+	d.Rate = float64(d.Batch) / float64(nominal)
+	return nil
+}
+
+// samplingFor is how a client with so many records samples them.
+//
+// A batch of a fixed size is the same share of the records of every client, rounded
+// down, so that it costs no client more than the study states. A client without any has
+// empty batches by whatever name.
+func (p *Protocol) samplingFor(records int) dpmech.Sampling {
+	d := p.descent
+	switch {
+	case d.Rate == 1:
+		return dpmech.FullBatch{}
+	case d.Batch > 0 && records > 0:
+		return dpmech.WithoutReplacement{Batch: p.batchFor(records)}
+	}
+	return dpmech.Poisson{Rate: d.Rate}
+}
+
+func (p *Protocol) batchFor(records int) int {
+	return int(int64(records) * int64(p.descent.Batch) / int64(p.study.Federation.NominalRecords))
+}
+
+// rateFor is the probability with which a record of a client with so many is in a batch.
+// Only batches of a fixed size, where that number is public, make use of it.
+func (p *Protocol) rateFor(records int) float64 {
+	if p.descent.Batch > 0 && p.descent.Rate < 1 {
+		if batch := p.batchFor(records); batch > 0 {
+			return float64(batch) / float64(records)
+		}
+	}
+	return p.descent.Rate
+}

@@ -1,0 +1,55 @@
+package sim
+
+import (
+	"errors"
+	"math"
+
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+const (
+	// gradientRecords is how many records are made up to measure gradients on.
+	gradientRecords = 500
+	// apart is a number of clients among whom the prior beyond a Gaussian is so divided
+	// that a record's share of it is nothing.
+	apart = 1 << 40
+)
+
+// GradientNorms draws θ and records as a study makes them up, and returns the norms of
+// the records' gradients of the log likelihood at θ: what a clip meets where the model
+// holds. It looks at no other records.
+func GradientNorms(st *study.Study, seed uint64) ([]float64, error) {
+	if st.Simulation.Synthetic == nil {
+		return nil, errors.New("gradients are measured on made-up records: there is no simulation.synthetic")
+	}
+	made, synthetic := *st, *st.Simulation.Synthetic
+	synthetic.RecordsPerClient = gradientRecords
+	made.Simulation.Synthetic = &synthetic
+	m, err := fit.New(&made)
+	if err != nil {
+		return nil, err
+	}
+	truth, err := drawTruth(m, variates(seed, purposeTruth))
+	if err != nil {
+		return nil, err
+	}
+	records, err := synthesiseClient(m, truth, variates(seed, purposeData))
+	if err != nil {
+		return nil, err
+	}
+	norms := make([]float64, records.Len())
+	for i := range norms {
+		one, err := m.Records(shard.Design(&made, records.Select([]int{i})), apart)
+		if err != nil {
+			return nil, err
+		}
+		gradient := make([]float64, len(truth))
+		one.AddGradient(gradient, truth)
+		for _, x := range gradient {
+			norms[i] = math.Hypot(norms[i], x)
+		}
+	}
+	return norms, nil
+}

@@ -1,0 +1,153 @@
+package report
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+const descentStudy = `
+study = { version = 1, name = "descent" }
+model = { family = "linear", outcome = "y", noise_sd = 0.25, terms = ["x"], standardise = "none" }
+inference = { rounds = 5, steps = 4, solver = "dp-svi" }
+privacy = { unit = "record", noise_multiplier = 2.0, delta = 1e-5 }
+federation = { max_records = 5000, nominal_records = 400 }
+simulation = { clients = 2, synthetic.records_per_client = 400 }
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [-1, 1]
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [0, 1]
+`
+
+func flowing(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// A plan says how private steps are taken, an explanation what leaves a client, and a
+// statement what that gave away.
+func TestPrivateStepsInWords(t *testing.T) {
+	for _, c := range []struct {
+		inference, more string
+		plan, explained []string
+		statement       []string
+		unsound         bool
+	}{
+		{
+			"", "",
+			[]string{"aligned: the gradient in the mean is released", "every record in every step", "μ of all, of one"},
+			[]string{"counts all 20 of them"},
+			[]string{"gradients 20 times"},
+			false,
+		},
+		{
+			`, draws = 3, gradients = "preconditioned", optimiser = "natural", step_size = 0.1`, "",
+			[]string{"on one scale; of 3 draws, clipped as one vector", "a record's gradients for 3 draws", "natural, 0.1 falling to"},
+			nil, nil, false,
+		},
+		{
+			`, gradients = "published"`, "", []string{"AS PUBLISHED: joint, with 1/400 of the gradient of the divergence inside the clip"}, nil, nil, false,
+		},
+		{
+			`, start = "analytical"`, "",
+			[]string{"from one noisy sum of statistics, for about 0.25 of μ²", "releases of a client 21"},
+			[]string{"Once, before anything else: 5 numbers"},
+			[]string{"statistics, under noise of its own, and a sum of its records' gradients 20 times"},
+			false,
+		},
+		{`, sampling_rate = 0.1`, "", []string{"with probability 0.1 (Poisson)"}, nil, []string{"–"}, false},
+		{
+			`, sampling_rate = 0.1, sampling = "without-replacement"`, `adjacency = "replace-one"`,
+			[]string{"40 records of 400 in every step, without replacement, and accounted as that"},
+			nil, nil, false,
+		},
+		{
+			`, sampling_rate = 0.1, sampling = "published"`, "",
+			[]string{"AS PUBLISHED: 40 records of 400", "NOT PRIVATE AS CLAIMED. Batches of a fixed size"},
+			[]string{"NOT PRIVATE AS CLAIMED"},
+			[]string{"NOT PRIVATE AS CLAIMED", `sampling = "poisson" costs what it claims`},
+			true,
+		},
+	} {
+		source := strings.Replace(descentStudy, `"dp-svi"`, `"dp-svi"`+c.inference, 1)
+		if c.more != "" {
+			source = strings.Replace(source, "delta = 1e-5", "delta = 1e-5, "+c.more, 1)
+		}
+		st, err := study.Parse("s.toml", []byte(source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := sim.Protocol(st, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		promise, err := sim.NewPromise(p, p.Releases())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &sim.Result{Clients: 2, Privacy: sim.Privacy{Unit: study.Record, Promise: promise}}
+		var plan, statement strings.Builder
+		if err := Plan(&plan, p); err != nil {
+			t.Fatal(err)
+		}
+		if err := Statement(&statement, r); err != nil {
+			t.Fatal(err)
+		}
+		for _, said := range []struct {
+			what, text string
+			want       []string
+		}{
+			{"plan", plan.String(), c.plan},
+			{"explanation", strings.Join(sent(p), " "), c.explained},
+			{"statement", statement.String(), c.statement},
+		} {
+			for _, want := range said.want {
+				if !strings.Contains(flowing(said.text), want) {
+					t.Errorf("with %s the %s lacks %q:\n%s", c.inference, said.what, want, said.text)
+				}
+			}
+		}
+		if promise.Sound == c.unsound || (promise.Claimed.Epsilon < promise.True.Epsilon) != c.unsound || promise.True.Epsilon > promise.Proven.Epsilon {
+			t.Errorf("with %s: sound %v, ε claimed %g, true %g, proven %g", c.inference, promise.Sound, promise.Claimed.Epsilon, promise.True.Epsilon, promise.Proven.Epsilon)
+		}
+	}
+}
+
+// Of what is no Gaussian release a statement says no less than of a Gaussian one with the
+// same ε at every δ could be said: for a release of μ the bounds by ε and δ are above the
+// exact ones.
+func TestOddsWithoutAGaussianRelease(t *testing.T) {
+	st, err := study.Parse("s.toml", []byte(descentStudy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := sim.Protocol(st, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	promise, err := sim.NewPromise(p, p.Releases())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(promise.Mu > 0) {
+		t.Fatal("full batches are Gaussian releases")
+	}
+	exact := oddsInWords(sim.Privacy{Unit: study.Record, Promise: promise})
+	rough := *promise
+	rough.Mu = 0
+	bound := oddsInWords(sim.Privacy{Unit: study.Record, Promise: &rough})
+	for _, c := range []struct{ format, text string }{{"exact", exact}, {"bound", bound}} {
+		if strings.Contains(c.text, "factor of at most 1,") || strings.Contains(c.text, "at most 0.500") {
+			t.Errorf("%s: nothing is said to be given away: %s", c.format, c.text)
+		}
+	}
+	// N(μ²/2, μ²) is above ε + log 2 with a probability below 2δ.
+	loss := (promise.Epsilon + math.Ln2 - promise.Mu*promise.Mu/2) / promise.Mu
+	if tail := math.Erfc(loss/math.Sqrt2) / 2; tail > 2*promise.Delta {
+		t.Errorf("a loss above ε + log 2 has probability %g, said to be at most %g", tail, 2*promise.Delta)
+	}
+}

@@ -1,0 +1,17 @@
+package report
+
+import (
+	"fmt"
+
+	"fedpvi/sim"
+)
+
+// selectionStatement says that choosing settings by the records was paid for; nothing
+// if they were not chosen so.
+func selectionStatement(s *sim.Selection) string {
+	if s == nil {
+		return ""
+	}
+	return wrap(fmt.Sprintf("Its settings were chosen by the records: that was done for each of %d candidates, %s of a client in all, and once each client released how well they predict records that it had set aside, each record's scores clipped to norm %s, with noise of %s times that. The costs below are of all of it together.",
+		len(s.Candidates), plural(s.Releases, "release"), number(s.ScoreClip), number(s.ScoreNoise)))
+}

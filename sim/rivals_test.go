@@ -1,0 +1,67 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// A record more moves no other to the other side.
+func TestRivalsSetRecordsAsideOneByOne(t *testing.T) {
+	sides := func(records int) (kept, aside []float64) {
+		st := regression(t, "logistic", records, 1)
+		r, err := NewRivals(st, 0.3, Options{Seed: 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := func(from *shard.Records) (values []float64) {
+			for i := range from.Len() {
+				values = append(values, from.Row(i)[0])
+			}
+			return values
+		}
+		return first(r.cast.holders[0].Records), first(r.Aside[0])
+	}
+	kept, aside := sides(400)
+	if len(kept)+len(aside) != 400 || len(aside) < 80 || len(aside) > 160 { // 4.4 sds
+		t.Fatalf("%d kept, %d aside", len(kept), len(aside))
+	}
+	more, moreAside := sides(401)
+	if !slices.Equal(more[:len(kept)], kept) || !slices.Equal(moreAside[:len(aside)], aside) {
+		t.Error("one record more, and others are set aside")
+	}
+}
+
+// Trials of the same settings have noise of their own, and the same trial again the same.
+func TestTrialsDoNotShareNoise(t *testing.T) {
+	st := regression(t, "logistic", 60, 2)
+	st, err := study.Parse("private.toml", []byte(strings.Replace(string(st.Source), `unit = "none"`, "unit = \"record\"\nepsilon = 1.0\ndelta = 1e-5", 1)),
+		study.Override{Key: "inference.rounds", Value: "2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewRivals(st, 0.2, Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	natural := func(trial int) []float64 {
+		p, err := r.NewPlay(st, trial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run(t, p).Natural
+	}
+	first := natural(0)
+	if !slices.Equal(natural(0), first) {
+		t.Error("the same trial again comes to something else")
+	}
+	if slices.Equal(natural(1), first) {
+		t.Error("two trials have the same noise")
+	}
+	if r.ScoreNoise(0).Uint64() == r.ScoreNoise(1).Uint64() {
+		t.Error("two clients' scores have the same noise")
+	}
+}

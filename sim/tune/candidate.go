@@ -1,0 +1,228 @@
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// The keys of a study that are searched.
+const (
+	keyClip     = "privacy.clip"
+	keySteps    = "inference.steps"
+	keyStepSize = "inference.step_size"
+	keyRate     = "inference.sampling_rate"
+	keyDamping  = "inference.damping"
+)
+
+// A Setting is a value of a key of a study.
+type Setting struct {
+	Key   string  `json:"key"`
+	Value float64 `json:"value"`
+}
+
+// String returns the setting as --set takes it.
+func (s Setting) String() string {
+	return s.Key + "=" + strconv.FormatFloat(s.Value, 'g', -1, 64)
+}
+
+// The names of candidates that were not drawn.
+const (
+	// Rule is the study with every searched setting left to the program's own rule, as
+	// far as there is one.
+	Rule = "default rule"
+	// AsWritten is the study as it is, where it names a searched setting.
+	AsWritten = "as written"
+)
+
+// A Candidate is a point of the search.
+type Candidate struct {
+	Name     string    `json:"name,omitempty"` // [Rule], [AsWritten], or empty
+	Settings []Setting `json:"settings"`
+
+	overrides []string // of the study, as --set takes them
+}
+
+func (c *Candidate) set(key string, value float64) {
+	s := Setting{key, value}
+	c.Settings = append(c.Settings, s)
+	c.overrides = append(c.overrides, s.String())
+}
+
+// String names the candidate in one line.
+func (c Candidate) String() string {
+	if c.Name != "" {
+		return c.Name
+	}
+	words := make([]string, len(c.Settings))
+	for i, s := range c.Settings {
+		_, key, _ := strings.Cut(s.Key, ".")
+		words[i] = fmt.Sprintf("%s %g", key, s.Value)
+	}
+	return strings.Join(words, ", ")
+}
+
+// A space is what is searched: multiples of what the rules give, on logarithmic scales.
+type space struct {
+	keys  []string
+	rule  *pvi.Protocol
+	start []string // settings of the rule: keys that are left to it
+	clip  float64  // one found on made-up records where there is no rule, or 0
+	named bool     // the study names a searched setting
+}
+
+// newSpace finds which settings a study has, and which of them a rule can give.
+func newSpace(load loader) (*space, error) {
+	st, err := load()
+	if err != nil {
+		return nil, err
+	}
+	s := &space{}
+	if s.rule, err = sim.Protocol(st, 0); errors.Is(err, pvi.ErrNoClip) {
+		if st, err = s.measureClip(load); err != nil {
+			return nil, err
+		}
+		s.rule, err = sim.Protocol(st, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.keys = searched(s.rule)
+	for _, key := range s.keys {
+		if key == keyClip && s.clip > 0 {
+			continue
+		}
+		left := append(slices.Clone(s.start), key+"=")
+		with, err := load(left...)
+		if err != nil || with.Digest == st.Digest {
+			continue // no rule without it, or not named
+		}
+		p, err := sim.Protocol(with, 0)
+		if err != nil {
+			continue
+		}
+		s.start, s.rule, s.named, st = left, p, true, with
+	}
+	return s, nil
+}
+
+// A loader reads a study with settings in place of what it says.
+type loader func(settings ...string) (*study.Study, error)
+
+// The clip of a model without a rule is a quantile of the gradients of records made up
+// under several θ, about what the rule of log odds comes to.
+const (
+	clipQuantile = 0.8
+	clipDraws    = 20
+)
+
+// measureClip starts from a clip found on records made up from the study's model and
+// prior, and returns the study with it.
+func (s *space) measureClip(load loader) (*study.Study, error) {
+	made := []string{"simulation.data=", "simulation.test_data="}
+	st, err := load(append(made, "privacy.clip=1")...)
+	if err != nil || st.Simulation.Synthetic == nil {
+		made = append(made, "simulation.synthetic={records_per_client = 1}")
+		if st, err = load(append(made, "privacy.clip=1")...); err != nil {
+			return nil, err
+		}
+	}
+	var norms []float64
+	for seed := range uint64(clipDraws) {
+		n, err := sim.GradientNorms(st, seed)
+		if err != nil {
+			return nil, err
+		}
+		norms = append(norms, n...)
+	}
+	slices.Sort(norms)
+	s.clip = between(1, stat.Quantile(clipQuantile, stat.Empirical, norms, nil), 1, 1)
+	s.start = append(s.start, Setting{keyClip, s.clip}.String())
+	return load(s.start...)
+}
+
+// searched returns the keys that have a meaning in a study.
+func searched(p *pvi.Protocol) []string {
+	keys := []string{keyClip}
+	if p.Descent() != nil && !p.Summed() { // sums alone opened are one step a round
+		keys = append(keys, keySteps)
+	}
+	if p.Descent() != nil {
+		keys = append(keys, keyStepSize, keyRate)
+	}
+	in := p.Study().Inference
+	if !p.Summed() && in.Schedule == study.Synchronous && len(p.Roster()) > 1 && !in.Damping.Harmonic {
+		keys = append(keys, keyDamping)
+	}
+	return keys
+}
+
+// rates are sampling rates that are tried beside the rule's, which half of the
+// candidates have.
+var rates = []float64{0.5, 0.2, 0.1, 0.05}
+
+// candidate returns the candidate at a point of the unit cube, one coordinate for each
+// key.
+func (s *space) candidate(u []float64) Candidate {
+	var c Candidate
+	c.overrides = slices.Clone(s.start)
+	steps := 0
+	if s.rule.Descent() != nil {
+		steps = s.rule.Descent().Steps
+	}
+	for i, key := range s.keys {
+		switch key {
+		case keyClip:
+			c.set(key, between(u[i], s.rule.Noise().Clip, 1./4, 2))
+		case keySteps:
+			steps = max(1, int(math.Round(between(u[i], float64(s.rule.Descent().Steps), 1./4, 2))))
+			c.set(key, float64(steps))
+		case keyStepSize:
+			// What matters is how far all steps together lead.
+			d := s.rule.Descent()
+			c.set(key, between(u[i], d.StepSize*float64(d.Steps)/float64(steps), 1./4, 4))
+		case keyRate:
+			rate := s.rule.Descent().Rate
+			if u[i] >= 0.5 {
+				rate = rates[min(int((2*u[i]-1)*float64(len(rates))), len(rates)-1)]
+			}
+			c.set(key, rate)
+		case keyDamping:
+			c.set(key, min(1, between(u[i], s.rule.Study().Inference.Damping.Alpha, 1./4, 4)))
+		}
+	}
+	return c
+}
+
+// between returns a multiple of x between low and high times it, to two digits, so
+// that what is pasted is what was tried.
+func between(u, x, low, high float64) float64 {
+	x *= low * math.Pow(high/low, u)
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 2, 64), 64)
+	return rounded
+}
+
+// cube returns point n of a sequence that fills the unit cube evenly: multiples of
+// powers of the root of x^(d+1) = x + 1, which for d = 1 is the golden ratio (Roberts,
+// "The unreasonable effectiveness of quasirandom sequences", 2018), from an offset.
+func cube(n int, offset []float64) []float64 {
+	d := len(offset)
+	root := 2.0
+	for range 64 {
+		root = math.Pow(1+root, 1/float64(d+1))
+	}
+	u := make([]float64, d)
+	for i := range u {
+		_, u[i] = math.Modf(offset[i] + float64(n)*math.Pow(root, -float64(i+1)))
+	}
+	return u
+}

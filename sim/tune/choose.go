@@ -1,0 +1,174 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// Chosen is what a selection came to.
+type Chosen struct {
+	Candidate int         // that was chosen
+	Play      *sim.Play   // of it
+	Result    *sim.Result // with the cost of the whole selection
+}
+
+// Run plays every candidate, scores all, and plays the chosen one again, the same to
+// the last bit, for observe to see. It calls done after every candidate.
+func (s *Selection) Run(ctx context.Context, done func(candidates, of int), observe func(*sim.Play, sim.Status) error) (*Chosen, error) {
+	rivals, err := sim.NewRivals(s.base, asideShare, sim.Options{StudyFile: s.o.Study, DataFile: s.o.Data, Seed: s.o.Seed, Workers: s.o.Workers})
+	if err != nil {
+		return nil, err
+	}
+	results := make([]*sim.Result, len(s.candidates))
+	for k := range s.candidates {
+		if _, results[k], err = s.play(ctx, rivals, k, nil); err != nil {
+			return nil, fmt.Errorf("candidate %s: %w", s.candidates[k], err)
+		}
+		done(k+1, len(s.candidates))
+	}
+	totals, err := s.release(rivals, results)
+	if err != nil {
+		return nil, err
+	}
+	best := slices.Index(totals, slices.Max(totals))
+	c := &Chosen{Candidate: best}
+	if c.Play, c.Result, err = s.play(ctx, rivals, best, observe); err != nil {
+		return nil, err
+	}
+	c.Result.Seed = s.o.Seed
+	return c, s.charge(c.Result, best, totals)
+}
+
+// play plays one candidate.
+func (s *Selection) play(ctx context.Context, rivals *sim.Rivals, k int, observe func(*sim.Play, sim.Status) error) (*sim.Play, *sim.Result, error) {
+	st, err := s.study(k, s.multiplier[k])
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := rivals.NewPlay(st, k)
+	if err != nil {
+		return nil, nil, err
+	}
+	if observe == nil {
+		observe = func(*sim.Play, sim.Status) error { return nil }
+	} else if err := observe(p, sim.Status{}); err != nil {
+		return nil, nil, err
+	}
+	r, err := p.Run(ctx, func(status sim.Status) error { return observe(p, status) })
+	return p, r, err
+}
+
+// release returns the noisy sum over all clients of the scores of every candidate.
+func (s *Selection) release(rivals *sim.Rivals, results []*sim.Result) ([]float64, error) {
+	totals := make([]float64, len(results))
+	dst, sum := make([]int64, len(results)), make([]int64, len(results))
+	for m, aside := range rivals.Aside {
+		vectors, err := s.vectors(aside, results)
+		if err != nil {
+			return nil, err
+		}
+		err = s.scores.Release(dst, sum, rivals.ScoreNoise(m), func(add func([]float64) error) error {
+			for _, v := range vectors {
+				if err := add(v); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("scores: %w", err)
+		}
+		for k, n := range dst {
+			totals[k] += s.scores.Lattice().Float(n)
+		}
+	}
+	return totals, nil
+}
+
+// vectors returns for every record its scores under every candidate, less their mean:
+// a function of that record and of what the runs released.
+func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]float64, error) {
+	vectors := make([][]float64, records.Len())
+	for i := range vectors {
+		vectors[i] = make([]float64, len(results))
+	}
+	if records.Len() == 0 {
+		return vectors, nil
+	}
+	for k, r := range results {
+		p := s.protocols[k]
+		all, err := p.Model().Predict(shard.Design(p.Study(), records), p.Family(), r.Natural)
+		if err != nil {
+			return nil, err
+		}
+		for i, prediction := range all {
+			vectors[i][k] = s.o.Score.value(p.Study(), prediction)
+		}
+	}
+	for _, v := range vectors {
+		centre(v)
+	}
+	return vectors, nil
+}
+
+func centre(v []float64) {
+	var mean float64
+	for _, x := range v {
+		mean += x / float64(len(v))
+	}
+	for i := range v {
+		v[i] -= mean
+	}
+}
+
+// value is the score of one record.
+func (s Score) value(st *study.Study, p fit.Prediction) float64 {
+	if s == LogLikelihood {
+		return math.Max(p.LogDensity, leastLog)
+	}
+	right := (p.Mean > 0.5) == (p.Outcome == 1)
+	if st.Model.Kind() == study.Class {
+		right = slices.Index(p.Classes, slices.Max(p.Classes)) == int(p.Outcome)
+	}
+	if right {
+		return 1
+	}
+	return 0
+}
+
+// leastLog stands for a density of zero, which would make a record's vector infinite
+// and hence count for nothing.
+const leastLog = -1e6
+
+// charge puts what the whole selection cost in place of what the chosen run did.
+func (s *Selection) charge(r *sim.Result, best int, totals []float64) error {
+	p := r.Privacy.Promise
+	c := &sim.Selection{
+		Score: string(s.o.Score), Chosen: best, ScoreClip: s.scores.Clip(), ScoreNoise: s.scores.NoiseMultiplier(), Totals: totals,
+	}
+	for k, candidate := range s.candidates {
+		c.Candidates = append(c.Candidates, candidate.String())
+		c.Releases += s.protocols[k].Releases()
+	}
+	p.Selection = c
+	for i := range p.Views {
+		v := &p.Views[i]
+		var err error
+		if v.Epsilon, v.Mu, err = s.cost(v.Adjacency); err != nil {
+			return err
+		}
+		if v.Adjacency == p.Adjacency {
+			p.Epsilon, p.Mu = v.Epsilon, v.Mu
+		}
+	}
+	all := sim.Outside{Epsilon: p.Epsilon, Mu: p.Mu}
+	p.Claimed, p.True, p.Proven = all, all, all
+	return nil
+}

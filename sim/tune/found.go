@@ -1,0 +1,130 @@
+package tune
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// A Row is what a candidate reached.
+type Row struct {
+	Candidate
+	Runs  int      `json:"runs"`
+	Score *float64 `json:"score,omitempty"` // mean over runs on records that no candidate was chosen by
+	Error *float64 `json:"standard_error,omitempty"`
+
+	// Gain is how much more that is than the rule has, run by run on the same records.
+	Gain      *float64 `json:"gain,omitempty"`
+	GainError *float64 `json:"gain_standard_error,omitempty"`
+
+	// Failed says why there is no score.
+	Failed string `json:"failed,omitempty"`
+
+	scores []float64
+}
+
+// Found is what a search found.
+type Found struct {
+	Study  string `json:"study"`
+	Digest string `json:"digest"` // of the study as it was given
+	Data   string `json:"data"`   // in words
+	Public bool   `json:"public"` // files that the user says are public, else made up
+	Score  Score  `json:"score"`
+	Seed   uint64 `json:"seed"`
+	Runs   int    `json:"runs"`
+	Tried  int    `json:"candidates"`
+	Failed int    `json:"failed"` // of them
+
+	Rows []Row `json:"rows"` // the finalists, best first, the rule among them
+	Best int   `json:"best"` // row to take: the rule's, unless another is better by more than chance
+}
+
+// tally adds up trials by candidate.
+func (s *Search) tally(trials []trial) []Row {
+	rows := make([]Row, len(s.candidates))
+	for _, t := range trials {
+		r := &rows[t.candidate]
+		r.Candidate = s.candidates[t.candidate]
+		r.Runs++
+		if t.err != nil {
+			r.Failed = t.err.Error()
+			continue
+		}
+		r.scores = append(r.scores, t.score)
+	}
+	for i := range rows {
+		if r := &rows[i]; r.Runs > 0 && r.Failed == "" {
+			r.Score, r.Error = meanError(r.scores)
+		}
+	}
+	return rows
+}
+
+// meanError returns mean and standard error of the mean.
+func meanError(values []float64) (mean, err *float64) {
+	m, sd := stat.MeanStdDev(values, nil)
+	e := sd / math.Sqrt(float64(len(values)))
+	return &m, &e
+}
+
+// byScore orders rows: the best first, those without a score last.
+func byScore(a, b Row) int {
+	switch {
+	case a.Score != nil && b.Score != nil:
+		return cmp.Compare(*b.Score, *a.Score)
+	case a.Score != nil:
+		return -1
+	case b.Score != nil:
+		return 1
+	}
+	return 0
+}
+
+// certain reports whether a candidate is better than the rule by more than chance
+// explains once in forty times: by Student's t, as runs may be few.
+func (r *Row) certain() bool {
+	if r.Gain == nil {
+		return false
+	}
+	t := distuv.StudentsT{Sigma: 1, Nu: float64(r.Runs - 1)}.Quantile(1 - 1./40)
+	return *r.Gain > t**r.GainError
+}
+
+// found sums up a search.
+func (s *Search) found(looked, compared []Row, runs int) *Found {
+	f := &Found{
+		Study: s.base.Name, Digest: s.base.Digest.String(), Data: s.source.words, Public: s.source.public,
+		Score: s.o.Score, Seed: s.o.Seed, Runs: runs, Tried: len(s.candidates),
+	}
+	for _, r := range looked {
+		if r.Failed != "" {
+			f.Failed++
+		}
+	}
+	rule := compared[0].scores
+	for _, r := range compared {
+		if r.Runs == 0 {
+			continue
+		}
+		if r.Name != Rule && r.Failed == "" {
+			r.Gain, r.GainError = meanError(differences(r.scores, rule))
+		}
+		f.Rows = append(f.Rows, r)
+	}
+	slices.SortStableFunc(f.Rows, byScore)
+	f.Best = slices.IndexFunc(f.Rows, func(r Row) bool {
+		return r.Name == Rule || r.certain()
+	})
+	return f
+}
+
+func differences(a, b []float64) []float64 {
+	out := make([]float64, len(a))
+	for i := range a {
+		out[i] = a[i] - b[i]
+	}
+	return out
+}

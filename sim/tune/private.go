@@ -1,0 +1,224 @@
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// SelectionOptions say between which settings the private records decide.
+type SelectionOptions struct {
+	Study      string   // file
+	Settings   []string // key=value, in place of what the study says
+	Data       string   // file of records instead of the study's
+	Candidates []string // each key=value pairs apart by blanks; drawn around the rule if there are none
+	Draw       int      // how many there are with the rule, if they are drawn
+	Score      Score
+	Seed       uint64
+	Workers    int
+}
+
+// The part of the study's μ² that the scores take, and the share of the records that
+// each client sets aside for them.
+const (
+	scoreBudget = 0.1
+	asideShare  = 0.2
+)
+
+// A Selection chooses between candidates by the private records of a federation whose
+// messages anybody may read, so that every run and every score is a release. What it
+// costs is the composition of all of them, and meets the study's target as a whole: the
+// runs are made under more noise than a single one would need.
+//
+// Every client sets records aside, runs all candidates on the others, and releases one
+// noisy sum: over the records set aside, of the vector of their scores under every
+// candidate less its mean, clipped.
+type Selection struct {
+	o          SelectionOptions
+	base       *study.Study
+	candidates []Candidate
+	multiplier []float64 // noise of each candidate's run
+	protocols  []*pvi.Protocol
+	scores     *dpmech.GaussianSum
+}
+
+// NewSelection prepares a selection and calibrates its noise, before any record is
+// read.
+func NewSelection(o SelectionOptions) (*Selection, error) {
+	st, err := sim.LoadStudy(o.Study, o.Settings)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(selectable(st), o.Score.fits(st)); err != nil {
+		return nil, err
+	}
+	s := &Selection{o: o, base: st}
+	if s.candidates, err = s.choose(); err != nil {
+		return nil, err
+	}
+	if err := s.calibrate(); err != nil {
+		return nil, fmt.Errorf("study %s: %w", st.Name, err)
+	}
+	return s, nil
+}
+
+// selectable refuses studies for which nothing is known to be private.
+func selectable(st *study.Study) error {
+	switch {
+	case st.Privacy.Unit != study.Record:
+		return errors.New(`choosing by private records is for unit = "record", whose clients hide a record by noise of their own: tune on made-up or public records`)
+	case st.Federation.Opens != study.OpenMessages:
+		return errors.New(`the scores of a choice by private records go out by themselves, and federation.opens = "sums" opens nothing but sums: tune on made-up or public records`)
+	case st.Privacy.Epsilon == 0:
+		return errors.New("choosing by private records divides a target: write privacy.epsilon in place of noise_multiplier")
+	case st.Standardisation != nil:
+		return errors.New(`choosing by private records would find the scale of columns once for every candidate: write model.standardise = "bounds", or tune on made-up or public records`)
+	}
+	return nil
+}
+
+// Study returns the study as it was given.
+func (s *Selection) Study() *study.Study { return s.base }
+
+// choose returns the candidates that were given, or draws some, after the rule.
+func (s *Selection) choose() ([]Candidate, error) {
+	space, err := newSpace(s.load)
+	if err != nil {
+		return nil, err
+	}
+	all := []Candidate{space.ruled()}
+	if len(s.o.Candidates) == 0 {
+		if s.o.Draw < 2 {
+			return nil, fmt.Errorf("%d candidates leave nothing to choose", s.o.Draw)
+		}
+		return append(all, space.draw(s.o.Draw-1, s.o.Seed)...), nil
+	}
+	for _, text := range s.o.Candidates {
+		c, err := space.parse(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// parse reads a candidate: key=value pairs of searched keys.
+func (s *space) parse(text string) (Candidate, error) {
+	c := Candidate{overrides: slices.Clone(s.start)}
+	for _, pair := range strings.Fields(text) {
+		key, value, _ := strings.Cut(pair, "=")
+		x, err := strconv.ParseFloat(value, 64)
+		if err != nil || !slices.Contains(s.keys, key) {
+			return c, fmt.Errorf("candidate %q: %q is none of the settings that a candidate of this study may have: write %s=number", text, pair, strings.Join(s.keys, "=number or "))
+		}
+		c.set(key, x)
+	}
+	return c, nil
+}
+
+func (s *Selection) load(settings ...string) (*study.Study, error) {
+	return sim.LoadStudy(s.o.Study, slices.Concat(s.o.Settings, settings))
+}
+
+// study returns a candidate's study at a noise multiplier.
+func (s *Selection) study(candidate int, multiplier float64) (*study.Study, error) {
+	return s.load(append(slices.Clone(s.candidates[candidate].overrides),
+		"privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(multiplier, 'g', -1, 64))...)
+}
+
+// calibrate finds the noise with which all runs and scores together meet the target.
+// Each run begins with an equal part of the μ² that they share.
+func (s *Selection) calibrate() error {
+	target := accountant.Target{Epsilon: s.base.Privacy.Epsilon, Delta: s.base.Privacy.Delta}
+	mu := accountant.GaussianMu(target.Epsilon, target.Delta)
+	each := mu * math.Sqrt((1-scoreBudget)/float64(len(s.candidates)))
+	start := make([]float64, len(s.candidates))
+	for k, c := range s.candidates {
+		epsilon := accountant.GaussianEpsilon(each, target.Delta)
+		st, err := s.load(append(slices.Clone(c.overrides), "privacy.epsilon="+strconv.FormatFloat(epsilon, 'g', -1, 64))...)
+		if err != nil {
+			return fmt.Errorf("candidate %s: %w", c, err)
+		}
+		p, err := sim.Protocol(st, 0)
+		if err != nil {
+			return fmt.Errorf("candidate %s: %w", c, err)
+		}
+		start[k] = p.Noise().Multiplier
+	}
+	score := s.base.Privacy.Adjacency.Factor() / (mu * math.Sqrt(scoreBudget))
+	stretch, err := accountant.CalibrateNoise(target, func(stretch float64) (accountant.Event, error) {
+		if err := s.derive(start, score, stretch); err != nil {
+			return nil, err
+		}
+		return s.Event(s.base.Privacy.Adjacency)
+	})
+	if err != nil {
+		return err
+	}
+	return s.derive(start, score, stretch.Value)
+}
+
+// derive makes the mechanisms of all runs and of the scores.
+func (s *Selection) derive(runs []float64, score, stretch float64) error {
+	s.multiplier, s.protocols = make([]float64, len(runs)), make([]*pvi.Protocol, len(runs))
+	for k, multiplier := range runs {
+		s.multiplier[k] = multiplier * stretch
+		st, err := s.study(k, s.multiplier[k])
+		if err != nil {
+			return err
+		}
+		if s.protocols[k], err = sim.Protocol(st, 0); err != nil {
+			return err
+		}
+	}
+	var err error
+	s.scores, err = newScores(len(runs), score*stretch, s.base, len(s.protocols[0].Roster()))
+	return err
+}
+
+// newScores returns the mechanism of a client's scores of n candidates. A score that is
+// right or wrong, less the mean over candidates, has a norm of at most √n/2.
+func newScores(n int, multiplier float64, st *study.Study, clients int) (*dpmech.GaussianSum, error) {
+	return dpmech.NewGaussianSum(dpmech.Config{
+		Dim: n, Clip: math.Sqrt(float64(n)) / 2, NoiseMultiplier: multiplier, Shares: 1,
+		Terms: st.Federation.MaxRecords, Releases: clients, Adjacency: st.Privacy.Adjacency,
+	})
+}
+
+// Event is what all that is released costs under an adjacency: every run of every
+// candidate, and the scores.
+func (s *Selection) Event(adjacency accountant.Adjacency) (accountant.Event, error) {
+	all := accountant.Composed{s.scores.EventFor(1, adjacency)}
+	for _, p := range s.protocols {
+		e, err := p.Event(p.Views()[0], adjacency, p.Releases())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// cost is that of Event at the study's δ.
+func (s *Selection) cost(adjacency accountant.Adjacency) (epsilon, mu float64, err error) {
+	e, err := s.Event(adjacency)
+	if err != nil {
+		return 0, 0, err
+	}
+	profile, err := accountant.Account(e)
+	if err != nil {
+		return 0, 0, err
+	}
+	bound, err := profile.Epsilon(s.base.Privacy.Delta)
+	return bound.Upper, profile.Mu(), err
+}

@@ -1,0 +1,282 @@
+package tune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// A Score is what is to be large on records that were held out.
+type Score string
+
+const (
+	LogLikelihood Score = "log-likelihood" // mean log predictive density of a record
+	Accuracy      Score = "accuracy"       // share whose likeliest outcome it was
+)
+
+// fits refuses a score that a study's outcome does not have.
+func (s Score) fits(st *study.Study) error {
+	if k := st.Model.Kind(); s == Accuracy && k != study.Binary && k != study.Class {
+		return fmt.Errorf("study %s: accuracy is of outcomes that are there or not, or one of several classes: score the log likelihood", st.Name)
+	}
+	return nil
+}
+
+func (s Score) of(p *sim.Predictions) float64 {
+	if s == Accuracy {
+		return *p.Accuracy
+	}
+	return p.LogLikelihood
+}
+
+// Options say what is searched, and how long.
+type Options struct {
+	Study    string   // file
+	Settings []string // key=value, in place of what the study says
+	Public   []string // files of records that are public; records are made up if there are none
+	Score    Score
+	Budget   int // runs, at least [LeastBudget]
+	Seed     uint64
+	Workers  int // goroutines; the result does not depend on it
+}
+
+// LeastBudget is the fewest runs of a search.
+const LeastBudget = 16
+
+// The runs of a search: a part looks at many candidates a few times each, the rest
+// compares the best of them and the rule on records, or splits of the records, that no
+// candidate was chosen by: the best of many looks better than it is.
+const (
+	lookShare = 0.6
+	looks     = 2
+	finalists = 4
+)
+
+// A Search looks for settings on records that cost no privacy.
+type Search struct {
+	o          Options
+	base       *study.Study
+	source     *source
+	candidates []Candidate
+	fixed      int // the first candidates: the rule, and the study as it is
+
+	// calibrated returns a candidate's settings, with its noise found once for all runs.
+	calibrated []func() ([]string, error)
+}
+
+// New prepares a search. Every problem of the study shows here.
+func New(o Options) (*Search, error) {
+	st, err := sim.LoadStudy(o.Study, o.Settings)
+	if err != nil {
+		return nil, err
+	}
+	if st.Privacy.Unit == study.None {
+		return nil, fmt.Errorf("study %s: it makes no promise, and what is tuned here is what a promise costs", st.Name)
+	}
+	if o.Budget < LeastBudget {
+		return nil, fmt.Errorf("a budget of %d runs: give at least %d", o.Budget, LeastBudget)
+	}
+	if err := o.Score.fits(st); err != nil {
+		return nil, err
+	}
+	s := &Search{o: o, base: st}
+	if s.source, err = newSource(st, o.Public); err != nil {
+		return nil, fmt.Errorf("study %s: %w", st.Name, err)
+	}
+	space, err := newSpace(s.load)
+	if err != nil {
+		return nil, err
+	}
+	s.candidates = space.fixed()
+	s.fixed = len(s.candidates)
+	drawn := max(2, int(lookShare*float64(o.Budget))/looks-s.fixed)
+	s.candidates = append(s.candidates, space.draw(drawn, o.Seed)...)
+	for _, c := range s.candidates {
+		s.calibrated = append(s.calibrated, sync.OnceValues(func() ([]string, error) { return s.calibrate(c) }))
+	}
+	for _, calibrate := range s.calibrated[:s.fixed] {
+		if _, err := calibrate(); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// calibrate adds the noise multiplier that the study's target asks for to the settings
+// of a candidate.
+func (s *Search) calibrate(c Candidate) ([]string, error) {
+	st, err := s.load(c.overrides...)
+	if err != nil || st.Privacy.Epsilon == 0 || st.Standardisation != nil {
+		return c.overrides, err
+	}
+	p, err := sim.Protocol(st, 0)
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Clone(c.overrides), "privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(p.Noise().Multiplier, 'g', -1, 64)), nil
+}
+
+// load reads the study on the records of the search.
+func (s *Search) load(settings ...string) (*study.Study, error) {
+	return sim.LoadStudy(s.o.Study, slices.Concat(s.o.Settings, s.source.settings, settings))
+}
+
+// ruled is the candidate that leaves everything to rules, and the clip to made-up records
+// where there is none.
+func (s *space) ruled() Candidate {
+	c := Candidate{Name: Rule, overrides: s.start}
+	if s.clip > 0 {
+		c.Settings = []Setting{{keyClip, s.clip}}
+	}
+	return c
+}
+
+// fixed returns the rule, and the study as it is where it names a searched setting.
+func (s *space) fixed() []Candidate {
+	all := []Candidate{s.ruled()}
+	if s.named {
+		written := Candidate{Name: AsWritten}
+		if s.clip > 0 {
+			written.set(keyClip, s.clip)
+		}
+		all = append(all, written)
+	}
+	return all
+}
+
+// draw returns n candidates.
+func (s *space) draw(n int, seed uint64) []Candidate {
+	r := rand.New(rand.NewPCG(seed, 0))
+	offset := make([]float64, len(s.keys))
+	for i := range offset {
+		offset[i] = r.Float64()
+	}
+	all := make([]Candidate, n)
+	for i := range all {
+		all[i] = s.candidate(cube(i, offset))
+	}
+	return all
+}
+
+// A trial is a run of a candidate.
+type trial struct {
+	candidate int
+	seed      uint64
+	score     float64
+	err       error // why there is no score
+}
+
+// Run searches, and calls done after every run with how many there were and how many
+// there will be.
+func (s *Search) Run(ctx context.Context, done func(runs, of int)) (*Found, error) {
+	first := s.trials(upTo(len(s.candidates)), s.o.Seed, looks)
+	left := s.o.Budget - len(first)
+	chosen := min(finalists, len(s.candidates)-s.fixed, left/looks-s.fixed)
+	again := left / (chosen + s.fixed)
+	total := len(first) + again*(chosen+s.fixed)
+	runs := 0
+	count := func() { runs++; done(runs, total) }
+	if err := s.play(ctx, first, count); err != nil {
+		return nil, err
+	}
+	looked := s.tally(first)
+	order := upTo(len(s.candidates))[s.fixed:]
+	slices.SortStableFunc(order, func(a, b int) int { return byScore(looked[a], looked[b]) })
+	second := s.trials(append(upTo(s.fixed), order[:chosen]...), s.o.Seed+looks, again)
+	if err := s.play(ctx, second, count); err != nil {
+		return nil, err
+	}
+	return s.found(looked, s.tally(second), total), nil
+}
+
+func upTo(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// trials are each of the candidates on the same seeds.
+func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
+	var all []trial
+	for _, c := range candidates {
+		for i := range times {
+			all = append(all, trial{candidate: c, seed: seed + uint64(i)})
+		}
+	}
+	return all
+}
+
+// play runs trials, and calls count after each. Only a fixed candidate must not fail.
+func (s *Search) play(ctx context.Context, trials []trial, count func()) error {
+	next := make(chan *trial)
+	ended := make(chan *trial)
+	var wg sync.WaitGroup
+	for range max(1, s.o.Workers) {
+		wg.Go(func() {
+			for t := range next {
+				t.score, t.err = s.one(ctx, t)
+				ended <- t
+			}
+		})
+	}
+	go func() {
+		for i := range trials {
+			next <- &trials[i]
+		}
+		close(next)
+		wg.Wait()
+		close(ended)
+	}()
+	for t := range ended {
+		if t.err == nil || ctx.Err() == nil {
+			count()
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for _, t := range trials {
+		if t.err != nil && t.candidate < s.fixed {
+			return fmt.Errorf("%s, seed %d: %w", s.candidates[t.candidate], t.seed, t.err)
+		}
+	}
+	return nil
+}
+
+// one plays one trial.
+func (s *Search) one(ctx context.Context, t *trial) (float64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	overrides, err := s.calibrated[t.candidate]()
+	if err != nil {
+		return 0, err
+	}
+	st, err := s.load(overrides...)
+	if err != nil {
+		return 0, err
+	}
+	p, err := sim.NewPlay(st, sim.Options{StudyFile: s.o.Study, Seed: t.seed})
+	if err != nil {
+		return 0, err
+	}
+	r, err := p.Run(ctx, func(sim.Status) error { return nil })
+	if err != nil {
+		return 0, err
+	}
+	score := s.o.Score.of(r.Test)
+	if math.IsNaN(score) {
+		return 0, errors.New("the posterior predicts nothing")
+	}
+	return score, nil
+}

@@ -1,0 +1,63 @@
+package tune
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"fedpvi/pvi/study"
+)
+
+// testShare is the share of the records that is held out where a study does not say.
+const testShare = 0.2
+
+// A source is where the records of a search come from: settings that replace all that
+// the study says of its own, which may be private, those to predict among them.
+type source struct {
+	words    string
+	public   bool // files, by the user's assertion
+	settings []string
+}
+
+// newSource takes public files, or makes records up if there are none.
+func newSource(st *study.Study, public []string) (s *source, err error) {
+	s = &source{settings: []string{"simulation.test_data="}, public: len(public) > 0}
+	if st.Simulation.Test == 0 {
+		s.settings = append(s.settings, fmt.Sprintf("simulation.test=%g", testShare))
+	}
+	if s.public {
+		return s, s.read(public)
+	}
+	return s, s.makeUp(st)
+}
+
+func (s *source) read(files []string) error {
+	quoted := make([]string, len(files))
+	for i, name := range files {
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return err
+		}
+		quoted[i] = strconv.Quote(path)
+	}
+	s.settings = append(s.settings, "simulation.synthetic=", "simulation.data=["+strings.Join(quoted, ", ")+"]")
+	s.words = "records of " + strings.Join(files, ", ") + ", public by the word of whoever gave --data: were they private, this search would have to be charged"
+	return nil
+}
+
+func (s *source) makeUp(st *study.Study) error {
+	s.settings = append(s.settings, "simulation.data=")
+	if st.Simulation.Synthetic != nil {
+		s.words = "records made up as simulation.synthetic says, which costs no privacy"
+		return nil
+	}
+	n := st.Federation.NominalRecords
+	if n == 0 {
+		return errors.New("how many records to make up is not known: write federation.nominal_records, a public guess of the records of a client, as in --set federation.nominal_records=500")
+	}
+	s.settings = append(s.settings, fmt.Sprintf("simulation.synthetic={records_per_client = %d}", n))
+	s.words = fmt.Sprintf("records made up from the study's model and prior within its public bounds, %d of each client, which costs no privacy", n)
+	return nil
+}
