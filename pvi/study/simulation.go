@@ -60,6 +60,9 @@ func readBaseline(s *Study, t *document.Table) {
 	if s.Inference.Solver != DPSVI || s.parted() || s.Federation.Opens == OpenSums {
 		t.Errorf("baseline", `a baseline hides a record, as solver = "dp-svi" does with messages that anyone may read: write privacy.unit = "record", and neither partitions nor federation.opens`)
 	}
+	if d := s.Inference.Descent; d.Sampling != PoissonSampling || d.Gradients != Aligned || d.Draws != 1 || d.StartShare != 0 {
+		t.Errorf("baseline", "a baseline steps from single gradients of independent batches: remove inference.sampling, gradients, draws and start")
+	}
 	if s.Standardisation != nil {
 		t.Errorf("baseline", "a baseline does not pay for finding a scale: write model.standardise = %q", "bounds")
 	}
