@@ -103,21 +103,6 @@ func (g *gate) addScaled(sum []int64, slope float64, row []float64) bool {
 	return true
 }
 
-// addTruncated adds v·factor, truncated, to sum.
-func addTruncated(sum []int64, v []float64, factor float64) {
-	for len(v) >= 4 && len(sum) >= 4 {
-		sum[0] += int64(v[0] * factor)
-		sum[1] += int64(v[1] * factor)
-		sum[2] += int64(v[2] * factor)
-		sum[3] += int64(v[3] * factor)
-		sum, v = sum[4:], v[4:]
-	}
-	sum = sum[:len(v)]
-	for i, x := range v {
-		sum[i] += int64(x * factor)
-	}
-}
-
 // addChecked is add for any v: the integer norm is computed.
 //
 // The loop ends after one shrink at most. Summed in four lanes, the squared norm
@@ -174,23 +159,6 @@ func (g *gate) factorOfLong(v []float64) (factor float64, ok bool) {
 // shorten returns the factor from a squared norm to just below clip.
 func (g *gate) shorten(ss float64) float64 {
 	return g.clip / math.Sqrt(ss) * (1 - 0x1p-40)
-}
-
-// sumOfSquares returns Σ x². Conversions forbid fused operations, so that
-// machines agree.
-func sumOfSquares(v []float64) float64 {
-	var a, b, c, d float64
-	for len(v) >= 4 {
-		a += float64(v[0] * v[0])
-		b += float64(v[1] * v[1])
-		c += float64(v[2] * v[2])
-		d += float64(v[3] * v[3])
-		v = v[4:]
-	}
-	for _, x := range v {
-		a += float64(x * x)
-	}
-	return (a + b) + (c + d)
 }
 
 // tryAdd adds v·factor, truncated, to sum and reports whether its integer norm

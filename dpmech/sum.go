@@ -15,7 +15,8 @@ import (
 // shares unknown to the observer satisfies the privacy profile of
 // [GaussianSum.EventFor](n, adjacency). Sensitivity is C for add-remove and zero-out, 2C
 // for replace-one and wherever vectors are aggregates, rounded down to whole steps, because the integer norm of every
-// vector is checked in 128-bit arithmetic. A vector with an element that is not
+// vector is at most C: shown of the rounding where it is far from C, checked in 128-bit
+// arithmetic elsewhere. A vector with an element that is not
 // finite adds zero, and nothing else tells that it was there.
 //
 // No sum can overflow: [NewGaussianSum] refuses a Config for which

@@ -77,20 +77,24 @@ func unbounded(q *Query) bool { return q.Inside == nil && math.IsInf(q.Clip, 1) 
 func (n *lanes) handRows(q *Query, total int, sink RowSink) error {
 	f := n.p.row
 	x := n.table.Nodes[f.other]
+	prefetch(q, x, f.cols, 0)
 	for from := 0; from < total; from += block {
+		prefetch(q, x, f.cols, from+block)
 		rows := n.pick(q, from, min(from+block, total))
-		value := n.draws[0].fused.forward(n.p.m.Verified(), rows)
-		slopes := n.draws[0].records.Adjoint[f.node][:len(rows)]
-		for l, v := range value {
-			if v-v != 0 { // a density that is not finite
-				slopes[l] = math.NaN()
-			}
-		}
+		slopes := n.draws[0].fused.slopes(n.p.m.Verified(), rows)
 		if err := sink.AddRows(slopes, rows, x); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// prefetch asks for the rows of a block of the batch, from its first one on. Rows of a
+// random batch are nowhere near each other, and far away in a large table.
+func prefetch(q *Query, x []float64, cols, from int) {
+	if from < len(q.Batch) {
+		prefetchRows(&x[0], q.Batch[from:min(from+block, len(q.Batch))], 8*cols)
+	}
 }
 
 // start lays the slots out.

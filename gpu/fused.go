@@ -1,6 +1,8 @@
 package gpu
 
 import (
+	"math"
+
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
 	"fedpvi/pvi/model/tape"
@@ -128,6 +130,31 @@ func (g *glm) repeats(v *ir.Verified) bool {
 // leaves.
 func (k *glmLanes) forward(m *ir.Verified, rows []int32) []float64 {
 	n := len(rows)
+	k.predict(m, rows)
+	k.density.Run(k.value[:n], k.outcome[:n])
+	return k.value[:n]
+}
+
+// slopes computes ∂ℓ/∂η of a block, not finite where the density is not.
+func (k *glmLanes) slopes(m *ir.Verified, rows []int32) []float64 {
+	n := len(rows)
+	k.predict(m, rows)
+	slope := k.slope[:n]
+	if k.density.RunSlopes(k.outcome[:n]) {
+		return slope
+	}
+	k.density.Run(k.value[:n], k.outcome[:n])
+	for l, v := range k.value[:n] {
+		if v-v != 0 {
+			slope[l] = math.NaN()
+		}
+	}
+	return slope
+}
+
+// predict computes the arguments of the density.
+func (k *glmLanes) predict(m *ir.Verified, rows []int32) {
+	n := len(rows)
 	eta, y := k.eta[:n], k.outcome[:n]
 	tape.DotRows(eta, k.x, rows, k.beta)
 	for l, row := range rows {
@@ -150,6 +177,4 @@ func (k *glmLanes) forward(m *ir.Verified, rows []int32) []float64 {
 		}
 		k.density.Argument(i, k.records.Value[a][:n], derivative, true)
 	}
-	k.density.Run(k.value[:n], y)
-	return k.value[:n]
 }

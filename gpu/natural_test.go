@@ -50,7 +50,7 @@ func TestNaturalStepHasAReach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, g := range [][2]float64{{3e5, 0}, {0, -4e7}, {1e3, 1e5}, {-1e300, 1e300}} {
+	for _, g := range [][2]float64{{3e5, 0}, {0, -4e7}, {1e3, 1e5}, {-1e300, 1e300}, {3.75, 0}} {
 		for _, rate := range []float64{1, 1e300} {
 			const sd = .2
 			x := []float64{1, math.Log(sd)}

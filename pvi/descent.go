@@ -46,6 +46,10 @@ const (
 	// largestStep is the most that one step should change the logarithm of an sd.
 	largestStep = 0.4
 
+	// clipIntervals is the clip, as a share of what gradients typically are, where
+	// intervals are wanted: what is clipped moves estimates, and no interval knows of it.
+	clipIntervals = 0.9
+
 	// many is how many records of the whole federation are many.
 	many = 10_000
 )
@@ -154,7 +158,11 @@ func (p *Protocol) deriveGradientClip(d *Descent) error {
 		return ErrNoClip
 	}
 	d.Typical *= contribution(p.study.Inference.Descent)
-	d.Clip = p.pace().clip * d.Typical
+	share := p.pace().clip
+	if p.study.Inference.NoiseAware == study.OneStep {
+		share = clipIntervals
+	}
+	d.Clip = share * d.Typical
 	return nil
 }
 
@@ -254,6 +262,9 @@ func (p *Protocol) setSampled(multiplier float64) (err error) {
 		if p.accounted, err = p.sampledBy(dpmech.Poisson{Rate: rate}, p.stated(), multiplier); err != nil {
 			return err
 		}
+	}
+	if p.curvature, err = p.newCurvature(multiplier); err != nil {
+		return err
 	}
 	return p.setStart(multiplier)
 }

@@ -41,6 +41,16 @@ func (p *Protocol) Start() *dpmech.GaussianSum { return p.start }
 // them, with gradients accounted as a mechanism has it and so many shares of noise that
 // an observer does not know.
 func (p *Protocol) releasedEvent(gradients *dpmech.SampledSum, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
+	before := p.inRounds(releases)
+	rounds, err := p.roundsEvent(gradients, shares, adjacency, before)
+	if err != nil || before == releases {
+		return rounds, err
+	}
+	return accountant.Composed{rounds, p.curvature.EventFor(shares, adjacency)}, nil
+}
+
+// roundsEvent is releasedEvent without the last round.
+func (p *Protocol) roundsEvent(gradients *dpmech.SampledSum, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	if gradients == nil {
 		return p.withScaling(p.Mechanism().EventFor(shares, adjacency), releases, shares, adjacency), nil
 	}
@@ -62,6 +72,6 @@ func (p *Protocol) ReleasesAfter(plans int) int {
 	if p.descent == nil {
 		return min(rounds, p.Releases())
 	}
-	before := p.Releases() - p.descent.Total
-	return min(before+rounds*p.descent.Steps, p.Releases())
+	all := p.inRounds(p.Releases())
+	return min(all-p.descent.Total+rounds*p.descent.Steps, all)
 }

@@ -58,6 +58,8 @@ type Protocol struct {
 	sampled *dpmech.SampledSum  // hides a record's gradients; nil unless they are released
 	descent *Descent            // of the solver that releases gradients
 
+	curvature *Curvature // of the last round, and is paid for; nil if there is none
+
 	accounted *dpmech.SampledSum  // what they are claimed to cost; sampled, unless the sampling is published
 	start     *dpmech.GaussianSum // hides the statistics from which clients start; nil if there are none
 
@@ -341,6 +343,9 @@ func (p *Protocol) Releases() int {
 	case study.Client:
 		return in.Rounds
 	case study.Record:
+		if p.curvature != nil {
+			return p.descent.Total + 1
+		}
 		if p.descent != nil {
 			if p.study.Inference.Descent.StartShare > 0 {
 				return p.descent.Total + 1

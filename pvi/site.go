@@ -237,7 +237,7 @@ func (s *Site) check(plan *Plan) error {
 	if !s.q.same(plan.Lambda) {
 		return refuse("the λ of plan %d does not follow from the outcomes that client %q has seen", plan.Number, s.id)
 	}
-	if s.Releases() >= p.Releases() && !s.reuses() {
+	if s.Releases() >= p.inRounds(p.Releases()) && !s.reuses() {
 		return refuse("client %q has released %d times, which is all that the study pays for", s.id, s.Releases())
 	}
 	return p.checkCentre(plan.Centre)

@@ -78,7 +78,7 @@ func dealt(i int) (x, y float64) {
 func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, precision []float64) {
 	const beta1, beta2, tiny = 0.9, 0.999, 1e-8
 	rounds, first := p.study.Inference.Rounds, p.descent.StepSize
-	point := []float64{0, 0, math.Log(0.1), math.Log(0.1)} // m, log s
+	point := []float64{0, 0, math.Log(0.03), math.Log(0.03)} // m, log s
 	m, v, total := make([]float64, 4), make([]float64, 4), make([]float64, 4)
 	averaged := 0.0
 	epsilon := make([]float64, 2)
@@ -456,4 +456,33 @@ func TestSummedRestoreErrors(t *testing.T) {
 			t.Errorf("%v, want an error with %q", err, name)
 		}
 	}
+}
+
+// Whatever bytes are taken up as a state leave machines that go on.
+func FuzzRestoreSummed(f *testing.F) {
+	p := summedProtocol(f, 2, 3, "")
+	h := summedHouse(f, p, 10, func(i int) int { return i % 2 })
+	plan, _ := h.server.Next()
+	h.propose(0, &plan)
+	server, _ := h.server.MarshalBinary()
+	site, _ := h.sites[0].MarshalBinary()
+	f.Add(server)
+	f.Add(site)
+	f.Fuzz(func(t *testing.T, state []byte) {
+		if s, err := RestoreServer(p, state); err == nil {
+			s.Next()
+			for _, n := range s.Open() {
+				if _, err := s.Close(n); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		site, err := p.NewSite(clientID(0), h.shards[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := site.Restore(state); err == nil && site.gradients.Taken() != site.Releases() {
+			t.Fatal("a site that forgot what it released")
+		}
+	})
 }

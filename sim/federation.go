@@ -25,6 +25,11 @@ type Federation struct {
 	mail     []pvi.Release    // each site's last release
 	post     post
 	verdicts map[pvi.Verdict]int
+
+	// LastOutcome is that of the last round; nil if the study has none, or has not come
+	// to it.
+	LastOutcome *pvi.CurvatureOutcome
+	last        []*pvi.CurvatureSite
 }
 
 // New returns a federation of the given holders at the prior, on the scale that a
@@ -162,15 +167,18 @@ func (f *Federation) forSites(n int, do func(i int) error) error {
 func (f *Federation) Count(v pvi.Verdict) int { return f.verdicts[v] }
 
 // Run plays the study to its end or until ctx is done, and calls observe after
-// every outcome.
+// every outcome but that of the last round, if there is one.
 func (f *Federation) Run(ctx context.Context, observe func(*pvi.Outcome) error) error {
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		outcome, err := f.Step()
-		if err != nil || outcome == nil {
+		if err != nil {
 			return err
+		}
+		if outcome == nil {
+			return f.lastRound()
 		}
 		if err := observe(outcome); err != nil {
 			return err

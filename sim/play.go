@@ -25,6 +25,9 @@ type Play struct {
 	Reference  *Reference
 	Report     shard.Report // what reading, and the scale that was found, did to the records
 
+	// Truth is θ of records that were made up, on the model's scale; nil for others, and
+	// where clients differ in θ or the scale is to be found.
+	Truth   []float64
 	adopted []float64 // natural parameters in place of the federation's; nil if none
 
 	test *shard.Shard // records to predict; nil if there are none
@@ -55,7 +58,11 @@ func (c *cast) play(st *study.Study, o Options) (*Play, error) {
 		return nil, err
 	}
 	last := append([]float64(nil), f.Server.Posterior()...)
-	return &Play{Federation: f, Reference: reference, Report: c.report, test: c.design(f.Protocol.Study()), last: last}, nil
+	truth, err := truthOf(st, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Play{Federation: f, Truth: truth, Reference: reference, Report: c.report, test: c.design(f.Protocol.Study()), last: last}, nil
 }
 
 // Status is where a play stands after an outcome.

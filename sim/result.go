@@ -42,6 +42,10 @@ type Result struct {
 	Test           *Predictions `json:"test,omitempty"`
 	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
 
+	// NoiseAware is the posterior with what the privacy noise adds to its spread; nil
+	// if the study asks for none.
+	NoiseAware *NoiseAware `json:"noise_aware,omitempty"`
+
 	Privacy Privacy `json:"privacy"`
 
 	// Scale is that of the columns for which the study asks for a standardisation.
@@ -85,6 +89,7 @@ type Promise struct {
 	Releases        int                  `json:"releases"`
 	Opens           study.Opens          `json:"opens"`                    // what may be read of what clients send
 	Gradients       bool                 `json:"gradients,omitempty"`      // what was released are sums of gradients
+	LastRelease     bool                 `json:"last_release,omitempty"`   // the last of them is a gradient and a curvature, with noise of their own
 	Parts           int                  `json:"parts,omitempty"`          // of a client, over which each release is a sum
 	Statistics      int                  `json:"statistics,omitempty"`     // of the releases, how many are of statistics to start from
 	ScaleReleases   int                  `json:"scale_releases,omitempty"` // before them, to find the scale; in every cost
@@ -137,12 +142,17 @@ const normal95 = 1.959963984540054
 func marginals(parameters []fit.Parameter, mean []float64, cov mat.Symmetric) []Marginal {
 	out := make([]Marginal, len(parameters))
 	for i, p := range parameters {
-		m, sd := mean[i], math.Sqrt(cov.At(i, i))
-		out[i] = Marginal{Name: p.Name, Mean: m, SD: sd, Lower: m - normal95*sd, Upper: m + normal95*sd}
-		if p.Log {
-			average := math.Exp(m + sd*sd/2)
-			out[i] = Marginal{p.Name, average, average * math.Sqrt(math.Expm1(sd*sd)), math.Exp(out[i].Lower), math.Exp(out[i].Upper)}
-		}
+		out[i] = marginal(p, mean[i], math.Sqrt(cov.At(i, i)))
+	}
+	return out
+}
+
+// marginal describes a parameter whose coordinate is N(m, sd²).
+func marginal(p fit.Parameter, m, sd float64) Marginal {
+	out := Marginal{Name: p.Name, Mean: m, SD: sd, Lower: p.Back(m - normal95*sd), Upper: p.Back(m + normal95*sd)}
+	if p.Log {
+		out.Mean = math.Exp(m + sd*sd/2)
+		out.SD = out.Mean * math.Sqrt(math.Expm1(sd*sd))
 	}
 	return out
 }
@@ -183,6 +193,9 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 	if r.KL, err = reference.KL(p.Family(), r.Natural); err != nil {
 		return nil, err
 	}
+	if r.NoiseAware, err = f.noiseAware(r.Natural); err != nil {
+		return nil, err
+	}
 	r.Notes = r.notes(st)
 	if f.Scale != nil {
 		r.Scale = f.Scale.Columns
@@ -197,6 +210,8 @@ func (r *Result) notes(st *study.Study) []string {
 	switch {
 	case r.Accepted == 0:
 		notes = append(notes, "Nothing was learned: no outcome moved λ, and this is the prior.")
+	case r.NoiseAware != nil:
+		notes = append(notes, "The sds are those that the records leave; what the privacy noise adds is in the noise-aware ones.")
 	case st.Privacy.Unit != study.None:
 		notes = append(notes, "The sds are those that the records leave; what the privacy noise adds is not in them.")
 	}
@@ -212,7 +227,7 @@ func (f *Federation) privacy() (Privacy, error) {
 	if unit == study.None {
 		return Privacy{Unit: unit}, nil
 	}
-	promise, err := NewPromise(f.Protocol, f.Sites[0].Releases())
+	promise, err := NewPromise(f.Protocol, f.Releases(0))
 	return Privacy{unit, promise}, err
 }
 
@@ -238,6 +253,7 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		Releases:        releases,
 		Opens:           p.Study().Federation.Opens,
 		Gradients:       p.Descent() != nil,
+		LastRelease:     p.Curvature() != nil && releases > p.Descent().Total,
 		Parts:           p.Study().Inference.Partitions.Count,
 		Method:          costs[0].Method,
 		Sound:           p.Sound(),

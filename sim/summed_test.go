@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -61,5 +62,24 @@ func TestSummedAdult(t *testing.T) {
 	t.Logf("accuracy %.4f, %.4f below that without privacy; log likelihood %.4f, %.4f below", *r.Test.Accuracy, accuracy, r.Test.LogLikelihood, likelihood)
 	if accuracy > 0.006 || likelihood > 0.012 {
 		t.Errorf("accuracy is %.4f and log likelihood %.4f below that without privacy", accuracy, likelihood)
+	}
+}
+
+// The time of a hundred sums over Adult, by the number of clients.
+func BenchmarkSummedAdult(b *testing.B) {
+	for _, clients := range []int{1, 200} {
+		b.Run(fmt.Sprint(clients), func(b *testing.B) {
+			st, path := experiment(b, "adult/summed.toml", fmt.Sprint("simulation.clients=", clients), fmt.Sprint("federation.nominal_records=", 40_000/clients))
+			for b.Loop() {
+				b.StopTimer()
+				play := newPlay(b, st, path, 1)
+				b.StartTimer()
+				for o, err := play.Federation.Step(); o != nil; o, err = play.Federation.Step() {
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
 	}
 }

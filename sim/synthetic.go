@@ -32,6 +32,20 @@ func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
 	return holders, nil
 }
 
+// truthOf returns the θ that all records of a study were made up with, nil if there is
+// none, or clients or the scale may differ.
+func truthOf(st *study.Study, o Options) ([]float64, error) {
+	syn := st.Simulation.Synthetic
+	if syn == nil || o.DataFile != "" || syn.ClientSD > 0 || st.Standardisation != nil {
+		return nil, nil
+	}
+	m, err := fit.New(st)
+	if err != nil || m.General() {
+		return nil, err
+	}
+	return drawTruth(m, variates(o.Seed, purposeTruth))
+}
+
 // drawTruth returns θ.
 func drawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 	given := m.Study.Simulation.Synthetic.Truth

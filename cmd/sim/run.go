@@ -127,12 +127,18 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 		progress.Interrupt()
 		return nil, nil, err
 	}
+	if err := folder.RecordLast(play.Federation.LastOutcome); err != nil {
+		return nil, nil, err
+	}
 	result.Folder = path
 	return play, result, folder.Finish(st, result, play.Reference, history, play.Normals)
 }
 
 func printResult(w io.Writer, st *study.Study, r *sim.Result, reading shard.Report) error {
 	if err := report.Posterior(w, st, r); err != nil {
+		return err
+	}
+	if err := report.Intervals90(w, r); err != nil {
 		return err
 	}
 	if err := report.Predictions(w, st, r); err != nil {

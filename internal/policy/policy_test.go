@@ -67,17 +67,23 @@ func files(t *testing.T) []file {
 // from floors below its own. Rooms of one floor know nothing of each other,
 // except as beside says.
 var floors = [][]string{
-	{"internal/document", "internal/special", "pvi/model/ir"},
+	{"internal/document", "internal/special", "pvi/model/ir", "crypto/internal/canary"},
 	{"accountant", "pvi/gaussian"},
 	{"dpmech/internal/stream"},
 	{"dpmech"},
 	{"pvi/model/tape"},
-	{"dpmech/seeded", "pvi/study", "pvi/model"},
+	{"dpmech/seeded", "pvi/study", "pvi/model", "pvi/onestep"},
 	{"gpu"},
 	{"pvi/shard"},
 	{"pvi/solver"},
 	{"pvi/fit"},
 	{"pvi"},
+	{"crypto/internal/private", "crypto/internal/wire", "crypto/secret"},
+	{"crypto/keyfile"},
+	{"crypto/identity", "crypto/seal"},
+	{"crypto/signed"},
+	{"crypto/channel", "crypto/invitation", "crypto/roster"},
+	{"crypto"},
 	{"sim", "sim/calculator"},
 	{"sim/audit", "sim/baseline"},
 	{"sim/report"},
@@ -126,7 +132,7 @@ var forbidden = []struct {
 		"randomness that protects someone comes from dpmech.Stream",
 	},
 	{
-		"crypto/rand", func(f file) bool { return f.path == "dpmech/stream.go" },
+		"crypto/rand", func(f file) bool { return f.path == "dpmech/stream.go" || crypto(f) },
 		"one place keys streams from the operating system",
 	},
 	{
@@ -147,23 +153,43 @@ var forbidden = []struct {
 	},
 	{
 		"os", func(f file) bool {
-			return f.test || strings.HasPrefix(f.folder, "sim") || strings.HasPrefix(f.folder, "cmd") || strings.HasPrefix(f.folder, "internal/plant")
+			return f.test || strings.HasPrefix(f.folder, "sim") || strings.HasPrefix(f.folder, "cmd") || strings.HasPrefix(f.folder, "internal/plant") ||
+				f.folder == "crypto/internal/private"
 		},
 		"the algorithm reads no file and no environment",
 	},
 	{
 		"time", func(f file) bool {
-			return f.test || strings.HasPrefix(f.folder, "sim/report") || strings.HasPrefix(f.folder, "cmd") || f.folder == "internal/plant"
+			return f.test || strings.HasPrefix(f.folder, "sim/report") || strings.HasPrefix(f.folder, "cmd") || f.folder == "internal/plant" ||
+				f.folder == "crypto/channel" || f.folder == "crypto/invitation"
 		},
 		"the algorithm knows no clock",
 	},
 	{
-		"net", func(file) bool { return false },
-		"nothing here has a socket yet",
+		"net", func(f file) bool {
+			return crypto(f) && (f.test || f.folder == "crypto/channel" || f.folder == "crypto/invitation")
+		},
+		"nothing here has a socket yet; crypto reads addresses and tests its connections",
 	},
 	{
-		"log", func(f file) bool { return strings.HasPrefix(f.folder, "cmd") },
-		"a log is a way out of the house",
+		"log", func(f file) bool { return strings.HasPrefix(f.folder, "cmd") || crypto(f) },
+		"a log is a way out of the house; crypto says what a log shows of its values",
+	},
+	{
+		"filippo.io", func(f file) bool { return f.folder == "crypto/seal" },
+		"one package seals",
+	},
+	{
+		"fedpvi/pvi", func(f file) bool { return !crypto(f) },
+		"crypto signs and seals bytes, and knows nothing of what they mean",
+	},
+	{
+		"fedpvi/accountant", func(f file) bool { return !crypto(f) },
+		"crypto signs and seals bytes, and knows nothing of what they cost",
+	},
+	{
+		"fedpvi/dpmech", func(f file) bool { return !crypto(f) },
+		"crypto has its randomness from the operating system alone",
 	},
 	{
 		"fedpvi/internal/plant/planted", func(f file) bool { return f.folder == "internal/plant" },
@@ -174,6 +200,8 @@ var forbidden = []struct {
 		"nothing here needs it",
 	},
 }
+
+func crypto(f file) bool { return f.folder == "crypto" || strings.HasPrefix(f.folder, "crypto/") }
 
 func TestForbiddenImports(t *testing.T) {
 	for _, f := range files(t) {

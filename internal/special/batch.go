@@ -123,6 +123,26 @@ func TanhAll(dst, x []float64) {
 	}
 }
 
+// InvLogitAll writes 1/(1+e⁻ˣ) to prob, which may not be x, for every element of x: the
+// bits that SoftplusAll gives.
+func InvLogitAll(prob, x []float64) {
+	prob = prob[:len(x)]
+	for i, u := range x {
+		prob[i] = -math.Abs(u)
+	}
+	ExpAll(prob, prob)
+	for i, u := range x {
+		prob[i] = invLogitOf(prob[i], u)
+	}
+}
+
+// invLogitOf returns 1/(1+e⁻ˣ) from e^(−|x|): 1 or that, by the sign of x, over their sum.
+// A branch would be guessed wrong.
+func invLogitOf(e, x float64) float64 {
+	negative := uint64(int64(math.Float64bits(x)) >> 63)
+	return math.Float64frombits(math.Float64bits(e)&negative|math.Float64bits(1)&^negative) / (1 + e)
+}
+
 // SoftplusAll writes log(1+eˣ) to soft and 1/(1+e⁻ˣ) to prob for every element of
 // x. Neither may be x. Relative errors are below 1e-15.
 func SoftplusAll(soft, prob, x []float64) {
@@ -133,10 +153,8 @@ func SoftplusAll(soft, prob, x []float64) {
 	ExpAll(prob, prob)
 	Log1pAll(soft, prob)
 	for i, u := range x {
-		// x or 0, and e or 1, by the sign of x: a branch would be guessed wrong.
-		e := prob[i]
 		negative := uint64(int64(math.Float64bits(u)) >> 63)
-		soft[i] += math.Float64frombits(math.Float64bits(u) &^ negative)
-		prob[i] = math.Float64frombits(math.Float64bits(e)&negative|math.Float64bits(1)&^negative) / (1 + e)
+		soft[i] += math.Float64frombits(math.Float64bits(u) &^ negative) // x or 0
+		prob[i] = invLogitOf(prob[i], u)
 	}
 }

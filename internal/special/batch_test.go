@@ -98,3 +98,19 @@ func bench(b *testing.B, f func(dst, x []float64)) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/64, "ns/element")
 }
+
+// The function alone has the bits that it has beside the other.
+func TestInvLogitAll(t *testing.T) {
+	x := []float64{0, math.Copysign(0, -1), 1, -1, 30, -30, 800, -800, math.Inf(1), math.Inf(-1), math.NaN(), 5e-324}
+	for i := range 2000 {
+		x = append(x, 20*math.Sin(float64(i)))
+	}
+	soft, want, got := make([]float64, len(x)), make([]float64, len(x)), make([]float64, len(x))
+	SoftplusAll(soft, want, x)
+	InvLogitAll(got, x)
+	for i := range x {
+		if math.Float64bits(got[i]) != math.Float64bits(want[i]) {
+			t.Errorf("inv_logit(%g) is %g alone, %g beside softplus", x[i], got[i], want[i])
+		}
+	}
+}

@@ -1,6 +1,10 @@
 package shard
 
-import "fedpvi/pvi/study"
+import (
+	"math"
+
+	"fedpvi/pvi/study"
+)
 
 // A Shard is the records of one client as the model sees them: regressors and
 // outcome on the model's scale.
@@ -74,6 +78,7 @@ func (d *designer) add(s *Shard, row []float64) {
 	for _, c := range d.coefficients {
 		s.x = append(s.x, d.regressor(c, row))
 	}
+	d.shorten(s.x[len(s.x)-len(d.coefficients):])
 	for _, v := range d.variables {
 		s.x = append(s.x, d.scaled(v, row))
 	}
@@ -83,6 +88,24 @@ func (d *designer) add(s *Shard, row []float64) {
 		for _, name := range g.Slopes {
 			s.slopes = append(s.slopes, d.scaled(d.study.ColumnIndex(name), row))
 		}
+	}
+}
+
+// shorten scales regressors down to the largest norm that the study permits.
+func (d *designer) shorten(x []float64) {
+	most := d.study.Model.MaxNorm
+	if most == 0 {
+		return
+	}
+	var norm float64
+	for _, v := range x {
+		norm = math.Hypot(norm, v)
+	}
+	if norm <= most {
+		return
+	}
+	for j := range x {
+		x[j] *= most / norm
 	}
 }
 

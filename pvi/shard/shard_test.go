@@ -1,6 +1,7 @@
 package shard_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -129,6 +130,30 @@ func TestDesign(t *testing.T) {
 	chosen := shard.Design(st, records.Select([]int{1}))
 	if x, _ := chosen.Record(0); chosen.Len() != 1 || x[1] != -1 {
 		t.Errorf("selecting the second record gives %v", x)
+	}
+}
+
+// Regressors that are longer than the study permits are scaled down, others are not.
+func TestDesignShortens(t *testing.T) {
+	const most = 1.5
+	st := parse(t, "[model]", "[model]\nmax_norm = 1.5")
+	records, _ := read(t, st, "sex;age;stage;y\nm;80;III;7.5\nf;50;I;0\n")
+	long, _ := shard.Design(parse(t), records).Record(0)
+	short, _ := shard.Design(st, records).Record(0)
+	var norm, was float64
+	for i, x := range short {
+		norm, was = math.Hypot(norm, x), math.Hypot(was, long[i])
+	}
+	if math.Abs(norm-most) > 1e-12 || was <= most {
+		t.Errorf("a norm of %g becomes %g, want %g", was, norm, most)
+	}
+	for i, x := range short {
+		if math.Abs(x-long[i]*most/was) > 1e-12 {
+			t.Errorf("regressor %d is %g, was %g", i, x, long[i])
+		}
+	}
+	if x, _ := shard.Design(st, records).Record(1); x[0] != 1 {
+		t.Errorf("a short record becomes %v", x)
 	}
 }
 

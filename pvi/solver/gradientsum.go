@@ -22,7 +22,7 @@ type GradientSum struct {
 	sink    sink
 	batch   []int32
 	at      gpu.Query
-	query   dpmech.SampledQuery // bound once, so that a release allocates nothing
+	query   dpmech.SampledQuery // bound once
 }
 
 // NewGradientSum returns the part of the client with a program's records. The mechanism

@@ -40,6 +40,9 @@ func readModel(s *Study, t *document.Table) (private bool) {
 		private = how == "private"
 	}
 	readFamilyKeys(s, t)
+	if norm, ok := t.Float("max_norm"); ok {
+		s.Model.MaxNorm = positive(t, "max_norm", norm)
+	}
 	if s.Model.Family == Mixture {
 		readMixture(s, t)
 		return private
@@ -198,7 +201,7 @@ func readCoding(s *Study, t *document.Table) {
 }
 
 func readMixture(s *Study, t *document.Table) {
-	for _, key := range []string{"outcome", "terms", "groups", "intercept", "coding"} {
+	for _, key := range []string{"outcome", "terms", "groups", "intercept", "coding", "max_norm"} {
 		if t.Has(key) {
 			t.Errorf(key, `has no meaning with family = "mixture": it describes the columns that columns names`)
 		}

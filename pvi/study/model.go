@@ -12,6 +12,7 @@ type Model struct {
 	Groups   []Group
 
 	Standardise bool    // numeric columns are mapped to [-1, 1] by their bounds; default true
+	MaxNorm     float64 // to which the regressors of a record are scaled down, on the model's scale; 0 for none
 	NoiseSD     float64 // of a linear model whose noise is known; 0 if it is learned
 
 	DegreesOfFreedom float64  // of robust regression

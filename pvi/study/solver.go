@@ -45,6 +45,7 @@ func readSolver(s *Study, t *document.Table) {
 	refuseUnused(s, t)
 	readAscent(s, t)
 	readDescent(s, t)
+	readNoiseAware(s, t)
 }
 
 // checkSolver refuses a solver that the model or the unit cannot use.

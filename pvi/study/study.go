@@ -103,7 +103,9 @@ type Inference struct {
 	Ascent   Ascent  // of the solver SVI
 	Descent  Descent // of the solver DPSVI
 
-	Partitions Partitions
+	NoiseAware       NoiseAware // default closed-form for DPSVI, else none
+	NoiseAwareShares [3]float64 // of the budget, for rounds, gradient and curvature of OneStep; zero to derive them
+	Partitions       Partitions
 
 	// SplitPrior: in the only round a client works with the prior to the power 1/M,
 	// not with all of it.

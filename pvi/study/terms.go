@@ -171,7 +171,7 @@ func (s *Study) maxAbs(c *Column) float64 {
 
 // RegressorBounds returns public bounds on Σx² and Σx⁴ over the regressors x of
 // a record. Of the levels of a categorical column at most one is there, so that
-// a term adds its largest value once.
+// a term adds its largest value once. A largest norm bounds both.
 func (s *Study) RegressorBounds() (squares, fourths float64) {
 	for _, term := range s.Model.Terms {
 		largest := 1.0
@@ -182,6 +182,9 @@ func (s *Study) RegressorBounds() (squares, fourths float64) {
 		}
 		squares += largest * largest
 		fourths += largest * largest * largest * largest
+	}
+	if most := s.Model.MaxNorm * s.Model.MaxNorm; most > 0 {
+		squares, fourths = min(squares, most), min(fourths, most*most)
 	}
 	return squares, fourths
 }
@@ -202,6 +205,9 @@ func (s *Study) TypicalSquares() (squares float64) {
 			}
 		}
 		squares += product
+	}
+	if most := s.Model.MaxNorm * s.Model.MaxNorm; most > 0 {
+		squares = min(squares, most)
 	}
 	return squares
 }

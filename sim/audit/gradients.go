@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"context"
 	"fmt"
 
 	"fedpvi/accountant"
@@ -57,12 +58,16 @@ type gradients struct {
 	rate      float64
 	others    int
 	adjacency accountant.Adjacency
+	last      bool // gradient and curvature are released once more after the rounds
 }
 
 func (g gradients) name() string {
 	what := "gradients"
 	if g.rate < 1 {
 		what = "sampled gradients"
+	}
+	if g.last {
+		what += " and a curvature"
 	}
 	if g.draws > 1 {
 		what += fmt.Sprintf(" of %d draws", g.draws)
@@ -72,13 +77,14 @@ func (g gradients) name() string {
 
 // gradientCases have a shard of one record or none, and batches that are mostly empty.
 var gradientCases = []gradients{
-	{"aligned", 1, 1, 0, accountant.AddRemove},
-	{"joint", 1, 1, 3, accountant.ReplaceOne},
-	{"aligned", 1, 0.4, 2, accountant.ReplaceOne},
-	{"joint", 1, 0.4, 0, accountant.AddRemove},
-	{"aligned", 3, 1, 1, accountant.AddRemove},
-	{"preconditioned", 1, 0.4, 0, accountant.ReplaceOne},
-	{"published", 2, 1, 0, accountant.AddRemove},
+	{"aligned", 1, 1, 0, accountant.AddRemove, false},
+	{"joint", 1, 1, 3, accountant.ReplaceOne, false},
+	{"aligned", 1, 0.4, 2, accountant.ReplaceOne, false},
+	{"joint", 1, 0.4, 0, accountant.AddRemove, false},
+	{"aligned", 3, 1, 1, accountant.AddRemove, false},
+	{"preconditioned", 1, 0.4, 0, accountant.ReplaceOne, false},
+	{"published", 2, 1, 0, accountant.AddRemove, false},
+	{"aligned", 1, 1, 0, accountant.AddRemove, true},
 }
 
 // study is that of a case, with more settings.
@@ -86,7 +92,11 @@ func (g gradients) study(more ...study.Override) (*study.Study, error) {
 	set := func(key, format string, value any) study.Override {
 		return study.Override{Key: key, Value: fmt.Sprintf(format, value)}
 	}
-	return study.Parse("audit.toml", []byte(gradientStudy), append(more,
+	intervals := study.ClosedForm
+	if g.last {
+		intervals = study.OneStep
+	}
+	return study.Parse("audit.toml", []byte(gradientStudy), append(more, set("inference.noise_aware", "%q", intervals),
 		set("privacy.adjacency", "%q", g.adjacency), set("inference.gradients", "%q", g.mode),
 		set("inference.draws", "%d", g.draws), set("inference.sampling_rate", "%.2f", g.rate))...)
 }
@@ -101,8 +111,12 @@ func (g gradients) attack() (attack, error) {
 	if err != nil {
 		return attack{}, err
 	}
+	event := protocol.Sampled().Event()
+	if c := protocol.Curvature(); c != nil {
+		event = accountant.Composed{event, c.EventFor(1, g.adjacency)}
+	}
 	return attack{
-		claim: newClaim(protocol.Sampled().Event()),
+		claim: newClaim(event),
 		learn: linearOnly,
 		observe: func(seed uint64, world, run int) ([]float64, error) {
 			holders := []sim.Holder{{ID: "client", Records: g.records(world)}}
@@ -131,13 +145,18 @@ func (g gradients) records(world int) *shard.Records {
 
 // everySum plays to the end and returns all that was opened.
 func everySum(play *sim.Federation) (seen []float64, err error) {
-	for {
-		o, err := play.Step()
-		if err != nil || o == nil {
-			return seen, err
-		}
-		for _, n := range o.Sum {
+	add := func(sum []int64) {
+		for _, n := range sum {
 			seen = append(seen, float64(n))
 		}
 	}
+	err = play.Run(context.Background(), func(o *pvi.Outcome) error {
+		add(o.Sum)
+		return nil
+	})
+	if o := play.LastOutcome; o != nil {
+		add(o.Gradient)
+		add(o.Curvature)
+	}
+	return seen, err
 }

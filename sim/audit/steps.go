@@ -12,9 +12,9 @@ import (
 // quietCases are clients of whose records none has a gradient in the world without the
 // record, so that every step of theirs is noise and what does not touch records.
 var quietCases = []gradients{
-	{"aligned", 1, 1, 2, accountant.AddRemove},
-	{"joint", 1, 0.4, 2, accountant.AddRemove},
-	{"preconditioned", 2, 1, 1, accountant.AddRemove},
+	{"aligned", 1, 1, 2, accountant.AddRemove, false},
+	{"joint", 1, 0.4, 2, accountant.AddRemove, false},
+	{"preconditioned", 2, 1, 1, accountant.AddRemove, false},
 }
 
 // quiet collects the noise in steps, one a round, from what the client sends: how far q

@@ -27,12 +27,12 @@ func suite() ([]question, error) {
 		quick = append(quick, aboutNoise(f.name, f.messages))
 		long = append(long, lazily(f.name, f.attack))
 	}
+	for _, g := range quietCases {
+		quick = append(quick, aboutNoise(g.name(), g.quiet))
+	}
 	for _, d := range descents {
 		quick = append(quick, aboutNoise(d.name, d.quiet), single(d.name, "frequencies", d.frequencies))
 		long = append(long, lazily(d.name, d.attack))
-	}
-	for _, g := range quietCases {
-		quick = append(quick, aboutNoise(g.name(), g.quiet))
 	}
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
 		long = append(long, lazily("statistics, "+string(adjacency), func() (attack, error) { return statisticsAttack(adjacency) }))

@@ -60,6 +60,7 @@ func TestPrivateStepsInWords(t *testing.T) {
 			false,
 		},
 		{`, sampling_rate = 0.1`, "", []string{"with probability 0.1 (Poisson)"}, nil, []string{"–"}, false},
+		{`, sampling_rate = 0.1, start = "analytical"`, "", nil, nil, []string{"–"}, false}, // its μ is that of a part
 		{
 			`, sampling_rate = 0.1, sampling = "without-replacement"`, `adjacency = "replace-one"`,
 			[]string{"40 records of 400 in every step, without replacement, and accounted as that"},

@@ -114,10 +114,13 @@ func (f *Folder) Finish(st *study.Study, r *sim.Result, reference *sim.Reference
 	err = errors.Join(
 		f.write("study.toml", func(w io.Writer) error { _, err := w.Write(st.Source); return err }),
 		f.writeJSON("run.json", r),
-		f.writeJSON("posterior.json", posteriorFile{r.Notes, r.Posterior, r.NonPrivate, r.Family, r.Natural, r.Covariance}),
+		f.writeJSON("posterior.json", posteriorFile{r.Notes, r.Posterior, r.NonPrivate, r.Family, r.Natural, r.Covariance, r.NoiseAware}),
 		f.write("posterior.csv", func(w io.Writer) error { return posteriorCSV(w, r) }),
 		f.write("privacy.txt", func(w io.Writer) error { return statementFile(w, r) }),
 	)
+	if err == nil && r.NoiseAware != nil {
+		err = f.noiseAware(r, normal)
+	}
 	if err == nil && r.Test != nil {
 		err = f.predictions(st, r)
 	}
@@ -200,6 +203,8 @@ type posteriorFile struct {
 	Family     string         `json:"family"`
 	Natural    []float64      `json:"natural_parameters"` // precision times mean, then the precision (lower triangle by rows, or diagonal)
 	Covariance [][]float64    `json:"covariance"`
+
+	NoiseAware *sim.NoiseAware `json:"noise_aware,omitempty"`
 }
 
 // statementFile is privacy.txt: the statement, and what the reader of a posterior

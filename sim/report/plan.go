@@ -115,6 +115,7 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 		rows = append(rows, []string{"opened", fmt.Sprintf("sums of at least %d answers", p.MinClients())})
 		rows = append(rows, []string{"noise shares counted on", fmt.Sprintf("%d = %d answers − %d colluders", p.MinClients()-st.Federation.Colluders, p.MinClients(), st.Federation.Colluders)})
 	}
+	rows = append(rows, intervalRows(p)...)
 	rows = append(rows, []string{"noise of one client", fmt.Sprintf("sd %s = %d steps of 2^%d", number(n.SD), n.Sigma, -n.Lattice.Exponent())})
 	if err := Table(w, "  ", 2, rows); err != nil {
 		return err

@@ -33,6 +33,8 @@ type plannedPrivacy struct {
 	ShareSD  float64         `json:"share_sd"` // of the noise of one client
 	Forecast sim.Forecast    `json:"forecast"`
 	Descent  *plannedDescent `json:"descent,omitempty"` // of private gradient steps
+
+	NoiseAware *plannedIntervals `json:"noise_aware,omitempty"` // of private gradient steps
 }
 
 // PlanJSON writes what follows from a study for a roster as one JSON object.
@@ -63,6 +65,8 @@ func PlanJSON(w io.Writer, p *pvi.Protocol) error {
 			ShareSD:  p.Noise().SD,
 			Forecast: sim.NewForecast(p),
 			Descent:  newPlannedDescent(p.Descent()),
+
+			NoiseAware: newPlannedIntervals(p),
 		}
 	}
 	return json.NewEncoder(w).Encode(out)

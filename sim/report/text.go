@@ -150,12 +150,18 @@ func Statement(w io.Writer, r *sim.Result) error {
 			}
 			break
 		}
+		if p.LastRelease {
+			what = "a sum of its records' gradients " + times(p.Releases-1)
+		}
 		alone := "with noise of %s times the clip as standard deviation. Whatever else it sent was computed from that."
 		if p.Opens == study.OpenSums {
 			alone = "under a share of noise, and nothing else. Only sums over the study's minimum of clients or more are to be opened; their noise has %s times the clip as standard deviation."
 		}
 		b.WriteString(wrap(fmt.Sprintf("What is protected is a record. Each of the %d clients released %s, each record's clipped to norm %s, "+alone,
 			r.Clients, what, number(p.Clip), number(p.NoiseMultiplier))))
+		if p.LastRelease {
+			b.WriteString(wrap("After the rounds it released its gradient and its curvature once more, with noise of their own, for the intervals; the costs below count them."))
+		}
 	}
 	b.WriteString(scaleStatement(p))
 	b.WriteString(selectionStatement(p.Selection))

@@ -10,7 +10,7 @@ import (
 )
 
 // Metrics of every run.
-var posteriorMetrics = []string{"kl", "mean_error", "sd_ratio", "accepted", "rejected", "claimed_epsilon", "true_epsilon", "sound_epsilon"}
+var posteriorMetrics = []string{"kl", "mean_error", "sd_ratio", "accepted", "rejected", "claimed_epsilon", "true_epsilon", "sound_epsilon", "coverage", "noise_aware_coverage"}
 
 // Metrics of a run that held out records. A gap is what the fit of the pooled records
 // without privacy is better by, on the same records.

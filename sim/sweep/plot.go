@@ -86,6 +86,8 @@ func (r *Results) legend(p Plot, all []series, nominal bool) string {
 		return ""
 	case p.Deviation:
 		return fmt.Sprintf("\n%s are means, %s reach a standard deviation each way, over %d seeds", points, bars, r.spec.Seeds)
+	case isShare(p.Y):
+		return fmt.Sprintf("\n%s are means, %s their 95 %% confidence intervals, over %d seeds", points, bars, r.spec.Seeds)
 	default:
 		return fmt.Sprintf("\n%s are medians, %s go from the first to the ninth decile of %d seeds", points, bars, r.spec.Seeds)
 	}

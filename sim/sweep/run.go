@@ -117,7 +117,10 @@ func (s *Spec) play(ctx context.Context, index int) (row, error) {
 		return row{}, err
 	}
 	values, err := measure(p)
-	return row{values, trace}, err
+	if err != nil {
+		return row{}, err
+	}
+	return row{values, trace}, addCoverage(values, p)
 }
 
 // playBaseline does a run of another method, which has no rounds.

@@ -62,7 +62,7 @@ func (r *Results) collect(p Plot) (all []series, names []string) {
 // spread returns the middle of values, and how far they go to either side.
 func (p Plot) spread(values []float64) (low, mid, top float64) {
 	if !p.Deviation {
-		q := quantiles(values, .1, .5, .9)
+		q := spread(p.Y, values)
 		return q[0], q[1], q[2]
 	}
 	middle, sd := mean(values), deviation(values)

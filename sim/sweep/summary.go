@@ -60,6 +60,10 @@ var posteriorStatistics = []statistic{
 	meanOf("claimed_epsilon", "claimed_epsilon"),
 	meanOf("true_epsilon", "true_epsilon"),
 	meanOf("sound_epsilon", "sound_epsilon"),
+	meanOf("coverage", "coverage"),
+	errorOf("coverage_se", "coverage"),
+	meanOf("noise_aware_coverage", "noise_aware_coverage"),
+	errorOf("noise_aware_coverage_se", "noise_aware_coverage"),
 }
 
 // testStatistics describe a cell whose runs held out records: mean and standard
@@ -79,6 +83,10 @@ func quantileOf(name, metric string, p float64) statistic {
 
 func meanOf(name, metric string) statistic {
 	return statistic{name, func(r *Results, cell int) float64 { return mean(r.column(cell, metric)) }}
+}
+
+func errorOf(name, metric string) statistic {
+	return statistic{name, func(r *Results, cell int) float64 { return standardError(r.column(cell, metric)) }}
 }
 
 func acceptedShare(r *Results, cell int) float64 {

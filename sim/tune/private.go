@@ -220,5 +220,8 @@ func (s *Selection) cost(adjacency accountant.Adjacency) (epsilon, mu float64, e
 		return 0, 0, err
 	}
 	bound, err := profile.Epsilon(s.base.Privacy.Delta)
-	return bound.Upper, profile.Mu(), err
+	if profile.Gaussian() {
+		mu = profile.Mu() // otherwise that of a part
+	}
+	return bound.Upper, mu, err
 }

@@ -259,6 +259,8 @@ type DensityLanes struct {
 	term  term
 	space scratch
 	run   func(*term, *scratch)
+	// slopes, if not nil, writes derivatives alone.
+	slopes func(*term)
 }
 
 // NewDensityLanes prepares for up to lanes rows of a density that has a scalar
@@ -267,12 +269,37 @@ func NewDensityLanes(d ir.Density, lanes int) *DensityLanes {
 	if kernels[d] == nil {
 		return nil
 	}
-	return &DensityLanes{space: scratch{make([]float64, lanes), make([]float64, lanes)}, run: kernels[d]}
+	k := &DensityLanes{space: scratch{make([]float64, lanes), make([]float64, lanes)}, run: kernels[d]}
+	if d == ir.BernoulliLogit {
+		k.slopes = bernoulliLogitSlope
+	}
+	return k
 }
 
 // Argument sets argument k and where its derivative goes (nil: nowhere).
 func (d *DensityLanes) Argument(k int, values, derivative []float64, same bool) {
 	d.term.a[k], d.term.d[k], d.term.same[k] = values, derivative, same
+}
+
+// RunSlopes writes only the derivatives that were asked for, where that is less work
+// than the densities, and reports whether it did. A derivative is NaN where the
+// density is not finite.
+func (d *DensityLanes) RunSlopes(y []float64) bool {
+	if d.slopes == nil {
+		return false
+	}
+	d.term.y = y
+	d.slopes(&d.term)
+	return true
+}
+
+// bernoulliLogitSlope: y − 1/(1+e^−η).
+func bernoulliLogitSlope(t *term) {
+	y, eta, slope := t.y, t.a[0][:len(t.y)], t.d[0][:len(t.y)]
+	special.InvLogitAll(slope, eta)
+	for l := range slope {
+		slope[l] = y[l] - slope[l] + (eta[l] - eta[l]) // 0, or NaN
+	}
 }
 
 // Run writes the densities of outcomes y to out.

@@ -1,0 +1,231 @@
+package channel
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/internal/canary"
+	"fedpvi/crypto/internal/wire"
+)
+
+func TestAuthoritiesAreKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys", "authority.key")
+	made, err := CreateAuthority(path, Hash{1}, today, end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := LoadAuthority(path, made.Certificate(), Hash{1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMember(t, Hash{1}, identity.Client, "north")
+	leaf, err := loaded.Issue(m.request, m.party, m.identity.Public(), m.key.Pin(), today, end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewCredentials(m.party, m.key, made.Certificate(), leaf, today); err != nil {
+		t.Error(err)
+	}
+	if _, err := CreateAuthority(path, Hash{1}, today, end); err == nil {
+		t.Error("an authority was overwritten")
+	}
+	if _, err := CreateAuthority(path+"2", Hash{1}, today, today); err == nil {
+		t.Error("an authority without time was made")
+	}
+	other := newAuthorityOf(t, Hash{1})
+	parsed, err := x509.ParseCertificate(made.Certificate())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := &x509.Certificate{NotBefore: today, NotAfter: end, URIs: parsed.URIs}
+	powerless, err := x509.CreateCertificate(rand.Reader, plain, plain, made.key.public, made.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		certificate []byte
+		study       Hash
+	}{
+		"of another study":     {made.Certificate(), Hash{2}},
+		"of another authority": {other.Certificate(), Hash{1}},
+		"malformed":            {[]byte("x"), Hash{1}},
+		"that certifies none":  {powerless, Hash{1}},
+		"of a party":           {leaf, Hash{1}},
+		"changed":              {flipped(made.Certificate(), len(made.Certificate())-1), Hash{1}},
+	} {
+		if _, err := LoadAuthority(path, tc.certificate, tc.study); err == nil {
+			t.Errorf("%s: was loaded", name)
+		}
+	}
+	if err := os.Chmod(path, 0o604); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadAuthority(path, made.Certificate(), Hash{1}); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("%v", err)
+	}
+}
+
+func flipped(b []byte, at int) []byte {
+	b = bytes.Clone(b)
+	b[at] ^= 1
+	return b
+}
+
+// The authority takes a key from a request and nothing else.
+func TestCertificates(t *testing.T) {
+	a := newAuthorityOf(t, Hash{1})
+	for _, role := range []identity.Role{identity.Client, identity.Coordinator, identity.Admin} {
+		m := newMember(t, Hash{1}, role, "north")
+		der, err := a.Issue(m.request, m.party, m.identity.Public(), m.key.Pin(), today, today.AddDate(9, 0, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := x509.ParseCertificate(der)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, err := partyOf(c.URIs); err != nil || p != m.party || pinOf(c) != m.key.Pin() || c.IsCA ||
+			len(c.ExtKeyUsage) != 1 || c.ExtKeyUsage[0] != usage(role) || (len(c.DNSNames) == 1) != (role == identity.Coordinator) {
+			t.Errorf("%v: %v, %v", role, p, err)
+		}
+		if !c.NotBefore.Equal(today.Add(-Skew)) || !c.NotAfter.Equal(end) {
+			t.Errorf("valid from %v to %v", c.NotBefore, c.NotAfter)
+		}
+	}
+}
+
+func TestRequestsThatAreRefused(t *testing.T) {
+	a := newAuthorityOf(t, Hash{1})
+	m := newMember(t, Hash{1}, identity.Client, "north")
+	other := newMember(t, Hash{1}, identity.Client, "south")
+	issue := func(request []byte, p Party, holder identity.PublicKey, pin identity.Pin) error {
+		_, err := a.Issue(request, p, holder, pin, today, end)
+		return err
+	}
+	signed := func(der []byte) []byte {
+		s := m.identity.Sign(requestDomain, requestStatement(m.party.Study, der))
+		return append(wire.AppendBytes(nil, der), s[:]...)
+	}
+	csr := func(template x509.CertificateRequest, key any) []byte {
+		der, err := x509.CreateCertificateRequest(rand.Reader, &template, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return der
+	}
+	good := csr(x509.CertificateRequest{URIs: []*url.URL{m.party.uri()}}, m.key)
+	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := Party{Hash{1}, identity.Admin, "north"}
+	for name, err := range map[string]error{
+		"another identity":          issue(m.request, m.party, other.identity.Public(), m.key.Pin()),
+		"another pin":               issue(m.request, m.party, m.identity.Public(), other.key.Pin()),
+		"another name":              issue(m.request, other.party, m.identity.Public(), m.key.Pin()),
+		"another role":              issue(m.request, admin, m.identity.Public(), m.key.Pin()),
+		"nothing":                   issue(nil, m.party, m.identity.Public(), m.key.Pin()),
+		"trailing bytes":            issue(append(bytes.Clone(m.request), 0), m.party, m.identity.Public(), m.key.Pin()),
+		"too long":                  issue(signed(make([]byte, maxRequest+1)), m.party, m.identity.Public(), m.key.Pin()),
+		"malformed":                 issue(signed([]byte("x")), m.party, m.identity.Public(), m.key.Pin()),
+		"no name":                   issue(signed(csr(x509.CertificateRequest{}, m.key)), m.party, m.identity.Public(), m.key.Pin()),
+		"a key of another kind":     issue(signed(csr(x509.CertificateRequest{URIs: []*url.URL{m.party.uri()}}, p256)), m.party, m.identity.Public(), m.key.Pin()),
+		"not signed with the key":   issue(signed(flipped(good, len(good)-1)), m.party, m.identity.Public(), m.key.Pin()),
+		"somebody else's own words": issue(signed(csr(x509.CertificateRequest{URIs: []*url.URL{m.party.uri()}}, other.key)), m.party, m.identity.Public(), m.key.Pin()),
+	} {
+		if !errors.Is(err, ErrRequest) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	foreign := newMember(t, Hash{2}, identity.Client, "north")
+	if err := issue(foreign.request, foreign.party, foreign.identity.Public(), foreign.key.Pin()); err == nil {
+		t.Error("a party of another study was certified")
+	}
+	if _, err := a.Issue(m.request, m.party, m.identity.Public(), m.key.Pin(), end, end.Add(time.Hour)); err == nil {
+		t.Error("a certificate without time was given")
+	}
+	if err := issue(m.request, m.party, m.identity.Public(), m.key.Pin()); err != nil {
+		t.Error("the good one is refused:", err)
+	}
+}
+
+func TestEveryByteOfARequestCounts(t *testing.T) {
+	m := newMember(t, Hash{1}, identity.Client, "north")
+	for at := range m.request {
+		if _, err := checkRequest(flipped(m.request, at), m.party, m.identity.Public(), m.key.Pin()); !errors.Is(err, ErrRequest) {
+			t.Fatalf("byte %d was changed: %v", at, err)
+		}
+	}
+}
+
+// Made with hashlib and base64 of Python.
+const knownServerName = "lu5fmwyrcyqrff6ubl2bsvbfqvftqr4u.fedpvi.invalid"
+
+func TestNamesInCertificates(t *testing.T) {
+	p := Party{Hash{0xab}, identity.Client, "st-olav"}
+	text := p.uri().String()
+	if want := "spiffe://ab" + strings.Repeat("0", 62) + "/client/st-olav"; text != want {
+		t.Errorf("%s, not %s", text, want)
+	}
+	if got := ServerName(Hash{0xab}); got != knownServerName {
+		t.Errorf("%s, not %s", got, knownServerName)
+	}
+	for name, wrong := range map[string]string{
+		"another scheme": strings.Replace(text, "spiffe", "https", 1),
+		"upper case":     strings.Replace(text, "ab0", "AB0", 1),
+		"a short study":  strings.Replace(text, "ab00", "ab", 1),
+		"no role":        strings.Replace(text, "/client", "/guest", 1),
+		"no name":        strings.Replace(text, "st-olav", "", 1),
+		"a path":         text + "/more",
+		"an escape":      strings.Replace(text, "st-olav", "st%2dolav", 1),
+		"a query":        text + "?x",
+		"an empty query": text + "?",
+		"a fragment":     text + "#x",
+		"a user":         strings.Replace(text, "spiffe://", "spiffe://user@", 1),
+		"a port":         strings.Replace(text, "/client", ":1/client", 1),
+	} {
+		u, err := url.Parse(wrong)
+		if err != nil {
+			continue
+		}
+		if got, err := partyOf([]*url.URL{u}); err == nil {
+			t.Errorf("%s: %s was taken for %v", name, wrong, got)
+		}
+	}
+}
+
+func TestKeys(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys", "tls.key")
+	made, err := CreateKey(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := LoadKey(path)
+	if err != nil || loaded.Pin() != made.Pin() {
+		t.Fatalf("another key was loaded: %v", err)
+	}
+	if _, err := loadKey(path, authorityKind); err == nil {
+		t.Error("a key for connections passes for one of an authority")
+	}
+	seed := bytes.Clone(made.key.Reveal()[:32])
+	certificate := tls.Certificate{PrivateKey: made}
+	for _, v := range []any{made, *made, &made, struct{ key *Key }{made}, certificate, &tls.Config{Certificates: []tls.Certificate{certificate}}} {
+		canary.Absent(t, canary.Shown(v), seed)
+	}
+	made.Wipe()
+	if _, err := NewRequest(newMember(t, Hash{1}, identity.Client, "north").identity, made, Party{Hash{1}, identity.Client, "north"}); err == nil {
+		t.Error("it signs after it was wiped")
+	}
+}

@@ -1,0 +1,375 @@
+package channel
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"fedpvi/crypto/identity"
+)
+
+func TestPartiesConnect(t *testing.T) {
+	s := newStudy(t, Hash{1})
+	client, server := connect(t, s.client().Config(), s.server().Config())
+	if client.err != nil || server.err != nil {
+		t.Fatal(client.err, server.err)
+	}
+	for name, at := range map[string]tls.ConnectionState{"client": client.state, "server": server.state} {
+		if at.Version != tls.VersionTLS13 || at.CurveID != tls.X25519MLKEM768 || at.DidResume {
+			t.Errorf("%s: %x, %v, resumed %v", name, at.Version, at.CurveID, at.DidResume)
+		}
+	}
+	if p, err := PeerOf(server.state); err != nil || p != s.north.party {
+		t.Errorf("the server sees %v, %v", p, err)
+	}
+	if p, err := PeerOf(client.state); err != nil || p != s.hub.party {
+		t.Errorf("the client sees %v, %v", p, err)
+	}
+	if _, err := PeerOf(tls.ConnectionState{}); err == nil {
+		t.Error("a peer is known before the handshake")
+	}
+}
+
+func TestAdminsConnect(t *testing.T) {
+	s := newStudy(t, Hash{1})
+	admin := newMember(t, Hash{1}, identity.Admin, "ops")
+	s.pins[admin.party] = admin.key.Pin()
+	_, server := connect(t, Client{admin.credentials(t, s.authority), s.find, clock(today)}.Config(), s.server().Config())
+	if p, err := PeerOf(server.state); err != nil || server.err != nil || p != admin.party {
+		t.Errorf("%v, %v, %v", p, err, server.err)
+	}
+}
+
+// leafOf is a certificate of the client as the authority would make it.
+func leafOf(p Party) *x509.Certificate {
+	return &x509.Certificate{
+		NotBefore: today.Add(-Skew), NotAfter: end, URIs: []*url.URL{p.uri()},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{usage(p.Role)}, DNSNames: []string{ServerName(p.Study)},
+	}
+}
+
+func TestClientsThatAreRefused(t *testing.T) {
+	s := newStudy(t, Hash{1})
+	other := newAuthorityOf(t, Hash{1})
+	stranger := newMember(t, Hash{1}, identity.Client, "stranger")
+	twin := newMember(t, Hash{1}, identity.Client, "north")
+	changed := func(change func(c *tls.Config)) *tls.Config {
+		c := s.client().Config()
+		change(c)
+		return c
+	}
+	// pinned shows a certificate whose key the roster has: all but one thing is right.
+	pinned := func(a *Authority, change func(leaf *x509.Certificate)) *tls.Config {
+		leaf := leafOf(s.north.party)
+		change(leaf)
+		c, pin := shows(t, s.client().Config(), a, leaf)
+		p, err := partyOf(leaf.URIs)
+		if err == nil {
+			s.pins[p] = pin
+		}
+		return c
+	}
+	renamed := func(p Party) func(*x509.Certificate) {
+		return func(c *x509.Certificate) { c.URIs = []*url.URL{p.uri()} }
+	}
+	for _, tc := range []struct {
+		name   string
+		client func() *tls.Config
+		want   error // if it is of this package
+	}{
+		{"no certificate", func() *tls.Config { return changed(func(c *tls.Config) { c.GetClientCertificate = nil }) }, nil},
+		{"not in the roster", func() *tls.Config {
+			return Client{stranger.credentials(t, s.authority), s.find, clock(today)}.Config()
+		}, ErrPin},
+		{"another key under the same name", func() *tls.Config {
+			return Client{twin.credentials(t, s.authority), s.find, clock(today)}.Config()
+		}, ErrPin},
+		{"TLS 1.2", func() *tls.Config {
+			return changed(func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS12, tls.VersionTLS12 })
+		}, nil},
+		{"no post-quantum key exchange", func() *tls.Config {
+			return changed(func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.X25519, tls.CurveP256} })
+		}, nil},
+		{"another post-quantum key exchange", func() *tls.Config {
+			return changed(func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.SecP256r1MLKEM768} })
+		}, nil},
+		{"for another study", func() *tls.Config { return changed(func(c *tls.Config) { c.ServerName = ServerName(Hash{2}) }) }, ErrName},
+		{"for nobody", func() *tls.Config {
+			return changed(func(c *tls.Config) { c.ServerName, c.InsecureSkipVerify = "", true })
+		}, ErrName},
+		{"of another authority", func() *tls.Config { return pinned(other, func(*x509.Certificate) {}) }, nil},
+		{"expired", func() *tls.Config {
+			return pinned(s.authority, func(c *x509.Certificate) { c.NotAfter = today.Add(-time.Second) })
+		}, nil},
+		{"not valid yet", func() *tls.Config {
+			return pinned(s.authority, func(c *x509.Certificate) { c.NotBefore = today.Add(time.Second) })
+		}, nil},
+		{"for servers", func() *tls.Config {
+			return pinned(s.authority, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth} })
+		}, nil},
+		{"for clients and servers", func() *tls.Config {
+			return pinned(s.authority, func(c *x509.Certificate) {
+				c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}
+			})
+		}, ErrRole},
+		{"for anything", func() *tls.Config {
+			return pinned(s.authority, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageAny} })
+		}, ErrRole},
+		{"a coordinator that calls", func() *tls.Config {
+			return pinned(s.authority, renamed(Party{Hash{1}, identity.Coordinator, "hub-2"}))
+		}, ErrRole},
+		{"no name", func() *tls.Config { return pinned(s.authority, func(c *x509.Certificate) { c.URIs = nil }) }, ErrRole},
+		{"two names", func() *tls.Config {
+			return pinned(s.authority, func(c *x509.Certificate) { c.URIs = append(c.URIs, Party{Hash{1}, identity.Admin, "ops"}.uri()) })
+		}, ErrRole},
+		{"of another study of this authority", func() *tls.Config {
+			return pinned(s.authority, renamed(Party{Hash{2}, identity.Client, "north"}))
+		}, nil},
+	} {
+		config := tc.client()
+		client, server := connect(t, config, s.server().Config())
+		if server.err == nil || client.err == nil || tc.want != nil && !errors.Is(server.err, tc.want) {
+			t.Errorf("%s: server %v, client %v", tc.name, server.err, client.err)
+		}
+	}
+	s.pins[s.north.party] = s.north.key.Pin()
+	if client, server := connect(t, s.client().Config(), s.server().Config()); client.err != nil || server.err != nil {
+		t.Error("the good one is refused as well:", client.err, server.err)
+	}
+	delete(s.pins, s.north.party)
+	if _, server := connect(t, s.client().Config(), s.server().Config()); !errors.Is(server.err, ErrPin) {
+		t.Error("who left the roster connects:", server.err)
+	}
+}
+
+func TestServersThatAreRefused(t *testing.T) {
+	s := newStudy(t, Hash{1})
+	other := newAuthorityOf(t, Hash{1})
+	twin := newMember(t, Hash{1}, identity.Coordinator, "hub")
+	shown := s.hub.key.Pin() // what an invitation would say
+	pinned := func(a *Authority, change func(leaf *x509.Certificate)) *tls.Config {
+		leaf := leafOf(s.hub.party)
+		change(leaf)
+		var c *tls.Config
+		c, shown = shows(t, s.server().Config(), a, leaf)
+		if p, err := partyOf(leaf.URIs); err == nil {
+			s.pins[p] = shown
+		}
+		return c
+	}
+	changed := func(change func(c *tls.Config)) *tls.Config {
+		c := s.server().Config()
+		change(c)
+		return c
+	}
+	for _, tc := range []struct {
+		name   string
+		server func() *tls.Config
+		want   error
+	}{
+		{"another key under the same name", func() *tls.Config {
+			shown = s.hub.key.Pin()
+			return Server{twin.credentials(t, s.authority), s.find, false, clock(today)}.Config()
+		}, ErrPin},
+		{"TLS 1.2", func() *tls.Config {
+			return changed(func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS12, tls.VersionTLS12 })
+		}, nil},
+		{"no post-quantum key exchange", func() *tls.Config {
+			return changed(func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.X25519} })
+		}, nil},
+		// As a public authority would certify: the name is right, the key is pinned.
+		{"of another authority", func() *tls.Config { return pinned(other, func(*x509.Certificate) {}) }, nil},
+		{"under another name", func() *tls.Config {
+			return pinned(s.authority, func(c *x509.Certificate) { c.DNSNames = []string{ServerName(Hash{2})} })
+		}, nil},
+		{"expired", func() *tls.Config {
+			return pinned(s.authority, func(c *x509.Certificate) { c.NotAfter = today.Add(-time.Second) })
+		}, nil},
+		{"for clients", func() *tls.Config {
+			return pinned(s.authority, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} })
+		}, nil},
+		{"a client that answers", func() *tls.Config {
+			return pinned(s.authority, func(c *x509.Certificate) { c.URIs = []*url.URL{s.north.party.uri()} })
+		}, ErrRole},
+	} {
+		server := tc.server()
+		server.ClientAuth = tls.RequestClientCert
+		server.VerifyConnection = nil
+		for name, client := range map[string]*tls.Config{"client": s.client().Config(), "join": Join(Hash{1}, shown, clock(today))} {
+			at, _ := connect(t, client, server)
+			// Who joins knows no authority: the pin in the invitation is in its place.
+			if refused := tc.name != "of another authority" || name != "join"; (at.err != nil) != refused || tc.want != nil && name == "client" && !errors.Is(at.err, tc.want) {
+				t.Errorf("%s, %s: %v", tc.name, name, at.err)
+			}
+		}
+	}
+}
+
+func TestGuests(t *testing.T) {
+	s := newStudy(t, Hash{1})
+	server := s.server()
+	server.Guests = true
+	join := Join(Hash{1}, s.hub.key.Pin(), clock(today))
+	client, at := connect(t, join, server.Config())
+	if client.err != nil || at.err != nil {
+		t.Fatal(client.err, at.err)
+	}
+	if p, err := PeerOf(at.state); err != nil || p != (Party{}) || p.Role.Valid() {
+		t.Errorf("a guest is %v, %v", p, err)
+	}
+	if p, err := PeerOf(client.state); err != nil || p != s.hub.party {
+		t.Errorf("the guest sees %v, %v", p, err)
+	}
+	// Parties stay who they are, and who shows a certificate that is wrong is no guest.
+	if _, at := connect(t, s.client().Config(), server.Config()); at.err != nil {
+		t.Error("a party is refused where guests are let in:", at.err)
+	}
+	stranger := newMember(t, Hash{1}, identity.Client, "stranger").credentials(t, s.authority)
+	if _, at := connect(t, Client{stranger, s.find, clock(today)}.Config(), server.Config()); !errors.Is(at.err, ErrPin) {
+		t.Error("a stranger is let in as a guest:", at.err)
+	}
+	outside, pin := shows(t, s.client().Config(), newAuthorityOf(t, Hash{1}), leafOf(s.north.party))
+	s.pins[s.north.party] = pin
+	if _, at := connect(t, outside, server.Config()); at.err == nil {
+		t.Error("whom another authority certifies is let in as a guest")
+	}
+	if _, at := connect(t, join, s.server().Config()); at.err == nil {
+		t.Error("guests are let in where none are")
+	}
+	for name, c := range map[string]*tls.Config{
+		"another pin":   Join(Hash{1}, s.north.key.Pin(), clock(today)),
+		"another study": Join(Hash{2}, s.hub.key.Pin(), clock(today)),
+		"too late":      Join(Hash{1}, s.hub.key.Pin(), clock(end.Add(time.Second))),
+		"too early":     Join(Hash{1}, s.hub.key.Pin(), clock(today.Add(-Skew-time.Second))),
+	} {
+		if client, _ := connect(t, c, server.Config()); client.err == nil {
+			t.Errorf("%s: the guest connects", name)
+		}
+	}
+}
+
+// A session is never resumed, whatever the other end keeps.
+func TestNoResumption(t *testing.T) {
+	s := newStudy(t, Hash{1})
+	client := s.client().Config()
+	client.ClientSessionCache = tls.NewLRUClientSessionCache(8)
+	server := s.server().Config()
+	// Without the checks, so that it is the configuration that resumes nothing.
+	client.VerifyConnection, server.VerifyConnection = nil, nil
+	for range 3 {
+		at, _ := connect(t, client, server)
+		if at.err != nil || at.state.DidResume {
+			t.Errorf("resumed %v, %v", at.state.DidResume, at.err)
+		}
+	}
+	good := tls.ConnectionState{Version: tls.VersionTLS13, CurveID: tls.X25519MLKEM768}
+	for name, change := range map[string]func(state *tls.ConnectionState){
+		"resumed":        func(state *tls.ConnectionState) { state.DidResume = true },
+		"an older TLS":   func(state *tls.ConnectionState) { state.Version = tls.VersionTLS12 },
+		"an older curve": func(state *tls.ConnectionState) { state.CurveID = tls.X25519 },
+	} {
+		state := good
+		if change(&state); !errors.Is(checkTLS(state), ErrTLS) {
+			t.Errorf("%s: is good", name)
+		}
+	}
+	if err := checkTLS(good); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is older is refused in the handshake, before a certificate is looked at.
+func TestOlderHandshakesAreRefused(t *testing.T) {
+	s := newStudy(t, Hash{1})
+	for name, change := range map[string]func(c *tls.Config){
+		"TLS 1.2":   func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS12, tls.VersionTLS12 },
+		"X25519":    func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.X25519} },
+		"P-256":     func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.CurveP256} },
+		"no change": nil,
+	} {
+		for _, which := range []string{"client", "server"} {
+			client, server := s.client().Config(), s.server().Config()
+			client.VerifyConnection, server.VerifyConnection = nil, nil
+			if changed := map[string]*tls.Config{"client": client, "server": server}[which]; change != nil {
+				change(changed)
+			}
+			if at, _ := connect(t, client, server); (at.err == nil) != (change == nil) {
+				t.Errorf("%s at the %s: %v", name, which, at.err)
+			}
+		}
+	}
+}
+
+// Each of the checks holds by itself, also where crypto/tls refuses before.
+func TestChecksHoldAlone(t *testing.T) {
+	s := newStudy(t, Hash{1})
+	for name, tc := range map[string]struct {
+		change func(leaf *x509.Certificate)
+		role   identity.Role
+		pinned bool
+		want   error
+	}{
+		"good":         {func(*x509.Certificate) {}, identity.Client, true, nil},
+		"another role": {func(*x509.Certificate) {}, identity.Coordinator, true, ErrRole},
+		"another study": {func(c *x509.Certificate) {
+			c.URIs = []*url.URL{Party{Hash{2}, identity.Client, "north"}.uri()}
+		}, identity.Client, true, ErrRole},
+		"another use": {func(c *x509.Certificate) {
+			c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+		}, identity.Client, true, ErrRole},
+		"no use":            {func(c *x509.Certificate) { c.ExtKeyUsage = nil }, identity.Client, true, ErrRole},
+		"another key":       {func(c *x509.Certificate) { c.RawSubjectPublicKeyInfo = []byte{1} }, identity.Client, true, ErrPin},
+		"not in the roster": {func(*x509.Certificate) {}, identity.Client, false, ErrPin},
+	} {
+		leaf := *s.northC.current.Load().Leaf
+		tc.change(&leaf)
+		state := tls.ConnectionState{Version: tls.VersionTLS13, CurveID: tls.X25519MLKEM768, PeerCertificates: []*x509.Certificate{&leaf}}
+		pins := func(Party) (identity.Pin, bool) { return s.north.key.Pin(), tc.pinned }
+		if err := check(state, Hash{1}, pins, tc.role); !errors.Is(err, tc.want) {
+			t.Errorf("%s: %v, not %v", name, err, tc.want)
+		}
+		state.PeerCertificates = nil
+		if err := check(state, Hash{1}, pins, tc.role); !errors.Is(err, ErrRole) {
+			t.Errorf("nobody is there: %v", err)
+		}
+	}
+}
+
+func TestSeveralStudies(t *testing.T) {
+	a, b := newStudy(t, Hash{1}), newStudy(t, Hash{2})
+	configs := map[string]*tls.Config{ServerName(Hash{1}): a.server().Config(), ServerName(Hash{2}): b.server().Config()}
+	port := Serve(func(name string) *tls.Config { return configs[name] })
+	for i, s := range []*testStudy{a, b} {
+		client, server := connect(t, s.client().Config(), port)
+		if client.err != nil || server.err != nil {
+			t.Errorf("study %d: %v, %v", i+1, client.err, server.err)
+		}
+		if p, err := PeerOf(server.state); err != nil || p != s.north.party {
+			t.Errorf("study %d: %v, %v", i+1, p, err)
+		}
+	}
+	// A party of one study knocks at the other.
+	lost := a.client().Config()
+	lost.ServerName, lost.RootCAs = ServerName(Hash{2}), b.hubC.roots()
+	if _, server := connect(t, lost, port); server.err == nil {
+		t.Error("a party of one study is let in to another")
+	}
+	lost.ServerName = ServerName(Hash{3})
+	if _, server := connect(t, lost, port); !errors.Is(server.err, ErrName) {
+		t.Errorf("a study that is not served: %v", server.err)
+	}
+}
+
+// The text of what is refused says nothing of the other end.
+func TestErrorsAreConstant(t *testing.T) {
+	s := newStudy(t, Hash{1})
+	stranger := newMember(t, Hash{1}, identity.Client, "a-name-to-be-seen")
+	_, server := connect(t, Client{stranger.credentials(t, s.authority), s.find, clock(today)}.Config(), s.server().Config())
+	if server.err == nil || strings.Contains(server.err.Error(), "seen") {
+		t.Errorf("%v", server.err)
+	}
+}

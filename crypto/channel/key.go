@@ -1,0 +1,112 @@
+package channel
+
+import (
+	"crypto"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/keyfile"
+	"fedpvi/crypto/secret"
+)
+
+const (
+	tlsKind       = "fedpvi-tls-key"
+	authorityKind = "fedpvi-authority-key"
+
+	tlsComment = "fedpvi key for connections\n" +
+		"It was made on this machine: do not copy it. Whoever has it can stand at this party's end\n" +
+		"of a connection, and signs nothing in its name."
+	authorityComment = "fedpvi key of the authority of a study\n" +
+		"It certifies the keys for connections of the parties. Whoever has it can certify others,\n" +
+		"which are refused all the same where the roster pins another key."
+)
+
+// A Key is a party's Ed25519 key for connections. It is another than its identity, which
+// vouches for it. It is shown by no verb, logger or encoder.
+type Key struct {
+	public ed25519.PublicKey
+	key    secret.Secret // ed25519.PrivateKey
+}
+
+// GenerateKey makes a new key from the random source of the operating system.
+func GenerateKey() (*Key, error) {
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return nil, fmt.Errorf("making a key: %w", err)
+	}
+	return fromKey(key), nil
+}
+
+func fromKey(key ed25519.PrivateKey) *Key {
+	return &Key{public: key.Public().(ed25519.PublicKey), key: secret.New(key)}
+}
+
+// CreateKey makes a new key and keeps it in a file that must not exist yet, for its owner
+// alone, as keyfile.Create does.
+func CreateKey(path string) (*Key, error) { return createKey(path, tlsKind, tlsComment) }
+
+// LoadKey reads a key that CreateKey made, and refuses what keyfile.Load refuses.
+func LoadKey(path string) (*Key, error) { return loadKey(path, tlsKind) }
+
+func createKey(path, kind, comment string) (*Key, error) {
+	k, err := GenerateKey()
+	if err != nil {
+		return nil, err
+	}
+	seed := ed25519.PrivateKey(k.key.Reveal()).Seed()
+	defer clear(seed)
+	if err := keyfile.Create(path, kind, comment, seed); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+func loadKey(path, kind string) (*Key, error) {
+	seed, err := keyfile.Load(path, kind)
+	if err != nil {
+		return nil, err
+	}
+	defer seed.Wipe()
+	if n := len(seed.Reveal()); n != ed25519.SeedSize {
+		return nil, fmt.Errorf("key file %s has a key of %d bytes, not %d: restore it from a backup", path, n, ed25519.SeedSize)
+	}
+	return fromKey(ed25519.NewKeyFromSeed(seed.Reveal())), nil
+}
+
+// Pin returns the pin of the key, for the roster.
+func (k *Key) Pin() identity.Pin {
+	info, err := x509.MarshalPKIXPublicKey(k.public)
+	if err != nil {
+		panic("channel: an Ed25519 key has no encoding: " + err.Error())
+	}
+	return sha256.Sum256(info)
+}
+
+// Public returns the public key, as crypto.Signer asks.
+func (k *Key) Public() crypto.PublicKey { return k.public }
+
+// Sign signs for crypto/tls and crypto/x509, as crypto.Signer asks.
+func (k *Key) Sign(rand io.Reader, message []byte, opts crypto.SignerOpts) ([]byte, error) {
+	if k.key.Equal(make([]byte, ed25519.PrivateKeySize)) {
+		return nil, errors.New("signing with a key that was wiped")
+	}
+	return ed25519.PrivateKey(k.key.Reveal()).Sign(rand, message, opts)
+}
+
+// Wipe forgets the key.
+func (k *Key) Wipe() { k.key.Wipe() }
+
+// Format prints the same for every key and verb.
+func (k *Key) Format(f fmt.State, _ rune) { io.WriteString(f, k.String()) }
+
+// String returns the same for every key.
+func (k *Key) String() string { return "key for connections" }
+
+// LogValue logs the same for every key.
+func (k *Key) LogValue() slog.Value { return slog.StringValue(k.String()) }

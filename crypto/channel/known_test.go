@@ -1,0 +1,57 @@
+package channel
+
+import (
+	"crypto/ed25519"
+	"encoding/hex"
+	"os"
+	"strings"
+	"testing"
+
+	"fedpvi/crypto/identity"
+)
+
+// knownStudy is of the parties in testdata.
+var knownStudy = Hash{0xfe, 0xd}
+
+func readText(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(strings.Fields(string(text)), "")
+}
+
+func readHex(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(readText(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// What was requested and certified once is understood for ever: the request and the
+// certificates of version 1, for a key whose seed counts from 0 to 31.
+func TestKnownCertificates(t *testing.T) {
+	seed := make([]byte, ed25519.SeedSize)
+	for i := range seed {
+		seed[i] = byte(i)
+	}
+	key := fromKey(ed25519.NewKeyFromSeed(seed))
+	p := Party{knownStudy, identity.Coordinator, "hub"}
+	var holder identity.PublicKey
+	if err := holder.UnmarshalText([]byte(readText(t, "holder-v1.txt"))); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := checkRequest(readHex(t, "request-v1.hex"), p, holder, key.Pin()); err != nil || !got.Equal(key.public) {
+		t.Errorf("the request: %v", err)
+	}
+	c, err := NewCredentials(p, key, readHex(t, "authority-v1.hex"), readHex(t, "certificate-v1.hex"), today)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !c.Expires().Equal(end) {
+		t.Errorf("it ends %v", c.Expires())
+	}
+}

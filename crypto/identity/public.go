@@ -1,0 +1,137 @@
+package identity
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+const (
+	// PublicKeySize is the size of a public key in bytes.
+	PublicKeySize = ed25519.PublicKeySize
+	// SignatureSize is the size of a signature in bytes.
+	SignatureSize = ed25519.SignatureSize
+)
+
+// ErrPublicKey says that bytes are no public key that a party can have made.
+var ErrPublicKey = errors.New("not a public key of an identity")
+
+// A PublicKey checks what a party signed. It may be compared and be a key of a map.
+type PublicKey [PublicKeySize]byte
+
+// ParsePublicKey takes the 32 bytes of a public key. It refuses the points of small
+// order, for which one signature fits many messages: a party with such a key could
+// deny what it signed.
+func ParsePublicKey(b []byte) (PublicKey, error) {
+	if len(b) != PublicKeySize || smallOrder(PublicKey(b)) {
+		return PublicKey{}, ErrPublicKey
+	}
+	return PublicKey(b), nil
+}
+
+// Fingerprint returns the SHA-256 of the key.
+func (k PublicKey) Fingerprint() Fingerprint { return sha256.Sum256(k[:]) }
+
+// Verify reports whether the holder of k signed the message under the domain.
+func (k PublicKey) Verify(domain Domain, message []byte, signature [SignatureSize]byte) bool {
+	return !smallOrder(k) && ed25519.Verify(k[:], signedMessage(domain, message), signature[:])
+}
+
+// String returns the key in hexadecimal.
+func (k PublicKey) String() string { return hex.EncodeToString(k[:]) }
+
+// MarshalText encodes the key as String does.
+func (k PublicKey) MarshalText() ([]byte, error) { return hexText(k[:]), nil }
+
+// UnmarshalText decodes what MarshalText made, and what ParsePublicKey accepts.
+func (k *PublicKey) UnmarshalText(text []byte) error {
+	var b [PublicKeySize]byte
+	if !fromHex(b[:], text) {
+		return ErrPublicKey
+	}
+	parsed, err := ParsePublicKey(b[:])
+	if err != nil {
+		return err
+	}
+	*k = parsed
+	return nil
+}
+
+// A Fingerprint names a public key: the SHA-256 of its 32 bytes.
+type Fingerprint [sha256.Size]byte
+
+// String returns the full fingerprint, 64 hexadecimal digits, which decides.
+func (f Fingerprint) String() string { return hex.EncodeToString(f[:]) }
+
+// Short returns the first 64 bits in four groups, to recognise a party by: 5ff1-0c4a-….
+// Another key with the same short form can be made with much effort, so it decides nothing.
+func (f Fingerprint) Short() string {
+	var groups [4]string
+	for i := range groups {
+		groups[i] = hex.EncodeToString(f[2*i : 2*i+2])
+	}
+	return strings.Join(groups[:], "-")
+}
+
+// MarshalText encodes the fingerprint as String does.
+func (f Fingerprint) MarshalText() ([]byte, error) { return hexText(f[:]), nil }
+
+// UnmarshalText decodes 64 lower-case hexadecimal digits.
+func (f *Fingerprint) UnmarshalText(text []byte) error {
+	if !fromHex(f[:], text) {
+		return errors.New("not a fingerprint: it has 64 hexadecimal digits, in lower case")
+	}
+	return nil
+}
+
+// A Pin is the SHA-256 of the subject public key info (RFC 5280, DER) of a party's key
+// for TLS. It says which key may stand at the other end of a connection.
+type Pin [sha256.Size]byte
+
+// String returns the pin in hexadecimal.
+func (p Pin) String() string { return hex.EncodeToString(p[:]) }
+
+func hexText(b []byte) []byte { return hex.AppendEncode(nil, b) }
+
+// fromHex fills dst from lower-case digits, of which there is one way to write them.
+func fromHex(dst, text []byte) bool {
+	decoded, err := hex.DecodeString(string(text))
+	if err != nil || len(decoded) != len(dst) || string(hexText(decoded)) != string(text) {
+		return false
+	}
+	copy(dst, decoded)
+	return true
+}
+
+// smallOrders are the encodings of the eight points of order 1, 2, 4 and 8, without the
+// sign of x, canonical or not (RFC 7748 section 6 warns of their like; the values follow
+// from y of a point of order 8 and p = 2²⁵⁵ − 19).
+var smallOrders = []string{
+	"0000000000000000000000000000000000000000000000000000000000000000",
+	"0100000000000000000000000000000000000000000000000000000000000000",
+	"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+	"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+	"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+	"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+	"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+}
+
+func smallOrder(k PublicKey) bool {
+	k[31] &= 0x7f
+	text := k.String()
+	for _, s := range smallOrders {
+		if text == s {
+			return true
+		}
+	}
+	return false
+}
+
+func checkDomain(d Domain) {
+	if d == "" || strings.IndexByte(string(d), 0) >= 0 {
+		panic(fmt.Sprintf("identity: %q is no domain", string(d)))
+	}
+}

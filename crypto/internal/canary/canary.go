@@ -1,0 +1,80 @@
+// Package canary looks for secrets where they must not be: tests hand it all that a
+// value can be turned into.
+package canary
+
+import (
+	"bytes"
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/gob"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+)
+
+// verbs are those of fmt, with the flags that change what is printed.
+var verbs = []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "% x", "%d", "%o", "%b", "%c", "%U", "%T"}
+
+// Shown returns what becomes of value, and of a field, an element and a pointer with
+// it, in the hands of fmt, encoding/json, encoding/gob and log/slog.
+func Shown(value any) string {
+	var all strings.Builder
+	nested := struct {
+		Field  any
+		hidden any
+	}{value, value}
+	for _, v := range []any{value, &value, nested, &nested, []any{value}, map[string]any{"key": value}} {
+		for _, verb := range verbs {
+			fmt.Fprintf(&all, verb+"\n", v)
+		}
+		encoded, err := json.Marshal(v)
+		fmt.Fprintln(&all, string(encoded), err)
+		for _, handler := range []slog.Handler{slog.NewTextHandler(&all, nil), slog.NewJSONHandler(&all, nil)} {
+			slog.New(handler).With("with", v).Info("message", "value", v, slog.Group("group", "inner", v))
+		}
+	}
+	var stream bytes.Buffer
+	err := gob.NewEncoder(&stream).Encode(value)
+	fmt.Fprintln(&all, stream.String(), err)
+	return all.String()
+}
+
+// Absent fails the test if text has eight bytes of the secret in a row, as they are or
+// in any encoding in which bytes are printed.
+func Absent(t testing.TB, text string, secret []byte) {
+	t.Helper()
+	const window = 8
+	if len(secret) < window {
+		t.Fatalf("a secret of %d bytes is too short to be recognised", len(secret))
+	}
+	text = strings.ToLower(text)
+	for i := 0; i+window <= len(secret); i++ {
+		part := secret[i : i+window]
+		for name, form := range forms(part) {
+			if strings.Contains(text, strings.ToLower(form)) {
+				t.Fatalf("%d bytes of the secret are shown, as %s", window, name)
+			}
+		}
+	}
+}
+
+// forms are the ways to write part. The last digits of the bases, which depend on
+// what comes after, are left out.
+func forms(part []byte) map[string]string {
+	decimal := strings.Trim(fmt.Sprint(part), "[]")
+	return map[string]string{
+		"bytes":          string(part),
+		"hex":            hex.EncodeToString(part),
+		"spaced hex":     fmt.Sprintf("% x", part),
+		"decimal":        decimal,
+		"a list":         strings.ReplaceAll(decimal, " ", ","),
+		"a spaced list":  strings.ReplaceAll(decimal, " ", ", "),
+		"a Go literal":   strings.Trim(fmt.Sprintf("%#v", part), "[]byte{}"),
+		"base64":         base64.RawStdEncoding.EncodeToString(part)[:10],
+		"base64 for URL": base64.RawURLEncoding.EncodeToString(part)[:10],
+		"base32":         base32.StdEncoding.EncodeToString(part)[:12],
+	}
+}

@@ -1,0 +1,175 @@
+// Package private keeps files that only their owner may read, in directories that
+// only their owner may enter: written whole and safely on disk, or not at all.
+package private
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+const (
+	fileMode = 0o600
+	dirMode  = 0o700
+	others   = 0o077
+)
+
+// disk is what is asked of the file system, so that tests can make each step fail.
+type disk struct {
+	write  func(f *os.File, data []byte) error
+	sync   func(f *os.File) error
+	link   func(temporary, path string) error
+	rename func(temporary, path string) error
+	open   func(path string) (*os.File, error)
+}
+
+var system = disk{
+	write:  func(f *os.File, data []byte) error { _, err := f.Write(data); return err },
+	sync:   (*os.File).Sync,
+	link:   os.Link,
+	rename: os.Rename,
+	open:   os.Open,
+}
+
+// Create writes a file that must not exist yet. Its directory is made if it is not
+// there. When Create returns, the file survives a power failure; when it fails, or
+// the power does, the path does not hold a part of it.
+func Create(path string, data []byte) error {
+	return system.put(path, data, system.link) // unlike rename, link fails where a file is
+}
+
+// Replace writes a file like Create, in the place of one that may be there.
+func Replace(path string, data []byte) error {
+	return system.put(path, data, system.rename)
+}
+
+func (d disk) put(path string, data []byte, publish func(temporary, path string) error) (err error) {
+	dir := filepath.Dir(path)
+	if err := d.makeDirectory(dir); err != nil {
+		return err
+	}
+	if err := checkDirectory(dir); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".new-*") // for the owner alone
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, f.Close())
+		if e := os.Remove(f.Name()); e != nil && !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}()
+	if err := d.write(f, data); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	if err := d.sync(f); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	if err := publish(f.Name(), path); err != nil {
+		return err
+	}
+	return d.syncDirectory(dir)
+}
+
+// makeDirectory makes what is missing of a path of directories, each safe on disk.
+func (d disk) makeDirectory(dir string) error {
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err // or it is there, and checked as what it is
+	}
+	parent := filepath.Dir(dir)
+	if err := d.makeDirectory(parent); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return d.syncDirectory(parent)
+}
+
+func (d disk) syncDirectory(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.sync(f), f.Close())
+}
+
+// Read returns a file of at most limit bytes, if it is an ordinary file and nobody but
+// its owner may read it or enter its directory. The error says how to make it so.
+func Read(path string, limit int) ([]byte, error) { return system.read(path, limit) }
+
+func (d disk) read(path string, limit int) ([]byte, error) {
+	if err := checkDirectory(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	named, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !named.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not an ordinary file (%s): put the file itself there, no link", path, kind(named.Mode()))
+	}
+	f, err := d.open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	opened, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !os.SameFile(named, opened) {
+		return nil, fmt.Errorf("%s was exchanged while it was opened: find out who writes there", path)
+	}
+	if opened.Mode().Perm()&others != 0 {
+		return nil, fmt.Errorf("%s may be read by others (mode %04o): chmod 600 %[1]s, and replace the key in it if others had access", path, opened.Mode().Perm())
+	}
+	if opened.Size() > int64(limit) {
+		return nil, fmt.Errorf("%s has %d bytes, more than the %d that it can have: it is not what it should be", path, opened.Size(), limit)
+	}
+	return readAll(f, path, limit)
+}
+
+// readAll does not trust the size that the file had a moment ago.
+func readAll(f *os.File, path string, limit int) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > limit {
+		return nil, fmt.Errorf("%s grows while it is read: find out who writes there", path)
+	}
+	return data, nil
+}
+
+func checkDirectory(dir string) error {
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is not a directory (%s): name the directory itself", dir, kind(info.Mode()))
+	}
+	if info.Mode().Perm()&others != 0 {
+		return fmt.Errorf("directory %s is open to others (mode %04o): chmod 700 %[1]s", dir, info.Mode().Perm())
+	}
+	return nil
+}
+
+func kind(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case mode.IsDir():
+		return "a directory"
+	case mode.IsRegular():
+		return "a file"
+	default:
+		return "a device, socket or pipe"
+	}
+}

@@ -1,0 +1,148 @@
+package keyfile
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fedpvi/crypto/internal/canary"
+)
+
+const kind = "fedpvi-test-key"
+
+func count(n int) []byte {
+	key := make([]byte, n)
+	for i := range key {
+		key[i] = byte(i)
+	}
+	return key
+}
+
+// The text of a key file, as it was fixed in version 1. The word was made with hashlib and
+// base64 of Python.
+const known = "# for tests\n# and for nothing else\n" +
+	"fedpvi-test-key v1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8WoFfqttFWyw\n"
+
+func TestKnownText(t *testing.T) {
+	if got := encode(kind, "for tests\nand for nothing else", count(32)); string(got) != known {
+		t.Errorf("the format changed:\n%s", got)
+	}
+	if key, err := decode(kind, []byte(known)); err != nil || !bytes.Equal(key, count(32)) {
+		t.Errorf("%x, %v", key, err)
+	}
+}
+
+func TestKeysAreKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys", "test.key")
+	key := count(32)
+	if err := Create(path, kind, "a comment", key); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Load(path, kind); err != nil || !got.Equal(key) {
+		t.Errorf("%v", err)
+	}
+	if err := Create(path, kind, "another", count(31)); err == nil {
+		t.Error("a key was overwritten")
+	}
+	if _, err := Load(path+"2", kind); err == nil {
+		t.Error("a key that is not there was loaded")
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path, kind); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("a key that all may read: %v", err)
+	}
+	if err := Create(path+"3", kind, "", make([]byte, maxKey+1)); err == nil {
+		t.Error("a key of any length is taken")
+	}
+}
+
+func TestMalformedFiles(t *testing.T) {
+	line := known[strings.Index(known, kind):]
+	for name, text := range map[string]string{
+		"empty":                 "",
+		"comments only":         "# for tests\n",
+		"an unended comment":    "# " + strings.TrimSuffix(line, "\n"),
+		"no end of line":        strings.TrimSuffix(known, "\n"),
+		"two lines":             known + line,
+		"a comment after":       known + "# more\n",
+		"an empty line first":   "\n" + line,
+		"another kind":          strings.Replace(known, kind, "fedpvi-other-key", 1),
+		"a later version":       strings.Replace(known, " v1 ", " v2 ", 1),
+		"two words":             kind + " v1\n",
+		"four words":            strings.Replace(known, "v1 ", "v1 more ", 1),
+		"two spaces":            strings.Replace(known, "v1 ", "v1  ", 1),
+		"a carriage return":     strings.Replace(known, "\n", "\r\n", 3),
+		"one within the key":    strings.Replace(known, "AAEC", "AA\rEC", 1),
+		"padding":               strings.Replace(known, "w\n", "w==\n", 1),
+		"loose last bits":       strings.Replace(known, "w\n", "x\n", 1),
+		"shorter than its sum":  kind + " v1 AAECAwQ\n",
+		"no key":                kind + " v1 \n",
+		"a key that is too big": kind + " v1 " + strings.Repeat("A", 2*maxKey) + "\n",
+	} {
+		if key, err := decode(kind, []byte(text)); err == nil {
+			t.Errorf("%s: taken for a key of %d bytes", name, len(key))
+		}
+	}
+}
+
+// No byte of the line can change without notice, nor the key be cut.
+func TestEveryByteCounts(t *testing.T) {
+	start := strings.Index(known, kind)
+	for i := start; i < len(known); i++ {
+		for bit := range 8 {
+			text := []byte(known)
+			text[i] ^= 1 << bit
+			if _, err := decode(kind, text); err == nil {
+				t.Fatalf("bit %d of byte %d was changed and nobody noticed", bit, i)
+			}
+		}
+		if _, err := decode(kind, []byte(known[:i])); err == nil {
+			t.Fatalf("%d bytes were missing and nobody noticed", len(known)-i)
+		}
+	}
+}
+
+func TestErrorsDoNotShowKeys(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys", "test.key")
+	key := []byte("canary-7f3e9b52c8d1a604-yranac")
+	if err := Create(path, kind, "a comment", key); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range text {
+		damaged := bytes.Clone(text)
+		damaged[i] ^= 1
+		if _, err := decode(kind, damaged); err != nil {
+			canary.Absent(t, canary.Shown(err), key)
+		}
+	}
+	loaded, err := Load(path, kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	canary.Absent(t, canary.Shown(loaded), key)
+	_, err = Load(path, "fedpvi-other-key")
+	canary.Absent(t, canary.Shown(err), key)
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(known))
+	f.Add([]byte(kind + " v1 \n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		key, err := decode(kind, text)
+		if err != nil {
+			return
+		}
+		again := encode(kind, "", key)
+		if !bytes.HasSuffix(text, again) {
+			t.Errorf("one key has two texts: %q and %q", text, again)
+		}
+	})
+}

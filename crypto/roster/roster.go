@@ -1,0 +1,164 @@
+package roster
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/internal/wire"
+	"fedpvi/crypto/seal"
+)
+
+// MaxParties is the most parties of a study, the coordinator among them.
+const MaxParties = 1024
+
+const (
+	magic = "FPR1"
+	// entrySize bounds an entry: the length of a name, the name, role, key, pin,
+	// recipient and signature.
+	entrySize = 4 + identity.MaxName + 1 + identity.PublicKeySize + 32 + seal.RecipientSize + identity.SignatureSize
+	// MaxSize is the largest encoding of a roster in bytes.
+	MaxSize = len(magic) + 32 + 8 + 32 + 2 + MaxParties*entrySize
+)
+
+// ErrForm says that bytes are no roster. Its text does not depend on them.
+var ErrForm = errors.New("not the encoding of a roster: it was changed, cut or made by something else")
+
+// A Roster is one version of the list of parties, sorted by name.
+type Roster struct {
+	Study    Hash
+	Version  uint64 // from 1
+	Previous Hash   // of version − 1; zeros before the first
+	Entries  []Entry
+}
+
+// New makes the first version for a study, of entries in any order.
+func New(study Hash, entries []Entry) (*Roster, error) {
+	return assemble(Roster{Study: study, Version: 1}, entries)
+}
+
+// Next makes the version after r, with other entries: those of r that stay, as they are
+// or renewed, and new ones.
+func (r *Roster) Next(entries []Entry) (*Roster, error) {
+	return assemble(Roster{Study: r.Study, Version: r.Version + 1, Previous: r.Hash()}, entries)
+}
+
+func assemble(r Roster, entries []Entry) (*Roster, error) {
+	r.Entries = slices.SortedFunc(slices.Values(entries), func(a, b Entry) int { return cmp.Compare(a.Name, b.Name) })
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+func (r *Roster) check() error {
+	if n := len(r.Entries); n > MaxParties {
+		return fmt.Errorf("a roster of %d parties: at most %d", n, MaxParties)
+	}
+	if r.Version == 0 || (r.Version == 1) != (r.Previous == Hash{}) {
+		return errors.New("a roster has a version from 1, and names the hash of the one before from 2")
+	}
+	coordinators := 0
+	for i, e := range r.Entries {
+		if i > 0 && r.Entries[i-1].Name >= e.Name {
+			return errors.New("the entries of a roster are sorted by name, and no name is there twice")
+		}
+		if err := e.Check(r.Study); err != nil {
+			return fmt.Errorf("entry %d: %w", i+1, err)
+		}
+		if e.Role == identity.Coordinator {
+			coordinators++
+		}
+	}
+	if coordinators != 1 {
+		return fmt.Errorf("a roster has one coordinator, not %d", coordinators)
+	}
+	return r.distinct()
+}
+
+// distinct: a party that is in the list twice would count twice.
+func (r *Roster) distinct() error {
+	names, keys, pins, recipients := map[string]bool{}, map[identity.PublicKey]bool{}, map[identity.Pin]bool{}, map[string]bool{}
+	for i, e := range r.Entries {
+		skeleton, recipient := e.Name.Skeleton(), e.Recipient.String()
+		switch {
+		case names[skeleton]:
+			return fmt.Errorf("entry %d has a name that looks like another in the roster: choose one that nobody confuses", i+1)
+		case keys[e.Key], pins[e.Pin], recipients[recipient]:
+			return fmt.Errorf("entry %d has a key of another party: every party makes its own", i+1)
+		}
+		names[skeleton], keys[e.Key], pins[e.Pin], recipients[recipient] = true, true, true, true
+	}
+	return nil
+}
+
+// Bytes returns the roster in its one encoding, which is what the coordinator signs.
+func (r *Roster) Bytes() []byte {
+	b := append([]byte(magic), r.Study[:]...)
+	b = append(wire.AppendUint64(b, r.Version), r.Previous[:]...)
+	b = wire.AppendUint16(b, uint16(len(r.Entries)))
+	for _, e := range r.Entries {
+		b = append(b, e.Bytes()...)
+	}
+	return b
+}
+
+// Hash identifies this version of the roster: the SHA-256 of Bytes.
+func (r *Roster) Hash() Hash { return sha256.Sum256(r.Bytes()) }
+
+// Parse takes a roster of a study apart and checks all of it but who signed it: it
+// comes as the payload of a message that the coordinator signed.
+func Parse(b []byte, study Hash) (*Roster, error) {
+	if len(b) > MaxSize {
+		return nil, ErrForm
+	}
+	rd := wire.NewReader(b)
+	var r Roster
+	if string(rd.Take(len(magic))) != magic {
+		return nil, ErrForm
+	}
+	rd.Fixed(r.Study[:])
+	r.Version = rd.Uint64()
+	rd.Fixed(r.Previous[:])
+	// Entries are appended as they come: the number is not trusted with memory.
+	for n := rd.Uint16(); n > 0 && !rd.Failed(); n-- {
+		r.Entries = append(r.Entries, readEntry(rd))
+	}
+	if !rd.Done() {
+		return nil, ErrForm
+	}
+	if r.Study != study {
+		return nil, errors.New("a roster of another study")
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// Coordinator returns the entry of the coordinator.
+func (r *Roster) Coordinator() Entry {
+	return r.Entries[slices.IndexFunc(r.Entries, func(e Entry) bool { return e.Role == identity.Coordinator })]
+}
+
+// Find returns the entry of the party with a fingerprint.
+func (r *Roster) Find(f identity.Fingerprint) (Entry, bool) {
+	for _, e := range r.Entries {
+		if e.Key.Fingerprint() == f {
+			return e, true
+		}
+	}
+	return Entry{}, false
+}
+
+// Named returns the entry of the party with a name.
+func (r *Roster) Named(name identity.Name) (Entry, bool) {
+	i, ok := slices.BinarySearchFunc(r.Entries, name, func(e Entry, n identity.Name) int { return cmp.Compare(e.Name, n) })
+	if !ok {
+		return Entry{}, false
+	}
+	return r.Entries[i], true
+}

@@ -1,0 +1,104 @@
+package seal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"filippo.io/age"
+
+	"fedpvi/crypto/keyfile"
+)
+
+const (
+	keyKind = "fedpvi-sealing-key"
+	// RecipientSize is the size in bytes of the text of a recipient.
+	RecipientSize = 1959
+)
+
+// ErrRecipient says that a text names no recipient.
+var ErrRecipient = errors.New("not a recipient of the hybrid kind: it begins with age1pq1 and has 1959 characters")
+
+// A Recipient is whom something is sealed for.
+type Recipient struct {
+	text      string // encoding it takes as long as sealing
+	recipient *age.HybridRecipient
+}
+
+// ParseRecipient takes the one text of a recipient, that String returns.
+func ParseRecipient(text string) (Recipient, error) {
+	if len(text) != RecipientSize {
+		return Recipient{}, ErrRecipient
+	}
+	r, err := age.ParseHybridRecipient(text)
+	if err != nil {
+		return Recipient{}, ErrRecipient
+	}
+	return Recipient{text, r}, nil
+}
+
+// String returns the recipient as age writes it.
+func (r Recipient) String() string { return r.text }
+
+// A Key opens what was sealed for its recipient. It is shown by no verb, logger or encoder.
+type Key struct{ identity *age.HybridIdentity }
+
+// Generate makes a new key from the random source of the operating system.
+func Generate() (*Key, error) {
+	identity, err := age.GenerateHybridIdentity()
+	if err != nil {
+		return nil, fmt.Errorf("making a sealing key: %w", err)
+	}
+	return &Key{identity}, nil
+}
+
+// Create makes a new key and keeps it in a file that must not exist yet, for its owner
+// alone, as keyfile.Create does.
+func Create(path string) (*Key, error) {
+	k, err := Generate()
+	if err != nil {
+		return nil, err
+	}
+	comment := "fedpvi sealing key\n" +
+		"It opens what is sealed for this party. Destroy it when the study is over: until then\n" +
+		"it opens all that was sealed since the study began."
+	text := []byte(k.identity.String())
+	defer clear(text)
+	if err := keyfile.Create(path, keyKind, comment, text); err != nil {
+		return nil, fmt.Errorf("sealing key: %w", err)
+	}
+	return k, nil
+}
+
+// Load reads a key that Create made, and refuses what keyfile.Load refuses.
+func Load(path string) (*Key, error) {
+	text, err := keyfile.Load(path, keyKind)
+	if err != nil {
+		return nil, fmt.Errorf("sealing key: %w", err)
+	}
+	defer text.Wipe()
+	identity, err := age.ParseHybridIdentity(string(text.Reveal()))
+	if err != nil { // whose text may quote the key
+		return nil, fmt.Errorf("sealing key: key file %s holds no key of the hybrid kind: restore it from a backup", path)
+	}
+	return &Key{identity}, nil
+}
+
+// Recipient returns whom to seal for. It panics after Wipe.
+func (k *Key) Recipient() Recipient {
+	r := k.identity.Recipient()
+	return Recipient{r.String(), r}
+}
+
+// Wipe forgets the key. Its bytes, which age keeps, are left to the garbage collector.
+func (k *Key) Wipe() { k.identity = nil }
+
+// Format prints the same for every key and verb.
+func (k *Key) Format(f fmt.State, _ rune) { io.WriteString(f, k.String()) }
+
+// String returns the same for every key.
+func (k *Key) String() string { return "sealing key" }
+
+// LogValue logs the same for every key.
+func (k *Key) LogValue() slog.Value { return slog.StringValue(k.String()) }

@@ -1,0 +1,320 @@
+package seal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"filippo.io/age"
+	"filippo.io/age/armor"
+
+	"fedpvi/crypto/internal/canary"
+	"fedpvi/crypto/keyfile"
+)
+
+func newKey(t testing.TB) *Key {
+	t.Helper()
+	k, err := Generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func sealed(t testing.TB, k *Key, context, payload string, size int) []byte {
+	t.Helper()
+	s, err := Seal(k.Recipient(), []byte(context), []byte(payload), size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Sizes around the chunks of age are where its format has special cases.
+func TestWhatIsSealedIsOpened(t *testing.T) {
+	k := newKey(t)
+	for _, size := range []int{0, 1, 100, chunkSize - plainSize(7, 0) - 1, chunkSize - plainSize(7, 0), chunkSize - plainSize(7, 0) + 1, 2*chunkSize - plainSize(7, 0), 200_000} {
+		for _, n := range []int{0, size / 2, size} {
+			payload := strings.Repeat("p", n)
+			s := sealed(t, k, "context", payload, size)
+			if len(s) != SealedSize(len("context"), size) {
+				t.Errorf("%d bytes of %d: %d sealed, not %d", n, size, len(s), SealedSize(7, size))
+			}
+			if got, err := k.Open(s, []byte("context"), size); err != nil || string(got) != payload {
+				t.Errorf("%d bytes of %d: %d bytes, %v", n, size, len(got), err)
+			}
+		}
+	}
+	if bytes.Equal(sealed(t, k, "", "x", 1), sealed(t, k, "", "x", 1)) {
+		t.Error("sealing twice gives the same bytes")
+	}
+}
+
+// The plaintext, as any age program sees it.
+func TestFormat(t *testing.T) {
+	k := newKey(t)
+	r, err := age.Decrypt(bytes.NewReader(sealed(t, k, "context", "payload", 10)), k.identity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(r)
+	if want := "\x00\x00\x00\x07context\x00\x00\x00\x07payload\x00\x00\x00"; err != nil || string(got) != want {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// A file that was sealed once must open for ever.
+func TestKnownSeal(t *testing.T) {
+	keys, err := os.Open("testdata/key.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer keys.Close()
+	identities, err := age.ParseIdentities(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open("testdata/sealed-v1.age")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	s, err := io.ReadAll(armor.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &Key{identities[0].(*age.HybridIdentity)}
+	if got, err := k.Open(s, []byte("context"), 64); err != nil || string(got) != "payload" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// encrypted is a file of age that Seal would not make.
+func encrypted(t *testing.T, plain []byte, to ...age.Recipient) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := age.Encrypt(&b, to...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(plain); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func plain(context, payload uint32, rest string) []byte {
+	b := binary.BigEndian.AppendUint32(nil, context)
+	b = append(b, "ctx"...)
+	b = binary.BigEndian.AppendUint32(b, payload)
+	return append(b, rest...)
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	k, other := newKey(t), newKey(t)
+	to := k.Recipient().recipient
+	classic, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := sealed(t, k, "ctx", "pay", 8)
+	for name, tc := range map[string]struct {
+		sealed []byte
+		err    error
+	}{
+		"nothing":                  {nil, ErrForm},
+		"plaintext":                {plain(3, 3, "pay\x00\x00\x00\x00\x00"), ErrForm},
+		"plaintext of that length": {make([]byte, len(good)), ErrForm},
+		"a trailing byte":          {append(bytes.Clone(good), 0), ErrForm},
+		"another size":             {sealed(t, k, "ctx", "pay", 9), ErrForm},
+		"another context":          {sealed(t, k, "cty", "pay", 8), ErrContext},
+		"a context moved into the payload": {
+			sealed(t, k, "ct", "xpay", 9), ErrContext,
+		},
+		"for another":               {sealed(t, other, "ctx", "pay", 8), ErrOpen},
+		"for two":                   {encrypted(t, plain(3, 3, "pay\x00\x00\x00\x00\x00"), to, other.Recipient().recipient), ErrForm},
+		"for an older kind of key":  {encrypted(t, plain(3, 3, "pay\x00\x00\x00\x00\x00"), classic.Recipient()), ErrForm},
+		"a payload past the end":    {encrypted(t, plain(3, 9, "pay\x00\x00\x00\x00\x00"), to), ErrForm},
+		"a context past the end":    {encrypted(t, plain(1<<31, 3, "pay\x00\x00\x00\x00\x00"), to), ErrForm},
+		"something in the padding":  {encrypted(t, plain(3, 3, "pay\x00\x00\x00\x00x"), to), ErrForm},
+		"padding that is a payload": {encrypted(t, plain(3, 2, "pay\x00\x00\x00\x00\x00"), to), ErrForm},
+		"two stanzas in one header": {twoStanzas(good), ErrForm},
+	} {
+		if got, err := k.Open(tc.sealed, []byte("ctx"), 8); !errors.Is(err, tc.err) || got != nil {
+			t.Errorf("%s: %q, %v, not %v", name, got, err, tc.err)
+		}
+	}
+	if got, err := k.Open(good, []byte("ctx"), 8); err != nil || string(got) != "pay" {
+		t.Fatalf("the good one: %q, %v", got, err)
+	}
+}
+
+// twoStanzas has the length and the marks of one, and a second within.
+func twoStanzas(good []byte) []byte {
+	s := bytes.Clone(good)
+	copy(s[100:], "\n-> mlkem768x25519 ")
+	return s
+}
+
+func TestSizes(t *testing.T) {
+	k := newKey(t)
+	for name, err := range map[string]error{
+		"payload":                     second(Seal(k.Recipient(), nil, make([]byte, 9), 8)),
+		"negative":                    second(Seal(k.Recipient(), nil, nil, -1)),
+		"size":                        second(Seal(k.Recipient(), nil, nil, MaxSize+1)),
+		"context":                     second(Seal(k.Recipient(), make([]byte, MaxContext+1), nil, 8)),
+		"nobody":                      second(Seal(Recipient{}, nil, nil, 8)),
+		"opening":                     second(k.Open(nil, nil, MaxSize+1)),
+		"opening with a long context": second(k.Open(nil, make([]byte, MaxContext+1), 0)),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func second(_ []byte, err error) error { return err }
+
+func TestEveryByteCounts(t *testing.T) {
+	k := newKey(t)
+	good := sealed(t, k, "ctx", "pay", 8)
+	for at := range good {
+		changed := bytes.Clone(good)
+		changed[at] ^= 1
+		if _, err := k.Open(changed, []byte("ctx"), 8); !errors.Is(err, ErrForm) && !errors.Is(err, ErrOpen) {
+			t.Fatalf("byte %d was changed: %v", at, err)
+		}
+	}
+}
+
+func TestRecipients(t *testing.T) {
+	k := newKey(t)
+	text := k.Recipient().String()
+	r, err := ParseRecipient(text)
+	if err != nil || r.String() != text {
+		t.Fatal(err)
+	}
+	if got, err := k.Open(second1(Seal(r, nil, []byte("x"), 1)), nil, 1); err != nil || string(got) != "x" {
+		t.Errorf("%q, %v", got, err)
+	}
+	classic, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, wrong := range map[string]string{
+		"nothing":    "",
+		"upper case": strings.ToUpper(text),
+		"classic":    classic.Recipient().String(),
+		"changed":    changed(text, 50),
+		"cut":        text[:len(text)-1],
+		"long":       text + "q",
+		"a key":      k.identity.String(),
+	} {
+		_, err := ParseRecipient(wrong)
+		if !errors.Is(err, ErrRecipient) || err.Error() != ErrRecipient.Error() {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func changed(text string, at int) string {
+	other := "q"
+	if text[at] == 'q' {
+		other = "p"
+	}
+	return text[:at] + other + text[at+1:]
+}
+
+func second1(b []byte, _ error) []byte { return b }
+
+func TestKeysAreKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys", "sealing.key")
+	made, err := Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := Load(path)
+	if err != nil || loaded.Recipient().String() != made.Recipient().String() {
+		t.Fatalf("another key was loaded: %v", err)
+	}
+	if _, err := Create(path); err == nil {
+		t.Error("a key was overwritten")
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("%v", err)
+	}
+	damaged := filepath.Join(t.TempDir(), "keys", "damaged.key")
+	text := []byte(made.identity.String())
+	if err := keyfile.Create(damaged, keyKind, "", text[:len(text)-1]); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Load(damaged)
+	if err == nil {
+		t.Fatal("a key that is no key was loaded")
+	}
+	canary.Absent(t, canary.Shown(err), text[30:])
+}
+
+func TestKeysAreNotShown(t *testing.T) {
+	k := newKey(t)
+	text := []byte(k.identity.String())
+	secret := text[len("AGE-SECRET-KEY-PQ-1"):]
+	for _, v := range []any{k, *k, &k, struct{ key *Key }{k}, struct{ Key Key }{*k}} {
+		canary.Absent(t, canary.Shown(v), secret)
+	}
+	k.Wipe()
+	if _, err := k.Open(nil, nil, 0); err == nil || !strings.Contains(err.Error(), "wiped") {
+		t.Errorf("%v", err)
+	}
+}
+
+// FuzzOpen opens what anybody may send, and what somebody sealed with ill will.
+func FuzzOpen(f *testing.F) {
+	k := newKey(f)
+	f.Add(sealed(f, k, "ctx", "pay", 8))
+	f.Add([]byte("\x00\x00\x00\x03ctx\x00\x00\x00\x03pay\x00\x00"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if got, err := k.Open(b, []byte("ctx"), 8); err == nil && string(got) != "pay" {
+			t.Errorf("%q was opened", got)
+		}
+		payload, err := unpack(b, []byte("ctx"), len(b))
+		if err != nil {
+			return
+		}
+		want := append(plain(3, uint32(len(payload)), string(payload)), make([]byte, len(b)-11-len(payload))...)
+		if !bytes.Equal(want, b) {
+			t.Errorf("one payload has two encodings: %x", b)
+		}
+	})
+}
+
+func BenchmarkSeal(b *testing.B) {
+	to := newKey(b).Recipient()
+	payload := make([]byte, 8000)
+	for b.Loop() {
+		if _, err := Seal(to, []byte("context"), payload, len(payload)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkOpen(b *testing.B) {
+	k := newKey(b)
+	s := sealed(b, k, "context", "", 8000)
+	for b.Loop() {
+		if _, err := k.Open(s, []byte("context"), 8000); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

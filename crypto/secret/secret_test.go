@@ -1,0 +1,64 @@
+package secret
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"fedpvi/crypto/internal/canary"
+)
+
+// holder has a secret where fmt may not call methods.
+type holder struct {
+	hidden Secret
+	Shown  Secret
+	inside struct{ deeper []Secret }
+}
+
+func TestSecretsAreNotShown(t *testing.T) {
+	canaryBytes := []byte("canary-7f3e9b52c8d1a604-yranac")
+	s := New(bytes.Clone(canaryBytes))
+	h := holder{hidden: s, Shown: s}
+	h.inside.deeper = []Secret{s}
+	for _, value := range []any{s, &s, h, &h, []Secret{s}, map[string]Secret{"k": s}, [2]Secret{s, s}} {
+		canary.Absent(t, canary.Shown(value), canaryBytes)
+	}
+	if s.String() != Hidden || s.GoString() != Hidden || s.LogValue().String() != Hidden {
+		t.Error("a secret does not say that it is one")
+	}
+	if !bytes.Equal(s.Reveal(), canaryBytes) {
+		t.Error("the bytes are not there for who asks for them")
+	}
+}
+
+func TestSecretsAreNotEncoded(t *testing.T) {
+	s := New([]byte("x"))
+	if _, err := json.Marshal(s); !errors.Is(err, ErrHidden) {
+		t.Errorf("json: %v", err)
+	}
+	if _, err := s.MarshalText(); !errors.Is(err, ErrHidden) {
+		t.Errorf("text: %v", err)
+	}
+	if _, err := s.MarshalBinary(); !errors.Is(err, ErrHidden) {
+		t.Errorf("binary: %v", err)
+	}
+}
+
+func TestSecretsAreWiped(t *testing.T) {
+	b := []byte{1, 2, 3}
+	s := New(b)
+	c := s
+	if !s.Equal([]byte{1, 2, 3}) || s.Equal([]byte{1, 2, 4}) || s.Equal([]byte{1, 2}) {
+		t.Error("Equal is wrong")
+	}
+	c.Wipe()
+	if !bytes.Equal(b, make([]byte, 3)) || !s.Equal(make([]byte, 3)) {
+		t.Error("bytes are left")
+	}
+	var zero Secret
+	zero.Wipe()
+	if len(zero.Reveal()) != 0 || !zero.Equal(nil) {
+		t.Error("the zero secret is not empty")
+	}
+}

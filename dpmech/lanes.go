@@ -1,0 +1,37 @@
+package dpmech
+
+// The loops of the gate over a vector that is clipped without a check. Processors with
+// vector instructions run them in lanes, with the same results to the last bit.
+
+// sumOfSquaresOneByOne returns Σ x². Conversions forbid fused operations, so that
+// machines agree.
+func sumOfSquaresOneByOne(v []float64) float64 {
+	var a, b, c, d float64
+	for len(v) >= 4 {
+		a += float64(v[0] * v[0])
+		b += float64(v[1] * v[1])
+		c += float64(v[2] * v[2])
+		d += float64(v[3] * v[3])
+		v = v[4:]
+	}
+	for _, x := range v {
+		a += float64(x * x)
+	}
+	return (a + b) + (c + d)
+}
+
+// addTruncatedOneByOne adds v·factor, truncated toward zero, to sum, which is as long
+// as v. The products are below 2^51.
+func addTruncatedOneByOne(sum []int64, v []float64, factor float64) {
+	for len(v) >= 4 && len(sum) >= 4 {
+		sum[0] += int64(v[0] * factor)
+		sum[1] += int64(v[1] * factor)
+		sum[2] += int64(v[2] * factor)
+		sum[3] += int64(v[3] * factor)
+		sum, v = sum[4:], v[4:]
+	}
+	sum = sum[:len(v)]
+	for i, x := range v {
+		sum[i] += int64(x * factor)
+	}
+}

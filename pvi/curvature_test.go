@@ -1,0 +1,671 @@
+package pvi
+
+import (
+	"errors"
+	"math"
+	"math/big"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"pgregory.net/rapid"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+const curvatureStudy = `
+study = { version = 1, name = "curvature" }
+model = { family = "logistic", outcome = "y", positive = ">= 0.5", terms = ["x", "w"], standardise = "none" }
+inference = { rounds = 2, steps = 3, step_size = 0.02, noise_aware = "one-step" }
+privacy = { unit = "record", epsilon = 1.0, delta = 1e-5 }
+federation = { max_records = 5000 }
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [-1, 1]
+[[column]]
+name = "w"
+type = "numeric"
+bounds = [-2, 2]
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [0, 1]
+`
+
+func curvatureProtocol(t *testing.T, overrides ...study.Override) *Protocol {
+	t.Helper()
+	st, err := study.Parse("s.toml", []byte(curvatureStudy), overrides...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewProtocol(st, []ClientID{"a", "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func curvatureShard(p *Protocol, from, to int) *shard.Shard {
+	records := new(shard.Records)
+	for i := from; i < to; i++ {
+		x, w := math.Sin(float64(i)), 2*math.Sin(float64(3*i))
+		y := 0.0
+		if math.Sin(float64(7*i)) < x-w/2 {
+			y = 1
+		}
+		records.Append([]float64{x, w, y})
+	}
+	return shard.Design(p.study, records)
+}
+
+// A curvatureHouse is a study of two clients all of whose rounds are over.
+type curvatureHouse struct {
+	protocol *Protocol
+	server   *Server
+	sites    []*Site
+	shards   []*shard.Shard
+}
+
+func newCurvatureHouse(t testing.TB, p *Protocol, shards ...*shard.Shard) *curvatureHouse {
+	t.Helper()
+	h := &curvatureHouse{protocol: p, server: NewServer(p), shards: shards}
+	for m, id := range p.Roster() {
+		site, err := p.NewSite(id, shards[m])
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.sites = append(h.sites, site)
+	}
+	for {
+		plan, ok := h.server.Next()
+		if !ok {
+			return h
+		}
+		var outcome *Outcome
+		for m, site := range h.sites {
+			var r Release
+			if err := site.Propose(&r, &plan, seeded.Stream(1, "rounds", uint64(m), uint64(plan.Number))); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			if outcome, err = h.server.Collect(&r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, site := range h.sites {
+			if err := site.Settle(outcome); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func (h *curvatureHouse) last(t testing.TB, seed uint64) (*CurvatureServer, []*CurvatureSite, *CurvatureOutcome) {
+	t.Helper()
+	server, err := NewCurvatureServer(h.server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, ok := server.Next()
+	if !ok {
+		t.Fatal("no plan")
+	}
+	var outcome *CurvatureOutcome
+	var sites []*CurvatureSite
+	for m, s := range h.sites {
+		site, err := NewCurvatureSite(s, h.shards[m])
+		if err != nil {
+			t.Fatal(err)
+		}
+		sites = append(sites, site)
+		var r CurvatureRelease
+		if err := site.Propose(&r, &plan, seeded.Stream(seed, "last", uint64(m))); err != nil {
+			t.Fatal(err)
+		}
+		if outcome, err = server.Collect(&r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return server, sites, outcome
+}
+
+func defaultHouse(t testing.TB, p *Protocol) *curvatureHouse {
+	return newCurvatureHouse(t, p, curvatureShard(p, 0, 150), curvatureShard(p, 150, 400))
+}
+
+// The whole study meets its target and nearly exhausts it, for steps over all records
+// and over batches; μ² is divided as the shares say, and the sums of the formula and of
+// the accountant's events agree.
+func TestCurvatureIsPaidFor(t *testing.T) {
+	for _, o := range [][]study.Override{
+		nil,
+		{set("privacy.epsilon", "4.0")},
+		{set("inference.noise_aware_shares", "[0.5, 0.1, 0.4]")},
+		{set("privacy.adjacency", `"replace-one"`)},
+		{set("inference.sampling_rate", "0.1"), set("inference.steps", "20")},
+	} {
+		p := curvatureProtocol(t, o...)
+		c, privacy := p.Curvature(), p.study.Privacy
+		costs, err := p.Costs(p.Releases())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := costs[0].Epsilon; e > privacy.Epsilon || e < privacy.Epsilon*(1-1e-3) {
+			t.Errorf("%v: the study costs ε = %g, the target is %g", o, e, privacy.Epsilon)
+		}
+		fewer, err := p.Cost(p.Views()[0], privacy.Adjacency, p.Releases()-1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fewer.Epsilon > 0.95*costs[0].Epsilon {
+			t.Errorf("%v: without the last round ε = %g, with it %g", o, fewer.Epsilon, costs[0].Epsilon)
+		}
+		if p.Releases() != p.Descent().Total+1 {
+			t.Errorf("%v: %d releases, %d steps", o, p.Releases(), p.Descent().Total)
+		}
+		want := defaultShares
+		if privacy.Epsilon > 1 {
+			want = largeShares
+		}
+		if p.study.Inference.NoiseAwareShares[0] > 0 {
+			want = p.study.Inference.NoiseAwareShares
+		}
+		if c.Shares != want {
+			t.Errorf("%v: shares are %v", o, c.Shares)
+		}
+		if p.Descent().Rate < 1 {
+			continue
+		}
+		mu := func(m interface{ NoiseMultiplier() float64 }) float64 {
+			return privacy.Adjacency.Factor() / m.NoiseMultiplier()
+		}
+		parts := [3]float64{float64(p.Descent().Total) * math.Pow(mu(p.Sampled()), 2), math.Pow(mu(c.Gradient), 2), math.Pow(mu(c.Curvature), 2)}
+		all := math.Pow(accountant.GaussianMu(privacy.Epsilon, privacy.Delta), 2)
+		for i, part := range parts {
+			if math.Abs(part/all-want[i]) > 1e-5 {
+				t.Errorf("%v: part %d takes %g of the budget, want %g", o, i, part/all, want[i])
+			}
+		}
+	}
+}
+
+// Clips are those of the rule for intervals, and of the public bounds: ‖x‖² ≤ 1 + 1 + 4
+// with the intercept, a second derivative of at most 1/4.
+func TestCurvatureClips(t *testing.T) {
+	p := curvatureProtocol(t)
+	if got, want := p.Curvature().Gradient.Clip(), 0.9*math.Sqrt(1+1./3+4./3); math.Abs(got-want) > 1e-12 {
+		t.Errorf("gradients are clipped to %g, want %g", got, want)
+	}
+	if got, want := p.Curvature().Curvature.Clip(), 6.0/4; math.Abs(got-want) > 1e-12 {
+		t.Errorf("curvatures are clipped to %g, want %g", got, want)
+	}
+	if got := curvatureProtocol(t, set("inference.noise_aware", `"closed-form"`)).Curvature(); got != nil {
+		t.Error("the closed form has a last round")
+	}
+}
+
+// Two clients with the same noise and neighbouring records release integers that differ
+// by a vector of norm at most C, or twice that for a record that is replaced, in both
+// parts, whatever the records.
+func TestCurvatureSensitivity(t *testing.T) {
+	p := curvatureProtocol(t, set("privacy.clip", "0.5"))
+	h := defaultHouse(t, p)
+	site, err := NewCurvatureSite(h.sites[0], h.shards[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := rapid.OneOf(rapid.Float64Range(-2, 2), rapid.SampledFrom([]float64{-2, 2, 0, 1e-300, math.NaN(), math.Inf(1), -1e308, 50}))
+	rapid.Check(t, func(rt *rapid.T) {
+		row := rapid.Custom(func(rt *rapid.T) []float64 {
+			return []float64{value.Draw(rt, "x"), value.Draw(rt, "w"), rapid.SampledFrom([]float64{0, 1}).Draw(rt, "y")}
+		})
+		with, without := new(shard.Records), new(shard.Records)
+		records := rapid.SliceOfN(row, 1, 5).Draw(rt, "records")
+		for i, r := range records {
+			with.Append(r)
+			if i < len(records)-1 {
+				without.Append(r)
+			}
+		}
+		factor := 1.0
+		if rapid.Bool().Draw(rt, "replaced") {
+			without.Append(row.Draw(rt, "other"))
+			factor = 2
+		}
+		var releases [2]CurvatureRelease
+		for k, r := range []*shard.Records{with, without} {
+			s := *site
+			s.records = p.model.Regression(shard.Design(p.study, r))
+			if err := s.Propose(&releases[k], &CurvaturePlan{s.digest, s.point}, seeded.Stream(3, "noise")); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		c := p.Curvature()
+		for _, part := range []struct {
+			name string
+			of   *dpmech.GaussianSum
+			a, b []int64
+		}{
+			{"gradient", c.Gradient, releases[0].Gradient, releases[1].Gradient},
+			{"curvature", c.Curvature, releases[0].Curvature, releases[1].Curvature},
+		} {
+			squares := new(big.Int)
+			for i := range part.a {
+				n := big.NewInt(part.a[i] - part.b[i])
+				squares.Add(squares, n.Mul(n, n))
+			}
+			clip := int64(factor * math.Floor(math.Ldexp(part.of.Clip(), part.of.Lattice().Exponent())))
+			if most := big.NewInt(clip); squares.Cmp(most.Mul(most, most)) > 0 {
+				rt.Fatalf("the %s moves by more than %g times the clip", part.name, factor)
+			}
+		}
+	})
+}
+
+// Without noise to speak of the sums are those of the formulas, over both clients, at
+// the mean of the final q.
+func TestCurvatureSums(t *testing.T) {
+	p := curvatureProtocol(t, set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
+	h := defaultHouse(t, p)
+	_, _, o := h.last(t, 1)
+	c, point := p.Curvature(), h.server.q.mean
+	if !slices.Equal(o.Point, point) {
+		t.Fatalf("the point is %v, the mean %v", o.Point, point)
+	}
+	gradient, bend := make([]float64, 3), mat.NewSymDense(3, nil)
+	for _, s := range h.shards {
+		for i := range s.Len() {
+			x, y := s.Record(i)
+			prob := 1 / (1 + math.Exp(-mat.Dot(mat.NewVecDense(3, x), mat.NewVecDense(3, point))))
+			for j := range x {
+				gradient[j] += (y - prob) * x[j]
+			}
+			bend.SymRankOne(bend, prob*(1-prob), mat.NewVecDense(3, x))
+		}
+	}
+	gradientSD, bendSD := p.CurvatureNoise(2)
+	for j, want := range gradient {
+		if got := c.Gradient.Lattice().Float(o.Gradient[j]); math.Abs(got-want) > 6*gradientSD {
+			t.Errorf("gradient %d is %g, want %g", j, got, want)
+		}
+	}
+	k := 0
+	for i := range 3 {
+		for j := range i + 1 {
+			want := bend.At(i, j)
+			if i != j {
+				want *= math.Sqrt2
+			}
+			if got := c.Curvature.Lattice().Float(o.Curvature[k]); math.Abs(got-want) > 6*bendSD {
+				t.Errorf("curvature (%d, %d) is %g, want %g", i, j, got, want)
+			}
+			k++
+		}
+	}
+}
+
+// In a linear model with known noise the log likelihood is a parabola: from anywhere the
+// step leads to the exact posterior, but for the noise of the two releases.
+func TestOneStepIsExactForAParabola(t *testing.T) {
+	p := curvatureProtocol(t, set("model.family", `"linear"`), set("model.positive", ""), set("model.noise_sd", "0.5"),
+		set("inference.solver", `"dp-svi"`), set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
+	h := defaultHouse(t, p)
+	_, _, o := h.last(t, 2)
+	// The curvature is clipped to what it is at most, the gradients never: noise of this
+	// size is far below both.
+	mean, cov, err := p.OneStep(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	precision, right := mat.NewSymDense(3, nil), mat.NewVecDense(3, nil)
+	for j := range 3 {
+		precision.SetSym(j, j, 1)
+	}
+	for _, s := range h.shards {
+		for i := range s.Len() {
+			x, y := s.Record(i)
+			precision.SymRankOne(precision, 4, mat.NewVecDense(3, x))
+			right.AddScaledVec(right, 4*y, mat.NewVecDense(3, x))
+		}
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(precision) {
+		t.Fatal("no posterior")
+	}
+	want, inverse := mat.NewVecDense(3, nil), mat.NewSymDense(3, nil)
+	if err := errors.Join(chol.SolveVecTo(want, right), chol.InverseTo(inverse)); err != nil {
+		t.Fatal(err)
+	}
+	noise, _ := p.CurvatureNoise(2)
+	for j := range 3 {
+		sd := noise * inverse.At(j, j)
+		if math.Abs(mean[j]-want.AtVec(j)) > 8*sd+2e-2*math.Abs(want.AtVec(j)) {
+			t.Errorf("mean %d is %g, want %g ± %g", j, mean[j], want.AtVec(j), sd)
+		}
+		exact := inverse.At(j, j)
+		for k := range 3 {
+			exact += noise * noise * inverse.At(j, k) * inverse.At(j, k)
+		}
+		if ratio := cov.At(j, j) / exact; ratio < 0.98 || ratio > 1.1 {
+			t.Errorf("variance %d is %g times that of the formula", j, ratio)
+		}
+	}
+}
+
+// A client answers once, at the point that it knows; the server counts each answer once.
+func TestCurvatureRefusals(t *testing.T) {
+	p := curvatureProtocol(t)
+	h := defaultHouse(t, p)
+	early := NewServer(p)
+	if _, err := NewCurvatureServer(early); err == nil {
+		t.Error("the last round began before the others were over")
+	}
+	fresh, err := NewSite(p, "a", h.sites[0].solver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewCurvatureSite(fresh, h.shards[0]); err == nil {
+		t.Error("a site entered the last round before the others were over")
+	}
+	server, err := NewCurvatureServer(h.server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := NewCurvatureSite(h.sites[0], h.shards[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what string, err error) {
+		t.Helper()
+		var r *Refused
+		if !errors.As(err, &r) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	src := seeded.Stream(1, "last")
+	var r CurvatureRelease
+	_, err = server.Collect(&CurvatureRelease{Round: server.digest, Client: "a"})
+	refused("an answer before the plan", err)
+	plan, _ := server.Next()
+	if _, again := server.Next(); again {
+		t.Error("two plans")
+	}
+	other := plan
+	other.Round[0]++
+	refused("another round", site.Propose(&r, &other, src))
+	other = plan
+	other.Point = slices.Clone(plan.Point)
+	other.Point[1] += 1e-9
+	refused("another point", site.Propose(&r, &other, src))
+	if site.Releases() != 0 {
+		t.Error("what was refused is charged")
+	}
+	if err := site.Propose(&r, &plan, src); err != nil || site.Releases() != 1 {
+		t.Fatalf("%v, %d releases", err, site.Releases())
+	}
+	refused("a second answer", site.Propose(new(CurvatureRelease), &plan, src))
+	for what, edit := range map[string]func(*CurvatureRelease){
+		"another round":    func(r *CurvatureRelease) { r.Round[0]++ },
+		"a stranger":       func(r *CurvatureRelease) { r.Client = "c" },
+		"a short gradient": func(r *CurvatureRelease) { r.Gradient = r.Gradient[1:] },
+		"a short curvature": func(r *CurvatureRelease) {
+			r.Curvature = r.Curvature[1:]
+		},
+		"too large a gradient": func(r *CurvatureRelease) {
+			r.Gradient = slices.Clone(r.Gradient)
+			r.Gradient[0] = math.MinInt64
+		},
+		"too large a curvature": func(r *CurvatureRelease) {
+			r.Curvature = slices.Clone(r.Curvature)
+			r.Curvature[2] = math.MaxInt64
+		},
+	} {
+		bad := r
+		edit(&bad)
+		_, err := server.Collect(&bad)
+		refused(what, err)
+	}
+	if _, err := server.Collect(&r); err != nil {
+		t.Fatal(err)
+	}
+	_, err = server.Collect(&r)
+	refused("the same answer again", err)
+	if w := server.Waiting(); !slices.Equal(w, []ClientID{"b"}) {
+		t.Errorf("waiting for %v", w)
+	}
+	o, err := server.Close()
+	if err != nil || o.Verdict != Void || o.Gradient != nil || o.Curvature != nil {
+		t.Errorf("one answer of two: %+v, %v", o, err)
+	}
+	if _, _, err := p.OneStep(o); err == nil {
+		t.Error("a posterior of a void round")
+	}
+	_, err = server.Close()
+	refused("closing twice", err)
+}
+
+// The charge stands before the records are looked at, also where the answer fails.
+func TestCurvatureIsChargedFirst(t *testing.T) {
+	p := curvatureProtocol(t, set("federation.max_records", "250"))
+	h := defaultHouse(t, p)
+	site, err := NewCurvatureSite(h.sites[0], h.shards[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	site.records = p.model.Regression(curvatureShard(p, 0, 251)) // more than the mechanism takes
+	var r CurvatureRelease
+	if err := site.Propose(&r, &CurvaturePlan{site.digest, site.point}, seeded.Stream(1, "last")); err == nil {
+		t.Fatal("too many records were released")
+	}
+	if site.Releases() != 1 || r.Gradient != nil || r.Curvature != nil {
+		t.Errorf("%d releases charged, release %+v", site.Releases(), r)
+	}
+	if _, err := NewCurvatureSite(h.sites[0], curvatureShard(p, 0, 251)); err == nil {
+		t.Error("a shard with too many records entered the last round")
+	}
+}
+
+// Machines that are killed and restored between any two messages go on to the same bits,
+// and a site that has answered stays so.
+func TestCurvatureRestored(t *testing.T) {
+	p := curvatureProtocol(t)
+	h := defaultHouse(t, p)
+	_, _, want := h.last(t, 4)
+	server, _ := NewCurvatureServer(h.server)
+	plan, _ := server.Next()
+	var outcome *CurvatureOutcome
+	for m, s := range h.sites {
+		site, err := NewCurvatureSite(s, h.shards[m])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r CurvatureRelease
+		for answers := range 2 {
+			state, err := site.MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if site, err = NewCurvatureSite(s, h.shards[m]); err != nil {
+				t.Fatal(err)
+			}
+			if err := site.Restore(state); err != nil {
+				t.Fatal(err)
+			}
+			if site.Releases() != answers {
+				t.Fatalf("a restored site has released %d times, want %d", site.Releases(), answers)
+			}
+			if answers == 0 {
+				if err := site.Propose(&r, &plan, seeded.Stream(4, "last", uint64(m))); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := site.Propose(new(CurvatureRelease), &plan, seeded.Stream(5, "last")); err == nil {
+				t.Error("a restored site answered twice")
+			}
+		}
+		state, err := server.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, _ = NewCurvatureServer(h.server)
+		if err := server.Restore(state); err != nil {
+			t.Fatal(err)
+		}
+		if outcome, err = server.Collect(&r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if outcome == nil || !slices.Equal(outcome.Gradient, want.Gradient) || !slices.Equal(outcome.Curvature, want.Curvature) {
+		t.Error("restored machines came to another outcome")
+	}
+	site, _ := NewCurvatureSite(h.sites[0], h.shards[0])
+	other, _ := NewCurvatureSite(h.sites[1], h.shards[1])
+	foreign, _ := other.MarshalBinary()
+	for _, state := range []string{"{", "{}", string(foreign), `{"Version":1}`} {
+		if err := site.Restore([]byte(state)); err == nil {
+			t.Errorf("a site took up %s", state)
+		}
+		if err := server.Restore([]byte(state)); err == nil {
+			t.Errorf("a server took up %s", state)
+		}
+	}
+}
+
+// The posterior follows from the outcome to the last bit, and is not q's.
+func TestOneStepFollowsFromTheOutcome(t *testing.T) {
+	p := curvatureProtocol(t)
+	h := defaultHouse(t, p)
+	before := slices.Clone(h.server.Posterior())
+	_, _, o := h.last(t, 1)
+	a, covA, err := p.OneStep(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, covB, err := p.OneStep(o)
+	if err != nil || !slices.Equal(a, b) || !mat.Equal(covA, covB) {
+		t.Errorf("two posteriors of one outcome, %v", err)
+	}
+	if !slices.Equal(before, h.server.Posterior()) {
+		t.Error("the last round moved q")
+	}
+}
+
+// The closed form is 1/b + τ²/b², with τ the noise of both clients over half of the
+// steps: √2 clients, √2 for the half.
+func TestClosedFormNoise(t *testing.T) {
+	p := curvatureProtocol(t, set("inference.noise_aware", `"closed-form"`))
+	n := p.Noise()
+	want := n.SD * 2 / math.Sqrt(float64(p.Descent().Total))
+	if got := p.ClosedFormNoise(); math.Abs(got/want-1) > 1e-12 {
+		t.Errorf("τ = %g, want %g", got, want)
+	}
+	mean, cov, err := p.ClosedForm([]float64{2, 4, 6, 10, 20, 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, b := range []float64{10, 20, 30} {
+		if mean[i] != 0.2 || math.Abs(cov.At(i, i)/(1/b+want*want/(b*b))-1) > 1e-12 {
+			t.Errorf("coordinate %d: N(%g, %g)", i, mean[i], cov.At(i, i))
+		}
+	}
+}
+
+// Every element of what leaves the house carries noise of a share's size of its own: the
+// variance over 300 seeds, of either part, is the lattice's σ². Elements are independent,
+// so that a sum of squares is χ² with 300·size degrees of freedom; six sds of it are
+// passed with probability below 10⁻⁸.
+func TestCurvatureNoise(t *testing.T) {
+	p := curvatureProtocol(t)
+	h := defaultHouse(t, p)
+	const seeds = 300
+	var gradients, bends [][]int64
+	for seed := range uint64(seeds) {
+		site, err := NewCurvatureSite(h.sites[0], h.shards[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r CurvatureRelease
+		if err := site.Propose(&r, &CurvaturePlan{site.digest, site.point}, seeded.Stream(seed, "noise")); err != nil {
+			t.Fatal(err)
+		}
+		gradients, bends = append(gradients, r.Gradient), append(bends, r.Curvature)
+	}
+	for name, part := range map[string]struct {
+		of   *dpmech.GaussianSum
+		runs [][]int64
+	}{"gradient": {p.Curvature().Gradient, gradients}, "curvature": {p.Curvature().Curvature, bends}} {
+		var squares, degrees float64
+		for i := range part.runs[0] {
+			var mean float64
+			for _, run := range part.runs {
+				mean += float64(run[i]) / seeds
+			}
+			for _, run := range part.runs {
+				squares += (float64(run[i]) - mean) * (float64(run[i]) - mean)
+			}
+			degrees += seeds - 1
+		}
+		sigma := float64(part.of.ShareSigma())
+		if ratio := squares / (sigma * sigma) / degrees; math.Abs(ratio-1) > 6*math.Sqrt(2/degrees) {
+			t.Errorf("the %s has %g times the variance of a noise share", name, ratio)
+		}
+	}
+	// The first elements of both parts do not share their noise.
+	same := 0
+	for k := range gradients {
+		if float64(gradients[k][0]-gradients[0][0])*float64(bends[k][0]-bends[0][0]) > 0 {
+			same++
+		}
+	}
+	if same > seeds*3/4 {
+		t.Errorf("both parts move together in %d of %d runs", same, seeds)
+	}
+}
+
+// Where sums alone are opened, the last round's noise shares are those of the rounds: in
+// the sum of all that count they reach the multipliers, and the whole meets its target.
+func TestCurvatureUnderSums(t *testing.T) {
+	p := curvatureProtocol(t, set("federation.opens", `"sums"`), set("inference.steps", ""), set("inference.rounds", "6"))
+	h := defaultHouse(t, p)
+	_, sites, o := h.last(t, 1)
+	if o.Verdict != Accepted || sites[0].Releases() != 1 {
+		t.Fatalf("%+v", o)
+	}
+	if _, _, err := p.OneStep(o); err != nil {
+		t.Fatal(err)
+	}
+	c := p.Curvature()
+	gradient, bend := p.CurvatureNoise(2)
+	for name, part := range map[string]struct {
+		got float64
+		of  *dpmech.GaussianSum
+	}{"gradient": {gradient, c.Gradient}, "curvature": {bend, c.Curvature}} {
+		if want := part.of.NoiseMultiplier() * part.of.Clip(); math.Abs(part.got/want-1) > 1e-6 {
+			t.Errorf("the %s's noise in a sum is %g, want %g", name, part.got, want)
+		}
+	}
+	costs, err := p.Costs(p.Releases())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := costs[0].Epsilon; e > 1 || e < 0.999 {
+		t.Errorf("the study costs ε = %g, the target is 1", e)
+	}
+	site, err := NewCurvatureSite(h.sites[0], h.shards[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	far := slices.Clone(site.point)
+	far[0] += 1e-3
+	if site.knows(far) || site.knows(far[1:]) {
+		t.Error("a point that is not the posterior's is known")
+	}
+	far[0] = site.point[0] + 1e-12
+	if !site.knows(far) {
+		t.Error("a point that rounding moved is not known")
+	}
+}

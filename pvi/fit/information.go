@@ -1,0 +1,26 @@
+package fit
+
+import (
+	"errors"
+
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+)
+
+// InformationBound returns the public bound on the Frobenius norm of a record's
+// information: that of its outcome in the predictors times the bound on the squared
+// norm of its regressors. An error says why there is none.
+func (m *Model) InformationBound() (float64, error) {
+	if m.General() {
+		return 0, errors.New("nothing public bounds the curvature of a model that is no regression")
+	}
+	most, err := m.outcome().Information()
+	if err != nil {
+		return 0, err
+	}
+	squares, _ := m.Study.RegressorBounds()
+	return most * squares, nil
+}
+
+// Regression returns the records of a shard as a regression. The model must be one.
+func (m *Model) Regression(s *shard.Shard) *solver.Regression { return m.regression(s) }

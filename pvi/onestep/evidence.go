@@ -1,0 +1,107 @@
+package onestep
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Evidence is what was released at a point, and the prior.
+type Evidence struct {
+	Point     []float64 // θ̃, of length d
+	Gradient  []float64 // of the log likelihood at θ̃, with noise
+	Curvature []float64 // packed: the information of the records at θ̃, with noise
+
+	GradientSD  float64 // τ, of every element's noise; 0 for none
+	CurvatureSD float64 // τ_H, of every packed element's; 0 for none
+
+	PriorMean, PriorPrecision []float64 // of independent normal priors
+}
+
+// draws is the number of fresh noises E_k.
+const draws = 100
+
+// leastCurvature is the smallest eigenvalue of the curvature that is believed, in
+// units of its noise: the noise of a symmetric d×d matrix has norm of about √(2d)
+// units, and an eigenvalue that it could have made says that nothing is known.
+const leastCurvature = math.Sqrt2
+
+// Posterior returns mean and covariance of the one-step estimate. The fresh noise
+// follows from the key. An error says that a number is missing or not finite.
+func (e *Evidence) Posterior(key [32]byte) (mean []float64, cov *mat.SymDense, err error) {
+	if err := e.check(); err != nil {
+		return nil, nil, err
+	}
+	d := len(e.Point)
+	n := newNewton(e)
+	curvature := unpack(e.Curvature, d)
+	if err := n.at(curvature); err != nil {
+		return nil, nil, err
+	}
+	mean = make([]float64, d)
+	for i, x := range e.Point {
+		mean[i] = x + n.step.AtVec(i)
+	}
+	cov = mat.NewSymDense(d, nil)
+	if e.CurvatureSD == 0 {
+		n.addSpread(cov, 1)
+		return mean, cov, nil
+	}
+	return mean, cov, e.average(cov, n, curvature, newNormals(key))
+}
+
+// average adds to cov mean_k[H_k⁻¹ + τ²H_k⁻²] + Var_k[H_k⁻¹ĝ].
+func (e *Evidence) average(cov *mat.SymDense, n *newton, curvature *mat.SymDense, random *normals) error {
+	d := len(e.Point)
+	noise := make([]float64, Size(d))
+	steps := mat.NewDense(draws, d, nil)
+	mean := mat.NewVecDense(d, nil)
+	fresh := mat.NewSymDense(d, nil)
+	for k := range draws {
+		random.fill(noise, e.CurvatureSD)
+		fresh.AddSym(curvature, unpack(noise, d))
+		if err := n.at(fresh); err != nil {
+			return err
+		}
+		n.addSpread(cov, 1.0/draws)
+		steps.SetRow(k, n.step.RawVector().Data)
+		mean.AddScaledVec(mean, 1.0/draws, n.step)
+	}
+	apart := mat.NewVecDense(d, nil)
+	for k := range draws {
+		apart.SubVec(steps.RowView(k), mean)
+		cov.SymRankOne(cov, 1.0/draws, apart)
+	}
+	return nil
+}
+
+func (e *Evidence) check() error {
+	d := len(e.Point)
+	if d == 0 || len(e.Gradient) != d || len(e.Curvature) != Size(d) || len(e.PriorMean) != d || len(e.PriorPrecision) != d {
+		return fmt.Errorf("one-step: parts for a point of %d coordinates have other sizes", d)
+	}
+	for _, v := range [][]float64{e.Point, e.Gradient, e.Curvature, e.PriorMean, e.PriorPrecision, {e.GradientSD, e.CurvatureSD}} {
+		for _, x := range v {
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				return errors.New("one-step: a number of the evidence is not finite")
+			}
+		}
+	}
+	for _, p := range e.PriorPrecision {
+		if !(p > 0) {
+			return errors.New("one-step: the precision of the prior must be positive")
+		}
+	}
+	if e.GradientSD < 0 || e.CurvatureSD < 0 {
+		return errors.New("one-step: the sd of noise must not be negative")
+	}
+	return nil
+}
+
+// Closed returns the variance of a coordinate whose posterior has the given
+// precision, where the gradient was hidden by noise of sd tau: 1/b + τ²/b².
+func Closed(precision, tau float64) float64 {
+	return 1/precision + tau*tau/(precision*precision)
+}

@@ -1,0 +1,75 @@
+package onestep
+
+import (
+	"errors"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// A newton takes the step from one point at different curvatures.
+type newton struct {
+	of       *Evidence
+	least    float64       // eigenvalue of a curvature
+	gradient *mat.VecDense // of the log posterior
+	eigen    mat.EigenSym
+	values   []float64
+	vectors  mat.Dense
+	chol     mat.Cholesky
+	full     *mat.SymDense // curvature and prior
+	inverse  *mat.SymDense
+	square   *mat.Dense
+	step     *mat.VecDense
+}
+
+func newNewton(e *Evidence) *newton {
+	d := len(e.Point)
+	n := &newton{
+		of: e, least: leastCurvature * e.CurvatureSD,
+		gradient: mat.NewVecDense(d, nil), values: make([]float64, d),
+		full: mat.NewSymDense(d, nil), inverse: mat.NewSymDense(d, nil),
+		square: mat.NewDense(d, d, nil), step: mat.NewVecDense(d, nil),
+	}
+	for i, g := range e.Gradient {
+		n.gradient.SetVec(i, g+e.PriorPrecision[i]*(e.PriorMean[i]-e.Point[i]))
+	}
+	return n
+}
+
+// at computes the step and the inverse at a curvature.
+func (n *newton) at(curvature *mat.SymDense) error {
+	if !n.eigen.Factorize(curvature, true) {
+		return errors.New("one-step: the eigenvalues of the curvature cannot be computed")
+	}
+	n.eigen.Values(n.values)
+	n.full.CopySym(curvature)
+	if n.values[0] < n.least {
+		n.eigen.VectorsTo(&n.vectors)
+		for k, value := range n.values {
+			if value >= n.least {
+				break // they are in order
+			}
+			n.full.SymRankOne(n.full, n.least-value, n.vectors.ColView(k))
+		}
+	}
+	for i, p := range n.of.PriorPrecision {
+		n.full.SetSym(i, i, n.full.At(i, i)+p)
+	}
+	if !n.chol.Factorize(n.full) {
+		return errors.New("one-step: the curvature leaves no proper posterior")
+	}
+	if err := n.chol.InverseTo(n.inverse); err != nil {
+		return errors.New("one-step: the curvature is too close to singular: a prior with a smaller sd keeps it from that")
+	}
+	return n.chol.SolveVecTo(n.step, n.gradient)
+}
+
+// addSpread adds weight·(H⁻¹ + τ²H⁻²) to cov.
+func (n *newton) addSpread(cov *mat.SymDense, weight float64) {
+	noise := n.of.GradientSD * n.of.GradientSD
+	n.square.Mul(n.inverse, n.inverse)
+	for i := range n.values {
+		for j := range i + 1 {
+			cov.SetSym(i, j, cov.At(i, j)+weight*(n.inverse.At(i, j)+noise*n.square.At(i, j)))
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package solver
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"fedpvi/pvi/onestep"
+)
+
+// An informative response has an information, the negative second derivative of the
+// log likelihood in the predictors that is expected of outcomes, which is bounded and
+// does not depend on the outcome.
+type informative interface {
+	response
+
+	// information writes the information at eta to w, by rows.
+	information(eta, w []float64)
+
+	// most is the largest Frobenius norm of the information.
+	most() float64
+}
+
+func (logit) information(eta, w []float64) {
+	e := math.Exp(-math.Abs(eta[0]))
+	w[0] = e / ((1 + e) * (1 + e))
+}
+
+func (logit) most() float64 { return 1. / 4 }
+
+// information is φ²/(Φ(1−Φ)), at most 2/π.
+func (probit) information(eta, w []float64) {
+	_, above := logNormalCDF(eta[0])
+	_, below := logNormalCDF(-eta[0])
+	w[0] = above * below
+}
+
+func (probit) most() float64 { return 2 / math.Pi }
+
+func (k knownNormal) information(_, w []float64) { w[0] = 1 / k.variance }
+
+func (k knownNormal) most() float64 { return 1 / k.variance }
+
+// information is diag(p) − ppᵀ of the classes but the first.
+func (s softmax) information(eta, w []float64) {
+	k := len(eta)
+	var largest float64 // of the baseline
+	for _, e := range eta {
+		largest = max(largest, e)
+	}
+	total := math.Exp(-largest)
+	for a, e := range eta {
+		w[a*k+a] = math.Exp(e - largest)
+		total += w[a*k+a]
+	}
+	for a := range k {
+		w[a*k+a] /= total
+	}
+	for a := range k {
+		for b := range a {
+			w[a*k+b] = -w[a*k+a] * w[b*k+b]
+			w[b*k+a] = w[a*k+b]
+		}
+	}
+	for a := range k {
+		w[a*k+a] *= 1 - w[a*k+a]
+	}
+}
+
+// most is reached where two classes share the probability.
+func (s softmax) most() float64 {
+	if s.classes == 2 {
+		return 1. / 4
+	}
+	return 1. / 2
+}
+
+// Information says whether the information of one record is bounded by a public
+// number, and returns the bound on its Frobenius norm for predictors of unit
+// loadings; an error says why not.
+func (o Outcome) Information() (float64, error) {
+	if o.Effects > 0 {
+		return 0, errors.New("nothing public bounds the curvature of coefficients that vary between groups")
+	}
+	r, ok := o.response().(informative)
+	if !ok {
+		return 0, fmt.Errorf("nothing public bounds the curvature of a record of a %s model", o.Family)
+	}
+	return r.most(), nil
+}
+
+// EachGradient hands add the gradient of every record's log likelihood at theta. The
+// slice is valid until add returns.
+func (r *Regression) EachGradient(theta []float64, add func([]float64) error) error {
+	k := r.response.size()
+	eta, g, h := make([]float64, k), make([]float64, k), make([]float64, k*k)
+	gradient := make([]float64, r.dim)
+	for i, y := range r.y {
+		clear(gradient)
+		r.predict(eta, i, theta)
+		r.response.eval(y, eta, g, h)
+		for a, slope := range g {
+			index, value := r.loads.row(i*k + a)
+			for n, j := range index {
+				gradient[j] += slope * value[n]
+			}
+		}
+		if err := add(gradient); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EachInformation hands add the packed information of every record at theta, a
+// matrix over R^dim. The slice is valid until add returns. The outcome's
+// [Outcome.Information] must be bounded.
+func (r *Regression) EachInformation(theta []float64, add func([]float64) error) error {
+	response, ok := r.response.(informative)
+	if !ok {
+		return errors.New("the model's information is not bounded")
+	}
+	k := response.size()
+	eta, w := make([]float64, k), make([]float64, k*k)
+	packed := make([]float64, onestep.Size(r.dim))
+	for i := range r.y {
+		clear(packed)
+		r.predict(eta, i, theta)
+		response.information(eta, w)
+		for a := range k {
+			indexA, valueA := r.loads.row(i*k + a)
+			for b := range k {
+				indexB, valueB := r.loads.row(i*k + b)
+				onestep.AddOuter(packed, w[a*k+b], indexA, valueA, indexB, valueB)
+			}
+		}
+		if err := add(packed); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package solver
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"fedpvi/pvi/onestep"
+	"fedpvi/pvi/study"
+)
+
+// The information is the negative second derivative, averaged over the outcomes by
+// their probability, and its Frobenius norm is at most what is said.
+func TestInformation(t *testing.T) {
+	for name, c := range map[string]struct {
+		of       informative
+		outcomes []float64
+	}{
+		"logit":        {logit{}, []float64{0, 1}},
+		"probit":       {probit{}, []float64{0, 1}},
+		"known normal": {knownNormal{.3}, nil},
+		"two classes":  {softmax{2}, []float64{0, 1}},
+		"four classes": {softmax{4}, []float64{0, 1, 2, 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				k := c.of.size()
+				eta := rapid.SliceOfN(rapid.Float64Range(-6, 6), k, k).Draw(t, "η")
+				w, g, h := make([]float64, k*k), make([]float64, k), make([]float64, k*k)
+				c.of.information(eta, w)
+				want := make([]float64, k*k)
+				for _, y := range c.outcomes {
+					p := math.Exp(c.of.eval(y, eta, g, h))
+					for i := range want {
+						want[i] -= p * h[i]
+					}
+				}
+				if c.outcomes == nil { // the second derivative does not depend on the outcome
+					c.of.eval(0.4, eta, g, h)
+					for i := range want {
+						want[i] = -h[i]
+					}
+				}
+				var squares float64
+				for i, x := range w {
+					squares += x * x
+					if math.Abs(x-want[i]) > 1e-9 {
+						t.Fatalf("element %d is %g, want %g", i, x, want[i])
+					}
+				}
+				if math.Sqrt(squares) > c.of.most()*(1+1e-12) {
+					t.Fatalf("the norm is %g, said to be at most %g", math.Sqrt(squares), c.of.most())
+				}
+			})
+		})
+	}
+}
+
+// Sums over records are the gradient and the negative Hessian of the whole.
+func TestEachAddsUp(t *testing.T) {
+	for _, o := range []Outcome{{Family: study.Logistic}, {Family: study.Softmax, Classes: 3}, {Family: study.Linear, NoiseSD: 0.5}} {
+		predictors := o.response().size()
+		dim := 2 * predictors
+		r := NewRegression(dim, o)
+		for i := range 20 {
+			for k := range predictors {
+				r.Load(2*k, 1)
+				r.Load(2*k+1, math.Sin(float64(i)))
+				r.EndPredictor()
+			}
+			r.EndRecord(float64(i % 2))
+		}
+		theta := make([]float64, dim)
+		for i := range theta {
+			theta[i] = math.Cos(float64(3 * i))
+		}
+		want, got := make([]float64, dim), make([]float64, dim)
+		r.AddGradient(want, theta)
+		if err := r.EachGradient(theta, func(g []float64) error {
+			for i, x := range g {
+				got[i] += x
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		packed := make([]float64, onestep.Size(dim))
+		if err := r.EachInformation(theta, func(m []float64) error {
+			for i, x := range m {
+				packed[i] += x
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		k := 0
+		for i := range dim {
+			if math.Abs(got[i]-want[i]) > 1e-12 {
+				t.Errorf("%s: gradient %d is %g, want %g", o.Family, i, got[i], want[i])
+			}
+			for j := range i + 1 {
+				const step = 1e-5
+				up, down := make([]float64, dim), make([]float64, dim)
+				at := theta[j]
+				theta[j] = at + step
+				r.AddGradient(up, theta)
+				theta[j] = at - step
+				r.AddGradient(down, theta)
+				theta[j] = at
+				bend := (down[i] - up[i]) / (2 * step)
+				if i != j {
+					bend *= math.Sqrt2
+				}
+				if math.Abs(packed[k]-bend) > 1e-5*(1+math.Abs(bend)) {
+					t.Errorf("%s: information (%d, %d) is %g, differences give %g", o.Family, i, j, packed[k], bend)
+				}
+				k++
+			}
+		}
+	}
+}
+
+// Models whose curvature nothing bounds are refused.
+func TestInformationOfOthers(t *testing.T) {
+	for _, o := range []Outcome{{Family: study.Poisson}, {Family: study.NegativeBinomial}, {Family: study.Robust, DegreesOfFreedom: 4}, {Family: study.Linear}, {Family: study.Logistic, Effects: 1}} {
+		if most, err := o.Information(); err == nil {
+			t.Errorf("%s: said to be at most %g", o.Family, most)
+		}
+		if err := NewRegression(5, o).EachInformation(make([]float64, 5), func([]float64) error { return nil }); err == nil {
+			t.Errorf("%s: has an information", o.Family)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package study
+
+import (
+	"math"
+
+	"fedpvi/internal/document"
+)
+
+// NoiseAware says how what the privacy noise adds to the posterior's spread is
+// reported, beside the posterior itself.
+type NoiseAware string
+
+const (
+	// OneStep: after the last round every client releases the gradient and the
+	// curvature of its records once more, and a Newton step with the covariance that
+	// the noises of both imply is reported.
+	OneStep NoiseAware = "one-step"
+	// ClosedForm: the size of the noise alone widens every coefficient. It costs
+	// nothing.
+	ClosedForm NoiseAware = "closed-form"
+	// NoNoiseAware: the posterior is reported as it is.
+	NoNoiseAware NoiseAware = "none"
+)
+
+// curved are the families whose records have a bounded curvature.
+var curved = map[Family]bool{Logistic: true, Probit: true, Softmax: true, Linear: true}
+
+func readNoiseAware(s *Study, t *document.Table) {
+	in := &s.Inference
+	in.NoiseAware = NoNoiseAware
+	if in.Solver != DPSVI {
+		for _, key := range []string{"noise_aware", "noise_aware_shares"} {
+			if t.Has(key) {
+				t.Errorf(key, `is used only with solver = "dp-svi"`)
+			}
+			t.Value(key)
+		}
+		return
+	}
+	in.NoiseAware = ClosedForm
+	if v, ok := t.Choice("noise_aware", string(OneStep), string(ClosedForm), string(NoNoiseAware)); ok {
+		in.NoiseAware = NoiseAware(v)
+	}
+	m := &s.Model
+	bounded := curved[m.Family] && len(m.Groups) == 0 && (m.Family != Linear || m.NoiseSD > 0)
+	if in.NoiseAware == OneStep && !bounded {
+		t.Errorf("noise_aware", `"one-step" releases the curvature of records, which nothing public bounds in this model: it is for logistic, probit and softmax regressions, and linear ones with a known noise_sd, without groups; write %q, which needs no release`, ClosedForm)
+	}
+	if in.NoiseAware == OneStep && (in.Descent.StartShare > 0 || in.Descent.Sampling == PublishedSampling) {
+		t.Errorf("noise_aware", `"one-step" is paid for together with steps alone, from the prior and with batches that are accounted as they are drawn: remove start and sampling, or write %q`, ClosedForm)
+	}
+	readNoiseAwareShares(in, t)
+}
+
+func readNoiseAwareShares(in *Inference, t *document.Table) {
+	if !t.Has("noise_aware_shares") {
+		return
+	}
+	shares, ok := t.Floats("noise_aware_shares")
+	if in.NoiseAware != OneStep {
+		t.Errorf("noise_aware_shares", "is used only with noise_aware = %q", OneStep)
+		return
+	}
+	if !ok {
+		return
+	}
+	var sum float64
+	proper := len(shares) == 3
+	for _, x := range shares {
+		proper = proper && x > 0
+		sum += x
+	}
+	if !proper || math.Abs(sum-1) > 1e-9 {
+		t.Errorf("noise_aware_shares", "must be three positive shares of the budget that add up to 1, of the rounds, the gradient and the curvature: noise_aware_shares = [0.25, 0.5, 0.25]")
+		return
+	}
+	copy(in.NoiseAwareShares[:], shares)
+}

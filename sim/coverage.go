@@ -1,0 +1,38 @@
+package sim
+
+import "math"
+
+// Coverage returns the share of the true parameters that lie within the middle 90 % of
+// their marginals, of the posterior as it is and with what the privacy noise adds,
+// which is the same where the study leaves that out. The play must have a Truth.
+func (p *Play) Coverage() (plain, aware float64, err error) {
+	f := p.Federation
+	mean, cov, err := f.Protocol.Family().Moments(f.Server.Posterior())
+	if err != nil {
+		return 0, 0, err
+	}
+	variance := make([]float64, len(mean))
+	for i := range mean {
+		variance[i] = cov.At(i, i)
+	}
+	plain = p.covered(mean, variance)
+	a, err := f.noiseAware(f.Server.Posterior())
+	if err != nil || a == nil {
+		return plain, plain, err
+	}
+	for i := range variance {
+		variance[i] = a.Covariance[i][i]
+	}
+	return plain, p.covered(a.Mean, variance), nil
+}
+
+// covered returns the share of the truth within normal intervals.
+func (p *Play) covered(mean, variance []float64) float64 {
+	within := 0
+	for i, truth := range p.Truth {
+		if math.Abs(mean[i]-truth) <= normal90*math.Sqrt(variance[i]) {
+			within++
+		}
+	}
+	return float64(within) / float64(len(mean))
+}

@@ -1,0 +1,38 @@
+package sim
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"fedpvi/pvi/study"
+)
+
+// In the calibration study 90 % intervals that count the noise hold the truth in 87 to
+// 93 % of all cases at ε = 1 and 3, in 85 to 95 % at ε = 0.3. With 300 data sets of five
+// coefficients the standard error is below .012; seeds are fixed.
+func TestCoverageOfIntervals(t *testing.T) {
+	if os.Getenv("FEDPVI_LONG") == "" {
+		t.Skip("900 fits: set FEDPVI_LONG=1")
+	}
+	for _, c := range []struct{ epsilon, low, high float64 }{{0.3, 0.85, 0.95}, {1, 0.87, 0.93}, {3, 0.87, 0.93}} {
+		st := calibration(t,
+			study.Override{Key: "privacy.epsilon", Value: fmt.Sprintf("%.1f", c.epsilon)},
+			study.Override{Key: "simulation.synthetic.records_per_client", Value: "2000"},
+			study.Override{Key: "inference.steps", Value: "200"})
+		const sets = 300
+		var plain, aware float64
+		for seed := range uint64(sets) {
+			p, _ := playOut(t, st, seed+1, 1)
+			a, b, err := p.Coverage()
+			if err != nil {
+				t.Fatal(err)
+			}
+			plain, aware = plain+a/sets, aware+b/sets
+		}
+		t.Logf("ε = %g: %.3f with what the noise adds, %.3f without", c.epsilon, aware, plain)
+		if aware < c.low || aware > c.high {
+			t.Errorf("ε = %g: %.3f are covered, want %g to %g", c.epsilon, aware, c.low, c.high)
+		}
+	}
+}

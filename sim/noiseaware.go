@@ -1,0 +1,132 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi"
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/study"
+)
+
+// A NoiseAware is a posterior whose spread counts what the privacy noise adds, beside
+// the one that counts what the records leave. It is for reading: factors and
+// predictions are of the latter.
+type NoiseAware struct {
+	Method       string     `json:"method"` // "one-step" or "closed-form"
+	Coefficients []Compared `json:"coefficients"`
+
+	// GradientNoise and CurvatureNoise are the sds of all clients' noise on a sum of
+	// gradients, and on an element of a sum of curvatures.
+	GradientNoise  float64 `json:"gradient_noise_sd"`
+	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
+
+	Mean       []float64   `json:"mean"`       // of θ
+	Covariance [][]float64 `json:"covariance"` // of θ
+}
+
+// Compared is a coefficient of the posterior, without and with what the noise adds.
+type Compared struct {
+	Name       string   `json:"name"`
+	DataOnly   Interval `json:"data_only"`
+	NoiseAware Interval `json:"noise_aware"`
+}
+
+// An Interval is the middle 90 % of a marginal.
+type Interval struct {
+	Mean  float64 `json:"mean"`
+	SD    float64 `json:"sd"`
+	Lower float64 `json:"q5"`
+	Upper float64 `json:"q95"`
+}
+
+// normal90 is the 95 % point of the standard normal distribution.
+const normal90 = 1.644853626951472
+
+// interval describes a parameter on its own scale, whose coordinate is N(m, sd²).
+func interval(p fit.Parameter, m, sd float64) Interval {
+	of := marginal(p, m, sd)
+	return Interval{of.Mean, of.SD, p.Back(m - normal90*sd), p.Back(m + normal90*sd)}
+}
+
+// lastRound plays the last round of a study that has one, once.
+func (f *Federation) lastRound() error {
+	if f.Protocol.Curvature() == nil || f.last != nil {
+		return nil
+	}
+	server, err := pvi.NewCurvatureServer(f.Server)
+	if err != nil {
+		return err
+	}
+	plan, _ := server.Next()
+	releases := make([]pvi.CurvatureRelease, len(f.Sites))
+	f.last = make([]*pvi.CurvatureSite, len(f.Sites))
+	err = f.forSites(len(f.Sites), func(m int) error {
+		site, err := pvi.NewCurvatureSite(f.Sites[m], f.Shards[m])
+		if err != nil {
+			return err
+		}
+		f.last[m] = site
+		return site.Propose(&releases[m], &plan, seeded.Stream(f.seed, purposeCurvature, uint64(m)))
+	})
+	if err != nil {
+		return err
+	}
+	for m := range releases {
+		if f.LastOutcome, err = server.Collect(&releases[m]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Releases returns how often client m has released something that costs privacy, the
+// last round included. [pvi.Protocol.Costs] says what that comes to.
+func (f *Federation) Releases(m int) int {
+	n := f.Sites[m].Releases()
+	if f.last != nil {
+		n += f.last[m].Releases()
+	}
+	return n
+}
+
+// noiseAware returns the posterior with what the noise adds, nil if the study asks for
+// none, or is not done.
+func (f *Federation) noiseAware(natural []float64) (*NoiseAware, error) {
+	p := f.Protocol
+	method := p.Study().Inference.NoiseAware
+	out := &NoiseAware{Method: string(method)}
+	var mean []float64
+	var cov *mat.SymDense
+	var err error
+	switch {
+	case method == study.ClosedForm:
+		out.GradientNoise = p.ClosedFormNoise()
+		mean, cov, err = p.ClosedForm(natural)
+	case method == study.OneStep && f.LastOutcome != nil:
+		out.GradientNoise, out.CurvatureNoise = p.CurvatureNoise(len(f.LastOutcome.Participants))
+		mean, cov, err = p.OneStep(f.LastOutcome)
+	default:
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("noise-aware posterior: %w", err)
+	}
+	plainMean, plain, err := p.Family().Moments(natural)
+	if err != nil {
+		return nil, err
+	}
+	out.Mean = mean
+	for i, parameter := range p.Model().Parameters {
+		out.Coefficients = append(out.Coefficients, Compared{
+			Name:       parameter.Name,
+			DataOnly:   interval(parameter, plainMean[i], math.Sqrt(plain.At(i, i))),
+			NoiseAware: interval(parameter, mean[i], math.Sqrt(cov.At(i, i))),
+		})
+		out.Covariance = append(out.Covariance, mat.Row(nil, i, cov))
+	}
+	return out, nil
+}

@@ -1,0 +1,131 @@
+package report
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// plannedIntervals is how a study reports what its noise adds, for a machine.
+type plannedIntervals struct {
+	Method         study.NoiseAware `json:"method"`
+	GradientNoise  float64          `json:"gradient_noise_sd"` // of all clients
+	CurvatureNoise float64          `json:"curvature_noise_sd,omitempty"`
+	CurvatureClip  float64          `json:"curvature_clip,omitempty"`
+	Shares         []float64        `json:"shares,omitempty"` // of the budget
+}
+
+func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {
+	if p.Descent() == nil {
+		return nil
+	}
+	out := &plannedIntervals{Method: p.Study().Inference.NoiseAware}
+	switch out.Method {
+	case study.ClosedForm:
+		out.GradientNoise = p.ClosedFormNoise()
+	case study.OneStep:
+		c := p.Curvature()
+		out.GradientNoise, out.CurvatureNoise = p.CurvatureNoise(len(p.Roster()))
+		out.CurvatureClip, out.Shares = c.Curvature.Clip(), c.Shares[:]
+	}
+	return out
+}
+
+// intervalRows are the lines of a plan about what the noise adds, nil if there are none.
+func intervalRows(p *pvi.Protocol) [][]string {
+	if p.Descent() == nil {
+		return nil
+	}
+	switch p.Study().Inference.NoiseAware {
+	case study.ClosedForm:
+		return [][]string{{"intervals", fmt.Sprintf("closed form: widened for noise of sd %s on the sum of gradients", number(p.ClosedFormNoise()))}}
+	case study.OneStep:
+		c := p.Curvature()
+		gradient, bend := p.CurvatureNoise(len(p.Roster()))
+		return [][]string{
+			{"intervals", fmt.Sprintf("one-step: a last round releases gradient and curvature; rounds, gradient, curvature take %s, %s and %s %% of the budget",
+				number(100*c.Shares[0]), number(100*c.Shares[1]), number(100*c.Shares[2]))},
+			{"", fmt.Sprintf("gradients clipped to %s, noise of all clients %s; curvatures to %s, noise %s",
+				number(c.Gradient.Clip()), number(gradient), number(c.Curvature.Clip()), number(bend))},
+		}
+	}
+	return [][]string{{"intervals", "of the posterior as it is: what the noise adds is left out"}}
+}
+
+// Intervals90 writes the posterior beside the one that counts what the privacy noise
+// adds; nothing if a study leaves that out.
+func Intervals90(w io.Writer, r *sim.Result) error {
+	a := r.NoiseAware
+	if a == nil {
+		return nil
+	}
+	fmt.Fprintf(w, "\nMiddle 90 %% of every coefficient, noise-aware by %s\n\n", a.Method)
+	rows := [][]string{{"", "mean", "sd", "5 %", "95 %", "│", "mean", "sd", "5 %", "95 %"}}
+	for _, c := range a.Coefficients {
+		row := []string{c.Name}
+		for _, x := range []sim.Interval{c.NoiseAware, c.DataOnly} {
+			row = append(row, number(x.Mean), number(x.SD), number(x.Lower), number(x.Upper), "│")
+		}
+		rows = append(rows, row[:len(row)-1])
+	}
+	if err := Table(w, "  ", 1, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprint(w, "\nRight of the bar: the posterior as it is, without what the noise adds.\n")
+	return err
+}
+
+// noiseAware writes noise-aware.csv, and draws from the noise-aware posterior.
+func (f *Folder) noiseAware(r *sim.Result, normal func(chain int) func() float64) error {
+	a := r.NoiseAware
+	d := len(a.Mean)
+	family := gaussian.Full(d)
+	cov := mat.NewSymDense(d, slices.Concat(a.Covariance...))
+	wide := *r
+	wide.Natural = make([]float64, family.Size())
+	wide.Notes = []string{"The spread counts what the records leave and what the privacy noise adds, by " + a.Method + "."}
+	err := errors.Join(
+		family.FromMoments(wide.Natural, a.Mean, cov),
+		f.write("noise-aware.csv", func(w io.Writer) error { return noiseAwareCSV(w, a) }),
+	)
+	for chain := 1; chain <= Chains && err == nil; chain++ {
+		err = f.write(fmt.Sprintf("noise-aware-draws-%d.csv", chain), func(w io.Writer) error {
+			return Draws(w, &wide, family, chain, DrawsPerChain, normal(chain))
+		})
+	}
+	return err
+}
+
+func noiseAwareCSV(w io.Writer, a *sim.NoiseAware) error {
+	out := csv.NewWriter(w)
+	out.Write([]string{"coefficient", "mean", "sd", "q5", "q95", "data_only_mean", "data_only_sd", "data_only_q5", "data_only_q95"})
+	for _, c := range a.Coefficients {
+		row := []string{c.Name}
+		for _, s := range []sim.Interval{c.NoiseAware, c.DataOnly} {
+			for _, x := range []float64{s.Mean, s.SD, s.Lower, s.Upper} {
+				row = append(row, strconv.FormatFloat(x, 'g', -1, 64))
+			}
+		}
+		out.Write(row)
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// RecordLast adds the last round to the transcript, if there was one.
+func (f *Folder) RecordLast(o *pvi.CurvatureOutcome) error {
+	if o == nil {
+		return nil
+	}
+	return f.writeLine(o)
+}

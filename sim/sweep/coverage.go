@@ -1,0 +1,48 @@
+package sweep
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat"
+
+	"fedpvi/sim"
+)
+
+// addCoverage adds the share of the true parameters that lie within the middle 90 % of
+// their marginals, of the posterior as it is and with what the privacy noise adds; the
+// same where the study leaves that out. Only records that were made up have a truth.
+func addCoverage(values map[string]float64, p *sim.Play) error {
+	if p.Truth == nil {
+		return nil
+	}
+	plain, aware, err := p.Coverage()
+	values["coverage"], values["noise_aware_coverage"] = plain, aware
+	return err
+}
+
+// isShare reports whether a metric is a share of few, of which means are telling and
+// quantiles are not.
+func isShare(metric string) bool { return metric == "coverage" || metric == "noise_aware_coverage" }
+
+// standardError returns that of the mean of values, which are independent; NaN for
+// fewer than two.
+func standardError(values []float64) float64 {
+	if len(values) < 2 {
+		return nan
+	}
+	return stat.StdDev(values, nil) / math.Sqrt(float64(len(values)))
+}
+
+// spread returns what is drawn of a metric's values: deciles and median, or the mean
+// of a share between the ends of its 95 % confidence interval.
+func spread(metric string, values []float64) []float64 {
+	if !isShare(metric) {
+		return quantiles(values, .1, .5, .9)
+	}
+	const normal95 = 1.959963984540054
+	m, reach := mean(values), normal95*standardError(values)
+	if math.IsNaN(reach) {
+		reach = 0
+	}
+	return []float64{m - reach, m, m + reach}
+}

@@ -1,0 +1,23 @@
+package sweep
+
+import (
+	"math"
+	"testing"
+)
+
+func TestSpreadOfAShare(t *testing.T) {
+	got := spread("coverage", []float64{1, 0.8, 0.6, 0.8, 1, 0.6, 0.8, 0.8})
+	// variance of the eight is 0.16/7
+	reach := 1.959963984540054 * math.Sqrt(0.16/7/8)
+	for i, want := range []float64{0.8 - reach, 0.8, 0.8 + reach} {
+		if math.Abs(got[i]-want) > 1e-12 {
+			t.Errorf("place %d is %g, want %g", i, got[i], want)
+		}
+	}
+	if one := spread("noise_aware_coverage", []float64{0.4}); one[0] != 0.4 || one[2] != 0.4 {
+		t.Errorf("of one value: %v", one)
+	}
+	if deciles := spread("kl", []float64{0, 10}); deciles[0] != 1 || deciles[1] != 5 || deciles[2] != 9 {
+		t.Errorf("of another metric: %v", deciles)
+	}
+}
