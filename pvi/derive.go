@@ -83,6 +83,14 @@ func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
 	if p.parts != nil {
 		return nil, errors.New("the study has inference.partitions, and a solver for each of them: NewSite makes the site")
 	}
+	refine, err := p.newSolver(s)
+	if err == nil && p.study.Inference.SplitPrior {
+		refine = solver.SplitPrior(refine, len(p.roster))
+	}
+	return refine, err
+}
+
+func (p *Protocol) newSolver(s *shard.Shard) (solver.Solver, error) {
 	in := p.study.Inference
 	switch in.Solver {
 	case study.Conjugate:

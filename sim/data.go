@@ -140,12 +140,16 @@ func (c *cast) readTest(st *study.Study, studyFile string) error {
 	return err
 }
 
-// holdOut splits records at random into those that are dealt and those that are not.
+// holdOut splits records into those that are dealt and those that are not, at random or
+// in the order of the files.
 func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *shard.Records, err error) {
 	n := records.Len()
 	out := int(math.Round(st.Simulation.Test * float64(n)))
 	if out == 0 || out == n {
 		return nil, nil, fmt.Errorf("study %s: simulation.test = %g leaves nothing on one side of %d records", st.Name, st.Simulation.Test, n)
+	}
+	if st.Simulation.TestLast {
+		return records.Select(upTo(n - out)), records.Select(upTo(n)[n-out:]), nil
 	}
 	order := shuffled(n, variates(seed, purposeTest))
 	return records.Select(order[out:]), records.Select(order[:out]), nil

@@ -27,7 +27,8 @@ type Play struct {
 
 	// Truth is θ of records that were made up, on the model's scale; nil for others, and
 	// where clients differ in θ or the scale is to be found.
-	Truth []float64
+	Truth   []float64
+	adopted []float64 // natural parameters in place of the federation's; nil if none
 
 	test *shard.Shard // records to predict; nil if there are none
 	last []float64    // natural parameters when moved was last called
@@ -76,6 +77,9 @@ type Status struct {
 // Run plays to the end or until ctx is done, calling observe after every
 // outcome, and returns the result.
 func (p *Play) Run(ctx context.Context, observe func(Status) error) (*Result, error) {
+	if b := p.Federation.Protocol.Study().Simulation.Baseline; b != study.NoBaseline {
+		return nil, fmt.Errorf("simulation.baseline = %q is no federation: a sweep runs it beside one", b)
+	}
 	spent := p.odometer()
 	err := p.Federation.Run(ctx, func(o *pvi.Outcome) error {
 		status := Status{Outcome: o, Outcomes: o.Sequence, Of: p.Federation.Protocol.Plans(), Change: p.moved()}
@@ -101,8 +105,28 @@ func (p *Play) predict(r *Result) (err error) {
 	if r.Test, r.Predicted, err = predict(m, p.test, p.Federation.Protocol.Family(), r.Natural); err != nil {
 		return err
 	}
-	r.NonPrivateTest, _, err = predict(m, p.test, p.Reference.family, p.Reference.Natural)
+	r.NonPrivateTest, err = p.PooledTest()
 	return err
+}
+
+// Test returns how the present posterior predicts the records that nobody holds, nil
+// if there are none.
+func (p *Play) Test() (*Predictions, error) {
+	if p.test == nil {
+		return nil, nil
+	}
+	protocol := p.Federation.Protocol
+	found, _, err := predict(protocol.Model(), p.test, protocol.Family(), p.Posterior())
+	return found, err
+}
+
+// PooledTest returns how the fit of the pooled records predicts them.
+func (p *Play) PooledTest() (*Predictions, error) {
+	if p.test == nil {
+		return nil, nil
+	}
+	found, _, err := predict(p.Federation.Protocol.Model(), p.test, p.Reference.family, p.Reference.Natural)
+	return found, err
 }
 
 // odometer returns a function that says what a client has spent so far, against
@@ -144,8 +168,21 @@ func (p *Play) moved() float64 {
 
 // KL returns the divergence of the present posterior from the reference.
 func (p *Play) KL() (float64, error) {
-	return p.Reference.KL(p.Federation.Protocol.Family(), p.Federation.Server.Posterior())
+	return p.Reference.KL(p.Federation.Protocol.Family(), p.Posterior())
 }
+
+// Posterior returns the natural parameters of the present posterior, which are not a
+// copy.
+func (p *Play) Posterior() []float64 {
+	if p.adopted != nil {
+		return p.adopted
+	}
+	return p.Federation.Server.Posterior()
+}
+
+// Adopt takes natural parameters, of the study's family, that another method found in
+// place of the federation's.
+func (p *Play) Adopt(natural []float64) { p.adopted = natural }
 
 // Observe adds where the play stands to a history, if that wants it.
 func (p *Play) Observe(h *History, s Status) error {

@@ -74,6 +74,20 @@ func TestHoldOut(t *testing.T) {
 			t.Fatalf("record %g is held out and dealt", test.Row(i)[0])
 		}
 	}
+	st.Simulation.TestLast = true
+	kept, test, err = holdOut(st, records, 7)
+	if err != nil || kept.Len() != 150 || test.Len() != 50 {
+		t.Fatalf("%d kept, the last %d held out, %v", kept.Len(), test.Len(), err)
+	}
+	for i := range records.Len() {
+		part, at := kept, i
+		if i >= 150 {
+			part, at = test, i-150
+		}
+		if part.Row(at)[0] != records.Row(i)[0] {
+			t.Fatalf("record %d is not where the order of the file puts it", i)
+		}
+	}
 	st.Simulation.Test = .001
 	if _, _, err := holdOut(st, records, 7); err == nil {
 		t.Error("nothing is held out of 200 records, and that is accepted")

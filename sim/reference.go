@@ -45,7 +45,7 @@ func NewReference(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
 		}
 		all = append(all, l)
 	}
-	if in := p.Study().Inference; p.Model().General() && (in.Solver == study.SVI || in.Solver == study.DPSVI) {
+	if stochastic(p) {
 		r.Method = "stochastic variational inference with the same family of q"
 		return r, r.climb(p, all)
 	}
@@ -58,17 +58,35 @@ func NewReference(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
 	return r, nil
 }
 
+// stochastic reports whether the pooled fit takes stochastic steps: where a federation
+// does and has no closed expectations, or whose shapes with few groups settle slowly.
+func stochastic(p *pvi.Protocol) bool {
+	switch p.Study().Inference.Solver {
+	case study.SVI:
+		return p.Model().General()
+	case study.DPSVI:
+		return p.Model().General() || len(p.Study().Model.Groups) > 0
+	}
+	return false
+}
+
+// leastClimb is the fewest rounds of a fit that stands beside private steps.
+const leastClimb = 5
+
 // climb fits the pooled records as the study's solver would, had it all of them.
 func (r *Reference) climb(p *pvi.Protocol, all []solver.Likelihood) error {
-	ascent := p.Study().Inference.Ascent
+	ascent, rounds := p.Study().Inference.Ascent, p.Study().Inference.Rounds
 	if ascent.Steps == 0 {
 		ascent = study.DefaultAscent // the study's solver is the private one
+		if rounds < leastClimb {     // and it may need one round only
+			ascent.Draws, rounds = (ascent.Draws+leastClimb-1)/leastClimb, leastClimb
+		}
 	}
 	s := solver.NewSVI(solver.Together(all), ascent)
 	copy(r.Natural, p.Prior())
 	factor := make([]float64, len(r.Natural))
 	stream := seeded.Stream(p.Study().Simulation.Seed, purposePooled)
-	for range p.Study().Inference.Rounds {
+	for range rounds {
 		if _, err := s.Propose(factor, solver.Problem{Family: r.family, Natural: r.Natural, Cavity: p.Prior()}, stream); err != nil {
 			return fmt.Errorf("fit of the pooled records: %w", err)
 		}

@@ -27,8 +27,8 @@ func (sweepCommand) Help() string {
   sim sweep sweep.toml --out results --workers 1
 
 The folder gets results.csv (a row for every run), trace.csv (rounds of every run,
-if the sweep asks for them), summary.csv (a row for every point of the grid), and the
-sweep's plots (SVG, PNG). Run the same command again to go on after a stop.`
+if the sweep asks for them), summary.csv and summary.md (a row for every point of the grid),
+and the sweep's plots (SVG, PNG). Run the same command again to go on after a stop.`
 }
 
 func (c *sweepCommand) Run(ctx context.Context) (err error) {

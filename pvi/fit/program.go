@@ -1,7 +1,9 @@
 package fit
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
@@ -151,7 +153,8 @@ func (m *Model) softmaxProgram(b *model.Builder, x, y model.Expr) (*model.Model,
 }
 
 // mixture is a Gaussian mixture whose components' means have priors around points on
-// the diagonal of the box of the public bounds, which tells the components apart:
+// the diagonal of the box of the public bounds, or where the study says, which tells the
+// components apart:
 //
 //	ℓ_n = log Σ_k w_k Π_v N(x_nv | μ_kv, s_kv²).
 func (m *Model) mixture() (*model.Model, error) {
@@ -175,10 +178,21 @@ func (m *Model) mixture() (*model.Model, error) {
 		components = append(components, string(rune('A'+c%26)))
 	}
 	scale := st.Prior.Scale.Normal()
+	said := 0
 	for v, name := range st.Model.Variables {
-		mean := b.Vector("mean "+name, components, model.Free, b.Of(ir.Normal, b.Numbers(centres...), b.Number(st.Prior.SD)))
+		means, sds := slices.Clone(centres), slices.Repeat([]float64{st.Prior.SD}, k)
+		for c, component := range components {
+			if prior, ok := st.Prior.Coefficients[fmt.Sprintf("mean %s[%s]", name, component)]; ok {
+				means[c], sds[c] = prior.Mean, prior.SD
+				said++
+			}
+		}
+		mean := b.Vector("mean "+name, components, model.Free, b.Of(ir.Normal, b.Numbers(means...), b.Numbers(sds...)))
 		sd := b.Apply(ir.Exp, b.Vector("log sd "+name, components, model.Free, b.Normal(model.Normal{Mean: scale.Mean, SD: scale.SD})))
 		terms = b.Add(terms, b.LogDensity(ir.Normal, b.Element(x, v), mean, sd))
+	}
+	if said < len(st.Prior.Coefficients) {
+		return nil, fmt.Errorf("study %s: prior.coefficients names something else than means of clusters, such as %q", st.Name, fmt.Sprintf("mean %s[%s]", st.Model.Variables[0], components[0]))
 	}
 	return b.Build(b.Apply(ir.LogSumExp, terms))
 }

@@ -42,7 +42,7 @@ func readSummed(s *Study, federation, t *document.Table) {
 		t.Errorf("steps", `with federation.opens = %q a round is one sum of gradients. Steps that each client takes by itself hold a share of the noise only, and what follows from several of them shows more than their sum does: remove steps, and write as many rounds as there are to be sums`, OpenSums)
 	}
 	in.Descent.Steps = 1
-	for _, key := range []string{"factors", "damping", "damping_schedule"} {
+	for _, key := range []string{"factors", "damping", "damping_schedule", "local_prior"} {
 		if t.Has(key) {
 			t.Errorf(key, `has no meaning with federation.opens = %q: gradients are summed, and clients have no factors`, OpenSums)
 		}

@@ -190,6 +190,7 @@ func readInference(s *Study, t *document.Table) {
 	readSolver(s, t)
 	readCovariance(s, t)
 	readDamping(s, t)
+	readLocalPrior(s, t)
 	if s.Privacy.Unit == Client && in.Schedule != Synchronous {
 		t.Errorf("schedule", "a %s round opens one client's change at a time, and nothing hides it in a sum: privacy of a whole client needs schedule = %q", in.Schedule, Synchronous)
 	}
@@ -236,6 +237,25 @@ func readDamping(s *Study, t *document.Table) {
 	}
 	if v, ok := t.Choice("damping_schedule", "constant", "harmonic"); ok {
 		d.Harmonic = v == "harmonic"
+	}
+}
+
+// readLocalPrior reads what of the prior a client works with.
+func readLocalPrior(s *Study, t *document.Table) {
+	in := &s.Inference
+	v, _ := t.Choice("local_prior", "whole", "split")
+	if in.SplitPrior = v == "split"; !in.SplitPrior {
+		return
+	}
+	switch {
+	case s.parted():
+		t.Errorf("local_prior", "parts work with the prior of the rounds: remove local_prior, or partitions")
+	case in.Solver != SVI && in.Solver != DPSVI:
+		t.Errorf("local_prior", `what solver = %q proposes does not depend on the prior: it is split only with "svi" and "dp-svi"`, in.Solver)
+	case in.Rounds != 1 || in.Schedule != Synchronous || in.Factors == Tied:
+		t.Errorf("local_prior", "clients that split the prior answer once, each on its own: write rounds = 1, schedule = %q and factors = %q", Synchronous, Exact)
+	case in.Damping.Alpha != 1:
+		t.Errorf("local_prior", "the clients' posteriors are multiplied as they are: write damping = 1.0")
 	}
 }
 

@@ -28,11 +28,46 @@ func readSimulation(s *Study, root *document.Table) {
 	if t.Has("data") == t.Has("synthetic") {
 		t.Errorf("data", "say where records come from: either data, a file, or [simulation.synthetic]")
 	}
+	readBaseline(s, t)
 	if s.Federation.MinClients > sim.Clients && sim.Clients > 0 {
 		t.Errorf("clients", "%d clients are fewer than federation.min_clients = %d", sim.Clients, s.Federation.MinClients)
 	}
 	if sim.Clients > 0 && s.Federation.Colluders >= sim.Clients {
 		t.Errorf("clients", "%d clients with federation.colluders = %d leave nobody's noise", sim.Clients, s.Federation.Colluders)
+	}
+}
+
+// readBaseline reads what is played instead of the rounds.
+func readBaseline(s *Study, t *document.Table) {
+	v, _ := t.Choice("baseline", string(DPSGLD), string(OneSample))
+	s.Simulation.Baseline = Baseline(v)
+	privacy := s.Privacy
+	switch s.Simulation.Baseline {
+	case NoBaseline:
+		return
+	case DPSGLD:
+		if s.Inference.Descent.StepSize == 0 {
+			t.Errorf("baseline", "%q has no rule for its steps: write inference.step_size, by half of which times the gradient a step moves", v)
+		}
+	case OneSample:
+		if privacy.Epsilon == 0 || privacy.Clip == 0 {
+			t.Errorf("baseline", "%q needs privacy.epsilon, and privacy.clip, the most that a record's log likelihood may be below zero", v)
+		}
+		if kind := s.Model.Kind(); kind != Binary && kind != Class && kind != Count {
+			t.Errorf("baseline", "%q is for outcomes that have probabilities: nothing bounds the density of others", v)
+		}
+	}
+	if s.Inference.Solver != DPSVI || s.parted() || s.Federation.Opens == OpenSums {
+		t.Errorf("baseline", `a baseline hides a record, as solver = "dp-svi" does with messages that anyone may read: write privacy.unit = "record", and neither partitions nor federation.opens`)
+	}
+	if d := s.Inference.Descent; d.Sampling != PoissonSampling || d.Gradients != Aligned || d.Draws != 1 || d.StartShare != 0 {
+		t.Errorf("baseline", "a baseline steps from single gradients of independent batches: remove inference.sampling, gradients, draws and start")
+	}
+	if s.Standardisation != nil {
+		t.Errorf("baseline", "a baseline does not pay for finding a scale: write model.standardise = %q", "bounds")
+	}
+	if s.Simulation.Clients > 1 {
+		t.Errorf("baseline", "a baseline has all records in one place: write clients = 1, got %d", s.Simulation.Clients)
 	}
 }
 
@@ -56,6 +91,11 @@ func readTest(s *Study, t *document.Table) {
 		if !(share > 0 && share < 1) {
 			t.Errorf("test", "is the share of the records that is held out, in (0, 1), got %g", share)
 		}
+	}
+	which, _ := t.Choice("test_records", "random", "last")
+	sim.TestLast = which == "last"
+	if t.Has("test_records") && !t.Has("test") {
+		t.Errorf("test_records", "says which records are held out: write test, the share of them")
 	}
 	sim.TestData = readFiles(t, "test_data")
 	if t.Has("test") && t.Has("test_data") {

@@ -106,6 +106,10 @@ type Inference struct {
 	NoiseAware       NoiseAware // default closed-form for DPSVI, else none
 	NoiseAwareShares [3]float64 // of the budget, for rounds, gradient and curvature of OneStep; zero to derive them
 	Partitions       Partitions
+
+	// SplitPrior: in the only round a client works with the prior to the power 1/M,
+	// not with all of it.
+	SplitPrior bool
 }
 
 // A Solver says how a client refines its factor.
@@ -207,12 +211,28 @@ type Simulation struct {
 	Seed      uint64
 	Partition Partition
 	Synthetic *Synthetic // records made up instead of Data
+	Baseline  Baseline   // what is played instead of the rounds, on all records in one place
 
 	// Test is the share of the records that is held out before the rest is dealt,
 	// TestData the files of records to predict instead; none if both are empty.
 	Test     float64
+	TestLast bool // the last records are held out, as some papers do, not random ones
 	TestData []string
 }
+
+// A Baseline is a method to compare with.
+type Baseline string
+
+// The baselines.
+const (
+	NoBaseline Baseline = ""
+	// DPSGLD: stochastic gradient Langevin dynamics with the batches, the clip and the
+	// noise of the study's private gradient steps.
+	DPSGLD Baseline = "dp-sgld"
+	// OneSample: one sample from the tempered posterior, which is private if it is
+	// exact, and is drawn by a Markov chain.
+	OneSample Baseline = "one-posterior-sample"
+)
 
 // Partition says which client holds which records. Records are dealt at random
 // by the seed, but for "column".

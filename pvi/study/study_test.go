@@ -260,6 +260,7 @@ func TestParseErrors(t *testing.T) {
 		{"colluders", "colluders = 2", "colluders = 8", []string{"leave nobody's noise"}},
 		{"negative colluders", "colluders = 2", "colluders = -1", []string{"must not be negative"}},
 		{"too few clients", "clients = 10\n", "clients = 4\n", []string{"4 clients are fewer than federation.min_clients = 8"}},
+		{"which records are held out", "clients = 10\n", "clients = 10\ntest_records = \"last\"\n", []string{"write test, the share of them"}},
 		{"odd clients", "clients = 10\n", "clients = 11\n", []string{"must be even"}},
 		{"two sources", `data = "pressure.csv"`, "data = \"pressure.csv\"\nsynthetic.records_per_client = 3", []string{"either data, a file, or"}},
 		{"no source", `data = "pressure.csv"`, "", []string{"say where records come from"}},

@@ -63,6 +63,8 @@ func roundsNeeded(p *pvi.Protocol) string {
 	in := st.Inference
 	stepwise := in.Solver == study.NaturalGradient || in.Solver == study.Laplace
 	switch {
+	case in.SplitPrior:
+		return "one round, in which a client works with its share of the prior: a product of posteriors, which more rounds would mend where clients differ"
 	case stepwise && in.Factors == study.Tied:
 		return "one step a round: ten to forty rounds settle where a fit of the pooled records does, on any partition; a damping of 0.5 or less keeps tied factors steady"
 	case stepwise:

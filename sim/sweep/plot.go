@@ -2,7 +2,7 @@ package sweep
 
 import (
 	"fmt"
-	"maps"
+	"image/color"
 	"math"
 	"path/filepath"
 	"slices"
@@ -16,209 +16,95 @@ import (
 	"fedpvi/sim/report"
 )
 
-// A series is what one case of a plot's By axis looks like: median and deciles
-// of a metric at each x, or mean and confidence interval of a share.
-type series struct {
-	label         string
-	x             []float64
-	low, mid, top []float64
-
-	aside func(x float64) float64 // where x is drawn, beside the other series
+// A figure is a plot being drawn.
+type figure struct {
+	*plot.Plot
+	of      Plot
+	nominal bool
+	keys    int // of the legend
 }
+
+// bandFrom is the number of points from which a spread is drawn as a band.
+const bandFrom = 20
 
 // plot draws p to p.File.svg and p.File.png.
 func (r *Results) plot(p Plot) error {
 	all, names := r.collect(p)
-	panel := report.NewPanel(p.Title+"\n"+r.legend(p.Y, all, names != nil), p.Label[0], p.Label[1])
-	for i, s := range all {
-		s.aside = aside(all, i, names != nil, p.LogX)
-		if err := addSpread(panel, s, i, names != nil); err != nil {
+	f := &figure{of: p, nominal: names != nil}
+	f.Plot = report.NewPanel(p.Title+r.legend(p, all, f.nominal), p.Label[0], p.Label[1])
+	for i := range all {
+		all[i].aside = aside(all, i, f.nominal, p.LogX)
+		if err := f.addSpread(all[i], report.Palette[i%len(report.Palette)]); err != nil {
 			return err
 		}
-		all[i] = s
 	}
-	keys := 0
 	for i, s := range all {
-		if err := addMiddle(panel, s, i, names != nil); err != nil {
+		if err := f.addMiddle(s, i); err != nil {
 			return err
 		}
-		if s.label != "" {
-			keys++
+	}
+	for i, published := range p.Published {
+		if err := f.addPublished(published, i, names); err != nil {
+			return err
 		}
 	}
-	if p.LogY {
-		report.LogY(panel)
+	if f.nominal {
+		f.NominalX(names...)
+		f.X.Min, f.X.Max = -0.5, float64(len(names))-0.5
 	}
-	if names != nil {
-		panel.NominalX(names...)
-		panel.X.Min, panel.X.Max = -0.5, float64(len(names))-0.5
-	} else if p.LogX {
-		report.LogX(panel)
+	if err := f.addLines(r.lines(p)); err != nil {
+		return err
 	}
-	panel.Legend.ThumbnailWidth = vg.Points(24)
-	const height = 320
-	report.ReserveLegend(panel, keys, height)
-	figure := report.Figure{Panels: []*plot.Plot{panel}, Width: vg.Points(480), Height: height}
-	return report.WriteFigure(filepath.Join(r.Folder, p.File), figure)
+	return f.write(filepath.Join(r.Folder, p.File))
 }
 
-// collect gathers the series of a plot. names is nil if x is a number.
-func (r *Results) collect(p Plot) (all []series, names []string) {
-	labels := []string{""}
-	if p.By != "" {
-		labels = r.labels(p.By)
+// write chooses the scales and writes the figure.
+func (f *figure) write(path string) error {
+	if f.of.LogY {
+		report.LogY(f.Plot)
 	}
-	trace := p.X == "round"
-	numbers := map[string]float64{}
-	if !trace {
-		for _, label := range r.labels(p.X) {
-			x, err := strconv.ParseFloat(label, 64)
-			if err != nil {
-				names = r.labels(p.X)
-				break
-			}
-			numbers[label] = x
-		}
+	if !f.nominal && f.of.LogX {
+		report.LogX(f.Plot)
 	}
-	for _, label := range labels {
-		values := map[float64][]float64{}
-		for cell := range r.spec.cells() {
-			if !r.matches(cell, p, label) {
-				continue
-			}
-			if trace {
-				r.tracePoints(cell, slices.Index(traceMetrics, p.Y), values)
-				continue
-			}
-			at := r.label(cell, p.X)
-			x := numbers[at]
-			if names != nil {
-				x = float64(slices.Index(names, at))
-			}
-			values[x] = append(values[x], r.column(cell, p.Y)...)
-		}
-		s := series{label: label}
-		if _, err := strconv.ParseFloat(label, 64); err == nil {
-			s.label = p.By + " " + label
-		}
-		for _, x := range slices.Sorted(maps.Keys(values)) {
-			q := spread(p.Y, values[x])
-			if p.LogY && !(q[0] > 0) || math.IsNaN(q[1]) {
-				continue
-			}
-			s.x = append(s.x, x)
-			s.low, s.mid, s.top = append(s.low, q[0]), append(s.mid, q[1]), append(s.top, q[2])
-		}
-		if len(s.x) > 0 {
-			all = append(all, s)
-		}
-	}
-	return all, names
+	f.Legend.ThumbnailWidth = vg.Points(24)
+	const plain, roomy, key = 320, 4, 13 // points; a legend of more lines than roomy makes the figure higher
+	height := vg.Points(float64(plain + key*max(0, f.keys-roomy)))
+	report.ReserveLegend(f.Plot, f.keys, height)
+	return report.WriteFigure(path, report.Figure{Panels: []*plot.Plot{f.Plot}, Width: vg.Points(480), Height: height})
 }
-
-func (r *Results) tracePoints(cell, metric int, into map[float64][]float64) {
-	for k, values := range r.points {
-		if k.cell == cell && k.metric == metric {
-			into[float64(k.round)] = append(into[float64(k.round)], values...)
-		}
-	}
-}
-
-func (r *Results) labels(axis string) []string {
-	var labels []string
-	for _, a := range r.spec.Axes {
-		if a.Name == axis {
-			for _, c := range a.Cases {
-				labels = append(labels, c.Label)
-			}
-		}
-	}
-	return labels
-}
-
-// label returns the case of an axis at a cell.
-func (r *Results) label(cell int, axis string) string {
-	for i, c := range r.spec.cases(cell) {
-		if r.spec.Axes[i].Name == axis {
-			return c.Label
-		}
-	}
-	return ""
-}
-
-func (r *Results) matches(cell int, p Plot, by string) bool {
-	if p.By != "" && r.label(cell, p.By) != by {
-		return false
-	}
-	for axis, label := range p.Where {
-		if r.label(cell, axis) != label {
-			return false
-		}
-	}
-	return true
-}
-
-// at returns the points of values over a series' x.
-func (s series) at(values []float64) plotter.XYs {
-	xy := make(plotter.XYs, len(s.x))
-	for k, x := range s.x {
-		xy[k] = plotter.XY{X: s.aside(x), Y: values[k]}
-	}
-	return xy
-}
-
-// aside returns where series i of all is drawn, so that whiskers at the same x
-// stand side by side: over half of the distance of two names, and over an eighth of
-// the least distance of two numbers, on a logarithmic axis of their logarithms.
-func aside(all []series, i int, nominal, log bool) func(x float64) float64 {
-	place := (float64(i) - float64(len(all)-1)/2) / float64(len(all))
-	if nominal {
-		return func(x float64) float64 { return x + 0.5*place }
-	}
-	least := math.Inf(1)
-	on := func(x float64) float64 {
-		if log {
-			return math.Log(x)
-		}
-		return x
-	}
-	for _, s := range all {
-		for k := 1; k < len(s.x); k++ {
-			least = min(least, on(s.x[k])-on(s.x[k-1]))
-		}
-	}
-	switch {
-	case len(all[i].x) >= bandFrom || math.IsInf(least, 0) || math.IsNaN(least):
-		return func(x float64) float64 { return x }
-	case log:
-		return func(x float64) float64 { return x * math.Exp(place*least/8) }
-	default:
-		return func(x float64) float64 { return x + place*least/8 }
-	}
-}
-
-// bandFrom is the number of points from which deciles are drawn as a band.
-const bandFrom = 20
 
 // legend says what the marks of a plot are.
-func (r *Results) legend(metric string, all []series, nominal bool) string {
+func (r *Results) legend(p Plot, all []series, nominal bool) string {
 	points, bars := "Points", "bars"
 	for _, s := range all {
 		if !nominal && len(s.x) >= bandFrom {
 			points, bars = "Lines", "bands"
 		}
 	}
-	if isShare(metric) {
-		return fmt.Sprintf("%s are means, %s their 95 %% confidence intervals, over %d seeds", points, bars, r.spec.Seeds)
+	switch {
+	case r.spec.Seeds == 1:
+		return ""
+	case p.Deviation:
+		return fmt.Sprintf("\n%s are means, %s reach a standard deviation each way, over %d seeds", points, bars, r.spec.Seeds)
+	case isShare(p.Y):
+		return fmt.Sprintf("\n%s are means, %s their 95 %% confidence intervals, over %d seeds", points, bars, r.spec.Seeds)
+	default:
+		return fmt.Sprintf("\n%s are medians, %s go from the first to the ninth decile of %d seeds", points, bars, r.spec.Seeds)
 	}
-	return fmt.Sprintf("%s are medians, %s go from the first to the ninth decile of %d seeds", points, bars, r.spec.Seeds)
 }
 
-// addSpread draws the deciles of a series: whiskers, or a band where points are
-// many.
-func addSpread(panel *plot.Plot, s series, i int, nominal bool) error {
-	colour := report.Palette[i%len(report.Palette)]
-	if !nominal && len(s.x) >= bandFrom {
+// key adds a line to the legend.
+func (f *figure) key(label string, thumbnail plot.Thumbnailer) {
+	f.Legend.Add(label, thumbnail)
+	f.keys++
+}
+
+// addSpread draws the spread of a series: whiskers, or a band where points are many.
+func (f *figure) addSpread(s series, colour color.Color) error {
+	if slices.Equal(s.low, s.top) {
+		return nil
+	}
+	if !f.nominal && len(s.x) >= bandFrom {
 		outline := s.at(s.top)
 		low := s.at(s.low)
 		slices.Reverse(low)
@@ -227,7 +113,7 @@ func addSpread(panel *plot.Plot, s series, i int, nominal bool) error {
 			return err
 		}
 		band.Color, band.LineStyle.Width = report.Fade(colour, 0.15), 0
-		report.Add(panel, band)
+		report.Add(f.Plot, band)
 		return nil
 	}
 	whiskers := struct {
@@ -242,14 +128,13 @@ func addSpread(panel *plot.Plot, s series, i int, nominal bool) error {
 		return err
 	}
 	bars.Color, bars.Width, bars.CapWidth = report.Fade(colour, 0.6), vg.Points(1), vg.Points(4)
-	report.Add(panel, bars)
+	report.Add(f.Plot, bars)
 	return nil
 }
 
-// addMiddle draws the medians of a series, joined where x has an order.
-func addMiddle(panel *plot.Plot, s series, i int, nominal bool) error {
-	xy := s.at(s.mid)
-	line, dots, err := plotter.NewLinePoints(xy)
+// addMiddle draws the middles of series i, joined where x has an order.
+func (f *figure) addMiddle(s series, i int) error {
+	line, dots, err := plotter.NewLinePoints(s.at(s.mid))
 	if err != nil {
 		return err
 	}
@@ -258,16 +143,75 @@ func addMiddle(panel *plot.Plot, s series, i int, nominal bool) error {
 	dots.Color, dots.Radius, dots.Shape = colour, vg.Points(2.5), draw.CircleGlyph{}
 	var thumbnail plot.Thumbnailer = line
 	switch {
-	case nominal:
-		report.Add(panel, dots)
+	case f.nominal:
+		report.Add(f.Plot, dots)
 		thumbnail = dots
 	case len(s.x) >= bandFrom:
-		report.Add(panel, line)
+		report.Add(f.Plot, line)
 	default:
-		report.Add(panel, line, dots)
+		report.Add(f.Plot, line, dots)
 	}
 	if s.label != "" {
-		panel.Legend.Add(s.label, thumbnail)
+		f.key(s.label, thumbnail)
+	}
+	return nil
+}
+
+// glyphs of published points, which have no colour.
+var glyphs = []draw.GlyphDrawer{draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}, draw.RingGlyph{}}
+
+// published is the colour of what somebody else reported.
+var published = color.Gray{0x44}
+
+// addPublished draws published points, joined thinly where x has an order.
+func (f *figure) addPublished(p Published, i int, names []string) error {
+	xy := make(plotter.XYs, len(p.X))
+	for k, label := range p.X {
+		x, _ := strconv.ParseFloat(label, 64) // checked with the sweep file
+		if names != nil {
+			x = float64(slices.Index(names, label))
+		}
+		xy[k] = plotter.XY{X: x, Y: p.Y[k]}
+	}
+	line, dots, err := plotter.NewLinePoints(xy)
+	if err != nil {
+		return err
+	}
+	line.Color, line.Width, line.Dashes = published, vg.Points(0.7), report.Dashes[2]
+	dots.Color, dots.Radius, dots.Shape = published, vg.Points(3), glyphs[i%len(glyphs)]
+	if !f.nominal && len(xy) > 1 {
+		report.Add(f.Plot, line)
+	}
+	report.Add(f.Plot, dots)
+	f.key(p.Label, dots)
+	return nil
+}
+
+// lines returns the levels that a plot shows.
+func (r *Results) lines(p Plot) []Line {
+	lines := slices.Clone(p.Lines)
+	if p.Pooled {
+		if y := r.pooled(p); !math.IsNaN(y) {
+			lines = append([]Line{{"pooled, without privacy", y}}, lines...)
+		}
+	}
+	return lines
+}
+
+// addLines draws levels from one end of the plot to the other.
+func (f *figure) addLines(lines []Line) error {
+	low, high := f.X.Min, f.X.Max
+	if math.IsInf(low, 0) || math.IsInf(high, 0) {
+		return nil // nothing is drawn
+	}
+	for i, l := range lines {
+		line, err := plotter.NewLine(plotter.XYs{{X: low, Y: l.Y}, {X: high, Y: l.Y}})
+		if err != nil {
+			return err
+		}
+		line.Color, line.Width, line.Dashes = color.Gray{0x77}, vg.Points(1.2), report.Dashes[(i+1)%len(report.Dashes)]
+		report.Add(f.Plot, line)
+		f.key(l.Label, line)
 	}
 	return nil
 }

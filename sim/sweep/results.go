@@ -28,7 +28,7 @@ type Results struct {
 	Notice string // what was mended in an interrupted folder; empty if nothing
 
 	spec    *Spec
-	values  [][]float64 // by run, in the order of Metrics; NaN if empty
+	values  [][]float64 // by run, in the order of the spec's metrics; NaN if empty
 	results *os.File
 	trace   *os.File
 	points  map[traceKey][]float64 // of trace metrics, for plots
@@ -123,7 +123,7 @@ func (r *Results) header() []string {
 	for _, a := range r.spec.Axes {
 		header = append(header, a.Name)
 	}
-	return append(append(header, "seed"), Metrics...)
+	return append(append(header, "seed"), r.spec.Metrics()...)
 }
 
 // key returns the first fields of a run's rows.
@@ -136,8 +136,8 @@ func (r *Results) key(index int) []string {
 }
 
 func (r *Results) traceHeader() []string {
-	keys := len(r.header()) - len(Metrics)
-	return append(append(r.header()[:keys:keys], "round"), traceMetrics...)
+	keys := len(r.header()) - len(r.spec.Metrics())
+	return append(append(r.header()[:keys:keys], "round"), r.spec.TraceMetrics()...)
 }
 
 // open opens a file of the folder and hands every complete row to read, which
@@ -195,15 +195,15 @@ func (r *Results) readResult(line int, fields []string) (bool, error) {
 	if index >= r.spec.Runs() {
 		return false, fmt.Errorf("the sweep has %d runs only", r.spec.Runs())
 	}
-	key := r.key(index)
-	if len(fields) != len(key)+len(Metrics) || !slices.Equal(fields[:len(key)], key) {
+	key, metrics := r.key(index), r.spec.Metrics()
+	if len(fields) != len(key)+len(metrics) || !slices.Equal(fields[:len(key)], key) {
 		return false, fmt.Errorf("the row is not that of run %d: remove it and all that follow, and the runs are made again", index+1)
 	}
-	values := make([]float64, len(Metrics))
+	values := make([]float64, len(metrics))
 	for i, field := range fields[len(key):] {
 		var err error
 		if values[i], err = parseField(field); err != nil {
-			return false, fmt.Errorf("column %s is no number: remove the row and all that follow, and the runs are made again", Metrics[i])
+			return false, fmt.Errorf("column %s is no number: remove the row and all that follow, and the runs are made again", metrics[i])
 		}
 	}
 	r.values = append(r.values, values)
@@ -212,9 +212,10 @@ func (r *Results) readResult(line int, fields []string) (bool, error) {
 
 // readTrace keeps the rows of runs that results.csv holds.
 func (r *Results) readTrace(_ int, fields []string) (bool, error) {
-	keys := len(r.header()) - len(Metrics)
-	if len(fields) != keys+1+len(traceMetrics) {
-		return false, fmt.Errorf("the row has %d fields, want %d", len(fields), keys+1+len(traceMetrics))
+	metrics := r.spec.TraceMetrics()
+	keys := len(r.key(0))
+	if len(fields) != keys+1+len(metrics) {
+		return false, fmt.Errorf("the row has %d fields, want %d", len(fields), keys+1+len(metrics))
 	}
 	run, err := strconv.Atoi(fields[0])
 	if err != nil || run < 1 || run > r.spec.Runs() {
@@ -230,7 +231,7 @@ func (r *Results) readTrace(_ int, fields []string) (bool, error) {
 	for i, field := range fields[keys+1:] {
 		x, err := parseField(field)
 		if err != nil {
-			return false, fmt.Errorf("column %s is no number", traceMetrics[i])
+			return false, fmt.Errorf("column %s is no number", metrics[i])
 		}
 		r.keepPoint(run-1, round, i, x)
 	}
@@ -242,16 +243,20 @@ func (r *Results) readTrace(_ int, fields []string) (bool, error) {
 func (r *Results) add(index int, found row) error {
 	key := r.key(index)
 	for _, p := range found.trace {
-		fields := append(slices.Clone(key), strconv.Itoa(p.round), formatField(p.kl), formatField(p.epsilon))
+		fields := append(slices.Clone(key), strconv.Itoa(p.round))
+		for _, x := range p.values {
+			fields = append(fields, formatField(x))
+		}
 		if err := writeRow(r.trace, fields); err != nil {
 			return err
 		}
-		r.keepPoint(index, p.round, 0, p.kl)
-		r.keepPoint(index, p.round, 1, p.epsilon)
+		for i, x := range p.values {
+			r.keepPoint(index, p.round, i, x)
+		}
 	}
-	fields := key
-	values := make([]float64, len(Metrics))
-	for i, metric := range Metrics {
+	fields, metrics := key, r.spec.Metrics()
+	values := make([]float64, len(metrics))
+	for i, metric := range metrics {
 		x, ok := found.values[metric]
 		if !ok {
 			x = nan

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
+	"fedpvi/sim/baseline"
 )
 
 // A row is what one run found.
@@ -17,13 +17,6 @@ type row struct {
 	values map[string]float64 // by metric
 	trace  []tracePoint
 }
-
-type tracePoint struct {
-	round       int
-	kl, epsilon float64
-}
-
-var traceMetrics = []string{"kl", "epsilon"}
 
 // Run runs what is missing of the sweep with the given number of workers, and
 // calls done after every run with how many there are so far. Results come in
@@ -108,75 +101,38 @@ func (s *Spec) play(ctx context.Context, index int) (row, error) {
 	if err != nil {
 		return row{}, err
 	}
-	f := p.Federation
+	if st.Simulation.Baseline != study.NoBaseline {
+		return playBaseline(p, seed)
+	}
 	var trace []tracePoint
-	err = f.Run(ctx, func(o *pvi.Outcome) error {
+	err = p.Federation.Run(ctx, func(o *pvi.Outcome) error {
 		if s.Trace == 0 || o.Sequence%s.Trace != 0 && o.Sequence != 1 {
 			return nil
 		}
-		kl, err := p.KL()
-		if err != nil {
-			return err
-		}
-		epsilon, err := truth(f.Protocol, o.Sequence)
-		trace = append(trace, tracePoint{o.Sequence, kl, epsilon})
+		point, err := s.traceAt(p, o.Sequence)
+		trace = append(trace, point)
 		return err
 	})
 	if err != nil {
 		return row{}, err
 	}
-	values, err := s.measure(p)
-	return row{values, trace}, err
+	values, err := measure(p)
+	if err != nil {
+		return row{}, err
+	}
+	return row{values, trace}, addCoverage(values, p)
 }
 
-// measure computes the metrics of a finished run.
-func (s *Spec) measure(p *sim.Play) (map[string]float64, error) {
-	f := p.Federation
-	kl, err := p.KL()
+// playBaseline does a run of another method, which has no rounds.
+func playBaseline(p *sim.Play, seed uint64) (row, error) {
+	cost, err := baseline.Play(p, seed)
 	if err != nil {
-		return nil, err
+		return row{}, err
 	}
-	family := f.Protocol.Family()
-	mean, cov, err := family.Moments(f.Server.Posterior())
+	values, err := measure(p)
 	if err != nil {
-		return nil, err
+		return row{}, err
 	}
-	refMean, refCov, err := p.Reference.Moments()
-	if err != nil {
-		return nil, err
-	}
-	// Error of the mean in units of the reference's sd, and ratio of sds, root
-	// mean square over coefficients.
-	var apart, ratio float64
-	for j := range mean {
-		apart += (mean[j] - refMean[j]) * (mean[j] - refMean[j]) / refCov.At(j, j)
-		ratio += cov.At(j, j) / refCov.At(j, j)
-	}
-	d := float64(len(mean))
-	values := map[string]float64{
-		"kl":         kl,
-		"mean_error": math.Sqrt(apart / d),
-		"sd_ratio":   math.Sqrt(ratio / d),
-		"accepted":   float64(f.Count(pvi.Accepted)),
-		"rejected":   float64(f.Count(pvi.Rejected)),
-	}
-	if err := addCoverage(values, p); err != nil {
-		return nil, err
-	}
-	if f.Protocol.Study().Privacy.Unit == study.None {
-		return values, nil
-	}
-	claimed, truth, sound, err := f.Protocol.OutsideCosts(f.Protocol.Releases())
-	values["claimed_epsilon"], values["true_epsilon"], values["sound_epsilon"] = claimed.Epsilon, truth.Epsilon, sound.Epsilon
-	return values, err
-}
-
-// truth is what the rounds so far really gave away to an outsider, NaN if the study
-// makes no promise.
-func truth(p *pvi.Protocol, round int) (float64, error) {
-	if p.Study().Privacy.Unit == study.None {
-		return nan, nil
-	}
-	_, truth, _, err := p.OutsideCosts(p.ReleasesAfter(round))
-	return truth.Epsilon, err
+	values["claimed_epsilon"], values["true_epsilon"], values["sound_epsilon"] = cost.Claimed, cost.Proven, cost.Proven
+	return row{values: values}, nil
 }

@@ -24,6 +24,7 @@ type Spec struct {
 	Study  string // path of the study
 	Seeds  int    // runs of each cell, with seeds 1, 2, ...
 	Trace  int    // rounds between rows of the trace; 0 for no trace
+	Tested bool   // some run holds out records: there are columns of predictions
 	Axes   []Axis
 	Random []Random
 	Plots  []Plot
@@ -35,6 +36,8 @@ type Spec struct {
 
 	source []byte // of the study
 	fixed  []study.Override
+
+	tracePredictions bool
 }
 
 // An Axis is a dimension of the grid.
@@ -54,22 +57,6 @@ type Random struct {
 	Key       string
 	Low, High float64
 }
-
-// A Plot says how to draw the results.
-type Plot struct {
-	File  string
-	Title string
-	X     string // an axis, or "round" for the trace
-	Y     string // a column of the results
-	By    string // an axis whose cases are drawn apart; may be empty
-	Where map[string]string
-	LogX  bool
-	LogY  bool
-	Label [2]string // of the axes
-}
-
-// Metrics are the columns of the results that follow the axes and the seed.
-var Metrics = []string{"kl", "mean_error", "sd_ratio", "accepted", "rejected", "claimed_epsilon", "true_epsilon", "sound_epsilon", "coverage", "noise_aware_coverage"}
 
 const maxRuns = 1_000_000
 
@@ -92,7 +79,7 @@ func Load(path string) (*Spec, error) {
 	s.readSet(root.Table("set"))
 	s.readAxes(root)
 	s.readRandom(root.Table("random"))
-	s.readPlots(root)
+	s.Plots = s.readPlots(root)
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
@@ -105,19 +92,29 @@ func Load(path string) (*Spec, error) {
 	sum := sha256.Sum256(append(append(source, 0), s.source...))
 	s.Digest = hex.EncodeToString(sum[:])
 	for cell := range s.cells() {
-		st, err := s.study(cell, 1)
-		if err == nil {
-			for _, name := range slices.Concat(st.Simulation.Data, st.Simulation.TestData) {
-				if err = s.digestData(name); err != nil {
-					break
-				}
-			}
-		}
-		if err != nil {
+		if err := s.checkCell(cell); err != nil {
 			return nil, fmt.Errorf("%s: cell %s: %w", path, s.describe(cell), err)
 		}
 	}
+	if needs := s.needsTest(); needs != "" && !s.Tested {
+		return nil, fmt.Errorf("%s: %s needs records that nobody holds: write simulation.test in the study, the share that is held out", path, needs)
+	}
 	return s, nil
+}
+
+// checkCell reads the study of a cell and notes what it comes with.
+func (s *Spec) checkCell(cell int) error {
+	st, err := s.study(cell, 1)
+	if err != nil {
+		return err
+	}
+	s.Tested = s.Tested || st.Simulation.Test > 0 || len(st.Simulation.TestData) > 0
+	for _, name := range slices.Concat(st.Simulation.Data, st.Simulation.TestData) {
+		if err := s.digestData(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // digestData adds a study's file of records to s.Data.
@@ -159,6 +156,9 @@ func (s *Spec) readSweep(t *document.Table, path string) {
 	}
 	if s.Trace, _ = t.Int("trace"); s.Trace < 0 {
 		t.Errorf("trace", "must not be negative, got %d", s.Trace)
+	}
+	if s.tracePredictions, _ = t.Bool("trace_predictions"); s.tracePredictions && s.Trace == 0 {
+		t.Errorf("trace_predictions", "has no meaning without trace, the rounds between rows")
 	}
 }
 
@@ -261,70 +261,6 @@ func (s *Spec) readRandom(t *document.Table) {
 		if ok {
 			s.Random = append(s.Random, Random{key, bounds[0], bounds[1]})
 		}
-	}
-}
-
-func (s *Spec) readPlots(root *document.Table) {
-	for _, t := range root.Tables("plot") {
-		var p Plot
-		t.Require("file", `name the picture, file = "kl-by-clip"`)
-		p.File, _ = t.String("file")
-		if t.Has("file") && p.File != filepath.Base(p.File) {
-			t.Errorf("file", "must be a name without folders")
-		}
-		p.Title = s.Title
-		if title, ok := t.String("title"); ok {
-			p.Title = title
-		}
-		t.Require("x", `name an axis, or "round"`)
-		p.X = s.readAxisName(t, "x", true)
-		t.Require("y", "name a column of the results")
-		columns := Metrics
-		if p.X == "round" {
-			columns = traceMetrics
-		}
-		p.Y, _ = t.Choice("y", columns...)
-		p.By = s.readAxisName(t, "by", false)
-		where := t.Table("where")
-		p.Where = map[string]string{}
-		for _, axis := range where.Keys() {
-			p.Where[axis], _ = where.String(axis)
-			s.checkCase(where, axis, p.Where[axis])
-		}
-		p.LogX, _ = t.Bool("log_x")
-		p.LogY, _ = t.Bool("log_y")
-		p.Label = [2]string{p.X, p.Y}
-		if l, ok := t.String("x_label"); ok {
-			p.Label[0] = l
-		}
-		if l, ok := t.String("y_label"); ok {
-			p.Label[1] = l
-		}
-		if p.X == "round" && s.Trace == 0 {
-			t.Errorf("x", "a plot over rounds needs sweep.trace, the rounds between its points")
-		}
-		s.Plots = append(s.Plots, p)
-	}
-}
-
-func (s *Spec) readAxisName(t *document.Table, key string, round bool) string {
-	var names []string
-	for _, a := range s.Axes {
-		names = append(names, a.Name)
-	}
-	if round {
-		names = append(names, "round")
-	}
-	name, _ := t.Choice(key, names...)
-	return name
-}
-
-func (s *Spec) checkCase(t *document.Table, axis, label string) {
-	i := slices.IndexFunc(s.Axes, func(a Axis) bool { return a.Name == axis })
-	if i < 0 {
-		t.Errorf(axis, "there is no such axis")
-	} else if !slices.ContainsFunc(s.Axes[i].Cases, func(c Case) bool { return c.Label == label }) {
-		t.Errorf(axis, "the axis has no case %q", label)
 	}
 }
 

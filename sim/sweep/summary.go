@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -15,46 +14,6 @@ import (
 )
 
 var nan = math.NaN()
-
-// formatField writes a value for a CSV file; one that is missing is empty.
-func formatField(x float64) string {
-	if math.IsNaN(x) {
-		return ""
-	}
-	return strconv.FormatFloat(x, 'g', -1, 64)
-}
-
-func parseField(field string) (float64, error) {
-	if field == "" {
-		return nan, nil
-	}
-	return strconv.ParseFloat(field, 64)
-}
-
-// traceKey names a point of the trace of a cell.
-type traceKey struct {
-	cell, round, metric int
-}
-
-func (r *Results) keepPoint(index, round, metric int, x float64) {
-	if math.IsNaN(x) {
-		return
-	}
-	k := traceKey{index / r.spec.Seeds, round, metric}
-	r.points[k] = append(r.points[k], x)
-}
-
-// column returns the values of a metric over the runs of a cell that are there.
-func (r *Results) column(cell int, metric string) []float64 {
-	m := slices.Index(Metrics, metric)
-	var values []float64
-	for i := cell * r.spec.Seeds; i < (cell+1)*r.spec.Seeds && i < len(r.values); i++ {
-		if x := r.values[i][m]; !math.IsNaN(x) {
-			values = append(values, x)
-		}
-	}
-	return values
-}
 
 // quantiles returns the given quantiles of values, NaN if there are none. Quantile p
 // of n values in order is at place p(n−1), counted from 0, on straight lines
@@ -82,80 +41,165 @@ func mean(values []float64) float64 {
 	return stat.Mean(values, nil)
 }
 
-// summaryHeader names the columns of a summary after those of the axes.
-var summaryHeader = []string{
-	"runs", "kl_p10", "kl_median", "kl_p90", "kl_mean", "mean_error_median", "sd_ratio_median",
-	"accepted_share", "claimed_epsilon", "true_epsilon", "sound_epsilon",
-	"coverage", "coverage_se", "noise_aware_coverage", "noise_aware_coverage_se",
+// A statistic is a number that describes the runs of a cell.
+type statistic struct {
+	name string // of its column in summary.csv
+	of   func(r *Results, cell int) float64
 }
 
-// summaryRow describes a cell.
-func (r *Results) summaryRow(cell int) []float64 {
-	kl := r.column(cell, "kl")
-	q := quantiles(kl, .1, .5, .9)
-	plain, aware := r.column(cell, "coverage"), r.column(cell, "noise_aware_coverage")
+// posteriorStatistics describe any cell.
+var posteriorStatistics = []statistic{
+	{"runs", func(r *Results, cell int) float64 { return float64(len(r.column(cell, "kl"))) }},
+	quantileOf("kl_p10", "kl", .1),
+	quantileOf("kl_median", "kl", .5),
+	quantileOf("kl_p90", "kl", .9),
+	meanOf("kl_mean", "kl"),
+	quantileOf("mean_error_median", "mean_error", .5),
+	quantileOf("sd_ratio_median", "sd_ratio", .5),
+	{"accepted_share", acceptedShare},
+	meanOf("claimed_epsilon", "claimed_epsilon"),
+	meanOf("true_epsilon", "true_epsilon"),
+	meanOf("sound_epsilon", "sound_epsilon"),
+	meanOf("coverage", "coverage"),
+	errorOf("coverage_se", "coverage"),
+	meanOf("noise_aware_coverage", "noise_aware_coverage"),
+	errorOf("noise_aware_coverage_se", "noise_aware_coverage"),
+}
+
+// testStatistics describe a cell whose runs held out records: mean and standard
+// deviation of every metric.
+var testStatistics = func() (all []statistic) {
+	for _, metric := range testMetrics {
+		all = append(all, meanOf(metric+"_mean", metric), statistic{
+			metric + "_sd", func(r *Results, cell int) float64 { return deviation(r.column(cell, metric)) },
+		})
+	}
+	return all
+}()
+
+func quantileOf(name, metric string, p float64) statistic {
+	return statistic{name, func(r *Results, cell int) float64 { return quantiles(r.column(cell, metric), p)[0] }}
+}
+
+func meanOf(name, metric string) statistic {
+	return statistic{name, func(r *Results, cell int) float64 { return mean(r.column(cell, metric)) }}
+}
+
+func errorOf(name, metric string) statistic {
+	return statistic{name, func(r *Results, cell int) float64 { return standardError(r.column(cell, metric)) }}
+}
+
+func acceptedShare(r *Results, cell int) float64 {
 	accepted, rejected := mean(r.column(cell, "accepted")), mean(r.column(cell, "rejected"))
-	return []float64{
-		float64(len(kl)), q[0], q[1], q[2], mean(kl),
-		quantiles(r.column(cell, "mean_error"), .5)[0],
-		quantiles(r.column(cell, "sd_ratio"), .5)[0],
-		accepted / (accepted + rejected),
-		mean(r.column(cell, "claimed_epsilon")), mean(r.column(cell, "true_epsilon")), mean(r.column(cell, "sound_epsilon")),
-		mean(plain), standardError(plain), mean(aware), standardError(aware),
-	}
+	return accepted / (accepted + rejected)
 }
 
-// Summary writes a table with a row for every point of the grid.
-func (r *Results) Summary(w io.Writer) error {
-	var header []string
-	for _, a := range r.spec.Axes {
-		header = append(header, a.Name)
+// statistics returns the columns of summary.csv after those of the axes.
+func (r *Results) statistics() []statistic {
+	if r.spec.Tested {
+		return slices.Concat(posteriorStatistics, testStatistics)
 	}
-	rows := [][]string{append(header, "KL 10 %", "median", "90 %", "mean", "λ moved", "claimed ε", "true ε", "sound ε")}
+	return posteriorStatistics
+}
+
+// describe returns all statistics of a cell by name.
+func (r *Results) describe(cell int) map[string]float64 {
+	found := map[string]float64{}
+	for _, s := range r.statistics() {
+		found[s.name] = s.of(r, cell)
+	}
+	return found
+}
+
+// A shown column of the table for people.
+type shown struct {
+	head string
+	text func(found map[string]float64) string
+}
+
+func plainly(head, name string) shown {
+	return shown{head, func(found map[string]float64) string { return short(found[name]) }}
+}
+
+func (r *Results) shown() []shown {
+	moved := shown{"λ moved", func(found map[string]float64) string { return percent(found["accepted_share"]) }}
+	costs := []shown{plainly("claimed ε", "claimed_epsilon"), plainly("true ε", "true_epsilon"), plainly("sound ε", "sound_epsilon")}
+	if !r.spec.Tested {
+		return slices.Concat([]shown{
+			plainly("KL 10 %", "kl_p10"), plainly("median", "kl_median"), plainly("90 %", "kl_p90"), plainly("mean", "kl_mean"), moved,
+		}, costs)
+	}
+	columns := []shown{}
+	for _, c := range []struct{ head, metric string }{
+		{"accuracy", "accuracy"}, {"log likelihood", "log_likelihood"}, {"AUC", "auc"},
+	} {
+		if !r.has(c.metric) {
+			continue
+		}
+		columns = append(columns,
+			shown{c.head, func(found map[string]float64) string {
+				return digits(found[c.metric+"_mean"]) + uncertain(found[c.metric+"_sd"])
+			}},
+			shown{"below pooled", func(found map[string]float64) string { return digits(found[c.metric+"_gap_mean"]) }},
+		)
+	}
+	return slices.Concat(columns, []shown{plainly("KL median", "kl_median"), moved}, costs)
+}
+
+// has reports whether any run has a metric.
+func (r *Results) has(metric string) bool {
+	for cell := range r.spec.cells() {
+		if len(r.column(cell, metric)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// table returns a row for every point of the grid, after one of headings.
+func (r *Results) table() [][]string {
+	columns := r.shown()
+	header := r.spec.axisNames()
+	for _, c := range columns {
+		header = append(header, c.head)
+	}
+	rows := [][]string{header}
 	for cell := range r.spec.cells() {
 		var row []string
 		for _, c := range r.spec.cases(cell) {
 			row = append(row, c.Label)
 		}
-		v := r.summaryRow(cell)
-		rows = append(rows, append(row, short(v[1]), short(v[2]), short(v[3]), short(v[4]),
-			percent(v[7]), short(v[8]), short(v[9]), short(v[10])))
-	}
-	return report.Table(w, "  ", len(r.spec.Axes), rows)
-}
-
-// A Point is a point of the grid in a [Overview].
-type Point struct {
-	Cases   map[string]string  `json:"cases"`   // by axis
-	Summary map[string]float64 `json:"summary"` // by column of summary.csv; what is missing there is not here
-}
-
-// An Overview is what a sweep found, for a machine.
-type Overview struct {
-	Sweep  string  `json:"sweep"`
-	Title  string  `json:"title"`
-	Digest string  `json:"digest"` // SHA-256 of sweep and study
-	Runs   int     `json:"runs"`
-	Points []Point `json:"points"`
-	Folder string  `json:"folder"`
-}
-
-// Overview returns what is in summary.csv.
-func (r *Results) Overview() Overview {
-	o := Overview{Sweep: r.spec.Name, Title: r.spec.Title, Digest: r.spec.Digest, Runs: r.Runs(), Folder: r.Folder}
-	for cell := range r.spec.cells() {
-		p := Point{map[string]string{}, map[string]float64{}}
-		for i, c := range r.spec.cases(cell) {
-			p.Cases[r.spec.Axes[i].Name] = c.Label
+		found := r.describe(cell)
+		for _, c := range columns {
+			row = append(row, c.text(found))
 		}
-		for i, x := range r.summaryRow(cell) {
-			if !math.IsNaN(x) && !math.IsInf(x, 0) {
-				p.Summary[summaryHeader[i]] = x
-			}
-		}
-		o.Points = append(o.Points, p)
+		rows = append(rows, row)
 	}
-	return o
+	return rows
+}
+
+// Summary writes a table with a row for every point of the grid.
+func (r *Results) Summary(w io.Writer) error {
+	return report.Table(w, "  ", len(r.spec.Axes), r.table())
+}
+
+// markdown writes the same table in Markdown.
+func (r *Results) markdown(w io.Writer) error {
+	for i, row := range r.table() {
+		for k := range row {
+			row[k] = strings.ReplaceAll(row[k], "|", `\|`)
+		}
+		if _, err := fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | ")); err != nil {
+			return err
+		}
+		if i > 0 {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "|%s\n", strings.Repeat("---|", len(row))); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func short(x float64) string {
@@ -165,51 +209,24 @@ func short(x float64) string {
 	return fmt.Sprintf("%.3g", x)
 }
 
+// digits writes a number with the four decimals that an accuracy deserves.
+func digits(x float64) string {
+	if math.IsNaN(x) {
+		return "–"
+	}
+	return strconv.FormatFloat(x, 'f', 4, 64)
+}
+
+func uncertain(sd float64) string {
+	if math.IsNaN(sd) {
+		return ""
+	}
+	return " ± " + digits(sd)
+}
+
 func percent(x float64) string {
 	if math.IsNaN(x) {
 		return "–"
 	}
 	return fmt.Sprintf("%.0f %%", 100*x)
-}
-
-// writeSummary writes summary.csv.
-func (r *Results) writeSummary() error {
-	file, err := os.Create(filepath.Join(r.Folder, "summary.csv"))
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	var header []string
-	for _, a := range r.spec.Axes {
-		header = append(header, a.Name)
-	}
-	if err := writeRow(file, append(header, summaryHeader...)); err != nil {
-		return err
-	}
-	for cell := range r.spec.cells() {
-		var fields []string
-		for _, c := range r.spec.cases(cell) {
-			fields = append(fields, c.Label)
-		}
-		for _, x := range r.summaryRow(cell) {
-			fields = append(fields, formatField(x))
-		}
-		if err := writeRow(file, fields); err != nil {
-			return err
-		}
-	}
-	return file.Close()
-}
-
-// Finish writes summary.csv and the plots from what is there.
-func (r *Results) Finish() error {
-	if err := r.writeSummary(); err != nil {
-		return err
-	}
-	for _, p := range r.spec.Plots {
-		if err := r.plot(p); err != nil {
-			return fmt.Errorf("plot %s: %w", p.File, err)
-		}
-	}
-	return nil
 }

@@ -1,0 +1,31 @@
+package solver
+
+import (
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+)
+
+// splitPrior solves as if the client had its share of the prior alone.
+type splitPrior struct {
+	Solver
+	share  float64
+	cavity []float64
+}
+
+// SplitPrior returns a solver for the first and only round of a Bayesian committee
+// machine (Tresp 2000) whose members split the prior: the cavity, which then is the
+// prior, is raised to the power 1/clients. The product of the prior and of all factors
+// is the product of the members' posteriors.
+func SplitPrior(s Solver, clients int) Solver {
+	return &splitPrior{Solver: s, share: 1 / float64(clients)}
+}
+
+// Propose implements [Solver].
+func (s *splitPrior) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error) {
+	s.cavity = append(s.cavity[:0], p.Cavity...)
+	for i := range s.cavity {
+		s.cavity[i] *= s.share
+	}
+	p.Cavity = s.cavity
+	return s.Solver.Propose(dst, p, src)
+}

@@ -1,0 +1,62 @@
+package study_test
+
+import (
+	"strings"
+	"testing"
+
+	"fedpvi/pvi/study"
+)
+
+const compared = `
+[study]
+version = 1
+name = "compared"
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [0, 1]
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [0, 1]
+[model]
+family = "logistic"
+outcome = "y"
+positive = ">= 0.5"
+terms = ["x"]
+[inference]
+rounds = 1
+step_size = 0.1
+[privacy]
+unit = "record"
+epsilon = 1.0
+delta = 1e-5
+clip = 1.0
+[simulation]
+clients = 1
+synthetic.records_per_client = 10
+baseline = "dp-sgld"
+`
+
+// A baseline has what it needs, and nothing that it would pass over in silence.
+func TestBaseline(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{"", "", ""},
+		{"dp-sgld", "one-posterior-sample", ""},
+		{"dp-sgld", "two-samples", `"two-samples" is unknown`},
+		{"step_size = 0.1", "", "write inference.step_size"},
+		{"dp-sgld\"", "one-posterior-sample\"\n[federation]\nopens = \"sums\"", "neither partitions nor federation.opens"},
+		{"step_size = 0.1", "step_size = 0.1\npartitions = 5", "neither partitions nor federation.opens"},
+		{"step_size = 0.1", "step_size = 0.1\ngradients = \"joint\"", "single gradients of independent batches"},
+		{"step_size = 0.1", "step_size = 0.1\ndraws = 2", "single gradients of independent batches"},
+		{"clients = 1", "clients = 2", "write clients = 1, got 2"},
+		{"terms =", "standardise = \"private\"\nterms =", "does not pay for finding a scale"},
+		{"clip = 1.0\n[simulation]\nclients = 1\nsynthetic.records_per_client = 10\nbaseline = \"dp-sgld\"", "[simulation]\nclients = 1\nsynthetic.records_per_client = 10\nbaseline = \"one-posterior-sample\"", "needs privacy.epsilon, and privacy.clip"},
+		{"epsilon = 1.0\ndelta = 1e-5\nclip = 1.0", "noise_multiplier = 1.0\ndelta = 1e-5\nclip = 1.0", ""},
+	} {
+		text := strings.Replace(compared, c.old, c.new, 1)
+		if _, err := study.Parse("t.toml", []byte(text)); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q: %v, want an error with %q", c.new, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package baseline
+
+import (
+	"fmt"
+	"math"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/gpu"
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// A Cost is what a baseline gives away about a record, as ε at the study's δ.
+type Cost struct {
+	Claimed float64
+	Proven  float64 // NaN if nothing is
+}
+
+// Play runs the baseline that the play's study names on the records of its one client,
+// and has the play adopt what it finds, a Gaussian with independent coordinates, as its
+// posterior. The seed chooses noise and chains.
+func Play(p *sim.Play, seed uint64) (Cost, error) {
+	r, err := newRecords(p)
+	if err != nil {
+		return Cost{}, err
+	}
+	var cost Cost
+	var mean, sd []float64
+	switch b := p.Federation.Protocol.Study().Simulation.Baseline; b {
+	case study.DPSGLD:
+		mean, sd, cost, err = r.langevin(seed)
+	case study.OneSample:
+		mean, sd, err = r.oneSample(seed)
+		cost = Cost{p.Federation.Protocol.Study().Privacy.Epsilon, math.NaN()}
+	default:
+		return Cost{}, fmt.Errorf("baseline %q is unknown", b)
+	}
+	if err != nil {
+		return Cost{}, fmt.Errorf("baseline: %w", err)
+	}
+	family := p.Federation.Protocol.Family()
+	natural := make([]float64, family.Size())
+	d := family.Dim()
+	for i, m := range mean {
+		natural[d+i] = 1 / (sd[i] * sd[i])
+		natural[i] = natural[d+i] * m
+	}
+	if err := family.Check(natural); err != nil {
+		return Cost{}, fmt.Errorf("baseline: the steps ran away, a smaller inference.step_size keeps them finite: %w", err)
+	}
+	p.Adopt(natural)
+	return cost, nil
+}
+
+// records are all records of a study under its record program.
+type records struct {
+	play    *sim.Play
+	fit     *fit.Model
+	program *model.Model
+	table   *model.Table
+	all     gpu.Evaluator
+}
+
+func newRecords(p *sim.Play) (*records, error) {
+	if len(p.Federation.Shards) != 1 {
+		return nil, fmt.Errorf("baseline: %d clients hold the records, want one", len(p.Federation.Shards))
+	}
+	r := &records{play: p, fit: p.Federation.Protocol.Model()}
+	r.program = r.fit.Program()
+	var err error
+	if r.table, err = r.fit.Load(p.Federation.Shards[0]); err != nil {
+		return nil, err
+	}
+	r.all, err = gpu.CPU{}.Compile(r.program, r.table)
+	return r, err
+}
+
+// start returns the mean of the prior.
+func (r *records) start() []float64 {
+	theta := make([]float64, r.program.Dim())
+	for i, p := range r.fit.Parameters {
+		theta[i] = p.Prior.Mean
+	}
+	return theta
+}
+
+// costOf returns what all steps of a mechanism cost: it is the mechanism that ran that
+// says so.
+func (r *records) costOf(m *dpmech.SampledSum) (Cost, error) {
+	profile, err := accountant.Account(m.Event())
+	if err != nil {
+		return Cost{}, err
+	}
+	epsilon, err := profile.Epsilon(r.play.Federation.Protocol.Study().Privacy.Delta)
+	return Cost{epsilon.Upper, epsilon.Upper}, err
+}
+
+// purpose names the seeded streams of a baseline.
+const purpose = "baseline"
+
+// normals fills a slice with ordinary standard normal numbers, which protect nobody.
+func normals(seed uint64, index ...uint64) func(dst []float64) {
+	r := newRand(seeded.Stream(seed, purpose, index...))
+	return func(dst []float64) {
+		for i := range dst {
+			dst[i] = r.NormFloat64()
+		}
+	}
+}

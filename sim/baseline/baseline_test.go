@@ -1,0 +1,199 @@
+package baseline
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// play sets up a study of the log odds of an outcome that do not depend on anything,
+// or, with a slope instead of an intercept, on x.
+func play(t *testing.T, n int, inference, privacy, baseline string) *sim.Play {
+	t.Helper()
+	text := fmt.Sprintf(`
+[study]
+version = 1
+name = "baseline"
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [-1, 1]
+[[column]]
+name = "y"
+type = "categorical"
+levels = ["no", "yes"]
+[model]
+family = "logistic"
+outcome = "y"
+positive = "yes"
+terms = ["x"]
+intercept = false
+[inference]
+rounds = 1
+%s
+[privacy]
+unit = "record"
+delta = 1e-5
+%s
+[simulation]
+clients = 1
+baseline = %q
+synthetic.records_per_client = %d
+synthetic.truth.x = 1.0
+`, inference, privacy, baseline, n)
+	st, err := study.Parse("baseline.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := sim.NewPlay(st, sim.Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// exact returns mean and standard deviation of the posterior with the likelihood to the
+// power w and its terms at least −bound, by quadrature.
+func exact(p *sim.Play, w, bound float64) (mean, sd float64) {
+	s := p.Federation.Shards[0]
+	var total, first, second float64
+	for theta := -8.0; theta < 8; theta += 0.005 {
+		log := -theta * theta / 2
+		for i := range s.Len() {
+			x, y := s.Record(i)
+			log += w * max(-bound, -math.Log1p(math.Exp(-(2*y-1)*theta*x[0])))
+		}
+		q := math.Exp(log + 100*w) // the likelihood is around e^-100 at most
+		total, first, second = total+q, first+q*theta, second+q*theta*theta
+	}
+	mean = first / total
+	return mean, math.Sqrt(second/total - mean*mean)
+}
+
+// With hardly any noise and small steps the samples are from the posterior. A chain of
+// 20,000 steps of η = 0.02 around a precision of some 10 forgets in 2/(ηΛ) = 10 steps,
+// so that its last half is 500 independent samples: their mean has a standard error of
+// .045 sds and their sd of 3.2 %; four of each and 3 % for the size of steps.
+func TestLangevinSamplesThePosterior(t *testing.T) {
+	p := play(t, 120, "steps = 20000\nstep_size = 0.02\nstep_decay = 1.0\naverage = 0.5", "noise_multiplier = 0.05\nclip = 1.0", "dp-sgld")
+	if _, err := Play(p, 3); err != nil {
+		t.Fatal(err)
+	}
+	mean, sd := exact(p, 1, math.Inf(1))
+	found := p.Posterior()
+	gotMean, gotSD := found[0]/found[1], 1/math.Sqrt(found[1])
+	if math.Abs(gotMean-mean) > 0.2*sd || math.Abs(gotSD/sd-1) > 0.16 {
+		t.Errorf("samples are %.3f ± %.3f, the posterior %.3f ± %.3f", gotMean, gotSD, mean, sd)
+	}
+}
+
+// Records that are clipped to nothing leave a walk around the prior, whose variance
+// follows from that of a step: η, or η²/4 times that of the noisy sums if that is more
+// (an autoregression of coefficient 1 − η/2). 10,000 steps are 10,000·η/2/2 independent
+// samples at least.
+func TestLangevinNoiseCoversWhatPrivacyAdds(t *testing.T) {
+	for _, c := range []struct{ clip, eta, step float64 }{
+		{1e-9, 0.2, 0.2},            // the noise of privacy is nothing: all is extra
+		{1e-9 + 3, 0.2, 0.01 * 900}, // sd 30 of a sum: a step has variance η²/4·900
+	} {
+		p := play(t, 1, fmt.Sprintf("steps = 20000\nstep_size = %g\nstep_decay = 1.0\naverage = 0.5", c.eta),
+			fmt.Sprintf("noise_multiplier = 10.0\nclip = %g", c.clip), "dp-sgld")
+		if _, err := Play(p, 5); err != nil {
+			t.Fatal(err)
+		}
+		forget := 1 - c.eta/2
+		want := c.step / (1 - forget*forget)
+		got := 1 / p.Posterior()[1]
+		if math.Abs(got/want-1) > 0.16 { // about 500 independent samples: sd of a variance 6.3 %
+			t.Errorf("clip %g: variance %g, want %g", c.clip, got, want)
+		}
+	}
+}
+
+// What the steps cost is what the same steps of variational inference cost.
+func TestLangevinCost(t *testing.T) {
+	p := play(t, 20, "steps = 50\nstep_size = 0.01", "epsilon = 0.7\nclip = 1.0", "dp-sgld")
+	cost, err := Play(p, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cost.Claimed != cost.Proven || math.Abs(cost.Proven-0.7) > 1e-3 || cost.Proven > 0.7 {
+		t.Errorf("cost %+v, want at most 0.7", cost)
+	}
+}
+
+// Exact samples from a tempered posterior over a few θ have the pure ε that the weight is
+// for, under either adjacency, and come close to it.
+func TestWeight(t *testing.T) {
+	const epsilon, bound = 0.8, 3.0
+	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
+		w := weight(epsilon, bound, adjacency)
+		r := rand.New(rand.NewPCG(1, 2))
+		var most float64
+		for range 20_000 {
+			// Two θ of which one is rare; what others say is in the prior.
+			prior := []float64{r.Float64() * 1e-3, 1}
+			said := [2][2]float64{} // log likelihoods of the record, and of its replacement
+			for i := range said {
+				for j := range said[i] {
+					said[i][j] = -bound * math.Round(r.Float64())
+				}
+			}
+			if adjacency == accountant.AddRemove {
+				said[1] = [2]float64{}
+			}
+			most = max(most, ratio(prior, said, w))
+		}
+		if most > epsilon+1e-12 || most < 0.99*epsilon {
+			t.Errorf("%s: odds move by at most e^%g, want e^%g", adjacency, most, epsilon)
+		}
+	}
+	if w := weight(100, bound, accountant.AddRemove); w != 1 {
+		t.Errorf("with a large ε the likelihood is raised to %g", w)
+	}
+}
+
+// ratio returns the largest log ratio of the probability of a θ.
+func ratio(prior []float64, said [2][2]float64, w float64) float64 {
+	var p [2][2]float64
+	for i := range p {
+		var total float64
+		for j := range p[i] {
+			p[i][j] = prior[j] * math.Exp(w*said[i][j])
+			total += p[i][j]
+		}
+		for j := range p[i] {
+			p[i][j] /= total
+		}
+	}
+	return max(math.Abs(math.Log(p[0][0]/p[1][0])), math.Abs(math.Log(p[0][1]/p[1][1])))
+}
+
+// Last links of chains with other seeds are samples of the tempered posterior: the mean
+// of 40 has a standard error of .16 sds, their sd of 11 %; four of each.
+func TestOneSample(t *testing.T) {
+	p := play(t, 30, "", "epsilon = 0.5\nclip = 1.0", "one-posterior-sample")
+	mean, sd := exact(p, 0.5, 1)
+	const samples = 40
+	all := newMoments(1)
+	for seed := range uint64(samples) {
+		cost, err := Play(p, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cost.Claimed != 0.5 || !math.IsNaN(cost.Proven) {
+			t.Fatalf("cost %+v: a chain proves nothing", cost)
+		}
+		found := p.Posterior()
+		all.add([]float64{found[0] / found[1]})
+	}
+	gotMean, gotSD := all.found()
+	if math.Abs(gotMean[0]-mean) > 0.64*sd || math.Abs(gotSD[0]/sd-1) > 0.45 {
+		t.Errorf("samples are %.3f ± %.3f, the tempered posterior %.3f ± %.3f", gotMean[0], gotSD[0], mean, sd)
+	}
+}

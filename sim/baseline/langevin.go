@@ -1,0 +1,126 @@
+package baseline
+
+import (
+	"math"
+
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/gpu"
+)
+
+// langevin is stochastic gradient Langevin dynamics with the noise of differential
+// privacy (Wang, Fienberg and Smola, "Privacy for Free: Posterior Sampling and
+// Stochastic Gradient Monte Carlo", 2015, algorithm 2), with the clip, the batches, the
+// noise and hence the cost of the study's private gradient steps. A step of size η is
+//
+//	θ ← θ + η/2 · (∇log p(θ) + G) + e,
+//
+// where G is the noisy sum of clipped gradients, divided by the sampling rate, and e
+// adds what the noise of G leaves missing of the variance η. It returns mean and
+// standard deviation of θ over the last steps, the share of them that the study
+// averages: the samples' spread is wider than the posterior's by the noise of G.
+func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err error) {
+	p := r.play.Federation.Protocol
+	descent, in := p.Descent(), p.Study().Inference.Descent
+	var sampling dpmech.Sampling = dpmech.FullBatch{}
+	if descent.Rate < 1 {
+		sampling = dpmech.Poisson{Rate: descent.Rate}
+	}
+	d := r.program.Dim()
+	mechanism, err := dpmech.NewSampledSum(dpmech.SampledConfig{
+		Sampling: sampling, Records: r.all.Rows(), Steps: descent.Total, Dim: d,
+		Clip: descent.Clip, NoiseMultiplier: p.Noise().Multiplier, Adjacency: p.Study().Privacy.Adjacency,
+	})
+	if err != nil {
+		return nil, nil, cost, err
+	}
+	run := mechanism.Begin()
+	streams := dpmech.Streams{Sampling: seeded.Stream(seed, purpose, 0), Noise: seeded.Stream(seed, purpose, 1)}
+	extra := normals(seed, 2)
+	theta, slope, e := r.start(), make([]float64, d), make([]float64, d)
+	noisy := make([]int64, d)
+	s := sink{dense: make([]float64, d)}
+	var rows []int32
+	query := func(batch []uint32, sum *dpmech.Accumulator) error {
+		rows = rows[:0]
+		for _, record := range batch {
+			rows = append(rows, int32(record))
+		}
+		s.sum = sum
+		return r.all.Each(&gpu.Query{Draws: [][]float64{theta}, Batch: rows, Clip: math.Inf(1)}, &s) // the gate clips
+	}
+	schedule := gpu.LinearDecay{First: descent.StepSize, Last: descent.StepSize * in.Decay}
+	noise := mechanism.Lattice().Float(mechanism.ShareSigma()) / descent.Rate // sd of each element of G
+	unit := mechanism.Lattice().Step() / descent.Rate
+	sample := newMoments(d)
+	for t := range descent.Total {
+		if err := run.Next(noisy, &streams, query); err != nil {
+			return nil, nil, cost, err
+		}
+		clear(slope)
+		r.program.LogPrior(theta, slope)
+		eta := schedule.Rate(t, descent.Total)
+		missing := math.Sqrt(max(0, eta-eta*eta/4*noise*noise))
+		extra(e)
+		for i, n := range noisy {
+			theta[i] += eta/2*(slope[i]+unit*float64(n)) + missing*e[i]
+		}
+		if float64(descent.Total-t-1) < in.Average*float64(descent.Total) || t == descent.Total-1 {
+			sample.add(theta)
+		}
+	}
+	mean, sd = sample.found()
+	cost, err = r.costOf(mechanism)
+	return mean, sd, cost, err
+}
+
+// A sink hands gradients to the gate.
+type sink struct {
+	sum   *dpmech.Accumulator
+	dense []float64 // zero between records
+}
+
+// AddRecord implements gpu.Sink.
+func (s *sink) AddRecord(index []int32, value []float64) error {
+	if index == nil {
+		return s.sum.Add(value)
+	}
+	for k, j := range index {
+		s.dense[j] = value[k]
+	}
+	err := s.sum.Add(s.dense)
+	for _, j := range index {
+		s.dense[j] = 0
+	}
+	return err
+}
+
+// moments add up samples.
+type moments struct {
+	n             float64
+	mean, squares []float64 // Welford's
+}
+
+func newMoments(d int) *moments {
+	return &moments{mean: make([]float64, d), squares: make([]float64, d)}
+}
+
+func (m *moments) add(theta []float64) {
+	m.n++
+	for i, x := range theta {
+		apart := x - m.mean[i]
+		m.mean[i] += apart / m.n
+		m.squares[i] += apart * (x - m.mean[i])
+	}
+}
+
+// found returns the mean and the standard deviation of the samples.
+func (m *moments) found() (mean, sd []float64) {
+	for _, s := range m.squares {
+		sd = append(sd, max(math.Sqrt(s/max(1, m.n-1)), pointSD))
+	}
+	return m.mean, sd
+}
+
+// pointSD is the standard deviation that stands for none, on the model's scale.
+const pointSD = 1e-6

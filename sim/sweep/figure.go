@@ -1,0 +1,217 @@
+package sweep
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"fedpvi/internal/document"
+)
+
+// A Plot says how to draw the results.
+type Plot struct {
+	File  string
+	Title string
+	X     string // an axis, a metric, or "round" for the trace
+	Y     string // a metric
+	By    string // an axis whose cases are drawn apart; may be empty
+	Where map[string]string
+	LogX  bool
+	LogY  bool
+	Label [2]string // of the axes
+
+	// Deviation draws means with a standard deviation each way instead of medians with
+	// deciles.
+	Deviation bool
+
+	// Pooled draws what the fit of the pooled records without privacy reaches.
+	Pooled bool
+
+	Lines     []Line
+	Published []Published
+}
+
+// A Line is a level of the vertical axis that a plot shows for comparison.
+type Line struct {
+	Label string
+	Y     float64
+}
+
+// Published is a series of points that somebody else reported.
+type Published struct {
+	Label string
+	X     []string // numbers, or cases of the horizontal axis
+	Y     []float64
+}
+
+// round is the horizontal axis of a plot of the trace.
+const round = "round"
+
+func (s *Spec) readPlots(root *document.Table) []Plot {
+	var plots []Plot
+	for _, t := range root.Tables("plot") {
+		p := s.readPlot(t)
+		s.readComparisons(t, &p)
+		plots = append(plots, p)
+		if p.X == round && slices.Contains(testTraceMetrics, p.Y) {
+			s.tracePredictions = true
+		}
+	}
+	return plots
+}
+
+func (s *Spec) readPlot(t *document.Table) Plot {
+	var p Plot
+	t.Require("file", `name the picture, file = "kl-by-clip"`)
+	p.File, _ = t.String("file")
+	if t.Has("file") && p.File != filepath.Base(p.File) {
+		t.Errorf("file", "must be a name without folders")
+	}
+	p.Title = s.Title
+	if title, ok := t.String("title"); ok {
+		p.Title = title
+	}
+	metrics := slices.Concat(posteriorMetrics, testMetrics)
+	t.Require("x", `name an axis, a metric, or "round"`)
+	p.X, _ = t.Choice("x", slices.Concat(s.axisNames(), []string{round}, metrics)...)
+	t.Require("y", "name a column of the results")
+	if p.X == round {
+		metrics = slices.Concat(traceMetrics, testTraceMetrics)
+	}
+	p.Y, _ = t.Choice("y", metrics...)
+	p.By, _ = t.Choice("by", s.axisNames()...)
+	p.Where = s.readWhere(t.Table("where"))
+	p.LogX, _ = t.Bool("log_x")
+	p.LogY, _ = t.Bool("log_y")
+	p.Label = [2]string{p.X, p.Y}
+	if l, ok := t.String("x_label"); ok {
+		p.Label[0] = l
+	}
+	if l, ok := t.String("y_label"); ok {
+		p.Label[1] = l
+	}
+	if p.X == round && s.Trace == 0 {
+		t.Errorf("x", "a plot over rounds needs sweep.trace, the rounds between its points")
+	}
+	spread, _ := t.Choice("spread", "deciles", "sd")
+	p.Deviation = spread == "sd"
+	if p.Pooled, _ = t.Bool("pooled"); p.Pooled && !slices.Contains(testMetrics[:3], p.Y) {
+		t.Errorf("pooled", "the fit of the pooled records has a line where y is accuracy, log_likelihood or auc")
+	}
+	return p
+}
+
+func (s *Spec) axisNames() []string {
+	var names []string
+	for _, a := range s.Axes {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+func (s *Spec) readWhere(t *document.Table) map[string]string {
+	where := map[string]string{}
+	for _, axis := range t.Keys() {
+		where[axis], _ = t.String(axis)
+		s.checkCase(t, axis, where[axis])
+	}
+	return where
+}
+
+// checkCase reports that an axis has no such case.
+func (s *Spec) checkCase(t *document.Table, axis, label string) {
+	i := slices.IndexFunc(s.Axes, func(a Axis) bool { return a.Name == axis })
+	if i < 0 {
+		t.Errorf(axis, "there is no such axis")
+	} else if !slices.ContainsFunc(s.Axes[i].Cases, func(c Case) bool { return c.Label == label }) {
+		t.Errorf(axis, "the axis has no case %q", label)
+	}
+}
+
+// readComparisons reads what is drawn beside the results.
+func (s *Spec) readComparisons(t *document.Table, p *Plot) {
+	for _, l := range t.Tables("line") {
+		l.Require("label", "say what the line is")
+		l.Require("y", "write where the line is")
+		var line Line
+		line.Label, _ = l.String("label")
+		line.Y, _ = l.Float("y")
+		if l.Has("y") && p.LogY && line.Y <= 0 {
+			l.Errorf("y", "has no place on a logarithmic axis")
+		}
+		p.Lines = append(p.Lines, line)
+	}
+	for _, l := range t.Tables("published") {
+		p.Published = append(p.Published, s.readPublished(l, p))
+	}
+}
+
+func (s *Spec) readPublished(t *document.Table, p *Plot) Published {
+	t.Require("label", "say whose points these are")
+	t.Require("x", "write where the points are, x = [1, 2]")
+	t.Require("y", "write the values of the points, y = [0.8, 0.9]")
+	var out Published
+	out.Label, _ = t.String("label")
+	xs, _ := t.List("x")
+	out.Y, _ = t.Floats("y")
+	if len(xs) != len(out.Y) && t.Has("x") && t.Has("y") {
+		t.Errorf("y", "has %d values for %d points", len(out.Y), len(xs))
+	}
+	_, names := s.places(p.X)
+	for _, v := range xs {
+		text, err := encode(v)
+		if unquoted, quoted := strconv.Unquote(text); quoted == nil {
+			text = unquoted
+		}
+		_, number := strconv.ParseFloat(text, 64)
+		if err != nil || names == nil && number != nil || names != nil && !slices.Contains(names, text) {
+			t.Errorf("x", "must be numbers, or cases of the axis of the plot")
+			break
+		}
+		out.X = append(out.X, text)
+	}
+	return out
+}
+
+// places returns the number that each case of an axis stands for, or, where one stands
+// for none, the names of all. Anything but an axis has neither.
+func (s *Spec) places(axis string) (numbers map[string]float64, names []string) {
+	labels := s.labels(axis)
+	numbers = map[string]float64{}
+	for _, label := range labels {
+		x, err := strconv.ParseFloat(label, 64)
+		if err != nil {
+			return nil, labels
+		}
+		numbers[label] = x
+	}
+	return numbers, nil
+}
+
+func (s *Spec) labels(axis string) []string {
+	var labels []string
+	for _, a := range s.Axes {
+		if a.Name == axis {
+			for _, c := range a.Cases {
+				labels = append(labels, c.Label)
+			}
+		}
+	}
+	return labels
+}
+
+// needsTest says what of the sweep needs records to predict; it is empty if nothing
+// does.
+func (s *Spec) needsTest() string {
+	for _, p := range s.Plots {
+		for _, metric := range []string{p.X, p.Y} {
+			if slices.Contains(testMetrics, metric) {
+				return "the plot of " + metric
+			}
+		}
+	}
+	if s.tracePredictions {
+		return "trace_predictions"
+	}
+	return ""
+}

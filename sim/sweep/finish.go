@@ -1,0 +1,94 @@
+package sweep
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+)
+
+// A Point is a point of the grid in a [Overview].
+type Point struct {
+	Cases   map[string]string  `json:"cases"`   // by axis
+	Summary map[string]float64 `json:"summary"` // by column of summary.csv; what is missing there is not here
+}
+
+// An Overview is what a sweep found, for a machine.
+type Overview struct {
+	Sweep  string  `json:"sweep"`
+	Title  string  `json:"title"`
+	Digest string  `json:"digest"` // SHA-256 of sweep and study
+	Runs   int     `json:"runs"`
+	Points []Point `json:"points"`
+	Folder string  `json:"folder"`
+}
+
+// Overview returns what is in summary.csv.
+func (r *Results) Overview() Overview {
+	o := Overview{Sweep: r.spec.Name, Title: r.spec.Title, Digest: r.spec.Digest, Runs: r.Runs(), Folder: r.Folder}
+	for cell := range r.spec.cells() {
+		p := Point{map[string]string{}, map[string]float64{}}
+		for i, c := range r.spec.cases(cell) {
+			p.Cases[r.spec.Axes[i].Name] = c.Label
+		}
+		for name, x := range r.describe(cell) {
+			if !math.IsNaN(x) && !math.IsInf(x, 0) {
+				p.Summary[name] = x
+			}
+		}
+		o.Points = append(o.Points, p)
+	}
+	return o
+}
+
+// Finish writes summary.csv, summary.md and the plots from what is there.
+func (r *Results) Finish() error {
+	if err := r.write("summary.csv", r.writeSummary); err != nil {
+		return err
+	}
+	if err := r.write("summary.md", func(file *os.File) error { return r.markdown(file) }); err != nil {
+		return err
+	}
+	for _, p := range r.spec.Plots {
+		if err := r.plot(p); err != nil {
+			return fmt.Errorf("plot %s: %w", p.File, err)
+		}
+	}
+	return nil
+}
+
+// write makes a file of the folder.
+func (r *Results) write(name string, content func(*os.File) error) error {
+	file, err := os.Create(filepath.Join(r.Folder, name))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := content(file); err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+func (r *Results) writeSummary(file *os.File) error {
+	header := r.spec.axisNames()
+	for _, s := range r.statistics() {
+		header = append(header, s.name)
+	}
+	if err := writeRow(file, header); err != nil {
+		return err
+	}
+	for cell := range r.spec.cells() {
+		var fields []string
+		for _, c := range r.spec.cases(cell) {
+			fields = append(fields, c.Label)
+		}
+		for _, s := range r.statistics() {
+			fields = append(fields, formatField(s.of(r, cell)))
+		}
+		if err := writeRow(file, fields); err != nil {
+			return err
+		}
+	}
+	return nil
+}

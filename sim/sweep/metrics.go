@@ -1,0 +1,157 @@
+package sweep
+
+import (
+	"math"
+	"slices"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// Metrics of every run.
+var posteriorMetrics = []string{"kl", "mean_error", "sd_ratio", "accepted", "rejected", "claimed_epsilon", "true_epsilon", "sound_epsilon", "coverage", "noise_aware_coverage"}
+
+// Metrics of a run that held out records. A gap is what the fit of the pooled records
+// without privacy is better by, on the same records.
+var testMetrics = []string{"accuracy", "log_likelihood", "auc", "accuracy_gap", "log_likelihood_gap", "auc_gap"}
+
+// Metrics over the rounds of a run.
+var (
+	traceMetrics     = []string{"kl", "epsilon"}
+	testTraceMetrics = []string{"accuracy", "log_likelihood"}
+)
+
+// Metrics returns the columns of the results that follow the axes and the seed.
+func (s *Spec) Metrics() []string {
+	if s.Tested {
+		return slices.Concat(posteriorMetrics, testMetrics)
+	}
+	return posteriorMetrics
+}
+
+// TraceMetrics returns the columns of the trace that follow the round.
+func (s *Spec) TraceMetrics() []string {
+	if s.tracePredictions {
+		return slices.Concat(traceMetrics, testTraceMetrics)
+	}
+	return traceMetrics
+}
+
+// measure computes the metrics of a finished run.
+func measure(p *sim.Play) (map[string]float64, error) {
+	values, err := measurePosterior(p)
+	if err != nil {
+		return nil, err
+	}
+	if err := measureTest(values, p); err != nil {
+		return nil, err
+	}
+	f := p.Federation
+	if f.Protocol.Study().Privacy.Unit == study.None {
+		return values, nil
+	}
+	claimed, truth, sound, err := f.Protocol.OutsideCosts(f.Protocol.Releases())
+	values["claimed_epsilon"], values["true_epsilon"], values["sound_epsilon"] = claimed.Epsilon, truth.Epsilon, sound.Epsilon
+	return values, err
+}
+
+// measurePosterior compares the posterior with that of the pooled records.
+func measurePosterior(p *sim.Play) (map[string]float64, error) {
+	f := p.Federation
+	kl, err := p.KL()
+	if err != nil {
+		return nil, err
+	}
+	family := f.Protocol.Family()
+	mean, cov, err := family.Moments(p.Posterior())
+	if err != nil {
+		return nil, err
+	}
+	refMean, refCov, err := p.Reference.Moments()
+	if err != nil {
+		return nil, err
+	}
+	// Error of the mean in units of the reference's sd, and ratio of sds, root
+	// mean square over coefficients.
+	var apart, ratio float64
+	for j := range mean {
+		apart += (mean[j] - refMean[j]) * (mean[j] - refMean[j]) / refCov.At(j, j)
+		ratio += cov.At(j, j) / refCov.At(j, j)
+	}
+	d := float64(len(mean))
+	return map[string]float64{
+		"kl":         kl,
+		"mean_error": math.Sqrt(apart / d),
+		"sd_ratio":   math.Sqrt(ratio / d),
+		"accepted":   float64(f.Count(pvi.Accepted)),
+		"rejected":   float64(f.Count(pvi.Rejected)),
+	}, nil
+}
+
+// measureTest adds how the posterior and the pooled fit predict the records that were
+// held out, if any were.
+func measureTest(values map[string]float64, p *sim.Play) error {
+	found, err := p.Test()
+	if err != nil || found == nil {
+		return err
+	}
+	pooled, err := p.PooledTest()
+	if err != nil {
+		return err
+	}
+	add := func(metric string, found, pooled *float64) {
+		if found != nil && pooled != nil {
+			values[metric], values[metric+"_gap"] = *found, *pooled-*found
+		}
+	}
+	add("accuracy", found.Accuracy, pooled.Accuracy)
+	add("log_likelihood", &found.LogLikelihood, &pooled.LogLikelihood)
+	add("auc", found.AUC, pooled.AUC)
+	return nil
+}
+
+// truth is what the rounds so far really gave away to an outsider, NaN if the study
+// makes no promise.
+func truth(p *pvi.Protocol, round int) (float64, error) {
+	if p.Study().Privacy.Unit == study.None {
+		return nan, nil
+	}
+	_, truth, _, err := p.OutsideCosts(p.ReleasesAfter(round))
+	return truth.Epsilon, err
+}
+
+// A tracePoint is where a run stands after a round.
+type tracePoint struct {
+	round  int
+	values []float64 // in the order of the spec's trace metrics
+}
+
+// traceAt measures a run after a round.
+func (s *Spec) traceAt(p *sim.Play, round int) (tracePoint, error) {
+	kl, err := p.KL()
+	if err != nil {
+		return tracePoint{}, err
+	}
+	epsilon, err := truth(p.Federation.Protocol, round)
+	if err != nil {
+		return tracePoint{}, err
+	}
+	point := tracePoint{round, []float64{kl, epsilon}}
+	if !s.tracePredictions {
+		return point, nil
+	}
+	accuracy, logLikelihood := nan, nan
+	found, err := p.Test()
+	if err != nil {
+		return tracePoint{}, err
+	}
+	if found != nil {
+		logLikelihood = found.LogLikelihood
+		if found.Accuracy != nil {
+			accuracy = *found.Accuracy
+		}
+	}
+	point.values = append(point.values, accuracy, logLikelihood)
+	return point, nil
+}

@@ -1,0 +1,179 @@
+package sweep
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/plot/plotter"
+)
+
+// A series is what one case of a plot's By axis looks like: the middle of a metric at
+// each x, and its spread around that.
+type series struct {
+	label         string
+	x             []float64
+	low, mid, top []float64
+
+	aside func(x float64) float64 // where x is drawn, beside the other series
+}
+
+// collect gathers the series of a plot. names is nil if x is a number.
+func (r *Results) collect(p Plot) (all []series, names []string) {
+	labels := []string{""}
+	if p.By != "" {
+		labels = r.spec.labels(p.By)
+	}
+	numbers, names := r.spec.places(p.X)
+	for _, label := range labels {
+		values := map[float64][]float64{}
+		for cell := range r.spec.cells() {
+			if !r.matches(cell, p, label) {
+				continue
+			}
+			if p.X == round {
+				r.tracePoints(cell, slices.Index(r.spec.TraceMetrics(), p.Y), values)
+				continue
+			}
+			x := r.place(cell, p.X, numbers, names)
+			values[x] = append(values[x], r.column(cell, p.Y)...)
+		}
+		s := series{label: label}
+		if _, err := strconv.ParseFloat(label, 64); err == nil {
+			s.label = p.By + " " + label
+		}
+		for _, x := range slices.Sorted(maps.Keys(values)) {
+			low, mid, top := p.spread(values[x])
+			if math.IsNaN(x) || math.IsNaN(mid) || p.LogY && !(low > 0) || p.LogX && !(x > 0) {
+				continue
+			}
+			s.x = append(s.x, x)
+			s.low, s.mid, s.top = append(s.low, low), append(s.mid, mid), append(s.top, top)
+		}
+		if len(s.x) > 0 {
+			all = append(all, s)
+		}
+	}
+	return all, names
+}
+
+// spread returns the middle of values, and how far they go to either side.
+func (p Plot) spread(values []float64) (low, mid, top float64) {
+	if !p.Deviation {
+		q := spread(p.Y, values)
+		return q[0], q[1], q[2]
+	}
+	middle, sd := mean(values), deviation(values)
+	if math.IsNaN(sd) {
+		sd = 0
+	}
+	return middle - sd, middle, middle + sd
+}
+
+// deviation returns the standard deviation of values, NaN if there are fewer than two.
+func deviation(values []float64) float64 {
+	if len(values) < 2 {
+		return nan
+	}
+	return stat.StdDev(values, nil)
+}
+
+// place returns where the runs of a cell stand on the horizontal axis.
+func (r *Results) place(cell int, x string, numbers map[string]float64, names []string) float64 {
+	switch at := r.label(cell, x); {
+	case names != nil:
+		return float64(slices.Index(names, at))
+	case len(numbers) > 0:
+		return numbers[at]
+	default:
+		return mean(r.column(cell, x))
+	}
+}
+
+func (r *Results) tracePoints(cell, metric int, into map[float64][]float64) {
+	for k, values := range r.points {
+		if k.cell == cell && k.metric == metric {
+			into[float64(k.round)] = append(into[float64(k.round)], values...)
+		}
+	}
+}
+
+// label returns the case of an axis at a cell.
+func (r *Results) label(cell int, axis string) string {
+	for i, c := range r.spec.cases(cell) {
+		if r.spec.Axes[i].Name == axis {
+			return c.Label
+		}
+	}
+	return ""
+}
+
+func (r *Results) matches(cell int, p Plot, by string) bool {
+	return (p.By == "" || r.label(cell, p.By) == by) && r.shows(cell, p)
+}
+
+// shows reports whether a plot is of a cell.
+func (r *Results) shows(cell int, p Plot) bool {
+	for axis, label := range p.Where {
+		if r.label(cell, axis) != label {
+			return false
+		}
+	}
+	return true
+}
+
+// pooled returns what the fit of the pooled records reaches, on average over the runs
+// that a plot shows.
+func (r *Results) pooled(p Plot) float64 {
+	var values []float64
+	for cell := range r.spec.cells() {
+		if r.shows(cell, p) {
+			reached, gap := r.column(cell, p.Y), r.column(cell, p.Y+"_gap")
+			for i := range min(len(reached), len(gap)) {
+				values = append(values, reached[i]+gap[i])
+			}
+		}
+	}
+	return mean(values)
+}
+
+// at returns the points of values over a series' x.
+func (s series) at(values []float64) plotter.XYs {
+	xy := make(plotter.XYs, len(s.x))
+	for k, x := range s.x {
+		xy[k] = plotter.XY{X: s.aside(x), Y: values[k]}
+	}
+	return xy
+}
+
+// aside returns where series i of all is drawn, so that whiskers at the same x
+// stand side by side: over half of the distance of two names, and over an eighth of
+// the least distance of two numbers, on a logarithmic axis of their logarithms.
+func aside(all []series, i int, nominal, log bool) func(x float64) float64 {
+	place := (float64(i) - float64(len(all)-1)/2) / float64(len(all))
+	if nominal {
+		return func(x float64) float64 { return x + 0.5*place }
+	}
+	least := math.Inf(1)
+	on := func(x float64) float64 {
+		if log {
+			return math.Log(x)
+		}
+		return x
+	}
+	for _, s := range all {
+		for k := 1; k < len(s.x); k++ {
+			least = min(least, on(s.x[k])-on(s.x[k-1]))
+		}
+	}
+	switch {
+	case len(all[i].x) >= bandFrom || math.IsInf(least, 0) || math.IsNaN(least):
+		return func(x float64) float64 { return x }
+	case log:
+		return func(x float64) float64 { return x * math.Exp(place*least/8) }
+	default:
+		return func(x float64) float64 { return x + place*least/8 }
+	}
+}
