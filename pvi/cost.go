@@ -37,12 +37,13 @@ func (p *Protocol) Views() []View {
 }
 
 // Adjacencies returns the adjacencies under which a study's cost is stated, its
-// own first. Batches of a fixed size and what their sums are divided by tell how many
-// records a client has: under one that keeps that private they have no cost.
+// own first. Where batches are a share of a client's records, their size and what their
+// sums are divided by tell how many there are: under one that keeps that private they have
+// no cost.
 func (p *Protocol) Adjacencies() []accountant.Adjacency {
 	own := p.study.Privacy.Adjacency
 	switch {
-	case p.descent != nil && p.descent.Batch > 0 && p.descent.Rate < 1:
+	case p.fixedBatches() && !p.privateSize():
 		return []accountant.Adjacency{own}
 	case own != accountant.ReplaceOne:
 		return []accountant.Adjacency{own, accountant.ReplaceOne}

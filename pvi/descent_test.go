@@ -323,7 +323,6 @@ func TestDescentRefusals(t *testing.T) {
 		{[]study.Override{{Key: "inference.sampling", Value: `"without-replacement"`}}, "write sampling_rate"},
 		{[]study.Override{{Key: "inference.sampling", Value: `"published"`}, {Key: "inference.sampling_rate", Value: "0.1"}}, "write federation.nominal_records"},
 		{[]study.Override{{Key: "inference.sampling", Value: `"without-replacement"`}, {Key: "inference.sampling_rate", Value: "0.1"}, {Key: "federation.nominal_records", Value: "50"}}, `write adjacency = "replace-one"`},
-		{[]study.Override{{Key: "inference.sampling", Value: `"published"`}, {Key: "inference.sampling_rate", Value: "0.1"}, {Key: "federation.nominal_records", Value: "50"}}, `write adjacency = "replace-one"`},
 		{[]study.Override{{Key: "inference.start", Value: `"analytical"`}}, `family = "linear"`},
 		{[]study.Override{{Key: "inference.start_share", Value: "0.5"}}, `only with start = "analytical"`},
 	} {

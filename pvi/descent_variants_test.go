@@ -45,19 +45,21 @@ func TestDescentOfSeveralDraws(t *testing.T) {
 // fixedBatches is a study with batches of ten of a thousand records, σ = 1 and T = 1000.
 func fixedBatches(t *testing.T, sampling, adjacency string, more ...study.Override) *Protocol {
 	t.Helper()
-	return descentProtocol(t, append([]study.Override{set("inference", `{ rounds = 100, steps = 10, sampling = "`+sampling+`", sampling_rate = 0.01, step_size = 0.01 }`),
+	return descentProtocol(t, append([]study.Override{
+		set("inference", `{ rounds = 100, steps = 10, sampling = "`+sampling+`", sampling_rate = 0.01, step_size = 0.01 }`),
 		set("federation", "{ nominal_records = 1000, max_records = 1000 }"),
-		set("privacy", `{ unit = "record", noise_multiplier = 1.0, delta = 1e-5, adjacency = "`+adjacency+`" }`)}, more...)...)
+		set("privacy", `{ unit = "record", noise_multiplier = 1.0, delta = 1e-5, adjacency = "`+adjacency+`" }`),
+	}, more...)...)
 }
 
 // Fixed batches that are claimed to be Poisson's: the figures are those of the notes on
-// d3p, ε = 2.84 claimed under replace-one, 13.4 at least. Under add-remove, where the
-// number of records is private, they are refused.
+// d3p, ε = 1.83 claimed under add-remove and 2.84 under replace-one, 13.4 at least.
 func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	for _, c := range []struct {
 		adjacency      string
 		claimed, least float64
 	}{
+		{"add-remove", 1.83, 13.4},
 		{"replace-one", 2.84, 13.4},
 	} {
 		p := fixedBatches(t, "published", c.adjacency)
@@ -76,6 +78,31 @@ func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 		if err != nil || cost != sound {
 			t.Errorf("%s: spent is %+v, what can be proved %+v (%v)", c.adjacency, cost, sound, err)
 		}
+	}
+}
+
+// Under add-remove batches as published, and what their sums are divided by, say nothing
+// of how many records there are, and a client with fewer than the cost is stated for is
+// refused.
+func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
+	p := fixedBatches(t, "published", "add-remove", set("federation", "{ nominal_records = 1000, max_records = 5000 }"))
+	for _, n := range []int{1000, 1001, 1999, 5000} {
+		m, err := p.sampledFor(n, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.MaxBatch() != 10 || p.descentOptions(n) != p.descentOptions(1000) || p.descentOptions(n).Rate != 0.01 {
+			t.Errorf("%d records: batches of %d, %+v", n, m.MaxBatch(), p.descentOptions(n))
+		}
+	}
+	if a := p.Adjacencies(); !slices.Equal(a, []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne}) {
+		t.Errorf("costs are stated under %v", a)
+	}
+	if _, err := p.NewSite("a", descentShard(p, 999)); err == nil || !strings.Contains(err.Error(), "fewer records than federation.nominal_records = 1000") {
+		t.Errorf("a client with 999 records of 1000: %v", err)
+	}
+	if _, err := p.NewSite("a", descentShard(p, 1000)); err != nil {
+		t.Error(err)
 	}
 }
 

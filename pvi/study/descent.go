@@ -123,7 +123,7 @@ func checkDescent(s *Study, t *document.Table) {
 	if nominal == 0 {
 		t.Errorf("sampling", "the cost of batches of a fixed size depends on the number of records, for which a public one has to stand: write federation.nominal_records, the fewest of a client")
 	}
-	if s.Privacy.Adjacency != accountant.ReplaceOne {
+	if d.Sampling == WithoutReplacement && s.Privacy.Adjacency != accountant.ReplaceOne {
 		t.Errorf("sampling", `how many records there are decides what a batch of a fixed size gives away, and privacy.adjacency = %q keeps that private: write adjacency = %q, or sampling = %q`, s.Privacy.Adjacency, accountant.ReplaceOne, PoissonSampling)
 	}
 }
