@@ -186,14 +186,14 @@ func besides(layer *zigguratLayer) []uint64 {
 }
 
 // A y next to the curve is decided by as many bits as it takes, and rightly, in every
-// layer of tables of few places, and every eleventh of others.
+// layer of tables of few places, and every 37th of others.
 func TestZigguratDecidesNextToTheCurve(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, ratio := range ratios[2:] {
 		num, den := ratio[0], ratio[1]
 		z := zigguratOf(num, den)
 		y := heights(z)
-		decided, stride := 0, 11
+		decided, stride := 0, 37
 		if num < 20*den {
 			stride = 1
 		}
