@@ -182,7 +182,7 @@ func TestStartIsReleasedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		site, err := NewSite(p, "a", s)
+		site, err := NewSolverSite(p, "a", s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func TestStartIsReleasedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := NewSite(p, "b", other)
+		b, err := NewSolverSite(p, "b", other)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +245,7 @@ func TestStartStateThatHidesReleases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		site, err := NewSite(p, "a", s)
+		site, err := NewSolverSite(p, "a", s)
 		if err != nil {
 			t.Fatal(err)
 		}

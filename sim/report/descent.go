@@ -121,7 +121,7 @@ func sentByDescent(p *pvi.Protocol) []string {
 	if !p.Sound() {
 		out = append(out, "NOT PRIVATE AS CLAIMED, for research on public or made-up data only: batches have a fixed size, and are accounted as if they had not.")
 	}
-	if c := p.Curvature(); c != nil {
+	if c := p.OneStep(); c != nil {
 		out = append(out, fmt.Sprintf("After the last round, once: the sum of its records' gradients at the posterior's mean, with noise of %s times the same clip, and the sum of their curvatures, %s, every record's clipped to norm %s, with noise of %s times that.",
 			number(c.Gradient.NoiseMultiplier()), plural(c.Curvature.Dim(), "number"), number(c.Curvature.Clip()), number(c.Curvature.NoiseMultiplier())))
 	}

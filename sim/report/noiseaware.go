@@ -34,8 +34,8 @@ func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {
 	case study.ClosedForm:
 		out.GradientNoise = p.ClosedFormNoise()
 	case study.OneStep:
-		c := p.Curvature()
-		out.GradientNoise, out.CurvatureNoise = p.CurvatureNoise(len(p.Roster()))
+		c := p.OneStep()
+		out.GradientNoise, out.CurvatureNoise = p.OneStepNoise(len(p.Roster()))
 		out.CurvatureClip, out.Shares = c.Curvature.Clip(), c.Shares[:]
 	}
 	return out
@@ -50,13 +50,13 @@ func intervalRows(p *pvi.Protocol) [][]string {
 	case study.ClosedForm:
 		return [][]string{{"intervals", fmt.Sprintf("closed form: widened for noise of sd %s on the sum of gradients", number(p.ClosedFormNoise()))}}
 	case study.OneStep:
-		c := p.Curvature()
-		gradient, bend := p.CurvatureNoise(len(p.Roster()))
+		c := p.OneStep()
+		gradient, curvature := p.OneStepNoise(len(p.Roster()))
 		return [][]string{
 			{"intervals", fmt.Sprintf("one-step: a last round releases gradient and curvature; rounds, gradient, curvature take %s, %s and %s %% of the budget",
 				number(100*c.Shares[0]), number(100*c.Shares[1]), number(100*c.Shares[2]))},
 			{"", fmt.Sprintf("gradients clipped to %s, noise of all clients %s; curvatures to %s, noise %s",
-				number(c.Gradient.Clip()), number(gradient), number(c.Curvature.Clip()), number(bend))},
+				number(c.Gradient.Clip()), number(gradient), number(c.Curvature.Clip()), number(curvature))},
 		}
 	}
 	return [][]string{{"intervals", "of the posterior as it is: what the noise adds is left out"}}
@@ -123,7 +123,7 @@ func noiseAwareCSV(w io.Writer, a *sim.NoiseAware) error {
 }
 
 // RecordLast adds the last round to the transcript, if there was one.
-func (f *Folder) RecordLast(o *pvi.CurvatureOutcome) error {
+func (f *Folder) RecordLast(o *pvi.OneStepOutcome) error {
 	if o == nil {
 		return nil
 	}
