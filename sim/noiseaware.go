@@ -18,6 +18,7 @@ import (
 type NoiseAware struct {
 	Method       string     `json:"method"` // "one-step" or "closed-form"
 	Coefficients []Compared `json:"coefficients"`
+	Marginals    []Marginal `json:"-"` // of the noise-aware posterior
 
 	// GradientNoise and CurvatureNoise are the sds of all clients' noise on a sum of
 	// gradients, and on an element of a sum of curvatures.
@@ -121,6 +122,7 @@ func (f *Federation) noiseAware(natural []float64) (*NoiseAware, error) {
 	}
 	out.Mean = mean
 	for i, parameter := range p.Model().Parameters {
+		out.Marginals = append(out.Marginals, marginal(parameter, mean[i], math.Sqrt(cov.At(i, i))))
 		out.Coefficients = append(out.Coefficients, Compared{
 			Name:       parameter.Name,
 			DataOnly:   interval(parameter, plainMean[i], math.Sqrt(plain.At(i, i))),

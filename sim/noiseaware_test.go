@@ -66,6 +66,11 @@ func TestNoiseAwareResult(t *testing.T) {
 			t.Errorf("%s: %+v beside %+v", c.Name, c.DataOnly, r.Posterior[i])
 		}
 	}
+	h := &History{Points: []Point{{Outcome: 4}}}
+	p.ObserveLast(h, r)
+	if len(h.Points) != 2 || h.Points[1].Outcome != 5 || *h.Points[1].Epsilon != r.Privacy.Epsilon {
+		t.Errorf("the last outcome is not in the history: %+v", h.Points)
+	}
 	if !slices.Equal(r.Natural, p.Federation.Server.Posterior()) || p.Federation.LastOutcome.Verdict != pvi.Accepted {
 		t.Error("the last round moved q, or was void")
 	}

@@ -30,7 +30,7 @@ const maxPartitions = 1<<16 - 1
 func readPartitions(s *Study, t *document.Table) {
 	p := &s.Inference.Partitions
 	if n, ok := t.Int("partitions"); ok {
-		p.Count = between(t, "partitions", n, 1, maxPartitions)
+		p.Count = max(1, between(t, "partitions", n, 1, maxPartitions)) // 0 was reported, and is not none
 		if s.Privacy.Unit != Record && s.Privacy.Unit != "" {
 			t.Errorf("partitions", `hide one record of a client: with privacy.unit = %q they change nothing, remove the key`, s.Privacy.Unit)
 		}

@@ -85,9 +85,13 @@ func Intervals90(w io.Writer, r *sim.Result) error {
 	return err
 }
 
-// noiseAware writes noise-aware.csv, and draws from the noise-aware posterior.
+// noiseAware writes noise-aware.csv, and draws from the noise-aware posterior, if there
+// is one.
 func (f *Folder) noiseAware(r *sim.Result, normal func(chain int) func() float64) error {
 	a := r.NoiseAware
+	if a == nil {
+		return nil
+	}
 	d := len(a.Mean)
 	family := gaussian.Full(d)
 	cov := mat.NewSymDense(d, slices.Concat(a.Covariance...))
@@ -98,12 +102,10 @@ func (f *Folder) noiseAware(r *sim.Result, normal func(chain int) func() float64
 		family.FromMoments(wide.Natural, a.Mean, cov),
 		f.write("noise-aware.csv", func(w io.Writer) error { return noiseAwareCSV(w, a) }),
 	)
-	for chain := 1; chain <= Chains && err == nil; chain++ {
-		err = f.write(fmt.Sprintf("noise-aware-draws-%d.csv", chain), func(w io.Writer) error {
-			return Draws(w, &wide, family, chain, DrawsPerChain, normal(chain))
-		})
+	if err != nil {
+		return err
 	}
-	return err
+	return f.draws("noise-aware-draws", &wide, family, normal)
 }
 
 func noiseAwareCSV(w io.Writer, a *sim.NoiseAware) error {
@@ -120,12 +122,4 @@ func noiseAwareCSV(w io.Writer, a *sim.NoiseAware) error {
 	}
 	out.Flush()
 	return out.Error()
-}
-
-// RecordLast adds the last round to the transcript, if there was one.
-func (f *Folder) RecordLast(o *pvi.OneStepOutcome) error {
-	if o == nil {
-		return nil
-	}
-	return f.writeLine(o)
 }
