@@ -252,7 +252,7 @@ func (s *DPSVI) step() error {
 	for i, n := range s.noisy {
 		s.total[i] = unit * float64(n)
 	}
-	s.addPrior()
+	s.program.addPriorOf(s.at, s.total, s.prior, s.options.Rate)
 	s.visit.Update(s.total)
 	return nil
 }
@@ -263,34 +263,10 @@ func runaway() error {
 
 // sum adds up the gradients of a batch.
 func (s *DPSVI) sum(batch []uint32, sum *dpmech.Accumulator) error {
-	s.batch = s.batch[:0]
-	for _, record := range batch {
-		s.batch = append(s.batch, int32(record))
-	}
+	s.batch = appendBatch(s.batch[:0], batch)
 	s.at = s.visit.Next(s.normals, s.batch)
 	s.sink.sum = sum
 	return s.program.records.Each(s.at, &s.sink)
-}
-
-// addPrior adds the client's share of the gradient of what the prior is beyond its
-// base to the noisy total, which is about to be divided by the rate.
-func (s *DPSVI) addPrior() {
-	if s.program.prior == nil {
-		return
-	}
-	one := len(s.total) / len(s.at.Draws)
-	for k, theta := range s.at.Draws {
-		total := s.total[k*one:]
-		clear(s.prior)
-		s.program.addPrior(s.prior, theta)
-		for i, g := range s.prior {
-			g *= s.options.Rate
-			total[i] += g
-			if s.at.Joint != nil {
-				total[len(s.prior)+i] += g * s.at.Joint[k][i]
-			}
-		}
-	}
 }
 
 // propose writes the factor that leads from the cavity to the averaged q, with no
@@ -318,6 +294,14 @@ type later struct {
 
 // Rate implements gpu.Schedule.
 func (l later) Rate(t, _ int) float64 { return l.of.Rate(l.from+t, l.to) }
+
+// appendBatch appends the numbers of a batch's records as the engine has them.
+func appendBatch(dst []int32, batch []uint32) []int32 {
+	for _, record := range batch {
+		dst = append(dst, int32(record))
+	}
+	return dst
+}
 
 // A sink hands gradients to the gate.
 type sink struct {

@@ -75,10 +75,7 @@ func (g *GradientSum) Release(dst []int64, at *gpu.Query, src *dpmech.Stream) er
 
 // sum adds up the gradients of a batch.
 func (g *GradientSum) sum(batch []uint32, sum *dpmech.Accumulator) error {
-	g.batch = g.batch[:0]
-	for _, record := range batch {
-		g.batch = append(g.batch, int32(record))
-	}
+	g.batch = appendBatch(g.batch[:0], batch)
 	g.at.Batch = g.batch
 	g.sink.sum = sum
 	return g.program.records.Each(&g.at, &g.sink)
