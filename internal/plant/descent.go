@@ -1,7 +1,7 @@
 package main
 
 // afterStep is where a released sum of gradients is at hand, and where it is used.
-const afterStep = "\ts.addPrior()\n"
+const afterStep = "\ts.program.addPriorOf(s.at, s.total, s.prior, s.options.Rate)\n"
 
 // descentFaults are in private gradient steps.
 var descentFaults = []fault{
