@@ -29,7 +29,7 @@ var descentFaults = []fault{
 `,
 	}}},
 	{"bare-steps", "the optimiser sees gradients without noise", []edit{{
-		file: "pvi/solver/dpsvi.go", anchor: "\treturn s.program.records.Each(s.at, &s.sink)\n", before: `
+		file: "pvi/solver/dpsvi.go", anchor: "\treturn s.program.records.Each(s.at, s.sink)\n", before: `
 	if planted.Is("bare-steps") {
 		clear(s.total)
 		if _, err := s.program.records.Sum(s.total, s.at); err != nil {

@@ -71,7 +71,7 @@ type DPSVI struct {
 
 	streams dpmech.Streams
 	draws   dpmech.Stream
-	sink    sink
+	sink    *Sink
 	batch   []int32
 	noisy   []int64
 	total   []float64
@@ -114,7 +114,7 @@ func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) 
 	s := &DPSVI{program: p, mechanism: m, options: o, cost: cost, run: m.Begin(), optimiser: optimiser}
 	s.streams = dpmech.Streams{Sampling: new(dpmech.Stream), Noise: new(dpmech.Stream)}
 	s.batch = make([]int32, 0, m.MaxBatch())
-	s.noisy, s.total, s.sink.dense = make([]int64, size), make([]float64, size), make([]float64, size)
+	s.noisy, s.total, s.sink = make([]int64, size), make([]float64, size), NewSink(size)
 	s.prior, s.mean, s.sd = make([]float64, d), make([]float64, d), make([]float64, d)
 	s.query = s.sum
 	s.normals = func(dst []float64) { dpmech.FillNormal(dst, &s.draws) }
@@ -263,10 +263,10 @@ func runaway() error {
 
 // sum adds up the gradients of a batch.
 func (s *DPSVI) sum(batch []uint32, sum *dpmech.Accumulator) error {
-	s.batch = appendBatch(s.batch[:0], batch)
+	s.batch = AppendBatch(s.batch[:0], batch)
 	s.at = s.visit.Next(s.normals, s.batch)
-	s.sink.sum = sum
-	return s.program.records.Each(s.at, &s.sink)
+	s.sink.Sum = sum
+	return s.program.records.Each(s.at, s.sink)
 }
 
 // propose writes the factor that leads from the cavity to the averaged q, with no
@@ -294,37 +294,3 @@ type later struct {
 
 // Rate implements gpu.Schedule.
 func (l later) Rate(t, _ int) float64 { return l.of.Rate(l.from+t, l.to) }
-
-// appendBatch appends the numbers of a batch's records as the engine has them.
-func appendBatch(dst []int32, batch []uint32) []int32 {
-	for _, record := range batch {
-		dst = append(dst, int32(record))
-	}
-	return dst
-}
-
-// A sink hands gradients to the gate.
-type sink struct {
-	sum   *dpmech.Accumulator
-	dense []float64 // zero between records
-}
-
-// AddRows implements gpu.RowSink.
-func (s *sink) AddRows(slopes []float64, rows []int32, x []float64) error {
-	return s.sum.AddRows(slopes, rows, x)
-}
-
-// AddRecord implements gpu.Sink.
-func (s *sink) AddRecord(index []int32, value []float64) error {
-	if index == nil {
-		return s.sum.Add(value)
-	}
-	for k, j := range index {
-		s.dense[j] = value[k]
-	}
-	err := s.sum.Add(s.dense)
-	for _, j := range index {
-		s.dense[j] = 0
-	}
-	return err
-}
