@@ -12,8 +12,8 @@ import (
 // plateau of simulations on the Adult, Abalone and breast cancer data, with ε from 0.3
 // to 4.
 const (
-	// Steps of a client in the whole study, and least steps of one round, if every
-	// record is in every batch; and if a part is.
+	// Steps of a client in the whole study, and least steps of one round: if every record
+	// is in every batch, and if batches are sampled.
 	fullTotal, fullLeast       = 200, 4
 	sampledTotal, sampledLeast = 400, 20
 	sampledRate                = 0.1
@@ -33,13 +33,13 @@ const (
 	// intervals are wanted: what is clipped moves estimates, and no interval knows of it.
 	clipIntervals = 0.9
 
-	// many is how many records of the whole federation are many.
-	many = 10_000
+	// manyRecords is where the pace changes, in records of the whole federation.
+	manyRecords = 10_000
 )
 
-// A pace is what depends on how many records there are. Where they are few, noise is
-// what is lost by, and a smaller clip and longer steps out of it serve best; where they
-// are many, the bias of the clip and the jitter of the last steps are.
+// A pace is what depends on how many records there are. Where they are few the noise costs
+// most, and a smaller clip with longer steps serves best; where they are many the bias of
+// the clip and the jitter of the last steps do, and a larger clip with shorter steps does.
 type pace struct {
 	// travel is the most that step size times steps of a client may be. Adam moves a
 	// coordinate by half a step size a step on average, with steps that fall to nothing:
@@ -56,11 +56,12 @@ var paces = struct{ few, unknown, many, summed pace }{
 	summed: pace{10, 0.84},
 }
 
+// pace returns that of the study, by its nominal number of records.
 func (p *Protocol) pace() pace {
 	switch n := p.study.Federation.NominalRecords * len(p.roster); {
 	case n == 0:
 		return paces.unknown
-	case n < many:
+	case n < manyRecords:
 		return paces.few
 	case p.Summed():
 		return paces.summed
@@ -68,6 +69,8 @@ func (p *Protocol) pace() pace {
 	return paces.many
 }
 
+// stepsOfRound is how many steps a round has if the study has about total, or more if it
+// must have least in each.
 func stepsOfRound(rounds, total, least int) int {
 	return max(least, (total+rounds-1)/rounds)
 }
