@@ -3,6 +3,9 @@ package dpmech
 import (
 	"fmt"
 	"math/big"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -172,42 +175,152 @@ func someWords(r *rapid.T) []uint64 {
 	return rapid.SliceOfN(rapid.Uint64(), 5, 5).Draw(r, "words")
 }
 
-// A y next to the curve is decided by as many bits as it takes, and rightly.
+// besides returns places |x| of a layer that are not kept unseen: the first, the middle
+// and the last.
+func besides(layer *zigguratLayer) []uint64 {
+	first, last := (layer.span+1)/2, layer.width/2
+	if first > last {
+		return nil
+	}
+	return slices.Compact([]uint64{first, (first + last) / 2, last})
+}
+
+// A y next to the curve is decided by as many bits as it takes, and rightly, in every
+// layer of tables of few places, and every eleventh of others.
 func TestZigguratDecidesNextToTheCurve(t *testing.T) {
-	decided := 0
-	rapid.Check(t, func(r *rapid.T) {
-		ratio := rapid.SampledFrom(ratios[2:]).Draw(r, "σ")
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, ratio := range ratios[2:] {
 		num, den := ratio[0], ratio[1]
 		z := zigguratOf(num, den)
 		y := heights(z)
-		i := rapid.IntRange(0, zigguratLayers-1).Draw(r, "layer")
-		half := z.layers[i].width / 2
-		x := half - min(half, rapid.Uint64Range(0, half/50+2).Draw(r, "x"))
-		// v at the curve, in (0, 1) for x in the wedge.
-		v := bigFloat().Sub(density(x, num, den), y[i])
-		v.Quo(v, bigFloat().Sub(y[i+1], y[i]))
-		if v.Sign() <= 0 || v.Cmp(bigFloat().SetInt64(1)) >= 0 {
-			return
+		decided, stride := 0, 11
+		if num < 20*den {
+			stride = 1
 		}
-		decided++
-		scaled := bigFloat().SetMantExp(v, 64)
-		word, _ := scaled.Uint64()
-		words := someWords(r)
-		drawn := bigFloat().SetUint64(word)
-		for n, w := range words {
-			drawn.Add(drawn, bigFloat().SetMantExp(bigFloat().SetUint64(w), -64*(n+1)))
-		}
-		if got, want := z.decide(i, x, word, &given{words}), drawn.Cmp(scaled) < 0; got != want {
-			r.Fatalf("σ = %d/%d, layer %d, x = %d: kept %v, want %v", num, den, i, x, got, want)
-		}
-		for _, far := range []uint64{1, 1 << 20} {
-			if word >= far && !z.decide(i, x, word-far, &given{words}) || word+far > word && z.decide(i, x, word+far, &given{words}) {
-				r.Fatalf("σ = %d/%d, layer %d, x = %d: a y %d words from the curve is on its other side", num, den, i, x, far)
+		for i := 0; i < zigguratLayers; i += stride {
+			for _, x := range besides(&z.layers[i]) {
+				// v at the curve, in (0, 1) for x in the wedge.
+				v := bigFloat().Sub(density(x, num, den), y[i])
+				v.Quo(v, bigFloat().Sub(y[i+1], y[i]))
+				if v.Sign() <= 0 || v.Cmp(bigFloat().SetInt64(1)) >= 0 {
+					continue
+				}
+				decided++
+				checkDecision(t, z, i, x, v, rng)
 			}
 		}
-	})
-	if decided < 5 {
-		t.Errorf("%d draws were next to the curve, want at least 5", decided)
+		if decided < 3 {
+			t.Errorf("σ = %d/%d: %d draws were next to the curve, want at least 3", num, den, decided)
+		}
+	}
+}
+
+// checkDecision compares what is decided of the y that v and words make with the curve,
+// which is at the height v of the layer.
+func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Float, rng *rand.Rand) {
+	t.Helper()
+	// The words of v itself.
+	curve := make([]uint64, 3)
+	rest := bigFloat().Set(v)
+	for n := range curve {
+		rest.SetMantExp(rest, 64)
+		curve[n], _ = rest.Uint64()
+		rest.Sub(rest, bigFloat().SetUint64(curve[n]))
+	}
+	for same := range curve { // words that are those of the curve
+		for _, off := range []uint64{0, 1, ^uint64(0), 1 << 20, ^uint64(1 << 20), 1 << 60} {
+			words := []uint64{rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64()}
+			copy(words, curve[:same+1])
+			words[same] += off
+			drawn := bigFloat()
+			for n, w := range words {
+				drawn.Add(drawn, bigFloat().SetMantExp(bigFloat().SetUint64(w), -64*(n+1)))
+			}
+			if got, want := z.decide(i, x, words[0], &given{words[1:]}), drawn.Cmp(v) < 0; got != want {
+				t.Errorf("layer %d, x = %d, %d words of the curve and %d: kept %v, want %v", i, x, same, off, got, want)
+			}
+		}
+	}
+}
+
+// A y that the first word leaves next to the bounds of the curve, by less than what was
+// rounded, is not decided by that word.
+func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
+	for _, ratio := range ratios[2:] {
+		z := zigguratOf(ratio[0], ratio[1])
+		asked := 0
+		for i := range z.layers {
+			layer := &z.layers[i]
+			for _, x := range besides(layer) {
+				low, high := z.curve.at(x)
+				for _, y := range []uint64{low - uint64(i) - 2, low, high - 1} {
+					if y <= layer.foot || y >= layer.foot+layer.rise-1 {
+						continue
+					}
+					asked++
+					word, _ := bits.Div64(y-layer.foot, layer.rise-1, layer.rise) // the least that comes to y
+					words := &given{[]uint64{word, 0, 0, 0, 0}}
+					z.keeps(i, x+layer.width/2, words)
+					if len(words.words) == 4 {
+						t.Errorf("σ = %d/%d, layer %d, x = %d: y = %d is decided by one word, f is in [%d, %d]", ratio[0], ratio[1], i, x, y, low, high)
+					}
+				}
+			}
+		}
+		if asked < 9 {
+			t.Errorf("σ = %d/%d: %d such y, want at least 9", ratio[0], ratio[1], asked)
+		}
+	}
+}
+
+// The numbers of which some places have one more than others are not taken as they are,
+// by Fill or Sample: another place is drawn, here from a stream that panics.
+func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
+	uneven := 0
+	for _, ratio := range ratios {
+		z := zigguratOf(ratio[0], ratio[1])
+		taken := 0
+		for i := range z.layers {
+			layer := &z.layers[i]
+			for _, place := range []uint64{layer.from, layer.width / 2, layer.from + layer.span - 1} {
+				if layer.span == 0 {
+					continue
+				}
+				// The first of the numbers of this place, and the second.
+				hi, lo := place>>8, place<<56
+				first, left := bits.Div64(hi%layer.width, lo, layer.width)
+				if left > 0 {
+					first++
+				}
+				for n, number := range []uint64{first, first + 1} {
+					w := number<<8 | uint64(i)
+					got, rest := layer.place(w)
+					if got != place {
+						continue // of few numbers
+					}
+					want := rest/zigguratLayers < 1<<56%layer.width
+					if want {
+						uneven++
+					} else {
+						taken++
+					}
+					if want && n > 0 {
+						t.Fatalf("the second number of a place is not taken")
+					}
+					filled := panics(func() { z.fill(make([]int64, 1), []uint64{w}, new(Stream)) })
+					drawn := panics(func() { z.draw(w, new(Stream)) })
+					if filled != want || drawn != want {
+						t.Errorf("σ = %d/%d, layer %d, place %d: drawn again by fill: %t, by draw: %t, want %t", ratio[0], ratio[1], i, place, filled, drawn, want)
+					}
+				}
+			}
+		}
+		if taken == 0 {
+			t.Errorf("σ = %d/%d: no number is taken", ratio[0], ratio[1])
+		}
+	}
+	if uneven < 100 {
+		t.Errorf("%d numbers were drawn again, want at least 100", uneven)
 	}
 }
 

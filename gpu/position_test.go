@@ -17,9 +17,12 @@ func TestContributionDependsOnNoPlace(t *testing.T) {
 			rng := rand.New(rand.NewSource(9))
 			const rows = 2*block + 37
 			e := compile(t, CPU{Generic: generic}, m, randomTable(t, m, rng, rows, 1))
-			q := &Query{Draws: [][]float64{randomPoint(m, rng, 1), randomPoint(m, rng, 1)}, Clip: math.Inf(1)}
-			for _, joint := range []bool{false, true} {
-				if joint {
+			q := &Query{Draws: [][]float64{randomPoint(m, rng, 1)}, Clip: math.Inf(1)}
+			for _, form := range []string{"one draw", "two draws", "joint"} {
+				switch form {
+				case "two draws":
+					q.Draws = append(q.Draws, randomPoint(m, rng, 1))
+				case "joint":
 					q.Joint = [][]float64{randomPoint(m, rng, 1), randomPoint(m, rng, 1)}
 				}
 				q.Batch = nil
@@ -29,12 +32,14 @@ func TestContributionDependsOnNoPlace(t *testing.T) {
 					for _, row := range rng.Perm(rows)[:1+rng.Intn(rows-1)] {
 						q.Batch = append(q.Batch, int32(row))
 					}
-					for l, value := range collected(t, e, q) {
-						row := q.Batch[l]
-						for j, x := range value {
-							if math.Float64bits(x) != math.Float64bits(whole[row][j]) {
-								t.Fatalf("%s (generic: %t, joint: %t): coordinate %d of record %d is %g at place %d of a batch of %d, and %g among all",
-									name, generic, joint, j, row, x, l, len(q.Batch), whole[row][j])
+					for way, all := range collected(t, e, q) {
+						for l, value := range all {
+							row := q.Batch[l]
+							for j, x := range value {
+								if math.Float64bits(x) != math.Float64bits(whole[way][row][j]) {
+									t.Fatalf("%s (generic: %t, %s): coordinate %d of record %d is %g at place %d of a batch of %d, and %g among all",
+										name, generic, form, j, row, x, l, len(q.Batch), whole[way][row][j])
+								}
 							}
 						}
 					}
@@ -44,11 +49,16 @@ func TestContributionDependsOnNoPlace(t *testing.T) {
 	}
 }
 
-func collected(t fatal, e *cpu, q *Query) [][]float64 {
+// collected returns what is handed out as vectors and, where it is taken, as rows.
+func collected(t fatal, e *cpu, q *Query) [2][][]float64 {
 	t.Helper()
-	kept := &collect{size: q.Size(e.Dim()), clip: q.Clip}
-	if err := e.Each(q, kept); err != nil {
+	kept := collect{size: q.Size(e.Dim()), clip: q.Clip}
+	rows := &rowCollect{collect: kept}
+	if err := e.Each(q, &kept); err != nil {
 		t.Fatal(err)
 	}
-	return kept.all
+	if err := e.Each(q, rows); err != nil {
+		t.Fatal(err)
+	}
+	return [2][][]float64{kept.all, rows.all}
 }

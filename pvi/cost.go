@@ -37,10 +37,14 @@ func (p *Protocol) Views() []View {
 }
 
 // Adjacencies returns the adjacencies under which a study's cost is stated, its
-// own first.
+// own first. Where batches are a share of a client's records, their size and what their
+// sums are divided by tell how many there are: under one that keeps that private they have
+// no cost.
 func (p *Protocol) Adjacencies() []accountant.Adjacency {
 	own := p.study.Privacy.Adjacency
 	switch {
+	case p.fixedBatches() && !p.privateSize():
+		return []accountant.Adjacency{own}
 	case own != accountant.ReplaceOne:
 		return []accountant.Adjacency{own, accountant.ReplaceOne}
 	case p.study.Privacy.Unit == study.Client:

@@ -65,6 +65,9 @@ func (p *Protocol) checkShard(s *shard.Shard) error {
 	if s.Len() > p.study.Federation.MaxRecords {
 		return fmt.Errorf("the shard has more records than federation.max_records = %d", p.study.Federation.MaxRecords)
 	}
+	if nominal := p.study.Federation.NominalRecords; p.privateSize() && s.Len() < nominal {
+		return fmt.Errorf("the shard has fewer records than federation.nominal_records = %d, for which batches of a fixed size were made: lower it", nominal)
+	}
 	if want := p.model.Width(); s.Dim() != want {
 		return fmt.Errorf("the shard has %d regressors, the model %d", s.Dim(), want)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/pvi/study"
 )
@@ -26,7 +27,8 @@ func (p *Protocol) deriveBatch(d *Descent) error {
 //
 // A batch of a fixed size is the same share of the records of every client, rounded
 // down, so that it costs no client more than the study states. A client without any has
-// empty batches by whatever name.
+// empty batches by whatever name. Where the number of records is private the size is that
+// for the nominal number, which every client has ([Protocol.checkShard]).
 func (p *Protocol) samplingFor(records int) dpmech.Sampling {
 	d := p.descent
 	switch {
@@ -39,16 +41,30 @@ func (p *Protocol) samplingFor(records int) dpmech.Sampling {
 }
 
 func (p *Protocol) batchFor(records int) int {
+	if p.privateSize() {
+		return p.descent.Batch
+	}
 	return int(int64(records) * int64(p.descent.Batch) / int64(p.study.Federation.NominalRecords))
 }
 
 // rateFor is the probability with which a record of a client with so many is in a batch.
 // Only batches of a fixed size, where that number is public, make use of it.
 func (p *Protocol) rateFor(records int) float64 {
-	if p.descent.Batch > 0 && p.descent.Rate < 1 {
+	if p.fixedBatches() && !p.privateSize() {
 		if batch := p.batchFor(records); batch > 0 {
 			return float64(batch) / float64(records)
 		}
 	}
 	return p.descent.Rate
+}
+
+// fixedBatches reports whether batches have a fixed size, below all records.
+func (p *Protocol) fixedBatches() bool {
+	return p.descent != nil && p.descent.Batch > 0 && p.descent.Rate < 1
+}
+
+// privateSize reports whether batches have a fixed size and the number of records is
+// private, as for a sampling as published.
+func (p *Protocol) privateSize() bool {
+	return p.fixedBatches() && p.study.Privacy.Adjacency != accountant.ReplaceOne
 }

@@ -2,6 +2,7 @@ package pvi
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,11 +43,13 @@ func TestDescentOfSeveralDraws(t *testing.T) {
 }
 
 // fixedBatches is a study with batches of ten of a thousand records, σ = 1 and T = 1000.
-func fixedBatches(t *testing.T, sampling, adjacency string) *Protocol {
+func fixedBatches(t *testing.T, sampling, adjacency string, more ...study.Override) *Protocol {
 	t.Helper()
-	return descentProtocol(t, set("inference", `{ rounds = 100, steps = 10, sampling = "`+sampling+`", sampling_rate = 0.01, step_size = 0.01 }`),
+	return descentProtocol(t, append([]study.Override{
+		set("inference", `{ rounds = 100, steps = 10, sampling = "`+sampling+`", sampling_rate = 0.01, step_size = 0.01 }`),
 		set("federation", "{ nominal_records = 1000, max_records = 1000 }"),
-		set("privacy", `{ unit = "record", noise_multiplier = 1.0, delta = 1e-5, adjacency = "`+adjacency+`" }`))
+		set("privacy", `{ unit = "record", noise_multiplier = 1.0, delta = 1e-5, adjacency = "`+adjacency+`" }`),
+	}, more...)...)
 }
 
 // Fixed batches that are claimed to be Poisson's: the figures are those of the notes on
@@ -78,6 +81,31 @@ func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	}
 }
 
+// Under add-remove batches as published, and what their sums are divided by, say nothing
+// of how many records there are, and a client with fewer than the cost is stated for is
+// refused.
+func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
+	p := fixedBatches(t, "published", "add-remove", set("federation", "{ nominal_records = 1000, max_records = 5000 }"))
+	for _, n := range []int{1000, 1001, 1999, 5000} {
+		m, err := p.sampledFor(n, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.MaxBatch() != 10 || p.descentOptions(n) != p.descentOptions(1000) || p.descentOptions(n).Rate != 0.01 {
+			t.Errorf("%d records: batches of %d, %+v", n, m.MaxBatch(), p.descentOptions(n))
+		}
+	}
+	if a := p.Adjacencies(); !slices.Equal(a, []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne}) {
+		t.Errorf("costs are stated under %v", a)
+	}
+	if _, err := p.NewSite("a", descentShard(p, 999)); err == nil || !strings.Contains(err.Error(), "fewer records than federation.nominal_records = 1000") {
+		t.Errorf("a client with 999 records of 1000: %v", err)
+	}
+	if _, err := p.NewSite("a", descentShard(p, 1000)); err != nil {
+		t.Error(err)
+	}
+}
+
 // Batches without replacement cost what the accountant says of them.
 func TestSamplingWithoutReplacement(t *testing.T) {
 	p := fixedBatches(t, "without-replacement", "replace-one")
@@ -86,12 +114,20 @@ func TestSamplingWithoutReplacement(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := account(t, accountant.Repeated{Event: accountant.WithoutReplacement{Rate: 0.01, Sigma: 1, Adjacency: accountant.ReplaceOne}, Times: 1000})
+	if a := p.Adjacencies(); !slices.Equal(a, []accountant.Adjacency{accountant.ReplaceOne}) {
+		t.Errorf("a cost is stated under %v, and the number of records is public", a)
+	}
 	claimed, truth, sound, err := p.OutsideCosts(p.Releases())
 	if err != nil || !p.Sound() || claimed != truth || truth != sound || sound != cost {
 		t.Errorf("costs %+v, %+v, %+v and %+v are not one (%v)", claimed, truth, sound, cost, err)
 	}
 	if math.Abs(cost.Epsilon/want-1) > 1e-4 || cost.Epsilon < want*(1-1e-5) {
 		t.Errorf("ε = %.8g, by the sampling %.8g", cost.Epsilon, want)
+	}
+	// The fewest records that a client may have decide, however many are possible.
+	wider := fixedBatches(t, "without-replacement", "replace-one", set("federation", "{ nominal_records = 1000, max_records = 5000 }"))
+	if more, err := wider.Cost(wider.Views()[0], accountant.ReplaceOne, wider.Releases()); err != nil || more.Epsilon != cost.Epsilon {
+		t.Errorf("ε = %.8g with more records at most, want %.8g (%v)", more.Epsilon, cost.Epsilon, err)
 	}
 	// No client has a larger share of its records in a batch than is accounted.
 	for _, n := range []int{0, 1, 7, 99, 100, 101, 999, 1000} {

@@ -23,6 +23,7 @@ type OneStepSite struct {
 	records  *solver.Regression
 	digest   Digest
 	point    []float64
+	missed   int // releases of the rounds that the client did not make
 	answered bool
 }
 
@@ -42,17 +43,20 @@ func NewOneStepSite(s *Site, records *shard.Shard) (*OneStepSite, error) {
 	return &OneStepSite{
 		protocol: p, id: s.id, records: p.model.Regression(records),
 		digest: oneStepDigest(p, s.q.lambda), point: slices.Clone(s.q.mean),
+		missed: p.inRounds(p.Releases()) - s.Releases(),
 	}, nil
 }
 
 // ID returns the client's name.
 func (s *OneStepSite) ID() ClientID { return s.id }
 
-// Releases returns how often the client has released in the last round, which is
-// charged: once or not at all.
+// Releases returns by how much the last round adds to the client's number of releases:
+// nothing before it is answered, and then what is missing to all that the study pays
+// for. A cost is that of a client's first releases, the last round comes after all
+// others and is the dearest: a round that the client missed counts as answered then.
 func (s *OneStepSite) Releases() int {
 	if s.answered {
-		return 1
+		return s.missed + 1
 	}
 	return 0
 }

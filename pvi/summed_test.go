@@ -303,6 +303,26 @@ func TestSummedRefusals(t *testing.T) {
 	}
 }
 
+// A release that fails is charged, and its plan is not answered again: here the mechanism
+// has no step left.
+func TestSummedReleaseThatFails(t *testing.T) {
+	p := summedProtocol(t, 3, 3, "")
+	h := summedHouse(t, p, 30, func(i int) int { return i % 3 })
+	s := h.sites[0]
+	if err := s.gradients.Resume(3); err != nil {
+		t.Fatal(err)
+	}
+	plan, _ := h.server.Next()
+	r := &Release{Change: []int64{1, 2}}
+	if err := s.Propose(r, &plan, seeded.Stream(1, "noise")); !errors.Is(err, dpmech.ErrNoSteps) || len(r.Change) != 0 {
+		t.Fatalf("a release beyond those that were planned: %v, %v", r.Change, err)
+	}
+	var refused *Refused
+	if err := s.Propose(r, &plan, seeded.Stream(1, "noise")); !errors.As(err, &refused) || s.Releases() != 1 {
+		t.Errorf("the plan again: %v, %d releases charged, want 1", err, s.Releases())
+	}
+}
+
 // A sum is taken from enough answers only, has the size of a sum of gradients, and no
 // element beyond what its answers can yield.
 func TestSummedOutcomesRefused(t *testing.T) {

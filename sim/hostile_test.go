@@ -156,7 +156,7 @@ func TestPrivateStepsOnBadInput(t *testing.T) {
 		{"one record for three clients", 1, ordinary, nil, ""},
 		{"one record, batches of a share", 1, ordinary, []study.Override{descent("sampling_rate = 0.01"), noisy}, ""},
 		{"fewer records than a batch", 5, ordinary, []study.Override{
-			descent(`sampling = "published", sampling_rate = 0.5`), replaced("federation.nominal_records", "40"), noisy,
+			descent(`sampling = "published", sampling_rate = 0.5`), replaced("federation.nominal_records", "40"), replaced("privacy", `{ unit = "record", adjacency = "replace-one", noise_multiplier = 2.0, delta = 1e-5 }`),
 		}, ""},
 		{"no client with a whole batch", 2, ordinary, []study.Override{
 			descent(`sampling = "without-replacement", sampling_rate = 0.1`), replaced("federation.nominal_records", "40"), replaced("privacy", `{ unit = "record", adjacency = "replace-one", noise_multiplier = 2.0, delta = 1e-5 }`),

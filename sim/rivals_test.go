@@ -29,9 +29,11 @@ func TestRivalsSetRecordsAsideOneByOne(t *testing.T) {
 	if len(kept)+len(aside) != 400 || len(aside) < 80 || len(aside) > 160 { // 4.4 sds
 		t.Fatalf("%d kept, %d aside", len(kept), len(aside))
 	}
-	more, moreAside := sides(401)
-	if !slices.Equal(more[:len(kept)], kept) || !slices.Equal(moreAside[:len(aside)], aside) {
-		t.Error("one record more, and others are set aside")
+	for _, records := range []int{401, 440} {
+		more, moreAside := sides(records)
+		if !slices.Equal(more[:len(kept)], kept) || !slices.Equal(moreAside[:len(aside)], aside) {
+			t.Errorf("%d records more, and others are set aside", records-400)
+		}
 	}
 }
 

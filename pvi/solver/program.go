@@ -109,6 +109,10 @@ func (p *Program) AddExpected(e *Expected, q *Approximation) {
 		for i, g := range sum {
 			e.Gradient[i] += weight * g
 		}
+		if err := p.records.Hessian(p.hessian, p.theta, nil); err != nil {
+			e.Value = math.NaN() // of a record whose density overflows near here
+			return
+		}
 		p.addHessian(e, weight, q.Family.Name() == "diagonal")
 	}
 }
@@ -155,11 +159,9 @@ func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float
 	}
 }
 
-// addHessian adds the Hessian at p.theta; that of the prior is of differences.
+// addHessian adds the Hessian of the records at p.theta, which is in p.hessian, and that
+// of the prior, of differences.
 func (p *Program) addHessian(e *Expected, weight float64, diagonal bool) {
-	if err := p.records.Hessian(p.hessian, p.theta, nil); err != nil {
-		panic("solver: " + err.Error()) // unreachable: the point fits the program
-	}
 	p.addPriorHessian()
 	if !diagonal {
 		for k, h := range p.hessian {

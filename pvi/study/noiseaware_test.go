@@ -67,6 +67,12 @@ func TestNoiseAwareErrors(t *testing.T) {
 		{"two shares", edit(oneStep, "rounds = 3", "rounds = 3\nnoise_aware_shares = [0.5, 0.5]"), "three positive shares"},
 		{"too large shares", edit(oneStep, "rounds = 3", "rounds = 3\nnoise_aware_shares = [0.5, 0.5, 0.1]"), "add up to 1"},
 		{"no share", edit(oneStep, "rounds = 3", "rounds = 3\nnoise_aware_shares = [0.0, 0.5, 0.5]"), "three positive shares"},
+		{
+			"a start that is paid for",
+			edit(edit(edit(oneStep, `"logistic"`, `"linear"`), `positive = ">= 0.5"`, "noise_sd = 1.0"), "rounds = 3", "rounds = 3\nsolver = \"dp-svi\"\nstart = \"analytical\""),
+			"remove start and sampling",
+		},
+		{"sampling as published", edit(oneStep, "rounds = 3", "rounds = 3\nsampling = \"published\"\nsampling_rate = 0.1"), "remove start and sampling"},
 		{"norm", edit(private, "terms", "max_norm = 0.0\nterms"), "model.max_norm: must be positive"},
 	} {
 		if _, err := study.Parse("t.toml", []byte(c.source)); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -20,7 +20,8 @@ type Chosen struct {
 }
 
 // Run plays every candidate, scores all, and plays the chosen one again, the same to
-// the last bit, for observe to see. It calls done after every candidate.
+// the last bit, for observe to see, with the cost of all that was released by then. It
+// calls done after every candidate.
 func (s *Selection) Run(ctx context.Context, done func(candidates, of int), observe func(*sim.Play, sim.Status) error) (*Chosen, error) {
 	rivals, err := sim.NewRivals(s.base, asideShare, sim.Options{StudyFile: s.o.Study, DataFile: s.o.Data, Seed: s.o.Seed, Workers: s.o.Workers})
 	if err != nil {
@@ -39,7 +40,17 @@ func (s *Selection) Run(ctx context.Context, done func(candidates, of int), obse
 	}
 	best := slices.Index(totals, slices.Max(totals))
 	c := &Chosen{Candidate: best}
-	if c.Play, c.Result, err = s.play(ctx, rivals, best, observe); err != nil {
+	spent, _, err := s.cost(s.base.Privacy.Adjacency)
+	if err != nil {
+		return nil, err
+	}
+	seen := func(p *sim.Play, status sim.Status) error {
+		if status.Epsilon != nil {
+			status.Epsilon = &spent // all was released before this run is seen
+		}
+		return observe(p, status)
+	}
+	if c.Play, c.Result, err = s.play(ctx, rivals, best, seen); err != nil {
 		return nil, err
 	}
 	c.Result.Seed = s.o.Seed

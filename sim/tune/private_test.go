@@ -27,9 +27,18 @@ func selection(t testing.TB, o SelectionOptions) *Selection {
 
 func choose(t testing.TB, o SelectionOptions) *Chosen {
 	t.Helper()
-	c, err := selection(t, o).Run(context.Background(), func(int, int) {}, func(*sim.Play, sim.Status) error { return nil })
+	var spent []float64 // after every outcome of the chosen run
+	c, err := selection(t, o).Run(context.Background(), func(int, int) {}, func(_ *sim.Play, status sim.Status) error {
+		if status.Outcome != nil {
+			spent = append(spent, *status.Epsilon)
+		}
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if all := c.Result.Privacy.Promise.Epsilon; len(spent) == 0 || slices.ContainsFunc(spent, func(e float64) bool { return e != all }) {
+		t.Errorf("the run that is seen says that %v was spent, and all that was released before it cost %g", spent, all)
 	}
 	return c
 }

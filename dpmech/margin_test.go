@@ -1,0 +1,85 @@
+package dpmech_test
+
+import (
+	"math"
+	"math/big"
+	"testing"
+)
+
+// Vectors whose whole numbers of steps are just beyond the bound, C and 1, or multiples of
+// them by which a factor without a margin would divide exactly: what is left is within it.
+func TestGateKeepsItsMargins(t *testing.T) {
+	for _, m := range gates(t, 2) {
+		step := m.Lattice().Step()
+		bound, _ := new(big.Float).SetInt(clipSteps(m)).Float64()
+		for times := 1.0; times < 40; times++ {
+			for _, v := range [][]float64{{bound, 1}, {-1, bound}, {bound - 1, math.Floor(math.Sqrt(2*bound)) + 1}} {
+				short := []float64{v[0] * step, v[1] * step}
+				long := []float64{times * short[0], times * short[1]}
+				checkSensitivity(t, m, accumulated(t, m, long), long)
+				for _, slope := range []float64{times, 1 / times, -times} {
+					checkRow(t, m, slope, short)
+					checkRow(t, m, slope, long)
+				}
+			}
+		}
+	}
+}
+
+// Squares that vanish beside a large one, a quarter of a million times: of a vector this
+// long rounding loses more of the squared norm than the margins, and what is just within
+// the bound by that is beyond it.
+func TestGateOfElementsThatVanish(t *testing.T) {
+	const dim = 1 << 20
+	cfg := ordinary
+	cfg.Dim, cfg.NoiseMultiplier, cfg.Releases = dim, .00391, 1
+	m := newSum(t, cfg)
+	step := m.Lattice().Step()
+	bound, _ := new(big.Float).SetInt(clipSteps(m)).Float64()
+	target := bound * bound * (1 - 1.01*0x1p-38)
+	v := make([]float64, dim) // in steps; every fourth element is added in sequence
+	v[0] = math.Floor(math.Sqrt(target))
+	v[1] = math.Floor(math.Sqrt(target - v[0]*v[0]))
+	computed, exact := v[0]*v[0], new(big.Int)
+	for i := 4; i < dim; i += 4 {
+		v[i] = math.Floor(math.Sqrt(bound * bound * 0x1p-55))
+		computed += v[i] * v[i]
+	}
+	for i, x := range v {
+		n := big.NewInt(int64(x))
+		exact.Add(exact, n.Mul(n, n))
+		v[i] = step * x
+	}
+	if most := clipSteps(m); computed != math.Floor(math.Sqrt(target))*math.Floor(math.Sqrt(target)) || exact.Cmp(most.Mul(most, most)) <= 0 {
+		t.Fatal("nothing vanishes, or what does is too little")
+	}
+	checkSensitivity(t, m, accumulated(t, m, v), "a vector of elements that vanish")
+	got, err := exactRows(t, m, []float64{1}, []int32{0}, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkSensitivity(t, m, got, "a row of elements that vanish")
+}
+
+// Slopes and rows of any size, whose squares or products vanish or overflow, in lanes and
+// in what is left over of them.
+func TestRowsOfAnySize(t *testing.T) {
+	slopes := []float64{0, math.Copysign(0, -1), 5e-324, 1e-200, 1, -1e30, 1e200, -1.7e308, math.Inf(1), math.NaN()}
+	sizes := []float64{0, 5e-324, -1e-310, 1e-200, 1e-155, -1e-135, 1, 1e150, -1e155, 1e200, 1.7e308, math.NaN(), math.Inf(-1)}
+	for _, dim := range []int{1, 5} {
+		for k, m := range gates(t, dim) {
+			if k%4 != 0 {
+				continue
+			}
+			for _, slope := range slopes {
+				for _, a := range sizes {
+					for _, b := range sizes {
+						row := make([]float64, dim)
+						row[0], row[dim-1] = a, b
+						checkRow(t, m, slope, row)
+					}
+				}
+			}
+		}
+	}
+}

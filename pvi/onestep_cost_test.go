@@ -1,0 +1,62 @@
+package pvi
+
+import (
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech/seeded"
+)
+
+// A client that missed a round and answered the last one has paid for the last one, which
+// costs most: what is stated for it is no less than the composition of what it released.
+func TestOneStepCostsWhatItCostsAfterAMissedRound(t *testing.T) {
+	p := oneStepProtocol(t)
+	server := NewServer(p)
+	records := oneStepShard(p, 0, 150)
+	site, err := p.NewSite("a", records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		plan, ok := server.Next()
+		if !ok {
+			break
+		}
+		if plan.Number > 1 { // the first round is missed
+			var r Release
+			if err := site.Propose(&r, &plan, seeded.Stream(1, "rounds", uint64(plan.Number))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o, err := server.Close(plan.Number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := site.Settle(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last, err := NewOneStepSite(site, records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last.Releases() != 0 {
+		t.Errorf("%d releases before the last round", last.Releases())
+	}
+	if err := last.Propose(new(OneStepRelease), &OneStepPlan{last.digest, last.point}, seeded.Stream(1, "last")); err != nil {
+		t.Fatal(err)
+	}
+	costs, err := p.Costs(site.Releases() + last.Releases())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range costs {
+		steps, err := p.Sampled().EventFor(site.Releases(), c.Adjacency)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if least := account(t, accountant.Composed{steps, p.OneStep().EventFor(1, c.Adjacency)}); c.Epsilon < least {
+			t.Errorf("%s: ε = %g is stated, %d steps and the last round cost %g", c.Adjacency, c.Epsilon, site.Releases(), least)
+		}
+	}
+}

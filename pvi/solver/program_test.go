@@ -1,0 +1,80 @@
+package solver
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+)
+
+// Where the density of a record overflows at q, the solvers that need its curvature say
+// that they find nothing, which at a site is no change: whether there is such a record is
+// private. With tame records at the same q they find something.
+func TestProgramThatOverflowsDiverges(t *testing.T) {
+	b := model.NewBuilder("counts")
+	y, x := b.Integer("y", 0, 10), b.Reals("x", []string{"x"}, 0, 1)
+	m, err := b.Build(b.LogDensity(ir.PoissonLog, y, b.Linear(x, b.Vector("beta", []string{"x"}, model.Free, b.Normal(model.Normal{SD: 1})))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []gaussian.Family{gaussian.Diagonal(1), gaussian.Full(1)} {
+		// A mean of 708, from where e^η overflows within one sd.
+		p := Problem{Family: q, Mean: []float64{708}, Natural: []float64{708, 1}, Cavity: []float64{708, 1}, Weight: 1}
+		for _, last := range []float64{0, 1} {
+			records := program(t, m, 3, [][]float64{{1, 2, 3}, {0, 0, last}})
+			for name, s := range map[string]*NaturalGradient{"natural gradient": NewNaturalGradient(records), "laplace": NewLaplace(records)} {
+				_, err := s.Propose(make([]float64, 2), p, nil)
+				if last == 0 && err != nil {
+					t.Errorf("%s, %s: tame records: %v", name, q.Name(), err)
+				}
+				if last == 1 && !errors.Is(err, ErrDiverged) {
+					t.Errorf("%s, %s: a record that overflows: %v, want ErrDiverged", name, q.Name(), err)
+				}
+			}
+		}
+	}
+}
+
+// A record of a model in which every record touches coordinates of its own adds to a sum
+// what it adds alone, whatever records went before it: with the same noise and θ.
+func TestSparseRecordsAddWhatTheyAddAlone(t *testing.T) {
+	b := model.NewBuilder("levels")
+	y, level := b.Integer("y", 0, 1), b.Integer("level", 0, 3)
+	effects := b.Vector("effect", []string{"a", "b", "c", "d"}, model.Free, b.Normal(model.Normal{SD: 1}))
+	m, err := b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Gather(effects, level)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ys, levels := []float64{1, 0, 1, 1, 0, 0, 1, 1}, []float64{0, 3, 1, 1, 2, 0, 3, 3}
+	for _, v := range variants {
+		sum := func(from, to int) []int64 {
+			o := options(1, 1)
+			v.set(&o)
+			p := program(t, m, to-from, [][]float64{ys[from:to], levels[from:to]})
+			mechanism := sampled(t, dpmech.SampledConfig{Sampling: dpmech.FullBatch{}, Records: to - from, Steps: 1, Dim: o.size(4), Clip: 0.3, NoiseMultiplier: 1})
+			s, err := NewDPSVI(p, mechanism, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Propose(make([]float64, 8), standard(4), seeded.Stream(5, "visit")); err != nil {
+				t.Fatal(err)
+			}
+			return slices.Clone(s.noisy)
+		}
+		noise, before := sum(0, 0), sum(0, 0)
+		for n := range ys {
+			alone, all := sum(n, n+1), sum(0, n+1)
+			for i := range all {
+				if all[i]-before[i] != alone[i]-noise[i] {
+					t.Fatalf("%v: element %d of record %d adds %d after others, %d alone", v, i, n, all[i]-before[i], alone[i]-noise[i])
+				}
+			}
+			before = all
+		}
+	}
+}
