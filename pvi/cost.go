@@ -79,15 +79,6 @@ func (p *Protocol) Cost(view View, adjacency accountant.Adjacency, releases int)
 	return c, err
 }
 
-// Event returns what [Protocol.Cost] is the cost of, to be added to that of other
-// releases.
-func (p *Protocol) Event(view View, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
-	if p.Published() == PublishedFactors {
-		view.Shares = 1
-	}
-	return p.releasedEvent(p.sampled, view.Shares, adjacency, releases)
-}
-
 // costOf is a cost with gradients accounted as a mechanism has it, beside a lower bound
 // on ε.
 func (p *Protocol) costOf(gradients *dpmech.SampledSum, view View, adjacency accountant.Adjacency, releases int) (Cost, float64, error) {

@@ -74,6 +74,30 @@ func (p *Protocol) checkShard(s *shard.Shard) error {
 	return nil
 }
 
+// NewSite returns the site of a client with the given records, at the prior.
+func (p *Protocol) NewSite(id ClientID, s *shard.Shard) (*Site, error) {
+	if p.parts == nil && !p.Summed() {
+		solver, err := p.NewSolver(s)
+		if err != nil {
+			return nil, err
+		}
+		return NewSolverSite(p, id, solver)
+	}
+	if err := p.checkShard(s); err != nil {
+		return nil, err
+	}
+	site, err := newSite(p, id)
+	if err != nil {
+		return nil, err
+	}
+	if p.parts != nil {
+		site.parts = newParts(p, s)
+		return site, nil
+	}
+	site.gradients, err = p.newGradientSum(s)
+	return site, err
+}
+
 // NewSolver returns the solver that the study names, for the records of one client,
 // unless their gradients are summed or there is one for each of its parts.
 func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {

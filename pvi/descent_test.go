@@ -159,7 +159,7 @@ func TestDescentSiteRestored(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			site, err := NewSite(p, id, s)
+			site, err := NewSolverSite(p, id, s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -230,7 +230,7 @@ func TestDescentStateThatHidesReleases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		site, err := NewSite(p, "a", s)
+		site, err := NewSolverSite(p, "a", s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +262,7 @@ func TestDescentVisitThatFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site, err := NewSite(p, "a", s)
+	site, err := NewSolverSite(p, "a", s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +293,7 @@ func TestDescentSiteThatHasSpentAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site, err := NewSite(p, "a", s)
+	site, err := NewSolverSite(p, "a", s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -218,7 +218,7 @@ func TestStartIsReleasedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		site, err := NewSite(p, "a", s)
+		site, err := NewSolverSite(p, "a", s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +230,7 @@ func TestStartIsReleasedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := NewSite(p, "b", other)
+		b, err := NewSolverSite(p, "b", other)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +281,7 @@ func TestStartStateThatHidesReleases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		site, err := NewSite(p, "a", s)
+		site, err := NewSolverSite(p, "a", s)
 		if err != nil {
 			t.Fatal(err)
 		}

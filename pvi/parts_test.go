@@ -458,7 +458,7 @@ func TestPartsNeedSolversOfTheirOwn(t *testing.T) {
 	if _, err := p.NewSolver(descentShard(p, 10)); err == nil {
 		t.Error("one solver for all parts")
 	}
-	if _, err := NewSite(p, "a", nil); err == nil {
+	if _, err := NewSolverSite(p, "a", nil); err == nil {
 		t.Error("a site of parts without parts")
 	}
 	if _, err := p.NewSite("nobody", descentShard(p, 10)); err == nil {

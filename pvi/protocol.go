@@ -58,7 +58,7 @@ type Protocol struct {
 	sampled *dpmech.SampledSum  // hides a record's gradients; nil unless they are released
 	descent *Descent            // of the solver that releases gradients
 
-	curvature *Curvature // of the last round, and is paid for; nil if there is none
+	oneStep *OneStep // is released last, and is paid for; nil if nothing is
 
 	accounted *dpmech.SampledSum  // what they are claimed to cost; sampled, unless the sampling is published
 	start     *dpmech.GaussianSum // hides the statistics from which clients start; nil if there are none
@@ -210,24 +210,6 @@ func (p *Protocol) calibrate(cfg dpmech.Config) (*dpmech.GaussianSum, error) {
 	return m, nil
 }
 
-// promised is what a client spends in the whole study with mechanism m, against
-// the observer that the study names. (For published factors under a sum that
-// alone is opened it is the paper's claim, which is not true; see
-// [Protocol.Cost].)
-func (p *Protocol) promised(m *dpmech.GaussianSum) accountant.Event {
-	return p.withScaling(m.Event(), p.Releases(), m.Shares(), p.study.Privacy.Adjacency)
-}
-
-// withScaling is a release that happens a number of times, after the releases that
-// found the scale.
-func (p *Protocol) withScaling(release accountant.Event, times, shares int, adjacency accountant.Adjacency) accountant.Event {
-	rounds := accountant.Repeated{Event: release, Times: times}
-	if p.scaling == nil || p.study.Privacy.Unit == study.None {
-		return rounds
-	}
-	return accountant.Composed{p.scaling.EventFor(shares, adjacency), rounds}
-}
-
 // deriveScaling derives what the scale was found with, and refuses a study
 // without the scale that it asks for.
 func (p *Protocol) deriveScaling() error {
@@ -334,30 +316,6 @@ func (p *Protocol) Plans() int {
 		n *= len(p.roster)
 	}
 	return n
-}
-
-// Releases returns how often a client releases something that costs privacy.
-func (p *Protocol) Releases() int {
-	in := p.study.Inference
-	switch p.study.Privacy.Unit {
-	case study.Client:
-		return in.Rounds
-	case study.Record:
-		if p.curvature != nil {
-			return p.descent.Total + 1
-		}
-		if p.descent != nil {
-			if p.study.Inference.Descent.StartShare > 0 {
-				return p.descent.Total + 1
-			}
-			return p.descent.Total
-		}
-		if in.Partitions.Count > 0 || in.Factors == study.Published {
-			return in.Rounds
-		}
-		return 1
-	}
-	return 0
 }
 
 func (p *Protocol) centred() bool { return p.study.Privacy.Centred }

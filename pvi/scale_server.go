@@ -101,16 +101,10 @@ func (s *ScaleServer) finish() *ScaleOutcome {
 
 // Waiting returns the clients whose answer to the open pass is missing, in order.
 func (s *ScaleServer) Waiting() []ClientID {
-	var waiting []ClientID
 	if s.open == nil {
 		return nil
 	}
-	for _, id := range s.scaling.roster {
-		if _, ok := slices.BinarySearch(s.open.Answered, id); !ok {
-			waiting = append(waiting, id)
-		}
-	}
-	return waiting
+	return missing(s.scaling.roster, s.open.Answered)
 }
 
 // Done reports whether every pass has an outcome.

@@ -28,7 +28,7 @@ func RestoreScaleServer(c *Scaling, state []byte) (*ScaleServer, error) {
 	}
 	s := NewScaleServer(c)
 	err := errors.Join(
-		c.checkState(v.Version, v.Scaling),
+		checkState(v.Version, "scaling", v.Scaling, c.digest),
 		within("passes", v.Passes, 0, c.Passes()),
 		s.scale.restore(v.Passes, v.Columns),
 	)
@@ -50,16 +50,6 @@ func (v *scaleServerState) checkOpen(c *Scaling) error {
 		return errors.New("the open pass counts clients that are not in the roster, or not in order")
 	}
 	return c.step(v.Passes+1).checkSum(v.Open.Sum, len(v.Open.Answered))
-}
-
-func (s *Scaling) checkState(version int, digest Digest) error {
-	if version != stateVersion {
-		return fmt.Errorf("the state has version %d, this program reads version %d", version, stateVersion)
-	}
-	if digest != s.digest {
-		return fmt.Errorf("the state is of scaling %.16s, this is %.16s: another study, or other clients", digest, s.digest)
-	}
-	return nil
 }
 
 // scaleSiteState is what a ScaleSite has to remember.
@@ -84,7 +74,7 @@ func (s *ScaleSite) Restore(state []byte) error {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
 	err := errors.Join(
-		s.scaling.checkState(v.Version, v.Scaling),
+		checkState(v.Version, "scaling", v.Scaling, s.scaling.digest),
 		within("passes", v.Passes, 0, s.scaling.Passes()),
 		within("last pass answered", v.Answered, 0, min(v.Passes+1, s.scaling.Passes())),
 	)

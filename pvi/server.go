@@ -179,13 +179,22 @@ func (s *Server) finish(number int, r *round) *Outcome {
 func (s *Server) Waiting() []ClientID {
 	waiting := map[ClientID]bool{}
 	for _, r := range s.open {
-		for _, id := range r.Participants {
-			if _, ok := slices.BinarySearch(r.Answered, id); !ok {
-				waiting[id] = true
-			}
+		for _, id := range missing(r.Participants, r.Answered) {
+			waiting[id] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(waiting))
+}
+
+// missing returns those of the clients asked that have not answered.
+func missing(asked, answered []ClientID) []ClientID {
+	var out []ClientID
+	for _, id := range asked {
+		if _, ok := slices.BinarySearch(answered, id); !ok {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // Open returns the numbers of the plans that have no outcome yet, in order.

@@ -46,9 +46,9 @@ type spending struct {
 	Statistics int // sums over its records, of statistics or gradients, hidden by the solver's
 }
 
-// NewSite returns the site of a client at the prior. The solver must be of
-// [Protocol.NewSolver]; [Protocol.NewSite] makes both.
-func NewSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
+// NewSolverSite returns the site of a client at the prior, whose factor the given solver
+// refines: that of [Protocol.NewSolver], or one around it. [Protocol.NewSite] makes both.
+func NewSolverSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
 	if p.parts != nil {
 		return nil, errors.New("the study has inference.partitions, and a solver for each of them")
 	}

@@ -48,7 +48,7 @@ func RestoreServer(p *Protocol, state []byte) (*Server, error) {
 	}
 	s := NewServer(p)
 	if err := errors.Join(
-		checkState(p, v.Version, v.Protocol),
+		checkState(v.Version, "protocol", v.Protocol, p.digest),
 		within("plans issued", v.Planned, 0, p.Plans()),
 		within("outcomes", v.Sequence, 0, v.Planned),
 		within("clients asked", len(v.Asked), len(p.roster), len(p.roster)),
@@ -131,7 +131,7 @@ func (s *Site) Restore(state []byte) error {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
 	if err := errors.Join(
-		checkState(p, v.Version, v.Protocol),
+		checkState(v.Version, "protocol", v.Protocol, p.digest),
 		within("elements of the factor", len(v.Factor), len(s.factor), len(s.factor)),
 		within("elements of the proposal", len(v.Proposed), len(s.proposed), len(s.proposed)),
 		within("last plan answered", v.Answered, 0, p.Plans()),
@@ -245,12 +245,14 @@ func decodeState(state []byte, into any) error {
 	return nil
 }
 
-func checkState(p *Protocol, version int, digest Digest) error {
+// checkState refuses a state of another version, or of something else than what it is
+// restored to: a protocol, a scaling, a last round.
+func checkState(version int, what string, digest, want Digest) error {
 	if version != stateVersion {
 		return fmt.Errorf("the state has version %d, this program reads version %d", version, stateVersion)
 	}
-	if digest != p.digest {
-		return fmt.Errorf("the state is of protocol %.16s, this is %.16s: another study, or other clients", digest, p.digest)
+	if digest != want {
+		return fmt.Errorf("the state is of %s %.16s, this is %.16s: another study, or other clients or rounds", what, digest, want)
 	}
 	return nil
 }

@@ -56,25 +56,8 @@ func (p *Protocol) newSumDescent() (*solver.SumDescent, error) {
 	return solver.NewSumDescent(none, p.descentOptions(0))
 }
 
-// NewSite returns the site of a client with the given records, at the prior.
-func (p *Protocol) NewSite(id ClientID, s *shard.Shard) (*Site, error) {
-	if p.parts == nil && !p.Summed() {
-		solver, err := p.NewSolver(s)
-		if err != nil {
-			return nil, err
-		}
-		return NewSite(p, id, solver)
-	}
-	if err := p.checkShard(s); err != nil {
-		return nil, err
-	}
-	if p.parts != nil {
-		site, err := newSite(p, id)
-		if err == nil {
-			site.parts = newParts(p, s)
-		}
-		return site, err
-	}
+// newGradientSum returns what releases sums of the gradients of a client's records.
+func (p *Protocol) newGradientSum(s *shard.Shard) (*solver.GradientSum, error) {
 	program, err := p.model.Records(s, len(p.roster))
 	if err != nil {
 		return nil, err
@@ -83,15 +66,7 @@ func (p *Protocol) NewSite(id ClientID, s *shard.Shard) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	gradients, err := solver.NewGradientSum(program, mechanism)
-	if err != nil {
-		return nil, err
-	}
-	site, err := NewSite(p, id, nil)
-	if err == nil {
-		site.gradients = gradients
-	}
-	return site, err
+	return solver.NewGradientSum(program, mechanism)
 }
 
 // releaseGradients answers a plan with the noisy sum of the records' gradients. It is

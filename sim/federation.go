@@ -28,8 +28,8 @@ type Federation struct {
 
 	// LastOutcome is that of the last round; nil if the study has none, or has not come
 	// to it.
-	LastOutcome *pvi.CurvatureOutcome
-	last        []*pvi.CurvatureSite
+	LastOutcome *pvi.OneStepOutcome
+	last        []*pvi.OneStepSite
 }
 
 // New returns a federation of the given holders at the prior, on the scale that a

@@ -18,6 +18,7 @@ import (
 type NoiseAware struct {
 	Method       string     `json:"method"` // "one-step" or "closed-form"
 	Coefficients []Compared `json:"coefficients"`
+	Marginals    []Marginal `json:"-"` // of the noise-aware posterior
 
 	// GradientNoise and CurvatureNoise are the sds of all clients' noise on a sum of
 	// gradients, and on an element of a sum of curvatures.
@@ -54,23 +55,23 @@ func interval(p fit.Parameter, m, sd float64) Interval {
 
 // lastRound plays the last round of a study that has one, once.
 func (f *Federation) lastRound() error {
-	if f.Protocol.Curvature() == nil || f.last != nil {
+	if f.Protocol.OneStep() == nil || f.last != nil {
 		return nil
 	}
-	server, err := pvi.NewCurvatureServer(f.Server)
+	server, err := pvi.NewOneStepServer(f.Server)
 	if err != nil {
 		return err
 	}
 	plan, _ := server.Next()
-	releases := make([]pvi.CurvatureRelease, len(f.Sites))
-	f.last = make([]*pvi.CurvatureSite, len(f.Sites))
+	releases := make([]pvi.OneStepRelease, len(f.Sites))
+	f.last = make([]*pvi.OneStepSite, len(f.Sites))
 	err = f.forSites(len(f.Sites), func(m int) error {
-		site, err := pvi.NewCurvatureSite(f.Sites[m], f.Shards[m])
+		site, err := pvi.NewOneStepSite(f.Sites[m], f.Shards[m])
 		if err != nil {
 			return err
 		}
 		f.last[m] = site
-		return site.Propose(&releases[m], &plan, seeded.Stream(f.seed, purposeCurvature, uint64(m)))
+		return site.Propose(&releases[m], &plan, seeded.Stream(f.seed, purposeOneStep, uint64(m)))
 	})
 	if err != nil {
 		return err
@@ -107,8 +108,8 @@ func (f *Federation) noiseAware(natural []float64) (*NoiseAware, error) {
 		out.GradientNoise = p.ClosedFormNoise()
 		mean, cov, err = p.ClosedForm(natural)
 	case method == study.OneStep && f.LastOutcome != nil:
-		out.GradientNoise, out.CurvatureNoise = p.CurvatureNoise(len(f.LastOutcome.Participants))
-		mean, cov, err = p.OneStep(f.LastOutcome)
+		out.GradientNoise, out.CurvatureNoise = p.OneStepNoise(len(f.LastOutcome.Participants))
+		mean, cov, err = p.OneStepPosterior(f.LastOutcome)
 	default:
 		return nil, nil
 	}
@@ -121,6 +122,7 @@ func (f *Federation) noiseAware(natural []float64) (*NoiseAware, error) {
 	}
 	out.Mean = mean
 	for i, parameter := range p.Model().Parameters {
+		out.Marginals = append(out.Marginals, marginal(parameter, mean[i], math.Sqrt(cov.At(i, i))))
 		out.Coefficients = append(out.Coefficients, Compared{
 			Name:       parameter.Name,
 			DataOnly:   interval(parameter, plainMean[i], math.Sqrt(plain.At(i, i))),

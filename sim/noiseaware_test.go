@@ -53,7 +53,7 @@ func TestNoiseAwareResult(t *testing.T) {
 	if e := r.Privacy.Epsilon; e > 1 || e < 0.999 {
 		t.Errorf("ε = %g was spent, the target is 1", e)
 	}
-	mean, cov, err := p.Federation.Protocol.OneStep(p.Federation.LastOutcome)
+	mean, cov, err := p.Federation.Protocol.OneStepPosterior(p.Federation.LastOutcome)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +65,11 @@ func TestNoiseAwareResult(t *testing.T) {
 		if c.DataOnly.Mean != r.Posterior[i].Mean || c.DataOnly.SD != r.Posterior[i].SD || c.NoiseAware.SD <= 0 {
 			t.Errorf("%s: %+v beside %+v", c.Name, c.DataOnly, r.Posterior[i])
 		}
+	}
+	h := &History{Points: []Point{{Outcome: 4}}}
+	p.ObserveLast(h, r)
+	if len(h.Points) != 2 || h.Points[1].Outcome != 5 || *h.Points[1].Epsilon != r.Privacy.Epsilon {
+		t.Errorf("the last outcome is not in the history: %+v", h.Points)
 	}
 	if !slices.Equal(r.Natural, p.Federation.Server.Posterior()) || p.Federation.LastOutcome.Verdict != pvi.Accepted {
 		t.Error("the last round moved q, or was void")

@@ -202,6 +202,18 @@ func (p *Play) Observe(h *History, s Status) error {
 	return nil
 }
 
+// ObserveLast adds the outcome of the release after the rounds to a history, if there was
+// one: it moves no posterior, and is paid for.
+func (p *Play) ObserveLast(h *History, r *Result) {
+	if p.Federation.LastOutcome == nil || len(h.Points) == 0 {
+		return
+	}
+	last := h.Points[len(h.Points)-1]
+	last.Outcome++
+	last.Epsilon = &r.Privacy.Epsilon
+	h.Points = append(h.Points, last)
+}
+
 // Normals returns standard normal variates for drawing chains from the
 // posterior.
 func (p *Play) Normals(chain int) func() float64 {

@@ -17,7 +17,7 @@ const (
 	purposeTruth     = "truth"     // synthetic coefficients
 	purposeSpeed     = "speed"     // how long clients and their answers take
 	purposeDraws     = "draws"     // from the posterior
-	purposeCurvature = "curvature" // noise of the last round, by client
+	purposeOneStep   = "curvature" // noise of the last round, by client
 	purposeScale     = "scale"     // noise of the standardisation, by client and pass
 	purposeAside     = "aside"     // which records rivals are compared by, by client
 	purposeScore     = "score"     // noise of those scores, by client

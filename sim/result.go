@@ -253,7 +253,7 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		Releases:        releases,
 		Opens:           p.Study().Federation.Opens,
 		Gradients:       p.Descent() != nil,
-		LastRelease:     p.Curvature() != nil && releases > p.Descent().Total,
+		LastRelease:     p.OneStep() != nil && releases > p.Descent().Total,
 		Parts:           p.Study().Inference.Partitions.Count,
 		Method:          costs[0].Method,
 		Sound:           p.Sound(),

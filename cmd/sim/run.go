@@ -127,11 +127,8 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 		progress.Interrupt()
 		return nil, nil, err
 	}
-	if err := folder.RecordLast(play.Federation.LastOutcome); err != nil {
-		return nil, nil, err
-	}
 	result.Folder = path
-	return play, result, folder.Finish(st, result, play.Reference, history, play.Normals)
+	return play, result, folder.Finish(st, play, result, history)
 }
 
 func printResult(w io.Writer, st *study.Study, r *sim.Result, reading shard.Report) error {

@@ -121,7 +121,7 @@ func (c *tuneCommand) choose(ctx context.Context, workers int) (err error) {
 	}
 	st := chosen.Play.Federation.Protocol.Study()
 	chosen.Result.Folder = path
-	if err := folder.Finish(st, chosen.Result, chosen.Play.Reference, history, chosen.Play.Normals); err != nil {
+	if err := folder.Finish(st, chosen.Play, chosen.Result, history); err != nil {
 		return err
 	}
 	if c.JSON {

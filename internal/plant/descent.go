@@ -1,7 +1,7 @@
 package main
 
 // afterStep is where a released sum of gradients is at hand, and where it is used.
-const afterStep = "\ts.addPrior()\n"
+const afterStep = "\ts.program.addPriorOf(s.at, s.total, s.prior, s.options.Rate)\n"
 
 // descentFaults are in private gradient steps.
 var descentFaults = []fault{
@@ -29,7 +29,7 @@ var descentFaults = []fault{
 `,
 	}}},
 	{"bare-steps", "the optimiser sees gradients without noise", []edit{{
-		file: "pvi/solver/dpsvi.go", anchor: "\treturn s.program.records.Each(s.at, &s.sink)\n", before: `
+		file: "pvi/solver/dpsvi.go", anchor: "\treturn s.program.records.Each(s.at, s.sink)\n", before: `
 	if planted.Is("bare-steps") {
 		clear(s.total)
 		if _, err := s.program.records.Sum(s.total, s.at); err != nil {

@@ -71,7 +71,7 @@ type DPSVI struct {
 
 	streams dpmech.Streams
 	draws   dpmech.Stream
-	sink    sink
+	sink    *Sink
 	batch   []int32
 	noisy   []int64
 	total   []float64
@@ -114,7 +114,7 @@ func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) 
 	s := &DPSVI{program: p, mechanism: m, options: o, cost: cost, run: m.Begin(), optimiser: optimiser}
 	s.streams = dpmech.Streams{Sampling: new(dpmech.Stream), Noise: new(dpmech.Stream)}
 	s.batch = make([]int32, 0, m.MaxBatch())
-	s.noisy, s.total, s.sink.dense = make([]int64, size), make([]float64, size), make([]float64, size)
+	s.noisy, s.total, s.sink = make([]int64, size), make([]float64, size), NewSink(size)
 	s.prior, s.mean, s.sd = make([]float64, d), make([]float64, d), make([]float64, d)
 	s.query = s.sum
 	s.normals = func(dst []float64) { dpmech.FillNormal(dst, &s.draws) }
@@ -252,7 +252,7 @@ func (s *DPSVI) step() error {
 	for i, n := range s.noisy {
 		s.total[i] = unit * float64(n)
 	}
-	s.addPrior()
+	s.program.addPriorOf(s.at, s.total, s.prior, s.options.Rate)
 	s.visit.Update(s.total)
 	return nil
 }
@@ -263,34 +263,10 @@ func runaway() error {
 
 // sum adds up the gradients of a batch.
 func (s *DPSVI) sum(batch []uint32, sum *dpmech.Accumulator) error {
-	s.batch = s.batch[:0]
-	for _, record := range batch {
-		s.batch = append(s.batch, int32(record))
-	}
+	s.batch = AppendBatch(s.batch[:0], batch)
 	s.at = s.visit.Next(s.normals, s.batch)
-	s.sink.sum = sum
-	return s.program.records.Each(s.at, &s.sink)
-}
-
-// addPrior adds the client's share of the gradient of what the prior is beyond its
-// base to the noisy total, which is about to be divided by the rate.
-func (s *DPSVI) addPrior() {
-	if s.program.prior == nil {
-		return
-	}
-	one := len(s.total) / len(s.at.Draws)
-	for k, theta := range s.at.Draws {
-		total := s.total[k*one:]
-		clear(s.prior)
-		s.program.addPrior(s.prior, theta)
-		for i, g := range s.prior {
-			g *= s.options.Rate
-			total[i] += g
-			if s.at.Joint != nil {
-				total[len(s.prior)+i] += g * s.at.Joint[k][i]
-			}
-		}
-	}
+	s.sink.Sum = sum
+	return s.program.records.Each(s.at, s.sink)
 }
 
 // propose writes the factor that leads from the cavity to the averaged q, with no
@@ -318,29 +294,3 @@ type later struct {
 
 // Rate implements gpu.Schedule.
 func (l later) Rate(t, _ int) float64 { return l.of.Rate(l.from+t, l.to) }
-
-// A sink hands gradients to the gate.
-type sink struct {
-	sum   *dpmech.Accumulator
-	dense []float64 // zero between records
-}
-
-// AddRows implements gpu.RowSink.
-func (s *sink) AddRows(slopes []float64, rows []int32, x []float64) error {
-	return s.sum.AddRows(slopes, rows, x)
-}
-
-// AddRecord implements gpu.Sink.
-func (s *sink) AddRecord(index []int32, value []float64) error {
-	if index == nil {
-		return s.sum.Add(value)
-	}
-	for k, j := range index {
-		s.dense[j] = value[k]
-	}
-	err := s.sum.Add(s.dense)
-	for _, j := range index {
-		s.dense[j] = 0
-	}
-	return err
-}

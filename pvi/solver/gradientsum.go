@@ -19,7 +19,7 @@ type GradientSum struct {
 	run       *dpmech.SampledRun
 
 	streams dpmech.Streams
-	sink    sink
+	sink    *Sink
 	batch   []int32
 	at      gpu.Query
 	query   dpmech.SampledQuery // bound once
@@ -37,7 +37,7 @@ func NewGradientSum(p *Program, m *dpmech.SampledSum) (*GradientSum, error) {
 	g := &GradientSum{program: p, mechanism: m, run: m.Begin()}
 	g.streams = dpmech.Streams{Sampling: new(dpmech.Stream), Noise: new(dpmech.Stream)}
 	g.batch = make([]int32, 0, m.MaxBatch())
-	g.sink.dense = make([]float64, m.Dim())
+	g.sink = NewSink(m.Dim())
 	g.query = g.sum
 	return g, nil
 }
@@ -75,11 +75,8 @@ func (g *GradientSum) Release(dst []int64, at *gpu.Query, src *dpmech.Stream) er
 
 // sum adds up the gradients of a batch.
 func (g *GradientSum) sum(batch []uint32, sum *dpmech.Accumulator) error {
-	g.batch = g.batch[:0]
-	for _, record := range batch {
-		g.batch = append(g.batch, int32(record))
-	}
+	g.batch = AppendBatch(g.batch[:0], batch)
 	g.at.Batch = g.batch
-	g.sink.sum = sum
-	return g.program.records.Each(&g.at, &g.sink)
+	g.sink.Sum = sum
+	return g.program.records.Each(&g.at, g.sink)
 }

@@ -137,6 +137,28 @@ func (p *Program) place(z []float64, q *Approximation, root []float64) {
 	}
 }
 
+// addPriorOf adds the gradients at a query's draws of the share of the prior beyond the
+// base to a noisy sum of records' gradients, which is about to be divided by the rate with
+// which they are sampled. scratch has the dimension of θ.
+func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float64) {
+	if p.prior == nil {
+		return
+	}
+	one := len(total) / len(at.Draws)
+	for k, theta := range at.Draws {
+		part := total[k*one:]
+		clear(scratch)
+		p.addPrior(scratch, theta)
+		for i, g := range scratch {
+			g *= rate
+			part[i] += g
+			if at.Joint != nil {
+				part[len(scratch)+i] += g * at.Joint[k][i]
+			}
+		}
+	}
+}
+
 // addHessian adds the Hessian of the records at p.theta, which is in p.hessian, and that
 // of the prior, of differences.
 func (p *Program) addHessian(e *Expected, weight float64, diagonal bool) {

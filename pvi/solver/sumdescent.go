@@ -87,26 +87,10 @@ func (s *SumDescent) Query(state, epsilon []float64) *gpu.Query {
 func (s *SumDescent) Step(next, state, epsilon, sum []float64) ([]float64, bool) {
 	at := s.Query(state, epsilon)
 	s.total = append(s.total[:0], sum...)
-	if s.program.prior != nil {
-		s.addPrior(at)
-	}
+	s.program.addPriorOf(at, s.total, s.prior, s.options.Rate)
 	s.run.Update(s.total)
 	next = s.run.AppendState(next[:0])
 	return next, finite(next)
-}
-
-// addPrior adds the gradient of what the prior is beyond its base to the noisy sum,
-// which is about to be divided by the rate.
-func (s *SumDescent) addPrior(at *gpu.Query) {
-	clear(s.prior)
-	s.program.addPrior(s.prior, at.Draws[0])
-	for i, g := range s.prior {
-		g *= s.options.Rate
-		s.total[i] += g
-		if at.Joint != nil {
-			s.total[len(s.prior)+i] += g * at.Joint[0][i]
-		}
-	}
 }
 
 // Natural writes the natural parameters of q, diagonal: as it is, or averaged over the

@@ -192,7 +192,11 @@ func share(t *document.Table, key string, otherwise float64, zero bool) float64 
 		return otherwise
 	}
 	if !(v > 0 || zero && v == 0) || v > 1 {
-		t.Errorf(key, "must lie in (0, 1], got %g", v)
+		within := "(0, 1]"
+		if zero {
+			within = "[0, 1]"
+		}
+		t.Errorf(key, "must lie in %s, got %g", within, v)
 	}
 	return v
 }

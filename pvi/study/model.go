@@ -69,9 +69,9 @@ func (m *Model) Kind() OutcomeKind {
 // Conjugate reports whether the posterior is known in closed form.
 func (m *Model) Conjugate() bool { return m.Family == Linear && m.NoiseSD > 0 && len(m.Groups) == 0 }
 
-// bent reports whether the curvature of a record's log likelihood is known beforehand,
+// curvatureKnown reports whether the curvature of a record's log likelihood is known beforehand,
 // roughly: for counts and models that are no regressions it is not.
-func (m *Model) bent() bool {
+func (m *Model) curvatureKnown() bool {
 	return m.Kind() != Count && m.Family != Mixture && m.Family != NeuralNetwork
 }
 

@@ -19,8 +19,8 @@ func readOpens(s *Study, federation, inference *document.Table) {
 		federation.Errorf("opens", `has no meaning with privacy.unit = "none": nothing is hidden`)
 	case s.Privacy.Unit == Client && Opens(v) == OpenMessages:
 		federation.Errorf("opens", `a client is hidden in sums only: with privacy.unit = "client" write opens = %q, or leave it out`, OpenSums)
-	case s.parted() && Opens(v) == OpenSums:
-		checkPartedSums(s, inference)
+	case s.partitioned() && Opens(v) == OpenSums:
+		checkPartitionedSums(s, inference)
 	case s.Privacy.Unit == Record && Opens(v) == OpenSums:
 		readSummed(s, federation, inference)
 	}

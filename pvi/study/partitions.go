@@ -30,7 +30,7 @@ const maxPartitions = 1<<16 - 1
 func readPartitions(s *Study, t *document.Table) {
 	p := &s.Inference.Partitions
 	if n, ok := t.Int("partitions"); ok {
-		p.Count = between(t, "partitions", n, 1, maxPartitions)
+		p.Count = max(1, between(t, "partitions", n, 1, maxPartitions)) // 0 was reported, and is not none
 		if s.Privacy.Unit != Record && s.Privacy.Unit != "" {
 			t.Errorf("partitions", `hide one record of a client: with privacy.unit = %q they change nothing, remove the key`, s.Privacy.Unit)
 		}
@@ -52,9 +52,9 @@ func checkPartitions(s *Study, t *document.Table) {
 	}
 }
 
-// checkPartedSums refuses what is not hidden where sums over clients alone are opened:
+// checkPartitionedSums refuses what is not hidden where sums over clients alone are opened:
 // what a single client sent.
-func checkPartedSums(s *Study, t *document.Table) {
+func checkPartitionedSums(s *Study, t *document.Table) {
 	in := &s.Inference
 	if in.Schedule != Synchronous {
 		t.Errorf("schedule", `a %s round opens one client's change at a time, and nothing hides it in a sum: write schedule = %q, or federation.opens = %q`, in.Schedule, Synchronous, OpenMessages)
@@ -66,7 +66,7 @@ func checkPartedSums(s *Study, t *document.Table) {
 
 // hidesChanges reports whether what is hidden are changes of natural parameters, of
 // clients or of parts of their records.
-func (s *Study) hidesChanges() bool { return s.Privacy.Unit == Client || s.parted() }
+func (s *Study) hidesChanges() bool { return s.Privacy.Unit == Client || s.partitioned() }
 
-// parted reports whether clients deal their records into parts.
-func (s *Study) parted() bool { return s.Inference.Partitions.Count > 0 }
+// partitioned reports whether clients deal their records into parts.
+func (s *Study) partitioned() bool { return s.Inference.Partitions.Count > 0 }

@@ -7,8 +7,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
+// partedModel is a model whose records may be dealt to parts.
+const partedModel = `family = "logistic", outcome = "ill", positive = "yes", terms = []`
+
 func TestPartitions(t *testing.T) {
-	const logistic = `family = "logistic", outcome = "ill", positive = "yes", terms = []`
 	const record = `unit = "record", epsilon = 1.0, delta = 1e-5, clip = 3.0`
 	for _, c := range []struct {
 		inference, privacy string
@@ -19,7 +21,7 @@ func TestPartitions(t *testing.T) {
 		{`, partitions = 100, partitioned = "averaged", solver = "svi"`, record, study.Inference{Solver: study.SVI, Factors: study.Tied, Partitions: study.Partitions{Count: 100, Averaged: true}}, ``},
 		{`, partitions = 1, partitioned = "virtual", factors = "exact"`, record, study.Inference{Solver: study.NaturalGradient, Factors: study.Exact, Partitions: study.Partitions{Count: 1}}, ``},
 		{`, partitions = 2, schedule = "sequential"`, record, study.Inference{Solver: study.NaturalGradient, Factors: study.Exact, Partitions: study.Partitions{Count: 2}}, ``},
-		{`, partitions = 0`, record, study.Inference{}, `partitions: must lie between 1 and 65535, got 0`},
+		{`, partitions = 0`, record, study.Inference{}, `inference.partitions: must lie between 1 and 65535, got 0`},
 		{`, partitions = 70000`, record, study.Inference{}, `got 70000`},
 		{`, partitions = 10`, `unit = "none"`, study.Inference{}, `with privacy.unit = "none" they change nothing`},
 		{`, partitions = 10`, `unit = "client", epsilon = 1.0, delta = 1e-5, clip = 3.0`, study.Inference{}, `with privacy.unit = "client" they change nothing`},
@@ -34,7 +36,7 @@ func TestPartitions(t *testing.T) {
 		{`, partitions = 10, factors = "exact"`, record + " }\nfederation = { opens = \"sums\"", study.Inference{Solver: study.NaturalGradient, Factors: study.Exact, Partitions: study.Partitions{Count: 10}}, ``},
 		{``, record + `, coordinates = "centred"`, study.Inference{}, `or inference.partitions`},
 	} {
-		source := strings.NewReplacer("MODEL", logistic, "rounds = 3", "rounds = 3"+c.inference, `unit = "none"`, c.privacy).Replace(families)
+		source := strings.NewReplacer("MODEL", partedModel, "rounds = 3", "rounds = 3"+c.inference, `unit = "none"`, c.privacy).Replace(families)
 		s, err := study.Parse("t.toml", []byte(source))
 		if c.refused != "" {
 			if err == nil || !strings.Contains(err.Error(), c.refused) || !strings.Contains(err.Error(), "t.toml:") {
@@ -53,5 +55,15 @@ func TestPartitions(t *testing.T) {
 		if !s.Privacy.Centred || !in.Damping.Harmonic || in.Q != "full" {
 			t.Errorf("%s: centred %t, harmonic %t, q %s", c.inference, s.Privacy.Centred, in.Damping.Harmonic, in.Q)
 		}
+	}
+}
+
+// A number of parts that cannot be is one error, not a study without parts that has the
+// wrong solver too.
+func TestPartitionsOutOfRangeAreOneError(t *testing.T) {
+	source := strings.NewReplacer("MODEL", partedModel, "rounds = 3", `rounds = 3, partitions = 0, solver = "natural-gradient"`,
+		`unit = "none"`, `unit = "record", epsilon = 1.0, delta = 1e-5, clip = 3.0`).Replace(families)
+	if _, err := study.Parse("t.toml", []byte(source)); err == nil || strings.Count(err.Error(), "t.toml") != 1 {
+		t.Errorf("partitions = 0: %v", err)
 	}
 }

@@ -180,7 +180,7 @@ func readInference(s *Study, t *document.Table) {
 	}
 	readPartitions(s, t)
 	in.Factors = Exact
-	if s.Privacy.Unit == Client || s.parted() && in.Schedule == Synchronous {
+	if s.Privacy.Unit == Client || s.partitioned() && in.Schedule == Synchronous {
 		in.Factors = Tied
 	}
 	if v, ok := t.Choice("factors", string(Tied), string(Exact), string(Published)); ok {
@@ -248,7 +248,7 @@ func readLocalPrior(s *Study, t *document.Table) {
 		return
 	}
 	switch {
-	case s.parted():
+	case s.partitioned():
 		t.Errorf("local_prior", "parts work with the prior of the rounds: remove local_prior, or partitions")
 	case in.Solver != SVI && in.Solver != DPSVI:
 		t.Errorf("local_prior", `what solver = %q proposes does not depend on the prior: it is split only with "svi" and "dp-svi"`, in.Solver)
@@ -299,13 +299,13 @@ func readPrivacy(s *Study, t *document.Table) {
 		p.Clip = positive(t, "clip", clip)
 	}
 	who := "client"
-	if s.parted() {
+	if s.partitioned() {
 		who = "part"
 	}
 	if s.hidesChanges() && !t.Has("clip") && s.Federation.NominalRecords == 0 {
 		t.Errorf("clip", "is missing: write the L2 bound on a %s's change of natural parameters, or federation.nominal_records, from which half of a %s's largest factor is taken", who, who)
 	}
-	if s.hidesChanges() && !t.Has("clip") && s.Federation.NominalRecords > 0 && !s.Model.bent() {
+	if s.hidesChanges() && !t.Has("clip") && s.Federation.NominalRecords > 0 && !s.Model.curvatureKnown() {
 		t.Errorf("clip", "is missing: nothing public says how much a record of a %s model can add; write the L2 bound on a %s's change of natural parameters", s.Model.Family, who)
 	}
 	p.Centred = s.hidesChanges() && s.Inference.Factors != Published

@@ -57,7 +57,7 @@ func readBaseline(s *Study, t *document.Table) {
 			t.Errorf("baseline", "%q is for outcomes that have probabilities: nothing bounds the density of others", v)
 		}
 	}
-	if s.Inference.Solver != DPSVI || s.parted() || s.Federation.Opens == OpenSums {
+	if s.Inference.Solver != DPSVI || s.partitioned() || s.Federation.Opens == OpenSums {
 		t.Errorf("baseline", `a baseline hides a record, as solver = "dp-svi" does with messages that anyone may read: write privacy.unit = "record", and neither partitions nor federation.opens`)
 	}
 	if d := s.Inference.Descent; d.Sampling != PoissonSampling || d.Gradients != Aligned || d.Draws != 1 || d.StartShare != 0 {

@@ -30,7 +30,7 @@ func Fitting(m *Model, unit Unit) []Solver {
 func readSolver(s *Study, t *document.Table) {
 	in := &s.Inference
 	fitting := Fitting(&s.Model, s.Privacy.Unit)
-	if s.parted() {
+	if s.partitioned() {
 		fitting = Fitting(&s.Model, None) // parts are fitted without noise
 	}
 	in.Solver = fitting[0]
@@ -56,13 +56,13 @@ func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 		}
 	}
 	switch {
-	case s.parted() && (s.Inference.Solver == DPSVI || s.Inference.Solver == ClippedAnalytical):
+	case s.partitioned() && (s.Inference.Solver == DPSVI || s.Inference.Solver == ClippedAnalytical):
 		t.Errorf("solver", `%q hides records itself, and with inference.partitions the sum over the parts does: write %q`, s.Inference.Solver, fitting[0])
 	case s.Inference.Solver == DPSVI && s.Privacy.Unit == Client:
 		t.Errorf("solver", `"dp-svi" hides a record in every step. Steps whose noise hides a client only in the sum over all clients would show more than the sum does, so that a client may take one step a round: with privacy.unit = "client" write %q`, fitting[0])
 	case s.Inference.Solver == DPSVI:
 		t.Errorf("solver", `"dp-svi" is for privacy.unit = "record": without a promise write "svi"`)
-	case !s.parted() && s.Privacy.Unit == Record || s.Inference.Solver == ClippedAnalytical:
+	case !s.partitioned() && s.Privacy.Unit == Record || s.Inference.Solver == ClippedAnalytical:
 		t.Errorf("solver", "with privacy.unit = %q the solver is %q", s.Privacy.Unit, fitting[0])
 	case s.Inference.Solver == Laplace:
 		t.Errorf("solver", `the mode of a model with group terms, clusters or hidden units says little about where its posterior lies: write %q`, fitting[0])

@@ -144,7 +144,7 @@ func (f *federation) play(seed uint64, first, others solver.Solver) (*sim.Federa
 		if use == nil {
 			continue
 		}
-		if play.Sites[m], err = pvi.NewSite(play.Protocol, s.ID(), use); err != nil {
+		if play.Sites[m], err = pvi.NewSolverSite(play.Protocol, s.ID(), use); err != nil {
 			return nil, err
 		}
 	}

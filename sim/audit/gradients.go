@@ -112,7 +112,7 @@ func (g gradients) attack() (attack, error) {
 		return attack{}, err
 	}
 	event := protocol.Sampled().Event()
-	if c := protocol.Curvature(); c != nil {
+	if c := protocol.OneStep(); c != nil {
 		event = accountant.Composed{event, c.EventFor(1, g.adjacency)}
 	}
 	return attack{

@@ -6,6 +6,7 @@ import (
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/gpu"
+	"fedpvi/pvi/solver"
 )
 
 // langevin is stochastic gradient Langevin dynamics with the noise of differential
@@ -22,32 +23,22 @@ import (
 func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err error) {
 	p := r.play.Federation.Protocol
 	descent, in := p.Descent(), p.Study().Inference.Descent
-	var sampling dpmech.Sampling = dpmech.FullBatch{}
-	if descent.Rate < 1 {
-		sampling = dpmech.Poisson{Rate: descent.Rate}
-	}
-	d := r.program.Dim()
-	mechanism, err := dpmech.NewSampledSum(dpmech.SampledConfig{
-		Sampling: sampling, Records: r.all.Rows(), Steps: descent.Total, Dim: d,
-		Clip: descent.Clip, NoiseMultiplier: p.Noise().Multiplier, Adjacency: p.Study().Privacy.Adjacency,
-	})
+	mechanism, err := r.mechanism()
 	if err != nil {
 		return nil, nil, cost, err
 	}
+	d := r.program.Dim()
 	run := mechanism.Begin()
 	streams := dpmech.Streams{Sampling: seeded.Stream(seed, purpose, 0), Noise: seeded.Stream(seed, purpose, 1)}
 	extra := normals(seed, 2)
 	theta, slope, e := r.start(), make([]float64, d), make([]float64, d)
 	noisy := make([]int64, d)
-	s := sink{dense: make([]float64, d)}
+	s := solver.NewSink(d)
 	var rows []int32
 	query := func(batch []uint32, sum *dpmech.Accumulator) error {
-		rows = rows[:0]
-		for _, record := range batch {
-			rows = append(rows, int32(record))
-		}
-		s.sum = sum
-		return r.all.Each(&gpu.Query{Draws: [][]float64{theta}, Batch: rows, Clip: math.Inf(1)}, &s) // the gate clips
+		rows = solver.AppendBatch(rows[:0], batch)
+		s.Sum = sum
+		return r.all.Each(&gpu.Query{Draws: [][]float64{theta}, Batch: rows, Clip: math.Inf(1)}, s) // the gate clips
 	}
 	schedule := gpu.LinearDecay{First: descent.StepSize, Last: descent.StepSize * in.Decay}
 	noise := mechanism.Lattice().Float(mechanism.ShareSigma()) / descent.Rate // sd of each element of G
@@ -74,25 +65,18 @@ func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err erro
 	return mean, sd, cost, err
 }
 
-// A sink hands gradients to the gate.
-type sink struct {
-	sum   *dpmech.Accumulator
-	dense []float64 // zero between records
-}
-
-// AddRecord implements gpu.Sink.
-func (s *sink) AddRecord(index []int32, value []float64) error {
-	if index == nil {
-		return s.sum.Add(value)
+// mechanism hides the sums of gradients as the study's private steps would.
+func (r *records) mechanism() (*dpmech.SampledSum, error) {
+	p := r.play.Federation.Protocol
+	descent := p.Descent()
+	var sampling dpmech.Sampling = dpmech.FullBatch{}
+	if descent.Rate < 1 {
+		sampling = dpmech.Poisson{Rate: descent.Rate}
 	}
-	for k, j := range index {
-		s.dense[j] = value[k]
-	}
-	err := s.sum.Add(s.dense)
-	for _, j := range index {
-		s.dense[j] = 0
-	}
-	return err
+	return dpmech.NewSampledSum(dpmech.SampledConfig{
+		Sampling: sampling, Records: r.all.Rows(), Steps: descent.Total, Dim: r.program.Dim(),
+		Clip: descent.Clip, NoiseMultiplier: p.Noise().Multiplier, Adjacency: p.Study().Privacy.Adjacency,
+	})
 }
 
 // moments add up samples.

@@ -47,9 +47,17 @@ func sent(p *pvi.Protocol) []string {
 		}
 	}
 	return []string{
-		fmt.Sprintf("In each of %s: the change of its factor, %s, found by %s, as it is: NOT PRIVATE. Whoever sees it can learn about single records. For research on public or made-up data only.",
-			plural(in.Rounds, "round"), size, solverInWords(in.Solver)),
+		fmt.Sprintf("In %s: the change of its factor, %s, found by %s, as it is: NOT PRIVATE. Whoever sees it can learn about single records. For research on public or made-up data only.",
+			everyRound(in.Rounds), size, solverInWords(in.Solver)),
 	}
+}
+
+// everyRound says when something is sent that is sent in every round.
+func everyRound(rounds int) string {
+	if rounds == 1 {
+		return "the one round"
+	}
+	return fmt.Sprintf("each of %d rounds", rounds)
 }
 
 func capital(number string) string {

@@ -100,48 +100,28 @@ const (
 	DrawsPerChain = 1000
 )
 
-// Finish writes everything but the transcript, and gives the folder its name.
-// normal yields standard normal variates for the draws of a chain.
-func (f *Folder) Finish(st *study.Study, r *sim.Result, reference *sim.Reference, h *sim.History, normal func(chain int) func() float64) error {
-	if err := errors.Join(f.buffer.Flush(), f.transcript.Sync(), f.transcript.Close()); err != nil {
+// Finish writes everything that a play came to, and gives the folder its name. st is the
+// study as it was written, h what was kept of its outcomes.
+func (f *Folder) Finish(st *study.Study, p *sim.Play, r *sim.Result, h *sim.History) error {
+	if err := f.closeTranscript(p.Federation.LastOutcome); err != nil {
 		return fmt.Errorf("writing the transcript: %w", err)
 	}
-	f.transcript = nil
+	p.ObserveLast(h, r)
 	family, err := gaussian.New(r.Family, len(r.Posterior))
 	if err != nil {
 		return err
 	}
-	err = errors.Join(
-		f.write("study.toml", func(w io.Writer) error { _, err := w.Write(st.Source); return err }),
-		f.writeJSON("run.json", r),
-		f.writeJSON("posterior.json", posteriorFile{r.Notes, r.Posterior, r.NonPrivate, r.Family, r.Natural, r.Covariance, r.NoiseAware}),
-		f.write("posterior.csv", func(w io.Writer) error { return posteriorCSV(w, r) }),
-		f.write("privacy.txt", func(w io.Writer) error { return statementFile(w, r) }),
-	)
-	if err == nil && r.NoiseAware != nil {
-		err = f.noiseAware(r, normal)
+	steps := []func() error{
+		func() error { return f.texts(st, r) },
+		func() error { return f.noiseAware(r, p.Normals) },
+		func() error { return f.predictions(st, r) },
+		func() error { return f.draws("draws", r, family, p.Normals) },
+		func() error { return f.figures(r, h, family, p.Reference) },
 	}
-	if err == nil && r.Test != nil {
-		err = f.predictions(st, r)
-	}
-	for chain := 1; chain <= Chains && err == nil; chain++ {
-		err = f.write(fmt.Sprintf("draws-%d.csv", chain), func(w io.Writer) error {
-			return Draws(w, r, family, chain, DrawsPerChain, normal(chain))
-		})
-	}
-	if err != nil {
-		return err
-	}
-	intervals, err := Intervals(r)
-	if err != nil {
-		return err
-	}
-	rounds, err := Rounds(h, family, reference.In(family))
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(f.WriteFigure("posterior", intervals), f.WriteFigure("rounds", rounds)); err != nil {
-		return err
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	if err := os.Chmod(f.work, 0o755); err != nil {
 		return err
@@ -152,8 +132,63 @@ func (f *Folder) Finish(st *study.Study, r *sim.Result, reference *sim.Reference
 	return nil
 }
 
-// predictions writes how records that nobody held are predicted.
+// closeTranscript ends the transcript, with the outcome of the release after the rounds
+// if there was one.
+func (f *Folder) closeTranscript(last *pvi.OneStepOutcome) error {
+	if last != nil {
+		if err := f.writeLine(last); err != nil {
+			return err
+		}
+	}
+	err := errors.Join(f.buffer.Flush(), f.transcript.Sync(), f.transcript.Close())
+	if err == nil {
+		f.transcript = nil
+	}
+	return err
+}
+
+// texts writes the study, the result, the posterior and the privacy statement.
+func (f *Folder) texts(st *study.Study, r *sim.Result) error {
+	return errors.Join(
+		f.write("study.toml", func(w io.Writer) error { _, err := w.Write(st.Source); return err }),
+		f.writeJSON("run.json", r),
+		f.writeJSON("posterior.json", posteriorFile{r.Notes, r.Posterior, r.NonPrivate, r.Family, r.Natural, r.Covariance, r.NoiseAware}),
+		f.write("posterior.csv", func(w io.Writer) error { return posteriorCSV(w, r) }),
+		f.write("privacy.txt", func(w io.Writer) error { return statementFile(w, r) }),
+	)
+}
+
+// draws writes draws from a posterior, a file for each chain.
+func (f *Folder) draws(name string, r *sim.Result, family gaussian.Family, normal func(chain int) func() float64) error {
+	for chain := 1; chain <= Chains; chain++ {
+		err := f.write(fmt.Sprintf("%s-%d.csv", name, chain), func(w io.Writer) error {
+			return Draws(w, r, family, chain, DrawsPerChain, normal(chain))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// figures draws the posterior, and what the run looked like.
+func (f *Folder) figures(r *sim.Result, h *sim.History, family gaussian.Family, reference *sim.Reference) error {
+	intervals, err := Intervals(r)
+	if err != nil {
+		return err
+	}
+	rounds, err := Rounds(h, family, reference.In(family))
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.WriteFigure("posterior", intervals), f.WriteFigure("rounds", rounds))
+}
+
+// predictions writes how records that nobody held are predicted, if there are any.
 func (f *Folder) predictions(st *study.Study, r *sim.Result) error {
+	if r.Test == nil {
+		return nil
+	}
 	err := errors.Join(
 		f.writeJSON("predictions.json", map[string]*sim.Predictions{"posterior": r.Test, "nonprivate": r.NonPrivateTest}),
 		f.write("predictions.csv", func(w io.Writer) error { return predictionsCSV(w, st, r) }),

@@ -34,8 +34,8 @@ func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {
 	case study.ClosedForm:
 		out.GradientNoise = p.ClosedFormNoise()
 	case study.OneStep:
-		c := p.Curvature()
-		out.GradientNoise, out.CurvatureNoise = p.CurvatureNoise(len(p.Roster()))
+		c := p.OneStep()
+		out.GradientNoise, out.CurvatureNoise = p.OneStepNoise(len(p.Roster()))
 		out.CurvatureClip, out.Shares = c.Curvature.Clip(), c.Shares[:]
 	}
 	return out
@@ -50,13 +50,13 @@ func intervalRows(p *pvi.Protocol) [][]string {
 	case study.ClosedForm:
 		return [][]string{{"intervals", fmt.Sprintf("closed form: widened for noise of sd %s on the sum of gradients", number(p.ClosedFormNoise()))}}
 	case study.OneStep:
-		c := p.Curvature()
-		gradient, bend := p.CurvatureNoise(len(p.Roster()))
+		c := p.OneStep()
+		gradient, curvature := p.OneStepNoise(len(p.Roster()))
 		return [][]string{
 			{"intervals", fmt.Sprintf("one-step: a last round releases gradient and curvature; rounds, gradient, curvature take %s, %s and %s %% of the budget",
 				number(100*c.Shares[0]), number(100*c.Shares[1]), number(100*c.Shares[2]))},
 			{"", fmt.Sprintf("gradients clipped to %s, noise of all clients %s; curvatures to %s, noise %s",
-				number(c.Gradient.Clip()), number(gradient), number(c.Curvature.Clip()), number(bend))},
+				number(c.Gradient.Clip()), number(gradient), number(c.Curvature.Clip()), number(curvature))},
 		}
 	}
 	return [][]string{{"intervals", "of the posterior as it is: what the noise adds is left out"}}
@@ -85,9 +85,13 @@ func Intervals90(w io.Writer, r *sim.Result) error {
 	return err
 }
 
-// noiseAware writes noise-aware.csv, and draws from the noise-aware posterior.
+// noiseAware writes noise-aware.csv, and draws from the noise-aware posterior, if there
+// is one.
 func (f *Folder) noiseAware(r *sim.Result, normal func(chain int) func() float64) error {
 	a := r.NoiseAware
+	if a == nil {
+		return nil
+	}
 	d := len(a.Mean)
 	family := gaussian.Full(d)
 	cov := mat.NewSymDense(d, slices.Concat(a.Covariance...))
@@ -98,12 +102,10 @@ func (f *Folder) noiseAware(r *sim.Result, normal func(chain int) func() float64
 		family.FromMoments(wide.Natural, a.Mean, cov),
 		f.write("noise-aware.csv", func(w io.Writer) error { return noiseAwareCSV(w, a) }),
 	)
-	for chain := 1; chain <= Chains && err == nil; chain++ {
-		err = f.write(fmt.Sprintf("noise-aware-draws-%d.csv", chain), func(w io.Writer) error {
-			return Draws(w, &wide, family, chain, DrawsPerChain, normal(chain))
-		})
+	if err != nil {
+		return err
 	}
-	return err
+	return f.draws("noise-aware-draws", &wide, family, normal)
 }
 
 func noiseAwareCSV(w io.Writer, a *sim.NoiseAware) error {
@@ -120,12 +122,4 @@ func noiseAwareCSV(w io.Writer, a *sim.NoiseAware) error {
 	}
 	out.Flush()
 	return out.Error()
-}
-
-// RecordLast adds the last round to the transcript, if there was one.
-func (f *Folder) RecordLast(o *pvi.CurvatureOutcome) error {
-	if o == nil {
-		return nil
-	}
-	return f.writeLine(o)
 }

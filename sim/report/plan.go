@@ -90,7 +90,6 @@ func roundsNeeded(p *pvi.Protocol) string {
 
 func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	st := p.Study()
-	n := p.Noise()
 	costs, err := p.Costs(p.Releases())
 	if err != nil {
 		return err
@@ -100,28 +99,11 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 		return err
 	}
 	fmt.Fprintf(w, "\nPrivacy of a %s, derived from %s\n\n", st.Privacy.Unit, target(st.Privacy))
-	rows := [][]string{
-		{"releases of a client", fmt.Sprint(p.Releases()) + afterScale(p)},
-	}
-	rows = append(rows, descentRows(p)...)
-	rows = append(rows, partsRows(p)...)
-	if d := p.Descent(); d == nil || d.Rate == 1 && p.Start() == nil {
-		rows = append(rows, []string{"μ of all, of one", number(costs[0].Mu) + ", " + number(one.Mu)})
-	}
-	rows = append(rows,
-		[]string{"noise multiplier σ", number(n.Multiplier)},
-		[]string{"clip C", fmt.Sprintf("%s (L2 norm of %s)", number(n.Clip), clipped(p))})
-	if st.Federation.Opens == study.OpenSums {
-		rows = append(rows, []string{"opened", fmt.Sprintf("sums of at least %d answers", p.MinClients())})
-		rows = append(rows, []string{"noise shares counted on", fmt.Sprintf("%d = %d answers − %d colluders", p.MinClients()-st.Federation.Colluders, p.MinClients(), st.Federation.Colluders)})
-	}
-	rows = append(rows, intervalRows(p)...)
-	rows = append(rows, []string{"noise of one client", fmt.Sprintf("sd %s = %d steps of 2^%d", number(n.SD), n.Sigma, -n.Lattice.Exponent())})
-	if err := Table(w, "  ", 2, rows); err != nil {
+	if err := Table(w, "  ", 2, releaseRows(p, costs[0].Mu, one.Mu)); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	rows = [][]string{{"against", "under", fmt.Sprintf("ε at δ = %g", st.Privacy.Delta)}}
+	rows := [][]string{{"against", "under", fmt.Sprintf("ε at δ = %g", st.Privacy.Delta)}}
 	for _, c := range costs {
 		rows = append(rows, []string{c.View.Who, string(c.Adjacency), number(c.Epsilon)})
 	}
@@ -138,6 +120,29 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	}
 	_, err = fmt.Fprintf(w, "\n%s", unsound(promise))
 	return err
+}
+
+// releaseRows are the lines of a plan about what clients release, and what hides it.
+func releaseRows(p *pvi.Protocol, all, one float64) [][]string {
+	n, f := p.Noise(), p.Study().Federation
+	rows := [][]string{
+		{"releases of a client", fmt.Sprint(p.Releases()) + afterScale(p)},
+	}
+	rows = append(rows, descentRows(p)...)
+	rows = append(rows, partsRows(p)...)
+	if d := p.Descent(); d == nil || d.Rate == 1 && p.Start() == nil {
+		rows = append(rows, []string{"μ of all, of one", number(all) + ", " + number(one)})
+	}
+	rows = append(rows,
+		[]string{"noise multiplier σ", number(n.Multiplier)},
+		[]string{"clip C", fmt.Sprintf("%s (L2 norm of %s)", number(n.Clip), clipped(p))})
+	if f.Opens == study.OpenSums {
+		rows = append(rows,
+			[]string{"opened", fmt.Sprintf("sums of at least %d answers", p.MinClients())},
+			[]string{"noise shares counted on", fmt.Sprintf("%d = %d answers − %d colluders", p.MinClients()-f.Colluders, p.MinClients(), f.Colluders)})
+	}
+	rows = append(rows, []string{"noise of one client", fmt.Sprintf("sd %s = %d steps of 2^%d", number(n.SD), n.Sigma, -n.Lattice.Exponent())})
+	return append(rows, intervalRows(p)...)
 }
 
 func target(p study.Privacy) string {

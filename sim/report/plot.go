@@ -172,69 +172,6 @@ func (f Figure) draw(area draw.Canvas) {
 	}
 }
 
-// intervalLimit is the largest number of coefficients that one figure shows.
-const intervalLimit = 60
-
-// Intervals draws the 95 % intervals of the posterior against those of the
-// pooled records without privacy.
-func Intervals(r *sim.Result) (Figure, error) {
-	n := min(len(r.Posterior), intervalLimit)
-	title := "Posterior, mean and 95 % interval"
-	if n < len(r.Posterior) {
-		title = fmt.Sprintf("%s (first %d of %d coefficients)", title, n, len(r.Posterior))
-	}
-	for _, note := range r.Notes {
-		title += "\n" + note
-	}
-	p := NewPanel(title, "coefficient", "")
-	names := make([]string, n)
-	for i, m := range r.Posterior[:n] {
-		names[n-1-i] = m.Name
-	}
-	p.NominalY(names...)
-	p.Y.Min, p.Y.Max = -0.5, float64(n)-0.5
-	for _, set := range []struct {
-		label string
-		of    []sim.Marginal
-		shift float64
-		style color.Color
-		shape draw.GlyphDrawer
-	}{
-		{"federated", r.Posterior, 0.12, Palette[0], draw.CircleGlyph{}},
-		{"pooled, without privacy", r.NonPrivate, -0.12, Palette[1], draw.SquareGlyph{}},
-	} {
-		var points plotter.XYs
-		for i, m := range set.of[:n] {
-			y := float64(n-1-i) + set.shift
-			points = append(points, plotter.XY{X: m.Mean, Y: y})
-			line, err := plotter.NewLine(plotter.XYs{{X: m.Lower, Y: y}, {X: m.Upper, Y: y}})
-			if err != nil {
-				return Figure{}, err
-			}
-			line.Color, line.Width = set.style, vg.Points(1.5)
-			Add(p, line)
-		}
-		dots, err := plotter.NewScatter(points)
-		if err != nil {
-			return Figure{}, err
-		}
-		dots.Color, dots.Shape, dots.Radius = set.style, set.shape, vg.Points(2.5)
-		Add(p, dots)
-		p.Legend.Add(set.label, dots)
-	}
-	zero, err := plotter.NewLine(plotter.XYs{{X: 0, Y: -0.5}, {X: 0, Y: float64(n) - 0.5}})
-	if err != nil {
-		return Figure{}, err
-	}
-	zero.Color, zero.Dashes = grey, []vg.Length{vg.Points(3), vg.Points(3)}
-	p.Add(zero)
-	margin := 0.03 * (p.X.Max - p.X.Min)
-	p.X.Min, p.X.Max = p.X.Min-margin, p.X.Max+margin
-	p.Y.Max += 1.2 // for the legend
-	p.Legend.YOffs = -vg.Points(2)
-	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(480), Height: vg.Points(110 + 26*(float64(n)+1.2))}, nil
-}
-
 // rowHeight is the height of a panel of [Rounds], in points.
 const rowHeight vg.Length = 200
 

@@ -283,3 +283,16 @@ func TestFolder(t *testing.T) {
 		t.Errorf("discarding leaves %v, %v", left, err)
 	}
 }
+
+// The intervals that count the noise are drawn beside those of the posterior as it is.
+func TestNoiseAwareIntervalsAreDrawn(t *testing.T) {
+	r := two
+	r.NoiseAware = &sim.NoiseAware{Method: "one-step", Marginals: two.Posterior}
+	sets := intervalSets(&r)
+	if len(intervalSets(&two)) != 2 || len(sets) != 3 || sets[1].label != "noise-aware, by one-step" {
+		t.Errorf("%d sets, %+v", len(sets), sets)
+	}
+	if _, err := Intervals(&r); err != nil {
+		t.Error(err)
+	}
+}

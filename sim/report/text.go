@@ -132,36 +132,10 @@ func Statement(w io.Writer, r *sim.Result) error {
 		_, err := io.WriteString(w, b.String())
 		return err
 	case study.Client:
-		b.WriteString(wrap(fmt.Sprintf("What is protected is a client: its whole data set. Each of the %d clients released %s of its factor, clipped to norm %s. Only sums over the study's minimum of clients or more are to be opened; their noise has %s times the clip as standard deviation.",
-			r.Clients, count(p.Releases, "change"), number(p.Clip), number(p.NoiseMultiplier))))
+		b.WriteString(wrap(fmt.Sprintf("What is protected is a client: its whole data set. %s released %s of its factor, clipped to norm %s. Only sums over the study's minimum of clients or more are to be opened; their noise has %s times the clip as standard deviation.",
+			everyOne(r.Clients), count(p.Releases, "change"), number(p.Clip), number(p.NoiseMultiplier))))
 	case study.Record:
-		what := "the statistics of its records " + times(p.Releases)
-		if p.Gradients {
-			what = "a sum of its records' gradients " + times(p.Releases-p.Statistics)
-		}
-		if p.Gradients && p.Statistics > 0 {
-			what = "a sum of its records' statistics, under noise of its own, and " + what
-		}
-		if p.Parts > 0 {
-			b.WriteString(wrap(fmt.Sprintf("What is protected is a record. Each of the %d clients released %s of its factor, the sum over %s of its records, each part's clipped to norm %s, with noise of %s times the clip as standard deviation. A record that comes or goes changes one part, by up to twice the clip.",
-				r.Clients, count(p.Releases, "change"), plural(p.Parts, "part"), number(p.Clip), number(p.NoiseMultiplier))))
-			if p.Opens == study.OpenSums {
-				b.WriteString(wrap("Each added a share of that noise: only sums over the study's minimum of clients or more are to be opened."))
-			}
-			break
-		}
-		if p.LastRelease {
-			what = "a sum of its records' gradients " + times(p.Releases-1)
-		}
-		alone := "with noise of %s times the clip as standard deviation. Whatever else it sent was computed from that."
-		if p.Opens == study.OpenSums {
-			alone = "under a share of noise, and nothing else. Only sums over the study's minimum of clients or more are to be opened; their noise has %s times the clip as standard deviation."
-		}
-		b.WriteString(wrap(fmt.Sprintf("What is protected is a record. Each of the %d clients released %s, each record's clipped to norm %s, "+alone,
-			r.Clients, what, number(p.Clip), number(p.NoiseMultiplier))))
-		if p.LastRelease {
-			b.WriteString(wrap("After the rounds it released its gradient and its curvature once more, with noise of their own, for the intervals; the costs below count them."))
-		}
+		b.WriteString(recordStatement(r))
 	}
 	b.WriteString(scaleStatement(p))
 	b.WriteString(selectionStatement(p.Selection))
@@ -177,6 +151,46 @@ func Statement(w io.Writer, r *sim.Result) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// recordStatement says what was released of records, each of which is protected.
+func recordStatement(r *sim.Result) string {
+	p := r.Privacy
+	if p.Parts > 0 {
+		text := wrap(fmt.Sprintf("What is protected is a record. %s released %s of its factor, the sum over %s of its records, each part's clipped to norm %s, with noise of %s times the clip as standard deviation. A record that comes or goes changes one part, by up to twice the clip.",
+			everyOne(r.Clients), count(p.Releases, "change"), plural(p.Parts, "part"), number(p.Clip), number(p.NoiseMultiplier)))
+		if p.Opens == study.OpenSums {
+			text += wrap("Each added a share of that noise: only sums over the study's minimum of clients or more are to be opened.")
+		}
+		return text
+	}
+	what := "the statistics of its records " + times(p.Releases)
+	switch {
+	case p.LastRelease:
+		what = "a sum of its records' gradients " + times(p.Releases-1)
+	case p.Gradients && p.Statistics > 0:
+		what = "a sum of its records' statistics, under noise of its own, and a sum of its records' gradients " + times(p.Releases-p.Statistics)
+	case p.Gradients:
+		what = "a sum of its records' gradients " + times(p.Releases)
+	}
+	how := "with noise of %s times the clip as standard deviation. Whatever else it sent was computed from that."
+	if p.Opens == study.OpenSums {
+		how = "under a share of noise, and nothing else. Only sums over the study's minimum of clients or more are to be opened; their noise has %s times the clip as standard deviation."
+	}
+	text := wrap(fmt.Sprintf("What is protected is a record. %s released %s, each record's clipped to norm %s, "+how,
+		everyOne(r.Clients), what, number(p.Clip), number(p.NoiseMultiplier)))
+	if p.LastRelease {
+		text += wrap("After the rounds it released its gradient and its curvature once more, with noise of their own, for the intervals; the costs below count them.")
+	}
+	return text
+}
+
+// everyOne is the subject of what each of some clients did.
+func everyOne(clients int) string {
+	if clients == 1 {
+		return "The one client"
+	}
+	return fmt.Sprintf("Each of the %d clients", clients)
 }
 
 // oddsInWords says what an observer can learn. Where all amounts to a Gaussian release its

@@ -2,6 +2,8 @@ package sweep
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -45,4 +47,17 @@ func spread(metric string, values []float64) []float64 {
 		reach = 0
 	}
 	return []float64{m - reach, m, m + reach}
+}
+
+// shownCoverage returns columns of the coverages that a plot of the sweep is about, with
+// the standard errors of the means.
+func (r *Results) shownCoverage() (columns []shown) {
+	for _, metric := range []string{"coverage", "noise_aware_coverage"} {
+		if slices.ContainsFunc(r.spec.Plots, func(p Plot) bool { return p.Y == metric }) {
+			columns = append(columns, shown{strings.ReplaceAll(metric, "_", " "), func(found map[string]float64) string {
+				return digits(found[metric]) + uncertain(found[metric+"_se"])
+			}})
+		}
+	}
+	return columns
 }

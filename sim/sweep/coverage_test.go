@@ -21,3 +21,15 @@ func TestSpreadOfAShare(t *testing.T) {
 		t.Errorf("of another metric: %v", deciles)
 	}
 }
+
+// A sweep that plots a coverage shows it, with its standard error; another does not.
+func TestCoverageIsShownWhereItIsPlotted(t *testing.T) {
+	r := &Results{spec: &Spec{Plots: []Plot{{Y: "kl"}, {Y: "noise_aware_coverage"}}}}
+	columns := r.shownCoverage()
+	if len(columns) != 1 || columns[0].head != "noise aware coverage" {
+		t.Fatalf("%d columns", len(columns))
+	}
+	if got := columns[0].text(map[string]float64{"noise_aware_coverage": 0.9, "noise_aware_coverage_se": 0.01}); got != "0.9000 ± 0.0100" {
+		t.Errorf("shown as %q", got)
+	}
+}

@@ -148,7 +148,9 @@ func (s *Spec) readSweep(t *document.Table, path string) {
 	}
 	t.Require("study", "write the path of a study, beside the sweep")
 	file, _ := t.String("study")
-	s.Study = filepath.Join(filepath.Dir(path), file)
+	if s.Study = file; !filepath.IsAbs(file) {
+		s.Study = filepath.Join(filepath.Dir(path), file)
+	}
 	t.Require("seeds", "write how many runs each point of the grid has")
 	s.Seeds, _ = t.Int("seeds")
 	if t.Has("seeds") && s.Seeds < 1 {

@@ -124,12 +124,12 @@ func plainly(head, name string) shown {
 func (r *Results) shown() []shown {
 	moved := shown{"λ moved", func(found map[string]float64) string { return percent(found["accepted_share"]) }}
 	costs := []shown{plainly("claimed ε", "claimed_epsilon"), plainly("true ε", "true_epsilon"), plainly("sound ε", "sound_epsilon")}
+	columns := r.shownCoverage()
 	if !r.spec.Tested {
 		return slices.Concat([]shown{
 			plainly("KL 10 %", "kl_p10"), plainly("median", "kl_median"), plainly("90 %", "kl_p90"), plainly("mean", "kl_mean"), moved,
-		}, costs)
+		}, columns, costs)
 	}
-	columns := []shown{}
 	for _, c := range []struct{ head, metric string }{
 		{"accuracy", "accuracy"}, {"log likelihood", "log_likelihood"}, {"AUC", "auc"},
 	} {

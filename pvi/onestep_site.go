@@ -11,13 +11,13 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A CurvatureSite owns one client's records in the last round. It answers one plan, at
+// A OneStepSite owns one client's records in the last round. It answers one plan, at
 // the point that it computes for itself from the outcomes that its [Site] has followed.
 //
 // A release changes the site's state. The caller must have saved the state before a
 // byte of the release leaves the house, and must send the same bytes again rather than
 // ask for a new release.
-type CurvatureSite struct {
+type OneStepSite struct {
 	protocol *Protocol
 	id       ClientID
 	records  *solver.Regression
@@ -27,35 +27,34 @@ type CurvatureSite struct {
 	answered bool
 }
 
-// NewCurvatureSite returns the site of the client of a [Site] that has followed every
+// NewOneStepSite returns the site of the client of a [Site] that has followed every
 // outcome of the study, with the client's records.
-func NewCurvatureSite(s *Site, records *shard.Shard) (*CurvatureSite, error) {
+func NewOneStepSite(s *Site, records *shard.Shard) (*OneStepSite, error) {
 	p := s.protocol
 	switch {
-	case p.curvature == nil:
+	case p.oneStep == nil:
 		return nil, errors.New("the study asks for no last round: inference.noise_aware is not \"one-step\"")
 	case s.sequence < p.Plans():
 		return nil, fmt.Errorf("client %s: the last round comes after all others, some of which have no outcome yet", s.id)
-	case records.Len() > p.study.Federation.MaxRecords:
-		return nil, fmt.Errorf("client %s: the shard has more records than federation.max_records = %d", s.id, p.study.Federation.MaxRecords)
-	case records.Dim() != p.model.Width():
-		return nil, fmt.Errorf("client %s: the shard has %d regressors, the model %d", s.id, records.Dim(), p.model.Width())
 	}
-	return &CurvatureSite{
+	if err := p.checkShard(records); err != nil {
+		return nil, fmt.Errorf("client %s: %w", s.id, err)
+	}
+	return &OneStepSite{
 		protocol: p, id: s.id, records: p.model.Regression(records),
-		digest: curvatureDigest(p, s.q.lambda), point: slices.Clone(s.q.mean),
+		digest: oneStepDigest(p, s.q.lambda), point: slices.Clone(s.q.mean),
 		missed: p.inRounds(p.Releases()) - s.Releases(),
 	}, nil
 }
 
 // ID returns the client's name.
-func (s *CurvatureSite) ID() ClientID { return s.id }
+func (s *OneStepSite) ID() ClientID { return s.id }
 
 // Releases returns by how much the last round adds to the client's number of releases:
 // nothing before it is answered, and then what is missing to all that the study pays
 // for. A cost is that of a client's first releases, the last round comes after all
 // others and is the dearest: a round that the client missed counts as answered then.
-func (s *CurvatureSite) Releases() int {
+func (s *OneStepSite) Releases() int {
 	if s.answered {
 		return s.missed + 1
 	}
@@ -65,8 +64,8 @@ func (s *CurvatureSite) Releases() int {
 // Propose answers the plan with noise from src. It is charged, and its noise drawn,
 // before anything looks at the records. A plan that is out of place is [Refused], and
 // nothing is computed. Any other error leaves r without numbers, and is charged.
-func (s *CurvatureSite) Propose(r *CurvatureRelease, plan *CurvaturePlan, src *dpmech.Stream) error {
-	*r = CurvatureRelease{}
+func (s *OneStepSite) Propose(r *OneStepRelease, plan *OneStepPlan, src *dpmech.Stream) error {
+	*r = OneStepRelease{}
 	switch {
 	case plan.Round != s.digest:
 		return refuse("the plan is for last round %.16s, this is %.16s", plan.Round, s.digest)
@@ -76,7 +75,7 @@ func (s *CurvatureSite) Propose(r *CurvatureRelease, plan *CurvaturePlan, src *d
 		return refuse("client %q has answered the last round", s.id)
 	}
 	s.answered, s.point = true, slices.Clone(plan.Point)
-	c := s.protocol.curvature
+	c := s.protocol.oneStep
 	var gradientNoise, curvatureNoise dpmech.Noise
 	c.Gradient.Draw(&gradientNoise, src)
 	c.Curvature.Draw(&curvatureNoise, src)
@@ -86,20 +85,20 @@ func (s *CurvatureSite) Propose(r *CurvatureRelease, plan *CurvaturePlan, src *d
 	if err != nil {
 		return fmt.Errorf("client %s: last round: %w", s.id, err)
 	}
-	bend, err := released(c.Curvature, &curvatureNoise, func(add func([]float64) error) error {
+	curvature, err := released(c.Curvature, &curvatureNoise, func(add func([]float64) error) error {
 		return s.records.EachInformation(s.point, add)
 	})
 	if err != nil {
 		return fmt.Errorf("client %s: last round: %w", s.id, err)
 	}
-	*r = CurvatureRelease{s.digest, s.id, gradient, bend}
+	*r = OneStepRelease{s.digest, s.id, gradient, curvature}
 	return nil
 }
 
 // knows reports whether a point is the one that the outcomes lead to: exactly, or up to
 // rounding where floating-point arithmetic leads to it. Nothing private rests on it: a
 // record moves the sums by no more than the clips at any point.
-func (s *CurvatureSite) knows(point []float64) bool {
+func (s *OneStepSite) knows(point []float64) bool {
 	if !s.protocol.Summed() {
 		return slices.Equal(point, s.point)
 	}

@@ -1,24 +1,24 @@
 package pvi
 
-// A CurvaturePlan asks clients for the release of the last round. Its slices must not
+// A OneStepPlan asks clients for the release of the last round. Its slices must not
 // be changed.
-type CurvaturePlan struct {
+type OneStepPlan struct {
 	Round Digest    // of the protocol and the final λ
 	Point []float64 // θ̃, the mean of the final q
 }
 
-// A CurvatureRelease is a client's noised gradient and curvature, in lattice steps.
+// A OneStepRelease is a client's noised gradient and curvature, in lattice steps.
 // It passed the gate: it may be read by whomever the study says.
-type CurvatureRelease struct {
+type OneStepRelease struct {
 	Round     Digest
 	Client    ClientID
 	Gradient  []int64
 	Curvature []int64 // packed
 }
 
-// A CurvatureOutcome ends the last round, [Accepted] or [Void]. Privacy is spent
+// A OneStepOutcome ends the last round, [Accepted] or [Void]. Privacy is spent
 // either way.
-type CurvatureOutcome struct {
+type OneStepOutcome struct {
 	Round        Digest     `json:"-"`
 	Verdict      Verdict    `json:"verdict"`
 	Point        []float64  `json:"point"`

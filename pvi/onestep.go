@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Curvature is the last round of a study that asks for a one-step posterior: every
+// A OneStep is the last round of a study that asks for a one-step posterior: every
 // client releases the gradient and the curvature of its records' log likelihood at
-// the mean of the final q. It does not change. [CurvatureServer] and [CurvatureSite]
+// the mean of the final q. It does not change. [OneStepServer] and [OneStepSite]
 // are its state machines.
 //
 // # What is released
@@ -26,7 +26,7 @@ import (
 //
 // A record that is added or removed moves each by at most its clip. Both are Gaussian
 // releases at a point that follows from earlier ones, and compose with the rounds.
-type Curvature struct {
+type OneStep struct {
 	Shares    [3]float64 // of the budget: of the rounds, the gradient and the curvature
 	Gradient  *dpmech.GaussianSum
 	Curvature *dpmech.GaussianSum
@@ -53,10 +53,10 @@ func (p *Protocol) sharesOfBudget() [3]float64 {
 	return defaultShares
 }
 
-// newCurvature derives the last round whose noise keeps to the shares of the budget
+// newOneStep derives the last round whose noise keeps to the shares of the budget
 // beside steps with the given noise multiplier; nil if the study asks for none. Steps
 // over batches of rate q hide a record about as well as steps over all with σ/q.
-func (p *Protocol) newCurvature(multiplier float64) (*Curvature, error) {
+func (p *Protocol) newOneStep(multiplier float64) (*OneStep, error) {
 	if p.study.Inference.NoiseAware != study.OneStep {
 		return nil, nil
 	}
@@ -64,7 +64,7 @@ func (p *Protocol) newCurvature(multiplier float64) (*Curvature, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inference.noise_aware = %q: %w: write %q", study.OneStep, err, study.ClosedForm)
 	}
-	d, c := p.descent, &Curvature{Shares: p.sharesOfBudget()}
+	d, c := p.descent, &OneStep{Shares: p.sharesOfBudget()}
 	unit := multiplier * math.Sqrt(c.Shares[0]) / (d.Rate * math.Sqrt(float64(d.Total)))
 	cfg := dpmech.Config{
 		Dim: p.model.Dim(), Clip: d.Clip, NoiseMultiplier: unit / math.Sqrt(c.Shares[1]),
@@ -83,29 +83,20 @@ func (p *Protocol) newCurvature(multiplier float64) (*Curvature, error) {
 
 // EventFor returns the cost of the last round under an adjacency, against an observer
 // to whom shares noise shares are unknown.
-func (c *Curvature) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
+func (c *OneStep) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
 	return accountant.Composed{c.Gradient.EventFor(shares, adjacency), c.Curvature.EventFor(shares, adjacency)}
 }
 
-// Curvature returns what the last round comes to, nil if the study has none.
-func (p *Protocol) Curvature() *Curvature { return p.curvature }
+// OneStep returns what the last round comes to, nil if the study has none.
+func (p *Protocol) OneStep() *OneStep { return p.oneStep }
 
-// inRounds returns how many of a client's first releases are made in rounds: all but
-// that of the last round.
-func (p *Protocol) inRounds(releases int) int {
-	if p.curvature != nil {
-		return min(releases, p.descent.Total)
-	}
-	return releases
-}
-
-// checkCurvature refuses sums of the last round that so many answers cannot yield.
-func (p *Protocol) checkCurvature(gradient, curvature []int64, answers int) error {
+// checkOneStep refuses sums of the last round that so many answers cannot yield.
+func (p *Protocol) checkOneStep(gradient, curvature []int64, answers int) error {
 	for _, part := range []struct {
 		name string
 		sum  []int64
 		of   *dpmech.GaussianSum
-	}{{"gradient", gradient, p.curvature.Gradient}, {"curvature", curvature, p.curvature.Curvature}} {
+	}{{"gradient", gradient, p.oneStep.Gradient}, {"curvature", curvature, p.oneStep.Curvature}} {
 		if len(part.sum) != part.of.Dim() {
 			return refuse("a %s of the last round has %d elements, want %d", part.name, len(part.sum), part.of.Dim())
 		}
@@ -119,9 +110,9 @@ func (p *Protocol) checkCurvature(gradient, curvature []int64, answers int) erro
 	return nil
 }
 
-// curvatureDigest is the identity of the last round at a λ; at any λ where machines may
+// oneStepDigest is the identity of the last round at a λ; at any λ where machines may
 // differ by rounding.
-func curvatureDigest(p *Protocol, lambda []Wide) Digest {
+func oneStepDigest(p *Protocol, lambda []Wide) Digest {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/curvature/v1")
 	h.Write(p.digest[:])

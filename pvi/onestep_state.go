@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// curvatureServerState is what a CurvatureServer has to remember.
-type curvatureServerState struct {
+// oneStepServerState is what a OneStepServer has to remember.
+type oneStepServerState struct {
 	Version   int
 	Round     Digest
 	Planned   bool
@@ -18,17 +18,17 @@ type curvatureServerState struct {
 }
 
 // MarshalBinary returns the server's state.
-func (s *CurvatureServer) MarshalBinary() ([]byte, error) {
-	return json.Marshal(curvatureServerState{stateVersion, s.digest, s.planned, s.open, s.answered, s.gradient, s.bend})
+func (s *OneStepServer) MarshalBinary() ([]byte, error) {
+	return json.Marshal(oneStepServerState{stateVersion, s.digest, s.planned, s.open, s.answered, s.gradient, s.curvature})
 }
 
 // Restore sets a new server to a state that MarshalBinary returned.
-func (s *CurvatureServer) Restore(state []byte) error {
-	var v curvatureServerState
+func (s *OneStepServer) Restore(state []byte) error {
+	var v oneStepServerState
 	if err := decodeState(state, &v); err != nil {
 		return fmt.Errorf("restoring the server of the last round: %w", err)
 	}
-	err := errors.Join(checkCurvatureState(v.Version, v.Round, s.digest), s.protocol.checkCurvature(v.Gradient, v.Curvature, len(v.Answered)))
+	err := errors.Join(checkState(v.Version, "last round", v.Round, s.digest), s.protocol.checkOneStep(v.Gradient, v.Curvature, len(v.Answered)))
 	switch {
 	case v.Open && !v.Planned:
 		err = errors.Join(err, errors.New("the round is open and was not planned"))
@@ -40,22 +40,12 @@ func (s *CurvatureServer) Restore(state []byte) error {
 	if err != nil {
 		return fmt.Errorf("restoring the server of the last round: %w", err)
 	}
-	s.planned, s.open, s.answered, s.gradient, s.bend = v.Planned, v.Open, v.Answered, v.Gradient, v.Curvature
+	s.planned, s.open, s.answered, s.gradient, s.curvature = v.Planned, v.Open, v.Answered, v.Gradient, v.Curvature
 	return nil
 }
 
-func checkCurvatureState(version int, round, want Digest) error {
-	if version != stateVersion {
-		return fmt.Errorf("the state has version %d, this program reads version %d", version, stateVersion)
-	}
-	if round != want {
-		return fmt.Errorf("the state is of last round %.16s, this is %.16s: another study, or other rounds before it", round, want)
-	}
-	return nil
-}
-
-// curvatureSiteState is what a CurvatureSite has to remember.
-type curvatureSiteState struct {
+// oneStepSiteState is what a OneStepSite has to remember.
+type oneStepSiteState struct {
 	Version  int
 	Round    Digest
 	Client   ClientID
@@ -63,17 +53,17 @@ type curvatureSiteState struct {
 }
 
 // MarshalBinary returns the site's state.
-func (s *CurvatureSite) MarshalBinary() ([]byte, error) {
-	return json.Marshal(curvatureSiteState{stateVersion, s.digest, s.id, s.answered})
+func (s *OneStepSite) MarshalBinary() ([]byte, error) {
+	return json.Marshal(oneStepSiteState{stateVersion, s.digest, s.id, s.answered})
 }
 
 // Restore sets a new site to a state that MarshalBinary returned.
-func (s *CurvatureSite) Restore(state []byte) error {
-	var v curvatureSiteState
+func (s *OneStepSite) Restore(state []byte) error {
+	var v oneStepSiteState
 	if err := decodeState(state, &v); err != nil {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
-	err := checkCurvatureState(v.Version, v.Round, s.digest)
+	err := checkState(v.Version, "last round", v.Round, s.digest)
 	if v.Client != s.id {
 		err = errors.Join(err, fmt.Errorf("the state is of client %q", v.Client))
 	}

@@ -17,7 +17,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-const curvatureStudy = `
+const oneStepStudy = `
 study = { version = 1, name = "curvature" }
 model = { family = "logistic", outcome = "y", positive = ">= 0.5", terms = ["x", "w"], standardise = "none" }
 inference = { rounds = 2, steps = 3, step_size = 0.02, noise_aware = "one-step" }
@@ -37,9 +37,9 @@ type = "numeric"
 bounds = [0, 1]
 `
 
-func curvatureProtocol(t *testing.T, overrides ...study.Override) *Protocol {
+func oneStepProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	t.Helper()
-	st, err := study.Parse("s.toml", []byte(curvatureStudy), overrides...)
+	st, err := study.Parse("s.toml", []byte(oneStepStudy), overrides...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func curvatureProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	return p
 }
 
-func curvatureShard(p *Protocol, from, to int) *shard.Shard {
+func oneStepShard(p *Protocol, from, to int) *shard.Shard {
 	records := new(shard.Records)
 	for i := from; i < to; i++ {
 		x, w := math.Sin(float64(i)), 2*math.Sin(float64(3*i))
@@ -63,17 +63,17 @@ func curvatureShard(p *Protocol, from, to int) *shard.Shard {
 	return shard.Design(p.study, records)
 }
 
-// A curvatureHouse is a study of two clients all of whose rounds are over.
-type curvatureHouse struct {
+// A oneStepHouse is a study of two clients all of whose rounds are over.
+type oneStepHouse struct {
 	protocol *Protocol
 	server   *Server
 	sites    []*Site
 	shards   []*shard.Shard
 }
 
-func newCurvatureHouse(t testing.TB, p *Protocol, shards ...*shard.Shard) *curvatureHouse {
+func newOneStepHouse(t testing.TB, p *Protocol, shards ...*shard.Shard) *oneStepHouse {
 	t.Helper()
-	h := &curvatureHouse{protocol: p, server: NewServer(p), shards: shards}
+	h := &oneStepHouse{protocol: p, server: NewServer(p), shards: shards}
 	for m, id := range p.Roster() {
 		site, err := p.NewSite(id, shards[m])
 		if err != nil {
@@ -105,9 +105,9 @@ func newCurvatureHouse(t testing.TB, p *Protocol, shards ...*shard.Shard) *curva
 	}
 }
 
-func (h *curvatureHouse) last(t testing.TB, seed uint64) (*CurvatureServer, []*CurvatureSite, *CurvatureOutcome) {
+func (h *oneStepHouse) last(t testing.TB, seed uint64) (*OneStepServer, []*OneStepSite, *OneStepOutcome) {
 	t.Helper()
-	server, err := NewCurvatureServer(h.server)
+	server, err := NewOneStepServer(h.server)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,15 +115,15 @@ func (h *curvatureHouse) last(t testing.TB, seed uint64) (*CurvatureServer, []*C
 	if !ok {
 		t.Fatal("no plan")
 	}
-	var outcome *CurvatureOutcome
-	var sites []*CurvatureSite
+	var outcome *OneStepOutcome
+	var sites []*OneStepSite
 	for m, s := range h.sites {
-		site, err := NewCurvatureSite(s, h.shards[m])
+		site, err := NewOneStepSite(s, h.shards[m])
 		if err != nil {
 			t.Fatal(err)
 		}
 		sites = append(sites, site)
-		var r CurvatureRelease
+		var r OneStepRelease
 		if err := site.Propose(&r, &plan, seeded.Stream(seed, "last", uint64(m))); err != nil {
 			t.Fatal(err)
 		}
@@ -134,14 +134,14 @@ func (h *curvatureHouse) last(t testing.TB, seed uint64) (*CurvatureServer, []*C
 	return server, sites, outcome
 }
 
-func defaultHouse(t testing.TB, p *Protocol) *curvatureHouse {
-	return newCurvatureHouse(t, p, curvatureShard(p, 0, 150), curvatureShard(p, 150, 400))
+func defaultHouse(t testing.TB, p *Protocol) *oneStepHouse {
+	return newOneStepHouse(t, p, oneStepShard(p, 0, 150), oneStepShard(p, 150, 400))
 }
 
 // The whole study meets its target and nearly exhausts it, for steps over all records
 // and over batches; μ² is divided as the shares say, and the sums of the formula and of
 // the accountant's events agree.
-func TestCurvatureIsPaidFor(t *testing.T) {
+func TestOneStepIsPaidFor(t *testing.T) {
 	for _, o := range [][]study.Override{
 		nil,
 		{set("privacy.epsilon", "4.0")},
@@ -149,8 +149,8 @@ func TestCurvatureIsPaidFor(t *testing.T) {
 		{set("privacy.adjacency", `"replace-one"`)},
 		{set("inference.sampling_rate", "0.1"), set("inference.steps", "20")},
 	} {
-		p := curvatureProtocol(t, o...)
-		c, privacy := p.Curvature(), p.study.Privacy
+		p := oneStepProtocol(t, o...)
+		c, privacy := p.OneStep(), p.study.Privacy
 		costs, err := p.Costs(p.Releases())
 		if err != nil {
 			t.Fatal(err)
@@ -196,15 +196,15 @@ func TestCurvatureIsPaidFor(t *testing.T) {
 
 // Clips are those of the rule for intervals, and of the public bounds: ‖x‖² ≤ 1 + 1 + 4
 // with the intercept, a second derivative of at most 1/4.
-func TestCurvatureClips(t *testing.T) {
-	p := curvatureProtocol(t)
-	if got, want := p.Curvature().Gradient.Clip(), 0.9*math.Sqrt(1+1./3+4./3); math.Abs(got-want) > 1e-12 {
+func TestOneStepClips(t *testing.T) {
+	p := oneStepProtocol(t)
+	if got, want := p.OneStep().Gradient.Clip(), 0.9*math.Sqrt(1+1./3+4./3); math.Abs(got-want) > 1e-12 {
 		t.Errorf("gradients are clipped to %g, want %g", got, want)
 	}
-	if got, want := p.Curvature().Curvature.Clip(), 6.0/4; math.Abs(got-want) > 1e-12 {
+	if got, want := p.OneStep().Curvature.Clip(), 6.0/4; math.Abs(got-want) > 1e-12 {
 		t.Errorf("curvatures are clipped to %g, want %g", got, want)
 	}
-	if got := curvatureProtocol(t, set("inference.noise_aware", `"closed-form"`)).Curvature(); got != nil {
+	if got := oneStepProtocol(t, set("inference.noise_aware", `"closed-form"`)).OneStep(); got != nil {
 		t.Error("the closed form has a last round")
 	}
 }
@@ -212,10 +212,10 @@ func TestCurvatureClips(t *testing.T) {
 // Two clients with the same noise and neighbouring records release integers that differ
 // by a vector of norm at most C, or twice that for a record that is replaced, in both
 // parts, whatever the records.
-func TestCurvatureSensitivity(t *testing.T) {
-	p := curvatureProtocol(t, set("privacy.clip", "0.5"))
+func TestOneStepSensitivity(t *testing.T) {
+	p := oneStepProtocol(t, set("privacy.clip", "0.5"))
 	h := defaultHouse(t, p)
-	site, err := NewCurvatureSite(h.sites[0], h.shards[0])
+	site, err := NewOneStepSite(h.sites[0], h.shards[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,15 +237,15 @@ func TestCurvatureSensitivity(t *testing.T) {
 			without.Append(row.Draw(rt, "other"))
 			factor = 2
 		}
-		var releases [2]CurvatureRelease
+		var releases [2]OneStepRelease
 		for k, r := range []*shard.Records{with, without} {
 			s := *site
 			s.records = p.model.Regression(shard.Design(p.study, r))
-			if err := s.Propose(&releases[k], &CurvaturePlan{s.digest, s.point}, seeded.Stream(3, "noise")); err != nil {
+			if err := s.Propose(&releases[k], &OneStepPlan{s.digest, s.point}, seeded.Stream(3, "noise")); err != nil {
 				rt.Fatal(err)
 			}
 		}
-		c := p.Curvature()
+		c := p.OneStep()
 		for _, part := range []struct {
 			name string
 			of   *dpmech.GaussianSum
@@ -269,11 +269,11 @@ func TestCurvatureSensitivity(t *testing.T) {
 
 // Without noise to speak of the sums are those of the formulas, over both clients, at
 // the mean of the final q.
-func TestCurvatureSums(t *testing.T) {
-	p := curvatureProtocol(t, set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
+func TestOneStepSums(t *testing.T) {
+	p := oneStepProtocol(t, set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
 	h := defaultHouse(t, p)
 	_, _, o := h.last(t, 1)
-	c, point := p.Curvature(), h.server.q.mean
+	c, point := p.OneStep(), h.server.q.mean
 	if !slices.Equal(o.Point, point) {
 		t.Fatalf("the point is %v, the mean %v", o.Point, point)
 	}
@@ -288,7 +288,7 @@ func TestCurvatureSums(t *testing.T) {
 			bend.SymRankOne(bend, prob*(1-prob), mat.NewVecDense(3, x))
 		}
 	}
-	gradientSD, bendSD := p.CurvatureNoise(2)
+	gradientSD, bendSD := p.OneStepNoise(2)
 	for j, want := range gradient {
 		if got := c.Gradient.Lattice().Float(o.Gradient[j]); math.Abs(got-want) > 6*gradientSD {
 			t.Errorf("gradient %d is %g, want %g", j, got, want)
@@ -312,13 +312,13 @@ func TestCurvatureSums(t *testing.T) {
 // In a linear model with known noise the log likelihood is a parabola: from anywhere the
 // step leads to the exact posterior, but for the noise of the two releases.
 func TestOneStepIsExactForAParabola(t *testing.T) {
-	p := curvatureProtocol(t, set("model.family", `"linear"`), set("model.positive", ""), set("model.noise_sd", "0.5"),
+	p := oneStepProtocol(t, set("model.family", `"linear"`), set("model.positive", ""), set("model.noise_sd", "0.5"),
 		set("inference.solver", `"dp-svi"`), set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
 	h := defaultHouse(t, p)
 	_, _, o := h.last(t, 2)
 	// The curvature is clipped to what it is at most, the gradients never: noise of this
 	// size is far below both.
-	mean, cov, err := p.OneStep(o)
+	mean, cov, err := p.OneStepPosterior(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func TestOneStepIsExactForAParabola(t *testing.T) {
 	if err := errors.Join(chol.SolveVecTo(want, right), chol.InverseTo(inverse)); err != nil {
 		t.Fatal(err)
 	}
-	noise, _ := p.CurvatureNoise(2)
+	noise, _ := p.OneStepNoise(2)
 	for j := range 3 {
 		sd := noise * inverse.At(j, j)
 		if math.Abs(mean[j]-want.AtVec(j)) > 8*sd+2e-2*math.Abs(want.AtVec(j)) {
@@ -357,195 +357,17 @@ func TestOneStepIsExactForAParabola(t *testing.T) {
 	}
 }
 
-// A client answers once, at the point that it knows; the server counts each answer once.
-func TestCurvatureRefusals(t *testing.T) {
-	p := curvatureProtocol(t)
-	h := defaultHouse(t, p)
-	early := NewServer(p)
-	if _, err := NewCurvatureServer(early); err == nil {
-		t.Error("the last round began before the others were over")
-	}
-	fresh, err := NewSite(p, "a", h.sites[0].solver)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := NewCurvatureSite(fresh, h.shards[0]); err == nil {
-		t.Error("a site entered the last round before the others were over")
-	}
-	server, err := NewCurvatureServer(h.server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	site, err := NewCurvatureSite(h.sites[0], h.shards[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	refused := func(what string, err error) {
-		t.Helper()
-		var r *Refused
-		if !errors.As(err, &r) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	src := seeded.Stream(1, "last")
-	var r CurvatureRelease
-	_, err = server.Collect(&CurvatureRelease{Round: server.digest, Client: "a"})
-	refused("an answer before the plan", err)
-	plan, _ := server.Next()
-	if _, again := server.Next(); again {
-		t.Error("two plans")
-	}
-	other := plan
-	other.Round[0]++
-	refused("another round", site.Propose(&r, &other, src))
-	other = plan
-	other.Point = slices.Clone(plan.Point)
-	other.Point[1] += 1e-9
-	refused("another point", site.Propose(&r, &other, src))
-	if site.Releases() != 0 {
-		t.Error("what was refused is charged")
-	}
-	if err := site.Propose(&r, &plan, src); err != nil || site.Releases() != 1 {
-		t.Fatalf("%v, %d releases", err, site.Releases())
-	}
-	refused("a second answer", site.Propose(new(CurvatureRelease), &plan, src))
-	for what, edit := range map[string]func(*CurvatureRelease){
-		"another round":    func(r *CurvatureRelease) { r.Round[0]++ },
-		"a stranger":       func(r *CurvatureRelease) { r.Client = "c" },
-		"a short gradient": func(r *CurvatureRelease) { r.Gradient = r.Gradient[1:] },
-		"a short curvature": func(r *CurvatureRelease) {
-			r.Curvature = r.Curvature[1:]
-		},
-		"too large a gradient": func(r *CurvatureRelease) {
-			r.Gradient = slices.Clone(r.Gradient)
-			r.Gradient[0] = math.MinInt64
-		},
-		"too large a curvature": func(r *CurvatureRelease) {
-			r.Curvature = slices.Clone(r.Curvature)
-			r.Curvature[2] = math.MaxInt64
-		},
-	} {
-		bad := r
-		edit(&bad)
-		_, err := server.Collect(&bad)
-		refused(what, err)
-	}
-	if _, err := server.Collect(&r); err != nil {
-		t.Fatal(err)
-	}
-	_, err = server.Collect(&r)
-	refused("the same answer again", err)
-	if w := server.Waiting(); !slices.Equal(w, []ClientID{"b"}) {
-		t.Errorf("waiting for %v", w)
-	}
-	o, err := server.Close()
-	if err != nil || o.Verdict != Void || o.Gradient != nil || o.Curvature != nil {
-		t.Errorf("one answer of two: %+v, %v", o, err)
-	}
-	if _, _, err := p.OneStep(o); err == nil {
-		t.Error("a posterior of a void round")
-	}
-	_, err = server.Close()
-	refused("closing twice", err)
-}
-
-// The charge stands before the records are looked at, also where the answer fails.
-func TestCurvatureIsChargedFirst(t *testing.T) {
-	p := curvatureProtocol(t, set("federation.max_records", "250"))
-	h := defaultHouse(t, p)
-	site, err := NewCurvatureSite(h.sites[0], h.shards[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	site.records = p.model.Regression(curvatureShard(p, 0, 251)) // more than the mechanism takes
-	var r CurvatureRelease
-	if err := site.Propose(&r, &CurvaturePlan{site.digest, site.point}, seeded.Stream(1, "last")); err == nil {
-		t.Fatal("too many records were released")
-	}
-	if site.Releases() != 1 || r.Gradient != nil || r.Curvature != nil {
-		t.Errorf("%d releases charged, release %+v", site.Releases(), r)
-	}
-	if _, err := NewCurvatureSite(h.sites[0], curvatureShard(p, 0, 251)); err == nil {
-		t.Error("a shard with too many records entered the last round")
-	}
-}
-
-// Machines that are killed and restored between any two messages go on to the same bits,
-// and a site that has answered stays so.
-func TestCurvatureRestored(t *testing.T) {
-	p := curvatureProtocol(t)
-	h := defaultHouse(t, p)
-	_, _, want := h.last(t, 4)
-	server, _ := NewCurvatureServer(h.server)
-	plan, _ := server.Next()
-	var outcome *CurvatureOutcome
-	for m, s := range h.sites {
-		site, err := NewCurvatureSite(s, h.shards[m])
-		if err != nil {
-			t.Fatal(err)
-		}
-		var r CurvatureRelease
-		for answers := range 2 {
-			state, err := site.MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if site, err = NewCurvatureSite(s, h.shards[m]); err != nil {
-				t.Fatal(err)
-			}
-			if err := site.Restore(state); err != nil {
-				t.Fatal(err)
-			}
-			if site.Releases() != answers {
-				t.Fatalf("a restored site has released %d times, want %d", site.Releases(), answers)
-			}
-			if answers == 0 {
-				if err := site.Propose(&r, &plan, seeded.Stream(4, "last", uint64(m))); err != nil {
-					t.Fatal(err)
-				}
-			} else if err := site.Propose(new(CurvatureRelease), &plan, seeded.Stream(5, "last")); err == nil {
-				t.Error("a restored site answered twice")
-			}
-		}
-		state, err := server.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
-		server, _ = NewCurvatureServer(h.server)
-		if err := server.Restore(state); err != nil {
-			t.Fatal(err)
-		}
-		if outcome, err = server.Collect(&r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if outcome == nil || !slices.Equal(outcome.Gradient, want.Gradient) || !slices.Equal(outcome.Curvature, want.Curvature) {
-		t.Error("restored machines came to another outcome")
-	}
-	site, _ := NewCurvatureSite(h.sites[0], h.shards[0])
-	other, _ := NewCurvatureSite(h.sites[1], h.shards[1])
-	foreign, _ := other.MarshalBinary()
-	for _, state := range []string{"{", "{}", string(foreign), `{"Version":1}`} {
-		if err := site.Restore([]byte(state)); err == nil {
-			t.Errorf("a site took up %s", state)
-		}
-		if err := server.Restore([]byte(state)); err == nil {
-			t.Errorf("a server took up %s", state)
-		}
-	}
-}
-
 // The posterior follows from the outcome to the last bit, and is not q's.
 func TestOneStepFollowsFromTheOutcome(t *testing.T) {
-	p := curvatureProtocol(t)
+	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
 	before := slices.Clone(h.server.Posterior())
 	_, _, o := h.last(t, 1)
-	a, covA, err := p.OneStep(o)
+	a, covA, err := p.OneStepPosterior(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, covB, err := p.OneStep(o)
+	b, covB, err := p.OneStepPosterior(o)
 	if err != nil || !slices.Equal(a, b) || !mat.Equal(covA, covB) {
 		t.Errorf("two posteriors of one outcome, %v", err)
 	}
@@ -554,42 +376,22 @@ func TestOneStepFollowsFromTheOutcome(t *testing.T) {
 	}
 }
 
-// The closed form is 1/b + τ²/b², with τ the noise of both clients over half of the
-// steps: √2 clients, √2 for the half.
-func TestClosedFormNoise(t *testing.T) {
-	p := curvatureProtocol(t, set("inference.noise_aware", `"closed-form"`))
-	n := p.Noise()
-	want := n.SD * 2 / math.Sqrt(float64(p.Descent().Total))
-	if got := p.ClosedFormNoise(); math.Abs(got/want-1) > 1e-12 {
-		t.Errorf("τ = %g, want %g", got, want)
-	}
-	mean, cov, err := p.ClosedForm([]float64{2, 4, 6, 10, 20, 30})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, b := range []float64{10, 20, 30} {
-		if mean[i] != 0.2 || math.Abs(cov.At(i, i)/(1/b+want*want/(b*b))-1) > 1e-12 {
-			t.Errorf("coordinate %d: N(%g, %g)", i, mean[i], cov.At(i, i))
-		}
-	}
-}
-
 // Every element of what leaves the house carries noise of a share's size of its own: the
 // variance over 300 seeds, of either part, is the lattice's σ². Elements are independent,
 // so that a sum of squares is χ² with 300·size degrees of freedom; six sds of it are
 // passed with probability below 10⁻⁸.
-func TestCurvatureNoise(t *testing.T) {
-	p := curvatureProtocol(t)
+func TestOneStepNoise(t *testing.T) {
+	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
 	const seeds = 300
 	var gradients, bends [][]int64
 	for seed := range uint64(seeds) {
-		site, err := NewCurvatureSite(h.sites[0], h.shards[0])
+		site, err := NewOneStepSite(h.sites[0], h.shards[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		var r CurvatureRelease
-		if err := site.Propose(&r, &CurvaturePlan{site.digest, site.point}, seeded.Stream(seed, "noise")); err != nil {
+		var r OneStepRelease
+		if err := site.Propose(&r, &OneStepPlan{site.digest, site.point}, seeded.Stream(seed, "noise")); err != nil {
 			t.Fatal(err)
 		}
 		gradients, bends = append(gradients, r.Gradient), append(bends, r.Curvature)
@@ -597,7 +399,7 @@ func TestCurvatureNoise(t *testing.T) {
 	for name, part := range map[string]struct {
 		of   *dpmech.GaussianSum
 		runs [][]int64
-	}{"gradient": {p.Curvature().Gradient, gradients}, "curvature": {p.Curvature().Curvature, bends}} {
+	}{"gradient": {p.OneStep().Gradient, gradients}, "curvature": {p.OneStep().Curvature, bends}} {
 		var squares, degrees float64
 		for i := range part.runs[0] {
 			var mean float64
@@ -628,18 +430,18 @@ func TestCurvatureNoise(t *testing.T) {
 
 // Where sums alone are opened, the last round's noise shares are those of the rounds: in
 // the sum of all that count they reach the multipliers, and the whole meets its target.
-func TestCurvatureUnderSums(t *testing.T) {
-	p := curvatureProtocol(t, set("federation.opens", `"sums"`), set("inference.steps", ""), set("inference.rounds", "6"))
+func TestOneStepUnderSums(t *testing.T) {
+	p := oneStepProtocol(t, set("federation.opens", `"sums"`), set("inference.steps", ""), set("inference.rounds", "6"))
 	h := defaultHouse(t, p)
 	_, sites, o := h.last(t, 1)
 	if o.Verdict != Accepted || sites[0].Releases() != 1 {
 		t.Fatalf("%+v", o)
 	}
-	if _, _, err := p.OneStep(o); err != nil {
+	if _, _, err := p.OneStepPosterior(o); err != nil {
 		t.Fatal(err)
 	}
-	c := p.Curvature()
-	gradient, bend := p.CurvatureNoise(2)
+	c := p.OneStep()
+	gradient, bend := p.OneStepNoise(2)
 	for name, part := range map[string]struct {
 		got float64
 		of  *dpmech.GaussianSum
@@ -655,7 +457,7 @@ func TestCurvatureUnderSums(t *testing.T) {
 	if e := costs[0].Epsilon; e > 1 || e < 0.999 {
 		t.Errorf("the study costs ε = %g, the target is 1", e)
 	}
-	site, err := NewCurvatureSite(h.sites[0], h.shards[0])
+	site, err := NewOneStepSite(h.sites[0], h.shards[0])
 	if err != nil {
 		t.Fatal(err)
 	}

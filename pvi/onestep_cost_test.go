@@ -9,10 +9,10 @@ import (
 
 // A client that missed a round and answered the last one has paid for the last one, which
 // costs most: what is stated for it is no less than the composition of what it released.
-func TestCurvatureCostsWhatItCostsAfterAMissedRound(t *testing.T) {
-	p := curvatureProtocol(t)
+func TestOneStepCostsWhatItCostsAfterAMissedRound(t *testing.T) {
+	p := oneStepProtocol(t)
 	server := NewServer(p)
-	records := curvatureShard(p, 0, 150)
+	records := oneStepShard(p, 0, 150)
 	site, err := p.NewSite("a", records)
 	if err != nil {
 		t.Fatal(err)
@@ -36,14 +36,14 @@ func TestCurvatureCostsWhatItCostsAfterAMissedRound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	last, err := NewCurvatureSite(site, records)
+	last, err := NewOneStepSite(site, records)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if last.Releases() != 0 {
 		t.Errorf("%d releases before the last round", last.Releases())
 	}
-	if err := last.Propose(new(CurvatureRelease), &CurvaturePlan{last.digest, last.point}, seeded.Stream(1, "last")); err != nil {
+	if err := last.Propose(new(OneStepRelease), &OneStepPlan{last.digest, last.point}, seeded.Stream(1, "last")); err != nil {
 		t.Fatal(err)
 	}
 	costs, err := p.Costs(site.Releases() + last.Releases())
@@ -55,7 +55,7 @@ func TestCurvatureCostsWhatItCostsAfterAMissedRound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if least := account(t, accountant.Composed{steps, p.Curvature().EventFor(1, c.Adjacency)}); c.Epsilon < least {
+		if least := account(t, accountant.Composed{steps, p.OneStep().EventFor(1, c.Adjacency)}); c.Epsilon < least {
 			t.Errorf("%s: ε = %g is stated, %d steps and the last round cost %g", c.Adjacency, c.Epsilon, site.Releases(), least)
 		}
 	}

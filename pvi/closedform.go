@@ -1,0 +1,36 @@
+package pvi
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/pvi/onestep"
+)
+
+// ClosedFormNoise returns τ, the sd of the noise of all clients on the sum of clipped
+// gradients, averaged over the steps whose average clients propose. The solver must be
+// DPSVI.
+func (p *Protocol) ClosedFormNoise() float64 {
+	steps := p.descent.Steps
+	if p.Summed() {
+		steps = p.descent.Total
+	}
+	window := max(p.study.Inference.Descent.Average, 1/float64(steps))
+	return p.AveragedNoise() * math.Sqrt(float64(len(p.roster))/window)
+}
+
+// ClosedForm returns mean and covariance of q, given by its natural parameters, with
+// what the noise of private gradient steps adds, from nothing but its size. The solver
+// must be DPSVI.
+func (p *Protocol) ClosedForm(natural []float64) (mean []float64, cov *mat.SymDense, err error) {
+	mean, cov, err = p.family.Moments(natural)
+	if err != nil {
+		return nil, nil, err
+	}
+	tau := p.ClosedFormNoise()
+	for i := range mean {
+		cov.SetSym(i, i, onestep.Closed(1/cov.At(i, i), tau))
+	}
+	return mean, cov, nil
+}

@@ -1,0 +1,26 @@
+package pvi
+
+import (
+	"math"
+	"testing"
+)
+
+// The closed form is 1/b + τ²/b², with τ the noise of both clients over half of the
+// steps: √2 clients, √2 for the half.
+func TestClosedFormNoise(t *testing.T) {
+	p := oneStepProtocol(t, set("inference.noise_aware", `"closed-form"`))
+	n := p.Noise()
+	want := n.SD * 2 / math.Sqrt(float64(p.Descent().Total))
+	if got := p.ClosedFormNoise(); math.Abs(got/want-1) > 1e-12 {
+		t.Errorf("τ = %g, want %g", got, want)
+	}
+	mean, cov, err := p.ClosedForm([]float64{2, 4, 6, 10, 20, 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, b := range []float64{10, 20, 30} {
+		if mean[i] != 0.2 || math.Abs(cov.At(i, i)/(1/b+want*want/(b*b))-1) > 1e-12 {
+			t.Errorf("coordinate %d: N(%g, %g)", i, mean[i], cov.At(i, i))
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package solver
+
+import "fedpvi/dpmech"
+
+// A Sink hands the gradients of records from the engine to the gate.
+type Sink struct {
+	Sum   *dpmech.Accumulator // of the batch under way
+	dense []float64           // zero between records
+}
+
+// NewSink returns a sink of vectors with so many elements.
+func NewSink(size int) *Sink { return &Sink{dense: make([]float64, size)} }
+
+// AddRows implements gpu.RowSink.
+func (s *Sink) AddRows(slopes []float64, rows []int32, x []float64) error {
+	return s.Sum.AddRows(slopes, rows, x)
+}
+
+// AddRecord implements gpu.Sink.
+func (s *Sink) AddRecord(index []int32, value []float64) error {
+	if index == nil {
+		return s.Sum.Add(value)
+	}
+	for k, j := range index {
+		s.dense[j] = value[k]
+	}
+	err := s.Sum.Add(s.dense)
+	for _, j := range index {
+		s.dense[j] = 0
+	}
+	return err
+}
+
+// AppendBatch appends the numbers of a batch's records as the engine has them.
+func AppendBatch(dst []int32, batch []uint32) []int32 {
+	for _, record := range batch {
+		dst = append(dst, int32(record))
+	}
+	return dst
+}

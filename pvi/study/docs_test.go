@@ -1,0 +1,125 @@
+package study
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// readers are the methods of a table, and the functions of this package, that look at the
+// key that is their first text.
+var readers = map[string]bool{
+	"Int": true, "Float": true, "Floats": true, "String": true, "Strings": true, "Bool": true, "Choice": true,
+	"Table": true, "Tables": true, "List": true, "Value": true, "Require": true, "share": true, "needs": true,
+}
+
+// readKeys returns the keys that the sources of this package read, and all texts in them:
+// some keys are read in a loop, or by a function that is told which.
+func readKeys(t *testing.T) (keys, texts map[string]bool) {
+	t.Helper()
+	paths, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, texts = map[string]bool{}, map[string]bool{}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if expr, ok := n.(ast.Expr); ok {
+				if text, ok := firstText([]ast.Expr{expr}); ok {
+					texts[text] = true
+				}
+			}
+			if call, ok := n.(*ast.CallExpr); ok && readers[called(call)] {
+				if key, ok := firstText(call.Args); ok {
+					keys[key] = true
+				}
+			}
+			return true
+		})
+	}
+	return keys, texts
+}
+
+// called is the name of the method or function that is called.
+func called(call *ast.CallExpr) string {
+	switch f := call.Fun.(type) {
+	case *ast.Ident:
+		return f.Name
+	case *ast.SelectorExpr:
+		return f.Sel.Name
+	}
+	return ""
+}
+
+// firstText is the first or second argument, if it is a text that is written out.
+func firstText(args []ast.Expr) (string, bool) {
+	for _, arg := range args[:min(2, len(args))] {
+		if lit, ok := arg.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			text, err := strconv.Unquote(lit.Value)
+			return text, err == nil
+		}
+	}
+	return "", false
+}
+
+// describedKeys returns the keys that have a row in a table of the page, or a heading.
+func describedKeys(t *testing.T) map[string]bool {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "study.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted := regexp.MustCompile("`([a-z_]+)`")
+	heading := regexp.MustCompile("^## `\\[+([a-z]+)\\]+`")
+	keys, table := map[string]bool{}, false
+	for line := range strings.Lines(string(page)) {
+		first, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
+		switch {
+		case heading.MatchString(line):
+			keys[heading.FindStringSubmatch(line)[1]] = true
+		case !strings.HasPrefix(line, "|"):
+			table = false
+		case strings.HasPrefix(first, " key"):
+			table = true
+		case table:
+			for _, m := range quoted.FindAllStringSubmatch(first, -1) {
+				keys[m[1]] = true
+			}
+		}
+	}
+	return keys
+}
+
+// Every key that a study may have is described, and every key that is described is read.
+func TestEveryKeyIsDescribed(t *testing.T) {
+	read, texts := readKeys(t)
+	described := describedKeys(t)
+	if len(read) < 70 {
+		t.Errorf("only %d keys were found in the sources: the pattern no longer fits them", len(read))
+	}
+	// What stands in a row itself: parts of a distribution, and of a coefficient's prior.
+	inRows := map[string]bool{"median": true, "factor": true}
+	for key := range read {
+		if !described[key] && !inRows[key] {
+			t.Errorf("docs/study.md: %s has no row", key)
+		}
+	}
+	for key := range described {
+		if !texts[key] {
+			t.Errorf("docs/study.md: %s has a row, and is never read", key)
+		}
+	}
+}

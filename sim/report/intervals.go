@@ -1,0 +1,95 @@
+package report
+
+import (
+	"fmt"
+	"image/color"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"fedpvi/sim"
+)
+
+// intervalLimit is the largest number of coefficients that one figure shows.
+const intervalLimit = 60
+
+// An intervalSet is the intervals of one posterior in a figure.
+type intervalSet struct {
+	label  string
+	of     []sim.Marginal
+	colour color.Color
+	shape  draw.GlyphDrawer
+}
+
+// intervalSets are the posteriors of a result that a figure compares.
+func intervalSets(r *sim.Result) []intervalSet {
+	sets := []intervalSet{{"federated", r.Posterior, Palette[0], draw.CircleGlyph{}}}
+	if a := r.NoiseAware; a != nil {
+		sets = append(sets, intervalSet{"noise-aware, by " + a.Method, a.Marginals, Palette[2], draw.TriangleGlyph{}})
+	}
+	return append(sets, intervalSet{"pooled, without privacy", r.NonPrivate, Palette[1], draw.SquareGlyph{}})
+}
+
+// Intervals draws the 95 % intervals of the posterior, and of the one that counts what
+// the noise adds, against those of the pooled records without privacy.
+func Intervals(r *sim.Result) (Figure, error) {
+	n := min(len(r.Posterior), intervalLimit)
+	title := "Posterior, mean and 95 % interval"
+	if n < len(r.Posterior) {
+		title = fmt.Sprintf("%s (first %d of %d coefficients)", title, n, len(r.Posterior))
+	}
+	for _, note := range r.Notes {
+		title += "\n" + note
+	}
+	p := NewPanel(title, "coefficient", "")
+	names := make([]string, n)
+	for i, m := range r.Posterior[:n] {
+		names[n-1-i] = m.Name
+	}
+	p.NominalY(names...)
+	p.Y.Min, p.Y.Max = -0.5, float64(n)-0.5
+	sets := intervalSets(r)
+	for k, set := range sets {
+		shift := 0.24 * (float64(len(sets)-1)/2 - float64(k))
+		if err := set.add(p, n, shift); err != nil {
+			return Figure{}, err
+		}
+	}
+	zero, err := plotter.NewLine(plotter.XYs{{X: 0, Y: -0.5}, {X: 0, Y: float64(n) - 0.5}})
+	if err != nil {
+		return Figure{}, err
+	}
+	zero.Color, zero.Dashes = grey, []vg.Length{vg.Points(3), vg.Points(3)}
+	p.Add(zero)
+	margin := 0.03 * (p.X.Max - p.X.Min)
+	p.X.Min, p.X.Max = p.X.Min-margin, p.X.Max+margin
+	legend := 0.6 * float64(len(sets)) // its height, in rows
+	p.Y.Max += legend
+	p.Legend.YOffs = -vg.Points(2)
+	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(480), Height: vg.Points(110 + 26*(float64(n)+legend))}, nil
+}
+
+// add draws the first n intervals, a little above or below the row of their coefficient.
+func (s intervalSet) add(p *plot.Plot, n int, shift float64) error {
+	var points plotter.XYs
+	for i, m := range s.of[:n] {
+		y := float64(n-1-i) + shift
+		points = append(points, plotter.XY{X: m.Mean, Y: y})
+		line, err := plotter.NewLine(plotter.XYs{{X: m.Lower, Y: y}, {X: m.Upper, Y: y}})
+		if err != nil {
+			return err
+		}
+		line.Color, line.Width = s.colour, vg.Points(1.5)
+		Add(p, line)
+	}
+	dots, err := plotter.NewScatter(points)
+	if err != nil {
+		return err
+	}
+	dots.Color, dots.Shape, dots.Radius = s.colour, s.shape, vg.Points(2.5)
+	Add(p, dots)
+	p.Legend.Add(s.label, dots)
+	return nil
+}
