@@ -21,6 +21,8 @@ type Descent struct {
 	Batch    int     // of a client with the nominal number of records, where its size is fixed; 0 else
 	Clip     float64
 	Typical  float64 // norm of a record's gradient, of which Clip is a share; 0 if Clip was given
+
+	InitialSD float64 // the most that an sd of q is at the very first step
 }
 
 // deriveDescent completes what the study leaves open.
@@ -54,6 +56,9 @@ func (p *Protocol) deriveDescent() error {
 	}
 	if d.StepSize == 0 {
 		d.StepSize = min(largestStep, p.travel()/float64(d.Total))
+	}
+	if d.InitialSD = in.Descent.InitialSD; d.InitialSD == 0 {
+		d.InitialSD = p.initialSD()
 	}
 	return p.deriveGradientClip(d)
 }
@@ -183,6 +188,6 @@ func (p *Protocol) descentOptions(records int) solver.DPSVIOptions {
 		Steps: steps, Draws: in.Draws, Rate: p.rateFor(records),
 		Gradients: in.Gradients, Records: float64(p.study.Federation.NominalRecords),
 		Optimiser: in.Optimiser, Schedule: gpu.LinearDecay{First: d.StepSize, Last: d.StepSize * in.Decay},
-		Average: in.Average, InitialSD: in.InitialSD,
+		Average: in.Average, InitialSD: d.InitialSD,
 	}
 }

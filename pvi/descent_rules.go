@@ -88,6 +88,15 @@ func (p *Protocol) travel() float64 {
 	return min(p.pace().travel, sequentialTravel/m)
 }
 
+// initialSD is about what the posterior's sds come to. Under sums it is small whatever
+// they are: there are few steps, each of one draw of θ, and a wide q shakes them.
+func (p *Protocol) initialSD() float64 {
+	if p.Summed() || p.pace() == paces.many {
+		return 0.03
+	}
+	return 0.1
+}
+
 // ErrNoClip is returned for a study that does not say to what gradients are clipped, of a
 // model for which there is no rule.
 var ErrNoClip = errors.New("nothing public says how large a record's gradient is in this model: write privacy.clip, the L2 norm to which gradients are clipped; sim tune finds one on made-up records")

@@ -17,7 +17,7 @@ type Descent struct {
 	Optimiser Optimiser
 	Decay     float64 // share of StepSize to which steps fall, linearly, over the study; default 0.05
 	Average   float64 // share of the last steps of a round whose average is proposed; default 0.5
-	InitialSD float64 // the most that an sd of q is at the very first step; default 0.1
+	InitialSD float64 // the most that an sd of q is at the very first step; 0 to derive it
 
 	// StartShare is the part of the budget, as a share of μ², that a client spends on
 	// its records' statistics, to begin where they say; 0 to begin at q.
@@ -75,7 +75,7 @@ func readDescent(s *Study, t *document.Table) {
 		return
 	}
 	d := &s.Inference.Descent
-	*d = Descent{Draws: 1, Sampling: PoissonSampling, Gradients: Aligned, Optimiser: Adam, Decay: 0.05, Average: 0.5, InitialSD: 0.1}
+	*d = Descent{Draws: 1, Sampling: PoissonSampling, Gradients: Aligned, Optimiser: Adam, Decay: 0.05, Average: 0.5}
 	if v, ok := t.Int("steps"); ok {
 		d.Steps = between(t, "steps", v, 1, maxSteps)
 	}

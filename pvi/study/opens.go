@@ -48,7 +48,4 @@ func readSummed(s *Study, federation, t *document.Table) {
 		}
 	}
 	in.Damping = Damping{Alpha: 1}
-	if !t.Has("initial_sd") {
-		in.Descent.InitialSD = 0.03 // few steps, of one draw of θ each: a wide q shakes them
-	}
 }

@@ -29,7 +29,7 @@ func TestOpens(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := st.Inference
-	if st.Federation.Opens != study.OpenSums || in.Solver != study.DPSVI || in.Descent.Steps != 1 || in.Descent.InitialSD != 0.03 || in.Damping != (study.Damping{Alpha: 1}) {
+	if st.Federation.Opens != study.OpenSums || in.Solver != study.DPSVI || in.Descent.Steps != 1 || in.Damping != (study.Damping{Alpha: 1}) {
 		t.Errorf("%+v, %+v", st.Federation, in)
 	}
 	for opens, c := range map[study.Opens]study.Override{

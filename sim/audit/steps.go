@@ -51,7 +51,7 @@ func (g gradients) steps(play *sim.Federation) (all [][][]float64, err error) {
 	in, prior := p.Study().Inference.Descent, p.Prior()
 	draws := float64(g.draws)
 	unit := p.Noise().Multiplier * p.Noise().Clip / (g.rate * math.Sqrt(draws)) // of the average over draws
-	mean, sd := prior[0]/prior[1], in.InitialSD
+	mean, sd := prior[0]/prior[1], p.Descent().InitialSD
 	for {
 		o, err := play.Step()
 		if err != nil || o == nil {
