@@ -31,7 +31,13 @@ bounds = [0, 1]
 
 func descentProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	t.Helper()
-	st, err := study.Parse("s.toml", []byte(descentStudy), overrides...)
+	return twoClients(t, descentStudy, overrides...)
+}
+
+// twoClients returns what a study comes to for clients a and b.
+func twoClients(t *testing.T, source string, overrides ...study.Override) *Protocol {
+	t.Helper()
+	st, err := study.Parse("s.toml", []byte(source), overrides...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -162,15 +162,7 @@ bounds = [0, 1]
 
 func startProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	t.Helper()
-	st, err := study.Parse("s.toml", []byte(startStudy), overrides...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := NewProtocol(st, []ClientID{"a", "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return twoClients(t, startStudy, overrides...)
 }
 
 // The statistics and all steps together meet the target, and share it as the study says.

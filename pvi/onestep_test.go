@@ -39,15 +39,7 @@ bounds = [0, 1]
 
 func oneStepProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	t.Helper()
-	st, err := study.Parse("s.toml", []byte(oneStepStudy), overrides...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := NewProtocol(st, []ClientID{"a", "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return twoClients(t, oneStepStudy, overrides...)
 }
 
 func oneStepShard(p *Protocol, from, to int) *shard.Shard {
