@@ -36,7 +36,7 @@ func (c *parts) restore(v *partsState, released bool) error {
 	}
 	k := c.protocol.study.Inference.Partitions.Count
 	if len(v.Of) != 2*c.shard.Len() {
-		return fmt.Errorf("the parts are of %d records, the client has %d: its records must stay the same for the whole study", len(v.Of)/2, c.shard.Len())
+		return errors.New("the parts are of another number of records than the client has: its records must stay the same for the whole study")
 	}
 	if len(v.Factors) != len(c.factors) || len(v.Proposed) != len(c.proposed) {
 		return fmt.Errorf("%d factors and %d proposals of parts, want %d of each", len(v.Factors), len(v.Proposed), len(c.factors))

@@ -390,8 +390,8 @@ func TestPartsRestoreRefuses(t *testing.T) {
 		return s, &plan
 	}
 	for name, spoil := range map[string]func(v *partsState) *partsState{
-		"are not there":        func(*partsState) *partsState { return nil },
-		"the client has 10":    func(v *partsState) *partsState { v.Of = v.Of[2:]; return v },
+		"are not there": func(*partsState) *partsState { return nil },
+		"another number of records than the client has": func(v *partsState) *partsState { v.Of = v.Of[2:]; return v },
 		"beyond the 4":         func(v *partsState) *partsState { v.Of[1] = 1; return v },
 		"factors and":          func(v *partsState) *partsState { v.Factors = v.Factors[1:]; return v },
 		"3 elements, want":     func(v *partsState) *partsState { v.Proposed[2] = make([]int64, 3); return v },
