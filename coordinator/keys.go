@@ -9,7 +9,6 @@ import (
 
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
-	"fedpvi/crypto/seal"
 )
 
 // Private keys are in files of their own beside the store:
@@ -52,9 +51,6 @@ func orCreate[K any](path string, load, create func(string) (K, error)) (K, erro
 	}
 	return load(path)
 }
-
-// sealingKey returns the key that opens a study's answers.
-func sealingKey(f files, h Hash) (*seal.Key, error) { return seal.Load(f.sealing(h)) }
 
 // destroy removes a key for good. A file that is not there is destroyed already.
 func destroy(path string) error {
