@@ -44,7 +44,6 @@ terms = ["x"]
 standardise = "none"
 noise_sd = 0.5
 [inference]
-rounds = 3
 #inference
 [privacy]
 #privacy
@@ -311,7 +310,7 @@ func (p *party) step(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if full {
-		err := p.submit(ctx, *p.outbox, 4000)
+		err := p.submit(ctx, *p.outbox, 1500)
 		var r *transport.Refusal
 		if errors.As(err, &r) && r.Reason == transport.OutOfPlace {
 			err = nil // the round ended without it

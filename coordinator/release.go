@@ -24,14 +24,34 @@ func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope []byte) 
 	if err != nil {
 		return 0, malformed("the envelope", err)
 	}
+	var w *written
 	err = s.asClient(ctx, peer, func(b *batch, c *client) (err error) {
-		have, err = b.offer(peer.Name, c, h.Round, envelope)
+		if have, err = b.offer(peer.Name, c, h.Round, envelope); err == nil {
+			w = b.state.whole(peer.Name, h.Round)
+		}
 		return err
 	})
+	if err == nil && w != nil {
+		err = s.finish(ctx, peer, w)
+	}
 	if err != nil {
 		return 0, err
 	}
 	return have, nil
+}
+
+// whole returns an answer all of whose bytes came before the coordinator was stopped,
+// which was not taken then.
+func (st *state) whole(name identity.Name, ask uint64) *written {
+	q := st.open[ask]
+	if q == nil || q.offers[name] == nil {
+		return nil
+	}
+	o := q.offers[name]
+	if o.have != int64(o.release.Body.Size) {
+		return nil
+	}
+	return &written{store.ReleaseKey{Ask: ask, Client: string(name)}, o.release, nil}
 }
 
 func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte) (have int64, err error) {

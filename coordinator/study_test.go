@@ -73,11 +73,11 @@ func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []st
 // one process.
 func TestAStudyIsPlayed(t *testing.T) {
 	for name, document := range map[string][]byte{
-		"client level":  planeText(clientPrivacy, "", ""),
-		"not private":   planeText(noPrivacy, "", ""),
-		"one by one":    planeText(noPrivacy, `schedule = "sequential"`, ""),
-		"noise-aware":   planeText("unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5", "", ""),
-		"asynchronous ": planeText(noPrivacy, `schedule = "asynchronous"`, ""),
+		"client level":  planeText(clientPrivacy, "rounds = 3", ""),
+		"not private":   planeText(noPrivacy, "rounds = 3", ""),
+		"one by one":    planeText(noPrivacy, "rounds = 3\nschedule = \"sequential\"", ""),
+		"noise-aware":   planeText("unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5", "rounds = 3", ""),
+		"asynchronous ": planeText(noPrivacy, "rounds = 3\nschedule = \"asynchronous\"", ""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t, Options{})
