@@ -63,6 +63,9 @@ func (b *batch) join(r transport.JoinRequest, entry roster.Entry) (certificate [
 	if st.begun() {
 		return nil, refuse(transport.OutOfPlace, "the study has begun without you: its roster is closed")
 	}
+	if err := b.foreign(entry); err != nil {
+		return nil, err
+	}
 	party := channel.Party{Study: s.hash, Role: identity.Client, Name: entry.Name}
 	certificate, err = s.authority.Issue(r.Request, party, entry.Key, entry.Pin, b.now, b.now.Add(certified))
 	if err != nil {
@@ -82,6 +85,22 @@ func (b *batch) join(r transport.JoinRequest, entry roster.Entry) (certificate [
 	})
 	b.then(func() { s.log.Info("a client joined", "client", entry.Name, "key", entry.Key.Fingerprint().Short()) })
 	return certificate, nil
+}
+
+// foreign refuses an entry with a key of somebody else, with which no roster can be made.
+func (b *batch) foreign(entry roster.Entry) error {
+	own, err := roster.ParseEntry(b.study.fixed.Entry, b.study.hash)
+	if err != nil {
+		return b.undo(err)
+	}
+	clash := entry.Key == own.Key || entry.Pin == own.Pin || entry.Recipient == own.Recipient
+	for _, c := range b.state.clients {
+		clash = clash || entry.Key == c.entry.Key || entry.Pin == c.entry.Pin || entry.Recipient == c.entry.Recipient
+	}
+	if clash {
+		return refuse(transport.Denied, "an entry with a key of another party: every party makes its own")
+	}
+	return nil
 }
 
 // Renew issues a new certificate for the key that a client joined with.

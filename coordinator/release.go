@@ -162,7 +162,9 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 	key := store.ReleaseKey{Ask: ask, Client: string(name)}
 	size, end := int64(o.release.Body.Size), offset+int64(len(piece))
 	switch {
-	case offset < 0 || end > size:
+	case len(piece) == 0:
+		return nil, refuse(transport.OutOfPlace, "a piece without a byte")
+	case offset < 0 || offset > size || end > size:
 		return nil, refuse(transport.TooLarge, "a piece beyond the %d bytes of the release", size)
 	case offset == 0 && end == size && o.have == 0:
 		return &written{key, o.release, piece}, nil
@@ -170,7 +172,7 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 		return &written{key, o.release, nil}, nil
 	case end <= o.have:
 		return nil, nil // it is there
-	case offset != o.have || len(piece) == 0:
+	case offset != o.have:
 		return nil, refuse(transport.OutOfPlace, "a piece at byte %d, where byte %d is next", offset, o.have)
 	}
 	o.have = end

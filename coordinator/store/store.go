@@ -141,3 +141,19 @@ func (s *Store) Update(f func(*Tx) error) error {
 func (s *Store) View(f func(*Tx) error) error {
 	return s.db.View(func(tx *bbolt.Tx) error { return f(&Tx{tx}) })
 }
+
+// Dump hands every value to f, with the path of its buckets and its key.
+func (tx *Tx) Dump(f func(path string, value []byte)) error {
+	return tx.tx.ForEach(func(name []byte, b *bbolt.Bucket) error { return dump(string(name), b, f) })
+}
+
+func dump(path string, b *bbolt.Bucket, f func(string, []byte)) error {
+	return b.ForEach(func(k, v []byte) error {
+		at := path + "/" + string(k)
+		if v == nil {
+			return dump(at, b.Bucket(k), f)
+		}
+		f(at, v)
+		return nil
+	})
+}
