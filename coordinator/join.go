@@ -93,14 +93,18 @@ func (b *batch) foreign(entry roster.Entry) error {
 	if err != nil {
 		return b.undo(err)
 	}
-	clash := entry.Key == own.Key || entry.Pin == own.Pin || entry.Recipient == own.Recipient
+	clash := shareKey(entry, own)
 	for _, c := range b.state.clients {
-		clash = clash || entry.Key == c.entry.Key || entry.Pin == c.entry.Pin || entry.Recipient == c.entry.Recipient
+		clash = clash || shareKey(entry, c.entry)
 	}
 	if clash {
 		return refuse(transport.Denied, "an entry with a key of another party: every party makes its own")
 	}
 	return nil
+}
+
+func shareKey(a, b roster.Entry) bool {
+	return a.Key == b.Key || a.Pin == b.Pin || a.Recipient.String() == b.Recipient.String()
 }
 
 // Renew issues a new certificate for the key that a client joined with.
