@@ -131,19 +131,9 @@ func filterDelta(c filterCost, epsilon float64) float64 {
 func (f *Filter) Charge(e Event) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	cost, err := f.cost(e)
+	spent, _, err := f.after(e)
 	if err != nil {
-		return fmt.Errorf("charge: %w", err)
-	}
-	spent := filterCost{
-		main:       addUp(f.spent.main, cost.main),
-		divergence: addUp(f.spent.divergence, cost.divergence),
-	}
-	if spent.main > f.budget.main {
-		return newBudgetError(f.unit(), cost.main, f.spent.main, f.budget.main)
-	}
-	if spent.divergence > f.budget.divergence {
-		return newBudgetError(divergenceUnit, cost.divergence, f.spent.divergence, f.budget.divergence)
+		return err
 	}
 	f.spent = spent
 	return nil
