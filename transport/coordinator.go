@@ -58,7 +58,8 @@ type Coordinator interface {
 	// Standing says what is known of the peer.
 	Standing(ctx context.Context, peer channel.Party) (Standing, error)
 
-	// Approve takes the signed consent of the peer to take part.
+	// Approve takes the signed consent of the peer to take part, or the signed word that
+	// it takes no part any more (an Approval or a Leave of fedpvi/crypto/transcript).
 	Approve(ctx context.Context, peer channel.Party, envelope []byte) error
 
 	// Entry returns an entry of the transcript, from 1. It waits for the next one until

@@ -85,6 +85,7 @@ var floors = [][]string{
 	{"crypto/identity", "crypto/seal"},
 	{"crypto/signed"},
 	{"crypto/channel", "crypto/invitation", "crypto/roster"},
+	{"crypto/transcript"},
 	{"crypto"},
 	{"transport"},
 	{"sim", "sim/calculator"},
