@@ -105,13 +105,13 @@ func (c *chain) check(s Stamp) (take func(), err error) {
 	if _, err := identity.ParseName(e.Dataset); err != nil {
 		return nil, fmt.Errorf("name of the data set: %w", err)
 	}
+	step := c.charge
 	if e.Budget != nil {
-		take, err = c.open(e)
-	} else {
-		take, err = c.charge(e)
+		step = c.open
 	}
+	count, err := step(e)
 	return func() {
-		take()
+		count()
 		c.heads = append(c.heads, s.Hash)
 	}, err
 }

@@ -108,6 +108,9 @@ func readTitle(lines *bufio.Scanner) (Title, error) {
 	if decode(lines.Bytes(), &l) != nil || decode(l.Ledger, &t) != nil {
 		return Title{}, errors.New("the first line is no title of a ledger: it was changed, cut or made by something else")
 	}
+	if !canonical(lines.Bytes(), l) || !canonical(l.Ledger, t) {
+		return Title{}, errors.New("the first line is not in the form in which titles are written: it was changed")
+	}
 	if t.Version != Version {
 		return Title{}, fmt.Errorf("version %d is not known, only %d: a newer program wrote it, use that one", t.Version, Version)
 	}

@@ -82,7 +82,7 @@ func (s *Store) Part(study Hash, name string) (part []byte, ok bool, err error) 
 	}
 	part, err = s.key.OpenState(purpose(study, name), sealed)
 	if err != nil {
-		return nil, false, &Damaged{Path: s.db.Path(), Problem: fmt.Sprintf("the part %s of study %.12s: %v", name, study, err), Cause: err}
+		return nil, false, &Damaged{Path: s.path, Problem: fmt.Sprintf("the part %s of study %.12s: %v", name, study, err), Cause: err}
 	}
 	return part, true, nil
 }

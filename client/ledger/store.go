@@ -45,14 +45,15 @@ var (
 // A Store is the ledger of a data holder with the state of its studies, in one file that
 // one process at a time may open. Its methods may be called by many at once.
 type Store struct {
-	dir      string
-	holder   *identity.Identity
-	key      *seal.Key // of the state at rest
-	db       *bbolt.DB
-	chain    *chain
-	program  string
-	guard    chan struct{} // holds one token: a mutex that knows of failure
-	broken   error
+	dir       string
+	path      string // of the file
+	holder    *identity.Identity
+	key       *seal.Key // of the state at rest
+	db        *bbolt.DB
+	chain     *chain
+	program   string
+	guard     chan struct{} // holds one token: a mutex that knows of failure
+	broken    error
 	interrupt func(point string) error // for tests
 }
 
@@ -72,23 +73,31 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := prepare(dir); err != nil {
 		return nil, err
 	}
-	db, err := bbolt.Open(path, fileMode, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType})
-	switch {
-	case errors.Is(err, bbolt.ErrTimeout):
-		return nil, readHeld(dir)
-	case err != nil:
-		return nil, &Damaged{Path: path, Problem: err.Error()}
+	s := &Store{dir: dir, path: path, program: o.Program, guard: make(chan struct{}, 1)}
+	if err := s.openFile(); err != nil {
+		return nil, err
 	}
-	s := &Store{dir: dir, db: db, program: o.Program, guard: make(chan struct{}, 1)}
-	err = s.load()
+	err := s.load()
 	if err == nil {
 		err = writeHolder(dir, o)
 	}
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, s.db.Close())
 	}
 	s.guard <- struct{}{}
 	return s, nil
+}
+
+// openFile locks the file.
+func (s *Store) openFile() error {
+	err := s.whole(func() (err error) {
+		s.db, err = bbolt.Open(s.path, fileMode, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType})
+		return err
+	})
+	if errors.Is(err, bbolt.ErrTimeout) {
+		return readHeld(s.dir)
+	}
+	return err
 }
 
 // prepare makes what is missing of a new directory, and refuses one from which something
@@ -207,12 +216,12 @@ func (s *Store) whole(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
-			err = &Damaged{Path: s.db.Path(), Problem: fmt.Sprintf("it cannot be read: %v", r)}
+			err = &Damaged{Path: s.path, Problem: fmt.Sprintf("it cannot be read: %v", r)}
 		}
 	}()
 	err = f()
 	if damaged := new(Damaged); err != nil && !errors.As(err, &damaged) {
-		return &Damaged{Path: s.db.Path(), Problem: err.Error(), Cause: err}
+		return &Damaged{Path: s.path, Problem: err.Error(), Cause: err}
 	}
 	return err
 }
