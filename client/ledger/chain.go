@@ -99,8 +99,8 @@ func (c *chain) check(s Stamp) (take func(), err error) {
 		return nil, errors.New("it does not follow the entry before: one of them was replaced")
 	case (e.Budget == nil) == (e.Charge == nil):
 		return nil, errors.New("it is neither a budget nor a charge")
-	case (e.Charge == nil) != (s.Envelope == Hash{}):
-		return nil, errors.New("a charge names the envelope that it pays for, and nothing else does")
+	case e.Budget != nil && s.Envelope != Hash{}:
+		return nil, errors.New("a budget pays for no envelope")
 	}
 	if _, err := identity.ParseName(e.Dataset); err != nil {
 		return nil, fmt.Errorf("name of the data set: %w", err)

@@ -3,7 +3,6 @@ package ledger
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"time"
 
@@ -55,6 +54,12 @@ func (s *Store) AddBudget(dataset string, b Budget, now time.Time) error {
 	})
 }
 
+// Lose charges for an answer that failed after its noise was drawn. Nothing is sent, and
+// the question is answered with that.
+func (s *Store) Lose(c Change, r Release, now time.Time) error {
+	return s.pay("lose", c, r, now, func(*bbolt.Tx, uint64, Hash) (Hash, error) { return Hash{}, nil })
+}
+
 // Charge pays for a release and makes the change, what is sent and the charge durable, all
 // of them or nothing. It refuses what does not fit into the budget with an
 // [*accountant.BudgetError], and a second answer to a question.
@@ -63,32 +68,37 @@ func (s *Store) AddBudget(dataset string, b Budget, now time.Time) error {
 // the envelope names. After an error that is no refusal the store takes no more: only who
 // opens it anew knows whether the transaction happened.
 func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence uint64, head Hash) (transport.Item, error)) (transport.Item, error) {
-	parts, err := s.sealParts(c)
-	if err != nil {
-		return transport.Item{}, err
-	}
 	var item transport.Item
-	err = s.update("charge", func(tx *bbolt.Tx) (func(), error) {
-		e := s.next(r.Dataset, now)
-		if e.Charge, err = s.charge(c.Study, r); err != nil {
-			return nil, err
+	err := s.pay("charge", c, r, now, func(tx *bbolt.Tx, sequence uint64, head Hash) (_ Hash, err error) {
+		if item, err = wrap(sequence, head); err != nil {
+			return Hash{}, err
 		}
-		keep, err := s.put(tx, e, func(head Hash) (Hash, error) {
-			if item, err = wrap(e.Sequence, head); err != nil {
-				return Hash{}, err
-			}
-			key := outboxKey(c.Study, r.Ask)
-			return sha256.Sum256(item.Envelope), tx.Bucket(outboxBucket).Put(key, encodeItem(item))
-		})
-		if err != nil {
-			return nil, err
-		}
-		return keep, s.apply(tx, c, parts)
+		return sha256.Sum256(item.Envelope), tx.Bucket(outboxBucket).Put(outboxKey(c.Study, r.Ask), encodeItem(item))
 	})
 	if err != nil {
 		return transport.Item{}, err
 	}
 	return item, nil
+}
+
+// pay makes a charge and a change durable. send keeps what is paid for, and returns the
+// hash of its envelope.
+func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(tx *bbolt.Tx, sequence uint64, head Hash) (Hash, error)) error {
+	parts, err := s.sealParts(c)
+	if err != nil {
+		return err
+	}
+	return s.update(name, func(tx *bbolt.Tx) (func(), error) {
+		e := s.next(r.Dataset, now)
+		if e.Charge, err = s.charge(c.Study, r); err != nil {
+			return nil, err
+		}
+		keep, err := s.put(tx, e, func(head Hash) (Hash, error) { return send(tx, e.Sequence, head) })
+		if err != nil {
+			return nil, err
+		}
+		return keep, s.apply(tx, c, parts)
+	})
 }
 
 // charge is what an entry says of a release.
@@ -172,8 +182,7 @@ func (s *Store) update(name string, f func(tx *bbolt.Tx) (keep func(), err error
 	if err != nil {
 		return err
 	}
-	err = errors.Join(s.at(name+": before the commit"), err)
-	if err == nil {
+	if err = s.at(name + ": before the commit"); err == nil {
 		err = tx.Commit()
 	}
 	if err == nil {

@@ -188,3 +188,20 @@ func TestSpentIsNeverBelowReleased(t *testing.T) {
 		}
 	})
 }
+
+// Noise that was drawn is paid for, whether anything came of it or not.
+func TestAnAnswerThatFailedIsCharged(t *testing.T) {
+	s := newStore(t)
+	check(t, s.Lose(ledger.Change{Study: study}, release(1), today))
+	s = reopen(t, s)
+	defer s.Close()
+	if a, _ := s.Account("ward"); a.Spent < 1.0/64 {
+		t.Errorf("spent %g", a.Spent)
+	}
+	if _, ok, err := s.Unsent(study, 1); ok || err != nil {
+		t.Errorf("there is something to send, %v", err)
+	}
+	if _, err := pay(s, study, 1); err == nil {
+		t.Error("the question is answered once more")
+	}
+}

@@ -57,7 +57,7 @@ type Charge struct {
 type Stamp struct {
 	Entry    Entry
 	Hash     Hash // of the entry
-	Envelope Hash // zeros for a budget
+	Envelope Hash // zeros for a budget, and for noise that was drawn and never sent
 	line     []byte
 }
 

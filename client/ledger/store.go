@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/seal"
@@ -94,7 +95,7 @@ func (s *Store) openFile() error {
 		s.db, err = bbolt.Open(s.path, fileMode, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType})
 		return err
 	})
-	if errors.Is(err, bbolt.ErrTimeout) {
+	if errors.Is(err, bolterrors.ErrTimeout) {
 		return readHeld(s.dir)
 	}
 	return err
