@@ -78,7 +78,7 @@ var floors = [][]string{
 	{"pvi/solver"},
 	{"pvi/fit"},
 	{"pvi"},
-	{"pvi/wire"},
+	{"pvi/wire", "pvi/words"},
 	{"pvi/stage"},
 	{"crypto/internal/private", "crypto/internal/wire", "crypto/secret"},
 	{"crypto/keyfile"},
