@@ -93,7 +93,7 @@ var floors = [][]string{
 	{"sim/audit", "sim/baseline"},
 	{"sim/report"},
 	{"sim/sweep", "sim/tune"},
-	{"client/ledger", "coordinator/store"},
+	{"client/ledger", "coordinator/store", "coordinator/bundle"},
 	{"coordinator", "client"},
 	{"cmd/sim", "cmd/coordinator", "cmd/client"},
 	{"internal/plant/planted"},
