@@ -45,7 +45,7 @@ func TestBundlesAreVerified(t *testing.T) {
 		}
 		posterior, err := h.study.Posterior(t.Context())
 		check(t, err)
-		if r.Ending != "end" || r.Coordinator != h.hub.Fingerprint() || len(r.Clients) != 2 || r.Answers != 4 || r.Result.Mean[0] != posterior.Mean[0] {
+		if r.Ending != "end" || r.Coordinator != h.hub.Fingerprint() || len(r.Clients) != 2 || r.Answers != 4 || r.Result.Mean[0] != posterior.Marginals[0].Mean {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}

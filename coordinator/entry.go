@@ -5,6 +5,7 @@ import (
 
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
 	"fedpvi/transport"
 )
 
@@ -23,7 +24,11 @@ func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (i
 		case number == 0 || number > v.entries+1:
 			return item, refuse(transport.Unknown, "the transcript has %d entries, and entry %d is not the next", v.entries, number)
 		case number <= v.entries:
-			return s.item(number)
+			item, err := s.item(number)
+			if err == nil && v.over && number == v.entries {
+				s.aware.Store(peer.Name, true)
+			}
+			return item, err
 		case v.over:
 			return item, refuse(transport.Ended, "%s", v.ending)
 		}
@@ -52,4 +57,17 @@ func (s *Study) item(number uint64) (transport.Item, error) {
 		return nil
 	})
 	return i, err
+}
+
+// Unaware returns the clients that take part in a study that is over and were not given
+// its last entry, and have been heard of since the coordinator was started.
+func (s *Study) Unaware() []identity.Name {
+	v := s.shown.Load()
+	var names []identity.Name
+	for name, m := range v.members {
+		if _, aware := s.aware.Load(name); v.entries > 0 && m.reads && !aware && s.presence.present(name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }

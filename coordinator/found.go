@@ -31,7 +31,6 @@ type Founding struct {
 const (
 	defaultName  = identity.Name("coordinator")
 	defaultValid = 365 * 24 * time.Hour
-	hubCertified = defaultValid // cut to the authority's own time
 )
 
 // Found adds a study to the hub: it makes the study's authority and the key that opens
@@ -40,6 +39,9 @@ func (h *Hub) Found(f Founding) (*Study, error) {
 	document, err := study.Parse(f.File, f.Document)
 	if err != nil {
 		return nil, err
+	}
+	if _, err := largestBody(document); err != nil {
+		return nil, err // it cannot be played, with whomever
 	}
 	if f.Name == "" {
 		f.Name = defaultName

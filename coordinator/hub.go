@@ -29,6 +29,7 @@ type Hub struct {
 	mu      sync.RWMutex
 	studies map[Hash]*Study
 	byName  map[string]*Study // by channel.ServerName
+	added   func(*Study)      // nil if nobody wants to know
 
 	ctx  context.Context
 	stop context.CancelFunc
@@ -77,11 +78,25 @@ func (h *Hub) load(hash Hash) error {
 		return err
 	}
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.studies[hash] = s
 	h.byName[channel.ServerName(hash)] = s
+	added := h.added
+	h.mu.Unlock()
 	go s.run(h.ctx)
+	if added != nil {
+		added(s)
+	}
 	return nil
+}
+
+// OnStudy has f called for each study that is here, and each that is added later.
+func (h *Hub) OnStudy(f func(*Study)) {
+	h.mu.Lock()
+	h.added = f
+	h.mu.Unlock()
+	for _, s := range h.Studies() {
+		f(s)
+	}
 }
 
 // Close stops all studies and lets go of the state directory. What was begun in memory

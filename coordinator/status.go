@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"fedpvi/crypto/identity"
 	"fedpvi/pvi"
-	"fedpvi/pvi/stage"
 )
 
 // A Phase is where a study is.
@@ -199,30 +197,6 @@ func names(ids []pvi.ClientID) []string {
 	}
 	return out
 }
-
-// Posterior returns what came out of a study that was played to its end.
-func (s *Study) Posterior(ctx context.Context) (*stage.Result, error) {
-	var text []byte
-	err := s.call(ctx, func(b *batch) error {
-		switch b.state.phase() {
-		case Ended:
-			text = b.state.result
-			return nil
-		case Aborted:
-			return fmt.Errorf("study %s was aborted: there is no posterior", s.Name())
-		}
-		return fmt.Errorf("study %s is not over: its posterior is there when coordinator status says that it ended", s.Name())
-	})
-	if err != nil {
-		return nil, err
-	}
-	var r stage.Result
-	return &r, json.Unmarshal(text, &r)
-}
-
-// Changed returns a channel that is closed when something has changed that Status shows
-// to clients: an entry, or who is in the study.
-func (s *Study) Changed() <-chan struct{} { return s.shown.Load().changed }
 
 // Over reports whether nothing more comes of the study.
 func (s *Study) Over() bool { return s.shown.Load().over }

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 
 	"fedpvi/coordinator/store"
@@ -19,6 +20,7 @@ type Study struct {
 	document  *study.Study
 	fixed     store.Fixed
 	authority *channel.Authority
+	largest   int64 // body of an answer
 	log       *slog.Logger
 	events    Events
 	presence  *presence
@@ -28,6 +30,7 @@ type Study struct {
 	stopped  chan struct{}
 	opener   opener
 	shown    atomic.Pointer[view]
+	aware    sync.Map // by name: clients that were given the last entry
 
 	// Of the loop alone:
 	st     *state
@@ -63,6 +66,9 @@ func newStudy(h *Hub, hash Hash) (*Study, error) {
 	}
 	if Hash(s.document.Digest) != hash {
 		return nil, errors.New("the study document in the store is damaged")
+	}
+	if s.largest, err = largestBody(s.document); err != nil {
+		return nil, err
 	}
 	s.log = h.options.Log.With("study", s.document.Name)
 	if s.authority, err = channel.LoadAuthority(h.files.authority(hash), s.fixed.Authority, hash); err != nil {

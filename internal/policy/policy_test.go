@@ -95,6 +95,8 @@ var floors = [][]string{
 	{"sim/sweep", "sim/tune"},
 	{"client/ledger", "coordinator/store", "coordinator/bundle"},
 	{"coordinator", "client"},
+	{"coordinator/admin"},
+	{"coordinator/daemon"},
 	{"cmd/sim", "cmd/coordinator", "cmd/client"},
 	{"internal/plant/planted"},
 	{"internal/plant", "internal/policy", "tools/protogen"},
@@ -177,9 +179,9 @@ var forbidden = []struct {
 	},
 	{
 		"net", func(f file) bool {
-			return transport(f) || crypto(f) && (f.test || f.folder == "crypto/channel" || f.folder == "crypto/invitation")
+			return transport(f) || coordinator(f) || strings.HasPrefix(f.folder, "cmd") || crypto(f) && (f.test || f.folder == "crypto/channel" || f.folder == "crypto/invitation")
 		},
-		"one room has sockets; crypto reads addresses and tests its connections",
+		"one room has sockets for clients, another one for orders, and commands read addresses; crypto reads them and tests its connections",
 	},
 	{
 		"google.golang.org", func(f file) bool { return transport(f) || f.folder == "tools/protogen" },
