@@ -187,7 +187,7 @@ func (h *byteHouse) bodies(kind stage.Kind) (bodies [][]byte) {
 }
 
 // same plays a study both ways and compares everything that was said.
-func same(t *testing.T, st *study.Study, path string, rare int) *byteHouse {
+func same(t *testing.T, st *study.Study, path string, rare int) {
 	t.Helper()
 	const seed = 5
 	c, err := newCast(st, path, "", seed)
@@ -228,7 +228,7 @@ func same(t *testing.T, st *study.Study, path string, rare int) *byteHouse {
 		}
 	}
 	h.sameResult(f)
-	return h
+	h.charged(f.Protocol)
 }
 
 // sameResult compares the posterior of every machine with the federation's.
