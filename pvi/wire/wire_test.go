@@ -53,9 +53,11 @@ func list[V any](t *rapid.T, name string, value *rapid.Generator[V]) []V {
 var (
 	integers = rapid.OneOf(rapid.Int64(), rapid.SampledFrom([]int64{0, math.MaxInt64, math.MinInt64}))
 	reals    = rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{0, math.Copysign(0, -1), 5e-324, math.MaxFloat64}))
-	ids      = rapid.Custom(func(t *rapid.T) pvi.ClientID { return pvi.ClientID(rapid.StringMatching(`[a-z0-9-]{0,12}`).Draw(t, "name")) })
-	wides    = rapid.Custom(func(t *rapid.T) pvi.Wide { return pvi.NewWide(integers.Draw(t, "high"), rapid.Uint64().Draw(t, "low")) })
-	pairs    = rapid.Custom(func(t *rapid.T) study.Bounds {
+	ids      = rapid.Custom(func(t *rapid.T) pvi.ClientID {
+		return pvi.ClientID(rapid.StringMatching(`[a-z0-9-]{0,12}`).Draw(t, "name"))
+	})
+	wides = rapid.Custom(func(t *rapid.T) pvi.Wide { return pvi.NewWide(integers.Draw(t, "high"), rapid.Uint64().Draw(t, "low")) })
+	pairs = rapid.Custom(func(t *rapid.T) study.Bounds {
 		return study.Bounds{Low: reals.Draw(t, "low"), High: reals.Draw(t, "high")}
 	})
 	verdictDraw = rapid.SampledFrom([]pvi.Verdict{pvi.Accepted, pvi.Rejected, pvi.Void})
