@@ -61,8 +61,11 @@ func planeStudy(t testing.TB, privacy, inference, federation string, overrides .
 	return st
 }
 
-// scaled makes a study find the scale of its columns first.
-var scaled = []study.Override{{Key: "model.standardise", Value: `"private"`}}
+// scaled makes a study find the scale of its columns first; scaledPrivately with noise.
+var (
+	scaled          = []study.Override{{Key: "model.standardise", Value: `"private"`}}
+	scaledPrivately = append(slices.Clip(scaled), study.Override{Key: "standardise.noise_multiplier", Value: "1.0"})
+)
 
 // planeRecords are those of client m.
 func planeRecords(m, n int) *shard.Records {

@@ -10,13 +10,12 @@ import (
 	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi"
 	"fedpvi/pvi/shard"
-	"fedpvi/pvi/study"
 	"fedpvi/pvi/wire"
 )
 
 // A release that is out of place is refused and changes nothing, in every phase.
 func TestServerRefuses(t *testing.T) {
-	st := planeStudy(t, recordPrivacy, steps+"\nnoise_aware = \"one-step\"", "", slices.Concat(scaled, []study.Override{{Key: "standardise.noise_multiplier", Value: "1.0"}})...)
+	st := everyPhase(t)
 	h := newHouse(t, st, 2)
 	stranger := newHouse(t, st, 3)
 	stranger.next()
@@ -71,7 +70,7 @@ func farOff(b []byte) []byte {
 
 // A client follows nothing that does not follow, and is as it was.
 func TestSiteRefuses(t *testing.T) {
-	st := planeStudy(t, recordPrivacy, steps+"\nnoise_aware = \"one-step\"", "", slices.Concat(scaled, []study.Override{{Key: "standardise.noise_multiplier", Value: "1.0"}})...)
+	st := everyPhase(t)
 	h := newHouse(t, st, 2)
 	site := h.sites[0]
 	_, all := site.Asks()

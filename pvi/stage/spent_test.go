@@ -3,7 +3,6 @@ package stage
 import (
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -28,7 +27,7 @@ var charged = []struct {
 	{"parts", recordPrivacy, "solver = \"conjugate\"\npartitions = 4\npartitioned = \"virtual\"\nfactors = \"exact\"", "nominal_records = 40", nil, 3},
 	{"steps", recordPrivacy, steps, "", nil, 3},
 	{"steps from statistics", recordPrivacy, steps + "\nstart = \"analytical\"\nstart_share = 0.2", "", nil, 3},
-	{"steps, a scale and a last round", recordPrivacy, steps + "\nnoise_aware = \"one-step\"", "", slices.Concat(scaled, []study.Override{{Key: "standardise.noise_multiplier", Value: "1.0"}}), 5},
+	{"steps, a scale and a last round", recordPrivacy, steps + "\nnoise_aware = \"one-step\"", "", scaledPrivately, 5},
 	{"summed", recordPrivacy, strings.Replace(steps, "steps = 4\n", "", 1), "opens = \"sums\"\nmin_clients = 2\ncolluders = 1", nil, 3},
 }
 
@@ -112,7 +111,7 @@ func divergence(t *testing.T, e accountant.Event) float64 {
 // Who makes fewer releases spends less; the passes that find the scale are charged with
 // the first that a client answers, whichever it is.
 func TestMissedRoundsCostNothing(t *testing.T) {
-	st := planeStudy(t, recordPrivacy, steps, "min_clients = 2", slices.Concat(scaled, []study.Override{{Key: "standardise.noise_multiplier", Value: "1.0"}})...)
+	st := planeStudy(t, recordPrivacy, steps, "min_clients = 2", scaledPrivately...)
 	h := newHouse(t, st, 3)
 	h.next()
 	h.send(0)
