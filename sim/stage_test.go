@@ -268,6 +268,9 @@ func (h *byteHouse) sameResult(f *Federation) {
 // Bytes between machines that forget everything now and then lead, bit for bit, to what
 // the federation in one process finds.
 func TestStageIsTheFederation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic of one thread: without -short")
+	}
 	// A noise multiplier is given, so that no machine that is restored has to find one.
 	six := []string{"simulation.clients=6", "federation.min_clients=4", "federation.colluders=1", "privacy.epsilon=", "privacy.noise_multiplier=3"}
 	scale := []string{"privacy.epsilon=", "privacy.noise_multiplier=3", "standardise.budget_share=", "standardise.noise_multiplier=8"}
