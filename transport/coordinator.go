@@ -63,7 +63,8 @@ type Coordinator interface {
 	Approve(ctx context.Context, peer channel.Party, envelope []byte) error
 
 	// Entry returns an entry of the transcript, from 1. It waits for the next one until
-	// ctx is done, and then returns ctx's error.
+	// ctx is done, and then returns ctx's error. Nobody changes the item: the same bytes
+	// may be given to many, and should be, where bodies are long.
 	Entry(ctx context.Context, peer channel.Party, number uint64) (Item, error)
 
 	// Offer announces a release: its envelope is checked, and it says how many bytes of
@@ -71,7 +72,8 @@ type Coordinator interface {
 	Offer(ctx context.Context, peer channel.Party, envelope []byte) (have int64, err error)
 
 	// Write adds a piece of the body of an offered release at an offset. With the last
-	// byte the release is checked and taken: it is durable when Write returns nil.
+	// byte the release is checked and taken: it is durable when Write returns nil. The
+	// piece is the caller's again then.
 	Write(ctx context.Context, peer channel.Party, envelope Hash, offset int64, piece []byte) error
 }
 
@@ -88,6 +90,7 @@ const (
 	TooLarge    Reason = "too-large"    // beyond a limit
 	Ended       Reason = "ended"        // the study is over
 	Unavailable Reason = "unavailable"  // cannot be done now: try again later
+	Version     Reason = "version"      // no protocol version that both programs speak
 )
 
 // A Refusal says why something was refused. The state is as it was. Its text has no data
