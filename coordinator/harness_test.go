@@ -122,6 +122,31 @@ func (h *house) invite(names ...identity.Name) []*party {
 	return all
 }
 
+// A link is how a party calls the coordinator.
+type link interface {
+	Standing(ctx context.Context) (transport.Standing, error)
+	Approve(ctx context.Context, envelope []byte) error
+	Entry(ctx context.Context, number uint64) (transport.Item, error)
+	Submit(ctx context.Context, i transport.Item) error
+}
+
+// direct calls a study in the same process.
+type direct struct{ p *party }
+
+func (d direct) Standing(ctx context.Context) (transport.Standing, error) {
+	return d.p.house.study.Standing(ctx, d.p.peer)
+}
+
+func (d direct) Approve(ctx context.Context, envelope []byte) error {
+	return d.p.house.study.Approve(ctx, d.p.peer, envelope)
+}
+
+func (d direct) Entry(ctx context.Context, n uint64) (transport.Item, error) {
+	return d.p.house.study.Entry(ctx, d.p.peer, n)
+}
+
+func (d direct) Submit(ctx context.Context, i transport.Item) error { return d.p.submit(ctx, i, 1500) }
+
 // A party is a client without a network, a ledger or a file.
 type party struct {
 	house   *house
@@ -133,6 +158,7 @@ type party struct {
 	entry    []byte
 	request  []byte
 
+	link     link
 	peer     channel.Party
 	document *study.Study
 	hub      roster.Entry
@@ -148,6 +174,7 @@ type party struct {
 func newParty(h *house, m int, i Invited) *party {
 	h.t.Helper()
 	p := &party{house: h, m: m, records: planeRecords(20 + m), models: map[int]Hash{}}
+	p.link = direct{p}
 	var err error
 	p.invited, err = invitation.Parse(i.Text)
 	check(h.t, err)
@@ -175,6 +202,11 @@ func (p *party) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return p.admitted(a)
+}
+
+// admitted takes what the coordinator answers a guest.
+func (p *party) admitted(a transport.Admission) (err error) {
 	if p.document, err = study.Parse("study", a.Study); err != nil {
 		return err
 	}
@@ -190,7 +222,7 @@ func (p *party) approve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.house.study.Approve(ctx, p.peer, envelope)
+	return p.link.Approve(ctx, envelope)
 }
 
 func (p *party) leave(ctx context.Context, why string) error {
@@ -198,17 +230,17 @@ func (p *party) leave(ctx context.Context, why string) error {
 	if err != nil {
 		return err
 	}
-	return p.house.study.Approve(ctx, p.peer, envelope)
+	return p.link.Approve(ctx, envelope)
 }
 
 // follow takes the entries that are there.
 func (p *party) follow(ctx context.Context) error {
-	standing, err := p.house.study.Standing(ctx, p.peer)
+	standing, err := p.link.Standing(ctx)
 	if err != nil {
 		return err
 	}
 	for n := p.chain.Position().Number + 1; n <= standing.Entries; n++ {
-		item, err := p.house.study.Entry(ctx, p.peer, n)
+		item, err := p.link.Entry(ctx, n)
 		if err != nil {
 			return err
 		}
@@ -310,7 +342,7 @@ func (p *party) step(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if full {
-		err := p.submit(ctx, *p.outbox, 1500)
+		err := p.link.Submit(ctx, *p.outbox)
 		var r *transport.Refusal
 		if errors.As(err, &r) && r.Reason == transport.OutOfPlace {
 			err = nil // the round ended without it
