@@ -24,6 +24,8 @@ type call struct {
 	peer   channel.Party
 	method string // without the service
 	watch  *watch
+	ctx    context.Context
+	end    context.CancelCauseFunc
 }
 
 // versionHeader says the version agreed on in a call.
@@ -71,7 +73,7 @@ func (s *Server) admit(ctx context.Context, info *tap.Info) (context.Context, er
 	if permissions[info.FullMethodName].long {
 		limit = s.timing.stall
 	}
-	c := &call{who.study, who.peer, method, newWatch(limit, cancel)}
+	c := &call{who.study, who.peer, method, newWatch(limit, cancel), ctx, cancel}
 	stop := context.AfterFunc(who.study.ctx, func() { cancel(context.Cause(who.study.ctx)) })
 	context.AfterFunc(ctx, func() { stop(); c.watch.stop() })
 	return context.WithValue(ctx, callKey{}, c), nil

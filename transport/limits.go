@@ -7,6 +7,11 @@ const (
 	// MaxEnvelope is the largest envelope of an item: what is longer belongs into the body.
 	MaxEnvelope = 64 << 10
 
+	// A window is what one end may send before the other has read it; it is fixed, so that
+	// what waits to be read is bounded. 512 KiB are 10 MB/s at 50 ms there and back.
+	streamWindow = 512 << 10
+	connWindow   = 1 << 20
+
 	sentPiece   = 256 << 10 // of a body in the messages that are sent
 	maxIdentity = 8 << 10   // a token, an entry of the roster, a request for a certificate
 	maxAsked    = MaxPiece + MaxEnvelope
