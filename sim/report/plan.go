@@ -7,6 +7,7 @@ import (
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
+	"fedpvi/pvi/words"
 	"fedpvi/sim"
 )
 
@@ -17,7 +18,7 @@ func Plan(w io.Writer, p *pvi.Protocol) error {
 	rows := [][]string{
 		{"study", st.Name + ": " + st.Title},
 		{"identity", "sha256 " + st.Digest.String()},
-		{"model", modelInWords(p.Model())},
+		{"model", words.Model(p.Model())},
 		{"posterior", fmt.Sprintf("Gaussian with %s covariance, %d natural parameters", p.Family().Name(), p.Family().Size())},
 		{"clients", fmt.Sprintf("%d, of which at least %d must answer; up to %d may collude", len(p.Roster()), p.MinClients(), st.Federation.Colluders)},
 		{"schedule", schedule(p)},

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"fedpvi/accountant"
 	"fedpvi/pvi"
@@ -117,9 +116,6 @@ func scaleNote(st *study.Study) string {
 	}
 	return fmt.Sprintf(mapped+": a coefficient of 1 is %s %s", number(st.OutcomeUnit()), unit)
 }
-
-// number writes x with four significant digits.
-func number(x float64) string { return fmt.Sprintf("%.4g", x) }
 
 // Statement writes what was given away, in plain words.
 func Statement(w io.Writer, r *sim.Result) error {
@@ -256,38 +252,9 @@ func count(n int, what string) string {
 	return plural(n, what)
 }
 
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 func times(n int) string {
 	if n == 1 {
 		return "once"
 	}
 	return fmt.Sprintf("%d times", n)
-}
-
-// wrap breaks text into lines of at most 92 characters.
-func wrap(text string) string {
-	var b strings.Builder
-	length := 0
-	for _, word := range strings.Fields(text) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case length == 0:
-		case length+1+n > 92:
-			b.WriteByte('\n')
-			length = 0
-		default:
-			b.WriteByte(' ')
-			length++
-		}
-		b.WriteString(word)
-		length += n
-	}
-	b.WriteByte('\n')
-	return b.String()
 }
