@@ -113,6 +113,7 @@ func newClient(config Config, speaks versions) (*Client, error) {
 func (c *Client) options() []grpc.DialOption {
 	all := []grpc.DialOption{
 		grpc.WithTransportCredentials(clientSide{withHTTP2(c.config.TLS), c.line}),
+		grpc.WithAuthority(c.config.TLS.ServerName),
 		grpc.WithContextDialer(c.connect),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: c.timing.first, Multiplier: 2, Jitter: 0.3, MaxDelay: c.timing.longest},

@@ -126,8 +126,8 @@ func (clientSide) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, err
 	return nil, nil, errors.New("a client is not called")
 }
 
-func (s clientSide) Info() credentials.ProtocolInfo {
-	return credentials.ProtocolInfo{SecurityProtocol: "tls", ServerName: s.config.ServerName}
+func (clientSide) Info() credentials.ProtocolInfo {
+	return credentials.ProtocolInfo{SecurityProtocol: "tls"}
 }
 func (s clientSide) Clone() credentials.TransportCredentials { return s }
 func (clientSide) OverrideServerName(string) error           { return errors.ErrUnsupported }
