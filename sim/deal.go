@@ -18,8 +18,8 @@ type Dealt struct {
 }
 
 // Deal writes the records with which a study would be played to a new folder, a file for
-// each client and one for the records that are held out, if there are any: the same
-// partition as that of a play with the same options.
+// each client and one for the records that are held out, if there are any, beside the
+// study as it is read: the same partition as that of a play with the same options.
 func Deal(st *study.Study, o Options, folder string) ([]Dealt, error) {
 	c, err := newCast(st, o.StudyFile, o.DataFile, o.Seed)
 	if err != nil {
@@ -30,6 +30,9 @@ func Deal(st *study.Study, o Options, folder string) ([]Dealt, error) {
 	}
 	if err := os.Mkdir(folder, 0o777); err != nil {
 		return nil, fmt.Errorf("folder of records: %w (choose a new one with --out)", err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "study.toml"), st.Source, 0o666); err != nil {
+		return nil, fmt.Errorf("study: %w", err)
 	}
 	var dealt []Dealt
 	for _, h := range c.holders {

@@ -27,7 +27,7 @@ func (dealCommand) Help() string {
   client run --data records/client-1.csv   one of them, in a federation over a network
 
 Records are dealt as sim run deals them with the same seed. Those that the study
-holds out go to held-out.csv.`
+holds out go to held-out.csv. The study, with what --set replaced, is beside them.`
 }
 
 func (c *dealCommand) Run() error {
