@@ -63,7 +63,9 @@ var codes = []struct {
 	code int
 	kind func(error) bool
 }{
-	{Damaged, func(err error) bool { return as[*ledger.Damaged](err) || as[*ledger.Fault](err) || as[*RolledBack](err) }},
+	{Damaged, func(err error) bool {
+		return as[*ledger.Damaged](err) || as[*ledger.Fault](err) || as[*RolledBack](err)
+	}},
 	{OverBudget, as[*accountant.BudgetError]},
 	{Declined, func(err error) bool {
 		return as[*Refusal](err) || as[*pvi.Refused](err) || as[*ledger.Refused](err) ||

@@ -39,11 +39,11 @@ type participant struct {
 // position is where a participant is, as it is kept.
 type position struct {
 	transcript.Position
-	Records ledger.Hash      `json:"records"` // the file with which the study began
-	Plan    uint64           `json:"plan"`    // the last question that asked this client
-	Model   [32]byte         `json:"model"`   // of its plan
-	Asks    [2]int           `json:"asks"`    // questions so far, and in all
-	Ended   *Ending          `json:"ended,omitempty"`
+	Records ledger.Hash       `json:"records"` // the file with which the study began
+	Plan    uint64            `json:"plan"`    // the last question that asked this client
+	Model   [32]byte          `json:"model"`   // of its plan
+	Asks    [2]int            `json:"asks"`    // questions so far, and in all
+	Ended   *Ending           `json:"ended,omitempty"`
 	Missed  map[uint64]string `json:"missed,omitempty"` // answers that were paid for and not taken, and why
 }
 

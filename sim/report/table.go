@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 
+	"fedpvi/pvi"
 	"fedpvi/pvi/words"
 )
 
@@ -17,3 +18,6 @@ var (
 func Table(w io.Writer, indent string, left int, rows [][]string) error {
 	return words.Table(w, indent, left, rows)
 }
+
+// Warning says that a study's rounds may come to nothing; see [words.Warning].
+func Warning(p *pvi.Protocol) string { return words.Warning(p) }
