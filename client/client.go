@@ -26,6 +26,8 @@ type Options struct {
 	Command string // for whoever finds the state in use
 	Now     func() time.Time
 	Log     *slog.Logger
+	// Create lets a state directory be made where there is none.
+	Create bool
 }
 
 // A Client is a data holder's side of its studies, in one state directory.
@@ -37,8 +39,7 @@ type Client struct {
 	noise func(ask int) *dpmech.Stream
 }
 
-// Open opens a state directory, which it makes if there is none, and which nobody else may
-// have open.
+// Open opens a state directory, which nobody else may have open.
 func Open(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -46,7 +47,7 @@ func Open(o Options) (*Client, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	store, err := ledger.Open(o.Dir, ledger.Options{Program: o.Program, Command: o.Command, Now: o.Now()})
+	store, err := ledger.Open(o.Dir, ledger.Options{Program: o.Program, Command: o.Command, Now: o.Now(), Existing: !o.Create})
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ var codes = []struct {
 		return as[*Refusal](err) || as[*pvi.Refused](err) || as[*ledger.Refused](err) ||
 			as[*transport.Refusal](err) || as[*transport.Breach](err) || isForged(err)
 	}},
-	{Usage, as[*UsageError]},
+	{Usage, func(err error) bool { return as[*UsageError](err) || errors.Is(err, ledger.ErrNothing) }},
 	{Unreachable, as[*transport.Unreachable]},
 	{Interrupted, func(err error) bool { return errors.Is(err, context.Canceled) }},
 }

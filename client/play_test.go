@@ -96,7 +96,7 @@ func newHolder(t testing.TB, h *hub, name identity.Name, m int) *holder {
 
 func (p *holder) open() *client.Client {
 	p.t.Helper()
-	c, err := client.Open(client.Options{Dir: p.dir, Program: "test 1", Command: "a test", Now: now})
+	c, err := client.Open(client.Options{Dir: p.dir, Program: "test 1", Command: "a test", Now: now, Create: true})
 	check(p.t, err)
 	c.SeedNoise(func(ask int) *dpmech.Stream { return seeded.Stream(1, "client", p.seed, uint64(ask)) })
 	return c
