@@ -75,3 +75,6 @@ func (s *Site) Followed() int { return s.sequence }
 
 // Followed returns the number of passes whose outcome the site has followed.
 func (s *ScaleSite) Followed() int { return s.scale.passes }
+
+// Outcomes returns the number of passes that have an outcome.
+func (s *ScaleServer) Outcomes() int { return s.scale.passes }

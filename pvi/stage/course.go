@@ -99,32 +99,10 @@ func (c *course) newLimits() wire.Limits {
 	if o := p.OneStep(); o != nil {
 		l.Elements = max(l.Elements, o.Gradient.Dim(), o.Curvature.Dim())
 	}
-	for n := 1; n <= c.passes(); n += max(1, c.passes()-1) { // all passes but the last are alike
+	for _, n := range c.kindsOfPass() {
 		l.Elements = max(l.Elements, c.scaling.Size(n))
 	}
 	return l
-}
-
-// maxRelease returns the bytes of the longest release of any phase and client.
-func (c *course) maxRelease() int {
-	size := wire.ReleaseSize(c.public.MessageSize(), c.limits.Name)
-	if o := c.public.OneStep(); o != nil {
-		size = max(size, wire.OneStepReleaseSize(o.Gradient.Dim(), o.Curvature.Dim(), c.limits.Name))
-	}
-	for n := 1; n <= c.passes(); n += max(1, c.passes()-1) {
-		size = max(size, wire.ReleaseSize(c.scaling.Size(n), c.limits.Name))
-	}
-	return size
-}
-
-// MaxRelease returns the bytes of the longest release of any phase and client of a
-// study: the size to which all are padded, so that none tells which it is.
-func MaxRelease(st *study.Study, roster []pvi.ClientID) (int, error) {
-	c, err := newCourse(st, roster)
-	if err != nil {
-		return 0, err
-	}
-	return c.maxRelease(), nil
 }
 
 // passes returns the number of passes that find the scale.

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"fedpvi/accountant"
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
 )
@@ -34,7 +35,7 @@ type Result struct {
 
 	NoiseAware *NoiseAware       `json:"noise_aware,omitempty"`
 	Scale      []pvi.ColumnScale `json:"scale,omitempty"` // that was found
-	Costs      []pvi.Cost        `json:"costs,omitempty"` // of the whole study, for one client; none without a promise
+	Costs      []Cost            `json:"costs,omitempty"` // of the whole study, for one client; none without a promise
 	Notes      []string          `json:"notes,omitempty"`
 }
 
@@ -49,6 +50,17 @@ type NoiseAware struct {
 	// gradients, and on an element of a sum of curvatures.
 	GradientNoise  float64 `json:"gradient_noise_sd"`
 	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
+}
+
+// A Cost is what the whole study costs a client against one observer under one adjacency.
+type Cost struct {
+	View      string               `json:"view"`
+	Who       string               `json:"who"`
+	Adjacency accountant.Adjacency `json:"adjacency"`
+	Epsilon   float64              `json:"epsilon"` // at Delta
+	Delta     float64              `json:"delta"`
+	Mu        float64              `json:"mu,omitempty"` // of Gaussian differential privacy; 0 where all does not amount to that
+	Method    string               `json:"method"`
 }
 
 // A tally counts outcomes of the rounds by verdict.
@@ -108,8 +120,12 @@ func (c *course) result(natural []float64, verdicts tally, columns []pvi.ColumnS
 	if r.NoiseAware, err = c.noiseAware(natural, ending); err != nil {
 		return nil, fmt.Errorf("noise-aware posterior: %w", err)
 	}
-	if r.Costs, err = p.Costs(p.Releases()); err != nil {
+	costs, err := p.Costs(p.Releases())
+	if err != nil {
 		return nil, err
+	}
+	for _, c := range costs {
+		r.Costs = append(r.Costs, Cost{c.View.Name, c.View.Who, c.Adjacency, c.Epsilon, c.Delta, c.Mu, c.Method})
 	}
 	r.note(c.study, ending)
 	return r, nil

@@ -280,9 +280,6 @@ func (s *Server) Fewest() int {
 	return s.course.public.MinClients()
 }
 
-// MaxRelease returns the bytes of the longest release of any phase and client.
-func (s *Server) MaxRelease() int { return s.course.maxRelease() }
-
 // Digest returns the identity of what is played: of the finding of the scale, and then
 // of the protocol on the scale that was found.
 func (s *Server) Digest() [32]byte { return s.course.digest() }

@@ -122,9 +122,6 @@ func (s *Site) Done() bool {
 // of the protocol on the scale that was found.
 func (s *Site) Digest() [32]byte { return s.course.digest() }
 
-// MaxRelease returns the bytes of the longest release of any phase and client.
-func (s *Site) MaxRelease() int { return s.course.maxRelease() }
-
 // Releases returns how often the client has released something that is charged.
 func (s *Site) Releases() int {
 	n := 0

@@ -168,7 +168,7 @@ func (r *reader) take(n int) []byte {
 // list returns the length of a list and its bytes, for elements of a size.
 func (r *reader) list(size int) (int, []byte) {
 	n := r.length(r.limits.Elements)
-	if n*size > len(r.rest) { // both are far from overflow
+	if n > len(r.rest)/size {
 		r.fail("it ends too early")
 		return 0, nil
 	}
@@ -268,7 +268,7 @@ func (r *reader) name() pvi.ClientID { return pvi.ClientID(r.take(r.length(r.lim
 
 func (r *reader) names() []pvi.ClientID {
 	n := r.length(r.limits.Clients)
-	if n*lengthSize > len(r.rest) {
+	if n > len(r.rest)/lengthSize {
 		r.fail("it ends too early")
 	}
 	if n == 0 || r.why != "" {

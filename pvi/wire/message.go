@@ -37,12 +37,6 @@ func ReadRelease(b []byte, l Limits) (*pvi.Release, error) {
 	return checked(m, r, Release)
 }
 
-// ReleaseSize returns the bytes of a release, or of one of a pass, of so many elements by
-// a client with a name of so many bytes.
-func ReleaseSize(elements, name int) int {
-	return headSize + len(pvi.Digest{}) + 8 + lengthSize + name + lengthSize + 8*elements
-}
-
 // AppendOutcome appends an outcome to b.
 func AppendOutcome(b []byte, m *pvi.Outcome) []byte {
 	b = append(begin(b, Outcome), m.Protocol[:]...)
@@ -121,12 +115,6 @@ func ReadOneStepRelease(b []byte, l Limits) (*pvi.OneStepRelease, error) {
 	r := open(b, OneStepRelease, l)
 	m := &pvi.OneStepRelease{Round: r.digest(), Client: r.name(), Gradient: r.ints(), Curvature: r.ints()}
 	return checked(m, r, OneStepRelease)
-}
-
-// OneStepReleaseSize returns the bytes of a release of the last round by a client with a
-// name of so many bytes.
-func OneStepReleaseSize(gradient, curvature, name int) int {
-	return headSize + len(pvi.Digest{}) + lengthSize + name + 2*lengthSize + 8*(gradient+curvature)
 }
 
 // AppendOneStepOutcome appends the outcome of the last round to b.
