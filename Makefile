@@ -40,6 +40,7 @@ evidence: ## the long versions of statistical tests, up to an hour
 	go test -timeout 1h -v -run 'Statistics|Tails' ./dpmech -draws 10000000
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'Regressions|Laplace|Latent|Adult|Abalone|Coverage' ./sim
 	FEDPVI_LONG=1 go test -timeout 2h -v -run 'DefaultsAgainstTuned' ./sim
+	FEDPVI_LONG=1 go test -timeout 1h -v -run 'WhereverTheConnectionIsCut' ./transport
 
 # Every fuzz target for a while: make fuzz FUZZTIME=10m
 FUZZTIME ?= 1m
@@ -70,7 +71,7 @@ fmt:
 	$(TOOL) gofumpt -w $(SOURCES)
 
 bench: ## benchmarks; figures are kept in docs/benchmarks.md
-	go test -run '^$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./internal/special ./gpu ./sim
+	go test -run '^$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./internal/special ./gpu ./sim ./transport
 	go test -run '^$$' -bench . -cpu 2 ./sim/sweep
 
 experiments: build ## every sweep of experiments/, into runs/

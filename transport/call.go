@@ -24,6 +24,8 @@ type call struct {
 	peer   channel.Party
 	method string // without the service
 	watch  *watch
+	ctx    context.Context
+	end    context.CancelCauseFunc
 }
 
 // versionHeader says the version agreed on in a call.
@@ -60,35 +62,39 @@ func (s *Server) admit(ctx context.Context, info *tap.Info) (context.Context, er
 	if !ok {
 		return ctx, errors.New("a call without a handshake")
 	}
-	method := path.Base(info.FullMethodName)
-	if err := s.permit(who, info); err != nil {
-		err = err.(*Refusal).status()
+	study := s.find(who.study)
+	if refusal := s.permit(who, study, info); refusal != nil {
+		err := refusal.status()
 		s.observer.Called(knownMethod(info.FullMethodName), outcome(err))
 		return ctx, err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	limit := s.timing.call
-	if permissions[info.FullMethodName].long {
-		limit = s.timing.stall
-	}
-	c := &call{who.study, who.peer, method, newWatch(limit, cancel)}
-	stop := context.AfterFunc(who.study.ctx, func() { cancel(context.Cause(who.study.ctx)) })
-	context.AfterFunc(ctx, func() { stop(); c.watch.stop() })
-	return context.WithValue(ctx, callKey{}, c), nil
+	return s.newCall(ctx, who, study, info.FullMethodName), nil
 }
 
-func (s *Server) permit(who caller, info *tap.Info) error {
+func (s *Server) newCall(ctx context.Context, who caller, study *served, method string) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	limit := s.timing.call
+	if permissions[method].long {
+		limit = s.timing.stall
+	}
+	c := &call{study, who.peer, path.Base(method), newWatch(limit, cancel), ctx, cancel}
+	stop := context.AfterFunc(study.ctx, func() { cancel(context.Cause(study.ctx)) })
+	context.AfterFunc(ctx, func() { stop(); c.watch.stop() })
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+func (s *Server) permit(who caller, study *served, info *tap.Info) *Refusal {
 	rule, ok := permissions[info.FullMethodName]
 	guest := who.peer == (channel.Party{})
 	switch {
+	case study == nil:
+		return refuse(Unknown, "the study is not served here any more")
 	case !ok:
 		return refuse(Denied, "there is no such method")
 	case guest && !rule.guests:
 		return refuse(Denied, "guests may join and do nothing else: show the certificate of a party")
 	case !guest && who.peer.Role != identity.Client:
 		return refuse(Denied, "only clients call this")
-	case who.study.ctx.Err() != nil:
-		return context.Cause(who.study.ctx)
 	case !rule.versionless:
 		return s.speaks(info.Header.Get(versionHeader))
 	}
@@ -97,7 +103,7 @@ func (s *Server) permit(who caller, info *tap.Info) error {
 
 // speaks refuses a call in a version that was not agreed on, or not with this program:
 // the caller says hello again.
-func (s *Server) speaks(header []string) error {
+func (s *Server) speaks(header []string) *Refusal {
 	if len(header) == 1 {
 		if v, err := strconv.ParseUint(header[0], 10, 32); err == nil && s.versions.has(uint32(v)) {
 			return nil

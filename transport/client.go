@@ -56,6 +56,7 @@ type Client struct {
 	versions versions
 	version  atomic.Uint32
 	reader   chan *follower // holds the one follower, or nil
+	sender   chan struct{}  // holds the turn to send a release
 	life     context.Context
 	end      context.CancelFunc
 }
@@ -97,7 +98,7 @@ func newClient(config Config, speaks versions) (*Client, error) {
 	if config.DialContext == nil {
 		config.DialContext = new(net.Dialer).DialContext
 	}
-	c := &Client{config: config, timing: t, observer: config.Observer, versions: speaks, reader: make(chan *follower, 1)}
+	c := &Client{config: config, timing: t, observer: config.Observer, versions: speaks, reader: make(chan *follower, 1), sender: make(chan struct{}, 1)}
 	c.line = newLine(config.Address, config.Log, config.Seen)
 	c.conn, err = grpc.NewClient("passthrough:///"+config.Address, c.options()...)
 	if err != nil {
@@ -112,6 +113,7 @@ func newClient(config Config, speaks versions) (*Client, error) {
 func (c *Client) options() []grpc.DialOption {
 	all := []grpc.DialOption{
 		grpc.WithTransportCredentials(clientSide{withHTTP2(c.config.TLS), c.line}),
+		grpc.WithAuthority(c.config.TLS.ServerName),
 		grpc.WithContextDialer(c.connect),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: c.timing.first, Multiplier: 2, Jitter: 0.3, MaxDelay: c.timing.longest},
@@ -119,6 +121,8 @@ func (c *Client) options() []grpc.DialOption {
 		}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer), grpc.MaxCallSendMsgSize(maxAsked), grpc.WaitForReady(true)),
 		grpc.WithMaxHeaderListSize(maxHeaders),
+		grpc.WithStaticStreamWindowSize(streamWindow),
+		grpc.WithStaticConnWindowSize(connWindow),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDisableRetry(),
 		grpc.WithUserAgent("fedpvi"),

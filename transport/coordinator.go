@@ -73,7 +73,8 @@ type Coordinator interface {
 
 	// Write adds a piece of the body of an offered release at an offset. With the last
 	// byte the release is checked and taken: it is durable when Write returns nil. The
-	// piece is the caller's again then.
+	// piece is the caller's again then. A server calls it for one release by one call at a
+	// time, in order.
 	Write(ctx context.Context, peer channel.Party, envelope Hash, offset int64, piece []byte) error
 }
 

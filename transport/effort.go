@@ -118,8 +118,11 @@ func (e *effort) agreeAgain() (again bool, final error) {
 func (c *Client) gaveUp(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var fatal *Unreachable
-	if errors.As(cause, &fatal) || errors.Is(cause, errClosed) {
-		return cause
+	switch {
+	case c.life.Err() != nil:
+		return errClosed
+	case errors.As(cause, &fatal):
+		return fatal
 	}
 	if fault := c.line.last(); fault != nil {
 		return fmt.Errorf("%w (%w)", fault, cause)

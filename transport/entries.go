@@ -71,7 +71,7 @@ func sendEntry(stream followStream, watch *watch, item Item, number, offset uint
 	}.Build()
 	rest := item.Body[offset:]
 	for start != nil || len(rest) > 0 {
-		n := min(len(rest), sentPiece)
+		n := min(len(rest), max(entryMessage-len(start.GetEnvelope()), 1))
 		message := wirepb.FollowResponse_builder{Start: start, Piece: rest[:n]}.Build()
 		if err := stream.Send(message); err != nil {
 			return err

@@ -11,10 +11,11 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// A caller is who is at the other end of a connection to a server.
+// A caller is who is at the other end of a connection to a server, and by which name it
+// called the study.
 type caller struct {
 	credentials.CommonAuthInfo
-	study *served
+	study string
 	peer  channel.Party // zero for a guest
 }
 
@@ -46,7 +47,7 @@ func (s serverSide) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 		c.Close()
 		return nil, nil, err
 	}
-	return &attended{Conn: c, seen: who.seen()}, who, nil
+	return &attended{Conn: c, seen: func() { s.server.see(who) }}, who, nil
 }
 
 func (s serverSide) recognise(raw net.Conn, state tls.ConnectionState) (caller, error) {
@@ -57,21 +58,17 @@ func (s serverSide) recognise(raw net.Conn, state tls.ConnectionState) (caller, 
 	if err != nil {
 		return caller{}, err
 	}
-	study := s.server.find(state.ServerName)
-	if study == nil {
-		return caller{}, channel.ErrName
-	}
 	if g, ok := raw.(*guarded); ok {
 		s.server.door.know(g, peer)
 	}
-	return caller{secure, study, peer}, nil
+	return caller{secure, state.ServerName, peer}, nil
 }
 
-func (c caller) seen() func() {
-	if c.study.Seen == nil || c.peer == (channel.Party{}) {
-		return func() {}
+// see tells a study that something came from a party.
+func (s *Server) see(who caller) {
+	if study := s.find(who.study); study != nil && study.Seen != nil && who.peer != (channel.Party{}) {
+		study.Seen(who.peer)
 	}
-	return func() { c.study.Seen(c.peer) }
 }
 
 func (serverSide) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -129,8 +126,8 @@ func (clientSide) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, err
 	return nil, nil, errors.New("a client is not called")
 }
 
-func (s clientSide) Info() credentials.ProtocolInfo {
-	return credentials.ProtocolInfo{SecurityProtocol: "tls", ServerName: s.config.ServerName}
+func (clientSide) Info() credentials.ProtocolInfo {
+	return credentials.ProtocolInfo{SecurityProtocol: "tls"}
 }
 func (s clientSide) Clone() credentials.TransportCredentials { return s }
 func (clientSide) OverrideServerName(string) error           { return errors.ErrUnsupported }

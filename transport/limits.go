@@ -7,12 +7,20 @@ const (
 	// MaxEnvelope is the largest envelope of an item: what is longer belongs into the body.
 	MaxEnvelope = 64 << 10
 
-	sentPiece   = 256 << 10 // of a body in the messages that are sent
-	maxIdentity = 8 << 10   // a token, an entry of the roster, a request for a certificate
-	maxAsked    = MaxPiece + MaxEnvelope
-	maxAnswer   = 4 << 20
-	maxHeaders  = 16 << 10
-	maxText     = 500 // of a refusal
+	// A window is what one end may send before the other has read it; it is fixed, so that
+	// what waits to be read is bounded. 512 KiB are 10 MB/s at 50 ms there and back.
+	streamWindow = 512 << 10
+	connWindow   = 1 << 20
+
+	sentPiece = 256 << 10 // of the body of a release
+	// An entry goes to many at once, in messages that fit the buffers of 32 KiB that gRPC
+	// keeps: the next larger ones have 1 MiB.
+	entryMessage = 32<<10 - 256
+	maxIdentity  = 8 << 10 // a token, an entry of the roster, a request for a certificate
+	maxAsked     = MaxPiece + MaxEnvelope
+	maxAnswer    = 4 << 20
+	maxHeaders   = 16 << 10
+	maxText      = 500 // of a refusal
 )
 
 // Limits are what a server holds at most. The zero value of each stands for its default.

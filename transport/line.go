@@ -55,6 +55,8 @@ func adviceFor(err error) string {
 		return ": is the coordinator running, and is the port open outward?"
 	case errors.As(err, &record):
 		return ": something else than a coordinator answers there: is the port right, and is there a proxy between?"
+	case alert(err) && strings.HasSuffix(err.Error(), "internal error"):
+		return ": the study is not served there: is the address right, and is the study not over?"
 	case alert(err):
 		return ": the coordinator does not know this client's certificate: is it of this study, not expired, and still in the roster?"
 	case !passing(err):

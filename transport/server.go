@@ -46,9 +46,10 @@ type Study struct {
 // A served study ends its waiting calls when it is removed.
 type served struct {
 	Study
-	ctx    context.Context
-	end    context.CancelCauseFunc
-	health *health.Server
+	ctx     context.Context
+	end     context.CancelCauseFunc
+	health  *health.Server
+	uploads uploads
 }
 
 // A Server answers the parties of several studies on one port. The TLS server name tells
@@ -107,6 +108,8 @@ func (s *Server) options(limits Limits) []grpc.ServerOption {
 		grpc.ConnectionTimeout(s.timing.handshake),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: s.timing.ping, Timeout: s.timing.pong, MaxConnectionIdle: s.timing.patience}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: fastestPing / 2, PermitWithoutStream: true}),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connWindow),
 		// A connection that only waits should cost little.
 		grpc.ReadBufferSize(4 << 10),
 		grpc.WriteBufferSize(16 << 10),
@@ -131,7 +134,10 @@ func (s *Server) Add(study Study) error {
 		end(nil)
 		return errors.New("the study is served already")
 	}
-	s.studies[name] = &served{study, ctx, end, health.NewServer()}
+	s.studies[name] = &served{
+		Study: study, ctx: ctx, end: end, health: health.NewServer(),
+		uploads: uploads{active: map[uploadKey]*uploading{}},
+	}
 	return nil
 }
 

@@ -67,8 +67,9 @@ func (healthOfStudies) Check(ctx context.Context, m *healthpb.HealthCheckRequest
 	return callOf(ctx).study.health.Check(ctx, m)
 }
 
-// unread is why a message of a stream could not be read, as its sender may know it. What
-// is left are the ends of the stream and of its context.
+// unread is why a message of a stream could not be read, for those who count: gRPC has
+// told its sender, in its own words. What is left are the ends of the stream and of its
+// context.
 func unread(err error) error {
 	switch status.Code(err) {
 	case codes.ResourceExhausted:

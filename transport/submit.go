@@ -10,8 +10,14 @@ import (
 
 // Submit sends a release, from where the coordinator says that it has it. It returns nil
 // when the coordinator has taken it for good. Sending one again is harmless. The bytes of
-// the item must not change meanwhile.
+// the item must not change meanwhile. Releases are sent one after the other.
 func (c *Client) Submit(ctx context.Context, item Item) error {
+	select {
+	case c.sender <- struct{}{}:
+		defer func() { <-c.sender }()
+	case <-ctx.Done():
+		return c.gaveUp(ctx)
+	}
 	e := c.begin(ctx, c.timing.patience)
 	defer e.end()
 	have := int64(-1)
@@ -38,7 +44,7 @@ func (c *Client) send(e *effort, item Item, have *int64) error {
 	size := int64(len(item.Body))
 	offer := wirepb.SubmitRequest_Offer_builder{Envelope: item.Envelope, Size: uint64(size)}.Build()
 	if err := stream.Send(wirepb.SubmitRequest_builder{Offer: offer}.Build()); err != nil {
-		return ended(stream, err)
+		return c.breach(ended(stream, err))
 	}
 	got, err := heard(stream, size)
 	if err != nil {
@@ -52,7 +58,7 @@ func (c *Client) send(e *effort, item Item, have *int64) error {
 		return nil
 	}
 	if err := sendPieces(e, stream, item.Body, got); err != nil {
-		return err
+		return c.breach(err)
 	}
 	if got, err = heard(stream, size); err == nil && got != size {
 		err = refuse(OutOfPlace, "it took %d bytes of %d", got, size)
@@ -94,6 +100,8 @@ func ended(stream wirepb.Study_SubmitClient, err error) error {
 	if !errors.Is(err, io.EOF) {
 		return err
 	}
-	_, err = stream.Recv()
+	if _, err = stream.Recv(); err == nil || errors.Is(err, io.EOF) {
+		return refuse(Malformed, "it ended the call before it had all")
+	}
 	return err
 }

@@ -78,6 +78,9 @@ func (o *office) study(c Coordinator) Study {
 	return Study{Document: o.document, TLS: server.Config(), Coordinator: c, MaxRelease: 8 << 20}
 }
 
+// pipe is how many bytes may be on their way.
+const pipe = 256 << 10
+
 // A world is a server in memory, with an office, a desk and a listener.
 type world struct {
 	*office
@@ -91,7 +94,7 @@ func newWorld(t testing.TB) *world { return newWorldWith(t, ServerConfig{}, ours
 
 func newWorldWith(t testing.TB, config ServerConfig, speaks versions) *world {
 	t.Helper()
-	w := &world{office: newOffice(t, document), desk: newDesk(), listener: bufconn.Listen(256 << 10), served: make(chan error, 1)}
+	w := &world{office: newOffice(t, document), desk: newDesk(), listener: bufconn.Listen(pipe), served: make(chan error, 1)}
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}
@@ -150,6 +153,7 @@ type desk struct {
 	peers    map[string]channel.Party // that called a method last
 	err      error                    // of Approve
 	approved [][]byte
+	waits    int // calls of Entry
 }
 
 type upload struct {
@@ -204,6 +208,9 @@ func (d *desk) Approve(_ context.Context, peer channel.Party, envelope []byte) e
 }
 
 func (d *desk) Entry(ctx context.Context, peer channel.Party, number uint64) (Item, error) {
+	unlock := d.called("Entry", peer)
+	d.waits++
+	unlock()
 	for {
 		unlock := d.called("Entry", peer)
 		entries, more := d.entries, d.more
@@ -259,6 +266,23 @@ func (d *desk) taken(it Item) int {
 	return 0
 }
 
+// written returns how many bytes came in all.
+func (d *desk) written() (n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, u := range d.bodies {
+		n += len(u.body)
+	}
+	return n
+}
+
+// asked returns how often an entry was asked for.
+func (d *desk) asked() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.waits
+}
+
 func wantRefusal(t testing.TB, err error, reason Reason) {
 	t.Helper()
 	var r *Refusal
@@ -268,3 +292,5 @@ func wantRefusal(t testing.TB, err error, reason Reason) {
 }
 
 func logTo(b *bytes.Buffer) *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
+
+func today() time.Time { return time.Now() }

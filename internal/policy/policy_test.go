@@ -198,6 +198,12 @@ var forbidden = []struct {
 		"a log is a way out of the house; crypto says what a log shows of its values",
 	},
 	{
+		"fedpvi/transport/membership", func(f file) bool {
+			return f.folder == "coordinator" || f.folder == "client" || strings.HasPrefix(f.folder, "cmd/")
+		},
+		"a hint is for the daemons, to show to people and to wake up by",
+	},
+	{
 		"filippo.io", func(f file) bool { return f.folder == "crypto/seal" },
 		"one package seals",
 	},
