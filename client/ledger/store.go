@@ -63,7 +63,12 @@ type Options struct {
 	Program string    // name and version, for entries
 	Command string    // for whoever finds the store in use
 	Now     time.Time // for the same
+	// Existing says that nothing is to be made: a directory without a store is an error.
+	Existing bool
 }
+
+// ErrNothing says that there is no store where one should exist.
+var ErrNothing = errors.New("there is no state directory here: client join makes one; or name another with --state")
 
 // Open opens the store in a directory, and makes directory, keys and file if there is
 // nothing. It checks the whole chain. It fails with a [*Held] if another process has it
@@ -71,6 +76,9 @@ type Options struct {
 // somebody has looked at it.
 func Open(dir string, o Options) (*Store, error) {
 	path := filepath.Join(dir, File)
+	if _, err := os.Lstat(dir); o.Existing && errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", dir, ErrNothing)
+	}
 	if err := prepare(dir); err != nil {
 		return nil, err
 	}
