@@ -22,6 +22,9 @@ demo: build ## the main job on made-up data
 	@echo
 	bin/sim run experiments/demo/blood-pressure.toml --out runs/demo
 
+demo-network: build ## a coordinator and four clients, killed half way
+	go run ./internal/demonet
+
 # What a record contributes must not depend on where it stands, also on processors that
 # fuse products and sums.
 FUSED := $(if $(shell grep -m 1 -w avx2 /proc/cpuinfo 2>/dev/null | grep -w fma),GOAMD64=v3)
