@@ -44,28 +44,31 @@ func demo(ctx context.Context) error {
 		"--set", "simulation.clients=4", "--set", "federation.min_clients=4", "--set", "inference.rounds=60"); err != nil {
 		return err
 	}
-	var posteriors [2][]byte
-	for i, disturbed := range []bool{false, true} {
-		var err error
-		if posteriors[i], err = play(ctx, records, disturbed); err != nil {
-			return err
-		}
+	first, err := play(ctx, records, "undisturbed", func(context.Context, *network) error { return nil })
+	if err != nil {
+		return err
 	}
-	if !bytes.Equal(posteriors[0], posteriors[1]) {
+	second, err := play(ctx, records, "disturbed", disturb)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(first.exact, second.exact) {
 		return errors.New("the posteriors differ: " + filepath.Join(dir, "*", "posterior.csv"))
 	}
-	say("\nBoth posteriors are the same, to the last bit:\n")
-	fmt.Print(string(posteriors[0]))
+	say("\nBoth posteriors are the same, to the last bit.\n")
+	fmt.Print(second.table)
 	say("\nWhat everybody did is in the logs: %s", filepath.Join(dir, "*", "*.log"))
 	return nil
 }
 
-// play runs the whole federation once and returns its posterior as a table.
-func play(ctx context.Context, records string, disturbed bool) ([]byte, error) {
-	name := "undisturbed"
-	if disturbed {
-		name = "disturbed"
-	}
+// A posterior is what came out, to the last bit and for people.
+type posterior struct {
+	exact []byte
+	table string
+}
+
+// play runs the whole federation once. What disturbs it happens while it runs.
+func play(ctx context.Context, records, name string, disturb func(context.Context, *network) error) (*posterior, error) {
 	begun := time.Now()
 	n, err := found(ctx, filepath.Join(dir, name), records)
 	if err != nil {
@@ -73,17 +76,16 @@ func play(ctx context.Context, records string, disturbed bool) ([]byte, error) {
 	}
 	defer n.stop()
 	say("\n%s: a coordinator on %s, four clients", name, n.address)
-	for _, id := range append([]string{coordinator}, clients...) {
+	parties := append([]string{coordinator}, clients...)
+	for _, id := range parties {
 		if err := n.start(ctx, id); err != nil {
 			return nil, err
 		}
 	}
-	if disturbed {
-		if err := n.disturb(ctx); err != nil {
-			return nil, err
-		}
+	if err := disturb(ctx, n); err != nil {
+		return nil, err
 	}
-	for _, id := range append([]string{coordinator}, clients...) {
+	for _, id := range parties {
 		if err := n.wait(id); err != nil {
 			return nil, err
 		}

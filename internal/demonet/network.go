@@ -65,9 +65,18 @@ func (n *network) start(ctx context.Context, id string) error {
 	return n.run(id, "client", "--state", n.state(id), "--log", "json", "run", "--data", filepath.Join(n.records, id+".csv"))
 }
 
-// join redeems the invitation of a client and approves the study.
+// join redeems the invitation of a client, says in its policy that its made-up records
+// are public, and approves the study.
 func (n *network) join(ctx context.Context, id string) error {
 	if _, err := command(ctx, "client", "--state", n.state(id), "join", filepath.Join(n.dir, "invitations", id+".invitation")); err != nil {
+		return err
+	}
+	policy, err := os.OpenFile(filepath.Join(n.state(id), "policy.toml"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = policy.WriteString("public = true\n") // of its last table, the data set
+	if err := errors.Join(err, policy.Close()); err != nil {
 		return err
 	}
 	text, err := command(ctx, "client", "--state", n.state(id), "--json", "review")
@@ -133,7 +142,7 @@ func (n *network) stop() {
 }
 
 // disturb kills a client and the coordinator half way, and starts them again.
-func (n *network) disturb(ctx context.Context) error {
+func disturb(ctx context.Context, n *network) error {
 	victim := clients[1]
 	round, err := n.halfWay(ctx)
 	if err != nil {
@@ -202,7 +211,7 @@ func (n *network) watch(ctx context.Context, until func(status) bool) (round int
 
 // check has the run checked by those who were in it and by those who were not, and
 // returns the posterior.
-func (n *network) check(ctx context.Context) ([]byte, error) {
+func (n *network) check(ctx context.Context) (*posterior, error) {
 	bundle := filepath.Join(n.dir, "bundle")
 	if _, err := command(ctx, "coordinator", "--state", n.state(coordinator), "bundle", "--out", bundle); err != nil {
 		return nil, err
@@ -220,7 +229,11 @@ func (n *network) check(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return exact, os.WriteFile(filepath.Join(n.dir, "posterior.csv"), exact, 0o600)
+	table, err := command(ctx, "coordinator", "--state", n.state(coordinator), "posterior")
+	if err != nil {
+		return nil, err
+	}
+	return &posterior{exact, string(table)}, os.WriteFile(filepath.Join(n.dir, "posterior.csv"), exact, 0o600)
 }
 
 // command runs a program to its end and returns what it prints.
