@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
 )
 
 // A Finding is what a check of the state found.
