@@ -28,6 +28,8 @@ type Options struct {
 	Log     *slog.Logger
 	// Create lets a state directory be made where there is none.
 	Create bool
+	// Boundary is called around every commit; see [ledger.Options].
+	Boundary func(point string) error
 }
 
 // A Client is a data holder's side of its studies, in one state directory.
@@ -47,7 +49,7 @@ func Open(o Options) (*Client, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	store, err := ledger.Open(o.Dir, ledger.Options{Program: o.Program, Command: o.Command, Now: o.Now(), Existing: !o.Create})
+	store, err := ledger.Open(o.Dir, ledger.Options{Program: o.Program, Command: o.Command, Now: o.Now(), Existing: !o.Create, Boundary: o.Boundary})
 	if err != nil {
 		return nil, err
 	}

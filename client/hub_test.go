@@ -36,6 +36,18 @@ func check(t testing.TB, err error) {
 	}
 }
 
+type rosterEntry = roster.Entry
+
+// otherPin is the coordinator's entry with another key for connections.
+func otherPin(t testing.TB, h *hub) roster.Entry {
+	t.Helper()
+	key, err := channel.GenerateKey()
+	check(t, err)
+	e, err := roster.NewEntry(h.identity, h.hash(), "hub", identity.Coordinator, key.Pin(), h.sealing.Recipient())
+	check(t, err)
+	return e
+}
+
 // A hub is a coordinator without a network and without a disk, as plain as can be.
 type hub struct {
 	t         testing.TB
@@ -123,18 +135,36 @@ func (h *hub) Join(_ context.Context, r transport.JoinRequest) (transport.Admiss
 func (h *hub) begin() {
 	h.t.Helper()
 	entries := []roster.Entry{h.entry}
-	var clients []pvi.ClientID
 	for _, name := range slices.Sorted(maps.Keys(h.members)) {
-		entries, clients = append(entries, h.members[name]), append(clients, pvi.ClientID(name))
+		entries = append(entries, h.members[name])
 	}
 	members, err := roster.New(h.hash(), entries)
 	check(h.t, err)
-	h.server, err = stage.NewServer(h.study, clients)
+	h.server, err = stage.NewServer(h.study, h.clients())
 	check(h.t, err)
 	envelope, body, err := h.chain.Open(h.identity, members, h.server.Digest(), h.server.Model())
 	check(h.t, err)
 	h.append(envelope, body)
 	h.ask()
+}
+
+// restart goes back to the first plan, before any answer came.
+func (h *hub) restart() {
+	h.t.Helper()
+	var err error
+	h.server, err = stage.NewServer(h.study, h.clients())
+	check(h.t, err)
+	_, _, err = h.server.Next()
+	check(h.t, err)
+	h.receipts = nil
+}
+
+func (h *hub) clients() []pvi.ClientID {
+	var all []pvi.ClientID
+	for _, name := range slices.Sorted(maps.Keys(h.members)) {
+		all = append(all, pvi.ClientID(name))
+	}
+	return all
 }
 
 func (h *hub) append(envelope, body []byte) {

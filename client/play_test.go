@@ -96,7 +96,13 @@ func newHolder(t testing.TB, h *hub, name identity.Name, m int) *holder {
 
 func (p *holder) open() *client.Client {
 	p.t.Helper()
-	c, err := client.Open(client.Options{Dir: p.dir, Program: "test 1", Command: "a test", Now: now, Create: true})
+	return p.openWith(nil)
+}
+
+// openWith looks at the boundaries of transactions.
+func (p *holder) openWith(boundary func(point string) error) *client.Client {
+	p.t.Helper()
+	c, err := client.Open(client.Options{Dir: p.dir, Program: "test 1", Command: "a test", Now: now, Create: true, Boundary: boundary})
 	check(p.t, err)
 	c.SeedNoise(func(ask int) *dpmech.Stream { return seeded.Stream(1, "client", p.seed, uint64(ask)) })
 	return c
@@ -154,12 +160,11 @@ func (p *holder) step() (*client.Ending, error) {
 	return p.run(c)
 }
 
-func (p *holder) account() (a ledger.Account) {
+func (p *holder) account() ledger.Account {
 	p.t.Helper()
-	check(p.t, p.with(func(c *client.Client, _ *client.Member, _ *client.Policy) error {
-		a, _ = c.Store().Account("records")
-		return nil
-	}))
+	c := p.open()
+	defer c.Close()
+	a, _ := c.Store().Account("records")
 	return a
 }
 

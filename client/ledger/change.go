@@ -196,10 +196,10 @@ func (s *Store) update(name string, f func(tx *bbolt.Tx) (keep func(), err error
 	return nil
 }
 
-// at stops here if a test wants it.
+// at calls whoever looks at boundaries.
 func (s *Store) at(point string) error {
-	if s.interrupt == nil {
+	if s.boundary == nil {
 		return nil
 	}
-	return s.interrupt(point)
+	return s.boundary(point)
 }
