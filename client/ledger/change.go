@@ -17,8 +17,8 @@ type Change struct {
 	Study Hash
 	// Parts of the state by name, sealed at rest. A nil part is removed.
 	Parts map[string][]byte
-	// Settled drops from the outbox what answers questions up to this one: their outcomes
-	// are known, and nobody asks for the bytes again.
+	// Settled drops from the outbox what answers this question: its outcome is known, and
+	// nobody asks for the bytes again.
 	Settled uint64
 }
 
@@ -196,10 +196,10 @@ func (s *Store) update(name string, f func(tx *bbolt.Tx) (keep func(), err error
 	return nil
 }
 
-// at stops here if a test wants it.
+// at calls whoever looks at boundaries.
 func (s *Store) at(point string) error {
-	if s.interrupt == nil {
+	if s.boundary == nil {
 		return nil
 	}
-	return s.interrupt(point)
+	return s.boundary(point)
 }

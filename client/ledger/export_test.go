@@ -2,7 +2,7 @@ package ledger
 
 // Interrupt makes the store call f at the boundaries of every transaction, "charge: before
 // the commit" and so on. An error of f is that of the transaction.
-func (s *Store) Interrupt(f func(point string) error) { s.interrupt = f }
+func (s *Store) Interrupt(f func(point string) error) { s.boundary = f }
 
 // Abandon closes the file as a process that ends does, with nothing tidied up.
 func (s *Store) Abandon() error { return s.db.Close() }

@@ -31,7 +31,7 @@ func purpose(study Hash, name string) string { return "fedpvi client 1 " + study
 // apply writes a change.
 func (s *Store) apply(tx *bbolt.Tx, c Change, sealed map[string][]byte) error {
 	if c.Settled > 0 {
-		if err := settle(tx.Bucket(outboxBucket), c.Study, c.Settled); err != nil {
+		if err := tx.Bucket(outboxBucket).Delete(outboxKey(c.Study, c.Settled)); err != nil {
 			return err
 		}
 	}
@@ -48,22 +48,6 @@ func (s *Store) apply(tx *bbolt.Tx, c Change, sealed map[string][]byte) error {
 		} else {
 			err = errors.Join(err, b.Put([]byte(name), sealed[name]))
 		}
-	}
-	return err
-}
-
-// settle drops what answers the questions up to last.
-func settle(outbox *bbolt.Bucket, study Hash, last uint64) error {
-	var old [][]byte
-	c := outbox.Cursor()
-	for k, _ := c.Seek(study[:]); k != nil && len(k) == len(study)+8 && Hash(k[:len(study)]) == study; k, _ = c.Next() {
-		if binary.BigEndian.Uint64(k[len(study):]) <= last {
-			old = append(old, append([]byte(nil), k...))
-		}
-	}
-	var err error
-	for _, k := range old {
-		err = errors.Join(err, outbox.Delete(k))
 	}
 	return err
 }
@@ -115,6 +99,19 @@ func (s *Store) Unsent(study Hash, ask uint64) (item transport.Item, ok bool, er
 		return err
 	})
 	return item, ok, err
+}
+
+// Outbox returns the questions of a study whose answers are kept to be sent, in order.
+func (s *Store) Outbox(study Hash) ([]uint64, error) {
+	var asks []uint64
+	err := s.view(func(tx *bbolt.Tx) error {
+		c := tx.Bucket(outboxBucket).Cursor()
+		for k, _ := c.Seek(study[:]); len(k) == len(study)+8 && Hash(k[:len(study)]) == study; k, _ = c.Next() {
+			asks = append(asks, binary.BigEndian.Uint64(k[len(study):]))
+		}
+		return nil
+	})
+	return asks, err
 }
 
 func (s *Store) view(f func(tx *bbolt.Tx) error) error {

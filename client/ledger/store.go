@@ -46,16 +46,16 @@ var (
 // A Store is the ledger of a data holder with the state of its studies, in one file that
 // one process at a time may open. Its methods may be called by many at once.
 type Store struct {
-	dir       string
-	path      string // of the file
-	holder    *identity.Identity
-	key       *seal.Key // of the state at rest
-	db        *bbolt.DB
-	chain     *chain
-	program   string
-	guard     chan struct{} // holds one token: a mutex that knows of failure
-	broken    error
-	interrupt func(point string) error // for tests
+	dir      string
+	path     string // of the file
+	holder   *identity.Identity
+	key      *seal.Key // of the state at rest
+	db       *bbolt.DB
+	chain    *chain
+	program  string
+	guard    chan struct{} // holds one token: a mutex that knows of failure
+	broken   error
+	boundary func(point string) error
 }
 
 // Options say who opens a store.
@@ -63,7 +63,15 @@ type Options struct {
 	Program string    // name and version, for entries
 	Command string    // for whoever finds the store in use
 	Now     time.Time // for the same
+	// Existing says that nothing is to be made: a directory without a store is an error.
+	Existing bool
+	// Boundary, if there is one, is called before and after the commit of every transaction,
+	// and its error is the transaction's: what a crash there leaves behind can be looked at.
+	Boundary func(point string) error
 }
+
+// ErrNothing says that there is no store where one should exist.
+var ErrNothing = errors.New("there is no state directory here: client join makes one; or name another with --state")
 
 // Open opens the store in a directory, and makes directory, keys and file if there is
 // nothing. It checks the whole chain. It fails with a [*Held] if another process has it
@@ -71,10 +79,13 @@ type Options struct {
 // somebody has looked at it.
 func Open(dir string, o Options) (*Store, error) {
 	path := filepath.Join(dir, File)
+	if _, err := os.Lstat(dir); o.Existing && errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", dir, ErrNothing)
+	}
 	if err := prepare(dir); err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, path: path, program: o.Program, guard: make(chan struct{}, 1)}
+	s := &Store{dir: dir, path: path, program: o.Program, guard: make(chan struct{}, 1), boundary: o.Boundary}
 	if err := s.openFile(); err != nil {
 		return nil, err
 	}

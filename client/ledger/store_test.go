@@ -246,18 +246,18 @@ func TestOneProcessAtATime(t *testing.T) {
 func TestWhatWasSettledIsDropped(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
-	for ask := uint64(1); ask <= 2; ask++ {
+	for ask := uint64(1); ask <= 2; ask++ { // settled out of order
 		for _, of := range []ledger.Hash{study, other} {
 			_, err := pay(s, of, ask)
 			check(t, err)
 		}
 	}
-	check(t, s.Save(ledger.Change{Study: study, Settled: 1, Parts: map[string][]byte{"site": nil, "position": []byte("1")}}))
+	check(t, s.Save(ledger.Change{Study: study, Settled: 2, Parts: map[string][]byte{"site": nil, "position": []byte("1")}}))
 	for _, c := range []struct {
 		of   ledger.Hash
 		ask  uint64
 		want bool
-	}{{study, 1, false}, {study, 2, true}, {other, 1, true}, {other, 2, true}} {
+	}{{study, 1, true}, {study, 2, false}, {other, 1, true}, {other, 2, true}} {
 		if _, ok, err := s.Unsent(c.of, c.ask); ok != c.want || err != nil {
 			t.Errorf("answer %d is kept: %v, %v", c.ask, ok, err)
 		}
@@ -265,7 +265,10 @@ func TestWhatWasSettledIsDropped(t *testing.T) {
 	if _, ok, err := s.Part(study, "site"); ok || err != nil {
 		t.Errorf("a part that was removed is there, %v", err)
 	}
-	if _, err := pay(s, study, 1); err == nil {
+	if asks, err := s.Outbox(study); err != nil || len(asks) != 1 || asks[0] != 1 {
+		t.Errorf("kept are %v, %v", asks, err)
+	}
+	if _, err := pay(s, study, 2); err == nil {
 		t.Error("what was settled may be answered again")
 	}
 	if all, err := s.Studies(); err != nil || len(all) != 2 {

@@ -165,7 +165,7 @@ func (s *Site) settle(e Entry) error {
 	if err != nil {
 		return err
 	}
-	return s.wrap(s.advance())
+	return s.named(s.advance())
 }
 
 func (s *Site) settlePass(number int, body []byte) error {

@@ -90,6 +90,9 @@ func TestSiteRefuses(t *testing.T) {
 		if number := 2 + 32; plan.Kind != OneStepPlan {
 			refused(t, "another number", "says that it is another", site, follow(Entry{plan.Kind, plan.Ask, flipped(plan.Body, number)}))
 		}
+		if lambda := 2 + 32 + 8 + 4; plan.Kind == Plan {
+			refused(t, "another λ", "does not follow from the outcomes", site, follow(Entry{plan.Kind, plan.Ask, flipped(plan.Body, lambda)}))
+		}
 		h.say(&plan)
 		refused(t, "a plan twice", "came where question", site, follow(plan))
 		refused(t, "an outcome of a later question", "", site, follow(Entry{kinds[site.phase()].outcome, plan.Ask + 1, plan.Body}))

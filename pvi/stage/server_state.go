@@ -76,7 +76,10 @@ func (s *Server) restore(parts *sections, v *serverState) (err error) {
 			return err
 		}
 	}
-	if err := errors.Join(s.advance(), parts.begun(roundsSection, s.rounds != nil)); err != nil {
+	if err := s.advance(); err != nil {
+		return err
+	}
+	if err := parts.begun(roundsSection, s.rounds != nil); err != nil {
 		return err
 	}
 	if s.rounds != nil {
@@ -84,7 +87,10 @@ func (s *Server) restore(parts *sections, v *serverState) (err error) {
 			return err
 		}
 	}
-	if err := errors.Join(s.advance(), parts.begun(lastSection, s.last != nil)); err != nil {
+	if err := s.advance(); err != nil {
+		return err
+	}
+	if err := parts.begun(lastSection, s.last != nil); err != nil {
 		return err
 	}
 	if s.last != nil {
@@ -92,7 +98,10 @@ func (s *Server) restore(parts *sections, v *serverState) (err error) {
 			return err
 		}
 	}
-	return errors.Join(s.restoreEnding(v), s.restoreAsks(v))
+	if err := s.restoreEnding(v); err != nil {
+		return err
+	}
+	return s.restoreAsks(v)
 }
 
 func (s *Server) restoreEnding(v *serverState) (err error) {

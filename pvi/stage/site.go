@@ -165,9 +165,10 @@ func (s *Site) Beyond() map[string]int {
 // isOpen returns where a question stands among the open ones.
 func (s *Site) isOpen(ask int) (at int, ok bool) { return slices.BinarySearch(s.open, ask) }
 
-func (s *Site) wrap(err error) error {
-	if _, refused := err.(*pvi.Refused); refused || err == nil {
-		return err
+// named says whose error it is.
+func (s *Site) named(err error) error {
+	if err == nil {
+		return nil
 	}
 	return fmt.Errorf("client %s: %w", s.id, err)
 }

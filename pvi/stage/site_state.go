@@ -81,7 +81,10 @@ func (s *Site) restore(parts *sections, v *siteState) error {
 			return err
 		}
 	}
-	if err := errors.Join(s.advance(), parts.begun(roundsSection, s.rounds != nil)); err != nil {
+	if err := s.advance(); err != nil {
+		return err
+	}
+	if err := parts.begun(roundsSection, s.rounds != nil); err != nil {
 		return err
 	}
 	if s.rounds != nil {
@@ -89,7 +92,10 @@ func (s *Site) restore(parts *sections, v *siteState) error {
 			return err
 		}
 	}
-	if err := errors.Join(s.advance(), parts.begun(lastSection, s.last != nil)); err != nil {
+	if err := s.advance(); err != nil {
+		return err
+	}
+	if err := parts.begun(lastSection, s.last != nil); err != nil {
 		return err
 	}
 	if s.last != nil {
@@ -97,7 +103,10 @@ func (s *Site) restore(parts *sections, v *siteState) error {
 			return err
 		}
 	}
-	return errors.Join(s.restoreEnding(v), s.restoreAsks(v))
+	if err := s.restoreEnding(v); err != nil {
+		return err
+	}
+	return s.restoreAsks(v)
 }
 
 func (s *Site) restoreEnding(v *siteState) (err error) {

@@ -42,6 +42,28 @@ func Costs(st *study.Study, roster []pvi.ClientID) ([]pvi.Cost, error) {
 	return c.public.Costs(c.public.Releases())
 }
 
+// Whole returns what Costs is about, to be added to what was released before: all that a
+// client releases in the study.
+func Whole(st *study.Study, roster []pvi.ClientID) (Spent, error) {
+	c, err := newCourse(st, roster)
+	if err != nil {
+		return nil, err
+	}
+	return c.each(func(view pvi.View, adjacency accountant.Adjacency) (accountant.Event, error) {
+		return c.public.Event(view, adjacency, c.public.Releases())
+	})
+}
+
+// Public returns the protocol of a study for a roster, for people to read: on the public
+// scale, if the one that is played on is to be found.
+func Public(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
+	c, err := newCourse(st, roster)
+	if err != nil {
+		return nil, err
+	}
+	return c.public, nil
+}
+
 // each makes a charge for every observer and adjacency.
 func (c *course) each(event func(pvi.View, accountant.Adjacency) (accountant.Event, error)) (Spent, error) {
 	var spent Spent

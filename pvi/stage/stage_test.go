@@ -116,6 +116,30 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// No two states of a study have one hash, however little they differ.
+func TestModelTellsStatesApart(t *testing.T) {
+	var a, b pvi.Digest
+	b[31] = 1
+	hashes := map[[32]byte]int{}
+	for i, hash := range [][32]byte{
+		modelOfLambda(a, nil),
+		modelOfLambda(b, nil),
+		modelOfLambda(a, []pvi.Wide{pvi.NewWide(0, 0)}),
+		modelOfLambda(a, []pvi.Wide{pvi.NewWide(0, 1)}),
+		modelOfLambda(a, []pvi.Wide{pvi.NewWide(1, 0)}),
+		modelOfScale(a, []study.Bounds{{Low: -1, High: 1}}),
+		modelOfScale(a, []study.Bounds{{Low: -1, High: 2}}),
+		modelOfScale(a, []study.Bounds{{Low: -2, High: 1}}),
+		modelOfPoint(a, []float64{0.5}),
+		modelOfPoint(a, []float64{0.25}),
+	} {
+		if before, seen := hashes[hash]; seen {
+			t.Errorf("states %d and %d have one hash", before, i)
+		}
+		hashes[hash] = i
+	}
+}
+
 // A client that is asked waits with what becomes of others' answers, and answers at the
 // state at which it was asked, whenever it does, also after a restart.
 func TestLateClient(t *testing.T) {

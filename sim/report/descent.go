@@ -2,11 +2,9 @@ package report
 
 import (
 	"fmt"
-	"math"
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
-	"fedpvi/sim"
 )
 
 // plannedDescent is what private gradient steps come to, for a machine.
@@ -89,16 +87,3 @@ func clippedGradient(p *pvi.Protocol) string {
 	}
 	return fmt.Sprintf("%s, %s of %s, the norm for values spread evenly within bounds", what, number(d.Clip/d.Typical), number(d.Typical))
 }
-
-func descentForecast(p *pvi.Protocol, f sim.Forecast) string {
-	text := fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every element of the sum of gradients. A record adds at most %s: the noise hides what the first %.0f records of the whole federation say.",
-		number(f.Noise), number(f.Largest), math.Ceil(f.Noise/f.Largest))
-	if m := p.Noise().Multiplier; p.Descent().Rate < 1 && m < leastSampledNoise {
-		text += fmt.Sprintf(" With a noise multiplier of %s below %d, sampling costs more than it saves: a larger inference.sampling_rate hides as much with less noise in all.", number(m), leastSampledNoise)
-	}
-	return text
-}
-
-// leastSampledNoise is the noise multiplier from which on the noise of all steps
-// together does not depend on the sampling rate.
-const leastSampledNoise = 2

@@ -5,7 +5,6 @@ import (
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
-	"fedpvi/sim"
 )
 
 // partsRows are the lines of a plan about parts, nil if there are none.
@@ -39,9 +38,4 @@ func clippedPart(p *pvi.Protocol) string {
 		text += ", around the current mean"
 	}
 	return text
-}
-
-func partsForecast(p *pvi.Protocol, f sim.Forecast) string {
-	return fmt.Sprintf("In the end the noise on every natural parameter has sd of about %s; parts that all saturated the clip in one direction would add up to %s in a round. A precision that records raise by less than the noise may leave no proper posterior, and the round is rejected: more parts with a smaller clip, or a prior with a precision of a few times that sd, prevent it.",
-		number(f.Noise), number(f.Largest))
 }
