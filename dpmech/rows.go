@@ -10,6 +10,13 @@ import (
 // are at most clip ≤ 2^maxClipBits in absolute value, so that their sum is far below 2^51.
 const rowsAtOnce = 64
 
+// together returns how many rows of d elements are added together: no more than stay in
+// a cache from one pass over them to the next.
+func together(d int) int {
+	const cached = 1 << 14 // elements, 128 KiB
+	return max(1, min(rowsAtOnce, cached/d))
+}
+
 // AddRows adds a vector for each of rows: slopes[l]·x[rows[l]·d : (rows[l]+1)·d], d the
 // length of a vector, each clipped and truncated, and zero if it is not finite. It is
 // for models in which a record's gradient is a multiple of its covariates. What a row
@@ -28,7 +35,7 @@ func (a *Accumulator) AddRows(slopes []float64, rows []int32, x []float64) error
 	}
 	a.terms += len(rows)
 	for len(rows) > 0 {
-		n := min(len(rows), rowsAtOnce)
+		n := min(len(rows), together(d))
 		if g := &a.of.gate; !g.addRows(a.sum, slopes[:n], rows[:n], x) {
 			a.addFormed(slopes[:n], rows[:n], x)
 		}

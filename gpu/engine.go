@@ -91,6 +91,14 @@ type RowSink interface {
 	AddRows(slopes []float64, rows []int32, x []float64) error
 }
 
+// VectorSink is a [Sink] that takes many contributions at once: values holds, one after
+// another, vectors of all coordinates in order. [Evaluator.Each] prefers it where records
+// touch most coordinates. The slice is only valid during the call.
+type VectorSink interface {
+	Sink
+	AddVectors(values []float64) error
+}
+
 // check refuses a query that does not fit.
 func (q *Query) check(d, rows int) error {
 	if len(q.Draws) == 0 {
