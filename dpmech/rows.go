@@ -47,7 +47,7 @@ func (a *Accumulator) AddRows(slopes []float64, rows []int32, x []float64) error
 // within reports whether all of rows are among the first n.
 func within(rows []int32, n int) bool {
 	for _, row := range rows {
-		if row < 0 || int(row) >= n {
+		if uint(row) >= uint(n) { // or below 0
 			return false
 		}
 	}

@@ -127,7 +127,7 @@ func (q *Query) check(d, rows int) error {
 		return fmt.Errorf("query: the terms inside the clip are not finite")
 	}
 	for _, row := range q.Batch {
-		if row < 0 || int(row) >= rows {
+		if uint(row) >= uint(rows) { // or below 0
 			return fmt.Errorf("query: the batch names a row that the table of %d rows does not have", rows)
 		}
 	}
