@@ -64,8 +64,8 @@ def mixture(records=2_000, components=5, variables=2):
         by_u = responsible[:, :-1] - share * after
         by_mean = responsible[:, None] * apart * inverse
         by_log_variance = 0.5 * responsible[:, None] * (square - 1)
-        size = len(batch)
-        return np.concatenate([by_u, by_mean.reshape(size, -1), by_log_variance.reshape(size, -1)], axis=1)
+        flat = len(batch), variables * components
+        return np.concatenate([by_u, by_mean.reshape(flat), by_log_variance.reshape(flat)], axis=1)
 
     return gradients, cut + 2 * variables * components
 

@@ -42,6 +42,12 @@ func TestVectorsTogether(t *testing.T) {
 					0, 1, -1, 1 - 0x1p-40, 1 + 0x1p-52, 1e200, math.Inf(1), math.NaN(),
 				}).Draw(r, "its element")
 			}
+			if l := rapid.IntRange(0, 2*n).Draw(r, "one beyond the bound by less than rounding"); l < n && dim > 1 {
+				odd := v[l*dim:][:dim]
+				clear(odd)
+				odd[0] = m.Lattice().Float(int64(m.Clip() / m.Lattice().Step()))
+				odd[1] = m.Lattice().Step()
+			}
 			together, apart := m.NewAccumulator(), m.NewAccumulator()
 			if err := together.AddVectors(v); err != nil {
 				r.Fatal(err)
