@@ -17,7 +17,7 @@ func TestSharedBinomials(t *testing.T) {
 			}
 		}
 	}
-	if binomialOf(50, 0.3) != binomialOf(50, 0.3) {
+	if first, second := binomialOf(50, 0.3), binomialOf(50, 0.3); first != second {
 		t.Error("a small table is made twice")
 	}
 	if b := binomialOf(1<<17, 0.5); len(b.top) <= mostShared || b == binomialOf(1<<17, 0.5) {

@@ -16,7 +16,7 @@ func addTruncatedAVX2(sum []int64, v []float64, factor float64)
 func sumsOfSquaresAVX2(dst []float64, rows []int32, x *float64, d int)
 
 //go:noescape
-func addTruncatedRowsAVX2(sum []int64, factors []float64, rows []int32, x *float64)
+func addTruncatedRowsAVX2(sum []int64, factors []float64, rows []int32, x *float64, mask *[32]int64)
 
 //go:noescape
 func factorsAVX2(factors, slopes []float64, of *gate) (all bool)
@@ -55,7 +55,7 @@ func addTruncatedRows(sum []int64, factors []float64, rows []int32, x []float64)
 		addTruncatedRowsOneByOne(sum, factors, rows, x)
 		return
 	}
-	addTruncatedRowsAVX2(sum, factors[:len(rows)], rows, &x[0])
+	addTruncatedRowsAVX2(sum, factors[:len(rows)], rows, &x[0], &columnMask)
 }
 
 // factors replaces squared norms by factors and reports whether all are proven.

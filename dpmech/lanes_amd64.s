@@ -177,17 +177,18 @@ add:
 	VZEROUPPER
 	RET
 
-// func addTruncatedRowsAVX2(sum []int64, factors []float64, rows []int32, x *float64)
+// func addTruncatedRowsAVX2(sum []int64, factors []float64, rows []int32, x *float64, mask *[32]int64)
 //
 // Up to 16 columns at a time are summed over all rows, as whole float64s that stay below
 // 2^51, before they are added to sum. There is at least one row.
-TEXT ·addTruncatedRowsAVX2(SB), NOSPLIT, $0-80
+TEXT ·addTruncatedRowsAVX2(SB), NOSPLIT, $0-88
 	MOVQ         sum_base+0(FP), DI
 	MOVQ         sum_len+8(FP), R12
 	MOVQ         factors_base+24(FP), R8
 	MOVQ         rows_base+48(FP), SI
 	MOVQ         rows_len+56(FP), DX
 	MOVQ         x+72(FP), BX
+	MOVQ         mask+80(FP), R11
 	LEAQ         (R12*8), R13
 	VBROADCASTSD whole<>(SB), Y15
 	TESTQ        R12, R12
@@ -197,7 +198,7 @@ columns:
 	MOVQ    $16, AX
 	CMPQ    R12, AX
 	CMOVQLT R12, AX
-	LEAQ    ·columnMask+128(SB), R9
+	LEAQ    128(R11), R9
 	SHLQ    $3, AX
 	SUBQ    AX, R9
 	VMOVDQU (R9), Y8
