@@ -25,6 +25,7 @@ type Chain struct {
 	coordinator identity.PublicKey
 	protocol    Hash
 	members     *roster.Roster // nil before the first entry
+	roster      Hash           // of members
 	at          Position
 }
 
@@ -78,7 +79,7 @@ func (c Chain) Follow(envelope, body []byte) (Chain, Entry, error) {
 		if members.Hash() != header.Roster || members.Coordinator().Key != c.coordinator {
 			return c, Entry{}, ErrRoster
 		}
-		c.members, c.protocol = members, header.Protocol
+		c.members, c.roster, c.protocol = members, header.Roster, header.Protocol
 	}
 	c.at = Position{Number: e.Number, Head: e.Hash, Over: e.Kind.Last()}
 	return c, e, nil
@@ -124,11 +125,10 @@ func (c Chain) follows(e Entry) error {
 }
 
 func (c Chain) header(domain identity.Domain, ask uint64, model Hash) signed.Header {
-	h := signed.Header{Version: signed.MaxVersion, Domain: domain, Study: c.study, Protocol: c.protocol, Round: ask, Model: model}
-	if c.members != nil {
-		h.Roster = c.members.Hash()
+	return signed.Header{
+		Version: signed.MaxVersion, Domain: domain, Study: c.study, Protocol: c.protocol,
+		Round: ask, Model: model, Roster: c.roster,
 	}
-	return h
 }
 
 // Open signs the first entry, for the roster of a study and the digest of the rules that
@@ -138,7 +138,7 @@ func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol,
 		return nil, nil, ErrKind
 	}
 	body = members.Bytes()
-	c.members, c.protocol = members, protocol
+	c.members, c.roster, c.protocol = members, members.Hash(), protocol
 	envelope, err = c.sign(signer, Entry{Kind: Roster, Model: model}, body)
 	return envelope, body, err
 }

@@ -1,6 +1,8 @@
 package transcript
 
 import (
+	"cmp"
+
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/internal/wire"
 	"fedpvi/crypto/signed"
@@ -60,7 +62,7 @@ func ParseClosing(b []byte) (Closing, error) {
 	c.Receipts = make([]Receipt, n)
 	for i := range c.Receipts {
 		c.Receipts[i] = readReceipt(r)
-		if i > 0 && !c.Receipts[i-1].before(c.Receipts[i]) {
+		if i > 0 && c.Receipts[i-1].Compare(c.Receipts[i]) >= 0 {
 			r.Fail()
 		}
 	}
@@ -82,8 +84,9 @@ func readReceipt(r *wire.Reader) (out Receipt) {
 	return out
 }
 
-func (r Receipt) before(s Receipt) bool {
-	return r.Ask < s.Ask || r.Ask == s.Ask && r.Client < s.Client
+// Compare orders receipts as a Closing has them.
+func (r Receipt) Compare(s Receipt) int {
+	return cmp.Or(cmp.Compare(r.Ask, s.Ask), cmp.Compare(r.Client, s.Client))
 }
 
 // An Abortion is the body of the entry Abort.
