@@ -44,15 +44,11 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	if err != nil {
 		return t, err
 	}
-<<<<<<< HEAD
 	cost := whole
 	if c.begun(m, t.Dataset) {
 		cost = accountant.Composed{} // a part is paid for, and every answer is quoted
 	}
-	if _, err := c.quote(t, d, m.Study.Privacy.Unit, cost); err != nil {
-=======
-	if _, err := c.quote(t, d, unitOf(m.Study), whole); err != nil {
->>>>>>> origin/main
+	if _, err := c.quote(t, d, unitOf(m.Study), cost); err != nil {
 		return t, fmt.Errorf("the study does not fit into the budget of the data set %s: %w", t.Dataset, err)
 	}
 	b, made, err := c.budget(t, d, unitOf(m.Study), whole)
