@@ -81,11 +81,7 @@ func (b *batch) begin() error {
 
 // roster makes the list of the parties.
 func (s *Study) roster(st *state, names []identity.Name) (*roster.Roster, error) {
-	own, err := roster.ParseEntry(s.fixed.Entry, s.hash)
-	if err != nil {
-		return nil, err
-	}
-	entries := []roster.Entry{own}
+	entries := []roster.Entry{s.entry}
 	for _, name := range names {
 		entries = append(entries, st.clients[name].entry)
 	}

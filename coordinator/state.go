@@ -21,6 +21,7 @@ import (
 type state struct {
 	tickets  []invitation.Ticket
 	clients  map[identity.Name]*client
+	keys     keyring // of the clients and the coordinator
 	chain    transcript.Chain
 	server   *stage.Server // nil before the study has begun
 	open     map[uint64]*question
@@ -125,7 +126,7 @@ func (s *Study) read(tx *store.Tx) (*state, error) {
 	}
 	st := &state{
 		clients: map[identity.Name]*client{}, open: map[uint64]*question{}, answered: map[store.ReleaseKey]Hash{},
-		chain: transcript.Begin(s.hash, s.hub.keys.identity.Public()), since: s.hub.options.Now(),
+		keys: keyring{}, chain: transcript.Begin(s.hash, s.hub.keys.identity.Public()), since: s.hub.options.Now(),
 	}
 	for _, part := range []func(*state, store.Study) error{s.readTickets, s.readClients, s.readChain, s.readStage, s.readReleases, s.readOffers} {
 		if err := part(st, kept); err != nil {
@@ -154,6 +155,7 @@ func (s *Study) readClients(st *state, kept store.Study) error {
 			return err
 		}
 	}
+	st.keys.add(s.entry)
 	for name, b := range parts[store.Entry] {
 		e, err := roster.ParseEntry(b, s.hash)
 		if err != nil {
@@ -175,6 +177,7 @@ func (s *Study) readClients(st *state, kept store.Study) error {
 			}
 		}
 		st.clients[identity.Name(name)] = c
+		st.keys.add(e)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/channel"
+	"fedpvi/crypto/roster"
 	"fedpvi/pvi/study"
 	"fedpvi/transport"
 )
@@ -19,6 +20,7 @@ type Study struct {
 	hash      Hash
 	document  *study.Study
 	fixed     store.Fixed
+	entry     roster.Entry // the coordinator's own
 	authority *channel.Authority
 	largest   int64 // body of an answer
 	log       *slog.Logger
@@ -66,6 +68,9 @@ func newStudy(h *Hub, hash Hash) (*Study, error) {
 	}
 	if Hash(s.document.Digest) != hash {
 		return nil, errors.New("the study document in the store is damaged")
+	}
+	if s.entry, err = roster.ParseEntry(s.fixed.Entry, hash); err != nil {
+		return nil, err
 	}
 	if s.largest, err = largestBody(s.document); err != nil {
 		return nil, err
