@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/identity"
@@ -149,7 +150,7 @@ func (b *batch) close(outcome *stage.Entry) error {
 	took := b.now.Sub(q.opened)
 	b.then(func() {
 		s.events.Closed(took)
-		s.log.Info("round closed", "ask", ask, "answers", len(q.taken), "took", took)
+		s.log.Info("round closed", "ask", ask, "answers", len(q.taken), "took", took.Round(time.Millisecond).String())
 	})
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
+	"fedpvi/coordinator/store"
 )
 
 type statusCommand struct {
@@ -115,13 +116,14 @@ func (c *watchCommand) Validate() error {
 }
 
 // Run prints a line whenever something changes: over the last one on a terminal, else
-// one after the other.
+// one after the other. A coordinator that stops meanwhile is no end: its state says on.
 func (c *watchCommand) Run(e *environment) error {
-	return e.with(func(api admin.API) error {
-		ticker := time.NewTicker(c.Every)
-		defer ticker.Stop()
-		show := watcher{terminal: isTerminal(os.Stdout), json: c.JSON}
-		for {
+	ticker := time.NewTicker(c.Every)
+	defer ticker.Stop()
+	show := watcher{terminal: isTerminal(os.Stdout), json: c.JSON}
+	for {
+		var over bool
+		err := e.with(func(api admin.API) error {
 			all, err := api.Status(e.ctx, c.Study)
 			if err != nil {
 				return err
@@ -129,17 +131,19 @@ func (c *watchCommand) Run(e *environment) error {
 			if len(all) != 1 {
 				return fmt.Errorf("there are %d studies: say which to watch", len(all))
 			}
-			over, err := show.next(all[0])
-			if err != nil || over {
-				return err
-			}
-			select {
-			case <-ticker.C:
-			case <-e.ctx.Done():
-				return e.ctx.Err()
-			}
+			over, err = show.next(all[0])
+			return err
+		})
+		between := errors.Is(err, admin.ErrNoServer) || errors.Is(err, store.ErrHeld) // it stops, or starts
+		if over || err != nil && !between {
+			return err
 		}
-	})
+		select {
+		case <-ticker.C:
+		case <-e.ctx.Done():
+			return e.ctx.Err()
+		}
+	}
 }
 
 // A watcher shows what has changed.
