@@ -42,10 +42,10 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	if err != nil {
 		return t, err
 	}
-	if _, err := c.quote(t, d, m.Study.Privacy.Unit, whole); err != nil {
+	if _, err := c.quote(t, d, unitOf(m.Study), whole); err != nil {
 		return t, fmt.Errorf("the study does not fit into the budget of the data set %s: %w", t.Dataset, err)
 	}
-	b, made, err := c.budget(t, d, m.Study.Privacy.Unit, whole)
+	b, made, err := c.budget(t, d, unitOf(m.Study), whole)
 	if err != nil {
 		return t, err
 	}

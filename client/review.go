@@ -178,7 +178,7 @@ func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients 
 	if a, ok := c.store.Account(t.Dataset); ok && r.Approved && len(a.Studies) > 0 {
 		return c.judgeBegun(r, m, a)
 	}
-	q, err := c.quote(t, d, m.Study.Privacy.Unit, whole)
+	q, err := c.quote(t, d, unitOf(m.Study), whole)
 	var over *accountant.BudgetError
 	if err == nil || errors.As(err, &over) {
 		r.Privacy.Quote = &q

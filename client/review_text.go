@@ -19,7 +19,9 @@ func (r *Review) Text(w io.Writer) error {
 	section(&b, "What is estimated", r.estimated())
 	section(&b, "What leaves the building", r.leaving())
 	section(&b, "What stays", e.Stays)
-	if r.Privacy.Unit != study.None {
+	if r.Privacy.Unit == study.None {
+		section(&b, "What that gives away", []string{"NOT PRIVATE: the study makes no promise, and what is sent tells of single records. It is for records that anybody may know."})
+	} else {
 		section(&b, "What that gives away", r.given())
 		if err := r.table(&b); err != nil {
 			return err

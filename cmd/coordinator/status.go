@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -115,13 +116,17 @@ func (c *watchCommand) Validate() error {
 	return nil
 }
 
+// startingUp is how long a coordinator may take from opening its state to taking orders.
+const startingUp = 10 * time.Second
+
 // Run prints a line whenever something changes: over the last one on a terminal, else
-// one after the other. A coordinator that stops meanwhile is no end: its state says on.
+// one after the other. It holds nothing between two looks, so that a coordinator that
+// serves can be stopped and started meanwhile.
 func (c *watchCommand) Run(e *environment) error {
 	ticker := time.NewTicker(c.Every)
 	defer ticker.Stop()
 	show := watcher{terminal: isTerminal(os.Stdout), json: c.JSON}
-	for {
+	for seen := time.Now(); ; {
 		var over bool
 		err := e.with(func(api admin.API) error {
 			all, err := api.Status(e.ctx, c.Study)
@@ -134,9 +139,14 @@ func (c *watchCommand) Run(e *environment) error {
 			over, err = show.next(all[0])
 			return err
 		})
-		between := errors.Is(err, admin.ErrNoServer) || errors.Is(err, store.ErrHeld) // it stops, or starts
-		if over || err != nil && !between {
+		switch {
+		case err == nil:
+			seen = time.Now()
+		case !errors.Is(err, store.ErrHeld) && !errors.Is(err, admin.ErrNoServer) || time.Since(seen) > startingUp:
 			return err
+		}
+		if over {
+			return nil
 		}
 		select {
 		case <-ticker.C:
@@ -162,7 +172,7 @@ func (w *watcher) next(s coordinator.Status) (over bool, err error) {
 	case w.terminal && !w.json:
 		fmt.Printf("\r\x1b[K%s", line)
 	case steady != w.last && w.json:
-		err = printJSON(s)
+		err = json.NewEncoder(os.Stdout).Encode(s) // one line, for who reads on
 	case steady != w.last:
 		fmt.Println(line)
 	}
