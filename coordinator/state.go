@@ -130,7 +130,7 @@ func (s *Study) read(tx *store.Tx) (*state, error) {
 	}
 	for _, part := range []func(*state, store.Study) error{s.readTickets, s.readClients, s.readChain, s.readStage, s.readReleases, s.readOffers} {
 		if err := part(st, kept); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 		}
 	}
 	return st, nil
@@ -200,7 +200,7 @@ func (s *Study) readChain(st *state, kept store.Study) error {
 	before, _ := kept.Item(items - 1)
 	chain, e, err := st.chain.At(transcript.Position{Number: items - 1, Head: transcript.BodyOf(before).Hash}).Follow(envelope, body)
 	if err != nil {
-		return fmt.Errorf("the transcript in the store is damaged: entry %d: %w", items, err)
+		return fmt.Errorf("entry %d of the transcript: %w", items, err)
 	}
 	st.chain = chain
 	switch e.Kind {
@@ -278,7 +278,7 @@ func (s *Study) collectAgain(st *state, kept store.Study, k store.ReleaseKey, h 
 	}
 	outcome, err := st.server.Collect(pvi.ClientID(k.Client), int(k.Ask), payload)
 	if err == nil && outcome != nil {
-		err = errors.New("the last answer to a question is in the store and its outcome is not: the store is damaged")
+		err = errors.New("the last answer to a question is there and its outcome is not")
 	}
 	return err
 }

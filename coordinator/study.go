@@ -2,7 +2,7 @@ package coordinator
 
 import (
 	"encoding/hex"
-	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -67,7 +67,7 @@ func newStudy(h *Hub, hash Hash) (*Study, error) {
 		return nil, err
 	}
 	if Hash(s.document.Digest) != hash {
-		return nil, errors.New("the study document in the store is damaged")
+		return nil, fmt.Errorf("%w: the study document", store.ErrDamaged)
 	}
 	if s.entry, err = roster.ParseEntry(s.fixed.Entry, hash); err != nil {
 		return nil, err
