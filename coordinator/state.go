@@ -137,6 +137,9 @@ func (s *Study) read(tx *store.Tx) (*state, error) {
 }
 
 func (s *Study) readTickets(st *state, kept store.Study) error {
+	if err := kept.Note(noteSince, &st.since); err != nil {
+		return err
+	}
 	return kept.Tickets(func(_ string, decode func(any) error) error {
 		var t invitation.Ticket
 		if err := decode(&t); err != nil {

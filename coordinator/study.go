@@ -42,8 +42,12 @@ type Study struct {
 
 var _ transport.Coordinator = (*Study)(nil)
 
-// noteAborted is where a study that never began keeps why it never will.
-const noteAborted = "aborted"
+const (
+	// noteAborted is where a study that never began keeps why it never will.
+	noteAborted = "aborted"
+	// noteSince is since when a study waits for what it waits for.
+	noteSince = "since"
+)
 
 // newStudy takes up a study that is in the store.
 func newStudy(h *Hub, hash Hash) (*Study, error) {
