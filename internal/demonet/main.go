@@ -76,7 +76,7 @@ func play(ctx context.Context, records, name string, disturb func(context.Contex
 	}
 	defer n.stop()
 	say("\n%s: a coordinator on %s, four clients", name, n.address)
-	parties := append([]string{coordinator}, clients...)
+	parties := append([]string{hub}, clients...)
 	for _, id := range parties {
 		if err := n.start(ctx, id); err != nil {
 			return nil, err

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// coordinator names the coordinator among processes and folders.
-const coordinator = "coordinator"
+// hub names the coordinator among processes and folders.
+const hub = "coordinator"
 
 // A network is a federation of processes.
 type network struct {
@@ -35,7 +35,7 @@ func found(ctx context.Context, dir, records string) (*network, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	_, err = command(ctx, "coordinator", "--state", n.state(coordinator), "init", filepath.Join(records, "study.toml"),
+	_, err = command(ctx, "coordinator", "--state", n.state(hub), "init", filepath.Join(records, "study.toml"),
 		"--clients", strings.Join(clients, ","), "--address", address, "--out", filepath.Join(dir, "invitations"))
 	return n, err
 }
@@ -54,7 +54,7 @@ func (n *network) state(id string) string { return filepath.Join(n.dir, id) }
 // start starts a process, or starts it again after it was killed. A client that has not
 // joined does so first.
 func (n *network) start(ctx context.Context, id string) error {
-	if id == coordinator {
+	if id == hub {
 		return n.run(id, "coordinator", "--state", n.state(id), "serve", "--listen", n.address, "--until-done", "--log", "json")
 	}
 	if _, err := os.Stat(n.state(id)); errors.Is(err, os.ErrNotExist) {
@@ -148,14 +148,14 @@ func disturb(ctx context.Context, n *network) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range []string{victim, coordinator} {
+	for _, id := range []string{victim, hub} {
 		if err := n.kill(id); err != nil {
 			return err
 		}
 	}
 	say("  round %d: %s and the coordinator were killed (SIGKILL)", round, victim)
 	began := time.Now()
-	for _, id := range []string{coordinator, victim} {
+	for _, id := range []string{hub, victim} {
 		if err := n.start(ctx, id); err != nil {
 			return err
 		}
@@ -183,7 +183,7 @@ func (n *network) halfWay(ctx context.Context) (round int, err error) {
 func (n *network) watch(ctx context.Context, until func(status) bool) (round int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := exec.CommandContext(ctx, filepath.Join("bin", "coordinator"), "--state", n.state(coordinator), "watch", "--json", "--every", "10ms")
+	c := exec.CommandContext(ctx, filepath.Join("bin", "coordinator"), "--state", n.state(hub), "watch", "--json", "--every", "10ms")
 	var failed bytes.Buffer
 	c.Stderr = &failed
 	out, err := c.StdoutPipe()
@@ -213,7 +213,7 @@ func (n *network) watch(ctx context.Context, until func(status) bool) (round int
 // returns the posterior.
 func (n *network) check(ctx context.Context) (*posterior, error) {
 	bundle := filepath.Join(n.dir, "bundle")
-	if _, err := command(ctx, "coordinator", "--state", n.state(coordinator), "bundle", "--out", bundle); err != nil {
+	if _, err := command(ctx, "coordinator", "--state", n.state(hub), "bundle", "--out", bundle); err != nil {
 		return nil, err
 	}
 	if _, err := command(ctx, "coordinator", "verify", bundle); err != nil {
@@ -225,11 +225,11 @@ func (n *network) check(ctx context.Context) (*posterior, error) {
 		}
 	}
 	say("  the bundle and four ledgers are as they should be")
-	exact, err := command(ctx, "coordinator", "--state", n.state(coordinator), "posterior", "--csv")
+	exact, err := command(ctx, "coordinator", "--state", n.state(hub), "posterior", "--csv")
 	if err != nil {
 		return nil, err
 	}
-	table, err := command(ctx, "coordinator", "--state", n.state(coordinator), "posterior")
+	table, err := command(ctx, "coordinator", "--state", n.state(hub), "posterior")
 	if err != nil {
 		return nil, err
 	}
