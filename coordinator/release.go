@@ -108,7 +108,7 @@ func (q *question) missing(name identity.Name) bool {
 func (b *batch) contradiction(key store.ReleaseKey, c *client, envelope []byte) error {
 	h, err := signed.Claims(envelope)
 	if err == nil {
-		_, err = signed.Verify(envelope, c.entry.Key, h)
+		_, err = b.state.chain.VerifyRelease(envelope, c.entry.Key, key.Ask, h.Model)
 	}
 	if err != nil {
 		return malformed("the release", err)
