@@ -71,6 +71,21 @@ func evidence(t *testing.T, h *house) (n int) {
 	return n
 }
 
+// A client that sends byte by byte would have the store keep a key for each.
+func TestCrumbs(t *testing.T) {
+	s := newStand(t)
+	before := len(s.content())
+	for _, size := range []int{1, minPiece - 1} {
+		if got := reasonOf(t, s.north.submit(t.Context(), s.good, size)); got != transport.Malformed {
+			t.Errorf("pieces of %d bytes: %q", size, got)
+		}
+	}
+	if n := len(s.content()); n != before {
+		t.Errorf("the store has %d values, and had %d", n, before)
+	}
+	check(t, s.north.submit(t.Context(), s.good, minPiece))
+}
+
 // Nobody signed what a bundle without a transcript says.
 func TestABundleWithoutATranscript(t *testing.T) {
 	var b bytes.Buffer

@@ -332,11 +332,12 @@ func TestPieces(t *testing.T) {
 		{0, make([]byte, len(s.good.Body)+1), transport.TooLarge},
 		{0, make([]byte, maxPiece+1), transport.TooLarge},
 		{1<<63 - 1, []byte{1}, transport.TooLarge},
-		{0, s.good.Body[:10], ""},
-		{0, s.good.Body[:10], ""},
-		{20, s.good.Body[20:30], transport.OutOfPlace},
-		{10, s.good.Body[10:], ""},
-		{10, s.good.Body[10:], ""},
+		{0, s.good.Body[:minPiece-1], transport.Malformed},
+		{0, s.good.Body[:600], ""},
+		{0, s.good.Body[:600], ""},
+		{1200, s.good.Body[1200:1300], transport.OutOfPlace},
+		{600, s.good.Body[600:], ""},
+		{600, s.good.Body[600:], ""},
 	} {
 		if got := write(tc.offset, tc.piece); got != tc.want {
 			t.Errorf("%d bytes at %d: %q, want %q", len(tc.piece), tc.offset, got, tc.want)

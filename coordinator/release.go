@@ -14,8 +14,12 @@ import (
 	"fedpvi/transport"
 )
 
-// maxPiece is the most bytes of a body in one call.
-const maxPiece = 1 << 20
+// maxPiece is the most bytes of a body in one call, and minPiece the fewest but for its
+// end: each piece that is not the whole is a transaction and a key of the store.
+const (
+	maxPiece = 1 << 20
+	minPiece = 512
+)
 
 // Offer announces an answer.
 func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope []byte) (have int64, err error) {
@@ -174,6 +178,8 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 		return nil, nil // it is there
 	case offset != o.have:
 		return nil, refuse(transport.OutOfPlace, "a piece at byte %d, where byte %d is next", offset, o.have)
+	case len(piece) < minPiece && end < size:
+		return nil, refuse(transport.Malformed, "a piece of %d bytes: at least %d but for the last", len(piece), minPiece)
 	}
 	o.have = end
 	kept, first := bytes.Clone(piece), !o.stored
