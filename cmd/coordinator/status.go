@@ -142,7 +142,7 @@ func (c *watchCommand) Run(e *environment) error {
 		switch {
 		case err == nil:
 			seen = time.Now()
-		case !errors.Is(err, store.ErrHeld) || time.Since(seen) > startingUp:
+		case !errors.Is(err, store.ErrHeld) && !errors.Is(err, admin.ErrNoServer) || time.Since(seen) > startingUp:
 			return err
 		}
 		if over {
