@@ -76,7 +76,7 @@ func TestCrumbs(t *testing.T) {
 	s := newStand(t)
 	before := len(s.content())
 	for _, size := range []int{1, minPiece - 1} {
-		if got := reasonOf(t, s.north.submit(t.Context(), s.good, size)); got != transport.Malformed {
+		if got := reasonOf(t, s.north.submit(t.Context(), s.good, size)); got != transport.Unavailable {
 			t.Errorf("pieces of %d bytes: %q", size, got)
 		}
 	}

@@ -176,11 +176,12 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 		return &written{key, o.release, nil}, nil
 	case end <= o.have:
 		return nil, nil // it is there
-	case offset != o.have:
-		return nil, refuse(transport.OutOfPlace, "a piece at byte %d, where byte %d is next", offset, o.have)
-	case len(piece) < minPiece && end < size:
-		return nil, refuse(transport.Malformed, "a piece of %d bytes: at least %d but for the last", len(piece), minPiece)
+	case offset > o.have:
+		return nil, refuse(transport.Unavailable, "a piece at byte %d, where byte %d is next: offer the release again", offset, o.have)
+	case end-o.have < minPiece && end < size:
+		return nil, refuse(transport.Unavailable, "a piece with %d new bytes: at least %d but for the last", end-o.have, minPiece)
 	}
+	piece, offset = piece[o.have-offset:], o.have // what another call has brought is there
 	o.have = end
 	kept, first := bytes.Clone(piece), !o.stored
 	o.stored = true
