@@ -326,7 +326,7 @@ func TestPieces(t *testing.T) {
 		piece  []byte
 		want   transport.Reason
 	}{
-		{5, s.good.Body[5:10], transport.OutOfPlace},
+		{5, s.good.Body[5:10], transport.Unavailable},
 		{0, nil, transport.OutOfPlace},
 		{-1, s.good.Body[:1], transport.TooLarge},
 		{0, make([]byte, len(s.good.Body)+1), transport.TooLarge},
@@ -334,7 +334,8 @@ func TestPieces(t *testing.T) {
 		{1<<63 - 1, []byte{1}, transport.TooLarge},
 		{0, s.good.Body[:10], ""},
 		{0, s.good.Body[:10], ""},
-		{20, s.good.Body[20:30], transport.OutOfPlace},
+		{20, s.good.Body[20:30], transport.Unavailable},
+		{5, s.good.Body[5:15], ""},
 		{10, s.good.Body[10:], ""},
 		{10, s.good.Body[10:], ""},
 	} {

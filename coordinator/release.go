@@ -172,9 +172,10 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 		return &written{key, o.release, nil}, nil
 	case end <= o.have:
 		return nil, nil // it is there
-	case offset != o.have:
-		return nil, refuse(transport.OutOfPlace, "a piece at byte %d, where byte %d is next", offset, o.have)
+	case offset > o.have:
+		return nil, refuse(transport.Unavailable, "a piece at byte %d, where byte %d is next: offer the release again", offset, o.have)
 	}
+	piece, offset = piece[o.have-offset:], o.have // what another call has brought is there
 	o.have = end
 	kept, first := bytes.Clone(piece), !o.stored
 	o.stored = true
