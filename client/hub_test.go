@@ -48,6 +48,20 @@ func otherPin(t testing.TB, h *hub) roster.Entry {
 	return e
 }
 
+// stranger is the entry of somebody with keys of their own.
+func stranger(t testing.TB, h *hub, name identity.Name) roster.Entry {
+	t.Helper()
+	i, err := identity.Generate()
+	check(t, err)
+	key, err := channel.GenerateKey()
+	check(t, err)
+	sealing, err := seal.Generate()
+	check(t, err)
+	e, err := roster.NewEntry(i, h.hash(), name, identity.Client, key.Pin(), sealing.Recipient())
+	check(t, err)
+	return e
+}
+
 // A hub is a coordinator without a network and without a disk, as plain as can be.
 type hub struct {
 	t         testing.TB

@@ -146,8 +146,14 @@ func TestRefusalsChangeNothing(t *testing.T) {
 	budget, err := ledger.NewBudget(ledger.Record, accountant.AddRemove, accountant.Target{Epsilon: 100, Delta: 1e-5}, gaussian)
 	check(t, err)
 	for name, f := range map[string]func() error{
-		"beyond the cap":    func() error { _, err := pay(s, study, last); return err },
-		"a second answer":   func() error { _, err := pay(s, study, 1); return err },
+		"beyond the cap": func() error { _, err := pay(s, study, last); return err },
+		"a second answer": func() error {
+			_, err := s.Charge(ledger.Change{Study: study}, release(1), today, func(uint64, ledger.Hash) (transport.Item, error) {
+				t.Error("a second answer is signed")
+				return transport.Item{}, nil
+			})
+			return err
+		},
 		"a second budget":   func() error { return s.AddBudget("ward", budget, today) },
 		"a name for a path": func() error { return s.AddBudget("../ward", budget, today) },
 		"no budget": func() error {
