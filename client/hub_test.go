@@ -89,6 +89,8 @@ type hub struct {
 	// lie, if there is one, changes what is said before it is signed.
 	lie    func(e *stage.Entry, model *transcript.Hash)
 	result func([]byte) []byte
+	// receipt, if there is one, changes every receipt in the last entry.
+	receipt func(r *transcript.Receipt)
 }
 
 type releaseKey struct {
@@ -228,6 +230,11 @@ func (h *hub) ask() {
 		check(h.t, err)
 		if h.result != nil {
 			b = h.result(b)
+		}
+		for i := range h.receipts {
+			if h.receipt != nil {
+				h.receipt(&h.receipts[i])
+			}
 		}
 		h.say(transcript.End, 0, h.server.Model(), transcript.Closing{Result: b, Receipts: h.receipts}.Bytes())
 	}

@@ -143,7 +143,7 @@ func TestKilledAtEveryTransaction(t *testing.T) {
 				t.Fatalf("only %d commits", undisturbed.commits)
 			}
 			for at := 1; at <= undisturbed.commits; at++ {
-				if testing.Short() && at%4 != 1 {
+				if testing.Short() && at%8 != 1 {
 					continue
 				}
 				for name, g := range map[string]guillotine{

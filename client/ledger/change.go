@@ -111,6 +111,9 @@ func (s *Store) charge(study Hash, r Release) (*Charge, error) {
 	if err != nil {
 		return nil, &Refused{err.Error()}
 	}
+	if before, ok := s.chain.names[r.Records]; ok && before != r.Dataset {
+		return nil, &Refused{fmt.Sprintf("this file of records was charged to the data set %s: one file has one budget, use that name instead of %s", before, r.Dataset)}
+	}
 	event, err := accountant.MarshalEvent(r.Event)
 	if err != nil {
 		return nil, err

@@ -313,3 +313,32 @@ func TestRecordsAreNamedForTheHolderAlone(t *testing.T) {
 		t.Error("whoever has the records can compute their name")
 	}
 }
+
+// A file of records that was charged to one data set is charged to no other: it would have
+// a second budget. Nor is it after the store was opened again.
+func TestAFileOfRecordsHasOneBudget(t *testing.T) {
+	s := newStore(t)
+	b, err := ledger.NewBudget(ledger.Record, accountant.AddRemove, promise, gaussian)
+	check(t, err)
+	check(t, s.AddBudget("copy", b, today))
+	r := release(1)
+	r.Records = ledger.Hash{7}
+	_, err = s.Charge(ledger.Change{Study: study}, r, today, says)
+	check(t, err)
+	for range 2 {
+		if named, ok := s.ChargedTo(r.Records); !ok || named != "ward" {
+			t.Errorf("charged to %q, %v", named, ok)
+		}
+		again := r
+		again.Dataset, again.Ask = "copy", 2
+		var refused *ledger.Refused
+		if _, err := s.Charge(ledger.Change{Study: study}, again, today, says); !errors.As(err, &refused) {
+			t.Errorf("a second budget: %v", err)
+		}
+		if a, _ := s.Account("copy"); a.Spent != 0 {
+			t.Errorf("%g was spent", a.Spent)
+		}
+		s = reopen(t, s)
+	}
+	check(t, s.Close())
+}
