@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"os"
 	"testing"
 
 	"fedpvi/coordinator/store"
@@ -73,7 +74,7 @@ type playedStudy struct {
 }
 
 // playKilled plays a whole study with the coordinator killed at a commit.
-func playKilled(t *testing.T, document []byte, g *guillotine) playedStudy {
+func playKilled(t *testing.T, document []byte, rounds int, g *guillotine) playedStudy {
 	at := g.at
 	g.at = 0 // those before the first client are not meant
 	h := newHouse(t, Options{Store: store.Options{Commit: g.commit}})
@@ -114,8 +115,8 @@ func playKilled(t *testing.T, document []byte, g *guillotine) playedStudy {
 		out.answers += c.Answers
 	}
 	for _, p := range parties {
-		if p.ledger != 2 {
-			t.Errorf("%s charged %d times for 2 rounds", p.peer.Name, p.ledger)
+		if p.ledger != uint64(rounds) {
+			t.Errorf("%s charged %d times for %d rounds", p.peer.Name, p.ledger, rounds)
 		}
 	}
 	return out
@@ -125,14 +126,18 @@ func playKilled(t *testing.T, document []byte, g *guillotine) playedStudy {
 // the same round, and the transcript is the same to the last bit. So it is when a commit
 // fails, or seems to, and the coordinator lives on.
 func TestKilledAtEveryTransaction(t *testing.T) {
+	rounds := 2
+	if os.Getenv("FEDPVI_LONG") != "" {
+		rounds = 50
+	}
 	for name, document := range map[string][]byte{
-		"synchronous": planeText(clientPrivacy, "rounds = 2", ""),
-		"sequential":  planeText(noPrivacy, "rounds = 2\nschedule = \"sequential\"", ""),
+		"synchronous": planeText(clientPrivacy, fmt.Sprintf("rounds = %d", rounds), ""),
+		"sequential":  planeText(noPrivacy, fmt.Sprintf("rounds = %d\nschedule = \"sequential\"", rounds), ""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var undisturbed playedStudy
 			t.Run("undisturbed", func(t *testing.T) {
-				undisturbed = playKilled(t, document, &guillotine{})
+				undisturbed = playKilled(t, document, rounds, &guillotine{})
 			})
 			if undisturbed.commits < 15 {
 				t.Fatalf("only %d commits", undisturbed.commits)
@@ -147,7 +152,7 @@ func TestKilledAtEveryTransaction(t *testing.T) {
 				} {
 					t.Run(fmt.Sprintf("commit %d, %s", at, name), func(t *testing.T) {
 						t.Parallel()
-						got := playKilled(t, document, &g)
+						got := playKilled(t, document, rounds, &g)
 						if got.transcript != undisturbed.transcript || got.answers != undisturbed.answers {
 							t.Errorf("the transcript is another, with %d answers, not %d", got.answers, undisturbed.answers)
 						}
