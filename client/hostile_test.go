@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"fedpvi/client"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/roster"
 	"fedpvi/crypto/transcript"
 )
 
@@ -68,6 +70,29 @@ func TestApprovingAgainWithTooFewParticipants(t *testing.T) {
 	check(t, err)
 	p.edit("minimum = 2", "minimum = 3")
 	p.refused("two clients of three", p.approve(), client.Declined, "2 clients, and the policy wants 3", p.account().Spent)
+}
+
+// The first entry names this client's own identity, and the rules that it derives too.
+func TestAForgedBeginning(t *testing.T) {
+	for says, forge := range map[string]func(h *hub){
+		"with its own keys": func(h *hub) {
+			own := h.members["north"]
+			other, err := identity.Generate()
+			check(t, err)
+			h.members["north"], err = roster.NewEntry(other, h.hash(), "north", own.Role, own.Pin, own.Recipient)
+			check(t, err)
+		},
+		"derived other rules": func(h *hub) { h.rules = func(p *transcript.Hash) { p[0]++ } },
+	} {
+		h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
+		forge(h)
+		h.begin()
+		_, err := all[0].step()
+		all[0].refused(says, err, client.Declined, says, 0)
+		if len(h.releases) != 0 {
+			t.Error("an answer was sent")
+		}
+	}
 }
 
 // A state directory that is a link may be somebody else's.

@@ -89,6 +89,8 @@ type hub struct {
 	// lie, if there is one, changes what is said before it is signed.
 	lie    func(e *stage.Entry, model *transcript.Hash)
 	result func([]byte) []byte
+	// rules, if there is one, changes the digest of the rules in the first entry.
+	rules func(protocol *transcript.Hash)
 	// receipt, if there is one, changes every receipt in the last entry.
 	receipt func(r *transcript.Receipt)
 }
@@ -159,7 +161,11 @@ func (h *hub) begin() {
 	check(h.t, err)
 	h.server, err = stage.NewServer(h.study, h.clients())
 	check(h.t, err)
-	envelope, body, err := h.chain.Open(h.identity, members, h.server.Digest(), h.server.Model())
+	protocol := transcript.Hash(h.server.Digest())
+	if h.rules != nil {
+		h.rules(&protocol)
+	}
+	envelope, body, err := h.chain.Open(h.identity, members, protocol, h.server.Model())
 	check(h.t, err)
 	h.append(envelope, body)
 	h.ask()

@@ -215,3 +215,31 @@ func TestStateHoldsNoRecord(t *testing.T) {
 		t.Error("the states of clients with other records differ before either answers")
 	}
 }
+
+// The plan of a phase to come is refused while one of the phase before is open.
+func TestAPlanBeforeItsPhase(t *testing.T) {
+	h := newHouse(t, everyPhase(t), 2)
+	site := h.sites[0]
+	_, all := site.Asks()
+	for ask := h.next().Ask; ask < all; ask = h.next().Ask {
+		if in, _ := h.server.course.at(ask + 1); in != site.phase() {
+			refused(t, "a plan of the next phase", "before the end of the phase", site, func() error {
+				return site.Follow(Entry{kinds[in].plan, ask + 1, h.said[len(h.said)-1].Body})
+			})
+		}
+		h.send(0)
+		h.send(1)
+	}
+}
+
+// While the scale is looked for, as many answers are needed as later.
+func TestFewestInEveryPhase(t *testing.T) {
+	st := planeStudy(t, clientPrivacy, "", "min_clients = 2", scaledPrivately...)
+	h := newHouse(t, st, 3)
+	for !h.server.Done() {
+		if n := h.server.Fewest(); n != 2 {
+			t.Fatalf("%d answers are enough for question %d", n, len(h.said)/2+1)
+		}
+		h.round()
+	}
+}
