@@ -1,6 +1,11 @@
 package client_test
 
 import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,6 +14,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/transcript"
+	"fedpvi/transport"
 )
 
 // approveFor approves with a data set named.
@@ -92,6 +98,101 @@ func TestAForgedBeginning(t *testing.T) {
 		if len(h.releases) != 0 {
 			t.Error("an answer was sent")
 		}
+	}
+}
+
+// What is counted of a record and what is counted of a client are not added up, nor is a
+// data set used for a study that protects another unit than its holder wants.
+func TestUnitsAreKeptApart(t *testing.T) {
+	h := newHub(t, planeStudy(recordPrivacy, "", ""))
+	p := newHolder(t, h, "north", 0)
+	p.edit("# unit = \"record\"", "unit = \"client\" #")
+	p.refused("a unit that the policy does not want", p.approve(), client.Declined, "wants the unit", 0)
+	p.edit("unit = \"client\" #", "# unit = \"record\"")
+	check(t, p.approve())
+
+	other := newHub(t, planeStudy(clientPrivacy, "", ""))
+	err := p.with(func(c *client.Client, _ *client.Member, policy *client.Policy) error {
+		p.edit(h.identity.Fingerprint().String(), h.identity.Fingerprint().String()+`", "`+other.identity.Fingerprint().String())
+		m, _, err := c.Join(t.Context(), other.invite("north"), other, wide)
+		check(t, err)
+		policy, err = client.LoadPolicy(p.dir)
+		check(t, err)
+		_, err = c.Approve(m, policy, "", m.Hash.String())
+		return err
+	})
+	p.refused("a study about another unit", err, client.Declined, "they cannot be added up", 0)
+}
+
+// An answer that was refused for good is not sent again, to whomever.
+func TestARefusedAnswerIsNotSentAgain(t *testing.T) {
+	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
+	h.begin()
+	p := all[0]
+	c := p.open()
+	policy, err := client.LoadPolicy(p.dir)
+	check(t, err)
+	m, err := c.Member("")
+	check(t, err)
+	l := line{h, p.name}
+	_, err = c.Run(t.Context(), client.Run{
+		Member: m, Policy: policy, Data: p.data,
+		Connect: func(context.Context) (client.Link, io.Closer, error) { return refuser{l}, l, nil },
+	})
+	if !errors.Is(err, errIdle) {
+		check(t, err)
+	}
+	check(t, c.Close())
+	spent := p.account().Spent
+	_, err = p.step()
+	check(t, err)
+	if a := p.account(); !(spent > 0) || a.Spent != spent || len(h.releases) != 0 {
+		t.Errorf("%d answers were sent, %g and then %g was spent", len(h.releases), spent, a.Spent)
+	}
+}
+
+// refuser takes no answer.
+type refuser struct{ line }
+
+func (refuser) Submit(context.Context, transport.Item) error {
+	return &transport.Refusal{Reason: transport.OutOfPlace, Text: "no"}
+}
+
+// Noise that was drawn for an answer that failed is paid for, and the question is answered
+// with that. Another client can make it fail, and stops nobody.
+func TestAnAnswerThatFailsIsPaidFor(t *testing.T) {
+	h, all := federation(t, planeStudy(recordPrivacy, "solver = \"dp-svi\"\nq = \"diagonal\"\nsteps = 4", ""), "north", "south")
+	p := all[0]
+	h.poison = func(name identity.Name, payload []byte) []byte {
+		if name != p.name {
+			return payload
+		}
+		// Half of it, taken away: with its own factor as it remembers it, q is improper.
+		out := bytes.Clone(payload)
+		for at := len(out) - 4*8; at < len(out); at += 8 {
+			n := int64(binary.LittleEndian.Uint64(out[at:]))
+			binary.LittleEndian.PutUint64(out[at:], uint64(-n/2))
+		}
+		return out
+	}
+	h.begin()
+	for m := range 4 {
+		_, err := all[m%2].step()
+		check(t, err)
+	}
+	paid, sent := 0, len(h.releases)
+	for _, p := range all {
+		paid += p.account().Studies[0].Answers
+	}
+	if paid <= sent {
+		t.Fatalf("%d answers were paid for, and %d sent: none has failed", paid, sent)
+	}
+	for _, p := range all {
+		_, err := p.step()
+		check(t, err)
+	}
+	if len(h.releases) != sent {
+		t.Error("a question whose answer had failed was answered again")
 	}
 }
 

@@ -89,6 +89,8 @@ type hub struct {
 	// lie, if there is one, changes what is said before it is signed.
 	lie    func(e *stage.Entry, model *transcript.Hash)
 	result func([]byte) []byte
+	// poison, if there is one, changes what was opened.
+	poison func(name identity.Name, payload []byte) []byte
 	// rules, if there is one, changes the digest of the rules in the first entry.
 	rules func(protocol *transcript.Hash)
 	// receipt, if there is one, changes every receipt in the last entry.
@@ -278,6 +280,9 @@ func (h *hub) submit(name identity.Name, item transport.Item) error {
 	}
 	payload, err := h.sealing.Open(item.Body, r.Header.Bytes(), h.server.MaxRelease())
 	check(h.t, err)
+	if h.poison != nil {
+		payload = h.poison(name, payload)
+	}
 	outcome, err := h.server.Collect(pvi.ClientID(name), int(claims.Round), payload)
 	check(h.t, err)
 	h.releases[key], h.bodies[key], h.last[name] = item, payload, item.Envelope

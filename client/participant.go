@@ -2,11 +2,8 @@ package client
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"fedpvi/client/ledger"
 	"fedpvi/crypto/identity"
@@ -53,14 +50,6 @@ type position struct {
 type opening struct {
 	Envelope []byte `json:"envelope"`
 	Body     []byte `json:"body"`
-}
-
-// An Ending is how a study ended.
-type Ending struct {
-	Aborted bool   `json:"aborted"`
-	By      string `json:"by,omitempty"`
-	Reason  string `json:"reason,omitempty"`
-	Result  []byte `json:"result,omitempty"` // the posterior, JSON
 }
 
 // newParticipant takes a study up where it is. The records are those with which it began.
@@ -277,59 +266,6 @@ func (a *participant) step(e transcript.Entry, body []byte, next *position) erro
 	return nil
 }
 
-// end compares what the coordinator says came out with what this client computed, and the
-// receipts with the ledger.
-func (a *participant) end(body []byte) (*Ending, error) {
-	closing, err := transcript.ParseClosing(body)
-	if err != nil {
-		return nil, err
-	}
-	if a.site == nil || !a.site.Done() {
-		return nil, &Refusal{"the coordinator ends the study before its last question"}
-	}
-	result, err := a.site.Result()
-	if err != nil {
-		return nil, err
-	}
-	own, err := result.Bytes()
-	if err != nil {
-		return nil, err
-	}
-	if err := sameNumbers(result, closing.Result); err != nil {
-		return nil, err
-	}
-	for _, r := range closing.Receipts {
-		// The coordinator's word alone: it must not have this client believe that its state
-		// is an old one.
-		if r.Client == a.member.Name && !a.client.store.Contains(r.LedgerSeq, r.LedgerHead) {
-			return nil, &Refusal{fmt.Sprintf("the receipt for question %d names entry %d of the ledger, which is not on this one", r.Ask, r.LedgerSeq)}
-		}
-	}
-	return &Ending{Result: own}, nil
-}
-
-// sameNumbers compares λ, which is exact on every machine. What follows from it, such as
-// standard deviations, may be rounded otherwise on another kind of processor: the holder
-// gets what was computed here.
-func sameNumbers(own *stage.Result, stated []byte) error {
-	var said struct {
-		Protocol string    `json:"protocol"`
-		Natural  []float64 `json:"natural"`
-	}
-	if err := json.Unmarshal(stated, &said); err != nil || said.Protocol != own.Protocol || !slices.Equal(said.Natural, own.Natural) {
-		return &Refusal{"the posterior that the coordinator states does not follow from the outcomes"}
-	}
-	return nil
-}
-
-func aborted(body []byte) (*Ending, error) {
-	abortion, err := transcript.ParseAbortion(body)
-	if err != nil {
-		return nil, err
-	}
-	return &Ending{Aborted: true, By: string(abortion.By), Reason: strings.TrimSpace(abortion.Reason)}, nil
-}
-
 // change is what is kept of where the participant is.
 func (a *participant) change(settled uint64) (ledger.Change, error) {
 	at, err := encode(a.at)
@@ -398,7 +334,10 @@ func (a *participant) pay(ask uint64, answer stage.Answer, failed error) (transp
 		Records: a.named, Ask: ask, View: a.terms.View, Event: event,
 	}
 	if failed != nil {
-		return transport.Item{}, errors.Join(failed, store.Lose(change, release, a.client.now()))
+		if err := store.Lose(change, release, a.client.now()); err != nil {
+			return transport.Item{}, errors.Join(failed, err)
+		}
+		return transport.Item{}, &lost{failed}
 	}
 	if answer.Model != a.at.Model || uint64(answer.Ask) != ask {
 		return transport.Item{}, errors.New("the answer is not about the model of the plan: this is a fault of the program")

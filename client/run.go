@@ -189,12 +189,22 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 // reply answers a question.
 func (a *participant) reply(ctx context.Context, link Link, ask uint64) error {
 	item, err := a.answer()
+	if gone := new(lost); errors.As(err, &gone) {
+		a.client.log.Error("a question has no answer of this client; what was drawn for it is charged", "question", ask, "error", gone.why)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	a.client.log.Info("an answer was paid for", "question", ask)
 	return a.submit(ctx, link, ask, item)
 }
+
+// lost says that an answer could not be computed, and that this was paid for. The study goes
+// on without it: what other clients send can lead there, and must not stop this one.
+type lost struct{ why error }
+
+func (l *lost) Error() string { return l.why.Error() }
 
 // resend sends again what was paid for and has no outcome yet: the same bytes.
 func (a *participant) resend(ctx context.Context, link Link) error {

@@ -123,7 +123,7 @@ func TestForgedAnswersInABundleBeforeTheEnd(t *testing.T) {
 			"to a question not asked": {2, "north", s.good.Envelope, false},
 			"to the question 0":       {0, "north", s.good.Envelope, false},
 		} {
-			r, err := bundle.Verify(bytes.NewReader(bundleWith(t, s.house, answer.ask, answer.client, answer.with)))
+			r, err := bundle.Verify(bytes.NewReader(bundleWith(t, s.house, keep, answer.ask, answer.client, answer.with)))
 			var fault *bundle.Fault
 			if answer.right && (err != nil || r.Answers != 1) || !answer.right && !errors.As(err, &fault) {
 				t.Errorf("%s, aborted %v: %+v, %v", name, aborted, r, err)
@@ -132,8 +132,26 @@ func TestForgedAnswersInABundleBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// bundleWith is the bundle of a study with one answer.
-func bundleWith(t *testing.T, h *house, ask uint64, client string, envelope []byte) []byte {
+func keep(envelope []byte) []byte { return envelope }
+
+// Nobody takes part in a bundle who has not consented.
+func TestForgedConsents(t *testing.T) {
+	s := newStand(t)
+	check(t, s.north.submit(t.Context(), s.good, 1<<20))
+	for name, forge := range map[string]func([]byte) []byte{
+		"none":              func([]byte) []byte { return nil },
+		"a release instead": func([]byte) []byte { return s.good.Envelope },
+		"a changed one":     func(e []byte) []byte { e = bytes.Clone(e); e[len(e)-1] ^= 1; return e },
+	} {
+		var fault *bundle.Fault
+		if _, err := bundle.Verify(bytes.NewReader(bundleWith(t, s.house, forge, 1, "north", s.good.Envelope))); !errors.As(err, &fault) || fault.Where != "entry 1" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// bundleWith is the bundle of a study with one answer, and consents that were forged.
+func bundleWith(t *testing.T, h *house, consent func(envelope []byte) []byte, ask uint64, client string, envelope []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w := bundle.NewWriter(&out, h.study.fixed.Document)
@@ -144,7 +162,7 @@ func bundleWith(t *testing.T, h *house, ask uint64, client string, envelope []by
 		check(t, err)
 		w.Consents(len(consents))
 		for name, envelope := range consents {
-			w.Consent(name, envelope)
+			w.Consent(name, consent(envelope))
 		}
 		w.Answers(1)
 		w.Answer(ask, client, envelope)
