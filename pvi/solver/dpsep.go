@@ -29,6 +29,7 @@ type DPSEP struct {
 	epoch     int
 
 	factor  *tied
+	fetch   Fetcher // the records, if they can
 	run     *dpmech.SampledRun
 	streams dpmech.Streams
 
@@ -60,6 +61,7 @@ func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, 
 	}
 	s := &DPSEP{mechanism: m, options: o, steps: steps, cost: cost, epoch: m.Epoch(), run: m.Begin()}
 	s.factor = newTied(t, &s.options)
+	s.fetch, _ = t.(Fetcher)
 	s.streams = dpmech.Streams{Sampling: new(dpmech.Stream), Noise: new(dpmech.Stream)}
 	s.outer = make([]float64, t.Family().Size())
 	s.noisy, s.total, s.site = make([]int64, t.Size()), make([]float64, t.Size()), make([]float64, t.Size())
@@ -137,9 +139,15 @@ func (s *DPSEP) step() error {
 	return nil
 }
 
+// fetched is the number of records that are fetched at a time.
+const fetched = 16
+
 // sum adds up the sites of a batch.
 func (s *DPSEP) sum(batch []uint32, sum *dpmech.Accumulator) error {
-	for _, record := range batch {
+	for i, record := range batch {
+		if i%fetched == 0 && s.fetch != nil {
+			s.fetch.Fetch(batch[i:min(i+fetched, len(batch))])
+		}
 		s.factor.site(s.site, int(record))
 		if err := sum.Add(s.site); err != nil {
 			return err

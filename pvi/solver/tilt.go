@@ -64,7 +64,7 @@ func probitSlopes(y, mean, variance float64) (g, h float64) {
 	scale := 1 / math.Sqrt(1+variance)
 	sign := 2*y - 1
 	z := sign * mean * scale
-	_, ratio := logNormalCDF(z)
+	ratio := normalRatio(z)
 	return sign * ratio * scale, ratio * (ratio + z) * scale * scale
 }
 

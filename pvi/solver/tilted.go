@@ -39,6 +39,12 @@ type Tilted interface {
 	Compress(dst, natural []float64)
 }
 
+// A Fetcher can be told which records come next, to have them at hand: a batch is spread all
+// over the memory, and reading from several places at a time takes as long as from one.
+type Fetcher interface {
+	Fetch(records []uint32)
+}
+
 // weighted is Expand and Compress for sites that are natural parameters of the family,
 // with the precision times a weight.
 type weighted struct {

@@ -19,6 +19,8 @@ type TiltedRegression struct {
 	at    *Approximation
 	dense bool // every row of the design has all coordinates
 
+	touched float64 // means nothing
+
 	mean, root  []float64 // of the predictors
 	g, h        []float64 // with several predictors
 	inner, twin []float64
@@ -64,10 +66,22 @@ func (t *TiltedRegression) Site(dst []float64, record int) {
 	case t.at.Covariance != nil:
 		t.full(dst, record)
 	case t.dense:
-		_, x := t.of.loads.row(record)
-		t.diagonal(dst, x, t.of.y[record])
+		t.diagonal(dst, t.of.loads.value[record*t.dim:][:t.dim], t.of.y[record])
 	default:
 		t.sparse(dst, record)
+	}
+}
+
+// Fetch implements [Fetcher].
+func (t *TiltedRegression) Fetch(records []uint32) {
+	const line = 8 // numbers
+	k := len(t.mean)
+	for _, i := range records {
+		_, row := t.of.loads.rows(int(i)*k, k)
+		for n := 0; n < len(row); n += line {
+			t.touched += row[n]
+		}
+		t.touched += t.of.y[i]
 	}
 }
 
