@@ -46,11 +46,14 @@ type SEPOptions struct {
 	Published bool
 	Clip      float64
 
+	// PrecisionNoise is the sd of the noise in a precision of a sum of sites over its rate. A
+	// cavity takes no precision of the factor to be less than what the average has left of
+	// it: otherwise records would be matched wherever the noise says.
+	PrecisionNoise float64
+
 	// Reseat is the number of first steps after which a factor may be moved to where the
-	// match is another one, if the records' view is a [Reseater]. Noise is the sd of the noise
-	// in a number of a sum of sites over its rate.
+	// match is another one, if the records' view is a [Reseater].
 	Reseat int
-	Noise  float64
 
 	// StartMean, if not nil, is where q is taken to be for the first pass, with no sd
 	// above StartSD.
@@ -92,6 +95,22 @@ func (o *SEPOptions) share(t int) float64 {
 	return o.Rate * min(o.StepSize, (1+o.Recency)/(1+o.Recency+passes))
 }
 
+// NoiseLeft returns the variance of the noise that the average over so many steps keeps, in
+// units of that of a sum over its rate.
+func (o *SEPOptions) NoiseLeft(steps int) (variance float64) {
+	rest := 1.0
+	for t := range steps {
+		share := o.share(t)
+		variance = (1-share)*(1-share)*variance + share*share
+		rest *= 1 - share
+	}
+	if o.Published {
+		return variance
+	}
+	moved := max(1-rest, leastMoved)
+	return variance / (moved * moved)
+}
+
 // A tied factor is one site for all records of a client, to the power of their number
 // (Li, Hernández-Lobato and Turner, "Stochastic Expectation Propagation", 2015). All of it
 // follows from what was released.
@@ -109,6 +128,8 @@ type tied struct {
 	noise float64   // variance of the noise in raw, in units of that of a sum
 	used  []float64 // raw, or where that is not proper what stands in for it
 
+	around []float64 // mean of the others' factors and the prior
+
 	outer     []float64 // of the step under way
 	deviation []float64 // what is taken from a record's site
 	sum       []float64
@@ -118,7 +139,7 @@ func newTied(t Tilted, o *SEPOptions) *tied {
 	n := t.Family().Size()
 	return &tied{
 		tilted: t, options: o, cavity: newCavity(t.Family()), proper: newProper(t.Family()),
-		raw: make([]float64, n), used: make([]float64, n), rest: 1,
+		raw: make([]float64, n), used: make([]float64, n), rest: 1, around: make([]float64, t.Family().Dim()),
 		deviation: make([]float64, t.Size()), sum: make([]float64, n),
 	}
 }
@@ -127,22 +148,24 @@ func newTied(t Tilted, o *SEPOptions) *tied {
 // proper.
 var ErrImproper = errors.New("the distribution that records are matched against is not proper")
 
-// begin sets the start, at the first of all steps: what takes the others' factors and
+// begin sets the mean of the others, and at the first of all steps the start: what takes the others' factors and
 // the prior to where the options say.
-func (f *tied) begin(outer []float64) {
+func (f *tied) begin(outer []float64) error {
+	copy(f.cavity.Natural, outer)
+	if !f.cavity.solve() {
+		return ErrImproper
+	}
+	copy(f.around, f.cavity.Mean)
 	if f.start != nil {
-		return
+		return nil
 	}
 	f.start = make([]float64, len(f.raw))
-	d := len(f.cavity.Mean)
 	if f.options.StartMean != nil {
-		copy(f.cavity.Natural, outer)
-		if f.cavity.solve() {
-			f.place(outer, d)
-		}
+		f.place(outer, len(f.cavity.Mean))
 	}
 	copy(f.raw, f.start)
 	copy(f.used, f.start)
+	return nil
 }
 
 // place writes to start what makes the variances those of the start, and the mean its.
@@ -168,7 +191,9 @@ func (f *tied) place(outer []float64, d int) {
 // prepare makes ready to match records: the cavity of one is that of the client, given by
 // its natural parameters, and the factor but for a record's share.
 func (f *tied) prepare(outer []float64) error {
-	f.begin(outer)
+	if err := f.begin(outer); err != nil {
+		return err
+	}
 	f.outer = outer
 	keep := 1.0
 	if f.options.Nominal > 0 {
@@ -245,7 +270,7 @@ func (f *tied) move(total []float64) bool {
 		f.shorten()
 	}
 	copy(f.sum, f.raw)
-	was := f.proper.repair(f.sum)
+	was := f.proper.raise(f.sum, f.options.PrecisionNoise*math.Sqrt(f.noise), f.around)
 	if was || f.options.Improper == study.Project {
 		copy(f.used, f.sum)
 	}
@@ -256,7 +281,7 @@ func (f *tied) move(total []float64) bool {
 // reseat begins the average anew where the factor is stuck.
 func (f *tied) reseat() {
 	r, ok := f.tilted.(Reseater)
-	if !ok || f.taken > f.options.Reseat || !r.Reseat(f.used, f.outer, f.options.Noise*math.Sqrt(f.noise), f.taken) {
+	if !ok || f.taken > f.options.Reseat || !r.Reseat(f.used, f.outer, f.options.PrecisionNoise*math.Sqrt(f.noise), f.taken) {
 		return
 	}
 	copy(f.start, f.used)

@@ -143,7 +143,7 @@ func (t *TiltedMixture) Reseat(factor, outer []float64, noise float64, number in
 		}
 	}
 	mean := total / float64(t.clusters)
-	if size[1] < rich*mean || size[0] > poor*mean || size[1]-size[0] < sure*noise/t.weight {
+	if size[1] < rich*mean || size[0] > poor*mean || size[1]-size[0] < sure*noise {
 		return false
 	}
 	side := math.Sqrt(t.variance)

@@ -31,6 +31,9 @@ func descentRows(p *pvi.Protocol) [][]string {
 		return nil
 	}
 	in := p.Study().Inference
+	if in.Solver == study.DPSEP {
+		return propagationRows(p)
+	}
 	rows := [][]string{
 		{"", fmt.Sprintf("%s of %s, each a noisy sum of gradients", plural(in.Rounds, "round"), plural(d.Steps, "step"))},
 		{"batches", batchesInWords(p)},
@@ -49,6 +52,8 @@ func batchesInWords(p *pvi.Protocol) string {
 		return "every record in every step"
 	}
 	switch p.Study().Inference.Descent.Sampling {
+	case study.AllocatedSampling:
+		return fmt.Sprintf("every record in one of the %s of an epoch, drawn anew for each (random allocation)", plural(d.Epoch, "step"))
 	case study.WithoutReplacement:
 		return fmt.Sprintf("%s of %s in every step, without replacement, and accounted as that", plural(d.Batch, "record"), fmt.Sprint(p.Study().Federation.NominalRecords))
 	case study.PublishedSampling:
@@ -81,6 +86,9 @@ func stepSizeRule(p *pvi.Protocol) string {
 
 func clippedGradient(p *pvi.Protocol) string {
 	d, what := p.Descent(), "a record's gradient"
+	if p.Study().Inference.Solver == study.DPSEP {
+		what = contributionInWords(p)
+	}
 	if n := p.Study().Inference.Descent.Draws; n > 1 {
 		what = fmt.Sprintf("a record's gradients for %d draws", n)
 	}
@@ -91,6 +99,9 @@ func clippedGradient(p *pvi.Protocol) string {
 }
 
 func descentForecast(p *pvi.Protocol, f sim.Forecast) string {
+	if p.Study().Inference.Solver == study.DPSEP {
+		return propagationForecast(p, f)
+	}
 	text := fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every element of the sum of gradients. A record adds at most %s: the noise hides what the first %.0f records of the whole federation say.",
 		number(f.Noise), number(f.Largest), math.Ceil(f.Noise/f.Largest))
 	if m := p.Noise().Multiplier; p.Descent().Rate < 1 && m < leastSampledNoise {
@@ -111,15 +122,19 @@ func sentByDescent(p *pvi.Protocol) []string {
 		out = append(out, fmt.Sprintf("%s times: the sum of its records' gradients at one θ, which everybody knows, %s, every record's clipped to norm %s, with Gaussian noise that in a sum of clients has %s times the clip as standard deviation.",
 			capital(fmt.Sprint(p.Descent().Total)), plural(p.Sampled().Dim(), "number"), number(n.Clip), number(n.Multiplier)))
 	} else {
-		out = append(out, fmt.Sprintf("In %s: the change of its factor, %s, computed from %s, each a sum of its records' gradients, every record's clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Those sums could be read as well: the promise counts all %s of them.",
-			everyRound(in.Rounds), plural(p.Family().Size(), "number"), plural(p.Descent().Steps, "noisy sum"), number(n.Clip), number(n.Multiplier), fmt.Sprint(p.Descent().Total)))
+		what := "gradients"
+		if in.Solver == study.DPSEP {
+			what = "sites"
+		}
+		out = append(out, fmt.Sprintf("In %s: the change of its factor, %s, computed from %s, each a sum of its records' %s, every record's clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Those sums could be read as well: the promise counts all %s of them.",
+			everyRound(in.Rounds), plural(p.Family().Size(), "number"), plural(p.Descent().Steps, "noisy sum"), what, number(n.Clip), number(n.Multiplier), fmt.Sprint(p.Descent().Total)))
 	}
 	if s := p.Start(); s != nil {
 		out = append(out, fmt.Sprintf("Once, before anything else: %s that sum up its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation.",
 			plural(s.Dim(), "number"), number(s.Clip()), number(s.NoiseMultiplier())))
 	}
 	if !p.Sound() {
-		out = append(out, "NOT PRIVATE AS CLAIMED, for research on public or made-up data only: batches have a fixed size, and are accounted as if they had not.")
+		out = append(out, "NOT PRIVATE AS CLAIMED, for research on public or made-up data only: batches are accounted as if records came into them by another chance than they do.")
 	}
 	if c := p.OneStep(); c != nil {
 		out = append(out, fmt.Sprintf("After the last round, once: the sum of its records' gradients at the posterior's mean, with noise of %s times the same clip, and the sum of their curvatures, %s, every record's clipped to norm %s, with noise of %s times that.",

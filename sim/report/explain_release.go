@@ -96,6 +96,8 @@ func solverInWords(s study.Solver) string {
 		return "one Newton step (Laplace's approximation)"
 	case study.DPSVI:
 		return "private stochastic variational inference"
+	case study.DPSEP:
+		return "private stochastic expectation propagation"
 	case study.ClippedAnalytical:
 		return "the analytical update from noised statistics"
 	}
