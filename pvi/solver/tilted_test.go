@@ -13,7 +13,7 @@ import (
 
 // along integrates a function over a line, by the trapezoid rule on many points.
 func along(from, to float64, f func(x float64) float64) (sum float64) {
-	const n = 20_000
+	const n = 1000
 	width := (to - from) / n
 	for i := range n + 1 {
 		sum += width * f(from+width*float64(i))
@@ -74,7 +74,7 @@ func record(o Outcome, y float64, rows ...[2]float64) *Regression {
 // tiltedMoments are mean and covariance of N(mean, cov) times a likelihood over R², by the
 // trapezoid rule in the cavity's own axes.
 func tiltedMoments(r *Regression, mean []float64, root [3]float64, power float64) (first [2]float64, second [3]float64) {
-	const n, reach = 400, 9.0
+	const n, reach = 120, 9.0
 	slope := make([]float64, 2)
 	var total float64
 	for pass := range 2 {
