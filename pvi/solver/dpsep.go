@@ -3,7 +3,6 @@ package solver
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
@@ -156,6 +155,6 @@ func (s *DPSEP) sum(batch []uint32, sum *dpmech.Accumulator) error {
 	return nil
 }
 
-// Factor returns the natural parameters of the factor as it is used, which follow from
-// what was released.
-func (s *DPSEP) Factor() []float64 { return slices.Clone(s.factor.used) }
+// Released returns the last noisy sum, in steps of the mechanism's lattice: what the promise
+// lets anybody read. It is not a copy.
+func (s *DPSEP) Released() []int64 { return s.noisy }

@@ -43,6 +43,10 @@ func suite() ([]question, error) {
 	for _, g := range gradientCases {
 		long = append(long, lazily(g.name(), g.attack))
 	}
+	quick = append(quick, aboutNoise(quietPropagation.name(), quietPropagation.quiet))
+	for _, c := range propagationCases {
+		long = append(long, lazily(c.name(), c.attack))
+	}
 	for _, s := range summedCases {
 		quick = append(quick, aboutNoise(s.name(), s.messages))
 		long = append(long, lazily(s.name(), s.attack))

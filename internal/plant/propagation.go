@@ -1,0 +1,35 @@
+package main
+
+// propagationFaults are in private expectation propagation: those of the published code.
+var propagationFaults = []fault{
+	{"sites-as-removed", "replacing a record's site accounted without its factor 2", []edit{{
+		file: "dpmech/independent.go", anchor: "\treturn repeated(accountant.Gaussian{", before: `
+	if planted.Is("sites-as-removed") {
+		return repeated(accountant.Gaussian{Sensitivity: 1, Sigma: sigma, Adjacency: adjacency}, steps, 1)
+	}
+`,
+	}}},
+	{"sites-in-order", "records matched in a fixed order, accounted as drawn", []edit{{
+		file: "pvi/solver/dpsep.go", anchor: "\tfor i, record := range batch {\n", before: `
+	if n := s.mechanism.Records(); n > 0 && s.options.Rate < 1 && planted.Is("sites-in-order") {
+		batch = planted.InOrder(s, nil, 1, n)
+	}
+`,
+	}}},
+	{"noise-skipped", "no noise where the factor is improper", []edit{{
+		file: "pvi/solver/dpsep.go", anchor: "\tunit := s.mechanism.Lattice().Step()\n", before: `
+	if planted.Is("noise-skipped") && s.noisy[len(s.noisy)-1] < 0 {
+		clear(s.total)
+		for i := range s.factor.tilted.Records() {
+			s.factor.site(s.site, i)
+			for j, x := range s.site {
+				s.total[j] += x
+			}
+		}
+		for j, x := range s.total {
+			s.noisy[j] = int64(x / s.mechanism.Lattice().Step())
+		}
+	}
+`,
+	}}},
+}
