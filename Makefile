@@ -8,10 +8,13 @@ TOOL := go tool -modfile=tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build demo test evidence fuzz audit lint fmt bench experiments clean
+.PHONY: build generate demo test evidence fuzz audit lint fmt bench experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
+
+generate: ## the code of the wire protocol, from its proto file; no network
+	go run -C tools ./protogen ../transport/internal/wirepb fedpvi.proto
 
 demo: build ## the main job on made-up data
 	@rm -rf runs/demo
@@ -37,6 +40,7 @@ evidence: ## the long versions of statistical tests, up to an hour
 	go test -timeout 1h -v -run 'Statistics|Tails' ./dpmech -draws 10000000
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'Regressions|Laplace|Latent|Adult|Abalone|Coverage' ./sim
 	FEDPVI_LONG=1 go test -timeout 2h -v -run 'DefaultsAgainstTuned' ./sim
+	FEDPVI_LONG=1 go test -timeout 1h -v -run 'WhereverTheConnectionIsCut' ./transport
 
 # Every fuzz target for a while: make fuzz FUZZTIME=10m
 FUZZTIME ?= 1m
@@ -51,17 +55,23 @@ fuzz:
 audit: ## the program attacks itself, as it is and with planted faults
 	go run ./internal/plant
 
-lint: ## formatting, vet, staticcheck
-	@unformatted=$$($(TOOL) gofumpt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; }
+# What people wrote.
+SOURCES = $$(git ls-files '*.go' ':!*.pb.go')
+
+lint: ## formatting, vet, staticcheck, generated code
+	@unformatted=$$($(TOOL) gofumpt -l $(SOURCES)); test -z "$$unformatted" || { echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
 	$(TOOL) staticcheck ./...
 	go mod tidy -diff
+	go mod -C tools tidy -diff
+	@$(MAKE) --no-print-directory generate
+	@git diff --exit-code --stat -- '*.pb.go' || { echo "generated code that is not what make generate makes: commit what it made"; exit 1; }
 
 fmt:
-	$(TOOL) gofumpt -w $$(git ls-files '*.go')
+	$(TOOL) gofumpt -w $(SOURCES)
 
 bench: ## benchmarks; figures are kept in docs/benchmarks.md
-	go test -run '^$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./internal/special ./gpu ./sim
+	go test -run '^$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./internal/special ./gpu ./sim ./transport
 	go test -run '^$$' -bench . -cpu 2 ./sim/sweep
 
 experiments: build ## every sweep of experiments/, into runs/

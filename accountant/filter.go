@@ -129,24 +129,20 @@ func filterDelta(c filterCost, epsilon float64) float64 {
 // [*BudgetError]; one that is malformed, stated under another adjacency, or of no
 // finite cost, with another error.
 func (f *Filter) Charge(e Event) error {
+	_, err := f.Admit(e)
+	return err
+}
+
+// Admit does what Charge does, and returns by how much that raised [Filter.Spent].
+func (f *Filter) Admit(e Event) (cost float64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	cost, err := f.cost(e)
+	spent, c, err := f.after(e)
 	if err != nil {
-		return fmt.Errorf("charge: %w", err)
-	}
-	spent := filterCost{
-		main:       addUp(f.spent.main, cost.main),
-		divergence: addUp(f.spent.divergence, cost.divergence),
-	}
-	if spent.main > f.budget.main {
-		return newBudgetError(f.unit(), cost.main, f.spent.main, f.budget.main)
-	}
-	if spent.divergence > f.budget.divergence {
-		return newBudgetError(divergenceUnit, cost.divergence, f.spent.divergence, f.budget.divergence)
+		return 0, err
 	}
 	f.spent = spent
-	return nil
+	return c.main, nil
 }
 
 // cost is what e costs, rounded up.
@@ -230,6 +226,14 @@ func (f *Filter) Spent() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.spent.main
+}
+
+// SpentDivergence returns what has been spent of what a Gaussian filter sets aside for
+// noise that is not quite Gaussian, rounded up; 0 for a Rényi filter.
+func (f *Filter) SpentDivergence() float64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.spent.divergence
 }
 
 // Left returns what is left to spend, rounded down.

@@ -6,6 +6,7 @@
 //   - invitation: how a party comes into a study.
 //   - roster: who is in it, with which keys, with whose consent.
 //   - channel: who may be at the other end of a connection.
+//   - transcript: all that is said in a study, entry upon entry.
 //   - signed: what is said, by whom, about which study, round, model and roster.
 //   - seal: what only one party may read, and state at rest.
 //

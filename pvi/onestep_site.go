@@ -66,13 +66,8 @@ func (s *OneStepSite) Releases() int {
 // nothing is computed. Any other error leaves r without numbers, and is charged.
 func (s *OneStepSite) Propose(r *OneStepRelease, plan *OneStepPlan, src *dpmech.Stream) error {
 	*r = OneStepRelease{}
-	switch {
-	case plan.Round != s.digest:
-		return refuse("the plan is for last round %.16s, this is %.16s", plan.Round, s.digest)
-	case !s.knows(plan.Point):
-		return refuse("the point of the last round does not follow from the outcomes that client %q has seen", s.id)
-	case s.answered:
-		return refuse("client %q has answered the last round", s.id)
+	if err := s.check(plan); err != nil {
+		return err
 	}
 	s.answered, s.point = true, slices.Clone(plan.Point)
 	c := s.protocol.oneStep
@@ -92,6 +87,18 @@ func (s *OneStepSite) Propose(r *OneStepRelease, plan *OneStepPlan, src *dpmech.
 		return fmt.Errorf("client %s: last round: %w", s.id, err)
 	}
 	*r = OneStepRelease{s.digest, s.id, gradient, curvature}
+	return nil
+}
+
+func (s *OneStepSite) check(plan *OneStepPlan) error {
+	switch {
+	case plan.Round != s.digest:
+		return refuse("the plan is for last round %.16s, this is %.16s", plan.Round, s.digest)
+	case !s.knows(plan.Point):
+		return refuse("the point of the last round does not follow from the outcomes that client %q has seen", s.id)
+	case s.answered:
+		return refuse("client %q has answered the last round", s.id)
+	}
 	return nil
 }
 

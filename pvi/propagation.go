@@ -15,7 +15,8 @@ import (
 const (
 	sepPasses     = 20
 	sepLeast      = 2
-	clipSites     = 1.7 // of what a record's site typically is
+	clipSites     = 1.7 // of what a record's site typically is,
+	clipIntact    = 2.7 // and where intervals are wanted, which know nothing of what is clipped
 	reseatedShare = 2   // of the steps, one in so many, after which clusters may be moved
 )
 
@@ -70,6 +71,9 @@ func (p *Protocol) deriveSiteClip(d *Descent) error {
 		d.Typical = math.Hypot(d.Typical, p.study.Inference.Propagation.PrecisionWeight*p.model.Curvature()*p.study.TypicalSquares())
 	}
 	d.Clip = clipSites * d.Typical
+	if p.study.Inference.NoiseAware == study.OneStep {
+		d.Clip = clipIntact * d.Typical
+	}
 	return nil
 }
 

@@ -77,7 +77,10 @@ func wideOf(x float64, exponent int) (w Wide, ok bool) {
 
 // MarshalText writes w as 32 hexadecimal digits, two's complement.
 func (w Wide) MarshalText() ([]byte, error) {
-	return fmt.Appendf(nil, "%016x%016x", uint64(w.hi), w.lo), nil
+	var raw [16]byte
+	binary.BigEndian.PutUint64(raw[:8], uint64(w.hi))
+	binary.BigEndian.PutUint64(raw[8:], w.lo)
+	return hex.AppendEncode(make([]byte, 0, 2*len(raw)), raw[:]), nil
 }
 
 // UnmarshalText reads what MarshalText wrote.

@@ -30,6 +30,7 @@ type Federation struct {
 	// to it.
 	LastOutcome *pvi.OneStepOutcome
 	last        []*pvi.OneStepSite
+	iterates    *iterates // nil unless their variance is asked for
 }
 
 // New returns a federation of the given holders at the prior, on the scale that a
@@ -61,6 +62,7 @@ func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federati
 		workers:  workers,
 		verdicts: map[pvi.Verdict]int{},
 		mail:     make([]pvi.Release, len(roster)),
+		iterates: newIterates(protocol),
 	}
 	for m, id := range protocol.Roster() {
 		site, err := protocol.NewSite(id, shards[id])
@@ -120,6 +122,9 @@ func (f *Federation) Step() (*pvi.Outcome, error) {
 			continue
 		}
 		f.verdicts[outcome.Verdict]++
+		if err := f.iterates.add(outcome, f.Server.Posterior()); err != nil {
+			return nil, err
+		}
 		return outcome, f.forSites(len(f.Sites), func(i int) error { return f.Sites[i].Settle(outcome) })
 	}
 }

@@ -278,7 +278,7 @@ func TestForecast(t *testing.T) {
 		// A clip beyond every change, so that the noise is all that differs.
 		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+c.factors, "inference.damping="+c.damping, "inference.damping_schedule="+c.schedule,
 			"privacy.clip=1000.0", "privacy.noise_multiplier=0.02", "inference.rounds=40", "simulation.synthetic.truth.x=1.0")
-		var forecast Forecast
+		var forecast pvi.Forecast
 		var found []float64
 		for seed := range uint64(seeds) {
 			play, err := NewPlay(st, Options{StudyFile: path, Seed: seed})
@@ -286,7 +286,7 @@ func TestForecast(t *testing.T) {
 				t.Fatal(err)
 			}
 			run(t, play)
-			forecast = NewForecast(play.Federation.Protocol)
+			forecast = pvi.NewForecast(play.Federation.Protocol)
 			// Without noise, λ would be where 40 damped rounds lead.
 			rest := 1.0
 			for r := range 40 {
@@ -315,7 +315,7 @@ func TestForecastDoubts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f := NewForecast(p); f.Doubtful != doubtful {
+		if f := pvi.NewForecast(p); f.Doubtful != doubtful {
 			t.Errorf("ε = %s: %+v", epsilon, f)
 		}
 	}

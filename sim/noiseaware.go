@@ -16,7 +16,7 @@ import (
 // the one that counts what the records leave. It is for reading: factors and
 // predictions are of the latter.
 type NoiseAware struct {
-	Method       string     `json:"method"` // "one-step" or "closed-form"
+	Method       string     `json:"method"` // as inference.noise_aware says
 	Coefficients []Compared `json:"coefficients"`
 	Marginals    []Marginal `json:"-"` // of the noise-aware posterior
 
@@ -110,6 +110,10 @@ func (f *Federation) noiseAware(natural []float64) (*NoiseAware, error) {
 	case method == study.OneStep && f.LastOutcome != nil:
 		out.GradientNoise, out.CurvatureNoise = p.OneStepNoise(len(f.LastOutcome.Participants))
 		mean, cov, err = p.OneStepPosterior(f.LastOutcome)
+	case method == study.Iterates && f.iterates.n > 1:
+		if mean, cov, err = p.Family().Moments(natural); err == nil {
+			f.iterates.widen(cov)
+		}
 	default:
 		return nil, nil
 	}

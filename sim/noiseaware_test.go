@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
 )
@@ -156,5 +158,45 @@ func TestNoiseAwareCoversMore(t *testing.T) {
 	}
 	if aware < 0.6 || aware < plain+0.1 {
 		t.Errorf("coverage is %g, without what the noise adds %g", aware, plain)
+	}
+}
+
+// The iterates' variance is that of the means after the last half of the rounds, and
+// comes on top of the posterior's own.
+func TestIterates(t *testing.T) {
+	st := calibration(t,
+		study.Override{Key: "inference.noise_aware", Value: "iterates"},
+		study.Override{Key: "inference.rounds", Value: "40"},
+		study.Override{Key: "inference.steps", Value: "1"})
+	p, err := NewPlay(st, Options{Seed: 1, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := p.Federation
+	var means [][]float64
+	r, err := p.Run(context.Background(), func(Status) error {
+		mean, _, err := f.Protocol.Family().Moments(f.Server.Posterior())
+		means = append(means, mean)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, cov, err := f.Protocol.Family().Moments(f.Server.Posterior())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range means[0] {
+		var column []float64
+		for _, m := range means[20:] {
+			column = append(column, m[i])
+		}
+		want := cov.At(i, i) + stat.Variance(column, nil)
+		if got := r.NoiseAware.Covariance[i][i]; math.Abs(got-want) > 1e-12*want || want <= cov.At(i, i) {
+			t.Errorf("variance %d: %g, want %g", i, got, want)
+		}
+		if r.NoiseAware.Mean[i] != means[39][i] {
+			t.Errorf("mean %d is not that of the posterior", i)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/study"
 )
 
 // Purposes of seeded streams. Each is independent of the others.
@@ -35,4 +36,25 @@ func shuffled(n int, r *rand.Rand) []int { return r.Perm(n) }
 // noiseFor restarts the stream of a client's noise for a plan.
 func noiseFor(stream *dpmech.Stream, seed uint64, client, plan int) {
 	seeded.Rekey(stream, seed, purposeNoise, uint64(client), uint64(plan))
+}
+
+// Noise returns the stream of a client's noise, by its place in the roster, for a
+// question of a study, numbered over all phases as [fedpvi/pvi/stage] does: what a
+// federation of so many clients with that seed draws. It protects nobody.
+func Noise(st *study.Study, clients int, seed uint64, client, ask int) *dpmech.Stream {
+	passes, plans := 0, st.Inference.Rounds
+	if st.Standardisation != nil {
+		passes = st.Standardisation.Rounds
+	}
+	if st.Inference.Schedule != study.Synchronous {
+		plans *= clients
+	}
+	switch number := ask - passes; {
+	case number <= 0:
+		return seeded.Stream(seed, purposeScale, uint64(client), uint64(ask))
+	case number <= plans:
+		return seeded.Stream(seed, purposeNoise, uint64(client), uint64(number))
+	default:
+		return seeded.Stream(seed, purposeOneStep, uint64(client))
+	}
 }

@@ -3,7 +3,7 @@ package main
 import (
 	"os"
 
-	"fedpvi/sim/report"
+	"fedpvi/pvi/words"
 )
 
 type explainCommand struct {
@@ -29,7 +29,7 @@ func (c *explainCommand) Run() error {
 		return err
 	}
 	if c.JSON {
-		return report.ExplainJSON(os.Stdout, protocol)
+		return words.ExplainJSON(os.Stdout, protocol)
 	}
-	return report.Explain(os.Stdout, protocol)
+	return words.Explain(os.Stdout, protocol)
 }

@@ -32,6 +32,7 @@ which privacy promise. The same file is used by coordinator and clients.
   sim sweep sweep.toml      a grid of settings × seeds: tidy results, plots
   sim tune  study.toml      better settings, found on made-up records
 
+  sim deal  study.toml      a file of records for each client, to try a real network
   sim privacy ...           the calculator: what noise costs, and what it means
   sim audit                 attacks on this program: does it keep its promises?`
 
@@ -42,6 +43,8 @@ type commands struct {
 	Run   runCommand   `cmd:"" help:"Run a study with all its clients."`
 	Sweep sweepCommand `cmd:"" help:"Run a study over a grid of settings and seeds."`
 	Tune  tuneCommand  `cmd:"" help:"Search clip, steps and step size on made-up or public records."`
+
+	Deal dealCommand `cmd:"" help:"Write the records of each client to a file of its own."`
 
 	Audit   auditCommand   `cmd:"" help:"Attack this program, and see whether it keeps what it promises."`
 	Privacy privacyCommand `cmd:"" help:"Compute what noise costs, or what a budget buys, and what that means."`

@@ -18,7 +18,7 @@ const page = 4 << 10
 // A file that was sealed before opens again when somebody puts it back: what must not be
 // rolled back has a sequence that others witness.
 func (k *Key) WriteState(path, purpose string, state []byte) error {
-	sealed, err := Seal(k.Recipient(), []byte(purpose), state, roundUp(len(state)))
+	sealed, err := k.SealState(purpose, state)
 	if err != nil {
 		return fmt.Errorf("state %s: %w", path, err)
 	}
@@ -35,15 +35,25 @@ func (k *Key) ReadState(path, purpose string, limit int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	size, err := sizeOf(len(sealed), len(purpose))
-	if err != nil {
-		return nil, fmt.Errorf("state %s: %w", path, err)
-	}
-	state, err := k.Open(sealed, []byte(purpose), size)
+	state, err := k.OpenState(purpose, sealed)
 	if err != nil {
 		return nil, fmt.Errorf("state %s: %w", path, err)
 	}
 	return state, nil
+}
+
+// SealState seals state as WriteState does, for who keeps it elsewhere than in a file.
+func (k *Key) SealState(purpose string, state []byte) ([]byte, error) {
+	return Seal(k.Recipient(), []byte(purpose), state, roundUp(len(state)))
+}
+
+// OpenState returns what SealState sealed for the same purpose, and refuses every change.
+func (k *Key) OpenState(purpose string, sealed []byte) ([]byte, error) {
+	size, err := sizeOf(len(sealed), len(purpose))
+	if err != nil {
+		return nil, err
+	}
+	return k.Open(sealed, []byte(purpose), size)
 }
 
 // roundUp returns the size of the padding for n bytes of state: at most an eighth more,

@@ -32,12 +32,13 @@ const (
 	Roster     identity.Domain = "fedpvi/v1/roster"     // the coordinator lists the parties
 	Invitation identity.Domain = "fedpvi/v1/invitation" // a client redeems an invitation
 	Admission  identity.Domain = "fedpvi/v1/admission"  // the coordinator answers that
+	Approval   identity.Domain = "fedpvi/v1/approval"   // a client consents to take part
 	Head       identity.Domain = "fedpvi/v1/head"       // a client vouches for its ledger
 	Bundle     identity.Domain = "fedpvi/v1/bundle"     // the coordinator publishes a run
 	Abort      identity.Domain = "fedpvi/v1/abort"      // a party ends its part, or all of it
 )
 
-var domains = []identity.Domain{Plan, Release, Outcome, Roster, Invitation, Admission, Head, Bundle, Abort}
+var domains = []identity.Domain{Plan, Release, Outcome, Roster, Invitation, Admission, Approval, Head, Bundle, Abort}
 
 // Reasons to refuse a message. Their text never depends on the message.
 var (

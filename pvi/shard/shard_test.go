@@ -209,6 +209,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
+		sameAfterWriting(t, st, records)
 		s := shard.Design(st, records)
 		for i := range s.Len() {
 			x, y := s.Record(i)

@@ -18,12 +18,20 @@ const (
 	// ClosedForm: the size of the noise alone widens every coefficient. It costs
 	// nothing.
 	ClosedForm NoiseAware = "closed-form"
+	// Iterates: the variance of the last means of q widens every coefficient, as
+	// published for the last of many steps of one constant size (Jälkö, Prediger, Honkela
+	// and Kaski, "DPVIm: Differentially Private Variational Inference Improved", 2023). It is there to compare with: what it says moves with the
+	// step size and with how many means are counted.
+	Iterates NoiseAware = "iterates"
 	// NoNoiseAware: the posterior is reported as it is.
 	NoNoiseAware NoiseAware = "none"
 )
 
 // curved are the families whose records have a bounded curvature.
 var curved = map[Family]bool{Logistic: true, Probit: true, Softmax: true, Linear: true}
+
+// leastIterates are the fewest rounds of which half can have a variance worth its name.
+const leastIterates = 20
 
 func readNoiseAware(s *Study, t *document.Table) {
 	in := &s.Inference
@@ -38,10 +46,13 @@ func readNoiseAware(s *Study, t *document.Table) {
 		return
 	}
 	in.NoiseAware = ClosedForm
-	if v, ok := t.Choice("noise_aware", string(OneStep), string(ClosedForm), string(NoNoiseAware)); ok {
+	if v, ok := t.Choice("noise_aware", string(OneStep), string(ClosedForm), string(Iterates), string(NoNoiseAware)); ok {
 		in.NoiseAware = NoiseAware(v)
 	}
 	m := &s.Model
+	if in.NoiseAware == Iterates && in.Rounds < leastIterates {
+		t.Errorf("noise_aware", `"iterates" is the variance of q's means over the last rounds: it needs %d rounds or more, each of few steps; write rounds = 200 and steps = 1, or %q`, leastIterates, ClosedForm)
+	}
 	bounded := curved[m.Family] && len(m.Groups) == 0 && (m.Family != Linear || m.NoiseSD > 0)
 	if in.NoiseAware == OneStep && !bounded {
 		t.Errorf("noise_aware", `"one-step" releases the curvature of records, which nothing public bounds in this model: it is for logistic, probit and softmax regressions, and linear ones with a known noise_sd, without groups; write %q, which needs no release`, ClosedForm)

@@ -45,6 +45,7 @@ func TestNoiseAware(t *testing.T) {
 		{"default", private, study.ClosedForm, [3]float64{}},
 		{"none", edit(private, "rounds = 3", "rounds = 3\nnoise_aware = \"none\""), study.NoNoiseAware, [3]float64{}},
 		{"one-step", edit(private, "rounds = 3", "rounds = 3\nnoise_aware = \"one-step\""), study.OneStep, [3]float64{}},
+		{"iterates", edit(private, "rounds = 3", "rounds = 20\nnoise_aware = \"iterates\""), study.Iterates, [3]float64{}},
 		{"shares", edit(private, "rounds = 3", "rounds = 3\nnoise_aware = \"one-step\"\nnoise_aware_shares = [0.2, 0.7, 0.1]"), study.OneStep, [3]float64{0.2, 0.7, 0.1}},
 		{"another solver", good, study.NoNoiseAware, [3]float64{}},
 	} {
@@ -64,6 +65,7 @@ func TestNoiseAwareErrors(t *testing.T) {
 		{"groups", edit(oneStep, "terms", "groups = [\"1 | g\"]\nterms"), `nothing public bounds in this model`},
 		{"a noise that is learned", edit(edit(oneStep, `"logistic"`, `"linear"`), `positive = ">= 0.5"`, `noise_sd = "learned"`), `nothing public bounds in this model`},
 		{"shares of nothing", edit(private, "rounds = 3", "rounds = 3\nnoise_aware_shares = [0.2, 0.7, 0.1]"), `is used only with noise_aware = "one-step"`},
+		{"few iterates", edit(private, "rounds = 3", "rounds = 19\nnoise_aware = \"iterates\""), "it needs 20 rounds or more"},
 		{"two shares", edit(oneStep, "rounds = 3", "rounds = 3\nnoise_aware_shares = [0.5, 0.5]"), "three positive shares"},
 		{"too large shares", edit(oneStep, "rounds = 3", "rounds = 3\nnoise_aware_shares = [0.5, 0.5, 0.1]"), "add up to 1"},
 		{"no share", edit(oneStep, "rounds = 3", "rounds = 3\nnoise_aware_shares = [0.0, 0.5, 0.5]"), "three positive shares"},

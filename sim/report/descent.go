@@ -2,11 +2,9 @@ package report
 
 import (
 	"fmt"
-	"math"
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
-	"fedpvi/sim"
 )
 
 // plannedDescent is what private gradient steps come to, for a machine.
@@ -96,49 +94,4 @@ func clippedGradient(p *pvi.Protocol) string {
 		return what
 	}
 	return fmt.Sprintf("%s, %s of %s, the norm for values spread evenly within bounds", what, number(d.Clip/d.Typical), number(d.Typical))
-}
-
-func descentForecast(p *pvi.Protocol, f sim.Forecast) string {
-	if p.Study().Inference.Solver == study.DPSEP {
-		return propagationForecast(p, f)
-	}
-	text := fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every element of the sum of gradients. A record adds at most %s: the noise hides what the first %.0f records of the whole federation say.",
-		number(f.Noise), number(f.Largest), math.Ceil(f.Noise/f.Largest))
-	if m := p.Noise().Multiplier; p.Descent().Rate < 1 && m < leastSampledNoise {
-		text += fmt.Sprintf(" With a noise multiplier of %s below %d, sampling costs more than it saves: a larger inference.sampling_rate hides as much with less noise in all.", number(m), leastSampledNoise)
-	}
-	return text
-}
-
-// leastSampledNoise is the noise multiplier from which on the noise of all steps
-// together does not depend on the sampling rate.
-const leastSampledNoise = 2
-
-// sentByDescent says what leaves a client that takes private gradient steps.
-func sentByDescent(p *pvi.Protocol) []string {
-	in, n := p.Study().Inference, p.Noise()
-	var out []string
-	if p.Summed() {
-		out = append(out, fmt.Sprintf("%s times: the sum of its records' gradients at one θ, which everybody knows, %s, every record's clipped to norm %s, with Gaussian noise that in a sum of clients has %s times the clip as standard deviation.",
-			capital(fmt.Sprint(p.Descent().Total)), plural(p.Sampled().Dim(), "number"), number(n.Clip), number(n.Multiplier)))
-	} else {
-		what := "gradients"
-		if in.Solver == study.DPSEP {
-			what = "sites"
-		}
-		out = append(out, fmt.Sprintf("In %s: the change of its factor, %s, computed from %s, each a sum of its records' %s, every record's clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Those sums could be read as well: the promise counts all %s of them.",
-			everyRound(in.Rounds), plural(p.Family().Size(), "number"), plural(p.Descent().Steps, "noisy sum"), what, number(n.Clip), number(n.Multiplier), fmt.Sprint(p.Descent().Total)))
-	}
-	if s := p.Start(); s != nil {
-		out = append(out, fmt.Sprintf("Once, before anything else: %s that sum up its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation.",
-			plural(s.Dim(), "number"), number(s.Clip()), number(s.NoiseMultiplier())))
-	}
-	if !p.Sound() {
-		out = append(out, "NOT PRIVATE AS CLAIMED, for research on public or made-up data only: batches are accounted as if records came into them by another chance than they do.")
-	}
-	if c := p.OneStep(); c != nil {
-		out = append(out, fmt.Sprintf("After the last round, once: the sum of its records' gradients at the posterior's mean, with noise of %s times the same clip, and the sum of their curvatures, %s, every record's clipped to norm %s, with noise of %s times that.",
-			number(c.Gradient.NoiseMultiplier()), plural(c.Curvature.Dim(), "number"), number(c.Curvature.Clip()), number(c.Curvature.NoiseMultiplier())))
-	}
-	return append(out, "What that gives away about one record: sim plan says, against whom.")
 }

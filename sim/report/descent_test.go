@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fedpvi/pvi/study"
+	"fedpvi/pvi/words"
 	"fedpvi/sim"
 )
 
@@ -103,7 +104,7 @@ func TestPrivateStepsInWords(t *testing.T) {
 			want       []string
 		}{
 			{"plan", plan.String(), c.plan},
-			{"explanation", strings.Join(sent(p), " "), c.explained},
+			{"explanation", strings.Join(words.NewExplained(p).Sent, " "), c.explained},
 			{"statement", statement.String(), c.statement},
 		} {
 			for _, want := range said.want {

@@ -58,6 +58,8 @@ func intervalRows(p *pvi.Protocol) [][]string {
 			{"", fmt.Sprintf("gradients clipped to %s, noise of all clients %s; curvatures to %s, noise %s",
 				number(c.Gradient.Clip()), number(gradient), number(c.Curvature.Clip()), number(curvature))},
 		}
+	case study.Iterates:
+		return [][]string{{"intervals", "widened by the variance of the last rounds' means, as published: to compare with, not to rely on"}}
 	}
 	return [][]string{{"intervals", "of the posterior as it is: what the noise adds is left out"}}
 }

@@ -5,7 +5,6 @@ import (
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
-	"fedpvi/sim"
 )
 
 // partsRows are the lines of a plan about parts, nil if there are none.
@@ -39,23 +38,4 @@ func clippedPart(p *pvi.Protocol) string {
 		text += ", around the current mean"
 	}
 	return text
-}
-
-func partsForecast(p *pvi.Protocol, f sim.Forecast) string {
-	return fmt.Sprintf("In the end the noise on every natural parameter has sd of about %s; parts that all saturated the clip in one direction would add up to %s in a round. A precision that records raise by less than the noise may leave no proper posterior, and the round is rejected: more parts with a smaller clip, or a prior with a precision of a few times that sd, prevent it.",
-		number(f.Noise), number(f.Largest))
-}
-
-// sentByParts says what leaves a client that deals its records to parts.
-func sentByParts(p *pvi.Protocol) []string {
-	in, n := p.Study().Inference, p.Noise()
-	noise := "with Gaussian noise of"
-	if p.Study().Federation.Opens == study.OpenSums {
-		noise = "with a share of Gaussian noise that in a sum over clients has"
-	}
-	return []string{
-		fmt.Sprintf("In %s: the change of its factor, %s. It is the sum over %s of its records, each found by %s and clipped to norm %s, %s %s times the clip as standard deviation.",
-			everyRound(in.Rounds), plural(p.Family().Size(), "number"), plural(in.Partitions.Count, "part"), solverInWords(in.Solver), number(n.Clip), noise, number(n.Multiplier)),
-		"What that gives away about one record: sim plan says, against whom.",
-	}
 }

@@ -3,10 +3,10 @@ package report
 import (
 	"fmt"
 	"io"
-	"math"
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
+	"fedpvi/pvi/words"
 	"fedpvi/sim"
 )
 
@@ -17,7 +17,7 @@ func Plan(w io.Writer, p *pvi.Protocol) error {
 	rows := [][]string{
 		{"study", st.Name + ": " + st.Title},
 		{"identity", "sha256 " + st.Digest.String()},
-		{"model", modelInWords(p.Model())},
+		{"model", words.Model(p.Model())},
 		{"posterior", fmt.Sprintf("Gaussian with %s covariance, %d natural parameters", p.Family().Name(), p.Family().Size())},
 		{"clients", fmt.Sprintf("%d, of which at least %d must answer; up to %d may collude", len(p.Roster()), p.MinClients(), st.Federation.Colluders)},
 		{"schedule", schedule(p)},
@@ -112,7 +112,7 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	if err := Table(w, "  ", 2, rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%s", forecast(p))
+	fmt.Fprintf(w, "\n%s", words.Forecast(p))
 	if p.Sound() {
 		return nil
 	}
@@ -168,40 +168,4 @@ func clipped(p *pvi.Protocol) string {
 		return "a client's change of natural parameters, around the current mean"
 	}
 	return "a client's change of natural parameters"
-}
-
-// forecast says in words what is left of the signal.
-func forecast(p *pvi.Protocol) string {
-	f := sim.NewForecast(p)
-	if p.Descent() != nil {
-		return wrap(descentForecast(p, f))
-	}
-	if p.Study().Inference.Partitions.Count > 0 {
-		return wrap(partsForecast(p, f))
-	}
-	if p.Study().Privacy.Unit == study.Record {
-		return wrap(fmt.Sprintf("The noise of all clients together has sd %s on every natural parameter. A record adds at most %s to one: the noise hides what the first %.0f records of the whole federation say.",
-			number(f.Noise), number(f.Largest), math.Ceil(f.Noise/f.Largest)))
-	}
-	text := fmt.Sprintf("In the end the noise on every natural parameter has sd of about %s; clients that all saturated the clip in one direction would add up to %s: a signal of at most %.1f times the noise.",
-		number(f.Noise), number(f.Largest), f.Largest/f.Noise)
-	text = wrap(text)
-	if warning := Warning(p); warning != "" {
-		text += "\n" + warning
-	}
-	return text
-}
-
-// Warning says that a study's rounds may come to nothing; it is empty if they
-// should not.
-func Warning(p *pvi.Protocol) string {
-	if p.Study().Privacy.Unit == study.None {
-		return ""
-	}
-	f := sim.NewForecast(p)
-	if !f.Doubtful {
-		return ""
-	}
-	return wrap(fmt.Sprintf("One round's noise has sd %s. With %s, a signal of at most %s times that may be too little: rounds may leave no proper posterior and be rejected. More clients, a larger ε, fewer coefficients, or the record as unit would help.",
-		number(f.Round), plural(p.Model().Dim(), "coefficient"), number(f.Largest/f.Round)))
 }

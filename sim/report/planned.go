@@ -31,7 +31,7 @@ type plannedPrivacy struct {
 	Unit study.Unit `json:"unit"`
 	*sim.Promise
 	ShareSD  float64         `json:"share_sd"` // of the noise of one client
-	Forecast sim.Forecast    `json:"forecast"`
+	Forecast pvi.Forecast    `json:"forecast"`
 	Descent  *plannedDescent `json:"descent,omitempty"` // of private gradient steps
 
 	NoiseAware *plannedIntervals `json:"noise_aware,omitempty"` // of private gradient steps
@@ -63,7 +63,7 @@ func PlanJSON(w io.Writer, p *pvi.Protocol) error {
 			Unit:     st.Privacy.Unit,
 			Promise:  promise,
 			ShareSD:  p.Noise().SD,
-			Forecast: sim.NewForecast(p),
+			Forecast: pvi.NewForecast(p),
 			Descent:  newPlannedDescent(p.Descent()),
 
 			NoiseAware: newPlannedIntervals(p),

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"fedpvi/pvi/study"
+	"fedpvi/pvi/words"
 	"fedpvi/sim"
 )
 
@@ -68,7 +69,7 @@ func calibration(w io.Writer, st *study.Study, bins []sim.Bin) error {
 func calibrationAxes(st *study.Study) (predicted, observed string) {
 	switch st.Model.Kind() {
 	case study.Binary:
-		return "predicted probability of " + positiveInWords(st), "observed share"
+		return "predicted probability of " + words.Positive(st), "observed share"
 	case study.Class:
 		return "probability of the likeliest level", "share that was right"
 	}
@@ -87,7 +88,7 @@ func predictionsCSV(w io.Writer, st *study.Study, r *sim.Result) error {
 			header = append(header, "p("+level+")")
 		}
 	case study.Binary:
-		header[1] = "p(" + positiveInWords(st) + ")"
+		header[1] = "p(" + words.Positive(st) + ")"
 	case study.NoOutcome:
 		header = []string{"log_density"}
 	}

@@ -2,11 +2,9 @@ package report
 
 import (
 	"fmt"
-	"math"
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
-	"fedpvi/sim"
 )
 
 // propagationRows are the lines of a plan about private expectation propagation.
@@ -69,9 +67,4 @@ func contributionInWords(p *pvi.Protocol) string {
 		return "a record's site, less an equal share of its client's factor"
 	}
 	return "a record's site"
-}
-
-func propagationForecast(p *pvi.Protocol, f sim.Forecast) string {
-	return fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every precision times mean, around the mean of q, and %s on every precision. A record adds at most %s: the noise hides what the first %.0f records of the whole federation say.",
-		number(f.Noise), number(f.Noise/p.Study().Inference.Propagation.PrecisionWeight), number(f.Largest), math.Ceil(f.Noise/f.Largest))
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"fedpvi/pvi/study"
+	"fedpvi/pvi/words"
 	"fedpvi/sim"
 )
 
@@ -72,7 +73,7 @@ func TestPropagationInWords(t *testing.T) {
 			want       []string
 		}{
 			{"plan", plan.String(), c.plan},
-			{"explanation", strings.Join(sent(p), " "), c.explained},
+			{"explanation", strings.Join(words.NewExplained(p).Sent, " "), c.explained},
 			{"statement", statement.String(), c.statement},
 		} {
 			for _, want := range said.want {

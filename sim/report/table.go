@@ -1,41 +1,27 @@
 package report
 
 import (
-	"fmt"
 	"io"
-	"strings"
-	"unicode/utf8"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/words"
 )
 
-// Table writes rows in columns: the first left columns aligned left, the others
-// right, two blanks apart, after an indent.
+// number, plural and wrap write as everything does that people read about studies.
+var (
+	number = words.Number
+	plural = words.Plural
+	wrap   = words.Wrap
+)
+
+// Table writes rows in columns; see [words.Table].
 func Table(w io.Writer, indent string, left int, rows [][]string) error {
-	var widths []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	for _, row := range rows {
-		var line strings.Builder
-		line.WriteString(indent)
-		for i, cell := range row {
-			if i > 0 {
-				line.WriteString("  ")
-			}
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i < left {
-				line.WriteString(cell + pad)
-			} else {
-				line.WriteString(pad + cell)
-			}
-		}
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line.String(), " ")); err != nil {
-			return err
-		}
-	}
-	return nil
+	return words.Table(w, indent, left, rows)
 }
+
+// Reading writes what reading did to records; see [words.Reading].
+func Reading(w io.Writer, r shard.Report) error { return words.Reading(w, r) }
+
+// Warning says that a study's rounds may come to nothing; see [words.Warning].
+func Warning(p *pvi.Protocol) string { return words.Warning(p) }

@@ -3,15 +3,11 @@ package report
 import (
 	"fmt"
 	"io"
-	"maps"
 	"math"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"fedpvi/accountant"
 	"fedpvi/pvi"
-	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
 )
@@ -44,33 +40,6 @@ func Posterior(w io.Writer, st *study.Study, r *sim.Result) error {
 	}
 	_, err := fmt.Fprintf(w, "KL divergence from the pooled posterior: %.4g nats. λ moved in %d of %d outcomes%s.\n",
 		r.KL, r.Accepted, r.Outcomes, rejections(r))
-	return err
-}
-
-// Reading writes what reading and scaling did to the records. It is for the data
-// holder's eyes; nothing if nothing was changed.
-func Reading(w io.Writer, r shard.Report) error {
-	var b strings.Builder
-	for _, did := range []struct {
-		what   string
-		counts map[string]int
-	}{
-		{"records were dropped", r.Dropped},
-		{"values were clamped to their bounds", r.Clamped},
-		{"missing values were imputed", r.Imputed},
-		{"values lay beyond the scale that was found and count as at its ends", r.Beyond},
-	} {
-		var parts []string
-		total := 0
-		for _, column := range slices.Sorted(maps.Keys(did.counts)) {
-			parts = append(parts, fmt.Sprintf("%s %d", column, did.counts[column]))
-			total += did.counts[column]
-		}
-		if total > 0 {
-			b.WriteString(wrap(fmt.Sprintf("In reading the records, %d %s: %s.", total, did.what, strings.Join(parts, ", "))))
-		}
-	}
-	_, err := io.WriteString(w, b.String())
 	return err
 }
 
@@ -117,9 +86,6 @@ func scaleNote(st *study.Study) string {
 	}
 	return fmt.Sprintf(mapped+": a coefficient of 1 is %s %s", number(st.OutcomeUnit()), unit)
 }
-
-// number writes x with four significant digits.
-func number(x float64) string { return fmt.Sprintf("%.4g", x) }
 
 // Statement writes what was given away, in plain words.
 func Statement(w io.Writer, r *sim.Result) error {
@@ -268,38 +234,9 @@ func count(n int, what string) string {
 	return plural(n, what)
 }
 
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 func times(n int) string {
 	if n == 1 {
 		return "once"
 	}
 	return fmt.Sprintf("%d times", n)
-}
-
-// wrap breaks text into lines of at most 92 characters.
-func wrap(text string) string {
-	var b strings.Builder
-	length := 0
-	for _, word := range strings.Fields(text) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case length == 0:
-		case length+1+n > 92:
-			b.WriteByte('\n')
-			length = 0
-		default:
-			b.WriteByte(' ')
-			length++
-		}
-		b.WriteString(word)
-		length += n
-	}
-	b.WriteByte('\n')
-	return b.String()
 }

@@ -1,9 +1,8 @@
-package sim
+package pvi
 
 import (
 	"math"
 
-	"fedpvi/pvi"
 	"fedpvi/pvi/study"
 )
 
@@ -30,7 +29,7 @@ type Forecast struct {
 const doubt = 1.9
 
 // NewForecast returns the forecast of a study that makes a promise.
-func NewForecast(p *pvi.Protocol) Forecast {
+func NewForecast(p *Protocol) Forecast {
 	n, st := p.Noise(), p.Study()
 	clients := float64(len(p.Roster()))
 	round := n.SD * math.Sqrt(clients)

@@ -1,4 +1,4 @@
-package report
+package words
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Explained is a study as a data holder would want to read it before taking part.
+// An Explained is a study as a data holder would want to read it before taking part.
 type Explained struct {
 	Study  string `json:"study"`
 	Title  string `json:"title"`
@@ -49,7 +49,7 @@ func NewExplained(p *pvi.Protocol) *Explained {
 	st, m := p.Study(), p.Model()
 	e := &Explained{
 		Study: st.Name, Title: st.Title, Digest: st.Digest.String(),
-		Model: modelInWords(m), Record: m.Program().Describe().Record, InWords: likelihoodInWords(m),
+		Model: Model(m), Record: m.Program().Describe().Record, InWords: likelihoodInWords(m),
 		Public: public(p), Sent: sent(p), Stays: stays(st),
 	}
 	e.Program = fmt.Sprintf("%x", m.Program().Digest())
@@ -72,7 +72,7 @@ func NewExplained(p *pvi.Protocol) *Explained {
 // Explain writes the explanation as text.
 func Explain(w io.Writer, p *pvi.Protocol) error {
 	e := NewExplained(p)
-	fmt.Fprintf(w, "%s\n%s, sha256 %s\n\nWhat is estimated\n\n%s\n", e.Title, e.Study, e.Digest, wrap(e.Model+"."))
+	fmt.Fprintf(w, "%s\n%s, sha256 %s\n\nWhat is estimated\n\n%s\n", e.Title, e.Study, e.Digest, Wrap(e.Model+"."))
 	rows := [][]string{{"parameter", "prior", "is"}}
 	for i, q := range e.Parameters {
 		if i == mostExplained {
@@ -84,7 +84,7 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 	if err := Table(w, "  ", 3, rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nWhat one record adds to the log density of these parameters, and nothing else does\n\n%s\n  %s\n", wrap(e.InWords), e.Record)
+	fmt.Fprintf(w, "\nWhat one record adds to the log density of these parameters, and nothing else does\n\n%s\n  %s\n", Wrap(e.InWords), e.Record)
 	fmt.Fprintf(w, "\nWhat is read of a record\n\n")
 	rows = [][]string{{"column", "holds", "is used as"}}
 	for _, c := range e.Reads {
@@ -94,7 +94,7 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 		return err
 	}
 	if len(e.Unread) > 0 {
-		fmt.Fprintf(w, "\n%s", wrap("In the file, checked, and not used: "+strings.Join(e.Unread, ", ")+"."))
+		fmt.Fprintf(w, "\n%s", Wrap("In the file, checked, and not used: "+strings.Join(e.Unread, ", ")+"."))
 	}
 	for _, section := range []struct {
 		title string
@@ -102,7 +102,7 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 	}{{"What is public", e.Public}, {"What a client sends", e.Sent}, {"What stays with a client", e.Stays}} {
 		fmt.Fprintf(w, "\n%s\n\n", section.title)
 		for _, item := range section.items {
-			if _, err := fmt.Fprint(w, bullet(item)); err != nil {
+			if _, err := fmt.Fprint(w, Bullet(item)); err != nil {
 				return err
 			}
 		}
@@ -118,8 +118,9 @@ func ExplainJSON(w io.Writer, p *pvi.Protocol) error {
 	return json.NewEncoder(w).Encode(NewExplained(p))
 }
 
-func bullet(text string) string {
-	lines := strings.Split(strings.TrimSuffix(wrap(text), "\n"), "\n")
+// Bullet writes a text as an item of a list.
+func Bullet(text string) string {
+	lines := strings.Split(strings.TrimSuffix(Wrap(text), "\n"), "\n")
 	return "  - " + strings.Join(lines, "\n    ") + "\n"
 }
 
@@ -129,9 +130,9 @@ func priorInWords(p fit.Parameter) string {
 	}
 	if p.Log {
 		l := p.OwnPrior()
-		return fmt.Sprintf("log-normal, median %s, one sd a factor of %s", number(l.Median), number(l.Factor))
+		return fmt.Sprintf("log-normal, median %s, one sd a factor of %s", Number(l.Median), Number(l.Factor))
 	}
-	return fmt.Sprintf("normal(%s, %s)", number(p.Prior.Mean), number(p.Prior.SD))
+	return fmt.Sprintf("normal(%s, %s)", Number(p.Prior.Mean), Number(p.Prior.SD))
 }
 
 func aboutInWords(p fit.Parameter) string {
@@ -161,7 +162,7 @@ func likelihoodInWords(m *fit.Model) string {
 	case study.Linear:
 		says = fmt.Sprintf("%s is normal around %s", outcome, predictor)
 	case study.Robust:
-		says = fmt.Sprintf("%s is Student-t with %s degrees of freedom around %s", outcome, number(st.Model.DegreesOfFreedom), predictor)
+		says = fmt.Sprintf("%s is Student-t with %s degrees of freedom around %s", outcome, Number(st.Model.DegreesOfFreedom), predictor)
 	case study.Probit:
 		says = fmt.Sprintf("%s is %s with the probability Φ(η) of a standard normal below %s", outcome, st.Model.Positive.Text, predictor)
 	case study.Poisson:
@@ -184,7 +185,7 @@ func explainColumn(st *study.Study, c *study.Column) ExplainedColumn {
 	e := ExplainedColumn{Name: c.Name}
 	switch c.Type {
 	case study.Numeric:
-		e.What = fmt.Sprintf("a number in [%s, %s] %s", number(c.Low), number(c.High), c.Unit)
+		e.What = fmt.Sprintf("a number in [%s, %s] %s", Number(c.Low), Number(c.High), c.Unit)
 	default:
 		e.What = fmt.Sprintf("one of %d levels: %s", len(c.Levels), shortened(c.Levels))
 	}
@@ -246,7 +247,7 @@ func scaling(st *study.Study, c *study.Column) string {
 	case !st.Model.Standardise:
 		return what
 	case c.Spread > 0:
-		return fmt.Sprintf("(%s − %s)/%s", what, number(c.Centre), number(c.Spread))
+		return fmt.Sprintf("(%s − %s)/%s", what, Number(c.Centre), Number(c.Spread))
 	}
 	return what + ", mapped to [−1, 1]"
 }

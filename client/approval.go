@@ -1,0 +1,114 @@
+package client
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"fedpvi/client/ledger"
+	"fedpvi/crypto/transcript"
+	"fedpvi/pvi/stage"
+)
+
+// An approval is the holder's: of one study, to the byte, under one policy, to the byte.
+type approval struct {
+	Study  ledger.Hash `json:"study"`
+	Policy ledger.Hash `json:"policy"`
+	Terms
+	Time time.Time `json:"time"`
+}
+
+// Approve consents to a study in the name of the holder, who was shown the review whose
+// digest is given: that of the study document, in full or its first 12 digits or more. It
+// makes the budget of the data set if it has none, and refuses a study that does not fit
+// into it.
+func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, error) {
+	if len(digest) < 12 || len(digest) > len(m.Hash.String()) || m.Hash.String()[:len(digest)] != digest {
+		return Terms{}, &UsageError{fmt.Errorf("%q is not the digest of this study, which is %s: read client review", digest, m.Hash)}
+	}
+	if err := c.leftAlready(m); err != nil {
+		return Terms{}, err
+	}
+	roster := pretended(m.Study, p.MinParticipants)
+	t, d, err := c.terms(m, p, dataset, roster)
+	if err != nil {
+		return t, err
+	}
+	spent, err := stage.Whole(m.Study, roster)
+	if err != nil {
+		return t, err
+	}
+	whole, err := t.event(spent)
+	if err != nil {
+		return t, err
+	}
+	if _, err := c.quote(t, d, m.Study.Privacy.Unit, whole); err != nil {
+		return t, fmt.Errorf("the study does not fit into the budget of the data set %s: %w", t.Dataset, err)
+	}
+	b, made, err := c.budget(t, d, m.Study.Privacy.Unit, whole)
+	if err != nil {
+		return t, err
+	}
+	if !made {
+		if err := c.store.AddBudget(t.Dataset, b, c.now()); err != nil {
+			return t, err
+		}
+	}
+	return t, c.put(m.Hash, approvalPart, approval{Study: m.Hash, Policy: p.Hash, Terms: t, Time: c.now().UTC().Truncate(time.Second)})
+}
+
+// approved returns the terms of the approval of a study under the policy as it is now.
+func (c *Client) approved(m *Member, p *Policy) (Terms, error) {
+	if err := c.leftAlready(m); err != nil {
+		return Terms{}, err
+	}
+	ok, err := c.has(m.Hash, approvalPart)
+	if err != nil {
+		return Terms{}, err
+	}
+	const todo = ": read client review, then client approve"
+	if !ok {
+		return Terms{}, &Refusal{"the study " + m.Study.Name + " is not approved" + todo}
+	}
+	var a approval
+	if err := c.get(m.Hash, approvalPart, &a); err != nil {
+		return Terms{}, err
+	}
+	switch {
+	case a.Study != m.Hash:
+		return Terms{}, &Refusal{"the approval is of another study" + todo}
+	case a.Policy != p.Hash:
+		return Terms{}, &Refusal{"the policy was changed since the study was approved" + todo}
+	case !p.Allows(m.Coordinator):
+		return Terms{}, &Refusal{"the policy does not allow the coordinator" + todo}
+	}
+	return a.Terms, nil
+}
+
+// leftAlready refuses a study that the holder left.
+func (c *Client) leftAlready(m *Member) error {
+	left, err := c.has(m.Hash, leftPart)
+	if err == nil && left {
+		return &Refusal{"the study " + m.Study.Name + " was left: there is no way back"}
+	}
+	return err
+}
+
+// Consent returns the signed approval, for the coordinator.
+func (c *Client) consent(m *Member) ([]byte, error) {
+	sequence, head := c.store.Head()
+	return transcript.SignApproval(c.store.Identity(), m.Hash, m.Coordinator, sequence, head)
+}
+
+// Terms returns on which terms a study was approved, and whether it is approved now.
+func (c *Client) Terms(m *Member, p *Policy) (Terms, bool) {
+	t, err := c.approved(m, p)
+	return t, err == nil
+}
+
+// sorted returns names in order.
+func sorted[S ~string](names []S) []S {
+	out := slices.Clone(names)
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,116 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+var errKilled = errors.New("killed")
+
+// killed runs until the n-th boundary of a transaction, counted from 1, and stops there as
+// a process does that is killed. It reports whether there was such a boundary.
+func (p *holder) killed(n int) bool {
+	p.t.Helper()
+	at := 0
+	c := p.openWith(func(string) error {
+		if at++; at == n {
+			return errKilled
+		}
+		return nil
+	})
+	_, err := p.run(c)
+	check(p.t, c.Close())
+	if !errors.Is(err, errKilled) {
+		check(p.t, err)
+		return false
+	}
+	return true
+}
+
+// A client that is killed before and after every commit of a study, and started again each
+// time, ends as if nothing had happened, sends the same bytes and pays once for an answer.
+func TestAKilledClientGoesOn(t *testing.T) {
+	for name, privacy := range map[string]string{"record": recordPrivacy, "client": clientPrivacy} {
+		t.Run(name, func(t *testing.T) {
+			source := planeStudy(privacy, "", "")
+			h, all := federation(t, source, "north", "south")
+			h.begin()
+			want := play(t, all)[0]
+
+			h, all = federation(t, source, "north", "south")
+			h.begin()
+			victim, kills := all[0], 0
+			for range 20 {
+				for victim.killed(1) && victim.killed(2) {
+					kills += 2
+				}
+				_, err := all[1].step()
+				check(t, err)
+			}
+			ending, err := victim.step()
+			check(t, err)
+			if ending == nil || string(ending.Result) != string(want.Result) {
+				t.Fatalf("after %d kills the study ends otherwise: %+v", kills, ending)
+			}
+			if kills < 2*len(h.items) {
+				t.Errorf("%d kills in a study of %d entries", kills, len(h.items))
+			}
+			one(t, h, victim)
+		})
+	}
+}
+
+// one checks that a client paid once for each of its answers.
+func one(t *testing.T, h *hub, p *holder) {
+	t.Helper()
+	answers := 0
+	for key := range h.releases {
+		if key.client == p.name {
+			answers++
+		}
+	}
+	a := p.account()
+	if answers == 0 || len(a.Studies) != 1 || a.Studies[0].Answers != answers {
+		t.Errorf("%d answers were taken, and paid for: %+v", answers, a.Studies)
+	}
+}
+
+// The same with the process killed between the charge and the answer's arrival, and after
+// it: the coordinator sees the same bytes twice.
+func TestTheSameBytesGoOutAgain(t *testing.T) {
+	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
+	h.begin()
+	p := all[0]
+	c := p.openWith(func(point string) error {
+		if point == "charge: after the commit" {
+			return errKilled
+		}
+		return nil
+	})
+	if _, err := p.run(c); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	check(t, c.Close())
+	if len(h.releases) != 0 {
+		t.Fatal("an answer was sent before its charge was known to be on disk")
+	}
+	sent := func() string {
+		_, err := p.step()
+		check(t, err)
+		item := h.releases[releaseKey{p.name, 1}]
+		return fmt.Sprintf("%x %x", item.Envelope, item.Body)
+	}
+	p.seed++ // noise that would be drawn anew would differ
+	first, spent := sent(), p.account().Spent
+	// The coordinator forgets it, as if it had been lost on the way.
+	delete(h.releases, releaseKey{p.name, 1})
+	h.restart()
+	if second := sent(); second != first || strings.TrimSpace(first) == "" {
+		t.Error("other bytes are sent the second time")
+	}
+	if got := p.account().Spent; got != spent {
+		t.Errorf("spent %g, and %g with the second time", spent, got)
+	}
+}

@@ -1,0 +1,313 @@
+package client_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"fedpvi/client/ledger"
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/invitation"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/seal"
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/transcript"
+	"fedpvi/pvi"
+	"fedpvi/pvi/stage"
+	"fedpvi/pvi/study"
+	"fedpvi/transport"
+)
+
+var today = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func now() time.Time { return today }
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+type rosterEntry = roster.Entry
+
+// otherPin is the coordinator's entry with another key for connections.
+func otherPin(t testing.TB, h *hub) roster.Entry {
+	t.Helper()
+	key, err := channel.GenerateKey()
+	check(t, err)
+	e, err := roster.NewEntry(h.identity, h.hash(), "hub", identity.Coordinator, key.Pin(), h.sealing.Recipient())
+	check(t, err)
+	return e
+}
+
+// A hub is a coordinator without a network and without a disk, as plain as can be.
+type hub struct {
+	t         testing.TB
+	study     *study.Study
+	source    []byte
+	identity  *identity.Identity
+	tls       *channel.Key
+	sealing   *seal.Key
+	entry     roster.Entry
+	authority *channel.Authority
+
+	tickets []invitation.Ticket
+	members map[identity.Name]roster.Entry
+	consent map[identity.Name]bool
+	last    map[identity.Name][]byte
+	reason  map[identity.Name]string // for which a client left
+
+	chain    transcript.Chain
+	server   *stage.Server
+	items    []transport.Item
+	releases map[releaseKey]transport.Item
+	receipts []transcript.Receipt
+	// bodies are what was opened, for a transcript to compare.
+	bodies map[releaseKey][]byte
+	// lie, if there is one, changes what is said before it is signed.
+	lie func(e *stage.Entry, model *transcript.Hash)
+}
+
+type releaseKey struct {
+	client identity.Name
+	ask    uint64
+}
+
+func newHub(t testing.TB, source []byte) *hub {
+	t.Helper()
+	st, err := study.Parse("study.toml", source)
+	check(t, err)
+	h := &hub{
+		t: t, study: st, source: source, members: map[identity.Name]roster.Entry{}, consent: map[identity.Name]bool{},
+		last: map[identity.Name][]byte{}, reason: map[identity.Name]string{}, releases: map[releaseKey]transport.Item{}, bodies: map[releaseKey][]byte{},
+	}
+	h.identity, err = identity.Generate()
+	check(t, err)
+	h.tls, err = channel.GenerateKey()
+	check(t, err)
+	h.sealing, err = seal.Generate()
+	check(t, err)
+	h.entry, err = roster.NewEntry(h.identity, h.hash(), "hub", identity.Coordinator, h.tls.Pin(), h.sealing.Recipient())
+	check(t, err)
+	h.authority, err = channel.CreateAuthority(filepath.Join(t.TempDir(), "keys", "authority.key"), h.hash(), today, today.AddDate(1, 0, 0))
+	check(t, err)
+	h.chain = transcript.Begin(h.hash(), h.identity.Public())
+	return h
+}
+
+func (h *hub) hash() ledger.Hash { return sha256.Sum256(h.source) }
+
+func (h *hub) invite(name identity.Name) invitation.Invitation {
+	h.t.Helper()
+	i, ticket, err := invitation.New(invitation.Invitation{
+		Study: h.hash(), Name: name, Coordinator: h.identity.Fingerprint(), Pin: h.tls.Pin(),
+		Addresses: []string{"hub.example.org:7443"}, Expires: today.Add(time.Hour),
+	})
+	check(h.t, err)
+	h.tickets = append(h.tickets, ticket)
+	return i
+}
+
+// Join redeems an invitation.
+func (h *hub) Join(_ context.Context, r transport.JoinRequest) (transport.Admission, error) {
+	e, err := roster.ParseEntry(r.Entry, h.hash())
+	check(h.t, err)
+	tickets, ticket, err := invitation.Redeem(h.tickets, h.hash(), r.Token, e.Key, today)
+	if err != nil || ticket.Name != e.Name {
+		return transport.Admission{}, &transport.Refusal{Reason: transport.Denied, Text: "no"}
+	}
+	h.tickets = tickets
+	h.members[e.Name] = e
+	certificate, err := h.authority.Issue(r.Request, channel.Party{Study: h.hash(), Role: e.Role, Name: e.Name}, e.Key, e.Pin, today, today.AddDate(0, 6, 0))
+	check(h.t, err)
+	return transport.Admission{Study: h.source, Authority: h.authority.Certificate(), Certificate: certificate, Coordinator: h.entry.Bytes()}, nil
+}
+
+// begin publishes the roster and the first plan.
+func (h *hub) begin() {
+	h.t.Helper()
+	entries := []roster.Entry{h.entry}
+	for _, name := range slices.Sorted(maps.Keys(h.members)) {
+		entries = append(entries, h.members[name])
+	}
+	members, err := roster.New(h.hash(), entries)
+	check(h.t, err)
+	h.server, err = stage.NewServer(h.study, h.clients())
+	check(h.t, err)
+	envelope, body, err := h.chain.Open(h.identity, members, h.server.Digest(), h.server.Model())
+	check(h.t, err)
+	h.append(envelope, body)
+	h.ask()
+}
+
+// restart goes back to the first plan, before any answer came.
+func (h *hub) restart() {
+	h.t.Helper()
+	var err error
+	h.server, err = stage.NewServer(h.study, h.clients())
+	check(h.t, err)
+	_, _, err = h.server.Next()
+	check(h.t, err)
+	h.receipts = nil
+}
+
+func (h *hub) clients() []pvi.ClientID {
+	var all []pvi.ClientID
+	for _, name := range slices.Sorted(maps.Keys(h.members)) {
+		all = append(all, pvi.ClientID(name))
+	}
+	return all
+}
+
+func (h *hub) append(envelope, body []byte) {
+	h.t.Helper()
+	chain, _, err := h.chain.Follow(envelope, body)
+	check(h.t, err)
+	h.chain = chain
+	h.items = append(h.items, transport.Item{Envelope: envelope, Body: body})
+}
+
+func (h *hub) say(kind transcript.Kind, ask int, model transcript.Hash, body []byte) {
+	h.t.Helper()
+	envelope, err := h.chain.Sign(h.identity, kind, uint64(ask), model, body)
+	check(h.t, err)
+	h.append(envelope, body)
+}
+
+// sayEntry says a plan or an outcome.
+func (h *hub) sayEntry(e stage.Entry) {
+	h.t.Helper()
+	model := h.server.Model()
+	if m, ok := h.server.ModelOf(e.Ask); ok {
+		model = m
+	}
+	if h.lie != nil {
+		h.lie(&e, &model)
+	}
+	h.say(transcript.Kind(e.Kind), e.Ask, model, e.Body)
+}
+
+// ask says all plans that can be said, and the result when there are none left.
+func (h *hub) ask() {
+	h.t.Helper()
+	for {
+		plan, ok, err := h.server.Next()
+		check(h.t, err)
+		if !ok {
+			break
+		}
+		h.sayEntry(plan)
+	}
+	if h.server.Done() {
+		result, err := h.server.Result()
+		check(h.t, err)
+		b, err := result.Bytes()
+		check(h.t, err)
+		h.say(transcript.End, 0, h.server.Model(), transcript.Closing{Result: b, Receipts: h.receipts}.Bytes())
+	}
+}
+
+// close ends a question without those who have not answered.
+func (h *hub) close(ask int) {
+	h.t.Helper()
+	outcome, err := h.server.Close(ask)
+	check(h.t, err)
+	h.sayEntry(*outcome)
+	h.ask()
+}
+
+// submit takes an answer.
+func (h *hub) submit(name identity.Name, item transport.Item) error {
+	claims, err := signed.Claims(item.Envelope)
+	check(h.t, err)
+	key := releaseKey{name, claims.Round}
+	if before, ok := h.releases[key]; ok {
+		if string(before.Envelope) == string(item.Envelope) && string(before.Body) == string(item.Body) {
+			return nil
+		}
+		h.t.Errorf("%s answers question %d twice, with other bytes", name, claims.Round)
+		return &transport.Refusal{Reason: transport.OutOfPlace, Text: "another answer"}
+	}
+	model, open := h.server.ModelOf(int(claims.Round))
+	if !open {
+		return &transport.Refusal{Reason: transport.OutOfPlace, Text: "too late"}
+	}
+	r, err := h.chain.VerifyRelease(item.Envelope, h.members[name].Key, claims.Round, model)
+	check(h.t, err)
+	if r.Body != transcript.BodyOf(item.Body) {
+		h.t.Fatal("the body is not the one that was signed")
+	}
+	payload, err := h.sealing.Open(item.Body, r.Header.Bytes(), h.server.MaxRelease())
+	check(h.t, err)
+	outcome, err := h.server.Collect(pvi.ClientID(name), int(claims.Round), payload)
+	check(h.t, err)
+	h.releases[key], h.bodies[key], h.last[name] = item, payload, item.Envelope
+	h.receipts = append(h.receipts, transcript.ReceiptOf(name, r.Header, r.Hash))
+	slices.SortFunc(h.receipts, compareReceipts)
+	if outcome != nil {
+		h.sayEntry(*outcome)
+		h.ask()
+	}
+	return nil
+}
+
+func compareReceipts(a, b transcript.Receipt) int {
+	if a.Ask != b.Ask {
+		return int(a.Ask) - int(b.Ask)
+	}
+	if a.Client < b.Client {
+		return -1
+	}
+	return 1
+}
+
+// A line is what one client sees of a hub.
+type line struct {
+	*hub
+	name identity.Name
+}
+
+var errIdle = errors.New("nothing more was said")
+
+func (l line) Standing(context.Context) (transport.Standing, error) {
+	return transport.Standing{Entries: uint64(len(l.items)), Approved: l.consent[l.name], Last: l.last[l.name]}, nil
+}
+
+func (l line) Approve(_ context.Context, envelope []byte) error {
+	key := l.members[l.name].Key
+	if why, err := transcript.VerifyLeave(envelope, key, l.hash()); err == nil {
+		l.reason[l.name] = why
+		return nil
+	}
+	_, err := transcript.VerifyApproval(envelope, key, l.hash(), l.identity.Fingerprint())
+	check(l.t, err)
+	l.consent[l.name], l.last[l.name] = true, envelope
+	return nil
+}
+
+// Entry does not wait: a test moves one client after the other.
+func (l line) Entry(_ context.Context, number uint64) (transport.Item, error) {
+	if number > uint64(len(l.items)) {
+		return transport.Item{}, errIdle
+	}
+	return l.items[number-1], nil
+}
+
+func (l line) Submit(_ context.Context, item transport.Item) error { return l.submit(l.name, item) }
+
+func (l line) Renew(_ context.Context, request []byte) ([]byte, error) {
+	e := l.members[l.name]
+	return l.authority.Issue(request, channel.Party{Study: l.hash(), Role: e.Role, Name: e.Name}, e.Key, e.Pin, today, today.AddDate(0, 6, 0))
+}
+
+func (l line) Close() error { return nil }
+
+var _ io.Closer = line{}

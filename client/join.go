@@ -1,0 +1,120 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"fedpvi/accountant"
+	"fedpvi/client/ledger"
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/invitation"
+	"fedpvi/crypto/roster"
+	"fedpvi/pvi/study"
+	"fedpvi/transport"
+)
+
+// A Guest is a connection over which an invitation is redeemed.
+type Guest interface {
+	Join(ctx context.Context, r transport.JoinRequest) (transport.Admission, error)
+}
+
+// maxStudy is the largest admission that is taken, in bytes: the study document above all.
+const maxStudy = 4 << 20
+
+// DialGuest connects with an invitation, to the first of its addresses that answers.
+func (c *Client) DialGuest(ctx context.Context, i invitation.Invitation, n Network) (*transport.Client, error) {
+	return n.dial(ctx, c.log, i.Addresses, transport.Config{TLS: channel.Join(i.Study, i.Pin, c.now), MaxEntry: maxStudy})
+}
+
+// Join redeems an invitation with keys that are made here, checks that the study is the one
+// that the invitation names and that its coordinator is who invited, and writes a policy if
+// there is none, with the promise given. Joining allows nothing: the study is to be reviewed
+// and approved.
+func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest, promise accountant.Target) (m *Member, wrotePolicy bool, err error) {
+	if c.now().After(i.Expires) {
+		return nil, false, &Refusal{fmt.Sprintf("the invitation expired on %s: ask for a new one", i.Expires.Format(time.DateOnly))}
+	}
+	k, err := c.loadKeys(i.Study)
+	if err != nil {
+		return nil, false, err
+	}
+	holder := c.store.Identity()
+	party := channel.Party{Study: i.Study, Role: identity.Client, Name: i.Name}
+	entry, err := roster.NewEntry(holder, i.Study, i.Name, identity.Client, k.tls.Pin(), k.sealing.Recipient())
+	if err != nil {
+		return nil, false, err
+	}
+	request, err := channel.NewRequest(holder, k.tls, party)
+	if err != nil {
+		return nil, false, err
+	}
+	a, err := guest.Join(ctx, transport.JoinRequest{Token: i.Token.Reveal(), Entry: entry.Bytes(), Request: request})
+	if err != nil {
+		return nil, false, err
+	}
+	if err := c.admitted(i, a, k, party); err != nil {
+		return nil, false, err
+	}
+	wrotePolicy, err = WritePolicy(c.dir, i.Coordinator, promise)
+	if err != nil {
+		return nil, false, err
+	}
+	m, err = c.member(i.Study)
+	return m, wrotePolicy, err
+}
+
+// admitted checks what the coordinator answered, and keeps it.
+func (c *Client) admitted(i invitation.Invitation, a transport.Admission, k keys, party channel.Party) error {
+	if sha256.Sum256(a.Study) != i.Study {
+		return &Refusal{"the coordinator sent another study than the invitation is for: ask who invited"}
+	}
+	hub, err := roster.ParseEntry(a.Coordinator, i.Study)
+	switch {
+	case err != nil:
+		return &Refusal{"the entry of the coordinator: " + err.Error()}
+	case hub.Role != identity.Coordinator || hub.Key.Fingerprint() != i.Coordinator:
+		return &Refusal{"the coordinator is not the one whose fingerprint is in the invitation: ask who invited"}
+	case hub.Pin != i.Pin:
+		return &Refusal{"the coordinator's key for connections is not the one in the invitation: ask who invited"}
+	}
+	if _, err := channel.NewCredentials(party, k.tls, a.Authority, a.Certificate, c.now()); err != nil {
+		return &Refusal{"the certificate that the coordinator sent: " + err.Error()}
+	}
+	if _, err := study.Parse("study.toml", a.Study); err != nil {
+		return &Refusal{"the study cannot be read: " + err.Error()}
+	}
+	if before, ok, err := c.store.Part(i.Study, membershipPart); err != nil || ok {
+		return errors.Join(err, c.joinedAgain(i.Study, before, a))
+	}
+	joined := membership{
+		Name: i.Name, Coordinator: i.Coordinator, Entry: a.Coordinator, Addresses: i.Addresses,
+		Authority: a.Authority, Certificate: a.Certificate, Joined: c.now().UTC().Truncate(time.Second),
+	}
+	b, err := encode(joined)
+	if err != nil {
+		return err
+	}
+	return c.store.Save(ledger.Change{Study: i.Study, Parts: map[string][]byte{documentPart: a.Study, membershipPart: b}})
+}
+
+// joinedAgain takes the new certificate of a study that was joined before, by the same
+// invitation or another one of the same coordinator.
+func (c *Client) joinedAgain(of ledger.Hash, before []byte, a transport.Admission) error {
+	if before == nil {
+		return nil
+	}
+	var m membership
+	if err := c.get(of, membershipPart, &m); err != nil {
+		return err
+	}
+	if !bytes.Equal(m.Entry, a.Coordinator) {
+		return &Refusal{"this study was joined before, under another entry of its coordinator: ask who invited"}
+	}
+	m.Authority, m.Certificate = a.Authority, a.Certificate
+	return c.put(of, membershipPart, m)
+}

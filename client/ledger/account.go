@@ -1,0 +1,172 @@
+package ledger
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"fedpvi/accountant"
+)
+
+// An Account is a data set's budget, for people.
+type Account struct {
+	Dataset string    `json:"dataset"`
+	Budget  Budget    `json:"budget"`
+	Made    time.Time `json:"made"`
+	Unit    string    `json:"counted_in"` // what Total, Spent and Left are in
+	Total   float64   `json:"total"`
+	Spent   float64   `json:"spent"`
+	Left    float64   `json:"left"`
+	// Epsilon at the budget's δ that the releases so far would have if they had been
+	// planned in advance: a point estimate. What is guaranteed is the whole budget.
+	Epsilon float64      `json:"epsilon_so_far"`
+	Studies []StudySpent `json:"studies"`
+}
+
+// StudySpent is what one study took of a budget.
+type StudySpent struct {
+	Study   Hash      `json:"study"`
+	Answers int       `json:"answers"`
+	Spent   float64   `json:"spent"`
+	First   time.Time `json:"first"`
+	Last    time.Time `json:"last"`
+}
+
+// Accounts returns the budgets of all data sets, by name.
+func (s *Store) Accounts() []Account {
+	<-s.guard
+	defer func() { s.guard <- struct{}{} }()
+	return s.chain.summary()
+}
+
+// Account returns the budget of a data set, and whether there is one.
+func (s *Store) Account(dataset string) (Account, bool) {
+	<-s.guard
+	defer func() { s.guard <- struct{}{} }()
+	a, ok := s.chain.accounts[dataset]
+	if !ok {
+		return Account{}, false
+	}
+	return a.summary(dataset), true
+}
+
+func (c *chain) summary() []Account {
+	var all []Account
+	for _, name := range slices.Sorted(maps.Keys(c.accounts)) {
+		all = append(all, c.accounts[name].summary(name))
+	}
+	return all
+}
+
+func (a *account) summary(dataset string) Account {
+	f := a.filter
+	out := Account{
+		Dataset: dataset, Budget: a.budget, Made: a.made, Unit: f.Unit(),
+		Total: f.Budget(), Spent: f.Spent(), Left: f.Left(), Epsilon: f.Epsilon(),
+	}
+	for _, c := range a.charges {
+		i := slices.IndexFunc(out.Studies, func(s StudySpent) bool { return s.Study == c.study })
+		if i < 0 {
+			i = len(out.Studies)
+			out.Studies = append(out.Studies, StudySpent{Study: c.study, First: c.at})
+		}
+		of := &out.Studies[i]
+		of.Answers, of.Spent, of.Last = of.Answers+1, of.Spent+c.cost, c.at
+	}
+	return out
+}
+
+// A Quote is what a release would cost.
+type Quote struct {
+	Unit  string  `json:"counted_in"`
+	Cost  float64 `json:"cost"`
+	Left  float64 `json:"left"`  // before it
+	Total float64 `json:"total"` // of the budget
+	// Epsilon is the point estimate of [Account] before and after it.
+	EpsilonBefore float64 `json:"epsilon_before"`
+	EpsilonAfter  float64 `json:"epsilon_after"`
+}
+
+// Quote returns what a release on a data set would cost, and the *accountant.BudgetError
+// with which it would be refused. Nothing is counted. The promise may be stricter than the
+// budget's own: the stricter of both decides.
+func (s *Store) Quote(dataset string, promise accountant.Target, e accountant.Event) (Quote, error) {
+	<-s.guard
+	defer func() { s.guard <- struct{}{} }()
+	a, err := s.chain.account(dataset)
+	if err != nil {
+		return Quote{}, &Refused{err.Error()}
+	}
+	q, err := quote(a.filter.Clone(), e)
+	if err != nil || promise.Epsilon >= a.budget.Epsilon && promise.Delta >= a.budget.Delta {
+		return q, err
+	}
+	promise.Epsilon, promise.Delta = min(promise.Epsilon, a.budget.Epsilon), min(promise.Delta, a.budget.Delta)
+	strict, err := a.under(promise)
+	if err != nil {
+		return q, err
+	}
+	return quote(strict, e)
+}
+
+// Quote returns what a release would cost a budget of which nothing is spent.
+func (b Budget) Quote(e accountant.Event) (Quote, error) {
+	f, err := b.NewFilter()
+	if err != nil {
+		return Quote{}, err
+	}
+	return quote(f, e)
+}
+
+func quote(f *accountant.Filter, e accountant.Event) (Quote, error) {
+	q := Quote{Unit: f.Unit(), Left: f.Left(), Total: f.Budget(), EpsilonBefore: f.Epsilon()}
+	var err error
+	if q.Cost, err = f.Quote(e); err != nil {
+		return q, err
+	}
+	err = f.Charge(e)
+	q.EpsilonAfter = f.Epsilon()
+	return q, err
+}
+
+// Head returns number and hash of the last entry, zeros if there is none.
+func (s *Store) Head() (sequence uint64, head Hash) {
+	<-s.guard
+	defer func() { s.guard <- struct{}{} }()
+	return s.chain.head()
+}
+
+// Contains reports whether an entry of this number and hash is in the chain, or both are
+// zero: what a holder once said of its ledger must lie on it. If it does not, the ledger was
+// put back to an earlier day, or another copy of it goes on elsewhere.
+func (s *Store) Contains(sequence uint64, head Hash) bool {
+	<-s.guard
+	defer func() { s.guard <- struct{}{} }()
+	if sequence == 0 {
+		return head == Hash{}
+	}
+	return sequence <= uint64(len(s.chain.heads)) && s.chain.heads[sequence-1] == head
+}
+
+// Answered returns the entry that paid for an answer, and whether there is one.
+func (s *Store) Answered(study Hash, ask uint64) (sequence uint64, ok bool) {
+	<-s.guard
+	defer func() { s.guard <- struct{}{} }()
+	sequence, ok = s.chain.answered[answer{study, ask}]
+	return sequence, ok
+}
+
+// Stamps calls f with every entry in order.
+func (s *Store) Stamps(f func(Stamp) error) error {
+	return s.view(func(tx *bbolt.Tx) error {
+		return tx.Bucket(chainBucket).ForEach(func(_, v []byte) error {
+			stamp, err := parseStamp(append([]byte(nil), v...), s.holder.Public())
+			if err != nil {
+				return err
+			}
+			return f(stamp)
+		})
+	})
+}

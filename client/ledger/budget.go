@@ -1,0 +1,78 @@
+package ledger
+
+import (
+	"fmt"
+	"math"
+
+	"fedpvi/accountant"
+)
+
+// The kinds of filters.
+const (
+	Gaussian = "gaussian" // for Gaussian releases only, and without loss for them
+	Renyi    = "renyi"    // for all releases, at a fixed order
+)
+
+// The privacy units.
+const (
+	Record = "record" // one record of the data set
+	Client = "client" // the whole data set
+)
+
+// A Budget is a promise about a data set. It is never changed.
+type Budget struct {
+	Unit      string               `json:"unit"` // Record or Client
+	Adjacency accountant.Adjacency `json:"adjacency"`
+	Epsilon   float64              `json:"epsilon"`
+	Delta     float64              `json:"delta"`
+	Filter    string               `json:"filter"`          // Gaussian or Renyi
+	Order     float64              `json:"order,omitempty"` // of a Rényi filter
+}
+
+// NewBudget chooses the filter for a promise: Gaussian if every release of what is planned
+// is Gaussian, which later studies must then be as well, and Rényi otherwise, at an order
+// that suits the promise, 1 + 2·log(1/δ)/ε.
+func NewBudget(unit string, adjacency accountant.Adjacency, target accountant.Target, planned accountant.Event) (Budget, error) {
+	b := Budget{Unit: unit, Adjacency: adjacency, Epsilon: target.Epsilon, Delta: target.Delta, Filter: Gaussian}
+	profile, err := accountant.Account(planned)
+	if err != nil {
+		return Budget{}, err
+	}
+	if !profile.Gaussian() {
+		b = b.AtOrder(0)
+	}
+	_, err = b.NewFilter()
+	return b, err
+}
+
+// AtOrder returns the budget with a Rényi filter of an order, 0 for one that suits the
+// promise.
+func (b Budget) AtOrder(order float64) Budget {
+	if order == 0 {
+		order = 1 + 2*math.Log(1/b.Delta)/b.Epsilon
+	}
+	b.Filter, b.Order = Renyi, order
+	return b
+}
+
+// Target returns the promise.
+func (b Budget) Target() accountant.Target {
+	return accountant.Target{Epsilon: b.Epsilon, Delta: b.Delta}
+}
+
+// NewFilter returns the filter that keeps the promise, with nothing spent.
+func (b Budget) NewFilter() (*accountant.Filter, error) {
+	if b.Unit != Record && b.Unit != Client {
+		return nil, fmt.Errorf("unknown privacy unit %q: use %q or %q", b.Unit, Record, Client)
+	}
+	switch b.Filter {
+	case Gaussian:
+		if b.Order != 0 {
+			return nil, fmt.Errorf("a %s filter has no order", Gaussian)
+		}
+		return accountant.NewGaussianFilter(b.Target(), b.Adjacency)
+	case Renyi:
+		return accountant.NewRenyiFilter(b.Target(), b.Order, b.Adjacency)
+	}
+	return nil, fmt.Errorf("unknown filter %q: use %q or %q", b.Filter, Gaussian, Renyi)
+}

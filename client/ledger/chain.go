@@ -1,0 +1,211 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"fedpvi/accountant"
+	"fedpvi/crypto/identity"
+)
+
+// A Fault says which entry of a chain is wrong, and what about it.
+type Fault struct {
+	Sequence uint64 // of the entry, as counted; 0 for the whole
+	Problem  string
+}
+
+func (f *Fault) Error() string {
+	if f.Sequence == 0 {
+		return "ledger: " + f.Problem
+	}
+	return fmt.Sprintf("ledger, entry %d: %s", f.Sequence, f.Problem)
+}
+
+// roundOff is by how much, relative to it, a cost may differ from the one that another
+// machine or version computes, which may round products and sums otherwise.
+const roundOff = 0x1p-40
+
+// A chain is what the entries so far come to.
+type chain struct {
+	holder   identity.PublicKey
+	heads    []Hash // of entry n at n − 1
+	accounts map[string]*account
+	answered map[answer]uint64 // the entry that paid for it
+}
+
+// An answer is to one question of one study.
+type answer struct {
+	study Hash
+	ask   uint64
+}
+
+// An account is a data set's budget and what was spent of it.
+type account struct {
+	budget  Budget
+	filter  *accountant.Filter
+	made    time.Time
+	charges []charged
+}
+
+type charged struct {
+	event accountant.Event
+	cost  float64
+	study Hash
+	at    time.Time
+}
+
+func newChain(holder identity.PublicKey) *chain {
+	return &chain{holder: holder, accounts: map[string]*account{}, answered: map[answer]uint64{}}
+}
+
+// head returns number and hash of the last entry, zeros if there is none.
+func (c *chain) head() (uint64, Hash) {
+	if len(c.heads) == 0 {
+		return 0, Hash{}
+	}
+	return uint64(len(c.heads)), c.heads[len(c.heads)-1]
+}
+
+// read checks the next line of the chain in every respect, and takes it.
+func (c *chain) read(b []byte) (Stamp, error) {
+	next := uint64(len(c.heads)) + 1
+	s, err := parseStamp(b, c.holder)
+	var take func()
+	if err == nil {
+		take, err = c.check(s)
+	}
+	if err != nil {
+		return Stamp{}, &Fault{Sequence: next, Problem: err.Error()}
+	}
+	take()
+	return s, nil
+}
+
+// check reports whether an entry that is signed is the next and does what it says, and
+// returns what takes it.
+func (c *chain) check(s Stamp) (take func(), err error) {
+	sequence, previous := c.head()
+	e := s.Entry
+	switch {
+	case e.Version != Version:
+		return nil, fmt.Errorf("version %d is not known, only %d: a newer program wrote it, use that one", e.Version, Version)
+	case e.Sequence != sequence+1:
+		return nil, fmt.Errorf("it has the number %d: an entry is missing, double or out of order", e.Sequence)
+	case e.Previous != previous:
+		return nil, errors.New("it does not follow the entry before: one of them was replaced")
+	case (e.Budget == nil) == (e.Charge == nil):
+		return nil, errors.New("it is neither a budget nor a charge")
+	case e.Budget != nil && s.Envelope != Hash{}:
+		return nil, errors.New("a budget pays for no envelope")
+	}
+	if _, err := identity.ParseName(e.Dataset); err != nil {
+		return nil, fmt.Errorf("name of the data set: %w", err)
+	}
+	step := c.charge
+	if e.Budget != nil {
+		step = c.open
+	}
+	count, err := step(e)
+	return func() {
+		count()
+		c.heads = append(c.heads, s.Hash)
+	}, err
+}
+
+// open is for a new budget.
+func (c *chain) open(e Entry) (take func(), err error) {
+	if _, ok := c.accounts[e.Dataset]; ok {
+		return nil, fmt.Errorf("the data set %s has a budget, which is never changed", e.Dataset)
+	}
+	filter, err := e.Budget.NewFilter()
+	if err != nil {
+		return nil, err
+	}
+	made := &account{budget: *e.Budget, filter: filter, made: e.Time}
+	return func() { c.accounts[e.Dataset] = made }, nil
+}
+
+// charge is for a charge whose cost comes out as it says and is within the budget.
+func (c *chain) charge(e Entry) (take func(), err error) {
+	key := answer{e.Charge.Study, e.Charge.Ask}
+	if before, ok := c.answered[key]; ok {
+		return nil, fmt.Errorf("it pays for a second answer to question %d of a study: entry %d paid for one", e.Charge.Ask, before)
+	}
+	a, err := c.account(e.Dataset)
+	if err != nil {
+		return nil, err
+	}
+	event, err := accountant.UnmarshalEvent(e.Charge.Event)
+	if err != nil {
+		return nil, err
+	}
+	price, err := a.price(event)
+	if err != nil {
+		return nil, err
+	}
+	if err := price.agrees(e.Charge); err != nil {
+		return nil, err
+	}
+	return func() {
+		a.filter = price.after
+		a.charges = append(a.charges, charged{event, price.cost, e.Charge.Study, e.Time})
+		c.answered[key] = e.Sequence
+	}, nil
+}
+
+func (c *chain) account(dataset string) (*account, error) {
+	a, ok := c.accounts[dataset]
+	if !ok {
+		known := slices.Sorted(maps.Keys(c.accounts))
+		return nil, fmt.Errorf("the data set %q has no budget (there are budgets for %q)", dataset, known)
+	}
+	return a, nil
+}
+
+// A price is what an event costs an account, and the account's filter after it.
+type price struct {
+	cost  float64
+	after *accountant.Filter
+}
+
+// price refuses what does not fit into the budget with an *accountant.BudgetError.
+func (a *account) price(e accountant.Event) (price, error) {
+	after := a.filter.Clone()
+	cost, err := after.Admit(e)
+	return price{cost, after}, err
+}
+
+// agrees reports whether a charge says what the event costs.
+func (p price) agrees(c *Charge) error {
+	for _, n := range []struct {
+		what           string
+		said, computed float64
+	}{
+		{"the cost", c.Cost, p.cost},
+		{"what has been spent", c.Spent, p.after.Spent()},
+		{"the divergence that has been spent", c.SpentDivergence, p.after.SpentDivergence()},
+	} {
+		if !(math.Abs(n.said-n.computed) <= roundOff*n.computed) {
+			return fmt.Errorf("%s is %.17g, computed anew %.17g: the numbers were changed", n.what, n.said, n.computed)
+		}
+	}
+	return nil
+}
+
+// under returns the account's filter under a stricter promise, with the same charges.
+func (a *account) under(target accountant.Target) (*accountant.Filter, error) {
+	b := a.budget
+	b.Epsilon, b.Delta = target.Epsilon, target.Delta
+	filter, err := b.NewFilter()
+	for _, c := range a.charges {
+		if err != nil {
+			break
+		}
+		err = filter.Charge(c.event)
+	}
+	return filter, err
+}

@@ -1,0 +1,205 @@
+package ledger
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"fedpvi/accountant"
+	"fedpvi/transport"
+)
+
+// A Change is what becomes of a study's state in one transaction.
+type Change struct {
+	Study Hash
+	// Parts of the state by name, sealed at rest. A nil part is removed.
+	Parts map[string][]byte
+	// Settled drops from the outbox what answers this question: its outcome is known, and
+	// nobody asks for the bytes again.
+	Settled uint64
+}
+
+// A Release is an answer that is to be paid for.
+type Release struct {
+	Dataset  string
+	Protocol Hash
+	Roster   Hash
+	Policy   Hash
+	Records  Hash
+	Ask      uint64
+	View     string
+	Event    accountant.Event
+}
+
+// Save makes a change durable.
+func (s *Store) Save(c Change) error {
+	parts, err := s.sealParts(c)
+	if err != nil {
+		return err
+	}
+	return s.update("save", func(tx *bbolt.Tx) (func(), error) {
+		return func() {}, s.apply(tx, c, parts)
+	})
+}
+
+// AddBudget makes the budget of a data set.
+func (s *Store) AddBudget(dataset string, b Budget, now time.Time) error {
+	return s.update("budget", func(tx *bbolt.Tx) (func(), error) {
+		e := s.next(dataset, now)
+		e.Budget = &b
+		return s.put(tx, e, func(Hash) (Hash, error) { return Hash{}, nil })
+	})
+}
+
+// Lose charges for an answer that failed after its noise was drawn. Nothing is sent, and
+// the question is answered with that.
+func (s *Store) Lose(c Change, r Release, now time.Time) error {
+	return s.pay("lose", c, r, now, func(*bbolt.Tx, uint64, Hash) (Hash, error) { return Hash{}, nil })
+}
+
+// Charge pays for a release and makes the change, what is sent and the charge durable, all
+// of them or nothing. It refuses what does not fit into the budget with an
+// [*accountant.BudgetError], and a second answer to a question.
+//
+// wrap returns what is to be sent, given number and hash of the charge's own entry, which
+// the envelope names. After an error that is no refusal the store takes no more: only who
+// opens it anew knows whether the transaction happened.
+func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence uint64, head Hash) (transport.Item, error)) (transport.Item, error) {
+	var item transport.Item
+	err := s.pay("charge", c, r, now, func(tx *bbolt.Tx, sequence uint64, head Hash) (_ Hash, err error) {
+		if item, err = wrap(sequence, head); err != nil {
+			return Hash{}, err
+		}
+		return sha256.Sum256(item.Envelope), tx.Bucket(outboxBucket).Put(outboxKey(c.Study, r.Ask), encodeItem(item))
+	})
+	if err != nil {
+		return transport.Item{}, err
+	}
+	return item, nil
+}
+
+// pay makes a charge and a change durable. send keeps what is paid for, and returns the
+// hash of its envelope.
+func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(tx *bbolt.Tx, sequence uint64, head Hash) (Hash, error)) error {
+	parts, err := s.sealParts(c)
+	if err != nil {
+		return err
+	}
+	return s.update(name, func(tx *bbolt.Tx) (func(), error) {
+		e := s.next(r.Dataset, now)
+		if e.Charge, err = s.charge(c.Study, r); err != nil {
+			return nil, err
+		}
+		keep, err := s.put(tx, e, func(head Hash) (Hash, error) { return send(tx, e.Sequence, head) })
+		if err != nil {
+			return nil, err
+		}
+		return keep, s.apply(tx, c, parts)
+	})
+}
+
+// charge is what an entry says of a release.
+func (s *Store) charge(study Hash, r Release) (*Charge, error) {
+	if before, ok := s.chain.answered[answer{study, r.Ask}]; ok {
+		return nil, &Refused{fmt.Sprintf("question %d of this study was answered already (entry %d of the ledger): no second answer is given", r.Ask, before)}
+	}
+	a, err := s.chain.account(r.Dataset)
+	if err != nil {
+		return nil, &Refused{err.Error()}
+	}
+	event, err := accountant.MarshalEvent(r.Event)
+	if err != nil {
+		return nil, err
+	}
+	p, err := a.price(r.Event)
+	if err != nil {
+		return nil, err
+	}
+	return &Charge{
+		Study: study, Protocol: r.Protocol, Roster: r.Roster, Ask: r.Ask, View: r.View,
+		Policy: r.Policy, Records: r.Records, Event: event,
+		Cost: p.cost, Spent: p.after.Spent(), SpentDivergence: p.after.SpentDivergence(),
+	}, nil
+}
+
+// Refused says that something is out of place. The store is as it was.
+type Refused struct{ Reason string }
+
+func (r *Refused) Error() string { return "ledger: " + r.Reason }
+
+// next begins the entry after the last.
+func (s *Store) next(dataset string, now time.Time) Entry {
+	sequence, head := s.chain.head()
+	return Entry{
+		Version: Version, Sequence: sequence + 1, Previous: head,
+		Time: now.UTC().Truncate(time.Second), Program: s.program, Dataset: dataset,
+	}
+}
+
+// put signs an entry, checks it as every reader will, and puts it into the chain. envelope
+// returns the hash of what it pays for. The entry counts when keep is called.
+func (s *Store) put(tx *bbolt.Tx, e Entry, envelope func(head Hash) (Hash, error)) (keep func(), err error) {
+	_, head, err := e.encode()
+	if err != nil {
+		return nil, err
+	}
+	paid, err := envelope(head)
+	if err != nil {
+		return nil, err
+	}
+	stamp, err := sign(s.holder, e, paid)
+	if err != nil {
+		return nil, err
+	}
+	read, err := parseStamp(stamp.line, s.chain.holder)
+	if err != nil {
+		return nil, err
+	}
+	keep, err = s.chain.check(read)
+	if err != nil {
+		return nil, &Refused{err.Error()}
+	}
+	key := binary.BigEndian.AppendUint64(nil, e.Sequence)
+	return keep, tx.Bucket(chainBucket).Put(key, stamp.line)
+}
+
+// update runs one transaction. What it changes in memory is changed when it is on disk.
+func (s *Store) update(name string, f func(tx *bbolt.Tx) (keep func(), err error)) error {
+	<-s.guard
+	defer func() { s.guard <- struct{}{} }()
+	if s.broken != nil {
+		return s.broken
+	}
+	tx, err := s.db.Begin(true)
+	if err != nil {
+		return fmt.Errorf("ledger: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
+	keep, err := f(tx)
+	if err != nil {
+		return err
+	}
+	if err = s.at(name + ": before the commit"); err == nil {
+		err = tx.Commit()
+	}
+	if err == nil {
+		err = s.at(name + ": after the commit")
+	}
+	if err != nil {
+		s.broken = fmt.Errorf("ledger: the last transaction may be on disk or not (%w): start the program again, it will see", err)
+		return s.broken
+	}
+	keep()
+	return nil
+}
+
+// at calls whoever looks at boundaries.
+func (s *Store) at(point string) error {
+	if s.boundary == nil {
+		return nil
+	}
+	return s.boundary(point)
+}

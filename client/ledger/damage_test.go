@@ -1,0 +1,212 @@
+package ledger_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fedpvi/client/ledger"
+)
+
+// exported is a ledger of a budget and two charges, line by line.
+func exported(t testing.TB, s *ledger.Store) [][]byte {
+	t.Helper()
+	for ask := uint64(1); ask <= 2; ask++ {
+		_, err := pay(s, study, ask)
+		check(t, err)
+	}
+	var out bytes.Buffer
+	check(t, s.Export(&out, today))
+	return bytes.SplitAfter(bytes.TrimSuffix(out.Bytes(), []byte("\n")), []byte("\n"))
+}
+
+func join(lines ...[]byte) *bytes.Reader { return bytes.NewReader(bytes.Join(lines, nil)) }
+
+func TestAnExportIsVerified(t *testing.T) {
+	s := newStore(t)
+	defer s.Close()
+	lines := exported(t, s)
+	r, err := ledger.Verify(join(lines...))
+	check(t, err)
+	want, _ := s.Account("ward")
+	if r.Fingerprint != s.Identity().Fingerprint() || r.Title.Entries != 3 || len(r.Accounts) != 1 || r.Accounts[0].Spent != want.Spent {
+		t.Errorf("report %+v of account %+v", r, want)
+	}
+}
+
+// No bit of an export can be changed, of which a third of the bytes are tried, and no line
+// left out, put in or moved.
+func TestAChangedExportIsRefused(t *testing.T) {
+	s := newStore(t)
+	defer s.Close()
+	lines := exported(t, s)
+	whole := bytes.Join(lines, nil)
+	for i := 0; i < len(whole); i += 3 {
+		changed := bytes.Clone(whole)
+		changed[i] ^= []byte{1, 0x20}[i%2] // 0x20 is the case of a letter
+		if _, err := ledger.Verify(bytes.NewReader(changed)); err == nil {
+			t.Fatalf("byte %d, %q, changed to %q: not noticed", i, whole[i], changed[i])
+		}
+	}
+	a, b, c, d := lines[0], lines[1], lines[2], append(bytes.Clone(lines[3]), '\n')
+	for name, changed := range map[string]*bytes.Reader{
+		"nothing":            join(),
+		"the title alone":    join(a),
+		"no title":           join(b, c, d),
+		"cut":                join(a, b, c),
+		"without the first":  join(a, c, d),
+		"without the second": join(a, b, d),
+		"swapped":            join(a, b, d, c),
+		"double":             join(a, b, c, c, d),
+		"a line more":        join(a, b, c, d, []byte("{}\n")),
+		"a line too long":    join(a, bytes.Repeat([]byte("x"), 1<<18)),
+	} {
+		var fault *ledger.Fault
+		if _, err := ledger.Verify(changed); !errors.As(err, &fault) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A holder who signs what is not so is found out by whoever computes the costs anew.
+func TestAForgedLedgerIsRefused(t *testing.T) {
+	s := newStore(t)
+	defer s.Close()
+	lines := exported(t, s)
+	var stamps []ledger.Stamp
+	check(t, s.Stamps(func(stamp ledger.Stamp) error { stamps = append(stamps, stamp); return nil }))
+	for name, c := range map[string]struct {
+		change func(e *ledger.Entry, envelope *ledger.Hash)
+		want   string
+	}{
+		"as it is":          {func(*ledger.Entry, *ledger.Hash) {}, ""},
+		"a lower cost":      {func(e *ledger.Entry, _ *ledger.Hash) { e.Charge.Cost /= 2 }, "entry 3: the cost"},
+		"a negative cost":   {func(e *ledger.Entry, _ *ledger.Hash) { e.Charge.Cost *= -1 }, "entry 3: the cost"},
+		"a lower sum":       {func(e *ledger.Entry, _ *ledger.Hash) { e.Charge.Spent /= 2 }, "entry 3: what has been spent"},
+		"another event":     {func(e *ledger.Entry, _ *ledger.Hash) { e.Charge.Event[16] ^= 1 }, "entry 3: the cost"},
+		"no event":          {func(e *ledger.Entry, _ *ledger.Hash) { e.Charge.Event = nil }, "entry 3: "},
+		"a second answer":   {func(e *ledger.Entry, _ *ledger.Hash) { e.Charge.Ask = 1 }, "entry 3: it pays for a second answer"},
+		"another data set":  {func(e *ledger.Entry, _ *ledger.Hash) { e.Dataset = "wing" }, `entry 3: the data set "wing" has no budget`},
+		"another number":    {func(e *ledger.Entry, _ *ledger.Hash) { e.Sequence++ }, "entry 3: it has the number 4"},
+		"another before":    {func(e *ledger.Entry, _ *ledger.Hash) { e.Previous[0]++ }, "entry 3: it does not follow"},
+		"another version":   {func(e *ledger.Entry, _ *ledger.Hash) { e.Version++ }, "entry 3: version 2"},
+		"nothing was sent":  {func(_ *ledger.Entry, h *ledger.Hash) { *h = ledger.Hash{} }, ""},
+		"a paid budget":     {func(e *ledger.Entry, _ *ledger.Hash) { e.Charge, e.Budget = nil, stamps[0].Entry.Budget }, "entry 3: a budget pays"},
+		"neither":           {func(e *ledger.Entry, _ *ledger.Hash) { e.Charge = nil }, "entry 3: it is neither"},
+		"both":              {func(e *ledger.Entry, _ *ledger.Hash) { e.Budget = stamps[0].Entry.Budget }, "entry 3: it is neither"},
+		"a name for a path": {func(e *ledger.Entry, _ *ledger.Hash) { e.Dataset = "../ward" }, "entry 3: name of the data set"},
+	} {
+		e, envelope := stamps[2].Entry, stamps[2].Envelope
+		charge := *e.Charge
+		charge.Event = bytes.Clone(charge.Event)
+		e.Charge = &charge
+		c.change(&e, &envelope)
+		line, head, err := s.Forge(e, envelope)
+		check(t, err)
+		title, err := json.Marshal(ledger.Title{Version: 1, Holder: s.Identity().Public(), Entries: 3, Head: head, Time: today})
+		check(t, err)
+		first, err := json.Marshal(map[string]any{"fedpvi_ledger": json.RawMessage(title), "signature": hexOf(s.ForgeTitle(title))})
+		check(t, err)
+		_, err = ledger.Verify(join(first, []byte("\n"), lines[1], lines[2], line))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// What is not whole is not opened.
+func TestDamageIsFound(t *testing.T) {
+	remove := func(name string) func(string) error {
+		return func(dir string) error { return os.Remove(filepath.Join(dir, name)) }
+	}
+	shorten := func(dir string) error { return os.Truncate(filepath.Join(dir, ledger.File), 8192) }
+	for name, damage := range map[string]func(dir string) error{
+		"no file":        remove(ledger.File),
+		"no identity":    remove(ledger.IdentityFile),
+		"no state key":   remove(ledger.StateKeyFile),
+		"a file cut":     shorten,
+		"another holder": func(dir string) error { return exchange(t, dir) },
+	} {
+		s := newStore(t)
+		_, err := pay(s, study, 1)
+		check(t, err)
+		check(t, s.Close())
+		check(t, damage(s.Dir()))
+		again, err := ledger.Open(s.Dir(), ledger.Options{})
+		var damaged *ledger.Damaged
+		if !errors.As(err, &damaged) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			check(t, again.Close())
+		}
+	}
+}
+
+// exchange puts the identity of another holder in the place of the one in dir.
+func exchange(t *testing.T, dir string) error {
+	s := newStore(t)
+	check(t, s.Close())
+	return os.Rename(filepath.Join(s.Dir(), ledger.IdentityFile), filepath.Join(dir, ledger.IdentityFile))
+}
+
+// Every byte of the chain in the file is checked when it is opened.
+func TestAChangedFileIsNotOpened(t *testing.T) {
+	s := newStore(t)
+	_, err := pay(s, study, 1)
+	check(t, err)
+	check(t, s.Close())
+	path := filepath.Join(s.Dir(), ledger.File)
+	file, err := os.ReadFile(path)
+	check(t, err)
+	for _, word := range []string{`"cost":0`, `"spent":0`, `"ask":1`, `"dataset":"ward"`, `"epsilon":1`} {
+		at := bytes.LastIndex(file, []byte(word))
+		if at < 0 {
+			t.Fatalf("%s is not in the file", word)
+		}
+		changed := bytes.ReplaceAll(file, []byte(word), append([]byte(word[:len(word)-1]), word[len(word)-1]+1))
+		check(t, os.WriteFile(path, changed, 0o600))
+		if again, err := ledger.Open(s.Dir(), ledger.Options{}); err == nil {
+			check(t, again.Close())
+			t.Errorf("%s changed: not noticed", word)
+		}
+	}
+	check(t, os.WriteFile(path, file, 0o600))
+	check(t, open(t, s.Dir()).Close())
+}
+
+func TestOthersMayNotRead(t *testing.T) {
+	for name, change := range map[string]func(dir string) error{
+		"the directory": func(dir string) error { return os.Chmod(dir, 0o755) },
+		"the file":      func(dir string) error { return os.Chmod(filepath.Join(dir, ledger.File), 0o640) },
+		"the identity":  func(dir string) error { return os.Chmod(filepath.Join(dir, ledger.IdentityFile), 0o644) },
+	} {
+		s := newStore(t)
+		check(t, s.Close())
+		check(t, change(s.Dir()))
+		if _, err := ledger.Open(s.Dir(), ledger.Options{}); err == nil || !strings.Contains(err.Error(), "chmod") {
+			t.Errorf("%s is open to others: %v", name, err)
+		}
+	}
+}
+
+func FuzzVerify(f *testing.F) {
+	s := newStore(f)
+	defer s.Close()
+	lines := exported(f, s)
+	for n := range lines {
+		f.Add(bytes.Join(lines[:n+1], nil))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if _, err := ledger.Verify(bytes.NewReader(b)); err != nil {
+			return
+		}
+		if _, err := ledger.Verify(bytes.NewReader(append(b, "\n{}"...))); err == nil {
+			t.Errorf("%q and a line more is taken", b)
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package ledger
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"fedpvi/crypto/identity"
+)
+
+// maxEntries is the most entries of an exported ledger that is read.
+const maxEntries = 1 << 22
+
+// A Title is the first line of an exported ledger: whose it is, and where it ends, so that
+// one that was cut is noticed.
+type Title struct {
+	Version int                `json:"version"`
+	Holder  identity.PublicKey `json:"holder"`
+	Entries uint64             `json:"entries"`
+	Head    Hash               `json:"head"`
+	Time    time.Time          `json:"time"`
+}
+
+// titleDomain is what titles are signed under.
+const titleDomain identity.Domain = "fedpvi/v1/ledger-title"
+
+type titleLine struct {
+	Ledger    json.RawMessage `json:"fedpvi_ledger"`
+	Signature signature       `json:"signature"`
+}
+
+// Export writes the whole ledger as lines of JSON: a title and the entries, all signed.
+// There are no data in it, only what was released at which cost, to whom and when.
+func (s *Store) Export(w io.Writer, now time.Time) error {
+	out := bufio.NewWriter(w)
+	var lines [][]byte
+	var head Hash
+	if err := s.Stamps(func(stamp Stamp) error {
+		lines, head = append(lines, stamp.line), stamp.Hash
+		return nil
+	}); err != nil {
+		return err
+	}
+	title, err := json.Marshal(Title{
+		Version: Version, Holder: s.holder.Public(), Entries: uint64(len(lines)), Head: head,
+		Time: now.UTC().Truncate(time.Second),
+	})
+	if err != nil {
+		return err
+	}
+	first, err := json.Marshal(titleLine{title, s.holder.Sign(titleDomain, title)})
+	if err != nil {
+		return err
+	}
+	for _, line := range append([][]byte{first}, lines...) {
+		if _, err := out.Write(append(line[:len(line):len(line)], '\n')); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// A Report is what a ledger that was found whole comes to.
+type Report struct {
+	Title       Title                `json:"title"`
+	Fingerprint identity.Fingerprint `json:"fingerprint"` // of the holder
+	Accounts    []Account            `json:"accounts"`
+}
+
+// Verify reads what Export wrote, checks every signature and link, and computes every cost
+// anew. The error is a [*Fault] that says what is wrong and where. Whether the holder is
+// who the reader thinks, the fingerprint in the report says.
+func Verify(r io.Reader) (*Report, error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	title, err := readTitle(lines)
+	if err != nil {
+		return nil, &Fault{Problem: err.Error()}
+	}
+	c := newChain(title.Holder)
+	for lines.Scan() {
+		if len(c.heads) == maxEntries {
+			return nil, &Fault{Problem: fmt.Sprintf("more than %d entries", maxEntries)}
+		}
+		if _, err := c.read(bytes.Clone(lines.Bytes())); err != nil {
+			return nil, err
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, &Fault{Sequence: uint64(len(c.heads)) + 1, Problem: err.Error()}
+	}
+	if entries, head := c.head(); entries != title.Entries || head != title.Head {
+		return nil, &Fault{Problem: fmt.Sprintf("it has %d entries, and the title names %d: lines are missing or too many", entries, title.Entries)}
+	}
+	return &Report{Title: title, Fingerprint: title.Holder.Fingerprint(), Accounts: c.summary()}, nil
+}
+
+func readTitle(lines *bufio.Scanner) (Title, error) {
+	if !lines.Scan() {
+		return Title{}, errors.Join(lines.Err(), errors.New("it is empty"))
+	}
+	var l titleLine
+	var t Title
+	if decode(lines.Bytes(), &l) != nil || decode(l.Ledger, &t) != nil {
+		return Title{}, errors.New("the first line is no title of a ledger: it was changed, cut or made by something else")
+	}
+	if !canonical(lines.Bytes(), l) || !canonical(l.Ledger, t) {
+		return Title{}, errors.New("the first line is not in the form in which titles are written: it was changed")
+	}
+	if t.Version != Version {
+		return Title{}, fmt.Errorf("version %d is not known, only %d: a newer program wrote it, use that one", t.Version, Version)
+	}
+	if _, err := identity.ParsePublicKey(t.Holder[:]); err != nil {
+		return Title{}, err
+	}
+	if !t.Holder.Verify(titleDomain, l.Ledger, l.Signature) {
+		return Title{}, errors.New("the signature of the title is not the holder's: it was changed")
+	}
+	return t, nil
+}

@@ -1,0 +1,121 @@
+package ledger
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	fileMode = 0o600
+	dirMode  = 0o700
+	others   = 0o077
+
+	heldFile = "in-use.json" // who has the store open, for people
+)
+
+// Damaged says that what is kept is not whole, and what to do. Nothing may be sent.
+type Damaged struct {
+	Path    string
+	Problem string
+	Cause   error
+}
+
+func (d *Damaged) Error() string {
+	return fmt.Sprintf("%s: %s: nothing is sent until this is understood; put the whole directory back as it was last, "+
+		"and never from before the last answer that was sent", d.Path, d.Problem)
+}
+
+func (d *Damaged) Unwrap() error { return d.Cause }
+
+// Held says that another process has the store open.
+type Held struct {
+	Dir     string    `json:"-"`
+	PID     int       `json:"pid"`
+	Command string    `json:"command"`
+	Since   time.Time `json:"since"`
+}
+
+func (h *Held) Error() string {
+	if h.PID == 0 {
+		return fmt.Sprintf("the state directory %s is in use by another process: wait for it, or stop it", h.Dir)
+	}
+	return fmt.Sprintf("the state directory %s is in use by %q (process %d) since %s: wait for it, or stop it",
+		h.Dir, h.Command, h.PID, h.Since.Format(time.RFC3339))
+}
+
+func readHeld(dir string) *Held {
+	h := &Held{Dir: dir}
+	if b, err := os.ReadFile(filepath.Join(dir, heldFile)); err == nil && json.Unmarshal(b, h) != nil {
+		*h = Held{Dir: dir} // it is being written
+	}
+	return h
+}
+
+func writeHolder(dir string, o Options) error {
+	b, err := json.Marshal(Held{PID: os.Getpid(), Command: o.Command, Since: o.Now})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, heldFile), append(b, '\n'), fileMode)
+}
+
+// removeHolder leaves the file if it cannot be removed: it tells only who locks, not that
+// somebody does.
+func removeHolder(dir string) { _ = os.Remove(filepath.Join(dir, heldFile)) }
+
+// makeDirectory makes a directory for its owner alone, or checks that it is one.
+func makeDirectory(dir string) error {
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := os.MkdirAll(filepath.Dir(dir), dirMode); err != nil {
+			return err
+		}
+		if err := os.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return syncDirectory(filepath.Dir(dir))
+	}
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is not a directory: name the directory itself with --state", dir)
+	}
+	if info.Mode().Perm()&others != 0 {
+		return fmt.Errorf("directory %s is open to others (mode %04o): chmod 700 %[1]s", dir, info.Mode().Perm())
+	}
+	return nil
+}
+
+func checkMode(path string, info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not an ordinary file: put the file itself there, no link", path)
+	}
+	if info.Mode().Perm()&others != 0 {
+		return fmt.Errorf("%s may be read by others (mode %04o): chmod 600 %[1]s", path, info.Mode().Perm())
+	}
+	return nil
+}
+
+// createFile makes an empty file that is in its directory after a power failure: the
+// database does not see to that.
+func createFile(dir, path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, fileMode)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close(), syncDirectory(dir))
+}
+
+func syncDirectory(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}

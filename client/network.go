@@ -1,0 +1,126 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/transcript"
+	"fedpvi/pvi"
+	"fedpvi/pvi/stage"
+	"fedpvi/pvi/study"
+	"fedpvi/transport"
+)
+
+// A Network says how a coordinator is called.
+type Network struct {
+	// RoundDeadline is the time for a round, from which all other times are derived.
+	RoundDeadline time.Duration
+	// Poll, if it is not zero, lets the client ask at that interval instead of staying
+	// connected.
+	Poll     time.Duration
+	Observer transport.Observer
+}
+
+// dial connects to the first address that answers.
+func (n Network) dial(ctx context.Context, log *slog.Logger, addresses []string, config transport.Config) (*transport.Client, error) {
+	config.RoundDeadline, config.Poll, config.Observer, config.Log = n.RoundDeadline, n.Poll, n.Observer, log
+	if config.RoundDeadline == 0 {
+		config.RoundDeadline = transport.DefaultRoundDeadline
+	}
+	var errs []error
+	for _, address := range addresses {
+		config.Address = address
+		line, err := transport.Dial(ctx, config)
+		if err == nil {
+			return line, nil
+		}
+		errs = append(errs, err)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, errors.Join(errs...)
+}
+
+// Dial connects to the coordinator of a study.
+func (c *Client) Dial(ctx context.Context, m *Member, n Network) (*transport.Client, error) {
+	credentials, err := c.credentials(m)
+	if err != nil {
+		return nil, err
+	}
+	end := channel.Client{Credentials: credentials, Pins: m.pins, Now: c.now}
+	return n.dial(ctx, c.log, m.Addresses, transport.Config{TLS: end.Config(), MaxEntry: m.maxEntry()})
+}
+
+func (m *Member) party() channel.Party {
+	return channel.Party{Study: m.Hash, Role: identity.Client, Name: m.Name}
+}
+
+func (c *Client) credentials(m *Member) (*channel.Credentials, error) {
+	return channel.NewCredentials(m.party(), m.keys.tls, m.Authority, m.Certificate, c.now())
+}
+
+// pins knows the coordinator, whom alone a client calls.
+func (m *Member) pins(p channel.Party) (identity.Pin, bool) {
+	ok := p.Study == m.Hash && p.Role == identity.Coordinator && p.Name == m.hub.Name
+	return m.hub.Pin, ok
+}
+
+// renew asks for a new certificate when two thirds of the time of this one are over.
+func (c *Client) renew(ctx context.Context, m *Member, link Link) error {
+	credentials, err := c.credentials(m)
+	if err != nil {
+		return err
+	}
+	if c.now().Before(credentials.RenewFrom()) {
+		return nil
+	}
+	request, err := channel.NewRequest(c.store.Identity(), m.keys.tls, m.party())
+	if err != nil {
+		return err
+	}
+	certificate, err := link.Renew(ctx, request)
+	if err != nil {
+		return err
+	}
+	if err := credentials.Renew(certificate, c.now()); err != nil {
+		return &Refusal{"the new certificate that the coordinator sent: " + err.Error()}
+	}
+	m.Certificate = certificate
+	return c.put(m.Hash, membershipPart, m.membership)
+}
+
+// maxEntry bounds the body of an entry: a roster; the numbers of a plan or outcome; or the
+// posterior in JSON, with two covariances, and the receipts.
+func (m *Member) maxEntry() int64 {
+	const perNumber, perReceipt, room = 32, 256, 1 << 20
+	size := int64(roster.MaxSize) + room
+	p, err := stage.Public(m.Study, pretended(m.Study, 0))
+	if err != nil {
+		return transcript.MaxBody
+	}
+	dim := int64(p.Model().Dim())
+	size += perNumber * (8*int64(p.Family().Size()) + 4*dim*dim + int64(p.MessageSize()))
+	size += perReceipt * int64(roster.MaxParties) * int64(p.Plans()+16)
+	return min(size, transcript.MaxBody)
+}
+
+// pretended is a roster for a study whose parties are not known yet: as many as it asks for
+// at least, and no fewer than given.
+func pretended(st *study.Study, fewest int) []pvi.ClientID {
+	n := max(fewest, st.Federation.MinClients, st.Federation.Colluders+1, 1)
+	all := make([]pvi.ClientID, n)
+	for i := range all {
+		all[i] = pvi.ClientID(fmt.Sprintf("client-%04d", i+1))
+	}
+	return all
+}
+
+func encode(v any) ([]byte, error) { return json.Marshal(v) }

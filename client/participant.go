@@ -1,0 +1,411 @@
+package client
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"fedpvi/client/ledger"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/seal"
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/transcript"
+	"fedpvi/pvi"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/stage"
+	"fedpvi/transport"
+)
+
+// A participant is the state machine of a client in one study: it follows the transcript,
+// answers what it is asked, and keeps every step in the store before the next. It knows no
+// connection. It is not safe for concurrent use.
+type participant struct {
+	client  *Client
+	member  *Member
+	policy  *Policy
+	terms   Terms
+	dataset Dataset
+	records *shard.Records
+	named   ledger.Hash // the file of records
+
+	chain transcript.Chain
+	site  *stage.Site // nil before the roster
+	at    position
+	sent  uint64 // the last question whose answer this process has sent
+}
+
+// position is where a participant is, as it is kept.
+type position struct {
+	transcript.Position
+	Records ledger.Hash       `json:"records"` // the file with which the study began
+	Plan    uint64            `json:"plan"`    // the last question that asked this client
+	Model   [32]byte          `json:"model"`   // of its plan
+	Asks    [2]int            `json:"asks"`    // questions so far, and in all
+	Ended   *Ending           `json:"ended,omitempty"`
+	Missed  map[uint64]string `json:"missed,omitempty"` // answers that were paid for and not taken, and why
+}
+
+// opening is the first entry of the transcript, as it is kept.
+type opening struct {
+	Envelope []byte `json:"envelope"`
+	Body     []byte `json:"body"`
+}
+
+// An Ending is how a study ended.
+type Ending struct {
+	Aborted bool   `json:"aborted"`
+	By      string `json:"by,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Result  []byte `json:"result,omitempty"` // the posterior, JSON
+}
+
+// newParticipant takes a study up where it is. The records are those with which it began.
+func (c *Client) newParticipant(m *Member, p *Policy, records *shard.Records, named ledger.Hash) (*participant, error) {
+	t, err := c.approved(m, p)
+	if err != nil {
+		return nil, err
+	}
+	_, d, err := p.dataset(t.Dataset)
+	if err != nil {
+		return nil, err
+	}
+	a := &participant{client: c, member: m, policy: p, terms: t, dataset: d, records: records, named: named}
+	a.chain = transcript.Begin(m.Hash, m.hub.Key)
+	a.at.Records = named
+	begun, err := c.has(m.Hash, positionPart)
+	if err != nil || !begun {
+		return a, err
+	}
+	return a, a.restore()
+}
+
+// restore goes back to what is kept.
+func (a *participant) restore() error {
+	c, of := a.client, a.member.Hash
+	if err := c.get(of, positionPart, &a.at); err != nil {
+		return err
+	}
+	if a.at.Records != a.named {
+		return &Refusal{"the file of records is another than the one with which the study began: a study is about one state of the records, use the same file until it is over"}
+	}
+	var first opening
+	if err := c.get(of, rosterPart, &first); err != nil {
+		return err
+	}
+	chain, _, err := transcript.Begin(of, a.member.hub.Key).Follow(first.Envelope, first.Body)
+	if err != nil {
+		return c.damaged("the roster: " + err.Error())
+	}
+	a.chain = chain.At(a.at.Position)
+	state, ok, err := c.store.Part(of, sitePart)
+	if err != nil || !ok {
+		return errors.Join(err, c.lacks(sitePart, ok))
+	}
+	a.site, err = stage.RestoreSite(a.member.Study, clientsOf(a.chain.Members()), a.id(), a.records, state)
+	if err != nil {
+		return c.damaged("the state of the study: " + err.Error())
+	}
+	return nil
+}
+
+func (a *participant) id() pvi.ClientID { return pvi.ClientID(a.member.Name) }
+
+// clientsOf returns the clients of a roster.
+func clientsOf(r *roster.Roster) []pvi.ClientID {
+	var all []pvi.ClientID
+	for _, e := range r.Entries {
+		if e.Role == identity.Client {
+			all = append(all, pvi.ClientID(e.Name))
+		}
+	}
+	return sorted(all)
+}
+
+// next is the number of the entry to be followed next.
+func (a *participant) next() uint64 { return a.at.Number + 1 }
+
+// witness compares the ledger with what the coordinator last heard of it.
+func (a *participant) witness(s transport.Standing) error {
+	if s.Entries < a.at.Number {
+		return &Refusal{fmt.Sprintf("the coordinator's transcript has %d entries, and %d were followed here: its state is older than what it has said", s.Entries, a.at.Number)}
+	}
+	if s.Last == nil {
+		return nil
+	}
+	claims, err := signed.Claims(s.Last)
+	if err != nil {
+		return &Refusal{"what the coordinator shows as this client's last message: " + err.Error()}
+	}
+	if _, err := signed.Verify(s.Last, a.client.store.Identity().Public(), claims); err != nil || claims.Study != [32]byte(a.member.Hash) {
+		return &Refusal{"what the coordinator shows as this client's last message is not of this client"}
+	}
+	return a.client.owns(claims.LedgerSeq, claims.LedgerHead, "the last message that the coordinator has of this client")
+}
+
+// owns checks that what was once said of the ledger lies on it. If it does not, this copy
+// of the state is finished.
+func (c *Client) owns(sequence uint64, head ledger.Hash, what string) error {
+	if c.store.Contains(sequence, head) {
+		return nil
+	}
+	mine, _ := c.store.Head()
+	problem := fmt.Sprintf("%s names entry %d of the ledger, which is not on this one of %d entries", what, sequence, mine)
+	return errors.Join(&RolledBack{problem}, c.put(ledger.Hash{}, haltPart, problem))
+}
+
+// Halted returns why this copy of the state must not be used any more, nil if it may be.
+func (c *Client) halted() error {
+	var problem string
+	ok, err := c.has(ledger.Hash{}, haltPart)
+	if err != nil || !ok {
+		return err
+	}
+	if err := c.get(ledger.Hash{}, haltPart, &problem); err != nil {
+		return err
+	}
+	return &RolledBack{problem}
+}
+
+// follow takes the next entry of the transcript, and keeps what became of the study.
+func (a *participant) follow(item transport.Item) (transcript.Entry, error) {
+	chain, e, err := a.chain.Follow(item.Envelope, item.Body)
+	if err != nil {
+		return e, err
+	}
+	next, settled := a.at, uint64(0)
+	next.Position = chain.Position()
+	switch {
+	case e.Kind == transcript.Roster:
+		err = a.begin(chain)
+	case e.Kind == transcript.End:
+		next.Ended, err = a.end(item.Body)
+	case e.Kind == transcript.Abort:
+		next.Ended, err = aborted(item.Body)
+	default:
+		err = a.step(e, item.Body, &next)
+		if e.Kind.Outcome() {
+			settled = e.Ask
+		}
+	}
+	if err != nil {
+		return e, err
+	}
+	a.chain, a.at = chain, next
+	change, err := a.change(settled)
+	if err != nil {
+		return e, err
+	}
+	if e.Kind == transcript.Roster {
+		if change.Parts[rosterPart], err = encode(opening{item.Envelope, item.Body}); err != nil {
+			return e, err
+		}
+	}
+	return e, a.client.store.Save(change)
+}
+
+// begin looks at who takes part.
+func (a *participant) begin(chain transcript.Chain) error {
+	m, members := a.member, chain.Members()
+	own, ok := members.Named(m.Name)
+	switch {
+	case !ok || own.Key != a.client.store.Identity().Public() || own.Role != identity.Client || own.Pin != m.keys.tls.Pin() || own.Recipient.String() != m.keys.sealing.Recipient().String():
+		return &Refusal{"the roster does not have this client with its own keys"}
+	case !bytes.Equal(members.Coordinator().Bytes(), m.Entry):
+		return &Refusal{"the roster has another entry for the coordinator than the one that was joined"}
+	}
+	clients := clientsOf(members)
+	t, d, err := a.client.terms(m, a.policy, a.terms.Dataset, clients)
+	if err != nil {
+		return err
+	}
+	if t != a.terms {
+		return &Refusal{"the terms are not those that were approved: read client review, then client approve"}
+	}
+	if err := a.fits(clients, d); err != nil {
+		return err
+	}
+	a.site, err = stage.NewSite(m.Study, clients, a.id(), a.records)
+	if err != nil {
+		return err
+	}
+	if a.site.Digest() != chain.Protocol() {
+		return &Refusal{"the coordinator derived other rules from the study and the roster than this client: the programs are of different versions, or one of them is wrong"}
+	}
+	return nil
+}
+
+// fits checks that the whole study, with the clients that it has, fits into the budget.
+func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
+	spent, err := stage.Whole(a.member.Study, clients)
+	if err != nil {
+		return err
+	}
+	whole, err := a.terms.event(spent)
+	if err != nil {
+		return err
+	}
+	if _, err := a.client.quote(a.terms, d, a.member.Study.Privacy.Unit, whole); err != nil {
+		return fmt.Errorf("with %d clients the study does not fit into the budget of the data set %s: %w", len(clients), a.terms.Dataset, err)
+	}
+	return nil
+}
+
+// step follows a plan or an outcome.
+func (a *participant) step(e transcript.Entry, body []byte, next *position) error {
+	if a.site == nil {
+		return transcript.ErrKind
+	}
+	if err := a.site.Follow(stage.Entry{Kind: stage.Kind(e.Kind), Ask: int(e.Ask), Body: body}); err != nil {
+		return err
+	}
+	next.Asks[0], next.Asks[1] = a.site.Asks()
+	ask, asked := a.site.Pending()
+	if !e.Kind.Plan() || !asked || uint64(ask) != e.Ask {
+		return nil
+	}
+	if a.site.Model() != e.Model {
+		return &Refusal{fmt.Sprintf("question %d is about another model than its plan", e.Ask)}
+	}
+	next.Plan, next.Model = e.Ask, e.Model
+	return nil
+}
+
+// end compares what the coordinator says came out with what this client computed, and the
+// receipts with the ledger.
+func (a *participant) end(body []byte) (*Ending, error) {
+	closing, err := transcript.ParseClosing(body)
+	if err != nil {
+		return nil, err
+	}
+	if a.site == nil || !a.site.Done() {
+		return nil, &Refusal{"the coordinator ends the study before its last question"}
+	}
+	result, err := a.site.Result()
+	if err != nil {
+		return nil, err
+	}
+	own, err := result.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(own, closing.Result) {
+		return nil, &Refusal{"the posterior that the coordinator states does not follow from the outcomes"}
+	}
+	for _, r := range closing.Receipts {
+		if r.Client != a.member.Name {
+			continue
+		}
+		if err := a.client.owns(r.LedgerSeq, r.LedgerHead, fmt.Sprintf("the receipt for question %d", r.Ask)); err != nil {
+			return nil, err
+		}
+	}
+	return &Ending{Result: bytes.Clone(closing.Result)}, nil
+}
+
+func aborted(body []byte) (*Ending, error) {
+	abortion, err := transcript.ParseAbortion(body)
+	if err != nil {
+		return nil, err
+	}
+	return &Ending{Aborted: true, By: string(abortion.By), Reason: strings.TrimSpace(abortion.Reason)}, nil
+}
+
+// change is what is kept of where the participant is.
+func (a *participant) change(settled uint64) (ledger.Change, error) {
+	at, err := encode(a.at)
+	if err != nil {
+		return ledger.Change{}, err
+	}
+	parts := map[string][]byte{positionPart: at}
+	if a.site != nil {
+		if parts[sitePart], err = a.site.MarshalBinary(); err != nil {
+			return ledger.Change{}, err
+		}
+	}
+	return ledger.Change{Study: a.member.Hash, Parts: parts, Settled: settled}, nil
+}
+
+// pending returns the question that waits for an answer of this client.
+func (a *participant) pending() (ask uint64, ok bool) {
+	if a.site == nil {
+		return 0, false
+	}
+	n, ok := a.site.Pending()
+	return uint64(n), ok
+}
+
+// answer answers the pending question: it is quoted, computed, paid for and kept, and only
+// then returned to be sent.
+func (a *participant) answer() (transport.Item, error) {
+	ask, ok := a.pending()
+	if !ok || ask != a.at.Plan {
+		return transport.Item{}, &Refusal{"nothing is asked of this client now"}
+	}
+	if entry, ok := a.client.store.Answered(a.member.Hash, ask); ok {
+		return transport.Item{}, &Refusal{fmt.Sprintf("question %d was answered already (entry %d of the ledger): no second answer is given", ask, entry)}
+	}
+	quoted, err := a.site.Quote()
+	if err != nil {
+		return transport.Item{}, err
+	}
+	event, err := a.terms.event(quoted)
+	if err != nil {
+		return transport.Item{}, err
+	}
+	if _, err := a.client.store.Quote(a.terms.Dataset, a.dataset.Promise, event); err != nil {
+		return transport.Item{}, fmt.Errorf("question %d: %w", ask, err)
+	}
+	answer, failed := a.site.Answer(a.client.noise(int(ask)))
+	if as[*pvi.Refused](failed) {
+		return transport.Item{}, failed
+	}
+	return a.pay(ask, answer, failed)
+}
+
+// pay charges an answer that was computed, or noise that was drawn for one that failed.
+func (a *participant) pay(ask uint64, answer stage.Answer, failed error) (transport.Item, error) {
+	event, err := a.terms.event(answer.Spent)
+	if err != nil {
+		return transport.Item{}, err
+	}
+	change, err := a.change(0)
+	if err != nil {
+		return transport.Item{}, err
+	}
+	store, members := a.client.store, a.chain.Members()
+	release := ledger.Release{
+		Dataset: a.terms.Dataset, Protocol: a.chain.Protocol(), Roster: members.Hash(), Policy: a.policy.Hash,
+		Records: a.named, Ask: ask, View: a.terms.View, Event: event,
+	}
+	if failed != nil {
+		return transport.Item{}, errors.Join(failed, store.Lose(change, release, a.client.now()))
+	}
+	if answer.Model != a.at.Model || uint64(answer.Ask) != ask {
+		return transport.Item{}, errors.New("the answer is not about the model of the plan: this is a fault of the program")
+	}
+	return store.Charge(change, release, a.client.now(), func(sequence uint64, head ledger.Hash) (transport.Item, error) {
+		header := a.chain.ReleaseHeader(ask, a.at.Model, store.Identity().Fingerprint(), sequence, head)
+		body, err := seal.Seal(members.Coordinator().Recipient, header.Bytes(), answer.Release, a.site.MaxRelease())
+		if err != nil {
+			return transport.Item{}, err
+		}
+		envelope, err := transcript.SignRelease(store.Identity(), header, body)
+		return transport.Item{Envelope: envelope, Body: body}, err
+	})
+}
+
+// missed notes that an answer that was paid for was not taken, and why. It is not sent
+// again.
+func (a *participant) missed(ask uint64, why string) error {
+	if a.at.Missed == nil {
+		a.at.Missed = map[uint64]string{}
+	}
+	a.at.Missed[ask] = why
+	change, err := a.change(ask)
+	if err != nil {
+		return err
+	}
+	return a.client.store.Save(change)
+}

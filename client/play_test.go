@@ -1,0 +1,241 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fedpvi/accountant"
+	"fedpvi/client"
+	"fedpvi/client/ledger"
+	"fedpvi/crypto/identity"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+)
+
+// plane is a study of two coefficients; edits replace parts of its text.
+const plane = `
+[study]
+version = 1
+name = "plane"
+title = "A plane"
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [-1, 1]
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [-10, 10]
+[model]
+family = "linear"
+outcome = "y"
+terms = ["x"]
+standardise = "none"
+noise_sd = 0.5
+[inference]
+rounds = 3
+#inference
+[privacy]
+#privacy
+[federation]
+max_records = 1000
+#federation
+`
+
+const (
+	recordPrivacy = "unit = \"record\"\nnoise_multiplier = 2.0\ndelta = 1e-5"
+	clientPrivacy = "unit = \"client\"\nnoise_multiplier = 4\ndelta = 1e-5\nclip = 60"
+)
+
+func planeStudy(privacy, inference, federation string) []byte {
+	return []byte(strings.NewReplacer("#privacy", privacy, "#inference", inference, "#federation", federation).Replace(plane))
+}
+
+// wide is a promise that has room for every study of these tests.
+var wide = accountant.Target{Epsilon: 40, Delta: 1e-5}
+
+// A holder is a data holder of a test: a state directory and a file of records.
+type holder struct {
+	t    testing.TB
+	hub  *hub
+	name identity.Name
+	dir  string
+	data string
+	seed uint64 // of its noise
+}
+
+// records are those of data holder m.
+func records(m int) string {
+	var b strings.Builder
+	b.WriteString("x,y\n")
+	for i := range 20 + m {
+		x := float64((i+m)%7)/3.5 - 1
+		fmt.Fprintf(&b, "%.3f,%.3f\n", x, 2*x-1)
+	}
+	return b.String()
+}
+
+// newHolder has joined a study and not approved it.
+func newHolder(t testing.TB, h *hub, name identity.Name, m int) *holder {
+	t.Helper()
+	p := &holder{t: t, hub: h, name: name, dir: filepath.Join(t.TempDir(), "state"), data: filepath.Join(t.TempDir(), "records.csv"), seed: uint64(m)}
+	check(t, os.WriteFile(p.data, []byte(records(m)), 0o600))
+	c := p.open()
+	defer c.Close()
+	_, _, err := c.Join(t.Context(), h.invite(name), h, wide)
+	check(t, err)
+	return p
+}
+
+func (p *holder) open() *client.Client {
+	p.t.Helper()
+	return p.openWith(nil)
+}
+
+// openWith looks at the boundaries of transactions.
+func (p *holder) openWith(boundary func(point string) error) *client.Client {
+	p.t.Helper()
+	c, err := client.Open(client.Options{Dir: p.dir, Program: "test 1", Command: "a test", Now: now, Create: true, Boundary: boundary})
+	check(p.t, err)
+	c.SeedNoise(func(ask int) *dpmech.Stream { return seeded.Stream(1, "client", p.seed, uint64(ask)) })
+	return c
+}
+
+// with does something with the holder's client.
+func (p *holder) with(f func(c *client.Client, m *client.Member, policy *client.Policy) error) error {
+	p.t.Helper()
+	c := p.open()
+	defer c.Close()
+	policy, err := client.LoadPolicy(p.dir)
+	if err != nil {
+		return err
+	}
+	m, err := c.Member("")
+	if err != nil {
+		return err
+	}
+	return f(c, m, policy)
+}
+
+func (p *holder) approve() error {
+	return p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
+		_, err := c.Approve(m, policy, "", m.Hash.String())
+		return err
+	})
+}
+
+// run goes as far as there is something to do.
+func (p *holder) run(c *client.Client) (*client.Ending, error) {
+	p.t.Helper()
+	policy, err := client.LoadPolicy(p.dir)
+	if err != nil {
+		return nil, err
+	}
+	m, err := c.Member("")
+	if err != nil {
+		return nil, err
+	}
+	ending, err := c.Run(p.t.Context(), client.Run{
+		Member: m, Policy: policy, Data: p.data,
+		Connect: func(context.Context) (client.Link, io.Closer, error) { l := line{p.hub, p.name}; return l, l, nil },
+		Wait:    func(context.Context, time.Duration) error { return errors.New("no test waits") },
+	})
+	if errors.Is(err, errIdle) {
+		err = nil
+	}
+	return ending, err
+}
+
+// step opens the state anew and goes as far as there is something to do.
+func (p *holder) step() (*client.Ending, error) {
+	c := p.open()
+	defer c.Close()
+	return p.run(c)
+}
+
+func (p *holder) account() ledger.Account {
+	p.t.Helper()
+	c := p.open()
+	defer c.Close()
+	a, _ := c.Store().Account("records")
+	return a
+}
+
+// federation is a study with data holders who have approved.
+func federation(t testing.TB, source []byte, names ...identity.Name) (*hub, []*holder) {
+	t.Helper()
+	h := newHub(t, source)
+	var all []*holder
+	for m, name := range names {
+		p := newHolder(t, h, name, m)
+		check(t, p.approve())
+		_, err := p.step() // consents
+		check(t, err)
+		all = append(all, p)
+	}
+	return h, all
+}
+
+// play moves everybody in turn until the study is over.
+func play(t testing.TB, all []*holder) []*client.Ending {
+	t.Helper()
+	endings := make([]*client.Ending, len(all))
+	for range 100 {
+		over := true
+		for m, p := range all {
+			if endings[m] != nil {
+				continue
+			}
+			ending, err := p.step()
+			check(t, err)
+			endings[m] = ending
+			over = over && ending != nil
+		}
+		if over {
+			return endings
+		}
+	}
+	t.Fatal("the study does not end")
+	return nil
+}
+
+func TestAStudyIsPlayed(t *testing.T) {
+	for name, source := range map[string][]byte{
+		"record":       planeStudy(recordPrivacy, "", ""),
+		"client":       planeStudy(clientPrivacy, "", ""),
+		"sequential":   planeStudy(recordPrivacy, "schedule = \"sequential\"", ""),
+		"asynchronous": planeStudy(recordPrivacy, "schedule = \"asynchronous\"", ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, all := federation(t, source, "north", "south")
+			if len(h.consent) != 2 {
+				t.Fatalf("%d clients have consented", len(h.consent))
+			}
+			h.begin()
+			for _, e := range play(t, all) {
+				if e.Aborted || len(e.Result) == 0 {
+					t.Errorf("the study ended with %+v", e)
+				}
+			}
+			for _, p := range all {
+				a := p.account()
+				answers := 0
+				for key := range h.releases {
+					if key.client == p.name {
+						answers++
+					}
+				}
+				if len(a.Studies) != 1 || a.Studies[0].Answers != answers || !(a.Spent > 0) {
+					t.Errorf("%s answered %d times, and the account is %+v", p.name, answers, a)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,198 @@
+package client
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"fedpvi/accountant"
+	"fedpvi/client/ledger"
+	"fedpvi/crypto/identity"
+	"fedpvi/internal/document"
+)
+
+// PolicyFile is the name of the policy in a state directory.
+const PolicyFile = "policy.toml"
+
+// A Policy is what a data holder allows. What it does not allow is refused.
+type Policy struct {
+	Hash         ledger.Hash // of the file's bytes
+	Coordinators []identity.Fingerprint
+	// TrustCoordinator says that coordinators open nothing but what the study says, so that
+	// releases are charged for the observer that the study's promise is about. Otherwise
+	// they are charged for a coordinator who opens every message.
+	TrustCoordinator bool
+	MinParticipants  int // clients that a study must have
+	Datasets         map[string]Dataset
+}
+
+// A Dataset is what may be spent on a data set.
+type Dataset struct {
+	Promise accountant.Target
+	Unit    string // ledger.Record, ledger.Client, or empty for that of the first study
+	Filter  string // "auto", ledger.Gaussian or ledger.Renyi
+	Order   float64
+}
+
+const policyVersion = 1
+
+// LoadPolicy reads the policy of a state directory. Every problem is reported with file and
+// line.
+func LoadPolicy(dir string) (*Policy, error) {
+	path := filepath.Join(dir, PolicyFile)
+	source, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &Refusal{path + " is missing: without a policy nothing is allowed; client join writes one"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ParsePolicy(path, source)
+}
+
+// ParsePolicy reads a policy. The name is used in messages only.
+func ParsePolicy(name string, source []byte) (*Policy, error) {
+	doc, err := document.Parse(name, source)
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	root := doc.Root()
+	root.Require("version", fmt.Sprintf("write version = %d", policyVersion))
+	if v, ok := root.Int("version"); ok && v != policyVersion {
+		root.Errorf("version", "%d is not known, only %d", v, policyVersion)
+	}
+	p := &Policy{Hash: sha256.Sum256(source), MinParticipants: defaultParticipants, Datasets: map[string]Dataset{}}
+	p.readCoordinators(root.Table("coordinators"))
+	participants := root.Table("participants")
+	if n, ok := participants.Int("minimum"); ok {
+		if p.MinParticipants = n; n < 1 {
+			participants.Errorf("minimum", "must be at least 1, got %d", n)
+		}
+	}
+	datasets := root.Table("dataset")
+	for _, name := range datasets.Keys() {
+		if _, err := identity.ParseName(name); err != nil {
+			datasets.Errorf(name, "is no name for a data set: %v", err)
+		}
+		p.Datasets[name] = readDataset(datasets.Table(name))
+	}
+	if err := doc.Err(); err != nil {
+		return nil, &UsageError{err}
+	}
+	return p, nil
+}
+
+// defaultParticipants is the fewest clients where the policy names none: with one there is
+// nobody to share a posterior with.
+const defaultParticipants = 2
+
+func (p *Policy) readCoordinators(t *document.Table) {
+	if trust, ok := t.Bool("trust"); ok {
+		p.TrustCoordinator = trust
+	}
+	allowed, _ := t.Strings("allowed")
+	for _, text := range allowed {
+		var f identity.Fingerprint
+		if err := f.UnmarshalText([]byte(text)); err != nil {
+			t.Errorf("allowed", "%q is no fingerprint: write its 64 hexadecimal digits", text)
+			continue
+		}
+		p.Coordinators = append(p.Coordinators, f)
+	}
+}
+
+func readDataset(t *document.Table) Dataset {
+	d := Dataset{Filter: "auto"}
+	t.Require("epsilon", "write the ε that all studies together may spend on this data set, as in epsilon = 1.0")
+	t.Require("delta", "write the δ at which epsilon counts, as in delta = 1e-5")
+	d.Promise.Epsilon, _ = t.Float("epsilon")
+	d.Promise.Delta, _ = t.Float("delta")
+	if t.Has("epsilon") && t.Has("delta") {
+		if err := d.Promise.Check(); err != nil {
+			t.Errorf("", "%v", err)
+		}
+	}
+	d.Unit, _ = t.Choice("unit", ledger.Record, ledger.Client)
+	if f, ok := t.Choice("filter", "auto", ledger.Gaussian, ledger.Renyi); ok {
+		d.Filter = f
+	}
+	if order, ok := t.Float("order"); ok {
+		if d.Order = order; !(order > 1) {
+			t.Errorf("order", "must be above 1, got %g", order)
+		}
+		if d.Filter != ledger.Renyi {
+			t.Errorf("order", "is of a Rényi filter: write filter = %q as well", ledger.Renyi)
+		}
+	}
+	return d
+}
+
+// Allows reports whether a coordinator is on the list.
+func (p *Policy) Allows(f identity.Fingerprint) bool { return slices.Contains(p.Coordinators, f) }
+
+// dataset returns the data set of a name, or the only one if none is named.
+func (p *Policy) dataset(name string) (string, Dataset, error) {
+	names := slices.Sorted(maps.Keys(p.Datasets))
+	if name == "" && len(names) == 1 {
+		name = names[0]
+	}
+	d, ok := p.Datasets[name]
+	switch {
+	case ok:
+		return name, d, nil
+	case len(names) == 0:
+		return "", d, &Refusal{"the policy names no data set: add [dataset.NAME] with epsilon and delta to " + PolicyFile}
+	case name == "":
+		return "", d, &UsageError{fmt.Errorf("the policy has the data sets %s: say which with --dataset", strings.Join(names, ", "))}
+	}
+	return "", d, &Refusal{fmt.Sprintf("the policy has no data set %q (it has %s): add [dataset.%s] with epsilon and delta to %s", name, strings.Join(names, ", "), name, PolicyFile)}
+}
+
+// WritePolicy writes a commented policy into a state directory that has none. It allows one
+// coordinator, and a promise on a data set called "records".
+func WritePolicy(dir string, coordinator identity.Fingerprint, promise accountant.Target) (written bool, err error) {
+	path := filepath.Join(dir, PolicyFile)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	_, err = fmt.Fprintf(f, policyText, policyVersion, coordinator, defaultParticipants, promise.Epsilon, promise.Delta)
+	return true, errors.Join(err, f.Sync(), f.Close())
+}
+
+const policyText = `# What this data holder allows. Everything else is refused. The file is yours: no
+# coordinator can change it, and whenever it is changed studies are approved anew.
+version = %d
+
+[coordinators]
+# Fingerprints of the coordinators whose studies may be approved. The first one is that of
+# the invitation with which this file was made: compare it with what the coordinator's
+# people tell you by another way.
+allowed = ["%s"]
+# May releases be charged as if the coordinator opened nothing but what a study says?
+# With false they are charged for a coordinator who opens every message.
+trust = false
+
+[participants]
+# A study with fewer clients is refused.
+minimum = %d
+
+# A data set, by a name of your choice. Its budget goes on when the file of records is
+# exported anew: never give the same records a second name. All studies together may spend
+# epsilon, at delta. A budget that was made is never raised; a lower epsilon here is obeyed.
+[dataset.records]
+epsilon = %g
+delta = %g
+# unit = "record"      # or "client", the whole data set; else that of the first study
+# filter = "auto"      # "gaussian" loses nothing and admits Gaussian releases only,
+                       # "renyi" admits all; auto takes what the first study needs
+`

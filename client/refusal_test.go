@@ -1,0 +1,433 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fedpvi/accountant"
+	"fedpvi/client"
+	"fedpvi/client/ledger"
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/transcript"
+	"fedpvi/pvi/stage"
+	"fedpvi/transport"
+)
+
+// refused checks that an error has a code and says something, and that nothing was spent
+// since.
+func (p *holder) refused(what string, err error, code int, says string, spent float64) {
+	p.t.Helper()
+	if client.CodeOf(err) != code || !strings.Contains(fmt.Sprint(err), says) {
+		p.t.Errorf("%s: code %d, %v; want code %d and %q", what, client.CodeOf(err), err, code, says)
+	}
+	if a := p.account(); a.Spent != spent {
+		p.t.Errorf("%s: %g was spent, and %g before", what, a.Spent, spent)
+	}
+}
+
+// edit changes the policy.
+func (p *holder) edit(old, new string) {
+	p.t.Helper()
+	path := filepath.Join(p.dir, client.PolicyFile)
+	b, err := os.ReadFile(path)
+	check(p.t, err)
+	if !bytes.Contains(b, []byte(old)) {
+		p.t.Fatalf("%q is not in the policy", old)
+	}
+	check(p.t, os.WriteFile(path, bytes.Replace(b, []byte(old), []byte(new), 1), 0o600))
+}
+
+func TestWhatIsNotApprovedIsRefused(t *testing.T) {
+	h := newHub(t, planeStudy(recordPrivacy, "", ""))
+	p := newHolder(t, h, "north", 0)
+	_, err := p.step()
+	p.refused("not approved", err, client.Declined, "is not approved", 0)
+
+	err = p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
+		_, err := c.Approve(m, policy, "", strings.Repeat("0", 64))
+		return err
+	})
+	p.refused("another digest", err, client.Usage, "is not the digest", 0)
+
+	check(t, p.approve())
+	p.edit("minimum = 2", "minimum = 1")
+	_, err = p.step()
+	p.refused("a changed policy", err, client.Declined, "policy was changed", 0)
+
+	check(t, p.approve())
+	p.edit(`allowed = ["`, `allowed = [] # ["`)
+	_, err = p.step()
+	p.refused("no coordinator", err, client.Declined, "policy was changed", 0)
+	p.refused("no coordinator", p.approve(), client.Declined, "does not allow the coordinator", 0)
+
+	p.edit(`allowed = [] # ["`, `allowed = ["`)
+	p.edit("minimum = 1", "minimum = one")
+	_, err = p.step()
+	p.refused("a broken policy", err, client.Usage, client.PolicyFile+":", 0)
+	if len(h.consent) != 0 {
+		t.Error("a consent was sent")
+	}
+}
+
+func TestTheCapIsKept(t *testing.T) {
+	h := newHub(t, planeStudy(recordPrivacy, "", ""))
+	p := newHolder(t, h, "north", 0)
+	p.edit("epsilon = 40", "epsilon = 0.1")
+	err := p.approve()
+	p.refused("a study beyond the cap", err, client.OverBudget, "records", 0)
+	if a := p.account(); a.Total != 0 {
+		t.Errorf("a budget was made: %+v", a)
+	}
+
+	// A cap that is lowered after the budget was made.
+	p.edit("epsilon = 0.1", "epsilon = 40")
+	check(t, p.approve())
+	p.edit("epsilon = 40", "epsilon = 0.1")
+	p.refused("a study beyond the lowered cap", p.approve(), client.OverBudget, "records", 0)
+}
+
+// A study may fit when it is approved, and not with the clients that it turns out to have.
+func TestTheCapIsKeptWithTheRosterThatComes(t *testing.T) {
+	source := planeStudy(clientPrivacy, "", "")
+	h, all := federation(t, source, "north", "south", "west", "east")
+	p := all[0]
+	var fits float64
+	check(t, p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
+		review, err := c.Review(m, policy, "")
+		fits = review.Privacy.Quote.EpsilonAfter
+		return err
+	}))
+	p.edit("epsilon = 40", fmt.Sprintf("epsilon = %g", fits*1.0001))
+	check(t, p.approve())
+	h.begin()
+	_, err := p.step()
+	p.refused("more clients, each with less noise", err, client.OverBudget, "with 4 clients", 0)
+	if len(h.releases) != 0 {
+		t.Error("an answer was sent")
+	}
+}
+
+func TestTooFewParticipants(t *testing.T) {
+	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
+	p := all[0]
+	p.edit("minimum = 2", "minimum = 3")
+	check(t, p.approve())
+	h.begin()
+	_, err := p.step()
+	p.refused("two clients of three", err, client.Declined, "2 clients, and the policy wants 3", 0)
+}
+
+func TestAnInvitationIsHeldToItsWord(t *testing.T) {
+	h, impostor := newHub(t, planeStudy(recordPrivacy, "", "")), newHub(t, planeStudy(recordPrivacy, "", ""))
+	other := newHub(t, planeStudy(clientPrivacy, "", ""))
+	join := func(change func(a *transport.Admission)) error {
+		c, err := client.Open(client.Options{Dir: filepath.Join(t.TempDir(), "state"), Now: now, Create: true})
+		check(t, err)
+		defer c.Close()
+		i := h.invite("north")
+		_, _, err = c.Join(t.Context(), i, guest{h, change}, wide)
+		if members, e := c.Members(); err != nil && (e != nil || len(members) != 0) {
+			t.Errorf("a study was joined all the same: %v, %v", members, e)
+		}
+		return err
+	}
+	check(t, join(func(*transport.Admission) {}))
+	for name, c := range map[string]struct {
+		change func(a *transport.Admission)
+		says   string
+	}{
+		"a changed byte":      {func(a *transport.Admission) { a.Study = append(bytes.Clone(a.Study), ' ') }, "another study"},
+		"another coordinator": {func(a *transport.Admission) { a.Coordinator = impostor.entry.Bytes() }, "fingerprint"},
+		"another pin":         {func(a *transport.Admission) { a.Coordinator = otherPin(t, h).Bytes() }, "key for connections"},
+		"another authority":   {func(a *transport.Admission) { a.Authority = impostor.authority.Certificate() }, "certificate"},
+		"no entry":            {func(a *transport.Admission) { a.Coordinator = nil }, "entry of the coordinator"},
+		"another study":       {func(a *transport.Admission) { a.Study = other.source }, "another study"},
+	} {
+		err := join(c.change)
+		if client.CodeOf(err) != client.Declined || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A guest changes what the coordinator answers.
+type guest struct {
+	hub    *hub
+	change func(a *transport.Admission)
+}
+
+func (g guest) Join(ctx context.Context, r transport.JoinRequest) (transport.Admission, error) {
+	g.hub.members = map[identity.Name]rosterEntry{}
+	a, err := g.hub.Join(ctx, r)
+	g.change(&a)
+	return a, err
+}
+
+func TestAnExpiredInvitation(t *testing.T) {
+	h := newHub(t, planeStudy(recordPrivacy, "", ""))
+	later := func() time.Time { return today.Add(2 * time.Hour) }
+	c, err := client.Open(client.Options{Dir: filepath.Join(t.TempDir(), "state"), Now: later, Create: true})
+	check(t, err)
+	defer c.Close()
+	if _, _, err := c.Join(t.Context(), h.invite("north"), h, wide); client.CodeOf(err) != client.Declined {
+		t.Errorf("%v", err)
+	}
+}
+
+// What the coordinator says is followed only if it follows.
+func TestALyingCoordinator(t *testing.T) {
+	for name, c := range map[string]struct {
+		lie  func(h *hub)
+		says string
+	}{
+		"a plan with another λ": {func(h *hub) {
+			h.lie = func(e *stage.Entry, _ *transcript.Hash) {
+				if e.Kind == stage.Plan && e.Ask == 2 {
+					e.Body[len(e.Body)/2]++
+				}
+			}
+		}, ""},
+		"a plan under another model hash": {func(h *hub) {
+			h.lie = func(e *stage.Entry, model *transcript.Hash) {
+				if e.Kind == stage.Plan && e.Ask == 2 {
+					model[0]++
+				}
+			}
+		}, "another model"},
+		"an outcome with another sum": {func(h *hub) {
+			h.lie = func(e *stage.Entry, _ *transcript.Hash) {
+				if e.Kind == stage.Outcome && e.Ask == 1 {
+					e.Body[len(e.Body)-1]++
+				}
+			}
+		}, ""},
+		"a question asked twice": {func(h *hub) {
+			h.lie = func(e *stage.Entry, _ *transcript.Hash) {
+				if e.Kind == stage.Plan && e.Ask == 2 {
+					e.Ask = 1
+				}
+			}
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
+			c.lie(h)
+			h.begin()
+			p := all[0]
+			_, err := p.step() // answers the first question
+			check(t, err)
+			_, err = all[1].step()
+			if err != nil {
+				return // the other client has seen it first
+			}
+			spent := p.account().Spent
+			for range 3 {
+				_, err = p.step()
+				p.refused(name, err, client.Declined, c.says, spent)
+			}
+			answers := 0
+			for key := range h.releases {
+				if key.client == p.name {
+					answers++
+				}
+			}
+			if answers != 1 {
+				t.Errorf("%d answers were sent", answers)
+			}
+		})
+	}
+}
+
+// A coordinator that says one entry to one client and another one to the next cannot do so
+// twice to one client.
+func TestAnotherTranscript(t *testing.T) {
+	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
+	h.begin()
+	p := all[0]
+	_, err := p.step()
+	check(t, err)
+	spent, items := p.account().Spent, h.items
+	h.items = h.items[:1]
+	_, err = p.step()
+	p.refused("a shorter transcript", err, client.Declined, "older than what it has said", spent)
+	h.items = items
+	e := h.items[1]
+	h.items = append(h.items[:2:2], e)
+	_, err = p.step()
+	p.refused("an entry that was said before", err, client.Declined, "does not follow", spent)
+}
+
+func TestAnotherFileOfRecords(t *testing.T) {
+	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
+	h.begin()
+	p := all[0]
+	_, err := p.step()
+	check(t, err)
+	spent := p.account().Spent
+	check(t, os.WriteFile(p.data, []byte(records(5)), 0o600))
+	_, err = p.step()
+	p.refused("other records", err, client.Declined, "file of records is another", spent)
+	check(t, os.WriteFile(p.data, []byte("x,y\n98765,1\n"), 0o600))
+	_, err = p.step()
+	p.refused("records that do not fit", err, client.Usage, "records.csv:2", spent)
+	if strings.Contains(fmt.Sprint(err), "98765") {
+		t.Errorf("a value is in the error: %v", err)
+	}
+}
+
+// A directory that is put back to an earlier day, or used twice, is noticed and done with.
+func TestARestoredBackupIsNoticed(t *testing.T) {
+	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
+	h.begin()
+	p := all[0]
+	backup := filepath.Join(t.TempDir(), "backup")
+	check(t, os.CopyFS(backup, os.DirFS(p.dir)))
+	check(t, os.Chmod(backup, 0o700))
+	newest := p.dir
+	_, err := p.step() // answers
+	check(t, err)
+	spent := p.account().Spent
+
+	p.dir = backup
+	for name, mode := range map[string]os.FileMode{ledger.File: 0o600, ledger.IdentityFile: 0o600, ledger.StateKeyFile: 0o600} {
+		check(t, os.Chmod(filepath.Join(backup, name), mode))
+	}
+	check(t, filepath.WalkDir(filepath.Join(backup, "studies"), func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			return os.Chmod(path, 0o700)
+		}
+		return errors.Join(err, os.Chmod(path, 0o600))
+	}))
+	for range 2 {
+		_, err = p.step()
+		p.refused("a backup", err, client.Damaged, "older than what was sent", 0)
+	}
+	delete(h.last, p.name) // also without a witness
+	_, err = p.step()
+	p.refused("a backup that was noticed", err, client.Damaged, "older than what was sent", 0)
+	if len(h.releases) != 1 {
+		t.Errorf("%d answers were sent", len(h.releases))
+	}
+
+	p.dir = newest
+	_, err = p.step()
+	check(t, err)
+	if got := p.account().Spent; got != spent {
+		t.Errorf("spent %g, before %g", got, spent)
+	}
+}
+
+// What nobody promises anything about is not for the data of others.
+func TestAStudyWithoutAPromise(t *testing.T) {
+	h := newHub(t, planeStudy(`unit = "none"`, "", ""))
+	p := newHolder(t, h, "north", 0)
+	p.refused("no promise", p.approve(), client.Declined, "no privacy promise", 0)
+	check(t, p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
+		r, err := c.Review(m, policy, "")
+		if err == nil && (len(r.Problems) == 0 || r.Text(io.Discard) != nil) {
+			t.Errorf("the review sees no problem: %+v", r)
+		}
+		return err
+	}))
+}
+
+// An answer that comes too late is paid for and lost; the study goes on.
+func TestALateAnswer(t *testing.T) {
+	h, all := federation(t, planeStudy(recordPrivacy, "", "min_clients = 1"), "north", "south")
+	h.begin()
+	_, err := all[0].step()
+	check(t, err)
+	p := all[1]
+	c := p.open()
+	policy, err := client.LoadPolicy(p.dir)
+	check(t, err)
+	m, err := c.Member("")
+	check(t, err)
+	_, err = c.Run(t.Context(), client.Run{
+		Member: m, Policy: policy, Data: p.data,
+		Connect: func(context.Context) (client.Link, io.Closer, error) {
+			l := line{h, p.name}
+			return late{l}, l, nil
+		},
+	})
+	if !errors.Is(err, errIdle) {
+		check(t, err)
+	}
+	check(t, c.Close())
+	for _, e := range play(t, all) {
+		if e.Aborted {
+			t.Errorf("the study ended with %+v", e)
+		}
+	}
+	if a := p.account(); !(a.Spent > 0) {
+		t.Errorf("the late answer was not charged: %+v", a)
+	}
+}
+
+// late closes the question just before the answer comes.
+type late struct{ line }
+
+func (l late) Submit(ctx context.Context, item transport.Item) error {
+	if open := l.server.Open(); len(open) > 0 && open[0] == 1 {
+		l.close(1)
+	}
+	return l.line.Submit(ctx, item)
+}
+
+func TestLeaving(t *testing.T) {
+	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
+	p := all[0]
+	check(t, p.with(func(c *client.Client, m *client.Member, _ *client.Policy) error {
+		return c.Leave(t.Context(), m, "no time", line{h, p.name})
+	}))
+	if h.reason["north"] != "no time" {
+		t.Errorf("the coordinator was told %q", h.reason["north"])
+	}
+	_, err := p.step()
+	p.refused("a study that was left", err, client.Declined, "was left", 0)
+	p.refused("a study that was left", p.approve(), client.Declined, "was left", 0)
+}
+
+func TestAnAbortedStudy(t *testing.T) {
+	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
+	h.begin()
+	h.say(transcript.Abort, 0, h.server.Model(), transcript.Abortion{By: "hub", Reason: "power"}.Bytes())
+	p := all[0]
+	ending, err := p.step()
+	check(t, err)
+	if !ending.Aborted || ending.By != "hub" || ending.Reason != "power" {
+		t.Errorf("the study ended with %+v", ending)
+	}
+	if len(h.releases) != 0 {
+		t.Error("an answer was sent to a study that was aborted")
+	}
+}
+
+func TestCodes(t *testing.T) {
+	for want, err := range map[int]error{
+		client.OK:          nil,
+		client.Failed:      errors.New("disk"),
+		client.Usage:       &client.UsageError{Err: errors.New("flag")},
+		client.Declined:    fmt.Errorf("x: %w", transcript.ErrOrder),
+		client.OverBudget:  fmt.Errorf("x: %w", &accountant.BudgetError{}),
+		client.Damaged:     errors.Join(errors.New("y"), &ledger.Damaged{}),
+		client.Unreachable: fmt.Errorf("x: %w", &transport.Unreachable{Err: context.DeadlineExceeded}),
+		client.Interrupted: fmt.Errorf("x: %w", context.Canceled),
+	} {
+		if got := client.CodeOf(err); got != want {
+			t.Errorf("%v has code %d, want %d", err, got, want)
+		}
+	}
+	if client.CodeOf(channel.ErrPin) != client.Failed && client.CodeOf(channel.ErrPin) != client.Declined {
+		t.Error("another pin is no failure")
+	}
+}

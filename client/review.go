@@ -1,0 +1,210 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+
+	"fedpvi/accountant"
+	"fedpvi/client/ledger"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/seal"
+	"fedpvi/crypto/signed"
+	"fedpvi/pvi"
+	"fedpvi/pvi/stage"
+	"fedpvi/pvi/study"
+	"fedpvi/pvi/words"
+)
+
+// A Review is a study as its data holder should see it before anything is allowed.
+type Review struct {
+	Study       *words.Explained `json:"study"`
+	Digest      ledger.Hash      `json:"digest"` // of the study document: what is approved
+	Name        string           `json:"name"`   // of this client in the study
+	Coordinator Organiser        `json:"coordinator"`
+	Clients     []pvi.ClientID   `json:"clients,omitempty"` // those of the roster, once it is known
+	Assumed     int              `json:"clients_assumed"`   // how many the costs are for, if it is not
+	Fewest      int              `json:"fewest_answers"`    // for which a sum is opened
+	Leaves      Leaves           `json:"leaves"`
+	Privacy     Cost             `json:"privacy"`
+	Noise       Noise            `json:"noise"`
+	Terms       Terms            `json:"terms"`
+	Approved    bool             `json:"approved"`
+	// Problems are why the study cannot be approved now; none if it can.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// An Organiser is who coordinates.
+type Organiser struct {
+	Name        string   `json:"name"`
+	Fingerprint string   `json:"fingerprint"`
+	Addresses   []string `json:"addresses"`
+}
+
+// Leaves is what leaves the building.
+type Leaves struct {
+	Messages int `json:"messages"`        // in the whole study, at most
+	Numbers  int `json:"numbers"`         // in the longest of them
+	Bytes    int `json:"bytes_a_message"` // sealed, with its envelope: the same for all
+}
+
+// A Cost is what the study gives away, by observer.
+type Cost struct {
+	Unit      study.Unit           `json:"unit"`
+	Adjacency accountant.Adjacency `json:"adjacency"`
+	Delta     float64              `json:"delta"`
+	Observers []pvi.Cost           `json:"observers,omitempty"`
+	// Quote is on the terms of the policy: before, of and after this study.
+	Quote *ledger.Quote `json:"quote,omitempty"`
+	Cap   float64       `json:"cap"` // ε of the policy, at Budget's δ
+	At    float64       `json:"at_delta"`
+}
+
+// A Noise is what the privacy of the clients costs in precision.
+type Noise struct {
+	Clip         float64 `json:"clip"`     // the most that one record, or one client, can move a message
+	Share        float64 `json:"share_sd"` // of this client's noise in a message
+	pvi.Forecast         // of the noise that is left in the end
+}
+
+// Review says what a study is and costs. A policy that does not allow it, or is missing,
+// shows as a problem.
+func (c *Client) Review(m *Member, p *Policy, dataset string) (*Review, error) {
+	clients, known, err := c.clients(m)
+	if err != nil {
+		return nil, err
+	}
+	fewest := 0
+	if p != nil {
+		fewest = p.MinParticipants
+	}
+	if !known {
+		clients = pretended(m.Study, fewest)
+	}
+	protocol, err := stage.Public(m.Study, clients)
+	if err != nil {
+		return nil, err
+	}
+	r := &Review{
+		Study: words.NewExplained(protocol), Digest: m.Hash, Name: string(m.Name), Assumed: len(clients), Fewest: protocol.MinClients(),
+		Coordinator: Organiser{string(m.hub.Name), m.Coordinator.String(), m.Addresses},
+	}
+	if known {
+		r.Clients = clients
+	}
+	if r.Leaves, err = leaves(m.Study, clients, protocol); err != nil {
+		return nil, err
+	}
+	if m.Study.Privacy.Unit == study.None {
+		r.Privacy.Unit = study.None
+	} else if err := r.cost(m, clients, protocol); err != nil {
+		return nil, err
+	}
+	return r, c.judge(r, m, p, dataset, clients)
+}
+
+// clients returns those of the roster, if it is known.
+func (c *Client) clients(m *Member) (all []pvi.ClientID, known bool, err error) {
+	known, err = c.has(m.Hash, rosterPart)
+	if err != nil || !known {
+		return nil, false, err
+	}
+	members, err := c.roster(m)
+	if err != nil {
+		return nil, false, err
+	}
+	return clientsOf(members), true, nil
+}
+
+func leaves(st *study.Study, clients []pvi.ClientID, p *pvi.Protocol) (Leaves, error) {
+	size, err := stage.MaxRelease(st, clients)
+	if err != nil {
+		return Leaves{}, err
+	}
+	site, err := stage.NewServer(st, clients)
+	if err != nil {
+		return Leaves{}, err
+	}
+	_, asks := site.Asks()
+	header := len(signed.Header{Domain: signed.Release}.Bytes())
+	out := Leaves{Messages: asks, Numbers: p.MessageSize(), Bytes: seal.SealedSize(header, size) + header + signed.Overhead}
+	if st.Inference.Schedule != study.Synchronous {
+		out.Messages = asks - p.Plans() + p.Plans()/len(clients)
+	}
+	return out, nil
+}
+
+// cost fills in what the study gives away, and its noise.
+func (r *Review) cost(m *Member, clients []pvi.ClientID, p *pvi.Protocol) error {
+	costs, err := stage.Costs(m.Study, clients)
+	if err != nil {
+		return err
+	}
+	pr := m.Study.Privacy
+	r.Privacy = Cost{Unit: pr.Unit, Adjacency: pr.Adjacency, Delta: pr.Delta, Observers: costs}
+	n := p.Noise()
+	r.Noise = Noise{Clip: n.Clip, Share: n.SD, Forecast: pvi.NewForecast(p)}
+	return nil
+}
+
+// judge says whether the policy and the budget allow the study.
+func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients []pvi.ClientID) error {
+	problem := func(err error) error {
+		if code := CodeOf(err); code != Declined && code != OverBudget && code != Usage {
+			return err
+		}
+		r.Problems = append(r.Problems, err.Error())
+		return nil
+	}
+	if p == nil {
+		return problem(&Refusal{"there is no policy: nothing is allowed"})
+	}
+	if err := c.leftAlready(m); err != nil {
+		return problem(err)
+	}
+	t, d, err := c.terms(m, p, dataset, clients)
+	if err != nil {
+		return problem(err)
+	}
+	_, r.Approved = c.Terms(m, p)
+	r.Terms, r.Privacy.Cap, r.Privacy.At = t, d.Promise.Epsilon, d.Promise.Delta
+	spent, err := stage.Whole(m.Study, clients)
+	if err != nil {
+		return err
+	}
+	whole, err := t.event(spent)
+	if err != nil {
+		return problem(err)
+	}
+	if a, ok := c.store.Account(t.Dataset); ok && r.Approved && len(a.Studies) > 0 {
+		return c.judgeBegun(r, m, a)
+	}
+	q, err := c.quote(t, d, m.Study.Privacy.Unit, whole)
+	var over *accountant.BudgetError
+	if err == nil || errors.As(err, &over) {
+		r.Privacy.Quote = &q
+	}
+	if err != nil {
+		return problem(fmt.Errorf("the budget of the data set %s: %w", t.Dataset, err))
+	}
+	return nil
+}
+
+// judgeBegun is for a study of which a part is paid for: what is left of the budget.
+func (c *Client) judgeBegun(r *Review, m *Member, a ledger.Account) error {
+	r.Privacy.Quote = &ledger.Quote{Unit: a.Unit, Left: a.Left, Total: a.Total, EpsilonBefore: a.Epsilon, EpsilonAfter: a.Epsilon}
+	for _, s := range a.Studies {
+		if s.Study == m.Hash {
+			r.Privacy.Quote.Cost = s.Spent
+		}
+	}
+	return nil
+}
+
+// roster returns the parties of a study that has begun.
+func (c *Client) roster(m *Member) (*roster.Roster, error) {
+	var first opening
+	if err := c.get(m.Hash, rosterPart, &first); err != nil {
+		return nil, err
+	}
+	return roster.Parse(first.Body, m.Hash)
+}

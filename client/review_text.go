@@ -1,0 +1,138 @@
+package client
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"fedpvi/accountant"
+	"fedpvi/pvi/study"
+	"fedpvi/pvi/words"
+)
+
+// Text writes the review in plain words.
+func (r *Review) Text(w io.Writer) error {
+	var b strings.Builder
+	e := r.Study
+	fmt.Fprintf(&b, "%s\n%s, sha256 %s\n", e.Title, e.Study, r.Digest)
+	section(&b, "Who", r.who())
+	section(&b, "What is estimated", r.estimated())
+	section(&b, "What leaves the building", r.leaving())
+	section(&b, "What stays", e.Stays)
+	if r.Privacy.Unit != study.None {
+		section(&b, "What that gives away", r.given())
+		if err := r.table(&b); err != nil {
+			return err
+		}
+		section(&b, "What that costs in precision", []string{r.precise()})
+	}
+	r.verdict(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func section(b *strings.Builder, title string, items []string) {
+	fmt.Fprintf(b, "\n%s\n\n", title)
+	for _, item := range items {
+		b.WriteString(words.Bullet(item))
+	}
+}
+
+func (r *Review) who() []string {
+	out := []string{
+		fmt.Sprintf("Coordinator %s at %s. Fingerprint %s: compare it with what its people tell you by another way.", r.Coordinator.Name, strings.Join(r.Coordinator.Addresses, ", "), r.Coordinator.Fingerprint),
+		fmt.Sprintf("This client takes part as %s.", r.Name),
+	}
+	if r.Clients == nil {
+		return append(out, fmt.Sprintf("Who else takes part is known when the study begins. What follows is for %s; a study that costs more with the clients that it has is refused then.", words.Plural(r.Assumed, "client")))
+	}
+	names := make([]string, len(r.Clients))
+	for i, n := range r.Clients {
+		names[i] = string(n)
+	}
+	return append(out, fmt.Sprintf("%s: %s.", words.Plural(len(names), "client"), strings.Join(names, ", ")))
+}
+
+func (r *Review) estimated() []string {
+	e := r.Study
+	out := []string{e.Model + ".", e.InWords}
+	var reads []string
+	for _, c := range e.Reads {
+		reads = append(reads, c.Name)
+	}
+	out = append(out, "Read of a record: "+strings.Join(reads, ", ")+".")
+	if len(e.Unread) > 0 {
+		out = append(out, "In the file, checked, and not used: "+strings.Join(e.Unread, ", ")+".")
+	}
+	return append(out, "The whole study document: client review --document.")
+}
+
+func (r *Review) leaving() []string {
+	return append(append([]string(nil), r.Study.Sent...), fmt.Sprintf(
+		"At most %s of %d bytes each, all of one size, with up to %s in them; each is sealed for the coordinator and signed.",
+		words.Plural(r.Leaves.Messages, "message"), r.Leaves.Bytes, words.Plural(r.Leaves.Numbers, "number")))
+}
+
+// protected says in words what two data sets that must look alike differ in.
+func protected(unit study.Unit, a accountant.Adjacency) string {
+	switch {
+	case unit == study.Client && a == accountant.ZeroOut:
+		return "one client's whole data set: whether what it contributed counts, or is nothing"
+	case unit == study.Client:
+		return "one client's whole data set: replacing it by any other"
+	case a == accountant.ReplaceOne:
+		return "one record: replacing one patient's by any other"
+	}
+	return "one record: removing one patient's, or adding one"
+}
+
+func (r *Review) given() []string {
+	p := r.Privacy
+	out := []string{fmt.Sprintf("Protected is %s. A sum is opened when %d or more have answered.", protected(p.Unit, p.Adjacency), r.Fewest)}
+	if p.Quote == nil {
+		return out
+	}
+	q := *p.Quote
+	against := r.Terms.View
+	for _, c := range p.Observers {
+		if c.View.Name == against {
+			against = c.View.Who
+		}
+	}
+	out = append(out,
+		fmt.Sprintf("It is charged to the data set %s against %s.", r.Terms.Dataset, against),
+		fmt.Sprintf("ε at δ = %g: %.3g before this study, %.3g after it, and at most %.3g ever (the policy's cap).", p.At, q.EpsilonBefore, q.EpsilonAfter, p.Cap),
+		fmt.Sprintf("In the ledger's own unit, %s: the study costs %.4g, and %.4g of %.4g is left.", q.Unit, q.Cost, q.Left, q.Total))
+	return out
+}
+
+func (r *Review) table(b *strings.Builder) error {
+	b.WriteByte('\n')
+	rows := [][]string{{"this study alone, against", "under", fmt.Sprintf("ε at δ = %g", r.Privacy.Delta)}}
+	for _, c := range r.Privacy.Observers {
+		rows = append(rows, []string{c.View.Who, string(c.Adjacency), words.Number(c.Epsilon)})
+	}
+	return words.Table(b, "  ", 2, rows)
+}
+
+// precise says what noise does to intervals.
+func (r *Review) precise() string {
+	n := r.Noise
+	unit := "record"
+	if r.Privacy.Unit == study.Client {
+		unit = "client"
+	}
+	return fmt.Sprintf("One %s can move a message by %s at most (the clip). This client's noise has sd %s in a message. In the end the noise of all clients has sd %s where the largest signal is %s: intervals are wider by what that noise hides. The posterior that is published says by how much.",
+		unit, words.Number(n.Clip), words.Number(n.Share), words.Number(n.Forecast.Noise), words.Number(n.Largest))
+}
+
+func (r *Review) verdict(b *strings.Builder) {
+	switch {
+	case len(r.Problems) > 0:
+		section(b, "It cannot be approved", r.Problems)
+	case r.Approved:
+		b.WriteString("\nThe study is approved.\n")
+	default:
+		fmt.Fprintf(b, "\nNothing runs until you approve it:\n\n  client approve --yes %.12s\n", r.Digest)
+	}
+}

@@ -1,0 +1,283 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"fedpvi/client/ledger"
+	"fedpvi/crypto/transcript"
+	"fedpvi/pvi/shard"
+	"fedpvi/transport"
+)
+
+// A Link is a connection to the coordinator of a study. [transport.Client] is one.
+type Link interface {
+	Standing(ctx context.Context) (transport.Standing, error)
+	Approve(ctx context.Context, envelope []byte) error
+	Entry(ctx context.Context, number uint64) (transport.Item, error)
+	Submit(ctx context.Context, item transport.Item) error
+	Renew(ctx context.Context, request []byte) (certificate []byte, err error)
+}
+
+// A Status says where a study stands. Nothing in it is derived from records.
+type Status struct {
+	Study   string    `json:"study"`
+	Asked   int       `json:"questions_asked"`
+	Of      int       `json:"questions_in_all"`
+	Waiting string    `json:"waiting_for,omitempty"` // for whom and what; empty while something is done
+	Since   time.Time `json:"since"`
+}
+
+// A Run is one stretch of taking part in a study.
+type Run struct {
+	Member *Member
+	Policy *Policy
+	Data   string // the file of records
+	// Connect makes a connection; it is called again when one fails.
+	Connect func(ctx context.Context) (Link, io.Closer, error)
+	// Patience is how long a coordinator that cannot be reached is waited for.
+	Patience time.Duration
+	// Show is told of every change of the status, if there is one.
+	Show func(Status)
+	// Wait waits before the coordinator is called again, until ctx is done.
+	Wait func(ctx context.Context, d time.Duration) error
+
+	status Status
+}
+
+// maxBetween is the longest time between two attempts to reach a coordinator.
+const maxBetween = 30 * time.Second
+
+// Read reads the file of records as a study declares it. The report is for the data
+// holder's eyes.
+func (c *Client) Read(m *Member, path string) (*shard.Records, shard.Report, ledger.Hash, error) {
+	var none shard.Report
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, none, ledger.Hash{}, &UsageError{fmt.Errorf("file of records: %w", err)}
+	}
+	defer f.Close()
+	named, err := ledger.NameRecords(c.store.Identity(), f)
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, none, named, fmt.Errorf("file of records: %w", err)
+	}
+	records, report, err := shard.Read(path, f, m.Study, m.Study.Federation.MaxRecords)
+	if err != nil {
+		return nil, none, named, &UsageError{err}
+	}
+	return records, report, named, nil
+}
+
+// Run takes part in a study until it is over, and returns how it ended. It goes on where it
+// was. What the coordinator cannot be blamed for, a connection that fails, is tried again.
+func (c *Client) Run(ctx context.Context, r Run) (*Ending, error) {
+	if err := c.halted(); err != nil {
+		return nil, err
+	}
+	records, _, named, err := c.Read(r.Member, r.Data)
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.newParticipant(r.Member, r.Policy, records, named)
+	if err != nil {
+		return nil, err
+	}
+	r.status = Status{Study: r.Member.Study.Name, Since: c.now()}
+	var failing time.Time // since when the coordinator cannot be reached
+	for between := time.Second; a.at.Ended == nil; {
+		err := c.session(ctx, &r, a, func() { failing, between = time.Time{}, time.Second })
+		if err == nil || !as[*transport.Unreachable](err) || ctx.Err() != nil {
+			if err = errors.Join(err, ctx.Err()); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if failing.IsZero() {
+			failing = c.now()
+		}
+		if c.now().Sub(failing) >= r.Patience {
+			return nil, err
+		}
+		c.log.Warn("the coordinator cannot be reached", "error", err, "since", failing)
+		r.show(c, a, "the coordinator, who cannot be reached")
+		if err := r.Wait(ctx, between); err != nil {
+			return nil, err
+		}
+		between = min(2*between, maxBetween)
+	}
+	return a.at.Ended, nil
+}
+
+// session follows a study over one connection.
+func (c *Client) session(ctx context.Context, r *Run, a *participant, reached func()) error {
+	link, closer, err := r.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer closer.Close()
+	standing, err := link.Standing(ctx)
+	if err != nil {
+		return err
+	}
+	reached()
+	if err := a.witness(standing); err != nil {
+		return err
+	}
+	if err := c.renew(ctx, a.member, link); err != nil {
+		return err
+	}
+	if !standing.Approved {
+		envelope, err := c.consent(a.member)
+		if err == nil {
+			err = link.Approve(ctx, envelope)
+		}
+		if err != nil {
+			return err
+		}
+		c.log.Info("the study was approved at the coordinator", "study", a.member.Study.Name)
+	}
+	for a.at.Ended == nil {
+		if err := a.turn(ctx, r, link, standing.Entries); err != nil {
+			return err
+		}
+		if _, asked := a.pending(); !asked {
+			continue
+		}
+		// What was said meanwhile may have closed the question: then nothing is spent.
+		if standing, err = link.Standing(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turn does the next thing: it follows what was said, and when all of the known entries
+// were followed it sends what is owed.
+func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64) error {
+	c := a.client
+	if a.at.Number >= known {
+		if err := a.resend(ctx, link); err != nil {
+			return err
+		}
+		if ask, asked := a.pending(); asked {
+			r.show(c, a, "")
+			if err := a.reply(ctx, link, ask); err != nil {
+				return err
+			}
+		}
+	}
+	r.show(c, a, a.awaits())
+	item, err := link.Entry(ctx, a.next())
+	if err != nil {
+		return err
+	}
+	e, err := a.follow(item)
+	if err != nil {
+		return fmt.Errorf("entry %d of the transcript: %w", a.next(), err)
+	}
+	c.log.Info("followed", "entry", e.Number, "kind", e.Kind, "question", e.Ask)
+	return nil
+}
+
+// reply answers a question.
+func (a *participant) reply(ctx context.Context, link Link, ask uint64) error {
+	item, err := a.answer()
+	if err != nil {
+		return err
+	}
+	a.client.log.Info("an answer was paid for", "question", ask)
+	return a.submit(ctx, link, ask, item)
+}
+
+// resend sends again what was paid for and has no outcome yet: the same bytes.
+func (a *participant) resend(ctx context.Context, link Link) error {
+	asks, err := a.client.store.Outbox(a.member.Hash)
+	if err != nil {
+		return err
+	}
+	for _, ask := range asks {
+		if ask <= a.sent {
+			continue // by this process
+		}
+		item, ok, err := a.client.store.Unsent(a.member.Hash, ask)
+		if err == nil && ok {
+			err = a.submit(ctx, link, ask, item)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// submit sends an answer. One that comes too late is lost, and its charge stays.
+func (a *participant) submit(ctx context.Context, link Link, ask uint64, item transport.Item) error {
+	err := link.Submit(ctx, item)
+	var refused *transport.Refusal
+	if errors.As(err, &refused) && refused.Reason == transport.OutOfPlace {
+		a.client.log.Warn("an answer was not taken, its charge stays", "question", ask, "why", refused.Text)
+		return a.missed(ask, refused.Text)
+	}
+	if err == nil {
+		a.sent = max(a.sent, ask)
+		a.client.log.Info("an answer was taken", "question", ask)
+	}
+	return err
+}
+
+// awaits says for what the participant waits.
+func (a *participant) awaits() string {
+	switch {
+	case a.at.Number == 0:
+		return "the coordinator, to begin: everybody must join and approve first"
+	case a.at.Asks[0] == 0:
+		return "the coordinator's first question"
+	case a.site.Done():
+		return "the coordinator, to publish the result"
+	}
+	return fmt.Sprintf("the other clients and the coordinator, after question %d", a.at.Asks[0])
+}
+
+// show tells of a new status.
+func (r *Run) show(c *Client, a *participant, waiting string) {
+	next := Status{Study: r.status.Study, Asked: a.at.Asks[0], Of: a.at.Asks[1], Waiting: waiting, Since: r.status.Since}
+	if next == r.status {
+		return
+	}
+	next.Since = c.now()
+	r.status = next
+	if r.Show != nil {
+		r.Show(next)
+	}
+}
+
+// Ending returns how a study ended, nil if it is not over or has not begun.
+func (c *Client) Ending(m *Member) (*Ending, error) {
+	begun, err := c.has(m.Hash, positionPart)
+	if err != nil || !begun {
+		return nil, err
+	}
+	var at position
+	err = c.get(m.Hash, positionPart, &at)
+	return at.Ended, err
+}
+
+// Leave ends this client's part in a study, for good, and tells the coordinator. The ledger
+// stays.
+func (c *Client) Leave(ctx context.Context, m *Member, reason string, link Link) error {
+	envelope, err := transcript.SignLeave(c.store.Identity(), m.Hash, reason)
+	if err != nil {
+		return &UsageError{fmt.Errorf("the reason: one line of at most %d bytes", transcript.MaxReason)}
+	}
+	if err := c.put(m.Hash, leftPart, reason); err != nil {
+		return err
+	}
+	return link.Approve(ctx, envelope)
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"fedpvi/client"
+)
+
+// A display shows where a study stands: on a terminal one line that changes, with the time
+// that it has been so. In a log the client's own lines say the same.
+type display struct {
+	out    *os.File
+	now    client.Status
+	events chan client.Status
+	over   chan struct{}
+}
+
+// tick is how often the line is drawn anew.
+const tick = time.Second
+
+func newDisplay(out *os.File) *display {
+	d := &display{out: out, events: make(chan client.Status), over: make(chan struct{})}
+	go d.loop(terminal(out))
+	return d
+}
+
+func (d *display) status(s client.Status) { d.events <- s }
+
+// done leaves the last line as it is.
+func (d *display) done() {
+	close(d.events)
+	<-d.over
+}
+
+func (d *display) loop(line bool) {
+	defer close(d.over)
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case s, ok := <-d.events:
+			if !ok {
+				if line && d.now.Study != "" {
+					fmt.Fprintln(d.out)
+				}
+				return
+			}
+			d.now = s
+		case <-ticker.C:
+		}
+		if line && d.now.Study != "" {
+			fmt.Fprintf(d.out, "\r\x1b[K%s", d.text())
+		}
+	}
+}
+
+func (d *display) text() string {
+	s := d.now
+	text := s.Study
+	if s.Of > 0 {
+		text += fmt.Sprintf("  question %d of %d", s.Asked, s.Of)
+	}
+	if s.Waiting == "" {
+		return text + "  computing an answer"
+	}
+	return text + fmt.Sprintf("  waiting %s for %s", time.Since(s.Since).Round(time.Second), s.Waiting)
+}

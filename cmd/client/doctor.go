@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"fedpvi/client"
+)
+
+type doctorCommand struct {
+	Data     string        `help:"File of records to look at." type:"existingfile" placeholder:"FILE"`
+	Offline  bool          `help:"Do not call the coordinator."`
+	Deadline time.Duration `name:"round-deadline" help:"Time for a round, from which all waiting times are derived." default:"10m"`
+}
+
+func (doctorCommand) Help() string {
+	return `Examples:
+
+  client doctor
+  client doctor --data records.csv
+  client doctor --offline --json
+
+Every line is PASS or FAIL; a FAIL says what to do.`
+}
+
+func (d *doctorCommand) Run(ctx context.Context, c *commands) error {
+	findings, code := d.examine(ctx, c)
+	if c.JSON {
+		if err := print(os.Stdout, findings); err != nil {
+			return err
+		}
+	} else {
+		for _, f := range findings {
+			word := "PASS"
+			if !f.OK {
+				word = "FAIL"
+			}
+			fmt.Printf("%s  %-16s %s\n", word, f.Check, f.Found)
+			if !f.OK {
+				fmt.Printf("      %-16s to mend it: %s\n", "", f.Fix)
+			}
+		}
+	}
+	if client.Healthy(findings) {
+		return nil
+	}
+	return &toldError{errors.Join(errors.New("something is not as it should be"), code)}
+}
+
+// examine returns the findings, and the error with which the state could not be opened.
+func (d *doctorCommand) examine(ctx context.Context, c *commands) ([]client.Finding, error) {
+	k, err := c.open()
+	if err != nil {
+		return []client.Finding{{Check: "state directory", Found: err.Error(), Fix: "do what it says; docs/exit-codes.md has more"}}, err
+	}
+	defer k.Close()
+	x := client.Examination{Study: c.Study, Data: d.Data, Program: program()}
+	if !d.Offline {
+		x.Connect = func(ctx context.Context, m *client.Member) (client.Link, func() error, error) {
+			line, err := k.Dial(ctx, m, client.Network{RoundDeadline: d.Deadline})
+			if err != nil {
+				return nil, nil, err
+			}
+			return line, line.Close, nil
+		}
+	}
+	return k.Examine(ctx, x), nil
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"fedpvi/accountant"
+	"fedpvi/client"
+	"fedpvi/crypto/invitation"
+)
+
+type joinCommand struct {
+	Invitation string        `arg:"" help:"File with the invitation, or - for standard input. The text itself works too, but other users of this machine can see it then."`
+	Epsilon    float64       `help:"Cap on ε for all studies together, written into the policy if there is none yet." default:"1"`
+	Delta      float64       `help:"The δ at which the cap counts." default:"1e-5"`
+	Deadline   time.Duration `name:"round-deadline" help:"Time for a round, from which all waiting times are derived." default:"10m"`
+}
+
+func (joinCommand) Help() string {
+	return `Examples:
+
+  client join invitation.txt
+  client join - < invitation.txt
+  client join invitation.txt --epsilon 4 --delta 1e-5
+
+Keys are made here and never leave. Joining allows nothing: next is client review.`
+}
+
+// read returns the invitation.
+func (j *joinCommand) read() (i invitation.Invitation, err error) {
+	text := []byte(j.Invitation)
+	switch {
+	case j.Invitation == "-":
+		text, err = io.ReadAll(io.LimitReader(os.Stdin, 2*invitation.MaxText))
+	case !strings.HasPrefix(j.Invitation, invitation.Prefix):
+		text, err = os.ReadFile(j.Invitation)
+	default:
+		fmt.Fprintln(os.Stderr, "client: other users of this machine can see an invitation that is an argument: put it into a file of your own next time")
+	}
+	if err != nil {
+		return i, &client.UsageError{Err: fmt.Errorf("invitation: %w", err)}
+	}
+	if i, err = invitation.Parse(strings.TrimSpace(string(text))); err != nil {
+		return i, &client.UsageError{Err: err}
+	}
+	return i, nil
+}
+
+func (j *joinCommand) Run(ctx context.Context, c *commands) error {
+	promise := accountant.Target{Epsilon: j.Epsilon, Delta: j.Delta}
+	if err := promise.Check(); err != nil {
+		return &client.UsageError{Err: err}
+	}
+	i, err := j.read()
+	if err != nil {
+		return err
+	}
+	k, err := c.openOr(true)
+	if err != nil {
+		return err
+	}
+	defer k.Close()
+	guest, err := k.DialGuest(ctx, i, client.Network{RoundDeadline: j.Deadline})
+	if err != nil {
+		return err
+	}
+	m, wrote, err := k.Join(ctx, i, guest, promise)
+	if err = errors.Join(err, guest.Close()); err != nil {
+		return err
+	}
+	if c.JSON {
+		return print(os.Stdout, map[string]any{
+			"study": m.Study.Name, "digest": m.Hash, "client": m.Name, "coordinator": m.Coordinator,
+			"fingerprint": k.Store().Identity().Fingerprint(), "state": k.Store().Dir(), "wrote_policy": wrote,
+		})
+	}
+	fmt.Printf("Joined %q as %s.\n\n  study        sha256 %s\n  coordinator  %s\n  this client  %s\n  state        %s\n\n",
+		m.Study.Title, m.Name, m.Hash, m.Coordinator, k.Store().Identity().Fingerprint(), k.Store().Dir())
+	if wrote {
+		fmt.Printf("A policy was written: %s/%s. It allows ε = %g at δ = %g in all. Read it.\n", k.Store().Dir(), client.PolicyFile, j.Epsilon, j.Delta)
+	}
+	fmt.Println("Nothing runs yet. Next: client review")
+	return nil
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"fedpvi/client"
+	"fedpvi/client/ledger"
+	"fedpvi/pvi/words"
+)
+
+type ledgerCommand struct {
+	Show   ledgerShow   `cmd:"" default:"withargs" help:"What was spent, on what, and what is left."`
+	Export ledgerExport `cmd:"" help:"Write the ledger as signed lines of JSON."`
+	Verify ledgerVerify `cmd:"" help:"Check every signature and link, and compute every cost anew."`
+}
+
+type ledgerShow struct{}
+
+func (ledgerShow) Run(c *commands) error {
+	k, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer k.Close()
+	accounts := k.Store().Accounts()
+	if c.JSON {
+		sequence, head := k.Store().Head()
+		return print(os.Stdout, map[string]any{"entries": sequence, "head": head, "accounts": accounts})
+	}
+	return showAccounts(os.Stdout, accounts)
+}
+
+func showAccounts(w io.Writer, accounts []ledger.Account) error {
+	if len(accounts) == 0 {
+		_, err := fmt.Fprintln(w, "No budget was made yet: client approve makes the first.")
+		return err
+	}
+	for i, a := range accounts {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s: ε ≤ %g at δ = %g for one %s (%s), for ever\n\n", a.Dataset, a.Budget.Epsilon, a.Budget.Delta, a.Budget.Unit, a.Budget.Adjacency)
+		rows := [][]string{{"study", "answers", "spent", "last"}}
+		for _, s := range a.Studies {
+			rows = append(rows, []string{s.Study.String()[:12], fmt.Sprint(s.Answers), words.Number(s.Spent), s.Last.Format(time.DateOnly)})
+		}
+		rows = append(rows, []string{"left", "", words.Number(a.Left), ""}, []string{"of", "", words.Number(a.Total), ""})
+		if err := words.Table(w, "  ", 1, rows); err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "\n  Counted in %s. Had all of it been planned in advance, ε would be %.3g so far.\n", a.Unit, a.Epsilon)
+	}
+	return nil
+}
+
+type ledgerExport struct {
+	Out string `help:"File to write, which must not exist. Default: standard output." placeholder:"FILE"`
+}
+
+func (ledgerExport) Help() string {
+	return `The export holds no data: what was released at which cost, to which study and when.
+Whoever reads it checks it with client ledger verify FILE.`
+}
+
+func (e *ledgerExport) Run(c *commands) error {
+	k, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer k.Close()
+	if e.Out == "" {
+		return k.Store().Export(os.Stdout, time.Now())
+	}
+	f, err := os.OpenFile(e.Out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return &client.UsageError{Err: err}
+	}
+	return errors.Join(k.Store().Export(f, time.Now()), f.Sync(), f.Close())
+}
+
+type ledgerVerify struct {
+	File string `arg:"" optional:"" help:"An exported ledger. Default: the one of the state directory."`
+}
+
+func (v *ledgerVerify) Run(c *commands) error {
+	report, err := v.verify(c)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return print(os.Stdout, report)
+	}
+	fmt.Printf("The ledger is whole: %d entries of the holder %s, every signature and link checked, every cost computed anew.\n\n", report.Title.Entries, report.Fingerprint)
+	return showAccounts(os.Stdout, report.Accounts)
+}
+
+func (v *ledgerVerify) verify(c *commands) (*ledger.Report, error) {
+	if v.File != "" {
+		f, err := os.Open(v.File)
+		if err != nil {
+			return nil, &client.UsageError{Err: err}
+		}
+		defer f.Close()
+		return ledger.Verify(f)
+	}
+	k, err := c.open() // checks it
+	if err != nil {
+		return nil, err
+	}
+	defer k.Close()
+	in, out := io.Pipe()
+	go func() { out.CloseWithError(k.Store().Export(out, time.Now())) }()
+	return ledger.Verify(in)
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"fedpvi/client"
+)
+
+// figures are what is measured of a run. Nothing in them is derived from records: no loss,
+// no norm, no number of records, no time that computing took.
+type figures struct {
+	registry *prometheus.Registry
+	calls    *prometheus.CounterVec
+	bytes    *prometheus.CounterVec
+	lines    prometheus.Gauge
+	asked    prometheus.Gauge
+	of       prometheus.Gauge
+	waiting  prometheus.GaugeFunc
+	since    atomic.Int64 // Unix seconds; 0 while nothing is waited for
+}
+
+func newFigures() *figures {
+	f := &figures{registry: prometheus.NewRegistry()}
+	f.calls = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fedpvi_client_calls_total", Help: "Calls of the coordinator, by method and outcome."}, []string{"method", "outcome"})
+	f.bytes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fedpvi_client_bytes_total", Help: "Bytes to and from the coordinator, those of TLS included."}, []string{"direction"})
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	}
+	f.lines = gauge("fedpvi_client_connections", "Connections to the coordinator.")
+	f.asked = gauge("fedpvi_client_questions_asked", "Questions of the study that were asked so far.")
+	f.of = gauge("fedpvi_client_questions", "Questions of the study in all.")
+	f.waiting = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fedpvi_client_waiting_since_seconds", Help: "Since when the client waits, in Unix time; 0 while it does not."},
+		func() float64 { return float64(f.since.Load()) })
+	f.registry.MustRegister(f.calls, f.bytes, f.lines, f.asked, f.of, f.waiting)
+	return f
+}
+
+// Called counts a call; see transport.Observer.
+func (f *figures) Called(method, outcome string) { f.calls.WithLabelValues(method, outcome).Inc() }
+
+// Moved counts bytes.
+func (f *figures) Moved(received, sent int) {
+	f.bytes.WithLabelValues("received").Add(float64(received))
+	f.bytes.WithLabelValues("sent").Add(float64(sent))
+}
+
+// Connected counts connections.
+func (f *figures) Connected(change int) { f.lines.Add(float64(change)) }
+
+func (f *figures) status(s client.Status) {
+	f.asked.Set(float64(s.Asked))
+	f.of.Set(float64(s.Of))
+	f.since.Store(0)
+	if s.Waiting != "" {
+		f.since.Store(s.Since.Unix())
+	}
+}
+
+// serve answers at an address until stop is called.
+func (f *figures) serve(address string) (stop func(), err error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(f.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second}
+	go func() { _ = server.Serve(listener) }() // ends with Shutdown
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = server.Shutdown(ctx) // the program ends
+	}, nil
+}

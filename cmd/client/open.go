@@ -1,0 +1,102 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"fedpvi/client"
+)
+
+// program is the name and version that ledgers note.
+func program() string {
+	version := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		version = info.Main.Version
+	}
+	return "fedpvi client " + version
+}
+
+// directory returns the state directory.
+func (c *commands) directory() (string, error) {
+	if c.State != "" {
+		return filepath.Abs(c.State)
+	}
+	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
+		return filepath.Join(base, "fedpvi"), nil
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, ".local", "state", "fedpvi"), err
+}
+
+// open opens the state directory.
+func (c *commands) open() (*client.Client, error) { return c.openOr(false) }
+
+// openOr opens the state directory, or makes one.
+func (c *commands) openOr(create bool) (*client.Client, error) {
+	dir, err := c.directory()
+	if err != nil {
+		return nil, err
+	}
+	// What was typed may hold an invitation: only the command's name is shown to others.
+	command := "client"
+	for _, arg := range os.Args[1:] {
+		if !strings.HasPrefix(arg, "-") {
+			command += " " + arg
+			break
+		}
+	}
+	return client.Open(client.Options{Dir: dir, Program: program(), Command: command, Log: c.logger(), Create: create})
+}
+
+// logger writes text for people and JSON for machines.
+func (c *commands) logger() *slog.Logger {
+	form := c.Log
+	if form == "auto" {
+		if form = "json"; terminal(os.Stderr) {
+			return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		}
+	}
+	if form == "json" {
+		return slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, nil))
+}
+
+func terminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// with does something with a study.
+func (c *commands) with(f func(k *client.Client, m *client.Member) error) error {
+	k, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer k.Close()
+	m, err := k.Member(c.Study)
+	if err != nil {
+		return err
+	}
+	return f(k, m)
+}
+
+func (c *commands) policy() (*client.Policy, error) {
+	dir, err := c.directory()
+	if err != nil {
+		return nil, err
+	}
+	return client.LoadPolicy(dir)
+}
+
+// print writes one JSON object.
+func print(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

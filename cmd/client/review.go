@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"fedpvi/client"
+)
+
+type reviewCommand struct {
+	Dataset  string `help:"Data set of the policy to which the study would be charged." placeholder:"NAME"`
+	Document bool   `help:"Print the study document itself, byte for byte."`
+}
+
+func (reviewCommand) Help() string {
+	return `Examples:
+
+  client review
+  client review --json | jq .privacy
+  client review --document > study.toml
+
+No data are read and nothing is sent.`
+}
+
+func (r *reviewCommand) Run(c *commands) error {
+	return c.with(func(k *client.Client, m *client.Member) error {
+		if r.Document {
+			_, err := os.Stdout.Write(m.Study.Source)
+			return err
+		}
+		policy, err := c.policy()
+		if err != nil && client.CodeOf(err) != client.Declined {
+			return err
+		}
+		review, err := k.Review(m, policy, r.Dataset)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return print(os.Stdout, review)
+		}
+		return review.Text(os.Stdout)
+	})
+}
+
+type approveCommand struct {
+	Yes     string `help:"Digest of the study, 12 digits or more, as client review prints it." placeholder:"DIGEST"`
+	Dataset string `help:"Data set of the policy to which the study is charged." placeholder:"NAME"`
+}
+
+func (approveCommand) Help() string {
+	return `Examples:
+
+  client approve                      shows the review and asks
+  client approve --yes 5ff10c4a9b3e   for who has read it
+
+Approved is the study to the byte, under the policy to the byte: whenever one of them
+changes you are asked again. Approving sends nothing; client run does.`
+}
+
+func (a *approveCommand) Run(_ context.Context, c *commands) error {
+	return c.with(func(k *client.Client, m *client.Member) error {
+		policy, err := c.policy()
+		if err != nil {
+			return err
+		}
+		digest := a.Yes
+		if digest == "" {
+			if digest, err = ask(k, m, policy, a.Dataset); err != nil {
+				return err
+			}
+		}
+		terms, err := k.Approve(m, policy, a.Dataset, digest)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return print(os.Stdout, map[string]any{"study": m.Study.Name, "digest": m.Hash, "terms": terms})
+		}
+		fmt.Printf("Approved: %s, charged to the data set %s. Next: client run --data records.csv\n", m.Study.Name, terms.Dataset)
+		return nil
+	})
+}
+
+// ask shows a review on a terminal and returns the digest if the holder consents.
+func ask(k *client.Client, m *client.Member, policy *client.Policy, dataset string) (digest string, err error) {
+	if !terminal(os.Stdin) {
+		return "", &client.UsageError{Err: errors.New("nobody is at the terminal to be asked: client approve --yes DIGEST, with the digest of client review")}
+	}
+	review, err := k.Review(m, policy, dataset)
+	if err != nil {
+		return "", err
+	}
+	if err := review.Text(os.Stderr); err != nil {
+		return "", err
+	}
+	if len(review.Problems) > 0 {
+		return "", &client.Refusal{Reason: "the study cannot be approved: " + strings.Join(review.Problems, "; ")}
+	}
+	fmt.Fprint(os.Stderr, "\nApprove? Type yes: ")
+	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	if err != nil || strings.TrimSpace(answer) != "yes" {
+		return "", &client.Refusal{Reason: "the study was not approved"}
+	}
+	return m.Hash.String(), nil
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"fedpvi/client"
+	"fedpvi/pvi/words"
+)
+
+type runCommand struct {
+	Data     string        `help:"CSV file of the records." required:"" placeholder:"FILE"`
+	Approve  bool          `help:"At a terminal: show the review and ask, if the study is not approved yet."`
+	Dataset  string        `help:"With --approve: data set of the policy to which the study is charged." placeholder:"NAME"`
+	Result   string        `help:"File for the posterior (JSON) in the end, which must not exist." placeholder:"FILE"`
+	Metrics  string        `help:"Serve Prometheus metrics and /healthz at this address, such as 127.0.0.1:9464." placeholder:"ADDR"`
+	Patience time.Duration `help:"How long a coordinator that cannot be reached is waited for." default:"24h"`
+	Poll     time.Duration `help:"Ask for news at this interval instead of staying connected."`
+	Deadline time.Duration `name:"round-deadline" help:"Time for a round, from which all waiting times are derived." default:"10m"`
+}
+
+func (runCommand) Help() string {
+	return `Examples:
+
+  client run --data records.csv
+  client run --data records.csv --approve           read the review, say yes
+  client run --data records.csv --metrics 127.0.0.1:9464 --log json
+
+A run that was stopped goes on where it was: the same bytes are sent again, and nothing is
+paid for twice. Use the same file of records until the study is over.`
+}
+
+func (r *runCommand) Run(ctx context.Context, c *commands) error {
+	return c.with(func(k *client.Client, m *client.Member) error {
+		policy, err := c.policy()
+		if err != nil {
+			return err
+		}
+		if _, approved := k.Terms(m, policy); r.Approve && !approved {
+			digest, err := ask(k, m, policy, r.Dataset)
+			if err == nil {
+				_, err = k.Approve(m, policy, r.Dataset, digest)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := r.reading(k, m); err != nil {
+			return err
+		}
+		ending, err := r.play(ctx, c, k, m, policy)
+		if err != nil {
+			return err
+		}
+		return r.ended(c, m, ending)
+	})
+}
+
+// reading tells the data holder what reading did to the records.
+func (r *runCommand) reading(k *client.Client, m *client.Member) error {
+	_, read, _, err := k.Read(m, r.Data)
+	if err == nil && terminal(os.Stderr) {
+		err = words.Reading(os.Stderr, read)
+	}
+	return err
+}
+
+func (r *runCommand) play(ctx context.Context, c *commands, k *client.Client, m *client.Member, policy *client.Policy) (*client.Ending, error) {
+	figures := newFigures()
+	if r.Metrics != "" {
+		stop, err := figures.serve(r.Metrics)
+		if err != nil {
+			return nil, &client.UsageError{Err: fmt.Errorf("--metrics: %w", err)}
+		}
+		defer stop()
+	}
+	network := client.Network{RoundDeadline: r.Deadline, Poll: r.Poll, Observer: figures}
+	show := newDisplay(os.Stderr)
+	defer show.done()
+	return k.Run(ctx, client.Run{
+		Member: m, Policy: policy, Data: r.Data, Patience: r.Patience, Wait: wait,
+		Connect: func(ctx context.Context) (client.Link, io.Closer, error) {
+			line, err := k.Dial(ctx, m, network)
+			return line, line, err
+		},
+		Show: func(s client.Status) {
+			figures.status(s)
+			show.status(s)
+		},
+	})
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// ended says how the study ended.
+func (r *runCommand) ended(c *commands, m *client.Member, e *client.Ending) error {
+	if e.Aborted {
+		return fmt.Errorf("the study was aborted by %s: %s", e.By, e.Reason)
+	}
+	if r.Result != "" {
+		f, err := os.OpenFile(r.Result, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if err != nil {
+			return &client.UsageError{Err: err}
+		}
+		_, err = f.Write(append(e.Result, '\n'))
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		_, err := os.Stdout.Write(append(e.Result, '\n'))
+		return err
+	}
+	return posterior(os.Stdout, m, e.Result)
+}
+
+// outcome is what of a result is shown.
+type outcome struct {
+	Names    []string  `json:"names"`
+	Mean, SD []float64 //
+	Aware    *struct {
+		Mean, SD []float64 //
+	} `json:"noise_aware"`
+}
+
+func posterior(w io.Writer, m *client.Member, result []byte) error {
+	var o outcome
+	if err := json.Unmarshal(result, &o); err != nil {
+		return err
+	}
+	mean, sd, what := o.Mean, o.SD, "posterior"
+	if o.Aware != nil {
+		mean, sd, what = o.Aware.Mean, o.Aware.SD, "posterior, with what the privacy noise adds to its spread"
+	}
+	fmt.Fprintf(w, "%s is over. The %s:\n\n", m.Study.Title, what)
+	rows := [][]string{{"", "mean", "sd"}}
+	for i, name := range o.Names {
+		rows = append(rows, []string{name, fmt.Sprintf("%.4g", mean[i]), fmt.Sprintf("%.4g", sd[i])})
+	}
+	return words.Table(w, "  ", 1, rows)
+}
+
+type statusCommand struct{}
+
+func (statusCommand) Run(c *commands) error {
+	k, err := c.open()
+	if err != nil {
+		return err
+	}
+	defer k.Close()
+	members, err := k.Members()
+	if err != nil {
+		return err
+	}
+	rows, policy := [][]string{{"study", "digest", "as", "stands"}}, (*client.Policy)(nil)
+	if policy, err = c.policy(); err != nil && client.CodeOf(err) != client.Declined {
+		return err
+	}
+	for _, m := range members {
+		stands, err := standing(k, m, policy)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, []string{m.Study.Name, m.Hash.String()[:12], string(m.Name), stands})
+	}
+	if c.JSON {
+		return print(os.Stdout, rows[1:])
+	}
+	return words.Table(os.Stdout, "", 4, rows)
+}
+
+func standing(k *client.Client, m *client.Member, policy *client.Policy) (string, error) {
+	e, err := k.Ending(m)
+	switch {
+	case err != nil:
+		return "", err
+	case e != nil && e.Aborted:
+		return "aborted by " + e.By + ": " + e.Reason, nil
+	case e != nil:
+		return "over", nil
+	}
+	if policy != nil {
+		if _, ok := k.Terms(m, policy); ok {
+			return "approved: client run", nil
+		}
+	}
+	return "not approved: client review", nil
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"fedpvi/coordinator"
+	"fedpvi/coordinator/admin"
+	"fedpvi/coordinator/store"
+)
+
+// api returns what gives orders: to the coordinator that serves from the state directory,
+// or to the state itself if none does. The caller calls done.
+func (e *environment) api() (api admin.API, done func() error, err error) {
+	remote, err := admin.Dial(e.ctx, e.state)
+	if err == nil {
+		return remote, func() error { return nil }, nil
+	}
+	if !errors.Is(err, admin.ErrNoServer) {
+		return nil, nil, err
+	}
+	hub, err := coordinator.Open(e.state, coordinator.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return admin.Local{Hub: hub}, hub.Close, nil
+}
+
+// existing is api for commands that make no sense without a state.
+func (e *environment) existing() (admin.API, func() error, error) {
+	if !store.Exists(e.state) {
+		return nil, nil, fmt.Errorf("there is no study in %s: begin one with coordinator init STUDY, or say with --state where the state is", e.state)
+	}
+	return e.api()
+}
+
+// with runs f with an API for an existing state.
+func (e *environment) with(f func(admin.API) error) (err error) {
+	api, done, err := e.existing()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	return f(api)
+}
+
+// studyArg chooses a study.
+type studyArg struct {
+	Study string `arg:"" optional:"" help:"Name of the study, or the beginning of its digest. Default: the only one."`
+}
+
+// jsonFlag asks for output that programs read.
+type jsonFlag struct {
+	JSON bool `name:"json" help:"Print JSON."`
+}
+
+func printJSON(v any) error {
+	e := json.NewEncoder(os.Stdout)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"fedpvi/coordinator"
+	"fedpvi/coordinator/admin"
+	"fedpvi/crypto/identity"
+)
+
+// invitationFlags say what becomes of invitations.
+type invitationFlags struct {
+	Valid time.Duration `help:"How long the invitations can be used." default:"336h" placeholder:"TIME"`
+	Out   string        `help:"Folder for the invitations. Default: invitations/STUDY in the state directory." type:"path" placeholder:"DIR"`
+}
+
+func (f invitationFlags) Validate() error {
+	if f.Valid < time.Minute {
+		return fmt.Errorf("--valid %v: give at least a minute", f.Valid)
+	}
+	return nil
+}
+
+type initCommand struct {
+	File    string   `arg:"" name:"study" help:"Study file." type:"existingfile"`
+	Clients []string `help:"Names of the clients to invite, lower-case, with commas between them." placeholder:"NAME,..."`
+	Address []string `help:"Where clients reach this coordinator, host:port. May be repeated: the first is tried first." required:"" placeholder:"HOST:PORT" sep:"none"`
+	Name    string   `help:"Name of the coordinator in the study." default:"coordinator"`
+	invitationFlags
+	jsonFlag
+}
+
+func (initCommand) Help() string {
+	return `Examples:
+
+  coordinator init study.toml --clients north,south,west --address stats.example.org:7443
+
+Each invitation is one line in a file of its own, for its client alone: whoever has it can
+join in that client's name, once. Carry it by a way that you trust.`
+}
+
+func (c *initCommand) Validate() error {
+	for _, a := range c.Address {
+		if host, port, err := net.SplitHostPort(a); err != nil || host == "" || port == "" {
+			return fmt.Errorf("--address %s: give host:port, as clients see it", a)
+		}
+	}
+	return c.invitationFlags.Validate()
+}
+
+func (c *initCommand) Run(e *environment) (err error) {
+	document, err := os.ReadFile(c.File)
+	if err != nil {
+		return err
+	}
+	name, err := identity.ParseName(c.Name)
+	if err != nil {
+		return fmt.Errorf("--name %s: %w", c.Name, err)
+	}
+	clients, err := parseNames(c.Clients)
+	if err != nil {
+		return err
+	}
+	api, done, err := e.api()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	founded, err := api.Found(e.ctx, admin.Founding{
+		File: c.File, Document: document, Name: name, Addresses: c.Address, Clients: clients, Valid: c.Valid,
+	})
+	if err != nil {
+		return err
+	}
+	files, err := writeInvitations(c.folder(e, founded.Study), founded.Invited)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(struct {
+			Study       string `json:"study"`
+			Digest      string `json:"digest"`
+			Coordinator string `json:"coordinator"`
+			Invited     []file `json:"invited"`
+		}{founded.Study, founded.Digest, founded.Coordinator.String(), files})
+	}
+	fmt.Printf("Study %s\n\n  digest       %s\n  coordinator  %v\n\n", founded.Study, founded.Digest, founded.Coordinator)
+	if err := printInvitations(os.Stdout, files); err != nil {
+		return err
+	}
+	fmt.Printf("\nNext: coordinator serve\n")
+	return nil
+}
+
+func parseNames(texts []string) ([]identity.Name, error) {
+	var names []identity.Name
+	for _, text := range texts {
+		name, err := identity.ParseName(text)
+		if err != nil {
+			return nil, fmt.Errorf("client %q: %w", text, err)
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+func (f invitationFlags) folder(e *environment, study string) string {
+	if f.Out != "" {
+		return f.Out
+	}
+	return filepath.Join(e.state, "invitations", study)
+}
+
+// A file is an invitation that was written.
+type file struct {
+	Client  identity.Name `json:"client"`
+	File    string        `json:"file"`
+	Expires time.Time     `json:"expires"`
+}
+
+// writeInvitations writes each invitation to a file for its owner alone, in the place of
+// an older one.
+func writeInvitations(dir string, invited []coordinator.Invited) ([]file, error) {
+	if len(invited) == 0 {
+		return []file{}, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	var files []file
+	for _, i := range invited {
+		path := filepath.Join(dir, string(i.Name)+".invitation")
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		_, err = io.WriteString(f, i.Text+"\n")
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+		files = append(files, file{i.Name, path, i.Expires})
+	}
+	return files, nil
+}
+
+func printInvitations(w io.Writer, files []file) error {
+	if len(files) == 0 {
+		fmt.Fprintln(w, "No client is invited yet: coordinator invite NAME")
+		return nil
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "CLIENT\tINVITATION, FOR THAT CLIENT ALONE\tEXPIRES")
+	for _, f := range files {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Client, f.File, f.Expires.Local().Format("2006-01-02 15:04"))
+	}
+	return t.Flush()
+}
+
+type inviteCommand struct {
+	Names []string `arg:"" name:"name" help:"Names of the clients, lower-case."`
+	Study string   `help:"Name of the study, or the beginning of its digest. Default: the only one." placeholder:"STUDY"`
+	invitationFlags
+	jsonFlag
+}
+
+func (inviteCommand) Help() string {
+	return `Examples:
+
+  coordinator invite east
+  coordinator invite north        a new invitation: the one before is worthless then`
+}
+
+func (c *inviteCommand) Run(e *environment) error {
+	names, err := parseNames(c.Names)
+	if err != nil {
+		return err
+	}
+	return e.with(func(api admin.API) error {
+		all, err := api.Status(e.ctx, c.Study)
+		if err != nil {
+			return err
+		}
+		if len(all) != 1 {
+			return fmt.Errorf("there are %d studies: say which with --study", len(all))
+		}
+		invited, err := api.Invite(e.ctx, admin.Invitation{Study: all[0].Digest, Clients: names, Valid: c.Valid})
+		if err != nil {
+			return err
+		}
+		files, err := writeInvitations(c.folder(e, all[0].Study), invited)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(files)
+		}
+		return printInvitations(os.Stdout, files)
+	})
+}
+
+// list joins names for a sentence, a few of them.
+func list(names []string) string {
+	const most = 8
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,124 @@
+// Command coordinator runs federated studies on a server: it invites clients, asks them
+// round after round, and has the posterior at the end. See coordinator --help.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"fedpvi/coordinator/bundle"
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/identity"
+)
+
+// Exit codes: docs/exit-codes.md.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitRefused     = 3
+	exitDamaged     = 5
+	exitUnreachable = 6
+	exitInterrupted = 130
+)
+
+const description = `Run federated, differentially private studies.
+
+A study is a TOML file. Clients are data holders: each gets an invitation, looks at
+the study with its own program, and consents or not. Its records stay where they are.
+
+  coordinator init study.toml --clients north,south,west --address host:7443
+  coordinator serve              answers clients until the study is over
+  coordinator status             where studies are, and for whom they wait
+  coordinator watch              the same, until the end
+  coordinator posterior          what came out
+
+  coordinator invite NAME        one more client, or a new invitation
+  coordinator start              begin without those who did not come
+  coordinator abort              end a study for all
+  coordinator bundle, verify     all that was said, signed, to be checked by anybody`
+
+type commands struct {
+	State string `help:"State directory, with the keys and all studies." default:"fedpvi-coordinator" env:"FEDPVI_COORDINATOR_STATE" type:"path" placeholder:"DIR"`
+
+	Init      initCommand      `cmd:"" help:"Add a study, and make an invitation for each client."`
+	Invite    inviteCommand    `cmd:"" help:"Make an invitation for one more client, or a new one."`
+	Serve     serveCommand     `cmd:"" help:"Answer clients."`
+	Status    statusCommand    `cmd:"" help:"Say where studies are and for whom they wait."`
+	Watch     watchCommand     `cmd:"" help:"Show a study as it goes, until its end."`
+	Start     startCommand     `cmd:"" help:"Begin a study with the clients that have consented."`
+	Posterior posteriorCommand `cmd:"" help:"Print what came out of a study."`
+	Abort     abortCommand     `cmd:"" help:"End a study for all, before its time."`
+	Bundle    bundleCommand    `cmd:"" help:"Write all that was said in a study to one file."`
+	Verify    verifyCommand    `cmd:"" help:"Check a bundle, without a network or keys."`
+
+	CheckConfig checkCommand      `cmd:"" help:"Check a study file and the state directory, and change nothing."`
+	Completion  completionCommand `cmd:"" help:"Print the completion script of a shell."`
+}
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var c commands
+	exited := -1 // kong asks to exit after --help
+	parser, err := kong.New(&c,
+		kong.Name("coordinator"),
+		kong.Description(description),
+		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+		kong.Exit(func(code int) { exited = code }),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+	)
+	if err != nil {
+		panic(err) // unreachable: the commands are well formed
+	}
+	command, err := parser.Parse(args)
+	if exited >= 0 {
+		return exited
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "coordinator: %v\nTry coordinator --help.\n", err)
+		return exitUsage
+	}
+	err = command.Run(&environment{ctx: ctx, state: c.State, parser: parser})
+	if err == nil {
+		return exitOK
+	}
+	if !errors.Is(err, context.Canceled) {
+		fmt.Fprintf(os.Stderr, "coordinator: %v\n", err)
+	}
+	return codeOf(err)
+}
+
+// environment is what every command has.
+type environment struct {
+	ctx    context.Context
+	state  string
+	parser *kong.Kong
+}
+
+// codeOf returns the exit code of an error.
+func codeOf(err error) int {
+	var fault *bundle.Fault
+	switch {
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &fault):
+		return exitRefused
+	case errors.Is(err, store.ErrFormat):
+		return exitDamaged
+	case errors.Is(err, store.ErrHeld):
+		return exitUnreachable
+	case errors.Is(err, identity.ErrName):
+		return exitUsage
+	}
+	return exitFailed
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"fedpvi/coordinator"
+	"fedpvi/coordinator/admin"
+	"fedpvi/coordinator/bundle"
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/identity"
+	"fedpvi/pvi/study"
+)
+
+type startCommand struct {
+	studyArg
+	jsonFlag
+}
+
+func (startCommand) Help() string {
+	return `A study begins by itself when all who were invited have consented. This begins it with
+those who have, if they are enough. Who comes later stays out.`
+}
+
+func (c *startCommand) Run(e *environment) error {
+	return e.with(func(api admin.API) error {
+		if err := api.Begin(e.ctx, c.Study); err != nil {
+			return err
+		}
+		return c.report(e, api, c.Study)
+	})
+}
+
+// report prints where a study is after an order.
+func (f jsonFlag) report(e *environment, api admin.API, study string) error {
+	all, err := api.Status(e.ctx, study)
+	if err != nil {
+		return err
+	}
+	return printStatuses(all, f.JSON)
+}
+
+type abortCommand struct {
+	studyArg
+	jsonFlag
+	Reason string `help:"Why, in one line, for all clients." required:"" placeholder:"TEXT"`
+}
+
+func (abortCommand) Help() string {
+	return `The study ends for all, and cannot go on. What clients gave for it stays spent.`
+}
+
+func (c *abortCommand) Run(e *environment) error {
+	return e.with(func(api admin.API) error {
+		if err := api.Abort(e.ctx, c.Study, c.Reason); err != nil {
+			return err
+		}
+		return c.report(e, api, c.Study)
+	})
+}
+
+type bundleCommand struct {
+	studyArg
+	jsonFlag
+	Out string `help:"File to write. It must not exist. Default: STUDY.bundle." type:"path" placeholder:"FILE"`
+}
+
+func (c *bundleCommand) Run(e *environment) error {
+	return e.with(func(api admin.API) error {
+		all, err := api.Status(e.ctx, c.Study)
+		if err != nil {
+			return err
+		}
+		if len(all) != 1 {
+			return fmt.Errorf("there are %d studies: say which", len(all))
+		}
+		path := c.Out
+		if path == "" {
+			path = all[0].Study + ".bundle"
+		}
+		if err := writeNew(path, func(w io.Writer) error { return api.Bundle(e.ctx, all[0].Digest, w) }); err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(map[string]string{"file": path})
+		}
+		fmt.Printf("%s: check it with coordinator verify %s\n", path, path)
+		return nil
+	})
+}
+
+// writeNew writes a file that must not exist, whole or not at all.
+func writeNew(path string, write func(io.Writer) error) (err error) {
+	if _, err := os.Lstat(path); err == nil {
+		return fmt.Errorf("%s is there already: choose another file with --out", path)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".bundle-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	if err := errors.Join(write(f), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+type verifyCommand struct {
+	File string `arg:"" name:"bundle" help:"Bundle." type:"existingfile"`
+	jsonFlag
+	Coordinator string `help:"Fingerprint that the coordinator must have, from an invitation or a client's review." placeholder:"HEX"`
+}
+
+func (verifyCommand) Help() string {
+	return `The whole study is played again from the sums that were opened. What is wrong is said with
+the place where it is, and the exit code is 3.`
+}
+
+func (c *verifyCommand) Run(*environment) error {
+	f, err := os.Open(c.File)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r, err := bundle.Verify(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	if c.Coordinator != "" {
+		var want identity.Fingerprint
+		if err := want.UnmarshalText([]byte(c.Coordinator)); err != nil {
+			return fmt.Errorf("--coordinator: %w", err)
+		}
+		if r.Coordinator != want {
+			return &bundle.Fault{Where: c.File, Err: fmt.Errorf("it is of another coordinator, %v", r.Coordinator)}
+		}
+	}
+	if c.JSON {
+		return printJSON(r)
+	}
+	fmt.Printf("%s: all of it is right.\n\n", c.File)
+	fmt.Printf("  study        %s, %s\n  coordinator  %v\n  clients      %v\n  entries      %d, the last of them: %s\n  questions    %d, with %d answers\n",
+		r.Study, r.Digest, r.Coordinator, r.Clients, r.Entries, r.Ending, r.Questions, r.Answers)
+	return nil
+}
+
+type checkCommand struct {
+	File string `arg:"" optional:"" name:"study" help:"Study file to check as well." type:"existingfile"`
+	jsonFlag
+}
+
+// Run checks without changing anything.
+func (c *checkCommand) Run(e *environment) error {
+	report := map[string]string{}
+	if c.File != "" {
+		document, err := os.ReadFile(c.File)
+		if err != nil {
+			return err
+		}
+		st, err := study.Parse(c.File, document)
+		if err != nil {
+			return err
+		}
+		if err := coordinator.Playable(st); err != nil {
+			return err
+		}
+		report["study"] = st.Name
+	}
+	report["state"] = "none yet"
+	if store.Exists(e.state) {
+		err := e.with(func(api admin.API) error {
+			_, err := api.Status(e.ctx, "")
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		report["state"] = e.state
+	}
+	if c.JSON {
+		return printJSON(report)
+	}
+	if c.File != "" {
+		fmt.Printf("%s: study %s is right\n", c.File, report["study"])
+	}
+	fmt.Printf("state directory: %s\n", report["state"])
+	return nil
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"fedpvi/coordinator/daemon"
+	"fedpvi/coordinator/store"
+)
+
+type serveCommand struct {
+	Listen        string        `help:"Where clients connect, host:port." default:":7443" placeholder:"HOST:PORT"`
+	Metrics       string        `help:"Where metrics (/metrics) and health (/healthz) are read, host:port. Default: nowhere." placeholder:"HOST:PORT"`
+	RoundDeadline time.Duration `help:"How long a round waits for clients that have not answered." default:"10m" placeholder:"TIME"`
+	UntilDone     bool          `help:"Stop when every study is over."`
+	Log           string        `help:"Format of the log: text, json, or auto for text on a terminal." default:"auto" enum:"auto,text,json"`
+	Verbose       bool          `short:"v" help:"Log more."`
+}
+
+func (serveCommand) Help() string {
+	return `Examples:
+
+  coordinator serve
+  coordinator serve --listen :7443 --metrics 127.0.0.1:9443
+  coordinator serve --round-deadline 1h --until-done
+
+The log is on standard error. It may be stopped and started again at any time: the same
+round goes on.`
+}
+
+func (c *serveCommand) Validate() error {
+	if c.RoundDeadline < time.Second {
+		return fmt.Errorf("--round-deadline %v: give at least a second", c.RoundDeadline)
+	}
+	return nil
+}
+
+func (c *serveCommand) Run(e *environment) error {
+	if !store.Exists(e.state) {
+		return fmt.Errorf("there is no study in %s: begin one with coordinator init STUDY, or say with --state where the state is", e.state)
+	}
+	err := daemon.Serve(e.ctx, daemon.Config{
+		Dir: e.state, Listen: c.Listen, Metrics: c.Metrics,
+		RoundDeadline: c.RoundDeadline, UntilDone: c.UntilDone, Log: c.logger(),
+	})
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "listen" {
+		return fmt.Errorf("%w: choose another port with --listen or --metrics", err)
+	}
+	return err
+}
+
+func (c *serveCommand) logger() *slog.Logger {
+	o := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if c.Verbose {
+		o.Level = slog.LevelDebug
+	}
+	if c.Log == "text" || c.Log == "auto" && isTerminal(os.Stderr) {
+		return slog.New(slog.NewTextHandler(os.Stderr, o))
+	}
+	return slog.New(slog.NewJSONHandler(os.Stderr, o))
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

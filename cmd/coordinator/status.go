@@ -1,0 +1,174 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"fedpvi/coordinator"
+	"fedpvi/coordinator/admin"
+)
+
+type statusCommand struct {
+	studyArg
+	jsonFlag
+}
+
+func (c *statusCommand) Run(e *environment) error {
+	return e.with(func(api admin.API) error {
+		all, err := api.Status(e.ctx, c.Study)
+		if err != nil {
+			return err
+		}
+		return printStatuses(all, c.JSON)
+	})
+}
+
+func printStatuses(all []coordinator.Status, asJSON bool) error {
+	if asJSON {
+		return printJSON(all)
+	}
+	for i, s := range all {
+		if i > 0 {
+			fmt.Println()
+		}
+		if err := printStatus(os.Stdout, s, time.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printStatus(w io.Writer, s coordinator.Status, now time.Time) error {
+	fmt.Fprintf(w, "%s  %s  %s\n", s.Study, s.Digest[:12], headline(s, now))
+	if s.Reason != "" {
+		fmt.Fprintf(w, "  %s\n", s.Reason)
+	}
+	for _, q := range s.Open {
+		fmt.Fprintf(w, "  round %d of %d: %d of %d answered, closes in %s\n", q.Ask, s.Of, q.Answered, q.Asked, span(q.Deadline.Sub(now)))
+	}
+	if len(s.Clients) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "  CLIENT\tSTATE\tANSWERS\tLAST SEEN\tKEY")
+	for _, c := range s.Clients {
+		state := c.State
+		if c.Reason != "" {
+			state += ": " + c.Reason
+		}
+		seen := "-"
+		if c.Seen != nil {
+			seen = span(now.Sub(*c.Seen)) + " ago"
+		}
+		fmt.Fprintf(t, "  %s\t%s\t%d\t%s\t%s\n", c.Name, state, c.Answers, seen, c.Key)
+	}
+	return t.Flush()
+}
+
+// headline says in one line where a study is, for whom it waits, and since when.
+func headline(s coordinator.Status, now time.Time) string {
+	text := string(s.Phase)
+	if s.Phase == coordinator.Running {
+		text = fmt.Sprintf("round %d of %d", s.Asked, s.Of)
+	}
+	if s.Waits == "" {
+		return text
+	}
+	text += ", waiting for " + s.Waits
+	if len(s.For) > 0 {
+		text += ": " + list(s.For)
+	}
+	return text + ", since " + span(now.Sub(s.Since))
+}
+
+// span is a duration for people.
+func span(d time.Duration) string {
+	switch d = d.Round(time.Second); {
+	case d <= 0:
+		return "0s"
+	case d < time.Minute:
+		return d.String()
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%d days", int(d.Hours())/24)
+}
+
+type watchCommand struct {
+	studyArg
+	jsonFlag
+	Every time.Duration `help:"How often to look." default:"500ms" placeholder:"TIME"`
+}
+
+func (c *watchCommand) Validate() error {
+	if c.Every < 10*time.Millisecond {
+		return fmt.Errorf("--every %v: give at least 10ms", c.Every)
+	}
+	return nil
+}
+
+// Run prints a line whenever something changes: over the last one on a terminal, else
+// one after the other.
+func (c *watchCommand) Run(e *environment) error {
+	return e.with(func(api admin.API) error {
+		ticker := time.NewTicker(c.Every)
+		defer ticker.Stop()
+		show := watcher{terminal: isTerminal(os.Stdout), json: c.JSON}
+		for {
+			all, err := api.Status(e.ctx, c.Study)
+			if err != nil {
+				return err
+			}
+			if len(all) != 1 {
+				return fmt.Errorf("there are %d studies: say which to watch", len(all))
+			}
+			over, err := show.next(all[0])
+			if err != nil || over {
+				return err
+			}
+			select {
+			case <-ticker.C:
+			case <-e.ctx.Done():
+				return e.ctx.Err()
+			}
+		}
+	})
+}
+
+// A watcher shows what has changed.
+type watcher struct {
+	terminal, json bool
+	last           string
+}
+
+var errAborted = errors.New("the study was aborted")
+
+func (w *watcher) next(s coordinator.Status) (over bool, err error) {
+	now := time.Now()
+	steady := headline(s, s.Since) // without the passing of time
+	line := s.Study + ": " + headline(s, now)
+	switch {
+	case w.terminal && !w.json:
+		fmt.Printf("\r\x1b[K%s", line)
+	case steady != w.last && w.json:
+		err = printJSON(s)
+	case steady != w.last:
+		fmt.Println(line)
+	}
+	w.last = steady
+	over = s.Phase == coordinator.Ended || s.Phase == coordinator.Aborted
+	if over && w.terminal && !w.json {
+		fmt.Println()
+	}
+	if err == nil && s.Phase == coordinator.Aborted {
+		err = fmt.Errorf("%w %s", errAborted, s.Reason)
+	}
+	return over, err
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"fedpvi/sim"
+	"fedpvi/sim/report"
+)
+
+type dealCommand struct {
+	studyFlags
+	Data string  `help:"File of records to use instead of the study's." type:"existingfile" placeholder:"FILE"`
+	Seed *uint64 `help:"Seed of records and partition, instead of the study's."`
+	Out  string  `help:"Folder for the files. It must not exist. Default: runs/STUDY-records." placeholder:"FOLDER"`
+	JSON bool    `name:"json" help:"Print one JSON object."`
+}
+
+func (dealCommand) Help() string {
+	return `Examples:
+
+  sim deal study.toml                      a file of records for each client
+  sim deal study.toml --out records        into the folder records
+  client run --data records/client-1.csv   one of them, in a federation over a network
+
+Records are dealt as sim run deals them with the same seed. Those that the study
+holds out go to held-out.csv. The study, with what --set replaced, is beside them.`
+}
+
+func (c *dealCommand) Run() error {
+	st, err := c.load()
+	if err != nil {
+		return err
+	}
+	seed := st.Simulation.Seed
+	if c.Seed != nil {
+		seed = *c.Seed
+	}
+	folder := c.Out
+	if folder == "" {
+		folder = filepath.Join("runs", st.Name+"-records")
+	}
+	dealt, err := sim.Deal(st, sim.Options{StudyFile: c.Study, DataFile: c.Data, Seed: seed}, folder)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(os.Stdout).Encode(map[string]any{"files": dealt})
+	}
+	rows := [][]string{{"client", "file", "records"}}
+	for _, d := range dealt {
+		who := string(d.Client)
+		if who == "" {
+			who = "(held out)"
+		}
+		rows = append(rows, []string{who, d.File, strconv.Itoa(d.Records)})
+	}
+	if err := report.Table(os.Stdout, "", 2, rows); err != nil {
+		return fmt.Errorf("writing: %w", err)
+	}
+	return nil
+}

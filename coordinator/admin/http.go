@@ -1,0 +1,198 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"fedpvi/coordinator"
+)
+
+// maxOrder is the largest order in bytes.
+const maxOrder = 8 << 20
+
+// Paths of the socket's one protocol: JSON there, JSON back, or an error as text.
+const (
+	pathFound     = "/v1/found"
+	pathInvite    = "/v1/invite"
+	pathStatus    = "/v1/status"
+	pathBegin     = "/v1/begin"
+	pathAbort     = "/v1/abort"
+	pathPosterior = "/v1/posterior"
+	pathBundle    = "/v1/bundle"
+)
+
+type selector struct {
+	Study  string `json:"study"`
+	Reason string `json:"reason,omitempty"`
+}
+
+type none struct{}
+
+// NewServer returns a server of an API. The caller serves it on a listener of Listen.
+func NewServer(api API) *http.Server {
+	mux := http.NewServeMux()
+	answer(mux, pathFound, api.Found)
+	answer(mux, pathInvite, api.Invite)
+	answer(mux, pathStatus, func(ctx context.Context, s selector) ([]coordinator.Status, error) { return api.Status(ctx, s.Study) })
+	answer(mux, pathBegin, func(ctx context.Context, s selector) (none, error) { return none{}, api.Begin(ctx, s.Study) })
+	answer(mux, pathAbort, func(ctx context.Context, s selector) (none, error) { return none{}, api.Abort(ctx, s.Study, s.Reason) })
+	answer(mux, pathPosterior, func(ctx context.Context, s selector) (*coordinator.Posterior, error) {
+		return api.Posterior(ctx, s.Study)
+	})
+	mux.HandleFunc("POST "+pathBundle, func(w http.ResponseWriter, r *http.Request) {
+		var s selector
+		if !decode(w, r, &s) {
+			return
+		}
+		out := &started{w: w}
+		if err := api.Bundle(r.Context(), s.Study, out); err != nil {
+			if out.begun {
+				panic(http.ErrAbortHandler) // the reader must notice
+			}
+			fail(w, err)
+		}
+	})
+	return &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+}
+
+// started knows whether an answer has begun.
+type started struct {
+	w     io.Writer
+	begun bool
+}
+
+func (s *started) Write(b []byte) (int, error) {
+	s.begun = true
+	return s.w.Write(b)
+}
+
+func answer[Q, A any](mux *http.ServeMux, path string, do func(context.Context, Q) (A, error)) {
+	mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+		var q Q
+		if !decode(w, r, &q) {
+			return
+		}
+		a, err := do(r.Context(), q)
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(a) //nolint:errcheck // the other end went away
+	})
+}
+
+func decode(w http.ResponseWriter, r *http.Request, q any) bool {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxOrder)).Decode(q); err != nil {
+		http.Error(w, "not an order that this coordinator knows", http.StatusBadRequest)
+		return false
+	}
+	return true
+}
+
+func fail(w http.ResponseWriter, err error) {
+	http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+}
+
+// A Remote is the API of a coordinator that serves.
+type Remote struct{ client *http.Client }
+
+var _ API = (*Remote)(nil)
+
+// Dial returns the API of the coordinator that serves from a state directory, or
+// ErrNoServer.
+func Dial(ctx context.Context, dir string) (*Remote, error) {
+	c, err := dial(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	c.Close()
+	connect := func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, dir) }
+	return &Remote{&http.Client{Transport: &http.Transport{DialContext: connect, DisableKeepAlives: true}}}, nil
+}
+
+func (r *Remote) post(ctx context.Context, path string, q any) (io.ReadCloser, error) {
+	text, err := json.Marshal(q)
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://coordinator"+path, bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	a, err := r.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	if a.StatusCode == http.StatusOK {
+		return a.Body, nil
+	}
+	defer a.Body.Close()
+	why, err := io.ReadAll(io.LimitReader(a.Body, 1<<16))
+	if err != nil {
+		return nil, err
+	}
+	return nil, errors.New(string(bytes.TrimSpace(why)))
+}
+
+func ask[A any](ctx context.Context, r *Remote, path string, q any) (a A, err error) {
+	body, err := r.post(ctx, path, q)
+	if err != nil {
+		return a, err
+	}
+	defer body.Close()
+	if err := json.NewDecoder(body).Decode(&a); err != nil {
+		return a, fmt.Errorf("the coordinator's answer was cut: %w", err)
+	}
+	return a, nil
+}
+
+// Found is of [API].
+func (r *Remote) Found(ctx context.Context, f Founding) (*Founded, error) {
+	return ask[*Founded](ctx, r, pathFound, f)
+}
+
+// Invite is of [API].
+func (r *Remote) Invite(ctx context.Context, i Invitation) ([]coordinator.Invited, error) {
+	return ask[[]coordinator.Invited](ctx, r, pathInvite, i)
+}
+
+// Status is of [API].
+func (r *Remote) Status(ctx context.Context, study string) ([]coordinator.Status, error) {
+	return ask[[]coordinator.Status](ctx, r, pathStatus, selector{Study: study})
+}
+
+// Begin is of [API].
+func (r *Remote) Begin(ctx context.Context, study string) error {
+	_, err := ask[none](ctx, r, pathBegin, selector{Study: study})
+	return err
+}
+
+// Abort is of [API].
+func (r *Remote) Abort(ctx context.Context, study, reason string) error {
+	_, err := ask[none](ctx, r, pathAbort, selector{study, reason})
+	return err
+}
+
+// Posterior is of [API].
+func (r *Remote) Posterior(ctx context.Context, study string) (*coordinator.Posterior, error) {
+	return ask[*coordinator.Posterior](ctx, r, pathPosterior, selector{Study: study})
+}
+
+// Bundle is of [API].
+func (r *Remote) Bundle(ctx context.Context, study string, w io.Writer) error {
+	body, err := r.post(ctx, pathBundle, selector{Study: study})
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	_, err = io.Copy(w, body)
+	return err
+}

@@ -1,0 +1,92 @@
+package admin
+
+import (
+	"context"
+	"io"
+
+	"fedpvi/coordinator"
+)
+
+// Local is the API of a hub in this process.
+type Local struct{ Hub *coordinator.Hub }
+
+var _ API = Local{}
+
+// Found is of [API].
+func (l Local) Found(ctx context.Context, f Founding) (*Founded, error) {
+	s, err := l.Hub.Found(coordinator.Founding{File: f.File, Document: f.Document, Name: f.Name, Addresses: f.Addresses})
+	if err != nil {
+		return nil, err
+	}
+	out := &Founded{Study: s.Name(), Digest: s.Digest(), Coordinator: l.Hub.Fingerprint()}
+	if len(f.Clients) > 0 {
+		out.Invited, err = s.Invite(ctx, f.Clients, f.Valid)
+	}
+	return out, err
+}
+
+// Invite is of [API].
+func (l Local) Invite(ctx context.Context, i Invitation) ([]coordinator.Invited, error) {
+	s, err := l.Hub.Study(i.Study)
+	if err != nil {
+		return nil, err
+	}
+	return s.Invite(ctx, i.Clients, i.Valid)
+}
+
+// Status is of [API].
+func (l Local) Status(ctx context.Context, study string) ([]coordinator.Status, error) {
+	studies := l.Hub.Studies()
+	if study != "" {
+		s, err := l.Hub.Study(study)
+		if err != nil {
+			return nil, err
+		}
+		studies = []*coordinator.Study{s}
+	}
+	all := []coordinator.Status{}
+	for _, s := range studies {
+		status, err := s.Status(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, status)
+	}
+	return all, nil
+}
+
+// Begin is of [API].
+func (l Local) Begin(ctx context.Context, study string) error {
+	s, err := l.Hub.Study(study)
+	if err != nil {
+		return err
+	}
+	return s.Begin(ctx)
+}
+
+// Abort is of [API].
+func (l Local) Abort(ctx context.Context, study, reason string) error {
+	s, err := l.Hub.Study(study)
+	if err != nil {
+		return err
+	}
+	return s.Abort(ctx, reason)
+}
+
+// Posterior is of [API].
+func (l Local) Posterior(ctx context.Context, study string) (*coordinator.Posterior, error) {
+	s, err := l.Hub.Study(study)
+	if err != nil {
+		return nil, err
+	}
+	return s.Posterior(ctx)
+}
+
+// Bundle is of [API].
+func (l Local) Bundle(_ context.Context, study string, w io.Writer) error {
+	s, err := l.Hub.Study(study)
+	if err != nil {
+		return err
+	}
+	return s.WriteBundle(w)
+}

@@ -1,0 +1,87 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+)
+
+const socketName = "admin.sock"
+
+// maxPath is the longest path that a unix socket can have on every system.
+const maxPath = 100
+
+// ErrNoServer says that no coordinator serves from a state directory.
+var ErrNoServer = errors.New("no coordinator serves from this state directory")
+
+// socketPath returns a path of the socket in dir that is short enough, and what must be
+// closed after its use.
+func socketPath(dir string) (path string, done func() error, err error) {
+	path = filepath.Join(dir, socketName)
+	if len(path) <= maxPath {
+		return path, func() error { return nil }, nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/%s", d.Fd(), socketName), d.Close, nil
+}
+
+// Listen makes the socket in a state directory that the caller holds, for its owner
+// alone. A socket that was left behind is replaced.
+func Listen(dir string) (net.Listener, error) {
+	path, done, err := socketPath(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer done() //nolint:errcheck // only read
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // the path may be of a directory that is closed
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return guarded{l}, nil
+}
+
+// guarded lets in who runs as the same user, and root.
+type guarded struct{ net.Listener }
+
+// Accept returns the next connection of a user that may.
+func (g guarded) Accept() (net.Conn, error) {
+	for {
+		c, err := g.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if uid, err := userOf(c.(*net.UnixConn)); err == nil && (uid == os.Getuid() || uid == 0) {
+			return c, nil
+		}
+		c.Close()
+	}
+}
+
+// dial connects to the coordinator that serves from a state directory, or returns
+// ErrNoServer.
+func dial(ctx context.Context, dir string) (net.Conn, error) {
+	path, done, err := socketPath(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer done() //nolint:errcheck // only read
+	c, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if err != nil && ctx.Err() == nil {
+		return nil, fmt.Errorf("%w (%w)", ErrNoServer, err)
+	}
+	return c, err
+}

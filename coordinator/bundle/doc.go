@@ -1,0 +1,205 @@
+// Package bundle is all that was said in a study, in one file that speaks for itself: the
+// study document, the clients' consents, the envelopes of their answers, and the
+// transcript from the roster to the posterior. Every part is signed by who said it, and
+// the last entry of the transcript, signed by the coordinator, names all of them.
+//
+// [Verify] plays the study again from the sums that were opened, without a network and
+// without a key. The answers themselves are not in a bundle: only their envelopes are,
+// with the hash of what was sealed in them.
+//
+// # Format
+//
+// Numbers are big-endian; bytes stand behind their length in eight bytes.
+//
+//	magic "fedpvi-bundle-1\n"
+//	bytes the study document
+//	8     number of consents; for each: bytes name, bytes envelope
+//	8     number of answers; for each: 8 question, bytes name, bytes envelope
+//	8     number of entries; for each: bytes envelope, bytes body
+//	32    SHA-256 of everything before
+package bundle
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"hash"
+	"io"
+
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/transcript"
+)
+
+const magic = "fedpvi-bundle-1\n"
+
+// The most bytes and numbers that a reader takes.
+const (
+	maxDocument = 4 << 20
+	maxName     = 64
+	maxEnvelope = signed.MaxPayload + signed.Overhead
+	maxClients  = 1 << 10
+	maxEntries  = 1 << 24
+)
+
+// ErrForm says that a file is no bundle, or not all of one.
+var ErrForm = errors.New("not a bundle, or not all of it: it was changed, cut or made by something else")
+
+// A Writer writes a bundle, in the order of its methods. The first error sticks.
+type Writer struct {
+	w   io.Writer
+	sum hash.Hash
+	err error
+}
+
+// NewWriter begins a bundle of a study.
+func NewWriter(w io.Writer, document []byte) *Writer {
+	out := &Writer{w: w, sum: sha256.New()}
+	out.raw([]byte(magic))
+	out.bytes(document)
+	return out
+}
+
+func (w *Writer) raw(b []byte) {
+	if w.err != nil {
+		return
+	}
+	w.sum.Write(b)
+	_, w.err = w.w.Write(b)
+}
+
+func (w *Writer) number(n uint64) { w.raw(binary.BigEndian.AppendUint64(nil, n)) }
+
+func (w *Writer) bytes(b []byte) {
+	w.number(uint64(len(b)))
+	w.raw(b)
+}
+
+// Consents says how many consents follow.
+func (w *Writer) Consents(n int) { w.number(uint64(n)) }
+
+// Consent adds the consent of a client.
+func (w *Writer) Consent(client string, envelope []byte) {
+	w.bytes([]byte(client))
+	w.bytes(envelope)
+}
+
+// Answers says how many envelopes of answers follow.
+func (w *Writer) Answers(n int) { w.number(uint64(n)) }
+
+// Answer adds the envelope of a client's answer to a question.
+func (w *Writer) Answer(ask uint64, client string, envelope []byte) {
+	w.number(ask)
+	w.bytes([]byte(client))
+	w.bytes(envelope)
+}
+
+// Entries says how many entries of the transcript follow.
+func (w *Writer) Entries(n uint64) { w.number(n) }
+
+// Entry adds an entry.
+func (w *Writer) Entry(envelope, body []byte) {
+	w.bytes(envelope)
+	w.bytes(body)
+}
+
+// Close ends the bundle.
+func (w *Writer) Close() error {
+	if w.err == nil {
+		_, w.err = w.w.Write(w.sum.Sum(nil))
+	}
+	return w.err
+}
+
+// A reader takes a bundle apart as it comes. The first error sticks.
+type reader struct {
+	r   io.Reader
+	sum hash.Hash
+	err error
+}
+
+func newReader(r io.Reader) *reader {
+	in := &reader{r: r, sum: sha256.New()}
+	if string(in.take(uint64(len(magic)))) != magic && in.err == nil {
+		in.err = ErrForm
+	}
+	return in
+}
+
+// grow is how many bytes are read at once: a length that is a lie costs no more.
+const grow = 1 << 20
+
+// take returns the next n bytes.
+func (r *reader) take(n uint64) []byte {
+	var out []byte
+	for r.err == nil && uint64(len(out)) < n {
+		at := len(out)
+		out = append(out, make([]byte, min(grow, n-uint64(at)))...)
+		if _, err := io.ReadFull(r.r, out[at:]); err != nil {
+			r.err = ErrForm
+		}
+	}
+	if r.err != nil {
+		return nil
+	}
+	r.sum.Write(out)
+	return out
+}
+
+func (r *reader) number(limit uint64) uint64 {
+	b := r.take(8)
+	if r.err != nil {
+		return 0
+	}
+	n := binary.BigEndian.Uint64(b)
+	if n > limit {
+		r.err = ErrForm
+		return 0
+	}
+	return n
+}
+
+func (r *reader) bytes(limit uint64) []byte { return r.take(r.number(limit)) }
+
+// close checks the end.
+func (r *reader) close() error {
+	if r.err != nil {
+		return r.err
+	}
+	want := r.sum.Sum(nil)
+	got := make([]byte, sha256.Size+1)
+	if n, err := io.ReadFull(r.r, got); n != sha256.Size || !errors.Is(err, io.ErrUnexpectedEOF) || string(got[:n]) != string(want) {
+		return ErrForm
+	}
+	return nil
+}
+
+// An answerKey names an answer.
+type answerKey struct {
+	ask    uint64
+	client string
+}
+
+// parts are a bundle's parts before its entries.
+type parts struct {
+	document []byte
+	consents map[string][]byte
+	answers  map[answerKey][]byte
+	entries  uint64
+}
+
+func (r *reader) parts() (p parts) {
+	p.document = r.bytes(maxDocument)
+	p.consents = map[string][]byte{}
+	for n := r.number(maxClients); n > 0 && r.err == nil; n-- {
+		name := string(r.bytes(maxName))
+		p.consents[name] = r.bytes(maxEnvelope)
+	}
+	p.answers = map[answerKey][]byte{}
+	for n := r.number(transcript.MaxReceipts); n > 0 && r.err == nil; n-- {
+		key := answerKey{ask: r.number(1 << 62)}
+		key.client = string(r.bytes(maxName))
+		p.answers[key] = r.bytes(maxEnvelope)
+	}
+	p.entries = r.number(maxEntries)
+	return p
+}

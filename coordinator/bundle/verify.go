@@ -1,0 +1,235 @@
+package bundle
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/transcript"
+	"fedpvi/pvi"
+	"fedpvi/pvi/stage"
+	"fedpvi/pvi/study"
+)
+
+// A Report is what a bundle shows.
+type Report struct {
+	Study       string               `json:"study"`
+	Digest      string               `json:"digest"`
+	Coordinator identity.Fingerprint `json:"coordinator"`
+	Clients     []identity.Name      `json:"clients"`
+	Entries     uint64               `json:"entries"`
+	Questions   int                  `json:"questions"` // with an outcome
+	Answers     int                  `json:"answers"`
+	Ending      string               `json:"ending"` // "end", "abort", or "none" of a study that runs
+	Result      *stage.Result        `json:"-"`
+}
+
+// A Fault is what is wrong with a bundle, and where.
+type Fault struct {
+	Where string
+	Err   error
+}
+
+func (f *Fault) Error() string { return f.Where + ": " + f.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (f *Fault) Unwrap() error { return f.Err }
+
+// A verifier plays a bundle again.
+type verifier struct {
+	in       *reader
+	parts    parts
+	document *study.Study
+	chain    transcript.Chain
+	server   *stage.Server
+	models   map[uint64]signed.Hash // of questions that are open
+	receipts []transcript.Receipt   // of answers whose envelopes are right
+	report   Report
+}
+
+// Verify reads a bundle and checks all of it: signatures, the chain of entries, that
+// every plan and every posterior follows from the sums that were opened, that every client
+// consented, and that each answer in a sum was signed by its client, with a ledger that
+// grew. An error that is a [*Fault] says where. Who the coordinator is, the bundle says
+// of itself: compare Report.Coordinator with the fingerprint in an invitation.
+func Verify(r io.Reader) (*Report, error) {
+	v := &verifier{in: newReader(r), models: map[uint64]signed.Hash{}}
+	v.parts = v.in.parts()
+	if v.in.err != nil {
+		return nil, &Fault{"the file", v.in.err}
+	}
+	var err error
+	if v.document, err = study.Parse("the study document", v.parts.document); err != nil {
+		return nil, &Fault{"the study document", err}
+	}
+	v.report = Report{Study: v.document.Name, Digest: v.document.Digest.String(), Ending: "none", Answers: len(v.parts.answers)}
+	for n := uint64(1); n <= v.parts.entries; n++ {
+		envelope, body := v.in.bytes(maxEnvelope), v.in.bytes(transcript.MaxBody)
+		if v.in.err != nil {
+			return nil, &Fault{fmt.Sprintf("entry %d", n), v.in.err}
+		}
+		if err := v.entry(envelope, body); err != nil {
+			return nil, &Fault{fmt.Sprintf("entry %d", n), err}
+		}
+	}
+	if err := v.in.close(); err != nil {
+		return nil, &Fault{"the end of the file", err}
+	}
+	v.report.Entries = v.parts.entries
+	return &v.report, nil
+}
+
+// entry checks the next entry of the transcript.
+func (v *verifier) entry(envelope, body []byte) error {
+	if v.chain.Position().Number == 0 {
+		if err := v.begin(body); err != nil {
+			return err
+		}
+	}
+	chain, e, err := v.chain.Follow(envelope, body)
+	if err != nil {
+		return err
+	}
+	v.chain = chain
+	switch {
+	case e.Kind == transcript.Roster:
+		return v.roster(e)
+	case e.Kind.Plan():
+		err = v.plan(e, body)
+	case e.Kind.Outcome():
+		err = v.outcome(e, body)
+	case e.Kind == transcript.End:
+		err = v.end(body)
+	case e.Kind == transcript.Abort:
+		v.report.Ending = string(transcript.Abort)
+		_, err = transcript.ParseAbortion(body)
+	}
+	if err == nil && e.Model != signed.Hash(v.server.Model()) {
+		err = errors.New("it is signed for another model than the one that follows from the entries before it")
+	}
+	return err
+}
+
+// begin learns from the first entry whose signatures to expect.
+func (v *verifier) begin(body []byte) error {
+	members, err := roster.Parse(body, signed.Hash(v.document.Digest))
+	if err != nil {
+		return err
+	}
+	key := members.Coordinator().Key
+	v.report.Coordinator = key.Fingerprint()
+	v.chain = transcript.Begin(signed.Hash(v.document.Digest), key)
+	return nil
+}
+
+// roster checks who takes part, and that all of them consented.
+func (v *verifier) roster(e transcript.Entry) error {
+	var ids []pvi.ClientID
+	for _, p := range v.chain.Members().Entries {
+		if p.Role != identity.Client {
+			continue
+		}
+		if _, err := transcript.VerifyApproval(v.parts.consents[string(p.Name)], p.Key, signed.Hash(v.document.Digest), v.report.Coordinator); err != nil {
+			return fmt.Errorf("the consent of %s: %w", p.Name, err)
+		}
+		ids = append(ids, pvi.ClientID(p.Name))
+		v.report.Clients = append(v.report.Clients, p.Name)
+	}
+	var err error
+	if v.server, err = stage.NewServer(v.document, ids); err != nil {
+		return err
+	}
+	if v.chain.Protocol() != signed.Hash(v.server.Digest()) || e.Model != signed.Hash(v.server.Model()) {
+		return errors.New("the coordinator derived other rules from the study than this program")
+	}
+	return nil
+}
+
+func (v *verifier) plan(e transcript.Entry, body []byte) error {
+	plan, ok, err := v.server.Next()
+	if err != nil {
+		return err
+	}
+	if !ok || string(plan.Kind) != string(e.Kind) || uint64(plan.Ask) != e.Ask || !bytes.Equal(plan.Body, body) {
+		return errors.New("the plan is not the one that follows from the entries before it")
+	}
+	v.models[e.Ask] = e.Model
+	return nil
+}
+
+// outcome plays an outcome again, and checks the envelopes of the answers in it.
+func (v *verifier) outcome(e transcript.Entry, body []byte) error {
+	participants, err := v.server.Replay(stage.Entry{Kind: stage.Kind(e.Kind), Ask: int(e.Ask), Body: body})
+	if err != nil {
+		return err
+	}
+	for _, id := range participants {
+		if err := v.answer(e.Ask, identity.Name(id)); err != nil {
+			return fmt.Errorf("the answer of %s: %w", id, err)
+		}
+	}
+	delete(v.models, e.Ask)
+	v.report.Questions++
+	return nil
+}
+
+func (v *verifier) answer(ask uint64, client identity.Name) error {
+	key := answerKey{ask, string(client)}
+	envelope, ok := v.parts.answers[key]
+	if !ok {
+		return errors.New("its envelope is not in the bundle")
+	}
+	p, _ := v.chain.Members().Named(client)
+	r, err := v.chain.VerifyRelease(envelope, p.Key, ask, v.models[ask])
+	if err != nil {
+		return err
+	}
+	v.receipts = append(v.receipts, transcript.ReceiptOf(client, r.Header, r.Hash))
+	return nil
+}
+
+// end checks the last entry: the posterior and the receipts.
+func (v *verifier) end(body []byte) error {
+	v.report.Ending = string(transcript.End)
+	closing, err := transcript.ParseClosing(body)
+	if err != nil {
+		return err
+	}
+	result, err := v.server.Result()
+	if err != nil {
+		return err
+	}
+	text, err := result.Bytes()
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(text, closing.Result) {
+		return errors.New("the posterior is not the one that follows from the sums that were opened")
+	}
+	slices.SortFunc(v.receipts, transcript.Receipt.Compare)
+	if !slices.Equal(v.receipts, closing.Receipts) {
+		return errors.New("the receipts are not those of the answers in the sums")
+	}
+	v.report.Result = result
+	if len(v.receipts) != len(v.parts.answers) {
+		return errors.New("there are envelopes of answers that no outcome counts")
+	}
+	return ledgersGrow(closing.Receipts)
+}
+
+// ledgersGrow checks that every client's ledger had more entries with every answer.
+func ledgersGrow(receipts []transcript.Receipt) error {
+	before := map[identity.Name]uint64{}
+	for _, r := range receipts {
+		if r.LedgerSeq <= before[r.Client] {
+			return fmt.Errorf("the ledger of %s did not grow with its answer to question %d", r.Client, r.Ask)
+		}
+		before[r.Client] = r.LedgerSeq
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package coordinator
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"fedpvi/coordinator/bundle"
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/transcript"
+	"fedpvi/transport"
+)
+
+// played is a house whose study was played to its end.
+func played(t *testing.T, document []byte) (*house, []*party) {
+	h := newHouse(t, Options{})
+	h.found(document)
+	parties := h.invite("north", "south")
+	admit(t, parties...)
+	play(t, parties...)
+	return h, parties
+}
+
+func bundleOf(t *testing.T, h *house) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	check(t, h.study.WriteBundle(&b))
+	return b.Bytes()
+}
+
+func TestBundlesAreVerified(t *testing.T) {
+	for name, document := range map[string][]byte{
+		"synchronous":  planeText(clientPrivacy, "rounds = 2", ""),
+		"sequential":   planeText(noPrivacy, "rounds = 2\nschedule = \"sequential\"", ""),
+		"asynchronous": planeText(noPrivacy, "rounds = 2\nschedule = \"asynchronous\"", ""),
+	} {
+		h, _ := played(t, document)
+		text := bundleOf(t, h)
+		r, err := bundle.Verify(bytes.NewReader(text))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		posterior, err := h.study.Posterior(t.Context())
+		check(t, err)
+		if r.Ending != "end" || r.Coordinator != h.hub.Fingerprint() || len(r.Clients) != 2 || r.Answers != 4 || r.Result.Mean[0] != posterior.Marginals[0].Mean {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+// A study that runs has a bundle too.
+func TestABundleBeforeTheEnd(t *testing.T) {
+	s := newStand(t)
+	check(t, s.north.submit(t.Context(), s.good, 1000))
+	r, err := bundle.Verify(bytes.NewReader(bundleOf(t, s.house)))
+	if err != nil || r.Ending != "none" || r.Entries != 2 || r.Answers != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	check(t, s.study.Abort(t.Context(), "a drill"))
+	r, err = bundle.Verify(bytes.NewReader(bundleOf(t, s.house)))
+	if err != nil || r.Ending != "abort" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// No byte of a bundle can be changed, and none left out.
+func TestBundlesThatWereChanged(t *testing.T) {
+	h, _ := played(t, planeText(clientPrivacy, "rounds = 1", ""))
+	text := bundleOf(t, h)
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		at := random.IntN(len(text))
+		changed := bytes.Clone(text)
+		changed[at] ^= 1 << random.IntN(8)
+		if _, err := bundle.Verify(bytes.NewReader(changed)); err == nil {
+			t.Errorf("byte %d of %d was changed and nobody noticed", at, len(text))
+		}
+		if _, err := bundle.Verify(bytes.NewReader(text[:at])); err == nil {
+			t.Errorf("%d bytes were cut and nobody noticed", len(text)-at)
+		}
+	}
+	if _, err := bundle.Verify(bytes.NewReader(append(bytes.Clone(text), 0))); err == nil {
+		t.Error("a byte was added and nobody noticed")
+	}
+}
+
+// retold is the bundle of a transcript that the coordinator signs another way.
+func retold(t *testing.T, h *house, items []transport.Item, change func(kind transcript.Kind, body []byte) []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := bundle.NewWriter(&out, h.study.fixed.Document)
+	check(t, h.hub.store.View(func(tx *store.Tx) error {
+		kept, err := tx.Study(h.study.hash)
+		check(t, err)
+		consents, err := kept.All(store.Approval)
+		check(t, err)
+		w.Consents(len(consents))
+		for name, envelope := range consents {
+			w.Consent(name, envelope)
+		}
+		w.Answers(len(h.study.st.receipts))
+		return kept.Releases(0, func(k store.ReleaseKey, envelope []byte) error {
+			w.Answer(k.Ask, k.Client, envelope)
+			return nil
+		})
+	}))
+	w.Entries(uint64(len(items)))
+	honest := transcript.Begin(h.study.hash, h.hub.keys.identity.Public())
+	lie := honest
+	for _, i := range items {
+		var e transcript.Entry
+		var err error
+		honest, e, err = honest.Follow(i.Envelope, i.Body)
+		check(t, err)
+		envelope, body := i.Envelope, i.Body
+		if e.Kind != transcript.Roster {
+			body = change(e.Kind, bytes.Clone(i.Body))
+			envelope, err = lie.Sign(h.hub.keys.identity, e.Kind, e.Ask, e.Model, body)
+			check(t, err)
+		}
+		lie, _, err = lie.Follow(envelope, body)
+		check(t, err)
+		w.Entry(envelope, body)
+	}
+	check(t, w.Close())
+	return out.Bytes()
+}
+
+// A coordinator that lies, and signs what it says, is found out.
+func TestACoordinatorThatLies(t *testing.T) {
+	h, parties := played(t, planeText(clientPrivacy, "rounds = 2", ""))
+	items := parties[0].entries
+	last := func(b []byte) []byte { b[len(b)-1] ^= 1; return b }
+	for name, tc := range map[string]struct {
+		change func(kind transcript.Kind, body []byte) []byte
+		where  string
+	}{
+		"nothing":           {func(_ transcript.Kind, b []byte) []byte { return b }, ""},
+		"another plan":      {on("plan", last), "entry 2"},
+		"another sum":       {on("outcome", last), "entry 3"},
+		"another posterior": {on(transcript.End, posterior), "entry 6"},
+		"another receipt":   {on(transcript.End, last), "entry 6"},
+		"a receipt less":    {on(transcript.End, receiptLess), "entry 6"},
+	} {
+		_, err := bundle.Verify(bytes.NewReader(retold(t, h, items, tc.change)))
+		if tc.where == "" {
+			check(t, err)
+			continue
+		}
+		var fault *bundle.Fault
+		if !errors.As(err, &fault) || fault.Where != tc.where {
+			t.Errorf("%s: %v, want it at %s", name, err, tc.where)
+		}
+	}
+}
+
+func on(kind transcript.Kind, change func(b []byte) []byte) func(transcript.Kind, []byte) []byte {
+	return func(k transcript.Kind, b []byte) []byte {
+		if k != kind {
+			return b
+		}
+		return change(b)
+	}
+}
+
+func posterior(b []byte) []byte {
+	return []byte(strings.Replace(string(b), `"mean":[`, `"mean":[1`, 1)[:len(b)])
+}
+
+func receiptLess(b []byte) []byte {
+	c, err := transcript.ParseClosing(b)
+	if err != nil {
+		return nil
+	}
+	c.Receipts = c.Receipts[1:]
+	return c.Bytes()
+}
+
+func FuzzVerify(f *testing.F) {
+	f.Add([]byte("fedpvi-bundle-1\n"))
+	f.Add(append([]byte("fedpvi-bundle-1\n"), make([]byte, 64)...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if _, err := bundle.Verify(bytes.NewReader(b)); err == nil {
+			t.Error("a bundle that nobody signed is right")
+		}
+	})
+}

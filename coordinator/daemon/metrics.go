@@ -1,0 +1,114 @@
+package daemon
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"fedpvi/coordinator"
+	"fedpvi/transport"
+)
+
+// metrics are all numbers that leave a coordinator for a monitoring system. None is
+// derived from what clients sent but that they sent it, and none names a client.
+type metrics struct {
+	registry *prometheus.Registry
+
+	studies  *prometheus.CounterVec
+	rounds   prometheus.Counter
+	duration prometheus.Histogram
+	answers  prometheus.Counter
+	refused  *prometheus.CounterVec
+	stored   *prometheus.CounterVec
+	batch    prometheus.Histogram
+	waiting  *prometheus.GaugeVec
+
+	calls       *prometheus.CounterVec
+	moved       *prometheus.CounterVec
+	connections prometheus.Gauge
+}
+
+var (
+	_ coordinator.Events = (*metrics)(nil)
+	_ transport.Observer = (*metrics)(nil)
+)
+
+func newMetrics() *metrics {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "fedpvi", Name: name, Help: help})
+	}
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "fedpvi", Name: name, Help: help}, labels)
+	}
+	histogram := func(name, help string, first float64, n int) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "fedpvi", Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(first, 2, n),
+		})
+	}
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		studies:  counters("studies_total", "Studies that came to a state.", "state"),
+		rounds:   counter("rounds_opened_total", "Questions that were asked."),
+		duration: histogram("round_seconds", "From the plan of a question to its outcome.", 1.0/64, 20),
+		answers:  counter("answers_total", "Answers that were taken."),
+		refused:  counters("refused_total", "Calls that were refused.", "method", "reason"),
+		stored:   counters("transactions_total", "Transactions of the store.", "result"),
+		batch:    histogram("batch_commands", "Commands in one transaction.", 1, 9),
+		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: "fedpvi", Name: "waiting_clients", Help: "Clients that a study waits for.",
+		}, []string{"study"}),
+		calls: counters("calls_total", "Calls of clients.", "method", "outcome"),
+		moved: counters("bytes_total", "Bytes over connections.", "direction"),
+		connections: prometheus.NewGauge(prometheus.GaugeOpts{
+			Namespace: "fedpvi", Name: "connections", Help: "Connections of clients.",
+		}),
+	}
+	m.registry.MustRegister(
+		m.studies, m.rounds, m.duration, m.answers, m.refused, m.stored, m.batch, m.waiting,
+		m.calls, m.moved, m.connections,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return m
+}
+
+func (m *metrics) Began()                       { m.studies.WithLabelValues("began").Inc() }
+func (m *metrics) Ended()                       { m.studies.WithLabelValues("ended").Inc() }
+func (m *metrics) Aborted()                     { m.studies.WithLabelValues("aborted").Inc() }
+func (m *metrics) Opened()                      { m.rounds.Inc() }
+func (m *metrics) Closed(took time.Duration)    { m.duration.Observe(took.Seconds()) }
+func (m *metrics) Took()                        { m.answers.Inc() }
+func (m *metrics) Refused(method, why string)   { m.refused.WithLabelValues(method, why).Inc() }
+func (m *metrics) Waiting(study string, n int)  { m.waiting.WithLabelValues(study).Set(float64(n)) }
+func (m *metrics) Called(method, result string) { m.calls.WithLabelValues(method, result).Inc() }
+func (m *metrics) Connected(change int)         { m.connections.Add(float64(change)) }
+
+func (m *metrics) Stored(batch int, ok bool) {
+	result := "ok"
+	if !ok {
+		result = "failed"
+	}
+	m.stored.WithLabelValues(result).Inc()
+	m.batch.Observe(float64(batch))
+}
+
+func (m *metrics) Moved(received, sent int) {
+	m.moved.WithLabelValues("received").Add(float64(received))
+	m.moved.WithLabelValues("sent").Add(float64(sent))
+}
+
+// handler serves the metrics, and whether the coordinator works.
+func (m *metrics) handler(works func() error) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		if err := works(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		w.Write([]byte("ok\n")) //nolint:errcheck // the other end went away
+	})
+	return mux
+}

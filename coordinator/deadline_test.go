@@ -1,0 +1,248 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/transcript"
+	"fedpvi/transport"
+)
+
+// threeOfWhich two are enough.
+const twoAreEnough = "min_clients = 2"
+
+// A round that not all answer is closed at its deadline, with those who did.
+func TestTheDeadlineClosesARound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
+		h.found(planeText(clientPrivacy, "rounds = 1", twoAreEnough))
+		parties := h.invite("north", "south", "west")
+		admit(t, parties...)
+		play(t, parties[0], parties[1])
+		status := h.mustStatus()
+		if status.Waits != "answers" || !slices.Equal(status.For, []string{"west"}) || status.Open[0].Answered != 2 {
+			t.Fatalf("the study waits for %s: %v", status.Waits, status.For)
+		}
+		time.Sleep(10*time.Minute - time.Second)
+		synctest.Wait()
+		if len(h.mustStatus().Open) != 1 {
+			t.Error("the round was closed before its deadline")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if got := h.mustStatus().Phase; got != Ended {
+			t.Fatalf("after the deadline the study is %s", got)
+		}
+		// The one who comes late is told so, and reads what became of it.
+		west := parties[2]
+		check(t, west.follow(t.Context()))
+		if !west.chain.Position().Over {
+			t.Error("who came late does not see the end")
+		}
+		check(t, h.hub.Close())
+	})
+}
+
+// Fewer answers than U_min: the round is void, nothing is opened, and the study goes on.
+func TestTooFewAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
+		h.found(planeText(clientPrivacy, "rounds = 1", twoAreEnough))
+		parties := h.invite("north", "south", "west")
+		admit(t, parties...)
+		play(t, parties[0])
+		time.Sleep(11 * time.Minute)
+		synctest.Wait()
+		p, err := h.study.Posterior(t.Context())
+		check(t, err)
+		if p.Result.Void != 1 || p.Result.Accepted != 0 {
+			t.Errorf("%d outcomes are void", p.Result.Void)
+		}
+		check(t, h.hub.Close())
+	})
+}
+
+// A round is opened when so many clients were heard of lately that it need not be void.
+func TestARoundWaitsForAQuorum(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
+		h.found(planeText(clientPrivacy, "rounds = 1", twoAreEnough))
+		parties := h.invite("north", "south", "west")
+		for _, p := range parties {
+			check(t, p.join(t.Context()))
+			check(t, p.approve(t.Context()))
+			time.Sleep(4 * time.Minute) // longer than anybody is taken for present
+		}
+		status := h.mustStatus()
+		if status.Phase != Running || status.Asked != 0 || !slices.Equal(status.For, []string{"north", "south", "west"}) {
+			t.Fatalf("%s, %d rounds, waiting for %v", status.Phase, status.Asked, status.For)
+		}
+		check(t, parties[0].follow(t.Context()))
+		if status = h.mustStatus(); status.Asked != 0 || !slices.Equal(status.For, []string{"south", "west"}) {
+			t.Errorf("with one client: %d rounds, waiting for %v", status.Asked, status.For)
+		}
+		check(t, parties[2].follow(t.Context()))
+		synctest.Wait()
+		if status = h.mustStatus(); status.Asked != 1 {
+			t.Error("with two clients no round was opened")
+		}
+		check(t, h.hub.Close())
+	})
+}
+
+// Who waits for the next entry gets it at once, without asking again.
+func TestFollowersAreWoken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{})
+		h.found(planeText(noPrivacy, "rounds = 1", ""))
+		p := h.invite("north")[0]
+		check(t, p.join(t.Context()))
+		got := make(chan error, 1)
+		go func() {
+			_, err := h.study.Entry(t.Context(), p.peer, 1)
+			got <- err
+		}()
+		synctest.Wait()
+		select {
+		case err := <-got:
+			t.Fatalf("answered before there is an entry: %v", err)
+		default:
+		}
+		check(t, p.approve(t.Context()))
+		check(t, <-got)
+		// Who gives up is let go.
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := h.study.Entry(ctx, p.peer, 3); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("waiting in vain: %v", err)
+		}
+		check(t, h.hub.Close())
+	})
+}
+
+// A client that leaves is not waited for; when too few stay the study is aborted, with a
+// reason for all.
+func TestLeaving(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(planeText(clientPrivacy, "rounds = 3", twoAreEnough))
+	parties := h.invite("north", "south", "west")
+	admit(t, parties...)
+	north, south, west := parties[0], parties[1], parties[2]
+	for _, p := range parties {
+		check(t, p.follow(t.Context()))
+	}
+	check(t, west.leave(t.Context(), "the board said no"))
+	check(t, west.leave(t.Context(), "the board said no"))
+	if err := west.stepAll(t.Context()); reasonOf(t, err) != transport.Denied {
+		t.Errorf("who left answers: %v", err)
+	}
+	for range 2 {
+		check(t, north.stepAll(t.Context()))
+		check(t, south.stepAll(t.Context()))
+	}
+	status := h.mustStatus()
+	if status.Asked != 3 {
+		t.Errorf("after two rounds without west the study is at %d", status.Asked)
+	}
+	if i := slices.IndexFunc(status.Clients, func(c ClientStatus) bool { return c.Name == "west" }); status.Clients[i].State != stateLeft || status.Clients[i].Reason != "the board said no" {
+		t.Errorf("west is %+v", status.Clients[i])
+	}
+	check(t, south.leave(t.Context(), ""))
+	if status = h.mustStatus(); status.Phase != Aborted || !strings.Contains(status.Reason, "1 clients are left") {
+		t.Errorf("with one client the study is %s: %s", status.Phase, status.Reason)
+	}
+	check(t, north.follow(t.Context()))
+	last := north.entries[len(north.entries)-1]
+	a, err := transcript.ParseAbortion(last.Body)
+	if err != nil || a.By != defaultName {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if _, err := h.study.Entry(t.Context(), north.peer, north.chain.Position().Number+1); reasonOf(t, err) != transport.Ended {
+		t.Errorf("after the last entry: %v", err)
+	}
+}
+
+// A study is begun without those who did not come, by order; they stay out.
+func TestBeginningWithFewer(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(planeText(clientPrivacy, "rounds = 1", twoAreEnough))
+	parties := h.invite("north", "south", "west")
+	if err := h.study.Begin(t.Context()); err == nil {
+		t.Error("a study began without a client")
+	}
+	admit(t, parties[0])
+	if err := h.study.Begin(t.Context()); err == nil || !strings.Contains(err.Error(), "min_clients") {
+		t.Errorf("a study began with too few: %v", err)
+	}
+	admit(t, parties[1])
+	check(t, parties[2].join(t.Context()))
+	if got := h.mustStatus(); got.Phase != Gathering || !slices.Equal(got.For, []string{"west"}) {
+		t.Errorf("%s, waiting for %v", got.Phase, got.For)
+	}
+	check(t, h.study.Begin(t.Context()))
+	if err := h.study.Begin(t.Context()); err == nil {
+		t.Error("it began twice")
+	}
+	west := parties[2]
+	if err := west.approve(t.Context()); reasonOf(t, err) != transport.OutOfPlace {
+		t.Errorf("consent after the beginning: %v", err)
+	}
+	if _, err := h.study.Entry(t.Context(), west.peer, 1); reasonOf(t, err) != transport.Denied {
+		t.Errorf("who is left out reads the transcript: %v", err)
+	}
+	if _, err := h.study.Invite(t.Context(), []identity.Name{"east"}, time.Hour); err == nil {
+		t.Error("somebody was invited after the beginning")
+	}
+	play(t, parties[0], parties[1])
+	if got := h.mustStatus().Phase; got != Ended {
+		t.Errorf("the study is %s", got)
+	}
+}
+
+// An aborted study that never began says so, also after a restart.
+func TestAbortedBeforeItBegan(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(planeText(noPrivacy, "rounds = 1", ""))
+	parties := h.invite("north", "south")
+	check(t, parties[0].join(t.Context()))
+	check(t, h.study.Abort(t.Context(), "the wrong document"))
+	check(t, h.hub.Close())
+	h.open()
+	if got := h.mustStatus(); got.Phase != Aborted || !strings.Contains(got.Reason, "the wrong document") {
+		t.Errorf("%s: %s", got.Phase, got.Reason)
+	}
+	if _, err := h.study.Entry(t.Context(), parties[0].peer, 1); reasonOf(t, err) != transport.Ended {
+		t.Errorf("the transcript: %v", err)
+	}
+	if err := parties[1].join(t.Context()); reasonOf(t, err) != transport.Ended {
+		t.Errorf("joining: %v", err)
+	}
+}
+
+// The key that opens answers is gone when the study is over.
+func TestTheSealingKeyIsDestroyed(t *testing.T) {
+	h, _ := played(t, planeText(noPrivacy, "rounds = 1", ""))
+	path := h.hub.files.sealing(h.study.hash)
+	if exists(path) {
+		t.Error("the key is there after the end")
+	}
+	check(t, h.hub.Close())
+	h.open()
+	if h.study.opener.key != nil || exists(path) {
+		t.Error("the key is back")
+	}
+}
+
+// Two coordinators do not share a state.
+func TestTheStateIsHeld(t *testing.T) {
+	h := newHouse(t, Options{})
+	if _, err := Open(h.dir, Options{}); err == nil || !strings.Contains(err.Error(), "another coordinator") {
+		t.Errorf("a second coordinator: %v", err)
+	}
+}

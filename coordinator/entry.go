@@ -1,0 +1,73 @@
+package coordinator
+
+import (
+	"context"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/transport"
+)
+
+// Entry returns an entry of the transcript, and waits for one that is next.
+func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (item transport.Item, err error) {
+	defer func() { err = s.count("entry", err) }()
+	if !s.knows(peer) {
+		return item, errPeer
+	}
+	defer s.presence.begin(peer.Name)()
+	for {
+		v := s.shown.Load()
+		switch {
+		case !v.members[peer.Name].reads:
+			return item, refuse(transport.Denied, "the study has begun without you: its transcript is for those who take part")
+		case number == 0 || number > v.entries+1:
+			return item, refuse(transport.Unknown, "the transcript has %d entries, and entry %d is not the next", v.entries, number)
+		case number <= v.entries:
+			item, err := s.item(number)
+			if err == nil && v.over && number == v.entries {
+				s.aware.Store(peer.Name, true)
+			}
+			return item, err
+		case v.over:
+			return item, refuse(transport.Ended, "%s", v.ending)
+		}
+		select {
+		case <-v.changed:
+		case <-ctx.Done():
+			return item, ctx.Err()
+		case <-s.stopped:
+			return item, errStopped
+		}
+	}
+}
+
+// item returns an entry that is there.
+func (s *Study) item(number uint64) (transport.Item, error) {
+	if i, ok := s.cache.get(number); ok {
+		return i, nil
+	}
+	var i transport.Item
+	err := s.hub.store.View(func(tx *store.Tx) error {
+		kept, err := tx.Study(s.hash)
+		if err != nil {
+			return err
+		}
+		i.Envelope, i.Body = kept.Item(number)
+		return nil
+	})
+	return i, err
+}
+
+// Unaware returns the clients that take part in a study that is over and were not given
+// its last entry, and have been heard of since the coordinator was started.
+func (s *Study) Unaware() []identity.Name {
+	v := s.shown.Load()
+	var names []identity.Name
+	for name, m := range v.members {
+		if _, aware := s.aware.Load(name); v.entries > 0 && m.reads && !aware && s.presence.present(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,48 @@
+package coordinator
+
+import (
+	"io"
+	"maps"
+	"slices"
+
+	"fedpvi/coordinator/bundle"
+	"fedpvi/coordinator/store"
+)
+
+// WriteBundle writes all that was said in the study so far, for [bundle.Verify].
+func (s *Study) WriteBundle(w io.Writer) error {
+	return s.hub.store.View(func(tx *store.Tx) error {
+		kept, err := tx.Study(s.hash)
+		if err != nil {
+			return err
+		}
+		out := bundle.NewWriter(w, s.fixed.Document)
+		consents, err := kept.All(store.Approval)
+		if err != nil {
+			return err
+		}
+		out.Consents(len(consents))
+		for _, name := range slices.Sorted(maps.Keys(consents)) {
+			out.Consent(name, consents[name])
+		}
+		answers := 0
+		count := func(store.ReleaseKey, []byte) error { answers++; return nil }
+		if err := kept.Releases(0, count); err != nil {
+			return err
+		}
+		out.Answers(answers)
+		err = kept.Releases(0, func(k store.ReleaseKey, envelope []byte) error {
+			out.Answer(k.Ask, k.Client, envelope)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		n := kept.Items()
+		out.Entries(n)
+		for i := uint64(1); i <= n; i++ {
+			out.Entry(kept.Item(i))
+		}
+		return out.Close()
+	})
+}

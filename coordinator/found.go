@@ -1,0 +1,117 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/invitation"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/seal"
+	"fedpvi/pvi/study"
+)
+
+// A Founding says how a study begins its life.
+type Founding struct {
+	// File names the document in errors.
+	File     string
+	Document []byte
+	// Name is the coordinator's own in the study's roster. Default "coordinator".
+	Name identity.Name
+	// Addresses are where clients call, host:port, the first is tried first.
+	Addresses []string
+	// Valid is how long the study's authority certifies keys. Default a year.
+	Valid time.Duration
+}
+
+const (
+	defaultName  = identity.Name("coordinator")
+	defaultValid = 365 * 24 * time.Hour
+)
+
+// Found adds a study to the hub: it makes the study's authority and the key that opens
+// its answers, and runs it.
+func (h *Hub) Found(f Founding) (*Study, error) {
+	document, err := study.Parse(f.File, f.Document)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := largestBody(document); err != nil {
+		return nil, err // it cannot be played, with whomever
+	}
+	if f.Name == "" {
+		f.Name = defaultName
+	}
+	if f.Valid <= 0 {
+		f.Valid = defaultValid
+	}
+	if n := len(f.Addresses); n == 0 || n > invitation.MaxAddresses {
+		return nil, fmt.Errorf("%d addresses: give 1 to %d under which clients reach this coordinator, host:port", n, invitation.MaxAddresses)
+	}
+	hash := Hash(document.Digest)
+	h.mu.RLock()
+	_, there := h.studies[hash]
+	h.mu.RUnlock()
+	if there {
+		return nil, fmt.Errorf("study %s (%s) is here already: invite more clients with coordinator invite, or change the document for another study", document.Name, short(hash))
+	}
+	if err := h.create(hash, f); err != nil {
+		return nil, err
+	}
+	if err := h.load(hash); err != nil {
+		return nil, err
+	}
+	h.options.Log.Info("a study was added", "study", document.Name, "digest", short(hash))
+	return h.Study(fmt.Sprintf("%x", hash))
+}
+
+// create makes a study's keys and writes it to the store. Keys that are there are of an
+// attempt that did not get as far, and of no use to anybody.
+func (h *Hub) create(hash Hash, f Founding) error {
+	if err := os.RemoveAll(h.files.study(hash)); err != nil {
+		return err
+	}
+	now := h.options.Now()
+	authority, err := channel.CreateAuthority(h.files.authority(hash), hash, now, now.Add(f.Valid))
+	if err != nil {
+		return err
+	}
+	sealing, err := seal.Create(h.files.sealing(hash))
+	if err != nil {
+		return err
+	}
+	who, key := h.keys.identity, h.keys.tls
+	entry, err := roster.NewEntry(who, hash, f.Name, identity.Coordinator, key.Pin(), sealing.Recipient())
+	if err != nil {
+		return err
+	}
+	party := channel.Party{Study: hash, Role: identity.Coordinator, Name: f.Name}
+	request, err := channel.NewRequest(who, key, party)
+	if err != nil {
+		return err
+	}
+	certificate, err := authority.Issue(request, party, who.Public(), key.Pin(), now, now.Add(f.Valid))
+	if err != nil {
+		return err
+	}
+	return h.store.Update(func(tx *store.Tx) error {
+		_, err := tx.Create(hash, store.Fixed{
+			Document: f.Document, Name: string(f.Name), Addresses: f.Addresses,
+			Authority: authority.Certificate(), Certificate: certificate, Entry: entry.Bytes(),
+		})
+		return err
+	})
+}
+
+// Invited is an invitation for a client.
+type Invited struct {
+	Name    identity.Name `json:"name"`
+	Text    string        `json:"invitation"` // whoever has it can join
+	Expires time.Time     `json:"expires"`
+}
+
+var errSimilar = errors.New("a name that looks like another one of the study: choose one that nobody mistakes")

@@ -1,0 +1,383 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/invitation"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/seal"
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/transcript"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/stage"
+	"fedpvi/pvi/study"
+	"fedpvi/transport"
+)
+
+// plane is a study of two coefficients; #marks are replaced.
+const plane = `
+[study]
+version = 1
+name = "plane"
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [-1, 1]
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [-10, 10]
+[model]
+family = "linear"
+outcome = "y"
+terms = ["x"]
+standardise = "none"
+noise_sd = 0.5
+[inference]
+#inference
+[privacy]
+#privacy
+[federation]
+max_records = 1000
+#federation
+`
+
+const (
+	noPrivacy     = `unit = "none"`
+	clientPrivacy = "unit = \"client\"\nnoise_multiplier = 0.05\ndelta = 1e-5\nclip = 60"
+)
+
+func planeText(privacy, inference, federation string) []byte {
+	return []byte(strings.NewReplacer("#privacy", privacy, "#inference", inference, "#federation", federation).Replace(plane))
+}
+
+func planeRecords(n int) *shard.Records {
+	records := new(shard.Records)
+	for i := range n {
+		x := float64(i%7)/3.5 - 1
+		records.Append([]float64{x, 2*x - 1})
+	}
+	return records
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A house is a hub in a directory that can be killed and opened again.
+type house struct {
+	t       testing.TB
+	dir     string
+	options Options
+	hub     *Hub
+	study   *Study
+}
+
+func newHouse(t testing.TB, o Options) *house {
+	t.Helper()
+	h := &house{t: t, dir: filepath.Join(t.TempDir(), "state"), options: o}
+	h.open()
+	t.Cleanup(func() { h.hub.Close() })
+	return h
+}
+
+func (h *house) open() {
+	h.t.Helper()
+	hub, err := Open(h.dir, h.options)
+	check(h.t, err)
+	h.hub = hub
+	if all := hub.Studies(); len(all) == 1 {
+		h.study = all[0]
+	}
+}
+
+func (h *house) found(document []byte) {
+	h.t.Helper()
+	s, err := h.hub.Found(Founding{File: "plane.toml", Document: document, Addresses: []string{"hub.example.org:7443"}})
+	check(h.t, err)
+	h.study = s
+}
+
+func (h *house) invite(names ...identity.Name) []*party {
+	h.t.Helper()
+	invited, err := h.study.Invite(h.t.Context(), names, time.Hour)
+	check(h.t, err)
+	var all []*party
+	for m, i := range invited {
+		all = append(all, newParty(h, m, i))
+	}
+	return all
+}
+
+// A link is how a party calls the coordinator.
+type link interface {
+	Standing(ctx context.Context) (transport.Standing, error)
+	Approve(ctx context.Context, envelope []byte) error
+	Entry(ctx context.Context, number uint64) (transport.Item, error)
+	Submit(ctx context.Context, i transport.Item) error
+}
+
+// direct calls a study in the same process.
+type direct struct{ p *party }
+
+func (d direct) Standing(ctx context.Context) (transport.Standing, error) {
+	return d.p.house.study.Standing(ctx, d.p.peer)
+}
+
+func (d direct) Approve(ctx context.Context, envelope []byte) error {
+	return d.p.house.study.Approve(ctx, d.p.peer, envelope)
+}
+
+func (d direct) Entry(ctx context.Context, n uint64) (transport.Item, error) {
+	return d.p.house.study.Entry(ctx, d.p.peer, n)
+}
+
+func (d direct) Submit(ctx context.Context, i transport.Item) error { return d.p.submit(ctx, i, 1500) }
+
+// A party is a client without a network, a ledger or a file.
+type party struct {
+	house   *house
+	m       int // number of its noise
+	invited invitation.Invitation
+
+	identity *identity.Identity
+	tls      *channel.Key
+	entry    []byte
+	request  []byte
+
+	link     link
+	peer     channel.Party
+	document *study.Study
+	hub      roster.Entry
+	chain    transcript.Chain
+	site     *stage.Site
+	records  *shard.Records
+	entries  []transport.Item
+	ledger   uint64
+	outbox   *transport.Item
+	models   map[int]Hash // by ask
+}
+
+func newParty(h *house, m int, i Invited) *party {
+	h.t.Helper()
+	p := &party{house: h, m: m, records: planeRecords(20 + m), models: map[int]Hash{}}
+	p.link = direct{p}
+	var err error
+	p.invited, err = invitation.Parse(i.Text)
+	check(h.t, err)
+	p.identity, err = identity.Generate()
+	check(h.t, err)
+	p.tls, err = channel.GenerateKey()
+	check(h.t, err)
+	key, err := seal.Generate()
+	check(h.t, err)
+	e, err := roster.NewEntry(p.identity, p.invited.Study, i.Name, identity.Client, p.tls.Pin(), key.Recipient())
+	check(h.t, err)
+	p.entry = e.Bytes()
+	p.peer = channel.Party{Study: p.invited.Study, Role: identity.Client, Name: i.Name}
+	p.request, err = channel.NewRequest(p.identity, p.tls, p.peer)
+	check(h.t, err)
+	return p
+}
+
+func (p *party) joinRequest() transport.JoinRequest {
+	return transport.JoinRequest{Token: p.invited.Token.Reveal(), Entry: p.entry, Request: p.request}
+}
+
+func (p *party) join(ctx context.Context) error {
+	a, err := p.house.study.Join(ctx, p.joinRequest())
+	if err != nil {
+		return err
+	}
+	return p.admitted(a)
+}
+
+// admitted takes what the coordinator answers a guest.
+func (p *party) admitted(a transport.Admission) (err error) {
+	if p.document, err = study.Parse("study", a.Study); err != nil {
+		return err
+	}
+	if p.hub, err = roster.ParseEntry(a.Coordinator, p.invited.Study); err != nil {
+		return err
+	}
+	p.chain = transcript.Begin(p.invited.Study, p.hub.Key)
+	return nil
+}
+
+func (p *party) approve(ctx context.Context) error {
+	envelope, err := transcript.SignApproval(p.identity, p.invited.Study, p.invited.Coordinator, 0, Hash{})
+	if err != nil {
+		return err
+	}
+	return p.link.Approve(ctx, envelope)
+}
+
+func (p *party) leave(ctx context.Context, why string) error {
+	envelope, err := transcript.SignLeave(p.identity, p.invited.Study, why)
+	if err != nil {
+		return err
+	}
+	return p.link.Approve(ctx, envelope)
+}
+
+// follow takes the entries that are there.
+func (p *party) follow(ctx context.Context) error {
+	standing, err := p.link.Standing(ctx)
+	if err != nil {
+		return err
+	}
+	for n := p.chain.Position().Number + 1; n <= standing.Entries; n++ {
+		item, err := p.link.Entry(ctx, n)
+		if err != nil {
+			return err
+		}
+		if err := p.take(item); err != nil {
+			return fmt.Errorf("entry %d: %w", n, err)
+		}
+	}
+	return nil
+}
+
+func (p *party) take(i transport.Item) error {
+	chain, e, err := p.chain.Follow(i.Envelope, i.Body)
+	if err != nil {
+		return err
+	}
+	switch {
+	case e.Kind == transcript.Roster:
+		var names []identity.Name
+		for _, e := range chain.Members().Entries {
+			if e.Role == identity.Client {
+				names = append(names, e.Name)
+			}
+		}
+		p.site, err = stage.NewSite(p.document, clientIDs(names), pvi.ClientID(p.peer.Name), p.records)
+		if err == nil && p.site.Digest() != chain.Protocol() {
+			err = errors.New("another protocol")
+		}
+	case e.Kind.Plan(), e.Kind.Outcome():
+		err = p.site.Follow(stage.Entry{Kind: stage.Kind(e.Kind), Ask: int(e.Ask), Body: i.Body})
+		if e.Kind.Plan() {
+			p.models[int(e.Ask)] = e.Model
+		}
+	}
+	if err != nil {
+		return err
+	}
+	p.chain, p.entries = chain, append(p.entries, i)
+	return nil
+}
+
+// answer fills the outbox if there is a question and nothing in it.
+func (p *party) answer() (bool, error) {
+	ask, ok := p.site.Pending()
+	if !ok {
+		return p.outbox != nil, nil
+	}
+	a, err := p.site.Answer(seeded.Stream(1, "client", uint64(p.m), uint64(ask)))
+	if err != nil {
+		return false, err
+	}
+	p.ledger++
+	item, err := p.sealed(ask, p.models[ask], a.Release, nil)
+	p.outbox = &item
+	return true, err
+}
+
+// sealed makes the item of a release; change may change its header.
+func (p *party) sealed(ask int, model Hash, release []byte, change func(h *signed.Header)) (transport.Item, error) {
+	h := p.chain.ReleaseHeader(uint64(ask), model, p.identity.Fingerprint(), p.ledger, Hash{byte(p.ledger)})
+	if change != nil {
+		change(&h)
+	}
+	body, err := seal.Seal(p.hub.Recipient, h.Bytes(), release, p.site.MaxRelease())
+	if err != nil {
+		return transport.Item{}, err
+	}
+	envelope, err := transcript.SignRelease(p.identity, h, body)
+	return transport.Item{Envelope: envelope, Body: body}, err
+}
+
+// submit sends an item in pieces of a size.
+func (p *party) submit(ctx context.Context, i transport.Item, size int) error {
+	have, err := p.house.study.Offer(ctx, p.peer, i.Envelope)
+	if err != nil {
+		return err
+	}
+	hash := transcript.BodyOf(i.Envelope).Hash
+	for have < int64(len(i.Body)) {
+		end := min(int(have)+size, len(i.Body))
+		if err := p.house.study.Write(ctx, p.peer, hash, have, i.Body[have:end]); err != nil {
+			return err
+		}
+		have = int64(end)
+	}
+	return nil
+}
+
+// step does what can be done now. It reports whether something was.
+func (p *party) step(ctx context.Context) (bool, error) {
+	before := p.chain.Position().Number
+	if err := p.follow(ctx); err != nil {
+		return false, err
+	}
+	if p.site == nil {
+		return false, nil
+	}
+	full, err := p.answer()
+	if err != nil {
+		return false, err
+	}
+	if full {
+		err := p.link.Submit(ctx, *p.outbox)
+		var r *transport.Refusal
+		if errors.As(err, &r) && r.Reason == transport.OutOfPlace {
+			err = nil // the round ended without it
+		}
+		if err != nil {
+			return false, err
+		}
+		p.outbox = nil
+	}
+	return full || p.chain.Position().Number > before, nil
+}
+
+func admit(t testing.TB, parties ...*party) {
+	t.Helper()
+	for _, p := range parties {
+		check(t, p.join(t.Context()))
+		check(t, p.approve(t.Context()))
+	}
+}
+
+// play has parties step until nothing moves.
+func play(t testing.TB, parties ...*party) {
+	t.Helper()
+	for moved := true; moved; {
+		moved = false
+		for _, p := range parties {
+			did, err := p.step(t.Context())
+			check(t, err)
+			moved = moved || did
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,456 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"reflect"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/seal"
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/transcript"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/transport"
+)
+
+// reasonOf returns the reason of a refusal; empty for none.
+func reasonOf(t *testing.T, err error) transport.Reason {
+	t.Helper()
+	if err == nil {
+		return ""
+	}
+	var r *transport.Refusal
+	if !errors.As(err, &r) {
+		t.Fatalf("not a refusal: %v", err)
+	}
+	return r.Reason
+}
+
+// content is all that the store holds.
+func (h *house) content() map[string]string {
+	h.t.Helper()
+	out := map[string]string{}
+	check(h.t, h.hub.store.View(func(tx *store.Tx) error {
+		return tx.Dump(func(path string, value []byte) { out[path] = string(value) })
+	}))
+	return out
+}
+
+// A stand is a study whose first question is open, with the answer that north could give.
+type stand struct {
+	*house
+	north, south *party
+	ask          int
+	release      []byte
+	good         transport.Item
+}
+
+func newStand(t *testing.T) *stand {
+	h := newHouse(t, Options{})
+	h.found(planeText(clientPrivacy, "rounds = 2", ""))
+	parties := h.invite("north", "south")
+	admit(t, parties...)
+	for _, p := range parties {
+		check(t, p.follow(t.Context()))
+	}
+	s := &stand{house: h, north: parties[0], south: parties[1]}
+	if err := s.north.follow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ask, ok := s.north.site.Pending()
+	if !ok {
+		t.Fatal("north is not asked")
+	}
+	a, err := s.north.site.Answer(seeded.Stream(1, "client", 0, uint64(ask)))
+	check(t, err)
+	s.ask, s.release = ask, a.Release
+	s.north.ledger++
+	s.good, err = s.north.sealed(ask, s.north.models[ask], a.Release, nil)
+	check(t, err)
+	return s
+}
+
+// with is north's answer with another header.
+func (s *stand) with(change func(h *signed.Header)) transport.Item {
+	s.t.Helper()
+	i, err := s.north.sealed(s.ask, s.north.models[s.ask], s.release, change)
+	check(s.t, err)
+	return i
+}
+
+// resealed is an answer of north with another body under a header that is right.
+func (s *stand) resealed(to seal.Recipient, context func(h signed.Header) []byte, payload []byte) transport.Item {
+	s.t.Helper()
+	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
+	body, err := seal.Seal(to, context(h), payload, s.north.site.MaxRelease())
+	check(s.t, err)
+	envelope, err := transcript.SignRelease(s.north.identity, h, body)
+	check(s.t, err)
+	return transport.Item{Envelope: envelope, Body: body}
+}
+
+func here(h signed.Header) []byte { return h.Bytes() }
+
+// What a client sends that is out of place is refused with a reason, and the store is as it
+// was, but for an envelope kept as evidence.
+func TestHostileReleases(t *testing.T) {
+	for name, tc := range map[string]struct {
+		send   func(s *stand) (*party, transport.Item)
+		reason transport.Reason
+	}{
+		"the good one":      {func(s *stand) (*party, transport.Item) { return s.north, s.good }, ""},
+		"of another client": {func(s *stand) (*party, transport.Item) { return s.south, s.good }, transport.Malformed},
+		"bytes":             {func(s *stand) (*party, transport.Item) { return s.north, transport.Item{Envelope: []byte("hello")} }, transport.Malformed},
+		"nothing":           {func(s *stand) (*party, transport.Item) { return s.north, transport.Item{} }, transport.Malformed},
+		"an approval":       {approvalAsRelease, transport.OutOfPlace},
+		"a round to come":   {func(s *stand) (*party, transport.Item) { return s.north, s.with(func(h *signed.Header) { h.Round++ }) }, transport.OutOfPlace},
+		"round 0": {func(s *stand) (*party, transport.Item) {
+			return s.north, s.with(func(h *signed.Header) { h.Round = 0 })
+		}, transport.OutOfPlace},
+		"a round far away": {func(s *stand) (*party, transport.Item) {
+			return s.north, s.with(func(h *signed.Header) { h.Round = 1 << 63 })
+		}, transport.OutOfPlace},
+		"another model": {func(s *stand) (*party, transport.Item) {
+			return s.north, s.with(func(h *signed.Header) { h.Model[0]++ })
+		}, transport.Malformed},
+		"another study": {func(s *stand) (*party, transport.Item) {
+			return s.north, s.with(func(h *signed.Header) { h.Study[0]++ })
+		}, transport.Malformed},
+		"another protocol": {func(s *stand) (*party, transport.Item) {
+			return s.north, s.with(func(h *signed.Header) { h.Protocol[0]++ })
+		}, transport.Malformed},
+		"another roster": {func(s *stand) (*party, transport.Item) {
+			return s.north, s.with(func(h *signed.Header) { h.Roster[0]++ })
+		}, transport.Malformed},
+		"another domain": {func(s *stand) (*party, transport.Item) {
+			return s.north, s.with(func(h *signed.Header) { h.Domain = signed.Head })
+		}, transport.Malformed},
+		"an older ledger": {func(s *stand) (*party, transport.Item) {
+			return s.north, s.with(func(h *signed.Header) { h.LedgerSeq = 0 })
+		}, transport.OutOfPlace},
+		"too small":          {func(s *stand) (*party, transport.Item) { return s.north, s.sized(-1) }, transport.TooLarge},
+		"too large":          {func(s *stand) (*party, transport.Item) { return s.north, s.sized(1) }, transport.TooLarge},
+		"not sealed":         {func(s *stand) (*party, transport.Item) { return s.north, s.plainly() }, transport.Malformed},
+		"sealed for another": {func(s *stand) (*party, transport.Item) { return s.north, s.resealed(recipient(s), here, s.release) }, transport.Malformed},
+		"sealed elsewhere": {func(s *stand) (*party, transport.Item) {
+			return s.north, s.resealed(s.north.hub.Recipient, elsewhere, s.release)
+		}, transport.Malformed},
+		"garbage in the seal": {func(s *stand) (*party, transport.Item) {
+			return s.north, s.resealed(s.north.hub.Recipient, here, []byte("garbage"))
+		}, transport.Malformed},
+		"nothing in the seal": {func(s *stand) (*party, transport.Item) { return s.north, s.resealed(s.north.hub.Recipient, here, nil) }, transport.Malformed},
+		"a byte more in it": {func(s *stand) (*party, transport.Item) {
+			return s.north, s.resealed(s.north.hub.Recipient, here, s.release[:len(s.release)-1])
+		}, transport.Malformed},
+		"another's answer": {foreignAnswer, transport.Malformed},
+		"a body of other bytes": {func(s *stand) (*party, transport.Item) {
+			body := bytes.Clone(s.good.Body)
+			body[len(body)-1] ^= 1
+			return s.north, transport.Item{Envelope: s.good.Envelope, Body: body}
+		}, transport.Malformed},
+		"a signature that is wrong": {func(s *stand) (*party, transport.Item) {
+			e := bytes.Clone(s.good.Envelope)
+			e[len(e)-1] ^= 1
+			return s.north, transport.Item{Envelope: e, Body: s.good.Body}
+		}, transport.Malformed},
+	} {
+		for _, piece := range []int{1 << 20, 1000} {
+			s := newStand(t)
+			from, item := tc.send(s)
+			before, status := s.content(), s.mustStatus()
+			err := from.submit(t.Context(), item, piece)
+			if got := reasonOf(t, err); got != tc.reason {
+				t.Errorf("%s: %q (%v), want %q", name, got, err, tc.reason)
+			}
+			if tc.reason == "" {
+				continue
+			}
+			after := s.content()
+			for path := range after {
+				if bytes.Contains([]byte(path), []byte("/offers/")) {
+					delete(after, path) // that it was offered stands
+				}
+			}
+			if !reflect.DeepEqual(before, after) {
+				t.Errorf("%s: the store has changed", name)
+			}
+			if now := s.mustStatus(); !reflect.DeepEqual(now.Open[0].Waiting, status.Open[0].Waiting) {
+				t.Errorf("%s: the round waits for %v", name, now.Open[0].Waiting)
+			}
+			// What was refused does not stand in the way of others.
+			if from == s.north && piece > 1000 {
+				check(t, s.south.stepAll(t.Context()))
+			}
+		}
+	}
+}
+
+// stepAll answers what is asked now.
+func (p *party) stepAll(ctx context.Context) error {
+	if err := p.follow(ctx); err != nil {
+		return err
+	}
+	if full, err := p.answer(); err != nil || !full {
+		return err
+	}
+	return p.submit(ctx, *p.outbox, 1<<20)
+}
+
+func (h *house) mustStatus() Status {
+	h.t.Helper()
+	s, err := h.study.Status(h.t.Context())
+	check(h.t, err)
+	return s
+}
+
+func approvalAsRelease(s *stand) (*party, transport.Item) {
+	e, err := transcript.SignApproval(s.north.identity, s.north.invited.Study, s.north.invited.Coordinator, 1, Hash{})
+	check(s.t, err)
+	return s.north, transport.Item{Envelope: e, Body: s.good.Body}
+}
+
+// foreignAnswer is what south would say, sealed and signed by north.
+func foreignAnswer(s *stand) (*party, transport.Item) {
+	a, err := s.south.site.Answer(seeded.Stream(1, "client", 1, 1))
+	check(s.t, err)
+	return s.north, s.resealed(s.north.hub.Recipient, here, a.Release)
+}
+
+func recipient(s *stand) seal.Recipient {
+	key, err := seal.Generate()
+	check(s.t, err)
+	return key.Recipient()
+}
+
+func elsewhere(h signed.Header) []byte {
+	h.Round++
+	return h.Bytes()
+}
+
+// sized is an answer whose body has some bytes more.
+func (s *stand) sized(more int) transport.Item {
+	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
+	body := make([]byte, len(s.good.Body)+more)
+	envelope, err := transcript.SignRelease(s.north.identity, h, body)
+	check(s.t, err)
+	return transport.Item{Envelope: envelope, Body: body}
+}
+
+// plainly is an answer that is not sealed, though of the right size.
+func (s *stand) plainly() transport.Item {
+	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
+	body := append(bytes.Clone(s.release), make([]byte, len(s.good.Body)-len(s.release))...)
+	envelope, err := transcript.SignRelease(s.north.identity, h, body)
+	check(s.t, err)
+	return transport.Item{Envelope: envelope, Body: body}
+}
+
+// An answer is given once: the same bytes again are answered the same, also after the
+// round; others are refused and kept.
+func TestTheSameAgainAndAnother(t *testing.T) {
+	s := newStand(t)
+	check(t, s.north.submit(t.Context(), s.good, 1000))
+	taken := s.content()
+	for range 2 {
+		have, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope)
+		if err != nil || have != int64(len(s.good.Body)) {
+			t.Errorf("offered again: %d, %v", have, err)
+		}
+		check(t, s.study.Write(t.Context(), s.north.peer, transcript.BodyOf(s.good.Envelope).Hash, 0, s.good.Body))
+	}
+	if !reflect.DeepEqual(s.content(), taken) {
+		t.Error("the same answer changed something when it came again")
+	}
+	second := s.with(func(h *signed.Header) { h.LedgerSeq = 2 })
+	for range 2 {
+		if got := reasonOf(t, s.north.submit(t.Context(), second, 1000)); got != transport.OutOfPlace {
+			t.Errorf("a second answer: %q", got)
+		}
+	}
+	kept := 0
+	check(t, s.hub.store.View(func(tx *store.Tx) error {
+		st, err := tx.Study(s.study.hash)
+		check(t, err)
+		return st.Evidence(func(k store.ReleaseKey, envelope []byte) error {
+			if kept++; k.Client != "north" || !bytes.Equal(envelope, second.Envelope) {
+				t.Errorf("%+v is kept", k)
+			}
+			return nil
+		})
+	}))
+	if kept != 1 {
+		t.Errorf("%d envelopes are kept as evidence", kept)
+	}
+	// The round ends; the same is still answered the same, a new one is late.
+	check(t, s.south.stepAll(t.Context()))
+	have, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope)
+	if err != nil || have != int64(len(s.good.Body)) {
+		t.Errorf("offered after the round: %d, %v", have, err)
+	}
+	if got := reasonOf(t, s.north.submit(t.Context(), second, 1000)); got != transport.OutOfPlace {
+		t.Errorf("a second answer after the round: %q", got)
+	}
+}
+
+// Pieces come in order, once, and not beyond the end.
+func TestPieces(t *testing.T) {
+	s := newStand(t)
+	hash := transcript.BodyOf(s.good.Envelope).Hash
+	write := func(offset int64, piece []byte) transport.Reason {
+		return reasonOf(t, s.study.Write(t.Context(), s.north.peer, hash, offset, piece))
+	}
+	if got := write(0, s.good.Body[:10]); got != transport.Unknown {
+		t.Errorf("before it was offered: %q", got)
+	}
+	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope)
+	check(t, err)
+	for _, tc := range []struct {
+		offset int64
+		piece  []byte
+		want   transport.Reason
+	}{
+		{5, s.good.Body[5:10], transport.OutOfPlace},
+		{0, nil, transport.OutOfPlace},
+		{-1, s.good.Body[:1], transport.TooLarge},
+		{0, make([]byte, len(s.good.Body)+1), transport.TooLarge},
+		{0, make([]byte, maxPiece+1), transport.TooLarge},
+		{1<<63 - 1, []byte{1}, transport.TooLarge},
+		{0, s.good.Body[:10], ""},
+		{0, s.good.Body[:10], ""},
+		{20, s.good.Body[20:30], transport.OutOfPlace},
+		{10, s.good.Body[10:], ""},
+		{10, s.good.Body[10:], ""},
+	} {
+		if got := write(tc.offset, tc.piece); got != tc.want {
+			t.Errorf("%d bytes at %d: %q, want %q", len(tc.piece), tc.offset, got, tc.want)
+		}
+	}
+	if w := s.mustStatus().Open[0].Waiting; len(w) != 1 || w[0] != "south" {
+		t.Errorf("the round waits for %v", w)
+	}
+	if got := reasonOf(t, s.study.Write(t.Context(), s.south.peer, hash, 0, s.good.Body)); got != transport.Unknown {
+		t.Errorf("another client's release: %q", got)
+	}
+}
+
+// Every method is for whom it is for.
+func TestWhoMayCallWhat(t *testing.T) {
+	s := newStand(t)
+	methods := map[string]func(p channel.Party) error{
+		"renew":    func(p channel.Party) error { _, err := s.study.Renew(t.Context(), p, s.north.request); return err },
+		"standing": func(p channel.Party) error { _, err := s.study.Standing(t.Context(), p); return err },
+		"approve":  func(p channel.Party) error { return s.study.Approve(t.Context(), p, s.good.Envelope) },
+		"entry":    func(p channel.Party) error { _, err := s.study.Entry(t.Context(), p, 1); return err },
+		"offer":    func(p channel.Party) error { _, err := s.study.Offer(t.Context(), p, s.good.Envelope); return err },
+		"write": func(p channel.Party) error {
+			return s.study.Write(t.Context(), p, transcript.BodyOf(s.good.Envelope).Hash, 0, s.good.Body)
+		},
+	}
+	north := s.north.peer
+	another := north
+	another.Study[0]++
+	before := s.content()
+	for name, peer := range map[string]channel.Party{
+		"a guest":                {},
+		"an admin":               {Study: north.Study, Role: identity.Admin, Name: "north"},
+		"a coordinator":          {Study: north.Study, Role: identity.Coordinator, Name: "coordinator"},
+		"a coordinator named so": {Study: north.Study, Role: identity.Coordinator, Name: "north"},
+		"no role":                {Study: north.Study, Name: "north"},
+		"a stranger":             {Study: north.Study, Role: identity.Client, Name: "east"},
+		"a client elsewhere":     another,
+		"nobody":                 {Study: north.Study, Role: identity.Client},
+	} {
+		for method, call := range methods {
+			if got := reasonOf(t, call(peer)); got != transport.Denied {
+				t.Errorf("%s to %s: %q", method, name, got)
+			}
+		}
+	}
+	if !reflect.DeepEqual(before, s.content()) {
+		t.Error("the store has changed")
+	}
+	for _, n := range []uint64{0, 4, 1 << 63} {
+		if _, err := s.study.Entry(t.Context(), north, n); reasonOf(t, err) != transport.Unknown {
+			t.Errorf("entry %d: %v", n, err)
+		}
+	}
+}
+
+// Guests join with an invitation and with nothing else.
+func TestHostileGuests(t *testing.T) {
+	var later atomic.Int64
+	h := newHouse(t, Options{Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }})
+	h.found(planeText(noPrivacy, "rounds = 1", ""))
+	parties := h.invite("north", "south", "late")
+	north, south, late := parties[0], parties[1], parties[2]
+	check(t, north.join(t.Context()))
+	key, err := seal.Generate()
+	check(t, err)
+	entry := func(p *party, name identity.Name, role identity.Role, pin identity.Pin, r seal.Recipient) []byte {
+		e, err := roster.NewEntry(p.identity, p.invited.Study, name, role, pin, r)
+		check(t, err)
+		return e.Bytes()
+	}
+	before := h.content()
+	for name, tc := range map[string]struct {
+		change func(r *transport.JoinRequest)
+		reason transport.Reason
+	}{
+		"no token":      {func(r *transport.JoinRequest) { r.Token = nil }, transport.Denied},
+		"another token": {func(r *transport.JoinRequest) { r.Token = bytes.Clone(r.Token); r.Token[0]++ }, transport.Denied},
+		"north's token": {func(r *transport.JoinRequest) { r.Token = north.joinRequest().Token }, transport.Denied},
+		"north's entry": {func(r *transport.JoinRequest) { r.Entry = north.entry }, transport.Denied},
+		"late's name": {func(r *transport.JoinRequest) {
+			r.Entry = entry(south, "late", identity.Client, south.tls.Pin(), key.Recipient())
+		}, transport.Denied},
+		"a coordinator": {func(r *transport.JoinRequest) {
+			r.Entry = entry(south, "south", identity.Coordinator, south.tls.Pin(), key.Recipient())
+		}, transport.Denied},
+		"the coordinator's pin": {func(r *transport.JoinRequest) {
+			r.Entry = entry(south, "south", identity.Client, h.hub.keys.tls.Pin(), key.Recipient())
+		}, transport.Denied},
+		"north's pin": {func(r *transport.JoinRequest) {
+			r.Entry = entry(south, "south", identity.Client, north.tls.Pin(), key.Recipient())
+		}, transport.Denied},
+		"the hub's recipient": {func(r *transport.JoinRequest) {
+			r.Entry = entry(south, "south", identity.Client, south.tls.Pin(), north.hub.Recipient)
+		}, transport.Denied},
+		"no entry":        {func(r *transport.JoinRequest) { r.Entry = nil }, transport.Malformed},
+		"an entry cut":    {func(r *transport.JoinRequest) { r.Entry = r.Entry[1:] }, transport.Malformed},
+		"north's request": {func(r *transport.JoinRequest) { r.Request = north.request }, transport.Malformed},
+		"no request":      {func(r *transport.JoinRequest) { r.Request = nil }, transport.Malformed},
+		"north again, other keys": {func(r *transport.JoinRequest) {
+			r.Token = north.joinRequest().Token
+			r.Entry = entry(north, "north", identity.Client, south.tls.Pin(), key.Recipient())
+		}, transport.OutOfPlace},
+	} {
+		r := south.joinRequest()
+		tc.change(&r)
+		_, err := h.study.Join(t.Context(), r)
+		if got := reasonOf(t, err); got != tc.reason {
+			t.Errorf("%s: %q (%v), want %q", name, got, err, tc.reason)
+		}
+	}
+	if !reflect.DeepEqual(before, h.content()) {
+		t.Error("the store has changed")
+	}
+	first, err := h.study.Join(t.Context(), north.joinRequest())
+	check(t, err)
+	second, err := h.study.Join(t.Context(), north.joinRequest())
+	check(t, err)
+	if !reflect.DeepEqual(first, second) || !reflect.DeepEqual(before, h.content()) {
+		t.Error("joining again is answered another way")
+	}
+	// An invitation that has expired is worth nothing.
+	later.Store(int64(2 * time.Hour))
+	if _, err := h.study.Join(t.Context(), late.joinRequest()); reasonOf(t, err) != transport.Denied {
+		t.Errorf("an expired invitation: %v", err)
+	}
+}

@@ -1,0 +1,161 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+)
+
+// A Hash is a SHA-256.
+type Hash = [sha256.Size]byte
+
+// A Hub is a state directory with the studies of one coordinator. It is for many at
+// once.
+type Hub struct {
+	options Options
+	files   files
+	keys    own
+	store   *store.Store
+
+	mu      sync.RWMutex
+	studies map[Hash]*Study
+	byName  map[string]*Study // by channel.ServerName
+	added   func(*Study)      // nil if nobody wants to know
+
+	ctx  context.Context
+	stop context.CancelFunc
+}
+
+// Open opens a state directory, makes it if it is not there, and begins to run the
+// studies in it.
+func Open(dir string, o Options) (*Hub, error) {
+	o = o.withDefaults()
+	st, err := store.Open(dir, o.Store)
+	if err != nil {
+		return nil, err
+	}
+	h := &Hub{options: o, files: files{dir}, store: st, studies: map[Hash]*Study{}, byName: map[string]*Study{}}
+	h.ctx, h.stop = context.WithCancel(context.Background())
+	if h.keys, err = loadKeys(h.files); err == nil {
+		err = h.loadAll()
+	}
+	if err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	return h, nil
+}
+
+func (h *Hub) loadAll() error {
+	var all []Hash
+	err := h.store.View(func(tx *store.Tx) (err error) {
+		all, err = tx.Studies()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, hash := range all {
+		if err := h.load(hash); err != nil {
+			return fmt.Errorf("study %s: %w", short(hash), err)
+		}
+	}
+	return nil
+}
+
+// load takes up a study that is in the store.
+func (h *Hub) load(hash Hash) error {
+	s, err := newStudy(h, hash)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	h.studies[hash] = s
+	h.byName[channel.ServerName(hash)] = s
+	added := h.added
+	h.mu.Unlock()
+	go s.run(h.ctx)
+	if added != nil {
+		added(s)
+	}
+	return nil
+}
+
+// OnStudy has f called for each study that is here, and each that is added later.
+func (h *Hub) OnStudy(f func(*Study)) {
+	h.mu.Lock()
+	h.added = f
+	h.mu.Unlock()
+	for _, s := range h.Studies() {
+		f(s)
+	}
+}
+
+// Close stops all studies and lets go of the state directory. What was begun in memory
+// and is not on disk was answered to nobody.
+func (h *Hub) Close() error {
+	h.stop()
+	for _, s := range h.Studies() {
+		<-s.stopped
+	}
+	return h.store.Close()
+}
+
+// Fingerprint returns who the coordinator is.
+func (h *Hub) Fingerprint() identity.Fingerprint { return h.keys.identity.Fingerprint() }
+
+// Studies returns all studies, by name.
+func (h *Hub) Studies() []*Study {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	all := make([]*Study, 0, len(h.studies))
+	for _, s := range h.studies {
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b *Study) int {
+		return strings.Compare(a.document.Name+short(a.hash), b.document.Name+short(b.hash))
+	})
+	return all
+}
+
+// Serving returns the study that clients call by a server name, or nil.
+func (h *Hub) Serving(serverName string) *Study {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.byName[serverName]
+}
+
+// Study returns the one study that is meant by a name or the beginning of a digest;
+// nothing means the only one.
+func (h *Hub) Study(selector string) (*Study, error) {
+	var found []*Study
+	for _, s := range h.Studies() {
+		if selector == "" || s.document.Name == selector || len(selector) >= 4 && strings.HasPrefix(hex.EncodeToString(s.hash[:]), selector) {
+			found = append(found, s)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) == 0 && selector == "":
+		return nil, errors.New("there is no study here: begin one with coordinator init STUDY")
+	case len(found) == 0:
+		return nil, fmt.Errorf("there is no study %q here: coordinator status lists those that are", selector)
+	}
+	var names []string
+	for _, s := range found {
+		names = append(names, fmt.Sprintf("%s (%s)", s.document.Name, short(s.hash)))
+	}
+	return nil, fmt.Errorf("there are several studies: say which, by name or digest: %s", strings.Join(names, ", "))
+}
+
+// short is the beginning of a hash, to recognise a study by.
+func short(h Hash) string { return hex.EncodeToString(h[:6]) }

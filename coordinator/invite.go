@@ -1,0 +1,112 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/invitation"
+	"fedpvi/crypto/roster"
+)
+
+// Invite makes an invitation for each name, good for the time given. A name that was
+// invited before and has not joined gets a new invitation, and the old one is worthless.
+func (s *Study) Invite(ctx context.Context, names []identity.Name, valid time.Duration) ([]Invited, error) {
+	var invited []Invited
+	err := s.call(ctx, func(b *batch) error {
+		if b.state.begun() || b.state.over() {
+			return fmt.Errorf("study %s has begun: its roster is closed", s.Name())
+		}
+		if err := b.invitable(names); err != nil {
+			return err
+		}
+		for _, name := range names {
+			i, err := b.invite(name, valid)
+			if err != nil {
+				return b.undo(err)
+			}
+			invited = append(invited, i)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return invited, nil
+}
+
+// invitable refuses names that are taken, or look like others.
+func (b *batch) invitable(names []identity.Name) error {
+	looks := map[string]identity.Name{b.study.name().Skeleton(): b.study.name()}
+	for _, t := range b.state.tickets {
+		looks[t.Name.Skeleton()] = t.Name
+	}
+	for i, name := range names {
+		if _, err := identity.ParseName(string(name)); err != nil {
+			return err
+		}
+		if c := b.state.clients[name]; c != nil {
+			return fmt.Errorf("%s has joined already", name)
+		}
+		if other, taken := looks[name.Skeleton()]; taken && (other != name || slices.Contains(names[:i], name)) || name == b.study.name() {
+			return fmt.Errorf("%s: %w", name, errSimilar)
+		}
+		looks[name.Skeleton()] = name
+	}
+	if n := len(looks); n > roster.MaxParties {
+		return fmt.Errorf("%d parties: a study has at most %d", n, roster.MaxParties)
+	}
+	return nil
+}
+
+func (b *batch) invite(name identity.Name, valid time.Duration) (Invited, error) {
+	s, st := b.study, b.state
+	i, ticket, err := invitation.New(invitation.Invitation{
+		Study: s.hash, Name: name, Coordinator: s.hub.Fingerprint(), Pin: s.hub.keys.tls.Pin(),
+		Addresses: s.fixed.Addresses, Expires: b.now.Add(valid).Truncate(time.Second),
+	})
+	if err != nil {
+		return Invited{}, err
+	}
+	st.tickets = slices.DeleteFunc(slices.Clone(st.tickets), func(t invitation.Ticket) bool { return t.Name == name })
+	st.tickets = append(st.tickets, ticket)
+	b.write(func(kept store.Study) error { return kept.PutTicket(string(name), ticket) })
+	b.then(func() { s.log.Info("a client was invited", "client", name, "expires", ticket.Expires) })
+	return Invited{name, i.Text(), ticket.Expires}, nil
+}
+
+// Begin begins the study with those who consented, though not all who were invited did.
+func (s *Study) Begin(ctx context.Context) error {
+	return s.call(ctx, func(b *batch) error {
+		st := b.state
+		switch {
+		case st.over():
+			return fmt.Errorf("study %s is over", s.Name())
+		case st.begun():
+			return fmt.Errorf("study %s has begun already", s.Name())
+		case len(st.members()) == 0:
+			return fmt.Errorf("study %s cannot begin: no client has joined and consented", s.Name())
+		}
+		st.blocked.clients = nil
+		if err := b.begin(); err != nil {
+			return b.undo(err)
+		}
+		if !st.begun() {
+			return fmt.Errorf("study %s cannot begin with %d clients: %s", s.Name(), len(st.members()), st.blocked.why)
+		}
+		return nil
+	})
+}
+
+// Abort ends the study for all, before its time.
+func (s *Study) Abort(ctx context.Context, why string) error {
+	return s.call(ctx, func(b *batch) error {
+		if b.state.over() {
+			return fmt.Errorf("study %s is over already", s.Name())
+		}
+		return b.abort(s.name(), why)
+	})
+}

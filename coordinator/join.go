@@ -1,0 +1,219 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"time"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/invitation"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/transcript"
+	"fedpvi/transport"
+)
+
+// certified is how long a certificate of a client is good, unless the authority's own
+// ends before.
+const certified = 90 * 24 * time.Hour
+
+// Join redeems an invitation.
+func (s *Study) Join(ctx context.Context, r transport.JoinRequest) (admission transport.Admission, err error) {
+	defer func() { err = s.count("join", err) }()
+	entry, err := roster.ParseEntry(r.Entry, s.hash)
+	if err != nil {
+		return admission, malformed("the entry for the roster", err)
+	}
+	if entry.Role != identity.Client {
+		return admission, refuse(transport.Denied, "an invitation is for clients")
+	}
+	err = s.call(ctx, func(b *batch) error {
+		certificate, err := b.join(r, entry)
+		if err != nil {
+			return err
+		}
+		admission = transport.Admission{
+			Study: s.fixed.Document, Authority: s.authority.Certificate(),
+			Certificate: certificate, Coordinator: s.fixed.Entry,
+		}
+		return nil
+	})
+	if err != nil {
+		return transport.Admission{}, err
+	}
+	return admission, nil
+}
+
+func (b *batch) join(r transport.JoinRequest, entry roster.Entry) (certificate []byte, err error) {
+	s, st := b.study, b.state
+	tickets, ticket, err := invitation.Redeem(st.tickets, s.hash, r.Token, entry.Key, b.now)
+	if err != nil || ticket.Name != entry.Name {
+		return nil, refuse(transport.Denied, "%v", invitation.ErrRefused)
+	}
+	if c := st.clients[entry.Name]; c != nil {
+		if !bytes.Equal(c.entryBytes, r.Entry) {
+			return nil, refuse(transport.OutOfPlace, "this invitation was redeemed with other keys: use the state directory in which it was, or ask for a new invitation")
+		}
+		return c.certificate, nil
+	}
+	if st.over() {
+		return nil, refuse(transport.Ended, "%s", st.ending())
+	}
+	if st.begun() {
+		return nil, refuse(transport.OutOfPlace, "the study has begun without you: its roster is closed")
+	}
+	if err := b.foreign(entry); err != nil {
+		return nil, err
+	}
+	party := channel.Party{Study: s.hash, Role: identity.Client, Name: entry.Name}
+	certificate, err = s.authority.Issue(r.Request, party, entry.Key, entry.Pin, b.now, b.now.Add(certified))
+	if err != nil {
+		return nil, malformed("the request for a certificate", err)
+	}
+	st.tickets = tickets
+	st.clients[entry.Name] = &client{entry: entry, entryBytes: bytes.Clone(r.Entry), certificate: certificate}
+	b.shows, st.since = true, b.now
+	b.write(func(kept store.Study) error {
+		if err := kept.PutTicket(string(ticket.Name), ticket); err != nil {
+			return err
+		}
+		if err := kept.Put(store.Entry, string(entry.Name), r.Entry); err != nil {
+			return err
+		}
+		return kept.Put(store.Certificate, string(entry.Name), certificate)
+	})
+	b.then(func() { s.log.Info("a client joined", "client", entry.Name, "key", entry.Key.Fingerprint().Short()) })
+	return certificate, nil
+}
+
+// foreign refuses an entry with a key of somebody else, with which no roster can be made.
+func (b *batch) foreign(entry roster.Entry) error {
+	own, err := roster.ParseEntry(b.study.fixed.Entry, b.study.hash)
+	if err != nil {
+		return b.undo(err)
+	}
+	clash := shareKey(entry, own)
+	for _, c := range b.state.clients {
+		clash = clash || shareKey(entry, c.entry)
+	}
+	if clash {
+		return refuse(transport.Denied, "an entry with a key of another party: every party makes its own")
+	}
+	return nil
+}
+
+func shareKey(a, b roster.Entry) bool {
+	return a.Key == b.Key || a.Pin == b.Pin || a.Recipient.String() == b.Recipient.String()
+}
+
+// Renew issues a new certificate for the key that a client joined with.
+func (s *Study) Renew(ctx context.Context, peer channel.Party, request []byte) (certificate []byte, err error) {
+	defer func() { err = s.count("renew", err) }()
+	err = s.asClient(ctx, peer, func(b *batch, c *client) error {
+		if b.state.over() {
+			return refuse(transport.Ended, "%s", b.state.ending())
+		}
+		issued, err := s.authority.Issue(request, peer, c.entry.Key, c.entry.Pin, b.now, b.now.Add(certified))
+		if err != nil {
+			return malformed("the request for a certificate", err)
+		}
+		c.certificate, certificate = issued, issued
+		b.write(func(kept store.Study) error { return kept.Put(store.Certificate, string(peer.Name), issued) })
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return certificate, nil
+}
+
+// asClient has the loop carry out a command of a client that joined. All others are
+// refused alike.
+func (s *Study) asClient(ctx context.Context, peer channel.Party, do func(*batch, *client) error) error {
+	if !s.knows(peer) {
+		return errPeer
+	}
+	defer s.presence.begin(peer.Name)()
+	return s.call(ctx, func(b *batch) error {
+		c := b.state.clients[peer.Name]
+		if c == nil {
+			return errPeer
+		}
+		return do(b, c)
+	})
+}
+
+// knows reports whether a peer is a client that joined this study.
+func (s *Study) knows(peer channel.Party) bool {
+	if peer.Study != s.hash || peer.Role != identity.Client {
+		return false
+	}
+	_, ok := s.shown.Load().members[peer.Name]
+	return ok
+}
+
+// Standing says what is known of a client.
+func (s *Study) Standing(ctx context.Context, peer channel.Party) (standing transport.Standing, err error) {
+	defer func() { err = s.count("standing", err) }()
+	err = s.asClient(ctx, peer, func(b *batch, c *client) error {
+		standing = transport.Standing{
+			Entries: s.shown.Load().entries, Approved: c.approved && !c.left, Last: c.last,
+		}
+		return nil
+	})
+	if err != nil {
+		return transport.Standing{}, err
+	}
+	return standing, nil
+}
+
+// Approve takes a client's consent, or its word that it leaves.
+func (s *Study) Approve(ctx context.Context, peer channel.Party, envelope []byte) (err error) {
+	defer func() { err = s.count("approve", err) }()
+	return s.asClient(ctx, peer, func(b *batch, c *client) error {
+		if why, err := transcript.VerifyLeave(envelope, c.entry.Key, s.hash); err == nil {
+			return b.leave(peer.Name, c, envelope, why)
+		}
+		return b.approve(peer.Name, c, envelope)
+	})
+}
+
+func (b *batch) approve(name identity.Name, c *client, envelope []byte) error {
+	s := b.study
+	h, err := transcript.VerifyApproval(envelope, c.entry.Key, s.hash, s.hub.Fingerprint())
+	switch {
+	case err != nil:
+		return malformed("the approval", err)
+	case c.left:
+		return refuse(transport.OutOfPlace, "you left this study: ask the coordinator for a new invitation under another name")
+	case c.approved:
+		return nil
+	case b.state.over():
+		return refuse(transport.Ended, "%s", b.state.ending())
+	case b.state.begun():
+		return refuse(transport.OutOfPlace, "the study has begun without you: its roster is closed")
+	}
+	c.approved, c.last, c.lastSeq = true, bytes.Clone(envelope), h.LedgerSeq
+	b.state.since = b.now
+	b.write(func(kept store.Study) error {
+		if err := kept.Put(store.Approval, string(name), envelope); err != nil {
+			return err
+		}
+		return kept.Put(store.Last, string(name), envelope)
+	})
+	b.then(func() { s.log.Info("a client consented", "client", name) })
+	return nil
+}
+
+// leave notes that a client takes no part any more. The study goes on if enough stay.
+func (b *batch) leave(name identity.Name, c *client, envelope []byte, why string) error {
+	if c.left || b.state.over() {
+		return nil
+	}
+	c.left, c.reason = true, why
+	b.state.since = b.now
+	b.write(func(kept store.Study) error { return kept.Put(store.Leave, string(name), envelope) })
+	b.then(func() { b.study.log.Warn("a client left", "client", name, "reason", why) })
+	return nil
+}

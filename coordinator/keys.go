@@ -1,0 +1,68 @@
+package coordinator
+
+import (
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+)
+
+// Private keys are in files of their own beside the store:
+//
+//	identity.key              who the coordinator is, in all its studies
+//	tls.key                   for connections
+//	studies/HASH/authority.key  certifies the keys of a study's parties
+//	studies/HASH/sealing.key    opens answers; destroyed at the end of the study
+type files struct{ dir string }
+
+func (f files) identity() string { return filepath.Join(f.dir, "identity.key") }
+func (f files) tls() string      { return filepath.Join(f.dir, "tls.key") }
+
+func (f files) study(h Hash) string {
+	return filepath.Join(f.dir, "studies", hex.EncodeToString(h[:]))
+}
+func (f files) authority(h Hash) string { return filepath.Join(f.study(h), "authority.key") }
+func (f files) sealing(h Hash) string   { return filepath.Join(f.study(h), "sealing.key") }
+
+// own are the keys that a coordinator has for all its studies.
+type own struct {
+	identity *identity.Identity
+	tls      *channel.Key
+}
+
+// loadKeys reads the coordinator's own keys, and makes those that are not there.
+func loadKeys(f files) (own, error) {
+	who, err := orCreate(f.identity(), identity.Load, identity.Create)
+	if err != nil {
+		return own{}, err
+	}
+	key, err := orCreate(f.tls(), channel.LoadKey, channel.CreateKey)
+	return own{who, key}, err
+}
+
+// orCreate loads a key, or makes it if there is no file.
+func orCreate[K any](path string, load, create func(string) (K, error)) (K, error) {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return create(path)
+	}
+	return load(path)
+}
+
+// destroy removes a key for good. A file that is not there is destroyed already.
+func destroy(path string) error {
+	if err := os.Remove(path); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

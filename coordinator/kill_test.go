@@ -1,0 +1,151 @@
+package coordinator
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"testing"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/transcript"
+	"fedpvi/transport"
+)
+
+var errKilled = errors.New("killed")
+
+// A guillotine lets commits through until it falls, at the commit with a number: before
+// what was committed is on disk, or just after. From then on nothing is committed.
+type guillotine struct {
+	at    int // 0: never
+	after bool
+	seen  int
+	fell  bool
+}
+
+func (g *guillotine) commit(commit func() error) error {
+	if g.fell {
+		return errKilled
+	}
+	g.seen++
+	if g.seen != g.at {
+		return commit()
+	}
+	g.fell = true
+	if g.after {
+		if err := commit(); err != nil {
+			return err
+		}
+	}
+	return errKilled
+}
+
+// unavailable reports whether a call was answered by a coordinator that cannot go on.
+func unavailable(err error) bool {
+	var r *transport.Refusal
+	return errors.As(err, &r) && r.Reason == transport.Unavailable
+}
+
+// survive does something, and has the coordinator killed and started again as often as it
+// says that it cannot go on.
+func (h *house) survive(g *guillotine, do func() error) {
+	h.t.Helper()
+	for {
+		err := do()
+		if !unavailable(err) {
+			check(h.t, err)
+			return
+		}
+		check(h.t, h.hub.Close())
+		g.fell, g.at = false, 0
+		h.open()
+	}
+}
+
+// A playedStudy is what everybody has seen of one.
+type playedStudy struct {
+	transcript [32]byte // of the bodies of plans, outcomes and the result
+	commits    int
+	answers    int
+}
+
+// playKilled plays a whole study with the coordinator killed at a commit.
+func playKilled(t *testing.T, document []byte, g *guillotine) playedStudy {
+	at := g.at
+	g.at = 0 // those before the first client are not meant
+	h := newHouse(t, Options{Store: store.Options{Commit: g.commit}})
+	h.found(document)
+	parties := h.invite("north", "south")
+	g.at, g.seen = at, 0
+	for _, p := range parties {
+		h.survive(g, func() error { return p.join(t.Context()) })
+	}
+	for _, p := range parties {
+		h.survive(g, func() error { return p.approve(t.Context()) })
+	}
+	for moved := true; moved; {
+		moved = false
+		for _, p := range parties {
+			h.survive(g, func() error {
+				did, err := p.step(t.Context())
+				moved = moved || did
+				return err
+			})
+		}
+	}
+	entries := parties[0].entries
+	sum := sha256.New()
+	for _, i := range entries[1 : len(entries)-1] { // the first is of keys that differ
+		sum.Write(i.Body)
+	}
+	status, err := h.study.Status(t.Context())
+	check(t, err)
+	if status.Phase != Ended {
+		t.Fatalf("the study is %s, waiting for %s %v", status.Phase, status.Waits, status.For)
+	}
+	closing, err := transcript.ParseClosing(entries[len(entries)-1].Body)
+	check(t, err)
+	sum.Write(closing.Result)
+	out := playedStudy{transcript: [32]byte(sum.Sum(nil)), commits: g.seen}
+	for _, c := range status.Clients {
+		out.answers += c.Answers
+	}
+	for _, p := range parties {
+		if p.ledger != 2 {
+			t.Errorf("%s charged %d times for 2 rounds", p.peer.Name, p.ledger)
+		}
+	}
+	return out
+}
+
+// Killed at any commit, before it reached the disk or after, the coordinator goes on with
+// the same round, and the transcript is the same to the last bit.
+func TestKilledAtEveryTransaction(t *testing.T) {
+	for name, document := range map[string][]byte{
+		"synchronous": planeText(clientPrivacy, "rounds = 2", ""),
+		"sequential":  planeText(noPrivacy, "rounds = 2\nschedule = \"sequential\"", ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var undisturbed playedStudy
+			t.Run("undisturbed", func(t *testing.T) {
+				undisturbed = playKilled(t, document, &guillotine{})
+			})
+			if undisturbed.commits < 15 {
+				t.Fatalf("only %d commits", undisturbed.commits)
+			}
+			for at := 1; at <= undisturbed.commits; at++ {
+				for _, after := range []bool{false, true} {
+					if testing.Short() && at%4 != 1 {
+						continue
+					}
+					t.Run(fmt.Sprintf("commit %d, after %t", at, after), func(t *testing.T) {
+						t.Parallel()
+						got := playKilled(t, document, &guillotine{at: at, after: after})
+						if got.transcript != undisturbed.transcript || got.answers != undisturbed.answers {
+							t.Errorf("the transcript is another, with %d answers, not %d", got.answers, undisturbed.answers)
+						}
+					})
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,232 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/transcript"
+	"fedpvi/transport"
+)
+
+// maxBatch is the most commands in one transaction.
+const maxBatch = 256
+
+// A command is something that somebody wants of the loop. What it returns is the answer,
+// given when the transaction of its batch is on disk. A command that refuses has changed
+// nothing.
+type command struct {
+	do   func(*batch) error
+	done chan error
+}
+
+// call has the loop carry out a command and waits for the answer.
+func (s *Study) call(ctx context.Context, do func(*batch) error) error {
+	c := &command{do, make(chan error, 1)}
+	select {
+	case s.commands <- c:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.stopped:
+		return errStopped
+	}
+	select {
+	case err := <-c.done:
+		return err
+	case <-s.stopped:
+	}
+	select { // the answer may have come with the end
+	case err := <-c.done:
+		return err
+	default:
+		return errStopped
+	}
+}
+
+// run is the loop.
+func (s *Study) run(ctx context.Context) {
+	defer close(s.stopped)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		var commands []*command
+		select {
+		case <-ctx.Done():
+			return
+		case c := <-s.commands:
+			commands = s.gather(c)
+		case <-s.presence.news:
+		case <-timer.C:
+		}
+		s.carryOut(commands)
+		timer.Reset(s.untilNext())
+	}
+}
+
+// gather takes what else is waiting.
+func (s *Study) gather(first *command) []*command {
+	commands := []*command{first}
+	for len(commands) < maxBatch {
+		select {
+		case c := <-s.commands:
+			commands = append(commands, c)
+		default:
+			return commands
+		}
+	}
+	return commands
+}
+
+// carryOut does what is asked for and what follows from it, in one transaction.
+func (s *Study) carryOut(commands []*command) {
+	if s.broken {
+		if s.restore(); s.broken {
+			answer(commands, nil, errStore)
+			return
+		}
+		s.log.Info("the state was read again")
+	}
+	b := &batch{study: s, state: s.st, now: s.hub.options.Now()}
+	errs := make([]error, len(commands))
+	for i, c := range commands {
+		errs[i] = c.do(b)
+	}
+	err := b.failed
+	if err == nil {
+		err = b.advance()
+	}
+	if err == nil && len(b.writes) > 0 {
+		err = s.commit(b)
+		s.events.Stored(len(commands), err == nil)
+	}
+	if s.failed = err != nil; s.failed {
+		s.log.Error("nothing was stored, and nothing happened", "error", err)
+		s.restore()
+		answer(commands, errs, errStore)
+		return
+	}
+	s.publish(b)
+	answer(commands, errs, nil)
+}
+
+// answer answers commands: with what went wrong for each, else with err.
+func answer(commands []*command, errs []error, err error) {
+	for i, c := range commands {
+		if errs != nil && errs[i] != nil {
+			c.done <- errs[i]
+			continue
+		}
+		c.done <- err
+	}
+}
+
+// commit writes what a batch changes.
+func (s *Study) commit(b *batch) error {
+	return s.hub.store.Update(func(tx *store.Tx) error {
+		kept, err := tx.Study(s.hash)
+		if err != nil {
+			return err
+		}
+		for _, write := range b.writes {
+			if err := write(kept); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// restore makes the state what the store says, after what was in memory could not be
+// written.
+func (s *Study) restore() {
+	if err := s.reload(); err != nil {
+		s.log.Error("the state cannot be read", "error", err)
+	}
+}
+
+// publish shows what is on disk now.
+func (s *Study) publish(b *batch) {
+	for _, i := range b.items {
+		s.cache.put(i.number, i.item)
+	}
+	if b.shows || len(b.items) > 0 {
+		s.show()
+	}
+	for _, tell := range b.after {
+		tell()
+	}
+	if s.st.over() && len(b.items) > 0 {
+		if err := s.opener.forget(s.hub.files.sealing(s.hash)); err != nil {
+			s.log.Error("the key that opens answers could not be destroyed: remove the file", "error", err)
+		}
+	}
+}
+
+// retry is how soon the loop looks again after a failure.
+const retry = time.Second
+
+// untilNext returns when the loop must look again although nobody calls.
+func (s *Study) untilNext() time.Duration {
+	if s.broken || s.failed {
+		return retry
+	}
+	next := time.Hour
+	now := s.hub.options.Now()
+	for _, q := range s.st.open {
+		next = min(next, q.deadline.Sub(now))
+	}
+	return max(next, 0)
+}
+
+// A batch is a few commands that are carried out together.
+type batch struct {
+	study  *Study
+	state  *state
+	now    time.Time
+	writes []func(store.Study) error
+	items  []numbered // entries that are new
+	after  []func()   // to be done when the transaction is on disk
+	shows  bool       // something else changed that others see
+	moved  bool       // the state of the phases changed
+	failed error      // of this machine: nothing of the batch is to be written
+}
+
+type numbered struct {
+	number uint64
+	item   transport.Item
+}
+
+// undo has the whole batch fail: what is in memory is no state of a study.
+func (b *batch) undo(err error) error {
+	b.failed = errors.Join(b.failed, err)
+	return errStore
+}
+
+func (b *batch) write(f func(store.Study) error) { b.writes = append(b.writes, f) }
+
+func (b *batch) then(f func()) { b.after = append(b.after, f) }
+
+// say appends an entry to the transcript.
+func (b *batch) say(kind transcript.Kind, ask uint64, model Hash, body []byte) error {
+	envelope, err := b.state.chain.Sign(b.study.hub.keys.identity, kind, ask, model, body)
+	if err != nil {
+		return err
+	}
+	return b.append(envelope, body)
+}
+
+func (b *batch) append(envelope, body []byte) error {
+	chain, e, err := b.state.chain.Follow(envelope, body)
+	if err != nil {
+		return err
+	}
+	b.state.chain = chain
+	b.items = append(b.items, numbered{e.Number, transport.Item{Envelope: envelope, Body: body}})
+	var plan uint64
+	if e.Kind.Plan() {
+		plan = e.Ask
+	}
+	b.write(func(kept store.Study) error { return kept.Append(e.Number, envelope, body, plan) })
+	return nil
+}

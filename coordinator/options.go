@@ -1,0 +1,80 @@
+package coordinator
+
+import (
+	"log/slog"
+	"runtime"
+	"time"
+
+	"fedpvi/coordinator/store"
+)
+
+// Options say how a hub works. The zero value is ready for use.
+type Options struct {
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+	// Log is where the hub says what it does. Default nowhere.
+	Log *slog.Logger
+	// Events counts what happens. Default nothing.
+	Events Events
+	// RoundDeadline is how long a round stays open for clients that have not answered.
+	// Default ten minutes.
+	RoundDeadline time.Duration
+	// Store changes how the store works.
+	Store store.Options
+}
+
+const (
+	defaultDeadline = 10 * time.Minute
+	// presenceShare: a client counts as present for that part of a round's deadline after
+	// it was last heard of. It polls several times as often.
+	presenceShare = 4
+	// openingBytes bounds the answers that are opened at once.
+	openingBytes = 16 << 20
+)
+
+func (o Options) withDefaults() Options {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Events == nil {
+		o.Events = nothing{}
+	}
+	if o.RoundDeadline <= 0 {
+		o.RoundDeadline = defaultDeadline
+	}
+	return o
+}
+
+// presence is how long a client counts as present after it was heard of.
+func (o Options) presence() time.Duration { return o.RoundDeadline / presenceShare }
+
+// openers is how many answers of a size may be opened at once.
+func openers(size int) int { return min(runtime.NumCPU(), max(1, openingBytes/max(1, size))) }
+
+// Events are told what happens, to count it. They are told nothing of what clients sent.
+type Events interface {
+	Began()                      // a study
+	Ended()                      // a study, played to its end
+	Aborted()                    // a study
+	Opened()                     // a round
+	Closed(took time.Duration)   // a round
+	Took()                       // an answer
+	Refused(method, why string)  // a call
+	Stored(batch int, ok bool)   // commands in one transaction
+	Waiting(study string, n int) // clients that a study waits for now
+}
+
+type nothing struct{}
+
+func (nothing) Began()                 {}
+func (nothing) Ended()                 {}
+func (nothing) Aborted()               {}
+func (nothing) Opened()                {}
+func (nothing) Closed(time.Duration)   {}
+func (nothing) Took()                  {}
+func (nothing) Refused(string, string) {}
+func (nothing) Stored(int, bool)       {}
+func (nothing) Waiting(string, int)    {}

@@ -1,0 +1,79 @@
+package coordinator
+
+import (
+	"sync"
+	"time"
+
+	"fedpvi/crypto/identity"
+)
+
+// A presence knows when each client was last heard of. It decides when a round is
+// opened, and nothing else.
+type presence struct {
+	now    func() time.Time
+	window time.Duration
+	news   chan struct{} // has a value after somebody came
+
+	mu   sync.Mutex
+	seen map[identity.Name]*sighting
+}
+
+type sighting struct {
+	last  time.Time
+	calls int // under way
+}
+
+func newPresence(now func() time.Time, window time.Duration) *presence {
+	return &presence{now: now, window: window, news: make(chan struct{}, 1), seen: map[identity.Name]*sighting{}}
+}
+
+// begin notes that a client calls, until the function that it returns is called.
+func (p *presence) begin(name identity.Name) (end func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.seen[name]
+	if s == nil {
+		s = &sighting{}
+		p.seen[name] = s
+	}
+	if !p.here(s) {
+		select {
+		case p.news <- struct{}{}:
+		default:
+		}
+	}
+	s.calls++
+	s.last = p.now()
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		s.calls--
+		s.last = p.now()
+	}
+}
+
+func (p *presence) here(s *sighting) bool {
+	return s.calls > 0 || !s.last.IsZero() && p.now().Sub(s.last) <= p.window
+}
+
+// present reports whether a client was heard of lately.
+func (p *presence) present(name identity.Name) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.seen[name]
+	return s != nil && p.here(s)
+}
+
+// last returns when a client was last heard of; zero if it never was.
+func (p *presence) last(name identity.Name) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.seen[name]
+	switch {
+	case s == nil:
+		return time.Time{}
+	case s.calls > 0:
+		return p.now()
+	}
+	return s.last
+}

@@ -1,0 +1,326 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/transcript"
+	"fedpvi/pvi"
+	"fedpvi/transport"
+)
+
+// maxPiece is the most bytes of a body in one call.
+const maxPiece = 1 << 20
+
+// Offer announces an answer.
+func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope []byte) (have int64, err error) {
+	defer func() { err = s.count("offer", err) }()
+	h, err := signed.Claims(envelope)
+	if err != nil {
+		return 0, malformed("the envelope", err)
+	}
+	var w *written
+	err = s.asClient(ctx, peer, func(b *batch, c *client) (err error) {
+		if have, err = b.offer(peer.Name, c, h.Round, envelope); err == nil {
+			w = b.state.whole(peer.Name, h.Round)
+		}
+		return err
+	})
+	if err == nil && w != nil {
+		err = s.finish(ctx, peer, w)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return have, nil
+}
+
+// whole returns an answer all of whose bytes came before the coordinator was stopped,
+// which was not taken then.
+func (st *state) whole(name identity.Name, ask uint64) *written {
+	q := st.open[ask]
+	if q == nil || q.offers[name] == nil {
+		return nil
+	}
+	o := q.offers[name]
+	if o.have != int64(o.release.Body.Size) {
+		return nil
+	}
+	return &written{store.ReleaseKey{Ask: ask, Client: string(name)}, o.release, nil}
+}
+
+func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte) (have int64, err error) {
+	s, st := b.study, b.state
+	key, hash := store.ReleaseKey{Ask: ask, Client: string(name)}, transcript.BodyOf(envelope).Hash
+	if before, found := st.receipt(name, ask); found {
+		if before != hash {
+			return 0, b.contradiction(key, c, envelope)
+		}
+		h, err := signed.Claims(envelope)
+		if err != nil {
+			return 0, err
+		}
+		r, err := st.chain.VerifyRelease(envelope, c.entry.Key, ask, h.Model)
+		return int64(r.Body.Size), err
+	}
+	q := st.open[ask]
+	switch {
+	case st.over():
+		return 0, refuse(transport.Ended, "%s", st.ending())
+	case q == nil:
+		return 0, refuse(transport.OutOfPlace, "question %d is not open: it was closed at its deadline, or not asked yet", ask)
+	case c.left || !q.missing(name):
+		return 0, refuse(transport.Denied, "question %d does not ask this client", ask)
+	}
+	r, err := st.chain.VerifyRelease(envelope, c.entry.Key, ask, q.model)
+	if err != nil {
+		return 0, malformed("the release", err)
+	}
+	if o := q.offers[name]; o != nil {
+		if o.release.Hash != r.Hash {
+			return 0, b.contradiction(key, c, envelope)
+		}
+		return o.have, nil
+	}
+	if r.Header.LedgerSeq <= c.lastSeq {
+		return 0, refuse(transport.OutOfPlace, "the ledger of this release has %d entries, and the one of the last message %d: the client's state is older than what it has sent", r.Header.LedgerSeq, c.lastSeq)
+	}
+	if want := s.opener.sealed(r.Header); r.Body.Size != want {
+		return 0, refuse(transport.TooLarge, "a release has %d bytes in this study, not %d", want, r.Body.Size)
+	}
+	q.offers[name] = &offer{envelope: bytes.Clone(envelope), release: r}
+	return 0, nil
+}
+
+// missing reports whether an answer of a client is still awaited.
+func (q *question) missing(name identity.Name) bool {
+	_, asked := slices.BinarySearch(q.asked, pvi.ClientID(name))
+	_, taken := q.taken[name]
+	return asked && !taken
+}
+
+// contradiction keeps a second envelope for one question, if the client signed it.
+func (b *batch) contradiction(key store.ReleaseKey, c *client, envelope []byte) error {
+	h, err := signed.Claims(envelope)
+	if err == nil {
+		_, err = signed.Verify(envelope, c.entry.Key, h)
+	}
+	if err != nil {
+		return malformed("the release", err)
+	}
+	b.write(func(kept store.Study) error { return kept.PutEvidence(key, envelope) })
+	b.then(func() {
+		b.study.log.Warn("a client signed two answers to one question", "client", key.Client, "ask", key.Ask)
+	})
+	return refuse(transport.OutOfPlace, "question %d was answered with another release: an answer is given once", key.Ask)
+}
+
+// receipt returns the hash of the envelope of an answer that was taken.
+func (st *state) receipt(name identity.Name, ask uint64) (Hash, bool) {
+	h, ok := st.answered[store.ReleaseKey{Ask: ask, Client: string(name)}]
+	return h, ok
+}
+
+// Write adds a piece of a body.
+func (s *Study) Write(ctx context.Context, peer channel.Party, envelope Hash, offset int64, piece []byte) (err error) {
+	defer func() { err = s.count("write", err) }()
+	if len(piece) > maxPiece {
+		return refuse(transport.TooLarge, "a piece has at most %d bytes", maxPiece)
+	}
+	var w *written
+	err = s.asClient(ctx, peer, func(b *batch, c *client) (err error) {
+		w, err = b.piece(peer.Name, c, envelope, offset, piece)
+		return err
+	})
+	if err != nil || w == nil {
+		return err
+	}
+	return s.finish(ctx, peer, w)
+}
+
+// written is an answer of which all bytes have come.
+type written struct {
+	key     store.ReleaseKey
+	release transcript.Release
+	whole   []byte // the body, if it came in one piece and is not in the store
+}
+
+// piece keeps a piece. It returns the answer if that is whole with it.
+func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64, piece []byte) (*written, error) {
+	ask, o := b.state.offered(name, envelope)
+	if o == nil {
+		if b.state.took(name, envelope) {
+			return nil, nil
+		}
+		return nil, refuse(transport.Unknown, "no release with this envelope was offered: offer it first")
+	}
+	key := store.ReleaseKey{Ask: ask, Client: string(name)}
+	size, end := int64(o.release.Body.Size), offset+int64(len(piece))
+	switch {
+	case len(piece) == 0:
+		return nil, refuse(transport.OutOfPlace, "a piece without a byte")
+	case offset < 0 || offset > size || end > size:
+		return nil, refuse(transport.TooLarge, "a piece beyond the %d bytes of the release", size)
+	case offset == 0 && end == size && o.have == 0:
+		return &written{key, o.release, piece}, nil
+	case end <= o.have && o.have == size:
+		return &written{key, o.release, nil}, nil
+	case end <= o.have:
+		return nil, nil // it is there
+	case offset != o.have:
+		return nil, refuse(transport.OutOfPlace, "a piece at byte %d, where byte %d is next", offset, o.have)
+	}
+	o.have = end
+	kept, first := bytes.Clone(piece), !o.stored
+	o.stored = true
+	b.write(func(st store.Study) error {
+		if first {
+			if err := st.PutOffer(key, o.envelope); err != nil {
+				return err
+			}
+		}
+		return st.PutPiece(key, offset, kept)
+	})
+	if end < size {
+		return nil, nil
+	}
+	return &written{key, o.release, nil}, nil
+}
+
+// offered returns the open question and the offer with an envelope.
+func (st *state) offered(name identity.Name, envelope Hash) (uint64, *offer) {
+	for ask, q := range st.open {
+		if o := q.offers[name]; o != nil && o.release.Hash == envelope {
+			return ask, o
+		}
+	}
+	return 0, nil
+}
+
+// took reports whether an answer with an envelope was taken.
+func (st *state) took(name identity.Name, envelope Hash) bool {
+	c := st.clients[name]
+	return c != nil && c.last != nil && transcript.BodyOf(c.last).Hash == envelope
+}
+
+// finish checks an answer that is whole, and has it taken.
+func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) error {
+	release, err := s.opener.acquire(ctx)
+	if err != nil {
+		return refuse(transport.Ended, "%v", err)
+	}
+	defer release()
+	body := w.whole
+	if body == nil {
+		if body, err = s.body(w.key); err != nil {
+			return err
+		}
+	}
+	payload, fault := s.opened(w, body)
+	return s.asClient(ctx, peer, func(b *batch, c *client) error {
+		if fault != nil {
+			return b.drop(peer.Name, w, fault)
+		}
+		return b.take(peer.Name, c, w, payload)
+	})
+}
+
+func (s *Study) body(key store.ReleaseKey) (body []byte, err error) {
+	err = s.hub.store.View(func(tx *store.Tx) error {
+		kept, err := tx.Study(s.hash)
+		if err != nil {
+			return err
+		}
+		body, err = kept.Body(key)
+		return err
+	})
+	return body, err
+}
+
+// opened returns what is sealed in an answer.
+func (s *Study) opened(w *written, body []byte) ([]byte, error) {
+	if transcript.BodyOf(body) != w.release.Body {
+		return nil, refuse(transport.Malformed, "the bytes of the release are not those that were signed: send them again")
+	}
+	payload, err := s.opener.open(w.release.Header, body)
+	if err != nil {
+		return nil, malformed("the release", err)
+	}
+	return payload, nil
+}
+
+// drop forgets the bytes of an answer that cannot be taken. Its envelope stands.
+func (b *batch) drop(name identity.Name, w *written, fault error) error {
+	_, o := b.state.offered(name, w.release.Hash)
+	if o == nil {
+		return fault
+	}
+	if o.stored {
+		b.write(func(kept store.Study) error { return kept.DropBody(w.key) })
+	}
+	o.have = 0
+	return fault
+}
+
+// take has the study's phase collect an answer, and keeps it. If it was the last one
+// missing, the outcome is said.
+func (b *batch) take(name identity.Name, c *client, w *written, payload []byte) error {
+	s, st, ask := b.study, b.state, w.key.Ask
+	if hash, found := st.receipt(name, ask); found && hash == w.release.Hash {
+		return nil // another call was faster
+	}
+	q := st.open[ask]
+	if q == nil || q.offers[name] == nil || q.offers[name].release.Hash != w.release.Hash {
+		return refuse(transport.OutOfPlace, "question %d was closed while the answer came", ask)
+	}
+	if c.left || !q.missing(name) {
+		return refuse(transport.OutOfPlace, "question %d asks this client no more", ask)
+	}
+	outcome, err := st.server.Collect(pvi.ClientID(name), int(ask), payload)
+	if why, ok := refusedBy(err); ok {
+		return b.drop(name, w, refuse(transport.Malformed, "%s", why))
+	}
+	if err != nil {
+		if err := b.fail(err); err != nil {
+			return b.undo(err)
+		}
+		return refuse(transport.Ended, "%s", st.ending())
+	}
+	o := q.offers[name]
+	delete(q.offers, name)
+	q.taken[name] = w.release.Hash
+	c.last, c.lastSeq = o.envelope, w.release.Header.LedgerSeq
+	st.note(transcript.ReceiptOf(name, w.release.Header, w.release.Hash))
+	b.write(func(kept store.Study) error {
+		if w.whole != nil {
+			if err := kept.PutPiece(w.key, 0, w.whole); err != nil {
+				return err
+			}
+		}
+		if err := kept.Put(store.Last, string(name), o.envelope); err != nil {
+			return err
+		}
+		return kept.Take(w.key, o.envelope)
+	})
+	b.then(func() {
+		s.events.Took()
+		s.log.Info("an answer was taken", "client", name, "ask", ask)
+	})
+	if outcome != nil {
+		if err := b.close(outcome); err != nil {
+			return b.undo(err)
+		}
+	}
+	return nil
+}
+
+// note keeps the receipt of an answer.
+func (st *state) note(r transcript.Receipt) {
+	st.receipts = append(st.receipts, r)
+	st.answered[store.ReleaseKey{Ask: r.Ask, Client: string(r.Client)}] = r.Release
+}

@@ -1,0 +1,281 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/transcript"
+	"fedpvi/pvi"
+	"fedpvi/pvi/stage"
+)
+
+// advance does everything that can be done now: begins the study, closes rounds, opens
+// rounds, ends the study. It returns errors of this machine only; what goes wrong with
+// the study aborts it.
+func (b *batch) advance() error {
+	st := b.state
+	if !st.begun() && !st.over() && b.complete() {
+		if err := b.begin(); err != nil {
+			return err
+		}
+	}
+	if st.begun() && !st.over() {
+		if err := b.play(); err != nil {
+			return err
+		}
+	}
+	return b.keepStage()
+}
+
+// complete reports whether all who were invited have joined and consented, or left again.
+func (b *batch) complete() bool {
+	for _, t := range b.state.tickets {
+		c := b.state.clients[t.Name]
+		if c == nil || !c.approved && !c.left {
+			return false
+		}
+	}
+	return len(b.state.members()) > 0
+}
+
+// begin closes the roster and says the first entry, unless the study cannot be played
+// with those who consented.
+func (b *batch) begin() error {
+	s, st := b.study, b.state
+	names := st.members()
+	if slices.Equal(names, st.blocked.clients) {
+		return nil
+	}
+	server, err := stage.NewServer(s.document, clientIDs(names))
+	if err != nil {
+		st.blocked = blocked{names, err.Error()}
+		b.then(func() { s.log.Warn("the study cannot begin", "clients", len(names), "reason", err) })
+		return nil
+	}
+	members, err := s.roster(st, names)
+	if err != nil {
+		return err
+	}
+	if err := s.opener.load(s.hub.files.sealing(s.hash), server.MaxRelease()); err != nil {
+		return err
+	}
+	envelope, body, err := st.chain.Open(s.hub.keys.identity, members, server.Digest(), server.Model())
+	if err != nil {
+		return err
+	}
+	if err := b.append(envelope, body); err != nil {
+		return err
+	}
+	st.server, st.since, b.moved = server, b.now, true
+	b.then(func() {
+		s.events.Began()
+		s.log.Info("the study has begun", "clients", len(names))
+	})
+	return nil
+}
+
+// roster makes the list of the parties.
+func (s *Study) roster(st *state, names []identity.Name) (*roster.Roster, error) {
+	own, err := roster.ParseEntry(s.fixed.Entry, s.hash)
+	if err != nil {
+		return nil, err
+	}
+	entries := []roster.Entry{own}
+	for _, name := range names {
+		entries = append(entries, st.clients[name].entry)
+	}
+	return roster.New(s.hash, entries)
+}
+
+// play goes on with a study that has begun, until it must wait.
+func (b *batch) play() error {
+	st := b.state
+	if staying, least := len(st.staying()), b.study.fewest(st); staying < least {
+		return b.abort(b.study.name(), fmt.Sprintf("%d clients are left, and the study opens no sum for fewer than %d", staying, least))
+	}
+	for !st.over() {
+		for _, ask := range slices.Sorted(maps.Keys(st.open)) {
+			if err := b.closeIfDue(ask); err != nil || st.over() {
+				return err
+			}
+		}
+		if st.server.Done() {
+			return b.end()
+		}
+		opened, err := b.open()
+		if err != nil || !opened {
+			return err
+		}
+	}
+	return nil
+}
+
+// fewest returns how many clients the study needs: U_min.
+func (s *Study) fewest(st *state) int {
+	if n := s.document.Federation.MinClients; n > 0 {
+		return n
+	}
+	return len(st.members())
+}
+
+// closeIfDue ends a question whose deadline is over, or that nobody will answer any more.
+func (b *batch) closeIfDue(ask uint64) error {
+	st, q := b.state, b.state.open[ask]
+	missing := slices.DeleteFunc(st.server.Waiting(int(ask)), func(id pvi.ClientID) bool {
+		return st.clients[identity.Name(id)].left
+	})
+	if len(missing) > 0 && b.now.Before(q.deadline) {
+		return nil
+	}
+	outcome, err := st.server.Close(int(ask))
+	if err != nil {
+		return b.fail(err)
+	}
+	b.then(func() { b.study.log.Info("a round was closed without some clients", "ask", ask, "without", missing) })
+	return b.close(outcome)
+}
+
+// close says the outcome of a question and forgets the bodies of its answers.
+func (b *batch) close(outcome *stage.Entry) error {
+	s, st, ask := b.study, b.state, uint64(outcome.Ask)
+	q := st.open[ask]
+	delete(st.open, ask)
+	if err := b.say(transcript.Kind(outcome.Kind), ask, st.server.Model(), outcome.Body); err != nil {
+		return err
+	}
+	b.write(func(kept store.Study) error { return kept.CloseAsk(ask) })
+	st.since, b.moved = b.now, true
+	took := b.now.Sub(q.opened)
+	b.then(func() {
+		s.events.Closed(took)
+		s.log.Info("round closed", "ask", ask, "answers", len(q.taken), "took", took)
+	})
+	return nil
+}
+
+// open asks the next question, if enough clients are there to answer it.
+func (b *batch) open() (opened bool, err error) {
+	s, st := b.study, b.state
+	if !b.quorum() {
+		return false, nil
+	}
+	plan, ok, err := st.server.Next()
+	if err != nil {
+		return false, b.fail(err)
+	}
+	if !ok {
+		return false, nil
+	}
+	ask, model := uint64(plan.Ask), st.server.Model()
+	if err := b.say(transcript.Kind(plan.Kind), ask, model, plan.Body); err != nil {
+		return false, err
+	}
+	q := newQuestion(model, b.now, s.hub.options.RoundDeadline)
+	q.entry, q.asked = st.chain.Position().Number, st.server.Waiting(plan.Ask)
+	st.open[ask] = q
+	st.since, b.moved = b.now, true
+	_, all := st.server.Asks()
+	b.then(func() {
+		s.events.Opened()
+		s.log.Info("round opened", "ask", ask, "of", all, "kind", string(plan.Kind))
+	})
+	return true, nil
+}
+
+// quorum reports whether so many clients were heard of lately that a round is not void
+// from the beginning.
+func (b *batch) quorum() bool {
+	present := 0
+	for _, name := range b.state.staying() {
+		if b.study.presence.present(name) {
+			present++
+		}
+	}
+	return present >= max(1, b.state.server.Fewest())
+}
+
+// end says the last entry: the posterior and what clients gave for it.
+func (b *batch) end() error {
+	s, st := b.study, b.state
+	result, err := st.server.Result()
+	if err != nil {
+		return b.fail(err)
+	}
+	text, err := result.Bytes()
+	if err != nil {
+		return b.fail(err)
+	}
+	slices.SortFunc(st.receipts, transcript.Receipt.Compare)
+	if err := b.say(transcript.End, 0, st.server.Model(), transcript.Closing{Result: text, Receipts: st.receipts}.Bytes()); err != nil {
+		return err
+	}
+	st.result = text
+	b.then(func() {
+		s.events.Ended()
+		s.log.Info("the study is over", "answers", len(st.receipts))
+	})
+	return nil
+}
+
+// fail aborts a study that cannot go on.
+func (b *batch) fail(err error) error {
+	b.study.log.Error("the study cannot go on", "error", err)
+	return b.abort(b.study.name(), "the coordinator cannot go on with this study; its log says why")
+}
+
+// abort ends a study before its time, for all.
+func (b *batch) abort(by identity.Name, why string) error {
+	s, st := b.study, b.state
+	if _, err := transcript.Reason(why); err != nil {
+		return err
+	}
+	a := transcript.Abortion{By: by, Reason: why}
+	if st.begun() {
+		if err := b.say(transcript.Abort, 0, st.server.Model(), a.Bytes()); err != nil {
+			return err
+		}
+	} else {
+		b.write(func(kept store.Study) error { return kept.PutNote(noteAborted, &a) })
+	}
+	for ask := range st.open {
+		b.write(func(kept store.Study) error { return kept.CloseAsk(ask) })
+	}
+	clear(st.open)
+	st.aborted, b.shows = &a, true
+	b.then(func() {
+		s.events.Aborted()
+		s.log.Warn("the study was aborted", "by", by, "reason", why)
+	})
+	return nil
+}
+
+// keepStage writes the state of the phases if it moved. Answers to questions that are
+// still open are not in need of it: they are collected again from their bodies.
+func (b *batch) keepStage() error {
+	if !b.moved {
+		return nil
+	}
+	text, err := b.state.server.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	b.write(func(kept store.Study) error { return kept.PutState(text) })
+	return nil
+}
+
+// name is the coordinator's own name in the study.
+func (s *Study) name() identity.Name { return identity.Name(s.fixed.Name) }
+
+// refusedBy returns what a phase refuses, if that is what err is.
+func refusedBy(err error) (reason string, ok bool) {
+	var r *pvi.Refused
+	if errors.As(err, &r) {
+		return r.Reason, true
+	}
+	return "", false
+}

@@ -1,0 +1,63 @@
+package coordinator
+
+import (
+	"crypto/tls"
+	"fmt"
+
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/seal"
+	"fedpvi/crypto/signed"
+	"fedpvi/pvi"
+	"fedpvi/pvi/stage"
+	"fedpvi/pvi/study"
+)
+
+// TLS returns the configuration of the coordinator's end of a study's connections.
+func (s *Study) TLS() (*tls.Config, error) {
+	now := s.hub.options.Now
+	party := channel.Party{Study: s.hash, Role: identity.Coordinator, Name: s.name()}
+	credentials, err := channel.NewCredentials(party, s.hub.keys.tls, s.fixed.Authority, s.fixed.Certificate, now())
+	if err != nil {
+		return nil, err
+	}
+	return channel.Server{Credentials: credentials, Pins: s.pin, Guests: true, Now: now}.Config(), nil
+}
+
+// LargestBody returns the most bytes that the body of an answer can have.
+func (s *Study) LargestBody() int64 { return s.largest }
+
+// largestBody bounds the answers of a study whose clients are not known yet.
+func largestBody(document *study.Study) (int64, error) {
+	least := max(1, document.Federation.MinClients)
+	if least >= roster.MaxParties {
+		return 0, fmt.Errorf("federation.min_clients = %d: a study has at most %d clients", least, roster.MaxParties-1)
+	}
+	clients := make([]pvi.ClientID, least)
+	for i := range clients {
+		clients[i] = pvi.ClientID(fmt.Sprintf("%0*d", identity.MaxName, i))
+	}
+	size, err := stage.MaxRelease(document, clients)
+	if err != nil {
+		return 0, err
+	}
+	context := len(signed.Header{Domain: signed.Release}.Bytes())
+	return int64(seal.SealedSize(context, size)), nil
+}
+
+// Seen notes that something came from a client, if only a sign of life.
+func (s *Study) Seen(p channel.Party) {
+	if s.knows(p) {
+		s.presence.begin(p.Name)()
+	}
+}
+
+// pin looks up the key that a client connects with.
+func (s *Study) pin(p channel.Party) (identity.Pin, bool) {
+	if p.Study != s.hash || p.Role != identity.Client {
+		return identity.Pin{}, false
+	}
+	m, ok := s.shown.Load().members[p.Name]
+	return m.pin, ok
+}

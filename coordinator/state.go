@@ -1,0 +1,297 @@
+package coordinator
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/invitation"
+	"fedpvi/crypto/roster"
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/transcript"
+	"fedpvi/pvi"
+	"fedpvi/pvi/stage"
+)
+
+// A state is what a study knows that can change. It belongs to the study's loop, and is
+// what the store says after every transaction.
+type state struct {
+	tickets  []invitation.Ticket
+	clients  map[identity.Name]*client
+	chain    transcript.Chain
+	server   *stage.Server // nil before the study has begun
+	open     map[uint64]*question
+	receipts []transcript.Receipt
+	answered map[store.ReleaseKey]Hash // SHA-256 of the envelopes that were taken
+	aborted  *transcript.Abortion      // of a study that never began, or began and was aborted
+	result   []byte                    // of a study that was played to its end
+	since    time.Time                 // when the study came to wait for what it waits for
+	blocked  blocked
+}
+
+// A client is a party that joined.
+type client struct {
+	entry       roster.Entry
+	entryBytes  []byte
+	certificate []byte
+	approved    bool
+	left        bool
+	reason      string // for which it left
+	last        []byte // envelope of its last word on its ledger
+	lastSeq     uint64
+}
+
+// A question is a plan that has no outcome yet.
+type question struct {
+	entry    uint64 // of its plan
+	model    Hash
+	asked    []pvi.ClientID // in order
+	opened   time.Time
+	deadline time.Time
+	offers   map[identity.Name]*offer
+	taken    map[identity.Name]Hash // SHA-256 of the envelope
+}
+
+// An offer is an answer whose body is on its way.
+type offer struct {
+	envelope []byte
+	release  transcript.Release
+	have     int64
+	stored   bool // the envelope is in the store
+}
+
+// blocked is why a study cannot begin with the clients that consented.
+type blocked struct {
+	clients []identity.Name
+	why     string
+}
+
+// begun reports whether the roster is closed.
+func (st *state) begun() bool { return st.server != nil }
+
+// over reports whether nothing more happens.
+func (st *state) over() bool { return st.aborted != nil || st.chain.Position().Over }
+
+// inRoster reports whether a client takes part in a study that has begun.
+func (st *state) inRoster(name identity.Name) bool {
+	if st.chain.Members() == nil {
+		return false
+	}
+	e, ok := st.chain.Members().Named(name)
+	return ok && e.Role == identity.Client
+}
+
+// members returns the clients that take part, or would if the study began now, by name.
+func (st *state) members() []identity.Name {
+	var names []identity.Name
+	if r := st.chain.Members(); r != nil {
+		for _, e := range r.Entries {
+			if e.Role == identity.Client {
+				names = append(names, e.Name)
+			}
+		}
+		return names // a roster is sorted
+	}
+	for name, c := range st.clients {
+		if c.approved && !c.left {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// staying returns the members that have not left.
+func (st *state) staying() []identity.Name {
+	return slices.DeleteFunc(st.members(), func(n identity.Name) bool { return st.clients[n].left })
+}
+
+func clientIDs(names []identity.Name) []pvi.ClientID {
+	ids := make([]pvi.ClientID, len(names))
+	for i, n := range names {
+		ids[i] = pvi.ClientID(n)
+	}
+	return ids
+}
+
+// read takes a study's state from the store.
+func (s *Study) read(tx *store.Tx) (*state, error) {
+	kept, err := tx.Study(s.hash)
+	if err != nil {
+		return nil, err
+	}
+	st := &state{
+		clients: map[identity.Name]*client{}, open: map[uint64]*question{}, answered: map[store.ReleaseKey]Hash{},
+		chain: transcript.Begin(s.hash, s.hub.keys.identity.Public()), since: s.hub.options.Now(),
+	}
+	for _, part := range []func(*state, store.Study) error{s.readTickets, s.readClients, s.readChain, s.readStage, s.readReleases, s.readOffers} {
+		if err := part(st, kept); err != nil {
+			return nil, err
+		}
+	}
+	return st, nil
+}
+
+func (s *Study) readTickets(st *state, kept store.Study) error {
+	return kept.Tickets(func(_ string, decode func(any) error) error {
+		var t invitation.Ticket
+		if err := decode(&t); err != nil {
+			return err
+		}
+		st.tickets = append(st.tickets, t)
+		return nil
+	})
+}
+
+func (s *Study) readClients(st *state, kept store.Study) error {
+	parts := map[store.Part]map[string][]byte{}
+	for _, p := range []store.Part{store.Entry, store.Certificate, store.Approval, store.Leave, store.Last} {
+		var err error
+		if parts[p], err = kept.All(p); err != nil {
+			return err
+		}
+	}
+	for name, b := range parts[store.Entry] {
+		e, err := roster.ParseEntry(b, s.hash)
+		if err != nil {
+			return fmt.Errorf("entry of %s in the store: %w", name, err)
+		}
+		c := &client{entry: e, entryBytes: b, certificate: parts[store.Certificate][name], last: parts[store.Last][name]}
+		c.approved = parts[store.Approval][name] != nil
+		if c.last != nil {
+			h, err := signed.Claims(c.last)
+			if err != nil {
+				return err
+			}
+			c.lastSeq = h.LedgerSeq
+		}
+		if leave := parts[store.Leave][name]; leave != nil {
+			c.left = true
+			if c.reason, err = transcript.VerifyLeave(leave, e.Key, s.hash); err != nil {
+				return err
+			}
+		}
+		st.clients[identity.Name(name)] = c
+	}
+	return nil
+}
+
+// readChain follows the transcript from its roster to its end. What is between was
+// followed when it was written.
+func (s *Study) readChain(st *state, kept store.Study) error {
+	if err := kept.Note(noteAborted, &st.aborted); err != nil {
+		return err
+	}
+	items := kept.Items()
+	if items == 0 {
+		return nil
+	}
+	var err error
+	if st.chain, _, err = st.chain.Follow(kept.Item(1)); err != nil || items == 1 {
+		return err
+	}
+	envelope, body := kept.Item(items)
+	before, _ := kept.Item(items - 1)
+	chain, e, err := st.chain.At(transcript.Position{Number: items - 1, Head: transcript.BodyOf(before).Hash}).Follow(envelope, body)
+	if err != nil {
+		return fmt.Errorf("the transcript in the store is damaged: entry %d: %w", items, err)
+	}
+	st.chain = chain
+	switch e.Kind {
+	case transcript.Abort:
+		a, err := transcript.ParseAbortion(body)
+		st.aborted = &a
+		return err
+	case transcript.End:
+		c, err := transcript.ParseClosing(body)
+		st.result = c.Result
+		return err
+	}
+	return nil
+}
+
+func (s *Study) readStage(st *state, kept store.Study) error {
+	b := kept.State()
+	if b == nil {
+		return nil
+	}
+	var err error
+	if st.server, err = stage.RestoreServer(s.document, clientIDs(st.members()), b); err != nil || st.over() {
+		return err
+	}
+	if err := s.opener.load(s.hub.files.sealing(s.hash), st.server.MaxRelease()); err != nil {
+		return err
+	}
+	now := s.hub.options.Now()
+	for _, ask := range st.server.Open() {
+		model, _ := st.server.ModelOf(ask)
+		q := newQuestion(model, now, s.hub.options.RoundDeadline)
+		q.entry, q.asked = kept.PlanOf(uint64(ask)), st.server.Waiting(ask)
+		st.open[uint64(ask)] = q
+	}
+	return nil
+}
+
+func newQuestion(model Hash, now time.Time, deadline time.Duration) *question {
+	return &question{
+		model: model, opened: now, deadline: now.Add(deadline),
+		offers: map[identity.Name]*offer{}, taken: map[identity.Name]Hash{},
+	}
+}
+
+// readReleases collects again what was taken for questions that are open, which the
+// state of the phases does not have.
+func (s *Study) readReleases(st *state, kept store.Study) error {
+	return kept.Releases(0, func(k store.ReleaseKey, envelope []byte) error {
+		h, err := signed.Claims(envelope)
+		if err != nil {
+			return err
+		}
+		name, hash := identity.Name(k.Client), transcript.BodyOf(envelope).Hash
+		st.note(transcript.ReceiptOf(name, h, hash))
+		q := st.open[k.Ask]
+		if q == nil {
+			return nil
+		}
+		q.taken[name] = hash
+		if !slices.Contains(st.server.Waiting(int(k.Ask)), pvi.ClientID(name)) {
+			return nil // in the state already
+		}
+		return s.collectAgain(st, kept, k, h)
+	})
+}
+
+func (s *Study) collectAgain(st *state, kept store.Study, k store.ReleaseKey, h signed.Header) error {
+	body, err := kept.Body(k)
+	if err != nil {
+		return err
+	}
+	payload, err := s.opener.open(h, body)
+	if err != nil {
+		return fmt.Errorf("an answer in the store does not open: %w", err)
+	}
+	outcome, err := st.server.Collect(pvi.ClientID(k.Client), int(k.Ask), payload)
+	if err == nil && outcome != nil {
+		err = errors.New("the last answer to a question is in the store and its outcome is not: the store is damaged")
+	}
+	return err
+}
+
+func (s *Study) readOffers(st *state, kept store.Study) error {
+	return kept.Offers(func(k store.ReleaseKey, envelope []byte) error {
+		q, name := st.open[k.Ask], identity.Name(k.Client)
+		c := st.clients[name]
+		if q == nil || c == nil {
+			return nil
+		}
+		r, err := st.chain.VerifyRelease(envelope, c.entry.Key, k.Ask, q.model)
+		if err != nil {
+			return err
+		}
+		q.offers[name] = &offer{append([]byte(nil), envelope...), r, kept.Have(k), true}
+		return nil
+	})
+}

@@ -1,0 +1,202 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/pvi"
+)
+
+// A Phase is where a study is.
+type Phase string
+
+// The phases.
+const (
+	Gathering Phase = "gathering" // clients join and consent
+	Running   Phase = "running"
+	Ended     Phase = "ended"
+	Aborted   Phase = "aborted"
+)
+
+// A Status says where a study is and for whom it waits.
+type Status struct {
+	Study   string         `json:"study"`
+	Digest  string         `json:"digest"`
+	Phase   Phase          `json:"phase"`
+	Clients []ClientStatus `json:"clients"`
+	Asked   int            `json:"asked"`     // questions so far
+	Of      int            `json:"questions"` // of the whole study; 0 before it has begun
+	Entries uint64         `json:"entries"`   // of the transcript
+	Open    []RoundStatus  `json:"open,omitempty"`
+	Waits   string         `json:"waits,omitempty"` // for what, in words
+	For     []string       `json:"waits_for,omitempty"`
+	Since   time.Time      `json:"since"`
+	Reason  string         `json:"reason,omitempty"` // of an abort, or why it cannot begin
+}
+
+// A ClientStatus is one client in a Status.
+type ClientStatus struct {
+	Name    identity.Name `json:"name"`
+	Key     string        `json:"key,omitempty"`   // short fingerprint
+	State   string        `json:"state"`           // invited, expired, joined, consented, taking part, left, left out
+	Seen    *time.Time    `json:"seen,omitempty"`  // last
+	Until   *time.Time    `json:"until,omitempty"` // the invitation is good
+	Reason  string        `json:"reason,omitempty"`
+	Answers int           `json:"answers"`
+}
+
+// A RoundStatus is a question that has no outcome yet.
+type RoundStatus struct {
+	Ask      int       `json:"ask"`
+	Asked    int       `json:"asked"`    // clients
+	Answered int       `json:"answered"` // of them
+	Waiting  []string  `json:"waiting"`
+	Opened   time.Time `json:"opened"`
+	Deadline time.Time `json:"deadline"`
+}
+
+// Status says where the study is.
+func (s *Study) Status(ctx context.Context) (Status, error) {
+	var out Status
+	err := s.call(ctx, func(b *batch) error {
+		out = b.status()
+		return nil
+	})
+	return out, err
+}
+
+func (b *batch) status() Status {
+	s, st := b.study, b.state
+	out := Status{
+		Study: s.Name(), Digest: s.Digest(), Phase: st.phase(), Since: st.since,
+		Entries: st.chain.Position().Number, Clients: b.clientStatuses(),
+	}
+	if st.begun() {
+		out.Asked, out.Of = st.server.Asks()
+	}
+	if st.aborted != nil {
+		out.Reason = fmt.Sprintf("by %s: %s", st.aborted.By, st.aborted.Reason)
+	}
+	for ask, q := range st.open {
+		waiting := names(st.server.Waiting(int(ask)))
+		out.Open = append(out.Open, RoundStatus{
+			Ask: int(ask), Asked: len(q.asked), Answered: len(q.taken),
+			Waiting: waiting, Opened: q.opened, Deadline: q.deadline,
+		})
+	}
+	slices.SortFunc(out.Open, func(a, b RoundStatus) int { return a.Ask - b.Ask })
+	b.waits(&out)
+	return out
+}
+
+func (st *state) phase() Phase {
+	switch {
+	case st.aborted != nil:
+		return Aborted
+	case st.over():
+		return Ended
+	case st.begun():
+		return Running
+	}
+	return Gathering
+}
+
+// waits says for what and for whom the study waits.
+func (b *batch) waits(out *Status) {
+	st := b.state
+	switch {
+	case st.over():
+	case !st.begun() && slices.Equal(st.members(), st.blocked.clients) && len(st.members()) > 0:
+		out.Waits, out.Reason = "more clients: it cannot begin with these", st.blocked.why
+	case !st.begun():
+		out.Waits = "clients to join and consent"
+		for _, c := range out.Clients {
+			if c.State == stateInvited || c.State == stateExpired || c.State == stateJoined {
+				out.For = append(out.For, string(c.Name))
+			}
+		}
+	case len(out.Open) > 0:
+		out.Waits = "answers"
+		for _, q := range out.Open {
+			out.For = append(out.For, q.Waiting...)
+		}
+		slices.Sort(out.For)
+		out.For = slices.Compact(out.For)
+	default:
+		out.Waits = fmt.Sprintf("%d clients to be connected", max(1, st.server.Fewest()))
+		for _, name := range st.staying() {
+			if !b.study.presence.present(name) {
+				out.For = append(out.For, string(name))
+			}
+		}
+	}
+	b.study.events.Waiting(out.Study, len(out.For))
+}
+
+// The states of a client, in words.
+const (
+	stateInvited   = "invited"
+	stateExpired   = "invitation expired"
+	stateJoined    = "joined"
+	stateConsented = "consented"
+	stateTakesPart = "takes part"
+	stateLeft      = "left"
+	stateLeftOut   = "left out"
+)
+
+func (b *batch) clientStatuses() []ClientStatus {
+	st := b.state
+	answers := map[identity.Name]int{}
+	for _, r := range st.receipts {
+		answers[r.Client]++
+	}
+	var all []ClientStatus
+	for _, t := range st.tickets {
+		c := ClientStatus{Name: t.Name, State: stateInvited}
+		if !t.Used() {
+			c.Until = &t.Expires
+			if !b.now.Before(t.Expires) {
+				c.State = stateExpired
+			}
+		}
+		if joined := st.clients[t.Name]; joined != nil {
+			c.State, c.Key, c.Reason = st.stateOf(t.Name), joined.entry.Key.Fingerprint().Short(), joined.reason
+			c.Answers = answers[t.Name]
+		}
+		if seen := b.study.presence.last(t.Name); !seen.IsZero() {
+			c.Seen = &seen
+		}
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b ClientStatus) int { return strings.Compare(string(a.Name), string(b.Name)) })
+	return all
+}
+
+func (st *state) stateOf(name identity.Name) string {
+	switch c := st.clients[name]; {
+	case c.left:
+		return stateLeft
+	case st.inRoster(name):
+		return stateTakesPart
+	case st.begun() || st.over():
+		return stateLeftOut
+	case c.approved:
+		return stateConsented
+	}
+	return stateJoined
+}
+
+func names(ids []pvi.ClientID) []string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = string(id)
+	}
+	return out
+}
+
+// Over reports whether nothing more comes of the study.
+func (s *Study) Over() bool { return s.shown.Load().over }

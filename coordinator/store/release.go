@@ -1,0 +1,132 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+)
+
+// errPieces says that the pieces of an answer do not fit together.
+var errPieces = errors.New("the pieces of an answer in the store do not fit together: the store is damaged")
+
+// A ReleaseKey names an answer: the question and who answers it.
+type ReleaseKey struct {
+	Ask    uint64
+	Client string
+}
+
+// bytes sorts by question, then client; no key is the beginning of another.
+func (k ReleaseKey) bytes() []byte { return append(append(number(k.Ask), k.Client...), 0) }
+
+func readKey(b []byte) ReleaseKey {
+	return ReleaseKey{readNumber(b[:8]), string(b[8 : len(b)-1])}
+}
+
+func readNumber(b []byte) uint64 {
+	if len(b) != 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(b)
+}
+
+// PutOffer keeps the envelope of an answer whose body is on its way.
+func (s Study) PutOffer(k ReleaseKey, envelope []byte) error {
+	return s.part(offers).Put(k.bytes(), envelope)
+}
+
+// PutPiece keeps a piece of the body of an answer.
+func (s Study) PutPiece(k ReleaseKey, offset int64, piece []byte) error {
+	return s.part(pieces).Put(append(k.bytes(), number(uint64(offset))...), piece)
+}
+
+// Body returns a copy of an answer's body as far as it has come.
+func (s Study) Body(k ReleaseKey) ([]byte, error) {
+	prefix := k.bytes()
+	c := s.part(pieces).Cursor()
+	var size int
+	for at, piece := c.Seek(prefix); bytes.HasPrefix(at, prefix); at, piece = c.Next() {
+		if readNumber(at[len(prefix):]) != uint64(size) {
+			return nil, errPieces
+		}
+		size += len(piece)
+	}
+	body := make([]byte, 0, size)
+	for at, piece := c.Seek(prefix); bytes.HasPrefix(at, prefix); at, piece = c.Next() {
+		body = append(body, piece...)
+	}
+	return body, nil
+}
+
+// Have returns how many bytes of an answer's body have come.
+func (s Study) Have(k ReleaseKey) (size int64) {
+	prefix := k.bytes()
+	c := s.part(pieces).Cursor()
+	for at, piece := c.Seek(prefix); bytes.HasPrefix(at, prefix); at, piece = c.Next() {
+		size += int64(len(piece))
+	}
+	return size
+}
+
+// Take keeps the envelope of an answer that was taken for good. Its pieces stay until the
+// question is closed.
+func (s Study) Take(k ReleaseKey, envelope []byte) error {
+	if err := s.part(offers).Delete(k.bytes()); err != nil {
+		return err
+	}
+	return s.part(releases).Put(k.bytes(), envelope)
+}
+
+// DropBody forgets the body of one answer.
+func (s Study) DropBody(k ReleaseKey) error { return s.dropPrefix(pieces, k.bytes()) }
+
+// CloseAsk forgets the bodies of all answers to a question, and the answers that never
+// came whole. The envelopes of those that were taken stay.
+func (s Study) CloseAsk(ask uint64) error {
+	return errors.Join(s.dropPrefix(pieces, number(ask)), s.dropPrefix(offers, number(ask)))
+}
+
+func (s Study) dropPrefix(part string, prefix []byte) error {
+	c := s.part(part).Cursor()
+	for at, _ := c.Seek(prefix); bytes.HasPrefix(at, prefix); at, _ = c.Seek(prefix) {
+		if err := c.Delete(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Releases hands the envelope of each answer that was taken to f, from a question on, in
+// order of question, then client.
+func (s Study) Releases(from uint64, f func(k ReleaseKey, envelope []byte) error) error {
+	return s.each(releases, from, f)
+}
+
+// Offers does the same with those that are on their way.
+func (s Study) Offers(f func(k ReleaseKey, envelope []byte) error) error {
+	return s.each(offers, 0, f)
+}
+
+func (s Study) each(part string, from uint64, f func(k ReleaseKey, envelope []byte) error) error {
+	c := s.part(part).Cursor()
+	for k, v := c.Seek(number(from)); k != nil; k, v = c.Next() {
+		if err := f(readKey(k), v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PutEvidence keeps an envelope that contradicts what a client said before: the first of
+// each question, so that nobody fills the disk.
+func (s Study) PutEvidence(k ReleaseKey, envelope []byte) error {
+	b := s.part(evidence)
+	if b.Get(k.bytes()) != nil {
+		return nil
+	}
+	return b.Put(k.bytes(), envelope)
+}
+
+// Evidence hands each contradicting envelope to f.
+func (s Study) Evidence(f func(k ReleaseKey, envelope []byte) error) error {
+	return s.each(evidence, 0, f)
+}

@@ -1,0 +1,159 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+)
+
+const (
+	fileName = "coordinator.db"
+	// lockTimeout is how long to wait for another program to let go of the file.
+	lockTimeout = time.Second
+	// format is the version of all that is in the file.
+	format = "1"
+)
+
+// ErrHeld says that another program has the state directory.
+var ErrHeld = errors.New("another coordinator holds the state: only one can serve from a state directory")
+
+// ErrFormat says that the file was written by another version of this program.
+var ErrFormat = errors.New("the state is of a format that this program does not know: use the version that wrote it, or a later one")
+
+// A Store is the file of a state directory. It is for many at once.
+type Store struct {
+	db     *bbolt.DB
+	commit func(commit func() error) error
+}
+
+// Options change how a store works.
+type Options struct {
+	// Commit is called in the place of every commit, which it may call or leave. Tests let
+	// commits fail with it; nil commits.
+	Commit func(commit func() error) error
+}
+
+// Open opens the store of a state directory, and makes both if they are not there, for
+// their owner alone.
+func Open(dir string, o Options) (*Store, error) {
+	if err := makeDirectory(dir); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, fileName)
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return nil, fmt.Errorf("%s: %w", dir, ErrHeld)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", path, err)
+	}
+	s := &Store{db: db, commit: o.Commit}
+	if s.commit == nil {
+		s.commit = func(commit func() error) error { return commit() }
+	}
+	if err := errors.Join(s.prepare(), syncDirectory(dir)); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return s, nil
+}
+
+// Exists reports whether a state directory has a store.
+func Exists(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, fileName))
+	return err == nil
+}
+
+// makeDirectory makes a directory and checks that it is its owner's alone.
+func makeDirectory(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is no directory: name the directory itself", dir)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("state directory %s is open to others (mode %04o): chmod 700 %[1]s", dir, info.Mode().Perm())
+	}
+	return syncDirectory(filepath.Dir(dir))
+}
+
+// syncDirectory makes sure that a new file's name survives, which bbolt leaves to others.
+func syncDirectory(dir string) error {
+	f, err := os.Open(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil // somebody else's, made before
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func (s *Store) prepare() error {
+	return s.Update(func(tx *Tx) error {
+		if _, err := tx.tx.CreateBucketIfNotExists(studies); err != nil {
+			return err
+		}
+		about, err := tx.tx.CreateBucketIfNotExists([]byte("about"))
+		if err != nil {
+			return err
+		}
+		key := []byte("format")
+		if have := about.Get(key); have != nil && string(have) != format {
+			return ErrFormat
+		}
+		return about.Put(key, []byte(format))
+	})
+}
+
+// Close lets go of the file.
+func (s *Store) Close() error { return s.db.Close() }
+
+// A Tx is a transaction. What it returns is good until it ends, unless it says that it is
+// a copy.
+type Tx struct{ tx *bbolt.Tx }
+
+// Update runs f in a transaction that is safe on disk when Update returns nil, and of
+// which nothing is there when it returns an error.
+func (s *Store) Update(f func(*Tx) error) error {
+	tx, err := s.db.Begin(true)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // nothing after a commit
+	if err := f(&Tx{tx}); err != nil {
+		return err
+	}
+	return s.commit(tx.Commit)
+}
+
+// View runs f in a transaction that changes nothing.
+func (s *Store) View(f func(*Tx) error) error {
+	return s.db.View(func(tx *bbolt.Tx) error { return f(&Tx{tx}) })
+}
+
+// Dump hands every value to f, with the path of its buckets and its key.
+func (tx *Tx) Dump(f func(path string, value []byte)) error {
+	return tx.tx.ForEach(func(name []byte, b *bbolt.Bucket) error { return dump(string(name), b, f) })
+}
+
+func dump(path string, b *bbolt.Bucket, f func(string, []byte)) error {
+	return b.ForEach(func(k, v []byte) error {
+		at := path + "/" + string(k)
+		if v == nil {
+			return dump(at, b.Bucket(k), f)
+		}
+		f(at, v)
+		return nil
+	})
+}

@@ -1,0 +1,123 @@
+package coordinator
+
+import (
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/channel"
+	"fedpvi/pvi/study"
+	"fedpvi/transport"
+)
+
+// A Study is one study of a hub. It is a [transport.Coordinator].
+type Study struct {
+	hub       *Hub
+	hash      Hash
+	document  *study.Study
+	fixed     store.Fixed
+	authority *channel.Authority
+	largest   int64 // body of an answer
+	log       *slog.Logger
+	events    Events
+	presence  *presence
+	cache     *cache
+
+	commands chan *command
+	stopped  chan struct{}
+	opener   opener
+	shown    atomic.Pointer[view]
+	aware    sync.Map // by name: clients that were given the last entry
+
+	// Of the loop alone:
+	st     *state
+	broken bool // st is not what the store says, and could not be read
+	failed bool // the last transaction
+}
+
+var _ transport.Coordinator = (*Study)(nil)
+
+// noteAborted is where a study that never began keeps why it never will.
+const noteAborted = "aborted"
+
+// newStudy takes up a study that is in the store.
+func newStudy(h *Hub, hash Hash) (*Study, error) {
+	s := &Study{
+		hub: h, hash: hash, events: h.options.Events, cache: newCache(),
+		presence: newPresence(h.options.Now, h.options.presence()),
+		commands: make(chan *command, maxBatch), stopped: make(chan struct{}),
+	}
+	err := h.store.View(func(tx *store.Tx) error {
+		kept, err := tx.Study(hash)
+		if err != nil {
+			return err
+		}
+		s.fixed, err = kept.Fixed()
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if s.document, err = study.Parse("study "+short(hash), s.fixed.Document); err != nil {
+		return nil, err
+	}
+	if Hash(s.document.Digest) != hash {
+		return nil, errors.New("the study document in the store is damaged")
+	}
+	if s.largest, err = largestBody(s.document); err != nil {
+		return nil, err
+	}
+	s.log = h.options.Log.With("study", s.document.Name)
+	if s.authority, err = channel.LoadAuthority(h.files.authority(hash), s.fixed.Authority, hash); err != nil {
+		return nil, err
+	}
+	return s, s.reload()
+}
+
+// reload takes the state from the store.
+func (s *Study) reload() error {
+	s.broken = true
+	var st *state
+	err := s.hub.store.View(func(tx *store.Tx) error {
+		var err error
+		st, err = s.read(tx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if s.st != nil {
+		st.keepDeadlines(s.st)
+	}
+	s.st, s.broken = st, false
+	if st.over() {
+		if err := s.opener.forget(s.hub.files.sealing(s.hash)); err != nil {
+			return err
+		}
+	}
+	s.show()
+	return nil
+}
+
+// keepDeadlines takes over when questions were asked, which is not stored: a coordinator
+// that was started again gives its clients a new deadline.
+func (st *state) keepDeadlines(before *state) {
+	st.since = before.since
+	for ask, q := range st.open {
+		if old := before.open[ask]; old != nil {
+			q.opened, q.deadline = old.opened, old.deadline
+		}
+	}
+}
+
+// Hash returns the digest of the study document.
+func (s *Study) Hash() Hash { return s.hash }
+
+// Name returns the study's name.
+func (s *Study) Name() string { return s.document.Name }
+
+// Digest returns the digest in hexadecimal.
+func (s *Study) Digest() string { return hex.EncodeToString(s.hash[:]) }

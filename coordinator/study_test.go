@@ -1,0 +1,114 @@
+package coordinator
+
+import (
+	"bytes"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"fedpvi/crypto/transcript"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi"
+	"fedpvi/pvi/stage"
+	"fedpvi/pvi/study"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// inOneProcess plays the study without a coordinator, with the noise of the parties, and
+// returns its entries.
+func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []stage.Entry, result []byte) {
+	t.Helper()
+	st, err := study.Parse("plane.toml", document)
+	check(t, err)
+	var roster []pvi.ClientID
+	for _, p := range parties {
+		roster = append(roster, pvi.ClientID(p.peer.Name))
+	}
+	server, err := stage.NewServer(st, roster)
+	check(t, err)
+	sites := map[pvi.ClientID]*stage.Site{}
+	for m, id := range roster {
+		sites[id], err = stage.NewSite(st, roster, id, parties[m].records)
+		check(t, err)
+	}
+	say := func(e stage.Entry) {
+		entries = append(entries, e)
+		for _, s := range sites {
+			check(t, s.Follow(e))
+		}
+	}
+	for !server.Done() {
+		for {
+			plan, ok, err := server.Next()
+			check(t, err)
+			if !ok {
+				break
+			}
+			say(plan)
+		}
+		for m, id := range roster {
+			ask, ok := sites[id].Pending()
+			if !ok {
+				continue
+			}
+			a, err := sites[id].Answer(seeded.Stream(1, "client", uint64(m), uint64(ask)))
+			check(t, err)
+			outcome, err := server.Collect(id, ask, a.Release)
+			check(t, err)
+			if outcome != nil {
+				say(*outcome)
+				break
+			}
+		}
+	}
+	r, err := server.Result()
+	check(t, err)
+	result, err = r.Bytes()
+	check(t, err)
+	return entries, result
+}
+
+// A study through the coordinator says bit for bit what the study says that is played in
+// one process.
+func TestAStudyIsPlayed(t *testing.T) {
+	for name, document := range map[string][]byte{
+		"client level":  planeText(clientPrivacy, "rounds = 3", ""),
+		"not private":   planeText(noPrivacy, "rounds = 3", ""),
+		"one by one":    planeText(noPrivacy, "rounds = 3\nschedule = \"sequential\"", ""),
+		"noise-aware":   planeText("unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5", "rounds = 3", ""),
+		"asynchronous ": planeText(noPrivacy, "rounds = 3\nschedule = \"asynchronous\"", ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t, Options{})
+			h.found(document)
+			parties := h.invite("north", "south", "west")
+			admit(t, parties...)
+			play(t, parties...)
+			status, err := h.study.Status(t.Context())
+			check(t, err)
+			if status.Phase != Ended {
+				t.Fatalf("the study is %+v", status)
+			}
+			p := parties[0]
+			last := p.entries[len(p.entries)-1]
+			closing, err := transcript.ParseClosing(last.Body)
+			check(t, err)
+			if name == "asynchronous " {
+				return // its order is that of arrival
+			}
+			entries, result := inOneProcess(t, document, parties)
+			if !bytes.Equal(result, closing.Result) {
+				t.Errorf("the posterior is another:\n%s\n%s", closing.Result, result)
+			}
+			if len(entries)+2 != len(p.entries) {
+				t.Fatalf("%d entries, want %d and the roster and the end", len(p.entries), len(entries))
+			}
+			for i, e := range entries {
+				if !bytes.Equal(e.Body, p.entries[i+1].Body) {
+					t.Errorf("entry %d is another", i+2)
+				}
+			}
+		})
+	}
+}

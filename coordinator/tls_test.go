@@ -1,0 +1,123 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/transcript"
+	"fedpvi/transport"
+)
+
+// serving serves a house's study over TLS, and returns the address.
+func serving(t *testing.T, h *house) string {
+	t.Helper()
+	server, err := transport.NewServer(transport.ServerConfig{RoundDeadline: time.Minute})
+	check(t, err)
+	config, err := h.study.TLS()
+	check(t, err)
+	check(t, server.Add(transport.Study{
+		Document: h.study.Hash(), TLS: config, Coordinator: h.study,
+		MaxRelease: h.study.LargestBody(), Seen: h.study.Seen,
+	}))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(l) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		server.Shutdown(ctx)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String()
+}
+
+// connect joins over the network, and goes on as the client that was admitted.
+func (p *party) connect(t *testing.T, address string) {
+	t.Helper()
+	guest, err := transport.Dial(t.Context(), transport.Config{
+		Address: address, TLS: channel.Join(p.invited.Study, p.invited.Pin, time.Now), RoundDeadline: time.Minute, MaxEntry: 1 << 20,
+	})
+	check(t, err)
+	a, err := guest.Join(t.Context(), p.joinRequest())
+	check(t, err)
+	check(t, guest.Close())
+	check(t, p.admitted(a))
+	credentials, err := channel.NewCredentials(p.peer, p.tls, a.Authority, a.Certificate, time.Now())
+	check(t, err)
+	pins := func(q channel.Party) (identity.Pin, bool) { return p.hub.Pin, q.Name == p.hub.Name }
+	client, err := transport.Dial(t.Context(), transport.Config{
+		Address: address, TLS: channel.Client{Credentials: credentials, Pins: pins, Now: time.Now}.Config(),
+		RoundDeadline: time.Minute, MaxEntry: 1 << 20,
+	})
+	check(t, err)
+	t.Cleanup(func() { client.Close() })
+	p.link = client
+}
+
+// A study over the network says what the same study says that is played in one process.
+func TestAStudyIsPlayedOverTLS(t *testing.T) {
+	document := planeText(clientPrivacy, "rounds = 3", "")
+	h := newHouse(t, Options{RoundDeadline: time.Minute})
+	h.found(document)
+	parties := h.invite("north", "south", "west")
+	address := serving(t, h)
+	for _, p := range parties {
+		p.connect(t, address)
+		check(t, p.approve(t.Context()))
+	}
+	done := make(chan error, len(parties))
+	for _, p := range parties {
+		go func() { done <- p.live(t.Context()) }()
+	}
+	for range parties {
+		check(t, <-done)
+	}
+	entries, result := inOneProcess(t, document, parties)
+	for _, p := range parties {
+		if len(p.entries) != len(entries)+2 {
+			t.Fatalf("%d entries, want %d", len(p.entries), len(entries)+2)
+		}
+		for i, e := range entries {
+			if !bytes.Equal(e.Body, p.entries[i+1].Body) {
+				t.Errorf("entry %d is another", i+2)
+			}
+		}
+		closing, err := transcript.ParseClosing(p.entries[len(p.entries)-1].Body)
+		check(t, err)
+		if !bytes.Equal(closing.Result, result) {
+			t.Error("the posterior is another")
+		}
+	}
+}
+
+// live follows a study until its end, waiting for each entry.
+func (p *party) live(ctx context.Context) error {
+	for !p.chain.Position().Over {
+		item, err := p.link.Entry(ctx, p.chain.Position().Number+1)
+		if err != nil {
+			return err
+		}
+		if err := p.take(item); err != nil {
+			return err
+		}
+		full, err := p.answer()
+		if err != nil {
+			return err
+		}
+		if full {
+			if err := p.link.Submit(ctx, *p.outbox); err != nil {
+				return err
+			}
+			p.outbox = nil
+		}
+	}
+	return nil
+}

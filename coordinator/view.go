@@ -1,0 +1,69 @@
+package coordinator
+
+import (
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/transcript"
+)
+
+// A view is what of the state is shown to those who wait for news. It does not change.
+type view struct {
+	entries uint64
+	begun   bool
+	over    bool
+	ending  string                   // why nothing more comes, for people
+	members map[identity.Name]member // who joined
+	changed chan struct{}            // closed when there is a newer view
+}
+
+// A member is a client as connections are checked against it.
+type member struct {
+	pin   identity.Pin
+	reads bool // the transcript
+}
+
+// show publishes what the state says now.
+func (s *Study) show() {
+	v := &view{entries: s.st.chain.Position().Number, begun: s.st.begun(), over: s.st.over(), changed: make(chan struct{})}
+	if v.over {
+		v.ending = s.st.ending()
+	}
+	old := s.shown.Load()
+	if old != nil && old.begun == v.begun && len(old.members) == len(s.st.clients) {
+		v.members = old.members // nobody leaves the list
+	} else {
+		v.members = s.st.listed()
+	}
+	s.shown.Store(v)
+	if old != nil {
+		close(old.changed)
+	}
+}
+
+// listed returns all who joined. Once the study has begun, only its roster reads on.
+func (st *state) listed() map[identity.Name]member {
+	all := make(map[identity.Name]member, len(st.clients))
+	for name, c := range st.clients {
+		all[name] = member{c.entry.Pin, !st.begun()}
+	}
+	if st.begun() {
+		for _, name := range st.members() {
+			all[name] = member{st.clients[name].entry.Pin, true}
+		}
+	}
+	return all
+}
+
+// ending says why nothing more comes of a study that is over.
+func (st *state) ending() string {
+	if st.aborted != nil {
+		return "the study was aborted by " + string(st.aborted.By) + reason(*st.aborted)
+	}
+	return "the study is over: its posterior is in the last entry"
+}
+
+func reason(a transcript.Abortion) string {
+	if a.Reason == "" {
+		return ""
+	}
+	return ": " + a.Reason
+}

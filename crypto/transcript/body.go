@@ -1,0 +1,36 @@
+package transcript
+
+import (
+	"crypto/sha256"
+
+	"fedpvi/crypto/internal/wire"
+)
+
+// A Hash is a SHA-256.
+type Hash = [sha256.Size]byte
+
+// MaxBody is the largest body in bytes. Whoever receives one has a tighter bound, from
+// the study.
+const MaxBody = 1 << 30
+
+// A Body is what an envelope says of the bytes that belong to it.
+type Body struct {
+	Size uint64
+	Hash Hash
+}
+
+// BodyOf describes bytes.
+func BodyOf(b []byte) Body { return Body{uint64(len(b)), sha256.Sum256(b)} }
+
+func (b Body) append(out []byte) []byte {
+	return append(wire.AppendUint64(out, b.Size), b.Hash[:]...)
+}
+
+func readBody(r *wire.Reader) (b Body) {
+	b.Size = r.Uint64()
+	r.Fixed(b.Hash[:])
+	if b.Size > MaxBody {
+		r.Fail()
+	}
+	return b
+}

@@ -1,0 +1,134 @@
+package transcript
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/internal/wire"
+	"fedpvi/crypto/signed"
+)
+
+// A Release is what the envelope of a client's answer says.
+type Release struct {
+	Header signed.Header
+	Body   Body
+	Hash   Hash // SHA-256 of the envelope
+}
+
+// ReleaseHeader returns the header of a client's answer: c has followed the plan with
+// the question and the model given, which are those of the plan's own entry. The ledger
+// is the client's after the charge for this answer; the sender is set too, as a body that
+// is sealed in the answer has the bytes of the header as its context.
+func (c Chain) ReleaseHeader(ask uint64, model Hash, sender identity.Fingerprint, ledgerSeq uint64, ledgerHead Hash) signed.Header {
+	h := c.header(signed.Release, ask, model)
+	h.Sender, h.LedgerSeq, h.LedgerHead = sender, ledgerSeq, ledgerHead
+	return h
+}
+
+// SignRelease returns the envelope of an answer with a sealed body. The header comes from
+// ReleaseHeader, with the signer as the sender.
+func SignRelease(signer *identity.Identity, header signed.Header, body []byte) ([]byte, error) {
+	return signed.Sign(signer, header, BodyOf(body).append([]byte{version}))
+}
+
+// VerifyRelease checks the envelope of an answer to the question with the model given,
+// by the holder of key, under the roster and the protocol that c has followed. Its ledger
+// is its sender's word.
+func (c Chain) VerifyRelease(envelope []byte, key identity.PublicKey, ask uint64, model Hash) (Release, error) {
+	m, err := signed.Verify(envelope, key, c.header(signed.Release, ask, model))
+	if err != nil {
+		return Release{}, err
+	}
+	body, err := parseRelease(m.Payload)
+	if err != nil {
+		return Release{}, err
+	}
+	return Release{Header: m.Header, Body: body, Hash: m.Hash}, nil
+}
+
+func parseRelease(b []byte) (Body, error) {
+	r := wire.NewReader(b)
+	if r.Uint8() != version {
+		r.Fail()
+	}
+	body := readBody(r)
+	if !r.Done() {
+		return Body{}, ErrForm
+	}
+	return body, nil
+}
+
+// SignApproval returns a client's consent to take part in a study under a coordinator. It
+// is given before the roster is known, and speaks of the study document alone.
+func SignApproval(signer *identity.Identity, study Hash, coordinator identity.Fingerprint, ledgerSeq uint64, ledgerHead Hash) ([]byte, error) {
+	h := approvalHeader(study)
+	h.LedgerSeq, h.LedgerHead = ledgerSeq, ledgerHead
+	return signed.Sign(signer, h, append([]byte{version}, coordinator[:]...))
+}
+
+// VerifyApproval checks a consent of the holder of key, and returns its header.
+func VerifyApproval(envelope []byte, key identity.PublicKey, study Hash, coordinator identity.Fingerprint) (signed.Header, error) {
+	m, err := signed.Verify(envelope, key, approvalHeader(study))
+	if err != nil {
+		return signed.Header{}, err
+	}
+	if string(m.Payload) != string(append([]byte{version}, coordinator[:]...)) {
+		return signed.Header{}, ErrForm
+	}
+	return m.Header, nil
+}
+
+func approvalHeader(study Hash) signed.Header {
+	return signed.Header{Version: signed.MaxVersion, Domain: signed.Approval, Study: study}
+}
+
+// MaxReason is the longest reason in bytes.
+const MaxReason = 400
+
+// Reason returns a text as the reason of a Leave or an Abort: one line of at most
+// MaxReason bytes that does no harm to a terminal or a log, or ErrForm.
+func Reason(text string) ([]byte, error) {
+	if len(text) > MaxReason || !utf8.ValidString(text) || strings.ContainsFunc(text, hidden) {
+		return nil, ErrForm
+	}
+	return []byte(text), nil
+}
+
+// hidden are characters that a terminal obeys, or that look like others' work: control
+// characters and those that turn the direction of text.
+func hidden(r rune) bool {
+	return r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0xfeff
+}
+
+// SignLeave returns a client's word that it takes no part any more, before the study
+// begins or after, and why.
+func SignLeave(signer *identity.Identity, study Hash, reason string) ([]byte, error) {
+	text, err := Reason(reason)
+	if err != nil {
+		return nil, err
+	}
+	return signed.Sign(signer, leaveHeader(study), wire.AppendBytes([]byte{version}, text))
+}
+
+// VerifyLeave checks that the holder of key leaves a study, and returns why.
+func VerifyLeave(envelope []byte, key identity.PublicKey, study Hash) (reason string, err error) {
+	m, err := signed.Verify(envelope, key, leaveHeader(study))
+	if err != nil {
+		return "", err
+	}
+	r := wire.NewReader(m.Payload)
+	if r.Uint8() != version {
+		r.Fail()
+	}
+	text := string(r.Bytes(MaxReason))
+	if !r.Done() {
+		return "", ErrForm
+	}
+	_, err = Reason(text)
+	return text, err
+}
+
+func leaveHeader(study Hash) signed.Header {
+	return signed.Header{Version: signed.MaxVersion, Domain: signed.Abort, Study: study}
+}

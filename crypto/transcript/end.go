@@ -1,0 +1,118 @@
+package transcript
+
+import (
+	"cmp"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/internal/wire"
+	"fedpvi/crypto/signed"
+)
+
+// A Receipt says that a client's answer was taken: with it a client proves what it
+// sent, and that it charged for it.
+type Receipt struct {
+	Client     identity.Name
+	Ask        uint64
+	Release    Hash // SHA-256 of the envelope
+	LedgerSeq  uint64
+	LedgerHead Hash
+}
+
+// MaxReceipts is the most receipts of a study.
+const MaxReceipts = 1 << 22
+
+// A Closing is the body of the entry End.
+type Closing struct {
+	Result   []byte    // the posterior, in the encoding of the study's phases
+	Receipts []Receipt // in order of question, then client
+}
+
+// ReceiptOf returns the receipt of an answer.
+func ReceiptOf(client identity.Name, r signed.Header, release Hash) Receipt {
+	return Receipt{client, r.Round, release, r.LedgerSeq, r.LedgerHead}
+}
+
+const receiptSize = 4 + 1 + 8 + 32 + 8 + 32 // at least
+
+// Bytes returns the one encoding of c.
+func (c Closing) Bytes() []byte {
+	b := append(make([]byte, 0, 16+len(c.Result)+len(c.Receipts)*(receiptSize+identity.MaxName)), version)
+	b = wire.AppendBytes(b, c.Result)
+	b = wire.AppendUint64(b, uint64(len(c.Receipts)))
+	for _, r := range c.Receipts {
+		b = wire.AppendBytes(b, string(r.Client))
+		b = append(wire.AppendUint64(b, r.Ask), r.Release[:]...)
+		b = append(wire.AppendUint64(b, r.LedgerSeq), r.LedgerHead[:]...)
+	}
+	return b
+}
+
+// ParseClosing takes the body of an entry End apart. The result is part of b.
+func ParseClosing(b []byte) (Closing, error) {
+	r := wire.NewReader(b)
+	if r.Uint8() != version {
+		r.Fail()
+	}
+	var c Closing
+	c.Result = r.Bytes(MaxBody)
+	n := r.Uint64()
+	if n > MaxReceipts || n > uint64(r.Len()/receiptSize) {
+		return Closing{}, ErrForm
+	}
+	c.Receipts = make([]Receipt, n)
+	for i := range c.Receipts {
+		c.Receipts[i] = readReceipt(r)
+		if i > 0 && c.Receipts[i-1].Compare(c.Receipts[i]) >= 0 {
+			r.Fail()
+		}
+	}
+	if !r.Done() {
+		return Closing{}, ErrForm
+	}
+	return c, nil
+}
+
+func readReceipt(r *wire.Reader) (out Receipt) {
+	name, err := identity.ParseName(string(r.Bytes(identity.MaxName)))
+	if err != nil {
+		r.Fail()
+	}
+	out.Client, out.Ask = name, r.Uint64()
+	r.Fixed(out.Release[:])
+	out.LedgerSeq = r.Uint64()
+	r.Fixed(out.LedgerHead[:])
+	return out
+}
+
+// Compare orders receipts as a Closing has them.
+func (r Receipt) Compare(s Receipt) int {
+	return cmp.Or(cmp.Compare(r.Ask, s.Ask), cmp.Compare(r.Client, s.Client))
+}
+
+// An Abortion is the body of the entry Abort.
+type Abortion struct {
+	By     identity.Name // the party that ended it
+	Reason string
+}
+
+// Bytes returns the one encoding of a.
+func (a Abortion) Bytes() []byte {
+	return wire.AppendBytes(wire.AppendBytes([]byte{version}, string(a.By)), a.Reason)
+}
+
+// ParseAbortion takes the body of an entry Abort apart.
+func ParseAbortion(b []byte) (Abortion, error) {
+	r := wire.NewReader(b)
+	if r.Uint8() != version {
+		r.Fail()
+	}
+	name, err := identity.ParseName(string(r.Bytes(identity.MaxName)))
+	reason := string(r.Bytes(MaxReason))
+	if err != nil || !r.Done() {
+		return Abortion{}, ErrForm
+	}
+	if _, err := Reason(reason); err != nil {
+		return Abortion{}, err
+	}
+	return Abortion{name, reason}, nil
+}

@@ -1,0 +1,84 @@
+package pvi
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"fedpvi/dpmech/seeded"
+)
+
+// A client takes the last round's outcome only if it can be one, and counts its own
+// answer only if it gave one.
+func TestOneStepSettle(t *testing.T) {
+	h := defaultHouse(t, oneStepProtocol(t))
+	_, sites, o := h.last(t, 1)
+	if err := sites[0].Settle(o); err != nil {
+		t.Fatal(err)
+	}
+	void := &OneStepOutcome{Round: o.Round, Verdict: Void, Point: o.Point, Participants: o.Participants[:1]}
+	if err := sites[0].Settle(void); err != nil {
+		t.Errorf("a void round: %v", err)
+	}
+	for what, edit := range map[string]func(*OneStepOutcome){
+		"another round":          func(o *OneStepOutcome) { o.Round[0]++ },
+		"a stranger":             func(o *OneStepOutcome) { o.Participants = []ClientID{"a", "c"} },
+		"out of order":           func(o *OneStepOutcome) { o.Participants = []ClientID{"b", "a"} },
+		"too few":                func(o *OneStepOutcome) { o.Participants = o.Participants[:1] },
+		"another point":          func(o *OneStepOutcome) { o.Point = slices.Clone(o.Point); o.Point[0] += 1 },
+		"a void round with sums": func(o *OneStepOutcome) { o.Verdict = Void },
+		"a void round with one":  func(o *OneStepOutcome) { o.Verdict, o.Gradient = Void, nil },
+		"another verdict":        func(o *OneStepOutcome) { o.Verdict = Rejected },
+		"a short gradient":       func(o *OneStepOutcome) { o.Gradient = o.Gradient[1:] },
+		"no curvature":           func(o *OneStepOutcome) { o.Curvature = nil },
+		"a curvature beyond noise": func(o *OneStepOutcome) {
+			o.Curvature = slices.Clone(o.Curvature)
+			o.Curvature[0] = math.MinInt64
+		},
+	} {
+		bad := *o
+		edit(&bad)
+		var r *Refused
+		if err := sites[0].Settle(&bad); !errors.As(err, &r) {
+			t.Errorf("%s: %v, want a refusal", what, err)
+		}
+	}
+	silent, err := NewOneStepSite(h.sites[0], h.shards[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r *Refused
+	if err := silent.Settle(o); !errors.As(err, &r) {
+		t.Errorf("an answer that was not given: %v, want a refusal", err)
+	}
+	without := *o
+	without.Verdict, without.Gradient, without.Curvature, without.Participants = Void, nil, nil, o.Participants[1:]
+	if err := silent.Settle(&without); err != nil {
+		t.Errorf("a round without it: %v", err)
+	}
+}
+
+// Check says what Propose would, and changes nothing.
+func TestCheckIsWhatProposeSays(t *testing.T) {
+	h := newHouse(t, planeStudy(t, clientPrivacy, "", ""), 2, 1)
+	plan, _ := h.server.Next()
+	other := plan
+	other.Number = 2
+	for range 2 {
+		if err := h.sites[0].Check(&plan); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var r Release
+	a, b := h.sites[0].Check(&other), h.sites[0].Propose(&r, &other, seeded.Stream(1, "check"))
+	if a != nil || b != nil {
+		t.Fatalf("a later plan at the same λ: %v, %v", a, b)
+	}
+	if a, b = h.sites[0].Check(&plan), h.sites[0].Propose(&r, &plan, seeded.Stream(1, "check")); a == nil || b == nil || a.Error() != b.Error() {
+		t.Errorf("%v and %v", a, b)
+	}
+	if w := h.server.WaitingFor(1); !slices.Equal(w, []ClientID{"c00", "c01"}) || h.server.WaitingFor(2) != nil {
+		t.Errorf("waiting for %v, and for %v", w, h.server.WaitingFor(2))
+	}
+}

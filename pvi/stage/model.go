@@ -1,0 +1,60 @@
+package stage
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"io"
+	"math"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+)
+
+// A model hash says at which state of the study a release was computed. It follows from
+// what a plan carries, so that machines whose arithmetic rounds differently agree.
+
+func newModelHash(digest pvi.Digest) hash.Hash {
+	h := sha256.New()
+	io.WriteString(h, "fedpvi/model/v1")
+	h.Write(digest[:])
+	return h
+}
+
+func word(h hash.Hash, n uint64) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], n)
+	h.Write(b[:])
+}
+
+func sum(h hash.Hash) [32]byte { return [32]byte(h.Sum(nil)) }
+
+// modelOfScale hashes the bounds of columns.
+func modelOfScale(digest pvi.Digest, bounds []study.Bounds) [32]byte {
+	h := newModelHash(digest)
+	for _, b := range bounds {
+		word(h, math.Float64bits(b.Low))
+		word(h, math.Float64bits(b.High))
+	}
+	return sum(h)
+}
+
+// modelOfLambda hashes λ.
+func modelOfLambda(digest pvi.Digest, lambda []pvi.Wide) [32]byte {
+	h := newModelHash(digest)
+	for _, w := range lambda {
+		high, low := w.Words()
+		word(h, uint64(high))
+		word(h, low)
+	}
+	return sum(h)
+}
+
+// modelOfPoint hashes the point of the last round.
+func modelOfPoint(digest pvi.Digest, point []float64) [32]byte {
+	h := newModelHash(digest)
+	for _, x := range point {
+		word(h, math.Float64bits(x))
+	}
+	return sum(h)
+}

@@ -1,0 +1,122 @@
+package stage
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"fedpvi/pvi/study"
+)
+
+// A saved state is a byte for its version and a number of sections, each behind its
+// length in four bytes: what the stage itself remembers, and the states of the machines
+// of the phases, empty for those that are not there.
+
+// stateVersion is the version of the encoding of both sides' states.
+const stateVersion = 1
+
+// The sections of a state.
+const (
+	ownSection = iota
+	scaleSection
+	roundsSection
+	lastSection
+	sectionCount
+)
+
+type sections [sectionCount][]byte
+
+func (s *sections) marshal() []byte {
+	size := 1
+	for _, part := range s {
+		size += 4 + len(part)
+	}
+	b := append(make([]byte, 0, size), stateVersion)
+	for _, part := range s {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(part)))
+		b = append(b, part...)
+	}
+	return b
+}
+
+func (s *sections) unmarshal(b []byte) error {
+	if len(b) == 0 {
+		return errors.New("the state is empty")
+	}
+	if b[0] != stateVersion {
+		return fmt.Errorf("the state has version %d, this program reads version %d", b[0], stateVersion)
+	}
+	b = b[1:]
+	for i := range s {
+		if len(b) < 4 {
+			return errCut
+		}
+		n := binary.LittleEndian.Uint32(b)
+		if b = b[4:]; uint64(n) > uint64(len(b)) {
+			return errCut
+		}
+		s[i], b = b[:n:n], b[n:]
+	}
+	if len(b) > 0 {
+		return errors.New("the state cannot be read: something follows it")
+	}
+	return nil
+}
+
+var errCut = errors.New("the state cannot be read: it ends too early")
+
+// A machine is one of those of the phases.
+type machine interface{ MarshalBinary() ([]byte, error) }
+
+// put saves a machine that is there in a section.
+func (s *sections) put(section int, m machine, there bool) error {
+	if !there {
+		return nil
+	}
+	var err error
+	s[section], err = m.MarshalBinary()
+	return err
+}
+
+// begun refuses a state with a machine that the phases before do not lead to, or without
+// one to which they do.
+func (s *sections) begun(section int, there bool) error {
+	if (len(s[section]) > 0) == there {
+		return nil
+	}
+	return [sectionCount]error{
+		scaleSection:  errors.New("the state is of a study that finds the scale of its columns another way"),
+		roundsSection: errors.New("the rounds were begun before the scale was found, or not after it"),
+		lastSection:   errors.New("the last round was begun before the end of all others, or not after it"),
+	}[section]
+}
+
+var errNoLast = errors.New("the last round has an outcome and was not begun")
+
+// own saves what the stage itself remembers.
+func (s *sections) own(v any) (err error) {
+	s[ownSection], err = json.Marshal(v)
+	return err
+}
+
+func (s *sections) readOwn(into any) error {
+	d := json.NewDecoder(bytes.NewReader(s[ownSection]))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return fmt.Errorf("the state cannot be read: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("the state cannot be read: something follows it")
+	}
+	return nil
+}
+
+func checkStudy(digest study.Digest, st *study.Study) error {
+	if digest != st.Digest {
+		return fmt.Errorf("the state is of study %.16s, this is %.16s", digest, st.Digest)
+	}
+	return nil
+}

@@ -1,0 +1,15 @@
+// Package wire is the binary form of the messages of [fedpvi/pvi]: what plans, releases
+// and outcomes are between machines, and in a transcript.
+//
+// # Form
+//
+// A message is a byte for the version, a byte for the kind, and its fields in order,
+// with nothing after them. Integers are eight bytes, little-endian, two's complement;
+// real numbers the bits of a float64, which must be finite; elements of λ sixteen bytes,
+// the lower half first. A list stands behind its length, a name behind the number of its
+// bytes, in four bytes. An empty list is nil.
+//
+// A message has one encoding, and every encoding that is read is written again as the
+// same bytes. What is read is bounded by [Limits] before anything is allocated. Whether
+// a message means anything is for the machines of [fedpvi/pvi] to say.
+package wire

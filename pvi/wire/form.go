@@ -1,0 +1,294 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+)
+
+// Version is the version of the form.
+const Version = 1
+
+// A Kind is a kind of message.
+type Kind byte
+
+// The kinds.
+const (
+	Plan Kind = 1 + iota
+	Release
+	Outcome
+	ScalePlan
+	ScaleRelease
+	ScaleOutcome
+	OneStepPlan
+	OneStepRelease
+	OneStepOutcome
+)
+
+var names = map[Kind]string{
+	Plan: "plan", Release: "release", Outcome: "outcome",
+	ScalePlan: "plan of a pass", ScaleRelease: "release of a pass", ScaleOutcome: "outcome of a pass",
+	OneStepPlan: "plan of the last round", OneStepRelease: "release of the last round", OneStepOutcome: "outcome of the last round",
+}
+
+// String returns the kind in words.
+func (k Kind) String() string { return names[k] }
+
+// Limits bound what is read.
+type Limits struct {
+	Elements int // of every list of numbers
+	Clients  int // of every list of names
+	Name     int // bytes of a name
+}
+
+const (
+	headSize   = 2
+	lengthSize = 4
+)
+
+// verdicts by their byte. 0 is none.
+var verdicts = [...]pvi.Verdict{1: pvi.Accepted, 2: pvi.Rejected, 3: pvi.Void}
+
+func begin(b []byte, k Kind) []byte { return append(b, Version, byte(k)) }
+
+func appendInt(b []byte, n int) []byte { return binary.LittleEndian.AppendUint64(b, uint64(n)) }
+
+func appendFloat(b []byte, x float64) []byte {
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+}
+
+func appendLength(b []byte, n int) []byte { return binary.LittleEndian.AppendUint32(b, uint32(n)) }
+
+func appendInts(b []byte, v []int64) []byte {
+	b = appendLength(b, len(v))
+	for _, n := range v {
+		b = binary.LittleEndian.AppendUint64(b, uint64(n))
+	}
+	return b
+}
+
+func appendFloats(b []byte, v []float64) []byte {
+	b = appendLength(b, len(v))
+	for _, x := range v {
+		b = appendFloat(b, x)
+	}
+	return b
+}
+
+func appendWides(b []byte, v []pvi.Wide) []byte {
+	b = appendLength(b, len(v))
+	for _, w := range v {
+		high, low := w.Words()
+		b = binary.LittleEndian.AppendUint64(b, low)
+		b = binary.LittleEndian.AppendUint64(b, uint64(high))
+	}
+	return b
+}
+
+func appendBounds(b []byte, v []study.Bounds) []byte {
+	b = appendLength(b, len(v))
+	for _, x := range v {
+		b = appendFloat(appendFloat(b, x.Low), x.High)
+	}
+	return b
+}
+
+func appendName(b []byte, id pvi.ClientID) []byte { return append(appendLength(b, len(id)), id...) }
+
+func appendNames(b []byte, v []pvi.ClientID) []byte {
+	b = appendLength(b, len(v))
+	for _, id := range v {
+		b = appendName(b, id)
+	}
+	return b
+}
+
+// appendVerdict writes a verdict; one that is none as a byte that nobody reads.
+func appendVerdict(b []byte, v pvi.Verdict) []byte {
+	for n, known := range verdicts {
+		if n > 0 && known == v {
+			return append(b, byte(n))
+		}
+	}
+	return append(b, 0)
+}
+
+// A reader takes a message apart. The first read that fails makes all that follow fail.
+type reader struct {
+	rest   []byte
+	limits Limits
+	why    string // of the first failure
+}
+
+// open returns a reader of what follows the head of a message of a kind.
+func open(b []byte, k Kind, l Limits) *reader {
+	r := &reader{rest: b, limits: l}
+	head := r.take(headSize)
+	switch {
+	case head == nil:
+	case head[0] != Version:
+		r.fail(fmt.Sprintf("it has version %d, this program reads version %d", head[0], Version))
+	case Kind(head[1]) != k:
+		r.fail("it is of another kind")
+	}
+	return r
+}
+
+// done returns why the message could not be read, nil if it could.
+func (r *reader) done(k Kind) error {
+	if r.why == "" && len(r.rest) > 0 {
+		r.fail("something follows it")
+	}
+	if r.why == "" {
+		return nil
+	}
+	return &pvi.Refused{Reason: fmt.Sprintf("the %s cannot be read: %s", k, r.why)}
+}
+
+func (r *reader) fail(why string) {
+	if r.why == "" {
+		r.why = why
+	}
+}
+
+// take returns the next n bytes, nil if there are fewer or a read failed before.
+func (r *reader) take(n int) []byte {
+	if r.why != "" || n > len(r.rest) {
+		r.fail("it ends too early")
+		return nil
+	}
+	taken := r.rest[:n:n]
+	r.rest = r.rest[n:]
+	return taken
+}
+
+// list returns the length of a list and its bytes, for elements of a size.
+func (r *reader) list(size int) (int, []byte) {
+	n := r.length(r.limits.Elements)
+	if n > len(r.rest)/size {
+		r.fail("it ends too early")
+		return 0, nil
+	}
+	return n, r.take(n * size)
+}
+
+// length returns a length of at most a limit, 0 if a read failed.
+func (r *reader) length(most int) int {
+	b := r.take(lengthSize)
+	if b == nil {
+		return 0
+	}
+	n := binary.LittleEndian.Uint32(b)
+	if uint64(n) > uint64(most) {
+		r.fail("it has a list or a name that is longer than the study allows")
+		return 0
+	}
+	return int(n)
+}
+
+func (r *reader) digest() (d pvi.Digest) {
+	copy(d[:], r.take(len(d)))
+	return d
+}
+
+func (r *reader) int() int {
+	b := r.take(8)
+	if b == nil {
+		return 0
+	}
+	n := int64(binary.LittleEndian.Uint64(b))
+	if int64(int(n)) != n {
+		r.fail("a number is out of range")
+	}
+	return int(n)
+}
+
+func (r *reader) ints() []int64 {
+	n, b := r.list(8)
+	if n == 0 {
+		return nil
+	}
+	v := make([]int64, n)
+	for i := range v {
+		v[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
+	}
+	return v
+}
+
+// real returns the float64 at the beginning of b.
+func (r *reader) real(b []byte) float64 {
+	x := math.Float64frombits(binary.LittleEndian.Uint64(b))
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		r.fail("a number is not finite")
+	}
+	return x
+}
+
+func (r *reader) floats() []float64 {
+	n, b := r.list(8)
+	if n == 0 {
+		return nil
+	}
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = r.real(b[8*i:])
+	}
+	return v
+}
+
+func (r *reader) wides() []pvi.Wide {
+	n, b := r.list(16)
+	if n == 0 {
+		return nil
+	}
+	v := make([]pvi.Wide, n)
+	for i := range v {
+		at := b[16*i:]
+		v[i] = pvi.NewWide(int64(binary.LittleEndian.Uint64(at[8:])), binary.LittleEndian.Uint64(at))
+	}
+	return v
+}
+
+func (r *reader) bounds() []study.Bounds {
+	n, b := r.list(16)
+	if n == 0 {
+		return nil
+	}
+	v := make([]study.Bounds, n)
+	for i := range v {
+		v[i] = study.Bounds{Low: r.real(b[16*i:]), High: r.real(b[16*i+8:])}
+	}
+	return v
+}
+
+func (r *reader) name() pvi.ClientID { return pvi.ClientID(r.take(r.length(r.limits.Name))) }
+
+func (r *reader) names() []pvi.ClientID {
+	n := r.length(r.limits.Clients)
+	if n > len(r.rest)/lengthSize {
+		r.fail("it ends too early")
+	}
+	if n == 0 || r.why != "" {
+		return nil
+	}
+	v := make([]pvi.ClientID, n)
+	for i := range v {
+		v[i] = r.name()
+	}
+	return v
+}
+
+func (r *reader) verdict() pvi.Verdict {
+	b := r.take(1)
+	if b == nil {
+		return ""
+	}
+	if b[0] == 0 || int(b[0]) >= len(verdicts) {
+		r.fail("it has no verdict")
+		return ""
+	}
+	return verdicts[b[0]]
+}

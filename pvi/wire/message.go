@@ -1,0 +1,143 @@
+package wire
+
+import "fedpvi/pvi"
+
+// KindOf returns the kind of an encoded message, 0 if it has none.
+func KindOf(b []byte) Kind {
+	if len(b) < headSize || b[0] != Version || names[Kind(b[1])] == "" {
+		return 0
+	}
+	return Kind(b[1])
+}
+
+// AppendPlan appends a plan to b.
+func AppendPlan(b []byte, m *pvi.Plan) []byte {
+	b = append(begin(b, Plan), m.Protocol[:]...)
+	b = appendWides(appendInt(b, m.Number), m.Lambda)
+	return appendNames(appendInts(b, m.Centre), m.Participants)
+}
+
+// ReadPlan reads a plan; what is none is [pvi.Refused], as in all that follow.
+func ReadPlan(b []byte, l Limits) (*pvi.Plan, error) {
+	r := open(b, Plan, l)
+	m := &pvi.Plan{Protocol: r.digest(), Number: r.int(), Lambda: r.wides(), Centre: r.ints(), Participants: r.names()}
+	return checked(m, r, Plan)
+}
+
+// AppendRelease appends a release to b.
+func AppendRelease(b []byte, m *pvi.Release) []byte {
+	b = append(begin(b, Release), m.Protocol[:]...)
+	return appendInts(appendName(appendInt(b, m.Number), m.Client), m.Change)
+}
+
+// ReadRelease reads a release.
+func ReadRelease(b []byte, l Limits) (*pvi.Release, error) {
+	r := open(b, Release, l)
+	m := &pvi.Release{Protocol: r.digest(), Number: r.int(), Client: r.name(), Change: r.ints()}
+	return checked(m, r, Release)
+}
+
+// AppendOutcome appends an outcome to b.
+func AppendOutcome(b []byte, m *pvi.Outcome) []byte {
+	b = append(begin(b, Outcome), m.Protocol[:]...)
+	b = appendVerdict(appendInt(appendInt(b, m.Sequence), m.Number), m.Verdict)
+	return appendInts(appendNames(appendInts(b, m.Centre), m.Participants), m.Sum)
+}
+
+// ReadOutcome reads an outcome.
+func ReadOutcome(b []byte, l Limits) (*pvi.Outcome, error) {
+	r := open(b, Outcome, l)
+	m := &pvi.Outcome{
+		Protocol: r.digest(), Sequence: r.int(), Number: r.int(), Verdict: r.verdict(),
+		Centre: r.ints(), Participants: r.names(), Sum: r.ints(),
+	}
+	return checked(m, r, Outcome)
+}
+
+// AppendScalePlan appends the plan of a pass to b.
+func AppendScalePlan(b []byte, m *pvi.ScalePlan) []byte {
+	b = append(begin(b, ScalePlan), m.Scaling[:]...)
+	return appendBounds(appendInt(b, m.Number), m.Bounds)
+}
+
+// ReadScalePlan reads the plan of a pass.
+func ReadScalePlan(b []byte, l Limits) (*pvi.ScalePlan, error) {
+	r := open(b, ScalePlan, l)
+	return checked(&pvi.ScalePlan{Scaling: r.digest(), Number: r.int(), Bounds: r.bounds()}, r, ScalePlan)
+}
+
+// AppendScaleRelease appends the release of a pass to b.
+func AppendScaleRelease(b []byte, m *pvi.ScaleRelease) []byte {
+	b = append(begin(b, ScaleRelease), m.Scaling[:]...)
+	return appendInts(appendName(appendInt(b, m.Number), m.Client), m.Sum)
+}
+
+// ReadScaleRelease reads the release of a pass.
+func ReadScaleRelease(b []byte, l Limits) (*pvi.ScaleRelease, error) {
+	r := open(b, ScaleRelease, l)
+	m := &pvi.ScaleRelease{Scaling: r.digest(), Number: r.int(), Client: r.name(), Sum: r.ints()}
+	return checked(m, r, ScaleRelease)
+}
+
+// AppendScaleOutcome appends the outcome of a pass to b.
+func AppendScaleOutcome(b []byte, m *pvi.ScaleOutcome) []byte {
+	b = append(begin(b, ScaleOutcome), m.Scaling[:]...)
+	b = appendVerdict(appendInt(b, m.Number), m.Verdict)
+	return appendInts(appendNames(b, m.Participants), m.Sum)
+}
+
+// ReadScaleOutcome reads the outcome of a pass.
+func ReadScaleOutcome(b []byte, l Limits) (*pvi.ScaleOutcome, error) {
+	r := open(b, ScaleOutcome, l)
+	m := &pvi.ScaleOutcome{Scaling: r.digest(), Number: r.int(), Verdict: r.verdict(), Participants: r.names(), Sum: r.ints()}
+	return checked(m, r, ScaleOutcome)
+}
+
+// AppendOneStepPlan appends the plan of the last round to b.
+func AppendOneStepPlan(b []byte, m *pvi.OneStepPlan) []byte {
+	return appendFloats(append(begin(b, OneStepPlan), m.Round[:]...), m.Point)
+}
+
+// ReadOneStepPlan reads the plan of the last round.
+func ReadOneStepPlan(b []byte, l Limits) (*pvi.OneStepPlan, error) {
+	r := open(b, OneStepPlan, l)
+	return checked(&pvi.OneStepPlan{Round: r.digest(), Point: r.floats()}, r, OneStepPlan)
+}
+
+// AppendOneStepRelease appends the release of the last round to b.
+func AppendOneStepRelease(b []byte, m *pvi.OneStepRelease) []byte {
+	b = appendName(append(begin(b, OneStepRelease), m.Round[:]...), m.Client)
+	return appendInts(appendInts(b, m.Gradient), m.Curvature)
+}
+
+// ReadOneStepRelease reads the release of the last round.
+func ReadOneStepRelease(b []byte, l Limits) (*pvi.OneStepRelease, error) {
+	r := open(b, OneStepRelease, l)
+	m := &pvi.OneStepRelease{Round: r.digest(), Client: r.name(), Gradient: r.ints(), Curvature: r.ints()}
+	return checked(m, r, OneStepRelease)
+}
+
+// AppendOneStepOutcome appends the outcome of the last round to b.
+func AppendOneStepOutcome(b []byte, m *pvi.OneStepOutcome) []byte {
+	b = appendVerdict(append(begin(b, OneStepOutcome), m.Round[:]...), m.Verdict)
+	b = appendNames(appendFloats(b, m.Point), m.Participants)
+	return appendInts(appendInts(b, m.Gradient), m.Curvature)
+}
+
+// ReadOneStepOutcome reads the outcome of the last round.
+func ReadOneStepOutcome(b []byte, l Limits) (*pvi.OneStepOutcome, error) {
+	r := open(b, OneStepOutcome, l)
+	m := &pvi.OneStepOutcome{
+		Round: r.digest(), Verdict: r.verdict(), Point: r.floats(), Participants: r.names(),
+		Gradient: r.ints(), Curvature: r.ints(),
+	}
+	return checked(m, r, OneStepOutcome)
+}
+
+// checked returns a message that was read to its end.
+func checked[M any](m *M, r *reader, k Kind) (*M, error) {
+	if err := r.done(k); err != nil {
+		return nil, err
+	}
+	return m, nil
+}

@@ -1,0 +1,71 @@
+package words
+
+import (
+	"fmt"
+	"math"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+)
+
+// Forecast says in words what is left of the signal.
+func Forecast(p *pvi.Protocol) string {
+	f := pvi.NewForecast(p)
+	if p.Descent() != nil {
+		return Wrap(descentForecast(p, f))
+	}
+	if p.Study().Inference.Partitions.Count > 0 {
+		return Wrap(partsForecast(p, f))
+	}
+	if p.Study().Privacy.Unit == study.Record {
+		return Wrap(fmt.Sprintf("The noise of all clients together has sd %s on every natural parameter. A record adds at most %s to one: the noise hides what the first %.0f records of the whole federation say.",
+			Number(f.Noise), Number(f.Largest), math.Ceil(f.Noise/f.Largest)))
+	}
+	text := fmt.Sprintf("In the end the noise on every natural parameter has sd of about %s; clients that all saturated the clip in one direction would add up to %s: a signal of at most %.1f times the noise.",
+		Number(f.Noise), Number(f.Largest), f.Largest/f.Noise)
+	text = Wrap(text)
+	if warning := Warning(p); warning != "" {
+		text += "\n" + warning
+	}
+	return text
+}
+
+// Warning says that a study's rounds may come to nothing; it is empty if they
+// should not.
+func Warning(p *pvi.Protocol) string {
+	if p.Study().Privacy.Unit == study.None {
+		return ""
+	}
+	f := pvi.NewForecast(p)
+	if !f.Doubtful {
+		return ""
+	}
+	return Wrap(fmt.Sprintf("One round's noise has sd %s. With %s, a signal of at most %s times that may be too little: rounds may leave no proper posterior and be rejected. More clients, a larger ε, fewer coefficients, or the record as unit would help.",
+		Number(f.Round), Plural(p.Model().Dim(), "coefficient"), Number(f.Largest/f.Round)))
+}
+
+// leastSampledNoise is the noise multiplier from which on the noise of all steps
+// together does not depend on the sampling rate.
+const leastSampledNoise = 2
+
+func descentForecast(p *pvi.Protocol, f pvi.Forecast) string {
+	if p.Study().Inference.Solver == study.DPSEP {
+		return propagationForecast(p, f)
+	}
+	text := fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every element of the sum of gradients. A record adds at most %s: the noise hides what the first %.0f records of the whole federation say.",
+		Number(f.Noise), Number(f.Largest), math.Ceil(f.Noise/f.Largest))
+	if m := p.Noise().Multiplier; p.Descent().Rate < 1 && m < leastSampledNoise {
+		text += fmt.Sprintf(" With a noise multiplier of %s below %d, sampling costs more than it saves: a larger inference.sampling_rate hides as much with less noise in all.", Number(m), leastSampledNoise)
+	}
+	return text
+}
+
+func propagationForecast(p *pvi.Protocol, f pvi.Forecast) string {
+	return fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every precision times mean, around the mean of q, and %s on every precision. A record adds at most %s: the noise hides what the first %.0f records of the whole federation say.",
+		Number(f.Noise), Number(f.Noise/p.Study().Inference.Propagation.PrecisionWeight), Number(f.Largest), math.Ceil(f.Noise/f.Largest))
+}
+
+func partsForecast(p *pvi.Protocol, f pvi.Forecast) string {
+	return fmt.Sprintf("In the end the noise on every natural parameter has sd of about %s; parts that all saturated the clip in one direction would add up to %s in a round. A precision that records raise by less than the noise may leave no proper posterior, and the round is rejected: more parts with a smaller clip, or a prior with a precision of a few times that sd, prevent it.",
+		Number(f.Noise), Number(f.Largest))
+}

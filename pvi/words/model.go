@@ -1,0 +1,46 @@
+package words
+
+import (
+	"fmt"
+	"strings"
+
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/study"
+)
+
+// Model says in one line what is fitted.
+func Model(m *fit.Model) string {
+	st := m.Study
+	if st.Model.Conjugate() {
+		return fmt.Sprintf("linear regression of %s on %s, known noise sd %s (%s on the model's scale)",
+			st.Model.Outcome, Plural(m.Dim(), "coefficient"), Number(st.Model.NoiseSD), Number(m.NoiseSD()))
+	}
+	outcome := st.Model.Outcome
+	if st.Model.Positive != nil {
+		outcome = fmt.Sprintf("%s being %s", outcome, st.Model.Positive.Text)
+	}
+	switch st.Model.Family {
+	case study.Mixture:
+		return fmt.Sprintf("mixture of %d normal clusters of %s, %s", st.Model.Components, strings.Join(st.Model.Variables, ", "), Plural(m.Dim(), "parameter"))
+	case study.NeuralNetwork:
+		return fmt.Sprintf("neural network of %s with %s, %s", outcome, Plural(st.Model.Hidden, "hidden unit"), Plural(m.Dim(), "parameter"))
+	}
+	return fmt.Sprintf("%s regression of %s on %s", familyInWords(st.Model.Family), outcome, Plural(m.Dim(), "parameter"))
+}
+
+// Positive names the event that a binary outcome is: a level, or a column with
+// a comparison.
+func Positive(st *study.Study) string {
+	e := st.Model.Positive
+	if e.Level >= 0 {
+		return e.Text
+	}
+	return st.Model.Outcome + " " + e.Text
+}
+
+func familyInWords(f study.Family) string {
+	if f == study.NegativeBinomial {
+		return "negative binomial"
+	}
+	return string(f)
+}

@@ -1,0 +1,38 @@
+package words
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"fedpvi/pvi/shard"
+)
+
+// Reading writes what reading and scaling did to the records. It is for the data
+// holder's eyes; nothing if nothing was changed.
+func Reading(w io.Writer, r shard.Report) error {
+	var b strings.Builder
+	for _, did := range []struct {
+		what   string
+		counts map[string]int
+	}{
+		{"records were dropped", r.Dropped},
+		{"values were clamped to their bounds", r.Clamped},
+		{"missing values were imputed", r.Imputed},
+		{"values lay beyond the scale that was found and count as at its ends", r.Beyond},
+	} {
+		var parts []string
+		total := 0
+		for _, column := range slices.Sorted(maps.Keys(did.counts)) {
+			parts = append(parts, fmt.Sprintf("%s %d", column, did.counts[column]))
+			total += did.counts[column]
+		}
+		if total > 0 {
+			b.WriteString(Wrap(fmt.Sprintf("In reading the records, %d %s: %s.", total, did.what, strings.Join(parts, ", "))))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

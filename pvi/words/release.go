@@ -1,0 +1,148 @@
+package words
+
+import (
+	"fmt"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+)
+
+// public says what everybody knows.
+func public(p *pvi.Protocol) []string {
+	st := p.Study()
+	out := []string{
+		"The study file: columns, bounds, levels, priors, schedule and promise. None of it may be read off private data.",
+		fmt.Sprintf("Who takes part: %s, of which at least %d must answer.", Plural(len(p.Roster()), "client"), p.MinClients()),
+		fmt.Sprintf("After every round the present posterior: %s of a Gaussian with %s covariance.", Plural(p.Family().Size(), "number"), p.Family().Name()),
+	}
+	if st.Federation.Opens == study.OpenSums {
+		out = append(out, "Of what clients send, only the sum over all that answered is to be opened.")
+	}
+	return out
+}
+
+// sent says what leaves a client.
+func sent(p *pvi.Protocol) []string {
+	st := p.Study()
+	in := st.Inference
+	size := Plural(p.Family().Size(), "number")
+	switch st.Privacy.Unit {
+	case study.Client:
+		return []string{
+			fmt.Sprintf("%s times: the change of its factor, %s, found by %s, clipped to norm %s, with Gaussian noise that in a sum has %s times the clip as standard deviation.",
+				capital(fmt.Sprint(p.Releases())), size, solverInWords(in.Solver), Number(p.Mechanism().Clip()), Number(p.Mechanism().NoiseMultiplier())),
+			"What that gives away about the client's whole data set: sim plan says, against whom.",
+		}
+	case study.Record:
+		if p.Descent() != nil {
+			return sentByDescent(p)
+		}
+		if in.Partitions.Count > 0 {
+			return sentByParts(p)
+		}
+		return []string{
+			fmt.Sprintf("Once: %s that sum up its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Whatever it sends later is computed from that.",
+				Plural(p.Model().Linear().StatisticsSize(), "number"), Number(p.Mechanism().Clip()), Number(p.Mechanism().NoiseMultiplier())),
+			"What that gives away about one record: sim plan says, against whom.",
+		}
+	}
+	return []string{
+		fmt.Sprintf("In %s: the change of its factor, %s, found by %s, as it is: NOT PRIVATE. Whoever sees it can learn about single records. For research on public or made-up data only.",
+			everyRound(in.Rounds), size, solverInWords(in.Solver)),
+	}
+}
+
+// everyRound says when something is sent that is sent in every round.
+func everyRound(rounds int) string {
+	if rounds == 1 {
+		return "the one round"
+	}
+	return fmt.Sprintf("each of %d rounds", rounds)
+}
+
+func capital(number string) string {
+	if number == "1" {
+		return "One"
+	}
+	return number
+}
+
+// stays says what does not leave a client.
+func stays(st *study.Study) []string {
+	if st.Privacy.Unit == study.None {
+		return []string{"The records themselves. What is sent is computed from them without noise, and tells of them."}
+	}
+	out := []string{
+		"The records, and every number computed from a single one.",
+		"How well the model fits them, how many there are, and how long anything took.",
+	}
+	if st.Privacy.Unit == study.Client && st.Inference.Factors == study.Exact {
+		out = append(out, "Its factor without noise.")
+	}
+	if st.Inference.Partitions.Count > 0 {
+		out = append(out, "Which part a record is in, and what each part would change.")
+	}
+	return out
+}
+
+// solverInWords says how a client finds its factor.
+func solverInWords(s study.Solver) string {
+	switch s {
+	case study.NaturalGradient:
+		return "one natural-gradient step of variational inference"
+	case study.SVI:
+		return "stochastic variational inference"
+	case study.Laplace:
+		return "one Newton step (Laplace's approximation)"
+	case study.DPSVI:
+		return "private stochastic variational inference"
+	case study.DPSEP:
+		return "private stochastic expectation propagation"
+	case study.ClippedAnalytical:
+		return "the analytical update from noised statistics"
+	}
+	return "the exact conjugate update"
+}
+
+// sentByDescent says what leaves a client that takes private gradient steps.
+func sentByDescent(p *pvi.Protocol) []string {
+	in, n := p.Study().Inference, p.Noise()
+	var out []string
+	if p.Summed() {
+		out = append(out, fmt.Sprintf("%s times: the sum of its records' gradients at one θ, which everybody knows, %s, every record's clipped to norm %s, with Gaussian noise that in a sum of clients has %s times the clip as standard deviation.",
+			capital(fmt.Sprint(p.Descent().Total)), Plural(p.Sampled().Dim(), "number"), Number(n.Clip), Number(n.Multiplier)))
+	} else {
+		what := "gradients"
+		if in.Solver == study.DPSEP {
+			what = "sites"
+		}
+		out = append(out, fmt.Sprintf("In %s: the change of its factor, %s, computed from %s, each a sum of its records' %s, every record's clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Those sums could be read as well: the promise counts all %s of them.",
+			everyRound(in.Rounds), Plural(p.Family().Size(), "number"), Plural(p.Descent().Steps, "noisy sum"), what, Number(n.Clip), Number(n.Multiplier), fmt.Sprint(p.Descent().Total)))
+	}
+	if s := p.Start(); s != nil {
+		out = append(out, fmt.Sprintf("Once, before anything else: %s that sum up its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation.",
+			Plural(s.Dim(), "number"), Number(s.Clip()), Number(s.NoiseMultiplier())))
+	}
+	if !p.Sound() {
+		out = append(out, "NOT PRIVATE AS CLAIMED, for research on public or made-up data only: batches are accounted as if records came into them by another chance than they do.")
+	}
+	if c := p.OneStep(); c != nil {
+		out = append(out, fmt.Sprintf("After the last round, once: the sum of its records' gradients at the posterior's mean, with noise of %s times the same clip, and the sum of their curvatures, %s, every record's clipped to norm %s, with noise of %s times that.",
+			Number(c.Gradient.NoiseMultiplier()), Plural(c.Curvature.Dim(), "number"), Number(c.Curvature.Clip()), Number(c.Curvature.NoiseMultiplier())))
+	}
+	return append(out, "What that gives away about one record: sim plan says, against whom.")
+}
+
+// sentByParts says what leaves a client that deals its records to parts.
+func sentByParts(p *pvi.Protocol) []string {
+	in, n := p.Study().Inference, p.Noise()
+	noise := "with Gaussian noise of"
+	if p.Study().Federation.Opens == study.OpenSums {
+		noise = "with a share of Gaussian noise that in a sum over clients has"
+	}
+	return []string{
+		fmt.Sprintf("In %s: the change of its factor, %s. It is the sum over %s of its records, each found by %s and clipped to norm %s, %s %s times the clip as standard deviation.",
+			everyRound(in.Rounds), Plural(p.Family().Size(), "number"), Plural(in.Partitions.Count, "part"), solverInWords(in.Solver), Number(n.Clip), noise, Number(n.Multiplier)),
+		"What that gives away about one record: sim plan says, against whom.",
+	}
+}

@@ -1,0 +1,62 @@
+package sim
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// Dealt is a file of records that somebody holds.
+type Dealt struct {
+	Client  pvi.ClientID `json:"client,omitempty"` // "" for the records that nobody holds
+	File    string       `json:"file"`
+	Records int          `json:"records"`
+}
+
+// Deal writes the records with which a study would be played to a new folder, a file for
+// each client and one for the records that are held out, if there are any, beside the
+// study as it is read: the same partition as that of a play with the same options.
+func Deal(st *study.Study, o Options, folder string) ([]Dealt, error) {
+	c, err := newCast(st, o.StudyFile, o.DataFile, o.Seed)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(folder), 0o777); err != nil {
+		return nil, fmt.Errorf("folder of records: %w", err)
+	}
+	if err := os.Mkdir(folder, 0o777); err != nil {
+		return nil, fmt.Errorf("folder of records: %w (choose a new one with --out)", err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "study.toml"), st.Source, 0o666); err != nil {
+		return nil, fmt.Errorf("study: %w", err)
+	}
+	var dealt []Dealt
+	for _, h := range c.holders {
+		dealt = append(dealt, Dealt{Client: h.ID, File: filepath.Join(folder, string(h.ID)+".csv"), Records: h.Records.Len()})
+		if err := writeRecords(dealt[len(dealt)-1].File, st, h.Records); err != nil {
+			return nil, err
+		}
+	}
+	if c.test != nil {
+		dealt = append(dealt, Dealt{File: filepath.Join(folder, "held-out.csv"), Records: c.test.Len()})
+		return dealt, writeRecords(dealt[len(dealt)-1].File, st, c.test)
+	}
+	return dealt, nil
+}
+
+func writeRecords(path string, st *study.Study, records *shard.Records) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("file of records: %w", err)
+	}
+	defer func() {
+		if closed := f.Close(); err == nil {
+			err = closed
+		}
+	}()
+	return shard.Write(f, st, records)
+}

@@ -1,0 +1,62 @@
+package sim
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+)
+
+// iterates adds up the means of q after the last outcomes of a study, for
+// [study.Iterates]. It sees what everybody sees who reads the outcomes.
+type iterates struct {
+	from    int // the first outcome that counts
+	means   func(dst, natural []float64) error
+	n       float64
+	mean    []float64
+	squares []float64 // Σ (x − mean)², by Welford's updates
+	now     []float64
+}
+
+// newIterates returns nil unless the study wants the iterates' variance.
+func newIterates(p *pvi.Protocol) *iterates {
+	in := p.Study().Inference
+	if in.NoiseAware != study.Iterates {
+		return nil
+	}
+	window := max(2, int(math.Round(in.Descent.Average*float64(p.Plans()))))
+	d := p.Family().Dim()
+	return &iterates{
+		from:    p.Plans() - window + 1,
+		means:   p.Family().Means(),
+		mean:    make([]float64, d),
+		squares: make([]float64, d),
+		now:     make([]float64, d),
+	}
+}
+
+// add follows an outcome, after which q has the given natural parameters.
+func (it *iterates) add(o *pvi.Outcome, natural []float64) error {
+	if it == nil || o.Sequence < it.from {
+		return nil
+	}
+	if err := it.means(it.now, natural); err != nil {
+		return err
+	}
+	it.n++
+	for i, x := range it.now {
+		delta := x - it.mean[i]
+		it.mean[i] += delta / it.n
+		it.squares[i] += delta * (x - it.mean[i])
+	}
+	return nil
+}
+
+// widen adds the variances to those of a covariance.
+func (it *iterates) widen(cov *mat.SymDense) {
+	for i, s := range it.squares {
+		cov.SetSym(i, i, cov.At(i, i)+s/(it.n-1))
+	}
+}

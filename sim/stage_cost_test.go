@@ -1,0 +1,195 @@
+package sim
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/internal/document"
+	"fedpvi/pvi"
+	"fedpvi/pvi/stage"
+	"fedpvi/pvi/study"
+)
+
+// Whatever a study of the repository asks for, what its releases cost one by one is, all
+// together, what is stated for the whole: never less, and more by no more than rounding.
+func TestIncrementsOfEveryExperiment(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("..", "experiments", "*", "*.toml"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no study was found: %v", err)
+	}
+	compared := 0
+	for _, path := range paths {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := document.Parse(path, source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !doc.Root().Has("study") {
+			continue // a sweep, over studies that are here too
+		}
+		// A multiplier is given, so that none has to be found: that takes long.
+		st, err := study.Parse(path, source, givenNoise(doc.Root())...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, err := Protocol(st, 0); err != nil {
+			t.Errorf("%s: %v", path, err)
+		} else if p.Sound() && st.Privacy.Unit != study.None {
+			compareIncrements(t, path, p)
+			compared++
+		}
+	}
+	if compared < 10 {
+		t.Errorf("%d studies were compared", compared)
+	}
+}
+
+func givenNoise(root *document.Table) (overrides []study.Override) {
+	if root.Table("privacy").Has("epsilon") {
+		overrides = append(overrides, study.Override{Key: "privacy.epsilon"}, study.Override{Key: "privacy.noise_multiplier", Value: "2.0"})
+		if text, _ := root.Table("model").String("standardise"); text == "private" {
+			overrides = append(overrides, study.Override{Key: "standardise.budget_share"}, study.Override{Key: "standardise.noise_multiplier", Value: "8.0"})
+		}
+	}
+	return overrides
+}
+
+func compareIncrements(t *testing.T, path string, p *pvi.Protocol) {
+	t.Helper()
+	for _, view := range p.Views() {
+		for _, adjacency := range p.Adjacencies() {
+			whole, err := p.Event(view, adjacency, p.Releases())
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum, err := increments(p, view, adjacency)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareEvents(t, path+", "+view.Name+", "+string(adjacency), sum, whole)
+		}
+	}
+}
+
+// increments adds up what a client is charged for along the way.
+func increments(p *pvi.Protocol, view pvi.View, adjacency accountant.Adjacency) (accountant.Composed, error) {
+	var sum accountant.Composed
+	if s := p.Scaling(); s != nil {
+		sum = append(sum, s.EventFor(view.Shares, adjacency))
+	}
+	all, released := p.Releases(), 0
+	if p.OneStep() != nil {
+		all--
+	}
+	for round := 1; released < all; round++ {
+		plans := round
+		if p.Study().Inference.Schedule != study.Synchronous {
+			plans *= len(p.Roster())
+		}
+		next := min(p.ReleasesAfter(plans), all)
+		e, err := p.Increment(view, adjacency, released, next)
+		if err != nil {
+			return nil, err
+		}
+		sum, released = append(sum, e), next
+	}
+	if last := p.OneStep(); last != nil {
+		sum = append(sum, last.EventFor(view.Shares, adjacency))
+	}
+	return sum, nil
+}
+
+// compareEvents compares costs by a number that adds up and tells any two apart, and that
+// is quick to find: a Rényi divergence.
+func compareEvents(t *testing.T, name string, sum, whole accountant.Event) {
+	t.Helper()
+	const order = 6
+	got, err := accountant.Renyi(sum, order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := accountant.Renyi(whole, order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(got-want) > 1e-9*want {
+		t.Errorf("%s: releases add up to a divergence of %g, the whole has %g", name, got, want)
+	}
+}
+
+// charged compares what a client was charged in a play with what the study states: the
+// divergence, and ε as a data holder reads it.
+func (h *byteHouse) charged(p *pvi.Protocol) {
+	h.t.Helper()
+	views := p.Views()
+	for i, view := range views {
+		for k, adjacency := range p.Adjacencies() {
+			whole, err := p.Event(view, adjacency, p.Releases())
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			var sum accountant.Composed
+			for _, spent := range h.spent {
+				if e := spent.For(view.Name, adjacency); e != nil {
+					sum = append(sum, e)
+				}
+			}
+			compareEvents(h.t, view.Name+", "+string(adjacency), sum, whole)
+			if i+k > 0 {
+				continue
+			}
+			got, want := epsilonOf(h.t, sum, p), epsilonOf(h.t, whole, p)
+			if got < want*(1-1e-9) || got > want*(1+1e-6) {
+				h.t.Errorf("releases add up to ε = %g, the study states %g", got, want)
+			}
+		}
+	}
+	if len(views) == 0 {
+		for _, spent := range h.spent {
+			if spent != nil {
+				h.t.Errorf("%v was charged, and no promise is made", spent)
+			}
+		}
+	}
+}
+
+func epsilonOf(t *testing.T, e accountant.Event, p *pvi.Protocol) float64 {
+	t.Helper()
+	profile, err := accountant.Account(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	epsilon, err := profile.Epsilon(p.Study().Privacy.Delta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return epsilon.Upper
+}
+
+// Every cost that a client reviews is that of the protocol on the public scale.
+func TestReviewedCosts(t *testing.T) {
+	st, _ := experiment(t, "standardise/poor-bounds.toml", "simulation.clients=3")
+	p, err := Protocol(st, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := stage.Costs(st, p.Roster())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := p.Costs(p.Releases())
+	if err != nil || len(got) != len(want) {
+		t.Fatalf("%d costs, want %d, %v", len(got), len(want), err)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("cost %d is %+v, want %+v", i, got[i], want[i])
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package transport
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"hash"
+
+	"fedpvi/transport/internal/wirepb"
+)
+
+// An assembly puts an entry together from its pieces, across as many connections as it
+// takes. The body takes up no more memory than has come.
+type assembly struct {
+	number  uint64
+	limit   int64
+	started bool // by a connection, this one or one before
+	item    Item
+	size    int64
+	sum     []byte
+	running hash.Hash
+	resumed bool // the start of this connection has come
+}
+
+func newAssembly(number uint64, limit int64) *assembly {
+	return &assembly{number: number, limit: limit, running: sha256.New()}
+}
+
+// have is how many bytes of the body there are.
+func (a *assembly) have() uint64 { return uint64(len(a.item.Body)) }
+
+// reconnect is told that what comes now begins with a start again.
+func (a *assembly) reconnect() { a.resumed = false }
+
+// take adds a message and reports whether the entry is complete. An error is the fault of
+// the other end: nothing of the entry may be used.
+func (a *assembly) take(m *wirepb.FollowResponse) (complete bool, err error) {
+	switch {
+	case m.HasStart() == a.resumed:
+		return false, refuse(OutOfPlace, "entry %d has no start, or two", a.number)
+	case !a.resumed:
+		if err := a.begin(m.GetStart()); err != nil {
+			return false, err
+		}
+	case len(m.GetPiece()) == 0:
+		return false, refuse(Malformed, "a piece of entry %d without a byte", a.number)
+	}
+	if err := a.add(m.GetPiece()); err != nil || int64(len(a.item.Body)) < a.size {
+		return false, err
+	}
+	if !bytes.Equal(a.running.Sum(nil), a.sum) {
+		return false, refuse(Malformed, "entry %d has another hash than was announced", a.number)
+	}
+	return true, nil
+}
+
+func (a *assembly) begin(start *wirepb.FollowResponse_Start) error {
+	if err := checkStart(start, a.number, int64(a.have()), a.limit); err != nil {
+		return err
+	}
+	if a.started {
+		if !bytes.Equal(a.item.Envelope, start.GetEnvelope()) || uint64(a.size) != start.GetSize() || !bytes.Equal(a.sum, start.GetSha256()) {
+			return refuse(OutOfPlace, "entry %d is another than it was before the connection ended", a.number)
+		}
+	}
+	a.item.Envelope, a.size, a.sum = start.GetEnvelope(), int64(start.GetSize()), start.GetSha256()
+	a.started, a.resumed = true, true
+	return nil
+}
+
+func (a *assembly) add(piece []byte) error {
+	if len(piece) > MaxPiece {
+		return refuse(TooLarge, "a piece of %d bytes: at most %d", len(piece), MaxPiece)
+	}
+	if int64(len(piece)) > a.size-int64(len(a.item.Body)) {
+		return refuse(TooLarge, "entry %d is longer than the %d bytes announced", a.number, a.size)
+	}
+	a.running.Write(piece)
+	a.item.Body = append(a.item.Body, piece...)
+	return nil
+}

@@ -1,0 +1,153 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/tap"
+
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/transport/internal/wirepb"
+)
+
+// A call is a call of a method at a server, as it is known before anything of it is read.
+type call struct {
+	study  *served
+	peer   channel.Party
+	method string // without the service
+	watch  *watch
+	ctx    context.Context
+	end    context.CancelCauseFunc
+}
+
+// versionHeader says the version agreed on in a call.
+const versionHeader = "fedpvi-version"
+
+// permissions are who may call what. What does not stand here is denied to all.
+var permissions = map[string]struct {
+	guests, versionless bool
+	long                bool // lasts as long as bytes move
+}{
+	wirepb.Study_Hello_FullMethodName:    {guests: true, versionless: true},
+	wirepb.Study_Join_FullMethodName:     {guests: true},
+	wirepb.Study_Renew_FullMethodName:    {},
+	wirepb.Study_Standing_FullMethodName: {},
+	wirepb.Study_Approve_FullMethodName:  {},
+	wirepb.Study_Follow_FullMethodName:   {long: true},
+	wirepb.Study_Submit_FullMethodName:   {long: true},
+	healthpb.Health_Check_FullMethodName: {versionless: true},
+}
+
+type callKey struct{}
+
+func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
+
+// admit decides about a call by its method and by who is at the other end. The context
+// that it returns ends when the call stalls or its study does, and with it what the call
+// reads or writes.
+func (s *Server) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return ctx, errors.New("a call without a connection")
+	}
+	who, ok := p.AuthInfo.(caller)
+	if !ok {
+		return ctx, errors.New("a call without a handshake")
+	}
+	study := s.find(who.study)
+	if refusal := s.permit(who, study, info); refusal != nil {
+		err := refusal.status()
+		s.observer.Called(knownMethod(info.FullMethodName), outcome(err))
+		return ctx, err
+	}
+	return s.newCall(ctx, who, study, info.FullMethodName), nil
+}
+
+func (s *Server) newCall(ctx context.Context, who caller, study *served, method string) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	limit := s.timing.call
+	if permissions[method].long {
+		limit = s.timing.stall
+	}
+	c := &call{study, who.peer, path.Base(method), newWatch(limit, cancel), ctx, cancel}
+	stop := context.AfterFunc(study.ctx, func() { cancel(context.Cause(study.ctx)) })
+	context.AfterFunc(ctx, func() { stop(); c.watch.stop() })
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+func (s *Server) permit(who caller, study *served, info *tap.Info) *Refusal {
+	rule, ok := permissions[info.FullMethodName]
+	guest := who.peer == (channel.Party{})
+	switch {
+	case study == nil:
+		return refuse(Unknown, "the study is not served here any more")
+	case !ok:
+		return refuse(Denied, "there is no such method")
+	case guest && !rule.guests:
+		return refuse(Denied, "guests may join and do nothing else: show the certificate of a party")
+	case !guest && who.peer.Role != identity.Client:
+		return refuse(Denied, "only clients call this")
+	case !rule.versionless:
+		return s.speaks(info.Header.Get(versionHeader))
+	}
+	return nil
+}
+
+// speaks refuses a call in a version that was not agreed on, or not with this program:
+// the caller says hello again.
+func (s *Server) speaks(header []string) *Refusal {
+	if len(header) == 1 {
+		if v, err := strconv.ParseUint(header[0], 10, 32); err == nil && s.versions.has(uint32(v)) {
+			return nil
+		}
+	}
+	return refuse(Version, "the call is in another version than %v: agree on one first", s.versions)
+}
+
+// knownMethod keeps what others make up out of the names of metrics.
+func knownMethod(full string) string {
+	if _, ok := permissions[full]; ok {
+		return path.Base(full)
+	}
+	return "other"
+}
+
+func (s *Server) unary(ctx context.Context, in any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	out, err := next(ctx, in)
+	err = s.answer(ctx, callOf(ctx), err)
+	s.observer.Called(callOf(ctx).method, outcome(err))
+	return out, err
+}
+
+func (s *Server) stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	ctx := stream.Context()
+	err := s.answer(ctx, callOf(ctx), next(srv, stream))
+	s.observer.Called(callOf(ctx).method, outcome(err))
+	return err
+}
+
+// A watch ends a call that does not get on.
+type watch struct {
+	limit time.Duration
+	timer *time.Timer
+}
+
+func newWatch(limit time.Duration, cancel context.CancelCauseFunc) *watch {
+	return &watch{limit, time.AfterFunc(limit, func() {
+		cancel(refuse(Unavailable, "nothing moved for %v", limit))
+	})}
+}
+
+// moved is told that bytes came or went.
+func (w *watch) moved() { w.timer.Reset(w.limit) }
+
+// stop ends the watch, or makes it rest until something moves.
+func (w *watch) stop() { w.timer.Stop() }

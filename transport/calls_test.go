@@ -1,0 +1,73 @@
+package transport
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+)
+
+func TestCallsArriveAsTheyWereMade(t *testing.T) {
+	w := newWorld(t)
+	north := w.dial(w.config("north"))
+	party := channel.Party{Study: w.document, Role: identity.Client, Name: "north"}
+
+	certificate, err := north.Renew(t.Context(), []byte("request"))
+	if err != nil || string(certificate) != "request" {
+		t.Errorf("renewed %q, %v", certificate, err)
+	}
+	check(t, north.Approve(t.Context(), []byte("consent")))
+	w.desk.say([]byte("roster"))
+	st, err := north.Standing(t.Context())
+	if err != nil || st.Entries != 1 || !st.Approved || st.Last != nil {
+		t.Errorf("standing %+v, %v", st, err)
+	}
+	got, err := north.Entry(t.Context(), 1)
+	if err != nil || string(got.Body) != "roster" {
+		t.Errorf("entry %q, %v", got.Body, err)
+	}
+	release := item(bytes.Repeat([]byte("a release "), 100_000))
+	for range 2 { // the second time it is there already
+		check(t, north.Submit(t.Context(), release))
+	}
+	if n := w.desk.taken(release); n != 1 {
+		t.Errorf("a release was taken %d times", n)
+	}
+	for method, peer := range w.desk.peers {
+		if peer != party {
+			t.Errorf("%s was called by %v", method, peer)
+		}
+	}
+	if works, err := north.Health(t.Context()); err != nil || !works {
+		t.Errorf("healthy %t, %v", works, err)
+	}
+}
+
+func TestAGuestJoins(t *testing.T) {
+	w := newWorld(t)
+	guest := w.dial(w.guest())
+	a, err := guest.Join(t.Context(), JoinRequest{Token: []byte("token"), Entry: []byte("entry"), Request: []byte("request")})
+	if err != nil || string(a.Study) != "study" || string(a.Coordinator) != "entry" || string(a.Certificate) != "request" || string(a.Authority) != "authority" {
+		t.Errorf("admitted with %+v, %v", a, err)
+	}
+	_, err = guest.Join(t.Context(), JoinRequest{Token: []byte("guessed"), Entry: []byte("entry"), Request: []byte("request")})
+	wantRefusal(t, err, Denied)
+}
+
+func TestAnErrorIsNoMoreThanAnIncident(t *testing.T) {
+	var log bytes.Buffer
+	w := newWorldWith(t, ServerConfig{Log: logTo(&log)}, ours)
+	north := w.dial(w.config("north"))
+	w.desk.err = errors.New("disk /dev/secret is full")
+	err := north.Approve(t.Context(), []byte("consent"))
+	if err == nil || strings.Contains(err.Error(), "disk") {
+		t.Fatalf("the client learns: %v", err)
+	}
+	_, incident, ok := strings.Cut(err.Error(), "incident ")
+	if !ok || !strings.Contains(log.String(), "incident="+incident) || !strings.Contains(log.String(), "disk") {
+		t.Errorf("%v does not lead to the log: %s", err, log.String())
+	}
+}

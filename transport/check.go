@@ -1,0 +1,91 @@
+package transport
+
+import (
+	"crypto/sha256"
+
+	"fedpvi/transport/internal/wirepb"
+)
+
+// What is wrong with a message is said without a word of what is in it.
+
+func checkJoin(m *wirepb.JoinRequest) error {
+	for _, part := range [][]byte{m.GetToken(), m.GetEntry(), m.GetRequest()} {
+		if len(part) == 0 || len(part) > maxIdentity {
+			return refuse(Malformed, "joining takes a token, an entry and a request for a certificate, of at most %d bytes each", maxIdentity)
+		}
+	}
+	return nil
+}
+
+func checkRenew(m *wirepb.RenewRequest) error {
+	if n := len(m.GetRequest()); n == 0 || n > maxIdentity {
+		return refuse(Malformed, "renewing takes a request for a certificate of at most %d bytes", maxIdentity)
+	}
+	return nil
+}
+
+func checkEnvelope(envelope []byte) error {
+	if n := len(envelope); n == 0 || n > MaxEnvelope {
+		return refuse(Malformed, "an envelope of %d bytes: at most %d, and not none", n, MaxEnvelope)
+	}
+	return nil
+}
+
+func checkFollow(m *wirepb.FollowRequest) error {
+	if m.GetNumber() == 0 {
+		return refuse(Malformed, "entries are numbered from 1")
+	}
+	return nil
+}
+
+// checkOffer returns the size of the body that is offered.
+func checkOffer(m *wirepb.SubmitRequest, limit int64) (int64, error) {
+	if !m.HasOffer() {
+		return 0, refuse(Malformed, "a release begins with its offer")
+	}
+	if err := checkEnvelope(m.GetOffer().GetEnvelope()); err != nil {
+		return 0, err
+	}
+	size := m.GetOffer().GetSize()
+	if size == 0 {
+		return 0, refuse(Malformed, "a release without a body")
+	}
+	if size > uint64(limit) {
+		return 0, refuse(TooLarge, "a release of %d bytes: at most %d in this study", size, limit)
+	}
+	return int64(size), nil
+}
+
+// checkPiece returns the bytes of the next piece of a body of which have bytes of size
+// are there.
+func checkPiece(m *wirepb.SubmitRequest, have, size int64) ([]byte, error) {
+	if !m.HasPiece() {
+		return nil, refuse(Malformed, "after the offer of a release come its pieces")
+	}
+	piece := m.GetPiece().GetData()
+	if n := len(piece); n == 0 || n > MaxPiece {
+		return nil, refuse(Malformed, "a piece of %d bytes: at most %d, and not none", n, MaxPiece)
+	}
+	if at := m.GetPiece().GetOffset(); at != uint64(have) {
+		return nil, refuse(OutOfPlace, "a piece at byte %d of a release of which %d bytes are there", at, have)
+	}
+	if int64(len(piece)) > size-have {
+		return nil, refuse(TooLarge, "more bytes than the %d that were offered", size)
+	}
+	return piece, nil
+}
+
+// checkStart looks at the announcement of an entry.
+func checkStart(m *wirepb.FollowResponse_Start, number uint64, offset, limit int64) error {
+	switch {
+	case m.GetNumber() != number:
+		return refuse(OutOfPlace, "entry %d where %d comes next", m.GetNumber(), number)
+	case m.GetOffset() != uint64(offset):
+		return refuse(OutOfPlace, "entry %d from byte %d where %d comes next", number, m.GetOffset(), offset)
+	case m.GetSize() > uint64(limit):
+		return refuse(TooLarge, "entry %d of %d bytes: at most %d are taken", number, m.GetSize(), limit)
+	case len(m.GetSha256()) != sha256.Size:
+		return refuse(Malformed, "entry %d without the hash of its body", number)
+	}
+	return checkEnvelope(m.GetEnvelope())
+}

@@ -1,0 +1,211 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// A saw cuts the connections of a client after a number of bytes each, sent and received
+// together; -1 is never. When no numbers are left, connections last.
+type saw struct {
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
+	mu   sync.Mutex
+	cuts []int
+	made int
+	used []int // bytes of each connection
+}
+
+func (s *saw) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := s.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cut := &cutConn{Conn: c, saw: s, id: s.made, left: -1}
+	if s.made < len(s.cuts) {
+		cut.left = s.cuts[s.made]
+	}
+	s.made++
+	s.used = append(s.used, 0)
+	return cut, nil
+}
+
+type cutConn struct {
+	net.Conn
+	saw  *saw
+	id   int
+	left int
+}
+
+// pass takes what may still go through.
+func (c *cutConn) pass(n int) int {
+	c.saw.mu.Lock()
+	defer c.saw.mu.Unlock()
+	if c.left >= 0 {
+		n = min(n, c.left)
+		c.left -= n
+	}
+	c.saw.used[c.id] += n
+	return n
+}
+
+func (c *cutConn) Write(b []byte) (int, error) {
+	n := c.pass(len(b))
+	if n == len(b) {
+		return c.Conn.Write(b)
+	}
+	c.Conn.Write(b[:n])
+	c.Conn.Close()
+	return n, io.ErrClosedPipe
+}
+
+func (c *cutConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err != nil {
+		return n, err
+	}
+	if through := c.pass(n); through < n {
+		c.Conn.Close()
+		return through, io.ErrUnexpectedEOF
+	}
+	return n, nil
+}
+
+// total returns how many bytes went over all connections.
+func (s *saw) total() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, used := range s.used {
+		n += used
+	}
+	return n
+}
+
+// stride is how far the cuts are apart: all places take minutes.
+func stride() int {
+	switch {
+	case os.Getenv("FEDPVI_LONG") != "":
+		return 1
+	case testing.Short():
+		return 2003
+	}
+	return 401
+}
+
+// usedWhole returns the bytes of the connection over which a function runs undisturbed.
+func usedWhole(t *testing.T, run func(*testing.T, *saw)) (all int) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &saw{}
+		run(t, s)
+		all = s.total()
+	})
+	return all
+}
+
+func TestAReleaseArrivesOnceWhereverTheConnectionIsCut(t *testing.T) {
+	release := item(bytes.Repeat([]byte("0123456789abcdef"), 300))
+	run := func(t *testing.T, s *saw) {
+		w := newWorld(t)
+		s.dial = w.dialer
+		c := w.config("north")
+		c.DialContext = s.DialContext
+		check(t, w.dial(c).Submit(t.Context(), release))
+		if n := w.desk.taken(release); n != 1 {
+			t.Errorf("cut at %v: taken %d times", s.cuts, n)
+		}
+	}
+	everywhere(t, run)
+}
+
+func TestAnEntryArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
+	body := bytes.Repeat([]byte("0123456789abcdef"), 300)
+	run := func(t *testing.T, s *saw) {
+		w := newWorld(t)
+		s.dial = w.dialer
+		c := w.config("north")
+		c.DialContext = s.DialContext
+		w.desk.say(body)
+		w.desk.say([]byte("the next"))
+		north := w.dial(c)
+		for n, want := range [][]byte{body, []byte("the next")} {
+			got, err := north.Entry(t.Context(), uint64(n+1))
+			if err != nil || !bytes.Equal(got.Body, want) {
+				t.Errorf("cut at %v: %d bytes, %v", s.cuts, len(got.Body), err)
+			}
+		}
+	}
+	everywhere(t, run)
+}
+
+// everywhere runs with the first connection cut at every place, and the second a little
+// later.
+func everywhere(t *testing.T, run func(*testing.T, *saw)) {
+	all := usedWhole(t, run)
+	for k := 0; k < all; k += stride() {
+		synctest.Test(t, func(t *testing.T) { run(t, &saw{cuts: []int{k, all - k/2}}) })
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// What is there already is not sent again.
+func TestARestOfAReleaseIsSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		release := item(bytes.Repeat([]byte{7}, 4<<20))
+		s := &saw{dial: w.dialer, cuts: []int{3 << 20}}
+		c := w.config("north")
+		c.DialContext = s.DialContext
+		check(t, w.dial(c).Submit(t.Context(), release))
+		if n := w.desk.taken(release); n != 1 {
+			t.Errorf("taken %d times", n)
+		}
+		if again := s.total() - len(release.Body); again > streamWindow+sentPiece+pipe+32<<10 {
+			t.Errorf("%d bytes more than the release went over the wire", again)
+		}
+	})
+}
+
+// And of an entry, to the byte.
+func TestARestOfAnEntryIsSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		body := bytes.Repeat([]byte{7}, 4<<20)
+		w.desk.say(body)
+		s := &saw{dial: w.dialer, cuts: []int{3 << 20}}
+		c := w.config("north")
+		c.DialContext = s.DialContext
+		got, err := w.dial(c).Entry(t.Context(), 1)
+		if err != nil || !bytes.Equal(got.Body, body) {
+			t.Errorf("%d bytes, %v", len(got.Body), err)
+		}
+		if again := s.total() - len(body); again > streamWindow+sentPiece+pipe+32<<10 {
+			t.Errorf("%d bytes more than the entry went over the wire", again)
+		}
+	})
+}
+
+func TestAPinThatIsWrongIsNotTriedAgain(t *testing.T) {
+	w := newWorld(t)
+	c := w.config("north")
+	s := &saw{dial: w.dialer}
+	c.DialContext = s.DialContext
+	c.TLS = c.TLS.Clone()
+	wrong := errors.New("another pin")
+	c.TLS.VerifyConnection = func(tls.ConnectionState) error { return wrong }
+	_, err := Dial(t.Context(), c)
+	var u *Unreachable
+	if !errors.As(err, &u) || !errors.Is(err, wrong) || s.made != 1 {
+		t.Errorf("%v after %d tries", err, s.made)
+	}
+}

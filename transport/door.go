@@ -1,0 +1,151 @@
+package transport
+
+import (
+	"net"
+	"sync"
+
+	"fedpvi/crypto/channel"
+)
+
+// A door counts the connections of a server and ends those that are too many. Nothing is
+// read from a connection before it has passed.
+type door struct {
+	limits   Limits
+	observer Observer
+
+	mu        sync.Mutex
+	open      map[*guarded]struct{}
+	strangers map[string]int // by host
+	parties   map[channel.Party][]*guarded
+}
+
+func newDoor(limits Limits, observer Observer) *door {
+	return &door{
+		limits: limits, observer: observer,
+		open: map[*guarded]struct{}{}, strangers: map[string]int{}, parties: map[channel.Party][]*guarded{},
+	}
+}
+
+// A guarded connection has passed a door, and says so when it is closed.
+type guarded struct {
+	net.Conn
+	door  *door
+	host  string
+	party channel.Party // zero for a stranger
+	once  sync.Once
+	moved func(received, sent int)
+}
+
+// enter reports false where there are too many connections.
+func (d *door) enter(c net.Conn) (*guarded, bool) {
+	host := c.RemoteAddr().String()
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.open) >= d.limits.Connections || d.strangers[host] >= d.limits.Strangers {
+		return nil, false
+	}
+	g := &guarded{Conn: c, door: d, host: host, moved: d.observer.Moved}
+	d.open[g] = struct{}{}
+	d.strangers[host]++
+	d.observer.Connected(+1)
+	return g, true
+}
+
+// know is told whose connection it is. If the party has too many, its oldest is closed.
+func (d *door) know(g *guarded, party channel.Party) {
+	if party == (channel.Party{}) {
+		return
+	}
+	if oldest := d.rename(g, party); oldest != nil {
+		oldest.Close()
+	}
+}
+
+func (d *door) rename(g *guarded, party channel.Party) (oldest *guarded) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, here := d.open[g]; !here {
+		return nil
+	}
+	d.forget(g.host)
+	g.party = party
+	all := append(d.parties[party], g)
+	d.parties[party] = all
+	if len(all) > d.limits.PerParty {
+		return all[0]
+	}
+	return nil
+}
+
+// forget takes one stranger from a host's count.
+func (d *door) forget(host string) {
+	if d.strangers[host]--; d.strangers[host] == 0 {
+		delete(d.strangers, host)
+	}
+}
+
+func (d *door) leave(g *guarded) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.open, g)
+	if g.party == (channel.Party{}) {
+		d.forget(g.host)
+	} else {
+		d.forgetParty(g)
+	}
+	d.observer.Connected(-1)
+}
+
+func (d *door) forgetParty(g *guarded) {
+	var rest []*guarded
+	for _, other := range d.parties[g.party] {
+		if other != g {
+			rest = append(rest, other)
+		}
+	}
+	if len(rest) == 0 {
+		delete(d.parties, g.party)
+		return
+	}
+	d.parties[g.party] = rest
+}
+
+func (g *guarded) Read(b []byte) (int, error) {
+	n, err := g.Conn.Read(b)
+	g.moved(n, 0)
+	return n, err
+}
+
+func (g *guarded) Write(b []byte) (int, error) {
+	n, err := g.Conn.Write(b)
+	g.moved(0, n)
+	return n, err
+}
+
+func (g *guarded) Close() error {
+	err := g.Conn.Close()
+	g.once.Do(func() { g.door.leave(g) })
+	return err
+}
+
+// A guardedListener closes what may not enter.
+type guardedListener struct {
+	net.Listener
+	door *door
+}
+
+func (l guardedListener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if g, ok := l.door.enter(c); ok {
+			return g, nil
+		}
+		c.Close()
+	}
+}

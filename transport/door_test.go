@@ -1,0 +1,202 @@
+package transport
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fedpvi/crypto/channel"
+)
+
+// A counter counts what an observer is told.
+type counter struct {
+	mu             sync.Mutex
+	calls          map[[2]string]int
+	received, sent int
+	open, most     int
+}
+
+func newCounter() *counter { return &counter{calls: map[[2]string]int{}} }
+
+func (c *counter) Called(method, outcome string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls[[2]string{method, outcome}]++
+}
+
+func (c *counter) Moved(received, sent int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.received += received
+	c.sent += sent
+}
+
+func (c *counter) Connected(change int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open += change
+	c.most = max(c.most, c.open)
+}
+
+func (c *counter) now() (open, most int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open, c.most
+}
+
+func TestConnectionsOfOnePartyAreFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newCounter()
+		w := newWorldWith(t, ServerConfig{Limits: Limits{PerParty: 2}, Observer: o}, ours)
+		config := w.config("north")
+		for range 5 { // none is ever closed by the client
+			w.raw(config).Connect()
+			synctest.Wait()
+		}
+		if open, most := o.now(); open != 2 || most != 3 {
+			t.Errorf("%d connections are open, %d were", open, most)
+		}
+		w.raw(w.config("south")).Connect()
+		synctest.Wait()
+		if open, _ := o.now(); open != 3 {
+			t.Errorf("%d connections are open: one party is in the way of another", open)
+		}
+	})
+}
+
+// The newest connection of a party is the one that works: the one before may be dead.
+func TestTheNewestConnectionWins(t *testing.T) {
+	w := newWorldWith(t, ServerConfig{Limits: Limits{PerParty: 1}}, ours)
+	config := w.config("north")
+	w.dial(config)
+	north := w.dial(config)
+	check(t, north.Approve(t.Context(), []byte("consent")))
+}
+
+// Who shows nothing and says nothing takes one of the places of its host for as long as
+// a handshake may last.
+func TestStrangersAreFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newCounter()
+		w := newWorldWith(t, ServerConfig{Limits: Limits{Strangers: 3}, Observer: o}, ours)
+		for range 10 {
+			c, err := w.listener.DialContext(t.Context())
+			check(t, err)
+			defer c.Close()
+		}
+		synctest.Wait()
+		if open, most := o.now(); open != 3 || most != 3 {
+			t.Errorf("%d connections are open, %d were", open, most)
+		}
+		check(t, rest(t.Context(), w.server.timing.handshake+time.Second))
+		synctest.Wait()
+		if open, _ := o.now(); open != 0 {
+			t.Errorf("%d connections are open after the time for a handshake", open)
+		}
+		north := w.dial(w.config("north"))
+		check(t, north.Approve(t.Context(), []byte("consent")))
+	})
+}
+
+// A guest stays a stranger.
+func TestGuestsAreFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newCounter()
+		w := newWorldWith(t, ServerConfig{Limits: Limits{Strangers: 2}, Observer: o}, ours)
+		for range 4 {
+			w.raw(w.guest()).Connect()
+			synctest.Wait()
+		}
+		if open, most := o.now(); open != 2 || most != 2 {
+			t.Errorf("%d connections are open, %d were", open, most)
+		}
+	})
+}
+
+func TestConnectionsInAllAreBounded(t *testing.T) {
+	o := newCounter()
+	d := newDoor(Limits{Connections: 2}.withDefaults(), o)
+	var all []*guarded
+	for range 3 {
+		c, other := net.Pipe()
+		defer other.Close()
+		if g, ok := d.enter(c); ok {
+			all = append(all, g)
+		}
+	}
+	if len(all) != 2 {
+		t.Fatalf("%d connections entered", len(all))
+	}
+	d.know(all[0], channel.Party{Name: "north"})
+	for _, g := range all {
+		g.Close()
+		g.Close()
+	}
+	if len(d.open) != 0 || len(d.strangers) != 0 || len(d.parties) != 0 || o.open != 0 {
+		t.Errorf("after the end: %v %v %v %d", d.open, d.strangers, d.parties, o.open)
+	}
+	d.know(all[0], channel.Party{Name: "north"})
+	if len(d.parties) != 0 {
+		t.Error("a closed connection is remembered")
+	}
+}
+
+func TestWhatIsCounted(t *testing.T) {
+	o, own := newCounter(), newCounter()
+	w := newWorldWith(t, ServerConfig{Observer: o}, ours)
+	config := w.config("north")
+	config.Observer = own
+	north := w.dial(config)
+	release := item(make([]byte, 100_000))
+	check(t, north.Submit(t.Context(), release))
+	wantRefusal(t, north.Submit(t.Context(), Item{Envelope: []byte("short"), Body: []byte{1}}), Malformed)
+	refusalOf(context.Background(), w.raw(w.config("south")), "/made/up")
+	north.Close()
+	for _, k := range [][2]string{{"Hello", "ok"}, {"Submit", "ok"}, {"Submit", "malformed"}} {
+		if o.calls[k] != 1 || own.calls[k] != 1 {
+			t.Errorf("%v: %d at the server, %d at the client", k, o.calls[k], own.calls[k])
+		}
+	}
+	if o.calls[[2]string{"other", "denied"}] != 1 || len(o.calls) != 4 {
+		t.Errorf("%v", o.calls)
+	}
+	if own.sent < 100_000 || own.sent > 110_000 || o.received < own.sent-1000 {
+		t.Errorf("%d bytes sent, %d received for 100,000", own.sent, o.received)
+	}
+}
+
+// A party is seen as long as its connection lives, if only by the answers to pings.
+func TestAPartyIsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.server.Remove(w.document)
+		study := w.study(w.desk)
+		var mu sync.Mutex
+		seen := map[channel.Party]time.Time{}
+		study.Seen = func(p channel.Party) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen[p] = time.Now()
+		}
+		check(t, w.server.Add(study))
+		c := w.config("north")
+		north := w.dial(c)
+		w.raw(w.guest()).Connect()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		north.Entry(ctx, 1)
+		mu.Lock()
+		defer mu.Unlock()
+		for p, at := range seen {
+			if ago := time.Since(at); p.Name != "north" || ago > 2*w.server.timing.ping {
+				t.Errorf("%q was seen %v ago", p.Name, ago)
+			}
+		}
+		if len(seen) != 1 {
+			t.Errorf("seen: %v", seen)
+		}
+	})
+}

@@ -1,0 +1,169 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+var (
+	errPatience = errors.New("gave up: nothing moved for too long")
+	errClosed   = errors.New("the client was closed")
+)
+
+// An effort is one call of a client, made as often as it takes.
+type effort struct {
+	client   *Client
+	ctx      context.Context // of the tries
+	cancel   func()
+	tries    int // since something moved
+	patience time.Duration
+	timer    *time.Timer
+}
+
+// begin starts an effort that lasts until ctx is done, or for a while without progress;
+// with no patience given, until ctx is done.
+func (c *Client) begin(ctx context.Context, patience time.Duration) *effort {
+	ctx, done := c.line.watch(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
+	forget := context.AfterFunc(c.life, func() { cancel(errClosed) })
+	e := &effort{client: c, ctx: ctx, patience: patience}
+	e.cancel = func() { forget(); cancel(nil); done() }
+	if patience > 0 {
+		e.timer = time.AfterFunc(patience, func() { cancel(errPatience) })
+	}
+	if c.line.last() != nil {
+		c.conn.ResetConnectBackoff()
+	}
+	return e
+}
+
+func (e *effort) end() {
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+	e.cancel()
+}
+
+// moved is told of progress.
+func (e *effort) moved() {
+	e.tries = 0
+	e.sent()
+}
+
+// sent is told of bytes on their way, of which it is not known yet that they arrived.
+func (e *effort) sent() {
+	if e.timer != nil {
+		e.timer.Reset(e.patience)
+	}
+}
+
+// failed waits for as long as is right after a try that failed, and returns nil if it is
+// time for another. If there is to be none, it returns the error for who called.
+func (e *effort) failed(err error) error {
+	if e.ctx.Err() != nil {
+		return e.client.gaveUp(e.ctx)
+	}
+	again, final := e.judge(err)
+	if !again {
+		return final
+	}
+	e.tries++
+	if rest(e.ctx, e.client.timing.pause(e.tries)) != nil {
+		return e.client.gaveUp(e.ctx)
+	}
+	return nil
+}
+
+// judge reports whether to try again, and if not, why.
+func (e *effort) judge(err error) (again bool, final error) {
+	var breach *Breach
+	if errors.As(err, &breach) {
+		return false, breach
+	}
+	if refusal := refusalIn(err); refusal != nil && refusal.Reason == Version {
+		return e.agreeAgain()
+	} else if refusal != nil {
+		return refusal.Reason == Unavailable, refusal
+	}
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
+		return true, nil
+	case codes.Internal:
+		return false, fmt.Errorf("%s: %s", e.client.config.Address, plain(status.Convert(err).Message()))
+	}
+	return false, fmt.Errorf("%s: %w", e.client.config.Address, err)
+}
+
+// agreeAgain says hello to a coordinator that may be another program than it was.
+func (e *effort) agreeAgain() (again bool, final error) {
+	hello := e.client.once(e.ctx, e.client.agree)
+	var breach *Breach
+	if errors.As(hello, &breach) {
+		return false, breach
+	}
+	if refusal := refusalIn(hello); refusal != nil {
+		return false, refusal
+	}
+	return true, nil
+}
+
+// gaveUp says why an effort ended: by the context of who called, by the network as far as
+// it is known, or both.
+func (c *Client) gaveUp(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	var fatal *Unreachable
+	switch {
+	case c.life.Err() != nil:
+		return errClosed
+	case errors.As(cause, &fatal):
+		return fatal
+	}
+	if fault := c.line.last(); fault != nil {
+		return fmt.Errorf("%w (%w)", fault, cause)
+	}
+	return fmt.Errorf("waiting for an answer of %s: %w", c.config.Address, cause)
+}
+
+// A Breach is what a coordinator must not do. Trying again does not help: its program is
+// another than this one, damaged, or hostile.
+type Breach struct {
+	Address string
+	Text    string
+}
+
+func (b *Breach) Error() string {
+	return fmt.Sprintf("the coordinator at %s breaks the protocol: %s", b.Address, b.Text)
+}
+
+// breach turns a complaint about a message into one about the coordinator.
+func (c *Client) breach(err error) error {
+	var complaint *Refusal
+	if errors.As(err, &complaint) {
+		return &Breach{c.config.Address, complaint.Text}
+	}
+	return err
+}
+
+// A counted connection tells an observer.
+type counted struct {
+	net.Conn
+	observer Observer
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.observer.Moved(n, 0)
+	return n, err
+}
+
+func (c *counted) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.observer.Moved(0, n)
+	return n, err
+}

@@ -1,0 +1,177 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"fedpvi/transport/internal/wirepb"
+)
+
+// Entry returns an entry of the transcript, from 1, and waits for it until ctx is done.
+// Entries asked for one after the other come over one call that stays open, or by
+// polling, as the configuration says. Two that ask at once wait for one another.
+func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
+	if number == 0 {
+		return Item{}, refuse(Malformed, "entries are numbered from 1")
+	}
+	if c.config.Poll > 0 {
+		return c.poll(ctx, number)
+	}
+	var f *follower
+	select {
+	case f = <-c.reader:
+	case <-ctx.Done():
+		return Item{}, ctx.Err()
+	}
+	f = c.followerAt(f, number)
+	defer func() { c.reader <- f }()
+	select {
+	case item := <-f.items:
+		f.next++
+		return item, nil
+	case <-f.done:
+		err := f.err
+		f = nil
+		return Item{}, err
+	case <-ctx.Done():
+		return Item{}, c.gaveUp(ctx)
+	}
+}
+
+// followerAt returns a follower whose next entry is the one with a number.
+func (c *Client) followerAt(f *follower, number uint64) *follower {
+	if f != nil && f.next == number && f.ended() == nil {
+		return f
+	}
+	if f != nil {
+		f.stop()
+	}
+	f = &follower{next: number, items: make(chan Item), done: make(chan struct{})}
+	var ctx context.Context
+	ctx, f.cancel = context.WithCancel(c.life)
+	go f.run(ctx, c)
+	return f
+}
+
+// A follower keeps a call open, over which entries come in order.
+type follower struct {
+	next   uint64 // to be taken from items
+	items  chan Item
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // once done
+}
+
+func (f *follower) stop() {
+	f.cancel()
+	<-f.done
+}
+
+// ended returns why a follower ended, or nil.
+func (f *follower) ended() error {
+	select {
+	case <-f.done:
+		return f.err
+	default:
+		return nil
+	}
+}
+
+func (f *follower) run(ctx context.Context, c *Client) {
+	defer close(f.done)
+	defer f.cancel()
+	e := c.begin(ctx, 0)
+	defer e.end()
+	a := newAssembly(f.next, c.config.MaxEntry)
+	for {
+		err := f.receive(e, &a)
+		c.observer.Called("Follow", outcome(err))
+		if err := e.failed(err); err != nil {
+			f.err = err
+			return
+		}
+	}
+}
+
+// receive hands over entries until the call ends.
+func (f *follower) receive(e *effort, a **assembly) error {
+	c := e.client
+	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
+	defer cancel()
+	request := wirepb.FollowRequest_builder{Number: (*a).number, Offset: (*a).have(), Stay: true}.Build()
+	stream, err := c.rpc.Follow(ctx, request)
+	if err != nil {
+		return err
+	}
+	(*a).reconnect()
+	for {
+		item, err := c.assemble(stream, e, *a)
+		if err != nil {
+			return err
+		}
+		select {
+		case f.items <- item:
+		case <-e.ctx.Done():
+			return e.ctx.Err()
+		}
+		*a = newAssembly((*a).number+1, c.config.MaxEntry)
+	}
+}
+
+// assemble receives what is left of an entry.
+func (c *Client) assemble(stream wirepb.Study_FollowClient, e *effort, a *assembly) (Item, error) {
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			return Item{}, err
+		}
+		e.moved()
+		complete, err := a.take(m)
+		if err != nil {
+			return Item{}, c.breach(err)
+		}
+		if complete {
+			return a.item, nil
+		}
+	}
+}
+
+// poll asks for an entry again and again, and lets the connection go in between.
+func (c *Client) poll(ctx context.Context, number uint64) (Item, error) {
+	e := c.begin(ctx, 0)
+	defer e.end()
+	a := newAssembly(number, c.config.MaxEntry)
+	for {
+		item, err := c.ask(e, a)
+		c.observer.Called("Follow", outcome(err))
+		switch {
+		case err == nil:
+			return item, nil
+		case errors.Is(err, io.EOF):
+			if rest(e.ctx, c.config.Poll) != nil {
+				return Item{}, c.gaveUp(e.ctx)
+			}
+		default:
+			if err := e.failed(err); err != nil {
+				return Item{}, err
+			}
+		}
+	}
+}
+
+// ask asks once: io.EOF says that the entry is not there yet.
+func (c *Client) ask(e *effort, a *assembly) (Item, error) {
+	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
+	defer cancel()
+	request := wirepb.FollowRequest_builder{
+		Number: a.number, Offset: a.have(), WaitMs: uint32(c.timing.first / time.Millisecond),
+	}.Build()
+	stream, err := c.rpc.Follow(ctx, request)
+	if err != nil {
+		return Item{}, err
+	}
+	a.reconnect()
+	return c.assemble(stream, e, a)
+}

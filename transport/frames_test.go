@@ -1,0 +1,139 @@
+package transport
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"fedpvi/transport/internal/wirepb"
+)
+
+// A wire writes HTTP/2 frames by hand.
+type wire struct {
+	t      *testing.T
+	framer *http2.Framer
+}
+
+func (w *world) wire(t *testing.T) wire {
+	conn := w.tls(w.config("north"))
+	_, err := conn.Write([]byte(http2.ClientPreface))
+	check(t, err)
+	check(t, conn.SetDeadline(time.Now().Add(time.Minute)))
+	f := http2.NewFramer(conn, conn)
+	f.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	check(t, f.WriteSettings())
+	return wire{t, f}
+}
+
+func headers(method string, more ...hpack.HeaderField) []byte {
+	var b bytes.Buffer
+	e := hpack.NewEncoder(&b)
+	for _, h := range append([]hpack.HeaderField{
+		{Name: ":method", Value: "POST"},
+		{Name: ":scheme", Value: "https"},
+		{Name: ":path", Value: method},
+		{Name: ":authority", Value: "hub"},
+		{Name: "content-type", Value: "application/grpc"},
+		{Name: "te", Value: "trailers"},
+		{Name: versionHeader, Value: "1"},
+	}, more...) {
+		e.WriteField(h)
+	}
+	return b.Bytes()
+}
+
+// status reads frames until a stream ends.
+func (w wire) status() (codes.Code, error) {
+	for {
+		f, err := w.framer.ReadFrame()
+		if err != nil {
+			return 0, err
+		}
+		switch f := f.(type) {
+		case *http2.MetaHeadersFrame:
+			for _, h := range f.Fields {
+				if h.Name == "grpc-status" {
+					n, err := strconv.Atoi(h.Value)
+					return codes.Code(n), err
+				}
+			}
+		case *http2.RSTStreamFrame:
+			return codes.Unknown, nil
+		case *http2.GoAwayFrame:
+			return codes.Unavailable, nil
+		}
+	}
+}
+
+// A message that would unpack to 64 MiB is not unpacked.
+func TestACompressedMessageIsRefused(t *testing.T) {
+	w := newWorld(t)
+	plain, err := proto.Marshal(wirepb.ApproveRequest_builder{Envelope: make([]byte, 64<<20)}.Build())
+	check(t, err)
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, err = z.Write(plain)
+	check(t, err)
+	check(t, z.Close())
+	for _, encoding := range []string{"gzip", "identity", "", "deflate"} {
+		wire := w.wire(t)
+		var more []hpack.HeaderField
+		if encoding != "" {
+			more = append(more, hpack.HeaderField{Name: "grpc-encoding", Value: encoding})
+		}
+		check(t, wire.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: headers(wirepb.Study_Approve_FullMethodName, more...), EndHeaders: true}))
+		message := binary.BigEndian.AppendUint32([]byte{1}, uint32(packed.Len()))
+		message = append(message, packed.Bytes()...)
+		for len(message) > 0 {
+			n := min(len(message), 16<<10)
+			check(t, wire.framer.WriteData(1, n == len(message), message[:n]))
+			message = message[n:]
+		}
+		code, err := wire.status()
+		if err != nil || code == codes.OK {
+			t.Errorf("%s: %v, %v", encoding, code, err)
+		}
+	}
+	if len(w.desk.peers) != 0 {
+		t.Errorf("the coordinator was asked: %v", w.desk.peers)
+	}
+}
+
+// Headers that do not end are not collected.
+func TestEndlessHeaders(t *testing.T) {
+	w := newWorld(t)
+	wire := w.wire(t)
+	filler := hpack.HeaderField{Name: "x", Value: string(bytes.Repeat([]byte("y"), 8<<10))}
+	check(t, wire.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: headers(wirepb.Study_Standing_FullMethodName)}))
+	var block bytes.Buffer
+	sent := 0
+	for e := hpack.NewEncoder(&block); sent < 16<<20; sent += block.Len() {
+		block.Reset()
+		filler.Sensitive = true // never indexed: every one has its full length
+		check(t, e.WriteField(filler))
+		if err := wire.framer.WriteContinuation(1, false, block.Bytes()); err != nil {
+			break
+		}
+	}
+	if sent > 2<<20 {
+		t.Errorf("%d bytes of headers were taken", sent)
+	}
+}
+
+// And those that end, and are too long, are refused.
+func TestLongHeaders(t *testing.T) {
+	w := newWorld(t)
+	conn := w.raw(w.config("north"))
+	ctx := inVersion(t.Context(), "1"+string(bytes.Repeat([]byte("0"), maxHeaders)))
+	if err := refusalOf(ctx, conn, wirepb.Study_Standing_FullMethodName); err == nil {
+		t.Error("headers beyond the limit are taken")
+	}
+}

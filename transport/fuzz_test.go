@@ -1,0 +1,169 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"fedpvi/crypto/channel"
+	"fedpvi/transport/internal/wirepb"
+)
+
+// stream makes one byte string of messages, and cut takes it apart again.
+func stream(t testing.TB, messages ...proto.Message) (all []byte) {
+	for _, m := range messages {
+		b, err := proto.Marshal(m)
+		check(t, err)
+		all = append(binary.LittleEndian.AppendUint16(all, uint16(len(b))), b...)
+	}
+	return all
+}
+
+func cut(all []byte) (messages [][]byte) {
+	for len(all) >= 2 {
+		n := min(int(binary.LittleEndian.Uint16(all)), len(all)-2)
+		messages = append(messages, all[2:2+n])
+		all = all[2+n:]
+	}
+	return messages
+}
+
+// Whatever a coordinator sends, an entry that is complete is what was announced, and one
+// that is not takes up no more than came.
+func FuzzEntry(f *testing.F) {
+	body := []byte("the body of an entry")
+	f.Add(stream(f, answer(1, body, 0, body)))
+	f.Add(stream(f, answer(1, body, 0, body[:5]), more(body[5:])))
+	f.Add(stream(f, answer(1, nil, 0, nil)))
+	f.Add(stream(f, answer(1, body, 0, body[:5]), more(body[5:]), more(body)))
+	f.Fuzz(func(t *testing.T, all []byte) {
+		const limit = 1 << 12
+		a := newAssembly(1, limit)
+		for _, b := range cut(all) {
+			m := &wirepb.FollowResponse{}
+			if proto.Unmarshal(b, m) != nil {
+				return
+			}
+			complete, err := a.take(m)
+			if len(a.item.Body) > min(limit, len(all)) {
+				t.Fatalf("%d bytes of %d", len(a.item.Body), len(all))
+			}
+			if err != nil {
+				return
+			}
+			if sum := sha256.Sum256(a.item.Body); complete && (!bytes.Equal(sum[:], m.GetStart().GetSha256()) && m.HasStart() || int64(len(a.item.Body)) != a.size) {
+				t.Fatal("complete and not what was announced")
+			}
+			if complete {
+				return
+			}
+		}
+	})
+}
+
+// tape is the server's end of a call that was recorded.
+type tape struct {
+	grpc.ServerStream
+	ctx  context.Context
+	rest [][]byte
+}
+
+func (p *tape) Context() context.Context          { return p.ctx }
+func (p *tape) Send(*wirepb.SubmitResponse) error { return nil }
+
+func (p *tape) Recv() (*wirepb.SubmitRequest, error) {
+	if len(p.rest) == 0 {
+		return nil, io.EOF
+	}
+	m := &wirepb.SubmitRequest{}
+	err := proto.Unmarshal(p.rest[0], m)
+	p.rest = p.rest[1:]
+	return m, err
+}
+
+// Whatever a client sends, the coordinator gets the pieces of one release in order,
+// within what was offered.
+func FuzzRelease(f *testing.F) {
+	it := item([]byte("the body of a release"))
+	f.Add(stream(f, offer(it.Envelope, 21), piece(0, it.Body)))
+	f.Add(stream(f, offer(it.Envelope, 21), piece(0, it.Body[:4]), piece(4, it.Body[4:])))
+	f.Add(stream(f, offer(it.Envelope, 21), piece(1, it.Body[:4])))
+	f.Add(stream(f, offer(it.Envelope, 1<<63), piece(0, it.Body)))
+	f.Fuzz(func(t *testing.T, all []byte) {
+		const limit = 1 << 12
+		desk := newDesk()
+		ctx, end := context.WithCancelCause(t.Context())
+		defer end(nil)
+		watch := newWatch(time.Hour, end)
+		defer watch.stop()
+		s := &served{Study: Study{Coordinator: desk, MaxRelease: limit}, uploads: uploads{active: map[uploadKey]*uploading{}}}
+		c := &call{study: s, peer: channel.Party{Name: "north"}, watch: watch, ctx: ctx, end: end}
+		err := service{}.Submit(&tape{ctx: context.WithValue(ctx, callKey{}, c), rest: cut(all)})
+		if n := desk.written(); n > limit || n > len(all) {
+			t.Fatalf("%d bytes were written of %d", n, len(all))
+		}
+		for _, u := range desk.bodies {
+			if err == nil && len(u.body) == 0 {
+				t.Fatal("taken without a byte")
+			}
+		}
+		if len(s.uploads.active) != 0 {
+			t.Fatal("an upload is left over")
+		}
+	})
+}
+
+// And the short calls are answered or refused.
+func FuzzCalls(f *testing.F) {
+	for _, m := range []proto.Message{
+		wirepb.JoinRequest_builder{Token: []byte("token"), Entry: []byte("e"), Request: []byte("r")}.Build(),
+		wirepb.RenewRequest_builder{Request: []byte("r")}.Build(),
+		wirepb.FollowRequest_builder{Number: 1, Stay: true}.Build(),
+		wirepb.HelloRequest_builder{Lowest: 1, Highest: 2}.Build(),
+	} {
+		f.Add(stream(f, m)[2:])
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		ctx := context.WithValue(t.Context(), callKey{}, &call{study: &served{Study: Study{Coordinator: newDesk()}}})
+		s := service{server: &Server{versions: ours}}
+		for _, err := range []error{
+			called(ctx, b, s.Hello), called(ctx, b, s.Join), called(ctx, b, s.Renew), called(ctx, b, s.Standing), called(ctx, b, s.Approve),
+			calledCheck(b),
+		} {
+			var r *Refusal
+			if err != nil && !errors.As(err, &r) {
+				t.Fatalf("neither answered nor refused: %v", err)
+			}
+		}
+	})
+}
+
+func calledCheck(b []byte) error {
+	m := &wirepb.FollowRequest{}
+	if proto.Unmarshal(b, m) != nil {
+		return nil
+	}
+	return checkFollow(m)
+}
+
+// called decodes a message and makes a call with it.
+func called[In, Out any, P interface {
+	*In
+	proto.Message
+}](ctx context.Context, b []byte, method func(context.Context, P) (*Out, error),
+) error {
+	m := P(new(In))
+	if proto.Unmarshal(b, m) != nil {
+		return nil
+	}
+	_, err := method(ctx, m)
+	return err
+}

@@ -1,0 +1,190 @@
+package transport
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"fedpvi/transport/internal/wirepb"
+)
+
+// answer is the first message of an entry, as it should be.
+func answer(number uint64, body []byte, offset uint64, first []byte) *wirepb.FollowResponse {
+	sum := sha256.Sum256(body)
+	return wirepb.FollowResponse_builder{Start: wirepb.FollowResponse_Start_builder{
+		Number: number, Envelope: []byte("envelope"), Size: uint64(len(body)), Sha256: sum[:], Offset: offset,
+	}.Build(), Piece: first}.Build()
+}
+
+func more(data []byte) *wirepb.FollowResponse {
+	return wirepb.FollowResponse_builder{Piece: data}.Build()
+}
+
+func changed(m *wirepb.FollowResponse, change func(*wirepb.FollowResponse_Start)) *wirepb.FollowResponse {
+	change(m.GetStart())
+	return m
+}
+
+func TestHostileEntries(t *testing.T) {
+	body := []byte("the body of an entry")
+	for name, messages := range map[string][]*wirepb.FollowResponse{
+		"an empty message":         {{}},
+		"no start":                 {more(body)},
+		"another number":           {answer(2, body, 0, body)},
+		"an offset":                {answer(1, body, 3, body[3:])},
+		"no envelope":              {changed(answer(1, body, 0, body), func(s *wirepb.FollowResponse_Start) { s.SetEnvelope(nil) })},
+		"a long envelope":          {changed(answer(1, body, 0, body), func(s *wirepb.FollowResponse_Start) { s.SetEnvelope(make([]byte, MaxEnvelope+1)) })},
+		"a short hash":             {changed(answer(1, body, 0, body), func(s *wirepb.FollowResponse_Start) { s.SetSha256([]byte{1}) })},
+		"another hash":             {changed(answer(1, body, 0, body), func(s *wirepb.FollowResponse_Start) { s.SetSha256(make([]byte, 32)) })},
+		"a large body":             {changed(answer(1, body, 0, nil), func(s *wirepb.FollowResponse_Start) { s.SetSize(16<<20 + 1) })},
+		"a body beyond all bounds": {changed(answer(1, body, 0, nil), func(s *wirepb.FollowResponse_Start) { s.SetSize(1<<64 - 1) })},
+		"two starts":               {answer(1, body, 0, nil), answer(1, body, 0, nil)},
+		"a piece of nothing":       {answer(1, body, 0, nil), more(nil)},
+		"a piece too long":         {answer(1, body, 0, body[:5]), more(body)},
+		"a piece beyond a piece":   {answer(1, make([]byte, 8<<20), 0, make([]byte, MaxPiece+1))},
+		"a byte changed":           {answer(1, body, 0, body[:5]), more(bytes.ToUpper(body[5:]))},
+		"the entry after next":     {answer(1, body, 0, body), answer(3, body, 0, body)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := &impostor{version: 1, follow: func(_ *wirepb.FollowRequest, s wirepb.Study_FollowServer) error {
+				for _, m := range messages {
+					if err := s.Send(m); err != nil {
+						return err
+					}
+				}
+				<-s.Context().Done()
+				return nil
+			}}
+			c, err := Dial(t.Context(), serveImpostor(t, i))
+			check(t, err)
+			defer c.Close()
+			for n := uint64(1); err == nil && n < 3; n++ {
+				_, err = c.Entry(t.Context(), n)
+			}
+			var b *Breach
+			if !errors.As(err, &b) {
+				t.Errorf("%v, want a breach of the protocol", err)
+			}
+		})
+	}
+}
+
+// An entry that is another one after a reconnection is none.
+func TestAnEntryThatChangesOnTheWay(t *testing.T) {
+	body := []byte("the body of an entry")
+	for name, change := range map[string]func(*wirepb.FollowResponse_Start){
+		"envelope": func(s *wirepb.FollowResponse_Start) { s.SetEnvelope([]byte("another")) },
+		"size":     func(s *wirepb.FollowResponse_Start) { s.SetSize(s.GetSize() + 1) },
+		"hash":     func(s *wirepb.FollowResponse_Start) { s.SetSha256(make([]byte, 32)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				i := &impostor{version: 1, follow: func(m *wirepb.FollowRequest, s wirepb.Study_FollowServer) error {
+					if m.GetOffset() == 0 {
+						s.Send(answer(1, body, 0, body[:5]))
+						return status.Error(codes.Unavailable, "for a moment")
+					}
+					return s.Send(changed(answer(1, body, 5, body[5:]), change))
+				}}
+				c, err := Dial(t.Context(), serveImpostor(t, i))
+				check(t, err)
+				defer c.Close()
+				_, err = c.Entry(t.Context(), 1)
+				var b *Breach
+				if !errors.As(err, &b) {
+					t.Errorf("%v, want a breach of the protocol", err)
+				}
+			})
+		})
+	}
+}
+
+func TestHostileAnswersToARelease(t *testing.T) {
+	for name, submit := range map[string]func(wirepb.Study_SubmitServer) error{
+		"nothing": func(wirepb.Study_SubmitServer) error { return nil },
+		"more than there is": func(s wirepb.Study_SubmitServer) error {
+			return say(s, 1000)
+		},
+		"less than was sent": func(s wirepb.Study_SubmitServer) error {
+			say(s, 0)
+			for {
+				if _, err := s.Recv(); err != nil {
+					return err
+				}
+				if err := say(s, 1); err != nil {
+					return err
+				}
+			}
+		},
+		"an end before the end": func(s wirepb.Study_SubmitServer) error {
+			say(s, 0)
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := Dial(t.Context(), serveImpostor(t, &impostor{version: 1, submit: submit}))
+			check(t, err)
+			defer c.Close()
+			err = c.Submit(t.Context(), item([]byte("a release")))
+			var b *Breach
+			if !errors.As(err, &b) {
+				t.Errorf("%v, want a breach of the protocol", err)
+			}
+		})
+	}
+}
+
+func TestAVersionThatWasNotOffered(t *testing.T) {
+	for _, v := range []uint32{0, 2, 1<<32 - 1} {
+		_, err := Dial(t.Context(), serveImpostor(t, &impostor{version: v}))
+		var b *Breach
+		if !errors.As(err, &b) {
+			t.Errorf("version %d: %v", v, err)
+		}
+	}
+}
+
+// What the other end says is shown on a terminal: it must not steer it.
+func TestARefusalIsPlainText(t *testing.T) {
+	long := "\x1b[2J\x07\u202e" + strings.Repeat("é", 600)
+	i := &impostor{version: 1, join: func() (*wirepb.JoinResponse, error) { return nil, refuse(Denied, "%s", long).rawStatus() }}
+	c, err := Dial(t.Context(), serveImpostor(t, i))
+	check(t, err)
+	defer c.Close()
+	_, err = c.Join(t.Context(), JoinRequest{})
+	var r *Refusal
+	if !errors.As(err, &r) || r.Reason != Denied {
+		t.Fatalf("%v", err)
+	}
+	if strings.ContainsAny(r.Text, "\x1b\x07\u202e") || len(r.Text) > maxText+len("...") {
+		t.Errorf("the text is %q", r.Text)
+	}
+}
+
+// A reason that nobody knows is no refusal, but no success either.
+func TestAReasonThatNobodyKnows(t *testing.T) {
+	i := &impostor{version: 1, join: func() (*wirepb.JoinResponse, error) { return nil, refuse("whim", "no").status() }}
+	c, err := Dial(t.Context(), serveImpostor(t, i))
+	check(t, err)
+	defer c.Close()
+	_, err = c.Join(t.Context(), JoinRequest{})
+	var r *Refusal
+	if err == nil || errors.As(err, &r) {
+		t.Errorf("%v", err)
+	}
+}
+
+// rawStatus is a status whose text nobody has looked at.
+func (r *Refusal) rawStatus() error {
+	s, err := status.New(codes.PermissionDenied, r.Text).WithDetails(wirepb.Refusal_builder{Reason: string(r.Reason), Text: r.Text}.Build())
+	if err != nil {
+		return err
+	}
+	return s.Err()
+}

@@ -1,0 +1,2 @@
+// Package wirepb is the wire protocol: generated from fedpvi.proto by make generate.
+package wirepb

@@ -1,0 +1,243 @@
+package membership
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/secret"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+var (
+	study = sha256.Sum256([]byte("a study document"))
+	key   = bytes.Repeat([]byte{'k'}, KeySize)
+)
+
+func sites(n identity.Name) bool { return n == "north" || n == "south" || n == "west" }
+
+func TestPartiesSeeOneAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		_, north, address := w.start("north", nil)
+		south, view, _ := w.start("south", nil)
+		came := north.Changed()
+		check(t, south.Join(address))
+		<-came
+		pass(time.Minute)
+		for name, v := range map[identity.Name]*View{"south": north, "north": view} {
+			all := v.All()
+			if len(all) != 1 || all[0].Name != name || all[0].Way != Gossip || time.Since(all[0].At) > 30*time.Second || !all[0].Missed.IsZero() {
+				t.Errorf("%s is seen as %+v", name, all)
+			}
+		}
+
+		gone := north.Changed()
+		check(t, south.list.Shutdown()) // without a word
+		start := time.Now()
+		<-gone
+		if s := north.Last("south"); s.Missed.IsZero() || time.Since(start) > 2*time.Minute {
+			t.Errorf("a node that died is %+v after %v", s, time.Since(start))
+		}
+		north.Seen("south", Stream)
+		if s := north.Last("south"); !s.Missed.IsZero() || s.Way != Stream {
+			t.Errorf("a party that came back by another way is %+v", s)
+		}
+	})
+}
+
+func TestAGoodbye(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		_, north, address := w.start("north", nil)
+		south, _, _ := w.start("south", nil)
+		check(t, south.Join(address))
+		check(t, south.Close())
+		pass(10 * time.Second)
+		if s := north.Last("south"); s.Missed.IsZero() {
+			t.Errorf("a node that left is %+v", s)
+		}
+	})
+}
+
+// Who has another key, another study or a name that nobody knows is not heard.
+func TestStrangersAreNotHeard(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"another key":   func(c *Config) { c.Key = secret.New(bytes.Repeat([]byte{'x'}, KeySize)) },
+		"another study": func(c *Config) { c.Study = sha256.Sum256([]byte("another")) },
+		"another name":  func(c *Config) { c.Name = "east" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newTown(t)
+				_, north, address := w.start("north", nil)
+				stranger, _, _ := w.start("south", change)
+				stranger.Join(address)
+				pass(time.Minute)
+				if all := north.All(); len(all) != 0 {
+					t.Errorf("seen: %+v", all)
+				}
+			})
+		})
+	}
+}
+
+func TestTheKeyIsChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		north, view, address := w.start("north", nil)
+		south, _, _ := w.start("south", nil)
+		check(t, south.Join(address))
+		old, fresh := secret.New(bytes.Clone(key)), secret.New(bytes.Repeat([]byte{'n'}, KeySize))
+		if err := north.Use(fresh); err == nil {
+			t.Error("a key is used before it is accepted")
+		}
+		for _, step := range []func(*Node) error{
+			func(n *Node) error { return n.Accept(fresh) },
+			func(n *Node) error { return n.Use(fresh) },
+			func(n *Node) error { return n.Drop(old) },
+		} {
+			for _, n := range []*Node{north, south} {
+				check(t, step(n))
+				pass(time.Minute)
+			}
+		}
+		if s := view.Last("south"); time.Since(s.At) > 30*time.Second || !s.Missed.IsZero() {
+			t.Errorf("after the change south is %+v", s)
+		}
+		late, _, _ := w.start("west", nil) // with the old key
+		late.Join(address)
+		pass(time.Minute)
+		if s := view.Last("west"); !s.At.IsZero() {
+			t.Error("the old key is still good")
+		}
+	})
+}
+
+// No log has a key, and no packet a name in the clear.
+func TestNothingOfTheKeyIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTown(t)
+		_, _, address := w.start("north", nil)
+		south, _, _ := w.start("south", nil)
+		check(t, south.Join(address))
+		pass(time.Minute)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.log.Len() == 0 || strings.Contains(w.log.String(), "kkkk") {
+			t.Errorf("the log: %s", w.log.String())
+		}
+		if w.packets.Len() == 0 || bytes.Contains(w.packets.Bytes(), []byte("south")) {
+			t.Error("a name goes through the air in the clear")
+		}
+	})
+}
+
+// A real port.
+func TestListening(t *testing.T) {
+	c := Config{Name: "north", Study: study, Key: secret.New(bytes.Clone(key)), View: NewView(sites, time.Now), Listen: "127.0.0.1:0"}
+	n, err := Start(c)
+	check(t, err)
+	c.Name, c.View = "south", NewView(sites, time.Now)
+	other, err := Start(c)
+	check(t, err)
+	came := c.View.Changed()
+	check(t, other.Join(n.Address()))
+	<-came
+	if c.View.Last("north").At.IsZero() {
+		t.Error("north was not seen")
+	}
+	check(t, other.Close())
+	check(t, n.Close())
+}
+
+func TestConfigurationsThatAreRefused(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"no name":     func(c *Config) { c.Name = "" },
+		"no view":     func(c *Config) { c.View = nil },
+		"short key":   func(c *Config) { c.Key = secret.New([]byte("short")) },
+		"long key":    func(c *Config) { c.Key = secret.New(make([]byte, 64)) },
+		"AES-128":     func(c *Config) { c.Key = secret.New(make([]byte, 16)) },
+		"no port":     func(c *Config) { c.Listen = "127.0.0.1" },
+		"a wide port": func(c *Config) { c.Listen = "127.0.0.1:65536" },
+	} {
+		c := Config{Name: "north", Study: study, Key: secret.New(bytes.Clone(key)), View: NewView(sites, time.Now), Listen: "127.0.0.1:0"}
+		change(&c)
+		if n, err := Start(c); err == nil {
+			n.Close()
+			t.Errorf("%s is taken", name)
+		}
+	}
+}
+
+// A view gives names, times and ways, and a channel to wake up: there is no number, no
+// truth and no list of who is in that anything could be decided by.
+func TestAViewGivesTimesOnly(t *testing.T) {
+	allowed := map[reflect.Type]bool{
+		reflect.TypeFor[[]Sighting](): true, reflect.TypeFor[Sighting](): true, reflect.TypeFor[<-chan struct{}](): true,
+	}
+	v := reflect.TypeFor[*View]()
+	for i := range v.NumMethod() {
+		for out := range v.Method(i).Type.Outs() {
+			if !allowed[out] {
+				t.Errorf("%s returns %v", v.Method(i).Name, out)
+			}
+		}
+	}
+	s := reflect.TypeFor[Sighting]()
+	for i := range s.NumField() {
+		switch s.Field(i).Type {
+		case reflect.TypeFor[identity.Name](), reflect.TypeFor[Way](), reflect.TypeFor[time.Time]():
+		default:
+			t.Errorf("a sighting has a %v", s.Field(i).Type)
+		}
+	}
+}
+
+func TestOnlyNewsWakesUp(t *testing.T) {
+	day := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	v := NewView(sites, func() time.Time { day = day.Add(time.Second); return day })
+	woken := func(what func()) bool {
+		c := v.Changed()
+		what()
+		select {
+		case <-c:
+			return true
+		default:
+			return false
+		}
+	}
+	for i, c := range []struct {
+		what func()
+		want bool
+	}{
+		{func() { v.Seen("north", Stream) }, true},
+		{func() { v.Seen("north", Gossip) }, false},
+		{func() { v.Seen("nobody", Gossip) }, false},
+		{func() { v.miss("north") }, true},
+		{func() { v.miss("north") }, false},
+		{func() { v.Seen("north", Stream) }, true},
+	} {
+		if got := woken(c.what); got != c.want {
+			t.Errorf("step %d wakes up: %t", i, got)
+		}
+	}
+	if s := v.Last("west"); s != (Sighting{Name: "west"}) {
+		t.Errorf("who was never seen is %+v", s)
+	}
+}

@@ -1,0 +1,134 @@
+package membership
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/secret"
+)
+
+// A town is a network in memory, in which packets get lost where nobody takes them. It
+// keeps what the nodes log and what goes through the air.
+type town struct {
+	t       *testing.T
+	mu      sync.Mutex
+	phones  map[string]*phone
+	log     bytes.Buffer
+	packets bytes.Buffer
+}
+
+// newTown is for a bubble. When its nodes are shut down, they get the time to end.
+func newTown(t *testing.T) *town {
+	t.Cleanup(func() { pass(time.Minute) })
+	return &town{t: t, phones: map[string]*phone{}}
+}
+
+// pass lets the time of a bubble go by.
+func pass(d time.Duration) { <-time.After(d) }
+
+func (w *town) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.Write(b)
+}
+
+// start returns a node, its view and its address.
+func (w *town) start(name identity.Name, change func(*Config)) (*Node, *View, string) {
+	w.t.Helper()
+	p := w.connect()
+	view := NewView(sites, time.Now)
+	c := Config{
+		Name: name, Study: study, Key: secret.New(bytes.Clone(key)), View: view, transport: p,
+		Log: slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	if change != nil {
+		change(&c)
+	}
+	node, err := Start(c)
+	check(w.t, err)
+	w.t.Cleanup(func() { node.list.Shutdown() })
+	return node, view, p.address
+}
+
+// A phone is how a node is connected.
+type phone struct {
+	town    *town
+	address string
+	packets chan *memberlist.Packet
+	streams chan net.Conn
+	dead    chan struct{}
+	once    sync.Once
+}
+
+func (w *town) connect() *phone {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := &phone{
+		town: w, address: fmt.Sprintf("127.0.0.1:%d", 20000+len(w.phones)),
+		packets: make(chan *memberlist.Packet, 100), streams: make(chan net.Conn), dead: make(chan struct{}),
+	}
+	w.phones[p.address] = p
+	return p
+}
+
+func (p *phone) find(address string) *phone {
+	p.town.mu.Lock()
+	defer p.town.mu.Unlock()
+	return p.town.phones[address]
+}
+
+func (p *phone) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
+	at, err := net.ResolveTCPAddr("tcp", p.address)
+	return at.IP, at.Port, err
+}
+
+func (p *phone) WriteTo(b []byte, address string) (time.Time, error) {
+	from, err := net.ResolveUDPAddr("udp", p.address)
+	if err != nil {
+		return time.Time{}, err
+	}
+	p.town.mu.Lock()
+	p.town.packets.Write(b)
+	p.town.mu.Unlock()
+	if other := p.find(address); other != nil {
+		select {
+		case other.packets <- &memberlist.Packet{Buf: bytes.Clone(b), From: from, Timestamp: time.Now()}:
+		default:
+		}
+	}
+	return time.Now(), nil
+}
+
+func (p *phone) DialTimeout(address string, timeout time.Duration) (net.Conn, error) {
+	other := p.find(address)
+	if other == nil {
+		return nil, errors.New("no such number")
+	}
+	here, there := net.Pipe()
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case other.streams <- there:
+		return here, nil
+	case <-other.dead:
+	case <-timer.C:
+	}
+	return nil, errors.New("nobody answers")
+}
+
+func (p *phone) PacketCh() <-chan *memberlist.Packet { return p.packets }
+func (p *phone) StreamCh() <-chan net.Conn           { return p.streams }
+
+func (p *phone) Shutdown() error {
+	p.once.Do(func() { close(p.dead) })
+	return nil
+}

@@ -1,0 +1,113 @@
+package transport
+
+import (
+	"crypto/sha256"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/transport/internal/wirepb"
+)
+
+// Every method that there is, and some that there are not.
+var methods = append(slices.Collect(maps.Keys(permissions)),
+	healthpb.Health_Watch_FullMethodName,
+	"/fedpvi.v1.Study/Abort",
+	"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+	"/",
+	"hello",
+)
+
+// Nothing is sent but the name of the method: who is not allowed to call it learns so
+// before anything else of the call is read.
+func TestGuestsMayJoinAndNothingElse(t *testing.T) {
+	w := newWorld(t)
+	conn := w.raw(w.guest())
+	for _, method := range methods {
+		if method == wirepb.Study_Hello_FullMethodName || method == wirepb.Study_Join_FullMethodName || method == "hello" {
+			continue
+		}
+		wantRefusal(t, refusalOf(inVersion(t.Context(), "1"), conn, method), Denied)
+	}
+	if len(w.desk.peers) != 0 {
+		t.Errorf("the coordinator was asked: %v", w.desk.peers)
+	}
+}
+
+func TestOnlyClientsCall(t *testing.T) {
+	w := newWorld(t)
+	c := w.config("north")
+	c.TLS = channel.Client{Credentials: w.credentials("root", identity.Admin), Pins: w.pin, Now: today}.Config()
+	conn := w.raw(c)
+	for _, method := range methods {
+		if method != "hello" {
+			wantRefusal(t, refusalOf(inVersion(t.Context(), "1"), conn, method), Denied)
+		}
+	}
+}
+
+func TestMethodsThatThereAreNot(t *testing.T) {
+	w := newWorld(t)
+	conn := w.raw(w.config("north"))
+	for _, method := range methods {
+		if _, ok := permissions[method]; !ok && method != "hello" {
+			wantRefusal(t, refusalOf(inVersion(t.Context(), "1"), conn, method), Denied)
+		}
+	}
+}
+
+// Two studies on one port know nothing of one another.
+func TestAPeerOfAnotherStudy(t *testing.T) {
+	w := newWorld(t)
+	other := newOffice(t, sha256.Sum256([]byte("another study")))
+	desk := newDesk()
+	check(t, w.server.Add(other.study(desk)))
+
+	// Its own keys, the other's name, and it trusts whatever the other shows.
+	c := w.config("north")
+	c.TLS.ServerName = channel.ServerName(other.document)
+	c.TLS.InsecureSkipVerify, c.TLS.VerifyConnection = true, nil
+	_, err := Dial(t.Context(), c)
+	var u *Unreachable
+	if !errors.As(err, &u) {
+		t.Errorf("a peer of one study calls another: %v", err)
+	}
+
+	// A name that nobody serves.
+	c.TLS.ServerName = channel.ServerName(sha256.Sum256([]byte("a third")))
+	if _, err := Dial(t.Context(), c); !errors.As(err, &u) {
+		t.Errorf("a study that is not served: %v", err)
+	}
+
+	// Each gets its own transcript.
+	w.desk.say([]byte("ours"))
+	desk.say([]byte("theirs"))
+	d := w.config("north")
+	d.TLS = channel.Client{Credentials: other.credentials("north", identity.Client), Pins: other.pin, Now: today}.Config()
+	for want, client := range map[string]*Client{"ours": w.dial(w.config("north")), "theirs": w.dial(d)} {
+		if got, err := client.Entry(t.Context(), 1); err != nil || string(got.Body) != want {
+			t.Errorf("%q, %v, want %q", got.Body, err, want)
+		}
+	}
+	if err := w.server.Add(other.study(desk)); err == nil {
+		t.Error("a study is served twice")
+	}
+}
+
+// Removed from the roster means removed at the next connection; the coordinator looks up
+// every call besides.
+func TestAPartyThatLeftTheRoster(t *testing.T) {
+	w := newWorld(t)
+	c := w.config("north")
+	delete(w.pins, channel.Party{Study: document, Role: identity.Client, Name: "north"})
+	_, err := Dial(t.Context(), c)
+	var u *Unreachable
+	if !errors.As(err, &u) || !alert(u.Err) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,94 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/test/bufconn"
+
+	"fedpvi/transport/internal/wirepb"
+)
+
+// raw is a connection of somebody who keeps to gRPC and to nothing else.
+func (w *world) raw(c Config) *grpc.ClientConn {
+	w.t.Helper()
+	conn, err := grpc.NewClient("passthrough:///hub",
+		grpc.WithTransportCredentials(clientSide{withHTTP2(c.TLS), newLine("hub", w.server.log, nil)}),
+		grpc.WithContextDialer(func(ctx context.Context, a string) (net.Conn, error) { return c.DialContext(ctx, "tcp", a) }))
+	check(w.t, err)
+	w.t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// inVersion is a context for calls in a version.
+func inVersion(ctx context.Context, version string) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, versionHeader, version)
+}
+
+// refusalOf calls a method without sending anything, and returns how it ended.
+func refusalOf(ctx context.Context, conn *grpc.ClientConn, method string) error {
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
+	if err != nil {
+		return wrapped(err)
+	}
+	return wrapped(stream.RecvMsg(&wirepb.Refusal{}))
+}
+
+// wrapped is an error with its refusal, if it has one.
+func wrapped(err error) error {
+	if r := refusalIn(err); r != nil {
+		return r
+	}
+	return err
+}
+
+// An impostor is a coordinator that does what a test wants; its keys are right.
+type impostor struct {
+	wirepb.UnimplementedStudyServer
+	version uint32
+	join    func() (*wirepb.JoinResponse, error)
+	follow  func(*wirepb.FollowRequest, wirepb.Study_FollowServer) error
+	submit  func(wirepb.Study_SubmitServer) error
+}
+
+func (i *impostor) Hello(context.Context, *wirepb.HelloRequest) (*wirepb.HelloResponse, error) {
+	return wirepb.HelloResponse_builder{Version: i.version}.Build(), nil
+}
+
+func (i *impostor) Join(context.Context, *wirepb.JoinRequest) (*wirepb.JoinResponse, error) {
+	return i.join()
+}
+
+func (i *impostor) Follow(m *wirepb.FollowRequest, s wirepb.Study_FollowServer) error {
+	return i.follow(m, s)
+}
+
+func (i *impostor) Submit(s wirepb.Study_SubmitServer) error { return i.submit(s) }
+
+// serveImpostor returns the configuration of a client that calls an impostor.
+func serveImpostor(t *testing.T, i *impostor) Config {
+	t.Helper()
+	w := &world{office: newOffice(t, document), listener: bufconn.Listen(1 << 20)}
+	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(w.study(nil).TLS)))
+	wirepb.RegisterStudyServer(server, i)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(w.listener) }()
+	t.Cleanup(func() { server.Stop(); check(t, <-served) })
+	return w.config("north")
+}
+
+// tls finishes a handshake and returns the connection, for frames.
+func (w *world) tls(c Config) *tls.Conn {
+	w.t.Helper()
+	raw, err := c.DialContext(w.t.Context(), "tcp", "hub")
+	check(w.t, err)
+	conn := tls.Client(raw, withHTTP2(c.TLS))
+	check(w.t, conn.Handshake())
+	w.t.Cleanup(func() { conn.Close() })
+	return conn
+}

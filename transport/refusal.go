@@ -1,0 +1,115 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"unicode"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"fedpvi/transport/internal/wirepb"
+)
+
+// reasonCodes are the reasons as gRPC has them. The reason itself travels in a detail:
+// codes are for those who do not know it.
+var reasonCodes = map[Reason]codes.Code{
+	Malformed:   codes.InvalidArgument,
+	Denied:      codes.PermissionDenied,
+	Unknown:     codes.NotFound,
+	OutOfPlace:  codes.FailedPrecondition,
+	TooLarge:    codes.ResourceExhausted,
+	Ended:       codes.OutOfRange,
+	Unavailable: codes.Unavailable,
+	Version:     codes.Unimplemented,
+}
+
+func refuse(reason Reason, format string, args ...any) *Refusal {
+	return &Refusal{Reason: reason, Text: fmt.Sprintf(format, args...)}
+}
+
+// statusOf puts a refusal into what gRPC carries.
+func (r *Refusal) status() error {
+	code, ok := reasonCodes[r.Reason]
+	if !ok {
+		code = codes.Unknown
+	}
+	text := plain(r.Text)
+	detail := wirepb.Refusal_builder{Reason: string(r.Reason), Text: text}.Build()
+	s, err := status.New(code, text).WithDetails(detail)
+	if err != nil {
+		return status.Error(code, text)
+	}
+	return s.Err()
+}
+
+// refusalIn returns the refusal that an answer carries, or nil. The other end may be
+// hostile: a reason that this program does not know is none, and the text is made plain.
+func refusalIn(err error) *Refusal {
+	s, ok := status.FromError(err)
+	if !ok {
+		return nil
+	}
+	for _, detail := range s.Details() {
+		if d, ok := detail.(*wirepb.Refusal); ok {
+			if _, known := reasonCodes[Reason(d.GetReason())]; known {
+				return &Refusal{Reason: Reason(d.GetReason()), Text: plain(d.GetText())}
+			}
+		}
+	}
+	return nil
+}
+
+// plain makes a text fit for a terminal and a line of a log.
+func plain(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "") + "..."
+	}
+	return text
+}
+
+// outcome names how a call ended, for those who count: "ok", "canceled", "internal" or a
+// reason.
+func outcome(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	if r := refusalIn(err); r != nil {
+		return string(r.Reason)
+	}
+	switch status.Code(err) {
+	case codes.Canceled, codes.DeadlineExceeded:
+		return "canceled"
+	default:
+		return "internal"
+	}
+}
+
+// answer turns what a coordinator returned into what its peer may know: a refusal in
+// full, that the call was given up, or the number of an incident, by which the line in
+// the log is found.
+func (s *Server) answer(ctx context.Context, c *call, err error) error {
+	var refusal *Refusal
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+		return nil
+	case errors.As(err, &refusal):
+		return refusal.status()
+	case errors.As(cause, &refusal):
+		return refusal.status()
+	case ctx.Err() != nil:
+		return status.Error(codes.Canceled, "the call was given up")
+	}
+	incident := fmt.Sprintf("%08x", rand.Uint32())
+	s.log.Error("a call failed", "method", c.method, "peer", c.peer.Name, "incident", incident, "error", err)
+	return status.Error(codes.Internal, "the coordinator failed: ask those who run it for incident "+incident)
+}

@@ -1,0 +1,125 @@
+package transport
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"fedpvi/crypto/channel"
+	"fedpvi/transport/internal/wirepb"
+)
+
+// Submit takes a release piece by piece: never more than one of them is held.
+func (service) Submit(stream wirepb.Study_SubmitServer) error {
+	c := callOf(stream.Context())
+	first, err := receive(stream, c)
+	if err != nil {
+		return err
+	}
+	size, err := checkOffer(first, c.study.MaxRelease)
+	if err != nil {
+		return err
+	}
+	envelope := first.GetOffer().GetEnvelope()
+	done, err := c.study.uploads.begin(c, sha256.Sum256(envelope))
+	if err != nil {
+		return err
+	}
+	defer done()
+	have, err := c.study.Coordinator.Offer(stream.Context(), c.peer, envelope)
+	if err != nil {
+		return err
+	}
+	if have < 0 || have > size {
+		return fmt.Errorf("the coordinator says that it has %d bytes of a release of %d", have, size)
+	}
+	if err := say(stream, have); err != nil || have == size {
+		return err
+	}
+	return takePieces(stream, c, sha256.Sum256(envelope), have, size)
+}
+
+func takePieces(stream wirepb.Study_SubmitServer, c *call, envelope Hash, have, size int64) error {
+	for have < size {
+		m, err := receive(stream, c)
+		if err != nil {
+			return err
+		}
+		piece, err := checkPiece(m, have, size)
+		if err != nil {
+			return err
+		}
+		if err := c.study.Coordinator.Write(stream.Context(), c.peer, envelope, have, piece); err != nil {
+			return err
+		}
+		have += int64(len(piece))
+	}
+	return say(stream, have)
+}
+
+func receive(stream wirepb.Study_SubmitServer, c *call) (*wirepb.SubmitRequest, error) {
+	m, err := stream.Recv()
+	if errors.Is(err, io.EOF) {
+		return nil, refuse(Malformed, "the release ends too early")
+	}
+	if err != nil {
+		return nil, unread(err)
+	}
+	c.watch.moved()
+	return m, nil
+}
+
+func say(stream wirepb.Study_SubmitServer, have int64) error {
+	return stream.Send(wirepb.SubmitResponse_builder{Have: uint64(have)}.Build())
+}
+
+// uploads are the releases that are coming in. A client whose connection was cut begins
+// again while its call before may not know yet: that one is ended first, so that a
+// coordinator gets the pieces of a release from one call at a time.
+type uploads struct {
+	mu     sync.Mutex
+	active map[uploadKey]*uploading
+}
+
+type uploadKey struct {
+	peer     channel.Party
+	envelope Hash
+}
+
+type uploading struct {
+	end  context.CancelCauseFunc
+	done chan struct{}
+}
+
+// begin waits for its turn. The function that it returns is called at the end.
+func (u *uploads) begin(c *call, envelope Hash) (done func(), err error) {
+	key := uploadKey{c.peer, envelope}
+	own := &uploading{c.end, make(chan struct{})}
+	u.mu.Lock()
+	before := u.active[key]
+	u.active[key] = own
+	u.mu.Unlock()
+	done = func() {
+		u.mu.Lock()
+		if u.active[key] == own {
+			delete(u.active, key)
+		}
+		u.mu.Unlock()
+		close(own.done)
+	}
+	if before == nil {
+		return done, nil
+	}
+	before.end(refuse(Unavailable, "the same release came over another connection"))
+	select {
+	case <-before.done:
+		return done, nil
+	case <-c.ctx.Done():
+		<-before.done // so that who comes next waits for it too
+		done()
+		return nil, context.Cause(c.ctx)
+	}
+}

@@ -1,0 +1,196 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+
+	"fedpvi/crypto/channel"
+	"fedpvi/transport/internal/wirepb"
+)
+
+// A ServerConfig says how a server is to be. Its zero value is one that works.
+type ServerConfig struct {
+	// RoundDeadline is the time for a round, from which all others are derived.
+	RoundDeadline time.Duration
+	Limits        Limits
+	Log           *slog.Logger
+	Observer      Observer
+}
+
+// A Study is what a server serves under one name.
+type Study struct {
+	// Document is the SHA-256 of the study document; channel.ServerName makes the name of it.
+	Document channel.Hash
+	// TLS is of channel.Server.
+	TLS *tls.Config
+	// Coordinator answers.
+	Coordinator Coordinator
+	// MaxRelease is the largest body of a release in bytes.
+	MaxRelease int64
+	// Seen, if there is one, is called whenever something came from a party, if only the
+	// answer to a ping. It is called often and must be quick.
+	Seen func(channel.Party)
+}
+
+// A served study ends its waiting calls when it is removed.
+type served struct {
+	Study
+	ctx     context.Context
+	end     context.CancelCauseFunc
+	health  *health.Server
+	uploads uploads
+}
+
+// A Server answers the parties of several studies on one port. The TLS server name tells
+// the studies apart.
+type Server struct {
+	timing   timing
+	log      *slog.Logger
+	observer Observer
+	door     *door
+	tls      *tls.Config
+	grpc     *grpc.Server
+	versions versions
+
+	mu      sync.RWMutex
+	studies map[string]*served
+	closed  bool
+}
+
+// NewServer makes a server of no study yet.
+func NewServer(c ServerConfig) (*Server, error) {
+	t, err := deriveTiming(c.RoundDeadline)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{timing: t, log: c.Log, observer: c.Observer, versions: ours, studies: map[string]*served{}}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.observer == nil {
+		s.observer = blind{}
+	}
+	limits := c.Limits.withDefaults()
+	s.door = newDoor(limits, s.observer)
+	s.tls = channel.Serve(func(name string) *tls.Config {
+		if study := s.find(name); study != nil {
+			return study.TLS
+		}
+		return nil
+	})
+	s.grpc = grpc.NewServer(s.options(limits)...)
+	wirepb.RegisterStudyServer(s.grpc, service{server: s})
+	healthpb.RegisterHealthServer(s.grpc, healthOfStudies{})
+	return s, nil
+}
+
+func (s *Server) options(limits Limits) []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.Creds(serverSide{s}),
+		grpc.InTapHandle(s.admit),
+		grpc.UnaryInterceptor(s.unary),
+		grpc.StreamInterceptor(s.stream),
+		grpc.MaxRecvMsgSize(maxAsked),
+		grpc.MaxSendMsgSize(maxAnswer),
+		grpc.MaxConcurrentStreams(uint32(limits.Calls)),
+		grpc.MaxHeaderListSize(maxHeaders),
+		grpc.ConnectionTimeout(s.timing.handshake),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: s.timing.ping, Timeout: s.timing.pong, MaxConnectionIdle: s.timing.patience}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: fastestPing / 2, PermitWithoutStream: true}),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connWindow),
+		// A connection that only waits should cost little.
+		grpc.ReadBufferSize(4 << 10),
+		grpc.WriteBufferSize(16 << 10),
+	}
+}
+
+// Add begins to serve a study.
+func (s *Server) Add(study Study) error {
+	if study.TLS == nil || study.Coordinator == nil || study.MaxRelease <= 0 {
+		return errors.New("a study is served with a TLS configuration, a coordinator and the size of its largest release")
+	}
+	name := channel.ServerName(study.Document)
+	study.TLS = withHTTP2(study.TLS)
+	ctx, end := context.WithCancelCause(context.Background())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		end(nil)
+		return errors.New("the server is shut down")
+	}
+	if s.studies[name] != nil {
+		end(nil)
+		return errors.New("the study is served already")
+	}
+	s.studies[name] = &served{
+		Study: study, ctx: ctx, end: end, health: health.NewServer(),
+		uploads: uploads{active: map[uploadKey]*uploading{}},
+	}
+	return nil
+}
+
+// Remove serves a study no more and ends its calls.
+func (s *Server) Remove(document channel.Hash) {
+	s.mu.Lock()
+	study := s.studies[channel.ServerName(document)]
+	delete(s.studies, channel.ServerName(document))
+	s.mu.Unlock()
+	if study != nil {
+		study.stop(refuse(Unknown, "the study is not served here any more"))
+	}
+}
+
+func (s *served) stop(why error) {
+	s.health.Shutdown()
+	s.end(why)
+}
+
+// SetHealth says whether a study works, to those of its parties who ask.
+func (s *Server) SetHealth(document channel.Hash, works bool) {
+	status := healthpb.HealthCheckResponse_NOT_SERVING
+	if works {
+		status = healthpb.HealthCheckResponse_SERVING
+	}
+	if study := s.find(channel.ServerName(document)); study != nil {
+		study.health.SetServingStatus("", status)
+	}
+}
+
+func (s *Server) find(name string) *served {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.studies[name]
+}
+
+// Serve answers those who connect to a listener, until Shutdown.
+func (s *Server) Serve(l net.Listener) error {
+	if err := s.grpc.Serve(guardedListener{l, s.door}); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return fmt.Errorf("serving %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// Shutdown takes no new calls, ends those that wait and lets the others finish until ctx
+// is done.
+func (s *Server) Shutdown(ctx context.Context) {
+	s.mu.Lock()
+	s.closed = true
+	for _, study := range s.studies {
+		study.stop(refuse(Unavailable, "the coordinator is shutting down"))
+	}
+	s.mu.Unlock()
+	defer context.AfterFunc(ctx, s.grpc.Stop)()
+	s.grpc.GracefulStop()
+}

@@ -1,0 +1,81 @@
+package transport
+
+import (
+	"context"
+
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"fedpvi/transport/internal/wirepb"
+)
+
+// service is what gRPC calls: it checks messages and hands them to the coordinator of
+// the study.
+type service struct {
+	wirepb.UnimplementedStudyServer
+	server *Server
+}
+
+func (s service) Hello(_ context.Context, m *wirepb.HelloRequest) (*wirepb.HelloResponse, error) {
+	version, err := agree(s.server.versions, versions{m.GetLowest(), m.GetHighest()})
+	return wirepb.HelloResponse_builder{Version: version}.Build(), err
+}
+
+func (service) Join(ctx context.Context, m *wirepb.JoinRequest) (*wirepb.JoinResponse, error) {
+	if err := checkJoin(m); err != nil {
+		return nil, err
+	}
+	a, err := callOf(ctx).study.Coordinator.Join(ctx, JoinRequest{Token: m.GetToken(), Entry: m.GetEntry(), Request: m.GetRequest()})
+	return wirepb.JoinResponse_builder{
+		Study: a.Study, Authority: a.Authority, Certificate: a.Certificate, Coordinator: a.Coordinator,
+	}.Build(), err
+}
+
+func (service) Renew(ctx context.Context, m *wirepb.RenewRequest) (*wirepb.RenewResponse, error) {
+	if err := checkRenew(m); err != nil {
+		return nil, err
+	}
+	c := callOf(ctx)
+	certificate, err := c.study.Coordinator.Renew(ctx, c.peer, m.GetRequest())
+	return wirepb.RenewResponse_builder{Certificate: certificate}.Build(), err
+}
+
+func (service) Standing(ctx context.Context, _ *wirepb.StandingRequest) (*wirepb.StandingResponse, error) {
+	c := callOf(ctx)
+	st, err := c.study.Coordinator.Standing(ctx, c.peer)
+	return wirepb.StandingResponse_builder{Entries: st.Entries, Approved: st.Approved, Last: st.Last}.Build(), err
+}
+
+func (service) Approve(ctx context.Context, m *wirepb.ApproveRequest) (*wirepb.ApproveResponse, error) {
+	if err := checkEnvelope(m.GetEnvelope()); err != nil {
+		return nil, err
+	}
+	c := callOf(ctx)
+	return wirepb.ApproveResponse_builder{}.Build(), c.study.Coordinator.Approve(ctx, c.peer, m.GetEnvelope())
+}
+
+// healthOfStudies answers for the study that the caller is connected to.
+type healthOfStudies struct {
+	healthpb.UnimplementedHealthServer
+}
+
+func (healthOfStudies) Check(ctx context.Context, m *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	if m.GetService() != "" {
+		return nil, refuse(Unknown, "there is no such service: ask for the health of all")
+	}
+	return callOf(ctx).study.health.Check(ctx, m)
+}
+
+// unread is why a message of a stream could not be read, for those who count: gRPC has
+// told its sender, in its own words. What is left are the ends of the stream and of its
+// context.
+func unread(err error) error {
+	switch status.Code(err) {
+	case codes.ResourceExhausted:
+		return refuse(TooLarge, "a message of more than %d bytes", maxAsked)
+	case codes.Internal:
+		return refuse(Malformed, "a message that is not of this protocol")
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"fedpvi/transport/internal/wirepb"
+)
+
+// Submit sends a release, from where the coordinator says that it has it. It returns nil
+// when the coordinator has taken it for good. Sending one again is harmless. The bytes of
+// the item must not change meanwhile. Releases are sent one after the other.
+func (c *Client) Submit(ctx context.Context, item Item) error {
+	select {
+	case c.sender <- struct{}{}:
+		defer func() { <-c.sender }()
+	case <-ctx.Done():
+		return c.gaveUp(ctx)
+	}
+	e := c.begin(ctx, c.timing.patience)
+	defer e.end()
+	have := int64(-1)
+	for {
+		err := c.send(e, item, &have)
+		c.observer.Called("Submit", outcome(err))
+		if err == nil {
+			return nil
+		}
+		if err := e.failed(err); err != nil {
+			return err
+		}
+	}
+}
+
+// send is one try. It keeps how much the coordinator has, to know progress from none.
+func (c *Client) send(e *effort, item Item, have *int64) error {
+	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
+	defer cancel()
+	stream, err := c.rpc.Submit(ctx)
+	if err != nil {
+		return err
+	}
+	size := int64(len(item.Body))
+	offer := wirepb.SubmitRequest_Offer_builder{Envelope: item.Envelope, Size: uint64(size)}.Build()
+	if err := stream.Send(wirepb.SubmitRequest_builder{Offer: offer}.Build()); err != nil {
+		return c.breach(ended(stream, err))
+	}
+	got, err := heard(stream, size)
+	if err != nil {
+		return c.breach(err)
+	}
+	if got > *have {
+		*have = got
+		e.moved()
+	}
+	if got == size {
+		return nil
+	}
+	if err := sendPieces(e, stream, item.Body, got); err != nil {
+		return c.breach(err)
+	}
+	if got, err = heard(stream, size); err == nil && got != size {
+		err = refuse(OutOfPlace, "it took %d bytes of %d", got, size)
+	}
+	return c.breach(err)
+}
+
+// sendPieces sends a body from an offset on.
+func sendPieces(e *effort, stream wirepb.Study_SubmitClient, body []byte, offset int64) error {
+	for offset < int64(len(body)) {
+		n := min(int64(len(body))-offset, sentPiece)
+		piece := wirepb.SubmitRequest_Piece_builder{Offset: uint64(offset), Data: body[offset : offset+n]}.Build()
+		if err := stream.Send(wirepb.SubmitRequest_builder{Piece: piece}.Build()); err != nil {
+			return ended(stream, err)
+		}
+		e.sent()
+		offset += n
+	}
+	return nil
+}
+
+// heard returns how much of a body the coordinator says it has.
+func heard(stream wirepb.Study_SubmitClient, size int64) (int64, error) {
+	m, err := stream.Recv()
+	if errors.Is(err, io.EOF) {
+		return 0, refuse(Malformed, "it ended the call without an answer")
+	}
+	if err != nil {
+		return 0, err
+	}
+	if m.GetHave() > uint64(size) {
+		return 0, refuse(Malformed, "it says that it has %d bytes of %d", m.GetHave(), size)
+	}
+	return int64(m.GetHave()), nil
+}
+
+// ended returns why a stream ended, where sending says no more than that it did.
+func ended(stream wirepb.Study_SubmitClient, err error) error {
+	if !errors.Is(err, io.EOF) {
+		return err
+	}
+	if _, err = stream.Recv(); err == nil || errors.Is(err, io.EOF) {
+		return refuse(Malformed, "it ended the call before it had all")
+	}
+	return err
+}

@@ -1,0 +1,40 @@
+package transport
+
+import "fmt"
+
+// The protocol versions that this program speaks. It speaks the one before its own too,
+// once there is one, so that the two ends can be updated one after the other.
+const (
+	MinVersion = 1
+	MaxVersion = 1
+)
+
+// versions are those that one end speaks, both included.
+type versions struct{ lowest, highest uint32 }
+
+var ours = versions{MinVersion, MaxVersion}
+
+func (v versions) has(one uint32) bool { return v.lowest <= one && one <= v.highest }
+
+func (v versions) String() string {
+	if v.lowest == v.highest {
+		return fmt.Sprintf("protocol version %d", v.lowest)
+	}
+	return fmt.Sprintf("protocol versions %d to %d", v.lowest, v.highest)
+}
+
+// agree returns the highest version that a coordinator and a client both speak.
+func agree(coordinator, client versions) (uint32, error) {
+	common := min(coordinator.highest, client.highest)
+	if client.lowest == 0 || client.lowest > client.highest {
+		return 0, &Refusal{Malformed, "a range of protocol versions that is none"}
+	}
+	if coordinator.has(common) && client.has(common) {
+		return common, nil
+	}
+	older := "client"
+	if client.lowest > coordinator.highest {
+		older = "coordinator"
+	}
+	return 0, &Refusal{Version, fmt.Sprintf("the client speaks %v, the coordinator %v: update the %s", client, coordinator, older)}
+}
