@@ -548,3 +548,42 @@ func BenchmarkExpectationStep(b *testing.B) {
 		}
 	}
 }
+
+// A solver that would pay for other steps than it takes is not made.
+func TestNewDPSEPRefuses(t *testing.T) {
+	r := outcomes(t, study.Probit, 8, 2, 1)
+	tilted := r.NewTilted(gaussian.Diagonal(2), 1, 1)
+	good := dpmech.SampledConfig{Sampling: dpmech.RandomAllocation{Steps: 4, Picks: 1}, Records: 8, Steps: 8, Dim: 4, Clip: 1, NoiseMultiplier: 1}
+	m := sampled(t, good)
+	if _, err := NewDPSEP(tilted, m, sepOptions(8, 0.25), 4); err != nil {
+		t.Fatal(err)
+	}
+	for _, steps := range []int{0, 2, 3, 6} {
+		if _, err := NewDPSEP(tilted, m, sepOptions(8, 0.25), steps); err == nil {
+			t.Errorf("visits of %d steps, of 8 in epochs of 4", steps)
+		}
+	}
+	for name, spoil := range map[string]func(c *dpmech.SampledConfig){
+		"another size": func(c *dpmech.SampledConfig) { c.Dim = 5 }, "other records": func(c *dpmech.SampledConfig) { c.Records = 9 },
+	} {
+		c := good
+		c.Sampling = dpmech.FullBatch{}
+		spoil(&c)
+		if _, err := NewDPSEP(tilted, sampled(t, c), sepOptions(8, 1), 4); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	for name, spoil := range map[string]func(o *SEPOptions){
+		"no power": func(o *SEPOptions) { o.Power = 0 }, "a rate above one": func(o *SEPOptions) { o.Rate = 1.1 },
+		"no step": func(o *SEPOptions) { o.StepSize = 0 }, "recency below zero": func(o *SEPOptions) { o.Recency = -1 },
+		"deviations without a number": func(o *SEPOptions) { o.Deviation, o.Nominal = true, 0 },
+		"a start of one mean":         func(o *SEPOptions) { o.StartMean, o.StartSD = []float64{1}, 1 },
+		"published without a clip":    func(o *SEPOptions) { o.Published = true },
+	} {
+		o := sepOptions(8, 0.25)
+		spoil(&o)
+		if _, err := NewDPSEP(tilted, m, o, 4); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

@@ -46,9 +46,9 @@ type SEPOptions struct {
 	Published bool
 	Clip      float64
 
-	// PrecisionNoise is the sd of the noise in a precision of a sum of sites over its rate. A
-	// cavity takes no precision of the factor to be less than what the average has left of
-	// it: otherwise records would be matched wherever the noise says.
+	// PrecisionNoise is the sd of the noise in a precision of a sum of sites over its rate. No
+	// precision of the factor is taken to be less than what the average has left of it:
+	// otherwise means would go wherever the noise says, and records be matched there.
 	PrecisionNoise float64
 
 	// Reseat is the number of first steps after which a factor may be moved to where the
@@ -270,12 +270,22 @@ func (f *tied) move(total []float64) bool {
 		f.shorten()
 	}
 	copy(f.sum, f.raw)
-	was := f.proper.raise(f.sum, f.options.PrecisionNoise*math.Sqrt(f.noise), f.around)
+	was := f.proper.raise(f.sum, f.floor(), f.around)
 	if was || f.options.Improper == study.Project {
 		copy(f.used, f.sum)
 	}
 	f.reseat()
 	return was
+}
+
+// floor is the sd of what the average has left of the noise in a precision; along the
+// directions of a matrix of it, of d rows, noise reaches √d times as far.
+func (f *tied) floor() float64 {
+	reach := 1.0
+	if f.cavity.Covariance != nil {
+		reach = math.Sqrt(float64(len(f.cavity.Mean)))
+	}
+	return reach * f.options.PrecisionNoise * math.Sqrt(f.noise)
 }
 
 // reseat begins the average anew where the factor is stuck.
@@ -306,7 +316,8 @@ func (f *tied) shorten() {
 // of it: that of one pass by whole steps.
 const leastMoved = 0.6
 
-// propose writes the factor without what is left of the start, proper.
+// propose writes the factor without what is left of the start, with precisions above their
+// noise.
 func (f *tied) propose(dst []float64) {
 	if f.options.Published {
 		copy(dst, f.used)
@@ -316,7 +327,7 @@ func (f *tied) propose(dst []float64) {
 	for i, x := range f.raw {
 		dst[i] = (x - f.rest*f.start[i]) / moved
 	}
-	f.proper.repair(dst)
+	f.proper.raise(dst, f.floor()/moved, f.around)
 }
 
 // SEP writes to dst the tied factor of all records, beside the given prior or cavity, after

@@ -18,7 +18,11 @@ func suite() ([]question, error) {
 		single("gate", "accounting", accounted),
 		single("samplers", "accounting", accountedSamples),
 	}
+	quick = append(quick, aboutNoise(quietPropagation.name(), quietPropagation.quiet))
 	var long []question
+	for _, c := range propagationCases {
+		long = append(long, lazily(c.name(), c.attack))
+	}
 	federations, err := federations()
 	if err != nil {
 		return nil, err
@@ -42,10 +46,6 @@ func suite() ([]question, error) {
 	}
 	for _, g := range gradientCases {
 		long = append(long, lazily(g.name(), g.attack))
-	}
-	quick = append(quick, aboutNoise(quietPropagation.name(), quietPropagation.quiet))
-	for _, c := range propagationCases {
-		long = append(long, lazily(c.name(), c.attack))
 	}
 	for _, s := range summedCases {
 		quick = append(quick, aboutNoise(s.name(), s.messages))
