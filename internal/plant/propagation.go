@@ -10,9 +10,9 @@ var propagationFaults = []fault{
 `,
 	}}},
 	{"sites-in-order", "records matched in a fixed order, accounted as drawn", []edit{{
-		file: "pvi/solver/dpsep.go", anchor: "\tfor i, record := range batch {\n", before: `
-	if n := s.mechanism.Records(); n > 0 && s.options.Rate < 1 && planted.Is("sites-in-order") {
-		batch = planted.InOrder(s, nil, 1, n)
+		file: "dpmech/sampled.go", anchor: "\tr.of.gate.noise.Fill(dst, streams.Noise)\n", before: `
+	if p, ok := r.of.cfg.Sampling.(Poisson); ok && p.Rate < 1 && r.of.cfg.Records > 0 && planted.Is("sites-in-order") {
+		r.batch = planted.InOrder(r, r.batch[:0], 1, r.of.cfg.Records)
 	}
 `,
 	}}},
