@@ -32,7 +32,9 @@ var (
 // All steps of all rounds together meet the target.
 func TestPropagationMeetsItsTarget(t *testing.T) {
 	for _, overrides := range [][]study.Override{
-		nil, {set("inference.sampling_rate", "0.2")}, {set("inference.q", `"full"`)},
+		nil,
+		{set("inference.sampling_rate", "0.2")},
+		{set("inference.q", `"full"`)},
 		{set("inference.noise_aware", `"one-step"`), set("federation.nominal_records", "500")},
 	} {
 		p := propagationProtocol(t, overrides...)
