@@ -77,7 +77,12 @@ func (t *TiltedRegression) Fetch(records []uint32) {
 	const line = 8 // numbers
 	k := len(t.mean)
 	for _, i := range records {
-		_, row := t.of.loads.rows(int(i)*k, k)
+		var row []float64
+		if t.dense {
+			row = t.of.loads.value[int(i)*k*t.dim:][:k*t.dim]
+		} else {
+			_, row = t.of.loads.rows(int(i)*k, k)
+		}
 		for n := 0; n < len(row); n += line {
 			t.touched += row[n]
 		}
@@ -89,20 +94,37 @@ func (t *TiltedRegression) Fetch(records []uint32) {
 func (t *TiltedRegression) diagonal(dst, x []float64, y float64) {
 	d := len(x)
 	means, variances := t.at.Mean[:d], t.at.Variance[:d]
-	var mean, variance float64
-	for j, v := range x {
-		mean += v * means[j]
-		variance += v * v * variances[j]
-	}
+	mean, variance := projected(x, means, variances)
 	g, h := t.one.slopes(y, mean, variance)
 	g /= t.power
+	weight := t.weight / t.power
 	shifts, precisions := dst[:d], dst[d:][:d]
 	for j, v := range x {
 		bend := h * v * v
 		stretch := 1 / (1 - variances[j]*bend) // of the precision: 1 + site/cavity
 		shifts[j] = g * v * stretch
-		precisions[j] = bend * stretch * t.weight / t.power
+		precisions[j] = bend * stretch * weight
 	}
+}
+
+// projected returns mean and variance of xᵀθ. Two sums of each are under way at a time: the
+// addition of one does not wait for the other's.
+func projected(x, means, variances []float64) (mean, variance float64) {
+	means, variances = means[:len(x)], variances[:len(x)]
+	var mean2, variance2 float64
+	j := 0
+	for ; j+1 < len(x); j += 2 {
+		a, b := x[j], x[j+1]
+		mean += a * means[j]
+		mean2 += b * means[j+1]
+		variance += a * a * variances[j]
+		variance2 += b * b * variances[j+1]
+	}
+	if j < len(x) {
+		mean += x[j] * means[j]
+		variance += x[j] * x[j] * variances[j]
+	}
+	return mean + mean2, variance + variance2
 }
 
 // sparse is diagonal for a record most of whose covariates are zero.
