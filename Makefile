@@ -8,7 +8,7 @@ TOOL := go tool -modfile=tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build generate demo test evidence fuzz audit lint fmt bench experiments clean
+.PHONY: build generate demo demo-network test evidence fuzz audit lint fmt bench experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -21,6 +21,9 @@ demo: build ## the main job on made-up data
 	bin/sim plan experiments/demo/blood-pressure.toml
 	@echo
 	bin/sim run experiments/demo/blood-pressure.toml --out runs/demo
+
+demo-network: build ## a coordinator and four clients, killed half way
+	go run ./internal/demonet
 
 # What a record contributes must not depend on where it stands, also on processors that
 # fuse products and sums.

@@ -1,10 +1,12 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"fedpvi/accountant"
 	"fedpvi/client/ledger"
 	"fedpvi/crypto/transcript"
 	"fedpvi/pvi/stage"
@@ -26,7 +28,7 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	if len(digest) < 12 || len(digest) > len(m.Hash.String()) || m.Hash.String()[:len(digest)] != digest {
 		return Terms{}, &UsageError{fmt.Errorf("%q is not the digest of this study, which is %s: read client review", digest, m.Hash)}
 	}
-	if err := c.leftAlready(m); err != nil {
+	if err := errors.Join(c.halted(), c.leftAlready(m)); err != nil {
 		return Terms{}, err
 	}
 	roster := pretended(m.Study, p.MinParticipants)
@@ -42,10 +44,14 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	if err != nil {
 		return t, err
 	}
-	if _, err := c.quote(t, d, m.Study.Privacy.Unit, whole); err != nil {
+	cost := whole
+	if c.begun(m, t.Dataset) {
+		cost = accountant.Composed{} // a part is paid for, and every answer is quoted
+	}
+	if _, err := c.quote(t, d, unitOf(m.Study), cost); err != nil {
 		return t, fmt.Errorf("the study does not fit into the budget of the data set %s: %w", t.Dataset, err)
 	}
-	b, made, err := c.budget(t, d, m.Study.Privacy.Unit, whole)
+	b, made, err := c.budget(t, d, unitOf(m.Study), whole)
 	if err != nil {
 		return t, err
 	}
@@ -55,6 +61,12 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 		}
 	}
 	return t, c.put(m.Hash, approvalPart, approval{Study: m.Hash, Policy: p.Hash, Terms: t, Time: c.now().UTC().Truncate(time.Second)})
+}
+
+// begun reports whether something was paid for a study.
+func (c *Client) begun(m *Member, dataset string) bool {
+	a, _ := c.store.Account(dataset)
+	return slices.ContainsFunc(a.Studies, func(s ledger.StudySpent) bool { return s.Study == m.Hash })
 }
 
 // approved returns the terms of the approval of a study under the policy as it is now.

@@ -2,8 +2,10 @@ package client
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"fedpvi/client/ledger"
@@ -246,7 +248,7 @@ func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 	if err != nil {
 		return err
 	}
-	if _, err := a.client.quote(a.terms, d, a.member.Study.Privacy.Unit, whole); err != nil {
+	if _, err := a.client.quote(a.terms, d, unitOf(a.member.Study), whole); err != nil {
 		return fmt.Errorf("with %d clients the study does not fit into the budget of the data set %s: %w", len(clients), a.terms.Dataset, err)
 	}
 	return nil
@@ -290,8 +292,8 @@ func (a *participant) end(body []byte) (*Ending, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !bytes.Equal(own, closing.Result) {
-		return nil, &Refusal{"the posterior that the coordinator states does not follow from the outcomes"}
+	if err := sameNumbers(result, closing.Result); err != nil {
+		return nil, err
 	}
 	for _, r := range closing.Receipts {
 		if r.Client != a.member.Name {
@@ -301,7 +303,21 @@ func (a *participant) end(body []byte) (*Ending, error) {
 			return nil, err
 		}
 	}
-	return &Ending{Result: bytes.Clone(closing.Result)}, nil
+	return &Ending{Result: own}, nil
+}
+
+// sameNumbers compares λ, which is exact on every machine. What follows from it, such as
+// standard deviations, may be rounded otherwise on another kind of processor: the holder
+// gets what was computed here.
+func sameNumbers(own *stage.Result, stated []byte) error {
+	var said struct {
+		Protocol string    `json:"protocol"`
+		Natural  []float64 `json:"natural"`
+	}
+	if err := json.Unmarshal(stated, &said); err != nil || said.Protocol != own.Protocol || !slices.Equal(said.Natural, own.Natural) {
+		return &Refusal{"the posterior that the coordinator states does not follow from the outcomes"}
+	}
+	return nil
 }
 
 func aborted(body []byte) (*Ending, error) {

@@ -38,6 +38,9 @@ type Dataset struct {
 	Unit    string // ledger.Record, ledger.Client, or empty for that of the first study
 	Filter  string // "auto", ledger.Gaussian or ledger.Renyi
 	Order   float64
+	// Public says that anybody may know the records: studies that promise no privacy may use
+	// them, at no cost.
+	Public bool
 }
 
 const policyVersion = 1
@@ -119,6 +122,7 @@ func readDataset(t *document.Table) Dataset {
 		}
 	}
 	d.Unit, _ = t.Choice("unit", ledger.Record, ledger.Client)
+	d.Public, _ = t.Bool("public")
 	if f, ok := t.Choice("filter", "auto", ledger.Gaussian, ledger.Renyi); ok {
 		d.Filter = f
 	}
@@ -195,4 +199,6 @@ delta = %g
 # unit = "record"      # or "client", the whole data set; else that of the first study
 # filter = "auto"      # "gaussian" loses nothing and admits Gaussian releases only,
                        # "renyi" admits all; auto takes what the first study needs
+# public = true        # anybody may know these records: studies that promise no privacy
+                       # may use them
 `

@@ -116,6 +116,32 @@ func TestTheCapIsKeptWithTheRosterThatComes(t *testing.T) {
 	}
 }
 
+// A policy that is changed while a study runs asks again, and what was paid for is not
+// counted a second time.
+func TestApprovingAgain(t *testing.T) {
+	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
+	h.begin()
+	p := all[0]
+	var after float64
+	check(t, p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
+		review, err := c.Review(m, policy, "")
+		after = review.Privacy.Quote.EpsilonAfter
+		return err
+	}))
+	_, err := p.step()
+	check(t, err)
+	p.edit("epsilon = 40", fmt.Sprintf("epsilon = %g", after*1.0001))
+	spent := p.account().Spent
+	_, err = p.step()
+	p.refused("a changed policy", err, client.Declined, "policy was changed", spent)
+	check(t, p.approve())
+	for _, e := range play(t, all) {
+		if e.Aborted {
+			t.Errorf("the study ended with %+v", e)
+		}
+	}
+}
+
 func TestTooFewParticipants(t *testing.T) {
 	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
 	p := all[0]
@@ -244,6 +270,19 @@ func TestALyingCoordinator(t *testing.T) {
 				t.Errorf("%d answers were sent", answers)
 			}
 		})
+	}
+}
+
+func TestAResultThatDoesNotFollow(t *testing.T) {
+	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
+	h.result = func(b []byte) []byte { return bytes.Replace(b, []byte(`"natural":[`), []byte(`"natural":[1`), 1) }
+	h.begin()
+	var err error
+	for m := 0; err == nil && m < 20; m++ {
+		_, err = all[m%2].step()
+	}
+	if client.CodeOf(err) != client.Declined || !strings.Contains(fmt.Sprint(err), "does not follow from the outcomes") {
+		t.Errorf("%v", err)
 	}
 }
 

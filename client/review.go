@@ -64,6 +64,7 @@ type Noise struct {
 	Clip         float64 `json:"clip"`     // the most that one record, or one client, can move a message
 	Share        float64 `json:"share_sd"` // of this client's noise in a message
 	pvi.Forecast         // of the noise that is left in the end
+	InWords      string  `json:"in_words"`
 }
 
 // Review says what a study is and costs. A policy that does not allow it, or is missing,
@@ -142,7 +143,7 @@ func (r *Review) cost(m *Member, clients []pvi.ClientID, p *pvi.Protocol) error 
 	pr := m.Study.Privacy
 	r.Privacy = Cost{Unit: pr.Unit, Adjacency: pr.Adjacency, Delta: pr.Delta, Observers: costs}
 	n := p.Noise()
-	r.Noise = Noise{Clip: n.Clip, Share: n.SD, Forecast: pvi.NewForecast(p)}
+	r.Noise = Noise{Clip: n.Clip, Share: n.SD, Forecast: pvi.NewForecast(p), InWords: words.Forecast(p)}
 	return nil
 }
 
@@ -175,10 +176,12 @@ func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients 
 	if err != nil {
 		return problem(err)
 	}
-	if a, ok := c.store.Account(t.Dataset); ok && r.Approved && len(a.Studies) > 0 {
-		return c.judgeBegun(r, m, a)
+	if c.begun(m, t.Dataset) {
+		a, _ := c.store.Account(t.Dataset)
+		c.judgeBegun(r, m, a)
+		return nil
 	}
-	q, err := c.quote(t, d, m.Study.Privacy.Unit, whole)
+	q, err := c.quote(t, d, unitOf(m.Study), whole)
 	var over *accountant.BudgetError
 	if err == nil || errors.As(err, &over) {
 		r.Privacy.Quote = &q
@@ -190,14 +193,13 @@ func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients 
 }
 
 // judgeBegun is for a study of which a part is paid for: what is left of the budget.
-func (c *Client) judgeBegun(r *Review, m *Member, a ledger.Account) error {
+func (c *Client) judgeBegun(r *Review, m *Member, a ledger.Account) {
 	r.Privacy.Quote = &ledger.Quote{Unit: a.Unit, Left: a.Left, Total: a.Total, EpsilonBefore: a.Epsilon, EpsilonAfter: a.Epsilon}
 	for _, s := range a.Studies {
 		if s.Study == m.Hash {
 			r.Privacy.Quote.Cost = s.Spent
 		}
 	}
-	return nil
 }
 
 // roster returns the parties of a study that has begun.

@@ -19,7 +19,9 @@ func (r *Review) Text(w io.Writer) error {
 	section(&b, "What is estimated", r.estimated())
 	section(&b, "What leaves the building", r.leaving())
 	section(&b, "What stays", e.Stays)
-	if r.Privacy.Unit != study.None {
+	if r.Privacy.Unit == study.None {
+		section(&b, "What that gives away", []string{"NOT PRIVATE: the study makes no promise, and what is sent tells of single records. It is for records that anybody may know."})
+	} else {
 		section(&b, "What that gives away", r.given())
 		if err := r.table(&b); err != nil {
 			return err
@@ -122,8 +124,8 @@ func (r *Review) precise() string {
 	if r.Privacy.Unit == study.Client {
 		unit = "client"
 	}
-	return fmt.Sprintf("One %s can move a message by %s at most (the clip). This client's noise has sd %s in a message. In the end the noise of all clients has sd %s where the largest signal is %s: intervals are wider by what that noise hides. The posterior that is published says by how much.",
-		unit, words.Number(n.Clip), words.Number(n.Share), words.Number(n.Forecast.Noise), words.Number(n.Largest))
+	return fmt.Sprintf("One %s can move a message by %s at most (the clip), and this client's noise has sd %s in a message. %s Intervals are wider by what noise hides; the posterior that is published says by how much.",
+		unit, words.Number(n.Clip), words.Number(n.Share), n.InWords)
 }
 
 func (r *Review) verdict(b *strings.Builder) {

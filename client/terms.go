@@ -26,8 +26,6 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 	switch {
 	case !p.Allows(m.Coordinator):
 		return t, d, &Refusal{fmt.Sprintf("the policy does not allow the coordinator %s: compare the fingerprint with what its people tell you by another way, and add it to coordinators.allowed in %s", m.Coordinator, PolicyFile)}
-	case st.Privacy.Unit == study.None:
-		return t, d, &Refusal{"the study makes no privacy promise (privacy.unit = \"none\"): what is sent would tell of single records. Such a study can be run with sim, on data that are public"}
 	case len(clients) < p.MinParticipants:
 		return t, d, &Refusal{fmt.Sprintf("the study has %d clients, and the policy wants %d at least (participants.minimum)", len(clients), p.MinParticipants)}
 	}
@@ -36,16 +34,33 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 		return t, d, err
 	}
 	t = Terms{Dataset: name, View: observer(st, p), Adjacency: st.Privacy.Adjacency}
-	if d.Unit != "" && d.Unit != string(st.Privacy.Unit) {
+	if st.Privacy.Unit == study.None {
+		t.Adjacency = accountant.AddRemove
+		if !d.Public {
+			return t, d, &Refusal{fmt.Sprintf("the study makes no privacy promise (privacy.unit = \"none\"): what is sent would tell of single records. If anybody may know those of the data set %s, write public = true for it in %s", name, PolicyFile)}
+		}
+	} else if d.Unit != "" && d.Unit != string(st.Privacy.Unit) {
 		return t, d, &Refusal{fmt.Sprintf("the study protects a %s, and the policy wants the unit %q for the data set %s", st.Privacy.Unit, d.Unit, name)}
 	}
 	if a, ok := c.store.Account(name); ok {
+		t.Adjacency = a.Budget.Adjacency
+		if st.Privacy.Unit == study.None {
+			return t, d, nil
+		}
 		if a.Budget.Unit != string(st.Privacy.Unit) {
 			return t, d, &Refusal{fmt.Sprintf("the study protects a %s, and the budget of the data set %s is about a %s: they cannot be added up", st.Privacy.Unit, name, a.Budget.Unit)}
 		}
-		t.Adjacency = a.Budget.Adjacency
 	}
 	return t, d, nil
+}
+
+// unitOf returns the unit of the budget to which a study is charged: one that makes no
+// promise costs nothing under any.
+func unitOf(st *study.Study) study.Unit {
+	if st.Privacy.Unit == study.None {
+		return study.Record
+	}
+	return st.Privacy.Unit
 }
 
 // observer returns the name of the observer against whom a study is charged. Where only

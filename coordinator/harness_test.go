@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -208,9 +209,10 @@ func (p *party) join(ctx context.Context) error {
 
 // admitted takes what the coordinator answers a guest.
 func (p *party) admitted(a transport.Admission) (err error) {
-	if p.document, err = study.Parse("study", a.Study); err != nil {
-		return err
+	if !bytes.Equal(a.Study, p.house.study.document.Source) {
+		return errors.New("another study")
 	}
+	p.document = p.house.study.document // read once
 	if p.hub, err = roster.ParseEntry(a.Coordinator, p.invited.Study); err != nil {
 		return err
 	}

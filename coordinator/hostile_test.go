@@ -155,6 +155,10 @@ func TestHostileReleases(t *testing.T) {
 			body[len(body)-1] ^= 1
 			return s.north, transport.Item{Envelope: s.good.Envelope, Body: body}
 		}, transport.Malformed},
+		"a body sealed again": {func(s *stand) (*party, transport.Item) {
+			again := s.with(func(*signed.Header) {})
+			return s.north, transport.Item{Envelope: s.good.Envelope, Body: again.Body}
+		}, transport.Malformed},
 		"a signature that is wrong": {func(s *stand) (*party, transport.Item) {
 			e := bytes.Clone(s.good.Envelope)
 			e[len(e)-1] ^= 1
@@ -256,6 +260,12 @@ func (s *stand) plainly() transport.Item {
 // round; others are refused and kept.
 func TestTheSameAgainAndAnother(t *testing.T) {
 	s := newStand(t)
+	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope)
+	check(t, err)
+	first := s.with(func(h *signed.Header) { h.LedgerSeq = 3 })
+	if _, err := s.study.Offer(t.Context(), s.north.peer, first.Envelope); reasonOf(t, err) != transport.OutOfPlace {
+		t.Errorf("another answer while the first is on its way: %v", err)
+	}
 	check(t, s.north.submit(t.Context(), s.good, 1000))
 	taken := s.content()
 	for range 2 {
@@ -279,7 +289,7 @@ func TestTheSameAgainAndAnother(t *testing.T) {
 		st, err := tx.Study(s.study.hash)
 		check(t, err)
 		return st.Evidence(func(k store.ReleaseKey, envelope []byte) error {
-			if kept++; k.Client != "north" || !bytes.Equal(envelope, second.Envelope) {
+			if kept++; k.Client != "north" || !bytes.Equal(envelope, first.Envelope) {
 				t.Errorf("%+v is kept", k)
 			}
 			return nil

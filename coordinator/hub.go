@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -45,15 +46,13 @@ func Open(dir string, o Options) (*Hub, error) {
 	}
 	h := &Hub{options: o, files: files{dir}, store: st, studies: map[Hash]*Study{}, byName: map[string]*Study{}}
 	h.ctx, h.stop = context.WithCancel(context.Background())
-	if h.keys, err = loadKeys(h.files); err == nil {
-		err = h.loadAll()
-	}
-	if err != nil {
+	if err := h.loadAll(); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
 	return h, nil
 }
 
+// loadAll takes up the keys and the studies that are here.
 func (h *Hub) loadAll() error {
 	var all []Hash
 	err := h.store.View(func(tx *store.Tx) (err error) {
@@ -61,6 +60,9 @@ func (h *Hub) loadAll() error {
 		return err
 	})
 	if err != nil {
+		return err
+	}
+	if h.keys, err = loadKeys(h.files, len(all) == 0); err != nil {
 		return err
 	}
 	for _, hash := range all {
@@ -93,8 +95,9 @@ func (h *Hub) load(hash Hash) error {
 func (h *Hub) OnStudy(f func(*Study)) {
 	h.mu.Lock()
 	h.added = f
+	here := slices.Collect(maps.Values(h.studies))
 	h.mu.Unlock()
-	for _, s := range h.Studies() {
+	for _, s := range here {
 		f(s)
 	}
 }

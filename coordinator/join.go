@@ -3,6 +3,7 @@ package coordinator
 import (
 	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"fedpvi/coordinator/store"
@@ -63,8 +64,8 @@ func (b *batch) join(r transport.JoinRequest, entry roster.Entry) (certificate [
 	if st.begun() {
 		return nil, refuse(transport.OutOfPlace, "the study has begun without you: its roster is closed")
 	}
-	if err := b.foreign(entry); err != nil {
-		return nil, err
+	if st.keys.foreign(entry) {
+		return nil, refuse(transport.Denied, "an entry with a key of another party: every party makes its own")
 	}
 	party := channel.Party{Study: s.hash, Role: identity.Client, Name: entry.Name}
 	certificate, err = s.authority.Issue(r.Request, party, entry.Key, entry.Pin, b.now, b.now.Add(certified))
@@ -72,6 +73,7 @@ func (b *batch) join(r transport.JoinRequest, entry roster.Entry) (certificate [
 		return nil, malformed("the request for a certificate", err)
 	}
 	st.tickets = tickets
+	st.keys.add(entry)
 	st.clients[entry.Name] = &client{entry: entry, entryBytes: bytes.Clone(r.Entry), certificate: certificate}
 	b.shows, st.since = true, b.now
 	b.write(func(kept store.Study) error {
@@ -87,24 +89,23 @@ func (b *batch) join(r transport.JoinRequest, entry roster.Entry) (certificate [
 	return certificate, nil
 }
 
-// foreign refuses an entry with a key of somebody else, with which no roster can be made.
-func (b *batch) foreign(entry roster.Entry) error {
-	own, err := roster.ParseEntry(b.study.fixed.Entry, b.study.hash)
-	if err != nil {
-		return b.undo(err)
-	}
-	clash := shareKey(entry, own)
-	for _, c := range b.state.clients {
-		clash = clash || shareKey(entry, c.entry)
-	}
-	if clash {
-		return refuse(transport.Denied, "an entry with a key of another party: every party makes its own")
-	}
-	return nil
+// A keyring is the public keys of a study's parties. No roster has one twice.
+type keyring map[string]bool
+
+// of returns an entry's keys.
+func (keyring) of(e roster.Entry) []string {
+	return []string{"key " + string(e.Key[:]), "pin " + string(e.Pin[:]), "recipient " + e.Recipient.String()}
 }
 
-func shareKey(a, b roster.Entry) bool {
-	return a.Key == b.Key || a.Pin == b.Pin || a.Recipient.String() == b.Recipient.String()
+func (k keyring) add(e roster.Entry) {
+	for _, key := range k.of(e) {
+		k[key] = true
+	}
+}
+
+// foreign reports whether an entry has a key of another party.
+func (k keyring) foreign(e roster.Entry) bool {
+	return slices.ContainsFunc(k.of(e), func(key string) bool { return k[key] })
 }
 
 // Renew issues a new certificate for the key that a client joined with.

@@ -34,19 +34,20 @@ type own struct {
 	tls      *channel.Key
 }
 
-// loadKeys reads the coordinator's own keys, and makes those that are not there.
-func loadKeys(f files) (own, error) {
-	who, err := orCreate(f.identity(), identity.Load, identity.Create)
+// loadKeys reads the coordinator's own keys. While there is no study, it makes those
+// that are not there.
+func loadKeys(f files, fresh bool) (own, error) {
+	who, err := orCreate(f.identity(), fresh, identity.Load, identity.Create)
 	if err != nil {
 		return own{}, err
 	}
-	key, err := orCreate(f.tls(), channel.LoadKey, channel.CreateKey)
+	key, err := orCreate(f.tls(), fresh, channel.LoadKey, channel.CreateKey)
 	return own{who, key}, err
 }
 
-// orCreate loads a key, or makes it if there is no file.
-func orCreate[K any](path string, load, create func(string) (K, error)) (K, error) {
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+// orCreate loads a key, or makes it if there is no file and there may be none.
+func orCreate[K any](path string, fresh bool, load, create func(string) (K, error)) (K, error) {
+	if _, err := os.Lstat(path); fresh && errors.Is(err, fs.ErrNotExist) {
 		return create(path)
 	}
 	return load(path)

@@ -133,7 +133,7 @@ func (s *Study) commit(b *batch) error {
 				return err
 			}
 		}
-		return nil
+		return kept.PutNote(noteSince, s.st.since)
 	})
 }
 

@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"log/slog"
-	"runtime"
 	"time"
 
 	"fedpvi/coordinator/store"
@@ -28,8 +27,8 @@ const (
 	// presenceShare: a client counts as present for that part of a round's deadline after
 	// it was last heard of. It polls several times as often.
 	presenceShare = 4
-	// openingBytes bounds the answers that are opened at once.
-	openingBytes = 16 << 20
+	// openingBytes bounds the answers that are opened at once, and wait for the disk.
+	openingBytes = 8 << 20
 )
 
 func (o Options) withDefaults() Options {
@@ -52,7 +51,7 @@ func (o Options) withDefaults() Options {
 func (o Options) presence() time.Duration { return o.RoundDeadline / presenceShare }
 
 // openers is how many answers of a size may be opened at once.
-func openers(size int) int { return min(runtime.NumCPU(), max(1, openingBytes/max(1, size))) }
+func openers(size int) int { return min(maxBatch, max(1, openingBytes/max(1, size))) }
 
 // Events are told what happens, to count it. They are told nothing of what clients sent.
 type Events interface {

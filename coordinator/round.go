@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/identity"
@@ -81,11 +82,7 @@ func (b *batch) begin() error {
 
 // roster makes the list of the parties.
 func (s *Study) roster(st *state, names []identity.Name) (*roster.Roster, error) {
-	own, err := roster.ParseEntry(s.fixed.Entry, s.hash)
-	if err != nil {
-		return nil, err
-	}
-	entries := []roster.Entry{own}
+	entries := []roster.Entry{s.entry}
 	for _, name := range names {
 		entries = append(entries, st.clients[name].entry)
 	}
@@ -153,7 +150,7 @@ func (b *batch) close(outcome *stage.Entry) error {
 	took := b.now.Sub(q.opened)
 	b.then(func() {
 		s.events.Closed(took)
-		s.log.Info("round closed", "ask", ask, "answers", len(q.taken), "took", took)
+		s.log.Info("round closed", "ask", ask, "answers", len(q.taken), "took", took.Round(time.Millisecond).String())
 	})
 	return nil
 }

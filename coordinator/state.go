@@ -21,6 +21,7 @@ import (
 type state struct {
 	tickets  []invitation.Ticket
 	clients  map[identity.Name]*client
+	keys     keyring // of the clients and the coordinator
 	chain    transcript.Chain
 	server   *stage.Server // nil before the study has begun
 	open     map[uint64]*question
@@ -125,17 +126,20 @@ func (s *Study) read(tx *store.Tx) (*state, error) {
 	}
 	st := &state{
 		clients: map[identity.Name]*client{}, open: map[uint64]*question{}, answered: map[store.ReleaseKey]Hash{},
-		chain: transcript.Begin(s.hash, s.hub.keys.identity.Public()), since: s.hub.options.Now(),
+		keys: keyring{}, chain: transcript.Begin(s.hash, s.hub.keys.identity.Public()), since: s.hub.options.Now(),
 	}
 	for _, part := range []func(*state, store.Study) error{s.readTickets, s.readClients, s.readChain, s.readStage, s.readReleases, s.readOffers} {
 		if err := part(st, kept); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 		}
 	}
 	return st, nil
 }
 
 func (s *Study) readTickets(st *state, kept store.Study) error {
+	if err := kept.Note(noteSince, &st.since); err != nil {
+		return err
+	}
 	return kept.Tickets(func(_ string, decode func(any) error) error {
 		var t invitation.Ticket
 		if err := decode(&t); err != nil {
@@ -154,6 +158,7 @@ func (s *Study) readClients(st *state, kept store.Study) error {
 			return err
 		}
 	}
+	st.keys.add(s.entry)
 	for name, b := range parts[store.Entry] {
 		e, err := roster.ParseEntry(b, s.hash)
 		if err != nil {
@@ -175,6 +180,7 @@ func (s *Study) readClients(st *state, kept store.Study) error {
 			}
 		}
 		st.clients[identity.Name(name)] = c
+		st.keys.add(e)
 	}
 	return nil
 }
@@ -197,7 +203,7 @@ func (s *Study) readChain(st *state, kept store.Study) error {
 	before, _ := kept.Item(items - 1)
 	chain, e, err := st.chain.At(transcript.Position{Number: items - 1, Head: transcript.BodyOf(before).Hash}).Follow(envelope, body)
 	if err != nil {
-		return fmt.Errorf("the transcript in the store is damaged: entry %d: %w", items, err)
+		return fmt.Errorf("entry %d of the transcript: %w", items, err)
 	}
 	st.chain = chain
 	switch e.Kind {
@@ -275,7 +281,7 @@ func (s *Study) collectAgain(st *state, kept store.Study, k store.ReleaseKey, h 
 	}
 	outcome, err := st.server.Collect(pvi.ClientID(k.Client), int(k.Ask), payload)
 	if err == nil && outcome != nil {
-		err = errors.New("the last answer to a question is in the store and its outcome is not: the store is damaged")
+		err = errors.New("the last answer to a question is there and its outcome is not")
 	}
 	return err
 }

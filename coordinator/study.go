@@ -2,13 +2,14 @@ package coordinator
 
 import (
 	"encoding/hex"
-	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/channel"
+	"fedpvi/crypto/roster"
 	"fedpvi/pvi/study"
 	"fedpvi/transport"
 )
@@ -19,6 +20,7 @@ type Study struct {
 	hash      Hash
 	document  *study.Study
 	fixed     store.Fixed
+	entry     roster.Entry // the coordinator's own
 	authority *channel.Authority
 	largest   int64 // body of an answer
 	log       *slog.Logger
@@ -40,8 +42,12 @@ type Study struct {
 
 var _ transport.Coordinator = (*Study)(nil)
 
-// noteAborted is where a study that never began keeps why it never will.
-const noteAborted = "aborted"
+const (
+	// noteAborted is where a study that never began keeps why it never will.
+	noteAborted = "aborted"
+	// noteSince is since when a study waits for what it waits for.
+	noteSince = "since"
+)
 
 // newStudy takes up a study that is in the store.
 func newStudy(h *Hub, hash Hash) (*Study, error) {
@@ -65,7 +71,10 @@ func newStudy(h *Hub, hash Hash) (*Study, error) {
 		return nil, err
 	}
 	if Hash(s.document.Digest) != hash {
-		return nil, errors.New("the study document in the store is damaged")
+		return nil, fmt.Errorf("%w: the study document", store.ErrDamaged)
+	}
+	if s.entry, err = roster.ParseEntry(s.fixed.Entry, hash); err != nil {
+		return nil, err
 	}
 	if s.largest, err = largestBody(s.document); err != nil {
 		return nil, err

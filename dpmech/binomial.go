@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/big"
 	"math/bits"
+	"sync"
 )
 
 // A binomial draws from Binomial(n, q), the number of successes of n independent
@@ -34,7 +35,42 @@ const (
 	binomialLeast     = -288 // log₂ of the least weight that is kept
 )
 
-// newBinomial makes the table for 0 ≤ n ≤ maxRecords and 0 ≤ q ≤ 1.
+// A trial names a binomial.
+type trial struct {
+	n int
+	q float64
+}
+
+// binomials are the small tables made last: runs of a mechanism, and clients of one
+// size, have one. No table changes after it was made.
+var binomials struct {
+	sync.Mutex
+	of map[trial]*binomial
+}
+
+// mostShared is the size of the largest table that is kept, of 32 bytes an outcome.
+const mostShared = 1 << 12
+
+// binomialOf returns the table for 0 ≤ n ≤ maxRecords and 0 ≤ q ≤ 1.
+func binomialOf(n int, q float64) *binomial {
+	key := trial{n, q}
+	binomials.Lock()
+	b := binomials.of[key]
+	binomials.Unlock()
+	if b != nil {
+		return b
+	}
+	if b = newBinomial(n, q); len(b.top) <= mostShared {
+		binomials.Lock()
+		defer binomials.Unlock()
+		if len(binomials.of) >= keptTables || binomials.of == nil {
+			binomials.of = make(map[trial]*binomial, keptTables)
+		}
+		binomials.of[key] = b
+	}
+	return b
+}
+
 func newBinomial(n int, q float64) *binomial {
 	switch {
 	case n == 0 || q == 0:

@@ -78,31 +78,6 @@ func (g *gate) add(sum []int64, v []float64) {
 	}
 }
 
-// addScaled adds the clipped and truncated slope·row to sum, and reports whether it did:
-// where the rounding is not proven to be harmless it leaves sum as it is, and so it does
-// where slope or row is not finite.
-//
-// Here a product is that of an element and one number that scale, slope and factor
-// make together. With s, from 2^-900 to 2^1000, computed from row as in add, slope·row
-// has a norm of at most n·(1+2^-41.8)·(1+2^-51) for n = |slope|·√s as computed. If n is
-// within g.length = clip·step·(1−2^-40), slope/step is exact, or so small that every
-// product is below one step; if not, the number is clip/√s·(1−2^-40), whatever the size
-// of slope. Both leave an integer norm below clip, as in add.
-func (g *gate) addScaled(sum []int64, slope float64, row []float64) bool {
-	ss := sumOfSquares(row)
-	root := math.Sqrt(ss)
-	n := math.Abs(slope) * root
-	if !(ss >= 0x1p-900 && ss <= 0x1p1000 && n <= math.MaxFloat64) || len(row) > provenDim {
-		return false
-	}
-	factor := slope * g.perStep
-	if n > g.length {
-		factor = math.Copysign(g.clip/root*(1-0x1p-40), slope)
-	}
-	addTruncated(sum, row, factor)
-	return true
-}
-
 // addChecked is add for any v: the integer norm is computed.
 //
 // The loop ends after one shrink at most. Summed in four lanes, the squared norm
@@ -158,7 +133,7 @@ func (g *gate) factorOfLong(v []float64) (factor float64, ok bool) {
 
 // shorten returns the factor from a squared norm to just below clip.
 func (g *gate) shorten(ss float64) float64 {
-	return g.clip / math.Sqrt(ss) * (1 - 0x1p-40)
+	return g.clip / math.Sqrt(ss) * shrink
 }
 
 // tryAdd adds v·factor, truncated, to sum and reports whether its integer norm

@@ -36,7 +36,7 @@ func (p Poisson) Sampler(records int) (Sampler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("poisson sampling: %w", err)
 	}
-	return &poissonSampler{s, p.Rate, newBinomial(records, p.Rate)}, nil
+	return &poissonSampler{s, p.Rate, binomialOf(records, p.Rate)}, nil
 }
 
 type poissonSampler struct {

@@ -1,6 +1,6 @@
 package dpmech
 
-// The loops of the gate over a vector that is clipped without a check. Processors with
+// The loops of the gate over vectors that are clipped without a check. Processors with
 // vector instructions run them in lanes, with the same results to the last bit.
 
 // sumOfSquaresOneByOne returns Σ x². Conversions forbid fused operations, so that
@@ -33,5 +33,21 @@ func addTruncatedOneByOne(sum []int64, v []float64, factor float64) {
 	sum = sum[:len(v)]
 	for i, x := range v {
 		sum[i] += int64(x * factor)
+	}
+}
+
+// sumsOfSquaresOneByOne writes the sum of squares of each of rows to dst. A row of x has
+// d elements.
+func sumsOfSquaresOneByOne(dst []float64, rows []int32, x []float64, d int) {
+	for l, row := range rows {
+		dst[l] = sumOfSquaresOneByOne(x[int(row)*d:][:d])
+	}
+}
+
+// addTruncatedRowsOneByOne adds factors[l]·x[rows[l]], truncated toward zero, to sum, for
+// at most rowsAtOnce rows, each as long as sum. The products are at most 2^maxClipBits.
+func addTruncatedRowsOneByOne(sum []int64, factors []float64, rows []int32, x []float64) {
+	for l, row := range rows {
+		addTruncatedOneByOne(sum, x[int(row)*len(sum):][:len(sum)], factors[l])
 	}
 }

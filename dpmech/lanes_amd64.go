@@ -12,6 +12,15 @@ func sumOfSquaresAVX2(v []float64) float64
 //go:noescape
 func addTruncatedAVX2(sum []int64, v []float64, factor float64)
 
+//go:noescape
+func sumsOfSquaresAVX2(dst []float64, rows []int32, x *float64, d int)
+
+//go:noescape
+func addTruncatedRowsAVX2(sum []int64, factors []float64, rows []int32, x *float64, mask *[32]int64)
+
+//go:noescape
+func factorsAVX2(factors, slopes []float64, of *gate) (all bool)
+
 func sumOfSquares(v []float64) float64 {
 	if hasLanes {
 		return sumOfSquaresAVX2(v)
@@ -26,3 +35,40 @@ func addTruncated(sum []int64, v []float64, factor float64) {
 	}
 	addTruncatedOneByOne(sum, v, factor)
 }
+
+func sumsOfSquares(dst []float64, rows []int32, x []float64, d int) {
+	if !hasLanes {
+		sumsOfSquaresOneByOne(dst, rows, x, d)
+		return
+	}
+	fours := len(rows) &^ 3
+	if fours > 0 {
+		sumsOfSquaresAVX2(dst[:fours], rows[:fours], &x[0], d)
+	}
+	for l, row := range rows[fours:] {
+		dst[fours+l] = sumOfSquaresAVX2(x[int(row)*d:][:d])
+	}
+}
+
+func addTruncatedRows(sum []int64, factors []float64, rows []int32, x []float64) {
+	if !hasLanes {
+		addTruncatedRowsOneByOne(sum, factors, rows, x)
+		return
+	}
+	addTruncatedRowsAVX2(sum, factors[:len(rows)], rows, &x[0], &columnMask)
+}
+
+// factors replaces squared norms by factors and reports whether all are proven.
+func (g *gate) factors(factors, slopes []float64) bool {
+	fours := 0
+	if hasLanes {
+		fours = len(factors) &^ 3
+		if !factorsAVX2(factors[:fours], slopes[:fours], g) {
+			return false
+		}
+	}
+	return g.factorsOneByOne(factors[fours:], slopes[fours:])
+}
+
+// columnMask has, from element 16−n on, n lanes that are taken and 16 that are not.
+var columnMask = [32]int64{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}

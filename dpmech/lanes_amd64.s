@@ -1,3 +1,4 @@
+#include "go_asm.h"
 #include "textflag.h"
 
 // 1.5·2^52: its sum with a whole number n, |n| < 2^51, has the bits of itself plus n.
@@ -81,5 +82,249 @@ one:
 	JNZ         one
 
 done:
+	VZEROUPPER
+	RET
+
+// func sumsOfSquaresAVX2(dst []float64, rows []int32, x *float64, d int)
+//
+// Four rows at a time, each summed as by sumOfSquaresAVX2. Their number is a multiple of
+// four and positive.
+TEXT ·sumsOfSquaresAVX2(SB), NOSPLIT, $0-64
+	MOVQ dst_base+0(FP), DI
+	MOVQ rows_base+24(FP), SI
+	MOVQ rows_len+32(FP), DX
+	MOVQ x+48(FP), BX
+	MOVQ d+56(FP), R12
+	LEAQ (R12*8), R13
+
+fourRows:
+	MOVLQSX (SI), R8
+	MOVLQSX 4(SI), R9
+	MOVLQSX 8(SI), R10
+	MOVLQSX 12(SI), R11
+	IMULQ   R13, R8
+	IMULQ   R13, R9
+	IMULQ   R13, R10
+	IMULQ   R13, R11
+	ADDQ    BX, R8
+	ADDQ    BX, R9
+	ADDQ    BX, R10
+	ADDQ    BX, R11
+	VXORPD  Y0, Y0, Y0
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+	XORQ    AX, AX
+	MOVQ    R12, CX
+	SUBQ    $4, CX
+	JLT     rest
+
+four:
+	VMOVUPD (R8)(AX*1), Y4
+	VMOVUPD (R9)(AX*1), Y5
+	VMOVUPD (R10)(AX*1), Y6
+	VMOVUPD (R11)(AX*1), Y7
+	VMULPD  Y4, Y4, Y4
+	VMULPD  Y5, Y5, Y5
+	VMULPD  Y6, Y6, Y6
+	VMULPD  Y7, Y7, Y7
+	VADDPD  Y4, Y0, Y0
+	VADDPD  Y5, Y1, Y1
+	VADDPD  Y6, Y2, Y2
+	VADDPD  Y7, Y3, Y3
+	ADDQ    $32, AX
+	SUBQ    $4, CX
+	JGE     four
+
+rest:
+	VEXTRACTF128 $1, Y0, X8
+	VEXTRACTF128 $1, Y1, X9
+	VEXTRACTF128 $1, Y2, X10
+	VEXTRACTF128 $1, Y3, X11
+	ADDQ         $4, CX
+	JZ           add
+
+one:
+	VMOVSD (R8)(AX*1), X4
+	VMOVSD (R9)(AX*1), X5
+	VMOVSD (R10)(AX*1), X6
+	VMOVSD (R11)(AX*1), X7
+	VMULSD X4, X4, X4
+	VMULSD X5, X5, X5
+	VMULSD X6, X6, X6
+	VMULSD X7, X7, X7
+	VADDSD X4, X0, X0
+	VADDSD X5, X1, X1
+	VADDSD X6, X2, X2
+	VADDSD X7, X3, X3
+	ADDQ   $8, AX
+	DECQ   CX
+	JNZ    one
+
+add:
+	VHADDPD X8, X0, X0
+	VHADDPD X9, X1, X1
+	VHADDPD X10, X2, X2
+	VHADDPD X11, X3, X3
+	VHADDPD X1, X0, X0
+	VHADDPD X3, X2, X2
+	VMOVUPD X0, (DI)
+	VMOVUPD X2, 16(DI)
+	ADDQ    $32, DI
+	ADDQ    $16, SI
+	SUBQ    $4, DX
+	JNZ     fourRows
+	VZEROUPPER
+	RET
+
+// func addTruncatedRowsAVX2(sum []int64, factors []float64, rows []int32, x *float64, mask *[32]int64)
+//
+// Up to 16 columns at a time are summed over all rows, as whole float64s that stay below
+// 2^51, before they are added to sum. There is at least one row.
+TEXT ·addTruncatedRowsAVX2(SB), NOSPLIT, $0-88
+	MOVQ         sum_base+0(FP), DI
+	MOVQ         sum_len+8(FP), R12
+	MOVQ         factors_base+24(FP), R8
+	MOVQ         rows_base+48(FP), SI
+	MOVQ         rows_len+56(FP), DX
+	MOVQ         x+72(FP), BX
+	MOVQ         mask+80(FP), R11
+	LEAQ         (R12*8), R13
+	VBROADCASTSD whole<>(SB), Y15
+	TESTQ        R12, R12
+	JZ           done
+
+columns:
+	MOVQ    $16, AX
+	CMPQ    R12, AX
+	CMOVQLT R12, AX
+	LEAQ    128(R11), R9
+	SHLQ    $3, AX
+	SUBQ    AX, R9
+	VMOVDQU (R9), Y8
+	VMOVDQU 32(R9), Y9
+	VMOVDQU 64(R9), Y10
+	VMOVDQU 96(R9), Y11
+	VXORPD  Y0, Y0, Y0
+	VXORPD  Y1, Y1, Y1
+	VXORPD  Y2, Y2, Y2
+	VXORPD  Y3, Y3, Y3
+	XORQ    CX, CX
+
+row:
+	MOVLQSX      (SI)(CX*4), R10
+	IMULQ        R13, R10
+	ADDQ         BX, R10
+	VBROADCASTSD (R8)(CX*8), Y12
+	VMASKMOVPD   (R10), Y8, Y4
+	VMASKMOVPD   32(R10), Y9, Y5
+	VMASKMOVPD   64(R10), Y10, Y6
+	VMASKMOVPD   96(R10), Y11, Y7
+	VMULPD       Y12, Y4, Y4
+	VMULPD       Y12, Y5, Y5
+	VMULPD       Y12, Y6, Y6
+	VMULPD       Y12, Y7, Y7
+	VROUNDPD     $0x0b, Y4, Y4
+	VROUNDPD     $0x0b, Y5, Y5
+	VROUNDPD     $0x0b, Y6, Y6
+	VROUNDPD     $0x0b, Y7, Y7
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y7, Y3, Y3
+	INCQ         CX
+	CMPQ         CX, DX
+	JLT          row
+
+	VADDPD      Y15, Y0, Y0
+	VADDPD      Y15, Y1, Y1
+	VADDPD      Y15, Y2, Y2
+	VADDPD      Y15, Y3, Y3
+	VPSUBQ      Y15, Y0, Y0
+	VPSUBQ      Y15, Y1, Y1
+	VPSUBQ      Y15, Y2, Y2
+	VPSUBQ      Y15, Y3, Y3
+	VPMASKMOVQ  (DI), Y8, Y4
+	VPMASKMOVQ  32(DI), Y9, Y5
+	VPMASKMOVQ  64(DI), Y10, Y6
+	VPMASKMOVQ  96(DI), Y11, Y7
+	VPADDQ      Y4, Y0, Y0
+	VPADDQ      Y5, Y1, Y1
+	VPADDQ      Y6, Y2, Y2
+	VPADDQ      Y7, Y3, Y3
+	VPMASKMOVQ  Y0, Y8, (DI)
+	VPMASKMOVQ  Y1, Y9, 32(DI)
+	VPMASKMOVQ  Y2, Y10, 64(DI)
+	VPMASKMOVQ  Y3, Y11, 96(DI)
+	ADDQ        $128, DI
+	ADDQ        $128, BX
+	SUBQ        $16, R12
+	JGT         columns
+
+done:
+	VZEROUPPER
+	RET
+
+// Bits of a float64 that are not its sign; and numbers of rows.go.
+DATA magnitude<>+0(SB)/8, $0x7fffffffffffffff
+GLOBL magnitude<>(SB), RODATA|NOPTR, $8
+DATA shrink<>+0(SB)/8, $0x3fefffffffffe000 // 1 − 2^-40
+GLOBL shrink<>(SB), RODATA|NOPTR, $8
+DATA leastSquares<>+0(SB)/8, $0x07b0000000000000 // 2^-900
+GLOBL leastSquares<>(SB), RODATA|NOPTR, $8
+DATA mostSquares<>+0(SB)/8, $0x7e70000000000000 // 2^1000
+GLOBL mostSquares<>(SB), RODATA|NOPTR, $8
+DATA largest<>+0(SB)/8, $0x7fefffffffffffff // math.MaxFloat64
+GLOBL largest<>(SB), RODATA|NOPTR, $8
+
+// func factorsAVX2(factors, slopes []float64, of *gate) (all bool)
+//
+// Their number is a multiple of four.
+TEXT ·factorsAVX2(SB), NOSPLIT, $0-57
+	MOVQ         factors_base+0(FP), DI
+	MOVQ         factors_len+8(FP), CX
+	MOVQ         slopes_base+24(FP), SI
+	MOVQ         of+48(FP), BX
+	VBROADCASTSD gate_perStep(BX), Y8
+	VBROADCASTSD gate_length(BX), Y9
+	VBROADCASTSD gate_clip(BX), Y10
+	VBROADCASTSD shrink<>(SB), Y11
+	VBROADCASTSD magnitude<>(SB), Y12
+	VBROADCASTSD leastSquares<>(SB), Y13
+	VBROADCASTSD mostSquares<>(SB), Y14
+	VBROADCASTSD largest<>(SB), Y15
+	VPCMPEQQ     Y7, Y7, Y7               // lanes that are proven
+	TESTQ        CX, CX
+	JZ           done
+
+four:
+	VMOVUPD   (DI), Y0
+	VMOVUPD   (SI), Y1
+	VCMPPD    $0x0d, Y13, Y0, Y2 // squares ≥ least
+	VANDPD    Y2, Y7, Y7
+	VCMPPD    $0x02, Y14, Y0, Y2 // squares ≤ most
+	VANDPD    Y2, Y7, Y7
+	VSQRTPD   Y0, Y0             // root
+	VANDPD    Y12, Y1, Y2        // |slope|
+	VMULPD    Y0, Y2, Y2         // n
+	VCMPPD    $0x02, Y15, Y2, Y3
+	VANDPD    Y3, Y7, Y7
+	VCMPPD    $0x0e, Y9, Y2, Y3  // n > length
+	VDIVPD    Y0, Y10, Y0
+	VMULPD    Y11, Y0, Y0        // clip/root·shrink
+	VANDNPD   Y1, Y12, Y4        // the sign of the slope
+	VORPD     Y4, Y0, Y0
+	VMULPD    Y8, Y1, Y1
+	VBLENDVPD Y3, Y0, Y1, Y1
+	VMOVUPD   Y1, (DI)
+	ADDQ      $32, DI
+	ADDQ      $32, SI
+	SUBQ      $4, CX
+	JNZ       four
+
+done:
+	VMOVMSKPD Y7, AX
+	CMPQ      AX, $15
+	SETEQ     all+56(FP)
 	VZEROUPPER
 	RET

@@ -91,35 +91,6 @@ func (a *Accumulator) AddKeeping(kept []int64, v []float64) error {
 	return nil
 }
 
-// AddRows adds a vector for each of rows: slopes[l]·x[rows[l]·d : (rows[l]+1)·d], d the
-// length of a vector, each clipped and truncated, and zero if it is not finite. It is
-// for models in which a record's gradient is a multiple of its covariates. What a row
-// adds is a function of slope and row alone, and that of [Accumulator.Add] up to the
-// rounding of products. It refuses rows that x does not have and more vectors than
-// [Accumulator.Add] does; the release then fails, whatever follows.
-func (a *Accumulator) AddRows(slopes []float64, rows []int32, x []float64) error {
-	d := len(a.sum)
-	switch {
-	case len(slopes) != len(rows):
-		return a.fail(fmt.Errorf("gaussian sum: %d slopes for %d rows", len(slopes), len(rows)))
-	case len(rows) > a.most-a.terms:
-		return a.fail(a.tooMany())
-	}
-	a.terms += len(rows)
-	for l, row := range rows {
-		if row < 0 || int(row) >= len(x)/d {
-			return a.fail(errors.New("gaussian sum: a row that the table does not have"))
-		}
-		if v := x[int(row)*d:][:d]; !a.of.gate.addScaled(a.sum, slopes[l], v) {
-			for j, e := range v {
-				a.formed[j] = slopes[l] * e
-			}
-			a.of.gate.add(a.sum, a.formed)
-		}
-	}
-	return nil
-}
-
 // Merge adds what other holds and empties it.
 func (a *Accumulator) Merge(other *Accumulator) error {
 	switch {

@@ -168,3 +168,38 @@ func TestRowsAllocateNothing(t *testing.T) {
 		t.Errorf("rows allocate %g times", n)
 	}
 }
+
+// Rows together add what they add one by one, however many there are, and whether or not
+// one of them has to be formed.
+func TestRowsTogether(t *testing.T) {
+	const dim, table = 14, 50
+	all := gates(t, dim)
+	rapid.Check(t, func(r *rapid.T) {
+		m := rapid.SampledFrom(all).Draw(r, "gate")
+		n := rapid.IntRange(1, 150).Draw(r, "rows")
+		x, slopes, rows := make([]float64, 0, dim*table), make([]float64, n), make([]int32, n)
+		for range table {
+			x = append(x, randomVector(dim, 1)...)
+		}
+		want := make([]int64, dim)
+		for l := range n {
+			rows[l] = int32(rapid.IntRange(0, table-1).Draw(r, "row"))
+			slopes[l] = m.Clip() * rapid.Float64Range(-3, 3).Draw(r, "slope")
+		}
+		if l := rapid.IntRange(0, 2*n).Draw(r, "odd one"); l < n {
+			slopes[l] = rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), 1e307, 1e-320}).Draw(r, "slope of it")
+		}
+		for l := range n {
+			one, err := exactRows(t, m, slopes[l:l+1], rows[l:l+1], x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j, k := range one {
+				want[j] += k
+			}
+		}
+		if got, err := exactRows(t, m, slopes, rows, x); err != nil || !slices.Equal(got, want) {
+			r.Fatalf("together rows add %v (%v), one by one %v", got, err, want)
+		}
+	})
+}

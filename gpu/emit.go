@@ -225,7 +225,7 @@ func (o *emitter) fillAlone(n *lanes, ld *laneDraw, w *leafWeights, f *leaf) {
 	default:
 		for r := range f.rows {
 			scaled := n.scale(lane(adj, r, k))
-			if f.onTable && w.slope == nil && o.joint == nil && !o.sparse {
+			if f.onTable && w.slope == nil && !o.sparse {
 				o.fillRows(n, f, r, scaled)
 				continue
 			}
@@ -257,22 +257,36 @@ func (w *leafWeights) slopeAt(at int) float64 {
 
 // fillRows is the common case of a vector of the row times coordinates.
 func (o *emitter) fillRows(n *lanes, f *leaf, r int, scaled []float64) {
-	x := n.table.Nodes[f.other]
-	for l, g := range scaled {
-		dst := o.value[l*o.stride+o.draw+f.base+r*f.cols:][:f.cols]
-		for j, v := range x[int(n.rows[l])*f.cols:][:f.cols] {
-			dst[j] = g * v
+	at := f.base + r*f.cols
+	scaleRows(o.value[o.draw+at:], o.stride, scaled, n.table.Nodes[f.other], n.rows, f.cols)
+	if o.joint == nil {
+		return
+	}
+	v := o.joint[at : at+f.cols]
+	for l := range scaled {
+		from := l*o.stride + o.draw + at
+		g, dst := o.value[from:][:len(v)], o.value[from+o.one:][:len(v)]
+		for j := range dst {
+			dst[j] = g[j] * v[j]
 		}
 	}
 }
 
 // hand gives the contributions of the block to the sink.
 func (o *emitter) hand(n *lanes, q *Query, sink Sink) error {
+	if q.Inside != nil {
+		for l := range n.rows {
+			value := o.value[l*o.stride:][:o.stride]
+			for j, x := range q.Inside {
+				value[j] += n.squared[l] * x
+			}
+		}
+	}
+	if s, ok := sink.(VectorSink); ok && !o.sparse {
+		return s.AddVectors(o.value[:len(n.rows)*o.stride])
+	}
 	for l := range n.rows {
 		value, index := o.value[l*o.stride:][:o.stride], o.index[l*o.stride:][:o.stride]
-		for j, x := range q.Inside {
-			value[j] += n.squared[l] * x
-		}
 		if !o.sparse {
 			index = nil
 		} else if len(n.p.merged) > 0 {

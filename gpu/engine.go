@@ -91,6 +91,14 @@ type RowSink interface {
 	AddRows(slopes []float64, rows []int32, x []float64) error
 }
 
+// VectorSink is a [Sink] that takes many contributions at once: values holds, one after
+// another, vectors of all coordinates in order. [Evaluator.Each] prefers it where records
+// touch most coordinates. The slice is only valid during the call.
+type VectorSink interface {
+	Sink
+	AddVectors(values []float64) error
+}
+
 // check refuses a query that does not fit.
 func (q *Query) check(d, rows int) error {
 	if len(q.Draws) == 0 {
@@ -119,7 +127,7 @@ func (q *Query) check(d, rows int) error {
 		return fmt.Errorf("query: the terms inside the clip are not finite")
 	}
 	for _, row := range q.Batch {
-		if row < 0 || int(row) >= rows {
+		if uint(row) >= uint(rows) { // or below 0
 			return fmt.Errorf("query: the batch names a row that the table of %d rows does not have", rows)
 		}
 	}

@@ -49,16 +49,20 @@ func TestContributionDependsOnNoPlace(t *testing.T) {
 	}
 }
 
-// collected returns what is handed out as vectors and, where it is taken, as rows.
-func collected(t fatal, e *cpu, q *Query) [2][][]float64 {
+// collected returns what is handed out one by one and, where it is taken, as rows and as
+// vectors together.
+func collected(t fatal, e *cpu, q *Query) [3][][]float64 {
 	t.Helper()
 	kept := collect{size: q.Size(e.Dim()), clip: q.Clip}
-	rows := &rowCollect{collect: kept}
+	rows, vectors := &rowCollect{collect: kept}, &vectorCollect{collect: kept}
 	if err := e.Each(q, &kept); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Each(q, rows); err != nil {
 		t.Fatal(err)
 	}
-	return [2][][]float64{kept.all, rows.all}
+	if err := e.Each(q, vectors); err != nil {
+		t.Fatal(err)
+	}
+	return [3][][]float64{kept.all, rows.all, vectors.all}
 }

@@ -43,6 +43,17 @@ func addRows(dst, c, x []float64, rows []int32) {
 	}
 }
 
+// scaleRowsOneByOne writes c[l]·x[rows[l]] to dst from element l·stride on, rows of cols
+// elements.
+func scaleRowsOneByOne(dst []float64, stride int, c, x []float64, rows []int32, cols int) {
+	for l, g := range c {
+		to := dst[l*stride:][:cols]
+		for j, v := range x[int(rows[l])*cols:][:cols] {
+			to[j] = g * v
+		}
+	}
+}
+
 // addNumbers is addRows for rows of one number.
 func addNumbers(dst, c, x []float64, rows []int32) {
 	c = c[:len(rows)]

@@ -68,6 +68,6 @@ func parseSettings(settings []string) ([]study.Override, error) {
 // NonPrivate are settings that take every promise out of a study.
 var NonPrivate = []string{
 	`privacy={unit = "none"}`, "federation.opens=", "inference.solver=", "standardise.budget_share=", "standardise.noise_multiplier=",
-	"inference.sampling=", "inference.sampling_rate=", "inference.start=", "inference.start_share=", "inference.gradients=", "inference.optimiser=", "inference.step_decay=", "inference.average=", "inference.initial_sd=",
+	"inference.sampling=", "inference.sampling_rate=", "inference.start=", "inference.start_share=", "inference.gradients=", "inference.optimiser=", "inference.step_decay=", "inference.average=", "inference.initial_sd=", "inference.noise_aware=", "inference.noise_aware_shares=",
 	"inference.recency=", "inference.power=", "inference.precision_weight=", "inference.contribution=", "inference.sites=", "inference.improper=", "inference.reseat=", "inference.start_at=",
 }

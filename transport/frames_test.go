@@ -137,3 +137,22 @@ func TestLongHeaders(t *testing.T) {
 		t.Error("headers beyond the limit are taken")
 	}
 }
+
+// One connection has so many calls at once and no more, whatever it asks for.
+func TestCallsOfOneConnectionAreFew(t *testing.T) {
+	w := newWorldWith(t, ServerConfig{Limits: Limits{Calls: 3}}, ours)
+	wire := w.wire(t)
+	for id := uint32(1); id <= 7; id += 2 {
+		check(t, wire.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: headers(wirepb.Study_Submit_FullMethodName), EndHeaders: true}))
+	}
+	for {
+		f, err := wire.framer.ReadFrame()
+		check(t, err)
+		if f, ok := f.(*http2.RSTStreamFrame); ok {
+			if f.StreamID != 7 || f.ErrCode != http2.ErrCodeRefusedStream {
+				t.Errorf("%v", f)
+			}
+			return
+		}
+	}
+}

@@ -2,11 +2,13 @@ package transport
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -64,14 +66,29 @@ func TestHostileEntries(t *testing.T) {
 			c, err := Dial(t.Context(), serveImpostor(t, i))
 			check(t, err)
 			defer c.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // what is taken is waited after
+			defer cancel()
 			for n := uint64(1); err == nil && n < 3; n++ {
-				_, err = c.Entry(t.Context(), n)
+				_, err = c.Entry(ctx, n)
 			}
 			var b *Breach
 			if !errors.As(err, &b) {
 				t.Errorf("%v, want a breach of the protocol", err)
 			}
 		})
+	}
+}
+
+// Nothing beyond what was announced is kept, not even until the hash is looked at.
+func TestAPieceBeyondTheEnd(t *testing.T) {
+	body := []byte("the body of an entry")
+	a := newAssembly(1, 100)
+	_, err := a.take(answer(1, body, 0, body[:5]))
+	check(t, err)
+	_, err = a.take(more(body))
+	wantRefusal(t, err, TooLarge)
+	if len(a.item.Body) != 5 {
+		t.Errorf("%d bytes are kept", len(a.item.Body))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"fedpvi/crypto/channel"
@@ -65,6 +66,10 @@ func heap() int64 {
 
 // The same release over two connections at once: it is taken once, from one of them.
 func TestTheSameReleaseTwiceAtOnce(t *testing.T) {
+	synctest.Test(t, sameTwice)
+}
+
+func sameTwice(t *testing.T) {
 	w := newWorld(t)
 	release := item(bytes.Repeat([]byte{7}, 2<<20))
 	rpc := wirepb.NewStudyClient(w.raw(w.config("north")))
@@ -74,9 +79,13 @@ func TestTheSameReleaseTwiceAtOnce(t *testing.T) {
 	_, err = first.Recv()
 	check(t, err)
 	check(t, first.Send(piece(0, release.Body[:1000])))
+	start := time.Now()
 	check(t, w.dial(w.config("north")).Submit(t.Context(), release))
 	if _, err := first.Recv(); err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("the call before it goes on: %v", err)
+	}
+	if took := time.Since(start); took >= w.server.timing.stall {
+		t.Errorf("the call before was waited for: %v", took)
 	}
 	if n := w.desk.taken(release); n != 1 {
 		t.Errorf("taken %d times", n)

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -32,6 +33,8 @@ func inVersion(ctx context.Context, version string) context.Context {
 
 // refusalOf calls a method without sending anything, and returns how it ended.
 func refusalOf(ctx context.Context, conn *grpc.ClientConn, method string) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // who is let in waits
+	defer cancel()
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
 	if err != nil {
 		return wrapped(err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -24,7 +25,6 @@ const (
 	exitUsage       = 2
 	exitRefused     = 3
 	exitDamaged     = 5
-	exitUnreachable = 6
 	exitInterrupted = 130
 )
 
@@ -92,10 +92,7 @@ func run(args []string) int {
 	if err == nil {
 		return exitOK
 	}
-	if !errors.Is(err, context.Canceled) {
-		fmt.Fprintf(os.Stderr, "coordinator: %v\n", err)
-	}
-	return codeOf(err)
+	return report(err, slices.Contains(args, "--json"))
 }
 
 // environment is what every command has.
@@ -103,6 +100,20 @@ type environment struct {
 	ctx    context.Context
 	state  string
 	parser *kong.Kong
+}
+
+// report says what went wrong, and returns the exit code.
+func report(err error, asJSON bool) int {
+	code := codeOf(err)
+	if asJSON {
+		if e := printJSON(map[string]any{"error": err.Error(), "code": code}); e != nil {
+			err = errors.Join(err, e)
+		}
+	}
+	if code != exitInterrupted {
+		fmt.Fprintf(os.Stderr, "coordinator: %v\n(exit code %d: docs/exit-codes.md)\n", err, code)
+	}
+	return code
 }
 
 // codeOf returns the exit code of an error.
@@ -113,10 +124,8 @@ func codeOf(err error) int {
 		return exitInterrupted
 	case errors.As(err, &fault):
 		return exitRefused
-	case errors.Is(err, store.ErrFormat):
+	case errors.Is(err, store.ErrFormat), errors.Is(err, store.ErrDamaged):
 		return exitDamaged
-	case errors.Is(err, store.ErrHeld):
-		return exitUnreachable
 	case errors.Is(err, identity.ErrName):
 		return exitUsage
 	}

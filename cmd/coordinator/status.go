@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
+	"fedpvi/coordinator/store"
 )
 
 type statusCommand struct {
@@ -114,14 +116,19 @@ func (c *watchCommand) Validate() error {
 	return nil
 }
 
+// startingUp is how long a coordinator may take from opening its state to taking orders.
+const startingUp = 10 * time.Second
+
 // Run prints a line whenever something changes: over the last one on a terminal, else
-// one after the other.
+// one after the other. It holds nothing between two looks, so that a coordinator that
+// serves can be stopped and started meanwhile.
 func (c *watchCommand) Run(e *environment) error {
-	return e.with(func(api admin.API) error {
-		ticker := time.NewTicker(c.Every)
-		defer ticker.Stop()
-		show := watcher{terminal: isTerminal(os.Stdout), json: c.JSON}
-		for {
+	ticker := time.NewTicker(c.Every)
+	defer ticker.Stop()
+	show := watcher{terminal: isTerminal(os.Stdout), json: c.JSON}
+	for seen := time.Now(); ; {
+		var over bool
+		err := e.with(func(api admin.API) error {
 			all, err := api.Status(e.ctx, c.Study)
 			if err != nil {
 				return err
@@ -129,17 +136,24 @@ func (c *watchCommand) Run(e *environment) error {
 			if len(all) != 1 {
 				return fmt.Errorf("there are %d studies: say which to watch", len(all))
 			}
-			over, err := show.next(all[0])
-			if err != nil || over {
-				return err
-			}
-			select {
-			case <-ticker.C:
-			case <-e.ctx.Done():
-				return e.ctx.Err()
-			}
+			over, err = show.next(all[0])
+			return err
+		})
+		switch {
+		case err == nil:
+			seen = time.Now()
+		case !errors.Is(err, store.ErrHeld) && !errors.Is(err, admin.ErrNoServer) || time.Since(seen) > startingUp:
+			return err
 		}
-	})
+		if over {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-e.ctx.Done():
+			return e.ctx.Err()
+		}
+	}
 }
 
 // A watcher shows what has changed.
@@ -158,7 +172,7 @@ func (w *watcher) next(s coordinator.Status) (over bool, err error) {
 	case w.terminal && !w.json:
 		fmt.Printf("\r\x1b[K%s", line)
 	case steady != w.last && w.json:
-		err = printJSON(s)
+		err = json.NewEncoder(os.Stdout).Encode(s) // one line, for who reads on
 	case steady != w.last:
 		fmt.Println(line)
 	}

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 )
 
 // errPieces says that the pieces of an answer do not fit together.
-var errPieces = errors.New("the pieces of an answer in the store do not fit together: the store is damaged")
+var errPieces = fmt.Errorf("%w: pieces of an answer are missing", ErrDamaged)
 
 // A ReleaseKey names an answer: the question and who answers it.
 type ReleaseKey struct {

@@ -26,6 +26,9 @@ var ErrHeld = errors.New("another coordinator holds the state: only one can serv
 // ErrFormat says that the file was written by another version of this program.
 var ErrFormat = errors.New("the state is of a format that this program does not know: use the version that wrote it, or a later one")
 
+// ErrDamaged says that the state does not fit together.
+var ErrDamaged = errors.New("the state is damaged: put the whole state directory back as it was last")
+
 // A Store is the file of a state directory. It is for many at once.
 type Store struct {
 	db     *bbolt.DB

@@ -115,7 +115,7 @@ func (s Study) getJSON(part, key string, value any) error {
 		return nil
 	}
 	if err := json.Unmarshal(b, value); err != nil {
-		return fmt.Errorf("%s of the study in the store is damaged: %w", part, err)
+		return fmt.Errorf("%w: %s: %w", ErrDamaged, part, err)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"fedpvi/crypto/identity"
-	"fedpvi/crypto/internal/canary"
+	"fedpvi/internal/canary"
 	"fedpvi/crypto/internal/wire"
 )
 

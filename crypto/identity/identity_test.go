@@ -12,7 +12,7 @@ import (
 	"testing"
 	"testing/cryptotest"
 
-	"fedpvi/crypto/internal/canary"
+	"fedpvi/internal/canary"
 	"fedpvi/crypto/keyfile"
 )
 

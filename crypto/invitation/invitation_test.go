@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"fedpvi/crypto/identity"
-	"fedpvi/crypto/internal/canary"
+	"fedpvi/internal/canary"
 	"fedpvi/crypto/secret"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"fedpvi/crypto/internal/canary"
+	"fedpvi/internal/canary"
 )
 
 const kind = "fedpvi-test-key"

@@ -13,7 +13,7 @@ import (
 	"filippo.io/age"
 	"filippo.io/age/armor"
 
-	"fedpvi/crypto/internal/canary"
+	"fedpvi/internal/canary"
 	"fedpvi/crypto/keyfile"
 )
 

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"fedpvi/crypto/internal/canary"
+	"fedpvi/internal/canary"
 )
 
 // holder has a secret where fmt may not call methods.

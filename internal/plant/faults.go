@@ -23,7 +23,8 @@ type fault struct {
 const (
 	sampleNoise = "\t\trest = rest[g.layers.fill(rest, words, src):]\n\t}\n"
 	addVector   = "func (g *gate) add(sum []int64, v []float64) {\n"
-	addRow      = "func (g *gate) addScaled(sum []int64, slope float64, row []float64) bool {\n"
+	addRows     = "func (g *gate) addRows(sum []int64, slopes []float64, rows []int32, x []float64) bool {\n"
+	addVectors  = "func (g *gate) addVectors(sum []int64, v []float64) {\n\td := len(sum)\n"
 	poissonNext = "\treturn s.choose(dst, s.size.sample(src), src)\n"
 	fixedNext   = "\treturn s.choose(dst, s.batch, src)\n"
 	siteRelease = "\tif err := p.clients.ReleaseOne(dst, s.exact, &s.noise, change); err != nil {\n\t\treturn err\n\t}\n"
@@ -70,10 +71,22 @@ var gateFaults = []fault{
 	}
 `,
 	}, {
-		file: "dpmech/gate.go", anchor: addRow, after: `
+		file: "dpmech/rows.go", anchor: addRows, after: `
 	if planted.Is("no-clipping") {
-		addTruncated(sum, row, slope*g.perStep)
+		for l, row := range rows {
+			addTruncated(sum, x[int(row)*len(sum):][:len(sum)], slopes[l]*g.perStep)
+		}
 		return true
+	}
+`,
+	}, {
+		file: "dpmech/vectors.go", anchor: addVectors, after: `
+	if planted.Is("no-clipping") {
+		addTruncated(sum, v[:d], g.perStep)
+		if len(v) > d {
+			g.addVectors(sum, v[d:])
+		}
+		return
 	}
 `,
 	}}},
@@ -86,9 +99,21 @@ var gateFaults = []fault{
 	}
 `,
 	}, {
-		file: "dpmech/gate.go", anchor: addRow, after: `
-	if half := len(row) / 2; half > 1 && planted.Is("blocks-apart") {
-		return g.addScaled(sum[:half], slope, row[:half]) && g.addScaled(sum[half:], slope, row[half:])
+		file: "dpmech/rows.go", anchor: addRows, after: `
+	if len(sum)/2 > 1 && planted.Is("blocks-apart") {
+		for l, row := range rows {
+			g.add(sum, planted.Times(slopes[l], x[int(row)*len(sum):][:len(sum)]))
+		}
+		return true
+	}
+`,
+	}, {
+		file: "dpmech/vectors.go", anchor: addVectors, after: `
+	if d/2 > 1 && planted.Is("blocks-apart") {
+		for ; len(v) > 0; v = v[d:] {
+			g.add(sum, v[:d])
+		}
+		return
 	}
 `,
 	}}},

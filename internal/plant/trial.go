@@ -123,7 +123,8 @@ func (s *subject) audit(seed, many, runs int) ([]*audit.Report, error) {
 	if s.fault != "" {
 		command.Args = append(command.Args, "--first")
 	}
-	command.Env = append(os.Environ(), planted.Variable+"="+s.fault)
+	// Thousands of short lives make much garbage and keep little.
+	command.Env = append(os.Environ(), planted.Variable+"="+s.fault, "GOGC=1600")
 	var out, messages bytes.Buffer
 	command.Stdout, command.Stderr = &out, &messages
 	err := command.Run()

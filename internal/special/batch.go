@@ -3,28 +3,27 @@ package special
 import "math"
 
 // The batched functions work on one element after another without a call or a
-// branch between, so that the processor overlaps them. They are pure Go and give
-// the same bits everywhere that does not fuse multiplications with additions.
+// branch between, so that the processor overlaps them, or in lanes. The same bits
+// come out everywhere that does not fuse multiplications with additions, of
+// exponentials and probabilities everywhere.
 
-// ExpAll writes eˣ for every element of x to dst, which may be x. The relative
-// error is below 4e-16 (a table of powers, 64 to the octave, and a polynomial
-// of degree 5 for the rest); what over- or underflows is left to
-// math.Exp.
-func ExpAll(dst, x []float64) {
+// expOneByOne is ExpAll without lanes. Conversions forbid fused operations, so that
+// every element has the same bits either way.
+func expOneByOne(dst, x []float64) {
 	x = x[:len(dst)]
 	for i, v := range x {
 		if !(v > -708 && v < 709) {
 			dst[i] = math.Exp(v)
 			continue
 		}
-		shifted := v*(64*math.Log2E) + roundBits
+		shifted := float64(v*(64*math.Log2E)) + roundBits
 		n := shifted - roundBits
 		k := int64(math.Float64bits(shifted)) // low bits are n
-		r := v - n*ln2High - n*ln2Low
-		p := r * (1 + r*(1./2+r*(1./6+r*(1./24+r*(1./120)))))
+		r := v - float64(n*ln2High) - float64(n*ln2Low)
+		p := r * (1 + float64(r*(1./2+float64(r*(1./6+float64(r*(1./24+float64(r*(1./120)))))))))
 		t := exp2Table[k&63]
 		scale := math.Float64frombits(uint64(k>>6+1023) << 52)
-		dst[i] = (t + t*p) * scale
+		dst[i] = (t + float64(t*p)) * scale
 	}
 }
 
@@ -123,14 +122,12 @@ func TanhAll(dst, x []float64) {
 	}
 }
 
-// InvLogitAll writes 1/(1+e⁻ˣ) to prob, which may not be x, for every element of x: the
-// bits that SoftplusAll gives.
-func InvLogitAll(prob, x []float64) {
-	prob = prob[:len(x)]
+// invLogitOneByOne is InvLogitAll without lanes.
+func invLogitOneByOne(prob, x []float64) {
 	for i, u := range x {
 		prob[i] = -math.Abs(u)
 	}
-	ExpAll(prob, prob)
+	expOneByOne(prob, prob)
 	for i, u := range x {
 		prob[i] = invLogitOf(prob[i], u)
 	}

@@ -16,6 +16,9 @@ func (s *Sink) AddRows(slopes []float64, rows []int32, x []float64) error {
 	return s.Sum.AddRows(slopes, rows, x)
 }
 
+// AddVectors implements gpu.VectorSink.
+func (s *Sink) AddVectors(values []float64) error { return s.Sum.AddVectors(values) }
+
 // AddRecord implements gpu.Sink.
 func (s *Sink) AddRecord(index []int32, value []float64) error {
 	if index == nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"fedpvi/pvi"
@@ -99,13 +100,24 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 	for _, section := range []struct {
 		title string
 		items []string
-	}{{"What is public", e.Public}, {"What a client sends", e.Sent}, {"What stays with a client", e.Stays}} {
+	}{{"What is public", e.Public}, {"What a client sends", append(slices.Clip(e.Sent), cost(p.Study())...)}, {"What stays with a client", e.Stays}} {
 		fmt.Fprintf(w, "\n%s\n\n", section.title)
 		for _, item := range section.items {
 			if _, err := fmt.Fprint(w, Bullet(item)); err != nil {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// cost says where the price of what is sent is found.
+func cost(st *study.Study) []string {
+	switch st.Privacy.Unit {
+	case study.Client:
+		return []string{"What that gives away about the client's whole data set: sim plan says, against whom."}
+	case study.Record:
+		return []string{"What that gives away about one record: sim plan says, against whom."}
 	}
 	return nil
 }

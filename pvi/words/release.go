@@ -31,7 +31,6 @@ func sent(p *pvi.Protocol) []string {
 		return []string{
 			fmt.Sprintf("%s times: the change of its factor, %s, found by %s, clipped to norm %s, with Gaussian noise that in a sum has %s times the clip as standard deviation.",
 				capital(fmt.Sprint(p.Releases())), size, solverInWords(in.Solver), Number(p.Mechanism().Clip()), Number(p.Mechanism().NoiseMultiplier())),
-			"What that gives away about the client's whole data set: sim plan says, against whom.",
 		}
 	case study.Record:
 		if p.Descent() != nil {
@@ -43,7 +42,6 @@ func sent(p *pvi.Protocol) []string {
 		return []string{
 			fmt.Sprintf("Once: %s that sum up its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Whatever it sends later is computed from that.",
 				Plural(p.Model().Linear().StatisticsSize(), "number"), Number(p.Mechanism().Clip()), Number(p.Mechanism().NoiseMultiplier())),
-			"What that gives away about one record: sim plan says, against whom.",
 		}
 	}
 	return []string{
@@ -130,7 +128,7 @@ func sentByDescent(p *pvi.Protocol) []string {
 		out = append(out, fmt.Sprintf("After the last round, once: the sum of its records' gradients at the posterior's mean, with noise of %s times the same clip, and the sum of their curvatures, %s, every record's clipped to norm %s, with noise of %s times that.",
 			Number(c.Gradient.NoiseMultiplier()), Plural(c.Curvature.Dim(), "number"), Number(c.Curvature.Clip()), Number(c.Curvature.NoiseMultiplier())))
 	}
-	return append(out, "What that gives away about one record: sim plan says, against whom.")
+	return out
 }
 
 // sentByParts says what leaves a client that deals its records to parts.
@@ -143,6 +141,5 @@ func sentByParts(p *pvi.Protocol) []string {
 	return []string{
 		fmt.Sprintf("In %s: the change of its factor, %s. It is the sum over %s of its records, each found by %s and clipped to norm %s, %s %s times the clip as standard deviation.",
 			everyRound(in.Rounds), Plural(p.Family().Size(), "number"), Plural(in.Partitions.Count, "part"), solverInWords(in.Solver), Number(n.Clip), noise, Number(n.Multiplier)),
-		"What that gives away about one record: sim plan says, against whom.",
 	}
 }

@@ -61,3 +61,12 @@ func Doubled(batch []uint32) []uint32 {
 	}
 	return batch
 }
+
+// Times returns c·v.
+func Times(c float64, v []float64) []float64 {
+	out := make([]float64, len(v))
+	for i, x := range v {
+		out[i] = c * x
+	}
+	return out
+}

@@ -30,15 +30,20 @@ func DotRows(dst, x []float64, rows []int32, v []float64) {
 		}
 		return
 	}
-	l := 0
+	for l := dotFours(dst, x, rows, v); l < len(rows); l++ {
+		dst[l] = dotTwoStrands(x[int(rows[l])*d:][:d], v)
+	}
+}
+
+// dotFoursOneByOne is what dotFours does where there are no lanes.
+func dotFoursOneByOne(dst, x []float64, rows []int32, v []float64) int {
+	d, l := len(v), 0
 	for ; l+4 <= len(rows); l += 4 {
 		a, b := x[int(rows[l])*d:][:d], x[int(rows[l+1])*d:][:d]
 		e, f := x[int(rows[l+2])*d:][:d], x[int(rows[l+3])*d:][:d]
 		dst[l], dst[l+1], dst[l+2], dst[l+3] = dotFour(a, b, e, f, v)
 	}
-	for ; l < len(rows); l++ {
-		dst[l] = dotTwoStrands(x[int(rows[l])*d:][:d], v)
-	}
+	return l
 }
 
 func dotFour(a, b, e, f, v []float64) (sa, sb, se, sf float64) {

@@ -1,0 +1,301 @@
+package client_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"fedpvi/client"
+	"fedpvi/coordinator"
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/invitation"
+	"fedpvi/dpmech"
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+	"fedpvi/pvi/wire"
+	"fedpvi/sim"
+	"fedpvi/transport"
+)
+
+// federated is a study with records of its own; #marks are replaced.
+const federated = `
+[study]
+version = 1
+name = "federated"
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [-3, 3]
+outside = "clamp"
+[[column]]
+name = "z"
+type = "categorical"
+levels = ["a", "b"]
+[[column]]
+name = "y"
+type = "#outcome"
+#levels
+[model]
+outcome = "y"
+terms = ["x", "z"]
+#model
+[prior]
+sd = 2.0
+[inference]
+#inference
+[privacy]
+#privacy
+[federation]
+#federation
+[simulation]
+clients = 3
+[simulation.synthetic]
+records_per_client = 30
+columns.x = { mean = 0, sd = 1 }
+`
+
+const (
+	linear   = "linear"
+	logistic = "logistic"
+)
+
+func federatedStudy(model, inference, privacy, federation string) []byte {
+	kind, levels, family := "numeric", "bounds = [-20, 20]\noutside = \"clamp\"", "family = \"linear\"\nnoise_sd = 1.0"
+	if model == logistic {
+		kind, levels, family = "categorical", `levels = ["no", "yes"]`, "family = \"logistic\"\npositive = \"yes\""
+	}
+	return []byte(strings.NewReplacer("#outcome", kind, "#levels", levels, "#model", family,
+		"#inference", inference, "#privacy", privacy, "#federation", federation).Replace(federated))
+}
+
+// A real network is both daemons with TLS between them, on one machine.
+type realNetwork struct {
+	t        *testing.T
+	document *study.Study
+	hub      *coordinator.Hub
+	study    *coordinator.Study
+	address  string
+	records  string // folder of files
+	clients  []identity.Name
+}
+
+const federationSeed = 7
+
+// simulated plays a study in the simulator, and leaves the records of its clients in
+// files.
+func simulated(t *testing.T, source []byte) (st *study.Study, folder string, outcomes []pvi.Outcome, natural []float64) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "study.toml")
+	check(t, os.WriteFile(file, source, 0o600))
+	st, err := study.Parse(file, source)
+	check(t, err)
+	o := sim.Options{StudyFile: file, Seed: federationSeed, Workers: 1}
+	folder = filepath.Join(t.TempDir(), "records")
+	_, err = sim.Deal(st, o, folder)
+	check(t, err)
+	p, err := sim.NewPlay(st, o)
+	check(t, err)
+	r, err := p.Run(t.Context(), func(s sim.Status) error {
+		outcomes = append(outcomes, *s.Outcome)
+		return nil
+	})
+	check(t, err)
+	return st, folder, outcomes, r.Natural
+}
+
+// newRealNetwork has a coordinator that serves, and clients that have joined and approved.
+func newRealNetwork(t *testing.T, st *study.Study, records string) *realNetwork {
+	t.Helper()
+	n := &realNetwork{t: t, document: st, records: records}
+	hub, err := coordinator.Open(filepath.Join(t.TempDir(), "hub"), coordinator.Options{})
+	check(t, err)
+	t.Cleanup(func() { check(t, hub.Close()) })
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	n.hub, n.address = hub, l.Addr().String()
+	n.study, err = hub.Found(coordinator.Founding{File: "study.toml", Document: st.Source, Addresses: []string{n.address}})
+	check(t, err)
+	n.serve(l)
+	for m := range st.Simulation.Clients {
+		n.clients = append(n.clients, identity.Name(fmt.Sprintf("client-%d", m+1)))
+	}
+	invited, err := n.study.Invite(t.Context(), n.clients, time.Hour)
+	check(t, err)
+	for m, i := range invited {
+		n.join(m, i.Text)
+	}
+	return n
+}
+
+func (n *realNetwork) serve(l net.Listener) {
+	server, err := transport.NewServer(transport.ServerConfig{RoundDeadline: time.Minute})
+	check(n.t, err)
+	config, err := n.study.TLS()
+	check(n.t, err)
+	check(n.t, server.Add(transport.Study{
+		Document: n.study.Hash(), TLS: config, Coordinator: n.study, MaxRelease: n.study.LargestBody(), Seen: n.study.Seen,
+	}))
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(l) }()
+	n.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		server.Shutdown(ctx)
+		if err := <-done; err != nil {
+			n.t.Error(err)
+		}
+	})
+}
+
+func (n *realNetwork) open(m int) *client.Client {
+	n.t.Helper()
+	c, err := client.Open(client.Options{
+		Dir: filepath.Join(n.records, string(n.clients[m])+".state"), Program: "test 1", Command: "a test", Now: time.Now, Create: true,
+	})
+	check(n.t, err)
+	c.SeedNoise(func(ask int) *dpmech.Stream { return sim.Noise(n.document, len(n.clients), federationSeed, m, ask) })
+	return c
+}
+
+// join redeems an invitation over the network, and approves the study under a policy that
+// trusts the coordinator.
+func (n *realNetwork) join(m int, text string) {
+	n.t.Helper()
+	c := n.open(m)
+	defer c.Close()
+	i, err := invitation.Parse(text)
+	check(n.t, err)
+	guest, err := c.DialGuest(n.t.Context(), i, client.Network{})
+	check(n.t, err)
+	defer guest.Close()
+	member, _, err := c.Join(n.t.Context(), i, guest, wide)
+	check(n.t, err)
+	path := filepath.Join(n.records, string(n.clients[m])+".state", client.PolicyFile)
+	policy, err := os.ReadFile(path)
+	check(n.t, err)
+	policy = append(bytes.ReplaceAll(policy, []byte("\ntrust = false"), []byte("\ntrust = true")), "public = true\n"...)
+	check(n.t, os.WriteFile(path, policy, 0o600))
+	p, err := client.LoadPolicy(filepath.Dir(path))
+	check(n.t, err)
+	_, err = c.Approve(member, p, "", member.Hash.String())
+	check(n.t, err)
+}
+
+// run has client m take part until the end.
+func (n *realNetwork) run(ctx context.Context, m int) (*client.Ending, error) {
+	c := n.open(m)
+	defer c.Close()
+	member, err := c.Member("")
+	if err != nil {
+		return nil, err
+	}
+	policy, err := client.LoadPolicy(filepath.Join(n.records, string(n.clients[m])+".state"))
+	if err != nil {
+		return nil, err
+	}
+	return c.Run(ctx, client.Run{
+		Member: member, Policy: policy, Data: filepath.Join(n.records, string(n.clients[m])+".csv"),
+		Connect: func(ctx context.Context) (client.Link, io.Closer, error) {
+			line, err := c.Dial(ctx, member, client.Network{})
+			return line, line, err
+		},
+		Wait: func(context.Context, time.Duration) error { return errors.New("no test waits") },
+	})
+}
+
+// play has all clients take part at once.
+func (n *realNetwork) play() []*client.Ending {
+	n.t.Helper()
+	type ended struct {
+		m      int
+		ending *client.Ending
+		err    error
+	}
+	done := make(chan ended)
+	for m := range n.clients {
+		go func() {
+			e, err := n.run(n.t.Context(), m)
+			done <- ended{m, e, err}
+		}()
+	}
+	all := make([]*client.Ending, len(n.clients))
+	for range n.clients {
+		e := <-done
+		if e.err != nil {
+			n.t.Errorf("%s: %v", n.clients[e.m], e.err)
+		}
+		all[e.m] = e.ending
+	}
+	return all
+}
+
+// outcomes are those of the rounds, as the transcript has them.
+func (n *realNetwork) outcomes() (all []pvi.Outcome) {
+	n.t.Helper()
+	peer := channel.Party{Study: n.study.Hash(), Role: identity.Client, Name: n.clients[0]}
+	status, err := n.study.Status(n.t.Context())
+	check(n.t, err)
+	for number := uint64(1); number <= status.Entries; number++ {
+		item, err := n.study.Entry(n.t.Context(), peer, number)
+		check(n.t, err)
+		if o, err := wire.ReadOutcome(item.Body, wire.Limits{Elements: 100, Clients: 10, Name: 40}); err == nil {
+			all = append(all, *o)
+		}
+	}
+	return all
+}
+
+// With the noise of the simulator the daemons say what it says, to the last bit.
+func TestTheSimulatorAndTheDaemonsSayTheSame(t *testing.T) {
+	const (
+		record = "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5"
+		holder = "unit = \"client\"\nepsilon = 8.0\ndelta = 1e-5\nclip = 20.0"
+		sums   = "nominal_records = 30\nopens = \"sums\""
+	)
+	for name, source := range map[string][]byte{
+		"records of a linear model":   federatedStudy(linear, "rounds = 2", record, ""),
+		"data sets":                   federatedStudy(linear, "rounds = 3", holder, ""),
+		"records, sequential":         federatedStudy(linear, "rounds = 2\nschedule = \"sequential\"", record, ""),
+		"no promise":                  federatedStudy(logistic, "rounds = 3\ndamping = 0.5", `unit = "none"`, ""),
+		"no promise, sequential":      federatedStudy(logistic, "rounds = 2\nschedule = \"sequential\"", `unit = "none"`, ""),
+		"gradient steps":              federatedStudy(logistic, "rounds = 2\nsteps = 3", record, ""),
+		"gradient steps and one more": federatedStudy(logistic, "rounds = 2\nsteps = 3\nnoise_aware = \"one-step\"", record, ""),
+		"sums of gradients":           federatedStudy(logistic, "rounds = 4", record, sums),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			st, records, outcomes, natural := simulated(t, source)
+			n := newRealNetwork(t, st, records)
+			endings := n.play()
+			if t.Failed() {
+				return
+			}
+			same := cmp.Comparer(func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) })
+			for m, e := range endings {
+				var result struct {
+					Natural []float64 `json:"natural"`
+				}
+				check(t, json.Unmarshal(e.Result, &result))
+				if diff := cmp.Diff(natural, result.Natural, same); diff != "" {
+					t.Errorf("the posterior of %s (-simulator +daemon):\n%s", n.clients[m], diff)
+				}
+			}
+			if diff := cmp.Diff(outcomes, n.outcomes(), same); diff != "" {
+				t.Errorf("outcomes (-simulator +daemons):\n%s", diff)
+			}
+		})
+	}
+}

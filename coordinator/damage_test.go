@@ -1,0 +1,67 @@
+package coordinator
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"testing"
+
+	"fedpvi/coordinator/store"
+)
+
+// A state that was changed behind the coordinator's back is not played on.
+func TestDamagedStatesAreRefused(t *testing.T) {
+	for name, damage := range map[string]func(s *stand, kept store.Study) error{
+		"the last entry": func(_ *stand, kept store.Study) error {
+			envelope, body := kept.Item(kept.Items())
+			return kept.Append(kept.Items(), envelope, append(body, 0), 1)
+		},
+		"the roster": func(_ *stand, kept store.Study) error {
+			envelope, body := kept.Item(1)
+			return kept.Append(1, envelope, bytes.ToUpper(body), 0)
+		},
+		"a client's entry":       func(_ *stand, kept store.Study) error { return kept.Put(store.Entry, "north", []byte("north")) },
+		"the state of the round": func(_ *stand, kept store.Study) error { return kept.PutState([]byte("{}")) },
+		"an answer": func(s *stand, kept store.Study) error {
+			return kept.PutPiece(store.ReleaseKey{Ask: 1, Client: "north"}, 0, make([]byte, 1000))
+		},
+	} {
+		s := newStand(t)
+		check(t, s.north.submit(t.Context(), s.good, 1000))
+		hash := s.study.hash
+		check(t, s.hub.store.Update(func(tx *store.Tx) error {
+			kept, err := tx.Study(hash)
+			check(t, err)
+			return damage(s, kept)
+		}))
+		check(t, s.hub.Close())
+		hub, err := Open(s.dir, s.options)
+		if !errors.Is(err, store.ErrDamaged) {
+			t.Errorf("%s was changed: %v", name, err)
+		}
+		if err == nil {
+			check(t, hub.Close())
+		}
+	}
+}
+
+// Without its keys a coordinator does not serve, and makes none in their place.
+func TestLostKeys(t *testing.T) {
+	for name, path := range map[string]func(f files, h Hash) string{
+		"identity":  func(f files, _ Hash) string { return f.identity() },
+		"tls":       func(f files, _ Hash) string { return f.tls() },
+		"sealing":   files.sealing,
+		"authority": files.authority,
+	} {
+		s := newStand(t)
+		check(t, s.hub.Close())
+		lost := path(s.hub.files, s.study.hash)
+		check(t, os.Remove(lost))
+		if _, err := Open(s.dir, s.options); err == nil {
+			t.Errorf("it goes on without the key %s", name)
+		}
+		if exists(lost) {
+			t.Errorf("a key %s was made", name)
+		}
+	}
+}

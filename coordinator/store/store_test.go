@@ -1,0 +1,197 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t *testing.T, dir string, o Options) *Store {
+	t.Helper()
+	s, err := Open(dir, o)
+	check(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+var hash = Hash{1, 2, 3}
+
+func create(t *testing.T, s *Store) {
+	t.Helper()
+	check(t, s.Update(func(tx *Tx) error {
+		_, err := tx.Create(hash, Fixed{Name: "hub"})
+		return err
+	}))
+}
+
+// in runs f on the study in a transaction.
+func in(t *testing.T, s *Store, f func(st Study) error) {
+	t.Helper()
+	check(t, s.Update(func(tx *Tx) error {
+		st, err := tx.Study(hash)
+		if err != nil {
+			return err
+		}
+		return f(st)
+	}))
+}
+
+func TestTheStateIsItsOwnersAlone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	open(t, dir, Options{})
+	for path, want := range map[string]os.FileMode{dir: 0o700, filepath.Join(dir, fileName): 0o600} {
+		info, err := os.Stat(path)
+		check(t, err)
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("%s has mode %04o", path, got)
+		}
+	}
+	if _, err := Open(dir, Options{}); !errors.Is(err, ErrHeld) {
+		t.Errorf("a second one: %v", err)
+	}
+	loose := t.TempDir()
+	check(t, os.Chmod(loose, 0o755))
+	if _, err := Open(loose, Options{}); err == nil {
+		t.Error("a directory that is open to others is used")
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	check(t, os.Symlink(dir, link))
+	if _, err := Open(link, Options{}); err == nil {
+		t.Error("a link is followed")
+	}
+}
+
+func TestAnotherFormatIsRefused(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	s := open(t, dir, Options{})
+	check(t, s.Update(func(tx *Tx) error { return tx.tx.Bucket([]byte("about")).Put([]byte("format"), []byte("2")) }))
+	check(t, s.Close())
+	if _, err := Open(dir, Options{}); !errors.Is(err, ErrFormat) {
+		t.Errorf("%v", err)
+	}
+}
+
+// What fails in a transaction, or in its commit, leaves nothing behind.
+func TestAllOrNothing(t *testing.T) {
+	var fail error
+	s := open(t, filepath.Join(t.TempDir(), "state"), Options{Commit: func(commit func() error) error {
+		if fail != nil {
+			return fail
+		}
+		return commit()
+	}})
+	create(t, s)
+	put := func(err error) error {
+		return s.Update(func(tx *Tx) error {
+			st, e := tx.Study(hash)
+			check(t, e)
+			check(t, st.Put(Approval, "north", []byte("yes")))
+			return err
+		})
+	}
+	refused := errors.New("refused")
+	if err := put(refused); !errors.Is(err, refused) {
+		t.Errorf("%v", err)
+	}
+	fail = errors.New("disk full")
+	if err := put(nil); !errors.Is(err, fail) {
+		t.Errorf("%v", err)
+	}
+	fail = nil
+	in(t, s, func(st Study) error {
+		all, err := st.All(Approval)
+		if len(all) > 0 {
+			t.Errorf("%v is there", all)
+		}
+		return err
+	})
+	check(t, put(nil))
+}
+
+// Pieces make a body, and go with their question; envelopes that were taken stay.
+func TestReleases(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
+	create(t, s)
+	a, b, next := ReleaseKey{1, "a"}, ReleaseKey{1, "a-b"}, ReleaseKey{2, "a"}
+	in(t, s, func(st Study) error {
+		for _, k := range []ReleaseKey{a, b, next} {
+			check(t, st.PutOffer(k, []byte("envelope of "+k.Client)))
+			check(t, st.PutPiece(k, 0, []byte("first, ")))
+		}
+		check(t, st.PutPiece(a, 7, []byte("second")))
+		return st.Take(a, []byte("envelope of a"))
+	})
+	in(t, s, func(st Study) error {
+		body, err := st.Body(a)
+		if string(body) != "first, second" || st.Have(a) != 13 || st.Have(b) != 7 {
+			t.Errorf("%q, %d and %d bytes", body, st.Have(a), st.Have(b))
+		}
+		check(t, err)
+		check(t, st.DropBody(b))
+		if st.Have(b) != 0 || st.Have(a) != 13 {
+			t.Error("the wrong body was dropped")
+		}
+		return st.CloseAsk(1)
+	})
+	in(t, s, func(st Study) error {
+		if st.Have(a) != 0 || st.Have(next) != 7 {
+			t.Error("the wrong bodies were dropped")
+		}
+		var offered, taken []ReleaseKey
+		check(t, st.Offers(func(k ReleaseKey, _ []byte) error { offered = append(offered, k); return nil }))
+		check(t, st.Releases(0, func(k ReleaseKey, e []byte) error {
+			if !bytes.Equal(e, []byte("envelope of a")) {
+				t.Errorf("%q", e)
+			}
+			taken = append(taken, k)
+			return nil
+		}))
+		if len(offered) != 1 || offered[0] != next || len(taken) != 1 || taken[0] != a {
+			t.Errorf("offered %v, taken %v", offered, taken)
+		}
+		check(t, st.PutPiece(next, 9, []byte("a hole before it")))
+		if _, err := st.Body(next); !errors.Is(err, errPieces) {
+			t.Errorf("a body with a hole: %v", err)
+		}
+		check(t, st.PutEvidence(a, []byte("one")))
+		check(t, st.PutEvidence(a, []byte("two")))
+		return st.Evidence(func(_ ReleaseKey, e []byte) error {
+			if string(e) != "one" {
+				t.Errorf("%q is kept", e)
+			}
+			return nil
+		})
+	})
+}
+
+func TestTranscripts(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
+	create(t, s)
+	in(t, s, func(st Study) error {
+		if st.Items() != 0 || st.PlanOf(1) != 0 || st.State() != nil {
+			t.Error("something is there before anything was written")
+		}
+		check(t, st.Append(1, []byte("e1"), []byte("b1"), 0))
+		check(t, st.Append(2, []byte("e2"), nil, 7))
+		return st.PutState([]byte("state"))
+	})
+	in(t, s, func(st Study) error {
+		e, b := st.Item(1)
+		if string(e) != "e1" || string(b) != "b1" || st.Items() != 2 || st.PlanOf(7) != 2 || string(st.State()) != "state" {
+			t.Errorf("%q %q %d %d %q", e, b, st.Items(), st.PlanOf(7), st.State())
+		}
+		if e, b := st.Item(3); e != nil || b != nil {
+			t.Errorf("entry 3 is %q %q", e, b)
+		}
+		return nil
+	})
+}

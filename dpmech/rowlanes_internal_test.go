@@ -1,0 +1,104 @@
+package dpmech
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// drawnRows are rows of a table in any order, some of them twice, with slopes that bring
+// them to the bound and beyond.
+func drawnRows(r *rapid.T) (x, slopes []float64, rows []int32, d int) {
+	d = rapid.IntRange(1, 40).Draw(r, "columns")
+	n := rapid.IntRange(1, rowsAtOnce).Draw(r, "rows")
+	x, slopes, rows = make([]float64, 50*d), make([]float64, n), make([]int32, n)
+	for i := range x {
+		x[i] = rapid.OneOf(rapid.Float64Range(-1, 1), rapid.SampledFrom([]float64{0, 1, -1, 0x1p-52})).Draw(r, "element")
+	}
+	for l := range rows {
+		rows[l] = rapid.Int32Range(0, 49).Draw(r, "row")
+		slopes[l] = rapid.OneOf(rapid.Float64Range(-2, 2), rapid.SampledFrom([]float64{0, math.Copysign(0, -1), 1e-300, -1e100})).Draw(r, "slope")
+	}
+	return x, slopes, rows, d
+}
+
+// Lanes or not, rows have the same squared norms and factors and add the same.
+func TestRowLanesAgree(t *testing.T) {
+	lattice, err := NewLattice(20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		x, slopes, rows, d := drawnRows(r)
+		g := newGate(lattice, rapid.Int64Range(1, 1<<maxClipBits).Draw(r, "clip"))
+		got, want := make([]float64, len(rows)), make([]float64, len(rows))
+		sumsOfSquares(got, rows, x, d)
+		sumsOfSquaresOneByOne(want, rows, x, d)
+		if !slices.Equal(got, want) {
+			r.Fatalf("squared norms %v in lanes, %v one by one", got, want)
+		}
+		odd := rapid.IntRange(0, 2*len(rows)).Draw(r, "odd one")
+		if odd < len(rows) { // a norm that is not its row's
+			got[odd] = rapid.SampledFrom([]float64{
+				0, 5e-324, leastSquares, math.Nextafter(leastSquares, 0), mostSquares,
+				math.Nextafter(mostSquares, math.Inf(1)), math.Inf(1), math.NaN(),
+			}).Draw(r, "squared norm")
+			want[odd] = got[odd]
+		}
+		if some := rapid.IntRange(0, 2*len(rows)).Draw(r, "far"); some < len(rows) {
+			slopes[some] = rapid.SampledFrom([]float64{math.MaxFloat64, -1e308, math.Inf(1), math.NaN()}).Draw(r, "far slope")
+		}
+		ok, proven := g.factors(got, slopes), g.factorsOneByOne(want, slopes)
+		if ok != proven {
+			r.Fatalf("proven in lanes: %t, one by one: %t (factors %v)", ok, proven, want)
+		}
+		if !ok {
+			return
+		}
+		for l := range got {
+			if math.Float64bits(got[l]) != math.Float64bits(want[l]) {
+				r.Fatalf("factor %d is %v in lanes, %v one by one", l, got[l], want[l])
+			}
+		}
+		if odd < len(rows) {
+			return
+		}
+		sum := make([]int64, d, d+1)
+		for j := range sum {
+			sum[j] = rapid.Int64().Draw(r, "sum")
+		}
+		apart := slices.Clone(sum)
+		addTruncatedRows(sum, got, rows, x)
+		addTruncatedRowsOneByOne(apart, want, rows, x)
+		if !slices.Equal(sum, apart) {
+			r.Fatalf("rows add up to %v in lanes, %v one by one", sum, apart)
+		}
+	})
+}
+
+// As many rows as are taken at once, each at the largest clip, and beside a table's end.
+func TestRowLanesAtTheirLimits(t *testing.T) {
+	for d := 1; d <= 33; d++ {
+		x := make([]float64, 2*d)
+		for j := range x {
+			x[j] = 1
+		}
+		rows, factors := make([]int32, rowsAtOnce), make([]float64, rowsAtOnce)
+		for l := range rows {
+			rows[l], factors[l] = int32(l%2), -(1 << maxClipBits)
+		}
+		all := make([]int64, d+2)
+		addTruncatedRows(all[1:d+1], factors, rows, x)
+		for j, n := range all {
+			want := int64(-rowsAtOnce << maxClipBits)
+			if j == 0 || j == d+1 {
+				want = 0
+			}
+			if n != want {
+				t.Fatalf("%d columns: element %d is %d, want %d", d, j-1, n, want)
+			}
+		}
+	}
+}

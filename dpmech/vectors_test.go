@@ -1,0 +1,110 @@
+package dpmech_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+)
+
+// released returns what an accumulator holds.
+func released(t testing.TB, m *dpmech.GaussianSum, a *dpmech.Accumulator) []int64 {
+	t.Helper()
+	var noise dpmech.Noise
+	m.Draw(&noise, seeded.Stream(1, "vectors"))
+	dst, sum := make([]int64, m.Dim()), make([]int64, m.Dim())
+	if err := m.ReleaseSum(dst, sum, &noise, a); err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// Vectors together add what they add one by one, also where they are on the bound,
+// within rounding of it, too long for a squared norm or not finite.
+func TestVectorsTogether(t *testing.T) {
+	for _, dim := range []int{1, 3, 14, 20, 300} {
+		all := gates(t, dim)
+		rapid.Check(t, func(r *rapid.T) {
+			m := rapid.SampledFrom(all).Draw(r, "gate")
+			n := rapid.IntRange(0, 150).Draw(r, "vectors")
+			v := make([]float64, 0, n*dim)
+			for range n {
+				v = append(v, randomVector(dim, m.Clip()*math.Exp(rapid.Float64Range(-3, 3).Draw(r, "log size")))...)
+			}
+			if l := rapid.IntRange(0, 2*n).Draw(r, "odd one"); l < n {
+				odd := v[l*dim:][:dim]
+				clear(odd)
+				odd[dim-1] = m.Clip() * rapid.SampledFrom([]float64{
+					0, 1, -1, 1 - 0x1p-40, 1 + 0x1p-52, 1e200, math.Inf(1), math.NaN(),
+				}).Draw(r, "its element")
+			}
+			if l := rapid.IntRange(0, 2*n).Draw(r, "one beyond the bound by less than rounding"); l < n && dim > 1 {
+				odd := v[l*dim:][:dim]
+				clear(odd)
+				odd[0] = m.Lattice().Float(int64(m.Clip() / m.Lattice().Step()))
+				odd[1] = m.Lattice().Step()
+			}
+			together, apart := m.NewAccumulator(), m.NewAccumulator()
+			if err := together.AddVectors(v); err != nil {
+				r.Fatal(err)
+			}
+			for l := range n {
+				if err := apart.Add(v[l*dim:][:dim]); err != nil {
+					r.Fatal(err)
+				}
+			}
+			if got, want := released(t, m, together), released(t, m, apart); !slices.Equal(got, want) {
+				r.Fatalf("together vectors add %v, one by one %v", got, want)
+			}
+		})
+	}
+}
+
+func TestVectorsRefused(t *testing.T) {
+	cfg := ordinary
+	cfg.Terms = 2
+	m := newSum(t, cfg)
+	for what, v := range map[string][]float64{
+		"a vector and a part of one": make([]float64, m.Dim()+1),
+		"more vectors than terms":    make([]float64, 3*m.Dim()),
+	} {
+		a := m.NewAccumulator()
+		if err := a.AddVectors(v); err == nil {
+			t.Errorf("%s: no error", what)
+		}
+		if err := a.Add(make([]float64, m.Dim())); err != nil {
+			t.Errorf("%s: a vector after it: %v", what, err)
+		}
+		var noise dpmech.Noise
+		m.Draw(&noise, seeded.Stream(1, "refused"))
+		dst, sum := make([]int64, m.Dim()), make([]int64, m.Dim())
+		if err := m.ReleaseSum(dst, sum, &noise, a); err == nil {
+			t.Errorf("%s: a release", what)
+		}
+	}
+	a := m.NewAccumulator()
+	if err := a.AddVectors(make([]float64, 2*m.Dim())); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Add(make([]float64, m.Dim())); err == nil {
+		t.Error("vectors together do not count")
+	}
+}
+
+func TestVectorsAllocateNothing(t *testing.T) {
+	m := newSum(t, ordinary)
+	a, v := m.NewAccumulator(), make([]float64, 10*m.Dim())
+	v[0], v[m.Dim()] = math.NaN(), 1e200
+	if n := testing.AllocsPerRun(100, func() {
+		a.Reset()
+		if err := a.AddVectors(v); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("vectors allocate %g times", n)
+	}
+}

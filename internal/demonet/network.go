@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// hub names the coordinator among processes and folders.
+const hub = "coordinator"
+
+// A network is a federation of processes.
+type network struct {
+	dir, records, address string
+	running               map[string]*exec.Cmd
+}
+
+// found makes the study and has every client join and approve it.
+func found(ctx context.Context, dir, records string) (*network, error) {
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	n := &network{dir: dir, records: records, address: address, running: map[string]*exec.Cmd{}}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	_, err = command(ctx, "coordinator", "--state", n.state(hub), "init", filepath.Join(records, "study.toml"),
+		"--clients", strings.Join(clients, ","), "--address", address, "--out", filepath.Join(dir, "invitations"))
+	return n, err
+}
+
+// freeAddress returns an address of this machine where nobody listens.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+func (n *network) state(id string) string { return filepath.Join(n.dir, id) }
+
+// start starts a process, or starts it again after it was killed. A client that has not
+// joined does so first.
+func (n *network) start(ctx context.Context, id string) error {
+	if id == hub {
+		return n.run(id, "coordinator", "--state", n.state(id), "serve", "--listen", n.address, "--until-done", "--log", "json")
+	}
+	if _, err := os.Stat(n.state(id)); errors.Is(err, os.ErrNotExist) {
+		if err := n.join(ctx, id); err != nil {
+			return err
+		}
+	}
+	return n.run(id, "client", "--state", n.state(id), "--log", "json", "run", "--data", filepath.Join(n.records, id+".csv"))
+}
+
+// join redeems the invitation of a client, says in its policy that its made-up records
+// are public, and approves the study.
+func (n *network) join(ctx context.Context, id string) error {
+	if _, err := command(ctx, "client", "--state", n.state(id), "join", filepath.Join(n.dir, "invitations", id+".invitation")); err != nil {
+		return err
+	}
+	policy, err := os.OpenFile(filepath.Join(n.state(id), "policy.toml"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = policy.WriteString("public = true\n") // of its last table, the data set
+	if err := errors.Join(err, policy.Close()); err != nil {
+		return err
+	}
+	text, err := command(ctx, "client", "--state", n.state(id), "--json", "review")
+	if err != nil {
+		return err
+	}
+	var review struct {
+		Digest string `json:"digest"`
+	}
+	if err := json.Unmarshal(text, &review); err != nil {
+		return fmt.Errorf("the review of %s: %w", id, err)
+	}
+	_, err = command(ctx, "client", "--state", n.state(id), "approve", "--yes", review.Digest)
+	return err
+}
+
+// run starts a program in the background, with a log of its own that goes on.
+func (n *network) run(id, program string, args ...string) error {
+	log, err := os.OpenFile(n.state(id)+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close() // the process has its own
+	c := exec.Command(filepath.Join("bin", program), args...)
+	c.Stdout, c.Stderr = log, log
+	if err := c.Start(); err != nil {
+		return err
+	}
+	n.running[id] = c
+	return nil
+}
+
+// kill ends a process as a power cut would.
+func (n *network) kill(id string) error {
+	c := n.running[id]
+	if err := c.Process.Kill(); err != nil {
+		return fmt.Errorf("killing %s: %w", id, err)
+	}
+	var exit *exec.ExitError
+	if err := c.Wait(); !errors.As(err, &exit) || !exit.Sys().(syscall.WaitStatus).Signaled() {
+		return fmt.Errorf("%s had ended before it was killed", id)
+	}
+	delete(n.running, id)
+	return nil
+}
+
+// wait waits until a process has ended well.
+func (n *network) wait(id string) error {
+	c := n.running[id]
+	delete(n.running, id)
+	if err := c.Wait(); err != nil {
+		return fmt.Errorf("%s: %w: see %s.log", id, err, n.state(id))
+	}
+	return nil
+}
+
+// stop kills what still runs.
+func (n *network) stop() {
+	for _, c := range n.running {
+		_ = c.Process.Kill() // it may have ended
+		_ = c.Wait()
+	}
+}
+
+// disturb kills a client and the coordinator half way, and starts them again.
+func disturb(ctx context.Context, n *network) error {
+	victim := clients[1]
+	round, err := n.halfWay(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range []string{victim, hub} {
+		if err := n.kill(id); err != nil {
+			return err
+		}
+	}
+	say("  round %d: %s and the coordinator were killed (SIGKILL)", round, victim)
+	began := time.Now()
+	for _, id := range []string{hub, victim} {
+		if err := n.start(ctx, id); err != nil {
+			return err
+		}
+	}
+	again, err := n.watch(ctx, func(s status) bool { return s.Asked > round })
+	if err != nil {
+		return err
+	}
+	say("  round %d: going on %.1f s after both were started again", again, time.Since(began).Seconds())
+	return nil
+}
+
+// status is what the demonstration reads of the status of a study.
+type status struct {
+	Phase string `json:"phase"`
+	Asked int    `json:"asked"`
+	Of    int    `json:"questions"`
+}
+
+func (n *network) halfWay(ctx context.Context) (round int, err error) {
+	return n.watch(ctx, func(s status) bool { return s.Of > 0 && 2*s.Asked >= s.Of })
+}
+
+// watch watches the study until something holds, and returns the round.
+func (n *network) watch(ctx context.Context, until func(status) bool) (round int, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c := exec.CommandContext(ctx, filepath.Join("bin", "coordinator"), "--state", n.state(hub), "watch", "--json", "--every", "10ms")
+	var failed bytes.Buffer
+	c.Stderr = &failed
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return 0, err
+	}
+	if err := c.Start(); err != nil {
+		return 0, err
+	}
+	defer func() {
+		cancel()
+		_ = c.Wait() // it was killed
+	}()
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var s status
+		if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
+			return 0, fmt.Errorf("coordinator watch: %w", err)
+		}
+		if until(s) {
+			return s.Asked, nil
+		}
+	}
+	return 0, fmt.Errorf("the study was not seen where it was waited for: %s", failed.String())
+}
+
+// check has the run checked by those who were in it and by those who were not, and
+// returns the posterior.
+func (n *network) check(ctx context.Context) (*posterior, error) {
+	bundle := filepath.Join(n.dir, "bundle")
+	if _, err := command(ctx, "coordinator", "--state", n.state(hub), "bundle", "--out", bundle); err != nil {
+		return nil, err
+	}
+	if _, err := command(ctx, "coordinator", "verify", bundle); err != nil {
+		return nil, err
+	}
+	for _, id := range clients {
+		if _, err := command(ctx, "client", "--state", n.state(id), "ledger", "verify"); err != nil {
+			return nil, err
+		}
+	}
+	say("  the bundle and four ledgers are as they should be")
+	exact, err := command(ctx, "coordinator", "--state", n.state(hub), "posterior", "--csv")
+	if err != nil {
+		return nil, err
+	}
+	table, err := command(ctx, "coordinator", "--state", n.state(hub), "posterior")
+	if err != nil {
+		return nil, err
+	}
+	return &posterior{exact, string(table)}, os.WriteFile(filepath.Join(n.dir, "posterior.csv"), exact, 0o600)
+}
+
+// command runs a program to its end and returns what it prints.
+func command(ctx context.Context, program string, args ...string) ([]byte, error) {
+	c := exec.CommandContext(ctx, filepath.Join("bin", program), args...)
+	var failed bytes.Buffer
+	c.Stderr = &failed
+	out, err := c.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(append([]string{program}, args...), " "), err, failed.String())
+	}
+	return out, nil
+}

@@ -1,0 +1,22 @@
+package tape
+
+import "golang.org/x/sys/cpu"
+
+// The same products in lanes of two, where the processor has them.
+
+var hasLanes = cpu.X86.HasAVX
+
+//go:noescape
+func dotRowsAVX(dst []float64, rows []int32, x *float64, v []float64)
+
+// dotFours writes the products of as many rows as make fours, and returns how many.
+func dotFours(dst, x []float64, rows []int32, v []float64) int {
+	if !hasLanes || len(v) == 0 {
+		return dotFoursOneByOne(dst, x, rows, v)
+	}
+	fours := len(rows) &^ 3
+	if fours > 0 {
+		dotRowsAVX(dst[:fours], rows[:fours], &x[0], v)
+	}
+	return fours
+}
