@@ -2,14 +2,14 @@ package main
 
 // propagationFaults are in private expectation propagation: those of the published code.
 var propagationFaults = []fault{
-	{"sites-as-removed", "replacing a record's site accounted without its factor 2", []edit{{
+	{"sites-as-removed", "a replaced site accounted without its factor 2", []edit{{
 		file: "dpmech/independent.go", anchor: "\treturn repeated(accountant.Gaussian{", before: `
 	if planted.Is("sites-as-removed") {
 		return repeated(accountant.Gaussian{Sensitivity: 1, Sigma: sigma, Adjacency: adjacency}, steps, 1)
 	}
 `,
 	}}},
-	{"sites-in-order", "records matched in a fixed order, accounted as drawn", []edit{{
+	{"sites-in-order", "records matched in a fixed order, as if drawn", []edit{{
 		file: "dpmech/sampled.go", anchor: "\tr.of.gate.noise.Fill(dst, streams.Noise)\n", before: `
 	if p, ok := r.of.cfg.Sampling.(Poisson); ok && p.Rate < 1 && r.of.cfg.Records > 0 && planted.Is("sites-in-order") {
 		r.batch = planted.InOrder(r, r.batch[:0], 1, r.of.cfg.Records)
