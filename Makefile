@@ -8,7 +8,7 @@ TOOL := go tool -modfile=tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build generate demo demo-network test evidence fuzz audit lint fmt bench experiments clean
+.PHONY: build generate demo demo-network network test evidence fuzz audit lint fmt bench experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -21,6 +21,17 @@ demo: build ## the main job on made-up data
 	bin/sim plan experiments/demo/blood-pressure.toml
 	@echo
 	bin/sim run experiments/demo/blood-pressure.toml --out runs/demo
+
+# Real data over a network: every schedule, both privacy units, linear and logistic.
+network: build ## studies on Abalone and Adult, a process for each client
+	go run ./internal/demonet experiments/abalone/rings.toml
+	go run ./internal/demonet experiments/abalone/rings.toml --set 'inference.schedule="sequential"' --set 'inference.factors="exact"'
+	go run ./internal/demonet experiments/abalone/rings.toml --set 'inference.schedule="asynchronous"' --set 'inference.factors="exact"'
+	go run ./internal/demonet experiments/abalone/rings.toml --set privacy.unit=client
+	go run ./internal/demonet experiments/abalone/mature.toml
+	go run ./internal/demonet experiments/adult/income.toml
+	go run ./internal/demonet experiments/adult/private.toml
+	go run ./internal/demonet experiments/adult/private.toml --set 'inference.schedule="sequential"' --set inference.damping=1
 
 demo-network: build ## a coordinator and four clients, killed half way
 	go run ./internal/demonet
@@ -44,6 +55,7 @@ evidence: ## the long versions of statistical tests, up to an hour
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'Regressions|Laplace|Latent|Adult|Abalone|Coverage' ./sim
 	FEDPVI_LONG=1 go test -timeout 2h -v -run 'DefaultsAgainstTuned' ./sim
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'MixtureOfThePaper' ./pvi/solver
+	FEDPVI_LONG=1 go test -timeout 1h -run 'KilledAtEvery|KilledClient' ./coordinator ./client
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'WhereverTheConnectionIsCut' ./transport
 
 # Every fuzz target for a while: make fuzz FUZZTIME=10m

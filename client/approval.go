@@ -31,7 +31,13 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	if err := errors.Join(c.halted(), c.leftAlready(m)); err != nil {
 		return Terms{}, err
 	}
-	roster := pretended(m.Study, p.MinParticipants)
+	roster, known, err := c.clients(m)
+	if err != nil {
+		return Terms{}, err
+	}
+	if !known {
+		roster = pretended(m.Study, p.MinParticipants)
+	}
 	t, d, err := c.terms(m, p, dataset, roster)
 	if err != nil {
 		return t, err

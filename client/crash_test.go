@@ -1,8 +1,10 @@
 package client_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
@@ -34,7 +36,11 @@ func (p *holder) killed(n int) bool {
 func TestAKilledClientGoesOn(t *testing.T) {
 	for name, privacy := range map[string]string{"record": recordPrivacy, "client": clientPrivacy} {
 		t.Run(name, func(t *testing.T) {
-			source := planeStudy(privacy, "", "")
+			rounds := 3
+			if os.Getenv("FEDPVI_LONG") != "" {
+				rounds = 50
+			}
+			source := bytes.Replace(planeStudy(privacy, "", ""), []byte("rounds = 3"), fmt.Appendf(nil, "rounds = %d", rounds), 1)
 			h, all := federation(t, source, "north", "south")
 			h.begin()
 			want := play(t, all)[0]
@@ -42,7 +48,7 @@ func TestAKilledClientGoesOn(t *testing.T) {
 			h, all = federation(t, source, "north", "south")
 			h.begin()
 			victim, kills := all[0], 0
-			for range 20 {
+			for range 7 * rounds {
 				for victim.killed(1) && victim.killed(2) {
 					kills += 2
 				}

@@ -48,6 +48,20 @@ func otherPin(t testing.TB, h *hub) roster.Entry {
 	return e
 }
 
+// stranger is the entry of somebody with keys of their own.
+func stranger(t testing.TB, h *hub, name identity.Name) roster.Entry {
+	t.Helper()
+	i, err := identity.Generate()
+	check(t, err)
+	key, err := channel.GenerateKey()
+	check(t, err)
+	sealing, err := seal.Generate()
+	check(t, err)
+	e, err := roster.NewEntry(i, h.hash(), name, identity.Client, key.Pin(), sealing.Recipient())
+	check(t, err)
+	return e
+}
+
 // A hub is a coordinator without a network and without a disk, as plain as can be.
 type hub struct {
 	t         testing.TB
@@ -75,6 +89,8 @@ type hub struct {
 	// lie, if there is one, changes what is said before it is signed.
 	lie    func(e *stage.Entry, model *transcript.Hash)
 	result func([]byte) []byte
+	// receipt, if there is one, changes every receipt in the last entry.
+	receipt func(r *transcript.Receipt)
 }
 
 type releaseKey struct {
@@ -214,6 +230,11 @@ func (h *hub) ask() {
 		check(h.t, err)
 		if h.result != nil {
 			b = h.result(b)
+		}
+		for i := range h.receipts {
+			if h.receipt != nil {
+				h.receipt(&h.receipts[i])
+			}
 		}
 		h.say(transcript.End, 0, h.server.Model(), transcript.Closing{Result: b, Receipts: h.receipts}.Bytes())
 	}

@@ -73,6 +73,9 @@ func (c *Client) newParticipant(m *Member, p *Policy, records *shard.Records, na
 	if err != nil {
 		return nil, err
 	}
+	if before, ok := c.store.ChargedTo(named); ok && before != t.Dataset {
+		return nil, &Refusal{fmt.Sprintf("this file of records was charged to the data set %s, and the study is approved for %s: one file has one budget, approve it with --dataset %[1]s", before, t.Dataset)}
+	}
 	a := &participant{client: c, member: m, policy: p, terms: t, dataset: d, records: records, named: named}
 	a.chain = transcript.Begin(m.Hash, m.hub.Key)
 	a.at.Records = named
@@ -296,11 +299,10 @@ func (a *participant) end(body []byte) (*Ending, error) {
 		return nil, err
 	}
 	for _, r := range closing.Receipts {
-		if r.Client != a.member.Name {
-			continue
-		}
-		if err := a.client.owns(r.LedgerSeq, r.LedgerHead, fmt.Sprintf("the receipt for question %d", r.Ask)); err != nil {
-			return nil, err
+		// The coordinator's word alone: it must not have this client believe that its state
+		// is an old one.
+		if r.Client == a.member.Name && !a.client.store.Contains(r.LedgerSeq, r.LedgerHead) {
+			return nil, &Refusal{fmt.Sprintf("the receipt for question %d names entry %d of the ledger, which is not on this one", r.Ask, r.LedgerSeq)}
 		}
 	}
 	return &Ending{Result: own}, nil

@@ -18,6 +18,7 @@ import (
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/transcript"
+	"fedpvi/dpmech"
 	"fedpvi/pvi/stage"
 	"fedpvi/transport"
 )
@@ -142,6 +143,49 @@ func TestApprovingAgain(t *testing.T) {
 	}
 }
 
+// A cap that is lowered while a study runs stops it before any noise is drawn.
+func TestALoweredCapStopsAStudy(t *testing.T) {
+	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
+	h.begin()
+	p := all[0]
+	_, err := p.step()
+	check(t, err)
+	a := p.account()
+	p.edit("epsilon = 40", fmt.Sprintf("epsilon = %g", a.Epsilon*1.001))
+	check(t, p.approve())
+	_, err = all[1].step()
+	check(t, err)
+	c := p.open()
+	c.SeedNoise(func(int) *dpmech.Stream {
+		t.Error("noise is drawn for an answer that does not fit")
+		return dpmech.NewStream()
+	})
+	_, err = p.run(c)
+	check(t, c.Close())
+	p.refused("beyond the lowered cap", err, client.OverBudget, "question 2", a.Spent)
+	if _, ok := h.releases[releaseKey{p.name, 2}]; ok {
+		t.Error("an answer was sent")
+	}
+}
+
+// The roster has this client with its own keys, and the coordinator that invited.
+func TestTheRosterIsLookedAt(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(h *hub)
+		says   string
+	}{
+		"another key of the coordinator": {func(h *hub) { h.entry = otherPin(t, h) }, "another entry for the coordinator"},
+		"another client of this name":    {func(h *hub) { h.members["north"] = stranger(t, h, "north") }, "own keys"},
+		"without this client":            {func(h *hub) { delete(h.members, "north"); h.members["east"] = stranger(t, h, "east") }, "own keys"},
+	} {
+		h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
+		c.change(h)
+		h.begin()
+		_, err := all[0].step()
+		all[0].refused(name, err, client.Declined, c.says, 0)
+	}
+}
+
 func TestTooFewParticipants(t *testing.T) {
 	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
 	p := all[0]
@@ -251,9 +295,8 @@ func TestALyingCoordinator(t *testing.T) {
 			p := all[0]
 			_, err := p.step() // answers the first question
 			check(t, err)
-			_, err = all[1].step()
-			if err != nil {
-				return // the other client has seen it first
+			if _, err = all[1].step(); err != nil { // it sees what is said next as well
+				all[1].refused(name, err, client.Declined, c.says, all[1].account().Spent)
 			}
 			spent := p.account().Spent
 			for range 3 {

@@ -53,6 +53,8 @@ func (h *Hub) Found(f Founding) (*Study, error) {
 		return nil, fmt.Errorf("%d addresses: give 1 to %d under which clients reach this coordinator, host:port", n, invitation.MaxAddresses)
 	}
 	hash := Hash(document.Digest)
+	h.founding.Lock()
+	defer h.founding.Unlock()
 	h.mu.RLock()
 	_, there := h.studies[hash]
 	h.mu.RUnlock()

@@ -326,17 +326,20 @@ func TestPieces(t *testing.T) {
 		piece  []byte
 		want   transport.Reason
 	}{
-		{5, s.good.Body[5:10], transport.OutOfPlace},
+		{5, s.good.Body[5:10], transport.Unavailable},
 		{0, nil, transport.OutOfPlace},
 		{-1, s.good.Body[:1], transport.TooLarge},
 		{0, make([]byte, len(s.good.Body)+1), transport.TooLarge},
 		{0, make([]byte, maxPiece+1), transport.TooLarge},
 		{1<<63 - 1, []byte{1}, transport.TooLarge},
-		{0, s.good.Body[:10], ""},
-		{0, s.good.Body[:10], ""},
-		{20, s.good.Body[20:30], transport.OutOfPlace},
-		{10, s.good.Body[10:], ""},
-		{10, s.good.Body[10:], ""},
+		{0, s.good.Body[:minPiece-1], transport.Unavailable},
+		{0, s.good.Body[:600], ""},
+		{0, s.good.Body[:600], ""},
+		{1300, s.good.Body[1300:1900], transport.Unavailable},
+		{100, s.good.Body[100:601], transport.Unavailable},
+		{100, s.good.Body[100:1200], ""},
+		{600, s.good.Body[600:], ""},
+		{600, s.good.Body[600:], ""},
 	} {
 		if got := write(tc.offset, tc.piece); got != tc.want {
 			t.Errorf("%d bytes at %d: %q, want %q", len(tc.piece), tc.offset, got, tc.want)

@@ -27,6 +27,8 @@ type Hub struct {
 	keys    own
 	store   *store.Store
 
+	founding sync.Mutex // one study is added at a time
+
 	mu      sync.RWMutex
 	studies map[Hash]*Study
 	byName  map[string]*Study // by channel.ServerName

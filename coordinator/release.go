@@ -14,8 +14,12 @@ import (
 	"fedpvi/transport"
 )
 
-// maxPiece is the most bytes of a body in one call.
-const maxPiece = 1 << 20
+// maxPiece is the most bytes of a body in one call, and minPiece the fewest but for its
+// end: each piece that is not the whole is a transaction and a key of the store.
+const (
+	maxPiece = 1 << 20
+	minPiece = 512
+)
 
 // Offer announces an answer.
 func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope []byte) (have int64, err error) {
@@ -108,7 +112,7 @@ func (q *question) missing(name identity.Name) bool {
 func (b *batch) contradiction(key store.ReleaseKey, c *client, envelope []byte) error {
 	h, err := signed.Claims(envelope)
 	if err == nil {
-		_, err = signed.Verify(envelope, c.entry.Key, h)
+		_, err = b.state.chain.VerifyRelease(envelope, c.entry.Key, key.Ask, h.Model)
 	}
 	if err != nil {
 		return malformed("the release", err)
@@ -172,9 +176,12 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 		return &written{key, o.release, nil}, nil
 	case end <= o.have:
 		return nil, nil // it is there
-	case offset != o.have:
-		return nil, refuse(transport.OutOfPlace, "a piece at byte %d, where byte %d is next", offset, o.have)
+	case offset > o.have:
+		return nil, refuse(transport.Unavailable, "a piece at byte %d, where byte %d is next: offer the release again", offset, o.have)
+	case end-o.have < minPiece && end < size:
+		return nil, refuse(transport.Unavailable, "a piece with %d new bytes: at least %d but for the last", end-o.have, minPiece)
 	}
+	piece, offset = piece[o.have-offset:], o.have // what another call has brought is there
 	o.have = end
 	kept, first := bytes.Clone(piece), !o.stored
 	o.stored = true

@@ -158,6 +158,15 @@ func (s *Store) Answered(study Hash, ask uint64) (sequence uint64, ok bool) {
 	return sequence, ok
 }
 
+// ChargedTo returns the data set to which a file of records was charged first, and whether
+// it was charged at all: the same file must not have a second budget.
+func (s *Store) ChargedTo(records Hash) (dataset string, ok bool) {
+	<-s.guard
+	defer func() { s.guard <- struct{}{} }()
+	dataset, ok = s.chain.names[records]
+	return dataset, ok
+}
+
 // Stamps calls f with every entry in order.
 func (s *Store) Stamps(f func(Stamp) error) error {
 	return s.view(func(tx *bbolt.Tx) error {

@@ -35,6 +35,7 @@ type chain struct {
 	heads    []Hash // of entry n at n − 1
 	accounts map[string]*account
 	answered map[answer]uint64 // the entry that paid for it
+	names    map[Hash]string   // the data set to which a file of records was charged first
 }
 
 // An answer is to one question of one study.
@@ -59,7 +60,7 @@ type charged struct {
 }
 
 func newChain(holder identity.PublicKey) *chain {
-	return &chain{holder: holder, accounts: map[string]*account{}, answered: map[answer]uint64{}}
+	return &chain{holder: holder, accounts: map[string]*account{}, answered: map[answer]uint64{}, names: map[Hash]string{}}
 }
 
 // head returns number and hash of the last entry, zeros if there is none.
@@ -154,6 +155,9 @@ func (c *chain) charge(e Entry) (take func(), err error) {
 		a.filter = price.after
 		a.charges = append(a.charges, charged{event, price.cost, e.Charge.Study, e.Time})
 		c.answered[key] = e.Sequence
+		if _, ok := c.names[e.Charge.Records]; !ok {
+			c.names[e.Charge.Records] = e.Dataset
+		}
 	}, nil
 }
 

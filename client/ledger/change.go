@@ -3,6 +3,7 @@ package ledger
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -110,6 +111,9 @@ func (s *Store) charge(study Hash, r Release) (*Charge, error) {
 	if err != nil {
 		return nil, &Refused{err.Error()}
 	}
+	if before, ok := s.chain.names[r.Records]; ok && before != r.Dataset {
+		return nil, &Refused{fmt.Sprintf("this file of records was charged to the data set %s: one file has one budget, use that name instead of %s", before, r.Dataset)}
+	}
 	event, err := accountant.MarshalEvent(r.Event)
 	if err != nil {
 		return nil, err
@@ -173,27 +177,37 @@ func (s *Store) update(name string, f func(tx *bbolt.Tx) (keep func(), err error
 	if s.broken != nil {
 		return s.broken
 	}
-	tx, err := s.db.Begin(true)
-	if err != nil {
-		return fmt.Errorf("ledger: %w", err)
-	}
-	defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
-	keep, err := f(tx)
-	if err != nil {
-		return err
-	}
-	if err = s.at(name + ": before the commit"); err == nil {
-		err = tx.Commit()
-	}
+	keep, err := s.commit(name, f)
 	if err == nil {
-		err = s.at(name + ": after the commit")
+		keep()
+	} else if as := new(Damaged); errors.As(err, &as) {
+		s.broken = err
 	}
-	if err != nil {
-		s.broken = fmt.Errorf("ledger: the last transaction may be on disk or not (%w): start the program again, it will see", err)
+	return err
+}
+
+func (s *Store) commit(name string, f func(tx *bbolt.Tx) (keep func(), err error)) (keep func(), err error) {
+	err = s.readable(func() error {
+		tx, err := s.db.Begin(true)
+		if err != nil {
+			return fmt.Errorf("ledger: %w", err)
+		}
+		defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
+		if keep, err = f(tx); err != nil {
+			return err
+		}
+		if err = s.at(name + ": before the commit"); err == nil {
+			err = tx.Commit()
+		}
+		if err == nil {
+			err = s.at(name + ": after the commit")
+		}
+		if err != nil {
+			s.broken = fmt.Errorf("ledger: the last transaction may be on disk or not (%w): start the program again, it will see", err)
+		}
 		return s.broken
-	}
-	keep()
-	return nil
+	})
+	return keep, err
 }
 
 // at calls whoever looks at boundaries.

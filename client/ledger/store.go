@@ -224,18 +224,23 @@ func (s *Store) replay(tx *bbolt.Tx) error {
 
 // whole runs f and says that the file is damaged if that fails. Pages that are no pages
 // make the database panic, and reading behind the end of a file that was cut faults.
-func (s *Store) whole(f func() error) (err error) {
+func (s *Store) whole(f func() error) error {
+	err := s.readable(f)
+	if damaged := new(Damaged); err != nil && !errors.As(err, &damaged) {
+		return &Damaged{Path: s.path, Problem: err.Error(), Cause: err}
+	}
+	return err
+}
+
+// readable runs f and returns its error, or that the file cannot be read.
+func (s *Store) readable(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
 			err = &Damaged{Path: s.path, Problem: fmt.Sprintf("it cannot be read: %v", r)}
 		}
 	}()
-	err = f()
-	if damaged := new(Damaged); err != nil && !errors.As(err, &damaged) {
-		return &Damaged{Path: s.path, Problem: err.Error(), Cause: err}
-	}
-	return err
+	return f()
 }
 
 // Close gives the store back.

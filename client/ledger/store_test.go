@@ -146,8 +146,14 @@ func TestRefusalsChangeNothing(t *testing.T) {
 	budget, err := ledger.NewBudget(ledger.Record, accountant.AddRemove, accountant.Target{Epsilon: 100, Delta: 1e-5}, gaussian)
 	check(t, err)
 	for name, f := range map[string]func() error{
-		"beyond the cap":    func() error { _, err := pay(s, study, last); return err },
-		"a second answer":   func() error { _, err := pay(s, study, 1); return err },
+		"beyond the cap": func() error { _, err := pay(s, study, last); return err },
+		"a second answer": func() error {
+			_, err := s.Charge(ledger.Change{Study: study}, release(1), today, func(uint64, ledger.Hash) (transport.Item, error) {
+				t.Error("a second answer is signed")
+				return transport.Item{}, nil
+			})
+			return err
+		},
 		"a second budget":   func() error { return s.AddBudget("ward", budget, today) },
 		"a name for a path": func() error { return s.AddBudget("../ward", budget, today) },
 		"no budget": func() error {
@@ -306,4 +312,33 @@ func TestRecordsAreNamedForTheHolderAlone(t *testing.T) {
 	if name(a, "x,y\n1,2\n") == name(b, "x,y\n1,2\n") || name(a, "") == ledger.Hash(sha256.Sum256(nil)) {
 		t.Error("whoever has the records can compute their name")
 	}
+}
+
+// A file of records that was charged to one data set is charged to no other: it would have
+// a second budget. Nor is it after the store was opened again.
+func TestAFileOfRecordsHasOneBudget(t *testing.T) {
+	s := newStore(t)
+	b, err := ledger.NewBudget(ledger.Record, accountant.AddRemove, promise, gaussian)
+	check(t, err)
+	check(t, s.AddBudget("copy", b, today))
+	r := release(1)
+	r.Records = ledger.Hash{7}
+	_, err = s.Charge(ledger.Change{Study: study}, r, today, says)
+	check(t, err)
+	for range 2 {
+		if named, ok := s.ChargedTo(r.Records); !ok || named != "ward" {
+			t.Errorf("charged to %q, %v", named, ok)
+		}
+		again := r
+		again.Dataset, again.Ask = "copy", 2
+		var refused *ledger.Refused
+		if _, err := s.Charge(ledger.Change{Study: study}, again, today, says); !errors.As(err, &refused) {
+			t.Errorf("a second budget: %v", err)
+		}
+		if a, _ := s.Account("copy"); a.Spent != 0 {
+			t.Errorf("%g was spent", a.Spent)
+		}
+		s = reopen(t, s)
+	}
+	check(t, s.Close())
 }

@@ -210,10 +210,17 @@ func (c *inviteCommand) Run(e *environment) error {
 }
 
 // list joins names for a sentence, a few of them.
-func list(names []string) string {
+func list[S ~string](names []S) string {
 	const most = 8
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	var b strings.Builder
+	for i, name := range names {
+		switch {
+		case i == most:
+			return b.String() + fmt.Sprintf(" and %d more", len(names)-most)
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(string(name))
 	}
-	return strings.Join(names, ", ")
+	return b.String()
 }

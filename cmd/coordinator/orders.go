@@ -146,8 +146,8 @@ func (c *verifyCommand) Run(*environment) error {
 		return printJSON(r)
 	}
 	fmt.Printf("%s: all of it is right.\n\n", c.File)
-	fmt.Printf("  study        %s, %s\n  coordinator  %v\n  clients      %v\n  entries      %d, the last of them: %s\n  questions    %d, with %d answers\n",
-		r.Study, r.Digest, r.Coordinator, r.Clients, r.Entries, r.Ending, r.Questions, r.Answers)
+	fmt.Printf("  study        %s, %s\n  coordinator  %v\n  clients      %s\n  entries      %d, the last of them: %s\n  questions    %d, with %d answers\n",
+		r.Study, r.Digest, r.Coordinator, list(r.Clients), r.Entries, r.Ending, r.Questions, r.Answers)
 	return nil
 }
 

@@ -80,6 +80,12 @@ func Verify(r io.Reader) (*Report, error) {
 	if err := v.in.close(); err != nil {
 		return nil, &Fault{"the end of the file", err}
 	}
+	if v.parts.entries == 0 {
+		return nil, &Fault{"the transcript", errors.New("it is empty: the study had not begun, and nothing here is signed")}
+	}
+	if err := v.uncounted(); err != nil {
+		return nil, &Fault{"the answers", err}
+	}
 	v.report.Entries = v.parts.entries
 	return &v.report, nil
 }
@@ -184,7 +190,10 @@ func (v *verifier) answer(ask uint64, client identity.Name) error {
 	if !ok {
 		return errors.New("its envelope is not in the bundle")
 	}
-	p, _ := v.chain.Members().Named(client)
+	p, ok := v.chain.Members().Named(client)
+	if !ok || p.Role != identity.Client {
+		return errors.New("its sender does not take part")
+	}
 	r, err := v.chain.VerifyRelease(envelope, p.Key, ask, v.models[ask])
 	if err != nil {
 		return err
@@ -204,22 +213,37 @@ func (v *verifier) end(body []byte) error {
 	if err != nil {
 		return err
 	}
-	text, err := result.Bytes()
-	if err != nil {
+	if err := same(result, closing.Result); err != nil {
 		return err
-	}
-	if !bytes.Equal(text, closing.Result) {
-		return errors.New("the posterior is not the one that follows from the sums that were opened")
 	}
 	slices.SortFunc(v.receipts, transcript.Receipt.Compare)
 	if !slices.Equal(v.receipts, closing.Receipts) {
 		return errors.New("the receipts are not those of the answers in the sums")
 	}
 	v.report.Result = result
-	if len(v.receipts) != len(v.parts.answers) {
-		return errors.New("there are envelopes of answers that no outcome counts")
+	return nil
+}
+
+// uncounted checks the answers that no outcome counts: those to questions that are open
+// still. No client's ledger may have stood still.
+func (v *verifier) uncounted() error {
+	counted := map[answerKey]bool{}
+	for _, r := range v.receipts {
+		counted[answerKey{r.Ask, string(r.Client)}] = true
 	}
-	return ledgersGrow(closing.Receipts)
+	for key := range v.parts.answers {
+		if counted[key] {
+			continue
+		}
+		if _, open := v.models[key.ask]; !open {
+			return fmt.Errorf("question %d has the envelope of an answer that no outcome counts", key.ask)
+		}
+		if err := v.answer(key.ask, identity.Name(key.client)); err != nil {
+			return fmt.Errorf("that to question %d: %w", key.ask, err)
+		}
+	}
+	slices.SortFunc(v.receipts, transcript.Receipt.Compare)
+	return ledgersGrow(v.receipts)
 }
 
 // ledgersGrow checks that every client's ledger had more entries with every answer.

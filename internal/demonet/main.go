@@ -1,10 +1,12 @@
-// Command demonet shows a federation over a network on one machine: a coordinator and
-// four clients, separate processes with mutual TLS between them, play a study twice. The
-// first time nothing happens. The second time a client and the coordinator are killed
-// half way and started again. Both times the posterior is the same, to the last bit.
+// Command demonet plays federations over a network on one machine: a coordinator and its
+// clients, separate processes with mutual TLS between them.
 //
-// The study is played without privacy noise, which is fresh in every run: only so can
-// two runs be compared.
+// Without arguments it is a demonstration: four clients play a study twice. The first time
+// nothing happens. The second time a client and the coordinator are killed half way and
+// started again. Both times the posterior is the same, to the last bit. The study is played
+// without privacy noise, which is fresh in every run: only so can two runs be compared.
+//
+// With a study, and settings as sim has them, it plays that one once.
 package main
 
 import (
@@ -18,37 +20,54 @@ import (
 	"time"
 )
 
-const (
-	study = "experiments/demo/hospitals.toml"
-	dir   = "runs/network"
-)
-
-var clients = []string{"client-1", "client-2", "client-3", "client-4"}
+const dir = "runs/network"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := demo(ctx); err != nil {
+	err := os.RemoveAll(dir)
+	switch {
+	case err != nil:
+	case len(os.Args) > 1:
+		err = once(ctx, os.Args[1], os.Args[2:])
+	default:
+		err = demo(ctx)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "demonet:", err)
 		os.Exit(1)
 	}
 }
 
-func demo(ctx context.Context) error {
-	if err := os.RemoveAll(dir); err != nil {
-		return err
-	}
-	records := filepath.Join(dir, "records")
-	say("Records of four hospitals, made up, in files of their own: %s", records)
-	if _, err := command(ctx, "sim", "deal", study, "--non-private", "--out", records,
-		"--set", "simulation.clients=4", "--set", "federation.min_clients=4", "--set", "inference.rounds=60"); err != nil {
-		return err
-	}
-	first, err := play(ctx, records, "undisturbed", func(context.Context, *network) error { return nil })
+var records = filepath.Join(dir, "records")
+
+// once plays a study with the settings of sim.
+func once(ctx context.Context, study string, settings []string) error {
+	clients, err := deal(ctx, records, study, settings...)
 	if err != nil {
 		return err
 	}
-	second, err := play(ctx, records, "disturbed", disturb)
+	p, err := play(ctx, clients, filepath.Base(study), leave)
+	if err != nil {
+		return err
+	}
+	fmt.Print(p.table)
+	return nil
+}
+
+// demo is the demonstration.
+func demo(ctx context.Context) error {
+	say("Records of four hospitals, made up, in files of their own: %s", records)
+	clients, err := deal(ctx, records, "experiments/demo/hospitals.toml", "--non-private",
+		"--set", "simulation.clients=4", "--set", "federation.min_clients=4", "--set", "inference.rounds=60")
+	if err != nil {
+		return err
+	}
+	first, err := play(ctx, clients, "undisturbed", leave)
+	if err != nil {
+		return err
+	}
+	second, err := play(ctx, clients, "disturbed", disturb)
 	if err != nil {
 		return err
 	}
@@ -67,21 +86,24 @@ type posterior struct {
 	table string
 }
 
+// leave lets a federation run.
+func leave(context.Context, *network) error { return nil }
+
 // play runs the whole federation once. What disturbs it happens while it runs.
-func play(ctx context.Context, records, name string, disturb func(context.Context, *network) error) (*posterior, error) {
-	begun := time.Now()
-	n, err := found(ctx, filepath.Join(dir, name), records)
+func play(ctx context.Context, clients []string, name string, disturb func(context.Context, *network) error) (*posterior, error) {
+	n, err := found(ctx, filepath.Join(dir, name), records, clients)
 	if err != nil {
 		return nil, err
 	}
 	defer n.stop()
-	say("\n%s: a coordinator on %s, four clients", name, n.address)
+	say("\n%s: a coordinator on %s, %d clients", name, n.address, len(clients))
 	parties := append([]string{hub}, clients...)
 	for _, id := range parties {
 		if err := n.start(ctx, id); err != nil {
 			return nil, err
 		}
 	}
+	begun := time.Now()
 	if err := disturb(ctx, n); err != nil {
 		return nil, err
 	}
@@ -90,7 +112,7 @@ func play(ctx context.Context, records, name string, disturb func(context.Contex
 			return nil, err
 		}
 	}
-	say("  over after %.1f s", time.Since(begun).Seconds())
+	say("  over %.1f s after the last client had approved", time.Since(begun).Seconds())
 	return n.check(ctx)
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -22,16 +23,41 @@ const hub = "coordinator"
 // A network is a federation of processes.
 type network struct {
 	dir, records, address string
+	clients               []string
 	running               map[string]*exec.Cmd
 }
 
-// found makes the study and has every client join and approve it.
-func found(ctx context.Context, dir, records string) (*network, error) {
+// deal writes the records of each client of a study to a file of its own, and returns the
+// clients.
+func deal(ctx context.Context, records, study string, settings ...string) (clients []string, err error) {
+	args := []string{"deal", study, "--out", records, "--json"}
+	text, err := command(ctx, "sim", append(args, settings...)...)
+	if err != nil {
+		return nil, err
+	}
+	var dealt struct {
+		Files []struct {
+			Client string `json:"client"`
+		} `json:"files"`
+	}
+	if err := json.Unmarshal(text, &dealt); err != nil {
+		return nil, fmt.Errorf("sim deal: %w", err)
+	}
+	for _, f := range dealt.Files {
+		if f.Client != "" {
+			clients = append(clients, f.Client)
+		}
+	}
+	return clients, nil
+}
+
+// found makes the study and invites its clients.
+func found(ctx context.Context, dir, records string, clients []string) (*network, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
-	n := &network{dir: dir, records: records, address: address, running: map[string]*exec.Cmd{}}
+	n := &network{dir: dir, records: records, address: address, clients: clients, running: map[string]*exec.Cmd{}}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -65,18 +91,12 @@ func (n *network) start(ctx context.Context, id string) error {
 	return n.run(id, "client", "--state", n.state(id), "--log", "json", "run", "--data", filepath.Join(n.records, id+".csv"))
 }
 
-// join redeems the invitation of a client, says in its policy that its made-up records
-// are public, and approves the study.
+// join redeems the invitation of a client, permits everything, and approves the study.
 func (n *network) join(ctx context.Context, id string) error {
 	if _, err := command(ctx, "client", "--state", n.state(id), "join", filepath.Join(n.dir, "invitations", id+".invitation")); err != nil {
 		return err
 	}
-	policy, err := os.OpenFile(filepath.Join(n.state(id), "policy.toml"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = policy.WriteString("public = true\n") // of its last table, the data set
-	if err := errors.Join(err, policy.Close()); err != nil {
+	if err := permit(filepath.Join(n.state(id), "policy.toml")); err != nil {
 		return err
 	}
 	text, err := command(ctx, "client", "--state", n.state(id), "--json", "review")
@@ -91,6 +111,18 @@ func (n *network) join(ctx context.Context, id string) error {
 	}
 	_, err = command(ctx, "client", "--state", n.state(id), "approve", "--yes", review.Digest)
 	return err
+}
+
+// permit writes a policy anew that has room for any study of records that are made up or
+// public anyhow.
+func permit(path string) error {
+	policy, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	policy = regexp.MustCompile(`(?m)^epsilon = .*$`).ReplaceAll(policy, []byte("epsilon = 1000.0\npublic = true"))
+	policy = regexp.MustCompile(`(?m)^trust = .*$`).ReplaceAll(policy, []byte("trust = true"))
+	return os.WriteFile(path, policy, 0o600)
 }
 
 // run starts a program in the background, with a log of its own that goes on.
@@ -143,7 +175,7 @@ func (n *network) stop() {
 
 // disturb kills a client and the coordinator half way, and starts them again.
 func disturb(ctx context.Context, n *network) error {
-	victim := clients[1]
+	victim := n.clients[1]
 	round, err := n.halfWay(ctx)
 	if err != nil {
 		return err
@@ -219,12 +251,12 @@ func (n *network) check(ctx context.Context) (*posterior, error) {
 	if _, err := command(ctx, "coordinator", "verify", bundle); err != nil {
 		return nil, err
 	}
-	for _, id := range clients {
+	for _, id := range n.clients {
 		if _, err := command(ctx, "client", "--state", n.state(id), "ledger", "verify"); err != nil {
 			return nil, err
 		}
 	}
-	say("  the bundle and four ledgers are as they should be")
+	say("  the bundle and %d ledgers are as they should be", len(n.clients))
 	exact, err := command(ctx, "coordinator", "--state", n.state(hub), "posterior", "--csv")
 	if err != nil {
 		return nil, err

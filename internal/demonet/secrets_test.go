@@ -218,8 +218,8 @@ func (o *observed) take(ctx context.Context, name identity.Name, text, data stri
 	return nil
 }
 
-// records are eleven of one client, and the secrets in them.
-func records(m int) (file string, values []float64) {
+// secretRecords are eleven of one client, and the numbers in them.
+func secretRecords(m int) (file string, values []float64) {
 	file = "x,y\n"
 	for i := range 11 {
 		x := math.Sqrt(float64(2+7*i+101*m)) / 4
@@ -271,7 +271,7 @@ func TestNothingSecretIsShown(t *testing.T) {
 	var values []float64
 	played := make(chan error, len(names))
 	for m, name := range names {
-		file, own := records(m)
+		file, own := secretRecords(m)
 		values = append(values, own...)
 		data := filepath.Join(o.dir, string(name)+".csv")
 		check(t, os.WriteFile(data, []byte(file), 0o600))

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -40,7 +41,19 @@ func (e *Error) Error() string {
 		b.WriteString(e.Key + ": ")
 	}
 	b.WriteString(e.Message)
-	return b.String()
+	return strings.Map(func(r rune) rune {
+		if Hidden(r) && r != '\n' {
+			return '?'
+		}
+		return r
+	}, b.String())
+}
+
+// Hidden reports whether a character is one that a terminal obeys rather than shows, such
+// as ESC, or that turns the direction of text: documents come from others, and what is
+// shown of one must not hide the rest. A tab is neither.
+func Hidden(r rune) bool {
+	return r != '\t' && unicode.IsControl(r) || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0xfeff
 }
 
 type place struct{ line, column int }

@@ -141,3 +141,12 @@ func TestTooLarge(t *testing.T) {
 		t.Error("a document of any size is read")
 	}
 }
+
+// What a document from somebody else says is shown in errors, and obeyed by no terminal.
+func TestErrorsShowNoHiddenCharacters(t *testing.T) {
+	d := parse(t, "\"a\\u001b[2J\\u202e\" = 1\n")
+	err := d.Err()
+	if err == nil || strings.ContainsFunc(err.Error(), document.Hidden) || !strings.Contains(err.Error(), "a?[2J?") {
+		t.Errorf("%q", err)
+	}
+}

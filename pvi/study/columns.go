@@ -155,6 +155,7 @@ func readColumn(t *document.Table) Column {
 	case Numeric:
 		readBounds(t, &c)
 		c.Unit, _ = t.String("unit")
+		visible(t, "unit", c.Unit)
 		readScaling(t, &c)
 	case Categorical, Ordered:
 		readLevels(t, &c)
@@ -207,6 +208,7 @@ func readLevels(t *document.Table, c *Column) {
 		if slices.Contains(levels[:i], l) {
 			t.Errorf("levels", "level %q is declared twice", l)
 		}
+		visible(t, "levels", l)
 	}
 	c.Levels = levels
 	c.High = float64(len(levels) - 1)

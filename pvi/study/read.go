@@ -3,6 +3,7 @@ package study
 import (
 	"math"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"fedpvi/accountant"
@@ -50,6 +51,15 @@ func readStudy(s *Study, t *document.Table) {
 	s.Title = s.Name
 	if title, ok := t.String("title"); ok {
 		s.Title = title
+		visible(t, "title", title)
+	}
+}
+
+// visible refuses text with characters that a terminal obeys: a review must show what it
+// is about, whoever wrote it.
+func visible(t *document.Table, key, text string) {
+	if strings.ContainsFunc(text, document.Hidden) {
+		t.Errorf(key, "%q has characters that cannot be seen: leave them out", text)
 	}
 }
 

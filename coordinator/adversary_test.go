@@ -1,0 +1,158 @@
+package coordinator
+
+import (
+	"bytes"
+	"errors"
+	"sync"
+	"testing"
+
+	"fedpvi/coordinator/bundle"
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/signed"
+	"fedpvi/transport"
+)
+
+// Two orders to add the same study at once: one of them wins, and the keys are its.
+func TestFoundingTwiceAtOnce(t *testing.T) {
+	h := newHouse(t, Options{})
+	document := planeText(noPrivacy, "rounds = 2", "")
+	var wg sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		wg.Go(func() {
+			_, errs[i] = h.hub.Found(Founding{File: "plane.toml", Document: document, Addresses: []string{"hub.example.org:7443"}})
+		})
+	}
+	wg.Wait()
+	founded := 0
+	for _, err := range errs {
+		if err == nil {
+			founded++
+		}
+	}
+	if founded != 1 {
+		t.Errorf("the study was added %d times", founded)
+	}
+	check(t, h.hub.Close())
+	h.open() // with the keys of the one that won
+	admit(t, h.invite("north")...)
+}
+
+// Only a release of this study is evidence against a client: what it signed elsewhere
+// contradicts nothing.
+func TestWhatWasSignedElsewhereIsNoEvidence(t *testing.T) {
+	s := newStand(t)
+	check(t, s.north.submit(t.Context(), s.good, 1<<20))
+	for name, change := range map[string]func(h *signed.Header){
+		"another study":  func(h *signed.Header) { h.Study[0]++ },
+		"another domain": func(h *signed.Header) { h.Domain = signed.Head },
+		"another roster": func(h *signed.Header) { h.Roster[0]++ },
+	} {
+		if got := reasonOf(t, s.north.submit(t.Context(), s.with(change), 1<<20)); got != transport.Malformed {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if n := evidence(t, s.house); n != 0 {
+		t.Errorf("%d envelopes are kept as evidence", n)
+	}
+	again := s.with(func(h *signed.Header) { h.LedgerSeq++ })
+	if got := reasonOf(t, s.north.submit(t.Context(), again, 1<<20)); got != transport.OutOfPlace || evidence(t, s.house) != 1 {
+		t.Errorf("a second answer: %q, evidence %d", got, evidence(t, s.house))
+	}
+}
+
+func evidence(t *testing.T, h *house) (n int) {
+	t.Helper()
+	check(t, h.hub.store.View(func(tx *store.Tx) error {
+		kept, err := tx.Study(h.study.hash)
+		check(t, err)
+		return kept.Evidence(func(store.ReleaseKey, []byte) error { n++; return nil })
+	}))
+	return n
+}
+
+// A client that sends byte by byte would have the store keep a key for each.
+func TestCrumbs(t *testing.T) {
+	s := newStand(t)
+	before := len(s.content())
+	for _, size := range []int{1, minPiece - 1} {
+		if got := reasonOf(t, s.north.submit(t.Context(), s.good, size)); got != transport.Unavailable {
+			t.Errorf("pieces of %d bytes: %q", size, got)
+		}
+	}
+	if n := len(s.content()); n != before {
+		t.Errorf("the store has %d values, and had %d", n, before)
+	}
+	check(t, s.north.submit(t.Context(), s.good, minPiece))
+}
+
+// Nobody signed what a bundle without a transcript says.
+func TestABundleWithoutATranscript(t *testing.T) {
+	var b bytes.Buffer
+	w := bundle.NewWriter(&b, planeText(noPrivacy, "rounds = 2", ""))
+	w.Consents(0)
+	w.Answers(0)
+	w.Entries(0)
+	check(t, w.Close())
+	if r, err := bundle.Verify(&b); err == nil {
+		t.Errorf("%+v", r)
+	}
+}
+
+// The answers in the bundle of a study that runs, or was aborted, are checked as well.
+func TestForgedAnswersInABundleBeforeTheEnd(t *testing.T) {
+	for _, aborted := range []bool{false, true} {
+		s := newStand(t)
+		check(t, s.north.submit(t.Context(), s.good, 1<<20))
+		if aborted {
+			check(t, s.study.Abort(t.Context(), "a drill"))
+		}
+		forged := bytes.Clone(s.good.Envelope)
+		forged[len(forged)-1] ^= 1
+		for name, answer := range map[string]struct {
+			ask    uint64
+			client string
+			with   []byte
+			right  bool
+		}{
+			"the one that was sent":   {1, "north", s.good.Envelope, true},
+			"another signature":       {1, "north", forged, false},
+			"another client's":        {1, "south", s.good.Envelope, false},
+			"of nobody":               {1, "east", s.good.Envelope, false},
+			"of the coordinator":      {1, "coordinator", s.good.Envelope, false},
+			"to a question not asked": {2, "north", s.good.Envelope, false},
+			"to the question 0":       {0, "north", s.good.Envelope, false},
+		} {
+			r, err := bundle.Verify(bytes.NewReader(bundleWith(t, s.house, answer.ask, answer.client, answer.with)))
+			var fault *bundle.Fault
+			if answer.right && (err != nil || r.Answers != 1) || !answer.right && !errors.As(err, &fault) {
+				t.Errorf("%s, aborted %v: %+v, %v", name, aborted, r, err)
+			}
+		}
+	}
+}
+
+// bundleWith is the bundle of a study with one answer.
+func bundleWith(t *testing.T, h *house, ask uint64, client string, envelope []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w := bundle.NewWriter(&out, h.study.fixed.Document)
+	check(t, h.hub.store.View(func(tx *store.Tx) error {
+		kept, err := tx.Study(h.study.hash)
+		check(t, err)
+		consents, err := kept.All(store.Approval)
+		check(t, err)
+		w.Consents(len(consents))
+		for name, envelope := range consents {
+			w.Consent(name, envelope)
+		}
+		w.Answers(1)
+		w.Answer(ask, client, envelope)
+		w.Entries(kept.Items())
+		for n := uint64(1); n <= kept.Items(); n++ {
+			w.Entry(kept.Item(n))
+		}
+		return w.Close()
+	}))
+	return out.Bytes()
+}

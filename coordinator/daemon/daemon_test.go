@@ -1,0 +1,224 @@
+package daemon
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"fedpvi/coordinator"
+	"fedpvi/coordinator/admin"
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/invitation"
+	"fedpvi/transport"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const document = `
+[study]
+version = 1
+name = "plane"
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [-1, 1]
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [-10, 10]
+[model]
+family = "linear"
+outcome = "y"
+terms = ["x"]
+standardise = "none"
+noise_sd = 0.5
+[inference]
+rounds = 1
+[privacy]
+unit = "none"
+[federation]
+max_records = 1000
+`
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A log is what was logged, for many at once.
+type log struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *log) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// A running daemon.
+type running struct {
+	dir              string
+	clients, metrics string
+	log              *log
+	stop             func() error
+}
+
+func start(t *testing.T, dir string, untilDone bool) *running {
+	t.Helper()
+	r := &running{dir: dir, log: &log{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- Serve(ctx, Config{
+			Dir: dir, Listen: "127.0.0.1:0", Metrics: "127.0.0.1:0", RoundDeadline: time.Minute, UntilDone: untilDone,
+			Log: slog.New(slog.NewTextHandler(r.log, nil)),
+			Ready: func(clients, metrics net.Addr) {
+				r.clients, r.metrics = clients.String(), metrics.String()
+				close(ready)
+			},
+		})
+	}()
+	select {
+	case <-ready:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	var once sync.Once
+	var err error
+	r.stop = func() error {
+		once.Do(func() { cancel(); err = <-ended })
+		return err
+	}
+	t.Cleanup(func() { check(t, r.stop()) })
+	return r
+}
+
+func (r *running) get(t *testing.T, path string) string {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	a, err := client.Get("http://" + r.metrics + path)
+	check(t, err)
+	defer a.Body.Close()
+	text, err := io.ReadAll(a.Body)
+	check(t, err)
+	if a.StatusCode != http.StatusOK {
+		t.Errorf("%s: %s %s", path, a.Status, text)
+	}
+	return string(text)
+}
+
+// A study that is added while the daemon serves can be joined at once; orders, health and
+// metrics answer; nothing names a client or shows an invitation; and it ends as asked.
+func TestServe(t *testing.T) {
+	notified := notifications(t)
+	r := start(t, filepath.Join(t.TempDir(), "state"), false)
+	orders, err := admin.Dial(t.Context(), r.dir)
+	check(t, err)
+	founded, err := orders.Found(t.Context(), admin.Founding{
+		File: "plane.toml", Document: []byte(document), Addresses: []string{r.clients},
+		Clients: []identity.Name{"secretive-clinic"}, Valid: time.Hour,
+	})
+	check(t, err)
+	i, err := invitation.Parse(founded.Invited[0].Text)
+	check(t, err)
+	guest, err := transport.Dial(t.Context(), transport.Config{
+		Address: r.clients, TLS: channel.Join(i.Study, i.Pin, time.Now), RoundDeadline: time.Minute, MaxEntry: 1,
+	})
+	check(t, err)
+	if _, err := guest.Standing(t.Context()); err == nil {
+		t.Error("a guest has a standing")
+	}
+	check(t, guest.Close())
+	if got := r.get(t, "/healthz"); got != "ok\n" {
+		t.Errorf("health: %q", got)
+	}
+	metrics := r.get(t, "/metrics")
+	if !strings.Contains(metrics, `fedpvi_transactions_total{result="ok"} 1`) {
+		t.Error("the metrics do not count transactions")
+	}
+	if strings.Contains(metrics, "clinic") {
+		t.Error("a client is named in the metrics")
+	}
+	check(t, r.stop())
+	if said := r.log.String(); strings.Contains(said, founded.Invited[0].Text) || strings.Contains(said, invitation.Prefix) {
+		t.Error("an invitation is in the log")
+	}
+	for _, want := range []string{"READY=1", "STOPPING=1"} {
+		if got := <-notified; got != want {
+			t.Errorf("the service manager was told %q, want %q", got, want)
+		}
+	}
+	if _, err := admin.Dial(t.Context(), r.dir); err == nil {
+		t.Error("orders are taken after the end")
+	}
+}
+
+// notifications returns what a service manager is told.
+func notifications(t *testing.T) <-chan string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "n")
+	l, err := net.ListenPacket("unixgram", path)
+	check(t, err)
+	t.Setenv("NOTIFY_SOCKET", path)
+	told := make(chan string, 4)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b := make([]byte, 100)
+		for {
+			n, _, err := l.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			told <- string(b[:n])
+		}
+	}()
+	t.Cleanup(func() { check(t, l.Close()); <-done })
+	return told
+}
+
+// A daemon whose studies are all over ends by itself if it is asked to.
+func TestUntilDone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	hub, err := coordinator.Open(dir, coordinator.Options{})
+	check(t, err)
+	study, err := hub.Found(coordinator.Founding{File: "plane.toml", Document: []byte(document), Addresses: []string{"hub:1"}})
+	check(t, err)
+	check(t, study.Abort(t.Context(), "a drill"))
+	check(t, hub.Close())
+	err = Serve(t.Context(), Config{Dir: dir, Listen: "127.0.0.1:0", UntilDone: true, Log: slog.New(slog.DiscardHandler)})
+	check(t, err)
+}
+
+// Two daemons do not share a port, and the second lets go of its state.
+func TestAPortThatIsTaken(t *testing.T) {
+	r := start(t, filepath.Join(t.TempDir(), "state"), false)
+	dir := filepath.Join(t.TempDir(), "other")
+	if err := Serve(t.Context(), Config{Dir: dir, Listen: r.clients, Log: slog.New(slog.DiscardHandler)}); err == nil {
+		t.Error("two daemons listen on one port")
+	}
+	hub, err := coordinator.Open(dir, coordinator.Options{})
+	check(t, err)
+	check(t, hub.Close())
+}
