@@ -164,6 +164,10 @@ func (s *SampledSum) NoiseMultiplier() float64 { return s.cfg.NoiseMultiplier }
 // Adjacency returns the adjacency that [SampledSum.Event] is about.
 func (s *SampledSum) Adjacency() accountant.Adjacency { return s.cfg.Adjacency }
 
+// Epoch returns the number of steps whose batches are drawn, and charged, together: 1 if
+// steps are independent.
+func (s *SampledSum) Epoch() int { return s.sampler.Steps() }
+
 // Steps returns the most steps that a run takes.
 func (s *SampledSum) Steps() int { return s.cfg.Steps }
 

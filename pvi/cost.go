@@ -43,8 +43,10 @@ func (p *Protocol) Views() []View {
 func (p *Protocol) Adjacencies() []accountant.Adjacency {
 	own := p.study.Privacy.Adjacency
 	switch {
-	case p.fixedBatches() && !p.privateSize():
+	case p.fixedBatches() && !p.privateSize(), p.publishedPropagation():
 		return []accountant.Adjacency{own}
+	case p.descent != nil && p.descent.Epoch > 1:
+		return []accountant.Adjacency{own} // random allocation has no bound of its own for replacing
 	case own != accountant.ReplaceOne:
 		return []accountant.Adjacency{own, accountant.ReplaceOne}
 	case p.study.Privacy.Unit == study.Client:
@@ -173,6 +175,9 @@ func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound Cost, err e
 func (p *Protocol) leastCost(view View, adjacency accountant.Adjacency, releases int) (Cost, error) {
 	c, lower, err := p.costOf(p.sampled, view, adjacency, releases)
 	c.Epsilon, c.Method = lower, "from below, for batches without replacement"
+	if p.publishedPropagation() {
+		c.Method = "from below, for a permutation of the records in every pass, without credit for its order"
+	}
 	return c, err
 }
 

@@ -68,6 +68,9 @@ func (p *Protocol) checkShard(s *shard.Shard) error {
 	if nominal := p.study.Federation.NominalRecords; p.privateSize() && s.Len() < nominal {
 		return fmt.Errorf("the shard has fewer records than federation.nominal_records = %d, for which batches of a fixed size were made: lower it", nominal)
 	}
+	if nominal := p.study.Federation.NominalRecords; p.publishedPropagation() && s.Len() != nominal {
+		return fmt.Errorf("the shard has not federation.nominal_records = %d records, one for each step of a pass of the published form", nominal)
+	}
 	if want := p.model.Width(); s.Dim() != want {
 		return fmt.Errorf("the shard has %d regressors, the model %d", s.Dim(), want)
 	}
@@ -129,6 +132,8 @@ func (p *Protocol) newSolver(s *shard.Shard) (solver.Solver, error) {
 		return solver.NewClippedAnalytical(p.model.Linear(), s, p.records), nil
 	case study.DPSVI:
 		return p.descentSolver(s)
+	case study.DPSEP:
+		return p.propagationSolver(s)
 	}
 	l, err := p.Likelihood(s)
 	if err != nil {

@@ -23,12 +23,13 @@ type Descent struct {
 	Typical  float64 // norm of a record's gradient, of which Clip is a share; 0 if Clip was given
 
 	InitialSD float64 // the most that an sd of q is at the very first step
+	Epoch     int     // steps whose batches are drawn, and charged, together; 1 if steps are independent
 }
 
 // deriveDescent completes what the study leaves open.
 func (p *Protocol) deriveDescent() error {
 	in := p.study.Inference
-	d := &Descent{Steps: in.Descent.Steps, Rate: in.Descent.Rate, StepSize: in.Descent.StepSize}
+	d := &Descent{Steps: in.Descent.Steps, Rate: in.Descent.Rate, StepSize: in.Descent.StepSize, Epoch: 1}
 	p.descent = d
 	if d.Rate == 0 {
 		d.Rate = 1
@@ -83,7 +84,10 @@ func (p *Protocol) sampledFor(records int, multiplier float64) (*dpmech.SampledS
 func (p *Protocol) sampledBy(sampling dpmech.Sampling, records int, multiplier float64) (*dpmech.SampledSum, error) {
 	in := p.study.Inference.Descent
 	size := p.model.Dim() * in.Draws
-	if in.Gradients.Joint() {
+	switch {
+	case p.study.Inference.Solver == study.DPSEP:
+		size = p.model.SiteSize(p.family)
+	case in.Gradients.Joint():
 		size *= 2
 	}
 	releases := 1 // of a sum that anyone reads
@@ -101,7 +105,7 @@ func (p *Protocol) sampledBy(sampling dpmech.Sampling, records int, multiplier f
 // most, since how many there are is private; but the nominal number where batches have a
 // fixed size, which is then public.
 func (p *Protocol) stated() int {
-	if p.descent.Batch > 0 {
+	if p.descent.Batch > 0 || p.publishedPropagation() {
 		return p.study.Federation.NominalRecords
 	}
 	return p.study.Federation.MaxRecords
@@ -112,7 +116,11 @@ func (p *Protocol) stated() int {
 // private. Where the sampling is accounted as published it is the published cost that
 // meets it.
 func (p *Protocol) deriveSampled() error {
-	if err := p.deriveDescent(); err != nil {
+	derive := p.deriveDescent
+	if p.study.Inference.Solver == study.DPSEP {
+		derive = p.derivePropagation
+	}
+	if err := derive(); err != nil {
 		return err
 	}
 	privacy := p.study.Privacy
@@ -131,8 +139,12 @@ func (p *Protocol) deriveSampled() error {
 		multiplier = calibration.Value
 	}
 	err := p.setSampled(multiplier)
+	if err == nil && p.study.Inference.Solver == study.DPSEP {
+		_, err = p.propagationOptions()
+		return err
+	}
 	if err != nil {
-		return fmt.Errorf("%w (a vector is a record's gradient)", err)
+		return fmt.Errorf("%w (a vector is a record's gradient, or its site)", err)
 	}
 	if p.Summed() {
 		_, err = p.newSumDescent()
@@ -147,8 +159,7 @@ func (p *Protocol) setSampled(multiplier float64) (err error) {
 	}
 	p.accounted = p.sampled
 	if p.study.Inference.Descent.Sampling == study.PublishedSampling {
-		rate := float64(p.descent.Batch) / float64(p.stated())
-		if p.accounted, err = p.sampledBy(dpmech.Poisson{Rate: rate}, p.stated(), multiplier); err != nil {
+		if p.accounted, err = p.sampledBy(p.claimedSampling(), p.stated(), multiplier); err != nil {
 			return err
 		}
 	}

@@ -32,12 +32,23 @@ func (p *Protocol) deriveBatch(d *Descent) error {
 func (p *Protocol) samplingFor(records int) dpmech.Sampling {
 	d := p.descent
 	switch {
+	case p.study.Inference.Solver == study.DPSEP:
+		return p.propagationSampling()
 	case d.Rate == 1:
 		return dpmech.FullBatch{}
 	case d.Batch > 0 && records > 0:
 		return dpmech.WithoutReplacement{Batch: p.batchFor(records)}
 	}
 	return dpmech.Poisson{Rate: d.Rate}
+}
+
+// claimedSampling is the one for which a published form has an accountant: batches that
+// come by chance, or one record that is drawn anew in every step.
+func (p *Protocol) claimedSampling() dpmech.Sampling {
+	if p.publishedPropagation() {
+		return dpmech.WithoutReplacement{Batch: 1}
+	}
+	return dpmech.Poisson{Rate: float64(p.descent.Batch) / float64(p.stated())}
 }
 
 func (p *Protocol) batchFor(records int) int {

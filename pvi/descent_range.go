@@ -11,11 +11,28 @@ import "math"
 func (p *Protocol) shorten(change []float64) {
 	d := p.family.Dim()
 	room := p.lattice.Float(p.limit)
+	if p.family.Name() != "diagonal" {
+		shortenAll(change, room)
+		return
+	}
 	for i := range d {
 		if size := math.Max(math.Abs(change[i]), math.Abs(change[d+i])); size >= room {
 			factor := room / size * (1 - 0x1p-50)
 			change[i] *= factor
 			change[d+i] *= factor
+		}
+	}
+}
+
+// shortenAll is shorten where coordinates are bound together: all shrink by one factor.
+func shortenAll(change []float64, room float64) {
+	var size float64
+	for _, x := range change {
+		size = math.Max(size, math.Abs(x))
+	}
+	if size >= room {
+		for i := range change {
+			change[i] *= room / size * (1 - 0x1p-50)
 		}
 	}
 }

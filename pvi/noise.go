@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"fedpvi/dpmech"
+	"fedpvi/pvi/study"
 )
 
 // A Noise is what hides a release: the clip C, the noise multiplier σ, and the sd of a
@@ -33,6 +34,9 @@ func (p *Protocol) Noise() Noise {
 // AveragedNoise returns the sd of a client's noise on the sum of its clipped gradients,
 // averaged over all steps and their draws: what no number of steps takes away.
 func (p *Protocol) AveragedNoise() float64 {
+	if p.study.Inference.Solver == study.DPSEP {
+		return p.siteNoise()
+	}
 	draws := p.descent.Total * p.study.Inference.Descent.Draws
 	return p.Noise().SD / (p.descent.Rate * math.Sqrt(float64(draws)))
 }

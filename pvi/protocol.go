@@ -148,7 +148,7 @@ func (p *Protocol) deriveMechanism() error {
 	var err error
 	switch p.study.Privacy.Unit {
 	case study.Record:
-		if p.study.Inference.Solver == study.DPSVI {
+		if p.study.Inference.Sampled() {
 			return p.deriveSampled()
 		}
 		if k := p.study.Inference.Partitions.Count; k > 0 {

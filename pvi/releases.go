@@ -82,12 +82,24 @@ func (p *Protocol) roundsEvent(gradients *dpmech.SampledSum, shares int, adjacen
 	if gradients == nil {
 		return p.withScaling(p.Mechanism().EventFor(shares, adjacency), releases, shares, adjacency), nil
 	}
+	if gradients.Epoch() > 1 {
+		return p.epochsEvent(gradients, shares, adjacency, releases)
+	}
 	step, err := gradients.SharedEventFor(1, shares, adjacency)
 	if err != nil || p.start == nil || releases == 0 {
 		return p.withScaling(step, releases, shares, adjacency), err
 	}
 	event := accountant.Composed{p.start.EventFor(1, adjacency), accountant.Repeated{Event: step, Times: releases - 1}}
 	return p.withScaling(event, 1, shares, adjacency), nil
+}
+
+// epochsEvent is roundsEvent where batches are charged by epochs.
+func (p *Protocol) epochsEvent(gradients *dpmech.SampledSum, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
+	if releases == 0 {
+		return p.withScaling(accountant.Composed{}, 0, shares, adjacency), nil
+	}
+	steps, err := gradients.SharedEventFor(releases, shares, adjacency)
+	return p.withScaling(steps, 1, shares, adjacency), err
 }
 
 // withScaling is a release that happens a number of times, after the releases that

@@ -151,7 +151,7 @@ func (s *Site) Restore(state []byte) error {
 	if err := s.restoreSolver(&v); err != nil {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
-	if d, ok := s.solver.(*solver.DPSVI); ok && d.Releases() != v.Spent.Statistics {
+	if d, ok := s.solver.(releaser); ok && d.Releases() != v.Spent.Statistics {
 		err := fmt.Errorf("restoring client %s: %d sums were released and %d charged", s.id, d.Releases(), v.Spent.Statistics)
 		return errors.Join(err, d.Restore(nil)) // nothing is charged, so nothing may be taken
 	}
@@ -159,6 +159,12 @@ func (s *Site) Restore(state []byte) error {
 	copy(s.factor, v.Factor)
 	copy(s.proposed, v.Proposed)
 	return nil
+}
+
+// A releaser is a solver that knows how many sums it has released.
+type releaser interface {
+	solver.Solver
+	Releases() int
 }
 
 // solverState returns what the solver has to remember beyond what the site counts.

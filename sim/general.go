@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/shard"
@@ -38,12 +39,17 @@ func drawGeneral(m *fit.Model, records *shard.Records, theta []float64, r *rand.
 }
 
 // drawMixture draws the variables of every record. The parameters of the program are
-// the weights, then for each variable means and logarithms of sds.
+// the weights, then for each variable means and logarithms of sds; or, if one sd is known,
+// means alone.
 func drawMixture(m *fit.Model, records *shard.Records, theta []float64, r *rand.Rand) {
 	k := m.Study.Model.Components
 	values := make([]float64, len(m.Program().ConstrainedNames()))
 	m.Program().Constrain(values, theta)
-	weights, rest := values[:k], values[k:]
+	known := m.Study.Model.ClusterSD
+	weights, rest, each := values[:k], values[k:], 2*k
+	if known > 0 {
+		weights, rest, each = slices.Repeat([]float64{1 / float64(k)}, k), values, k
+	}
 	for i := range records.Len() {
 		component, u := 0, r.Float64()
 		for component < k-1 && u >= weights[component] {
@@ -53,8 +59,12 @@ func drawMixture(m *fit.Model, records *shard.Records, theta []float64, r *rand.
 		for v, name := range m.Study.Model.Variables {
 			at := m.Study.ColumnIndex(name)
 			c := &m.Study.Columns[at]
-			of := rest[2*k*v:]
-			x := m.Study.Unscale(c, of[component]+math.Exp(of[k+component])*r.NormFloat64())
+			of := rest[each*v:]
+			sd := known
+			if sd == 0 {
+				sd = math.Exp(of[k+component])
+			}
+			x := m.Study.Unscale(c, of[component]+sd*r.NormFloat64())
 			records.Row(i)[at] = min(max(x, c.Low), c.High)
 		}
 	}

@@ -36,7 +36,7 @@ func fitting(path string, source []byte, overrides []study.Override) []study.Ove
 	if at < 0 {
 		return overrides
 	}
-	if st, err := study.Parse(path, source); err == nil && st.Inference.Solver == study.DPSVI {
+	if st, err := study.Parse(path, source); err == nil && st.Inference.Sampled() {
 		return slices.Insert(overrides, at, descentAlone...)
 	}
 	doc, err := document.Parse(path, source)
@@ -69,4 +69,5 @@ func parseSettings(settings []string) ([]study.Override, error) {
 var NonPrivate = []string{
 	`privacy={unit = "none"}`, "federation.opens=", "inference.solver=", "standardise.budget_share=", "standardise.noise_multiplier=",
 	"inference.sampling=", "inference.sampling_rate=", "inference.start=", "inference.start_share=", "inference.gradients=", "inference.optimiser=", "inference.step_decay=", "inference.average=", "inference.initial_sd=", "inference.noise_aware=", "inference.noise_aware_shares=",
+	"inference.recency=", "inference.power=", "inference.precision_weight=", "inference.contribution=", "inference.sites=", "inference.improper=", "inference.reseat=", "inference.start_at=",
 }

@@ -64,7 +64,7 @@ func stochastic(p *pvi.Protocol) bool {
 	switch p.Study().Inference.Solver {
 	case study.SVI:
 		return p.Model().General()
-	case study.DPSVI:
+	case study.DPSVI, study.DPSEP:
 		return p.Model().General() || len(p.Study().Model.Groups) > 0
 	}
 	return false

@@ -88,7 +88,8 @@ type Promise struct {
 	Clip            float64              `json:"clip"`
 	Releases        int                  `json:"releases"`
 	Opens           study.Opens          `json:"opens"`                    // what may be read of what clients send
-	Gradients       bool                 `json:"gradients,omitempty"`      // what was released are sums of gradients
+	Gradients       bool                 `json:"gradients,omitempty"`      // what was released are sums of gradients,
+	Sites           bool                 `json:"sites,omitempty"`          // or rather of sites
 	LastRelease     bool                 `json:"last_release,omitempty"`   // the last of them is a gradient and a curvature, with noise of their own
 	Parts           int                  `json:"parts,omitempty"`          // of a client, over which each release is a sum
 	Statistics      int                  `json:"statistics,omitempty"`     // of the releases, how many are of statistics to start from
@@ -253,6 +254,7 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		Releases:        releases,
 		Opens:           p.Study().Federation.Opens,
 		Gradients:       p.Descent() != nil,
+		Sites:           p.Study().Inference.Solver == study.DPSEP,
 		LastRelease:     p.OneStep() != nil && releases > p.Descent().Total,
 		Parts:           p.Study().Inference.Partitions.Count,
 		Method:          costs[0].Method,

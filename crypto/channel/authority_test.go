@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"fedpvi/crypto/identity"
-	"fedpvi/internal/canary"
 	"fedpvi/crypto/internal/wire"
+	"fedpvi/internal/canary"
 )
 
 func TestAuthoritiesAreKept(t *testing.T) {

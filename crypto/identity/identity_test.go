@@ -12,8 +12,8 @@ import (
 	"testing"
 	"testing/cryptotest"
 
-	"fedpvi/internal/canary"
 	"fedpvi/crypto/keyfile"
+	"fedpvi/internal/canary"
 )
 
 const domain = Domain("fedpvi/v1/test")

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"fedpvi/crypto/identity"
-	"fedpvi/internal/canary"
 	"fedpvi/crypto/secret"
+	"fedpvi/internal/canary"
 )
 
 var expires = time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC)

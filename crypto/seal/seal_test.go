@@ -13,8 +13,8 @@ import (
 	"filippo.io/age"
 	"filippo.io/age/armor"
 
-	"fedpvi/internal/canary"
 	"fedpvi/crypto/keyfile"
+	"fedpvi/internal/canary"
 )
 
 func newKey(t testing.TB) *Key {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -206,7 +207,7 @@ func (o *observed) take(ctx context.Context, name identity.Name, text, data stri
 	if err != nil {
 		return err
 	}
-	if err := review.Text(&o.shown); err != nil {
+	if err := errors.Join(review.Text(&o.shown), o.measure()); err != nil {
 		return err
 	}
 	if _, err := c.Run(ctx, run); err != nil {
@@ -216,6 +217,17 @@ func (o *observed) take(ctx context.Context, name identity.Name, text, data stri
 		fmt.Fprintf(&o.shown, "%+v\n", f)
 	}
 	return nil
+}
+
+// measure reads the metrics of the coordinator.
+func (o *observed) measure() error {
+	answer, err := http.Get("http://" + o.metrics + "/metrics")
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	_, err = io.Copy(&o.shown, answer.Body)
+	return err
 }
 
 // secretRecords are eleven of one client, and the numbers in them.
@@ -281,11 +293,6 @@ func TestNothingSecretIsShown(t *testing.T) {
 		check(t, <-played)
 	}
 	o.stranger(founded.Invited[0].Text)
-	answer, err := http.Get("http://" + o.metrics + "/metrics")
-	if err == nil { // the study may be over and the coordinator gone
-		_, err = io.Copy(&o.shown, answer.Body)
-		answer.Body.Close()
-	}
 	check(t, <-over)
 	secret := keys(t, o.dir)
 	if len(secret) < 2*len(names)+2 {
@@ -293,7 +300,7 @@ func TestNothingSecretIsShown(t *testing.T) {
 	}
 
 	shown := o.shown.String()
-	for _, want := range []string{"round closed", "not approved"} {
+	for _, want := range []string{"round closed", "not approved", "fedpvi_connections"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("%q is not shown: nothing is looked at", want)
 		}

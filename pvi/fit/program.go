@@ -156,7 +156,9 @@ func (m *Model) softmaxProgram(b *model.Builder, x, y model.Expr) (*model.Model,
 // the diagonal of the box of the public bounds, or where the study says, which tells the
 // components apart:
 //
-//	ℓ_n = log Σ_k w_k Π_v N(x_nv | μ_kv, s_kv²).
+//	ℓ_n = log Σ_k w_k Π_v N(x_nv | μ_kv, s_kv²),
+//
+// or, if one sd is known for all, equal weights and that.
 func (m *Model) mixture() (*model.Model, error) {
 	st := m.Study
 	k := st.Model.Components
@@ -167,8 +169,14 @@ func (m *Model) mixture() (*model.Model, error) {
 		bound = max(bound, math.Abs(st.Scale(c, c.Low)), math.Abs(st.Scale(c, c.High)))
 	}
 	x := b.Reals("x", st.Model.Variables, -bound, bound)
-	weights := b.Parameter(ir.Parameter{Name: "weight", Rows: k, Cols: 1, Constraint: ir.Constraint{Kind: ir.Simplex}}, b.Of(ir.Dirichlet, b.Number(1)))
-	terms := b.Apply(ir.Log, weights)
+	known := st.Model.ClusterSD > 0
+	var terms model.Expr
+	if known {
+		terms = b.Numbers(slices.Repeat([]float64{-math.Log(float64(k))}, k)...)
+	} else {
+		weights := b.Parameter(ir.Parameter{Name: "weight", Rows: k, Cols: 1, Constraint: ir.Constraint{Kind: ir.Simplex}}, b.Of(ir.Dirichlet, b.Number(1)))
+		terms = b.Apply(ir.Log, weights)
+	}
 	var centres []float64
 	for c := range k {
 		centres = append(centres, st.Prior.Mean+bound*(2*float64(c)+1-float64(k))/float64(k))
@@ -188,7 +196,10 @@ func (m *Model) mixture() (*model.Model, error) {
 			}
 		}
 		mean := b.Vector("mean "+name, components, model.Free, b.Of(ir.Normal, b.Numbers(means...), b.Numbers(sds...)))
-		sd := b.Apply(ir.Exp, b.Vector("log sd "+name, components, model.Free, b.Normal(model.Normal{Mean: scale.Mean, SD: scale.SD})))
+		sd := b.Number(st.Model.ClusterSD)
+		if !known {
+			sd = b.Apply(ir.Exp, b.Vector("log sd "+name, components, model.Free, b.Normal(model.Normal{Mean: scale.Mean, SD: scale.SD})))
+		}
 		terms = b.Add(terms, b.LogDensity(ir.Normal, b.Element(x, v), mean, sd))
 	}
 	if said < len(st.Prior.Coefficients) {

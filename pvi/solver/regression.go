@@ -77,8 +77,11 @@ func (l *loadings) add(index int, value float64) {
 func (l *loadings) end() { l.start = append(l.start, int32(len(l.index))) }
 
 // row returns row n.
-func (l *loadings) row(n int) (index []int32, value []float64) {
-	from, to := l.start[n], l.start[n+1]
+func (l *loadings) row(n int) (index []int32, value []float64) { return l.rows(n, 1) }
+
+// rows returns k rows from row n on, one after the other.
+func (l *loadings) rows(n, k int) (index []int32, value []float64) {
+	from, to := l.start[n], l.start[n+k]
 	return l.index[from:to], l.value[from:to]
 }
 

@@ -62,13 +62,26 @@ func logNormalCDF(x float64) (log, ratio float64) {
 		cdf := math.Erfc(-x/math.Sqrt2) / 2
 		return math.Log(cdf), math.Exp(-x*x/2-halfLogTwoPi) / cdf
 	}
+	f := inverseMills(-x)
+	return -x*x/2 - halfLogTwoPi - math.Log(f), f
+}
+
+// normalRatio returns φ(x)/Φ(x).
+func normalRatio(x float64) float64 {
+	if x > -5 {
+		return math.Exp(-x*x/2-halfLogTwoPi) * 2 / math.Erfc(-x/math.Sqrt2)
+	}
+	return inverseMills(-x)
+}
+
+// inverseMills returns φ(t)/Φ(−t) for t ≥ 5.
+func inverseMills(t float64) float64 {
 	const terms = 60
-	t := -x
 	f := t
 	for k := terms; k >= 1; k-- {
 		f = t + float64(k)/f
 	}
-	return -x*x/2 - halfLogTwoPi - math.Log(f), f
+	return f
 }
 
 // poisson: a count with mean exp(η).

@@ -5,7 +5,8 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Descent says how the solver DPSVI descends. Where a number is zero the protocol
+// Descent says how the solver DPSVI descends, and how many steps DPSEP takes on which
+// batches. Where a number is zero the protocol
 // derives it, from public numbers only.
 type Descent struct {
 	Steps     int     // in each round; 0 to derive it
@@ -54,6 +55,8 @@ const (
 	PoissonSampling Sampling = "poisson"
 	// WithoutReplacement: as many as Rate says, and accounted as that.
 	WithoutReplacement Sampling = "without-replacement"
+	// AllocatedSampling: each in one step of an epoch, drawn at random, for DPSEP.
+	AllocatedSampling Sampling = "random-allocation"
 	// PublishedSampling: as many as Rate says, accounted as if they came
 	// independently, as d3p does. It is not private as claimed, and exists to show that.
 	PublishedSampling Sampling = "published"

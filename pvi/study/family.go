@@ -20,7 +20,7 @@ var families = map[Family]struct {
 	NegativeBinomial: {"a count", nil},
 	Softmax:          {"categorical", nil},
 	Robust:           {"numeric", []string{"degrees_of_freedom"}},
-	Mixture:          {"none", []string{"components", "columns"}},
+	Mixture:          {"none", []string{"components", "columns", "cluster_sd"}},
 	NeuralNetwork:    {"numeric, or there or not", []string{"hidden", "positive"}},
 }
 
@@ -95,6 +95,11 @@ func readFamilyKeys(s *Study, t *document.Table) {
 		t.Require("components", "write the number of clusters, components = 3")
 		if v, ok := t.Int("components"); ok {
 			m.Components = between(t, "components", v, 1, maxComponents)
+		}
+	}
+	if has("cluster_sd") {
+		if v, ok := t.Float("cluster_sd"); ok {
+			m.ClusterSD = positive(t, "cluster_sd", v)
 		}
 	}
 	has("columns")

@@ -19,6 +19,7 @@ type Model struct {
 	Hidden           int      // units of a neural network's hidden layer
 	Components       int      // of a mixture
 	Variables        []string // columns that a mixture describes
+	ClusterSD        float64  // of a mixture of clusters of equal weight and one known sd, on the model's scale; 0 if both are learned
 }
 
 // A Family is a kind of likelihood.
@@ -68,6 +69,11 @@ func (m *Model) Kind() OutcomeKind {
 
 // Conjugate reports whether the posterior is known in closed form.
 func (m *Model) Conjugate() bool { return m.Family == Linear && m.NoiseSD > 0 && len(m.Groups) == 0 }
+
+// matched reports whether the moments of a record's tilted distribution are known.
+func (m *Model) matched() bool {
+	return m.Family != NeuralNetwork && (m.Family != Mixture || m.ClusterSD > 0)
+}
 
 // curvatureKnown reports whether the curvature of a record's log likelihood is known beforehand,
 // roughly: for counts and models that are no regressions it is not.

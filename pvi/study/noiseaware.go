@@ -36,10 +36,10 @@ const leastIterates = 20
 func readNoiseAware(s *Study, t *document.Table) {
 	in := &s.Inference
 	in.NoiseAware = NoNoiseAware
-	if in.Solver != DPSVI {
+	if !in.Sampled() {
 		for _, key := range []string{"noise_aware", "noise_aware_shares"} {
 			if t.Has(key) {
-				t.Errorf(key, `is used only with solver = "dp-svi"`)
+				t.Errorf(key, `is used only with solver = "dp-svi" or "dp-sep"`)
 			}
 			t.Value(key)
 		}
@@ -57,7 +57,7 @@ func readNoiseAware(s *Study, t *document.Table) {
 	if in.NoiseAware == OneStep && !bounded {
 		t.Errorf("noise_aware", `"one-step" releases the curvature of records, which nothing public bounds in this model: it is for logistic, probit and softmax regressions, and linear ones with a known noise_sd, without groups; write %q, which needs no release`, ClosedForm)
 	}
-	if in.NoiseAware == OneStep && (in.Descent.StartShare > 0 || in.Descent.Sampling == PublishedSampling) {
+	if in.NoiseAware == OneStep && (in.Descent.StartShare > 0 || in.Descent.Sampling == PublishedSampling || in.Descent.Sampling == AllocatedSampling) {
 		t.Errorf("noise_aware", `"one-step" is paid for together with steps alone, from the prior and with batches that are accounted as they are drawn: remove start and sampling, or write %q`, ClosedForm)
 	}
 	readNoiseAwareShares(in, t)

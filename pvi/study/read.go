@@ -32,6 +32,7 @@ func read(s *Study, root *document.Table) {
 	readOpens(s, federation, inference)
 	readPrivacy(s, privacy)
 	checkDescent(s, inference)
+	checkPropagation(s, inference)
 	readStandardisation(s, root.Table("standardise"), root.Has("standardise"), private)
 	readSimulation(s, root)
 	readPrior(s, root.Table("prior"))
@@ -108,7 +109,7 @@ func readPrior(s *Study, t *document.Table) {
 // readScales reads the priors of scales that the model learns.
 func readScales(s *Study, t *document.Table) {
 	m := &s.Model
-	learned := m.Family == Linear && m.NoiseSD == 0 || m.Family == Robust || m.Family == Mixture || m.Family == NeuralNetwork && m.Positive == nil || len(m.Groups) > 0
+	learned := m.Family == Linear && m.NoiseSD == 0 || m.Family == Robust || m.Family == Mixture && m.ClusterSD == 0 || m.Family == NeuralNetwork && m.Positive == nil || len(m.Groups) > 0
 	for _, of := range []struct {
 		key  string
 		of   *LogNormal
@@ -212,12 +213,15 @@ func readInference(s *Study, t *document.Table) {
 func readCovariance(s *Study, t *document.Table) {
 	in := &s.Inference
 	in.Q = "full"
-	if in.Solver == DPSVI {
+	if in.Sampled() {
 		in.Q = "diagonal"
 	}
 	if q, ok := t.Choice("q", "full", "diagonal"); ok {
 		if q == "full" && in.Solver == DPSVI {
 			t.Errorf("q", `"dp-svi" finds the mean and the variance of every coordinate: write q = "diagonal"`)
+		}
+		if q == "full" && in.Solver == DPSEP && s.Model.Family == Mixture {
+			t.Errorf("q", `"dp-sep" matches clusters' means by themselves: write q = "diagonal"`)
 		}
 		in.Q = q
 	}
@@ -321,6 +325,10 @@ func readPrivacy(s *Study, t *document.Table) {
 	p.Centred = s.hidesChanges() && s.Inference.Factors != Published
 	if v, ok := t.Choice("coordinates", "centred", "raw"); ok {
 		p.Centred = v == "centred"
+	}
+	if s.Inference.Solver == DPSEP {
+		readSiteCoordinates(s, t)
+		return
 	}
 	if p.Centred && !s.hidesChanges() {
 		t.Errorf("coordinates", `centred coordinates are for unit = "client", or inference.partitions`)

@@ -13,7 +13,9 @@ import (
 func Fitting(m *Model, unit Unit) []Solver {
 	switch {
 	case unit == Record && m.Conjugate():
-		return []Solver{ClippedAnalytical, DPSVI}
+		return []Solver{ClippedAnalytical, DPSVI, DPSEP}
+	case unit == Record && m.matched():
+		return []Solver{DPSVI, DPSEP}
 	case unit == Record:
 		return []Solver{DPSVI}
 	case m.Conjugate():
@@ -35,7 +37,7 @@ func readSolver(s *Study, t *document.Table) {
 	}
 	in.Solver = fitting[0]
 	var options []string
-	for _, o := range []Solver{Conjugate, NaturalGradient, SVI, Laplace, ClippedAnalytical, DPSVI} {
+	for _, o := range []Solver{Conjugate, NaturalGradient, SVI, Laplace, ClippedAnalytical, DPSVI, DPSEP} {
 		options = append(options, string(o))
 	}
 	if v, ok := t.Choice("solver", options...); ok {
@@ -45,6 +47,7 @@ func readSolver(s *Study, t *document.Table) {
 	refuseUnused(s, t)
 	readAscent(s, t)
 	readDescent(s, t)
+	readPropagation(s, t)
 	readNoiseAware(s, t)
 }
 
@@ -56,12 +59,14 @@ func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 		}
 	}
 	switch {
-	case s.partitioned() && (s.Inference.Solver == DPSVI || s.Inference.Solver == ClippedAnalytical):
+	case s.partitioned() && (s.Inference.Sampled() || s.Inference.Solver == ClippedAnalytical):
 		t.Errorf("solver", `%q hides records itself, and with inference.partitions the sum over the parts does: write %q`, s.Inference.Solver, fitting[0])
-	case s.Inference.Solver == DPSVI && s.Privacy.Unit == Client:
-		t.Errorf("solver", `"dp-svi" hides a record in every step. Steps whose noise hides a client only in the sum over all clients would show more than the sum does, so that a client may take one step a round: with privacy.unit = "client" write %q`, fitting[0])
-	case s.Inference.Solver == DPSVI:
-		t.Errorf("solver", `"dp-svi" is for privacy.unit = "record": without a promise write "svi"`)
+	case s.Inference.Sampled() && s.Privacy.Unit == Client:
+		t.Errorf("solver", `%q hides a record in every step. Steps whose noise hides a client only in the sum over all clients would show more than the sum does, so that a client may take one step a round: with privacy.unit = "client" write %q`, s.Inference.Solver, fitting[0])
+	case s.Inference.Solver == DPSEP && s.Privacy.Unit == Record:
+		t.Errorf("solver", `"dp-sep" matches moments, for which a neural network, and a mixture without model.cluster_sd, have no formula: write %q`, fitting[0])
+	case s.Inference.Sampled():
+		t.Errorf("solver", `%q is for privacy.unit = "record": without a promise write "svi"`, s.Inference.Solver)
 	case !s.partitioned() && s.Privacy.Unit == Record || s.Inference.Solver == ClippedAnalytical:
 		t.Errorf("solver", "with privacy.unit = %q the solver is %q", s.Privacy.Unit, fitting[0])
 	case s.Inference.Solver == Laplace:
@@ -78,17 +83,25 @@ var steppers = []struct {
 	key  string
 	used []Solver
 }{
-	{"steps", []Solver{SVI, DPSVI}},
-	{"step_size", []Solver{SVI, DPSVI}},
+	{"steps", []Solver{SVI, DPSVI, DPSEP}},
+	{"step_size", []Solver{SVI, DPSVI, DPSEP}},
 	{"draws", []Solver{SVI, DPSVI}},
-	{"sampling", []Solver{DPSVI}},
-	{"sampling_rate", []Solver{DPSVI}},
+	{"sampling", []Solver{DPSVI, DPSEP}},
+	{"sampling_rate", []Solver{DPSVI, DPSEP}},
 	{"gradients", []Solver{DPSVI}},
 	{"optimiser", []Solver{DPSVI}},
 	{"step_decay", []Solver{DPSVI}},
 	{"average", []Solver{DPSVI}},
-	{"initial_sd", []Solver{DPSVI}},
-	{"start", []Solver{DPSVI}},
+	{"initial_sd", []Solver{DPSVI, DPSEP}},
+	{"start", []Solver{DPSVI, DPSEP}},
+	{"start_at", []Solver{DPSEP}},
+	{"recency", []Solver{DPSEP}},
+	{"power", []Solver{DPSEP}},
+	{"precision_weight", []Solver{DPSEP}},
+	{"contribution", []Solver{DPSEP}},
+	{"sites", []Solver{DPSEP}},
+	{"improper", []Solver{DPSEP}},
+	{"reseat", []Solver{DPSEP}},
 	{"start_share", []Solver{DPSVI}},
 }
 

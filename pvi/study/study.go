@@ -101,9 +101,11 @@ type Inference struct {
 	Solver   Solver
 	Damping  Damping
 	Ascent   Ascent  // of the solver SVI
-	Descent  Descent // of the solver DPSVI
+	Descent  Descent // of the solver DPSVI, and in part of DPSEP
 
-	NoiseAware       NoiseAware // default closed-form for DPSVI, else none
+	Propagation Propagation // of the solver DPSEP
+
+	NoiseAware       NoiseAware // default closed-form for DPSVI and DPSEP, else none
 	NoiseAwareShares [3]float64 // of the budget, for rounds, gradient and curvature of OneStep; zero to derive them
 	Partitions       Partitions
 
@@ -130,6 +132,9 @@ const (
 	// DPSVI: stochastic gradient steps on the local free energy, each from a
 	// clipped, noised sum of the records' gradients.
 	DPSVI Solver = "dp-svi"
+	// DPSEP: stochastic expectation propagation, each step from a clipped, noised sum of
+	// the records' sites.
+	DPSEP Solver = "dp-sep"
 )
 
 // Ascent says how the solver SVI climbs.

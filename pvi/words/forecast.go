@@ -49,12 +49,20 @@ func Warning(p *pvi.Protocol) string {
 const leastSampledNoise = 2
 
 func descentForecast(p *pvi.Protocol, f pvi.Forecast) string {
+	if p.Study().Inference.Solver == study.DPSEP {
+		return propagationForecast(p, f)
+	}
 	text := fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every element of the sum of gradients. A record adds at most %s: the noise hides what the first %.0f records of the whole federation say.",
 		Number(f.Noise), Number(f.Largest), math.Ceil(f.Noise/f.Largest))
 	if m := p.Noise().Multiplier; p.Descent().Rate < 1 && m < leastSampledNoise {
 		text += fmt.Sprintf(" With a noise multiplier of %s below %d, sampling costs more than it saves: a larger inference.sampling_rate hides as much with less noise in all.", Number(m), leastSampledNoise)
 	}
 	return text
+}
+
+func propagationForecast(p *pvi.Protocol, f pvi.Forecast) string {
+	return fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every precision times mean, around the mean of q, and %s on every precision. A record adds at most %s: the noise hides what the first %.0f records of the whole federation say.",
+		Number(f.Noise), Number(f.Noise/p.Study().Inference.Propagation.PrecisionWeight), Number(f.Largest), math.Ceil(f.Noise/f.Largest))
 }
 
 func partsForecast(p *pvi.Protocol, f pvi.Forecast) string {

@@ -94,6 +94,8 @@ func solverInWords(s study.Solver) string {
 		return "one Newton step (Laplace's approximation)"
 	case study.DPSVI:
 		return "private stochastic variational inference"
+	case study.DPSEP:
+		return "private stochastic expectation propagation"
 	case study.ClippedAnalytical:
 		return "the analytical update from noised statistics"
 	}
@@ -108,15 +110,19 @@ func sentByDescent(p *pvi.Protocol) []string {
 		out = append(out, fmt.Sprintf("%s times: the sum of its records' gradients at one θ, which everybody knows, %s, every record's clipped to norm %s, with Gaussian noise that in a sum of clients has %s times the clip as standard deviation.",
 			capital(fmt.Sprint(p.Descent().Total)), Plural(p.Sampled().Dim(), "number"), Number(n.Clip), Number(n.Multiplier)))
 	} else {
-		out = append(out, fmt.Sprintf("In %s: the change of its factor, %s, computed from %s, each a sum of its records' gradients, every record's clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Those sums could be read as well: the promise counts all %s of them.",
-			everyRound(in.Rounds), Plural(p.Family().Size(), "number"), Plural(p.Descent().Steps, "noisy sum"), Number(n.Clip), Number(n.Multiplier), fmt.Sprint(p.Descent().Total)))
+		what := "gradients"
+		if in.Solver == study.DPSEP {
+			what = "sites"
+		}
+		out = append(out, fmt.Sprintf("In %s: the change of its factor, %s, computed from %s, each a sum of its records' %s, every record's clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Those sums could be read as well: the promise counts all %s of them.",
+			everyRound(in.Rounds), Plural(p.Family().Size(), "number"), Plural(p.Descent().Steps, "noisy sum"), what, Number(n.Clip), Number(n.Multiplier), fmt.Sprint(p.Descent().Total)))
 	}
 	if s := p.Start(); s != nil {
 		out = append(out, fmt.Sprintf("Once, before anything else: %s that sum up its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation.",
 			Plural(s.Dim(), "number"), Number(s.Clip()), Number(s.NoiseMultiplier())))
 	}
 	if !p.Sound() {
-		out = append(out, "NOT PRIVATE AS CLAIMED, for research on public or made-up data only: batches have a fixed size, and are accounted as if they had not.")
+		out = append(out, "NOT PRIVATE AS CLAIMED, for research on public or made-up data only: batches are accounted as if records came into them by another chance than they do.")
 	}
 	if c := p.OneStep(); c != nil {
 		out = append(out, fmt.Sprintf("After the last round, once: the sum of its records' gradients at the posterior's mean, with noise of %s times the same clip, and the sum of their curvatures, %s, every record's clipped to norm %s, with noise of %s times that.",

@@ -18,7 +18,11 @@ func suite() ([]question, error) {
 		single("gate", "accounting", accounted),
 		single("samplers", "accounting", accountedSamples),
 	}
+	quick = append(quick, aboutNoise(quietPropagation.name(), quietPropagation.quiet))
 	var long []question
+	for _, c := range propagationCases {
+		long = append(long, lazily(c.name(), c.attack))
+	}
 	federations, err := federations()
 	if err != nil {
 		return nil, err

@@ -29,6 +29,9 @@ func descentRows(p *pvi.Protocol) [][]string {
 		return nil
 	}
 	in := p.Study().Inference
+	if in.Solver == study.DPSEP {
+		return propagationRows(p)
+	}
 	rows := [][]string{
 		{"", fmt.Sprintf("%s of %s, each a noisy sum of gradients", plural(in.Rounds, "round"), plural(d.Steps, "step"))},
 		{"batches", batchesInWords(p)},
@@ -47,6 +50,8 @@ func batchesInWords(p *pvi.Protocol) string {
 		return "every record in every step"
 	}
 	switch p.Study().Inference.Descent.Sampling {
+	case study.AllocatedSampling:
+		return fmt.Sprintf("every record in one of the %s of an epoch, drawn anew for each (random allocation)", plural(d.Epoch, "step"))
 	case study.WithoutReplacement:
 		return fmt.Sprintf("%s of %s in every step, without replacement, and accounted as that", plural(d.Batch, "record"), fmt.Sprint(p.Study().Federation.NominalRecords))
 	case study.PublishedSampling:
@@ -79,6 +84,9 @@ func stepSizeRule(p *pvi.Protocol) string {
 
 func clippedGradient(p *pvi.Protocol) string {
 	d, what := p.Descent(), "a record's gradient"
+	if p.Study().Inference.Solver == study.DPSEP {
+		what = contributionInWords(p)
+	}
 	if n := p.Study().Inference.Descent.Draws; n > 1 {
 		what = fmt.Sprintf("a record's gradients for %d draws", n)
 	}

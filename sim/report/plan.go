@@ -73,6 +73,8 @@ func roundsNeeded(p *pvi.Protocol) string {
 		return "tied factors and a solver that goes all the way: where the rounds settle depends on the partition; solver = \"natural-gradient\" does not"
 	case p.Summed():
 		return "private steps on all records, one a round: a hundred rounds are near the best on any partition, twenty lose a point of accuracy"
+	case in.Solver == study.DPSEP:
+		return "an average over noisy sums of sites: noise does not grow with the number of steps, and some twenty passes settle; more rounds bring together clients that differ"
 	case in.Solver == study.DPSVI:
 		return "private gradient steps: twenty to fifty rounds of some two hundred steps in all are near the best; more rounds bring together clients that differ"
 	case in.Solver == study.SVI:

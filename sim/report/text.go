@@ -133,11 +133,11 @@ func recordStatement(r *sim.Result) string {
 	what := "the statistics of its records " + times(p.Releases)
 	switch {
 	case p.LastRelease:
-		what = "a sum of its records' gradients " + times(p.Releases-1)
+		what = "a sum of its records' " + summed(p) + " " + times(p.Releases-1)
 	case p.Gradients && p.Statistics > 0:
 		what = "a sum of its records' statistics, under noise of its own, and a sum of its records' gradients " + times(p.Releases-p.Statistics)
 	case p.Gradients:
-		what = "a sum of its records' gradients " + times(p.Releases)
+		what = "a sum of its records' " + summed(p) + " " + times(p.Releases)
 	}
 	how := "with noise of %s times the clip as standard deviation. Whatever else it sent was computed from that."
 	if p.Opens == study.OpenSums {
@@ -185,8 +185,20 @@ func views(w io.Writer, p sim.Privacy) error {
 	return Table(w, "  ", 2, rows)
 }
 
+// summed says what of records was added up.
+func summed(p sim.Privacy) string {
+	if p.Sites {
+		return "sites"
+	}
+	return "gradients"
+}
+
 // unsound warns that the accounting of what is done as published does not hold.
 func unsound(p *sim.Promise) string {
+	if p.Published == pvi.PublishedSampling && p.Sites {
+		return wrap(fmt.Sprintf("NOT PRIVATE AS CLAIMED. Every record is matched once a pass, in an order that is drawn; claimed is what one record costs that is drawn anew in every step, ε = %s at δ = %g (Vinaroz and Park, 2022). Without credit for the order, for which there is no proof, the passes cost ε = %s, which is what the table states. Never use it on real data: sampling = \"poisson\" costs what it claims.",
+			number(p.Claimed.Epsilon), p.Delta, number(p.Proven.Epsilon)))
+	}
 	if p.Published == pvi.PublishedSampling {
 		return wrap(fmt.Sprintf("NOT PRIVATE AS CLAIMED. Batches of a fixed size, drawn without replacement, are claimed to cost what independently drawn (Poisson) ones would, ε = %s at δ = %g, as published programs do. They cost at least ε = %s; what can be proved, and what the table states, is ε = %s. Never use it on real data: sampling = \"poisson\" costs what it claims.",
 			number(p.Claimed.Epsilon), p.Delta, number(p.True.Epsilon), number(p.Proven.Epsilon)))

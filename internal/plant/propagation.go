@@ -1,0 +1,35 @@
+package main
+
+// propagationFaults are in private expectation propagation: those of the published code.
+var propagationFaults = []fault{
+	{"sites-as-removed", "a replaced site accounted without its factor 2", []edit{{
+		file: "dpmech/independent.go", anchor: "\treturn repeated(accountant.Gaussian{", before: `
+	if planted.Is("sites-as-removed") {
+		return repeated(accountant.Gaussian{Sensitivity: 1, Sigma: sigma, Adjacency: adjacency}, steps, 1)
+	}
+`,
+	}}},
+	{"sites-in-order", "records matched in a fixed order, as if drawn", []edit{{
+		file: "dpmech/sampled.go", anchor: "\tr.of.gate.noise.Fill(dst, streams.Noise)\n", before: `
+	if p, ok := r.of.cfg.Sampling.(Poisson); ok && p.Rate < 1 && r.of.cfg.Records > 0 && planted.Is("sites-in-order") {
+		r.batch = planted.InOrder(r, r.batch[:0], 1, r.of.cfg.Records)
+	}
+`,
+	}}},
+	{"noise-skipped", "no noise where the factor is improper", []edit{{
+		file: "pvi/solver/dpsep.go", anchor: "\tunit := s.mechanism.Lattice().Step()\n", before: `
+	if planted.Is("noise-skipped") && s.noisy[len(s.noisy)-1] < 0 {
+		clear(s.total)
+		for i := range s.factor.tilted.Records() {
+			s.factor.site(s.site, i)
+			for j, x := range s.site {
+				s.total[j] += x
+			}
+		}
+		for j, x := range s.total {
+			s.noisy[j] = int64(x / s.mechanism.Lattice().Step())
+		}
+	}
+`,
+	}}},
+}

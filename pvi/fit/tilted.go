@@ -1,0 +1,52 @@
+package fit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// Tilted returns the records of a shard as expectation propagation of a family sees them.
+func (m *Model) Tilted(s *shard.Shard, family gaussian.Family) solver.Tilted {
+	how := m.Study.Inference.Propagation
+	if m.Study.Model.Family == study.Mixture {
+		x := make([]float64, 0, s.Len()*s.Dim())
+		for i := range s.Len() {
+			row, _ := s.Record(i)
+			x = append(x, row...)
+		}
+		return solver.NewTiltedMixture(m.Study.Model.Components, len(m.Study.Model.Variables), m.Study.Model.ClusterSD, x, how.Sites == study.TiedSites, how.PrecisionWeight)
+	}
+	return m.regression(s).NewTilted(family, how.Power, how.PrecisionWeight)
+}
+
+// SiteSize returns the length of what a record contributes to a sum of sites.
+func (m *Model) SiteSize(family gaussian.Family) int {
+	if m.Study.Model.Family == study.Mixture && m.Study.Inference.Propagation.Sites == study.TiedSites {
+		return m.Dim() + m.Study.Model.Components
+	}
+	return family.Size()
+}
+
+// Start returns the means that the study gives, by name, and those of the prior for others.
+func (m *Model) Start(at map[string]float64) ([]float64, error) {
+	mean := make([]float64, 0, m.Dim())
+	for _, p := range m.Parameters {
+		x, ok := at[p.Name]
+		if !ok {
+			x = p.Prior.Mean
+		}
+		mean = append(mean, x)
+	}
+	for name := range at {
+		if !slices.ContainsFunc(m.Parameters, func(p Parameter) bool { return p.Name == name }) {
+			return nil, fmt.Errorf("inference.start_at names %q, which is none of the model's parameters: %s", name, strings.Join(m.Names(), ", "))
+		}
+	}
+	return mean, nil
+}

@@ -1,0 +1,312 @@
+package pvi
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// propagationProtocol is that of a probit regression of two clients.
+func propagationProtocol(t *testing.T, overrides ...study.Override) *Protocol {
+	t.Helper()
+	source := strings.NewReplacer("logistic", "probit", "rounds = 5, steps = 3", `rounds = 2, steps = 8, solver = "dp-sep"`).Replace(descentStudy)
+	return twoClients(t, source, overrides...)
+}
+
+var (
+	// With a noise that is given: to find one takes seconds.
+	allocated = []study.Override{set("inference.sampling", `"random-allocation"`), set("inference.sampling_rate", "0.25"), set("privacy.epsilon", ""), set("privacy.noise_multiplier", "3.0")}
+	published = []study.Override{
+		set("inference.sampling", `"published"`), set("privacy.adjacency", `"replace-one"`), set("federation.nominal_records", "40"),
+		set("privacy.clip", "1.0"), set("inference.steps", "80"),
+	}
+)
+
+// All steps of all rounds together meet the target.
+func TestPropagationMeetsItsTarget(t *testing.T) {
+	for _, overrides := range [][]study.Override{
+		nil,
+		{set("inference.sampling_rate", "0.2")},
+		{set("inference.q", `"full"`)},
+		{set("inference.noise_aware", `"one-step"`), set("federation.nominal_records", "500")},
+	} {
+		p := propagationProtocol(t, overrides...)
+		cost, err := p.Cost(p.Views()[0], accountant.AddRemove, p.Releases())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cost.Epsilon > 1 || cost.Epsilon < 0.999 {
+			t.Errorf("%v: all releases cost ε = %g, want 1", overrides, cost.Epsilon)
+		}
+		if own := account(t, p.Sampled().Event()); p.OneStep() == nil && math.Abs(own/cost.Epsilon-1) > 1e-3 {
+			t.Errorf("%v: the mechanism says ε = %g, the study %g", overrides, own, cost.Epsilon)
+		}
+	}
+}
+
+// Batches that are drawn by epochs are paid for by epochs: a step costs all of its own.
+func TestPropagationPaysForEpochs(t *testing.T) {
+	p := propagationProtocol(t, allocated...)
+	epochs := func(n int) float64 {
+		return account(t, accountant.Repeated{Event: accountant.RandomAllocation{Steps: 4, Picks: 1, Sigma: 3, Adjacency: accountant.AddRemove}, Times: n})
+	}
+	for releases, n := range map[int]int{1: 1, 5: 2} {
+		cost, err := p.Cost(p.Views()[0], accountant.AddRemove, releases)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := epochs(n); math.Abs(cost.Epsilon/want-1) > 1e-3 || cost.Epsilon < want*(1-1e-6) {
+			t.Errorf("%d releases cost ε = %g, %d epochs %g", releases, cost.Epsilon, n, want)
+		}
+	}
+	if got := p.Adjacencies(); len(got) != 1 {
+		t.Errorf("random allocation has a cost under %v", got)
+	}
+}
+
+// The published form is calibrated by its claim, that records are drawn anew in every step;
+// what can be proved of one pass after the other is far more.
+func TestPublishedPropagationIsNotPrivateAsClaimed(t *testing.T) {
+	p := propagationProtocol(t, published...)
+	if p.Sound() || p.Published() != PublishedSampling {
+		t.Fatal("the published form counts as sound")
+	}
+	claimed, truth, sound, err := p.OutsideCosts(p.Releases())
+	if err != nil {
+		t.Fatal(err)
+	}
+	passes := float64(p.Releases()) / 40
+	mu := 2 * math.Sqrt(passes) / p.Sampled().NoiseMultiplier()
+	want := accountant.GaussianEpsilon(mu, 1e-5)
+	if claimed.Epsilon > 1 || math.Abs(sound.Epsilon/want-1) > 1e-3 || sound.Epsilon < 5 {
+		t.Errorf("claimed ε = %g, provable %g, by hand %g", claimed.Epsilon, sound.Epsilon, want)
+	}
+	if truth.Epsilon > sound.Epsilon*(1+1e-6) || !strings.Contains(truth.Method, "permutation") {
+		t.Errorf("the cost without credit for the order is %g by %q", truth.Epsilon, truth.Method)
+	}
+	for _, n := range []int{39, 41} {
+		if _, err := p.NewSolver(descentShard(p, n)); err == nil {
+			t.Errorf("%d records were taken for 40", n)
+		}
+	}
+	s, err := p.NewSite("a", descentShard(p, 40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, r := NewServer(p), new(Release)
+	plan, _ := server.Next()
+	if err := s.Propose(r, &plan, seeded.Stream(1, "noise")); err != nil {
+		t.Fatal(err)
+	}
+	if s.Releases() != 80 {
+		t.Errorf("%d sums were charged, want 80", s.Releases())
+	}
+}
+
+// Where the likelihood is normal and the noise next to nothing, the posterior is exact,
+// whatever the schedule, the partition and the number of records that the study names.
+func TestPropagationFindsThePosterior(t *testing.T) {
+	for _, schedule := range []string{"synchronous", "sequential", "asynchronous"} {
+		for _, extra := range []string{"", "\nimproper = \"reject\""} {
+			st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 1e-3\ndelta = 1e-5\nclip = 40",
+				"solver = \"dp-sep\"\nq = \"full\"\nschedule = \""+schedule+"\""+extra, "nominal_records = 12")
+			h := newHouse(t, st, 3, 1)
+			h.run()
+			got := h.server.Posterior()
+			for i, x := range h.pooled() {
+				if math.Abs(got[i]-x) > 0.01*(1+math.Abs(x)) {
+					t.Errorf("%s%s: natural parameter %d is %g, of the posterior %g", schedule, extra, i, got[i], x)
+				}
+			}
+		}
+	}
+}
+
+// How many records a client has shows in nothing but its batches.
+func TestPropagationDoesNotDependOnTheNumberOfRecords(t *testing.T) {
+	for _, overrides := range [][]study.Override{nil, allocated} {
+		p := propagationProtocol(t, overrides...)
+		most := p.Sampled()
+		for _, n := range []int{0, 1, 100, 5000} {
+			m, err := p.sampledFor(n, most.NoiseMultiplier())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Lattice() != most.Lattice() || m.ShareSigma() != most.ShareSigma() || m.Clip() != most.Clip() || fmt.Sprintf("%#v", m.Event()) != fmt.Sprintf("%#v", most.Event()) {
+				t.Errorf("%v, %d records: another mechanism than for the most", overrides, n)
+			}
+		}
+	}
+}
+
+// A site that is killed between rounds goes on to the same bytes, and one whose charges are
+// not its solver's steps does not go on.
+func TestPropagationSiteRestored(t *testing.T) {
+	p := propagationProtocol(t, allocated...)
+	records := descentShard(p, 60)
+	server := NewServer(p)
+	fresh := func() *Site {
+		s, err := p.NewSite("a", records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	other, err := p.NewSite("b", records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, twin := fresh(), fresh()
+	for round := range 2 {
+		plan, ok := server.Next()
+		if !ok {
+			t.Fatal("no plan")
+		}
+		state, err := twin.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		twin = fresh()
+		if err := twin.Restore(state); err != nil {
+			t.Fatal(err)
+		}
+		var outcome *Outcome
+		var first []int64
+		for k, s := range []*Site{site, twin, other} {
+			r := new(Release)
+			if err := s.Propose(r, &plan, seeded.Stream(uint64(round), "noise")); err != nil {
+				t.Fatal(err)
+			}
+			switch k {
+			case 0:
+				first = r.Change
+			case 1:
+				for i, n := range r.Change {
+					if n != first[i] {
+						t.Fatalf("round %d: element %d is %d, after a restart %d", round, i, first[i], n)
+					}
+				}
+				continue
+			}
+			if outcome, err = server.Collect(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, s := range []*Site{site, twin, other} {
+			if err := s.Settle(outcome); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if site.Releases() != 8*(round+1) {
+			t.Errorf("round %d: %d sums charged", round, site.Releases())
+		}
+	}
+	state, err := site.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fewer := strings.Replace(string(state), `"Statistics":16`, `"Statistics":8`, 1)
+	if fewer == string(state) {
+		t.Fatal("the state does not say what was charged")
+	}
+	if err := fresh().Restore([]byte(fewer)); err == nil {
+		t.Error("a state that was charged for half of its steps was taken up")
+	}
+}
+
+// What a study leaves open follows from public numbers, and what cannot be is refused.
+func TestPropagationIsDerived(t *testing.T) {
+	p := propagationProtocol(t, set("inference.steps", ""))
+	if d := p.Descent(); d.Total != 20 || d.Rate != 1 || d.Clip != 1.7*p.model.TypicalGradient() {
+		t.Errorf("derived %+v", d)
+	}
+	p = propagationProtocol(t, append([]study.Override{set("inference.steps", "")}, allocated...)...)
+	if d := p.Descent(); d.Epoch != 4 || d.Steps%4 != 0 || d.Total != 80 {
+		t.Errorf("derived %+v", d)
+	}
+	refused := func(say string, overrides ...study.Override) {
+		t.Helper()
+		source := strings.NewReplacer("logistic", "probit", "rounds = 5, steps = 3", `rounds = 2, steps = 8, solver = "dp-sep"`).Replace(descentStudy)
+		st, err := study.Parse("s.toml", []byte(source), overrides...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := NewProtocol(st, []ClientID{"a", "b"}); err == nil || !strings.Contains(err.Error(), say) {
+			t.Errorf("want an error that says %q, got %v", say, err)
+		}
+	}
+	refused("whole number of epochs", set("inference.sampling", `"random-allocation"`), set("inference.sampling_rate", "0.3"))
+	refused("none of the model's parameters", set("inference.start_at.slope", "1.0"))
+	refused("lower inference.rounds", set("inference.rounds", "1000000"), set("inference.steps", "1000000"))
+	if p := propagationProtocol(t, set("inference.start_at.x", "1.5"), set("inference.start_at.intercept", "-1.0")); true {
+		o, err := p.propagationOptions()
+		if err != nil || len(o.StartMean) != 2 || o.StartMean[0] != -1 || o.StartMean[1] != 1.5 {
+			t.Errorf("the start is %v, %v", o.StartMean, err)
+		}
+	}
+}
+
+// A draw from the prior is the same on every machine, and another for another roster.
+func TestDrawnStartIsPublic(t *testing.T) {
+	a, b := propagationProtocol(t, set("inference.start", `"draw"`)), propagationProtocol(t, set("inference.start", `"draw"`))
+	other, err := NewProtocol(a.study, []ClientID{"a", "c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y, z := a.drawnStart(), b.drawnStart(), other.drawnStart()
+	if x[0] != y[0] || x[1] != y[1] || x[0] == z[0] || x[0] == x[1] {
+		t.Errorf("draws %v, %v and %v", x, y, z)
+	}
+}
+
+// The noise that is left in a factor is that of an average: of normal precisions around zero,
+// that are raised to their sd where they are less, 15.9 % are above it. 800 draws: a right
+// program is 5 standard errors away in 6 of 10^7 cases.
+func TestSiteNoiseIsThatOfTheAverage(t *testing.T) {
+	p := propagationProtocol(t, set("federation.max_records", "10"))
+	const runs, share, most = 400, 0.158655, 0.065
+	s, err := p.NewSite("a", shard.Design(p.study, new(shard.Records)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refine, above := s.solver, 0
+	sd := p.siteNoise() / p.study.Inference.Propagation.PrecisionWeight
+	for run := range runs {
+		if err := refine.Restore(nil); err != nil {
+			t.Fatal(err)
+		}
+		dst := make([]float64, p.family.Size())
+		for visit := range 2 {
+			if _, err := refine.Propose(dst, problemOf(p), seeded.Stream(uint64(run), "noise", uint64(visit))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, x := range dst[p.family.Dim():] {
+			if x < sd*(1-1e-9) {
+				t.Fatalf("a precision of %g is below its noise %g", x, sd)
+			}
+			if x > sd*(1+1e-9) {
+				above++
+			}
+		}
+	}
+	if got := float64(above) / (2 * runs); math.Abs(got-share) > most {
+		t.Errorf("%.1f %% of precisions are above what the study says is their sd, want %.1f %%", 100*got, 100*share)
+	}
+}
+
+// problemOf is that of a client while q is the prior.
+func problemOf(p *Protocol) solver.Problem {
+	mean := make([]float64, p.family.Dim())
+	if err := p.family.Mean(mean, p.prior); err != nil {
+		panic(err)
+	}
+	return solver.Problem{Family: p.family, Mean: mean, Natural: p.prior, Cavity: p.prior, Weight: 1}
+}

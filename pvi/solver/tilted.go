@@ -1,0 +1,136 @@
+package solver
+
+import (
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+
+	"fedpvi/pvi/gaussian"
+)
+
+// A Tilted is the records of a client as expectation propagation sees them: each turns a
+// cavity into its tilted distribution, the cavity times the record's likelihood, whose
+// moments a Gaussian matches. Its site is what takes the cavity to that Gaussian (Minka,
+// "A family of algorithms for approximate Bayesian inference", 2001).
+//
+// A site is a vector of Size numbers: precision times mean for every coordinate of θ, in
+// coordinates around the cavity's mean, then the precision, times a public weight. It is
+// a function of the cavity and of one record alone.
+type Tilted interface {
+	// Family is that of the cavity.
+	Family() gaussian.Family
+
+	// Records is their number, which may be private.
+	Records() int
+
+	// Size is the length of a site.
+	Size() int
+
+	// Set is called before records are matched against another cavity, which it keeps.
+	Set(cavity *Approximation)
+
+	// Site writes the site of a record to dst. Where the match fails, numbers are not
+	// finite.
+	Site(dst []float64, record int)
+
+	// Expand writes to dst the natural parameters, around the cavity's mean, that a sum
+	// of sites stands for; Compress is its inverse for what Expand can write.
+	Expand(dst, sum []float64)
+	Compress(dst, natural []float64)
+}
+
+// A Fetcher can be told which records come next, to have them at hand: a batch is spread all
+// over the memory, and reading from several places at a time takes as long as from one.
+type Fetcher interface {
+	Fetch(records []uint32)
+}
+
+// weighted is Expand and Compress for sites that are natural parameters of the family,
+// with the precision times a weight.
+type weighted struct {
+	dim    int
+	weight float64
+}
+
+func (w weighted) Expand(dst, sum []float64) {
+	copy(dst, sum)
+	for i := w.dim; i < len(dst); i++ {
+		dst[i] /= w.weight
+	}
+}
+
+func (w weighted) Compress(dst, natural []float64) {
+	copy(dst, natural)
+	for i := w.dim; i < len(dst); i++ {
+		dst[i] *= w.weight
+	}
+}
+
+// shift moves natural parameters from coordinates around a centre to those around
+// centre − by: to the origin if by is the centre.
+func shift(natural, by []float64, entries [][2]int) {
+	d := len(by)
+	for k, at := range entries {
+		i, j := at[0], at[1]
+		natural[i] += natural[d+k] * by[j]
+		if i != j {
+			natural[j] += natural[d+k] * by[i]
+		}
+	}
+}
+
+// A cavity is an [Approximation] that is set again and again without allocating.
+type cavity struct {
+	Approximation
+	symmetric blas64.Symmetric // Covariance
+	entries   [][2]int
+}
+
+func newCavity(family gaussian.Family) *cavity {
+	d := family.Dim()
+	c := &cavity{entries: family.Precision()}
+	c.Approximation = Approximation{Family: family, Mean: make([]float64, d), Variance: make([]float64, d), Natural: make([]float64, family.Size())}
+	if family.Name() != "diagonal" {
+		c.Covariance = make([]float64, d*d)
+		c.symmetric = blas64.Symmetric{Uplo: blas.Lower, N: d, Stride: d, Data: c.Covariance}
+	}
+	return c
+}
+
+// solve computes the moments of Natural. It reports whether that is proper.
+func (c *cavity) solve() bool {
+	d := len(c.Mean)
+	if c.Covariance == nil {
+		for i, precision := range c.Natural[d:] {
+			if !(precision > 0) {
+				return false
+			}
+			c.Variance[i] = 1 / precision
+			c.Mean[i] = c.Natural[i] / precision
+		}
+		return finite(c.Mean)
+	}
+	for k, at := range c.entries {
+		c.Covariance[at[0]*d+at[1]] = c.Natural[d+k]
+	}
+	root, ok := lapack64.Potrf(c.symmetric)
+	if !ok {
+		return false
+	}
+	if _, ok = lapack64.Potri(root); !ok {
+		return false
+	}
+	for i := range d {
+		c.Variance[i] = c.Covariance[i*d+i]
+		for j := range i {
+			c.Covariance[j*d+i] = c.Covariance[i*d+j]
+		}
+	}
+	clear(c.Mean)
+	for i := range d {
+		for j, h := range c.Natural[:d] {
+			c.Mean[i] += c.Covariance[i*d+j] * h
+		}
+	}
+	return finite(c.Mean) && finite(c.Variance)
+}

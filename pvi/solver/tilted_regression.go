@@ -1,0 +1,192 @@
+package solver
+
+import "fedpvi/pvi/gaussian"
+
+// A TiltedRegression matches the records of a [Regression], which see θ through one
+// predictor or a few: with g and H the slope and minus the curvature of log Z in the
+// predictors' means, the tilted mean is m + VAᵀg and the tilted covariance
+// V − VAᵀHAV, for rows A of the design (Minka 2001, section 3.3; Seeger, "Expectation
+// propagation for exponential families", 2005). A diagonal family matches means and
+// variances.
+type TiltedRegression struct {
+	weighted
+	of     *Regression
+	family gaussian.Family
+	power  float64
+	one    *tilt  // of a model with one predictor
+	many   *tilts // of others
+
+	at    *Approximation
+	dense bool // every row of the design has all coordinates
+
+	touched float64 // means nothing
+
+	mean, root  []float64 // of the predictors
+	g, h        []float64 // with several predictors
+	inner, twin []float64
+}
+
+// NewTilted returns the records as expectation propagation of a family sees them, with
+// the likelihood to a power in (0, 1] and sites to its inverse (Minka, "Power EP", 2004),
+// precisions times weight.
+func (r *Regression) NewTilted(family gaussian.Family, power, weight float64) *TiltedRegression {
+	k := r.response.size()
+	t := &TiltedRegression{weighted: weighted{r.dim, weight}, of: r, family: family, power: power, dense: true}
+	if k == 1 {
+		t.one = newTilt(r.response, power)
+	} else {
+		t.many = newTilts(r.response, power)
+	}
+	for i := range len(r.loads.start) - 1 {
+		index, _ := r.loads.row(i)
+		t.dense = t.dense && len(index) == r.dim
+	}
+	v := func(n int) []float64 { return make([]float64, n) }
+	t.mean, t.root, t.g, t.h, t.inner, t.twin = v(k), v(k*k), v(k), v(k*k), v(k*k), v(k*k)
+	return t
+}
+
+// Family implements [Tilted].
+func (t *TiltedRegression) Family() gaussian.Family { return t.family }
+
+// Records implements [Tilted].
+func (t *TiltedRegression) Records() int { return len(t.of.y) }
+
+// Size implements [Tilted].
+func (t *TiltedRegression) Size() int { return t.family.Size() }
+
+// Set implements [Tilted].
+func (t *TiltedRegression) Set(cavity *Approximation) { t.at = cavity }
+
+// Site implements [Tilted].
+func (t *TiltedRegression) Site(dst []float64, record int) {
+	switch {
+	case t.one == nil:
+		t.several(dst, record)
+	case t.at.Covariance != nil:
+		t.full(dst, record)
+	case t.dense:
+		t.diagonal(dst, t.of.loads.value[record*t.dim:][:t.dim], t.of.y[record])
+	default:
+		t.sparse(dst, record)
+	}
+}
+
+// Fetch implements [Fetcher].
+func (t *TiltedRegression) Fetch(records []uint32) {
+	const line = 8 // numbers
+	k := len(t.mean)
+	for _, i := range records {
+		var row []float64
+		if t.dense {
+			row = t.of.loads.value[int(i)*k*t.dim:][:k*t.dim]
+		} else {
+			_, row = t.of.loads.rows(int(i)*k, k)
+		}
+		for n := 0; n < len(row); n += line {
+			t.touched += row[n]
+		}
+		t.touched += t.of.y[i]
+	}
+}
+
+// diagonal is the site of a record with covariates x, in a diagonal family.
+func (t *TiltedRegression) diagonal(dst, x []float64, y float64) {
+	d := len(x)
+	means, variances := t.at.Mean[:d], t.at.Variance[:d]
+	mean, variance := projected(x, means, variances)
+	g, h := t.one.slopes(y, mean, variance)
+	g /= t.power
+	weight := t.weight / t.power
+	shifts, precisions := dst[:d], dst[d:][:d]
+	for j, v := range x {
+		bend := h * v * v
+		stretch := 1 / (1 - variances[j]*bend) // of the precision: 1 + site/cavity
+		shifts[j] = g * v * stretch
+		precisions[j] = bend * stretch * weight
+	}
+}
+
+// projected returns mean and variance of xᵀθ. Two sums of each are under way at a time: the
+// addition of one does not wait for the other's.
+func projected(x, means, variances []float64) (mean, variance float64) {
+	means, variances = means[:len(x)], variances[:len(x)]
+	var mean2, variance2 float64
+	j := 0
+	for ; j+1 < len(x); j += 2 {
+		a, b := x[j], x[j+1]
+		mean += a * means[j]
+		mean2 += b * means[j+1]
+		variance += a * a * variances[j]
+		variance2 += b * b * variances[j+1]
+	}
+	if j < len(x) {
+		mean += x[j] * means[j]
+		variance += x[j] * x[j] * variances[j]
+	}
+	return mean + mean2, variance + variance2
+}
+
+// sparse is diagonal for a record most of whose covariates are zero.
+func (t *TiltedRegression) sparse(dst []float64, record int) {
+	clear(dst)
+	index, value := t.of.loads.row(record)
+	var mean, variance float64
+	for n, j := range index {
+		mean += value[n] * t.at.Mean[j]
+		variance += value[n] * value[n] * t.at.Variance[j]
+	}
+	g, h := t.one.slopes(t.of.y[record], mean, variance)
+	for n, j := range index {
+		bend := h * value[n] * value[n]
+		stretch := 1 / (1 - t.at.Variance[j]*bend)
+		dst[j] = g * value[n] * stretch / t.power
+		dst[t.dim+int(j)] = bend * stretch * t.weight / t.power
+	}
+}
+
+// full is the site of a record in a family with all covariances.
+func (t *TiltedRegression) full(dst []float64, record int) {
+	clear(dst)
+	t.of.predict(t.mean, record, t.at.Mean)
+	variance := max(t.of.covariance(record, record, t.at), 0)
+	g, h := t.one.slopes(t.of.y[record], t.mean[0], variance)
+	stretch := 1 / (1 - variance*h) / t.power
+	g, h = g*stretch, h*stretch*t.weight
+	index, value := t.of.loads.row(record)
+	for n, j := range index {
+		dst[j] = g * value[n]
+		row := dst[gaussian.Packed(t.dim, int(j), 0):]
+		for m := range n + 1 {
+			row[index[m]] = h * value[n] * value[m]
+		}
+	}
+}
+
+// several is the site of a record that sees θ through more than one predictor.
+func (t *TiltedRegression) several(dst []float64, record int) {
+	clear(dst)
+	t.of.predict(t.mean, record, t.at.Mean)
+	t.of.spread(t.root, record, t.at)
+	if !t.many.match(t.of.y[record], t.mean, t.root) {
+		fillNaN(dst)
+		return
+	}
+	if t.at.Covariance != nil {
+		t.natural()
+		t.scatter(dst, record, func(i, j int) int { return gaussian.Packed(t.dim, i, j) })
+		return
+	}
+	t.slopes()
+	t.scatter(dst, record, func(i, j int) int {
+		if i == j {
+			return t.dim + i
+		}
+		return -1
+	})
+	for j, bend := range dst[t.dim:] {
+		stretch := 1 / (1 - t.at.Variance[j]*bend/t.weight*t.power)
+		dst[j] *= stretch
+		dst[t.dim+j] *= stretch
+	}
+}

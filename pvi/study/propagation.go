@@ -1,0 +1,213 @@
+package study
+
+import (
+	"fedpvi/accountant"
+	"fedpvi/internal/document"
+)
+
+// Propagation says how the solver DPSEP moves a client's factor, beside the keys of
+// [Descent] that it shares: how many steps, on which batches.
+type Propagation struct {
+	StepSize float64 // the most by which a pass over the records moves the factor; default 1
+	Recency  float64 // power of its number with which a pass weighs in the factor; default 1
+	Power    float64 // of the likelihood in tilted distributions, in (0, 1]; default 1
+
+	// PrecisionWeight is what precisions are multiplied with while a record's site is
+	// clipped and hidden; default 0.5, 1 for a mixture.
+	PrecisionWeight float64
+
+	Contribution Contribution
+	Sites        Sites // of a mixture
+	Improper     Improper
+	Raw          bool // sites around the origin, not around the mean of q
+	Reseat       bool // clusters that cover two or share one are moved; default true
+
+	Start   Start
+	StartAt map[string]float64 // means at which records are first matched, by name
+}
+
+// A Contribution is what a record adds to a sum.
+type Contribution string
+
+const (
+	// SiteContribution: its site.
+	SiteContribution Contribution = "site"
+	// DeviationContribution: by how much its site differs from an equal share of the
+	// client's factor.
+	DeviationContribution Contribution = "deviation"
+)
+
+// Sites says what a record's site for a cluster is.
+type Sites string
+
+const (
+	// TiedSites: its likelihood to the power of the probability that it is of the cluster.
+	TiedSites Sites = "tied"
+	// MomentSites: what matches the moments of the tilted distribution.
+	MomentSites Sites = "moments"
+)
+
+// Improper says what stands in for a factor that noise has made one that no likelihood
+// has.
+type Improper string
+
+const (
+	// Project: the nearest one that a likelihood could have.
+	Project Improper = "project"
+	// Reject: the last one that was proper. The step is paid for all the same, and what it
+	// released stays in the average.
+	Reject Improper = "reject"
+)
+
+// Start says where records are first matched.
+type Start string
+
+const (
+	// PriorStart: at the prior, or where StartAt says.
+	PriorStart Start = "prior"
+	// DrawnStart: at a draw from the prior that everybody can make.
+	DrawnStart Start = "draw"
+)
+
+// Sampled reports whether a client releases a noisy sum over a batch of its records in
+// every step.
+func (in *Inference) Sampled() bool { return in.Solver == DPSVI || in.Solver == DPSEP }
+
+func readPropagation(s *Study, t *document.Table) {
+	if s.Inference.Solver != DPSEP {
+		return
+	}
+	d, p := &s.Inference.Descent, &s.Inference.Propagation
+	mixture := s.Model.Family == Mixture
+	*d = Descent{Draws: 1, Sampling: PoissonSampling, InitialSD: 1}
+	*p = Propagation{StepSize: 1, Recency: 1, Power: 1, PrecisionWeight: 0.5, Contribution: SiteContribution, Improper: Project, Start: PriorStart, Sites: MomentSites}
+	if mixture {
+		p.PrecisionWeight, p.Sites, p.Reseat = 1, TiedSites, true
+	}
+	if v, ok := t.Int("steps"); ok {
+		d.Steps = between(t, "steps", v, 1, maxSteps)
+	}
+	d.Rate = share(t, "sampling_rate", d.Rate, false)
+	if v, ok := t.Choice("sampling", string(PoissonSampling), string(AllocatedSampling), string(PublishedSampling)); ok {
+		d.Sampling = Sampling(v)
+	}
+	published := d.Sampling == PublishedSampling
+	if v, ok := t.Float("step_size"); ok {
+		p.StepSize = positive(t, "step_size", v)
+		if v > 1 && !published {
+			t.Errorf("step_size", "must lie in (0, 1]: a pass over the records moves the factor at most all of the way to the sum of their sites; got %g", v)
+		}
+	}
+	if v, ok := t.Float("recency"); ok {
+		p.Recency = v
+		if !(v >= 0 && v <= maxRecency) {
+			t.Errorf("recency", "must lie in [0, %d], got %g", maxRecency, v)
+		}
+	}
+	p.Power = share(t, "power", p.Power, false)
+	if v, ok := t.Float("precision_weight"); ok {
+		p.PrecisionWeight = positive(t, "precision_weight", v)
+	}
+	if v, ok := t.Choice("contribution", string(SiteContribution), string(DeviationContribution)); ok {
+		p.Contribution = Contribution(v)
+	}
+	if v, ok := t.Choice("improper", string(Project), string(Reject)); ok {
+		p.Improper = Improper(v)
+	}
+	readMixtureSites(p, t, mixture)
+	readSepStart(s, t)
+	if mixture && t.Has("power") {
+		t.Errorf("power", "has no closed form for a mixture: remove it")
+	}
+	if published {
+		p.Raw, p.Reseat, p.PrecisionWeight = true, false, 1
+	}
+	if s.Inference.Factors == Published {
+		t.Errorf("factors", `"dp-sep" has no published form of factors: write factors = %q, which costs the same, since all that a client remembers was released`, Exact)
+	}
+}
+
+// maxRecency keeps the weight of the last pass from being all.
+const maxRecency = 100
+
+func readMixtureSites(p *Propagation, t *document.Table, mixture bool) {
+	for _, key := range []string{"sites", "reseat"} {
+		if t.Has(key) && !mixture {
+			t.Errorf(key, `is used only with family = "mixture"`)
+		}
+	}
+	if v, ok := t.Choice("sites", string(TiedSites), string(MomentSites)); ok {
+		p.Sites = Sites(v)
+	}
+	if v, ok := t.Bool("reseat"); ok {
+		p.Reseat = v
+	}
+}
+
+// readSepStart reads where records are first matched.
+func readSepStart(s *Study, t *document.Table) {
+	p := &s.Inference.Propagation
+	if v, ok := t.Choice("start", string(PriorStart), string(DrawnStart)); ok {
+		p.Start = Start(v)
+	}
+	at := t.Table("start_at")
+	for _, name := range at.Keys() {
+		if v, ok := at.Float(name); ok {
+			if p.StartAt == nil {
+				p.StartAt = map[string]float64{}
+			}
+			p.StartAt[name] = v
+		}
+	}
+	if p.StartAt != nil && p.Start == DrawnStart {
+		t.Errorf("start", "at a draw from the prior, and where start_at says, are two places: remove one of them")
+	}
+	if v, ok := t.Float("initial_sd"); ok {
+		s.Inference.Descent.InitialSD = positive(t, "initial_sd", v)
+		if p.StartAt == nil && p.Start != DrawnStart {
+			t.Errorf("initial_sd", `is used only with start_at, or start = "draw"`)
+		}
+	}
+}
+
+// readSiteCoordinates reads the coordinates in which a record's site is clipped.
+func readSiteCoordinates(s *Study, t *document.Table) {
+	published := s.Inference.Descent.Sampling == PublishedSampling
+	if t.Has("coordinates") {
+		s.Inference.Propagation.Raw = !s.Privacy.Centred
+		if published && s.Privacy.Centred {
+			t.Errorf("coordinates", `the published form knows no centred coordinates: write coordinates = "raw"`)
+		}
+	}
+	s.Privacy.Centred = false // of a client's change, which needs none
+}
+
+// checkPropagation refuses what the number of records, the adjacency and the coordinates,
+// which are read later, leave without a meaning.
+func checkPropagation(s *Study, t *document.Table) {
+	if s.Inference.Solver != DPSEP {
+		return
+	}
+	d, p, nominal := &s.Inference.Descent, &s.Inference.Propagation, s.Federation.NominalRecords
+	if p.Contribution == DeviationContribution && nominal == 0 {
+		t.Errorf("contribution", `an equal share of a client's factor needs a public number of its records: write federation.nominal_records, or contribution = %q`, SiteContribution)
+	}
+	if d.Sampling == AllocatedSampling && d.Rate == 0 {
+		t.Errorf("sampling", "every record is in one step of an epoch: write sampling_rate, one over the number of its steps")
+	}
+	if d.Sampling != PublishedSampling {
+		return
+	}
+	if nominal == 0 {
+		t.Errorf("sampling", "the published step is a share of the number of records, for which a public one has to stand: write federation.nominal_records")
+	}
+	if s.Privacy.Adjacency != accountant.ReplaceOne {
+		t.Errorf("sampling", `the published form visits every record once a pass, one a step, so that the number of steps tells how many there are: write privacy.adjacency = %q`, accountant.ReplaceOne)
+	}
+	if d.Rate != 0 {
+		t.Errorf("sampling_rate", "the published form takes one record a step: remove it")
+	}
+	if s.Privacy.Clip == 0 {
+		t.Errorf("sampling", "the published form clips in natural parameters as they are, for which there is no rule: write privacy.clip")
+	}
+}

@@ -1,0 +1,70 @@
+package report
+
+import (
+	"fmt"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+)
+
+// propagationRows are the lines of a plan about private expectation propagation.
+func propagationRows(p *pvi.Protocol) [][]string {
+	d, in := p.Descent(), p.Study().Inference
+	how := in.Propagation
+	passes := float64(d.Total) * d.Rate
+	if in.Descent.Sampling == study.PublishedSampling {
+		return [][]string{
+			{"", fmt.Sprintf("%s of %s, each with the noisy site of one record", plural(in.Rounds, "round"), plural(d.Steps, "step"))},
+			{"batches", fmt.Sprintf("AS PUBLISHED: one record a step, every one once a pass in random order, for which independent draws are claimed; %s passes", number(passes))},
+			{"step", fmt.Sprintf("AS PUBLISHED: γ = %s, by which a pass moves the factor %s of the way to the sum of the records' sites", number(how.StepSize), number(how.StepSize*d.Rate))},
+		}
+	}
+	rows := [][]string{
+		{"", fmt.Sprintf("%s of %s, each a noisy sum of sites", plural(in.Rounds, "round"), plural(d.Steps, "step"))},
+		{"batches", batchesInWords(p)},
+		{"step", fmt.Sprintf("a pass moves the factor by %s at most; of %s passes each weighs as its number to the power %s", number(how.StepSize), number(passes), number(how.Recency))},
+		{"sites", sitesInWords(how, p)},
+		{"where improper", map[study.Improper]string{
+			study.Project: "the nearest factor that a likelihood could have, found after the noise",
+			study.Reject:  "the last proper factor stays, while the step is paid for and averaged",
+		}[how.Improper]},
+	}
+	return append(rows, startRows(p)...)
+}
+
+func sitesInWords(how study.Propagation, p *pvi.Protocol) string {
+	text := fmt.Sprintf("matched moments of the likelihood to the power %s", number(how.Power))
+	if p.Study().Model.Family == study.Mixture {
+		text = map[study.Sites]string{
+			study.TiedSites:   "a record's likelihood to the power of its probability of being of a cluster, one precision for each",
+			study.MomentSites: "matched moments of the tilted distribution",
+		}[how.Sites]
+		if how.Reseat {
+			text += "; in the first half of the steps a cluster that shares its records goes to one that covers two"
+		}
+	}
+	around := "the mean of q"
+	if how.Raw {
+		around = "the origin"
+	}
+	return fmt.Sprintf("%s, around %s, precisions times %s", text, around, number(how.PrecisionWeight))
+}
+
+func startRows(p *pvi.Protocol) [][]string {
+	how, sd := p.Study().Inference.Propagation, p.Descent().InitialSD
+	switch {
+	case how.Start == study.DrawnStart:
+		return [][]string{{"start", fmt.Sprintf("a draw from the prior that everybody can make, with sds of at most %s", number(sd))}}
+	case how.StartAt != nil:
+		return [][]string{{"start", fmt.Sprintf("at the means of start_at, with sds of at most %s", number(sd))}}
+	}
+	return nil
+}
+
+// contributionInWords says what of a record is clipped.
+func contributionInWords(p *pvi.Protocol) string {
+	if p.Study().Inference.Propagation.Contribution == study.DeviationContribution {
+		return "a record's site, less an equal share of its client's factor"
+	}
+	return "a record's site"
+}
