@@ -49,6 +49,15 @@ func TestOneFileHasOneBudget(t *testing.T) {
 	}
 }
 
+// A study ends when all was asked, or is aborted: nothing else is believed.
+func TestAnEndBeforeTheEnd(t *testing.T) {
+	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
+	h.begin()
+	h.say(transcript.End, 0, h.server.Model(), transcript.Closing{Result: []byte("{}")}.Bytes())
+	_, err := all[0].step()
+	all[0].refused("an early end", err, client.Declined, "before its last question", 0)
+}
+
 // Receipts are the coordinator's word: with one that is false it cannot put a client's state
 // out of use.
 func TestAFalseReceiptDoesNotCondemnTheState(t *testing.T) {

@@ -393,6 +393,7 @@ func TestARestoredBackupIsNoticed(t *testing.T) {
 		_, err = p.step()
 		p.refused("a backup", err, client.Damaged, "older than what was sent", 0)
 	}
+	p.refused("approving for a backup", p.approve(), client.Damaged, "older than what was sent", 0)
 	delete(h.last, p.name) // also without a witness
 	_, err = p.step()
 	p.refused("a backup that was noticed", err, client.Damaged, "older than what was sent", 0)

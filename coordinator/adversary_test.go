@@ -71,6 +71,25 @@ func evidence(t *testing.T, h *house) (n int) {
 	return n
 }
 
+// Who has left does not come back, nor does an answer that was on its way then.
+func TestNobodyComesBack(t *testing.T) {
+	s := newStand(t)
+	_, err := s.study.Offer(t.Context(), s.south.peer, s.answerOf(s.south).Envelope)
+	check(t, err)
+	check(t, s.south.leave(t.Context(), "no time"))
+	if got := reasonOf(t, s.south.approve(t.Context())); got != transport.OutOfPlace {
+		t.Errorf("a consent after leaving: %q", got)
+	}
+}
+
+// answerOf is what a client would send now.
+func (s *stand) answerOf(p *party) transport.Item {
+	s.t.Helper()
+	_, err := p.answer()
+	check(s.t, err)
+	return *p.outbox
+}
+
 // A client that sends byte by byte would have the store keep a key for each.
 func TestCrumbs(t *testing.T) {
 	s := newStand(t)

@@ -87,8 +87,9 @@ func TestBundlesThatWereChanged(t *testing.T) {
 	}
 }
 
-// retold is the bundle of a transcript that the coordinator signs another way.
-func retold(t *testing.T, h *house, items []transport.Item, change func(kind transcript.Kind, body []byte) []byte) []byte {
+// retold is the bundle of a transcript that the coordinator signs another way, entries of one
+// kind for another model.
+func retold(t *testing.T, h *house, items []transport.Item, change func(kind transcript.Kind, body []byte) []byte, other transcript.Kind) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w := bundle.NewWriter(&out, h.study.fixed.Document)
@@ -118,6 +119,9 @@ func retold(t *testing.T, h *house, items []transport.Item, change func(kind tra
 		envelope, body := i.Envelope, i.Body
 		if e.Kind != transcript.Roster {
 			body = change(e.Kind, bytes.Clone(i.Body))
+			if e.Kind == other {
+				e.Model[0] ^= 1
+			}
 			envelope, err = lie.Sign(h.hub.keys.identity, e.Kind, e.Ask, e.Model, body)
 			check(t, err)
 		}
@@ -137,15 +141,18 @@ func TestACoordinatorThatLies(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(kind transcript.Kind, body []byte) []byte
 		where  string
+		other  transcript.Kind // entries of this kind are signed for another model
 	}{
-		"nothing":           {func(_ transcript.Kind, b []byte) []byte { return b }, ""},
-		"another plan":      {on("plan", last), "entry 2"},
-		"another sum":       {on("outcome", last), "entry 3"},
-		"another posterior": {on(transcript.End, posterior), "entry 6"},
-		"another receipt":   {on(transcript.End, last), "entry 6"},
-		"a receipt less":    {on(transcript.End, receiptLess), "entry 6"},
+		"nothing":           {func(_ transcript.Kind, b []byte) []byte { return b }, "", ""},
+		"another plan":      {on("plan", last), "entry 2", ""},
+		"another sum":       {on("outcome", last), "entry 3", ""},
+		"another posterior": {on(transcript.End, posterior), "entry 6", ""},
+		"another receipt":   {on(transcript.End, last), "entry 6", ""},
+		"a receipt less":    {on(transcript.End, receiptLess), "entry 6", ""},
+		"another model":     {on("", last), "entry 3", "outcome"},
+		"another ending":    {on("", last), "entry 6", transcript.End},
 	} {
-		_, err := bundle.Verify(bytes.NewReader(retold(t, h, items, tc.change)))
+		_, err := bundle.Verify(bytes.NewReader(retold(t, h, items, tc.change, tc.other)))
 		if tc.where == "" {
 			check(t, err)
 			continue

@@ -210,3 +210,19 @@ func FuzzVerify(f *testing.F) {
 		}
 	})
 }
+
+// A state directory that others may look into is not opened.
+func TestADirectoryThatIsOpenToOthers(t *testing.T) {
+	s := newStore(t)
+	dir := s.Dir()
+	check(t, s.Close())
+	for _, mode := range []os.FileMode{0o755, 0o710, 0o701} {
+		check(t, os.Chmod(dir, mode))
+		if s, err := ledger.Open(dir, ledger.Options{Now: today}); err == nil {
+			check(t, s.Close())
+			t.Errorf("a directory of mode %04o was opened", mode)
+		}
+	}
+	check(t, os.Chmod(dir, 0o700))
+	check(t, open(t, dir).Close())
+}
