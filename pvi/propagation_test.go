@@ -53,6 +53,9 @@ func TestPropagationMeetsItsTarget(t *testing.T) {
 
 // Batches that are drawn by epochs are paid for by epochs: a step costs all of its own.
 func TestPropagationPaysForEpochs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic of one thread: without -short")
+	}
 	p := propagationProtocol(t, allocated...)
 	epochs := func(n int) float64 {
 		return account(t, accountant.Repeated{Event: accountant.RandomAllocation{Steps: 4, Picks: 1, Sigma: 3, Adjacency: accountant.AddRemove}, Times: n})
@@ -74,6 +77,9 @@ func TestPropagationPaysForEpochs(t *testing.T) {
 // The published form is calibrated by its claim, that records are drawn anew in every step;
 // what can be proved of one pass after the other is far more.
 func TestPublishedPropagationIsNotPrivateAsClaimed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic of one thread: without -short")
+	}
 	p := propagationProtocol(t, published...)
 	if p.Sound() || p.Published() != PublishedSampling {
 		t.Fatal("the published form counts as sound")
@@ -131,6 +137,9 @@ func TestPropagationFindsThePosterior(t *testing.T) {
 
 // How many records a client has shows in nothing but its batches.
 func TestPropagationDoesNotDependOnTheNumberOfRecords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic of one thread: without -short")
+	}
 	for _, overrides := range [][]study.Override{nil, allocated} {
 		p := propagationProtocol(t, overrides...)
 		most := p.Sampled()
@@ -149,6 +158,9 @@ func TestPropagationDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 // A site that is killed between rounds goes on to the same bytes, and one whose charges are
 // not its solver's steps does not go on.
 func TestPropagationSiteRestored(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic of one thread: without -short")
+	}
 	p := propagationProtocol(t, allocated...)
 	records := descentShard(p, 60)
 	server := NewServer(p)

@@ -84,6 +84,9 @@ func probitSite(x []float64, y float64, mean, variance []float64) []float64 {
 // batch's stream chose, plus the noise that the noise's stream made, and nothing else: against
 // a second way to compute each. The factor moves by it over the constant rate.
 func TestDPSEPReleasesWhatItSays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic of one thread: without -short")
+	}
 	const n, d, clip, multiplier = 80, 3, 0.9, 1.7
 	for _, sampling := range []dpmech.Sampling{dpmech.Poisson{Rate: 0.3}, dpmech.FullBatch{}, dpmech.RandomAllocation{Steps: 4, Picks: 1}} {
 		rate := map[bool]float64{true: 0.3, false: 1}[sampling == dpmech.Sampling(dpmech.Poisson{Rate: 0.3})]
@@ -305,6 +308,9 @@ func TestDPSEPSitesNeedNoNumberOfRecords(t *testing.T) {
 // A solver that is killed between any two visits goes on to the same bits, has paid for
 // every step once, and takes none that was not planned.
 func TestDPSEPRestored(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic of one thread: without -short")
+	}
 	const n, visits, steps = 60, 3, 4
 	r := outcomes(t, study.Probit, n, 2, 1)
 	for _, name := range []string{"diagonal", "full"} {
@@ -348,6 +354,9 @@ func TestDPSEPRestored(t *testing.T) {
 }
 
 func TestDPSEPRefusesForeignStates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic of one thread: without -short")
+	}
 	r := outcomes(t, study.Probit, 10, 2, 1)
 	s := private(t, r, "diagonal", dpmech.SampledConfig{Sampling: dpmech.RandomAllocation{Steps: 2, Picks: 1}, Steps: 4, Clip: 1, NoiseMultiplier: 1}, sepOptions(10, 0.5), 2)
 	four := `"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="` // four zeros
@@ -371,6 +380,9 @@ func TestDPSEPRefusesForeignStates(t *testing.T) {
 
 // Events add up to the cost of all steps, which is the accountant's for the sampling.
 func TestDPSEPEventsAddUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic of one thread: without -short")
+	}
 	epsilon := func(e accountant.Event) float64 {
 		p, err := accountant.Account(e)
 		if err != nil {
@@ -457,6 +469,9 @@ func TestDPSEPImproperFactorsKeepTheirNoise(t *testing.T) {
 
 // No records and one record are as good as any number.
 func TestDPSEPOfFewRecords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic of one thread: without -short")
+	}
 	for _, n := range []int{0, 1} {
 		for _, sampling := range []dpmech.Sampling{dpmech.FullBatch{}, dpmech.Poisson{Rate: 0.01}, dpmech.RandomAllocation{Steps: 20, Picks: 1}} {
 			r := outcomes(t, study.Probit, n, 2, 1)

@@ -219,6 +219,9 @@ func (c paperRun) fitPublished(t testing.TB, factor, prior []float64, tilted *Ti
 // public start and from a draw of the prior. With FEDPVI_LONG=1 it prints the table of twenty
 // data sets, the paper's own steps among them.
 func TestMixtureOfThePaper(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic of one thread: without -short")
+	}
 	long := os.Getenv("FEDPVI_LONG") != ""
 	seeds, sweeps := 3, 60
 	if long {
