@@ -40,15 +40,15 @@ demo-network: build ## a coordinator and four clients, killed half way
 # fuse products and sums.
 FUSED := $(if $(shell grep -m 1 -w avx2 /proc/cpuinfo 2>/dev/null | grep -w fma),GOAMD64=v3)
 
-# The race detector sees what is shared, in short. Everything in full is without it:
-# most of that is arithmetic of one thread.
+# The race detector sees what is shared, in short: the algorithm, which is arithmetic of
+# one thread, through those who run it in many. Everything in full is without it.
 test: ## all tests, what is shared under the race detector, and short fuzzing
-	go test $(RACE) -short $$(go list ./... | grep -vE '/accountant$$|/dpmech$$')
+	go test $(RACE) -short $$(go list ./... | grep -vE '/(accountant|dpmech|pvi(/.*)?|internal/special)$$')
 	go test $(RACE) -short -run 'Filter|ByTheTransform|Charges|Mixtures' ./accountant
 	go test $(RACE) -short -run 'Accumulator|Release|Layers|Stream' ./dpmech
 	go test ./...
 	$(FUSED) go test -run 'DependsOnNoPlace' ./gpu
-	$(MAKE) fuzz FUZZTIME=2s
+	$(MAKE) fuzz FUZZTIME=1s
 
 evidence: ## the long versions of statistical tests, up to an hour
 	go test -timeout 1h -v -run 'Statistics|Tails' ./dpmech -draws 10000000

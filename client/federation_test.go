@@ -276,6 +276,9 @@ func TestTheSimulatorAndTheDaemonsSayTheSame(t *testing.T) {
 		"sums of gradients":           federatedStudy(logistic, "rounds = 4", record, sums),
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && !strings.HasPrefix(name, "records") {
+				t.Skip("two kinds are enough for the race detector: without -short")
+			}
 			t.Parallel()
 			st, records, outcomes, natural := simulated(t, source)
 			n := newRealNetwork(t, st, records)
