@@ -43,7 +43,7 @@ FUSED := $(if $(shell grep -m 1 -w avx2 /proc/cpuinfo 2>/dev/null | grep -w fma)
 # The race detector sees what is shared, in short: the algorithm, which is arithmetic of
 # one thread, through those who run it in many. Everything in full is without it.
 test: ## all tests, what is shared under the race detector, and short fuzzing
-	go test $(RACE) -short $$(go list ./... | grep -vE '/(accountant|dpmech|pvi(/.*)?|internal/special)$$')
+	go test $(RACE) -short $$(go list ./... | grep -vE '/(accountant|dpmech|pvi(/.*)?|internal/special|sim/audit|sim/tune)$$')
 	go test $(RACE) -short -run 'Filter|ByTheTransform|Charges|Mixtures' ./accountant
 	go test $(RACE) -short -run 'Accumulator|Release|Layers|Stream' ./dpmech
 	go test ./...
