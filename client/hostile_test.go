@@ -121,11 +121,11 @@ func TestUnitsAreKeptApart(t *testing.T) {
 	check(t, p.approve())
 
 	other := newHub(t, planeStudy(clientPrivacy, "", ""))
-	err := p.with(func(c *client.Client, _ *client.Member, policy *client.Policy) error {
+	err := p.with(func(c *client.Client, _ *client.Member, _ *client.Policy) error {
 		p.edit(h.identity.Fingerprint().String(), h.identity.Fingerprint().String()+`", "`+other.identity.Fingerprint().String())
 		m, _, err := c.Join(t.Context(), other.invite("north"), other, wide)
 		check(t, err)
-		policy, err = client.LoadPolicy(p.dir)
+		policy, err := client.LoadPolicy(p.dir)
 		check(t, err)
 		_, err = c.Approve(m, policy, "", m.Hash.String())
 		return err
