@@ -35,7 +35,7 @@ type DPSEP struct {
 	outer []float64 // natural parameters of the others' factors and the prior
 	noisy []int64
 	total []float64
-	site  []float64
+	sites []float64           // of records that are matched together
 	query dpmech.SampledQuery // bound once, so that a step allocates nothing
 }
 
@@ -63,7 +63,7 @@ func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, 
 	s.fetch, _ = t.(Fetcher)
 	s.streams = dpmech.Streams{Sampling: new(dpmech.Stream), Noise: new(dpmech.Stream)}
 	s.outer = make([]float64, t.Family().Size())
-	s.noisy, s.total, s.site = make([]int64, t.Size()), make([]float64, t.Size()), make([]float64, t.Size())
+	s.noisy, s.total, s.sites = make([]int64, t.Size()), make([]float64, t.Size()), make([]float64, together*t.Size())
 	s.query = s.sum
 	return s, nil
 }
@@ -138,19 +138,19 @@ func (s *DPSEP) step() error {
 	return nil
 }
 
-// fetched is the number of records that are fetched at a time.
-const fetched = 16
-
 // sum adds up the sites of a batch.
 func (s *DPSEP) sum(batch []uint32, sum *dpmech.Accumulator) error {
-	for i, record := range batch {
-		if i%fetched == 0 && s.fetch != nil {
-			s.fetch.Fetch(batch[i:min(i+fetched, len(batch))])
+	for len(batch) > 0 {
+		some := batch[:min(len(batch), together)]
+		if s.fetch != nil {
+			s.fetch.Fetch(some)
 		}
-		s.factor.site(s.site, int(record))
-		if err := sum.Add(s.site); err != nil {
+		sites := s.sites[:len(some)*s.factor.tilted.Size()]
+		s.factor.sites(sites, some)
+		if err := sum.AddVectors(sites); err != nil {
 			return err
 		}
+		batch = batch[len(some):]
 	}
 	return nil
 }

@@ -66,14 +66,6 @@ func logNormalCDF(x float64) (log, ratio float64) {
 	return -x*x/2 - halfLogTwoPi - math.Log(f), f
 }
 
-// normalRatio returns φ(x)/Φ(x).
-func normalRatio(x float64) float64 {
-	if x > -5 {
-		return math.Exp(-x*x/2-halfLogTwoPi) * 2 / math.Erfc(-x/math.Sqrt2)
-	}
-	return inverseMills(-x)
-}
-
 // inverseMills returns φ(t)/Φ(−t) for t ≥ 5.
 func inverseMills(t float64) float64 {
 	const terms = 60

@@ -229,17 +229,34 @@ func (f *tied) centre(natural []float64, sign float64) {
 	}
 }
 
-// site writes what a record contributes.
-func (f *tied) site(dst []float64, record int) {
-	f.tilted.Site(dst, record)
+// sites writes what records contribute, one after another.
+func (f *tied) sites(dst []float64, records []uint32) {
+	size := f.tilted.Size()
+	if all, ok := f.tilted.(Batcher); ok {
+		all.Sites(dst, records)
+	} else {
+		for i, record := range records {
+			f.tilted.Site(dst[i*size:(i+1)*size], int(record))
+		}
+	}
+	if !f.options.Raw && !f.options.Deviation {
+		return
+	}
+	for ; len(dst) > 0; dst = dst[size:] {
+		f.relate(dst[:size])
+	}
+}
+
+// relate takes a site to the coordinates of contributions.
+func (f *tied) relate(site []float64) {
 	if f.options.Raw {
-		f.tilted.Expand(f.sum, dst)
+		f.tilted.Expand(f.sum, site)
 		f.centre(f.sum, 1)
-		f.tilted.Compress(dst, f.sum)
+		f.tilted.Compress(site, f.sum)
 	}
 	if f.options.Deviation {
 		for i, x := range f.deviation {
-			dst[i] -= x
+			site[i] -= x
 		}
 	}
 }
@@ -346,7 +363,8 @@ func SEP(dst, outer []float64, t Tilted, o SEPOptions, passes int) error {
 		}
 		clear(total)
 		for i := range t.Records() {
-			f.site(site, i)
+			f.tilted.Site(site, i)
+			f.relate(site)
 			if !finite(site) {
 				continue
 			}

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/integrate/quad"
+
+	"fedpvi/internal/special"
 )
 
 // A tilt finds the mean and the variance of N(z; 0, 1)·p(y | η = mean + sd·z)^power, the
@@ -47,7 +49,8 @@ func (t *tilt) slopes(y, mean, variance float64) (g, h float64) {
 		return (y - mean) * h, h
 	case probit:
 		if t.power == 1 {
-			return probitSlopes(y, mean, variance)
+			probitSlopes(t.g[:], t.h[:], []float64{y}, []float64{mean}, []float64{variance})
+			return t.g[0], t.h[0]
 		}
 	}
 	if variance == 0 {
@@ -59,13 +62,29 @@ func (t *tilt) slopes(y, mean, variance float64) (g, h float64) {
 	return first / sd, (1 - second) / variance
 }
 
-// probitSlopes is slopes for P(y = 1) = Φ(η).
-func probitSlopes(y, mean, variance float64) (g, h float64) {
-	scale := 1 / math.Sqrt(1+variance)
-	sign := 2*y - 1
-	z := sign * mean * scale
-	ratio := normalRatio(z)
-	return sign * ratio * scale, ratio * (ratio + z) * scale * scale
+// slopesAll is slopes for several records.
+func (t *tilt) slopesAll(g, h, y, mean, variance []float64) {
+	if _, ok := t.response.(probit); ok && t.power == 1 {
+		probitSlopes(g, h, y, mean, variance)
+		return
+	}
+	for i := range g {
+		g[i], h[i] = t.slopes(y[i], mean[i], variance[i])
+	}
+}
+
+// probitSlopes is slopesAll for P(y = 1) = Φ(η).
+func probitSlopes(g, h, y, mean, variance []float64) {
+	y, mean, variance, h = y[:len(g)], mean[:len(g)], variance[:len(g)], h[:len(g)]
+	for i, m := range mean {
+		h[i] = (2*y[i] - 1) * m / math.Sqrt(1+variance[i])
+	}
+	special.NormalRatioAll(g, h)
+	for i, ratio := range g {
+		scale := 1 / math.Sqrt(1+variance[i])
+		h[i] = ratio * (ratio + h[i]) * scale * scale
+		g[i] = (2*y[i] - 1) * ratio * scale
+	}
 }
 
 // at returns the tempered log likelihood at η, its slope and minus its curvature.

@@ -45,6 +45,12 @@ type Fetcher interface {
 	Fetch(records []uint32)
 }
 
+// A Batcher matches many records in less time than one after another, with the same sites.
+type Batcher interface {
+	// Sites writes the sites of records to dst, one after another.
+	Sites(dst []float64, records []uint32)
+}
+
 // weighted is Expand and Compress for sites that are natural parameters of the family,
 // with the precision times a weight.
 type weighted struct {

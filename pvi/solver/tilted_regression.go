@@ -20,6 +20,8 @@ type TiltedRegression struct {
 	dense bool // every row of the design has all coordinates
 
 	touched float64 // means nothing
+	alone   [1]uint32
+	beside  *beside
 
 	mean, root  []float64 // of the predictors
 	g, h        []float64 // with several predictors
@@ -40,6 +42,9 @@ func (r *Regression) NewTilted(family gaussian.Family, power, weight float64) *T
 	for i := range len(r.loads.start) - 1 {
 		index, _ := r.loads.row(i)
 		t.dense = t.dense && len(index) == r.dim
+	}
+	if t.dense && k == 1 {
+		t.beside = new(beside)
 	}
 	v := func(n int) []float64 { return make([]float64, n) }
 	t.mean, t.root, t.g, t.h, t.inner, t.twin = v(k), v(k*k), v(k), v(k*k), v(k*k), v(k*k)
@@ -66,7 +71,8 @@ func (t *TiltedRegression) Site(dst []float64, record int) {
 	case t.at.Covariance != nil:
 		t.full(dst, record)
 	case t.dense:
-		t.diagonal(dst, t.of.loads.value[record*t.dim:][:t.dim], t.of.y[record])
+		t.alone[0] = uint32(record)
+		t.together(dst, t.alone[:])
 	default:
 		t.sparse(dst, record)
 	}
@@ -88,43 +94,6 @@ func (t *TiltedRegression) Fetch(records []uint32) {
 		}
 		t.touched += t.of.y[i]
 	}
-}
-
-// diagonal is the site of a record with covariates x, in a diagonal family.
-func (t *TiltedRegression) diagonal(dst, x []float64, y float64) {
-	d := len(x)
-	means, variances := t.at.Mean[:d], t.at.Variance[:d]
-	mean, variance := projected(x, means, variances)
-	g, h := t.one.slopes(y, mean, variance)
-	g /= t.power
-	weight := t.weight / t.power
-	shifts, precisions := dst[:d], dst[d:][:d]
-	for j, v := range x {
-		bend := h * v * v
-		stretch := 1 / (1 - variances[j]*bend) // of the precision: 1 + site/cavity
-		shifts[j] = g * v * stretch
-		precisions[j] = bend * stretch * weight
-	}
-}
-
-// projected returns mean and variance of xᵀθ. Two sums of each are under way at a time: the
-// addition of one does not wait for the other's.
-func projected(x, means, variances []float64) (mean, variance float64) {
-	means, variances = means[:len(x)], variances[:len(x)]
-	var mean2, variance2 float64
-	j := 0
-	for ; j+1 < len(x); j += 2 {
-		a, b := x[j], x[j+1]
-		mean += a * means[j]
-		mean2 += b * means[j+1]
-		variance += a * a * variances[j]
-		variance2 += b * b * variances[j+1]
-	}
-	if j < len(x) {
-		mean += x[j] * means[j]
-		variance += x[j] * x[j] * variances[j]
-	}
-	return mean + mean2, variance + variance2
 }
 
 // sparse is diagonal for a record most of whose covariates are zero.
