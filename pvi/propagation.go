@@ -13,7 +13,8 @@ import (
 // Steps of a client in the whole study in which sites are released: passes over its records
 // at least, and steps of one round.
 const (
-	sepPasses     = 20
+	sepPasses     = 20 // times how many coordinates move together
+	overlapPasses = 50 // and of coordinates that move together, times how many do
 	sepLeast      = 2
 	clipSites     = 1.7 // of what a record's site typically is,
 	clipIntact    = 2.7 // and where intervals are wanted, which know nothing of what is clipped
@@ -25,12 +26,13 @@ func (p *Protocol) derivePropagation() error {
 	in, nominal := p.study.Inference, p.study.Federation.NominalRecords
 	d := &Descent{Steps: in.Descent.Steps, Rate: in.Descent.Rate, StepSize: in.Propagation.StepSize, InitialSD: in.Descent.InitialSD, Epoch: 1}
 	p.descent = d
+	passes := sepPasses * p.overlap()
 	switch {
 	case in.Descent.Sampling == study.PublishedSampling:
 		d.Rate, d.Epoch = 1/float64(nominal), nominal
 	case d.Rate == 0:
 		d.Rate = 1
-		if float64(nominal)*sepPasses*float64(p.family.Size()) > affordable/siteCost {
+		if float64(nominal)*passes*float64(p.family.Size()) > affordable/siteCost {
 			d.Rate = sampledRate
 		}
 	case in.Descent.Sampling == study.AllocatedSampling:
@@ -38,7 +40,7 @@ func (p *Protocol) derivePropagation() error {
 		d.Rate = 1 / float64(d.Epoch)
 	}
 	if d.Steps == 0 {
-		d.Steps = stepsOfRound(in.Rounds, int(math.Ceil(sepPasses/d.Rate)), sepLeast)
+		d.Steps = stepsOfRound(in.Rounds, int(math.Ceil(passes/d.Rate)), sepLeast)
 		d.Steps = (d.Steps + d.Epoch - 1) / d.Epoch * d.Epoch
 	}
 	if d.Steps%d.Epoch != 0 {
@@ -49,6 +51,14 @@ func (p *Protocol) derivePropagation() error {
 		return fmt.Errorf("%d rounds of %d steps are %d noisy sums of a client, at most %d are possible: lower inference.rounds or inference.steps", in.Rounds, d.Steps, d.Total, maxDescent)
 	}
 	return p.deriveSiteClip(d)
+}
+
+// overlap bounds how many coordinates move together, each as if it moved alone.
+func (p *Protocol) overlap() float64 {
+	if p.family.Name() == "full" || p.study.Model.Family == study.Mixture {
+		return 1
+	}
+	return float64(p.model.Touched())
 }
 
 // siteCost is about how many times as long as a gradient a site takes.
@@ -102,7 +112,7 @@ func (p *Protocol) propagationOptions() (solver.SEPOptions, error) {
 	d, how := p.descent, p.study.Inference.Propagation
 	o := solver.SEPOptions{
 		Power: how.Power, Rate: d.Rate, StepSize: how.StepSize, Recency: how.Recency,
-		Nominal:   float64(p.study.Federation.NominalRecords),
+		Overlap: p.overlap(), Nominal: float64(p.study.Federation.NominalRecords),
 		Deviation: how.Contribution == study.DeviationContribution, Improper: how.Improper, Raw: how.Raw,
 		Published: p.study.Inference.Descent.Sampling == study.PublishedSampling, Clip: d.Clip,
 		PrecisionNoise: p.Noise().SD / (d.Rate * how.PrecisionWeight), StartSD: d.InitialSD,

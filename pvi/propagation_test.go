@@ -236,12 +236,17 @@ func TestPropagationSiteRestored(t *testing.T) {
 // What a study leaves open follows from public numbers, and what cannot be is refused.
 func TestPropagationIsDerived(t *testing.T) {
 	p := propagationProtocol(t, set("inference.steps", ""))
-	if d := p.Descent(); d.Total != 20 || d.Rate != 1 || d.Clip != 1.7*p.model.TypicalGradient() {
+	if d := p.Descent(); d.Total != 2*20 || d.Rate != 1 || d.Clip != 1.7*p.model.TypicalGradient() {
 		t.Errorf("derived %+v", d)
 	}
 	p = propagationProtocol(t, append([]study.Override{set("inference.steps", "")}, allocated...)...)
-	if d := p.Descent(); d.Epoch != 4 || d.Steps%4 != 0 || d.Total != 80 {
+	if d := p.Descent(); d.Epoch != 4 || d.Steps%4 != 0 || d.Total != 4*2*20 {
 		t.Errorf("derived %+v", d)
+	}
+	// A coordinate that moves with all others does not move as if it were alone.
+	p = propagationProtocol(t, set("inference.steps", ""), set("inference.q", `"full"`))
+	if d := p.Descent(); d.Total != 20 || p.overlap() != 1 {
+		t.Errorf("derived %+v with a full covariance", d)
 	}
 	refused := func(say string, overrides ...study.Override) {
 		t.Helper()

@@ -50,3 +50,16 @@ func (m *Model) Start(at map[string]float64) ([]float64, error) {
 	}
 	return mean, nil
 }
+
+// Touched returns how many coordinates of θ a record of a regression has a say in, at most:
+// of an indicator's levels it has one.
+func (m *Model) Touched() int {
+	touched := m.layout.classes * len(m.Study.Model.Terms)
+	if m.layout.scale >= 0 {
+		touched++
+	}
+	for _, w := range m.layout.groups {
+		touched += 2 * len(w.spread)
+	}
+	return touched
+}

@@ -102,8 +102,7 @@ func (s *DPSEP) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]account
 	if err != nil {
 		return spent, err
 	}
-	s.factor.propose(dst)
-	if !finite(dst) {
+	if err := s.factor.propose(dst); err != nil || !finite(dst) {
 		return spent, fmt.Errorf("%w: the factor is beyond all numbers; a smaller inference.step_size keeps it finite", ErrDiverged)
 	}
 	return spent, nil

@@ -133,7 +133,7 @@ func TestDPSEPReleasesWhatItSays(t *testing.T) {
 					want[j] += v * min(1, clip/math.Sqrt(squares))
 				}
 			}
-			before := slices.Clone(s.factor.raw)
+			before := slices.Clone(s.factor.used)
 			if err := s.step(); err != nil {
 				t.Fatal(err)
 			}
@@ -149,8 +149,8 @@ func TestDPSEPReleasesWhatItSays(t *testing.T) {
 				} else {
 					sum += unit * float64(s.noisy[d+j]) / rate * 2 * mean[j]
 				}
-				if moved := before[j] + share*(sum-before[j]); math.Abs(s.factor.raw[j]-moved) > 1e-9*(1+math.Abs(moved)) {
-					t.Errorf("%T, step %d: number %d of the factor is %.9g, want %.9g", sampling, step, j, s.factor.raw[j], moved)
+				if moved := before[j] + share*(sum-before[j]); math.Abs(s.factor.used[j]-moved) > 1e-9*(1+math.Abs(moved)) {
+					t.Errorf("%T, step %d: number %d of the factor is %.9g, want %.9g", sampling, step, j, s.factor.used[j], moved)
 				}
 			}
 		}
