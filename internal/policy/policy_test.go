@@ -67,7 +67,7 @@ func files(t *testing.T) []file {
 // from floors below its own. Rooms of one floor know nothing of each other,
 // except as beside says.
 var floors = [][]string{
-	{"internal/document", "internal/special", "pvi/model/ir", "internal/canary", "internal/cli"},
+	{"internal/document", "internal/special", "pvi/model/ir", "internal/canary", "internal/cli", "internal/plane"},
 	{"accountant", "pvi/gaussian"},
 	{"dpmech/internal/stream"},
 	{"dpmech"},
