@@ -305,6 +305,9 @@ func TestNothingSecretIsShown(t *testing.T) {
 			t.Errorf("%q is not shown: nothing is looked at", want)
 		}
 	}
+	if d := duration.FindString(shown); d != "" {
+		t.Errorf("how long something took is shown, which depends on records: %s", d)
+	}
 	for _, key := range secret {
 		canary.Absent(t, shown, key)
 	}
@@ -316,6 +319,9 @@ func TestNothingSecretIsShown(t *testing.T) {
 		canary.Absent(t, shown, binary.LittleEndian.AppendUint64(nil, math.Float64bits(x)))
 	}
 }
+
+// duration is a figure of a coordinator, or a line of a log, that has how long something took.
+var duration = regexp.MustCompile(`(?m)^fedpvi_\w*seconds.*$|\b(took|duration|elapsed)=\S+`)
 
 // stranger tries an invitation that was used.
 func (o *observed) stranger(text string) {
