@@ -186,11 +186,18 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 	return nil
 }
 
+// maxFailures is how many answers in a row may fail to be computed, each of which is paid
+// for, before the client stops. It is kept over restarts: a run after it has one more try.
+const maxFailures = 3
+
 // reply answers a question.
 func (a *participant) reply(ctx context.Context, link Link, ask uint64) error {
 	item, err := a.answer()
 	if gone := new(lost); errors.As(err, &gone) {
 		a.client.log.Error("a question has no answer of this client; what was drawn for it is charged", "question", ask, "error", gone.why)
+		if a.at.Failed >= maxFailures {
+			return &Failing{a.at.Failed, gone.why}
+		}
 		return nil
 	}
 	if err != nil {
