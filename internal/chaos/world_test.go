@@ -200,10 +200,11 @@ func (w *world) befall(f fault) {
 }
 
 // pardons reports whether an error of a life is one that a client may end with, to be started
-// again.
+// again: nobody is there, or certificates are from another day than its own.
 func (w *world) pardons(p *process, err error) bool {
+	const early = 4 * time.Minute // certificates are good a little before they are made
 	var unreachable *transport.Unreachable
-	return errors.As(err, &unreachable) || p.skew.Abs() >= 4*time.Minute
+	return errors.As(err, &unreachable) || (p.skew - w.parts[0].skew).Abs() >= early || p.skew.Abs() >= early
 }
 
 // later does something after a while.
