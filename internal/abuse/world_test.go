@@ -66,7 +66,6 @@ type hub struct {
 	dir     string
 	address string
 	orders  *admin.Remote
-	log     *slog.Logger
 }
 
 func serve(t testing.TB) *hub {
