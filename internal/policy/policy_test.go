@@ -209,7 +209,7 @@ var forbidden = []struct {
 	},
 	{
 		"fedpvi/transport/membership", func(f file) bool {
-			return f.folder == "coordinator" || f.folder == "client" || strings.HasPrefix(f.folder, "cmd/")
+			return f.folder == "coordinator" || f.folder == "coordinator/daemon" || f.folder == "client" || strings.HasPrefix(f.folder, "cmd/")
 		},
 		"a hint is for the daemons, to show to people and to wake up by",
 	},
