@@ -29,7 +29,8 @@ func TestEveryFieldIsKnown(t *testing.T) {
 		Piece.data Piece.offset
 		Refusal.reason Refusal.text
 		RenewRequest.request RenewResponse.certificate
-		StandingResponse.approved StandingResponse.entries StandingResponse.last
+		StandingResponse.approved StandingResponse.entries StandingResponse.gossip_key
+		StandingResponse.gossip_port StandingResponse.last
 		Start.envelope Start.number Start.offset Start.sha256 Start.size
 		SubmitRequest.offer SubmitRequest.piece SubmitResponse.have`)
 	got := fields(wirepb.File_fedpvi_proto.Messages())
