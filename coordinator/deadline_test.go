@@ -19,6 +19,8 @@ import (
 const twoAreEnough = "min_clients = 2"
 
 // A round that not all answer is closed at its deadline, with those who did.
+//
+//abuse:case A25 the round is closed without them
 func TestTheDeadlineClosesARound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
@@ -101,6 +103,8 @@ func TestAnUploadThatIsOvertaken(t *testing.T) {
 }
 
 // Fewer answers than U_min: the round is void, nothing is opened, and the study goes on.
+//
+//abuse:case A05 fewer answers than the study opens a sum for: the round is void, nothing is opened
 func TestTooFewAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
@@ -179,6 +183,8 @@ func TestFollowersAreWoken(t *testing.T) {
 
 // A client that leaves is not waited for; when too few stay the study is aborted, with a
 // reason for all.
+//
+//abuse:case P04 a client ends its own part; the study goes on while enough stay
 func TestLeaving(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 3", twoAreEnough))
@@ -220,6 +226,8 @@ func TestLeaving(t *testing.T) {
 }
 
 // A study is begun without those who did not come, by order; they stay out.
+//
+//abuse:case P10 who was not in the first roster stays out
 func TestBeginningWithFewer(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 1", twoAreEnough))
@@ -277,6 +285,8 @@ func TestAbortedBeforeItBegan(t *testing.T) {
 }
 
 // The key that opens answers is gone when the study is over.
+//
+//abuse:case P13 the key that opens answers is destroyed with the end of the study
 func TestTheSealingKeyIsDestroyed(t *testing.T) {
 	h, _ := played(t, planeText(noPrivacy, "rounds = 1", ""))
 	path := h.hub.files.sealing(h.study.hash)

@@ -58,6 +58,9 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, err
 	}
 	path := filepath.Join(dir, fileName)
+	if err := checkFile(path); err != nil {
+		return nil, err
+	}
 	db, err := o.Layer.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("%s: %w", dir, ErrHeld)
@@ -97,6 +100,22 @@ func makeDirectory(dir string) error {
 		return fmt.Errorf("state directory %s is open to others (mode %04o): chmod 700 %[1]s", dir, info.Mode().Perm())
 	}
 	return syncDirectory(filepath.Dir(dir))
+}
+
+// checkFile refuses a file that may be somebody else's, or that others may read.
+func checkFile(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not an ordinary file: put the file itself there, no link", path)
+	case info.Mode().Perm()&0o077 != 0:
+		return fmt.Errorf("%s may be read by others (mode %04o): chmod 600 %[1]s", path, info.Mode().Perm())
+	}
+	return nil
 }
 
 // syncDirectory makes sure that a new file's name survives, which bbolt leaves to others.

@@ -10,7 +10,7 @@ import (
 	"fedpvi/internal/durable"
 )
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +27,7 @@ func open(t *testing.T, dir string, o Options) *Store {
 
 var hash = Hash{1, 2, 3}
 
-func create(t *testing.T, s *Store) {
+func create(t testing.TB, s *Store) {
 	t.Helper()
 	check(t, s.Update(func(tx *Tx) error {
 		_, err := tx.Create(hash, Fixed{Name: "hub"})
@@ -36,7 +36,7 @@ func create(t *testing.T, s *Store) {
 }
 
 // in runs f on the study in a transaction.
-func in(t *testing.T, s *Store, f func(st Study) error) {
+func in(t testing.TB, s *Store, f func(st Study) error) {
 	t.Helper()
 	check(t, s.Update(func(tx *Tx) error {
 		st, err := tx.Study(hash)
@@ -47,6 +47,7 @@ func in(t *testing.T, s *Store, f func(st Study) error) {
 	}))
 }
 
+//abuse:case P06 mode 0700 and 0600, one process at a time
 func TestTheStateIsItsOwnersAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	open(t, dir, Options{})
@@ -250,4 +251,40 @@ func TestTranscripts(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// What is a link, or open to others, may be somebody else's: it is not opened, and nothing
+// is made where a link leads.
+//
+//abuse:case P06 linked or open to others: refused, and nothing is written behind a link
+func TestLinksAndOpenFilesAreRefused(t *testing.T) {
+	target := filepath.Join(t.TempDir(), "target")
+	for name, spoil := range map[string]func(dir string) error{
+		"a linked directory": func(dir string) error {
+			return errors.Join(os.Rename(dir, target), os.Symlink(target, dir))
+		},
+		"an open directory": func(dir string) error { return os.Chmod(dir, 0o750) },
+		"a linked file": func(dir string) error {
+			path := filepath.Join(dir, fileName)
+			return errors.Join(os.Rename(path, path+".away"), os.Symlink(path+".away", path))
+		},
+		"a link to nothing": func(dir string) error {
+			path := filepath.Join(dir, fileName)
+			return errors.Join(os.Remove(path), os.Symlink(filepath.Join(dir, "made"), path))
+		},
+		"an open file": func(dir string) error { return os.Chmod(filepath.Join(dir, fileName), 0o640) },
+	} {
+		dir := filepath.Join(t.TempDir(), "state")
+		s, err := Open(dir, Options{})
+		check(t, err)
+		check(t, s.Close())
+		check(t, spoil(dir))
+		if s, err := Open(dir, Options{}); err == nil {
+			t.Errorf("%s is opened", name)
+			check(t, s.Close())
+		}
+		if _, err := os.Lstat(filepath.Join(dir, "made")); err == nil {
+			t.Errorf("%s: a file was made behind it", name)
+		}
+	}
 }
