@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"sync/atomic"
 
 	"google.golang.org/grpc/credentials"
 
@@ -46,6 +47,9 @@ func (s serverSide) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 	if err != nil {
 		c.Close()
 		return nil, nil, err
+	}
+	if who.peer == (channel.Party{}) {
+		return &visited{Conn: c, left: maxGuest}, who, nil
 	}
 	return &attended{Conn: c, seen: func() { s.server.see(who) }}, who, nil
 }
@@ -96,6 +100,24 @@ func (a *attended) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// A visited connection is of a guest, who has little to say: it ends when more comes, so
+// that what is held for those whom nobody knows is bounded.
+type visited struct {
+	net.Conn
+	left int // bytes that it may still send
+}
+
+var errGuest = errors.New("a guest that sends more than it takes to join")
+
+func (v *visited) Read(b []byte) (int, error) {
+	if v.left <= 0 {
+		return 0, errGuest
+	}
+	n, err := v.Conn.Read(b[:min(len(b), v.left)])
+	v.left -= n
+	return n, err
+}
+
 // clientSide makes the connections of a client, and tells its line of what goes wrong.
 type clientSide struct {
 	config *tls.Config
@@ -113,7 +135,7 @@ func (s clientSide) ClientHandshake(ctx context.Context, _ string, raw net.Conn)
 		s.line.failed(err)
 		return nil, nil, err
 	}
-	return &observed{c, s.line}, callee{secure}, nil
+	return &observed{Conn: c, line: s.line}, callee{secure}, nil
 }
 
 // A callee is a coordinator that was recognised.
@@ -137,7 +159,8 @@ func (clientSide) OverrideServerName(string) error           { return errors.Err
 // have succeeded.
 type observed struct {
 	net.Conn
-	line *line
+	line   *line
+	closed atomic.Bool // by this end
 }
 
 func (o *observed) Read(b []byte) (int, error) {
@@ -145,8 +168,15 @@ func (o *observed) Read(b []byte) (int, error) {
 	if n > 0 {
 		o.line.alive()
 	}
-	if err != nil {
+	if err != nil && !o.closed.Load() {
 		o.line.failed(err)
 	}
 	return n, err
+}
+
+// Close says goodbye first. The other end may answer that by closing, and so end a read
+// before this end has closed: that is no fault.
+func (o *observed) Close() error {
+	o.closed.Store(true)
+	return o.Conn.Close()
 }

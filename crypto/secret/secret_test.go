@@ -16,6 +16,7 @@ type holder struct {
 	inside struct{ deeper []Secret }
 }
 
+//abuse:case A17 not shown
 func TestSecretsAreNotShown(t *testing.T) {
 	canaryBytes := []byte("canary-7f3e9b52c8d1a604-yranac")
 	s := New(bytes.Clone(canaryBytes))
@@ -60,5 +61,12 @@ func TestSecretsAreWiped(t *testing.T) {
 	zero.Wipe()
 	if len(zero.Reveal()) != 0 || !zero.Equal(nil) {
 		t.Error("the zero secret is not empty")
+	}
+}
+
+func TestRandomSecretsDiffer(t *testing.T) {
+	a, b := Random(32), Random(32)
+	if len(a.Reveal()) != 32 || a.Equal(b.Reveal()) || a.Equal(make([]byte, 32)) {
+		t.Error("two random secrets are alike, or none")
 	}
 }

@@ -61,6 +61,7 @@ func TestPartiesSeeOneAnother(t *testing.T) {
 	})
 }
 
+//abuse:case A19 a goodbye is noted as a time and decides nothing
 func TestAGoodbye(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
@@ -76,6 +77,8 @@ func TestAGoodbye(t *testing.T) {
 }
 
 // Who has another key, another study or a name that nobody knows is not heard.
+//
+//abuse:case A19 another key, study or name is not heard
 func TestStrangersAreNotHeard(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"another key":   func(c *Config) { c.Key = secret.New(bytes.Repeat([]byte{'x'}, KeySize)) },
@@ -97,6 +100,7 @@ func TestStrangersAreNotHeard(t *testing.T) {
 	}
 }
 
+//abuse:case A19 without an interruption
 func TestTheKeyIsChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
@@ -130,6 +134,8 @@ func TestTheKeyIsChanged(t *testing.T) {
 }
 
 // No log has a key, and no packet a name in the clear.
+//
+//abuse:case A17 nothing
 func TestNothingOfTheKeyIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
@@ -148,35 +154,17 @@ func TestNothingOfTheKeyIsLogged(t *testing.T) {
 	})
 }
 
-// A real port.
-func TestListening(t *testing.T) {
-	c := Config{Name: "north", Study: study, Key: secret.New(bytes.Clone(key)), View: NewView(sites, time.Now), Listen: "127.0.0.1:0"}
-	n, err := Start(c)
-	check(t, err)
-	c.Name, c.View = "south", NewView(sites, time.Now)
-	other, err := Start(c)
-	check(t, err)
-	came := c.View.Changed()
-	check(t, other.Join(n.Address()))
-	<-came
-	if c.View.Last("north").At.IsZero() {
-		t.Error("north was not seen")
-	}
-	check(t, other.Close())
-	check(t, n.Close())
-}
-
 func TestConfigurationsThatAreRefused(t *testing.T) {
+	port := listen(t)
 	for name, change := range map[string]func(*Config){
-		"no name":     func(c *Config) { c.Name = "" },
-		"no view":     func(c *Config) { c.View = nil },
-		"short key":   func(c *Config) { c.Key = secret.New([]byte("short")) },
-		"long key":    func(c *Config) { c.Key = secret.New(make([]byte, 64)) },
-		"AES-128":     func(c *Config) { c.Key = secret.New(make([]byte, 16)) },
-		"no port":     func(c *Config) { c.Listen = "127.0.0.1" },
-		"a wide port": func(c *Config) { c.Listen = "127.0.0.1:65536" },
+		"no name":   func(c *Config) { c.Name = "" },
+		"no view":   func(c *Config) { c.View = nil },
+		"short key": func(c *Config) { c.Key = secret.New([]byte("short")) },
+		"long key":  func(c *Config) { c.Key = secret.New(make([]byte, 64)) },
+		"AES-128":   func(c *Config) { c.Key = secret.New(make([]byte, 16)) },
+		"no port":   func(c *Config) { c.Port = nil },
 	} {
-		c := Config{Name: "north", Study: study, Key: secret.New(bytes.Clone(key)), View: NewView(sites, time.Now), Listen: "127.0.0.1:0"}
+		c := Config{Name: "north", Study: study, Key: secret.New(bytes.Clone(key)), View: NewView(sites, time.Now), Port: port}
 		change(&c)
 		if n, err := Start(c); err == nil {
 			n.Close()
@@ -187,6 +175,8 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 
 // A view gives names, times and ways, and a channel to wake up: there is no number, no
 // truth and no list of who is in that anything could be decided by.
+//
+//abuse:case A19 gossip yields nothing that anything could be decided by
 func TestAViewGivesTimesOnly(t *testing.T) {
 	allowed := map[reflect.Type]bool{
 		reflect.TypeFor[[]Sighting](): true, reflect.TypeFor[Sighting](): true, reflect.TypeFor[<-chan struct{}](): true,
