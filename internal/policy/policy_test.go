@@ -99,7 +99,7 @@ var floors = [][]string{
 	{"coordinator/daemon"},
 	{"cmd/sim", "cmd/coordinator", "cmd/client"},
 	{"internal/plant/planted"},
-	{"internal/plant", "internal/policy", "internal/demonet", "tools/protogen"},
+	{"internal/plant", "internal/policy", "internal/demonet", "internal/load", "internal/dist", "tools/protogen"},
 }
 
 func floorOf(folder string) int {
@@ -245,7 +245,7 @@ func transport(f file) bool {
 
 // command reports whether a file is of a program.
 func command(f file) bool {
-	return strings.HasPrefix(f.folder, "cmd/") || f.folder == "internal/demonet"
+	return strings.HasPrefix(f.folder, "cmd/") || slices.Contains([]string{"internal/demonet", "internal/load", "internal/dist"}, f.folder)
 }
 
 func coordinator(f file) bool {
