@@ -118,8 +118,12 @@ func TestOperationsHasTheFiles(t *testing.T) {
 	var are []string
 	file := regexp.MustCompile(`"([a-z-]+\.(?:key|db|sock|toml|json))"`)
 	for _, path := range [][]string{
-		{"coordinator", "keys.go"}, {"coordinator", "store", "store.go"}, {"coordinator", "admin", "socket.go"},
-		{"client", "ledger", "store.go"}, {"client", "ledger", "files.go"}, {"client", "policy.go"},
+		{"coordinator", "keys.go"},
+		{"coordinator", "store", "store.go"},
+		{"coordinator", "admin", "socket.go"},
+		{"client", "ledger", "store.go"},
+		{"client", "ledger", "files.go"},
+		{"client", "policy.go"},
 	} {
 		are = append(are, names(source(t, path...), file)...)
 	}
