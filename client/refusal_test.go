@@ -451,10 +451,16 @@ func TestAStudyWithoutAPromise(t *testing.T) {
 	}))
 }
 
-// An answer that comes too late is paid for and lost; the study goes on.
+// An answer that comes too late, even after the end, is paid for and lost; the study goes on.
 //
 //abuse:case A25 excluded; the charge stays, and the client is told
 func TestALateAnswer(t *testing.T) {
+	for _, why := range []transport.Reason{transport.OutOfPlace, transport.Ended} {
+		t.Run(string(why), func(t *testing.T) { lateAnswer(t, why) })
+	}
+}
+
+func lateAnswer(t *testing.T, why transport.Reason) {
 	h, all := federation(t, planeStudy(recordPrivacy, "", "min_clients = 1"), "north", "south")
 	h.begin()
 	_, err := all[0].step()
@@ -469,7 +475,7 @@ func TestALateAnswer(t *testing.T) {
 		Member: m, Policy: policy, Data: p.data,
 		Connect: func(context.Context) (client.Link, io.Closer, error) {
 			l := line{h, p.name}
-			return late{l}, l, nil
+			return late{l, why}, l, nil
 		},
 	})
 	if !errors.Is(err, errIdle) {
@@ -487,11 +493,15 @@ func TestALateAnswer(t *testing.T) {
 }
 
 // late closes the question just before the answer comes.
-type late struct{ line }
+type late struct {
+	line
+	why transport.Reason
+}
 
 func (l late) Submit(ctx context.Context, item transport.Item) error {
 	if open := l.server.Open(); len(open) > 0 && open[0] == 1 {
 		l.close(1)
+		return &transport.Refusal{Reason: l.why, Text: "too late"}
 	}
 	return l.line.Submit(ctx, item)
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"fedpvi/coordinator/store"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/transcript"
 	"fedpvi/transport"
@@ -46,6 +47,56 @@ func TestTheDeadlineClosesARound(t *testing.T) {
 		check(t, west.follow(t.Context()))
 		if !west.chain.Position().Over {
 			t.Error("who came late does not see the end")
+		}
+		check(t, h.hub.Close())
+	})
+}
+
+// An upload that the deadline overtakes is to be offered again, and the offer says that it is
+// too late. So is one that was under way when a write of the store failed, and that goes on.
+func TestAnUploadThatIsOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var full bool
+		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute, Store: store.Options{Commit: func(commit func() error) error {
+			if full {
+				return errKilled
+			}
+			return commit()
+		}}})
+		h.found(planeText(clientPrivacy, "rounds = 1", twoAreEnough))
+		parties := h.invite("north", "south", "west")
+		admit(t, parties...)
+		for _, p := range parties {
+			check(t, p.follow(t.Context()))
+			_, err := p.answer()
+			check(t, err)
+		}
+		west := parties[2]
+		write := func() transport.Reason {
+			hash := transcript.BodyOf(west.outbox.Envelope).Hash
+			return reasonOf(t, h.study.Write(t.Context(), west.peer, hash, 0, west.outbox.Body))
+		}
+		_, err := h.study.Offer(t.Context(), west.peer, west.outbox.Envelope)
+		check(t, err)
+		full = true
+		if got := reasonOf(t, parties[0].submit(t.Context(), *parties[0].outbox, 1500)); got != transport.Unavailable {
+			t.Errorf("with a full disk: %q", got)
+		}
+		full = false
+		if got := write(); got != transport.Unavailable {
+			t.Errorf("after a write of the store that failed: %q", got)
+		}
+		_, err = h.study.Offer(t.Context(), west.peer, west.outbox.Envelope)
+		check(t, err)
+		for _, p := range parties[:2] {
+			check(t, p.submit(t.Context(), *p.outbox, 1500))
+		}
+		time.Sleep(11 * time.Minute)
+		if got := write(); got != transport.Unavailable {
+			t.Errorf("after the deadline: %q", got)
+		}
+		if _, err := h.study.Offer(t.Context(), west.peer, west.outbox.Envelope); reasonOf(t, err) == "" {
+			t.Error("an offer after the deadline is taken")
 		}
 		check(t, h.hub.Close())
 	})

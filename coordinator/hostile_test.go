@@ -325,7 +325,7 @@ func TestPieces(t *testing.T) {
 	write := func(offset int64, piece []byte) transport.Reason {
 		return reasonOf(t, s.study.Write(t.Context(), s.north.peer, hash, offset, piece))
 	}
-	if got := write(0, s.good.Body[:10]); got != transport.Unknown {
+	if got := write(0, s.good.Body[:10]); got != transport.Unavailable {
 		t.Errorf("before it was offered: %q", got)
 	}
 	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope)
@@ -357,7 +357,7 @@ func TestPieces(t *testing.T) {
 	if w := s.mustStatus().Open[0].Waiting; len(w) != 1 || w[0] != "south" {
 		t.Errorf("the round waits for %v", w)
 	}
-	if got := reasonOf(t, s.study.Write(t.Context(), s.south.peer, hash, 0, s.good.Body)); got != transport.Unknown {
+	if got := reasonOf(t, s.study.Write(t.Context(), s.south.peer, hash, 0, s.good.Body)); got != transport.Unavailable {
 		t.Errorf("another client's release: %q", got)
 	}
 }

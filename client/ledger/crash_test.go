@@ -12,6 +12,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/client/ledger"
+	"fedpvi/internal/durable"
 )
 
 func hexOf(b [64]byte) string { return hex.EncodeToString(b[:]) }
@@ -126,6 +127,20 @@ func TestATornCommitLeavesAllOrNothing(t *testing.T) {
 			torn("half of a page that points", file, false)
 		}
 	}
+}
+
+// A disk that is full when a store is opened is no damage: it is opened again later.
+func TestAFullDiskIsNoDamage(t *testing.T) {
+	s := newStore(t)
+	check(t, s.Close())
+	full := errors.New("no space left on device")
+	_, err := ledger.Open(s.Dir(), ledger.Options{Now: today, Layer: durable.Layer{
+		File: func(string) (durable.File, error) { return nil, full },
+	}})
+	if damaged := new(ledger.Damaged); !errors.Is(err, full) || errors.As(err, &damaged) {
+		t.Errorf("%v", err)
+	}
+	check(t, open(t, s.Dir()).Close())
 }
 
 // Whatever happens, what was given out was paid for, at the price of the accountant, and

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"fedpvi/internal/durable"
 )
 
 func check(t testing.TB, err error) {
@@ -116,6 +118,60 @@ func TestAllOrNothing(t *testing.T) {
 		return err
 	})
 	check(t, put(nil))
+}
+
+// After a commit that failed, which may have happened all the same, nothing is read before what
+// is there was written anew: a power failure could take it away.
+func TestNothingIsBelievedAfterACommitThatFailed(t *testing.T) {
+	refused, full := errors.New("the sync failed"), errors.New("no space left on device")
+	var fails bool
+	var anew int
+	s := open(t, filepath.Join(t.TempDir(), "state"), Options{
+		Commit: func(commit func() error) error {
+			check(t, commit())
+			if fails {
+				return refused
+			}
+			return nil
+		},
+		Layer: durable.Layer{File: func(path string) (durable.File, error) {
+			if fails {
+				return nil, full
+			}
+			anew++
+			return os.OpenFile(path, os.O_RDWR, 0)
+		}},
+	})
+	create(t, s)
+	if anew != 1 {
+		t.Fatalf("written anew %d times at the start", anew)
+	}
+	fails = true
+	put := func(tx *Tx) error {
+		st, err := tx.Study(hash)
+		check(t, err)
+		return st.Put(Approval, "north", []byte("yes"))
+	}
+	if err := s.Update(put); !errors.Is(err, refused) {
+		t.Errorf("%v", err)
+	}
+	nothing := func(*Tx) error { return errors.New("this was run") }
+	for _, transaction := range []func(func(*Tx) error) error{s.View, s.Update} {
+		if err := transaction(nothing); !errors.Is(err, full) {
+			t.Errorf("before it was written anew: %v", err)
+		}
+	}
+	fails = false
+	in(t, s, func(st Study) error {
+		all, err := st.All(Approval)
+		if string(all["north"]) != "yes" {
+			t.Errorf("what happened is %v", all)
+		}
+		return err
+	})
+	if anew != 2 {
+		t.Errorf("written anew %d times", anew)
+	}
 }
 
 // Pieces make a body, and go with their question; envelopes that were taken stay.
