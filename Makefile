@@ -70,11 +70,14 @@ evidence: ## the long versions of statistical tests, up to an hour
 	FEDPVI_LONG=1 go test -timeout 1h -run 'KilledAtEvery|KilledClient' ./coordinator ./client
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'WhereverTheConnectionIsCut' ./transport
 
-# Every fuzz target for a while: make fuzz FUZZTIME=10m. The engine may end with its own
+# Every fuzz target for a while: make fuzz FUZZTIME=10m; or some of them, as in
+# make fuzz FUZZTIME=30m PKG=./transport TARGET=Release. The engine may end with its own
 # time and no failing input, which is no failure: then it runs again.
 FUZZTIME ?= 1m
+PKG ?= .
+TARGET ?=
 fuzz:
-	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9]*' . | sed -E 's#/[^/]*:[0-9]+:func # #' | sort | while read -r package target; do \
+	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9]*$(TARGET)[A-Za-z0-9]*' $(PKG) | sed -E 's#/[^/]*:[0-9]+:func # #' | sort | while read -r package target; do \
 	  echo "$$package $$target"; \
 	  for try in 1 2 3; do \
 	    out=$$(go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$package 2>&1 < /dev/null) && break; \
