@@ -67,13 +67,13 @@ func files(t *testing.T) []file {
 // from floors below its own. Rooms of one floor know nothing of each other,
 // except as beside says.
 var floors = [][]string{
-	{"internal/document", "internal/special", "pvi/model/ir", "internal/canary"},
+	{"internal/document", "internal/special", "pvi/model/ir", "internal/canary", "internal/single"},
 	{"accountant", "pvi/gaussian"},
 	{"dpmech/internal/stream"},
 	{"dpmech"},
 	{"pvi/model/tape"},
 	{"dpmech/seeded", "pvi/study", "pvi/model", "pvi/onestep"},
-	{"gpu"},
+	{"gpu", "gpu/vae"},
 	{"pvi/shard"},
 	{"pvi/solver"},
 	{"pvi/fit"},
