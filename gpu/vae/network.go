@@ -26,7 +26,8 @@ const (
 // LayerNames are the names of the layers, in order.
 var LayerNames = [layers]string{"encoder-hidden", "encoder-output", "decoder-hidden", "decoder-output"}
 
-const maxSide = 1 << 14
+// MaxSide is the largest number of pixels, hidden units or latent dimensions.
+const MaxSide = 1 << 14
 
 // Check refuses a shape that is not one.
 func (s Shape) Check() error {
@@ -34,8 +35,8 @@ func (s Shape) Check() error {
 		name string
 		n    int
 	}{{"pixels", s.Pixels}, {"hidden units", s.Hidden}, {"latent dimensions", s.Latent}} {
-		if side.n < 1 || side.n > maxSide {
-			return fmt.Errorf("autoencoder: the number of %s must lie in [1, %d], got %d", side.name, maxSide, side.n)
+		if side.n < 1 || side.n > MaxSide {
+			return fmt.Errorf("autoencoder: the number of %s must lie in [1, %d], got %d", side.name, MaxSide, side.n)
 		}
 	}
 	return nil
