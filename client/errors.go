@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"fedpvi/accountant"
 	"fedpvi/client/ledger"
@@ -21,6 +22,7 @@ const (
 	OverBudget  = 4   // the privacy budget of the data set has no room
 	Damaged     = 5   // the state is not whole, or older than what was sent from it
 	Unreachable = 6   // the coordinator cannot be talked to
+	Fruitless   = 7   // answers are paid for and cannot be computed
 	Interrupted = 130 // by a signal
 )
 
@@ -45,6 +47,21 @@ func (r *RolledBack) Error() string {
 		"the whole budget of its data sets is spent: see docs/exit-codes.md, code 5"
 }
 
+// Failing says that answers are paid for and cannot be computed, one after the other.
+type Failing struct {
+	Failures int // in a row
+	Last     error
+}
+
+func (f *Failing) Error() string {
+	return fmt.Sprintf("%d answers in a row could not be computed, and each was charged, since its noise was drawn: "+
+		"the client stops before more is spent for nothing. The last failed with: %v. Every run from now on "+
+		"tries one more question: see docs/exit-codes.md, code 7", f.Failures, f.Last)
+}
+
+// Unwrap returns why the last one failed.
+func (f *Failing) Unwrap() error { return f.Last }
+
 // CodeOf returns the exit code of an error.
 func CodeOf(err error) int {
 	if err == nil {
@@ -67,6 +84,7 @@ var codes = []struct {
 		return as[*ledger.Damaged](err) || as[*ledger.Fault](err) || as[*RolledBack](err)
 	}},
 	{OverBudget, as[*accountant.BudgetError]},
+	{Fruitless, as[*Failing]},
 	{Declined, func(err error) bool {
 		return as[*Refusal](err) || as[*pvi.Refused](err) || as[*ledger.Refused](err) ||
 			as[*transport.Refusal](err) || as[*transport.Breach](err) || isForged(err)

@@ -90,6 +90,7 @@ type realNetwork struct {
 	address  string
 	records  string // folder of files
 	clients  []identity.Name
+	gossip   string // address of clients for it; empty for none
 }
 
 const federationSeed = 7
@@ -212,7 +213,8 @@ func (n *realNetwork) run(ctx context.Context, m int) (*client.Ending, error) {
 			line, err := c.Dial(ctx, member, client.Network{})
 			return line, line, err
 		},
-		Wait: func(context.Context, time.Duration) error { return errors.New("no test waits") },
+		Wait:   func(context.Context, time.Duration) error { return errors.New("no test waits") },
+		Gossip: n.gossip,
 	})
 }
 

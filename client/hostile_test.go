@@ -167,16 +167,13 @@ func (refuser) Submit(context.Context, transport.Item) error {
 	return &transport.Refusal{Reason: transport.OutOfPlace, Text: "no"}
 }
 
-// Noise that was drawn for an answer that failed is paid for, and the question is answered
-// with that. Another client can make it fail, and stops nobody.
-func TestAnAnswerThatFailsIsPaidFor(t *testing.T) {
-	h, all := federation(t, planeStudy(recordPrivacy, "solver = \"dp-svi\"\nq = \"diagonal\"\nsteps = 4", ""), "north", "south")
-	p := all[0]
+// spoil takes away half of what a client sends: with its own factor as it remembers it, q
+// is improper.
+func (h *hub) spoil(victim identity.Name) {
 	h.poison = func(name identity.Name, payload []byte) []byte {
-		if name != p.name {
+		if name != victim {
 			return payload
 		}
-		// Half of it, taken away: with its own factor as it remembers it, q is improper.
 		out := bytes.Clone(payload)
 		for at := len(out) - 4*8; at < len(out); at += 8 {
 			n := int64(binary.LittleEndian.Uint64(out[at:]))
@@ -184,6 +181,13 @@ func TestAnAnswerThatFailsIsPaidFor(t *testing.T) {
 		}
 		return out
 	}
+}
+
+// Noise that was drawn for an answer that failed is paid for, and the question is answered
+// with that. Another client can make it fail, and stops nobody.
+func TestAnAnswerThatFailsIsPaidFor(t *testing.T) {
+	h, all := federation(t, planeStudy(recordPrivacy, "solver = \"dp-svi\"\nq = \"diagonal\"\nsteps = 4", ""), "north", "south")
+	h.spoil(all[0].name)
 	h.begin()
 	for m := range 4 {
 		_, err := all[m%2].step()
@@ -202,6 +206,40 @@ func TestAnAnswerThatFailsIsPaidFor(t *testing.T) {
 	}
 	if len(h.releases) != sent {
 		t.Error("a question whose answer had failed was answered again")
+	}
+}
+
+// A client whose answers fail one after the other stops, and tries one more question each
+// time that somebody starts it again.
+func TestAClientThatFailsAgainAndAgainStops(t *testing.T) {
+	source := planeStudy(recordPrivacy, "solver = \"dp-svi\"\nq = \"diagonal\"\nsteps = 4", "")
+	h, all := federation(t, bytes.Replace(source, []byte("rounds = 3"), []byte("rounds = 9"), 1), "north", "south")
+	p := all[0]
+	h.spoil(p.name)
+	h.begin()
+	stops := 0
+	for range 6 {
+		for _, p := range all {
+			before := p.account().Studies
+			_, err := p.step()
+			if err == nil {
+				continue
+			}
+			var failing *client.Failing
+			if !errors.As(err, &failing) || client.CodeOf(err) != client.Fruitless {
+				t.Fatal(err)
+			}
+			stops++
+			if paid := p.account().Studies[0].Answers - before[0].Answers; failing.Failures < 3 || paid != 1 {
+				t.Errorf("%s stopped after %d failures, %d of them in this run", p.name, failing.Failures, paid)
+			}
+		}
+		for _, ask := range h.server.Open() {
+			h.close(ask)
+		}
+	}
+	if stops < 2*len(all) {
+		t.Errorf("clients that fail all the time stopped %d times", stops)
 	}
 }
 

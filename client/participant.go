@@ -44,6 +44,7 @@ type position struct {
 	Asks    [2]int            `json:"asks"`    // questions so far, and in all
 	Ended   *Ending           `json:"ended,omitempty"`
 	Missed  map[uint64]string `json:"missed,omitempty"` // answers that were paid for and not taken, and why
+	Failed  int               `json:"failed,omitempty"` // answers in a row that could not be computed
 }
 
 // opening is the first entry of the transcript, as it is kept.
@@ -323,6 +324,9 @@ func (a *participant) pay(ask uint64, answer stage.Answer, failed error) (transp
 	event, err := a.terms.event(answer.Spent)
 	if err != nil {
 		return transport.Item{}, err
+	}
+	if a.at.Failed++; failed == nil {
+		a.at.Failed = 0
 	}
 	change, err := a.change(0)
 	if err != nil {

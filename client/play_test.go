@@ -17,37 +17,8 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/plane"
 )
-
-// plane is a study of two coefficients; edits replace parts of its text.
-const plane = `
-[study]
-version = 1
-name = "plane"
-title = "A plane"
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "y"
-type = "numeric"
-bounds = [-10, 10]
-[model]
-family = "linear"
-outcome = "y"
-terms = ["x"]
-standardise = "none"
-noise_sd = 0.5
-[inference]
-rounds = 3
-#inference
-[privacy]
-#privacy
-[federation]
-max_records = 1000
-#federation
-`
 
 const (
 	recordPrivacy = "unit = \"record\"\nnoise_multiplier = 2.0\ndelta = 1e-5"
@@ -55,7 +26,7 @@ const (
 )
 
 func planeStudy(privacy, inference, federation string) []byte {
-	return []byte(strings.NewReplacer("#privacy", privacy, "#inference", inference, "#federation", federation).Replace(plane))
+	return plane.Document(plane.Parts{Privacy: privacy, Inference: "rounds = 3\n" + inference, Federation: federation})
 }
 
 // wide is a promise that has room for every study of these tests.

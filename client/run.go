@@ -30,6 +30,7 @@ type Status struct {
 	Of      int       `json:"questions_in_all"`
 	Waiting string    `json:"waiting_for,omitempty"` // for whom and what; empty while something is done
 	Since   time.Time `json:"since"`
+	Missed  string    `json:"gossip_misses,omitempty"` // of whom the others do not hear: a hint
 }
 
 // A Run is one stretch of taking part in a study.
@@ -45,8 +46,12 @@ type Run struct {
 	Show func(Status)
 	// Wait waits before the coordinator is called again, until ctx is done.
 	Wait func(ctx context.Context, d time.Duration) error
+	// Gossip is the IP address and port, UDP and TCP, under which the other daemons reach
+	// this one; empty for no gossip.
+	Gossip string
 
-	status Status
+	status *showing
+	gossip *gossip // nil if there is none
 }
 
 // maxBetween is the longest time between two attempts to reach a coordinator.
@@ -89,10 +94,26 @@ func (c *Client) Run(ctx context.Context, r Run) (*Ending, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.status = Status{Study: r.Member.Study.Name, Since: c.now()}
+	r.status = &showing{now: c.now, show: r.Show, status: Status{Study: r.Member.Study.Name, Since: c.now()}}
+	if r.Gossip != "" {
+		if r.gossip, err = c.gossips(ctx, &r, func() { r.status.change(func(*Status) {}) }); err != nil {
+			return nil, err
+		}
+		r.status.gossip = r.gossip
+		r.gossip.meet(a)
+	}
+	ending, err := c.untilOver(ctx, &r, a)
+	if e := r.gossip.close(); e != nil {
+		c.log.Warn("gossip did not end well", "error", e)
+	}
+	return ending, err
+}
+
+// untilOver follows a study over as many connections as it takes.
+func (c *Client) untilOver(ctx context.Context, r *Run, a *participant) (*Ending, error) {
 	var failing time.Time // since when the coordinator cannot be reached
 	for between := time.Second; a.at.Ended == nil; {
-		err := c.session(ctx, &r, a, func() { failing, between = time.Time{}, time.Second })
+		err := c.session(ctx, r, a, func() { failing, between = time.Time{}, time.Second })
 		if err == nil || !as[*transport.Unreachable](err) || ctx.Err() != nil {
 			if err = errors.Join(err, ctx.Err()); err != nil {
 				return nil, err
@@ -106,7 +127,7 @@ func (c *Client) Run(ctx context.Context, r Run) (*Ending, error) {
 			return nil, err
 		}
 		c.log.Warn("the coordinator cannot be reached", "error", err, "since", failing)
-		r.show(c, a, "the coordinator, who cannot be reached")
+		r.show(a, "the coordinator, who cannot be reached")
 		if err := r.Wait(ctx, between); err != nil {
 			return nil, err
 		}
@@ -130,6 +151,7 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 	if err := a.witness(standing); err != nil {
 		return err
 	}
+	r.gossip.join(a.member, standing.Gossip)
 	if err := c.renew(ctx, a.member, link); err != nil {
 		return err
 	}
@@ -167,13 +189,13 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 			return err
 		}
 		if ask, asked := a.pending(); asked {
-			r.show(c, a, "")
+			r.show(a, "")
 			if err := a.reply(ctx, link, ask); err != nil {
 				return err
 			}
 		}
 	}
-	r.show(c, a, a.awaits())
+	r.show(a, a.awaits())
 	item, err := link.Entry(ctx, a.next())
 	if err != nil {
 		return err
@@ -182,15 +204,23 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 	if err != nil {
 		return fmt.Errorf("entry %d of the transcript: %w", a.next(), err)
 	}
+	r.gossip.meet(a)
 	c.log.Info("followed", "entry", e.Number, "kind", e.Kind, "question", e.Ask)
 	return nil
 }
+
+// maxFailures is how many answers in a row may fail to be computed, each of which is paid
+// for, before the client stops. It is kept over restarts: a run after it has one more try.
+const maxFailures = 3
 
 // reply answers a question.
 func (a *participant) reply(ctx context.Context, link Link, ask uint64) error {
 	item, err := a.answer()
 	if gone := new(lost); errors.As(err, &gone) {
 		a.client.log.Error("a question has no answer of this client; what was drawn for it is charged", "question", ask, "error", gone.why)
+		if a.at.Failed >= maxFailures {
+			return &Failing{a.at.Failed, gone.why}
+		}
 		return nil
 	}
 	if err != nil {
@@ -253,19 +283,6 @@ func (a *participant) awaits() string {
 		return "the coordinator, to publish the result"
 	}
 	return fmt.Sprintf("the other clients and the coordinator, after question %d", a.at.Asks[0])
-}
-
-// show tells of a new status.
-func (r *Run) show(c *Client, a *participant, waiting string) {
-	next := Status{Study: r.status.Study, Asked: a.at.Asks[0], Of: a.at.Asks[1], Waiting: waiting, Since: r.status.Since}
-	if next == r.status {
-		return
-	}
-	next.Since = c.now()
-	r.status = next
-	if r.Show != nil {
-		r.Show(next)
-	}
 }
 
 // Ending returns how a study ended, nil if it is not over or has not begun.

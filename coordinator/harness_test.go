@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"fedpvi/crypto/signed"
 	"fedpvi/crypto/transcript"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/plane"
 	"fedpvi/pvi"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/stage"
@@ -26,41 +26,13 @@ import (
 	"fedpvi/transport"
 )
 
-// plane is a study of two coefficients; #marks are replaced.
-const plane = `
-[study]
-version = 1
-name = "plane"
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "y"
-type = "numeric"
-bounds = [-10, 10]
-[model]
-family = "linear"
-outcome = "y"
-terms = ["x"]
-standardise = "none"
-noise_sd = 0.5
-[inference]
-#inference
-[privacy]
-#privacy
-[federation]
-max_records = 1000
-#federation
-`
-
 const (
-	noPrivacy     = `unit = "none"`
+	noPrivacy     = plane.NoPrivacy
 	clientPrivacy = "unit = \"client\"\nnoise_multiplier = 0.05\ndelta = 1e-5\nclip = 60"
 )
 
 func planeText(privacy, inference, federation string) []byte {
-	return []byte(strings.NewReplacer("#privacy", privacy, "#inference", inference, "#federation", federation).Replace(plane))
+	return plane.Document(plane.Parts{Privacy: privacy, Inference: inference, Federation: federation})
 }
 
 func planeRecords(n int) *shard.Records {

@@ -159,7 +159,7 @@ func (s *Study) Standing(ctx context.Context, peer channel.Party) (standing tran
 	defer func() { err = s.count("standing", err) }()
 	err = s.asClient(ctx, peer, func(b *batch, c *client) error {
 		standing = transport.Standing{
-			Entries: s.shown.Load().entries, Approved: c.approved && !c.left, Last: c.last,
+			Entries: s.shown.Load().entries, Approved: c.approved && !c.left, Last: c.last, Gossip: s.gossips(),
 		}
 		return nil
 	})

@@ -17,6 +17,7 @@ import (
 //	tls.key                   for connections
 //	studies/HASH/authority.key  certifies the keys of a study's parties
 //	studies/HASH/sealing.key    opens answers; destroyed at the end of the study
+//	studies/HASH/gossip.key     of the parties of a study, for gossip; made when it is wanted
 type files struct{ dir string }
 
 func (f files) identity() string { return filepath.Join(f.dir, "identity.key") }
@@ -27,6 +28,7 @@ func (f files) study(h Hash) string {
 }
 func (f files) authority(h Hash) string { return filepath.Join(f.study(h), "authority.key") }
 func (f files) sealing(h Hash) string   { return filepath.Join(f.study(h), "sealing.key") }
+func (f files) gossip(h Hash) string    { return filepath.Join(f.study(h), "gossip.key") }
 
 // own are the keys that a coordinator has for all its studies.
 type own struct {

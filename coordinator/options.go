@@ -59,7 +59,7 @@ type Events interface {
 	Ended()                      // a study, played to its end
 	Aborted()                    // a study
 	Opened()                     // a round
-	Closed(took time.Duration)   // a round
+	Closed(whole bool)           // a round, with all answers or without some
 	Took()                       // an answer
 	Refused(method, why string)  // a call
 	Stored(batch int, ok bool)   // commands in one transaction
@@ -72,7 +72,7 @@ func (nothing) Began()                 {}
 func (nothing) Ended()                 {}
 func (nothing) Aborted()               {}
 func (nothing) Opened()                {}
-func (nothing) Closed(time.Duration)   {}
+func (nothing) Closed(bool)            {}
 func (nothing) Took()                  {}
 func (nothing) Refused(string, string) {}
 func (nothing) Stored(int, bool)       {}

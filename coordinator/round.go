@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/identity"
@@ -147,10 +146,9 @@ func (b *batch) close(outcome *stage.Entry) error {
 	}
 	b.write(func(kept store.Study) error { return kept.CloseAsk(ask) })
 	st.since, b.moved = b.now, true
-	took := b.now.Sub(q.opened)
 	b.then(func() {
-		s.events.Closed(took)
-		s.log.Info("round closed", "ask", ask, "answers", len(q.taken), "took", took.Round(time.Millisecond).String())
+		s.events.Closed(len(q.taken) == len(q.asked))
+		s.log.Info("round closed", "ask", ask, "answers", len(q.taken))
 	})
 	return nil
 }

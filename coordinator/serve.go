@@ -12,6 +12,7 @@ import (
 	"fedpvi/pvi"
 	"fedpvi/pvi/stage"
 	"fedpvi/pvi/study"
+	"fedpvi/transport/membership"
 )
 
 // TLS returns the configuration of the coordinator's end of a study's connections.
@@ -50,6 +51,7 @@ func largestBody(document *study.Study) (int64, error) {
 func (s *Study) Seen(p channel.Party) {
 	if s.knows(p) {
 		s.presence.begin(p.Name)()
+		s.view.Seen(p.Name, membership.Stream)
 	}
 }
 

@@ -41,10 +41,11 @@ type Status struct {
 // A ClientStatus is one client in a Status.
 type ClientStatus struct {
 	Name    identity.Name `json:"name"`
-	Key     string        `json:"key,omitempty"`   // short fingerprint
-	State   string        `json:"state"`           // invited, expired, joined, consented, taking part, left, left out
-	Seen    *time.Time    `json:"seen,omitempty"`  // last
-	Until   *time.Time    `json:"until,omitempty"` // the invitation is good
+	Key     string        `json:"key,omitempty"`    // short fingerprint
+	State   string        `json:"state"`            // invited, expired, joined, consented, taking part, left, left out
+	Seen    *time.Time    `json:"seen,omitempty"`   // last
+	Missed  *time.Time    `json:"missed,omitempty"` // since when gossip does not hear of it: a hint
+	Until   *time.Time    `json:"until,omitempty"`  // the invitation is good
 	Reason  string        `json:"reason,omitempty"`
 	Answers int           `json:"answers"`
 }
@@ -167,13 +168,26 @@ func (b *batch) clientStatuses() []ClientStatus {
 			c.State, c.Key, c.Reason = st.stateOf(t.Name), joined.entry.Key.Fingerprint().Short(), joined.reason
 			c.Answers = answers[t.Name]
 		}
-		if seen := b.study.presence.last(t.Name); !seen.IsZero() {
-			c.Seen = &seen
-		}
+		c.Seen, c.Missed = b.study.sighted(t.Name)
 		all = append(all, c)
 	}
 	slices.SortFunc(all, func(a, b ClientStatus) int { return strings.Compare(string(a.Name), string(b.Name)) })
 	return all
+}
+
+// sighted says when there was the last sign of a client, and since when gossip misses it.
+func (s *Study) sighted(name identity.Name) (seen, missed *time.Time) {
+	called, hint := s.presence.last(name), s.view.Last(name)
+	if hint.At.After(called) {
+		called = hint.At
+	}
+	if !called.IsZero() {
+		seen = &called
+	}
+	if !hint.Missed.IsZero() {
+		missed = &hint.Missed
+	}
+	return seen, missed
 }
 
 func (st *state) stateOf(name identity.Name) string {

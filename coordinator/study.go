@@ -12,6 +12,7 @@ import (
 	"fedpvi/crypto/roster"
 	"fedpvi/pvi/study"
 	"fedpvi/transport"
+	"fedpvi/transport/membership"
 )
 
 // A Study is one study of a hub. It is a [transport.Coordinator].
@@ -25,8 +26,10 @@ type Study struct {
 	largest   int64 // body of an answer
 	log       *slog.Logger
 	events    Events
-	presence  *presence
+	presence  *presence        // decides when a round is opened
+	view      *membership.View // is shown, and decides nothing
 	cache     *cache
+	gossip    atomic.Pointer[transport.Gossip] // nil if there is none
 
 	commands chan *command
 	stopped  chan struct{}
@@ -56,6 +59,7 @@ func newStudy(h *Hub, hash Hash) (*Study, error) {
 		presence: newPresence(h.options.Now, h.options.presence()),
 		commands: make(chan *command, maxBatch), stopped: make(chan struct{}),
 	}
+	s.view = s.newView(h.options.Now)
 	err := h.store.View(func(tx *store.Tx) error {
 		kept, err := tx.Study(hash)
 		if err != nil {

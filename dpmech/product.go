@@ -58,8 +58,9 @@ type ProductSum struct {
 	cfg         ProductConfig
 	sampler     Sampler
 	lattice     Lattice
-	noise       DiscreteGaussian
-	gate        gate // of records beyond Together
+	noise       *slicedGaussian
+	sigma       int64 // of the noise, in steps of the lattice
+	gate        gate  // of records beyond Together
 	dim         int
 	clip        int64 // ⌊C/step⌋
 	sensitivity int64 // in steps of the lattice
@@ -69,6 +70,10 @@ type ProductSum struct {
 // BoundedFloat is how the numbers of a [ProductSum] were added: as floats, with an error
 // that is bounded and part of the sensitivity.
 const BoundedFloat = "bounded-float"
+
+// productSigmaBits is sigmaBits for a ProductSum: its noise is at least 2^20 steps, few enough for a
+// [slicedGaussian].
+const productSigmaBits = 21
 
 const (
 	leastProductClip = 0x1p-20
@@ -128,22 +133,23 @@ func (s *ProductSum) derive() error {
 	}
 	sigma := s.cfg.NoiseMultiplier * s.cfg.Clip
 	_, exp := math.Frexp(sigma)
-	lattice, err := NewLattice(sigmaBits - exp)
+	lattice, err := NewLattice(productSigmaBits - exp)
 	if err != nil {
 		return fmt.Errorf("noise of %g is out of range: %w", sigma, err)
 	}
 	clip := math.Floor(math.Ldexp(s.cfg.Clip, lattice.exponent))
 	rounding := 2*single.SumError(s.cfg.Together)*clip + 2*math.Sqrt(float64(s.dim))
 	sensitivity := math.Ceil((clip+rounding)*(1+0x1p-50)) + 1
-	share := int64(math.Ceil(s.cfg.NoiseMultiplier * sensitivity * (1 + 0x1p-50)))
-	if s.noise, err = NewDiscreteGaussian(share); err != nil {
-		return err
+	share := math.Ceil(s.cfg.NoiseMultiplier * sensitivity * (1 + 0x1p-50))
+	if !(share <= mostSliced) {
+		return fmt.Errorf("rounding outweighs the clip: fewer than %d records together, or fewer than %d elements, would do", s.cfg.Together, s.dim)
 	}
+	s.sigma, s.noise = int64(share), newSliced(uint64(share))
 	limits := Config{NoiseMultiplier: s.cfg.NoiseMultiplier, Shares: 1, Terms: max(1, s.sampler.MaxBatch()), Releases: 1}
-	if err := limits.fit(sensitivity, share, s.noise.Bound()); err != nil {
+	if err := limits.fit(sensitivity, s.sigma, s.noise.bound); err != nil {
 		return err
 	}
-	if float64(s.cfg.Together)*sensitivity+float64(s.noise.Bound()) >= 1<<52 {
+	if float64(s.cfg.Together)*sensitivity+float64(s.noise.bound) >= 1<<51 {
 		return fmt.Errorf("%d vectors and their noise do not fit: a noise multiplier of at least %.3g would do", s.cfg.Together, s.cfg.NoiseMultiplier*2)
 	}
 	s.lattice, s.clip, s.sensitivity = lattice, int64(clip), int64(sensitivity)
@@ -157,7 +163,7 @@ func (s *ProductSum) Event() accountant.Event { return s.event }
 // EventFor returns the cost of the first steps steps. That of a sampling is stated for
 // vectors of norm 1, and here for the sensitivity, of which a vector's norm is a part.
 func (s *ProductSum) EventFor(steps int) (accountant.Event, error) {
-	sigma := s.noise.Sigma()
+	sigma := float64(s.sigma)
 	accounted := sigma / float64(s.sensitivity) * (1 - 1/(12*sigma*sigma) - 0x1p-50)
 	sampled, err := s.sampler.Event(accounted, s.cfg.Adjacency, steps)
 	if err != nil {
@@ -175,7 +181,7 @@ func (s *ProductSum) Dim() int { return s.dim }
 func (s *ProductSum) Sensitivity() float64 { return s.lattice.Float(s.sensitivity) }
 
 // Sigma returns the standard deviation of the noise of a step.
-func (s *ProductSum) Sigma() float64 { return s.noise.Sigma() * s.lattice.Step() }
+func (s *ProductSum) Sigma() float64 { return s.lattice.Float(s.sigma) }
 
 // Lattice returns the grid on which sums are released.
 func (s *ProductSum) Lattice() Lattice { return s.lattice }

@@ -246,7 +246,7 @@ func (r *ProductRun) Release(i int, dst []float32) error {
 		if r.many {
 			r.addExtra(hidden, p, panel, columns)
 		}
-		hide(out[:len(hidden)], hidden, r.of.lattice)
+		hide(out[:len(hidden)], hidden, 1/r.of.lattice.Step(), r.of.lattice.Step())
 		clear(out[len(hidden):])
 	}
 	return nil
@@ -274,9 +274,8 @@ func (r *ProductRun) addExtra(dst []int64, p *productPart, panel, columns int) {
 	}
 }
 
-// hide rounds sums to the lattice and adds what hides them.
-func hide(sums []float32, noise []int64, on Lattice) {
-	perStep, step := 1/on.Step(), on.Step()
+// hidePlain rounds sums to a lattice and adds what hides them.
+func hidePlain(sums []float32, noise []int64, perStep, step float64) {
 	for i, x := range sums {
 		sums[i] = float32(float64(int64(math.RoundToEven(float64(x)*perStep))+noise[i]) * step)
 	}

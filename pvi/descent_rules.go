@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"fedpvi/accountant"
 	"fedpvi/pvi/study"
 )
 
@@ -35,11 +36,16 @@ const (
 
 	// manyRecords is where the pace changes, in records of the whole federation.
 	manyRecords = 10_000
+
+	// Where few records have less signal than clearSignal, clip and travel shrink with it,
+	// to leastPace at the least.
+	clearSignal, leastPace = 25, 0.5
 )
 
 // A pace is what depends on how many records there are. Where they are few the noise costs
-// most, and a smaller clip with longer steps serves best; where they are many the bias of
-// the clip and the jitter of the last steps do, and a larger clip with shorter steps does.
+// most, and a smaller clip with longer steps serves best, unless the noise is such that long
+// steps carry little else; where they are many the bias of the clip and the jitter of the
+// last steps do, and a larger clip with shorter steps does.
 type pace struct {
 	// travel is the most that step size times steps of a client may be. Adam moves a
 	// coordinate by half a step size a step on average, with steps that fall to nothing:
@@ -62,11 +68,32 @@ func (p *Protocol) pace() pace {
 	case n == 0:
 		return paces.unknown
 	case n < manyRecords:
-		return paces.few
+		slow := min(1, max(leastPace, p.signal()/clearSignal))
+		return pace{slow * paces.few.travel, slow * paces.few.clip}
 	case p.Summed():
 		return paces.summed
 	}
 	return paces.many
+}
+
+// signal is how many times as long as the noise the sum of all records' gradients is, in
+// one coordinate and over all steps of the study together, if gradients are as long as the
+// clip and agree: N μ / √(d M), for N nominal records, d coefficients and M clients with
+// noise of their own. Noise of sd C/μ beside sums of the whole study is what an ε comes to,
+// however many steps there are (Gaussian differential privacy; for sampled batches with
+// much noise: Dong, Roth and Su 2022, theorem 11).
+func (p *Protocol) signal() float64 {
+	privacy, d := p.study.Privacy, p.descent
+	mu := d.Rate * math.Sqrt(float64(d.Total)) / privacy.NoiseMultiplier
+	if privacy.NoiseMultiplier == 0 {
+		mu = accountant.GaussianMu(privacy.Epsilon, privacy.Delta)
+	}
+	noises := 1.0
+	if p.study.Federation.Opens != study.OpenSums {
+		noises = float64(len(p.roster))
+	}
+	n := float64(p.study.Federation.NominalRecords * len(p.roster))
+	return n * mu / math.Sqrt(float64(p.model.Dim())*noises)
 }
 
 // stepsOfRound is how many steps a round has if the study has about total, or more if it

@@ -144,6 +144,19 @@ func TestDescentDefaults(t *testing.T) {
 			t.Errorf("two clients of %s records: %+v, want step size %g and clip %g of √4/3", records, *d, want[0], want[1])
 		}
 	}
+	// Two clients, an intercept and a slope: the signal is μ × records, μ = 0.268051 at ε = 1.
+	for records, want := range map[string]float64{"94": 1, "93": 0.997150, "70": 0.750543, "40": 0.5, "1": 0.5} {
+		few := []study.Override{whole, {Key: "federation.nominal_records", Value: records}, {Key: "privacy.delta", Value: "1e-5"}}
+		d = descentProtocol(t, few...).Descent()
+		if math.Abs(d.StepSize/0.4-want) > 1e-5 || math.Abs(d.Clip/0.5/math.Sqrt(4./3)-want) > 1e-5 {
+			t.Errorf("two clients of %s records: %+v, want a pace of %g", records, *d, want)
+		}
+		// The same noise in so many words: σ = √200/μ.
+		d = descentProtocol(t, append(few, study.Override{Key: "privacy", Value: `{ unit = "record", noise_multiplier = 52.7596, delta = 1e-5 }`})...).Descent()
+		if math.Abs(d.StepSize/0.4-want) > 1e-4 {
+			t.Errorf("two clients of %s records, by the noise: %+v, want a pace of %g", records, *d, want)
+		}
+	}
 	if d = descentProtocol(t, study.Override{Key: "inference", Value: "{ rounds = 2, steps = 5 }"}).Descent(); d.StepSize != 0.4 {
 		t.Errorf("few steps: step size %g", d.StepSize)
 	}

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/plane"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -22,46 +22,16 @@ type house struct {
 	seed     uint64
 }
 
-// plane is a study of two coefficients; edits replace parts of its text.
-const plane = `
-[study]
-version = 1
-name = "plane"
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "y"
-type = "numeric"
-bounds = [-10, 10]
-[model]
-family = "linear"
-outcome = "y"
-terms = ["x"]
-standardise = "none"
-noise_sd = 0.5
-[inference]
-rounds = 6
-#inference
-[privacy]
-#privacy
-[federation]
-max_records = 1000
-#federation
-`
-
-// Privacy settings for plane.
+// Privacy settings of the small study.
 const (
-	noPrivacy     = `unit = "none"`
+	noPrivacy     = plane.NoPrivacy
 	recordPrivacy = "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5"
 	clientPrivacy = "unit = \"client\"\nnoise_multiplier = 0.05\ndelta = 1e-5\nclip = 60"
 )
 
 func planeStudy(t testing.TB, privacy, inference, federation string) *study.Study {
 	t.Helper()
-	source := strings.NewReplacer("#privacy", privacy, "#inference", inference, "#federation", federation).Replace(plane)
-	st, err := study.Parse("plane.toml", []byte(source))
+	st, err := study.Parse("plane.toml", plane.Document(plane.Parts{Privacy: privacy, Inference: "rounds = 6\n" + inference, Federation: federation}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/plane"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -510,8 +511,8 @@ func TestReleasesAreCapped(t *testing.T) {
 
 // A client whose change overflows takes part like any other, and pays.
 func TestChangeThatIsNotFinite(t *testing.T) {
-	source := strings.NewReplacer("bounds = [-1, 1]", "bounds = [-1e200, 1e200]", "bounds = [-10, 10]", "bounds = [-1e200, 1e200]",
-		"#privacy", clientPrivacy, "#inference", "", "#federation", "").Replace(plane)
+	source := strings.NewReplacer("bounds = [-1, 1]", "bounds = [-1e200, 1e200]", "bounds = [-10, 10]", "bounds = [-1e200, 1e200]").
+		Replace(string(plane.Document(plane.Parts{Privacy: clientPrivacy, Inference: "rounds = 6"})))
 	st, err := study.Parse("plane.toml", []byte(source))
 	if err != nil {
 		t.Fatal(err)

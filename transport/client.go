@@ -203,7 +203,7 @@ func (c *Client) Standing(ctx context.Context) (Standing, error) {
 		m, err = c.rpc.Standing(ctx, wirepb.StandingRequest_builder{}.Build())
 		return err
 	})
-	st := Standing{Entries: m.GetEntries(), Approved: m.GetApproved()}
+	st := Standing{Entries: m.GetEntries(), Approved: m.GetApproved(), Gossip: c.gossip(m)}
 	if len(m.GetLast()) > 0 {
 		st.Last = m.GetLast()
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 
 	"fedpvi/crypto/channel"
+	"fedpvi/crypto/secret"
 )
 
 // A Hash is a SHA-256.
@@ -40,6 +41,17 @@ type Standing struct {
 	// Last is the envelope of the client's last signed message that speaks of its
 	// ledger: by it a client notices that its own state is older. Nil if there is none.
 	Last []byte
+	// Gossip is how to gossip with the coordinator, if that is wanted on both sides.
+	Gossip Gossip
+}
+
+// A Gossip is where the coordinator gossips, and with which key. It goes to the parties of a
+// study alone.
+type Gossip struct {
+	// Address is host and port; without a host it is that under which the coordinator is
+	// called. Empty if it does not gossip.
+	Address string
+	Key     secret.Secret
 }
 
 // A Coordinator answers the parties of one study. Methods may be called by many at

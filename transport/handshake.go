@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"sync/atomic"
 
 	"google.golang.org/grpc/credentials"
 
@@ -113,7 +114,7 @@ func (s clientSide) ClientHandshake(ctx context.Context, _ string, raw net.Conn)
 		s.line.failed(err)
 		return nil, nil, err
 	}
-	return &observed{c, s.line}, callee{secure}, nil
+	return &observed{Conn: c, line: s.line}, callee{secure}, nil
 }
 
 // A callee is a coordinator that was recognised.
@@ -137,7 +138,8 @@ func (clientSide) OverrideServerName(string) error           { return errors.Err
 // have succeeded.
 type observed struct {
 	net.Conn
-	line *line
+	line   *line
+	closed atomic.Bool // by this end
 }
 
 func (o *observed) Read(b []byte) (int, error) {
@@ -145,8 +147,15 @@ func (o *observed) Read(b []byte) (int, error) {
 	if n > 0 {
 		o.line.alive()
 	}
-	if err != nil {
+	if err != nil && !o.closed.Load() {
 		o.line.failed(err)
 	}
 	return n, err
+}
+
+// Close says goodbye first. The other end may answer that by closing, and so end a read
+// before this end has closed: that is no fault.
+func (o *observed) Close() error {
+	o.closed.Store(true)
+	return o.Conn.Close()
 }

@@ -1,8 +1,10 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -267,4 +269,46 @@ func TestACallWithoutAVersion(t *testing.T) {
 		wantRefusal(t, refusalOf(ctx, conn, wirepb.Study_Standing_FullMethodName), Version)
 	}
 	wantRefusal(t, refusalOf(inVersion(inVersion(t.Context(), "1"), "1"), conn, wirepb.Study_Standing_FullMethodName), Version)
+}
+
+// A polite other end closes when it is told that this end does.
+type polite struct {
+	net.Conn
+	told chan struct{}
+	read chan struct{}
+}
+
+func (p polite) Read([]byte) (int, error) {
+	<-p.told
+	return 0, io.EOF
+}
+
+func (p polite) Close() error {
+	close(p.told)
+	<-p.read
+	return nil
+}
+
+// Who closes a connection is not warned that it is closed.
+func TestAnEndThatWasWantedIsNoFault(t *testing.T) {
+	var said bytes.Buffer
+	for _, wanted := range []bool{true, false} {
+		said.Reset()
+		c := &observed{Conn: polite{told: make(chan struct{}), read: make(chan struct{})}, line: newLine("hub:1", logTo(&said), nil)}
+		other := c.Conn.(polite)
+		go func() {
+			defer close(other.read)
+			if _, err := c.Read(nil); !errors.Is(err, io.EOF) {
+				t.Error(err)
+			}
+		}()
+		if wanted {
+			check(t, c.Close())
+		} else {
+			check(t, other.Close())
+		}
+		if got := said.Len() == 0; got != wanted {
+			t.Errorf("closed by this end %t, said: %s", wanted, said.String())
+		}
+	}
 }

@@ -44,7 +44,9 @@ func (service) Renew(ctx context.Context, m *wirepb.RenewRequest) (*wirepb.Renew
 func (service) Standing(ctx context.Context, _ *wirepb.StandingRequest) (*wirepb.StandingResponse, error) {
 	c := callOf(ctx)
 	st, err := c.study.Coordinator.Standing(ctx, c.peer)
-	return wirepb.StandingResponse_builder{Entries: st.Entries, Approved: st.Approved, Last: st.Last}.Build(), err
+	m := wirepb.StandingResponse_builder{Entries: st.Entries, Approved: st.Approved, Last: st.Last}.Build()
+	st.Gossip.say(m)
+	return m, err
 }
 
 func (service) Approve(ctx context.Context, m *wirepb.ApproveRequest) (*wirepb.ApproveResponse, error) {

@@ -65,5 +65,9 @@ func (d *display) text() string {
 	if s.Waiting == "" {
 		return text + "  computing an answer"
 	}
-	return text + fmt.Sprintf("  waiting %s for %s", time.Since(s.Since).Round(time.Second), s.Waiting)
+	text += fmt.Sprintf("  waiting %s for %s", time.Since(s.Since).Round(time.Second), s.Waiting)
+	if s.Missed != "" {
+		text += " (gossip misses " + s.Missed + ")"
+	}
+	return text
 }

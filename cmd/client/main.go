@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 
 	"fedpvi/client"
+	"fedpvi/internal/cli"
 )
 
 const description = `Take part in federated, differentially private studies.
@@ -37,45 +36,24 @@ type commands struct {
 	JSON  bool   `name:"json" help:"Print one JSON object on standard output, and nothing else there."`
 	Log   string `help:"Form of the log on standard error." enum:"auto,json,text" default:"auto"`
 
-	Join       joinCommand       `cmd:"" help:"Redeem an invitation, with keys that are made here."`
-	Review     reviewCommand     `cmd:"" help:"Say in plain words what a study is, what leaves, and at what cost."`
-	Approve    approveCommand    `cmd:"" help:"Consent to a study that was reviewed."`
-	Run        runCommand        `cmd:"" help:"Take part in an approved study until it is over."`
-	Status     statusCommand     `cmd:"" help:"List the studies, and how they stand."`
-	Ledger     ledgerCommand     `cmd:"" help:"Show, export or verify what was spent."`
-	Doctor     doctorCommand     `cmd:"" help:"Check everything that a run needs, and say what to mend."`
-	Leave      leaveCommand      `cmd:"" help:"Take no part in a study any more, for good."`
-	Completion completionCommand `cmd:"" help:"Print a script for the shell that completes commands."`
+	Join       joinCommand    `cmd:"" help:"Redeem an invitation, with keys that are made here."`
+	Review     reviewCommand  `cmd:"" help:"Say in plain words what a study is, what leaves, and at what cost."`
+	Approve    approveCommand `cmd:"" help:"Consent to a study that was reviewed."`
+	Run        runCommand     `cmd:"" help:"Take part in an approved study until it is over."`
+	Status     statusCommand  `cmd:"" help:"List the studies, and how they stand."`
+	Ledger     ledgerCommand  `cmd:"" help:"Show, export or verify what was spent."`
+	Doctor     doctorCommand  `cmd:"" help:"Check everything that a run needs, and say what to mend."`
+	Leave      leaveCommand   `cmd:"" help:"Take no part in a study any more, for good."`
+	Completion cli.Completion `cmd:"" help:"Print a script that completes commands: source <(client completion bash)."`
 }
 
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	var c commands
-	exited := -1 // kong asks to exit after --help
-	parser, err := kong.New(&c,
-		kong.Name("client"),
-		kong.Description(description),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.Exit(func(code int) { exited = code }),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(&c),
-	)
-	if err != nil {
-		panic(err) // unreachable: the commands are well formed
-	}
-	command, err := parser.Parse(args)
-	if exited >= 0 {
-		return exited
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "client: %v\nTry client --help.\n", err)
-		return client.Usage
-	}
-	c.Completion.model = parser.Model
-	return c.finish(command.Run())
+	return cli.Run("client", description, &c, args, func(_ context.Context, command *kong.Context) int {
+		return c.finish(command.Run(&c))
+	})
 }
 
 // finish says what went wrong.

@@ -7,22 +7,21 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 
 	"github.com/alecthomas/kong"
 
 	"fedpvi/coordinator/bundle"
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/identity"
+	"fedpvi/internal/cli"
 )
 
 // Exit codes: docs/exit-codes.md.
 const (
 	exitOK          = 0
 	exitFailed      = 1
-	exitUsage       = 2
+	exitUsage       = cli.Usage
 	exitRefused     = 3
 	exitDamaged     = 5
 	exitInterrupted = 130
@@ -58,48 +57,26 @@ type commands struct {
 	Bundle    bundleCommand    `cmd:"" help:"Write all that was said in a study to one file."`
 	Verify    verifyCommand    `cmd:"" help:"Check a bundle, without a network or keys."`
 
-	CheckConfig checkCommand      `cmd:"" help:"Check a study file and the state directory, and change nothing."`
-	Completion  completionCommand `cmd:"" help:"Print the completion script of a shell."`
+	CheckConfig checkCommand   `cmd:"" help:"Check a study file and the state directory, and change nothing."`
+	Completion  cli.Completion `cmd:"" help:"Print a script that completes commands: source <(coordinator completion bash)."`
 }
 
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	var c commands
-	exited := -1 // kong asks to exit after --help
-	parser, err := kong.New(&c,
-		kong.Name("coordinator"),
-		kong.Description(description),
-		kong.UsageOnError(),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.Exit(func(code int) { exited = code }),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-	)
-	if err != nil {
-		panic(err) // unreachable: the commands are well formed
-	}
-	command, err := parser.Parse(args)
-	if exited >= 0 {
-		return exited
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "coordinator: %v\nTry coordinator --help.\n", err)
-		return exitUsage
-	}
-	err = command.Run(&environment{ctx: ctx, state: c.State, parser: parser})
-	if err == nil {
+	return cli.Run("coordinator", description, &c, args, func(ctx context.Context, command *kong.Context) int {
+		if err := command.Run(&environment{ctx: ctx, state: c.State}); err != nil {
+			return report(err, slices.Contains(args, "--json"))
+		}
 		return exitOK
-	}
-	return report(err, slices.Contains(args, "--json"))
+	})
 }
 
 // environment is what every command has.
 type environment struct {
-	ctx    context.Context
-	state  string
-	parser *kong.Kong
+	ctx   context.Context
+	state string
 }
 
 // report says what went wrong, and returns the exit code.

@@ -15,6 +15,7 @@ import (
 type serveCommand struct {
 	Listen        string        `help:"Where clients connect, host:port." default:":7443" placeholder:"HOST:PORT"`
 	Metrics       string        `help:"Where metrics (/metrics) and health (/healthz) are read, host:port. Default: nowhere." placeholder:"HOST:PORT"`
+	Gossip        string        `help:"Where to gossip with clients that want to, UDP and TCP: an IP address of this machine under which they reach it, and a port. Default: nowhere." placeholder:"IP:PORT"`
 	RoundDeadline time.Duration `help:"How long a round waits for clients that have not answered." default:"10m" placeholder:"TIME"`
 	UntilDone     bool          `help:"Stop when every study is over."`
 	Log           string        `help:"Format of the log: text, json, or auto for text on a terminal." default:"auto" enum:"auto,text,json"`
@@ -27,9 +28,13 @@ func (serveCommand) Help() string {
   coordinator serve
   coordinator serve --listen :7443 --metrics 127.0.0.1:9443
   coordinator serve --round-deadline 1h --until-done
+  coordinator serve --gossip 192.0.2.7:7946
 
 The log is on standard error. It may be stopped and started again at any time: the same
-round goes on.`
+round goes on.
+
+Clients call, and need no open port. Those that can be reached may gossip as well (their
+--gossip): then it shows sooner in status and watch that one is gone. Nothing else depends on it.`
 }
 
 func (c *serveCommand) Validate() error {
@@ -44,12 +49,12 @@ func (c *serveCommand) Run(e *environment) error {
 		return fmt.Errorf("there is no study in %s: begin one with coordinator init STUDY, or say with --state where the state is", e.state)
 	}
 	err := daemon.Serve(e.ctx, daemon.Config{
-		Dir: e.state, Listen: c.Listen, Metrics: c.Metrics,
+		Dir: e.state, Listen: c.Listen, Metrics: c.Metrics, Gossip: c.Gossip,
 		RoundDeadline: c.RoundDeadline, UntilDone: c.UntilDone, Log: c.logger(),
 	})
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "listen" {
-		return fmt.Errorf("%w: choose another port with --listen or --metrics", err)
+		return fmt.Errorf("%w: choose another port with --listen, --metrics or --gossip", err)
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -67,6 +68,9 @@ func printStatus(w io.Writer, s coordinator.Status, now time.Time) error {
 		if c.Seen != nil {
 			seen = span(now.Sub(*c.Seen)) + " ago"
 		}
+		if c.Missed != nil {
+			seen += ", missed for " + span(now.Sub(*c.Missed))
+		}
 		fmt.Fprintf(t, "  %s\t%s\t%d\t%s\t%s\n", c.Name, state, c.Answers, seen, c.Key)
 	}
 	return t.Flush()
@@ -85,7 +89,20 @@ func headline(s coordinator.Status, now time.Time) string {
 	if len(s.For) > 0 {
 		text += ": " + list(s.For)
 	}
+	if gone := missed(s); len(gone) > 0 {
+		text += " (gossip misses " + list(gone) + ")"
+	}
 	return text + ", since " + span(now.Sub(s.Since))
+}
+
+// missed returns those of whom the study waits for and gossip does not hear.
+func missed(s coordinator.Status) (gone []string) {
+	for _, c := range s.Clients {
+		if c.Missed != nil && slices.Contains(s.For, string(c.Name)) {
+			gone = append(gone, string(c.Name))
+		}
+	}
+	return gone
 }
 
 // span is a duration for people.

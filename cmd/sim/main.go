@@ -7,17 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"fedpvi/internal/cli"
 )
 
 // Exit codes.
 const (
 	exitOK          = 0
 	exitFailed      = 1
-	exitUsage       = 2
 	exitInterrupted = 130
 )
 
@@ -52,35 +51,21 @@ type commands struct {
 
 	Audit   auditCommand   `cmd:"" help:"Attack this program, and see whether it keeps what it promises."`
 	Privacy privacyCommand `cmd:"" help:"Compute what noise costs, or what a budget buys, and what that means."`
+
+	Completion cli.Completion `cmd:"" help:"Print a script that completes commands: source <(sim completion bash)."`
 }
 
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	var c commands
-	exited := -1 // kong asks to exit after --help
-	parser, err := kong.New(&c,
-		kong.Name("sim"),
-		kong.Description(description),
-		kong.UsageOnError(),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
-		kong.Exit(func(code int) { exited = code }),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-	)
-	if err != nil {
-		panic(err) // unreachable: the commands are well formed
-	}
-	command, err := parser.Parse(args)
-	if exited >= 0 {
-		return exited
-	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "sim: %v\nTry sim --help.\n", err)
-		return exitUsage
-	}
-	err = command.Run()
+	return cli.Run("sim", description, &c, args, func(_ context.Context, command *kong.Context) int {
+		return finish(command.Run())
+	})
+}
+
+// finish says what went wrong, and returns the exit code.
+func finish(err error) int {
 	switch {
 	case err == nil:
 		return exitOK

@@ -15,35 +15,12 @@ import (
 
 	"fedpvi/coordinator"
 	"fedpvi/crypto/identity"
+	"fedpvi/internal/plane"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const document = `
-[study]
-version = 1
-name = "plane"
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "y"
-type = "numeric"
-bounds = [-10, 10]
-[model]
-family = "linear"
-outcome = "y"
-terms = ["x"]
-standardise = "none"
-noise_sd = 0.5
-[inference]
-rounds = 1
-[privacy]
-unit = "none"
-[federation]
-max_records = 1000
-`
+var document = plane.Document(plane.Parts{Inference: "rounds = 1"})
 
 func check(t *testing.T, err error) {
 	t.Helper()
@@ -77,7 +54,7 @@ func TestOrders(t *testing.T) {
 	remote, err := Dial(t.Context(), dir)
 	check(t, err)
 	founded, err := remote.Found(t.Context(), Founding{
-		File: "plane.toml", Document: []byte(document), Addresses: []string{"hub:1"},
+		File: "plane.toml", Document: document, Addresses: []string{"hub:1"},
 		Clients: []identity.Name{"north"}, Valid: time.Hour,
 	})
 	check(t, err)
@@ -100,7 +77,7 @@ func TestOrders(t *testing.T) {
 		for what, err := range map[string]error{
 			"posterior": second(api.Posterior(t.Context(), "plane")), "start": api.Begin(t.Context(), "plane"),
 			"another study": second(api.Status(t.Context(), "sphere")), "its bundle": api.Bundle(t.Context(), "sphere", &b),
-			"the same again": second(api.Found(t.Context(), Founding{Document: []byte(document), Addresses: []string{"hub:1"}})),
+			"the same again": second(api.Found(t.Context(), Founding{Document: document, Addresses: []string{"hub:1"}})),
 			"a wrong name":   second(api.Invite(t.Context(), Invitation{Clients: []identity.Name{"N"}, Valid: time.Hour})),
 			"a similar name": second(api.Invite(t.Context(), Invitation{Clients: []identity.Name{"n0rth", "north-"}, Valid: time.Hour})),
 			"its own name":   second(api.Invite(t.Context(), Invitation{Clients: []identity.Name{"coordinator"}, Valid: time.Hour})),

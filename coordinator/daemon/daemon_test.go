@@ -20,36 +20,13 @@ import (
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/invitation"
+	"fedpvi/internal/plane"
 	"fedpvi/transport"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const document = `
-[study]
-version = 1
-name = "plane"
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "y"
-type = "numeric"
-bounds = [-10, 10]
-[model]
-family = "linear"
-outcome = "y"
-terms = ["x"]
-standardise = "none"
-noise_sd = 0.5
-[inference]
-rounds = 1
-[privacy]
-unit = "none"
-[federation]
-max_records = 1000
-`
+var document = plane.Document(plane.Parts{Inference: "rounds = 1"})
 
 func check(t *testing.T, err error) {
 	t.Helper()
@@ -136,7 +113,7 @@ func TestServe(t *testing.T) {
 	orders, err := admin.Dial(t.Context(), r.dir)
 	check(t, err)
 	founded, err := orders.Found(t.Context(), admin.Founding{
-		File: "plane.toml", Document: []byte(document), Addresses: []string{r.clients},
+		File: "plane.toml", Document: document, Addresses: []string{r.clients},
 		Clients: []identity.Name{"secretive-clinic"}, Valid: time.Hour,
 	})
 	check(t, err)
@@ -203,7 +180,7 @@ func TestUntilDone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	hub, err := coordinator.Open(dir, coordinator.Options{})
 	check(t, err)
-	study, err := hub.Found(coordinator.Founding{File: "plane.toml", Document: []byte(document), Addresses: []string{"hub:1"}})
+	study, err := hub.Found(coordinator.Founding{File: "plane.toml", Document: document, Addresses: []string{"hub:1"}})
 	check(t, err)
 	check(t, study.Abort(t.Context(), "a drill"))
 	check(t, hub.Close())

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -13,18 +12,20 @@ import (
 )
 
 // metrics are all numbers that leave a coordinator for a monitoring system. None is
-// derived from what clients sent but that they sent it, and none names a client.
+// derived from what clients sent but that they sent it, and none names a client. There is
+// no duration among them: how long a round takes depends on how long clients compute, and
+// that on their records.
 type metrics struct {
 	registry *prometheus.Registry
 
-	studies  *prometheus.CounterVec
-	rounds   prometheus.Counter
-	duration prometheus.Histogram
-	answers  prometheus.Counter
-	refused  *prometheus.CounterVec
-	stored   *prometheus.CounterVec
-	batch    prometheus.Histogram
-	waiting  *prometheus.GaugeVec
+	studies *prometheus.CounterVec
+	rounds  prometheus.Counter
+	closed  *prometheus.CounterVec
+	answers prometheus.Counter
+	refused *prometheus.CounterVec
+	stored  *prometheus.CounterVec
+	batch   prometheus.Histogram
+	waiting *prometheus.GaugeVec
 
 	calls       *prometheus.CounterVec
 	moved       *prometheus.CounterVec
@@ -52,7 +53,7 @@ func newMetrics() *metrics {
 		registry: prometheus.NewRegistry(),
 		studies:  counters("studies_total", "Studies that came to a state.", "state"),
 		rounds:   counter("rounds_opened_total", "Questions that were asked."),
-		duration: histogram("round_seconds", "From the plan of a question to its outcome.", 1.0/64, 20),
+		closed:   counters("rounds_closed_total", "Questions that have an outcome, with all answers or without some.", "answers"),
 		answers:  counter("answers_total", "Answers that were taken."),
 		refused:  counters("refused_total", "Calls that were refused.", "method", "reason"),
 		stored:   counters("transactions_total", "Transactions of the store.", "result"),
@@ -67,7 +68,7 @@ func newMetrics() *metrics {
 		}),
 	}
 	m.registry.MustRegister(
-		m.studies, m.rounds, m.duration, m.answers, m.refused, m.stored, m.batch, m.waiting,
+		m.studies, m.rounds, m.closed, m.answers, m.refused, m.stored, m.batch, m.waiting,
 		m.calls, m.moved, m.connections,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -78,12 +79,19 @@ func (m *metrics) Began()                       { m.studies.WithLabelValues("beg
 func (m *metrics) Ended()                       { m.studies.WithLabelValues("ended").Inc() }
 func (m *metrics) Aborted()                     { m.studies.WithLabelValues("aborted").Inc() }
 func (m *metrics) Opened()                      { m.rounds.Inc() }
-func (m *metrics) Closed(took time.Duration)    { m.duration.Observe(took.Seconds()) }
 func (m *metrics) Took()                        { m.answers.Inc() }
 func (m *metrics) Refused(method, why string)   { m.refused.WithLabelValues(method, why).Inc() }
 func (m *metrics) Waiting(study string, n int)  { m.waiting.WithLabelValues(study).Set(float64(n)) }
 func (m *metrics) Called(method, result string) { m.calls.WithLabelValues(method, result).Inc() }
 func (m *metrics) Connected(change int)         { m.connections.Add(float64(change)) }
+
+func (m *metrics) Closed(whole bool) {
+	answers := "all"
+	if !whole {
+		answers = "some"
+	}
+	m.closed.WithLabelValues(answers).Inc()
+}
 
 func (m *metrics) Stored(batch int, ok bool) {
 	result := "ok"

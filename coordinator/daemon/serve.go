@@ -19,6 +19,7 @@ type Config struct {
 	Dir           string // the state directory
 	Listen        string // host:port for clients
 	Metrics       string // host:port for metrics and health; empty for none
+	Gossip        string // IP address and port for gossip; empty for none
 	RoundDeadline time.Duration
 	UntilDone     bool // stop when every study is over and its clients know
 	Log           *slog.Logger
@@ -37,6 +38,7 @@ type server struct {
 	clients *transport.Server
 	orders  *http.Server
 	monitor *http.Server // nil if there are no metrics
+	gossip  *gossip      // nil if there is none
 	failed  chan error
 }
 
@@ -55,6 +57,12 @@ func Serve(ctx context.Context, c Config) (err error) {
 	s.clients, err = transport.NewServer(transport.ServerConfig{RoundDeadline: c.RoundDeadline, Log: c.Log, Observer: s.metrics})
 	if err != nil {
 		return err
+	}
+	if c.Gossip != "" {
+		if s.gossip, err = newGossip(c.Gossip, c.Log); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.gossip.close()) }()
 	}
 	s.hub.OnStudy(s.add)
 	if err := s.listen(ctx); err != nil {
@@ -88,6 +96,9 @@ func (s *server) add(study *coordinator.Study) {
 		return
 	}
 	s.clients.SetHealth(study.Hash(), true)
+	if s.gossip != nil {
+		s.gossip.add(study)
+	}
 }
 
 // listen opens all ports and serves them.

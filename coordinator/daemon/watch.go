@@ -29,6 +29,7 @@ func (s *server) watch(ctx context.Context) <-chan struct{} {
 				return
 			case <-say.C:
 				s.sayWaits(ctx)
+				s.tidy()
 			case <-look.C:
 				if s.config.UntilDone && s.done() {
 					close(over)
@@ -38,6 +39,16 @@ func (s *server) watch(ctx context.Context) <-chan struct{} {
 		}
 	}()
 	return over
+}
+
+// tidy ends the gossip of studies that are over.
+func (s *server) tidy() {
+	if s.gossip == nil {
+		return
+	}
+	if err := s.gossip.tidy(); err != nil {
+		s.config.Log.Warn("the gossip of a study that is over did not end well", "error", err)
+	}
 }
 
 func (s *server) sayWaits(ctx context.Context) {

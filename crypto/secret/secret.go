@@ -3,6 +3,7 @@
 package secret
 
 import (
+	"crypto/rand"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -26,6 +27,13 @@ type Secret struct {
 
 // New makes a secret of b and owns it from then on.
 func New(b []byte) Secret { return Secret{func() []byte { return b }} }
+
+// Random makes a secret of n bytes from the random source of the operating system.
+func Random(n int) Secret {
+	b := make([]byte, n)
+	rand.Read(b) // never fails: crypto/rand aborts the program instead
+	return New(b)
+}
 
 // Reveal returns the bytes, not a copy. They are zeros after Wipe.
 func (s Secret) Reveal() []byte {

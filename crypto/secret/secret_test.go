@@ -62,3 +62,10 @@ func TestSecretsAreWiped(t *testing.T) {
 		t.Error("the zero secret is not empty")
 	}
 }
+
+func TestRandomSecretsDiffer(t *testing.T) {
+	a, b := Random(32), Random(32)
+	if len(a.Reveal()) != 32 || a.Equal(b.Reveal()) || a.Equal(make([]byte, 32)) {
+		t.Error("two random secrets are alike, or none")
+	}
+}

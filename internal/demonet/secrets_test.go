@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
 	"fedpvi/coordinator/daemon"
+	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/invitation"
 	"fedpvi/internal/canary"
@@ -90,6 +92,7 @@ type observed struct {
 	shown   tap
 	clients string // address
 	metrics string
+	gossip  string // address of the coordinator's
 }
 
 func (o *observed) log() *slog.Logger {
@@ -110,7 +113,7 @@ func (o *observed) serve() <-chan error {
 	ready, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		done <- daemon.Serve(o.t.Context(), daemon.Config{
-			Dir: filepath.Join(o.dir, "hub"), Listen: o.clients, Metrics: "127.0.0.1:0", UntilDone: true, Log: o.log(),
+			Dir: filepath.Join(o.dir, "hub"), Listen: o.clients, Metrics: "127.0.0.1:0", Gossip: o.gossip, UntilDone: true, Log: o.log(),
 			Ready: func(_, metrics net.Addr) {
 				o.metrics = metrics.String()
 				close(ready)
@@ -125,9 +128,9 @@ func (o *observed) serve() <-chan error {
 	return done
 }
 
-// wiretap passes connections on to the coordinator, and shows what it sees.
-func (o *observed) wiretap() (address string) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// wiretap passes connections on to an address, and shows what it sees.
+func (o *observed) wiretap(at, to string) (address string) {
+	l, err := net.Listen("tcp", at)
 	check(o.t, err)
 	var pipes sync.WaitGroup
 	o.t.Cleanup(func() {
@@ -140,7 +143,7 @@ func (o *observed) wiretap() (address string) {
 			if err != nil {
 				return
 			}
-			out, err := net.Dial("tcp", o.clients)
+			out, err := net.Dial("tcp", to)
 			if err != nil {
 				in.Close()
 				continue
@@ -154,6 +157,17 @@ func (o *observed) wiretap() (address string) {
 			}
 		}
 	})
+	return l.Addr().String()
+}
+
+// tapped is another address of this machine than that of the coordinator.
+const tapped = "127.0.0.2"
+
+// free returns an address where nobody listens.
+func (o *observed) free() string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(o.t, err)
+	check(o.t, l.Close())
 	return l.Addr().String()
 }
 
@@ -195,8 +209,9 @@ func (o *observed) take(ctx context.Context, name identity.Name, text, data stri
 			line, err := c.Dial(ctx, member, client.Network{})
 			return line, line, err
 		},
-		Wait: func(context.Context, time.Duration) error { return context.DeadlineExceeded },
-		Show: func(s client.Status) { fmt.Fprintf(&o.shown, "%+v\n", s) },
+		Wait:   func(context.Context, time.Duration) error { return context.DeadlineExceeded },
+		Gossip: "127.0.0.1:0",
+		Show:   func(s client.Status) { fmt.Fprintf(&o.shown, "%+v\n", s) },
 	}
 	_, err = c.Run(ctx, run)
 	o.fail(err) // it is not approved
@@ -266,18 +281,19 @@ func keys(t *testing.T, dir string) (all [][]byte) {
 // the wire, in a whole study with refusals on the way.
 func TestNothingSecretIsShown(t *testing.T) {
 	o := &observed{t: t, dir: t.TempDir()}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
-	o.clients = l.Addr().String()
-	check(t, l.Close())
+	o.clients, o.gossip = o.free(), o.free()
 	names := []identity.Name{"north", "south"}
 	state, err := coordinator.Open(filepath.Join(o.dir, "hub"), coordinator.Options{Log: o.log()})
 	check(t, err)
 	founded, err := admin.Local{Hub: state}.Found(t.Context(), admin.Founding{
-		File: "watched.toml", Document: []byte(watched), Name: "hub", Addresses: []string{o.wiretap()}, Clients: names, Valid: time.Hour,
+		File: "watched.toml", Document: []byte(watched), Name: "hub", Addresses: []string{o.wiretap(tapped+":0", o.clients)}, Clients: names, Valid: time.Hour,
 	})
 	check(t, err)
 	check(t, state.Close())
+	// Clients gossip at the host that they call, which is the tap.
+	_, port, err := net.SplitHostPort(o.gossip)
+	check(t, err)
+	o.wiretap(net.JoinHostPort(tapped, port), o.gossip)
 	over := o.serve()
 
 	var values []float64
@@ -300,10 +316,13 @@ func TestNothingSecretIsShown(t *testing.T) {
 	}
 
 	shown := o.shown.String()
-	for _, want := range []string{"round closed", "not approved", "fedpvi_connections"} {
+	for _, want := range []string{"round closed", "not approved", "fedpvi_connections", gossiped([]byte(watched))} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("%q is not shown: nothing is looked at", want)
 		}
+	}
+	if d := duration.FindString(shown); d != "" {
+		t.Errorf("how long something took is shown, which depends on records: %s", d)
 	}
 	for _, key := range secret {
 		canary.Absent(t, shown, key)
@@ -316,6 +335,15 @@ func TestNothingSecretIsShown(t *testing.T) {
 		canary.Absent(t, shown, binary.LittleEndian.AppendUint64(nil, math.Float64bits(x)))
 	}
 }
+
+// gossiped is what stands before all gossip of a study.
+func gossiped(document []byte) string {
+	label := channel.ServerName(sha256.Sum256(document))
+	return "\xf4" + string(rune(len(label))) + label
+}
+
+// duration is a figure of a coordinator, or a line of a log, that has how long something took.
+var duration = regexp.MustCompile(`(?m)^fedpvi_\w*seconds.*$|\b(took|duration|elapsed)=\S+`)
 
 // stranger tries an invitation that was used.
 func (o *observed) stranger(text string) {

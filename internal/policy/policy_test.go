@@ -67,7 +67,7 @@ func files(t *testing.T) []file {
 // from floors below its own. Rooms of one floor know nothing of each other,
 // except as beside says.
 var floors = [][]string{
-	{"internal/document", "internal/special", "pvi/model/ir", "internal/canary", "internal/single"},
+	{"internal/document", "internal/special", "pvi/model/ir", "internal/canary", "internal/cli", "internal/plane", "internal/single"},
 	{"accountant", "pvi/gaussian"},
 	{"dpmech/internal/stream"},
 	{"dpmech"},
@@ -170,7 +170,7 @@ var forbidden = []struct {
 	{
 		"os", func(f file) bool {
 			return f.test || strings.HasPrefix(f.folder, "sim") || command(f) || strings.HasPrefix(f.folder, "internal/plant") ||
-				f.folder == "crypto/internal/private" || f.folder == "tools/protogen" || coordinator(f) || client(f)
+				f.folder == "crypto/internal/private" || f.folder == "tools/protogen" || f.folder == "internal/cli" || coordinator(f) || client(f)
 		},
 		"the algorithm reads no file and no environment",
 	},
@@ -207,7 +207,7 @@ var forbidden = []struct {
 	},
 	{
 		"fedpvi/transport/membership", func(f file) bool {
-			return f.folder == "coordinator" || f.folder == "client" || strings.HasPrefix(f.folder, "cmd/")
+			return f.folder == "coordinator" || f.folder == "coordinator/daemon" || f.folder == "client" || strings.HasPrefix(f.folder, "cmd/")
 		},
 		"a hint is for the daemons, to show to people and to wake up by",
 	},

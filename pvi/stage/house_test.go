@@ -9,43 +9,15 @@ import (
 	"testing"
 
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/plane"
 	"fedpvi/pvi"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
 
-// plane is a study of two coefficients; edits replace parts of its text.
-const plane = `
-[study]
-version = 1
-name = "plane"
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "y"
-type = "numeric"
-bounds = [-10, 10]
-[model]
-family = "linear"
-outcome = "y"
-terms = ["x"]
-standardise = "none"
-noise_sd = 0.5
-[inference]
-rounds = 3
-#inference
-[privacy]
-#privacy
-[federation]
-max_records = 1000
-#federation
-`
-
-// Privacy settings for plane.
+// Privacy settings of the small study.
 const (
-	noPrivacy     = `unit = "none"`
+	noPrivacy     = plane.NoPrivacy
 	recordPrivacy = "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5"
 	clientPrivacy = "unit = \"client\"\nnoise_multiplier = 0.05\ndelta = 1e-5\nclip = 60"
 	steps         = "solver = \"dp-svi\"\nq = \"diagonal\"\nsteps = 4\nsampling_rate = 0.5"
@@ -53,8 +25,8 @@ const (
 
 func planeStudy(t testing.TB, privacy, inference, federation string, overrides ...study.Override) *study.Study {
 	t.Helper()
-	source := strings.NewReplacer("#privacy", privacy, "#inference", inference, "#federation", federation).Replace(plane)
-	st, err := study.Parse("plane.toml", []byte(source), overrides...)
+	source := plane.Document(plane.Parts{Privacy: privacy, Inference: "rounds = 3\n" + inference, Federation: federation})
+	st, err := study.Parse("plane.toml", source, overrides...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,10 +3,7 @@ package membership
 import (
 	"errors"
 	"fmt"
-	"log"
 	"log/slog"
-	"net"
-	"strconv"
 	"strings"
 	"time"
 
@@ -20,15 +17,17 @@ import (
 // KeySize is the length of a key of the gossip: AES-256.
 const KeySize = 32
 
+// farewell is how long a goodbye may take.
+const farewell = 2 * time.Second
+
 // A Config says how a daemon gossips.
 type Config struct {
 	Name  identity.Name // of this party
 	Study channel.Hash  // the daemons of another study are not listened to
 	Key   secret.Secret // of KeySize bytes, the same for all parties
-	// Listen is host and port, for UDP and TCP; port 0 takes one that is free.
-	Listen string
-	View   *View // told of everybody else
-	Log    *slog.Logger
+	Port  *Port
+	View  *View // told of everybody else
+	Log   *slog.Logger
 
 	transport memberlist.Transport // of tests
 }
@@ -37,7 +36,6 @@ type Config struct {
 type Node struct {
 	list    *memberlist.Memberlist
 	keyring *memberlist.Keyring
-	leave   time.Duration
 }
 
 // Start begins to listen.
@@ -49,11 +47,24 @@ func Start(c Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	if config.Transport, err = c.connect(); err != nil {
+		return nil, fmt.Errorf("gossip: %w", err)
+	}
 	list, err := memberlist.Create(config)
 	if err != nil {
-		return nil, fmt.Errorf("gossip at %s: %w", c.Listen, err)
+		return nil, fmt.Errorf("gossip: %w", errors.Join(err, config.Transport.Shutdown()))
 	}
-	return &Node{list, config.Keyring, config.PushPullInterval / 10}, nil
+	return &Node{list, config.Keyring}, nil
+}
+
+func (c Config) connect() (memberlist.Transport, error) {
+	switch {
+	case c.transport != nil:
+		return c.transport, nil
+	case c.Port == nil:
+		return nil, errors.New("a node needs a port")
+	}
+	return c.Port.outlet(channel.ServerName(c.Study))
 }
 
 // memberlist is the configuration of the library: everything encrypted, nothing
@@ -61,11 +72,6 @@ func Start(c Config) (*Node, error) {
 func (c Config) memberlist() (*memberlist.Config, error) {
 	m := memberlist.DefaultWANConfig()
 	m.Name, m.Label = string(c.Name), channel.ServerName(c.Study)
-	if c.transport != nil {
-		m.Transport = c.transport
-	} else if err := listen(m, c.Listen); err != nil {
-		return nil, err
-	}
 	key := c.Key.Reveal()
 	if len(key) != KeySize {
 		return nil, fmt.Errorf("a key of gossip has %d bytes", KeySize)
@@ -77,23 +83,10 @@ func (c Config) memberlist() (*memberlist.Config, error) {
 	m.Keyring = keyring
 	m.GossipVerifyIncoming, m.GossipVerifyOutgoing = true, true
 	m.EnableCompression = false
-	m.Logger = log.New(toSlog{c.Log}, "", 0)
+	m.Logger = logger(c.Log)
 	e := ears{c.Name, c.View}
 	m.Events, m.Ping, m.Alive = e, e, e
 	return m, nil
-}
-
-func listen(m *memberlist.Config, address string) error {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return fmt.Errorf("gossip at %q: give a host and a port, as in 0.0.0.0:7946", address)
-	}
-	number, err := strconv.ParseUint(port, 10, 16)
-	if err != nil {
-		return fmt.Errorf("gossip at %q: a port is a number up to 65535", address)
-	}
-	m.BindAddr, m.BindPort, m.AdvertisePort = host, int(number), int(number)
-	return nil
 }
 
 // Address returns where others reach this node.
@@ -108,9 +101,10 @@ func (n *Node) Join(addresses ...string) error {
 	return nil
 }
 
-// Close says goodbye and ends.
+// Close says goodbye and ends. A goodbye that nobody hears is no error.
 func (n *Node) Close() error {
-	return errors.Join(n.list.Leave(n.leave), n.list.Shutdown())
+	_ = n.list.Leave(farewell) // the others find out by themselves
+	return n.list.Shutdown()
 }
 
 // Accept lets a new key be used by others. A key is changed in three steps, each at all
@@ -138,7 +132,10 @@ type ears struct {
 	view *View
 }
 
-var errStranger = errors.New("a node that is no party of the study")
+var (
+	errStranger = errors.New("a node that is no party of the study")
+	errBaggage  = errors.New("a node that carries more than a name and an address")
+)
 
 func (e ears) NotifyJoin(n *memberlist.Node)   { e.seen(n) }
 func (e ears) NotifyUpdate(n *memberlist.Node) { e.seen(n) }
@@ -149,10 +146,13 @@ func (e ears) NotifyLeave(n *memberlist.Node) {
 	}
 }
 
-// NotifyAlive keeps strangers out of the list of nodes.
+// NotifyAlive keeps strangers out of the list of nodes, and what no node of ours says.
 func (e ears) NotifyAlive(n *memberlist.Node) error {
-	if name := identity.Name(n.Name); name != e.own && !e.view.known(name) {
+	switch name := identity.Name(n.Name); {
+	case name != e.own && !e.view.known(name):
 		return errStranger
+	case len(n.Meta) > 0:
+		return errBaggage
 	}
 	return nil
 }

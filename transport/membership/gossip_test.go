@@ -148,35 +148,17 @@ func TestNothingOfTheKeyIsLogged(t *testing.T) {
 	})
 }
 
-// A real port.
-func TestListening(t *testing.T) {
-	c := Config{Name: "north", Study: study, Key: secret.New(bytes.Clone(key)), View: NewView(sites, time.Now), Listen: "127.0.0.1:0"}
-	n, err := Start(c)
-	check(t, err)
-	c.Name, c.View = "south", NewView(sites, time.Now)
-	other, err := Start(c)
-	check(t, err)
-	came := c.View.Changed()
-	check(t, other.Join(n.Address()))
-	<-came
-	if c.View.Last("north").At.IsZero() {
-		t.Error("north was not seen")
-	}
-	check(t, other.Close())
-	check(t, n.Close())
-}
-
 func TestConfigurationsThatAreRefused(t *testing.T) {
+	port := listen(t)
 	for name, change := range map[string]func(*Config){
-		"no name":     func(c *Config) { c.Name = "" },
-		"no view":     func(c *Config) { c.View = nil },
-		"short key":   func(c *Config) { c.Key = secret.New([]byte("short")) },
-		"long key":    func(c *Config) { c.Key = secret.New(make([]byte, 64)) },
-		"AES-128":     func(c *Config) { c.Key = secret.New(make([]byte, 16)) },
-		"no port":     func(c *Config) { c.Listen = "127.0.0.1" },
-		"a wide port": func(c *Config) { c.Listen = "127.0.0.1:65536" },
+		"no name":   func(c *Config) { c.Name = "" },
+		"no view":   func(c *Config) { c.View = nil },
+		"short key": func(c *Config) { c.Key = secret.New([]byte("short")) },
+		"long key":  func(c *Config) { c.Key = secret.New(make([]byte, 64)) },
+		"AES-128":   func(c *Config) { c.Key = secret.New(make([]byte, 16)) },
+		"no port":   func(c *Config) { c.Port = nil },
 	} {
-		c := Config{Name: "north", Study: study, Key: secret.New(bytes.Clone(key)), View: NewView(sites, time.Now), Listen: "127.0.0.1:0"}
+		c := Config{Name: "north", Study: study, Key: secret.New(bytes.Clone(key)), View: NewView(sites, time.Now), Port: port}
 		change(&c)
 		if n, err := Start(c); err == nil {
 			n.Close()

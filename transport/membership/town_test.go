@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +25,13 @@ type town struct {
 	phones  map[string]*phone
 	log     bytes.Buffer
 	packets bytes.Buffer
+	kept    []sent // packets, one by one
+}
+
+// A sent packet is one that went to an address.
+type sent struct {
+	to     string
+	packet memberlist.Packet
 }
 
 // newTown is for a bubble. When its nodes are shut down, they get the time to end.
@@ -98,6 +106,7 @@ func (p *phone) WriteTo(b []byte, address string) (time.Time, error) {
 	}
 	p.town.mu.Lock()
 	p.town.packets.Write(b)
+	p.town.kept = append(p.town.kept, sent{address, memberlist.Packet{Buf: bytes.Clone(b), From: from}})
 	p.town.mu.Unlock()
 	if other := p.find(address); other != nil {
 		select {
@@ -106,6 +115,22 @@ func (p *phone) WriteTo(b []byte, address string) (time.Time, error) {
 		}
 	}
 	return time.Now(), nil
+}
+
+// replay sends again all packets that ever went to an address.
+func (w *town) replay(address string) (n int) {
+	w.mu.Lock()
+	kept := slices.Clone(w.kept)
+	w.mu.Unlock()
+	for _, s := range kept {
+		if s.to == address {
+			again := s.packet
+			again.Buf, again.Timestamp = bytes.Clone(s.packet.Buf), time.Now()
+			w.phones[address].packets <- &again
+			n++
+		}
+	}
+	return n
 }
 
 func (p *phone) DialTimeout(address string, timeout time.Duration) (net.Conn, error) {

@@ -518,12 +518,14 @@ func (b0 StandingRequest_builder) Build() *StandingRequest {
 }
 
 type StandingResponse struct {
-	state               protoimpl.MessageState `protogen:"opaque.v1"`
-	xxx_hidden_Entries  uint64                 `protobuf:"varint,1,opt,name=entries"`
-	xxx_hidden_Approved bool                   `protobuf:"varint,2,opt,name=approved"`
-	xxx_hidden_Last     []byte                 `protobuf:"bytes,3,opt,name=last"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	state                 protoimpl.MessageState `protogen:"opaque.v1"`
+	xxx_hidden_Entries    uint64                 `protobuf:"varint,1,opt,name=entries"`
+	xxx_hidden_Approved   bool                   `protobuf:"varint,2,opt,name=approved"`
+	xxx_hidden_Last       []byte                 `protobuf:"bytes,3,opt,name=last"`
+	xxx_hidden_GossipPort uint32                 `protobuf:"varint,4,opt,name=gossip_port,json=gossipPort"`
+	xxx_hidden_GossipKey  []byte                 `protobuf:"bytes,5,opt,name=gossip_key,json=gossipKey"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
 }
 
 func (x *StandingResponse) Reset() {
@@ -572,6 +574,20 @@ func (x *StandingResponse) GetLast() []byte {
 	return nil
 }
 
+func (x *StandingResponse) GetGossipPort() uint32 {
+	if x != nil {
+		return x.xxx_hidden_GossipPort
+	}
+	return 0
+}
+
+func (x *StandingResponse) GetGossipKey() []byte {
+	if x != nil {
+		return x.xxx_hidden_GossipKey
+	}
+	return nil
+}
+
 func (x *StandingResponse) SetEntries(v uint64) {
 	x.xxx_hidden_Entries = v
 }
@@ -587,12 +603,25 @@ func (x *StandingResponse) SetLast(v []byte) {
 	x.xxx_hidden_Last = v
 }
 
+func (x *StandingResponse) SetGossipPort(v uint32) {
+	x.xxx_hidden_GossipPort = v
+}
+
+func (x *StandingResponse) SetGossipKey(v []byte) {
+	if v == nil {
+		v = []byte{}
+	}
+	x.xxx_hidden_GossipKey = v
+}
+
 type StandingResponse_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
-	Entries  uint64
-	Approved bool
-	Last     []byte
+	Entries    uint64
+	Approved   bool
+	Last       []byte
+	GossipPort uint32
+	GossipKey  []byte
 }
 
 func (b0 StandingResponse_builder) Build() *StandingResponse {
@@ -602,6 +631,8 @@ func (b0 StandingResponse_builder) Build() *StandingResponse {
 	x.xxx_hidden_Entries = b.Entries
 	x.xxx_hidden_Approved = b.Approved
 	x.xxx_hidden_Last = b.Last
+	x.xxx_hidden_GossipPort = b.GossipPort
+	x.xxx_hidden_GossipKey = b.GossipKey
 	return m0
 }
 
@@ -1484,11 +1515,15 @@ const file_fedpvi_proto_rawDesc = "" +
 	"\arequest\x18\x01 \x01(\fR\arequest\"1\n" +
 	"\rRenewResponse\x12 \n" +
 	"\vcertificate\x18\x01 \x01(\fR\vcertificate\"\x11\n" +
-	"\x0fStandingRequest\"\\\n" +
+	"\x0fStandingRequest\"\x9c\x01\n" +
 	"\x10StandingResponse\x12\x18\n" +
 	"\aentries\x18\x01 \x01(\x04R\aentries\x12\x1a\n" +
 	"\bapproved\x18\x02 \x01(\bR\bapproved\x12\x12\n" +
-	"\x04last\x18\x03 \x01(\fR\x04last\",\n" +
+	"\x04last\x18\x03 \x01(\fR\x04last\x12\x1f\n" +
+	"\vgossip_port\x18\x04 \x01(\rR\n" +
+	"gossipPort\x12\x1d\n" +
+	"\n" +
+	"gossip_key\x18\x05 \x01(\fR\tgossipKey\",\n" +
 	"\x0eApproveRequest\x12\x1a\n" +
 	"\benvelope\x18\x01 \x01(\fR\benvelope\"\x11\n" +
 	"\x0fApproveResponse\"l\n" +

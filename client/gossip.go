@@ -1,0 +1,120 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/transport"
+	peers "fedpvi/transport/membership"
+)
+
+// A gossip is what a client hears from the other daemons of a study, and tells them: who is
+// there. It is shown, and nothing else: without it everything goes on the same.
+type gossip struct {
+	client  *Client
+	port    *peers.Port
+	view    *peers.View
+	parties atomic.Pointer[map[identity.Name]bool]
+	node    *peers.Node // nil before the coordinator has said how
+
+	end  context.CancelFunc
+	done sync.WaitGroup
+}
+
+// pace is how often what is heard is shown at most.
+const pace = time.Second
+
+// gossips begins to listen at an address, and has show called when what is heard has changed.
+func (c *Client) gossips(ctx context.Context, r *Run, show func()) (*gossip, error) {
+	port, err := peers.Listen(r.Gossip, c.log)
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	g := &gossip{client: c, port: port}
+	g.parties.Store(&map[identity.Name]bool{r.Member.hub.Name: true})
+	g.view = peers.NewView(func(n identity.Name) bool { return (*g.parties.Load())[n] }, c.now)
+	ctx, g.end = context.WithCancel(ctx)
+	g.done.Go(func() {
+		for {
+			select {
+			case <-g.view.Changed():
+				show()
+			case <-ctx.Done():
+				return
+			}
+			if r.Wait(ctx, pace) != nil {
+				return
+			}
+		}
+	})
+	return g, nil
+}
+
+// meet takes who takes part, once that is known.
+func (g *gossip) meet(a *participant) {
+	members := a.chain.Members()
+	if g == nil || members == nil || len(*g.parties.Load()) == len(members.Entries) {
+		return
+	}
+	names := map[identity.Name]bool{}
+	for _, e := range members.Entries {
+		names[e.Name] = e.Name != a.member.Name
+	}
+	g.parties.Store(&names)
+}
+
+// join makes this client known at the coordinator, if that gossips. It does not wait: where
+// no gossip gets through there is none.
+func (g *gossip) join(m *Member, with transport.Gossip) {
+	if g == nil || with.Address == "" {
+		return
+	}
+	if g.node == nil {
+		node, err := peers.Start(peers.Config{
+			Name: m.Name, Study: m.party().Study, Key: with.Key, Port: g.port, View: g.view, Log: g.client.log,
+		})
+		if err != nil {
+			g.client.log.Warn("no gossip", "error", err)
+			return
+		}
+		g.node = node
+	}
+	node := g.node
+	g.done.Go(func() {
+		if err := node.Join(with.Address); err != nil {
+			g.client.log.Warn("no gossip with the coordinator: is its address for gossip open for this machine, UDP and TCP?", "error", err)
+		}
+	})
+}
+
+// missed are those of whom the others do not hear.
+func (g *gossip) missed() string {
+	if g == nil {
+		return ""
+	}
+	var names []string
+	for _, s := range g.view.All() {
+		if !s.Missed.IsZero() {
+			names = append(names, string(s.Name))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func (g *gossip) close() error {
+	if g == nil {
+		return nil
+	}
+	g.end()
+	var err error
+	if g.node != nil {
+		err = g.node.Close()
+	}
+	g.done.Wait()
+	return errors.Join(err, g.port.Close())
+}

@@ -1,0 +1,49 @@
+package client_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"fedpvi/client"
+	"fedpvi/transport/membership"
+)
+
+// With gossip between all daemons a study has the posterior that it has without.
+func TestGossipChangesNothing(t *testing.T) {
+	t.Parallel()
+	st, records, _, natural := simulated(t, federatedStudy(linear, "rounds = 2", "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5", ""))
+	n := newRealNetwork(t, st, records)
+	port, err := membership.Listen("127.0.0.1:0", nil)
+	check(t, err)
+	node, err := n.study.Gossip(port, slog.New(slog.DiscardHandler))
+	check(t, err)
+	defer func() {
+		check(t, node.Close())
+		check(t, port.Close())
+	}()
+	n.gossip = "127.0.0.1:0"
+	for m, e := range n.play() {
+		var result struct {
+			Natural []float64 `json:"natural"`
+		}
+		check(t, json.Unmarshal(e.Result, &result))
+		if !slices.Equal(result.Natural, natural) {
+			t.Errorf("the posterior of %s is another", n.clients[m])
+		}
+	}
+}
+
+// An address at which nobody can listen stops a run before anything is said.
+func TestAnAddressForGossipThatIsNone(t *testing.T) {
+	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north")
+	p := all[0]
+	err := p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
+		_, err := c.Run(t.Context(), client.Run{Member: m, Policy: policy, Data: p.data, Gossip: "hub.example.org"})
+		return err
+	})
+	if client.CodeOf(err) != client.Usage || len(h.items) != 0 {
+		t.Errorf("%v, code %d", err, client.CodeOf(err))
+	}
+}

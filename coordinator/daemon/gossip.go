@@ -1,0 +1,67 @@
+package daemon
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+
+	"fedpvi/coordinator"
+	"fedpvi/transport/membership"
+)
+
+// gossip is the gossip of all studies, on one port.
+type gossip struct {
+	port *membership.Port
+	log  *slog.Logger
+
+	mu    sync.Mutex
+	nodes map[*coordinator.Study]*membership.Node
+}
+
+func newGossip(address string, log *slog.Logger) (*gossip, error) {
+	port, err := membership.Listen(address, log)
+	if err != nil {
+		return nil, err
+	}
+	return &gossip{port: port, log: log, nodes: map[*coordinator.Study]*membership.Node{}}, nil
+}
+
+// add begins to gossip with the clients of a study. A study that cannot gossip goes on
+// without.
+func (g *gossip) add(study *coordinator.Study) {
+	if study.Over() {
+		return
+	}
+	node, err := study.Gossip(g.port, g.log)
+	if err != nil {
+		g.log.Error("a study cannot gossip", "study", study.Name(), "error", err)
+		return
+	}
+	g.log.Info("gossiping", "study", study.Name(), "address", node.Address())
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.nodes[study] = node
+}
+
+// tidy ends the gossip of studies that are over.
+func (g *gossip) tidy() error {
+	return g.end(func(s *coordinator.Study) bool { return s.Over() })
+}
+
+func (g *gossip) end(which func(*coordinator.Study) bool) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var err error
+	for study, node := range g.nodes {
+		if which(study) {
+			delete(g.nodes, study)
+			err = errors.Join(err, node.Close())
+		}
+	}
+	return err
+}
+
+func (g *gossip) close() error {
+	err := g.end(func(*coordinator.Study) bool { return true })
+	return errors.Join(err, g.port.Close())
+}

@@ -1,0 +1,64 @@
+package coordinator
+
+import (
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/keyfile"
+	"fedpvi/crypto/secret"
+	"fedpvi/transport"
+	"fedpvi/transport/membership"
+)
+
+const (
+	gossipKind    = "fedpvi-gossip-key"
+	gossipComment = `The key with which the parties of one study gossip: who is there, and nothing else.
+Every party gets it over its own connection. Without it gossip begins anew.`
+)
+
+// gossipKey loads the key of a study's gossip, or makes it.
+func gossipKey(path string) (secret.Secret, error) {
+	create := func(path string) (secret.Secret, error) {
+		key := secret.Random(membership.KeySize)
+		return key, keyfile.Create(path, gossipKind, gossipComment, key.Reveal())
+	}
+	return orCreate(path, true, func(path string) (secret.Secret, error) { return keyfile.Load(path, gossipKind) }, create)
+}
+
+// Gossip begins to gossip with the clients of the study that want to, on a port. It ends
+// when the node is closed. What is heard is shown in [Study.Status] and changes nothing.
+func (s *Study) Gossip(port *membership.Port, log *slog.Logger) (*membership.Node, error) {
+	key, err := gossipKey(s.hub.files.gossip(s.hash))
+	if err != nil {
+		return nil, err
+	}
+	node, err := membership.Start(membership.Config{
+		Name: s.name(), Study: channel.Hash(s.hash), Key: key, Port: port, View: s.view, Log: log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("study %s: %w", s.Name(), err)
+	}
+	address := ":" + strconv.Itoa(int(port.Number()))
+	s.gossip.Store(&transport.Gossip{Address: address, Key: key})
+	return node, nil
+}
+
+// gossips says how the study gossips, to its parties.
+func (s *Study) gossips() transport.Gossip {
+	if g := s.gossip.Load(); g != nil && !s.shown.Load().over {
+		return *g
+	}
+	return transport.Gossip{}
+}
+
+// newView makes the view of a study's clients.
+func (s *Study) newView(now func() time.Time) *membership.View {
+	return membership.NewView(func(name identity.Name) bool {
+		_, ok := s.shown.Load().members[name]
+		return ok
+	}, now)
+}

@@ -1,0 +1,185 @@
+package coordinator
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/secret"
+	"fedpvi/transport"
+	"fedpvi/transport/membership"
+)
+
+// gossiping opens a port for a study and returns what its parties are told.
+func (h *house) gossiping(t *testing.T) transport.Gossip {
+	t.Helper()
+	port, err := membership.Listen("127.0.0.1:0", nil)
+	check(t, err)
+	node, err := h.study.Gossip(port, nil)
+	check(t, err)
+	t.Cleanup(func() {
+		check(t, node.Close())
+		check(t, port.Close())
+	})
+	return h.study.gossips()
+}
+
+// gossiper gossips under a name, and has joined the coordinator.
+func gossiper(t *testing.T, h *house, name identity.Name, with transport.Gossip) *membership.Node {
+	t.Helper()
+	port, err := membership.Listen("127.0.0.1:0", nil)
+	check(t, err)
+	view := membership.NewView(func(n identity.Name) bool { return n == defaultName }, time.Now)
+	node, err := membership.Start(membership.Config{Name: name, Study: h.study.hash, Key: with.Key, Port: port, View: view})
+	check(t, err)
+	t.Cleanup(func() { check(t, port.Close()) })
+	check(t, node.Join("127.0.0.1"+with.Address))
+	return node
+}
+
+// sight returns how a client is shown.
+func (h *house) sight(name identity.Name) ClientStatus {
+	h.t.Helper()
+	all := h.mustStatus().Clients
+	i := slices.IndexFunc(all, func(c ClientStatus) bool { return c.Name == name })
+	return all[i]
+}
+
+// Gossip reaches a client over its own connection, shows that it is there and that it has
+// gone, and changes nothing: the study is played to the same end.
+func TestGossipIsShown(t *testing.T) {
+	t.Parallel()
+	document := planeText(noPrivacy, "rounds = 2", "")
+	plain := newHouse(t, Options{})
+	plain.found(document)
+	undisturbed := plain.invite("north", "south")
+	admit(t, undisturbed...)
+	play(t, undisturbed...)
+
+	h := newHouse(t, Options{})
+	h.found(document)
+	parties := h.invite("north", "south")
+	if g := h.study.gossips(); g.Address != "" || g.Key.Reveal() != nil {
+		t.Fatal("a study gossips before it was asked to")
+	}
+	h.gossiping(t)
+	north, south := parties[0], parties[1]
+	admit(t, north) // without a connection, of which there would be signs
+	south.connect(t, serving(t, h))
+	check(t, south.approve(t.Context()))
+	standing, err := south.link.Standing(t.Context())
+	check(t, err)
+	told := h.study.gossips()
+	if standing.Gossip.Address != "127.0.0.1"+told.Address || !standing.Gossip.Key.Equal(told.Key.Reveal()) {
+		t.Fatalf("a party is told to gossip at %s, not at %s, or with another key", standing.Gossip.Address, told.Address)
+	}
+
+	before := h.mustStatus()
+	came := h.study.view.Changed()
+	node := gossiper(t, h, "north", told)
+	<-came
+	if s := h.study.view.Last("north"); s.Way != membership.Gossip || h.sight("north").Missed != nil {
+		t.Errorf("who gossips is %+v", s)
+	}
+	gone := h.study.view.Changed()
+	check(t, node.Close())
+	<-gone
+	if c := h.sight("north"); c.Missed == nil {
+		t.Errorf("who said goodbye is %+v", c)
+	}
+	if after := h.mustStatus(); after.Entries != before.Entries || after.Phase != before.Phase || after.Asked != before.Asked {
+		t.Errorf("gossip moved the study from %+v to %+v", before, after)
+	}
+	play(t, parties...)
+	if got, want := bodiesOf(north), bodiesOf(undisturbed[0]); !slices.Equal(got, want) {
+		t.Error("with gossip the study has another transcript")
+	}
+	h.study.view.Seen("north", membership.Stream)
+	if c := h.sight("north"); c.Missed != nil {
+		t.Errorf("who is connected is %+v", c)
+	}
+	if g := h.study.gossips(); g.Address != "" {
+		t.Error("a study that is over tells its parties to gossip")
+	}
+}
+
+// bodiesOf are the bodies of plans and outcomes, as a client has followed them.
+func bodiesOf(p *party) (all []string) {
+	for _, i := range p.entries[1 : len(p.entries)-1] {
+		all = append(all, string(i.Body))
+	}
+	return all
+}
+
+// Who has the key can say what it likes of whomever: no round is opened or closed for it,
+// nobody counts as connected, and strangers are not shown.
+func TestLiesInGossipDecideNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, Options{})
+	h.found(planeText(noPrivacy, "rounds = 1", ""))
+	parties := h.invite("north", "south")
+	admit(t, parties...)
+	told := h.gossiping(t)
+	before := h.mustStatus()
+	came := h.study.view.Changed()
+	forger := gossiper(t, h, "south", told) // who is south?
+	<-came
+	stranger := gossiper(t, h, "nobody", told)
+	gone := h.study.view.Changed()
+	check(t, forger.Close())
+	<-gone
+	check(t, stranger.Close())
+	if h.study.view.Last("nobody") != (membership.Sighting{Name: "nobody"}) {
+		t.Error("a stranger was seen")
+	}
+	after := h.mustStatus()
+	if after.Entries != before.Entries || after.Asked != before.Asked || len(after.Clients) != len(before.Clients) || !slices.Equal(after.For, before.For) {
+		t.Errorf("lies made %+v of %+v", after, before)
+	}
+	play(t, parties...)
+	if s := h.mustStatus(); s.Phase != Ended {
+		t.Errorf("the study is %s", s.Phase)
+	}
+}
+
+// Who is heard of in gossip alone is shown, and no round is opened for it.
+func TestGossipMakesNoQuorum(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
+		h.found(planeText(clientPrivacy, "rounds = 1", twoAreEnough))
+		for _, p := range h.invite("north", "south") {
+			check(t, p.join(t.Context()))
+			check(t, p.approve(t.Context()))
+			time.Sleep(4 * time.Minute) // longer than anybody is taken for present
+		}
+		for _, name := range []identity.Name{"north", "south"} {
+			h.study.view.Seen(name, membership.Gossip)
+		}
+		synctest.Wait()
+		status := h.mustStatus()
+		if status.Asked != 0 || !slices.Equal(status.For, []string{"north", "south"}) {
+			t.Errorf("%d rounds, waiting for %v", status.Asked, status.For)
+		}
+		if c := h.sight("north"); c.Seen == nil || time.Since(*c.Seen) > time.Second {
+			t.Errorf("who was heard of is %+v", c)
+		}
+		check(t, h.hub.Close())
+	})
+}
+
+// A key is made once, and is the same after a restart.
+func TestTheKeyOfGossipIsKept(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(planeText(noPrivacy, "rounds = 1", ""))
+	path := h.hub.files.gossip(h.study.hash)
+	first, err := gossipKey(path)
+	check(t, err)
+	again, err := gossipKey(path)
+	check(t, err)
+	if len(first.Reveal()) != membership.KeySize || !first.Equal(again.Reveal()) {
+		t.Error("the key is another")
+	}
+	var _ secret.Secret = first // which nothing prints
+}

@@ -1,0 +1,237 @@
+package membership
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+)
+
+const (
+	// maxStreams is how many streams from others are read at once, and maxStream how many
+	// bytes of one: a list of all nodes of the largest study is a third of that.
+	maxStreams = 8
+	maxStream  = 1 << 20
+	// maxPacket is the most bytes of a packet: they are made to fit into one of Ethernet.
+	maxPacket = 2 << 10
+	// labelled is the first byte of what has a label.
+	labelled = 244
+	// patience is how long a stream may take to say of which study it is.
+	patience = 10 * time.Second
+	// queue is how many packets wait for a node; what comes when it is full is lost.
+	queue = 64
+)
+
+// A Port is an address, for UDP and TCP, of the nodes of any number of studies. The label
+// that stands before everything that is said tells them apart.
+type Port struct {
+	net  *memberlist.NetTransport
+	busy chan struct{} // a token for each stream
+
+	mu      sync.Mutex
+	outlets map[string]*outlet
+	closed  chan struct{}
+	done    sync.WaitGroup
+}
+
+// Listen opens a port at an IP address and a port number, as in 192.0.2.7:7946, under which
+// others reach it; number 0 takes one that is free.
+func Listen(address string, log *slog.Logger) (*Port, error) {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("gossip at %q: give an IP address and a port, as in 192.0.2.7:7946", address)
+	}
+	n, err := memberlist.NewNetTransport(&memberlist.NetTransportConfig{
+		BindAddrs: []string{at.Addr().String()}, BindPort: int(at.Port()), Logger: logger(log),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("gossip at %s: %w", address, err)
+	}
+	p := &Port{net: n, busy: make(chan struct{}, maxStreams), outlets: map[string]*outlet{}, closed: make(chan struct{})}
+	p.done.Go(p.packets)
+	p.done.Go(p.streams)
+	return p, nil
+}
+
+// Number is the port number.
+func (p *Port) Number() uint16 { return uint16(p.net.GetAutoBindPort()) }
+
+// Close ends listening, after all nodes are closed.
+func (p *Port) Close() error {
+	close(p.closed)
+	err := p.net.Shutdown()
+	p.done.Wait()
+	return err
+}
+
+func (p *Port) packets() {
+	for {
+		select {
+		case packet := <-p.net.PacketCh():
+			p.deliver(packet)
+		case <-p.closed:
+			return
+		}
+	}
+}
+
+func (p *Port) deliver(packet *memberlist.Packet) {
+	if len(packet.Buf) > maxPacket {
+		return
+	}
+	_, label, err := memberlist.RemoveLabelHeaderFromPacket(packet.Buf)
+	if err != nil {
+		return
+	}
+	if o := p.find(label); o != nil {
+		select {
+		case o.packets <- packet:
+		default: // a packet may get lost
+		}
+	}
+}
+
+// streams hands over streams, and closes those that are too many.
+func (p *Port) streams() {
+	for {
+		select {
+		case c := <-p.net.StreamCh():
+			select {
+			case p.busy <- struct{}{}:
+				s := &stream{Conn: c, left: maxStream, end: sync.OnceFunc(func() { <-p.busy })}
+				p.done.Go(func() { p.hand(s) })
+			default:
+				c.Close()
+			}
+		case <-p.closed:
+			return
+		}
+	}
+}
+
+// hand reads of which study a stream is.
+func (p *Port) hand(s *stream) {
+	if s.SetDeadline(time.Now().Add(patience)) != nil {
+		s.Close()
+		return
+	}
+	header := make([]byte, 2, 2+memberlist.LabelMaxSize)
+	if _, err := io.ReadFull(s, header); err != nil || header[0] != labelled {
+		s.Close()
+		return
+	}
+	header = header[:2+int(header[1])]
+	if _, err := io.ReadFull(s, header[2:]); err != nil {
+		s.Close()
+		return
+	}
+	_, label, err := memberlist.RemoveLabelHeaderFromPacket(header)
+	o := p.find(label)
+	if err != nil || o == nil {
+		s.Close()
+		return
+	}
+	s.first = header // for the node to read again
+	select {
+	case o.streams <- s:
+	case <-o.closed:
+		s.Close()
+	case <-p.closed:
+		s.Close()
+	}
+}
+
+func (p *Port) find(label string) *outlet {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.outlets[label]
+}
+
+var errLabel = errors.New("the study gossips on this port already")
+
+// outlet is what the node of a label is connected to.
+func (p *Port) outlet(label string) (*outlet, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.outlets[label] != nil {
+		return nil, errLabel
+	}
+	o := &outlet{
+		NetTransport: p.net, port: p, label: label, closed: make(chan struct{}),
+		packets: make(chan *memberlist.Packet, queue), streams: make(chan net.Conn),
+	}
+	p.outlets[label] = o
+	return o, nil
+}
+
+// An outlet is the part of a port that belongs to one study.
+type outlet struct {
+	*memberlist.NetTransport
+	port    *Port
+	label   string
+	packets chan *memberlist.Packet
+	streams chan net.Conn
+	closed  chan struct{}
+	once    sync.Once
+}
+
+func (o *outlet) PacketCh() <-chan *memberlist.Packet { return o.packets }
+func (o *outlet) StreamCh() <-chan net.Conn           { return o.streams }
+
+// DialAddressTimeout bounds what is read of the answer.
+func (o *outlet) DialAddressTimeout(at memberlist.Address, d time.Duration) (net.Conn, error) {
+	c, err := o.NetTransport.DialAddressTimeout(at, d)
+	if err != nil {
+		return nil, err
+	}
+	return &stream{Conn: c, left: maxStream, end: func() {}}, nil
+}
+
+// Shutdown lets go of the label. The port goes on.
+func (o *outlet) Shutdown() error {
+	o.once.Do(func() {
+		o.port.mu.Lock()
+		delete(o.port.outlets, o.label)
+		o.port.mu.Unlock()
+		close(o.closed)
+	})
+	return nil
+}
+
+// A stream is read up to a number of bytes.
+type stream struct {
+	net.Conn
+	first []byte // read already
+	left  int
+	end   func()
+}
+
+var errTooLong = errors.New("a stream that is too long")
+
+func (s *stream) Read(b []byte) (int, error) {
+	if len(s.first) > 0 {
+		n := copy(b, s.first)
+		s.first = s.first[n:]
+		return n, nil
+	}
+	if s.left == 0 {
+		return 0, errTooLong
+	}
+	n, err := s.Conn.Read(b[:min(len(b), s.left)])
+	s.left -= n
+	return n, err
+}
+
+func (s *stream) Close() error {
+	defer s.end()
+	return s.Conn.Close()
+}
+
+func logger(l *slog.Logger) *log.Logger { return log.New(toSlog{l}, "", 0) }
