@@ -63,7 +63,7 @@ func TestMultiply(t *testing.T) {
 }
 
 // A row of a product has the same bits wherever it stands.
-func TestRowsDependOnNoPlace(t *testing.T) {
+func TestRowDependsOnNoPlace(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 4))
 		const terms, columns, rows = 785, 40, 18
