@@ -31,8 +31,10 @@ func TestSlicedFrequencies(t *testing.T) {
 		}
 		observed, expected := make([]float64, cells), slices.Repeat([]float64{draws / cells}, cells)
 		halves := make([]float64, 2)
+		var sum, squares float64
 		for _, x := range samples {
 			z := float64(x) / float64(sigma)
+			sum, squares = sum+z, squares+z*z
 			observed[min(cells-1, int(cells*distuv.UnitNormal.CDF(z)))]++
 			if at := max(x, -x-1); at >= from && at < to {
 				halves[at%place*2/place]++
@@ -40,6 +42,10 @@ func TestSlicedFrequencies(t *testing.T) {
 		}
 		if p := chiSquare(observed, expected); p < rejectBelow {
 			t.Errorf("σ = %d: χ² rejects the sampler, p = %.2g", sigma, p)
+		}
+		// Five standard errors: n^-1/2 times 1 and √2.
+		if se := 1 / math.Sqrt(draws); math.Abs(sum/draws) > 5*se || math.Abs(squares/draws-1) > 5*math.Sqrt2*se {
+			t.Errorf("σ = %d: mean %.5f and variance %.5f", sigma, sum/draws, squares/draws)
 		}
 		var want [2]float64
 		for at := from; at < to; at += place / 2 {
