@@ -8,7 +8,7 @@ TOOL := go tool -modfile=tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build generate demo demo-network network test evidence fuzz audit lint fmt bench experiments clean
+.PHONY: build generate demo demo-network network test evidence fuzz audit chaos lint fmt bench experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -73,6 +73,14 @@ fuzz:
 
 audit: ## the program attacks itself, as it is and with planted faults
 	go run ./internal/plant
+
+# Federations in simulated worlds, where all goes wrong that can: docs/chaos.md. A failure
+# says with which SEED and KEEP it is seen again.
+RUNS ?= 10000
+SEED ?= 1
+KEEP ?=
+chaos: ## simulated worlds with faults: make chaos RUNS=1000 SEED=7
+	GOGC=400 go test ./internal/chaos -count 1 -timeout 0 -run PromisesHold -runs $(RUNS) -seed $(SEED) $(if $(KEEP),-keep $(KEEP)) | grep -v '^ *--- FAIL: .*/seed'
 
 # What people wrote.
 SOURCES = $$(git ls-files '*.go' ':!*.pb.go')

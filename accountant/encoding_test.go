@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"fedpvi/internal/memory"
 )
 
 // oneOfEach has every kind of event, with its encoding written by hand from the format
@@ -157,6 +159,7 @@ func FuzzUnmarshalEvent(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
+		memory.Bound(t, len(b), func() { UnmarshalEvent(b) })
 		e, err := UnmarshalEvent(b)
 		if err != nil {
 			return

@@ -16,6 +16,7 @@ import (
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/seal"
 	"fedpvi/dpmech"
+	"fedpvi/internal/durable"
 	"fedpvi/pvi/study"
 )
 
@@ -28,8 +29,9 @@ type Options struct {
 	Log     *slog.Logger
 	// Create lets a state directory be made where there is none.
 	Create bool
-	// Boundary is called around every commit; see [ledger.Options].
+	// Boundary is called around every commit, and Layer lies beneath; see [ledger.Options].
 	Boundary func(point string) error
+	Layer    durable.Layer
 }
 
 // A Client is a data holder's side of its studies, in one state directory.
@@ -49,7 +51,7 @@ func Open(o Options) (*Client, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	store, err := ledger.Open(o.Dir, ledger.Options{Program: o.Program, Command: o.Command, Now: o.Now(), Existing: !o.Create, Boundary: o.Boundary})
+	store, err := ledger.Open(o.Dir, ledger.Options{Program: o.Program, Command: o.Command, Now: o.Now(), Existing: !o.Create, Boundary: o.Boundary, Layer: o.Layer})
 	if err != nil {
 		return nil, err
 	}

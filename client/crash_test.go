@@ -33,6 +33,9 @@ func (p *holder) killed(n int) bool {
 
 // A client that is killed before and after every commit of a study, and started again each
 // time, ends as if nothing had happened, sends the same bytes and pays once for an answer.
+//
+//abuse:case A01 it goes on where it was: one charge and the same bytes for each question
+//abuse:case A25 no second answer, at whichever step the client was cut off
 func TestAKilledClientGoesOn(t *testing.T) {
 	for name, privacy := range map[string]string{"record": recordPrivacy, "client": clientPrivacy} {
 		t.Run(name, func(t *testing.T) {
@@ -85,6 +88,8 @@ func one(t *testing.T, h *hub, p *holder) {
 
 // The same with the process killed between the charge and the answer's arrival, and after
 // it: the coordinator sees the same bytes twice.
+//
+//abuse:case A01 byte for byte what was paid for
 func TestTheSameBytesGoOutAgain(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()

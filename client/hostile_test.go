@@ -27,6 +27,8 @@ func (p *holder) approveFor(dataset string) error {
 
 // The same file under another name would have a second budget: neither in the middle of a
 // study nor in the next one.
+//
+//abuse:case A24 refused under a second name
 func TestOneFileHasOneBudget(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
@@ -50,6 +52,8 @@ func TestOneFileHasOneBudget(t *testing.T) {
 }
 
 // A study ends when all was asked, or is aborted: nothing else is believed.
+//
+//abuse:case A21 refused
 func TestAnEndBeforeTheEnd(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
@@ -60,6 +64,8 @@ func TestAnEndBeforeTheEnd(t *testing.T) {
 
 // Receipts are the coordinator's word: with one that is false it cannot put a client's state
 // out of use.
+//
+//abuse:case A16 the coordinator's word alone cannot put a client out of use
 func TestAFalseReceiptDoesNotCondemnTheState(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.receipt = func(r *transcript.Receipt) { r.LedgerSeq, r.LedgerHead[0] = r.LedgerSeq+1000, r.LedgerHead[0]+1 }
@@ -88,6 +94,8 @@ func TestApprovingAgainWithTooFewParticipants(t *testing.T) {
 }
 
 // The first entry names this client's own identity, and the rules that it derives too.
+//
+//abuse:case A05 rules that this client does not derive itself are refused
 func TestAForgedBeginning(t *testing.T) {
 	for says, forge := range map[string]func(h *hub){
 		"with its own keys": func(h *hub) {
@@ -112,6 +120,8 @@ func TestAForgedBeginning(t *testing.T) {
 
 // What is counted of a record and what is counted of a client are not added up, nor is a
 // data set used for a study that protects another unit than its holder wants.
+//
+//abuse:case A23 studies about another unit than the budget's are refused, not added up
 func TestUnitsAreKeptApart(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	p := newHolder(t, h, "north", 0)
@@ -134,6 +144,8 @@ func TestUnitsAreKeptApart(t *testing.T) {
 }
 
 // An answer that was refused for good is not sent again, to whomever.
+//
+//abuse:case A04 an answer that was refused is neither sent nor computed again
 func TestARefusedAnswerIsNotSentAgain(t *testing.T) {
 	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
 	h.begin()
@@ -185,6 +197,10 @@ func (h *hub) spoil(victim identity.Name) {
 
 // Noise that was drawn for an answer that failed is paid for, and the question is answered
 // with that. Another client can make it fail, and stops nobody.
+//
+//abuse:case A13 noise drawn for an answer that fails is charged; the question is not answered again
+//abuse:case A20 another client's poison makes an answer fail, and stops nobody
+//abuse:case P20 an answer that fails looks like one that is late
 func TestAnAnswerThatFailsIsPaidFor(t *testing.T) {
 	h, all := federation(t, planeStudy(recordPrivacy, "solver = \"dp-svi\"\nq = \"diagonal\"\nsteps = 4", ""), "north", "south")
 	h.spoil(all[0].name)
@@ -244,6 +260,8 @@ func TestAClientThatFailsAgainAndAgainStops(t *testing.T) {
 }
 
 // A state directory that is a link may be somebody else's.
+//
+//abuse:case P06 a linked state directory is refused
 func TestALinkIsNoStateDirectory(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	p := newHolder(t, h, "north", 0)

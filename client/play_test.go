@@ -39,7 +39,8 @@ type holder struct {
 	name identity.Name
 	dir  string
 	data string
-	seed uint64 // of its noise
+	seed uint64        // of its noise
+	late time.Duration // by which its clock is ahead
 }
 
 // records are those of data holder m.
@@ -70,10 +71,12 @@ func (p *holder) open() *client.Client {
 	return p.openWith(nil)
 }
 
+func (p *holder) now() time.Time { return today.Add(p.late) }
+
 // openWith looks at the boundaries of transactions.
 func (p *holder) openWith(boundary func(point string) error) *client.Client {
 	p.t.Helper()
-	c, err := client.Open(client.Options{Dir: p.dir, Program: "test 1", Command: "a test", Now: now, Create: true, Boundary: boundary})
+	c, err := client.Open(client.Options{Dir: p.dir, Program: "test 1", Command: "a test", Now: p.now, Create: true, Boundary: boundary})
 	check(p.t, err)
 	c.SeedNoise(func(ask int) *dpmech.Stream { return seeded.Stream(1, "client", p.seed, uint64(ask)) })
 	return c
@@ -105,11 +108,17 @@ func (p *holder) approve() error {
 // run goes as far as there is something to do.
 func (p *holder) run(c *client.Client) (*client.Ending, error) {
 	p.t.Helper()
-	policy, err := client.LoadPolicy(p.dir)
+	m, err := c.Member("")
 	if err != nil {
 		return nil, err
 	}
-	m, err := c.Member("")
+	return p.runIn(c, m)
+}
+
+// runIn does the same in one of several studies.
+func (p *holder) runIn(c *client.Client, m *client.Member) (*client.Ending, error) {
+	p.t.Helper()
+	policy, err := client.LoadPolicy(p.dir)
 	if err != nil {
 		return nil, err
 	}

@@ -47,6 +47,7 @@ func (p *holder) edit(old, new string) {
 	check(p.t, os.WriteFile(path, bytes.Replace(b, []byte(old), []byte(new), 1), 0o600))
 }
 
+//abuse:case P09 another digest or policy than was approved: nothing is sent
 func TestWhatIsNotApprovedIsRefused(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	p := newHolder(t, h, "north", 0)
@@ -79,6 +80,7 @@ func TestWhatIsNotApprovedIsRefused(t *testing.T) {
 	}
 }
 
+//abuse:case P19 beyond the cap of the data set nothing is approved
 func TestTheCapIsKept(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	p := newHolder(t, h, "north", 0)
@@ -97,6 +99,8 @@ func TestTheCapIsKept(t *testing.T) {
 }
 
 // A study may fit when it is approved, and not with the clients that it turns out to have.
+//
+//abuse:case A05 the cost is computed for the roster that came; beyond the cap nothing is answered
 func TestTheCapIsKeptWithTheRosterThatComes(t *testing.T) {
 	source := planeStudy(clientPrivacy, "", "")
 	h, all := federation(t, source, "north", "south", "west", "east")
@@ -144,6 +148,8 @@ func TestApprovingAgain(t *testing.T) {
 }
 
 // A cap that is lowered while a study runs stops it before any noise is drawn.
+//
+//abuse:case P19 refused before any noise is drawn
 func TestALoweredCapStopsAStudy(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
@@ -169,6 +175,10 @@ func TestALoweredCapStopsAStudy(t *testing.T) {
 }
 
 // The roster has this client with its own keys, and the coordinator that invited.
+//
+//abuse:case A08 a roster with another key under the client's name is refused
+//abuse:case A09 a roster with another entry of the coordinator is refused
+//abuse:case P10 a roster without this client, or with other keys, is refused
 func TestTheRosterIsLookedAt(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(h *hub)
@@ -186,6 +196,7 @@ func TestTheRosterIsLookedAt(t *testing.T) {
 	}
 }
 
+//abuse:case A05 refused by the policy
 func TestTooFewParticipants(t *testing.T) {
 	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
 	p := all[0]
@@ -196,6 +207,8 @@ func TestTooFewParticipants(t *testing.T) {
 	p.refused("two clients of three", err, client.Declined, "2 clients, and the policy wants 3", 0)
 }
 
+//abuse:case A09 another key, study or authority than the invitation names: nothing is kept
+//abuse:case P09 a study that differs by a byte is refused
 func TestAnInvitationIsHeldToItsWord(t *testing.T) {
 	h, impostor := newHub(t, planeStudy(recordPrivacy, "", "")), newHub(t, planeStudy(recordPrivacy, "", ""))
 	other := newHub(t, planeStudy(clientPrivacy, "", ""))
@@ -242,6 +255,7 @@ func (g guest) Join(ctx context.Context, r transport.JoinRequest) (transport.Adm
 	return a, err
 }
 
+//abuse:case P11 refused
 func TestAnExpiredInvitation(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	later := func() time.Time { return today.Add(2 * time.Hour) }
@@ -254,6 +268,10 @@ func TestAnExpiredInvitation(t *testing.T) {
 }
 
 // What the coordinator says is followed only if it follows.
+//
+//abuse:case A02 a question asked twice ends the client's part; nothing is charged
+//abuse:case A03 a plan about another λ or model is refused; nothing is charged
+//abuse:case A21 a sum that does not fit its outcome ends the client's part
 func TestALyingCoordinator(t *testing.T) {
 	for name, c := range map[string]struct {
 		lie  func(h *hub)
@@ -316,6 +334,7 @@ func TestALyingCoordinator(t *testing.T) {
 	}
 }
 
+//abuse:case A21 the posterior is refused; the client keeps its own
 func TestAResultThatDoesNotFollow(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.result = func(b []byte) []byte { return bytes.Replace(b, []byte(`"natural":[`), []byte(`"natural":[1`), 1) }
@@ -331,6 +350,9 @@ func TestAResultThatDoesNotFollow(t *testing.T) {
 
 // A coordinator that says one entry to one client and another one to the next cannot do so
 // twice to one client.
+//
+//abuse:case A02 an entry said before is refused
+//abuse:case A03 a transcript shorter than before is refused
 func TestAnotherTranscript(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
@@ -348,6 +370,8 @@ func TestAnotherTranscript(t *testing.T) {
 	p.refused("an entry that was said before", err, client.Declined, "does not follow", spent)
 }
 
+//abuse:case A24 during a study another file is refused
+//abuse:case P20 the error names the line, and no value
 func TestAnotherFileOfRecords(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
@@ -367,6 +391,8 @@ func TestAnotherFileOfRecords(t *testing.T) {
 }
 
 // A directory that is put back to an earlier day, or used twice, is noticed and done with.
+//
+//abuse:case A16 the copy stops for good, exit code 5; the newest state goes on
 func TestARestoredBackupIsNoticed(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
@@ -410,6 +436,8 @@ func TestARestoredBackupIsNoticed(t *testing.T) {
 }
 
 // What nobody promises anything about is not for the data of others.
+//
+//abuse:case A11 a study that promises no privacy is refused unless the records are declared public
 func TestAStudyWithoutAPromise(t *testing.T) {
 	h := newHub(t, planeStudy(`unit = "none"`, "", ""))
 	p := newHolder(t, h, "north", 0)
@@ -423,8 +451,16 @@ func TestAStudyWithoutAPromise(t *testing.T) {
 	}))
 }
 
-// An answer that comes too late is paid for and lost; the study goes on.
+// An answer that comes too late, even after the end, is paid for and lost; the study goes on.
+//
+//abuse:case A25 excluded; the charge stays, and the client is told
 func TestALateAnswer(t *testing.T) {
+	for _, why := range []transport.Reason{transport.OutOfPlace, transport.Ended} {
+		t.Run(string(why), func(t *testing.T) { lateAnswer(t, why) })
+	}
+}
+
+func lateAnswer(t *testing.T, why transport.Reason) {
 	h, all := federation(t, planeStudy(recordPrivacy, "", "min_clients = 1"), "north", "south")
 	h.begin()
 	_, err := all[0].step()
@@ -439,7 +475,7 @@ func TestALateAnswer(t *testing.T) {
 		Member: m, Policy: policy, Data: p.data,
 		Connect: func(context.Context) (client.Link, io.Closer, error) {
 			l := line{h, p.name}
-			return late{l}, l, nil
+			return late{l, why}, l, nil
 		},
 	})
 	if !errors.Is(err, errIdle) {
@@ -457,11 +493,15 @@ func TestALateAnswer(t *testing.T) {
 }
 
 // late closes the question just before the answer comes.
-type late struct{ line }
+type late struct {
+	line
+	why transport.Reason
+}
 
 func (l late) Submit(ctx context.Context, item transport.Item) error {
 	if open := l.server.Open(); len(open) > 0 && open[0] == 1 {
 		l.close(1)
+		return &transport.Refusal{Reason: l.why, Text: "too late"}
 	}
 	return l.line.Submit(ctx, item)
 }

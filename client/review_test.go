@@ -57,6 +57,8 @@ func TestAReviewTellsWhatHappens(t *testing.T) {
 }
 
 // Who is not trusted to open sums only is an observer who opens every message.
+//
+//abuse:case A22 unless the holder says otherwise the charge counts its own noise alone
 func TestAgainstWhomIsCharged(t *testing.T) {
 	for _, c := range []struct{ privacy, federation, trust, view string }{
 		{recordPrivacy, "", "false", "anyone"},

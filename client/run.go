@@ -257,11 +257,12 @@ func (a *participant) resend(ctx context.Context, link Link) error {
 	return nil
 }
 
-// submit sends an answer. One that comes too late is lost, and its charge stays.
+// submit sends an answer. One that comes too late, even after the end of the study, is lost,
+// and its charge stays. The transcript says what comes next.
 func (a *participant) submit(ctx context.Context, link Link, ask uint64, item transport.Item) error {
 	err := link.Submit(ctx, item)
 	var refused *transport.Refusal
-	if errors.As(err, &refused) && refused.Reason == transport.OutOfPlace {
+	if errors.As(err, &refused) && (refused.Reason == transport.OutOfPlace || refused.Reason == transport.Ended) {
 		a.client.log.Warn("an answer was not taken, its charge stays", "question", ask, "why", refused.Text)
 		return a.missed(ask, refused.Text)
 	}

@@ -40,6 +40,8 @@ func TestFoundingTwiceAtOnce(t *testing.T) {
 
 // Only a release of this study is evidence against a client: what it signed elsewhere
 // contradicts nothing.
+//
+//abuse:case A10 a message for something else is no evidence here
 func TestWhatWasSignedElsewhereIsNoEvidence(t *testing.T) {
 	s := newStand(t)
 	check(t, s.north.submit(t.Context(), s.good, 1<<20))
@@ -72,6 +74,8 @@ func evidence(t *testing.T, h *house) (n int) {
 }
 
 // Who has left does not come back, nor does an answer that was on its way then.
+//
+//abuse:case P13 a party that left stays out
 func TestNobodyComesBack(t *testing.T) {
 	s := newStand(t)
 	_, err := s.study.Offer(t.Context(), s.south.peer, s.answerOf(s.south).Envelope)
@@ -91,6 +95,8 @@ func (s *stand) answerOf(p *party) transport.Item {
 }
 
 // A client that sends byte by byte would have the store keep a key for each.
+//
+//abuse:case A12 bodies in tiny pieces are refused; the store does not grow
 func TestCrumbs(t *testing.T) {
 	s := newStand(t)
 	before := len(s.content())

@@ -10,6 +10,7 @@ import (
 	"fedpvi/coordinator/bundle"
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/transcript"
+	"fedpvi/internal/memory"
 	"fedpvi/transport"
 )
 
@@ -67,6 +68,8 @@ func TestABundleBeforeTheEnd(t *testing.T) {
 }
 
 // No byte of a bundle can be changed, and none left out.
+//
+//abuse:case P05 no byte of a bundle can be changed
 func TestBundlesThatWereChanged(t *testing.T) {
 	h, _ := played(t, planeText(clientPrivacy, "rounds = 1", ""))
 	text := bundleOf(t, h)
@@ -134,6 +137,8 @@ func retold(t *testing.T, h *house, items []transport.Item, change func(kind tra
 }
 
 // A coordinator that lies, and signs what it says, is found out.
+//
+//abuse:case A21 found out by whoever verifies the bundle
 func TestACoordinatorThatLies(t *testing.T) {
 	h, parties := played(t, planeText(clientPrivacy, "rounds = 2", ""))
 	items := parties[0].entries
@@ -190,7 +195,9 @@ func FuzzVerify(f *testing.F) {
 	f.Add([]byte("fedpvi-bundle-1\n"))
 	f.Add(append([]byte("fedpvi-bundle-1\n"), make([]byte, 64)...))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if _, err := bundle.Verify(bytes.NewReader(b)); err == nil {
+		var err error
+		memory.Bound(t, len(b), func() { _, err = bundle.Verify(bytes.NewReader(b)) })
+		if err == nil {
 			t.Error("a bundle that nobody signed is right")
 		}
 	})

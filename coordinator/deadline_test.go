@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"fedpvi/coordinator/store"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/transcript"
 	"fedpvi/transport"
@@ -18,6 +19,8 @@ import (
 const twoAreEnough = "min_clients = 2"
 
 // A round that not all answer is closed at its deadline, with those who did.
+//
+//abuse:case A25 the round is closed without them
 func TestTheDeadlineClosesARound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
@@ -49,7 +52,59 @@ func TestTheDeadlineClosesARound(t *testing.T) {
 	})
 }
 
+// An upload that the deadline overtakes is to be offered again, and the offer says that it is
+// too late. So is one that was under way when a write of the store failed, and that goes on.
+func TestAnUploadThatIsOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var full bool
+		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute, Store: store.Options{Commit: func(commit func() error) error {
+			if full {
+				return errKilled
+			}
+			return commit()
+		}}})
+		h.found(planeText(clientPrivacy, "rounds = 1", twoAreEnough))
+		parties := h.invite("north", "south", "west")
+		admit(t, parties...)
+		for _, p := range parties {
+			check(t, p.follow(t.Context()))
+			_, err := p.answer()
+			check(t, err)
+		}
+		west := parties[2]
+		write := func() transport.Reason {
+			hash := transcript.BodyOf(west.outbox.Envelope).Hash
+			return reasonOf(t, h.study.Write(t.Context(), west.peer, hash, 0, west.outbox.Body))
+		}
+		_, err := h.study.Offer(t.Context(), west.peer, west.outbox.Envelope)
+		check(t, err)
+		full = true
+		if got := reasonOf(t, parties[0].submit(t.Context(), *parties[0].outbox, 1500)); got != transport.Unavailable {
+			t.Errorf("with a full disk: %q", got)
+		}
+		full = false
+		if got := write(); got != transport.Unavailable {
+			t.Errorf("after a write of the store that failed: %q", got)
+		}
+		_, err = h.study.Offer(t.Context(), west.peer, west.outbox.Envelope)
+		check(t, err)
+		for _, p := range parties[:2] {
+			check(t, p.submit(t.Context(), *p.outbox, 1500))
+		}
+		time.Sleep(11 * time.Minute)
+		if got := write(); got != transport.Unavailable {
+			t.Errorf("after the deadline: %q", got)
+		}
+		if _, err := h.study.Offer(t.Context(), west.peer, west.outbox.Envelope); reasonOf(t, err) == "" {
+			t.Error("an offer after the deadline is taken")
+		}
+		check(t, h.hub.Close())
+	})
+}
+
 // Fewer answers than U_min: the round is void, nothing is opened, and the study goes on.
+//
+//abuse:case A05 fewer answers than the study opens a sum for: the round is void, nothing is opened
 func TestTooFewAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
@@ -128,6 +183,8 @@ func TestFollowersAreWoken(t *testing.T) {
 
 // A client that leaves is not waited for; when too few stay the study is aborted, with a
 // reason for all.
+//
+//abuse:case P04 a client ends its own part; the study goes on while enough stay
 func TestLeaving(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 3", twoAreEnough))
@@ -169,6 +226,8 @@ func TestLeaving(t *testing.T) {
 }
 
 // A study is begun without those who did not come, by order; they stay out.
+//
+//abuse:case P10 who was not in the first roster stays out
 func TestBeginningWithFewer(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 1", twoAreEnough))
@@ -226,6 +285,8 @@ func TestAbortedBeforeItBegan(t *testing.T) {
 }
 
 // The key that opens answers is gone when the study is over.
+//
+//abuse:case P13 the key that opens answers is destroyed with the end of the study
 func TestTheSealingKeyIsDestroyed(t *testing.T) {
 	h, _ := played(t, planeText(noPrivacy, "rounds = 1", ""))
 	path := h.hub.files.sealing(h.study.hash)

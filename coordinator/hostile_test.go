@@ -100,13 +100,18 @@ func here(h signed.Header) []byte { return h.Bytes() }
 
 // What a client sends that is out of place is refused with a reason, and the store is as it
 // was, but for an envelope kept as evidence.
+//
+//abuse:case A10 another study, round, model, roster, protocol or purpose: refused, state unchanged
+//abuse:case A20 garbage that is signed and sealed right is refused; the client may send the right bytes
+//abuse:case P08 an answer that is not sealed is refused by the coordinator
+//abuse:case A25 an answer to a round that is not open is refused
 func TestHostileReleases(t *testing.T) {
 	for name, tc := range map[string]struct {
 		send   func(s *stand) (*party, transport.Item)
 		reason transport.Reason
 	}{
 		"the good one":      {func(s *stand) (*party, transport.Item) { return s.north, s.good }, ""},
-		"of another client": {func(s *stand) (*party, transport.Item) { return s.south, s.good }, transport.Malformed},
+		"of another client": {func(s *stand) (*party, transport.Item) { return s.south, s.good }, transport.Denied},
 		"bytes":             {func(s *stand) (*party, transport.Item) { return s.north, transport.Item{Envelope: []byte("hello")} }, transport.Malformed},
 		"nothing":           {func(s *stand) (*party, transport.Item) { return s.north, transport.Item{} }, transport.Malformed},
 		"an approval":       {approvalAsRelease, transport.OutOfPlace},
@@ -258,6 +263,8 @@ func (s *stand) plainly() transport.Item {
 
 // An answer is given once: the same bytes again are answered the same, also after the
 // round; others are refused and kept.
+//
+//abuse:case A04 the same again is harmless; another one is refused, and kept as evidence
 func TestTheSameAgainAndAnother(t *testing.T) {
 	s := newStand(t)
 	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope)
@@ -310,13 +317,15 @@ func TestTheSameAgainAndAnother(t *testing.T) {
 }
 
 // Pieces come in order, once, and not beyond the end.
+//
+//abuse:case A12 pieces beyond the size, out of order or empty are refused
 func TestPieces(t *testing.T) {
 	s := newStand(t)
 	hash := transcript.BodyOf(s.good.Envelope).Hash
 	write := func(offset int64, piece []byte) transport.Reason {
 		return reasonOf(t, s.study.Write(t.Context(), s.north.peer, hash, offset, piece))
 	}
-	if got := write(0, s.good.Body[:10]); got != transport.Unknown {
+	if got := write(0, s.good.Body[:10]); got != transport.Unavailable {
 		t.Errorf("before it was offered: %q", got)
 	}
 	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope)
@@ -348,12 +357,15 @@ func TestPieces(t *testing.T) {
 	if w := s.mustStatus().Open[0].Waiting; len(w) != 1 || w[0] != "south" {
 		t.Errorf("the round waits for %v", w)
 	}
-	if got := reasonOf(t, s.study.Write(t.Context(), s.south.peer, hash, 0, s.good.Body)); got != transport.Unknown {
+	if got := reasonOf(t, s.study.Write(t.Context(), s.south.peer, hash, 0, s.good.Body)); got != transport.Unavailable {
 		t.Errorf("another client's release: %q", got)
 	}
 }
 
 // Every method is for whom it is for.
+//
+//abuse:case P02 denied to all but the clients of the study
+//abuse:case P12 strangers, other studies and other roles get the same refusal
 func TestWhoMayCallWhat(t *testing.T) {
 	s := newStand(t)
 	methods := map[string]func(p channel.Party) error{
@@ -397,6 +409,9 @@ func TestWhoMayCallWhat(t *testing.T) {
 }
 
 // Guests join with an invitation and with nothing else.
+//
+//abuse:case A06 another party's name, keys or token: denied, state unchanged
+//abuse:case P11 an expired or used token: denied
 func TestHostileGuests(t *testing.T) {
 	var later atomic.Int64
 	h := newHouse(t, Options{Now: func() time.Time { return time.Now().Add(time.Duration(later.Load())) }})

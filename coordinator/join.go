@@ -112,7 +112,10 @@ func (k keyring) foreign(e roster.Entry) bool {
 func (s *Study) Renew(ctx context.Context, peer channel.Party, request []byte) (certificate []byte, err error) {
 	defer func() { err = s.count("renew", err) }()
 	err = s.asClient(ctx, peer, func(b *batch, c *client) error {
-		if b.state.over() {
+		switch {
+		case c.left:
+			return refuse(transport.Denied, "you left this study")
+		case b.state.over():
 			return refuse(transport.Ended, "%s", b.state.ending())
 		}
 		issued, err := s.authority.Issue(request, peer, c.entry.Key, c.entry.Pin, b.now, b.now.Add(certified))

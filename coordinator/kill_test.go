@@ -125,6 +125,8 @@ func playKilled(t *testing.T, document []byte, rounds int, g *guillotine) played
 // Killed at any commit, before it reached the disk or after, the coordinator goes on with
 // the same round, and the transcript is the same to the last bit. So it is when a commit
 // fails, or seems to, and the coordinator lives on.
+//
+//abuse:case A01 the transcript is the undisturbed one to the last bit
 func TestKilledAtEveryTransaction(t *testing.T) {
 	rounds := 2
 	if os.Getenv("FEDPVI_LONG") != "" {

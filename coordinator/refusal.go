@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"fedpvi/crypto/signed"
 	"fedpvi/transport"
 )
 
@@ -21,8 +22,12 @@ var (
 	errPeer = &transport.Refusal{Reason: transport.Denied, Text: "only for the clients of this study"}
 )
 
-// malformed refuses bytes for a reason whose text says nothing of them.
+// malformed refuses bytes for a reason whose text says nothing of them. What is right and
+// of somebody else is not for this peer.
 func malformed(what string, err error) error {
+	if errors.Is(err, signed.ErrSender) {
+		return refuse(transport.Denied, "%s: %v", what, err)
+	}
 	return refuse(transport.Malformed, "%s: %v", what, err)
 }
 

@@ -161,7 +161,9 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 		if b.state.took(name, envelope) {
 			return nil, nil
 		}
-		return nil, refuse(transport.Unknown, "no release with this envelope was offered: offer it first")
+		// Its question was closed meanwhile, or what was not on disk was given up after a write
+		// that failed: the next offer says which.
+		return nil, refuse(transport.Unavailable, "no release with this envelope is expected: offer it again")
 	}
 	key := store.ReleaseKey{Ask: ask, Client: string(name)}
 	size, end := int64(o.release.Body.Size), offset+int64(len(piece))

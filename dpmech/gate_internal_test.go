@@ -51,6 +51,8 @@ func TestShrinksAreBounded(t *testing.T) {
 }
 
 // An element that is too large is noticed, whatever the sum of squares became.
+//
+//abuse:case P17 noticed; nothing wraps
 func TestTryAddNoticesWrappedSquares(t *testing.T) {
 	for _, clip := range []int64{1, 3, 1 << 20, 1<<28 - 1, 1 << 28, 1 << 31, 1 << 32, 1 << maxClipBits} {
 		g := newGate(Lattice{}, clip)
@@ -155,6 +157,8 @@ func TestCommitmentIsNotTheKey(t *testing.T) {
 }
 
 // Used noise is wiped.
+//
+//abuse:case A17 noise is wiped after its use
 func TestUsedNoiseIsWiped(t *testing.T) {
 	m, err := NewGaussianSum(Config{Dim: 2, Clip: 1, NoiseMultiplier: 1, Shares: 1, Terms: 1, Releases: 1, Adjacency: "zero-out"})
 	if err != nil {

@@ -164,6 +164,8 @@ func TestGateHasNoMemory(t *testing.T) {
 }
 
 // Any bits, any length, beside any other record, by either way in.
+//
+//abuse:case P18 within the bound, whatever comes in
 func FuzzGate(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16})
 	f.Add(append([]byte{6}, make([]byte, 40)...))

@@ -9,6 +9,8 @@ import (
 )
 
 // Two streams of one round have nothing in common, and neither have two rounds.
+//
+//abuse:case P15 streams of different purposes are independent
 func TestStreamsAreSeparate(t *testing.T) {
 	system := dpmech.NewStreams()
 	other := seeded.Streams(1, "a", 3)

@@ -139,6 +139,8 @@ func TestSensitivity(t *testing.T) {
 }
 
 // However small the clip beside the vector, clipping ends.
+//
+//abuse:case P18 clipping ends, with a finite vector within the bound
 func TestExtremeClipping(t *testing.T) {
 	cfg := ordinary
 	cfg.Dim, cfg.Clip = 2, 1e-12
@@ -266,6 +268,8 @@ func TestNoiseIsUsedOnce(t *testing.T) {
 	}
 }
 
+//abuse:case A13 a record that is not finite counts as zero, without an error
+//abuse:case P18 zero
 func TestRecordsThatAreNotFinite(t *testing.T) {
 	m := newSum(t, ordinary)
 	good := []float64{1, 0, 0}
@@ -330,6 +334,7 @@ func TestReleaseErrors(t *testing.T) {
 	}
 }
 
+//abuse:case P17 a sum that could overflow is refused before anything is released
 func TestConfigErrors(t *testing.T) {
 	for _, c := range []struct {
 		name   string

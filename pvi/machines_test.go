@@ -485,6 +485,8 @@ func TestMaxRecords(t *testing.T) {
 
 // A coordinator that asks one client only cannot have more of it than the study
 // pays for.
+//
+//abuse:case A02 a client answers as often as the study pays for, whoever asks
 func TestReleasesAreCapped(t *testing.T) {
 	h := newHouse(t, planeStudy(t, recordPrivacy, "factors = \"published\"\nschedule = \"sequential\"", ""), 5, 1)
 	s := h.sites[0]
@@ -510,6 +512,8 @@ func TestReleasesAreCapped(t *testing.T) {
 }
 
 // A client whose change overflows takes part like any other, and pays.
+//
+//abuse:case A13 it takes part like any other and pays: no error tells
 func TestChangeThatIsNotFinite(t *testing.T) {
 	source := strings.NewReplacer("bounds = [-1, 1]", "bounds = [-1e200, 1e200]", "bounds = [-10, 10]", "bounds = [-1e200, 1e200]").
 		Replace(string(plane.Document(plane.Parts{Privacy: clientPrivacy, Inference: "rounds = 6"})))

@@ -57,6 +57,7 @@ func TestAGuestJoins(t *testing.T) {
 	wantRefusal(t, err, Denied)
 }
 
+//abuse:case P20 a peer learns no more than a number
 func TestAnErrorIsNoMoreThanAnIncident(t *testing.T) {
 	var log bytes.Buffer
 	w := newWorldWith(t, ServerConfig{Log: logTo(&log)}, ours)

@@ -111,6 +111,7 @@ func usedWhole(t *testing.T, run func(*testing.T, *saw)) (all int) {
 	return all
 }
 
+//abuse:case A25 taken once, from where it was cut
 func TestAReleaseArrivesOnceWhereverTheConnectionIsCut(t *testing.T) {
 	release := item(bytes.Repeat([]byte("0123456789abcdef"), 300))
 	run := func(t *testing.T, s *saw) {
@@ -126,6 +127,7 @@ func TestAReleaseArrivesOnceWhereverTheConnectionIsCut(t *testing.T) {
 	everywhere(t, run)
 }
 
+//abuse:case A25 whole, or not at all
 func TestAnEntryArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
 	body := bytes.Repeat([]byte("0123456789abcdef"), 300)
 	run := func(t *testing.T, s *saw) {
@@ -195,6 +197,7 @@ func TestARestOfAnEntryIsSent(t *testing.T) {
 	})
 }
 
+//abuse:case A09 the connection ends in the handshake and is not tried again
 func TestAPinThatIsWrongIsNotTriedAgain(t *testing.T) {
 	w := newWorld(t)
 	c := w.config("north")

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"net"
+	"net/netip"
 	"sync"
 
 	"fedpvi/crypto/channel"
@@ -38,10 +39,7 @@ type guarded struct {
 
 // enter reports false where there are too many connections.
 func (d *door) enter(c net.Conn) (*guarded, bool) {
-	host := c.RemoteAddr().String()
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
+	host := hostOf(c.RemoteAddr())
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.open) >= d.limits.Connections || d.strangers[host] >= d.limits.Strangers {
@@ -52,6 +50,24 @@ func (d *door) enter(c net.Conn) (*guarded, bool) {
 	d.strangers[host]++
 	d.observer.Connected(+1)
 	return g, true
+}
+
+// hostOf returns where a connection comes from: an address, of IPv6 the network of 64 bits,
+// in which one host has as many addresses as it likes.
+func hostOf(a net.Addr) string {
+	at, err := netip.ParseAddrPort(a.String())
+	if err != nil {
+		return a.String()
+	}
+	host := at.Addr().Unmap().WithZone("")
+	if host.Is4() {
+		return host.String()
+	}
+	network, err := host.Prefix(64)
+	if err != nil {
+		return host.String()
+	}
+	return network.String()
 }
 
 // know is told whose connection it is. If the party has too many, its oldest is closed.

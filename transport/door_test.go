@@ -47,6 +47,7 @@ func (c *counter) now() (open, most int) {
 	return c.open, c.most
 }
 
+//abuse:case A12 bounded for each party
 func TestConnectionsOfOnePartyAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newCounter()
@@ -78,6 +79,8 @@ func TestTheNewestConnectionWins(t *testing.T) {
 
 // Who shows nothing and says nothing takes one of the places of its host for as long as
 // a handshake may last.
+//
+//abuse:case A12 bounded for each host
 func TestStrangersAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newCounter()
@@ -116,6 +119,7 @@ func TestGuestsAreFew(t *testing.T) {
 	})
 }
 
+//abuse:case A12 bounded in all
 func TestConnectionsInAllAreBounded(t *testing.T) {
 	o := newCounter()
 	d := newDoor(Limits{Connections: 2}.withDefaults(), o)

@@ -53,7 +53,7 @@ func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.Fo
 	bounded, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	item, err := c.study.Coordinator.Entry(bounded, c.peer, number)
-	if err != nil && ctx.Err() == nil && bounded.Err() != nil {
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return Item{}, errNothingYet
 	}
 	return item, err

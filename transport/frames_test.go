@@ -74,6 +74,8 @@ func (w wire) status() (codes.Code, error) {
 }
 
 // A message that would unpack to 64 MiB is not unpacked.
+//
+//abuse:case A12 not unpacked
 func TestACompressedMessageIsRefused(t *testing.T) {
 	w := newWorld(t)
 	plain, err := proto.Marshal(wirepb.ApproveRequest_builder{Envelope: make([]byte, 64<<20)}.Build())
@@ -108,6 +110,8 @@ func TestACompressedMessageIsRefused(t *testing.T) {
 }
 
 // Headers that do not end are not collected.
+//
+//abuse:case A12 not collected
 func TestEndlessHeaders(t *testing.T) {
 	w := newWorld(t)
 	wire := w.wire(t)
@@ -139,6 +143,8 @@ func TestLongHeaders(t *testing.T) {
 }
 
 // One connection has so many calls at once and no more, whatever it asks for.
+//
+//abuse:case A12 bounded
 func TestCallsOfOneConnectionAreFew(t *testing.T) {
 	w := newWorldWith(t, ServerConfig{Limits: Limits{Calls: 3}}, ours)
 	wire := w.wire(t)

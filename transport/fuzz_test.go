@@ -11,9 +11,12 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"fedpvi/crypto/channel"
+	"fedpvi/internal/memory"
 	"fedpvi/transport/internal/wirepb"
 )
 
@@ -46,6 +49,7 @@ func FuzzEntry(f *testing.F) {
 	f.Add(stream(f, answer(1, body, 0, body[:5]), more(body[5:]), more(body)))
 	f.Fuzz(func(t *testing.T, all []byte) {
 		const limit = 1 << 12
+		memory.Bound(t, len(all), func() { replay(newAssembly(1, limit), all) })
 		a := newAssembly(1, limit)
 		for _, b := range cut(all) {
 			m := &wirepb.FollowResponse{}
@@ -67,6 +71,19 @@ func FuzzEntry(f *testing.F) {
 			}
 		}
 	})
+}
+
+// replay takes messages as long as they can be taken.
+func replay(a *assembly, all []byte) {
+	for _, b := range cut(all) {
+		m := &wirepb.FollowResponse{}
+		if proto.Unmarshal(b, m) != nil {
+			return
+		}
+		if complete, err := a.take(m); complete || err != nil {
+			return
+		}
+	}
 }
 
 // tape is the server's end of a call that was recorded.
@@ -106,7 +123,12 @@ func FuzzRelease(f *testing.F) {
 		defer watch.stop()
 		s := &served{Study: Study{Coordinator: desk, MaxRelease: limit}, uploads: uploads{active: map[uploadKey]*uploading{}}}
 		c := &call{study: s, peer: channel.Party{Name: "north"}, watch: watch, ctx: ctx, end: end}
-		err := service{}.Submit(&tape{ctx: context.WithValue(ctx, callKey{}, c), rest: cut(all)})
+		var err error
+		memory.Bound(t, len(all), func() {
+			desk = newDesk()
+			s.Coordinator = desk
+			err = service{}.Submit(&tape{ctx: context.WithValue(ctx, callKey{}, c), rest: cut(all)})
+		})
 		if n := desk.written(); n > limit || n > len(all) {
 			t.Fatalf("%d bytes were written of %d", n, len(all))
 		}
@@ -134,10 +156,14 @@ func FuzzCalls(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		ctx := context.WithValue(t.Context(), callKey{}, &call{study: &served{Study: Study{Coordinator: newDesk()}}})
 		s := service{server: &Server{versions: ours}}
-		for _, err := range []error{
-			called(ctx, b, s.Hello), called(ctx, b, s.Join), called(ctx, b, s.Renew), called(ctx, b, s.Standing), called(ctx, b, s.Approve),
-			calledCheck(b),
-		} {
+		var errs []error
+		memory.Bound(t, 6*len(b), func() {
+			errs = []error{
+				called(ctx, b, s.Hello), called(ctx, b, s.Join), called(ctx, b, s.Renew), called(ctx, b, s.Standing), called(ctx, b, s.Approve),
+				calledCheck(b),
+			}
+		})
+		for _, err := range errs {
 			var r *Refusal
 			if err != nil && !errors.As(err, &r) {
 				t.Fatalf("neither answered nor refused: %v", err)
@@ -166,4 +192,26 @@ func called[In, Out any, P interface {
 	}
 	_, err := method(ctx, m)
 	return err
+}
+
+// What an answer of a coordinator carries as a refusal is one that is known, in plain
+// text, or none.
+func FuzzRefusal(f *testing.F) {
+	good, err := proto.Marshal(status.Convert(refuse(Denied, "no").status()).Proto())
+	check(f, err)
+	f.Add(good)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m := status.New(codes.OK, "").Proto()
+		if proto.Unmarshal(b, m) != nil || m.GetCode() == 0 {
+			return
+		}
+		var r *Refusal
+		memory.Bound(t, len(b), func() { r = refusalIn(status.FromProto(m).Err()) })
+		if r == nil {
+			return
+		}
+		if _, known := reasonCodes[r.Reason]; !known || len(r.Text) > maxText+3 || plain(r.Text) != r.Text {
+			t.Errorf("%q is shown as a refusal", r)
+		}
+	})
 }

@@ -48,6 +48,9 @@ func (s serverSide) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInf
 		c.Close()
 		return nil, nil, err
 	}
+	if who.peer == (channel.Party{}) {
+		return &visited{Conn: c, left: maxGuest}, who, nil
+	}
 	return &attended{Conn: c, seen: func() { s.server.see(who) }}, who, nil
 }
 
@@ -94,6 +97,24 @@ func (a *attended) Read(b []byte) (int, error) {
 	if n > 0 {
 		a.seen()
 	}
+	return n, err
+}
+
+// A visited connection is of a guest, who has little to say: it ends when more comes, so
+// that what is held for those whom nobody knows is bounded.
+type visited struct {
+	net.Conn
+	left int // bytes that it may still send
+}
+
+var errGuest = errors.New("a guest that sends more than it takes to join")
+
+func (v *visited) Read(b []byte) (int, error) {
+	if v.left <= 0 {
+		return 0, errGuest
+	}
+	n, err := v.Conn.Read(b[:min(len(b), v.left)])
+	v.left -= n
 	return n, err
 }
 

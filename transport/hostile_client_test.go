@@ -39,6 +39,8 @@ func submitAll(t *testing.T, rpc wirepb.StudyClient, messages ...*wirepb.SubmitR
 	}
 }
 
+//abuse:case A12 refused before the coordinator is asked
+//abuse:case P03 sizes and offsets up to 2⁶⁴−1 are refused
 func TestHostileReleases(t *testing.T) {
 	w := newWorld(t)
 	rpc := wirepb.NewStudyClient(w.raw(w.config("north")))
@@ -78,6 +80,8 @@ func TestHostileReleases(t *testing.T) {
 }
 
 // What gRPC refuses itself it says in its own words.
+//
+//abuse:case A12 refused before it is read
 func TestAMessageBeyondAMessage(t *testing.T) {
 	w := newWorld(t)
 	rpc := wirepb.NewStudyClient(w.raw(w.config("north")))
@@ -133,6 +137,8 @@ func TestAnOffsetBehindAnEntry(t *testing.T) {
 }
 
 // Who begins and does not go on is not waited for, and who does not read is not sent to.
+//
+//abuse:case A12 ended; what is held for it is bounded
 func TestACallThatStallsEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -33,6 +33,8 @@ func changed(m *wirepb.FollowResponse, change func(*wirepb.FollowResponse_Start)
 	return m
 }
 
+//abuse:case A12 a client takes what was announced and no more
+//abuse:case P05 an entry with another hash is refused
 func TestHostileEntries(t *testing.T) {
 	body := []byte("the body of an entry")
 	for name, messages := range map[string][]*wirepb.FollowResponse{
@@ -157,6 +159,7 @@ func TestHostileAnswersToARelease(t *testing.T) {
 	}
 }
 
+//abuse:case A11 refused by the client
 func TestAVersionThatWasNotOffered(t *testing.T) {
 	for _, v := range []uint32{0, 2, 1<<32 - 1} {
 		_, err := Dial(t.Context(), serveImpostor(t, &impostor{version: v}))
@@ -168,6 +171,8 @@ func TestAVersionThatWasNotOffered(t *testing.T) {
 }
 
 // What the other end says is shown on a terminal: it must not steer it.
+//
+//abuse:case P07 what the other end says cannot steer a terminal or a log
 func TestARefusalIsPlainText(t *testing.T) {
 	long := "\x1b[2J\x07\u202e" + strings.Repeat("é", 600)
 	i := &impostor{version: 1, join: func() (*wirepb.JoinResponse, error) { return nil, refuse(Denied, "%s", long).rawStatus() }}

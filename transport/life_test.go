@@ -206,6 +206,7 @@ func TestAPortThatIsClosed(t *testing.T) {
 	}
 }
 
+//abuse:case A11 agreed on, or refused with who is to update
 func TestVersionsOfTwoPrograms(t *testing.T) {
 	for _, c := range []struct {
 		coordinator, client versions
@@ -258,6 +259,7 @@ func TestAVersionIsAgreedOnAnew(t *testing.T) {
 	})
 }
 
+//abuse:case A11 refused
 func TestACallWithoutAVersion(t *testing.T) {
 	w := newWorld(t)
 	conn := w.raw(w.config("north"))

@@ -16,7 +16,8 @@ const (
 	// An entry goes to many at once, in messages that fit the buffers of 32 KiB that gRPC
 	// keeps: the next larger ones have 1 MiB.
 	entryMessage = 32<<10 - 256
-	maxIdentity  = 8 << 10 // a token, an entry of the roster, a request for a certificate
+	maxIdentity  = 8 << 10  // a token, an entry of the roster, a request for a certificate
+	maxGuest     = 64 << 10 // from a guest, over one connection: some tries to join, and pings
 	maxAsked     = MaxPiece + MaxEnvelope
 	maxAnswer    = 4 << 20
 	maxHeaders   = 16 << 10
@@ -26,8 +27,8 @@ const (
 // Limits are what a server holds at most. The zero value of each stands for its default.
 type Limits struct {
 	Connections int // in all; 16,384
-	// Strangers are connections from one host of those who have not shown a certificate,
-	// guests among them; 256.
+	// Strangers are connections from one host, or one network of IPv6, of those who have
+	// not shown a certificate, guests among them; 256.
 	Strangers int
 	// PerParty are the connections of one party; 4. One more ends the oldest, which
 	// may be dead without anybody knowing.

@@ -20,6 +20,8 @@ import (
 )
 
 // Followers that do not read cost a window each, not an entry.
+//
+//abuse:case A12 a follower that does not read costs a window
 func TestMemoryIsOfPieces(t *testing.T) {
 	w := newWorld(t)
 	body := make([]byte, 8_000_000)
@@ -65,6 +67,8 @@ func heap() int64 {
 }
 
 // The same release over two connections at once: it is taken once, from one of them.
+//
+//abuse:case A25 taken once
 func TestTheSameReleaseTwiceAtOnce(t *testing.T) {
 	synctest.Test(t, sameTwice)
 }

@@ -1,13 +1,21 @@
 package transport
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"maps"
+	"net"
 	"slices"
 	"testing"
+	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
 
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
@@ -25,6 +33,8 @@ var methods = append(slices.Collect(maps.Keys(permissions)),
 
 // Nothing is sent but the name of the method: who is not allowed to call it learns so
 // before anything else of the call is read.
+//
+//abuse:case P04 the handler is not reached
 func TestGuestsMayJoinAndNothingElse(t *testing.T) {
 	w := newWorld(t)
 	conn := w.raw(w.guest())
@@ -62,6 +72,9 @@ func TestMethodsThatThereAreNot(t *testing.T) {
 }
 
 // Two studies on one port know nothing of one another.
+//
+//abuse:case A08 refused
+//abuse:case P02 each sees its own study
 func TestAPeerOfAnotherStudy(t *testing.T) {
 	w := newWorld(t)
 	other := newOffice(t, sha256.Sum256([]byte("another study")))
@@ -101,6 +114,8 @@ func TestAPeerOfAnotherStudy(t *testing.T) {
 
 // Removed from the roster means removed at the next connection; the coordinator looks up
 // every call besides.
+//
+//abuse:case P13 refused at the next connection
 func TestAPartyThatLeftTheRoster(t *testing.T) {
 	w := newWorld(t)
 	c := w.config("north")
@@ -109,5 +124,42 @@ func TestAPartyThatLeftTheRoster(t *testing.T) {
 	var u *Unreachable
 	if !errors.As(err, &u) || !alert(u.Err) {
 		t.Errorf("%v", err)
+	}
+}
+
+// What should be encrypted is not spoken in the clear, by either end.
+//
+//abuse:case P08 neither end speaks without TLS
+//abuse:case A11 neither end falls back to an unencrypted connection
+func TestNothingInTheClear(t *testing.T) {
+	w := newWorld(t)
+	conn, err := grpc.NewClient("passthrough:///hub", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, a string) (net.Conn, error) { return w.dialer(ctx, "tcp", a) }))
+	check(t, err)
+	defer conn.Close()
+	for _, method := range methods {
+		if method == "hello" {
+			continue
+		}
+		if err := refusalOf(inVersion(t.Context(), "1"), conn, method); status.Code(err) != codes.Unavailable {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+	if len(w.desk.peers) != 0 {
+		t.Errorf("the coordinator was asked: %v", w.desk.peers)
+	}
+
+	in := bufconn.Listen(pipe)
+	server := grpc.NewServer()
+	wirepb.RegisterStudyServer(server, &impostor{version: 1})
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(in) }()
+	t.Cleanup(func() { server.Stop(); check(t, <-served) })
+	c := w.config("north")
+	c.RoundDeadline = time.Second
+	c.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return in.DialContext(ctx) }
+	var u *Unreachable
+	if _, err := Dial(t.Context(), c); !errors.As(err, &u) {
+		t.Errorf("a coordinator without TLS: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/client/ledger"
+	"fedpvi/internal/durable"
 )
 
 func hexOf(b [64]byte) string { return hex.EncodeToString(b[:]) }
@@ -30,6 +31,9 @@ func copyTo(t testing.TB, from, to string) {
 }
 
 // A process that is killed at any boundary of a transaction leaves all of it or nothing.
+//
+//abuse:case A01 all of a charge with its bytes, or nothing of either
+//abuse:case A15 a commit that fails: nothing is handed out to be sent, and the store takes no more
 func TestACrashLeavesAllOrNothing(t *testing.T) {
 	for _, c := range []struct {
 		point string
@@ -68,6 +72,8 @@ func TestACrashLeavesAllOrNothing(t *testing.T) {
 
 // The same for a power failure within the commit: of what the commit writes, any part may be
 // on disk. Its pages come first and then one of the two pages that point to all others.
+//
+//abuse:case A01 all or nothing, whichever pages reached the disk
 func TestATornCommitLeavesAllOrNothing(t *testing.T) {
 	s := newStore(t)
 	_, err := pay(s, study, 1)
@@ -123,8 +129,25 @@ func TestATornCommitLeavesAllOrNothing(t *testing.T) {
 	}
 }
 
+// A disk that is full when a store is opened is no damage: it is opened again later.
+func TestAFullDiskIsNoDamage(t *testing.T) {
+	s := newStore(t)
+	check(t, s.Close())
+	full := errors.New("no space left on device")
+	_, err := ledger.Open(s.Dir(), ledger.Options{Now: today, Layer: durable.Layer{
+		File: func(string) (durable.File, error) { return nil, full },
+	}})
+	if damaged := new(ledger.Damaged); !errors.Is(err, full) || errors.As(err, &damaged) {
+		t.Errorf("%v", err)
+	}
+	check(t, open(t, s.Dir()).Close())
+}
+
 // Whatever happens, what was given out was paid for, at the price of the accountant, and
 // once; and what was once given out is given out again as it was.
+//
+//abuse:case A01 after random operations and crashes the recorded spend is never below the true one
+//abuse:case P19 every answer is charged to one filter, whatever asks for it
 func TestSpentIsNeverBelowReleased(t *testing.T) {
 	event := func(t *rapid.T) accountant.Event {
 		sigma := rapid.Float64Range(2, 40).Draw(t, "sigma")

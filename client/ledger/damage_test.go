@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"fedpvi/client/ledger"
+	"fedpvi/internal/memory"
 )
 
 // exported is a ledger of a budget and two charges, line by line.
@@ -40,6 +41,8 @@ func TestAnExportIsVerified(t *testing.T) {
 
 // No bit of an export can be changed, of which a third of the bytes are tried, and no line
 // left out, put in or moved.
+//
+//abuse:case A15 no bit, line or order of an export can be changed
 func TestAChangedExportIsRefused(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
@@ -73,6 +76,8 @@ func TestAChangedExportIsRefused(t *testing.T) {
 }
 
 // A holder who signs what is not so is found out by whoever computes the costs anew.
+//
+//abuse:case A15 costs that are not those of their events are refused
 func TestAForgedLedgerIsRefused(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
@@ -119,6 +124,8 @@ func TestAForgedLedgerIsRefused(t *testing.T) {
 }
 
 // What is not whole is not opened.
+//
+//abuse:case A15 not opened, exit code 5
 func TestDamageIsFound(t *testing.T) {
 	remove := func(name string) func(string) error {
 		return func(dir string) error { return os.Remove(filepath.Join(dir, name)) }
@@ -155,6 +162,8 @@ func exchange(t *testing.T, dir string) error {
 }
 
 // Every byte of the chain in the file is checked when it is opened.
+//
+//abuse:case A15 every byte of the chain is checked at start
 func TestAChangedFileIsNotOpened(t *testing.T) {
 	s := newStore(t)
 	_, err := pay(s, study, 1)
@@ -179,6 +188,7 @@ func TestAChangedFileIsNotOpened(t *testing.T) {
 	check(t, open(t, s.Dir()).Close())
 }
 
+//abuse:case P06 files and directories open to others are refused
 func TestOthersMayNotRead(t *testing.T) {
 	for name, change := range map[string]func(dir string) error{
 		"the directory": func(dir string) error { return os.Chmod(dir, 0o755) },
@@ -202,7 +212,9 @@ func FuzzVerify(f *testing.F) {
 		f.Add(bytes.Join(lines[:n+1], nil))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if _, err := ledger.Verify(bytes.NewReader(b)); err != nil {
+		var err error
+		memory.Bound(t, len(b), func() { _, err = ledger.Verify(bytes.NewReader(b)) })
+		if err != nil {
 			return
 		}
 		if _, err := ledger.Verify(bytes.NewReader(append(b, "\n{}"...))); err == nil {

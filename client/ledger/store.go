@@ -15,6 +15,7 @@ import (
 
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/seal"
+	"fedpvi/internal/durable"
 )
 
 // Names of the files in a directory of state.
@@ -55,6 +56,7 @@ type Store struct {
 	program  string
 	guard    chan struct{} // holds one token: a mutex that knows of failure
 	broken   error
+	layer    durable.Layer
 	boundary func(point string) error
 }
 
@@ -68,6 +70,8 @@ type Options struct {
 	// Boundary, if there is one, is called before and after the commit of every transaction,
 	// and its error is the transaction's: what a crash there leaves behind can be looked at.
 	Boundary func(point string) error
+	// Layer lies between the database and its file.
+	Layer durable.Layer
 }
 
 // ErrNothing says that there is no store where one should exist.
@@ -85,11 +89,14 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := prepare(dir); err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, path: path, program: o.Program, guard: make(chan struct{}, 1), boundary: o.Boundary}
+	s := &Store{dir: dir, path: path, program: o.Program, guard: make(chan struct{}, 1), layer: o.Layer, boundary: o.Boundary}
 	if err := s.openFile(); err != nil {
 		return nil, err
 	}
-	err := s.load()
+	err := s.readable(func() error { return s.layer.Settle(s.db) })
+	if err == nil {
+		err = s.load()
+	}
 	if err == nil {
 		err = writeHolder(dir, o)
 	}
@@ -103,7 +110,7 @@ func Open(dir string, o Options) (*Store, error) {
 // openFile locks the file.
 func (s *Store) openFile() error {
 	err := s.whole(func() (err error) {
-		s.db, err = bbolt.Open(s.path, fileMode, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType})
+		s.db, err = s.layer.Open(s.path, fileMode, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType})
 		return err
 	})
 	if errors.Is(err, bolterrors.ErrTimeout) {
@@ -137,15 +144,19 @@ func prepare(dir string) error {
 
 // load reads the keys and the chain.
 func (s *Store) load() error {
-	if err := s.loadKeys(); err != nil {
+	fresh, err := s.fresh()
+	if err == nil {
+		err = s.loadKeys(fresh)
+	}
+	if err != nil {
 		return err
 	}
+	if fresh {
+		return s.readable(func() error { return s.db.Update(s.initialise) })
+	}
 	return s.whole(func() error {
-		return s.db.Update(func(tx *bbolt.Tx) error {
+		return s.db.View(func(tx *bbolt.Tx) error {
 			meta := tx.Bucket(metaBucket)
-			if meta == nil {
-				return s.initialise(tx)
-			}
 			if got := string(meta.Get(formatKey)); got != format {
 				return fmt.Errorf("its layout is %q, not %q: a newer program wrote it, use that one", got, format)
 			}
@@ -159,11 +170,7 @@ func (s *Store) load() error {
 }
 
 // loadKeys loads the keys, or makes them for a file that has nothing yet.
-func (s *Store) loadKeys() error {
-	fresh, err := s.fresh()
-	if err != nil {
-		return err
-	}
+func (s *Store) loadKeys(fresh bool) (err error) {
 	s.holder, err = keyOf(filepath.Join(s.dir, IdentityFile), fresh, identity.Create, identity.Load)
 	if err != nil {
 		return err

@@ -128,6 +128,7 @@ func TestCostsAreThoseOfTheMechanism(t *testing.T) {
 	}
 }
 
+//abuse:case A04 a second charge for a question is refused
 func TestRefusalsChangeNothing(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
@@ -236,6 +237,7 @@ func TestTheKindOfFilter(t *testing.T) {
 	}
 }
 
+//abuse:case A23 the second process is told who holds the state
 func TestOneProcessAtATime(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
@@ -283,6 +285,8 @@ func TestWhatWasSettledIsDropped(t *testing.T) {
 }
 
 // The state of a study may hold what is computed from records without noise.
+//
+//abuse:case A17 what is computed from records is sealed at rest
 func TestTheStateIsSealed(t *testing.T) {
 	s := newStore(t)
 	canary := bytes.Repeat([]byte("canary"), 100)
@@ -296,6 +300,7 @@ func TestTheStateIsSealed(t *testing.T) {
 	}
 }
 
+//abuse:case A18 the ledger names files by a keyed hash
 func TestRecordsAreNamedForTheHolderAlone(t *testing.T) {
 	a, b := newStore(t), newStore(t)
 	defer a.Close()
@@ -316,6 +321,8 @@ func TestRecordsAreNamedForTheHolderAlone(t *testing.T) {
 
 // A file of records that was charged to one data set is charged to no other: it would have
 // a second budget. Nor is it after the store was opened again.
+//
+//abuse:case A24 refused under a second name, also after a restart
 func TestAFileOfRecordsHasOneBudget(t *testing.T) {
 	s := newStore(t)
 	b, err := ledger.NewBudget(ledger.Record, accountant.AddRemove, promise, gaussian)

@@ -14,6 +14,8 @@ import (
 )
 
 // What is measured is a list that somebody read: nothing on it is derived from records.
+//
+//abuse:case A18 metrics are a list that somebody read
 func TestFiguresAreTheListedOnes(t *testing.T) {
 	f := newFigures()
 	f.Called("entry", "ok")

@@ -95,6 +95,7 @@ func TestOrders(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
+//abuse:case P02 the socket is for the owner of the state directory
 func TestTheSocket(t *testing.T) {
 	dir, _ := serve(t)
 	info, err := os.Stat(filepath.Join(dir, socketName))

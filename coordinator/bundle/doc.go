@@ -125,15 +125,18 @@ func newReader(r io.Reader) *reader {
 	return in
 }
 
-// grow is how many bytes are read at once: a length that is a lie costs no more.
-const grow = 1 << 20
+// grow is how many bytes are read at first: a length that is a lie costs no more.
+const grow = 32 << 10
 
-// take returns the next n bytes.
+// take returns the next n bytes. It makes room for twice what has come, so that all of it
+// takes three times its size.
 func (r *reader) take(n uint64) []byte {
 	var out []byte
 	for r.err == nil && uint64(len(out)) < n {
 		at := len(out)
-		out = append(out, make([]byte, min(grow, n-uint64(at)))...)
+		longer := make([]byte, min(n, uint64(max(grow, 2*at))))
+		copy(longer, out)
+		out = longer
 		if _, err := io.ReadFull(r.r, out[at:]); err != nil {
 			r.err = ErrForm
 		}

@@ -19,8 +19,11 @@ type ReleaseKey struct {
 // bytes sorts by question, then client; no key is the beginning of another.
 func (k ReleaseKey) bytes() []byte { return append(append(number(k.Ask), k.Client...), 0) }
 
-func readKey(b []byte) ReleaseKey {
-	return ReleaseKey{readNumber(b[:8]), string(b[8 : len(b)-1])}
+func readKey(b []byte) (ReleaseKey, error) {
+	if len(b) < 9 {
+		return ReleaseKey{}, fmt.Errorf("%w: the name of an answer", ErrDamaged)
+	}
+	return ReleaseKey{readNumber(b[:8]), string(b[8 : len(b)-1])}, nil
 }
 
 func readNumber(b []byte) uint64 {
@@ -110,7 +113,11 @@ func (s Study) Offers(f func(k ReleaseKey, envelope []byte) error) error {
 func (s Study) each(part string, from uint64, f func(k ReleaseKey, envelope []byte) error) error {
 	c := s.part(part).Cursor()
 	for k, v := c.Seek(number(from)); k != nil; k, v = c.Next() {
-		if err := f(readKey(k), v); err != nil {
+		key, err := readKey(k)
+		if err == nil {
+			err = f(key, v)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -6,10 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"fedpvi/internal/durable"
 )
 
 const (
@@ -32,7 +35,11 @@ var ErrDamaged = errors.New("the state is damaged: put the whole state directory
 // A Store is the file of a state directory. It is for many at once.
 type Store struct {
 	db     *bbolt.DB
+	layer  durable.Layer
 	commit func(commit func() error) error
+
+	mu      sync.Mutex
+	unsound bool // what the file shows may not be on the disk: a commit failed, or one of an earlier process may have
 }
 
 // Options change how a store works.
@@ -40,6 +47,8 @@ type Options struct {
 	// Commit is called in the place of every commit, which it may call or leave. Tests let
 	// commits fail with it; nil commits.
 	Commit func(commit func() error) error
+	// Layer lies between the database and its file.
+	Layer durable.Layer
 }
 
 // Open opens the store of a state directory, and makes both if they are not there, for
@@ -49,14 +58,17 @@ func Open(dir string, o Options) (*Store, error) {
 		return nil, err
 	}
 	path := filepath.Join(dir, fileName)
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType})
+	if err := checkFile(path); err != nil {
+		return nil, err
+	}
+	db, err := o.Layer.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("%s: %w", dir, ErrHeld)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", path, err)
 	}
-	s := &Store{db: db, commit: o.Commit}
+	s := &Store{db: db, layer: o.Layer, commit: o.Commit, unsound: true}
 	if s.commit == nil {
 		s.commit = func(commit func() error) error { return commit() }
 	}
@@ -88,6 +100,22 @@ func makeDirectory(dir string) error {
 		return fmt.Errorf("state directory %s is open to others (mode %04o): chmod 700 %[1]s", dir, info.Mode().Perm())
 	}
 	return syncDirectory(filepath.Dir(dir))
+}
+
+// checkFile refuses a file that may be somebody else's, or that others may read.
+func checkFile(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not an ordinary file: put the file itself there, no link", path)
+	case info.Mode().Perm()&0o077 != 0:
+		return fmt.Errorf("%s may be read by others (mode %04o): chmod 600 %[1]s", path, info.Mode().Perm())
+	}
+	return nil
 }
 
 // syncDirectory makes sure that a new file's name survives, which bbolt leaves to others.
@@ -127,8 +155,12 @@ func (s *Store) Close() error { return s.db.Close() }
 type Tx struct{ tx *bbolt.Tx }
 
 // Update runs f in a transaction that is safe on disk when Update returns nil, and of
-// which nothing is there when it returns an error.
+// which nothing is there when it returns an error of f. When the commit fails, it is there or
+// not, and the next transaction sees which.
 func (s *Store) Update(f func(*Tx) error) error {
+	if err := s.settle(); err != nil {
+		return err
+	}
 	tx, err := s.db.Begin(true)
 	if err != nil {
 		return err
@@ -137,11 +169,32 @@ func (s *Store) Update(f func(*Tx) error) error {
 	if err := f(&Tx{tx}); err != nil {
 		return err
 	}
-	return s.commit(tx.Commit)
+	if err := s.commit(tx.Commit); err != nil {
+		s.mu.Lock()
+		s.unsound = true
+		s.mu.Unlock()
+		return err
+	}
+	return nil
 }
 
-// View runs f in a transaction that changes nothing.
+// settle makes sure that what the file shows is on the disk.
+func (s *Store) settle() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.unsound {
+		return nil
+	}
+	err := s.layer.Settle(s.db)
+	s.unsound = err != nil
+	return err
+}
+
+// View runs f in a transaction that changes nothing, and sees nothing that is not on the disk.
 func (s *Store) View(f func(*Tx) error) error {
+	if err := s.settle(); err != nil {
+		return err
+	}
 	return s.db.View(func(tx *bbolt.Tx) error { return f(&Tx{tx}) })
 }
 

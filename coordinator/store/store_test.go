@@ -6,9 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"fedpvi/internal/durable"
 )
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +27,7 @@ func open(t *testing.T, dir string, o Options) *Store {
 
 var hash = Hash{1, 2, 3}
 
-func create(t *testing.T, s *Store) {
+func create(t testing.TB, s *Store) {
 	t.Helper()
 	check(t, s.Update(func(tx *Tx) error {
 		_, err := tx.Create(hash, Fixed{Name: "hub"})
@@ -34,7 +36,7 @@ func create(t *testing.T, s *Store) {
 }
 
 // in runs f on the study in a transaction.
-func in(t *testing.T, s *Store, f func(st Study) error) {
+func in(t testing.TB, s *Store, f func(st Study) error) {
 	t.Helper()
 	check(t, s.Update(func(tx *Tx) error {
 		st, err := tx.Study(hash)
@@ -45,6 +47,7 @@ func in(t *testing.T, s *Store, f func(st Study) error) {
 	}))
 }
 
+//abuse:case P06 mode 0700 and 0600, one process at a time
 func TestTheStateIsItsOwnersAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	open(t, dir, Options{})
@@ -115,6 +118,60 @@ func TestAllOrNothing(t *testing.T) {
 		return err
 	})
 	check(t, put(nil))
+}
+
+// After a commit that failed, which may have happened all the same, nothing is read before what
+// is there was written anew: a power failure could take it away.
+func TestNothingIsBelievedAfterACommitThatFailed(t *testing.T) {
+	refused, full := errors.New("the sync failed"), errors.New("no space left on device")
+	var fails bool
+	var anew int
+	s := open(t, filepath.Join(t.TempDir(), "state"), Options{
+		Commit: func(commit func() error) error {
+			check(t, commit())
+			if fails {
+				return refused
+			}
+			return nil
+		},
+		Layer: durable.Layer{File: func(path string) (durable.File, error) {
+			if fails {
+				return nil, full
+			}
+			anew++
+			return os.OpenFile(path, os.O_RDWR, 0)
+		}},
+	})
+	create(t, s)
+	if anew != 1 {
+		t.Fatalf("written anew %d times at the start", anew)
+	}
+	fails = true
+	put := func(tx *Tx) error {
+		st, err := tx.Study(hash)
+		check(t, err)
+		return st.Put(Approval, "north", []byte("yes"))
+	}
+	if err := s.Update(put); !errors.Is(err, refused) {
+		t.Errorf("%v", err)
+	}
+	nothing := func(*Tx) error { return errors.New("this was run") }
+	for _, transaction := range []func(func(*Tx) error) error{s.View, s.Update} {
+		if err := transaction(nothing); !errors.Is(err, full) {
+			t.Errorf("before it was written anew: %v", err)
+		}
+	}
+	fails = false
+	in(t, s, func(st Study) error {
+		all, err := st.All(Approval)
+		if string(all["north"]) != "yes" {
+			t.Errorf("what happened is %v", all)
+		}
+		return err
+	})
+	if anew != 2 {
+		t.Errorf("written anew %d times", anew)
+	}
 }
 
 // Pieces make a body, and go with their question; envelopes that were taken stay.
@@ -194,4 +251,40 @@ func TestTranscripts(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// What is a link, or open to others, may be somebody else's: it is not opened, and nothing
+// is made where a link leads.
+//
+//abuse:case P06 linked or open to others: refused, and nothing is written behind a link
+func TestLinksAndOpenFilesAreRefused(t *testing.T) {
+	target := filepath.Join(t.TempDir(), "target")
+	for name, spoil := range map[string]func(dir string) error{
+		"a linked directory": func(dir string) error {
+			return errors.Join(os.Rename(dir, target), os.Symlink(target, dir))
+		},
+		"an open directory": func(dir string) error { return os.Chmod(dir, 0o750) },
+		"a linked file": func(dir string) error {
+			path := filepath.Join(dir, fileName)
+			return errors.Join(os.Rename(path, path+".away"), os.Symlink(path+".away", path))
+		},
+		"a link to nothing": func(dir string) error {
+			path := filepath.Join(dir, fileName)
+			return errors.Join(os.Remove(path), os.Symlink(filepath.Join(dir, "made"), path))
+		},
+		"an open file": func(dir string) error { return os.Chmod(filepath.Join(dir, fileName), 0o640) },
+	} {
+		dir := filepath.Join(t.TempDir(), "state")
+		s, err := Open(dir, Options{})
+		check(t, err)
+		check(t, s.Close())
+		check(t, spoil(dir))
+		if s, err := Open(dir, Options{}); err == nil {
+			t.Errorf("%s is opened", name)
+			check(t, s.Close())
+		}
+		if _, err := os.Lstat(filepath.Join(dir, "made")); err == nil {
+			t.Errorf("%s: a file was made behind it", name)
+		}
+	}
 }

@@ -106,6 +106,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
+//abuse:case A08 no certificate for another party's key or name
 func TestRequestsThatAreRefused(t *testing.T) {
 	a := newAuthorityOf(t, Hash{1})
 	m := newMember(t, Hash{1}, identity.Client, "north")
@@ -161,6 +162,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	}
 }
 
+//abuse:case P05 refused
 func TestEveryByteOfARequestCounts(t *testing.T) {
 	m := newMember(t, Hash{1}, identity.Client, "north")
 	for at := range m.request {

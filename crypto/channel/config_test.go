@@ -52,6 +52,7 @@ func leafOf(p Party) *x509.Certificate {
 	}
 }
 
+//abuse:case A08 ended in the handshake
 func TestClientsThatAreRefused(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	other := newAuthorityOf(t, Hash{1})
@@ -146,6 +147,7 @@ func TestClientsThatAreRefused(t *testing.T) {
 	}
 }
 
+//abuse:case A09 ended in the handshake, whichever authority vouches for it
 func TestServersThatAreRefused(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	other := newAuthorityOf(t, Hash{1})
@@ -253,6 +255,8 @@ func TestGuests(t *testing.T) {
 }
 
 // A session is never resumed, whatever the other end keeps.
+//
+//abuse:case P11 every connection is checked in full
 func TestNoResumption(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	client := s.client().Config()
@@ -283,6 +287,8 @@ func TestNoResumption(t *testing.T) {
 }
 
 // What is older is refused in the handshake, before a certificate is looked at.
+//
+//abuse:case A11 TLS below 1.3 and key exchanges without ML-KEM are refused
 func TestOlderHandshakesAreRefused(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	for name, change := range map[string]func(c *tls.Config){
@@ -365,6 +371,8 @@ func TestSeveralStudies(t *testing.T) {
 }
 
 // The text of what is refused says nothing of the other end.
+//
+//abuse:case P12 the text says nothing of the other end
 func TestErrorsAreConstant(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	stranger := newMember(t, Hash{1}, identity.Client, "a-name-to-be-seen")

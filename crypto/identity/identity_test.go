@@ -169,6 +169,8 @@ func TestIdentitiesAreKept(t *testing.T) {
 }
 
 // Keys come from the random source of the system and from nothing else.
+//
+//abuse:case P15 from the operating system
 func TestKeysAreRandom(t *testing.T) {
 	make2 := func() (a, b PublicKey) {
 		first, err := Generate()
@@ -194,6 +196,7 @@ func TestKeysAreRandom(t *testing.T) {
 	}
 }
 
+//abuse:case A17 no verb, logger or encoder shows one
 func TestIdentitiesDoNotShowKeys(t *testing.T) {
 	i, err := Generate()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 )
 
+//abuse:case P06 no path, NUL, capital, space or long name
 func TestNames(t *testing.T) {
 	for _, good := range []string{"a", "7", "st-olav", "clinic-1", "a-b-c", strings.Repeat("a", MaxName)} {
 		if n, err := ParseName(good); err != nil || string(n) != good {
@@ -21,6 +22,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
+//abuse:case A06 names that look alike cannot be in one roster
 func TestNamesThatLookAlike(t *testing.T) {
 	for _, pair := range [][2]Name{
 		{"clinic-1", "clinic-l"},

@@ -13,6 +13,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/secret"
 	"fedpvi/internal/canary"
+	"fedpvi/internal/memory"
 )
 
 var expires = time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC)
@@ -149,6 +150,8 @@ func TestEveryCharacterCounts(t *testing.T) {
 	}
 }
 
+//abuse:case P04 the key that redeemed it holds it; another is refused
+//abuse:case P11 once, by one key
 func TestInvitationsAreRedeemedOnce(t *testing.T) {
 	i, ticket := invite(t)
 	_, another := invite(t)
@@ -183,6 +186,8 @@ func refused(t *testing.T, what string, err error) {
 	}
 }
 
+//abuse:case P11 refused
+//abuse:case P12 unknown, used and expired get one text
 func TestRefusals(t *testing.T) {
 	i, ticket := invite(t)
 	second, secondTicket := invite(t)
@@ -238,6 +243,7 @@ func TestTicketsAreStored(t *testing.T) {
 	}
 }
 
+//abuse:case P14 not shown
 func TestTokensAreNotShown(t *testing.T) {
 	i, _ := invite(t)
 	for _, v := range []any{i, &i, struct{ hidden Invitation }{i}, []Invitation{i}} {
@@ -257,6 +263,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(i.Text()))
 	f.Add(i.append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		memory.Bound(t, len(b), func() { Parse(string(b)) })
 		if i, err := Parse(string(b)); err == nil {
 			if again, err := Parse(i.Text()); err != nil || !same(i, again) {
 				t.Errorf("%q is read once: %v", b, err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"fedpvi/internal/canary"
+	"fedpvi/internal/memory"
 )
 
 const kind = "fedpvi-test-key"
@@ -136,6 +137,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(known))
 	f.Add([]byte(kind + " v1 \n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
+		memory.Bound(t, len(text), func() { decode(kind, text) })
 		key, err := decode(kind, text)
 		if err != nil {
 			return

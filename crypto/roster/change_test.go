@@ -26,6 +26,7 @@ func accepted(n *Roster, parties ...party) []Acceptance {
 	return all
 }
 
+//abuse:case P10 in force when all who stay have signed
 func TestChangesNeedConsent(t *testing.T) {
 	parties := newParties(t)
 	north, hub, east, south := parties[0], parties[1], parties[2], parties[3]

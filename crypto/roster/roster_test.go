@@ -14,6 +14,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/seal"
 	"fedpvi/crypto/signed"
+	"fedpvi/internal/memory"
 )
 
 var study = Hash{1, 2, 3}
@@ -170,6 +171,7 @@ func TestEntriesThatAreRefused(t *testing.T) {
 	}
 }
 
+//abuse:case A06 no name, key, pin or recipient twice
 func TestRostersThatAreRefused(t *testing.T) {
 	parties := newParties(t)
 	north, hub, east := parties[0], parties[1], parties[2]
@@ -275,6 +277,8 @@ func TestEveryByteOfAnEntryCounts(t *testing.T) {
 }
 
 // A number of entries without entries takes no memory.
+//
+//abuse:case A12 a hostile count takes no memory
 func TestNothingIsAllocatedForNumbers(t *testing.T) {
 	b := (&Roster{Study: study, Version: 1}).Bytes()
 	copy(b[len(b)-2:], []byte{0xff, 0xff})
@@ -311,7 +315,9 @@ func FuzzParse(f *testing.F) {
 	f.Add(good)
 	f.Add(good[:100])
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := Parse(b, study)
+		var r *Roster
+		var err error
+		memory.Bound(t, len(b), func() { r, err = Parse(b, study) })
 		if err == nil && !bytes.Equal(r.Bytes(), b) {
 			t.Error("one roster has two encodings")
 		}

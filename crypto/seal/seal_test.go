@@ -15,6 +15,7 @@ import (
 
 	"fedpvi/crypto/keyfile"
 	"fedpvi/internal/canary"
+	"fedpvi/internal/memory"
 )
 
 func newKey(t testing.TB) *Key {
@@ -118,6 +119,8 @@ func plain(context, payload uint32, rest string) []byte {
 	return append(b, rest...)
 }
 
+//abuse:case A11 a second recipient or an older kind of key is refused
+//abuse:case A12 a header of any other form or size never reaches the parser
 func TestWhatIsRefused(t *testing.T) {
 	k, other := newKey(t), newKey(t)
 	to := k.Recipient().recipient
@@ -183,6 +186,7 @@ func TestSizes(t *testing.T) {
 
 func second(_ []byte, err error) error { return err }
 
+//abuse:case P05 refused
 func TestEveryByteCounts(t *testing.T) {
 	k := newKey(t)
 	good := sealed(t, k, "ctx", "pay", 8)
@@ -285,6 +289,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(sealed(f, k, "ctx", "pay", 8))
 	f.Add([]byte("\x00\x00\x00\x03ctx\x00\x00\x00\x03pay\x00\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		memory.Bound(t, len(b), func() { k.Open(b, []byte("ctx"), 8) })
 		if got, err := k.Open(b, []byte("ctx"), 8); err == nil && string(got) != "pay" {
 			t.Errorf("%q was opened", got)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/internal/wire"
+	"fedpvi/internal/memory"
 )
 
 func newIdentity(t testing.TB) *identity.Identity {
@@ -95,6 +96,7 @@ func TestKnownEnvelope(t *testing.T) {
 	}
 }
 
+//abuse:case A10 every field of the header is expected
 func TestWhatIsRefused(t *testing.T) {
 	cryptotest.SetGlobalRandom(t, 1)
 	i, other := newIdentity(t), newIdentity(t)
@@ -189,6 +191,8 @@ func TestSignRefuses(t *testing.T) {
 }
 
 // A signature of a header in one domain is none in another, whatever the header says.
+//
+//abuse:case A10 a signature fits one purpose
 func TestDomainsAreSeparate(t *testing.T) {
 	i := newIdentity(t)
 	for _, a := range domains {
@@ -205,6 +209,7 @@ func TestDomainsAreSeparate(t *testing.T) {
 	}
 }
 
+//abuse:case P05 refused
 func TestEveryByteCounts(t *testing.T) {
 	i := newIdentity(t)
 	good := sign(t, i, header(), "payload")
@@ -223,6 +228,8 @@ func TestEveryByteCounts(t *testing.T) {
 }
 
 // A hostile length is refused before anything is made of it.
+//
+//abuse:case A12 a hostile length takes no memory
 func TestNothingIsAllocatedForLengths(t *testing.T) {
 	i := newIdentity(t)
 	envelope := sign(t, i, header(), "payload")
@@ -243,6 +250,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add(sign(f, i, header(), "payload"))
 	f.Add(sign(f, i, header(), ""))
 	f.Fuzz(func(t *testing.T, envelope []byte) {
+		memory.Bound(t, len(envelope), func() { Verify(envelope, i.Public(), header()) })
 		p, err := parse(envelope)
 		if err != nil {
 			return

@@ -14,6 +14,7 @@ import (
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/seal"
 	"fedpvi/crypto/signed"
+	"fedpvi/internal/memory"
 )
 
 var study = sha256.Sum256([]byte("a study document"))
@@ -135,6 +136,8 @@ func signs(t *testing.T, f *federation, e Entry, body string, change func(h *sig
 	return item{envelope, []byte(body)}
 }
 
+//abuse:case A02 an entry fits one place
+//abuse:case P10 a second roster is refused
 func TestWhatDoesNotFollow(t *testing.T) {
 	f, stranger := newFederation(t), newFederation(t)
 	items := f.script(t)
@@ -297,6 +300,12 @@ func FuzzParse(f *testing.F) {
 	f.Add(Abortion{"hub", "why"}.Bytes())
 	f.Add(BodyOf(nil).append([]byte{version}))
 	f.Fuzz(func(t *testing.T, b []byte) {
+		memory.Bound(t, 4*len(b), func() { // four parsers
+			parsePayload(b)
+			ParseClosing(b)
+			ParseAbortion(b)
+			parseRelease(b)
+		})
 		if e, err := parsePayload(b); err == nil && !bytes.Equal(e.payload(), b) {
 			t.Error("one entry has two encodings")
 		}

@@ -279,6 +279,9 @@ func keys(t *testing.T, dir string) (all [][]byte) {
 
 // No key, invitation or value of a record is in a log, an error, a metric, a review, or on
 // the wire, in a whole study with refusals on the way.
+//
+//abuse:case A17 a whole study of real processes: nothing in logs, errors, metrics, reviews or on the wire
+//abuse:case P14 the token is in a file of its own, and in no log
 func TestNothingSecretIsShown(t *testing.T) {
 	o := &observed{t: t, dir: t.TempDir()}
 	o.clients, o.gossip = o.free(), o.free()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"fedpvi/internal/memory"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -205,6 +206,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("sex;age;stage;y\n\"\n")
 	f.Add("\ufeffsex;age;stage;y\r\nf;1e5;I;0x1p-2\r\n")
 	f.Fuzz(func(t *testing.T, file string) {
+		memory.Bound(t, len(file), func() { shard.Read("r.csv", strings.NewReader(file), st, 100) })
 		records, _, err := shard.Read("r.csv", strings.NewReader(file), st, 100)
 		if err != nil {
 			return

@@ -35,6 +35,9 @@ func numbersFrom(release []byte) int {
 
 // A client that sends the worst that can be taken ends no study: at most a round is
 // rejected, or the posterior is of no use.
+//
+//abuse:case A13 at most a round is rejected, by a public rule
+//abuse:case A20 no study ends by it
 func TestPoisonDoesNotEndAStudy(t *testing.T) {
 	for name, st := range map[string]*study.Study{
 		"every phase":      everyPhase(t),

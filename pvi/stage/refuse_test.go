@@ -14,6 +14,8 @@ import (
 )
 
 // A release that is out of place is refused and changes nothing, in every phase.
+//
+//abuse:case A20 refused in every phase, state unchanged
 func TestServerRefuses(t *testing.T) {
 	st := everyPhase(t)
 	h := newHouse(t, st, 2)
@@ -69,6 +71,8 @@ func farOff(b []byte) []byte {
 }
 
 // A client follows nothing that does not follow, and is as it was.
+//
+//abuse:case A03 a client follows nothing that does not follow
 func TestSiteRefuses(t *testing.T) {
 	st := everyPhase(t)
 	h := newHouse(t, st, 2)
@@ -117,6 +121,8 @@ func TestSiteRefuses(t *testing.T) {
 }
 
 // A client that did not answer knows when an outcome counts it.
+//
+//abuse:case A16 a copy notices an answer that it did not give
 func TestCountedWithoutAnAnswer(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "", "")
 	h := newHouse(t, st, 2)
@@ -139,6 +145,8 @@ func TestCountedWithoutAnAnswer(t *testing.T) {
 }
 
 // A plan that asks the client again before its question has an outcome is a lie.
+//
+//abuse:case A02 refused
 func TestAskedTwice(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", ""), 2)
 	h.next()
@@ -189,6 +197,8 @@ func TestReplay(t *testing.T) {
 
 // A site's state tells nothing of the records before the client answers: two clients with
 // other records have the same bytes. After that it does, which is why it stays at home.
+//
+//abuse:case A18 before it answers, a client's state tells nothing
 func TestStateHoldsNoRecord(t *testing.T) {
 	st := planeStudy(t, clientPrivacy, "", "")
 	roster := []pvi.ClientID{"a", "b"}
@@ -233,6 +243,8 @@ func TestAPlanBeforeItsPhase(t *testing.T) {
 }
 
 // While the scale is looked for, as many answers are needed as later.
+//
+//abuse:case A05 the least number holds in every phase
 func TestFewestInEveryPhase(t *testing.T) {
 	st := planeStudy(t, clientPrivacy, "", "min_clients = 2", scaledPrivately...)
 	h := newHouse(t, st, 3)

@@ -15,6 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"fedpvi/internal/memory"
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
 )
@@ -182,6 +183,9 @@ func TestFormByHand(t *testing.T) {
 
 // What is longer than the study allows, or no number, is refused, and lengths before
 // anything is made of them.
+//
+//abuse:case A13 numbers that are not finite are refused where they are read
+//abuse:case P03 lengths and counts beyond the protocol's are refused before anything is allocated
 func TestBounds(t *testing.T) {
 	plan := &pvi.Plan{Lambda: make([]pvi.Wide, 9), Participants: []pvi.ClientID{"north"}}
 	outcome := &pvi.Outcome{Verdict: pvi.Void}
@@ -242,12 +246,15 @@ func TestNamesAreBoundedByTheMessage(t *testing.T) {
 }
 
 // What is read from any bytes is written again as the same bytes.
+//
+//abuse:case P01 one encoding for one value, no panic, memory in proportion
 func FuzzRead(f *testing.F) {
 	for _, c := range codecs {
 		f.Add(c.write(c.fixed))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for kind, c := range codecs {
+			memory.Bound(t, len(b), func() { c.read(b, limits) })
 			m, err := c.read(b, limits)
 			if err != nil {
 				continue

@@ -61,6 +61,7 @@ func TestPartiesSeeOneAnother(t *testing.T) {
 	})
 }
 
+//abuse:case A19 a goodbye is noted as a time and decides nothing
 func TestAGoodbye(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
@@ -76,6 +77,8 @@ func TestAGoodbye(t *testing.T) {
 }
 
 // Who has another key, another study or a name that nobody knows is not heard.
+//
+//abuse:case A19 another key, study or name is not heard
 func TestStrangersAreNotHeard(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"another key":   func(c *Config) { c.Key = secret.New(bytes.Repeat([]byte{'x'}, KeySize)) },
@@ -97,6 +100,7 @@ func TestStrangersAreNotHeard(t *testing.T) {
 	}
 }
 
+//abuse:case A19 without an interruption
 func TestTheKeyIsChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
@@ -130,6 +134,8 @@ func TestTheKeyIsChanged(t *testing.T) {
 }
 
 // No log has a key, and no packet a name in the clear.
+//
+//abuse:case A17 nothing
 func TestNothingOfTheKeyIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
@@ -169,6 +175,8 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 
 // A view gives names, times and ways, and a channel to wake up: there is no number, no
 // truth and no list of who is in that anything could be decided by.
+//
+//abuse:case A19 gossip yields nothing that anything could be decided by
 func TestAViewGivesTimesOnly(t *testing.T) {
 	allowed := map[reflect.Type]bool{
 		reflect.TypeFor[[]Sighting](): true, reflect.TypeFor[Sighting](): true, reflect.TypeFor[<-chan struct{}](): true,

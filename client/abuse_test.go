@@ -1,0 +1,268 @@
+package client_test
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"fedpvi/accountant"
+	"fedpvi/client"
+	"fedpvi/client/ledger"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/invitation"
+	"fedpvi/crypto/signed"
+	"fedpvi/pvi/stage"
+	"fedpvi/pvi/study"
+	"fedpvi/transport"
+)
+
+// fork is a hub that goes on from here by itself, with the question closed as it is.
+func (h *hub) fork(server []byte, ask int) *hub {
+	h.t.Helper()
+	other := *h
+	other.items, other.receipts = slices.Clone(h.items), slices.Clone(h.receipts)
+	other.releases, other.last, other.bodies = maps.Clone(h.releases), maps.Clone(h.last), maps.Clone(h.bodies)
+	var err error
+	other.server, err = stage.RestoreServer(h.study, h.clients(), server)
+	check(h.t, err)
+	other.close(ask)
+	return &other
+}
+
+// To one client the coordinator says that both answered, to the other that it came too late.
+// Each follows its own transcript, as it must; but what one signs fits only there, either
+// refuses what the other was told, and two signed entries of one number are evidence.
+//
+//abuse:case A07 answers fit one transcript, each client refuses the other's, and both signed entries are evidence
+func TestTwoTranscripts(t *testing.T) {
+	h, all := federation(t, planeStudy(recordPrivacy, "", "min_clients = 1"), "north", "south")
+	h.begin()
+	north, south := all[0], all[1]
+	_, err := north.step()
+	check(t, err)
+	state, err := h.server.MarshalBinary()
+	check(t, err)
+	before := h.chain
+	other := *h
+	other.chain = before
+	_, err = south.step() // both answered, and south does not know yet
+	check(t, err)
+	said := before.Position().Number
+	told := other.fork(state, 1)
+	at := int(said)
+	if bytes.Equal(h.items[at].Envelope, told.items[at].Envelope) {
+		t.Fatal("both are told the same")
+	}
+	for _, items := range [][]transport.Item{h.items, told.items} {
+		if _, e, err := before.Follow(items[at].Envelope, items[at].Body); err != nil || e.Number != uint64(at+1) {
+			t.Fatalf("entry %d is no evidence: %v", e.Number, err)
+		}
+	}
+	_, err = north.step()
+	check(t, err)
+	spent := north.account().Spent
+	model, _ := told.server.ModelOf(2)
+	mine := h.releases[releaseKey{"north", 2}]
+	if _, err := told.chain.VerifyRelease(mine.Envelope, h.members["north"].Key, 2, model); !errors.Is(err, signed.ErrModel) {
+		t.Errorf("an answer fits the other transcript: %v", err)
+	}
+	north.hub = told
+	_, err = north.step()
+	north.refused("what the other was told", err, client.Declined, "", spent)
+}
+
+// A clock that jumps refills no budget, and a certificate that is not valid at its time is
+// not used: nothing is answered then. The order of the ledger is that of its numbers.
+//
+//abuse:case A14 no budget is refilled, certificates fail closed, and the ledger is ordered by number
+func TestAClockThatJumps(t *testing.T) {
+	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
+	h.begin()
+	p, other := all[0], all[1]
+	const day = 24 * time.Hour
+	p.late = 30 * day
+	_, err := p.step()
+	check(t, err)
+	spent := p.account()
+	_, err = other.step()
+	check(t, err)
+	answers := len(h.releases)
+	for _, p.late = range []time.Duration{3652 * day, -3652 * day} {
+		if _, err = p.step(); err == nil {
+			t.Errorf("with a clock that is off by %v a certificate is used", p.late)
+		}
+		if a := p.account(); a.Spent != spent.Spent || a.Total != spent.Total {
+			t.Errorf("with a clock that is off by %v the account is %+v, and was %+v", p.late, a, spent)
+		}
+	}
+	if len(h.releases) != answers {
+		t.Errorf("%d answers were sent, and %d before", len(h.releases), answers)
+	}
+	p.late = day // before its last entry
+	play(t, all)
+	c := p.open()
+	defer c.Close()
+	var export bytes.Buffer
+	check(t, c.Store().Export(&export, p.now()))
+	if r, err := ledger.Verify(&export); err != nil || r.Accounts[0].Studies[0].Answers != 3 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Of two copies of one state that both went on, one is finished, though their ledgers have
+// the same number of entries.
+//
+//abuse:case A16 two copies with as many entries: the one that did not send is finished
+func TestTwoCopiesGoOn(t *testing.T) {
+	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
+	h.begin()
+	p := all[0]
+	second := *p
+	second.dir = filepath.Join(t.TempDir(), "copy")
+	copyState(t, p.dir, second.dir)
+	_, err := p.step()
+	check(t, err)
+	c := second.open()
+	b, err := ledger.NewBudget(ledger.Record, accountant.AddRemove, wide, accountant.Gaussian{Sensitivity: 1, Sigma: 8, Adjacency: accountant.AddRemove})
+	check(t, err)
+	check(t, c.Store().AddBudget("ward", b, today))
+	ahead, _ := c.Store().Head()
+	check(t, c.Close())
+	first := p.open()
+	if n, _ := first.Store().Head(); n != ahead {
+		t.Fatalf("the ledgers have %d and %d entries", n, ahead)
+	}
+	check(t, first.Close())
+	_, err = second.step()
+	second.refused("the other copy", err, client.Damaged, "not on this one", 0)
+	_, err = p.step()
+	check(t, err)
+}
+
+// copyState copies a state directory with its modes.
+func copyState(t *testing.T, from, to string) {
+	t.Helper()
+	check(t, os.CopyFS(to, os.DirFS(from)))
+	check(t, filepath.WalkDir(to, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			return os.Chmod(path, 0o700)
+		}
+		return errors.Join(err, os.Chmod(path, 0o600))
+	}))
+}
+
+// Records that are exported anew with one more go on with the budget that they have, in the
+// next study of another coordinator.
+//
+//abuse:case A24 a new export with more records goes on with the same budget
+//abuse:case P19 a second study of another coordinator is charged on top of the first
+func TestMoreRecordsInTheSameBudget(t *testing.T) {
+	_, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
+	all[0].hub.begin()
+	play(t, all)
+	p := all[0]
+	before := p.account()
+	check(t, os.WriteFile(p.data, []byte(records(0)+"0.5,0.5\n"), 0o600))
+	h := newHub(t, planeStudy("unit = \"record\"\nnoise_multiplier = 3.0\ndelta = 1e-5", "", ""))
+	p.edit(p.hub.identity.Fingerprint().String(), p.hub.identity.Fingerprint().String()+`", "`+h.identity.Fingerprint().String())
+	q := newHolder(t, h, "south", 1)
+	check(t, q.approve())
+	_, err := q.step()
+	check(t, err)
+	c := p.open()
+	defer c.Close()
+	m, _, err := c.Join(t.Context(), h.invite("north"), h, wide)
+	check(t, err)
+	policy, err := client.LoadPolicy(p.dir)
+	check(t, err)
+	_, err = c.Approve(m, policy, "", m.Hash.String())
+	check(t, err)
+	h.begin()
+	p.hub = h
+	_, err = p.runIn(c, m)
+	check(t, err)
+	a, _ := c.Store().Account("records")
+	if !(a.Spent > before.Spent) || a.Total != before.Total || len(a.Studies) != 2 {
+		t.Errorf("the account is %+v, and was %+v", a, before)
+	}
+}
+
+// Who leaves a study gets nothing back.
+//
+//abuse:case P13 leaving a study, or its end, takes nothing off the ledger
+func TestWhatWasSpentStays(t *testing.T) {
+	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")
+	h.begin()
+	p := all[0]
+	_, err := p.step()
+	check(t, err)
+	before := p.account()
+	check(t, p.with(func(c *client.Client, m *client.Member, _ *client.Policy) error {
+		return c.Leave(t.Context(), m, "", line{h, p.name})
+	}))
+	if a := p.account(); !(a.Spent > 0) || a.Spent != before.Spent || len(a.Studies) != 1 {
+		t.Errorf("the account is %+v, and was %+v", a, before)
+	}
+}
+
+// Another coordinator at the address of the right one, with the same study and keys of its
+// own, gets neither a token nor an answer: the real client ends the handshake.
+//
+//abuse:case A09 over a real connection: no token and no byte of a client reaches it
+//abuse:case P08 over a real connection: a coordinator without TLS is not spoken to
+func TestAnImpostorAnswers(t *testing.T) {
+	st, err := study.Parse("study.toml", planeStudy(recordPrivacy, "", ""))
+	check(t, err)
+	st.Simulation.Clients = 0
+	n, impostor := newRealNetwork(t, st, t.TempDir()), newRealNetwork(t, st, t.TempDir())
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	check(t, err)
+	heard := make(chan []byte, 1)
+	go func() { heard <- hear(plain) }()
+	t.Cleanup(func() { plain.Close() })
+	invited, err := n.study.Invite(t.Context(), []identity.Name{"north"}, time.Hour)
+	check(t, err)
+	for who, address := range map[string]string{"another key": impostor.address, "no TLS": plain.Addr().String()} {
+		c, err := client.Open(client.Options{Dir: filepath.Join(t.TempDir(), "state"), Now: time.Now, Create: true})
+		check(t, err)
+		i, err := invitation.Parse(invited[0].Text)
+		check(t, err)
+		i.Addresses = []string{address}
+		if guest, err := c.DialGuest(t.Context(), i, client.Network{RoundDeadline: time.Second}); err == nil {
+			t.Errorf("%s: a guest is connected", who)
+			check(t, guest.Close())
+		} else if client.CodeOf(err) != client.Unreachable {
+			t.Errorf("%s: code %d, %v", who, client.CodeOf(err), err)
+		}
+		check(t, c.Close())
+	}
+	check(t, plain.Close())
+	if got := <-heard; len(got) > 0 && got[0] != 22 {
+		t.Errorf("%.20q was said in the clear", got)
+	}
+	status, err := impostor.study.Status(t.Context())
+	check(t, err)
+	if len(status.Clients) != 0 {
+		t.Errorf("the impostor knows %+v", status.Clients)
+	}
+}
+
+// hear returns what is said to a port by all who call, until it is closed.
+func hear(l net.Listener) (all []byte) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return all
+		}
+		b := make([]byte, 64)
+		n, _ := conn.Read(b)
+		all = append(all, b[:n]...)
+		conn.Close()
+	}
+}

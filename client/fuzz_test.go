@@ -1,0 +1,34 @@
+package client_test
+
+import (
+	"testing"
+
+	"fedpvi/client"
+	"fedpvi/internal/memory"
+)
+
+// A policy that is accepted allows nothing by accident.
+func FuzzPolicy(f *testing.F) {
+	f.Add([]byte("version = 1\n[coordinators]\nallowed = [\"" + "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff" + "\"]\ntrust = true\n[participants]\nminimum = 3\n[dataset.ward]\nepsilon = 1.0\ndelta = 1e-5\nfilter = \"renyi\"\norder = 8.0"))
+	f.Add([]byte("version = 1"))
+	f.Add([]byte("[dataset.a]\nepsilon = nan\ndelta = 1"))
+	f.Fuzz(func(t *testing.T, source []byte) {
+		var p *client.Policy
+		var err error
+		memory.Bound(t, len(source), func() { p, err = client.ParsePolicy("policy.toml", source) })
+		if err != nil {
+			if client.CodeOf(err) != client.Usage {
+				t.Errorf("code %d: %v", client.CodeOf(err), err)
+			}
+			return
+		}
+		if p.MinParticipants < 1 {
+			t.Errorf("%d participants are enough", p.MinParticipants)
+		}
+		for name, d := range p.Datasets {
+			if d.Promise.Check() != nil {
+				t.Errorf("the data set %q has the promise %+v", name, d.Promise)
+			}
+		}
+	})
+}

@@ -1,0 +1,54 @@
+package ledger_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/client/ledger"
+)
+
+// Many studies at once want the last of a budget: as many get it as fit, all others are
+// told the same, and so it is after a restart.
+//
+//abuse:case A23 as many as fit are charged, the others get one and the same refusal
+func TestTheLastOfABudget(t *testing.T) {
+	s := newStore(t)
+	fits := 0
+	for ; ; fits++ {
+		if _, err := pay(s, study, uint64(fits+1)); err != nil {
+			break
+		}
+	}
+	const room = 3
+	s = reopen(t, newStore(t))
+	for ask := range fits - room {
+		_, err := pay(s, study, uint64(ask+1))
+		check(t, err)
+	}
+	const racers = 12
+	errs := make([]error, racers)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() { _, errs[i] = pay(s, ledger.Hash{byte(i + 1)}, 1) })
+	}
+	wg.Wait()
+	paid, said := 0, map[string]int{}
+	for _, err := range errs {
+		if over := new(accountant.BudgetError); errors.As(err, &over) {
+			said[err.Error()]++
+		} else if check(t, err); err == nil {
+			paid++
+		}
+	}
+	if paid != room || len(said) != 1 {
+		t.Errorf("%d of %d that fit were paid for, and the others were told %v", paid, room, said)
+	}
+	before, _ := s.Account("ward")
+	s = reopen(t, s)
+	defer s.Close()
+	if after, _ := s.Account("ward"); after.Spent != before.Spent || after.Spent > after.Total {
+		t.Errorf("%+v, and after a restart %+v", before, after)
+	}
+}

@@ -1,0 +1,50 @@
+package ledger_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"fedpvi/client/ledger"
+)
+
+// A file with bytes that somebody changed is damaged, or is what it was after its last
+// commit, or, like a copy put back, after the one before: it never says anything else.
+//
+//abuse:case A15 a changed file is damaged, or says what a commit said
+func FuzzFile(f *testing.F) {
+	s := newStore(f)
+	_, err := pay(s, study, 1)
+	check(f, err)
+	dir, path := s.Dir(), filepath.Join(s.Dir(), ledger.File)
+	want, _ := s.Account("ward")
+	check(f, s.Close())
+	good, err := os.ReadFile(path)
+	check(f, err)
+	f.Add(uint32(16), []byte{0xff})
+	f.Add(uint32(4096*2+8), []byte{0xff, 0xff, 0xff, 0xff})
+	f.Add(uint32(4096*3), []byte{0})
+	f.Fuzz(func(t *testing.T, at uint32, patch []byte) {
+		if len(patch) > 64 {
+			return
+		}
+		changed := append([]byte(nil), good...)
+		copy(changed[min(int(at), len(changed)):], patch)
+		check(t, os.WriteFile(path, changed, 0o600))
+		s, err := ledger.Open(dir, ledger.Options{Existing: true, Now: today})
+		if err != nil {
+			if damaged := new(ledger.Damaged); !errors.As(err, &damaged) {
+				t.Errorf("refused, and not as damaged: %v", err)
+			}
+			return
+		}
+		defer s.Close()
+		if a, ok := s.Account("ward"); ok && a.Spent != want.Spent && a.Spent != 0 {
+			t.Errorf("%g was spent, and now it is %g", want.Spent, a.Spent)
+		}
+		s.Part(study, "site")
+		s.Outbox(study)
+		s.Unsent(study, 1)
+	})
+}

@@ -1,0 +1,72 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A file with bytes that somebody changed is read as far as it can be, or refused: the
+// program does not fall over it.
+//
+//abuse:case A15 a damaged coordinator's file is read or refused, without a crash
+func FuzzFile(f *testing.F) {
+	dir := filepath.Join(f.TempDir(), "state")
+	s, err := Open(dir, Options{})
+	check(f, err)
+	create(f, s)
+	k := ReleaseKey{Ask: 1, Client: "north"}
+	in(f, s, func(st Study) error {
+		return errors.Join(st.PutOffer(k, []byte("e")), st.PutPiece(k, 0, []byte("piece")), st.PutEvidence(k, []byte("e")),
+			st.Append(1, []byte("envelope"), []byte("body"), 1), st.PutState([]byte("state")))
+	})
+	check(f, s.Close())
+	path := filepath.Join(dir, fileName)
+	good, err := os.ReadFile(path)
+	check(f, err)
+	f.Add(uint32(16), []byte{0xff})
+	f.Add(uint32(4096*2+8), []byte{0xff, 0xff, 0xff, 0xff})
+	f.Add(uint32(len(good)), []byte("more"))
+	f.Fuzz(func(t *testing.T, at uint32, patch []byte) {
+		if len(patch) > 64 {
+			return
+		}
+		changed := append([]byte(nil), good...)
+		copy(changed[min(int(at), len(changed)):], patch)
+		check(t, os.WriteFile(path, changed, 0o600))
+		s, err := Open(dir, Options{})
+		if err != nil {
+			return
+		}
+		defer s.Close() //nolint:errcheck // it may be damaged
+		_ = s.View(readAll)
+	})
+}
+
+// readAll reads every part of every study.
+func readAll(tx *Tx) error {
+	all, err := tx.Studies()
+	if err != nil {
+		return err
+	}
+	for _, h := range all {
+		st, err := tx.Study(h)
+		if err != nil {
+			return err
+		}
+		nothing := func(ReleaseKey, []byte) error { return nil }
+		_, fixed := st.Fixed()
+		_, body := st.Body(ReleaseKey{Ask: 1, Client: "north"})
+		st.State()
+		if n := st.Items(); n < 1<<10 {
+			for i := range n {
+				st.Item(i + 1)
+			}
+		}
+		if err := errors.Join(fixed, body, st.Offers(nothing), st.Evidence(nothing), st.Releases(0, nothing)); err != nil {
+			return err
+		}
+	}
+	return tx.Dump(func(string, []byte) {})
+}

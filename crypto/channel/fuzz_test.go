@@ -1,0 +1,79 @@
+package channel
+
+import (
+	"bytes"
+	"net/url"
+	"testing"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/internal/wire"
+	"fedpvi/internal/memory"
+)
+
+// fuzzed is the study of these targets.
+var fuzzed = Hash{1, 2, 3}
+
+// Whatever a party signs as its request for a certificate, the authority certifies the
+// one key that the roster pins, or nothing.
+//
+//abuse:case A08 the pinned key is certified, or nothing
+func FuzzRequest(f *testing.F) {
+	a, m := newAuthorityOf(f, fuzzed), newMember(f, fuzzed, identity.Client, "north")
+	r := wire.NewReader(m.request)
+	f.Add(bytes.Clone(r.Bytes(maxRequest)))
+	stranger := newMember(f, fuzzed, identity.Client, "south")
+	f.Add(bytes.Clone(wire.NewReader(stranger.request).Bytes(maxRequest)))
+	f.Fuzz(func(t *testing.T, der []byte) {
+		signature := m.identity.Sign(requestDomain, requestStatement(fuzzed, der))
+		request := append(wire.AppendBytes(nil, der), signature[:]...)
+		var leaf []byte
+		var err error
+		memory.Bound(t, len(der), func() {
+			leaf, err = a.Issue(request, m.party, m.identity.Public(), m.key.Pin(), today, end)
+		})
+		if err != nil {
+			return
+		}
+		if _, err := NewCredentials(m.party, m.key, a.Certificate(), leaf, today); err != nil {
+			t.Errorf("another key or party was certified: %v", err)
+		}
+	})
+}
+
+// Whatever a coordinator sends as certificates, who shows one has the key of it.
+func FuzzCertificates(f *testing.F) {
+	a, m := newAuthorityOf(f, fuzzed), newMember(f, fuzzed, identity.Client, "north")
+	leaf, err := a.Issue(m.request, m.party, m.identity.Public(), m.key.Pin(), today, end)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(a.Certificate(), leaf)
+	f.Add(leaf, leaf)
+	f.Add(a.Certificate(), a.Certificate())
+	f.Fuzz(func(t *testing.T, authority, certificate []byte) {
+		var c *Credentials
+		var err error
+		memory.Bound(t, len(authority)+len(certificate), func() {
+			c, err = NewCredentials(m.party, m.key, authority, certificate, today)
+		})
+		if err == nil && pinOf(c.current.Load().Leaf) != m.key.Pin() {
+			t.Error("a certificate of another key is taken")
+		}
+	})
+}
+
+// A party has one name, and one name is of one party.
+func FuzzParty(f *testing.F) {
+	f.Add(Party{fuzzed, identity.Client, "north"}.uri().String())
+	f.Add("spiffe://00/client/north")
+	f.Add("spiffe://" + Party{fuzzed, identity.Coordinator, "hub"}.uri().Host + "/coordinator/hub?x#y")
+	f.Fuzz(func(t *testing.T, text string) {
+		u, err := url.Parse(text)
+		if err != nil {
+			return
+		}
+		if p, err := partyOf([]*url.URL{u}); err == nil && p.uri().String() != u.String() {
+			t.Errorf("%q is taken for %q", text, p.uri())
+		}
+	})
+}

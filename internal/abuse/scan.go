@@ -1,0 +1,128 @@
+package abuse
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// directive begins the line of a comment that says which case a test shows.
+const directive = "//abuse:case "
+
+// Scan returns what the tests under root show, in order of file and place. A directive
+// that is no part of a test's comment is an error.
+func Scan(root fs.FS) ([]Show, error) {
+	var all []Show
+	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && name != "." && strings.HasPrefix(d.Name(), ".") {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		source, err := fs.ReadFile(root, name)
+		if err != nil || !strings.Contains(string(source), "\n"+directive) {
+			return err
+		}
+		found, err := scanFile(name, source)
+		all = append(all, found...)
+		return err
+	})
+	return all, err
+}
+
+func scanFile(name string, source []byte) ([]Show, error) {
+	positions := token.NewFileSet()
+	parsed, err := parser.ParseFile(positions, name, source, parser.ParseComments)
+	if err != nil {
+		return nil, err
+	}
+	var all []Show
+	tests := map[*ast.CommentGroup]bool{}
+	for _, d := range parsed.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Recv != nil || !strings.HasSuffix(name, "_test.go") || !isTest(f.Name.Name) {
+			continue
+		}
+		tests[f.Doc] = true
+		for _, said := range saidIn(f.Doc) {
+			id, outcome, _ := strings.Cut(said, " ")
+			all = append(all, Show{id, name, f.Name.Name, strings.TrimSpace(outcome)})
+		}
+	}
+	for _, group := range parsed.Comments {
+		if !tests[group] && len(saidIn(group)) > 0 {
+			return nil, fmt.Errorf("%s: a case that is shown by no test", positions.Position(group.Pos()))
+		}
+	}
+	return all, nil
+}
+
+func isTest(name string) bool {
+	return strings.HasPrefix(name, "Test") || strings.HasPrefix(name, "Fuzz")
+}
+
+func saidIn(group *ast.CommentGroup) (all []string) {
+	if group == nil {
+		return nil
+	}
+	for _, c := range group.List {
+		if said, ok := strings.CutPrefix(c.Text, directive); ok {
+			all = append(all, said)
+		}
+	}
+	return all
+}
+
+// Check returns what is wrong with what tests show: a case that is not on a list, one that
+// nothing shows, and a test that does not say how a case ends.
+func Check(shows []Show) (problems []string) {
+	shown := map[string]int{}
+	for _, s := range shows {
+		shown[s.Case]++
+		if s.Outcome == "" {
+			problems = append(problems, fmt.Sprintf("%s: %s does not say how case %s ends", s.File, s.Test, s.Case))
+		}
+		if !slices.ContainsFunc(slices.Concat(Cases, Advisories), func(c Case) bool { return c.ID == s.Case && c.Moot == "" }) {
+			problems = append(problems, fmt.Sprintf("%s: %s shows case %q, which is not to be shown", s.File, s.Test, s.Case))
+		}
+	}
+	for _, c := range slices.Concat(Cases, Advisories) {
+		if c.Moot == "" && shown[c.ID] == 0 {
+			problems = append(problems, "no test shows case "+c.ID+": "+c.Does)
+		}
+	}
+	return problems
+}
+
+// Table returns the cases of a list with the tests that show them, in Markdown. Links are
+// relative to a page in docs.
+func Table(list []Case, shows []Show) string {
+	var b strings.Builder
+	b.WriteString("| case | test | outcome |\n|---|---|---|\n")
+	for _, c := range list {
+		what := "**" + c.ID + "** " + c.Does
+		if c.Named != "" {
+			what += " (" + c.Named + ")"
+		}
+		if c.Moot != "" {
+			fmt.Fprintf(&b, "| %s | | %s |\n", what, c.Moot)
+		}
+		for _, s := range shows {
+			if s.Case != c.ID {
+				continue
+			}
+			fmt.Fprintf(&b, "| %s | [%s](../%s), %s | %s |\n", what, s.Test, s.File, path.Dir(s.File), s.Outcome)
+			what = ""
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,155 @@
+package chaos
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"unsafe"
+
+	"go.etcd.io/bbolt"
+)
+
+// A disk is what of a process's database would survive a power failure now. The file itself
+// is what the operating system shows: the page cache.
+//
+// bbolt writes the pages of a transaction, syncs, writes one of its first two pages, which
+// points to the others, and syncs. Syncs cannot be seen, but for an option that leaves them out
+// they are where it says: before and after that page.
+type disk struct {
+	durable []byte
+	// dirty are writes that no sync has reached, in order. At a power failure each of them
+	// is there, in part or not at all.
+	//
+	// Of a sync that fails the operating system takes what was dirty for clean: no later sync
+	// writes it, and the file shows it until the power fails.
+	dirty []written
+}
+
+type written struct {
+	bytes []byte
+	at    int64
+}
+
+// pointers is how many of the first bytes of a file are pages that point to others.
+const pointers = 2 * 4096
+
+var (
+	errDead = errors.New("this process was killed")
+	errIO   = errors.New("input/output error")
+	errFull = errors.New("no space left on device")
+)
+
+// intercept has f called in the place of every write of a database.
+func intercept(db *bbolt.DB, f func(file *os.File, b []byte, off int64) (int, error)) {
+	in := reflect.ValueOf(db).Elem()
+	file := *(**os.File)(unsafe.Pointer(in.FieldByName("file").UnsafeAddr()))
+	hook := in.FieldByName("ops").FieldByName("writeAt") // bbolt has it for its own tests
+	*(*func([]byte, int64) (int, error))(unsafe.Pointer(hook.UnsafeAddr())) = func(b []byte, off int64) (int, error) {
+		return f(file, b, off)
+	}
+}
+
+// begin takes a file as it is for durable, if nothing is known of it yet.
+func (d *disk) begin(path string) (err error) {
+	if d.durable == nil {
+		d.durable, err = os.ReadFile(path)
+	}
+	return err
+}
+
+// wrote notes a write that the file shows.
+func (d *disk) wrote(b []byte, off int64) {
+	d.dirty = append(d.dirty, written{slices.Clone(b), off})
+}
+
+// sync makes everything durable that is dirty.
+func (d *disk) sync() {
+	for _, w := range d.dirty {
+		d.durable = put(d.durable, w.bytes, w.at)
+	}
+	d.dirty = nil
+}
+
+// unsynced is a sync that fails: of what was dirty some has reached the disk, and the rest
+// never will.
+func (d *disk) unsynced(rng *rand.Rand) {
+	for _, w := range d.dirty {
+		if rng.IntN(2) == 0 {
+			d.durable = put(d.durable, w.bytes, w.at)
+		}
+	}
+	d.dirty = nil
+}
+
+// fail returns the file after a power failure.
+func (d *disk) fail(rng *rand.Rand) []byte {
+	for _, w := range d.dirty {
+		switch rng.IntN(3) {
+		case 0:
+			continue
+		case 1:
+			w.bytes = w.bytes[:rng.IntN(len(w.bytes)+1)]
+		}
+		d.durable = put(d.durable, w.bytes, w.at)
+	}
+	d.dirty = nil
+	return slices.Clone(d.durable)
+}
+
+func put(image, b []byte, off int64) []byte {
+	if need := int(off) + len(b); need > len(image) {
+		image = append(image, make([]byte, need-len(image))...)
+	}
+	copy(image[off:], b)
+	return image
+}
+
+// copyTree copies a state directory.
+func copyTree(from, to string) error {
+	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rel), 0o700)
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rel), b, 0o600)
+	})
+}
+
+// A database is in this file of a state directory, if it is there already.
+func databaseIn(dir string) string {
+	for _, name := range []string{"coordinator.db", "ledger.db"} {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// survive makes the directory of a process's next life out of that of its last, after it was
+// killed, or after the power of its machine failed.
+func (d *disk) survive(from, to string, power bool, rng *rand.Rand) error {
+	if err := copyTree(from, to); err != nil {
+		return fmt.Errorf("what %s leaves: %w", from, err)
+	}
+	path := databaseIn(to)
+	if !power || path == "" || d.durable == nil {
+		return nil
+	}
+	return os.WriteFile(path, d.fail(rng), 0o600)
+}

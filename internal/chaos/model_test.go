@@ -1,0 +1,381 @@
+package chaos
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+
+	"fedpvi/client"
+	"fedpvi/client/ledger"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/transcript"
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+	"fedpvi/pvi/wire"
+	"fedpvi/transport"
+)
+
+// A model knows what was said by whom, and what must follow. All that it is told is checked at
+// once. The world's lock guards it.
+type model struct {
+	w *world
+
+	items    []transport.Item // of the transcript, as it was first seen
+	entries  []transcript.Entry
+	chain    transcript.Chain
+	lambda   *lambda
+	closed   map[uint64]bool           // questions with an outcome
+	answers  map[answer]transport.Item // that left a client
+	payloads map[answer]*pvi.Release
+	taken    map[answer]bool // that the coordinator said it took
+	late     map[answer]bool // that it refused
+	forged   map[int]uint64  // the entry of which a client was shown another
+	endings  map[string]*client.Ending
+}
+
+// An answer is one client's to one question.
+type answer struct {
+	client string
+	ask    uint64
+}
+
+func newModel(w *world) *model {
+	return &model{
+		w: w, chain: transcript.Begin(w.hash, w.coordinator.Public()), lambda: newLambda(w.protocol),
+		closed: map[uint64]bool{}, answers: map[answer]transport.Item{}, payloads: map[answer]*pvi.Release{},
+		taken: map[answer]bool{}, late: map[answer]bool{}, forged: map[int]uint64{}, endings: map[string]*client.Ending{},
+	}
+}
+
+// opened is told of a client that was started, when it has loaded its state: what it spent is
+// on record, and what it paid for and has not been settled is there to be sent.
+func (m *model) opened(p *process, c *client.Client, member *client.Member, policy *client.Policy) {
+	spent := m.spentBy(c, p.name)
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	spent()
+	for _, ask := range slices.Sorted(maps.Keys(m.asked())) {
+		_, paid := c.Store().Answered(member.Hash, ask)
+		if !paid || m.closed[ask] || m.late[answer{p.name, ask}] {
+			continue
+		}
+		if _, there, err := c.Store().Unsent(member.Hash, ask); err != nil || !there {
+			m.w.fail("%s has paid for an answer to question %d and has it no more: %v", p.name, ask, err)
+		}
+	}
+}
+
+// asked returns the questions so far.
+func (m *model) asked() map[uint64]bool {
+	all := map[uint64]bool{}
+	for _, e := range m.entries {
+		if e.Kind.Plan() {
+			all[e.Ask] = true
+		}
+	}
+	return all
+}
+
+// left is told of an answer at the moment at which it leaves its client. It is paid for then, and
+// both are where no power failure can take them away; and there is no other answer.
+func (m *model) left(l *life, item transport.Item) {
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	h, err := signed.Claims(item.Envelope)
+	if err != nil {
+		m.w.fail("%s sends what is no envelope: %v", l.p.name, err)
+		return
+	}
+	m.w.tell("%s sends its answer to question %d", l.p.name, h.Round)
+	key := answer{l.p.name, h.Round}
+	before, again := m.answers[key]
+	if again {
+		if !bytes.Equal(before.Envelope, item.Envelope) || !bytes.Equal(before.Body, item.Body) {
+			m.w.fail("%s gives two answers to question %d", l.p.name, h.Round)
+		}
+		return
+	}
+	m.answers[key] = item
+	paid := sha256.Sum256(item.Envelope)
+	switch disk := l.p.disk.durable; {
+	case !bytes.Contains(disk, item.Envelope) || !bytes.Contains(disk, item.Body):
+		m.w.fail("%s sends an answer to question %d that a power failure could take back", l.p.name, h.Round)
+	case !bytes.Contains(disk, []byte(hex.EncodeToString(paid[:]))):
+		m.w.fail("%s sends an answer to question %d of which no charge is on disk", l.p.name, h.Round)
+	}
+	m.read(key, h, item)
+}
+
+// read opens an answer as the coordinator will.
+func (m *model) read(key answer, h signed.Header, item transport.Item) {
+	payload, err := m.w.sealing.Open(item.Body, h.Bytes(), m.w.maxRelease)
+	if err != nil {
+		m.w.fail("the answer of %s to question %d does not open: %v", key.client, key.ask, err)
+		return
+	}
+	r, err := wire.ReadRelease(payload, m.w.limits())
+	if err != nil {
+		m.w.fail("the answer of %s to question %d cannot be read: %v", key.client, key.ask, err)
+		return
+	}
+	m.fresh(key, r)
+	m.payloads[key] = r
+}
+
+// fresh checks that noise is not used twice. Where it drowns what it hides, two answers that
+// are almost the same have the same noise.
+func (m *model) fresh(key answer, r *pvi.Release) {
+	if !m.w.loud {
+		return
+	}
+	for other, before := range m.payloads {
+		if other.client == key.client && other.ask != key.ask && alike(before.Change, r.Change) {
+			m.w.fail("%s used the noise of question %d again for question %d", key.client, other.ask, key.ask)
+		}
+	}
+}
+
+// alike reports whether two releases differ by less than a fiftieth of what they are.
+func alike(a, b []int64) bool {
+	var difference, size float64
+	for i := range a {
+		d := float64(a[i] - b[i])
+		difference += d * d
+		size += float64(a[i]) * float64(a[i])
+	}
+	return difference*2500 < size
+}
+
+// took is told that the coordinator says it has an answer.
+func (m *model) took(l *life, from *process, item transport.Item) {
+	m.kept(l, "an answer of "+from.name, item.Envelope)
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	h, err := signed.Claims(item.Envelope)
+	if err == nil && !l.dead {
+		m.taken[answer{from.name, h.Round}] = true
+	}
+}
+
+// kept checks that what the coordinator says it has is where no power failure can take it
+// away.
+func (m *model) kept(l *life, what string, envelope []byte) {
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	if !l.dead && !bytes.Contains(l.p.disk.durable, envelope) {
+		m.w.fail("the coordinator says that it has %s, and a power failure could take it back", what)
+	}
+}
+
+// said is told of an entry when it leaves the coordinator. It is on disk then; it is the same
+// for everybody and for ever; and it follows from those before.
+func (m *model) said(l *life, number uint64, item transport.Item) {
+	m.kept(l, "said an entry", item.Envelope)
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	if l.dead {
+		return
+	}
+	if number <= uint64(len(m.items)) {
+		if before := m.items[number-1]; !bytes.Equal(before.Envelope, item.Envelope) || !bytes.Equal(before.Body, item.Body) {
+			m.w.fail("entry %d of the transcript was one thing and is another", number)
+		}
+		return
+	}
+	if number != uint64(len(m.items))+1 {
+		m.w.fail("entry %d was said where %d is the next", number, len(m.items)+1)
+		return
+	}
+	chain, e, err := m.chain.Follow(item.Envelope, item.Body)
+	if err != nil {
+		m.w.fail("entry %d does not follow: %v", number, err)
+		return
+	}
+	m.w.tell("entry %d: %s of question %d", number, e.Kind, e.Ask)
+	m.chain, m.items, m.entries = chain, append(m.items, item), append(m.entries, e)
+	m.follow(e, item.Body)
+}
+
+// follow checks what an entry says.
+func (m *model) follow(e transcript.Entry, body []byte) {
+	switch e.Kind {
+	case "plan":
+		plan, err := wire.ReadPlan(body, m.w.limits())
+		if err != nil {
+			m.w.fail("the plan of question %d cannot be read: %v", e.Ask, err)
+		} else if !m.lambda.is(plan.Lambda) {
+			m.w.fail("λ of question %d is not the prior with the accepted changes", e.Ask)
+		}
+	case "outcome":
+		outcome, err := wire.ReadOutcome(body, m.w.limits())
+		if err != nil {
+			m.w.fail("the outcome of question %d cannot be read: %v", e.Ask, err)
+			return
+		}
+		m.closed[e.Ask] = true
+		m.settle(e.Ask, outcome)
+	case transcript.End:
+		m.close(body)
+	}
+}
+
+// settle checks an outcome: it opens the sum of the answers that it names, if they are
+// enough.
+func (m *model) settle(ask uint64, o *pvi.Outcome) {
+	m.w.tell("question %d: %s with %v", ask, o.Verdict, o.Participants)
+	enough := len(o.Participants) >= min(m.w.fewest, m.w.protocol.Fewest())
+	if enough == (o.Verdict == pvi.Void) {
+		m.w.fail("question %d with %d answers is %s", ask, len(o.Participants), o.Verdict)
+	}
+	sum := make([]int64, len(o.Sum))
+	for _, id := range o.Participants {
+		r := m.payloads[answer{string(id), ask}]
+		if r == nil {
+			m.w.fail("the outcome of question %d counts an answer that %s never gave", ask, id)
+			return
+		}
+		for i := range sum {
+			sum[i] += r.Change[i]
+		}
+	}
+	if !slices.Equal(sum, o.Sum) && o.Verdict != pvi.Void {
+		m.w.fail("the outcome of question %d is not the sum of the answers that it counts", ask)
+	}
+	for key := range m.taken {
+		if key.ask == ask && !slices.Contains(o.Participants, pvi.ClientID(key.client)) {
+			m.w.fail("the answer of %s to question %d was taken and is not in the outcome", key.client, ask)
+		}
+	}
+	if o.Verdict == pvi.Accepted {
+		m.lambda.add(o.Sum)
+	}
+}
+
+// close checks the end: whose answers were taken, and the posterior.
+func (m *model) close(body []byte) {
+	closing, err := transcript.ParseClosing(body)
+	if err != nil {
+		m.w.fail("the end cannot be read: %v", err)
+		return
+	}
+	receipts := map[answer]bool{}
+	for _, r := range closing.Receipts {
+		key := answer{string(r.Client), r.Ask}
+		item, ok := m.answers[key]
+		if !ok || transcript.BodyOf(item.Envelope).Hash != r.Release || receipts[key] {
+			m.w.fail("there is a receipt for an answer of %s to question %d that was not given", r.Client, r.Ask)
+		}
+		receipts[key] = true
+	}
+	for key := range m.taken {
+		if !receipts[key] {
+			m.w.fail("there is no receipt for the answer of %s to question %d, which was taken", key.client, key.ask)
+		}
+	}
+	if err := m.lambda.leadsTo(closing.Result); err != nil {
+		m.w.fail("the posterior: %v", err)
+	}
+}
+
+// asks is told of the entry that a client wants next: it has accepted those before.
+func (m *model) asks(l *life, number uint64) {
+	m.w.mu.Lock()
+	defer m.w.mu.Unlock()
+	if n := m.forged[l.p.index]; n > 0 && number > n {
+		m.w.fail("%s accepts entry %d, which does not follow", l.p.name, n)
+	}
+	delete(m.forged, l.p.index)
+}
+
+// instead returns what a client is shown in the place of an entry.
+func (m *model) instead(index int, lie kind, number uint64) (transport.Item, bool) {
+	if number > uint64(len(m.items)) {
+		return transport.Item{}, false
+	}
+	var other transport.Item
+	ok := number > 1
+	if lie == replay && ok {
+		other = m.items[number-2]
+	} else if lie == forge && ok {
+		other, ok = m.forge(number, m.w.parts[index].name)
+	}
+	if ok {
+		m.forged[index] = number
+	}
+	return other, ok
+}
+
+// forge signs, as a coordinator could that lies, an entry that does not follow: an outcome
+// with the other verdict, or a plan with another λ for a client that it asks.
+func (m *model) forge(number uint64, to string) (transport.Item, bool) {
+	e, item := m.entries[number-1], m.items[number-1]
+	var body []byte
+	switch e.Kind {
+	case "outcome":
+		o, err := wire.ReadOutcome(item.Body, m.w.limits())
+		if err != nil || o.Verdict == pvi.Void || m.w.document.Inference.Schedule == study.Asynchronous {
+			return item, false // a client that has yet to answer looks at such an outcome later
+		}
+		if o.Verdict == pvi.Accepted {
+			o.Verdict = pvi.Rejected
+		} else {
+			o.Verdict = pvi.Accepted
+		}
+		body = wire.AppendOutcome(nil, o)
+	case "plan":
+		p, err := wire.ReadPlan(item.Body, m.w.limits())
+		if err != nil || !slices.Contains(p.Participants, pvi.ClientID(to)) {
+			return item, false
+		}
+		p.Lambda[0] = pvi.NewWide(0, 12345)
+		body = wire.AppendPlan(nil, p)
+	default:
+		return item, false
+	}
+	at := transcript.Position{Number: number - 1, Head: transcript.BodyOf(m.items[number-2].Envelope).Hash}
+	envelope, err := m.chain.At(at).Sign(m.w.coordinator, e.Kind, e.Ask, e.Model, body)
+	return transport.Item{Envelope: envelope, Body: body}, err == nil
+}
+
+func (w *world) limits() wire.Limits {
+	return wire.Limits{Elements: 64, Clients: len(w.names), Name: identity.MaxName}
+}
+
+// spentBy compares what a client has on record with what its answers cost, and returns what
+// says so.
+func (m *model) spentBy(c *client.Client, name string) func() {
+	a, ok := c.Store().Account(datasetName)
+	return func() {
+		n := 0
+		for key := range m.answers {
+			if key.client == name {
+				n++
+			}
+		}
+		if n == 0 {
+			return
+		}
+		if truth, err := m.w.costOf(n, a.Budget); err != nil || !ok || a.Spent < truth {
+			m.w.fail("%s has %g on record, and %d answers cost %g: %v", name, a.Spent, n, truth, err)
+		}
+	}
+}
+
+// costOf returns what so many answers cost a budget, by what the protocol says of the whole.
+func (t *template) costOf(answers int, b ledger.Budget) (float64, error) {
+	views := t.protocol.Views() // the last sees most
+	view := views[len(views)-1]
+	event, err := t.protocol.Event(view, b.Adjacency, min(answers, t.protocol.Releases()))
+	if err != nil {
+		return 0, err
+	}
+	f, err := b.NewFilter()
+	if err != nil {
+		return 0, err
+	}
+	err = f.Charge(event)
+	return f.Spent() * (1 - 0x1p-40), err
+}

@@ -1,0 +1,262 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"fedpvi/internal/durable"
+)
+
+// A process is the coordinator or a client, over all of its lives. What is in it is guarded
+// by the world.
+type process struct {
+	w     *world
+	index int // 0 is the coordinator
+	name  string
+	rng   *rand.Rand // of the times that its messages take
+	disk  disk
+	dir   string // of the next life
+	lives int
+	steps int // writes, syncs and commits so far
+	calls int
+	down  time.Duration // before the next life
+	skew  time.Duration // of its clock
+	full  time.Time     // until when its disk is
+	apart time.Time     // until when it is cut off
+	lies  []kind        // that it will be shown
+	life  *life         // nil while it is down
+	done  bool
+}
+
+// now is the process's clock.
+func (p *process) now() time.Time {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	return time.Now().Add(p.skew)
+}
+
+// A life is a process from its start to its end.
+type life struct {
+	p       *process
+	dir     string
+	db      *bbolt.DB
+	ctx     context.Context
+	end     context.CancelFunc
+	dead    bool // killed: nothing that it does counts any more
+	excuses []string
+}
+
+// live starts the process again and again, until its world is over.
+func (p *process) live(play func(*life) error) {
+	for p.w.ctx.Err() == nil && !p.done {
+		l := p.begin()
+		err := play(l)
+		p.finish(l, err)
+		rest(p.w.ctx, p.down)
+	}
+}
+
+func (p *process) begin() *life {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	p.lives++
+	p.down = time.Second + time.Duration(p.rng.Int64N(int64(5*time.Second)))
+	l := &life{p: p, dir: p.dir}
+	l.ctx, l.end = context.WithCancel(p.w.ctx)
+	p.life = l
+	p.w.tell("%s starts", p.name)
+	return l
+}
+
+// finish judges how a life ended.
+func (p *process) finish(l *life, err error) {
+	l.end()
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	p.life = nil
+	if l.dead || p.w.ctx.Err() != nil {
+		return
+	}
+	p.w.tell("%s ends: %v", p.name, err)
+	if err != nil && len(l.excuses) == 0 && !p.w.pardons(p, err) {
+		p.w.fail("%s stopped: %v", p.name, err)
+	}
+}
+
+// excuse notes why a life may end with an error.
+func (l *life) excuse(why string) { l.excuses = append(l.excuses, why) }
+
+// die ends a life: what is left of it is in the directory of the next.
+func (l *life) die(f fault) {
+	if l.dead {
+		return
+	}
+	l.dead = true
+	p := l.p
+	p.down = f.For
+	p.dir = filepath.Join(p.w.dir, fmt.Sprintf("%s.%d", p.name, p.lives))
+	p.w.tell("%s is killed at step %d, power failure %v", p.name, p.steps, f.Power)
+	if err := p.disk.survive(l.dir, p.dir, f.Power, salted(f)); err != nil {
+		p.w.fail("%v", err)
+	}
+	l.end()
+}
+
+func salted(f fault) *rand.Rand { return rand.New(rand.NewPCG(f.Salt, uint64(f.Kind))) }
+
+// opened takes the place of the writes of a database.
+func (l *life) opened(db *bbolt.DB) {
+	l.p.w.mu.Lock()
+	defer l.p.w.mu.Unlock()
+	if err := l.p.disk.begin(db.Path()); err != nil {
+		l.p.w.fail("%v", err)
+	}
+	l.db = db
+	intercept(db, l.write)
+}
+
+// layer puts the faults of the life between its database and the file.
+func (l *life) layer() durable.Layer {
+	return durable.Layer{Opened: l.opened, File: func(path string) (durable.File, error) {
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		return &faulty{f, l}, err
+	}}
+}
+
+// A faulty file is one that is written anew.
+type faulty struct {
+	*os.File
+	l *life
+}
+
+func (f *faulty) WriteAt(b []byte, off int64) (int, error) {
+	f.l.p.w.mu.Lock()
+	defer f.l.p.w.mu.Unlock()
+	return f.l.put(f.File, b, off)
+}
+
+func (f *faulty) Sync() error {
+	f.l.p.w.mu.Lock()
+	defer f.l.p.w.mu.Unlock()
+	return f.l.sync()
+}
+
+// write is a write of the database, with the syncs that come before and after it.
+func (l *life) write(file *os.File, b []byte, off int64) (int, error) {
+	l.p.w.mu.Lock()
+	defer l.p.w.mu.Unlock()
+	syncs := off < pointers && !l.db.NoSync
+	if syncs {
+		if err := l.sync(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := l.put(file, b, off)
+	if err == nil && syncs {
+		err = l.sync()
+	}
+	return n, err
+}
+
+// put is a write.
+func (l *life) put(file *os.File, b []byte, off int64) (int, error) {
+	f, err := l.due()
+	if err == errUnsynced {
+		err = nil
+	}
+	if err == nil || err != errDead || !l.dead {
+		part := b
+		if err != nil {
+			part = b[:salted(f).IntN(len(b)+1)] // torn
+		}
+		if _, err := file.WriteAt(part, off); err != nil {
+			return 0, err
+		}
+		l.p.disk.wrote(part, off)
+	}
+	if err != nil {
+		return 0, l.suffer(f, err)
+	}
+	return len(b), nil
+}
+
+// sync is a sync of the database.
+func (l *life) sync() error {
+	f, err := l.due()
+	if err == nil {
+		l.p.disk.sync()
+		return nil
+	}
+	if err != errDead {
+		l.p.disk.unsynced(salted(f))
+	}
+	return l.suffer(f, err)
+}
+
+// committed is the moment after a commit, before anybody is told.
+func (l *life) committed() error {
+	l.p.w.mu.Lock()
+	defer l.p.w.mu.Unlock()
+	if f, err := l.due(); err == errDead {
+		return l.suffer(f, err)
+	}
+	return nil
+}
+
+// errUnsynced is a sync that fails.
+var errUnsynced = fmt.Errorf("sync: %w", errIO)
+
+// due counts a write, a sync or a commit, and returns the fault that is due and how it shows.
+func (l *life) due() (fault, error) {
+	p := l.p
+	if l.dead {
+		return fault{}, errDead
+	}
+	p.steps++
+	for _, f := range p.w.faults {
+		if f.Who != p.index || f.Nth != p.steps {
+			continue
+		}
+		switch f.Kind {
+		case crashAtStep:
+			return f, errDead
+		case failWrite:
+			return f, errIO
+		case failSync:
+			return f, errUnsynced
+		case diskFull:
+			p.full = time.Now().Add(f.For)
+		}
+	}
+	if time.Now().Before(p.full) {
+		return fault{Kind: diskFull, Salt: uint64(p.steps)}, errFull
+	}
+	return fault{}, nil
+}
+
+// suffer has a fault of the disk happen.
+func (l *life) suffer(f fault, err error) error {
+	if err == errDead {
+		l.die(f)
+		return err
+	}
+	l.p.w.tell("%s: %v at step %d", l.p.name, err, l.p.steps)
+	l.excuse(err.Error())
+	return err
+}
+
+// rest waits, unless the world ends first.
+func rest(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

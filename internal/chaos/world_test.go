@@ -1,0 +1,261 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/cryptotest"
+	"testing/synctest"
+	"time"
+
+	"fedpvi/accountant"
+	"fedpvi/client"
+	"fedpvi/coordinator"
+	"fedpvi/coordinator/store"
+	"fedpvi/transport"
+)
+
+// A world is one study with its coordinator and clients, and the faults that befall them.
+type world struct {
+	*template
+	dir    string
+	pace   time.Duration // how long a message takes at most
+	faults []fault
+	model  *model
+	parts  []*process // the coordinator, and the clients in order
+
+	ctx context.Context
+	end context.CancelFunc
+	wg  sync.WaitGroup
+
+	mu      sync.Mutex // guards all that follows, and the processes
+	address *address
+	wrong   string // the first thing that is
+	begun   time.Time
+	story   []string
+	told    bool // whether a story is wanted
+	steps   int
+}
+
+// An account is what came of a world.
+type account struct {
+	wrong string
+	story []string
+	steps int           // writes, syncs and commits of all
+	took  time.Duration // of the world's own time
+}
+
+// play plays a world. The same seed and faults give the same one.
+func play(t *testing.T, of *template, dir string, seed uint64, pace time.Duration, faults []fault, told bool) (a account) {
+	cryptotest.SetGlobalRandom(t, seed)
+	synctest.Test(t, func(*testing.T) {
+		w := &world{template: of, dir: dir, pace: pace, faults: faults, begun: time.Now(), told: told}
+		w.model = newModel(w)
+		w.ctx, w.end = context.WithCancel(context.Background())
+		defer w.end()
+		if err := w.populate(seed); err != nil {
+			w.wrong = err.Error()
+		} else {
+			w.run()
+		}
+		a = account{w.wrong, w.story, w.steps, time.Since(w.begun)}
+	})
+	return a
+}
+
+// populate makes the processes.
+func (w *world) populate(seed uint64) error {
+	names := []string{"coordinator"}
+	for _, n := range w.names {
+		names = append(names, string(n))
+	}
+	for i, name := range names {
+		p := &process{w: w, index: i, name: name, rng: rand.New(rand.NewPCG(seed, uint64(i))), dir: filepath.Join(w.dir, name+".0")}
+		if err := copyTree(filepath.Join(w.template.dir, name), p.dir); err != nil {
+			return err
+		}
+		w.parts = append(w.parts, p)
+	}
+	return nil
+}
+
+// run runs everybody until the study is over for all, or it is clear that it never will be.
+func (w *world) run() {
+	w.wg.Go(func() { w.parts[0].live(w.coordinate) })
+	for _, p := range w.parts[1:] {
+		w.wg.Go(func() { p.live(w.takePart) })
+	}
+	for _, f := range w.faults {
+		if f.Nth == 0 {
+			w.later(f.At, func() { w.befall(f) })
+		}
+	}
+	w.wg.Go(w.watch)
+	<-w.ctx.Done()
+	w.wg.Wait()
+	for _, p := range w.parts {
+		w.steps += p.steps
+	}
+}
+
+// coordinate is a life of the coordinator.
+func (w *world) coordinate(l *life) error {
+	hub, err := coordinator.Open(l.dir, coordinator.Options{
+		Now: l.p.now, RoundDeadline: deadline, Store: store.Options{Layer: l.layer(), Commit: func(commit func() error) error {
+			if err := commit(); err != nil {
+				return err
+			}
+			return l.committed()
+		}},
+	})
+	if err != nil {
+		return err
+	}
+	w.serve(&address{hub.Studies()[0], l})
+	<-l.ctx.Done()
+	w.serve(nil)
+	return hub.Close()
+}
+
+// takePart is a life of a client.
+func (w *world) takePart(l *life) error {
+	c, err := client.Open(client.Options{
+		Dir: l.dir, Program: "chaos 1", Command: "chaos", Now: l.p.now, Create: true, Layer: l.layer(), Boundary: func(point string) error {
+			if point[len(point)-len("before the commit"):] == "before the commit" {
+				return nil
+			}
+			return l.committed()
+		},
+	})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	k := &link{l, w.party(l.p)}
+	m, policy, err := w.admit(l, c, k)
+	if err != nil {
+		return err
+	}
+	w.model.opened(l.p, c, m, policy)
+	ending, err := c.Run(l.ctx, client.Run{
+		Member: m, Policy: policy, Data: w.records(l.p.name), Patience: time.Hour,
+		Connect: func(context.Context) (client.Link, io.Closer, error) { return k, k, nil },
+		Wait: func(ctx context.Context, d time.Duration) error {
+			rest(ctx, d)
+			return ctx.Err()
+		},
+	})
+	if err == nil {
+		w.model.ended(l, c, ending)
+	}
+	return err
+}
+
+// admit joins and approves, as far as that was not done in an earlier life.
+func (w *world) admit(l *life, c *client.Client, k *link) (*client.Member, *client.Policy, error) {
+	m, err := c.Member("")
+	var none *client.UsageError
+	if errors.As(err, &none) {
+		m, _, err = c.Join(l.ctx, w.invitations[l.p.index-1], k, accountant.Target{Epsilon: 1, Delta: 1e-5})
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	policy, err := client.LoadPolicy(l.dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, ok := c.Terms(m, policy); !ok {
+		_, err = c.Approve(m, policy, datasetName, m.Hash.String())
+	}
+	return m, policy, err
+}
+
+// befall has a fault happen that comes at a time.
+func (w *world) befall(f fault) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.parts[f.Who]
+	switch f.Kind {
+	case clockJump:
+		jump := f.For * 2
+		if f.Power {
+			jump = -jump
+		}
+		p.skew += jump
+		w.tell("the clock of %s jumps by %v", p.name, jump)
+	case partition:
+		p.apart = time.Now().Add(f.For)
+		w.tell("%s is cut off for %v", p.name, f.For)
+	default:
+		if p.life != nil {
+			p.life.die(f)
+		}
+	}
+}
+
+// pardons reports whether an error of a life is one that a client may end with, to be started
+// again: nobody is there, or certificates are from another day than its own.
+func (w *world) pardons(p *process, err error) bool {
+	const early = 4 * time.Minute // certificates are good a little before they are made
+	var unreachable *transport.Unreachable
+	return errors.As(err, &unreachable) || (p.skew - w.parts[0].skew).Abs() >= early || p.skew.Abs() >= early
+}
+
+// later does something after a while.
+func (w *world) later(d time.Duration, do func()) {
+	w.wg.Go(func() {
+		if rest(w.ctx, d); w.ctx.Err() == nil {
+			do()
+		}
+	})
+}
+
+func (w *world) serve(a *address) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.address = a
+}
+
+// serving returns the coordinator, if a client can reach it now.
+func (w *world) serving(p *process) *address {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if time.Now().Before(p.apart) || w.address != nil && w.address.life.dead {
+		return nil
+	}
+	return w.address
+}
+
+func (w *world) isDead(l *life) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return l.dead
+}
+
+func (w *world) isApart(p *process) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Before(p.apart)
+}
+
+// fail notes that a promise was broken, and ends the world. The caller has the lock.
+func (w *world) fail(format string, args ...any) {
+	if w.wrong == "" && w.ctx.Err() == nil {
+		w.wrong = fmt.Sprintf(format, args...)
+		w.tell("WRONG: %s", w.wrong)
+	}
+	w.end()
+}
+
+// tell adds to the story. The caller has the lock.
+func (w *world) tell(format string, args ...any) {
+	if w.told {
+		w.story = append(w.story, fmt.Sprintf("%12s  ", time.Since(w.begun).Round(time.Millisecond))+fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,108 @@
+package transport
+
+import (
+	"crypto/tls"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"fedpvi/crypto/identity"
+	"fedpvi/transport/internal/wirepb"
+)
+
+// begun is a connection by hand with calls of one method, each of which announces a
+// message of the largest size and sends as much of it as is taken.
+func (w *world) begun(t *testing.T, c Config, method string, calls int) *tls.Conn {
+	t.Helper()
+	conn := w.tls(c)
+	check(t, conn.SetDeadline(time.Now().Add(time.Minute)))
+	_, err := conn.Write([]byte(http2.ClientPreface))
+	check(t, err)
+	f := http2.NewFramer(conn, conn)
+	f.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	check(t, f.WriteSettings())
+	for call := range calls {
+		id := uint32(2*call + 1)
+		if f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: headers(method), EndHeaders: true}) != nil {
+			return conn
+		}
+		data := make([]byte, 16<<10)
+		binary.BigEndian.PutUint32(data[1:], maxAsked)
+		for sent := 0; sent < connWindow/calls-len(data); sent += len(data) {
+			if f.WriteData(id, false, data) != nil {
+				return conn
+			}
+			clear(data[:5])
+		}
+	}
+	return conn
+}
+
+// A thousand calls that begin with as much as they can and never end: guests are cut off
+// at once, and of a party no more is held than its window. Others are served meanwhile.
+//
+//abuse:case A12 a thousand such calls: guests hold 64 KiB a connection, parties their window; others are served
+func TestAThousandCallsThatDoNotEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("memory is not measured under the race detector: without -short")
+	}
+	const calls = 10
+	for _, who := range []struct {
+		name        string
+		connections int
+		method      string
+		each        int64 // held for one connection at both ends of it, besides
+		config      func(w *world, n int) Config
+	}{
+		{"guests", 50, wirepb.Study_Join_FullMethodName, 64 << 10, func(w *world, _ int) Config { return w.guest() }},
+		{"parties", 50, wirepb.Study_Submit_FullMethodName, 1 << 20, func(w *world, n int) Config {
+			return w.config(identity.Name(fmt.Sprintf("site-%d", n)))
+		}},
+	} {
+		t.Run(who.name, func(t *testing.T) {
+			w := newWorld(t)
+			north := w.dial(w.config("north"))
+			w.desk.say([]byte("entry"))
+			before := heap()
+			for n := range who.connections {
+				w.begun(t, who.config(w, n), who.method, calls)
+			}
+			if _, err := north.Entry(t.Context(), 1); err != nil {
+				t.Errorf("nobody else is served: %v", err)
+			}
+			const ends = 2*pipe + 256<<10 // the pipe between both, and what TLS and HTTP/2 need there
+			if more, most := heap()-before, int64(who.connections)*(who.each+ends); more > most {
+				t.Errorf("%d bytes are held for %d calls, want %d at most", more, who.connections*calls, most)
+			}
+		})
+	}
+}
+
+// One host of IPv6 has as many addresses as it likes: its network counts.
+func TestHosts(t *testing.T) {
+	for text, want := range map[string]string{
+		"192.0.2.7:443":             "192.0.2.7",
+		"[::ffff:192.0.2.7]:443":    "192.0.2.7",
+		"[2001:db8:1:2:3::4]:443":   "2001:db8:1:2::/64",
+		"[2001:db8:1:2:ffff::]:1":   "2001:db8:1:2::/64",
+		"[2001:db8:1:3::1]:443":     "2001:db8:1:3::/64",
+		"[fe80::1%eth0]:443":        "fe80::/64",
+		"/run/socket without ports": "/run/socket without ports",
+	} {
+		if got := hostOf(address(text)); got != want {
+			t.Errorf("%s is of %s, want %s", text, got, want)
+		}
+	}
+}
+
+type address string
+
+func (address) Network() string  { return "tcp" }
+func (a address) String() string { return string(a) }
+
+var _ net.Addr = address("")
