@@ -59,7 +59,7 @@ test: ## all tests, what is shared under the race detector, and short fuzzing
 	go test $(RACE) -short -run 'Filter|ByTheTransform|Charges|Mixtures' ./accountant
 	go test $(RACE) -short -run 'Accumulator|Release|Layers|Stream' ./dpmech
 	go test ./...
-	$(FUSED) go test -run 'DependsOnNoPlace' ./gpu
+	$(FUSED) go test -run 'DependsOnNoPlace' ./gpu/... ./internal/single
 	$(MAKE) fuzz FUZZTIME=1s
 
 evidence: ## the long versions of statistical tests, up to an hour
@@ -113,8 +113,9 @@ fmt:
 	$(TOOL) gofumpt -w $(SOURCES)
 
 bench: ## benchmarks; figures are kept in docs/benchmarks.md
-	go test -run '^$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./internal/special ./gpu ./sim ./transport
+	go test -run '^$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./internal/special ./internal/single ./gpu ./sim ./transport
 	go test -run '^$$' -bench . -cpu 2 ./sim/sweep
+	go test -run '^$$' -bench . -benchtime 300x -cpu 2 ./gpu/vae
 
 experiments: build ## every sweep of experiments/, into runs/
 	@for sweep in $$(grep -l '^\[sweep\]' experiments/*/*.toml); do bin/sim sweep $$sweep || exit 1; echo; done
