@@ -8,7 +8,7 @@ TOOL := go tool -modfile=tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build generate demo demo-network network test evidence fuzz audit chaos lint fmt bench experiments clean
+.PHONY: build generate demo demo-network network load dist test evidence fuzz audit chaos lint fmt bench experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -36,6 +36,18 @@ network: build ## studies on Abalone and Adult, a process for each client
 demo-network: build ## a coordinator and four clients, killed half way
 	go run ./internal/demonet
 
+dist: ## programs, images, bills of materials and sums, in dist/
+	go run ./internal/dist
+
+load: build ## a thousand light clients against a coordinator, 12,000 connections that wait, a soak
+	go run ./internal/load rounds
+	go run ./internal/load rounds --clients 10 --coefficients 1000000 --rounds 2
+	go run ./internal/load idle --connections 4 --studies 3
+	go run ./internal/load soak --clients 100 --lasts $(SOAK)
+
+# How long the soak is.
+SOAK ?= 10m
+
 # What a record contributes must not depend on where it stands, also on processors that
 # fuse products and sums.
 FUSED := $(if $(shell grep -m 1 -w avx2 /proc/cpuinfo 2>/dev/null | grep -w fma),GOAMD64=v3)
@@ -47,7 +59,7 @@ test: ## all tests, what is shared under the race detector, and short fuzzing
 	go test $(RACE) -short -run 'Filter|ByTheTransform|Charges|Mixtures' ./accountant
 	go test $(RACE) -short -run 'Accumulator|Release|Layers|Stream' ./dpmech
 	go test ./...
-	$(FUSED) go test -run 'DependsOnNoPlace' ./gpu
+	$(FUSED) go test -run 'DependsOnNoPlace' ./gpu/... ./internal/single
 	$(MAKE) fuzz FUZZTIME=1s
 
 evidence: ## the long versions of statistical tests, up to an hour
@@ -101,11 +113,12 @@ fmt:
 	$(TOOL) gofumpt -w $(SOURCES)
 
 bench: ## benchmarks; figures are kept in docs/benchmarks.md
-	go test -run '^$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./internal/special ./gpu ./sim ./transport
+	go test -run '^$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./internal/special ./internal/single ./gpu ./sim ./transport
 	go test -run '^$$' -bench . -cpu 2 ./sim/sweep
+	go test -run '^$$' -bench . -benchtime 300x -cpu 2 ./gpu/vae
 
 experiments: build ## every sweep of experiments/, into runs/
 	@for sweep in $$(grep -l '^\[sweep\]' experiments/*/*.toml); do bin/sim sweep $$sweep || exit 1; echo; done
 
 clean:
-	rm -rf bin runs
+	rm -rf bin dist runs
