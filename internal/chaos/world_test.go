@@ -204,7 +204,7 @@ func (w *world) befall(f fault) {
 func (w *world) pardons(p *process, err error) bool {
 	const early = 4 * time.Minute // certificates are good a little before they are made
 	var unreachable *transport.Unreachable
-	return errors.As(err, &unreachable) || (p.skew - w.parts[0].skew).Abs() >= early || p.skew.Abs() >= early
+	return errors.As(err, &unreachable) || (p.skew-w.parts[0].skew).Abs() >= early || p.skew.Abs() >= early
 }
 
 // later does something after a while.
