@@ -8,7 +8,7 @@ TOOL := go tool -modfile=tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build generate demo demo-network network test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench experiments clean
+.PHONY: build generate demo demo-network network load dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -35,6 +35,18 @@ network: build ## studies on Abalone and Adult, a process for each client
 
 demo-network: build ## a coordinator and four clients, killed half way
 	go run ./internal/demonet
+
+dist: ## programs, images, bills of materials and sums, in dist/
+	go run ./internal/dist
+
+load: build ## a thousand light clients against a coordinator, 12,000 connections that wait, a soak
+	go run ./internal/load rounds
+	go run ./internal/load rounds --clients 10 --coefficients 1000000 --rounds 2
+	go run ./internal/load idle --connections 4 --studies 3
+	go run ./internal/load soak --clients 100 --lasts $(SOAK)
+
+# How long the soak is.
+SOAK ?= 10m
 
 # What a record contributes must not depend on where it stands, also on processors that
 # fuse products and sums.
@@ -112,4 +124,4 @@ experiments: build ## every sweep of experiments/, into runs/
 	@for sweep in $$(grep -l '^\[sweep\]' experiments/*/*.toml); do bin/sim sweep $$sweep || exit 1; echo; done
 
 clean:
-	rm -rf bin runs
+	rm -rf bin dist runs

@@ -19,9 +19,6 @@ var daemonFaults = []fault{
 	{"paid-later", "the charge is on disk after its answer was sent", []edit{
 		before("client/ledger/change.go", "paid-later", "\tkeep, err := s.commit(name, f)\n", "\t\ts.db.NoSync = name == \"charge\""),
 	}},
-	{"believes-the-cache", "what a failed sync left is believed", []edit{
-		before("coordinator/store/store.go", "believes-the-cache", "\terr := s.layer.Settle(s.db)\n", "\t\ts.unsound = false\n\t\treturn nil"),
-	}},
 	{"answers-twice", "a client that starts answers a question again", []edit{
 		before("client/participant.go", "answers-twice", "\tstore, members := a.client.store, a.chain.Members()\n", "\t\tdelete(change.Parts, sitePart)"),
 		around("client/participant.go", "answers-twice", "\tif entry, ok := a.client.store.Answered(a.member.Hash, ask); ok {\n\t\treturn transport.Item{}, &Refusal{fmt.Sprintf(\"question %d was answered already (entry %d of the ledger): no second answer is given\", ask, entry)}\n\t}\n"),

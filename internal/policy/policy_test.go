@@ -99,7 +99,7 @@ var floors = [][]string{
 	{"coordinator/daemon"},
 	{"cmd/sim", "cmd/coordinator", "cmd/client"},
 	{"internal/plant/planted"},
-	{"internal/abuse", "internal/chaos", "internal/plant", "internal/policy", "internal/demonet", "tools/protogen"},
+	{"internal/abuse", "internal/chaos", "internal/plant", "internal/policy", "internal/demonet", "internal/load", "internal/dist", "tools/protogen"},
 }
 
 func floorOf(folder string) int {
@@ -236,7 +236,7 @@ var forbidden = []struct {
 	},
 	{
 		"os/exec", func(f file) bool {
-			return f.folder == "internal/demonet" || strings.HasPrefix(f.folder, "internal/plant") || f.folder == "tools/protogen" || f.folder == "internal/cli" && f.test
+			return tool(f) || strings.HasPrefix(f.folder, "internal/plant") || f.folder == "tools/protogen" || f.folder == "internal/cli" && f.test
 		},
 		"no program starts another one: no name reaches a shell",
 	},
@@ -263,9 +263,14 @@ func transport(f file) bool {
 	return f.folder == "transport" || strings.HasPrefix(f.folder, "transport/")
 }
 
+// tool reports whether a file is of a program for who works on these.
+func tool(f file) bool {
+	return slices.Contains([]string{"internal/demonet", "internal/load", "internal/dist"}, f.folder)
+}
+
 // command reports whether a file is of a program.
 func command(f file) bool {
-	return strings.HasPrefix(f.folder, "cmd/") || f.folder == "internal/demonet"
+	return strings.HasPrefix(f.folder, "cmd/") || tool(f)
 }
 
 func coordinator(f file) bool {

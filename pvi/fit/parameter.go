@@ -168,10 +168,10 @@ func (m *Model) Names() []string {
 // Prior returns the natural parameters of the prior in family.
 func (m *Model) Prior(family gaussian.Family) ([]float64, error) {
 	mean := make([]float64, m.Dim())
-	cov := mat.NewSymDense(m.Dim(), nil)
+	cov := mat.NewDiagDense(m.Dim(), nil)
 	for i, p := range m.Parameters {
 		mean[i] = p.Prior.Mean
-		cov.SetSym(i, i, p.Prior.SD*p.Prior.SD)
+		cov.SetDiag(i, p.Prior.SD*p.Prior.SD)
 	}
 	natural := make([]float64, family.Size())
 	if err := family.FromMoments(natural, mean, cov); err != nil {

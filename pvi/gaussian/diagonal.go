@@ -71,15 +71,26 @@ func (f diagonal) Mean(dst, nat []float64) error {
 
 func (f diagonal) Means() func(dst, nat []float64) error { return f.Mean }
 
-func (f diagonal) Moments(nat []float64) ([]float64, *mat.SymDense, error) {
-	mean := make([]float64, f)
+func (f diagonal) Marginals(nat []float64) (mean, variance []float64, err error) {
+	mean, variance = make([]float64, f), make([]float64, f)
 	if err := f.Mean(mean, nat); err != nil {
 		return nil, nil, err
 	}
 	_, precision := f.split(nat)
-	cov := mat.NewSymDense(int(f), nil)
 	for i, p := range precision {
-		cov.SetSym(i, i, 1/p)
+		variance[i] = 1 / p
+	}
+	return mean, variance, nil
+}
+
+func (f diagonal) Moments(nat []float64) ([]float64, *mat.SymDense, error) {
+	mean, variance, err := f.Marginals(nat)
+	if err != nil {
+		return nil, nil, err
+	}
+	cov := mat.NewSymDense(int(f), nil)
+	for i, v := range variance {
+		cov.SetSym(i, i, v)
 	}
 	return mean, cov, nil
 }

@@ -44,7 +44,10 @@ type Family interface {
 	// workspace from call to call. It is not safe for concurrent use.
 	Means() func(dst, nat []float64) error
 
-	// Moments returns mean and covariance of nat.
+	// Marginals returns mean and variance of every coordinate.
+	Marginals(nat []float64) (mean, variance []float64, err error)
+
+	// Moments returns mean and covariance of nat, d² numbers.
 	Moments(nat []float64) (mean []float64, cov *mat.SymDense, err error)
 
 	// KL returns the Kullback-Leibler divergence KL(p‖q) in nats.

@@ -151,6 +151,18 @@ func (f full) Means() func(dst, nat []float64) error {
 	}
 }
 
+func (f full) Marginals(nat []float64) (mean, variance []float64, err error) {
+	mean, cov, err := f.Moments(nat)
+	if err != nil {
+		return nil, nil, err
+	}
+	variance = make([]float64, f)
+	for i := range variance {
+		variance[i] = cov.At(i, i)
+	}
+	return mean, variance, nil
+}
+
 func (f full) Moments(nat []float64) ([]float64, *mat.SymDense, error) {
 	r, mean, err := f.solve(nat)
 	if err != nil {

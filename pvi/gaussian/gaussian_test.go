@@ -99,6 +99,31 @@ func textbook(mean []float64, cov *mat.SymDense, theta []float64) float64 {
 	return -(float64(d)*math.Log(2*math.Pi) + math.Log(mat.Det(cov)) + mat.Inner(apart, &inverse, apart)) / 2
 }
 
+// Marginals are the mean and the diagonal of the covariance, to the last bit.
+func TestMarginals(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := drawFamily(t)
+		mean, cov := random(t, f)
+		nat := natural(t, f, mean, cov)
+		mean, cov, err := f.Moments(nat)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, v, err := f.Marginals(nat)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range mean {
+			if m[i] != mean[i] || v[i] != cov.At(i, i) {
+				t.Fatalf("coordinate %d: %g and %g, want %g and %g", i+1, m[i], v[i], mean[i], cov.At(i, i))
+			}
+		}
+		if _, _, err := f.Marginals(make([]float64, f.Size())); !errors.Is(err, gaussian.ErrImproper) {
+			t.Errorf("of no distribution: %v", err)
+		}
+	})
+}
+
 func TestLogDensity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFamily(t)

@@ -58,10 +58,10 @@ func (m *Linear) Prior(family gaussian.Family) ([]float64, error) {
 		return nil, errors.New("linear model: the family has another dimension")
 	}
 	mean := make([]float64, m.Dim())
-	cov := mat.NewSymDense(m.Dim(), nil)
+	cov := mat.NewDiagDense(m.Dim(), nil)
 	for i, p := range m.prior {
 		mean[i] = p.Mean
-		cov.SetSym(i, i, p.SD*p.SD)
+		cov.SetDiag(i, p.SD*p.SD)
 	}
 	nat := make([]float64, family.Size())
 	if err := family.FromMoments(nat, mean, cov); err != nil {

@@ -102,19 +102,26 @@ func (s *Server) Result() (*Result, error) {
 // result describes a posterior.
 func (c *course) result(natural []float64, verdicts tally, columns []pvi.ColumnScale, ending *pvi.OneStepOutcome) (*Result, error) {
 	p := c.protocol
-	mean, cov, err := p.Family().Moments(natural)
+	mean, sd, err := p.Family().Marginals(natural)
 	if err != nil {
 		return nil, err
+	}
+	for i, variance := range sd {
+		sd[i] = math.Sqrt(variance)
 	}
 	r := &Result{
 		Version: 1, Study: c.study.Name, Digest: c.study.Digest.String(), Protocol: p.Digest().String(),
 		Clients: p.Roster(), Outcomes: verdicts.Accepted + verdicts.Rejected + verdicts.Void, tally: verdicts,
-		Family: p.Family().Name(), Natural: slices.Clone(natural), Mean: mean, SD: sds(cov), Scale: slices.Clone(columns),
+		Family: p.Family().Name(), Natural: slices.Clone(natural), Mean: mean, SD: sd, Scale: slices.Clone(columns),
 	}
 	for _, parameter := range p.Model().Parameters {
 		r.Names = append(r.Names, parameter.Name)
 	}
 	if c.study.Inference.Q != "diagonal" {
+		_, cov, err := p.Family().Moments(natural)
+		if err != nil {
+			return nil, err
+		}
 		r.Covariance = rows(cov)
 	}
 	if r.NoiseAware, err = c.noiseAware(natural, ending); err != nil {

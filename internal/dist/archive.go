@@ -1,0 +1,112 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// An entry is a file, or a folder if its mode ends in a slash.
+type entry struct {
+	name  string
+	mode  int64
+	body  []byte
+	owner int // and group
+}
+
+// pack writes a tar archive in which nothing depends on the machine, the clock or the user.
+func pack(w io.Writer, date time.Time, entries []entry) error {
+	t := tar.NewWriter(w)
+	for _, e := range entries {
+		h := &tar.Header{Name: e.name, Mode: e.mode, Size: int64(len(e.body)), ModTime: date.Truncate(time.Second), Format: tar.FormatPAX, Typeflag: tar.TypeReg, Uid: e.owner, Gid: e.owner}
+		if strings.HasSuffix(e.name, "/") {
+			h.Typeflag = tar.TypeDir
+		}
+		if err := t.WriteHeader(h); err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+		if _, err := t.Write(e.body); err != nil {
+			return fmt.Errorf("%s: %w", e.name, err)
+		}
+	}
+	return t.Close()
+}
+
+// squeeze is gzip without a name and a time.
+func squeeze(b []byte) ([]byte, error) {
+	var out bytes.Buffer
+	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := z.Write(b); err != nil {
+		return nil, err
+	}
+	err = z.Close()
+	return out.Bytes(), err
+}
+
+// alongside is what goes into an archive beside the programs.
+var alongside = []string{"LICENSE", "deploy/systemd/*", "docs/operations.md", "docs/exit-codes.md"}
+
+// archive packs the programs.
+func (r release) archive(bin, machine string) error {
+	top := fmt.Sprintf("fedpvi-%s-linux-%s/", r.version, machine)
+	entries := []entry{{name: top, mode: 0o755}}
+	for _, p := range programs {
+		b, err := os.ReadFile(filepath.Join(bin, p))
+		if err != nil {
+			return err
+		}
+		entries = append(entries, entry{name: top + "bin/" + p, mode: 0o755, body: b})
+	}
+	for _, pattern := range alongside {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			return fmt.Errorf("%s: no such file here, where dist is run: %w", pattern, err)
+		}
+		slices.Sort(files)
+		for _, f := range files {
+			b, err := os.ReadFile(f)
+			if err != nil {
+				return err
+			}
+			entries = append(entries, entry{name: top + path.Clean(filepath.ToSlash(f)), mode: 0o644, body: b})
+		}
+	}
+	var packed bytes.Buffer
+	if err := pack(&packed, r.date, entries); err != nil {
+		return err
+	}
+	b, err := squeeze(packed.Bytes())
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.out, strings.TrimSuffix(top, "/")+".tar.gz"), b, 0o644)
+}
+
+// sums writes the SHA-256 of all files of a folder, as sha256sum --check reads it.
+func sums(folder string) error {
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, f := range files {
+		text, err := os.ReadFile(filepath.Join(folder, f.Name()))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(text), f.Name())
+	}
+	return os.WriteFile(filepath.Join(folder, "SHA256SUMS"), []byte(b.String()), 0o644)
+}

@@ -1,0 +1,116 @@
+// Command dist builds what is handed out, into dist/: programs for Linux without a C library, an
+// archive of them for each processor with the units of systemd, a container image for each daemon,
+// made without a container daemon, a bill of materials for each program, and the SHA-256 of all.
+// From one commit and one version of Go it makes the same bytes on every machine.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// programs are what is built; daemons have an image as well.
+var (
+	programs = []string{"client", "coordinator", "sim"}
+	daemons  = []string{"client", "coordinator"}
+	machines = []string{"amd64", "arm64"}
+)
+
+// A release is what is built, from which commit.
+type release struct {
+	version string
+	date    time.Time // of the commit: that of every file in it
+	out     string
+}
+
+func main() {
+	out := flag.String("out", "dist", "folder for what is built, made anew")
+	flag.Parse()
+	if err := run(context.Background(), *out); err != nil {
+		fmt.Fprintln(os.Stderr, "dist:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, out string) error {
+	r, err := describe(ctx, out)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(os.RemoveAll(out), os.MkdirAll(out, 0o755)); err != nil {
+		return err
+	}
+	for _, machine := range machines {
+		if err := r.build(ctx, machine); err != nil {
+			return fmt.Errorf("linux/%s: %w", machine, err)
+		}
+	}
+	return sums(out)
+}
+
+// describe asks git what is built.
+func describe(ctx context.Context, out string) (release, error) {
+	version, err := output(ctx, "git", "describe", "--always", "--dirty", "--tags")
+	if err != nil {
+		return release{}, err
+	}
+	date, err := output(ctx, "git", "log", "-1", "--format=%cI")
+	if err != nil {
+		return release{}, err
+	}
+	at, err := time.Parse(time.RFC3339, date)
+	return release{version, at.UTC(), out}, err
+}
+
+func output(ctx context.Context, program string, args ...string) (string, error) {
+	b, err := exec.CommandContext(ctx, program, args...).Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", program, err)
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+// build makes everything for one kind of processor.
+func (r release) build(ctx context.Context, machine string) error {
+	bin, err := os.MkdirTemp("", "dist")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(bin)
+	args := []string{"build", "-trimpath", "-ldflags", "-s -w", "-o", bin + "/"}
+	for _, p := range programs {
+		args = append(args, "./cmd/"+p)
+	}
+	c := exec.CommandContext(ctx, "go", args...)
+	c.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+machine, "GOFLAGS=")
+	c.Stderr = os.Stderr
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("go build: %w", err)
+	}
+	if err := r.archive(bin, machine); err != nil {
+		return err
+	}
+	for _, p := range programs {
+		if err := r.bill(filepath.Join(bin, p), p, machine); err != nil {
+			return err
+		}
+	}
+	for _, d := range daemons {
+		if err := r.image(filepath.Join(bin, d), d, machine); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// path is that of a file for a processor.
+func (r release) path(name, machine, end string) string {
+	return filepath.Join(r.out, fmt.Sprintf("fedpvi-%s-%s-linux-%s%s", name, r.version, machine, end))
+}

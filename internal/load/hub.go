@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"fedpvi/coordinator"
+	"fedpvi/coordinator/admin"
+	"fedpvi/crypto/identity"
+)
+
+// A hub is a coordinator in a process of its own.
+type hub struct {
+	dir, address string
+	process      *exec.Cmd
+	empty        usage // before anybody has joined
+}
+
+// found makes studies of clients with names that end in a number, and returns their
+// invitations, study after study.
+func found(ctx context.Context, o options, documents [][]byte, clients int) (*hub, [][]coordinator.Invited, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, err
+	}
+	h := &hub{dir: filepath.Join(o.dir, "hub"), address: l.Addr().String()}
+	if err := l.Close(); err != nil {
+		return nil, nil, err
+	}
+	state, err := coordinator.Open(h.dir, coordinator.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer state.Close()
+	var names []identity.Name
+	for m := range clients {
+		names = append(names, identity.Name(fmt.Sprintf("x%dx", m)))
+	}
+	var all [][]coordinator.Invited
+	for i, d := range documents {
+		f, err := admin.Local{Hub: state}.Found(ctx, admin.Founding{
+			File: fmt.Sprintf("load-%d.toml", i), Document: d, Addresses: []string{h.address}, Clients: names, Valid: 24 * time.Hour,
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, f.Invited)
+	}
+	return h, all, nil
+}
+
+// serve starts the process, and waits until it takes connections.
+func (h *hub) serve(ctx context.Context, o options) error {
+	log, err := os.Create(filepath.Join(o.dir, "hub.log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close() // the process has its own
+	h.process = exec.Command(o.program, "--state", h.dir, "serve", "--listen", h.address, "--round-deadline", "1h", "--log", "json")
+	h.process.Stderr = log
+	if err := h.process.Start(); err != nil {
+		return fmt.Errorf("%w: make build makes the program", err)
+	}
+	for range 600 {
+		if c, err := new(net.Dialer).DialContext(ctx, "tcp", h.address); err == nil {
+			return c.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return errors.New("the coordinator does not serve: see its log")
+}
+
+func (h *hub) stop() error {
+	if err := h.process.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	return h.process.Wait()
+}
+
+// A usage is what a process takes.
+type usage struct {
+	resident, private, peak int64         // bytes; private are those that are not of a file
+	processor               time.Duration // so far
+}
+
+// tick is the unit of processor time in /proc on Linux.
+const tick = 10 * time.Millisecond
+
+func (h *hub) usage() (usage, error) {
+	var u usage
+	folder := filepath.Join("/proc", strconv.Itoa(h.process.Process.Pid))
+	f, err := os.Open(filepath.Join(folder, "status"))
+	if err != nil {
+		return u, err
+	}
+	defer f.Close()
+	want := map[string]*int64{"VmRSS:": &u.resident, "RssAnon:": &u.private, "VmHWM:": &u.peak}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		words := strings.Fields(lines.Text())
+		if len(words) == 3 && want[words[0]] != nil {
+			n, err := strconv.ParseInt(words[1], 10, 64)
+			if err != nil {
+				return u, err
+			}
+			*want[words[0]] = n << 10
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(folder, "stat"))
+	if err != nil {
+		return u, err
+	}
+	_, rest, _ := strings.Cut(string(b), ") ")
+	words := strings.Fields(rest)
+	for _, at := range []int{11, 12} { // user and system
+		n, err := strconv.ParseInt(words[at], 10, 64)
+		if err != nil {
+			return u, err
+		}
+		u.processor += time.Duration(n) * tick
+	}
+	return u, nil
+}
+
+// connections is how many sockets the process has open, those on which it listens among them.
+func (h *hub) connections() (n int, err error) {
+	folder := filepath.Join("/proc", strconv.Itoa(h.process.Process.Pid), "fd")
+	files, err := os.ReadDir(folder)
+	for _, f := range files {
+		if to, err := os.Readlink(filepath.Join(folder, f.Name())); err == nil && strings.HasPrefix(to, "socket:") {
+			n++
+		}
+	}
+	return n, err
+}

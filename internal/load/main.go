@@ -1,0 +1,64 @@
+// Command load puts a coordinator that serves under load: many light clients from this one
+// process, over loopback with mutual TLS, that join, consent, follow and answer with numbers
+// made up. It reports how long rounds take from the first client that has a question to the
+// last that has its outcome, what the coordinator's process takes of memory and processors, and
+// the bytes on the wire. Clients compute nothing, but seal and sign in this process, on the
+// same cores: that time is in the rounds.
+//
+//	load rounds   rounds of many clients
+//	load idle     connections that wait
+//	load soak     rounds for a long time, and whether memory grows
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// options are what is asked for.
+type options struct {
+	clients, coefficients, rounds, connections, studies int
+	lasts                                               time.Duration
+	program, dir                                        string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "load:", err)
+		os.Exit(1)
+	}
+}
+
+var errUsage = errors.New("say what: rounds, idle or soak; load rounds --help has the rest")
+
+func run(ctx context.Context, args []string) (err error) {
+	modes := map[string]func(context.Context, options) error{"rounds": rounds, "idle": idle, "soak": soak}
+	if len(args) == 0 || modes[args[0]] == nil {
+		return errUsage
+	}
+	var o options
+	f := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	f.IntVar(&o.clients, "clients", 1000, "clients of the study")
+	f.IntVar(&o.coefficients, "coefficients", 1000, "of the model")
+	f.IntVar(&o.rounds, "rounds", 30, "rounds of the study")
+	f.IntVar(&o.connections, "connections", 1, "that each client has in idle, up to 4")
+	f.IntVar(&o.studies, "studies", 1, "in idle, each with so many clients")
+	f.DurationVar(&o.lasts, "lasts", 10*time.Minute, "how long soak lasts")
+	f.StringVar(&o.program, "program", "bin/coordinator", "the coordinator's")
+	if err := f.Parse(args[1:]); err != nil {
+		return err
+	}
+	if o.dir, err = os.MkdirTemp("", "load"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(o.dir)
+	return modes[args[0]](ctx, o)
+}

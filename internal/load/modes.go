@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"fedpvi/transport"
+)
+
+const mega = 1 << 20
+
+// rounds plays a study and says what it took.
+func rounds(ctx context.Context, o options) error {
+	h, c, err := assemble(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer h.stop()
+	joined, err := h.usage()
+	if err != nil {
+		return err
+	}
+	say("%d clients have joined; the coordinator has %.0f MB", o.clients, float64(joined.resident)/mega)
+	s, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	before, err := h.usage()
+	if err != nil {
+		return err
+	}
+	received, sent := c.moved.received.Load(), c.moved.sent.Load()
+	began := time.Now()
+	if err := c.each(len(c.clients), func(p *light) error { return s.play(ctx, p) }); err != nil {
+		return err
+	}
+	lasted := time.Since(began)
+	after, err := h.usage()
+	if err != nil {
+		return err
+	}
+	took := s.took()
+	slices.Sort(took)
+	n := float64(len(took))
+	say("%d rounds of %d clients and %d numbers each, in %.1f s", len(took), o.clients, s.size, lasted.Seconds())
+	say("  a round              p50 %v, p99 %v, longest %v", quantile(took, 0.5), quantile(took, 0.99), took[len(took)-1].Round(time.Millisecond))
+	say("  processors           %.2f s of the coordinator in a round", (after.processor-before.processor).Seconds()/n)
+	say("  a message            %d bytes, sealed and padded from %d", s.sealed(), 8*s.size)
+	say("  bytes in a round     %.1f MB to the coordinator, %.1f MB from it", float64(c.moved.sent.Load()-sent)/n/mega, float64(c.moved.received.Load()-received)/n/mega)
+	say("  memory               %.0f MB at the end, at most %.0f MB: %.1f messages more than before anybody had joined",
+		float64(after.resident)/mega, float64(after.peak)/mega, float64(after.peak-h.empty.resident)/float64(s.sealed()))
+	return nil
+}
+
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))].Round(time.Millisecond)
+}
+
+// assemble has a coordinator that serves one study, and clients that have joined it and are
+// connected.
+func assemble(ctx context.Context, o options) (*hub, *crowd, error) {
+	o.studies = 1
+	h, crowds, err := assembleAll(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return h, crowds[0], nil
+}
+
+func assembleAll(ctx context.Context, o options) (*hub, []*crowd, error) {
+	var documents [][]byte
+	for i := range o.studies {
+		documents = append(documents, document(fmt.Sprintf("load-%d", i+1), o.coefficients, o.rounds))
+	}
+	h, invited, err := found(ctx, o, documents, o.clients)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := h.serve(ctx, o); err != nil {
+		return nil, nil, err
+	}
+	if h.empty, err = h.usage(); err != nil {
+		return nil, nil, errors.Join(err, h.stop())
+	}
+	var crowds []*crowd
+	for i, d := range documents {
+		c, err := gather(ctx, h.address, d, invited[i])
+		if err != nil {
+			return nil, nil, errors.Join(err, h.stop())
+		}
+		crowds = append(crowds, c)
+	}
+	return h, crowds, nil
+}
+
+// begin has all consent, so that the study begins.
+func (c *crowd) begin(ctx context.Context) (*script, error) {
+	if err := c.each(atOnce, func(p *light) error { return p.approve(ctx) }); err != nil {
+		return nil, err
+	}
+	return c.script(ctx)
+}
+
+// idle holds connections that wait for studies to begin, and says what one of them takes, with
+// what its client took when it joined.
+func idle(ctx context.Context, o options) error {
+	if o.connections < 1 || o.connections > 4 {
+		return errors.New("a client has 1 to 4 connections")
+	}
+	o.rounds = 1
+	h, crowds, err := assembleAll(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer h.stop()
+	waiting, leave := context.WithCancel(ctx)
+	defer leave()
+	var lines []*transport.Client
+	for _, c := range crowds {
+		more, err := c.wait(waiting, h.address, o.connections)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, more...)
+	}
+	select {
+	case <-time.After(quiet):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	u, err := h.usage()
+	if err != nil {
+		return err
+	}
+	open, err := h.connections()
+	if err != nil {
+		return err
+	}
+	n := float64(len(lines))
+	say("%d connections of %d clients wait; the coordinator holds %d", len(lines), o.clients*o.studies, open)
+	say("  memory               %.0f MB, %.0f MB before anybody had joined: %.0f KB for each", float64(u.resident)/mega, float64(h.empty.resident)/mega, float64(u.resident-h.empty.resident)/1024/n)
+	leave()
+	for _, l := range lines {
+		err = errors.Join(err, l.Close())
+	}
+	return err
+}
+
+// quiet is how long nothing is done before memory is looked at.
+const quiet = 10 * time.Second
+
+// wait has every client wait, on so many connections.
+func (c *crowd) wait(ctx context.Context, address string, connections int) ([]*transport.Client, error) {
+	lines := make(chan *transport.Client, len(c.clients)*connections)
+	err := c.each(atOnce, func(p *light) error {
+		lines <- p.line
+		for range connections - 1 {
+			l, err := p.connect(ctx, address, &c.moved)
+			if err != nil {
+				return err
+			}
+			lines <- l
+		}
+		return nil
+	})
+	close(lines)
+	var all []*transport.Client
+	for l := range lines {
+		go l.Entry(ctx, 1) // which does not come
+		all = append(all, l)
+	}
+	return all, err
+}
+
+// soak plays rounds for a while, and says how memory grows.
+func soak(ctx context.Context, o options) error {
+	o.rounds = 10_000
+	h, c, err := assemble(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer h.stop()
+	s, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	playing, stop := context.WithTimeout(ctx, o.lasts)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- c.each(len(c.clients), func(p *light) error { return s.play(playing, p) }) }()
+	var at, private, resident []float64
+	began := time.Now()
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for going := true; going; {
+		select {
+		case <-look.C:
+			u, err := h.usage()
+			if err != nil {
+				return err
+			}
+			if since := time.Since(began); since > o.lasts/5 { // the first fifth is to warm up
+				at = append(at, since.Minutes())
+				private, resident = append(private, float64(u.private)/mega), append(resident, float64(u.resident)/mega)
+			}
+		case err := <-ended:
+			if playing.Err() == nil {
+				return fmt.Errorf("the rounds ended: %w", err)
+			}
+			going = false
+		}
+	}
+	if len(at) < 3 {
+		return errors.New("too short to see a slope: give --lasts more")
+	}
+	n := len(s.took())
+	say("%d rounds of %d clients in %v", n, o.clients, o.lasts)
+	say("  memory of its own    %.0f MB at the end, %+.3f MB a minute", private[len(private)-1], slope(at, private))
+	say("  resident, with pages of the store %.0f MB at the end, %+.3f MB a minute", resident[len(resident)-1], slope(at, resident))
+	return nil
+}
+
+// slope is that of the line of least squares through points.
+func slope(x, y []float64) float64 {
+	var mx, my float64
+	for i := range x {
+		mx += x[i] / float64(len(x))
+		my += y[i] / float64(len(x))
+	}
+	var xy, xx float64
+	for i := range x {
+		xy += (x[i] - mx) * (y[i] - my)
+		xx += (x[i] - mx) * (x[i] - mx)
+	}
+	return xy / xx
+}
+
+func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
