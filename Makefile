@@ -59,7 +59,7 @@ test: ## all tests, what is shared under the race detector, and short fuzzing
 	go test $(RACE) -short -run 'Filter|ByTheTransform|Charges|Mixtures' ./accountant
 	go test $(RACE) -short -run 'Accumulator|Release|Layers|Stream' ./dpmech
 	go test ./...
-	$(FUSED) go test -run 'DependsOnNoPlace' ./gpu
+	$(FUSED) go test -run 'DependsOnNoPlace' ./gpu/... ./internal/single
 	$(MAKE) fuzz FUZZTIME=1s
 
 evidence: ## the long versions of statistical tests, up to an hour
@@ -70,11 +70,14 @@ evidence: ## the long versions of statistical tests, up to an hour
 	FEDPVI_LONG=1 go test -timeout 1h -run 'KilledAtEvery|KilledClient' ./coordinator ./client
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'WhereverTheConnectionIsCut' ./transport
 
-# Every fuzz target for a while: make fuzz FUZZTIME=10m. The engine may end with its own
+# Every fuzz target for a while: make fuzz FUZZTIME=10m; or some of them, as in
+# make fuzz FUZZTIME=30m PKG=./transport TARGET=Release. The engine may end with its own
 # time and no failing input, which is no failure: then it runs again.
 FUZZTIME ?= 1m
+PKG ?= .
+TARGET ?=
 fuzz:
-	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9]*' . | sed -E 's#/[^/]*:[0-9]+:func # #' | sort | while read -r package target; do \
+	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9]*$(TARGET)[A-Za-z0-9]*' $(PKG) | sed -E 's#/[^/]*:[0-9]+:func # #' | sort | while read -r package target; do \
 	  echo "$$package $$target"; \
 	  for try in 1 2 3; do \
 	    out=$$(go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$package 2>&1 < /dev/null) && break; \
@@ -117,8 +120,9 @@ fmt:
 	$(TOOL) gofumpt -w $(SOURCES)
 
 bench: ## benchmarks; figures are kept in docs/benchmarks.md
-	go test -run '^$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./internal/special ./gpu ./sim ./transport
+	go test -run '^$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./internal/special ./internal/single ./gpu ./sim ./transport
 	go test -run '^$$' -bench . -cpu 2 ./sim/sweep
+	go test -run '^$$' -bench . -benchtime 300x -cpu 2 ./gpu/vae
 
 experiments: build ## every sweep of experiments/, into runs/
 	@for sweep in $$(grep -l '^\[sweep\]' experiments/*/*.toml); do bin/sim sweep $$sweep || exit 1; echo; done

@@ -65,6 +65,9 @@ type Noise struct {
 	Share        float64 `json:"share_sd"` // of this client's noise in a message
 	pvi.Forecast         // of the noise that is left in the end
 	InWords      string  `json:"in_words"`
+	// Widening is the factor by which noise widens an interval; 0 if nothing public says.
+	Widening float64 `json:"interval_factor,omitempty"`
+	nominal  int     // records of a client
 }
 
 // Review says what a study is and costs. A policy that does not allow it, or is missing,
@@ -143,7 +146,8 @@ func (r *Review) cost(m *Member, clients []pvi.ClientID, p *pvi.Protocol) error 
 	pr := m.Study.Privacy
 	r.Privacy = Cost{Unit: pr.Unit, Adjacency: pr.Adjacency, Delta: pr.Delta, Observers: costs}
 	n := p.Noise()
-	r.Noise = Noise{Clip: n.Clip, Share: n.SD, Forecast: pvi.NewForecast(p), InWords: words.Forecast(p)}
+	r.Noise = Noise{Clip: n.Clip, Share: n.SD, Forecast: pvi.NewForecast(p), InWords: words.Forecast(p), nominal: m.Study.Federation.NominalRecords}
+	r.Noise.Widening = widening(p, r.Noise.Forecast)
 	return nil
 }
 

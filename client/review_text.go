@@ -124,8 +124,8 @@ func (r *Review) precise() string {
 	if r.Privacy.Unit == study.Client {
 		unit = "client"
 	}
-	return fmt.Sprintf("One %s can move a message by %s at most (the clip), and this client's noise has sd %s in a message. %s Intervals are wider by what noise hides; the posterior that is published says by how much.",
-		unit, words.Number(n.Clip), words.Number(n.Share), n.InWords)
+	return fmt.Sprintf("One %s can move a message by %s at most (the clip), and this client's noise has sd %s in a message. %s %s",
+		unit, words.Number(n.Clip), words.Number(n.Share), n.InWords, r.widened())
 }
 
 func (r *Review) verdict(b *strings.Builder) {

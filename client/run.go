@@ -57,8 +57,8 @@ type Run struct {
 // maxBetween is the longest time between two attempts to reach a coordinator.
 const maxBetween = 30 * time.Second
 
-// Read reads the file of records as a study declares it. The report is for the data
-// holder's eyes.
+// Read reads the file of records as a study declares it, once, and names what it read. The
+// report is for the data holder's eyes.
 func (c *Client) Read(m *Member, path string) (*shard.Records, shard.Report, ledger.Hash, error) {
 	var none shard.Report
 	f, err := os.Open(path)
@@ -66,14 +66,12 @@ func (c *Client) Read(m *Member, path string) (*shard.Records, shard.Report, led
 		return nil, none, ledger.Hash{}, &UsageError{fmt.Errorf("file of records: %w", err)}
 	}
 	defer f.Close()
-	named, err := ledger.NameRecords(c.store.Identity(), f)
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		return nil, none, named, fmt.Errorf("file of records: %w", err)
-	}
-	records, report, err := shard.Read(path, f, m.Study, m.Study.Federation.MaxRecords)
+	var records *shard.Records
+	var report shard.Report
+	named, err := ledger.NameRecords(c.store.Identity(), f, func(r io.Reader) (err error) {
+		records, report, err = shard.Read(path, r, m.Study, m.Study.Federation.MaxRecords)
+		return err
+	})
 	if err != nil {
 		return nil, none, named, &UsageError{err}
 	}

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 
 	"fedpvi/coordinator/store"
@@ -117,9 +118,15 @@ func (b *batch) contradiction(key store.ReleaseKey, c *client, envelope []byte) 
 	if err != nil {
 		return malformed("the release", err)
 	}
-	b.write(func(kept store.Study) error { return kept.PutEvidence(key, envelope) })
+	var first bool
+	b.write(func(kept store.Study) (err error) {
+		first, err = kept.PutEvidence(key, envelope)
+		return err
+	})
 	b.then(func() {
-		b.study.log.Warn("a client signed two answers to one question", "client", key.Client, "ask", key.Ask)
+		if first { // once for each question, so that nobody fills the log
+			b.study.log.Warn("a client signed two answers to one question", "client", key.Client, "ask", key.Ask)
+		}
 	})
 	return refuse(transport.OutOfPlace, "question %d was answered with another release: an answer is given once", key.Ask)
 }
@@ -220,8 +227,11 @@ func (st *state) took(name identity.Name, envelope Hash) bool {
 // finish checks an answer that is whole, and has it taken.
 func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) error {
 	release, err := s.opener.acquire(ctx)
-	if err != nil {
+	if errors.Is(err, errDestroyed) {
 		return refuse(transport.Ended, "%v", err)
+	}
+	if err != nil {
+		return err // the call was given up: the study goes on
 	}
 	defer release()
 	body := w.whole

@@ -75,3 +75,8 @@ func Indices(n int) func(size int, words ...uint64) []uint32 {
 		return dst
 	}
 }
+
+// Sliced is the sampler of a [ProductSum]'s noise.
+type Sliced struct{ *slicedGaussian }
+
+func NewSliced(sigma uint64) Sliced { return Sliced{newSliced(sigma)} }

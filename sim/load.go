@@ -24,6 +24,9 @@ func LoadStudy(path string, settings []string) (*study.Study, error) {
 	if doc, err := document.Parse(path, source); err == nil && doc.Root().Has("sweep") && !doc.Root().Has("study") {
 		return nil, fmt.Errorf("%s: this is a sweep: sim sweep %s", path, path)
 	}
+	if doc, err := document.Parse(path, source); err == nil && doc.Root().Has("autoencoder") && !doc.Root().Has("study") {
+		return nil, fmt.Errorf("%s: this is an autoencoder: sim autoencoder %s", path, path)
+	}
 	return study.Parse(path, source, fitting(path, source, overrides)...)
 }
 

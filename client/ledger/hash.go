@@ -39,13 +39,17 @@ func fromHex(dst, text []byte) error {
 // recordsDomain is for signatures that are shown to nobody: they key the names of files.
 const recordsDomain identity.Domain = "fedpvi/v1/records"
 
-// NameRecords names the content of a file of records: the same for the same bytes, and of
-// no use to anybody without the holder's key. A plain hash in a ledger that is shown to
-// others would let them try which records are in the file.
-func NameRecords(holder *identity.Identity, r io.Reader) (Hash, error) {
+// NameRecords names the content of a file of records while read reads it: the same for the
+// same bytes, and of no use to anybody without the holder's key. A plain hash in a ledger
+// that is shown to others would let them try which records are in the file. What is named
+// is what was read, whatever becomes of the file meanwhile, and what read left of it.
+func NameRecords(holder *identity.Identity, r io.Reader, read func(io.Reader) error) (Hash, error) {
 	key := holder.Sign(recordsDomain, nil)
 	defer clear(key[:])
 	mac := hmac.New(sha256.New, key[:])
+	if err := read(io.TeeReader(r, mac)); err != nil {
+		return Hash{}, err
+	}
 	if _, err := io.Copy(mac, r); err != nil {
 		return Hash{}, err
 	}

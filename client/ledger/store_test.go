@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -306,8 +307,17 @@ func TestRecordsAreNamedForTheHolderAlone(t *testing.T) {
 	defer a.Close()
 	defer b.Close()
 	name := func(s *ledger.Store, content string) ledger.Hash {
-		h, err := ledger.NameRecords(s.Identity(), strings.NewReader(content))
+		h, err := ledger.NameRecords(s.Identity(), strings.NewReader(content), func(io.Reader) error { return nil })
 		check(t, err)
+		for part := range int64(len(content)) { // the same, however much of it is read
+			again, err := ledger.NameRecords(s.Identity(), strings.NewReader(content), func(r io.Reader) error {
+				_, err := io.CopyN(io.Discard, r, part)
+				return err
+			})
+			if err != nil || again != h {
+				t.Fatalf("%v, and %v after %d bytes were read", h, again, part)
+			}
+		}
 		return h
 	}
 	first, again := name(a, "x,y\n1,2\n"), name(a, "x,y\n1,2\n")

@@ -31,6 +31,8 @@ which privacy promise. The same file is used by coordinator and clients.
   sim sweep sweep.toml      a grid of settings × seeds: tidy results, plots
   sim tune  study.toml      better settings, found on made-up records
 
+  sim autoencoder ...       a variational autoencoder of images, each protected
+
   sim deal  study.toml      a file of records for each client, to try a real network
   sim privacy ...           the calculator: what noise costs, and what it means
   sim audit                 attacks on this program: does it keep its promises?`
@@ -42,6 +44,8 @@ type commands struct {
 	Run   runCommand   `cmd:"" help:"Run a study with all its clients."`
 	Sweep sweepCommand `cmd:"" help:"Run a study over a grid of settings and seeds."`
 	Tune  tuneCommand  `cmd:"" help:"Search clip, steps and step size on made-up or public records."`
+
+	Autoencoder autoencoderCommand `cmd:"" help:"Train a variational autoencoder of images, with privacy of every image."`
 
 	Deal dealCommand `cmd:"" help:"Write the records of each client to a file of its own."`
 

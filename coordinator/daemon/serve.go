@@ -27,6 +27,9 @@ type Config struct {
 	Ready func(clients, metrics net.Addr)
 }
 
+// maxHeader is the largest header of who asks for metrics, in bytes.
+const maxHeader = 8 << 10
+
 // farewell is how long calls that are under way may take when the daemon stops.
 const farewell = 10 * time.Second
 
@@ -115,7 +118,10 @@ func (s *server) listen(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("listening for metrics: %w", err)
 		}
-		s.monitor = &http.Server{Handler: s.metrics.handler(s.works), ReadHeaderTimeout: farewell}
+		s.monitor = &http.Server{
+			Handler: s.metrics.handler(s.works), MaxHeaderBytes: maxHeader,
+			ReadHeaderTimeout: farewell, ReadTimeout: farewell, WriteTimeout: 3 * farewell, IdleTimeout: 3 * farewell,
+		}
 		monitored = l.Addr()
 		s.serve("metrics", func() error { return s.monitor.Serve(l) })
 	}

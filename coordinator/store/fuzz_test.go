@@ -18,7 +18,8 @@ func FuzzFile(f *testing.F) {
 	create(f, s)
 	k := ReleaseKey{Ask: 1, Client: "north"}
 	in(f, s, func(st Study) error {
-		return errors.Join(st.PutOffer(k, []byte("e")), st.PutPiece(k, 0, []byte("piece")), st.PutEvidence(k, []byte("e")),
+		_, err := st.PutEvidence(k, []byte("e"))
+		return errors.Join(err, st.PutOffer(k, []byte("e")), st.PutPiece(k, 0, []byte("piece")),
 			st.Append(1, []byte("envelope"), []byte("body"), 1), st.PutState([]byte("state")))
 	})
 	check(f, s.Close())

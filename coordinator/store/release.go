@@ -125,13 +125,13 @@ func (s Study) each(part string, from uint64, f func(k ReleaseKey, envelope []by
 }
 
 // PutEvidence keeps an envelope that contradicts what a client said before: the first of
-// each question, so that nobody fills the disk.
-func (s Study) PutEvidence(k ReleaseKey, envelope []byte) error {
+// each question, so that nobody fills the disk. It reports whether this was the first.
+func (s Study) PutEvidence(k ReleaseKey, envelope []byte) (first bool, err error) {
 	b := s.part(evidence)
 	if b.Get(k.bytes()) != nil {
-		return nil
+		return false, nil
 	}
-	return b.Put(k.bytes(), envelope)
+	return true, b.Put(k.bytes(), envelope)
 }
 
 // Evidence hands each contradicting envelope to f.

@@ -219,8 +219,13 @@ func TestReleases(t *testing.T) {
 		if _, err := st.Body(next); !errors.Is(err, errPieces) {
 			t.Errorf("a body with a hole: %v", err)
 		}
-		check(t, st.PutEvidence(a, []byte("one")))
-		check(t, st.PutEvidence(a, []byte("two")))
+		for i, envelope := range []string{"one", "two"} {
+			first, err := st.PutEvidence(a, []byte(envelope))
+			check(t, err)
+			if first != (i == 0) {
+				t.Errorf("%s is the first: %v", envelope, first)
+			}
+		}
 		return st.Evidence(func(_ ReleaseKey, e []byte) error {
 			if string(e) != "one" {
 				t.Errorf("%q is kept", e)

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 
@@ -20,6 +21,9 @@ import (
 
 // MaxSize is the largest document that is read, in bytes.
 const MaxSize = 1 << 20
+
+// maxKeys is the most keys of one table.
+const maxKeys = 10_000
 
 // An Error is a problem at a place in a document.
 type Error struct {
@@ -73,6 +77,10 @@ func Parse(file string, src []byte) (*Document, error) {
 	if len(src) > MaxSize {
 		return nil, &Error{File: file, Message: fmt.Sprintf("the file has %d bytes, at most %d are read", len(src), MaxSize)}
 	}
+	// Before the decoder, which compares every key of a table with all before it.
+	if d.places = findPlaces(src); d.places == nil {
+		return nil, &Error{File: file, Message: fmt.Sprintf("a table has more than %d keys", maxKeys)}
+	}
 	if err := toml.Unmarshal(src, &d.tree); err != nil {
 		var syntax *toml.DecodeError
 		if errors.As(err, &syntax) {
@@ -81,7 +89,6 @@ func Parse(file string, src []byte) (*Document, error) {
 		}
 		return nil, &Error{File: file, Message: strings.TrimPrefix(err.Error(), "toml: ")}
 	}
-	d.places = findPlaces(src)
 	d.root = newTable(d, "", d.tree)
 	return d, nil
 }
@@ -130,8 +137,11 @@ func (d *Document) Set(key, value string) error {
 // what a document that was changed by [Document.Set] is saved as.
 func (d *Document) Encode() ([]byte, error) { return toml.Marshal(d.tree) }
 
-// Err returns every problem found, in the order of the file, or nil. Keys that
-// no one asked for are among them.
+// maxErrors is the most problems that are reported: a document of nothing else is none.
+const maxErrors = 100
+
+// Err returns every problem found, in the order of the file, or nil; of very many the
+// first ones. Keys that no one asked for are among them.
 func (d *Document) Err() error {
 	d.root.reportUnknown()
 	slices.SortStableFunc(d.errs, func(a, b *Error) int {
@@ -140,9 +150,12 @@ func (d *Document) Err() error {
 		}
 		return a.Column - b.Column
 	})
-	errs := make([]error, len(d.errs))
-	for i, e := range d.errs {
-		errs[i] = e
+	var errs []error
+	for _, e := range d.errs[:min(len(d.errs), maxErrors)] {
+		errs = append(errs, e)
+	}
+	if more := len(d.errs) - len(errs); more > 0 {
+		errs = append(errs, &Error{File: d.file, Message: fmt.Sprintf("and %d more problems", more)})
 	}
 	return errors.Join(errs...)
 }
@@ -164,20 +177,25 @@ func (d *Document) report(key, message string) {
 	d.errs = append(d.errs, e)
 }
 
-// findPlaces returns where each key of src stands. Tables of an array are
-// numbered from 1: column.3.bounds is the key of the third [[column]].
+// findPlaces returns where each key of src stands, or nil if a table has too many. Tables
+// of an array are numbered from 1: column.3.bounds is the key of the third [[column]].
 func findPlaces(src []byte) map[string]place {
 	places := map[string]place{}
 	elements := map[string]int{} // number of tables seen in each array
+	keys := map[string]int{}     // of each table
+	tooMany := false
 	var parser unstable.Parser
 	parser.Reset(src)
+	lines := lineStarts(src) // the parser's own search for a line begins at the first one
 	at := func(n *unstable.Node) place {
-		start := parser.Shape(n.Raw).Start
-		return place{start.Line, start.Column}
+		offset := int(n.Raw.Offset)
+		line := sort.SearchInts(lines, offset+1)
+		return place{line, offset - lines[line-1] + 1}
 	}
 	// mark records the keys of n below prefix and returns the whole key.
 	mark := func(prefix string, n *unstable.Node, array bool) string {
 		for it := n.Key(); it.Next(); {
+			table := prefix
 			prefix = join(prefix, string(it.Node().Data))
 			last := it.Node().Next() == nil
 			if array && last {
@@ -185,6 +203,8 @@ func findPlaces(src []byte) map[string]place {
 			}
 			if _, seen := places[prefix]; !seen {
 				places[prefix] = at(it.Node())
+				keys[table]++
+				tooMany = tooMany || keys[table] > maxKeys
 			}
 			if n := elements[prefix]; n > 0 && (array || !last) {
 				prefix = fmt.Sprintf("%s.%d", prefix, n)
@@ -206,6 +226,9 @@ func findPlaces(src []byte) map[string]place {
 	}
 	prefix := ""
 	for parser.NextExpression() {
+		if tooMany {
+			return nil
+		}
 		switch n := parser.Expression(); n.Kind {
 		case unstable.Table:
 			prefix = mark("", n, false)
@@ -215,7 +238,21 @@ func findPlaces(src []byte) map[string]place {
 			inline(mark(prefix, n, false), n.Value())
 		}
 	}
+	if tooMany {
+		return nil
+	}
 	return places
+}
+
+// lineStarts returns where each line begins.
+func lineStarts(src []byte) []int {
+	starts := []int{0}
+	for i, b := range src {
+		if b == '\n' {
+			starts = append(starts, i+1)
+		}
+	}
+	return starts
 }
 
 func join(prefix, key string) string {

@@ -132,11 +132,13 @@ func readColumns(s *Study, root *document.Table) {
 		root.Errorf("column", "%d columns are declared, at most %d are read", len(tables), maxColumns)
 		return
 	}
+	seen := map[string]bool{}
 	for _, t := range tables {
 		c := readColumn(t)
-		if c.Name != "" && s.ColumnIndex(c.Name) >= 0 {
+		if c.Name != "" && seen[c.Name] {
 			t.Errorf("name", "column %q is declared twice", c.Name)
 		}
+		seen[c.Name] = true
 		s.Columns = append(s.Columns, c)
 	}
 }
@@ -204,10 +206,12 @@ func readLevels(t *document.Table, c *Column) {
 	if len(levels) < 2 || len(levels) > maxLevels {
 		t.Errorf("levels", "a column needs between 2 and %d levels, got %d", maxLevels, len(levels))
 	}
-	for i, l := range levels {
-		if slices.Contains(levels[:i], l) {
+	seen := map[string]bool{}
+	for _, l := range levels {
+		if seen[l] {
 			t.Errorf("levels", "level %q is declared twice", l)
 		}
+		seen[l] = true
 		visible(t, "levels", l)
 	}
 	c.Levels = levels

@@ -156,8 +156,8 @@ func readPositive(s *Study, t *document.Table, c *Column) {
 		return
 	}
 	remedy := `say which outcomes count as 1, positive = ">= 10"`
-	if c.Type != Numeric {
-		remedy = "say which level counts as 1, positive = " + strconv.Quote(c.Levels[max(0, len(c.Levels)-1)])
+	if n := len(c.Levels); n > 0 {
+		remedy = "say which level counts as 1, positive = " + strconv.Quote(c.Levels[n-1])
 	}
 	t.Require("positive", remedy)
 	text, ok := t.String("positive")

@@ -2,7 +2,6 @@ package study
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -99,8 +98,8 @@ func readPrior(s *Study, t *document.Table) {
 	s.Prior.Mean, s.Prior.SD = readNormal(t, s.Prior.Mean, s.Prior.SD)
 	readScales(s, t)
 	exceptions := t.Table("coefficients")
+	s.checkCoefficients(exceptions)
 	for _, name := range exceptions.Keys() {
-		s.checkCoefficient(exceptions, name)
 		mean, sd := readNormal(exceptions.Table(name), s.Prior.Mean, s.Prior.SD)
 		s.Prior.Coefficients[name] = Normal{mean, sd}
 	}
@@ -141,13 +140,20 @@ func readScales(s *Study, t *document.Table) {
 	}
 }
 
-// checkCoefficient reports a key of t that names no coefficient of the model.
-func (s *Study) checkCoefficient(t *document.Table, name string) {
-	if s.Model.Terms == nil {
+// checkCoefficients reports the keys of t that name no coefficient of the model.
+func (s *Study) checkCoefficients(t *document.Table) {
+	keys := t.Keys()
+	if s.Model.Terms == nil || len(keys) == 0 {
 		return // the terms were reported
 	}
-	if !slices.ContainsFunc(s.Coefficients(), func(c Coefficient) bool { return c.Name == name }) {
-		t.Errorf(name, "the model has no coefficient of this name")
+	known := map[string]bool{}
+	for _, c := range s.Coefficients() {
+		known[c.Name] = true
+	}
+	for _, name := range keys {
+		if !known[name] {
+			t.Errorf(name, "the model has no coefficient of this name")
+		}
 	}
 }
 

@@ -182,10 +182,10 @@ func readSynthetic(s *Study, t *document.Table) {
 		}
 	}
 	truth := t.Table("truth")
+	if s.Model.Conjugate() {
+		s.checkCoefficients(truth)
+	}
 	for _, name := range truth.Keys() {
-		if s.Model.Conjugate() {
-			s.checkCoefficient(truth, name)
-		}
 		syn.Truth[name], _ = truth.Float(name)
 	}
 	columns := t.Table("columns")

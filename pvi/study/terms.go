@@ -24,21 +24,23 @@ func (t Term) String() string {
 	return strings.Join(t.Columns, ":")
 }
 
-// maxInteraction is the largest number of columns in one term.
-const maxInteraction = 8
+// maxInteraction is the largest number of columns in one term, and maxTerms of entries.
+const maxInteraction, maxTerms = 8, 10_000
 
 // expandTerms turns entries such as "a", "a:b" and "a*b" (short for a + b +
 // a:b) into terms without repetition, main effects where they first occur.
 func expandTerms(entries []string) ([]Term, error) {
 	var terms []Term
+	seen := map[string]bool{}
 	add := func(columns []string) {
-		// a:b and b:a are one term.
-		same := func(t Term) bool {
-			return len(t.Columns) == len(columns) && !slices.ContainsFunc(columns, func(c string) bool { return !slices.Contains(t.Columns, c) })
-		}
-		if !slices.ContainsFunc(terms, same) {
+		key := strings.Join(slices.Sorted(slices.Values(columns)), ":") // a:b and b:a are one term
+		if !seen[key] {
 			terms = append(terms, Term{Columns: columns})
 		}
+		seen[key] = true
+	}
+	if len(entries) > maxTerms {
+		return nil, fmt.Errorf("%d terms are written, at most %d are read", len(entries), maxTerms)
 	}
 	for _, entry := range entries {
 		if strings.Count(entry, "*") >= maxInteraction {

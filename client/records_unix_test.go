@@ -1,0 +1,41 @@
+//go:build unix
+
+package client_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"fedpvi/client"
+	"fedpvi/client/ledger"
+)
+
+// What is charged is what was computed with: the file is read once, so that nobody can
+// exchange it between its name and its records. A pipe can only be read once.
+//
+//abuse:case A24 the file is named by the very bytes that were read, whatever becomes of it meanwhile
+func TestRecordsAreReadOnce(t *testing.T) {
+	h := newHub(t, planeStudy(recordPrivacy, "", ""))
+	p := newHolder(t, h, "north", 0)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	check(t, syscall.Mkfifo(pipe, 0o600))
+	written := make(chan error, 1)
+	go func() { written <- os.WriteFile(pipe, []byte(records(0)), 0o600) }()
+	check(t, p.with(func(c *client.Client, m *client.Member, _ *client.Policy) error {
+		var names [2]ledger.Hash
+		for i, path := range []string{pipe, p.data} {
+			read, _, named, err := c.Read(m, path)
+			check(t, err)
+			if names[i] = named; read.Len() != 20 {
+				t.Errorf("%d records were read", read.Len())
+			}
+		}
+		if names[0] != names[1] {
+			t.Error("the same bytes have two names")
+		}
+		return nil
+	}))
+	check(t, <-written)
+}

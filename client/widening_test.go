@@ -1,0 +1,57 @@
+package client_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"fedpvi/client"
+	"fedpvi/pvi"
+	"fedpvi/pvi/onestep"
+	"fedpvi/pvi/stage"
+)
+
+// The factor of intervals is that of the closed form at the precision of the nominal records, and
+// where nothing public says how many there are, the review says that.
+func TestAReviewTellsHowMuchWiderIntervalsGet(t *testing.T) {
+	const (
+		nominal = 50
+		steps   = "solver = \"dp-svi\"\nq = \"diagonal\"\nsteps = 4"
+		records = "nominal_records = 50"
+	)
+	for name, c := range map[string]struct{ privacy, inference, federation string }{
+		"statistics":            {recordPrivacy, "", records},
+		"changes of a data set": {clientPrivacy, "", records},
+		"gradients":             {recordPrivacy, steps, records},
+		"no number of records":  {recordPrivacy, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, all := federation(t, planeStudy(c.privacy, c.inference, c.federation), "north", "south")
+			var r *client.Review
+			check(t, all[0].with(func(k *client.Client, m *client.Member, policy *client.Policy) (err error) {
+				r, err = k.Review(m, policy, "")
+				return err
+			}))
+			var text strings.Builder
+			check(t, r.Text(&text))
+			said := strings.Join(strings.Fields(text.String()), " ")
+			if c.federation == "" {
+				if r.Noise.Widening != 0 || !strings.Contains(said, "cannot be said beforehand") {
+					t.Errorf("without a number of records: %g, %s", r.Noise.Widening, said)
+				}
+				return
+			}
+			p, err := stage.Public(h.study, []pvi.ClientID{"north", "south"})
+			check(t, err)
+			tau := r.Noise.Forecast.Noise
+			if c.inference != "" {
+				tau = p.ClosedFormNoise()
+			}
+			precision := float64(r.Assumed) * nominal / (0.5 * 0.5) // noise_sd of the study
+			want := math.Sqrt(onestep.Closed(precision, tau) * precision)
+			if math.Abs(r.Noise.Widening/want-1) > 1e-12 || !(want > 1) || !strings.Contains(said, "times as wide as without noise") {
+				t.Errorf("%g times as wide, want %g: %s", r.Noise.Widening, want, said)
+			}
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"fedpvi/sim/autoencoder"
+	"fedpvi/sim/report"
+)
+
+type autoencoderCommand struct {
+	File       string   `arg:"" help:"Experiment file." type:"existingfile"`
+	Set        []string `help:"Replace a setting of the file, as in --set training.epochs=2. May be repeated." placeholder:"KEY=VALUE" sep:"none"`
+	NonPrivate bool     `help:"Take the privacy promise out."`
+	Plan       bool     `help:"Say what it costs, and do nothing else."`
+	Pixels     int      `help:"With --plan: pixels of an image." default:"784"`
+	Seed       *uint64  `help:"Seed of weights, batches and noise, instead of the file's."`
+	Out        string   `help:"Folder for the results. It must not exist. Default: runs/NAME-seed-SEED." placeholder:"FOLDER"`
+	Workers    int      `help:"Goroutines to compute with; the result does not depend on it. Default: all cores." default:"0"`
+	JSON       bool     `name:"json" help:"End with one JSON object on standard output, and print nothing else there."`
+	Quiet      bool     `short:"q" help:"Show no progress."`
+}
+
+func (autoencoderCommand) Help() string {
+	return `Examples:
+
+  sim autoencoder experiments/d3p/vae-mnist.toml
+  sim autoencoder experiments/d3p/vae-mnist.toml --plan
+  sim autoencoder experiments/d3p/vae-mnist.toml --non-private --out plain
+
+The folder of results holds result.json, losses.csv, the weights as NumPy arrays, and
+images.png: test images, their reconstructions, and images that the network makes up.
+
+Files of images are looked for beside the experiment and in the folder FEDPVI_DATA
+(default ../shared/data).`
+}
+
+func (c *autoencoderCommand) Run(ctx context.Context) error {
+	settings := c.Set
+	if c.NonPrivate {
+		settings = append([]string{autoencoder.NonPrivate}, settings...)
+	}
+	spec, err := autoencoder.Load(c.File, settings)
+	if err != nil {
+		return err
+	}
+	if c.Plan {
+		return c.plan(spec)
+	}
+	seed := spec.Seed
+	if c.Seed != nil {
+		seed = *c.Seed
+	}
+	folder := c.Out
+	if folder == "" {
+		folder = filepath.Join("runs", fmt.Sprintf("%s-seed-%d", spec.Name, seed))
+	}
+	if err := autoencoder.CheckFolder(folder); err != nil {
+		return err
+	}
+	result, err := c.train(ctx, spec, seed, folder)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(os.Stdout).Encode(result)
+	}
+	fmt.Printf("%s\n\n", spec.Title)
+	if err := result.Text(os.Stdout); err != nil {
+		return err
+	}
+	_, err = fmt.Printf("\nResults: %s\n", folder)
+	return err
+}
+
+func (c *autoencoderCommand) plan(spec *autoencoder.Spec) error {
+	accounting, err := spec.Account(c.Pixels)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(os.Stdout).Encode(accounting)
+	}
+	return accounting.Text(os.Stdout)
+}
+
+func (c *autoencoderCommand) train(ctx context.Context, spec *autoencoder.Spec, seed uint64, folder string) (*autoencoder.Result, error) {
+	workers := c.Workers
+	if workers <= 0 {
+		workers = runtime.NumCPU()
+	}
+	run, err := autoencoder.New(spec, seed, workers)
+	if err != nil {
+		return nil, err
+	}
+	defer run.Close()
+	progress := report.NewProgress(os.Stderr, c.Quiet)
+	result, err := run.Train(ctx, func(step int, last *autoencoder.Epoch) {
+		progress.Update("step", step, spec.Steps(), func() string {
+			if last == nil {
+				return ""
+			}
+			return fmt.Sprintf("test loss %.2f after epoch %d", last.TestLoss, last.Epoch)
+		})
+	})
+	if err != nil {
+		progress.Interrupt()
+		return nil, err
+	}
+	return result, run.Write(folder, result)
+}

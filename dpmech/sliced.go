@@ -1,0 +1,270 @@
+package dpmech
+
+import (
+	"math/big"
+	"math/bits"
+	"sort"
+)
+
+// A slicedGaussian samples N_Z(0, σ²), σ around 2^20, exactly like a [DiscreteGaussian]
+// and three times as fast: most samples take 32 bits and one look at a table.
+//
+// The region under f(x) = exp(−x²/2σ²) is cut into slices of 2^placeBits integers. Below
+// the least f of a slice is a rectangle, of which all points are under the curve; what is
+// above, up to a bound of f, is its wedge; beyond the slices, out to the sampler's bound,
+// wide wedges follow. All areas are multiples of one, and together no more than 2^32 of
+// them (times 2^-placeBits): a draw of 32 bits takes a point of the rectangles uniformly,
+// or says that it is one of the rest, and the rest is drawn from by rejection with any
+// number of bits. A point that is not under the curve is drawn anew, from the start, so
+// that points are uniform under the curve, whatever heights the table has as long as
+// rectangles are under it and wedges reach above it: those are certified by bounds of f.
+type slicedGaussian struct {
+	curve  *curve
+	bound  int64
+	origin int32 // number of the slice that begins at 0
+	table  [slicedColumns]uint32
+
+	all    uint64 // area of what is not in the table
+	wedges []wedge
+	shift  uint         // of a place in the wedges, for
+	guide  [1024]uint16 // the first wedge that can hold it
+}
+
+const (
+	placeBits     = 15 // of 32: place in a slice
+	thresholdBits = 7  // column's own, or its other slice
+	slicedColumns = 1 << (32 - placeBits - thresholdBits)
+	notInTable    = slicedColumns - 1 // a slice's number
+	heightBits    = 40                // heights of the table are multiples of 2^-heightBits
+
+	// slicedReach is how far slices go, in σ: 2·10^-9 of the samples are beyond.
+	slicedReach = 6
+
+	leastSliced, mostSliced = 1 << 20, 5 << 19 // σ: so that there are 386 to 962 slices
+)
+
+// A wedge is the points (first ± i, y), i < length and foot ≤ y < foot + rise.
+type wedge struct {
+	first      int64
+	step       int64 // 1 or −1
+	length     uint64
+	foot, rise uint64 // in units of 2^-heightBits
+	end        uint64 // area of this wedge and those before it
+}
+
+// fillPlain makes samples of words, two of each, the lower half first, and sets a bit of
+// missing for every one that is not in the table, eight to a byte.
+func (g *slicedGaussian) fillPlain(dst []int64, words []uint64, missing []uint8) {
+	clear(missing)
+	for i := range dst {
+		u := uint32(words[i/2] >> (i % 2 * 32))
+		e := g.table[u>>(placeBits+thresholdBits)]
+		slice := e & (slicedColumns - 1)
+		if u>>placeBits&(1<<thresholdBits-1) >= e>>20 {
+			slice = e >> 10 & (slicedColumns - 1)
+		}
+		if slice == notInTable {
+			missing[i/8] |= 1 << (i % 8)
+		}
+		dst[i] = int64(int32(slice)-g.origin)<<placeBits + int64(u&(1<<placeBits-1))
+	}
+}
+
+// slicedAtOnce is how many samples are made together.
+const slicedAtOnce = 256
+
+// Fill sets every element of dst to an independent sample.
+func (g *slicedGaussian) Fill(dst []int64, src *Stream) {
+	var (
+		words   [slicedAtOnce / 2]uint64
+		samples [slicedAtOnce]int64
+		missing [slicedAtOnce / 8]uint8
+	)
+	for len(dst) > 0 {
+		n := min(len(dst), slicedAtOnce)
+		eights := (n + 7) / 8
+		src.Fill(words[:eights*4])
+		to := dst[:n]
+		if n%8 != 0 {
+			to = samples[:eights*8]
+		}
+		g.fill(to, words[:eights*4], missing[:eights])
+		for i, which := range missing[:eights] {
+			for k := 0; which != 0; k, which = k+1, which>>1 {
+				if which&1 != 0 {
+					to[8*i+k] = g.rest(src)
+				}
+			}
+		}
+		if n%8 != 0 {
+			copy(dst, to)
+		}
+		dst = dst[n:]
+	}
+}
+
+// rest returns the sample of a draw of which it is known that it is not in the table.
+func (g *slicedGaussian) rest(src wordSource) int64 {
+	for {
+		if x, kept := g.wedge(src); kept {
+			return x
+		}
+		// Refused: a new draw, from the start.
+		var missing [1]uint8
+		var sample [1]int64
+		word := [1]uint64{src.Uint64()}
+		if g.fillPlain(sample[:], word[:], missing[:]); missing[0] == 0 {
+			return sample[0]
+		}
+	}
+}
+
+// wedge draws a point of what is not in the table, and reports whether it is under the
+// curve.
+func (g *slicedGaussian) wedge(src wordSource) (x int64, kept bool) {
+	place := below(g.all, src)
+	w := int(g.guide[place>>g.shift])
+	for w < len(g.wedges) && place >= g.wedges[w].end {
+		w++
+	}
+	if w == len(g.wedges) {
+		return 0, false // room that no wedge needs
+	}
+	v := &g.wedges[w]
+	place -= v.end - v.length*v.rise
+	x = v.first + v.step*int64(place%v.length)
+	return x, g.under(x, v.foot+place/v.length, src)
+}
+
+// under draws how far above height y is, in units of 2^-heightBits, and reports whether
+// it is below f(x).
+func (g *slicedGaussian) under(x int64, height uint64, src wordSource) bool {
+	at := uint64(max(x, -x))
+	word := src.Uint64()
+	y := height<<(unitBits-heightBits) + word>>(64-(unitBits-heightBits))
+	switch low, high := g.curve.at(at); {
+	case y >= high:
+		return false
+	case y+1 <= low:
+		return true
+	}
+	exact := new(big.Int).SetUint64(height)
+	exact.Lsh(exact, 64).Add(exact, new(big.Int).SetUint64(word))
+	for precision := uint(heightBits + 64); ; precision += 64 {
+		low, high := g.curve.within(at, precision)
+		if exact.Cmp(high) >= 0 {
+			return false
+		}
+		if low.Cmp(exact) > 0 { // at least a unit above, within which y lies
+			return true
+		}
+		exact.Lsh(exact, 64).Add(exact, new(big.Int).SetUint64(src.Uint64()))
+	}
+}
+
+// below returns a uniform number below n, as [Stream.Uint64n] does.
+func below(n uint64, src wordSource) uint64 {
+	for {
+		if hi, lo := bits.Mul64(src.Uint64(), n); lo >= n || lo >= -n%n {
+			return hi
+		}
+	}
+}
+
+// newSliced returns the sampler of σ, from leastSliced to mostSliced.
+func newSliced(sigma uint64) *slicedGaussian {
+	if sigma < leastSliced || sigma > mostSliced {
+		panic("dpmech: a sliced Gaussian needs another sigma") // callers choose their lattice for it
+	}
+	g := &slicedGaussian{curve: newCurve(sigma, 1), bound: int64(sampleBound(sigma, 1))}
+	const length = 1 << placeBits
+	half := int64(slicedReach*sigma/length) + 1 // slices on either side
+	g.origin = int32(half)
+	var total uint64 // area of all rectangles and wedges
+	g.wedges = make([]wedge, 0, 2*half+64)
+	for j := -half; j < half; j++ {
+		near := max(j*length, -((j+1)*length - 1))
+		top := g.above(uint64(near))
+		g.wedges = append(g.wedges, wedge{first: j * length, step: 1, length: length, rise: top})
+		total += top * length
+	}
+	for _, step := range []int64{1, -1} {
+		first := half * length
+		if step < 0 {
+			first++ // the lowest slice holds −half·length
+		}
+		for first <= g.bound {
+			w := wedge{first: step * first, step: step, length: uint64(min(first, g.bound-first+1)), rise: g.above(uint64(first))}
+			g.wedges = append(g.wedges, w)
+			total += w.length * w.rise
+			first += int64(w.length)
+		}
+	}
+	g.tabulate(half, (total-1)>>32+1)
+	return g
+}
+
+// above returns a bound of f(x) from above in units of 2^-heightBits.
+func (g *slicedGaussian) above(x uint64) uint64 {
+	_, high := g.curve.at(x)
+	return (high-1)>>(unitBits-heightBits) + 1
+}
+
+// tabulate gives every slice's rectangle as many slots, each as high as unit, as are
+// under the curve, and puts what is above in order.
+func (g *slicedGaussian) tabulate(half int64, unit uint64) {
+	const length = 1 << placeBits
+	var slots [slicedColumns]int
+	left := slicedColumns << thresholdBits
+	for i := range 2 * half {
+		w := &g.wedges[i]
+		far := max(-w.first, w.first+length-1)
+		low, _ := g.curve.at(uint64(far))
+		n := low >> (unitBits - heightBits) / unit
+		slots[i] = int(n)
+		left -= int(n)
+		w.foot = n * unit
+		w.rise -= w.foot
+	}
+	slots[notInTable] = left
+	g.all = uint64(left) * unit * length
+	var end uint64
+	for i := range g.wedges {
+		end += g.wedges[i].length * g.wedges[i].rise
+		g.wedges[i].end = end
+	}
+	for g.all>>g.shift >= uint64(len(g.guide)) {
+		g.shift++
+	}
+	for i := range g.guide {
+		g.guide[i] = uint16(sort.Search(len(g.wedges), func(w int) bool { return g.wedges[w].end > uint64(i)<<g.shift }))
+	}
+	g.alias(&slots)
+}
+
+// alias fills the table by the method of Walker ("An Efficient Method for Generating
+// Discrete Random Variables with General Distributions", 1977), in integers: every column
+// has 2^thresholdBits slots, of one slice or of two.
+func (g *slicedGaussian) alias(slots *[slicedColumns]int) {
+	var few, many []int
+	for i, n := range slots {
+		if n < 1<<thresholdBits {
+			few = append(few, i)
+		} else {
+			many = append(many, i)
+		}
+	}
+	for len(few) > 0 {
+		i, other := few[len(few)-1], many[len(many)-1]
+		few = few[:len(few)-1]
+		g.table[i] = uint32(slots[i])<<20 | uint32(other)<<10 | uint32(i)
+		slots[other] -= 1<<thresholdBits - slots[i]
+		if slots[other] < 1<<thresholdBits {
+			many = many[:len(many)-1]
+			few = append(few, other)
+		}
+	}
+	for _, i := range many {
+		g.table[i] = 1<<thresholdBits<<20 | uint32(i)<<10 | uint32(i)
+	}
+}

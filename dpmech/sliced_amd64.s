@@ -1,0 +1,86 @@
+#include "textflag.h"
+
+// func slicedAVX2(table *[slicedColumns]uint32, origin int32, dst *int64, words *uint64, missing *uint8, eights int)
+//
+// Eight draws of 32 bits at a time: 10 of the column, 7 of the threshold, 15 of the place. An
+// entry of the table is the threshold, the other slice and the column's own, of 10 bits
+// each. eights is positive.
+TEXT ·slicedAVX2(SB), NOSPLIT, $0-48
+	MOVQ         table+0(FP), SI
+	MOVL         origin+8(FP), AX
+	MOVQ         dst+16(FP), DI
+	MOVQ         words+24(FP), BX
+	MOVQ         missing+32(FP), R8
+	MOVQ         eights+40(FP), CX
+	VMOVD        AX, X15
+	VPBROADCASTD X15, Y15          // the origin
+	VPCMPEQD     Y14, Y14, Y14
+	VPSRLD       $22, Y14, Y13     // 10 bits: also the slice that is not in the table
+	VPSRLD       $25, Y14, Y12     // 7 bits
+	VPSRLD       $17, Y14, Y11     // 15 bits
+
+eight:
+	VMOVDQU    (BX), Y0
+	VPSRLD     $22, Y0, Y1
+	VMOVDQA    Y14, Y2
+	VPGATHERDD Y2, (SI)(Y1*4), Y3
+	VPSRLD     $15, Y0, Y4
+	VPAND      Y12, Y4, Y4
+	VPSRLD     $20, Y3, Y5
+	VPCMPGTD   Y4, Y5, Y5          // threshold > bits: the column's own
+	VPSRLD     $10, Y3, Y6
+	VPBLENDVB  Y5, Y3, Y6, Y6
+	VPAND      Y13, Y6, Y6
+	VPCMPEQD   Y13, Y6, Y7
+	VMOVMSKPS  Y7, AX
+	MOVB       AX, (R8)
+	VPSUBD     Y15, Y6, Y6
+	VPSLLD     $15, Y6, Y6
+	VPAND      Y11, Y0, Y0
+	VPADDD     Y6, Y0, Y0
+	VPMOVSXDQ  X0, Y1
+	VEXTRACTI128 $1, Y0, X0
+	VPMOVSXDQ  X0, Y2
+	VMOVDQU    Y1, (DI)
+	VMOVDQU    Y2, 32(DI)
+	ADDQ       $32, BX
+	ADDQ       $64, DI
+	INCQ       R8
+	DECQ       CX
+	JNZ        eight
+	VZEROUPPER
+	RET
+
+// 2^52 + 2^51 as a float64: added to an integer below 2^51 in absolute value it leaves it
+// in the lower bits.
+DATA magic<>+0(SB)/8, $0x4338000000000000
+GLOBL magic<>(SB), RODATA|NOPTR, $8
+
+// func hideAVX2(sums *float32, noise *int64, n int, perStep, step float64)
+//
+// n is a positive multiple of four. Sums in steps and noise are below 2^51 in absolute
+// value.
+TEXT ·hideAVX2(SB), NOSPLIT, $0-40
+	MOVQ         sums+0(FP), DI
+	MOVQ         noise+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSD perStep+24(FP), Y15
+	VBROADCASTSD step+32(FP), Y14
+	VBROADCASTSD magic<>(SB), Y13
+
+four:
+	VCVTPS2PD  (DI), Y0
+	VMULPD     Y15, Y0, Y0
+	VROUNDPD   $0, Y0, Y0
+	VPADDQ     (SI), Y13, Y1
+	VSUBPD     Y13, Y1, Y1
+	VADDPD     Y1, Y0, Y0
+	VMULPD     Y14, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (DI)
+	ADDQ       $16, DI
+	ADDQ       $32, SI
+	SUBQ       $4, CX
+	JNZ        four
+	VZEROUPPER
+	RET

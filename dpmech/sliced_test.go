@@ -1,0 +1,71 @@
+package dpmech_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+)
+
+// Samples are normal at the scale of σ, in a thousand cells of equal probability; and
+// within slices, where rectangles alone would be flat: in the lower half of the slices
+// from σ to 3 σ there are as many more than in the upper half as the curve says.
+func TestSlicedFrequencies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
+	const draws, cells, place = 2_000_000, 1000, 1 << 15
+	for _, sigma := range []uint64{1 << 20, 1_200_003} {
+		g := dpmech.NewSliced(sigma)
+		from, to := int64(sigma/place*place), int64(3*sigma/place*place)
+		samples := make([]int64, draws)
+		src := seeded.Stream(21, "sliced", sigma)
+		for rest := samples; len(rest) > 0; { // calls of many lengths
+			n := min(len(rest), 1+int(src.Uint64n(700)))
+			g.Fill(rest[:n], src)
+			rest = rest[n:]
+		}
+		observed, expected := make([]float64, cells), slices.Repeat([]float64{draws / cells}, cells)
+		halves := make([]float64, 2)
+		var sum, squares float64
+		for _, x := range samples {
+			z := float64(x) / float64(sigma)
+			sum, squares = sum+z, squares+z*z
+			observed[min(cells-1, int(cells*distuv.UnitNormal.CDF(z)))]++
+			if at := max(x, -x-1); at >= from && at < to {
+				halves[at%place*2/place]++
+			}
+		}
+		if p := chiSquare(observed, expected); p < rejectBelow {
+			t.Errorf("σ = %d: χ² rejects the sampler, p = %.2g", sigma, p)
+		}
+		// Five standard errors: n^-1/2 times 1 and √2.
+		if se := 1 / math.Sqrt(draws); math.Abs(sum/draws) > 5*se || math.Abs(squares/draws-1) > 5*math.Sqrt2*se {
+			t.Errorf("σ = %d: mean %.5f and variance %.5f", sigma, sum/draws, squares/draws)
+		}
+		var want [2]float64
+		for at := from; at < to; at += place / 2 {
+			a, b := float64(at)/float64(sigma), float64(at+place/2)/float64(sigma)
+			want[at%place*2/place] += distuv.UnitNormal.CDF(b) - distuv.UnitNormal.CDF(a)
+		}
+		total := halves[0] + halves[1]
+		share := want[0] / (want[0] + want[1])
+		if sd := math.Sqrt(total * share * (1 - share)); math.Abs(halves[0]-total*share) > 4.5*sd || total*(share-0.5) < 6*sd {
+			t.Errorf("σ = %d: %.0f and %.0f in the halves of slices, want a share of %.5f", sigma, halves[0], halves[1], share)
+		}
+	}
+}
+
+func BenchmarkSliced(b *testing.B) {
+	g := dpmech.NewSliced(1_500_000)
+	dst := make([]int64, 384)
+	src := seeded.Stream(1, "bench")
+	for b.Loop() {
+		g.Fill(dst, src)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(dst)), "ns/sample")
+}

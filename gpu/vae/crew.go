@@ -1,0 +1,59 @@
+package vae
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// A crew does jobs of many tasks with so many workers, of whom the caller is the first. It
+// allocates nothing for a job.
+type crew struct {
+	job   func(worker, task int)
+	tasks int64
+	next  atomic.Int64
+	start []chan struct{} // of workers beside the caller
+	busy  sync.WaitGroup
+}
+
+func newCrew(workers int) *crew {
+	c := &crew{start: make([]chan struct{}, workers-1)}
+	for i := range c.start {
+		c.start[i] = make(chan struct{})
+		go func() {
+			for range c.start[i] {
+				c.work(i + 1)
+				c.busy.Done()
+			}
+		}()
+	}
+	return c
+}
+
+// do does all tasks of a job and returns when they are done.
+func (c *crew) do(tasks int, job func(worker, task int)) {
+	c.job, c.tasks = job, int64(tasks)
+	c.next.Store(0)
+	c.busy.Add(len(c.start))
+	for _, start := range c.start {
+		start <- struct{}{}
+	}
+	c.work(0)
+	c.busy.Wait()
+}
+
+func (c *crew) work(worker int) {
+	for {
+		task := c.next.Add(1) - 1
+		if task >= c.tasks {
+			return
+		}
+		c.job(worker, int(task))
+	}
+}
+
+// close ends the workers.
+func (c *crew) close() {
+	for _, start := range c.start {
+		close(start)
+	}
+}

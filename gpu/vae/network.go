@@ -1,0 +1,113 @@
+package vae
+
+import (
+	"fmt"
+
+	"fedpvi/dpmech"
+	"fedpvi/internal/single"
+)
+
+// A Shape is the size of an autoencoder.
+type Shape struct {
+	Pixels int // of an image
+	Hidden int // units of the hidden layers, of encoder and decoder alike
+	Latent int // elements of the vector in between
+}
+
+// Layers of weights.
+const (
+	encoderHidden = iota
+	encoderOutput
+	decoderHidden
+	decoderOutput
+	layers
+)
+
+// LayerNames are the names of the layers, in order.
+var LayerNames = [layers]string{"encoder-hidden", "encoder-output", "decoder-hidden", "decoder-output"}
+
+// MaxSide is the largest number of pixels, hidden units or latent dimensions.
+const MaxSide = 1 << 14
+
+// Check refuses a shape that is not one.
+func (s Shape) Check() error {
+	for _, side := range []struct {
+		name string
+		n    int
+	}{{"pixels", s.Pixels}, {"hidden units", s.Hidden}, {"latent dimensions", s.Latent}} {
+		if side.n < 1 || side.n > MaxSide {
+			return fmt.Errorf("autoencoder: the number of %s must lie in [1, %d], got %d", side.name, MaxSide, side.n)
+		}
+	}
+	return nil
+}
+
+// Layers returns the sizes of the layers' weights, inputs with the appended 1.
+func (s Shape) Layers() []dpmech.ProductLayer {
+	return []dpmech.ProductLayer{
+		encoderHidden: {Inputs: s.Pixels + 1, Outputs: s.Hidden},
+		encoderOutput: {Inputs: s.Hidden + 1, Outputs: 2 * s.Latent},
+		decoderHidden: {Inputs: s.Latent + 1, Outputs: s.Hidden},
+		decoderOutput: {Inputs: s.Hidden + 1, Outputs: s.Pixels},
+	}
+}
+
+// Parameters returns the number of weights.
+func (s Shape) Parameters() int {
+	n := 0
+	for _, l := range s.Layers() {
+		n += l.Inputs * l.Outputs
+	}
+	return n
+}
+
+// A Network is an autoencoder with its weights.
+type Network struct {
+	Shape
+	weights  [layers]single.Panels
+	reversed [layers]single.Panels // transposed and without biases, to go back; none of the first layer
+}
+
+// initialSD is the standard deviation of initial weights and biases, that of d3p's example.
+const initialSD = 0.01
+
+// NewNetwork returns a network with random weights.
+func NewNetwork(shape Shape, src *dpmech.Stream) (*Network, error) {
+	if err := shape.Check(); err != nil {
+		return nil, err
+	}
+	n := &Network{Shape: shape}
+	for l, layer := range shape.Layers() {
+		n.weights[l] = single.NewPanels(layer.Inputs, layer.Outputs)
+		if l != encoderHidden {
+			n.reversed[l] = single.NewPanels(layer.Outputs, layer.Inputs-1)
+		}
+		values := make([]float64, layer.Inputs*layer.Outputs)
+		dpmech.FillNormal(values, src)
+		for i, x := range values {
+			n.weights[l].Data[n.weights[l].At(i/layer.Outputs, i%layer.Outputs)] = float32(initialSD * x)
+		}
+		n.turn(l, 0, layer.Inputs)
+	}
+	return n, nil
+}
+
+// turn brings the transpose of a layer's rows [from, to) up to date.
+func (n *Network) turn(layer, from, to int) {
+	if layer != encoderHidden {
+		single.Transpose(n.reversed[layer], n.weights[layer], from, min(to, n.weights[layer].Rows-1))
+	}
+}
+
+// Layer returns a copy of the weights of a layer, row after row: inputs by outputs, the
+// biases in the last row.
+func (n *Network) Layer(layer int) []float32 {
+	w := n.weights[layer]
+	values := make([]float32, 0, w.Rows*w.Columns)
+	for i := range w.Rows {
+		for j := range w.Columns {
+			values = append(values, w.Data[w.At(i, j)])
+		}
+	}
+	return values
+}

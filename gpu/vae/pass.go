@@ -1,0 +1,160 @@
+package vae
+
+import (
+	"fedpvi/dpmech"
+	"fedpvi/internal/single"
+)
+
+// recordsAtOnce is how many records go through the network together: whole tiles, few
+// enough to stay in a cache, and to be shared out evenly.
+const recordsAtOnce = 4 * single.TileRows
+
+// A pass takes some records through the network, forward and back. Matrices have a row for
+// each record, room for whole tiles, and a 1 behind what is the input of a layer.
+type pass struct {
+	of       *Network
+	in       [layers]matrix // inputs, with the 1
+	out      [layers]matrix // outputs, then their derivatives of the loss
+	slope    [layers]matrix // of the units that outputs go into: softplus, logistic
+	back     [layers]matrix // derivatives of inputs
+	deviates []float64      // standard normal numbers, Latent for each record
+	spread   matrix         // s
+	pairs    []dpmech.Pair
+	words    []uint64
+}
+
+type matrix struct {
+	stride int
+	data   []float32
+}
+
+func newMatrix(columns int) matrix {
+	stride := single.Padded(columns, single.TileColumns)
+	return matrix{stride, make([]float32, recordsAtOnce*stride)}
+}
+
+func (m matrix) row(i, columns int) []float32 { return m.data[i*m.stride:][:columns] }
+
+func newPass(n *Network) *pass {
+	p := &pass{
+		of: n, deviates: make([]float64, recordsAtOnce*n.Latent), spread: newMatrix(n.Latent),
+		pairs: make([]dpmech.Pair, layers), words: make([]uint64, (n.Pixels+3)/4),
+	}
+	for l, layer := range n.Layers() {
+		p.in[l], p.out[l], p.slope[l], p.back[l] = newMatrix(layer.Inputs), newMatrix(layer.Outputs), newMatrix(layer.Outputs), newMatrix(layer.Inputs-1)
+		for i := range recordsAtOnce {
+			p.in[l].row(i, layer.Inputs)[layer.Inputs-1] = 1
+		}
+	}
+	return p
+}
+
+// load makes image the record of a row, each pixel 1 with the probability of its value
+// out of 255, to within 2^-16.
+func (p *pass) load(row int, image []byte, src *dpmech.Stream) {
+	src.Fill(p.words)
+	x := p.in[encoderHidden].row(row, len(image))
+	for j, value := range image {
+		u := uint32(uint16(p.words[j/4] >> (j % 4 * 16)))
+		x[j] = 0
+		if u < uint32(value)*257+uint32(value>>7) { // 255 is always below, 0 never
+			x[j] = 1
+		}
+	}
+}
+
+// multiply computes the outputs of a layer for the first records rows.
+func (p *pass) multiply(l, records int) {
+	w := p.of.weights[l]
+	single.Multiply(p.out[l].data, p.out[l].stride, p.in[l].data, p.in[l].stride, records, w.Rows, w)
+}
+
+// bend puts outputs of a hidden layer through its units into the next layer.
+func (p *pass) bend(l, records int) {
+	for i := range records {
+		single.Softplus(p.in[l+1].row(i, p.of.Hidden), p.slope[l].row(i, p.of.Hidden), p.out[l].row(i, p.of.Hidden))
+	}
+}
+
+// encode computes m and s of the latent vectors.
+func (p *pass) encode(records int) {
+	p.multiply(encoderHidden, records)
+	p.bend(encoderHidden, records)
+	p.multiply(encoderOutput, records)
+	for i := range records {
+		single.Exp(p.spread.row(i, p.of.Latent), p.out[encoderOutput].row(i, 2*p.of.Latent)[p.of.Latent:])
+	}
+}
+
+// draw draws the latent vectors.
+func (p *pass) draw(records int, src *dpmech.Stream) {
+	dpmech.FillNormal(p.deviates[:records*p.of.Latent], src)
+	for i := range records {
+		z, m, s := p.in[decoderHidden].row(i, p.of.Latent), p.out[encoderOutput].row(i, p.of.Latent), p.spread.row(i, p.of.Latent)
+		for k, e := range p.deviates[i*p.of.Latent:][:p.of.Latent] {
+			z[k] = m[k] + s[k]*float32(e)
+		}
+	}
+}
+
+// decode computes log odds of pixels of the latent vectors.
+func (p *pass) decode(records int) {
+	p.multiply(decoderHidden, records)
+	p.bend(decoderHidden, records)
+	p.multiply(decoderOutput, records)
+}
+
+// reverse replaces outputs by the derivatives of the loss, −ELBO, for them: of the log
+// likelihood at the latent vector that was drawn, and of the divergence of q(z | x) from
+// N(0, I) in closed form, Σ ½(s² + m² − 1) − log s.
+func (p *pass) reverse(records int) {
+	for i := range records {
+		out, slope := p.out[decoderOutput].row(i, p.of.Pixels), p.slope[decoderOutput].row(i, p.of.Pixels)
+		single.Softplus(out, slope, out)
+		x := p.in[encoderHidden].row(i, p.of.Pixels)
+		for j := range out {
+			out[j] = slope[j] - x[j]
+		}
+	}
+	p.pull(decoderOutput, records)
+	p.unbend(decoderHidden, records)
+	p.pull(decoderHidden, records)
+	for i := range records {
+		p.reverseLatent(i)
+	}
+	p.pull(encoderOutput, records)
+	p.unbend(encoderHidden, records)
+}
+
+// pull computes the derivatives of a layer's inputs.
+func (p *pass) pull(l, records int) {
+	w := p.of.reversed[l]
+	single.Multiply(p.back[l].data, p.back[l].stride, p.out[l].data, p.out[l].stride, records, w.Rows, w)
+}
+
+// unbend takes the derivatives of a hidden layer's units to its outputs.
+func (p *pass) unbend(l, records int) {
+	for i := range records {
+		out, slope, back := p.out[l].row(i, p.of.Hidden), p.slope[l].row(i, p.of.Hidden), p.back[l+1].row(i, p.of.Hidden)
+		for j := range out {
+			out[j] = back[j] * slope[j]
+		}
+	}
+}
+
+func (p *pass) reverseLatent(i int) {
+	n := p.of.Latent
+	out, back, s := p.out[encoderOutput].row(i, 2*n), p.back[decoderHidden].row(i, n), p.spread.row(i, n)
+	for k, e := range p.deviates[i*n:][:n] {
+		out[n+k] = back[k]*float32(e)*s[k] + s[k]*s[k] - 1
+		out[k] += back[k]
+	}
+}
+
+// pairsOf returns what a record's gradient is made of. It is valid until the next call.
+func (p *pass) pairsOf(i int) []dpmech.Pair {
+	for l, w := range p.of.weights {
+		p.pairs[l] = dpmech.Pair{Inputs: p.in[l].row(i, w.Rows), Outputs: p.out[l].row(i, w.Columns)}
+	}
+	return p.pairs
+}

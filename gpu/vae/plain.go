@@ -1,0 +1,70 @@
+package vae
+
+import (
+	"fedpvi/dpmech"
+	"fedpvi/internal/single"
+)
+
+// Sums adds up the gradients of the records of a batch, which it chooses, and releases
+// them: [dpmech.ProductRun] with privacy, [Plain] without.
+type Sums interface {
+	Next() (batch []uint32, err error)
+	Put(place int, pairs []dpmech.Pair) error
+	Parts() []dpmech.ProductPart
+	Size(part int) int
+	Release(part int, dst []float32) error
+}
+
+// Plain is the same without clip, noise or promise: to see what privacy costs.
+type Plain struct {
+	sampler dpmech.Sampler
+	src     *dpmech.Stream
+	batch   []uint32
+	outer   []*single.Outer
+	parts   []dpmech.ProductPart
+}
+
+// partRows is how many rows of a layer are moved at a time.
+const partRows = 4 * single.TileRows
+
+// NewPlain returns sums over batches of a sampling.
+func NewPlain(shape Shape, sampler dpmech.Sampler, src *dpmech.Stream) *Plain {
+	p := &Plain{sampler: sampler, src: src, batch: make([]uint32, 0, sampler.MaxBatch())}
+	for i, l := range shape.Layers() {
+		p.outer = append(p.outer, single.NewOuter(l.Inputs, l.Outputs, max(1, sampler.MaxBatch())))
+		for from := 0; from < l.Inputs; from += partRows {
+			p.parts = append(p.parts, dpmech.ProductPart{Layer: i, From: from, To: min(from+partRows, single.Padded(l.Inputs, single.TileRows))})
+		}
+	}
+	return p
+}
+
+// Next implements Sums.
+func (p *Plain) Next() ([]uint32, error) {
+	p.batch = p.sampler.Next(p.batch[:0], p.src)
+	return p.batch, nil
+}
+
+// Put implements Sums.
+func (p *Plain) Put(place int, pairs []dpmech.Pair) error {
+	for i, o := range p.outer {
+		o.Put(place, pairs[i].Inputs, pairs[i].Outputs, 1)
+	}
+	return nil
+}
+
+// Parts implements Sums.
+func (p *Plain) Parts() []dpmech.ProductPart { return p.parts }
+
+// Size implements Sums.
+func (p *Plain) Size(i int) int {
+	part := p.parts[i]
+	return (part.To - part.From) * single.Padded(p.outer[part.Layer].Outputs, single.TileColumns)
+}
+
+// Release implements Sums.
+func (p *Plain) Release(i int, dst []float32) error {
+	part := p.parts[i]
+	p.outer[part.Layer].Sum(dst, part.From/single.TileRows, part.To/single.TileRows, len(p.batch))
+	return nil
+}

@@ -1,0 +1,83 @@
+package vae
+
+import (
+	"math"
+
+	"fedpvi/dpmech"
+	"fedpvi/internal/single"
+)
+
+// Loss returns −ELBO of an image, on average over images, in nats: pixels as they are drawn
+// of the images, one draw of each latent vector, the divergence in closed form. It is not
+// private: for images that nobody protects.
+func (n *Network) Loss(images [][]byte, src *dpmech.Stream) float64 {
+	p := newPass(n)
+	var sum float64
+	for from := 0; from < len(images); from += recordsAtOnce {
+		chunk := images[from:min(from+recordsAtOnce, len(images))]
+		for i, image := range chunk {
+			p.load(i, image, src)
+		}
+		p.encode(len(chunk))
+		p.draw(len(chunk), src)
+		p.decode(len(chunk))
+		for i := range chunk {
+			sum += p.loss(i)
+		}
+	}
+	return sum / float64(len(images))
+}
+
+// loss returns −ELBO of a record that went forward.
+func (p *pass) loss(i int) float64 {
+	out, value := p.out[decoderOutput].row(i, p.of.Pixels), p.slope[decoderOutput].row(i, p.of.Pixels)
+	single.Softplus(value, p.back[encoderHidden].row(i, p.of.Pixels), out)
+	var loss float64
+	for j, x := range p.in[encoderHidden].row(i, p.of.Pixels) {
+		loss += float64(value[j]) - float64(x)*float64(out[j])
+	}
+	m := p.out[encoderOutput].row(i, p.of.Latent)
+	for k, s := range p.spread.row(i, p.of.Latent) {
+		v := float64(s) * float64(s)
+		loss += 0.5 * (v + float64(m[k])*float64(m[k]) - 1 - math.Log(v))
+	}
+	return loss
+}
+
+// Reconstruct returns the probabilities of the pixels of images at the means of their
+// latent vectors.
+func (n *Network) Reconstruct(images [][]byte, src *dpmech.Stream) [][]float32 {
+	p := newPass(n)
+	var all [][]float32
+	for _, image := range images {
+		p.load(0, image, src)
+		p.encode(1)
+		copy(p.in[decoderHidden].row(0, n.Latent), p.out[encoderOutput].row(0, n.Latent))
+		all = append(all, p.probabilities())
+	}
+	return all
+}
+
+// Generate returns the probabilities of the pixels of images of latent vectors that are
+// drawn from the prior.
+func (n *Network) Generate(images int, src *dpmech.Stream) [][]float32 {
+	p := newPass(n)
+	var all [][]float32
+	for range images {
+		dpmech.FillNormal(p.deviates[:n.Latent], src)
+		z := p.in[decoderHidden].row(0, n.Latent)
+		for k := range z {
+			z[k] = float32(p.deviates[k])
+		}
+		all = append(all, p.probabilities())
+	}
+	return all
+}
+
+// probabilities decodes the first record.
+func (p *pass) probabilities() []float32 {
+	p.decode(1)
+	out, probability := p.out[decoderOutput].row(0, p.of.Pixels), make([]float32, p.of.Pixels)
+	single.Softplus(p.slope[decoderOutput].row(0, p.of.Pixels), probability, out)
+	return probability
+}

@@ -1,0 +1,434 @@
+package vae
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/single"
+)
+
+var small = Shape{Pixels: 21, Hidden: 11, Latent: 3}
+
+// network returns a network whose weights are large enough for every derivative to show.
+func network(t testing.TB, seed uint64) *Network {
+	t.Helper()
+	n, err := NewNetwork(small, seeded.Stream(seed, "weights"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l, w := range n.weights {
+		for i := range w.Data {
+			w.Data[i] *= 40
+		}
+		n.turn(l, 0, w.Rows)
+	}
+	return n
+}
+
+// plainLoss is −ELBO of one image in float64, written down from the definition: x its
+// pixels, e the standard normal numbers of its latent vector, θ the weights, layer by
+// layer and row by row.
+func plainLoss(s Shape, theta []float64, x []float32, e []float64) float64 {
+	dense := func(in []float64, outputs int) []float64 {
+		out := make([]float64, outputs)
+		for _, v := range append(slices.Clone(in), 1) {
+			for j := range out {
+				out[j] += v * theta[j]
+			}
+			theta = theta[outputs:]
+		}
+		return out
+	}
+	softplus := func(v []float64) []float64 {
+		for i := range v {
+			v[i] = math.Log1p(math.Exp(v[i]))
+		}
+		return v
+	}
+	in := make([]float64, len(x))
+	for j := range x {
+		in[j] = float64(x[j])
+	}
+	latent := dense(softplus(dense(in, s.Hidden)), 2*s.Latent)
+	z, loss := make([]float64, s.Latent), 0.
+	for k := range z {
+		m, sd := latent[k], math.Exp(latent[s.Latent+k])
+		z[k] = m + sd*e[k]
+		loss += (sd*sd+m*m-1)/2 - math.Log(sd)
+	}
+	for j, odds := range dense(softplus(dense(z, s.Hidden)), s.Pixels) {
+		p := 1 / (1 + math.Exp(-odds))
+		loss -= in[j]*math.Log(p) + (1-in[j])*math.Log(1-p)
+	}
+	return loss
+}
+
+func (n *Network) flat() []float64 {
+	var theta []float64
+	for l := range layers {
+		for _, w := range n.Layer(l) {
+			theta = append(theta, float64(w))
+		}
+	}
+	return theta
+}
+
+// materialise forms the gradient that pairs stand for.
+func materialise(pairs []dpmech.Pair) []float64 {
+	var g []float64
+	for _, p := range pairs {
+		for _, a := range p.Inputs {
+			for _, b := range p.Outputs {
+				g = append(g, float64(a)*float64(b))
+			}
+		}
+	}
+	return g
+}
+
+func norm(v []float64) float64 {
+	var s float64
+	for _, x := range v {
+		s += x * x
+	}
+	return math.Sqrt(s)
+}
+
+// A record's gradient is the slope of its loss by finite differences, for every weight.
+func TestGradientAgainstFiniteDifferences(t *testing.T) {
+	n := network(t, 1)
+	images := made(recordsAtOnce-1, small.Pixels)
+	src := seeded.Stream(2, "bits")
+	p := newPass(n)
+	for i, image := range images {
+		p.load(i, image, src)
+	}
+	p.encode(len(images))
+	p.draw(len(images), src)
+	p.decode(len(images))
+	theta := n.flat()
+	for _, i := range []int{0, 1, 5, 6, len(images) - 1} {
+		x, e := p.in[encoderHidden].row(i, small.Pixels), p.deviates[i*small.Latent:][:small.Latent]
+		if got, want := p.loss(i), plainLoss(small, theta, x, e); math.Abs(got-want) > 1e-4 {
+			t.Errorf("record %d: loss %v, want %v", i, got, want)
+		}
+	}
+	p.reverse(len(images))
+	for _, i := range []int{0, 5, 6, len(images) - 1} {
+		x, e := p.in[encoderHidden].row(i, small.Pixels), p.deviates[i*small.Latent:][:small.Latent]
+		got := materialise(p.pairsOf(i))
+		if len(got) != small.Parameters() {
+			t.Fatalf("%d derivatives for %d weights", len(got), small.Parameters())
+		}
+		size := norm(got)
+		for j := range theta {
+			const h = 1e-5
+			saved := theta[j]
+			theta[j] = saved + h
+			up := plainLoss(small, theta, x, e)
+			theta[j] = saved - h
+			want := (up - plainLoss(small, theta, x, e)) / (2 * h)
+			theta[j] = saved
+			if math.Abs(got[j]-want) > 1e-5*size {
+				t.Fatalf("record %d, weight %d: derivative %v, by differences %v", i, j, got[j], want)
+			}
+		}
+	}
+}
+
+// The network of the paper has as many weights as the paper says.
+func TestParameters(t *testing.T) {
+	if got := mnist.Parameters(); got != 688884 {
+		t.Errorf("%d parameters, d3p has 688884", got)
+	}
+}
+
+func mechanism(t testing.TB, records, together int, sampling dpmech.Sampling, clip, sigma float64) *dpmech.ProductSum {
+	t.Helper()
+	m, err := dpmech.NewProductSum(dpmech.ProductConfig{
+		Sampling: sampling, Records: records, Steps: 100, Layers: small.Layers(),
+		Clip: clip, NoiseMultiplier: sigma, Together: together, Adjacency: accountant.AddRemove,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// What a private step releases is the sum of materialised gradients, each clipped by its
+// own norm, with noise that is small here: it is within seven of its standard deviations
+// at every weight, but with probability 1e-9.
+func TestStepReleasesClippedGradients(t *testing.T) {
+	const records, clip, sigma = 40, 25., 1e-3
+	n := network(t, 3)
+	m := mechanism(t, records, 30, dpmech.FullBatch{}, clip, sigma)
+	sums, err := m.Begin(seeded.Streams(4, "noise"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := made(records, small.Pixels)
+	tr, err := NewTrainer(n, images, sums, records, Options{Rate: 1e-3, Batch: records, Workers: 2}, seeded.Stream(5, "bits"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	if tr.batch, err = sums.Next(); err != nil {
+		t.Fatal(err)
+	}
+	want, clipped := make([]float64, small.Parameters()), 0
+	for chunk := range chunksOf(records) {
+		tr.takeChunk(0, chunk)
+		for i := range min(recordsAtOnce, records-chunk*recordsAtOnce) {
+			g := materialise(tr.passes[0].pairsOf(i))
+			size := norm(g)
+			if size > clip {
+				clipped++
+			}
+			for j := range g {
+				want[j] += g[j] * min(1, clip/size)
+			}
+		}
+	}
+	if clipped == 0 || clipped == records {
+		t.Fatalf("%d of %d gradients are clipped: choose another clip", clipped, records)
+	}
+	at, got := 0, make([]float64, 0, len(want))
+	offsets := map[int]int{}
+	for l, layer := range small.Layers() {
+		offsets[l] = at
+		at += layer.Inputs * layer.Outputs
+	}
+	got = got[:len(want)]
+	for i, part := range sums.Parts() {
+		dst := make([]float32, sums.Size(i))
+		if err := sums.Release(i, dst); err != nil {
+			t.Fatal(err)
+		}
+		layer, height := small.Layers()[part.Layer], part.To-part.From
+		for k, x := range dst {
+			row, column := part.From+k/single.TileColumns%height, k/(height*single.TileColumns)*single.TileColumns+k%single.TileColumns
+			if row < layer.Inputs && column < layer.Outputs {
+				got[offsets[part.Layer]+row*layer.Outputs+column] = float64(x)
+			}
+		}
+	}
+	for j := range want {
+		if math.Abs(got[j]-want[j]) > 7*m.Sigma()+1e-4 {
+			t.Fatalf("weight %d: released %v, want %v", j, got[j], want[j])
+		}
+	}
+}
+
+// train returns the weights after some steps.
+func train(t *testing.T, workers, steps int, private bool) []float64 {
+	t.Helper()
+	n := network(t, 6)
+	images := made(300, small.Pixels)
+	sampling := dpmech.Poisson{Rate: 0.1}
+	sampler, err := sampling.Sampler(len(images))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sums Sums = NewPlain(small, sampler, seeded.Stream(7, "batches"))
+	if private {
+		if sums, err = mechanism(t, len(images), 30, sampling, 1, 1).Begin(seeded.Streams(7, "noise")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tr, err := NewTrainer(n, images, sums, sampler.MaxBatch(), Options{Rate: 1e-2, Batch: 30, Workers: workers}, seeded.Stream(8, "bits"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	for range steps {
+		if err := tr.Step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n.flat()
+}
+
+// The result does not depend on the number of workers.
+func TestWorkersAgree(t *testing.T) {
+	for _, private := range []bool{false, true} {
+		want := train(t, 1, 12, private)
+		for _, workers := range []int{2, 5} {
+			if got := train(t, workers, 12, private); !slices.Equal(got, want) {
+				t.Errorf("private %v: %d workers have other weights than one", private, workers)
+			}
+		}
+	}
+}
+
+// Steps lower the loss of images that have something to learn; what is beyond a matrix
+// of weights stays zero.
+func TestTrainingLearns(t *testing.T) {
+	n := network(t, 9)
+	rng := rand.New(rand.NewPCG(1, 2))
+	images := made(400, small.Pixels)
+	for _, image := range images { // one of three pictures each
+		which := rng.IntN(3)
+		for j := range image {
+			image[j] = 0
+			if j%3 == which {
+				image[j] = 255
+			}
+		}
+	}
+	sampling := dpmech.Poisson{Rate: 0.1}
+	sampler, err := sampling.Sampler(len(images))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := NewTrainer(n, images, NewPlain(small, sampler, seeded.Stream(10, "batches")), sampler.MaxBatch(),
+		Options{Rate: 1e-2, Batch: 40, Workers: 2}, seeded.Stream(11, "bits"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	before := n.Loss(images, seeded.Stream(12, "bits"))
+	for range 400 {
+		if err := tr.Step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Three pictures are told apart by log 3 = 1.1 nats.
+	if after := n.Loss(images, seeded.Stream(12, "bits")); !(before > 14 && after < 2.5) {
+		t.Errorf("loss %.3f before and %.3f after", before, after)
+	}
+	for l, w := range n.weights {
+		for i, x := range w.Data {
+			row, column := i/single.TileColumns%w.Height(), i/(w.Height()*single.TileColumns)*single.TileColumns+i%single.TileColumns
+			if (row >= w.Rows || column >= w.Columns) && x != 0 {
+				t.Fatalf("layer %d has %v at (%d, %d), beyond the matrix", l, x, row, column)
+			}
+		}
+	}
+	for _, image := range n.Reconstruct(images[:5], seeded.Stream(13, "bits")) {
+		for _, x := range image {
+			if !(x >= 0 && x <= 1) {
+				t.Fatalf("a pixel has probability %v", x)
+			}
+		}
+	}
+	for _, image := range n.Generate(5, seeded.Stream(14, "latent")) {
+		which := slices.Max(image[:3])
+		for j, x := range image {
+			if math.Abs(float64(x-image[j%3])) > 0.35 {
+				t.Errorf("pixel %d of a picture has probability %v where its like has %v of at most %v", j, x, image[j%3], which)
+			}
+		}
+	}
+}
+
+// A record's gradient has the same bits wherever in a chunk it stands.
+func TestGradientDependsOnNoPlace(t *testing.T) {
+	n := network(t, 15)
+	images := made(recordsAtOnce, small.Pixels)
+	var want []float64
+	for place := range recordsAtOnce {
+		p := newPass(n)
+		src := seeded.Stream(uint64(place), "others")
+		for i, image := range images {
+			p.load(i, image, src)
+		}
+		p.load(place, images[0], seeded.Stream(1, "bits"))
+		p.encode(recordsAtOnce)
+		p.draw(recordsAtOnce, src)
+		for k := range small.Latent {
+			z, m, s := p.in[decoderHidden].row(place, small.Latent), p.out[encoderOutput].row(place, small.Latent), p.spread.row(place, small.Latent)
+			p.deviates[place*small.Latent+k] = 0.5
+			z[k] = m[k] + s[k]*0.5
+		}
+		p.decode(recordsAtOnce)
+		p.reverse(recordsAtOnce)
+		got := materialise(p.pairsOf(place))
+		if want == nil {
+			want = got
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("at place %d a record has another gradient than at place 0", place)
+		}
+	}
+}
+
+// Pixels are drawn with the probabilities of the image: counts lie within six standard
+// deviations but with probability 2e-9 each.
+func TestPixelsAreDrawn(t *testing.T) {
+	n := network(t, 16)
+	p := newPass(n)
+	image := make([]byte, small.Pixels)
+	for j := range image {
+		image[j] = []byte{0, 255, 1, 64, 127, 128, 254}[j%7]
+	}
+	const draws = 20000
+	counts := make([]float64, len(image))
+	src := seeded.Stream(17, "bits")
+	for range draws {
+		p.load(0, image, src)
+		for j, x := range p.in[encoderHidden].row(0, len(image)) {
+			counts[j] += float64(x)
+		}
+	}
+	for j, count := range counts {
+		want := float64(image[j]) / 255
+		if math.Abs(count/draws-want) > 6*math.Sqrt(want*(1-want)/draws)+1e-4*want*(1-want) {
+			t.Errorf("a pixel of %d is 1 in %v of draws", image[j], count/draws)
+		}
+	}
+}
+
+func TestStepDoesNotAllocate(t *testing.T) {
+	n := network(t, 18)
+	images := made(100, small.Pixels)
+	sums, err := mechanism(t, len(images), 30, dpmech.Poisson{Rate: 0.1}, 1, 1).Begin(seeded.Streams(19, "noise"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := NewTrainer(n, images, sums, 100, Options{Rate: 1e-3, Batch: 10, Workers: 2}, seeded.Stream(20, "bits"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	if allocations := testing.AllocsPerRun(30, func() {
+		if err := tr.Step(); err != nil {
+			t.Fatal(err)
+		}
+	}); allocations != 0 {
+		t.Errorf("%v allocations a step", allocations)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, s := range []Shape{{Hidden: 1, Latent: 1}, {Pixels: 1, Latent: 1}, {Pixels: 1, Hidden: 1}, {Pixels: 1 << 20, Hidden: 1, Latent: 1}} {
+		if _, err := NewNetwork(s, seeded.Stream(1, "weights")); err == nil {
+			t.Errorf("%v was taken", s)
+		}
+	}
+	n := network(t, 21)
+	sampler, err := dpmech.FullBatch{}.Sampler(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := NewPlain(small, sampler, seeded.Stream(1, "batches"))
+	good := Options{Rate: 1, Batch: 1, Workers: 1}
+	if _, err := NewTrainer(n, [][]byte{make([]byte, 3)}, plain, 2, good, seeded.Stream(1, "bits")); err == nil {
+		t.Error("an image of another size was taken")
+	}
+	if _, err := NewTrainer(n, nil, plain, 2, Options{}, seeded.Stream(1, "bits")); err == nil {
+		t.Error("a step size of zero was taken")
+	}
+	tr, err := NewTrainer(n, made(2, small.Pixels), plain, 0, good, seeded.Stream(1, "bits"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	if err := tr.Step(); err == nil {
+		t.Error("a batch was taken for which there is no room")
+	}
+}

@@ -1,0 +1,10 @@
+//go:build !amd64
+
+package single
+
+// hasLanes is for tests, which look at the plain code by it.
+var hasLanes bool
+
+func tile(dst []float32, stride int, a []float32, row, step int, b []float32, k int, add bool) {
+	tilePlain(dst, stride, a, row, step, b, k, add)
+}

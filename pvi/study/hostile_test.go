@@ -1,0 +1,48 @@
+package study_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"fedpvi/internal/document"
+	"fedpvi/pvi/study"
+)
+
+// A document of the largest size that is read, made to take long, is read or refused in
+// the time of a few passes over it, with an answer that can be read. What is quadratic in
+// any of these would take minutes.
+//
+//abuse:case P01 a study of a mebibyte that is made to take long is refused at once, in a few words
+//abuse:case P03 counts beyond the bounds of a study are refused before anything is made of them
+func TestDocumentsThatAreMadeToTakeLong(t *testing.T) {
+	many := func(format string) string {
+		var b strings.Builder
+		for i := 0; b.Len() < document.MaxSize-16<<10; i++ {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	for name, source := range map[string]string{
+		"levels":       strings.Replace(good, "levels = [", "levels = ["+many(`"l%d",`), 1),
+		"terms":        strings.Replace(good, "terms = [", "terms = ["+many(`"a%d",`), 1),
+		"crossings":    strings.Replace(good, "terms = [", "terms = ["+many(`"a%d*b*c*d*e*f*g*h",`), 1),
+		"columns":      good + many("[[column]]\nname = \"c%d\"\ntype = \"numeric\"\nbounds = [0, 1]\n"),
+		"unknown keys": many("k%d = 1\n") + good,
+		"tables":       good + many("[t%d]\n"),
+		"priors":       good + many("[prior.coefficients.c%d]\nsd = 1.0\n"),
+		"names twice":  good + strings.Repeat("[[column]]\nname = \"x\"\n", document.MaxSize/24-1000),
+		"deep":         good + "x = " + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000),
+		"long key":     strings.Repeat("k", document.MaxSize/2) + " = 1\n" + good,
+	} {
+		if len(source) > document.MaxSize {
+			t.Fatalf("%s: %d bytes are too many to be read at all", name, len(source))
+		}
+		_, err := study.Parse("hostile.toml", []byte(source))
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+		} else if n := len(err.Error()); n > 2*document.MaxSize {
+			t.Errorf("%s: the error has %d bytes", name, n)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package autoencoder
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"fedpvi/gpu/vae"
+)
+
+// Images are greyscale images of one size, a byte for each pixel, row by row.
+type Images struct {
+	Height, Width int
+	Pixels        [][]byte
+}
+
+// idxImages begins a file of bytes in three dimensions, in the format of LeCun's MNIST.
+const idxImages = 0x00000803
+
+// ReadImages reads a file of images in the idx format, compressed if its name ends in .gz,
+// of at most most images.
+func ReadImages(path string, most int) (*Images, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("file of images: %w", err)
+	}
+	defer file.Close()
+	var r io.Reader = bufio.NewReader(file)
+	if strings.HasSuffix(path, ".gz") {
+		if r, err = gzip.NewReader(r); err != nil {
+			return nil, fmt.Errorf("file of images %s: %w", path, err)
+		}
+	}
+	images, err := readIdx(r, most)
+	if err != nil {
+		return nil, fmt.Errorf("file of images %s: %w", path, err)
+	}
+	return images, nil
+}
+
+func readIdx(r io.Reader, most int) (*Images, error) {
+	var head struct{ Magic, Count, Height, Width uint32 }
+	if err := binary.Read(r, binary.BigEndian, &head); err != nil {
+		return nil, fmt.Errorf("its head: %w", err)
+	}
+	switch {
+	case head.Magic != idxImages:
+		return nil, fmt.Errorf("begins with %#08x, a file of images in the idx format with %#08x", head.Magic, uint32(idxImages))
+	case head.Count < 1 || int64(head.Count) > int64(most):
+		return nil, fmt.Errorf("has %d images, from 1 to %d are possible", head.Count, most)
+	case head.Height < 1 || head.Width < 1 || head.Height > vae.MaxSide || head.Width > vae.MaxSide || head.Height*head.Width > vae.MaxSide:
+		return nil, fmt.Errorf("has images of %d by %d pixels, %d pixels are possible", head.Height, head.Width, vae.MaxSide)
+	}
+	images := &Images{Height: int(head.Height), Width: int(head.Width)}
+	for i := range head.Count { // memory grows with what is there, not with what the head says
+		image := make([]byte, head.Height*head.Width)
+		if _, err := io.ReadFull(r, image); err != nil {
+			return nil, fmt.Errorf("ends in image %d of %d: %w", i+1, head.Count, err)
+		}
+		images.Pixels = append(images.Pixels, image)
+	}
+	if _, err := io.ReadFull(r, make([]byte, 1)); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("goes on after its %d images", head.Count)
+	}
+	return images, nil
+}

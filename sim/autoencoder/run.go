@@ -1,0 +1,151 @@
+package autoencoder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/gpu/vae"
+	"fedpvi/sim"
+)
+
+// Result is what a run came to.
+type Result struct {
+	Name       string  `json:"name"`
+	Seed       uint64  `json:"seed"`
+	Records    int     `json:"records"`
+	Parameters int     `json:"parameters"`
+	Batch      int     `json:"batch"`
+	Steps      int     `json:"steps"`
+	Epochs     []Epoch `json:"epochs"`
+
+	// TestLoss is −ELBO of an image of the test set, in nats, after the last epoch.
+	TestLoss float64     `json:"test_loss"`
+	Privacy  *Accounting `json:"privacy,omitempty"` // nil without a promise
+	Folder   string      `json:"folder,omitempty"`
+}
+
+// An Epoch is how good the network was after one.
+type Epoch struct {
+	Epoch    int     `json:"epoch"`
+	TestLoss float64 `json:"test_loss"`
+}
+
+// A Run is an experiment that is set up.
+type Run struct {
+	Spec       *Spec
+	Accounting *Accounting
+
+	train, test *Images
+	network     *vae.Network
+	trainer     *vae.Trainer
+	seed        uint64
+}
+
+// Purposes of seeded streams.
+const (
+	purposeWeights  = "autoencoder/weights"
+	purposeSums     = "autoencoder/sums"
+	purposeBits     = "autoencoder/bits"
+	purposeTest     = "autoencoder/test"
+	purposePictures = "autoencoder/pictures"
+)
+
+// New reads the images and sets everything up. Close the run.
+func New(s *Spec, seed uint64, workers int) (*Run, error) {
+	r := &Run{Spec: s, seed: seed}
+	if err := r.read(); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.Accounting, err = s.Account(len(r.train.Pixels[0])); err != nil {
+		return nil, err
+	}
+	shape := vae.Shape{Pixels: len(r.train.Pixels[0]), Hidden: s.Hidden, Latent: s.Latent}
+	if r.network, err = vae.NewNetwork(shape, seeded.Stream(seed, purposeWeights)); err != nil {
+		return nil, err
+	}
+	sums, most, err := s.sums(shape, len(r.train.Pixels), seed)
+	if err != nil {
+		return nil, err
+	}
+	options := vae.Options{Rate: s.StepSize, Batch: float64(s.Batch), Workers: workers}
+	r.trainer, err = vae.NewTrainer(r.network, r.train.Pixels, sums, most, options, seeded.Stream(seed, purposeBits))
+	return r, err
+}
+
+func (r *Run) read() error {
+	for _, file := range []struct {
+		name   string
+		images **Images
+	}{{r.Spec.Train, &r.train}, {r.Spec.Test, &r.test}} {
+		path, err := sim.FindData(r.Spec.path, file.name)
+		if err != nil {
+			return err
+		}
+		if *file.images, err = ReadImages(path, maxRecords); err != nil {
+			return err
+		}
+	}
+	if a, b := r.train, r.test; a.Height != b.Height || a.Width != b.Width {
+		return errors.New("autoencoder: images to learn from and images of the test have different sizes")
+	}
+	if n := len(r.train.Pixels); n != r.Spec.Records && r.Spec.Privacy == nil {
+		return fmt.Errorf("autoencoder: training.records is %d, and there are %d images to learn from", r.Spec.Records, n)
+	}
+	return nil
+}
+
+// sums returns what adds up gradients, and the most images of a batch.
+func (s *Spec) sums(shape vae.Shape, records int, seed uint64) (vae.Sums, int, error) {
+	sampler, err := dpmech.Poisson{Rate: s.Rate()}.Sampler(records)
+	if err != nil {
+		return nil, 0, err
+	}
+	streams := seeded.Streams(seed, purposeSums)
+	if s.Privacy == nil {
+		return vae.NewPlain(shape, sampler, streams.Sampling), sampler.MaxBatch(), nil
+	}
+	m, err := s.mechanism(shape.Pixels, records)
+	if err != nil {
+		return nil, 0, err
+	}
+	run, err := m.Begin(streams)
+	return run, sampler.MaxBatch(), err
+}
+
+// Close ends what works in the background.
+func (r *Run) Close() { r.trainer.Close() }
+
+// Train takes all steps. After each it calls progress, with the last loss that is known:
+// the test set's after an epoch, which is no secret.
+func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (*Result, error) {
+	s := r.Spec
+	result := &Result{
+		Name: s.Name, Seed: r.seed, Records: s.Records, Parameters: r.network.Parameters(),
+		Batch: s.Batch, Steps: s.Steps(), Privacy: r.Accounting,
+	}
+	var last *Epoch
+	for step := 1; step <= s.Steps(); step++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := r.trainer.Step(); err != nil {
+			return nil, err
+		}
+		if step%s.StepsPerEpoch() == 0 {
+			result.Epochs = append(result.Epochs, Epoch{step / s.StepsPerEpoch(), r.loss()})
+			last = &result.Epochs[len(result.Epochs)-1]
+		}
+		progress(step, last)
+	}
+	result.TestLoss = last.TestLoss
+	return result, nil
+}
+
+// loss returns −ELBO of the test set, of the same draws whenever it is asked for.
+func (r *Run) loss() float64 {
+	return r.network.Loss(r.test.Pixels, seeded.Stream(r.seed, purposeTest))
+}
