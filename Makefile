@@ -8,7 +8,7 @@ TOOL := go tool -modfile=tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build generate demo demo-network network load dist test evidence fuzz audit chaos lint fmt bench experiments clean
+.PHONY: build generate demo demo-network network load dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -96,6 +96,13 @@ SEED ?= 1
 KEEP ?=
 chaos: ## simulated worlds with faults: make chaos RUNS=1000 SEED=7
 	GOGC=400 go test ./internal/chaos -count 1 -timeout 0 -run PromisesHold -runs $(RUNS) -seed $(SEED) $(if $(KEEP),-keep $(KEEP)) | grep -v '^ *--- FAIL: .*/seed'
+
+chaos-plants: ## faults planted in the daemons, and the simulated worlds in which they are found
+	go run ./internal/plant -worlds 1000
+
+chaos-processes: RUNS = 200
+chaos-processes: build ## 200 runs of real processes, killed, cut off and on full disks
+	go run ./internal/demonet siege $(RUNS) $(SEED)
 
 # What people wrote.
 SOURCES = $$(git ls-files '*.go' ':!*.pb.go')

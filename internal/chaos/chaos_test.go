@@ -18,6 +18,7 @@ var (
 	first = flag.Uint64("seed", 1, "of the first world; each has the next")
 	keep  = flag.String("keep", "", "numbers of the faults to be kept of those that the seed draws, as in 0,3")
 	quick = flag.Bool("quick", false, "no shrinking")
+	until = flag.Bool("until", false, "stop at the first world that goes wrong, and say no more than which it is")
 )
 
 // few are as many worlds as an ordinary test has time for.
@@ -150,6 +151,10 @@ func TestPromisesHoldInEveryWorld(t *testing.T) {
 		faults = chosen(t, faults)
 		a := h.play(seed, faults, false)
 		h.count(a, faults)
+		if a.wrong != "" && *until {
+			fmt.Printf("FOUND IN WORLD %d: %s\n", seed-*first+1, a.wrong)
+			return
+		}
 		if a.wrong != "" {
 			wrong++
 			t.Errorf("seed %d: %s", seed, h.report(seed, faults))

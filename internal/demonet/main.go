@@ -7,6 +7,9 @@
 // without privacy noise, which is fresh in every run: only so can two runs be compared.
 //
 // With a study, and settings as sim has them, it plays that one once.
+//
+// With siege, a number of runs and a seed it plays a study as often, and has processes killed
+// at any moment, connections cut and disks full.
 package main
 
 import (
@@ -28,6 +31,8 @@ func main() {
 	err := os.RemoveAll(dir)
 	switch {
 	case err != nil:
+	case len(os.Args) == 4 && os.Args[1] == "siege":
+		err = besiege(ctx, os.Args[2], os.Args[3])
 	case len(os.Args) > 1:
 		err = once(ctx, os.Args[1], os.Args[2:])
 	default:

@@ -57,12 +57,17 @@ func found(ctx context.Context, dir, records string, clients []string) (*network
 	if err != nil {
 		return nil, err
 	}
-	n := &network{dir: dir, records: records, address: address, clients: clients, running: map[string]*exec.Cmd{}}
+	return foundAt(ctx, dir, records, clients, address, address)
+}
+
+// foundAt makes a study whose coordinator listens at one address and is called at another.
+func foundAt(ctx context.Context, dir, records string, clients []string, listens, called string) (*network, error) {
+	n := &network{dir: dir, records: records, address: listens, clients: clients, running: map[string]*exec.Cmd{}}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	_, err = command(ctx, "coordinator", "--state", n.state(hub), "init", filepath.Join(records, "study.toml"),
-		"--clients", strings.Join(clients, ","), "--address", address, "--out", filepath.Join(dir, "invitations"))
+	_, err := command(ctx, "coordinator", "--state", n.state(hub), "init", filepath.Join(records, "study.toml"),
+		"--clients", strings.Join(clients, ","), "--address", called, "--out", filepath.Join(dir, "invitations"))
 	return n, err
 }
 
@@ -241,20 +246,27 @@ func (n *network) watch(ctx context.Context, until func(status) bool) (round int
 	return 0, fmt.Errorf("the study was not seen where it was waited for: %s", failed.String())
 }
 
-// check has the run checked by those who were in it and by those who were not, and
-// returns the posterior.
-func (n *network) check(ctx context.Context) (*posterior, error) {
+// verify has the run checked by those who were in it and by those who were not.
+func (n *network) verify(ctx context.Context) error {
 	bundle := filepath.Join(n.dir, "bundle")
 	if _, err := command(ctx, "coordinator", "--state", n.state(hub), "bundle", "--out", bundle); err != nil {
-		return nil, err
+		return err
 	}
 	if _, err := command(ctx, "coordinator", "verify", bundle); err != nil {
-		return nil, err
+		return err
 	}
 	for _, id := range n.clients {
 		if _, err := command(ctx, "client", "--state", n.state(id), "ledger", "verify"); err != nil {
-			return nil, err
+			return err
 		}
+	}
+	return nil
+}
+
+// check has the run verified and returns the posterior.
+func (n *network) check(ctx context.Context) (*posterior, error) {
+	if err := n.verify(ctx); err != nil {
+		return nil, err
 	}
 	say("  the bundle and %d ledgers are as they should be", len(n.clients))
 	exact, err := command(ctx, "coordinator", "--state", n.state(hub), "posterior", "--csv")

@@ -4,11 +4,15 @@
 // A planted fault is a few lines added to a file by an overlay of the go command:
 // the files of the repository have no hooks in them. It fails if a fault is missed
 // once, or if the program as it is raises an alarm once.
+//
+// With -worlds it does so with faults of the daemons, and simulated worlds
+// (internal/chaos) look for them.
 package main
 
 import (
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 )
@@ -18,13 +22,18 @@ func main() {
 	flag.IntVar(&o.repeat, "repeat", 20, "audits of the program as it is, and of each fault, with as many seeds")
 	flag.IntVar(&o.runs, "runs", 600, "how often an attack is played in each world")
 	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "audits at a time")
+	worlds := flag.Int("worlds", 0, "simulated worlds for each fault of the daemons, in the place of audits")
 	flag.StringVar(&o.root, "root", ".", "folder of the repository")
 	flag.Usage = func() {
-		fmt.Fprint(flag.CommandLine.Output(), "Plant faults in a copy of the code, and see whether sim audit finds them.\n\n  go run ./internal/plant              all of them, twenty times\n  go run ./internal/plant -repeat 1    a quick look\n\n")
+		fmt.Fprint(flag.CommandLine.Output(), "Plant faults in a copy of the code, and see whether sim audit finds them.\n\n  go run ./internal/plant              all of them, twenty times\n  go run ./internal/plant -repeat 1    a quick look\n  go run ./internal/plant -worlds 1000 faults of the daemons, in simulated worlds\n\n")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	if err := o.run(os.Stdout); err != nil {
+	look := o.run
+	if *worlds > 0 {
+		look = func(w io.Writer) error { return o.worlds(w, *worlds) }
+	}
+	if err := look(os.Stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "plant: %v\n", err)
 		os.Exit(1)
 	}

@@ -21,6 +21,14 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
+// Every fault of the daemons can be planted in the code as it is. make chaos-plants has
+// simulated worlds look for them.
+func TestFaultsOfTheDaemonsArePlanted(t *testing.T) {
+	if _, err := overlay(root, t.TempDir(), daemonFaults); err != nil {
+		t.Error(err)
+	}
+}
+
 // An anchor that the code has moved away from is an error, not a fault that is
 // never planted.
 func TestLostAnchors(t *testing.T) {
@@ -31,6 +39,23 @@ func TestLostAnchors(t *testing.T) {
 	}
 	if _, err := overlay(root, t.TempDir(), []fault{{name: "lost", edits: []edit{{file: "dpmech/gate.go", anchor: "no such line"}}}}); err == nil {
 		t.Error("a lost anchor gives no error")
+	}
+}
+
+// So it is in simulated worlds.
+func TestJudgement(t *testing.T) {
+	for _, c := range []struct {
+		find  find
+		fails bool
+	}{
+		{find{}, false},
+		{find{world: 3}, true},
+		{find{fault: fault{name: "f"}, world: 3}, false},
+		{find{fault: fault{name: "f"}}, true},
+	} {
+		if err := judge([]find{c.find}, 10); (err != nil) != c.fails {
+			t.Errorf("%+v: %v", c.find, err)
+		}
 	}
 }
 

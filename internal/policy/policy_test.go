@@ -141,9 +141,10 @@ var forbidden = []struct {
 	why     string
 }{
 	{
-		// transport takes pauses and the numbers of incidents by chance.
+		// transport takes pauses and the numbers of incidents by chance, and demonet when
+		// it kills whom.
 		"math/rand", func(f file) bool {
-			return f.test || strings.HasPrefix(f.folder, "sim") || f.path == "transport/timing.go" || f.path == "transport/refusal.go"
+			return f.test || f.folder == "internal/demonet" || strings.HasPrefix(f.folder, "sim") || f.path == "transport/timing.go" || f.path == "transport/refusal.go"
 		},
 		"randomness that protects someone comes from dpmech.Stream",
 	},

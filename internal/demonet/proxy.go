@@ -1,0 +1,152 @@
+package main
+
+import (
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+)
+
+// A proxy passes connections of clients on to the coordinator, and is a bad network: it
+// holds bytes back, cuts connections anywhere, and says the beginning of one again over another.
+type proxy struct {
+	listener net.Listener
+	to       string
+
+	mu   sync.Mutex
+	rng  *rand.Rand
+	open map[net.Conn]bool
+	bad  bool
+	cuts int
+}
+
+func newProxy(to string) (*proxy, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &proxy{listener: l, to: to, open: map[net.Conn]bool{}, rng: rand.New(rand.NewPCG(0, 0))}
+	go p.serve()
+	return p, nil
+}
+
+func (p *proxy) address() string { return p.listener.Addr().String() }
+
+// behave sets how the network is: bad, by a seed, or good.
+func (p *proxy) behave(bad bool, seed uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bad, p.rng = bad, rand.New(rand.NewPCG(seed, 1))
+}
+
+// cut ends all connections.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.open {
+		p.cuts++
+		c.Close()
+	}
+}
+
+// serve passes connections on until the listener is closed.
+func (p *proxy) serve() {
+	for {
+		in, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		go p.pass(in)
+	}
+}
+
+func (p *proxy) pass(in net.Conn) {
+	defer in.Close()
+	out, err := net.Dial("tcp", p.to)
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	p.know(in, true)
+	defer p.know(in, false)
+	var both sync.WaitGroup
+	both.Go(func() { p.copy(out, in) })
+	both.Go(func() { p.copy(in, out) })
+	both.Wait()
+}
+
+func (p *proxy) know(c net.Conn, open bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if open {
+		p.open[c] = true
+	} else {
+		delete(p.open, c)
+	}
+}
+
+// A whim is what the network does with some bytes.
+type whim struct {
+	hold  time.Duration
+	keep  int // of the bytes, before the connection is cut; all if it is negative
+	again bool
+}
+
+func (p *proxy) whim(n int) whim {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := whim{keep: -1}
+	if !p.bad {
+		return w
+	}
+	if p.rng.IntN(4) == 0 {
+		w.hold = time.Duration(p.rng.IntN(60)) * time.Millisecond
+	}
+	if p.rng.IntN(60) == 0 {
+		w.keep = p.rng.IntN(n + 1)
+		p.cuts++
+	}
+	w.again = p.rng.IntN(40) == 0
+	return w
+}
+
+// copy passes bytes on in one direction, and ends the other with it.
+func (p *proxy) copy(to, from net.Conn) {
+	defer to.Close()
+	defer from.Close()
+	b := make([]byte, 4096)
+	for {
+		n, err := from.Read(b)
+		if n > 0 {
+			w := p.whim(n)
+			time.Sleep(w.hold)
+			if w.again {
+				p.sayAgain(b[:n])
+			}
+			if w.keep >= 0 {
+				_, _ = to.Write(b[:w.keep]) // it is cut
+				return
+			}
+			if _, err := to.Write(b[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// sayAgain says bytes of a connection over one of their own.
+func (p *proxy) sayAgain(b []byte) {
+	c, err := net.Dial("tcp", p.to)
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(50 * time.Millisecond))
+	if _, err := c.Write(b); err == nil {
+		_, _ = io.Copy(io.Discard, c) // whatever it answers
+	}
+}

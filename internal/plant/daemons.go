@@ -1,0 +1,73 @@
+package main
+
+// around has an anchor left out under a fault.
+func around(file, fault, anchor string) edit {
+	return edit{file: file, anchor: anchor, before: "\tif !planted.Is(\"" + fault + "\") {\n", after: "\t}\n"}
+}
+
+// before has something done in front of an anchor under a fault.
+func before(file, fault, anchor, text string) edit {
+	return edit{file: file, anchor: anchor, before: "\tif planted.Is(\"" + fault + "\") {\n" + text + "\n\t}\n"}
+}
+
+// daemonFaults are in what the daemons keep and say, for simulated worlds to find: a
+// promise that is broken when something goes wrong at the right moment.
+var daemonFaults = []fault{
+	{"no-sync", "the coordinator leaves a sync out", []edit{
+		before("coordinator/store/store.go", "no-sync", "\ts := &Store{db: db, layer: o.Layer,", "\t\tdb.NoSync = true"),
+	}},
+	{"paid-later", "the charge is on disk after its answer was sent", []edit{
+		before("client/ledger/change.go", "paid-later", "\tkeep, err := s.commit(name, f)\n", "\t\ts.db.NoSync = name == \"charge\""),
+	}},
+	{"answers-twice", "a client that starts answers a question again", []edit{
+		before("client/participant.go", "answers-twice", "\tstore, members := a.client.store, a.chain.Members()\n", "\t\tdelete(change.Parts, sitePart)"),
+		around("client/participant.go", "answers-twice", "\tif entry, ok := a.client.store.Answered(a.member.Hash, ask); ok {\n\t\treturn transport.Item{}, &Refusal{fmt.Sprintf(\"question %d was answered already (entry %d of the ledger): no second answer is given\", ask, entry)}\n\t}\n"),
+		around("client/ledger/change.go", "answers-twice", "\tif before, ok := s.chain.answered[answer{study, r.Ask}]; ok {\n\t\treturn nil, &Refused{fmt.Sprintf(\"question %d of this study was answered already (entry %d of the ledger): no second answer is given\", r.Ask, before)}\n\t}\n"),
+		around("client/ledger/chain.go", "answers-twice", "\tif before, ok := c.answered[key]; ok {\n\t\treturn nil, fmt.Errorf(\"it pays for a second answer to question %d of a study: entry %d paid for one\", e.Charge.Ask, before)\n\t}\n"),
+	}},
+	{"loses-answers", "an answer that is paid for is gone when its client starts", []edit{
+		before("client/ledger/store.go", "loses-answers", "\ts.guard <- struct{}{}\n\treturn s, nil\n", `		_ = s.db.Update(func(tx *bbolt.Tx) error {
+			b := tx.Bucket(outboxBucket)
+			return b.ForEach(func(k, _ []byte) error { return b.Delete(k) })
+		})`),
+	}},
+	{"refunds", "an answer that comes too late is not charged", []edit{
+		before("client/participant.go", "refunds", "\treturn a.client.store.Save(change)\n", "\t\ta.client.store.Refund()"),
+		{file: "client/ledger/change.go", anchor: "// next begins the entry after the last.\n", before: `
+// Refund takes the last charge back.
+func (s *Store) Refund() {
+	<-s.guard
+	defer func() { s.guard <- struct{}{} }()
+	_ = s.db.Update(func(tx *bbolt.Tx) error {
+		sequence, _ := s.chain.head()
+		if err := tx.Bucket(chainBucket).Delete(binary.BigEndian.AppendUint64(nil, sequence)); err != nil {
+			return err
+		}
+		return s.replay(tx)
+	})
+}
+
+`},
+	}},
+	{"forgets-a-reject", "a client takes a rejected change for accepted", []edit{
+		before("pvi/site.go", "forgets-a-reject", "\t\tif accepted {\n", "\t\tif !accepted {\n\t\t\ts.q.commit()\n\t\t}"),
+	}},
+	{"applied-twice", "an outcome at the deadline is applied twice", []edit{
+		{file: "pvi/server.go", anchor: "\t\t\ts.q.commit()\n", after: "\t\t\tif planted.Is(\"applied-twice\") && len(r.Answered) < len(r.Participants) && s.q.try(number, r.Sum, r.Centre) {\n\t\t\t\ts.q.commit()\n\t\t\t}\n"},
+	}},
+	{"no-quorum", "a round is closed with too few answers", []edit{
+		before("pvi/server.go", "no-quorum", "\tif s.Done() {\n\t\ts.q.end()\n", "\t\tif n := len(r.Answered); n > 0 && n < s.protocol.fewest() {\n\t\t\toutcome.Sum, outcome.Verdict = r.Sum, Rejected\n\t\t}"),
+	}},
+	{"believes-verdicts", "a client follows a verdict that does not follow", []edit{
+		around("pvi/site.go", "believes-verdicts", "\t\t\treturn refuse(\"the verdict on plan %d is %q, which does not follow from its sum\", o.Number, o.Verdict)\n"),
+	}},
+	{"same-noise", "noise has the same key every time", []edit{
+		before("dpmech/stream.go", "same-noise", "\tstream.Rekey(s, key)\n", "\t\tclear(key[:])"),
+	}},
+	{"forgets-answers", "the coordinator does not keep an answer that it took", []edit{
+		before("coordinator/release.go", "forgets-answers", "\t\tif err := kept.Put(store.Last, string(name), o.envelope); err != nil {\n", "\t\t\treturn kept.Put(store.Last, string(name), o.envelope)"),
+	}},
+	{"half-a-state", "a client keeps where it is and not what it computed", []edit{
+		before("client/participant.go", "half-a-state", "\tparts := map[string][]byte{positionPart: at}\n", "\t\tif a.site != nil && settled > 0 {\n\t\t\treturn ledger.Change{Study: a.member.Hash, Parts: map[string][]byte{positionPart: at}, Settled: settled}, nil\n\t\t}"),
+	}},
+}
