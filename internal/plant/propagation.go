@@ -20,9 +20,10 @@ var propagationFaults = []fault{
 		file: "pvi/solver/dpsep.go", anchor: "\tunit := s.mechanism.Lattice().Step()\n", before: `
 	if planted.Is("noise-skipped") && s.noisy[len(s.noisy)-1] < 0 {
 		clear(s.total)
+		site := s.sites[:len(s.total)]
 		for i := range s.factor.tilted.Records() {
-			s.factor.site(s.site, i)
-			for j, x := range s.site {
+			s.factor.sites(site, []uint32{uint32(i)})
+			for j, x := range site {
 				s.total[j] += x
 			}
 		}
