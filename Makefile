@@ -52,13 +52,16 @@ SOAK ?= 10m
 # fuse products and sums.
 FUSED := $(if $(shell grep -m 1 -w avx2 /proc/cpuinfo 2>/dev/null | grep -w fma),GOAMD64=v3)
 
-# The race detector sees what is shared, in short: the algorithm, which is arithmetic of
-# one thread, through those who run it in many. Everything in full is without it.
+# What runs in one thread: arithmetic, and programs around what is tested below them.
+ALONE := /(accountant|dpmech|pvi(/.*)?|internal/special|sim/audit|sim/tune|sim/report|sim/baseline|cmd/sim)$$
+
+# The race detector sees what is shared, and the algorithm through those who run it in many
+# threads. In full without it: what it does not see, and what is made short for it.
 test: ## all tests, what is shared under the race detector, and short fuzzing
-	go test $(RACE) -short $$(go list ./... | grep -vE '/(accountant|dpmech|pvi(/.*)?|internal/special|sim/audit|sim/tune)$$')
+	go test $(RACE) -short $$(go list ./... | grep -vE '$(ALONE)')
 	go test $(RACE) -short -run 'Filter|ByTheTransform|Charges|Mixtures' ./accountant
 	go test $(RACE) -short -run 'Accumulator|Release|Layers|Stream' ./dpmech
-	go test ./...
+	go test $$(go list ./... | grep -E '$(ALONE)') $$(grep -rl --include='*_test.go' -F 'testing.Short()' . | xargs -n 1 dirname | sort -u)
 	$(FUSED) go test -run 'DependsOnNoPlace' ./gpu/... ./internal/single
 	$(MAKE) fuzz FUZZTIME=1s
 
@@ -76,15 +79,16 @@ evidence: ## the long versions of statistical tests, up to an hour
 FUZZTIME ?= 1m
 PKG ?= .
 TARGET ?=
-fuzz:
-	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9]*$(TARGET)[A-Za-z0-9]*' $(PKG) | sed -E 's#/[^/]*:[0-9]+:func # #' | sort | while read -r package target; do \
-	  echo "$$package $$target"; \
-	  for try in 1 2 3; do \
-	    out=$$(go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$package 2>&1 < /dev/null) && break; \
-	    if [ $$try = 3 ] || grep -q 'Failing input' <<< "$$out" || ! grep -q 'context deadline exceeded' <<< "$$out"; then echo "$$out"; exit 1; fi; \
-	  done; \
-	  tail -n 1 <<< "$$out"; \
-	done
+define FUZZ
+for try in 1 2 3; do
+  out=$$(go test -run '^$$' -fuzz "^$$2$$" -parallel 1 -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$1 2>&1 < /dev/null) && { echo "$$1 $$2: $$(tail -n 1 <<< "$$out")"; exit 0; }
+  if grep -q 'Failing input' <<< "$$out" || ! grep -q 'context deadline exceeded' <<< "$$out"; then break; fi
+done
+echo "$$1 $$2"; echo "$$out"; exit 255
+endef
+export FUZZ
+fuzz: ## every fuzz target, as many at a time as there are cores
+	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9]*$(TARGET)[A-Za-z0-9]*' $(PKG) | sed -E 's#/[^/]*:[0-9]+:func # #' | sort | xargs -P $$(nproc) -n 2 bash -c "$$FUZZ" fuzz
 
 audit: ## the program attacks itself, as it is and with planted faults
 	go run ./internal/plant
