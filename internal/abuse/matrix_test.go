@@ -48,9 +48,9 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	s := &scene{hub: serve(t)}
-	parties := s.hub.found(plane("first"), "north", "south", "west", "late")
+	parties := s.hub.found(document("first"), "north", "south", "west", "late")
 	s.north, s.south, s.west, s.late = parties[0], parties[1], parties[2], parties[3]
-	others := s.hub.found(plane("second"), "north", "south")
+	others := s.hub.found(document("second"), "north", "south")
 	s.elsewhere = others[0]
 	for _, p := range slices.Concat(parties[:3], others) {
 		p.join()
@@ -74,7 +74,7 @@ func newScene(t *testing.T) *scene {
 
 // sealed is the size that every answer has.
 func (s *scene) sealed() int {
-	st, err := study.Parse("study.toml", plane("first"))
+	st, err := study.Parse("study.toml", document("first"))
 	check(s.hub.t, err)
 	size, err := stage.MaxRelease(st, []pvi.ClientID{"north", "south"})
 	check(s.hub.t, err)

@@ -1,11 +1,11 @@
 package abuse
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"net"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +17,7 @@ import (
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/seal"
 	"fedpvi/crypto/transcript"
+	"fedpvi/internal/plane"
 	"fedpvi/transport"
 )
 
@@ -27,37 +28,12 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// plane is a study of a name.
-func plane(name string) []byte {
-	return []byte(strings.Replace(`
-[study]
-version = 1
-name = "NAME"
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "y"
-type = "numeric"
-bounds = [-10, 10]
-[model]
-family = "linear"
-outcome = "y"
-terms = ["x"]
-standardise = "none"
-noise_sd = 0.5
-[inference]
-rounds = 2
-[privacy]
-unit = "client"
-noise_multiplier = 4
-delta = 1e-5
-clip = 60
-[federation]
-max_records = 1000
-min_clients = 2
-`, "NAME", name, 1))
+// document is a study of a name.
+func document(name string) []byte {
+	text := plane.Document(plane.Parts{
+		Inference: "rounds = 2", Privacy: "unit = \"client\"\nnoise_multiplier = 4\ndelta = 1e-5\nclip = 60", Federation: "min_clients = 2",
+	})
+	return bytes.Replace(text, []byte(`name = "plane"`), []byte(`name = "`+name+`"`), 1)
 }
 
 // A hub is the coordinator's own daemon, on a port of this machine.
