@@ -26,6 +26,7 @@ func (p *Protocol) OneStepPosterior(o *OneStepOutcome) (mean []float64, cov *mat
 	e := &onestep.Evidence{Point: o.Point}
 	c := p.oneStep
 	e.GradientSD, e.CurvatureSD = p.OneStepNoise(len(o.Participants))
+	e.PointSD = p.ClosedFormNoise()
 	for _, n := range o.Gradient {
 		e.Gradient = append(e.Gradient, c.Gradient.Lattice().Float(n))
 	}

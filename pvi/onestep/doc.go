@@ -8,12 +8,14 @@
 // point, and its covariance counts what is uncertain of both: with Ĥ the curvature,
 // P the prior's precision, ĝ the gradient with the prior's, and noises of sd τ and τ_H,
 //
-//	m = θ̃ + (Ĥ + P)⁻¹ ĝ
-//	V = mean_k[ H_k⁻¹ + τ² H_k⁻² ] + Var_k[ H_k⁻¹ ĝ_k ],  H_k = Ĥ + E_k + P,
+//	m = θ̃ + A ĝ,  A = (Ĥ + P)⁻¹
+//	V = mean_k[ (I − AH_k) V_k (I − AH_k)ᵀ + A (H_k + τ²I) A ],  H_k = L_k + P,
 //
-// where E_k is fresh noise of the curvature's law, and eigenvalues of Ĥ and of
-// Ĥ + E_k that are no larger than noise is are raised to what noise leaves open.
-// Everything is a function of what was released.
+// where L_k is Ĥ with fresh noise of the curvature's law and without its negative part, and
+// V_k = (P + L_k²(L_k + τ₁²)⁻¹)⁻¹ is by how much θ̃ may be off, which was found from gradients with
+// noise τ₁. Eigenvalues of Ĥ that are no larger than noise is are raised to what noise leaves
+// open: along them the step is short, and what it leaves of the error of θ̃ is the first term.
+// With Ĥ known V is (Ĥ + P)⁻¹ + τ²(Ĥ + P)⁻². Everything is a function of what was released.
 //
 // [Closed] needs no release and no more than the noise's size.
 package onestep

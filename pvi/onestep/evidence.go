@@ -16,6 +16,7 @@ type Evidence struct {
 
 	GradientSD  float64 // τ, of every element's noise; 0 for none
 	CurvatureSD float64 // τ_H, of every packed element's; 0 for none
+	PointSD     float64 // τ₁, of every element of the sums of gradients that led to the point; 0 for none
 
 	PriorMean, PriorPrecision []float64 // of independent normal priors
 }
@@ -52,27 +53,18 @@ func (e *Evidence) Posterior(key [32]byte) (mean []float64, cov *mat.SymDense, e
 	return mean, cov, e.average(cov, n, curvature, newNormals(key))
 }
 
-// average adds to cov mean_k[H_k⁻¹ + τ²H_k⁻²] + Var_k[H_k⁻¹ĝ].
+// average adds the mean over what the curvature may be to cov.
 func (e *Evidence) average(cov *mat.SymDense, n *newton, curvature *mat.SymDense, random *normals) error {
 	d := len(e.Point)
 	noise := make([]float64, Size(d))
-	steps := mat.NewDense(draws, d, nil)
-	mean := mat.NewVecDense(d, nil)
 	fresh := mat.NewSymDense(d, nil)
-	for k := range draws {
+	s := newSandwich(e, n.inverse)
+	for range draws {
 		random.fill(noise, e.CurvatureSD)
 		fresh.AddSym(curvature, unpack(noise, d))
-		if err := n.at(fresh); err != nil {
+		if err := s.add(cov, fresh, 1.0/draws); err != nil {
 			return err
 		}
-		n.addSpread(cov, 1.0/draws)
-		steps.SetRow(k, n.step.RawVector().Data)
-		mean.AddScaledVec(mean, 1.0/draws, n.step)
-	}
-	apart := mat.NewVecDense(d, nil)
-	for k := range draws {
-		apart.SubVec(steps.RowView(k), mean)
-		cov.SymRankOne(cov, 1.0/draws, apart)
 	}
 	return nil
 }
@@ -82,7 +74,7 @@ func (e *Evidence) check() error {
 	if d == 0 || len(e.Gradient) != d || len(e.Curvature) != Size(d) || len(e.PriorMean) != d || len(e.PriorPrecision) != d {
 		return fmt.Errorf("one-step: parts for a point of %d coordinates have other sizes", d)
 	}
-	for _, v := range [][]float64{e.Point, e.Gradient, e.Curvature, e.PriorMean, e.PriorPrecision, {e.GradientSD, e.CurvatureSD}} {
+	for _, v := range [][]float64{e.Point, e.Gradient, e.Curvature, e.PriorMean, e.PriorPrecision, {e.GradientSD, e.CurvatureSD, e.PointSD}} {
 		for _, x := range v {
 			if math.IsNaN(x) || math.IsInf(x, 0) {
 				return errors.New("one-step: a number of the evidence is not finite")
@@ -94,7 +86,7 @@ func (e *Evidence) check() error {
 			return errors.New("one-step: the precision of the prior must be positive")
 		}
 	}
-	if e.GradientSD < 0 || e.CurvatureSD < 0 {
+	if e.GradientSD < 0 || e.CurvatureSD < 0 || e.PointSD < 0 {
 		return errors.New("one-step: the sd of noise must not be negative")
 	}
 	return nil
