@@ -294,7 +294,11 @@ func TestSiteNoiseIsThatOfTheAverage(t *testing.T) {
 		t.Fatal(err)
 	}
 	refine, above := s.solver, 0
-	sd := p.siteNoise() / p.study.Inference.Propagation.PrecisionWeight
+	o, err := p.propagationOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sd := o.PrecisionNoise * math.Sqrt(o.NoiseLeft(p.descent.Total))
 	for run := range runs {
 		if err := refine.Restore(nil); err != nil {
 			t.Fatal(err)

@@ -9,10 +9,10 @@
 // P the prior's precision, ĝ the gradient with the prior's, and noises of sd τ and τ_H,
 //
 //	m = θ̃ + A ĝ,  A = (Ĥ + P)⁻¹
-//	V = mean_k[ (I − AH_k) V_k (I − AH_k)ᵀ + A (H_k + τ²I) A ],  H_k = L_k + P,
+//	V = mean_k[ (I − AH_k) V₁ (I − AH_k)ᵀ + A (H_k + τ²I) A ],
 //
-// where L_k is Ĥ with fresh noise of the curvature's law and without its negative part, and
-// V_k = (P + L_k²(L_k + τ₁²)⁻¹)⁻¹ is by how much θ̃ may be off, which was found from gradients with
+// where H_k is Ĥ with fresh noise of the curvature's law and without its negative part, and P, and
+// V₁ = (P + Ĥ²(Ĥ + τ₁²)⁻¹)⁻¹ is by how much θ̃ may be off, which was found from gradients with
 // noise τ₁. Eigenvalues of Ĥ that are no larger than noise is are raised to what noise leaves
 // open: along them the step is short, and what it leaves of the error of θ̃ is the first term.
 // With Ĥ known V is (Ĥ + P)⁻¹ + τ²(Ĥ + P)⁻². Everything is a function of what was released.

@@ -58,7 +58,10 @@ func (e *Evidence) average(cov *mat.SymDense, n *newton, curvature *mat.SymDense
 	d := len(e.Point)
 	noise := make([]float64, Size(d))
 	fresh := mat.NewSymDense(d, nil)
-	s := newSandwich(e, n.inverse)
+	s, err := newSandwich(e, n.inverse, curvature)
+	if err != nil {
+		return err
+	}
 	for range draws {
 		random.fill(noise, e.CurvatureSD)
 		fresh.AddSym(curvature, unpack(noise, d))

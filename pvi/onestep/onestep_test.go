@@ -89,7 +89,8 @@ func TestPosteriorAgainstNaive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		step, a := naiveStep(e, naiveCurvature(e, nil))
+		released := naiveCurvature(e, nil)
+		step, a := naiveStep(e, released)
 		for i := range mean {
 			if want := e.Point[i] + step[i]; math.Abs(mean[i]-want) > 1e-9 {
 				t.Errorf("d = %d: mean %d is %g, want %g", d, i, mean[i], want)
@@ -98,7 +99,7 @@ func TestPosteriorAgainstNaive(t *testing.T) {
 		const n = 40000
 		want, squares := make([]float64, d), make([]float64, d)
 		for range n {
-			for i, v := range naiveSpread(e, a, naiveCurvature(e, r)) {
+			for i, v := range naiveSpread(e, a, released, naiveCurvature(e, r)) {
 				want[i] += v / n
 				squares[i] += v * v / n
 			}
@@ -112,19 +113,18 @@ func TestPosteriorAgainstNaive(t *testing.T) {
 	}
 }
 
-// naiveSpread returns the diagonal of (I − AH)E(I − AH)ᵀ + A(H + τ²I)A for a curvature that is
-// positive definite, whose E is written H₀(H₀ + τ₁²)⁻¹H₀ in place of its eigenvalues.
-func naiveSpread(e *Evidence, a, curvature [][]float64) []float64 {
+// naiveSpread returns the diagonal of (I − AH)V(I − AH)ᵀ + A(H + τ²I)A for curvatures that are
+// positive definite and above their noise, with V written Ĥ(Ĥ + τ₁²)⁻¹Ĥ in place of eigenvalues.
+func naiveSpread(e *Evidence, a, released, curvature [][]float64) []float64 {
 	d := len(curvature)
 	shifted, full := matrix(d), matrix(d)
 	for i := range d {
-		for j := range d {
-			shifted[i][j], full[i][j] = curvature[i][j], curvature[i][j]
-		}
+		copy(shifted[i], released[i])
+		copy(full[i], curvature[i])
 		shifted[i][i] += e.PointSD * e.PointSD
 		full[i][i] += e.PriorPrecision[i]
 	}
-	precision := times(times(curvature, inverse(shifted)), curvature)
+	precision := times(times(released, inverse(shifted)), released)
 	for i := range d {
 		precision[i][i] += e.PriorPrecision[i]
 	}

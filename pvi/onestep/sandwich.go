@@ -13,34 +13,74 @@ import (
 type sandwich struct {
 	of      *Evidence
 	step    *mat.SymDense // A
+	point   *mat.SymDense // covariance of e
 	eigen   mat.EigenSym
 	values  []float64
 	vectors mat.Dense
-	chol    mat.Cholesky
 
 	bread            *mat.SymDense // H + P, then with the gradient's noise
-	error            *mat.SymDense // of the point: precision, then covariance
 	left, half, both *mat.Dense
 }
 
-func newSandwich(e *Evidence, step *mat.SymDense) *sandwich {
+func newSandwich(e *Evidence, step, curvature *mat.SymDense) (*sandwich, error) {
 	d := len(e.Point)
 	s := &sandwich{
-		of: e, step: mat.NewSymDense(d, nil), values: make([]float64, d),
-		bread: mat.NewSymDense(d, nil), error: mat.NewSymDense(d, nil),
-		left: mat.NewDense(d, d, nil), half: mat.NewDense(d, d, nil), both: mat.NewDense(d, d, nil),
+		of: e, step: mat.NewSymDense(d, nil), point: mat.NewSymDense(d, nil), values: make([]float64, d),
+		bread: mat.NewSymDense(d, nil),
+		left:  mat.NewDense(d, d, nil), half: mat.NewDense(d, d, nil), both: mat.NewDense(d, d, nil),
 	}
 	s.step.CopySym(step)
-	return s
+	return s, s.locate(curvature)
 }
 
-// add adds weight·[(I − AH)E(I − AH)ᵀ + A(H + τ²I)A] to cov, for H the curvature, without what is
-// negative of it, and the prior.
+// locate sets the covariance of the point's error. It was found by gradients with noise of sd τ₁:
+// along a direction with curvature h it is known with precision h²/(h + τ₁²), and by the
+// prior. A curvature below its own noise is taken to be as large as that.
+func (s *sandwich) locate(curvature *mat.SymDense) error {
+	if err := s.split(curvature); err != nil {
+		return err
+	}
+	for k, h := range s.values {
+		if h = max(h, s.of.CurvatureSD); h > 0 {
+			s.point.SymRankOne(s.point, h*(h/(h+s.of.PointSD*s.of.PointSD)), s.vectors.ColView(k))
+		}
+	}
+	for i, p := range s.of.PriorPrecision {
+		s.point.SetSym(i, i, s.point.At(i, i)+p)
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(s.point) {
+		return errors.New("one-step: the curvature leaves no proper posterior")
+	}
+	if err := chol.InverseTo(s.point); err != nil {
+		return errors.New("one-step: the curvature is too close to singular: a prior with a smaller sd keeps it from that")
+	}
+	return nil
+}
+
+func (s *sandwich) split(curvature *mat.SymDense) error {
+	if !s.eigen.Factorize(curvature, true) {
+		return errors.New("one-step: the eigenvalues of the curvature cannot be computed")
+	}
+	s.eigen.Values(s.values)
+	s.eigen.VectorsTo(&s.vectors)
+	return nil
+}
+
+// add adds weight·[(I − AH)V(I − AH)ᵀ + A(H + τ²I)A] to cov, for H the curvature, without what is
+// negative of it, and the prior, and V the covariance of the point's error.
 func (s *sandwich) add(cov, curvature *mat.SymDense, weight float64) error {
-	if err := s.read(curvature); err != nil {
+	if err := s.split(curvature); err != nil {
 		return err
 	}
 	d := len(s.values)
+	s.bread.Zero()
+	for k, h := range s.values {
+		s.bread.SymRankOne(s.bread, max(h, 0), s.vectors.ColView(k))
+	}
+	for i, p := range s.of.PriorPrecision {
+		s.bread.SetSym(i, i, s.bread.At(i, i)+p)
+	}
 	s.left.Mul(s.step, s.bread)
 	for i := range d {
 		for j := range d {
@@ -48,7 +88,7 @@ func (s *sandwich) add(cov, curvature *mat.SymDense, weight float64) error {
 		}
 		s.left.Set(i, i, 1+s.left.At(i, i))
 	}
-	s.half.Mul(s.left, s.error)
+	s.half.Mul(s.left, s.point)
 	s.both.Mul(s.half, s.left.T())
 	s.spread(cov, weight)
 	for i := range d {
@@ -67,35 +107,4 @@ func (s *sandwich) spread(cov *mat.SymDense, weight float64) {
 			cov.SetSym(i, j, cov.At(i, j)+weight*s.both.At(i, j))
 		}
 	}
-}
-
-// read sets bread and error. The point was found by gradients with noise of sd τ₁: along a
-// direction with curvature h it is known with precision h²/(h + τ₁²), and by the prior.
-func (s *sandwich) read(curvature *mat.SymDense) error {
-	if !s.eigen.Factorize(curvature, true) {
-		return errors.New("one-step: the eigenvalues of the curvature cannot be computed")
-	}
-	s.eigen.Values(s.values)
-	s.eigen.VectorsTo(&s.vectors)
-	s.bread.Zero()
-	s.error.Zero()
-	for k, h := range s.values {
-		if h <= 0 {
-			continue
-		}
-		along := s.vectors.ColView(k)
-		s.bread.SymRankOne(s.bread, h, along)
-		s.error.SymRankOne(s.error, h*(h/(h+s.of.PointSD*s.of.PointSD)), along)
-	}
-	for i, p := range s.of.PriorPrecision {
-		s.bread.SetSym(i, i, s.bread.At(i, i)+p)
-		s.error.SetSym(i, i, s.error.At(i, i)+p)
-	}
-	if !s.chol.Factorize(s.error) {
-		return errors.New("one-step: the curvature leaves no proper posterior")
-	}
-	if err := s.chol.InverseTo(s.error); err != nil {
-		return errors.New("one-step: the curvature is too close to singular: a prior with a smaller sd keeps it from that")
-	}
-	return nil
 }

@@ -12,6 +12,8 @@ type dpsepState struct {
 	Taken, Since     int // steps, and those in the average
 	Raw, Used, Start []byte
 	Rest, Noise      float64
+
+	Velocity, Average []byte // of q's mean
 }
 
 // State implements [Solver]: how many steps are paid for, and the average of what they
@@ -24,6 +26,7 @@ func (s *DPSEP) State() []byte {
 	state, err := json.Marshal(dpsepState{
 		Taken: s.Taken(), Since: f.since, Rest: f.rest, Noise: f.noise,
 		Raw: floatBytes(f.raw), Used: floatBytes(f.used), Start: floatBytes(f.start),
+		Velocity: floatBytes(f.glide.velocity), Average: floatBytes(f.glide.average),
 	})
 	if err != nil {
 		panic("solver: " + err.Error()) // unreachable: bytes and a share in [0, 1] marshal
@@ -49,7 +52,7 @@ func (s *DPSEP) Restore(state []byte) error {
 	for _, of := range []struct {
 		dst   []float64
 		state []byte
-	}{{f.raw, v.Raw}, {f.used, v.Used}, {f.start, v.Start}} {
+	}{{f.raw, v.Raw}, {f.used, v.Used}, {f.start, v.Start}, {f.glide.velocity, v.Velocity}, {f.glide.average, v.Average}} {
 		if len(of.state) != 8*len(of.dst) {
 			return fmt.Errorf("dp-sep: restoring: a factor of %d bytes, want %d numbers", len(of.state), len(of.dst))
 		}

@@ -68,11 +68,14 @@ func TestDPSEPRefusesForeignStates(t *testing.T) {
 	r := outcomes(t, study.Probit, 10, 2, 1)
 	s := private(t, r, "diagonal", dpmech.SampledConfig{Sampling: dpmech.RandomAllocation{Steps: 2, Picks: 1}, Steps: 4, Clip: 1, NoiseMultiplier: 1}, sepOptions(10, 0.5), 2)
 	four := `"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="` // four zeros
+	two := `"AAAAAAAAAAAAAAAAAAAAAA=="`
+	moved := `,"Velocity":` + two + `,"Average":` + two + `}`
 	for _, state := range []string{
 		`{`, `{"Taken":5}`, `{"Taken":-1}`, `{"Taken":0}`,
-		`{"Taken":2,"Raw":` + four + `,"Used":` + four + `,"Start":"AAAA"}`,
-		`{"Taken":1,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + `}`, // amid an epoch
-		`{"Taken":6,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + `}`,
+		`{"Taken":2,"Raw":` + four + `,"Used":` + four + `,"Start":"AAAA"` + moved,
+		`{"Taken":2,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + `,"Velocity":` + two + `}`,
+		`{"Taken":1,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + moved, // amid an epoch
+		`{"Taken":6,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + moved,
 	} {
 		if err := s.Restore([]byte(state)); err == nil {
 			t.Errorf("state %s was taken up", state)
@@ -81,7 +84,7 @@ func TestDPSEPRefusesForeignStates(t *testing.T) {
 			t.Errorf("state %s left a trace", state)
 		}
 	}
-	if err := s.Restore([]byte(`{"Taken":2,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + `}`)); err != nil || s.Taken() != 2 {
+	if err := s.Restore([]byte(`{"Taken":2,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + moved)); err != nil || s.Taken() != 2 {
 		t.Errorf("a state of two steps: %v", err)
 	}
 }

@@ -39,8 +39,8 @@ func TestOverlappingColumnsComeToTheMean(t *testing.T) {
 		t.Fatal(err)
 	}
 	family := gaussian.Diagonal(d)
-	off := func(overlap float64, passes int) (worst float64) {
-		o := SEPOptions{Power: 1, StepSize: 1, Overlap: overlap, Improper: study.Project}
+	off := func(overlap float64, glide bool, passes int) (worst float64) {
+		o := SEPOptions{Power: 1, StepSize: 1, Overlap: overlap, Glide: glide, Improper: study.Project}
 		factor, mean := make([]float64, family.Size()), make([]float64, d)
 		if err := SEP(factor, unit(family), r.NewTilted(family, 1, 1), o, passes); err != nil {
 			return math.Inf(1)
@@ -56,15 +56,20 @@ func TestOverlappingColumnsComeToTheMean(t *testing.T) {
 		}
 		return worst
 	}
-	if gap := off(d, 200); !(gap < 0.2) {
+	if gap := off(d, false, 200); !(gap < 0.2) {
 		t.Errorf("with an overlap of %d a mean is off by %g", d, gap)
 	}
+	if gap := off(d, true, 200); !(gap < 0.05) {
+		t.Errorf("gliding a mean is off by %g", gap)
+	}
 	for passes := range 12 {
-		if gap := off(d, passes+1); !(gap < 0.5) {
-			t.Errorf("with an overlap of %d a mean is off by %g after %d passes", d, gap, passes+1)
+		for _, glide := range []bool{false, true} {
+			if gap := off(d, glide, passes+1); !(gap < 0.5) {
+				t.Errorf("with an overlap of %d a mean is off by %g after %d passes, gliding: %t", d, gap, passes+1, glide)
+			}
 		}
 	}
-	if gap := off(1, 3); !(gap > 3) {
+	if gap := off(1, false, 3); !(gap > 3) {
 		t.Errorf("as if alone a mean is off by only %g", gap)
 	}
 }

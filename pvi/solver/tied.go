@@ -25,6 +25,7 @@ type tied struct {
 	noise float64   // variance of the noise in raw, in units of that of a sum
 
 	around []float64 // mean of the others' factors and the prior
+	glide  glide
 
 	outer     []float64 // of the step under way
 	deviation []float64 // what is taken from a record's site
@@ -41,6 +42,7 @@ func newTied(t Tilted, o *SEPOptions) *tied {
 		tilted: t, options: o, cavity: newCavity(t.Family()), proper: newProper(t.Family()),
 		used: make([]float64, n), raw: make([]float64, n), rest: 1,
 		deviation: make([]float64, t.Size()), sum: make([]float64, n), own: make([]float64, n), raised: make([]float64, n), gap: make([]float64, d), around: make([]float64, d), zero: make([]float64, d),
+		glide: newGlide(d),
 	}
 }
 
@@ -72,6 +74,7 @@ func (f *tied) restart() {
 	copy(f.used, f.start)
 	copy(f.raw, f.start)
 	f.rest, f.noise, f.since = 1, 0, 0
+	clear(f.glide.velocity)
 }
 
 // place writes to start what makes the variances those of the start, and the mean its.
@@ -201,12 +204,16 @@ func (f *tied) move(total []float64) bool {
 		f.sum[d+k] = f.raw[d+k]
 	}
 	f.pull()
-	moving := f.options.moving(share)
+	moving := f.options.moving(f.since - 1)
 	for i, x := range f.own[:d] {
 		f.sum[i] = x + moving*(f.sum[i]-x)
 	}
 	was := f.proper.raise(f.sum, f.floor(), f.zero)
-	if was || f.options.Improper == study.Project {
+	moves := was || f.options.Improper == study.Project
+	if f.options.glides() {
+		f.step(moves)
+	}
+	if moves {
 		copy(f.used, f.sum)
 		f.centre(f.used, 1)
 	}
@@ -216,10 +223,11 @@ func (f *tied) move(total []float64) bool {
 
 // pull adds to a sum, around the mean of the cavity, what the precision that is raised above the
 // noise says: that θ is where others think. It counts as much as the records of a client with
-// nothing to say.
+// nothing to say. A matrix is raised without: noise in all its directions reaches so far that
+// it would hold back what records do say.
 func (f *tied) pull() {
 	d, floor := len(f.zero), f.floor()
-	if floor == 0 {
+	if floor == 0 || f.cavity.Covariance != nil {
 		return
 	}
 	clear(f.raised[:d])
@@ -293,10 +301,10 @@ func (f *tied) shorten() {
 const leastMoved = 0.6
 
 // propose writes the factor whose precision is without what is left of the start, and above
-// its noise, and with which q has the mean that it has.
+// its noise, and with which q has the mean that it has, or the average of those that it had.
 func (f *tied) propose(dst []float64) error {
 	copy(dst, f.used)
-	if f.options.Published || f.rest == 0 {
+	if f.options.Published || f.rest == 0 && !f.options.glides() {
 		return nil
 	}
 	for i, x := range dst {
@@ -312,5 +320,8 @@ func (f *tied) propose(dst []float64) error {
 	}
 	f.proper.raise(dst, f.floor()/moved, f.zero)
 	f.centre(dst, 1)
+	if f.options.glides() {
+		f.glide.settle(dst, f.outer)
+	}
 	return nil
 }
