@@ -144,8 +144,8 @@ func (p *Protocol) propagationOptions() (solver.SEPOptions, error) {
 }
 
 // reached is how far noise may take a coefficient that records have no say in, in sds of the
-// prior. Measured on Abalone and Adult with seeds 101 and above: at 1 steps stop short on the one,
-// at 5 noise costs on the other.
+// prior. Abalone and Adult with seeds 101 and above: at 1 steps stop short on the one, at 5 noise
+// costs on the other.
 const reached = 2
 
 // leastPrecisions bounds the length a of a coordinate's steps together, which noise of sd τ in the
