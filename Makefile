@@ -8,10 +8,21 @@ TOOL := go tool -modfile=tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build generate demo demo-network network load dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench experiments clean
+.PHONY: build cuda test-cuda generate demo demo-network network load dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
+
+# Programs that can use a GPU need a C compiler and no toolkit: what CUDA is, gorgonia.org/cu
+# reads from a header of ours.
+CUDA = CGO_CFLAGS="$(shell go env CGO_CFLAGS) -I$(CURDIR)/gpu/cuda/driver/include" CGO_LDFLAGS="$(shell go env CGO_LDFLAGS) -L$(CURDIR)/gpu/cuda/driver/lib"
+
+cuda: ## the programs, in bin/, that use a GPU where there is one
+	$(CUDA) go build -trimpath -tags cuda -o bin/ ./cmd/...
+
+test-cuda: ## what stands before a GPU, with a stand-in for its driver
+	$(CUDA) go vet -tags cuda ./gpu/...
+	$(CUDA) go test -tags cuda ./gpu/cuda/...
 
 generate: ## the code of the wire protocol, from its proto file; no network
 	go run -C tools ./protogen ../transport/internal/wirepb fedpvi.proto
@@ -114,6 +125,7 @@ SOURCES = $$(git ls-files '*.go' ':!*.pb.go')
 lint: ## formatting, vet, staticcheck, generated code
 	@unformatted=$$($(TOOL) gofumpt -l $(SOURCES)); test -z "$$unformatted" || { echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
+	$(if $(RACE),$(CUDA) go vet -tags cuda ./gpu/cuda/...)
 	$(TOOL) staticcheck ./...
 	go mod tidy -diff
 	go mod -C tools tidy -diff
