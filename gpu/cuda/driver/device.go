@@ -111,6 +111,11 @@ func (d *Device) Alloc(size int64) (*Memory, error) {
 	return m, nil
 }
 
+// at returns a piece of memory that starts at an address.
+func (d *Device) at(address uint64, size int) *Memory {
+	return &Memory{d, cu.DevicePtr(address), int64(size)}
+}
+
 // Free gives the memory back.
 func (m *Memory) Free() error {
 	return m.d.do("give memory back", func() error { return cu.MemFree(m.at) })

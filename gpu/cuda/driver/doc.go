@@ -10,7 +10,4 @@
 // Kernels take arguments of eight bytes each: addresses, int64 and float64.
 //
 // Every call is checked, and an [Error] says what was being done, where, and what helps.
-//
-// With the tag emulator beside cuda, [Resolve] takes the calls from a function of the
-// program instead of the library.
 package driver

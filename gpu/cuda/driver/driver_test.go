@@ -1,10 +1,11 @@
-//go:build cuda && !emulator
+//go:build cuda
 
 package driver
 
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -95,7 +96,12 @@ func work() (err error) {
 	launch := func() error { return s.Launch(add, Shape{}, a.Argument(), Float(2)) }
 	seconds := 0.0
 	var graph *Graph
-	got := make([]float64, 2)
+	machine, err := Start(1, "a module")
+	if err != nil {
+		return err
+	}
+	got, words := make([]float64, 2), []uint64{math.Float64bits(1), 7}
+	var at uint64
 	steps := []func() error{
 		a.Zero,
 		func() error { return Set(a, []float64{1, 5}) },
@@ -112,6 +118,14 @@ func work() (err error) {
 		func() error { return s.Download(p, b) },
 		func() error { return s.Upload(a, p) },
 		func() error { return Get(got, a) },
+		func() error { at, err = machine.Alloc(16); return err },
+		func() error { return machine.Write(at, words) },
+		func() error { return machine.Launch("add", 1, 1, 64<<10, at, Float(2)) },
+		func() error { return machine.Launch("add", 1, 1, 0, at, Float(3)) },
+		func() error { return machine.Read(words, at) },
+		func() error { return machine.Free(at) },
+		func() error { _, err := machine.Alloc(16); return err },
+		machine.Close, // with what was not freed
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -120,6 +134,12 @@ func work() (err error) {
 	}
 	if got[0] != 1+2+2+4 || got[1] != 5 || seconds != 0.002 {
 		return fmt.Errorf("got %v in %v s", got, seconds)
+	}
+	if words[0] != math.Float64bits(1+2+3) || words[1] != 7 || machine.Name() != "cuda:1 (Fake 1)" {
+		return fmt.Errorf("%s computes %v", machine.Name(), words)
+	}
+	if err := machine.Free(at); err == nil {
+		return errors.New("memory was given back twice")
 	}
 	return nil
 }

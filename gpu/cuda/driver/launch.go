@@ -38,14 +38,15 @@ func (m *Module) Unload() error { return m.d.do("unload the kernels", m.m.Unload
 
 // Kernel is a function that runs on the GPU.
 type Kernel struct {
-	d    *Device
-	name string
-	f    cu.Function
+	d      *Device
+	name   string
+	shared int
+	f      cu.Function
 }
 
 // Kernel finds a function, and lets it use shared bytes of dynamic shared memory a block.
 func (m *Module) Kernel(name string, shared int) (*Kernel, error) {
-	k := &Kernel{d: m.d, name: name}
+	k := &Kernel{d: m.d, name: name, shared: shared}
 	err := m.d.do("look for kernel "+name, func() (err error) {
 		if k.f, err = m.m.Function(name); err != nil || shared <= 48<<10 {
 			return err

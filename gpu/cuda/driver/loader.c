@@ -23,9 +23,6 @@ static CUresult absent(void);
 #undef cuInit
 CUresult cuInit(unsigned int flags) { (void)flags; return CUDA_SUCCESS; }
 
-static void *(*resolve)(const char *);
-void fedpvi_resolve(void *(*find)(const char *)) { resolve = find; }
-
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int opened;
 static CUresult code = CUDA_ERROR_NOT_INITIALIZED;
@@ -33,15 +30,13 @@ static char why[512];
 
 static CUresult absent(void) { return opened ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_NOT_INITIALIZED; }
 
-static void *library;
-static void *find(const char *symbol) { return resolve ? resolve(symbol) : dlsym(library, symbol); }
-
 static void open_library(void) {
-	if (!resolve && !(library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL))) {
+	void *library;
+	if (!(library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL))) {
 		snprintf(why, sizeof why, "%s", dlerror());
 		return;
 	}
-#define CALL(name, symbol, parameters, arguments) *(void **)&at_##name = find(#symbol);
+#define CALL(name, symbol, parameters, arguments) *(void **)&at_##name = dlsym(library, #symbol);
 #include "calls.h"
 #undef CALL
 	opened = 1;

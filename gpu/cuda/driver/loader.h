@@ -6,10 +6,6 @@
 // later ones repeat its answer.
 const char *fedpvi_open(CUresult *code);
 
-// fedpvi_resolve takes calls from a function instead of the library. It comes before
-// fedpvi_open.
-void fedpvi_resolve(void *(*find)(const char *symbol));
-
 // fedpvi_load compiles PTX as cuModuleLoadDataEx does and writes what the compiler says of
 // errors to log, a buffer of size bytes.
 CUresult fedpvi_load(CUmodule *module, const char *ptx, char *log, unsigned int size);
