@@ -75,6 +75,7 @@ var floors = [][]string{
 	{"dpmech/seeded", "pvi/study", "pvi/model", "pvi/onestep"},
 	{"gpu", "gpu/vae"},
 	{"gpu/cuda"},
+	{"gpu/device"},
 	{"pvi/shard"},
 	{"pvi/solver"},
 	{"pvi/fit"},
