@@ -33,6 +33,7 @@ ptx: ## the kernels' code for graphics cards, from their sources; Debian's packa
 
 test-cuda: ## the kernels on an emulated device, and what stands before a real one; g++
 	go test -tags emulator ./gpu/cuda/...
+	go test -tags emulator -run 'Device|TheTest' ./gpu/device ./pvi/solver ./sim
 	$(CUDA) go test -tags cuda ./gpu/cuda/driver
 
 demo: build ## the main job on made-up data
@@ -133,7 +134,7 @@ SOURCES = $$(git ls-files '*.go' ':!*.pb.go')
 lint: ## formatting, vet, staticcheck, generated code
 	@unformatted=$$($(TOOL) gofumpt -l $(SOURCES)); test -z "$$unformatted" || { echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
-	$(if $(RACE),$(CUDA) go vet -tags cuda ./gpu/cuda/...)
+	$(if $(RACE),$(CUDA) go vet -tags cuda ./gpu/cuda/... ./gpu/device)
 	$(TOOL) staticcheck ./...
 	go mod tidy -diff
 	go mod -C tools tidy -diff

@@ -85,6 +85,17 @@ type Device interface {
 	Close() error
 }
 
+// A Source is where devices come from. A [Choice] is one.
+type Source interface {
+	// Take takes devices into use; none means the processor, and notice then says why, if
+	// that is not what was asked for.
+	Take() (devices []Device, notice, err error)
+	// Demanded reports whether nothing else will do.
+	Demanded() bool
+}
+
+var _ Source = Auto
+
 // Take takes GPUs into use: that of the choice, or for auto all that can be used. None
 // means the processor, and then notice says what kept the work there, nil if that is what
 // was asked for or the program knows no GPUs. It fails where a GPU was demanded and cannot be had.
