@@ -8,7 +8,7 @@ TOOL := go tool -modfile=tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build cuda generate ptx test-cuda demo demo-network network load dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench experiments clean
+.PHONY: build cuda generate ptx test-cuda test-gpu demo demo-network network load dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -31,9 +31,20 @@ ptx: ## the kernels' code for graphics cards, from their sources; Debian's packa
 	cd gpu/cuda/kernel && { echo "// Made by make ptx of sources with the SHA-256 $$(cat *.cu *.h | sha256sum | cut -d ' ' -f 1)"; $(CLANG) $(PTXFLAGS) kernels.cu; } > kernels.ptx.new
 	mv gpu/cuda/kernel/kernels.ptx.new gpu/cuda/kernel/kernels.ptx
 
-test-cuda: ## the kernels on an emulated device, and what stands before a real one; g++
+# A libcuda.so.1 that runs the kernels on a processor, for programs built with cuda.
+EMULATED = bin/emulated
+$(EMULATED)/libcuda.so.1: $(wildcard gpu/cuda/kernel/*.cu gpu/cuda/kernel/*.h gpu/cuda/emulator/*.h gpu/cuda/emulator/*.cc gpu/cuda/emulator/library/*.cc gpu/cuda/driver/include/*.h)
+	@mkdir -p $(@D)
+	g++ -std=c++17 -O2 -Wall -fno-exceptions -fno-rtti -shared -fPIC -Wl,-Bsymbolic -Igpu/cuda/driver/include -Igpu/cuda/emulator -o $@ gpu/cuda/emulator/*.cc gpu/cuda/emulator/library/*.cc
+
+test-cuda: $(EMULATED)/libcuda.so.1 ## the kernels on an emulated device, and what stands before a real one; g++
 	go test -tags emulator ./gpu/cuda/...
 	$(CUDA) go test -tags cuda ./gpu/cuda/driver
+	$(CUDA) LD_LIBRARY_PATH="$(CURDIR)/$(EMULATED):$$LD_LIBRARY_PATH" go test -tags cuda ./gpu/cuda
+
+# The same tests on the first GPU of this machine.
+test-gpu: ## the kernels on the GPU against the processor
+	$(CUDA) go test -count 1 -v -tags cuda ./gpu/cuda
 
 demo: build ## the main job on made-up data
 	@rm -rf runs/demo

@@ -1,4 +1,4 @@
-//go:build emulator
+//go:build emulator || cuda
 
 package cuda
 
@@ -11,7 +11,6 @@ import (
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/gpu"
-	"fedpvi/gpu/cuda/emulator"
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
 )
@@ -249,7 +248,7 @@ func TestProblemsKnowNothingOfEachOther(t *testing.T) {
 	if err := Descend(devices[0], []*Visit{alone}); err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range devices {
+	for order, d := range devices {
 		first, second := s.table(t, d), other.table(t, d)
 		visits := []*Visit{other.visit(t, d, second, 1), s.visit(t, d, first, 2), s.visit(t, d, first, 3), other.visit(t, d, second, 4)}
 		visits[1].Releases = nil
@@ -257,10 +256,10 @@ func TestProblemsKnowNothingOfEachOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !slices.Equal(visits[2].Run.AppendState(nil), alone.Run.AppendState(nil)) || !slices.Equal(visits[2].Releases, alone.Releases) {
-			t.Errorf("order %d: a problem has another result beside others", d.Order)
+			t.Errorf("order %d: a problem has another result beside others", order)
 		}
 		if slices.Equal(visits[1].Run.AppendState(nil), alone.Run.AppendState(nil)) {
-			t.Errorf("order %d: two keys make one result", d.Order)
+			t.Errorf("order %d: two keys make one result", order)
 		}
 	}
 }
@@ -298,7 +297,7 @@ func TestVisitsGoOn(t *testing.T) {
 
 // spy is a device that remembers what was written to it, and can fail.
 type spy struct {
-	*emulator.Device
+	Device
 	fail   string
 	wiped  int // words of zeros that were written last
 	freed  int
@@ -333,7 +332,7 @@ func (s *spy) Launch(kernel string, blocks, threads, shared int, arguments ...ui
 func TestWhatADeviceLeavesOpen(t *testing.T) {
 	s := scenes[0]
 	s.dim, s.records, s.steps = 40, 30, 50
-	d := &spy{Device: &emulator.Device{}}
+	d := &spy{Device: devices[0]}
 	table := s.table(t, d)
 	for _, slack := range []uint64{0, 1 << 59} {
 		v := s.visit(t, d, table, 5)
@@ -391,7 +390,7 @@ func TestVisitsThatDoNotFit(t *testing.T) {
 		"too many steps":   func(v *Visit) { v.Options.Steps-- },
 		"a short cavity":   func(v *Visit) { v.Options.CavityMean = nil },
 		"little room":      func(v *Visit) { v.Releases = v.Releases[1:] },
-		"another device":   func(v *Visit) { v.Table = s.table(t, devices[1]) },
+		"another device":   func(v *Visit) { v.Table = s.table(t, &spy{Device: d}) },
 		"other records":    func(v *Visit) { v.Plan = plan(t, scenes[0].mechanism(t), 1) },
 		"a plan that runs": func(v *Visit) { v.Plan.Next(make([]int64, s.dim), func([]uint32, *dpmech.Accumulator) error { return nil }) },
 	} {

@@ -1,4 +1,4 @@
-//go:build emulator
+//go:build emulator || cuda
 
 package cuda
 
@@ -12,11 +12,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
-	"fedpvi/gpu/cuda/emulator"
 )
-
-// devices run threads in different orders, with the same results.
-var devices = []*emulator.Device{{Order: emulator.Forward}, {Order: emulator.Backward}, {Order: emulator.Shuffled}}
 
 // put copies words to a device until the test ends.
 func put(t testing.TB, d Device, words []uint64) uint64 {

@@ -143,6 +143,8 @@ int emulator_kernels(void) { return kernel_count; }
 
 const char *emulator_name(int kernel) { return kernels[kernel].name; }
 
+int emulator_parameters(int kernel) { return kernels[kernel].parameters; }
+
 int emulator_find(const char *name) {
 	for (int i = 0; i < kernel_count; i++) {
 		if (std::strcmp(kernels[i].name, name) == 0) return i;
