@@ -39,6 +39,7 @@ $(EMULATED)/libcuda.so.1: $(wildcard gpu/cuda/kernel/*.cu gpu/cuda/kernel/*.h gp
 
 test-cuda: $(EMULATED)/libcuda.so.1 ## the kernels on an emulated device, and what stands before a real one; g++
 	go test -tags emulator ./gpu/cuda/...
+	go test -tags emulator -run Device ./sim/audit
 	$(CUDA) go test -tags cuda ./gpu/cuda/driver
 	$(CUDA) LD_LIBRARY_PATH="$(CURDIR)/$(EMULATED):$$LD_LIBRARY_PATH" go test -tags cuda ./gpu/cuda
 
@@ -93,6 +94,7 @@ test: ## all tests, what is shared under the race detector, and short fuzzing
 	go test $(RACE) -short -run 'Accumulator|Release|Layers|Stream' ./dpmech
 	go test $$(go list ./... | grep -E '$(ALONE)') $$(grep -rl --include='*_test.go' -F 'testing.Short()' . | xargs -n 1 dirname | sort -u)
 	$(FUSED) go test -run 'DependsOnNoPlace' ./gpu/... ./internal/single
+	$(if $(shell command -v g++),$(MAKE) --no-print-directory test-cuda)
 	$(MAKE) fuzz FUZZTIME=1s
 
 evidence: ## the long versions of statistical tests, up to an hour
@@ -145,6 +147,7 @@ lint: ## formatting, vet, staticcheck, generated code
 	@unformatted=$$($(TOOL) gofumpt -l $(SOURCES)); test -z "$$unformatted" || { echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
 	$(if $(RACE),$(CUDA) go vet -tags cuda ./gpu/cuda/...)
+	$(if $(shell command -v g++),go vet -tags emulator ./gpu/cuda/... ./sim/audit)
 	$(TOOL) staticcheck ./...
 	go mod tidy -diff
 	go mod -C tools tidy -diff

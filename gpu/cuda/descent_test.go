@@ -264,6 +264,20 @@ func TestProblemsKnowNothingOfEachOther(t *testing.T) {
 	}
 }
 
+// A block's memory is enough for each of several problems, also where another one has more
+// coordinates.
+func TestProblemsOfSeveralSizes(t *testing.T) {
+	d := devices[0]
+	var visits []*Visit
+	for _, dim := range []int{128, 129, 3, 1} {
+		s := scene{Linear, 300, dim, dpmech.FullBatch{}, 2, 1, 1}
+		visits = append(visits, s.visit(t, d, s.table(t, d), uint64(dim)))
+	}
+	if err := Descend(d, visits); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A run in two visits goes on where the first one stopped.
 func TestVisitsGoOn(t *testing.T) {
 	s := scenes[2]

@@ -42,8 +42,11 @@ func (d descent) mechanism(records int) (*dpmech.SampledSum, error) {
 	})
 }
 
-// releases returns what one run releases, in units of the clip; gradient writes
-// that of a record.
+// A player returns what one run releases, in units of the clip; gradient writes that of a
+// record.
+type player func(m *dpmech.SampledSum, seed uint64, gradient func(v []float64, record uint32)) ([][]float64, error)
+
+// releases is the player of this machine.
 func (d descent) releases(m *dpmech.SampledSum, seed uint64, gradient func(v []float64, record uint32)) ([][]float64, error) {
 	run := m.Begin()
 	streams := seeded.Streams(seed, "descent")
@@ -71,7 +74,9 @@ func (d descent) releases(m *dpmech.SampledSum, seed uint64, gradient func(v []f
 }
 
 // attack looks at the releases along the canary.
-func (d descent) attack() (attack, error) {
+func (d descent) attack() (attack, error) { return d.attackOn(d.releases) }
+
+func (d descent) attackOn(play player) (attack, error) {
 	missing := [2]int{} // records, by world
 	if d.adjacency == accountant.AddRemove {
 		missing[0] = 1 // record 0; the others keep their gradients
@@ -91,7 +96,7 @@ func (d descent) attack() (attack, error) {
 		claim: newClaim(worlds[1].Event()),
 		learn: d.learn,
 		observe: func(seed uint64, world, run int) ([]float64, error) {
-			releases, err := d.releases(worlds[world], runSeed(seed, d.name, world, run), func(v []float64, record uint32) {
+			releases, err := play(worlds[world], runSeed(seed, d.name, world, run), func(v []float64, record uint32) {
 				clear(v)
 				along := sign[world]
 				if record += uint32(missing[world]); record > 0 {
@@ -160,6 +165,10 @@ func (d descent) across() float64 {
 
 // quiet collects the noise of steps whose gradients are zero.
 func (d descent) quiet(ctx context.Context, seed uint64) (noises, error) {
+	return d.quietOn(ctx, seed, d.releases)
+}
+
+func (d descent) quietOn(ctx context.Context, seed uint64, play player) (noises, error) {
 	const runs = 150
 	m, err := d.mechanism(d.records)
 	if err != nil {
@@ -170,7 +179,7 @@ func (d descent) quiet(ctx context.Context, seed uint64) (noises, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		releases, err := d.releases(m, runSeed(seed, d.name+", noise", 0, run), func(v []float64, _ uint32) { clear(v) })
+		releases, err := play(m, runSeed(seed, d.name+", noise", 0, run), func(v []float64, _ uint32) { clear(v) })
 		if err != nil {
 			return nil, err
 		}
