@@ -8,13 +8,32 @@ TOOL := go tool -modfile=tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build generate demo demo-network network load dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench experiments clean
+.PHONY: build cuda generate ptx test-cuda demo demo-network network load dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
 
+# Programs that can use a GPU need a C compiler and no toolkit: what CUDA is, gorgonia.org/cu
+# reads from a header of ours.
+CUDA = CGO_CFLAGS="$(shell go env CGO_CFLAGS) -I$(CURDIR)/gpu/cuda/driver/include" CGO_LDFLAGS="$(shell go env CGO_LDFLAGS) -L$(CURDIR)/gpu/cuda/driver/lib"
+
+cuda: ## the programs, in bin/, that use a GPU where there is one
+	$(CUDA) go build -trimpath -tags cuda -o bin/ ./cmd/...
+
 generate: ## the code of the wire protocol, from its proto file; no network
 	go run -C tools ./protogen ../transport/internal/wirepb fedpvi.proto
+
+# The same clang makes the same PTX. No toolkit: kernels declare what they need of CUDA.
+CLANG := clang-19
+PTXFLAGS := -x cuda -std=c++17 --cuda-device-only --cuda-gpu-arch=sm_75 -nocudainc -nocudalib -Xclang -target-feature -Xclang +ptx70 -ffp-contract=off -O3 -S -o -
+
+ptx: ## the kernels' code for graphics cards, from their sources; Debian's package clang-19
+	cd gpu/cuda/kernel && { echo "// Made by make ptx of sources with the SHA-256 $$(cat *.cu *.h | sha256sum | cut -d ' ' -f 1)"; $(CLANG) $(PTXFLAGS) kernels.cu; } > kernels.ptx.new
+	mv gpu/cuda/kernel/kernels.ptx.new gpu/cuda/kernel/kernels.ptx
+
+test-cuda: ## the kernels on an emulated device, and what stands before a real one; g++
+	go test -tags emulator ./gpu/cuda/...
+	$(CUDA) go test -tags cuda ./gpu/cuda/driver
 
 demo: build ## the main job on made-up data
 	@rm -rf runs/demo
@@ -114,6 +133,7 @@ SOURCES = $$(git ls-files '*.go' ':!*.pb.go')
 lint: ## formatting, vet, staticcheck, generated code
 	@unformatted=$$($(TOOL) gofumpt -l $(SOURCES)); test -z "$$unformatted" || { echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
+	$(if $(RACE),$(CUDA) go vet -tags cuda ./gpu/cuda/...)
 	$(TOOL) staticcheck ./...
 	go mod tidy -diff
 	go mod -C tools tidy -diff

@@ -190,6 +190,8 @@ type batch struct {
 	shows  bool       // something else changed that others see
 	moved  bool       // the state of the phases changed
 	failed error      // of this machine: nothing of the batch is to be written
+
+	receipts []transcript.Receipt // of the answers that the batch takes
 }
 
 type numbered struct {

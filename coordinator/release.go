@@ -62,7 +62,11 @@ func (st *state) whole(name identity.Name, ask uint64) *written {
 func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte) (have int64, err error) {
 	s, st := b.study, b.state
 	key, hash := store.ReleaseKey{Ask: ask, Client: string(name)}, transcript.BodyOf(envelope).Hash
-	if before, found := st.receipt(name, ask); found {
+	before, found, err := b.receipt(key)
+	if err != nil {
+		return 0, err
+	}
+	if found {
 		if before != hash {
 			return 0, b.contradiction(key, c, envelope)
 		}
@@ -129,12 +133,6 @@ func (b *batch) contradiction(key store.ReleaseKey, c *client, envelope []byte) 
 		}
 	})
 	return refuse(transport.OutOfPlace, "question %d was answered with another release: an answer is given once", key.Ask)
-}
-
-// receipt returns the hash of the envelope of an answer that was taken.
-func (st *state) receipt(name identity.Name, ask uint64) (Hash, bool) {
-	h, ok := st.answered[store.ReleaseKey{Ask: ask, Client: string(name)}]
-	return h, ok
 }
 
 // Write adds a piece of a body.
@@ -290,8 +288,8 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 // missing, the outcome is said.
 func (b *batch) take(name identity.Name, c *client, w *written, payload []byte) error {
 	s, st, ask := b.study, b.state, w.key.Ask
-	if hash, found := st.receipt(name, ask); found && hash == w.release.Hash {
-		return nil // another call was faster
+	if hash, found, err := b.receipt(w.key); err != nil || found && hash == w.release.Hash {
+		return err // or another call was faster
 	}
 	q := st.open[ask]
 	if q == nil || q.offers[name] == nil || q.offers[name].release.Hash != w.release.Hash {
@@ -314,7 +312,8 @@ func (b *batch) take(name identity.Name, c *client, w *written, payload []byte) 
 	delete(q.offers, name)
 	q.taken[name] = w.release.Hash
 	c.last, c.lastSeq = o.envelope, w.release.Header.LedgerSeq
-	st.note(transcript.ReceiptOf(name, w.release.Header, w.release.Hash))
+	c.answers++
+	b.receipts = append(b.receipts, transcript.ReceiptOf(name, w.release.Header, w.release.Hash))
 	b.write(func(kept store.Study) error {
 		if w.whole != nil {
 			if err := kept.PutPiece(w.key, 0, w.whole); err != nil {
@@ -336,10 +335,4 @@ func (b *batch) take(name identity.Name, c *client, w *written, payload []byte) 
 		}
 	}
 	return nil
-}
-
-// note keeps the receipt of an answer.
-func (st *state) note(r transcript.Receipt) {
-	st.receipts = append(st.receipts, r)
-	st.answered[store.ReleaseKey{Ask: r.Ask, Client: string(r.Client)}] = r.Release
 }

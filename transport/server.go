@@ -50,6 +50,8 @@ type served struct {
 	end     context.CancelCauseFunc
 	health  *health.Server
 	uploads uploads
+
+	announced announcements
 }
 
 // A Server answers the parties of several studies on one port. The TLS server name tells
@@ -98,6 +100,7 @@ func NewServer(c ServerConfig) (*Server, error) {
 func (s *Server) options(limits Limits) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(serverSide{s}),
+		grpc.ForceServerCodecV2(codec{}),
 		grpc.InTapHandle(s.admit),
 		grpc.UnaryInterceptor(s.unary),
 		grpc.StreamInterceptor(s.stream),

@@ -80,6 +80,9 @@ func (s Study) Take(k ReleaseKey, envelope []byte) error {
 	return s.part(releases).Put(k.bytes(), envelope)
 }
 
+// Release returns the envelope of an answer that was taken; nil if there is none.
+func (s Study) Release(k ReleaseKey) []byte { return s.part(releases).Get(k.bytes()) }
+
 // DropBody forgets the body of one answer.
 func (s Study) DropBody(k ReleaseKey) error { return s.dropPrefix(pieces, k.bytes()) }
 

@@ -14,7 +14,6 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"io"
 
 	"filippo.io/age"
 
@@ -89,22 +88,6 @@ func (k *Key) Open(sealed, context []byte, size int) ([]byte, error) {
 		return nil, err
 	}
 	return unpack(plain, context, size)
-}
-
-// decrypt reads to the end, where a cut shows.
-func (k *Key) decrypt(sealed []byte, size int) ([]byte, error) {
-	r, err := age.Decrypt(bytes.NewReader(sealed), k.identity)
-	if err != nil {
-		return nil, ErrOpen
-	}
-	plain := make([]byte, size)
-	if _, err := io.ReadFull(r, plain); err != nil {
-		return nil, ErrOpen
-	}
-	if n, err := r.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-		return nil, ErrOpen
-	}
-	return plain, nil
 }
 
 func unpack(plain, context []byte, size int) ([]byte, error) {

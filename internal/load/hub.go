@@ -135,6 +135,13 @@ func (h *hub) usage() (usage, error) {
 	return u, nil
 }
 
+// processors is what this process, with all clients, has taken of processors so far.
+func processors() (time.Duration, error) {
+	var r syscall.Rusage
+	err := syscall.Getrusage(syscall.RUSAGE_SELF, &r)
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), err
+}
+
 // connections is how many sockets the process has open, those on which it listens among them.
 func (h *hub) connections() (n int, err error) {
 	folder := filepath.Join("/proc", strconv.Itoa(h.process.Process.Pid), "fd")

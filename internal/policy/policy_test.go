@@ -67,13 +67,14 @@ func files(t *testing.T) []file {
 // from floors below its own. Rooms of one floor know nothing of each other,
 // except as beside says.
 var floors = [][]string{
-	{"internal/document", "internal/special", "pvi/model/ir", "internal/canary", "internal/cli", "internal/durable", "internal/memory", "internal/plane", "internal/single"},
-	{"accountant", "pvi/gaussian"},
+	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/special", "pvi/model/ir", "internal/canary", "internal/cli", "internal/durable", "internal/memory", "internal/plane", "internal/single"},
+	{"accountant", "gpu/cuda/emulator", "pvi/gaussian"},
 	{"dpmech/internal/stream"},
 	{"dpmech"},
 	{"pvi/model/tape"},
 	{"dpmech/seeded", "pvi/study", "pvi/model", "pvi/onestep"},
 	{"gpu", "gpu/vae"},
+	{"gpu/cuda"},
 	{"pvi/shard"},
 	{"pvi/solver"},
 	{"pvi/fit"},
@@ -162,9 +163,9 @@ var forbidden = []struct {
 		// layerseed.go keys a stream from a seed that a client drew from its own
 		// stream and gave up later, so that its noise can be removed. What it
 		// exports takes and returns no stream. Nor does public.go, which makes numbers
-		// that everybody may know.
+		// that everybody may know. plan.go makes keys of streams that it is given.
 		"fedpvi/dpmech/internal/stream", func(f file) bool {
-			return f.path == "dpmech/stream.go" || f.path == "dpmech/layerseed.go" || f.path == "dpmech/public.go" || f.folder == "dpmech/seeded"
+			return f.path == "dpmech/stream.go" || f.path == "dpmech/layerseed.go" || f.path == "dpmech/public.go" || plan(f) || f.folder == "dpmech/seeded"
 		},
 		"whoever can key a stream can seed it",
 	},
@@ -236,9 +237,13 @@ var forbidden = []struct {
 	},
 	{
 		"os/exec", func(f file) bool {
-			return tool(f) || strings.HasPrefix(f.folder, "internal/plant") || f.folder == "tools/protogen" || f.folder == "internal/cli" && f.test
+			return tool(f) || strings.HasPrefix(f.folder, "internal/plant") || f.folder == "tools/protogen" || (f.folder == "internal/cli" || strings.HasPrefix(f.folder, "gpu/cuda/")) && f.test
 		},
 		"no program starts another one: no name reaches a shell",
+	},
+	{
+		"gorgonia.org", func(f file) bool { return f.folder == "gpu/cuda/driver" },
+		"one package calls the CUDA driver, and only behind its build tag",
 	},
 	{
 		"encoding/gob", func(f file) bool { return f.folder == "internal/canary" },
@@ -251,10 +256,15 @@ var forbidden = []struct {
 	{
 		// One test of chaos reaches for the hook that bbolt has for its own tests.
 		"unsafe", func(f file) bool {
-			return strings.HasSuffix(f.path, ".pb.go") || f.path == "internal/chaos/disk_test.go"
+			return strings.HasSuffix(f.path, ".pb.go") || f.path == "internal/chaos/disk_test.go" || strings.HasPrefix(f.folder, "gpu/cuda/")
 		},
-		"nothing here needs it; generated code has it",
+		"nothing but what calls C needs it; generated code has it",
 	},
+}
+
+// plan reports whether a file is of the plans of sampled mechanisms.
+func plan(f file) bool {
+	return slices.Contains([]string{"dpmech/plan.go", "dpmech/plan_words.go", "dpmech/plan_normal.go"}, f.path)
 }
 
 func client(f file) bool { return f.folder == "client" || strings.HasPrefix(f.folder, "client/") }

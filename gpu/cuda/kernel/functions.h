@@ -1,0 +1,43 @@
+// Elementary functions of sums, products and quotients in a fixed order: the same bits on
+// every machine, and no library.
+#pragma once
+
+#include "prelude.h"
+
+// log x for a normal x > 0, as dpmech's portableLog computes it.
+DEVICE double logarithm(double x) {
+	u64 bits = bits_of(x);
+	int e = (int)(bits >> 52) - 1023;
+	double m = double_of((bits & (((u64)1 << 52) - 1)) | (u64)1023 << 52);
+	if (m > 0x1.6a09e667f3bcdp0) {
+		m /= 2;
+		e++;
+	}
+	double s = (m - 1) / (m + 1), z = s * s, sum = 1. / 23;
+	for (double k = 21; k >= 1; k -= 2) sum = sum * z + 1 / k;
+	return (double)e * 0x1.62e42feep-1 + (2 * s * sum + (double)e * 0x1.a39ef35793c76p-33);
+}
+
+// sin x and cos x for |x| ≤ π/4, as dpmech's portableSinCos computes them.
+DEVICE void sine_cosine(double x, double &sin, double &cos) {
+	double z = x * x, s = 1;
+	for (double k = 17; k >= 3; k -= 2) s = 1 - s * z / (k * (k - 1));
+	cos = 1;
+	for (double k = 18; k >= 2; k -= 2) cos = 1 - cos * z / (k * (k - 1));
+	sin = x * s;
+}
+
+// e^x to within two units of the last place: 2^k·e^r, |r| ≤ ½·log 2, by the power series
+// up to r^13 (the next term is below 2^-57). Not a number stays so.
+DEVICE double exponential(double x) {
+	if (!(x < 709.8)) return x < 709.8 || x != x ? x : double_of((u64)0x7ff << 52);
+	if (x < -745.2) return 0;
+	double scaled = x * 0x1.71547652b82fep0;
+	i64 k = (i64)(scaled < 0 ? scaled - .5 : scaled + .5);
+	double r = x - (double)k * 0x1.62e42feep-1 - (double)k * 0x1.a39ef35793c76p-33;
+	double sum = 1;
+	for (double n = 13; n >= 1; n--) sum = 1 + sum * r / n;
+	// In two factors, so that neither is too large or too small.
+	i64 half = k / 2;
+	return sum * double_of((u64)(half + 1023) << 52) * double_of((u64)(k - half + 1023) << 52);
+}
