@@ -396,17 +396,19 @@ func TestVisitsThatDoNotFit(t *testing.T) {
 	d := devices[0]
 	table := s.table(t, d)
 	for name, change := range map[string]func(v *Visit){
-		"joint gradients":  func(v *Visit) { v.Options.Joint = true },
-		"two draws":        func(v *Visit) { v.Options.Draws = 2 },
-		"a clip":           func(v *Visit) { v.Options.Clip = 1 },
-		"another link":     func(v *Visit) { v.Options.Link = gpu.SoftplusLink },
-		"sgd":              func(v *Visit) { v.Options.Optimiser = gpu.SGD{} },
-		"too many steps":   func(v *Visit) { v.Options.Steps-- },
-		"a short cavity":   func(v *Visit) { v.Options.CavityMean = nil },
-		"little room":      func(v *Visit) { v.Releases = v.Releases[1:] },
-		"another device":   func(v *Visit) { v.Table = s.table(t, &spy{Device: d}) },
-		"other records":    func(v *Visit) { v.Plan = plan(t, scenes[0].mechanism(t), 1) },
-		"a plan that runs": func(v *Visit) { v.Plan.Next(make([]int64, s.dim), func([]uint32, *dpmech.Accumulator) error { return nil }) },
+		"joint gradients": func(v *Visit) { v.Options.Joint = true },
+		"two draws":       func(v *Visit) { v.Options.Draws = 2 },
+		"a clip":          func(v *Visit) { v.Options.Clip = 1 },
+		"another link":    func(v *Visit) { v.Options.Link = gpu.SoftplusLink },
+		"sgd":             func(v *Visit) { v.Options.Optimiser = gpu.SGD{} },
+		"too many steps":  func(v *Visit) { v.Options.Steps-- },
+		"a short cavity":  func(v *Visit) { v.Options.CavityMean = nil },
+		"little room":     func(v *Visit) { v.Releases = v.Releases[1:] },
+		"another device":  func(v *Visit) { v.Table = s.table(t, &spy{Device: d}) },
+		"other records":   func(v *Visit) { v.Plan = plan(t, scenes[0].mechanism(t), 1) },
+		"a plan that runs": func(v *Visit) {
+			v.Plan.Next(make([]int64, s.dim), func([]uint32, *dpmech.Accumulator) error { return nil })
+		},
 	} {
 		v := s.visit(t, d, table, 1)
 		change(v)
