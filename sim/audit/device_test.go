@@ -18,9 +18,9 @@ import (
 
 // deviceCases are samplings that a device draws.
 var deviceCases = []descent{
-	{"a device, poisson, add-remove", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 1.5, accountant.AddRemove, 0},
-	{"a device, poisson, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 0},
-	{"a device, without replacement, replace-one", dpmech.WithoutReplacement{Batch: 3, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 1},
+	{"a device, poisson, add-remove", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 1.5, accountant.AddRemove, 0, nil},
+	{"a device, poisson, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 0, nil},
+	{"a device, without replacement, replace-one", dpmech.WithoutReplacement{Batch: 3, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 1, nil},
 }
 
 // A tamperer is a device that gets other plans than those that were handed out.
@@ -52,57 +52,71 @@ func (t *tamperer) Write(memory uint64, words []uint64) error {
 	return t.Device.Write(memory, words)
 }
 
-// onDevice plays on a device: a record's gradient is its row, since the slope of a linear
-// model is 1 at an outcome of 1 and a predictor of 0, about which q hardly moves.
-func (d descent) onDevice(device *tamperer) player {
-	return func(m *dpmech.SampledSum, seed uint64, gradient func(v []float64, record uint32)) ([][]float64, error) {
-		data := cuda.Regression{Family: cuda.Linear, Dim: descentDim, Precision: 1}
-		v := make([]float64, descentDim)
-		for record := range m.Records() {
-			gradient(v, uint32(record))
-			data.Rows = append(data.Rows, v...)
-			data.Outcomes = append(data.Outcomes, 1)
-		}
-		table, err := cuda.NewTable(device, data)
-		if err != nil {
-			return nil, err
-		}
-		defer table.Free()
-		visit, err := d.visit(m, table, seed)
-		if err != nil {
-			return nil, err
-		}
-		device.of = m
-		if err := cuda.Descend(device, []*cuda.Visit{visit}); err != nil || !visit.Taken {
-			return nil, fmt.Errorf("steps taken: %t: %w", visit.Taken, err)
-		}
-		released := make([][]float64, d.steps)
-		for i, n := range visit.Releases {
-			released[i/descentDim] = append(released[i/descentDim], m.Lattice().Float(n)/descentClip)
-		}
-		return released, nil
-	}
+// deviceSteps are taken by a device: a record's vector is its row, since the slope of a
+// linear model is 1 at an outcome of 1 and a predictor of 0, about which q hardly moves.
+type deviceSteps struct {
+	*dpmech.SampledSum
+	device *tamperer
 }
 
-func (d descent) visit(m *dpmech.SampledSum, table *cuda.Table, seed uint64) (*cuda.Visit, error) {
+// on has a device add up.
+func (d descent) on(device *tamperer) descent {
+	d.adds = func(d descent, records int) (steps, error) {
+		m, err := newIntegers(d, records)
+		if err != nil {
+			return nil, err
+		}
+		return deviceSteps{m.(integers).SampledSum, device}, nil
+	}
+	return d
+}
+
+func (m deviceSteps) play(released [][]float64, streams *dpmech.Streams, vector func(v []float64, record uint32)) error {
+	data := cuda.Regression{Family: cuda.Linear, Dim: descentDim, Precision: 1}
+	v := make([]float64, descentDim)
+	for record := range m.Records() {
+		vector(v, uint32(record))
+		data.Rows = append(data.Rows, v...)
+		data.Outcomes = append(data.Outcomes, 1)
+	}
+	table, err := cuda.NewTable(m.device, data)
+	if err != nil {
+		return err
+	}
+	defer table.Free()
+	visit, err := m.visit(table, streams)
+	if err != nil {
+		return err
+	}
+	m.device.of = m.SampledSum
+	if err := cuda.Descend(m.device, []*cuda.Visit{visit}); err != nil || !visit.Taken {
+		return fmt.Errorf("steps taken: %t: %w", visit.Taken, err)
+	}
+	for i, n := range visit.Releases {
+		released[i/descentDim][i%descentDim] = m.Lattice().Float(n)
+	}
+	return nil
+}
+
+func (m deviceSteps) visit(table *cuda.Table, streams *dpmech.Streams) (*cuda.Visit, error) {
 	adam, err := gpu.NewAdam(2*descentDim, 0.9, 0.999, 1e-8)
 	if err != nil {
 		return nil, err
 	}
 	narrow := []float64{1e-9, 1e-9, 1e-9, 1e-9}
 	o := gpu.MeanFieldOptions{
-		Draws: 1, Clip: math.Inf(1), Rate: d.rate, Optimiser: adam, Schedule: gpu.Constant(1e-9), Steps: d.steps,
+		Draws: 1, Clip: math.Inf(1), Rate: 1, Optimiser: adam, Schedule: gpu.Constant(1e-9), Steps: m.Steps(),
 		CavityMean: make([]float64, descentDim), CavityPrecision: []float64{1, 1, 1, 1},
 	}
 	run, err := gpu.NewMeanField(make([]float64, descentDim), narrow, o)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := m.Begin().Plan(d.steps, seeded.Streams(seed, "device"), seeded.Stream(seed, "device, draws"))
+	plan, err := m.Begin().Plan(m.Steps(), streams, seeded.Stream(1, "draws"))
 	if err != nil {
 		return nil, err
 	}
-	return &cuda.Visit{Table: table, Plan: plan, Run: run, Options: o, Releases: make([]int64, d.steps*descentDim)}, nil
+	return &cuda.Visit{Table: table, Plan: plan, Run: run, Options: o, Releases: make([]int64, m.Steps()*descentDim)}, nil
 }
 
 // deviceBatches returns the batches that a device draws, one after the other.
@@ -152,13 +166,14 @@ func (d descent) deviceBatches(device *tamperer, seed uint64) (next func() []uin
 func (d descent) audit(t *testing.T, device *tamperer, seed uint64, runs int) (found []string) {
 	t.Helper()
 	ctx := context.Background()
+	d = d.on(device)
 	const alpha = 1e-7 // of eight checks of three cases, and of four faults
 	see := func(name string, c Check) {
 		if !c.Passed {
 			found = append(found, name+": "+c.Detail)
 		}
 	}
-	z, err := d.quietOn(ctx, seed, d.onDevice(device))
+	z, err := d.quiet(ctx, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +189,7 @@ func (d descent) audit(t *testing.T, device *tamperer, seed uint64, runs int) (f
 		t.Fatal(err)
 	}
 	see("frequencies", c)
-	a, err := d.attackOn(d.onDevice(device))
+	a, err := d.attack()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,11 +226,11 @@ func TestAuditFindsADeviceThatTampers(t *testing.T) {
 			// As large as a noise multiplier of nine tenths makes it, on the same lattice.
 			less := d
 			less.noise *= 0.9
-			m, err := less.mechanism(t.of.Records())
-			if err != nil || m.Lattice() != t.of.Lattice() {
+			m, err := newIntegers(less, t.of.Records())
+			if err != nil || m.(integers).Lattice() != t.of.Lattice() {
 				panic("the fault cannot be planted")
 			}
-			p, err := m.Begin().Plan(1, seeded.Streams(1, "less"), seeded.Stream(1, "less, draws"))
+			p, err := m.(integers).Begin().Plan(1, seeded.Streams(1, "less"), seeded.Stream(1, "less, draws"))
 			if err != nil {
 				panic(err)
 			}

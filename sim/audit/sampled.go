@@ -25,6 +25,9 @@ type descent struct {
 	// batch has a fixed size, a record that is left out makes room for one of
 	// them, so that the worst are those that are like record 0.
 	crowd float64
+
+	// adds makes what adds the gradients up.
+	adds func(d descent, records int) (steps, error)
 }
 
 const descentDim = 4
@@ -35,56 +38,34 @@ const descentClip = 2
 // canary is a gradient ten times too long, in two blocks of equal length.
 var canary = []float64{10 * descentClip, 0, 10 * descentClip, 0}
 
-func (d descent) mechanism(records int) (*dpmech.SampledSum, error) {
-	return dpmech.NewSampledSum(dpmech.SampledConfig{
-		Sampling: d.sampling, Records: records, Steps: d.steps,
-		Dim: descentDim, Clip: descentClip, NoiseMultiplier: d.noise, Adjacency: d.adjacency,
-	})
-}
-
-// A player returns what one run releases, in units of the clip; gradient writes that of a
-// record.
-type player func(m *dpmech.SampledSum, seed uint64, gradient func(v []float64, record uint32)) ([][]float64, error)
-
-// releases is the player of this machine.
-func (d descent) releases(m *dpmech.SampledSum, seed uint64, gradient func(v []float64, record uint32)) ([][]float64, error) {
-	run := m.Begin()
-	streams := seeded.Streams(seed, "descent")
-	dst, v := make([]int64, descentDim), make([]float64, descentDim)
+// releases returns what one run releases, in units of the clip; gradient writes
+// that of a record.
+func (d descent) releases(m steps, seed uint64, gradient func(v []float64, record uint32)) ([][]float64, error) {
 	released := make([][]float64, d.steps)
 	for t := range released {
-		err := run.Next(dst, streams, func(batch []uint32, sum *dpmech.Accumulator) error {
-			for _, record := range batch {
-				gradient(v, record)
-				if err := sum.Add(v); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
 		released[t] = make([]float64, descentDim)
-		for i, n := range dst {
-			released[t][i] = m.Lattice().Float(n) / descentClip
+	}
+	if err := m.play(released, seeded.Streams(seed, "descent"), gradient); err != nil {
+		return nil, err
+	}
+	for _, seen := range released {
+		for i := range seen {
+			seen[i] /= descentClip
 		}
 	}
 	return released, nil
 }
 
 // attack looks at the releases along the canary.
-func (d descent) attack() (attack, error) { return d.attackOn(d.releases) }
-
-func (d descent) attackOn(play player) (attack, error) {
+func (d descent) attack() (attack, error) {
 	missing := [2]int{} // records, by world
 	if d.adjacency == accountant.AddRemove {
 		missing[0] = 1 // record 0; the others keep their gradients
 	}
-	var worlds [2]*dpmech.SampledSum
+	var worlds [2]steps
 	for world := range worlds {
 		var err error
-		if worlds[world], err = d.mechanism(d.records - missing[world]); err != nil {
+		if worlds[world], err = d.adds(d, d.records-missing[world]); err != nil {
 			return attack{}, err
 		}
 	}
@@ -96,7 +77,7 @@ func (d descent) attackOn(play player) (attack, error) {
 		claim: newClaim(worlds[1].Event()),
 		learn: d.learn,
 		observe: func(seed uint64, world, run int) ([]float64, error) {
-			releases, err := play(worlds[world], runSeed(seed, d.name, world, run), func(v []float64, record uint32) {
+			releases, err := d.releases(worlds[world], runSeed(seed, d.name, world, run), func(v []float64, record uint32) {
 				clear(v)
 				along := sign[world]
 				if record += uint32(missing[world]); record > 0 {
@@ -165,12 +146,8 @@ func (d descent) across() float64 {
 
 // quiet collects the noise of steps whose gradients are zero.
 func (d descent) quiet(ctx context.Context, seed uint64) (noises, error) {
-	return d.quietOn(ctx, seed, d.releases)
-}
-
-func (d descent) quietOn(ctx context.Context, seed uint64, play player) (noises, error) {
 	const runs = 150
-	m, err := d.mechanism(d.records)
+	m, err := d.adds(d, d.records)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +156,7 @@ func (d descent) quietOn(ctx context.Context, seed uint64, play player) (noises,
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		releases, err := play(m, runSeed(seed, d.name+", noise", 0, run), func(v []float64, _ uint32) { clear(v) })
+		releases, err := d.releases(m, runSeed(seed, d.name+", noise", 0, run), func(v []float64, _ uint32) { clear(v) })
 		if err != nil {
 			return nil, err
 		}
