@@ -18,7 +18,8 @@ func TestTheServersStateIsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, err := json.Marshal(serverState{
-		serverHead{stateVersion, s.protocol.digest}, s.q.lambda,
+		serverHead{stateVersion, s.protocol.digest},
+		s.q.lambda,
 		serverRest{s.planned, s.asked, s.sequence, s.open, s.q.summed.marshal()},
 	})
 	if err != nil {
