@@ -17,11 +17,12 @@ import (
 // nothing. [Plan.Words] has the keys, the sampler's table and that of the noise of the
 // mechanism that stated the cost, and is all that a device knows of either. [Plan.Next]
 // takes the same steps here: it is what a device is compared with, and goes on where one
-// gives up.
+// gives up. One of the two takes the steps, never both: the same noise would hide two sums.
 //
 // It is not safe for concurrent use.
 type Plan struct {
 	steps, begun int
+	lent         bool // to a device
 	keys         planKeys
 	run          *SampledRun // its sampler and its sums; it counts nothing
 	bits, more   Stream
@@ -76,9 +77,13 @@ func (p *Plan) Steps() int { return p.steps }
 // Remaining returns how many of them [Plan.Next] has not taken.
 func (p *Plan) Remaining() int { return p.steps - p.begun }
 
-// Next is [SampledRun.Next] for the next step of the plan.
+// Next is [SampledRun.Next] for the next step of the plan. It refuses one that a device
+// has, until [Plan.Reclaim].
 func (p *Plan) Next(dst []int64, query SampledQuery) error {
-	if p.begun >= p.steps {
+	switch {
+	case p.lent:
+		return errors.New("plan: a device takes these steps")
+	case p.begun >= p.steps:
 		return fmt.Errorf("plan: %w (%d)", ErrNoSteps, p.steps)
 	}
 	r := p.run
@@ -114,12 +119,16 @@ func (p *Plan) fillNoise(dst []int64, step uint32) {
 	}
 }
 
-// Wipe forgets the keys. What was copied by [Plan.Words] is up to who has it.
+// Reclaim says that nobody has seen, or will see, what a device made of the steps that
+// [Plan.Words] handed to it, so that they can be taken here.
+func (p *Plan) Reclaim() { p.lent = false }
+
+// Wipe forgets the keys, and the steps with them. What was copied by [Plan.Words] is up to who has it.
 func (p *Plan) Wipe() {
 	p.keys = planKeys{}
 	p.bits.Wipe()
 	p.more.Wipe()
-	p.begun = p.steps
+	p.begun, p.lent = p.steps, false
 }
 
 // drawKey sets key to the next 256 bits of src.

@@ -198,7 +198,13 @@ func TestNormalsOfAPlan(t *testing.T) {
 // Two plans of one run have nothing in common, and one of the same streams is the same.
 func TestPlansHaveKeysOfTheirOwn(t *testing.T) {
 	m := planned(t, dpmech.Poisson{Rate: 0.5, Selection: dpmech.Feistel}, 100, 2, 4)
-	words := func(p *dpmech.Plan) []uint64 { return p.Words(nil) }
+	words := func(p *dpmech.Plan) []uint64 {
+		w, err := p.Words(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
 	if !slices.Equal(words(newPlan(t, m, 1, 3)), words(newPlan(t, m, 1, 3))) {
 		t.Error("the same streams make other plans")
 	}
@@ -219,5 +225,28 @@ func TestPlansHaveKeysOfTheirOwn(t *testing.T) {
 	}
 	if differ != 12 {
 		t.Errorf("two plans of a run differ by %d words, want the 12 of three keys", differ)
+	}
+}
+
+// Noise hides one sum: the steps are taken by a device or here.
+func TestAPlanIsLentOnce(t *testing.T) {
+	m := planned(t, dpmech.FullBatch{}, 3, 5, 2)
+	dst := make([]int64, 2)
+	p := newPlan(t, m, 5, 4)
+	if _, err := p.Words(nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Words(nil); err == nil {
+		t.Error("two devices have a plan")
+	}
+	if err := p.Next(dst, each([]float64{1, 1})); err == nil || dst[0] != 0 {
+		t.Errorf("a device's step is taken here: %v", err)
+	}
+	p.Reclaim()
+	if err := p.Next(dst, each([]float64{1, 1})); err != nil {
+		t.Error(err)
+	}
+	if _, err := p.Words(nil); err == nil {
+		t.Error("a device takes a step that was taken here")
 	}
 }

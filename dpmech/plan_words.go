@@ -2,6 +2,7 @@ package dpmech
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 
 	"fedpvi/dpmech/internal/stream"
@@ -36,8 +37,13 @@ const (
 
 // Words appends to dst what a device has to know to take all steps: keys, tables and
 // the numbers of the gate. Whoever has them knows the noise: they go to the memory of
-// this machine's device, and nowhere else.
-func (p *Plan) Words(dst []uint64) []uint64 {
+// this machine's device, and nowhere else. It refuses a plan of which a step was taken,
+// or that a device has.
+func (p *Plan) Words(dst []uint64) ([]uint64, error) {
+	if p.lent || p.begun > 0 {
+		return nil, errors.New("plan: its steps are taken elsewhere")
+	}
+	p.lent = true
 	s := p.run.of
 	how, err := s.batches()
 	if err != nil {
@@ -67,14 +73,14 @@ func (p *Plan) Words(dst []uint64) []uint64 {
 	tables = append(tables, z.curve.sixteenth[:]...)
 	_ = append(tables, z.curve.inverse[:]...)
 	if how.table == nil {
-		return dst
+		return dst, nil
 	}
 	w[planSizesCount] = uint64(len(how.table.top))
 	dst = append(dst, how.table.top...)
 	for _, rest := range how.table.rest {
 		dst = append(dst, rest[:]...)
 	}
-	return dst
+	return dst, nil
 }
 
 func putKey(dst []uint64, key *[stream.KeySize]byte) {

@@ -112,6 +112,8 @@ func (d *Device) Launch(name string, blocks, threads, shared int, arguments ...u
 		return fmt.Errorf("emulator: %s cannot run in %d blocks of %d threads with %d bytes of shared memory", name, blocks, threads, shared)
 	case C.EMULATOR_STUCK:
 		return fmt.Errorf("emulator: %s: threads wait for others that do not come", name)
+	case C.EMULATOR_BEYOND:
+		return fmt.Errorf("emulator: %s writes beyond its %d bytes of shared memory", name, shared)
 	}
 	return errors.New("emulator: no memory for the threads' stacks")
 }

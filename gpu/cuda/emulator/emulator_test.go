@@ -173,6 +173,18 @@ func TestWhatWouldHangIsAnError(t *testing.T) {
 	}
 }
 
+func TestWhatIsBeyondSharedMemoryIsAnError(t *testing.T) {
+	d := &Device{}
+	p, err := d.Alloc(8 * 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Free(p)
+	if err := d.Launch("probe_ring", 1, 64, 8*63, p, 1); err == nil || !strings.Contains(err.Error(), "beyond") {
+		t.Errorf("a word beyond shared memory: %v", err)
+	}
+}
+
 func TestSharedMemoryBeginsWithGarbage(t *testing.T) {
 	for _, w := range launch(t, Forward, "probe_garbage", [2]int{2, 3}, 6) {
 		if w != 0xa5a5a5a5a5a5a5a5 {

@@ -151,7 +151,8 @@ int emulator_find(const char *name) {
 }
 
 int emulator_launch(int kernel, unsigned blocks, unsigned threads, unsigned shared_bytes, void **parameters, int order) {
-	static u64 memory[most_shared / 8];
+	constexpr unsigned beyond = 1024; // bytes that nobody may touch
+	static u64 memory[(most_shared + beyond) / 8];
 	if (kernel < 0 || kernel >= kernel_count) return EMULATOR_NO_KERNEL;
 	if (blocks < 1 || threads < 1 || threads > most_threads || shared_bytes > most_shared) return EMULATOR_BAD_SHAPE;
 	std::lock_guard<std::mutex> lock(one_at_a_time);
@@ -165,9 +166,12 @@ int emulator_launch(int kernel, unsigned blocks, unsigned threads, unsigned shar
 	u64 state = 1;
 	for (unsigned i = 0; i < blocks; i++) {
 		place = {0, threads, nth(i, blocks, order == EMULATOR_BACKWARD ? order : EMULATOR_FORWARD, state), blocks};
-		std::memset(memory, 0xa5, shared_bytes); // garbage
+		std::memset(memory, 0xa5, shared_bytes + beyond); // garbage
 		shared = memory;
 		if (!run_block(order, state)) return EMULATOR_STUCK;
+		for (unsigned k = 0; k < beyond; k++) {
+			if (((unsigned char *)memory)[shared_bytes + k] != 0xa5) return EMULATOR_BEYOND;
+		}
 	}
 	return EMULATOR_DONE;
 }

@@ -13,6 +13,7 @@ enum emulator_result {
 	EMULATOR_NO_KERNEL,
 	EMULATOR_BAD_SHAPE, // of grid, block or shared memory
 	EMULATOR_STUCK,     // threads wait for others that ended, or wait elsewhere
+	EMULATOR_BEYOND,    // a block wrote beyond its shared memory
 	EMULATOR_NO_MEMORY,
 };
 

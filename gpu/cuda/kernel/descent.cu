@@ -10,7 +10,7 @@
 
 enum { LOGISTIC, LINEAR, POISSON };
 
-// One problem; the fields have the order that gpu/cuda writes them in.
+// One problem; gpu/cuda writes the fields in this order.
 struct Problem {
 	const u64 *plan;
 	const double *rows;     // records × d
@@ -19,21 +19,22 @@ struct Problem {
 	const double *rates;    // sizes of the steps
 	double *state;          // see State
 	i64 *releases;          // steps × d, or null
-	u64 status;             // 0, or that of a problem which dpmech has to go on with
 	u64 family;
 	double precision; // of the outcomes of a linear model
 	double scale;     // by which sums are multiplied: the reciprocal of the sampling rate
-	u64 average_from; // the first step of which the result is part of the average
+	u64 average_from; // the first step whose result is part of the average
 	double beta1, beta2, epsilon; // of Adam
-	double power1, power2;        // β₁ᵗ and β₂ᵗ, before and after
+	u64 undecided;    // set if dpmech has to take the steps
 };
 
-// What a problem remembers, each part of 2·d numbers: means and logarithms of standard
-// deviations, their sums over the steps that are averaged, and Adam's moments.
+// The state of a gpu.MeanField with a gpu.Adam: the numbers of steps and of those that are
+// averaged; means and logarithms of standard deviations, and their sums over the averaged
+// steps; powers of Adam's decay rates, and its moments.
 struct State {
-	double *point, *total, *first, *second;
+	double *counts, *point, *total, *powers, *first, *second;
 
-	DEVICE_METHOD State(double *at, u32 d) : point(at), total(at + 2 * d), first(at + 4 * d), second(at + 6 * d) {}
+	DEVICE_METHOD State(double *at, u32 d)
+		: counts(at), point(at + 2), total(point + 2 * d), powers(total + 2 * d), first(powers + 2), second(first + 2 * d) {}
 };
 
 // The derivative of a record's log density in its linear predictor.
@@ -45,11 +46,11 @@ DEVICE double slope_of(const Problem &p, double eta, double y) {
 	return y - exponential(eta);
 }
 
-// Moves coordinate i uphill, as gpu.Adam does.
-DEVICE void ascend(const Problem &p, const State &s, u32 i, double gradient, double rate) {
+// Moves coordinate i uphill, as gpu.Adam does, given the powers of its decay rates.
+DEVICE void ascend(const Problem &p, const State &s, u32 i, double gradient, double rate, double power1, double power2) {
 	s.first[i] += (1 - p.beta1) * (gradient - s.first[i]);
 	s.second[i] += (1 - p.beta2) * (gradient * gradient - s.second[i]);
-	s.point[i] += rate * s.first[i] * (1 / (1 - p.power1)) / (square_root(s.second[i] * (1 / (1 - p.power2))) + p.epsilon);
+	s.point[i] += rate * s.first[i] * (1 / (1 - power1)) / (square_root(s.second[i] * (1 / (1 - power2))) + p.epsilon);
 }
 
 KERNEL THREADS(1024) void descend(Problem *problems) {
@@ -58,14 +59,15 @@ KERNEL THREADS(1024) void descend(Problem *problems) {
 	const u32 d = (u32)plan.at(PLAN_DIM), steps = (u32)plan.at(PLAN_STEPS);
 	State state(p.state, d);
 	Feistel network((u32)plan.at(PLAN_RECORDS));
+	double power1 = state.powers[0], power2 = state.powers[1];
 
 	u64 *memory = shared_memory;
 	Batch *batch = (Batch *)memory;
 	memory += sizeof(Batch) / 8;
+	u64 *undecided = memory++;
 	double *theta = (double *)memory, *epsilon = theta + d;
 	i64 *hidden = (i64 *)(epsilon + d); // the noise
-	u64 *undecided = (u64 *)(hidden + d);
-	Sums sums(undecided + 1, d, block_size());
+	Sums sums((u64 *)(hidden + d), d, block_size());
 
 	if (thread_index() == 0) *undecided = 0;
 	for (u32 t = 0; t < steps; t++) {
@@ -88,8 +90,8 @@ KERNEL THREADS(1024) void descend(Problem *problems) {
 			}
 			sums.add(p.rows, m.record, factor);
 		}
-		p.power1 *= p.beta1;
-		p.power2 *= p.beta2;
+		power1 *= p.beta1;
+		power2 *= p.beta2;
 		for (u32 j = thread_index(); j < d; j += block_size()) {
 			i64 release = hidden[j] + sums.total(j);
 			if (p.releases) p.releases[(u64)t * d + j] = release;
@@ -97,8 +99,8 @@ KERNEL THREADS(1024) void descend(Problem *problems) {
 			double sd = exponential(state.point[d + j]), b = p.cavity[d + j];
 			double mean = -b * (state.point[j] - p.cavity[j]) + g;
 			double spread = sd * (1 / sd - b * sd) + sd * epsilon[j] * g;
-			ascend(p, state, j, mean, p.rates[t]);
-			ascend(p, state, d + j, spread, p.rates[t]);
+			ascend(p, state, j, mean, p.rates[t], power1, power2);
+			ascend(p, state, d + j, spread, p.rates[t], power1, power2);
 			if (t >= p.average_from) {
 				state.total[j] += state.point[j];
 				state.total[d + j] += state.point[d + j];
@@ -107,9 +109,10 @@ KERNEL THREADS(1024) void descend(Problem *problems) {
 		sync_block();
 	}
 	if (thread_index() == 0) {
-		Problem &out = problems[block_index()];
-		out.status = *undecided;
-		out.power1 = p.power1;
-		out.power2 = p.power2;
+		problems[block_index()].undecided = *undecided;
+		state.counts[0] += steps;
+		state.counts[1] += p.average_from < steps ? steps - p.average_from : 0;
+		state.powers[0] = power1;
+		state.powers[1] = power2;
 	}
 }

@@ -41,18 +41,13 @@ DEVICE double row_factor(const Plan &plan, double slope, double ss) {
 	return slope < 0 ? -factor : factor;
 }
 
-// The sums of d coordinates, each in parts that different threads add up.
+// The sums of d coordinates, each in parts that different threads add up. It takes parts·d
+// words of shared memory, and one and a half for every thread.
 struct Sums {
 	i64 *sums;       // parts·d
 	double *factors; // one for every thread of the block
 	u32 *records;
 	u32 d, parts;
-
-	// The words of shared memory that it takes.
-	DEVICE_METHOD static u32 size(u32 d, u32 threads) {
-		u32 parts = threads / d;
-		return (parts > 1 ? parts * d : d) + threads + (threads + 1) / 2;
-	}
 
 	DEVICE_METHOD Sums(u64 *memory, u32 dim, u32 threads) : d(dim), parts(threads / dim) {
 		if (parts < 1) parts = 1;
