@@ -276,6 +276,8 @@ func TestTheSimulatorAndTheDaemonsSayTheSame(t *testing.T) {
 		"gradient steps":              federatedStudy(logistic, "rounds = 2\nsteps = 3", record, ""),
 		"gradient steps and one more": federatedStudy(logistic, "rounds = 2\nsteps = 3\nnoise_aware = \"one-step\"", record, ""),
 		"sums of gradients":           federatedStudy(logistic, "rounds = 4", record, sums),
+		"propagation":                 federatedStudy(logistic, "solver = \"dp-sep\"\nrounds = 2\nsteps = 3", record, ""),
+		"propagation, sequential":     federatedStudy(logistic, "solver = \"dp-sep\"\nq = \"full\"\nschedule = \"sequential\"\nrounds = 2\nsteps = 2", record, ""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && !strings.HasPrefix(name, "records") {

@@ -55,7 +55,7 @@ func (p *Protocol) derivePropagation() error {
 
 // overlap bounds how many coordinates move together, each as if it moved alone.
 func (p *Protocol) overlap() float64 {
-	if p.family.Name() == "full" || p.study.Model.Family == study.Mixture {
+	if p.family.Name() == "full" {
 		return 1
 	}
 	return float64(p.model.Touched())
@@ -153,7 +153,7 @@ func (p *Protocol) propagationSolver(s *shard.Shard) (solver.Solver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return solver.NewDPSEP(p.model.Tilted(s, p.family), mechanism, o, p.descent.Steps)
+	return solver.NewDPSEP(p.model.Tilted(s, p.family, len(p.roster)), mechanism, o, p.descent.Steps)
 }
 
 // siteNoise returns the sd of a client's noise in an element of its factor, around the mean
