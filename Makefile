@@ -43,6 +43,7 @@ test-cuda: $(EMULATED)/libcuda.so.1 ## the kernels on an emulated device, and wh
 	go test -tags emulator -run Device ./sim/audit
 	$(CUDA) go test -tags cuda ./gpu/cuda/driver
 	$(CUDA) LD_LIBRARY_PATH="$(CURDIR)/$(EMULATED):$$LD_LIBRARY_PATH" go test -tags cuda ./gpu/cuda
+	$(CUDA) FEDPVI_EMULATED="$(CURDIR)/$(EMULATED)" go test -tags cuda -run CUDA ./cmd/sim
 
 # The same tests on the first GPU of this machine.
 test-gpu: ## the kernels on the GPU against the processor
