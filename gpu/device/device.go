@@ -54,7 +54,7 @@ func (c *Choice) UnmarshalText(text []byte) error {
 		digits, ok := strings.CutPrefix(s, "cuda:")
 		n, err := strconv.ParseUint(digits, 10, 16)
 		if !ok || err != nil || strconv.FormatUint(n, 10) != digits {
-			return fmt.Errorf("no device is called %q: write auto, cpu or cuda:0, cuda:1, ...", s)
+			return fmt.Errorf("no device is called %q: write auto, cpu, or cuda:0 for the first GPU", s)
 		}
 		*c = CUDA(int(n))
 	}

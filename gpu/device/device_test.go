@@ -22,7 +22,7 @@ func TestChoices(t *testing.T) {
 		c := CPU
 		if err := c.UnmarshalText([]byte(text)); err == nil || c != CPU {
 			t.Errorf("%q is %v", text, c)
-		} else if !strings.Contains(err.Error(), "auto, cpu or cuda:0") {
+		} else if !strings.Contains(err.Error(), "auto, cpu, or cuda:0") {
 			t.Errorf("%q: %v says no way out", text, err)
 		}
 	}

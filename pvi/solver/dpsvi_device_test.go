@@ -2,7 +2,6 @@ package solver
 
 import (
 	"errors"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -173,12 +172,4 @@ func TestWhatNoDeviceTakes(t *testing.T) {
 			t.Errorf("%s: something changed", name)
 		}
 	}
-}
-
-// far returns the largest distance of two vectors, in units of their size.
-func far(a, b []float64) (most float64) {
-	for i, x := range a {
-		most = max(most, math.Abs(x-b[i])/(1+math.Abs(x)))
-	}
-	return most
 }

@@ -4,6 +4,7 @@ package solver
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"testing"
 
@@ -49,4 +50,12 @@ func TestARestoredVisitOnADevice(t *testing.T) {
 	if !slices.Equal(second, want) || other.Taken() != 60 {
 		t.Errorf("after restoring: %v, want %v", second, want)
 	}
+}
+
+// far returns the largest distance of two vectors, in units of their size.
+func far(a, b []float64) (most float64) {
+	for i, x := range a {
+		most = max(most, math.Abs(x-b[i])/(1+math.Abs(x)))
+	}
+	return most
 }
