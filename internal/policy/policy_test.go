@@ -78,7 +78,7 @@ var floors = [][]string{
 	{"gpu/device"},
 	{"pvi/shard"},
 	{"pvi/solver"},
-	{"pvi/fit"},
+	{"internal/pace", "pvi/fit"},
 	{"pvi"},
 	{"pvi/wire", "pvi/words"},
 	{"pvi/stage"},
@@ -179,7 +179,7 @@ var forbidden = []struct {
 	},
 	{
 		"time", func(f file) bool {
-			return f.test || strings.HasPrefix(f.folder, "sim/report") || command(f) || f.folder == "internal/plant" ||
+			return f.test || strings.HasPrefix(f.folder, "sim/report") || f.folder == "internal/pace" || command(f) || f.folder == "internal/plant" ||
 				f.folder == "crypto/channel" || f.folder == "crypto/invitation" || transport(f) || coordinator(f) || client(f)
 		},
 		"the algorithm knows no clock",
