@@ -8,7 +8,7 @@ TOOL := go tool -modfile=tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build cuda generate ptx test-cuda test-gpu demo demo-network network load dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench experiments clean
+.PHONY: build cuda generate ptx test-cuda test-gpu demo demo-network network load dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench bench-gpu experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -163,6 +163,12 @@ bench: ## benchmarks; figures are kept in docs/benchmarks.md
 	go test -run '^$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./internal/special ./internal/single ./gpu ./sim ./transport
 	go test -run '^$$' -bench . -cpu 2 ./sim/sweep
 	go test -run '^$$' -bench . -benchtime 300x -cpu 2 ./gpu/vae
+
+# PYTHON is one with JAX; BIN a folder with the programs, built already.
+PYTHON ?= python3
+BIN ?= bin
+bench-gpu: ## this program beside JAX on the same machine: one table; needs built programs (make cuda) and a Python with JAX
+	$(PYTHON) bench/d3p_jax.py $(BIN)/sim
 
 experiments: build ## every sweep of experiments/, into runs/
 	@for sweep in $$(grep -l '^\[sweep\]' experiments/*/*.toml); do bin/sim sweep $$sweep || exit 1; echo; done
