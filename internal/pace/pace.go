@@ -101,10 +101,10 @@ func (g *GPU) measure(p *problem, ordinal int) (err error) {
 // Work has first few steps and then as many as fill the time, within limits. Then the best
 // of several tries counts, which other work on the machine disturbs least.
 const (
-	fewSteps  = 20
+	fewSteps  = 2
 	mostSteps = 2000
-	fill      = 200 * time.Millisecond
-	tries     = 5
+	fill      = 20 * time.Millisecond
+	tries     = 30
 )
 
 // rate returns how many steps a second work takes.

@@ -19,7 +19,7 @@ func TestRate(t *testing.T) {
 		}
 		return nil
 	})
-	if last := asked[len(asked)-1]; err != nil || asked[0] != fewSteps || last <= 100 || r > 20_000 || r <= 0 {
+	if last := asked[len(asked)-1]; err != nil || asked[0] != fewSteps || last <= 10 || r > 20_000 || r <= 0 {
 		t.Errorf("%g a second after %v, %v", r, asked, err)
 	}
 	burnt := errors.New("it burns")
