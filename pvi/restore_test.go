@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fedpvi/internal/memory"
 )
 
 // A state that no site of this protocol ever had is not taken up.
@@ -99,6 +101,28 @@ func TestNewProtocolErrors(t *testing.T) {
 	}
 }
 
+// long is a text of 40,000 times the same between others.
+func long(before, each, after string) []byte {
+	return []byte(before + strings.Repeat(each+",", 40_000) + each + after)
+}
+
+// costOf returns what the dearest of functions allocates.
+func costOf(all ...func()) (most uint64) {
+	for _, f := range all {
+		for range 3 {
+			most = max(most, memory.Allocated(f))
+		}
+	}
+	return most
+}
+
+// bounded fails a test if what takes up a state allocates more than a machine that takes up a good one
+// and the bound on what a message may take.
+func bounded(t *testing.T, fixed uint64, state []byte, take func()) {
+	t.Helper()
+	memory.Within(t, fixed+memory.Factor*uint64(len(state))+memory.Room, take)
+}
+
 func FuzzRestore(f *testing.F) {
 	st := planeStudy(f, clientPrivacy, "factors = \"exact\"\ndamping = 0.3", "min_clients = 3")
 	h := newHouse(f, st, 4, 1)
@@ -113,8 +137,17 @@ func FuzzRestore(f *testing.F) {
 	f.Add(server)
 	f.Add(site)
 	f.Add([]byte(`{"Version":1}`))
+	f.Add(long(`{"Version":1,"Asked":[`, "0", "]}"))
+	f.Add(long(`{"Version":1,"Lambda":[`, `""`, "]}"))
+	f.Add(long(`{"Version":1,"Open":{"1":{"Sum":[`, "0", "]}}}"))
+	f.Add(long(`{"Version":1,"Open":{"1":{"Answered":[`, `""`, "]}}}"))
+	f.Add(long(`{"Version":1,"Factor":[`, `""`, "]}"))
+	f.Add(long(`{"Version":1,"Open":{`, `"1":null`, "}}"))
+	fixed := costOf(func() { RestoreServer(h.protocol, server) }, func() { h.newSite(clientID(0), 0).Restore(site) })
 	f.Fuzz(func(t *testing.T, state []byte) {
 		h.t = t
+		bounded(t, fixed, state, func() { RestoreServer(h.protocol, state) })
+		bounded(t, fixed, state, func() { h.newSite(clientID(0), 0).Restore(state) })
 		if s, err := RestoreServer(h.protocol, state); err == nil {
 			s.Next()
 			for _, n := range s.Open() {

@@ -144,7 +144,17 @@ func FuzzScaleState(f *testing.F) {
 	}
 	f.Add(server, site)
 	f.Add([]byte(`{"Version":1,"Open":{}}`), []byte(`{}`))
+	f.Add(long(`{"Version":1,"Sum":[`, "0", "]}"), long(`{"Version":1,"Bounds":[`, "{}", "]}"))
+	one := ball(1, 5, 5, 1)
+	take := func(state []byte) {
+		if fresh, err := NewScaleSite(h.scaling, "c00", one); err == nil {
+			fresh.Restore(state)
+		}
+	}
+	fixed := costOf(func() { RestoreScaleServer(h.scaling, server) }, func() { take(site) })
 	f.Fuzz(func(t *testing.T, server, site []byte) {
+		bounded(t, fixed, server, func() { RestoreScaleServer(h.scaling, server) })
+		bounded(t, fixed, site, func() { take(site) })
 		if s, err := RestoreScaleServer(h.scaling, server); err == nil {
 			s.Next()
 			s.Close()

@@ -488,7 +488,15 @@ func FuzzRestoreSummed(f *testing.F) {
 	site, _ := h.sites[0].MarshalBinary()
 	f.Add(server)
 	f.Add(site)
+	take := func(state []byte) {
+		if site, err := p.NewSite(clientID(0), h.shards[0]); err == nil {
+			site.Restore(state)
+		}
+	}
+	fixed := costOf(func() { RestoreServer(p, server) }, func() { take(site) })
 	f.Fuzz(func(t *testing.T, state []byte) {
+		bounded(t, fixed, state, func() { RestoreServer(p, state) })
+		bounded(t, fixed, state, func() { take(state) })
 		if s, err := RestoreServer(p, state); err == nil {
 			s.Next()
 			for _, n := range s.Open() {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fedpvi/client/ledger"
+	"fedpvi/internal/memory"
 )
 
 // A file with bytes that somebody changed is damaged, or is what it was after its last
@@ -31,6 +32,12 @@ func FuzzFile(f *testing.F) {
 		}
 		changed := append([]byte(nil), good...)
 		copy(changed[min(int(at), len(changed)):], patch)
+		check(t, os.WriteFile(path, changed, 0o600))
+		memory.Bound(t, len(changed), func() {
+			if s, err := ledger.Open(dir, ledger.Options{Existing: true, Now: today}); err == nil {
+				s.Close()
+			}
+		})
 		check(t, os.WriteFile(path, changed, 0o600))
 		s, err := ledger.Open(dir, ledger.Options{Existing: true, Now: today})
 		if err != nil {

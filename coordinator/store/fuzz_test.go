@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"fedpvi/internal/memory"
 )
 
 // A file with bytes that somebody changed is read as far as it can be, or refused: the
@@ -36,6 +38,13 @@ func FuzzFile(f *testing.F) {
 		changed := append([]byte(nil), good...)
 		copy(changed[min(int(at), len(changed)):], patch)
 		check(t, os.WriteFile(path, changed, 0o600))
+		memory.Bound(t, len(changed), func() {
+			if s, err := Open(dir, Options{}); err == nil {
+				_ = s.View(readAll)
+				_ = s.Close()
+			}
+			check(t, os.WriteFile(path, changed, 0o600))
+		})
 		s, err := Open(dir, Options{})
 		if err != nil {
 			return

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/memory"
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
 )
@@ -73,6 +74,14 @@ func FuzzHostile(f *testing.F) {
 		if err == nil {
 			return
 		}
+		memory.Bound(t, len(body), func() {
+			switch m := after.(type) {
+			case *Server:
+				m.Collect(roster[1], ask, body)
+			case *Site:
+				m.Follow(Entry{Kind(kind), ask, body})
+			}
+		})
 		var r *pvi.Refused
 		if !errors.As(err, &r) {
 			t.Errorf("%v, want a refusal", err)
@@ -92,8 +101,29 @@ func FuzzDamagedState(f *testing.F) {
 		f.Add(false, state(f, h.sites[0]))
 		f.Add(false, state(f, h.sites[1]))
 	})
+	long := bytes.Repeat([]byte(`"1":"",`), 40_000)
+	own := sections{ownSection: append(append([]byte(`{"Models":{`), long...), `"1":""}}`...)}
+	f.Add(true, own.marshal())
+	own[ownSection] = append(append([]byte(`{"Open":[`), bytes.Repeat([]byte("0,"), 100_000)...), "0]}"...)
+	f.Add(false, own.marshal())
 	roster := []pvi.ClientID{"c00", "c01"}
+	records := planeRecords(1, 41)
+	restore := func(ofServer bool, saved []byte) {
+		if ofServer {
+			RestoreServer(st, roster, saved)
+		} else {
+			RestoreSite(st, roster, "c01", records, saved)
+		}
+	}
+	var fixed uint64 // what a machine takes
+	along(f, st, func(h *house, plan Entry, a Answer) {
+		server, site := state(f, h.server), state(f, h.sites[1])
+		for range 3 {
+			fixed = max(fixed, memory.Allocated(func() { restore(true, server) }), memory.Allocated(func() { restore(false, site) }))
+		}
+	})
 	f.Fuzz(func(t *testing.T, ofServer bool, saved []byte) {
+		memory.Within(t, fixed+memory.Factor*uint64(len(saved))+memory.Room, func() { restore(ofServer, saved) })
 		if ofServer {
 			if s, err := RestoreServer(st, roster, saved); err == nil {
 				state(t, s)

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"testing"
+
+	"fedpvi/internal/memory"
 )
 
 // reader turns bytes into any program whatever, sensible or not.
@@ -90,7 +92,9 @@ func FuzzVerify(f *testing.F) {
 	f.Add([]byte("a small program that is none"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := reader{data}
-		v, err := Verify(r.program())
+		p := r.program()
+		memory.Bound(t, len(data), func() { _, _ = Verify(p) })
+		v, err := Verify(p)
 		if err != nil {
 			return
 		}
@@ -105,7 +109,7 @@ func FuzzVerify(f *testing.F) {
 // Mutations of a good program never make the verifier panic either.
 func FuzzVerifyMutations(f *testing.F) {
 	f.Add(uint8(4), uint8(0), int64(10), int64(3))
-	f.Fuzz(func(_ *testing.T, node, field uint8, a, b int64) {
+	f.Fuzz(func(t *testing.T, node, field uint8, a, b int64) {
 		p := good()
 		n := &p.Nodes[int(node)%len(p.Nodes)]
 		switch field % 8 {
@@ -126,6 +130,6 @@ func FuzzVerifyMutations(f *testing.F) {
 		case 7:
 			p.Likelihood, p.Prediction.Node = int(a), int(b)
 		}
-		_, _ = Verify(p)
+		memory.Bound(t, 0, func() { _, _ = Verify(p) })
 	})
 }
