@@ -8,7 +8,7 @@ TOOL := go tool -modfile=tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build cuda generate ptx test-cuda demo demo-network network load dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench experiments clean
+.PHONY: build cuda generate ptx test-cuda test-gpu demo demo-network network load dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -31,9 +31,21 @@ ptx: ## the kernels' code for graphics cards, from their sources; Debian's packa
 	cd gpu/cuda/kernel && { echo "// Made by make ptx of sources with the SHA-256 $$(cat *.cu *.h | sha256sum | cut -d ' ' -f 1)"; $(CLANG) $(PTXFLAGS) kernels.cu; } > kernels.ptx.new
 	mv gpu/cuda/kernel/kernels.ptx.new gpu/cuda/kernel/kernels.ptx
 
-test-cuda: ## the kernels on an emulated device, and what stands before a real one; g++
+# A libcuda.so.1 that runs the kernels on a processor, for programs built with cuda.
+EMULATED = bin/emulated
+$(EMULATED)/libcuda.so.1: $(wildcard gpu/cuda/kernel/*.cu gpu/cuda/kernel/*.h gpu/cuda/emulator/*.h gpu/cuda/emulator/*.cc gpu/cuda/emulator/library/*.cc gpu/cuda/driver/include/*.h)
+	@mkdir -p $(@D)
+	g++ -std=c++17 -O2 -Wall -fno-exceptions -fno-rtti -shared -fPIC -Wl,-Bsymbolic -Igpu/cuda/driver/include -Igpu/cuda/emulator -o $@ gpu/cuda/emulator/*.cc gpu/cuda/emulator/library/*.cc
+
+test-cuda: $(EMULATED)/libcuda.so.1 ## the kernels on an emulated device, and what stands before a real one; g++
 	go test -tags emulator ./gpu/cuda/...
+	go test -tags emulator -run Device ./sim/audit
 	$(CUDA) go test -tags cuda ./gpu/cuda/driver
+	$(CUDA) LD_LIBRARY_PATH="$(CURDIR)/$(EMULATED):$$LD_LIBRARY_PATH" go test -tags cuda ./gpu/cuda
+
+# The same tests on the first GPU of this machine.
+test-gpu: ## the kernels on the GPU against the processor
+	$(CUDA) go test -count 1 -v -tags cuda ./gpu/cuda
 
 demo: build ## the main job on made-up data
 	@rm -rf runs/demo
@@ -82,6 +94,7 @@ test: ## all tests, what is shared under the race detector, and short fuzzing
 	go test $(RACE) -short -run 'Accumulator|Release|Layers|Stream' ./dpmech
 	go test $$(go list ./... | grep -E '$(ALONE)') $$(grep -rl --include='*_test.go' -F 'testing.Short()' . | xargs -n 1 dirname | sort -u)
 	$(FUSED) go test -run 'DependsOnNoPlace' ./gpu/... ./internal/single
+	$(if $(shell command -v g++),$(MAKE) --no-print-directory test-cuda)
 	$(MAKE) fuzz FUZZTIME=1s
 
 evidence: ## the long versions of statistical tests, up to an hour
@@ -134,6 +147,7 @@ lint: ## formatting, vet, staticcheck, generated code
 	@unformatted=$$($(TOOL) gofumpt -l $(SOURCES)); test -z "$$unformatted" || { echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
 	$(if $(RACE),$(CUDA) go vet -tags cuda ./gpu/cuda/...)
+	$(if $(shell command -v g++),go vet -tags emulator ./gpu/cuda/... ./sim/audit)
 	$(TOOL) staticcheck ./...
 	go mod tidy -diff
 	go mod -C tools tidy -diff

@@ -106,23 +106,6 @@ func long(before, each, after string) []byte {
 	return []byte(before + strings.Repeat(each+",", 40_000) + each + after)
 }
 
-// costOf returns what the dearest of functions allocates.
-func costOf(all ...func()) (most uint64) {
-	for _, f := range all {
-		for range 3 {
-			most = max(most, memory.Allocated(f))
-		}
-	}
-	return most
-}
-
-// bounded fails a test if what takes up a state allocates more than a machine that takes up a good one
-// and the bound on what a message may take.
-func bounded(t *testing.T, fixed uint64, state []byte, take func()) {
-	t.Helper()
-	memory.Within(t, fixed+memory.Factor*uint64(len(state))+memory.Room, take)
-}
-
 func FuzzRestore(f *testing.F) {
 	st := planeStudy(f, clientPrivacy, "factors = \"exact\"\ndamping = 0.3", "min_clients = 3")
 	h := newHouse(f, st, 4, 1)
@@ -143,12 +126,17 @@ func FuzzRestore(f *testing.F) {
 	f.Add(long(`{"Version":1,"Open":{"1":{"Answered":[`, `""`, "]}}}"))
 	f.Add(long(`{"Version":1,"Factor":[`, `""`, "]}"))
 	f.Add(long(`{"Version":1,"Open":{`, `"1":null`, "}}"))
-	fixed := costOf(func() { RestoreServer(h.protocol, server) }, func() { h.newSite(clientID(0), 0).Restore(site) })
-	f.Fuzz(func(t *testing.T, state []byte) {
+	restore := func(t testing.TB, ofServer, ofSite []byte) (s *Server, site *Site, serverFails, siteFails error) {
 		h.t = t
-		bounded(t, fixed, state, func() { RestoreServer(h.protocol, state) })
-		bounded(t, fixed, state, func() { h.newSite(clientID(0), 0).Restore(state) })
-		if s, err := RestoreServer(h.protocol, state); err == nil {
+		s, serverFails = RestoreServer(h.protocol, ofServer)
+		site = h.newSite(clientID(0), 0)
+		return s, site, serverFails, site.Restore(ofSite)
+	}
+	fixed := memory.Allocated(func() { restore(f, server, site) })
+	f.Fuzz(func(t *testing.T, state []byte) {
+		memory.Beside(t, fixed, len(state), func() { restore(t, state, state) })
+		s, site, err, siteFails := restore(t, state, state)
+		if err == nil {
 			s.Next()
 			for _, n := range s.Open() {
 				if _, err := s.Close(n); err != nil {
@@ -156,8 +144,7 @@ func FuzzRestore(f *testing.F) {
 				}
 			}
 		}
-		site := h.newSite(clientID(0), 0)
-		if err := site.Restore(state); err == nil {
+		if siteFails == nil {
 			if _, err := site.MarshalBinary(); err != nil {
 				t.Fatal(err)
 			}

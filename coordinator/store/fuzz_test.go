@@ -31,6 +31,15 @@ func FuzzFile(f *testing.F) {
 	f.Add(uint32(16), []byte{0xff})
 	f.Add(uint32(4096*2+8), []byte{0xff, 0xff, 0xff, 0xff})
 	f.Add(uint32(len(good)), []byte("more"))
+	read := func() {
+		s, err := Open(dir, Options{})
+		if err != nil {
+			return
+		}
+		defer s.Close() //nolint:errcheck // it may be damaged
+		_ = s.View(readAll)
+	}
+	fixed := memory.Allocated(read)
 	f.Fuzz(func(t *testing.T, at uint32, patch []byte) {
 		if len(patch) > 64 {
 			return
@@ -38,19 +47,7 @@ func FuzzFile(f *testing.F) {
 		changed := append([]byte(nil), good...)
 		copy(changed[min(int(at), len(changed)):], patch)
 		check(t, os.WriteFile(path, changed, 0o600))
-		memory.Bound(t, len(changed), func() {
-			if s, err := Open(dir, Options{}); err == nil {
-				_ = s.View(readAll)
-				_ = s.Close()
-			}
-			check(t, os.WriteFile(path, changed, 0o600))
-		})
-		s, err := Open(dir, Options{})
-		if err != nil {
-			return
-		}
-		defer s.Close() //nolint:errcheck // it may be damaged
-		_ = s.View(readAll)
+		memory.Beside(t, fixed, len(changed), read)
 	})
 }
 

@@ -33,8 +33,18 @@ type Visit struct {
 	Taken bool
 }
 
-// threads of a block: enough for batches of a few hundred records to be looked at once.
-const threads = 256
+// mostThreads of a block are enough for batches of a few hundred records to be looked at
+// once. It is a multiple of 32, as the kernel needs.
+const mostThreads = 256
+
+// threads returns how many a block has. Results do not depend on it.
+func (j *job) threads() int {
+	need := j.dim
+	for _, v := range j.visits {
+		need = max(need, int(1.5*v.Plan.Mechanism().MeanBatch()))
+	}
+	return min((max(need, 1)+31)/32*32, mostThreads)
+}
 
 // The words of a problem, in the order of the kernel's struct.
 const (
@@ -59,9 +69,9 @@ const (
 // batchWords is the size of what a block knows of a batch.
 const batchWords = 57
 
-// sharedWords returns the size of a block's memory for d coordinates.
-func sharedWords(d int) int {
-	return batchWords + 1 + 3*d + max(threads/d, 1)*d + threads + threads/2
+// sharedWords returns the size of the memory of a block of threads for at most d coordinates.
+func sharedWords(d, threads int) int {
+	return batchWords + 1 + 3*d + max(threads, d) + threads + threads/2
 }
 
 // Descend takes the steps of all visits at once, in one launch. What a device computes of
@@ -103,7 +113,8 @@ func Descend(d Device, visits []*Visit) (err error) {
 	if err := d.Write(memory, words); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
-	if err := d.Launch("descend", len(visits), threads, 8*sharedWords(j.dim), memory); err != nil {
+	threads := j.threads()
+	if err := d.Launch("descend", len(visits), threads, 8*sharedWords(j.dim, threads), memory); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
 	if err := d.Read(words[:j.kept], memory); err != nil {

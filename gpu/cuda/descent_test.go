@@ -1,4 +1,4 @@
-//go:build emulator
+//go:build emulator || cuda
 
 package cuda
 
@@ -11,7 +11,6 @@ import (
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/gpu"
-	"fedpvi/gpu/cuda/emulator"
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
 )
@@ -249,7 +248,7 @@ func TestProblemsKnowNothingOfEachOther(t *testing.T) {
 	if err := Descend(devices[0], []*Visit{alone}); err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range devices {
+	for order, d := range devices {
 		first, second := s.table(t, d), other.table(t, d)
 		visits := []*Visit{other.visit(t, d, second, 1), s.visit(t, d, first, 2), s.visit(t, d, first, 3), other.visit(t, d, second, 4)}
 		visits[1].Releases = nil
@@ -257,11 +256,25 @@ func TestProblemsKnowNothingOfEachOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !slices.Equal(visits[2].Run.AppendState(nil), alone.Run.AppendState(nil)) || !slices.Equal(visits[2].Releases, alone.Releases) {
-			t.Errorf("order %d: a problem has another result beside others", d.Order)
+			t.Errorf("order %d: a problem has another result beside others", order)
 		}
 		if slices.Equal(visits[1].Run.AppendState(nil), alone.Run.AppendState(nil)) {
-			t.Errorf("order %d: two keys make one result", d.Order)
+			t.Errorf("order %d: two keys make one result", order)
 		}
+	}
+}
+
+// A block's memory is enough for each of several problems, also where another one has more
+// coordinates.
+func TestProblemsOfSeveralSizes(t *testing.T) {
+	d := devices[0]
+	var visits []*Visit
+	for _, dim := range []int{128, 129, 3, 1} {
+		s := scene{Linear, 300, dim, dpmech.FullBatch{}, 2, 1, 1}
+		visits = append(visits, s.visit(t, d, s.table(t, d), uint64(dim)))
+	}
+	if err := Descend(d, visits); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -298,7 +311,7 @@ func TestVisitsGoOn(t *testing.T) {
 
 // spy is a device that remembers what was written to it, and can fail.
 type spy struct {
-	*emulator.Device
+	Device
 	fail   string
 	wiped  int // words of zeros that were written last
 	freed  int
@@ -333,7 +346,7 @@ func (s *spy) Launch(kernel string, blocks, threads, shared int, arguments ...ui
 func TestWhatADeviceLeavesOpen(t *testing.T) {
 	s := scenes[0]
 	s.dim, s.records, s.steps = 40, 30, 50
-	d := &spy{Device: &emulator.Device{}}
+	d := &spy{Device: devices[0]}
 	table := s.table(t, d)
 	for _, slack := range []uint64{0, 1 << 59} {
 		v := s.visit(t, d, table, 5)
@@ -383,17 +396,19 @@ func TestVisitsThatDoNotFit(t *testing.T) {
 	d := devices[0]
 	table := s.table(t, d)
 	for name, change := range map[string]func(v *Visit){
-		"joint gradients":  func(v *Visit) { v.Options.Joint = true },
-		"two draws":        func(v *Visit) { v.Options.Draws = 2 },
-		"a clip":           func(v *Visit) { v.Options.Clip = 1 },
-		"another link":     func(v *Visit) { v.Options.Link = gpu.SoftplusLink },
-		"sgd":              func(v *Visit) { v.Options.Optimiser = gpu.SGD{} },
-		"too many steps":   func(v *Visit) { v.Options.Steps-- },
-		"a short cavity":   func(v *Visit) { v.Options.CavityMean = nil },
-		"little room":      func(v *Visit) { v.Releases = v.Releases[1:] },
-		"another device":   func(v *Visit) { v.Table = s.table(t, devices[1]) },
-		"other records":    func(v *Visit) { v.Plan = plan(t, scenes[0].mechanism(t), 1) },
-		"a plan that runs": func(v *Visit) { v.Plan.Next(make([]int64, s.dim), func([]uint32, *dpmech.Accumulator) error { return nil }) },
+		"joint gradients": func(v *Visit) { v.Options.Joint = true },
+		"two draws":       func(v *Visit) { v.Options.Draws = 2 },
+		"a clip":          func(v *Visit) { v.Options.Clip = 1 },
+		"another link":    func(v *Visit) { v.Options.Link = gpu.SoftplusLink },
+		"sgd":             func(v *Visit) { v.Options.Optimiser = gpu.SGD{} },
+		"too many steps":  func(v *Visit) { v.Options.Steps-- },
+		"a short cavity":  func(v *Visit) { v.Options.CavityMean = nil },
+		"little room":     func(v *Visit) { v.Releases = v.Releases[1:] },
+		"another device":  func(v *Visit) { v.Table = s.table(t, &spy{Device: d}) },
+		"other records":   func(v *Visit) { v.Plan = plan(t, scenes[0].mechanism(t), 1) },
+		"a plan that runs": func(v *Visit) {
+			v.Plan.Next(make([]int64, s.dim), func([]uint32, *dpmech.Accumulator) error { return nil })
+		},
 	} {
 		v := s.visit(t, d, table, 1)
 		change(v)

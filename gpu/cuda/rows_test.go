@@ -1,4 +1,4 @@
-//go:build emulator
+//go:build emulator || cuda
 
 package cuda
 
@@ -79,12 +79,21 @@ func TestNoRowAddsMoreThanTheClip(t *testing.T) {
 		m := mechanism(t, dpmech.FullBatch{}, 1, 1, 2, clip, 0.5)
 		words := put(t, d, wordsOf(t, plan(t, m, 1)))
 		limit := clip / m.Lattice().Step()
+		memory := put(t, d, make([]uint64, 6)) // sum, row, slope, record
+		sum := make([]uint64, 2)
 		for _, slope := range sizes {
 			for _, a := range sizes {
 				for _, b := range sizes {
-					got := output(t, d, 2, "sum_rows", 1, 32, 2*16+48, words,
-						put(t, d, appendFloats(nil, []float64{a, -b})), put(t, d, appendFloats(nil, []float64{-slope})), put(t, d, []uint64{0}), 1)
-					x, y := float64(int64(got[0])), float64(int64(got[1]))
+					if err := d.Write(memory, append(appendFloats([]uint64{0, 0}, []float64{a, -b, -slope}), 0)); err != nil {
+						t.Fatal(err)
+					}
+					if err := d.Launch("sum_rows", 1, 32, 8*(2*16+48), memory, words, memory+16, memory+32, memory+40, 1); err != nil {
+						t.Fatal(err)
+					}
+					if err := d.Read(sum, memory); err != nil {
+						t.Fatal(err)
+					}
+					x, y := float64(int64(sum[0])), float64(int64(sum[1]))
 					if math.Hypot(x, y) > limit {
 						t.Errorf("slope %g, row (%g, %g): adds (%g, %g), the clip is %g", slope, a, -b, x, y, limit)
 					}

@@ -33,15 +33,19 @@ void sync_block();
 u32 exchange(u32 value, u32 step);
 u32 ballot(bool yes);
 
-// A kernel by its name, and what calls it with pointers to its parameters.
+// A kernel by its name, and what calls it with pointers to its parameters, of which there
+// are so many.
 struct Kernel {
 	const char *name;
 	void (*call)(void **parameters);
+	int parameters;
 };
 
 template <auto kernel> struct Caller;
 
 template <class... Parameters, void (*kernel)(Parameters...)> struct Caller<kernel> {
+	static constexpr int count = sizeof...(Parameters);
+
 	static void call(void **parameters) { with(parameters, std::index_sequence_for<Parameters...>()); }
 
 	template <std::size_t... Place> static void with(void **parameters, std::index_sequence<Place...>) {

@@ -6,7 +6,7 @@
 
 namespace emulator {
 
-#define ENTRY(name) {#name, Caller<&name>::call}
+#define ENTRY(name) {#name, Caller<&name>::call, Caller<&name>::count}
 
 const Kernel kernels[] = {
 	ENTRY(draw_words),

@@ -90,7 +90,8 @@ bool run_block(int order, u64 &state) {
 		if (i % warp == 0) warps[i / warp] = {{n - i < warp ? n - i : warp, 0, 0}, {}};
 		fibers[i].at = nullptr;
 		fibers[i].ended = false;
-		fresh_fiber(&fibers[i].context, stacks + i * stack_size, stack_size, run_fiber);
+		// Not all a power of two apart, where they would share a few lines of the cache.
+		fresh_fiber(&fibers[i].context, stacks + i * stack_size, stack_size - i % 61 * 192, run_fiber);
 	}
 	for (u32 left = n; left > 0;) {
 		bool moved = false;
@@ -142,6 +143,8 @@ using namespace emulator;
 int emulator_kernels(void) { return kernel_count; }
 
 const char *emulator_name(int kernel) { return kernels[kernel].name; }
+
+int emulator_parameters(int kernel) { return kernels[kernel].parameters; }
 
 int emulator_find(const char *name) {
 	for (int i = 0; i < kernel_count; i++) {

@@ -21,6 +21,7 @@ enum emulator_result {
 int emulator_find(const char *name);
 int emulator_kernels(void);
 const char *emulator_name(int kernel);
+int emulator_parameters(int kernel);
 
 // Runs a kernel to its end. One launch runs at a time; others wait.
 int emulator_launch(int kernel, unsigned blocks, unsigned threads, unsigned shared_bytes, void **parameters, int order);
