@@ -29,7 +29,9 @@ type Visit struct {
 	// Taken is false after [Descend] where the device left a comparison open on which a
 	// sample of the noise depends, as it does once in some 2^50 samples: neither Run nor
 	// Releases have changed then, and the steps are to be taken with [dpmech.Plan.Next].
-	// In all other cases the plan is wiped.
+	// After an error it is false as well, and neither has changed: who takes the steps
+	// then, after [dpmech.Plan.Reclaim], takes them for the first time that anybody sees.
+	// Where it is true the plan is wiped.
 	Taken bool
 }
 
@@ -90,7 +92,7 @@ func Descend(d Device, visits []*Visit) (err error) {
 	}
 	defer func() {
 		for _, v := range visits {
-			if err != nil || v.Taken {
+			if v.Taken {
 				v.Plan.Wipe()
 			}
 		}
