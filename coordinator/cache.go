@@ -6,8 +6,11 @@ import (
 	"fedpvi/transport"
 )
 
-// cacheBytes is what a cache holds, besides its newest entry.
-const cacheBytes = 8 << 20
+// What a cache holds, besides its newest entry.
+const (
+	cacheBytes   = 8 << 20
+	cacheEntries = 64
+)
 
 // A cache holds the newest entries of a transcript, which all clients ask for at once.
 type cache struct {
@@ -28,7 +31,7 @@ func (c *cache) put(number uint64, i transport.Item) {
 	if c.first == 0 {
 		c.first = number
 	}
-	for ; c.bytes > cacheBytes && c.first < number; c.first++ {
+	for ; (c.bytes > cacheBytes || number-c.first > cacheEntries) && c.first < number; c.first++ {
 		old := c.items[c.first]
 		c.bytes -= len(old.Envelope) + len(old.Body)
 		delete(c.items, c.first)

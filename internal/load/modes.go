@@ -19,6 +19,7 @@ func rounds(ctx context.Context, o options) error {
 		return err
 	}
 	defer h.stop()
+	most := h.most()
 	joined, err := h.usage()
 	if err != nil {
 		return err
@@ -33,10 +34,17 @@ func rounds(ctx context.Context, o options) error {
 		return err
 	}
 	took := s.took()
+	slowest := 0
+	for i, t := range took {
+		if t > took[slowest] {
+			slowest = i
+		}
+	}
+	first := took[0]
 	slices.Sort(took)
 	n := float64(len(took))
 	say("%d rounds of %d clients and %d numbers each, in %.1f s", len(took), o.clients, s.size, spent.lasted.Seconds())
-	say("  a round              p50 %v, p99 %v, longest %v", quantile(took, 0.5), quantile(took, 0.99), took[len(took)-1].Round(time.Millisecond))
+	say("  a round              p50 %v, p99 %v, longest %v (the %d.), the first %v", quantile(took, 0.5), quantile(took, 0.99), quantile(took, 1), slowest+1, first.Round(time.Millisecond))
 	say("  processors           %.2f s of the coordinator in a round, %.2f s of the clients", spent.hub.Seconds()/n, spent.crowd.Seconds()/n)
 	say("  a message            %d bytes, sealed and padded from %d", s.sealed(), 8*s.size)
 	say("  bytes in a round     %.1f MB to the coordinator, %.1f MB from it", spent.sent/n/mega, spent.received/n/mega)
@@ -49,8 +57,9 @@ func rounds(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	say("  memory               %.0f MB at the end, at most %.0f MB: %.1f messages more than before anybody had joined",
-		float64(after.resident)/mega, float64(after.peak)/mega, float64(after.peak-h.empty.resident)/float64(s.sealed()))
+	private := most()
+	say("  memory of its own    at most %.0f MB: %.1f messages more than before anybody had joined", float64(private)/mega, float64(private-h.empty.private)/float64(s.sealed()))
+	say("  resident, with pages of the store %.0f MB at the end, at most %.0f MB", float64(after.resident)/mega, float64(after.peak)/mega)
 	return nil
 }
 
