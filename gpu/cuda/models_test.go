@@ -225,6 +225,71 @@ func TestModelsAgreeWithTheProcessor(t *testing.T) {
 	}
 }
 
+// Whatever a record holds, it adds no more than the clip, and nothing if its gradient is
+// not finite.
+func TestNoRecordAddsMoreThanTheClip(t *testing.T) {
+	const clip = 0.7
+	base := func(d int) Base {
+		b := Base{Mean: make([]float64, d), SD: make([]float64, d)}
+		for i := range b.SD {
+			b.SD[i] = 1
+		}
+		return b
+	}
+	for _, x := range []float64{0, -3, 1e5, 1e80, -1e160, 1e300, math.Inf(1), math.NaN()} {
+		tables := []func(d Device) (*Table, error){
+			func(d Device) (*Table, error) {
+				m := Mixture{Components: 3, Variables: 2, Rows: []float64{x, 1}, Concentration: 1, Shape: 1, Scale: 1}
+				m.Base = base(m.Dim())
+				return NewMixture(d, m)
+			},
+			func(d Device) (*Table, error) {
+				m := Multilevel{Family: Linear, Features: 2, Groups: 2, Slopes: []int{0}, Rows: []float64{1, x}, Group: []int{1}, Outcomes: []float64{-x}, Scale: 1, Noise: 1}
+				m.Base = base(m.Dim())
+				return NewMultilevel(d, m)
+			},
+			func(d Device) (*Table, error) {
+				return NewTable(d, Regression{Family: Poisson, Dim: 3, Rows: []float64{1, x, 1}, Outcomes: []float64{2}})
+			},
+		}
+		for k, table := range tables {
+			d := devices[k]
+			on, err := table(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := play{steps: 1, base: base(on.dim), sampling: dpmech.FullBatch{}}
+			m := mechanism(t, p.sampling, 1, 1, on.dim, clip, 1)
+			o := scene{dim: on.dim, steps: 1, sampling: p.sampling}.options(t)
+			run, err := gpu.NewMeanField(p.base.Mean, p.base.SD, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := &Visit{Table: on, Plan: plan(t, m, 3), Options: o, Run: run, Releases: make([]int64, on.dim)}
+			if err := Descend(d, []*Visit{v}); err != nil || !v.Taken {
+				t.Fatalf("taken: %t: %v", v.Taken, err)
+			}
+			noise := make([]int64, on.dim)
+			if err := plan(t, m, 3).Next(noise, func([]uint32, *dpmech.Accumulator) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			var squares float64
+			for j, n := range v.Releases {
+				squares += float64(n-noise[j]) * float64(n-noise[j])
+			}
+			finite := !math.IsNaN(x) && !math.IsInf(x, 0)
+			if norm := math.Sqrt(squares) * m.Lattice().Step(); norm > clip || !finite && norm != 0 {
+				t.Errorf("kind %d: a record with %g adds a norm of %g, the clip is %g", k, x, norm, clip)
+			} else if k < 2 && x == 1e5 && norm < clip*(1-1e-6) {
+				t.Errorf("kind %d: a record far beyond the clip adds a norm of %g", k, norm)
+			}
+			if err := on.Free(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 func TestModelsThatDoNotFit(t *testing.T) {
 	d := devices[0]
 	for _, m := range []Mixture{

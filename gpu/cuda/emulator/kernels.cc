@@ -19,6 +19,7 @@ const Kernel kernels[] = {
 	ENTRY(descend_multilevel),
 	ENTRY(probe_reverse),
 	ENTRY(probe_reverse_racing),
+	ENTRY(probe_overtaking),
 	ENTRY(probe_warp),
 	ENTRY(probe_total),
 	ENTRY(probe_ring),
