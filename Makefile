@@ -39,9 +39,11 @@ $(EMULATED)/libcuda.so.1: $(wildcard gpu/cuda/kernel/*.cu gpu/cuda/kernel/*.h gp
 
 test-cuda: $(EMULATED)/libcuda.so.1 ## the kernels on an emulated device, and what stands before a real one; g++
 	go test -tags emulator ./gpu/cuda/...
+	go test -tags emulator -run 'Device|TheTest' ./gpu/device ./pvi/solver ./sim ./internal/pace
 	go test -tags emulator -run Device ./sim/audit
 	$(CUDA) go test -tags cuda ./gpu/cuda/driver
 	$(CUDA) LD_LIBRARY_PATH="$(CURDIR)/$(EMULATED):$$LD_LIBRARY_PATH" go test -tags cuda ./gpu/cuda
+	$(CUDA) FEDPVI_EMULATED="$(CURDIR)/$(EMULATED)" go test -tags cuda -run CUDA ./cmd/sim
 
 # The same tests on the first GPU of this machine.
 test-gpu: ## the kernels on the GPU against the processor
@@ -146,8 +148,8 @@ SOURCES = $$(git ls-files '*.go' ':!*.pb.go')
 lint: ## formatting, vet, staticcheck, generated code
 	@unformatted=$$($(TOOL) gofumpt -l $(SOURCES)); test -z "$$unformatted" || { echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
-	$(if $(RACE),$(CUDA) go vet -tags cuda ./gpu/cuda/...)
-	$(if $(shell command -v g++),go vet -tags emulator ./gpu/cuda/... ./sim/audit)
+	$(if $(RACE),$(CUDA) go vet -tags cuda ./gpu/cuda/... ./gpu/device)
+	$(if $(shell command -v g++),go vet -tags emulator ./gpu/cuda/... ./gpu/device ./pvi/solver ./sim ./sim/audit)
 	$(TOOL) staticcheck ./...
 	go mod tidy -diff
 	go mod -C tools tidy -diff

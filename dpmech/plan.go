@@ -50,11 +50,8 @@ func (r *SampledRun) Plan(steps int, streams *Streams, draws *Stream) (*Plan, er
 	if steps < 1 || steps > r.Remaining() {
 		return nil, fmt.Errorf("sampled sum: a plan of %d steps, of %d that are left: %w", steps, r.Remaining(), ErrNoSteps)
 	}
-	if _, err := r.of.batches(); err != nil {
-		return nil, fmt.Errorf("sampled sum: %w", err)
-	}
-	if d := r.of.cfg.Dim; d > maxPlanned {
-		return nil, fmt.Errorf("sampled sum: a vector of %d elements is too long for a plan: at most %d are possible", d, maxPlanned)
+	if err := r.of.Plannable(); err != nil {
+		return nil, err
 	}
 	r.taken += steps
 	p := &Plan{steps: steps, run: r.of.Begin()}
@@ -62,6 +59,17 @@ func (r *SampledRun) Plan(steps int, streams *Streams, draws *Stream) (*Plan, er
 	drawKey(&p.keys.noise, streams.Noise)
 	drawKey(&p.keys.draws, draws)
 	return p, nil
+}
+
+// Plannable returns why [SampledRun.Plan] would refuse every plan, nil if it would not.
+func (s *SampledSum) Plannable() error {
+	if _, err := s.batches(); err != nil {
+		return fmt.Errorf("sampled sum: %w", err)
+	}
+	if d := s.cfg.Dim; d > maxPlanned {
+		return fmt.Errorf("sampled sum: a vector of %d elements is too long for a plan: at most %d are possible", d, maxPlanned)
+	}
+	return nil
 }
 
 // maxPlanned keeps the rounding of a squared norm as small as [gate.add] has it, if a

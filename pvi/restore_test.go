@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fedpvi/internal/memory"
 )
 
 // A state that no site of this protocol ever had is not taken up.
@@ -113,9 +115,17 @@ func FuzzRestore(f *testing.F) {
 	f.Add(server)
 	f.Add(site)
 	f.Add([]byte(`{"Version":1}`))
-	f.Fuzz(func(t *testing.T, state []byte) {
+	restore := func(t testing.TB, ofServer, ofSite []byte) (s *Server, site *Site, serverFails, siteFails error) {
 		h.t = t
-		if s, err := RestoreServer(h.protocol, state); err == nil {
+		s, serverFails = RestoreServer(h.protocol, ofServer)
+		site = h.newSite(clientID(0), 0)
+		return s, site, serverFails, site.Restore(ofSite)
+	}
+	fixed := memory.Allocated(func() { restore(f, server, site) })
+	f.Fuzz(func(t *testing.T, state []byte) {
+		memory.Beside(t, fixed, len(state), func() { restore(t, state, state) })
+		s, site, err, siteFails := restore(t, state, state)
+		if err == nil {
 			s.Next()
 			for _, n := range s.Open() {
 				if _, err := s.Close(n); err != nil {
@@ -123,8 +133,7 @@ func FuzzRestore(f *testing.F) {
 				}
 			}
 		}
-		site := h.newSite(clientID(0), 0)
-		if err := site.Restore(state); err == nil {
+		if siteFails == nil {
 			if _, err := site.MarshalBinary(); err != nil {
 				t.Fatal(err)
 			}

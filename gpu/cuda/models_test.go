@@ -293,8 +293,10 @@ func TestNoRecordAddsMoreThanTheClip(t *testing.T) {
 func TestModelsThatDoNotFit(t *testing.T) {
 	d := devices[0]
 	for _, m := range []Mixture{
-		{Components: 1, Variables: 1}, {Components: 40, Variables: 40, Concentration: 1, Shape: 1, Scale: 1},
-		{Components: 2, Variables: 2, Rows: []float64{1}, Concentration: 1, Shape: 1, Scale: 1}, {Components: 2, Variables: 1, Shape: 1, Scale: 1},
+		{Components: 1, Variables: 1},
+		{Components: 40, Variables: 40, Concentration: 1, Shape: 1, Scale: 1},
+		{Components: 2, Variables: 2, Rows: []float64{1}, Concentration: 1, Shape: 1, Scale: 1},
+		{Components: 2, Variables: 1, Shape: 1, Scale: 1},
 		{Components: 2, Variables: 1, Concentration: 1, Shape: 1, Scale: 1},
 	} {
 		if _, err := NewMixture(d, m); err == nil {

@@ -75,9 +75,10 @@ var floors = [][]string{
 	{"dpmech/seeded", "pvi/study", "pvi/model", "pvi/onestep"},
 	{"gpu", "gpu/vae"},
 	{"gpu/cuda"},
+	{"gpu/device"},
 	{"pvi/shard"},
 	{"pvi/solver"},
-	{"pvi/fit"},
+	{"internal/pace", "pvi/fit"},
 	{"pvi"},
 	{"pvi/wire", "pvi/words"},
 	{"pvi/stage"},
@@ -178,7 +179,7 @@ var forbidden = []struct {
 	},
 	{
 		"time", func(f file) bool {
-			return f.test || strings.HasPrefix(f.folder, "sim/report") || command(f) || f.folder == "internal/plant" ||
+			return f.test || strings.HasPrefix(f.folder, "sim/report") || f.folder == "internal/pace" || command(f) || f.folder == "internal/plant" ||
 				f.folder == "crypto/channel" || f.folder == "crypto/invitation" || transport(f) || coordinator(f) || client(f)
 		},
 		"the algorithm knows no clock",

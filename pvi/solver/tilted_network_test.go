@@ -138,3 +138,29 @@ func TestMomentsOfHiddenUnits(t *testing.T) {
 		}
 	}
 }
+
+// A match allocates nothing, whatever the model.
+func TestMatchesAllocateNothing(t *testing.T) {
+	x, y := []float64{0.3, -0.8}, []float64{1}
+	for name, tilted := range map[string]Tilted{
+		"clusters":         NewTiltedClusters(3, 2, x, 1.5, 1, 1),
+		"network":          NewTiltedNetwork(3, x, y, 2, true, 1, 1),
+		"measured network": NewTiltedNetwork(3, x, y, 2, false, 0.5, 1),
+	} {
+		d := tilted.Family().Dim()
+		sd := make([]float64, d)
+		for i := range sd {
+			sd[i] = 0.5
+		}
+		q, site, sum := independent(t, make([]float64, d), sd), make([]float64, tilted.Size()), make([]float64, 2*d)
+		tilted.Set(q)
+		n := testing.AllocsPerRun(20, func() {
+			tilted.Set(q)
+			tilted.Site(site, 0)
+			tilted.Expand(sum, site)
+		})
+		if n != 0 {
+			t.Errorf("%s: %g allocations", name, n)
+		}
+	}
+}
