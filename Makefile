@@ -8,7 +8,7 @@ TOOL := go tool -modfile=tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build cuda generate ptx test-cuda test-gpu demo demo-network network load dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench bench-gpu experiments clean
+.PHONY: build cuda generate ptx test-cuda test-gpu demo demo-network network load upgrade dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench bench-gpu experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -68,6 +68,14 @@ network: build ## studies on Abalone and Adult, a process for each client
 
 demo-network: build ## a coordinator and four clients, killed half way
 	go run ./internal/demonet
+
+# The build that an upgrade begins with.
+FROM ?= 7650a16
+upgrade: build ## a study that an earlier build begins and this one ends: make upgrade FROM=COMMIT
+	@rm -rf runs/earlier && git worktree prune
+	git worktree add -q --detach runs/earlier $(FROM)
+	cd runs/earlier && go build -trimpath -o bin/ ./cmd/coordinator ./cmd/client
+	go run ./internal/demonet upgrade runs/earlier/bin; status=$$?; git worktree remove --force runs/earlier; exit $$status
 
 dist: ## programs, images, bills of materials and sums, in dist/
 	go run ./internal/dist

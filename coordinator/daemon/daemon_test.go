@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -17,6 +18,7 @@ import (
 
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
+	"fedpvi/coordinator/store"
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/invitation"
@@ -186,6 +188,15 @@ func TestUntilDone(t *testing.T) {
 	check(t, hub.Close())
 	err = Serve(t.Context(), Config{Dir: dir, Listen: "127.0.0.1:0", UntilDone: true, Log: slog.New(slog.DiscardHandler)})
 	check(t, err)
+}
+
+// A second daemon of one state says at once that there is another.
+func TestAStateThatIsServed(t *testing.T) {
+	r := start(t, filepath.Join(t.TempDir(), "state"), false)
+	err := Serve(t.Context(), Config{Dir: r.dir, Listen: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler)})
+	if !errors.Is(err, store.ErrHeld) {
+		t.Errorf("%v, want %v", err, store.ErrHeld)
+	}
 }
 
 // Two daemons do not share a port, and the second lets go of its state.

@@ -11,6 +11,7 @@ import (
 
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
+	"fedpvi/coordinator/store"
 	"fedpvi/transport"
 )
 
@@ -45,6 +46,10 @@ type server struct {
 	failed  chan error
 }
 
+// glances is how long others may hold the state of a coordinator that starts: who looks at it
+// while none serves, as watch does again and again.
+const glances = 10 * time.Second
+
 // Serve serves until ctx is done, or every study is over if that is asked for. What is on
 // disk then is all there is: the next Serve goes on.
 func Serve(ctx context.Context, c Config) (err error) {
@@ -52,7 +57,12 @@ func Serve(ctx context.Context, c Config) (err error) {
 		c.RoundDeadline = transport.DefaultRoundDeadline
 	}
 	s := &server{config: c, metrics: newMetrics(), failed: make(chan error, 4)}
-	s.hub, err = coordinator.Open(c.Dir, coordinator.Options{Log: c.Log, Events: s.metrics, RoundDeadline: c.RoundDeadline})
+	if _, err := admin.Dial(ctx, c.Dir); err == nil {
+		return fmt.Errorf("%s: %w", c.Dir, store.ErrHeld)
+	}
+	s.hub, err = coordinator.Open(c.Dir, coordinator.Options{
+		Log: c.Log, Events: s.metrics, RoundDeadline: c.RoundDeadline, Store: store.Options{Wait: glances},
+	})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"errors"
 	"fmt"
 
 	"fedpvi/gpu/cuda"
@@ -8,29 +9,29 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// OnDevice returns the family of the model on a device (package cuda), or why the kernels
-// do not have the model.
+// OnDevice returns the family of the model on a device (package cuda), or why none
+// takes the model.
 func (m *Model) OnDevice() (cuda.Family, error) {
 	st := m.Study
 	family := cuda.Logistic
 	switch {
 	case len(st.Model.Groups) > 0:
-		return 0, fmt.Errorf("the kernels have no terms that vary between groups")
+		return 0, errors.New("a device takes regressions without terms that vary between groups")
 	case st.Model.Family == study.Logistic:
 	case st.Model.Family == study.Poisson:
 		family = cuda.Poisson
 	case st.Model.Family == study.Linear && m.NoiseSD() > 0:
 		family = cuda.Linear
 	case st.Model.Family == study.Linear:
-		return 0, fmt.Errorf("the kernels have linear regression with a known model.noise_sd")
+		return 0, errors.New("a device takes linear regression with a known model.noise_sd")
 	default:
-		return 0, fmt.Errorf("the kernels have logistic, linear and Poisson regression, not %s", st.Model.Family)
+		return 0, fmt.Errorf("a device takes logistic, linear and Poisson regression, not %s", st.Model.Family)
 	}
 	if d := m.program.Dim(); d > cuda.MaxDim {
-		return 0, fmt.Errorf("the kernels have up to %d coefficients, the model has %d", cuda.MaxDim, d)
+		return 0, fmt.Errorf("a device takes up to %d coefficients, the model has %d", cuda.MaxDim, d)
 	}
 	if m.beyond {
-		return 0, fmt.Errorf("the kernels have normal priors")
+		return 0, errors.New("a device takes normal priors")
 	}
 	return family, nil
 }

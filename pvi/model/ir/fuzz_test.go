@@ -85,7 +85,8 @@ func (r *reader) program() Program {
 	return p
 }
 
-// The verifier never panics and takes no more memory than in proportion, whatever it is given; what it accepts has shapes within
+// The verifier never panics and takes memory in proportion, whatever it is given; what it accepts
+// has shapes within
 // the limits.
 func FuzzVerify(f *testing.F) {
 	f.Add([]byte{})
