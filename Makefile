@@ -157,7 +157,7 @@ lint: ## formatting, vet, staticcheck, generated code
 	@unformatted=$$($(TOOL) gofumpt -l $(SOURCES)); test -z "$$unformatted" || { echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
 	$(if $(RACE),$(CUDA) go vet -tags cuda ./gpu/cuda/... ./gpu/device)
-	$(if $(shell command -v g++),go vet -tags emulator ./gpu/cuda/... ./gpu/device ./pvi/solver ./sim ./sim/audit)
+	$(if $(shell command -v g++),go vet -tags emulator ./gpu/cuda/... ./gpu/device ./pvi/solver ./sim ./sim/audit ./client ./internal/pace)
 	$(TOOL) staticcheck ./...
 	go mod tidy -diff
 	go mod -C tools tidy -diff
