@@ -85,7 +85,7 @@ func (s *DPSVI) visitOnDevice() error {
 
 // take has the device take a visit, with records that it has meanwhile.
 func (d *onDevice) take(v *cuda.Visit) error {
-	table, err := cuda.NewTable(d.Device, d.records)
+	table, err := d.records.Put(d.Device)
 	if err != nil {
 		return err
 	}
