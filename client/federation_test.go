@@ -91,6 +91,8 @@ type realNetwork struct {
 	records  string // folder of files
 	clients  []identity.Name
 	gossip   string // address of clients for it; empty for none
+	now      func() time.Time
+	refuse   error // of every connection; nil if they are made
 }
 
 const federationSeed = 7
@@ -120,7 +122,7 @@ func simulated(t *testing.T, source []byte) (st *study.Study, folder string, out
 // newRealNetwork has a coordinator that serves, and clients that have joined and approved.
 func newRealNetwork(t *testing.T, st *study.Study, records string) *realNetwork {
 	t.Helper()
-	n := &realNetwork{t: t, document: st, records: records}
+	n := &realNetwork{t: t, document: st, records: records, now: time.Now}
 	hub, err := coordinator.Open(filepath.Join(t.TempDir(), "hub"), coordinator.Options{})
 	check(t, err)
 	t.Cleanup(func() { check(t, hub.Close()) })
@@ -164,7 +166,7 @@ func (n *realNetwork) serve(l net.Listener) {
 func (n *realNetwork) open(m int) *client.Client {
 	n.t.Helper()
 	c, err := client.Open(client.Options{
-		Dir: filepath.Join(n.records, string(n.clients[m])+".state"), Program: "test 1", Command: "a test", Now: time.Now, Create: true,
+		Dir: filepath.Join(n.records, string(n.clients[m])+".state"), Program: "test 1", Command: "a test", Now: n.now, Create: true,
 	})
 	check(n.t, err)
 	c.SeedNoise(func(ask int) *dpmech.Stream { return sim.Noise(n.document, len(n.clients), federationSeed, m, ask) })
@@ -203,6 +205,7 @@ func (n *realNetwork) run(ctx context.Context, m int) (*client.Ending, error) {
 	if err != nil {
 		return nil, err
 	}
+	member.Addresses = []string{n.address}
 	policy, err := client.LoadPolicy(filepath.Join(n.records, string(n.clients[m])+".state"))
 	if err != nil {
 		return nil, err
@@ -210,6 +213,9 @@ func (n *realNetwork) run(ctx context.Context, m int) (*client.Ending, error) {
 	return c.Run(ctx, client.Run{
 		Member: member, Policy: policy, Data: filepath.Join(n.records, string(n.clients[m])+".csv"),
 		Connect: func(ctx context.Context) (client.Link, io.Closer, error) {
+			if n.refuse != nil {
+				return nil, nil, n.refuse
+			}
 			line, err := c.Dial(ctx, member, client.Network{})
 			return line, line, err
 		},

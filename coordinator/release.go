@@ -190,7 +190,7 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 	}
 	piece, offset = piece[o.have-offset:], o.have // what another call has brought is there
 	o.have = end
-	kept, first := bytes.Clone(piece), !o.stored
+	first := !o.stored
 	o.stored = true
 	b.write(func(st store.Study) error {
 		if first {
@@ -198,7 +198,7 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 				return err
 			}
 		}
-		return st.PutPiece(key, offset, kept)
+		return st.PutPiece(key, offset, piece) // which its call leaves alone until this is on disk
 	})
 	if end < size {
 		return nil, nil

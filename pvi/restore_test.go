@@ -101,6 +101,11 @@ func TestNewProtocolErrors(t *testing.T) {
 	}
 }
 
+// long is a text of 40,000 times the same between others.
+func long(before, each, after string) []byte {
+	return []byte(before + strings.Repeat(each+",", 40_000) + each + after)
+}
+
 func FuzzRestore(f *testing.F) {
 	st := planeStudy(f, clientPrivacy, "factors = \"exact\"\ndamping = 0.3", "min_clients = 3")
 	h := newHouse(f, st, 4, 1)
@@ -115,6 +120,12 @@ func FuzzRestore(f *testing.F) {
 	f.Add(server)
 	f.Add(site)
 	f.Add([]byte(`{"Version":1}`))
+	f.Add(long(`{"Version":1,"Asked":[`, "0", "]}"))
+	f.Add(long(`{"Version":1,"Lambda":[`, `""`, "]}"))
+	f.Add(long(`{"Version":1,"Open":{"1":{"Sum":[`, "0", "]}}}"))
+	f.Add(long(`{"Version":1,"Open":{"1":{"Answered":[`, `""`, "]}}}"))
+	f.Add(long(`{"Version":1,"Factor":[`, `""`, "]}"))
+	f.Add(long(`{"Version":1,"Open":{`, `"1":null`, "}}"))
 	restore := func(t testing.TB, ofServer, ofSite []byte) (s *Server, site *Site, serverFails, siteFails error) {
 		h.t = t
 		s, serverFails = RestoreServer(h.protocol, ofServer)

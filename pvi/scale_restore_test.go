@@ -145,6 +145,7 @@ func FuzzScaleState(f *testing.F) {
 	}
 	f.Add(server, site)
 	f.Add([]byte(`{"Version":1,"Open":{}}`), []byte(`{}`))
+	f.Add(long(`{"Version":1,"Open":{"Sum":[`, "0", "]}}"), long(`{"Version":1,"Columns":[`, "{}", "]}"))
 	restore := func(t testing.TB, ofServer, ofSite []byte) (s *ScaleServer, fresh *ScaleSite, serverFails, siteFails error) {
 		s, serverFails = RestoreScaleServer(h.scaling, ofServer)
 		fresh, err := NewScaleSite(h.scaling, "c00", ball(1, 5, 5, 1))

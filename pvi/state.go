@@ -63,7 +63,7 @@ const wideText = 2*16 + 3
 // RestoreServer returns the server of p whose state MarshalBinary returned.
 func RestoreServer(p *Protocol, state []byte) (*Server, error) {
 	var v serverState
-	if err := decodeState(state, &v); err != nil {
+	if err := decodeState(state, &v, p.serverElements()); err != nil {
 		return nil, fmt.Errorf("restoring server: %w", err)
 	}
 	s := NewServer(p)
@@ -147,7 +147,7 @@ func (s *Site) MarshalBinary() ([]byte, error) {
 func (s *Site) Restore(state []byte) error {
 	p := s.protocol
 	var v siteState
-	if err := decodeState(state, &v); err != nil {
+	if err := decodeState(state, &v, p.siteElements()); err != nil {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
 	if err := errors.Join(
@@ -259,7 +259,11 @@ func (q *posterior) restore(lambda []Wide, descent []byte, done bool) error {
 	return nil
 }
 
-func decodeState(state []byte, into any) error {
+// decodeState reads all of a state, unless it has more elements than a bound.
+func decodeState(state []byte, into any, elements int) error {
+	if n := bytes.Count(state, []byte(",")); n > elements {
+		return fmt.Errorf("the state cannot be read: it has %d elements, and at most %d have a place in it", n, elements)
+	}
 	d := json.NewDecoder(bytes.NewReader(state))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {

@@ -97,6 +97,10 @@ func FuzzDamagedState(f *testing.F) {
 		f.Add(false, state(f, h.sites[0]))
 		f.Add(false, state(f, h.sites[1]))
 	})
+	own := sections{ownSection: append(append([]byte(`{"Models":{`), bytes.Repeat([]byte(`"1":"",`), 40_000)...), `"1":""}}`...)}
+	f.Add(true, own.marshal())
+	own[ownSection] = append(append([]byte(`{"Open":[`), bytes.Repeat([]byte("0,"), 100_000)...), "0]}"...)
+	f.Add(false, own.marshal())
 	roster := []pvi.ClientID{"c00", "c01"}
 	restore := func(ofServer bool, saved []byte) {
 		if ofServer {
