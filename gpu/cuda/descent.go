@@ -35,17 +35,36 @@ type Visit struct {
 	Taken bool
 }
 
-// mostThreads of a block are enough for batches of a few hundred records to be looked at
-// once. It is a multiple of 32, as the kernel needs.
-const mostThreads = 256
+const (
+	// mostThreads of a block are enough for batches of a few hundred records to be looked
+	// at once. All numbers of threads are multiples of 32, as the kernels need.
+	mostThreads  = 256
+	leastThreads = 32
 
-// threads returns how many a block has. Results do not depend on it.
-func (j *job) threads() int {
-	need := j.dim
+	// mostShared is how many words of memory a block has on every card.
+	mostShared = 48 << 10 / 8
+)
+
+// words returns the size of a block's memory for a number of threads.
+func (t *Table) words(threads int) int { return batchWords + 1 + 3*t.dim + t.shared(threads) }
+
+// shape returns how many threads a block has, and how many words of memory. Results do not
+// depend on it.
+func (j *job) shape() (threads, words int) {
 	for _, v := range j.visits {
-		need = max(need, int(1.5*v.Plan.Mechanism().MeanBatch()))
+		threads = max(threads, v.Table.dim, int(1.5*v.Plan.Mechanism().MeanBatch()))
 	}
-	return min((max(need, 1)+31)/32*32, mostThreads)
+	threads = min((max(threads, 1)+31)/32*32, mostThreads)
+	for {
+		words = 0
+		for _, v := range j.visits {
+			words = max(words, v.Table.words(threads))
+		}
+		if words <= mostShared || threads <= leastThreads {
+			return threads, words
+		}
+		threads -= 32
+	}
 }
 
 // The words of a problem, in the order of the kernel's struct.
@@ -57,9 +76,11 @@ const (
 	problemRates
 	problemState
 	problemReleases
+	problemModel
+	problemBeyond
 	problemFamily
-	problemPrecision
-	problemScale
+	problemRate
+	problemShare
 	problemAverageFrom
 	problemBeta1
 	problemBeta2
@@ -71,40 +92,50 @@ const (
 // batchWords is the size of what a block knows of a batch.
 const batchWords = 57
 
-// sharedWords returns the size of the memory of a block of threads for at most d coordinates.
-func sharedWords(d, threads int) int {
-	return batchWords + 1 + 3*d + max(threads, d) + threads + threads/2
-}
-
-// Descend takes the steps of all visits at once, in one launch. What a device computes of
-// a visit depends on that visit alone, and is the same every time. Keys are wiped from the
-// device's memory before it is given back.
-func Descend(d Device, visits []*Visit) (err error) {
-	if len(visits) == 0 {
-		return nil
-	}
-	var j job
+// Descend takes the steps of all visits at once, in one launch for each kind of model. What
+// a device computes of a visit depends on that visit alone, and is the same every time.
+// Keys are wiped from the device's memory before it is given back.
+func Descend(d Device, visits []*Visit) error {
+	kinds := map[string]*job{}
+	var order []*job
 	for _, v := range visits {
 		v.Taken = false
 		if err := v.check(d); err != nil {
 			return fmt.Errorf("cuda: %w", err)
 		}
+		j := kinds[v.Table.kernel]
+		if j == nil {
+			j = &job{kernel: v.Table.kernel}
+			kinds[j.kernel] = j
+			order = append(order, j)
+		}
+		j.visits = append(j.visits, v)
 	}
+	for _, j := range order {
+		if err := j.run(d); err != nil {
+			return fmt.Errorf("cuda: %d problems: %w", len(j.visits), err)
+		}
+	}
+	return nil
+}
+
+// run takes the steps of all visits of a job.
+func (j *job) run(d Device) (err error) {
 	defer func() {
-		for _, v := range visits {
+		for _, v := range j.visits {
 			if v.Taken {
 				v.Plan.Wipe()
 			}
 		}
 	}()
-	for _, v := range visits {
+	for _, v := range j.visits {
 		if err := j.add(v); err != nil {
-			return fmt.Errorf("cuda: %w", err)
+			return err
 		}
 	}
 	memory, err := d.Alloc(8 * j.size())
 	if err != nil {
-		return fmt.Errorf("cuda: %d problems: %w", len(visits), err)
+		return err
 	}
 	defer func() {
 		keys := d.Write(memory+uint64(8*j.inputs), make([]uint64, j.planned))
@@ -113,14 +144,14 @@ func Descend(d Device, visits []*Visit) (err error) {
 	words := j.words(memory)
 	defer clear(words)
 	if err := d.Write(memory, words); err != nil {
-		return fmt.Errorf("cuda: %w", err)
+		return err
 	}
-	threads := j.threads()
-	if err := d.Launch("descend", len(visits), threads, 8*sharedWords(j.dim, threads), memory); err != nil {
-		return fmt.Errorf("cuda: %w", err)
+	threads, shared := j.shape()
+	if err := d.Launch(j.kernel, len(j.visits), threads, 8*shared, memory); err != nil {
+		return err
 	}
 	if err := d.Read(words[:j.kept], memory); err != nil {
-		return fmt.Errorf("cuda: %w", err)
+		return err
 	}
 	return j.settle(words)
 }
@@ -163,8 +194,8 @@ func Supports(o *gpu.MeanFieldOptions) error {
 // A job is the memory of a launch: what is read back first, problems, states and releases,
 // and then what is only read by the device, plans last.
 type job struct {
+	kernel                 string
 	visits                 []*Visit
-	dim                    int // the largest
 	kept, inputs           int // words
 	states, releases, rest []int
 	state                  [][]float64
@@ -177,8 +208,6 @@ func (j *job) add(v *Visit) error {
 	if err != nil {
 		return err
 	}
-	j.visits = append(j.visits, v)
-	j.dim = max(j.dim, v.Table.dim)
 	j.state = append(j.state, v.Run.AppendState(nil))
 	j.plans = append(j.plans, plan)
 	j.planned += len(plan)
@@ -220,9 +249,9 @@ func (j *job) words(memory uint64) []uint64 {
 		if v.Releases != nil {
 			p[problemReleases] = address(j.releases[i])
 		}
+		p[problemModel], p[problemBeyond] = t.model, t.beyond
 		p[problemFamily] = uint64(t.family)
-		p[problemPrecision] = math.Float64bits(t.precision)
-		p[problemScale] = math.Float64bits(1 / o.Rate)
+		appendFloats(p[problemRate:problemRate], []float64{o.Rate, t.share})
 		p[problemAverageFrom] = uint64(v.averageFrom())
 		beta1, beta2, epsilon := o.Optimiser.(*gpu.Adam).Decay()
 		appendFloats(p[problemBeta1:problemBeta1], []float64{beta1, beta2, epsilon})
@@ -257,7 +286,7 @@ func (j *job) settle(words []uint64) error {
 			j.state[i][k] = math.Float64frombits(words[j.states[i]+k])
 		}
 		if err := v.Run.SetState(j.state[i]); err != nil {
-			return fmt.Errorf("cuda: %w", err)
+			return err
 		}
 		for k := range v.Releases {
 			v.Releases[k] = int64(words[j.releases[i]+k])

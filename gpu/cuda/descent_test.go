@@ -136,13 +136,21 @@ func (s scene) mechanism(t testing.TB) *dpmech.SampledSum {
 }
 
 // rowSink hands rows to the gate.
-type rowSink struct{ sum *dpmech.Accumulator }
+type rowSink struct {
+	sum   *dpmech.Accumulator
+	dense []float64 // zero between records
+}
 
 func (s *rowSink) AddRecord(index []int32, value []float64) error {
-	if index != nil {
-		return fmt.Errorf("a record of coordinates %v", index)
+	if index == nil {
+		return s.sum.Add(value)
 	}
-	return s.sum.Add(value)
+	for k, j := range index {
+		s.dense[j] = value[k]
+	}
+	err := s.sum.Add(s.dense)
+	clear(s.dense)
+	return err
 }
 
 func (s *rowSink) AddRows(slopes []float64, rows []int32, x []float64) error {
@@ -151,8 +159,15 @@ func (s *rowSink) AddRows(slopes []float64, rows []int32, x []float64) error {
 
 // here takes the steps of a plan on the processor, and returns what they release.
 func (s scene) here(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField) (releases []int64) {
+	return takeHere(t, p, e, run, func([]float64, []float64) {})
+}
+
+// takeHere is here for any model; prior adds to a sum what the prior at θ has beyond the
+// base.
+func takeHere(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField, prior func(total, theta []float64)) (releases []int64) {
 	t.Helper()
-	noisy, total := make([]int64, s.dim), make([]float64, s.dim)
+	noisy, total := make([]int64, e.Dim()), make([]float64, e.Dim())
+	var theta []float64
 	unit := p.Mechanism().Lattice().Step()
 	for range p.Steps() {
 		err := p.Next(noisy, func(batch []uint32, sum *dpmech.Accumulator) error {
@@ -160,7 +175,9 @@ func (s scene) here(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.Mean
 			for l, record := range batch {
 				rows[l] = int32(record)
 			}
-			return e.Each(run.Next(p.Normals, rows), &rowSink{sum})
+			q := run.Next(p.Normals, rows)
+			theta = q.Draws[0]
+			return e.Each(q, &rowSink{sum, make([]float64, e.Dim())})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -168,6 +185,7 @@ func (s scene) here(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.Mean
 		for i, n := range noisy {
 			total[i] = unit * float64(n)
 		}
+		prior(total, theta)
 		run.Update(total)
 		releases = append(releases, noisy...)
 	}
@@ -388,6 +406,9 @@ func TestWhatADeviceLeavesOpen(t *testing.T) {
 	freed := d.freed
 	if err := Descend(d, []*Visit{v}); err == nil || v.Taken || v.Plan.Remaining() != s.steps || d.wiped < 1000 || d.freed != freed+1 {
 		t.Errorf("a launch that fails: %v; taken: %t, %d steps left, %d words wiped", err, v.Taken, v.Plan.Remaining(), d.wiped)
+	}
+	if err := v.Plan.Next(make([]int64, s.dim), func([]uint32, *dpmech.Accumulator) error { return nil }); err == nil {
+		t.Error("steps that a device may have taken are taken here")
 	}
 	v.Plan.Reclaim()
 	if n := len(s.here(t, v.Plan, s.program(t, s.data()), v.Run)); n != s.steps*s.dim {

@@ -6,17 +6,17 @@ import (
 	"math"
 )
 
-// A Family says how an outcome y depends on the linear predictor η = x·θ.
+// A Family says how an outcome y depends on its linear predictor η.
 type Family uint64
 
 // The families, in the order that the kernels have.
 const (
 	Logistic Family = iota // y is 1 with log odds η, and 0 otherwise
-	Linear                 // y ~ N(η, 1/Precision)
+	Linear                 // y is normal with mean η
 	Poisson                // y is a count with the logarithm of its mean η
 )
 
-// A Regression is the data of a generalised linear model.
+// A Regression is the data of a generalised linear model with η = x·θ.
 type Regression struct {
 	Family    Family
 	Dim       int       // d: coordinates of θ, from 1 to [MaxDim]
@@ -25,7 +25,7 @@ type Regression struct {
 	Precision float64   // of a [Linear] outcome; positive
 }
 
-// MaxDim is the largest number of coordinates for which a block's memory is enough.
+// MaxDim is the largest number of coordinates of θ for which a block's memory is enough.
 const MaxDim = 1024
 
 func (r *Regression) check() error {
@@ -36,41 +36,80 @@ func (r *Regression) check() error {
 		return fmt.Errorf("cuda: the number of coordinates must lie in [1, %d], got %d", MaxDim, r.Dim)
 	case len(r.Rows) != r.Dim*len(r.Outcomes):
 		return errors.New("cuda: every outcome needs a row of as many numbers as there are coordinates")
-	case r.Family == Linear && !(r.Precision > 0 && r.Precision <= math.MaxFloat64):
+	case r.Family == Linear && !positive(r.Precision):
 		return fmt.Errorf("cuda: the precision of outcomes must be positive and finite, got %g", r.Precision)
 	}
 	return nil
 }
 
-// A Table is a [Regression] in a device's memory.
+func positive(x float64) bool { return x > 0 && x <= math.MaxFloat64 }
+
+// A Table is records in a device's memory, with what a model makes of them.
 type Table struct {
-	device         Device
-	family         Family
-	records, dim   int
-	precision      float64
-	rows, outcomes uint64
+	device       Device
+	kernel       string
+	family       Family
+	records, dim int
+	share        float64 // of the prior beyond the base
+	memory       uint64
+	// Places in memory; beyond is 0 if nothing is.
+	rows, outcomes, model, beyond uint64
+	// shared returns the words of a block's memory that the model takes.
+	shared func(threads int) int
 }
 
-// NewTable copies data to a device.
-func NewTable(d Device, r Regression) (*Table, error) {
-	if err := r.check(); err != nil {
-		return nil, err
+// content is what a table copies to the device.
+type content struct {
+	rows, outcomes, model []float64
+	beyond                []beyond
+}
+
+// put copies a table's content to its device.
+func (t *Table) put(c content) (*Table, error) {
+	if words := t.words(leastThreads); words > mostShared {
+		return nil, fmt.Errorf("cuda: the model takes %d words of a block's memory, which has %d", words, mostShared)
 	}
-	t := &Table{device: d, family: r.Family, records: len(r.Outcomes), dim: r.Dim, precision: r.Precision}
-	words := appendFloats(appendFloats(make([]uint64, 0, len(r.Rows)+len(r.Outcomes)), r.Rows), r.Outcomes)
-	var err error
-	if t.rows, err = d.Alloc(8 * len(words)); err != nil {
+	var words []uint64
+	place := func(v []float64) int {
+		at := len(words)
+		words = appendFloats(words, v)
+		return at
+	}
+	rows, outcomes, model := place(c.rows), place(c.outcomes), place(c.model)
+	from := len(words)
+	for i := range c.beyond {
+		words = c.beyond[i].appendWords(words)
+	}
+	memory, err := t.device.Alloc(8 * len(words))
+	if err != nil {
 		return nil, fmt.Errorf("cuda: a table of %d records: %w", t.records, err)
 	}
-	t.outcomes = t.rows + uint64(8*len(r.Rows))
-	if err := d.Write(t.rows, words); err != nil {
-		return nil, errors.Join(fmt.Errorf("cuda: a table of %d records: %w", t.records, err), d.Free(t.rows))
+	if err := t.device.Write(memory, words); err != nil {
+		return nil, errors.Join(fmt.Errorf("cuda: a table of %d records: %w", t.records, err), t.device.Free(memory))
+	}
+	address := func(place int) uint64 { return memory + uint64(8*place) }
+	t.memory, t.rows, t.outcomes, t.model = memory, address(rows), address(outcomes), address(model)
+	if c.beyond != nil {
+		t.beyond = address(from)
 	}
 	return t, nil
 }
 
+// NewTable copies the data of a generalised linear model to a device. Its prior is the
+// normal base.
+func NewTable(d Device, r Regression) (*Table, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	t := &Table{
+		device: d, kernel: "descend_regression", family: r.Family, records: len(r.Outcomes), dim: r.Dim,
+		shared: func(threads int) int { return max(threads, r.Dim) + threads + threads/2 },
+	}
+	return t.put(content{rows: r.Rows, outcomes: r.Outcomes, model: []float64{r.Precision}})
+}
+
 // Free gives the device's memory back.
-func (t *Table) Free() error { return t.device.Free(t.rows) }
+func (t *Table) Free() error { return t.device.Free(t.memory) }
 
 func appendFloats(words []uint64, v []float64) []uint64 {
 	for _, x := range v {

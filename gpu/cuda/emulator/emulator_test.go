@@ -79,6 +79,27 @@ func TestAnOrderShowsAMissingBarrier(t *testing.T) {
 	}
 }
 
+// So does one that keeps a warp from running ahead of another.
+func TestAnOrderShowsAWarpThatOvertakes(t *testing.T) {
+	var results [2][]uint64
+	for i, o := range []Order{Forward, Backward} {
+		d := &Device{Order: o}
+		p, err := d.Alloc(8 * 96)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Free(p)
+		if err := d.Launch("probe_overtaking", 1, 96, 8*96, p, 9); err != nil {
+			t.Fatal(err)
+		}
+		results[i] = make([]uint64, 96)
+		d.Read(results[i], p)
+	}
+	if slices.Equal(results[0], results[1]) {
+		t.Error("a kernel without its barrier has one result in two orders")
+	}
+}
+
 func TestManyBarriers(t *testing.T) {
 	const rounds = 50
 	for _, shape := range shapes {

@@ -68,7 +68,7 @@ void run_fiber() {
 	__builtin_unreachable();
 }
 
-// The thread that is i-th in an order.
+// Which is i-th of n in an order.
 u32 nth(u32 i, u32 n, int order, u64 &state) {
 	switch (order) {
 	case EMULATOR_BACKWARD:
@@ -82,6 +82,27 @@ u32 nth(u32 i, u32 n, int order, u64 &state) {
 
 bool can_run(const Fiber &f) { return !f.ended && (!f.at || f.at->passed != f.passed); }
 
+// Runs a warp as far as it comes without others, so that the warps of a block are as far
+// apart as barriers let them be. Reports whether any of its threads ran.
+bool run_warp(u32 first, int order, u32 &left) {
+	const u32 lanes = place.threads - first < warp ? place.threads - first : warp;
+	bool ran = false;
+	for (bool moved = true; moved; ran |= moved) {
+		moved = false;
+		for (u32 i = 0; i < lanes; i++) {
+			u32 k = first + (order == EMULATOR_BACKWARD ? lanes - 1 - i : i);
+			if (!can_run(fibers[k])) continue;
+			moved = true;
+			running = &fibers[k];
+			running->at = nullptr;
+			place.thread = k;
+			switch_to(&scheduler, &running->context);
+			left -= running->ended;
+		}
+	}
+	return ran;
+}
+
 // Runs the threads of one block, and reports whether all came to an end.
 bool run_block(int order, u64 &state) {
 	const u32 n = place.threads;
@@ -93,17 +114,11 @@ bool run_block(int order, u64 &state) {
 		// Not all a power of two apart, where they would share a few lines of the cache.
 		fresh_fiber(&fibers[i].context, stacks + i * stack_size, stack_size - i % 61 * 192, run_fiber);
 	}
+	const u32 count = (n + warp - 1) / warp;
 	for (u32 left = n; left > 0;) {
 		bool moved = false;
-		for (u32 i = 0; i < n; i++) {
-			u32 k = nth(i, n, order, state);
-			if (!can_run(fibers[k])) continue;
-			moved = true;
-			running = &fibers[k];
-			running->at = nullptr;
-			place.thread = k;
-			switch_to(&scheduler, &running->context);
-			left -= running->ended;
+		for (u32 i = 0; i < count; i++) {
+			moved |= run_warp(nth(i, count, order, state) * warp, order, left);
 		}
 		if (!moved) return false;
 	}

@@ -18,6 +18,18 @@ KERNEL void probe_reverse_racing(u64 *out, const u64 *in) {
 	out[global_index()] = shared_memory[n - 1 - t];
 }
 
+// Tells all warps rounds times what the first one says, without the barrier that lets all
+// hear it before the next word.
+KERNEL void probe_overtaking(u64 *out, u64 rounds) {
+	u64 heard = 0;
+	for (u64 i = 0; i < rounds; i++) {
+		if (thread_index() == 0) shared_memory[i % 2] = i + 1;
+		if (i % 2 == 0) sync_block();
+		heard += shared_memory[i % 2] * (i + 1);
+	}
+	out[global_index()] = heard;
+}
+
 // Writes the sum of every warp's values, and who of it has an odd one.
 KERNEL void probe_warp(u64 *sums, u64 *odd, const u64 *in) {
 	u32 sum = (u32)in[global_index()];

@@ -41,3 +41,14 @@ DEVICE double exponential(double x) {
 	i64 half = k / 2;
 	return sum * double_of((u64)(half + 1023) << 52) * double_of((u64)(k - half + 1023) << 52);
 }
+
+// 1/(1+e^-x).
+DEVICE double logistic(double x) { return 1 / (1 + exponential(-x)); }
+
+// log(1+e^x), for |x| < 700: log of a number from 1 to 2, less what its rounding was
+// (Kahan), and x where that is positive.
+DEVICE double softplus(double x) {
+	double e = exponential(x < 0 ? x : -x), sum = 1 + e;
+	double log = sum == 1 ? e : logarithm(sum) - ((sum - 1) - e) / sum;
+	return x > 0 ? x + log : log;
+}
