@@ -39,7 +39,7 @@ $(EMULATED)/libcuda.so.1: $(wildcard gpu/cuda/kernel/*.cu gpu/cuda/kernel/*.h gp
 
 test-cuda: $(EMULATED)/libcuda.so.1 ## the kernels on an emulated device, and what stands before a real one; g++
 	go test -tags emulator ./gpu/cuda/...
-	go test -tags emulator -run 'Device|TheTest' ./gpu/device ./pvi/solver ./sim ./internal/pace
+	go test -tags emulator -run 'Device|TheTest' ./gpu/device ./pvi/solver ./pvi/fit ./sim ./internal/pace
 	go test -tags emulator -run Device ./sim/audit
 	$(CUDA) go test -tags cuda ./gpu/cuda/driver
 	$(CUDA) LD_LIBRARY_PATH="$(CURDIR)/$(EMULATED):$$LD_LIBRARY_PATH" go test -tags cuda ./gpu/cuda

@@ -97,7 +97,7 @@ func (s *Study) carryOut(commands []*command) {
 		err = b.advance()
 	}
 	if err == nil && len(b.writes) > 0 {
-		err = s.commit(b)
+		err = s.hub.options.traced("transaction", func() error { return s.commit(b) })
 		s.events.Stored(len(commands), err == nil)
 	}
 	if s.failed = err != nil; s.failed {

@@ -260,11 +260,14 @@ func (s *Study) body(key store.ReleaseKey) (body []byte, err error) {
 }
 
 // opened returns what is sealed in an answer.
-func (s *Study) opened(w *written, body []byte) ([]byte, error) {
+func (s *Study) opened(w *written, body []byte) (payload []byte, err error) {
 	if transcript.BodyOf(body) != w.release.Body {
 		return nil, refuse(transport.Malformed, "the bytes of the release are not those that were signed: send them again")
 	}
-	payload, err := s.opener.open(w.release.Header, body)
+	err = s.hub.options.traced("open", func() (err error) {
+		payload, err = s.opener.open(w.release.Header, body)
+		return err
+	})
 	if err != nil {
 		return nil, malformed("the release", err)
 	}

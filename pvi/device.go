@@ -20,7 +20,7 @@ func (p *Protocol) OnDevice() error {
 	case p.Summed():
 		return errors.New(`with federation.opens = "sums" steps are taken with all clients, one by one`)
 	}
-	if _, err := p.model.OnDevice(); err != nil {
+	if err := p.model.OnDevice(); err != nil {
 		return err
 	}
 	// The solver says what else there is; it needs no records for that.
@@ -45,7 +45,7 @@ func (s *Site) OnDevice(records *shard.Shard, a solver.Accelerator) error {
 	if !ok {
 		return errors.New("a device takes the private gradient steps of one solver of all of a client's records")
 	}
-	regression, err := p.model.OnDeviceRecords(records)
+	data, err := p.model.OnDeviceRecords(records, len(p.roster))
 	if err != nil {
 		return err
 	}
@@ -62,5 +62,5 @@ func (s *Site) OnDevice(records *shard.Shard, a solver.Accelerator) error {
 	if err != nil {
 		return err
 	}
-	return descent.On(a, m, regression)
+	return descent.On(a, m, data)
 }

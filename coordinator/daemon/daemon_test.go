@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
 	"fedpvi/coordinator"
@@ -65,13 +66,18 @@ type running struct {
 
 func start(t *testing.T, dir string, untilDone bool) *running {
 	t.Helper()
+	return startTraced(t, dir, untilDone, nil)
+}
+
+func startTraced(t *testing.T, dir string, untilDone bool, traces trace.TracerProvider) *running {
+	t.Helper()
 	r := &running{dir: dir, log: &log{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
 		ended <- Serve(ctx, Config{
 			Dir: dir, Listen: "127.0.0.1:0", Metrics: "127.0.0.1:0", RoundDeadline: time.Minute, UntilDone: untilDone,
-			Log: slog.New(slog.NewTextHandler(r.log, nil)),
+			Traces: traces, Log: slog.New(slog.NewTextHandler(r.log, nil)),
 			Ready: func(clients, metrics net.Addr) {
 				r.clients, r.metrics = clients.String(), metrics.String()
 				close(ready)

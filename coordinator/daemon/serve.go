@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
 	"fedpvi/coordinator/store"
@@ -24,6 +26,7 @@ type Config struct {
 	RoundDeadline time.Duration
 	UntilDone     bool // stop when every study is over and its clients know
 	Log           *slog.Logger
+	Traces        trace.TracerProvider // where traces go; nil for nowhere
 	// Ready, if not nil, is told the addresses when clients can connect.
 	Ready func(clients, metrics net.Addr)
 }
@@ -60,14 +63,15 @@ func Serve(ctx context.Context, c Config) (err error) {
 	if _, err := admin.Dial(ctx, c.Dir); err == nil {
 		return fmt.Errorf("%s: %w", c.Dir, store.ErrHeld)
 	}
+	traced := traceTo(c.Traces)
 	s.hub, err = coordinator.Open(c.Dir, coordinator.Options{
-		Log: c.Log, Events: s.metrics, RoundDeadline: c.RoundDeadline, Store: store.Options{Wait: glances},
+		Log: c.Log, Events: s.metrics, Trace: traced, RoundDeadline: c.RoundDeadline, Store: store.Options{Wait: glances},
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.hub.Close()) }()
-	s.clients, err = transport.NewServer(transport.ServerConfig{RoundDeadline: c.RoundDeadline, Log: c.Log, Observer: s.metrics})
+	s.clients, err = transport.NewServer(transport.ServerConfig{RoundDeadline: c.RoundDeadline, Log: c.Log, Observer: s.metrics, Trace: traced})
 	if err != nil {
 		return err
 	}

@@ -202,7 +202,7 @@ func (s scene) visit(t testing.TB, d Device, table *Table, index uint64) *Visit 
 
 func (s scene) table(t testing.TB, d Device) *Table {
 	t.Helper()
-	table, err := NewTable(d, s.data())
+	table, err := s.data().Put(d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -444,7 +444,7 @@ func TestVisitsThatDoNotFit(t *testing.T) {
 	for _, r := range []Regression{
 		{Family: 9, Dim: 1}, {Dim: 0}, {Dim: MaxDim + 1}, {Dim: 2, Rows: []float64{1}, Outcomes: []float64{1}}, {Family: Linear, Dim: 1},
 	} {
-		if _, err := NewTable(d, r); err == nil {
+		if _, err := r.Put(d); err == nil {
 			t.Errorf("a table of %+v", r)
 		}
 	}

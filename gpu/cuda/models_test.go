@@ -38,7 +38,8 @@ func (p *play) normalBase(share float64, prior func(name string) (mean, sd float
 
 func clusters(t testing.TB, components, variables, records int, sampling dpmech.Sampling) *play {
 	t.Helper()
-	m := Mixture{Components: components, Variables: variables, Concentration: 1.5, Shape: 2.5, Scale: 1.2}
+	const concentration, shape, scale = 1.5, 2.5, 1.2
+	m := Mixture{Dim: components - 1 + 2*components*variables, Components: components, Variables: variables, Weights: true, Growth: 1}
 	names := make([]string, variables)
 	for v := range names {
 		names[v] = fmt.Sprint("v", v)
@@ -50,7 +51,7 @@ func clusters(t testing.TB, components, variables, records int, sampling dpmech.
 		}
 	}
 	built, err := model.Mixture(model.MixtureOptions{
-		Components: components, Variables: names, Bound: 50, Concentration: m.Concentration, Means: model.Normal{SD: 2}, Shape: m.Shape, Scale: m.Scale,
+		Components: components, Variables: names, Bound: 50, Concentration: concentration, Means: model.Normal{SD: 2}, Shape: shape, Scale: scale,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -58,8 +59,20 @@ func clusters(t testing.TB, components, variables, records int, sampling dpmech.
 	p := &play{name: fmt.Sprintf("%d clusters in %d dimensions", components, variables), model: built, columns: [][]float64{m.Rows}, records: records, sampling: sampling, steps: 25}
 	p.table = func(d Device, b Base) (*Table, error) {
 		m.Base = b
-		return NewMixture(d, m)
+		return m.Put(d)
 	}
+	priors := make([]Prior, m.Dim)
+	for k := range components - 1 {
+		priors[k] = Prior{StickPrior, concentration, float64(components - 1 - k)}
+	}
+	for v := range variables {
+		m.Means = append(m.Means, components-1+v*components)
+		m.Spreads = append(m.Spreads, components-1+(variables+v)*components)
+		for k := range components {
+			priors[m.Spreads[v]+k] = Prior{LogInverseGamma, shape, scale}
+		}
+	}
+	p.base.Priors = priors
 	means := components - 1 + components*variables
 	at := -1
 	p.normalBase(0.25, func(string) (float64, float64) {
@@ -74,29 +87,52 @@ func clusters(t testing.TB, components, variables, records int, sampling dpmech.
 func groups(t testing.TB, family Family, groups, records int, slopes []int, intercept bool, sampling dpmech.Sampling) *play {
 	t.Helper()
 	const features = 3
-	m := Multilevel{Family: family, Features: features, Intercept: intercept, Groups: groups, Slopes: slopes, Scale: 0.8, Noise: 1.3}
+	const between, noise = 0.8, 1.3
+	coefficients := features + count(intercept)
+	vary := 1 + len(slopes)
+	m := Multilevel{Family: family, Features: coefficients, Dim: coefficients + vary*(1+groups) + count(family == Linear), Scale: -1}
+	priors := make([]Prior, m.Dim)
+	for e := range vary {
+		at := coefficients + e*(1+groups)
+		priors[at] = Prior{LogHalfNormal, between * between, 0}
+		m.Effects = append(m.Effects, Effect{Spread: at, First: at + 1, Groups: groups})
+	}
+	if family == Linear {
+		m.Scale = m.Dim - 1
+		priors[m.Scale] = Prior{LogHalfCauchy, noise * noise, 0}
+	}
 	r := model.Regression{Outcome: "y", Features: []string{"a", "b", "c"}, Bound: 50, Coefficients: model.Normal{Mean: 0.1, SD: 1.5}}
 	if intercept {
 		r.Intercept = &model.Normal{Mean: 0.2, SD: 2}
 	}
-	g := model.Groups{Column: "g", Scale: m.Scale}
+	g := model.Groups{Column: "g", Scale: between}
 	for k := range groups {
 		g.Names = append(g.Names, fmt.Sprint("g", k))
 	}
 	for _, k := range slopes {
 		g.Slopes = append(g.Slopes, r.Features[k])
 	}
-	built, err := model.Multilevel(r, g, map[Family]model.Family{Logistic: model.LogisticFamily, Linear: model.GaussianFamily, Poisson: model.PoissonFamily}[family], m.Noise, 1000)
+	built, err := model.Multilevel(r, g, map[Family]model.Family{Logistic: model.LogisticFamily, Linear: model.GaussianFamily, Poisson: model.PoissonFamily}[family], noise, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	src := seeded.Stream(uint64(groups), "groups", uint64(records))
-	index := make([]float64, records)
+	index, x := make([]float64, records), make([]float64, 0, records*features)
 	for i := range records {
 		row := []float64{uniform(src), uniform(src), uniform(src)}
 		m.Rows = append(m.Rows, row...)
-		m.Group = append(m.Group, int(src.Uint64n(uint64(groups))))
-		index[i] = float64(m.Group[i])
+		if intercept {
+			m.Rows = append(m.Rows, 1)
+		}
+		x = append(x, row...)
+		group := int(src.Uint64n(uint64(groups)))
+		index[i] = float64(group)
+		for e := range m.Effects {
+			m.Effects[e].Group = append(m.Effects[e].Group, group)
+			if e > 0 {
+				m.Effects[e].Carrier = append(m.Effects[e].Carrier, row[slopes[e-1]])
+			}
+		}
 		at := row[0] - row[1] + math.Sin(index[i])
 		switch family {
 		case Logistic:
@@ -107,11 +143,12 @@ func groups(t testing.TB, family Family, groups, records int, slopes []int, inte
 			m.Outcomes = append(m.Outcomes, float64(src.Uint64n(5)))
 		}
 	}
-	p := &play{name: fmt.Sprintf("family %d in %d groups", family, groups), model: built, columns: [][]float64{m.Outcomes, m.Rows, index}, records: records, sampling: sampling, steps: 25}
+	p := &play{name: fmt.Sprintf("family %d in %d groups", family, groups), model: built, columns: [][]float64{m.Outcomes, x, index}, records: records, sampling: sampling, steps: 25}
 	p.table = func(d Device, b Base) (*Table, error) {
 		m.Base = b
-		return NewMultilevel(d, m)
+		return m.Put(d)
 	}
+	p.base.Priors = priors
 	at := -1
 	p.normalBase(0.5, func(string) (float64, float64) {
 		at++
@@ -120,7 +157,7 @@ func groups(t testing.TB, family Family, groups, records int, slopes []int, inte
 			return 0.1, 1.5
 		case at < varied:
 			return 0.2, 2
-		case (at-varied)%(1+groups) != 0 && at < m.Dim()-count(family == Linear):
+		case (at-varied)%(1+groups) != 0 && at < m.Dim-count(family == Linear):
 			return 0, 1
 		}
 		return 0, 1.5
@@ -239,17 +276,18 @@ func TestNoRecordAddsMoreThanTheClip(t *testing.T) {
 	for _, x := range []float64{0, -3, 1e5, 1e80, -1e160, 1e300, math.Inf(1), math.NaN()} {
 		tables := []func(d Device) (*Table, error){
 			func(d Device) (*Table, error) {
-				m := Mixture{Components: 3, Variables: 2, Rows: []float64{x, 1}, Concentration: 1, Shape: 1, Scale: 1}
-				m.Base = base(m.Dim())
-				return NewMixture(d, m)
+				return Mixture{
+					Dim: 14, Components: 3, Variables: 2, Weights: true, Means: []int{2, 5}, Spreads: []int{8, 11}, Growth: 2, Rows: []float64{x, 1},
+				}.Put(d)
 			},
 			func(d Device) (*Table, error) {
-				m := Multilevel{Family: Linear, Features: 2, Groups: 2, Slopes: []int{0}, Rows: []float64{1, x}, Group: []int{1}, Outcomes: []float64{-x}, Scale: 1, Noise: 1}
-				m.Base = base(m.Dim())
-				return NewMultilevel(d, m)
+				return Multilevel{
+					Family: Linear, Dim: 6, Features: 2, Scale: 5, Rows: []float64{1, x}, Outcomes: []float64{-x},
+					Effects: []Effect{{Spread: 2, First: 3, Groups: 2, Group: []int{1}, Carrier: []float64{x}}},
+				}.Put(d)
 			},
 			func(d Device) (*Table, error) {
-				return NewTable(d, Regression{Family: Poisson, Dim: 3, Rows: []float64{1, x, 1}, Outcomes: []float64{2}})
+				return Regression{Family: Poisson, Dim: 3, Rows: []float64{1, x, 1}, Outcomes: []float64{2}}.Put(d)
 			},
 		}
 		for k, table := range tables {
@@ -292,44 +330,61 @@ func TestNoRecordAddsMoreThanTheClip(t *testing.T) {
 
 func TestModelsThatDoNotFit(t *testing.T) {
 	d := devices[0]
-	for _, m := range []Mixture{
-		{Components: 1, Variables: 1},
-		{Components: 40, Variables: 40, Concentration: 1, Shape: 1, Scale: 1},
-		{Components: 2, Variables: 2, Rows: []float64{1}, Concentration: 1, Shape: 1, Scale: 1},
-		{Components: 2, Variables: 1, Shape: 1, Scale: 1},
-		{Components: 2, Variables: 1, Concentration: 1, Shape: 1, Scale: 1},
+	mixture := func() *Mixture {
+		return &Mixture{Dim: 9, Components: 2, Variables: 2, Weights: true, Means: []int{1, 5}, Spreads: []int{3, 7}, Growth: 2, Rows: []float64{1, 2}}
+	}
+	for name, change := range map[string]func(m *Mixture){
+		"as it is":             func(*Mixture) {},
+		"coordinates shared":   func(m *Mixture) { m.Means[1] = 2 },
+		"a coordinate too far": func(m *Mixture) { m.Dim = 8 },
+		"one below zero":       func(m *Mixture) { m.Means[0] = -1 },
+		"no components":        func(m *Mixture) { m.Components = 0 },
+		"many components":      func(m *Mixture) { m.Components = 1 << 40 },
+		"a variable missing":   func(m *Mixture) { m.Means = m.Means[1:] },
+		"half a row":           func(m *Mixture) { m.Rows = m.Rows[1:] },
+		"no growth":            func(m *Mixture) { m.Growth = 0 },
+		"no precision":         func(m *Mixture) { m.Spreads = nil },
+		"another base":         func(m *Mixture) { m.Base.Priors = make([]Prior, 8) },
 	} {
-		if _, err := NewMixture(d, m); err == nil {
-			t.Errorf("a table of %+v", m)
+		m := mixture()
+		change(m)
+		checkFits(t, d, name, m)
+	}
+	multilevel := func() *Multilevel {
+		return &Multilevel{
+			Family: Linear, Dim: 5, Features: 1, Scale: 4, Rows: []float64{1}, Outcomes: []float64{0},
+			Effects: []Effect{{Spread: 1, First: 2, Groups: 2, Group: []int{1}}},
 		}
 	}
-	good := func() Multilevel {
-		return Multilevel{
-			Features: 1, Groups: 2, Rows: []float64{1}, Group: []int{1}, Outcomes: []float64{0}, Scale: 1,
-			Base: Base{Mean: make([]float64, 4), SD: []float64{1, 1, 1, 1}},
-		}
-	}
-	table, err := NewMultilevel(d, good())
-	if err != nil {
-		t.Fatal(err)
-	}
-	table.Free()
 	for name, change := range map[string]func(m *Multilevel){
-		"a group that there is not": func(m *Multilevel) { m.Group[0] = 2 },
-		"a group below zero":        func(m *Multilevel) { m.Group[0] = -1 },
-		"a slope of nothing":        func(m *Multilevel) { m.Slopes = []int{1} },
-		"no groups":                 func(m *Multilevel) { m.Groups = 0 },
-		"many groups":               func(m *Multilevel) { m.Groups = MaxDim },
-		"rows and outcomes":         func(m *Multilevel) { m.Outcomes = nil },
-		"no scale":                  func(m *Multilevel) { m.Scale = 0 },
-		"no noise":                  func(m *Multilevel) { m.Family = Linear },
-		"another base":              func(m *Multilevel) { m.Base.SD = nil },
+		"as it is":                  func(*Multilevel) {},
+		"a group that there is not": func(m *Multilevel) { m.Effects[0].Group[0] = 2 },
+		"a group below zero":        func(m *Multilevel) { m.Effects[0].Group[0] = -1 },
+		"no group of a record":      func(m *Multilevel) { m.Effects[0].Group = nil },
+		"two carriers":              func(m *Multilevel) { m.Effects[0].Carrier = []float64{1, 1} },
+		"no groups":                 func(m *Multilevel) { m.Effects[0].Groups = 0 },
+		"many groups":               func(m *Multilevel) { m.Effects[0].Groups = 1 << 40 },
+		"coordinates shared":        func(m *Multilevel) { m.Effects[0].Spread = 2 },
+		"rows and outcomes":         func(m *Multilevel) { m.Rows = nil },
+		"no noise":                  func(m *Multilevel) { m.Scale = -1 },
+		"noise of counts":           func(m *Multilevel) { m.Family = Poisson },
+		"another base":              func(m *Multilevel) { m.Base.Priors = make([]Prior, 4) },
 		"another family":            func(m *Multilevel) { m.Family = 3 },
 	} {
-		m := good()
-		change(&m)
-		if _, err := NewMultilevel(d, m); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		m := multilevel()
+		change(m)
+		checkFits(t, d, name, m)
+	}
+}
+
+// checkFits asks whether a device takes records "as it is", and no others.
+func checkFits(t *testing.T, d Device, name string, r Records) {
+	t.Helper()
+	table, err := r.Put(d)
+	if (err == nil) != (name == "as it is") {
+		t.Errorf("%T, %s: %v", r, name, err)
+	}
+	if err == nil {
+		table.Free()
 	}
 }

@@ -61,7 +61,7 @@ type Table struct {
 // content is what a table copies to the device.
 type content struct {
 	rows, outcomes, model []float64
-	beyond                []beyond
+	priors                []uint64
 }
 
 // put copies a table's content to its device.
@@ -77,9 +77,7 @@ func (t *Table) put(c content) (*Table, error) {
 	}
 	rows, outcomes, model := place(c.rows), place(c.outcomes), place(c.model)
 	from := len(words)
-	for i := range c.beyond {
-		words = c.beyond[i].appendWords(words)
-	}
+	words = append(words, c.priors...)
 	memory, err := t.device.Alloc(8 * len(words))
 	if err != nil {
 		return nil, fmt.Errorf("cuda: a table of %d records: %w", t.records, err)
@@ -89,15 +87,20 @@ func (t *Table) put(c content) (*Table, error) {
 	}
 	address := func(place int) uint64 { return memory + uint64(8*place) }
 	t.memory, t.rows, t.outcomes, t.model = memory, address(rows), address(outcomes), address(model)
-	if c.beyond != nil {
+	if c.priors != nil {
 		t.beyond = address(from)
 	}
 	return t, nil
 }
 
-// NewTable copies the data of a generalised linear model to a device. Its prior is the
-// normal base.
-func NewTable(d Device, r Regression) (*Table, error) {
+// Records are the data of a model that the kernels have.
+type Records interface {
+	// Put copies the data to a device.
+	Put(d Device) (*Table, error)
+}
+
+// Put copies the data to a device. The prior is the normal base.
+func (r Regression) Put(d Device) (*Table, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}

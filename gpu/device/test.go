@@ -55,7 +55,8 @@ func test(d cuda.Device) error {
 	if visit.Run, visit.Options, err = testRun(); err != nil {
 		return err
 	}
-	if visit.Table, err = cuda.NewTable(d, cuda.Regression{Family: cuda.Logistic, Dim: testDim, Rows: rows, Outcomes: outcomes}); err != nil {
+	data := cuda.Regression{Family: cuda.Logistic, Dim: testDim, Rows: rows, Outcomes: outcomes}
+	if visit.Table, err = data.Put(d); err != nil {
 		return err
 	}
 	if err := errors.Join(cuda.Descend(d, []*cuda.Visit{visit}), visit.Table.Free()); err != nil {

@@ -114,7 +114,7 @@ func (p *problem) visits(steps int, d cuda.Device) (err error) {
 	if err != nil {
 		return err
 	}
-	table, err := cuda.NewTable(d, p.here)
+	table, err := p.here.Put(d)
 	if err != nil {
 		return err
 	}

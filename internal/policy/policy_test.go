@@ -218,6 +218,10 @@ var forbidden = []struct {
 		"a hint is for the daemons, to show to people and to wake up by",
 	},
 	{
+		"go.opentelemetry.io", func(f file) bool { return f.folder == "coordinator/daemon" || f.path == "cmd/coordinator/traces.go" },
+		"traces are a way out of the house: what is in them is decided in one place, and a client, whose times are of its records, has none",
+	},
+	{
 		"filippo.io", func(f file) bool { return f.folder == "crypto/seal" },
 		"one package seals",
 	},

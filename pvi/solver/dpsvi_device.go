@@ -20,25 +20,23 @@ type Accelerator struct {
 // onDevice is what [DPSVI] needs to have its visits taken by a device.
 type onDevice struct {
 	Accelerator
-	records cuda.Regression
+	records cuda.Records
 }
 
 // On has all later visits taken by a device, from the program's records as the device reads
-// them, and by a mechanism whose batches it can draw. The mechanism must state the same
+// them, with the share of the prior that the program has, and by a mechanism whose batches it can draw. The mechanism must state the same
 // event as that with which the solver was made. Where the device does not have what the
 // solver does, it says so, and nothing changes.
 //
 // Records are on the device while a visit lasts. Randomness comes in another order than
 // without a device ([dpmech.Plan]): the same seed has other noise.
-func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Regression) error {
+func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) error {
 	cost, err := m.EventFor(1, m.Adjacency())
 	if err != nil {
 		return err
 	}
 	at := s.options.meanField(nil, nil, s.optimiser)
 	switch {
-	case s.program.prior != nil:
-		return errors.New("dp-svi: a device takes steps under normal priors")
 	case !reflect.DeepEqual(cost, s.cost) || m.Dim() != s.mechanism.Dim() || m.Records() != s.mechanism.Records() || m.Steps() != s.mechanism.Steps():
 		return errors.New("dp-svi: the mechanism for a device is another one than that of the study")
 	}
@@ -85,7 +83,7 @@ func (s *DPSVI) visitOnDevice() error {
 
 // take has the device take a visit, with records that it has meanwhile.
 func (d *onDevice) take(v *cuda.Visit) error {
-	table, err := cuda.NewTable(d.Device, d.records)
+	table, err := d.records.Put(d.Device)
 	if err != nil {
 		return err
 	}

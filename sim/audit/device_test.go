@@ -79,7 +79,7 @@ func (m deviceSteps) play(released [][]float64, streams *dpmech.Streams, vector 
 		data.Rows = append(data.Rows, v...)
 		data.Outcomes = append(data.Outcomes, 1)
 	}
-	table, err := cuda.NewTable(m.device, data)
+	table, err := data.Put(m.device)
 	if err != nil {
 		return err
 	}

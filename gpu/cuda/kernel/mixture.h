@@ -1,43 +1,53 @@
-// Mixtures of Gaussians with independent variables (model.Mixture): K−1 coordinates of the
-// weights by breaking a stick, then the means of each variable in the K components, and the
-// logarithms of the variances.
+// Mixtures of Gaussians with independent variables, wherever their parameters stand in θ:
+// the weights of K components, by breaking a stick, are its first K−1 coordinates or equal;
+// of every variable there are K means, and K multiples of the logarithms of standard
+// deviations, or one that is known.
 #pragma once
 
 #include "formed.h"
 
-// The model's numbers are K and the number of variables.
+// The model's numbers are K, the number of variables, whether there are weights, by how
+// much the logarithm of a variance grows in a coordinate of the spread (0 if all are known),
+// the known precision, and the first coordinates of the means and of the spreads of each
+// variable.
 struct Mixture {
-	const double *rows;
-	u32 components, variables;
+	const double *rows, *numbers;
+	u32 components, variables, pieces;
+	double growth;
 	u32 dense, sparse, kept, shared;
 
-	DEVICE_METHOD explicit Mixture(const Problem &p) : rows(p.rows), components((u32)p.model[0]), variables((u32)p.model[1]) {
-		dense = components - 1 + 2 * components * variables;
+	DEVICE_METHOD explicit Mixture(const Problem &p)
+		: rows(p.rows), numbers(p.model), components((u32)p.model[0]), variables((u32)p.model[1]), growth(p.model[3]) {
+		pieces = p.model[2] != 0 ? components - 1 : 0;
+		dense = pieces + components * variables * (growth != 0 ? 2 : 1);
 		sparse = 0;
-		kept = 2 * components - 1;
-		shared = components * (1 + variables) + 2 * (components - 1);
+		kept = components + pieces;
+		shared = components * (1 + variables) + 2 * pieces;
 	}
 
-	DEVICE_METHOD const double *means(const double *theta) const { return theta + components - 1; }
-	DEVICE_METHOD const double *variances(const double *theta) const { return means(theta) + components * variables; }
+	// The coordinates of component k of variable v.
+	DEVICE_METHOD u32 mean(u32 v, u32 k) const { return (u32)numbers[5 + v] + k; }
+	DEVICE_METHOD u32 spread(u32 v, u32 k) const { return (u32)numbers[5 + variables + v] + k; }
 
 	// Kept of a step: precisions, σ(−z) and σ(z) of the pieces of the stick, and the
 	// logarithms of the weights less those of the standard deviations.
 	DEVICE_METHOD void prepare(const double *theta, double *precisions) const {
-		double *pieces = precisions + components * variables, *weights = pieces + 2 * (components - 1);
-		for (u32 i = thread_index(); i < components * variables; i += block_size()) precisions[i] = exponential(-variances(theta)[i]);
+		double *shares = precisions + components * variables, *weights = shares + 2 * pieces;
+		for (u32 i = thread_index(); i < components * variables; i += block_size()) {
+			precisions[i] = growth != 0 ? exponential(-growth * theta[spread(i / components, i % components)]) : numbers[4];
+		}
 		if (thread_index() != 0) return;
 		double left = 0;
 		for (u32 k = 0; k < components; k++) {
 			double log_weight = left;
-			if (k < components - 1) {
+			if (k < pieces) {
 				double z = theta[k] - logarithm(components - 1 - k);
-				pieces[2 * k] = logistic(-z);
-				pieces[2 * k + 1] = logistic(z);
+				shares[2 * k] = logistic(-z);
+				shares[2 * k + 1] = logistic(z);
 				log_weight -= softplus(-z);
 				left -= softplus(z);
 			}
-			for (u32 v = 0; v < variables; v++) log_weight -= variances(theta)[v * components + k] / 2;
+			for (u32 v = 0; v < variables && growth != 0; v++) log_weight -= growth * theta[spread(v, k)] / 2;
 			weights[k] = log_weight;
 		}
 	}
@@ -45,13 +55,13 @@ struct Mixture {
 	// Kept of a record: the probabilities of the components, and its gradient in the pieces
 	// of the stick.
 	DEVICE_METHOD void keep(double *p, u32 record, const double *theta, const double *precisions) const {
-		const double *pieces = precisions + components * variables, *weights = pieces + 2 * (components - 1);
+		const double *shares = precisions + components * variables, *weights = shares + 2 * pieces;
 		const double *x = rows + (u64)record * variables;
 		double most = 0, sum = 0;
 		for (u32 k = 0; k < components; k++) {
 			double log = weights[k];
 			for (u32 v = 0; v < variables; v++) {
-				double off = x[v] - means(theta)[v * components + k];
+				double off = x[v] - theta[mean(v, k)];
 				log -= off * off * precisions[v * components + k] / 2;
 			}
 			p[k] = log;
@@ -60,20 +70,23 @@ struct Mixture {
 		for (u32 k = 0; k < components; k++) sum += p[k] = exponential(p[k] - most);
 		for (u32 k = 0; k < components; k++) p[k] /= sum;
 		double left = p[components - 1], *stick = p + components;
-		for (u32 k = components - 1; k-- > 0;) {
-			stick[k] = p[k] * pieces[2 * k] - left * pieces[2 * k + 1];
+		for (u32 k = pieces; k-- > 0;) {
+			stick[k] = p[k] * shares[2 * k] - left * shares[2 * k + 1];
 			left += p[k];
 		}
 	}
 
+	// Elements are the pieces of the stick, the means, and the spreads, variable by variable.
 	DEVICE_METHOD double element(u32 i, const double *p, u32 record, const double *theta, const double *precisions) const {
-		if (i < components - 1) return p[components + i];
-		u32 e = i - (components - 1), of = components * variables;
-		bool spread = e >= of;
-		if (spread) e -= of;
-		double off = rows[(u64)record * variables + e / components] - means(theta)[e], scaled = off * precisions[e];
-		return p[e % components] * (spread ? (off * scaled - 1) / 2 : scaled);
+		if (i < pieces) return p[components + i];
+		u32 e = (i - pieces) % (components * variables), v = e / components, k = e % components;
+		double off = rows[(u64)record * variables + v] - theta[mean(v, k)], scaled = off * precisions[e];
+		return p[k] * (i - pieces == e ? scaled : growth / 2 * (off * scaled - 1));
 	}
 
-	DEVICE_METHOD u32 coordinate(u32 i, u32) const { return i; }
+	DEVICE_METHOD u32 coordinate(u32 i, u32) const {
+		if (i < pieces) return i;
+		u32 e = (i - pieces) % (components * variables), v = e / components, k = e % components;
+		return i - pieces == e ? mean(v, k) : spread(v, k);
+	}
 };
