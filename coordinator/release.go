@@ -224,7 +224,7 @@ func (st *state) took(name identity.Name, envelope Hash) bool {
 
 // finish checks an answer that is whole, and has it taken.
 func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) error {
-	release, err := s.opener.acquire(ctx)
+	in, release, err := s.opener.acquire(ctx)
 	if errors.Is(err, errDestroyed) {
 		return refuse(transport.Ended, "%v", err)
 	}
@@ -234,11 +234,12 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 	defer release()
 	body := w.whole
 	if body == nil {
-		if body, err = s.body(w.key); err != nil {
+		if in.body, err = s.body(w.key, in.body); err != nil {
 			return err
 		}
+		body = in.body
 	}
-	payload, fault := s.opened(w, body)
+	payload, fault := s.opened(w, body, in)
 	return s.asClient(ctx, peer, func(b *batch, c *client) error {
 		if fault != nil {
 			return b.drop(peer.Name, w, fault)
@@ -247,25 +248,25 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 	})
 }
 
-func (s *Study) body(key store.ReleaseKey) (body []byte, err error) {
+func (s *Study) body(key store.ReleaseKey, buffer []byte) (body []byte, err error) {
 	err = s.hub.store.View(func(tx *store.Tx) error {
 		kept, err := tx.Study(s.hash)
 		if err != nil {
 			return err
 		}
-		body, err = kept.Body(key)
+		body, err = kept.Body(key, buffer)
 		return err
 	})
 	return body, err
 }
 
 // opened returns what is sealed in an answer.
-func (s *Study) opened(w *written, body []byte) (payload []byte, err error) {
+func (s *Study) opened(w *written, body []byte, in *buffers) (payload []byte, err error) {
 	if transcript.BodyOf(body) != w.release.Body {
 		return nil, refuse(transport.Malformed, "the bytes of the release are not those that were signed: send them again")
 	}
 	err = s.hub.options.traced("open", func() (err error) {
-		payload, err = s.opener.open(w.release.Header, body)
+		payload, err = s.opener.open(w.release.Header, body, in)
 		return err
 	})
 	if err != nil {

@@ -272,11 +272,11 @@ func (s *Study) readReleases(st *state, kept store.Study) error {
 }
 
 func (s *Study) collectAgain(st *state, kept store.Study, k store.ReleaseKey, h signed.Header) error {
-	body, err := kept.Body(k)
+	body, err := kept.Body(k, nil)
 	if err != nil {
 		return err
 	}
-	payload, err := s.opener.open(h, body)
+	payload, err := s.opener.open(h, body, &buffers{})
 	if err != nil {
 		return fmt.Errorf("an answer in the store does not open: %w", err)
 	}

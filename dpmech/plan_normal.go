@@ -67,12 +67,19 @@ func portableLog(x float64) float64 {
 // portableSinCos returns sin x and cos x for |x| ≤ π/4, by their power series.
 func portableSinCos(x float64) (sin, cos float64) {
 	z := float64(x * x)
-	sin, cos = 1, 1
-	for k := 17.; k >= 3; k -= 2 {
-		sin = 1 - float64(float64(sin*z)/float64(k*(k-1)))
+	sin = sinTerms[len(sinTerms)-1]
+	for k := len(sinTerms) - 2; k >= 0; k-- {
+		sin = sinTerms[k] + float64(z*sin)
 	}
-	for k := 18.; k >= 2; k -= 2 {
-		cos = 1 - float64(float64(cos*z)/float64(k*(k-1)))
+	cos = cosTerms[len(cosTerms)-1]
+	for k := len(cosTerms) - 2; k >= 0; k-- {
+		cos = cosTerms[k] + float64(z*cos)
 	}
 	return float64(x * sin), cos
 }
+
+// The coefficients of sin x/x and cos x in powers of x².
+var (
+	sinTerms = [...]float64{1, -1. / 6, 1. / 120, -1. / 5040, 1. / 362880, -1. / 39916800, 1. / 6227020800, -1. / 1307674368000, 1. / 355687428096000}
+	cosTerms = [...]float64{1, -1. / 2, 1. / 24, -1. / 720, 1. / 40320, -1. / 3628800, 1. / 479001600, -1. / 87178291200, 1. / 20922789888000, -1. / 6402373705728000}
+)

@@ -250,3 +250,56 @@ func TestAPlanIsLentOnce(t *testing.T) {
 		t.Error("a device takes a step that was taken here")
 	}
 }
+
+// Whatever the keys and sizes are: a batch has each record once at most, and no more than
+// a batch can have; the noise is within its bound; and the same keys take the same step.
+func FuzzPlannedStep(f *testing.F) {
+	f.Add(uint64(1), uint16(0), uint16(0), uint8(0))
+	f.Add(uint64(2), uint16(1), uint16(65535), uint8(1))
+	f.Add(uint64(3), uint16(255), uint16(1000), uint8(3))
+	f.Add(uint64(4), uint16(256), uint16(40000), uint8(255))
+	f.Fuzz(func(t *testing.T, seed uint64, records, rate uint16, dim uint8) {
+		sampling := dpmech.Poisson{Rate: float64(rate) / math.MaxUint16, Selection: dpmech.Feistel}
+		m, err := dpmech.NewSampledSum(dpmech.SampledConfig{
+			Sampling: sampling, Records: int(records), Steps: 2, Dim: 1 + int(dim), Clip: 1, NoiseMultiplier: 1, Adjacency: accountant.ReplaceOne,
+		})
+		if err != nil {
+			t.Skip() // such as a rate of 0, whose steps have no accountant
+		}
+		var steps [2][][]int64
+		for i := range steps {
+			p, err := m.Begin().Plan(2, seeded.Streams(seed, "fuzz"), seeded.Stream(seed, "fuzz, draws"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				dst := make([]int64, 1+int(dim))
+				err := p.Next(dst, func(batch []uint32, _ *dpmech.Accumulator) error {
+					seen := map[uint32]bool{}
+					for _, record := range batch {
+						if seen[record] || record >= uint32(records) {
+							t.Fatalf("record %d of %d, twice: %t", record, records, seen[record])
+						}
+						seen[record] = true
+					}
+					if len(batch) > m.MaxBatch() {
+						t.Fatalf("a batch of %d, at most %d are possible", len(batch), m.MaxBatch())
+					}
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, n := range dst {
+					if float64(max(n, -n)) > float64(m.MaxTotal()) {
+						t.Fatalf("noise of %d steps", n)
+					}
+				}
+				steps[i] = append(steps[i], dst)
+			}
+		}
+		if !slices.EqualFunc(steps[0], steps[1], slices.Equal) || slices.Equal(steps[0][0], steps[0][1]) && dim > 0 {
+			t.Fatal("the same keys take other steps, or two steps have the same noise")
+		}
+	})
+}

@@ -70,9 +70,9 @@ type announcements struct {
 	all []*announcement // newest first
 }
 
-// What is kept besides the newest entry.
+// What is kept besides the two newest entries.
 const (
-	keptEntries = 3
+	keptEntries = 2
 	keptBytes   = 8 << 20
 )
 
@@ -90,8 +90,11 @@ func (s *announcements) of(number uint64, item Item) (*announcement, error) {
 		return nil, err
 	}
 	kept, bytes := []*announcement{a}, 0
-	for _, b := range s.all[:min(len(s.all), keptEntries)] {
-		if bytes += len(b.Envelope) + len(b.Body); bytes > keptBytes {
+	for n, b := range s.all[:min(len(s.all), 1+keptEntries)] {
+		if n > 0 {
+			bytes += len(b.Envelope) + len(b.Body)
+		}
+		if bytes > keptBytes {
 			break
 		}
 		kept = append(kept, b)

@@ -91,10 +91,10 @@ func TestEntriesAreEncodedOnce(t *testing.T) {
 	for n := range uint64(10) {
 		of(n+4, plan)
 	}
-	if len(s.all) != 1+keptEntries {
+	if len(s.all) != 2+keptEntries {
 		t.Errorf("%d entries are kept", len(s.all))
 	}
-	large := Item{nil, make([]byte, keptBytes)}
+	large := Item{nil, make([]byte, keptBytes+1)}
 	for n := range uint64(10) {
 		of(n+14, large)
 	}

@@ -12,12 +12,12 @@ import (
 // payloadInfo names the key of a payload among those that are derived from the key of a file.
 const payloadInfo = "payload"
 
-// decrypt returns the plaintext of a file of age with one hybrid stanza. The header is age's own
+// decrypt appends to plain the plaintext of a file of age with one hybrid stanza. The header is age's own
 // work. The payload is not: age reads it through two buffers of a chunk each, which are 128 KiB
 // for an answer of any size. It is ChaCha20-Poly1305 in chunks of 64 KiB, with the number of the
 // chunk, and whether it is the last, as the nonce, under a key that HKDF-SHA-256 makes of the
 // file's (C2SP, "The age file encryption format", section Payload).
-func (k *Key) decrypt(sealed []byte, size int) ([]byte, error) {
+func (k *Key) decrypt(plain, sealed []byte) ([]byte, error) {
 	file, err := age.DecryptHeader(sealed[:headerSize], k.identity)
 	if err != nil {
 		return nil, ErrOpen
@@ -33,7 +33,6 @@ func (k *Key) decrypt(sealed []byte, size int) ([]byte, error) {
 	if err != nil {
 		return nil, ErrOpen
 	}
-	plain := make([]byte, 0, size)
 	for n := uint64(0); len(rest) > 0; n++ {
 		chunk := rest[:min(len(rest), chunkSize+tagSize)]
 		rest = rest[len(chunk):]

@@ -14,6 +14,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"slices"
 
 	"filippo.io/age"
 
@@ -74,20 +75,28 @@ func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 // length is compared before anything is read, and nothing is returned before the last
 // byte was authenticated.
 func (k *Key) Open(sealed, context []byte, size int) ([]byte, error) {
+	payload, _, err := k.OpenIn(nil, sealed, context, size)
+	return payload, err
+}
+
+// OpenIn is Open in a buffer that is as long as is needed, which it returns to be used again: the payload
+// is part of it.
+func (k *Key) OpenIn(buffer, sealed, context []byte, size int) (payload, used []byte, err error) {
 	if k.identity == nil {
-		return nil, errors.New("opening with a key that was wiped")
+		return nil, buffer, errors.New("opening with a key that was wiped")
 	}
 	if err := checkSizes(len(context), size); err != nil {
-		return nil, err
+		return nil, buffer, err
 	}
 	if len(sealed) != SealedSize(len(context), size) || !oneHybridStanza(sealed) {
-		return nil, ErrForm
+		return nil, buffer, ErrForm
 	}
-	plain, err := k.decrypt(sealed, plainSize(len(context), size))
+	plain, err := k.decrypt(slices.Grow(buffer[:0], plainSize(len(context), size)), sealed)
 	if err != nil {
-		return nil, err
+		return nil, buffer, err
 	}
-	return unpack(plain, context, size)
+	payload, err = unpack(plain, context, size)
+	return payload, plain, err
 }
 
 func unpack(plain, context []byte, size int) ([]byte, error) {

@@ -46,6 +46,15 @@ func independent(t *testing.T, mean, sd []float64) *Approximation {
 	return q
 }
 
+// slopeOf returns the derivative of f in coordinate i, by differences.
+func slopeOf(at []float64, i int, f func(theta []float64) float64) float64 {
+	const h = 1e-5
+	up, down := slices.Clone(at), slices.Clone(at)
+	up[i] += h
+	down[i] -= h
+	return (f(up) - f(down)) / (2 * h)
+}
+
 // tiltedByBruteForce returns mean and variance of every coordinate of a diagonal cavity times
 // a likelihood, by a product rule of n points in each.
 func tiltedByBruteForce(q *Approximation, n int, log func(theta []float64) float64) (mean, variance []float64) {
@@ -130,11 +139,7 @@ func TestClusterSitesAreGradients(t *testing.T) {
 		site := make([]float64, tilted.Size())
 		tilted.Site(site, 0)
 		for i := range d {
-			const h = 1e-5
-			up, down := slices.Clone(mean), slices.Clone(mean)
-			up[i] += h
-			down[i] -= h
-			want := (clusters(k, x, up) - clusters(k, x, down)) / (2 * h)
+			want := slopeOf(mean, i, func(theta []float64) float64 { return clusters(k, x, theta) })
 			if math.Abs(site[i]-want) > 1e-4*(1+math.Abs(want)) {
 				t.Fatalf("x = %v: slope %d is %.7g, by differences %.7g", x, i, site[i], want)
 			}

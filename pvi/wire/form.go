@@ -121,7 +121,8 @@ func appendVerdict(b []byte, v pvi.Verdict) []byte {
 type reader struct {
 	rest   []byte
 	limits Limits
-	why    string // of the first failure
+	why    string  // of the first failure
+	spare  []int64 // for a list of numbers, if it is long enough; nil to make new ones
 }
 
 // open returns a reader of what follows the head of a message of a kind.
@@ -212,7 +213,11 @@ func (r *reader) ints() []int64 {
 	if n == 0 {
 		return nil
 	}
-	v := make([]int64, n)
+	v := r.spare
+	if r.spare = nil; cap(v) < n {
+		v = make([]int64, n)
+	}
+	v = v[:n]
 	for i := range v {
 		v[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
 	}

@@ -14,6 +14,7 @@
 #pragma GCC optimize("fp-contract=off")
 
 #define DEVICE static inline
+#define FUNCTION static inline
 #define DEVICE_METHOD inline
 #define KERNEL static
 #define CONSTANT static const

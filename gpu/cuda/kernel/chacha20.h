@@ -16,7 +16,7 @@ DEVICE void quarter_round(u32 &a, u32 &b, u32 &c, u32 &d) {
 }
 
 // Writes block number of the key stream of four words of key and three of nonce.
-DEVICE void chacha20_block(u64 out[8], const u64 *key, u32 number, u32 purpose, u32 step, u32 sample) {
+FUNCTION void chacha20_block(u64 out[8], const u64 *key, u32 number, u32 purpose, u32 step, u32 sample) {
 	u32 in[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
 	for (int i = 0; i < 4; i++) {
 		in[4 + 2 * i] = (u32)key[i];

@@ -4,8 +4,8 @@
 #include "multilevel.h"
 #include "regression.h"
 
-KERNEL THREADS(1024) void descend_regression(Problem *problems) { take_steps<Regression>(problems); }
+KERNEL THREADS(256) void descend_regression(Problem *problems) { take_steps<Regression>(problems); }
 
-KERNEL THREADS(1024) void descend_mixture(Problem *problems) { take_steps<Formed<Mixture>>(problems); }
+KERNEL THREADS(256) void descend_mixture(Problem *problems) { take_steps<Formed<Mixture>>(problems); }
 
-KERNEL THREADS(1024) void descend_multilevel(Problem *problems) { take_steps<Formed<Multilevel>>(problems); }
+KERNEL THREADS(256) void descend_multilevel(Problem *problems) { take_steps<Formed<Multilevel>>(problems); }

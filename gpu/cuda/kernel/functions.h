@@ -5,7 +5,7 @@
 #include "prelude.h"
 
 // log x for a normal x > 0, as dpmech's portableLog computes it.
-DEVICE double logarithm(double x) {
+FUNCTION double logarithm(double x) {
 	u64 bits = bits_of(x);
 	int e = (int)(bits >> 52) - 1023;
 	double m = double_of((bits & (((u64)1 << 52) - 1)) | (u64)1023 << 52);
@@ -19,24 +19,33 @@ DEVICE double logarithm(double x) {
 }
 
 // sin x and cos x for |x| ≤ π/4, as dpmech's portableSinCos computes them.
-DEVICE void sine_cosine(double x, double &sin, double &cos) {
-	double z = x * x, s = 1;
-	for (double k = 17; k >= 3; k -= 2) s = 1 - s * z / (k * (k - 1));
-	cos = 1;
-	for (double k = 18; k >= 2; k -= 2) cos = 1 - cos * z / (k * (k - 1));
-	sin = x * s;
+FUNCTION void sine_cosine(double x, double &sin, double &cos) {
+	double z = x * x;
+	sin = x * (1 + z * (-1. / 6 + z * (1. / 120 + z * (-1. / 5040 + z * (1. / 362880 + z * (-1. / 39916800 + z * (1. / 6227020800 + z * (-1. / 1307674368000 + z * (1. / 355687428096000)))))))));
+	cos = 1 + z * (-1. / 2 + z * (1. / 24 + z * (-1. / 720 + z * (1. / 40320 + z * (-1. / 3628800 + z * (1. / 479001600 + z * (-1. / 87178291200 + z * (1. / 20922789888000 + z * (-1. / 6402373705728000)))))))));
 }
 
 // e^x to within two units of the last place: 2^k·e^r, |r| ≤ ½·log 2, by the power series
 // up to r^13 (the next term is below 2^-57). Not a number stays so.
-DEVICE double exponential(double x) {
-	if (!(x < 709.8)) return x < 709.8 || x != x ? x : double_of((u64)0x7ff << 52);
+FUNCTION double exponential(double x) {
+	if (!(x < 709.8)) return x != x ? x : double_of((u64)0x7ff << 52);
 	if (x < -745.2) return 0;
 	double scaled = x * 0x1.71547652b82fep0;
 	i64 k = (i64)(scaled < 0 ? scaled - .5 : scaled + .5);
 	double r = x - (double)k * 0x1.62e42feep-1 - (double)k * 0x1.a39ef35793c76p-33;
-	double sum = 1;
-	for (double n = 13; n >= 1; n--) sum = 1 + sum * r / n;
+	double sum = 1. / 6227020800;
+	sum = 1. / 479001600 + r * sum;
+	sum = 1. / 39916800 + r * sum;
+	sum = 1. / 3628800 + r * sum;
+	sum = 1. / 362880 + r * sum;
+	sum = 1. / 40320 + r * sum;
+	sum = 1. / 5040 + r * sum;
+	sum = 1. / 720 + r * sum;
+	sum = 1. / 120 + r * sum;
+	sum = 1. / 24 + r * sum;
+	sum = 1. / 6 + r * sum;
+	sum = 1. / 2 + r * sum;
+	sum = 1 + r * (1 + r * sum);
 	// In two factors, so that neither is too large or too small.
 	i64 half = k / 2;
 	return sum * double_of((u64)(half + 1023) << 52) * double_of((u64)(k - half + 1023) << 52);

@@ -31,7 +31,7 @@ enum { UNIT_BITS = 62 };
 DEVICE u64 times_unit(u64 a, u64 b) { return multiply_high(a, b) << (64 - UNIT_BITS) | (a * b) >> UNIT_BITS; }
 
 // Bounds of exp(−x²/2σ²) in units of 2^-62.
-DEVICE void density(const Plan &plan, u64 x, u64 &low, u64 &high) {
+FUNCTION void density(const Plan &plan, u64 x, u64 &low, u64 &high) {
 	u64 twice = plan.at(PLAN_TWICE), slack = plan.at(PLAN_SLACK), rest, unused;
 	u64 whole = divide(multiply_high(x, x), x * x, twice, rest);
 	u64 fraction = divide(rest, 0, twice, unused);
@@ -72,7 +72,7 @@ DEVICE Verdict draw_sample(const Plan &plan, u64 w, Stream &src, i64 &x) {
 }
 
 // Makes sample j of a step's noise, and reports whether it could.
-DEVICE bool noise(const Plan &plan, u32 step, u32 j, i64 &x) {
+FUNCTION bool noise(const Plan &plan, u32 step, u32 j, i64 &x) {
 	Stream first = {plan.from(PLAN_NOISE_KEY), FOR_NOISE, step, 0, j};
 	Stream more = {plan.from(PLAN_NOISE_KEY), FOR_MORE_NOISE, step, j, 0};
 	Verdict v = draw_sample(plan, first.read(), more, x);
@@ -81,7 +81,7 @@ DEVICE bool noise(const Plan &plan, u32 step, u32 j, i64 &x) {
 }
 
 // Standard normal number j of a step, which hides nothing (Box and Muller 1958).
-DEVICE double normal(const Plan &plan, u32 step, u32 j) {
+FUNCTION double normal(const Plan &plan, u32 step, u32 j) {
 	u64 block[8];
 	chacha20_block(block, plan.from(PLAN_DRAWS_KEY), j / 8, FOR_DRAWS, step, 0);
 	u32 pair = j % 8 & ~1u;

@@ -15,6 +15,8 @@ typedef long long i64;
 #ifdef __CUDA__
 
 #define DEVICE static __attribute__((device)) inline
+// A function of some size, which is compiled once.
+#define FUNCTION static __attribute__((device, noinline, unused))
 #define DEVICE_METHOD __attribute__((device)) inline
 #define KERNEL extern "C" __attribute__((global))
 #define CONSTANT static __attribute__((constant)) const
