@@ -8,13 +8,46 @@ TOOL := go tool -modfile=tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build generate demo demo-network network load dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench experiments clean
+.PHONY: build cuda generate ptx test-cuda test-gpu demo demo-network network load upgrade dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench bench-gpu experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
 
+# Programs that can use a GPU need a C compiler and no toolkit: what CUDA is, gorgonia.org/cu
+# reads from a header of ours.
+CUDA = CGO_CFLAGS="$(shell go env CGO_CFLAGS) -I$(CURDIR)/gpu/cuda/driver/include" CGO_LDFLAGS="$(shell go env CGO_LDFLAGS) -L$(CURDIR)/gpu/cuda/driver/lib"
+
+cuda: ## the programs, in bin/, that use a GPU where there is one
+	$(CUDA) go build -trimpath -tags cuda -o bin/ ./cmd/...
+
 generate: ## the code of the wire protocol, from its proto file; no network
 	go run -C tools ./protogen ../transport/internal/wirepb fedpvi.proto
+
+# The same clang makes the same PTX. No toolkit: kernels declare what they need of CUDA.
+CLANG := clang-19
+PTXFLAGS := -x cuda -std=c++17 --cuda-device-only --cuda-gpu-arch=sm_75 -nocudainc -nocudalib -Xclang -target-feature -Xclang +ptx70 -ffp-contract=off -O3 -S -o -
+
+ptx: ## the kernels' code for graphics cards, from their sources; Debian's package clang-19
+	cd gpu/cuda/kernel && { echo "// Made by make ptx of sources with the SHA-256 $$(cat *.cu *.h | sha256sum | cut -d ' ' -f 1)"; $(CLANG) $(PTXFLAGS) kernels.cu; } > kernels.ptx.new
+	mv gpu/cuda/kernel/kernels.ptx.new gpu/cuda/kernel/kernels.ptx
+
+# A libcuda.so.1 that runs the kernels on a processor, for programs built with cuda.
+EMULATED = bin/emulated
+$(EMULATED)/libcuda.so.1: $(wildcard gpu/cuda/kernel/*.cu gpu/cuda/kernel/*.h gpu/cuda/emulator/*.h gpu/cuda/emulator/*.cc gpu/cuda/emulator/library/*.cc gpu/cuda/driver/include/*.h)
+	@mkdir -p $(@D)
+	g++ -std=c++17 -O2 -Wall -fno-exceptions -fno-rtti -shared -fPIC -Wl,-Bsymbolic -Igpu/cuda/driver/include -Igpu/cuda/emulator -o $@ gpu/cuda/emulator/*.cc gpu/cuda/emulator/library/*.cc
+
+test-cuda: $(EMULATED)/libcuda.so.1 ## the kernels on an emulated device, and what stands before a real one; g++
+	go test -tags emulator ./gpu/cuda/...
+	go test -tags emulator -run 'Device|TheTest' ./gpu/device ./pvi/solver ./pvi/fit ./sim ./client ./internal/pace
+	go test -tags emulator -run Device ./sim/audit
+	$(CUDA) go test -tags cuda ./gpu/cuda/driver
+	$(CUDA) LD_LIBRARY_PATH="$(CURDIR)/$(EMULATED):$$LD_LIBRARY_PATH" go test -tags cuda ./gpu/cuda
+	$(CUDA) FEDPVI_EMULATED="$(CURDIR)/$(EMULATED)" go test -tags cuda -run CUDA ./cmd/sim
+
+# The same tests on the first GPU of this machine.
+test-gpu: ## the kernels on the GPU against the processor
+	$(CUDA) go test -count 1 -v -tags cuda ./gpu/cuda
 
 demo: build ## the main job on made-up data
 	@rm -rf runs/demo
@@ -35,6 +68,14 @@ network: build ## studies on Abalone and Adult, a process for each client
 
 demo-network: build ## a coordinator and four clients, killed half way
 	go run ./internal/demonet
+
+# The build that an upgrade begins with.
+FROM ?= 7650a16
+upgrade: build ## a study that an earlier build begins and this one ends: make upgrade FROM=COMMIT
+	@rm -rf runs/earlier && git worktree prune
+	git worktree add -q --detach runs/earlier $(FROM)
+	cd runs/earlier && go build -trimpath -o bin/ ./cmd/coordinator ./cmd/client
+	go run ./internal/demonet upgrade runs/earlier/bin; status=$$?; git worktree remove --force runs/earlier; exit $$status
 
 dist: ## programs, images, bills of materials and sums, in dist/
 	go run ./internal/dist
@@ -63,6 +104,7 @@ test: ## all tests, what is shared under the race detector, and short fuzzing
 	go test $(RACE) -short -run 'Accumulator|Release|Layers|Stream' ./dpmech
 	go test $$(go list ./... | grep -E '$(ALONE)') $$(grep -rl --include='*_test.go' -F 'testing.Short()' . | xargs -n 1 dirname | sort -u)
 	$(FUSED) go test -run 'DependsOnNoPlace' ./gpu/... ./internal/single
+	$(if $(shell command -v g++),$(MAKE) --no-print-directory test-cuda)
 	$(MAKE) fuzz FUZZTIME=1s
 
 evidence: ## the long versions of statistical tests, up to an hour
@@ -114,6 +156,8 @@ SOURCES = $$(git ls-files '*.go' ':!*.pb.go')
 lint: ## formatting, vet, staticcheck, generated code
 	@unformatted=$$($(TOOL) gofumpt -l $(SOURCES)); test -z "$$unformatted" || { echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
+	$(if $(RACE),$(CUDA) go vet -tags cuda ./gpu/cuda/... ./gpu/device)
+	$(if $(shell command -v g++),go vet -tags emulator ./gpu/cuda/... ./gpu/device ./pvi/solver ./sim ./sim/audit ./client ./internal/pace)
 	$(TOOL) staticcheck ./...
 	go mod tidy -diff
 	go mod -C tools tidy -diff
@@ -127,6 +171,12 @@ bench: ## benchmarks; figures are kept in docs/benchmarks.md
 	go test -run '^$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./internal/special ./internal/single ./gpu ./sim ./transport
 	go test -run '^$$' -bench . -cpu 2 ./sim/sweep
 	go test -run '^$$' -bench . -benchtime 300x -cpu 2 ./gpu/vae
+
+# PYTHON is one with JAX; BIN a folder with the programs, built already.
+PYTHON ?= python3
+BIN ?= bin
+bench-gpu: ## this program beside JAX on the same machine: one table; needs built programs (make cuda) and a Python with JAX
+	$(PYTHON) bench/d3p_jax.py $(BIN)/sim
 
 experiments: build ## every sweep of experiments/, into runs/
 	@for sweep in $$(grep -l '^\[sweep\]' experiments/*/*.toml); do bin/sim sweep $$sweep || exit 1; echo; done

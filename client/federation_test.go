@@ -23,6 +23,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/invitation"
 	"fedpvi/dpmech"
+	"fedpvi/gpu/device"
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/wire"
@@ -91,6 +92,9 @@ type realNetwork struct {
 	records  string // folder of files
 	clients  []identity.Name
 	gossip   string // address of clients for it; empty for none
+	device   device.Source
+	now      func() time.Time
+	refuse   error // of every connection; nil if they are made
 }
 
 const federationSeed = 7
@@ -98,6 +102,13 @@ const federationSeed = 7
 // simulated plays a study in the simulator, and leaves the records of its clients in
 // files.
 func simulated(t *testing.T, source []byte) (st *study.Study, folder string, outcomes []pvi.Outcome, natural []float64) {
+	t.Helper()
+	return simulatedOn(t, source, nil)
+}
+
+// simulatedOn has a device take the private gradient steps, or the processor where that
+// fails.
+func simulatedOn(t *testing.T, source []byte, devices []device.Device) (st *study.Study, folder string, outcomes []pvi.Outcome, natural []float64) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "study.toml")
 	check(t, os.WriteFile(file, source, 0o600))
@@ -109,6 +120,7 @@ func simulated(t *testing.T, source []byte) (st *study.Study, folder string, out
 	check(t, err)
 	p, err := sim.NewPlay(st, o)
 	check(t, err)
+	check(t, p.Federation.UseDevices(devices, func(error) error { return nil }))
 	r, err := p.Run(t.Context(), func(s sim.Status) error {
 		outcomes = append(outcomes, *s.Outcome)
 		return nil
@@ -120,7 +132,7 @@ func simulated(t *testing.T, source []byte) (st *study.Study, folder string, out
 // newRealNetwork has a coordinator that serves, and clients that have joined and approved.
 func newRealNetwork(t *testing.T, st *study.Study, records string) *realNetwork {
 	t.Helper()
-	n := &realNetwork{t: t, document: st, records: records}
+	n := &realNetwork{t: t, document: st, records: records, now: time.Now}
 	hub, err := coordinator.Open(filepath.Join(t.TempDir(), "hub"), coordinator.Options{})
 	check(t, err)
 	t.Cleanup(func() { check(t, hub.Close()) })
@@ -164,7 +176,7 @@ func (n *realNetwork) serve(l net.Listener) {
 func (n *realNetwork) open(m int) *client.Client {
 	n.t.Helper()
 	c, err := client.Open(client.Options{
-		Dir: filepath.Join(n.records, string(n.clients[m])+".state"), Program: "test 1", Command: "a test", Now: time.Now, Create: true,
+		Dir: filepath.Join(n.records, string(n.clients[m])+".state"), Program: "test 1", Command: "a test", Now: n.now, Create: true,
 	})
 	check(n.t, err)
 	c.SeedNoise(func(ask int) *dpmech.Stream { return sim.Noise(n.document, len(n.clients), federationSeed, m, ask) })
@@ -203,6 +215,7 @@ func (n *realNetwork) run(ctx context.Context, m int) (*client.Ending, error) {
 	if err != nil {
 		return nil, err
 	}
+	member.Addresses = []string{n.address}
 	policy, err := client.LoadPolicy(filepath.Join(n.records, string(n.clients[m])+".state"))
 	if err != nil {
 		return nil, err
@@ -210,11 +223,14 @@ func (n *realNetwork) run(ctx context.Context, m int) (*client.Ending, error) {
 	return c.Run(ctx, client.Run{
 		Member: member, Policy: policy, Data: filepath.Join(n.records, string(n.clients[m])+".csv"),
 		Connect: func(ctx context.Context) (client.Link, io.Closer, error) {
+			if n.refuse != nil {
+				return nil, nil, n.refuse
+			}
 			line, err := c.Dial(ctx, member, client.Network{})
 			return line, line, err
 		},
 		Wait:   func(context.Context, time.Duration) error { return errors.New("no test waits") },
-		Gossip: n.gossip,
+		Gossip: n.gossip, Device: n.device,
 	})
 }
 
@@ -276,6 +292,8 @@ func TestTheSimulatorAndTheDaemonsSayTheSame(t *testing.T) {
 		"gradient steps":              federatedStudy(logistic, "rounds = 2\nsteps = 3", record, ""),
 		"gradient steps and one more": federatedStudy(logistic, "rounds = 2\nsteps = 3\nnoise_aware = \"one-step\"", record, ""),
 		"sums of gradients":           federatedStudy(logistic, "rounds = 4", record, sums),
+		"propagation":                 federatedStudy(logistic, "solver = \"dp-sep\"\nrounds = 2\nsteps = 3", record, ""),
+		"propagation, sequential":     federatedStudy(logistic, "solver = \"dp-sep\"\nq = \"full\"\nschedule = \"sequential\"\nrounds = 2\nsteps = 2", record, ""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && !strings.HasPrefix(name, "records") {

@@ -11,6 +11,7 @@ import (
 	"fedpvi/crypto/seal"
 	"fedpvi/crypto/signed"
 	"fedpvi/crypto/transcript"
+	"fedpvi/gpu/device"
 	"fedpvi/pvi"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/stage"
@@ -33,6 +34,9 @@ type participant struct {
 	site  *stage.Site // nil before the roster
 	at    position
 	sent  uint64 // the last question whose answer this process has sent
+
+	wanted  device.Source // nil for the processor
+	devices []device.Device
 }
 
 // position is where a participant is, as it is kept.
@@ -228,7 +232,7 @@ func (a *participant) begin(chain transcript.Chain) error {
 	if a.site.Digest() != chain.Protocol() {
 		return &Refusal{"the coordinator derived other rules from the study and the roster than this client: the programs are of different versions, or one of them is wrong"}
 	}
-	return nil
+	return a.useDevice()
 }
 
 // fits checks that the whole study, with the clients that it has, fits into the budget.

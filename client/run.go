@@ -10,6 +10,7 @@ import (
 
 	"fedpvi/client/ledger"
 	"fedpvi/crypto/transcript"
+	"fedpvi/gpu/device"
 	"fedpvi/pvi/shard"
 	"fedpvi/transport"
 )
@@ -49,6 +50,8 @@ type Run struct {
 	// Gossip is the IP address and port, UDP and TCP, under which the other daemons reach
 	// this one; empty for no gossip.
 	Gossip string
+	// Device is where private gradient steps are computed; nil for the processor.
+	Device device.Source
 
 	status *showing
 	gossip *gossip // nil if there is none
@@ -80,7 +83,7 @@ func (c *Client) Read(m *Member, path string) (*shard.Records, shard.Report, led
 
 // Run takes part in a study until it is over, and returns how it ended. It goes on where it
 // was. What the coordinator cannot be blamed for, a connection that fails, is tried again.
-func (c *Client) Run(ctx context.Context, r Run) (*Ending, error) {
+func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	if err := c.halted(); err != nil {
 		return nil, err
 	}
@@ -100,7 +103,12 @@ func (c *Client) Run(ctx context.Context, r Run) (*Ending, error) {
 		r.status.gossip = r.gossip
 		r.gossip.meet(a)
 	}
-	ending, err := c.untilOver(ctx, &r, a)
+	a.wanted = r.Device
+	defer func() { err = errors.Join(err, device.Close(a.devices)) }()
+	if err := a.useDevice(); err != nil {
+		return nil, err
+	}
+	ending, err = c.untilOver(ctx, &r, a)
 	if e := r.gossip.close(); e != nil {
 		c.log.Warn("gossip did not end well", "error", e)
 	}

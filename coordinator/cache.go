@@ -6,8 +6,12 @@ import (
 	"fedpvi/transport"
 )
 
-// cacheBytes is what a cache holds, besides its newest entry.
-const cacheBytes = 8 << 20
+// What a cache holds, besides its two newest entries: the outcome of a round and the plan of the next are
+// said together.
+const (
+	cacheBytes   = 8 << 20
+	cacheEntries = 64
+)
 
 // A cache holds the newest entries of a transcript, which all clients ask for at once.
 type cache struct {
@@ -24,16 +28,20 @@ func (c *cache) put(number uint64, i transport.Item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.items[number] = i
-	c.bytes += len(i.Envelope) + len(i.Body)
+	c.bytes += size(i)
 	if c.first == 0 {
 		c.first = number
 	}
-	for ; c.bytes > cacheBytes && c.first < number; c.first++ {
-		old := c.items[c.first]
-		c.bytes -= len(old.Envelope) + len(old.Body)
+	for ; c.first+1 < number && (c.bytes-c.newest(number) > cacheBytes || number-c.first > cacheEntries); c.first++ {
+		c.bytes -= size(c.items[c.first])
 		delete(c.items, c.first)
 	}
 }
+
+// newest is the size of the two newest entries.
+func (c *cache) newest(number uint64) int { return size(c.items[number]) + size(c.items[number-1]) }
+
+func size(i transport.Item) int { return len(i.Envelope) + len(i.Body) }
 
 func (c *cache) get(number uint64) (transport.Item, bool) {
 	c.mu.Lock()

@@ -97,7 +97,7 @@ func (s *Study) carryOut(commands []*command) {
 		err = b.advance()
 	}
 	if err == nil && len(b.writes) > 0 {
-		err = s.commit(b)
+		err = s.hub.options.traced("transaction", func() error { return s.commit(b) })
 		s.events.Stored(len(commands), err == nil)
 	}
 	if s.failed = err != nil; s.failed {
@@ -190,6 +190,8 @@ type batch struct {
 	shows  bool       // something else changed that others see
 	moved  bool       // the state of the phases changed
 	failed error      // of this machine: nothing of the batch is to be written
+
+	receipts []transcript.Receipt // of the answers that the batch takes
 }
 
 type numbered struct {

@@ -15,10 +15,13 @@ var errDestroyed = errors.New("the key that opens answers was destroyed, as the 
 // its size in memory.
 type opener struct {
 	mu     sync.RWMutex
-	key    *seal.Key // nil before the study has begun and after it is over
-	size   int       // of the padded payload
-	tokens chan struct{}
+	key    *seal.Key     // nil before the study has begun and after it is over
+	size   int           // of the padded payload
+	tokens chan *buffers // one for each that may be opened at once
 }
+
+// Buffers are for opening one answer after the other.
+type buffers struct{ body, plain []byte }
 
 // load prepares for answers of a padded size.
 func (o *opener) load(path string, size int) error {
@@ -31,7 +34,10 @@ func (o *opener) load(path string, size int) error {
 	if err != nil {
 		return err
 	}
-	o.key, o.size, o.tokens = key, size, make(chan struct{}, openers(size))
+	o.key, o.size, o.tokens = key, size, make(chan *buffers, openers(size))
+	for range cap(o.tokens) {
+		o.tokens <- &buffers{}
+	}
 	return nil
 }
 
@@ -41,7 +47,7 @@ func (o *opener) forget(path string) error {
 	defer o.mu.Unlock()
 	if o.key != nil {
 		o.key.Wipe()
-		o.key = nil
+		o.key, o.tokens = nil, nil
 	}
 	return destroy(path)
 }
@@ -56,28 +62,30 @@ func (o *opener) sealed(h signed.Header) uint64 {
 	return uint64(seal.SealedSize(len(h.Bytes()), o.size))
 }
 
-// acquire waits until another answer may be opened; the caller calls release after.
-func (o *opener) acquire(ctx context.Context) (release func(), err error) {
+// acquire waits until another answer may be opened, and returns the buffers for it; the caller gives them
+// back with release, and what is in them is gone then.
+func (o *opener) acquire(ctx context.Context) (in *buffers, release func(), err error) {
 	o.mu.RLock()
 	tokens := o.tokens
 	o.mu.RUnlock()
 	if tokens == nil {
-		return nil, errDestroyed
+		return nil, nil, errDestroyed
 	}
 	select {
-	case tokens <- struct{}{}:
-		return func() { <-tokens }, nil
+	case in = <-tokens:
+		return in, func() { clear(in.plain); tokens <- in }, nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
 }
 
-// open returns the payload of an answer.
-func (o *opener) open(h signed.Header, body []byte) ([]byte, error) {
+// open returns the payload of an answer, in buffers.
+func (o *opener) open(h signed.Header, body []byte, in *buffers) (payload []byte, err error) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	if o.key == nil {
 		return nil, errDestroyed
 	}
-	return o.key.Open(body, h.Bytes(), o.size)
+	payload, in.plain, err = o.key.OpenIn(in.plain, body, h.Bytes(), o.size)
+	return payload, err
 }

@@ -15,6 +15,10 @@ type Options struct {
 	Log *slog.Logger
 	// Events counts what happens. Default nothing.
 	Events Events
+	// Trace, if there is one, is told that something begins that this machine does alone, opening an
+	// answer ("open") or writing to the store ("transaction"), and what it returns that it ended: "ok" or
+	// "failed".
+	Trace func(what string) (end func(outcome string))
 	// RoundDeadline is how long a round stays open for clients that have not answered.
 	// Default ten minutes.
 	RoundDeadline time.Duration
@@ -41,10 +45,25 @@ func (o Options) withDefaults() Options {
 	if o.Events == nil {
 		o.Events = nothing{}
 	}
+	if o.Trace == nil {
+		o.Trace = func(string) func(string) { return func(string) {} }
+	}
 	if o.RoundDeadline <= 0 {
 		o.RoundDeadline = defaultDeadline
 	}
 	return o
+}
+
+// traced has something done that is traced.
+func (o Options) traced(what string, do func() error) error {
+	end := o.Trace(what)
+	err := do()
+	if err != nil {
+		end("failed")
+		return err
+	}
+	end("ok")
+	return nil
 }
 
 // presence is how long a client counts as present after it was heard of.

@@ -62,7 +62,11 @@ func (st *state) whole(name identity.Name, ask uint64) *written {
 func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte) (have int64, err error) {
 	s, st := b.study, b.state
 	key, hash := store.ReleaseKey{Ask: ask, Client: string(name)}, transcript.BodyOf(envelope).Hash
-	if before, found := st.receipt(name, ask); found {
+	before, found, err := b.receipt(key)
+	if err != nil {
+		return 0, err
+	}
+	if found {
 		if before != hash {
 			return 0, b.contradiction(key, c, envelope)
 		}
@@ -131,12 +135,6 @@ func (b *batch) contradiction(key store.ReleaseKey, c *client, envelope []byte) 
 	return refuse(transport.OutOfPlace, "question %d was answered with another release: an answer is given once", key.Ask)
 }
 
-// receipt returns the hash of the envelope of an answer that was taken.
-func (st *state) receipt(name identity.Name, ask uint64) (Hash, bool) {
-	h, ok := st.answered[store.ReleaseKey{Ask: ask, Client: string(name)}]
-	return h, ok
-}
-
 // Write adds a piece of a body.
 func (s *Study) Write(ctx context.Context, peer channel.Party, envelope Hash, offset int64, piece []byte) (err error) {
 	defer func() { err = s.count("write", err) }()
@@ -192,7 +190,7 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 	}
 	piece, offset = piece[o.have-offset:], o.have // what another call has brought is there
 	o.have = end
-	kept, first := bytes.Clone(piece), !o.stored
+	first := !o.stored
 	o.stored = true
 	b.write(func(st store.Study) error {
 		if first {
@@ -200,7 +198,7 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 				return err
 			}
 		}
-		return st.PutPiece(key, offset, kept)
+		return st.PutPiece(key, offset, piece) // which its call leaves alone until this is on disk
 	})
 	if end < size {
 		return nil, nil
@@ -226,7 +224,7 @@ func (st *state) took(name identity.Name, envelope Hash) bool {
 
 // finish checks an answer that is whole, and has it taken.
 func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) error {
-	release, err := s.opener.acquire(ctx)
+	in, release, err := s.opener.acquire(ctx)
 	if errors.Is(err, errDestroyed) {
 		return refuse(transport.Ended, "%v", err)
 	}
@@ -236,11 +234,12 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 	defer release()
 	body := w.whole
 	if body == nil {
-		if body, err = s.body(w.key); err != nil {
+		if in.body, err = s.body(w.key, in.body); err != nil {
 			return err
 		}
+		body = in.body
 	}
-	payload, fault := s.opened(w, body)
+	payload, fault := s.opened(w, body, in)
 	return s.asClient(ctx, peer, func(b *batch, c *client) error {
 		if fault != nil {
 			return b.drop(peer.Name, w, fault)
@@ -249,24 +248,27 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 	})
 }
 
-func (s *Study) body(key store.ReleaseKey) (body []byte, err error) {
+func (s *Study) body(key store.ReleaseKey, buffer []byte) (body []byte, err error) {
 	err = s.hub.store.View(func(tx *store.Tx) error {
 		kept, err := tx.Study(s.hash)
 		if err != nil {
 			return err
 		}
-		body, err = kept.Body(key)
+		body, err = kept.Body(key, buffer)
 		return err
 	})
 	return body, err
 }
 
 // opened returns what is sealed in an answer.
-func (s *Study) opened(w *written, body []byte) ([]byte, error) {
+func (s *Study) opened(w *written, body []byte, in *buffers) (payload []byte, err error) {
 	if transcript.BodyOf(body) != w.release.Body {
 		return nil, refuse(transport.Malformed, "the bytes of the release are not those that were signed: send them again")
 	}
-	payload, err := s.opener.open(w.release.Header, body)
+	err = s.hub.options.traced("open", func() (err error) {
+		payload, err = s.opener.open(w.release.Header, body, in)
+		return err
+	})
 	if err != nil {
 		return nil, malformed("the release", err)
 	}
@@ -290,8 +292,8 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 // missing, the outcome is said.
 func (b *batch) take(name identity.Name, c *client, w *written, payload []byte) error {
 	s, st, ask := b.study, b.state, w.key.Ask
-	if hash, found := st.receipt(name, ask); found && hash == w.release.Hash {
-		return nil // another call was faster
+	if hash, found, err := b.receipt(w.key); err != nil || found && hash == w.release.Hash {
+		return err // or another call was faster
 	}
 	q := st.open[ask]
 	if q == nil || q.offers[name] == nil || q.offers[name].release.Hash != w.release.Hash {
@@ -314,7 +316,8 @@ func (b *batch) take(name identity.Name, c *client, w *written, payload []byte) 
 	delete(q.offers, name)
 	q.taken[name] = w.release.Hash
 	c.last, c.lastSeq = o.envelope, w.release.Header.LedgerSeq
-	st.note(transcript.ReceiptOf(name, w.release.Header, w.release.Hash))
+	c.answers++
+	b.receipts = append(b.receipts, transcript.ReceiptOf(name, w.release.Header, w.release.Hash))
 	b.write(func(kept store.Study) error {
 		if w.whole != nil {
 			if err := kept.PutPiece(w.key, 0, w.whole); err != nil {
@@ -336,10 +339,4 @@ func (b *batch) take(name identity.Name, c *client, w *written, payload []byte) 
 		}
 	}
 	return nil
-}
-
-// note keeps the receipt of an answer.
-func (st *state) note(r transcript.Receipt) {
-	st.receipts = append(st.receipts, r)
-	st.answered[store.ReleaseKey{Ask: r.Ask, Client: string(r.Client)}] = r.Release
 }

@@ -205,14 +205,17 @@ func (b *batch) end() error {
 	if err != nil {
 		return b.fail(err)
 	}
-	slices.SortFunc(st.receipts, transcript.Receipt.Compare)
-	if err := b.say(transcript.End, 0, st.server.Model(), transcript.Closing{Result: text, Receipts: st.receipts}.Bytes()); err != nil {
+	receipts, err := b.allReceipts()
+	if err != nil {
+		return err
+	}
+	if err := b.say(transcript.End, 0, st.server.Model(), transcript.Closing{Result: text, Receipts: receipts}.Bytes()); err != nil {
 		return err
 	}
 	st.result = text
 	b.then(func() {
 		s.events.Ended()
-		s.log.Info("the study is over", "answers", len(st.receipts))
+		s.log.Info("the study is over", "answers", len(receipts))
 	})
 	return nil
 }

@@ -19,18 +19,16 @@ import (
 // A state is what a study knows that can change. It belongs to the study's loop, and is
 // what the store says after every transaction.
 type state struct {
-	tickets  []invitation.Ticket
-	clients  map[identity.Name]*client
-	keys     keyring // of the clients and the coordinator
-	chain    transcript.Chain
-	server   *stage.Server // nil before the study has begun
-	open     map[uint64]*question
-	receipts []transcript.Receipt
-	answered map[store.ReleaseKey]Hash // SHA-256 of the envelopes that were taken
-	aborted  *transcript.Abortion      // of a study that never began, or began and was aborted
-	result   []byte                    // of a study that was played to its end
-	since    time.Time                 // when the study came to wait for what it waits for
-	blocked  blocked
+	tickets []invitation.Ticket
+	clients map[identity.Name]*client
+	keys    keyring // of the clients and the coordinator
+	chain   transcript.Chain
+	server  *stage.Server // nil before the study has begun
+	open    map[uint64]*question
+	aborted *transcript.Abortion // of a study that never began, or began and was aborted
+	result  []byte               // of a study that was played to its end
+	since   time.Time            // when the study came to wait for what it waits for
+	blocked blocked
 }
 
 // A client is a party that joined.
@@ -43,6 +41,7 @@ type client struct {
 	reason      string // for which it left
 	last        []byte // envelope of its last word on its ledger
 	lastSeq     uint64
+	answers     int // that were taken
 }
 
 // A question is a plan that has no outcome yet.
@@ -125,7 +124,7 @@ func (s *Study) read(tx *store.Tx) (*state, error) {
 		return nil, err
 	}
 	st := &state{
-		clients: map[identity.Name]*client{}, open: map[uint64]*question{}, answered: map[store.ReleaseKey]Hash{},
+		clients: map[identity.Name]*client{}, open: map[uint64]*question{},
 		keys: keyring{}, chain: transcript.Begin(s.hash, s.hub.keys.identity.Public()), since: s.hub.options.Now(),
 	}
 	for _, part := range []func(*state, store.Study) error{s.readTickets, s.readClients, s.readChain, s.readStage, s.readReleases, s.readOffers} {
@@ -252,17 +251,19 @@ func newQuestion(model Hash, now time.Time, deadline time.Duration) *question {
 // state of the phases does not have.
 func (s *Study) readReleases(st *state, kept store.Study) error {
 	return kept.Releases(0, func(k store.ReleaseKey, envelope []byte) error {
-		h, err := signed.Claims(envelope)
-		if err != nil {
-			return err
+		name := identity.Name(k.Client)
+		if c := st.clients[name]; c != nil {
+			c.answers++
 		}
-		name, hash := identity.Name(k.Client), transcript.BodyOf(envelope).Hash
-		st.note(transcript.ReceiptOf(name, h, hash))
 		q := st.open[k.Ask]
 		if q == nil {
 			return nil
 		}
-		q.taken[name] = hash
+		h, err := signed.Claims(envelope)
+		if err != nil {
+			return err
+		}
+		q.taken[name] = transcript.BodyOf(envelope).Hash
 		if !slices.Contains(st.server.Waiting(int(k.Ask)), pvi.ClientID(name)) {
 			return nil // in the state already
 		}
@@ -271,11 +272,11 @@ func (s *Study) readReleases(st *state, kept store.Study) error {
 }
 
 func (s *Study) collectAgain(st *state, kept store.Study, k store.ReleaseKey, h signed.Header) error {
-	body, err := kept.Body(k)
+	body, err := kept.Body(k, nil)
 	if err != nil {
 		return err
 	}
-	payload, err := s.opener.open(h, body)
+	payload, err := s.opener.open(h, body, &buffers{})
 	if err != nil {
 		return fmt.Errorf("an answer in the store does not open: %w", err)
 	}

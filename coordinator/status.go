@@ -151,10 +151,6 @@ const (
 
 func (b *batch) clientStatuses() []ClientStatus {
 	st := b.state
-	answers := map[identity.Name]int{}
-	for _, r := range st.receipts {
-		answers[r.Client]++
-	}
 	var all []ClientStatus
 	for _, t := range st.tickets {
 		c := ClientStatus{Name: t.Name, State: stateInvited}
@@ -166,7 +162,7 @@ func (b *batch) clientStatuses() []ClientStatus {
 		}
 		if joined := st.clients[t.Name]; joined != nil {
 			c.State, c.Key, c.Reason = st.stateOf(t.Name), joined.entry.Key.Fingerprint().Short(), joined.reason
-			c.Answers = answers[t.Name]
+			c.Answers = joined.answers
 		}
 		c.Seen, c.Missed = b.study.sighted(t.Name)
 		all = append(all, c)

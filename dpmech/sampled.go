@@ -241,6 +241,11 @@ func (r *SampledRun) Next(dst []int64, streams *Streams, query SampledQuery) err
 	r.taken++
 	r.batch = r.sampler.Next(r.batch[:0], streams.Sampling)
 	r.of.gate.noise.Fill(dst, streams.Noise)
+	return r.gather(dst, query)
+}
+
+// gather adds the sum of the vectors of the batch to the noise in dst.
+func (r *SampledRun) gather(dst []int64, query SampledQuery) error {
 	r.vectors.begin(len(r.batch)) // whatever a query left that panicked, or kept the sum
 	err := query(r.batch, r.vectors)
 	if err == nil {

@@ -61,6 +61,14 @@ func (z *discreteZiggurat) fill(dst []int64, words []uint64, src *Stream) (made 
 	return made
 }
 
+// atOnce returns the sample of w, if w needs nothing but the table.
+func (z *discreteZiggurat) atOnce(w uint64) (x int64, enough bool) {
+	layer := &z.layers[w%zigguratLayers]
+	place, rest := layer.place(w)
+	enough = rest >= layer.width*zigguratLayers && place-layer.from < layer.span
+	return int64(place) - int64(layer.width>>1), enough
+}
+
 // place turns all but the lowest bits of w into a number below width, by Lemire's way:
 // ⌊t·width/2^56⌋ for t = ⌊w/2^8⌋. If rest, 2^8·(t·width mod 2^56), is below 2^8·width, it
 // is up to [again] whether it counts.

@@ -192,12 +192,17 @@ func (r *MeanField) Update(sum []float64) {
 	r.addData(sum, 1/(r.o.Rate*float64(r.o.Draws)))
 	r.o.Optimiser.Step(r.point, r.gradient, r.o.Schedule.Rate(r.step, r.o.Steps))
 	r.step++
-	if float64(r.o.Steps-r.step) < r.o.Average*float64(r.o.Steps) {
+	if r.o.Averages(r.step - 1) {
 		r.averaged++
 		for i, x := range r.point {
 			r.total[i] += x
 		}
 	}
+}
+
+// Averages reports whether the result of step t = 0, 1, ... is part of the average.
+func (o *MeanFieldOptions) Averages(t int) bool {
+	return float64(o.Steps-t-1) < o.Average*float64(o.Steps)
 }
 
 // addData adds the gradient of the expected log likelihood.

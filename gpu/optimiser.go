@@ -46,6 +46,9 @@ func NewAdam(d int, beta1, beta2, epsilon float64) (*Adam, error) {
 	return a, nil
 }
 
+// Decay returns β₁, β₂ and ε.
+func (a *Adam) Decay() (beta1, beta2, epsilon float64) { return a.beta1, a.beta2, a.epsilon }
+
 // Reset implements Optimiser.
 func (a *Adam) Reset() {
 	clear(a.first)

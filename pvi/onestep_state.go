@@ -25,7 +25,7 @@ func (s *OneStepServer) MarshalBinary() ([]byte, error) {
 // Restore sets a new server to a state that MarshalBinary returned.
 func (s *OneStepServer) Restore(state []byte) error {
 	var v oneStepServerState
-	if err := decodeState(state, &v); err != nil {
+	if err := decodeState(state, &v, s.protocol.OneStep().elements(s.protocol.roster)); err != nil {
 		return fmt.Errorf("restoring the server of the last round: %w", err)
 	}
 	err := errors.Join(checkState(v.Version, "last round", v.Round, s.digest), s.protocol.checkOneStep(v.Gradient, v.Curvature, len(v.Answered)))
@@ -60,7 +60,7 @@ func (s *OneStepSite) MarshalBinary() ([]byte, error) {
 // Restore sets a new site to a state that MarshalBinary returned.
 func (s *OneStepSite) Restore(state []byte) error {
 	var v oneStepSiteState
-	if err := decodeState(state, &v); err != nil {
+	if err := decodeState(state, &v, s.protocol.OneStep().elements(s.protocol.roster)); err != nil {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
 	err := checkState(v.Version, "last round", v.Round, s.digest)

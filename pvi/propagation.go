@@ -56,15 +56,19 @@ func (p *Protocol) derivePropagation() error {
 
 // overlap bounds how many coordinates move together, each as if it moved alone.
 func (p *Protocol) overlap() float64 {
-	if p.family.Name() == "full" || p.study.Model.Family == study.Mixture {
+	if p.family.Name() == "full" {
 		return 1
 	}
 	return float64(p.model.Touched())
 }
 
 // glides reports whether the mean of a client's q moves with momentum and is averaged: where
-// coordinates move together, and nothing else changes in all of its steps.
-func (p *Protocol) glides() bool { return p.overlap() > 1 && p.study.Inference.Rounds == 1 }
+// coordinates move together towards the one mode of a regression, and nothing else changes
+// in all of the steps.
+func (p *Protocol) glides() bool {
+	family := p.study.Model.Family
+	return p.overlap() > 1 && p.study.Inference.Rounds == 1 && family != study.Mixture && family != study.NeuralNetwork
+}
 
 // siteCost is about how many times as long as a gradient a site takes.
 const siteCost = 10
@@ -183,7 +187,7 @@ func (p *Protocol) propagationSolver(s *shard.Shard) (solver.Solver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return solver.NewDPSEP(p.model.Tilted(s, p.family), mechanism, o, p.descent.Steps)
+	return solver.NewDPSEP(p.model.Tilted(s, p.family, len(p.roster)), mechanism, o, p.descent.Steps)
 }
 
 // siteNoise returns the sd of a client's noise in an element of its factor, around the mean

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fedpvi/internal/memory"
 )
 
 // A state that no site of this protocol ever had is not taken up.
@@ -99,6 +101,11 @@ func TestNewProtocolErrors(t *testing.T) {
 	}
 }
 
+// long is a text of 40,000 times the same between others.
+func long(before, each, after string) []byte {
+	return []byte(before + strings.Repeat(each+",", 40_000) + each + after)
+}
+
 func FuzzRestore(f *testing.F) {
 	st := planeStudy(f, clientPrivacy, "factors = \"exact\"\ndamping = 0.3", "min_clients = 3")
 	h := newHouse(f, st, 4, 1)
@@ -113,9 +120,23 @@ func FuzzRestore(f *testing.F) {
 	f.Add(server)
 	f.Add(site)
 	f.Add([]byte(`{"Version":1}`))
-	f.Fuzz(func(t *testing.T, state []byte) {
+	f.Add(long(`{"Version":1,"Asked":[`, "0", "]}"))
+	f.Add(long(`{"Version":1,"Lambda":[`, `""`, "]}"))
+	f.Add(long(`{"Version":1,"Open":{"1":{"Sum":[`, "0", "]}}}"))
+	f.Add(long(`{"Version":1,"Open":{"1":{"Answered":[`, `""`, "]}}}"))
+	f.Add(long(`{"Version":1,"Factor":[`, `""`, "]}"))
+	f.Add(long(`{"Version":1,"Open":{`, `"1":null`, "}}"))
+	restore := func(t testing.TB, ofServer, ofSite []byte) (s *Server, site *Site, serverFails, siteFails error) {
 		h.t = t
-		if s, err := RestoreServer(h.protocol, state); err == nil {
+		s, serverFails = RestoreServer(h.protocol, ofServer)
+		site = h.newSite(clientID(0), 0)
+		return s, site, serverFails, site.Restore(ofSite)
+	}
+	fixed := memory.Allocated(func() { restore(f, server, site) })
+	f.Fuzz(func(t *testing.T, state []byte) {
+		memory.Beside(t, fixed, len(state), func() { restore(t, state, state) })
+		s, site, err, siteFails := restore(t, state, state)
+		if err == nil {
 			s.Next()
 			for _, n := range s.Open() {
 				if _, err := s.Close(n); err != nil {
@@ -123,8 +144,7 @@ func FuzzRestore(f *testing.F) {
 				}
 			}
 		}
-		site := h.newSite(clientID(0), 0)
-		if err := site.Restore(state); err == nil {
+		if siteFails == nil {
 			if _, err := site.MarshalBinary(); err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/memory"
 	"fedpvi/pvi/shard"
 )
 
@@ -144,8 +145,20 @@ func FuzzScaleState(f *testing.F) {
 	}
 	f.Add(server, site)
 	f.Add([]byte(`{"Version":1,"Open":{}}`), []byte(`{}`))
+	f.Add(long(`{"Version":1,"Open":{"Sum":[`, "0", "]}}"), long(`{"Version":1,"Columns":[`, "{}", "]}"))
+	restore := func(t testing.TB, ofServer, ofSite []byte) (s *ScaleServer, fresh *ScaleSite, serverFails, siteFails error) {
+		s, serverFails = RestoreScaleServer(h.scaling, ofServer)
+		fresh, err := NewScaleSite(h.scaling, "c00", ball(1, 5, 5, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, fresh, serverFails, fresh.Restore(ofSite)
+	}
+	fixed := memory.Allocated(func() { restore(f, server, site) })
 	f.Fuzz(func(t *testing.T, server, site []byte) {
-		if s, err := RestoreScaleServer(h.scaling, server); err == nil {
+		memory.Beside(t, fixed, len(server)+len(site), func() { restore(t, server, site) })
+		s, fresh, err, siteFails := restore(t, server, site)
+		if err == nil {
 			s.Next()
 			s.Close()
 			if s.Done() {
@@ -154,11 +167,7 @@ func FuzzScaleState(f *testing.F) {
 				}
 			}
 		}
-		fresh, err := NewScaleSite(h.scaling, "c00", ball(1, 5, 5, 1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if fresh.Restore(site) == nil {
+		if siteFails == nil {
 			plan := ScalePlan{h.scaling.digest, fresh.scale.passes + 1, fresh.scale.bounds()}
 			fresh.Propose(new(ScaleRelease), &plan, seeded.Stream(1, "fuzz"))
 		}

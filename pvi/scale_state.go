@@ -23,7 +23,7 @@ func (s *ScaleServer) MarshalBinary() ([]byte, error) {
 // RestoreScaleServer returns the server whose state MarshalBinary returned.
 func RestoreScaleServer(c *Scaling, state []byte) (*ScaleServer, error) {
 	var v scaleServerState
-	if err := decodeState(state, &v); err != nil {
+	if err := decodeState(state, &v, c.elements()); err != nil {
 		return nil, fmt.Errorf("restoring scale server: %w", err)
 	}
 	s := NewScaleServer(c)
@@ -70,7 +70,7 @@ func (s *ScaleSite) MarshalBinary() ([]byte, error) {
 // Restore sets a new site to a state that MarshalBinary returned.
 func (s *ScaleSite) Restore(state []byte) error {
 	var v scaleSiteState
-	if err := decodeState(state, &v); err != nil {
+	if err := decodeState(state, &v, s.scaling.elements()); err != nil {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
 	err := errors.Join(

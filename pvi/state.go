@@ -14,11 +14,19 @@ import (
 // stateVersion is the version of the encoding of both machines' states.
 const stateVersion = 1
 
-// serverState is what a Server has to remember.
+// serverState is what a Server has to remember, a JSON object.
 type serverState struct {
+	serverHead
+	Lambda []Wide
+	serverRest
+}
+
+type serverHead struct {
 	Version  int
 	Protocol Digest
-	Lambda   []Wide
+}
+
+type serverRest struct {
 	Planned  int
 	Asked    []int
 	Sequence int
@@ -26,24 +34,36 @@ type serverState struct {
 	Descent  []byte `json:",omitempty"` // float64s, whatever their values
 }
 
-// MarshalBinary returns the server's state.
+// MarshalBinary returns the server's state. It is written after every round and is mostly λ, which
+// the encoder of JSON would hold four times over: so that is put between the rest by hand.
 func (s *Server) MarshalBinary() ([]byte, error) {
-	return json.Marshal(serverState{
-		Version:  stateVersion,
-		Protocol: s.protocol.digest,
-		Lambda:   s.q.lambda,
-		Planned:  s.planned,
-		Asked:    s.asked,
-		Sequence: s.sequence,
-		Open:     s.open,
-		Descent:  s.q.summed.marshal(),
-	})
+	head, err := json.Marshal(serverHead{stateVersion, s.protocol.digest})
+	if err != nil {
+		return nil, err
+	}
+	rest, err := json.Marshal(serverRest{s.planned, s.asked, s.sequence, s.open, s.q.summed.marshal()})
+	if err != nil {
+		return nil, err
+	}
+	const lambda = `,"Lambda":[`
+	b := make([]byte, 0, len(head)+len(lambda)+wideText*len(s.q.lambda)+2+len(rest))
+	b = append(append(b, head[:len(head)-1]...), lambda...)
+	for i, w := range s.q.lambda {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(w.appendText(append(b, '"')), '"')
+	}
+	return append(append(b, "],"...), rest[1:]...), nil
 }
+
+// wideText is the size of an element of λ in a state, with its quotes and a comma.
+const wideText = 2*16 + 3
 
 // RestoreServer returns the server of p whose state MarshalBinary returned.
 func RestoreServer(p *Protocol, state []byte) (*Server, error) {
 	var v serverState
-	if err := decodeState(state, &v); err != nil {
+	if err := decodeState(state, &v, p.serverElements()); err != nil {
 		return nil, fmt.Errorf("restoring server: %w", err)
 	}
 	s := NewServer(p)
@@ -127,7 +147,7 @@ func (s *Site) MarshalBinary() ([]byte, error) {
 func (s *Site) Restore(state []byte) error {
 	p := s.protocol
 	var v siteState
-	if err := decodeState(state, &v); err != nil {
+	if err := decodeState(state, &v, p.siteElements()); err != nil {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
 	if err := errors.Join(
@@ -239,7 +259,11 @@ func (q *posterior) restore(lambda []Wide, descent []byte, done bool) error {
 	return nil
 }
 
-func decodeState(state []byte, into any) error {
+// decodeState reads all of a state, unless it has more elements than a bound.
+func decodeState(state []byte, into any, elements int) error {
+	if n := bytes.Count(state, []byte(",")); n > elements {
+		return fmt.Errorf("the state cannot be read: it has %d elements, and at most %d have a place in it", n, elements)
+	}
 	d := json.NewDecoder(bytes.NewReader(state))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {

@@ -14,6 +14,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/memory"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -488,8 +489,19 @@ func FuzzRestoreSummed(f *testing.F) {
 	site, _ := h.sites[0].MarshalBinary()
 	f.Add(server)
 	f.Add(site)
+	restore := func(t testing.TB, ofServer, ofSite []byte) (s *Server, site *Site, serverFails, siteFails error) {
+		s, serverFails = RestoreServer(p, ofServer)
+		site, err := p.NewSite(clientID(0), h.shards[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, site, serverFails, site.Restore(ofSite)
+	}
+	fixed := memory.Allocated(func() { restore(f, server, site) })
 	f.Fuzz(func(t *testing.T, state []byte) {
-		if s, err := RestoreServer(p, state); err == nil {
+		memory.Beside(t, fixed, len(state), func() { restore(t, state, state) })
+		s, site, err, siteFails := restore(t, state, state)
+		if err == nil {
 			s.Next()
 			for _, n := range s.Open() {
 				if _, err := s.Close(n); err != nil {
@@ -497,11 +509,7 @@ func FuzzRestoreSummed(f *testing.F) {
 				}
 			}
 		}
-		site, err := p.NewSite(clientID(0), h.shards[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := site.Restore(state); err == nil && site.gradients.Taken() != site.Releases() {
+		if siteFails == nil && site.gradients.Taken() != site.Releases() {
 			t.Fatal("a site that forgot what it released")
 		}
 	})

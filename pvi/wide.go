@@ -76,11 +76,13 @@ func wideOf(x float64, exponent int) (w Wide, ok bool) {
 }
 
 // MarshalText writes w as 32 hexadecimal digits, two's complement.
-func (w Wide) MarshalText() ([]byte, error) {
+func (w Wide) MarshalText() ([]byte, error) { return w.appendText(nil), nil }
+
+func (w Wide) appendText(b []byte) []byte {
 	var raw [16]byte
 	binary.BigEndian.PutUint64(raw[:8], uint64(w.hi))
 	binary.BigEndian.PutUint64(raw[8:], w.lo)
-	return hex.AppendEncode(make([]byte, 0, 2*len(raw)), raw[:]), nil
+	return hex.AppendEncode(b, raw[:])
 }
 
 // UnmarshalText reads what MarshalText wrote.

@@ -31,6 +31,7 @@ type Federation struct {
 	LastOutcome *pvi.OneStepOutcome
 	last        []*pvi.OneStepSite
 	iterates    *iterates // nil unless their variance is asked for
+	computedOn  string    // devices, empty for the processor
 }
 
 // New returns a federation of the given holders at the prior, on the scale that a

@@ -93,8 +93,12 @@ func (p *Play) Run(ctx context.Context, observe func(Status) error) (*Result, er
 		return nil, err
 	}
 	result, err := p.Federation.Result(p.Reference)
-	if err != nil || p.test == nil {
-		return result, err
+	if err != nil {
+		return nil, err
+	}
+	result.ComputedOn = p.Federation.computedOn
+	if p.test == nil {
+		return result, nil
 	}
 	return result, p.predict(result)
 }

@@ -54,6 +54,10 @@ type Result struct {
 	// Notes are what whoever reads the posterior must know, wherever it is shown.
 	Notes []string `json:"notes,omitempty"`
 
+	// ComputedOn names the devices that took the private gradient steps, empty for the
+	// processor: with them the same seed has other noise.
+	ComputedOn string `json:"computed_on,omitempty"`
+
 	Folder string `json:"folder,omitempty"`
 
 	Family     string           `json:"-"`

@@ -9,7 +9,7 @@ import (
 )
 
 // An assembly puts an entry together from its pieces, across as many connections as it
-// takes. The body takes up no more memory than has come.
+// takes. The body takes up at most twice the memory of what has come.
 type assembly struct {
 	number  uint64
 	limit   int64
@@ -75,6 +75,11 @@ func (a *assembly) add(piece []byte) error {
 		return refuse(TooLarge, "entry %d is longer than the %d bytes announced", a.number, a.size)
 	}
 	a.running.Write(piece)
+	if need := len(a.item.Body) + len(piece); need > cap(a.item.Body) {
+		larger := make([]byte, len(a.item.Body), min(a.size, 2*int64(need)))
+		copy(larger, a.item.Body)
+		a.item.Body = larger
+	}
 	a.item.Body = append(a.item.Body, piece...)
 	return nil
 }

@@ -121,17 +121,31 @@ func knownMethod(full string) string {
 }
 
 func (s *Server) unary(ctx context.Context, in any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	end := s.begin(callOf(ctx))
 	out, err := next(ctx, in)
 	err = s.answer(ctx, callOf(ctx), err)
-	s.observer.Called(callOf(ctx).method, outcome(err))
+	end(outcome(err))
 	return out, err
 }
 
 func (s *Server) stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	ctx := stream.Context()
+	end := s.begin(callOf(ctx))
 	err := s.answer(ctx, callOf(ctx), next(srv, stream))
-	s.observer.Called(callOf(ctx).method, outcome(err))
+	end(outcome(err))
 	return err
+}
+
+// begin is told that a call begins; what it returns, how it ended.
+func (s *Server) begin(c *call) (end func(outcome string)) {
+	traced := func(string) {}
+	if c.method != path.Base(wirepb.Study_Follow_FullMethodName) {
+		traced = s.trace(c.method)
+	}
+	return func(outcome string) {
+		traced(outcome)
+		s.observer.Called(c.method, outcome)
+	}
 }
 
 // A watch ends a call that does not get on.

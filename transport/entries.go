@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"time"
 
@@ -10,7 +9,7 @@ import (
 )
 
 type followStream interface {
-	Send(*wirepb.FollowResponse) error
+	SendMsg(frame any) error
 	Context() context.Context
 }
 
@@ -29,7 +28,7 @@ func (s service) Follow(m *wirepb.FollowRequest, stream wirepb.Study_FollowServe
 		if err != nil {
 			return err
 		}
-		if err := sendEntry(stream, c.watch, item, number, offset); err != nil {
+		if err := sendEntry(stream, c, item, number, offset); err != nil {
 			return err
 		}
 		if !m.GetStay() {
@@ -59,25 +58,21 @@ func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.Fo
 	return item, err
 }
 
-// sendEntry sends what is left of an entry from an offset on, piece by piece: no copy of
-// the body is made.
-func sendEntry(stream followStream, watch *watch, item Item, number, offset uint64) error {
-	if offset > uint64(len(item.Body)) {
-		return refuse(OutOfPlace, "entry %d has %d bytes: there is no byte %d", number, len(item.Body), offset)
+// sendEntry sends what is left of an entry from an offset on, piece by piece.
+func sendEntry(stream followStream, c *call, item Item, number, offset uint64) error {
+	a, err := c.study.announced.of(number, item)
+	if err != nil {
+		return err
 	}
-	sum := sha256.Sum256(item.Body)
-	start := wirepb.FollowResponse_Start_builder{
-		Number: number, Envelope: item.Envelope, Size: uint64(len(item.Body)), Sha256: sum[:], Offset: offset,
-	}.Build()
-	rest := item.Body[offset:]
-	for start != nil || len(rest) > 0 {
-		n := min(len(rest), max(entryMessage-len(start.GetEnvelope()), 1))
-		message := wirepb.FollowResponse_builder{Start: start, Piece: rest[:n]}.Build()
-		if err := stream.Send(message); err != nil {
+	frames, err := a.frames(offset)
+	if err != nil {
+		return err
+	}
+	for _, f := range frames {
+		if err := stream.SendMsg(f); err != nil {
 			return err
 		}
-		watch.moved()
-		start, rest = nil, rest[n:]
+		c.watch.moved()
 	}
 	return nil
 }

@@ -26,6 +26,9 @@ type ServerConfig struct {
 	Limits        Limits
 	Log           *slog.Logger
 	Observer      Observer
+	// Trace, if there is one, is told that a call of a method begins, and what it returns that it
+	// ended, as [Observer.Called] is. It is not told of calls that wait for news.
+	Trace func(method string) (end func(outcome string))
 }
 
 // A Study is what a server serves under one name.
@@ -50,6 +53,8 @@ type served struct {
 	end     context.CancelCauseFunc
 	health  *health.Server
 	uploads uploads
+
+	announced announcements
 }
 
 // A Server answers the parties of several studies on one port. The TLS server name tells
@@ -58,6 +63,7 @@ type Server struct {
 	timing   timing
 	log      *slog.Logger
 	observer Observer
+	trace    func(method string) (end func(outcome string))
 	door     *door
 	tls      *tls.Config
 	grpc     *grpc.Server
@@ -74,7 +80,10 @@ func NewServer(c ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{timing: t, log: c.Log, observer: c.Observer, versions: ours, studies: map[string]*served{}}
+	s := &Server{timing: t, log: c.Log, observer: c.Observer, trace: c.Trace, versions: ours, studies: map[string]*served{}}
+	if s.trace == nil {
+		s.trace = func(string) func(string) { return func(string) {} }
+	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -98,6 +107,7 @@ func NewServer(c ServerConfig) (*Server, error) {
 func (s *Server) options(limits Limits) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(serverSide{s}),
+		grpc.ForceServerCodecV2(codec{}),
 		grpc.InTapHandle(s.admit),
 		grpc.UnaryInterceptor(s.unary),
 		grpc.StreamInterceptor(s.stream),

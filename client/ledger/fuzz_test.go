@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fedpvi/client/ledger"
+	"fedpvi/internal/memory"
 )
 
 // A file with bytes that somebody changed is damaged, or is what it was after its last
@@ -25,12 +26,20 @@ func FuzzFile(f *testing.F) {
 	f.Add(uint32(16), []byte{0xff})
 	f.Add(uint32(4096*2+8), []byte{0xff, 0xff, 0xff, 0xff})
 	f.Add(uint32(4096*3), []byte{0})
+	open := func() {
+		if s, err := ledger.Open(dir, ledger.Options{Existing: true, Now: today}); err == nil {
+			s.Close()
+		}
+	}
+	fixed := memory.Allocated(open)
 	f.Fuzz(func(t *testing.T, at uint32, patch []byte) {
 		if len(patch) > 64 {
 			return
 		}
 		changed := append([]byte(nil), good...)
 		copy(changed[min(int(at), len(changed)):], patch)
+		check(t, os.WriteFile(path, changed, 0o600))
+		memory.Beside(t, fixed, len(changed), open)
 		check(t, os.WriteFile(path, changed, 0o600))
 		s, err := ledger.Open(dir, ledger.Options{Existing: true, Now: today})
 		if err != nil {

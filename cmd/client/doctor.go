@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"fedpvi/client"
+	"fedpvi/internal/pace"
 )
 
 type doctorCommand struct {
 	Data     string        `help:"File of records to look at." type:"existingfile" placeholder:"FILE"`
 	Offline  bool          `help:"Do not call the coordinator."`
+	Pace     bool          `help:"Say what this machine computes with, processor and GPUs, and how fast it is." default:"true" negatable:""`
 	Deadline time.Duration `name:"round-deadline" help:"Time for a round, from which all waiting times are derived." default:"10m"`
 }
 
@@ -67,5 +69,15 @@ func (d *doctorCommand) examine(ctx context.Context, c *commands) ([]client.Find
 			return line, line.Close, nil
 		}
 	}
-	return k.Examine(ctx, x), nil
+	findings := k.Examine(ctx, x)
+	if d.Pace {
+		r, err := pace.Examine()
+		if err != nil {
+			return append(findings, client.Finding{Check: "processor", Found: err.Error(), Fix: "report it"}), nil
+		}
+		for _, l := range r.Lines() {
+			findings = append(findings, client.Finding{Check: l.Check, OK: l.Fix == "", Found: l.Found, Fix: l.Fix})
+		}
+	}
+	return findings, nil
 }

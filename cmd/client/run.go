@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"fedpvi/client"
+	"fedpvi/gpu/device"
 	"fedpvi/pvi/words"
 )
 
@@ -22,6 +23,7 @@ type runCommand struct {
 	Patience time.Duration `help:"How long a coordinator that cannot be reached is waited for." default:"24h"`
 	Poll     time.Duration `help:"Ask for news at this interval instead of staying connected."`
 	Gossip   string        `help:"Gossip with the other daemons, which reach this machine at this IP address and port by UDP and TCP. Default: no; the client calls out and needs no open port." placeholder:"IP:PORT"`
+	Device   device.Choice `help:"Where private gradient steps are computed: auto (a GPU where that assumes nothing more than the processor), cpu, or cuda:N and nothing else." default:"auto" placeholder:"DEVICE"`
 	Deadline time.Duration `name:"round-deadline" help:"Time for a round, from which all waiting times are derived." default:"10m"`
 }
 
@@ -84,7 +86,7 @@ func (r *runCommand) play(ctx context.Context, c *commands, k *client.Client, m 
 	show := newDisplay(os.Stderr)
 	defer show.done()
 	return k.Run(ctx, client.Run{
-		Member: m, Policy: policy, Data: r.Data, Patience: r.Patience, Wait: wait, Gossip: r.Gossip,
+		Member: m, Policy: policy, Data: r.Data, Patience: r.Patience, Wait: wait, Gossip: r.Gossip, Device: r.Device,
 		Connect: func(ctx context.Context) (client.Link, io.Closer, error) {
 			line, err := k.Dial(ctx, m, network)
 			return line, line, err

@@ -15,6 +15,7 @@ import (
 type serveCommand struct {
 	Listen        string        `help:"Where clients connect, host:port." default:":7443" placeholder:"HOST:PORT"`
 	Metrics       string        `help:"Where metrics (/metrics) and health (/healthz) are read, host:port. Default: nowhere." placeholder:"HOST:PORT"`
+	Traces        string        `help:"Where OpenTelemetry traces are sent, by OTLP over HTTP: the address of a collector. They say when answers came. Default: nowhere." placeholder:"URL"`
 	Gossip        string        `help:"Where to gossip with clients that want to, UDP and TCP: an IP address of this machine under which they reach it, and a port. Default: nowhere." placeholder:"IP:PORT"`
 	RoundDeadline time.Duration `help:"How long a round waits for clients that have not answered." default:"10m" placeholder:"TIME"`
 	UntilDone     bool          `help:"Stop when every study is over."`
@@ -28,6 +29,7 @@ func (serveCommand) Help() string {
   coordinator serve
   coordinator serve --listen :7443 --metrics 127.0.0.1:9443
   coordinator serve --round-deadline 1h --until-done
+  coordinator serve --traces http://127.0.0.1:4318
   coordinator serve --gossip 192.0.2.7:7946
 
 The log is on standard error. It may be stopped and started again at any time: the same
@@ -48,10 +50,19 @@ func (c *serveCommand) Run(e *environment) error {
 	if !store.Exists(e.state) {
 		return fmt.Errorf("there is no study in %s: begin one with coordinator init STUDY, or say with --state where the state is", e.state)
 	}
-	err := daemon.Serve(e.ctx, daemon.Config{
+	config := daemon.Config{
 		Dir: e.state, Listen: c.Listen, Metrics: c.Metrics, Gossip: c.Gossip,
 		RoundDeadline: c.RoundDeadline, UntilDone: c.UntilDone, Log: c.logger(),
-	})
+	}
+	if c.Traces != "" {
+		traces, stop, err := tracesTo(e.ctx, c.Traces)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		config.Traces = traces
+	}
+	err := daemon.Serve(e.ctx, config)
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "listen" {
 		return fmt.Errorf("%w: choose another port with --listen, --metrics or --gossip", err)

@@ -21,8 +21,9 @@ type autoencoderCommand struct {
 	Seed       *uint64  `help:"Seed of weights, batches and noise, instead of the file's."`
 	Out        string   `help:"Folder for the results. It must not exist. Default: runs/NAME-seed-SEED." placeholder:"FOLDER"`
 	Workers    int      `help:"Goroutines to compute with; the result does not depend on it. Default: all cores." default:"0"`
-	JSON       bool     `name:"json" help:"End with one JSON object on standard output, and print nothing else there."`
-	Quiet      bool     `short:"q" help:"Show no progress."`
+	deviceFlag
+	JSON  bool `name:"json" help:"End with one JSON object on standard output, and print nothing else there."`
+	Quiet bool `short:"q" help:"Show no progress."`
 }
 
 func (autoencoderCommand) Help() string {
@@ -50,6 +51,9 @@ func (c *autoencoderCommand) Run(ctx context.Context) error {
 	}
 	if c.Plan {
 		return c.plan(spec)
+	}
+	if c.Device.Demanded() {
+		return fmt.Errorf("--device %v: a device takes regressions, no networks: use --device cpu", c.Device)
 	}
 	seed := spec.Seed
 	if c.Seed != nil {

@@ -35,7 +35,8 @@ which privacy promise. The same file is used by coordinator and clients.
 
   sim deal  study.toml      a file of records for each client, to try a real network
   sim privacy ...           the calculator: what noise costs, and what it means
-  sim audit                 attacks on this program: does it keep its promises?`
+  sim audit                 attacks on this program: does it keep its promises?
+  sim doctor                processor and GPUs: what is there, and how fast it is`
 
 type commands struct {
 	Explain explainCommand `cmd:"" help:"Say in plain words what a study estimates, reads and sends."`
@@ -51,6 +52,7 @@ type commands struct {
 
 	Audit   auditCommand   `cmd:"" help:"Attack this program, and see whether it keeps what it promises."`
 	Privacy privacyCommand `cmd:"" help:"Compute what noise costs, or what a budget buys, and what that means."`
+	Doctor  doctorCommand  `cmd:"" help:"Say what this machine computes with, and how fast it is."`
 
 	Completion cli.Completion `cmd:"" help:"Print a script that completes commands: source <(sim completion bash)."`
 }

@@ -37,8 +37,9 @@ type runCommand struct {
 	Seed    *uint64 `help:"Seed of records, partition and noise, instead of the study's."`
 	Out     string  `help:"Folder for the results. It must not exist. Default: runs/STUDY-seed-SEED." placeholder:"FOLDER"`
 	Workers int     `help:"Goroutines to compute with; the result does not depend on it. Default: all cores." default:"0"`
-	JSON    bool    `name:"json" help:"End with one JSON object on standard output, and print nothing else there."`
-	Quiet   bool    `short:"q" help:"Show no progress."`
+	deviceFlag
+	JSON  bool `name:"json" help:"End with one JSON object on standard output, and print nothing else there."`
+	Quiet bool `short:"q" help:"Show no progress."`
 }
 
 func (runCommand) Help() string {
@@ -88,6 +89,11 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 	}
 	play, err = sim.NewPlay(st, sim.Options{StudyFile: c.Study, DataFile: c.Data, Seed: seed, Workers: workers})
 	if err != nil {
+		return nil, nil, err
+	}
+	devices := c.devices(c.Quiet)
+	defer func() { err = errors.Join(err, devices.Close()) }()
+	if err := devices.Use(play.Federation, 0); err != nil {
 		return nil, nil, err
 	}
 	folder, err := report.NewFolder(path)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,8 +17,9 @@ type sweepCommand struct {
 	Sweep   string `arg:"" help:"Sweep file." type:"existingfile"`
 	Out     string `help:"Folder for the results. Default: runs/SWEEP. A sweep that was stopped goes on where it was." placeholder:"FOLDER"`
 	Workers int    `help:"Runs at a time; the results do not depend on it. Default: all cores." default:"0"`
-	JSON    bool   `name:"json" help:"End with one JSON object on standard output, and print nothing else there."`
-	Quiet   bool   `short:"q" help:"Show no progress."`
+	deviceFlag
+	JSON  bool `name:"json" help:"End with one JSON object on standard output, and print nothing else there."`
+	Quiet bool `short:"q" help:"Show no progress."`
 }
 
 func (sweepCommand) Help() string {
@@ -46,6 +48,8 @@ func (c *sweepCommand) Run(ctx context.Context) (err error) {
 	}
 	defer results.Close()
 	fmt.Fprint(os.Stderr, results.Notice)
+	spec.Devices = c.devices(c.Quiet)
+	defer func() { err = errors.Join(err, spec.Devices.Close()) }()
 	workers := c.Workers
 	if workers <= 0 {
 		workers = runtime.NumCPU()

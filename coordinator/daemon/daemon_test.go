@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -13,10 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
+	"fedpvi/coordinator/store"
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/invitation"
@@ -63,13 +66,18 @@ type running struct {
 
 func start(t *testing.T, dir string, untilDone bool) *running {
 	t.Helper()
+	return startTraced(t, dir, untilDone, nil)
+}
+
+func startTraced(t *testing.T, dir string, untilDone bool, traces trace.TracerProvider) *running {
+	t.Helper()
 	r := &running{dir: dir, log: &log{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
 		ended <- Serve(ctx, Config{
 			Dir: dir, Listen: "127.0.0.1:0", Metrics: "127.0.0.1:0", RoundDeadline: time.Minute, UntilDone: untilDone,
-			Log: slog.New(slog.NewTextHandler(r.log, nil)),
+			Traces: traces, Log: slog.New(slog.NewTextHandler(r.log, nil)),
 			Ready: func(clients, metrics net.Addr) {
 				r.clients, r.metrics = clients.String(), metrics.String()
 				close(ready)
@@ -186,6 +194,15 @@ func TestUntilDone(t *testing.T) {
 	check(t, hub.Close())
 	err = Serve(t.Context(), Config{Dir: dir, Listen: "127.0.0.1:0", UntilDone: true, Log: slog.New(slog.DiscardHandler)})
 	check(t, err)
+}
+
+// A second daemon of one state says at once that there is another.
+func TestAStateThatIsServed(t *testing.T) {
+	r := start(t, filepath.Join(t.TempDir(), "state"), false)
+	err := Serve(t.Context(), Config{Dir: r.dir, Listen: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler)})
+	if !errors.Is(err, store.ErrHeld) {
+		t.Errorf("%v, want %v", err, store.ErrHeld)
+	}
 }
 
 // Two daemons do not share a port, and the second lets go of its state.

@@ -9,8 +9,11 @@ import (
 	"net/http"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
+	"fedpvi/coordinator/store"
 	"fedpvi/transport"
 )
 
@@ -23,6 +26,7 @@ type Config struct {
 	RoundDeadline time.Duration
 	UntilDone     bool // stop when every study is over and its clients know
 	Log           *slog.Logger
+	Traces        trace.TracerProvider // where traces go; nil for nowhere
 	// Ready, if not nil, is told the addresses when clients can connect.
 	Ready func(clients, metrics net.Addr)
 }
@@ -45,6 +49,10 @@ type server struct {
 	failed  chan error
 }
 
+// glances is how long others may hold the state of a coordinator that starts: who looks at it
+// while none serves, as watch does again and again.
+const glances = 10 * time.Second
+
 // Serve serves until ctx is done, or every study is over if that is asked for. What is on
 // disk then is all there is: the next Serve goes on.
 func Serve(ctx context.Context, c Config) (err error) {
@@ -52,12 +60,18 @@ func Serve(ctx context.Context, c Config) (err error) {
 		c.RoundDeadline = transport.DefaultRoundDeadline
 	}
 	s := &server{config: c, metrics: newMetrics(), failed: make(chan error, 4)}
-	s.hub, err = coordinator.Open(c.Dir, coordinator.Options{Log: c.Log, Events: s.metrics, RoundDeadline: c.RoundDeadline})
+	if _, err := admin.Dial(ctx, c.Dir); err == nil {
+		return fmt.Errorf("%s: %w", c.Dir, store.ErrHeld)
+	}
+	traced := traceTo(c.Traces)
+	s.hub, err = coordinator.Open(c.Dir, coordinator.Options{
+		Log: c.Log, Events: s.metrics, Trace: traced, RoundDeadline: c.RoundDeadline, Store: store.Options{Wait: glances},
+	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.hub.Close()) }()
-	s.clients, err = transport.NewServer(transport.ServerConfig{RoundDeadline: c.RoundDeadline, Log: c.Log, Observer: s.metrics})
+	s.clients, err = transport.NewServer(transport.ServerConfig{RoundDeadline: c.RoundDeadline, Log: c.Log, Observer: s.metrics, Trace: traced})
 	if err != nil {
 		return err
 	}

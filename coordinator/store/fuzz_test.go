@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"fedpvi/internal/memory"
 )
 
 // A file with bytes that somebody changed is read as far as it can be, or refused: the
@@ -29,6 +31,15 @@ func FuzzFile(f *testing.F) {
 	f.Add(uint32(16), []byte{0xff})
 	f.Add(uint32(4096*2+8), []byte{0xff, 0xff, 0xff, 0xff})
 	f.Add(uint32(len(good)), []byte("more"))
+	read := func() {
+		s, err := Open(dir, Options{})
+		if err != nil {
+			return
+		}
+		defer s.Close() //nolint:errcheck // it may be damaged
+		_ = s.View(readAll)
+	}
+	fixed := memory.Allocated(read)
 	f.Fuzz(func(t *testing.T, at uint32, patch []byte) {
 		if len(patch) > 64 {
 			return
@@ -36,12 +47,7 @@ func FuzzFile(f *testing.F) {
 		changed := append([]byte(nil), good...)
 		copy(changed[min(int(at), len(changed)):], patch)
 		check(t, os.WriteFile(path, changed, 0o600))
-		s, err := Open(dir, Options{})
-		if err != nil {
-			return
-		}
-		defer s.Close() //nolint:errcheck // it may be damaged
-		_ = s.View(readAll)
+		memory.Beside(t, fixed, len(changed), read)
 	})
 }
 
@@ -58,7 +64,7 @@ func readAll(tx *Tx) error {
 		}
 		nothing := func(ReleaseKey, []byte) error { return nil }
 		_, fixed := st.Fixed()
-		_, body := st.Body(ReleaseKey{Ask: 1, Client: "north"})
+		_, body := st.Body(ReleaseKey{Ask: 1, Client: "north"}, nil)
 		st.State()
 		if n := st.Items(); n < 1<<10 {
 			for i := range n {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // errPieces says that the pieces of an answer do not fit together.
@@ -38,13 +39,25 @@ func (s Study) PutOffer(k ReleaseKey, envelope []byte) error {
 	return s.part(offers).Put(k.bytes(), envelope)
 }
 
+// pieceValue is the longest value of the pieces: a page of bbolt has two at least, and is written again as a
+// whole for the next one.
+const pieceValue = 32 << 10
+
 // PutPiece keeps a piece of the body of an answer.
 func (s Study) PutPiece(k ReleaseKey, offset int64, piece []byte) error {
-	return s.part(pieces).Put(append(k.bytes(), number(uint64(offset))...), piece)
+	bucket := s.part(pieces)
+	for len(piece) > 0 {
+		n := min(len(piece), pieceValue)
+		if err := bucket.Put(append(k.bytes(), number(uint64(offset))...), piece[:n:n]); err != nil {
+			return err
+		}
+		offset, piece = offset+int64(n), piece[n:]
+	}
+	return nil
 }
 
-// Body returns a copy of an answer's body as far as it has come.
-func (s Study) Body(k ReleaseKey) ([]byte, error) {
+// Body returns a copy of an answer's body as far as it has come, in a buffer if it is long enough.
+func (s Study) Body(k ReleaseKey, buffer []byte) ([]byte, error) {
 	prefix := k.bytes()
 	c := s.part(pieces).Cursor()
 	var size int
@@ -54,7 +67,7 @@ func (s Study) Body(k ReleaseKey) ([]byte, error) {
 		}
 		size += len(piece)
 	}
-	body := make([]byte, 0, size)
+	body := slices.Grow(buffer[:0], size)
 	for at, piece := c.Seek(prefix); bytes.HasPrefix(at, prefix); at, piece = c.Next() {
 		body = append(body, piece...)
 	}
@@ -79,6 +92,9 @@ func (s Study) Take(k ReleaseKey, envelope []byte) error {
 	}
 	return s.part(releases).Put(k.bytes(), envelope)
 }
+
+// Release returns the envelope of an answer that was taken; nil if there is none.
+func (s Study) Release(k ReleaseKey) []byte { return s.part(releases).Get(k.bytes()) }
 
 // DropBody forgets the body of one answer.
 func (s Study) DropBody(k ReleaseKey) error { return s.dropPrefix(pieces, k.bytes()) }

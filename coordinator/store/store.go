@@ -16,9 +16,8 @@ import (
 )
 
 const (
-	fileName = "coordinator.db"
-	// lockTimeout is how long to wait for another program to let go of the file.
-	lockTimeout = time.Second
+	fileName    = "coordinator.db"
+	defaultWait = time.Second
 	// format is the version of all that is in the file.
 	format = "1"
 )
@@ -47,6 +46,8 @@ type Options struct {
 	// Commit is called in the place of every commit, which it may call or leave. Tests let
 	// commits fail with it; nil commits.
 	Commit func(commit func() error) error
+	// Wait is how long to wait for another program to let go of the file. Default a second.
+	Wait time.Duration
 	// Layer lies between the database and its file.
 	Layer durable.Layer
 }
@@ -61,7 +62,10 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := checkFile(path); err != nil {
 		return nil, err
 	}
-	db, err := o.Layer.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType})
+	if o.Wait == 0 {
+		o.Wait = defaultWait
+	}
+	db, err := o.Layer.Open(path, 0o600, &bbolt.Options{Timeout: o.Wait, FreelistType: bbolt.FreelistMapType})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("%s: %w", dir, ErrHeld)
 	}

@@ -188,7 +188,7 @@ func TestReleases(t *testing.T) {
 		return st.Take(a, []byte("envelope of a"))
 	})
 	in(t, s, func(st Study) error {
-		body, err := st.Body(a)
+		body, err := st.Body(a, nil)
 		if string(body) != "first, second" || st.Have(a) != 13 || st.Have(b) != 7 {
 			t.Errorf("%q, %d and %d bytes", body, st.Have(a), st.Have(b))
 		}
@@ -216,7 +216,7 @@ func TestReleases(t *testing.T) {
 			t.Errorf("offered %v, taken %v", offered, taken)
 		}
 		check(t, st.PutPiece(next, 9, []byte("a hole before it")))
-		if _, err := st.Body(next); !errors.Is(err, errPieces) {
+		if _, err := st.Body(next, nil); !errors.Is(err, errPieces) {
 			t.Errorf("a body with a hole: %v", err)
 		}
 		for i, envelope := range []string{"one", "two"} {

@@ -14,7 +14,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"io"
+	"slices"
 
 	"filippo.io/age"
 
@@ -75,36 +75,28 @@ func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 // length is compared before anything is read, and nothing is returned before the last
 // byte was authenticated.
 func (k *Key) Open(sealed, context []byte, size int) ([]byte, error) {
-	if k.identity == nil {
-		return nil, errors.New("opening with a key that was wiped")
-	}
-	if err := checkSizes(len(context), size); err != nil {
-		return nil, err
-	}
-	if len(sealed) != SealedSize(len(context), size) || !oneHybridStanza(sealed) {
-		return nil, ErrForm
-	}
-	plain, err := k.decrypt(sealed, plainSize(len(context), size))
-	if err != nil {
-		return nil, err
-	}
-	return unpack(plain, context, size)
+	payload, _, err := k.OpenIn(nil, sealed, context, size)
+	return payload, err
 }
 
-// decrypt reads to the end, where a cut shows.
-func (k *Key) decrypt(sealed []byte, size int) ([]byte, error) {
-	r, err := age.Decrypt(bytes.NewReader(sealed), k.identity)
+// OpenIn is Open in a buffer that is as long as is needed, which it returns to be used again: the payload
+// is part of it.
+func (k *Key) OpenIn(buffer, sealed, context []byte, size int) (payload, used []byte, err error) {
+	if k.identity == nil {
+		return nil, buffer, errors.New("opening with a key that was wiped")
+	}
+	if err := checkSizes(len(context), size); err != nil {
+		return nil, buffer, err
+	}
+	if len(sealed) != SealedSize(len(context), size) || !oneHybridStanza(sealed) {
+		return nil, buffer, ErrForm
+	}
+	plain, err := k.decrypt(slices.Grow(buffer[:0], plainSize(len(context), size)), sealed)
 	if err != nil {
-		return nil, ErrOpen
+		return nil, buffer, err
 	}
-	plain := make([]byte, size)
-	if _, err := io.ReadFull(r, plain); err != nil {
-		return nil, ErrOpen
-	}
-	if n, err := r.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-		return nil, ErrOpen
-	}
-	return plain, nil
+	payload, err = unpack(plain, context, size)
+	return payload, plain, err
 }
 
 func unpack(plain, context []byte, size int) ([]byte, error) {

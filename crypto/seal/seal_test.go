@@ -59,11 +59,7 @@ func TestWhatIsSealedIsOpened(t *testing.T) {
 // The plaintext, as any age program sees it.
 func TestFormat(t *testing.T) {
 	k := newKey(t)
-	r, err := age.Decrypt(bytes.NewReader(sealed(t, k, "context", "payload", 10)), k.identity)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := io.ReadAll(r)
+	got, err := decrypted(sealed(t, k, "context", "payload", 10), k.identity)
 	if want := "\x00\x00\x00\x07context\x00\x00\x00\x07payload\x00\x00\x00"; err != nil || string(got) != want {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -197,6 +193,39 @@ func TestEveryByteCounts(t *testing.T) {
 			t.Fatalf("byte %d was changed: %v", at, err)
 		}
 	}
+}
+
+// Chunks that are changed about are refused, as age refuses them.
+func TestChunksHaveTheirPlaces(t *testing.T) {
+	k := newKey(t)
+	const full = chunkSize + tagSize
+	size := 3*chunkSize - plainSize(3, 0) // all are full
+	good := sealed(t, k, "ctx", "pay", size)
+	head, chunks := good[:headerSize+nonceSize], good[headerSize+nonceSize:]
+	if len(chunks) != 3*full {
+		t.Fatalf("%d bytes of chunks", len(chunks))
+	}
+	for order, want := range map[string]error{"012": nil, "102": ErrOpen, "021": ErrOpen, "002": ErrOpen, "222": ErrOpen, "011": ErrOpen} {
+		file := bytes.Clone(head)
+		for _, n := range order {
+			file = append(file, chunks[(n-'0')*full:][:full]...)
+		}
+		if got, err := k.Open(file, []byte("ctx"), size); !errors.Is(err, want) || want == nil && string(got) != "pay" {
+			t.Errorf("chunks %s: %q, %v", order, got, err)
+		}
+		if _, err := decrypted(file, k.identity); (err == nil) != (want == nil) {
+			t.Errorf("chunks %s: age says %v", order, err)
+		}
+	}
+}
+
+// decrypted is what age makes of a file.
+func decrypted(file []byte, identity age.Identity) ([]byte, error) {
+	r, err := age.Decrypt(bytes.NewReader(file), identity)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
 }
 
 func TestRecipients(t *testing.T) {

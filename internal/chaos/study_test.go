@@ -13,6 +13,7 @@ import (
 	"fedpvi/crypto/invitation"
 	"fedpvi/crypto/seal"
 	"fedpvi/crypto/transcript"
+	"fedpvi/internal/plane"
 	"fedpvi/pvi"
 	"fedpvi/pvi/stage"
 	"fedpvi/pvi/study"
@@ -24,51 +25,24 @@ type variant struct {
 	clients int
 	fewest  int // answers for which a sum is opened
 	loud    bool
-	edits   []string // of the document: marks and what stands in their places
+	parts   plane.Parts
 }
 
 // variants are small, so that many can be played, and differ in what can go wrong: sums
 // with a threshold; sums that are mostly noise, so that most rounds are rejected and noise
 // that is used twice is seen; turns; several questions at once.
 var variants = []variant{
-	{"sums", 3, 2, false, []string{"#inference", "rounds = 3\ndamping = 0.5", "#privacy", sums + "noise_multiplier = 0.5\nclip = 20", "#federation", "min_clients = 2"}},
-	{"loud sums", 3, 2, true, []string{"#inference", "rounds = 4\ndamping = 1.0", "#privacy", sums + "noise_multiplier = 200\nclip = 0.5", "#federation", "min_clients = 2"}},
-	{"turns", 3, 1, false, []string{"#inference", "rounds = 1\ndamping = 1.0\nschedule = \"sequential\"", "#privacy", messages, "#federation", ""}},
-	{"several at once", 4, 1, false, []string{"#inference", "rounds = 1\ndamping = 1.0\nschedule = \"asynchronous\"", "#privacy", messages, "#federation", ""}},
+	{"sums", 3, 2, false, plane.Parts{Inference: constant + "rounds = 3\ndamping = 0.5", Privacy: sums + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
+	{"loud sums", 3, 2, true, plane.Parts{Inference: constant + "rounds = 4\ndamping = 1.0", Privacy: sums + "noise_multiplier = 200\nclip = 0.5", Federation: "min_clients = 2"}},
+	{"turns", 3, 1, false, plane.Parts{Inference: constant + "rounds = 1\ndamping = 1.0\nschedule = \"sequential\"", Privacy: messages}},
+	{"several at once", 4, 1, false, plane.Parts{Inference: constant + "rounds = 1\ndamping = 1.0\nschedule = \"asynchronous\"", Privacy: messages}},
 }
 
 const (
 	sums     = "unit = \"client\"\ndelta = 1e-5\ncoordinates = \"raw\"\n"
+	constant = "damping_schedule = \"constant\"\n"
 	messages = "unit = \"record\"\nnoise_multiplier = 2.0\ndelta = 1e-5"
 )
-
-const document = `
-[study]
-version = 1
-name = "chaos"
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "y"
-type = "numeric"
-bounds = [-10, 10]
-[model]
-family = "linear"
-outcome = "y"
-terms = ["x"]
-standardise = "none"
-noise_sd = 0.5
-[inference]
-#inference
-damping_schedule = "constant"
-[privacy]
-#privacy
-[federation]
-max_records = 100
-#federation
-`
 
 const (
 	hubAddress  = "hub.example.org:7443"
@@ -97,7 +71,7 @@ type template struct {
 
 func newTemplate(dir string, v variant) (*template, error) {
 	t := &template{variant: v, dir: dir}
-	text := []byte(strings.NewReplacer(v.edits...).Replace(document))
+	text := plane.Document(v.parts)
 	hub, err := coordinator.Open(t.hubDir(), coordinator.Options{Now: func() time.Time { return birth }})
 	if err != nil {
 		return nil, err

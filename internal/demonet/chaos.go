@@ -79,7 +79,7 @@ func (s *siege) prepare(ctx context.Context) error {
 	if s.proxy, err = newProxy(address); err != nil {
 		return err
 	}
-	if s.net, err = foundAt(ctx, filepath.Join(s.base, "before"), records, clients, address, s.proxy.address()); err != nil {
+	if s.net, err = foundAt(ctx, filepath.Join(s.base, "before"), records, clients, bin, address, s.proxy.address()); err != nil {
 		return err
 	}
 	defer s.net.stop()
@@ -208,7 +208,7 @@ func (b *battle) start(id string) error {
 			return err
 		}
 	}
-	line := append([]string{filepath.Join("bin", program), "--state", b.net.state(id)}, args...)
+	line := append([]string{filepath.Join(b.net.programs[id], program), "--state", b.net.state(id)}, args...)
 	b.limit[id] = b.rng.IntN(6) == 0
 	if b.limit[id] {
 		b.siege.full++

@@ -8,6 +8,9 @@
 //
 // With a study, and settings as sim has them, it plays that one once.
 //
+// With upgrade and a folder with the programs of an earlier build it plays a study that those
+// begin and this build ends.
+//
 // With siege, a number of runs and a seed it plays a study as often, and has processes killed
 // at any moment, connections cut and disks full.
 package main
@@ -33,6 +36,8 @@ func main() {
 	case err != nil:
 	case len(os.Args) == 4 && os.Args[1] == "siege":
 		err = besiege(ctx, os.Args[2], os.Args[3])
+	case len(os.Args) == 3 && os.Args[1] == "upgrade":
+		err = upgrade(ctx, os.Args[2])
 	case len(os.Args) > 1:
 		err = once(ctx, os.Args[1], os.Args[2:])
 	default:
@@ -52,7 +57,7 @@ func once(ctx context.Context, study string, settings []string) error {
 	if err != nil {
 		return err
 	}
-	p, err := play(ctx, clients, filepath.Base(study), leave)
+	p, err := play(ctx, clients, filepath.Base(study), bin, leave)
 	if err != nil {
 		return err
 	}
@@ -62,17 +67,15 @@ func once(ctx context.Context, study string, settings []string) error {
 
 // demo is the demonstration.
 func demo(ctx context.Context) error {
-	say("Records of four hospitals, made up, in files of their own: %s", records)
-	clients, err := deal(ctx, records, "experiments/demo/hospitals.toml", "--non-private",
-		"--set", "simulation.clients=4", "--set", "federation.min_clients=4", "--set", "inference.rounds=60")
+	clients, err := dealHospitals(ctx)
 	if err != nil {
 		return err
 	}
-	first, err := play(ctx, clients, "undisturbed", leave)
+	first, err := play(ctx, clients, "undisturbed", bin, leave)
 	if err != nil {
 		return err
 	}
-	second, err := play(ctx, clients, "disturbed", disturb)
+	second, err := play(ctx, clients, "disturbed", bin, disturb)
 	if err != nil {
 		return err
 	}
@@ -85,6 +88,13 @@ func demo(ctx context.Context) error {
 	return nil
 }
 
+// dealHospitals makes the records of a study without noise.
+func dealHospitals(ctx context.Context) (clients []string, err error) {
+	say("Records of four hospitals, made up, in files of their own: %s", records)
+	return deal(ctx, records, "experiments/demo/hospitals.toml", "--non-private",
+		"--set", "simulation.clients=4", "--set", "federation.min_clients=4", "--set", "inference.rounds=60")
+}
+
 // A posterior is what came out, to the last bit and for people.
 type posterior struct {
 	exact []byte
@@ -94,9 +104,10 @@ type posterior struct {
 // leave lets a federation run.
 func leave(context.Context, *network) error { return nil }
 
-// play runs the whole federation once. What disturbs it happens while it runs.
-func play(ctx context.Context, clients []string, name string, disturb func(context.Context, *network) error) (*posterior, error) {
-	n, err := found(ctx, filepath.Join(dir, name), records, clients)
+// play runs the whole federation once, by the programs in a folder. What disturbs it happens
+// while it runs.
+func play(ctx context.Context, clients []string, name, programs string, disturb func(context.Context, *network) error) (*posterior, error) {
+	n, err := found(ctx, filepath.Join(dir, name), records, clients, programs)
 	if err != nil {
 		return nil, err
 	}

@@ -25,13 +25,19 @@ type network struct {
 	dir, records, address string
 	clients               []string
 	running               map[string]*exec.Cmd
+	programs              map[string]string // folder of the program that a party runs
 }
+
+const (
+	bin         = "bin" // folder of this build's programs
+	interrupted = 130   // exit code of one that was asked to stop
+)
 
 // deal writes the records of each client of a study to a file of its own, and returns the
 // clients.
 func deal(ctx context.Context, records, study string, settings ...string) (clients []string, err error) {
 	args := []string{"deal", study, "--out", records, "--json"}
-	text, err := command(ctx, "sim", append(args, settings...)...)
+	text, err := command(ctx, bin, "sim", append(args, settings...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -51,22 +57,25 @@ func deal(ctx context.Context, records, study string, settings ...string) (clien
 	return clients, nil
 }
 
-// found makes the study and invites its clients.
-func found(ctx context.Context, dir, records string, clients []string) (*network, error) {
+// found makes the study and invites its clients, by the programs in a folder.
+func found(ctx context.Context, dir, records string, clients []string, programs string) (*network, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
-	return foundAt(ctx, dir, records, clients, address, address)
+	return foundAt(ctx, dir, records, clients, programs, address, address)
 }
 
 // foundAt makes a study whose coordinator listens at one address and is called at another.
-func foundAt(ctx context.Context, dir, records string, clients []string, listens, called string) (*network, error) {
-	n := &network{dir: dir, records: records, address: listens, clients: clients, running: map[string]*exec.Cmd{}}
+func foundAt(ctx context.Context, dir, records string, clients []string, programs, listens, called string) (*network, error) {
+	n := &network{dir: dir, records: records, address: listens, clients: clients, running: map[string]*exec.Cmd{}, programs: map[string]string{hub: programs}}
+	for _, id := range clients {
+		n.programs[id] = programs
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	_, err := command(ctx, "coordinator", "--state", n.state(hub), "init", filepath.Join(records, "study.toml"),
+	_, err := n.command(ctx, hub, "coordinator", "--state", n.state(hub), "init", filepath.Join(records, "study.toml"),
 		"--clients", strings.Join(clients, ","), "--address", called, "--out", filepath.Join(dir, "invitations"))
 	return n, err
 }
@@ -98,13 +107,13 @@ func (n *network) start(ctx context.Context, id string) error {
 
 // join redeems the invitation of a client, permits everything, and approves the study.
 func (n *network) join(ctx context.Context, id string) error {
-	if _, err := command(ctx, "client", "--state", n.state(id), "join", filepath.Join(n.dir, "invitations", id+".invitation")); err != nil {
+	if _, err := n.command(ctx, id, "client", "--state", n.state(id), "join", filepath.Join(n.dir, "invitations", id+".invitation")); err != nil {
 		return err
 	}
 	if err := permit(filepath.Join(n.state(id), "policy.toml")); err != nil {
 		return err
 	}
-	text, err := command(ctx, "client", "--state", n.state(id), "--json", "review")
+	text, err := n.command(ctx, id, "client", "--state", n.state(id), "--json", "review")
 	if err != nil {
 		return err
 	}
@@ -114,7 +123,7 @@ func (n *network) join(ctx context.Context, id string) error {
 	if err := json.Unmarshal(text, &review); err != nil {
 		return fmt.Errorf("the review of %s: %w", id, err)
 	}
-	_, err = command(ctx, "client", "--state", n.state(id), "approve", "--yes", review.Digest)
+	_, err = n.command(ctx, id, "client", "--state", n.state(id), "approve", "--yes", review.Digest)
 	return err
 }
 
@@ -137,7 +146,7 @@ func (n *network) run(id, program string, args ...string) error {
 		return err
 	}
 	defer log.Close() // the process has its own
-	c := exec.Command(filepath.Join("bin", program), args...)
+	c := exec.Command(filepath.Join(n.programs[id], program), args...)
 	c.Stdout, c.Stderr = log, log
 	if err := c.Start(); err != nil {
 		return err
@@ -155,6 +164,20 @@ func (n *network) kill(id string) error {
 	var exit *exec.ExitError
 	if err := c.Wait(); !errors.As(err, &exit) || !exit.Sys().(syscall.WaitStatus).Signaled() {
 		return fmt.Errorf("%s had ended before it was killed", id)
+	}
+	delete(n.running, id)
+	return nil
+}
+
+// ask ends a process by a signal that it may obey in its own time.
+func (n *network) ask(id string, signal os.Signal) error {
+	c := n.running[id]
+	if err := c.Process.Signal(signal); err != nil {
+		return fmt.Errorf("stopping %s: %w", id, err)
+	}
+	var exit *exec.ExitError
+	if err := c.Wait(); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != interrupted) {
+		return fmt.Errorf("%s: %w: see %s.log", id, err, n.state(id))
 	}
 	delete(n.running, id)
 	return nil
@@ -220,7 +243,7 @@ func (n *network) halfWay(ctx context.Context) (round int, err error) {
 func (n *network) watch(ctx context.Context, until func(status) bool) (round int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := exec.CommandContext(ctx, filepath.Join("bin", "coordinator"), "--state", n.state(hub), "watch", "--json", "--every", "10ms")
+	c := exec.CommandContext(ctx, filepath.Join(n.programs[hub], "coordinator"), "--state", n.state(hub), "watch", "--json", "--every", "10ms")
 	var failed bytes.Buffer
 	c.Stderr = &failed
 	out, err := c.StdoutPipe()
@@ -249,14 +272,14 @@ func (n *network) watch(ctx context.Context, until func(status) bool) (round int
 // verify has the run checked by those who were in it and by those who were not.
 func (n *network) verify(ctx context.Context) error {
 	bundle := filepath.Join(n.dir, "bundle")
-	if _, err := command(ctx, "coordinator", "--state", n.state(hub), "bundle", "--out", bundle); err != nil {
+	if _, err := n.command(ctx, hub, "coordinator", "--state", n.state(hub), "bundle", "--out", bundle); err != nil {
 		return err
 	}
-	if _, err := command(ctx, "coordinator", "verify", bundle); err != nil {
+	if _, err := n.command(ctx, hub, "coordinator", "verify", bundle); err != nil {
 		return err
 	}
 	for _, id := range n.clients {
-		if _, err := command(ctx, "client", "--state", n.state(id), "ledger", "verify"); err != nil {
+		if _, err := n.command(ctx, id, "client", "--state", n.state(id), "ledger", "verify"); err != nil {
 			return err
 		}
 	}
@@ -269,20 +292,25 @@ func (n *network) check(ctx context.Context) (*posterior, error) {
 		return nil, err
 	}
 	say("  the bundle and %d ledgers are as they should be", len(n.clients))
-	exact, err := command(ctx, "coordinator", "--state", n.state(hub), "posterior", "--csv")
+	exact, err := n.command(ctx, hub, "coordinator", "--state", n.state(hub), "posterior", "--csv")
 	if err != nil {
 		return nil, err
 	}
-	table, err := command(ctx, "coordinator", "--state", n.state(hub), "posterior")
+	table, err := n.command(ctx, hub, "coordinator", "--state", n.state(hub), "posterior")
 	if err != nil {
 		return nil, err
 	}
 	return &posterior{exact, string(table)}, os.WriteFile(filepath.Join(n.dir, "posterior.csv"), exact, 0o600)
 }
 
-// command runs a program to its end and returns what it prints.
-func command(ctx context.Context, program string, args ...string) ([]byte, error) {
-	c := exec.CommandContext(ctx, filepath.Join("bin", program), args...)
+// command runs a party's program to its end and returns what it prints.
+func (n *network) command(ctx context.Context, id, program string, args ...string) ([]byte, error) {
+	return command(ctx, n.programs[id], program, args...)
+}
+
+// command runs a program of a folder to its end and returns what it prints.
+func command(ctx context.Context, folder, program string, args ...string) ([]byte, error) {
+	c := exec.CommandContext(ctx, filepath.Join(folder, program), args...)
 	var failed bytes.Buffer
 	c.Stderr = &failed
 	out, err := c.Output()

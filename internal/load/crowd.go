@@ -37,6 +37,7 @@ type light struct {
 	tls      channel.Client
 	line     *transport.Client
 	ledger   uint64
+	has      uint64 // entries of the transcript
 }
 
 // bytes are those of all clients.
@@ -206,9 +207,11 @@ func (s *script) took() (all []time.Duration) {
 	}
 }
 
-// play has a client answer until the study is over.
-func (s *script) play(ctx context.Context, p *light) error {
-	for number := uint64(2); ; number++ {
+// play has a client go on, from the entry after the last one that it took, until it has the outcome
+// of a question, or the study is over.
+func (s *script) play(ctx context.Context, p *light, until uint64) error {
+	for {
+		number := max(p.has, 1) + 1
 		item, err := p.line.Entry(ctx, number)
 		if err != nil {
 			return err
@@ -217,12 +220,13 @@ func (s *script) play(ctx context.Context, p *light) error {
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", number, err)
 		}
+		p.has = number
 		switch {
 		case e.Kind.Plan():
 			if err := s.answer(ctx, p, e); err != nil {
 				return err
 			}
-		case !e.Kind.Outcome():
+		case !e.Kind.Outcome(), e.Ask == until:
 			return nil
 		}
 	}

@@ -135,6 +135,39 @@ func (h *hub) usage() (usage, error) {
 	return u, nil
 }
 
+// most looks at the process until the function that it returns is called, which says how much memory
+// of its own it had at most.
+func (h *hub) most() (stop func() int64) {
+	done, said := make(chan struct{}), make(chan int64)
+	go func() {
+		var most int64
+		look := time.NewTicker(20 * time.Millisecond)
+		defer look.Stop()
+		for {
+			if u, err := h.usage(); err == nil {
+				most = max(most, u.private)
+			}
+			select {
+			case <-look.C:
+			case <-done:
+				said <- most
+				return
+			}
+		}
+	}()
+	return func() int64 {
+		close(done)
+		return <-said
+	}
+}
+
+// processors is what this process, with all clients, has taken of processors so far.
+func processors() (time.Duration, error) {
+	var r syscall.Rusage
+	err := syscall.Getrusage(syscall.RUSAGE_SELF, &r)
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), err
+}
+
 // connections is how many sockets the process has open, those on which it listens among them.
 func (h *hub) connections() (n int, err error) {
 	folder := filepath.Join("/proc", strconv.Itoa(h.process.Process.Pid), "fd")

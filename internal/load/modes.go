@@ -19,6 +19,7 @@ func rounds(ctx context.Context, o options) error {
 		return err
 	}
 	defer h.stop()
+	most := h.most()
 	joined, err := h.usage()
 	if err != nil {
 		return err
@@ -28,31 +29,68 @@ func rounds(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	before, err := h.usage()
-	if err != nil {
-		return err
-	}
-	received, sent := c.moved.received.Load(), c.moved.sent.Load()
-	began := time.Now()
-	if err := c.each(len(c.clients), func(p *light) error { return s.play(ctx, p) }); err != nil {
-		return err
-	}
-	lasted := time.Since(began)
-	after, err := h.usage()
+	spent, err := c.measure(h, func() error { return c.play(ctx, s, uint64(o.rounds)) })
 	if err != nil {
 		return err
 	}
 	took := s.took()
+	slowest := 0
+	for i, t := range took {
+		if t > took[slowest] {
+			slowest = i
+		}
+	}
+	first := took[0]
 	slices.Sort(took)
 	n := float64(len(took))
-	say("%d rounds of %d clients and %d numbers each, in %.1f s", len(took), o.clients, s.size, lasted.Seconds())
-	say("  a round              p50 %v, p99 %v, longest %v", quantile(took, 0.5), quantile(took, 0.99), took[len(took)-1].Round(time.Millisecond))
-	say("  processors           %.2f s of the coordinator in a round", (after.processor-before.processor).Seconds()/n)
+	say("%d rounds of %d clients and %d numbers each, in %.1f s", len(took), o.clients, s.size, spent.lasted.Seconds())
+	say("  a round              p50 %v, p99 %v, longest %v (the %d.), the first %v", quantile(took, 0.5), quantile(took, 0.99), quantile(took, 1), slowest+1, first.Round(time.Millisecond))
+	say("  processors           %.2f s of the coordinator in a round, %.2f s of the clients", spent.hub.Seconds()/n, spent.crowd.Seconds()/n)
 	say("  a message            %d bytes, sealed and padded from %d", s.sealed(), 8*s.size)
-	say("  bytes in a round     %.1f MB to the coordinator, %.1f MB from it", float64(c.moved.sent.Load()-sent)/n/mega, float64(c.moved.received.Load()-received)/n/mega)
-	say("  memory               %.0f MB at the end, at most %.0f MB: %.1f messages more than before anybody had joined",
-		float64(after.resident)/mega, float64(after.peak)/mega, float64(after.peak-h.empty.resident)/float64(s.sealed()))
+	say("  bytes in a round     %.1f MB to the coordinator, %.1f MB from it", spent.sent/n/mega, spent.received/n/mega)
+	end, err := c.measure(h, func() error { return c.play(ctx, s, 0) })
+	if err != nil {
+		return err
+	}
+	say("one more round and the end, with a receipt for each answer, in %.1f s: %.1f MB from the coordinator", end.lasted.Seconds(), end.received/mega)
+	after, err := h.usage()
+	if err != nil {
+		return err
+	}
+	private := most()
+	say("  memory of its own    at most %.0f MB: %.1f messages more than before anybody had joined", float64(private)/mega, float64(private-h.empty.private)/float64(s.sealed()))
+	say("  resident, with pages of the store %.0f MB at the end, at most %.0f MB", float64(after.resident)/mega, float64(after.peak)/mega)
 	return nil
+}
+
+// An effort is what something took, of both processes.
+type effort struct {
+	lasted         time.Duration
+	hub, crowd     time.Duration // of processors
+	received, sent float64       // bytes, by the clients
+}
+
+// measure does something and says what it took.
+func (c *crowd) measure(h *hub, do func() error) (e effort, err error) {
+	look := func() (hub usage, crowd time.Duration, received, sent int64) {
+		hub, e1 := h.usage()
+		crowd, e2 := processors()
+		err = errors.Join(err, e1, e2)
+		return hub, crowd, c.moved.received.Load(), c.moved.sent.Load()
+	}
+	hub, crowd, received, sent := look()
+	began := time.Now()
+	err = errors.Join(err, do())
+	e.lasted = time.Since(began)
+	hubAfter, crowdAfter, receivedAfter, sentAfter := look()
+	e.hub, e.crowd = hubAfter.processor-hub.processor, crowdAfter-crowd
+	e.received, e.sent = float64(receivedAfter-received), float64(sentAfter-sent)
+	return e, err
+}
+
+// play has all clients go on until they have the outcome of a question, or the study is over.
+func (c *crowd) play(ctx context.Context, s *script, until uint64) error {
+	return c.each(len(c.clients), func(p *light) error { return s.play(ctx, p, until) })
 }
 
 func quantile(sorted []time.Duration, q float64) time.Duration {
@@ -73,7 +111,7 @@ func assemble(ctx context.Context, o options) (*hub, *crowd, error) {
 func assembleAll(ctx context.Context, o options) (*hub, []*crowd, error) {
 	var documents [][]byte
 	for i := range o.studies {
-		documents = append(documents, document(fmt.Sprintf("load-%d", i+1), o.coefficients, o.rounds))
+		documents = append(documents, document(fmt.Sprintf("load-%d", i+1), o.coefficients, o.rounds+1))
 	}
 	h, invited, err := found(ctx, o, documents, o.clients)
 	if err != nil {
@@ -190,7 +228,7 @@ func soak(ctx context.Context, o options) error {
 	playing, stop := context.WithTimeout(ctx, o.lasts)
 	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- c.each(len(c.clients), func(p *light) error { return s.play(playing, p) }) }()
+	go func() { ended <- c.play(playing, s, 0) }()
 	var at, private, resident []float64
 	began := time.Now()
 	look := time.NewTicker(time.Second)

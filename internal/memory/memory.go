@@ -23,6 +23,12 @@ func Bound(t testing.TB, message int, f func()) {
 	Within(t, Factor*uint64(message)+Room, f)
 }
 
+// Beside is [Bound] for f that takes a number of bytes whatever the message is.
+func Beside(t testing.TB, fixed uint64, message int, f func()) {
+	t.Helper()
+	Within(t, fixed+Factor*uint64(message)+Room, f)
+}
+
 // Within fails a test if f allocates more than a number of bytes.
 func Within(t testing.TB, limit uint64, f func()) {
 	t.Helper()

@@ -32,7 +32,7 @@ const (
 
 // faults are what an audit must find: mistakes of published programs, and some
 // that are as easily made.
-var faults = slices.Concat(gateFaults, descentFaults, propagationFaults)
+var faults = slices.Concat(gateFaults, descentFaults, propagationFaults, productFaults)
 
 // gateFaults are in mechanisms, samplers and what a client remembers.
 var gateFaults = []fault{

@@ -67,16 +67,19 @@ func files(t *testing.T) []file {
 // from floors below its own. Rooms of one floor know nothing of each other,
 // except as beside says.
 var floors = [][]string{
-	{"internal/document", "internal/special", "pvi/model/ir", "internal/canary", "internal/cli", "internal/durable", "internal/memory", "internal/plane", "internal/single"},
-	{"accountant", "pvi/gaussian"},
+	{"internal/memory"},
+	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/special", "pvi/model/ir", "internal/canary", "internal/cli", "internal/durable", "internal/plane", "internal/single"},
+	{"accountant", "gpu/cuda/emulator", "pvi/gaussian"},
 	{"dpmech/internal/stream"},
 	{"dpmech"},
 	{"pvi/model/tape"},
 	{"dpmech/seeded", "pvi/study", "pvi/model", "pvi/onestep"},
 	{"gpu", "gpu/vae"},
+	{"gpu/cuda"},
+	{"gpu/device"},
 	{"pvi/shard"},
 	{"pvi/solver"},
-	{"pvi/fit"},
+	{"internal/pace", "pvi/fit"},
 	{"pvi"},
 	{"pvi/wire", "pvi/words"},
 	{"pvi/stage"},
@@ -162,9 +165,9 @@ var forbidden = []struct {
 		// layerseed.go keys a stream from a seed that a client drew from its own
 		// stream and gave up later, so that its noise can be removed. What it
 		// exports takes and returns no stream. Nor does public.go, which makes numbers
-		// that everybody may know.
+		// that everybody may know. plan.go makes keys of streams that it is given.
 		"fedpvi/dpmech/internal/stream", func(f file) bool {
-			return f.path == "dpmech/stream.go" || f.path == "dpmech/layerseed.go" || f.path == "dpmech/public.go" || f.folder == "dpmech/seeded"
+			return f.path == "dpmech/stream.go" || f.path == "dpmech/layerseed.go" || f.path == "dpmech/public.go" || plan(f) || f.folder == "dpmech/seeded"
 		},
 		"whoever can key a stream can seed it",
 	},
@@ -177,7 +180,7 @@ var forbidden = []struct {
 	},
 	{
 		"time", func(f file) bool {
-			return f.test || strings.HasPrefix(f.folder, "sim/report") || command(f) || f.folder == "internal/plant" ||
+			return f.test || strings.HasPrefix(f.folder, "sim/report") || f.folder == "internal/pace" || command(f) || f.folder == "internal/plant" ||
 				f.folder == "crypto/channel" || f.folder == "crypto/invitation" || transport(f) || coordinator(f) || client(f)
 		},
 		"the algorithm knows no clock",
@@ -215,6 +218,10 @@ var forbidden = []struct {
 		"a hint is for the daemons, to show to people and to wake up by",
 	},
 	{
+		"go.opentelemetry.io", func(f file) bool { return f.folder == "coordinator/daemon" || f.path == "cmd/coordinator/traces.go" },
+		"traces are a way out of the house: what is in them is decided in one place, and a client, whose times are of its records, has none",
+	},
+	{
 		"filippo.io", func(f file) bool { return f.folder == "crypto/seal" },
 		"one package seals",
 	},
@@ -236,9 +243,13 @@ var forbidden = []struct {
 	},
 	{
 		"os/exec", func(f file) bool {
-			return tool(f) || strings.HasPrefix(f.folder, "internal/plant") || f.folder == "tools/protogen" || f.folder == "internal/cli" && f.test
+			return tool(f) || strings.HasPrefix(f.folder, "internal/plant") || f.folder == "tools/protogen" || (f.folder == "internal/cli" || strings.HasPrefix(f.folder, "gpu/cuda/")) && f.test
 		},
 		"no program starts another one: no name reaches a shell",
+	},
+	{
+		"gorgonia.org", func(f file) bool { return f.folder == "gpu/cuda/driver" },
+		"one package calls the CUDA driver, and only behind its build tag",
 	},
 	{
 		"encoding/gob", func(f file) bool { return f.folder == "internal/canary" },
@@ -251,10 +262,15 @@ var forbidden = []struct {
 	{
 		// One test of chaos reaches for the hook that bbolt has for its own tests.
 		"unsafe", func(f file) bool {
-			return strings.HasSuffix(f.path, ".pb.go") || f.path == "internal/chaos/disk_test.go"
+			return strings.HasSuffix(f.path, ".pb.go") || f.path == "internal/chaos/disk_test.go" || strings.HasPrefix(f.folder, "gpu/cuda/")
 		},
-		"nothing here needs it; generated code has it",
+		"nothing but what calls C needs it; generated code has it",
 	},
+}
+
+// plan reports whether a file is of the plans of sampled mechanisms.
+func plan(f file) bool {
+	return slices.Contains([]string{"dpmech/plan.go", "dpmech/plan_words.go", "dpmech/plan_normal.go"}, f.path)
 }
 
 func client(f file) bool { return f.folder == "client" || strings.HasPrefix(f.folder, "client/") }

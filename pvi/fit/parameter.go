@@ -3,6 +3,7 @@ package fit
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -88,15 +89,16 @@ func (m *Model) addCoefficients() {
 	st := m.Study
 	coefficients := st.Coefficients()
 	m.layout.coefficients = len(coefficients)
+	m.Parameters = slices.Grow(m.Parameters, m.layout.classes*len(coefficients))
 	for class := range m.layout.classes {
+		of, about := "", "coefficient"
+		if st.Model.Family == study.Softmax {
+			outcome, _ := st.Column(st.Model.Outcome)
+			of = outcome.Levels[class+1] + "|"
+			about = fmt.Sprintf("coefficient of the log odds of %s against %s", outcome.Levels[class+1], outcome.Levels[0])
+		}
 		for _, c := range coefficients {
-			p := Parameter{Name: c.Name, Prior: st.Prior.For(c.Name), About: "coefficient"}
-			if st.Model.Family == study.Softmax {
-				outcome, _ := st.Column(st.Model.Outcome)
-				p.Name = outcome.Levels[class+1] + "|" + c.Name
-				p.About = fmt.Sprintf("coefficient of the log odds of %s against %s", outcome.Levels[class+1], outcome.Levels[0])
-			}
-			m.add(p)
+			m.add(Parameter{Name: of + c.Name, Prior: st.Prior.For(c.Name), About: about})
 		}
 	}
 }

@@ -25,9 +25,10 @@ func (m *Model) build() (*model.Model, error) {
 // regressors declares the column of regressors, or of what stands in for them.
 func (m *Model) regressors(b *model.Builder) model.Expr {
 	st := m.Study
-	var names []string
-	for _, c := range st.Coefficients() {
-		names = append(names, c.Name)
+	coefficients := st.Coefficients()
+	names := make([]string, len(coefficients))
+	for i, c := range coefficients {
+		names[i] = c.Name
 	}
 	squares, _ := st.RegressorBounds()
 	bound := rounded * math.Sqrt(squares) // no regressor is larger than all together
@@ -36,10 +37,10 @@ func (m *Model) regressors(b *model.Builder) model.Expr {
 
 // coefficients declares a vector with the priors of the study.
 func (m *Model) coefficients(b *model.Builder, name string, from int) model.Expr {
-	var names []string
-	var mean, sd []float64
-	for _, p := range m.Parameters[from : from+m.layout.coefficients] {
-		names, mean, sd = append(names, p.Name), append(mean, p.Prior.Mean), append(sd, p.Prior.SD)
+	n := m.layout.coefficients
+	names, mean, sd := make([]string, n), make([]float64, n), make([]float64, n)
+	for i, p := range m.Parameters[from : from+n] {
+		names[i], mean[i], sd[i] = p.Name, p.Prior.Mean, p.Prior.SD
 	}
 	return b.Vector(name, names, model.Free, b.Of(ir.Normal, b.Numbers(mean...), b.Numbers(sd...)))
 }

@@ -11,18 +11,26 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Tilted returns the records of a shard as expectation propagation of a family sees them.
-func (m *Model) Tilted(s *shard.Shard, family gaussian.Family) solver.Tilted {
-	how := m.Study.Inference.Propagation
-	if m.Study.Model.Family == study.Mixture {
-		x := make([]float64, 0, s.Len()*s.Dim())
-		for i := range s.Len() {
-			row, _ := s.Record(i)
-			x = append(x, row...)
-		}
-		return solver.NewTiltedMixture(m.Study.Model.Components, len(m.Study.Model.Variables), m.Study.Model.ClusterSD, x, how.Sites == study.TiedSites, how.PrecisionWeight)
+// Tilted returns the records of a shard as expectation propagation of a family sees them, for
+// one of so many clients.
+func (m *Model) Tilted(s *shard.Shard, family gaussian.Family, clients int) solver.Tilted {
+	how, st := m.Study.Inference.Propagation, m.Study.Model
+	if !m.General() {
+		return m.regression(s).NewTilted(family, how.Power, how.PrecisionWeight)
 	}
-	return m.regression(s).NewTilted(family, how.Power, how.PrecisionWeight)
+	x, y := make([]float64, 0, s.Len()*s.Dim()), make([]float64, 0, s.Len())
+	for i := range s.Len() {
+		row, outcome := s.Record(i)
+		x, y = append(x, row...), append(y, outcome)
+	}
+	switch {
+	case st.Family == study.NeuralNetwork:
+		return solver.NewTiltedNetwork(st.Hidden, x, y, s.Dim(), st.Kind() == study.Binary, how.Power, how.PrecisionWeight)
+	case st.ClusterSD > 0:
+		return solver.NewTiltedMixture(st.Components, len(st.Variables), st.ClusterSD, x, how.Sites == study.TiedSites, how.PrecisionWeight)
+	default:
+		return solver.NewTiltedClusters(st.Components, len(st.Variables), x, stickSD, 1/float64(clients), how.PrecisionWeight)
+	}
 }
 
 // SiteSize returns the length of what a record contributes to a sum of sites.
@@ -51,9 +59,15 @@ func (m *Model) Start(at map[string]float64) ([]float64, error) {
 	return mean, nil
 }
 
-// Touched returns how many coordinates of θ a record of a regression has a say in, at most:
-// of an indicator's levels it has one.
+// Touched returns how many coordinates of θ a record has a say in together with others, at
+// most: of an indicator's levels it has one; of a mixture's clusters their own.
 func (m *Model) Touched() int {
+	switch m.Study.Model.Family {
+	case study.Mixture:
+		return 1
+	case study.NeuralNetwork:
+		return m.Dim()
+	}
 	touched := m.layout.classes * len(m.Study.Model.Terms)
 	if m.layout.scale >= 0 {
 		touched++

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -144,7 +146,7 @@ func (b *Builder) has(e Expr) bool { return e.node >= 0 && e.node < len(b.progra
 
 // node adds a node, or finds the same one.
 func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
-	key := fmt.Sprint(n.Op, n.Args, n.Ref, n.Rows, n.Cols, bits(n.Values))
+	key := fmt.Sprintf("%v %v %d %d %d %x", n.Op, n.Args, n.Ref, n.Rows, n.Cols, digest(n.Values))
 	if i, ok := b.known[key]; ok {
 		return Expr{i}
 	}
@@ -154,10 +156,13 @@ func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
 	return Expr{i}
 }
 
-func bits(values []float64) []uint64 {
-	out := make([]uint64, len(values))
-	for i, x := range values {
-		out[i] = math.Float64bits(x)
+// digest stands for values, of which there may be as many as coefficients.
+func digest(values []float64) []byte {
+	h := sha256.New()
+	var b [8]byte
+	for _, x := range values {
+		binary.LittleEndian.PutUint64(b[:], math.Float64bits(x))
+		h.Write(b[:])
 	}
-	return out
+	return h.Sum(nil)
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math"
+	"sync"
 
 	"fedpvi/pvi/model/ir"
 	"fedpvi/pvi/model/tape"
@@ -18,9 +19,11 @@ type Shared = tape.Shared
 
 // Model is a verified record program.
 type Model struct {
-	verified    *ir.Verified
-	names       []string
-	constrained []string
+	verified *ir.Verified
+	dim      int
+
+	// Names take more memory than most of what is done with a model, and few ask for them.
+	names, constrained func() []string
 }
 
 // New verifies a program.
@@ -30,15 +33,24 @@ func New(p ir.Program) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{verified: v}
+	size := 0
 	for _, q := range v.Program().Parameters {
-		for e := range q.Size() {
-			m.constrained = append(m.constrained, elementName(&q, e))
-		}
-		for e := range q.Free() {
-			m.names = append(m.names, freeName(&q, e))
+		m.dim, size = m.dim+q.Free(), size+q.Size()
+	}
+	m.names = sync.OnceValue(func() []string { return m.eachName(m.dim, (*ir.Parameter).Free, freeName) })
+	m.constrained = sync.OnceValue(func() []string { return m.eachName(size, (*ir.Parameter).Size, elementName) })
+	return m, nil
+}
+
+// eachName returns so many names, of all elements of all parameters.
+func (m *Model) eachName(all int, elements func(*ir.Parameter) int, name func(*ir.Parameter, int) string) []string {
+	names := make([]string, 0, all)
+	for _, q := range m.verified.Program().Parameters {
+		for e := range elements(&q) {
+			names = append(names, name(&q, e))
 		}
 	}
-	return m, nil
+	return names
 }
 
 func elementName(q *ir.Parameter, e int) string {
@@ -85,14 +97,14 @@ func (m *Model) Columns() []ir.Column { return m.verified.Program().Columns }
 func (m *Model) Digest() [sha256.Size]byte { return m.verified.Program().Digest() }
 
 // Dim returns d, the number of unconstrained coordinates.
-func (m *Model) Dim() int { return len(m.names) }
+func (m *Model) Dim() int { return m.dim }
 
 // Names returns the names of the unconstrained coordinates. It is not a copy.
-func (m *Model) Names() []string { return m.names }
+func (m *Model) Names() []string { return m.names() }
 
 // ConstrainedNames returns the names of the parameters' elements on their own
 // scale. It is not a copy.
-func (m *Model) ConstrainedNames() []string { return m.constrained }
+func (m *Model) ConstrainedNames() []string { return m.constrained() }
 
 // Shared returns a new evaluator of the prior and of all that records share.
 func (m *Model) Shared() *Shared { return tape.NewShared(m.verified) }

@@ -37,7 +37,7 @@ func Softmax(r Regression, classes []string) (*Model, error) {
 
 // pairs names the elements of a matrix by its rows' and columns' names.
 func pairs(rows, cols []string) []string {
-	var out []string
+	out := make([]string, 0, len(rows)*len(cols))
 	for _, r := range rows {
 		for _, c := range cols {
 			out = append(out, r+","+c)

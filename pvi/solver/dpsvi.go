@@ -68,6 +68,8 @@ type DPSVI struct {
 	run       *dpmech.SampledRun
 	optimiser gpu.Lasting
 	visit     *gpu.MeanField // under way
+	under     gpu.MeanFieldOptions
+	device    *onDevice // nil for the processor
 
 	streams dpmech.Streams
 	draws   dpmech.Stream
@@ -83,6 +85,8 @@ type DPSVI struct {
 	// Bound once, so that a step allocates nothing.
 	query   dpmech.SampledQuery
 	normals func([]float64)
+	drawn   func([]float64)                          // normals by the stream of draws
+	next    func([]int64, dpmech.SampledQuery) error // releases a sum
 }
 
 // NewDPSVI returns the solver for the records of a program. The mechanism must have
@@ -117,7 +121,8 @@ func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) 
 	s.noisy, s.total, s.sink = make([]int64, size), make([]float64, size), NewSink(size)
 	s.prior, s.mean, s.sd = make([]float64, d), make([]float64, d), make([]float64, d)
 	s.query = s.sum
-	s.normals = func(dst []float64) { dpmech.FillNormal(dst, &s.draws) }
+	s.drawn = func(dst []float64) { dpmech.FillNormal(dst, &s.draws) }
+	s.next = func(dst []int64, q dpmech.SampledQuery) error { return s.run.Next(dst, &s.streams, q) }
 	return s, nil
 }
 
@@ -168,11 +173,7 @@ func (s *DPSVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]account
 	dpmech.Split(&s.draws, src)
 	defer s.wipe()
 	from := s.Taken()
-	for range s.options.Steps {
-		if err = s.step(); err != nil {
-			break
-		}
-	}
+	err = s.take()
 	spent = slices.Grow(spent, s.Taken()-from)
 	for range s.Taken() - from {
 		spent = append(spent, s.cost)
@@ -181,6 +182,20 @@ func (s *DPSVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]account
 		return spent, err
 	}
 	return spent, s.propose(dst, p)
+}
+
+// take takes the steps of a visit.
+func (s *DPSVI) take() error {
+	if s.device != nil {
+		return s.visitOnDevice()
+	}
+	s.normals = s.drawn
+	for range s.options.Steps {
+		if err := s.step(s.next); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *DPSVI) wipe() {
@@ -225,6 +240,7 @@ func (s *DPSVI) begin(p Problem) error {
 	o.Schedule = later{o.Schedule, s.Taken(), s.mechanism.Steps()}
 	var err error
 	s.visit, err = gpu.NewMeanField(s.mean, s.sd, o)
+	s.under = o
 	return err
 }
 
@@ -240,9 +256,9 @@ func (o *DPSVIOptions) meanField(mean, precision []float64, optimiser gpu.Optimi
 	}
 }
 
-// step releases a sum and moves q by it.
-func (s *DPSVI) step() error {
-	if err := s.run.Next(s.noisy, &s.streams, s.query); err != nil {
+// step has next release a sum, and moves q by it.
+func (s *DPSVI) step(next func([]int64, dpmech.SampledQuery) error) error {
+	if err := next(s.noisy, s.query); err != nil {
 		if s.visit.Last(s.mean, s.sd); !finite(s.mean) || !finite(s.sd) {
 			return runaway()
 		}

@@ -241,7 +241,8 @@ func privateStep(t testing.TB, p *Program, c stepCase, joint bool, steps int) fu
 	for _, stream := range []*dpmech.Stream{s.streams.Sampling, s.streams.Noise, &s.draws} {
 		dpmech.Split(stream, src)
 	}
-	return s.step
+	s.normals = s.drawn
+	return func() error { return s.step(s.next) }
 }
 
 // plainStep returns a step of the same without privacy.

@@ -192,6 +192,9 @@ func (f *tied) move(total []float64) bool {
 	if f.options.Raw {
 		f.centre(f.sum, -1)
 	}
+	if p, ok := f.tilted.(Public); ok {
+		p.AddPublic(f.sum)
+	}
 	copy(f.own, f.used)
 	f.centre(f.own, -1)
 	if f.options.Deviation {

@@ -3,8 +3,6 @@ package solver
 import (
 	"math"
 
-	"gonum.org/v1/gonum/integrate/quad"
-
 	"fedpvi/internal/special"
 )
 
@@ -21,18 +19,8 @@ type tilt struct {
 	logs     []float64
 }
 
-// tiltNodes are enough for six digits of both moments around the mode of a log density
-// that is concave.
-const tiltNodes = 32
-
 func newTilt(r response, power float64) *tilt {
-	t := &tilt{response: r, power: power, nodes: make([]float64, tiltNodes), weights: make([]float64, tiltNodes), logs: make([]float64, tiltNodes)}
-	quad.Hermite{}.FixedLocations(t.nodes, t.weights, math.Inf(-1), math.Inf(1))
-	for i := range t.nodes {
-		t.nodes[i] *= math.Sqrt2
-		t.weights[i] /= math.Sqrt(math.Pi)
-	}
-	return t
+	return &tilt{response: r, power: power, nodes: hermite.points, weights: hermite.weights, logs: make([]float64, len(hermite.weights))}
 }
 
 // slopes returns the first and minus the second derivative, in the mean, of

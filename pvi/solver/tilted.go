@@ -51,6 +51,13 @@ type Batcher interface {
 	Sites(dst []float64, records []uint32)
 }
 
+// A Public knows a factor of the posterior that no record has part in, such as what a prior
+// says beyond a Gaussian: it is matched like a record, but neither clipped nor hidden.
+type Public interface {
+	// AddPublic adds the factor's site, in natural parameters around the cavity's mean.
+	AddPublic(natural []float64)
+}
+
 // weighted is Expand and Compress for sites that are natural parameters of the family,
 // with the precision times a weight.
 type weighted struct {

@@ -77,7 +77,6 @@ func (t *TiltedMixture) Site(dst []float64, record int) {
 
 // assign sets the probability of every cluster under the cavity.
 func (t *TiltedMixture) assign(x []float64) {
-	largest := math.Inf(-1)
 	for k := range t.chance {
 		var log float64
 		for v, value := range x {
@@ -87,15 +86,23 @@ func (t *TiltedMixture) assign(x []float64) {
 			log -= (math.Log(spread) + gap*gap/spread) / 2
 		}
 		t.chance[k] = log
+	}
+	normalise(t.chance)
+}
+
+// normalise turns logs of weights into shares that add up to 1.
+func normalise(logs []float64) {
+	largest := math.Inf(-1)
+	for _, log := range logs {
 		largest = max(largest, log)
 	}
 	var total float64
-	for k, log := range t.chance {
-		t.chance[k] = math.Exp(log - largest)
-		total += t.chance[k]
+	for k, log := range logs {
+		logs[k] = math.Exp(log - largest)
+		total += logs[k]
 	}
-	for k := range t.chance {
-		t.chance[k] /= total
+	for k := range logs {
+		logs[k] /= total
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/memory"
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
 )
@@ -55,14 +56,16 @@ func FuzzHostile(f *testing.F) {
 		var err error
 		var before []byte
 		var after machine
-		if kind == "release" {
-			server, broken := RestoreServer(st, roster, m.server)
-			if broken != nil {
-				t.Fatal(broken)
+		play := func(t testing.TB, kind string, ask int, body []byte) {
+			if kind == "release" {
+				server, broken := RestoreServer(st, roster, m.server)
+				if broken != nil {
+					t.Fatal(broken)
+				}
+				_, err = server.Collect(roster[1], ask, body)
+				before, after = m.server, server
+				return
 			}
-			_, err = server.Collect(roster[1], ask, body)
-			before, after = m.server, server
-		} else {
 			site, broken := RestoreSite(st, roster, roster[1], planeRecords(1, 41), m.site)
 			if broken != nil {
 				t.Fatal(broken)
@@ -70,6 +73,8 @@ func FuzzHostile(f *testing.F) {
 			err = site.Follow(Entry{Kind(kind), ask, body})
 			before, after = m.site, site
 		}
+		fixed := memory.Allocated(func() { play(t, kind, ask, nil) })
+		memory.Beside(t, fixed, len(body), func() { play(t, kind, ask, body) })
 		if err == nil {
 			return
 		}
@@ -92,8 +97,25 @@ func FuzzDamagedState(f *testing.F) {
 		f.Add(false, state(f, h.sites[0]))
 		f.Add(false, state(f, h.sites[1]))
 	})
+	own := sections{ownSection: append(append([]byte(`{"Models":{`), bytes.Repeat([]byte(`"1":"",`), 40_000)...), `"1":""}}`...)}
+	f.Add(true, own.marshal())
+	own[ownSection] = append(append([]byte(`{"Open":[`), bytes.Repeat([]byte("0,"), 100_000)...), "0]}"...)
+	f.Add(false, own.marshal())
 	roster := []pvi.ClientID{"c00", "c01"}
+	restore := func(ofServer bool, saved []byte) {
+		if ofServer {
+			_, _ = RestoreServer(st, roster, saved)
+		} else {
+			_, _ = RestoreSite(st, roster, "c01", planeRecords(1, 41), saved)
+		}
+	}
+	var fixed uint64 // to make the machines of every phase
+	along(f, st, func(h *house, _ Entry, _ Answer) {
+		server, site := state(f, h.server), state(f, h.sites[1])
+		fixed = max(fixed, memory.Allocated(func() { restore(true, server) }), memory.Allocated(func() { restore(false, site) }))
+	})
 	f.Fuzz(func(t *testing.T, ofServer bool, saved []byte) {
+		memory.Beside(t, fixed, len(saved), func() { restore(ofServer, saved) })
 		if ofServer {
 			if s, err := RestoreServer(st, roster, saved); err == nil {
 				state(t, s)

@@ -42,11 +42,17 @@ func modelOfScale(digest pvi.Digest, bounds []study.Bounds) [32]byte {
 // modelOfLambda hashes λ.
 func modelOfLambda(digest pvi.Digest, lambda []pvi.Wide) [32]byte {
 	h := newModelHash(digest)
+	b := make([]byte, 0, 4<<10)
 	for _, w := range lambda {
 		high, low := w.Words()
-		word(h, uint64(high))
-		word(h, low)
+		b = binary.LittleEndian.AppendUint64(b, uint64(high))
+		b = binary.LittleEndian.AppendUint64(b, low)
+		if len(b) == cap(b) {
+			h.Write(b)
+			b = b[:0]
+		}
 	}
+	h.Write(b)
 	return sum(h)
 }
 

@@ -102,7 +102,13 @@ func (s *sections) own(v any) (err error) {
 	return err
 }
 
-func (s *sections) readOwn(into any) error {
+// readOwn reads that of a study of so many questions for so many clients. A list or a map of more than
+// these could have any elements for takes several times its size in memory, and is not read.
+func (s *sections) readOwn(into any, questions, clients int) error {
+	const fields, ofEach = 256, 16
+	if n := bytes.Count(s[ownSection], []byte(",")); n > fields+ofEach*(questions+clients) {
+		return errors.New("the state cannot be read: it has more elements than the study has questions")
+	}
 	d := json.NewDecoder(bytes.NewReader(s[ownSection]))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {

@@ -24,6 +24,7 @@ type Server struct {
 	models   map[int][32]byte // of open asks
 	verdicts tally            // of the rounds
 	ending   *pvi.OneStepOutcome
+	numbers  []int64 // of the last release, which the sum has already: to read the next one in
 }
 
 // NewServer returns the server of a study before its first question. The roster must
@@ -140,10 +141,11 @@ func (s *Server) collectScale(client pvi.ClientID, number int, release []byte) (
 }
 
 func (s *Server) collect(client pvi.ClientID, number int, release []byte) ([]byte, error) {
-	r, err := wire.ReadRelease(release, s.course.limits)
+	r, err := wire.ReadReleaseIn(s.numbers, release, s.course.limits)
 	if err != nil {
 		return nil, err
 	}
+	s.numbers = r.Change
 	if err := speaks(client, r.Client, number, r.Number); err != nil {
 		return nil, err
 	}

@@ -46,21 +46,21 @@ func (s *Server) MarshalBinary() ([]byte, error) {
 func RestoreServer(st *study.Study, roster []pvi.ClientID, state []byte) (*Server, error) {
 	var parts sections
 	var v serverState
-	err := parts.unmarshal(state)
-	if err == nil {
-		err = parts.readOwn(&v)
-	}
-	if err == nil {
-		err = checkStudy(v.Study, st)
-	}
-	if err != nil {
+	if err := parts.unmarshal(state); err != nil {
 		return nil, fmt.Errorf("restoring server: %w", err)
 	}
 	s, err := NewServer(st, roster)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.restore(&parts, &v); err != nil {
+	err = parts.readOwn(&v, s.course.asks(), len(roster))
+	if err == nil {
+		err = checkStudy(v.Study, st)
+	}
+	if err == nil {
+		err = s.restore(&parts, &v)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("restoring server: %w", err)
 	}
 	return s, nil

@@ -6,6 +6,7 @@ import (
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 )
 
@@ -27,6 +28,8 @@ type Site struct {
 	rounds *pvi.Site      // nil until the scale is found
 	shard  *shard.Shard   // the records on the scale
 	last   *pvi.OneStepSite
+
+	device *solver.Accelerator // nil for the processor
 
 	planned  int     // asks with a plan
 	open     []int   // of them, those that have no outcome yet, in order
@@ -74,6 +77,11 @@ func (s *Site) advance() error {
 		if s.rounds, err = c.protocol.NewSite(s.id, s.shard); err != nil {
 			return err
 		}
+		if s.device != nil {
+			if err := s.rounds.OnDevice(s.shard, *s.device); err != nil {
+				return err
+			}
+		}
 	}
 	if s.last == nil && s.rounds != nil && s.rounds.Done() && c.protocol.OneStep() != nil {
 		var err error
@@ -81,6 +89,25 @@ func (s *Site) advance() error {
 		return err
 	}
 	return nil
+}
+
+// ForDevice returns why no device takes the study's private gradient steps, nil if one
+// can, and whether it would draw batches by the Feistel network.
+func (s *Site) ForDevice() (why error, byNetwork bool) {
+	return s.course.public.OnDevice(), s.course.public.DrawsByNetwork()
+}
+
+// OnDevice has a device take the site's private gradient steps, now and when the rounds
+// begin ([pvi.Protocol.OnDevice]).
+func (s *Site) OnDevice(a solver.Accelerator) error {
+	err := s.course.public.OnDevice()
+	if err == nil && s.rounds != nil {
+		err = s.rounds.OnDevice(s.shard, a)
+	}
+	if err == nil {
+		s.device = &a
+	}
+	return err
 }
 
 // passed returns the number of passes whose outcome was followed.

@@ -48,24 +48,24 @@ func (s *Site) MarshalBinary() ([]byte, error) {
 func RestoreSite(st *study.Study, roster []pvi.ClientID, id pvi.ClientID, records *shard.Records, state []byte) (*Site, error) {
 	var parts sections
 	var v siteState
-	err := parts.unmarshal(state)
-	if err == nil {
-		err = parts.readOwn(&v)
-	}
-	if err == nil {
-		err = checkStudy(v.Study, st)
-	}
-	if err == nil && v.Client != id {
-		err = fmt.Errorf("the state is of client %q", v.Client)
-	}
-	if err != nil {
+	if err := parts.unmarshal(state); err != nil {
 		return nil, fmt.Errorf("restoring client %s: %w", id, err)
 	}
 	s, err := NewSite(st, roster, id, records)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.restore(&parts, &v); err != nil {
+	err = parts.readOwn(&v, s.course.asks(), len(roster))
+	if err == nil {
+		err = checkStudy(v.Study, st)
+	}
+	if err == nil && v.Client != id {
+		err = fmt.Errorf("the state is of client %q", v.Client)
+	}
+	if err == nil {
+		err = s.restore(&parts, &v)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("restoring client %s: %w", id, err)
 	}
 	return s, nil

@@ -52,7 +52,8 @@ func (c *course) kindsOfPass() []int {
 
 func (c *course) maxRelease() int {
 	longest := pvi.ClientID(strings.Repeat("n", c.limits.Name))
-	size := len(wire.AppendRelease(nil, &pvi.Release{Client: longest, Change: make([]int64, c.public.MessageSize())}))
+	const perNumber = 8 // of a release; counted, as there may be millions
+	size := len(wire.AppendRelease(nil, &pvi.Release{Client: longest})) + perNumber*c.public.MessageSize()
 	for _, n := range c.kindsOfPass() {
 		size = max(size, len(wire.AppendScaleRelease(nil, &pvi.ScaleRelease{Client: longest, Sum: make([]int64, c.scaling.Size(n))})))
 	}

@@ -73,7 +73,7 @@ func edited[V any](t *testing.T, b []byte, edit func(*V)) []byte {
 	if err := parts.unmarshal(b); err != nil {
 		t.Fatal(err)
 	}
-	if err := parts.readOwn(v); err != nil {
+	if err := parts.readOwn(v, 1000, 1000); err != nil {
 		t.Fatal(err)
 	}
 	edit(v)

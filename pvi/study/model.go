@@ -70,15 +70,13 @@ func (m *Model) Kind() OutcomeKind {
 // Conjugate reports whether the posterior is known in closed form.
 func (m *Model) Conjugate() bool { return m.Family == Linear && m.NoiseSD > 0 && len(m.Groups) == 0 }
 
-// matched reports whether the moments of a record's tilted distribution are known.
-func (m *Model) matched() bool {
-	return m.Family != NeuralNetwork && (m.Family != Mixture || m.ClusterSD > 0)
-}
+// general reports whether the model is no regression.
+func (m *Model) general() bool { return m.Family == Mixture || m.Family == NeuralNetwork }
 
 // curvatureKnown reports whether the curvature of a record's log likelihood is known beforehand,
 // roughly: for counts and models that are no regressions it is not.
 func (m *Model) curvatureKnown() bool {
-	return m.Kind() != Count && m.Family != Mixture && m.Family != NeuralNetwork
+	return m.Kind() != Count && !m.general()
 }
 
 // An Event is what makes an outcome positive: a level of a categorical column, or

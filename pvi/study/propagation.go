@@ -13,11 +13,11 @@ type Propagation struct {
 	Power    float64 // of the likelihood in tilted distributions, in (0, 1]; default 1
 
 	// PrecisionWeight is what precisions are multiplied with while a record's site is
-	// clipped and hidden; default 0.5, 1 for a mixture.
+	// clipped and hidden; default 0.5, for a mixture 1, or 0.1 if it learns its sds.
 	PrecisionWeight float64
 
 	Contribution Contribution
-	Sites        Sites // of a mixture
+	Sites        Sites // of a mixture whose sd is known
 	Improper     Improper
 	Raw          bool // sites around the origin, not around the mean of q
 	Reseat       bool // clusters that cover two or share one are moved; default true
@@ -81,8 +81,13 @@ func readPropagation(s *Study, t *document.Table) {
 	mixture := s.Model.Family == Mixture
 	*d = Descent{Draws: 1, Sampling: PoissonSampling, InitialSD: 1}
 	*p = Propagation{StepSize: 1, Recency: 1, Power: 1, PrecisionWeight: 0.5, Contribution: SiteContribution, Improper: Project, Start: PriorStart, Sites: MomentSites}
-	if mixture {
+	switch {
+	case mixture && s.Model.ClusterSD > 0:
 		p.PrecisionWeight, p.Sites, p.Reseat = 1, TiedSites, true
+	case mixture:
+		p.PrecisionWeight = learnedWeight
+	case s.Model.Family == NeuralNetwork:
+		d.InitialSD = networkStart
 	}
 	if v, ok := t.Int("steps"); ok {
 		d.Steps = between(t, "steps", v, 1, maxSteps)
@@ -114,10 +119,13 @@ func readPropagation(s *Study, t *document.Table) {
 	if v, ok := t.Choice("improper", string(Project), string(Reject)); ok {
 		p.Improper = Improper(v)
 	}
-	readMixtureSites(p, t, mixture)
+	readMixtureSites(p, t, mixture && s.Model.ClusterSD > 0)
 	readSepStart(s, t)
 	if mixture && t.Has("power") {
 		t.Errorf("power", "has no closed form for a mixture: remove it")
+	}
+	if published && mixture && s.Model.ClusterSD == 0 {
+		t.Errorf("sampling", "the published form is of clusters whose sd is known: write model.cluster_sd")
 	}
 	if published {
 		p.Raw, p.Reseat, p.PrecisionWeight = true, false, 1
@@ -127,13 +135,20 @@ func readPropagation(s *Study, t *document.Table) {
 	}
 }
 
+// learnedWeight is of precisions of clusters whose sd is learned: a tenth of the columns' bounds
+// is what an sd may well be, and its inverse what a precision is more than a slope.
+const learnedWeight = 0.1
+
+// networkStart is the most that an sd of a network's weights is at first.
+const networkStart = 0.3
+
 // maxRecency keeps the weight of the last pass from being all.
 const maxRecency = 100
 
-func readMixtureSites(p *Propagation, t *document.Table, mixture bool) {
+func readMixtureSites(p *Propagation, t *document.Table, known bool) {
 	for _, key := range []string{"sites", "reseat"} {
-		if t.Has(key) && !mixture {
-			t.Errorf(key, `is used only with family = "mixture"`)
+		if t.Has(key) && !known {
+			t.Errorf(key, `is used only with family = "mixture" and a known cluster_sd`)
 		}
 	}
 	if v, ok := t.Choice("sites", string(TiedSites), string(MomentSites)); ok {
@@ -158,6 +173,9 @@ func readSepStart(s *Study, t *document.Table) {
 			}
 			p.StartAt[name] = v
 		}
+	}
+	if s.Model.Family == NeuralNetwork && p.StartAt == nil && !t.Has("start") {
+		p.Start = DrawnStart // at the prior all hidden units are one
 	}
 	if p.StartAt != nil && p.Start == DrawnStart {
 		t.Errorf("start", "at a draw from the prior, and where start_at says, are two places: remove one of them")

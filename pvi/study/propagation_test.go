@@ -53,6 +53,9 @@ delta = 1e-5
 clip = 8.0
 `
 
+// hiddenUnits is a network in place of the regression.
+var hiddenUnits = strings.Replace(strings.Replace(sepSource, `family = "probit"`, "family = \"neural-network\"\nhidden = 3", 1), "epsilon", "clip = 2.0\nepsilon", 1)
+
 func set(settings ...string) []Override {
 	var all []Override
 	for _, s := range settings {
@@ -97,6 +100,27 @@ func TestPropagationIsRead(t *testing.T) {
 	if p := s.Inference.Propagation; p.Sites != TiedSites || !p.Reseat || p.PrecisionWeight != 1 || s.Model.ClusterSD != 0.1 {
 		t.Errorf("defaults of a mixture are %+v", p)
 	}
+	s, err = Parse("sep.toml", []byte(clusters), set("model.cluster_sd=")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := s.Inference.Propagation; p.Sites != MomentSites || p.Reseat || p.PrecisionWeight != learnedWeight {
+		t.Errorf("defaults of a mixture that learns its sds are %+v", p)
+	}
+	s, err = Parse("sep.toml", []byte(hiddenUnits))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := s.Inference.Propagation; p.Start != DrawnStart || s.Inference.Descent.InitialSD != networkStart {
+		t.Errorf("a network starts at %+v", p)
+	}
+	s, err = Parse("sep.toml", []byte(hiddenUnits), set("inference.start_at.c=0.5")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := s.Inference.Propagation; p.Start != PriorStart || p.StartAt["c"] != 0.5 {
+		t.Errorf("a network starts at %+v", p)
+	}
 	s, err = Parse("sep.toml", []byte(sepSource), set("inference.sampling=\"published\"", "privacy.adjacency=\"replace-one\"", "federation.nominal_records=100", "privacy.clip=1.0", "inference.step_size=30.0")...)
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +164,11 @@ func TestPropagationRefusals(t *testing.T) {
 		{sepSource, []string{"model.cluster_sd=1.0"}, "has no meaning"},
 		{clusters, []string{"inference.q=\"full\""}, "diagonal"},
 		{clusters, []string{"inference.power=0.5"}, "no closed form"},
-		{clusters, []string{"model.cluster_sd="}, "cluster_sd"},
+		{clusters, []string{"model.cluster_sd=", "inference.sites=\"tied\""}, "known cluster_sd"},
+		{clusters, []string{"model.cluster_sd=", "inference.reseat=false"}, "known cluster_sd"},
+		{clusters, []string{"model.cluster_sd=", "inference.sampling=\"published\""}, "write model.cluster_sd"},
+		{hiddenUnits, []string{"inference.q=\"full\""}, "diagonal"},
+		{hiddenUnits, []string{"inference.sites=\"moments\""}, "mixture"},
 		{clusters, []string{"model.cluster_sd=-1.0"}, "must be positive"},
 		{clusters, []string{"prior.scale.median=1.0"}, "learns none"},
 	} {

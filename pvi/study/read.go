@@ -226,8 +226,8 @@ func readCovariance(s *Study, t *document.Table) {
 		if q == "full" && in.Solver == DPSVI {
 			t.Errorf("q", `"dp-svi" finds the mean and the variance of every coordinate: write q = "diagonal"`)
 		}
-		if q == "full" && in.Solver == DPSEP && s.Model.Family == Mixture {
-			t.Errorf("q", `"dp-sep" matches clusters' means by themselves: write q = "diagonal"`)
+		if q == "full" && in.Solver == DPSEP && s.Model.general() {
+			t.Errorf("q", `"dp-sep" matches every parameter of clusters and of hidden units by itself: write q = "diagonal"`)
 		}
 		in.Q = q
 	}

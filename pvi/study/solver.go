@@ -14,10 +14,8 @@ func Fitting(m *Model, unit Unit) []Solver {
 	switch {
 	case unit == Record && m.Conjugate():
 		return []Solver{ClippedAnalytical, DPSVI, DPSEP}
-	case unit == Record && m.matched():
-		return []Solver{DPSVI, DPSEP}
 	case unit == Record:
-		return []Solver{DPSVI}
+		return []Solver{DPSVI, DPSEP}
 	case m.Conjugate():
 		return []Solver{Conjugate, NaturalGradient, SVI, Laplace}
 	case m.Family == Mixture || m.Family == NeuralNetwork:
@@ -63,8 +61,6 @@ func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 		t.Errorf("solver", `%q hides records itself, and with inference.partitions the sum over the parts does: write %q`, s.Inference.Solver, fitting[0])
 	case s.Inference.Sampled() && s.Privacy.Unit == Client:
 		t.Errorf("solver", `%q hides a record in every step. Steps whose noise hides a client only in the sum over all clients would show more than the sum does, so that a client may take one step a round: with privacy.unit = "client" write %q`, s.Inference.Solver, fitting[0])
-	case s.Inference.Solver == DPSEP && s.Privacy.Unit == Record:
-		t.Errorf("solver", `"dp-sep" matches moments, for which a neural network, and a mixture without model.cluster_sd, have no formula: write %q`, fitting[0])
 	case s.Inference.Sampled():
 		t.Errorf("solver", `%q is for privacy.unit = "record": without a promise write "svi"`, s.Inference.Solver)
 	case !s.partitioned() && s.Privacy.Unit == Record || s.Inference.Solver == ClippedAnalytical:

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
@@ -63,7 +64,7 @@ func appendFloat(b []byte, x float64) []byte {
 func appendLength(b []byte, n int) []byte { return binary.LittleEndian.AppendUint32(b, uint32(n)) }
 
 func appendInts(b []byte, v []int64) []byte {
-	b = appendLength(b, len(v))
+	b = appendLength(slices.Grow(b, lengthSize+8*len(v)), len(v))
 	for _, n := range v {
 		b = binary.LittleEndian.AppendUint64(b, uint64(n))
 	}
@@ -71,7 +72,7 @@ func appendInts(b []byte, v []int64) []byte {
 }
 
 func appendFloats(b []byte, v []float64) []byte {
-	b = appendLength(b, len(v))
+	b = appendLength(slices.Grow(b, lengthSize+8*len(v)), len(v))
 	for _, x := range v {
 		b = appendFloat(b, x)
 	}
@@ -79,7 +80,7 @@ func appendFloats(b []byte, v []float64) []byte {
 }
 
 func appendWides(b []byte, v []pvi.Wide) []byte {
-	b = appendLength(b, len(v))
+	b = appendLength(slices.Grow(b, lengthSize+16*len(v)), len(v))
 	for _, w := range v {
 		high, low := w.Words()
 		b = binary.LittleEndian.AppendUint64(b, low)
@@ -120,7 +121,8 @@ func appendVerdict(b []byte, v pvi.Verdict) []byte {
 type reader struct {
 	rest   []byte
 	limits Limits
-	why    string // of the first failure
+	why    string  // of the first failure
+	spare  []int64 // for a list of numbers, if it is long enough; nil to make new ones
 }
 
 // open returns a reader of what follows the head of a message of a kind.
@@ -211,7 +213,11 @@ func (r *reader) ints() []int64 {
 	if n == 0 {
 		return nil
 	}
-	v := make([]int64, n)
+	v := r.spare
+	if r.spare = nil; cap(v) < n {
+		v = make([]int64, n)
+	}
+	v = v[:n]
 	for i := range v {
 		v[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
 	}

@@ -31,8 +31,12 @@ func AppendRelease(b []byte, m *pvi.Release) []byte {
 }
 
 // ReadRelease reads a release.
-func ReadRelease(b []byte, l Limits) (*pvi.Release, error) {
+func ReadRelease(b []byte, l Limits) (*pvi.Release, error) { return ReadReleaseIn(nil, b, l) }
+
+// ReadReleaseIn is ReadRelease with the numbers in a buffer, if it is long enough.
+func ReadReleaseIn(buffer []int64, b []byte, l Limits) (*pvi.Release, error) {
 	r := open(b, Release, l)
+	r.spare = buffer
 	m := &pvi.Release{Protocol: r.digest(), Number: r.int(), Client: r.name(), Change: r.ints()}
 	return checked(m, r, Release)
 }

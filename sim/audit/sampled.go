@@ -25,6 +25,9 @@ type descent struct {
 	// batch has a fixed size, a record that is left out makes room for one of
 	// them, so that the worst are those that are like record 0.
 	crowd float64
+
+	// adds makes what adds the gradients up.
+	adds func(d descent, records int) (steps, error)
 }
 
 const descentDim = 4
@@ -35,36 +38,19 @@ const descentClip = 2
 // canary is a gradient ten times too long, in two blocks of equal length.
 var canary = []float64{10 * descentClip, 0, 10 * descentClip, 0}
 
-func (d descent) mechanism(records int) (*dpmech.SampledSum, error) {
-	return dpmech.NewSampledSum(dpmech.SampledConfig{
-		Sampling: d.sampling, Records: records, Steps: d.steps,
-		Dim: descentDim, Clip: descentClip, NoiseMultiplier: d.noise, Adjacency: d.adjacency,
-	})
-}
-
 // releases returns what one run releases, in units of the clip; gradient writes
 // that of a record.
-func (d descent) releases(m *dpmech.SampledSum, seed uint64, gradient func(v []float64, record uint32)) ([][]float64, error) {
-	run := m.Begin()
-	streams := seeded.Streams(seed, "descent")
-	dst, v := make([]int64, descentDim), make([]float64, descentDim)
+func (d descent) releases(m steps, seed uint64, gradient func(v []float64, record uint32)) ([][]float64, error) {
 	released := make([][]float64, d.steps)
 	for t := range released {
-		err := run.Next(dst, streams, func(batch []uint32, sum *dpmech.Accumulator) error {
-			for _, record := range batch {
-				gradient(v, record)
-				if err := sum.Add(v); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
 		released[t] = make([]float64, descentDim)
-		for i, n := range dst {
-			released[t][i] = m.Lattice().Float(n) / descentClip
+	}
+	if err := m.play(released, seeded.Streams(seed, "descent"), gradient); err != nil {
+		return nil, err
+	}
+	for _, seen := range released {
+		for i := range seen {
+			seen[i] /= descentClip
 		}
 	}
 	return released, nil
@@ -76,10 +62,10 @@ func (d descent) attack() (attack, error) {
 	if d.adjacency == accountant.AddRemove {
 		missing[0] = 1 // record 0; the others keep their gradients
 	}
-	var worlds [2]*dpmech.SampledSum
+	var worlds [2]steps
 	for world := range worlds {
 		var err error
-		if worlds[world], err = d.mechanism(d.records - missing[world]); err != nil {
+		if worlds[world], err = d.adds(d, d.records-missing[world]); err != nil {
 			return attack{}, err
 		}
 	}
@@ -161,7 +147,7 @@ func (d descent) across() float64 {
 // quiet collects the noise of steps whose gradients are zero.
 func (d descent) quiet(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 150
-	m, err := d.mechanism(d.records)
+	m, err := d.adds(d, d.records)
 	if err != nil {
 		return nil, err
 	}

@@ -14,21 +14,30 @@ import (
 // told: every one in every step of an epoch, every pair together, the same one
 // again in the next epoch, and how many at a time.
 func (d descent) frequencies(ctx context.Context, t task) (Check, error) {
-	const epochs = 4000
 	sampler, err := d.sampling.Sampler(d.records)
 	if err != nil {
 		return Check{}, err
 	}
-	c := newCounts(d.records, sampler.Steps())
 	src := seeded.Stream(t.seed, "samplers, "+d.name)
 	var batch []uint32
+	return d.frequenciesOf(ctx, t, sampler.Steps(), func() []uint32 {
+		batch = sampler.Next(batch[:0], src)
+		return batch
+	})
+}
+
+// epochs is how many epochs frequencies looks at.
+const epochs = 4000
+
+// frequenciesOf looks at batches of epochs of so many steps.
+func (d descent) frequenciesOf(ctx context.Context, t task, steps int, next func() []uint32) (Check, error) {
+	c := newCounts(d.records, steps)
 	for epoch := range epochs {
 		if err := ctx.Err(); err != nil {
 			return Check{}, err
 		}
 		for step := range c.steps {
-			batch = sampler.Next(batch[:0], src)
-			if c.add(step, batch) {
+			if c.add(step, next()) {
 				return certain(false, "a batch holds a record twice"), nil
 			}
 		}

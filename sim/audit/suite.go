@@ -15,6 +15,7 @@ func suite() ([]question, error) {
 	quick := []question{
 		single("gate", "norms", norms),
 		single("gate", "noise knows nothing", oblivious),
+		single("products", "norms", productNorms),
 		single("gate", "accounting", accounted),
 		single("samplers", "accounting", accountedSamples),
 	}
@@ -90,11 +91,13 @@ func federations() ([]*federation, error) {
 
 // descents are the samplings, each under one adjacency, and Poisson's under two.
 var descents = []descent{
-	{"poisson, add-remove", dpmech.Poisson{Rate: 0.25}, 0.25, 12, 20, 1.5, accountant.AddRemove, 0},
-	{"poisson by Feistel, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 0},
-	{"without replacement, replace-one", dpmech.WithoutReplacement{Batch: 3}, 0.25, 12, 20, 2, accountant.ReplaceOne, 1},
-	{"random allocation, zero-out", dpmech.RandomAllocation{Steps: 4, Picks: 1}, 0.25, 12, 20, 1.5, accountant.ZeroOut, 0},
-	{"permutation, zero-out", dpmech.Permutation{Batches: 4}, 0.25, 12, 20, 2, accountant.ZeroOut, 0},
+	{"poisson, add-remove", dpmech.Poisson{Rate: 0.25}, 0.25, 12, 20, 1.5, accountant.AddRemove, 0, newIntegers},
+	{"poisson by Feistel, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 0, newIntegers},
+	{"without replacement, replace-one", dpmech.WithoutReplacement{Batch: 3}, 0.25, 12, 20, 2, accountant.ReplaceOne, 1, newIntegers},
+	{"random allocation, zero-out", dpmech.RandomAllocation{Steps: 4, Picks: 1}, 0.25, 12, 20, 1.5, accountant.ZeroOut, 0, newIntegers},
+	{"products, poisson, add-remove", dpmech.Poisson{Rate: 0.25}, 0.25, 12, 20, 1.5, accountant.AddRemove, 0, newProducts},
+	{"products, poisson, replace-one", dpmech.Poisson{Rate: 0.25}, 0.25, 12, 20, 2, accountant.ReplaceOne, 0, newProducts},
+	{"permutation, zero-out", dpmech.Permutation{Batches: 4}, 0.25, 12, 20, 2, accountant.ZeroOut, 0, newIntegers},
 }
 
 // aboutNoise asks about the size, the shape and the independence of noise.

@@ -34,10 +34,10 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 	next := make(chan int)
 	out := make(chan finished)
 	var wg sync.WaitGroup
-	for range max(1, workers) {
+	for w := range max(1, workers) {
 		wg.Go(func() {
 			for i := range next {
-				r, err := s.play(ctx, i)
+				r, err := s.play(ctx, i, w)
 				out <- finished{i, r, err}
 			}
 		})
@@ -90,8 +90,8 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 
 func (s *Spec) seed(index int) uint64 { return uint64(index%s.Seeds) + 1 }
 
-// play does one run.
-func (s *Spec) play(ctx context.Context, index int) (row, error) {
+// play does one run, for one of several workers.
+func (s *Spec) play(ctx context.Context, index, worker int) (row, error) {
 	cell, seed := index/s.Seeds, s.seed(index)
 	st, err := s.study(cell, seed)
 	if err != nil {
@@ -103,6 +103,11 @@ func (s *Spec) play(ctx context.Context, index int) (row, error) {
 	}
 	if st.Simulation.Baseline != study.NoBaseline {
 		return playBaseline(p, seed)
+	}
+	if s.Devices != nil {
+		if err := s.Devices.Use(p.Federation, worker); err != nil {
+			return row{}, err
+		}
 	}
 	var trace []tracePoint
 	err = p.Federation.Run(ctx, func(o *pvi.Outcome) error {

@@ -34,6 +34,10 @@ type Spec struct {
 	// name, by that name.
 	Data map[string]string
 
+	// Devices take the private gradient steps of the runs that they can; nil for the
+	// processor. They are spread over the workers.
+	Devices *sim.Devices
+
 	source []byte // of the study
 	fixed  []study.Override
 

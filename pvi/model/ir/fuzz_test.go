@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"testing"
+
+	"fedpvi/internal/memory"
 )
 
 // reader turns bytes into any program whatever, sensible or not.
@@ -83,14 +85,18 @@ func (r *reader) program() Program {
 	return p
 }
 
-// The verifier never panics, whatever it is given; what it accepts has shapes within
+// The verifier never panics and takes memory in proportion, whatever it is given; what it accepts
+// has shapes within
 // the limits.
 func FuzzVerify(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("a small program that is none"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := reader{data}
-		v, err := Verify(r.program())
+		var p Program
+		size := memory.Allocated(func() { p = r.program() })
+		memory.Bound(t, int(size), func() { _, _ = Verify(p) })
+		v, err := Verify(p)
 		if err != nil {
 			return
 		}

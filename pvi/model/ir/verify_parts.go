@@ -68,7 +68,7 @@ func (c *Column) check(names map[string]bool) error {
 	if len(c.Entries) > MaxEntries {
 		return fmt.Errorf("column %q has %d entries, at most %d are allowed", c.Name, len(c.Entries), MaxEntries)
 	}
-	entries := map[string]bool{}
+	entries := make(map[string]bool, len(c.Entries))
 	for _, e := range c.Entries {
 		if err := once("entry", e, entries); err != nil {
 			return fmt.Errorf("column %q: %w", c.Name, err)
@@ -90,7 +90,7 @@ func (q *Parameter) check(names map[string]bool) error {
 	if q.Entries != nil && len(q.Entries) != q.Size() {
 		return fmt.Errorf("parameter %q has %d elements and %d names for them", q.Name, q.Size(), len(q.Entries))
 	}
-	entries := map[string]bool{}
+	entries := make(map[string]bool, len(q.Entries))
 	for _, e := range q.Entries {
 		if err := once("element", e, entries); err != nil {
 			return fmt.Errorf("parameter %q: %w", q.Name, err)

@@ -1,0 +1,80 @@
+package daemon
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"fedpvi/coordinator/admin"
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/invitation"
+	"fedpvi/transport"
+)
+
+// Whatever goes on, a trace has nothing but what stands in traces.go: a name of the list, and how it ended.
+//
+//abuse:case A17 a trace has no party, study, size or address
+func TestTheListIsAllThatATraceHas(t *testing.T) {
+	seen := tracetest.NewInMemoryExporter()
+	provider := sdk.NewTracerProvider(sdk.WithSyncer(seen))
+	r := startTraced(t, filepath.Join(t.TempDir(), "state"), false, provider)
+	orders, err := admin.Dial(t.Context(), r.dir)
+	check(t, err)
+	founded, err := orders.Found(t.Context(), admin.Founding{
+		File: "plane.toml", Document: document, Addresses: []string{r.clients},
+		Clients: []identity.Name{"secretive-clinic"}, Valid: time.Hour,
+	})
+	check(t, err)
+	i, err := invitation.Parse(founded.Invited[0].Text)
+	check(t, err)
+	guest, err := transport.Dial(t.Context(), transport.Config{
+		Address: r.clients, TLS: channel.Join(i.Study, i.Pin, time.Now), RoundDeadline: time.Minute, MaxEntry: 1,
+	})
+	check(t, err)
+	if _, err := guest.Join(t.Context(), transport.JoinRequest{Token: []byte("t"), Entry: []byte("e"), Request: []byte("r")}); err == nil {
+		t.Error("a guest joined with nothing")
+	}
+	check(t, guest.Close())
+	check(t, r.stop())
+	names := map[string]bool{}
+	for _, s := range seen.GetSpans() {
+		names[s.Name] = true
+		if !slices.Contains(spans, s.Name) {
+			t.Errorf("a span is called %q", s.Name)
+		}
+		if len(s.Attributes) != 1 || s.Attributes[0].Key != outcome || strings.ContainsAny(s.Attributes[0].Value.AsString(), ".: 0123456789") {
+			t.Errorf("%s has %v", s.Name, s.Attributes)
+		}
+		if len(s.Events)+len(s.Links) > 0 || s.Status.Code != codes.Unset || s.Status.Description != "" || s.Parent.IsValid() || s.SpanContext.TraceState().Len() > 0 || s.SpanKind != trace.SpanKindInternal {
+			t.Errorf("%s has more than a name and an outcome: %+v", s.Name, s)
+		}
+		if s.InstrumentationScope.Name != scope || s.InstrumentationScope.Attributes.Len() > 0 {
+			t.Errorf("%s is of %+v", s.Name, s.InstrumentationScope)
+		}
+	}
+	for _, want := range []string{"Hello", "Join"} {
+		if !names[want] {
+			t.Errorf("there is no span of %s", want)
+		}
+	}
+}
+
+// What is no name of the list is not told.
+func TestOtherSpansHaveNoName(t *testing.T) {
+	seen := tracetest.NewInMemoryExporter()
+	traceTo(sdk.NewTracerProvider(sdk.WithSyncer(seen)))("secretive-clinic")("ok")
+	if all := seen.GetSpans(); len(all) != 1 || all[0].Name != "other" {
+		t.Errorf("%+v", all)
+	}
+	if traceTo(nil) != nil {
+		t.Error("there are traces to nowhere")
+	}
+}

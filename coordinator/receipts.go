@@ -1,0 +1,58 @@
+package coordinator
+
+import (
+	"slices"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/transcript"
+)
+
+// Receipts are one for each client and round. They are on disk, with the envelopes of the answers,
+// and in memory are those alone that are not there yet.
+
+// receipt returns the hash of the envelope of an answer that was taken.
+func (b *batch) receipt(k store.ReleaseKey) (h Hash, found bool, err error) {
+	if q := b.state.open[k.Ask]; q != nil {
+		h, found = q.taken[identity.Name(k.Client)]
+		return h, found, nil
+	}
+	for _, r := range b.receipts {
+		if r.Ask == k.Ask && string(r.Client) == k.Client {
+			return r.Release, true, nil
+		}
+	}
+	err = b.view(func(kept store.Study) error {
+		if envelope := kept.Release(k); envelope != nil {
+			h, found = transcript.BodyOf(envelope).Hash, true
+		}
+		return nil
+	})
+	return h, found, err
+}
+
+// allReceipts returns the receipts of the study, in order.
+func (b *batch) allReceipts() ([]transcript.Receipt, error) {
+	all := slices.Clone(b.receipts)
+	err := b.view(func(kept store.Study) error {
+		return kept.Releases(0, func(k store.ReleaseKey, envelope []byte) error {
+			h, err := signed.Claims(envelope)
+			all = append(all, transcript.ReceiptOf(identity.Name(k.Client), h, transcript.BodyOf(envelope).Hash))
+			return err
+		})
+	})
+	slices.SortFunc(all, transcript.Receipt.Compare)
+	return all, err
+}
+
+// view looks at what is on disk, which has nothing of the batch.
+func (b *batch) view(f func(store.Study) error) error {
+	return b.study.hub.store.View(func(tx *store.Tx) error {
+		kept, err := tx.Study(b.study.hash)
+		if err != nil {
+			return err
+		}
+		return f(kept)
+	})
+}

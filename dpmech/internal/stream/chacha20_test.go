@@ -1,0 +1,41 @@
+package stream
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"testing"
+)
+
+// RFC 8439, section 2.3.2: the block of counter 1, after that of counter 0.
+func TestPlaceIsChaCha20(t *testing.T) {
+	var key [KeySize]byte
+	for i := range key {
+		key[i] = byte(i)
+	}
+	const block = "10f1e7e4d13b5915500fdd1fa32071c4c7d1f4c733c068030422aa9ac3d46c4ed2826446079faa0914c2d705d98b02a2b5129cd1de164eb9cbd083e8a2503c4e"
+	want, err := hex.DecodeString(block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Stream
+	Place(&s, key, [3]uint32{0x09000000, 0x4a000000, 0})
+	s.Fill(make([]uint64, 8))
+	for i := range 8 {
+		if got, w := s.Uint64(), binary.LittleEndian.Uint64(want[8*i:]); got != w {
+			t.Errorf("word %d of block 1 is %016x, want %016x", i, got, w)
+		}
+	}
+	// Section 2.4.2: the key stream under another nonce begins so, after block 0.
+	Place(&s, key, [3]uint32{0, 0x4a000000, 0})
+	s.Fill(make([]uint64, 8))
+	if got, want := s.Uint64(), uint64(0xe1d91b40f3514f22); got != want {
+		t.Errorf("the first word under another nonce is %016x, want %016x", got, want)
+	}
+	s.Wipe()
+	defer func() {
+		if recover() == nil {
+			t.Error("a wiped stream can be read")
+		}
+	}()
+	s.Uint64()
+}

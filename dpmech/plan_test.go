@@ -1,0 +1,305 @@
+package dpmech_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+)
+
+// planned is a mechanism of which plans can be made.
+func planned(t testing.TB, sampling dpmech.Sampling, records, steps, dim int) *dpmech.SampledSum {
+	t.Helper()
+	return newSampledSum(t, dpmech.SampledConfig{
+		Sampling: sampling, Records: records, Steps: steps, Dim: dim, Clip: 1.5, NoiseMultiplier: 2, Adjacency: accountant.ReplaceOne,
+	})
+}
+
+func newPlan(t testing.TB, m *dpmech.SampledSum, steps int, index uint64) *dpmech.Plan {
+	t.Helper()
+	p, err := m.Begin().Plan(steps, seeded.Streams(5, "plan", index), seeded.Stream(5, "plan, draws", index))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestAPlanUsesItsStepsUp(t *testing.T) {
+	m := planned(t, dpmech.FullBatch{}, 3, 5, 2)
+	run := m.Begin()
+	streams, draws := seeded.Streams(1, "uses"), seeded.Stream(1, "uses, draws")
+	p, err := run.Plan(4, streams, draws)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.Remaining() != 1 || p.Steps() != 4 || p.Remaining() != 4 || p.Mechanism() != m {
+		t.Errorf("of 5 steps 4 are in a plan, %d are left, and %d of the plan", run.Remaining(), p.Remaining())
+	}
+	for _, steps := range []int{-1, 0, 2} {
+		if _, err := run.Plan(steps, streams, draws); !errors.Is(err, dpmech.ErrNoSteps) {
+			t.Errorf("a plan of %d steps where one is left: %v", steps, err)
+		}
+	}
+	dst := make([]int64, 2)
+	for range 4 {
+		if err := p.Next(dst, each([]float64{0, 0})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Next(dst, each([]float64{0, 0})); !errors.Is(err, dpmech.ErrNoSteps) {
+		t.Errorf("a fifth step of four: %v", err)
+	}
+	if p, err = run.Plan(1, streams, draws); err != nil {
+		t.Fatal(err)
+	}
+	p.Wipe()
+	if err := p.Next(dst, each([]float64{0, 0})); !errors.Is(err, dpmech.ErrNoSteps) {
+		t.Errorf("a step of a wiped plan: %v", err)
+	}
+}
+
+func TestPlansOfSamplings(t *testing.T) {
+	streams, draws := seeded.Streams(1, "samplings"), seeded.Stream(1, "samplings, draws")
+	for _, c := range []struct {
+		sampling dpmech.Sampling
+		can      bool
+	}{
+		{dpmech.FullBatch{}, true},
+		{dpmech.Poisson{Rate: 0.2, Selection: dpmech.Feistel}, true},
+		{dpmech.WithoutReplacement{Batch: 3, Selection: dpmech.Feistel}, true},
+		{dpmech.Poisson{Rate: 0.2}, false},
+		{dpmech.WithoutReplacement{Batch: 3}, false},
+	} {
+		run := planned(t, c.sampling, 20, 2, 3).Begin()
+		if _, err := run.Plan(1, streams, draws); (err == nil) != c.can {
+			t.Errorf("a plan of %T: %v", c.sampling, err)
+		}
+		if left := map[bool]int{true: 1, false: 2}[c.can]; run.Remaining() != left {
+			t.Errorf("%T: %d steps left, want %d", c.sampling, run.Remaining(), left)
+		}
+	}
+	if _, err := planned(t, dpmech.FullBatch{}, 1, 1, 1<<14+1).Begin().Plan(1, streams, draws); err == nil {
+		t.Error("a plan of vectors for which the margins are too small")
+	}
+}
+
+// A step of a plan is a step: batches have the sampler's law, sums are those of the gate,
+// and what is added to them has the law of the noise, coordinate by coordinate and step
+// by step independently.
+func TestPlannedSteps(t *testing.T) {
+	const steps, dim, records = 400, 37, 30
+	m := planned(t, dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}, records, steps, dim)
+	p := newPlan(t, m, steps, 1)
+	v := make([]float64, dim)
+	v[3], v[5] = 30, -40 // far beyond the clip
+	one, err := oneVector(m, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst := make([]int64, dim)
+	sigma := float64(m.ShareSigma())
+	var noise []float64
+	var sizes float64
+	for range steps {
+		batch := 0
+		err := p.Next(dst, func(b []uint32, sum *dpmech.Accumulator) error {
+			batch = len(b)
+			return each(v)(b, sum)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes += float64(batch)
+		for i, n := range dst {
+			noise = append(noise, float64(n-int64(batch)*one[i])/sigma)
+		}
+	}
+	mean, sd := records*0.3, math.Sqrt(records*0.3*0.7/steps)
+	if got := sizes / steps; math.Abs(got-mean) > 5*sd {
+		t.Errorf("batches have %g records on average, want %g within %g", got, mean, 5*sd)
+	}
+	checkNormal(t, noise)
+}
+
+// oneVector returns what v adds to a sum.
+func oneVector(m *dpmech.SampledSum, v []float64) ([]int64, error) {
+	sum, dst := make([]int64, len(v)), make([]int64, len(v))
+	gate, err := dpmech.NewGaussianSum(dpmech.Config{
+		Dim: m.Dim(), Clip: m.Clip(), NoiseMultiplier: m.NoiseMultiplier(), Shares: 1, Terms: 1, Releases: 1, Adjacency: m.Adjacency(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = gate.Release(dst, sum, seeded.Stream(1, "one"), func(add func([]float64) error) error { return add(v) })
+	return sum, err
+}
+
+// checkNormal rejects numbers that are not independent and standard normal, sound ones
+// with a probability of 4·rejectBelow.
+func checkNormal(t *testing.T, x []float64) {
+	t.Helper()
+	const cells = 100
+	observed, n := make([]float64, cells), float64(len(x))
+	var squares, products, apart float64
+	for i, z := range x {
+		observed[min(cells-1, int(cells*distuv.UnitNormal.CDF(z)))]++
+		squares += z * z
+		if i > 0 {
+			products += z * x[i-1]
+		}
+		if i >= 37 {
+			apart += z * x[i-37]
+		}
+	}
+	if p := chiSquare(observed, slices.Repeat([]float64{n / cells}, cells)); p < rejectBelow {
+		t.Errorf("χ² rejects the normal cells, p = %.2g", p)
+	}
+	far := -distuv.UnitNormal.Quantile(rejectBelow / 2)
+	for name, z := range map[string]float64{
+		"the variance":                     (squares/n - 1) / math.Sqrt(2/n),
+		"the correlation with the last":    products / math.Sqrt(n),
+		"the correlation with one further": apart / math.Sqrt(n),
+	} {
+		if math.Abs(z) > far {
+			t.Errorf("%s is %g standard deviations off", name, z)
+		}
+	}
+}
+
+func TestNormalsOfAPlan(t *testing.T) {
+	const steps, dim = 300, 101
+	p := newPlan(t, planned(t, dpmech.FullBatch{}, 1, steps, dim), steps, 2)
+	dst, z := make([]int64, dim), make([]float64, dim)
+	var all []float64
+	for range steps {
+		err := p.Next(dst, func([]uint32, *dpmech.Accumulator) error {
+			p.Normals(z)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, z...)
+	}
+	checkNormal(t, all)
+	again := make([]float64, dim)
+	p.Normals(again)
+	if !slices.Equal(z, again) {
+		t.Error("a step has two sets of normal numbers")
+	}
+}
+
+// Two plans of one run have nothing in common, and one of the same streams is the same.
+func TestPlansHaveKeysOfTheirOwn(t *testing.T) {
+	m := planned(t, dpmech.Poisson{Rate: 0.5, Selection: dpmech.Feistel}, 100, 2, 4)
+	words := func(p *dpmech.Plan) []uint64 {
+		w, err := p.Words(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	if !slices.Equal(words(newPlan(t, m, 1, 3)), words(newPlan(t, m, 1, 3))) {
+		t.Error("the same streams make other plans")
+	}
+	run, streams, draws := m.Begin(), seeded.Streams(5, "plans"), seeded.Stream(5, "plans, draws")
+	var plans [2][]uint64
+	for i := range plans {
+		p, err := run.Plan(1, streams, draws)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans[i] = words(p)
+	}
+	differ := 0
+	for i, w := range plans[0] {
+		if w != plans[1][i] {
+			differ++
+		}
+	}
+	if differ != 12 {
+		t.Errorf("two plans of a run differ by %d words, want the 12 of three keys", differ)
+	}
+}
+
+// Noise hides one sum: the steps are taken by a device or here.
+func TestAPlanIsLentOnce(t *testing.T) {
+	m := planned(t, dpmech.FullBatch{}, 3, 5, 2)
+	dst := make([]int64, 2)
+	p := newPlan(t, m, 5, 4)
+	if _, err := p.Words(nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Words(nil); err == nil {
+		t.Error("two devices have a plan")
+	}
+	if err := p.Next(dst, each([]float64{1, 1})); err == nil || dst[0] != 0 {
+		t.Errorf("a device's step is taken here: %v", err)
+	}
+	p.Reclaim()
+	if err := p.Next(dst, each([]float64{1, 1})); err != nil {
+		t.Error(err)
+	}
+	if _, err := p.Words(nil); err == nil {
+		t.Error("a device takes a step that was taken here")
+	}
+}
+
+// Whatever the keys and sizes are: a batch has each record once at most, and no more than
+// a batch can have; the noise is within its bound; and the same keys take the same step.
+func FuzzPlannedStep(f *testing.F) {
+	f.Add(uint64(1), uint16(0), uint16(0), uint8(0))
+	f.Add(uint64(2), uint16(1), uint16(65535), uint8(1))
+	f.Add(uint64(3), uint16(255), uint16(1000), uint8(3))
+	f.Add(uint64(4), uint16(256), uint16(40000), uint8(255))
+	f.Fuzz(func(t *testing.T, seed uint64, records, rate uint16, dim uint8) {
+		sampling := dpmech.Poisson{Rate: float64(rate) / math.MaxUint16, Selection: dpmech.Feistel}
+		m, err := dpmech.NewSampledSum(dpmech.SampledConfig{
+			Sampling: sampling, Records: int(records), Steps: 2, Dim: 1 + int(dim), Clip: 1, NoiseMultiplier: 1, Adjacency: accountant.ReplaceOne,
+		})
+		if err != nil {
+			t.Skip() // such as a rate of 0, whose steps have no accountant
+		}
+		var steps [2][][]int64
+		for i := range steps {
+			p, err := m.Begin().Plan(2, seeded.Streams(seed, "fuzz"), seeded.Stream(seed, "fuzz, draws"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				dst := make([]int64, 1+int(dim))
+				err := p.Next(dst, func(batch []uint32, _ *dpmech.Accumulator) error {
+					seen := map[uint32]bool{}
+					for _, record := range batch {
+						if seen[record] || record >= uint32(records) {
+							t.Fatalf("record %d of %d, twice: %t", record, records, seen[record])
+						}
+						seen[record] = true
+					}
+					if len(batch) > m.MaxBatch() {
+						t.Fatalf("a batch of %d, at most %d are possible", len(batch), m.MaxBatch())
+					}
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, n := range dst {
+					if float64(max(n, -n)) > float64(m.MaxTotal()) {
+						t.Fatalf("noise of %d steps", n)
+					}
+				}
+				steps[i] = append(steps[i], dst)
+			}
+		}
+		if !slices.EqualFunc(steps[0], steps[1], slices.Equal) || slices.Equal(steps[0][0], steps[0][1]) && dim > 0 {
+			t.Fatal("the same keys take other steps, or two steps have the same noise")
+		}
+	})
+}

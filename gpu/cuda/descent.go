@@ -1,0 +1,297 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"fedpvi/dpmech"
+	"fedpvi/gpu"
+)
+
+// A Visit is some steps of private variational inference of one problem. Its records are
+// those of a table, its clipped sums, batches and noise those of a plan, and the steps
+// that it takes those of a [gpu.MeanField].
+type Visit struct {
+	Table *Table
+	Plan  *dpmech.Plan
+
+	// Run is moved by the plan's steps. Options must be those that it was made with:
+	// one draw, aligned gradients clipped by the gate alone, the exponential link, and
+	// an Optimiser that is a [gpu.Adam].
+	Run     *gpu.MeanField
+	Options gpu.MeanFieldOptions
+
+	// Releases, if not nil, takes the noisy sums, in steps of the plan's lattice: those
+	// of a step beside each other.
+	Releases []int64
+
+	// Taken is false after [Descend] where the device left a comparison open on which a
+	// sample of the noise depends, as it does once in some 2^50 samples: neither Run nor
+	// Releases have changed then, and the steps are to be taken with [dpmech.Plan.Next].
+	// After an error it is false as well, and neither has changed: who takes the steps
+	// then, after [dpmech.Plan.Reclaim], takes them for the first time that anybody sees.
+	// Where it is true the plan is wiped.
+	Taken bool
+}
+
+const (
+	// mostThreads of a block are enough for batches of a few hundred records to be looked
+	// at once. All numbers of threads are multiples of 32, as the kernels need.
+	mostThreads  = 256
+	leastThreads = 32
+
+	// mostShared is how many words of memory a block has on every card.
+	mostShared = 48 << 10 / 8
+)
+
+// words returns the size of a block's memory for a number of threads.
+func (t *Table) words(threads int) int { return batchWords + 1 + 3*t.dim + t.shared(threads) }
+
+// shape returns how many threads a block has, and how many words of memory. Results do not
+// depend on it.
+func (j *job) shape() (threads, words int) {
+	for _, v := range j.visits {
+		threads = max(threads, v.Table.dim, int(1.5*v.Plan.Mechanism().MeanBatch()))
+	}
+	threads = min((max(threads, 1)+31)/32*32, mostThreads)
+	for {
+		words = 0
+		for _, v := range j.visits {
+			words = max(words, v.Table.words(threads))
+		}
+		if words <= mostShared || threads <= leastThreads {
+			return threads, words
+		}
+		threads -= 32
+	}
+}
+
+// The words of a problem, in the order of the kernel's struct.
+const (
+	problemPlan = iota
+	problemRows
+	problemOutcomes
+	problemCavity
+	problemRates
+	problemState
+	problemReleases
+	problemModel
+	problemBeyond
+	problemFamily
+	problemRate
+	problemShare
+	problemAverageFrom
+	problemBeta1
+	problemBeta2
+	problemEpsilon
+	problemUndecided
+	problemWords
+)
+
+// batchWords is the size of what a block knows of a batch.
+const batchWords = 57
+
+// Descend takes the steps of all visits at once, in one launch for each kind of model. What
+// a device computes of a visit depends on that visit alone, and is the same every time.
+// Keys are wiped from the device's memory before it is given back.
+func Descend(d Device, visits []*Visit) error {
+	kinds := map[string]*job{}
+	var order []*job
+	for _, v := range visits {
+		v.Taken = false
+		if err := v.check(d); err != nil {
+			return fmt.Errorf("cuda: %w", err)
+		}
+		j := kinds[v.Table.kernel]
+		if j == nil {
+			j = &job{kernel: v.Table.kernel}
+			kinds[j.kernel] = j
+			order = append(order, j)
+		}
+		j.visits = append(j.visits, v)
+	}
+	for _, j := range order {
+		if err := j.run(d); err != nil {
+			return fmt.Errorf("cuda: %d problems: %w", len(j.visits), err)
+		}
+	}
+	return nil
+}
+
+// run takes the steps of all visits of a job.
+func (j *job) run(d Device) (err error) {
+	defer func() {
+		for _, v := range j.visits {
+			if v.Taken {
+				v.Plan.Wipe()
+			}
+		}
+	}()
+	for _, v := range j.visits {
+		if err := j.add(v); err != nil {
+			return err
+		}
+	}
+	memory, err := d.Alloc(8 * j.size())
+	if err != nil {
+		return err
+	}
+	defer func() {
+		keys := d.Write(memory+uint64(8*j.inputs), make([]uint64, j.planned))
+		err = errors.Join(err, keys, d.Free(memory))
+	}()
+	words := j.words(memory)
+	defer clear(words)
+	if err := d.Write(memory, words); err != nil {
+		return err
+	}
+	threads, shared := j.shape()
+	if err := d.Launch(j.kernel, len(j.visits), threads, 8*shared, memory); err != nil {
+		return err
+	}
+	if err := d.Read(words[:j.kept], memory); err != nil {
+		return err
+	}
+	return j.settle(words)
+}
+
+func (v *Visit) check(d Device) error {
+	o, t := &v.Options, v.Table
+	switch {
+	case t.device != d:
+		return errors.New("the table is on another device")
+	case v.Plan.Mechanism().Records() != t.records || v.Plan.Mechanism().Dim() != t.dim:
+		return errors.New("the plan is for other records, or for vectors of another length")
+	case v.Run.Step()+v.Plan.Steps() > o.Steps:
+		return fmt.Errorf("a plan of %d steps after %d of %d", v.Plan.Steps(), v.Run.Step(), o.Steps)
+	case v.Releases != nil && len(v.Releases) != v.Plan.Steps()*t.dim:
+		return fmt.Errorf("room for %d released numbers, want %d", len(v.Releases), v.Plan.Steps()*t.dim)
+	case len(o.CavityMean) != t.dim || len(o.CavityPrecision) != t.dim:
+		return errors.New("the cavity has another dimension than the table")
+	}
+	return Supports(o)
+}
+
+// Supports returns an error that says what of the options the kernels do not have.
+func Supports(o *gpu.MeanFieldOptions) error {
+	switch {
+	case o.Draws != 1:
+		return fmt.Errorf("a device takes steps with one draw of θ, not with %d", o.Draws)
+	case o.Joint || o.Inside:
+		return errors.New("a device takes steps with aligned gradients")
+	case o.Link != gpu.ExpLink:
+		return errors.New("a device takes steps in the logarithm of standard deviations")
+	case !math.IsInf(o.Clip, 1):
+		return errors.New("a device clips by the gate alone")
+	}
+	if _, ok := o.Optimiser.(*gpu.Adam); !ok {
+		return errors.New("a device takes steps of Adam")
+	}
+	return nil
+}
+
+// A job is the memory of a launch: what is read back first, problems, states and releases,
+// and then what is only read by the device, plans last.
+type job struct {
+	kernel                 string
+	visits                 []*Visit
+	kept, inputs           int // words
+	states, releases, rest []int
+	state                  [][]float64
+	plans                  [][]uint64
+	planned                int
+}
+
+func (j *job) add(v *Visit) error {
+	plan, err := v.Plan.Words(nil)
+	if err != nil {
+		return err
+	}
+	j.state = append(j.state, v.Run.AppendState(nil))
+	j.plans = append(j.plans, plan)
+	j.planned += len(plan)
+	return nil
+}
+
+// size places everything and returns the number of words.
+func (j *job) size() int {
+	at := problemWords * len(j.visits)
+	take := func(n int) int {
+		at += n
+		return at - n
+	}
+	for i, v := range j.visits {
+		j.states = append(j.states, take(len(j.state[i])))
+		j.releases = append(j.releases, take(len(v.Releases)))
+	}
+	j.kept = at
+	for _, v := range j.visits {
+		j.rest = append(j.rest, take(2*v.Table.dim+v.Plan.Steps()))
+	}
+	j.inputs = at
+	return at + j.planned
+}
+
+// words returns the memory's content, for its address.
+func (j *job) words(memory uint64) []uint64 {
+	words := make([]uint64, j.inputs, j.inputs+j.planned)
+	address := func(place int) uint64 { return memory + uint64(8*place) }
+	for i, v := range j.visits {
+		o, t := &v.Options, v.Table
+		p := words[problemWords*i:][:problemWords]
+		p[problemPlan] = address(len(words))
+		words = append(words, j.plans[i]...)
+		clear(j.plans[i])
+		p[problemRows], p[problemOutcomes] = t.rows, t.outcomes
+		p[problemCavity], p[problemRates] = address(j.rest[i]), address(j.rest[i]+2*t.dim)
+		p[problemState] = address(j.states[i])
+		if v.Releases != nil {
+			p[problemReleases] = address(j.releases[i])
+		}
+		p[problemModel], p[problemBeyond] = t.model, t.beyond
+		p[problemFamily] = uint64(t.family)
+		appendFloats(p[problemRate:problemRate], []float64{o.Rate, t.share})
+		p[problemAverageFrom] = uint64(v.averageFrom())
+		beta1, beta2, epsilon := o.Optimiser.(*gpu.Adam).Decay()
+		appendFloats(p[problemBeta1:problemBeta1], []float64{beta1, beta2, epsilon})
+		appendFloats(words[j.states[i]:j.states[i]], j.state[i])
+		rest := appendFloats(words[j.rest[i]:j.rest[i]], o.CavityMean)
+		rest = appendFloats(rest, o.CavityPrecision)
+		for s := range v.Plan.Steps() {
+			rest = append(rest, math.Float64bits(o.Schedule.Rate(v.Run.Step()+s, o.Steps)))
+		}
+	}
+	return words
+}
+
+// averageFrom returns the first of the plan's steps that is averaged, or their number.
+func (v *Visit) averageFrom() int {
+	for s := range v.Plan.Steps() {
+		if v.Options.Averages(v.Run.Step() + s) {
+			return s
+		}
+	}
+	return v.Plan.Steps()
+}
+
+// settle moves the runs whose steps were taken.
+func (j *job) settle(words []uint64) error {
+	for i, v := range j.visits {
+		if words[problemWords*i+problemUndecided] != 0 {
+			v.Plan.Reclaim()
+			continue
+		}
+		for k := range j.state[i] {
+			j.state[i][k] = math.Float64frombits(words[j.states[i]+k])
+		}
+		if err := v.Run.SetState(j.state[i]); err != nil {
+			return err
+		}
+		for k := range v.Releases {
+			v.Releases[k] = int64(words[j.releases[i]+k])
+		}
+		v.Taken = true
+	}
+	return nil
+}

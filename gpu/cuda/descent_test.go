@@ -1,0 +1,454 @@
+//go:build emulator || cuda
+
+package cuda
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/gpu"
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+)
+
+// A scene is a problem that a device and the processor solve.
+type scene struct {
+	family       Family
+	records, dim int
+	sampling     dpmech.Sampling
+	steps        int
+	clip, noise  float64
+}
+
+func (s scene) String() string {
+	return fmt.Sprintf("family %d, %d records of %d numbers, %+v", s.family, s.records, s.dim, s.sampling)
+}
+
+const precision = 2.5
+
+// data makes records.
+func (s scene) data() Regression {
+	src := seeded.Stream(uint64(s.records), "data", uint64(s.dim))
+	r := Regression{Family: s.family, Dim: s.dim, Precision: precision}
+	for range s.records {
+		at := 0.0
+		for j := range s.dim {
+			x := uniform(src)
+			if j == 0 {
+				x = 1
+			}
+			r.Rows = append(r.Rows, x)
+			at += x * math.Cos(float64(j)) / math.Sqrt(float64(s.dim))
+		}
+		switch s.family {
+		case Logistic:
+			r.Outcomes = append(r.Outcomes, map[bool]float64{true: 1}[uniform(src) < at])
+		case Linear:
+			r.Outcomes = append(r.Outcomes, at+uniform(src))
+		case Poisson:
+			r.Outcomes = append(r.Outcomes, float64(src.Uint64n(6)))
+		}
+	}
+	return r
+}
+
+// program is the model on the processor.
+func (s scene) program(t testing.TB, r Regression) gpu.Evaluator {
+	t.Helper()
+	b := model.NewBuilder("regression")
+	names := make([]string, s.dim)
+	for j := range names {
+		names[j] = fmt.Sprint("x", j)
+	}
+	y := b.Real("y", math.Inf(-1), math.Inf(1))
+	switch s.family {
+	case Logistic:
+		y = b.Integer("k", 0, 1)
+	case Poisson:
+		y = b.Integer("n", 0, 1000)
+	}
+	eta := b.Linear(b.Reals("x", names, -1, 1), b.Vector("beta", names, model.Free, b.Normal(model.Normal{SD: 1})))
+	density := map[Family]func() model.Expr{
+		Logistic: func() model.Expr { return b.LogDensity(ir.BernoulliLogit, y, eta) },
+		Linear:   func() model.Expr { return b.LogDensity(ir.Normal, y, eta, b.Number(1/math.Sqrt(precision))) },
+		Poisson:  func() model.Expr { return b.LogDensity(ir.PoissonLog, y, eta) },
+	}[s.family]()
+	m, err := b.Build(density)
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns := [][]float64{r.Outcomes, r.Rows}
+	if s.family != Linear {
+		columns = [][]float64{{}, r.Outcomes, r.Rows}[1:]
+		if m.Columns()[0].Name == "y" {
+			columns = [][]float64{make([]float64, s.records), r.Outcomes, r.Rows}
+		}
+	}
+	table, err := m.Load(s.records, columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := gpu.CPU{}.Compile(m, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func (s scene) options(t testing.TB) gpu.MeanFieldOptions {
+	t.Helper()
+	adam, err := gpu.NewAdam(2*s.dim, 0.9, 0.999, 1e-8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := gpu.MeanFieldOptions{
+		Draws: 1, Clip: math.Inf(1), Rate: 1, Optimiser: adam, Schedule: gpu.LinearDecay{First: 0.1, Last: 0.01}, Steps: s.steps, Average: 0.5,
+	}
+	if p, ok := s.sampling.(dpmech.Poisson); ok && p.Rate > 0 {
+		o.Rate = p.Rate
+	}
+	for i := range s.dim {
+		o.CavityMean = append(o.CavityMean, 0.1*math.Sin(float64(i)))
+		o.CavityPrecision = append(o.CavityPrecision, 1+0.5*float64(i%3))
+	}
+	return o
+}
+
+func (s scene) start(t testing.TB, o gpu.MeanFieldOptions) *gpu.MeanField {
+	t.Helper()
+	mean, sd := make([]float64, s.dim), make([]float64, s.dim)
+	for i := range sd {
+		mean[i], sd[i] = 0.05*float64(i%4), 0.3
+	}
+	run, err := gpu.NewMeanField(mean, sd, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func (s scene) mechanism(t testing.TB) *dpmech.SampledSum {
+	return mechanism(t, s.sampling, s.records, s.steps, s.dim, s.clip, s.noise)
+}
+
+// rowSink hands rows to the gate.
+type rowSink struct {
+	sum   *dpmech.Accumulator
+	dense []float64 // zero between records
+}
+
+func (s *rowSink) AddRecord(index []int32, value []float64) error {
+	if index == nil {
+		return s.sum.Add(value)
+	}
+	for k, j := range index {
+		s.dense[j] = value[k]
+	}
+	err := s.sum.Add(s.dense)
+	clear(s.dense)
+	return err
+}
+
+func (s *rowSink) AddRows(slopes []float64, rows []int32, x []float64) error {
+	return s.sum.AddRows(slopes, rows, x)
+}
+
+// here takes the steps of a plan on the processor, and returns what they release.
+func (s scene) here(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField) (releases []int64) {
+	return takeHere(t, p, e, run, func([]float64, []float64) {})
+}
+
+// takeHere is here for any model; prior adds to a sum what the prior at θ has beyond the
+// base.
+func takeHere(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField, prior func(total, theta []float64)) (releases []int64) {
+	t.Helper()
+	noisy, total := make([]int64, e.Dim()), make([]float64, e.Dim())
+	var theta []float64
+	unit := p.Mechanism().Lattice().Step()
+	for range p.Steps() {
+		err := p.Next(noisy, func(batch []uint32, sum *dpmech.Accumulator) error {
+			rows := make([]int32, len(batch))
+			for l, record := range batch {
+				rows[l] = int32(record)
+			}
+			q := run.Next(p.Normals, rows)
+			theta = q.Draws[0]
+			return e.Each(q, &rowSink{sum, make([]float64, e.Dim())})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range noisy {
+			total[i] = unit * float64(n)
+		}
+		prior(total, theta)
+		run.Update(total)
+		releases = append(releases, noisy...)
+	}
+	return releases
+}
+
+// visit sets a problem up on a device.
+func (s scene) visit(t testing.TB, d Device, table *Table, index uint64) *Visit {
+	o := s.options(t)
+	return &Visit{
+		Table: table, Plan: plan(t, s.mechanism(t), index), Options: o, Run: s.start(t, o), Releases: make([]int64, s.steps*s.dim),
+	}
+}
+
+func (s scene) table(t testing.TB, d Device) *Table {
+	t.Helper()
+	table, err := s.data().Put(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { table.Free() })
+	return table
+}
+
+var scenes = []scene{
+	{Logistic, 1, 1, dpmech.Poisson{Rate: 0.5, Selection: dpmech.Feistel}, 20, 1, 1.5},
+	{Logistic, 300, 3, dpmech.FullBatch{}, 15, 0.3, 2},
+	{Logistic, 2000, 14, dpmech.Poisson{Rate: 0.1, Selection: dpmech.Feistel}, 60, 2, 1},
+	{Logistic, 100_000, 5, dpmech.Poisson{Rate: 0.002, Selection: dpmech.Feistel}, 30, 1, 1},
+	{Linear, 257, 7, dpmech.WithoutReplacement{Batch: 33, Selection: dpmech.Feistel}, 40, 1, 3},
+	{Linear, 50, 300, dpmech.Poisson{Rate: 0, Selection: dpmech.Feistel}, 5, 1, 1},
+	{Poisson, 999, 4, dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}, 40, 5, 1},
+	{Poisson, 600, 130, dpmech.FullBatch{}, 6, 0.1, 1},
+}
+
+// far returns the largest distance of two vectors, in units of their size.
+func far(a, b []float64) (most float64) {
+	for i, x := range a {
+		most = math.Max(most, math.Abs(x-b[i])/(1+math.Abs(x)))
+	}
+	return most
+}
+
+// A whole run on the device against the same steps by the processor's engine, optimiser
+// and gate, which share no code with the kernels: the same q to 1e-9, and the same
+// releases up to what 1e-9 of a gradient is in steps of the lattice.
+func TestDescentAgreesWithTheProcessor(t *testing.T) {
+	for i, s := range scenes {
+		d := devices[i%len(devices)]
+		v := s.visit(t, d, s.table(t, d), 7)
+		if err := Descend(d, []*Visit{v}); err != nil {
+			t.Fatal(err)
+		}
+		if !v.Taken || v.Plan.Remaining() != 0 {
+			t.Fatalf("%v: the device has not taken the steps", s)
+		}
+		run := s.start(t, s.options(t))
+		releases := s.here(t, plan(t, s.mechanism(t), 7), s.program(t, s.data()), run)
+		got, want := v.Run.AppendState(nil), run.AppendState(nil)
+		if e := far(got, want); !(e < 1e-9) {
+			t.Errorf("%v: the state is %g from that of the processor", s, e)
+		}
+		clip := s.clip / v.Plan.Mechanism().Lattice().Step()
+		for k, n := range releases {
+			if off := math.Abs(float64(v.Releases[k] - n)); off > float64(s.records)+1e-9*clip*float64(s.records) {
+				t.Fatalf("%v: number %d of step %d is %d, want %d", s, k%s.dim, k/s.dim, v.Releases[k], n)
+			}
+		}
+	}
+}
+
+// Many problems at once have the results that each has alone, in any order of threads.
+func TestProblemsKnowNothingOfEachOther(t *testing.T) {
+	s := scenes[2]
+	s.steps = 10
+	other := scenes[4]
+	alone := s.visit(t, devices[0], s.table(t, devices[0]), 3)
+	if err := Descend(devices[0], []*Visit{alone}); err != nil {
+		t.Fatal(err)
+	}
+	for order, d := range devices {
+		first, second := s.table(t, d), other.table(t, d)
+		visits := []*Visit{other.visit(t, d, second, 1), s.visit(t, d, first, 2), s.visit(t, d, first, 3), other.visit(t, d, second, 4)}
+		visits[1].Releases = nil
+		if err := Descend(d, visits); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(visits[2].Run.AppendState(nil), alone.Run.AppendState(nil)) || !slices.Equal(visits[2].Releases, alone.Releases) {
+			t.Errorf("order %d: a problem has another result beside others", order)
+		}
+		if slices.Equal(visits[1].Run.AppendState(nil), alone.Run.AppendState(nil)) {
+			t.Errorf("order %d: two keys make one result", order)
+		}
+	}
+}
+
+// A block's memory is enough for each of several problems, also where another one has more
+// coordinates.
+func TestProblemsOfSeveralSizes(t *testing.T) {
+	d := devices[0]
+	var visits []*Visit
+	for _, dim := range []int{128, 129, 3, 1} {
+		s := scene{Linear, 300, dim, dpmech.FullBatch{}, 2, 1, 1}
+		visits = append(visits, s.visit(t, d, s.table(t, d), uint64(dim)))
+	}
+	if err := Descend(d, visits); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A run in two visits goes on where the first one stopped.
+func TestVisitsGoOn(t *testing.T) {
+	s := scenes[2]
+	d := devices[0]
+	m := s.mechanism(t)
+	steps := m.Begin()
+	streams, draws := seeded.Streams(1, "visits"), seeded.Stream(1, "visits, draws")
+	streamsHere, drawsHere := seeded.Streams(1, "visits"), seeded.Stream(1, "visits, draws")
+	o := s.options(t)
+	v := &Visit{Table: s.table(t, d), Options: o, Run: s.start(t, o)}
+	run, e := s.start(t, s.options(t)), s.program(t, s.data())
+	stepsHere := m.Begin()
+	for _, n := range []int{1, 23, s.steps - 24} {
+		var err error
+		if v.Plan, err = steps.Plan(n, streams, draws); err != nil {
+			t.Fatal(err)
+		}
+		if err := Descend(d, []*Visit{v}); err != nil {
+			t.Fatal(err)
+		}
+		p, err := stepsHere.Plan(n, streamsHere, drawsHere)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.here(t, p, e, run)
+		if e := far(v.Run.AppendState(nil), run.AppendState(nil)); !(e < 1e-9) {
+			t.Errorf("after %d steps the state is %g from that of the processor", run.Step(), e)
+		}
+	}
+}
+
+// spy is a device that remembers what was written to it, and can fail.
+type spy struct {
+	Device
+	fail   string
+	wiped  int // words of zeros that were written last
+	freed  int
+	change func(words []uint64)
+}
+
+func (s *spy) Write(memory uint64, words []uint64) error {
+	s.wiped = 0
+	if !slices.ContainsFunc(words, func(w uint64) bool { return w != 0 }) {
+		s.wiped = len(words)
+	}
+	if s.change != nil && s.wiped == 0 {
+		s.change(words)
+	}
+	return s.Device.Write(memory, words)
+}
+
+func (s *spy) Free(memory uint64) error {
+	s.freed++
+	return s.Device.Free(memory)
+}
+
+func (s *spy) Launch(kernel string, blocks, threads, shared int, arguments ...uint64) error {
+	if s.fail != "" {
+		return fmt.Errorf("%s", s.fail)
+	}
+	return s.Device.Launch(kernel, blocks, threads, shared, arguments...)
+}
+
+// Where a comparison is left open the run is as it was, and the processor takes the same
+// steps, as it can after a failure; keys are wiped from the device whatever happens.
+func TestWhatADeviceLeavesOpen(t *testing.T) {
+	s := scenes[0]
+	s.dim, s.records, s.steps = 40, 30, 50
+	d := &spy{Device: devices[0]}
+	table := s.table(t, d)
+	for _, slack := range []uint64{0, 1 << 59} {
+		v := s.visit(t, d, table, 5)
+		before := v.Run.AppendState(nil)
+		planned := 0
+		d.change = func(words []uint64) {
+			at := slices.Index(words, uint64(s.records)) - 1 // of the plan
+			for ; at < len(words) && (words[at] > 1 || words[at+1] != uint64(s.records) || words[at+2] != uint64(s.steps)); at++ {
+			}
+			planned = len(words) - at
+			if slack > 0 {
+				words[at+slackWord] = slack
+			}
+		}
+		if err := Descend(d, []*Visit{v}); err != nil {
+			t.Fatal(err)
+		}
+		if v.Taken != (slack == 0) {
+			t.Fatalf("slack %d: the steps were taken: %t", slack, v.Taken)
+		}
+		if d.wiped != planned || planned < 1000 {
+			t.Errorf("%d words were wiped, the plan has %d", d.wiped, planned)
+		}
+		run := s.start(t, s.options(t))
+		if slack > 0 {
+			if !slices.Equal(v.Run.AppendState(nil), before) || slices.ContainsFunc(v.Releases, func(n int64) bool { return n != 0 }) {
+				t.Error("steps that were not taken have left something")
+			}
+			s.here(t, v.Plan, s.program(t, s.data()), run)
+			if run.Step() != s.steps {
+				t.Errorf("%d steps were taken instead", run.Step())
+			}
+		} else if err := v.Plan.Next(make([]int64, s.dim), nil); err == nil {
+			t.Error("steps that were taken can be taken again")
+		}
+	}
+	d.change, d.fail = nil, "it burns"
+	v := s.visit(t, d, table, 6)
+	freed := d.freed
+	if err := Descend(d, []*Visit{v}); err == nil || v.Taken || v.Plan.Remaining() != s.steps || d.wiped < 1000 || d.freed != freed+1 {
+		t.Errorf("a launch that fails: %v; taken: %t, %d steps left, %d words wiped", err, v.Taken, v.Plan.Remaining(), d.wiped)
+	}
+	if err := v.Plan.Next(make([]int64, s.dim), func([]uint32, *dpmech.Accumulator) error { return nil }); err == nil {
+		t.Error("steps that a device may have taken are taken here")
+	}
+	v.Plan.Reclaim()
+	if n := len(s.here(t, v.Plan, s.program(t, s.data()), v.Run)); n != s.steps*s.dim {
+		t.Errorf("%d numbers were released after a failure", n)
+	}
+}
+
+func TestVisitsThatDoNotFit(t *testing.T) {
+	s := scenes[1]
+	d := devices[0]
+	table := s.table(t, d)
+	for name, change := range map[string]func(v *Visit){
+		"joint gradients": func(v *Visit) { v.Options.Joint = true },
+		"two draws":       func(v *Visit) { v.Options.Draws = 2 },
+		"a clip":          func(v *Visit) { v.Options.Clip = 1 },
+		"another link":    func(v *Visit) { v.Options.Link = gpu.SoftplusLink },
+		"sgd":             func(v *Visit) { v.Options.Optimiser = gpu.SGD{} },
+		"too many steps":  func(v *Visit) { v.Options.Steps-- },
+		"a short cavity":  func(v *Visit) { v.Options.CavityMean = nil },
+		"little room":     func(v *Visit) { v.Releases = v.Releases[1:] },
+		"another device":  func(v *Visit) { v.Table = s.table(t, &spy{Device: d}) },
+		"other records":   func(v *Visit) { v.Plan = plan(t, scenes[0].mechanism(t), 1) },
+		"a plan that runs": func(v *Visit) {
+			v.Plan.Next(make([]int64, s.dim), func([]uint32, *dpmech.Accumulator) error { return nil })
+		},
+	} {
+		v := s.visit(t, d, table, 1)
+		change(v)
+		if err := Descend(d, []*Visit{v}); err == nil || v.Taken {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	for _, r := range []Regression{
+		{Family: 9, Dim: 1}, {Dim: 0}, {Dim: MaxDim + 1}, {Dim: 2, Rows: []float64{1}, Outcomes: []float64{1}}, {Family: Linear, Dim: 1},
+	} {
+		if _, err := r.Put(d); err == nil {
+			t.Errorf("a table of %+v", r)
+		}
+	}
+	if err := Descend(d, nil); err != nil {
+		t.Error(err)
+	}
+}

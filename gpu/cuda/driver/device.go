@@ -1,0 +1,199 @@
+//go:build cuda
+
+package driver
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"gorgonia.org/cu"
+)
+
+// Device is a GPU in use, with the context that all of a process share. Its methods may be
+// called from any goroutine, one at a time.
+type Device struct {
+	Info
+	dev cu.Device
+	ctx cu.CUContext
+}
+
+// Open takes a GPU into use, which needs some hundred megabytes of its memory.
+func Open(ordinal int) (*Device, error) {
+	_, found, err := Find()
+	if err != nil {
+		return nil, err
+	}
+	if ordinal < 0 || ordinal >= len(found) {
+		return nil, &Error{name(ordinal), "open it", ErrNoDevice, fmt.Sprintf("the driver sees %d, from cuda:0", len(found))}
+	}
+	d := &Device{Info: found[ordinal], dev: cu.Device(ordinal)}
+	if d.Unfit != nil {
+		return nil, &Error{name(ordinal), "open it", d.Unfit, "use another GPU or --device cpu"}
+	}
+	if d.ctx, err = d.dev.RetainPrimaryCtx(); err != nil {
+		return nil, d.failed("open it", err)
+	}
+	return d, nil
+}
+
+// Close gives the GPU back, with all memory that is still taken.
+func (d *Device) Close() error {
+	if err := d.dev.ReleasePrimaryCtx(); err != nil {
+		return d.failed("give it back", err)
+	}
+	return nil
+}
+
+// String returns cuda:N.
+func (d *Device) String() string { return name(d.Ordinal) }
+
+// failed wraps what the driver says.
+func (d *Device) failed(doing string, err error) error { return failure(d.String(), doing, err) }
+
+// bind makes the context that of the calling thread, and keeps the goroutine on it until
+// the function that it returns is called.
+func (d *Device) bind() (func(), error) {
+	runtime.LockOSThread()
+	if err := cu.SetCurrentContext(d.ctx); err != nil {
+		runtime.UnlockOSThread()
+		return nil, d.failed("use it", err)
+	}
+	return runtime.UnlockOSThread, nil
+}
+
+// do runs calls of the driver on a thread that has the context.
+func (d *Device) do(doing string, calls func() error) error {
+	unbind, err := d.bind()
+	if err != nil {
+		return err
+	}
+	defer unbind()
+	if err := calls(); err != nil {
+		return d.failed(doing, err)
+	}
+	return nil
+}
+
+// Free returns how many bytes of its memory nobody has taken.
+func (d *Device) Free() (free int64, err error) {
+	err = d.do("ask for free memory", func() error {
+		free, _, err = cu.MemInfo()
+		return err
+	})
+	return free, err
+}
+
+// Synchronize waits until all that was launched is done, and returns what failed meanwhile.
+func (d *Device) Synchronize() error { return d.do("wait for it", cu.Synchronize) }
+
+// Memory is a piece of the GPU's memory.
+type Memory struct {
+	d    *Device
+	at   cu.DevicePtr
+	size int64
+}
+
+// Alloc takes memory of that many bytes, at least one. What is in it is not defined.
+func (d *Device) Alloc(size int64) (*Memory, error) {
+	m := &Memory{d: d, size: size}
+	err := d.do(fmt.Sprintf("take %d bytes of memory", size), func() (err error) {
+		if m.at, err = cu.MemAlloc(size); plain(err) == code(cu.OutOfMemory) {
+			if free, total, e := cu.MemInfo(); e == nil {
+				return fmt.Errorf("%w: %d of %d bytes are free", ErrMemory, free, total)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// at returns a piece of memory that starts at an address.
+func (d *Device) at(address uint64, size int) *Memory {
+	return &Memory{d, cu.DevicePtr(address), int64(size)}
+}
+
+// Free gives the memory back.
+func (m *Memory) Free() error {
+	return m.d.do("give memory back", func() error { return cu.MemFree(m.at) })
+}
+
+// Size returns the number of bytes.
+func (m *Memory) Size() int64 { return m.size }
+
+// Argument returns the address, for a kernel.
+func (m *Memory) Argument() uint64 { return uint64(m.at) }
+
+// Zero sets all bytes to zero.
+func (m *Memory) Zero() error {
+	return m.d.do("clear memory", func() error { return cu.MemsetD8(m.at, 0, m.size) })
+}
+
+// Numbers are what lies in memory.
+type Numbers interface {
+	~uint8 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~float32 | ~float64
+}
+
+// bytesOf returns where the elements are, and how many bytes.
+func bytesOf[T Numbers](s []T) (unsafe.Pointer, int64) {
+	return unsafe.Pointer(unsafe.SliceData(s)), int64(len(s)) * int64(unsafe.Sizeof(*new(T)))
+}
+
+// fits refuses a copy past the end.
+func (m *Memory) fits(doing string, size int64) error {
+	if size > m.size {
+		return &Error{m.d.String(), doing, fmt.Errorf("the memory has %d bytes", m.size), ""}
+	}
+	return nil
+}
+
+// Set copies elements to the beginning of the memory, and waits.
+func Set[T Numbers](m *Memory, src []T) error {
+	at, size := bytesOf(src)
+	doing := fmt.Sprintf("copy %d bytes to it", size)
+	if err := m.fits(doing, size); err != nil || size == 0 {
+		return err
+	}
+	return m.d.do(doing, func() error { return cu.MemcpyHtoD(m.at, at, size) })
+}
+
+// Get copies elements from the beginning of the memory, and waits.
+func Get[T Numbers](dst []T, m *Memory) error {
+	at, size := bytesOf(dst)
+	doing := fmt.Sprintf("copy %d bytes from it", size)
+	if err := m.fits(doing, size); err != nil || size == 0 {
+		return err
+	}
+	return m.d.do(doing, func() error { return cu.MemcpyDtoH(at, m.at, size) })
+}
+
+// Pinned is memory of the host that the GPU copies from and to without a stop between.
+type Pinned struct {
+	d    *Device
+	at   unsafe.Pointer
+	size int
+}
+
+// Pin takes pinned memory of that many bytes.
+func (d *Device) Pin(size int) (*Pinned, error) {
+	p := &Pinned{d: d, size: size}
+	err := d.do(fmt.Sprintf("pin %d bytes of the host's memory", size), func() (err error) {
+		p.at, err = hostAlloc(size)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Bytes returns the memory, which is valid until Free.
+func (p *Pinned) Bytes() []byte { return unsafe.Slice((*byte)(p.at), p.size) }
+
+// Free gives the memory back.
+func (p *Pinned) Free() error {
+	return p.d.do("give pinned memory back", func() error { return cu.MemFreeHost(p.at) })
+}

@@ -1,0 +1,82 @@
+//go:build cuda
+
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"gorgonia.org/cu"
+)
+
+// Reasons for which there is no GPU to compute on, for errors.Is.
+var (
+	ErrNoDriver = errors.New("no CUDA driver")
+	ErrNoDevice = errors.New("no CUDA device")
+	ErrOld      = errors.New("too old")
+	ErrMemory   = errors.New("not enough memory on the GPU")
+)
+
+// An Error says which call failed, where, and what to do.
+type Error struct {
+	// Device is cuda:N, or cuda where none was chosen yet.
+	Device string
+	// Doing is what was being done, as in "copy 80 bytes to the GPU".
+	Doing string
+	// Cause is one of the reasons above or what the driver says.
+	Cause error
+	// Advice is what helps; it may be empty.
+	Advice string
+}
+
+func (e *Error) Error() string {
+	s := fmt.Sprintf("%s: %s: %v", e.Device, e.Doing, e.Cause)
+	if e.Advice != "" {
+		s += ": " + e.Advice
+	}
+	return s
+}
+
+func (e *Error) Unwrap() error { return e.Cause }
+
+// plain makes errors of cu, whose type it does not export, codes of this package.
+func plain(err error) error {
+	if v := reflect.ValueOf(err); err != nil && v.Kind() == reflect.Int {
+		return code(v.Int())
+	}
+	return err
+}
+
+// advice is what helps against what the driver says.
+func advice(err error) string {
+	var c code
+	errors.As(plain(err), &c)
+	switch c {
+	case code(cu.NoBinaryForGpu), code(cu.InvalidPtx), code(cu.JitCompilerNotFound), unsupportedPTX:
+		return "the driver cannot compile this program's kernels: install a newer one"
+	case code(cu.EccUncorrectable), code(cu.HardwareStackError), code(cu.NvlinkUncorrectable):
+		return "the GPU is defective: run nvidia-smi -q, and use another one or --device cpu"
+	case code(cu.IllegalAddress), code(cu.LaunchFailed), code(cu.MisalignedAddress), code(cu.IllegalInstruction), code(cu.InvalidPc), code(cu.InvalidAddressSpace):
+		return "a kernel failed, which is a mistake of this program: use --device cpu, and report it"
+	case code(cu.SystemDriverMismatch):
+		return "the driver was updated while the machine was running: restart it"
+	case code(cu.SystemNotReady):
+		return "the GPU is not ready: on machines with NVSwitch start nvidia-fabricmanager"
+	case code(cu.LaunchTimeout):
+		return "a kernel ran for too long beside a display: use a GPU without one, or --device cpu"
+	}
+	return ""
+}
+
+// failure says what failed where.
+func failure(device, doing string, err error) *Error {
+	err = plain(err)
+	if errors.Is(err, code(cu.OutOfMemory)) {
+		err = ErrMemory
+	}
+	if errors.Is(err, ErrMemory) {
+		return &Error{device, doing, err, "end what else uses this GPU (nvidia-smi shows it), or use --device cpu"}
+	}
+	return &Error{device, doing, err, advice(err)}
+}

@@ -1,0 +1,118 @@
+//go:build cuda
+
+package driver
+
+import (
+	"fmt"
+
+	"gorgonia.org/cu"
+)
+
+// What the kernels and the calls need: CUDA 11.4 (driver 470) for graphs, compute
+// capability 7.5 for which the PTX is made.
+const (
+	minimalVersion = 11040
+	minimalMajor   = 7
+	minimalMinor   = 5
+)
+
+// unsupportedPTX is CUDA_ERROR_UNSUPPORTED_PTX_VERSION, which cu does not name.
+const unsupportedPTX = code(222)
+
+// Version is that of the CUDA interface which a driver offers, as 1000·major + 10·minor.
+type Version int
+
+func (v Version) String() string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
+
+// Info describes a GPU.
+type Info struct {
+	// Name is the manufacturer's, Ordinal the N of cuda:N.
+	Name    string
+	Ordinal int
+	// Major and Minor are the compute capability.
+	Major, Minor int
+	// Multiprocessors is their number, Shared the most dynamic shared memory of a block, in
+	// bytes, Memory all of the GPU's.
+	Multiprocessors, Shared int
+	Memory                  int64
+	// MemoryClock (Hz) and BusWidth (bits) bound the memory's bandwidth; ClockRate (Hz) is
+	// that of the multiprocessors. They are 0 where the driver does not say.
+	MemoryClock, ClockRate float64
+	BusWidth               int
+	// Unfit says why no kernel of this program runs there, if so.
+	Unfit error
+}
+
+// Find opens the driver and returns its version and its GPUs, at least one. No context is
+// made, so no memory is taken.
+func Find() (Version, []Info, error) {
+	fail := func(doing string, cause error, advice string) (Version, []Info, error) {
+		return 0, nil, &Error{"cuda", doing, cause, advice}
+	}
+	why, c := initialise()
+	switch {
+	case why != "" && c == code(cu.NoDevice):
+		return fail("look for GPUs", ErrNoDevice, "nvidia-smi lists what the driver sees, without those that CUDA_VISIBLE_DEVICES hides")
+	case why != "" && c == code(cu.NotInitialized): // the library could not be opened
+		return fail("open libcuda.so.1", fmt.Errorf("%w: %s", ErrNoDriver, why), "install the driver of the GPU's manufacturer")
+	case why != "":
+		return fail("start the driver", fmt.Errorf("%w: %s", ErrNoDriver, why), advice(c))
+	}
+	version := Version(cu.Version())
+	if version < minimalVersion {
+		return fail("look at the driver", fmt.Errorf("%w: it offers CUDA %v", ErrOld, version), fmt.Sprintf("CUDA %v is needed: install driver 470 or a later one", Version(minimalVersion)))
+	}
+	n, err := cu.NumDevices()
+	if err != nil {
+		return 0, nil, failure("cuda", "count GPUs", err)
+	}
+	if n == 0 {
+		return fail("look for GPUs", ErrNoDevice, "")
+	}
+	found := make([]Info, n)
+	for i := range found {
+		if found[i], err = describe(i); err != nil {
+			return 0, nil, err
+		}
+	}
+	return version, found, nil
+}
+
+// describe asks the driver about a GPU.
+func describe(ordinal int) (Info, error) {
+	i := Info{Ordinal: ordinal}
+	dev, err := cu.GetDevice(ordinal)
+	if err == nil {
+		i.Name, err = dev.Name()
+	}
+	if err == nil {
+		i.Memory, err = dev.TotalMem()
+	}
+	if err == nil {
+		i.Major, err = dev.Attribute(cu.ComputeCapabilityMajor)
+	}
+	if err == nil {
+		i.Minor, err = dev.Attribute(cu.ComputeCapabilityMinor)
+	}
+	if err == nil {
+		i.Multiprocessors, err = dev.Attribute(cu.MultiprocessorCount)
+	}
+	if err == nil {
+		i.Shared, err = maxShared(dev)
+	}
+	if err != nil {
+		return i, failure(name(ordinal), "ask what it is", err)
+	}
+	// Not every driver answers these.
+	kHz, _ := dev.Attribute(cu.MemoryClockRate)
+	i.MemoryClock = 1e3 * float64(kHz)
+	kHz, _ = dev.Attribute(cu.ClockRate)
+	i.ClockRate = 1e3 * float64(kHz)
+	i.BusWidth, _ = dev.Attribute(cu.GlobalMemoryBusWidth)
+	if i.Major < minimalMajor || i.Major == minimalMajor && i.Minor < minimalMinor {
+		i.Unfit = fmt.Errorf("%w: compute capability %d.%d, and %d.%d is needed", ErrOld, i.Major, i.Minor, minimalMajor, minimalMinor)
+	}
+	return i, nil
+}
+
+func name(ordinal int) string { return fmt.Sprintf("cuda:%d", ordinal) }

@@ -1,0 +1,174 @@
+//go:build cuda
+
+package driver
+
+import (
+	"fmt"
+	"math"
+
+	"gorgonia.org/cu"
+)
+
+// Module is compiled kernels.
+type Module struct {
+	d *Device
+	m cu.Module
+}
+
+// Load compiles PTX for the GPU. The driver keeps what it compiled, so that later loads of
+// the same text are fast.
+func (d *Device) Load(ptx string) (*Module, error) {
+	m := &Module{d: d}
+	err := d.do("compile the kernels", func() error {
+		compiled, log, err := load(ptx)
+		m.m = compiled
+		if err != nil && log != "" {
+			return fmt.Errorf("%w: %s", err, log)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Unload gives the memory of the kernels back.
+func (m *Module) Unload() error { return m.d.do("unload the kernels", m.m.Unload) }
+
+// Kernel is a function that runs on the GPU.
+type Kernel struct {
+	d      *Device
+	name   string
+	shared int
+	f      cu.Function
+}
+
+// Kernel finds a function, and lets it use shared bytes of dynamic shared memory a block.
+func (m *Module) Kernel(name string, shared int) (*Kernel, error) {
+	k := &Kernel{d: m.d, name: name, shared: shared}
+	err := m.d.do("look for kernel "+name, func() (err error) {
+		if k.f, err = m.m.Function(name); err != nil || shared <= 48<<10 {
+			return err
+		}
+		return setShared(k.f, shared)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// Stream is a queue of work on the GPU: what is launched into one runs in order.
+type Stream struct {
+	d *Device
+	s cu.Stream
+}
+
+// Stream makes a queue.
+func (d *Device) Stream() (*Stream, error) {
+	s := &Stream{d: d}
+	err := d.do("make a stream", func() (err error) {
+		s.s, err = cu.MakeStream(cu.NonBlocking)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Wait returns when the queue is empty, with what failed meanwhile.
+func (s *Stream) Wait() error { return s.d.do("wait for a stream", s.s.Synchronize) }
+
+// Close gives the queue back.
+func (s *Stream) Close() error { return s.d.do("close a stream", s.s.Destroy) }
+
+// Int and Float are arguments of a kernel.
+func Int(i int64) uint64     { return uint64(i) }
+func Float(f float64) uint64 { return math.Float64bits(f) }
+
+// Shape says how many blocks a launch has, how many threads a block, and how much dynamic
+// shared memory, in bytes. A dimension of 0 counts as 1.
+type Shape struct {
+	Grid, Block [3]uint32
+	Shared      uint32
+}
+
+// Launch puts a kernel into the queue and does not wait for it. Each argument is eight
+// bytes, as [Memory.Argument], [Int] and [Float] make them.
+func (s *Stream) Launch(k *Kernel, shape Shape, arguments ...uint64) error {
+	unbind, err := s.d.bind()
+	if err != nil {
+		return err
+	}
+	defer unbind()
+	for i := range 3 {
+		shape.Grid[i], shape.Block[i] = max(shape.Grid[i], 1), max(shape.Block[i], 1)
+	}
+	if err := launch(k.f, shape.Grid, shape.Block, shape.Shared, s.s, arguments); err != nil {
+		return s.d.failed("launch kernel "+k.name, err)
+	}
+	return nil
+}
+
+// Copy puts a copy of the source's bytes, which the destination must hold, into the queue.
+func (s *Stream) Copy(dst, src *Memory) error {
+	if err := dst.fits("copy on it", src.size); err != nil {
+		return err
+	}
+	return s.d.do("copy on it", func() error { return cu.MemcpyDtoDAsync(dst.at, src.at, src.size, s.s) })
+}
+
+// Upload and Download put copies from and to pinned memory into the queue, of as many bytes
+// as that has.
+func (s *Stream) Upload(dst *Memory, src *Pinned) error {
+	if err := dst.fits("copy to it", int64(src.size)); err != nil {
+		return err
+	}
+	return s.d.do("copy to it", func() error { return cu.MemcpyHtoDAsync(dst.at, src.at, int64(src.size), s.s) })
+}
+
+func (s *Stream) Download(dst *Pinned, src *Memory) error {
+	if err := src.fits("copy from it", int64(dst.size)); err != nil {
+		return err
+	}
+	return s.d.do("copy from it", func() error { return cu.MemcpyDtoHAsync(dst.at, src.at, int64(dst.size), s.s) })
+}
+
+// Time runs what work puts into the queue and returns how long the GPU took, in seconds.
+func (s *Stream) Time(work func() error) (float64, error) {
+	var from, to cu.Event
+	err := s.d.do("take the time", func() (err error) {
+		if from, err = cu.MakeEvent(cu.DefaultEvent); err != nil {
+			return err
+		}
+		if to, err = cu.MakeEvent(cu.DefaultEvent); err != nil {
+			return err
+		}
+		return from.Record(s.s)
+	})
+	if err == nil {
+		err = work()
+	}
+	if err != nil {
+		return 0, err
+	}
+	var ms float64
+	err = s.d.do("take the time", func() (err error) {
+		if err = to.Record(s.s); err != nil {
+			return err
+		}
+		if err = to.Synchronize(); err != nil {
+			return err
+		}
+		if ms, err = from.Elapsed(to); err != nil {
+			return err
+		}
+		if err = cu.DestroyEvent(&from); err != nil {
+			return err
+		}
+		return cu.DestroyEvent(&to)
+	})
+	return ms / 1e3, err
+}

@@ -1,0 +1,15 @@
+// loader.h: libcuda.so.1, opened when a GPU is asked for and not before.
+#include <cuda.h>
+
+// fedpvi_open opens the driver's library, finds its calls and initialises it. It returns
+// NULL, or says why there is no driver in words that stay valid. Only the first call works;
+// later ones repeat its answer.
+const char *fedpvi_open(CUresult *code);
+
+// fedpvi_load compiles PTX as cuModuleLoadDataEx does and writes what the compiler says of
+// errors to log, a buffer of size bytes.
+CUresult fedpvi_load(CUmodule *module, const char *ptx, char *log, unsigned int size);
+
+// fedpvi_launch launches a function with n arguments of eight bytes each.
+CUresult fedpvi_launch(CUfunction function, const unsigned int *grid, const unsigned int *block,
+	unsigned int shared, CUstream stream, unsigned long long *arguments, int n);

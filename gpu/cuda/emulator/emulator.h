@@ -1,0 +1,72 @@
+// The part of CUDA C++ that prelude.h promises, on a processor.
+//
+// Every thread of a block is a fiber that runs until it waits. Blocks run one after the
+// other. So the emulator finds errors of logic, a barrier that not all threads reach,
+// shared memory that is read before it is written, and, by running fibers in several
+// orders, most places where a barrier is missing; it does not find what depends on the
+// memory model of a device.
+#pragma once
+
+#include <cmath>
+#include <utility>
+
+// Flags of the build tool do not include this one.
+#pragma GCC optimize("fp-contract=off")
+
+#define DEVICE static inline
+#define FUNCTION static inline
+#define DEVICE_METHOD inline
+#define KERNEL static
+#define CONSTANT static const
+#define THREADS(most)
+#define shared_memory (emulator::shared)
+
+namespace emulator {
+
+struct Place {
+	u32 thread, threads, block, blocks;
+};
+
+extern Place place; // of the fiber that runs
+extern u64 *shared;
+
+void sync_block();
+u32 exchange(u32 value, u32 step);
+u32 ballot(bool yes);
+
+// A kernel by its name, and what calls it with pointers to its parameters, of which there
+// are so many.
+struct Kernel {
+	const char *name;
+	void (*call)(void **parameters);
+	int parameters;
+};
+
+template <auto kernel> struct Caller;
+
+template <class... Parameters, void (*kernel)(Parameters...)> struct Caller<kernel> {
+	static constexpr int count = sizeof...(Parameters);
+
+	static void call(void **parameters) { with(parameters, std::index_sequence_for<Parameters...>()); }
+
+	template <std::size_t... Place> static void with(void **parameters, std::index_sequence<Place...>) {
+		kernel(*(Parameters *)parameters[Place]...);
+	}
+};
+
+extern const Kernel kernels[];
+extern const int kernel_count;
+
+} // namespace emulator
+
+DEVICE u32 thread_index() { return emulator::place.thread; }
+DEVICE u32 block_size() { return emulator::place.threads; }
+DEVICE u32 block_index() { return emulator::place.block; }
+DEVICE u32 grid_size() { return emulator::place.blocks; }
+DEVICE void sync_block() { emulator::sync_block(); }
+DEVICE void add_atomically(u64 *to, u64 n) { *to += n; }
+DEVICE u32 exchange(u32 value, u32 step) { return emulator::exchange(value, step); }
+DEVICE u32 ballot(bool yes) { return emulator::ballot(yes); }
+DEVICE u32 count_bits(u32 x) { return __builtin_popcount(x); }
+DEVICE u64 multiply_high(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }
+DEVICE double square_root(double x) { return std::sqrt(x); }

@@ -1,0 +1,31 @@
+//go:build emulator
+
+// The kernels, from the sources that are compiled for devices.
+#include "../kernel/kernels.cu"
+#include "probes.h"
+
+namespace emulator {
+
+#define ENTRY(name) {#name, Caller<&name>::call, Caller<&name>::count}
+
+const Kernel kernels[] = {
+	ENTRY(draw_words),
+	ENTRY(draw_batches),
+	ENTRY(draw_noise),
+	ENTRY(draw_normals),
+	ENTRY(sum_rows),
+	ENTRY(descend_regression),
+	ENTRY(descend_mixture),
+	ENTRY(descend_multilevel),
+	ENTRY(probe_reverse),
+	ENTRY(probe_reverse_racing),
+	ENTRY(probe_overtaking),
+	ENTRY(probe_warp),
+	ENTRY(probe_total),
+	ENTRY(probe_ring),
+	ENTRY(probe_stuck),
+	ENTRY(probe_garbage),
+};
+const int kernel_count = sizeof kernels / sizeof *kernels;
+
+} // namespace emulator

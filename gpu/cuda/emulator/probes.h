@@ -1,0 +1,65 @@
+// Kernels that show what the emulator does, for its own tests.
+#pragma once
+
+#include "../kernel/prelude.h"
+
+// Reverses every block's part of in.
+KERNEL void probe_reverse(u64 *out, const u64 *in) {
+	u32 t = thread_index(), n = block_size();
+	shared_memory[t] = in[global_index()];
+	sync_block();
+	out[global_index()] = shared_memory[n - 1 - t];
+}
+
+// The same without the barrier that it needs.
+KERNEL void probe_reverse_racing(u64 *out, const u64 *in) {
+	u32 t = thread_index(), n = block_size();
+	shared_memory[t] = in[global_index()];
+	out[global_index()] = shared_memory[n - 1 - t];
+}
+
+// Tells all warps rounds times what the first one says, without the barrier that lets all
+// hear it before the next word.
+KERNEL void probe_overtaking(u64 *out, u64 rounds) {
+	u64 heard = 0;
+	for (u64 i = 0; i < rounds; i++) {
+		if (thread_index() == 0) shared_memory[i % 2] = i + 1;
+		if (i % 2 == 0) sync_block();
+		heard += shared_memory[i % 2] * (i + 1);
+	}
+	out[global_index()] = heard;
+}
+
+// Writes the sum of every warp's values, and who of it has an odd one.
+KERNEL void probe_warp(u64 *sums, u64 *odd, const u64 *in) {
+	u32 sum = (u32)in[global_index()];
+	u32 bits = ballot(sum % 2 == 1);
+	for (u32 step = 1; step < 32; step *= 2) sum += exchange(sum, step);
+	sums[global_index()] = sum;
+	odd[global_index()] = bits;
+}
+
+// Adds every value to a total.
+KERNEL void probe_total(u64 *total, const u64 *in) { add_atomically(total, in[global_index()]); }
+
+// Passes many barriers: every thread passes its number on to the next one, rounds times.
+KERNEL void probe_ring(u64 *out, u64 rounds) {
+	u32 t = thread_index(), n = block_size();
+	u64 mine = t;
+	for (u64 i = 0; i < rounds; i++) {
+		shared_memory[(t + 1) % n] = mine;
+		sync_block();
+		mine = shared_memory[t];
+		sync_block();
+	}
+	out[global_index()] = mine;
+}
+
+// Waits for a thread that does not come.
+KERNEL void probe_stuck(u64 *out) {
+	if (thread_index() != 1) sync_block();
+	out[global_index()] = 1;
+}
+
+// Reads what nobody has written.
+KERNEL void probe_garbage(u64 *out) { out[global_index()] = shared_memory[thread_index()]; }

@@ -1,0 +1,99 @@
+// The noise of a plan, the exact discrete Gaussian N_Z(0, σ²) by dpmech's ziggurat with
+// dpmech's tables (dpmech/ziggurat.go and curve.go, where the proofs are), and numbers
+// that hide nothing.
+//
+// Where bounds of the density leave a comparison open, which happens once in some 2^50
+// samples, dpmech goes on with numbers of any length. A device does not: it says so, and
+// the steps are taken by dpmech, with the same keys.
+#pragma once
+
+#include "chacha20.h"
+#include "functions.h"
+#include "plan.h"
+
+// The quotient of high·2^64 + low by d, and what is left; high < d < 2^63.
+DEVICE u64 divide(u64 high, u64 low, u64 d, u64 &rest) {
+	u64 quotient = 0;
+	for (int i = 63; i >= 0; i--) {
+		high = high << 1 | (low >> i & 1);
+		quotient <<= 1;
+		if (high >= d) {
+			high -= d;
+			quotient |= 1;
+		}
+	}
+	rest = high;
+	return quotient;
+}
+
+enum { UNIT_BITS = 62 };
+
+DEVICE u64 times_unit(u64 a, u64 b) { return multiply_high(a, b) << (64 - UNIT_BITS) | (a * b) >> UNIT_BITS; }
+
+// Bounds of exp(−x²/2σ²) in units of 2^-62.
+FUNCTION void density(const Plan &plan, u64 x, u64 &low, u64 &high) {
+	u64 twice = plan.at(PLAN_TWICE), slack = plan.at(PLAN_SLACK), rest, unused;
+	u64 whole = divide(multiply_high(x, x), x * x, twice, rest);
+	u64 fraction = divide(rest, 0, twice, unused);
+	if (whole >= 45) {
+		low = 0, high = slack;
+		return;
+	}
+	const u64 *inverse = plan.from(PLAN_INVERSE);
+	u64 t = fraction << 4 >> 4, sum = inverse[10];
+	for (int n = 9; n >= 0; n--) sum = inverse[n] - multiply_high(t, sum);
+	u64 value = times_unit(times_unit(sum, plan.at(PLAN_SIXTEENTH + (int)(fraction >> 60))), plan.at(PLAN_WHOLE + (int)whole));
+	low = value - (value < slack ? value : slack);
+	high = value + slack;
+}
+
+// Whether a point of a layer is kept, of which the height is drawn from src.
+enum Verdict { REFUSED, KEPT, UNDECIDED };
+
+DEVICE Verdict keeps(const Plan &plan, u32 number, u64 place, Stream &src) {
+	const u64 *layer = plan.from(PLAN_LAYERS) + 5 * number; // width, from, span, foot, rise
+	u64 x = place - layer[0] / 2, low, high;
+	if ((i64)x < 0) x = 0 - x;
+	density(plan, x, low, high);
+	u64 y = layer[3] + multiply_high(src.read(), layer[4]);
+	if (y >= high) return REFUSED;
+	return y + number + 3 <= low ? KEPT : UNDECIDED;
+}
+
+// Makes x of w, and of more words from src where it takes them.
+DEVICE Verdict draw_sample(const Plan &plan, u64 w, Stream &src, i64 &x) {
+	u32 number = (u32)(w % 256);
+	const u64 *layer = plan.from(PLAN_LAYERS) + 5 * number;
+	u64 width = layer[0], draw = w - number;
+	u64 place = multiply_high(draw, width), rest = draw * width;
+	if (rest < width * 256 && rest / 256 < ((u64)1 << 56) % width) place = src.below(width);
+	x = (i64)place - (i64)(width / 2);
+	return place - layer[1] < layer[2] ? KEPT : keeps(plan, number, place, src);
+}
+
+// Makes sample j of a step's noise, and reports whether it could.
+FUNCTION bool noise(const Plan &plan, u32 step, u32 j, i64 &x) {
+	Stream first = {plan.from(PLAN_NOISE_KEY), FOR_NOISE, step, 0, j};
+	Stream more = {plan.from(PLAN_NOISE_KEY), FOR_MORE_NOISE, step, j, 0};
+	Verdict v = draw_sample(plan, first.read(), more, x);
+	while (v == REFUSED) v = draw_sample(plan, more.read(), more, x);
+	return v == KEPT;
+}
+
+// Standard normal number j of a step, which hides nothing (Box and Muller 1958).
+FUNCTION double normal(const Plan &plan, u32 step, u32 j) {
+	u64 block[8];
+	chacha20_block(block, plan.from(PLAN_DRAWS_KEY), j / 8, FOR_DRAWS, step, 0);
+	u32 pair = j % 8 & ~1u;
+	u64 a = block[pair], b = block[pair + 1];
+	double radius = square_root(-2 * logarithm((double)((a >> 11) + 1) * 0x1p-53));
+	double sin, cos;
+	sine_cosine((double)((i64)(b << 2) >> 11) * (0x1.921fb54442d18p0 * 0x1p-53), sin, cos);
+	u32 quarter = (u32)(b >> 62) + (j & 1 ? 3 : 0); // a sine is the cosine of a quarter less
+	switch (quarter % 4) {
+	case 0: return radius * cos;
+	case 1: return -(radius * sin);
+	case 2: return -(radius * cos);
+	}
+	return radius * sin;
+}

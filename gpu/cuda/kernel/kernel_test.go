@@ -1,0 +1,83 @@
+package kernel
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The code for cards is that of these sources, also where nothing can compile it.
+func TestPTXIsOfTheSources(t *testing.T) {
+	entries, err := Sources.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	// As the shell has them: *.cu, and then *.h.
+	slices.SortFunc(names, func(a, b string) int {
+		return strings.Compare(fmt.Sprint(strings.HasSuffix(a, ".h"), a), fmt.Sprint(strings.HasSuffix(b, ".h"), b))
+	})
+	sum := sha256.New()
+	for _, name := range names {
+		text, err := Sources.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum.Write(text)
+	}
+	first, _, _ := strings.Cut(PTX, "\n")
+	if want := fmt.Sprintf("%x", sum.Sum(nil)); !strings.HasSuffix(first, want) {
+		t.Errorf("the PTX is of other sources (%s): make ptx, and commit what it makes", first)
+	}
+}
+
+// The code for cards is what clang makes.
+func TestPTXIsWhatTheCompilerMakes(t *testing.T) {
+	makefile, err := os.ReadFile("../../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	setting := func(name string) string {
+		found := regexp.MustCompile(`(?m)^` + name + ` := (.*)$`).FindSubmatch(makefile)
+		if found == nil {
+			t.Fatalf("the Makefile does not say %s", name)
+		}
+		return string(found[1])
+	}
+	compiler, err := exec.LookPath(setting("CLANG"))
+	if err != nil {
+		t.Skipf("no %s here to compile the kernels anew: Debian's package has that name", setting("CLANG"))
+	}
+	got, err := exec.Command(compiler, append(strings.Fields(setting("PTXFLAGS")), "kernels.cu")...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, want, _ := strings.Cut(PTX, "\n")
+	if !bytes.Equal(got, []byte(want)) {
+		t.Error("the compiler makes other PTX of the sources: make ptx, and commit what it makes")
+	}
+}
+
+// Nothing rounds otherwise on a card than on a processor, nothing is left to a library,
+// and no driver of the last years is too old.
+func TestPTXIsPlain(t *testing.T) {
+	for _, want := range []string{".version 7.0\n", ".target sm_75\n"} {
+		if !strings.Contains(PTX, want) {
+			t.Errorf("the PTX does not say %q", want)
+		}
+	}
+	for _, bad := range []string{"fma.", "mad.rn", ".approx", ".ftz", "f32", ".extern .func"} {
+		if strings.Contains(PTX, bad) {
+			t.Errorf("the PTX has %q", bad)
+		}
+	}
+}

@@ -1,0 +1,4 @@
+// All kernels, for a compiler to read at once.
+#include "descent.cu"
+#include "draws.cu"
+#include "rows.cu"

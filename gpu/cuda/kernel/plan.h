@@ -1,0 +1,38 @@
+// The words of a dpmech.Plan, by the places that dpmech/plan_words.go gives them.
+#pragma once
+
+#include "prelude.h"
+
+enum {
+	PLAN_KIND,
+	PLAN_RECORDS,
+	PLAN_STEPS,
+	PLAN_DIM,
+	PLAN_STEP,
+	PLAN_PER_STEP,
+	PLAN_CLIP,
+	PLAN_LENGTH,
+	PLAN_TWICE,
+	PLAN_SLACK,
+	PLAN_FIRST,
+	PLAN_SIZES_COUNT,
+	PLAN_SAMPLING_KEY,
+	PLAN_NOISE_KEY = PLAN_SAMPLING_KEY + 4,
+	PLAN_DRAWS_KEY = PLAN_NOISE_KEY + 4,
+	PLAN_LAYERS = PLAN_DRAWS_KEY + 4,
+	PLAN_WHOLE = PLAN_LAYERS + 5 * 256,
+	PLAN_SIXTEENTH = PLAN_WHOLE + 45,
+	PLAN_INVERSE = PLAN_SIXTEENTH + 16,
+	PLAN_SIZES = PLAN_INVERSE + 11,
+};
+
+enum { ALL_RECORDS, SOME_RECORDS };
+
+// A plan, and what of it every step asks for.
+struct Plan {
+	const u64 *words;
+
+	DEVICE_METHOD u64 at(int place) const { return words[place]; }
+	DEVICE_METHOD double number(int place) const { return double_of(words[place]); }
+	DEVICE_METHOD const u64 *from(int place) const { return words + place; }
+};

@@ -1,0 +1,210 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// A PriorKind is what the prior of a coordinate is, where it is not the normal base.
+type PriorKind uint64
+
+// The kinds, in the order that the kernels have, with what First and Second are.
+const (
+	NormalPrior     PriorKind = iota // the base's
+	StickPrior                       // of a piece of a symmetric Dirichlet's stick: its concentration, and how many pieces follow
+	LogInverseGamma                  // of the logarithm of an inverse-gamma number: shape and scale
+	LogHalfNormal                    // of the logarithm of a half-normal number: its variance
+	LogHalfCauchy                    // of the logarithm of a half-Cauchy number: the square of its scale
+)
+
+// A Prior is that of one coordinate.
+type Prior struct {
+	Kind          PriorKind
+	First, Second float64
+}
+
+// A Base is independent normal distributions of the coordinates of θ, with which q begins.
+// Where the prior is another one, what it is beyond the base is part of the objective, and
+// Share of it is this problem's.
+type Base struct {
+	Mean, SD []float64
+	Share    float64
+	Priors   []Prior // one for each coordinate; nil if all are normal
+}
+
+func (b *Base) check(d int) error {
+	if b.Priors == nil {
+		return nil
+	}
+	if len(b.Mean) != d || len(b.SD) != d || len(b.Priors) != d || math.IsNaN(b.Share) {
+		return fmt.Errorf("cuda: a base of %d coordinates, want %d, and a share of the prior", len(b.Mean), d)
+	}
+	return nil
+}
+
+// words returns the priors as the kernels read them.
+func (b *Base) words() (words []uint64) {
+	for i, p := range b.Priors {
+		words = appendFloats(append(words, uint64(p.Kind)), []float64{p.First, p.Second, b.Mean[i], b.SD[i]})
+	}
+	return words
+}
+
+// places refuses coordinates that θ does not have, and any of them twice.
+func places(d int, spans ...[2]int) error {
+	taken := make([]bool, d)
+	for _, s := range spans {
+		for i := s[0]; i < s[0]+s[1]; i++ {
+			if i < 0 || i >= d || taken[i] {
+				return fmt.Errorf("cuda: coordinate %d, of %d, does not exist or has two meanings", i, d)
+			}
+			taken[i] = true
+		}
+	}
+	return nil
+}
+
+// formed returns the words of a block's memory for vectors of so many coordinates and
+// dense elements, of which so much is kept of a record and of a step.
+func formed(dim, dense, kept, shared int) func(threads int) int {
+	return func(threads int) int { return shared + threads*kept + threads + dim + max(threads, dense) + threads/2 }
+}
+
+// A Mixture is the data of a mixture of Gaussians with independent variables. If Weights,
+// the first Components−1 coordinates are those of the weights' stick (pvi/model/ir.Simplex);
+// otherwise all weights are equal.
+type Mixture struct {
+	Dim, Components, Variables int
+	Weights                    bool
+	// Means and Spreads have the first of as many coordinates as there are components,
+	// for each variable. A coordinate of the spread is the logarithm of a variance,
+	// divided by Growth: 2 for logarithms of standard deviations. Without Spreads all
+	// variances are 1/Precision.
+	Means, Spreads    []int
+	Growth, Precision float64
+	Rows              []float64 // Variables numbers for each record
+	Base              Base
+}
+
+func (m *Mixture) check() error {
+	k, v := m.Components, m.Variables
+	switch {
+	case m.Dim > MaxDim || k < 1 || v < 1 || k > MaxDim || v > MaxDim:
+		return fmt.Errorf("cuda: a mixture of %d components and %d variables with %d coordinates is too small or too large", k, v, m.Dim)
+	case len(m.Means) != v || m.Spreads != nil && len(m.Spreads) != v || len(m.Rows)%v != 0:
+		return errors.New("cuda: means, spreads and rows need a number for each variable")
+	case m.Spreads == nil && !positive(m.Precision) || m.Spreads != nil && !positive(m.Growth):
+		return errors.New("cuda: precision, or growth, must be positive and finite")
+	}
+	spans := [][2]int{{0, (k - 1) * count(m.Weights)}}
+	for _, first := range append(append([]int{}, m.Means...), m.Spreads...) {
+		spans = append(spans, [2]int{first, k})
+	}
+	return errors.Join(places(m.Dim, spans...), m.Base.check(m.Dim))
+}
+
+// Put copies the data to a device.
+func (m Mixture) Put(d Device) (*Table, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	k, v := m.Components, m.Variables
+	pieces := (k - 1) * count(m.Weights)
+	model := []float64{float64(k), float64(v), float64(count(m.Weights)), 0, m.Precision}
+	if m.Spreads != nil {
+		model[3] = m.Growth
+	}
+	for _, first := range append(append([]int{}, m.Means...), m.Spreads...) {
+		model = append(model, float64(first))
+	}
+	t := &Table{
+		device: d, kernel: "descend_mixture", records: len(m.Rows) / v, dim: m.Dim, share: m.Base.Share,
+		shared: formed(m.Dim, pieces+k*v*(1+count(m.Spreads != nil)), k+pieces, k*(1+v)+2*pieces),
+	}
+	return t.put(content{rows: m.Rows, model: model, priors: m.Base.words()})
+}
+
+func count(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// An Effect varies between groups: its part of η is τ·z of the record's group, times its
+// carrier.
+type Effect struct {
+	Spread  int       // the coordinate of log τ
+	First   int       // the coordinate of the first group's z
+	Groups  int       // number of groups
+	Group   []int     // of each record, from 0
+	Carrier []float64 // of each record; nil for 1, as an intercept has it
+}
+
+// A Multilevel is the data of a regression with effects that vary between groups. The
+// coefficients of the features are the first coordinates.
+type Multilevel struct {
+	Family        Family
+	Dim, Features int
+	Effects       []Effect
+	Scale         int       // the coordinate of the logarithm of the sd of [Linear] outcomes, below 0 if that is known
+	Precision     float64   // of Linear outcomes, if it is
+	Rows          []float64 // Features numbers for each record
+	Outcomes      []float64 // one for each record
+	Base          Base
+}
+
+func (m *Multilevel) check() error {
+	n := len(m.Outcomes)
+	switch {
+	case m.Family > Poisson:
+		return fmt.Errorf("cuda: no family has the number %d", m.Family)
+	case m.Features < 0 || m.Dim < 1 || m.Dim > MaxDim:
+		return fmt.Errorf("cuda: %d features and %d coordinates are too few or too many", m.Features, m.Dim)
+	case len(m.Rows) != n*m.Features:
+		return errors.New("cuda: every outcome needs a row with a number for each feature")
+	case m.Family != Linear && m.Scale >= 0 || m.Family == Linear && m.Scale < 0 && !positive(m.Precision):
+		return errors.New("cuda: real outcomes, and no others, need a positive precision or a coordinate of their spread")
+	}
+	spans := [][2]int{{0, m.Features}, {max(m.Scale, 0), count(m.Scale >= 0)}}
+	for _, e := range m.Effects {
+		if len(e.Group) != n || e.Carrier != nil && len(e.Carrier) != n || e.Groups < 1 || e.Groups > MaxDim {
+			return errors.New("cuda: every record needs a group, and a carrier, for each effect")
+		}
+		for _, g := range e.Group {
+			if g < 0 || g >= e.Groups {
+				return errors.New("cuda: a record is in a group that there is not")
+			}
+		}
+		spans = append(spans, [2]int{e.Spread, 1}, [2]int{e.First, e.Groups})
+	}
+	return errors.Join(places(m.Dim, spans...), m.Base.check(m.Dim))
+}
+
+// Put copies the data to a device.
+func (m Multilevel) Put(d Device) (*Table, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	model := []float64{m.Precision, float64(m.Features), float64(len(m.Effects)), float64(m.Scale)}
+	for _, e := range m.Effects {
+		model = append(model, float64(e.Spread), float64(e.First))
+	}
+	rows := make([]float64, 0, len(m.Outcomes)*(m.Features+2*len(m.Effects)))
+	for i := range m.Outcomes {
+		rows = append(rows, m.Rows[i*m.Features:][:m.Features]...)
+		for _, e := range m.Effects {
+			carrier := 1.0
+			if e.Carrier != nil {
+				carrier = e.Carrier[i]
+			}
+			rows = append(rows, float64(e.Group[i]), carrier)
+		}
+	}
+	t := &Table{
+		device: d, kernel: "descend_multilevel", family: m.Family, records: len(m.Outcomes), dim: m.Dim, share: m.Base.Share,
+		shared: formed(m.Dim, m.Features+len(m.Effects)+count(m.Scale >= 0), 2, len(m.Effects)+1),
+	}
+	return t.put(content{rows: rows, outcomes: m.Outcomes, model: model, priors: m.Base.words()})
+}

@@ -1,0 +1,122 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// A Family says how an outcome y depends on its linear predictor η.
+type Family uint64
+
+// The families, in the order that the kernels have.
+const (
+	Logistic Family = iota // y is 1 with log odds η, and 0 otherwise
+	Linear                 // y is normal with mean η
+	Poisson                // y is a count with the logarithm of its mean η
+)
+
+// A Regression is the data of a generalised linear model with η = x·θ.
+type Regression struct {
+	Family    Family
+	Dim       int       // d: coordinates of θ, from 1 to [MaxDim]
+	Rows      []float64 // d numbers for each record
+	Outcomes  []float64 // one for each record
+	Precision float64   // of a [Linear] outcome; positive
+}
+
+// MaxDim is the largest number of coordinates of θ for which a block's memory is enough.
+const MaxDim = 1024
+
+func (r *Regression) check() error {
+	switch {
+	case r.Family > Poisson:
+		return fmt.Errorf("cuda: no family has the number %d", r.Family)
+	case r.Dim < 1 || r.Dim > MaxDim:
+		return fmt.Errorf("cuda: the number of coordinates must lie in [1, %d], got %d", MaxDim, r.Dim)
+	case len(r.Rows) != r.Dim*len(r.Outcomes):
+		return errors.New("cuda: every outcome needs a row of as many numbers as there are coordinates")
+	case r.Family == Linear && !positive(r.Precision):
+		return fmt.Errorf("cuda: the precision of outcomes must be positive and finite, got %g", r.Precision)
+	}
+	return nil
+}
+
+func positive(x float64) bool { return x > 0 && x <= math.MaxFloat64 }
+
+// A Table is records in a device's memory, with what a model makes of them.
+type Table struct {
+	device       Device
+	kernel       string
+	family       Family
+	records, dim int
+	share        float64 // of the prior beyond the base
+	memory       uint64
+	// Places in memory; beyond is 0 if nothing is.
+	rows, outcomes, model, beyond uint64
+	// shared returns the words of a block's memory that the model takes.
+	shared func(threads int) int
+}
+
+// content is what a table copies to the device.
+type content struct {
+	rows, outcomes, model []float64
+	priors                []uint64
+}
+
+// put copies a table's content to its device.
+func (t *Table) put(c content) (*Table, error) {
+	if words := t.words(leastThreads); words > mostShared {
+		return nil, fmt.Errorf("cuda: the model takes %d words of a block's memory, which has %d", words, mostShared)
+	}
+	var words []uint64
+	place := func(v []float64) int {
+		at := len(words)
+		words = appendFloats(words, v)
+		return at
+	}
+	rows, outcomes, model := place(c.rows), place(c.outcomes), place(c.model)
+	from := len(words)
+	words = append(words, c.priors...)
+	memory, err := t.device.Alloc(8 * len(words))
+	if err != nil {
+		return nil, fmt.Errorf("cuda: a table of %d records: %w", t.records, err)
+	}
+	if err := t.device.Write(memory, words); err != nil {
+		return nil, errors.Join(fmt.Errorf("cuda: a table of %d records: %w", t.records, err), t.device.Free(memory))
+	}
+	address := func(place int) uint64 { return memory + uint64(8*place) }
+	t.memory, t.rows, t.outcomes, t.model = memory, address(rows), address(outcomes), address(model)
+	if c.priors != nil {
+		t.beyond = address(from)
+	}
+	return t, nil
+}
+
+// Records are the data of a model that the kernels have.
+type Records interface {
+	// Put copies the data to a device.
+	Put(d Device) (*Table, error)
+}
+
+// Put copies the data to a device. The prior is the normal base.
+func (r Regression) Put(d Device) (*Table, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	t := &Table{
+		device: d, kernel: "descend_regression", family: r.Family, records: len(r.Outcomes), dim: r.Dim,
+		shared: func(threads int) int { return max(threads, r.Dim) + threads + threads/2 },
+	}
+	return t.put(content{rows: r.Rows, outcomes: r.Outcomes, model: []float64{r.Precision}})
+}
+
+// Free gives the device's memory back.
+func (t *Table) Free() error { return t.device.Free(t.memory) }
+
+func appendFloats(words []uint64, v []float64) []uint64 {
+	for _, x := range v {
+		words = append(words, math.Float64bits(x))
+	}
+	return words
+}

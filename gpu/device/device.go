@@ -1,0 +1,150 @@
+// Package device is the choice of where private gradient steps are computed: the processor,
+// or a CUDA GPU if the program was built with the tag cuda (make cuda).
+//
+// A GPU is taken by name, as cuda:0, or automatically. It has to compute a small problem
+// of made-up records as the processor does before it is trusted with others.
+package device
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"fedpvi/gpu/cuda"
+)
+
+// A Choice is auto, cpu or cuda:N. The zero value is auto.
+type Choice struct {
+	kind    kind
+	ordinal int
+}
+
+type kind uint8
+
+const (
+	auto kind = iota
+	processor
+	card
+)
+
+// The choices without a number.
+var (
+	Auto = Choice{}
+	CPU  = Choice{kind: processor}
+)
+
+// CUDA returns the choice of the N-th GPU.
+func CUDA(n int) Choice { return Choice{card, n} }
+
+var (
+	_ encoding.TextUnmarshaler = new(Choice)
+	_ encoding.TextMarshaler   = Choice{}
+)
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (c *Choice) UnmarshalText(text []byte) error {
+	switch s := string(text); s {
+	case "auto":
+		*c = Auto
+	case "cpu":
+		*c = CPU
+	default:
+		digits, ok := strings.CutPrefix(s, "cuda:")
+		n, err := strconv.ParseUint(digits, 10, 16)
+		if !ok || err != nil || strconv.FormatUint(n, 10) != digits {
+			return fmt.Errorf("no device is called %q: write auto, cpu, or cuda:0 for the first GPU", s)
+		}
+		*c = CUDA(int(n))
+	}
+	return nil
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (c Choice) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+func (c Choice) String() string {
+	switch c.kind {
+	case processor:
+		return "cpu"
+	case card:
+		return fmt.Sprintf("cuda:%d", c.ordinal)
+	}
+	return "auto"
+}
+
+// Demanded reports whether nothing else will do, so that what keeps the work from the
+// device is an error.
+func (c Choice) Demanded() bool { return c.kind == card }
+
+// A Device is a GPU in use. Its methods may be called from several goroutines at once.
+type Device interface {
+	cuda.Device
+	// Close gives the GPU back, with all of its memory.
+	Close() error
+}
+
+// A Source is where devices come from. A [Choice] is one.
+type Source interface {
+	// Take takes devices into use; none means the processor, and notice then says why, if
+	// that is not what was asked for.
+	Take() (devices []Device, notice, err error)
+	// Demanded reports whether nothing else will do.
+	Demanded() bool
+}
+
+var _ Source = Auto
+
+// Take takes GPUs into use: that of the choice, or for auto all that can be used. None
+// means the processor, and then notice says what kept the work there, nil if that is what
+// was asked for or the program knows no GPUs. It fails where a GPU was demanded and cannot be had.
+func (c Choice) Take() (devices []Device, notice, err error) {
+	if c.kind == processor || c.kind == auto && !Built {
+		return nil, nil, nil
+	}
+	_, found, err := find()
+	if err == nil && c.kind == card {
+		d, err := take(c.ordinal)
+		if err != nil {
+			return nil, nil, err
+		}
+		return []Device{d}, nil, nil
+	}
+	for i := range found {
+		d, unfit := take(i)
+		if unfit != nil {
+			notice = errors.Join(notice, unfit)
+			continue
+		}
+		devices = append(devices, d)
+	}
+	switch {
+	case err != nil && c.kind == card:
+		return nil, nil, err
+	case err != nil:
+		return nil, err, nil
+	}
+	return devices, notice, nil
+}
+
+// take takes a GPU into use that computes as the processor does.
+func take(ordinal int) (Device, error) {
+	d, err := start(ordinal)
+	if err != nil {
+		return nil, err
+	}
+	if err := Test(d); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// Close gives devices back.
+func Close(devices []Device) error {
+	var err error
+	for _, d := range devices {
+		err = errors.Join(err, d.Close())
+	}
+	return err
+}

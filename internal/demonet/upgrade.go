@@ -1,0 +1,66 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// upgrade plays a study that programs of an earlier build begin, and this one's end. The
+// coordinator goes first, half way, then one client; the others never change. The posterior must
+// be that of a run in which nothing happens, to the last bit, and all that the earlier build wrote
+// must be read and verified by this one.
+func upgrade(ctx context.Context, earlier string) error {
+	for _, program := range []string{"coordinator", "client"} {
+		if _, err := os.Stat(filepath.Join(earlier, program)); err != nil {
+			return err
+		}
+	}
+	clients, err := dealHospitals(ctx)
+	if err != nil {
+		return err
+	}
+	first, err := play(ctx, clients, "this build", bin, leave)
+	if err != nil {
+		return err
+	}
+	second, err := play(ctx, clients, "upgraded", earlier, replace)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(first.exact, second.exact) {
+		return errors.New("the posteriors differ: " + filepath.Join(dir, "*", "posterior.csv"))
+	}
+	say("\nBoth posteriors are the same, to the last bit.")
+	return nil
+}
+
+// replace stops the coordinator and one client half way, as an administrator does, and starts
+// them with the programs of this build.
+func replace(ctx context.Context, n *network) error {
+	round, err := n.halfWay(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range []string{hub, n.clients[1]} {
+		if err := n.ask(id, syscall.SIGTERM); err != nil {
+			return err
+		}
+		n.programs[id] = bin
+		if err := n.start(ctx, id); err != nil {
+			return err
+		}
+		from := round
+		if round, err = n.watch(ctx, func(s status) bool { return s.Asked > from }); err != nil {
+			return err
+		}
+		say("  round %d: %s was replaced by this build's, and round %d is asked for", from, id, round)
+	}
+	for id := range n.programs {
+		n.programs[id] = bin // to check what they leave
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package pvi
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// noDevice is one that is never there.
+type noDevice struct{}
+
+var errNoDevice = errors.New("not there")
+
+func (noDevice) Name() string                                  { return "none" }
+func (noDevice) Alloc(int) (uint64, error)                     { return 0, errNoDevice }
+func (noDevice) Free(uint64) error                             { return errNoDevice }
+func (noDevice) Write(uint64, []uint64) error                  { return errNoDevice }
+func (noDevice) Read([]uint64, uint64) error                   { return errNoDevice }
+func (noDevice) Launch(string, int, int, int, ...uint64) error { return errNoDevice }
+
+// Which studies a device takes follows from public numbers alone: not from how many records
+// a client has, or whether it has any.
+func TestWhichStudiesADeviceTakes(t *testing.T) {
+	for name, c := range map[string]struct {
+		overrides []study.Override
+		want      string // of the reason; empty if there is none
+		network   bool
+	}{
+		"full batches":    {[]study.Override{set("inference.sampling_rate", "1.0")}, "", false},
+		"poisson batches": {[]study.Override{set("inference.sampling_rate", "0.1")}, "", true},
+		"fixed batches":   {[]study.Override{set("inference.sampling_rate", "0.1"), set("inference.sampling", `"without-replacement"`), set("privacy.adjacency", `"replace-one"`), set("federation.nominal_records", "100")}, "", true},
+		"probit":          {[]study.Override{set("model.family", `"probit"`)}, "probit", false},
+		"draws":           {[]study.Override{set("inference.draws", "2")}, "one draw", false},
+		"joint":           {[]study.Override{set("inference.gradients", `"joint"`)}, "aligned", false},
+		"sgd":             {[]study.Override{set("inference.optimiser", `"sgd"`), set("inference.step_size", "0.01")}, "Adam", false},
+		"ascent":          {[]study.Override{set("privacy", `{ unit = "none" }`), set("inference", `{ rounds = 5, solver = "svi" }`)}, "svi", false},
+		"sums":            {[]study.Override{set("federation.opens", `"sums"`), set("inference", `{ rounds = 5 }`)}, "sums", false},
+	} {
+		st, err := study.Parse("s.toml", []byte(descentStudy), c.overrides...)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		p, err := NewProtocol(st, []ClientID{"a", "b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = p.OnDevice()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		if c.want != "" {
+			continue
+		}
+		if p.DrawsByNetwork() != c.network {
+			t.Errorf("%s: by the network: %t", name, !c.network)
+		}
+		for _, n := range []int{0, 1, 2, 100, 101} {
+			s := descentShard(p, n)
+			site, err := p.NewSite("a", s)
+			if err != nil {
+				continue // where the study needs more records
+			}
+			if err := site.OnDevice(s, solver.Accelerator{}); err != nil {
+				t.Errorf("%s, %d records: %v", name, n, err)
+			}
+		}
+	}
+}
+
+// A site whose device is not there releases what it would, at the same cost, and follows
+// the study to its end.
+func TestASiteWithoutItsDevice(t *testing.T) {
+	for _, rate := range []string{"1.0", "0.1"} {
+		p := descentProtocol(t, set("inference.sampling_rate", rate))
+		failures := 0
+		play := func(a *solver.Accelerator) (releases [][]int64, n int) {
+			server := NewServer(p)
+			var sites []*Site
+			for m, id := range p.Roster() {
+				s := descentShard(p, 30*m) // one has none
+				site, err := p.NewSite(id, s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if a != nil {
+					if err := site.OnDevice(s, *a); err != nil {
+						t.Fatal(err)
+					}
+				}
+				sites = append(sites, site)
+			}
+			src := seeded.Stream(1, "device")
+			for {
+				plan, ok := server.Next()
+				if !ok {
+					return releases, sites[0].Releases()
+				}
+				for _, site := range sites {
+					if !slices.Contains(plan.Participants, site.ID()) {
+						continue
+					}
+					var r Release
+					if err := site.Propose(&r, &plan, src); err != nil {
+						t.Fatal(err)
+					}
+					releases = append(releases, slices.Clone(r.Change))
+					outcome, err := server.Collect(&r)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, other := range sites {
+						if outcome != nil {
+							if err := other.Settle(outcome); err != nil {
+								t.Fatal(err)
+							}
+						}
+					}
+				}
+			}
+		}
+		want, charged := play(nil)
+		got, now := play(&solver.Accelerator{Device: noDevice{}, Failed: func(err error) error {
+			if !errors.Is(err, errNoDevice) {
+				t.Errorf("failed with %v", err)
+			}
+			failures++
+			return nil
+		}})
+		if failures != len(got) || len(got) != len(want) || now != charged {
+			t.Errorf("rate %s: %d failures, %d releases, %d charged; without a device %d releases, %d charged", rate, failures, len(got), now, len(want), charged)
+		}
+	}
+}

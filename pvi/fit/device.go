@@ -1,0 +1,95 @@
+package fit
+
+import (
+	"fmt"
+
+	"fedpvi/gpu/cuda"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// OnDevice returns why the kernels of package cuda do not have the model, nil if they do.
+func (m *Model) OnDevice() error {
+	switch m.Study.Model.Family {
+	case study.Linear, study.Logistic, study.Poisson, study.Mixture:
+	default:
+		return fmt.Errorf("the kernels have linear, logistic and Poisson regression and mixtures, not %s", m.Study.Model.Family)
+	}
+	if d := m.program.Dim(); d > cuda.MaxDim {
+		return fmt.Errorf("the kernels have up to %d coordinates, the model has %d", cuda.MaxDim, d)
+	}
+	return nil
+}
+
+// OnDeviceRecords returns a shard as a device reads it, for one of so many clients.
+func (m *Model) OnDeviceRecords(s *shard.Shard, clients int) (cuda.Records, error) {
+	if err := m.OnDevice(); err != nil {
+		return nil, err
+	}
+	var rows, outcomes []float64
+	for i := range s.Len() {
+		x, y := s.Record(i)
+		rows, outcomes = append(rows, x...), append(outcomes, y)
+	}
+	if m.Study.Model.Family == study.Mixture {
+		return m.onDeviceMixture(rows, 1/float64(clients)), nil
+	}
+	family := map[study.Family]cuda.Family{study.Linear: cuda.Linear, study.Logistic: cuda.Logistic, study.Poisson: cuda.Poisson}[m.Study.Model.Family]
+	precision := 0.0
+	if family == cuda.Linear && m.layout.scale < 0 {
+		precision = 1 / (m.NoiseSD() * m.NoiseSD())
+	}
+	if len(m.layout.groups) == 0 && m.layout.scale < 0 {
+		return cuda.Regression{Family: family, Dim: m.program.Dim(), Rows: rows, Outcomes: outcomes, Precision: precision}, nil
+	}
+	return cuda.Multilevel{
+		Family: family, Dim: m.program.Dim(), Features: m.layout.coefficients, Effects: m.onDeviceEffects(s),
+		Scale: m.layout.scale, Precision: precision, Rows: rows, Outcomes: outcomes,
+	}, nil
+}
+
+// onDeviceEffects are the effects of all group terms.
+func (m *Model) onDeviceEffects(s *shard.Shard) (effects []cuda.Effect) {
+	for g, w := range m.layout.groups {
+		c, _ := m.Study.Column(m.Study.Model.Groups[g].By)
+		for e := range w.spread {
+			effect := cuda.Effect{Spread: w.spread[e], First: w.first[e], Groups: len(c.Levels)}
+			for i := range s.Len() {
+				levels, slopes := s.Groups(i)
+				effect.Group = append(effect.Group, int(levels[g]))
+				if w.slopes[e] >= 0 {
+					effect.Carrier = append(effect.Carrier, slopes[w.slopes[e]])
+				}
+			}
+			effects = append(effects, effect)
+		}
+	}
+	return effects
+}
+
+// onDeviceMixture has the coordinates in the order of [Model.mixture]: pieces of the stick,
+// then means and logarithms of standard deviations, variable by variable.
+func (m *Model) onDeviceMixture(rows []float64, share float64) cuda.Mixture {
+	model := &m.Study.Model
+	k, known := model.Components, model.ClusterSD > 0
+	d := cuda.Mixture{Dim: m.program.Dim(), Components: k, Variables: len(model.Variables), Weights: !known, Rows: rows}
+	if known {
+		d.Precision = 1 / (model.ClusterSD * model.ClusterSD)
+		for v := range model.Variables {
+			d.Means = append(d.Means, v*k)
+		}
+		return d
+	}
+	d.Growth = 2
+	for v := range model.Variables {
+		d.Means, d.Spreads = append(d.Means, k-1+2*v*k), append(d.Spreads, k-1+(2*v+1)*k)
+	}
+	d.Base = cuda.Base{Share: share, Priors: make([]cuda.Prior, d.Dim)}
+	for i, p := range m.Parameters {
+		d.Base.Mean, d.Base.SD = append(d.Base.Mean, p.Prior.Mean), append(d.Base.SD, p.Prior.SD)
+		if i < k-1 {
+			d.Base.Priors[i] = cuda.Prior{Kind: cuda.StickPrior, First: 1, Second: float64(k - 1 - i)}
+		}
+	}
+	return d
+}

@@ -1,0 +1,175 @@
+package solver
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/gpu/cuda"
+	"fedpvi/pvi/study"
+)
+
+// broken is a device of which a call fails.
+type broken struct{ call string }
+
+var errBurnt = errors.New("it burns")
+
+func (b broken) fails(call string) error {
+	if b.call == call {
+		return errBurnt
+	}
+	return nil
+}
+
+func (b broken) Name() string                                  { return "broken" }
+func (b broken) Alloc(int) (uint64, error)                     { return 1 << 20, b.fails("alloc") }
+func (b broken) Free(uint64) error                             { return b.fails("free") }
+func (b broken) Write(uint64, []uint64) error                  { return b.fails("write") }
+func (b broken) Read(w []uint64, _ uint64) error               { return b.fails("read") }
+func (b broken) Launch(string, int, int, int, ...uint64) error { return b.fails("launch") }
+
+// onDeviceCase is a descent of two visits, and what a device needs for it.
+type onDeviceCase struct {
+	records, dim int
+	exact, keyed dpmech.Sampling
+}
+
+var onDeviceCases = []onDeviceCase{
+	{400, 5, dpmech.Poisson{Rate: 0.1}, dpmech.Poisson{Rate: 0.1, Selection: dpmech.Feistel}},
+	{90, 3, dpmech.FullBatch{}, dpmech.FullBatch{}},
+}
+
+func (c onDeviceCase) config(s dpmech.Sampling) dpmech.SampledConfig {
+	return dpmech.SampledConfig{Sampling: s, Records: c.records, Steps: 60, Dim: c.dim, Clip: 0.5, NoiseMultiplier: 2}
+}
+
+// solver returns the descent with its visits on a device.
+func (c onDeviceCase) solver(t *testing.T, a Accelerator) *DPSVI {
+	t.Helper()
+	rate := 1.0
+	if p, ok := c.exact.(dpmech.Poisson); ok {
+		rate = p.Rate
+	}
+	m, columns := logistic(t, c.records, c.dim)
+	s, err := NewDPSVI(program(t, m, c.records, columns), sampled(t, c.config(c.exact)), options(30, rate))
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := cuda.Regression{Family: cuda.Logistic, Dim: c.dim, Rows: columns[1], Outcomes: columns[0]}
+	if err := s.On(a, sampled(t, c.config(c.keyed)), records); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// visits returns what both visits propose.
+func (c onDeviceCase) visits(t *testing.T, a Accelerator) (proposed []float64, events []accountant.Event, state []byte) {
+	t.Helper()
+	s := c.solver(t, a)
+	src := seeded.Stream(3, "device")
+	for range 2 {
+		dst := make([]float64, 2*c.dim)
+		spent, err := s.Propose(dst, standard(c.dim), src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proposed, events = append(proposed, dst...), append(events, spent...)
+	}
+	return proposed, events, s.State()
+}
+
+// Whatever call of a device fails, the processor takes the same steps, if it may: once, at
+// the same cost.
+func TestAVisitThatADeviceFails(t *testing.T) {
+	for _, c := range onDeviceCases {
+		var want []float64
+		for _, call := range []string{"alloc", "write", "launch", "free"} {
+			failures := 0
+			proposed, events, _ := c.visits(t, Accelerator{broken{call}, func(err error) error {
+				if !errors.Is(err, errBurnt) {
+					t.Errorf("%s: failed with %v", call, err)
+				}
+				failures++
+				return nil
+			}})
+			if failures != 2 || len(events) != 60 {
+				t.Errorf("%s: %d failures, %d steps were charged", call, failures, len(events))
+			}
+			if want == nil {
+				want = proposed
+			}
+			if call != "free" && !slices.Equal(proposed, want) { // which comes after the steps
+				t.Errorf("%s: another result", call)
+			}
+		}
+		stop := errors.New("stop")
+		s := c.solver(t, Accelerator{broken{"launch"}, func(error) error { return stop }})
+		events, err := s.Propose(make([]float64, 2*c.dim), standard(c.dim), seeded.Stream(3, "device"))
+		if !errors.Is(err, stop) || len(events) != 30 || s.Taken() != 30 {
+			t.Errorf("a demanded device fails: %v, %d steps charged, %d taken", err, len(events), s.Taken())
+		}
+	}
+}
+
+// With a device a step costs what it costs without.
+func TestOnADeviceStepsCostTheSame(t *testing.T) {
+	for _, c := range onDeviceCases {
+		_, events, _ := c.visits(t, Accelerator{broken{"launch"}, func(error) error { return nil }})
+		want, err := sampled(t, c.config(c.exact)).EventFor(1, accountant.AddRemove)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			if !reflect.DeepEqual(e, want) {
+				t.Fatalf("an event is %+v, want %+v", e, want)
+			}
+		}
+	}
+}
+
+func TestWhatNoDeviceTakes(t *testing.T) {
+	c := onDeviceCases[0]
+	m, columns := logistic(t, c.records, c.dim)
+	records := cuda.Regression{Family: cuda.Logistic, Dim: c.dim, Rows: columns[1], Outcomes: columns[0]}
+	for name, x := range map[string]struct {
+		options func(*DPSVIOptions)
+		config  func(*dpmech.SampledConfig)
+		want    string
+	}{
+		"two draws":         {func(o *DPSVIOptions) { o.Draws = 2 }, nil, "one draw"},
+		"joint gradients":   {func(o *DPSVIOptions) { o.Gradients = study.Joint }, nil, "aligned"},
+		"AdaGrad":           {func(o *DPSVIOptions) { o.Optimiser = study.AdaGrad }, nil, "Adam"},
+		"another selection": {nil, func(c *dpmech.SampledConfig) { c.Sampling = dpmech.Poisson{Rate: 0.1} }, "Feistel"},
+		"another noise":     {nil, func(c *dpmech.SampledConfig) { c.NoiseMultiplier = 1.9 }, "another one"},
+		"another rate":      {nil, func(c *dpmech.SampledConfig) { c.Sampling = dpmech.Poisson{Rate: 0.09, Selection: dpmech.Feistel} }, "another one"},
+		"another clip":      {nil, func(c *dpmech.SampledConfig) { c.Clip = 0.6 }, "another one"},
+		"another size":      {nil, func(c *dpmech.SampledConfig) { c.Records++ }, "another one"},
+		"another length":    {nil, func(c *dpmech.SampledConfig) { c.Steps = 90 }, "another one"},
+	} {
+		o, config := options(30, 0.1), c.config(c.exact)
+		if x.options != nil {
+			x.options(&o)
+		}
+		config.Dim = o.size(c.dim)
+		s, err := NewDPSVI(program(t, m, c.records, columns), sampled(t, config), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Sampling = c.keyed
+		if x.config != nil {
+			x.config(&config)
+		}
+		err = s.On(Accelerator{broken{}, nil}, sampled(t, config), records)
+		if err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v, want %q", name, err, x.want)
+		}
+		if s.device != nil || s.mechanism.NoiseMultiplier() != 2 {
+			t.Errorf("%s: something changed", name)
+		}
+	}
+}

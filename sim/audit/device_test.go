@@ -1,0 +1,250 @@
+//go:build emulator && !cuda
+
+package audit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/gpu"
+	"fedpvi/gpu/cuda"
+	"fedpvi/gpu/cuda/emulator"
+)
+
+// deviceCases are samplings that a device draws.
+var deviceCases = []descent{
+	{"a device, poisson, add-remove", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 1.5, accountant.AddRemove, 0, nil},
+	{"a device, poisson, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 0, nil},
+	{"a device, without replacement, replace-one", dpmech.WithoutReplacement{Batch: 3, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 1, nil},
+}
+
+// A tamperer is a device that gets other plans than those that were handed out.
+type tamperer struct {
+	*emulator.Device
+	of     *dpmech.SampledSum
+	tamper func(t *tamperer, plan []uint64)
+}
+
+// The words of a plan that tests tamper with, and how many words have the noise's layers.
+const (
+	kindWord     = 0
+	recordsWord  = 1
+	lengthWord   = 7
+	noiseKeyWord = 16
+	layersWord   = 24
+	layerWords   = 5 * 256
+)
+
+func (t *tamperer) Write(memory uint64, words []uint64) error {
+	if t.tamper != nil && t.of != nil {
+		for i := range words[:max(len(words)-layersWord-layerWords, 0)] {
+			if words[i] <= 1 && words[i+recordsWord] == uint64(t.of.Records()) && words[i+2] == uint64(t.of.Steps()) && words[i+3] == uint64(t.of.Dim()) {
+				t.tamper(t, words[i:])
+				break
+			}
+		}
+	}
+	return t.Device.Write(memory, words)
+}
+
+// deviceSteps are taken by a device: a record's vector is its row, since the slope of a
+// linear model is 1 at an outcome of 1 and a predictor of 0, about which q hardly moves.
+type deviceSteps struct {
+	*dpmech.SampledSum
+	device *tamperer
+}
+
+// on has a device add up.
+func (d descent) on(device *tamperer) descent {
+	d.adds = func(d descent, records int) (steps, error) {
+		m, err := newIntegers(d, records)
+		if err != nil {
+			return nil, err
+		}
+		return deviceSteps{m.(integers).SampledSum, device}, nil
+	}
+	return d
+}
+
+func (m deviceSteps) play(released [][]float64, streams *dpmech.Streams, vector func(v []float64, record uint32)) error {
+	data := cuda.Regression{Family: cuda.Linear, Dim: descentDim, Precision: 1}
+	v := make([]float64, descentDim)
+	for record := range m.Records() {
+		vector(v, uint32(record))
+		data.Rows = append(data.Rows, v...)
+		data.Outcomes = append(data.Outcomes, 1)
+	}
+	table, err := data.Put(m.device)
+	if err != nil {
+		return err
+	}
+	defer table.Free()
+	visit, err := m.visit(table, streams)
+	if err != nil {
+		return err
+	}
+	m.device.of = m.SampledSum
+	if err := cuda.Descend(m.device, []*cuda.Visit{visit}); err != nil || !visit.Taken {
+		return fmt.Errorf("steps taken: %t: %w", visit.Taken, err)
+	}
+	for i, n := range visit.Releases {
+		released[i/descentDim][i%descentDim] = m.Lattice().Float(n)
+	}
+	return nil
+}
+
+func (m deviceSteps) visit(table *cuda.Table, streams *dpmech.Streams) (*cuda.Visit, error) {
+	adam, err := gpu.NewAdam(2*descentDim, 0.9, 0.999, 1e-8)
+	if err != nil {
+		return nil, err
+	}
+	narrow := []float64{1e-9, 1e-9, 1e-9, 1e-9}
+	o := gpu.MeanFieldOptions{
+		Draws: 1, Clip: math.Inf(1), Rate: 1, Optimiser: adam, Schedule: gpu.Constant(1e-9), Steps: m.Steps(),
+		CavityMean: make([]float64, descentDim), CavityPrecision: []float64{1, 1, 1, 1},
+	}
+	run, err := gpu.NewMeanField(make([]float64, descentDim), narrow, o)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := m.Begin().Plan(m.Steps(), streams, seeded.Stream(1, "draws"))
+	if err != nil {
+		return nil, err
+	}
+	return &cuda.Visit{Table: table, Plan: plan, Run: run, Options: o, Releases: make([]int64, m.Steps()*descentDim)}, nil
+}
+
+// deviceBatches returns the batches that a device draws, one after the other.
+func (d descent) deviceBatches(device *tamperer, seed uint64) (next func() []uint32, err error) {
+	m, err := dpmech.NewSampledSum(dpmech.SampledConfig{
+		Sampling: d.sampling, Records: d.records, Steps: epochs, Dim: descentDim, Clip: descentClip, NoiseMultiplier: d.noise, Adjacency: d.adjacency,
+	})
+	if err != nil {
+		return nil, err
+	}
+	device.of = m
+	plan, err := m.Begin().Plan(epochs, seeded.Streams(seed, "device"), seeded.Stream(seed, "device, draws"))
+	if err != nil {
+		return nil, err
+	}
+	words, err := plan.Words(nil)
+	if err != nil {
+		return nil, err
+	}
+	stride := 1 + d.records
+	out := make([]uint64, stride*epochs)
+	memory, err := device.Alloc(8 * (len(words) + len(out)))
+	if err != nil {
+		return nil, err
+	}
+	defer device.Free(memory)
+	if err := device.Write(memory, words); err != nil {
+		return nil, err
+	}
+	at := memory + uint64(8*len(words))
+	if err := device.Launch("draw_batches", epochs, 32, 1024, at, memory, uint64(stride)); err != nil {
+		return nil, err
+	}
+	if err := device.Read(out, at); err != nil {
+		return nil, err
+	}
+	return func() (batch []uint32) {
+		for _, record := range out[1 : 1+out[0]] {
+			batch = append(batch, uint32(record))
+		}
+		out = out[stride:]
+		return batch
+	}, nil
+}
+
+// audit asks of a device what is asked of the program, and returns what does not pass.
+func (d descent) audit(t *testing.T, device *tamperer, seed uint64, runs int) (found []string) {
+	t.Helper()
+	ctx := context.Background()
+	d = d.on(device)
+	const alpha = 1e-7 // of eight checks of three cases, and of four faults
+	see := func(name string, c Check) {
+		if !c.Passed {
+			found = append(found, name+": "+c.Detail)
+		}
+	}
+	z, err := d.quiet(ctx, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	see("size of noise", judge(z.variances(), alpha))
+	see("shape of noise", judge(z.shapes(), alpha))
+	see("noise is fresh", judge(z.correlations(), alpha))
+	next, err := d.deviceBatches(device, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := d.frequenciesOf(ctx, task{seed: seed, alpha: alpha}, 1, next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	see("frequencies", c)
+	a, err := d.attack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err = a.run(ctx, task{seed: seed, runs: runs, alpha: alpha}); err != nil {
+		t.Fatal(err)
+	}
+	see("profile", c)
+	return found
+}
+
+// The releases of a sampled sum that runs on a device keep what its mechanism promises.
+func TestAuditOfTheDevice(t *testing.T) {
+	for i, d := range deviceCases {
+		for _, finding := range d.audit(t, &tamperer{Device: new(emulator.Device)}, uint64(i+1), 400) {
+			t.Errorf("%s: %s", d.name, finding)
+		}
+	}
+}
+
+// A device that does something else than its plan says is found out.
+func TestAuditFindsADeviceThatTampers(t *testing.T) {
+	d := deviceCases[0]
+	var key []uint64 // the first one
+	for name, tamper := range map[string]func(t *tamperer, plan []uint64){
+		"no clipping":             func(_ *tamperer, plan []uint64) { plan[lengthWord] = math.Float64bits(math.Inf(1)) },
+		"a record in every batch": func(_ *tamperer, plan []uint64) { plan[kindWord] = 0 },
+		"the same noise in every run": func(_ *tamperer, plan []uint64) {
+			if key == nil {
+				key = append(key, plan[noiseKeyWord:noiseKeyWord+4]...)
+			}
+			copy(plan[noiseKeyWord:], key)
+		},
+		"less noise": func(t *tamperer, plan []uint64) {
+			// As large as a noise multiplier of nine tenths makes it, on the same lattice.
+			less := d
+			less.noise *= 0.9
+			m, err := newIntegers(less, t.of.Records())
+			if err != nil || m.(integers).Lattice() != t.of.Lattice() {
+				panic("the fault cannot be planted")
+			}
+			p, err := m.(integers).Begin().Plan(1, seeded.Streams(1, "less"), seeded.Stream(1, "less, draws"))
+			if err != nil {
+				panic(err)
+			}
+			words, err := p.Words(nil)
+			if err != nil {
+				panic(err)
+			}
+			copy(plan[layersWord:layersWord+layerWords], words[layersWord:])
+		},
+	} {
+		found := d.audit(t, &tamperer{Device: new(emulator.Device), tamper: tamper}, 9, 200)
+		t.Logf("%s: %v", name, found)
+		if len(found) == 0 {
+			t.Errorf("%s is not found", name)
+		}
+	}
+}

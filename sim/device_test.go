@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"fedpvi/gpu/device"
+	"fedpvi/pvi/study"
+)
+
+const deviceStudy = `
+study = { version = 1, name = "device" }
+model = { family = "logistic", outcome = "y", positive = ">= 0.5", terms = ["x"], standardise = "none" }
+inference = { rounds = 3, steps = 20, sampling_rate = 0.2 }
+privacy = { unit = "record", epsilon = 1.0, delta = 1e-5 }
+federation = { max_records = 500 }
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [-1, 1]
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [0, 1]
+[simulation]
+clients = 3
+[simulation.synthetic]
+records_per_client = 300
+columns.x = { mean = 0, sd = 0.5 }
+`
+
+// source hands devices out.
+type source struct {
+	devices  []device.Device
+	notice   error
+	demanded bool
+	taken    int
+}
+
+func (s *source) Take() ([]device.Device, error, error) {
+	s.taken++
+	return s.devices, s.notice, nil
+}
+
+func (s *source) Demanded() bool { return s.demanded }
+
+// gone is a device that was there when it was taken.
+type gone struct{ closed int }
+
+var errGone = errors.New("it fell off the bus")
+
+func (*gone) Name() string                                  { return "cuda:7" }
+func (*gone) Alloc(int) (uint64, error)                     { return 0, errGone }
+func (*gone) Free(uint64) error                             { return errGone }
+func (*gone) Write(uint64, []uint64) error                  { return errGone }
+func (*gone) Read([]uint64, uint64) error                   { return errGone }
+func (*gone) Launch(string, int, int, int, ...uint64) error { return errGone }
+func (g *gone) Close() error                                { g.closed++; return nil }
+
+// playOn plays a study with devices and returns what was said.
+func playOn(t *testing.T, from device.Source, workers int, overrides ...study.Override) (*Play, *Result, []string, error) {
+	t.Helper()
+	st, err := study.Parse("s.toml", []byte(deviceStudy), overrides...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPlay(st, Options{Seed: 1, Workers: workers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	devices := NewDevices(from, func(line string) { said = append(said, line) })
+	defer func() {
+		if err := devices.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := devices.Use(p.Federation, 0); err != nil {
+		return p, nil, said, err
+	}
+	r, err := p.Run(context.Background(), func(Status) error { return nil })
+	return p, r, said, err
+}
+
+// Where a device fails the processor takes over, in every client and round, and says so
+// once; where it was demanded the run ends.
+func TestADeviceThatFails(t *testing.T) {
+	g := new(gone)
+	p, r, said, err := playOn(t, &source{devices: []device.Device{g}}, 2)
+	if err != nil || r.Accepted != 3 || g.closed != 1 {
+		t.Fatalf("%v; %d rounds; closed %d times", err, r.Accepted, g.closed)
+	}
+	if len(said) != 2 || said[0] != "computing on cuda:7" || !strings.HasPrefix(said[1], "the processor takes over: ") || !strings.Contains(said[1], errGone.Error()) {
+		t.Errorf("said %q", said)
+	}
+	if r.ComputedOn != "cuda:7" {
+		t.Errorf("computed on %q", r.ComputedOn)
+	}
+	_, plain, said, err := playOn(t, device.CPU, 1)
+	if err != nil || len(said) > 0 || plain.ComputedOn != "" {
+		t.Errorf("the processor: %v, said %q, computed on %q", err, said, plain.ComputedOn)
+	}
+	if cost := r.Privacy.Epsilon; cost != plain.Privacy.Epsilon {
+		t.Errorf("ε = %g, without a device %g", cost, plain.Privacy.Epsilon)
+	}
+	if p.Federation.Protocol.Digest() != mustPlay(t).Federation.Protocol.Digest() {
+		t.Error("another protocol")
+	}
+	if _, _, _, err := playOn(t, &source{devices: []device.Device{g}, demanded: true}, 1); !errors.Is(err, errGone) {
+		t.Errorf("demanded: %v", err)
+	}
+}
+
+func mustPlay(t *testing.T) *Play {
+	t.Helper()
+	p, _, _, err := playOn(t, device.CPU, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A study that no device takes is not a reason to take one into use.
+func TestStudiesThatNoDeviceTakes(t *testing.T) {
+	probit := study.Override{Key: "model.family", Value: `"probit"`}
+	s := &source{devices: []device.Device{new(gone)}}
+	if _, r, said, err := playOn(t, s, 1, probit); err != nil || s.taken != 0 || r.ComputedOn != "" || len(said) != 1 || !strings.Contains(said[0], "probit") {
+		t.Errorf("%v, taken %d times, said %q", err, s.taken, said)
+	}
+	s.demanded = true
+	if _, _, _, err := playOn(t, s, 1, probit); err == nil || !strings.Contains(err.Error(), "probit") {
+		t.Errorf("demanded: %v", err)
+	}
+	none := &source{notice: errors.New("no driver")}
+	if _, r, said, err := playOn(t, none, 1); err != nil || r.ComputedOn != "" || !slices.Equal(said, []string{"computing on the processor: no driver"}) {
+		t.Errorf("no device: %v, said %q", err, said)
+	}
+}
+
+// Sites share devices in turn, from the one that a worker begins with.
+func TestDevicesAreSharedInTurn(t *testing.T) {
+	st, err := study.Parse("s.toml", []byte(deviceStudy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := []device.Device{&named{"a"}, &named{"b"}}
+	d := NewDevices(&source{devices: two}, func(string) {})
+	for first, want := range []string{"a, b", "b, a", "a, b"} {
+		p, err := NewPlay(st, Options{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Use(p.Federation, first); err != nil || p.Federation.computedOn != want {
+			t.Errorf("worker %d computes on %q, want %q: %v", first, p.Federation.computedOn, want, err)
+		}
+	}
+}
+
+type named struct{ name string }
+
+func (n *named) Name() string                                { return n.name }
+func (*named) Alloc(int) (uint64, error)                     { return 0, errGone }
+func (*named) Free(uint64) error                             { return nil }
+func (*named) Write(uint64, []uint64) error                  { return nil }
+func (*named) Read([]uint64, uint64) error                   { return nil }
+func (*named) Launch(string, int, int, int, ...uint64) error { return nil }
+func (*named) Close() error                                  { return nil }

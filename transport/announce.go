@@ -1,0 +1,136 @@
+package transport
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"sync"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"fedpvi/transport/internal/wirepb"
+)
+
+// An announcement is an entry as it is sent: to all who follow the same bytes, which are
+// hashed and encoded once.
+type announcement struct {
+	Item
+	number uint64
+	sum    Hash
+	whole  []frame // from the first byte of the body on
+}
+
+// A frame is one message of an entry. On the wire it is a FollowResponse: the head is its
+// encoding up to the bytes of the piece, which are part of the body and not copied.
+type frame struct{ head, piece []byte }
+
+// pieceField is the number of the field FollowResponse.piece.
+const pieceField = 2
+
+func announce(number uint64, item Item) (*announcement, error) {
+	a := &announcement{Item: item, number: number, sum: sha256.Sum256(item.Body)}
+	var err error
+	a.whole, err = a.encode(0)
+	return a, err
+}
+
+// frames returns the messages that send the entry from an offset of its body on.
+func (a *announcement) frames(offset uint64) ([]frame, error) {
+	switch {
+	case offset == 0:
+		return a.whole, nil
+	case offset > uint64(len(a.Body)):
+		return nil, refuse(OutOfPlace, "entry %d has %d bytes: there is no byte %d", a.number, len(a.Body), offset)
+	}
+	return a.encode(offset)
+}
+
+func (a *announcement) encode(offset uint64) (all []frame, err error) {
+	start := wirepb.FollowResponse_Start_builder{
+		Number: a.number, Envelope: a.Envelope, Size: uint64(len(a.Body)), Sha256: a.sum[:], Offset: offset,
+	}.Build()
+	head, err := proto.Marshal(wirepb.FollowResponse_builder{Start: start}.Build())
+	rest := a.Body[offset:]
+	for err == nil && (len(head) > 0 || len(rest) > 0) {
+		piece := rest[:min(len(rest), max(entryMessage-len(head), 1))]
+		if len(piece) > 0 {
+			head = protowire.AppendVarint(protowire.AppendTag(head, pieceField, protowire.BytesType), uint64(len(piece)))
+		}
+		all = append(all, frame{head, piece})
+		head, rest = nil, rest[len(piece):]
+	}
+	return all, err
+}
+
+// announcements are the newest ones of a study: the outcome of a round and the plan of the next
+// go out together.
+type announcements struct {
+	mu  sync.Mutex
+	all []*announcement // newest first
+}
+
+// What is kept besides the two newest entries.
+const (
+	keptEntries = 2
+	keptBytes   = 8 << 20
+)
+
+// of returns the announcement of an entry.
+func (s *announcements) of(number uint64, item Item) (*announcement, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.all {
+		if a.number == number && same(a.Body, item.Body) && same(a.Envelope, item.Envelope) {
+			return a, nil
+		}
+	}
+	a, err := announce(number, item)
+	if err != nil {
+		return nil, err
+	}
+	kept, bytes := []*announcement{a}, 0
+	for n, b := range s.all[:min(len(s.all), 1+keptEntries)] {
+		if n > 0 {
+			bytes += len(b.Envelope) + len(b.Body)
+		}
+		if bytes > keptBytes {
+			break
+		}
+		kept = append(kept, b)
+	}
+	s.all = kept
+	return a, nil
+}
+
+// same reports whether two slices are the same bytes in memory, which nobody changes.
+func same(a, b []byte) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// codec encodes messages as gRPC does, but for frames, which are encoded already.
+type codec struct{}
+
+func (codec) Marshal(v any) (mem.BufferSlice, error) {
+	switch m := v.(type) {
+	case frame:
+		return mem.BufferSlice{mem.SliceBuffer(m.head), mem.SliceBuffer(m.piece)}, nil
+	case proto.Message:
+		b, err := proto.Marshal(m)
+		return mem.BufferSlice{mem.SliceBuffer(b)}, err
+	}
+	return nil, fmt.Errorf("a message of type %T", v)
+}
+
+func (codec) Unmarshal(data mem.BufferSlice, v any) error {
+	m, ok := v.(proto.Message)
+	if !ok {
+		return fmt.Errorf("a message of type %T", v)
+	}
+	b := data.MaterializeToBuffer(mem.DefaultBufferPool())
+	defer b.Free()
+	return proto.Unmarshal(b.ReadOnlyData(), m)
+}
+
+// Name is what gRPC calls the encoding on the wire.
+func (codec) Name() string { return "proto" }
