@@ -11,8 +11,11 @@ import (
 func TestMeanNoiseIsThatOfTheSteps(t *testing.T) {
 	const steps = 60
 	for _, o := range []SEPOptions{
-		{Rate: 1, StepSize: 1, Recency: 1}, {Rate: 1, StepSize: 1, Recency: 1, Overlap: 4}, {Rate: 0.2, StepSize: 0.5},
-		{Rate: 1, StepSize: 1, Recency: 1, Overlap: 5, Glide: true}, {Rate: 0.25, StepSize: 0.7, Recency: 3, Overlap: 12, Glide: true},
+		{Rate: 1, StepSize: 1, Recency: 1},
+		{Rate: 1, StepSize: 1, Recency: 1, Overlap: 4},
+		{Rate: 0.2, StepSize: 0.5},
+		{Rate: 1, StepSize: 1, Recency: 1, Overlap: 5, Glide: true},
+		{Rate: 0.25, StepSize: 0.7, Recency: 3, Overlap: 12, Glide: true},
 	} {
 		var want float64
 		for noisy := range steps {
