@@ -23,6 +23,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/invitation"
 	"fedpvi/dpmech"
+	"fedpvi/gpu/device"
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/wire"
@@ -91,6 +92,7 @@ type realNetwork struct {
 	records  string // folder of files
 	clients  []identity.Name
 	gossip   string // address of clients for it; empty for none
+	device   device.Source
 	now      func() time.Time
 	refuse   error // of every connection; nil if they are made
 }
@@ -100,6 +102,13 @@ const federationSeed = 7
 // simulated plays a study in the simulator, and leaves the records of its clients in
 // files.
 func simulated(t *testing.T, source []byte) (st *study.Study, folder string, outcomes []pvi.Outcome, natural []float64) {
+	t.Helper()
+	return simulatedOn(t, source, nil)
+}
+
+// simulatedOn has a device take the private gradient steps, or the processor where that
+// fails.
+func simulatedOn(t *testing.T, source []byte, devices []device.Device) (st *study.Study, folder string, outcomes []pvi.Outcome, natural []float64) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "study.toml")
 	check(t, os.WriteFile(file, source, 0o600))
@@ -111,6 +120,7 @@ func simulated(t *testing.T, source []byte) (st *study.Study, folder string, out
 	check(t, err)
 	p, err := sim.NewPlay(st, o)
 	check(t, err)
+	check(t, p.Federation.UseDevices(devices, func(error) error { return nil }))
 	r, err := p.Run(t.Context(), func(s sim.Status) error {
 		outcomes = append(outcomes, *s.Outcome)
 		return nil
@@ -220,7 +230,7 @@ func (n *realNetwork) run(ctx context.Context, m int) (*client.Ending, error) {
 			return line, line, err
 		},
 		Wait:   func(context.Context, time.Duration) error { return errors.New("no test waits") },
-		Gossip: n.gossip,
+		Gossip: n.gossip, Device: n.device,
 	})
 }
 

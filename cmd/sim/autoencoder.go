@@ -53,7 +53,7 @@ func (c *autoencoderCommand) Run(ctx context.Context) error {
 		return c.plan(spec)
 	}
 	if c.Device.Demanded() {
-		return fmt.Errorf("--device %v: the kernels have no networks: use --device cpu", c.Device)
+		return fmt.Errorf("--device %v: a device takes regressions, no networks: use --device cpu", c.Device)
 	}
 	seed := spec.Seed
 	if c.Seed != nil {

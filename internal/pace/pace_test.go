@@ -9,7 +9,7 @@ import (
 	"fedpvi/gpu/device"
 )
 
-// A rate is that of the longest piece of work, which grows until it fills the time.
+// A rate is the best of work that has grown until it fills the time, or has all its steps.
 func TestRate(t *testing.T) {
 	var asked []int
 	r, err := rate(func(steps int) error {
@@ -19,7 +19,7 @@ func TestRate(t *testing.T) {
 		}
 		return nil
 	})
-	if last := asked[len(asked)-1]; err != nil || asked[0] != fewSteps || last != mostSteps || r > 20_000 || r <= 0 {
+	if last := asked[len(asked)-1]; err != nil || asked[0] != fewSteps || last <= 10 || r > 20_000 || r <= 0 {
 		t.Errorf("%g a second after %v, %v", r, asked, err)
 	}
 	burnt := errors.New("it burns")
@@ -44,10 +44,18 @@ func TestProblem(t *testing.T) {
 	if err := p.visit(3, nil); err != nil {
 		t.Error(err)
 	}
+	network, err := newTrainer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer network.Close()
+	if err := network.Step(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestLines(t *testing.T) {
-	r := &Report{Problem: "p", Processor: Processor{2, 123_456, 7.9e9}, Found: device.Found{Built: true, Driver: "13.0", Devices: []device.Info{
+	r := &Report{Problem: "p", Processor: Processor{Cores: 2, Steps: 123_456, Network: 117, Copy: 7.9e9}, Found: device.Found{Built: true, Driver: "13.0", Devices: []device.Info{
 		{Name: "cuda:0", Model: "Good", Capability: "9.0", Multiprocessors: 3, Memory: 1 << 31},
 		{Name: "cuda:1", Model: "Bad", Capability: "7.0"},
 	}}, GPUs: []GPU{{Name: "cuda:0", Steps: 2e6, Many: 3e7, Within: 1e12}, {Name: "cuda:1", Failed: "too old"}}}
