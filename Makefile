@@ -8,7 +8,7 @@ TOOL := go tool -modfile=tools/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build cuda generate ptx test-cuda test-gpu demo demo-network network load upgrade dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench bench-gpu experiments clean
+.PHONY: build cuda generate ptx test-emulator test-cuda test-gpu demo demo-network network load upgrade dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench bench-gpu experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -37,10 +37,12 @@ $(EMULATED)/libcuda.so.1: $(wildcard gpu/cuda/kernel/*.cu gpu/cuda/kernel/*.h gp
 	@mkdir -p $(@D)
 	g++ -std=c++17 -O2 -Wall -fno-exceptions -fno-rtti -shared -fPIC -Wl,-Bsymbolic -Igpu/cuda/driver/include -Igpu/cuda/emulator -o $@ gpu/cuda/emulator/*.cc gpu/cuda/emulator/library/*.cc
 
-test-cuda: $(EMULATED)/libcuda.so.1 ## the kernels on an emulated device, and what stands before a real one; g++
+test-emulator: ## the kernels on an emulated device, and an audit of it; g++
 	go test -tags emulator ./gpu/cuda/...
-	go test -tags emulator -run 'Device|TheTest' ./gpu/device ./pvi/solver ./pvi/fit ./sim ./client ./internal/pace
 	go test -tags emulator -run Device ./sim/audit
+
+test-cuda: test-emulator $(EMULATED)/libcuda.so.1 ## programs on an emulated device too, and what stands before a real one
+	go test -tags emulator -run 'Device|TheTest' ./gpu/device ./pvi/solver ./pvi/fit ./sim ./client ./internal/pace
 	$(CUDA) go test -tags cuda ./gpu/cuda/driver
 	$(CUDA) LD_LIBRARY_PATH="$(CURDIR)/$(EMULATED):$$LD_LIBRARY_PATH" go test -tags cuda ./gpu/cuda
 	$(CUDA) FEDPVI_EMULATED="$(CURDIR)/$(EMULATED)" go test -tags cuda -run CUDA ./cmd/sim
@@ -104,7 +106,7 @@ test: ## all tests, what is shared under the race detector, and short fuzzing
 	go test $(RACE) -short -run 'Accumulator|Release|Layers|Stream' ./dpmech
 	go test $$(go list ./... | grep -E '$(ALONE)') $$(grep -rl --include='*_test.go' -F 'testing.Short()' . | xargs -n 1 dirname | sort -u)
 	$(FUSED) go test -run 'DependsOnNoPlace' ./gpu/... ./internal/single
-	$(if $(shell command -v g++),$(MAKE) --no-print-directory test-cuda)
+	$(if $(shell command -v g++),$(MAKE) --no-print-directory test-emulator)
 	$(MAKE) fuzz FUZZTIME=1s
 
 evidence: ## the long versions of statistical tests, up to an hour

@@ -404,9 +404,13 @@ func TestDPSEPStartIsForgotten(t *testing.T) {
 // A step allocates nothing, and a visit the same whatever its number of steps and records.
 func TestDPSEPStepsDoNotAllocate(t *testing.T) {
 	for _, family := range []study.Family{study.Probit, study.Logistic} {
-		for _, name := range []string{"diagonal", "full"} {
-			r := outcomes(t, family, 200, 4, 1)
-			s := private(t, r, name, dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: 0.5}, Steps: 500, Clip: 1, NoiseMultiplier: 40}, sepOptions(200, 0.5), 1)
+		for _, name := range []string{"diagonal", "full", "gliding"} {
+			r, o := outcomes(t, family, 200, 4, 1), sepOptions(200, 0.5)
+			q := name
+			if name == "gliding" {
+				q, o.Overlap, o.Glide, o.Least = "diagonal", 4, true, []float64{1, 1, 1, 1}
+			}
+			s := private(t, r, q, dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: 0.5}, Steps: 500, Clip: 1, NoiseMultiplier: 40}, o, 1)
 			src := seeded.Stream(1, "visit")
 			dpmech.Split(s.streams.Sampling, src)
 			dpmech.Split(s.streams.Noise, src)
