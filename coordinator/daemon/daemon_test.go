@@ -113,11 +113,9 @@ func (r *running) get(t *testing.T, path string) string {
 	return string(text)
 }
 
-// A study that is added while the daemon serves can be joined at once; orders, health and
-// metrics answer; nothing names a client or shows an invitation; and it ends as asked.
-func TestServe(t *testing.T) {
-	notified := notifications(t)
-	r := start(t, filepath.Join(t.TempDir(), "state"), false)
+// guest adds a study, and connects with the invitation of its client, which it returns.
+func (r *running) guest(t *testing.T) (c *transport.Client, invited string) {
+	t.Helper()
 	orders, err := admin.Dial(t.Context(), r.dir)
 	check(t, err)
 	founded, err := orders.Found(t.Context(), admin.Founding{
@@ -127,10 +125,19 @@ func TestServe(t *testing.T) {
 	check(t, err)
 	i, err := invitation.Parse(founded.Invited[0].Text)
 	check(t, err)
-	guest, err := transport.Dial(t.Context(), transport.Config{
+	c, err = transport.Dial(t.Context(), transport.Config{
 		Address: r.clients, TLS: channel.Join(i.Study, i.Pin, time.Now), RoundDeadline: time.Minute, MaxEntry: 1,
 	})
 	check(t, err)
+	return c, founded.Invited[0].Text
+}
+
+// A study that is added while the daemon serves can be joined at once; orders, health and
+// metrics answer; nothing names a client or shows an invitation; and it ends as asked.
+func TestServe(t *testing.T) {
+	notified := notifications(t)
+	r := start(t, filepath.Join(t.TempDir(), "state"), false)
+	guest, invited := r.guest(t)
 	if _, err := guest.Standing(t.Context()); err == nil {
 		t.Error("a guest has a standing")
 	}
@@ -146,7 +153,7 @@ func TestServe(t *testing.T) {
 		t.Error("a client is named in the metrics")
 	}
 	check(t, r.stop())
-	if said := r.log.String(); strings.Contains(said, founded.Invited[0].Text) || strings.Contains(said, invitation.Prefix) {
+	if said := r.log.String(); strings.Contains(said, invited) || strings.Contains(said, invitation.Prefix) {
 		t.Error("an invitation is in the log")
 	}
 	for _, want := range []string{"READY=1", "STOPPING=1"} {

@@ -5,17 +5,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/otel/codes"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
-	"fedpvi/coordinator/admin"
-	"fedpvi/crypto/channel"
-	"fedpvi/crypto/identity"
-	"fedpvi/crypto/invitation"
 	"fedpvi/transport"
 )
 
@@ -26,19 +21,7 @@ func TestTheListIsAllThatATraceHas(t *testing.T) {
 	seen := tracetest.NewInMemoryExporter()
 	provider := sdk.NewTracerProvider(sdk.WithSyncer(seen))
 	r := startTraced(t, filepath.Join(t.TempDir(), "state"), false, provider)
-	orders, err := admin.Dial(t.Context(), r.dir)
-	check(t, err)
-	founded, err := orders.Found(t.Context(), admin.Founding{
-		File: "plane.toml", Document: document, Addresses: []string{r.clients},
-		Clients: []identity.Name{"secretive-clinic"}, Valid: time.Hour,
-	})
-	check(t, err)
-	i, err := invitation.Parse(founded.Invited[0].Text)
-	check(t, err)
-	guest, err := transport.Dial(t.Context(), transport.Config{
-		Address: r.clients, TLS: channel.Join(i.Study, i.Pin, time.Now), RoundDeadline: time.Minute, MaxEntry: 1,
-	})
-	check(t, err)
+	guest, _ := r.guest(t)
 	if _, err := guest.Join(t.Context(), transport.JoinRequest{Token: []byte("t"), Entry: []byte("e"), Request: []byte("r")}); err == nil {
 		t.Error("a guest joined with nothing")
 	}
