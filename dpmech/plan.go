@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"fedpvi/dpmech/internal/stream"
 )
@@ -14,7 +15,7 @@ import (
 //
 // All that chance decides in a step follows from the plan's keys, bit for bit the same on
 // every machine (docs/device.md): who is in the batch, the noise, and draws that hide
-// nothing. [Plan.Words] has the keys, the sampler's table and that of the noise of the
+// nothing. [Plan.Words] has the keys, the batches or the sampler's table, and the table of the noise of the
 // mechanism that stated the cost, and is all that a device knows of either. [Plan.Next]
 // takes the same steps here: it is what a device is compared with, and goes on where one
 // gives up. One of the two takes the steps, never both: the same noise would hide two sums.
@@ -50,14 +51,18 @@ const (
 // Plan uses up the next steps and returns them. Keys come from the streams, and from
 // draws for the numbers of [Plan.Normals].
 //
-// It refuses samplings whose batches a device cannot draw by itself: a device takes
-// [Poisson] and [WithoutReplacement] by [Feistel], and [FullBatch].
+// It takes [FullBatch], [Poisson] and [WithoutReplacement]: of the latter two a device draws
+// the batches itself by [Feistel], and has them listed if they are [Exact], of at most
+// [SampledSum.MaxPlan] steps.
 func (r *SampledRun) Plan(steps int, streams *Streams, draws *Stream) (*Plan, error) {
 	if steps < 1 || steps > r.Remaining() {
 		return nil, fmt.Errorf("sampled sum: a plan of %d steps, of %d that are left: %w", steps, r.Remaining(), ErrNoSteps)
 	}
 	if err := r.of.Plannable(); err != nil {
 		return nil, err
+	}
+	if most := r.of.MaxPlan(); steps > most {
+		return nil, fmt.Errorf("sampled sum: a plan of %d steps: at most %d are possible", steps, most)
 	}
 	r.taken += steps
 	return &Plan{newPlanSteps(steps, streams, draws), r.of.Begin()}, nil
@@ -81,6 +86,16 @@ func (s *SampledSum) Plannable() error {
 		return fmt.Errorf("sampled sum: a vector of %d elements is too long for a plan: at most %d are possible", d, maxPlanned)
 	}
 	return nil
+}
+
+// MaxPlan returns the most steps that a plan can have: a list of batches has some 2^24 records.
+func (s *SampledSum) MaxPlan() int { return maxPlan(s.sampler) }
+
+func maxPlan(sampler Sampler) int {
+	if how, err := plannedBatches(sampler); err != nil || how.kind != listedRecords {
+		return math.MaxInt32
+	}
+	return max(1, int((1<<24)/max(1, sampler.MeanBatch())))
 }
 
 // maxPlanned keeps the rounding of a squared norm as small as [gate.add] has it, if a
@@ -141,8 +156,7 @@ func (p *Plan) Next(dst []int64, query SampledQuery) error {
 	if err != nil {
 		return err
 	}
-	p.placeBatch(step)
-	r.batch = r.sampler.Next(r.batch[:0], &p.bits)
+	r.batch = p.appendBatch(r.batch[:0], r.sampler, step)
 	p.fillNoise(dst, step)
 	return r.gather(dst, query)
 }
@@ -157,9 +171,10 @@ func (p *Plan) fillNoise(dst []int64, step uint32) {
 	}
 }
 
-// placeBatch moves bits to what decides a step's batch.
-func (p *planSteps) placeBatch(step uint32) {
+// appendBatch appends the batch of a step to dst.
+func (p *planSteps) appendBatch(dst []uint32, sampler Sampler, step uint32) []uint32 {
 	stream.Place(&p.bits, p.keys.sampling, [3]uint32{forBatch, step})
+	return sampler.Next(dst, &p.bits)
 }
 
 // placeNoise moves src to the word of sample j of a step, a multiple of eight.
@@ -193,8 +208,8 @@ func drawKey(key *[stream.KeySize]byte, src *Stream) {
 	}
 }
 
-// planned is how a device draws batches: of all records, of a number of them that a
-// table gives, or of a fixed one.
+// planned is how a device has its batches: of all records, of a number of them that a
+// table gives, or of a fixed one, or as they are listed.
 type planned struct {
 	kind  uint64
 	first int       // the size, or the least that the table has
@@ -205,6 +220,7 @@ type planned struct {
 const (
 	allRecords = iota
 	someRecords
+	listedRecords
 )
 
 // plannedBatches returns how a device draws the batches of a sampler.
@@ -216,10 +232,12 @@ func plannedBatches(sampler Sampler) (planned, error) {
 		if sampler.selection == Feistel {
 			return planned{someRecords, sampler.size.first, sampler.size}, nil
 		}
+		return planned{kind: listedRecords}, nil
 	case *fixedSampler:
 		if sampler.selection == Feistel {
 			return planned{someRecords, sampler.batch, nil}, nil
 		}
+		return planned{kind: listedRecords}, nil
 	}
-	return planned{}, errors.New("no plan can be made of this sampling: a device draws Poisson batches and batches without replacement, by the Feistel network, and full ones")
+	return planned{}, errors.New("no plan can be made of this sampling: a device has Poisson batches, batches without replacement and full ones")
 }

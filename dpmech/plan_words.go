@@ -3,6 +3,7 @@ package dpmech
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"fedpvi/dpmech/internal/stream"
 )
@@ -10,7 +11,9 @@ import (
 // The words of a plan, by their places; the device's kernels have the same list. From
 // planLayers on there are five words for each layer of the noise's ziggurat, then the
 // exponentials, and from planSizes on the distribution function of the size of a batch:
-// planSizesCount highest words, and then three more words of each entry.
+// planSizesCount highest words, and then three more words of each entry. Where batches are
+// listed they begin there: where each step's begin and the last one ends, and then records,
+// two in a word.
 const (
 	planKind = iota
 	planRecords
@@ -72,13 +75,18 @@ func (p *planSteps) appendWords(dst []uint64, sampler Sampler, records int, g pl
 	w[planClip] = math.Float64bits(g.clip)
 	w[planLength] = math.Float64bits(g.length)
 	w[planFirst] = uint64(how.first)
-	putKey(w[planSamplingKey:], &p.keys.sampling)
+	if how.kind != listedRecords {
+		putKey(w[planSamplingKey:], &p.keys.sampling)
+	}
 	putKey(w[planNoiseKey:], &p.keys.noise)
 	putKey(w[planDrawsKey:], &p.keys.draws)
 	if g.noise != nil {
 		putNoise(w, g.noise)
 	}
-	if how.table == nil {
+	switch {
+	case how.kind == listedRecords:
+		return p.appendBatches(dst, sampler)
+	case how.table == nil:
 		return dst
 	}
 	w[planSizesCount] = uint64(len(how.table.top))
@@ -99,6 +107,25 @@ func putNoise(w []uint64, z *discreteZiggurat) {
 	tables := append(w[planCurve:planCurve], z.curve.whole[:]...)
 	tables = append(tables, z.curve.sixteenth[:]...)
 	_ = append(tables, z.curve.inverse[:]...)
+}
+
+// appendBatches appends the batches of all steps.
+func (p *planSteps) appendBatches(dst []uint64, sampler Sampler) []uint64 {
+	var records []uint32
+	for step := range uint32(p.steps) {
+		dst = append(dst, uint64(len(records)))
+		records = p.appendBatch(records, sampler, step)
+	}
+	dst = append(dst, uint64(len(records)))
+	for pair := range slices.Chunk(records, 2) {
+		w := uint64(pair[0])
+		if len(pair) > 1 {
+			w |= uint64(pair[1]) << 32
+		}
+		dst = append(dst, w)
+	}
+	clear(records)
+	return dst
 }
 
 func putKey(dst []uint64, key *[stream.KeySize]byte) {

@@ -32,6 +32,9 @@ func (r *ProductRun) Plan(steps int, streams *Streams, draws *Stream) (*ProductP
 	if err := r.of.Plannable(); err != nil {
 		return nil, err
 	}
+	if most := maxPlan(r.of.sampler); steps > most {
+		return nil, fmt.Errorf("product sum: a plan of %d steps: at most %d are possible", steps, most)
+	}
 	r.taken += steps
 	return &ProductPlan{recordSteps: recordSteps{newPlanSteps(steps, streams, draws)}, of: r.of, noise: zigguratOf(uint64(r.of.sigma), 1)}, nil
 }
@@ -126,8 +129,7 @@ func (p *ProductPlan) Next() ([]uint32, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.placeBatch(step)
-	return r.begin(&p.bits), nil
+	return r.begin(p.appendBatch(r.batch[:0], r.sampler, step)), nil
 }
 
 // Put is [ProductRun.Put].
@@ -185,6 +187,9 @@ func NewBatchPlan(sampling Sampling, records, together, steps int, src, draws *S
 	if err == nil {
 		_, err = plannedBatches(sampler)
 	}
+	if err == nil && (steps < 1 || steps > maxPlan(sampler)) {
+		err = fmt.Errorf("%d steps: from 1 to %d are possible", steps, maxPlan(sampler))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("batch plan: %w", err)
 	}
@@ -213,8 +218,7 @@ func (p *BatchPlan) Next() ([]uint32, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.placeBatch(step)
-	p.batch = p.sampler.Next(p.batch[:0], &p.bits)
+	p.batch = p.appendBatch(p.batch[:0], p.sampler, step)
 	slices.Sort(p.batch)
 	return p.batch, nil
 }

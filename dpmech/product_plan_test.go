@@ -220,7 +220,7 @@ func TestProductPlansOfSamplings(t *testing.T) {
 		{dpmech.FullBatch{}, 8, false},
 		{dpmech.Poisson{Rate: 0.2, Selection: dpmech.Feistel}, 3, true},
 		{dpmech.Poisson{Rate: 0.9, Selection: dpmech.Feistel}, 3, false},
-		{dpmech.Poisson{Rate: 0.2}, 9, false},
+		{dpmech.Poisson{Rate: 0.2}, 9, true},
 		{dpmech.WithoutReplacement{Batch: 3, Selection: dpmech.Feistel}, 3, true},
 	} {
 		cfg := product
@@ -258,7 +258,7 @@ func TestBatchPlan(t *testing.T) {
 	if _, err := p.Next(); !errors.Is(err, dpmech.ErrNoSteps) {
 		t.Errorf("a step too many: %v", err)
 	}
-	if _, err := dpmech.NewBatchPlan(dpmech.Poisson{Rate: 0.3}, 50, 40, 1, seeded.Stream(1, "batches"), seeded.Stream(1, "draws")); err == nil {
+	if _, err := dpmech.NewBatchPlan(dpmech.RandomAllocation{Steps: 2, Picks: 1}, 50, 40, 1, seeded.Stream(1, "batches"), seeded.Stream(1, "draws")); err == nil {
 		t.Error("a plan of batches that a device does not draw")
 	}
 }

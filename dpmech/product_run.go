@@ -111,12 +111,12 @@ func (r *ProductRun) Next() ([]uint32, error) {
 		return nil, fmt.Errorf("product sum: %w (%d): plan more steps from the start", ErrNoSteps, r.of.cfg.Steps)
 	}
 	r.taken++
-	return r.begin(r.sampling), nil
+	return r.begin(r.sampler.Next(r.batch[:0], r.sampling)), nil
 }
 
-// begin draws the batch of a step from src.
-func (r *ProductRun) begin(src *Stream) []uint32 {
-	r.batch = r.sampler.Next(r.batch[:0], src)
+// begin begins a step with a batch, which it puts in order.
+func (r *ProductRun) begin(batch []uint32) []uint32 {
+	r.batch = batch
 	slices.Sort(r.batch)
 	r.put.Store(0)
 	for i := range r.parts {

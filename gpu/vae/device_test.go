@@ -44,6 +44,7 @@ var scenes = []scene{
 	{Shape{21, 11, 3}, 40, poisson(0.3), 40, 6, 11, 0.06, 0},
 	{Shape{33, 40, 17}, 3000, poisson(0.01), 80, 3, 1200, 0.06, 0},
 	{Shape{64, 32, 8}, 129, dpmech.FullBatch{}, 160, 2, 75, 1e-3, 0},
+	{Shape{9, 30, 4}, 500, dpmech.Poisson{Rate: 0.05}, 60, 4, 15, 0.06, 0},
 	{Shape{130, 70, 5}, 700, dpmech.WithoutReplacement{Batch: 17, Selection: dpmech.Feistel}, 17, 2, 200, 0.06, 0},
 }
 
@@ -390,7 +391,7 @@ const (
 // onPlans changes the words of plans of a scene.
 func (s scene) onPlans(change func(words []uint64)) func([]uint64) {
 	return func(words []uint64) {
-		if len(words) > planHead && words[0] <= 1 && words[recordsWord] == uint64(s.records) && words[2] == uint64(s.steps) {
+		if len(words) > planHead && words[0] <= 2 && words[recordsWord] == uint64(s.records) && words[2] == uint64(s.steps) {
 			change(words)
 		}
 	}
