@@ -11,12 +11,12 @@ type Family uint64
 
 // The families, in the order that the kernels have.
 const (
-	Logistic Family = iota // y is 1 with log odds η, and 0 otherwise
-	Linear                 // y is normal with mean η
-	Poisson                // y is a count with the logarithm of its mean η
-	Probit                 // y is 1 with probability Φ(η), and 0 otherwise
-	Robust                 // y has Student's distribution around η, of a scale that is a coordinate
-	NegativeBinomial       // y is a count of mean μ = e^η and variance μ + μ²/φ, φ a coordinate
+	Logistic         Family = iota // y is 1 with log odds η, and 0 otherwise
+	Linear                         // y is normal with mean η
+	Poisson                        // y is a count with the logarithm of its mean η
+	Probit                         // y is 1 with probability Φ(η), and 0 otherwise
+	Robust                         // y has Student's distribution around η, of a scale that is a coordinate
+	NegativeBinomial               // y is a count of mean μ = e^η and variance μ + μ²/φ, φ a coordinate
 	families
 )
 
