@@ -138,12 +138,13 @@ func (p *ProductPlan) Put(place int, pairs []Pair) error { return p.here().Put(p
 // Release is [ProductRun.Release].
 func (p *ProductPlan) Release(part int, dst []float32) error { return p.here().Release(part, dst) }
 
-// fillNoise makes the samples of a panel of a part: word j of the step's stream makes
-// sample j.
+// fillNoise makes the samples of the first columns of a panel of a part, and makes the others
+// zero: word j of the step's stream makes sample j.
 func (p *ProductPlan) fillNoise(dst []int64, part *productPart, panel, columns int) {
 	const width = 16 // of a panel
 	step, layer := uint32(p.begun-1), p.of.cfg.Layers[part.Layer]
 	start, stride := p.of.PlanStart(part.Layer), layer.PlanStride()
+	clear(dst)
 	for row := range len(dst) / width {
 		j := start + (part.From+row)*stride + panel*width
 		p.placeNoise(&part.noise, step, j)

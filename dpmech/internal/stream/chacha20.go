@@ -25,5 +25,5 @@ func PlaceAt(s *Stream, key [KeySize]byte, nonce [3]uint32, block uint32) {
 	}
 	c.SetCounter(block)
 	s.Wipe()
-	s.ctr = c
+	s.bits = standard{c}
 }

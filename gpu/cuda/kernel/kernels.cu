@@ -3,3 +3,4 @@
 #include "draws.cu"
 #include "network.cu"
 #include "rows.cu"
+#include "slopes.cu"
