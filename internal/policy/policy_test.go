@@ -92,6 +92,7 @@ var floors = [][]string{
 	{"crypto"},
 	{"transport/internal/wirepb"},
 	{"transport", "transport/membership"},
+	{"sim/chain"},
 	{"sim", "sim/calculator"},
 	{"sim/audit", "sim/baseline", "sim/autoencoder"},
 	{"sim/report"},
