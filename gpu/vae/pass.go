@@ -53,14 +53,7 @@ func newPass(n *Network) *pass {
 // out of 255, to within 2^-16.
 func (p *pass) load(row int, image []byte, src *dpmech.Stream) {
 	src.Fill(p.words)
-	x := p.in[encoderHidden].row(row, len(image))
-	for j, value := range image {
-		u := uint32(uint16(p.words[j/4] >> (j % 4 * 16)))
-		x[j] = 0
-		if u < uint32(value)*257+uint32(value>>7) { // 255 is always below, 0 never
-			x[j] = 1
-		}
-	}
+	single.Bernoulli(p.in[encoderHidden].row(row, len(image)), image, p.words)
 }
 
 // multiply computes the outputs of a layer for the first records rows.
