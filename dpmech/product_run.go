@@ -237,11 +237,11 @@ func (r *ProductRun) Release(i int, dst []float32) error {
 	layer := r.of.cfg.Layers[p.Layer]
 	r.outer[p.Layer].Sum(dst, p.From/single.TileRows, p.To/single.TileRows, min(len(r.batch), r.of.cfg.Together))
 	rows, height := min(layer.Inputs, p.To)-p.From, p.To-p.From
+	var space [tilesOfPart * single.TileRows * single.TileColumns]int64
+	hidden := space[:rows*single.TileColumns]
 	for panel := range single.Tiles(layer.Outputs, single.TileColumns) {
 		columns := min(single.TileColumns, layer.Outputs-panel*single.TileColumns)
 		out := dst[panel*height*single.TileColumns:][:height*single.TileColumns]
-		var space [tilesOfPart * single.TileRows * single.TileColumns]int64
-		hidden := space[:rows*single.TileColumns]
 		r.of.fillNoise(hidden, columns, &p.noise)
 		if r.many {
 			r.addExtra(hidden, p, panel, columns)
@@ -252,12 +252,14 @@ func (r *ProductRun) Release(i int, dst []float32) error {
 	return nil
 }
 
-// fillNoise draws noise for the first columns of every row of a panel.
+// fillNoise draws noise for the first columns of every row of a panel, and makes the others
+// zero.
 func (s *ProductSum) fillNoise(dst []int64, columns int, src *Stream) {
 	if columns == single.TileColumns {
 		s.noise.Fill(dst, src)
 		return
 	}
+	clear(dst)
 	for ; len(dst) > 0; dst = dst[single.TileColumns:] {
 		s.noise.Fill(dst[:columns], src)
 	}

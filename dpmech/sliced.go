@@ -77,29 +77,32 @@ const slicedAtOnce = 256
 func (g *slicedGaussian) Fill(dst []int64, src *Stream) {
 	var (
 		words   [slicedAtOnce / 2]uint64
-		samples [slicedAtOnce]int64
 		missing [slicedAtOnce / 8]uint8
 	)
-	for len(dst) > 0 {
-		n := min(len(dst), slicedAtOnce)
-		eights := (n + 7) / 8
+	for len(dst) >= 8 {
+		eights := min(len(dst), slicedAtOnce) / 8
 		src.Fill(words[:eights*4])
-		to := dst[:n]
-		if n%8 != 0 {
-			to = samples[:eights*8]
-		}
-		g.fill(to, words[:eights*4], missing[:eights])
+		g.fill(dst[:eights*8], words[:eights*4], missing[:eights])
 		for i, which := range missing[:eights] {
-			for k := 0; which != 0; k, which = k+1, which>>1 {
-				if which&1 != 0 {
-					to[8*i+k] = g.rest(src)
-				}
+			if which != 0 {
+				g.replace(dst[8*i:], which, src)
 			}
 		}
-		if n%8 != 0 {
-			copy(dst, to)
-		}
-		dst = dst[n:]
+		dst = dst[eights*8:]
+	}
+	if len(dst) > 0 {
+		var samples [8]int64
+		src.Fill(words[:4])
+		g.fill(samples[:], words[:4], missing[:1])
+		g.replace(samples[:], missing[0]&(1<<len(dst)-1), src)
+		copy(dst, samples[:])
+	}
+}
+
+// replace draws the samples that are not in the table.
+func (g *slicedGaussian) replace(dst []int64, missing uint8, src *Stream) {
+	for ; missing != 0; missing &= missing - 1 {
+		dst[bits.TrailingZeros8(missing)] = g.rest(src)
 	}
 }
 

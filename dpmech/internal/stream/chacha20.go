@@ -21,5 +21,5 @@ func Place(s *Stream, key [KeySize]byte, nonce [3]uint32) {
 		panic("stream: " + err.Error()) // unreachable: key and nonce have legal lengths
 	}
 	s.Wipe()
-	s.ctr = c
+	s.bits = standard{c}
 }
