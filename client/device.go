@@ -1,26 +1,18 @@
 package client
 
 import (
-	"errors"
-
 	"fedpvi/gpu/device"
 	"fedpvi/pvi/solver"
 )
 
-// errNetwork is why a device has to be named for some studies.
-var errNetwork = errors.New("a GPU draws batches by the Feistel network, and that all of them are equally likely is a conjecture, which the processor does without (docs/feistel.md): --device cuda:0 says that it will do")
-
 // useDevice has a device take the site's private gradient steps, once there is a site, if
-// one is wanted and can. Otherwise the processor does, or, where a device is demanded,
-// nobody. Nothing that is logged depends on records.
+// one is wanted and can. Batches are drawn exactly. Otherwise the processor does, or, where a
+// device is demanded, nobody. Nothing that is logged depends on records.
 func (a *participant) useDevice() error {
 	if a.wanted == nil || a.wanted == device.Source(device.CPU) || a.wanted == device.Source(device.Auto) && !device.Built || a.site == nil || len(a.devices) > 0 {
 		return nil
 	}
-	why, byNetwork := a.site.ForDevice()
-	if why == nil && byNetwork && !a.wanted.Demanded() {
-		why = errNetwork
-	}
+	why := a.site.ForDevice()
 	if why == nil {
 		var notice error
 		if a.devices, notice, why = a.wanted.Take(); why == nil && len(a.devices) == 0 {

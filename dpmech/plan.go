@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"fedpvi/dpmech/internal/stream"
 )
@@ -14,7 +15,7 @@ import (
 //
 // All that chance decides in a step follows from the plan's keys, bit for bit the same on
 // every machine (docs/device.md): who is in the batch, the noise, and draws that hide
-// nothing. [Plan.Words] has the keys, the sampler's table and that of the noise of the
+// nothing. [Plan.Words] has the keys, the batches or the sampler's table, and the table of the noise of the
 // mechanism that stated the cost, and is all that a device knows of either. [Plan.Next]
 // takes the same steps here: it is what a device is compared with, and goes on where one
 // gives up. One of the two takes the steps, never both: the same noise would hide two sums.
@@ -44,14 +45,18 @@ const (
 // Plan uses up the next steps and returns them. Keys come from the streams, and from
 // draws for the numbers of [Plan.Normals].
 //
-// It refuses samplings whose batches a device cannot draw by itself: a device takes
-// [Poisson] and [WithoutReplacement] by [Feistel], and [FullBatch].
+// It takes [FullBatch], [Poisson] and [WithoutReplacement]: of the latter two a device draws
+// the batches itself by [Feistel], and has them listed if they are [Exact], of at most
+// [SampledSum.MaxPlan] steps.
 func (r *SampledRun) Plan(steps int, streams *Streams, draws *Stream) (*Plan, error) {
 	if steps < 1 || steps > r.Remaining() {
 		return nil, fmt.Errorf("sampled sum: a plan of %d steps, of %d that are left: %w", steps, r.Remaining(), ErrNoSteps)
 	}
 	if err := r.of.Plannable(); err != nil {
 		return nil, err
+	}
+	if most := r.of.MaxPlan(); steps > most {
+		return nil, fmt.Errorf("sampled sum: a plan of %d steps: at most %d are possible", steps, most)
 	}
 	r.taken += steps
 	p := &Plan{steps: steps, run: r.of.Begin()}
@@ -70,6 +75,14 @@ func (s *SampledSum) Plannable() error {
 		return fmt.Errorf("sampled sum: a vector of %d elements is too long for a plan: at most %d are possible", d, maxPlanned)
 	}
 	return nil
+}
+
+// MaxPlan returns the most steps that a plan can have: a list of batches has some 2^24 records.
+func (s *SampledSum) MaxPlan() int {
+	if how, err := s.batches(); err != nil || how.kind != listedRecords {
+		return math.MaxInt32
+	}
+	return max(1, int((1<<24)/max(1, s.MeanBatch())))
 }
 
 // maxPlanned keeps the rounding of a squared norm as small as [gate.add] has it, if a
@@ -100,10 +113,15 @@ func (p *Plan) Next(dst []int64, query SampledQuery) error {
 	}
 	step := uint32(p.begun)
 	p.begun++
-	stream.Place(&p.bits, p.keys.sampling, [3]uint32{forBatch, step})
-	r.batch = r.sampler.Next(r.batch[:0], &p.bits)
+	r.batch = p.appendBatch(r.batch[:0], step)
 	p.fillNoise(dst, step)
 	return r.gather(dst, query)
+}
+
+// appendBatch appends the batch of a step to dst.
+func (p *Plan) appendBatch(dst []uint32, step uint32) []uint32 {
+	stream.Place(&p.bits, p.keys.sampling, [3]uint32{forBatch, step})
+	return p.run.sampler.Next(dst, &p.bits)
 }
 
 // fillNoise sets every element of dst to a sample of the mechanism's noise: element j is
@@ -146,8 +164,8 @@ func drawKey(key *[stream.KeySize]byte, src *Stream) {
 	}
 }
 
-// planned is how a device draws batches: of all records, of a number of them that a
-// table gives, or of a fixed one.
+// planned is how a device has its batches: of all records, of a number of them that a
+// table gives, or of a fixed one, or as they are listed.
 type planned struct {
 	kind  uint64
 	first int       // the size, or the least that the table has
@@ -158,6 +176,7 @@ type planned struct {
 const (
 	allRecords = iota
 	someRecords
+	listedRecords
 )
 
 // batches returns how a device draws the mechanism's batches.
@@ -169,10 +188,12 @@ func (s *SampledSum) batches() (planned, error) {
 		if sampler.selection == Feistel {
 			return planned{someRecords, sampler.size.first, sampler.size}, nil
 		}
+		return planned{kind: listedRecords}, nil
 	case *fixedSampler:
 		if sampler.selection == Feistel {
 			return planned{someRecords, sampler.batch, nil}, nil
 		}
+		return planned{kind: listedRecords}, nil
 	}
-	return planned{}, errors.New("no plan can be made of this sampling: a device draws Poisson batches and batches without replacement, by the Feistel network, and full ones")
+	return planned{}, errors.New("no plan can be made of this sampling: a device has Poisson batches, batches without replacement and full ones")
 }

@@ -67,22 +67,33 @@ func TestAPlanUsesItsStepsUp(t *testing.T) {
 func TestPlansOfSamplings(t *testing.T) {
 	streams, draws := seeded.Streams(1, "samplings"), seeded.Stream(1, "samplings, draws")
 	for _, c := range []struct {
-		sampling dpmech.Sampling
-		can      bool
+		sampling  dpmech.Sampling
+		adjacency accountant.Adjacency
+		can       bool
 	}{
-		{dpmech.FullBatch{}, true},
-		{dpmech.Poisson{Rate: 0.2, Selection: dpmech.Feistel}, true},
-		{dpmech.WithoutReplacement{Batch: 3, Selection: dpmech.Feistel}, true},
-		{dpmech.Poisson{Rate: 0.2}, false},
-		{dpmech.WithoutReplacement{Batch: 3}, false},
+		{dpmech.FullBatch{}, accountant.ReplaceOne, true},
+		{dpmech.Poisson{Rate: 0.2, Selection: dpmech.Feistel}, accountant.ReplaceOne, true},
+		{dpmech.WithoutReplacement{Batch: 3, Selection: dpmech.Feistel}, accountant.ReplaceOne, true},
+		{dpmech.Poisson{Rate: 0.2}, accountant.ReplaceOne, true},
+		{dpmech.WithoutReplacement{Batch: 3}, accountant.ReplaceOne, true},
+		{dpmech.RandomAllocation{Steps: 2, Picks: 1}, accountant.AddRemove, false},
 	} {
-		run := planned(t, c.sampling, 20, 2, 3).Begin()
+		run := newSampledSum(t, dpmech.SampledConfig{
+			Sampling: c.sampling, Records: 20, Steps: 2, Dim: 3, Clip: 1.5, NoiseMultiplier: 2, Adjacency: c.adjacency,
+		}).Begin()
 		if _, err := run.Plan(1, streams, draws); (err == nil) != c.can {
 			t.Errorf("a plan of %T: %v", c.sampling, err)
 		}
 		if left := map[bool]int{true: 1, false: 2}[c.can]; run.Remaining() != left {
 			t.Errorf("%T: %d steps left, want %d", c.sampling, run.Remaining(), left)
 		}
+	}
+	run := planned(t, dpmech.Poisson{Rate: 0.5}, 1<<22, 9, 3).Begin()
+	if _, err := run.Plan(9, streams, draws); err == nil || run.Remaining() != 9 {
+		t.Errorf("a list of nine times 2^21 records: %v", err)
+	}
+	if _, err := run.Plan(8, streams, draws); err != nil {
+		t.Error(err)
 	}
 	if _, err := planned(t, dpmech.FullBatch{}, 1, 1, 1<<14+1).Begin().Plan(1, streams, draws); err == nil {
 		t.Error("a plan of vectors for which the margins are too small")

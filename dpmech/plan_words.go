@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 
 	"fedpvi/dpmech/internal/stream"
 )
@@ -11,7 +12,9 @@ import (
 // The words of a plan, by their places; the device's kernels have the same list. From
 // planLayers on there are five words for each layer of the noise's ziggurat, then the
 // exponentials, and from planSizes on the distribution function of the size of a batch:
-// planSizesCount highest words, and then three more words of each entry.
+// planSizesCount highest words, and then three more words of each entry. Where batches are
+// listed they begin there: where each step's begin and the last one ends, and then records,
+// two in a word.
 const (
 	planKind = iota
 	planRecords
@@ -62,7 +65,9 @@ func (p *Plan) Words(dst []uint64) ([]uint64, error) {
 	z := s.gate.noise.layers
 	w[planTwice], w[planSlack] = z.curve.twice, slack
 	w[planFirst] = uint64(how.first)
-	putKey(w[planSamplingKey:], &p.keys.sampling)
+	if how.kind != listedRecords {
+		putKey(w[planSamplingKey:], &p.keys.sampling)
+	}
 	putKey(w[planNoiseKey:], &p.keys.noise)
 	putKey(w[planDrawsKey:], &p.keys.draws)
 	for i := range z.layers {
@@ -72,7 +77,10 @@ func (p *Plan) Words(dst []uint64) ([]uint64, error) {
 	tables := append(w[planCurve:planCurve], z.curve.whole[:]...)
 	tables = append(tables, z.curve.sixteenth[:]...)
 	_ = append(tables, z.curve.inverse[:]...)
-	if how.table == nil {
+	switch {
+	case how.kind == listedRecords:
+		return p.appendBatches(dst), nil
+	case how.table == nil:
 		return dst, nil
 	}
 	w[planSizesCount] = uint64(len(how.table.top))
@@ -81,6 +89,25 @@ func (p *Plan) Words(dst []uint64) ([]uint64, error) {
 		dst = append(dst, rest[:]...)
 	}
 	return dst, nil
+}
+
+// appendBatches appends the batches of all steps.
+func (p *Plan) appendBatches(dst []uint64) []uint64 {
+	var records []uint32
+	for step := range uint32(p.steps) {
+		dst = append(dst, uint64(len(records)))
+		records = p.appendBatch(records, step)
+	}
+	dst = append(dst, uint64(len(records)))
+	for pair := range slices.Chunk(records, 2) {
+		w := uint64(pair[0])
+		if len(pair) > 1 {
+			w |= uint64(pair[1]) << 32
+		}
+		dst = append(dst, w)
+	}
+	clear(records)
+	return dst
 }
 
 func putKey(dst []uint64, key *[stream.KeySize]byte) {

@@ -31,11 +31,6 @@ func (p *Protocol) OnDevice() error {
 	return site.OnDevice(shard.Design(p.study, new(shard.Records)), solver.Accelerator{})
 }
 
-// DrawsByNetwork reports whether a device draws the batches of the study's clients by the
-// Feistel network, rather than to have no batches: that all of them are equally likely is then a
-// conjecture (docs/feistel.md), which the processor does without.
-func (p *Protocol) DrawsByNetwork() bool { return p.descent != nil && p.descent.Rate < 1 }
-
 // OnDevice has a device take the site's private gradient steps, of the records with
 // which it was made. What the study costs is the same. Where the device cannot it says so,
 // and nothing changes.
@@ -52,10 +47,10 @@ func (s *Site) OnDevice(records *shard.Shard, a solver.Accelerator) error {
 	sampling := p.samplingFor(records.Len())
 	switch batches := sampling.(type) {
 	case dpmech.Poisson:
-		batches.Selection = dpmech.Feistel
+		batches.Selection = a.Selection
 		sampling = batches
 	case dpmech.WithoutReplacement:
-		batches.Selection = dpmech.Feistel
+		batches.Selection = a.Selection
 		sampling = batches
 	}
 	m, err := p.sampledBy(sampling, records.Len(), p.sampled.NoiseMultiplier())

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
@@ -29,17 +30,16 @@ func TestWhichStudiesADeviceTakes(t *testing.T) {
 	for name, c := range map[string]struct {
 		overrides []study.Override
 		want      string // of the reason; empty if there is none
-		network   bool
 	}{
-		"full batches":    {[]study.Override{set("inference.sampling_rate", "1.0")}, "", false},
-		"poisson batches": {[]study.Override{set("inference.sampling_rate", "0.1")}, "", true},
-		"fixed batches":   {[]study.Override{set("inference.sampling_rate", "0.1"), set("inference.sampling", `"without-replacement"`), set("privacy.adjacency", `"replace-one"`), set("federation.nominal_records", "100")}, "", true},
-		"probit":          {[]study.Override{set("model.family", `"probit"`)}, "probit", false},
-		"draws":           {[]study.Override{set("inference.draws", "2")}, "one draw", false},
-		"joint":           {[]study.Override{set("inference.gradients", `"joint"`)}, "aligned", false},
-		"sgd":             {[]study.Override{set("inference.optimiser", `"sgd"`), set("inference.step_size", "0.01")}, "Adam", false},
-		"ascent":          {[]study.Override{set("privacy", `{ unit = "none" }`), set("inference", `{ rounds = 5, solver = "svi" }`)}, "svi", false},
-		"sums":            {[]study.Override{set("federation.opens", `"sums"`), set("inference", `{ rounds = 5 }`)}, "sums", false},
+		"full batches":    {[]study.Override{set("inference.sampling_rate", "1.0")}, ""},
+		"poisson batches": {[]study.Override{set("inference.sampling_rate", "0.1")}, ""},
+		"fixed batches":   {[]study.Override{set("inference.sampling_rate", "0.1"), set("inference.sampling", `"without-replacement"`), set("privacy.adjacency", `"replace-one"`), set("federation.nominal_records", "100")}, ""},
+		"probit":          {[]study.Override{set("model.family", `"probit"`)}, "probit"},
+		"draws":           {[]study.Override{set("inference.draws", "2")}, "one draw"},
+		"joint":           {[]study.Override{set("inference.gradients", `"joint"`)}, "aligned"},
+		"sgd":             {[]study.Override{set("inference.optimiser", `"sgd"`), set("inference.step_size", "0.01")}, "Adam"},
+		"ascent":          {[]study.Override{set("privacy", `{ unit = "none" }`), set("inference", `{ rounds = 5, solver = "svi" }`)}, "svi"},
+		"sums":            {[]study.Override{set("federation.opens", `"sums"`), set("inference", `{ rounds = 5 }`)}, "sums"},
 	} {
 		st, err := study.Parse("s.toml", []byte(descentStudy), c.overrides...)
 		if err != nil {
@@ -56,17 +56,16 @@ func TestWhichStudiesADeviceTakes(t *testing.T) {
 		if c.want != "" {
 			continue
 		}
-		if p.DrawsByNetwork() != c.network {
-			t.Errorf("%s: by the network: %t", name, !c.network)
-		}
 		for _, n := range []int{0, 1, 2, 100, 101} {
 			s := descentShard(p, n)
 			site, err := p.NewSite("a", s)
 			if err != nil {
 				continue // where the study needs more records
 			}
-			if err := site.OnDevice(s, solver.Accelerator{}); err != nil {
-				t.Errorf("%s, %d records: %v", name, n, err)
+			for _, selection := range []dpmech.Selection{dpmech.Exact, dpmech.Feistel} {
+				if err := site.OnDevice(s, solver.Accelerator{Selection: selection}); err != nil {
+					t.Errorf("%s, %d records, %v: %v", name, n, selection, err)
+				}
 			}
 		}
 	}

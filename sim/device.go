@@ -6,19 +6,21 @@ import (
 	"strings"
 	"sync"
 
+	"fedpvi/dpmech"
 	"fedpvi/gpu/device"
 	"fedpvi/pvi/solver"
 )
 
 // UseDevices has devices take the private gradient steps of all clients, in turn. It
-// calls failed when one cannot ([solver.Accelerator]). What the study costs is the same; the
+// calls failed when one cannot ([solver.Accelerator]). They draw batches themselves, by the
+// Feistel network: a simulation protects nobody. What the study costs is the same; the
 // same seed has other noise than on the processor.
 func (f *Federation) UseDevices(devices []device.Device, failed func(error) error) error {
 	for m, site := range f.Sites {
 		if len(devices) == 0 {
 			break
 		}
-		a := solver.Accelerator{Device: devices[m%len(devices)], Failed: failed}
+		a := solver.Accelerator{Device: devices[m%len(devices)], Selection: dpmech.Feistel, Failed: failed}
 		if err := site.OnDevice(f.Shards[m], a); err != nil {
 			return fmt.Errorf("client %s: %w", site.ID(), err)
 		}

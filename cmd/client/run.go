@@ -23,7 +23,7 @@ type runCommand struct {
 	Patience time.Duration `help:"How long a coordinator that cannot be reached is waited for." default:"24h"`
 	Poll     time.Duration `help:"Ask for news at this interval instead of staying connected."`
 	Gossip   string        `help:"Gossip with the other daemons, which reach this machine at this IP address and port by UDP and TCP. Default: no; the client calls out and needs no open port." placeholder:"IP:PORT"`
-	Device   device.Choice `help:"Where private gradient steps are computed: auto (a GPU where that assumes nothing more than the processor), cpu, or cuda:N and nothing else." default:"auto" placeholder:"DEVICE"`
+	Device   device.Choice `help:"Where private gradient steps are computed: auto (a GPU that can, else the processor), cpu, or cuda:N and nothing else." default:"auto" placeholder:"DEVICE"`
 	Deadline time.Duration `name:"round-deadline" help:"Time for a round, from which all waiting times are derived." default:"10m"`
 }
 

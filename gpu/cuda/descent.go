@@ -90,7 +90,7 @@ const (
 )
 
 // batchWords is the size of what a block knows of a batch.
-const batchWords = 57
+const batchWords = 58
 
 // Descend takes the steps of all visits at once, in one launch for each kind of model. What
 // a device computes of a visit depends on that visit alone, and is the same every time.

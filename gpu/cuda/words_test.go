@@ -141,6 +141,12 @@ func TestBatchesAreThoseOfThePlan(t *testing.T) {
 		{65_537, poisson(0.01)},
 		{100_000, poisson(0.5)},
 		{100_000, fixed(99_999)},
+		{1, dpmech.Poisson{Rate: 0.5}},
+		{3, dpmech.WithoutReplacement{Batch: 2}},
+		{1000, dpmech.Poisson{Rate: 0}},
+		{1001, dpmech.Poisson{Rate: 1}},
+		{4097, dpmech.WithoutReplacement{Batch: 4096}},
+		{39_073, dpmech.Poisson{Rate: 0.005}},
 	} {
 		const steps = 5
 		m := mechanism(t, c.of, c.records, steps, 1, 1, 4)

@@ -40,8 +40,18 @@ func test(d cuda.Device) error {
 	if err != nil {
 		return err
 	}
+	// Batches that the device draws, and batches that it has listed.
+	for _, selection := range []dpmech.Selection{dpmech.Feistel, dpmech.Exact} {
+		if err := testBatches(d, selection, rows, outcomes, records); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func testBatches(d cuda.Device, selection dpmech.Selection, rows, outcomes []float64, records gpu.Evaluator) error {
 	mechanism, err := dpmech.NewSampledSum(dpmech.SampledConfig{
-		Sampling: dpmech.Poisson{Rate: testRate, Selection: dpmech.Feistel}, Records: testRecords, Steps: testSteps,
+		Sampling: dpmech.Poisson{Rate: testRate, Selection: selection}, Records: testRecords, Steps: testSteps,
 		Dim: testDim, Clip: 0.5, NoiseMultiplier: 1, Adjacency: accountant.AddRemove,
 	})
 	if err != nil {

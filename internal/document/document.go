@@ -54,10 +54,15 @@ func (e *Error) Error() string {
 }
 
 // Hidden reports whether a character is one that a terminal obeys rather than shows, such
-// as ESC, or that turns the direction of text: documents come from others, and what is
-// shown of one must not hide the rest. A tab is neither.
+// as ESC, that turns the direction of text, or that nobody sees: documents come from others,
+// and what is shown of one must not hide the rest, nor look like another one. A tab is none
+// of these, nor are the joiners that some scripts are written with.
 func Hidden(r rune) bool {
-	return r != '\t' && unicode.IsControl(r) || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0xfeff
+	const joiners = "\u200c\u200d"
+	if r == '\t' || strings.ContainsRune(joiners, r) || unicode.Is(unicode.Prepended_Concatenation_Mark, r) {
+		return false
+	}
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
 type place struct{ line, column int }

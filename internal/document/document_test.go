@@ -150,3 +150,17 @@ func TestErrorsShowNoHiddenCharacters(t *testing.T) {
 		t.Errorf("%q", err)
 	}
 }
+
+func TestHidden(t *testing.T) {
+	for r, want := range map[rune]bool{
+		'\t': false, 'ß': false, '漢': false, ' ': false, '\u00a0': false, 'é': false, '\u0301': false,
+		'\u200c': false, '\u200d': false, '\u0600': false, // as Persian, Hindi and Arabic need them
+		'\n': true, '\x1b': true, '\u0085': true, // obeyed
+		'\u200e': true, '\u061c': true, '\u202e': true, '\u2066': true, // turn the direction
+		'\u200b': true, '\u00ad': true, '\u2060': true, '\ufeff': true, '\u2028': true, '\U000e0041': true, // not seen
+	} {
+		if got := document.Hidden(r); got != want {
+			t.Errorf("%U: hidden %v, want %v", r, got, want)
+		}
+	}
+}

@@ -11,6 +11,10 @@ import (
 // An Accelerator is a device that takes visits of [DPSVI].
 type Accelerator struct {
 	Device cuda.Device
+	// Selection is how batches are drawn: exactly, by this machine, which lists them for the
+	// device, or by the device itself, by the Feistel network. That all sets of records are then
+	// equally likely is a conjecture.
+	Selection dpmech.Selection
 	// Failed is told that the device could not take a visit, of which nobody has seen
 	// anything. If it returns nil the processor takes the same steps; otherwise the
 	// visit ends with what it returns, and its steps stay charged.
@@ -24,7 +28,7 @@ type onDevice struct {
 }
 
 // On has all later visits taken by a device, from the program's records as the device reads
-// them, with the share of the prior that the program has, and by a mechanism whose batches it can draw. The mechanism must state the same
+// them, with the share of the prior that the program has, and by a mechanism whose batches it can have. The mechanism must state the same
 // event as that with which the solver was made. Where the device does not have what the
 // solver does, it says so, and nothing changes.
 //
@@ -54,10 +58,21 @@ func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) er
 	return nil
 }
 
-// visitOnDevice takes the steps of a visit on the device, or, where that leaves them or
-// fails, here.
+// visitOnDevice takes the steps of a visit on the device, in as many plans as that takes.
 func (s *DPSVI) visitOnDevice() error {
-	plan, err := s.run.Plan(s.options.Steps, &s.streams, &s.draws)
+	for left := s.options.Steps; left > 0; {
+		steps := min(left, s.mechanism.MaxPlan())
+		if err := s.stepsOnDevice(steps); err != nil {
+			return err
+		}
+		left -= steps
+	}
+	return nil
+}
+
+// stepsOnDevice takes some steps on the device, or, where that leaves them or fails, here.
+func (s *DPSVI) stepsOnDevice(steps int) error {
+	plan, err := s.run.Plan(steps, &s.streams, &s.draws)
 	if err != nil {
 		return err
 	}
@@ -73,7 +88,7 @@ func (s *DPSVI) visitOnDevice() error {
 	}
 	plan.Reclaim()
 	s.normals = plan.Normals
-	for range s.options.Steps {
+	for range steps {
 		if err := s.step(plan.Next); err != nil {
 			return err
 		}

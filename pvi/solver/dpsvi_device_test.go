@@ -36,11 +36,12 @@ func (b broken) Launch(string, int, int, int, ...uint64) error { return b.fails(
 // onDeviceCase is a descent of two visits, and what a device needs for it.
 type onDeviceCase struct {
 	records, dim int
-	exact, keyed dpmech.Sampling
+	here, there  dpmech.Sampling
 }
 
 var onDeviceCases = []onDeviceCase{
 	{400, 5, dpmech.Poisson{Rate: 0.1}, dpmech.Poisson{Rate: 0.1, Selection: dpmech.Feistel}},
+	{400, 5, dpmech.Poisson{Rate: 0.1}, dpmech.Poisson{Rate: 0.1}},
 	{90, 3, dpmech.FullBatch{}, dpmech.FullBatch{}},
 }
 
@@ -52,16 +53,16 @@ func (c onDeviceCase) config(s dpmech.Sampling) dpmech.SampledConfig {
 func (c onDeviceCase) solver(t *testing.T, a Accelerator) *DPSVI {
 	t.Helper()
 	rate := 1.0
-	if p, ok := c.exact.(dpmech.Poisson); ok {
+	if p, ok := c.here.(dpmech.Poisson); ok {
 		rate = p.Rate
 	}
 	m, columns := logistic(t, c.records, c.dim)
-	s, err := NewDPSVI(program(t, m, c.records, columns), sampled(t, c.config(c.exact)), options(30, rate))
+	s, err := NewDPSVI(program(t, m, c.records, columns), sampled(t, c.config(c.here)), options(30, rate))
 	if err != nil {
 		t.Fatal(err)
 	}
 	records := cuda.Regression{Family: cuda.Logistic, Dim: c.dim, Rows: columns[1], Outcomes: columns[0]}
-	if err := s.On(a, sampled(t, c.config(c.keyed)), records); err != nil {
+	if err := s.On(a, sampled(t, c.config(c.there)), records); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -90,7 +91,7 @@ func TestAVisitThatADeviceFails(t *testing.T) {
 		var want []float64
 		for _, call := range []string{"alloc", "write", "launch", "free"} {
 			failures := 0
-			proposed, events, _ := c.visits(t, Accelerator{broken{call}, func(err error) error {
+			proposed, events, _ := c.visits(t, Accelerator{Device: broken{call}, Failed: func(err error) error {
 				if !errors.Is(err, errBurnt) {
 					t.Errorf("%s: failed with %v", call, err)
 				}
@@ -108,7 +109,7 @@ func TestAVisitThatADeviceFails(t *testing.T) {
 			}
 		}
 		stop := errors.New("stop")
-		s := c.solver(t, Accelerator{broken{"launch"}, func(error) error { return stop }})
+		s := c.solver(t, Accelerator{Device: broken{"launch"}, Failed: func(error) error { return stop }})
 		events, err := s.Propose(make([]float64, 2*c.dim), standard(c.dim), seeded.Stream(3, "device"))
 		if !errors.Is(err, stop) || len(events) != 30 || s.Taken() != 30 {
 			t.Errorf("a demanded device fails: %v, %d steps charged, %d taken", err, len(events), s.Taken())
@@ -119,8 +120,8 @@ func TestAVisitThatADeviceFails(t *testing.T) {
 // With a device a step costs what it costs without.
 func TestOnADeviceStepsCostTheSame(t *testing.T) {
 	for _, c := range onDeviceCases {
-		_, events, _ := c.visits(t, Accelerator{broken{"launch"}, func(error) error { return nil }})
-		want, err := sampled(t, c.config(c.exact)).EventFor(1, accountant.AddRemove)
+		_, events, _ := c.visits(t, Accelerator{Device: broken{"launch"}, Failed: func(error) error { return nil }})
+		want, err := sampled(t, c.config(c.here)).EventFor(1, accountant.AddRemove)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,17 +142,16 @@ func TestWhatNoDeviceTakes(t *testing.T) {
 		config  func(*dpmech.SampledConfig)
 		want    string
 	}{
-		"two draws":         {func(o *DPSVIOptions) { o.Draws = 2 }, nil, "one draw"},
-		"joint gradients":   {func(o *DPSVIOptions) { o.Gradients = study.Joint }, nil, "aligned"},
-		"AdaGrad":           {func(o *DPSVIOptions) { o.Optimiser = study.AdaGrad }, nil, "Adam"},
-		"another selection": {nil, func(c *dpmech.SampledConfig) { c.Sampling = dpmech.Poisson{Rate: 0.1} }, "Feistel"},
-		"another noise":     {nil, func(c *dpmech.SampledConfig) { c.NoiseMultiplier = 1.9 }, "another one"},
-		"another rate":      {nil, func(c *dpmech.SampledConfig) { c.Sampling = dpmech.Poisson{Rate: 0.09, Selection: dpmech.Feistel} }, "another one"},
-		"another clip":      {nil, func(c *dpmech.SampledConfig) { c.Clip = 0.6 }, "another one"},
-		"another size":      {nil, func(c *dpmech.SampledConfig) { c.Records++ }, "another one"},
-		"another length":    {nil, func(c *dpmech.SampledConfig) { c.Steps = 90 }, "another one"},
+		"two draws":       {func(o *DPSVIOptions) { o.Draws = 2 }, nil, "one draw"},
+		"joint gradients": {func(o *DPSVIOptions) { o.Gradients = study.Joint }, nil, "aligned"},
+		"AdaGrad":         {func(o *DPSVIOptions) { o.Optimiser = study.AdaGrad }, nil, "Adam"},
+		"another noise":   {nil, func(c *dpmech.SampledConfig) { c.NoiseMultiplier = 1.9 }, "another one"},
+		"another rate":    {nil, func(c *dpmech.SampledConfig) { c.Sampling = dpmech.Poisson{Rate: 0.09, Selection: dpmech.Feistel} }, "another one"},
+		"another clip":    {nil, func(c *dpmech.SampledConfig) { c.Clip = 0.6 }, "another one"},
+		"another size":    {nil, func(c *dpmech.SampledConfig) { c.Records++ }, "another one"},
+		"another length":  {nil, func(c *dpmech.SampledConfig) { c.Steps = 90 }, "another one"},
 	} {
-		o, config := options(30, 0.1), c.config(c.exact)
+		o, config := options(30, 0.1), c.config(c.here)
 		if x.options != nil {
 			x.options(&o)
 		}
@@ -160,16 +160,51 @@ func TestWhatNoDeviceTakes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		config.Sampling = c.keyed
+		config.Sampling = c.there
 		if x.config != nil {
 			x.config(&config)
 		}
-		err = s.On(Accelerator{broken{}, nil}, sampled(t, config), records)
+		err = s.On(Accelerator{Device: broken{}, Failed: nil}, sampled(t, config), records)
 		if err == nil || !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, want %q", name, err, x.want)
 		}
 		if s.device != nil || s.mechanism.NoiseMultiplier() != 2 {
 			t.Errorf("%s: something changed", name)
 		}
+	}
+}
+
+// launches counts them, and computes nothing.
+type launches struct {
+	broken
+	n *int
+}
+
+func (l launches) Launch(string, int, int, int, ...uint64) error { *l.n++; return nil }
+
+// A visit whose batches are too long to be listed at once is taken in parts.
+func TestAVisitOfManyRecordsOnADevice(t *testing.T) {
+	const records, steps = 1 << 21, 20
+	batches := dpmech.Poisson{Rate: 0.5}
+	m, columns := logistic(t, records, 1)
+	config := dpmech.SampledConfig{Sampling: batches, Records: records, Steps: steps, Dim: 1, Clip: 0.5, NoiseMultiplier: 2}
+	s, err := NewDPSVI(program(t, m, records, columns), sampled(t, config), options(steps, 0.5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most := s.mechanism.MaxPlan(); most != 16 {
+		t.Fatalf("a plan has %d steps at most", most)
+	}
+	n := 0
+	data := cuda.Regression{Family: cuda.Logistic, Dim: 1, Rows: columns[1], Outcomes: columns[0]}
+	if err := s.On(Accelerator{Device: launches{n: &n}}, sampled(t, config), data); err != nil {
+		t.Fatal(err)
+	}
+	events, err := s.Propose(make([]float64, 2), standard(1), seeded.Stream(3, "many records"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n != 2 || s.Taken() != steps || len(events) != steps {
+		t.Errorf("%d launches, %d steps taken, %d charged", n, s.Taken(), len(events))
 	}
 }

@@ -16,9 +16,9 @@ import (
 // remembers as much.
 func TestVisitsOnADevice(t *testing.T) {
 	for _, c := range onDeviceCases {
-		got, events, state := c.visits(t, Accelerator{&emulator.Device{}, func(err error) error { return err }})
-		again, _, _ := c.visits(t, Accelerator{&emulator.Device{Order: emulator.Backward}, func(err error) error { return err }})
-		want, _, kept := c.visits(t, Accelerator{broken{"launch"}, func(error) error { return nil }})
+		got, events, state := c.visits(t, Accelerator{Device: &emulator.Device{}, Failed: func(err error) error { return err }})
+		again, _, _ := c.visits(t, Accelerator{Device: &emulator.Device{Order: emulator.Backward}, Failed: func(err error) error { return err }})
+		want, _, kept := c.visits(t, Accelerator{Device: broken{"launch"}, Failed: func(error) error { return nil }})
 		if e := far(got, want); !(e < 1e-9) || len(events) != 60 || len(state) != len(kept) {
 			t.Errorf("%+v: %g from what the processor finds, %d events", c, e, len(events))
 		}
@@ -31,7 +31,7 @@ func TestVisitsOnADevice(t *testing.T) {
 // What was kept goes on on a device, too.
 func TestARestoredVisitOnADevice(t *testing.T) {
 	c := onDeviceCases[0]
-	a := Accelerator{&emulator.Device{}, func(err error) error { return errors.Join(errors.New("failed"), err) }}
+	a := Accelerator{Device: &emulator.Device{}, Failed: func(err error) error { return errors.Join(errors.New("failed"), err) }}
 	s, other := c.solver(t, a), c.solver(t, a)
 	first, second, want := make([]float64, 2*c.dim), make([]float64, 2*c.dim), make([]float64, 2*c.dim)
 	src := seeded.Stream(4, "device")

@@ -92,10 +92,8 @@ func (s *Site) advance() error {
 }
 
 // ForDevice returns why no device takes the study's private gradient steps, nil if one
-// can, and whether it would draw batches by the Feistel network.
-func (s *Site) ForDevice() (why error, byNetwork bool) {
-	return s.course.public.OnDevice(), s.course.public.DrawsByNetwork()
-}
+// can.
+func (s *Site) ForDevice() error { return s.course.public.OnDevice() }
 
 // OnDevice has a device take the site's private gradient steps, now and when the rounds
 // begin ([pvi.Protocol.OnDevice]).

@@ -1,5 +1,5 @@
 // Who is in a batch: dpmech's Poisson batches and batches without replacement by the
-// Feistel network (docs/feistel.md), and full ones.
+// Feistel network (docs/feistel.md), batches that are listed, and full ones.
 #pragma once
 
 #include "chacha20.h"
@@ -72,18 +72,26 @@ DEVICE Size draw_size(const Plan &plan, const u64 *words) {
 struct Batch {
 	u64 words[8 * KEY_BLOCKS]; // of the step's stream
 	u32 counts[32];            // of kept images in the warps of the block
+	const u32 *list;           // of records, if they are listed
 	u32 size, key;
 };
 
-// Draws the key and the size of a step's batch. All threads of the block take part, and
-// find both when it returns.
+// Draws the key and the size of a step's batch, or finds its list. All threads of the block
+// take part, and find all when it returns.
 DEVICE void begin_batch(const Plan &plan, u32 step, Batch *b) {
-	for (u32 i = thread_index(); i < KEY_BLOCKS; i += block_size()) {
+	const u64 kind = plan.at(PLAN_KIND);
+	for (u32 i = thread_index(); kind == SOME_RECORDS && i < KEY_BLOCKS; i += block_size()) {
 		chacha20_block(b->words + 8 * i, plan.from(PLAN_SAMPLING_KEY), i, FOR_BATCH, step, 0);
 	}
 	sync_block();
 	if (thread_index() == 0) {
-		Size s = plan.at(PLAN_KIND) == ALL_RECORDS ? Size{(u32)plan.at(PLAN_RECORDS), 0} : draw_size(plan, b->words);
+		Size s = {(u32)plan.at(PLAN_RECORDS), 0};
+		if (kind == SOME_RECORDS) s = draw_size(plan, b->words);
+		if (kind == LISTED_RECORDS) {
+			const u64 *begins = plan.from(PLAN_LIST);
+			b->list = (const u32 *)(begins + plan.at(PLAN_STEPS) + 1) + begins[step];
+			s.records = (u32)(begins[step + 1] - begins[step]);
+		}
 		b->size = s.records;
 		b->key = s.key;
 	}
@@ -100,13 +108,12 @@ struct Member {
 // found counts those that were kept so far, and is the same in all threads, of which
 // there are whole warps.
 DEVICE Member next_member(const Plan &plan, const Feistel &network, Batch *b, u32 x, u32 &found) {
-	u32 records = (u32)plan.at(PLAN_RECORDS);
-	if (plan.at(PLAN_KIND) == ALL_RECORDS) {
-		u32 i = x + thread_index();
+	const u32 records = (u32)plan.at(PLAN_RECORDS), at = x + thread_index();
+	if (plan.at(PLAN_KIND) != SOME_RECORDS) {
+		bool there = at < b->size;
 		found += block_size();
-		return {i < records, i, i};
+		return {there, there && plan.at(PLAN_KIND) == LISTED_RECORDS ? b->list[at] : at, at};
 	}
-	u32 at = x + thread_index();
 	u32 record = at < network.domain() ? network.image(b->words + b->key, at) : records;
 	u32 kept = ballot(record < records);
 	u32 lane = thread_index() % 32, warp = thread_index() / 32, warps = block_size() / 32;

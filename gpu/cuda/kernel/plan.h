@@ -24,9 +24,10 @@ enum {
 	PLAN_SIXTEENTH = PLAN_WHOLE + 45,
 	PLAN_INVERSE = PLAN_SIXTEENTH + 16,
 	PLAN_SIZES = PLAN_INVERSE + 11,
+	PLAN_LIST = PLAN_SIZES,
 };
 
-enum { ALL_RECORDS, SOME_RECORDS };
+enum { ALL_RECORDS, SOME_RECORDS, LISTED_RECORDS };
 
 // A plan, and what of it every step asks for.
 struct Plan {
