@@ -130,8 +130,7 @@ func TestBatchesForADeviceAreListed(t *testing.T) {
 
 // Who demands a device gets it or an error, not the processor.
 func TestADemandedDevice(t *testing.T) {
-	probit := strings.Replace(string(federatedStudy(logistic, everyone, ofRecords, "")), `family = "logistic"`, `family = "probit"`, 1)
-	st, records, _, _ := simulated(t, []byte(probit))
+	st, records, _, _ := simulated(t, federatedStudy(logistic, everyone+"\ndraws = 2", ofRecords, ""))
 	n := newRealNetwork(t, st, records)
 	s := newSource(true, gone{})
 	n.device = s
@@ -143,7 +142,7 @@ func TestADemandedDevice(t *testing.T) {
 		}()
 	}
 	for range n.clients {
-		if err := <-done; err == nil || client.CodeOf(err) != client.Usage || !strings.Contains(err.Error(), "probit") {
+		if err := <-done; err == nil || client.CodeOf(err) != client.Usage || !strings.Contains(err.Error(), "one draw") {
 			t.Errorf("a study that no device takes: %v", err)
 		}
 	}

@@ -125,13 +125,13 @@ func mustPlay(t *testing.T) *Play {
 
 // A study that no device takes is not a reason to take one into use.
 func TestStudiesThatNoDeviceTakes(t *testing.T) {
-	probit := study.Override{Key: "model.family", Value: `"probit"`}
+	draws := study.Override{Key: "inference.draws", Value: "2"}
 	s := &source{devices: []device.Device{new(gone)}}
-	if _, r, said, err := playOn(t, s, 1, probit); err != nil || s.taken != 0 || r.ComputedOn != "" || len(said) != 1 || !strings.Contains(said[0], "probit") {
+	if _, r, said, err := playOn(t, s, 1, draws); err != nil || s.taken != 0 || r.ComputedOn != "" || len(said) != 1 || !strings.Contains(said[0], "one draw") {
 		t.Errorf("%v, taken %d times, said %q", err, s.taken, said)
 	}
 	s.demanded = true
-	if _, _, _, err := playOn(t, s, 1, probit); err == nil || !strings.Contains(err.Error(), "probit") {
+	if _, _, _, err := playOn(t, s, 1, draws); err == nil || !strings.Contains(err.Error(), "one draw") {
 		t.Errorf("demanded: %v", err)
 	}
 	none := &source{notice: errors.New("no driver")}

@@ -442,7 +442,7 @@ func TestVisitsThatDoNotFit(t *testing.T) {
 		}
 	}
 	for _, r := range []Regression{
-		{Family: 9, Dim: 1}, {Dim: 0}, {Dim: MaxDim + 1}, {Dim: 2, Rows: []float64{1}, Outcomes: []float64{1}}, {Family: Linear, Dim: 1},
+		{Family: 9, Dim: 1}, {Dim: 0}, {Dim: MaxDim + 1}, {Dim: 2, Rows: []float64{1}, Outcomes: []float64{1}}, {Family: Robust, Dim: 1}, {Family: NegativeBinomial, Dim: 1}, {Family: Linear, Dim: 1},
 	} {
 		if _, err := r.Put(d); err == nil {
 			t.Errorf("a table of %+v", r)

@@ -142,14 +142,15 @@ type Effect struct {
 	Carrier []float64 // of each record; nil for 1, as an intercept has it
 }
 
-// A Multilevel is the data of a regression with effects that vary between groups. The
-// coefficients of the features are the first coordinates.
+// A Multilevel is the data of a regression with effects that vary between groups, or none, and
+// with outcomes whose spread may be a coordinate. The coefficients of the features are the first coordinates.
 type Multilevel struct {
 	Family        Family
 	Dim, Features int
 	Effects       []Effect
-	Scale         int       // the coordinate of the logarithm of the sd of [Linear] outcomes, below 0 if that is known
-	Precision     float64   // of Linear outcomes, if it is
+	Scale         int       // the coordinate of the logarithm of the sd of [Linear] outcomes, of the scale of [Robust] ones or of φ; below 0 if there is none
+	Precision     float64   // of Linear outcomes, if their sd is known
+	Degrees       float64   // of freedom, of Robust outcomes
 	Rows          []float64 // Features numbers for each record
 	Outcomes      []float64 // one for each record
 	Base          Base
@@ -157,15 +158,18 @@ type Multilevel struct {
 
 func (m *Multilevel) check() error {
 	n := len(m.Outcomes)
+	may, must := m.Family.spread()
 	switch {
-	case m.Family > Poisson:
+	case m.Family >= families:
 		return fmt.Errorf("cuda: no family has the number %d", m.Family)
 	case m.Features < 0 || m.Dim < 1 || m.Dim > MaxDim:
 		return fmt.Errorf("cuda: %d features and %d coordinates are too few or too many", m.Features, m.Dim)
 	case len(m.Rows) != n*m.Features:
 		return errors.New("cuda: every outcome needs a row with a number for each feature")
-	case m.Family != Linear && m.Scale >= 0 || m.Family == Linear && m.Scale < 0 && !positive(m.Precision):
-		return errors.New("cuda: real outcomes, and no others, need a positive precision or a coordinate of their spread")
+	case m.Scale >= 0 && !may || m.Scale < 0 && must || m.Family == Linear && m.Scale < 0 && !positive(m.Precision):
+		return errors.New("cuda: outcomes need what their family says: a coordinate of their spread, a positive precision, or neither")
+	case m.Family == Robust && !positive(m.Degrees):
+		return fmt.Errorf("cuda: degrees of freedom must be positive and finite, got %g", m.Degrees)
 	}
 	spans := [][2]int{{0, m.Features}, {max(m.Scale, 0), count(m.Scale >= 0)}}
 	for _, e := range m.Effects {
@@ -187,7 +191,7 @@ func (m Multilevel) Put(d Device) (*Table, error) {
 	if err := m.check(); err != nil {
 		return nil, err
 	}
-	model := []float64{m.Precision, float64(m.Features), float64(len(m.Effects)), float64(m.Scale)}
+	model := []float64{m.Precision, m.Degrees, float64(m.Features), float64(len(m.Effects)), float64(m.Scale)}
 	for _, e := range m.Effects {
 		model = append(model, float64(e.Spread), float64(e.First))
 	}
@@ -204,7 +208,7 @@ func (m Multilevel) Put(d Device) (*Table, error) {
 	}
 	t := &Table{
 		device: d, kernel: "descend_multilevel", family: m.Family, records: len(m.Outcomes), dim: m.Dim, share: m.Base.Share,
-		shared: formed(m.Dim, m.Features+len(m.Effects)+count(m.Scale >= 0), 2, len(m.Effects)+1),
+		shared: formed(m.Dim, m.Features+len(m.Effects)+count(m.Scale >= 0), 2, len(m.Effects)+2),
 	}
 	return t.put(content{rows: rows, outcomes: m.Outcomes, model: model, priors: m.Base.words()})
 }

@@ -287,11 +287,20 @@ func TestNoRecordAddsMoreThanTheClip(t *testing.T) {
 				}.Put(d)
 			},
 			func(d Device) (*Table, error) {
+				return Multilevel{Family: Robust, Degrees: 3, Dim: 3, Features: 2, Scale: 2, Rows: []float64{1, x}, Outcomes: []float64{-x}}.Put(d)
+			},
+			func(d Device) (*Table, error) {
+				return Multilevel{Family: NegativeBinomial, Dim: 3, Features: 2, Scale: 2, Rows: []float64{1, x}, Outcomes: []float64{x}}.Put(d)
+			},
+			func(d Device) (*Table, error) {
 				return Regression{Family: Poisson, Dim: 3, Rows: []float64{1, x, 1}, Outcomes: []float64{2}}.Put(d)
+			},
+			func(d Device) (*Table, error) {
+				return Regression{Family: Probit, Dim: 3, Rows: []float64{1, x, 1}, Outcomes: []float64{1}}.Put(d)
 			},
 		}
 		for k, table := range tables {
-			d := devices[k]
+			d := devices[k%len(devices)]
 			on, err := table(d)
 			if err != nil {
 				t.Fatal(err)
@@ -369,7 +378,10 @@ func TestModelsThatDoNotFit(t *testing.T) {
 		"no noise":                  func(m *Multilevel) { m.Scale = -1 },
 		"noise of counts":           func(m *Multilevel) { m.Family = Poisson },
 		"another base":              func(m *Multilevel) { m.Base.Priors = make([]Prior, 4) },
-		"another family":            func(m *Multilevel) { m.Family = 3 },
+		"another family":            func(m *Multilevel) { m.Family = families },
+		"a spread of probit":        func(m *Multilevel) { m.Family = Probit },
+		"no degrees of freedom":     func(m *Multilevel) { m.Family = Robust },
+		"no spread of counts":       func(m *Multilevel) { m.Family, m.Scale = NegativeBinomial, -1 },
 	} {
 		m := multilevel()
 		change(m)

@@ -11,10 +11,21 @@ type Family uint64
 
 // The families, in the order that the kernels have.
 const (
-	Logistic Family = iota // y is 1 with log odds η, and 0 otherwise
-	Linear                 // y is normal with mean η
-	Poisson                // y is a count with the logarithm of its mean η
+	Logistic         Family = iota // y is 1 with log odds η, and 0 otherwise
+	Linear                         // y is normal with mean η
+	Poisson                        // y is a count with the logarithm of its mean η
+	Probit                         // y is 1 with probability Φ(η), and 0 otherwise
+	Robust                         // y has Student's distribution around η, of a scale that is a coordinate
+	NegativeBinomial               // y is a count of mean μ = e^η and variance μ + μ²/φ, φ a coordinate
+	families
 )
+
+// spread reports whether a family may, and whether it must, have a coordinate for the
+// logarithm of how far outcomes spread.
+func (f Family) spread() (may, must bool) {
+	must = f == Robust || f == NegativeBinomial
+	return must || f == Linear, must
+}
 
 // A Regression is the data of a generalised linear model with η = x·θ.
 type Regression struct {
@@ -30,8 +41,10 @@ const MaxDim = 1024
 
 func (r *Regression) check() error {
 	switch {
-	case r.Family > Poisson:
+	case r.Family >= families:
 		return fmt.Errorf("cuda: no family has the number %d", r.Family)
+	case r.Family == Robust || r.Family == NegativeBinomial:
+		return errors.New("cuda: outcomes of a spread that is a coordinate are those of a Multilevel")
 	case r.Dim < 1 || r.Dim > MaxDim:
 		return fmt.Errorf("cuda: the number of coordinates must lie in [1, %d], got %d", MaxDim, r.Dim)
 	case len(r.Rows) != r.Dim*len(r.Outcomes):

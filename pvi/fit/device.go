@@ -10,10 +10,8 @@ import (
 
 // OnDevice returns why the kernels of package cuda do not have the model, nil if they do.
 func (m *Model) OnDevice() error {
-	switch m.Study.Model.Family {
-	case study.Linear, study.Logistic, study.Poisson, study.Mixture:
-	default:
-		return fmt.Errorf("the kernels have linear, logistic and Poisson regression and mixtures, not %s", m.Study.Model.Family)
+	if f := m.Study.Model.Family; f == study.Softmax || f == study.NeuralNetwork {
+		return fmt.Errorf("the kernels have regressions of one predictor and mixtures, not %s", f)
 	}
 	if d := m.program.Dim(); d > cuda.MaxDim {
 		return fmt.Errorf("the kernels have up to %d coordinates, the model has %d", cuda.MaxDim, d)
@@ -34,7 +32,10 @@ func (m *Model) OnDeviceRecords(s *shard.Shard, clients int) (cuda.Records, erro
 	if m.Study.Model.Family == study.Mixture {
 		return m.onDeviceMixture(rows, 1/float64(clients)), nil
 	}
-	family := map[study.Family]cuda.Family{study.Linear: cuda.Linear, study.Logistic: cuda.Logistic, study.Poisson: cuda.Poisson}[m.Study.Model.Family]
+	family := map[study.Family]cuda.Family{
+		study.Linear: cuda.Linear, study.Logistic: cuda.Logistic, study.Poisson: cuda.Poisson,
+		study.Probit: cuda.Probit, study.Robust: cuda.Robust, study.NegativeBinomial: cuda.NegativeBinomial,
+	}[m.Study.Model.Family]
 	precision := 0.0
 	if family == cuda.Linear && m.layout.scale < 0 {
 		precision = 1 / (m.NoiseSD() * m.NoiseSD())
@@ -44,7 +45,7 @@ func (m *Model) OnDeviceRecords(s *shard.Shard, clients int) (cuda.Records, erro
 	}
 	return cuda.Multilevel{
 		Family: family, Dim: m.program.Dim(), Features: m.layout.coefficients, Effects: m.onDeviceEffects(s),
-		Scale: m.layout.scale, Precision: precision, Rows: rows, Outcomes: outcomes,
+		Scale: m.layout.scale, Precision: precision, Degrees: m.Study.Model.DegreesOfFreedom, Rows: rows, Outcomes: outcomes,
 	}, nil
 }
 

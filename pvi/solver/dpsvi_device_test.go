@@ -184,15 +184,15 @@ func (l launches) Launch(string, int, int, int, ...uint64) error { *l.n++; retur
 
 // A visit whose batches are too long to be listed at once is taken in parts.
 func TestAVisitOfManyRecordsOnADevice(t *testing.T) {
-	const records, steps = 1 << 21, 20
-	batches := dpmech.Poisson{Rate: 0.5}
+	const records, steps = 1 << 20, 20
+	batches := dpmech.Poisson{Rate: 0.9}
 	m, columns := logistic(t, records, 1)
 	config := dpmech.SampledConfig{Sampling: batches, Records: records, Steps: steps, Dim: 1, Clip: 0.5, NoiseMultiplier: 2}
-	s, err := NewDPSVI(program(t, m, records, columns), sampled(t, config), options(steps, 0.5))
+	s, err := NewDPSVI(program(t, m, records, columns), sampled(t, config), options(steps, 0.9))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if most := s.mechanism.MaxPlan(); most != 16 {
+	if most := s.mechanism.MaxPlan(); most != 17 {
 		t.Fatalf("a plan has %d steps at most", most)
 	}
 	n := 0

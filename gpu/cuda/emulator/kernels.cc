@@ -14,6 +14,7 @@ const Kernel kernels[] = {
 	ENTRY(draw_noise),
 	ENTRY(draw_normals),
 	ENTRY(sum_rows),
+	ENTRY(outcome_slopes),
 	ENTRY(descend_regression),
 	ENTRY(descend_mixture),
 	ENTRY(descend_multilevel),

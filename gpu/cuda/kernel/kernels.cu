@@ -2,3 +2,4 @@
 #include "descent.cu"
 #include "draws.cu"
 #include "rows.cu"
+#include "slopes.cu"

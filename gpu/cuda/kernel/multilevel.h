@@ -1,16 +1,16 @@
 // Regressions with effects that vary between groups, non-centred: η is x·β, plus, for every
 // effect, τ·z of the record's group times what carries it. The coefficients β are the
 // first coordinates of θ; an effect has the logarithm of its standard deviation τ and a
-// deviation z of every group somewhere; and where outcomes are real numbers the logarithm
-// of their standard deviation may be a coordinate too.
+// deviation z of every group somewhere; and the logarithm of what says how far outcomes
+// spread may be a coordinate too.
 #pragma once
 
 #include "formed.h"
 #include "regression.h"
 
-// The model's numbers are the precision of real outcomes, if it is known, the number of
-// coefficients, that of effects, the coordinate of the outcomes' spread (below zero if there
-// is none), and for every effect the coordinates of τ and of the first group's z. A row has
+// The model's numbers are the precision of real outcomes, if it is known, the degrees of
+// freedom of robust ones, the number of coefficients, that of effects, the coordinate of the
+// outcomes' spread (below zero if there is none), and for every effect the coordinates of τ and of the first group's z. A row has
 // the features, and for every effect the number of the group and what carries it.
 struct Multilevel {
 	const double *rows, *outcomes, *numbers;
@@ -19,32 +19,36 @@ struct Multilevel {
 	u32 dense, sparse, kept, shared;
 
 	DEVICE_METHOD explicit Multilevel(const Problem &p) : rows(p.rows), outcomes(p.outcomes), numbers(p.model), family(p.family) {
-		features = (u32)p.model[1], effects = (u32)p.model[2], scale = p.model[3] >= 0;
+		features = (u32)p.model[2], effects = (u32)p.model[3], scale = p.model[4] >= 0;
 		dense = features + effects + scale;
 		sparse = effects;
 		kept = 2;
-		shared = effects + 1;
+		shared = effects + 2;
 	}
 
 	DEVICE_METHOD const double *row(u32 record) const { return rows + (u64)record * (features + 2 * effects); }
-	DEVICE_METHOD u32 spread(u32 e) const { return (u32)numbers[4 + 2 * e]; }
-	DEVICE_METHOD u32 deviation(u32 e, u32 record) const { return (u32)numbers[5 + 2 * e] + (u32)row(record)[features + 2 * e]; }
+	DEVICE_METHOD u32 spread(u32 e) const { return (u32)numbers[5 + 2 * e]; }
+	DEVICE_METHOD u32 deviation(u32 e, u32 record) const { return (u32)numbers[6 + 2 * e] + (u32)row(record)[features + 2 * e]; }
 	DEVICE_METHOD double carrier(u32 e, u32 record) const { return row(record)[features + 2 * e + 1]; }
 
-	// Kept of a step: every τ, and the precision of real outcomes.
+	// Kept of a step: every τ, the precision of real outcomes or φ, and the logarithm of that.
 	DEVICE_METHOD void prepare(const double *theta, double *tau) const {
 		for (u32 e = thread_index(); e < effects; e += block_size()) tau[e] = exponential(theta[spread(e)]);
-		if (thread_index() == 0) tau[effects] = scale ? exponential(-2 * theta[(u32)numbers[3]]) : numbers[0];
+		if (thread_index() != 0) return;
+		tau[effects] = numbers[0];
+		if (scale) {
+			double log = theta[(u32)numbers[4]];
+			tau[effects] = exponential(family == NEGATIVE_BINOMIAL ? log : -2 * log);
+			tau[effects + 1] = log;
+		}
 	}
 
-	// Kept of a record: its derivative in the predictor, and in the logarithm of the
-	// standard deviation of outcomes.
+	// Kept of a record: its derivative in the predictor, and in the coordinate of the spread.
 	DEVICE_METHOD void keep(double *own, u32 record, const double *theta, const double *tau) const {
 		double eta = dot(row(record), theta, features);
 		for (u32 e = 0; e < effects; e++) eta += tau[e] * theta[deviation(e, record)] * carrier(e, record);
-		double y = outcomes[record], precision = tau[effects];
-		own[0] = slope_of(family, eta, y, precision);
-		own[1] = (y - eta) * (y - eta) * precision - 1;
+		Outcomes of = {family, numbers[1], tau[effects], tau[effects + 1]};
+		own[0] = of.slope(eta, outcomes[record], scale ? &own[1] : nullptr);
 	}
 
 	// Elements are the coefficients, the effects' τ, the outcomes' spread, and what the
@@ -64,7 +68,7 @@ struct Multilevel {
 		i -= features;
 		if (i < effects) return spread(i);
 		i -= effects;
-		if (i < scale) return (u32)numbers[3];
+		if (i < scale) return (u32)numbers[4];
 		return deviation(i - scale, record);
 	}
 };
