@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"fedpvi/dpmech"
+	"fedpvi/gpu/cuda"
 	"fedpvi/internal/single"
 )
 
@@ -31,6 +32,9 @@ type Trainer struct {
 	adam    single.Adam
 	first   [layers]single.Panels
 	second  [layers]single.Panels
+	plan    Planned       // the steps under way, nil if they are no plan's
+	card    *cuda.Network // nil for none
+	behind  bool          // weights and moments here are older than those of card
 
 	// Of the step under way.
 	batch        []uint32
@@ -43,6 +47,8 @@ type Trainer struct {
 // NewTrainer returns a trainer of a network on images, of one byte for each pixel, that
 // sums chooses from, with at most most in a batch. Random bits of images and latent vectors come
 // from streams split from src. Close it.
+//
+// Without sums it takes plans alone, by [Trainer.TakePlan].
 func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Options, src *dpmech.Stream) (*Trainer, error) {
 	if !(options.Rate > 0) || !(options.Batch > 0) || options.Workers < 1 {
 		return nil, errors.New("trainer: step size, batch and workers must be positive")
@@ -53,16 +59,14 @@ func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Option
 		}
 	}
 	t := &Trainer{
-		network: n, images: images, sums: sums, parts: sums.Parts(), options: options, crew: newCrew(options.Workers),
-		adam: single.Adam{Beta1: .9, Beta2: .999, Epsilon: 1e-8},
-	}
-	size := 0
-	for i := range t.parts {
-		size = max(size, sums.Size(i))
+		network: n, images: images, options: options, crew: newCrew(options.Workers), adam: single.Adam{Beta1: .9, Beta2: .999, Epsilon: 1e-8},
 	}
 	for range options.Workers {
 		t.passes = append(t.passes, newPass(n))
-		t.scratch = append(t.scratch, make([]float32, size))
+	}
+	t.scratch = make([][]float32, options.Workers)
+	if sums != nil {
+		t.use(sums)
 	}
 	for range chunksOf(most) {
 		s := new(dpmech.Stream)
@@ -76,10 +80,30 @@ func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Option
 	return t, nil
 }
 
+// use makes sums those of the next steps.
+func (t *Trainer) use(sums Sums) {
+	t.sums, t.parts = sums, sums.Parts()
+	size := 0
+	for i := range t.parts {
+		size = max(size, sums.Size(i))
+	}
+	for i := range t.scratch {
+		if len(t.scratch[i]) < size {
+			t.scratch[i] = make([]float32, size)
+		}
+	}
+}
+
 func chunksOf(records int) int { return (records + recordsAtOnce - 1) / recordsAtOnce }
 
-// Close ends the trainer's goroutines.
-func (t *Trainer) Close() { t.crew.close() }
+// Close ends the trainer's goroutines, and gives a device's memory back.
+func (t *Trainer) Close() error {
+	t.crew.close()
+	if t.card == nil {
+		return nil
+	}
+	return t.card.Close()
+}
 
 // Step takes one step: a batch, its gradients, their released sum, Adam. It allocates
 // nothing. An error is a mechanism's that has no step left, or a broken invariant.
@@ -103,10 +127,21 @@ func (t *Trainer) takeChunk(worker, task int) {
 	from := task * recordsAtOnce
 	batch := t.batch[from:min(from+recordsAtOnce, len(t.batch))]
 	for i, record := range batch {
+		if t.plan != nil {
+			src = &p.bits
+			t.plan.PlaceBits(src, record)
+		}
 		p.load(i, t.images[record], src)
 	}
 	p.encode(len(batch))
-	p.draw(len(batch), src)
+	if t.plan != nil {
+		for i, record := range batch {
+			t.plan.RecordNormals(p.deviates[i*p.of.Latent:][:p.of.Latent], &p.bits, record)
+		}
+		p.deviate(len(batch))
+	} else {
+		p.draw(len(batch), src)
+	}
 	p.decode(len(batch))
 	p.reverse(len(batch))
 	for i := range batch {
