@@ -7,20 +7,25 @@ import (
 	"sync"
 
 	"fedpvi/dpmech"
+	"fedpvi/gpu/cuda"
 	"fedpvi/gpu/device"
 	"fedpvi/pvi/solver"
 )
 
-// UseDevices has devices take the private gradient steps of all clients, in turn. It
+// UseDevices has devices take the private gradient steps of all clients, in turn: those of
+// all who take part in a round by one launch on each. It
 // calls failed when one cannot ([solver.Accelerator]). They draw batches themselves, by the
 // Feistel network: a simulation protects nobody. What the study costs is the same; the
 // same seed has other noise than on the processor.
 func (f *Federation) UseDevices(devices []device.Device, failed func(error) error) error {
+	if len(devices) == 0 {
+		return nil
+	}
+	if f.gathering == nil {
+		f.gathering = new(cuda.Gathering)
+	}
 	for m, site := range f.Sites {
-		if len(devices) == 0 {
-			break
-		}
-		a := solver.Accelerator{Device: devices[m%len(devices)], Selection: dpmech.Feistel, Failed: failed}
+		a := solver.Accelerator{Device: devices[m%len(devices)], Selection: dpmech.Feistel, Gathering: f.gathering, Failed: failed}
 		if err := site.OnDevice(f.Shards[m], a); err != nil {
 			return fmt.Errorf("client %s: %w", site.ID(), err)
 		}
@@ -37,6 +42,8 @@ type Devices struct {
 	taken  []device.Device
 	asked  bool
 	told   map[string]bool
+
+	gathering cuda.Gathering // of the clients of all federations
 }
 
 // NewDevices returns devices from a source. What people should know goes to say, each
@@ -68,6 +75,7 @@ func (d *Devices) Use(f *Federation, first int) error {
 	first %= len(devices)
 	turned := append(slices.Clone(devices[first:]), devices[:first]...)
 	f.computedOn = names(turned[:min(len(turned), len(f.Sites))])
+	f.gathering = &d.gathering
 	return f.UseDevices(turned, d.Failed)
 }
 
