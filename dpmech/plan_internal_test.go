@@ -69,3 +69,24 @@ func TestNormalPairAtTheEnds(t *testing.T) {
 		}
 	}
 }
+
+// Words that have to grow leave no keys where they were.
+func TestWordsLeaveNoKeys(t *testing.T) {
+	for _, sampling := range []Sampling{Poisson{Rate: 0.5, Selection: Feistel}, Poisson{Rate: 0.5}} {
+		sampler, err := sampling.Sampler(1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := newPlanSteps(3, NewStreams(), NewStream())
+		before := make([]uint64, planSizes)
+		words := p.appendWords(before[:0], sampler, 1000, planGate{})
+		if len(words) <= len(before) || words[planNoiseKey] == 0 {
+			t.Fatalf("%d words, without a key", len(words))
+		}
+		for i, w := range before[planSamplingKey:planLayers] {
+			if w != 0 {
+				t.Errorf("%+v: a word of a key is left at %d", sampling, planSamplingKey+i)
+			}
+		}
+	}
+}

@@ -59,7 +59,8 @@ type planGate struct {
 	noise                       *discreteZiggurat // nil for none
 }
 
-// appendWords appends the words of a plan of steps.
+// appendWords appends the words of a plan of steps: the keys last, when dst does not grow any
+// more and leaves no copy of them behind.
 func (p *planSteps) appendWords(dst []uint64, sampler Sampler, records int, g planGate) []uint64 {
 	how, err := plannedBatches(sampler)
 	if err != nil {
@@ -67,6 +68,16 @@ func (p *planSteps) appendWords(dst []uint64, sampler Sampler, records int, g pl
 	}
 	at := len(dst)
 	dst = append(dst, make([]uint64, planSizes)...)
+	switch {
+	case how.kind == listedRecords:
+		dst = p.appendBatches(dst, sampler)
+	case how.table != nil:
+		dst[at+planSizesCount] = uint64(len(how.table.top))
+		dst = append(dst, how.table.top...)
+		for _, rest := range how.table.rest {
+			dst = append(dst, rest[:]...)
+		}
+	}
 	w := dst[at:]
 	w[planKind], w[planRecords] = how.kind, uint64(records)
 	w[planStepCount], w[planDim] = uint64(p.steps), uint64(g.dim)
@@ -82,17 +93,6 @@ func (p *planSteps) appendWords(dst []uint64, sampler Sampler, records int, g pl
 	putKey(w[planDrawsKey:], &p.keys.draws)
 	if g.noise != nil {
 		putNoise(w, g.noise)
-	}
-	switch {
-	case how.kind == listedRecords:
-		return p.appendBatches(dst, sampler)
-	case how.table == nil:
-		return dst
-	}
-	w[planSizesCount] = uint64(len(how.table.top))
-	dst = append(dst, how.table.top...)
-	for _, rest := range how.table.rest {
-		dst = append(dst, rest[:]...)
 	}
 	return dst
 }

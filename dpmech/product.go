@@ -137,8 +137,9 @@ func (s *ProductSum) derive() error {
 	if err != nil {
 		return fmt.Errorf("noise of %g is out of range: %w", sigma, err)
 	}
-	clip := math.Floor(math.Ldexp(s.cfg.Clip, lattice.exponent))
-	rounding := 2*single.SumError(s.cfg.Together)*clip + 2*math.Sqrt(float64(s.dim))
+	most := math.Ldexp(s.cfg.Clip, lattice.exponent) // steps that a vector is long, if it is not truncated
+	clip := math.Floor(most)
+	rounding := 2*single.SumError(s.cfg.Together)*most + 2*math.Sqrt(float64(s.dim))
 	sensitivity := math.Ceil((clip+rounding)*(1+0x1p-50)) + 1
 	share := math.Ceil(s.cfg.NoiseMultiplier * sensitivity * (1 + 0x1p-50))
 	if !(share <= mostSliced) {

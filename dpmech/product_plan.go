@@ -138,6 +138,21 @@ func (p *ProductPlan) Put(place int, pairs []Pair) error { return p.here().Put(p
 // Release is [ProductRun.Release].
 func (p *ProductPlan) Release(part int, dst []float32) error { return p.here().Release(part, dst) }
 
+// Wipe is [Plan.Wipe]. What was begun here cannot be released any more: without the keys there
+// is no noise.
+func (p *ProductPlan) Wipe() {
+	p.recordSteps.Wipe()
+	if p.run == nil {
+		return
+	}
+	for i := range p.run.parts {
+		part := &p.run.parts[i]
+		part.released = true
+		part.noise.Wipe()
+		part.more.Wipe()
+	}
+}
+
 // fillNoise makes the samples of the first columns of a panel of a part, and makes the others
 // zero: word j of the step's stream makes sample j.
 func (p *ProductPlan) fillNoise(dst []int64, part *productPart, panel, columns int) {

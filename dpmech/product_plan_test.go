@@ -210,6 +210,30 @@ func TestAProductPlanUsesItsStepsUp(t *testing.T) {
 	}
 }
 
+// A plan that is wiped in the middle of a step has nothing to hide a sum with.
+func TestAWipedProductPlanReleasesNothing(t *testing.T) {
+	cfg := product
+	cfg.Sampling = dpmech.Poisson{} // nobody is in a batch
+	for _, before := range []int{0, 1} {
+		p := newProductPlan(t, cfg, 1)
+		if _, err := p.Next(); err != nil {
+			t.Fatal(err)
+		}
+		for part := range before {
+			if err := p.Release(part, make([]float32, p.Size(part))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.Wipe()
+		for part := range p.Parts() {
+			dst := make([]float32, p.Size(part))
+			if err := p.Release(part, dst); err == nil || slices.ContainsFunc(dst, func(x float32) bool { return x != 0 }) {
+				t.Errorf("part %d is released without keys", part)
+			}
+		}
+	}
+}
+
 func TestProductPlansOfSamplings(t *testing.T) {
 	for _, c := range []struct {
 		sampling dpmech.Sampling

@@ -224,6 +224,32 @@ func TestProductSumRefusedRecordIsZero(t *testing.T) {
 	}
 }
 
+// Clips that are no whole number of steps are paid for as a whole, rounding too.
+func TestProductSumPaysForWholeClips(t *testing.T) {
+	cfg := product
+	cfg.Sampling, cfg.Records, cfg.Layers = dpmech.Poisson{Rate: 0.01}, 20000, []dpmech.ProductLayer{{Inputs: 1, Outputs: 1}}
+	checked := 0
+	for _, cfg.Together = range []int{64, 1000, 2500, 3000} {
+		for i := range 300 {
+			cfg.NoiseMultiplier = 100 + float64(i)
+			cfg.Clip = 1 + float64(i%7)/7
+			s, err := dpmech.NewProductSum(cfg)
+			if err != nil {
+				continue // rounding outweighs the clip
+			}
+			checked++
+			clip := cfg.Clip * (1 - 0x1p-21) // of float32 numbers: more than any computed norm allows
+			least := clip*(1+2*single.SumError(cfg.Together)) + 2*s.Lattice().Step()
+			if got := s.Sensitivity(); got < least {
+				t.Fatalf("%d records together, clip %v, noise %v: sensitivity %v, at least %v is needed", cfg.Together, cfg.Clip, cfg.NoiseMultiplier, got, least)
+			}
+		}
+	}
+	if checked < 700 {
+		t.Errorf("%d mechanisms", checked)
+	}
+}
+
 // The sensitivity is clip and rounding, and the noise and the cost are for all of it.
 func TestProductSumPaysForRounding(t *testing.T) {
 	cfg := product
