@@ -5,8 +5,8 @@ import (
 	"fedpvi/internal/single"
 )
 
-// recordsAtOnce is how many records go through the network together: whole tiles, few
-// enough to stay in a cache, and to be shared out evenly.
+// recordsAtOnce is how many records go through the network together at most: whole tiles, few
+// enough to stay in a cache.
 const recordsAtOnce = 4 * single.TileRows
 
 // A pass takes some records through the network, forward and back. Matrices have a row for
@@ -80,9 +80,12 @@ func (p *pass) encode(records int) {
 }
 
 // draw draws the latent vectors.
-func (p *pass) draw(records int, src *dpmech.Stream) {
-	dpmech.FillNormal(p.deviates[:records*p.of.Latent], src)
-	for i := range records {
+func (p *pass) draw(records int, src *dpmech.Stream) { p.drawRows(0, records, src) }
+
+// drawRows draws those of the rows [from, to).
+func (p *pass) drawRows(from, to int, src *dpmech.Stream) {
+	dpmech.FillNormal(p.deviates[from*p.of.Latent:to*p.of.Latent], src)
+	for i := from; i < to; i++ {
 		z, m, s := p.in[decoderHidden].row(i, p.of.Latent), p.out[encoderOutput].row(i, p.of.Latent), p.spread.row(i, p.of.Latent)
 		for k, e := range p.deviates[i*p.of.Latent:][:p.of.Latent] {
 			z[k] = m[k] + s[k]*float32(e)

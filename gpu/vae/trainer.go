@@ -3,6 +3,7 @@ package vae
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"fedpvi/dpmech"
@@ -27,13 +28,15 @@ type Trainer struct {
 	crew    *crew
 	passes  []*pass          // of workers
 	scratch [][]float32      // of workers: a part's gradient
-	streams []*dpmech.Stream // of chunks of a batch, so that it does not matter who takes which
+	streams []*dpmech.Stream // of tiles of a batch, so that it does not matter who takes which
+	order   []int            // parts, the largest first, so that workers end together
 	adam    single.Adam
 	first   [layers]single.Panels
 	second  [layers]single.Panels
 
 	// Of the step under way.
 	batch        []uint32
+	cuts         []int // first tiles of chunks, and the number of tiles
 	move         single.AdamStep
 	chunk, piece func(worker, task int)
 	failed       error
@@ -56,27 +59,30 @@ func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Option
 		network: n, images: images, sums: sums, parts: sums.Parts(), options: options, crew: newCrew(options.Workers),
 		adam: single.Adam{Beta1: .9, Beta2: .999, Epsilon: 1e-8},
 	}
-	size := 0
 	for i := range t.parts {
-		size = max(size, sums.Size(i))
+		t.order = append(t.order, i)
+	}
+	slices.SortStableFunc(t.order, func(a, b int) int { return sums.Size(b) - sums.Size(a) })
+	size := 0
+	if len(t.order) > 0 {
+		size = sums.Size(t.order[0])
 	}
 	for range options.Workers {
 		t.passes = append(t.passes, newPass(n))
 		t.scratch = append(t.scratch, make([]float32, size))
 	}
-	for range chunksOf(most) {
+	for range single.Tiles(most, single.TileRows) {
 		s := new(dpmech.Stream)
 		dpmech.Split(s, src)
 		t.streams = append(t.streams, s)
 	}
+	t.cuts = make([]int, 0, len(t.streams)+1)
 	for l, layer := range n.Layers() {
 		t.first[l], t.second[l] = single.NewPanels(layer.Inputs, layer.Outputs), single.NewPanels(layer.Inputs, layer.Outputs)
 	}
 	t.chunk, t.piece = t.takeChunk, t.takePiece
 	return t, nil
 }
-
-func chunksOf(records int) int { return (records + recordsAtOnce - 1) / recordsAtOnce }
 
 // Close ends the trainer's goroutines.
 func (t *Trainer) Close() { t.crew.close() }
@@ -88,37 +94,53 @@ func (t *Trainer) Step() error {
 	if t.batch, err = t.sums.Next(); err != nil {
 		return err
 	}
-	if chunksOf(len(t.batch)) > len(t.streams) {
-		return fmt.Errorf("trainer: a batch of more than %d records", len(t.streams)*recordsAtOnce)
+	if len(t.batch) > len(t.streams)*single.TileRows {
+		return fmt.Errorf("trainer: a batch of more than %d records", len(t.streams)*single.TileRows)
 	}
-	t.crew.do(chunksOf(len(t.batch)), t.chunk)
+	t.cut()
+	t.crew.do(len(t.cuts)-1, t.chunk)
 	t.move = t.adam.Next(t.options.Rate, 1/t.options.Batch)
 	t.crew.do(len(t.parts), t.piece)
 	return t.failed
 }
 
+// cut cuts the batch into chunks of whole tiles: large ones first, which read weights less often,
+// and then smaller ones, so that workers end together.
+func (t *Trainer) cut() {
+	const most = recordsAtOnce / single.TileRows
+	tiles := single.Tiles(len(t.batch), single.TileRows)
+	t.cuts = append(t.cuts[:0], 0)
+	for at := 0; at < tiles; t.cuts = append(t.cuts, at) {
+		at += min(single.Tiles(tiles-at, 2*t.options.Workers), most)
+	}
+}
+
 // takeChunk puts the gradients of a chunk of the batch.
 func (t *Trainer) takeChunk(worker, task int) {
-	p, src := t.passes[worker], t.streams[task]
-	from := task * recordsAtOnce
-	batch := t.batch[from:min(from+recordsAtOnce, len(t.batch))]
+	p, from, to := t.passes[worker], t.cuts[task], t.cuts[task+1]
+	first := from * single.TileRows
+	batch := t.batch[first:min(to*single.TileRows, len(t.batch))]
+	streams := t.streams[from:to]
 	for i, record := range batch {
-		p.load(i, t.images[record], src)
+		p.load(i, t.images[record], streams[i/single.TileRows])
 	}
 	p.encode(len(batch))
-	p.draw(len(batch), src)
+	for i, src := range streams {
+		p.drawRows(i*single.TileRows, min((i+1)*single.TileRows, len(batch)), src)
+	}
 	p.decode(len(batch))
 	p.reverse(len(batch))
 	for i := range batch {
-		t.note(t.sums.Put(from+i, p.pairsOf(i)))
+		t.note(t.sums.Put(first+i, p.pairsOf(i)))
 	}
 }
 
 // takePiece moves the weights of a part.
 func (t *Trainer) takePiece(worker, task int) {
-	part := t.parts[task]
-	gradient := t.scratch[worker][:t.sums.Size(task)]
-	if err := t.sums.Release(task, gradient); err != nil {
+	i := t.order[task]
+	part := t.parts[i]
+	gradient := t.scratch[worker][:t.sums.Size(i)]
+	if err := t.sums.Release(i, gradient); err != nil {
 		t.note(err)
 		return
 	}
