@@ -16,7 +16,7 @@ func (p *Play) Coverage() (plain, aware float64, err error) {
 		variance[i] = cov.At(i, i)
 	}
 	plain = p.covered(mean, variance)
-	a, err := f.noiseAware(f.Server.Posterior())
+	a, err := p.NoiseAware()
 	if err != nil || a == nil {
 		return plain, plain, err
 	}
@@ -24,6 +24,15 @@ func (p *Play) Coverage() (plain, aware float64, err error) {
 		variance[i] = a.Covariance[i][i]
 	}
 	return plain, p.covered(a.Mean, variance), nil
+}
+
+// NoiseAware returns the posterior with what the privacy noise adds, nil if the study asks for none, or
+// another method has found the posterior.
+func (p *Play) NoiseAware() (*NoiseAware, error) {
+	if p.adopted != nil {
+		return nil, nil
+	}
+	return p.Federation.noiseAware(p.Federation.Server.Posterior())
 }
 
 // covered returns the share of the truth within normal intervals.

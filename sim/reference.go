@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 
 	"gonum.org/v1/gonum/mat"
@@ -12,6 +13,7 @@ import (
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
+	"fedpvi/sim/chain"
 )
 
 // A Reference is what is found from the pooled records without privacy, which no
@@ -29,6 +31,14 @@ const ExactReference = "the exact posterior"
 
 // NewReference fits all records.
 func NewReference(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
+	r, err := newPooled(p, shards)
+	if err != nil || r.Exact || !p.Study().Simulation.Chain {
+		return r, err
+	}
+	return newChain(p, shards, r)
+}
+
+func newPooled(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
 	if linear := p.Model().Linear(); linear != nil && p.Study().Inference.Solver != study.Laplace {
 		return newExact(linear, shards)
 	}
@@ -113,6 +123,25 @@ func newExact(m *model.Linear, shards []*shard.Shard) (*Reference, error) {
 		return nil, fmt.Errorf("posterior of the pooled records: %w", err)
 	}
 	return &Reference{family: family, Natural: natural, Exact: true, Method: ExactReference}, nil
+}
+
+// newChain is the normal distribution with the moments of the posterior itself, as a Markov chain
+// around the pooled fit finds them.
+func newChain(p *pvi.Protocol, shards []*shard.Shard, pooled *Reference) (*Reference, error) {
+	if p.Model().General() || len(p.Study().Model.Groups) > 0 {
+		return nil, errors.New(`simulation.reference = "markov-chain" is for regressions without groups: remove it`)
+	}
+	at, _, err := pooled.Moments()
+	if err != nil {
+		return nil, err
+	}
+	mean, cov, err := chain.Posterior(p.Model(), shards, at, variates(p.Study().Simulation.Seed, purposePooled))
+	if err != nil {
+		return nil, fmt.Errorf("posterior of the pooled records: %w", err)
+	}
+	family := gaussian.Full(len(mean))
+	r := &Reference{family: family, Natural: make([]float64, family.Size()), Exact: true, Method: "a Markov chain that draws from the posterior itself"}
+	return r, family.FromMoments(r.Natural, mean, cov)
 }
 
 // Moments returns mean and covariance of the reference.

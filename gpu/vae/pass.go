@@ -21,6 +21,7 @@ type pass struct {
 	spread   matrix         // s
 	pairs    []dpmech.Pair
 	words    []uint64
+	bits     dpmech.Stream // of a record of planned steps
 }
 
 type matrix struct {
@@ -80,12 +81,14 @@ func (p *pass) encode(records int) {
 }
 
 // draw draws the latent vectors.
-func (p *pass) draw(records int, src *dpmech.Stream) { p.drawRows(0, records, src) }
+func (p *pass) draw(records int, src *dpmech.Stream) {
+	dpmech.FillNormal(p.deviates[:records*p.of.Latent], src)
+	p.deviate(records)
+}
 
-// drawRows draws those of the rows [from, to).
-func (p *pass) drawRows(from, to int, src *dpmech.Stream) {
-	dpmech.FillNormal(p.deviates[from*p.of.Latent:to*p.of.Latent], src)
-	for i := from; i < to; i++ {
+// deviate makes the latent vectors of standard normal numbers.
+func (p *pass) deviate(records int) {
+	for i := range records {
 		z, m, s := p.in[decoderHidden].row(i, p.of.Latent), p.out[encoderOutput].row(i, p.of.Latent), p.spread.row(i, p.of.Latent)
 		for k, e := range p.deviates[i*p.of.Latent:][:p.of.Latent] {
 			z[k] = m[k] + s[k]*float32(e)

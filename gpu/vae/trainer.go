@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"fedpvi/dpmech"
+	"fedpvi/gpu/cuda"
 	"fedpvi/internal/single"
 )
 
@@ -33,6 +34,9 @@ type Trainer struct {
 	adam    single.Adam
 	first   [layers]single.Panels
 	second  [layers]single.Panels
+	plan    Planned       // the steps under way, nil if they are no plan's
+	card    *cuda.Network // nil for none
+	behind  bool          // weights and moments here are older than those of card
 
 	// Of the step under way.
 	batch        []uint32
@@ -46,6 +50,8 @@ type Trainer struct {
 // NewTrainer returns a trainer of a network on images, of one byte for each pixel, that
 // sums chooses from, with at most most in a batch. Random bits of images and latent vectors come
 // from streams split from src. Close it.
+//
+// Without sums it takes plans alone, by [Trainer.TakePlan].
 func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Options, src *dpmech.Stream) (*Trainer, error) {
 	if !(options.Rate > 0) || !(options.Batch > 0) || options.Workers < 1 {
 		return nil, errors.New("trainer: step size, batch and workers must be positive")
@@ -56,20 +62,14 @@ func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Option
 		}
 	}
 	t := &Trainer{
-		network: n, images: images, sums: sums, parts: sums.Parts(), options: options, crew: newCrew(options.Workers),
-		adam: single.Adam{Beta1: .9, Beta2: .999, Epsilon: 1e-8},
-	}
-	for i := range t.parts {
-		t.order = append(t.order, i)
-	}
-	slices.SortStableFunc(t.order, func(a, b int) int { return sums.Size(b) - sums.Size(a) })
-	size := 0
-	if len(t.order) > 0 {
-		size = sums.Size(t.order[0])
+		network: n, images: images, options: options, crew: newCrew(options.Workers), adam: single.Adam{Beta1: .9, Beta2: .999, Epsilon: 1e-8},
 	}
 	for range options.Workers {
 		t.passes = append(t.passes, newPass(n))
-		t.scratch = append(t.scratch, make([]float32, size))
+	}
+	t.scratch = make([][]float32, options.Workers)
+	if sums != nil {
+		t.use(sums)
 	}
 	for range single.Tiles(most, single.TileRows) {
 		s := new(dpmech.Stream)
@@ -84,8 +84,30 @@ func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Option
 	return t, nil
 }
 
-// Close ends the trainer's goroutines.
-func (t *Trainer) Close() { t.crew.close() }
+// use makes sums those of the next steps.
+func (t *Trainer) use(sums Sums) {
+	t.sums, t.parts = sums, sums.Parts()
+	t.order = t.order[:0]
+	for i := range t.parts {
+		t.order = append(t.order, i)
+	}
+	slices.SortStableFunc(t.order, func(a, b int) int { return sums.Size(b) - sums.Size(a) })
+	size := sums.Size(t.order[0])
+	for i := range t.scratch {
+		if len(t.scratch[i]) < size {
+			t.scratch[i] = make([]float32, size)
+		}
+	}
+}
+
+// Close ends the trainer's goroutines, and gives a device's memory back.
+func (t *Trainer) Close() error {
+	t.crew.close()
+	if t.card == nil {
+		return nil
+	}
+	return t.card.Close()
+}
 
 // Step takes one step: a batch, its gradients, their released sum, Adam. It allocates
 // nothing. An error is a mechanism's that has no step left, or a broken invariant.
@@ -122,17 +144,38 @@ func (t *Trainer) takeChunk(worker, task int) {
 	batch := t.batch[first:min(to*single.TileRows, len(t.batch))]
 	streams := t.streams[from:to]
 	for i, record := range batch {
-		p.load(i, t.images[record], streams[i/single.TileRows])
+		src := streams[i/single.TileRows]
+		if t.plan != nil {
+			src = &p.bits
+			t.plan.PlaceBits(src, record)
+		}
+		p.load(i, t.images[record], src)
 	}
 	p.encode(len(batch))
-	for i, src := range streams {
-		p.drawRows(i*single.TileRows, min((i+1)*single.TileRows, len(batch)), src)
-	}
+	t.draw(p, batch, streams)
 	p.decode(len(batch))
 	p.reverse(len(batch))
 	for i := range batch {
 		t.note(t.sums.Put(first+i, p.pairsOf(i)))
 	}
+}
+
+// draw draws the latent vectors of a chunk.
+func (t *Trainer) draw(p *pass, batch []uint32, streams []*dpmech.Stream) {
+	latent := t.network.Latent
+	deviates := p.deviates[:len(batch)*latent]
+	if t.plan != nil {
+		for i, record := range batch {
+			t.plan.RecordNormals(deviates[i*latent:][:latent], &p.bits, record)
+		}
+	} else {
+		for _, src := range streams {
+			n := min(single.TileRows*latent, len(deviates))
+			dpmech.FillNormal(deviates[:n], src)
+			deviates = deviates[n:]
+		}
+	}
+	p.deviate(len(batch))
 }
 
 // takePiece moves the weights of a part.

@@ -89,6 +89,10 @@ func (a *Adam) Next(rate, scale float64) AdamStep {
 // AdamStep moves the pieces of one step.
 type AdamStep struct{ constants adamStep }
 
+// Rates returns what first moments are multiplied by, the rate over 1−β₁ᵗ, and second ones,
+// 1/(1−β₂ᵗ).
+func (s *AdamStep) Rates() (first, second float32) { return s.constants[2], s.constants[3] }
+
 // Move moves w against the gradient, with its moments. All have one length.
 func (s *AdamStep) Move(w, first, second, gradient []float32) {
 	whole := adam(&s.constants, w, first, second, gradient)

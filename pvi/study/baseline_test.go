@@ -49,6 +49,7 @@ func TestBaseline(t *testing.T) {
 		{"step_size = 0.1", "step_size = 0.1\npartitions = 5", "neither partitions nor federation.opens"},
 		{"step_size = 0.1", "step_size = 0.1\ngradients = \"joint\"", "single gradients of independent batches"},
 		{"step_size = 0.1", "step_size = 0.1\ndraws = 2", "single gradients of independent batches"},
+		{"dp-sgld", "ep", `that solver = "dp-sep" hides`},
 		{"clients = 1", "clients = 2", "write clients = 1, got 2"},
 		{"terms =", "standardise = \"private\"\nterms =", "does not pay for finding a scale"},
 		{"clip = 1.0\n[simulation]\nclients = 1\nsynthetic.records_per_client = 10\nbaseline = \"dp-sgld\"", "[simulation]\nclients = 1\nsynthetic.records_per_client = 10\nbaseline = \"one-posterior-sample\"", "needs privacy.epsilon, and privacy.clip"},

@@ -29,6 +29,8 @@ func readSimulation(s *Study, root *document.Table) {
 		t.Errorf("data", "say where records come from: either data, a file, or [simulation.synthetic]")
 	}
 	readBaseline(s, t)
+	reference, _ := t.Choice("reference", "pooled-fit", "markov-chain")
+	sim.Chain = reference == "markov-chain"
 	if s.Federation.MinClients > sim.Clients && sim.Clients > 0 {
 		t.Errorf("clients", "%d clients are fewer than federation.min_clients = %d", sim.Clients, s.Federation.MinClients)
 	}
@@ -39,11 +41,17 @@ func readSimulation(s *Study, root *document.Table) {
 
 // readBaseline reads what is played instead of the rounds.
 func readBaseline(s *Study, t *document.Table) {
-	v, _ := t.Choice("baseline", string(DPSGLD), string(OneSample))
+	v, _ := t.Choice("baseline", string(DPSGLD), string(OneSample), string(EP), string(SEP))
 	s.Simulation.Baseline = Baseline(v)
 	privacy := s.Privacy
 	switch s.Simulation.Baseline {
 	case NoBaseline:
+		return
+	case EP, SEP:
+		if s.Inference.Solver != DPSEP || s.Inference.Descent.Sampling == PublishedSampling {
+			t.Errorf("baseline", "%q matches the tilted moments that solver = %q hides: write that, and no inference.sampling", v, DPSEP)
+		}
+		inOnePlace(s, t)
 		return
 	case DPSGLD:
 		if s.Inference.Descent.StepSize == 0 {
@@ -63,6 +71,11 @@ func readBaseline(s *Study, t *document.Table) {
 	if d := s.Inference.Descent; d.Sampling != PoissonSampling || d.Gradients != Aligned || d.Draws != 1 || d.StartShare != 0 {
 		t.Errorf("baseline", "a baseline steps from single gradients of independent batches: remove inference.sampling, gradients, draws and start")
 	}
+	inOnePlace(s, t)
+}
+
+// inOnePlace refuses what a baseline, which has all records, would pass over.
+func inOnePlace(s *Study, t *document.Table) {
 	if s.Standardisation != nil {
 		t.Errorf("baseline", "a baseline does not pay for finding a scale: write model.standardise = %q", "bounds")
 	}

@@ -217,6 +217,7 @@ type Simulation struct {
 	Partition Partition
 	Synthetic *Synthetic // records made up instead of Data
 	Baseline  Baseline   // what is played instead of the rounds, on all records in one place
+	Chain     bool       // posteriors are compared with a Markov chain's, not with a fit of the pooled records
 
 	// Test is the share of the records that is held out before the rest is dealt,
 	// TestData the files of records to predict instead; none if both are empty.
@@ -237,6 +238,10 @@ const (
 	// OneSample: one sample from the tempered posterior, which is private if it is
 	// exact, and is drawn by a Markov chain.
 	OneSample Baseline = "one-posterior-sample"
+	// EP and SEP: expectation propagation without privacy, with a factor for every record and
+	// with one for all.
+	EP  Baseline = "ep"
+	SEP Baseline = "sep"
 )
 
 // Partition says which client holds which records. Records are dealt at random

@@ -24,6 +24,10 @@ type Cost struct {
 // and has the play adopt what it finds, a Gaussian with independent coordinates, as its
 // posterior. The seed chooses noise and chains.
 func Play(p *sim.Play, seed uint64) (Cost, error) {
+	switch p.Federation.Protocol.Study().Simulation.Baseline {
+	case study.EP, study.SEP:
+		return propagate(p)
+	}
 	r, err := newRecords(p)
 	if err != nil {
 		return Cost{}, err

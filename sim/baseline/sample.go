@@ -1,7 +1,6 @@
 package baseline
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,6 +10,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/sim/chain"
 )
 
 func newRand(s *dpmech.Stream) *rand.Rand { return rand.New(s) }
@@ -95,24 +95,9 @@ func (r *records) tempered(w, bound float64) func(theta []float64) float64 {
 // proposal returns U with UᵀU the precision of the prior and the tempered curvature of
 // the log likelihood at a point.
 func (r *records) proposal(at []float64, w float64) (*mat.TriDense, error) {
-	d := len(at)
-	packed := make([]float64, d*(d+1)/2)
+	packed := make([]float64, len(at)*(len(at)+1)/2)
 	if err := r.all.Hessian(packed, at, nil); err != nil {
 		return nil, err
 	}
-	precision := mat.NewSymDense(d, nil)
-	for i := range d {
-		for j := range i + 1 {
-			precision.SetSym(i, j, -w*packed[i*(i+1)/2+j])
-		}
-		sd := r.fit.Parameters[i].Prior.SD
-		precision.SetSym(i, i, precision.At(i, i)+1/(sd*sd))
-	}
-	var root mat.Cholesky
-	if !root.Factorize(precision) {
-		return nil, errors.New("the log posterior is not concave at the pooled fit: one posterior sample is for models where it is")
-	}
-	upper := new(mat.TriDense)
-	root.UTo(upper)
-	return upper, nil
+	return chain.Precision(r.fit, packed, w)
 }

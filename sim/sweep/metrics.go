@@ -10,7 +10,7 @@ import (
 )
 
 // Metrics of every run.
-var posteriorMetrics = []string{"kl", "mean_error", "sd_ratio", "accepted", "rejected", "claimed_epsilon", "true_epsilon", "sound_epsilon", "coverage", "noise_aware_coverage"}
+var posteriorMetrics = []string{"kl", "mean_error", "sd_ratio", "noise_aware_sd_ratio", "accepted", "rejected", "claimed_epsilon", "true_epsilon", "sound_epsilon", "coverage", "noise_aware_coverage"}
 
 // Metrics of a run that held out records. A gap is what the fit of the pooled records
 // without privacy is better by, on the same records.
@@ -74,10 +74,20 @@ func measurePosterior(p *sim.Play) (map[string]float64, error) {
 	}
 	// Error of the mean in units of the reference's sd, and ratio of sds, root
 	// mean square over coefficients.
-	var apart, ratio float64
+	aware, err := p.NoiseAware()
+	if err != nil {
+		return nil, err
+	}
+	var apart, ratio, wider float64
 	for j := range mean {
 		apart += (mean[j] - refMean[j]) * (mean[j] - refMean[j]) / refCov.At(j, j)
 		ratio += cov.At(j, j) / refCov.At(j, j)
+		if aware != nil {
+			wider += aware.Covariance[j][j] / refCov.At(j, j)
+		}
+	}
+	if aware == nil {
+		wider = ratio
 	}
 	d := float64(len(mean))
 	return map[string]float64{
@@ -86,6 +96,8 @@ func measurePosterior(p *sim.Play) (map[string]float64, error) {
 		"sd_ratio":   math.Sqrt(ratio / d),
 		"accepted":   float64(f.Count(pvi.Accepted)),
 		"rejected":   float64(f.Count(pvi.Rejected)),
+
+		"noise_aware_sd_ratio": math.Sqrt(wider / d),
 	}, nil
 }
 

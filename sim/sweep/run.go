@@ -88,7 +88,7 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 	return errors.Join(failure, results.flush())
 }
 
-func (s *Spec) seed(index int) uint64 { return uint64(index%s.Seeds) + 1 }
+func (s *Spec) seed(index int) uint64 { return uint64(s.First + index%s.Seeds) }
 
 // play does one run, for one of several workers.
 func (s *Spec) play(ctx context.Context, index, worker int) (row, error) {

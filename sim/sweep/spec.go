@@ -22,7 +22,8 @@ type Spec struct {
 	Name   string
 	Title  string
 	Study  string // path of the study
-	Seeds  int    // runs of each cell, with seeds 1, 2, ...
+	Seeds  int    // runs of each cell
+	First  int    // seed of the first of them; the others have the next ones
 	Trace  int    // rounds between rows of the trace; 0 for no trace
 	Tested bool   // some run holds out records: there are columns of predictions
 	Axes   []Axis
@@ -159,6 +160,13 @@ func (s *Spec) readSweep(t *document.Table, path string) {
 	s.Seeds, _ = t.Int("seeds")
 	if t.Has("seeds") && s.Seeds < 1 {
 		t.Errorf("seeds", "must be at least 1, got %d", s.Seeds)
+	}
+	s.First = 1
+	if first, ok := t.Int("first_seed"); ok {
+		s.First = first
+	}
+	if s.First < 0 {
+		t.Errorf("first_seed", "must not be negative, got %d", s.First)
 	}
 	if s.Trace, _ = t.Int("trace"); s.Trace < 0 {
 		t.Errorf("trace", "must not be negative, got %d", s.Trace)

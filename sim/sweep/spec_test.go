@@ -20,6 +20,7 @@ func TestLoadErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"unknown key", edit("seeds = 3", "seeds = 3\nseats = 2"), `sweep.toml:6:1: sweep.seats: unknown key (did you mean "seeds"?)`},
 		{"no seeds", edit("seeds = 3", ""), "sweep.seeds: is missing"},
+		{"negative seed", edit("seeds = 3", "seeds = 3\nfirst_seed = -1"), "sweep.first_seed: must not be negative, got -1"},
 		{"no study", edit("one.toml", "two.toml"), "no such file"},
 		{"bad value", edit("[1, 5.5]", "[-1, 5.5]"), "cell clip = -1, factors = tied, damped: "},
 		{"unknown setting", edit("privacy.clip", "privacy.clap"), "privacy.clap: unknown key"},

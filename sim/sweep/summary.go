@@ -57,6 +57,12 @@ var posteriorStatistics = []statistic{
 	quantileOf("mean_error_median", "mean_error", .5),
 	quantileOf("sd_ratio_median", "sd_ratio", .5),
 	{"accepted_share", acceptedShare},
+	meanOf("mean_error_mean", "mean_error"),
+	deviationOf("mean_error_sd", "mean_error"),
+	meanOf("sd_ratio_mean", "sd_ratio"),
+	deviationOf("sd_ratio_sd", "sd_ratio"),
+	meanOf("noise_aware_sd_ratio_mean", "noise_aware_sd_ratio"),
+	deviationOf("noise_aware_sd_ratio_sd", "noise_aware_sd_ratio"),
 	meanOf("claimed_epsilon", "claimed_epsilon"),
 	meanOf("true_epsilon", "true_epsilon"),
 	meanOf("sound_epsilon", "sound_epsilon"),
@@ -70,9 +76,7 @@ var posteriorStatistics = []statistic{
 // deviation of every metric.
 var testStatistics = func() (all []statistic) {
 	for _, metric := range testMetrics {
-		all = append(all, meanOf(metric+"_mean", metric), statistic{
-			metric + "_sd", func(r *Results, cell int) float64 { return deviation(r.column(cell, metric)) },
-		})
+		all = append(all, meanOf(metric+"_mean", metric), deviationOf(metric+"_sd", metric))
 	}
 	return all
 }()
@@ -83,6 +87,10 @@ func quantileOf(name, metric string, p float64) statistic {
 
 func meanOf(name, metric string) statistic {
 	return statistic{name, func(r *Results, cell int) float64 { return mean(r.column(cell, metric)) }}
+}
+
+func deviationOf(name, metric string) statistic {
+	return statistic{name, func(r *Results, cell int) float64 { return deviation(r.column(cell, metric)) }}
 }
 
 func errorOf(name, metric string) statistic {
@@ -124,7 +132,7 @@ func plainly(head, name string) shown {
 func (r *Results) shown() []shown {
 	moved := shown{"λ moved", func(found map[string]float64) string { return percent(found["accepted_share"]) }}
 	costs := []shown{plainly("claimed ε", "claimed_epsilon"), plainly("true ε", "true_epsilon"), plainly("sound ε", "sound_epsilon")}
-	columns := r.shownCoverage()
+	columns := slices.Concat(r.shownCoverage(), r.shownErrors())
 	if !r.spec.Tested {
 		return slices.Concat([]shown{
 			plainly("KL 10 %", "kl_p10"), plainly("median", "kl_median"), plainly("90 %", "kl_p90"), plainly("mean", "kl_mean"), moved,
@@ -144,6 +152,20 @@ func (r *Results) shown() []shown {
 		)
 	}
 	return slices.Concat(columns, []shown{plainly("KL median", "kl_median"), moved}, costs)
+}
+
+// shownErrors returns columns of errors of means and ratios of sds that a plot of the sweep is about.
+func (r *Results) shownErrors() (columns []shown) {
+	for _, c := range []struct{ head, metric string }{
+		{"error of the mean", "mean_error"}, {"sd ratio", "sd_ratio"}, {"noise aware sd ratio", "noise_aware_sd_ratio"},
+	} {
+		if slices.ContainsFunc(r.spec.Plots, func(p Plot) bool { return p.Y == c.metric }) {
+			columns = append(columns, shown{c.head, func(found map[string]float64) string {
+				return digits(found[c.metric+"_mean"]) + uncertain(found[c.metric+"_sd"])
+			}})
+		}
+	}
+	return columns
 }
 
 // has reports whether any run has a metric.

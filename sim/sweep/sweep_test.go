@@ -162,6 +162,27 @@ func TestWorkersChangeNothing(t *testing.T) {
 	}
 }
 
+// A sweep that begins with a later seed has the runs of that seed of one that begins with the
+// first.
+func TestFirstSeed(t *testing.T) {
+	rows := func(text string) [][]string {
+		files := complete(t, filepath.Join(t.TempDir(), "out"), load(t, text), 1)
+		all, err := csv.NewReader(strings.NewReader(files["results.csv"])).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	first := rows(small)
+	later := rows(strings.Replace(small, "seeds = 3", "seeds = 1\nfirst_seed = 3", 1))
+	for cell := range 4 {
+		got, want := later[1+cell], first[1+3*cell+2]
+		if strings.Join(got[1:], " ") != strings.Join(want[1:], " ") { // but for the number of the run
+			t.Errorf("cell %d with seed 3 is %v, want %v", cell, got, want)
+		}
+	}
+}
+
 // Stopped after any run and taken up again, also with a half-written row, a sweep
 // ends with the same files.
 func TestResume(t *testing.T) {

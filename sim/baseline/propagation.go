@@ -1,0 +1,64 @@
+package baseline
+
+import (
+	"fmt"
+	"math"
+
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+const (
+	sitesHeld = 1 << 26 // most numbers that the factors of all records may take, half a gigabyte
+	sepPasses = 400     // of a factor for all records, times how many coordinates may move together
+)
+
+// epOptions are such that records whose sites pull against one another settle.
+var epOptions = solver.EPOptions{Damping: 0.5, Passes: 1000, Tolerance: 1e-8}
+
+// propagate has the play adopt the fixed point of expectation propagation without privacy, or of its
+// stochastic form.
+func propagate(p *sim.Play) (Cost, error) {
+	nothing := Cost{math.NaN(), math.NaN()}
+	protocol := p.Federation.Protocol
+	in, family := protocol.Study().Inference.Propagation, protocol.Family()
+	if len(p.Federation.Shards) != 1 {
+		return nothing, fmt.Errorf("baseline: %d clients hold the records, want one", len(p.Federation.Shards))
+	}
+	tilted := protocol.Model().Tilted(p.Federation.Shards[0], family, 1)
+	natural := make([]float64, family.Size())
+	if protocol.Study().Simulation.Baseline == study.EP {
+		if tilted.Records()*len(natural) > sitesHeld {
+			return nothing, fmt.Errorf("baseline: %d records with a factor of %d numbers each do not fit: write baseline = %q", tilted.Records(), len(natural), study.SEP)
+		}
+		o := epOptions
+		o.Power = in.Power
+		if passes, settled := solver.EP(natural, protocol.Prior(), tilted, o); !settled {
+			return nothing, fmt.Errorf("baseline: expectation propagation has not settled after %d passes", passes)
+		}
+	} else if err := tie(natural, protocol.Prior(), tilted, in, family.Dim()); err != nil {
+		return nothing, fmt.Errorf("baseline: %w", err)
+	}
+	for i, prior := range protocol.Prior() {
+		natural[i] += prior
+	}
+	if err := family.Check(natural); err != nil {
+		return nothing, fmt.Errorf("baseline: %w", err)
+	}
+	p.Adopt(natural)
+	return nothing, nil
+}
+
+// tie finds one factor for all records. A diagonal family takes every coordinate's step as if the others
+// stood still: all of them may move together.
+func tie(dst, prior []float64, t solver.Tilted, how study.Propagation, d int) error {
+	o := solver.SEPOptions{
+		Power: how.Power, StepSize: 1, Recency: sepPasses * float64(d), Overlap: float64(d),
+		Nominal: float64(t.Records()), Improper: study.Project,
+	}
+	if t.Family().Name() == "full" {
+		o.Overlap = 1
+	}
+	return solver.SEP(dst, prior, t, o, int(sepPasses*o.Overlap))
+}

@@ -1,0 +1,27 @@
+package baseline
+
+import (
+	"math"
+	"testing"
+)
+
+// With one coefficient expectation propagation finds mean and sd of the posterior to three digits, with a
+// factor for every record and with one for all, which differ by a part in their number.
+func TestPropagationFindsThePosterior(t *testing.T) {
+	for _, name := range []string{"ep", "sep"} {
+		p := play(t, 150, "solver = \"dp-sep\"", "epsilon = 1.0\nclip = 1.0", name)
+		cost, err := Play(p, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !math.IsNaN(cost.Claimed) || !math.IsNaN(cost.Proven) {
+			t.Errorf("%s: cost %+v of what hides nothing", name, cost)
+		}
+		mean, sd := exact(p, 1, math.Inf(1))
+		found := p.Posterior()
+		gotMean, gotSD := found[0]/found[1], 1/math.Sqrt(found[1])
+		if math.Abs(gotMean-mean) > 2e-3*sd || math.Abs(gotSD/sd-1) > 2e-3 {
+			t.Errorf("%s: %.5f ± %.5f, the posterior is %.5f ± %.5f", name, gotMean, gotSD, mean, sd)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package chain
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/pvi/fit"
+)
+
+// A precision that is not positive definite is refused.
+func TestPrecisionIsOfAConcavePosterior(t *testing.T) {
+	m := &fit.Model{Parameters: make([]fit.Parameter, 2)}
+	const sd = 2.0
+	for i := range m.Parameters {
+		m.Parameters[i].Prior.SD = sd
+	}
+	root, err := Precision(m, []float64{-3, 1, -5}, 0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back mat.Dense
+	back.Mul(root.T(), root)
+	for i, want := range [][]float64{{1.5 + 1/(sd*sd), -0.5}, {-0.5, 2.5 + 1/(sd*sd)}} {
+		for j, x := range want {
+			if math.Abs(back.At(i, j)-x) > 1e-12 {
+				t.Errorf("element %d, %d is %g, want %g", i, j, back.At(i, j), x)
+			}
+		}
+	}
+	if _, err := Precision(m, []float64{1e6, 0, 1}, 1); !errors.Is(err, ErrNotConcave) {
+		t.Errorf("%v, want %v", err, ErrNotConcave)
+	}
+}

@@ -1,0 +1,53 @@
+package chain
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// freedom is that of the t distribution of proposals: its tails are heavier than those of a posterior
+// with a normal prior, so that no region is left out for long (Mengersen and Tweedie, "Rates of
+// convergence of the Hastings and Metropolis algorithms", 1996, theorem 2.1).
+const freedom = 5
+
+// proposals are independent draws from a t distribution around a point.
+type proposals struct {
+	at     []float64
+	root   *mat.TriDense // U, UᵀU the precision
+	random *rand.Rand
+	z, x   *mat.VecDense
+}
+
+func newProposals(at []float64, root *mat.TriDense, r *rand.Rand) *proposals {
+	return &proposals{at, root, r, mat.NewVecDense(len(at), nil), mat.NewVecDense(len(at), nil)}
+}
+
+// draw writes a proposal to dst: at + U⁻¹z·√(ν/χ²), z standard normal and χ² a sum of ν squares of such numbers.
+func (p *proposals) draw(dst []float64) {
+	var squares float64
+	for range freedom {
+		z := p.random.NormFloat64()
+		squares += z * z
+	}
+	scale := math.Sqrt(freedom / squares)
+	for i := range p.at {
+		p.z.SetVec(i, scale*p.random.NormFloat64())
+	}
+	if err := p.x.SolveVec(p.root, p.z); err != nil {
+		panic("chain: " + err.Error()) // unreachable: the root is that of a matrix that was factorised
+	}
+	for i, centre := range p.at {
+		dst[i] = centre + p.x.AtVec(i)
+	}
+}
+
+// logDensity returns that of a proposal at θ, but for a constant.
+func (p *proposals) logDensity(theta []float64) float64 {
+	for i, centre := range p.at {
+		p.x.SetVec(i, theta[i]-centre)
+	}
+	p.z.MulVec(p.root, p.x)
+	return -(freedom + float64(len(p.at))) / 2 * math.Log1p(mat.Dot(p.z, p.z)/freedom)
+}
