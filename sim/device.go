@@ -65,10 +65,10 @@ func (d *Devices) tell(line string) {
 // Use has the devices take the steps of a federation, from the one with the given number
 // on, if they can. Where they are demanded and cannot that is an error.
 func (d *Devices) Use(f *Federation, first int) error {
-	if d.source == device.Source(device.CPU) || d.source == device.Source(device.Auto) && !device.Built {
+	if d.none() {
 		return nil
 	}
-	devices, err := d.take(f)
+	devices, err := d.For(f.Protocol.OnDevice())
 	if err != nil || len(devices) == 0 {
 		return err
 	}
@@ -76,14 +76,23 @@ func (d *Devices) Use(f *Federation, first int) error {
 	turned := append(slices.Clone(devices[first:]), devices[:first]...)
 	f.computedOn = names(turned[:min(len(turned), len(f.Sites))])
 	f.gathering = &d.gathering
-	return f.UseDevices(turned, d.failed)
+	return f.UseDevices(turned, d.Failed)
 }
 
-// take returns the devices for a federation, none for the processor.
-func (d *Devices) take(f *Federation) ([]device.Device, error) {
+// none reports whether nobody asks for devices.
+func (d *Devices) none() bool {
+	return d.source == device.Source(device.CPU) || d.source == device.Source(device.Auto) && !device.Built
+}
+
+// For returns the devices for some work, none for the processor. why says what keeps it from
+// all devices, nil if nothing does; where they are demanded that is an error.
+func (d *Devices) For(why error) ([]device.Device, error) {
+	if d.none() {
+		return nil, nil
+	}
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	if why := f.Protocol.OnDevice(); why != nil {
+	if why != nil {
 		if d.source.Demanded() {
 			return nil, fmt.Errorf("--device %v: %w", d.source, why)
 		}
@@ -107,8 +116,9 @@ func (d *Devices) take(f *Federation) ([]device.Device, error) {
 	return taken, nil
 }
 
-// failed is what becomes of a visit that a device fails.
-func (d *Devices) failed(err error) error {
+// Failed is what becomes of work that a device fails: it goes to the processor if Failed
+// returns nil.
+func (d *Devices) Failed(err error) error {
 	if d.source.Demanded() {
 		return err
 	}

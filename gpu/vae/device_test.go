@@ -160,26 +160,6 @@ func (w *watched) Release(i int, dst []float32) error {
 	return err
 }
 
-// far returns the largest distance of two networks' numbers in units of their size.
-func far(a, b []single.Panels) (most float64) {
-	for l := range a {
-		var scale float64
-		for _, x := range b[l].Data {
-			if size := math.Abs(float64(x)); size <= math.MaxFloat32 {
-				scale = max(scale, size)
-			}
-		}
-		for i, x := range a[l].Data {
-			y := b[l].Data[i]
-			if x == y || x != x && y != y {
-				continue
-			}
-			most = max(most, math.Abs(float64(x-y))/(1e-30+scale))
-		}
-	}
-	return most
-}
-
 // differences compares a device's steps of a plan with the same ones by dpmech and
 // the processor's network, which share no code with the kernels. It returns why they
 // are not the same: a noisy sum by more than 1e-5 of the clipped vectors, where an empty
@@ -206,8 +186,8 @@ func (s scene) differences(t testing.TB, d cuda.Device) error {
 		}
 	}
 	for name, e := range map[string]float64{
-		"a first moment": far(there.first[:], here.first[:]), "a second moment": far(there.second[:], here.second[:]),
-		"a weight": far(there.network.weights[:], here.network.weights[:]),
+		"a first moment": apart(there.first[:], here.first[:]), "a second moment": apart(there.second[:], here.second[:]),
+		"a weight": apart(there.network.weights[:], here.network.weights[:]),
 	} {
 		if !(e < 1e-5) {
 			return fmt.Errorf("%s is %g from that of the processor", name, e)
@@ -300,7 +280,7 @@ func TestDeviceWithoutPrivacy(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, e := range map[string]float64{
-			"a first moment": far(there.first[:], here.first[:]), "a second moment": far(there.second[:], here.second[:]),
+			"a first moment": apart(there.first[:], here.first[:]), "a second moment": apart(there.second[:], here.second[:]),
 		} {
 			if !(e < 1e-5) {
 				t.Errorf("%v: %s is %g from that of the processor", s, name, e)
@@ -478,6 +458,23 @@ func TestDeviceLeavesSteps(t *testing.T) {
 		}
 		if err := tr.Detach(); err != nil || len(fault.memory) > 0 {
 			t.Errorf("%s: %d pieces of memory are left, %v", name, len(fault.memory), err)
+		}
+	}
+}
+
+// The test before a device is used passes, and finds faults of kernels.
+func TestDeviceIsTried(t *testing.T) {
+	for _, d := range devices {
+		if err := Try(d); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, kernel := range []string{
+		"network_load", "network_forward", "network_latent", "network_back", "network_clip", "network_update",
+	} {
+		f := &faulty{Device: devices[0], launch: func(name string) bool { return name != kernel }}
+		if err := Try(f); err == nil || len(f.memory) > 0 {
+			t.Errorf("without %s: %v, and %d pieces of memory are left", kernel, err, len(f.memory))
 		}
 	}
 }
