@@ -79,6 +79,27 @@ func (o *opener) acquire(ctx context.Context) (in *buffers, release func(), err 
 	}
 }
 
+// longAnswer is the size from which buffers are not kept from round to round.
+const longAnswer = 1 << 20
+
+// shed gives back the memory of buffers for long answers that nobody uses: when a round is written it
+// is needed for that.
+func (o *opener) shed() {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	if o.size < longAnswer {
+		return
+	}
+	for range cap(o.tokens) {
+		select {
+		case <-o.tokens:
+			o.tokens <- &buffers{}
+		default:
+			return
+		}
+	}
+}
+
 // open returns the payload of an answer, in buffers.
 func (o *opener) open(h signed.Header, body []byte, in *buffers) (payload []byte, err error) {
 	o.mu.RLock()

@@ -5,8 +5,8 @@ import (
 	"fedpvi/internal/single"
 )
 
-// recordsAtOnce is how many records go through the network together: whole tiles, few
-// enough to stay in a cache, and to be shared out evenly.
+// recordsAtOnce is how many records go through the network together at most: whole tiles, few
+// enough to stay in a cache.
 const recordsAtOnce = 4 * single.TileRows
 
 // A pass takes some records through the network, forward and back. Matrices have a row for

@@ -3,6 +3,7 @@ package vae
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"fedpvi/dpmech"
@@ -28,7 +29,8 @@ type Trainer struct {
 	crew    *crew
 	passes  []*pass          // of workers
 	scratch [][]float32      // of workers: a part's gradient
-	streams []*dpmech.Stream // of chunks of a batch, so that it does not matter who takes which
+	streams []*dpmech.Stream // of tiles of a batch, so that it does not matter who takes which
+	order   []int            // parts, the largest first, so that workers end together
 	adam    single.Adam
 	first   [layers]single.Panels
 	second  [layers]single.Panels
@@ -38,6 +40,7 @@ type Trainer struct {
 
 	// Of the step under way.
 	batch        []uint32
+	cuts         []int // first tiles of chunks, and the number of tiles
 	move         single.AdamStep
 	chunk, piece func(worker, task int)
 	failed       error
@@ -68,11 +71,12 @@ func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Option
 	if sums != nil {
 		t.use(sums)
 	}
-	for range chunksOf(most) {
+	for range single.Tiles(most, single.TileRows) {
 		s := new(dpmech.Stream)
 		dpmech.Split(s, src)
 		t.streams = append(t.streams, s)
 	}
+	t.cuts = make([]int, 0, len(t.streams)+1)
 	for l, layer := range n.Layers() {
 		t.first[l], t.second[l] = single.NewPanels(layer.Inputs, layer.Outputs), single.NewPanels(layer.Inputs, layer.Outputs)
 	}
@@ -83,18 +87,18 @@ func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Option
 // use makes sums those of the next steps.
 func (t *Trainer) use(sums Sums) {
 	t.sums, t.parts = sums, sums.Parts()
-	size := 0
+	t.order = t.order[:0]
 	for i := range t.parts {
-		size = max(size, sums.Size(i))
+		t.order = append(t.order, i)
 	}
+	slices.SortStableFunc(t.order, func(a, b int) int { return sums.Size(b) - sums.Size(a) })
+	size := sums.Size(t.order[0])
 	for i := range t.scratch {
 		if len(t.scratch[i]) < size {
 			t.scratch[i] = make([]float32, size)
 		}
 	}
 }
-
-func chunksOf(records int) int { return (records + recordsAtOnce - 1) / recordsAtOnce }
 
 // Close ends the trainer's goroutines, and gives a device's memory back.
 func (t *Trainer) Close() error {
@@ -112,21 +116,35 @@ func (t *Trainer) Step() error {
 	if t.batch, err = t.sums.Next(); err != nil {
 		return err
 	}
-	if chunksOf(len(t.batch)) > len(t.streams) {
-		return fmt.Errorf("trainer: a batch of more than %d records", len(t.streams)*recordsAtOnce)
+	if len(t.batch) > len(t.streams)*single.TileRows {
+		return fmt.Errorf("trainer: a batch of more than %d records", len(t.streams)*single.TileRows)
 	}
-	t.crew.do(chunksOf(len(t.batch)), t.chunk)
+	t.cut()
+	t.crew.do(len(t.cuts)-1, t.chunk)
 	t.move = t.adam.Next(t.options.Rate, 1/t.options.Batch)
 	t.crew.do(len(t.parts), t.piece)
 	return t.failed
 }
 
+// cut cuts the batch into chunks of whole tiles: large ones first, which read weights less often,
+// and then smaller ones, so that workers end together.
+func (t *Trainer) cut() {
+	const most = recordsAtOnce / single.TileRows
+	tiles := single.Tiles(len(t.batch), single.TileRows)
+	t.cuts = append(t.cuts[:0], 0)
+	for at := 0; at < tiles; t.cuts = append(t.cuts, at) {
+		at += min(single.Tiles(tiles-at, 2*t.options.Workers), most)
+	}
+}
+
 // takeChunk puts the gradients of a chunk of the batch.
 func (t *Trainer) takeChunk(worker, task int) {
-	p, src := t.passes[worker], t.streams[task]
-	from := task * recordsAtOnce
-	batch := t.batch[from:min(from+recordsAtOnce, len(t.batch))]
+	p, from, to := t.passes[worker], t.cuts[task], t.cuts[task+1]
+	first := from * single.TileRows
+	batch := t.batch[first:min(to*single.TileRows, len(t.batch))]
+	streams := t.streams[from:to]
 	for i, record := range batch {
+		src := streams[i/single.TileRows]
 		if t.plan != nil {
 			src = &p.bits
 			t.plan.PlaceBits(src, record)
@@ -134,26 +152,38 @@ func (t *Trainer) takeChunk(worker, task int) {
 		p.load(i, t.images[record], src)
 	}
 	p.encode(len(batch))
-	if t.plan != nil {
-		for i, record := range batch {
-			t.plan.RecordNormals(p.deviates[i*p.of.Latent:][:p.of.Latent], &p.bits, record)
-		}
-		p.deviate(len(batch))
-	} else {
-		p.draw(len(batch), src)
-	}
+	t.draw(p, batch, streams)
 	p.decode(len(batch))
 	p.reverse(len(batch))
 	for i := range batch {
-		t.note(t.sums.Put(from+i, p.pairsOf(i)))
+		t.note(t.sums.Put(first+i, p.pairsOf(i)))
 	}
+}
+
+// draw draws the latent vectors of a chunk.
+func (t *Trainer) draw(p *pass, batch []uint32, streams []*dpmech.Stream) {
+	latent := t.network.Latent
+	deviates := p.deviates[:len(batch)*latent]
+	if t.plan != nil {
+		for i, record := range batch {
+			t.plan.RecordNormals(deviates[i*latent:][:latent], &p.bits, record)
+		}
+	} else {
+		for _, src := range streams {
+			n := min(single.TileRows*latent, len(deviates))
+			dpmech.FillNormal(deviates[:n], src)
+			deviates = deviates[n:]
+		}
+	}
+	p.deviate(len(batch))
 }
 
 // takePiece moves the weights of a part.
 func (t *Trainer) takePiece(worker, task int) {
-	part := t.parts[task]
-	gradient := t.scratch[worker][:t.sums.Size(task)]
-	if err := t.sums.Release(task, gradient); err != nil {
+	i := t.order[task]
+	part := t.parts[i]
+	gradient := t.scratch[worker][:t.sums.Size(i)]
+	if err := t.sums.Release(i, gradient); err != nil {
 		t.note(err)
 		return
 	}
