@@ -9,6 +9,7 @@ import (
 
 	"fedpvi/gpu/cuda/emulator"
 	"fedpvi/gpu/device"
+	"fedpvi/pvi/study"
 )
 
 // emulated is a device that runs the kernels on the processor.
@@ -39,6 +40,44 @@ func TestARoundIsOneLaunch(t *testing.T) {
 		}
 		if !slices.Equal(a.problems, []int{2, 2, 2}) || !slices.Equal(b.problems, []int{1, 1, 1}) {
 			t.Errorf("%d workers: launches of %v and %v problems, want 2 and 1 in each of three rounds", workers, a.problems, b.problems)
+		}
+	}
+}
+
+// Federations that are played at the same time share launches where their rounds meet, with
+// the posteriors that each has alone.
+func TestFederationsShareLaunches(t *testing.T) {
+	st, err := study.Parse("s.toml", []byte(deviceStudy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	play := func(devices *Devices, seed uint64) ([]float64, error) {
+		p, err := NewPlay(st, Options{Seed: seed})
+		if err == nil {
+			err = devices.Use(p.Federation, 0)
+		}
+		if err == nil {
+			_, err = p.Run(t.Context(), func(Status) error { return nil })
+		}
+		if err != nil {
+			return nil, err
+		}
+		return slices.Clone(p.Posterior()), nil
+	}
+	on := func() *Devices {
+		return NewDevices(&source{devices: []device.Device{new(counted)}}, func(string) {})
+	}
+	const runs = 4
+	var all sync.WaitGroup
+	together, errs, shared := make([][]float64, runs), make([]error, runs), on()
+	for i := range runs {
+		all.Go(func() { together[i], errs[i] = play(shared, uint64(i)) })
+	}
+	all.Wait()
+	for i, got := range together {
+		alone, err := play(on(), uint64(i))
+		if err != nil || errs[i] != nil || !slices.Equal(got, alone) {
+			t.Errorf("seed %d: %v, alone %v (%v, %v)", i, got, alone, errs[i], err)
 		}
 	}
 }
