@@ -103,6 +103,7 @@ type Network struct {
 
 	// Words of weights and moments: as they are, and room for those after the next plan.
 	current, next []uint64
+	moved         bool // the device's may be others than current, as after a fault
 }
 
 // words returns how many words so many numbers of 32 bits take.
@@ -213,7 +214,11 @@ func (n *Network) SetState(weights, first, second []float32) error {
 	return nil
 }
 
-func (n *Network) upload() error { return n.device.Write(n.state, n.current) }
+func (n *Network) upload() error {
+	err := n.device.Write(n.state, n.current)
+	n.moved = err != nil
+	return err
+}
 
 // pack writes numbers to words, two to each, the first one lower; unpack reads them.
 func pack(dst []uint64, v []float32) []uint64 {

