@@ -43,6 +43,7 @@ test-emulator: ## the kernels on an emulated device, and an audit of it; g++
 
 test-cuda: test-emulator $(EMULATED)/libcuda.so.1 ## programs on an emulated device too, and what stands before a real one
 	go test -tags emulator -run 'Device|TheTest' ./gpu/device ./pvi/solver ./pvi/fit ./sim ./sim/autoencoder ./client ./internal/pace
+	go test -tags emulator -run Card ./sim/audit
 	$(CUDA) go test -tags cuda ./gpu/cuda/driver
 	$(CUDA) LD_LIBRARY_PATH="$(CURDIR)/$(EMULATED):$$LD_LIBRARY_PATH" go test -tags cuda ./gpu/cuda ./gpu/vae
 	$(CUDA) FEDPVI_EMULATED="$(CURDIR)/$(EMULATED)" go test -tags cuda -run CUDA ./cmd/sim

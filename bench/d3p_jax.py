@@ -160,7 +160,13 @@ if __name__ == "__main__":
         count = 1 if jax.default_backend() == "cpu" else 200
         table.append(("autoencoder", "JAX, " + name, seconds(many(step, state, count), key) / count, 447.5e6, (28 + 4 * formed) * weights))
     table.append(("autoencoder", f"this program, {ours['processor']['cores']} cores", 1 / ours["processor"]["network_steps_per_second"], 447.5e6, 28 * weights))
+    if gpu:
+        table.append(("autoencoder", "this program, GPU", 1 / gpu["network_steps_per_second"], 447.5e6, 28 * weights))
+        table.append(("autoencoder", "this program, GPU, no privacy", 1 / gpu["network_steps_per_second_plain"], 447.5e6, 28 * weights))
     best = {m: min(t for n, who, t, *_ in table if n == m and who.startswith("JAX") and "no privacy" not in who) for m in ("logistic regression", "autoencoder")}
     print("| model | by | a step | of the product's rate | of the copy's rate | best private JAX over it |\n|---|---|---|---|---|---|")
     for model, by, t, work, traffic in table:
         print(f"| {model} | {by} | {t * 1e6:,.1f} µs | {work / t / product:.1%} | {traffic / t / copy:.1%} | {best[model] / t:.2f} |")
+    if gpu:
+        private, plain = 1 / gpu["network_steps_per_second"], 1 / gpu["network_steps_per_second_plain"]
+        print(f"\nAn epoch of the autoencoder, 468 steps: {468e3 * private:.1f} ms with privacy, {468e3 * plain:.1f} ms without, {private / plain:.2f} times as long; JAX at best {468e3 * best['autoencoder']:.1f} ms with privacy.")

@@ -1,10 +1,12 @@
 package pace
 
 import (
+	"errors"
 	"runtime"
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
+	"fedpvi/gpu/cuda"
 	"fedpvi/gpu/vae"
 )
 
@@ -17,8 +19,11 @@ const (
 
 var network = vae.Shape{Pixels: 784, Hidden: 400, Latent: 50}
 
-// A trainer of the network takes private steps with all cores.
-func newTrainer() (*vae.Trainer, error) {
+var networkSampling = dpmech.Poisson{Rate: networkBatch / float64(images)}
+
+// newNetworkTrainer returns a trainer of the network with all cores, which takes plans unless
+// it has sums.
+func newNetworkTrainer(sums vae.Sums, most int) (*vae.Trainer, error) {
 	src := dpmech.NewStream()
 	n, err := vae.NewNetwork(network, src)
 	if err != nil {
@@ -33,23 +38,33 @@ func newTrainer() (*vae.Trainer, error) {
 			}
 		}
 	}
-	sampling := dpmech.Poisson{Rate: networkBatch / float64(images)}
-	sampler, err := sampling.Sampler(images)
+	return vae.NewTrainer(n, data, sums, most, vae.Options{Rate: 1e-3, Batch: networkBatch, Workers: runtime.NumCPU()}, src)
+}
+
+// newNetworkRun returns what hides its private steps, and the most images of a batch.
+func newNetworkRun() (*dpmech.ProductRun, int, error) {
+	sampler, err := networkSampling.Sampler(images)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	m, err := dpmech.NewProductSum(dpmech.ProductConfig{
-		Sampling: sampling, Records: images, Steps: 1 << 20, Layers: network.Layers(),
+		Sampling: networkSampling, Records: images, Steps: 1 << 20, Layers: network.Layers(),
 		Clip: 10, NoiseMultiplier: 1.5, Together: sampler.MaxBatch(), Adjacency: accountant.AddRemove,
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	sums, err := m.Begin(dpmech.NewStreams())
+	run, err := m.Begin(dpmech.NewStreams())
+	return run, sampler.MaxBatch(), err
+}
+
+// newTrainer returns one that takes private steps on the processor.
+func newTrainer() (*vae.Trainer, error) {
+	sums, most, err := newNetworkRun()
 	if err != nil {
 		return nil, err
 	}
-	return vae.NewTrainer(n, data, sums, sampler.MaxBatch(), vae.Options{Rate: 1e-3, Batch: networkBatch, Workers: runtime.NumCPU()}, src)
+	return newNetworkTrainer(sums, most)
 }
 
 // networkRate returns how many private steps of the network the processor takes a second.
@@ -67,4 +82,40 @@ func networkRate() (float64, error) {
 		}
 		return nil
 	})
+}
+
+// networkRateOn returns how many steps of the network a device takes a second, planned
+// together, with what that takes of the processor.
+func networkRateOn(d cuda.Device, private bool) (best float64, err error) {
+	run, most, err := newNetworkRun()
+	if err != nil {
+		return 0, err
+	}
+	t, err := newNetworkTrainer(nil, most)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	if err := t.Attach(d, private, most); err != nil {
+		return 0, err
+	}
+	streams, draws := dpmech.NewStreams(), dpmech.NewStream()
+	return rate(func(steps int) error {
+		var plan vae.Planned
+		var err error
+		if private {
+			plan, err = run.Plan(steps, streams, draws)
+		} else {
+			plan, err = newPlainPlan(most, steps, streams.Sampling, draws)
+		}
+		if err != nil {
+			return err
+		}
+		return t.TakePlan(plan)
+	})
+}
+
+func newPlainPlan(most, steps int, src, draws *dpmech.Stream) (vae.Planned, error) {
+	p, err := dpmech.NewBatchPlan(networkSampling, images, most, steps, src, draws)
+	return vae.PlannedPlain{BatchPlan: p}, err // no batch is larger, so that the device takes all
 }

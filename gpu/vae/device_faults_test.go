@@ -1,0 +1,210 @@
+//go:build emulator || cuda
+
+package vae
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"fedpvi/dpmech"
+	"fedpvi/gpu/cuda"
+)
+
+// A faulty device does other things than it is told.
+type faulty struct {
+	cuda.Device
+	memory map[uint64]bool
+	launch func(kernel string) bool // whether it runs
+	write  func(words []uint64)
+	fail   error
+	wiped  int
+}
+
+func (f *faulty) Alloc(bytes int) (uint64, error) {
+	p, err := f.Device.Alloc(bytes)
+	if f.memory == nil {
+		f.memory = map[uint64]bool{}
+	}
+	f.memory[p] = true
+	return p, err
+}
+
+func (f *faulty) Free(memory uint64) error {
+	delete(f.memory, memory)
+	return f.Device.Free(memory)
+}
+
+func (f *faulty) Write(memory uint64, words []uint64) error {
+	if !slices.ContainsFunc(words, func(w uint64) bool { return w != 0 }) {
+		f.wiped = max(f.wiped, len(words))
+	} else if f.write != nil {
+		words = slices.Clone(words)
+		f.write(words)
+	}
+	return f.Device.Write(memory, words)
+}
+
+func (f *faulty) Launch(kernel string, blocks, threads, shared int, arguments ...uint64) error {
+	if f.fail != nil && kernel == "network_clip" {
+		return f.fail
+	}
+	if f.launch != nil && !f.launch(kernel) {
+		return nil
+	}
+	return f.Device.Launch(kernel, blocks, threads, shared, arguments...)
+}
+
+// Places of a plan's words that faults are planted in.
+const (
+	recordsWord = 1
+	limitWord   = 6
+	slackWord   = 9
+	firstWord   = 10
+	samplingKey = 12
+	noiseKey    = 16
+	layersWord  = 24
+	planHead    = layersWord + 5*256
+)
+
+// onPlans changes the words of plans of a scene.
+func (s scene) onPlans(change func(words []uint64)) func([]uint64) {
+	return func(words []uint64) {
+		if len(words) > planHead && words[0] <= 2 && words[recordsWord] == uint64(s.records) && words[2] == uint64(s.steps) {
+			change(words)
+		}
+	}
+}
+
+// A device that does not clip, or not enough, or makes less noise, or the same twice, or no
+// noise, or batches of others, is found out by what it releases.
+func TestDeviceFaultsAreSeen(t *testing.T) {
+	s := scenes[3]
+	for name, fault := range map[string]*faulty{
+		"no clip":       {launch: func(kernel string) bool { return kernel != "network_clip" }},
+		"a wider clip":  {write: s.onPlans(func(w []uint64) { w[limitWord] = math.Float64bits(1.01 * math.Float64frombits(w[limitWord])) })},
+		"another noise": {write: s.onPlans(func(w []uint64) { w[noiseKey]++ })},
+		"less noise": {write: s.onPlans(func(w []uint64) {
+			for i := range 256 {
+				w[layersWord+5*i] /= 2
+			}
+		})},
+		"another batch": {write: s.onPlans(func(w []uint64) { w[samplingKey]++ })},
+		"no update":     {launch: func(kernel string) bool { return kernel != "network_update" }},
+	} {
+		fault.Device = devices[0]
+		if err := s.differences(t, fault); err == nil {
+			t.Errorf("%s: nothing is seen", name)
+		} else {
+			t.Logf("%s: %v", name, err)
+		}
+	}
+	sound := &faulty{Device: devices[0]}
+	if err := s.differences(t, sound); err != nil {
+		t.Errorf("without a fault: %v", err)
+	}
+	if sound.wiped < planHead {
+		t.Errorf("%d words were wiped, keys and tables are %d", sound.wiped, planHead)
+	}
+}
+
+// What a device leaves open, or cannot do, the processor does, with the same batches and
+// noise, from where the device began; memory is given back.
+func TestDeviceLeavesSteps(t *testing.T) {
+	s := scenes[3]
+	want := s.trainer(t)
+	for seed := range uint64(2) {
+		if err := want.TakePlan(s.plan(t, seed)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, fault := range map[string]*faulty{
+		"open":   {write: s.onPlans(func(w []uint64) { w[slackWord] = 1 << 59 })},
+		"large":  {write: s.onPlans(func(w []uint64) { w[7] = math.Float64bits(2) })}, // together
+		"broken": {fail: errors.New("it burns")},
+	} {
+		fault.Device = devices[0]
+		tr := s.trainer(t)
+		broken := fault.fail
+		fault.fail = nil
+		s.attach(t, tr, fault, true)
+		fault.fail = broken
+		for seed := range uint64(2) {
+			plan := s.plan(t, seed)
+			err := tr.TakePlan(plan)
+			var device *DeviceError
+			if errors.As(err, &device) != (broken != nil && seed == 0) {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if err != nil {
+				if err := tr.TakePlan(plan); err == nil {
+					t.Errorf("%s: steps are taken that a device may have taken", name)
+				}
+				if err := tr.Detach(); err != nil {
+					t.Fatal(err)
+				}
+				plan.Reclaim()
+				if err := tr.TakePlan(plan); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := plan.Put(0, nil); plan.Remaining() != 0 || err == nil {
+				t.Errorf("%s: %d steps are left", name, plan.Remaining())
+			}
+		}
+		if !slices.Equal(tr.network.flat(), want.network.flat()) {
+			t.Errorf("%s: the processor has other weights than without a device", name)
+		}
+		if err := tr.Detach(); err != nil || len(fault.memory) > 0 {
+			t.Errorf("%s: %d pieces of memory are left, %v", name, len(fault.memory), err)
+		}
+	}
+}
+
+// The test before a device is used passes, and finds faults of kernels.
+func TestDeviceIsTried(t *testing.T) {
+	for _, d := range devices {
+		if err := Try(d); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, kernel := range []string{
+		"network_load", "network_forward", "network_latent", "network_back", "network_clip", "network_update",
+	} {
+		f := &faulty{Device: devices[0], launch: func(name string) bool { return name != kernel }}
+		if err := Try(f); err == nil || len(f.memory) > 0 {
+			t.Errorf("without %s: %v, and %d pieces of memory are left", kernel, err, len(f.memory))
+		}
+	}
+}
+
+func TestDeviceRefuses(t *testing.T) {
+	s := scenes[3]
+	tr := s.trainer(t)
+	s.attach(t, tr, devices[0], true)
+	other, fewer := s, s
+	other.shape.Hidden++
+	fewer.records--
+	narrow := s
+	narrow.together--
+	moves := make([]float32, 2*s.steps)
+	for name, plan := range map[string]*dpmech.ProductPlan{
+		"other layers": other.plan(t, 1), "other records": fewer.plan(t, 1), "fewer together": narrow.plan(t, 1),
+	} {
+		if taken, err := tr.card.Take(plan, moves, nil); err == nil || taken {
+			t.Errorf("%s are taken", name)
+		}
+		if _, err := plan.Next(); err != nil {
+			t.Errorf("%s: after a refusal: %v", name, err)
+		}
+	}
+	if taken, err := tr.card.Take(s.plan(t, 1), moves[1:], nil); err == nil || taken {
+		t.Error("steps without rates are taken")
+	}
+	for _, c := range []cuda.NetworkConfig{{}, {Pixels: 1, Hidden: 1, Latent: 1}, {Pixels: 1 << 20, Hidden: 1, Latent: 1, Together: 1}} {
+		if _, err := cuda.NewNetwork(devices[0], c, nil); err == nil {
+			t.Errorf("a network of %+v", c)
+		}
+	}
+}

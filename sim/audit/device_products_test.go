@@ -1,0 +1,220 @@
+//go:build emulator && !cuda
+
+package audit
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/gpu/cuda"
+	"fedpvi/gpu/cuda/emulator"
+)
+
+// A substitute is a device on which the gradients of a network are replaced by chosen
+// vectors before they are clipped, so that all that comes after is what is attacked: clip,
+// product of matrices, noise and release. It may have faults.
+type substitute struct {
+	*emulator.Device
+	vector func(v []float64, record uint32)
+	tamper func(plan []uint64)
+	clips  bool
+	of     descent // that is audited
+}
+
+// The network that is used: one pixel, one hidden unit, one latent dimension; and words of
+// its head, of which tests of package cuda know more.
+const (
+	headBatches  = 8
+	headIn       = 13
+	headOut      = 17
+	headCurrent  = 31
+	headWords    = 33
+	together     = 13 // so that a step's list has whole words
+	productSlots = 2 * 8 * 4
+)
+
+// slots are the numbers of the weights that a vector's elements are released as, and the
+// layers and columns of the derivatives that make them.
+var slots = [descentDim]struct{ slot, layer, column int }{{16, 1, 0}, {17, 1, 1}, {0, 0, 0}, {32, 2, 0}}
+
+func (s *substitute) Write(memory uint64, words []uint64) error {
+	if s.tamper != nil && len(words) > layersWord+layerWords {
+		s.tamper(words)
+	}
+	return s.Device.Write(memory, words)
+}
+
+func (s *substitute) Launch(kernel string, blocks, threads, shared int, arguments ...uint64) error {
+	if kernel == "network_clip" {
+		if err := s.replace(arguments[0]); err != nil || !s.clips {
+			return err
+		}
+	}
+	return s.Device.Launch(kernel, blocks, threads, shared, arguments...)
+}
+
+// replace writes the vectors of the batch where the gradients are.
+func (s *substitute) replace(memory uint64) error {
+	head, list := make([]uint64, headWords), make([]uint64, (together+1)/2)
+	if err := s.Read(head, memory); err != nil {
+		return err
+	}
+	if err := s.Read(list, head[headBatches]+head[headCurrent]*4*(together+1)); err != nil {
+		return err
+	}
+	batch := func(i int) uint32 { return uint32(list[i/2] >> (i % 2 * 32)) }
+	v := make([]float64, descentDim)
+	for place := range int(batch(0)) {
+		s.vector(v, batch(1+place))
+		for layer := range 4 {
+			out := make([]uint64, 4)
+			for i, at := range slots {
+				if at.layer == layer {
+					out[0] |= uint64(math.Float32bits(float32(v[i]))) << (32 * at.column)
+				}
+			}
+			in := []uint64{uint64(math.Float32bits(1)), 0, 0, 0}
+			at := uint64(32 * place)
+			if err := s.Device.Write(head[headIn+layer]+at, in); err != nil {
+				return err
+			}
+			if err := s.Device.Write(head[headOut+layer]+at, out); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// deviceProducts are sums of products of matrices that a device takes.
+type deviceProducts struct {
+	*dpmech.ProductSum
+	device  *substitute
+	records int
+}
+
+func (d descent) onProducts(device *substitute) descent {
+	d.adds = func(d descent, records int) (steps, error) {
+		m, err := dpmech.NewProductSum(dpmech.ProductConfig{
+			Sampling: d.sampling, Records: records, Steps: d.steps, Together: together,
+			Layers: []dpmech.ProductLayer{{Inputs: 2, Outputs: 1}, {Inputs: 2, Outputs: 2}, {Inputs: 2, Outputs: 1}, {Inputs: 2, Outputs: 1}},
+			Clip:   descentClip, NoiseMultiplier: d.noise, Adjacency: d.adjacency,
+		})
+		return deviceProducts{m, device, records}, err
+	}
+	return d
+}
+
+func (m deviceProducts) play(released [][]float64, streams *dpmech.Streams, vector func(v []float64, record uint32)) error {
+	m.device.vector = vector
+	images := make([][]byte, m.records)
+	for i := range images {
+		images[i] = []byte{1}
+	}
+	n, err := cuda.NewNetwork(m.device, cuda.NetworkConfig{
+		Pixels: 1, Hidden: 1, Latent: 1, Together: together, Private: true, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Scale: 1,
+	}, images)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	run, err := m.Begin(seeded.Streams(1, "unused"))
+	if err != nil {
+		return err
+	}
+	plan, err := run.Plan(len(released), streams, seeded.Stream(1, "draws"))
+	if err != nil {
+		return err
+	}
+	sums := make([]int64, len(released)*productSlots)
+	if taken, err := n.Take(plan, make([]float32, 2*len(released)), sums); err != nil || !taken {
+		return fmt.Errorf("steps taken: %t: %w", taken, err)
+	}
+	for step, seen := range released {
+		for i, at := range slots {
+			seen[i] = m.Lattice().Float(sums[step*productSlots+at.slot])
+		}
+	}
+	return nil
+}
+
+// auditProducts asks of a device what is asked of the program, and returns what does not pass.
+func (d descent) auditProducts(t *testing.T, device *substitute, seed uint64, runs int) (found []string) {
+	t.Helper()
+	ctx := context.Background()
+	d = d.onProducts(device)
+	const alpha = 1e-7 // of four checks of three cases, and of five faults
+	see := func(name string, c Check) {
+		if !c.Passed {
+			found = append(found, name+": "+c.Detail)
+		}
+	}
+	z, err := d.quiet(ctx, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	see("size of noise", judge(z.variances(), alpha))
+	see("shape of noise", judge(z.shapes(), alpha))
+	see("noise is fresh", judge(z.correlations(), alpha))
+	a, err := d.attack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := a.run(ctx, task{seed: seed, runs: runs, alpha: alpha})
+	if err != nil {
+		t.Fatal(err)
+	}
+	see("profile", c)
+	return found
+}
+
+var productCases = []descent{
+	{"a device, products, poisson, add-remove", dpmech.Poisson{Rate: 0.25}, 0.25, 12, 1, 0.5, accountant.AddRemove, 0, nil},
+	{"a device, products, full batches, replace-one", dpmech.FullBatch{}, 1, 12, 1, 2, accountant.ReplaceOne, 0, nil},
+	{"a device, products, poisson by the network, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 1, 0.5, accountant.ReplaceOne, 0, nil},
+}
+
+// The releases of a product sum that runs on a device keep what its mechanism promises. (The
+// emulator takes a minute for these, so that make test-cuda has them, and make test has not.)
+func TestAuditOfProductsOnACard(t *testing.T) {
+	for i, d := range productCases {
+		for _, finding := range d.auditProducts(t, &substitute{Device: new(emulator.Device), clips: true}, uint64(i+1), 200) {
+			t.Errorf("%s: %s", d.name, finding)
+		}
+	}
+}
+
+// A device that does something else than its plan says is found out.
+func TestAuditFindsACardThatTampers(t *testing.T) {
+	full, poisson := productCases[1], productCases[2]
+	var key []uint64 // the first one
+	for name, device := range map[string]*substitute{
+		"no clipping":             {of: full},
+		"a wide clip":             {of: full, clips: true, tamper: func(plan []uint64) { plan[lengthWord-1] = math.Float64bits(100) }},
+		"a record in every batch": {of: poisson, clips: true, tamper: func(plan []uint64) { plan[kindWord] = 0 }},
+		"the same noise in every run": {of: full, clips: true, tamper: func(plan []uint64) {
+			if key == nil {
+				key = append(key, plan[noiseKeyWord:noiseKeyWord+4]...)
+			}
+			copy(plan[noiseKeyWord:], key)
+		}},
+		"less noise": {of: full, clips: true, tamper: func(plan []uint64) {
+			for i := range 256 { // rectangles of three quarters of the width
+				w := plan[layersWord+5*i:]
+				w[0] = w[0] / 4 * 3
+			}
+		}},
+	} {
+		device.Device = new(emulator.Device)
+		found := device.of.auditProducts(t, device, 9, 100)
+		t.Logf("%s: %v", name, found)
+		if len(found) == 0 {
+			t.Errorf("%s is not found", name)
+		}
+	}
+}
