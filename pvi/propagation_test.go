@@ -245,7 +245,7 @@ func TestPropagationIsDerived(t *testing.T) {
 	}
 	// A coordinate that moves with all others does not move as if it were alone.
 	p = propagationProtocol(t, set("inference.steps", ""), set("inference.q", `"full"`))
-	if d := p.Descent(); d.Total != 20 || p.overlap() != 1 {
+	if d := p.Descent(); d.Total != 20 || p.Overlap() != 1 {
 		t.Errorf("derived %+v with a full covariance", d)
 	}
 	refused := func(say string, overrides ...study.Override) {

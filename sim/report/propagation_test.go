@@ -34,6 +34,10 @@ func TestPropagationInWords(t *testing.T) {
 			plan: []string{"in one of the 2 steps of an epoch", "the last proper factor stays", "less an equal share", "to the power 0.5", "at the means of start_at"},
 		},
 		{
+			source: strings.NewReplacer("rounds = 5", "rounds = 1", "steps = 4", "steps = 20").Replace(descentStudy),
+			plan:   []string{"up to 2 coefficients at once, each of which moves by at most 1/2 of a pass", "a momentum of up to 0.5, so that it glides"},
+		},
+		{
 			source: mixture, inference: `, start = "draw"`,
 			plan: []string{"one precision for each; in the first half of the steps", "a draw from the prior that everybody can make"},
 		},
