@@ -16,9 +16,8 @@ const (
 	sepPasses     = 20 // times how many coordinates move together
 	overlapPasses = 50 // and of coordinates that move together, times how many do
 	sepLeast      = 2
-	clipSites     = 1.7 // of what a record's site typically is,
-	clipGliding   = 0.7 // where the mean glides,
-	clipIntact    = 2.7 // and where intervals are wanted, which know nothing of what is clipped
+	clipSites     = 0.7 // of what a record's site typically is,
+	clipIntact    = 1.7 // and where intervals are wanted, which know nothing of what is clipped
 	reseatedShare = 2   // of the steps, one in so many, after which clusters may be moved
 )
 
@@ -90,9 +89,6 @@ func (p *Protocol) deriveSiteClip(d *Descent) error {
 		d.Typical = math.Hypot(d.Typical, p.study.Inference.Propagation.PrecisionWeight*p.model.Curvature()*p.study.TypicalSquares())
 	}
 	d.Clip = clipSites * d.Typical
-	if p.Glides() {
-		d.Clip = clipGliding * d.Typical
-	}
 	if p.study.Inference.NoiseAware == study.OneStep {
 		d.Clip = clipIntact * d.Typical
 	}

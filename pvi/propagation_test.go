@@ -236,7 +236,7 @@ func TestPropagationSiteRestored(t *testing.T) {
 // What a study leaves open follows from public numbers, and what cannot be is refused.
 func TestPropagationIsDerived(t *testing.T) {
 	p := propagationProtocol(t, set("inference.steps", ""))
-	if d := p.Descent(); d.Total != 2*20 || d.Rate != 1 || d.Clip != 1.7*p.model.TypicalGradient() {
+	if d := p.Descent(); d.Total != 2*20 || d.Rate != 1 || d.Clip != 0.7*p.model.TypicalGradient() {
 		t.Errorf("derived %+v", d)
 	}
 	p = propagationProtocol(t, append([]study.Override{set("inference.steps", "")}, allocated...)...)

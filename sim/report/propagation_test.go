@@ -24,7 +24,7 @@ func TestPropagationInWords(t *testing.T) {
 			source: descentStudy,
 			plan: []string{
 				"5 rounds of 4 steps, each a noisy sum of sites", "every record in every step", "of 20 passes each weighs as its number to the power 1",
-				"around the mean of q, precisions times 0.5", "the nearest factor", "a record's site, 1.7 of", "precision times mean",
+				"around the mean of q, precisions times 0.5", "the nearest factor", "a record's site, 0.7 of", "precision times mean",
 			},
 			explained: []string{"each a sum of its records' sites", "counts all 20 of them"},
 			statement: []string{"a sum of its records' sites 20 times"},
