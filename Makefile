@@ -39,17 +39,17 @@ $(EMULATED)/libcuda.so.1: $(wildcard gpu/cuda/kernel/*.cu gpu/cuda/kernel/*.h gp
 
 test-emulator: ## the kernels on an emulated device, and an audit of it; g++
 	go test -tags emulator ./gpu/cuda/...
-	go test -tags emulator -run Device ./sim/audit
+	go test -tags emulator -run Device ./sim/audit ./gpu/vae
 
 test-cuda: test-emulator $(EMULATED)/libcuda.so.1 ## programs on an emulated device too, and what stands before a real one
-	go test -tags emulator -run 'Device|TheTest' ./gpu/device ./pvi/solver ./pvi/fit ./sim ./client ./internal/pace
+	go test -tags emulator -run 'Device|TheTest' ./gpu/device ./pvi/solver ./pvi/fit ./sim ./sim/autoencoder ./client ./internal/pace
 	$(CUDA) go test -tags cuda ./gpu/cuda/driver
-	$(CUDA) LD_LIBRARY_PATH="$(CURDIR)/$(EMULATED):$$LD_LIBRARY_PATH" go test -tags cuda ./gpu/cuda
+	$(CUDA) LD_LIBRARY_PATH="$(CURDIR)/$(EMULATED):$$LD_LIBRARY_PATH" go test -tags cuda ./gpu/cuda ./gpu/vae
 	$(CUDA) FEDPVI_EMULATED="$(CURDIR)/$(EMULATED)" go test -tags cuda -run CUDA ./cmd/sim
 
 # The same tests on the first GPU of this machine.
 test-gpu: ## the kernels on the GPU against the processor
-	$(CUDA) go test -count 1 -v -tags cuda ./gpu/cuda
+	$(CUDA) go test -count 1 -v -tags cuda ./gpu/cuda ./gpu/vae
 
 demo: build ## the main job on made-up data
 	@rm -rf runs/demo
@@ -158,8 +158,8 @@ SOURCES = $$(git ls-files '*.go' ':!*.pb.go')
 lint: ## formatting, vet, staticcheck, generated code
 	@unformatted=$$($(TOOL) gofumpt -l $(SOURCES)); test -z "$$unformatted" || { echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
-	$(if $(RACE),$(CUDA) go vet -tags cuda ./gpu/cuda/... ./gpu/device)
-	$(if $(shell command -v g++),go vet -tags emulator ./gpu/cuda/... ./gpu/device ./pvi/solver ./sim ./sim/audit ./client ./internal/pace)
+	$(if $(RACE),$(CUDA) go vet -tags cuda ./gpu/cuda/... ./gpu/device ./gpu/vae)
+	$(if $(shell command -v g++),go vet -tags emulator ./gpu/cuda/... ./gpu/device ./gpu/vae ./pvi/solver ./sim ./sim/audit ./sim/autoencoder ./client ./internal/pace)
 	$(TOOL) staticcheck ./...
 	go mod tidy -diff
 	go mod -C tools tidy -diff

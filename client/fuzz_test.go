@@ -15,7 +15,7 @@ func FuzzPolicy(f *testing.F) {
 	f.Fuzz(func(t *testing.T, source []byte) {
 		var p *client.Policy
 		var err error
-		memory.Bound(t, len(source), func() { p, err = client.ParsePolicy("policy.toml", source) })
+		memory.Document(t, len(source), func() { p, err = client.ParsePolicy("policy.toml", source) })
 		if err != nil {
 			if client.CodeOf(err) != client.Usage {
 				t.Errorf("code %d: %v", client.CodeOf(err), err)

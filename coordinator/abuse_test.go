@@ -39,7 +39,7 @@ func TestAFloodOfSecondAnswers(t *testing.T) {
 //abuse:case A25 an upload that is given up while others are opened can be sent again
 func TestGivingUpIsNotTheEnd(t *testing.T) {
 	s := newStand(t)
-	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope)
+	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, nil)
 	check(t, err)
 	var taken []*buffers
 	for range cap(s.study.opener.tokens) {

@@ -78,7 +78,7 @@ func evidence(t *testing.T, h *house) (n int) {
 //abuse:case P13 a party that left stays out
 func TestNobodyComesBack(t *testing.T) {
 	s := newStand(t)
-	_, err := s.study.Offer(t.Context(), s.south.peer, s.answerOf(s.south).Envelope)
+	_, err := s.study.Offer(t.Context(), s.south.peer, s.answerOf(s.south).Envelope, nil)
 	check(t, err)
 	check(t, s.south.leave(t.Context(), "no time"))
 	if got := reasonOf(t, s.south.approve(t.Context())); got != transport.OutOfPlace {

@@ -76,7 +76,7 @@ func TestAnUploadThatIsOvertaken(t *testing.T) {
 			hash := transcript.BodyOf(west.outbox.Envelope).Hash
 			return reasonOf(t, h.study.Write(t.Context(), west.peer, hash, 0, west.outbox.Body))
 		}
-		_, err := h.study.Offer(t.Context(), west.peer, west.outbox.Envelope)
+		_, err := h.study.Offer(t.Context(), west.peer, west.outbox.Envelope, nil)
 		check(t, err)
 		full = true
 		if got := reasonOf(t, parties[0].submit(t.Context(), *parties[0].outbox, 1500)); got != transport.Unavailable {
@@ -86,7 +86,7 @@ func TestAnUploadThatIsOvertaken(t *testing.T) {
 		if got := write(); got != transport.Unavailable {
 			t.Errorf("after a write of the store that failed: %q", got)
 		}
-		_, err = h.study.Offer(t.Context(), west.peer, west.outbox.Envelope)
+		_, err = h.study.Offer(t.Context(), west.peer, west.outbox.Envelope, nil)
 		check(t, err)
 		for _, p := range parties[:2] {
 			check(t, p.submit(t.Context(), *p.outbox, 1500))
@@ -95,7 +95,7 @@ func TestAnUploadThatIsOvertaken(t *testing.T) {
 		if got := write(); got != transport.Unavailable {
 			t.Errorf("after the deadline: %q", got)
 		}
-		if _, err := h.study.Offer(t.Context(), west.peer, west.outbox.Envelope); reasonOf(t, err) == "" {
+		if _, err := h.study.Offer(t.Context(), west.peer, west.outbox.Envelope, nil); reasonOf(t, err) == "" {
 			t.Error("an offer after the deadline is taken")
 		}
 		check(t, h.hub.Close())

@@ -286,9 +286,13 @@ func (p *party) sealed(ask int, model Hash, release []byte, change func(h *signe
 	return transport.Item{Envelope: envelope, Body: body}, err
 }
 
-// submit sends an item in pieces of a size.
+// submit sends an item in pieces of a size; one that is not longer goes with its offer.
 func (p *party) submit(ctx context.Context, i transport.Item, size int) error {
-	have, err := p.house.study.Offer(ctx, p.peer, i.Envelope)
+	var whole []byte
+	if len(i.Body) <= size {
+		whole = i.Body
+	}
+	have, err := p.house.study.Offer(ctx, p.peer, i.Envelope, whole)
 	if err != nil {
 		return err
 	}

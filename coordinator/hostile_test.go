@@ -267,16 +267,16 @@ func (s *stand) plainly() transport.Item {
 //abuse:case A04 the same again is harmless; another one is refused, and kept as evidence
 func TestTheSameAgainAndAnother(t *testing.T) {
 	s := newStand(t)
-	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope)
+	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, nil)
 	check(t, err)
 	first := s.with(func(h *signed.Header) { h.LedgerSeq = 3 })
-	if _, err := s.study.Offer(t.Context(), s.north.peer, first.Envelope); reasonOf(t, err) != transport.OutOfPlace {
+	if _, err := s.study.Offer(t.Context(), s.north.peer, first.Envelope, nil); reasonOf(t, err) != transport.OutOfPlace {
 		t.Errorf("another answer while the first is on its way: %v", err)
 	}
 	check(t, s.north.submit(t.Context(), s.good, 1000))
 	taken := s.content()
 	for range 2 {
-		have, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope)
+		have, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, nil)
 		if err != nil || have != int64(len(s.good.Body)) {
 			t.Errorf("offered again: %d, %v", have, err)
 		}
@@ -307,7 +307,7 @@ func TestTheSameAgainAndAnother(t *testing.T) {
 	}
 	// The round ends; the same is still answered the same, a new one is late.
 	check(t, s.south.stepAll(t.Context()))
-	have, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope)
+	have, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, nil)
 	if err != nil || have != int64(len(s.good.Body)) {
 		t.Errorf("offered after the round: %d, %v", have, err)
 	}
@@ -328,7 +328,7 @@ func TestPieces(t *testing.T) {
 	if got := write(0, s.good.Body[:10]); got != transport.Unavailable {
 		t.Errorf("before it was offered: %q", got)
 	}
-	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope)
+	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, nil)
 	check(t, err)
 	for _, tc := range []struct {
 		offset int64
@@ -373,7 +373,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 		"standing": func(p channel.Party) error { _, err := s.study.Standing(t.Context(), p); return err },
 		"approve":  func(p channel.Party) error { return s.study.Approve(t.Context(), p, s.good.Envelope) },
 		"entry":    func(p channel.Party) error { _, err := s.study.Entry(t.Context(), p, 1); return err },
-		"offer":    func(p channel.Party) error { _, err := s.study.Offer(t.Context(), p, s.good.Envelope); return err },
+		"offer":    func(p channel.Party) error { _, err := s.study.Offer(t.Context(), p, s.good.Envelope, nil); return err },
 		"write": func(p channel.Party) error {
 			return s.study.Write(t.Context(), p, transcript.BodyOf(s.good.Envelope).Hash, 0, s.good.Body)
 		},

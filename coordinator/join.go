@@ -216,6 +216,7 @@ func (b *batch) leave(name identity.Name, c *client, envelope []byte, why string
 		return nil
 	}
 	c.left, c.reason = true, why
+	b.state.gone++
 	b.state.since = b.now
 	b.write(func(kept store.Study) error { return kept.Put(store.Leave, string(name), envelope) })
 	b.then(func() { b.study.log.Warn("a client left", "client", name, "reason", why) })

@@ -63,7 +63,7 @@ func (o *opener) sealed(h signed.Header) uint64 {
 }
 
 // acquire waits until another answer may be opened, and returns the buffers for it; the caller gives them
-// back with release, and what is in them is gone then.
+// back with release, once or more often, and what is in them is gone then.
 func (o *opener) acquire(ctx context.Context) (in *buffers, release func(), err error) {
 	o.mu.RLock()
 	tokens := o.tokens
@@ -73,9 +73,30 @@ func (o *opener) acquire(ctx context.Context) (in *buffers, release func(), err 
 	}
 	select {
 	case in = <-tokens:
-		return in, func() { clear(in.plain); tokens <- in }, nil
+		return in, sync.OnceFunc(func() { clear(in.plain); tokens <- in }), nil
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
+	}
+}
+
+// longAnswer is the size from which buffers are not kept from round to round.
+const longAnswer = 1 << 20
+
+// shed gives back the memory of buffers for long answers that nobody uses: when a round is written it
+// is needed for that.
+func (o *opener) shed() {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	if o.size < longAnswer {
+		return
+	}
+	for range cap(o.tokens) {
+		select {
+		case <-o.tokens:
+			o.tokens <- &buffers{}
+		default:
+			return
+		}
 	}
 }
 

@@ -22,16 +22,19 @@ const (
 	minPiece = 512
 )
 
-// Offer announces an answer.
-func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope []byte) (have int64, err error) {
+// Offer announces an answer, and has it taken if all of it came along.
+func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (have int64, err error) {
 	defer func() { err = s.count("offer", err) }()
 	h, err := signed.Claims(envelope)
 	if err != nil {
 		return 0, malformed("the envelope", err)
 	}
+	if p := s.prompt(peer, h, envelope, whole); p != nil {
+		return s.takePrompt(ctx, peer, p)
+	}
 	var w *written
 	err = s.asClient(ctx, peer, func(b *batch, c *client) (err error) {
-		if have, err = b.offer(peer.Name, c, h.Round, envelope); err == nil {
+		if have, err = b.offer(peer.Name, c, h.Round, envelope, nil); err == nil {
 			w = b.state.whole(peer.Name, h.Round)
 		}
 		return err
@@ -59,7 +62,8 @@ func (st *state) whole(name identity.Name, ask uint64) *written {
 	return &written{store.ReleaseKey{Ask: ask, Client: string(name)}, o.release, nil}
 }
 
-func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte) (have int64, err error) {
+// offer announces an answer, whose signature is checked if it was not before.
+func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte, checked *transcript.Release) (have int64, err error) {
 	s, st := b.study, b.state
 	key, hash := store.ReleaseKey{Ask: ask, Client: string(name)}, transcript.BodyOf(envelope).Hash
 	before, found, err := b.receipt(key)
@@ -86,7 +90,7 @@ func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte
 	case c.left || !q.missing(name):
 		return 0, refuse(transport.Denied, "question %d does not ask this client", ask)
 	}
-	r, err := st.chain.VerifyRelease(envelope, c.entry.Key, ask, q.model)
+	r, err := b.verify(envelope, c, ask, q.model, checked)
 	if err != nil {
 		return 0, malformed("the release", err)
 	}
@@ -104,6 +108,13 @@ func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte
 	}
 	q.offers[name] = &offer{envelope: bytes.Clone(envelope), release: r}
 	return 0, nil
+}
+
+func (b *batch) verify(envelope []byte, c *client, ask uint64, model Hash, checked *transcript.Release) (transcript.Release, error) {
+	if checked != nil {
+		return *checked, nil
+	}
+	return b.state.chain.VerifyRelease(envelope, c.entry.Key, ask, model)
 }
 
 // missing reports whether an answer of a client is still awaited.
@@ -241,6 +252,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 	}
 	payload, fault := s.opened(w, body, in)
 	return s.asClient(ctx, peer, func(b *batch, c *client) error {
+		defer release() // others are opened while this one is written
 		if fault != nil {
 			return b.drop(peer.Name, w, fault)
 		}

@@ -122,6 +122,9 @@ func (s *Study) fewest(st *state) int {
 // closeIfDue ends a question whose deadline is over, or that nobody will answer any more.
 func (b *batch) closeIfDue(ask uint64) error {
 	st, q := b.state, b.state.open[ask]
+	if len(q.taken) < len(q.asked) && st.gone == 0 && b.now.Before(q.deadline) {
+		return nil
+	}
 	missing := slices.DeleteFunc(st.server.Waiting(int(ask)), func(id pvi.ClientID) bool {
 		return st.clients[identity.Name(id)].left
 	})

@@ -29,6 +29,9 @@ type state struct {
 	result  []byte               // of a study that was played to its end
 	since   time.Time            // when the study came to wait for what it waits for
 	blocked blocked
+
+	roster []identity.Name // the members, once the study has begun
+	gone   int             // clients that left
 }
 
 // A client is a party that joined.
@@ -86,15 +89,17 @@ func (st *state) inRoster(name identity.Name) bool {
 
 // members returns the clients that take part, or would if the study began now, by name.
 func (st *state) members() []identity.Name {
-	var names []identity.Name
 	if r := st.chain.Members(); r != nil {
-		for _, e := range r.Entries {
-			if e.Role == identity.Client {
-				names = append(names, e.Name)
+		if st.roster == nil {
+			for _, e := range r.Entries {
+				if e.Role == identity.Client {
+					st.roster = append(st.roster, e.Name)
+				}
 			}
 		}
-		return names // a roster is sorted
+		return slices.Clone(st.roster) // which is sorted
 	}
+	var names []identity.Name
 	for name, c := range st.clients {
 		if c.approved && !c.left {
 			names = append(names, name)
@@ -106,6 +111,9 @@ func (st *state) members() []identity.Name {
 
 // staying returns the members that have not left.
 func (st *state) staying() []identity.Name {
+	if st.gone == 0 {
+		return st.members()
+	}
 	return slices.DeleteFunc(st.members(), func(n identity.Name) bool { return st.clients[n].left })
 }
 
@@ -173,7 +181,7 @@ func (s *Study) readClients(st *state, kept store.Study) error {
 			c.lastSeq = h.LedgerSeq
 		}
 		if leave := parts[store.Leave][name]; leave != nil {
-			c.left = true
+			c.left, st.gone = true, st.gone+1
 			if c.reason, err = transcript.VerifyLeave(leave, e.Key, s.hash); err != nil {
 				return err
 			}

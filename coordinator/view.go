@@ -12,18 +12,24 @@ type view struct {
 	over    bool
 	ending  string                   // why nothing more comes, for people
 	members map[identity.Name]member // who joined
-	changed chan struct{}            // closed when there is a newer view
+	chain   transcript.Chain
+	open    map[uint64]Hash // the models of the questions that are open
+	changed chan struct{}   // closed when there is a newer view
 }
 
 // A member is a client as connections are checked against it.
 type member struct {
 	pin   identity.Pin
+	key   identity.PublicKey
 	reads bool // the transcript
 }
 
 // show publishes what the state says now.
 func (s *Study) show() {
-	v := &view{entries: s.st.chain.Position().Number, begun: s.st.begun(), over: s.st.over(), changed: make(chan struct{})}
+	v := &view{entries: s.st.chain.Position().Number, begun: s.st.begun(), over: s.st.over(), changed: make(chan struct{}), chain: s.st.chain, open: map[uint64]Hash{}}
+	for ask, q := range s.st.open {
+		v.open[ask] = q.model
+	}
 	if v.over {
 		v.ending = s.st.ending()
 	}
@@ -43,11 +49,11 @@ func (s *Study) show() {
 func (st *state) listed() map[identity.Name]member {
 	all := make(map[identity.Name]member, len(st.clients))
 	for name, c := range st.clients {
-		all[name] = member{c.entry.Pin, !st.begun()}
+		all[name] = member{c.entry.Pin, c.entry.Key, !st.begun()}
 	}
 	if st.begun() {
 		for _, name := range st.members() {
-			all[name] = member{st.clients[name].entry.Pin, true}
+			all[name] = member{st.clients[name].entry.Pin, st.clients[name].entry.Key, true}
 		}
 	}
 	return all

@@ -80,3 +80,6 @@ func Indices(n int) func(size int, words ...uint64) []uint32 {
 type Sliced struct{ *slicedGaussian }
 
 func NewSliced(sigma uint64) Sliced { return Sliced{newSliced(sigma)} }
+
+// SlicePlaces is how many integers a slice has.
+const SlicePlaces = 1 << placeBits

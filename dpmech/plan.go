@@ -22,10 +22,15 @@ import (
 //
 // It is not safe for concurrent use.
 type Plan struct {
+	planSteps
+	run *SampledRun // its sampler and its sums; it counts nothing
+}
+
+// planSteps are what all plans have: how many steps, which were taken, and keys.
+type planSteps struct {
 	steps, begun int
 	lent         bool // to a device
 	keys         planKeys
-	run          *SampledRun // its sampler and its sums; it counts nothing
 	bits, more   Stream
 }
 
@@ -40,6 +45,7 @@ const (
 	forNoise
 	forMoreNoise
 	forDraws
+	forBits // of a record, where steps draw for every record by itself
 )
 
 // Plan uses up the next steps and returns them. Keys come from the streams, and from
@@ -59,16 +65,21 @@ func (r *SampledRun) Plan(steps int, streams *Streams, draws *Stream) (*Plan, er
 		return nil, fmt.Errorf("sampled sum: a plan of %d steps: at most %d are possible", steps, most)
 	}
 	r.taken += steps
-	p := &Plan{steps: steps, run: r.of.Begin()}
+	return &Plan{newPlanSteps(steps, streams, draws), r.of.Begin()}, nil
+}
+
+// newPlanSteps draws the keys of steps.
+func newPlanSteps(steps int, streams *Streams, draws *Stream) planSteps {
+	p := planSteps{steps: steps}
 	drawKey(&p.keys.sampling, streams.Sampling)
 	drawKey(&p.keys.noise, streams.Noise)
 	drawKey(&p.keys.draws, draws)
-	return p, nil
+	return p
 }
 
 // Plannable returns why [SampledRun.Plan] would refuse every plan, nil if it would not.
 func (s *SampledSum) Plannable() error {
-	if _, err := s.batches(); err != nil {
+	if _, err := plannedBatches(s.sampler); err != nil {
 		return fmt.Errorf("sampled sum: %w", err)
 	}
 	if d := s.cfg.Dim; d > maxPlanned {
@@ -78,11 +89,13 @@ func (s *SampledSum) Plannable() error {
 }
 
 // MaxPlan returns the most steps that a plan can have: a list of batches has some 2^24 records.
-func (s *SampledSum) MaxPlan() int {
-	if how, err := s.batches(); err != nil || how.kind != listedRecords {
+func (s *SampledSum) MaxPlan() int { return maxPlan(s.sampler) }
+
+func maxPlan(sampler Sampler) int {
+	if how, err := plannedBatches(sampler); err != nil || how.kind != listedRecords {
 		return math.MaxInt32
 	}
-	return max(1, int((1<<24)/max(1, s.MeanBatch())))
+	return max(1, int((1<<24)/max(1, sampler.MeanBatch())))
 }
 
 // maxPlanned keeps the rounding of a squared norm as small as [gate.add] has it, if a
@@ -93,35 +106,59 @@ const maxPlanned = provenDim
 func (p *Plan) Mechanism() *SampledSum { return p.run.of }
 
 // Steps returns the number of steps.
-func (p *Plan) Steps() int { return p.steps }
+func (p *planSteps) Steps() int { return p.steps }
 
-// Remaining returns how many of them [Plan.Next] has not taken.
-func (p *Plan) Remaining() int { return p.steps - p.begun }
+// Remaining returns how many of them Next has not taken.
+func (p *planSteps) Remaining() int { return p.steps - p.begun }
+
+// begin counts a step that is taken here, and returns its number.
+func (p *planSteps) begin() (step uint32, err error) {
+	switch {
+	case p.lent:
+		return 0, errors.New("plan: a device takes these steps")
+	case p.begun >= p.steps:
+		return 0, fmt.Errorf("plan: %w (%d)", ErrNoSteps, p.steps)
+	}
+	p.begun++
+	return uint32(p.begun - 1), nil
+}
+
+// lend says that a device takes the steps. It refuses a plan of which a step was taken, or
+// that a device has.
+func (p *planSteps) lend() error {
+	if p.lent || p.begun > 0 {
+		return errors.New("plan: its steps are taken elsewhere")
+	}
+	p.lent = true
+	return nil
+}
+
+// Reclaim says that nobody has seen, or will see, what a device made of the steps that
+// Words handed to it, so that they can be taken here.
+func (p *planSteps) Reclaim() { p.lent = false }
+
+// Wipe forgets the keys, and the steps with them. What was copied by Words is up to who has it.
+func (p *planSteps) Wipe() {
+	p.keys = planKeys{}
+	p.bits.Wipe()
+	p.more.Wipe()
+	p.begun, p.lent = p.steps, false
+}
 
 // Next is [SampledRun.Next] for the next step of the plan. It refuses one that a device
 // has, until [Plan.Reclaim].
 func (p *Plan) Next(dst []int64, query SampledQuery) error {
-	switch {
-	case p.lent:
-		return errors.New("plan: a device takes these steps")
-	case p.begun >= p.steps:
-		return fmt.Errorf("plan: %w (%d)", ErrNoSteps, p.steps)
-	}
 	r := p.run
 	if err := checkDestination(r.of.cfg.Dim, dst, r.sum); err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
-	step := uint32(p.begun)
-	p.begun++
-	r.batch = p.appendBatch(r.batch[:0], step)
+	step, err := p.begin()
+	if err != nil {
+		return err
+	}
+	r.batch = p.appendBatch(r.batch[:0], r.sampler, step)
 	p.fillNoise(dst, step)
 	return r.gather(dst, query)
-}
-
-// appendBatch appends the batch of a step to dst.
-func (p *Plan) appendBatch(dst []uint32, step uint32) []uint32 {
-	stream.Place(&p.bits, p.keys.sampling, [3]uint32{forBatch, step})
-	return p.run.sampler.Next(dst, &p.bits)
 }
 
 // fillNoise sets every element of dst to a sample of the mechanism's noise: element j is
@@ -129,32 +166,39 @@ func (p *Plan) appendBatch(dst []uint32, step uint32) []uint32 {
 // own.
 func (p *Plan) fillNoise(dst []int64, step uint32) {
 	stream.Place(&p.bits, p.keys.noise, [3]uint32{forNoise, step})
-	z := p.run.of.gate.noise.layers
 	for j := range dst {
-		w := p.bits.Uint64()
-		if x, enough := z.atOnce(w); enough {
-			dst[j] = x
-			continue
-		}
-		stream.Place(&p.more, p.keys.noise, [3]uint32{forMoreNoise, step, uint32(j)})
-		x, kept := z.draw(w, &p.more)
-		for !kept {
-			x, kept = z.draw(p.more.Uint64(), &p.more)
-		}
-		dst[j] = x
+		dst[j] = p.keys.sample(p.run.of.gate.noise.layers, p.bits.Uint64(), step, uint32(j), &p.more)
 	}
 }
 
-// Reclaim says that nobody has seen, or will see, what a device made of the steps that
-// [Plan.Words] handed to it, so that they can be taken here.
-func (p *Plan) Reclaim() { p.lent = false }
+// appendBatch appends the batch of a step to dst.
+func (p *planSteps) appendBatch(dst []uint32, sampler Sampler, step uint32) []uint32 {
+	stream.Place(&p.bits, p.keys.sampling, [3]uint32{forBatch, step})
+	return sampler.Next(dst, &p.bits)
+}
 
-// Wipe forgets the keys, and the steps with them. What was copied by [Plan.Words] is up to who has it.
-func (p *Plan) Wipe() {
-	p.keys = planKeys{}
-	p.bits.Wipe()
-	p.more.Wipe()
-	p.begun, p.lent = p.steps, false
+// placeNoise moves src to the word of sample j of a step, a multiple of eight.
+func (p *planSteps) placeNoise(src *Stream, step uint32, j int) {
+	stream.PlaceAt(src, p.keys.noise, [3]uint32{forNoise, step}, uint32(j/8))
+}
+
+// place moves src to what the step that was begun last draws for a record.
+func (p *planSteps) place(src *Stream, purpose, record uint32) {
+	stream.Place(src, p.keys.draws, [3]uint32{purpose, uint32(p.begun - 1), record})
+}
+
+// sample makes sample j of a step's noise of its word, and of a stream of its own, which it
+// begins at more, where that is not enough.
+func (k *planKeys) sample(z *discreteZiggurat, w uint64, step, j uint32, more *Stream) int64 {
+	if x, enough := z.atOnce(w); enough {
+		return x
+	}
+	stream.Place(more, k.noise, [3]uint32{forMoreNoise, step, j})
+	x, kept := z.draw(w, more)
+	for !kept {
+		x, kept = z.draw(more.Uint64(), more)
+	}
+	return x
 }
 
 // drawKey sets key to the next 256 bits of src.
@@ -179,9 +223,9 @@ const (
 	listedRecords
 )
 
-// batches returns how a device draws the mechanism's batches.
-func (s *SampledSum) batches() (planned, error) {
-	switch sampler := s.sampler.(type) {
+// plannedBatches returns how a device draws the batches of a sampler.
+func plannedBatches(sampler Sampler) (planned, error) {
+	switch sampler := sampler.(type) {
 	case fullSampler:
 		return planned{allRecords, int(sampler), nil}, nil
 	case *poissonSampler:

@@ -14,8 +14,13 @@ import (
 // machine.
 func (p *Plan) Normals(dst []float64) {
 	stream.Place(&p.bits, p.keys.draws, [3]uint32{forDraws, uint32(p.begun - 1)})
+	portableNormals(dst, &p.bits)
+}
+
+// portableNormals makes two numbers of every two words.
+func portableNormals(dst []float64, src *Stream) {
 	for i := 0; i < len(dst); i += 2 {
-		first, second := normalPair(p.bits.Uint64(), p.bits.Uint64())
+		first, second := normalPair(src.Uint64(), src.Uint64())
 		dst[i] = first
 		if i+1 < len(dst) {
 			dst[i+1] = second

@@ -2,7 +2,6 @@ package dpmech
 
 import (
 	"encoding/binary"
-	"errors"
 	"math"
 	"slices"
 
@@ -18,7 +17,7 @@ import (
 const (
 	planKind = iota
 	planRecords
-	planSteps
+	planStepCount
 	planDim
 	planStep    // of the lattice, as the bits of a float64, like the next three
 	planPerStep // its reciprocal
@@ -43,33 +42,64 @@ const (
 // this machine's device, and nowhere else. It refuses a plan of which a step was taken,
 // or that a device has.
 func (p *Plan) Words(dst []uint64) ([]uint64, error) {
-	if p.lent || p.begun > 0 {
-		return nil, errors.New("plan: its steps are taken elsewhere")
+	if err := p.lend(); err != nil {
+		return nil, err
 	}
-	p.lent = true
 	s := p.run.of
-	how, err := s.batches()
+	g := &s.gate.gate
+	return p.appendWords(dst, s.sampler, s.cfg.Records, planGate{
+		dim: s.cfg.Dim, step: s.gate.lattice.Step(), perStep: g.perStep, clip: g.clip, length: g.length, noise: s.gate.noise.layers,
+	}), nil
+}
+
+// planGate is what a device knows of the gate.
+type planGate struct {
+	dim                         int
+	step, perStep, clip, length float64
+	noise                       *discreteZiggurat // nil for none
+}
+
+// appendWords appends the words of a plan of steps.
+func (p *planSteps) appendWords(dst []uint64, sampler Sampler, records int, g planGate) []uint64 {
+	how, err := plannedBatches(sampler)
 	if err != nil {
-		panic("dpmech: " + err.Error()) // unreachable: SampledRun.Plan asked
+		panic("dpmech: " + err.Error()) // unreachable: who made the plan asked
 	}
 	at := len(dst)
 	dst = append(dst, make([]uint64, planSizes)...)
 	w := dst[at:]
-	w[planKind], w[planRecords] = how.kind, uint64(s.cfg.Records)
-	w[planSteps], w[planDim] = uint64(p.steps), uint64(s.cfg.Dim)
-	g := &s.gate.gate
-	w[planStep] = math.Float64bits(s.gate.lattice.Step())
+	w[planKind], w[planRecords] = how.kind, uint64(records)
+	w[planStepCount], w[planDim] = uint64(p.steps), uint64(g.dim)
+	w[planStep] = math.Float64bits(g.step)
 	w[planPerStep] = math.Float64bits(g.perStep)
 	w[planClip] = math.Float64bits(g.clip)
 	w[planLength] = math.Float64bits(g.length)
-	z := s.gate.noise.layers
-	w[planTwice], w[planSlack] = z.curve.twice, slack
 	w[planFirst] = uint64(how.first)
 	if how.kind != listedRecords {
 		putKey(w[planSamplingKey:], &p.keys.sampling)
 	}
 	putKey(w[planNoiseKey:], &p.keys.noise)
 	putKey(w[planDrawsKey:], &p.keys.draws)
+	if g.noise != nil {
+		putNoise(w, g.noise)
+	}
+	switch {
+	case how.kind == listedRecords:
+		return p.appendBatches(dst, sampler)
+	case how.table == nil:
+		return dst
+	}
+	w[planSizesCount] = uint64(len(how.table.top))
+	dst = append(dst, how.table.top...)
+	for _, rest := range how.table.rest {
+		dst = append(dst, rest[:]...)
+	}
+	return dst
+}
+
+// putNoise writes the tables of the noise to where a plan has them.
+func putNoise(w []uint64, z *discreteZiggurat) {
+	w[planTwice], w[planSlack] = z.curve.twice, slack
 	for i := range z.layers {
 		l := &z.layers[i]
 		copy(w[planLayers+5*i:], []uint64{l.width, l.from, l.span, l.foot, l.rise})
@@ -77,26 +107,14 @@ func (p *Plan) Words(dst []uint64) ([]uint64, error) {
 	tables := append(w[planCurve:planCurve], z.curve.whole[:]...)
 	tables = append(tables, z.curve.sixteenth[:]...)
 	_ = append(tables, z.curve.inverse[:]...)
-	switch {
-	case how.kind == listedRecords:
-		return p.appendBatches(dst), nil
-	case how.table == nil:
-		return dst, nil
-	}
-	w[planSizesCount] = uint64(len(how.table.top))
-	dst = append(dst, how.table.top...)
-	for _, rest := range how.table.rest {
-		dst = append(dst, rest[:]...)
-	}
-	return dst, nil
 }
 
 // appendBatches appends the batches of all steps.
-func (p *Plan) appendBatches(dst []uint64) []uint64 {
+func (p *planSteps) appendBatches(dst []uint64, sampler Sampler) []uint64 {
 	var records []uint32
 	for step := range uint32(p.steps) {
 		dst = append(dst, uint64(len(records)))
-		records = p.appendBatch(records, step)
+		records = p.appendBatch(records, sampler, step)
 	}
 	dst = append(dst, uint64(len(records)))
 	for pair := range slices.Chunk(records, 2) {

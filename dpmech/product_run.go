@@ -35,6 +35,7 @@ type ProductRun struct {
 	put   atomic.Int64 // records of the batch
 	outer []*single.Outer
 	parts []productPart
+	plan  *ProductPlan // of which these are steps; nil for none
 
 	beyond sync.Mutex // guards what follows, of records beyond Together
 	extra  [][]int64  // sums by layer, nil until they are needed
@@ -46,17 +47,31 @@ type ProductRun struct {
 type productPart struct {
 	ProductPart
 	noise    Stream // of this part alone, so that it does not matter who releases what
+	more     Stream // of a plan's samples that take more
 	released bool
 }
 
 // Begin starts a run. Every run costs [ProductSum.Event]. It takes the keys of its noise
 // from streams.Noise, and batches from streams.Sampling.
 func (s *ProductSum) Begin(streams *Streams) (*ProductRun, error) {
-	sampler, err := s.cfg.Sampling.Sampler(s.cfg.Records)
+	r, err := s.newRun()
 	if err != nil {
 		return nil, fmt.Errorf("product sum: %w", err)
 	}
-	r := &ProductRun{of: s, sampler: sampler, sampling: streams.Sampling, batch: make([]uint32, 0, sampler.MaxBatch())}
+	r.sampling = streams.Sampling
+	for i := range r.parts {
+		Split(&r.parts[i].noise, streams.Noise)
+	}
+	return r, nil
+}
+
+// newRun returns a run without streams.
+func (s *ProductSum) newRun() (*ProductRun, error) {
+	sampler, err := s.cfg.Sampling.Sampler(s.cfg.Records)
+	if err != nil {
+		return nil, err
+	}
+	r := &ProductRun{of: s, sampler: sampler, batch: make([]uint32, 0, sampler.MaxBatch())}
 	for i, l := range s.cfg.Layers {
 		r.outer = append(r.outer, single.NewOuter(l.Inputs, l.Outputs, s.cfg.Together))
 		for from := 0; from < single.Tiles(l.Inputs, single.TileRows); from += tilesOfPart {
@@ -65,7 +80,6 @@ func (s *ProductSum) Begin(streams *Streams) (*ProductRun, error) {
 		}
 	}
 	for i := range r.parts {
-		Split(&r.parts[i].noise, streams.Noise)
 		r.parts[i].released = true // until there is a step
 	}
 	return r, nil
@@ -97,7 +111,12 @@ func (r *ProductRun) Next() ([]uint32, error) {
 		return nil, fmt.Errorf("product sum: %w (%d): plan more steps from the start", ErrNoSteps, r.of.cfg.Steps)
 	}
 	r.taken++
-	r.batch = r.sampler.Next(r.batch[:0], r.sampling)
+	return r.begin(r.sampler.Next(r.batch[:0], r.sampling)), nil
+}
+
+// begin begins a step with a batch, which it puts in order.
+func (r *ProductRun) begin(batch []uint32) []uint32 {
+	r.batch = batch
 	slices.Sort(r.batch)
 	r.put.Store(0)
 	for i := range r.parts {
@@ -109,7 +128,7 @@ func (r *ProductRun) Next() ([]uint32, error) {
 		}
 		r.many = false
 	}
-	return r.batch, nil
+	return r.batch
 }
 
 // Put adds the vector of a record of the batch, by its place there: once for each. The
@@ -173,7 +192,7 @@ func (s *ProductSum) factor(pairs []Pair) float32 {
 		}
 		squared += in * single.SumSquares(p.Outputs)
 	}
-	limit := s.cfg.Clip * (1 - 0x1p-20)
+	limit := s.limit()
 	root := math.Sqrt(squared)
 	switch {
 	case root <= limit:
@@ -183,6 +202,9 @@ func (s *ProductSum) factor(pairs []Pair) float32 {
 	}
 	return 0
 }
+
+// limit is the largest computed norm of a vector that is not shortened.
+func (s *ProductSum) limit() float64 { return s.cfg.Clip * (1 - 0x1p-20) }
 
 // addBeyond adds a record that is not among those of the product of matrices.
 func (r *ProductRun) addBeyond(pairs []Pair, f float32) {
@@ -237,12 +259,16 @@ func (r *ProductRun) Release(i int, dst []float32) error {
 	layer := r.of.cfg.Layers[p.Layer]
 	r.outer[p.Layer].Sum(dst, p.From/single.TileRows, p.To/single.TileRows, min(len(r.batch), r.of.cfg.Together))
 	rows, height := min(layer.Inputs, p.To)-p.From, p.To-p.From
+	var space [tilesOfPart * single.TileRows * single.TileColumns]int64
+	hidden := space[:rows*single.TileColumns]
 	for panel := range single.Tiles(layer.Outputs, single.TileColumns) {
 		columns := min(single.TileColumns, layer.Outputs-panel*single.TileColumns)
 		out := dst[panel*height*single.TileColumns:][:height*single.TileColumns]
-		var space [tilesOfPart * single.TileRows * single.TileColumns]int64
-		hidden := space[:rows*single.TileColumns]
-		r.of.fillNoise(hidden, columns, &p.noise)
+		if r.plan != nil {
+			r.plan.fillNoise(hidden, p, panel, columns)
+		} else {
+			r.of.fillNoise(hidden, columns, &p.noise)
+		}
 		if r.many {
 			r.addExtra(hidden, p, panel, columns)
 		}
@@ -252,12 +278,14 @@ func (r *ProductRun) Release(i int, dst []float32) error {
 	return nil
 }
 
-// fillNoise draws noise for the first columns of every row of a panel.
+// fillNoise draws noise for the first columns of every row of a panel, and makes the others
+// zero.
 func (s *ProductSum) fillNoise(dst []int64, columns int, src *Stream) {
 	if columns == single.TileColumns {
 		s.noise.Fill(dst, src)
 		return
 	}
+	clear(dst)
 	for ; len(dst) > 0; dst = dst[single.TileColumns:] {
 		s.noise.Fill(dst[:columns], src)
 	}

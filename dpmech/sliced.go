@@ -21,26 +21,27 @@ import (
 type slicedGaussian struct {
 	curve  *curve
 	bound  int64
-	origin int32 // number of the slice that begins at 0
-	table  [slicedColumns]uint32
+	origin int32                 // number of the slice that begins at 0
+	table  [slicedColumns]uint32 // of a column: slots of its own slice, and which is its other
 
 	all    uint64 // area of what is not in the table
 	wedges []wedge
-	shift  uint         // of a place in the wedges, for
-	guide  [1024]uint16 // the first wedge that can hold it
+	shift  uint                  // of a place in the wedges, for
+	guide  [slicedColumns]uint16 // the first wedge that can hold it
 }
 
 const (
-	placeBits     = 15 // of 32: place in a slice
+	columnBits    = 12 // of 32
 	thresholdBits = 7  // column's own, or its other slice
-	slicedColumns = 1 << (32 - placeBits - thresholdBits)
+	placeBits     = 32 - columnBits - thresholdBits
+	slicedColumns = 1 << columnBits   // 16 KB of table: more would be too much for a cache
 	notInTable    = slicedColumns - 1 // a slice's number
 	heightBits    = 40                // heights of the table are multiples of 2^-heightBits
 
 	// slicedReach is how far slices go, in σ: 2·10^-9 of the samples are beyond.
 	slicedReach = 6
 
-	leastSliced, mostSliced = 1 << 20, 5 << 19 // σ: so that there are 386 to 962 slices
+	leastSliced, mostSliced = 1 << 20, 5 << 19 // σ: so that there are 1,538 to 3,842 slices
 )
 
 // A wedge is the points (first ± i, y), i < length and foot ≤ y < foot + rise.
@@ -58,10 +59,9 @@ func (g *slicedGaussian) fillPlain(dst []int64, words []uint64, missing []uint8)
 	clear(missing)
 	for i := range dst {
 		u := uint32(words[i/2] >> (i % 2 * 32))
-		e := g.table[u>>(placeBits+thresholdBits)]
-		slice := e & (slicedColumns - 1)
-		if u>>placeBits&(1<<thresholdBits-1) >= e>>20 {
-			slice = e >> 10 & (slicedColumns - 1)
+		slice := u >> (placeBits + thresholdBits)
+		if e := g.table[slice]; u>>placeBits&(1<<thresholdBits-1) >= e>>columnBits {
+			slice = e & (slicedColumns - 1)
 		}
 		if slice == notInTable {
 			missing[i/8] |= 1 << (i % 8)
@@ -77,29 +77,32 @@ const slicedAtOnce = 256
 func (g *slicedGaussian) Fill(dst []int64, src *Stream) {
 	var (
 		words   [slicedAtOnce / 2]uint64
-		samples [slicedAtOnce]int64
 		missing [slicedAtOnce / 8]uint8
 	)
-	for len(dst) > 0 {
-		n := min(len(dst), slicedAtOnce)
-		eights := (n + 7) / 8
+	for len(dst) >= 8 {
+		eights := min(len(dst), slicedAtOnce) / 8
 		src.Fill(words[:eights*4])
-		to := dst[:n]
-		if n%8 != 0 {
-			to = samples[:eights*8]
-		}
-		g.fill(to, words[:eights*4], missing[:eights])
+		g.fill(dst[:eights*8], words[:eights*4], missing[:eights])
 		for i, which := range missing[:eights] {
-			for k := 0; which != 0; k, which = k+1, which>>1 {
-				if which&1 != 0 {
-					to[8*i+k] = g.rest(src)
-				}
+			if which != 0 {
+				g.replace(dst[8*i:], which, src)
 			}
 		}
-		if n%8 != 0 {
-			copy(dst, to)
-		}
-		dst = dst[n:]
+		dst = dst[eights*8:]
+	}
+	if len(dst) > 0 {
+		var samples [8]int64
+		src.Fill(words[:4])
+		g.fill(samples[:], words[:4], missing[:1])
+		g.replace(samples[:], missing[0]&(1<<len(dst)-1), src)
+		copy(dst, samples[:])
+	}
+}
+
+// replace draws the samples that are not in the table.
+func (g *slicedGaussian) replace(dst []int64, missing uint8, src *Stream) {
+	for ; missing != 0; missing &= missing - 1 {
+		dst[bits.TrailingZeros8(missing)] = g.rest(src)
 	}
 }
 
@@ -257,7 +260,7 @@ func (g *slicedGaussian) alias(slots *[slicedColumns]int) {
 	for len(few) > 0 {
 		i, other := few[len(few)-1], many[len(many)-1]
 		few = few[:len(few)-1]
-		g.table[i] = uint32(slots[i])<<20 | uint32(other)<<10 | uint32(i)
+		g.table[i] = uint32(slots[i])<<columnBits | uint32(other)
 		slots[other] -= 1<<thresholdBits - slots[i]
 		if slots[other] < 1<<thresholdBits {
 			many = many[:len(many)-1]
@@ -265,6 +268,6 @@ func (g *slicedGaussian) alias(slots *[slicedColumns]int) {
 		}
 	}
 	for _, i := range many {
-		g.table[i] = 1<<thresholdBits<<20 | uint32(i)<<10 | uint32(i)
+		g.table[i] = 1<<thresholdBits<<columnBits | uint32(i)
 	}
 }

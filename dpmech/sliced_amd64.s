@@ -2,9 +2,9 @@
 
 // func slicedAVX2(table *[slicedColumns]uint32, origin int32, dst *int64, words *uint64, missing *uint8, eights int)
 //
-// Eight draws of 32 bits at a time: 10 of the column, 7 of the threshold, 15 of the place. An
-// entry of the table is the threshold, the other slice and the column's own, of 10 bits
-// each. eights is positive.
+// Eight draws of 32 bits at a time: 12 of the column, 7 of the threshold, 13 of the place. An
+// entry of the table is the threshold and, in 12 bits, the other slice; a column's own slice
+// has its number. eights is positive.
 TEXT ·slicedAVX2(SB), NOSPLIT, $0-48
 	MOVQ         table+0(FP), SI
 	MOVL         origin+8(FP), AX
@@ -15,27 +15,26 @@ TEXT ·slicedAVX2(SB), NOSPLIT, $0-48
 	VMOVD        AX, X15
 	VPBROADCASTD X15, Y15          // the origin
 	VPCMPEQD     Y14, Y14, Y14
-	VPSRLD       $22, Y14, Y13     // 10 bits: also the slice that is not in the table
+	VPSRLD       $20, Y14, Y13     // 12 bits: also the slice that is not in the table
 	VPSRLD       $25, Y14, Y12     // 7 bits
-	VPSRLD       $17, Y14, Y11     // 15 bits
+	VPSRLD       $19, Y14, Y11     // 13 bits
 
 eight:
 	VMOVDQU    (BX), Y0
-	VPSRLD     $22, Y0, Y1
+	VPSRLD     $20, Y0, Y1
 	VMOVDQA    Y14, Y2
 	VPGATHERDD Y2, (SI)(Y1*4), Y3
-	VPSRLD     $15, Y0, Y4
+	VPSRLD     $13, Y0, Y4
 	VPAND      Y12, Y4, Y4
-	VPSRLD     $20, Y3, Y5
+	VPSRLD     $12, Y3, Y5
 	VPCMPGTD   Y4, Y5, Y5          // threshold > bits: the column's own
-	VPSRLD     $10, Y3, Y6
-	VPBLENDVB  Y5, Y3, Y6, Y6
-	VPAND      Y13, Y6, Y6
+	VPAND      Y13, Y3, Y6
+	VPBLENDVB  Y5, Y1, Y6, Y6
 	VPCMPEQD   Y13, Y6, Y7
 	VMOVMSKPS  Y7, AX
 	MOVB       AX, (R8)
 	VPSUBD     Y15, Y6, Y6
-	VPSLLD     $15, Y6, Y6
+	VPSLLD     $13, Y6, Y6
 	VPAND      Y11, Y0, Y0
 	VPADDD     Y6, Y0, Y0
 	VPMOVSXDQ  X0, Y1

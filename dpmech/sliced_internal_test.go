@@ -21,12 +21,12 @@ func TestSlicedCoversTheCurve(t *testing.T) {
 		}
 		var count [slicedColumns]uint64
 		for c, e := range g.table {
-			own := uint64(e >> 20)
-			if own > 1<<thresholdBits || e&(slicedColumns-1) != uint32(c) {
+			own := uint64(e >> columnBits)
+			if own > 1<<thresholdBits {
 				t.Fatalf("σ = %d: column %d is %#x", sigma, c, e)
 			}
 			count[c] += own
-			count[e>>10&(slicedColumns-1)] += 1<<thresholdBits - own
+			count[e&(slicedColumns-1)] += 1<<thresholdBits - own
 		}
 		unit := g.all / count[notInTable] / (1 << placeBits)
 		var end uint64

@@ -11,17 +11,14 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// Samples are normal at the scale of σ, in a thousand cells of equal probability; and
-// within slices, where rectangles alone would be flat: in the lower half of the slices
-// from σ to 3 σ there are as many more than in the upper half as the curve says.
+// Samples are normal at the scale of σ, in a thousand cells of equal probability.
 func TestSlicedFrequencies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
 	}
-	const draws, cells, place = 2_000_000, 1000, 1 << 15
+	const draws, cells = 2_000_000, 1000
 	for _, sigma := range []uint64{1 << 20, 1_200_003} {
 		g := dpmech.NewSliced(sigma)
-		from, to := int64(sigma/place*place), int64(3*sigma/place*place)
 		samples := make([]int64, draws)
 		src := seeded.Stream(21, "sliced", sigma)
 		for rest := samples; len(rest) > 0; { // calls of many lengths
@@ -30,15 +27,11 @@ func TestSlicedFrequencies(t *testing.T) {
 			rest = rest[n:]
 		}
 		observed, expected := make([]float64, cells), slices.Repeat([]float64{draws / cells}, cells)
-		halves := make([]float64, 2)
 		var sum, squares float64
 		for _, x := range samples {
 			z := float64(x) / float64(sigma)
 			sum, squares = sum+z, squares+z*z
 			observed[min(cells-1, int(cells*distuv.UnitNormal.CDF(z)))]++
-			if at := max(x, -x-1); at >= from && at < to {
-				halves[at%place*2/place]++
-			}
 		}
 		if p := chiSquare(observed, expected); p < rejectBelow {
 			t.Errorf("σ = %d: χ² rejects the sampler, p = %.2g", sigma, p)
@@ -46,6 +39,31 @@ func TestSlicedFrequencies(t *testing.T) {
 		// Five standard errors: n^-1/2 times 1 and √2.
 		if se := 1 / math.Sqrt(draws); math.Abs(sum/draws) > 5*se || math.Abs(squares/draws-1) > 5*math.Sqrt2*se {
 			t.Errorf("σ = %d: mean %.5f and variance %.5f", sigma, sum/draws, squares/draws)
+		}
+	}
+}
+
+// Samples are normal within slices, where rectangles alone would be flat: in the lower half
+// of the slices from σ to 3 σ there are as many more than in the upper half as the curve says.
+func TestSlicedWithinSlices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
+	const draws, atOnce = 32_000_000, 4000
+	place := int64(dpmech.SlicePlaces)
+	for _, sigma := range []uint64{1 << 20, 1_200_003} {
+		g := dpmech.NewSliced(sigma)
+		from, to := int64(sigma)/place*place, int64(3*sigma)/place*place
+		src := seeded.Stream(22, "sliced", sigma)
+		samples := make([]int64, atOnce)
+		var halves [2]float64
+		for range draws / atOnce {
+			g.Fill(samples, src)
+			for _, x := range samples {
+				if at := max(x, -x-1); at >= from && at < to {
+					halves[at%place*2/place]++
+				}
+			}
 		}
 		var want [2]float64
 		for at := from; at < to; at += place / 2 {

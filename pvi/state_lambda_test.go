@@ -1,34 +1,79 @@
 package pvi
 
 import (
-	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 )
 
-// The state that is put together by hand is the one that the encoder of JSON writes.
-func TestTheServersStateIsJSON(t *testing.T) {
+// A state of version 1 is read as one of version 2 is, and nothing that is of neither or of both.
+func TestServerStatesOfBothVersions(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
 	for i := range s.q.lambda {
-		s.q.lambda[i] = product(int64(i-1)<<40, 1<<61)
+		s.q.lambda[i] = Wide{0, uint64(i)}
+	}
+	s.q.lambda[0] = Wide{-1, 1<<64 - 7}
+	if !s.q.set(s.q.lambda) {
+		t.Fatal("λ is not proper")
 	}
 	s.Next()
-	got, err := s.MarshalBinary()
+	now, err := s.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := json.Marshal(serverState{
-		serverHead{stateVersion, s.protocol.digest},
-		s.q.lambda,
-		serverRest{s.planned, s.asked, s.sequence, s.open, s.q.summed.marshal()},
-	})
+	older := serverState{Version: 1, Protocol: s.protocol.digest, Lambda: s.q.lambda, Planned: s.planned, Asked: s.asked, Sequence: s.sequence, Open: s.open}
+	text := func(v serverState) []byte {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for name, state := range map[string][]byte{"1": text(older), "2": now} {
+		again, err := RestoreServer(s.protocol, state)
+		if err != nil {
+			t.Fatalf("version %s: %v", name, err)
+		}
+		if !slices.Equal(again.q.lambda, s.q.lambda) || !slices.Equal(again.Waiting(), s.Waiting()) || again.planned != s.planned {
+			t.Errorf("version %s: another server", name)
+		}
+		if b, err := again.MarshalBinary(); err != nil || string(b) != string(now) {
+			t.Errorf("version %s: another state, %v", name, err)
+		}
+	}
+	joined := func(v serverState, lambda int) []byte {
+		b := text(v)
+		b = append(binary.LittleEndian.AppendUint32([]byte{serverVersion}, uint32(len(b))), b...)
+		return append(b, make([]byte, lambda)...)
+	}
+	size := wideSize * s.protocol.family.Size()
+	both, short := older, older
+	both.Version = serverVersion
+	short.Version, short.Lambda = serverVersion, nil
+	for why, state := range map[string][]byte{
+		"ends too early": now[:3],
+		"version 3":      append([]byte{3}, now[1:]...),
+		"the length":     joined(short, size-1),
+		"two versions":   joined(both, size),
+		"has version 2":  text(both),
+	} {
+		if _, err := RestoreServer(s.protocol, state); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%v, want an error with %q", err, why)
+		}
+	}
+}
+
+// It takes no more memory than it needs: the plan and the outcome of a study of a million
+// coefficients are in memory at the same time.
+func TestAServersStateIsCompact(t *testing.T) {
+	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
+	b, err := s.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s\nis not\n%s", got, want)
-	}
-	if cap(got) > len(got)+64 {
-		t.Errorf("%d bytes for a state of %d", cap(got), len(got))
+	if cap(b) > len(b)+len(b)/4+64 {
+		t.Errorf("%d bytes for a state of %d", cap(b), len(b))
 	}
 }

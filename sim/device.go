@@ -7,20 +7,25 @@ import (
 	"sync"
 
 	"fedpvi/dpmech"
+	"fedpvi/gpu/cuda"
 	"fedpvi/gpu/device"
 	"fedpvi/pvi/solver"
 )
 
-// UseDevices has devices take the private gradient steps of all clients, in turn. It
+// UseDevices has devices take the private gradient steps of all clients, in turn: those of
+// all who take part in a round by one launch on each. It
 // calls failed when one cannot ([solver.Accelerator]). They draw batches themselves, by the
 // Feistel network: a simulation protects nobody. What the study costs is the same; the
 // same seed has other noise than on the processor.
 func (f *Federation) UseDevices(devices []device.Device, failed func(error) error) error {
+	if len(devices) == 0 {
+		return nil
+	}
+	if f.gathering == nil {
+		f.gathering = new(cuda.Gathering)
+	}
 	for m, site := range f.Sites {
-		if len(devices) == 0 {
-			break
-		}
-		a := solver.Accelerator{Device: devices[m%len(devices)], Selection: dpmech.Feistel, Failed: failed}
+		a := solver.Accelerator{Device: devices[m%len(devices)], Selection: dpmech.Feistel, Gathering: f.gathering, Failed: failed}
 		if err := site.OnDevice(f.Shards[m], a); err != nil {
 			return fmt.Errorf("client %s: %w", site.ID(), err)
 		}
@@ -37,6 +42,8 @@ type Devices struct {
 	taken  []device.Device
 	asked  bool
 	told   map[string]bool
+
+	gathering cuda.Gathering // of the clients of all federations
 }
 
 // NewDevices returns devices from a source. What people should know goes to say, each
@@ -58,24 +65,34 @@ func (d *Devices) tell(line string) {
 // Use has the devices take the steps of a federation, from the one with the given number
 // on, if they can. Where they are demanded and cannot that is an error.
 func (d *Devices) Use(f *Federation, first int) error {
-	if d.source == device.Source(device.CPU) || d.source == device.Source(device.Auto) && !device.Built {
+	if d.none() {
 		return nil
 	}
-	devices, err := d.take(f)
+	devices, err := d.For(f.Protocol.OnDevice())
 	if err != nil || len(devices) == 0 {
 		return err
 	}
 	first %= len(devices)
 	turned := append(slices.Clone(devices[first:]), devices[:first]...)
 	f.computedOn = names(turned[:min(len(turned), len(f.Sites))])
-	return f.UseDevices(turned, d.failed)
+	f.gathering = &d.gathering
+	return f.UseDevices(turned, d.Failed)
 }
 
-// take returns the devices for a federation, none for the processor.
-func (d *Devices) take(f *Federation) ([]device.Device, error) {
+// none reports whether nobody asks for devices.
+func (d *Devices) none() bool {
+	return d.source == device.Source(device.CPU) || d.source == device.Source(device.Auto) && !device.Built
+}
+
+// For returns the devices for some work, none for the processor. why says what keeps it from
+// all devices, nil if nothing does; where they are demanded that is an error.
+func (d *Devices) For(why error) ([]device.Device, error) {
+	if d.none() {
+		return nil, nil
+	}
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	if why := f.Protocol.OnDevice(); why != nil {
+	if why != nil {
 		if d.source.Demanded() {
 			return nil, fmt.Errorf("--device %v: %w", d.source, why)
 		}
@@ -99,8 +116,9 @@ func (d *Devices) take(f *Federation) ([]device.Device, error) {
 	return taken, nil
 }
 
-// failed is what becomes of a visit that a device fails.
-func (d *Devices) failed(err error) error {
+// Failed is what becomes of work that a device fails: it goes to the processor if Failed
+// returns nil.
+func (d *Devices) Failed(err error) error {
 	if d.source.Demanded() {
 		return err
 	}

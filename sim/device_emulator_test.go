@@ -4,6 +4,7 @@ package sim
 
 import (
 	"slices"
+	"sync"
 	"testing"
 
 	"fedpvi/gpu/cuda/emulator"
@@ -14,6 +15,33 @@ import (
 type emulated struct{ emulator.Device }
 
 func (*emulated) Close() error { return nil }
+
+// counted remembers how many problems launches have.
+type counted struct {
+	emulated
+	mutex    sync.Mutex
+	problems []int
+}
+
+func (c *counted) Launch(kernel string, blocks, threads, shared int, arguments ...uint64) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.problems = append(c.problems, blocks)
+	return c.emulated.Launch(kernel, blocks, threads, shared, arguments...)
+}
+
+// The clients of a round are one launch on each device, whatever the number of workers.
+func TestARoundIsOneLaunch(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		a, b := new(counted), new(counted)
+		if _, _, _, err := playOn(t, &source{devices: []device.Device{a, b}}, workers); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(a.problems, []int{2, 2, 2}) || !slices.Equal(b.problems, []int{1, 1, 1}) {
+			t.Errorf("%d workers: launches of %v and %v problems, want 2 and 1 in each of three rounds", workers, a.problems, b.problems)
+		}
+	}
+}
 
 // A federation whose clients compute on devices comes to the posterior to which it comes
 // where the processor takes the same steps, to rounding, with any number of workers.

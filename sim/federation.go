@@ -6,6 +6,7 @@ import (
 
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/gpu/cuda"
 	"fedpvi/pvi"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
@@ -32,6 +33,8 @@ type Federation struct {
 	last        []*pvi.OneStepSite
 	iterates    *iterates // nil unless their variance is asked for
 	computedOn  string    // devices, empty for the processor
+
+	gathering *cuda.Gathering // of visits on devices; nil on the processor
 }
 
 // New returns a federation of the given holders at the prior, on the scale that a
@@ -140,7 +143,7 @@ func (f *Federation) propose(plan *pvi.Plan) error {
 		}
 		asked[i] = m
 	}
-	err := f.forSites(len(asked), func(i int) error {
+	err := f.forProposals(len(asked), func(i int) error {
 		m := asked[i]
 		noiseFor(f.streams[m], f.seed, m, plan.Number)
 		return f.Sites[m].Propose(&f.mail[m], plan, f.streams[m])
@@ -167,6 +170,19 @@ func (f *Federation) forSites(n int, do func(i int) error) error {
 		workers = 1
 	}
 	return forEach(workers, n, do)
+}
+
+// forProposals is forSites for what sites propose. On devices all compute at a time, each
+// of which takes the steps of its sites together.
+func (f *Federation) forProposals(n int, do func(i int) error) error {
+	if f.gathering == nil {
+		return f.forSites(n, do)
+	}
+	f.gathering.Join(n)
+	return forEach(n, n, func(i int) error {
+		defer f.gathering.Leave()
+		return do(i)
+	})
 }
 
 // Count returns the number of outcomes so far with the given verdict.

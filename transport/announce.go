@@ -25,9 +25,6 @@ type announcement struct {
 // encoding up to the bytes of the piece, which are part of the body and not copied.
 type frame struct{ head, piece []byte }
 
-// pieceField is the number of the field FollowResponse.piece.
-const pieceField = 2
-
 func announce(number uint64, item Item) (*announcement, error) {
 	a := &announcement{Item: item, number: number, sum: sha256.Sum256(item.Body)}
 	var err error
@@ -108,7 +105,8 @@ func same(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// codec encodes messages as gRPC does, but for frames, which are encoded already.
+// codec encodes messages as gRPC does, but for frames, which are encoded already, and arrivals,
+// which are taken apart without a copy.
 type codec struct{}
 
 func (codec) Marshal(v any) (mem.BufferSlice, error) {
@@ -123,13 +121,16 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 }
 
 func (codec) Unmarshal(data mem.BufferSlice, v any) error {
-	m, ok := v.(proto.Message)
-	if !ok {
-		return fmt.Errorf("a message of type %T", v)
-	}
 	b := data.MaterializeToBuffer(mem.DefaultBufferPool())
-	defer b.Free()
-	return proto.Unmarshal(b.ReadOnlyData(), m)
+	switch m := v.(type) {
+	case *arrival:
+		return m.read(b)
+	case proto.Message:
+		defer b.Free()
+		return proto.Unmarshal(b.ReadOnlyData(), m)
+	}
+	b.Free()
+	return fmt.Errorf("a message of type %T", v)
 }
 
 // Name is what gRPC calls the encoding on the wire.

@@ -52,9 +52,7 @@ func TestFramesAreMessages(t *testing.T) {
 					t.Errorf("%d bytes from %d: message %d has a copy of the body", size, offset, i)
 				}
 				rest = rest[len(f.piece):]
-				read := &wirepb.FollowResponse{}
-				check(t, proto.Unmarshal(got, read))
-				complete, err = assembly.take(read)
+				complete, err = assembly.take(arrived(t, got))
 				check(t, err)
 			}
 			if !complete || !bytes.Equal(assembly.item.Body, body) || !bytes.Equal(assembly.item.Envelope, envelope) {

@@ -33,18 +33,18 @@ func (a *assembly) reconnect() { a.resumed = false }
 
 // take adds a message and reports whether the entry is complete. An error is the fault of
 // the other end: nothing of the entry may be used.
-func (a *assembly) take(m *wirepb.FollowResponse) (complete bool, err error) {
+func (a *assembly) take(m *arrival) (complete bool, err error) {
 	switch {
-	case m.HasStart() == a.resumed:
+	case (m.start != nil) == a.resumed:
 		return false, refuse(OutOfPlace, "entry %d has no start, or two", a.number)
 	case !a.resumed:
-		if err := a.begin(m.GetStart()); err != nil {
+		if err := a.begin(m.start); err != nil {
 			return false, err
 		}
-	case len(m.GetPiece()) == 0:
+	case len(m.piece) == 0:
 		return false, refuse(Malformed, "a piece of entry %d without a byte", a.number)
 	}
-	if err := a.add(m.GetPiece()); err != nil || int64(len(a.item.Body)) < a.size {
+	if err := a.add(m.piece); err != nil || int64(len(a.item.Body)) < a.size {
 		return false, err
 	}
 	if !bytes.Equal(a.running.Sum(nil), a.sum) {

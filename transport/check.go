@@ -38,7 +38,7 @@ func checkFollow(m *wirepb.FollowRequest) error {
 	return nil
 }
 
-// checkOffer returns the size of the body that is offered.
+// checkOffer returns the size of the body that is offered, all of which may be there.
 func checkOffer(m *wirepb.SubmitRequest, limit int64) (int64, error) {
 	if !m.HasOffer() {
 		return 0, refuse(Malformed, "a release begins with its offer")
@@ -52,6 +52,9 @@ func checkOffer(m *wirepb.SubmitRequest, limit int64) (int64, error) {
 	}
 	if size > uint64(limit) {
 		return 0, refuse(TooLarge, "a release of %d bytes: at most %d in this study", size, limit)
+	}
+	if n := len(m.GetOffer().GetBody()); n > 0 && (uint64(n) != size || n > MaxPiece) {
+		return 0, refuse(Malformed, "%d bytes of a release of %d come with its offer: all of them do, at most %d, or none", n, size, MaxPiece)
 	}
 	return int64(size), nil
 }

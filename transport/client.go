@@ -119,7 +119,7 @@ func (c *Client) options() []grpc.DialOption {
 			Backoff:           backoff.Config{BaseDelay: c.timing.first, Multiplier: 2, Jitter: 0.3, MaxDelay: c.timing.longest},
 			MinConnectTimeout: c.timing.handshake,
 		}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer), grpc.MaxCallSendMsgSize(maxAsked), grpc.WaitForReady(true)),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec{}), grpc.MaxCallRecvMsgSize(maxAnswer), grpc.MaxCallSendMsgSize(maxAsked), grpc.WaitForReady(true)),
 		grpc.WithMaxHeaderListSize(maxHeaders),
 		grpc.WithStaticStreamWindowSize(streamWindow),
 		grpc.WithStaticConnWindowSize(connWindow),

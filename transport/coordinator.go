@@ -80,8 +80,10 @@ type Coordinator interface {
 	Entry(ctx context.Context, peer channel.Party, number uint64) (Item, error)
 
 	// Offer announces a release: its envelope is checked, and it says how many bytes of
-	// the body are there already, all of them if the release was taken before.
-	Offer(ctx context.Context, peer channel.Party, envelope []byte) (have int64, err error)
+	// the body are there already, all of them if the release was taken before. A whole
+	// body that comes along may be checked and taken at once, as the last byte of Write is;
+	// it is nil if none came.
+	Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (have int64, err error)
 
 	// Write adds a piece of the body of an offered release at an offset. With the last
 	// byte the release is checked and taken: it is durable when Write returns nil. The

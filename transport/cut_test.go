@@ -114,17 +114,19 @@ func usedWhole(t *testing.T, run func(*testing.T, *saw)) (all int) {
 //abuse:case A25 taken once, from where it was cut
 func TestAReleaseArrivesOnceWhereverTheConnectionIsCut(t *testing.T) {
 	release := item(bytes.Repeat([]byte("0123456789abcdef"), 300))
-	run := func(t *testing.T, s *saw) {
-		w := newWorld(t)
-		s.dial = w.dialer
-		c := w.config("north")
-		c.DialContext = s.DialContext
-		check(t, w.dial(c).Submit(t.Context(), release))
-		if n := w.desk.taken(release); n != 1 {
-			t.Errorf("cut at %v: taken %d times", s.cuts, n)
-		}
+	for _, prompt := range []bool{false, true} {
+		everywhere(t, func(t *testing.T, s *saw) {
+			w := newWorld(t)
+			w.desk.prompt = prompt
+			s.dial = w.dialer
+			c := w.config("north")
+			c.DialContext = s.DialContext
+			check(t, w.dial(c).Submit(t.Context(), release))
+			if n := w.desk.taken(release); n != 1 {
+				t.Errorf("cut at %v, prompt %v: taken %d times", s.cuts, prompt, n)
+			}
+		})
 	}
-	everywhere(t, run)
 }
 
 //abuse:case A25 whole, or not at all
@@ -210,5 +212,24 @@ func TestAPinThatIsWrongIsNotTriedAgain(t *testing.T) {
 	var u *Unreachable
 	if !errors.As(err, &u) || !errors.Is(err, wrong) || s.made != 1 {
 		t.Errorf("%v after %d tries", err, s.made)
+	}
+}
+
+// A short release goes with its offer, which saves asking how much of it is there; a longer one does not,
+// nor one of which some is there.
+func TestAShortReleaseGoesWithItsOffer(t *testing.T) {
+	for size, want := range map[int]bool{1: true, sentWhole: true, sentWhole + 1: false} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.desk.prompt = true
+			release := item(bytes.Repeat([]byte{7}, size))
+			check(t, w.dial(w.config("north")).Submit(t.Context(), release))
+			if _, pieces := w.desk.peers["Write"]; pieces == want || w.desk.taken(release) != 1 {
+				t.Errorf("%d bytes: in pieces %v, taken %d times", size, pieces, w.desk.taken(release))
+			}
+		})
+	}
+	if promptly([]byte{1}, 0) != nil {
+		t.Error("a release goes whole where its coordinator has said what it has")
 	}
 }

@@ -122,13 +122,14 @@ func (f *follower) receive(e *effort, a **assembly) error {
 
 // assemble receives what is left of an entry.
 func (c *Client) assemble(stream wirepb.Study_FollowClient, e *effort, a *assembly) (Item, error) {
+	var m arrival
+	defer m.free()
 	for {
-		m, err := stream.Recv()
-		if err != nil {
+		if err := stream.RecvMsg(&m); err != nil {
 			return Item{}, err
 		}
 		e.moved()
-		complete, err := a.take(m)
+		complete, err := a.take(&m)
 		if err != nil {
 			return Item{}, c.breach(err)
 		}

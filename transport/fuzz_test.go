@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -52,8 +53,8 @@ func FuzzEntry(f *testing.F) {
 		memory.Bound(t, len(all), func() { replay(newAssembly(1, limit), all) })
 		a := newAssembly(1, limit)
 		for _, b := range cut(all) {
-			m := &wirepb.FollowResponse{}
-			if proto.Unmarshal(b, m) != nil {
+			m := arrived(t, b)
+			if m == nil {
 				return
 			}
 			complete, err := a.take(m)
@@ -63,7 +64,7 @@ func FuzzEntry(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if sum := sha256.Sum256(a.item.Body); complete && (!bytes.Equal(sum[:], m.GetStart().GetSha256()) && m.HasStart() || int64(len(a.item.Body)) != a.size) {
+			if sum := sha256.Sum256(a.item.Body); complete && (!bytes.Equal(sum[:], m.start.GetSha256()) && m.start != nil || int64(len(a.item.Body)) != a.size) {
 				t.Fatal("complete and not what was announced")
 			}
 			if complete {
@@ -73,14 +74,31 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
+// arrived is a message as it is received, which is what protobuf makes of it; nil if that is nothing.
+func arrived(t *testing.T, b []byte) *arrival {
+	t.Helper()
+	want, m := &wirepb.FollowResponse{}, &arrival{}
+	err := proto.Unmarshal(b, want)
+	if got := m.read(mem.SliceBuffer(b)); (got == nil) != (err == nil) {
+		t.Fatalf("%x is read with %v, and by protobuf with %v", b, got, err)
+	}
+	if err != nil {
+		return nil
+	}
+	if (m.start != nil) != want.HasStart() || m.start != nil && !proto.Equal(m.start, want.GetStart()) || !bytes.Equal(m.piece, want.GetPiece()) {
+		t.Fatalf("%x is read as something else than protobuf does", b)
+	}
+	return m
+}
+
 // replay takes messages as long as they can be taken.
 func replay(a *assembly, all []byte) {
 	for _, b := range cut(all) {
-		m := &wirepb.FollowResponse{}
-		if proto.Unmarshal(b, m) != nil {
+		var m arrival
+		if m.read(mem.SliceBuffer(b)) != nil {
 			return
 		}
-		if complete, err := a.take(m); complete || err != nil {
+		if complete, err := a.take(&m); complete || err != nil {
 			return
 		}
 	}

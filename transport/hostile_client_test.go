@@ -17,6 +17,11 @@ func offer(envelope []byte, size uint64) *wirepb.SubmitRequest {
 	return wirepb.SubmitRequest_builder{Offer: wirepb.SubmitRequest_Offer_builder{Envelope: envelope, Size: size}.Build()}.Build()
 }
 
+// prompt is an offer that brings bytes of the body.
+func prompt(envelope []byte, size uint64, body []byte) *wirepb.SubmitRequest {
+	return wirepb.SubmitRequest_builder{Offer: wirepb.SubmitRequest_Offer_builder{Envelope: envelope, Size: size, Body: body}.Build()}.Build()
+}
+
 func piece(offset uint64, data []byte) *wirepb.SubmitRequest {
 	return wirepb.SubmitRequest_builder{Piece: wirepb.SubmitRequest_Piece_builder{Offset: offset, Data: data}.Build()}.Build()
 }
@@ -58,6 +63,9 @@ func TestHostileReleases(t *testing.T) {
 		{"no body", []*wirepb.SubmitRequest{offer(full(1).Envelope, 0)}, Malformed},
 		{"a large body", []*wirepb.SubmitRequest{offer(full(1).Envelope, 8<<20+1)}, TooLarge},
 		{"a body beyond all bounds", []*wirepb.SubmitRequest{offer(full(1).Envelope, 1<<64-1)}, TooLarge},
+		{"a part of the body with the offer", []*wirepb.SubmitRequest{prompt(full(1).Envelope, 100, full(1).Body[:99])}, Malformed},
+		{"more than the body with the offer", []*wirepb.SubmitRequest{prompt(full(1).Envelope, 100, make([]byte, 101))}, Malformed},
+		{"a long body with the offer", []*wirepb.SubmitRequest{prompt(full(1).Envelope, MaxPiece+1, make([]byte, MaxPiece+1))}, Malformed},
 		{"a second offer", []*wirepb.SubmitRequest{offer(full(2).Envelope, 100), offer(full(2).Envelope, 100)}, Malformed},
 		{"an empty piece", []*wirepb.SubmitRequest{offer(full(2).Envelope, 100), piece(0, nil)}, Malformed},
 		{"a gap", []*wirepb.SubmitRequest{offer(full(2).Envelope, 100), piece(1, make([]byte, 99))}, OutOfPlace},

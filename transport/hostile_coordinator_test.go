@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"fedpvi/transport/internal/wirepb"
 )
@@ -26,6 +27,12 @@ func answer(number uint64, body []byte, offset uint64, first []byte) *wirepb.Fol
 
 func more(data []byte) *wirepb.FollowResponse {
 	return wirepb.FollowResponse_builder{Piece: data}.Build()
+}
+
+func encoded(t *testing.T, m proto.Message) []byte {
+	b, err := proto.Marshal(m)
+	check(t, err)
+	return b
 }
 
 func changed(m *wirepb.FollowResponse, change func(*wirepb.FollowResponse_Start)) *wirepb.FollowResponse {
@@ -85,9 +92,9 @@ func TestHostileEntries(t *testing.T) {
 func TestAPieceBeyondTheEnd(t *testing.T) {
 	body := []byte("the body of an entry")
 	a := newAssembly(1, 100)
-	_, err := a.take(answer(1, body, 0, body[:5]))
+	_, err := a.take(arrived(t, encoded(t, answer(1, body, 0, body[:5]))))
 	check(t, err)
-	_, err = a.take(more(body))
+	_, err = a.take(arrived(t, encoded(t, more(body))))
 	wantRefusal(t, err, TooLarge)
 	if len(a.item.Body) != 5 {
 		t.Errorf("%d bytes are kept", len(a.item.Body))

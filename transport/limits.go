@@ -13,6 +13,7 @@ const (
 	connWindow   = 1 << 20
 
 	sentPiece = 256 << 10 // of the body of a release
+	sentWhole = 64 << 10  // a body that is not longer goes with its offer, also where that is refused
 	// An entry goes to many at once, in messages that fit the buffers of 32 KiB that gRPC
 	// keeps: the next larger ones have 1 MiB.
 	entryMessage = 32<<10 - 256

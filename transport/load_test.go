@@ -142,8 +142,8 @@ func BenchmarkRelease(b *testing.B) {
 // A sink takes every release, and looks at none.
 type sink struct{ Coordinator }
 
-func (*sink) Offer(context.Context, channel.Party, []byte) (int64, error)     { return 0, nil }
-func (*sink) Write(context.Context, channel.Party, Hash, int64, []byte) error { return nil }
+func (*sink) Offer(context.Context, channel.Party, []byte, []byte) (int64, error) { return 0, nil }
+func (*sink) Write(context.Context, channel.Party, Hash, int64, []byte) error     { return nil }
 
 // Connections that wait: the memory of both ends, for the coordinator about half.
 func BenchmarkWaiting(b *testing.B) {

@@ -23,13 +23,13 @@ func (service) Submit(stream wirepb.Study_SubmitServer) error {
 	if err != nil {
 		return err
 	}
-	envelope := first.GetOffer().GetEnvelope()
+	envelope, whole := first.GetOffer().GetEnvelope(), first.GetOffer().GetBody()
 	done, err := c.study.uploads.begin(c, sha256.Sum256(envelope))
 	if err != nil {
 		return err
 	}
 	defer done()
-	have, err := c.study.Coordinator.Offer(stream.Context(), c.peer, envelope)
+	have, err := c.study.Coordinator.Offer(stream.Context(), c.peer, envelope, whole)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (c *Client) send(e *effort, item Item, have *int64) error {
 		return err
 	}
 	size := int64(len(item.Body))
-	offer := wirepb.SubmitRequest_Offer_builder{Envelope: item.Envelope, Size: uint64(size)}.Build()
+	offer := wirepb.SubmitRequest_Offer_builder{Envelope: item.Envelope, Size: uint64(size), Body: promptly(item.Body, *have)}.Build()
 	if err := stream.Send(wirepb.SubmitRequest_builder{Offer: offer}.Build()); err != nil {
 		return c.breach(ended(stream, err))
 	}
@@ -64,6 +64,15 @@ func (c *Client) send(e *effort, item Item, have *int64) error {
 		err = refuse(OutOfPlace, "it took %d bytes of %d", got, size)
 	}
 	return c.breach(err)
+}
+
+// promptly returns a short body of which the coordinator is not known to have anything, and nil
+// where it is to say first how much it has.
+func promptly(body []byte, have int64) []byte {
+	if have >= 0 || len(body) > sentWhole {
+		return nil
+	}
+	return body
 }
 
 // sendPieces sends a body from an offset on.

@@ -25,7 +25,7 @@ func TestEveryFieldIsKnown(t *testing.T) {
 		HelloRequest.highest HelloRequest.lowest HelloResponse.version
 		JoinRequest.entry JoinRequest.request JoinRequest.token
 		JoinResponse.authority JoinResponse.certificate JoinResponse.coordinator JoinResponse.study
-		Offer.envelope Offer.size
+		Offer.body Offer.envelope Offer.size
 		Piece.data Piece.offset
 		Refusal.reason Refusal.text
 		RenewRequest.request RenewResponse.certificate

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,9 +53,6 @@ func (c *autoencoderCommand) Run(ctx context.Context) error {
 	if c.Plan {
 		return c.plan(spec)
 	}
-	if c.Device.Demanded() {
-		return fmt.Errorf("--device %v: a device takes regressions, no networks: use --device cpu", c.Device)
-	}
 	seed := spec.Seed
 	if c.Seed != nil {
 		seed = *c.Seed
@@ -92,7 +90,7 @@ func (c *autoencoderCommand) plan(spec *autoencoder.Spec) error {
 	return accounting.Text(os.Stdout)
 }
 
-func (c *autoencoderCommand) train(ctx context.Context, spec *autoencoder.Spec, seed uint64, folder string) (*autoencoder.Result, error) {
+func (c *autoencoderCommand) train(ctx context.Context, spec *autoencoder.Spec, seed uint64, folder string) (_ *autoencoder.Result, err error) {
 	workers := c.Workers
 	if workers <= 0 {
 		workers = runtime.NumCPU()
@@ -101,7 +99,11 @@ func (c *autoencoderCommand) train(ctx context.Context, spec *autoencoder.Spec, 
 	if err != nil {
 		return nil, err
 	}
-	defer run.Close()
+	devices := c.devices(c.Quiet)
+	defer func() { err = errors.Join(err, run.Close(), devices.Close()) }()
+	if err := run.Use(devices); err != nil {
+		return nil, err
+	}
 	progress := report.NewProgress(os.Stderr, c.Quiet)
 	result, err := run.Train(ctx, func(step int, last *autoencoder.Epoch) {
 		progress.Update("step", step, spec.Steps(), func() string {

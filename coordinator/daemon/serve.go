@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -99,8 +101,19 @@ func Serve(ctx context.Context, c Config) (err error) {
 	return errors.Join(err, s.stop())
 }
 
+const (
+	// longAnswer is the size of answers, in bytes, from which on a round's numbers are most of the memory.
+	longAnswer = 4 << 20
+	// oftener is how much is allocated, in percent of what is in use, before the collector runs, where Go has
+	// 100: a sixth more processor time for a fifth less memory with a million coefficients.
+	oftener = 40
+)
+
 // add serves a study.
 func (s *server) add(study *coordinator.Study) {
+	if _, chosen := os.LookupEnv("GOGC"); !chosen && study.LargestBody() >= longAnswer {
+		debug.SetGCPercent(oftener)
+	}
 	config, err := study.TLS()
 	if err == nil {
 		err = s.clients.Add(transport.Study{

@@ -18,8 +18,9 @@ import (
 const (
 	fileName    = "coordinator.db"
 	defaultWait = time.Second
-	// format is the version of all that is in the file.
-	format = "1"
+	// The versions of all that is in the file: a program that does not know one leaves the file alone.
+	formatFirst = "1"
+	formatLong  = "2" // there are values in parts
 )
 
 // ErrHeld says that another program has the state directory.
@@ -143,12 +144,25 @@ func (s *Store) prepare() error {
 		if err != nil {
 			return err
 		}
-		key := []byte("format")
-		if have := about.Get(key); have != nil && string(have) != format {
-			return ErrFormat
+		switch have := about.Get(formatKey); string(have) {
+		case formatFirst, formatLong:
+			return nil
+		case "":
+			return about.Put(formatKey, []byte(formatFirst))
 		}
-		return about.Put(key, []byte(format))
+		return ErrFormat
 	})
+}
+
+var formatKey = []byte("format")
+
+// atLeast notes that there is something in the file that earlier versions do not know.
+func (s Study) atLeast(format string) error {
+	about := s.bucket.Tx().Bucket([]byte("about"))
+	if string(about.Get(formatKey)) >= format {
+		return nil
+	}
+	return about.Put(formatKey, []byte(format))
 }
 
 // Close lets go of the file.

@@ -154,10 +154,10 @@ func (s Study) Tickets(f func(name string, decode func(ticket any) error) error)
 }
 
 // PutState keeps the state of the phases.
-func (s Study) PutState(b []byte) error { return s.part(state).Put([]byte("now"), b) }
+func (s Study) PutState(b []byte) error { return s.putLong(state, []byte("now"), b) }
 
 // State returns a copy of the state of the phases; nil if there is none.
-func (s Study) State() []byte { return clone(s.part(state).Get([]byte("now"))) }
+func (s Study) State() []byte { return s.long(state, []byte("now")) }
 
 // clone returns nil for nil, and never nil for what is there.
 func clone(b []byte) []byte {

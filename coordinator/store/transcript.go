@@ -11,13 +11,13 @@ func (s Study) Append(n uint64, envelope, body []byte, ask uint64) error {
 			return err
 		}
 	}
-	return s.part(bodies).Put(number(n), body)
+	return s.putLong(bodies, number(n), body)
 }
 
 // Item returns copies of an entry's envelope and body; nil if there is none.
 func (s Study) Item(n uint64) (envelope, body []byte) {
 	key := number(n)
-	return clone(s.part(envelopes).Get(key)), clone(s.part(bodies).Get(key))
+	return clone(s.part(envelopes).Get(key)), s.long(bodies, key)
 }
 
 // Items returns how many entries there are.

@@ -63,6 +63,39 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
+// Steps with privacy and without in turns, so that other work disturbs both alike: the time
+// of processors of both, at deciles and medians, and how many times as much privacy takes.
+func BenchmarkPrivacy(b *testing.B) {
+	sampling := dpmech.Poisson{Rate: 128. / 60000}
+	images := made(60000, mnist.Pixels)
+	private, plain := newStepper(b, images, sampling, true), newStepper(b, images, sampling, false)
+	defer private.Close()
+	defer plain.Close()
+	var work [2][]time.Duration
+	for b.Loop() {
+		for i, t := range []*Trainer{private, plain} {
+			worked := processorTime(b)
+			if err := t.Step(); err != nil {
+				b.Fatal(err)
+			}
+			work[i] = append(work[i], processorTime(b)-worked)
+		}
+	}
+	for _, share := range []struct {
+		name string
+		of   int
+	}{{"decile", 10}, {"median", 2}} {
+		var ms [2]float64
+		for i, of := range work {
+			slices.Sort(of)
+			ms[i] = float64(of[len(of)/share.of].Microseconds()) / 1e3
+		}
+		b.ReportMetric(ms[0], "private-ms-"+share.name)
+		b.ReportMetric(ms[1], "plain-ms-"+share.name)
+		b.ReportMetric(ms[0]/ms[1], "ratio-"+share.name)
+	}
+}
+
 // processorTime returns what all threads of the process have worked.
 func processorTime(b *testing.B) time.Duration {
 	var t unix.Timespec

@@ -5,8 +5,8 @@ import (
 	"fedpvi/internal/single"
 )
 
-// recordsAtOnce is how many records go through the network together: whole tiles, few
-// enough to stay in a cache, and to be shared out evenly.
+// recordsAtOnce is how many records go through the network together at most: whole tiles, few
+// enough to stay in a cache.
 const recordsAtOnce = 4 * single.TileRows
 
 // A pass takes some records through the network, forward and back. Matrices have a row for
@@ -21,6 +21,7 @@ type pass struct {
 	spread   matrix         // s
 	pairs    []dpmech.Pair
 	words    []uint64
+	bits     dpmech.Stream // of a record of planned steps
 }
 
 type matrix struct {
@@ -53,14 +54,7 @@ func newPass(n *Network) *pass {
 // out of 255, to within 2^-16.
 func (p *pass) load(row int, image []byte, src *dpmech.Stream) {
 	src.Fill(p.words)
-	x := p.in[encoderHidden].row(row, len(image))
-	for j, value := range image {
-		u := uint32(uint16(p.words[j/4] >> (j % 4 * 16)))
-		x[j] = 0
-		if u < uint32(value)*257+uint32(value>>7) { // 255 is always below, 0 never
-			x[j] = 1
-		}
-	}
+	single.Bernoulli(p.in[encoderHidden].row(row, len(image)), image, p.words)
 }
 
 // multiply computes the outputs of a layer for the first records rows.
@@ -89,6 +83,11 @@ func (p *pass) encode(records int) {
 // draw draws the latent vectors.
 func (p *pass) draw(records int, src *dpmech.Stream) {
 	dpmech.FillNormal(p.deviates[:records*p.of.Latent], src)
+	p.deviate(records)
+}
+
+// deviate makes the latent vectors of standard normal numbers.
+func (p *pass) deviate(records int) {
 	for i := range records {
 		z, m, s := p.in[decoderHidden].row(i, p.of.Latent), p.out[encoderOutput].row(i, p.of.Latent), p.spread.row(i, p.of.Latent)
 		for k, e := range p.deviates[i*p.of.Latent:][:p.of.Latent] {

@@ -3,9 +3,11 @@ package vae
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"fedpvi/dpmech"
+	"fedpvi/gpu/cuda"
 	"fedpvi/internal/single"
 )
 
@@ -27,13 +29,18 @@ type Trainer struct {
 	crew    *crew
 	passes  []*pass          // of workers
 	scratch [][]float32      // of workers: a part's gradient
-	streams []*dpmech.Stream // of chunks of a batch, so that it does not matter who takes which
+	streams []*dpmech.Stream // of tiles of a batch, so that it does not matter who takes which
+	order   []int            // parts, the largest first, so that workers end together
 	adam    single.Adam
 	first   [layers]single.Panels
 	second  [layers]single.Panels
+	plan    Planned       // the steps under way, nil if they are no plan's
+	card    *cuda.Network // nil for none
+	behind  bool          // weights and moments here are older than those of card
 
 	// Of the step under way.
 	batch        []uint32
+	cuts         []int // first tiles of chunks, and the number of tiles
 	move         single.AdamStep
 	chunk, piece func(worker, task int)
 	failed       error
@@ -43,6 +50,8 @@ type Trainer struct {
 // NewTrainer returns a trainer of a network on images, of one byte for each pixel, that
 // sums chooses from, with at most most in a batch. Random bits of images and latent vectors come
 // from streams split from src. Close it.
+//
+// Without sums it takes plans alone, by [Trainer.TakePlan].
 func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Options, src *dpmech.Stream) (*Trainer, error) {
 	if !(options.Rate > 0) || !(options.Batch > 0) || options.Workers < 1 {
 		return nil, errors.New("trainer: step size, batch and workers must be positive")
@@ -53,22 +62,21 @@ func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Option
 		}
 	}
 	t := &Trainer{
-		network: n, images: images, sums: sums, parts: sums.Parts(), options: options, crew: newCrew(options.Workers),
-		adam: single.Adam{Beta1: .9, Beta2: .999, Epsilon: 1e-8},
-	}
-	size := 0
-	for i := range t.parts {
-		size = max(size, sums.Size(i))
+		network: n, images: images, options: options, crew: newCrew(options.Workers), adam: single.Adam{Beta1: .9, Beta2: .999, Epsilon: 1e-8},
 	}
 	for range options.Workers {
 		t.passes = append(t.passes, newPass(n))
-		t.scratch = append(t.scratch, make([]float32, size))
 	}
-	for range chunksOf(most) {
+	t.scratch = make([][]float32, options.Workers)
+	if sums != nil {
+		t.use(sums)
+	}
+	for range single.Tiles(most, single.TileRows) {
 		s := new(dpmech.Stream)
 		dpmech.Split(s, src)
 		t.streams = append(t.streams, s)
 	}
+	t.cuts = make([]int, 0, len(t.streams)+1)
 	for l, layer := range n.Layers() {
 		t.first[l], t.second[l] = single.NewPanels(layer.Inputs, layer.Outputs), single.NewPanels(layer.Inputs, layer.Outputs)
 	}
@@ -76,10 +84,30 @@ func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Option
 	return t, nil
 }
 
-func chunksOf(records int) int { return (records + recordsAtOnce - 1) / recordsAtOnce }
+// use makes sums those of the next steps.
+func (t *Trainer) use(sums Sums) {
+	t.sums, t.parts = sums, sums.Parts()
+	t.order = t.order[:0]
+	for i := range t.parts {
+		t.order = append(t.order, i)
+	}
+	slices.SortStableFunc(t.order, func(a, b int) int { return sums.Size(b) - sums.Size(a) })
+	size := sums.Size(t.order[0])
+	for i := range t.scratch {
+		if len(t.scratch[i]) < size {
+			t.scratch[i] = make([]float32, size)
+		}
+	}
+}
 
-// Close ends the trainer's goroutines.
-func (t *Trainer) Close() { t.crew.close() }
+// Close ends the trainer's goroutines, and gives a device's memory back.
+func (t *Trainer) Close() error {
+	t.crew.close()
+	if t.card == nil {
+		return nil
+	}
+	return t.card.Close()
+}
 
 // Step takes one step: a batch, its gradients, their released sum, Adam. It allocates
 // nothing. An error is a mechanism's that has no step left, or a broken invariant.
@@ -88,37 +116,74 @@ func (t *Trainer) Step() error {
 	if t.batch, err = t.sums.Next(); err != nil {
 		return err
 	}
-	if chunksOf(len(t.batch)) > len(t.streams) {
-		return fmt.Errorf("trainer: a batch of more than %d records", len(t.streams)*recordsAtOnce)
+	if len(t.batch) > len(t.streams)*single.TileRows {
+		return fmt.Errorf("trainer: a batch of more than %d records", len(t.streams)*single.TileRows)
 	}
-	t.crew.do(chunksOf(len(t.batch)), t.chunk)
+	t.cut()
+	t.crew.do(len(t.cuts)-1, t.chunk)
 	t.move = t.adam.Next(t.options.Rate, 1/t.options.Batch)
 	t.crew.do(len(t.parts), t.piece)
 	return t.failed
 }
 
+// cut cuts the batch into chunks of whole tiles: large ones first, which read weights less often,
+// and then smaller ones, so that workers end together.
+func (t *Trainer) cut() {
+	const most = recordsAtOnce / single.TileRows
+	tiles := single.Tiles(len(t.batch), single.TileRows)
+	t.cuts = append(t.cuts[:0], 0)
+	for at := 0; at < tiles; t.cuts = append(t.cuts, at) {
+		at += min(single.Tiles(tiles-at, 2*t.options.Workers), most)
+	}
+}
+
 // takeChunk puts the gradients of a chunk of the batch.
 func (t *Trainer) takeChunk(worker, task int) {
-	p, src := t.passes[worker], t.streams[task]
-	from := task * recordsAtOnce
-	batch := t.batch[from:min(from+recordsAtOnce, len(t.batch))]
+	p, from, to := t.passes[worker], t.cuts[task], t.cuts[task+1]
+	first := from * single.TileRows
+	batch := t.batch[first:min(to*single.TileRows, len(t.batch))]
+	streams := t.streams[from:to]
 	for i, record := range batch {
+		src := streams[i/single.TileRows]
+		if t.plan != nil {
+			src = &p.bits
+			t.plan.PlaceBits(src, record)
+		}
 		p.load(i, t.images[record], src)
 	}
 	p.encode(len(batch))
-	p.draw(len(batch), src)
+	t.draw(p, batch, streams)
 	p.decode(len(batch))
 	p.reverse(len(batch))
 	for i := range batch {
-		t.note(t.sums.Put(from+i, p.pairsOf(i)))
+		t.note(t.sums.Put(first+i, p.pairsOf(i)))
 	}
+}
+
+// draw draws the latent vectors of a chunk.
+func (t *Trainer) draw(p *pass, batch []uint32, streams []*dpmech.Stream) {
+	latent := t.network.Latent
+	deviates := p.deviates[:len(batch)*latent]
+	if t.plan != nil {
+		for i, record := range batch {
+			t.plan.RecordNormals(deviates[i*latent:][:latent], &p.bits, record)
+		}
+	} else {
+		for _, src := range streams {
+			n := min(single.TileRows*latent, len(deviates))
+			dpmech.FillNormal(deviates[:n], src)
+			deviates = deviates[n:]
+		}
+	}
+	p.deviate(len(batch))
 }
 
 // takePiece moves the weights of a part.
 func (t *Trainer) takePiece(worker, task int) {
-	part := t.parts[task]
-	gradient := t.scratch[worker][:t.sums.Size(task)]
-	if err := t.sums.Release(task, gradient); err != nil {
+	i := t.order[task]
+	part := t.parts[i]
+	gradient := t.scratch[worker][:t.sums.Size(i)]
+	if err := t.sums.Release(i, gradient); err != nil {
 		t.note(err)
 		return
 	}

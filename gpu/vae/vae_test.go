@@ -164,7 +164,7 @@ func mechanism(t testing.TB, records, together int, sampling dpmech.Sampling, cl
 // own norm, with noise that is small here: it is within seven of its standard deviations
 // at every weight, but with probability 1e-9.
 func TestStepReleasesClippedGradients(t *testing.T) {
-	const records, clip, sigma = 40, 25., 1e-3
+	const records, clip, sigma = 40, 30., 1e-3
 	n := network(t, 3)
 	m := mechanism(t, records, 30, dpmech.FullBatch{}, clip, sigma)
 	sums, err := m.Begin(seeded.Streams(4, "noise"))
@@ -181,9 +181,13 @@ func TestStepReleasesClippedGradients(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, clipped := make([]float64, small.Parameters()), 0
-	for chunk := range chunksOf(records) {
+	tr.cut()
+	if len(tr.cuts) < 3 {
+		t.Fatalf("chunks %v: more records would do", tr.cuts)
+	}
+	for chunk, from := range tr.cuts[:len(tr.cuts)-1] {
 		tr.takeChunk(0, chunk)
-		for i := range min(recordsAtOnce, records-chunk*recordsAtOnce) {
+		for i := range min(tr.cuts[chunk+1]*single.TileRows, records) - from*single.TileRows {
 			g := materialise(tr.passes[0].pairsOf(i))
 			size := norm(g)
 			if size > clip {
@@ -379,6 +383,32 @@ func TestPixelsAreDrawn(t *testing.T) {
 		want := float64(image[j]) / 255
 		if math.Abs(count/draws-want) > 6*math.Sqrt(want*(1-want)/draws)+1e-4*want*(1-want) {
 			t.Errorf("a pixel of %d is 1 in %v of draws", image[j], count/draws)
+		}
+	}
+}
+
+// Chunks are a whole batch, of whole tiles that there is room for, and the last is a small one.
+func TestChunks(t *testing.T) {
+	for _, workers := range []int{1, 2, 3, 16, 200} {
+		tr := &Trainer{options: Options{Workers: workers}}
+		for records := range 400 {
+			tr.batch = make([]uint32, records)
+			tr.cut()
+			tiles := single.Tiles(records, single.TileRows)
+			if tr.cuts[0] != 0 || tr.cuts[len(tr.cuts)-1] != tiles {
+				t.Fatalf("%d workers: %d records in %v", workers, records, tr.cuts)
+			}
+			last := recordsAtOnce
+			for i, to := range tr.cuts[1:] {
+				n := (to - tr.cuts[i]) * single.TileRows
+				if n <= 0 || n > last {
+					t.Fatalf("%d workers: %d records in %v", workers, records, tr.cuts)
+				}
+				last = n
+			}
+			if workers > 1 && records > 0 && last > single.TileRows {
+				t.Fatalf("%d workers: %d records end with %d at a time", workers, records, last)
+			}
 		}
 	}
 }

@@ -229,10 +229,14 @@ func (k *link) Submit(ctx context.Context, item transport.Item) error {
 	})
 }
 
-// send sends an answer in pieces.
+// send sends an answer in pieces, or whole with its offer.
 func (k *link) send(ctx context.Context, to *coordinator.Study, item transport.Item) error {
 	hash, size := transcript.BodyOf(item.Envelope).Hash, int64(len(item.Body))
-	have, err := to.Offer(ctx, k.peer, item.Envelope)
+	var whole []byte
+	if k.upTo(2) == 0 {
+		whole = item.Body
+	}
+	have, err := to.Offer(ctx, k.peer, item.Envelope, whole)
 	for err == nil && have < size {
 		rest(ctx, k.upTo(k.life.p.w.pace/4))
 		end := min(size, have+512+int64(k.upTo(1500)))

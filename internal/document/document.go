@@ -8,6 +8,7 @@
 package document
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,8 +23,17 @@ import (
 // MaxSize is the largest document that is read, in bytes.
 const MaxSize = 1 << 20
 
-// maxKeys is the most keys of one table.
-const maxKeys = 10_000
+const (
+	// maxKeys is the most keys of one table.
+	maxKeys = 10_000
+	// maxDepth is the most tables that are within each other.
+	maxDepth = 16
+	// maxPath is the longest key with the tables that it is in, in bytes.
+	maxPath = 512
+	// maxMarks is the most marks that begin or part values. The decoder takes up to 240 bytes
+	// for one.
+	maxMarks = 1 << 15
+)
 
 // An Error is a problem at a place in a document.
 type Error struct {
@@ -82,9 +92,17 @@ func Parse(file string, src []byte) (*Document, error) {
 	if len(src) > MaxSize {
 		return nil, &Error{File: file, Message: fmt.Sprintf("the file has %d bytes, at most %d are read", len(src), MaxSize)}
 	}
+	marks := 0
+	for _, mark := range []string{",", "=", ".", "[", "{"} {
+		marks += bytes.Count(src, []byte(mark))
+	}
+	if marks > maxMarks {
+		return nil, &Error{File: file, Message: fmt.Sprintf("has more than %d keys and values", maxMarks)}
+	}
 	// Before the decoder, which compares every key of a table with all before it.
-	if d.places = findPlaces(src); d.places == nil {
-		return nil, &Error{File: file, Message: fmt.Sprintf("a table has more than %d keys", maxKeys)}
+	var err error
+	if d.places, err = findPlaces(src); err != nil {
+		return nil, &Error{File: file, Message: err.Error()}
 	}
 	if err := toml.Unmarshal(src, &d.tree); err != nil {
 		var syntax *toml.DecodeError
@@ -182,13 +200,14 @@ func (d *Document) report(key, message string) {
 	d.errs = append(d.errs, e)
 }
 
-// findPlaces returns where each key of src stands, or nil if a table has too many. Tables
-// of an array are numbered from 1: column.3.bounds is the key of the third [[column]].
-func findPlaces(src []byte) map[string]place {
+// findPlaces returns where each key of src stands. Tables of an array are numbered from
+// 1: column.3.bounds is the key of the third [[column]]. It stops at a table with too
+// many keys and at a key that is too long or too deep.
+func findPlaces(src []byte) (map[string]place, error) {
 	places := map[string]place{}
 	elements := map[string]int{} // number of tables seen in each array
 	keys := map[string]int{}     // of each table
-	tooMany := false
+	var wrong error
 	var parser unstable.Parser
 	parser.Reset(src)
 	lines := lineStarts(src) // the parser's own search for a line begins at the first one
@@ -199,17 +218,21 @@ func findPlaces(src []byte) map[string]place {
 	}
 	// mark records the keys of n below prefix and returns the whole key.
 	mark := func(prefix string, n *unstable.Node, array bool) string {
-		for it := n.Key(); it.Next(); {
+		for it := n.Key(); it.Next() && wrong == nil; {
 			table := prefix
 			prefix = join(prefix, string(it.Node().Data))
+			if len(prefix) > maxPath || strings.Count(prefix, ".") >= maxDepth {
+				wrong = fmt.Errorf("line %d: a key is longer than %d bytes, or in more than %d tables", at(it.Node()).line, maxPath, maxDepth)
+			}
 			last := it.Node().Next() == nil
 			if array && last {
 				elements[prefix]++
 			}
 			if _, seen := places[prefix]; !seen {
 				places[prefix] = at(it.Node())
-				keys[table]++
-				tooMany = tooMany || keys[table] > maxKeys
+				if keys[table]++; keys[table] > maxKeys {
+					wrong = fmt.Errorf("a table has more than %d keys", maxKeys)
+				}
 			}
 			if n := elements[prefix]; n > 0 && (array || !last) {
 				prefix = fmt.Sprintf("%s.%d", prefix, n)
@@ -225,15 +248,12 @@ func findPlaces(src []byte) map[string]place {
 		if n.Kind != unstable.InlineTable {
 			return
 		}
-		for it := n.Children(); it.Next(); {
+		for it := n.Children(); it.Next() && wrong == nil; {
 			inline(mark(prefix, it.Node(), false), it.Node().Value())
 		}
 	}
 	prefix := ""
-	for parser.NextExpression() {
-		if tooMany {
-			return nil
-		}
+	for wrong == nil && parser.NextExpression() {
 		switch n := parser.Expression(); n.Kind {
 		case unstable.Table:
 			prefix = mark("", n, false)
@@ -243,10 +263,7 @@ func findPlaces(src []byte) map[string]place {
 			inline(mark(prefix, n, false), n.Value())
 		}
 	}
-	if tooMany {
-		return nil
-	}
-	return places
+	return places, wrong
 }
 
 // lineStarts returns where each line begins.

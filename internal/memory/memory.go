@@ -29,6 +29,13 @@ func Beside(t testing.TB, fixed uint64, message int, f func()) {
 	Within(t, fixed+Factor*uint64(message)+Room, f)
 }
 
+// Document is [Bound] for f that reads TOML: the decoder takes up to 256 bytes for one, and
+// package document reads no more than takes 16 MiB.
+func Document(t testing.TB, message int, f func()) {
+	t.Helper()
+	Beside(t, min(256*uint64(message), 16<<20), message, f)
+}
+
 // Within fails a test if f allocates more than a number of bytes.
 func Within(t testing.TB, limit uint64, f func()) {
 	t.Helper()

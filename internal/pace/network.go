@@ -58,7 +58,7 @@ func networkRate() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer t.Close()
+	defer func() { _ = t.Close() }() // of no device
 	return rate(func(steps int) error {
 		for range steps {
 			if err := t.Step(); err != nil {

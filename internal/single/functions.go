@@ -16,6 +16,13 @@ func Exp(dst, x []float32) {
 	}
 }
 
+// Bernoulli makes every element of dst 1 with a chance out of 255, to within 2⁻¹⁶, and 0
+// otherwise: by 16 bits of words, four from each, the lowest first.
+func Bernoulli(dst []float32, chances []byte, words []uint64) {
+	whole := bernoulli(dst, chances, words)
+	bernoulliPlain(dst[whole:], chances[whole:], words[whole/4:])
+}
+
 // SumSquares returns Σ x² of n elements to within n·2⁻⁵³ of it: every square is exact.
 func SumSquares(v []float32) float64 {
 	s, whole := sumSquares(v)
@@ -31,6 +38,17 @@ func softplusPlain(dst, slope, x []float32) {
 			slope[i] = float32(t / (1 + t))
 		} else {
 			slope[i] = float32(1 / (1 + t))
+		}
+	}
+}
+
+// bernoulliPlain is Bernoulli without vector instructions.
+func bernoulliPlain(dst []float32, chances []byte, words []uint64) {
+	for j, v := range chances {
+		u := uint32(uint16(words[j/4] >> (j % 4 * 16)))
+		dst[j] = 0
+		if u < uint32(v)*257+uint32(v>>7) { // 255 is always below, 0 never
+			dst[j] = 1
 		}
 	}
 }
@@ -70,6 +88,10 @@ func (a *Adam) Next(rate, scale float64) AdamStep {
 
 // AdamStep moves the pieces of one step.
 type AdamStep struct{ constants adamStep }
+
+// Rates returns what first moments are multiplied by, the rate over 1−β₁ᵗ, and second ones,
+// 1/(1−β₂ᵗ).
+func (s *AdamStep) Rates() (first, second float32) { return s.constants[2], s.constants[3] }
 
 // Move moves w against the gradient, with its moments. All have one length.
 func (s *AdamStep) Move(w, first, second, gradient []float32) {

@@ -11,6 +11,9 @@ func sumSquaresAVX2(v *float32, n int) float64
 //go:noescape
 func adamAVX2(c *adamStep, w, first, second, gradient *float32, n int)
 
+//go:noescape
+func bernoulliAVX2(dst *float32, chances *byte, words *uint64, n int)
+
 const softplusConstants = 19
 
 // softplusTable holds, each for eight lanes: the sign; 1/log 2; the least exponent; log 2 in
@@ -39,6 +42,17 @@ func softplus(dst, slope, x []float32) int {
 	}
 	_, _ = dst[n-1], slope[n-1]
 	softplusAVX2(&dst[0], &slope[0], &x[0], n, &softplusTable)
+	return n
+}
+
+// bernoulli does whole lanes of Bernoulli and returns how many elements that are.
+func bernoulli(dst []float32, chances []byte, words []uint64) int {
+	n := len(chances) &^ 15
+	if !hasLanes || n == 0 {
+		return 0
+	}
+	_, _ = dst[n-1], words[n/4-1]
+	bernoulliAVX2(&dst[0], &chances[0], &words[0], n)
 	return n
 }
 

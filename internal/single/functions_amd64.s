@@ -143,3 +143,40 @@ eight:
 	JLT          eight
 	VZEROUPPER
 	RET
+
+// func bernoulliAVX2(dst *float32, chances *byte, words *uint64, n int)
+//
+// n is a positive multiple of sixteen. A number u of 16 bits is compared with q = 257·v,
+// whose sign bit in every byte is that of v: u ≤ q where v is 128 or more, u < q elsewhere.
+TEXT ·bernoulliAVX2(SB), NOSPLIT, $0-32
+	MOVQ     dst+0(FP), DI
+	MOVQ     chances+8(FP), SI
+	MOVQ     words+16(FP), BX
+	MOVQ     n+24(FP), CX
+	VPCMPEQD Y15, Y15, Y15
+	VPSRLD   $25, Y15, Y14
+	VPSLLD   $23, Y14, Y14 // 1 as a float32
+	XORQ     AX, AX
+
+sixteen:
+	VPMOVZXBW    (SI)(AX*1), Y0
+	VMOVDQU      (BX)(AX*2), Y1
+	VPSLLW       $8, Y0, Y2
+	VPOR         Y2, Y0, Y0
+	VPMAXUW      Y0, Y1, Y2
+	VPCMPEQW     Y2, Y1, Y3    // u ≥ q
+	VPCMPEQW     Y2, Y0, Y4    // u ≤ q
+	VPXOR        Y15, Y3, Y3
+	VPBLENDVB    Y0, Y4, Y3, Y3
+	VPMOVSXWD    X3, Y4
+	VEXTRACTI128 $1, Y3, X3
+	VPMOVSXWD    X3, Y5
+	VPAND        Y14, Y4, Y4
+	VPAND        Y14, Y5, Y5
+	VMOVDQU      Y4, (DI)(AX*4)
+	VMOVDQU      Y5, 32(DI)(AX*4)
+	ADDQ         $16, AX
+	CMPQ         AX, CX
+	JLT          sixteen
+	VZEROUPPER
+	RET

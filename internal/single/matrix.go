@@ -41,15 +41,22 @@ func Multiply(dst []float32, dstStride int, x []float32, xStride, rows, terms in
 	}
 }
 
-// Transpose writes the first rows of w, transposed, to dst.
+// Transpose writes the rows [from, to) of w, transposed, to dst.
 func Transpose(dst, w Panels, from, to int) {
+	aligned := min(to, Padded(from, 8)) // to whole lanes of dst
+	for p := range Tiles(w.Columns, TileColumns) {
+		transposePlain(dst, w, p, from, aligned)
+		transposePlain(dst, w, p, transpose(dst, w, p, aligned, to), to)
+	}
+}
+
+// transposePlain does so for a panel of w, without vector instructions.
+func transposePlain(dst, w Panels, panel, from, to int) {
 	for row := from; row < to; row++ {
-		for p := range Tiles(w.Columns, TileColumns) {
-			at := (p*w.Height() + row) * TileColumns
-			out := dst.At(p*TileColumns, row)
-			for j, x := range w.Data[at : at+min(TileColumns, w.Columns-p*TileColumns)] {
-				dst.Data[out+j*TileColumns] = x
-			}
+		at := (panel*w.Height() + row) * TileColumns
+		out := dst.At(panel*TileColumns, row)
+		for j, x := range w.Data[at : at+min(TileColumns, w.Columns-panel*TileColumns)] {
+			dst.Data[out+j*TileColumns] = x
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -89,23 +90,66 @@ func TestRowDependsOnNoPlace(t *testing.T) {
 	})
 }
 
+// A transpose made in pieces, whole lanes or not, is the transpose, and nothing is written
+// beside it.
 func TestTranspose(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	w, got := NewPanels(51, 37), NewPanels(37, 50)
-	for i := range 51 {
-		for j := range 37 {
-			w.Data[w.At(i, j)] = rng.Float32()
-		}
-	}
-	Transpose(got, w, 0, 20)
-	Transpose(got, w, 20, 50)
-	for i := range 50 {
-		for j := range 37 {
-			if got.Data[got.At(j, i)] != w.Data[w.At(i, j)] {
-				t.Fatalf("element (%d, %d) of the transpose is not (%d, %d)", j, i, i, j)
+	withoutLanes(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(5, 6))
+		for _, cuts := range [][]int{{0, 20, 50}, {0, 24, 48, 50}, {0, 3, 8, 41, 50}} {
+			w, got := NewPanels(51, 37), NewPanels(37, 50)
+			for i := range 51 {
+				for j := range 37 {
+					w.Data[w.At(i, j)] = rng.Float32()
+				}
+			}
+			for i := range cuts[1:] {
+				Transpose(got, w, cuts[i], cuts[i+1])
+			}
+			want := NewPanels(37, 50)
+			for i := range 50 {
+				for j := range 37 {
+					want.Data[want.At(j, i)] = w.Data[w.At(i, j)]
+				}
+			}
+			if !slices.Equal(got.Data, want.Data) {
+				t.Fatalf("in pieces %v it is another matrix", cuts)
 			}
 		}
-	}
+	})
+}
+
+// Lanes or not, pixels are drawn alike, from the least number below a chance to the first
+// that is not.
+func TestBernoulli(t *testing.T) {
+	withoutLanes(t, func(t *testing.T) {
+		for n := range 35 {
+			for value := range 256 {
+				chances, words := make([]byte, n), make([]uint64, (n+3)/4)
+				limit := value * 257 // of 65536
+				if value >= 128 {
+					limit++
+				}
+				for j := range chances {
+					chances[j] = byte(value)
+					u := min(max(limit-1+j%2, 0), 65535)
+					words[j/4] |= uint64(u) << (j % 4 * 16)
+				}
+				dst := make([]float32, n)
+				Bernoulli(dst, chances, words)
+				for j, got := range dst {
+					want := float32(1 - j%2)
+					if value == 0 {
+						want = 0
+					} else if value == 255 {
+						want = 1
+					}
+					if got != want {
+						t.Fatalf("%d of %d elements, a chance of %d: %v", j, n, value, got)
+					}
+				}
+			}
+		}
+	})
 }
 
 // A sum of outer products is off by no more than what is promised, also where rounding
@@ -316,11 +360,14 @@ func TestNothingAllocates(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
 	o := NewOuter(50, 40, 16)
 	w := NewPanels(50, 40)
+	turned, chances, words := NewPanels(40, 49), make([]byte, 50), make([]uint64, 13)
 	x, y, z := random(rng, 18*64), make([]float32, 18*64), make([]float32, 54*48)
 	var a Adam
 	allocations := testing.AllocsPerRun(10, func() {
 		Multiply(y, 64, x, 64, 18, 50, w)
 		Softplus(y, y, x)
+		Bernoulli(y[:50], chances, words)
+		Transpose(turned, w, 0, 49)
 		o.Put(0, x[:50], y[:40], 1)
 		o.Sum(z, 0, 9, 16)
 		s := a.Next(1, 1)

@@ -18,8 +18,11 @@ func Padded(n, size int) int { return Tiles(n, size) * size }
 // most 1, whose elements are products of two numbers, summed in any order with or without
 // fused operations, provided that nothing underflows.
 //
-// An element of the sum takes part in at most n roundings, each by a factor of 1 ± 2⁻²⁴, so
-// that its error is at most γ·Σ|terms| with γ = n·2⁻²⁴/(1 − n·2⁻²⁴) (Higham, "Accuracy and
+// An element of the sum takes part in at most n roundings, each by a factor of 1 ± 2⁻²⁴, also
+// where parts of it are added apart, as by a graphics card (gpu/cuda/kernel/product.h): a term
+// is rounded in the sum of its own part, of k terms, k times at most, and then once for every
+// other part that has a term, of which there are n − k at most. To add zero rounds nothing. So
+// its error is at most γ·Σ|terms| with γ = n·2⁻²⁴/(1 − n·2⁻²⁴) (Higham, "Accuracy and
 // Stability of Numerical Algorithms", 2002, section 3.1), and the norm of the vector of
 // Σ|terms| is at most n.
 func SumError(n int) float64 {

@@ -87,3 +87,62 @@ store:
 	VMOVUPS Y15, 32(BX)(DX*2)
 	VZEROUPPER
 	RET
+
+// TURN transposes four columns of eight rows, of 64 bytes each, to four rows.
+#define TURN(at, to) \
+	VMOVUPS     at(SI), X0               \
+	VMOVUPS     (at+64)(SI), X1          \
+	VMOVUPS     (at+128)(SI), X2         \
+	VMOVUPS     (at+192)(SI), X3         \
+	VINSERTF128 $1, (at+256)(SI), Y0, Y0 \
+	VINSERTF128 $1, (at+320)(SI), Y1, Y1 \
+	VINSERTF128 $1, (at+384)(SI), Y2, Y2 \
+	VINSERTF128 $1, (at+448)(SI), Y3, Y3 \
+	VUNPCKLPS   Y1, Y0, Y4               \
+	VUNPCKHPS   Y1, Y0, Y5               \
+	VUNPCKLPS   Y3, Y2, Y6               \
+	VUNPCKHPS   Y3, Y2, Y7               \
+	VUNPCKLPD   Y6, Y4, Y0               \
+	VUNPCKHPD   Y6, Y4, Y1               \
+	VUNPCKLPD   Y7, Y5, Y2               \
+	VUNPCKHPD   Y7, Y5, Y3               \
+	VMOVUPS     Y0, to(DI)               \
+	VMOVUPS     Y1, (to+64)(DI)          \
+	VMOVUPS     Y2, (to+128)(DI)         \
+	VMOVUPS     Y3, (to+192)(DI)
+
+// func transposeAVX2(dst, w *float32)
+//
+// Eight rows of sixteen columns, to sixteen rows, each 64 bytes after the other.
+TEXT ·transposeAVX2(SB), NOSPLIT, $0-16
+	MOVQ dst+0(FP), DI
+	MOVQ w+8(FP), SI
+	TURN(0, 0)
+	TURN(16, 256)
+	TURN(32, 512)
+	TURN(48, 768)
+	VZEROUPPER
+	RET
+
+// func scatterAVX2(dst *float32, stride int, x *float32, panels int, factor float32)
+//
+// Sixteen numbers of each panel, times factor. panels is positive.
+TEXT ·scatterAVX2(SB), NOSPLIT, $0-36
+	MOVQ         dst+0(FP), DI
+	MOVQ         stride+8(FP), DX
+	MOVQ         x+16(FP), SI
+	MOVQ         panels+24(FP), CX
+	VBROADCASTSS factor+32(FP), Y2
+	SHLQ         $2, DX
+
+panel:
+	VMULPS  (SI), Y2, Y0
+	VMULPS  32(SI), Y2, Y1
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ    $64, SI
+	ADDQ    DX, DI
+	DECQ    CX
+	JNZ     panel
+	VZEROUPPER
+	RET

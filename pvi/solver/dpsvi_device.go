@@ -15,6 +15,8 @@ type Accelerator struct {
 	// device, or by the device itself, by the Feistel network. That all sets of records are then
 	// equally likely is a conjecture.
 	Selection dpmech.Selection
+	// Gathering, if not nil, has visits taken together with those of others.
+	Gathering *cuda.Gathering
 	// Failed is told that the device could not take a visit, of which nobody has seen
 	// anything. If it returns nil the processor takes the same steps; otherwise the
 	// visit ends with what it returns, and its steps stay charged.
@@ -78,7 +80,7 @@ func (s *DPSVI) stepsOnDevice(steps int) error {
 	}
 	defer plan.Wipe()
 	v := &cuda.Visit{Plan: plan, Run: s.visit, Options: s.under}
-	if err := s.device.take(v); err != nil {
+	if err := s.device.Gathering.Descend(s.device.Device, s.device.records, v); err != nil {
 		if err := s.device.Failed(err); err != nil {
 			return err
 		}
@@ -94,14 +96,4 @@ func (s *DPSVI) stepsOnDevice(steps int) error {
 		}
 	}
 	return nil
-}
-
-// take has the device take a visit, with records that it has meanwhile.
-func (d *onDevice) take(v *cuda.Visit) error {
-	table, err := d.records.Put(d.Device)
-	if err != nil {
-		return err
-	}
-	v.Table = table
-	return errors.Join(cuda.Descend(d.Device, []*cuda.Visit{v}), table.Free())
 }

@@ -30,16 +30,29 @@ const (
 type sections [sectionCount][]byte
 
 func (s *sections) marshal() []byte {
-	size := 1
-	for _, part := range s {
-		size += 4 + len(part)
-	}
-	b := append(make([]byte, 0, size), stateVersion)
-	for _, part := range s {
-		b = binary.LittleEndian.AppendUint32(b, uint32(len(part)))
-		b = append(b, part...)
-	}
+	b, _ := s.marshalWith(-1, nil) // which has no error of its own
 	return b
+}
+
+// marshalWith is marshal with a section that a machine appends, of which there is no second copy.
+func (s *sections) marshalWith(section int, m appender) (b []byte, err error) {
+	b = append(b, stateVersion)
+	for i, part := range s {
+		at := len(b)
+		b = append(binary.LittleEndian.AppendUint32(b, 0), part...)
+		if i == section {
+			if b, err = m.AppendBinary(b); err != nil {
+				return nil, err
+			}
+		}
+		binary.LittleEndian.PutUint32(b[at:], uint32(len(b)-at-4))
+	}
+	return b, nil
+}
+
+// An appender is a machine with a long state.
+type appender interface {
+	AppendBinary(b []byte) ([]byte, error)
 }
 
 func (s *sections) unmarshal(b []byte) error {

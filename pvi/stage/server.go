@@ -24,7 +24,7 @@ type Server struct {
 	models   map[int][32]byte // of open asks
 	verdicts tally            // of the rounds
 	ending   *pvi.OneStepOutcome
-	numbers  []int64 // of the last release, which the sum has already: to read the next one in
+	numbers  []int64 // of the last release, which the sum has already: to read the next one of the round in
 }
 
 // NewServer returns the server of a study before its first question. The roster must
@@ -213,6 +213,7 @@ func (s *Server) endOfRound(o *pvi.Outcome) []byte {
 		return nil
 	}
 	s.verdicts.count(o.Verdict)
+	s.numbers = nil
 	return wire.AppendOutcome(nil, o)
 }
 

@@ -36,10 +36,12 @@ func (s *Server) MarshalBinary() ([]byte, error) {
 	err := errors.Join(
 		parts.own(v),
 		parts.put(scaleSection, s.scale, s.scale != nil),
-		parts.put(roundsSection, s.rounds, s.rounds != nil),
 		parts.put(lastSection, s.last, s.last != nil),
 	)
-	return parts.marshal(), err
+	if err != nil || s.rounds == nil {
+		return parts.marshal(), err
+	}
+	return parts.marshalWith(roundsSection, s.rounds)
 }
 
 // RestoreServer returns the server of a study whose state MarshalBinary returned.

@@ -205,6 +205,7 @@ func readLevels(t *document.Table, c *Column) {
 	}
 	if len(levels) < 2 || len(levels) > maxLevels {
 		t.Errorf("levels", "a column needs between 2 and %d levels, got %d", maxLevels, len(levels))
+		return
 	}
 	seen := map[string]bool{}
 	for _, l := range levels {

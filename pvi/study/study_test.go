@@ -380,7 +380,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(strings.Replace(families, "MODEL", `family = "probit", outcome = "age", positive = "> 50", terms = ["gain"], groups = ["age | clinic"]`, 1)))
 	f.Add([]byte("[[column]]\nname.x = 1\n[model]\nterms = [[\"a\"]]"))
 	f.Fuzz(func(t *testing.T, source []byte) {
-		memory.Bound(t, len(source), func() { study.Parse("fuzz.toml", source) })
+		memory.Document(t, len(source), func() { study.Parse("fuzz.toml", source) })
 		s, err := study.Parse("fuzz.toml", source)
 		if err != nil {
 			return

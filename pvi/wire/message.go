@@ -1,6 +1,10 @@
 package wire
 
-import "fedpvi/pvi"
+import (
+	"slices"
+
+	"fedpvi/pvi"
+)
 
 // KindOf returns the kind of an encoded message, 0 if it has none.
 func KindOf(b []byte) Kind {
@@ -12,7 +16,11 @@ func KindOf(b []byte) Kind {
 
 // AppendPlan appends a plan to b.
 func AppendPlan(b []byte, m *pvi.Plan) []byte {
-	b = append(begin(b, Plan), m.Protocol[:]...)
+	size := headSize + len(m.Protocol) + 8 + 3*lengthSize + 16*len(m.Lambda) + 8*len(m.Centre)
+	for _, id := range m.Participants {
+		size += lengthSize + len(id)
+	}
+	b = append(begin(slices.Grow(b, size), Plan), m.Protocol[:]...) // at once: λ is long
 	b = appendWides(appendInt(b, m.Number), m.Lambda)
 	return appendNames(appendInts(b, m.Centre), m.Participants)
 }

@@ -86,7 +86,11 @@ func play(t *testing.T, dir string, workers int, settings ...string) (*Run, *Res
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(run.Close)
+	t.Cleanup(func() {
+		if err := run.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	steps := 0
 	result, err := run.Train(context.Background(), func(step int, _ *Epoch) { steps = step })
 	if err != nil {

@@ -24,7 +24,11 @@ type Result struct {
 	// TestLoss is −ELBO of an image of the test set, in nats, after the last epoch.
 	TestLoss float64     `json:"test_loss"`
 	Privacy  *Accounting `json:"privacy,omitempty"` // nil without a promise
-	Folder   string      `json:"folder,omitempty"`
+
+	// ComputedOn names the device that took the steps, empty for the processor, which has
+	// other draws for the same seed.
+	ComputedOn string `json:"computed_on,omitempty"`
+	Folder     string `json:"folder,omitempty"`
 }
 
 // An Epoch is how good the network was after one.
@@ -42,6 +46,7 @@ type Run struct {
 	network     *vae.Network
 	trainer     *vae.Trainer
 	seed        uint64
+	device      *onDevice // nil for none
 }
 
 // Purposes of seeded streams.
@@ -49,6 +54,7 @@ const (
 	purposeWeights  = "autoencoder/weights"
 	purposeSums     = "autoencoder/sums"
 	purposeBits     = "autoencoder/bits"
+	purposePlans    = "autoencoder/plans"
 	purposeTest     = "autoencoder/test"
 	purposePictures = "autoencoder/pictures"
 )
@@ -116,8 +122,8 @@ func (s *Spec) sums(shape vae.Shape, records int, seed uint64) (vae.Sums, int, e
 	return run, sampler.MaxBatch(), err
 }
 
-// Close ends what works in the background.
-func (r *Run) Close() { r.trainer.Close() }
+// Close ends what works in the background, and gives a device's memory back.
+func (r *Run) Close() error { return r.trainer.Close() }
 
 // Train takes all steps. After each it calls progress, with the last loss that is known:
 // the test set's after an epoch, which is no secret.
@@ -128,24 +134,38 @@ func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (
 		Batch: s.Batch, Steps: s.Steps(), Privacy: r.Accounting,
 	}
 	var last *Epoch
-	for step := 1; step <= s.Steps(); step++ {
+	for step := 0; step < s.Steps(); {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := r.trainer.Step(); err != nil {
+		left := s.StepsPerEpoch() - step%s.StepsPerEpoch()
+		taken, err := r.steps(left)
+		if err != nil {
 			return nil, err
 		}
-		if step%s.StepsPerEpoch() == 0 {
+		if step += taken; taken == left {
 			result.Epochs = append(result.Epochs, Epoch{step / s.StepsPerEpoch(), r.loss()})
 			last = &result.Epochs[len(result.Epochs)-1]
 		}
 		progress(step, last)
 	}
 	result.TestLoss = last.TestLoss
+	if r.device != nil {
+		result.ComputedOn = r.device.name
+	}
 	return result, nil
+}
+
+// steps takes some steps, at most as many as are left of an epoch, and returns how many.
+func (r *Run) steps(left int) (int, error) {
+	if r.device != nil {
+		return r.planned(min(left, mostPlanned))
+	}
+	return 1, r.trainer.Step()
 }
 
 // loss returns −ELBO of the test set, of the same draws whenever it is asked for.
 func (r *Run) loss() float64 {
+	r.trainer.Sync()
 	return r.network.Loss(r.test.Pixels, seeded.Stream(r.seed, purposeTest))
 }

@@ -11,6 +11,11 @@ func (r *Result) Text(w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if r.ComputedOn != "" {
+		if _, err := fmt.Fprintf(w, "Computed on %s.\n\n", r.ComputedOn); err != nil {
+			return err
+		}
+	}
 	return r.Privacy.Text(w)
 }
 

@@ -11,7 +11,10 @@ import (
 // block ⌊i/8⌋, so that a machine which computes words in any order has the same ones. Two nonces of one key make streams that have nothing to do with
 // each other, to anybody who cannot tell ChaCha20 from a random function. It is no
 // method, as [Rekey] is none.
-func Place(s *Stream, key [KeySize]byte, nonce [3]uint32) {
+func Place(s *Stream, key [KeySize]byte, nonce [3]uint32) { PlaceAt(s, key, nonce, 0) }
+
+// PlaceAt is Place from a block on.
+func PlaceAt(s *Stream, key [KeySize]byte, nonce [3]uint32, block uint32) {
 	var n [chacha20.NonceSize]byte
 	for i, w := range nonce {
 		binary.LittleEndian.PutUint32(n[4*i:], w)
@@ -20,6 +23,7 @@ func Place(s *Stream, key [KeySize]byte, nonce [3]uint32) {
 	if err != nil {
 		panic("stream: " + err.Error()) // unreachable: key and nonce have legal lengths
 	}
+	c.SetCounter(block)
 	s.Wipe()
-	s.ctr = c
+	s.bits = standard{c}
 }

@@ -39,3 +39,22 @@ func TestPlaceIsChaCha20(t *testing.T) {
 	}()
 	s.Uint64()
 }
+
+// From a block on the words are those that it has from the beginning.
+func TestPlaceAtSkipsBlocks(t *testing.T) {
+	var key [KeySize]byte
+	key[3] = 9
+	nonce := [3]uint32{1, 2, 3}
+	var all, rest Stream
+	Place(&all, key, nonce)
+	want := make([]uint64, 800)
+	all.Fill(want)
+	for _, block := range []int{0, 1, 7, 64} {
+		PlaceAt(&rest, key, nonce, uint32(block))
+		for i, w := range want[8*block:] {
+			if got := rest.Uint64(); got != w {
+				t.Fatalf("word %d from block %d on is %016x, want %016x", i, block, got, w)
+			}
+		}
+	}
+}

@@ -7,8 +7,6 @@
 package stream
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
 	"encoding/binary"
 	"math/bits"
 )
@@ -28,8 +26,8 @@ const (
 // A Stream yields independent uniform bits. It is not safe for concurrent use.
 // The zero Stream has no key, and panics when it is read.
 type Stream struct {
-	ctr      cipher.Stream // nil without a key
-	used, to int           // buf[used:to] is yet to be read
+	bits     generator // nil without a key
+	used, to int       // buf[used:to] is yet to be read
 	buf      [bufferSize]byte
 }
 
@@ -43,21 +41,19 @@ func New(key [KeySize]byte) *Stream {
 // Rekey restarts s as the stream of key. It is no method, so that holding a
 // stream is not enough to choose its key.
 func Rekey(s *Stream, key [KeySize]byte) {
-	block, err := aes.NewCipher(key[:])
-	if err != nil {
-		panic("stream: " + err.Error()) // unreachable: the key has a legal length
-	}
-	var iv [aes.BlockSize]byte
 	s.Wipe()
-	s.ctr = cipher.NewCTR(block, iv[:])
+	s.bits = newCounter(key)
 }
 
 // Wipe forgets the key and all bits that were made and not read. Reading a wiped
-// stream panics, until it is keyed anew. The key schedule is dropped, not
-// overwritten: it lies in the cipher, which offers no way to do so.
+// stream panics, until it is keyed anew. Where the cipher is the standard library's the
+// key schedule is dropped, not overwritten: it offers no way to do so.
 func (s *Stream) Wipe() {
 	clear(s.buf[:s.to])
-	s.ctr = nil
+	if s.bits != nil {
+		s.bits.wipe()
+	}
+	s.bits = nil
 	s.used, s.to = 0, 0
 }
 
@@ -73,13 +69,11 @@ func (s *Stream) Uint64() uint64 {
 
 // refill makes twice as many bits as the last time, up to the buffer's size.
 func (s *Stream) refill() {
-	if s.ctr == nil {
+	if s.bits == nil {
 		panic("stream: read without a key: the stream was wiped, or never made by NewStream")
 	}
 	s.to = min(max(2*s.to, firstFill), bufferSize)
-	made := s.buf[:s.to]
-	clear(made)
-	s.ctr.XORKeyStream(made, made)
+	s.bits.fill(s.buf[:s.to])
 	s.used = 0
 }
 
@@ -98,9 +92,11 @@ func (s *Stream) Fill(dst []uint64) {
 	}
 }
 
-// decode sets dst to the words of from, four at a time: there the compiler has no
-// bounds to check.
+// decode sets dst to the little-endian words of from: without lanes four at a time, where the
+// compiler has no bounds to check.
 func decode(dst []uint64, from []byte) {
+	done := decodeLanes(dst, from)
+	dst, from = dst[done:], from[8*done:]
 	for len(dst) >= 4 && len(from) >= 32 {
 		d, f := dst[:4:4], from[:32:32]
 		d[0] = binary.LittleEndian.Uint64(f)

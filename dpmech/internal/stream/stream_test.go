@@ -51,7 +51,7 @@ func TestWipe(t *testing.T) {
 	s.Fill(make([]uint64, 100))
 	s.Uint64()
 	s.Wipe()
-	if s.ctr != nil || !bytes.Equal(s.buf[:], make([]byte, bufferSize)) {
+	if s.bits != nil || !bytes.Equal(s.buf[:], make([]byte, bufferSize)) {
 		t.Error("a wiped stream holds a key or bits")
 	}
 	for name, read := range map[string]func(s *Stream){

@@ -93,14 +93,78 @@ func (m *Machine) Read(words []uint64, memory uint64) error {
 func (m *Machine) Launch(kernel string, blocks, threads, shared int, arguments ...uint64) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	k, ok := m.kernels[kernel]
-	if !ok || shared > k.shared {
-		var err error
-		if k, err = m.module.Kernel(kernel, shared); err != nil {
-			return err
-		}
-		m.kernels[kernel] = k
+	k, err := m.kernel(kernel, shared)
+	if err != nil {
+		return err
 	}
 	queue := Stream{d: m.d} // the one that copies wait for
-	return queue.Launch(k, Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Shared: uint32(shared)}, arguments...)
+	return queue.Launch(k, line(blocks, threads, shared), arguments...)
+}
+
+// kernel finds a kernel that may use so much shared memory.
+func (m *Machine) kernel(name string, shared int) (*Kernel, error) {
+	k, ok := m.kernels[name]
+	if ok && shared <= k.shared {
+		return k, nil
+	}
+	k, err := m.module.Kernel(name, shared)
+	if err == nil {
+		m.kernels[name] = k
+	}
+	return k, err
+}
+
+// line is a shape of one dimension.
+func line(blocks, threads, shared int) Shape {
+	return Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Shared: uint32(shared)}
+}
+
+// Record implements cuda.Recorder by a graph, which plays when what was launched before is
+// done, and returns when it has.
+func (m *Machine) Record(work func(launch func(kernel string, blocks, threads, shared int, arguments ...uint64) error) error) (play func(times int) error, forget func() error, err error) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	err = work(func(name string, _, _, shared int, _ ...uint64) error { // before anything is recorded
+		_, err := m.kernel(name, shared)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	queue, err := m.d.Stream()
+	if err != nil {
+		return nil, nil, err
+	}
+	graph, err := queue.Capture(func() error {
+		return work(func(name string, blocks, threads, shared int, arguments ...uint64) error {
+			return queue.Launch(m.kernels[name], line(blocks, threads, shared), arguments...)
+		})
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, queue.Close())
+	}
+	play = func(times int) error {
+		m.mutex.Lock()
+		defer m.mutex.Unlock()
+		return queue.play(graph, times)
+	}
+	forget = func() error {
+		m.mutex.Lock()
+		defer m.mutex.Unlock()
+		return errors.Join(graph.Close(), queue.Close())
+	}
+	return play, forget, nil
+}
+
+// play launches a graph so many times, after all that was launched before, and waits.
+func (s *Stream) play(g *Graph, times int) error {
+	if err := s.d.Synchronize(); err != nil {
+		return err
+	}
+	for range times {
+		if err := g.Launch(); err != nil {
+			return errors.Join(err, s.Wait())
+		}
+	}
+	return s.Wait()
 }

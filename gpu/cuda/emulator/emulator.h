@@ -19,6 +19,8 @@
 #define KERNEL static
 #define CONSTANT static const
 #define THREADS(most)
+#define UNROLL
+#define UNROLL_FOUR
 #define shared_memory (emulator::shared)
 
 namespace emulator {
@@ -70,3 +72,5 @@ DEVICE u32 ballot(bool yes) { return emulator::ballot(yes); }
 DEVICE u32 count_bits(u32 x) { return __builtin_popcount(x); }
 DEVICE u64 multiply_high(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }
 DEVICE double square_root(double x) { return std::sqrt(x); }
+DEVICE float square_root(float x) { return std::sqrt(x); }
+DEVICE float fused(float a, float b, float c) { return std::fma(a, b, c); }

@@ -4,7 +4,7 @@
 #include "prelude.h"
 
 // What a key stream is for: the first word of its nonce. The second one is the step.
-enum { FOR_BATCH, FOR_NOISE, FOR_MORE_NOISE, FOR_DRAWS };
+enum { FOR_BATCH, FOR_NOISE, FOR_MORE_NOISE, FOR_DRAWS, FOR_BITS };
 
 DEVICE u32 rotate(u32 x, int n) { return x << n | x >> (32 - n); }
 

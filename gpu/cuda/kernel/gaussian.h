@@ -71,21 +71,24 @@ DEVICE Verdict draw_sample(const Plan &plan, u64 w, Stream &src, i64 &x) {
 	return place - layer[1] < layer[2] ? KEPT : keeps(plan, number, place, src);
 }
 
-// Makes sample j of a step's noise, and reports whether it could.
-FUNCTION bool noise(const Plan &plan, u32 step, u32 j, i64 &x) {
-	Stream first = {plan.from(PLAN_NOISE_KEY), FOR_NOISE, step, 0, j};
+// Makes sample j of a step's noise of its word, and reports whether it could.
+DEVICE bool noise_of(const Plan &plan, u32 step, u32 j, u64 word, i64 &x) {
 	Stream more = {plan.from(PLAN_NOISE_KEY), FOR_MORE_NOISE, step, j, 0};
-	Verdict v = draw_sample(plan, first.read(), more, x);
+	Verdict v = draw_sample(plan, word, more, x);
 	while (v == REFUSED) v = draw_sample(plan, more.read(), more, x);
 	return v == KEPT;
 }
 
-// Standard normal number j of a step, which hides nothing (Box and Muller 1958).
-FUNCTION double normal(const Plan &plan, u32 step, u32 j) {
-	u64 block[8];
-	chacha20_block(block, plan.from(PLAN_DRAWS_KEY), j / 8, FOR_DRAWS, step, 0);
-	u32 pair = j % 8 & ~1u;
-	u64 a = block[pair], b = block[pair + 1];
+// Makes sample j of a step's noise, and reports whether it could.
+FUNCTION bool noise(const Plan &plan, u32 step, u32 j, i64 &x) {
+	Stream first = {plan.from(PLAN_NOISE_KEY), FOR_NOISE, step, 0, j};
+	return noise_of(plan, step, j, first.read(), x);
+}
+
+// Standard normal number j of eight of a block of words, which hides nothing (Box and
+// Muller 1958).
+FUNCTION double normal_of(const u64 *block, u32 j) {
+	u64 a = block[j & ~1u], b = block[j | 1];
 	double radius = square_root(-2 * logarithm((double)((a >> 11) + 1) * 0x1p-53));
 	double sin, cos;
 	sine_cosine((double)((i64)(b << 2) >> 11) * (0x1.921fb54442d18p0 * 0x1p-53), sin, cos);
@@ -96,4 +99,11 @@ FUNCTION double normal(const Plan &plan, u32 step, u32 j) {
 	case 2: return -(radius * cos);
 	}
 	return radius * sin;
+}
+
+// Standard normal number j of a step.
+DEVICE double normal(const Plan &plan, u32 step, u32 j) {
+	u64 block[8];
+	chacha20_block(block, plan.from(PLAN_DRAWS_KEY), j / 8, FOR_DRAWS, step, 0);
+	return normal_of(block, j % 8);
 }

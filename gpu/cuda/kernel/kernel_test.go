@@ -67,6 +67,19 @@ func TestPTXIsWhatTheCompilerMakes(t *testing.T) {
 	}
 }
 
+// fuses are the kernels that multiply matrices.
+var fuses = map[string]bool{"network_forward": true, "network_back": true, "network_update": true, "network_update_plainly": true}
+
+// entries returns the text of every kernel.
+func entries() map[string]string {
+	all := map[string]string{}
+	for _, text := range strings.Split(PTX, ".visible .entry ")[1:] {
+		name, body, _ := strings.Cut(text, "(")
+		all[name], _, _ = strings.Cut(body, "\n}\n")
+	}
+	return all
+}
+
 // Nothing rounds otherwise on a card than on a processor, nothing is left to a library,
 // and no driver of the last years is too old.
 func TestPTXIsPlain(t *testing.T) {
@@ -75,9 +88,15 @@ func TestPTXIsPlain(t *testing.T) {
 			t.Errorf("the PTX does not say %q", want)
 		}
 	}
-	for _, bad := range []string{"fma.", "mad.rn", ".approx", ".ftz", "f32", ".extern .func"} {
+	for _, bad := range []string{"fma.rn.f64", "fma.rn.ftz", "mad.rn", ".approx", ".full", ".ftz", ".extern .func"} {
 		if strings.Contains(PTX, bad) {
 			t.Errorf("the PTX has %q", bad)
+		}
+	}
+	// Sums of float32 numbers are fused where a source says so: in products of matrices.
+	for name, body := range entries() {
+		if strings.Contains(body, "fma.rn.f32") != fuses[name] {
+			t.Errorf("%s fuses products and sums: %t", name, !fuses[name])
 		}
 	}
 }

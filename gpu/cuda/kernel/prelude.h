@@ -2,9 +2,9 @@
 // built-ins of clang where the compiler is for a device, and by the emulator elsewhere.
 //
 // Blocks and grids have one dimension. Shared memory is dynamic, and holds garbage when a
-// block begins. A kernel's parameters have eight bytes each. Nothing here fuses products
-// and sums, and division and square roots round to nearest, so that a number is the same
-// wherever it is computed.
+// block begins. A kernel's parameters have eight bytes each. Nothing fuses products and
+// sums but fused, and division and square roots round to nearest, so that a number is the
+// same wherever it is computed.
 #pragma once
 
 typedef unsigned char u8;
@@ -21,6 +21,8 @@ typedef long long i64;
 #define KERNEL extern "C" __attribute__((global))
 #define CONSTANT static __attribute__((constant)) const
 #define THREADS(most) __attribute__((launch_bounds(most)))
+#define UNROLL _Pragma("unroll")
+#define UNROLL_FOUR _Pragma("unroll 4")
 extern "C" __attribute__((shared, aligned(16))) u64 shared_memory[];
 
 DEVICE u32 thread_index() { return __nvvm_read_ptx_sreg_tid_x(); }
@@ -43,6 +45,10 @@ DEVICE u32 ballot(bool yes) { return __nvvm_vote_ballot_sync(~0u, yes); }
 DEVICE u32 count_bits(u32 x) { return __builtin_popcount(x); }
 DEVICE u64 multiply_high(u64 a, u64 b) { return __nvvm_mulhi_ull(a, b); }
 DEVICE double square_root(double x) { return __nvvm_sqrt_rn_d(x); }
+DEVICE float square_root(float x) { return __nvvm_sqrt_rn_f(x); }
+
+// a·b + c, rounded once.
+DEVICE float fused(float a, float b, float c) { return __nvvm_fma_rn_f(a, b, c); }
 
 #else
 

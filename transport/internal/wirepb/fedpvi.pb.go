@@ -1348,6 +1348,7 @@ type SubmitRequest_Offer struct {
 	state               protoimpl.MessageState `protogen:"opaque.v1"`
 	xxx_hidden_Envelope []byte                 `protobuf:"bytes,1,opt,name=envelope"`
 	xxx_hidden_Size     uint64                 `protobuf:"varint,2,opt,name=size"`
+	xxx_hidden_Body     []byte                 `protobuf:"bytes,3,opt,name=body"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -1391,6 +1392,13 @@ func (x *SubmitRequest_Offer) GetSize() uint64 {
 	return 0
 }
 
+func (x *SubmitRequest_Offer) GetBody() []byte {
+	if x != nil {
+		return x.xxx_hidden_Body
+	}
+	return nil
+}
+
 func (x *SubmitRequest_Offer) SetEnvelope(v []byte) {
 	if v == nil {
 		v = []byte{}
@@ -1402,11 +1410,19 @@ func (x *SubmitRequest_Offer) SetSize(v uint64) {
 	x.xxx_hidden_Size = v
 }
 
+func (x *SubmitRequest_Offer) SetBody(v []byte) {
+	if v == nil {
+		v = []byte{}
+	}
+	x.xxx_hidden_Body = v
+}
+
 type SubmitRequest_Offer_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
 	Envelope []byte
 	Size     uint64
+	Body     []byte
 }
 
 func (b0 SubmitRequest_Offer_builder) Build() *SubmitRequest_Offer {
@@ -1415,6 +1431,7 @@ func (b0 SubmitRequest_Offer_builder) Build() *SubmitRequest_Offer {
 	_, _ = b, x
 	x.xxx_hidden_Envelope = b.Envelope
 	x.xxx_hidden_Size = b.Size
+	x.xxx_hidden_Body = b.Body
 	return m0
 }
 
@@ -1540,13 +1557,14 @@ const file_fedpvi_proto_rawDesc = "" +
 	"\benvelope\x18\x02 \x01(\fR\benvelope\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x04R\x04size\x12\x16\n" +
 	"\x06sha256\x18\x04 \x01(\fR\x06sha256\x12\x16\n" +
-	"\x06offset\x18\x05 \x01(\x04R\x06offset\"\xf5\x01\n" +
+	"\x06offset\x18\x05 \x01(\x04R\x06offset\"\x89\x02\n" +
 	"\rSubmitRequest\x126\n" +
 	"\x05offer\x18\x01 \x01(\v2\x1e.fedpvi.v1.SubmitRequest.OfferH\x00R\x05offer\x126\n" +
-	"\x05piece\x18\x02 \x01(\v2\x1e.fedpvi.v1.SubmitRequest.PieceH\x00R\x05piece\x1a7\n" +
+	"\x05piece\x18\x02 \x01(\v2\x1e.fedpvi.v1.SubmitRequest.PieceH\x00R\x05piece\x1aK\n" +
 	"\x05Offer\x12\x1a\n" +
 	"\benvelope\x18\x01 \x01(\fR\benvelope\x12\x12\n" +
-	"\x04size\x18\x02 \x01(\x04R\x04size\x1a3\n" +
+	"\x04size\x18\x02 \x01(\x04R\x04size\x12\x12\n" +
+	"\x04body\x18\x03 \x01(\fR\x04body\x1a3\n" +
 	"\x05Piece\x12\x16\n" +
 	"\x06offset\x18\x01 \x01(\x04R\x06offset\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04dataB\x06\n" +

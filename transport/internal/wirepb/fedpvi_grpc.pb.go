@@ -44,7 +44,8 @@ type StudyClient interface {
 	// Follow sends entries of the transcript in pieces.
 	Follow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FollowResponse], error)
 	// Submit takes a release: the offer, then, once the answer says how many bytes are
-	// there, the pieces from that byte on, and a last answer when all is durable.
+	// there, the pieces from that byte on, and a last answer when all is durable. The body of
+	// a short one may come with the offer.
 	Submit(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[SubmitRequest, SubmitResponse], error)
 }
 
@@ -154,7 +155,8 @@ type StudyServer interface {
 	// Follow sends entries of the transcript in pieces.
 	Follow(*FollowRequest, grpc.ServerStreamingServer[FollowResponse]) error
 	// Submit takes a release: the offer, then, once the answer says how many bytes are
-	// there, the pieces from that byte on, and a last answer when all is durable.
+	// there, the pieces from that byte on, and a last answer when all is durable. The body of
+	// a short one may come with the offer.
 	Submit(grpc.BidiStreamingServer[SubmitRequest, SubmitResponse]) error
 	mustEmbedUnimplementedStudyServer()
 }

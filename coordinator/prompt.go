@@ -1,0 +1,74 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/signed"
+	"fedpvi/crypto/transcript"
+	"fedpvi/transport"
+)
+
+// A prompt answer came with its offer. It is checked and opened before the loop hears of it, by who
+// calls: by many at once, and while the disk is busy.
+type prompt struct {
+	written
+	envelope []byte
+	model    Hash // of the question under which it was checked
+}
+
+// prompt returns an answer that came whole with its offer, if it answers a question that is shown as open and
+// its signature is right. All else, with what is to be said of it, is for the loop.
+func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []byte) *prompt {
+	v := s.shown.Load()
+	model, open := v.open[h.Round]
+	m, known := v.members[peer.Name]
+	if !open || !known || !s.knows(peer) || uint64(len(whole)) != s.opener.sealed(h) {
+		return nil
+	}
+	r, err := v.chain.VerifyRelease(envelope, m.key, h.Round, model)
+	if err != nil || r.Body.Size != uint64(len(whole)) {
+		return nil
+	}
+	key := store.ReleaseKey{Ask: h.Round, Client: string(peer.Name)}
+	return &prompt{written{key, r, whole}, envelope, model}
+}
+
+// takePrompt opens an answer, and has it announced and taken.
+func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (have int64, err error) {
+	in, release, err := s.opener.acquire(ctx)
+	if errors.Is(err, errDestroyed) {
+		return 0, refuse(transport.Ended, "%v", err)
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	payload, fault := s.opened(&p.written, p.whole, in)
+	err = s.asClient(ctx, peer, func(b *batch, c *client) (err error) {
+		defer release() // others are opened while this one is written
+		have, err = b.offer(peer.Name, c, p.key.Ask, p.envelope, b.checked(p))
+		switch {
+		case err != nil || have != 0:
+			return err // it was taken, or some of it came in pieces: the client goes on behind them
+		case fault != nil:
+			return b.drop(peer.Name, &p.written, fault)
+		}
+		have = int64(len(p.whole))
+		return b.take(peer.Name, c, &p.written, payload)
+	})
+	if err != nil {
+		return 0, err
+	}
+	return have, nil
+}
+
+// checked returns what was checked, if the question is still the one under which it was.
+func (b *batch) checked(p *prompt) *transcript.Release {
+	if q := b.state.open[p.key.Ask]; q == nil || q.model != p.model {
+		return nil
+	}
+	return &p.release
+}

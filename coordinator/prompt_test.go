@@ -1,0 +1,60 @@
+package coordinator
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+
+	"fedpvi/crypto/transcript"
+	"fedpvi/transport"
+)
+
+// An answer that comes with its offer is taken at once, and is in the store as one that came in
+// pieces is.
+func TestAnAnswerWithItsOffer(t *testing.T) {
+	s := newStand(t)
+	for range 2 {
+		have, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, s.good.Body)
+		if err != nil || have != int64(len(s.good.Body)) {
+			t.Fatalf("%d bytes are there, %v", have, err)
+		}
+	}
+	if s.study.st.clients["north"].answers != 1 {
+		t.Errorf("%d answers were taken", s.study.st.clients["north"].answers)
+	}
+}
+
+// Where some of it came before, the client goes on behind that.
+func TestAnAnswerWithItsOfferAfterAPiece(t *testing.T) {
+	s := newStand(t)
+	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, nil)
+	check(t, err)
+	hash := transcript.BodyOf(s.good.Envelope).Hash
+	check(t, s.study.Write(t.Context(), s.north.peer, hash, 0, s.good.Body[:minPiece]))
+	have, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, s.good.Body)
+	if err != nil || have != minPiece {
+		t.Fatalf("%d bytes are there, %v", have, err)
+	}
+	check(t, s.study.Write(t.Context(), s.north.peer, hash, have, s.good.Body[have:]))
+	if s.study.st.clients["north"].answers != 1 {
+		t.Errorf("%d answers were taken", s.study.st.clients["north"].answers)
+	}
+}
+
+// One that was changed is refused, nothing of it is in the store, and the right one is taken after it.
+func TestAnAnswerWithItsOfferThatWasChanged(t *testing.T) {
+	s := newStand(t)
+	before := s.content()
+	changed := bytes.Clone(s.good.Body)
+	changed[len(changed)-1] ^= 1
+	for what, whole := range map[string][]byte{"a byte changed": changed, "a byte short": changed[1:]} {
+		have, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, whole)
+		if len(whole) == len(changed) && reasonOf(t, err) != transport.Malformed || len(whole) != len(changed) && (have != 0 || err != nil) {
+			t.Errorf("%s: %d, %v", what, have, err)
+		}
+	}
+	if !reflect.DeepEqual(s.content(), before) {
+		t.Error("something of it is in the store")
+	}
+	check(t, s.north.submit(t.Context(), s.good, 1<<20))
+}

@@ -1,0 +1,170 @@
+//go:build emulator || cuda
+
+package cuda
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"fedpvi/dpmech"
+)
+
+// crowded is a device that takes so many problems at a time, and counts.
+type crowded struct {
+	Device
+	most int
+
+	mutex    sync.Mutex
+	launches []int // problems of each
+	held     int   // pieces of memory
+}
+
+var errCrowded = errors.New("too many")
+
+func (c *crowded) Alloc(bytes int) (uint64, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.held++
+	return c.Device.Alloc(bytes)
+}
+
+func (c *crowded) Free(memory uint64) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.held--
+	return c.Device.Free(memory)
+}
+
+func (c *crowded) Launch(kernel string, blocks, threads, shared int, arguments ...uint64) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if blocks > c.most {
+		return errCrowded
+	}
+	c.launches = append(c.launches, blocks)
+	return c.Device.Launch(kernel, blocks, threads, shared, arguments...)
+}
+
+// gatheringScene is a small problem.
+var gatheringScene = scene{Logistic, 200, 3, dpmech.Poisson{Rate: 0.1, Selection: dpmech.Feistel}, 8, 1, 1.5}
+
+// gather has visits with keys from 1 on taken by members, of whom some more only leave, on
+// devices in turn. A number in bad has a visit that cannot be taken.
+func gather(t *testing.T, n, idle int, bad []int, on ...Device) (visits []*Visit, errs []error) {
+	t.Helper()
+	s := gatheringScene
+	var g Gathering
+	g.Join(n + idle)
+	visits, errs = make([]*Visit, n), make([]error, n)
+	for i := range n {
+		visits[i] = s.visit(t, on[i%len(on)], nil, uint64(i+1))
+		if slices.Contains(bad, i) {
+			visits[i].Releases = make([]int64, 1)
+		}
+	}
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			defer g.Leave()
+			errs[i] = g.Descend(on[i%len(on)], s.data(), visits[i])
+		})
+	}
+	for range idle {
+		all.Go(g.Leave)
+	}
+	all.Wait()
+	return visits, errs
+}
+
+// checkGathered looks whether visits that are not bad have the results that they have alone.
+func checkGathered(t *testing.T, visits []*Visit, errs []error, bad []int) {
+	t.Helper()
+	for i, v := range visits {
+		if slices.Contains(bad, i) {
+			if errs[i] == nil || v.Taken || v.Run.Step() != 0 {
+				t.Errorf("visit %d, which is bad: %v, taken: %t", i, errs[i], v.Taken)
+			}
+			continue
+		}
+		alone := gatheringScene.visit(t, devices[0], nil, uint64(i+1))
+		if err := (*Gathering)(nil).Descend(devices[0], gatheringScene.data(), alone); err != nil {
+			t.Fatal(err)
+		}
+		if errs[i] != nil || !v.Taken || !slices.Equal(v.Releases, alone.Releases) || !slices.Equal(v.Run.AppendState(nil), alone.Run.AppendState(nil)) {
+			t.Errorf("visit %d: %v, taken: %t, or another result than alone", i, errs[i], v.Taken)
+		}
+	}
+}
+
+// Visits of all members are one launch on each device, with the results that each has alone,
+// also where members leave without one.
+func TestGatheredVisits(t *testing.T) {
+	for _, idle := range []int{0, 3} {
+		a, b := &crowded{Device: devices[0], most: 100}, &crowded{Device: devices[1], most: 100}
+		visits, errs := gather(t, 5, idle, nil, a, b)
+		checkGathered(t, visits, errs, nil)
+		if !slices.Equal(a.launches, []int{3}) || !slices.Equal(b.launches, []int{2}) || a.held != 0 || b.held != 0 {
+			t.Errorf("%d leave: launches of %v and %v problems, %d and %d pieces of memory kept", idle, a.launches, b.launches, a.held, b.held)
+		}
+	}
+}
+
+// What is too much at once is taken in parts, and a visit that cannot be taken spoils no other.
+func TestGatheredVisitsThatFail(t *testing.T) {
+	d := &crowded{Device: devices[0], most: 2}
+	visits, errs := gather(t, 7, 0, nil, d)
+	checkGathered(t, visits, errs, nil)
+	if len(d.launches) != 4 || d.held != 0 {
+		t.Errorf("launches of %v problems, %d pieces of memory kept", d.launches, d.held)
+	}
+	d = &crowded{Device: devices[0], most: 100}
+	bad := []int{1, 4}
+	visits, errs = gather(t, 6, 1, bad, d)
+	checkGathered(t, visits, errs, bad)
+	d = &crowded{Device: devices[0]}
+	visits, errs = gather(t, 4, 0, nil, d)
+	for i, v := range visits {
+		if !errors.Is(errs[i], errCrowded) || v.Taken || v.Run.Step() != 0 || d.held != 0 {
+			t.Errorf("visit %d of a device that takes none: %v, taken: %t, %d pieces of memory kept", i, errs[i], v.Taken, d.held)
+		}
+		v.Plan.Reclaim()
+		run := gatheringScene.start(t, v.Options)
+		if n := len(gatheringScene.here(t, v.Plan, gatheringScene.program(t, gatheringScene.data()), run)); n == 0 {
+			t.Error("the processor cannot take the steps instead")
+		}
+	}
+}
+
+// Members may come again, and who is none waits for nobody.
+func TestGatheringsGoOn(t *testing.T) {
+	s := gatheringScene
+	d := &crowded{Device: devices[0], most: 100}
+	var g Gathering
+	if err := g.Descend(d, s.data(), s.visit(t, d, nil, 1)); err != nil {
+		t.Fatal(err)
+	}
+	visits := make([][]*Visit, 3)
+	for i := range visits { // of the members, one, two and three
+		for range i + 1 {
+			visits[i] = append(visits[i], s.visit(t, d, nil, 1))
+		}
+	}
+	var all sync.WaitGroup
+	g.Join(len(visits))
+	for _, mine := range visits {
+		all.Go(func() {
+			defer g.Leave()
+			for _, v := range mine {
+				if err := g.Descend(d, s.data(), v); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if !slices.Equal(d.launches, []int{1, 3, 2, 1}) {
+		t.Errorf("launches of %v problems", d.launches)
+	}
+}

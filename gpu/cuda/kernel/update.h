@@ -1,0 +1,91 @@
+// The clipped sum of a batch of a network, its noise and a step of Adam: dpmech.ProductRun
+// and internal/single, tile by tile.
+#pragma once
+
+#include "network.h"
+
+#define MOST_SQUARED_INPUT 0x1p180
+
+// Sums the squares of v, the same every time. memory has a number for each thread, of which
+// there are a power of two. Every thread gets the sum, to within a relative 2^-37: squares
+// are exact, of at most 2^16 numbers.
+DEVICE double block_squares(const float *v, u32 count, double *memory) {
+	double sum = 0;
+	for (u32 i = thread_index(); i < count; i += block_size()) sum += (double)v[i] * (double)v[i];
+	memory[thread_index()] = sum;
+	sync_block();
+	for (u32 half = block_size() / 2; half > 0; half /= 2) {
+		if (thread_index() < half) memory[thread_index()] += memory[thread_index() + half];
+		sync_block();
+	}
+	sum = memory[0];
+	sync_block();
+	return sum;
+}
+
+// By what outputs are multiplied, as dpmech's ProductSum.factor has it, where the error is
+// accounted for.
+DEVICE float clip_factor(double limit, double squared) {
+	double root = square_root(squared);
+	if (root <= limit) return 1;
+	return limit / root >= 0x1p-100 ? (float)(limit / root) : 0; // neither infinite nor no number
+}
+
+// The integer next to x, ties to even; |x| < 2^51.
+DEVICE i64 round_to_even(double x) { return (i64)((x + 0x1.8p52) - 0x1.8p52); }
+
+// Makes the noise of a tile: eight samples of a block of words by each of the first threads.
+DEVICE void fill_noise(Network *network, u32 step, u32 layer, u32 first_row, u32 first_column, i64 *hidden) {
+	const Network &n = *network;
+	const u32 row = thread_index() / (TILE_COLUMNS / 8), column = thread_index() % (TILE_COLUMNS / 8) * 8;
+	if (thread_index() >= TILE_SIZE / 8 || first_row + row >= n.inputs(layer) || first_column + column >= n.outputs(layer)) return;
+	Plan plan = {n.plan};
+	const u32 j = (u32)(n.start(layer) + (u64)(first_row + row) * n.out_stride(layer) + first_column + column);
+	u64 words[8];
+	chacha20_block(words, plan.from(PLAN_NOISE_KEY), j / 8, FOR_NOISE, step, 0);
+	for (u32 i = 0; i < 8 && first_column + column + i < n.outputs(layer); i++) {
+		i64 x;
+		if (!noise_of(plan, step, j + i, words[i], x)) network->undecided = 1;
+		hidden[row * TILE_COLUMNS + column + i] = x;
+	}
+}
+
+// Moves the weight of sample j by a gradient, as single.AdamStep does.
+DEVICE void descend(const Network &n, u32 step, u64 j, float gradient) {
+	float g = gradient * (float)n.scale;
+	n.first[j] += (float)n.decay1 * (g - n.first[j]);
+	n.second[j] += (float)n.decay2 * (g * g - n.second[j]);
+	float root = square_root(n.second[j] * n.moves[2 * step + 1]);
+	n.weights[j] -= n.moves[2 * step] * n.first[j] / (root + (float)n.epsilon);
+}
+
+// Moves a tile of weights of one of the layers, whose tiles follow each other.
+template <bool hide> DEVICE void update_tile(Network *network) {
+	const Network &n = *network;
+	u32 layer = 0, block = block_index();
+	for (;; layer++) {
+		u32 of_layer = tiles(n.inputs(layer), TILE_ROWS) * tiles(n.outputs(layer), TILE_COLUMNS);
+		if (block < of_layer) break;
+		block -= of_layer;
+	}
+	const u32 across = tiles(n.outputs(layer), TILE_COLUMNS), step = (u32)n.current, count = (u32)n.count;
+	const u32 row = block / across * TILE_ROWS, column = block % across * TILE_COLUMNS;
+	i64 *hidden = (i64 *)shared_memory;
+	float *memory = (float *)(hidden + (hide ? TILE_SIZE : 0)), sums[2];
+	if (hide) fill_noise(network, step, layer, row, column, hidden);
+	multiply_tile(Across{n.in[layer], n.in_stride(layer), n.inputs(layer)}, row, Across{n.out[layer], n.out_stride(layer), n.outputs(layer)},
+		column, count, memory, sums);
+	Plan plan = {n.plan};
+	UNROLL for (u32 i = 0; i < 2; i++) {
+		Element e(row, column, i);
+		if (e.row >= n.inputs(layer) || e.column >= n.outputs(layer)) continue;
+		const u64 j = n.start(layer) + (u64)e.row * n.out_stride(layer) + e.column;
+		float gradient = sums[i];
+		if (hide) {
+			i64 release = round_to_even((double)sums[i] * plan.number(PLAN_PER_STEP)) + hidden[i * TILE_THREADS + thread_index()];
+			if (n.releases) n.releases[step * (n.start(LAYERS - 1) + (u64)n.inputs(LAYERS - 1) * n.out_stride(LAYERS - 1)) + j] = release;
+			gradient = (float)((double)release * plan.number(PLAN_STEP));
+		}
+		descend(n, step, j, gradient);
+	}
+}

@@ -1,0 +1,51 @@
+package cuda
+
+// The shape of a tile of a product and of what it takes of a block's memory, as product.h
+// has them.
+const (
+	tileRows    = 16
+	tileColumns = 32
+	tileThreads = 256
+	tileBytes   = 4 * 128 * (tileRows + 4 + tileColumns + 4)
+	hiddenBytes = 8 * tileRows * tileColumns // of a tile's noise
+	rowThreads  = 64
+	clipThreads = 128
+	clipBytes   = 8 * (2*clipThreads + 1)
+)
+
+func tilesOf(n, size int) int { return (n + size - 1) / size }
+
+// launches makes those of a step.
+func (n *Network) launches(launch Launcher) (err error) {
+	c, layers := &n.cfg, n.cfg.layers()
+	try := func(kernel string, blocks, threads, shared int, arguments ...uint64) {
+		if err == nil {
+			err = launch(kernel, blocks, threads, shared, append([]uint64{n.memory}, arguments...)...)
+		}
+	}
+	product := func(kernel string, layer, columns int) {
+		try(kernel, tilesOf(c.Together, tileRows)*tilesOf(columns, tileColumns), tileThreads, tileBytes, uint64(layer))
+	}
+	forward := func(layer int) { product("network_forward", layer, layers[layer].Outputs) }
+	back := func(layer int) { product("network_back", layer, layers[layer].Inputs-1) }
+	try("network_load", c.Together, rowThreads, 0)
+	forward(0)
+	forward(1)
+	try("network_latent", c.Together, rowThreads, 0)
+	forward(2)
+	forward(3)
+	back(3)
+	back(2)
+	back(1)
+	update := 0
+	for _, l := range layers {
+		update += tilesOf(l.Inputs, tileRows) * tilesOf(l.Outputs, tileColumns)
+	}
+	if c.Private {
+		try("network_clip", c.Together, clipThreads, clipBytes)
+		try("network_update", update, tileThreads, tileBytes+hiddenBytes)
+	} else {
+		try("network_update_plainly", update, tileThreads, tileBytes)
+	}
+	return err
+}

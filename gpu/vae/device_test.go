@@ -1,0 +1,510 @@
+//go:build emulator || cuda
+
+package vae
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/gpu/cuda"
+	"fedpvi/internal/single"
+)
+
+// A scene is steps that a device and the processor take.
+type scene struct {
+	shape       Shape
+	records     int
+	sampling    dpmech.Sampling
+	together    int
+	steps       int
+	clip, sigma float64
+	large       float32 // a weight of the first pixel, if not 0
+}
+
+func (s scene) String() string {
+	return fmt.Sprintf("%v, %d records, %+v", s.shape, s.records, s.sampling)
+}
+
+func poisson(rate float64) dpmech.Sampling {
+	return dpmech.Poisson{Rate: rate, Selection: dpmech.Feistel}
+}
+
+// Odd sizes; batches of nobody, of one, and of whole tiles; records of which some are
+// clipped and some are not.
+var scenes = []scene{
+	{Shape{1, 1, 1}, 1, dpmech.FullBatch{}, 1, 3, 2, 0.05, 0},
+	{Shape{21, 11, 3}, 1, poisson(0.5), 1, 8, 1, 1, 0},
+	{Shape{21, 11, 3}, 40, poisson(0), 5, 3, 1, 1, 0},
+	{Shape{21, 11, 3}, 40, poisson(0.3), 40, 6, 11, 0.06, 0},
+	{Shape{33, 40, 17}, 3000, poisson(0.01), 80, 3, 1200, 0.06, 0},
+	{Shape{64, 32, 8}, 129, dpmech.FullBatch{}, 160, 2, 75, 1e-3, 0},
+	{Shape{9, 30, 4}, 500, dpmech.Poisson{Rate: 0.05}, 60, 4, 15, 0.06, 0},
+	{Shape{130, 70, 5}, 700, dpmech.WithoutReplacement{Batch: 17, Selection: dpmech.Feistel}, 17, 2, 200, 0.06, 0},
+}
+
+func (s scene) mechanism(t testing.TB) *dpmech.ProductSum {
+	t.Helper()
+	m, err := dpmech.NewProductSum(dpmech.ProductConfig{
+		Sampling: s.sampling, Records: s.records, Steps: 100, Layers: s.shape.Layers(),
+		Clip: s.clip, NoiseMultiplier: s.sigma, Together: s.together, Adjacency: accountant.ReplaceOne,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (s scene) plan(t testing.TB, seed uint64) *dpmech.ProductPlan {
+	t.Helper()
+	run, err := s.mechanism(t).Begin(seeded.Streams(1, "unused"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := run.Plan(s.steps, seeded.Streams(seed, "plan"), seeded.Stream(seed, "plan, draws"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// trainer returns one of a network whose weights are large enough for every derivative to
+// show.
+func (s scene) trainer(t testing.TB) *Trainer {
+	t.Helper()
+	n, err := NewNetwork(s.shape, seeded.Stream(3, "weights"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l, w := range n.weights {
+		for i := range w.Data {
+			w.Data[i] *= 20
+		}
+		n.turn(l, 0, w.Rows)
+	}
+	if s.large != 0 {
+		n.weights[encoderHidden].Data[0] = s.large
+	}
+	tr, err := NewTrainer(n, made(s.records, s.shape.Pixels), nil, s.records, Options{Rate: 1e-3, Batch: 10, Workers: 2}, seeded.Stream(8, "bits"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := tr.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return tr
+}
+
+func (s scene) attach(t testing.TB, tr *Trainer, d cuda.Device, private bool) {
+	t.Helper()
+	if err := tr.Attach(d, private, s.together); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// take has the trainer's device take a plan, and returns the noisy sums.
+func take(t testing.TB, tr *Trainer, plan Planned, places int) []int64 {
+	t.Helper()
+	adam := tr.adam
+	var moves []float32
+	for range plan.Steps() {
+		move := adam.Next(tr.options.Rate, 1/tr.options.Batch)
+		a, b := move.Rates()
+		moves = append(moves, a, b)
+	}
+	var releases []int64
+	if places > 0 {
+		releases = make([]int64, plan.Steps()*places)
+	}
+	if taken, err := tr.card.Take(plan, moves, releases); err != nil || !taken {
+		t.Fatalf("the steps were taken: %t, %v", taken, err)
+	}
+	tr.adam, tr.behind = adam, true
+	tr.Sync()
+	return releases
+}
+
+// A watched plan remembers what it released, in steps of the lattice, numbered as samples.
+type watched struct {
+	*dpmech.ProductPlan
+	places   int
+	releases []int64
+	batches  []int
+}
+
+func (w *watched) Next() ([]uint32, error) {
+	w.releases = append(w.releases, make([]int64, w.places)...)
+	batch, err := w.ProductPlan.Next()
+	w.batches = append(w.batches, len(batch))
+	return batch, err
+}
+
+func (w *watched) Release(i int, dst []float32) error {
+	err := w.ProductPlan.Release(i, dst)
+	part := w.Parts()[i]
+	layer, height := w.Layers()[part.Layer], part.To-part.From
+	now := w.releases[len(w.releases)-w.places:]
+	for k, x := range dst {
+		row, column := part.From+k/single.TileColumns%height, k/(height*single.TileColumns)*single.TileColumns+k%single.TileColumns
+		if row < layer.Inputs && column < layer.Outputs {
+			now[w.Mechanism().PlanStart(part.Layer)+row*layer.PlanStride()+column] = int64(math.Round(float64(x) / w.Mechanism().Lattice().Step()))
+		}
+	}
+	return err
+}
+
+// differences compares a device's steps of a plan with the same ones by dpmech and
+// the processor's network, which share no code with the kernels. It returns why they
+// are not the same: a noisy sum by more than 1e-5 of the clipped vectors, where an empty
+// batch leaves the noise alone, exactly; or a moment or a weight by more than 1e-5.
+func (s scene) differences(t testing.TB, d cuda.Device) error {
+	t.Helper()
+	there, here := s.trainer(t), s.trainer(t)
+	s.attach(t, there, d, true)
+	places := s.mechanism(t).PlanStart(layers)
+	releases := take(t, there, s.plan(t, 7), places)
+	w := &watched{ProductPlan: s.plan(t, 7), places: places}
+	if err := here.TakePlan(w); err != nil {
+		t.Fatal(err)
+	}
+	for k, want := range w.releases {
+		// The processor's release is a float32, of which the last bits of a large number of
+		// steps are gone.
+		most := math.Abs(float64(want)) * 0x1p-24
+		if n := w.batches[k/places]; n > 0 {
+			most += 1 + 1e-5*float64(n)*s.clip/w.Mechanism().Lattice().Step()
+		}
+		if off := math.Abs(float64(releases[k] - want)); off > most {
+			return fmt.Errorf("number %d of step %d is %d, want %d within %g", k%places, k/places, releases[k], want, most)
+		}
+	}
+	for name, e := range map[string]float64{
+		"a first moment": apart(there.first[:], here.first[:]), "a second moment": apart(there.second[:], here.second[:]),
+		"a weight": apart(there.network.weights[:], here.network.weights[:]),
+	} {
+		if !(e < 1e-5) {
+			return fmt.Errorf("%s is %g from that of the processor", name, e)
+		}
+	}
+	return nil
+}
+
+func TestDeviceAgreesWithTheProcessor(t *testing.T) {
+	for i, s := range scenes {
+		if err := s.differences(t, devices[i%len(devices)]); err != nil {
+			t.Errorf("%v: %v", s, err)
+		}
+	}
+}
+
+// A step of the network of the paper.
+func TestDeviceTakesAStepOfTheNetworkOfThePaper(t *testing.T) {
+	s := scene{Shape{784, 400, 50}, 1000, poisson(0.02), 64, 1, 1e4, 0.06, 0}
+	if err := s.differences(t, devices[0]); err != nil {
+		t.Error(err)
+	}
+}
+
+// A record whose gradient is not finite counts for nothing, and others count as ever.
+func TestDeviceRecordsThatAreNotFinite(t *testing.T) {
+	s := scenes[3]
+	for _, s.large = range []float32{1e10, 1e30, float32(math.Inf(1)), float32(math.NaN())} {
+		if err := s.differences(t, devices[0]); err != nil {
+			t.Errorf("a weight of %g: %v", s.large, err)
+		}
+	}
+}
+
+// moved returns how far the sums of a device move, in units of the sensitivity, if a record
+// is another one and the noise the same.
+func (s scene) moved(t testing.TB, d cuda.Device) float64 {
+	t.Helper()
+	m := s.mechanism(t)
+	var releases [2][]int64
+	for i := range releases {
+		tr := s.trainer(t)
+		for j := range tr.images[5] {
+			tr.images[5][j] = byte(255 * i)
+		}
+		s.attach(t, tr, d, true)
+		releases[i] = take(t, tr, s.plan(t, 4), m.PlanStart(layers))
+	}
+	var squares float64
+	for k, x := range releases[0] {
+		off := float64(x - releases[1][k])
+		squares += off * off
+	}
+	return math.Sqrt(squares) * m.Lattice().Step() / m.Sensitivity()
+}
+
+// Whatever the kernels compute, another record moves a sum by twice the sensitivity at most;
+// on a device that does not clip it moves it by more.
+func TestDeviceRecordsHaveBoundedInfluence(t *testing.T) {
+	s := scenes[5]
+	s.steps, s.clip = 1, 10 // norms are 40 to 200
+	if by := s.moved(t, devices[0]); !(by > 0.5 && by <= 2) {
+		t.Errorf("a record moves a sum by %g sensitivities", by)
+	}
+	careless := &faulty{Device: devices[0], launch: func(kernel string) bool { return kernel != "network_clip" }}
+	if by := s.moved(t, careless); !(by > 2) {
+		t.Errorf("without a clip a record moves a sum by %g sensitivities", by)
+	}
+}
+
+// Without a promise gradients are as they are: those of the processor's backward pass,
+// which is checked by differences.
+func TestDeviceWithoutPrivacy(t *testing.T) {
+	for i, s := range scenes {
+		sampler, err := s.sampling.Sampler(s.records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := func() Planned {
+			p, err := dpmech.NewBatchPlan(s.sampling, s.records, s.together, s.steps, seeded.Stream(7, "batches"), seeded.Stream(7, "draws"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return PlannedPlain{p, NewPlain(s.shape, sampler, nil)}
+		}
+		there, here := s.trainer(t), s.trainer(t)
+		s.attach(t, there, devices[i%len(devices)], false)
+		take(t, there, plan(), 0)
+		if err := here.TakePlan(plan()); err != nil {
+			t.Fatal(err)
+		}
+		for name, e := range map[string]float64{
+			"a first moment": apart(there.first[:], here.first[:]), "a second moment": apart(there.second[:], here.second[:]),
+		} {
+			if !(e < 1e-5) {
+				t.Errorf("%v: %s is %g from that of the processor", s, name, e)
+			}
+		}
+	}
+}
+
+// A result is the same every time, in whatever order threads run, and in one plan or
+// several.
+func TestDeviceRepeats(t *testing.T) {
+	s := scenes[4]
+	var want []float64
+	for _, d := range append(devices[:len(devices):len(devices)], devices[0]) {
+		tr := s.trainer(t)
+		s.attach(t, tr, d, true)
+		if err := tr.TakePlan(s.plan(t, 9)); err != nil {
+			t.Fatal(err)
+		}
+		if err := tr.TakePlan(s.plan(t, 10)); err != nil {
+			t.Fatal(err)
+		}
+		tr.Sync()
+		if got := tr.network.flat(); want == nil {
+			want = got
+		} else if !slices.Equal(got, want) {
+			t.Errorf("%s has other weights than before", d.Name())
+		}
+	}
+}
+
+// A faulty device does other things than it is told.
+type faulty struct {
+	cuda.Device
+	memory map[uint64]bool
+	launch func(kernel string) bool // whether it runs
+	write  func(words []uint64)
+	fail   error
+	wiped  int
+}
+
+func (f *faulty) Alloc(bytes int) (uint64, error) {
+	p, err := f.Device.Alloc(bytes)
+	if f.memory == nil {
+		f.memory = map[uint64]bool{}
+	}
+	f.memory[p] = true
+	return p, err
+}
+
+func (f *faulty) Free(memory uint64) error {
+	delete(f.memory, memory)
+	return f.Device.Free(memory)
+}
+
+func (f *faulty) Write(memory uint64, words []uint64) error {
+	if !slices.ContainsFunc(words, func(w uint64) bool { return w != 0 }) {
+		f.wiped = max(f.wiped, len(words))
+	} else if f.write != nil {
+		words = slices.Clone(words)
+		f.write(words)
+	}
+	return f.Device.Write(memory, words)
+}
+
+func (f *faulty) Launch(kernel string, blocks, threads, shared int, arguments ...uint64) error {
+	if f.fail != nil && kernel == "network_clip" {
+		return f.fail
+	}
+	if f.launch != nil && !f.launch(kernel) {
+		return nil
+	}
+	return f.Device.Launch(kernel, blocks, threads, shared, arguments...)
+}
+
+// Places of a plan's words that faults are planted in.
+const (
+	recordsWord = 1
+	limitWord   = 6
+	slackWord   = 9
+	firstWord   = 10
+	samplingKey = 12
+	noiseKey    = 16
+	layersWord  = 24
+	planHead    = layersWord + 5*256
+)
+
+// onPlans changes the words of plans of a scene.
+func (s scene) onPlans(change func(words []uint64)) func([]uint64) {
+	return func(words []uint64) {
+		if len(words) > planHead && words[0] <= 2 && words[recordsWord] == uint64(s.records) && words[2] == uint64(s.steps) {
+			change(words)
+		}
+	}
+}
+
+// A device that does not clip, or not enough, or makes less noise, or the same twice, or no
+// noise, or batches of others, is found out by what it releases.
+func TestDeviceFaultsAreSeen(t *testing.T) {
+	s := scenes[3]
+	for name, fault := range map[string]*faulty{
+		"no clip":       {launch: func(kernel string) bool { return kernel != "network_clip" }},
+		"a wider clip":  {write: s.onPlans(func(w []uint64) { w[limitWord] = math.Float64bits(1.01 * math.Float64frombits(w[limitWord])) })},
+		"another noise": {write: s.onPlans(func(w []uint64) { w[noiseKey]++ })},
+		"less noise": {write: s.onPlans(func(w []uint64) {
+			for i := range 256 {
+				w[layersWord+5*i] /= 2
+			}
+		})},
+		"another batch": {write: s.onPlans(func(w []uint64) { w[samplingKey]++ })},
+		"no update":     {launch: func(kernel string) bool { return kernel != "network_update" }},
+	} {
+		fault.Device = devices[0]
+		if err := s.differences(t, fault); err == nil {
+			t.Errorf("%s: nothing is seen", name)
+		} else {
+			t.Logf("%s: %v", name, err)
+		}
+	}
+	sound := &faulty{Device: devices[0]}
+	if err := s.differences(t, sound); err != nil {
+		t.Errorf("without a fault: %v", err)
+	}
+	if sound.wiped < planHead {
+		t.Errorf("%d words were wiped, keys and tables are %d", sound.wiped, planHead)
+	}
+}
+
+// What a device leaves open, or cannot do, the processor does, with the same batches and
+// noise, from where the device began; memory is given back.
+func TestDeviceLeavesSteps(t *testing.T) {
+	s := scenes[3]
+	want := s.trainer(t)
+	for seed := range uint64(2) {
+		if err := want.TakePlan(s.plan(t, seed)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, fault := range map[string]*faulty{
+		"open":   {write: s.onPlans(func(w []uint64) { w[slackWord] = 1 << 59 })},
+		"large":  {write: s.onPlans(func(w []uint64) { w[7] = math.Float64bits(2) })}, // together
+		"broken": {fail: errors.New("it burns")},
+	} {
+		fault.Device = devices[0]
+		tr := s.trainer(t)
+		broken := fault.fail
+		fault.fail = nil
+		s.attach(t, tr, fault, true)
+		fault.fail = broken
+		for seed := range uint64(2) {
+			plan := s.plan(t, seed)
+			err := tr.TakePlan(plan)
+			var device *DeviceError
+			if errors.As(err, &device) != (broken != nil && seed == 0) {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if err != nil {
+				if err := tr.TakePlan(plan); err == nil {
+					t.Errorf("%s: steps are taken that a device may have taken", name)
+				}
+				if err := tr.Detach(); err != nil {
+					t.Fatal(err)
+				}
+				plan.Reclaim()
+				if err := tr.TakePlan(plan); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := plan.Put(0, nil); plan.Remaining() != 0 || err == nil {
+				t.Errorf("%s: %d steps are left", name, plan.Remaining())
+			}
+		}
+		if !slices.Equal(tr.network.flat(), want.network.flat()) {
+			t.Errorf("%s: the processor has other weights than without a device", name)
+		}
+		if err := tr.Detach(); err != nil || len(fault.memory) > 0 {
+			t.Errorf("%s: %d pieces of memory are left, %v", name, len(fault.memory), err)
+		}
+	}
+}
+
+// The test before a device is used passes, and finds faults of kernels.
+func TestDeviceIsTried(t *testing.T) {
+	for _, d := range devices {
+		if err := Try(d); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, kernel := range []string{
+		"network_load", "network_forward", "network_latent", "network_back", "network_clip", "network_update",
+	} {
+		f := &faulty{Device: devices[0], launch: func(name string) bool { return name != kernel }}
+		if err := Try(f); err == nil || len(f.memory) > 0 {
+			t.Errorf("without %s: %v, and %d pieces of memory are left", kernel, err, len(f.memory))
+		}
+	}
+}
+
+func TestDeviceRefuses(t *testing.T) {
+	s := scenes[3]
+	tr := s.trainer(t)
+	s.attach(t, tr, devices[0], true)
+	other, fewer := s, s
+	other.shape.Hidden++
+	fewer.records--
+	narrow := s
+	narrow.together--
+	moves := make([]float32, 2*s.steps)
+	for name, plan := range map[string]*dpmech.ProductPlan{
+		"other layers": other.plan(t, 1), "other records": fewer.plan(t, 1), "fewer together": narrow.plan(t, 1),
+	} {
+		if taken, err := tr.card.Take(plan, moves, nil); err == nil || taken {
+			t.Errorf("%s are taken", name)
+		}
+		if _, err := plan.Next(); err != nil {
+			t.Errorf("%s: after a refusal: %v", name, err)
+		}
+	}
+	if taken, err := tr.card.Take(s.plan(t, 1), moves[1:], nil); err == nil || taken {
+		t.Error("steps without rates are taken")
+	}
+	for _, c := range []cuda.NetworkConfig{{}, {Pixels: 1, Hidden: 1, Latent: 1}, {Pixels: 1 << 20, Hidden: 1, Latent: 1, Together: 1}} {
+		if _, err := cuda.NewNetwork(devices[0], c, nil); err == nil {
+			t.Errorf("a network of %+v", c)
+		}
+	}
+}

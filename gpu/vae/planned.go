@@ -1,0 +1,156 @@
+package vae
+
+import (
+	"fmt"
+
+	"fedpvi/dpmech"
+	"fedpvi/gpu/cuda"
+	"fedpvi/internal/single"
+)
+
+// Planned is steps whose batches, draws and noise were decided together, for a device to
+// take all of them or for the processor: a [dpmech.ProductPlan], or a [PlannedPlain].
+type Planned interface {
+	Sums
+	cuda.NetworkPlan
+
+	// PlaceBits and RecordNormals are what the step that was begun last draws for a record.
+	PlaceBits(src *dpmech.Stream, record uint32)
+	RecordNormals(dst []float64, src *dpmech.Stream, record uint32)
+}
+
+// A PlannedPlain is a plan of [Plain] sums.
+type PlannedPlain struct {
+	*dpmech.BatchPlan
+	*Plain
+}
+
+// Next implements Sums.
+func (p PlannedPlain) Next() (batch []uint32, err error) {
+	p.batch, err = p.BatchPlan.Next()
+	return p.batch, err
+}
+
+// Attach makes a device take the steps of plans: those with privacy or those without, of so
+// many records together as the plans have. What Attach and [Trainer.TakePlan] say of a device
+// is a [DeviceError].
+func (t *Trainer) Attach(d cuda.Device, private bool, together int) error {
+	n := t.network
+	card, err := cuda.NewNetwork(d, cuda.NetworkConfig{
+		Pixels: n.Pixels, Hidden: n.Hidden, Latent: n.Latent, Together: together, Private: private,
+		Beta1: t.adam.Beta1, Beta2: t.adam.Beta2, Epsilon: t.adam.Epsilon, Scale: 1 / t.options.Batch,
+	}, t.images)
+	if err != nil {
+		return &DeviceError{err}
+	}
+	t.card = card
+	return t.push()
+}
+
+// A DeviceError is the failure of a device. The trainer is then as it was before, and the
+// processor can go on: after [Trainer.Detach], and Reclaim of the plan that was not taken.
+type DeviceError struct{ Err error }
+
+func (e *DeviceError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what the device says.
+func (e *DeviceError) Unwrap() error { return e.Err }
+
+// Detach gives the device's memory back. The processor takes the plans that follow.
+func (t *Trainer) Detach() error {
+	if t.card == nil {
+		return nil
+	}
+	t.Sync()
+	err := t.card.Close()
+	t.card = nil
+	return err
+}
+
+// TakePlan takes all steps of a plan: on the device, if one is attached, and otherwise, or
+// where it leaves them open, here. After steps on a device the network's weights are the
+// new ones from [Trainer.Sync] on.
+func (t *Trainer) TakePlan(plan Planned) error {
+	if t.card == nil {
+		return t.takeHere(plan)
+	}
+	adam := t.adam
+	moves := make([]float32, 0, 2*plan.Steps())
+	for range plan.Steps() {
+		move := adam.Next(t.options.Rate, 1/t.options.Batch)
+		first, second := move.Rates()
+		moves = append(moves, first, second)
+	}
+	taken, err := t.card.Take(plan, moves, nil)
+	switch {
+	case err != nil:
+		return &DeviceError{err}
+	case taken:
+		t.adam, t.behind = adam, true
+		return nil
+	}
+	t.Sync()
+	plan.Reclaim()
+	if err := t.takeHere(plan); err != nil {
+		return err
+	}
+	return t.push()
+}
+
+// takeHere takes the steps of a plan on the processor.
+func (t *Trainer) takeHere(plan Planned) error {
+	t.use(plan)
+	t.plan = plan
+	defer func() { t.plan = nil }()
+	for range plan.Steps() {
+		if err := t.Step(); err != nil {
+			return fmt.Errorf("trainer: %w", err)
+		}
+	}
+	plan.Wipe()
+	return nil
+}
+
+// Sync brings the network's weights up to date with the device, and Adam's moments.
+func (t *Trainer) Sync() {
+	if !t.behind {
+		return
+	}
+	t.behind = false
+	weights, first, second := t.card.State()
+	t.each(func(l, at, place int) {
+		t.network.weights[l].Data[place] = weights[at]
+		t.first[l].Data[place], t.second[l].Data[place] = first[at], second[at]
+	})
+	for l, w := range t.network.weights {
+		t.network.turn(l, 0, w.Rows)
+	}
+}
+
+// push brings the device up to date with the processor.
+func (t *Trainer) push() error {
+	places := t.card.Places()
+	weights, first, second := make([]float32, places), make([]float32, places), make([]float32, places)
+	t.each(func(l, at, place int) {
+		weights[at] = t.network.weights[l].Data[place]
+		first[at], second[at] = t.first[l].Data[place], t.second[l].Data[place]
+	})
+	if err := t.card.SetState(weights, first, second); err != nil {
+		return &DeviceError{err}
+	}
+	return nil
+}
+
+// each visits all weights: where they are on the device, and in a layer's panels.
+func (t *Trainer) each(visit func(layer, at, place int)) {
+	start := 0
+	for l, layer := range t.network.Layers() {
+		w := single.Panels{Rows: layer.Inputs, Columns: layer.Outputs}
+		for i := range layer.Inputs {
+			for j := range layer.Outputs {
+				visit(l, start+j, w.At(i, j))
+			}
+			start += layer.PlanStride()
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package vae
+
+import (
+	"fmt"
+	"math"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/gpu/cuda"
+	"fedpvi/internal/single"
+)
+
+// The network of [Try], and its steps.
+const (
+	tryRecords = 100
+	trySteps   = 3
+	tryAgree   = 1e-4 // of weights and moments, in units of the largest
+)
+
+var tryShape = Shape{Pixels: 45, Hidden: 33, Latent: 5}
+
+// Try has a device and the processor take the same private steps of a small network on
+// made-up images, which share no code, and returns an error if they differ by more than
+// rounding: so batches, draws and noise were the same.
+func Try(d cuda.Device) error {
+	err := try(d)
+	if err != nil {
+		return fmt.Errorf("%s: the test of a network before it is used: %w", d.Name(), err)
+	}
+	return nil
+}
+
+func try(d cuda.Device) error {
+	mechanism, err := dpmech.NewProductSum(dpmech.ProductConfig{
+		Sampling: dpmech.Poisson{Rate: 0.3}, Records: tryRecords, Steps: trySteps, Layers: tryShape.Layers(),
+		Clip: 5, NoiseMultiplier: 1, Together: tryRecords, Adjacency: accountant.AddRemove,
+	})
+	if err != nil {
+		return err
+	}
+	run, err := mechanism.Begin(dpmech.NewStreams())
+	if err != nil {
+		return err
+	}
+	there, err := run.Plan(trySteps, dpmech.NewStreams(), dpmech.NewStream())
+	if err != nil {
+		return err
+	}
+	here := *there // no way to hide anything: here the records are made up
+	images := make([][]byte, tryRecords)
+	for i := range images {
+		images[i] = make([]byte, tryShape.Pixels)
+		for j := range images[i] {
+			images[i][j] = byte(i * j)
+		}
+	}
+	trainers := [2]*Trainer{}
+	for i := range trainers {
+		n, err := NewNetwork(tryShape, dpmech.NewStream())
+		if err != nil {
+			return err
+		}
+		for l, w := range n.weights { // of all kinds
+			for k := range w.Rows {
+				for j := range w.Columns {
+					w.Data[w.At(k, j)] = float32(0.2 * math.Cos(float64(l+7*k+11*j)))
+				}
+			}
+			n.turn(l, 0, w.Rows)
+		}
+		if trainers[i], err = NewTrainer(n, images, nil, tryRecords, Options{Rate: 0.01, Batch: 30, Workers: 1}, dpmech.NewStream()); err != nil {
+			return err
+		}
+		defer trainers[i].crew.close()
+	}
+	return compare(d, trainers, there, &here)
+}
+
+// compare takes a plan on the device by the first trainer, and the same one on the processor by
+// the second.
+func compare(d cuda.Device, trainers [2]*Trainer, there, here *dpmech.ProductPlan) error {
+	device, processor := trainers[0], trainers[1]
+	if err := device.Attach(d, true, tryRecords); err != nil {
+		return err
+	}
+	err := device.TakePlan(there)
+	if left := device.Detach(); err == nil {
+		err = left
+	}
+	if err == nil {
+		err = processor.TakePlan(here)
+	}
+	if err != nil {
+		return err
+	}
+	for _, of := range []struct {
+		name string
+		a, b []single.Panels
+	}{
+		{"weights", device.network.weights[:], processor.network.weights[:]},
+		{"first moments", device.first[:], processor.first[:]},
+		{"second moments", device.second[:], processor.second[:]},
+	} {
+		if e := apart(of.a, of.b); !(e <= tryAgree) {
+			return fmt.Errorf("its %s are others than the processor's, by %g", of.name, e)
+		}
+	}
+	return nil
+}
+
+// apart returns the largest distance of two networks' numbers, in units of the largest
+// finite one of a layer. Numbers that are not finite are compared as they are.
+func apart(a, b []single.Panels) (most float64) {
+	for l := range a {
+		scale := 0x1p-100
+		for _, x := range b[l].Data {
+			if size := math.Abs(float64(x)); size <= math.MaxFloat32 {
+				scale = max(scale, size)
+			}
+		}
+		for i, x := range a[l].Data {
+			y := b[l].Data[i]
+			if x == y || x != x && y != y {
+				continue
+			}
+			most = max(most, math.Abs(float64(x-y))/scale)
+		}
+	}
+	return most
+}

@@ -1,0 +1,105 @@
+package autoencoder
+
+import (
+	"errors"
+
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/gpu/vae"
+	"fedpvi/sim"
+)
+
+// mostPlanned is how many steps are planned together at most: few enough for progress to
+// be seen.
+const mostPlanned = 512
+
+// onDevice is where steps are planned for a device.
+type onDevice struct {
+	name   string
+	failed func(error) error
+	plan   func(steps int) (vae.Planned, error)
+}
+
+// Use has the first of some devices take all steps, if there is one. Batches are drawn
+// exactly, here. What the run costs is the same; the same seed has other draws than on the
+// processor.
+func (r *Run) Use(devices *sim.Devices) error {
+	found, err := devices.For(r.unfit())
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	d := found[0]
+	err = vae.Try(d)
+	if err == nil {
+		err = r.trainer.Attach(d, r.Spec.Privacy != nil, r.Spec.together())
+	}
+	if err != nil {
+		return devices.Failed(err)
+	}
+	plan, err := r.planner()
+	if err != nil {
+		return err
+	}
+	r.device = &onDevice{d.Name(), devices.Failed, plan}
+	return nil
+}
+
+// unfit returns why no device takes the steps, nil if one can. It depends on nothing
+// private.
+func (r *Run) unfit() error {
+	if r.Spec.Privacy == nil {
+		return nil
+	}
+	m, err := r.Spec.mechanism(r.network.Pixels, r.Spec.Records)
+	if err != nil {
+		return err
+	}
+	return m.Plannable()
+}
+
+// planner returns what plans steps.
+func (r *Run) planner() (func(steps int) (vae.Planned, error), error) {
+	s, records := r.Spec, len(r.train.Pixels)
+	streams, draws := seeded.Streams(r.seed, purposePlans), seeded.Stream(r.seed, purposePlans, 1)
+	if s.Privacy != nil {
+		m, err := s.mechanism(r.network.Pixels, records)
+		if err != nil {
+			return nil, err
+		}
+		run, err := m.Begin(seeded.Streams(r.seed, purposeSums))
+		if err != nil {
+			return nil, err
+		}
+		return func(steps int) (vae.Planned, error) { return run.Plan(steps, streams, draws) }, nil
+	}
+	sampling := dpmech.Poisson{Rate: s.Rate()}
+	sampler, err := sampling.Sampler(records)
+	if err != nil {
+		return nil, err
+	}
+	sums := vae.NewPlain(r.network.Shape, sampler, nil)
+	return func(steps int) (vae.Planned, error) {
+		p, err := dpmech.NewBatchPlan(sampling, records, s.together(), steps, streams.Sampling, draws)
+		return vae.PlannedPlain{BatchPlan: p, Plain: sums}, err
+	}, nil
+}
+
+// planned plans steps and has them taken: by the device, or, once that has failed, here.
+func (r *Run) planned(steps int) (int, error) {
+	plan, err := r.device.plan(steps)
+	if err != nil {
+		return 0, err
+	}
+	err = r.trainer.TakePlan(plan)
+	if broken := new(vae.DeviceError); errors.As(err, &broken) {
+		if err := r.device.failed(err); err != nil {
+			return 0, err
+		}
+		// What the device says when it gives its memory back is no news.
+		_ = r.trainer.Detach()
+		r.device.name += ", then the processor"
+		plan.Reclaim()
+		err = r.trainer.TakePlan(plan)
+	}
+	return steps, err
+}

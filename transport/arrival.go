@@ -1,0 +1,67 @@
+package transport
+
+import (
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"fedpvi/transport/internal/wirepb"
+)
+
+// The fields of a FollowResponse.
+const (
+	startField = 1
+	pieceField = 2
+)
+
+// An arrival is a FollowResponse as it is received. Its piece is part of the message, which is not
+// copied, and is good until free is called.
+type arrival struct {
+	start *wirepb.FollowResponse_Start // nil if there is none
+	piece []byte
+	whole mem.Buffer
+}
+
+// free gives the memory of the message back.
+func (a *arrival) free() {
+	if a.whole != nil {
+		a.whole.Free()
+	}
+	*a = arrival{}
+}
+
+// read takes a message apart as proto.Unmarshal does.
+func (a *arrival) read(whole mem.Buffer) error {
+	a.free()
+	a.whole = whole
+	for b := whole.ReadOnlyData(); len(b) > 0; {
+		number, kind, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		b = b[n:]
+		if kind != protowire.BytesType || number != startField && number != pieceField {
+			if n = protowire.ConsumeFieldValue(number, kind, b); n < 0 {
+				return protowire.ParseError(n)
+			}
+			b = b[n:]
+			continue
+		}
+		value, n := protowire.ConsumeBytes(b)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		b = b[n:]
+		if number == pieceField {
+			a.piece = value
+			continue
+		}
+		if a.start == nil {
+			a.start = &wirepb.FollowResponse_Start{}
+		}
+		if err := (proto.UnmarshalOptions{Merge: true}).Unmarshal(value, a.start); err != nil {
+			return err
+		}
+	}
+	return nil
+}
