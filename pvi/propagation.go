@@ -16,9 +16,8 @@ const (
 	sepPasses     = 20 // times how many coordinates move together
 	overlapPasses = 50 // and of coordinates that move together, times how many do
 	sepLeast      = 2
-	clipSites     = 1.7 // of what a record's site typically is,
-	clipGliding   = 0.7 // where the mean glides,
-	clipIntact    = 2.7 // and where intervals are wanted, which know nothing of what is clipped
+	clipSites     = 0.7 // of what a record's site typically is,
+	clipIntact    = 1.7 // and where intervals are wanted, which know nothing of what is clipped
 	reseatedShare = 2   // of the steps, one in so many, after which clusters may be moved
 )
 
@@ -27,7 +26,7 @@ func (p *Protocol) derivePropagation() error {
 	in, nominal := p.study.Inference, p.study.Federation.NominalRecords
 	d := &Descent{Steps: in.Descent.Steps, Rate: in.Descent.Rate, StepSize: in.Propagation.StepSize, InitialSD: in.Descent.InitialSD, Epoch: 1}
 	p.descent = d
-	passes := sepPasses * p.overlap()
+	passes := sepPasses * p.Overlap()
 	switch {
 	case in.Descent.Sampling == study.PublishedSampling:
 		d.Rate, d.Epoch = 1/float64(nominal), nominal
@@ -54,20 +53,20 @@ func (p *Protocol) derivePropagation() error {
 	return p.deriveSiteClip(d)
 }
 
-// overlap bounds how many coordinates move together, each as if it moved alone.
-func (p *Protocol) overlap() float64 {
+// Overlap bounds how many coordinates of θ move together, each as if it moved alone.
+func (p *Protocol) Overlap() float64 {
 	if p.family.Name() == "full" {
 		return 1
 	}
 	return float64(p.model.Touched())
 }
 
-// glides reports whether the mean of a client's q moves with momentum and is averaged: where
+// Glides reports whether the mean of a client's q moves with momentum and is averaged: where
 // coordinates move together towards the one mode of a regression, and nothing else changes
 // in all of the steps.
-func (p *Protocol) glides() bool {
+func (p *Protocol) Glides() bool {
 	family := p.study.Model.Family
-	return p.overlap() > 1 && p.study.Inference.Rounds == 1 && family != study.Mixture && family != study.NeuralNetwork
+	return p.Overlap() > 1 && p.study.Inference.Rounds == 1 && family != study.Mixture && family != study.NeuralNetwork
 }
 
 // siteCost is about how many times as long as a gradient a site takes.
@@ -90,9 +89,6 @@ func (p *Protocol) deriveSiteClip(d *Descent) error {
 		d.Typical = math.Hypot(d.Typical, p.study.Inference.Propagation.PrecisionWeight*p.model.Curvature()*p.study.TypicalSquares())
 	}
 	d.Clip = clipSites * d.Typical
-	if p.glides() {
-		d.Clip = clipGliding * d.Typical
-	}
 	if p.study.Inference.NoiseAware == study.OneStep {
 		d.Clip = clipIntact * d.Typical
 	}
@@ -124,7 +120,7 @@ func (p *Protocol) propagationOptions() (solver.SEPOptions, error) {
 	d, how := p.descent, p.study.Inference.Propagation
 	o := solver.SEPOptions{
 		Power: how.Power, Rate: d.Rate, StepSize: how.StepSize, Recency: how.Recency,
-		Overlap: p.overlap(), Glide: p.glides(), Nominal: float64(p.study.Federation.NominalRecords),
+		Overlap: p.Overlap(), Glide: p.Glides(), Nominal: float64(p.study.Federation.NominalRecords),
 		Deviation: how.Contribution == study.DeviationContribution, Improper: how.Improper, Raw: how.Raw,
 		Published: p.study.Inference.Descent.Sampling == study.PublishedSampling, Clip: d.Clip,
 		PrecisionNoise: p.Noise().SD / (d.Rate * how.PrecisionWeight), StartSD: d.InitialSD,

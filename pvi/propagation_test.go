@@ -236,7 +236,7 @@ func TestPropagationSiteRestored(t *testing.T) {
 // What a study leaves open follows from public numbers, and what cannot be is refused.
 func TestPropagationIsDerived(t *testing.T) {
 	p := propagationProtocol(t, set("inference.steps", ""))
-	if d := p.Descent(); d.Total != 2*20 || d.Rate != 1 || d.Clip != 1.7*p.model.TypicalGradient() {
+	if d := p.Descent(); d.Total != 2*20 || d.Rate != 1 || d.Clip != 0.7*p.model.TypicalGradient() {
 		t.Errorf("derived %+v", d)
 	}
 	p = propagationProtocol(t, append([]study.Override{set("inference.steps", "")}, allocated...)...)
@@ -245,7 +245,7 @@ func TestPropagationIsDerived(t *testing.T) {
 	}
 	// A coordinate that moves with all others does not move as if it were alone.
 	p = propagationProtocol(t, set("inference.steps", ""), set("inference.q", `"full"`))
-	if d := p.Descent(); d.Total != 20 || p.overlap() != 1 {
+	if d := p.Descent(); d.Total != 20 || p.Overlap() != 1 {
 		t.Errorf("derived %+v with a full covariance", d)
 	}
 	refused := func(say string, overrides ...study.Override) {

@@ -24,12 +24,17 @@ func (m *Model) TypicalGradient() float64 {
 	return m.residual() * math.Sqrt(squares)
 }
 
-// residual is the size of the derivative of a record's log density in its predictor: at
-// most 1 for log odds, √2 for several classes; for others two sds of the outcome, of
+// residual is the size of the derivative of a record's log density in its predictor: for two
+// outcomes twice what it is where both are as likely, which is 1, the most that it can be, for log odds, and
+// 2φ(0)/Φ(0) for probit; √2 for several classes; for others two sds of the outcome, of
 // those that its prior and its bounds let expect, as a derivative.
 func (m *Model) residual() float64 {
 	st := m.Study
 	switch st.Model.Kind() {
+	case study.Binary:
+		if st.Model.Family == study.Probit {
+			return 2 * math.Sqrt(2/math.Pi)
+		}
 	case study.Class:
 		return math.Sqrt2
 	case study.Measured:

@@ -23,13 +23,29 @@ func propagationRows(p *pvi.Protocol) [][]string {
 		{"", fmt.Sprintf("%s of %s, each a noisy sum of sites", plural(in.Rounds, "round"), plural(d.Steps, "step"))},
 		{"batches", batchesInWords(p)},
 		{"step", fmt.Sprintf("a pass moves the factor by %s at most; of %s passes each weighs as its number to the power %s", number(how.StepSize), number(passes), number(how.Recency))},
+	}
+	rows = append(rows, meanRows(p)...)
+	rows = append(rows, [][]string{
 		{"sites", sitesInWords(how, p)},
 		{"where improper", map[study.Improper]string{
 			study.Project: "the nearest factor that a likelihood could have, found after the noise",
 			study.Reject:  "the last proper factor stays, while the step is paid for and averaged",
 		}[how.Improper]},
-	}
+	}...)
 	return append(rows, startRows(p)...)
+}
+
+// meanRows say how q's mean moves where coefficients move together.
+func meanRows(p *pvi.Protocol) [][]string {
+	overlap := p.Overlap()
+	if overlap == 1 {
+		return nil
+	}
+	rows := [][]string{{"mean", fmt.Sprintf("a record has a say in up to %s coefficients at once, each of which moves by at most 1/%s of a pass", number(overlap), number(overlap))}}
+	if p.Glides() {
+		rows = append(rows, []string{"", fmt.Sprintf("with a momentum of up to %s, so that it glides; what is proposed is the average of means, of which number t weighs as t", number(1-1/overlap))})
+	}
+	return rows
 }
 
 func sitesInWords(how study.Propagation, p *pvi.Protocol) string {

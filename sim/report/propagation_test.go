@@ -24,7 +24,7 @@ func TestPropagationInWords(t *testing.T) {
 			source: descentStudy,
 			plan: []string{
 				"5 rounds of 4 steps, each a noisy sum of sites", "every record in every step", "of 20 passes each weighs as its number to the power 1",
-				"around the mean of q, precisions times 0.5", "the nearest factor", "a record's site, 1.7 of", "precision times mean",
+				"around the mean of q, precisions times 0.5", "the nearest factor", "a record's site, 0.7 of", "precision times mean",
 			},
 			explained: []string{"each a sum of its records' sites", "counts all 20 of them"},
 			statement: []string{"a sum of its records' sites 20 times"},
@@ -32,6 +32,10 @@ func TestPropagationInWords(t *testing.T) {
 		{
 			source: descentStudy, inference: `, improper = "reject", sampling = "random-allocation", sampling_rate = 0.5, contribution = "deviation", power = 0.5, start_at = { x = 1.0 }`,
 			plan: []string{"in one of the 2 steps of an epoch", "the last proper factor stays", "less an equal share", "to the power 0.5", "at the means of start_at"},
+		},
+		{
+			source: strings.NewReplacer("rounds = 5", "rounds = 1", "steps = 4", "steps = 20").Replace(descentStudy),
+			plan:   []string{"up to 2 coefficients at once, each of which moves by at most 1/2 of a pass", "a momentum of up to 0.5, so that it glides"},
 		},
 		{
 			source: mixture, inference: `, start = "draw"`,
