@@ -162,8 +162,10 @@ func (s *Spec) Steps() int { return s.Epochs * s.StepsPerEpoch() }
 func (s *Spec) Rate() float64 { return float64(s.Batch) / float64(s.Records) }
 
 // together returns how many images of a batch are added up as floats: six standard
-// deviations more than there are on average, so that one of 10^8 batches is larger.
+// deviations and twelve more than there are on average, so that fewer than one of 10^9
+// batches are larger. The size of those decides whether a device takes their plan: it should
+// never have to.
 func (s *Spec) together() int {
 	mean := float64(s.Batch)
-	return min(int(math.Ceil((mean+6*math.Sqrt(mean))/16))*16, 1<<12)
+	return min(int(math.Ceil((mean+6*math.Sqrt(mean)+12)/16))*16, 1<<12)
 }
