@@ -3,7 +3,7 @@ package main
 // productFaults are in sums of products of matrices.
 var productFaults = []fault{
 	{"product-layers-apart", "layers of a network clipped apart", []edit{{
-		file: "dpmech/product_run.go", anchor: "\tlimit := s.cfg.Clip * (1 - 0x1p-20)\n", before: `
+		file: "dpmech/product_run.go", anchor: "\tlimit := s.limit()\n", before: `
 	if planted.Is("product-layers-apart") {
 		squared /= float64(len(pairs))
 	}

@@ -65,8 +65,10 @@ func (p *Port) Number() uint16 { return uint16(p.net.GetAutoBindPort()) }
 
 // Close ends listening, after all nodes are closed.
 func (p *Port) Close() error {
-	close(p.closed)
+	// What listens ends when it has handed over what came meanwhile, so that it must be taken
+	// until then.
 	err := p.net.Shutdown()
+	close(p.closed)
 	p.done.Wait()
 	return err
 }

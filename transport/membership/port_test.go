@@ -149,3 +149,29 @@ func TestPacketsThatAreLost(t *testing.T) {
 		t.Errorf("%d packets wait, want %d", n, queue)
 	}
 }
+
+// A port ends while others go on talking to it.
+func TestAPortEndsUnderAFlood(t *testing.T) {
+	for range 20 {
+		p, err := Listen("127.0.0.1:0", nil)
+		check(t, err)
+		packets, err := net.Dial("udp", address(p))
+		check(t, err)
+		end, ended := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(ended)
+			for {
+				select {
+				case <-end:
+					return
+				default:
+					packets.Write([]byte("more and more")) // the port may be gone
+				}
+			}
+		}()
+		check(t, p.Close())
+		close(end)
+		<-ended
+		check(t, packets.Close())
+	}
+}
