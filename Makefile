@@ -99,13 +99,28 @@ FUSED := $(if $(shell grep -m 1 -w avx2 /proc/cpuinfo 2>/dev/null | grep -w fma)
 # What runs in one thread: arithmetic, and programs around what is tested below them.
 ALONE := /(accountant|dpmech|pvi(/.*)?|internal/special|sim/audit|sim/tune|sim/report|sim/baseline|cmd/sim)$$
 
+# Files with tests that are made short for the race detector, and what prints their names: of
+# those that ask whether to be short, and of those that call what asks.
+SHORTENED = $(shell grep -ls -F 'testing.Short()' $$(go list -f '{{.Dir}}' ./... | grep -vE '$(ALONE)' | sed 's#^$(CURDIR)\(.*\)#.\1/*_test.go#'))
+define SHORTENS
+/^func /{f=$$0; sub(/^func (\([^)]*\) )?/,"",f); sub(/[([].*/,"",f)}
+/testing\.Short\(\)/{short[f]=1}
+!/^func /{calls[f]=calls[f] $$0}
+END{
+	do {more=0; for (f in calls) for (s in short) if (!(f in short) && match(calls[f],"[^A-Za-z0-9_]" s "\\(")) {short[f]=1; more=1}} while (more)
+	for (f in short) if (f ~ /^Test/) print f
+}
+endef
+export SHORTENS
+
 # The race detector sees what is shared, and the algorithm through those who run it in many
 # threads. In full without it: what it does not see, and what is made short for it.
 test: ## all tests, what is shared under the race detector, and short fuzzing
 	go test $(RACE) -short $$(go list ./... | grep -vE '$(ALONE)')
 	go test $(RACE) -short -run 'Filter|ByTheTransform|Charges|Mixtures' ./accountant
 	go test $(RACE) -short -run 'Accumulator|Release|Layers|Stream' ./dpmech
-	go test $$(go list ./... | grep -E '$(ALONE)') $$(grep -rl --include='*_test.go' -F 'testing.Short()' . | xargs -n 1 dirname | sort -u)
+	go test $$(go list ./... | grep -E '$(ALONE)')
+	go test -run "^($$(awk "$$SHORTENS" $(wildcard $(addsuffix *_test.go,$(sort $(dir $(SHORTENED))))) | sort -u | paste -sd '|'))$$" $(sort $(dir $(SHORTENED)))
 	$(FUSED) go test -run 'DependsOnNoPlace' ./gpu/... ./internal/single
 	$(if $(shell command -v g++),$(MAKE) --no-print-directory test-emulator)
 	$(MAKE) fuzz FUZZTIME=1s
