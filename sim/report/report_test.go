@@ -148,6 +148,18 @@ func labels(ticks []plot.Tick) string {
 	return strings.Join(all, " ")
 }
 
+// A single value has an axis around it.
+func TestOneValueOnALogarithmicAxis(t *testing.T) {
+	for _, x := range []float64{1, 100, 0.3} {
+		p := plot.New()
+		p.X.Min, p.X.Max = x, x
+		LogX(p)
+		if !(p.X.Min > 0 && p.X.Min < x && x < p.X.Max && p.X.Max >= 10*p.X.Min) {
+			t.Errorf("%g is on an axis from %g to %g", x, p.X.Min, p.X.Max)
+		}
+	}
+}
+
 func TestTicks(t *testing.T) {
 	for _, c := range []struct {
 		marker    plot.Ticker

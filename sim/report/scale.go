@@ -76,6 +76,9 @@ func logarithmic(axis *plot.Axis) {
 		axis.Min = math.Pow(10, math.Floor(math.Log10(axis.Min)))
 		axis.Max = math.Pow(10, math.Ceil(math.Log10(axis.Max)))
 	}
+	if axis.Min == axis.Max { // a power of ten by itself, about which the plot would reach to 0
+		axis.Min, axis.Max = axis.Min/10, axis.Max*10
+	}
 	axis.Scale = plot.LogScale{}
 	axis.Tick.Marker = logTicks{}
 }
