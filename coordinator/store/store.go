@@ -59,7 +59,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := makeDirectory(dir); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, fileName)
+	path := Path(dir)
 	if err := checkFile(path); err != nil {
 		return nil, err
 	}
@@ -83,9 +83,12 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
+// Path returns that of the file of a state directory.
+func Path(dir string) string { return filepath.Join(dir, fileName) }
+
 // Exists reports whether a state directory has a store.
 func Exists(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, fileName))
+	_, err := os.Stat(Path(dir))
 	return err == nil
 }
 
