@@ -17,6 +17,7 @@ import (
 
 const (
 	fileName    = "coordinator.db"
+	pageSize    = 16 << 10 // of new files: bbolt remembers every page that it takes, as long as the file is open
 	defaultWait = time.Second
 	// The versions of all that is in the file: a program that does not know one leaves the file alone.
 	formatFirst = "1"
@@ -66,7 +67,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.Wait == 0 {
 		o.Wait = defaultWait
 	}
-	db, err := o.Layer.Open(path, 0o600, &bbolt.Options{Timeout: o.Wait, FreelistType: bbolt.FreelistMapType})
+	db, err := o.Layer.Open(path, 0o600, &bbolt.Options{Timeout: o.Wait, FreelistType: bbolt.FreelistMapType, PageSize: pageSize})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("%s: %w", dir, ErrHeld)
 	}
