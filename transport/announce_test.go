@@ -19,7 +19,7 @@ func TestFramesAreMessages(t *testing.T) {
 		body, envelope := make([]byte, size), make([]byte, 300)
 		random.Read(body)
 		random.Read(envelope)
-		a, err := announce(7, Item{envelope, body})
+		a, err := announce(7, Item{Envelope: envelope, Body: body})
 		check(t, err)
 		for _, offset := range []int{0, 1, size / 2, size - 1, size} {
 			if offset < 0 || offset > size {
@@ -60,7 +60,7 @@ func TestFramesAreMessages(t *testing.T) {
 			}
 		}
 	}
-	a, err := announce(7, Item{[]byte("e"), []byte("body")})
+	a, err := announce(7, Item{Envelope: []byte("e"), Body: []byte("body")})
 	check(t, err)
 	if _, err := a.frames(5); err == nil {
 		t.Error("an entry goes on behind its end")
@@ -75,12 +75,12 @@ func TestEntriesAreEncodedOnce(t *testing.T) {
 		check(t, err)
 		return a
 	}
-	outcome, plan := Item{[]byte("o"), []byte("outcome")}, Item{[]byte("p"), []byte("plan")}
+	outcome, plan := Item{Envelope: []byte("o"), Body: []byte("outcome")}, Item{Envelope: []byte("p"), Body: []byte("plan")}
 	first, second := of(1, outcome), of(2, plan)
 	if of(1, outcome) != first || of(2, plan) != second {
 		t.Error("an entry was encoded twice")
 	}
-	if other := of(2, Item{plan.Envelope, bytes.Clone([]byte("plot"))}); other == second || string(other.Body) != "plot" {
+	if other := of(2, Item{Envelope: plan.Envelope, Body: bytes.Clone([]byte("plot"))}); other == second || string(other.Body) != "plot" {
 		t.Error("one entry was taken for another")
 	}
 	if other := of(3, plan); other.number != 3 {
@@ -92,7 +92,7 @@ func TestEntriesAreEncodedOnce(t *testing.T) {
 	if len(s.all) != 2+keptEntries {
 		t.Errorf("%d entries are kept", len(s.all))
 	}
-	large := Item{nil, make([]byte, keptBytes+1)}
+	large := Item{Envelope: nil, Body: make([]byte, keptBytes+1)}
 	for n := range uint64(10) {
 		of(n+14, large)
 	}

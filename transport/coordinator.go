@@ -17,6 +17,7 @@ type Hash = [sha256.Size]byte
 type Item struct {
 	Envelope []byte
 	Body     []byte
+	Stored   Stored // in the place of Body, if it is not nil; a coordinator alone gives such items
 }
 
 // A JoinRequest is what a guest sends to become a party.

@@ -60,6 +60,9 @@ func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.Fo
 
 // sendEntry sends what is left of an entry from an offset on, piece by piece.
 func sendEntry(stream followStream, c *call, item Item, number, offset uint64) error {
+	if item.Stored != nil {
+		return sendStored(stream, c, item, number, offset)
+	}
 	a, err := c.study.announced.of(number, item)
 	if err != nil {
 		return err

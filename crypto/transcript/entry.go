@@ -78,6 +78,16 @@ func (e Entry) payload() []byte {
 	return e.Body.append(b)
 }
 
+// ClaimedBody returns what an envelope says of its body. Nothing of it is known to be true.
+func ClaimedBody(envelope []byte) (Body, error) {
+	payload, err := signed.ClaimedPayload(envelope)
+	if err != nil {
+		return Body{}, err
+	}
+	e, err := parsePayload(payload)
+	return e.Body, err
+}
+
 func parsePayload(b []byte) (e Entry, err error) {
 	r := wire.NewReader(b)
 	if r.Uint8() != version {
