@@ -29,7 +29,7 @@ func FuzzFile(f *testing.F) {
 	good, err := os.ReadFile(path)
 	check(f, err)
 	f.Add(uint32(16), []byte{0xff})
-	f.Add(uint32(4096*2+8), []byte{0xff, 0xff, 0xff, 0xff})
+	f.Add(uint32(pageSize*2+8), []byte{0xff, 0xff, 0xff, 0xff})
 	f.Add(uint32(len(good)), []byte("more"))
 	read := func() {
 		s, err := Open(dir, Options{})

@@ -17,6 +17,7 @@ import (
 
 const (
 	fileName    = "coordinator.db"
+	pageSize    = 16 << 10 // of new files: bbolt remembers every page that it takes, as long as the file is open
 	defaultWait = time.Second
 	// The versions of all that is in the file: a program that does not know one leaves the file alone.
 	formatFirst = "1"
@@ -59,14 +60,14 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := makeDirectory(dir); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, fileName)
+	path := Path(dir)
 	if err := checkFile(path); err != nil {
 		return nil, err
 	}
 	if o.Wait == 0 {
 		o.Wait = defaultWait
 	}
-	db, err := o.Layer.Open(path, 0o600, &bbolt.Options{Timeout: o.Wait, FreelistType: bbolt.FreelistMapType})
+	db, err := o.Layer.Open(path, 0o600, &bbolt.Options{Timeout: o.Wait, FreelistType: bbolt.FreelistMapType, PageSize: pageSize})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("%s: %w", dir, ErrHeld)
 	}
@@ -83,9 +84,12 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
+// Path returns that of the file of a state directory.
+func Path(dir string) string { return filepath.Join(dir, fileName) }
+
 // Exists reports whether a state directory has a store.
 func Exists(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, fileName))
+	_, err := os.Stat(Path(dir))
 	return err == nil
 }
 

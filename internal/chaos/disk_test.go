@@ -35,9 +35,6 @@ type written struct {
 	at    int64
 }
 
-// pointers is how many of the first bytes of a file are pages that point to others.
-const pointers = 2 * 4096
-
 var (
 	errDead = errors.New("this process was killed")
 	errIO   = errors.New("input/output error")

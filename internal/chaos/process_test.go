@@ -151,7 +151,7 @@ func (f *faulty) Sync() error {
 func (l *life) write(file *os.File, b []byte, off int64) (int, error) {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
-	syncs := off < pointers && !l.db.NoSync
+	syncs := off < int64(2*l.db.Info().PageSize) && !l.db.NoSync // the two pages that point to all others
 	if syncs {
 		if err := l.sync(); err != nil {
 			return 0, err

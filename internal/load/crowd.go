@@ -203,6 +203,13 @@ func (s *script) follow(ctx context.Context, p *light, number uint64, item trans
 	return e, nil
 }
 
+// played is how many rounds all clients have had.
+func (s *script) played(clients int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.times.whole(clients))
+}
+
 // play has a client go on, from the entry after the last one that it took, until it has the outcome
 // of a question, or the study is over.
 func (s *script) play(ctx context.Context, p *light, until uint64) error {

@@ -16,6 +16,7 @@ import (
 
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
+	"fedpvi/coordinator/store"
 	"fedpvi/crypto/identity"
 )
 
@@ -94,6 +95,7 @@ func (h *hub) stop() error {
 // A usage is what a process takes.
 type usage struct {
 	resident, private, peak int64         // bytes; private are those that are not of a file
+	file                    int64         // bytes of the state's file
 	processor               time.Duration // so far
 }
 
@@ -119,6 +121,11 @@ func (h *hub) usage() (usage, error) {
 			*want[words[0]] = n << 10
 		}
 	}
+	state, err := os.Stat(store.Path(h.dir))
+	if err != nil {
+		return u, err
+	}
+	u.file = state.Size()
 	b, err := os.ReadFile(filepath.Join(folder, "stat"))
 	if err != nil {
 		return u, err

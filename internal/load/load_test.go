@@ -27,10 +27,26 @@ func TestTheStudyIsAsWideAsWanted(t *testing.T) {
 	}
 }
 
-func TestSlope(t *testing.T) {
-	x, y := []float64{0, 1, 2, 5}, []float64{1, 3.5, 5.5, 13}
-	if got := slope(x, y); math.Abs(got-33.5/14) > 1e-12 { // by hand
-		t.Errorf("the slope is %g", got)
+// What moves up and down within a stretch does not change the trend, and of what is a line but for
+// one stretch the deviation is that by hand.
+func TestTrend(t *testing.T) {
+	const points = 10
+	var at, y []float64
+	for i := range stretches * points {
+		at = append(at, float64(i))
+		y = append(y, 3+0.5*float64(i)+5*float64(i%2*2-1))
+	}
+	if got := trendOf(at, y); math.Abs(got.slope-0.5) > 1e-12 || got.deviation > 1e-12 {
+		t.Errorf("the trend of a line is %v", got)
+	}
+	for i := range points {
+		y[i] += 12
+	}
+	// In stretches: centres -5.5 to 5.5, squares 143; the first is 12 higher.
+	slope := 0.5 - 12*5.5/143/points
+	rest := 12*12*(1-1./12) - 5.5*5.5*12*12/143.
+	if got := trendOf(at, y); math.Abs(got.slope-slope) > 1e-12 || math.Abs(got.deviation-math.Sqrt(rest/10/143)/points) > 1e-12 {
+		t.Errorf("the trend is %v", got)
 	}
 }
 

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
+
+	"gonum.org/v1/gonum/stat"
 
 	"fedpvi/transport"
 )
@@ -84,19 +87,6 @@ func (c *crowd) measure(h *hub, do func() error) (e effort, err error) {
 // play has all clients go on until they have the outcome of a question, or the study is over.
 func (c *crowd) play(ctx context.Context, s *script, until uint64) error {
 	return c.each(len(c.clients), func(p *light) error { return s.play(ctx, p, until) })
-}
-
-// spread says how times are distributed, and of how many.
-func spread(all []time.Duration) string {
-	if len(all) == 0 {
-		return "none"
-	}
-	all = sorted(all)
-	return fmt.Sprintf("p50 %v, p99 %v, longest %v of %d", quantile(all, 0.5), quantile(all, 0.99), quantile(all, 1), len(all))
-}
-
-func quantile(sorted []time.Duration, q float64) time.Duration {
-	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))].Round(time.Millisecond)
 }
 
 // assemble has a coordinator that serves one study, and clients that have joined it and are
@@ -215,7 +205,7 @@ func (c *crowd) wait(ctx context.Context, address string, connections int) ([]*t
 	return all, err
 }
 
-// soak plays rounds for a while, and says how memory grows.
+// soak plays rounds for a while, and says how memory grows, and the file with it.
 func soak(ctx context.Context, o options) error {
 	o.rounds = 10_000
 	h, c, err := assemble(ctx, o)
@@ -231,8 +221,8 @@ func soak(ctx context.Context, o options) error {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- c.play(playing, s, 0) }()
-	var at, private, resident []float64
-	began := time.Now()
+	var at, private, resident, file []float64
+	began, said := time.Now(), 0
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
 	for going := true; going; {
@@ -242,9 +232,14 @@ func soak(ctx context.Context, o options) error {
 			if err != nil {
 				return err
 			}
-			if since := time.Since(began); since > o.lasts/5 { // the first fifth is to warm up
+			since := time.Since(began)
+			if since > o.lasts/5 { // the first fifth is to warm up
 				at = append(at, since.Minutes())
-				private, resident = append(private, float64(u.private)/mega), append(resident, float64(u.resident)/mega)
+				private, resident, file = append(private, float64(u.private)/mega), append(resident, float64(u.resident)/mega), append(file, float64(u.file)/mega)
+			}
+			if tenth := int(10 * since / o.lasts); tenth > said {
+				said = tenth
+				say("after %v: %d rounds, %.1f MB of its own, the file %.0f MB", since.Round(time.Second), s.played(o.clients), float64(u.private)/mega, float64(u.file)/mega)
 			}
 		case err := <-ended:
 			if playing.Err() == nil {
@@ -253,29 +248,45 @@ func soak(ctx context.Context, o options) error {
 			going = false
 		}
 	}
-	if len(at) < 3 {
+	if len(at) < stretches {
 		return errors.New("too short to see a slope: give --lasts more")
 	}
-	n := len(s.times.whole(o.clients))
+	n := s.played(o.clients)
 	say("%d rounds of %d clients in %v", n, o.clients, o.lasts)
-	say("  memory of its own    %.0f MB at the end, %+.3f MB a minute", private[len(private)-1], slope(at, private))
-	say("  resident, with pages of the store %.0f MB at the end, %+.3f MB a minute", resident[len(resident)-1], slope(at, resident))
+	say("  memory of its own    %.0f MB at the end, %v", private[len(private)-1], trendOf(at, private))
+	say("  resident, with pages of the store %.0f MB at the end, %v", resident[len(resident)-1], trendOf(at, resident))
+	say("  the file             %.0f MB at the end, %v", file[len(file)-1], trendOf(at, file))
 	return nil
 }
 
-// slope is that of the line of least squares through points.
-func slope(x, y []float64) float64 {
-	var mx, my float64
-	for i := range x {
-		mx += x[i] / float64(len(x))
-		my += y[i] / float64(len(x))
+// stretches is how many parts the time of a soak has for its trend.
+const stretches = 12
+
+// A trend is how something grows in time.
+type trend struct{ slope, deviation float64 } // a minute, and its standard deviation
+
+// trendOf fits the line of least squares through means of the points of equal stretches of time, which
+// are far enough from each other that what is in one does not tell of the next, as a garbage
+// collector's memory does of the next second. There is a point for each stretch at least.
+func trendOf(at, y []float64) trend {
+	var x, means []float64
+	for i := range stretches {
+		from, to := i*len(y)/stretches, (i+1)*len(y)/stretches
+		x, means = append(x, stat.Mean(at[from:to], nil)), append(means, stat.Mean(y[from:to], nil))
 	}
-	var xy, xx float64
+	alpha, beta := stat.LinearRegression(x, means, nil, false)
+	var rest, spread float64
+	mid := stat.Mean(x, nil)
 	for i := range x {
-		xy += (x[i] - mx) * (y[i] - my)
-		xx += (x[i] - mx) * (x[i] - mx)
+		off := means[i] - alpha - beta*x[i]
+		rest += off * off
+		spread += (x[i] - mid) * (x[i] - mid)
 	}
-	return xy / xx
+	return trend{beta, math.Sqrt(rest / (stretches - 2) / spread)}
+}
+
+func (t trend) String() string {
+	return fmt.Sprintf("%+.3f MB a minute (± %.3f)", t.slope, t.deviation)
 }
 
 func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -50,8 +51,15 @@ func (t *times) periods(clients int) (all []time.Duration) {
 	return all
 }
 
-func sorted(all []time.Duration) []time.Duration {
-	all = slices.Clone(all)
-	slices.Sort(all)
-	return all
+// spread says how times are distributed, and of how many.
+func spread(all []time.Duration) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	all = slices.Sorted(slices.Values(all))
+	return fmt.Sprintf("p50 %v, p99 %v, longest %v of %d", quantile(all, 0.5), quantile(all, 0.99), quantile(all, 1), len(all))
+}
+
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))].Round(time.Millisecond)
 }
