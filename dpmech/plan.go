@@ -17,8 +17,12 @@ import (
 // every machine (docs/device.md): who is in the batch, the noise, and draws that hide
 // nothing. [Plan.Words] has the keys, the batches or the sampler's table, and the table of the noise of the
 // mechanism that stated the cost, and is all that a device knows of either. [Plan.Next]
-// takes the same steps here: it is what a device is compared with, and goes on where one
-// gives up. One of the two takes the steps, never both: the same noise would hide two sums.
+// takes the same steps here: it is what a device is compared with, and what takes them where one
+// fails. One of the two takes the steps, never both: the same noise would hide two sums.
+//
+// Which of the two it is must not follow from noise or records, since they do not round alike. So
+// a sample of the noise that a device cannot decide is decided here, by [Plan.Decide], and the
+// device takes the steps all the same.
 //
 // It is not safe for concurrent use.
 type Plan struct {
@@ -32,6 +36,10 @@ type planSteps struct {
 	lent         bool // to a device
 	keys         planKeys
 	bits, more   Stream
+
+	noise   *discreteZiggurat // nil for none
+	samples int               // of a step's noise are numbered below that
+	decided []uint64          // pairs of numbers, as a device has them, and samples
 }
 
 // planKeys are 256 bits for each of what has nothing to do with the others.
@@ -65,10 +73,12 @@ func (r *SampledRun) Plan(steps int, streams *Streams, draws *Stream) (*Plan, er
 		return nil, fmt.Errorf("sampled sum: a plan of %d steps: at most %d are possible", steps, most)
 	}
 	r.taken += steps
-	return &Plan{newPlanSteps(steps, streams, draws), r.of.Begin()}, nil
+	p := &Plan{newPlanSteps(steps, streams, draws), r.of.Begin()}
+	p.noise, p.samples = r.of.gate.noise.layers, r.of.cfg.Dim
+	return p, nil
 }
 
-// newPlanSteps draws the keys of steps.
+// newPlanSteps draws the keys of steps that have no noise.
 func newPlanSteps(steps int, streams *Streams, draws *Stream) planSteps {
 	p := planSteps{steps: steps}
 	drawKey(&p.keys.sampling, streams.Sampling)
@@ -142,6 +152,7 @@ func (p *planSteps) Wipe() {
 	p.keys = planKeys{}
 	p.bits.Wipe()
 	p.more.Wipe()
+	clear(p.decided)
 	p.begun, p.lent = p.steps, false
 }
 
@@ -167,7 +178,7 @@ func (p *Plan) Next(dst []int64, query SampledQuery) error {
 func (p *Plan) fillNoise(dst []int64, step uint32) {
 	stream.Place(&p.bits, p.keys.noise, [3]uint32{forNoise, step})
 	for j := range dst {
-		dst[j] = p.keys.sample(p.run.of.gate.noise.layers, p.bits.Uint64(), step, uint32(j), &p.more)
+		dst[j] = p.keys.sample(p.noise, p.bits.Uint64(), step, uint32(j), &p.more)
 	}
 }
 

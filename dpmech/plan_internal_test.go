@@ -3,7 +3,10 @@ package dpmech
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"fedpvi/accountant"
 )
 
 // What is made at once of a word is what the sampler makes of it.
@@ -88,5 +91,95 @@ func TestWordsLeaveNoKeys(t *testing.T) {
 				t.Errorf("%+v: a word of a key is left at %d", sampling, planSamplingKey+i)
 			}
 		}
+	}
+}
+
+// What is decided for a device is what the processor has at that place, of plans of both kinds.
+func TestDecidedSamplesAreThoseOfThePlan(t *testing.T) {
+	streams := func() *Streams { return &Streams{NewStream(), NewStream()} }
+	sampled, err := NewSampledSum(SampledConfig{Sampling: FullBatch{}, Records: 1, Steps: 5, Dim: 1000, Clip: 1, NoiseMultiplier: 2, Adjacency: accountant.AddRemove})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := sampled.Begin().Plan(5, streams(), NewStream())
+	if err != nil {
+		t.Fatal(err)
+	}
+	products, err := NewProductSum(ProductConfig{
+		Sampling: FullBatch{}, Records: 1, Steps: 5, Layers: []ProductLayer{{3, 5}, {7, 11}}, Clip: 1, NoiseMultiplier: 2, Together: 1, Adjacency: accountant.AddRemove,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := products.Begin(streams())
+	if err != nil {
+		t.Fatal(err)
+	}
+	product, err := run.Plan(5, streams(), NewStream())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const step = 3
+	noise := make([]int64, 1000)
+	plan.fillNoise(noise, step)
+	for j, want := range noise {
+		if got := plan.noiseAt(step, uint32(j)); got != want {
+			t.Fatalf("sample %d is %d, want %d", j, got, want)
+		}
+	}
+	product.begun = step + 1
+	part := productPart{ProductPart: ProductPart{Layer: 1, From: 0, To: 6}}
+	hidden := make([]int64, 6*16)
+	product.fillNoise(hidden, &part, 0, 11)
+	for row := range 6 {
+		for column := range 11 {
+			j := products.PlanStart(1) + row*16 + column
+			if got, want := product.noiseAt(step, uint32(j)), hidden[row*16+column]; got != want {
+				t.Fatalf("sample %d of layer 1 is %d, want %d", j, got, want)
+			}
+		}
+	}
+}
+
+// A device is told what it left open, once, and nothing that is not of its plan.
+func TestDecide(t *testing.T) {
+	m, err := NewSampledSum(SampledConfig{Sampling: Poisson{Rate: 0.5}, Records: 20, Steps: 4, Dim: 3, Clip: 1, NoiseMultiplier: 2, Adjacency: accountant.AddRemove})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.Begin().Plan(4, NewStreams(), NewStream())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(step, j uint64) uint64 { return (step+1)<<32 | j }
+	if p.Decide(at(0, 0)) == nil {
+		t.Error("a sample is decided that no device has")
+	}
+	var w []uint64
+	for i, open := range []uint64{at(3, 2), at(0, 1)} {
+		if _, err := p.Words(nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, bad := range []uint64{0, 1, at(4, 0), at(0, 3), at(3, 3), math.MaxUint64, at(3, 2)}[:6+i] {
+			if p.Decide(bad) == nil {
+				t.Errorf("sample %#x is decided", bad)
+			}
+		}
+		if err := p.Decide(open); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w, err = p.Words(nil); err != nil {
+		t.Fatal(err)
+	}
+	got := w[w[planDecided]:]
+	want := []uint64{at(3, 2), uint64(p.noiseAt(3, 2)), at(0, 1), uint64(p.noiseAt(0, 1))}
+	if w[planDecidedCount] != 2 || !slices.Equal(got, want) {
+		t.Errorf("a device is told %d samples, %v, want %v", w[planDecidedCount], got, want)
+	}
+	decided := p.decided
+	p.Wipe()
+	if slices.ContainsFunc(decided, func(w uint64) bool { return w != 0 }) || p.Decide(at(0, 0)) == nil {
+		t.Error("a wiped plan has noise")
 	}
 }

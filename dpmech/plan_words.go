@@ -13,7 +13,7 @@ import (
 // exponentials, and from planSizes on the distribution function of the size of a batch:
 // planSizesCount highest words, and then three more words of each entry. Where batches are
 // listed they begin there: where each step's begin and the last one ends, and then records,
-// two in a word.
+// two in a word. At last come planDecidedCount samples that were decided here, from planDecided on.
 const (
 	planKind = iota
 	planRecords
@@ -27,6 +27,8 @@ const (
 	planSlack   // of the bounds of the density
 	planFirst   // the least size of a batch, or the only one
 	planSizesCount
+	planDecided
+	planDecidedCount
 	planSamplingKey
 	planNoiseKey = planSamplingKey + keyWords
 	planDrawsKey = planNoiseKey + keyWords
@@ -48,7 +50,7 @@ func (p *Plan) Words(dst []uint64) ([]uint64, error) {
 	s := p.run.of
 	g := &s.gate.gate
 	return p.appendWords(dst, s.sampler, s.cfg.Records, planGate{
-		dim: s.cfg.Dim, step: s.gate.lattice.Step(), perStep: g.perStep, clip: g.clip, length: g.length, noise: s.gate.noise.layers,
+		dim: s.cfg.Dim, step: s.gate.lattice.Step(), perStep: g.perStep, clip: g.clip, length: g.length,
 	}), nil
 }
 
@@ -56,7 +58,6 @@ func (p *Plan) Words(dst []uint64) ([]uint64, error) {
 type planGate struct {
 	dim                         int
 	step, perStep, clip, length float64
-	noise                       *discreteZiggurat // nil for none
 }
 
 // appendWords appends the words of a plan of steps: the keys last, when dst does not grow any
@@ -78,7 +79,10 @@ func (p *planSteps) appendWords(dst []uint64, sampler Sampler, records int, g pl
 			dst = append(dst, rest[:]...)
 		}
 	}
+	decided := len(dst) - at
+	dst = append(dst, p.decided...)
 	w := dst[at:]
+	w[planDecided], w[planDecidedCount] = uint64(decided), uint64(len(p.decided)/2)
 	w[planKind], w[planRecords] = how.kind, uint64(records)
 	w[planStepCount], w[planDim] = uint64(p.steps), uint64(g.dim)
 	w[planStep] = math.Float64bits(g.step)
@@ -91,8 +95,8 @@ func (p *planSteps) appendWords(dst []uint64, sampler Sampler, records int, g pl
 	}
 	putKey(w[planNoiseKey:], &p.keys.noise)
 	putKey(w[planDrawsKey:], &p.keys.draws)
-	if g.noise != nil {
-		putNoise(w, g.noise)
+	if p.noise != nil {
+		putNoise(w, p.noise)
 	}
 	return dst
 }

@@ -13,14 +13,14 @@ import (
 // A device adds up the records of a batch, in their order, in float32, by fused operations:
 // an element of the sum takes part in as many roundings as there are records at most, and
 // none flushes small numbers to zero. That is what the error that the sensitivity has is
-// about. A step with more than Together records is left to this package. Norms, factors and the
-// rounding to the lattice are those of [ProductRun], in float64, with correctly rounded
-// roots and quotients.
+// about. Records beyond Together it adds as integers: each of their elements, a product of two
+// float32 numbers in float64, truncated to the lattice. A clipped vector is at most C long, and
+// truncated it is no longer. Norms, factors and the rounding to the lattice are those of
+// [ProductRun], in float64, with correctly rounded roots and quotients.
 type ProductPlan struct {
 	recordSteps
-	of    *ProductSum
-	noise *discreteZiggurat // of the same law as that of steps without a plan
-	run   *ProductRun       // made when a step is taken here
+	of  *ProductSum
+	run *ProductRun // made when a step is taken here
 }
 
 // Plan uses up the next steps and returns them. Keys come from the streams, and from
@@ -36,7 +36,10 @@ func (r *ProductRun) Plan(steps int, streams *Streams, draws *Stream) (*ProductP
 		return nil, fmt.Errorf("product sum: a plan of %d steps: at most %d are possible", steps, most)
 	}
 	r.taken += steps
-	return &ProductPlan{recordSteps: recordSteps{newPlanSteps(steps, streams, draws)}, of: r.of, noise: zigguratOf(uint64(r.of.sigma), 1)}, nil
+	p := &ProductPlan{recordSteps: recordSteps{newPlanSteps(steps, streams, draws)}, of: r.of}
+	p.noise = zigguratOf(uint64(r.of.sigma), 1) // of the same law as that of steps without a plan
+	p.samples = r.of.PlanStart(len(r.of.cfg.Layers))
+	return p, nil
 }
 
 // mostPlannedPlaces keeps the number of a sample in 32 bits.
@@ -46,9 +49,6 @@ const mostPlannedPlaces = 1 << 31
 func (s *ProductSum) Plannable() error {
 	if _, err := plannedBatches(s.sampler); err != nil {
 		return fmt.Errorf("product sum: %w", err)
-	}
-	if mean := s.sampler.MeanBatch(); mean > float64(s.cfg.Together) {
-		return fmt.Errorf("product sum: a device adds %d records up, and a batch has %g: more of them together would do", s.cfg.Together, mean)
 	}
 	if n := s.PlanStart(len(s.cfg.Layers)); n > mostPlannedPlaces {
 		return fmt.Errorf("product sum: %d elements are too many for a plan: at most %d are possible", n, mostPlannedPlaces)
@@ -82,8 +82,8 @@ func (p *ProductPlan) Mechanism() *ProductSum { return p.of }
 // Records returns the number of records that batches are drawn from.
 func (p *ProductPlan) Records() int { return p.of.cfg.Records }
 
-// Together returns how many records a device adds up.
-func (p *ProductPlan) Together() int { return p.of.cfg.Together }
+// MaxBatch returns how many records a batch has at most.
+func (p *ProductPlan) MaxBatch() int { return p.of.sampler.MaxBatch() }
 
 // Layers returns what a record's vector is made of.
 func (p *ProductPlan) Layers() []ProductLayer { return slices.Clone(p.of.cfg.Layers) }
@@ -98,7 +98,7 @@ func (p *ProductPlan) Words(dst []uint64) ([]uint64, error) {
 	s := p.of
 	step := s.lattice.Step()
 	return p.appendWords(dst, s.sampler, s.cfg.Records, planGate{
-		dim: s.dim, step: step, perStep: 1 / step, clip: s.limit(), length: float64(s.cfg.Together), noise: p.noise,
+		dim: s.dim, step: step, perStep: 1 / step, clip: s.limit(), length: float64(s.cfg.Together),
 	}), nil
 }
 
@@ -190,15 +190,13 @@ func (p *recordSteps) RecordNormals(dst []float64, src *Stream, record uint32) {
 // computation that promises nobody anything, to be compared with that of a [ProductPlan].
 type BatchPlan struct {
 	recordSteps
-	sampler  Sampler
-	records  int
-	together int
-	batch    []uint32
+	sampler Sampler
+	records int
+	batch   []uint32
 }
 
-// NewBatchPlan returns steps of a sampling of records, of whose batches a device takes those
-// of at most together.
-func NewBatchPlan(sampling Sampling, records, together, steps int, src, draws *Stream) (*BatchPlan, error) {
+// NewBatchPlan returns steps of a sampling of records.
+func NewBatchPlan(sampling Sampling, records, steps int, src, draws *Stream) (*BatchPlan, error) {
 	sampler, err := sampling.Sampler(records)
 	if err == nil {
 		_, err = plannedBatches(sampler)
@@ -209,23 +207,21 @@ func NewBatchPlan(sampling Sampling, records, together, steps int, src, draws *S
 	if err != nil {
 		return nil, fmt.Errorf("batch plan: %w", err)
 	}
-	return &BatchPlan{
-		recordSteps: recordSteps{newPlanSteps(steps, &Streams{src, src}, draws)}, sampler: sampler, records: records, together: together,
-	}, nil
+	return &BatchPlan{recordSteps: recordSteps{newPlanSteps(steps, &Streams{src, src}, draws)}, sampler: sampler, records: records}, nil
 }
 
 // Records returns the number of records that batches are drawn from.
 func (p *BatchPlan) Records() int { return p.records }
 
-// Together returns how many records a batch has at most that a device takes.
-func (p *BatchPlan) Together() int { return p.together }
+// MaxBatch returns how many records a batch has at most.
+func (p *BatchPlan) MaxBatch() int { return p.sampler.MaxBatch() }
 
 // Words appends to dst what a device has to know, without noise.
 func (p *BatchPlan) Words(dst []uint64) ([]uint64, error) {
 	if err := p.lend(); err != nil {
 		return nil, err
 	}
-	return p.appendWords(dst, p.sampler, p.records, planGate{length: float64(p.together)}), nil
+	return p.appendWords(dst, p.sampler, p.records, planGate{}), nil
 }
 
 // Next begins the next step and returns its batch, in the order of the records.

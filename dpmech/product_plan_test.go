@@ -238,25 +238,24 @@ func TestProductPlansOfSamplings(t *testing.T) {
 	for _, c := range []struct {
 		sampling dpmech.Sampling
 		together int
-		can      bool
 	}{
-		{dpmech.FullBatch{}, 9, true},
-		{dpmech.FullBatch{}, 8, false},
-		{dpmech.Poisson{Rate: 0.2, Selection: dpmech.Feistel}, 3, true},
-		{dpmech.Poisson{Rate: 0.9, Selection: dpmech.Feistel}, 3, false},
-		{dpmech.Poisson{Rate: 0.2}, 9, true},
-		{dpmech.WithoutReplacement{Batch: 3, Selection: dpmech.Feistel}, 3, true},
+		{dpmech.FullBatch{}, 9},
+		{dpmech.FullBatch{}, 1},
+		{dpmech.Poisson{Rate: 0.2, Selection: dpmech.Feistel}, 3},
+		{dpmech.Poisson{Rate: 0.2}, 9},
+		{dpmech.WithoutReplacement{Batch: 3, Selection: dpmech.Feistel}, 2},
 	} {
 		cfg := product
 		cfg.Sampling, cfg.Together, cfg.Adjacency = c.sampling, c.together, "replace-one"
 		run := beginProduct(t, newProductSum(t, cfg), 1)
 		left := run.Remaining()
-		_, err := run.Plan(1, seeded.Streams(1, "samplings"), seeded.Stream(1, "samplings, draws"))
-		if (err == nil) != c.can {
-			t.Errorf("a plan of %+v, %d together: %v", c.sampling, c.together, err)
+		p, err := run.Plan(1, seeded.Streams(1, "samplings"), seeded.Stream(1, "samplings, draws"))
+		if err != nil || run.Remaining() != left-1 {
+			t.Fatalf("a plan of %+v, %d together: %v, %d steps left of %d", c.sampling, c.together, err, run.Remaining(), left)
 		}
-		if (run.Remaining() < left) != c.can {
-			t.Errorf("%+v: %d steps left of %d", c.sampling, run.Remaining(), left)
+		batch, err := p.Next()
+		if err != nil || len(batch) > p.MaxBatch() {
+			t.Errorf("%+v: a batch of %d, %d at most, %v", c.sampling, len(batch), p.MaxBatch(), err)
 		}
 	}
 }
@@ -264,7 +263,7 @@ func TestProductPlansOfSamplings(t *testing.T) {
 // A batch plan has the batches, and the draws, of the sampling, and no noise.
 func TestBatchPlan(t *testing.T) {
 	sampling := dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}
-	p, err := dpmech.NewBatchPlan(sampling, 50, 40, 400, seeded.Stream(1, "batches"), seeded.Stream(1, "draws"))
+	p, err := dpmech.NewBatchPlan(sampling, 50, 400, seeded.Stream(1, "batches"), seeded.Stream(1, "draws"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +281,7 @@ func TestBatchPlan(t *testing.T) {
 	if _, err := p.Next(); !errors.Is(err, dpmech.ErrNoSteps) {
 		t.Errorf("a step too many: %v", err)
 	}
-	if _, err := dpmech.NewBatchPlan(dpmech.RandomAllocation{Steps: 2, Picks: 1}, 50, 40, 1, seeded.Stream(1, "batches"), seeded.Stream(1, "draws")); err == nil {
+	if _, err := dpmech.NewBatchPlan(dpmech.RandomAllocation{Steps: 2, Picks: 1}, 50, 1, seeded.Stream(1, "batches"), seeded.Stream(1, "draws")); err == nil {
 		t.Error("a plan of batches that a device does not draw")
 	}
 }

@@ -26,12 +26,9 @@ type Visit struct {
 	// of a step beside each other.
 	Releases []int64
 
-	// Taken is false after [Descend] where the device left a comparison open on which a
-	// sample of the noise depends, as it does once in some 2^50 samples: neither Run nor
-	// Releases have changed then, and the steps are to be taken with [dpmech.Plan.Next].
-	// After an error it is false as well, and neither has changed: who takes the steps
-	// then, after [dpmech.Plan.Reclaim], takes them for the first time that anybody sees.
-	// Where it is true the plan is wiped.
+	// Taken is whether the steps were taken. Where it is false after an error of [Descend] neither
+	// Run nor Releases have changed: who takes the steps then, after [dpmech.Plan.Reclaim], takes
+	// them for the first time that anybody sees. Where it is true the plan is wiped.
 	Taken bool
 }
 
@@ -85,7 +82,7 @@ const (
 	problemBeta1
 	problemBeta2
 	problemEpsilon
-	problemUndecided
+	problemOpen
 	problemWords
 )
 
@@ -94,7 +91,8 @@ const batchWords = 58
 
 // Descend takes the steps of all visits at once, in one launch for each kind of model. What
 // a device computes of a visit depends on that visit alone, and is the same every time.
-// Keys are wiped from the device's memory before it is given back.
+// Where a device leaves a sample of the noise open, as it does once in some 2^50 samples, it gets
+// what [dpmech.Plan.Decide] says, and takes the visit anew.
 func Descend(d Device, visits []*Visit) error {
 	kinds := map[string]*job{}
 	var order []*job
@@ -112,15 +110,19 @@ func Descend(d Device, visits []*Visit) error {
 		j.visits = append(j.visits, v)
 	}
 	for _, j := range order {
-		if err := j.run(d); err != nil {
-			return fmt.Errorf("cuda: %d problems: %w", len(j.visits), err)
+		for j != nil {
+			open, err := j.run(d)
+			if err != nil {
+				return fmt.Errorf("cuda: %d problems: %w", len(j.visits), err)
+			}
+			j = open
 		}
 	}
 	return nil
 }
 
-// run takes the steps of all visits of a job.
-func (j *job) run(d Device) (err error) {
+// run takes the steps of all visits of a job. What the device leaves open is another job.
+func (j *job) run(d Device) (open *job, err error) {
 	defer func() {
 		for _, v := range j.visits {
 			if v.Taken {
@@ -130,28 +132,25 @@ func (j *job) run(d Device) (err error) {
 	}()
 	for _, v := range j.visits {
 		if err := j.add(v); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	memory, err := d.Alloc(8 * j.size())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() {
-		keys := d.Write(memory+uint64(8*j.inputs), make([]uint64, j.planned))
-		err = errors.Join(err, keys, d.Free(memory))
-	}()
+	defer func() { err = errors.Join(err, d.Free(memory)) }()
 	words := j.words(memory)
 	defer clear(words)
 	if err := d.Write(memory, words); err != nil {
-		return err
+		return nil, err
 	}
 	threads, shared := j.shape()
 	if err := d.Launch(j.kernel, len(j.visits), threads, 8*shared, memory); err != nil {
-		return err
+		return nil, err
 	}
 	if err := d.Read(words[:j.kept], memory); err != nil {
-		return err
+		return nil, err
 	}
 	return j.settle(words)
 }
@@ -275,23 +274,29 @@ func (v *Visit) averageFrom() int {
 	return v.Plan.Steps()
 }
 
-// settle moves the runs whose steps were taken.
-func (j *job) settle(words []uint64) error {
+// settle moves the runs whose steps were taken, and has the others decided.
+func (j *job) settle(words []uint64) (left *job, err error) {
 	for i, v := range j.visits {
-		if words[problemWords*i+problemUndecided] != 0 {
-			v.Plan.Reclaim()
+		if open := words[problemWords*i+problemOpen]; open != 0 {
+			if err := v.Plan.Decide(open); err != nil {
+				return nil, err
+			}
+			if left == nil {
+				left = &job{kernel: j.kernel}
+			}
+			left.visits = append(left.visits, v)
 			continue
 		}
 		for k := range j.state[i] {
 			j.state[i][k] = math.Float64frombits(words[j.states[i]+k])
 		}
 		if err := v.Run.SetState(j.state[i]); err != nil {
-			return err
+			return nil, err
 		}
 		for k := range v.Releases {
 			v.Releases[k] = int64(words[j.releases[i]+k])
 		}
 		v.Taken = true
 	}
-	return nil
+	return left, nil
 }

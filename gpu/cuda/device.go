@@ -7,7 +7,7 @@ type Device interface {
 	Name() string
 	// Alloc returns the address of so many bytes, which hold anything.
 	Alloc(bytes int) (uint64, error)
-	// Free gives memory back that Alloc returned.
+	// Free overwrites memory that Alloc returned, and gives it back: records and keys are in it.
 	Free(memory uint64) error
 	// Write and Read copy words to the device and from it.
 	Write(memory uint64, words []uint64) error

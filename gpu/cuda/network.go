@@ -11,7 +11,7 @@ import (
 // A NetworkConfig says which variational autoencoder a device trains (package gpu/vae), and how.
 type NetworkConfig struct {
 	Pixels, Hidden, Latent int
-	Together               int // most records of a batch that are added up at once: that of the plans
+	Batch                  int // most records of a batch of any plan
 	Private                bool
 
 	// Adam's decay rates and ε, and what gradients are multiplied by.
@@ -21,7 +21,7 @@ type NetworkConfig struct {
 // Limits of a network's sizes and of a batch.
 const (
 	maxNetworkSide = 1 << 14
-	maxTogether    = 1 << 12
+	maxBatch       = 1 << 13
 )
 
 const networkLayers = 4
@@ -51,8 +51,8 @@ func (c *NetworkConfig) check() error {
 			return fmt.Errorf("cuda: pixels, hidden units and latent dimensions must lie in [1, %d], got %d, %d and %d", maxNetworkSide, c.Pixels, c.Hidden, c.Latent)
 		}
 	}
-	if c.Together < 1 || c.Together > maxTogether {
-		return fmt.Errorf("cuda: 1 to %d records of a batch can be added up at once, got %d", maxTogether, c.Together)
+	if c.Batch < 1 || c.Batch > maxBatch {
+		return fmt.Errorf("cuda: batches of at most 1 to %d records are possible, got %d", maxBatch, c.Batch)
 	}
 	return nil
 }
@@ -73,19 +73,19 @@ const (
 	networkFirst
 	networkSecond
 	networkIn
-	networkOut       = networkIn + networkLayers
-	networkSlope     = networkOut + networkLayers
-	networkDeviates  = networkSlope + 2
-	networkReleases  = networkDeviates + 1
-	networkDecay1    = networkReleases + 1
-	networkDecay2    = networkDecay1 + 1
-	networkEpsilon   = networkDecay2 + 1
-	networkScale     = networkEpsilon + 1
-	networkUndecided = networkScale + 1
-	networkNext      = networkUndecided + 1
-	networkCurrent   = networkNext + 1
-	networkCount     = networkCurrent + 1
-	networkWords     = networkCount + 1
+	networkOut      = networkIn + networkLayers
+	networkSlope    = networkOut + networkLayers
+	networkDeviates = networkSlope + 2
+	networkReleases = networkDeviates + 1
+	networkDecay1   = networkReleases + 1
+	networkDecay2   = networkDecay1 + 1
+	networkEpsilon  = networkDecay2 + 1
+	networkScale    = networkEpsilon + 1
+	networkOpen     = networkScale + 1
+	networkNext     = networkOpen + 1
+	networkCurrent  = networkNext + 1
+	networkCount    = networkCurrent + 1
+	networkWords    = networkCount + 1
 )
 
 // A Network is an autoencoder with its records in a device's memory. It is not safe for
@@ -159,16 +159,16 @@ func (n *Network) place(stride, pixels int) (total int) {
 		take(field, state)
 	}
 	for l, layer := range c.layers() {
-		take(networkIn+l, words(c.Together*((layer.Inputs+7)/8*8)))
-		take(networkOut+l, words(c.Together*layer.PlanStride()))
+		take(networkIn+l, words(c.Batch*((layer.Inputs+7)/8*8)))
+		take(networkOut+l, words(c.Batch*layer.PlanStride()))
 	}
 	for i := range 2 {
-		take(networkSlope+i, words(c.Together*((c.Hidden+7)/8*8)))
+		take(networkSlope+i, words(c.Batch*((c.Hidden+7)/8*8)))
 	}
-	take(networkDeviates, words(c.Together*c.Latent))
+	take(networkDeviates, words(c.Batch*c.Latent))
 	take(networkImages, pixels)
 	h[networkImageStride] = uint64(8 * stride)
-	h[networkPixels], h[networkHidden], h[networkLatent], h[networkRows] = uint64(c.Pixels), uint64(c.Hidden), uint64(c.Latent), uint64(c.Together)
+	h[networkPixels], h[networkHidden], h[networkLatent], h[networkRows] = uint64(c.Pixels), uint64(c.Hidden), uint64(c.Latent), uint64(c.Batch)
 	appendFloats(h[networkDecay1:networkDecay1], []float64{1 - c.Beta1, 1 - c.Beta2, c.Epsilon, c.Scale})
 	return int(at)
 }

@@ -24,14 +24,14 @@ func (n *Network) launches(launch Launcher) (err error) {
 		}
 	}
 	product := func(kernel string, layer, columns int) {
-		try(kernel, tilesOf(c.Together, tileRows)*tilesOf(columns, tileColumns), tileThreads, tileBytes, uint64(layer))
+		try(kernel, tilesOf(c.Batch, tileRows)*tilesOf(columns, tileColumns), tileThreads, tileBytes, uint64(layer))
 	}
 	forward := func(layer int) { product("network_forward", layer, layers[layer].Outputs) }
 	back := func(layer int) { product("network_back", layer, layers[layer].Inputs-1) }
-	try("network_load", c.Together, rowThreads, 0)
+	try("network_load", c.Batch, rowThreads, 0)
 	forward(0)
 	forward(1)
-	try("network_latent", c.Together, rowThreads, 0)
+	try("network_latent", c.Batch, rowThreads, 0)
 	forward(2)
 	forward(3)
 	back(3)
@@ -42,7 +42,7 @@ func (n *Network) launches(launch Launcher) (err error) {
 		update += tilesOf(l.Inputs, tileRows) * tilesOf(l.Outputs, tileColumns)
 	}
 	if c.Private {
-		try("network_clip", c.Together, clipThreads, clipBytes)
+		try("network_clip", c.Batch, clipThreads, clipBytes)
 		try("network_update", update, tileThreads, tileBytes+hiddenBytes)
 	} else {
 		try("network_update_plainly", update, tileThreads, tileBytes)

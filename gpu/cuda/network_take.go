@@ -12,8 +12,9 @@ import (
 type NetworkPlan interface {
 	Steps() int
 	Records() int
-	Together() int
+	MaxBatch() int
 	Words(dst []uint64) ([]uint64, error)
+	Decide(open uint64) error
 	Reclaim()
 	Wipe()
 }
@@ -22,23 +23,25 @@ type NetworkPlan interface {
 // over 1−β₁ᵗ, and 1/(1−β₂ᵗ). Releases, if it is not nil, takes the noisy sums, in steps of
 // the plan's lattice: those of a step beside each other, as Places has them.
 //
-// taken is false where the device left a comparison open or a batch is larger than
-// Together, and after an error. State is then as it was, and the steps are to be taken with
-// the plan's own methods, after Reclaim, for the first time that anybody sees. Where it is
-// true the plan is wiped.
-func (n *Network) Take(plan NetworkPlan, moves []float32, releases []int64) (taken bool, err error) {
+// After an error State is as it was, and nobody has seen anything of the steps: they can be taken
+// anew, here or with the plan's own methods, after Reclaim. Otherwise the plan is wiped.
+func (n *Network) Take(plan NetworkPlan, moves []float32, releases []int64) error {
 	if err := n.fits(plan, moves, releases); err != nil {
-		return false, fmt.Errorf("cuda: %w", err)
+		return fmt.Errorf("cuda: %w", err)
 	}
-	if taken, err = n.take(plan, moves, releases); err != nil {
-		return false, fmt.Errorf("cuda: %d steps of a network: %w", plan.Steps(), err)
+	open, err := n.take(plan, moves, releases)
+	for err == nil && open != 0 { // once in some 2^50 samples
+		if err = plan.Decide(open); err == nil {
+			open, err = n.take(plan, moves, releases)
+		}
 	}
-	if taken {
-		n.current, n.next = n.next, n.current
-		n.moved = false
-		plan.Wipe()
+	if err != nil {
+		return fmt.Errorf("cuda: %d steps of a network: %w", plan.Steps(), err)
 	}
-	return taken, nil
+	n.current, n.next = n.next, n.current
+	n.moved = false
+	plan.Wipe()
+	return nil
 }
 
 func (n *Network) fits(plan NetworkPlan, moves []float32, releases []int64) error {
@@ -51,8 +54,8 @@ func (n *Network) fits(plan NetworkPlan, moves []float32, releases []int64) erro
 		return errors.New("the plan is for other layers")
 	case plan.Records() != n.records:
 		return fmt.Errorf("the plan is for %d records, there are %d", plan.Records(), n.records)
-	case plan.Together() != n.cfg.Together:
-		return fmt.Errorf("the plan adds %d records up at once, the network %d", plan.Together(), n.cfg.Together)
+	case plan.MaxBatch() > n.cfg.Batch:
+		return fmt.Errorf("batches of the plan have up to %d records, the network has room for %d", plan.MaxBatch(), n.cfg.Batch)
 	case len(moves) != 2*plan.Steps():
 		return fmt.Errorf("%d numbers for %d steps, want two each", len(moves), plan.Steps())
 	case releases != nil && (!ok || len(releases) != plan.Steps()*n.cfg.Places()):
@@ -61,73 +64,71 @@ func (n *Network) fits(plan NetworkPlan, moves []float32, releases []int64) erro
 	return nil
 }
 
-// take takes the steps in memory of their own, of which keys and batches are wiped.
-func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (taken bool, err error) {
+// take takes the steps in memory of their own, and returns the number of a sample of the noise
+// that is open, in which case nothing is taken, or 0.
+func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (open uint64, err error) {
 	if n.moved {
 		if err := n.upload(); err != nil {
-			return false, err
+			return 0, err
 		}
 	}
 	secret, err := plan.Words(nil)
 	if err != nil {
-		return false, err
+		return 0, err
 	}
 	defer clear(secret)
-	steps, rows := plan.Steps(), n.cfg.Together
+	steps, rows := plan.Steps(), n.cfg.Batch
 	batches, drawn := words(steps*(rows+1)), words(steps*rows)
-	wiped := len(secret) + batches + drawn
-	memory, err := n.device.Alloc(8 * (wiped + steps + len(releases)))
+	hidden := len(secret) + batches + drawn
+	memory, err := n.device.Alloc(8 * (hidden + steps + len(releases)))
 	if err != nil {
-		return false, err
+		return 0, err
 	}
-	defer func() {
-		err = errors.Join(err, n.device.Write(memory, make([]uint64, wiped)), n.device.Free(memory))
-		taken = taken && err == nil
-	}()
+	defer func() { err = errors.Join(err, n.device.Free(memory)) }()
 	address := func(place int) uint64 { return memory + uint64(8*place) }
 	h := slices.Clone(n.head)
 	h[networkPlan], h[networkBatches], h[networkDrawn] = memory, address(len(secret)), address(len(secret)+batches)
-	h[networkMoves] = address(wiped)
+	h[networkMoves] = address(hidden)
 	if releases != nil {
-		h[networkReleases] = address(wiped + steps)
+		h[networkReleases] = address(hidden + steps)
 	}
 	rates := pack(make([]uint64, steps+len(releases)), moves) // and zeros, where nobody writes between rows
-	if err := errors.Join(n.device.Write(memory, secret), n.device.Write(address(wiped), rates), n.device.Write(n.memory, h)); err != nil {
-		return false, err
+	if err := errors.Join(n.device.Write(memory, secret), n.device.Write(address(hidden), rates), n.device.Write(n.memory, h)); err != nil {
+		return 0, err
 	}
 	return n.play(h, steps, releases)
 }
 
 // play runs the steps and reads what they came to, which is the state once nothing has failed.
-func (n *Network) play(h []uint64, steps int, releases []int64) (taken bool, err error) {
+func (n *Network) play(h []uint64, steps int, releases []int64) (open uint64, err error) {
 	n.moved = true
 	if err := n.device.Launch("network_batches", steps, mostThreads, 8*batchWords, n.memory); err != nil {
-		return false, err
+		return 0, err
 	}
 	if err := n.step(steps); err != nil {
-		return false, err
+		return 0, err
 	}
 	released := h[networkReleases]
 	if err := n.device.Read(h, n.memory); err != nil {
-		return false, err
+		return 0, err
 	}
-	if h[networkUndecided] != 0 {
-		return false, n.upload()
+	if h[networkOpen] != 0 {
+		return h[networkOpen], nil
 	}
 	if h[networkNext] != uint64(steps) {
-		return false, fmt.Errorf("%d steps were taken, not %d", h[networkNext], steps)
+		return 0, fmt.Errorf("%d steps were taken, not %d", h[networkNext], steps)
 	}
 	if err := n.device.Read(n.next, n.state); err != nil {
-		return false, err
+		return 0, err
 	}
 	if releases != nil {
 		sums := make([]uint64, len(releases))
 		if err := n.device.Read(sums, released); err != nil {
-			return false, err
+			return 0, err
 		}
 		for i, x := range sums {
 			releases[i] = int64(x)
 		}
 	}
-	return true, nil
+	return 0, nil
 }

@@ -187,7 +187,7 @@ func TestSizesThatAgreeWithTheDrawInAWord(t *testing.T) {
 	m := mechanism(t, dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}, 40, 1, 1, 1, 4)
 	d := devices[0]
 	words := wordsOf(t, plan(t, m, 1))
-	const count, key, sizes = 11, 12, 1376
+	const count, key, sizes = 11, 14, 1378
 	draw := output(t, d, 4, "draw_words", 1, 4, 0, put(t, d, words[key:key+4]), 0, 0, 0, 0, 4)
 	n := int(words[count])
 	if words[sizes+n-1] != math.MaxUint64 {

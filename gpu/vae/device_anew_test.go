@@ -88,54 +88,10 @@ func TestDeviceTakesAPlanAnew(t *testing.T) {
 	}
 }
 
-// A device leaves steps open, and fails when it is told what the processor made of them.
-func TestDeviceFailsAfterTheProcessor(t *testing.T) {
-	s := scenes[3]
-	want, tr := s.trainer(t), s.trainer(t)
-	open := &faulty{Device: devices[0], write: s.onPlans(func(w []uint64) { w[slackWord] = 1 << 59 })}
-	uploads := 0
-	d := &breaking{Device: open, write: func(words []uint64) error {
-		if cfg := tr.card; cfg != nil && len(words) == 3*((cfg.Places()+1)/2) {
-			if uploads++; uploads == 3 { // after that of Attach and that after what was left open
-				return errors.New("it burns")
-			}
-		}
-		return nil
-	}}
-	s.attach(t, tr, d, true)
-	for seed := range uint64(2) {
-		for _, err := range []error{tr.TakePlan(s.plan(t, seed)), want.TakePlan(s.plan(t, seed))} {
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		if seed == 0 {
-			open.write = nil
-		}
-	}
-	tr.Sync()
-	if uploads < 4 {
-		t.Errorf("weights were copied %d times, not anew", uploads)
-	}
-	if got, want := tr.network.flat(), want.network.flat(); !slices.EqualFunc(got, want, func(a, b float64) bool { return a-b < 1e-4 && b-a < 1e-4 }) {
-		t.Error("the device did not go on from where the processor ended")
-	}
-}
-
 // A breaking device fails where it is told to.
 type breaking struct {
 	cuda.Device
 	launch func(kernel string) error
-	write  func(words []uint64) error
-}
-
-func (b *breaking) Write(memory uint64, words []uint64) error {
-	if b.write != nil {
-		if err := b.write(words); err != nil {
-			return err
-		}
-	}
-	return b.Device.Write(memory, words)
 }
 
 func (b *breaking) Launch(kernel string, blocks, threads, shared int, arguments ...uint64) error {

@@ -45,6 +45,10 @@ var scenes = []scene{
 	{Shape{64, 32, 8}, 129, dpmech.FullBatch{}, 160, 2, 75, 1e-3, 0},
 	{Shape{9, 30, 4}, 500, dpmech.Poisson{Rate: 0.05}, 60, 4, 15, 0.06, 0},
 	{Shape{130, 70, 5}, 700, dpmech.WithoutReplacement{Batch: 17, Selection: dpmech.Feistel}, 17, 2, 200, 0.06, 0},
+	// Batches of which some records, or most, are added one by one.
+	{Shape{21, 11, 3}, 40, poisson(0.3), 11, 6, 11, 0.06, 0},
+	{Shape{33, 40, 17}, 300, poisson(0.1), 1, 3, 1200, 0.06, 0},
+	{Shape{64, 32, 8}, 129, dpmech.FullBatch{}, 97, 2, 75, 1e-3, 0},
 }
 
 func (s scene) mechanism(t testing.TB) *dpmech.ProductSum {
@@ -103,9 +107,18 @@ func (s scene) trainer(t testing.TB) *Trainer {
 
 func (s scene) attach(t testing.TB, tr *Trainer, d cuda.Device, private bool) {
 	t.Helper()
-	if err := tr.Attach(d, private, s.together); err != nil {
+	if err := tr.Attach(d, private, s.mostInBatch(t)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func (s scene) mostInBatch(t testing.TB) int {
+	t.Helper()
+	sampler, err := s.sampling.Sampler(s.records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return max(1, sampler.MaxBatch())
 }
 
 // take has the trainer's device take a plan, and returns the noisy sums.
@@ -122,8 +135,8 @@ func take(t testing.TB, tr *Trainer, plan Planned, places int) []int64 {
 	if places > 0 {
 		releases = make([]int64, plan.Steps()*places)
 	}
-	if taken, err := tr.card.Take(plan, moves, releases); err != nil || !taken {
-		t.Fatalf("the steps were taken: %t, %v", taken, err)
+	if err := tr.card.Take(plan, moves, releases); err != nil {
+		t.Fatal(err)
 	}
 	tr.adam, tr.behind = adam, true
 	tr.Sync()
@@ -266,7 +279,7 @@ func TestDeviceWithoutPrivacy(t *testing.T) {
 			t.Fatal(err)
 		}
 		plan := func() Planned {
-			p, err := dpmech.NewBatchPlan(s.sampling, s.records, s.together, s.steps, seeded.Stream(7, "batches"), seeded.Stream(7, "draws"))
+			p, err := dpmech.NewBatchPlan(s.sampling, s.records, s.steps, seeded.Stream(7, "batches"), seeded.Stream(7, "draws"))
 			if err != nil {
 				t.Fatal(err)
 			}

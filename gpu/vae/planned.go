@@ -31,13 +31,13 @@ func (p PlannedPlain) Next() (batch []uint32, err error) {
 	return p.batch, err
 }
 
-// Attach makes a device take the steps of plans: those with privacy or those without, of so
-// many records together as the plans have. What Attach and [Trainer.TakePlan] say of a device
+// Attach makes a device take the steps of plans: those with privacy or those without, with at most
+// most records in a batch. What Attach and [Trainer.TakePlan] say of a device
 // is a [DeviceError].
-func (t *Trainer) Attach(d cuda.Device, private bool, together int) error {
+func (t *Trainer) Attach(d cuda.Device, private bool, most int) error {
 	n := t.network
 	card, err := cuda.NewNetwork(d, cuda.NetworkConfig{
-		Pixels: n.Pixels, Hidden: n.Hidden, Latent: n.Latent, Together: together, Private: private,
+		Pixels: n.Pixels, Hidden: n.Hidden, Latent: n.Latent, Batch: most, Private: private,
 		Beta1: t.adam.Beta1, Beta2: t.adam.Beta2, Epsilon: t.adam.Epsilon, Scale: 1 / t.options.Batch,
 	}, t.images)
 	if err != nil {
@@ -67,8 +67,7 @@ func (t *Trainer) Detach() error {
 	return err
 }
 
-// TakePlan takes all steps of a plan: on the device, if one is attached, and otherwise, or
-// where it leaves them open, here. After steps on a device the network's weights are the
+// TakePlan takes all steps of a plan: on the device, if one is attached, and otherwise here. After steps on a device the network's weights are the
 // new ones from [Trainer.Sync] on.
 func (t *Trainer) TakePlan(plan Planned) error {
 	if t.card == nil {
@@ -81,20 +80,10 @@ func (t *Trainer) TakePlan(plan Planned) error {
 		first, second := move.Rates()
 		moves = append(moves, first, second)
 	}
-	taken, err := t.card.Take(plan, moves, nil)
-	switch {
-	case err != nil:
+	if err := t.card.Take(plan, moves, nil); err != nil {
 		return &DeviceError{err}
-	case taken:
-		t.adam, t.behind = adam, true
-		return nil
 	}
-	t.Sync()
-	plan.Reclaim()
-	if err := t.takeHere(plan); err != nil {
-		return err
-	}
-	_ = t.push() // the plan is taken: a device that fails now says so of the next one
+	t.adam, t.behind = adam, true
 	return nil
 }
 

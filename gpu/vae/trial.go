@@ -12,9 +12,10 @@ import (
 
 // The network of [Try], and its steps.
 const (
-	tryRecords = 100
-	trySteps   = 3
-	tryAgree   = 1e-4 // of weights and moments, in units of the largest
+	tryRecords  = 100
+	tryTogether = 30 // some batches are larger
+	trySteps    = 3
+	tryAgree    = 1e-4 // of weights and moments, in units of the largest
 )
 
 var tryShape = Shape{Pixels: 45, Hidden: 33, Latent: 5}
@@ -33,7 +34,7 @@ func Try(d cuda.Device) error {
 func try(d cuda.Device) error {
 	mechanism, err := dpmech.NewProductSum(dpmech.ProductConfig{
 		Sampling: dpmech.Poisson{Rate: 0.3}, Records: tryRecords, Steps: trySteps, Layers: tryShape.Layers(),
-		Clip: 5, NoiseMultiplier: 1, Together: tryRecords, Adjacency: accountant.AddRemove,
+		Clip: 5, NoiseMultiplier: 1, Together: tryTogether, Adjacency: accountant.AddRemove,
 	})
 	if err != nil {
 		return err

@@ -106,7 +106,7 @@ func networkRateOn(d cuda.Device, private bool) (best float64, err error) {
 		if private {
 			plan, err = run.Plan(steps, streams, draws)
 		} else {
-			plan, err = newPlainPlan(most, steps, streams.Sampling, draws)
+			plan, err = newPlainPlan(steps, streams.Sampling, draws)
 		}
 		if err != nil {
 			return err
@@ -115,7 +115,7 @@ func networkRateOn(d cuda.Device, private bool) (best float64, err error) {
 	})
 }
 
-func newPlainPlan(most, steps int, src, draws *dpmech.Stream) (vae.Planned, error) {
-	p, err := dpmech.NewBatchPlan(networkSampling, images, most, steps, src, draws)
-	return vae.PlannedPlain{BatchPlan: p}, err // no batch is larger, so that the device takes all
+func newPlainPlan(steps int, src, draws *dpmech.Stream) (vae.Planned, error) {
+	p, err := dpmech.NewBatchPlan(networkSampling, images, steps, src, draws)
+	return vae.PlannedPlain{BatchPlan: p}, err
 }

@@ -36,8 +36,8 @@ const (
 	kindWord     = 0
 	recordsWord  = 1
 	lengthWord   = 7
-	noiseKeyWord = 16
-	layersWord   = 24
+	noiseKeyWord = 18
+	layersWord   = 26
 	layerWords   = 5 * 256
 )
 

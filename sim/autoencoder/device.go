@@ -29,9 +29,13 @@ func (r *Run) Use(devices *sim.Devices) error {
 		return err
 	}
 	d := found[0]
+	sampler, err := dpmech.Poisson{Rate: r.Spec.Rate()}.Sampler(len(r.train.Pixels))
+	if err != nil {
+		return err
+	}
 	err = vae.Try(d)
 	if err == nil {
-		err = r.trainer.Attach(d, r.Spec.Privacy != nil, r.Spec.together())
+		err = r.trainer.Attach(d, r.Spec.Privacy != nil, max(1, sampler.MaxBatch()))
 	}
 	if err != nil {
 		return devices.Failed(err)
@@ -79,7 +83,7 @@ func (r *Run) planner() (func(steps int) (vae.Planned, error), error) {
 	}
 	sums := vae.NewPlain(r.network.Shape, sampler, nil)
 	return func(steps int) (vae.Planned, error) {
-		p, err := dpmech.NewBatchPlan(sampling, records, s.together(), steps, streams.Sampling, draws)
+		p, err := dpmech.NewBatchPlan(sampling, records, steps, streams.Sampling, draws)
 		return vae.PlannedPlain{BatchPlan: p, Plain: sums}, err
 	}, nil
 }

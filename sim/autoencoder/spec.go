@@ -163,8 +163,7 @@ func (s *Spec) Rate() float64 { return float64(s.Batch) / float64(s.Records) }
 
 // together returns how many images of a batch are added up as floats: six standard
 // deviations and twelve more than there are on average, so that fewer than one of 10^9
-// batches are larger. The size of those decides whether a device takes their plan: it should
-// never have to.
+// batches are larger, of which the others are added one by one.
 func (s *Spec) together() int {
 	mean := float64(s.Batch)
 	return min(int(math.Ceil((mean+6*math.Sqrt(mean)+12)/16))*16, 1<<12)

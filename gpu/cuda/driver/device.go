@@ -3,6 +3,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"unsafe"
@@ -116,9 +117,9 @@ func (d *Device) at(address uint64, size int) *Memory {
 	return &Memory{d, cu.DevicePtr(address), int64(size)}
 }
 
-// Free gives the memory back.
+// Free overwrites the memory with zeros and gives it back: whoever has it next finds nothing there.
 func (m *Memory) Free() error {
-	return m.d.do("give memory back", func() error { return cu.MemFree(m.at) })
+	return errors.Join(m.Zero(), m.d.do("give memory back", func() error { return cu.MemFree(m.at) }))
 }
 
 // Size returns the number of bytes.

@@ -61,7 +61,7 @@ func (m *Machine) Alloc(bytes int) (uint64, error) {
 	return piece.Argument(), nil
 }
 
-// Free gives memory back that Alloc returned.
+// Free overwrites memory that Alloc returned, and gives it back.
 func (m *Machine) Free(memory uint64) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -4,6 +4,7 @@ package emulator
 
 /*
 #cgo CXXFLAGS: -std=c++17 -O2 -Wall -Wextra -fno-exceptions -fno-rtti
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include "launch.h"
@@ -14,6 +15,7 @@ static unsigned long long allocate(size_t bytes) {
 	if (p) memset(p, 0xa5, bytes);
 	return (unsigned long long)p;
 }
+static void clear(unsigned long long p) { if (p) memset((void *)p, 0, malloc_usable_size((void *)p)); }
 static void release(unsigned long long p) { free((void *)p); }
 static void put(unsigned long long to, const void *from, size_t bytes) { memcpy((void *)to, from, bytes); }
 static void get(void *to, unsigned long long from, size_t bytes) { memcpy(to, (const void *)from, bytes); }
@@ -73,8 +75,9 @@ func (*Device) Alloc(bytes int) (uint64, error) {
 	return p, nil
 }
 
-// Free gives memory back.
+// Free overwrites memory and gives it back.
 func (*Device) Free(memory uint64) error {
+	C.clear(C.ulonglong(memory))
 	C.release(C.ulonglong(memory))
 	return nil
 }

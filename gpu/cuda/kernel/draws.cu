@@ -25,15 +25,15 @@ KERNEL void draw_batches(u64 *out, const u64 *words, u64 stride) {
 	}
 }
 
-// Writes the noise of a step, a thread for each of count samples, and adds to undecided
-// how many a device does not decide.
-KERNEL void draw_noise(i64 *out, u64 *undecided, const u64 *words, u64 step, u64 count) {
+// Writes the noise of a step, a thread for each of count samples, and adds to open how many
+// a device leaves open.
+KERNEL void draw_noise(i64 *out, u64 *open, const u64 *words, u64 step, u64 count) {
 	u64 j = global_index();
 	if (j >= count) return;
 	Plan plan = {words};
 	i64 x;
 	if (!noise(plan, (u32)step, (u32)j, x)) {
-		add_atomically(undecided, 1);
+		add_atomically(open, 1);
 		x = 0;
 	}
 	out[j] = x;

@@ -4,7 +4,7 @@
 //
 // Where bounds of the density leave a comparison open, which happens once in some 2^50
 // samples, dpmech goes on with numbers of any length. A device does not: it says so, and
-// the steps are taken by dpmech, with the same keys.
+// is handed the steps anew with what dpmech has decided.
 #pragma once
 
 #include "chacha20.h"
@@ -71,12 +71,26 @@ DEVICE Verdict draw_sample(const Plan &plan, u64 w, Stream &src, i64 &x) {
 	return place - layer[1] < layer[2] ? KEPT : keeps(plan, number, place, src);
 }
 
+// The number of a sample that is left open; none is 0.
+DEVICE u64 open_sample(u32 step, u32 j) { return (u64)(step + 1) << 32 | j; }
+
+// Finds a sample among those that dpmech has decided.
+FUNCTION bool decided(const Plan &plan, u64 sample, i64 &x) {
+	const u64 *pair = plan.from(plan.at(PLAN_DECIDED));
+	for (u64 i = 0; i < plan.at(PLAN_DECIDED_COUNT); i++, pair += 2) {
+		if (pair[0] != sample) continue;
+		x = (i64)pair[1];
+		return true;
+	}
+	return false;
+}
+
 // Makes sample j of a step's noise of its word, and reports whether it could.
 DEVICE bool noise_of(const Plan &plan, u32 step, u32 j, u64 word, i64 &x) {
 	Stream more = {plan.from(PLAN_NOISE_KEY), FOR_MORE_NOISE, step, j, 0};
 	Verdict v = draw_sample(plan, word, more, x);
 	while (v == REFUSED) v = draw_sample(plan, more.read(), more, x);
-	return v == KEPT;
+	return v == KEPT || decided(plan, open_sample(step, j), x);
 }
 
 // Makes sample j of a step's noise, and reports whether it could.

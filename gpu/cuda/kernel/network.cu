@@ -4,20 +4,13 @@
 #include "update.h"
 
 // Draws the batch of every step, a block each, in whole warps.
-KERNEL THREADS(256) void network_batches(Network *network) {
+KERNEL THREADS(256) void network_batches(const Network *network) {
 	const Network &n = *network;
 	Plan plan = {n.plan};
 	Batch *b = (Batch *)shared_memory;
-	const u32 step = block_index(), rows = (u32)n.rows;
+	const u32 step = block_index();
 	begin_batch(plan, step, b);
 	u32 *sorted = n.batches + step * (n.rows + 1), *drawn = n.drawn + step * n.rows;
-	if (b->size > rows || b->size > plan.number(PLAN_TOGETHER)) { // more than may be added up at once
-		if (thread_index() == 0) {
-			network->undecided = 1;
-			sorted[0] = 0;
-		}
-		return;
-	}
 	Feistel feistel((u32)plan.at(PLAN_RECORDS));
 	for (u32 x = 0, found = 0; found < b->size; x += block_size()) {
 		Member m = next_member(plan, feistel, b, x, found);

@@ -11,7 +11,7 @@ enum { ENCODER_HIDDEN, ENCODER_OUTPUT, DECODER_HIDDEN, DECODER_OUTPUT, LAYERS };
 // What the plan of a dpmech.ProductPlan has where others have the gate.
 enum {
 	PLAN_LIMIT = PLAN_CLIP,     // the largest norm that is not shortened
-	PLAN_TOGETHER = PLAN_LENGTH // records that are added up at once
+	PLAN_TOGETHER = PLAN_LENGTH // records of a batch that are added up as floats
 };
 
 // A network, its records, and the steps that move it; gpu/cuda writes the fields in this
@@ -21,7 +21,7 @@ struct Network {
 	const u64 *plan;
 	const u8 *images; // of pixels bytes, image_stride apart
 	u64 image_stride, pixels, hidden, latent;
-	u64 rows;           // room for so many records
+	u64 rows;           // room for so many records, as many as a batch can have
 	u32 *drawn;         // for each step, rows records, in the order in which they are drawn
 	u32 *batches;       // for each step, a size and rows records, in order
 	const float *moves; // for each step, of Adam: the rate over 1−β₁ᵗ, and 1/(1−β₂ᵗ)
@@ -32,7 +32,7 @@ struct Network {
 	float *deviates;    // standard normal numbers
 	i64 *releases;      // for each step, a number for each sample, or null
 	double decay1, decay2, epsilon, scale; // of Adam: 1−β₁, 1−β₂; what gradients are multiplied by
-	u64 undecided; // set if dpmech has to take the steps
+	u64 open;      // a sample that dpmech has to decide before the steps can be taken, or 0
 	u64 next;      // the step that the next load begins
 	u64 current;   // the step under way
 	u64 count;     // records of its batch

@@ -16,6 +16,8 @@ enum {
 	PLAN_SLACK,
 	PLAN_FIRST,
 	PLAN_SIZES_COUNT,
+	PLAN_DECIDED,
+	PLAN_DECIDED_COUNT,
 	PLAN_SAMPLING_KEY,
 	PLAN_NOISE_KEY = PLAN_SAMPLING_KEY + 4,
 	PLAN_DRAWS_KEY = PLAN_NOISE_KEY + 4,
@@ -35,5 +37,5 @@ struct Plan {
 
 	DEVICE_METHOD u64 at(int place) const { return words[place]; }
 	DEVICE_METHOD double number(int place) const { return double_of(words[place]); }
-	DEVICE_METHOD const u64 *from(int place) const { return words + place; }
+	DEVICE_METHOD const u64 *from(u64 place) const { return words + place; }
 };

@@ -25,7 +25,7 @@ struct Problem {
 	double share;           // of the prior beyond the base that is this problem's
 	u64 average_from; // the first step whose result is part of the average
 	double beta1, beta2, epsilon; // of Adam
-	u64 undecided;    // set if dpmech has to take the steps
+	u64 open;         // a sample that dpmech has to decide before the steps can be taken, or 0
 };
 
 // The state of a gpu.MeanField with a gpu.Adam: the numbers of steps and of those that are
@@ -65,22 +65,22 @@ template <class Model> DEVICE void take_steps(Problem *problems) {
 	u64 *memory = shared_memory;
 	Batch *batch = (Batch *)memory;
 	memory += sizeof(Batch) / 8;
-	u64 *undecided = memory++;
+	u64 *open = memory++;
 	double *theta = (double *)memory, *epsilon = theta + d;
 	i64 *hidden = (i64 *)(epsilon + d); // the noise
 	Model model(p, plan, d, (u64 *)(hidden + d));
 
-	if (thread_index() == 0) *undecided = 0;
+	if (thread_index() == 0) *open = 0;
 	for (u32 t = 0; t < steps; t++) {
 		begin_batch(plan, t, batch);
 		// The noise is there before a record is looked at.
 		for (u32 j = thread_index(); j < d; j += block_size()) {
-			if (!noise(plan, t, j, hidden[j])) *undecided = 1;
+			if (!noise(plan, t, j, hidden[j])) *open = open_sample(t, j);
 			epsilon[j] = normal(plan, t, j);
 			theta[j] = state.point[j] + exponential(state.point[d + j]) * epsilon[j];
 		}
 		sync_block();
-		if (*undecided) break;
+		if (*open) break;
 		model.begin(theta);
 		sync_block();
 		for (u32 x = 0, found = 0; found < batch->size; x += block_size()) {
@@ -108,7 +108,7 @@ template <class Model> DEVICE void take_steps(Problem *problems) {
 		sync_block();
 	}
 	if (thread_index() == 0) {
-		problems[block_index()].undecided = *undecided;
+		problems[block_index()].open = *open;
 		state.counts[0] += steps;
 		state.counts[1] += p.average_from < steps ? steps - p.average_from : 0;
 		state.powers[0] = power1;

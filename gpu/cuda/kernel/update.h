@@ -45,7 +45,7 @@ DEVICE void fill_noise(Network *network, u32 step, u32 layer, u32 first_row, u32
 	chacha20_block(words, plan.from(PLAN_NOISE_KEY), j / 8, FOR_NOISE, step, 0);
 	for (u32 i = 0; i < 8 && first_column + column + i < n.outputs(layer); i++) {
 		i64 x;
-		if (!noise_of(plan, step, j + i, words[i], x)) network->undecided = 1;
+		if (!noise_of(plan, step, j + i, words[i], x)) network->open = open_sample(step, j + i);
 		hidden[row * TILE_COLUMNS + column + i] = x;
 	}
 }
@@ -59,6 +59,15 @@ DEVICE void descend(const Network &n, u32 step, u64 j, float gradient) {
 	n.weights[j] -= n.moves[2 * step] * n.first[j] / (root + (float)n.epsilon);
 }
 
+// What records beyond those of the product have for an element, in steps of the lattice.
+FUNCTION i64 beyond(const Network &n, u32 layer, u32 row, u32 column, u32 from, double per_step) {
+	i64 sum = 0;
+	for (u32 k = from; k < (u32)n.count; k++) {
+		sum += (i64)((double)n.in_row(layer, k)[row] * (double)n.out_row(layer, k)[column] * per_step);
+	}
+	return sum;
+}
+
 // Moves a tile of weights of one of the layers, whose tiles follow each other.
 template <bool hide> DEVICE void update_tile(Network *network) {
 	const Network &n = *network;
@@ -68,21 +77,27 @@ template <bool hide> DEVICE void update_tile(Network *network) {
 		if (block < of_layer) break;
 		block -= of_layer;
 	}
-	const u32 across = tiles(n.outputs(layer), TILE_COLUMNS), step = (u32)n.current, count = (u32)n.count;
+	const u32 across = tiles(n.outputs(layer), TILE_COLUMNS), step = (u32)n.current;
 	const u32 row = block / across * TILE_ROWS, column = block % across * TILE_COLUMNS;
 	i64 *hidden = (i64 *)shared_memory;
 	float *memory = (float *)(hidden + (hide ? TILE_SIZE : 0)), sums[2];
-	if (hide) fill_noise(network, step, layer, row, column, hidden);
-	multiply_tile(Across{n.in[layer], n.in_stride(layer), n.inputs(layer)}, row, Across{n.out[layer], n.out_stride(layer), n.outputs(layer)},
-		column, count, memory, sums);
 	Plan plan = {n.plan};
+	u32 together = (u32)n.count;
+	if (hide) {
+		if (together > plan.number(PLAN_TOGETHER)) together = (u32)plan.number(PLAN_TOGETHER);
+		fill_noise(network, step, layer, row, column, hidden);
+	}
+	multiply_tile(Across{n.in[layer], n.in_stride(layer), n.inputs(layer)}, row, Across{n.out[layer], n.out_stride(layer), n.outputs(layer)},
+		column, together, memory, sums);
 	UNROLL for (u32 i = 0; i < 2; i++) {
 		Element e(row, column, i);
 		if (e.row >= n.inputs(layer) || e.column >= n.outputs(layer)) continue;
 		const u64 j = n.start(layer) + (u64)e.row * n.out_stride(layer) + e.column;
 		float gradient = sums[i];
 		if (hide) {
-			i64 release = round_to_even((double)sums[i] * plan.number(PLAN_PER_STEP)) + hidden[i * TILE_THREADS + thread_index()];
+			const double per_step = plan.number(PLAN_PER_STEP);
+			i64 release = round_to_even((double)sums[i] * per_step) + hidden[i * TILE_THREADS + thread_index()];
+			release += beyond(n, layer, e.row, e.column, together, per_step);
 			if (n.releases) n.releases[step * (n.start(LAYERS - 1) + (u64)n.inputs(LAYERS - 1) * n.out_stride(LAYERS - 1)) + j] = release;
 			gradient = (float)((double)release * plan.number(PLAN_STEP));
 		}

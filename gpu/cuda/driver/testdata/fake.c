@@ -69,7 +69,17 @@ CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) {
 	*p = (CUdeviceptr)(uintptr_t)(at + 2);
 	return 0;
 }
-CUresult cuMemFree_v2(CUdeviceptr p) { BOUND; size_t *at = (size_t *)(uintptr_t)p - 2; taken -= *at; free(at); return 0; }
+// Memory that was not overwritten is not taken back.
+CUresult cuMemFree_v2(CUdeviceptr p) {
+	BOUND;
+	size_t *at = (size_t *)(uintptr_t)p - 2;
+	for (size_t i = 0; i < *at; i++) {
+		if (((char *)(at + 2))[i]) return CUDA_ERROR_INVALID_VALUE;
+	}
+	taken -= *at;
+	free(at);
+	return 0;
+}
 CUresult cuMemHostAlloc(void **p, size_t n, unsigned int flags) { BOUND; *p = malloc(n); return 0; }
 CUresult cuMemFreeHost(void *p) { BOUND; free(p); return 0; }
 CUresult cuMemcpyHtoD_v2(CUdeviceptr d, const void *s, size_t n) { BOUND; memcpy((void *)(uintptr_t)d, s, n); return 0; }
