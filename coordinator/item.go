@@ -9,11 +9,14 @@ import (
 )
 
 // newItem is an entry as it is shown once it is on disk. A long body stays there.
-func (s *Study) newItem(number uint64, envelope []byte, body *store.Value) transport.Item {
-	if !body.Long() {
-		return transport.Item{Envelope: envelope, Body: body.Head}
+func (s *Study) newItem(e transcript.Entry, envelope []byte, body *store.Value) transport.Item {
+	i := transport.Item{Envelope: envelope, Derived: e.Kind.Plan()}
+	if body.Long() {
+		i.Stored = &storedBody{s, e.Number, e.Body}
+	} else {
+		i.Body = body.Head
 	}
-	return transport.Item{Envelope: envelope, Stored: &storedBody{s, number, transcript.Body{Size: uint64(body.Size), Hash: body.Hash}}}
+	return i
 }
 
 // item returns an entry that is there.
@@ -23,15 +26,16 @@ func (s *Study) item(number uint64) (i transport.Item, err error) {
 	}
 	err = s.look(func(kept store.Study) error {
 		var size int64
-		if i.Envelope, size = kept.Envelope(number); !store.IsLong(size) {
-			_, i.Body = kept.Item(number)
-			return nil
-		}
-		said, err := transcript.ClaimedBody(i.Envelope)
-		if err != nil || said.Size != uint64(size) {
+		i.Envelope, size = kept.Envelope(number)
+		e, err := transcript.Claims(i.Envelope)
+		if err != nil || e.Body.Size != uint64(size) {
 			return fmt.Errorf("%w: entry %d of the transcript", store.ErrDamaged, number)
 		}
-		i.Stored = &storedBody{s, number, said}
+		if i.Derived = e.Kind.Plan(); store.IsLong(size) {
+			i.Stored = &storedBody{s, number, e.Body}
+			return nil
+		}
+		_, i.Body = kept.Item(number)
 		return nil
 	})
 	return i, err

@@ -236,7 +236,7 @@ func (b *batch) say(kind transcript.Kind, ask uint64, model Hash, write func(io.
 // append keeps an entry that leads to a chain.
 func (b *batch) append(chain transcript.Chain, e transcript.Entry, envelope []byte, body *store.Value) {
 	b.state.chain = chain
-	b.items = append(b.items, numbered{e.Number, b.study.newItem(e.Number, envelope, body)})
+	b.items = append(b.items, numbered{e.Number, b.study.newItem(e, envelope, body)})
 	var plan uint64
 	if e.Kind.Plan() {
 		plan = e.Ask

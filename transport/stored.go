@@ -18,18 +18,19 @@ type storedFrame struct {
 	piece mem.Buffer
 }
 
-// sendStored sends what is left of an entry on a disk from an offset on, piece by piece.
-func sendStored(stream followStream, c *call, item Item, number, offset uint64) error {
+// sendStored is sendEntry for one on a disk.
+func sendStored(stream followStream, c *call, item Item, number, offset uint64, brief bool) error {
 	body := item.Stored
 	size := body.Size()
 	if offset > size {
 		return beyond(number, offset, size)
 	}
-	start, err := startOf(number, item.Envelope, size, body.Hash(), offset)
+	brief = brief && offset == 0 && item.Derived
+	start, err := startOf(number, item.Envelope, size, body.Hash(), offset, brief)
 	if err != nil {
 		return err
 	}
-	if offset == size {
+	if offset == size || brief {
 		return stream.SendMsg(frame{head: start})
 	}
 	pool := mem.DefaultBufferPool()

@@ -47,8 +47,9 @@ func TestStoredEntriesAreSentAsOthers(t *testing.T) {
 			}
 			var got, want sentFrames
 			c := &call{watch: watching(t), study: &served{}}
-			failed := sendEntry(&got, c, Item{Envelope: envelope, Stored: kept{body: body}}, 7, uint64(offset))
-			wanted := sendEntry(&want, c, Item{Envelope: envelope, Body: body}, 7, uint64(offset))
+			brief := random.Uint64()%2 == 0
+			failed := sendEntry(&got, c, Item{Envelope: envelope, Stored: kept{body: body}, Derived: true}, 7, uint64(offset), brief)
+			wanted := sendEntry(&want, c, Item{Envelope: envelope, Body: body, Derived: true}, 7, uint64(offset), brief)
 			if (failed == nil) != (wanted == nil) || failed != nil && failed.Error() != wanted.Error() {
 				t.Errorf("%d bytes from %d: %v, want %v", size, offset, failed, wanted)
 			}
@@ -64,7 +65,7 @@ func TestAStoredEntryThatCannotBeRead(t *testing.T) {
 	gone := errors.New("gone")
 	var got sentFrames
 	c := &call{watch: watching(t), study: &served{}}
-	err := sendEntry(&got, c, Item{Envelope: []byte("e"), Stored: kept{body: []byte("body"), fail: gone}}, 7, 0)
+	err := sendEntry(&got, c, Item{Envelope: []byte("e"), Stored: kept{body: []byte("body"), fail: gone}}, 7, 0, false)
 	if !errors.Is(err, gone) || len(got.sent) > 0 {
 		t.Errorf("%v, and %d messages were sent", err, len(got.sent))
 	}

@@ -78,14 +78,13 @@ func (e Entry) payload() []byte {
 	return e.Body.append(b)
 }
 
-// ClaimedBody returns what an envelope says of its body. Nothing of it is known to be true.
-func ClaimedBody(envelope []byte) (Body, error) {
+// Claims returns what the payload of an envelope says of an entry. Nothing of it is known to be true.
+func Claims(envelope []byte) (Entry, error) {
 	payload, err := signed.ClaimedPayload(envelope)
 	if err != nil {
-		return Body{}, err
+		return Entry{}, err
 	}
-	e, err := parsePayload(payload)
-	return e.Body, err
+	return parsePayload(payload)
 }
 
 func parsePayload(b []byte) (e Entry, err error) {
