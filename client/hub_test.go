@@ -82,6 +82,7 @@ type hub struct {
 	chain    transcript.Chain
 	server   *stage.Server
 	items    []transport.Item
+	asked    int // entries for whose bodies somebody asked
 	releases map[releaseKey]transport.Item
 	receipts []transcript.Receipt
 	// bodies are what was opened, for a transcript to compare.
@@ -194,10 +195,10 @@ func (h *hub) clients() []pvi.ClientID {
 
 func (h *hub) append(envelope, body []byte) {
 	h.t.Helper()
-	chain, _, err := h.chain.Follow(envelope, body)
+	chain, e, err := h.chain.Follow(envelope, body)
 	check(h.t, err)
 	h.chain = chain
-	h.items = append(h.items, transport.Item{Envelope: envelope, Body: body})
+	h.items = append(h.items, transport.Item{Envelope: envelope, Body: body, Derived: e.Kind.Plan()})
 }
 
 func (h *hub) say(kind transcript.Kind, ask int, model transcript.Hash, body []byte) {
@@ -334,6 +335,16 @@ func (l line) Entry(_ context.Context, number uint64) (transport.Item, error) {
 	if number > uint64(len(l.items)) {
 		return transport.Item{}, errIdle
 	}
+	item := l.items[number-1]
+	if item.Derived && stage.Foretells(l.study) {
+		item.Body = nil
+	}
+	return item, nil
+}
+
+// Whole is asked where a client works out another body, or none.
+func (l line) Whole(_ context.Context, number uint64) (transport.Item, error) {
+	l.asked++
 	return l.items[number-1], nil
 }
 

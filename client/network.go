@@ -56,7 +56,7 @@ func (c *Client) Dial(ctx context.Context, m *Member, n Network) (*transport.Cli
 		return nil, err
 	}
 	end := channel.Client{Credentials: credentials, Pins: m.pins, Now: c.now}
-	return n.dial(ctx, c.log, m.Addresses, transport.Config{TLS: end.Config(), MaxEntry: m.maxEntry()})
+	return n.dial(ctx, c.log, m.Addresses, transport.Config{TLS: end.Config(), MaxEntry: m.maxEntry(), Brief: stage.Foretells(m.Study)})
 }
 
 func (m *Member) party() channel.Party {

@@ -20,6 +20,8 @@ type Link interface {
 	Standing(ctx context.Context) (transport.Standing, error)
 	Approve(ctx context.Context, envelope []byte) error
 	Entry(ctx context.Context, number uint64) (transport.Item, error)
+	// Whole returns an entry that Entry returned without the body that follows from those before it.
+	Whole(ctx context.Context, number uint64) (transport.Item, error)
 	Submit(ctx context.Context, item transport.Item) error
 	Renew(ctx context.Context, request []byte) (certificate []byte, err error)
 }
@@ -206,7 +208,7 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 	if err != nil {
 		return err
 	}
-	e, err := a.follow(item)
+	e, err := a.followBrief(ctx, link, item)
 	if err != nil {
 		return fmt.Errorf("entry %d of the transcript: %w", a.next(), err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
+	"fedpvi/crypto/signed"
 	"fedpvi/transport"
 )
 
@@ -54,7 +55,9 @@ func (s *Study) item(number uint64) (transport.Item, error) {
 			return err
 		}
 		i.Envelope, i.Body = kept.Item(number)
-		return nil
+		h, err := signed.Claims(i.Envelope)
+		i.Derived = h.Domain == signed.Plan
+		return err
 	})
 	return i, err
 }

@@ -227,7 +227,7 @@ func (b *batch) append(envelope, body []byte) error {
 		return err
 	}
 	b.state.chain = chain
-	b.items = append(b.items, numbered{e.Number, transport.Item{Envelope: envelope, Body: body}})
+	b.items = append(b.items, numbered{e.Number, transport.Item{Envelope: envelope, Body: body, Derived: e.Kind.Plan()}})
 	var plan uint64
 	if e.Kind.Plan() {
 		plan = e.Ask

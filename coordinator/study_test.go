@@ -69,6 +69,29 @@ func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []st
 	return entries, result
 }
 
+// The entries whose bodies clients may work out are the plans, also where they come from the disk.
+func TestPlansFollowFromWhatWasSaid(t *testing.T) {
+	h := newHouse(t, Options{})
+	h.found(planeText(clientPrivacy, "rounds = 2", ""))
+	parties := h.invite("north", "south")
+	admit(t, parties...)
+	play(t, parties...)
+	check(t, h.hub.Close())
+	cached := parties[0].entries
+	h.open()
+	chain := transcript.Begin(h.study.Hash(), h.hub.keys.identity.Public())
+	for i, before := range cached {
+		stored, err := h.study.Entry(t.Context(), parties[0].peer, uint64(i+1))
+		check(t, err)
+		next, e, err := chain.Follow(stored.Envelope, stored.Body)
+		check(t, err)
+		chain = next
+		if plan := e.Kind.Plan(); before.Derived != plan || stored.Derived != plan {
+			t.Errorf("entry %d, a %s, is derived: %t, and from the disk: %t", e.Number, e.Kind, before.Derived, stored.Derived)
+		}
+	}
+}
+
 // A study through the coordinator says bit for bit what the study says that is played in
 // one process.
 func TestAStudyIsPlayed(t *testing.T) {

@@ -48,19 +48,11 @@ func (s *Server) Next() (Plan, bool) {
 	if s.planned == p.Plans() {
 		return Plan{}, false
 	}
-	participants := p.roster
-	switch p.study.Inference.Schedule {
-	case study.Synchronous:
-		if len(s.open) > 0 {
-			return Plan{}, false
-		}
-	case study.Sequential:
-		if len(s.open) > 0 {
-			return Plan{}, false
-		}
-		i := s.planned % len(p.roster)
-		participants = p.roster[i : i+1]
-	case study.Asynchronous:
+	participants := p.asked(s.planned + 1)
+	switch {
+	case participants != nil && len(s.open) > 0:
+		return Plan{}, false
+	case participants == nil:
 		i, ok := s.idleClient()
 		if !ok {
 			return Plan{}, false
@@ -69,15 +61,27 @@ func (s *Server) Next() (Plan, bool) {
 		participants = p.roster[i : i+1]
 	}
 	s.planned++
-	centre := s.q.centre()
-	s.open[s.planned] = &round{Participants: participants, Centre: centre, Sum: make([]int64, p.messageSize())}
-	return Plan{
-		Protocol:     p.digest,
-		Number:       s.planned,
-		Lambda:       slices.Clone(s.q.lambda),
-		Centre:       centre,
-		Participants: participants,
-	}, true
+	plan := s.q.plan(s.planned, participants)
+	plan.Lambda = slices.Clone(plan.Lambda)
+	s.open[s.planned] = &round{Participants: participants, Centre: plan.Centre, Sum: make([]int64, p.messageSize())}
+	return plan, true
+}
+
+// plan returns a plan at q. Its λ is not a copy.
+func (q *posterior) plan(number int, participants []ClientID) Plan {
+	return Plan{q.protocol.digest, number, q.lambda, q.centre(), participants}
+}
+
+// asked returns whom plan number n asks, nil where that depends on who answers first.
+func (p *Protocol) asked(n int) []ClientID {
+	switch p.study.Inference.Schedule {
+	case study.Synchronous:
+		return p.roster
+	case study.Sequential:
+		i := (n - 1) % len(p.roster)
+		return p.roster[i : i+1]
+	}
+	return nil
 }
 
 // idleClient returns the client without an open plan that was asked least, the

@@ -19,6 +19,7 @@ type announcement struct {
 	number uint64
 	sum    Hash
 	whole  []frame // from the first byte of the body on
+	brief  []frame // without the body; nil if it has to be sent
 }
 
 // A frame is one message of an entry. On the wire it is a FollowResponse: the head is its
@@ -28,13 +29,20 @@ type frame struct{ head, piece []byte }
 func announce(number uint64, item Item) (*announcement, error) {
 	a := &announcement{Item: item, number: number, sum: sha256.Sum256(item.Body)}
 	var err error
-	a.whole, err = a.encode(0)
+	if a.whole, err = a.encode(0); err == nil && item.Derived {
+		var head []byte
+		head, err = a.start(0, true)
+		a.brief = []frame{{head, nil}}
+	}
 	return a, err
 }
 
-// frames returns the messages that send the entry from an offset of its body on.
-func (a *announcement) frames(offset uint64) ([]frame, error) {
+// frames returns the messages that send the entry from an offset of its body on, or without it to those
+// who say that they may do without.
+func (a *announcement) frames(offset uint64, brief bool) ([]frame, error) {
 	switch {
+	case brief && offset == 0 && a.brief != nil:
+		return a.brief, nil
 	case offset == 0:
 		return a.whole, nil
 	case offset > uint64(len(a.Body)):
@@ -44,10 +52,7 @@ func (a *announcement) frames(offset uint64) ([]frame, error) {
 }
 
 func (a *announcement) encode(offset uint64) (all []frame, err error) {
-	start := wirepb.FollowResponse_Start_builder{
-		Number: a.number, Envelope: a.Envelope, Size: uint64(len(a.Body)), Sha256: a.sum[:], Offset: offset,
-	}.Build()
-	head, err := proto.Marshal(wirepb.FollowResponse_builder{Start: start}.Build())
+	head, err := a.start(offset, false)
 	rest := a.Body[offset:]
 	for err == nil && (len(head) > 0 || len(rest) > 0) {
 		piece := rest[:min(len(rest), max(entryMessage-len(head), 1))]
@@ -58,6 +63,13 @@ func (a *announcement) encode(offset uint64) (all []frame, err error) {
 		head, rest = nil, rest[len(piece):]
 	}
 	return all, err
+}
+
+func (a *announcement) start(offset uint64, brief bool) ([]byte, error) {
+	start := wirepb.FollowResponse_Start_builder{
+		Number: a.number, Envelope: a.Envelope, Size: uint64(len(a.Body)), Sha256: a.sum[:], Offset: offset, Brief: brief,
+	}.Build()
+	return proto.Marshal(wirepb.FollowResponse_builder{Start: start}.Build())
 }
 
 // announcements are the newest ones of a study: the outcome of a round and the plan of the next

@@ -19,13 +19,13 @@ func TestFramesAreMessages(t *testing.T) {
 		body, envelope := make([]byte, size), make([]byte, 300)
 		random.Read(body)
 		random.Read(envelope)
-		a, err := announce(7, Item{envelope, body})
+		a, err := announce(7, Item{Envelope: envelope, Body: body})
 		check(t, err)
 		for _, offset := range []int{0, 1, size / 2, size - 1, size} {
 			if offset < 0 || offset > size {
 				continue
 			}
-			frames, err := a.frames(uint64(offset))
+			frames, err := a.frames(uint64(offset), offset%2 == 0) // the body does not follow from anything
 			check(t, err)
 			assembly := &assembly{number: 7, limit: int64(size), size: int64(size), running: sha256.New()}
 			check(t, assembly.add(body[:offset]))
@@ -60,9 +60,9 @@ func TestFramesAreMessages(t *testing.T) {
 			}
 		}
 	}
-	a, err := announce(7, Item{[]byte("e"), []byte("body")})
+	a, err := announce(7, item([]byte("body")))
 	check(t, err)
-	if _, err := a.frames(5); err == nil {
+	if _, err := a.frames(5, true); err == nil {
 		t.Error("an entry goes on behind its end")
 	}
 }
@@ -75,12 +75,12 @@ func TestEntriesAreEncodedOnce(t *testing.T) {
 		check(t, err)
 		return a
 	}
-	outcome, plan := Item{[]byte("o"), []byte("outcome")}, Item{[]byte("p"), []byte("plan")}
+	outcome, plan := item([]byte("outcome")), item([]byte("plan"))
 	first, second := of(1, outcome), of(2, plan)
 	if of(1, outcome) != first || of(2, plan) != second {
 		t.Error("an entry was encoded twice")
 	}
-	if other := of(2, Item{plan.Envelope, bytes.Clone([]byte("plot"))}); other == second || string(other.Body) != "plot" {
+	if other := of(2, Item{Envelope: plan.Envelope, Body: []byte("plot")}); other == second || string(other.Body) != "plot" {
 		t.Error("one entry was taken for another")
 	}
 	if other := of(3, plan); other.number != 3 {
@@ -92,7 +92,7 @@ func TestEntriesAreEncodedOnce(t *testing.T) {
 	if len(s.all) != 2+keptEntries {
 		t.Errorf("%d entries are kept", len(s.all))
 	}
-	large := Item{nil, make([]byte, keptBytes+1)}
+	large := Item{Body: make([]byte, keptBytes+1)}
 	for n := range uint64(10) {
 		of(n+14, large)
 	}

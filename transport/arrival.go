@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"errors"
+
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -13,6 +15,8 @@ const (
 	startField = 1
 	pieceField = 2
 )
+
+var errFieldNumber = errors.New("protocol buffers have no field with so large a number")
 
 // An arrival is a FollowResponse as it is received. Its piece is part of the message, which is not
 // copied, and is good until free is called.
@@ -38,6 +42,9 @@ func (a *arrival) read(whole mem.Buffer) error {
 		number, kind, n := protowire.ConsumeTag(b)
 		if n < 0 {
 			return protowire.ParseError(n)
+		}
+		if number > protowire.MaxValidNumber {
+			return errFieldNumber
 		}
 		b = b[n:]
 		if kind != protowire.BytesType || number != startField && number != pieceField {

@@ -13,6 +13,7 @@ import (
 type assembly struct {
 	number  uint64
 	limit   int64
+	brief   bool // the body may stay away, if it can be worked out
 	started bool // by a connection, this one or one before
 	item    Item
 	size    int64
@@ -21,8 +22,8 @@ type assembly struct {
 	resumed bool // the start of this connection has come
 }
 
-func newAssembly(number uint64, limit int64) *assembly {
-	return &assembly{number: number, limit: limit, running: sha256.New()}
+func newAssembly(number uint64, limit int64, brief bool) *assembly {
+	return &assembly{number: number, limit: limit, brief: brief, running: sha256.New()}
 }
 
 // have is how many bytes of the body there are.
@@ -41,6 +42,9 @@ func (a *assembly) take(m *arrival) (complete bool, err error) {
 		if err := a.begin(m.start); err != nil {
 			return false, err
 		}
+		if m.start.GetBrief() {
+			return a.abridged(m)
+		}
 	case len(m.piece) == 0:
 		return false, refuse(Malformed, "a piece of entry %d without a byte", a.number)
 	}
@@ -50,6 +54,15 @@ func (a *assembly) take(m *arrival) (complete bool, err error) {
 	if !bytes.Equal(a.running.Sum(nil), a.sum) {
 		return false, refuse(Malformed, "entry %d has another hash than was announced", a.number)
 	}
+	return true, nil
+}
+
+// abridged completes an entry whose body stays away.
+func (a *assembly) abridged(m *arrival) (complete bool, err error) {
+	if !a.brief || a.have() > 0 || len(m.piece) > 0 {
+		return false, refuse(OutOfPlace, "entry %d is to come without a body that was asked for", a.number)
+	}
+	a.item.Derived = true
 	return true, nil
 }
 

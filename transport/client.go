@@ -30,6 +30,9 @@ type Config struct {
 	RoundDeadline time.Duration
 	// MaxEntry is the largest body of an entry that is taken, in bytes.
 	MaxEntry int64
+	// Brief says that bodies that follow from the entries before are worked out here: [Client.Entry]
+	// returns such items without them, and [Client.Whole] one with it.
+	Brief bool
 	// Poll, if it is not zero, lets the client ask for entries at that interval instead
 	// of staying connected.
 	Poll     time.Duration

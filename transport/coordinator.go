@@ -17,6 +17,9 @@ type Hash = [sha256.Size]byte
 type Item struct {
 	Envelope []byte
 	Body     []byte
+	// Derived says that the body follows from the entries before. Who works it out need not be sent it,
+	// and gets the item with a nil body.
+	Derived bool
 }
 
 // A JoinRequest is what a guest sends to become a party.

@@ -28,7 +28,7 @@ func (s service) Follow(m *wirepb.FollowRequest, stream wirepb.Study_FollowServe
 		if err != nil {
 			return err
 		}
-		if err := sendEntry(stream, c, item, number, offset); err != nil {
+		if err := sendEntry(stream, c, item, number, offset, m.GetBrief()); err != nil {
 			return err
 		}
 		if !m.GetStay() {
@@ -58,13 +58,14 @@ func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.Fo
 	return item, err
 }
 
-// sendEntry sends what is left of an entry from an offset on, piece by piece.
-func sendEntry(stream followStream, c *call, item Item, number, offset uint64) error {
+// sendEntry sends what is left of an entry from an offset on, piece by piece, or a body that can be worked
+// out not at all.
+func sendEntry(stream followStream, c *call, item Item, number, offset uint64, brief bool) error {
 	a, err := c.study.announced.of(number, item)
 	if err != nil {
 		return err
 	}
-	frames, err := a.frames(offset)
+	frames, err := a.frames(offset, brief)
 	if err != nil {
 		return err
 	}

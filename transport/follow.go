@@ -17,7 +17,7 @@ func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
 		return Item{}, refuse(Malformed, "entries are numbered from 1")
 	}
 	if c.config.Poll > 0 {
-		return c.poll(ctx, number)
+		return c.poll(ctx, number, c.config.Brief)
 	}
 	var f *follower
 	select {
@@ -37,6 +37,26 @@ func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
 		return Item{}, err
 	case <-ctx.Done():
 		return Item{}, c.gaveUp(ctx)
+	}
+}
+
+// Whole returns an entry that came without its body, with it.
+func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
+	e := c.begin(ctx, c.timing.patience)
+	defer e.end()
+	a := newAssembly(number, c.config.MaxEntry, false)
+	for {
+		item, err := c.ask(e, a)
+		c.observer.Called("Follow", outcome(err))
+		if err == nil {
+			return item, nil
+		}
+		if errors.Is(err, io.EOF) {
+			err = c.breach(refuse(OutOfPlace, "entry %d was there, and is not any more", number))
+		}
+		if err := e.failed(err); err != nil {
+			return Item{}, err
+		}
 	}
 }
 
@@ -84,7 +104,7 @@ func (f *follower) run(ctx context.Context, c *Client) {
 	defer f.cancel()
 	e := c.begin(ctx, 0)
 	defer e.end()
-	a := newAssembly(f.next, c.config.MaxEntry)
+	a := newAssembly(f.next, c.config.MaxEntry, c.config.Brief)
 	for {
 		err := f.receive(e, &a)
 		c.observer.Called("Follow", outcome(err))
@@ -100,7 +120,7 @@ func (f *follower) receive(e *effort, a **assembly) error {
 	c := e.client
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()
-	request := wirepb.FollowRequest_builder{Number: (*a).number, Offset: (*a).have(), Stay: true}.Build()
+	request := wirepb.FollowRequest_builder{Number: (*a).number, Offset: (*a).have(), Stay: true, Brief: (*a).brief}.Build()
 	stream, err := c.rpc.Follow(ctx, request)
 	if err != nil {
 		return err
@@ -116,7 +136,7 @@ func (f *follower) receive(e *effort, a **assembly) error {
 		case <-e.ctx.Done():
 			return e.ctx.Err()
 		}
-		*a = newAssembly((*a).number+1, c.config.MaxEntry)
+		*a = newAssembly((*a).number+1, c.config.MaxEntry, c.config.Brief)
 	}
 }
 
@@ -140,10 +160,10 @@ func (c *Client) assemble(stream wirepb.Study_FollowClient, e *effort, a *assemb
 }
 
 // poll asks for an entry again and again, and lets the connection go in between.
-func (c *Client) poll(ctx context.Context, number uint64) (Item, error) {
+func (c *Client) poll(ctx context.Context, number uint64, brief bool) (Item, error) {
 	e := c.begin(ctx, 0)
 	defer e.end()
-	a := newAssembly(number, c.config.MaxEntry)
+	a := newAssembly(number, c.config.MaxEntry, brief)
 	for {
 		item, err := c.ask(e, a)
 		c.observer.Called("Follow", outcome(err))
@@ -167,7 +187,7 @@ func (c *Client) ask(e *effort, a *assembly) (Item, error) {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()
 	request := wirepb.FollowRequest_builder{
-		Number: a.number, Offset: a.have(), WaitMs: uint32(c.timing.first / time.Millisecond),
+		Number: a.number, Offset: a.have(), WaitMs: uint32(c.timing.first / time.Millisecond), Brief: a.brief,
 	}.Build()
 	stream, err := c.rpc.Follow(ctx, request)
 	if err != nil {

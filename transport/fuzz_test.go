@@ -50,8 +50,8 @@ func FuzzEntry(f *testing.F) {
 	f.Add(stream(f, answer(1, body, 0, body[:5]), more(body[5:]), more(body)))
 	f.Fuzz(func(t *testing.T, all []byte) {
 		const limit = 1 << 12
-		memory.Bound(t, len(all), func() { replay(newAssembly(1, limit), all) })
-		a := newAssembly(1, limit)
+		memory.Bound(t, len(all), func() { replay(newAssembly(1, limit, false), all) })
+		a := newAssembly(1, limit, false)
 		for _, b := range cut(all) {
 			m := arrived(t, b)
 			if m == nil {

@@ -29,6 +29,11 @@ func more(data []byte) *wirepb.FollowResponse {
 	return wirepb.FollowResponse_builder{Piece: data}.Build()
 }
 
+// abridged is the announcement of an entry whose body stays away, and what comes with it all the same.
+func abridged(number uint64, body, piece []byte) *wirepb.FollowResponse {
+	return changed(answer(number, body, 0, piece), func(s *wirepb.FollowResponse_Start) { s.SetBrief(true) })
+}
+
 func encoded(t *testing.T, m proto.Message) []byte {
 	b, err := proto.Marshal(m)
 	check(t, err)
@@ -61,6 +66,7 @@ func TestHostileEntries(t *testing.T) {
 		"a piece beyond a piece":   {answer(1, make([]byte, 8<<20), 0, make([]byte, MaxPiece+1))},
 		"a byte changed":           {answer(1, body, 0, body[:5]), more(bytes.ToUpper(body[5:]))},
 		"the entry after next":     {answer(1, body, 0, body), answer(3, body, 0, body)},
+		"no body, unasked":         {abridged(1, body, nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := &impostor{version: 1, follow: func(_ *wirepb.FollowRequest, s wirepb.Study_FollowServer) error {
@@ -91,7 +97,7 @@ func TestHostileEntries(t *testing.T) {
 // Nothing beyond what was announced is kept, not even until the hash is looked at.
 func TestAPieceBeyondTheEnd(t *testing.T) {
 	body := []byte("the body of an entry")
-	a := newAssembly(1, 100)
+	a := newAssembly(1, 100, false)
 	_, err := a.take(arrived(t, encoded(t, answer(1, body, 0, body[:5]))))
 	check(t, err)
 	_, err = a.take(arrived(t, encoded(t, more(body))))

@@ -20,7 +20,7 @@ import (
 func TestEveryFieldIsKnown(t *testing.T) {
 	want := strings.Fields(`
 		ApproveRequest.envelope
-		FollowRequest.number FollowRequest.offset FollowRequest.stay FollowRequest.wait_ms
+		FollowRequest.brief FollowRequest.number FollowRequest.offset FollowRequest.stay FollowRequest.wait_ms
 		FollowResponse.piece FollowResponse.start
 		HelloRequest.highest HelloRequest.lowest HelloResponse.version
 		JoinRequest.entry JoinRequest.request JoinRequest.token
@@ -31,7 +31,7 @@ func TestEveryFieldIsKnown(t *testing.T) {
 		RenewRequest.request RenewResponse.certificate
 		StandingResponse.approved StandingResponse.entries StandingResponse.gossip_key
 		StandingResponse.gossip_port StandingResponse.last
-		Start.envelope Start.number Start.offset Start.sha256 Start.size
+		Start.brief Start.envelope Start.number Start.offset Start.sha256 Start.size
 		SubmitRequest.offer SubmitRequest.piece SubmitResponse.have`)
 	got := fields(wirepb.File_fedpvi_proto.Messages())
 	slices.Sort(got)

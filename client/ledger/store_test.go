@@ -94,7 +94,7 @@ func TestAChargeIsKept(t *testing.T) {
 	}
 	item, ok, err := s.Unsent(other, 1)
 	if err != nil || !ok || !bytes.Equal(item.Envelope, sent.Envelope) || !bytes.Equal(item.Body, sent.Body) {
-		t.Errorf("to be sent: %q %v %v, was %q", item, ok, err, sent)
+		t.Errorf("to be sent: %q %v %v, was %q", item.Body, ok, err, sent.Body)
 	}
 	if !strings.HasPrefix(string(item.Envelope), "envelope 5 "+head.String()) {
 		t.Errorf("%q does not name the head %s", item.Envelope, head)

@@ -337,7 +337,7 @@ func (m *model) forge(number uint64, to string) (transport.Item, bool) {
 	}
 	at := transcript.Position{Number: number - 1, Head: transcript.BodyOf(m.items[number-2].Envelope).Hash}
 	envelope, err := m.chain.At(at).Sign(m.w.coordinator, e.Kind, e.Ask, e.Model, body)
-	return transport.Item{Envelope: envelope, Body: body}, err == nil
+	return transport.Item{Envelope: envelope, Body: body, Derived: e.Kind.Plan()}, err == nil
 }
 
 func (w *world) limits() wire.Limits {

@@ -9,6 +9,7 @@ import (
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/transcript"
+	"fedpvi/pvi/stage"
 	"fedpvi/transport"
 )
 
@@ -17,6 +18,7 @@ import (
 type link struct {
 	life *life
 	peer channel.Party
+	lie  map[uint64]transport.Item // what the client was shown instead of an entry
 }
 
 var (
@@ -175,7 +177,16 @@ func (k *link) Renew(ctx context.Context, request []byte) (certificate []byte, e
 	return certificate, err
 }
 
+// Entry leaves away, as a server does, the body that the client is to work out.
 func (k *link) Entry(ctx context.Context, number uint64) (transport.Item, error) {
+	item, err := k.Whole(ctx, number)
+	if item.Derived && stage.Foretells(k.life.p.w.document) {
+		item.Body = nil
+	}
+	return item, err
+}
+
+func (k *link) Whole(ctx context.Context, number uint64) (transport.Item, error) {
 	w := k.life.p.w
 	w.model.asks(k.life, number)
 	var item transport.Item
@@ -208,8 +219,11 @@ func (k *link) tamper(number uint64, item transport.Item) transport.Item {
 	for _, lie := range lies {
 		if other, ok := p.w.model.instead(p.index, lie, number); ok {
 			k.life.excuse(kindNames[lie])
-			return other
+			k.lie = map[uint64]transport.Item{number: other}
 		}
+	}
+	if other, lied := k.lie[number]; lied {
+		return other // also where the client asks again
 	}
 	return item
 }

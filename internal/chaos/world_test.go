@@ -136,7 +136,7 @@ func (w *world) takePart(l *life) error {
 		return err
 	}
 	defer c.Close()
-	k := &link{l, w.party(l.p)}
+	k := &link{life: l, peer: w.party(l.p)}
 	m, policy, err := w.admit(l, c, k)
 	if err != nil {
 		return err

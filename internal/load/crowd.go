@@ -37,7 +37,8 @@ type light struct {
 	tls      channel.Client
 	line     *transport.Client
 	ledger   uint64
-	has      uint64 // entries of the transcript
+	has      uint64    // entries of the transcript
+	asked    time.Time // when it had the question
 }
 
 // bytes are those of all clients.
@@ -149,7 +150,7 @@ func (p *light) join(ctx context.Context, address, text string) error {
 }
 
 func (p *light) connect(ctx context.Context, address string, o transport.Observer) (*transport.Client, error) {
-	return transport.Dial(ctx, transport.Config{Address: address, TLS: p.tls.Config(), RoundDeadline: time.Hour, MaxEntry: maxEntry, Observer: o})
+	return transport.Dial(ctx, transport.Config{Address: address, TLS: p.tls.Config(), RoundDeadline: time.Hour, MaxEntry: maxEntry, Brief: true, Observer: o})
 }
 
 func (p *light) approve(ctx context.Context) error {
@@ -169,16 +170,22 @@ type script struct {
 	mu      sync.Mutex
 	chain   transcript.Chain
 	entries []transcript.Entry
-	opened  map[uint64]time.Time // when the first client had a plan
-	closed  map[uint64]time.Time // when the last one had its outcome
+	times   times
 }
 
-// follow takes an entry that a client got, and notes when.
-func (s *script) follow(number uint64, item transport.Item) (transcript.Entry, error) {
+// follow takes an entry that a client got, and notes when. A body that clients work out for themselves,
+// which these do not, is asked for by the first who has the entry.
+func (s *script) follow(ctx context.Context, p *light, number uint64, item transport.Item) (transcript.Entry, error) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if number > uint64(len(s.entries)) {
+		if item.Derived {
+			var err error
+			if item, err = p.line.Whole(ctx, number); err != nil {
+				return transcript.Entry{}, err
+			}
+		}
 		chain, e, err := s.chain.Follow(item.Envelope, item.Body)
 		if err != nil {
 			return e, err
@@ -187,24 +194,20 @@ func (s *script) follow(number uint64, item transport.Item) (transcript.Entry, e
 	}
 	e := s.entries[number-1]
 	switch {
-	case e.Kind.Plan() && s.opened[e.Ask].IsZero():
-		s.opened[e.Ask] = now
+	case e.Kind.Plan():
+		p.asked = now
+		s.times.asked(now, e.Ask)
 	case e.Kind.Outcome():
-		s.closed[e.Ask] = now
+		s.times.told(now, e.Ask, now.Sub(p.asked))
 	}
 	return e, nil
 }
 
-// took is how long each round took, in order.
-func (s *script) took() (all []time.Duration) {
+// played is how many rounds all clients have had.
+func (s *script) played(clients int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for ask := uint64(1); ; ask++ {
-		if s.closed[ask].IsZero() {
-			return all
-		}
-		all = append(all, s.closed[ask].Sub(s.opened[ask]))
-	}
+	return len(s.times.whole(clients))
 }
 
 // play has a client go on, from the entry after the last one that it took, until it has the outcome
@@ -216,7 +219,7 @@ func (s *script) play(ctx context.Context, p *light, until uint64) error {
 		if err != nil {
 			return err
 		}
-		e, err := s.follow(number, item)
+		e, err := s.follow(ctx, p, number, item)
 		if err != nil {
 			return fmt.Errorf("entry %d: %w", number, err)
 		}
@@ -240,10 +243,10 @@ func (c *crowd) script(ctx context.Context) (*script, error) {
 		return nil, err
 	}
 	s := &script{
-		chain:  transcript.Begin(first.party.Study, first.hub.Key),
-		opened: map[uint64]time.Time{}, closed: map[uint64]time.Time{},
+		chain: transcript.Begin(first.party.Study, first.hub.Key),
+		times: newTimes(),
 	}
-	if _, err := s.follow(1, item); err != nil {
+	if _, err := s.follow(ctx, first, 1, item); err != nil {
 		return nil, err
 	}
 	ids := make([]pvi.ClientID, len(c.clients))

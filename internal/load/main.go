@@ -1,9 +1,9 @@
 // Command load puts a coordinator that serves under load: many light clients from this one
 // process, over loopback with mutual TLS, that join, consent, follow and answer with numbers
-// made up. It reports how long rounds take from the first client that has a question to the
-// last that has its outcome, what the coordinator's process takes of memory and processors, and
-// the bytes on the wire. Clients compute nothing, but seal and sign in this process, on the
-// same cores: that time is in the rounds.
+// made up. It reports how long rounds take, to each client and to all of them, what the
+// coordinator's process takes of memory and processors, and the bytes on the wire. Clients
+// compute nothing, but seal and sign in this process, on the same cores: that time is in the
+// rounds.
 //
 //	load rounds   rounds of many clients
 //	load idle     connections that wait

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/stat"
@@ -36,18 +35,12 @@ func rounds(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	took := s.took()
-	slowest := 0
-	for i, t := range took {
-		if t > took[slowest] {
-			slowest = i
-		}
-	}
-	first := took[0]
-	slices.Sort(took)
-	n := float64(len(took))
-	say("%d rounds of %d clients and %d numbers each, in %.1f s", len(took), o.clients, s.size, spent.lasted.Seconds())
-	say("  a round              p50 %v, p99 %v, longest %v (the %d.), the first %v", quantile(took, 0.5), quantile(took, 0.99), quantile(took, 1), slowest+1, first.Round(time.Millisecond))
+	whole := s.times.whole(o.clients)
+	n := float64(len(whole))
+	say("%d rounds of %d clients and %d numbers each, in %.1f s", len(whole), o.clients, s.size, spent.lasted.Seconds())
+	say("  a client's round     %s: from when it has the question until it has the outcome", spread(s.times.own))
+	say("  a round of all       %s: from the first that has the question to the last that has the outcome", spread(whole))
+	say("  a round every        %s: from outcome to outcome at the last that has it", spread(s.times.periods(o.clients)))
 	say("  processors           %.2f s of the coordinator in a round, %.2f s of the clients", spent.hub.Seconds()/n, spent.crowd.Seconds()/n)
 	say("  a message            %d bytes, sealed and padded from %d", s.sealed(), 8*s.size)
 	say("  bytes in a round     %.1f MB to the coordinator, %.1f MB from it", spent.sent/n/mega, spent.received/n/mega)
@@ -94,10 +87,6 @@ func (c *crowd) measure(h *hub, do func() error) (e effort, err error) {
 // play has all clients go on until they have the outcome of a question, or the study is over.
 func (c *crowd) play(ctx context.Context, s *script, until uint64) error {
 	return c.each(len(c.clients), func(p *light) error { return s.play(ctx, p, until) })
-}
-
-func quantile(sorted []time.Duration, q float64) time.Duration {
-	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))].Round(time.Millisecond)
 }
 
 // assemble has a coordinator that serves one study, and clients that have joined it and are
@@ -250,7 +239,7 @@ func soak(ctx context.Context, o options) error {
 			}
 			if tenth := int(10 * since / o.lasts); tenth > said {
 				said = tenth
-				say("after %v: %d rounds, %.1f MB of its own, the file %.0f MB", since.Round(time.Second), len(s.took()), float64(u.private)/mega, float64(u.file)/mega)
+				say("after %v: %d rounds, %.1f MB of its own, the file %.0f MB", since.Round(time.Second), s.played(o.clients), float64(u.private)/mega, float64(u.file)/mega)
 			}
 		case err := <-ended:
 			if playing.Err() == nil {
@@ -262,7 +251,7 @@ func soak(ctx context.Context, o options) error {
 	if len(at) < stretches {
 		return errors.New("too short to see a slope: give --lasts more")
 	}
-	n := len(s.took())
+	n := s.played(o.clients)
 	say("%d rounds of %d clients in %v", n, o.clients, o.lasts)
 	say("  memory of its own    %.0f MB at the end, %v", private[len(private)-1], trendOf(at, private))
 	say("  resident, with pages of the store %.0f MB at the end, %v", resident[len(resident)-1], trendOf(at, resident))

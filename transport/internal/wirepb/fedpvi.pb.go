@@ -745,6 +745,7 @@ type FollowRequest struct {
 	xxx_hidden_Offset uint64                 `protobuf:"varint,2,opt,name=offset"`
 	xxx_hidden_Stay   bool                   `protobuf:"varint,3,opt,name=stay"`
 	xxx_hidden_WaitMs uint32                 `protobuf:"varint,4,opt,name=wait_ms,json=waitMs"`
+	xxx_hidden_Brief  bool                   `protobuf:"varint,5,opt,name=brief"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -802,6 +803,13 @@ func (x *FollowRequest) GetWaitMs() uint32 {
 	return 0
 }
 
+func (x *FollowRequest) GetBrief() bool {
+	if x != nil {
+		return x.xxx_hidden_Brief
+	}
+	return false
+}
+
 func (x *FollowRequest) SetNumber(v uint64) {
 	x.xxx_hidden_Number = v
 }
@@ -818,6 +826,10 @@ func (x *FollowRequest) SetWaitMs(v uint32) {
 	x.xxx_hidden_WaitMs = v
 }
 
+func (x *FollowRequest) SetBrief(v bool) {
+	x.xxx_hidden_Brief = v
+}
+
 type FollowRequest_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -825,6 +837,7 @@ type FollowRequest_builder struct {
 	Offset uint64
 	Stay   bool
 	WaitMs uint32
+	Brief  bool
 }
 
 func (b0 FollowRequest_builder) Build() *FollowRequest {
@@ -835,6 +848,7 @@ func (b0 FollowRequest_builder) Build() *FollowRequest {
 	x.xxx_hidden_Offset = b.Offset
 	x.xxx_hidden_Stay = b.Stay
 	x.xxx_hidden_WaitMs = b.WaitMs
+	x.xxx_hidden_Brief = b.Brief
 	return m0
 }
 
@@ -1232,6 +1246,7 @@ type FollowResponse_Start struct {
 	xxx_hidden_Size     uint64                 `protobuf:"varint,3,opt,name=size"`
 	xxx_hidden_Sha256   []byte                 `protobuf:"bytes,4,opt,name=sha256"`
 	xxx_hidden_Offset   uint64                 `protobuf:"varint,5,opt,name=offset"`
+	xxx_hidden_Brief    bool                   `protobuf:"varint,6,opt,name=brief"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -1296,6 +1311,13 @@ func (x *FollowResponse_Start) GetOffset() uint64 {
 	return 0
 }
 
+func (x *FollowResponse_Start) GetBrief() bool {
+	if x != nil {
+		return x.xxx_hidden_Brief
+	}
+	return false
+}
+
 func (x *FollowResponse_Start) SetNumber(v uint64) {
 	x.xxx_hidden_Number = v
 }
@@ -1322,6 +1344,10 @@ func (x *FollowResponse_Start) SetOffset(v uint64) {
 	x.xxx_hidden_Offset = v
 }
 
+func (x *FollowResponse_Start) SetBrief(v bool) {
+	x.xxx_hidden_Brief = v
+}
+
 type FollowResponse_Start_builder struct {
 	_ [0]func() // Prevents comparability and use of unkeyed literals for the builder.
 
@@ -1330,6 +1356,7 @@ type FollowResponse_Start_builder struct {
 	Size     uint64
 	Sha256   []byte
 	Offset   uint64
+	Brief    bool
 }
 
 func (b0 FollowResponse_Start_builder) Build() *FollowResponse_Start {
@@ -1341,6 +1368,7 @@ func (b0 FollowResponse_Start_builder) Build() *FollowResponse_Start {
 	x.xxx_hidden_Size = b.Size
 	x.xxx_hidden_Sha256 = b.Sha256
 	x.xxx_hidden_Offset = b.Offset
+	x.xxx_hidden_Brief = b.Brief
 	return m0
 }
 
@@ -1543,21 +1571,23 @@ const file_fedpvi_proto_rawDesc = "" +
 	"gossip_key\x18\x05 \x01(\fR\tgossipKey\",\n" +
 	"\x0eApproveRequest\x12\x1a\n" +
 	"\benvelope\x18\x01 \x01(\fR\benvelope\"\x11\n" +
-	"\x0fApproveResponse\"l\n" +
+	"\x0fApproveResponse\"\x82\x01\n" +
 	"\rFollowRequest\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x12\n" +
 	"\x04stay\x18\x03 \x01(\bR\x04stay\x12\x17\n" +
-	"\await_ms\x18\x04 \x01(\rR\x06waitMs\"\xde\x01\n" +
+	"\await_ms\x18\x04 \x01(\rR\x06waitMs\x12\x14\n" +
+	"\x05brief\x18\x05 \x01(\bR\x05brief\"\xf5\x01\n" +
 	"\x0eFollowResponse\x125\n" +
 	"\x05start\x18\x01 \x01(\v2\x1f.fedpvi.v1.FollowResponse.StartR\x05start\x12\x14\n" +
-	"\x05piece\x18\x02 \x01(\fR\x05piece\x1a\x7f\n" +
+	"\x05piece\x18\x02 \x01(\fR\x05piece\x1a\x95\x01\n" +
 	"\x05Start\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x1a\n" +
 	"\benvelope\x18\x02 \x01(\fR\benvelope\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x04R\x04size\x12\x16\n" +
 	"\x06sha256\x18\x04 \x01(\fR\x06sha256\x12\x16\n" +
-	"\x06offset\x18\x05 \x01(\x04R\x06offset\"\x89\x02\n" +
+	"\x06offset\x18\x05 \x01(\x04R\x06offset\x12\x14\n" +
+	"\x05brief\x18\x06 \x01(\bR\x05brief\"\x89\x02\n" +
 	"\rSubmitRequest\x126\n" +
 	"\x05offer\x18\x01 \x01(\v2\x1e.fedpvi.v1.SubmitRequest.OfferH\x00R\x05offer\x126\n" +
 	"\x05piece\x18\x02 \x01(\v2\x1e.fedpvi.v1.SubmitRequest.PieceH\x00R\x05piece\x1aK\n" +

@@ -1,0 +1,94 @@
+package client_test
+
+import (
+	"testing"
+
+	"fedpvi/client"
+	"fedpvi/crypto/transcript"
+	"fedpvi/pvi/stage"
+	"fedpvi/pvi/wire"
+)
+
+// A client that starts again before every step, or was away for a round, works out every plan for itself, in every
+// schedule that lets it.
+func TestPlansAreWorkedOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		source []byte
+		away   bool
+	}{
+		"data sets":              {planeStudy(clientPrivacy, "", ""), false},
+		"data sets, one is away": {planeStudy(clientPrivacy, "", "min_clients = 2"), true},
+		"records, sequential":    {planeStudy(recordPrivacy, "schedule = \"sequential\"", ""), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, all := federation(t, c.source, "north", "south", "west")
+			h.begin()
+			if c.away {
+				for _, p := range all[:2] {
+					_, err := p.step()
+					check(t, err)
+				}
+				h.close(1)
+			}
+			for m, e := range play(t, all) {
+				if e.Aborted || len(e.Result) == 0 {
+					t.Errorf("%s: %+v", all[m].name, e)
+				}
+			}
+			if h.asked != 0 {
+				t.Errorf("%d plans were asked for", h.asked)
+			}
+		})
+	}
+}
+
+// A plan that is right and another than the client has worked out, as of a machine that rounds otherwise, is asked for and
+// answered once. One that is another and wrong is refused when it has come: nothing is spent.
+//
+//abuse:case A03 a plan that the client was to work out, and cannot, is asked for and held to the same rules
+func TestAPlanThatIsNotWorkedOut(t *testing.T) {
+	source := planeStudy(clientPrivacy, "", "")
+	for name, c := range map[string]struct {
+		change func(h *hub, b []byte) []byte
+		says   string
+	}{
+		"another centre": {func(h *hub, b []byte) []byte {
+			p, err := wire.ReadPlan(b, wire.Limits{Elements: 100, Clients: 10, Name: 40})
+			check(t, err)
+			p.Centre[0]++
+			return wire.AppendPlan(nil, p)
+		}, ""},
+		"another λ":  {func(h *hub, b []byte) []byte { b[len(b)/2]++; return b }, "λ"},
+		"no plan":    {func(h *hub, b []byte) []byte { return b[:10] }, "ends too early"},
+		"an earlier": {func(h *hub, b []byte) []byte { return h.items[1].Body }, "message 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, all := federation(t, source, "north", "south", "west") // south does not answer the second question
+			h.lie = func(e *stage.Entry, _ *transcript.Hash) {
+				if e.Kind == stage.Plan && e.Ask == 2 {
+					e.Body = c.change(h, e.Body)
+				}
+			}
+			h.begin()
+			for _, p := range all[:2] {
+				_, err := p.step() // answers the first question
+				check(t, err)
+			}
+			_, err := all[2].step()
+			if (err == nil) != (c.says == "") {
+				t.Errorf("the second question: %v", err)
+			}
+			p := all[0]
+			spent := p.account().Spent
+			_, err = p.step()
+			if c.says != "" {
+				p.refused(name, err, client.Declined, c.says, spent)
+				return
+			}
+			check(t, err)
+			if h.asked != 2 || p.account().Spent <= spent {
+				t.Errorf("the plan was asked for %d times", h.asked)
+			}
+		})
+	}
+}

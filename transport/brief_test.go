@@ -1,0 +1,107 @@
+package transport
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"fedpvi/transport/internal/wirepb"
+)
+
+// tell says an entry whose body follows from those before it.
+func (d *desk) tell(body []byte) {
+	d.say(body)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.entries[len(d.entries)-1].Derived = true
+}
+
+// Who works bodies out is not sent those that follow, and has them when it asks. Who does not, as a program
+// that knows nothing of this, is sent all.
+func TestABodyThatFollowsStaysAway(t *testing.T) {
+	for name, poll := range map[string]time.Duration{"connected": 0, "polling": time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			outcome, plan := bytes.Repeat([]byte("outcome"), 10_000), bytes.Repeat([]byte("plan"), 20_000)
+			w.desk.say(outcome)
+			w.desk.tell(plan)
+			w.desk.say(outcome)
+			brief, moved := w.config("north"), newCounter()
+			brief.Brief, brief.Poll, brief.Observer = true, poll, moved
+			north, south := w.dial(brief), w.dial(w.config("south"))
+			for n := uint64(1); n <= 3; n++ {
+				got, err := north.Entry(t.Context(), n)
+				check(t, err)
+				if derived := n == 2; got.Derived != derived || (got.Body == nil) != derived || !bytes.Equal(got.Envelope, w.desk.entries[n-1].Envelope) {
+					t.Errorf("entry %d comes with %d bytes, and derived: %t", n, len(got.Body), got.Derived)
+				}
+				all, err := south.Entry(t.Context(), n)
+				check(t, err)
+				if !bytes.Equal(all.Body, w.desk.entries[n-1].Body) {
+					t.Errorf("entry %d comes with %d bytes to who wants all", n, len(all.Body))
+				}
+			}
+			if _, got, _ := moved.counts(); got < 2*len(outcome) || got > 2*len(outcome)+len(plan)/2 {
+				t.Errorf("%d bytes came for two outcomes of %d, the plan has %d", got, len(outcome), len(plan))
+			}
+			got, err := north.Whole(t.Context(), 2)
+			check(t, err)
+			if !bytes.Equal(got.Body, plan) {
+				t.Errorf("%d bytes of a plan of %d", len(got.Body), len(plan))
+			}
+		})
+	}
+}
+
+// A body stays away for who asked for that, whole, and at its beginning.
+func TestAHostileAbsence(t *testing.T) {
+	body := []byte("the body of an entry")
+	serve := func(messages ...*wirepb.FollowResponse) func(*wirepb.FollowRequest, wirepb.Study_FollowServer) error {
+		return func(_ *wirepb.FollowRequest, s wirepb.Study_FollowServer) error {
+			for _, m := range messages {
+				if err := s.Send(m); err != nil {
+					return err
+				}
+			}
+			<-s.Context().Done()
+			return nil
+		}
+	}
+	for name, c := range map[string]struct {
+		follow func(*wirepb.FollowRequest, wirepb.Study_FollowServer) error
+		whole  bool
+	}{
+		"with a piece":        {serve(abridged(1, body, body[:5])), false},
+		"another number":      {serve(abridged(2, body, nil)), false},
+		"asked for whole":     {serve(abridged(1, body, nil)), true},
+		"it is there no more": {func(*wirepb.FollowRequest, wirepb.Study_FollowServer) error { return nil }, true},
+		"after half its bytes": {func(m *wirepb.FollowRequest, s wirepb.Study_FollowServer) error {
+			if m.GetOffset() == 0 {
+				s.Send(answer(1, body, 0, body[:5]))
+				return status.Error(codes.Unavailable, "for a moment")
+			}
+			return s.Send(changed(abridged(1, body, nil), func(s *wirepb.FollowResponse_Start) { s.SetOffset(5) }))
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := serveImpostor(t, &impostor{version: 1, follow: c.follow})
+			config.Brief = true
+			client, err := Dial(t.Context(), config)
+			check(t, err)
+			defer client.Close()
+			if c.whole {
+				_, err = client.Whole(t.Context(), 1)
+			} else {
+				_, err = client.Entry(t.Context(), 1)
+			}
+			var b *Breach
+			if !errors.As(err, &b) {
+				t.Errorf("%v, want a breach of the protocol", err)
+			}
+		})
+	}
+}
