@@ -3,7 +3,9 @@
 package main
 
 import (
+	"encoding/binary"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -18,6 +20,24 @@ func TestCUDAScripts(t *testing.T) {
 	}
 	testscript.Run(t, testscript.Params{Dir: "testdata/cuda", RequireExplicitExec: true, Setup: func(e *testscript.Env) error {
 		e.Setenv("EMULATED", library)
+		for name, n := range map[string]int{"train.idx": 200, "test.idx": 20} {
+			if err := os.WriteFile(filepath.Join(e.WorkDir, name), images(n), 0o600); err != nil {
+				return err
+			}
+		}
 		return nil
 	}})
+}
+
+// images is an idx file of n images of 6 by 5 pixels, which have a bar each.
+func images(n int) (file []byte) {
+	for _, x := range []int{0x803, n, 6, 5} {
+		file = binary.BigEndian.AppendUint32(file, uint32(x))
+	}
+	for i := range n {
+		for j := range 30 {
+			file = append(file, map[bool]byte{true: 250, false: 3}[j%5 == i%5])
+		}
+	}
+	return file
 }

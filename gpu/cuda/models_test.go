@@ -226,11 +226,15 @@ func TestModelsAgreeWithTheProcessor(t *testing.T) {
 		clusters(t, 5, 2, 400, poisson(0.25)),
 		clusters(t, 3, 4, 257, dpmech.FullBatch{}),
 		clusters(t, 20, 5, 100, poisson(0.4)),
+		clusters(t, 2, 3, 50, poisson(0)),
+		clusters(t, 3, 2, 100_000, poisson(0.0005)),
 		groups(t, Logistic, 3, 333, nil, true, poisson(0.3)),
 		groups(t, Logistic, 2, 1, nil, false, poisson(1)),
 		groups(t, Linear, 7, 500, []int{1}, true, poisson(0.2)),
 		groups(t, Poisson, 4, 200, []int{0, 2}, false, dpmech.FullBatch{}),
 		groups(t, Linear, 500, 2000, nil, true, poisson(0.05)),
+		groups(t, Logistic, 5, 50, []int{1}, true, poisson(0)),
+		groups(t, Logistic, 9, 100_000, nil, true, poisson(0.0005)),
 	} {
 		d := devices[i%len(devices)]
 		for _, clip := range []float64{0.3, 50} {

@@ -15,6 +15,8 @@ import (
 	"unsafe"
 
 	"gorgonia.org/cu"
+
+	_ "fedpvi/gpu/cuda/driver/header"
 )
 
 // code is a CUresult. Names and words come from the driver.

@@ -1,6 +1,8 @@
-// A libcuda.so.1 with one device, the emulated one: programs that are built for a CUDA
-// driver run the kernels on a processor (make emulated). What is launched is done when the
-// call returns. EMULATED_ORDER is the order of threads, 0 to 2.
+// A libcuda.so.1 with emulated devices: programs that are built for a CUDA driver run the
+// kernels on a processor (make test-cuda). What is launched is done when the call returns.
+// EMULATED_ORDER is the order of threads, 0 to 2; EMULATED_DEVICES how many devices there are,
+// one by default; and EMULATED_TRACE a file to which every launch adds a line, its device,
+// its kernel and how many blocks it has.
 #define CUDA_VISIBILITY "default"
 #include <cuda.h>
 
@@ -10,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -24,14 +27,35 @@ struct Work {
 	std::vector<unsigned long long> parameters;
 };
 
+// The context of a device is its number and one.
 thread_local CUcontext current;
-bool capturing;
-std::vector<Work> captured;
-std::map<CUdeviceptr, size_t> taken;
-size_t in_use; // bytes
+thread_local bool capturing;
+thread_local std::vector<Work> captured;
+
+struct Piece {
+	size_t bytes;
+	CUcontext of;
+};
+std::mutex memory; // guards what follows
+std::map<CUdeviceptr, Piece> taken;
+std::map<CUcontext, size_t> in_use; // bytes
+
+int devices() {
+	static const char *n = getenv("EMULATED_DEVICES");
+	return n ? atoi(n) : 1;
+}
+
+void trace(const Work &w) {
+	static const char *path = getenv("EMULATED_TRACE");
+	FILE *f = path ? fopen(path, "a") : nullptr;
+	if (!f) return;
+	fprintf(f, "cuda:%d %s %u\n", (int)(size_t)current - 1, emulator_name(w.kernel), w.blocks);
+	fclose(f);
+}
 
 CUresult run(Work &w) {
 	static const char *order = getenv("EMULATED_ORDER");
+	trace(w);
 	std::vector<void *> places;
 	for (auto &p : w.parameters) places.push_back(&p);
 	switch (emulator_launch(w.kernel, w.blocks, w.threads, w.shared, places.data(), order ? atoi(order) : 0)) {
@@ -42,12 +66,13 @@ CUresult run(Work &w) {
 	return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-// Whether so many bytes from an address on are in one piece that was allocated.
+// Whether so many bytes from an address on are in one piece that was allocated on this device.
 bool inside(CUdeviceptr p, size_t n) {
+	std::lock_guard<std::mutex> lock(memory);
 	auto piece = taken.upper_bound(p);
 	if (piece == taken.begin()) return false;
 	--piece;
-	return p + n <= piece->first + piece->second;
+	return piece->second.of == current && p + n <= piece->first + piece->second.bytes;
 }
 
 CUresult copy(void *to, const void *from, CUdeviceptr device, size_t n) {
@@ -82,8 +107,8 @@ CUresult cuGetErrorString(CUresult e, const char **s) {
 	return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetCount(int *n) { *n = 1; return CUDA_SUCCESS; }
-CUresult cuDeviceGet(CUdevice *d, int i) { *d = i; return i ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; }
+CUresult cuDeviceGetCount(int *n) { *n = devices(); return CUDA_SUCCESS; }
+CUresult cuDeviceGet(CUdevice *d, int i) { *d = i; return i < 0 || i >= devices() ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; }
 CUresult cuDeviceGetName(char *s, int n, CUdevice) { snprintf(s, n, "emulated device"); return CUDA_SUCCESS; }
 CUresult cuDeviceTotalMem_v2(size_t *n, CUdevice) { *n = memory_size; return CUDA_SUCCESS; }
 CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice) {
@@ -95,36 +120,39 @@ CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice) {
 	}
 	return CUDA_ERROR_INVALID_VALUE;
 }
-CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice) { *c = (CUcontext)1; return CUDA_SUCCESS; }
+CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) { *c = (CUcontext)((size_t)d + 1); return CUDA_SUCCESS; }
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) { return CUDA_SUCCESS; }
 CUresult cuCtxSetCurrent(CUcontext c) { current = c; return CUDA_SUCCESS; }
 CUresult cuCtxSynchronize(void) { return bound(); }
 
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total) {
+	std::lock_guard<std::mutex> lock(memory);
 	*total = memory_size;
-	*free = memory_size - in_use;
+	*free = memory_size - in_use[current];
 	return bound();
 }
 CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t n) {
 	if (!current) return CUDA_ERROR_INVALID_CONTEXT;
 	if (!n) return CUDA_ERROR_INVALID_VALUE;
-	void *at = n > memory_size - in_use ? nullptr : malloc(n);
+	std::lock_guard<std::mutex> lock(memory);
+	void *at = n > memory_size - in_use[current] ? nullptr : malloc(n);
 	if (!at) return CUDA_ERROR_OUT_OF_MEMORY;
 	memset(at, 0xa5, n);
 	*p = (CUdeviceptr)at;
-	taken[*p] = n;
-	in_use += n;
+	taken[*p] = {n, current};
+	in_use[current] += n;
 	return CUDA_SUCCESS;
 }
 CUresult cuMemFree_v2(CUdeviceptr p) {
+	std::lock_guard<std::mutex> lock(memory);
 	auto piece = taken.find(p);
-	if (piece == taken.end()) return CUDA_ERROR_INVALID_VALUE;
+	if (piece == taken.end() || piece->second.of != current) return CUDA_ERROR_INVALID_VALUE;
 	// This program overwrites what it gives back: what is left there is left for others.
 	const char *at = (const char *)p;
-	for (size_t i = 0; i < piece->second; i++) {
+	for (size_t i = 0; i < piece->second.bytes; i++) {
 		if (at[i]) return CUDA_ERROR_INVALID_VALUE;
 	}
-	in_use -= piece->second;
+	in_use[current] -= piece->second.bytes;
 	taken.erase(piece);
 	free((void *)p);
 	return bound();
