@@ -41,7 +41,7 @@ func (c *cache) put(number uint64, i transport.Item) {
 // newest is the size of the two newest entries.
 func (c *cache) newest(number uint64) int { return size(c.items[number]) + size(c.items[number-1]) }
 
-func size(i transport.Item) int { return len(i.Envelope) + len(i.Body) }
+func size(i transport.Item) int { return len(i.Envelope) + len(i.Body) } // in memory
 
 func (c *cache) get(number uint64) (transport.Item, bool) {
 	c.mu.Lock()

@@ -14,14 +14,14 @@ func TestDamagedStatesAreRefused(t *testing.T) {
 	for name, damage := range map[string]func(s *stand, kept store.Study) error{
 		"the last entry": func(_ *stand, kept store.Study) error {
 			envelope, body := kept.Item(kept.Items())
-			return kept.Append(kept.Items(), envelope, append(body, 0), 1)
+			return kept.Append(kept.Items(), envelope, store.Short(append(body, 0)), 1)
 		},
 		"the roster": func(_ *stand, kept store.Study) error {
 			envelope, body := kept.Item(1)
-			return kept.Append(1, envelope, bytes.ToUpper(body), 0)
+			return kept.Append(1, envelope, store.Short(bytes.ToUpper(body)), 0)
 		},
 		"a client's entry":       func(_ *stand, kept store.Study) error { return kept.Put(store.Entry, "north", []byte("north")) },
-		"the state of the round": func(_ *stand, kept store.Study) error { return kept.PutState([]byte("{}")) },
+		"the state of the round": func(_ *stand, kept store.Study) error { return kept.PutState(store.Short([]byte("{}"))) },
 		"an answer": func(s *stand, kept store.Study) error {
 			return kept.PutPiece(store.ReleaseKey{Ask: 1, Client: "north"}, 0, make([]byte, 1000))
 		},

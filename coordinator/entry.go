@@ -3,10 +3,8 @@ package coordinator
 import (
 	"context"
 
-	"fedpvi/coordinator/store"
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
-	"fedpvi/crypto/signed"
 	"fedpvi/transport"
 )
 
@@ -41,25 +39,6 @@ func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (i
 			return item, errStopped
 		}
 	}
-}
-
-// item returns an entry that is there.
-func (s *Study) item(number uint64) (transport.Item, error) {
-	if i, ok := s.cache.get(number); ok {
-		return i, nil
-	}
-	var i transport.Item
-	err := s.hub.store.View(func(tx *store.Tx) error {
-		kept, err := tx.Study(s.hash)
-		if err != nil {
-			return err
-		}
-		i.Envelope, i.Body = kept.Item(number)
-		h, err := signed.Claims(i.Envelope)
-		i.Derived = h.Domain == signed.Plan
-		return err
-	})
-	return i, err
 }
 
 // Unaware returns the clients that take part in a study that is over and were not given

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"fedpvi/coordinator/store"
@@ -212,26 +213,41 @@ func (b *batch) write(f func(store.Study) error) { b.writes = append(b.writes, f
 
 func (b *batch) then(f func()) { b.after = append(b.after, f) }
 
-// say appends an entry to the transcript.
-func (b *batch) say(kind transcript.Kind, ask uint64, model Hash, body []byte) error {
-	envelope, err := b.state.chain.Sign(b.study.hub.keys.identity, kind, ask, model, body)
+// say appends an entry to the transcript, with a body that write writes.
+func (b *batch) say(kind transcript.Kind, ask uint64, model Hash, write func(io.Writer) error) error {
+	s, chain := b.study, &b.state.chain
+	body, err := s.hub.store.PrepareBody(s.hash, chain.Position().Number+1, write)
 	if err != nil {
 		return err
 	}
-	return b.append(envelope, body)
+	hashed := transcript.Body{Size: uint64(body.Size), Hash: body.Hash}
+	envelope, err := chain.SignHashed(s.hub.keys.identity, kind, ask, model, hashed)
+	if err != nil {
+		return err
+	}
+	next, e, err := chain.FollowHashed(envelope, hashed)
+	if err != nil {
+		return err
+	}
+	b.append(next, e, envelope, body)
+	return nil
 }
 
-func (b *batch) append(envelope, body []byte) error {
-	chain, e, err := b.state.chain.Follow(envelope, body)
-	if err != nil {
-		return err
-	}
+// append keeps an entry that leads to a chain.
+func (b *batch) append(chain transcript.Chain, e transcript.Entry, envelope []byte, body *store.Value) {
 	b.state.chain = chain
-	b.items = append(b.items, numbered{e.Number, transport.Item{Envelope: envelope, Body: body, Derived: e.Kind.Plan()}})
+	b.items = append(b.items, numbered{e.Number, b.study.newItem(e, envelope, body)})
 	var plan uint64
 	if e.Kind.Plan() {
 		plan = e.Ask
 	}
 	b.write(func(kept store.Study) error { return kept.Append(e.Number, envelope, body, plan) })
-	return nil
+}
+
+// bytesOf writes bytes.
+func bytesOf(b []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	}
 }

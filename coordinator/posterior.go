@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/transcript"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/stage"
 	"fedpvi/pvi/study"
@@ -42,11 +44,9 @@ const normal90 = 1.6448536269514722
 
 // Posterior returns what came out of a study that was played to its end.
 func (s *Study) Posterior(ctx context.Context) (*Posterior, error) {
-	var text []byte
 	err := s.call(ctx, func(b *batch) error {
 		switch b.state.phase() {
 		case Ended:
-			text = b.state.result
 			return nil
 		case Aborted:
 			return fmt.Errorf("study %s was aborted: there is no posterior", s.Name())
@@ -56,8 +56,17 @@ func (s *Study) Posterior(ctx context.Context) (*Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
+	var closing transcript.Closing
+	err = s.look(func(kept store.Study) (err error) {
+		_, body := kept.Item(kept.Items())
+		closing, err = transcript.ParseClosing(body)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	var r stage.Result
-	if err := json.Unmarshal(text, &r); err != nil {
+	if err := json.Unmarshal(closing.Result, &r); err != nil {
 		return nil, err
 	}
 	return Describe(s.document, &r)
@@ -75,11 +84,11 @@ func Describe(st *study.Study, r *stage.Result) (*Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(m.Parameters) != len(r.Mean) || len(r.SD) != len(r.Mean) {
-		return nil, fmt.Errorf("the result has %d parameters, and study %s has %d: it is of another version of this program", len(r.Mean), st.Name, len(m.Parameters))
+	if m.Dim() != len(r.Mean) || len(r.SD) != len(r.Mean) {
+		return nil, fmt.Errorf("the result has %d parameters, and study %s has %d: it is of another version of this program", len(r.Mean), st.Name, m.Dim())
 	}
 	p := &Posterior{Result: r}
-	for i, parameter := range m.Parameters {
+	for i, parameter := range m.Parameters.All() {
 		out := Marginal{Name: parameter.Name, Log: parameter.Log, Interval: interval(parameter, r.Mean[i], r.SD[i])}
 		if a := r.NoiseAware; a != nil {
 			aware := interval(parameter, a.Mean[i], a.SD[i])

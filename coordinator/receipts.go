@@ -47,12 +47,4 @@ func (b *batch) allReceipts() ([]transcript.Receipt, error) {
 }
 
 // view looks at what is on disk, which has nothing of the batch.
-func (b *batch) view(f func(store.Study) error) error {
-	return b.study.hub.store.View(func(tx *store.Tx) error {
-		kept, err := tx.Study(b.study.hash)
-		if err != nil {
-			return err
-		}
-		return f(kept)
-	})
-}
+func (b *batch) view(f func(store.Study) error) error { return b.study.look(f) }

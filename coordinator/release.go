@@ -261,11 +261,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 }
 
 func (s *Study) body(key store.ReleaseKey, buffer []byte) (body []byte, err error) {
-	err = s.hub.store.View(func(tx *store.Tx) error {
-		kept, err := tx.Study(s.hash)
-		if err != nil {
-			return err
-		}
+	err = s.look(func(kept store.Study) (err error) {
 		body, err = kept.Body(key, buffer)
 		return err
 	})

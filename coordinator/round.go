@@ -64,13 +64,19 @@ func (b *batch) begin() error {
 	if err := s.opener.load(s.hub.files.sealing(s.hash), server.MaxRelease()); err != nil {
 		return err
 	}
-	envelope, body, err := st.chain.Open(s.hub.keys.identity, members, server.Digest(), server.Model())
+	envelope, text, err := st.chain.Open(s.hub.keys.identity, members, server.Digest(), server.Model())
 	if err != nil {
 		return err
 	}
-	if err := b.append(envelope, body); err != nil {
+	chain, e, err := st.chain.Follow(envelope, text)
+	if err != nil {
 		return err
 	}
+	body, err := s.hub.store.PrepareBody(s.hash, e.Number, bytesOf(text))
+	if err != nil {
+		return err
+	}
+	b.append(chain, e, envelope, body)
 	st.server, st.since, b.moved = server, b.now, true
 	b.then(func() {
 		s.events.Began()
@@ -144,7 +150,7 @@ func (b *batch) close(outcome *stage.Entry) error {
 	s, st, ask := b.study, b.state, uint64(outcome.Ask)
 	q := st.open[ask]
 	delete(st.open, ask)
-	if err := b.say(transcript.Kind(outcome.Kind), ask, st.server.Model(), outcome.Body); err != nil {
+	if err := b.say(transcript.Kind(outcome.Kind), ask, st.server.Model(), bytesOf(outcome.Body)); err != nil {
 		return err
 	}
 	b.write(func(kept store.Study) error { return kept.CloseAsk(ask) })
@@ -170,7 +176,7 @@ func (b *batch) open() (opened bool, err error) {
 		return false, nil
 	}
 	ask, model := uint64(plan.Ask), st.server.Model()
-	if err := b.say(transcript.Kind(plan.Kind), ask, model, plan.Body); err != nil {
+	if err := b.say(transcript.Kind(plan.Kind), ask, model, bytesOf(plan.Body)); err != nil {
 		return false, err
 	}
 	q := newQuestion(model, b.now, s.hub.options.RoundDeadline)
@@ -212,10 +218,9 @@ func (b *batch) end() error {
 	if err != nil {
 		return err
 	}
-	if err := b.say(transcript.End, 0, st.server.Model(), transcript.Closing{Result: text, Receipts: receipts}.Bytes()); err != nil {
+	if err := b.say(transcript.End, 0, st.server.Model(), bytesOf(transcript.Closing{Result: text, Receipts: receipts}.Bytes())); err != nil {
 		return err
 	}
-	st.result = text
 	b.then(func() {
 		s.events.Ended()
 		s.log.Info("the study is over", "answers", len(receipts))
@@ -237,7 +242,7 @@ func (b *batch) abort(by identity.Name, why string) error {
 	}
 	a := transcript.Abortion{By: by, Reason: why}
 	if st.begun() {
-		if err := b.say(transcript.Abort, 0, st.server.Model(), a.Bytes()); err != nil {
+		if err := b.say(transcript.Abort, 0, st.server.Model(), bytesOf(a.Bytes())); err != nil {
 			return err
 		}
 	} else {
@@ -265,7 +270,11 @@ func (b *batch) keepStage() error {
 	if err != nil {
 		return err
 	}
-	b.write(func(kept store.Study) error { return kept.PutState(text) })
+	value, err := b.study.hub.store.PrepareState(b.study.hash, bytesOf(text))
+	if err != nil {
+		return err
+	}
+	b.write(func(kept store.Study) error { return kept.PutState(value) })
 	return nil
 }
 

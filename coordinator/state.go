@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,7 +27,6 @@ type state struct {
 	server  *stage.Server // nil before the study has begun
 	open    map[uint64]*question
 	aborted *transcript.Abortion // of a study that never began, or began and was aborted
-	result  []byte               // of a study that was played to its end
 	since   time.Time            // when the study came to wait for what it waits for
 	blocked blocked
 
@@ -206,21 +206,22 @@ func (s *Study) readChain(st *state, kept store.Study) error {
 	if st.chain, _, err = st.chain.Follow(kept.Item(1)); err != nil || items == 1 {
 		return err
 	}
-	envelope, body := kept.Item(items)
-	before, _ := kept.Item(items - 1)
-	chain, e, err := st.chain.At(transcript.Position{Number: items - 1, Head: transcript.BodyOf(before).Hash}).Follow(envelope, body)
+	envelope, size := kept.Envelope(items)
+	before, _ := kept.Envelope(items - 1)
+	sum := sha256.New()
+	if err := kept.WriteBody(items, sum); err != nil {
+		return err
+	}
+	at := transcript.Position{Number: items - 1, Head: transcript.BodyOf(before).Hash}
+	chain, e, err := st.chain.At(at).FollowHashed(envelope, transcript.Body{Size: uint64(size), Hash: Hash(sum.Sum(nil))})
 	if err != nil {
 		return fmt.Errorf("entry %d of the transcript: %w", items, err)
 	}
 	st.chain = chain
-	switch e.Kind {
-	case transcript.Abort:
+	if e.Kind == transcript.Abort {
+		_, body := kept.Item(items)
 		a, err := transcript.ParseAbortion(body)
 		st.aborted = &a
-		return err
-	case transcript.End:
-		c, err := transcript.ParseClosing(body)
-		st.result = c.Result
 		return err
 	}
 	return nil

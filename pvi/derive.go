@@ -20,7 +20,9 @@ func (p *Protocol) deriveModel() error {
 	if p.family, err = gaussian.New(p.study.Inference.Q, p.model.Dim()); err != nil {
 		return err
 	}
-	p.entry = p.family.Precision()
+	if !gaussian.Independent(p.family) {
+		p.entries = p.family.Precision()
+	}
 	p.prior, err = p.model.Prior(p.family)
 	return err
 }

@@ -19,7 +19,7 @@ func (s *OneStepSite) Check(plan *OneStepPlan) error { return s.check(plan) }
 func (s *Site) Lambda() []Wide { return s.q.lambda }
 
 // Posterior returns the natural parameters of q. It is not a copy.
-func (s *Site) Posterior() []float64 { return s.q.natural }
+func (s *Site) Posterior() []float64 { return s.q.natural() }
 
 // Done reports whether the site has followed every outcome of the study's rounds.
 func (s *Site) Done() bool { return s.sequence == s.protocol.Plans() }

@@ -3,6 +3,8 @@ package pvi
 import (
 	"math"
 	"slices"
+
+	"fedpvi/pvi/gaussian"
 )
 
 // A posterior is what a machine knows of q: λ on the lattice and what follows
@@ -10,36 +12,62 @@ import (
 // may in the last bit, on different machines.)
 type posterior struct {
 	protocol *Protocol
-	lambda   []Wide    // λ − λ_prior
-	natural  []float64 // of q
-	mean     []float64 // of q
+	lambda   []Wide // λ − λ_prior
+	now      moments
 	meanOf   func(dst, nat []float64) error
 
-	next        []Wide // what try computed
-	nextNatural []float64
-	nextMean    []float64
+	tried func(back bool) // moves λ where the last try led, and back
+	then  moments         // there
 
 	summed *summed // where sums of gradients move q; nil where changes of factors do
 }
 
+// moments are q in floats, which follow from λ. Where coordinates are independent that is quick, and
+// there may be a million of them: then they are computed when they are asked for.
+type moments struct {
+	natural, mean []float64
+	known         bool
+}
+
 // newPosterior returns the posterior before any data: the prior.
 func newPosterior(p *Protocol) *posterior {
-	d, n := p.family.Dim(), p.family.Size()
-	q := &posterior{
-		protocol: p,
-		lambda:   make([]Wide, n), natural: make([]float64, n), mean: make([]float64, d),
-		meanOf: p.family.Means(),
-		next:   make([]Wide, n), nextNatural: make([]float64, n), nextMean: make([]float64, d),
-	}
+	q := &posterior{protocol: p, meanOf: p.family.Means()}
+	prior := make([]Wide, p.family.Size())
 	if p.Summed() {
-		q.summed = newSummed(p)
+		q.lambda, q.summed = prior, newSummed(p)
 		if !q.take(q.summed.descent.Start(), false) {
 			panic("pvi: the first q is not proper") // unreachable: NewProtocol tried it
 		}
-	} else if !q.set(q.lambda) {
+	} else if !q.set(prior) {
 		panic("pvi: the prior is not proper") // unreachable: NewProtocol made it from moments
 	}
 	return q
+}
+
+// natural returns the natural parameters of q. It is not a copy.
+func (q *posterior) natural() []float64 { return q.known().natural }
+
+// mean returns the mean of q. It is not a copy.
+func (q *posterior) mean() []float64 { return q.known().mean }
+
+func (q *posterior) known() *moments {
+	if !q.now.known && !q.moments(&q.now) {
+		panic("pvi: λ is not proper") // unreachable: it was when it was committed
+	}
+	return &q.now
+}
+
+// moments computes the moments of λ as it is, and reports whether they are those of a proper distribution.
+func (q *posterior) moments(m *moments) (proper bool) {
+	p := q.protocol
+	if m.natural == nil {
+		m.natural, m.mean = make([]float64, p.family.Size()), make([]float64, p.family.Dim())
+	}
+	for i, w := range q.lambda {
+		m.natural[i] = p.prior[i] + w.float(p.exponent)
+	}
+	m.known = q.meanOf(m.mean, m.natural) == nil
+	return m.known
 }
 
 // try computes the λ to which what was opened for plan number n leads, the change in
@@ -49,17 +77,59 @@ func (q *posterior) try(n int, change, centre []int64) (proper bool) {
 	if q.summed != nil {
 		return q.tryStep(n, change)
 	}
-	copy(q.next, q.lambda)
-	q.protocol.move(q.next, change, q.protocol.damping(n), centre)
-	return q.tryLambda()
+	alpha := q.protocol.damping(n)
+	return q.tryMove(func(back bool) { // the lattice is exact: there is no need for two λ
+		if back {
+			q.protocol.move(q.lambda, change, -alpha, centre)
+			return
+		}
+		q.protocol.move(q.lambda, change, alpha, centre)
+	})
 }
 
-func (q *posterior) tryLambda() (proper bool) {
-	p := q.protocol
-	for i, w := range q.next {
-		q.nextNatural[i] = p.prior[i] + w.float(p.exponent)
+func (q *posterior) tryMove(move func(back bool)) (proper bool) {
+	q.tried = move
+	q.there(func() { proper = q.proper() })
+	return proper
+}
+
+// there calls f with λ where the last try led.
+func (q *posterior) there(f func()) {
+	q.tried(false)
+	f()
+	q.tried(true)
+}
+
+// proper reports whether λ as it is is a proper distribution.
+func (q *posterior) proper() bool {
+	q.then.known = false
+	if !gaussian.Independent(q.protocol.family) {
+		return q.moments(&q.then)
 	}
-	return q.meanOf(q.nextMean, q.nextNatural) == nil
+	return q.blocks(func(part gaussian.Family, _ int, nat []float64) error { return part.Check(nat) }) == nil
+}
+
+// blockSize is how many coordinates are looked at together where they are independent.
+const blockSize = 512
+
+// blocks hands the natural parameters of λ as it is to f, from coordinate first on, a block after the other,
+// where coordinates are independent.
+func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64) error) error {
+	p, d := q.protocol, q.protocol.family.Dim()
+	nat := make([]float64, 0, 2*min(blockSize, d))
+	for first := 0; first < d; first += blockSize {
+		nat = nat[:0]
+		end := min(first+blockSize, d)
+		for _, from := range []int{0, d} {
+			for i := from + first; i < from+end; i++ {
+				nat = append(nat, p.prior[i]+q.lambda[i].float(p.exponent))
+			}
+		}
+		if err := f(gaussian.Diagonal(end-first), first, nat); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // boundary is the size, relative to what an element of the precision is the sum
@@ -73,36 +143,39 @@ func (p *Protocol) boundary() float64 {
 // borderline reports whether what the last try computed is so close to improper
 // that rounding decides, and if so computes its mean, with a precision that is
 // larger by what rounding may do.
-func (q *posterior) borderline() bool {
+func (q *posterior) borderline() (so bool) {
 	if q.summed != nil {
 		return false // its precisions are positive, or it has run away
 	}
-	if q.nudged(-1) {
-		return false // proper on every machine
-	}
-	return q.nudged(1) // or else improper on every machine
+	q.there(func() {
+		q.moments(&q.then)
+		if so = !q.nudged(-1) && q.nudged(1); so { // or else proper, or improper, on every machine
+			q.then.known = true
+		}
+	})
+	return so
 }
 
-// nudged reports whether what the last try computed is proper with the diagonal of
-// its precision moved by a multiple of the boundary. It writes nextMean.
+// nudged reports whether λ as it is is proper with the diagonal of
+// its precision moved by a multiple of the boundary. It writes the mean there.
 func (q *posterior) nudged(by float64) (proper bool) {
 	p := q.protocol
-	moved := slices.Clone(q.nextNatural)
+	moved := slices.Clone(q.then.natural)
 	d := p.family.Dim()
-	for k, at := range p.entry {
-		if at[0] == at[1] {
-			size := math.Abs(p.prior[d+k]) + math.Abs(q.next[d+k].float(p.exponent))
+	for k := range p.precisions() {
+		if i, j := p.entry(k); i == j {
+			size := math.Abs(p.prior[d+k]) + math.Abs(q.lambda[d+k].float(p.exponent))
 			moved[d+k] += by * p.boundary() * size
 		}
 	}
-	return q.meanOf(q.nextMean, moved) == nil
+	return q.meanOf(q.then.mean, moved) == nil
 }
 
 // commit makes what the last try computed the posterior.
 func (q *posterior) commit() {
-	q.lambda, q.next = q.next, q.lambda
-	q.natural, q.nextNatural = q.nextNatural, q.natural
-	q.mean, q.nextMean = q.nextMean, q.mean
+	q.tried(false)
+	q.tried = nil
+	q.now, q.then = q.then, q.now
 	if q.summed != nil {
 		q.summed.state, q.summed.next = q.summed.next, q.summed.state
 	}
@@ -117,11 +190,28 @@ func (q *posterior) centre() []int64 {
 	if !q.protocol.centred() {
 		return nil
 	}
-	centre := make([]int64, len(q.mean))
-	for i, m := range q.mean {
-		centre[i] = int64(math.Round(min(max(m*(1<<centreBits), -maxCentre), maxCentre)))
+	centre := make([]int64, q.protocol.family.Dim())
+	if !gaussian.Independent(q.protocol.family) {
+		roundCentre(centre, q.mean())
+		return centre
+	}
+	var means [blockSize]float64
+	err := q.blocks(func(part gaussian.Family, first int, nat []float64) error {
+		mean := means[:part.Dim()]
+		err := part.Mean(mean, nat)
+		roundCentre(centre[first:], mean)
+		return err
+	})
+	if err != nil {
+		panic("pvi: λ is not proper") // unreachable: it was when it was committed
 	}
 	return centre
+}
+
+func roundCentre(dst []int64, mean []float64) {
+	for i, m := range mean {
+		dst[i] = int64(math.Round(min(max(m*(1<<centreBits), -maxCentre), maxCentre)))
+	}
 }
 
 // checkCentre refuses a centre that is not the protocol's kind. Any that is will
@@ -143,14 +233,28 @@ func (p *Protocol) checkCentre(centre []int64) error {
 }
 
 // set makes lambda the posterior's λ if it is a proper distribution, or may be one
-// on another machine.
+// on another machine. It is not copied.
 func (q *posterior) set(lambda []Wide) bool {
-	copy(q.next, lambda)
-	if !q.tryLambda() && !q.borderline() {
+	now := q.lambda
+	if !q.tryMove(func(back bool) {
+		if q.lambda = lambda; back {
+			q.lambda = now
+		}
+	}) && !q.borderline() {
 		return false
 	}
 	q.commit()
 	return true
+}
+
+// precisions returns how many elements a precision has, and entry row and column of one.
+func (p *Protocol) precisions() int { return p.family.Size() - p.family.Dim() }
+
+func (p *Protocol) entry(k int) (i, j int) {
+	if p.entries == nil {
+		return k, k
+	}
+	return p.entries[k][0], p.entries[k][1]
 }
 
 // toCentred turns natural parameters into coordinates around a centre c: h
@@ -159,8 +263,8 @@ func (q *posterior) set(lambda []Wide) bool {
 // that a smaller clip does, and noise on Λ no longer moves the mean.
 func (p *Protocol) toCentred(nat []float64, centre []int64) {
 	d := len(centre)
-	for k, at := range p.entry {
-		i, j := at[0], at[1]
+	for k := range p.precisions() {
+		i, j := p.entry(k)
 		precision := math.Ldexp(nat[d+k], -centreBits)
 		nat[i] -= precision * float64(centre[j])
 		if i != j {
@@ -183,8 +287,8 @@ func (p *Protocol) move(lambda []Wide, change []int64, alpha int64, centre []int
 		lambda[i] = lambda[i].add(product(n, alpha<<centreBits))
 	}
 	d := len(centre)
-	for k, at := range p.entry {
-		i, j := at[0], at[1]
+	for k := range p.precisions() {
+		i, j := p.entry(k)
 		lambda[i] = lambda[i].add(product(change[d+k], alpha*centre[j]))
 		if i != j {
 			lambda[j] = lambda[j].add(product(change[d+k], alpha*centre[i]))

@@ -33,7 +33,7 @@ func (p *Protocol) OneStepPosterior(o *OneStepOutcome) (mean []float64, cov *mat
 	for _, n := range o.Curvature {
 		e.Curvature = append(e.Curvature, c.Curvature.Lattice().Float(n))
 	}
-	for _, parameter := range p.model.Parameters {
+	for _, parameter := range p.model.Parameters.All() {
 		e.PriorMean = append(e.PriorMean, parameter.Prior.Mean)
 		e.PriorPrecision = append(e.PriorPrecision, 1/(parameter.Prior.SD*parameter.Prior.SD))
 	}

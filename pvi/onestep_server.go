@@ -30,7 +30,7 @@ func NewOneStepServer(s *Server) (*OneStepServer, error) {
 		return nil, errors.New("the last round comes after all others, some of which have no outcome yet")
 	}
 	return &OneStepServer{
-		protocol: p, digest: oneStepDigest(p, s.q.lambda), point: slices.Clone(s.q.mean),
+		protocol: p, digest: oneStepDigest(p, s.q.lambda), point: slices.Clone(s.q.mean()),
 		gradient: make([]int64, p.oneStep.Gradient.Dim()), curvature: make([]int64, p.oneStep.Curvature.Dim()),
 	}, nil
 }

@@ -42,7 +42,7 @@ func NewOneStepSite(s *Site, records *shard.Shard) (*OneStepSite, error) {
 	}
 	return &OneStepSite{
 		protocol: p, id: s.id, records: p.model.Regression(records),
-		digest: oneStepDigest(p, s.q.lambda), point: slices.Clone(s.q.mean),
+		digest: oneStepDigest(p, s.q.lambda), point: slices.Clone(s.q.mean()),
 		missed: p.inRounds(p.Releases()) - s.Releases(),
 	}, nil
 }
@@ -113,7 +113,7 @@ func (s *OneStepSite) knows(point []float64) bool {
 		return false
 	}
 	for i, x := range point {
-		scale := math.Abs(s.point[i]) + s.protocol.model.Parameters[i].Prior.SD
+		scale := math.Abs(s.point[i]) + s.protocol.model.Parameters.Prior(i).SD
 		if !(math.Abs(x-s.point[i]) <= lambdaTolerance*scale) {
 			return false
 		}

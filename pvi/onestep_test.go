@@ -265,7 +265,7 @@ func TestOneStepSums(t *testing.T) {
 	p := oneStepProtocol(t, set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
 	h := defaultHouse(t, p)
 	_, _, o := h.last(t, 1)
-	c, point := p.OneStep(), h.server.q.mean
+	c, point := p.OneStep(), h.server.q.mean()
 	if !slices.Equal(o.Point, point) {
 		t.Fatalf("the point is %v, the mean %v", o.Point, point)
 	}

@@ -112,7 +112,7 @@ func (c *parts) add(q *posterior, own []Wide, plan *Plan, src *dpmech.Stream) er
 	}
 	for k, s := range c.solvers {
 		c.replaced(k, q, own)
-		for i, whole := range q.natural {
+		for i, whole := range q.natural() {
 			c.cavity[i] = whole - c.current[i]
 		}
 		_, err := s.Propose(c.target, c.problem(q, plan), src)
@@ -134,7 +134,7 @@ func (c *parts) add(q *posterior, own []Wide, plan *Plan, src *dpmech.Stream) er
 func (c *parts) problem(q *posterior, plan *Plan) solver.Problem {
 	p := c.protocol
 	return solver.Problem{
-		Family: p.family, Mean: q.mean, Natural: q.natural, Cavity: c.cavity,
+		Family: p.family, Mean: q.mean(), Natural: q.natural(), Cavity: c.cavity,
 		Weight: p.weight(plan), Tied: p.study.Inference.Factors == study.Tied,
 	}
 }

@@ -157,7 +157,7 @@ func (p *Protocol) leastPrecisions(o *solver.SEPOptions) []float64 {
 	tau := p.Noise().SD / o.Rate * math.Sqrt(o.NoiseLeft(p.descent.Total))
 	reach := o.Reach(p.descent.Total)
 	least := make([]float64, p.model.Dim())
-	for i, parameter := range p.model.Parameters {
+	for i, parameter := range p.model.Parameters.All() {
 		least[i] = tau * reach / (reached * parameter.Prior.SD)
 	}
 	return least
@@ -167,7 +167,7 @@ func (p *Protocol) leastPrecisions(o *solver.SEPOptions) []float64 {
 func (p *Protocol) drawnStart() []float64 {
 	at := make([]float64, p.model.Dim())
 	dpmech.FillPublicNormal(at, "start of expectation propagation", p.digest, 0)
-	for i, parameter := range p.model.Parameters {
+	for i, parameter := range p.model.Parameters.All() {
 		at[i] = parameter.Prior.Mean + parameter.Prior.SD*at[i]
 	}
 	return at

@@ -44,13 +44,13 @@ const (
 // A Protocol is what a study comes to for a roster of clients: everything that
 // server and sites must agree on before the first round. It does not change.
 type Protocol struct {
-	study  *study.Study
-	roster []ClientID
-	digest Digest
-	model  *fit.Model
-	family gaussian.Family
-	prior  []float64
-	entry  [][2]int // of the precision's elements
+	study   *study.Study
+	roster  []ClientID
+	digest  Digest
+	model   *fit.Model
+	family  gaussian.Family
+	prior   []float64
+	entries [][2]int // of the precision's elements; nil if coordinates are independent
 
 	clients *dpmech.GaussianSum // hides a client's change; nil unless the unit is the client
 	records *dpmech.GaussianSum // hides a record's statistics; nil unless they are released

@@ -214,4 +214,4 @@ func (s *Server) Done() bool { return s.sequence == s.protocol.Plans() }
 func (s *Server) Lambda() []Wide { return s.q.lambda }
 
 // Posterior returns the natural parameters of q. It is not a copy.
-func (s *Server) Posterior() []float64 { return s.q.natural }
+func (s *Server) Posterior() []float64 { return s.q.natural() }

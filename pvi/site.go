@@ -133,10 +133,10 @@ func (s *Site) change(plan *Plan, src *dpmech.Stream) ([]float64, error) {
 	}
 	p := s.protocol
 	s.factorNow(s.current)
-	for i, q := range s.q.natural {
+	for i, q := range s.q.natural() {
 		s.cavity[i] = q - s.current[i]
 	}
-	problem := solver.Problem{Family: p.family, Mean: s.q.mean, Natural: s.q.natural, Cavity: s.cavity, Weight: p.weight(plan), Tied: s.factor == nil}
+	problem := solver.Problem{Family: p.family, Mean: s.q.mean(), Natural: s.q.natural(), Cavity: s.cavity, Weight: p.weight(plan), Tied: s.factor == nil}
 	events, err := s.solver.Propose(s.target, problem, src)
 	s.spent.Statistics += len(events)
 	if p.sampled != nil && len(events) > 0 {

@@ -91,6 +91,7 @@ type summed struct {
 	epsilon     []float64
 	sum         []float64
 	natural     []float64
+	lambda      []Wide // where the last try led
 }
 
 func newSummed(p *Protocol) *summed {
@@ -101,6 +102,7 @@ func newSummed(p *Protocol) *summed {
 	return &summed{
 		descent: descent,
 		epsilon: make([]float64, p.model.Dim()), sum: make([]float64, p.messageSize()), natural: make([]float64, p.family.Size()),
+		lambda: make([]Wide, p.family.Size()),
 	}
 }
 
@@ -133,11 +135,11 @@ func (q *posterior) tryState(state []float64, averaged bool) (proper bool) {
 	s.descent.Natural(s.natural, state, averaged)
 	for i, x := range s.natural {
 		var ok bool
-		if q.next[i], ok = wideOf(x-p.prior[i], p.exponent); !ok {
+		if s.lambda[i], ok = wideOf(x-p.prior[i], p.exponent); !ok {
 			return false
 		}
 	}
-	return q.tryLambda()
+	return q.tryMove(func(bool) { q.lambda, s.lambda = s.lambda, q.lambda })
 }
 
 // take makes a state the posterior's, if it leads to a proper distribution: to q as it
@@ -178,12 +180,12 @@ func (q *posterior) same(lambda []Wide) bool {
 }
 
 func (q *posterior) near(lambda []Wide) bool {
-	d := len(q.mean)
+	d, natural := q.protocol.family.Dim(), q.natural()
 	for i, w := range lambda {
 		gap := math.Abs(w.add(q.lambda[i].neg()).float(q.protocol.exponent))
-		scale := q.natural[i%d+d]
+		scale := natural[i%d+d]
 		if i < d {
-			scale = math.Abs(q.natural[i]) + math.Sqrt(scale)
+			scale = math.Abs(natural[i]) + math.Sqrt(scale)
 		}
 		if !(gap <= lambdaTolerance*scale) {
 			return false

@@ -151,7 +151,7 @@ func TestSummedIsPooledDescent(t *testing.T) {
 		if math.Abs(got/want-1) > 1e-6 {
 			t.Errorf("precision %d is %.12g, by hand %.12g", k, got, want)
 		}
-		if got, want := h.server.q.mean[k], mean[k]; math.Abs(got-want) > 1e-6*(1+math.Abs(want)) {
+		if got, want := h.server.q.mean()[k], mean[k]; math.Abs(got-want) > 1e-6*(1+math.Abs(want)) {
 			t.Errorf("mean %d is %.12g, by hand %.12g", k, got, want)
 		}
 	}

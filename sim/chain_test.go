@@ -64,7 +64,7 @@ func onGrid(p *sim.Play, logLikelihood func(margin float64) float64) (mean [2]fl
 	log := func(a, b float64) float64 {
 		var sum float64
 		for i, x := range []float64{a, b} {
-			prior := model.Parameters[i].Prior
+			prior := model.Parameters.Prior(i)
 			sum -= (x - prior.Mean) * (x - prior.Mean) / (2 * prior.SD * prior.SD)
 		}
 		for _, s := range p.Federation.Shards {

@@ -125,7 +125,7 @@ func (f *Federation) noiseAware(natural []float64) (*NoiseAware, error) {
 		return nil, err
 	}
 	out.Mean = mean
-	for i, parameter := range p.Model().Parameters {
+	for i, parameter := range p.Model().Parameters.All() {
 		out.Marginals = append(out.Marginals, marginal(parameter, mean[i], math.Sqrt(cov.At(i, i))))
 		out.Coefficients = append(out.Coefficients, Compared{
 			Name:       parameter.Name,

@@ -144,9 +144,9 @@ const normal95 = 1.959963984540054
 
 // marginals describes each parameter on its own scale: one whose coordinate is its
 // logarithm has a log-normal distribution.
-func marginals(parameters []fit.Parameter, mean []float64, cov mat.Symmetric) []Marginal {
-	out := make([]Marginal, len(parameters))
-	for i, p := range parameters {
+func marginals(m *fit.Model, mean []float64, cov mat.Symmetric) []Marginal {
+	out := make([]Marginal, m.Dim())
+	for i, p := range m.Parameters.All() {
 		out[i] = marginal(p, mean[i], math.Sqrt(cov.At(i, i)))
 	}
 	return out
@@ -186,14 +186,14 @@ func (f *Federation) Result(reference *Reference) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Posterior = marginals(p.Model().Parameters, mean, cov)
+	r.Posterior = marginals(p.Model(), mean, cov)
 	for i := range mean {
 		r.Covariance = append(r.Covariance, mat.Row(nil, i, cov))
 	}
 	if mean, cov, err = reference.Moments(); err != nil {
 		return nil, err
 	}
-	r.NonPrivate = marginals(p.Model().Parameters, mean, cov)
+	r.NonPrivate = marginals(p.Model(), mean, cov)
 	r.Reference = reference.Method
 	if r.KL, err = reference.KL(p.Family(), r.Natural); err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ func drawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 	given := m.Study.Simulation.Synthetic.Truth
 	used := 0
 	var truth []float64
-	for _, p := range m.Parameters {
+	for _, p := range m.Parameters.All() {
 		// Drawn even if the study gives it, so that one does not move another.
 		theta := p.Prior.Mean + p.Prior.SD*r.NormFloat64()
 		if value, ok := given[p.Name]; ok {

@@ -31,7 +31,7 @@ func announce(number uint64, item Item) (*announcement, error) {
 	var err error
 	if a.whole, err = a.encode(0); err == nil && item.Derived {
 		var head []byte
-		head, err = a.start(0, true)
+		head, err = startOf(number, item.Envelope, uint64(len(item.Body)), a.sum, 0, true)
 		a.brief = []frame{{head, nil}}
 	}
 	return a, err
@@ -46,18 +46,18 @@ func (a *announcement) frames(offset uint64, brief bool) ([]frame, error) {
 	case offset == 0:
 		return a.whole, nil
 	case offset > uint64(len(a.Body)):
-		return nil, refuse(OutOfPlace, "entry %d has %d bytes: there is no byte %d", a.number, len(a.Body), offset)
+		return nil, beyond(a.number, offset, uint64(len(a.Body)))
 	}
 	return a.encode(offset)
 }
 
 func (a *announcement) encode(offset uint64) (all []frame, err error) {
-	head, err := a.start(offset, false)
+	head, err := startOf(a.number, a.Envelope, uint64(len(a.Body)), a.sum, offset, false)
 	rest := a.Body[offset:]
 	for err == nil && (len(head) > 0 || len(rest) > 0) {
 		piece := rest[:min(len(rest), max(entryMessage-len(head), 1))]
 		if len(piece) > 0 {
-			head = protowire.AppendVarint(protowire.AppendTag(head, pieceField, protowire.BytesType), uint64(len(piece)))
+			head = withPiece(head, len(piece))
 		}
 		all = append(all, frame{head, piece})
 		head, rest = nil, rest[len(piece):]
@@ -65,11 +65,20 @@ func (a *announcement) encode(offset uint64) (all []frame, err error) {
 	return all, err
 }
 
-func (a *announcement) start(offset uint64, brief bool) ([]byte, error) {
-	start := wirepb.FollowResponse_Start_builder{
-		Number: a.number, Envelope: a.Envelope, Size: uint64(len(a.Body)), Sha256: a.sum[:], Offset: offset, Brief: brief,
-	}.Build()
+// beyond refuses to send an entry from an offset that it does not have.
+func beyond(number, offset, size uint64) error {
+	return refuse(OutOfPlace, "entry %d has %d bytes: there is no byte %d", number, size, offset)
+}
+
+// startOf encodes what begins an entry that is sent from an offset on, or of which nothing else is sent.
+func startOf(number uint64, envelope []byte, size uint64, sum Hash, offset uint64, brief bool) ([]byte, error) {
+	start := wirepb.FollowResponse_Start_builder{Number: number, Envelope: envelope, Size: size, Sha256: sum[:], Offset: offset, Brief: brief}.Build()
 	return proto.Marshal(wirepb.FollowResponse_builder{Start: start}.Build())
+}
+
+// withPiece appends to a head what goes before the bytes of a piece.
+func withPiece(head []byte, size int) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(head, pieceField, protowire.BytesType), uint64(size))
 }
 
 // announcements are the newest ones of a study: the outcome of a round and the plan of the next
@@ -125,6 +134,8 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 	switch m := v.(type) {
 	case frame:
 		return mem.BufferSlice{mem.SliceBuffer(m.head), mem.SliceBuffer(m.piece)}, nil
+	case storedFrame:
+		return mem.BufferSlice{mem.SliceBuffer(m.head), m.piece}, nil
 	case proto.Message:
 		b, err := proto.Marshal(m)
 		return mem.BufferSlice{mem.SliceBuffer(b)}, err

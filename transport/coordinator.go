@@ -17,6 +17,7 @@ type Hash = [sha256.Size]byte
 type Item struct {
 	Envelope []byte
 	Body     []byte
+	Stored   Stored // in the place of Body, if it is not nil; a coordinator alone gives such items
 	// Derived says that the body follows from the entries before. Who works it out need not be sent it,
 	// and gets the item with a nil body.
 	Derived bool

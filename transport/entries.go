@@ -61,6 +61,9 @@ func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.Fo
 // sendEntry sends what is left of an entry from an offset on, piece by piece, or a body that can be worked
 // out not at all.
 func sendEntry(stream followStream, c *call, item Item, number, offset uint64, brief bool) error {
+	if item.Stored != nil {
+		return sendStored(stream, c, item, number, offset, brief)
+	}
 	a, err := c.study.announced.of(number, item)
 	if err != nil {
 		return err

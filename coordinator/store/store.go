@@ -22,6 +22,7 @@ const (
 	// The versions of all that is in the file: a program that does not know one leaves the file alone.
 	formatFirst = "1"
 	formatLong  = "2" // there are values in parts
+	formatSlots = "3" // and a state in parts is where it says
 )
 
 // ErrHeld says that another program has the state directory.
@@ -149,7 +150,7 @@ func (s *Store) prepare() error {
 			return err
 		}
 		switch have := about.Get(formatKey); string(have) {
-		case formatFirst, formatLong:
+		case formatFirst, formatLong, formatSlots:
 			return nil
 		case "":
 			return about.Put(formatKey, []byte(formatFirst))

@@ -76,7 +76,7 @@ func TestTheStateIsItsOwnersAlone(t *testing.T) {
 func TestAnotherFormatIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	s := open(t, dir, Options{})
-	check(t, s.Update(func(tx *Tx) error { return tx.tx.Bucket([]byte("about")).Put([]byte("format"), []byte("3")) }))
+	check(t, s.Update(func(tx *Tx) error { return tx.tx.Bucket([]byte("about")).Put([]byte("format"), []byte("4")) }))
 	check(t, s.Close())
 	if _, err := Open(dir, Options{}); !errors.Is(err, ErrFormat) {
 		t.Errorf("%v", err)
@@ -242,9 +242,9 @@ func TestTranscripts(t *testing.T) {
 		if st.Items() != 0 || st.PlanOf(1) != 0 || st.State() != nil {
 			t.Error("something is there before anything was written")
 		}
-		check(t, st.Append(1, []byte("e1"), []byte("b1"), 0))
-		check(t, st.Append(2, []byte("e2"), nil, 7))
-		return st.PutState([]byte("state"))
+		check(t, st.Append(1, []byte("e1"), Short([]byte("b1")), 0))
+		check(t, st.Append(2, []byte("e2"), Short(nil), 7))
+		return st.PutState(Short([]byte("state")))
 	})
 	in(t, s, func(st Study) error {
 		e, b := st.Item(1)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -153,11 +154,53 @@ func (s Study) Tickets(f func(name string, decode func(ticket any) error) error)
 	})
 }
 
+// The keys of the state of the phases: the state itself, if it is short or of format 2, or where it is, which one of
+// two is. The other one is written for the next state.
+var (
+	stateNow   = []byte("now")
+	stateSlot  = []byte("slot")
+	stateSlots = [][]byte{[]byte("even"), []byte("odd")}
+)
+
 // PutState keeps the state of the phases.
-func (s Study) PutState(b []byte) error { return s.putLong(state, []byte("now"), b) }
+func (s Study) PutState(v *Value) error {
+	bucket := s.part(state)
+	before := clone(bucket.Get(stateSlot))
+	key := stateNow
+	if v.Long() {
+		key = v.key
+		if err := bucket.Put(stateSlot, key); err != nil {
+			return err
+		}
+	} else if err := bucket.Delete(stateSlot); err != nil {
+		return err
+	}
+	for _, old := range [][]byte{stateNow, before} {
+		if len(old) == 0 || bytes.Equal(old, key) {
+			continue
+		}
+		if err := errors.Join(bucket.Delete(old), dropParts(bucket, old, 0)); err != nil {
+			return err
+		}
+	}
+	return s.name(state, key, v)
+}
+
+// otherSlot returns the slot in which the state is not.
+func (s Study) otherSlot() []byte {
+	if bytes.Equal(s.part(state).Get(stateSlot), stateSlots[0]) {
+		return stateSlots[1]
+	}
+	return stateSlots[0]
+}
 
 // State returns a copy of the state of the phases; nil if there is none.
-func (s Study) State() []byte { return s.long(state, []byte("now")) }
+func (s Study) State() []byte {
+	if slot := s.part(state).Get(stateSlot); slot != nil {
+		return s.long(state, slot)
+	}
+	return s.long(state, stateNow)
+}
 
 // clone returns nil for nil, and never nil for what is there.
 func clone(b []byte) []byte {

@@ -1,8 +1,13 @@
 package store
 
+import (
+	"fmt"
+	"io"
+)
+
 // Append keeps an entry of the transcript. The question is that of a plan, 0 for other
 // entries.
-func (s Study) Append(n uint64, envelope, body []byte, ask uint64) error {
+func (s Study) Append(n uint64, envelope []byte, body *Value, ask uint64) error {
 	if err := s.part(envelopes).Put(number(n), envelope); err != nil {
 		return err
 	}
@@ -11,13 +16,43 @@ func (s Study) Append(n uint64, envelope, body []byte, ask uint64) error {
 			return err
 		}
 	}
-	return s.putLong(bodies, number(n), body)
+	return s.name(bodies, number(n), body)
 }
 
 // Item returns copies of an entry's envelope and body; nil if there is none.
 func (s Study) Item(n uint64) (envelope, body []byte) {
 	key := number(n)
 	return clone(s.part(envelopes).Get(key)), s.long(bodies, key)
+}
+
+// Envelope returns a copy of an entry's envelope, and the size of its body; nil if there is none.
+func (s Study) Envelope(n uint64) (envelope []byte, body int64) {
+	body, _ = s.length(bodies, number(n))
+	return clone(s.part(envelopes).Get(number(n))), body
+}
+
+// ReadBody fills b with the body of an entry from an offset on.
+func (s Study) ReadBody(n uint64, b []byte, from int64) error {
+	if !s.readLong(bodies, number(n), b, from) {
+		return fmt.Errorf("%w: entry %d is shorter than it was", ErrDamaged, n)
+	}
+	return nil
+}
+
+// WriteBody writes the body of an entry.
+func (s Study) WriteBody(n uint64, w io.Writer) error {
+	size, _ := s.length(bodies, number(n))
+	b := make([]byte, min(size, pieceValue))
+	for at := int64(0); at < size; at += int64(len(b)) {
+		b = b[:min(int64(len(b)), size-at)]
+		if err := s.ReadBody(n, b, at); err != nil {
+			return err
+		}
+		if _, err := w.Write(b); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Items returns how many entries there are.

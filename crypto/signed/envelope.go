@@ -80,6 +80,12 @@ func Claims(envelope []byte) (Header, error) {
 	return p.header, err
 }
 
+// ClaimedPayload returns what an envelope holds, of which nothing is known to be true.
+func ClaimedPayload(envelope []byte) ([]byte, error) {
+	p, err := parse(envelope)
+	return p.payload, err
+}
+
 // parts are an envelope taken apart: signed is its header as it was sent.
 type parts struct {
 	header          Header

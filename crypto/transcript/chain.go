@@ -64,11 +64,20 @@ func (c Chain) Protocol() Hash { return c.protocol }
 // before, with the body that was signed. The question and the model are the word of the
 // coordinator, for the caller to compare with its own.
 func (c Chain) Follow(envelope, body []byte) (Chain, Entry, error) {
+	return c.follow(envelope, BodyOf(body), body)
+}
+
+// FollowHashed is Follow where the caller has hashed a body that is not in memory. The first entry's must be.
+func (c Chain) FollowHashed(envelope []byte, body Body) (Chain, Entry, error) {
+	return c.follow(envelope, body, nil)
+}
+
+func (c Chain) follow(envelope []byte, hashed Body, body []byte) (Chain, Entry, error) {
 	e, header, err := c.read(envelope)
 	if err != nil {
 		return c, Entry{}, err
 	}
-	if e.Body != BodyOf(body) {
+	if e.Body != hashed {
 		return c, Entry{}, ErrBody
 	}
 	if e.Kind == Roster {
@@ -139,28 +148,33 @@ func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol,
 	}
 	body = members.Bytes()
 	c.members, c.roster, c.protocol = members, members.Hash(), protocol
-	envelope, err = c.sign(signer, Entry{Kind: Roster, Model: model}, body)
+	envelope, err = c.sign(signer, Entry{Kind: Roster, Model: model}, BodyOf(body))
 	return envelope, body, err
 }
 
 // Sign signs the next entry: its kind, the question if it is a plan or an outcome, the
 // hash of the model after it, and its body. The chain is where it was: Follow goes on.
 func (c Chain) Sign(signer *identity.Identity, kind Kind, ask uint64, model Hash, body []byte) (envelope []byte, err error) {
+	return c.SignHashed(signer, kind, ask, model, BodyOf(body))
+}
+
+// SignHashed is Sign for a body that the caller has hashed.
+func (c Chain) SignHashed(signer *identity.Identity, kind Kind, ask uint64, model Hash, body Body) (envelope []byte, err error) {
 	if c.at.Number == 0 {
 		return nil, ErrKind
 	}
 	return c.sign(signer, Entry{Kind: kind, Ask: ask, Model: model}, body)
 }
 
-func (c Chain) sign(signer *identity.Identity, e Entry, body []byte) ([]byte, error) {
-	if len(body) > MaxBody {
-		return nil, fmt.Errorf("a body of %d bytes: at most %d", len(body), MaxBody)
+func (c Chain) sign(signer *identity.Identity, e Entry, body Body) ([]byte, error) {
+	if body.Size > MaxBody {
+		return nil, fmt.Errorf("a body of %d bytes: at most %d", body.Size, MaxBody)
 	}
 	domain := e.Kind.domain()
 	if domain == "" {
 		return nil, ErrKind
 	}
-	e.Number, e.Previous, e.Body = c.at.Number+1, c.at.Head, BodyOf(body)
+	e.Number, e.Previous, e.Body = c.at.Number+1, c.at.Head, body
 	if err := c.follows(e); err != nil {
 		return nil, err
 	}

@@ -78,6 +78,15 @@ func (e Entry) payload() []byte {
 	return e.Body.append(b)
 }
 
+// Claims returns what the payload of an envelope says of an entry. Nothing of it is known to be true.
+func Claims(envelope []byte) (Entry, error) {
+	payload, err := signed.ClaimedPayload(envelope)
+	if err != nil {
+		return Entry{}, err
+	}
+	return parsePayload(payload)
+}
+
 func parsePayload(b []byte) (e Entry, err error) {
 	r := wire.NewReader(b)
 	if r.Uint8() != version {

@@ -38,9 +38,15 @@ func found(ctx context.Context, o options, documents [][]byte, clients int) (*hu
 	if err := l.Close(); err != nil {
 		return nil, nil, err
 	}
+	all, err := h.found(ctx, documents, clients)
+	return h, all, err
+}
+
+// found makes the studies.
+func (h *hub) found(ctx context.Context, documents [][]byte, clients int) ([][]coordinator.Invited, error) {
 	state, err := coordinator.Open(h.dir, coordinator.Options{})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer state.Close()
 	var names []identity.Name
@@ -53,11 +59,28 @@ func found(ctx context.Context, o options, documents [][]byte, clients int) (*hu
 			File: fmt.Sprintf("load-%d.toml", i), Document: d, Addresses: []string{h.address}, Clients: names, Valid: 24 * time.Hour,
 		})
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		all = append(all, f.Invited)
 	}
-	return h, all, nil
+	return all, nil
+}
+
+// bare returns what the process takes that serves a study of next to nothing, which nobody has joined.
+func bare(ctx context.Context, o options) (u usage, err error) {
+	o.dir = filepath.Join(o.dir, "bare")
+	if err := os.Mkdir(o.dir, 0o700); err != nil {
+		return u, err
+	}
+	h, _, err := found(ctx, o, [][]byte{document("bare", 1, 1)}, 1)
+	if err != nil {
+		return u, err
+	}
+	if err := h.serve(ctx, o); err != nil {
+		return u, err
+	}
+	u, err = h.usage()
+	return u, errors.Join(err, h.stop())
 }
 
 // serve starts the process, and waits until it takes connections.

@@ -13,7 +13,7 @@ func (m *Model) OnDevice() error {
 	if f := m.Study.Model.Family; f == study.Softmax || f == study.NeuralNetwork {
 		return fmt.Errorf("the kernels have regressions of one predictor and mixtures, not %s", f)
 	}
-	if d := m.program.Dim(); d > cuda.MaxDim {
+	if d := m.Dim(); d > cuda.MaxDim {
 		return fmt.Errorf("the kernels have up to %d coordinates, the model has %d", cuda.MaxDim, d)
 	}
 	return nil
@@ -41,10 +41,10 @@ func (m *Model) OnDeviceRecords(s *shard.Shard, clients int) (cuda.Records, erro
 		precision = 1 / (m.NoiseSD() * m.NoiseSD())
 	}
 	if len(m.layout.groups) == 0 && m.layout.scale < 0 {
-		return cuda.Regression{Family: family, Dim: m.program.Dim(), Rows: rows, Outcomes: outcomes, Precision: precision}, nil
+		return cuda.Regression{Family: family, Dim: m.Dim(), Rows: rows, Outcomes: outcomes, Precision: precision}, nil
 	}
 	return cuda.Multilevel{
-		Family: family, Dim: m.program.Dim(), Features: m.layout.coefficients, Effects: m.onDeviceEffects(s),
+		Family: family, Dim: m.Dim(), Features: m.layout.coefficients, Effects: m.onDeviceEffects(s),
 		Scale: m.layout.scale, Precision: precision, Degrees: m.Study.Model.DegreesOfFreedom, Rows: rows, Outcomes: outcomes,
 	}, nil
 }
@@ -73,7 +73,7 @@ func (m *Model) onDeviceEffects(s *shard.Shard) (effects []cuda.Effect) {
 func (m *Model) onDeviceMixture(rows []float64, share float64) cuda.Mixture {
 	model := &m.Study.Model
 	k, known := model.Components, model.ClusterSD > 0
-	d := cuda.Mixture{Dim: m.program.Dim(), Components: k, Variables: len(model.Variables), Weights: !known, Rows: rows}
+	d := cuda.Mixture{Dim: m.Dim(), Components: k, Variables: len(model.Variables), Weights: !known, Rows: rows}
 	if known {
 		d.Precision = 1 / (model.ClusterSD * model.ClusterSD)
 		for v := range model.Variables {
@@ -86,7 +86,7 @@ func (m *Model) onDeviceMixture(rows []float64, share float64) cuda.Mixture {
 		d.Means, d.Spreads = append(d.Means, k-1+2*v*k), append(d.Spreads, k-1+(2*v+1)*k)
 	}
 	d.Base = cuda.Base{Share: share, Priors: make([]cuda.Prior, d.Dim)}
-	for i, p := range m.Parameters {
+	for i, p := range m.Parameters.All() {
 		d.Base.Mean, d.Base.SD = append(d.Base.Mean, p.Prior.Mean), append(d.Base.SD, p.Prior.SD)
 		if i < k-1 {
 			d.Base.Priors[i] = cuda.Prior{Kind: cuda.StickPrior, First: 1, Second: float64(k - 1 - i)}

@@ -89,7 +89,7 @@ func proposeOn(t *testing.T, m *Model, d cuda.Device) []float64 {
 	dim := program.Dim()
 	cavity := make([]float64, 2*dim)
 	mean := make([]float64, dim)
-	for i, p := range m.Parameters {
+	for i, p := range m.Parameters.All() {
 		precision := 1 / (p.Prior.SD * p.Prior.SD)
 		mean[i] = p.Prior.Mean
 		cavity[i], cavity[dim+i] = precision*p.Prior.Mean, precision

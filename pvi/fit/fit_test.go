@@ -154,7 +154,7 @@ func close(t *testing.T, what string, got, want []float64, tolerance float64) {
 func TestNamesAgree(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)
-		for i, p := range m.Parameters {
+		for i, p := range m.Parameters.All() {
 			own := m.Program().Names()[i]
 			_, inner, _ := strings.Cut(p.Name, "[")
 			if !strings.Contains(own, strings.TrimSuffix(p.Name, "]")) && !strings.Contains(own, inner) {
@@ -235,7 +235,7 @@ func TestPriorIsShared(t *testing.T) {
 		for _, l := range []solver.Likelihood{whole, rest, rest} {
 			l.AddGradient(got, theta)
 		}
-		for i, p := range m.Parameters {
+		for i, p := range m.Parameters.All() {
 			got[i] -= (theta[i] - p.Prior.Mean) / (p.Prior.SD * p.Prior.SD)
 		}
 		close(t, name+": gradient", got, want, 1e-10)

@@ -34,7 +34,7 @@ func (m *Model) takeParameters() {
 				m.beyond = true
 				_, one.About, _ = strings.Cut(said[k], " ~ ")
 			}
-			m.add(one)
+			m.Parameters.add(one)
 			next++
 		}
 	}
@@ -49,8 +49,21 @@ func normalPrior(p *ir.Program, prior *ir.Prior) (mean, sd []float64, ok bool) {
 	return a.Values, b.Values, a.Op == ir.Const && b.Op == ir.Const
 }
 
+// keptProgram is up to how many coordinates of θ a regression keeps its record program, which names them all:
+// who adds answers up has no need of it.
+const keptProgram = 1 << 16
+
 // Program returns the model as a record program.
-func (m *Model) Program() *model.Model { return m.program }
+func (m *Model) Program() *model.Model {
+	if m.program != nil {
+		return m.program
+	}
+	program, err := m.build()
+	if err != nil {
+		panic("fit: " + err.Error()) // unreachable: New made one
+	}
+	return program
+}
 
 // Load returns a shard as the program reads it.
 func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
@@ -88,7 +101,7 @@ func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
 			}
 		}
 	}
-	table, err := m.program.Load(n, columns)
+	table, err := m.Program().Load(n, columns)
 	if err != nil {
 		return nil, fmt.Errorf("loading records: %w", err)
 	}
@@ -103,10 +116,10 @@ func (m *Model) Records(s *shard.Shard, clients int) (*solver.Program, error) {
 		return nil, err
 	}
 	base := solver.Base{}
-	for _, p := range m.Parameters {
+	for _, p := range m.Parameters.All() {
 		base.Mean, base.SD = append(base.Mean, p.Prior.Mean), append(base.SD, p.Prior.SD)
 	}
-	return solver.NewProgram(m.program, table, base, m.beyond, 1/float64(clients))
+	return solver.NewProgram(m.Program(), table, base, m.beyond, 1/float64(clients))
 }
 
 // draws is the number of quasi-random points of a posterior that a prediction of a
@@ -127,11 +140,12 @@ func (m *Model) predictGeneral(s *shard.Shard, family gaussian.Family, natural [
 		_, out[i].Outcome = s.Record(i)
 		out[i].LogDensity = math.Inf(-1)
 	}
-	kind, _, _ := m.program.Outcomes()
+	kind, _, _ := m.Program().Outcomes()
+	program := m.Program()
 	err = solver.EachPoint(family, natural, draws, func(theta []float64) {
-		m.program.LogDensities(logs, theta, table)
+		program.LogDensities(logs, theta, table)
 		if kind != ir.NoPrediction {
-			m.program.Predict(means, theta, table)
+			program.Predict(means, theta, table)
 		}
 		for i, log := range logs {
 			// log-sum-exp as it goes: totals are relative to the largest so far.

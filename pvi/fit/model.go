@@ -12,12 +12,12 @@ import (
 // A Model is what a study estimates.
 type Model struct {
 	Study      *study.Study
-	Parameters []Parameter
+	Parameters Parameters
 
 	layout  layout
 	linear  *model.Linear
-	program *model.Model
-	beyond  bool // the program's prior is more than that of the parameters
+	program *model.Model // nil if it is long, and made again where it is asked for
+	beyond  bool         // the program's prior is more than that of the parameters
 }
 
 // General reports whether the model is known by its record program alone, rather than

@@ -2,32 +2,11 @@ package fit
 
 import (
 	"fmt"
-	"math"
-	"slices"
-
-	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/study"
 )
-
-// A Parameter is one coordinate of θ.
-type Parameter struct {
-	Name  string
-	Log   bool         // the coordinate is the logarithm of the parameter
-	Prior study.Normal // of the coordinate
-	About string       // what it is, in words; if Beyond, the distribution
-
-	// Beyond says that Prior is only the base with which q begins: the prior is
-	// of another kind, and clients share what it says beyond.
-	Beyond bool
-}
-
-// OwnPrior returns the prior of a parameter whose coordinate is its logarithm.
-func (p Parameter) OwnPrior() study.LogNormal {
-	return study.LogNormal{Median: math.Exp(p.Prior.Mean), Factor: math.Exp(p.Prior.SD)}
-}
 
 // layout is where the kinds of parameters stand in θ.
 type layout struct {
@@ -65,41 +44,39 @@ func New(st *study.Study) (*Model, error) {
 	m.addCoefficients()
 	m.addScale()
 	m.addGroups()
-	var err error
-	if m.program, err = m.build(); err != nil {
+	program, err := m.build()
+	if err != nil {
 		return nil, err
+	}
+	if m.Dim() <= keptProgram {
+		m.program = program
 	}
 	if !st.Model.Conjugate() {
 		return m, nil
 	}
 	var prior []model.Normal
-	for _, p := range m.Parameters {
+	for _, p := range m.Parameters.All() {
 		prior = append(prior, model.Normal{Mean: p.Prior.Mean, SD: p.Prior.SD})
 	}
 	m.linear, err = model.NewLinear(m.Names(), prior, m.NoiseSD())
 	return m, err
 }
 
-func (m *Model) add(p Parameter) int {
-	m.Parameters = append(m.Parameters, p)
-	return len(m.Parameters) - 1
-}
-
 func (m *Model) addCoefficients() {
 	st := m.Study
-	coefficients := st.Coefficients()
-	m.layout.coefficients = len(coefficients)
-	m.Parameters = slices.Grow(m.Parameters, m.layout.classes*len(coefficients))
-	for class := range m.layout.classes {
-		of, about := "", "coefficient"
+	all := st.Coefficients()
+	m.layout.coefficients = len(all)
+	for _, c := range all {
+		m.Parameters.coefficients = append(m.Parameters.coefficients, coefficient{c.Name, st.Prior.For(c.Name)})
+	}
+	for i := range m.layout.classes {
+		one := class{about: "coefficient"}
 		if st.Model.Family == study.Softmax {
 			outcome, _ := st.Column(st.Model.Outcome)
-			of = outcome.Levels[class+1] + "|"
-			about = fmt.Sprintf("coefficient of the log odds of %s against %s", outcome.Levels[class+1], outcome.Levels[0])
+			one.of = outcome.Levels[i+1] + "|"
+			one.about = fmt.Sprintf("coefficient of the log odds of %s against %s", outcome.Levels[i+1], outcome.Levels[0])
 		}
-		for _, c := range coefficients {
-			m.add(Parameter{Name: of + c.Name, Prior: st.Prior.For(c.Name), About: about})
-		}
+		m.Parameters.classes = append(m.Parameters.classes, one)
 	}
 }
 
@@ -108,12 +85,12 @@ func (m *Model) addScale() {
 	switch st.Model.Family {
 	case study.Linear:
 		if st.Model.NoiseSD == 0 {
-			m.layout.scale = m.add(Parameter{Name: "noise_sd", Log: true, Prior: st.Prior.Scale.Normal(), About: "standard deviation of the outcome around its mean"})
+			m.layout.scale = m.Parameters.add(Parameter{Name: "noise_sd", Log: true, Prior: st.Prior.Scale.Normal(), About: "standard deviation of the outcome around its mean"})
 		}
 	case study.Robust:
-		m.layout.scale = m.add(Parameter{Name: "noise_scale", Log: true, Prior: st.Prior.Scale.Normal(), About: "scale of the Student-t distribution of the outcome around its centre"})
+		m.layout.scale = m.Parameters.add(Parameter{Name: "noise_scale", Log: true, Prior: st.Prior.Scale.Normal(), About: "scale of the Student-t distribution of the outcome around its centre"})
 	case study.NegativeBinomial:
-		m.layout.scale = m.add(Parameter{Name: "dispersion", Log: true, Prior: st.Prior.Dispersion.Normal(), About: "φ: a count of mean μ has variance μ + μ²/φ"})
+		m.layout.scale = m.Parameters.add(Parameter{Name: "dispersion", Log: true, Prior: st.Prior.Dispersion.Normal(), About: "φ: a count of mean μ has variance μ + μ²/φ"})
 	}
 }
 
@@ -132,13 +109,13 @@ func (m *Model) addGroups() {
 			} else {
 				w.slopes = append(w.slopes, -1)
 			}
-			w.spread = append(w.spread, m.add(Parameter{
+			w.spread = append(w.spread, m.Parameters.add(Parameter{
 				Name: "sd(" + what + ")", Log: true, Prior: st.Prior.Scale.Normal(),
 				About: fmt.Sprintf("spread of the %s between levels of %s", effectName(effect), g.By),
 			}))
-			w.first = append(w.first, len(m.Parameters))
+			w.first = append(w.first, m.Parameters.Len())
 			for _, level := range c.Levels {
-				m.add(Parameter{
+				m.Parameters.add(Parameter{
 					Name: fmt.Sprintf("z(%s)[%s]", what, level), Prior: study.Normal{SD: 1},
 					About: fmt.Sprintf("how far the %s of %s is from the mean over levels, in units of their spread", effectName(effect), level),
 				})
@@ -156,12 +133,12 @@ func effectName(effect string) string {
 }
 
 // Dim returns the dimension of θ.
-func (m *Model) Dim() int { return len(m.Parameters) }
+func (m *Model) Dim() int { return m.Parameters.Len() }
 
 // Names returns the parameters' names in order.
 func (m *Model) Names() []string {
-	names := make([]string, len(m.Parameters))
-	for i, p := range m.Parameters {
+	names := make([]string, m.Parameters.Len())
+	for i, p := range m.Parameters.All() {
 		names[i] = p.Name
 	}
 	return names
@@ -170,13 +147,11 @@ func (m *Model) Names() []string {
 // Prior returns the natural parameters of the prior in family.
 func (m *Model) Prior(family gaussian.Family) ([]float64, error) {
 	mean := make([]float64, m.Dim())
-	cov := mat.NewDiagDense(m.Dim(), nil)
-	for i, p := range m.Parameters {
-		mean[i] = p.Prior.Mean
-		cov.SetDiag(i, p.Prior.SD*p.Prior.SD)
+	for i := range mean {
+		mean[i] = m.Parameters.Prior(i).Mean
 	}
 	natural := make([]float64, family.Size())
-	if err := family.FromMoments(natural, mean, cov); err != nil {
+	if err := family.FromMoments(natural, mean, covariance{&m.Parameters}); err != nil {
 		return nil, fmt.Errorf("prior: %w", err)
 	}
 	return natural, nil

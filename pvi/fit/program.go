@@ -39,7 +39,8 @@ func (m *Model) regressors(b *model.Builder) model.Expr {
 func (m *Model) coefficients(b *model.Builder, name string, from int) model.Expr {
 	n := m.layout.coefficients
 	names, mean, sd := make([]string, n), make([]float64, n), make([]float64, n)
-	for i, p := range m.Parameters[from : from+n] {
+	for i := range n {
+		p := m.Parameters.At(from + i)
 		names[i], mean[i], sd[i] = p.Name, p.Prior.Mean, p.Prior.SD
 	}
 	return b.Vector(name, names, model.Free, b.Of(ir.Normal, b.Numbers(mean...), b.Numbers(sd...)))
@@ -47,7 +48,7 @@ func (m *Model) coefficients(b *model.Builder, name string, from int) model.Expr
 
 // scalar declares the parameter at place i and returns it on its own scale.
 func (m *Model) scalar(b *model.Builder, i int) model.Expr {
-	p := m.Parameters[i]
+	p := m.Parameters.At(i)
 	name := p.Name
 	if p.Log {
 		name = "log " + name
@@ -124,8 +125,8 @@ func (m *Model) varying(b *model.Builder, g study.Group, w way) model.Expr {
 	for e, effect := range g.Effects() {
 		spread := m.scalar(b, w.spread[e])
 		first := w.first[e]
-		z := b.Vector(m.Parameters[w.spread[e]].Name+" units", c.Levels, model.Free,
-			b.Normal(model.Normal{Mean: m.Parameters[first].Prior.Mean, SD: m.Parameters[first].Prior.SD}))
+		z := b.Vector(m.Parameters.At(w.spread[e]).Name+" units", c.Levels, model.Free,
+			b.Normal(model.Normal{Mean: m.Parameters.Prior(first).Mean, SD: m.Parameters.Prior(first).SD}))
 		term := b.Gather(b.Mul(spread, z), index)
 		if effect != study.Intercept {
 			slope, _ := m.Study.Column(effect)

@@ -44,7 +44,7 @@ func (m *Model) SiteSize(family gaussian.Family) int {
 // Start returns the means that the study gives, by name, and those of the prior for others.
 func (m *Model) Start(at map[string]float64) ([]float64, error) {
 	mean := make([]float64, 0, m.Dim())
-	for _, p := range m.Parameters {
+	for _, p := range m.Parameters.All() {
 		x, ok := at[p.Name]
 		if !ok {
 			x = p.Prior.Mean
@@ -52,7 +52,7 @@ func (m *Model) Start(at map[string]float64) ([]float64, error) {
 		mean = append(mean, x)
 	}
 	for name := range at {
-		if !slices.ContainsFunc(m.Parameters, func(p Parameter) bool { return p.Name == name }) {
+		if !slices.Contains(m.Names(), name) {
 			return nil, fmt.Errorf("inference.start_at names %q, which is none of the model's parameters: %s", name, strings.Join(m.Names(), ", "))
 		}
 	}

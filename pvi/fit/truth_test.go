@@ -56,7 +56,7 @@ func logPosterior(m *Model, l solver.Likelihood) func(theta []float64) float64 {
 	scratch := make([]float64, m.Dim())
 	return func(theta []float64) float64 {
 		sum := l.AddGradient(scratch, theta)
-		for i, p := range m.Parameters {
+		for i, p := range m.Parameters.All() {
 			z := (theta[i] - p.Prior.Mean) / p.Prior.SD
 			sum -= z * z / 2
 		}
@@ -84,7 +84,7 @@ func TestFitsAgainstMetropolis(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantMean, wantSD := metropolis(logPosterior(m, l), mean, jump, r)
-			for i, p := range m.Parameters {
+			for i, p := range m.Parameters.All() {
 				if off := math.Abs(mean[i]-wantMean[i]) / wantSD[i]; off > .2 {
 					t.Errorf("%s: the mean is %.2f sd from the posterior's", p.Name, off)
 				}
@@ -154,7 +154,7 @@ func TestLaplaceIsAtTheMode(t *testing.T) {
 		l, _ := likelihoodAndPrior(t, m, s, family)
 		gradient := make([]float64, m.Dim())
 		l.AddGradient(gradient, mean)
-		for i, p := range m.Parameters {
+		for i, p := range m.Parameters.All() {
 			slope := gradient[i] - (mean[i]-p.Prior.Mean)/(p.Prior.SD*p.Prior.SD)
 			if math.Abs(slope)*sd[i] > 1e-5 {
 				t.Errorf("%s, %s: the log posterior rises by %.2g an sd at its mode", name, p.Name, slope*sd[i])
@@ -192,7 +192,7 @@ func TestSVINearsTheFit(t *testing.T) {
 		}
 		for i := range got {
 			if off, ratio := math.Abs(got[i]-mean[i])/sd[i], math.Sqrt(cov.At(i, i))/sd[i]; off > .1 || ratio < .93 || ratio > 1.07 {
-				t.Errorf("%s, %s: the mean is %.3f sd off, the sd %.3f of the fit's", of, m.Parameters[i].Name, off, ratio)
+				t.Errorf("%s, %s: the mean is %.3f sd off, the sd %.3f of the fit's", of, m.Parameters.At(i).Name, off, ratio)
 			}
 		}
 	}
@@ -220,8 +220,8 @@ func TestAwkwardRecords(t *testing.T) {
 			for _, point := range []bool{false, true} {
 				mean, sd := fitted(t, m, shard.Design(m.Study, records), gaussian.Full(m.Dim()), point)
 				for i, x := range mean {
-					if math.IsNaN(x) || !(sd[i] > 0) || math.Abs(x) > 12 || sd[i] > 1.6*m.Parameters[i].Prior.SD {
-						t.Errorf("%s, %s: %s has mean %g and sd %g", how, name, m.Parameters[i].Name, x, sd[i])
+					if math.IsNaN(x) || !(sd[i] > 0) || math.Abs(x) > 12 || sd[i] > 1.6*m.Parameters.Prior(i).SD {
+						t.Errorf("%s, %s: %s has mean %g and sd %g", how, name, m.Parameters.At(i).Name, x, sd[i])
 					}
 				}
 			}
@@ -236,8 +236,11 @@ func TestOverflowIsAnError(t *testing.T) {
 	for i := range 30 {
 		records.Append([]float64{.5, 10, 0, float64(i % 7), float64(i % 3)})
 	}
-	for i := range m.Parameters {
-		m.Parameters[i].Prior.SD = 300
+	for i := range m.Parameters.coefficients {
+		m.Parameters.coefficients[i].prior.SD = 300
+	}
+	for i := range m.Parameters.others {
+		m.Parameters.others[i].Prior.SD = 300
 	}
 	family := gaussian.Full(m.Dim())
 	l, prior := likelihoodAndPrior(t, m, shard.Design(m.Study, records), family)

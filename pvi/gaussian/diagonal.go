@@ -15,6 +15,13 @@ func Diagonal(d int) Family { return diagonal(d) }
 
 type diagonal int
 
+// Independent reports whether a family is [Diagonal]: what is of a coordinate follows from its own two natural
+// parameters.
+func Independent(f Family) bool {
+	_, so := f.(diagonal)
+	return so
+}
+
 func (f diagonal) Name() string { return "diagonal" }
 func (f diagonal) Dim() int     { return int(f) }
 func (f diagonal) Size() int    { return 2 * int(f) }

@@ -114,7 +114,7 @@ func (c *course) result(natural []float64, verdicts tally, columns []pvi.ColumnS
 		Clients: p.Roster(), Outcomes: verdicts.Accepted + verdicts.Rejected + verdicts.Void, tally: verdicts,
 		Family: p.Family().Name(), Natural: slices.Clone(natural), Mean: mean, SD: sd, Scale: slices.Clone(columns),
 	}
-	for _, parameter := range p.Model().Parameters {
+	for _, parameter := range p.Model().Parameters.All() {
 		r.Names = append(r.Names, parameter.Name)
 	}
 	if c.study.Inference.Q != "diagonal" {

@@ -50,9 +50,12 @@ func (c *course) kindsOfPass() []int {
 	return []int{1, c.passes()}
 }
 
+// perNumber is how many bytes a number of a message has, and an element of λ twice as many: counted, as there may
+// be millions.
+const perNumber = 8
+
 func (c *course) maxRelease() int {
 	longest := pvi.ClientID(strings.Repeat("n", c.limits.Name))
-	const perNumber = 8 // of a release; counted, as there may be millions
 	size := len(wire.AppendRelease(nil, &pvi.Release{Client: longest})) + perNumber*c.public.MessageSize()
 	for _, n := range c.kindsOfPass() {
 		size = max(size, len(wire.AppendScaleRelease(nil, &pvi.ScaleRelease{Client: longest, Sum: make([]int64, c.scaling.Size(n))})))
@@ -66,10 +69,10 @@ func (c *course) maxRelease() int {
 
 func (c *course) maxEntry() int {
 	p := c.public
-	roster, centre := p.Roster(), make([]int64, p.Family().Dim())
+	roster, centre := p.Roster(), p.Family().Dim()
 	size := max(
-		len(wire.AppendPlan(nil, &pvi.Plan{Lambda: make([]pvi.Wide, p.Family().Size()), Centre: centre, Participants: roster})),
-		len(wire.AppendOutcome(nil, &pvi.Outcome{Centre: centre, Participants: roster, Sum: make([]int64, p.MessageSize())})),
+		len(wire.AppendPlan(nil, &pvi.Plan{Participants: roster}))+perNumber*(2*p.Family().Size()+centre),
+		len(wire.AppendOutcome(nil, &pvi.Outcome{Participants: roster}))+perNumber*(centre+p.MessageSize()),
 	)
 	for _, n := range c.kindsOfPass() {
 		size = max(

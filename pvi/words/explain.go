@@ -54,7 +54,7 @@ func NewExplained(p *pvi.Protocol) *Explained {
 		Public: public(p), Sent: sent(p), Stays: stays(st),
 	}
 	e.Program = fmt.Sprintf("%x", m.Program().Digest())
-	for _, q := range m.Parameters {
+	for _, q := range m.Parameters.All() {
 		e.Parameters = append(e.Parameters, ExplainedParameter{q.Name, priorInWords(q), aboutInWords(q)})
 	}
 	read := map[int]bool{}

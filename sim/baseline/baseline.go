@@ -86,7 +86,7 @@ func newRecords(p *sim.Play) (*records, error) {
 // start returns the mean of the prior.
 func (r *records) start() []float64 {
 	theta := make([]float64, r.program.Dim())
-	for i, p := range r.fit.Parameters {
+	for i, p := range r.fit.Parameters.All() {
 		theta[i] = p.Prior.Mean
 	}
 	return theta

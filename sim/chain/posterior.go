@@ -129,13 +129,13 @@ var ErrNotConcave = errors.New("the log posterior is not concave at the pooled f
 // Precision returns U with UᵀU the precision of the prior less the given Hessian of the log likelihood, packed by
 // rows, times a weight.
 func Precision(m *fit.Model, hessian []float64, weight float64) (*mat.TriDense, error) {
-	d := len(m.Parameters)
+	d := m.Dim()
 	precision := mat.NewSymDense(d, nil)
 	for i := range d {
 		for j := range i + 1 {
 			precision.SetSym(i, j, -weight*hessian[i*(i+1)/2+j])
 		}
-		sd := m.Parameters[i].Prior.SD
+		sd := m.Parameters.Prior(i).SD
 		precision.SetSym(i, i, precision.At(i, i)+1/(sd*sd))
 	}
 	var root mat.Cholesky

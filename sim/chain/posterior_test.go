@@ -8,15 +8,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/pvi/fit"
+	"fedpvi/pvi/study"
 )
 
 // A precision that is not positive definite is refused.
 func TestPrecisionIsOfAConcavePosterior(t *testing.T) {
-	m := &fit.Model{Parameters: make([]fit.Parameter, 2)}
 	const sd = 2.0
-	for i := range m.Parameters {
-		m.Parameters[i].Prior.SD = sd
-	}
+	parameter := fit.Parameter{Prior: study.Normal{SD: sd}}
+	m := &fit.Model{Parameters: fit.ParametersOf(parameter, parameter)}
 	root, err := Precision(m, []float64{-3, 1, -5}, 0.5)
 	if err != nil {
 		t.Fatal(err)

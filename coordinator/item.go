@@ -1,0 +1,67 @@
+package coordinator
+
+import (
+	"fmt"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/transcript"
+	"fedpvi/transport"
+)
+
+// newItem is an entry as it is shown once it is on disk. A long body stays there.
+func (s *Study) newItem(e transcript.Entry, envelope []byte, body *store.Value) transport.Item {
+	i := transport.Item{Envelope: envelope, Derived: e.Kind.Plan()}
+	if body.Long() {
+		i.Stored = &storedBody{s, e.Number, e.Body}
+	} else {
+		i.Body = body.Head
+	}
+	return i
+}
+
+// item returns an entry that is there.
+func (s *Study) item(number uint64) (i transport.Item, err error) {
+	if i, ok := s.cache.get(number); ok {
+		return i, nil
+	}
+	err = s.look(func(kept store.Study) error {
+		var size int64
+		i.Envelope, size = kept.Envelope(number)
+		e, err := transcript.Claims(i.Envelope)
+		if err != nil || e.Body.Size != uint64(size) {
+			return fmt.Errorf("%w: entry %d of the transcript", store.ErrDamaged, number)
+		}
+		if i.Derived = e.Kind.Plan(); store.IsLong(size) {
+			i.Stored = &storedBody{s, number, e.Body}
+			return nil
+		}
+		_, i.Body = kept.Item(number)
+		return nil
+	})
+	return i, err
+}
+
+// look looks at what is on disk of the study.
+func (s *Study) look(f func(store.Study) error) error {
+	return s.hub.store.View(func(tx *store.Tx) error {
+		kept, err := tx.Study(s.hash)
+		if err != nil {
+			return err
+		}
+		return f(kept)
+	})
+}
+
+// A storedBody is the body of an entry, on disk. It does not change.
+type storedBody struct {
+	study  *Study
+	number uint64
+	body   transcript.Body
+}
+
+func (b *storedBody) Size() uint64 { return b.body.Size }
+func (b *storedBody) Hash() Hash   { return b.body.Hash }
+
+func (b *storedBody) Read(into []byte, from int64) error {
+	return b.study.look(func(kept store.Study) error { return kept.ReadBody(b.number, into, from) })
+}

@@ -1,0 +1,51 @@
+package transport
+
+import (
+	"google.golang.org/grpc/mem"
+)
+
+// A Stored is the body of an item that is on a disk, and is read as it is sent.
+type Stored interface {
+	Size() uint64
+	Hash() Hash // SHA-256
+	// Read fills b with what the body has from an offset on. It is for many at once.
+	Read(b []byte, from int64) error
+}
+
+// A storedFrame is a frame whose piece was read into a buffer that goes back when it is sent.
+type storedFrame struct {
+	head  []byte
+	piece mem.Buffer
+}
+
+// sendStored is sendEntry for one on a disk.
+func sendStored(stream followStream, c *call, item Item, number, offset uint64, brief bool) error {
+	body := item.Stored
+	size := body.Size()
+	if offset > size {
+		return beyond(number, offset, size)
+	}
+	brief = brief && offset == 0 && item.Derived
+	start, err := startOf(number, item.Envelope, size, body.Hash(), offset, brief)
+	if err != nil {
+		return err
+	}
+	if offset == size || brief {
+		return stream.SendMsg(frame{head: start})
+	}
+	pool := mem.DefaultBufferPool()
+	for head := start; offset < size; head = nil {
+		n := int(min(size-offset, uint64(max(entryMessage-len(head), 1))))
+		b := pool.Get(n)
+		if err := body.Read(*b, int64(offset)); err != nil {
+			pool.Put(b)
+			return err
+		}
+		if err := stream.SendMsg(storedFrame{withPiece(head, n), mem.NewBuffer(b, pool)}); err != nil {
+			return err
+		}
+		c.watch.moved()
+		offset += uint64(n)
+	}
+	return nil
+}
