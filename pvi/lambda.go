@@ -191,7 +191,7 @@ func (q *posterior) centre() []int64 {
 		return nil
 	}
 	centre := make([]int64, q.protocol.family.Dim())
-	if !gaussian.Independent(q.protocol.family) {
+	if q.now.known || !gaussian.Independent(q.protocol.family) { // known is also that of λ that rounding alone has proper
 		roundCentre(centre, q.mean())
 		return centre
 	}

@@ -466,6 +466,39 @@ func TestBorderline(t *testing.T) {
 	}
 }
 
+// Where rounding decided that λ is proper, its mean is the centre of the next plan, here and after a restart.
+func TestBorderlineCentre(t *testing.T) {
+	for _, q := range []string{"diagonal", "full"} {
+		h := newHouse(t, planeStudy(t, clientPrivacy, "q = \""+q+"\"", ""), 3, 1)
+		plan, _ := h.server.Next()
+		for m := range h.sites {
+			h.propose(m, &plan)
+		}
+		o := &Outcome{Protocol: plan.Protocol, Sequence: 1, Number: 1, Verdict: Accepted, Centre: plan.Centre, Participants: plan.Participants, Sum: make([]int64, h.protocol.family.Size())}
+		alpha := float64(h.protocol.damping(1)) / (1 << dampingBits)
+		o.Sum[2] = -int64(math.Ldexp(1/alpha, h.protocol.lattice.Exponent())) // the prior has precision 1
+		s := h.sites[0]
+		if err := s.Settle(o); err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+		next, _ := s.Foretell(2)
+		if len(next.Centre) != h.protocol.family.Dim() {
+			t.Errorf("%s: the centre of the next plan is %d", q, next.Centre)
+		}
+		state, err := s.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := h.newSite(clientID(0), 0)
+		if err := again.Restore(state); err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+		if after, _ := again.Foretell(2); !slices.Equal(after.Centre, next.Centre) {
+			t.Errorf("%s: the centre of the next plan is %d, after a restart %d", q, next.Centre, after.Centre)
+		}
+	}
+}
+
 // More records than the study allows for would add more than the sum has room for.
 func TestMaxRecords(t *testing.T) {
 	for _, privacy := range []string{noPrivacy, recordPrivacy, clientPrivacy} {
