@@ -137,7 +137,7 @@ func (b *batch) closeIfDue(ask uint64) error {
 	if len(missing) > 0 && b.now.Before(q.deadline) {
 		return nil
 	}
-	outcome, err := st.server.Close(int(ask))
+	outcome, err := st.server.CloseSaying(int(ask))
 	if err != nil {
 		return b.fail(err)
 	}
@@ -146,11 +146,11 @@ func (b *batch) closeIfDue(ask uint64) error {
 }
 
 // close says the outcome of a question and forgets the bodies of its answers.
-func (b *batch) close(outcome *stage.Entry) error {
+func (b *batch) close(outcome *stage.Saying) error {
 	s, st, ask := b.study, b.state, uint64(outcome.Ask)
 	q := st.open[ask]
 	delete(st.open, ask)
-	if err := b.say(transcript.Kind(outcome.Kind), ask, st.server.Model(), bytesOf(outcome.Body)); err != nil {
+	if err := b.say(transcript.Kind(outcome.Kind), ask, st.server.Model(), outcome.WriteBody); err != nil {
 		return err
 	}
 	b.write(func(kept store.Study) error { return kept.CloseAsk(ask) })
@@ -168,7 +168,7 @@ func (b *batch) open() (opened bool, err error) {
 	if !b.quorum() {
 		return false, nil
 	}
-	plan, ok, err := st.server.Next()
+	plan, ok, err := st.server.NextSaying()
 	if err != nil {
 		return false, b.fail(err)
 	}
@@ -176,7 +176,7 @@ func (b *batch) open() (opened bool, err error) {
 		return false, nil
 	}
 	ask, model := uint64(plan.Ask), st.server.Model()
-	if err := b.say(transcript.Kind(plan.Kind), ask, model, bytesOf(plan.Body)); err != nil {
+	if err := b.say(transcript.Kind(plan.Kind), ask, model, plan.WriteBody); err != nil {
 		return false, err
 	}
 	q := newQuestion(model, b.now, s.hub.options.RoundDeadline)
@@ -266,11 +266,7 @@ func (b *batch) keepStage() error {
 	if !b.moved {
 		return nil
 	}
-	text, err := b.state.server.MarshalBinary()
-	if err != nil {
-		return err
-	}
-	value, err := b.study.hub.store.PrepareState(b.study.hash, bytesOf(text))
+	value, err := b.study.hub.store.PrepareState(b.study.hash, b.state.server.WriteState)
 	if err != nil {
 		return err
 	}

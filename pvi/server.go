@@ -44,6 +44,13 @@ func NewServer(p *Protocol) *Server {
 // Next returns the next plan that can be sent now, and false if there is none:
 // answers must come first, or the study is done.
 func (s *Server) Next() (Plan, bool) {
+	plan, ok := s.NextShared()
+	plan.Lambda = slices.Clone(plan.Lambda)
+	return plan, ok
+}
+
+// NextShared is Next with the server's own λ, which its next outcome may move.
+func (s *Server) NextShared() (Plan, bool) {
 	p := s.protocol
 	if s.planned == p.Plans() {
 		return Plan{}, false
@@ -62,7 +69,6 @@ func (s *Server) Next() (Plan, bool) {
 	}
 	s.planned++
 	plan := s.q.plan(s.planned, participants)
-	plan.Lambda = slices.Clone(plan.Lambda)
 	s.open[s.planned] = &round{Participants: participants, Centre: plan.Centre, Sum: make([]int64, p.messageSize())}
 	return plan, true
 }

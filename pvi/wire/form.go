@@ -64,27 +64,15 @@ func appendFloat(b []byte, x float64) []byte {
 func appendLength(b []byte, n int) []byte { return binary.LittleEndian.AppendUint32(b, uint32(n)) }
 
 func appendInts(b []byte, v []int64) []byte {
-	b = appendLength(slices.Grow(b, lengthSize+8*len(v)), len(v))
-	for _, n := range v {
-		b = binary.LittleEndian.AppendUint64(b, uint64(n))
-	}
-	return b
+	w := writer{b: slices.Grow(b, lengthSize+8*len(v))}
+	w.ints(v)
+	return w.b
 }
 
 func appendFloats(b []byte, v []float64) []byte {
 	b = appendLength(slices.Grow(b, lengthSize+8*len(v)), len(v))
 	for _, x := range v {
 		b = appendFloat(b, x)
-	}
-	return b
-}
-
-func appendWides(b []byte, v []pvi.Wide) []byte {
-	b = appendLength(slices.Grow(b, lengthSize+16*len(v)), len(v))
-	for _, w := range v {
-		high, low := w.Words()
-		b = binary.LittleEndian.AppendUint64(b, low)
-		b = binary.LittleEndian.AppendUint64(b, uint64(high))
 	}
 	return b
 }

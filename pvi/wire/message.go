@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"io"
 	"slices"
 
 	"fedpvi/pvi"
@@ -20,9 +21,23 @@ func AppendPlan(b []byte, m *pvi.Plan) []byte {
 	for _, id := range m.Participants {
 		size += lengthSize + len(id)
 	}
-	b = append(begin(slices.Grow(b, size), Plan), m.Protocol[:]...) // at once: λ is long
-	b = appendWides(appendInt(b, m.Number), m.Lambda)
-	return appendNames(appendInts(b, m.Centre), m.Participants)
+	w := writer{b: slices.Grow(b, size)} // at once: λ is long
+	w.plan(m)
+	return w.b
+}
+
+// WritePlan writes what AppendPlan appends, a part after the other.
+func WritePlan(to io.Writer, m *pvi.Plan) error {
+	w := writer{to: to}
+	w.plan(m)
+	return w.end()
+}
+
+func (w *writer) plan(m *pvi.Plan) {
+	w.b = appendInt(append(begin(w.b, Plan), m.Protocol[:]...), m.Number)
+	w.wides(m.Lambda)
+	w.ints(m.Centre)
+	w.b = appendNames(w.b, m.Participants)
 }
 
 // ReadPlan reads a plan; what is none is [pvi.Refused], as in all that follow.
@@ -51,9 +66,24 @@ func ReadReleaseIn(buffer []int64, b []byte, l Limits) (*pvi.Release, error) {
 
 // AppendOutcome appends an outcome to b.
 func AppendOutcome(b []byte, m *pvi.Outcome) []byte {
-	b = append(begin(b, Outcome), m.Protocol[:]...)
-	b = appendVerdict(appendInt(appendInt(b, m.Sequence), m.Number), m.Verdict)
-	return appendInts(appendNames(appendInts(b, m.Centre), m.Participants), m.Sum)
+	w := writer{b: slices.Grow(b, 8*(len(m.Centre)+len(m.Sum)))}
+	w.outcome(m)
+	return w.b
+}
+
+// WriteOutcome writes what AppendOutcome appends, a part after the other.
+func WriteOutcome(to io.Writer, m *pvi.Outcome) error {
+	w := writer{to: to}
+	w.outcome(m)
+	return w.end()
+}
+
+func (w *writer) outcome(m *pvi.Outcome) {
+	w.b = append(begin(w.b, Outcome), m.Protocol[:]...)
+	w.b = appendVerdict(appendInt(appendInt(w.b, m.Sequence), m.Number), m.Verdict)
+	w.ints(m.Centre)
+	w.b = appendNames(w.b, m.Participants)
+	w.ints(m.Sum)
 }
 
 // ReadOutcome reads an outcome.
