@@ -3,6 +3,7 @@ package coordinator
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -206,19 +207,18 @@ func (b *batch) quorum() bool {
 // end says the last entry: the posterior and what clients gave for it.
 func (b *batch) end() error {
 	s, st := b.study, b.state
-	result, err := st.server.Result()
-	if err != nil {
-		return b.fail(err)
-	}
-	text, err := result.Bytes()
-	if err != nil {
+	var size counter
+	if err := st.server.WriteResult(&size); err != nil {
 		return b.fail(err)
 	}
 	receipts, err := b.allReceipts()
 	if err != nil {
 		return err
 	}
-	if err := b.say(transcript.End, 0, st.server.Model(), bytesOf(transcript.Closing{Result: text, Receipts: receipts}.Bytes())); err != nil {
+	closing := func(w io.Writer) error {
+		return transcript.WriteClosing(w, int(size), st.server.WriteResult, receipts)
+	}
+	if err := b.say(transcript.End, 0, st.server.Model(), closing); err != nil {
 		return err
 	}
 	b.then(func() {
@@ -226,6 +226,14 @@ func (b *batch) end() error {
 		s.log.Info("the study is over", "answers", len(receipts))
 	})
 	return nil
+}
+
+// A counter counts what is written.
+type counter int
+
+func (c *counter) Write(b []byte) (int, error) {
+	*c += counter(len(b))
+	return len(b), nil
 }
 
 // fail aborts a study that cannot go on.

@@ -109,6 +109,12 @@ func (q *posterior) proper() bool {
 	return q.blocks(func(part gaussian.Family, _ int, nat []float64) error { return part.Check(nat) }) == nil
 }
 
+// EachBlock hands the natural parameters of q to f, as many coordinates at a time as a family has, in order. Coordinates
+// must be independent: [gaussian.Independent].
+func (s *Server) EachBlock(f func(part gaussian.Family, nat []float64) error) error {
+	return s.q.blocks(func(part gaussian.Family, _ int, nat []float64) error { return f(part, nat) })
+}
+
 // blockSize is how many coordinates are looked at together where they are independent.
 const blockSize = 512
 
