@@ -25,7 +25,6 @@ type Server struct {
 	models   map[int][32]byte // of open asks
 	verdicts tally            // of the rounds
 	ending   *pvi.OneStepOutcome
-	numbers  []int64 // of the last release, which the sum has already: to read the next one of the round in
 }
 
 // NewServer returns the server of a study before its first question. The roster must
@@ -146,15 +145,14 @@ func (s *Server) collectScale(client pvi.ClientID, number int, release []byte) (
 }
 
 func (s *Server) collect(client pvi.ClientID, number int, release []byte) (func(io.Writer) error, error) {
-	r, err := wire.ReadReleaseIn(s.numbers, release, s.course.limits)
+	r, change, err := wire.ReadPackedRelease(release, s.course.limits)
 	if err != nil {
 		return nil, err
 	}
-	s.numbers = r.Change
 	if err := speaks(client, r.Client, number, r.Number); err != nil {
 		return nil, err
 	}
-	o, err := s.rounds.Collect(r)
+	o, err := s.rounds.CollectNumbers(r, change)
 	return s.endOfRound(o), err
 }
 
@@ -218,7 +216,6 @@ func (s *Server) endOfRound(o *pvi.Outcome) func(io.Writer) error {
 		return nil
 	}
 	s.verdicts.count(o.Verdict)
-	s.numbers = nil
 	return func(w io.Writer) error { return wire.WriteOutcome(w, o) }
 }
 

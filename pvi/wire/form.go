@@ -48,6 +48,7 @@ type Limits struct {
 const (
 	headSize   = 2
 	lengthSize = 4
+	numberSize = 8
 )
 
 // verdicts by their byte. 0 is none.
@@ -109,8 +110,7 @@ func appendVerdict(b []byte, v pvi.Verdict) []byte {
 type reader struct {
 	rest   []byte
 	limits Limits
-	why    string  // of the first failure
-	spare  []int64 // for a list of numbers, if it is long enough; nil to make new ones
+	why    string // of the first failure
 }
 
 // open returns a reader of what follows the head of a message of a kind.
@@ -201,11 +201,7 @@ func (r *reader) ints() []int64 {
 	if n == 0 {
 		return nil
 	}
-	v := r.spare
-	if r.spare = nil; cap(v) < n {
-		v = make([]int64, n)
-	}
-	v = v[:n]
+	v := make([]int64, n)
 	for i := range v {
 		v[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
 	}

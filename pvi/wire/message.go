@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/binary"
 	"io"
 	"slices"
 
@@ -54,15 +55,29 @@ func AppendRelease(b []byte, m *pvi.Release) []byte {
 }
 
 // ReadRelease reads a release.
-func ReadRelease(b []byte, l Limits) (*pvi.Release, error) { return ReadReleaseIn(nil, b, l) }
-
-// ReadReleaseIn is ReadRelease with the numbers in a buffer, if it is long enough.
-func ReadReleaseIn(buffer []int64, b []byte, l Limits) (*pvi.Release, error) {
+func ReadRelease(b []byte, l Limits) (*pvi.Release, error) {
 	r := open(b, Release, l)
-	r.spare = buffer
 	m := &pvi.Release{Protocol: r.digest(), Number: r.int(), Client: r.name(), Change: r.ints()}
 	return checked(m, r, Release)
 }
+
+// ReadPackedRelease is ReadRelease with the numbers as they are in b, and no Change.
+func ReadPackedRelease(b []byte, l Limits) (*pvi.Release, Packed, error) {
+	r := open(b, Release, l)
+	m := &pvi.Release{Protocol: r.digest(), Number: r.int(), Client: r.name()}
+	_, change := r.list(numberSize)
+	m, err := checked(m, r, Release)
+	return m, change, err
+}
+
+// Packed are the numbers of a message, in its bytes.
+type Packed []byte
+
+// Len is how many there are.
+func (p Packed) Len() int { return len(p) / numberSize }
+
+// At returns number i, from 0.
+func (p Packed) At(i int) int64 { return int64(binary.LittleEndian.Uint64(p[numberSize*i:])) }
 
 // AppendOutcome appends an outcome to b.
 func AppendOutcome(b []byte, m *pvi.Outcome) []byte {
