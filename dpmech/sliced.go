@@ -1,6 +1,7 @@
 package dpmech
 
 import (
+	"encoding/binary"
 	"math/big"
 	"math/bits"
 	"sort"
@@ -26,6 +27,7 @@ type slicedGaussian struct {
 
 	all    uint64 // area of what is not in the table
 	wedges []wedge
+	ends   []uint64              // of wedges: the area of each and those before it
 	shift  uint                  // of a place in the wedges, for
 	guide  [slicedColumns]uint16 // the first wedge that can hold it
 }
@@ -44,14 +46,15 @@ const (
 	leastSliced, mostSliced = 1 << 20, 5 << 19 // σ: so that there are 1,538 to 3,842 slices
 )
 
-// A wedge is the points (first ± i, y), i < length and foot ≤ y < foot + rise.
+// A wedge is the points (first + i, y), i < length and foot ≤ y < foot + rise. There are thousands,
+// so that it matters how much of a cache they take.
 type wedge struct {
 	first      int64
-	step       int64 // 1 or −1
 	length     uint64
 	foot, rise uint64 // in units of 2^-heightBits
-	end        uint64 // area of this wedge and those before it
 }
+
+func (w *wedge) area() uint64 { return w.length * w.rise }
 
 // fillPlain makes samples of words, two of each, the lower half first, and sets a bit of
 // missing for every one that is not in the table, eight to a byte.
@@ -83,10 +86,9 @@ func (g *slicedGaussian) Fill(dst []int64, src *Stream) {
 		eights := min(len(dst), slicedAtOnce) / 8
 		src.Fill(words[:eights*4])
 		g.fill(dst[:eights*8], words[:eights*4], missing[:eights])
-		for i, which := range missing[:eights] {
-			if which != 0 {
-				g.replace(dst[8*i:], which, src)
-			}
+		clear(missing[eights:])
+		for i := 0; i < eights; i += 8 {
+			g.replace(dst[8*i:], binary.LittleEndian.Uint64(missing[i:]), src)
 		}
 		dst = dst[eights*8:]
 	}
@@ -94,15 +96,15 @@ func (g *slicedGaussian) Fill(dst []int64, src *Stream) {
 		var samples [8]int64
 		src.Fill(words[:4])
 		g.fill(samples[:], words[:4], missing[:1])
-		g.replace(samples[:], missing[0]&(1<<len(dst)-1), src)
+		g.replace(samples[:], uint64(missing[0])&(1<<len(dst)-1), src)
 		copy(dst, samples[:])
 	}
 }
 
-// replace draws the samples that are not in the table.
-func (g *slicedGaussian) replace(dst []int64, missing uint8, src *Stream) {
+// replace draws the samples that are not in the table, each a bit of missing.
+func (g *slicedGaussian) replace(dst []int64, missing uint64, src *Stream) {
 	for ; missing != 0; missing &= missing - 1 {
-		dst[bits.TrailingZeros8(missing)] = g.rest(src)
+		dst[bits.TrailingZeros64(missing)] = g.rest(src)
 	}
 }
 
@@ -127,16 +129,20 @@ func (g *slicedGaussian) rest(src wordSource) int64 {
 func (g *slicedGaussian) wedge(src wordSource) (x int64, kept bool) {
 	place := below(g.all, src)
 	w := int(g.guide[place>>g.shift])
-	for w < len(g.wedges) && place >= g.wedges[w].end {
+	for w < len(g.ends) && place >= g.ends[w] {
 		w++
 	}
-	if w == len(g.wedges) {
+	if w == len(g.ends) {
 		return 0, false // room that no wedge needs
 	}
 	v := &g.wedges[w]
-	place -= v.end - v.length*v.rise
-	x = v.first + v.step*int64(place%v.length)
-	return x, g.under(x, v.foot+place/v.length, src)
+	place -= g.ends[w] - v.area()
+	column, height := place%(1<<placeBits), place>>placeBits
+	if v.length != 1<<placeBits { // beyond the slices, and hardly ever
+		column, height = place%v.length, place/v.length
+	}
+	x = v.first + int64(column)
+	return x, g.under(x, v.foot+height, src)
 }
 
 // under draws how far above height y is, in units of 2^-heightBits, and reports whether
@@ -188,19 +194,20 @@ func newSliced(sigma uint64) *slicedGaussian {
 	for j := -half; j < half; j++ {
 		near := max(j*length, -((j+1)*length - 1))
 		top := g.above(uint64(near))
-		g.wedges = append(g.wedges, wedge{first: j * length, step: 1, length: length, rise: top})
+		g.wedges = append(g.wedges, wedge{first: j * length, length: length, rise: top})
 		total += top * length
 	}
-	for _, step := range []int64{1, -1} {
-		first := half * length
-		if step < 0 {
-			first++ // the lowest slice holds −half·length
+	for _, sign := range []int64{1, -1} {
+		near := half * length
+		if sign < 0 {
+			near++ // the lowest slice holds −half·length
 		}
-		for first <= g.bound {
-			w := wedge{first: step * first, step: step, length: uint64(min(first, g.bound-first+1)), rise: g.above(uint64(first))}
+		for near <= g.bound {
+			n := min(near, g.bound-near+1)
+			w := wedge{first: min(sign*near, sign*(near+n-1)), length: uint64(n), rise: g.above(uint64(near))}
 			g.wedges = append(g.wedges, w)
-			total += w.length * w.rise
-			first += int64(w.length)
+			total += w.area()
+			near += n
 		}
 	}
 	g.tabulate(half, (total-1)>>32+1)
@@ -233,14 +240,14 @@ func (g *slicedGaussian) tabulate(half int64, unit uint64) {
 	g.all = uint64(left) * unit * length
 	var end uint64
 	for i := range g.wedges {
-		end += g.wedges[i].length * g.wedges[i].rise
-		g.wedges[i].end = end
+		end += g.wedges[i].area()
+		g.ends = append(g.ends, end)
 	}
 	for g.all>>g.shift >= uint64(len(g.guide)) {
 		g.shift++
 	}
 	for i := range g.guide {
-		g.guide[i] = uint16(sort.Search(len(g.wedges), func(w int) bool { return g.wedges[w].end > uint64(i)<<g.shift }))
+		g.guide[i] = uint16(sort.Search(len(g.wedges), func(w int) bool { return g.ends[w] > uint64(i)<<g.shift }))
 	}
 	g.alias(&slots)
 }

@@ -31,18 +31,18 @@ func TestSlicedCoversTheCurve(t *testing.T) {
 		unit := g.all / count[notInTable] / (1 << placeBits)
 		var end uint64
 		for i, w := range g.wedges {
-			last := w.first + w.step*int64(w.length-1)
-			least, most := f(w.first), f(last)
+			first, last := w.first, w.first+int64(w.length)-1
+			least, most := f(first), f(last)
 			if least > most {
 				least, most = most, least
 			}
-			if w.first <= 0 && last >= 0 {
+			if first <= 0 && last >= 0 {
 				most = f(0)
 			}
 			if float64(w.foot) > least*(1+1e-15) || float64(w.foot+w.rise) < most*(1-1e-15) {
 				t.Fatalf("σ = %d: the wedge from %d is from %d to %d, the curve between %.1f and %.1f", sigma, w.first, w.foot, w.foot+w.rise, least, most)
 			}
-			if slice := w.first>>placeBits + int64(g.origin); w.length == 1<<placeBits && i < 2*int(g.origin) {
+			if slice := first>>placeBits + int64(g.origin); w.length == 1<<placeBits && i < 2*int(g.origin) {
 				if count[slice]*unit != w.foot || slice == notInTable {
 					t.Fatalf("σ = %d: slice %d has %d slots of height %d, and a foot of %d", sigma, slice, count[slice], unit, w.foot)
 				}
@@ -50,8 +50,8 @@ func TestSlicedCoversTheCurve(t *testing.T) {
 			} else if w.foot != 0 {
 				t.Fatalf("σ = %d: a wedge beyond the slices begins at %d", sigma, w.foot)
 			}
-			if end += w.length * w.rise; w.end != end {
-				t.Fatalf("σ = %d: wedge %d ends at %d, the areas add up to %d", sigma, i, w.end, end)
+			if end += w.length * w.rise; g.ends[i] != end {
+				t.Fatalf("σ = %d: wedge %d ends at %d, the areas add up to %d", sigma, i, g.ends[i], end)
 			}
 		}
 		if end > g.all || float64(count[notInTable]) > 0.03*slicedColumns*(1<<thresholdBits) {
@@ -71,8 +71,7 @@ func checkIntervals(t *testing.T, g *slicedGaussian) {
 	type interval struct{ from, to int64 }
 	var all []interval
 	for _, w := range g.wedges {
-		a, b := w.first, w.first+w.step*int64(w.length-1)
-		all = append(all, interval{min(a, b), max(a, b)})
+		all = append(all, interval{w.first, w.first + int64(w.length) - 1})
 	}
 	slices.SortFunc(all, func(a, b interval) int { return int(min(1, max(-1, a.from-b.from))) })
 	if all[0].from != -g.bound || all[len(all)-1].to != g.bound {
@@ -89,7 +88,7 @@ func checkIntervals(t *testing.T, g *slicedGaussian) {
 func TestSlicedGuide(t *testing.T) {
 	g := newSliced(1 << 20)
 	for i, w := range g.wedges {
-		for _, place := range []uint64{w.end - w.length*w.rise, w.end - 1} {
+		for _, place := range []uint64{g.ends[i] - w.area(), g.ends[i] - 1} {
 			if at := int(g.guide[place>>g.shift]); at > i {
 				t.Fatalf("place %d of wedge %d is looked for from wedge %d on", place, i, at)
 			}
