@@ -116,7 +116,13 @@ func (d direct) Approve(ctx context.Context, envelope []byte) error {
 }
 
 func (d direct) Entry(ctx context.Context, n uint64) (transport.Item, error) {
-	return d.p.house.study.Entry(ctx, d.p.peer, n)
+	i, err := d.p.house.study.Entry(ctx, d.p.peer, n)
+	if i.Stored != nil {
+		i.Body = make([]byte, i.Stored.Size())
+		err = errors.Join(err, i.Stored.Read(i.Body, 0))
+		i.Stored = nil
+	}
+	return i, err
 }
 
 func (d direct) Submit(ctx context.Context, i transport.Item) error { return d.p.submit(ctx, i, 1500) }

@@ -31,7 +31,7 @@ func (s *Study) item(number uint64) (i transport.Item, err error) {
 		if err != nil || e.Body.Size != uint64(size) {
 			return fmt.Errorf("%w: entry %d of the transcript", store.ErrDamaged, number)
 		}
-		if i.Derived = e.Kind.Plan(); store.IsLong(size) {
+		if i.Derived = e.Kind.Plan(); s.hub.store.IsLong(size) {
 			i.Stored = &storedBody{s, number, e.Body}
 			return nil
 		}

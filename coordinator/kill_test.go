@@ -74,10 +74,10 @@ type playedStudy struct {
 }
 
 // playKilled plays a whole study with the coordinator killed at a commit.
-func playKilled(t *testing.T, document []byte, rounds int, g *guillotine) playedStudy {
+func playKilled(t *testing.T, document []byte, rounds, partSize int, g *guillotine) playedStudy {
 	at := g.at
 	g.at = 0 // those before the first client are not meant
-	h := newHouse(t, Options{Store: store.Options{Commit: g.commit}})
+	h := newHouse(t, Options{Store: store.Options{Commit: g.commit, PartSize: partSize}})
 	h.found(document)
 	parties := h.invite("north", "south")
 	g.at, g.seen = at, 0
@@ -132,14 +132,20 @@ func TestKilledAtEveryTransaction(t *testing.T) {
 	if os.Getenv("FEDPVI_LONG") != "" {
 		rounds = 50
 	}
-	for name, document := range map[string][]byte{
-		"synchronous": planeText(clientPrivacy, fmt.Sprintf("rounds = %d", rounds), ""),
-		"sequential":  planeText(noPrivacy, fmt.Sprintf("rounds = %d\nschedule = \"sequential\"", rounds), ""),
+	for name, c := range map[string]struct {
+		document         []byte
+		rounds, partSize int
+	}{
+		"synchronous": {planeText(clientPrivacy, fmt.Sprintf("rounds = %d", rounds), ""), rounds, 0},
+		"sequential":  {planeText(noPrivacy, fmt.Sprintf("rounds = %d\nschedule = \"sequential\"", rounds), ""), rounds, 0},
+		// Bodies and states are long ones then, of which most is written before the transaction that names them.
+		"in parts": {planeText(clientPrivacy, "rounds = 2", ""), 2, 8},
 	} {
+		document, rounds := c.document, c.rounds
 		t.Run(name, func(t *testing.T) {
 			var undisturbed playedStudy
 			t.Run("undisturbed", func(t *testing.T) {
-				undisturbed = playKilled(t, document, rounds, &guillotine{})
+				undisturbed = playKilled(t, document, rounds, c.partSize, &guillotine{})
 			})
 			if undisturbed.commits < 15 {
 				t.Fatalf("only %d commits", undisturbed.commits)
@@ -154,7 +160,7 @@ func TestKilledAtEveryTransaction(t *testing.T) {
 				} {
 					t.Run(fmt.Sprintf("commit %d, %s", at, name), func(t *testing.T) {
 						t.Parallel()
-						got := playKilled(t, document, rounds, &g)
+						got := playKilled(t, document, rounds, c.partSize, &g)
 						if got.transcript != undisturbed.transcript || got.answers != undisturbed.answers {
 							t.Errorf("the transcript is another, with %d answers, not %d", got.answers, undisturbed.answers)
 						}

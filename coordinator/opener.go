@@ -20,7 +20,8 @@ type opener struct {
 	tokens chan *buffers // one for each that may be opened at once
 }
 
-// Buffers are for opening one answer after the other.
+// Buffers are for opening one answer after the other: its bytes where they come from the store, which it is opened
+// in the place of, and else what is in it.
 type buffers struct{ body, plain []byte }
 
 // load prepares for answers of a padded size.
@@ -73,7 +74,7 @@ func (o *opener) acquire(ctx context.Context) (in *buffers, release func(), err 
 	}
 	select {
 	case in = <-tokens:
-		return in, sync.OnceFunc(func() { clear(in.plain); tokens <- in }), nil
+		return in, sync.OnceFunc(func() { clear(in.plain); clear(in.body); tokens <- in }), nil
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}
@@ -100,12 +101,15 @@ func (o *opener) shed() {
 	}
 }
 
-// open returns the payload of an answer, in buffers.
+// open returns the payload of an answer, in buffers. A body that is one of them is lost.
 func (o *opener) open(h signed.Header, body []byte, in *buffers) (payload []byte, err error) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	if o.key == nil {
 		return nil, errDestroyed
+	}
+	if len(body) > 0 && len(in.body) > 0 && &in.body[0] == &body[0] {
+		return o.key.OpenInPlace(body, h.Bytes(), o.size)
 	}
 	payload, in.plain, err = o.key.OpenIn(in.plain, body, h.Bytes(), o.size)
 	return payload, err

@@ -310,7 +310,7 @@ func (b *batch) take(name identity.Name, c *client, w *written, payload []byte) 
 	if c.left || !q.missing(name) {
 		return refuse(transport.OutOfPlace, "question %d asks this client no more", ask)
 	}
-	outcome, err := st.server.Collect(pvi.ClientID(name), int(ask), payload)
+	outcome, err := st.server.CollectSaying(pvi.ClientID(name), int(ask), payload)
 	if why, ok := refusedBy(err); ok {
 		return b.drop(name, w, refuse(transport.Malformed, "%s", why))
 	}

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -137,7 +138,7 @@ func (b *batch) closeIfDue(ask uint64) error {
 	if len(missing) > 0 && b.now.Before(q.deadline) {
 		return nil
 	}
-	outcome, err := st.server.Close(int(ask))
+	outcome, err := st.server.CloseSaying(int(ask))
 	if err != nil {
 		return b.fail(err)
 	}
@@ -146,11 +147,11 @@ func (b *batch) closeIfDue(ask uint64) error {
 }
 
 // close says the outcome of a question and forgets the bodies of its answers.
-func (b *batch) close(outcome *stage.Entry) error {
+func (b *batch) close(outcome *stage.Saying) error {
 	s, st, ask := b.study, b.state, uint64(outcome.Ask)
 	q := st.open[ask]
 	delete(st.open, ask)
-	if err := b.say(transcript.Kind(outcome.Kind), ask, st.server.Model(), bytesOf(outcome.Body)); err != nil {
+	if err := b.say(transcript.Kind(outcome.Kind), ask, st.server.Model(), outcome.WriteBody); err != nil {
 		return err
 	}
 	b.write(func(kept store.Study) error { return kept.CloseAsk(ask) })
@@ -168,7 +169,7 @@ func (b *batch) open() (opened bool, err error) {
 	if !b.quorum() {
 		return false, nil
 	}
-	plan, ok, err := st.server.Next()
+	plan, ok, err := st.server.NextSaying()
 	if err != nil {
 		return false, b.fail(err)
 	}
@@ -176,7 +177,7 @@ func (b *batch) open() (opened bool, err error) {
 		return false, nil
 	}
 	ask, model := uint64(plan.Ask), st.server.Model()
-	if err := b.say(transcript.Kind(plan.Kind), ask, model, bytesOf(plan.Body)); err != nil {
+	if err := b.say(transcript.Kind(plan.Kind), ask, model, plan.WriteBody); err != nil {
 		return false, err
 	}
 	q := newQuestion(model, b.now, s.hub.options.RoundDeadline)
@@ -206,19 +207,18 @@ func (b *batch) quorum() bool {
 // end says the last entry: the posterior and what clients gave for it.
 func (b *batch) end() error {
 	s, st := b.study, b.state
-	result, err := st.server.Result()
-	if err != nil {
-		return b.fail(err)
-	}
-	text, err := result.Bytes()
-	if err != nil {
+	var size counter
+	if err := st.server.WriteResult(&size); err != nil {
 		return b.fail(err)
 	}
 	receipts, err := b.allReceipts()
 	if err != nil {
 		return err
 	}
-	if err := b.say(transcript.End, 0, st.server.Model(), bytesOf(transcript.Closing{Result: text, Receipts: receipts}.Bytes())); err != nil {
+	closing := func(w io.Writer) error {
+		return transcript.WriteClosing(w, int(size), st.server.WriteResult, receipts)
+	}
+	if err := b.say(transcript.End, 0, st.server.Model(), closing); err != nil {
 		return err
 	}
 	b.then(func() {
@@ -226,6 +226,14 @@ func (b *batch) end() error {
 		s.log.Info("the study is over", "answers", len(receipts))
 	})
 	return nil
+}
+
+// A counter counts what is written.
+type counter int
+
+func (c *counter) Write(b []byte) (int, error) {
+	*c += counter(len(b))
+	return len(b), nil
 }
 
 // fail aborts a study that cannot go on.
@@ -266,11 +274,7 @@ func (b *batch) keepStage() error {
 	if !b.moved {
 		return nil
 	}
-	text, err := b.state.server.MarshalBinary()
-	if err != nil {
-		return err
-	}
-	value, err := b.study.hub.store.PrepareState(b.study.hash, bytesOf(text))
+	value, err := b.study.hub.store.PrepareState(b.study.hash, b.state.server.WriteState)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,40 @@ func (p *Protocol) deriveModel() error {
 		p.entries = p.family.Precision()
 	}
 	p.prior, err = p.model.Prior(p.family)
+	if gaussian.Independent(p.family) && p.family.Size() > keptPrior {
+		p.prior = nil
+	}
 	return err
+}
+
+// keptPrior is up to how many natural parameters those of a prior with independent coordinates are kept. More of
+// them are made where they are wanted, of the few priors that coordinates have.
+const keptPrior = 1 << 16
+
+// Prior returns the natural parameters of the prior. It is not a copy.
+func (p *Protocol) Prior() []float64 {
+	if p.prior != nil {
+		return p.prior
+	}
+	prior, err := p.model.Prior(p.family)
+	if err != nil {
+		panic("pvi: " + err.Error()) // unreachable: NewProtocol made one
+	}
+	return prior
+}
+
+// priorAt returns one of the natural parameters of the prior, as Prior does.
+func (p *Protocol) priorAt(i int) float64 {
+	if p.prior != nil {
+		return p.prior[i]
+	}
+	d := p.family.Dim()
+	own := p.model.Parameters.Prior(i % d)
+	precision := 1 / (own.SD * own.SD)
+	if i < d {
+		return precision * own.Mean
+	}
+	return precision
 }
 
 // changeClip is C of a change of natural parameters: as given, or half of the precision

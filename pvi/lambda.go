@@ -64,7 +64,7 @@ func (q *posterior) moments(m *moments) (proper bool) {
 		m.natural, m.mean = make([]float64, p.family.Size()), make([]float64, p.family.Dim())
 	}
 	for i, w := range q.lambda {
-		m.natural[i] = p.prior[i] + w.float(p.exponent)
+		m.natural[i] = p.priorAt(i) + w.float(p.exponent)
 	}
 	m.known = q.meanOf(m.mean, m.natural) == nil
 	return m.known
@@ -109,6 +109,12 @@ func (q *posterior) proper() bool {
 	return q.blocks(func(part gaussian.Family, _ int, nat []float64) error { return part.Check(nat) }) == nil
 }
 
+// EachBlock hands the natural parameters of q to f, as many coordinates at a time as a family has, in order. Coordinates
+// must be independent: [gaussian.Independent].
+func (s *Server) EachBlock(f func(part gaussian.Family, nat []float64) error) error {
+	return s.q.blocks(func(part gaussian.Family, _ int, nat []float64) error { return f(part, nat) })
+}
+
 // blockSize is how many coordinates are looked at together where they are independent.
 const blockSize = 512
 
@@ -122,7 +128,7 @@ func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64
 		end := min(first+blockSize, d)
 		for _, from := range []int{0, d} {
 			for i := from + first; i < from+end; i++ {
-				nat = append(nat, p.prior[i]+q.lambda[i].float(p.exponent))
+				nat = append(nat, p.priorAt(i)+q.lambda[i].float(p.exponent))
 			}
 		}
 		if err := f(gaussian.Diagonal(end-first), first, nat); err != nil {
@@ -164,7 +170,7 @@ func (q *posterior) nudged(by float64) (proper bool) {
 	d := p.family.Dim()
 	for k := range p.precisions() {
 		if i, j := p.entry(k); i == j {
-			size := math.Abs(p.prior[d+k]) + math.Abs(q.lambda[d+k].float(p.exponent))
+			size := math.Abs(p.priorAt(d+k)) + math.Abs(q.lambda[d+k].float(p.exponent))
 			moved[d+k] += by * p.boundary() * size
 		}
 	}

@@ -49,8 +49,8 @@ type Protocol struct {
 	digest  Digest
 	model   *fit.Model
 	family  gaussian.Family
-	prior   []float64
-	entries [][2]int // of the precision's elements; nil if coordinates are independent
+	prior   []float64 // nil if it is long: see priorAt
+	entries [][2]int  // of the precision's elements; nil if coordinates are independent
 
 	clients *dpmech.GaussianSum // hides a client's change; nil unless the unit is the client
 	records *dpmech.GaussianSum // hides a record's statistics; nil unless they are released
@@ -282,9 +282,6 @@ func (p *Protocol) Model() *fit.Model { return p.model }
 
 // Family returns the family of q.
 func (p *Protocol) Family() gaussian.Family { return p.family }
-
-// Prior returns the natural parameters of the prior. It is not a copy.
-func (p *Protocol) Prior() []float64 { return p.prior }
 
 // Mechanism returns what hides a client's change, the change of a part of its records,
 // or a record's statistics; nil if the study makes no promise, or [Protocol.Sampled]

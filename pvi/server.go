@@ -44,6 +44,13 @@ func NewServer(p *Protocol) *Server {
 // Next returns the next plan that can be sent now, and false if there is none:
 // answers must come first, or the study is done.
 func (s *Server) Next() (Plan, bool) {
+	plan, ok := s.NextShared()
+	plan.Lambda = slices.Clone(plan.Lambda)
+	return plan, ok
+}
+
+// NextShared is Next with the server's own λ, which its next outcome may move.
+func (s *Server) NextShared() (Plan, bool) {
 	p := s.protocol
 	if s.planned == p.Plans() {
 		return Plan{}, false
@@ -62,7 +69,6 @@ func (s *Server) Next() (Plan, bool) {
 	}
 	s.planned++
 	plan := s.q.plan(s.planned, participants)
-	plan.Lambda = slices.Clone(plan.Lambda)
 	s.open[s.planned] = &round{Participants: participants, Centre: plan.Centre, Sum: make([]int64, p.messageSize())}
 	return plan, true
 }
@@ -106,7 +112,21 @@ func (s *Server) idleClient() (int, bool) {
 // Collect adds a release to its round, and returns the outcome if it was the
 // last one missing. A release that is out of place is [Refused] and changes
 // nothing.
-func (s *Server) Collect(r *Release) (*Outcome, error) {
+func (s *Server) Collect(r *Release) (*Outcome, error) { return s.CollectNumbers(r, list(r.Change)) }
+
+// Numbers are those of a release, wherever they are.
+type Numbers interface {
+	Len() int
+	At(i int) int64
+}
+
+type list []int64
+
+func (l list) Len() int       { return len(l) }
+func (l list) At(i int) int64 { return l[i] }
+
+// CollectNumbers is Collect with numbers in the place of those of the release.
+func (s *Server) CollectNumbers(r *Release, change Numbers) (*Outcome, error) {
 	p := s.protocol
 	if r.Protocol != p.digest {
 		return nil, refuse("the release is for protocol %.16s, this is %.16s", r.Protocol, p.digest)
@@ -122,16 +142,16 @@ func (s *Server) Collect(r *Release) (*Outcome, error) {
 	if answered {
 		return nil, refuse("client %q has answered plan %d", r.Client, r.Number)
 	}
-	if len(r.Change) != len(open.Sum) {
-		return nil, refuse("the release of client %q has %d elements, want %d", r.Client, len(r.Change), len(open.Sum))
+	if change.Len() != len(open.Sum) {
+		return nil, refuse("the release of client %q has %d elements, want %d", r.Client, change.Len(), len(open.Sum))
 	}
-	for i, n := range r.Change {
-		if n > p.limit || n < -p.limit {
+	for i := range open.Sum {
+		if n := change.At(i); n > p.limit || n < -p.limit {
 			return nil, refuse("element %d of the release of client %q is beyond what the mechanism can yield", i+1, r.Client)
 		}
 	}
-	for i, n := range r.Change {
-		open.Sum[i] += n
+	for i := range open.Sum {
+		open.Sum[i] += change.At(i)
 	}
 	open.Answered = slices.Insert(open.Answered, at, r.Client)
 	if len(open.Answered) < len(open.Participants) {

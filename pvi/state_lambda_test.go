@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A state of version 1 is read as one of version 2 is, and nothing that is of neither or of both.
-func TestServerStatesOfBothVersions(t *testing.T) {
+// A state of version 1 or 2 is read as one of version 3 is, and nothing that is of none or of two.
+func TestServerStatesOfAllVersions(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
 	for i := range s.q.lambda {
 		s.q.lambda[i] = Wide{0, uint64(i)}
@@ -31,7 +31,14 @@ func TestServerStatesOfBothVersions(t *testing.T) {
 		}
 		return b
 	}
-	for name, state := range map[string][]byte{"1": text(older), "2": now} {
+	second := older
+	second.Version, second.Lambda = 2, nil
+	b := text(second)
+	b = append(binary.LittleEndian.AppendUint32([]byte{2}, uint32(len(b))), b...)
+	for _, w := range s.q.lambda {
+		b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, w.lo), uint64(w.hi))
+	}
+	for name, state := range map[string][]byte{"1": text(older), "2": b, "3": now} {
 		again, err := RestoreServer(s.protocol, state)
 		if err != nil {
 			t.Fatalf("version %s: %v", name, err)
@@ -52,12 +59,19 @@ func TestServerStatesOfBothVersions(t *testing.T) {
 	both, short := older, older
 	both.Version = serverVersion
 	short.Version, short.Lambda = serverVersion, nil
+	mixed := short
+	short.Open = map[int]*round{1: {Participants: s.open[1].Participants}}
+	numbers := size + numberSize*s.protocol.messageSize()
+	if s.protocol.centred() {
+		numbers += numberSize * s.protocol.family.Dim()
+	}
 	for why, state := range map[string][]byte{
 		"ends too early": now[:3],
-		"version 3":      append([]byte{3}, now[1:]...),
-		"the length":     joined(short, size-1),
+		"version 4":      append([]byte{4}, now[1:]...),
+		"the length":     joined(short, numbers-1),
+		"of two":         joined(mixed, numbers),
 		"two versions":   joined(both, size),
-		"has version 2":  text(both),
+		"has version 3":  text(both),
 	} {
 		if _, err := RestoreServer(s.protocol, state); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%v, want an error with %q", err, why)

@@ -135,7 +135,7 @@ func (q *posterior) tryState(state []float64, averaged bool) (proper bool) {
 	s.descent.Natural(s.natural, state, averaged)
 	for i, x := range s.natural {
 		var ok bool
-		if s.lambda[i], ok = wideOf(x-p.prior[i], p.exponent); !ok {
+		if s.lambda[i], ok = wideOf(x-p.priorAt(i), p.exponent); !ok {
 			return false
 		}
 	}

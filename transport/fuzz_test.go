@@ -47,11 +47,13 @@ func FuzzEntry(f *testing.F) {
 	f.Add(stream(f, answer(1, body, 0, body)))
 	f.Add(stream(f, answer(1, body, 0, body[:5]), more(body[5:])))
 	f.Add(stream(f, answer(1, nil, 0, nil)))
+	f.Add(stream(f, abridged(1, body, nil)))
+	f.Add(stream(f, abridged(1, body, body[:5]), more(body[5:])))
 	f.Add(stream(f, answer(1, body, 0, body[:5]), more(body[5:]), more(body)))
 	f.Fuzz(func(t *testing.T, all []byte) {
 		const limit = 1 << 12
-		memory.Bound(t, len(all), func() { replay(newAssembly(1, limit, false), all) })
-		a := newAssembly(1, limit, false)
+		memory.Bound(t, len(all), func() { replay(newAssembly(1, limit, true), all) })
+		a := newAssembly(1, limit, true)
 		for _, b := range cut(all) {
 			m := arrived(t, b)
 			if m == nil {
@@ -62,6 +64,12 @@ func FuzzEntry(f *testing.F) {
 				t.Fatalf("%d bytes of %d", len(a.item.Body), len(all))
 			}
 			if err != nil {
+				return
+			}
+			if complete && a.item.Derived {
+				if a.item.Body != nil || len(m.piece) > 0 {
+					t.Fatal("complete without its body, of which something has come")
+				}
 				return
 			}
 			if sum := sha256.Sum256(a.item.Body); complete && (!bytes.Equal(sum[:], m.start.GetSha256()) && m.start != nil || int64(len(a.item.Body)) != a.size) {

@@ -105,8 +105,8 @@ const (
 	// longAnswer is the size of answers, in bytes, from which on a round's numbers are most of the memory.
 	longAnswer = 4 << 20
 	// oftener is how much is allocated, in percent of what is in use, before the collector runs, where Go has
-	// 100: a sixth more processor time for a fifth less memory with a million coefficients.
-	oftener = 40
+	// 100. What is in use is a few long lists of numbers, which take no time to look through.
+	oftener = 15
 )
 
 // add serves a study.

@@ -19,8 +19,8 @@ import (
 // that it belongs to puts it. Parts without a first one are nothing, and are written over by the next attempt.
 
 const (
-	// longValue is the longest value that has one key.
-	longValue = 1 << 20
+	// shortParts is of how many parts the longest value is that has one key all the same: 1 MiB.
+	shortParts = 32
 	// partsAtOnce is how many parts of a longer one are written in one transaction.
 	partsAtOnce = 64
 )
@@ -39,7 +39,7 @@ type Value struct {
 func Short(b []byte) *Value { return &Value{Size: int64(len(b)), Hash: sha256.Sum256(b), Head: b} }
 
 // IsLong reports whether a value of a size is written before the transaction that names it.
-func IsLong(size int64) bool { return size > longValue }
+func (s *Store) IsLong(size int64) bool { return size > shortParts*int64(s.partSize) }
 
 // Long reports whether most of the value is on the disk, rather than in Head.
 func (v *Value) Long() bool { return v.key != nil }
@@ -99,11 +99,12 @@ func (w *longWriter) Write(b []byte) (n int, err error) {
 	n = len(b)
 	if w.head == nil {
 		w.rest = append(w.rest, b...)
-		if b = nil; w.size <= longValue {
+		if b = nil; !w.store.IsLong(w.size) {
 			return n, nil
 		}
-		w.head, w.at = bytes.Clone(w.rest[:pieceValue]), pieceValue
-		b, w.rest = w.rest[pieceValue:], make([]byte, 0, partsAtOnce*pieceValue)
+		size := w.store.partSize
+		w.head, w.at = bytes.Clone(w.rest[:size]), int64(size)
+		b, w.rest = w.rest[size:], make([]byte, 0, partsAtOnce*size)
 	}
 	for len(b) > 0 {
 		more := min(len(b), cap(w.rest)-len(w.rest))
@@ -131,17 +132,17 @@ func (w *longWriter) flush() error {
 		if bucket.Get(w.key) != nil {
 			return fmt.Errorf("%s has a value already where one is to be written", w.part)
 		}
-		return putParts(bucket, w.key, w.rest, w.at)
+		return putParts(bucket, w.key, w.rest, w.at, len(w.head))
 	})
 	w.at += int64(len(w.rest))
 	w.rest = w.rest[:0]
 	return err
 }
 
-// putParts puts the bytes of a long value from an offset on.
-func putParts(bucket *bbolt.Bucket, key, b []byte, at int64) error {
+// putParts puts the bytes of a long value from an offset on, in parts of a size.
+func putParts(bucket *bbolt.Bucket, key, b []byte, at int64, size int) error {
 	for len(b) > 0 {
-		n := min(len(b), pieceValue)
+		n := min(len(b), size)
 		if err := bucket.Put(partKey(key, at), b[:n:n]); err != nil {
 			return err
 		}
@@ -198,8 +199,6 @@ func (s Study) length(part string, key []byte) (size int64, ok bool) {
 	bucket := s.part(part)
 	if first := bucket.Get(key); first == nil {
 		return 0, false
-	} else if len(first) != pieceValue {
-		return int64(len(first)), true
 	}
 	k, last := bucket.Cursor().Last() // the value's, or
 	if c := bucket.Cursor(); beyond(c.Seek(partKey(key, math.MaxInt64))) {
@@ -220,7 +219,7 @@ func (s Study) readLong(part string, key, b []byte, from int64) bool {
 	for len(b) > 0 {
 		value, at := first, int64(0)
 		if from >= int64(len(first)) {
-			at = from - from%pieceValue
+			at = from - from%max(1, int64(len(first)))
 			value = bucket.Get(partKey(key, at))
 		}
 		if from-at >= int64(len(value)) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 )
 
+const longValue = shortParts * pieceValue
+
 // Long bodies and states are there as they were put, also where a shorter one takes the place of a longer
 // one, and earlier programs leave a file with one alone. Nothing of a value is there before the transaction
 // that names it, and what one that never came has left is written over.
@@ -101,7 +103,7 @@ func TestLongValuesOfFormat2(t *testing.T) {
 		check(t, st.part(envelopes).Put(number(1), []byte("e")))
 		for part, key := range map[string][]byte{bodies: number(1), state: stateNow} {
 			check(t, st.part(part).Put(key, old[:pieceValue]))
-			check(t, putParts(st.part(part), key, old[pieceValue:], pieceValue))
+			check(t, putParts(st.part(part), key, old[pieceValue:], pieceValue, pieceValue))
 		}
 		return nil
 	})

@@ -40,8 +40,9 @@ type Store struct {
 	layer  durable.Layer
 	commit func(commit func() error) error
 
-	mu      sync.Mutex
-	unsound bool // what the file shows may not be on the disk: a commit failed, or one of an earlier process may have
+	partSize int // of long values
+	mu       sync.Mutex
+	unsound  bool // what the file shows may not be on the disk: a commit failed, or one of an earlier process may have
 }
 
 // Options change how a store works.
@@ -49,6 +50,8 @@ type Options struct {
 	// Commit is called in the place of every commit, which it may call or leave. Tests let
 	// commits fail with it; nil commits.
 	Commit func(commit func() error) error
+	// PartSize is that of long values, in bytes. Default 32 KiB; in tests, less.
+	PartSize int
 	// Wait is how long to wait for another program to let go of the file. Default a second.
 	Wait time.Duration
 	// Layer lies between the database and its file.
@@ -65,6 +68,9 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := checkFile(path); err != nil {
 		return nil, err
 	}
+	if o.PartSize == 0 {
+		o.PartSize = pieceValue
+	}
 	if o.Wait == 0 {
 		o.Wait = defaultWait
 	}
@@ -75,7 +81,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", path, err)
 	}
-	s := &Store{db: db, layer: o.Layer, commit: o.Commit, unsound: true}
+	s := &Store{db: db, layer: o.Layer, commit: o.Commit, unsound: true, partSize: o.PartSize}
 	if s.commit == nil {
 		s.commit = func(commit func() error) error { return commit() }
 	}

@@ -1,6 +1,7 @@
 package seal
 
 import (
+	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/binary"
@@ -17,6 +18,8 @@ const payloadInfo = "payload"
 // for an answer of any size. It is ChaCha20-Poly1305 in chunks of 64 KiB, with the number of the
 // chunk, and whether it is the last, as the nonce, under a key that HKDF-SHA-256 makes of the
 // file's (C2SP, "The age file encryption format", section Payload).
+//
+// The plaintext may go to the beginning of what is sealed, which is lost then.
 func (k *Key) decrypt(plain, sealed []byte) ([]byte, error) {
 	file, err := age.DecryptHeader(sealed[:headerSize], k.identity)
 	if err != nil {
@@ -29,6 +32,7 @@ func (k *Key) decrypt(plain, sealed []byte) ([]byte, error) {
 		return nil, ErrOpen
 	}
 	defer clear(key)
+	inPlace := cap(plain) > 0 && &plain[:1][0] == &sealed[0]
 	aead, err := chacha20poly1305.New(key)
 	if err != nil {
 		return nil, ErrOpen
@@ -41,7 +45,7 @@ func (k *Key) decrypt(plain, sealed []byte) ([]byte, error) {
 		if len(rest) == 0 {
 			nonce[len(nonce)-1] = 1
 		}
-		longer, err := aead.Open(plain, nonce[:], chunk, nil)
+		longer, err := openChunk(aead, plain, nonce[:], chunk, inPlace)
 		if err != nil {
 			clear(plain)
 			return nil, ErrOpen
@@ -49,4 +53,13 @@ func (k *Key) decrypt(plain, sealed []byte) ([]byte, error) {
 		plain = longer
 	}
 	return plain, nil
+}
+
+// openChunk appends a chunk to what was opened, which may be all that is before it.
+func openChunk(aead cipher.AEAD, plain, nonce, chunk []byte, inPlace bool) ([]byte, error) {
+	if !inPlace {
+		return aead.Open(plain, nonce, chunk, nil)
+	}
+	opened, err := aead.Open(chunk[:0], nonce, chunk, nil)
+	return append(plain, opened...), err
 }

@@ -99,6 +99,12 @@ func (k *Key) OpenIn(buffer, sealed, context []byte, size int) (payload, used []
 	return payload, plain, err
 }
 
+// OpenInPlace is Open with the payload in the place of what is sealed, whether it opens or not.
+func (k *Key) OpenInPlace(sealed, context []byte, size int) ([]byte, error) {
+	payload, _, err := k.OpenIn(sealed, sealed, context, size)
+	return payload, err
+}
+
 func unpack(plain, context []byte, size int) ([]byte, error) {
 	r := wire.NewReader(plain)
 	bound, payload := r.Bytes(MaxContext), r.Bytes(size)

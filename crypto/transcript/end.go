@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"cmp"
+	"io"
 
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/internal/wire"
@@ -37,9 +38,24 @@ const receiptSize = 4 + 1 + 8 + 32 + 8 + 32 // at least
 // Bytes returns the one encoding of c.
 func (c Closing) Bytes() []byte {
 	b := append(make([]byte, 0, 16+len(c.Result)+len(c.Receipts)*(receiptSize+identity.MaxName)), version)
-	b = wire.AppendBytes(b, c.Result)
-	b = wire.AppendUint64(b, uint64(len(c.Receipts)))
-	for _, r := range c.Receipts {
+	return appendReceipts(wire.AppendBytes(b, c.Result), c.Receipts)
+}
+
+// WriteClosing writes the encoding of a closing with a result of so many bytes, which the caller writes.
+func WriteClosing(w io.Writer, size int, result func(io.Writer) error, receipts []Receipt) error {
+	if _, err := w.Write(wire.AppendLength([]byte{version}, size)); err != nil {
+		return err
+	}
+	if err := result(w); err != nil {
+		return err
+	}
+	_, err := w.Write(appendReceipts(nil, receipts))
+	return err
+}
+
+func appendReceipts(b []byte, all []Receipt) []byte {
+	b = wire.AppendUint64(b, uint64(len(all)))
+	for _, r := range all {
 		b = wire.AppendBytes(b, string(r.Client))
 		b = append(wire.AppendUint64(b, r.Ask), r.Release[:]...)
 		b = append(wire.AppendUint64(b, r.LedgerSeq), r.LedgerHead[:]...)

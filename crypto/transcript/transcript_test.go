@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -234,6 +235,12 @@ func TestKnownBytes(t *testing.T) {
 		{"north", 1, filled(5), 6, filled(7)}, {"west-2", 1, filled(8), 9, filled(10)},
 	}}
 	abortion := Abortion{"hub", "too few"}
+	var written bytes.Buffer
+	result := func(w io.Writer) error { _, err := w.Write(closing.Result); return err }
+	check(t, WriteClosing(&written, len(closing.Result), result, closing.Receipts))
+	if !bytes.Equal(written.Bytes(), closing.Bytes()) {
+		t.Errorf("a closing is written as %x", &written)
+	}
 	for name, got := range map[string][]byte{
 		"entry": entry.payload(), "release": BodyOf([]byte("body")).append([]byte{version}),
 		"closing": closing.Bytes(), "abortion": abortion.Bytes(),

@@ -2,6 +2,7 @@ package stage
 
 import (
 	"bytes"
+	"io"
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/wire"
@@ -19,7 +20,7 @@ func (s *Server) Replay(e Entry) (participants []pvi.ClientID, err error) {
 	if e.Kind != kinds[in].outcome {
 		return nil, refuse("question %d has an entry of kind %q, want %q", e.Ask, e.Kind, kinds[in].outcome)
 	}
-	var body []byte
+	var body func(io.Writer) error
 	switch in {
 	case scaling:
 		participants, body, err = s.replayScale(number, e.Body)
@@ -31,14 +32,14 @@ func (s *Server) Replay(e Entry) (participants []pvi.ClientID, err error) {
 	if err != nil {
 		return nil, err
 	}
-	again, err := s.outcome(e.Ask, body, nil)
+	again, err := entryOf(s.outcome(e.Ask, body, nil))
 	if err == nil && !bytes.Equal(again.Body, e.Body) {
 		err = refuse("the outcome of question %d does not follow from what was opened", e.Ask)
 	}
 	return participants, err
 }
 
-func (s *Server) replayScale(number int, body []byte) ([]pvi.ClientID, []byte, error) {
+func (s *Server) replayScale(number int, body []byte) ([]pvi.ClientID, func(io.Writer) error, error) {
 	o, err := wire.ReadScaleOutcome(body, s.course.limits)
 	if err != nil {
 		return nil, nil, err
@@ -50,7 +51,7 @@ func (s *Server) replayScale(number int, body []byte) ([]pvi.ClientID, []byte, e
 	return o.Participants, s.endOfPass(again), err
 }
 
-func (s *Server) replay(number int, body []byte) ([]pvi.ClientID, []byte, error) {
+func (s *Server) replay(number int, body []byte) ([]pvi.ClientID, func(io.Writer) error, error) {
 	o, err := wire.ReadOutcome(body, s.course.limits)
 	if err != nil {
 		return nil, nil, err
@@ -62,7 +63,7 @@ func (s *Server) replay(number int, body []byte) ([]pvi.ClientID, []byte, error)
 	return o.Participants, s.endOfRound(again), err
 }
 
-func (s *Server) replayLast(body []byte) ([]pvi.ClientID, []byte, error) {
+func (s *Server) replayLast(body []byte) ([]pvi.ClientID, func(io.Writer) error, error) {
 	o, err := wire.ReadOneStepOutcome(body, s.course.limits)
 	if err != nil {
 		return nil, nil, err

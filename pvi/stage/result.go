@@ -92,28 +92,29 @@ func (s *Server) Result() (*Result, error) {
 	if !s.Done() {
 		return nil, errNotDone
 	}
-	var columns []pvi.ColumnScale
-	if s.scale != nil {
-		columns = s.scale.Columns()
+	return s.course.result(s.rounds.Posterior(), s.verdicts, s.columns(), s.ending)
+}
+
+// columns are those of a scale that was found.
+func (s *Server) columns() []pvi.ColumnScale {
+	if s.scale == nil {
+		return nil
 	}
-	return s.course.result(s.rounds.Posterior(), s.verdicts, columns, s.ending)
+	return s.scale.Columns()
 }
 
 // result describes a posterior.
 func (c *course) result(natural []float64, verdicts tally, columns []pvi.ColumnScale, ending *pvi.OneStepOutcome) (*Result, error) {
 	p := c.protocol
-	mean, sd, err := p.Family().Marginals(natural)
+	r, err := c.frame(verdicts, columns)
 	if err != nil {
 		return nil, err
 	}
-	for i, variance := range sd {
-		sd[i] = math.Sqrt(variance)
+	r.Natural = slices.Clone(natural)
+	if r.Mean, r.SD, err = p.Family().Marginals(natural); err != nil {
+		return nil, err
 	}
-	r := &Result{
-		Version: 1, Study: c.study.Name, Digest: c.study.Digest.String(), Protocol: p.Digest().String(),
-		Clients: p.Roster(), Outcomes: verdicts.Accepted + verdicts.Rejected + verdicts.Void, tally: verdicts,
-		Family: p.Family().Name(), Natural: slices.Clone(natural), Mean: mean, SD: sd, Scale: slices.Clone(columns),
-	}
+	roots(r.SD)
 	for _, parameter := range p.Model().Parameters.All() {
 		r.Names = append(r.Names, parameter.Name)
 	}
@@ -127,6 +128,18 @@ func (c *course) result(natural []float64, verdicts tally, columns []pvi.ColumnS
 	if r.NoiseAware, err = c.noiseAware(natural, ending); err != nil {
 		return nil, fmt.Errorf("noise-aware posterior: %w", err)
 	}
+	r.note(c.study, ending)
+	return r, nil
+}
+
+// frame is a result without its numbers and what is said of them.
+func (c *course) frame(verdicts tally, columns []pvi.ColumnScale) (*Result, error) {
+	p := c.protocol
+	r := &Result{
+		Version: 1, Study: c.study.Name, Digest: c.study.Digest.String(), Protocol: p.Digest().String(),
+		Clients: p.Roster(), Outcomes: verdicts.Accepted + verdicts.Rejected + verdicts.Void, tally: verdicts,
+		Family: p.Family().Name(), Scale: slices.Clone(columns),
+	}
 	costs, err := p.Costs(p.Releases())
 	if err != nil {
 		return nil, err
@@ -134,8 +147,13 @@ func (c *course) result(natural []float64, verdicts tally, columns []pvi.ColumnS
 	for _, c := range costs {
 		r.Costs = append(r.Costs, Cost{c.View.Name, c.View.Who, c.Adjacency, c.Epsilon, c.Delta, c.Mu, c.Method})
 	}
-	r.note(c.study, ending)
 	return r, nil
+}
+
+func roots(variances []float64) {
+	for i, variance := range variances {
+		variances[i] = math.Sqrt(variance)
+	}
 }
 
 // noiseAware returns nil if the study asks for none, or the last round was void.

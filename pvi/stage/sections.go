@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"fedpvi/pvi"
 	"fedpvi/pvi/study"
 )
 
@@ -30,29 +31,31 @@ const (
 type sections [sectionCount][]byte
 
 func (s *sections) marshal() []byte {
-	b, _ := s.marshalWith(-1, nil) // which has no error of its own
-	return b
+	var b bytes.Buffer
+	_ = s.write(&b, -1, nil) // a buffer takes everything
+	return b.Bytes()
 }
 
-// marshalWith is marshal with a section that a machine appends, of which there is no second copy.
-func (s *sections) marshalWith(section int, m appender) (b []byte, err error) {
-	b = append(b, stateVersion)
+// write writes a state, with a section that a machine writes, of which there is no copy.
+func (s *sections) write(w io.Writer, section int, m *pvi.Encoding) error {
+	if _, err := w.Write([]byte{stateVersion}); err != nil {
+		return err
+	}
 	for i, part := range s {
-		at := len(b)
-		b = append(binary.LittleEndian.AppendUint32(b, 0), part...)
+		n := len(part)
 		if i == section {
-			if b, err = m.AppendBinary(b); err != nil {
-				return nil, err
+			n = m.Size()
+		}
+		if _, err := w.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(n)), part...)); err != nil {
+			return err
+		}
+		if i == section {
+			if _, err := m.WriteTo(w); err != nil {
+				return err
 			}
 		}
-		binary.LittleEndian.PutUint32(b[at:], uint32(len(b)-at-4))
 	}
-	return b, nil
-}
-
-// An appender is a machine with a long state.
-type appender interface {
-	AppendBinary(b []byte) ([]byte, error)
+	return nil
 }
 
 func (s *sections) unmarshal(b []byte) error {

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"io"
 	"slices"
 
 	"fedpvi/pvi"
@@ -24,7 +25,6 @@ type Server struct {
 	models   map[int][32]byte // of open asks
 	verdicts tally            // of the rounds
 	ending   *pvi.OneStepOutcome
-	numbers  []int64 // of the last release, which the sum has already: to read the next one of the round in
 }
 
 // NewServer returns the server of a study before its first question. The roster must
@@ -76,46 +76,50 @@ func (s *Server) phase() phase {
 	return last
 }
 
-// Next returns the next plan that can be announced now, and false if there is none:
-// answers must come first, or the study is done.
-func (s *Server) Next() (Entry, bool, error) {
+// NextSaying is Next for who writes the plan somewhere.
+func (s *Server) NextSaying() (*Saying, bool, error) {
 	var number int
-	var body []byte
+	var body func(io.Writer) error
 	in := s.phase()
 	switch in {
 	case scaling:
 		plan, ok := s.scale.Next()
 		if !ok {
-			return Entry{}, false, nil
+			return nil, false, nil
 		}
-		number, body = plan.Number, wire.AppendScalePlan(nil, &plan)
+		number, body = plan.Number, said(wire.AppendScalePlan(nil, &plan))
 	case rounds:
-		plan, ok := s.rounds.Next()
+		plan, ok := s.rounds.NextShared()
 		if !ok {
-			return Entry{}, false, nil
+			return nil, false, nil
 		}
-		number, body = plan.Number, wire.AppendPlan(nil, &plan)
+		number, body = plan.Number, func(w io.Writer) error { return wire.WritePlan(w, &plan) }
 	case last:
 		plan, ok := s.last.Next()
 		if !ok {
-			return Entry{}, false, nil
+			return nil, false, nil
 		}
-		number, body = 1, wire.AppendOneStepPlan(nil, &plan)
+		number, body = 1, said(wire.AppendOneStepPlan(nil, &plan))
 	}
 	s.planned = s.course.ask(in, number)
 	s.models[s.planned] = s.Model()
-	return Entry{kinds[in].plan, s.planned, body}, true, nil
+	return &Saying{kinds[in].plan, s.planned, body}, true, nil
 }
 
 // Collect takes what a client released for a question, and returns the outcome if it was
 // the last release missing, else nil. One that is out of place is [pvi.Refused] and
 // changes nothing. Any other error ends the study.
 func (s *Server) Collect(client pvi.ClientID, ask int, release []byte) (*Entry, error) {
+	return entryOf(s.CollectSaying(client, ask, release))
+}
+
+// CollectSaying is Collect for who writes the outcome somewhere.
+func (s *Server) CollectSaying(client pvi.ClientID, ask int, release []byte) (*Saying, error) {
 	if !s.isOpen(ask) {
 		return nil, refuse("question %d is not open", ask)
 	}
 	in, number := s.course.at(ask)
-	var body []byte
+	var body func(io.Writer) error
 	var err error
 	switch in {
 	case scaling:
@@ -128,7 +132,7 @@ func (s *Server) Collect(client pvi.ClientID, ask int, release []byte) (*Entry, 
 	return s.outcome(ask, body, err)
 }
 
-func (s *Server) collectScale(client pvi.ClientID, number int, release []byte) ([]byte, error) {
+func (s *Server) collectScale(client pvi.ClientID, number int, release []byte) (func(io.Writer) error, error) {
 	r, err := wire.ReadScaleRelease(release, s.course.limits)
 	if err != nil {
 		return nil, err
@@ -140,20 +144,19 @@ func (s *Server) collectScale(client pvi.ClientID, number int, release []byte) (
 	return s.endOfPass(o), err
 }
 
-func (s *Server) collect(client pvi.ClientID, number int, release []byte) ([]byte, error) {
-	r, err := wire.ReadReleaseIn(s.numbers, release, s.course.limits)
+func (s *Server) collect(client pvi.ClientID, number int, release []byte) (func(io.Writer) error, error) {
+	r, change, err := wire.ReadPackedRelease(release, s.course.limits)
 	if err != nil {
 		return nil, err
 	}
-	s.numbers = r.Change
 	if err := speaks(client, r.Client, number, r.Number); err != nil {
 		return nil, err
 	}
-	o, err := s.rounds.Collect(r)
+	o, err := s.rounds.CollectNumbers(r, change)
 	return s.endOfRound(o), err
 }
 
-func (s *Server) collectLast(client pvi.ClientID, release []byte) ([]byte, error) {
+func (s *Server) collectLast(client pvi.ClientID, release []byte) (func(io.Writer) error, error) {
 	r, err := wire.ReadOneStepRelease(release, s.course.limits)
 	if err != nil {
 		return nil, err
@@ -176,13 +179,13 @@ func speaks(client, of pvi.ClientID, number, to int) error {
 	return nil
 }
 
-// Close ends a question at its deadline with the answers that have come.
-func (s *Server) Close(ask int) (*Entry, error) {
+// CloseSaying is Close for who writes the outcome somewhere.
+func (s *Server) CloseSaying(ask int) (*Saying, error) {
 	if !s.isOpen(ask) {
 		return nil, refuse("question %d is not open", ask)
 	}
 	in, number := s.course.at(ask)
-	var body []byte
+	var body func(io.Writer) error
 	var err error
 	switch in {
 	case scaling:
@@ -201,32 +204,31 @@ func (s *Server) Close(ask int) (*Entry, error) {
 	return s.outcome(ask, body, err)
 }
 
-func (s *Server) endOfPass(o *pvi.ScaleOutcome) []byte {
+func (s *Server) endOfPass(o *pvi.ScaleOutcome) func(io.Writer) error {
 	if o == nil {
 		return nil
 	}
-	return wire.AppendScaleOutcome(nil, o)
+	return said(wire.AppendScaleOutcome(nil, o))
 }
 
-func (s *Server) endOfRound(o *pvi.Outcome) []byte {
+func (s *Server) endOfRound(o *pvi.Outcome) func(io.Writer) error {
 	if o == nil {
 		return nil
 	}
 	s.verdicts.count(o.Verdict)
-	s.numbers = nil
-	return wire.AppendOutcome(nil, o)
+	return func(w io.Writer) error { return wire.WriteOutcome(w, o) }
 }
 
-func (s *Server) endOfLast(o *pvi.OneStepOutcome) []byte {
+func (s *Server) endOfLast(o *pvi.OneStepOutcome) func(io.Writer) error {
 	if o == nil {
 		return nil
 	}
 	s.ending = o
-	return wire.AppendOneStepOutcome(nil, o)
+	return said(wire.AppendOneStepOutcome(nil, o))
 }
 
 // outcome makes the entry that ends a question, nil if there is no body.
-func (s *Server) outcome(ask int, body []byte, err error) (*Entry, error) {
+func (s *Server) outcome(ask int, body func(io.Writer) error, err error) (*Saying, error) {
 	if err != nil || body == nil {
 		return nil, err
 	}
@@ -236,7 +238,7 @@ func (s *Server) outcome(ask int, body []byte, err error) (*Entry, error) {
 	if err := s.advance(); err != nil {
 		return nil, err
 	}
-	return &Entry{kinds[in].outcome, ask, body}, nil
+	return &Saying{kinds[in].outcome, ask, body}, nil
 }
 
 func (s *Server) isOpen(ask int) bool {

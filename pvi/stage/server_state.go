@@ -1,8 +1,10 @@
 package stage
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
@@ -25,6 +27,13 @@ type serverState struct {
 // It need not be saved for every release. One that was saved with the last entry leads to
 // the present one by the releases that came since, collected again in any order.
 func (s *Server) MarshalBinary() ([]byte, error) {
+	var b bytes.Buffer
+	err := s.WriteState(&b)
+	return b.Bytes(), err
+}
+
+// WriteState writes what MarshalBinary returns.
+func (s *Server) WriteState(w io.Writer) error {
 	v := serverState{Study: s.course.study.Digest, Planned: s.planned, Closed: s.closed, Models: map[int][]byte{}, Verdicts: s.verdicts}
 	for ask, model := range s.models {
 		v.Models[ask] = model[:]
@@ -38,10 +47,17 @@ func (s *Server) MarshalBinary() ([]byte, error) {
 		parts.put(scaleSection, s.scale, s.scale != nil),
 		parts.put(lastSection, s.last, s.last != nil),
 	)
-	if err != nil || s.rounds == nil {
-		return parts.marshal(), err
+	if err != nil {
+		return err
 	}
-	return parts.marshalWith(roundsSection, s.rounds)
+	if s.rounds == nil {
+		return parts.write(w, -1, nil)
+	}
+	rounds, err := s.rounds.Encoding()
+	if err != nil {
+		return err
+	}
+	return parts.write(w, roundsSection, rounds)
 }
 
 // RestoreServer returns the server of a study whose state MarshalBinary returned.

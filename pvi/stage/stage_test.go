@@ -41,6 +41,7 @@ func TestAllFindTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		sameText(t, h.server, r)
 		if r.Accepted == 0 || (r.NoiseAware != nil) != c.noiseAware || len(r.Mean) != 2 || len(r.SD) != 2 || (c.privacy == noPrivacy) != (len(r.Costs) == 0) {
 			t.Errorf("%s: %+v", c.name, r)
 		}

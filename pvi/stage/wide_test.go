@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"bytes"
 	"fmt"
 	"runtime"
 	"strings"
@@ -49,6 +50,18 @@ func check(t *testing.T, err error) {
 	}
 }
 
+// sameText refuses a result that is not written as its JSON is.
+func sameText(t *testing.T, s *Server, r *Result) {
+	t.Helper()
+	var written bytes.Buffer
+	check(t, s.WriteResult(&written))
+	text, err := r.Bytes()
+	check(t, err)
+	if !bytes.Equal(written.Bytes(), text) {
+		t.Errorf("a result is written as\n%.2000s\nand is\n%.2000s", &written, text)
+	}
+}
+
 // A study whose precision is diagonal takes memory for its coefficients and not for their
 // squares, from its beginning to its result.
 func TestMemoryIsOfCoefficients(t *testing.T) {
@@ -72,6 +85,7 @@ func TestMemoryIsOfCoefficients(t *testing.T) {
 	if d := len(result.Mean); d != levels*levels || len(result.SD) != d || result.Covariance != nil {
 		t.Fatalf("%d coefficients", d)
 	}
+	sameText(t, server, result)
 	const square = 8 * levels * levels * levels * levels
 	if took := after.TotalAlloc - before.TotalAlloc; took > square/2 {
 		t.Errorf("%d bytes were allocated, of a square of %d", took, square)

@@ -48,6 +48,7 @@ type Limits struct {
 const (
 	headSize   = 2
 	lengthSize = 4
+	numberSize = 8
 )
 
 // verdicts by their byte. 0 is none.
@@ -64,27 +65,15 @@ func appendFloat(b []byte, x float64) []byte {
 func appendLength(b []byte, n int) []byte { return binary.LittleEndian.AppendUint32(b, uint32(n)) }
 
 func appendInts(b []byte, v []int64) []byte {
-	b = appendLength(slices.Grow(b, lengthSize+8*len(v)), len(v))
-	for _, n := range v {
-		b = binary.LittleEndian.AppendUint64(b, uint64(n))
-	}
-	return b
+	w := writer{b: slices.Grow(b, lengthSize+8*len(v))}
+	w.ints(v)
+	return w.b
 }
 
 func appendFloats(b []byte, v []float64) []byte {
 	b = appendLength(slices.Grow(b, lengthSize+8*len(v)), len(v))
 	for _, x := range v {
 		b = appendFloat(b, x)
-	}
-	return b
-}
-
-func appendWides(b []byte, v []pvi.Wide) []byte {
-	b = appendLength(slices.Grow(b, lengthSize+16*len(v)), len(v))
-	for _, w := range v {
-		high, low := w.Words()
-		b = binary.LittleEndian.AppendUint64(b, low)
-		b = binary.LittleEndian.AppendUint64(b, uint64(high))
 	}
 	return b
 }
@@ -121,8 +110,7 @@ func appendVerdict(b []byte, v pvi.Verdict) []byte {
 type reader struct {
 	rest   []byte
 	limits Limits
-	why    string  // of the first failure
-	spare  []int64 // for a list of numbers, if it is long enough; nil to make new ones
+	why    string // of the first failure
 }
 
 // open returns a reader of what follows the head of a message of a kind.
@@ -213,11 +201,7 @@ func (r *reader) ints() []int64 {
 	if n == 0 {
 		return nil
 	}
-	v := r.spare
-	if r.spare = nil; cap(v) < n {
-		v = make([]int64, n)
-	}
-	v = v[:n]
+	v := make([]int64, n)
 	for i := range v {
 		v[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
 	}

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"encoding/binary"
+	"io"
 	"slices"
 
 	"fedpvi/pvi"
@@ -20,9 +22,23 @@ func AppendPlan(b []byte, m *pvi.Plan) []byte {
 	for _, id := range m.Participants {
 		size += lengthSize + len(id)
 	}
-	b = append(begin(slices.Grow(b, size), Plan), m.Protocol[:]...) // at once: λ is long
-	b = appendWides(appendInt(b, m.Number), m.Lambda)
-	return appendNames(appendInts(b, m.Centre), m.Participants)
+	w := writer{b: slices.Grow(b, size)} // at once: λ is long
+	w.plan(m)
+	return w.b
+}
+
+// WritePlan writes what AppendPlan appends, a part after the other.
+func WritePlan(to io.Writer, m *pvi.Plan) error {
+	w := writer{to: to}
+	w.plan(m)
+	return w.end()
+}
+
+func (w *writer) plan(m *pvi.Plan) {
+	w.b = appendInt(append(begin(w.b, Plan), m.Protocol[:]...), m.Number)
+	w.wides(m.Lambda)
+	w.ints(m.Centre)
+	w.b = appendNames(w.b, m.Participants)
 }
 
 // ReadPlan reads a plan; what is none is [pvi.Refused], as in all that follow.
@@ -39,21 +55,50 @@ func AppendRelease(b []byte, m *pvi.Release) []byte {
 }
 
 // ReadRelease reads a release.
-func ReadRelease(b []byte, l Limits) (*pvi.Release, error) { return ReadReleaseIn(nil, b, l) }
-
-// ReadReleaseIn is ReadRelease with the numbers in a buffer, if it is long enough.
-func ReadReleaseIn(buffer []int64, b []byte, l Limits) (*pvi.Release, error) {
+func ReadRelease(b []byte, l Limits) (*pvi.Release, error) {
 	r := open(b, Release, l)
-	r.spare = buffer
 	m := &pvi.Release{Protocol: r.digest(), Number: r.int(), Client: r.name(), Change: r.ints()}
 	return checked(m, r, Release)
 }
 
+// ReadPackedRelease is ReadRelease with the numbers as they are in b, and no Change.
+func ReadPackedRelease(b []byte, l Limits) (*pvi.Release, Packed, error) {
+	r := open(b, Release, l)
+	m := &pvi.Release{Protocol: r.digest(), Number: r.int(), Client: r.name()}
+	_, change := r.list(numberSize)
+	m, err := checked(m, r, Release)
+	return m, change, err
+}
+
+// Packed are the numbers of a message, in its bytes.
+type Packed []byte
+
+// Len is how many there are.
+func (p Packed) Len() int { return len(p) / numberSize }
+
+// At returns number i, from 0.
+func (p Packed) At(i int) int64 { return int64(binary.LittleEndian.Uint64(p[numberSize*i:])) }
+
 // AppendOutcome appends an outcome to b.
 func AppendOutcome(b []byte, m *pvi.Outcome) []byte {
-	b = append(begin(b, Outcome), m.Protocol[:]...)
-	b = appendVerdict(appendInt(appendInt(b, m.Sequence), m.Number), m.Verdict)
-	return appendInts(appendNames(appendInts(b, m.Centre), m.Participants), m.Sum)
+	w := writer{b: slices.Grow(b, 8*(len(m.Centre)+len(m.Sum)))}
+	w.outcome(m)
+	return w.b
+}
+
+// WriteOutcome writes what AppendOutcome appends, a part after the other.
+func WriteOutcome(to io.Writer, m *pvi.Outcome) error {
+	w := writer{to: to}
+	w.outcome(m)
+	return w.end()
+}
+
+func (w *writer) outcome(m *pvi.Outcome) {
+	w.b = append(begin(w.b, Outcome), m.Protocol[:]...)
+	w.b = appendVerdict(appendInt(appendInt(w.b, m.Sequence), m.Number), m.Verdict)
+	w.ints(m.Centre)
+	w.b = appendNames(w.b, m.Participants)
+	w.ints(m.Sum)
 }
 
 // ReadOutcome reads an outcome.

@@ -14,9 +14,11 @@ func AppendUint64(b []byte, n uint64) []byte { return binary.BigEndian.AppendUin
 // AppendBytes appends the length of s in four bytes, and s. What is longer than four
 // bytes can say is refused by the bounds of the caller, long before.
 func AppendBytes[S string | []byte](b []byte, s S) []byte {
-	b = binary.BigEndian.AppendUint32(b, uint32(len(s)))
-	return append(b, s...)
+	return append(AppendLength(b, len(s)), s...)
 }
+
+// AppendLength appends what AppendBytes puts before so many bytes.
+func AppendLength(b []byte, n int) []byte { return binary.BigEndian.AppendUint32(b, uint32(n)) }
 
 // A Reader takes an encoding apart without copying or allocating. The first read
 // that fails makes all that follow fail, so that one look at Done at the end is enough.
