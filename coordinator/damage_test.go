@@ -6,6 +6,8 @@ import (
 	"os"
 	"testing"
 
+	"go.etcd.io/bbolt"
+
 	"fedpvi/coordinator/store"
 )
 
@@ -42,6 +44,25 @@ func TestDamagedStatesAreRefused(t *testing.T) {
 		if err == nil {
 			check(t, hub.Close())
 		}
+	}
+}
+
+// A study that has begun has a state. Without it, or without a part of a long one, it is not begun again.
+func TestALostStateIsRefused(t *testing.T) {
+	s := newStand(t)
+	check(t, s.hub.Close())
+	db, err := bbolt.Open(store.Path(s.dir), 0o600, nil)
+	check(t, err)
+	check(t, db.Update(func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte("studies")).Bucket(s.study.hash[:]).Bucket([]byte("state")).Delete([]byte("now"))
+	}))
+	check(t, db.Close())
+	hub, err := Open(s.dir, s.options)
+	if !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("the state is gone: %v", err)
+	}
+	if err == nil {
+		check(t, hub.Close())
 	}
 }
 

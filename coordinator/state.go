@@ -230,6 +230,9 @@ func (s *Study) readChain(st *state, kept store.Study) error {
 func (s *Study) readStage(st *state, kept store.Study) error {
 	b := kept.State()
 	if b == nil {
+		if n := st.chain.Position().Number; n > 0 {
+			return fmt.Errorf("a transcript of %d entries, and no state of the phases", n)
+		}
 		return nil
 	}
 	var err error
