@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -211,7 +212,7 @@ func (c *crowd) wait(ctx context.Context, address string, connections int) ([]*t
 
 // soak plays rounds for a while, and says how memory grows, and the file with it.
 func soak(ctx context.Context, o options) error {
-	o.rounds = 10_000
+	o.rounds = 999_999 // with the last one as many as a study can have
 	h, c, err := assemble(ctx, o)
 	if err != nil {
 		return err
@@ -247,7 +248,7 @@ func soak(ctx context.Context, o options) error {
 			}
 		case err := <-ended:
 			if playing.Err() == nil {
-				return fmt.Errorf("the rounds ended: %w", err)
+				return fmt.Errorf("the rounds ended before the time: %w", cmp.Or(err, errors.New("the study is over")))
 			}
 			going = false
 		}
