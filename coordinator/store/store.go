@@ -42,7 +42,8 @@ type Store struct {
 
 	partSize int // of long values
 	mu       sync.Mutex
-	unsound  bool // what the file shows may not be on the disk: a commit failed, or one of an earlier process may have
+	lost     error // the file cannot be read, and nothing is done with it any more
+	unsound  bool  // what the file shows may not be on the disk: a commit failed, or one of an earlier process may have
 }
 
 // Options change how a store works.
@@ -74,7 +75,11 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.Wait == 0 {
 		o.Wait = defaultWait
 	}
-	db, err := o.Layer.Open(path, 0o600, &bbolt.Options{Timeout: o.Wait, FreelistType: bbolt.FreelistMapType, PageSize: pageSize})
+	var db *bbolt.DB
+	err := readable(func() (err error) {
+		db, err = o.Layer.Open(path, 0o600, &bbolt.Options{Timeout: o.Wait, FreelistType: bbolt.FreelistMapType, PageSize: pageSize})
+		return err
+	})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("%s: %w", dir, ErrHeld)
 	}
@@ -86,7 +91,7 @@ func Open(dir string, o Options) (*Store, error) {
 		s.commit = func(commit func() error) error { return commit() }
 	}
 	if err := errors.Join(s.prepare(), syncDirectory(dir)); err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
@@ -176,8 +181,15 @@ func (s Study) atLeast(format string) error {
 	return about.Put(formatKey, []byte(format))
 }
 
-// Close lets go of the file.
-func (s *Store) Close() error { return s.db.Close() }
+// Close lets go of the file, unless that cannot be read: then the end of the process does.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lost != nil {
+		return nil
+	}
+	return readable(s.db.Close)
+}
 
 // A Tx is a transaction. What it returns is good until it ends, unless it says that it is
 // a copy.
@@ -187,9 +199,19 @@ type Tx struct{ tx *bbolt.Tx }
 // which nothing is there when it returns an error of f. When the commit fails, it is there or
 // not, and the next transaction sees which.
 func (s *Store) Update(f func(*Tx) error) error {
-	if err := s.settle(); err != nil {
+	if err := s.sound(); err != nil {
 		return err
 	}
+	err := readable(func() error { return s.update(f) })
+	if errors.Is(err, errUnreadable) {
+		s.mu.Lock()
+		s.lost = err // bbolt stopped half way, and may hold its lock
+		s.mu.Unlock()
+	}
+	return err
+}
+
+func (s *Store) update(f func(*Tx) error) error {
 	tx, err := s.db.Begin(true)
 	if err != nil {
 		return err
@@ -207,24 +229,29 @@ func (s *Store) Update(f func(*Tx) error) error {
 	return nil
 }
 
-// settle makes sure that what the file shows is on the disk.
-func (s *Store) settle() error {
+// sound makes sure that what the file shows is on the disk, and that bbolt can go on.
+func (s *Store) sound() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.unsound {
-		return nil
+	if s.lost != nil || !s.unsound {
+		return s.lost
 	}
-	err := s.layer.Settle(s.db)
+	err := readable(func() error { return s.layer.Settle(s.db) })
+	if errors.Is(err, errUnreadable) {
+		s.lost = err
+	}
 	s.unsound = err != nil
 	return err
 }
 
 // View runs f in a transaction that changes nothing, and sees nothing that is not on the disk.
 func (s *Store) View(f func(*Tx) error) error {
-	if err := s.settle(); err != nil {
+	if err := s.sound(); err != nil {
 		return err
 	}
-	return s.db.View(func(tx *bbolt.Tx) error { return f(&Tx{tx}) })
+	return readable(func() error {
+		return s.db.View(func(tx *bbolt.Tx) error { return f(&Tx{tx}) })
+	})
 }
 
 // Dump hands every value to f, with the path of its buckets and its key.

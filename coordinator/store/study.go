@@ -94,6 +94,9 @@ func (tx *Tx) Study(study Hash) (Study, error) {
 // Studies returns the hashes of all studies, in order.
 func (tx *Tx) Studies() (all []Hash, err error) {
 	err = tx.tx.Bucket(studies).ForEachBucket(func(k []byte) error {
+		if len(k) != len(Hash{}) {
+			return fmt.Errorf("%w: the name of a study", ErrDamaged)
+		}
 		all = append(all, Hash(k))
 		return nil
 	})
