@@ -12,7 +12,8 @@ import (
 // may in the last bit, on different machines.)
 type posterior struct {
 	protocol *Protocol
-	lambda   []Wide // λ − λ_prior
+	lambda   []Wide   // λ − λ_prior; nil at rest
+	rest     *resting // nil while λ is in memory
 	now      moments
 	meanOf   func(dst, nat []float64) error
 
@@ -78,6 +79,15 @@ func (q *posterior) try(n int, change, centre []int64) (proper bool) {
 		return q.tryStep(n, change)
 	}
 	alpha := q.protocol.damping(n)
+	if r := q.rest; r != nil {
+		return q.tryMove(func(back bool) {
+			if back {
+				r.moves = r.moves[:len(r.moves)-1]
+				return
+			}
+			r.moves = append(r.moves, move{change, alpha, centre})
+		})
+	}
 	return q.tryMove(func(back bool) { // the lattice is exact: there is no need for two λ
 		if back {
 			q.protocol.move(q.lambda, change, -alpha, centre)
@@ -123,15 +133,20 @@ const blockSize = 512
 func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64) error) error {
 	p, d := q.protocol, q.protocol.family.Dim()
 	nat := make([]float64, 0, 2*min(blockSize, d))
+	var block [blockSize]Wide
 	for first := 0; first < d; first += blockSize {
 		nat = nat[:0]
-		end := min(first+blockSize, d)
-		for _, from := range []int{0, d} {
-			for i := from + first; i < from+end; i++ {
-				nat = append(nat, p.priorAt(i)+q.lambda[i].float(p.exponent))
+		size := min(blockSize, d-first)
+		for _, from := range []int{first, d + first} {
+			lambda := block[:size]
+			if err := q.read(lambda, from); err != nil {
+				return err
+			}
+			for i, w := range lambda {
+				nat = append(nat, p.priorAt(from+i)+w.float(p.exponent))
 			}
 		}
-		if err := f(gaussian.Diagonal(end-first), first, nat); err != nil {
+		if err := f(gaussian.Diagonal(size), first, nat); err != nil {
 			return err
 		}
 	}
@@ -191,15 +206,15 @@ func (q *posterior) commit() {
 const maxCentre = 1 << (centreLimit + centreBits)
 
 // centre returns the mean of q as the centre of clipping coordinates, in units
-// of 2^-centreBits; nil if the protocol has none.
-func (q *posterior) centre() []int64 {
+// of 2^-centreBits; nil if the protocol has none. The error is [ErrState].
+func (q *posterior) centre() ([]int64, error) {
 	if !q.protocol.centred() {
-		return nil
+		return nil, nil
 	}
 	centre := make([]int64, q.protocol.family.Dim())
 	if q.now.known || !gaussian.Independent(q.protocol.family) { // known is also that of λ that rounding alone has proper
 		roundCentre(centre, q.mean())
-		return centre
+		return centre, nil
 	}
 	var means [blockSize]float64
 	err := q.blocks(func(part gaussian.Family, first int, nat []float64) error {
@@ -208,10 +223,10 @@ func (q *posterior) centre() []int64 {
 		roundCentre(centre[first:], mean)
 		return err
 	})
-	if err != nil {
+	if err != nil && q.fault() == nil {
 		panic("pvi: λ is not proper") // unreachable: it was when it was committed
 	}
-	return centre
+	return centre, q.fault()
 }
 
 func roundCentre(dst []int64, mean []float64) {

@@ -28,7 +28,7 @@ type round struct {
 	Participants []ClientID
 	Answered     []ClientID // in order
 	Centre       []int64    // of clipping coordinates
-	Sum          []int64
+	Sum          []int64    // nil before the first answer
 }
 
 // NewServer returns a server at the prior.
@@ -42,40 +42,46 @@ func NewServer(p *Protocol) *Server {
 }
 
 // Next returns the next plan that can be sent now, and false if there is none:
-// answers must come first, or the study is done.
+// answers must come first, or the study is done. λ must be in memory: [Server.Rest].
 func (s *Server) Next() (Plan, bool) {
-	plan, ok := s.NextShared()
-	plan.Lambda = slices.Clone(plan.Lambda)
+	plan, ok, err := s.NextBrief()
+	if err != nil || s.q.rest != nil {
+		panic("pvi: Next of a server at rest")
+	}
+	if ok {
+		plan.Lambda = slices.Clone(s.q.lambda)
+	}
 	return plan, ok
 }
 
-// NextShared is Next with the server's own λ, which its next outcome may move.
-func (s *Server) NextShared() (Plan, bool) {
+// NextBrief is Next without λ, which is what [Server.EachLambda] says until the next outcome. The error is [ErrState].
+func (s *Server) NextBrief() (Plan, bool, error) {
 	p := s.protocol
 	if s.planned == p.Plans() {
-		return Plan{}, false
+		return Plan{}, false, nil
 	}
 	participants := p.asked(s.planned + 1)
 	switch {
 	case participants != nil && len(s.open) > 0:
-		return Plan{}, false
+		return Plan{}, false, nil
 	case participants == nil:
 		i, ok := s.idleClient()
 		if !ok {
-			return Plan{}, false
+			return Plan{}, false, nil
 		}
 		s.asked[i]++
 		participants = p.roster[i : i+1]
 	}
 	s.planned++
-	plan := s.q.plan(s.planned, participants)
-	s.open[s.planned] = &round{Participants: participants, Centre: plan.Centre, Sum: make([]int64, p.messageSize())}
-	return plan, true
+	plan, err := s.q.plan(s.planned, participants)
+	s.open[s.planned] = &round{Participants: participants, Centre: plan.Centre}
+	return plan, true, err
 }
 
-// plan returns a plan at q. Its λ is not a copy.
-func (q *posterior) plan(number int, participants []ClientID) Plan {
-	return Plan{q.protocol.digest, number, q.lambda, q.centre(), participants}
+// plan returns a plan at q, without λ.
+func (q *posterior) plan(number int, participants []ClientID) (Plan, error) {
+	centre, err := q.centre()
+	return Plan{Protocol: q.protocol.digest, Number: number, Centre: centre, Participants: participants}, err
 }
 
 // asked returns whom plan number n asks, nil where that depends on who answers first.
@@ -142,13 +148,17 @@ func (s *Server) CollectNumbers(r *Release, change Numbers) (*Outcome, error) {
 	if answered {
 		return nil, refuse("client %q has answered plan %d", r.Client, r.Number)
 	}
-	if change.Len() != len(open.Sum) {
-		return nil, refuse("the release of client %q has %d elements, want %d", r.Client, change.Len(), len(open.Sum))
+	size := p.messageSize()
+	if change.Len() != size {
+		return nil, refuse("the release of client %q has %d elements, want %d", r.Client, change.Len(), size)
 	}
-	for i := range open.Sum {
+	for i := range size {
 		if n := change.At(i); n > p.limit || n < -p.limit {
 			return nil, refuse("element %d of the release of client %q is beyond what the mechanism can yield", i+1, r.Client)
 		}
+	}
+	if open.Sum == nil {
+		open.Sum = make([]int64, size)
 	}
 	for i := range open.Sum {
 		open.Sum[i] += change.At(i)
@@ -157,7 +167,7 @@ func (s *Server) CollectNumbers(r *Release, change Numbers) (*Outcome, error) {
 	if len(open.Answered) < len(open.Participants) {
 		return nil, nil
 	}
-	return s.finish(r.Number, open), nil
+	return s.finish(r.Number, open)
 }
 
 // Close ends the round of a plan with the answers that have come. A round with
@@ -168,10 +178,10 @@ func (s *Server) Close(number int) (*Outcome, error) {
 	if !ok {
 		return nil, refuse("plan %d is not open", number)
 	}
-	return s.finish(number, open), nil
+	return s.finish(number, open)
 }
 
-func (s *Server) finish(number int, r *round) *Outcome {
+func (s *Server) finish(number int, r *round) (*Outcome, error) {
 	delete(s.open, number)
 	s.sequence++
 	outcome := &Outcome{
@@ -186,9 +196,16 @@ func (s *Server) finish(number int, r *round) *Outcome {
 		outcome.Participants = r.Participants
 	}
 	if len(r.Answered) >= s.protocol.fewest() {
+		if r.Sum == nil { // of an outcome that is replayed
+			r.Sum = make([]int64, s.protocol.messageSize())
+		}
 		outcome.Sum = r.Sum
 		outcome.Verdict = Rejected
-		if s.q.try(number, r.Sum, r.Centre) {
+		proper := s.q.try(number, r.Sum, r.Centre)
+		if err := s.q.fault(); err != nil {
+			return nil, err
+		}
+		if proper {
 			s.q.commit()
 			outcome.Verdict = Accepted
 		}
@@ -196,7 +213,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 	if s.Done() {
 		s.q.end()
 	}
-	return outcome
+	return outcome, nil
 }
 
 // Waiting returns the clients from which an answer is still out, in order.
@@ -230,8 +247,8 @@ func (s *Server) Outcomes() int { return s.sequence }
 // Done reports whether every plan of the study has an outcome.
 func (s *Server) Done() bool { return s.sequence == s.protocol.Plans() }
 
-// Lambda returns λ − λ_prior on the lattice. It is not a copy.
+// Lambda returns λ − λ_prior on the lattice. It is not a copy; nil if the server is at rest.
 func (s *Server) Lambda() []Wide { return s.q.lambda }
 
-// Posterior returns the natural parameters of q. It is not a copy.
+// Posterior returns the natural parameters of q, of a server that is not at rest. It is not a copy.
 func (s *Server) Posterior() []float64 { return s.q.natural() }

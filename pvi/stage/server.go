@@ -22,6 +22,7 @@ type Server struct {
 
 	planned  int              // asks with a plan
 	closed   int              // asks with an outcome
+	model    [32]byte         // now
 	models   map[int][32]byte // of open asks
 	verdicts tally            // of the rounds
 	ending   *pvi.OneStepOutcome
@@ -31,6 +32,14 @@ type Server struct {
 // name each client once, in any order. A study that does something as published is
 // refused.
 func NewServer(st *study.Study, roster []pvi.ClientID) (*Server, error) {
+	s, err := newServer(st, roster)
+	if err == nil {
+		err = s.stand()
+	}
+	return s, err
+}
+
+func newServer(st *study.Study, roster []pvi.ClientID) (*Server, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
 		return nil, err
@@ -89,11 +98,12 @@ func (s *Server) NextSaying() (*Saying, bool, error) {
 		}
 		number, body = plan.Number, said(wire.AppendScalePlan(nil, &plan))
 	case rounds:
-		plan, ok := s.rounds.NextShared()
-		if !ok {
-			return nil, false, nil
+		plan, ok, err := s.rounds.NextBrief()
+		if err != nil || !ok {
+			return nil, false, err
 		}
-		number, body = plan.Number, func(w io.Writer) error { return wire.WritePlan(w, &plan) }
+		size := s.course.protocol.Family().Size()
+		number, body = plan.Number, func(w io.Writer) error { return wire.WritePlan(w, &plan, size, s.rounds.EachLambda) }
 	case last:
 		plan, ok := s.last.Next()
 		if !ok {
@@ -102,7 +112,7 @@ func (s *Server) NextSaying() (*Saying, bool, error) {
 		number, body = 1, said(wire.AppendOneStepPlan(nil, &plan))
 	}
 	s.planned = s.course.ask(in, number)
-	s.models[s.planned] = s.Model()
+	s.models[s.planned] = s.model
 	return &Saying{kinds[in].plan, s.planned, body}, true, nil
 }
 
@@ -235,7 +245,11 @@ func (s *Server) outcome(ask int, body func(io.Writer) error, err error) (*Sayin
 	delete(s.models, ask)
 	s.closed++
 	in, _ := s.course.at(ask)
-	if err := s.advance(); err != nil {
+	err = s.advance()
+	if err == nil {
+		err = s.stand()
+	}
+	if err != nil {
 		return nil, err
 	}
 	return &Saying{kinds[in].outcome, ask, body}, nil
@@ -290,7 +304,10 @@ func (s *Server) Fewest() int {
 func (s *Server) Digest() [32]byte { return s.course.digest() }
 
 // Model returns the hash of where the study stands now.
-func (s *Server) Model() [32]byte {
+func (s *Server) Model() [32]byte { return s.model }
+
+// stand computes that hash, after something has moved.
+func (s *Server) stand() (err error) {
 	digest := s.Digest()
 	switch s.phase() {
 	case scaling:
@@ -298,11 +315,13 @@ func (s *Server) Model() [32]byte {
 		for _, c := range s.scale.Columns() {
 			bounds = append(bounds, c.Bounds)
 		}
-		return modelOfScale(digest, bounds)
+		s.model = modelOfScale(digest, bounds)
 	case rounds:
-		return modelOfLambda(digest, s.rounds.Lambda())
+		s.model, err = modelOfLambda(digest, s.rounds.EachLambda)
+	case last:
+		s.model = modelOfPoint(digest, s.last.Point())
 	}
-	return modelOfPoint(digest, s.last.Point())
+	return err
 }
 
 // ModelOf returns the model hash that releases for an open question bear: that of when

@@ -23,20 +23,20 @@ func AppendPlan(b []byte, m *pvi.Plan) []byte {
 		size += lengthSize + len(id)
 	}
 	w := writer{b: slices.Grow(b, size)} // at once: λ is long
-	w.plan(m)
+	w.plan(m, len(m.Lambda), func(f func([]pvi.Wide) error) error { return f(m.Lambda) })
 	return w.b
 }
 
-// WritePlan writes what AppendPlan appends, a part after the other.
-func WritePlan(to io.Writer, m *pvi.Plan) error {
+// WritePlan writes what AppendPlan appends, a part after the other, with λ of so many elements from somewhere else.
+func WritePlan(to io.Writer, m *pvi.Plan, size int, lambda func(f func(block []pvi.Wide) error) error) error {
 	w := writer{to: to}
-	w.plan(m)
+	w.plan(m, size, lambda)
 	return w.end()
 }
 
-func (w *writer) plan(m *pvi.Plan) {
+func (w *writer) plan(m *pvi.Plan, size int, lambda func(f func(block []pvi.Wide) error) error) {
 	w.b = appendInt(append(begin(w.b, Plan), m.Protocol[:]...), m.Number)
-	w.wides(m.Lambda)
+	w.wides(size, lambda)
 	w.ints(m.Centre)
 	w.b = appendNames(w.b, m.Participants)
 }

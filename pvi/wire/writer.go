@@ -30,16 +30,23 @@ func (w *writer) ints(v []int64) {
 	}
 }
 
-func (w *writer) wides(v []pvi.Wide) {
-	w.b = appendLength(w.b, len(v))
-	for part := range slices.Chunk(v, atOnce) {
-		w.b = slices.Grow(w.b, 16*len(part))
-		for _, n := range part {
-			high, low := n.Words()
-			w.b = binary.LittleEndian.AppendUint64(w.b, low)
-			w.b = binary.LittleEndian.AppendUint64(w.b, uint64(high))
+// wides puts a list of so many elements that come some after the others.
+func (w *writer) wides(size int, each func(f func(block []pvi.Wide) error) error) {
+	w.b = appendLength(w.b, size)
+	err := each(func(block []pvi.Wide) error {
+		for part := range slices.Chunk(block, atOnce) {
+			w.b = slices.Grow(w.b, 16*len(part))
+			for _, n := range part {
+				high, low := n.Words()
+				w.b = binary.LittleEndian.AppendUint64(w.b, low)
+				w.b = binary.LittleEndian.AppendUint64(w.b, uint64(high))
+			}
+			w.flush()
 		}
-		w.flush()
+		return w.err
+	})
+	if w.err == nil {
+		w.err = err
 	}
 }
 
