@@ -8,8 +8,8 @@ import (
 
 // A long state is not in memory a second time: the server reads λ from where the state is in the store.
 
-// rest has the server of a study read a long state from the store from now on. It is called when the state is on the disk
-// and when it was read from there.
+// rest has the server of a study read a long state from the store from now on, and keep a short one in memory. It is
+// called when the state is on the disk and when it was read from there.
 func (s *Study) rest(st *state) error {
 	if st.server == nil {
 		return nil
@@ -20,8 +20,11 @@ func (s *Study) rest(st *state) error {
 		slot, size = kept.StateSlot()
 		return nil
 	})
-	if err != nil || slot == nil {
+	if err != nil {
 		return err
+	}
+	if slot == nil {
+		return st.server.Wake()
 	}
 	return st.server.Rest(stateIn(s.look, slot, size))
 }

@@ -52,7 +52,7 @@ func (b *batch) begin() error {
 	if slices.Equal(names, st.blocked.clients) {
 		return nil
 	}
-	server, err := stage.NewServer(s.document, clientIDs(names))
+	server, err := stage.NewResting(s.document, clientIDs(names))
 	if err != nil {
 		st.blocked = blocked{names, err.Error()}
 		b.then(func() { s.log.Warn("the study cannot begin", "clients", len(names), "reason", err) })
@@ -282,13 +282,11 @@ func (b *batch) keepStage() error {
 		return err
 	}
 	b.write(func(kept store.Study) error { return kept.PutState(value) })
-	if value.Long() {
-		b.then(func() {
-			if err := b.study.rest(b.state); err != nil { // the next read of it fails, and the state is read again
-				b.study.log.Error("the state that was written cannot be read", "error", err)
-			}
-		})
-	}
+	b.then(func() {
+		if err := b.study.rest(b.state); err != nil { // the next read of it fails, and the state is read again
+			b.study.log.Error("the state that was written cannot be read", "error", err)
+		}
+	})
 	return nil
 }
 

@@ -79,21 +79,24 @@ func (q *posterior) try(n int, change, centre []int64) (proper bool) {
 		return q.tryStep(n, change)
 	}
 	alpha := q.protocol.damping(n)
-	if r := q.rest; r != nil {
-		return q.tryMove(func(back bool) {
-			if back {
-				r.moves = r.moves[:len(r.moves)-1]
-				return
-			}
-			r.moves = append(r.moves, move{change, alpha, centre})
-		})
-	}
 	return q.tryMove(func(back bool) { // the lattice is exact: there is no need for two λ
 		if back {
 			q.protocol.move(q.lambda, change, -alpha, centre)
 			return
 		}
 		q.protocol.move(q.lambda, change, alpha, centre)
+	})
+}
+
+// tryResting is try where λ and the centre are not in memory. It says what it says if there is no fault.
+func (q *posterior) tryResting(n int, change []int64, rests *centre) (proper bool) {
+	r, m := q.rest, move{change, q.protocol.damping(n), rests}
+	return q.tryMove(func(back bool) {
+		if back {
+			r.moves = r.moves[:len(r.moves)-1]
+			return
+		}
+		r.moves = append(r.moves, m)
 	})
 }
 
@@ -131,26 +134,35 @@ const blockSize = 512
 // blocks hands the natural parameters of λ as it is to f, from coordinate first on, a block after the other,
 // where coordinates are independent.
 func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64) error) error {
-	p, d := q.protocol, q.protocol.family.Dim()
+	d := q.protocol.family.Dim()
 	nat := make([]float64, 0, 2*min(blockSize, d))
-	var block [blockSize]Wide
 	for first := 0; first < d; first += blockSize {
-		nat = nat[:0]
 		size := min(blockSize, d-first)
-		for _, from := range []int{first, d + first} {
-			lambda := block[:size]
-			if err := q.read(lambda, from); err != nil {
-				return err
-			}
-			for i, w := range lambda {
-				nat = append(nat, p.priorAt(from+i)+w.float(p.exponent))
-			}
+		var err error
+		if nat, err = q.blockOf(nat[:0], first, size, q.read); err != nil {
+			return err
 		}
 		if err := f(gaussian.Diagonal(size), first, nat); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// blockOf appends the natural parameters of a block of coordinates of what read reads.
+func (q *posterior) blockOf(nat []float64, first, size int, read func(dst []Wide, first int) error) ([]float64, error) {
+	p := q.protocol
+	var block [blockSize]Wide
+	for _, from := range []int{first, p.family.Dim() + first} {
+		lambda := block[:size]
+		if err := read(lambda, from); err != nil {
+			return nil, err
+		}
+		for i, w := range lambda {
+			nat = append(nat, p.priorAt(from+i)+w.float(p.exponent))
+		}
+	}
+	return nat, nil
 }
 
 // boundary is the size, relative to what an element of the precision is the sum
@@ -206,15 +218,15 @@ func (q *posterior) commit() {
 const maxCentre = 1 << (centreLimit + centreBits)
 
 // centre returns the mean of q as the centre of clipping coordinates, in units
-// of 2^-centreBits; nil if the protocol has none. The error is [ErrState].
-func (q *posterior) centre() ([]int64, error) {
+// of 2^-centreBits; nil if the protocol has none.
+func (q *posterior) centre() []int64 {
 	if !q.protocol.centred() {
-		return nil, nil
+		return nil
 	}
 	centre := make([]int64, q.protocol.family.Dim())
 	if q.now.known || !gaussian.Independent(q.protocol.family) { // known is also that of λ that rounding alone has proper
 		roundCentre(centre, q.mean())
-		return centre, nil
+		return centre
 	}
 	var means [blockSize]float64
 	err := q.blocks(func(part gaussian.Family, first int, nat []float64) error {
@@ -223,10 +235,10 @@ func (q *posterior) centre() ([]int64, error) {
 		roundCentre(centre[first:], mean)
 		return err
 	})
-	if err != nil && q.fault() == nil {
+	if err != nil {
 		panic("pvi: λ is not proper") // unreachable: it was when it was committed
 	}
-	return centre, q.fault()
+	return centre
 }
 
 func roundCentre(dst []int64, mean []float64) {

@@ -5,21 +5,35 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"fedpvi/pvi/gaussian"
 )
 
-// Of a long λ most of a server's memory would be, although it looks at λ once a round and at an element after the
-// other. It is in the server's state as well. A server at rest reads it from there, and remembers the moves since:
-// what it needs for a round is then the sum alone.
+// Of a million coefficients λ and the centres of clipping coordinates would be most of a server's memory, although it looks
+// at them a few times a round, an element after the other. They are in the server's state as well. A server at rest reads them
+// from there, and remembers how λ has moved since: what it has in memory is the sum of a round.
 
-// ErrState says that the λ of a server at rest could not be read. The server is good for nothing any more: its state
-// has to be restored.
+// ErrState says that what a server at rest has in its state could not be read. The server is good for nothing any
+// more: its state has to be restored.
 var ErrState = errors.New("λ could not be read from the state that it rests in")
+
+// Parts is a long list that need not be in memory: Each hands it to f, some elements after the others, which are f's until
+// it returns.
+type Parts[T any] struct {
+	Len  int
+	Each func(f func(block []T) error) error
+}
+
+// PartsOf returns a list that is in memory.
+func PartsOf[T any](list []T) Parts[T] {
+	return Parts[T]{len(list), func(f func([]T) error) error { return f(list) }}
+}
 
 // resting is the λ of a server at rest.
 type resting struct {
-	from  io.ReaderAt // wideSize bytes for each element
+	from  io.ReaderAt // wideSize bytes for each element; nil for λ of before any outcome, which is zero
 	moves []move      // since that was written
 	fault error       // of the first read that failed
 	raw   []byte
@@ -29,90 +43,209 @@ type resting struct {
 type move struct {
 	change []int64
 	alpha  int64
-	centre []int64
+	centre *centre // nil where coordinates are not centred
 }
 
-// canRest reports whether a server looks at λ an element at a time.
+// A centre of clipping coordinates that is not in memory is in a state, or it is the mean of λ after so many of the moves.
+type centre struct {
+	from  io.ReaderAt // numberSize bytes for each element; nil for the mean
+	moves int
+}
+
+// canRest reports whether a server looks at λ an element after the other.
 func (p *Protocol) canRest() bool {
 	return gaussian.Independent(p.family) && !p.Summed() && p.oneStep == nil
 }
 
-// Rest takes λ out of memory: from now on it is read from a state, which must be what the server's state is now and
-// must not change before the next call. Where elements of λ are not independent, or more follows on the rounds than
-// sums of changes, it stays in memory.
+// centreSize is how many elements a centre has.
+func (p *Protocol) centreSize() int {
+	if !p.centred() {
+		return 0
+	}
+	return p.family.Dim()
+}
+
+// NewResting is [NewServer] of a server at rest, as [Server.Rest] has it, before it has a state.
+func NewResting(p *Protocol) *Server {
+	if !p.canRest() {
+		return NewServer(p)
+	}
+	return newServer(p, &posterior{protocol: p, meanOf: p.family.Means(), rest: &resting{}})
+}
+
+// Rest takes λ and centres out of memory: from now on they are read from a state, which must be what the server's
+// state is now and must not change before the next call. Where elements of λ are not independent, or more follows on the
+// rounds than sums of changes, they stay in memory.
 func (s *Server) Rest(state *io.SectionReader) error {
-	if !s.protocol.canRest() {
+	p := s.protocol
+	if !p.canRest() {
 		return nil
 	}
-	from, err := s.protocol.lambdaIn(state)
+	lambda, behind, err := p.lambdaIn(state)
 	if err != nil {
 		return err
 	}
-	s.q.rest, s.q.lambda, s.q.now, s.q.then = &resting{from: from}, nil, moments{}, moments{}
+	rounds := slices.Sorted(maps.Keys(s.open))
+	centres := int64(numberSize * p.centreSize())
+	each := centres + int64(numberSize*p.messageSize())
+	if behind.Size() != each*int64(len(rounds)) {
+		return errors.New("the state has other rounds than the server")
+	}
+	for i, number := range rounds {
+		r := s.open[number]
+		if r.Centre = nil; p.centred() {
+			r.rests = &centre{from: io.NewSectionReader(behind, each*int64(i), centres)}
+		}
+	}
+	s.q.rest, s.q.lambda, s.q.now, s.q.then = &resting{from: lambda}, nil, moments{}, moments{}
 	return nil
 }
 
-// Wake takes λ into memory again.
+// Wake takes λ and centres into memory again.
 func (s *Server) Wake() error {
 	if s.q.rest == nil {
 		return nil
 	}
-	lambda := make([]Wide, 0, s.protocol.family.Size())
-	err := s.EachLambda(func(block []Wide) error {
-		lambda = append(lambda, block...)
-		return nil
-	})
-	if err == nil {
-		s.q.lambda, s.q.rest = lambda, nil
+	lambda, err := gather(s.Parts())
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-// EachLambda hands λ − λ_prior to f, some elements after the others. They are f's until it returns.
-func (s *Server) EachLambda(f func(block []Wide) error) error { return s.q.eachLambda(f) }
-
-func (q *posterior) eachLambda(f func(block []Wide) error) error {
-	if q.rest == nil {
-		return f(q.lambda)
-	}
-	size := q.protocol.family.Size()
-	block := make([]Wide, min(size, 4*blockSize))
-	for first := 0; first < size; first += len(block) {
-		block = block[:min(len(block), size-first)]
-		if err := q.read(block, first); err != nil {
+	centres := map[int][]int64{}
+	for number, r := range s.open {
+		if centres[number], err = gather(s.q.centreParts(r.Centre, r.rests)); err != nil {
 			return err
 		}
-		if err := f(block); err != nil {
+	}
+	for number, r := range s.open {
+		r.Centre, r.rests = centres[number], nil
+	}
+	s.q.lambda, s.q.rest = lambda, nil
+	return nil
+}
+
+func gather[T any](parts Parts[T]) (list []T, err error) {
+	if parts.Len == 0 {
+		return nil, nil
+	}
+	list = make([]T, 0, parts.Len)
+	err = parts.Each(func(block []T) error {
+		list = append(list, block...)
+		return nil
+	})
+	return list, err
+}
+
+// Parts returns λ − λ_prior on the lattice, as it is until the next outcome.
+func (s *Server) Parts() Parts[Wide] { return s.q.parts() }
+
+// PlanCentre returns the centre of an open plan, until its outcome.
+func (s *Server) PlanCentre(number int) Parts[int64] {
+	r := s.open[number]
+	return s.q.centreParts(r.Centre, r.rests)
+}
+
+// OutcomeCentre returns the centre of an outcome, until the next time that the server is put to rest.
+func (s *Server) OutcomeCentre(o *Outcome) Parts[int64] { return s.q.centreParts(o.Centre, o.rests) }
+
+// inBlocks cuts a long list into blocks.
+func inBlocks[T any](size int, read func(dst []T, first int) error) Parts[T] {
+	return Parts[T]{size, func(f func([]T) error) error {
+		block := make([]T, min(size, blockSize))
+		for first := 0; first < size; first += len(block) {
+			block = block[:min(len(block), size-first)]
+			if err := read(block, first); err != nil {
+				return err
+			}
+			if err := f(block); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+func (q *posterior) parts() Parts[Wide] {
+	if q.rest == nil {
+		return PartsOf(q.lambda)
+	}
+	return inBlocks(q.protocol.family.Size(), q.read)
+}
+
+func (q *posterior) centreParts(list []int64, rests *centre) Parts[int64] {
+	if rests == nil {
+		return PartsOf(list)
+	}
+	return inBlocks(q.protocol.centreSize(), func(dst []int64, first int) error { return q.readCentre(dst, first, rests) })
+}
+
+// read copies elements of λ, from one on.
+func (q *posterior) read(dst []Wide, first int) error {
+	if q.rest == nil {
+		copy(dst, q.lambda[first:])
+		return nil
+	}
+	return q.readAfter(dst, first, len(q.rest.moves))
+}
+
+// readAfter copies elements of a λ at rest as it was after so many of the moves.
+func (q *posterior) readAfter(dst []Wide, first, moves int) error {
+	r := q.rest
+	clear(dst)
+	if r.from != nil {
+		raw, err := r.bytes(r.from, wideSize, first, len(dst))
+		if err != nil {
+			return err
+		}
+		for i := range dst {
+			dst[i] = readWide(raw[wideSize*i:])
+		}
+	}
+	for i := range moves {
+		if err := q.moveBlock(dst, first, &r.moves[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// read copies elements of λ, from one on.
-func (q *posterior) read(dst []Wide, first int) error {
-	r := q.rest
-	if r == nil {
-		copy(dst, q.lambda[first:])
-		return nil
-	}
+// bytes returns elements of a size, from one on, until the next call.
+func (r *resting) bytes(from io.ReaderAt, size, first, count int) ([]byte, error) {
 	if r.fault != nil {
-		return r.fault
+		return nil, r.fault
 	}
-	if cap(r.raw) < wideSize*len(dst) {
-		r.raw = make([]byte, wideSize*len(dst))
-	}
-	raw := r.raw[:wideSize*len(dst)]
-	if _, err := r.from.ReadAt(raw, int64(wideSize*first)); err != nil {
+	r.raw = slices.Grow(r.raw[:0], size*count)[:size*count]
+	if _, err := from.ReadAt(r.raw, int64(size)*int64(first)); err != nil {
 		r.fault = fmt.Errorf("%w: %w", ErrState, err)
-		return r.fault
+	}
+	return r.raw, r.fault
+}
+
+// readCentre copies elements of a centre that is not in memory, from one on: at most a block.
+func (q *posterior) readCentre(dst []int64, first int, c *centre) error {
+	if c.from == nil {
+		return q.meanAfter(dst, first, c.moves)
+	}
+	raw, err := q.rest.bytes(c.from, numberSize, first, len(dst))
+	if err != nil {
+		return err
 	}
 	for i := range dst {
-		dst[i] = readWide(raw[wideSize*i:])
+		dst[i] = int64(binary.LittleEndian.Uint64(raw[numberSize*i:]))
 	}
-	for _, m := range r.moves {
-		q.protocol.moveBlock(dst, first, m)
+	return nil
+}
+
+// meanAfter computes elements of the mean of λ after so many of the moves, as a centre.
+func (q *posterior) meanAfter(dst []int64, first, moves int) error {
+	nat, mean := make([]float64, 0, 2*blockSize), make([]float64, len(dst))
+	nat, err := q.blockOf(nat, first, len(dst), func(dst []Wide, first int) error { return q.readAfter(dst, first, moves) })
+	if err != nil {
+		return err
 	}
+	if err := gaussian.Diagonal(len(dst)).Mean(mean, nat); err != nil {
+		panic("pvi: λ is not proper") // unreachable: it was when it was committed
+	}
+	roundCentre(dst, mean)
 	return nil
 }
 
@@ -124,20 +257,33 @@ func (q *posterior) fault() error {
 	return q.rest.fault
 }
 
-// moveBlock adds a move to some elements of λ, from one on, where they are independent: see [Protocol.move].
-func (p *Protocol) moveBlock(dst []Wide, first int, m move) {
-	d := p.family.Dim()
-	for k := range dst {
-		i := first + k
-		if !p.centred() {
-			dst[k] = dst[k].add(product(m.change[i], m.alpha))
-			continue
+// moveBlock adds a move to elements of λ, from one on, at most a block of them: what [Protocol.move] does to all,
+// where they are independent.
+func (q *posterior) moveBlock(dst []Wide, first int, m *move) error {
+	p := q.protocol
+	change := m.change[first:][:len(dst)]
+	if !p.centred() {
+		for k, n := range change {
+			dst[k] = dst[k].add(product(n, m.alpha))
 		}
-		dst[k] = dst[k].add(product(m.change[i], m.alpha<<centreBits))
-		if i < d {
-			dst[k] = dst[k].add(product(m.change[d+i], m.alpha*m.centre[i]))
-		}
+		return nil
 	}
+	for k, n := range change {
+		dst[k] = dst[k].add(product(n, m.alpha<<centreBits))
+	}
+	d := p.family.Dim()
+	if first >= d {
+		return nil
+	}
+	var block [blockSize]int64
+	centre := block[:min(len(dst), d-first)]
+	if err := q.readCentre(centre, first, m.centre); err != nil {
+		return err
+	}
+	for k, c := range centre {
+		dst[k] = dst[k].add(product(m.change[d+first+k], m.alpha*c))
+	}
+	return nil
 }
 
 func readWide(b []byte) Wide {

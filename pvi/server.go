@@ -29,13 +29,17 @@ type round struct {
 	Answered     []ClientID // in order
 	Centre       []int64    // of clipping coordinates
 	Sum          []int64    // nil before the first answer
+
+	rests *centre // in the place of Centre
 }
 
 // NewServer returns a server at the prior.
-func NewServer(p *Protocol) *Server {
+func NewServer(p *Protocol) *Server { return newServer(p, newPosterior(p)) }
+
+func newServer(p *Protocol, q *posterior) *Server {
 	return &Server{
 		protocol: p,
-		q:        newPosterior(p),
+		q:        q,
 		asked:    make([]int, len(p.roster)),
 		open:     map[int]*round{},
 	}
@@ -44,44 +48,44 @@ func NewServer(p *Protocol) *Server {
 // Next returns the next plan that can be sent now, and false if there is none:
 // answers must come first, or the study is done. λ must be in memory: [Server.Rest].
 func (s *Server) Next() (Plan, bool) {
-	plan, ok, err := s.NextBrief()
-	if err != nil || s.q.rest != nil {
+	plan, ok := s.NextBrief()
+	if s.q.rest != nil {
 		panic("pvi: Next of a server at rest")
 	}
 	if ok {
-		plan.Lambda = slices.Clone(s.q.lambda)
+		plan.Lambda, plan.Centre = slices.Clone(s.q.lambda), s.open[plan.Number].Centre
 	}
 	return plan, ok
 }
 
-// NextBrief is Next without λ, which is what [Server.EachLambda] says until the next outcome. The error is [ErrState].
-func (s *Server) NextBrief() (Plan, bool, error) {
+// NextBrief is Next without what is long: λ is [Server.Parts] and the centre [Server.PlanCentre].
+func (s *Server) NextBrief() (Plan, bool) {
 	p := s.protocol
 	if s.planned == p.Plans() {
-		return Plan{}, false, nil
+		return Plan{}, false
 	}
 	participants := p.asked(s.planned + 1)
 	switch {
 	case participants != nil && len(s.open) > 0:
-		return Plan{}, false, nil
+		return Plan{}, false
 	case participants == nil:
 		i, ok := s.idleClient()
 		if !ok {
-			return Plan{}, false, nil
+			return Plan{}, false
 		}
 		s.asked[i]++
 		participants = p.roster[i : i+1]
 	}
 	s.planned++
-	plan, err := s.q.plan(s.planned, participants)
-	s.open[s.planned] = &round{Participants: participants, Centre: plan.Centre}
-	return plan, true, err
-}
-
-// plan returns a plan at q, without λ.
-func (q *posterior) plan(number int, participants []ClientID) (Plan, error) {
-	centre, err := q.centre()
-	return Plan{Protocol: q.protocol.digest, Number: number, Centre: centre, Participants: participants}, err
+	r := &round{Participants: participants}
+	switch rest := s.q.rest; {
+	case rest == nil:
+		r.Centre = s.q.centre()
+	case p.centred():
+		r.rests = &centre{moves: len(rest.moves)}
+	}
+	s.open[s.planned] = r
+	return Plan{Protocol: p.digest, Number: s.planned, Participants: participants}, true
 }
 
 // asked returns whom plan number n asks, nil where that depends on who answers first.
@@ -191,6 +195,7 @@ func (s *Server) finish(number int, r *round) (*Outcome, error) {
 		Verdict:      Void,
 		Centre:       r.Centre,
 		Participants: r.Answered,
+		rests:        r.rests,
 	}
 	if len(r.Answered) == len(r.Participants) {
 		outcome.Participants = r.Participants
@@ -201,7 +206,7 @@ func (s *Server) finish(number int, r *round) (*Outcome, error) {
 		}
 		outcome.Sum = r.Sum
 		outcome.Verdict = Rejected
-		proper := s.q.try(number, r.Sum, r.Centre)
+		proper := s.try(number, r)
 		if err := s.q.fault(); err != nil {
 			return nil, err
 		}
@@ -214,6 +219,13 @@ func (s *Server) finish(number int, r *round) (*Outcome, error) {
 		s.q.end()
 	}
 	return outcome, nil
+}
+
+func (s *Server) try(number int, r *round) (proper bool) {
+	if s.q.rest != nil {
+		return s.q.tryResting(number, r.Sum, r.rests)
+	}
+	return s.q.try(number, r.Sum, r.Centre)
 }
 
 // Waiting returns the clients from which an answer is still out, in order.

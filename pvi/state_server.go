@@ -65,11 +65,7 @@ func (s *Server) Encoding() (*Encoding, error) {
 // Size is how many bytes it has.
 func (e *Encoding) Size() int {
 	p := e.q.protocol
-	n := serverPrefix + len(e.text) + wideSize*p.family.Size()
-	for _, r := range e.rounds {
-		n += numberSize * (len(r.Centre) + p.messageSize())
-	}
-	return n
+	return serverPrefix + len(e.text) + wideSize*p.family.Size() + len(e.rounds)*numberSize*(p.centreSize()+p.messageSize())
 }
 
 // WriteTo writes it.
@@ -78,7 +74,7 @@ func (e *Encoding) WriteTo(w io.Writer) (int64, error) {
 	if _, err := w.Write(append(b, e.text...)); err != nil {
 		return 0, err
 	}
-	err := e.q.eachLambda(func(block []Wide) error {
+	err := e.q.parts().Each(func(block []Wide) error {
 		for part := range slices.Chunk(block, numbersAtOnce) {
 			b = b[:0]
 			for _, l := range part {
@@ -91,11 +87,14 @@ func (e *Encoding) WriteTo(w io.Writer) (int64, error) {
 		return nil
 	})
 	for _, r := range e.rounds {
-		if err == nil {
-			err = writeNumbers(w, r.Centre, len(r.Centre))
+		sum := PartsOf(r.Sum)
+		if r.Sum == nil {
+			sum = inBlocks(e.q.protocol.messageSize(), func(dst []int64, _ int) error { clear(dst); return nil })
 		}
-		if err == nil {
-			err = writeNumbers(w, r.Sum, e.q.protocol.messageSize())
+		for _, list := range []Parts[int64]{e.q.centreParts(r.Centre, r.rests), sum} {
+			if err == nil {
+				err = list.Each(func(block []int64) error { return writeNumbers(w, block) })
+			}
 		}
 	}
 	return int64(e.Size()), err
@@ -104,16 +103,11 @@ func (e *Encoding) WriteTo(w io.Writer) (int64, error) {
 // numbersAtOnce is how many numbers are put together before they are written, or read.
 const numbersAtOnce = 2048
 
-// writeNumbers writes a list, or as many zeros where there is none.
-func writeNumbers(w io.Writer, list []int64, size int) error {
-	b := make([]byte, 0, numberSize*min(size, numbersAtOnce))
-	for first := 0; first < size; first += numbersAtOnce {
+func writeNumbers(w io.Writer, list []int64) error {
+	b := make([]byte, 0, numberSize*min(len(list), numbersAtOnce))
+	for part := range slices.Chunk(list, numbersAtOnce) {
 		b = b[:0]
-		for i := first; i < min(first+numbersAtOnce, size); i++ {
-			var n int64
-			if list != nil {
-				n = list[i]
-			}
+		for _, n := range part {
 			b = binary.LittleEndian.AppendUint64(b, uint64(n))
 		}
 		if _, err := w.Write(b); err != nil {
@@ -153,17 +147,17 @@ func head(state *io.SectionReader) (version int, text int64, err error) {
 	return int(b[0]), text, nil
 }
 
-// lambdaIn returns where λ is in a state of the present version.
-func (p *Protocol) lambdaIn(state *io.SectionReader) (io.ReaderAt, error) {
+// lambdaIn returns where λ is in a state of the present version, and what is behind it.
+func (p *Protocol) lambdaIn(state *io.SectionReader) (lambda, behind *io.SectionReader, err error) {
 	version, text, err := head(state)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	at, size := serverPrefix+text, int64(wideSize*p.family.Size())
 	if version != serverVersion || at+size > state.Size() {
-		return nil, errors.New("the state has no λ of this study")
+		return nil, nil, errors.New("the state has no λ of this study")
 	}
-	return io.NewSectionReader(state, at, size), nil
+	return io.NewSectionReader(state, at, size), io.NewSectionReader(state, at+size, state.Size()-at-size), nil
 }
 
 // readServer reads a state, of any version; all but λ if that is to rest there.
@@ -223,17 +217,17 @@ func (p *Protocol) readNumbers(v *serverState, numbers *io.SectionReader, rest b
 			rounds = append(rounds, r)
 		}
 	}
-	centre := 0
-	if p.centred() {
-		centre = p.family.Dim()
-	}
+	centre := p.centreSize()
 	behind := int64(wideSize * p.family.Size())
 	if numbers.Size() != behind+int64(numberSize*len(rounds)*(centre+p.messageSize())) {
 		return errors.New("the state cannot be read: it has not the length of one of this study")
 	}
 	if !rest {
 		v.Lambda = make([]Wide, 0, p.family.Size())
-		err := readEach(numbers, wideSize, p.family.Size(), func(b []byte) { v.Lambda = append(v.Lambda, readWide(b)) })
+		err := readEach(numbers, wideSize, p.family.Size(), func(b []byte) error {
+			v.Lambda = append(v.Lambda, readWide(b))
+			return nil
+		})
 		if err != nil {
 			return err
 		}
@@ -242,39 +236,55 @@ func (p *Protocol) readNumbers(v *serverState, numbers *io.SectionReader, rest b
 	}
 	for _, r := range rounds {
 		var err error
-		if r.Centre, err = readList(numbers, centre, true); err != nil {
+		if r.Centre, err = p.readCentre(numbers, !rest); err != nil {
 			return err
 		}
-		if r.Sum, err = readList(numbers, p.messageSize(), len(r.Answered) > 0); err != nil {
+		if r.Sum, err = p.readSum(numbers, len(r.Answered) > 0); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// readList reads a list, of which there is none if it is not kept: it is all zeros then.
-func readList(from io.Reader, size int, keep bool) (list []int64, err error) {
-	if keep && size > 0 {
-		list = make([]int64, 0, size)
+// readCentre reads a centre, and keeps it or not.
+func (p *Protocol) readCentre(from io.Reader, keep bool) (list []int64, err error) {
+	if keep && p.centred() {
+		list = make([]int64, 0, p.centreSize())
 	}
-	zeros := true
-	err = readEach(from, numberSize, size, func(b []byte) {
+	i := 0
+	err = readEach(from, numberSize, p.centreSize(), func(b []byte) error {
 		n := int64(binary.LittleEndian.Uint64(b))
+		if i++; n > maxCentre || n < -maxCentre {
+			return fmt.Errorf("element %d of a centre is beyond its limit", i)
+		}
 		if keep {
 			list = append(list, n)
 		}
-		zeros = zeros && n == 0
+		return nil
 	})
-	if err == nil && !keep && !zeros {
-		err = errSum
-	}
 	return list, err
 }
 
-var errSum = errors.New("a round without answers has a sum")
+// readSum reads a sum, of which there is none before the first answer: it is all zeros then.
+func (p *Protocol) readSum(from io.Reader, some bool) (list []int64, err error) {
+	if some {
+		list = make([]int64, 0, p.messageSize())
+	}
+	err = readEach(from, numberSize, p.messageSize(), func(b []byte) error {
+		n := int64(binary.LittleEndian.Uint64(b))
+		switch {
+		case some:
+			list = append(list, n)
+		case n != 0:
+			return errors.New("a round without answers has a sum")
+		}
+		return nil
+	})
+	return list, err
+}
 
 // readEach hands numbers of a size to f.
-func readEach(from io.Reader, size, count int, f func(b []byte)) error {
+func readEach(from io.Reader, size, count int, f func(b []byte) error) error {
 	raw := make([]byte, size*min(count, numbersAtOnce))
 	for count > 0 {
 		raw = raw[:size*min(count, numbersAtOnce)]
@@ -282,7 +292,9 @@ func readEach(from io.Reader, size, count int, f func(b []byte)) error {
 			return fmt.Errorf("the state cannot be read: %w", err)
 		}
 		for b := range slices.Chunk(raw, size) {
-			f(b)
+			if err := f(b); err != nil {
+				return err
+			}
 		}
 		count -= len(raw) / size
 	}
@@ -305,15 +317,22 @@ func (p *Protocol) restoreServer(state *io.SectionReader, rest bool) (*Server, e
 	if err != nil {
 		return nil, fmt.Errorf("restoring server: %w", err)
 	}
-	s := NewServer(p)
+	s := NewResting(p)
+	if !rest {
+		s = NewServer(p)
+	}
 	if err := errors.Join(
 		within("plans issued", v.Planned, 0, p.Plans()),
 		within("outcomes", v.Sequence, 0, v.Planned),
 		within("clients asked", len(v.Asked), len(p.roster), len(p.roster)),
 		within("open rounds", len(v.Open), v.Planned-v.Sequence, v.Planned-v.Sequence),
-		v.checkRounds(p),
+		v.checkRounds(p, rest),
 	); err != nil {
 		return nil, fmt.Errorf("restoring server: %w", err)
+	}
+	s.planned, s.asked, s.sequence = v.Planned, v.Asked, v.Sequence
+	if v.Open != nil {
+		s.open = v.Open
 	}
 	if rest {
 		err = s.resume(state, v.Descent)
@@ -322,10 +341,6 @@ func (p *Protocol) restoreServer(state *io.SectionReader, rest bool) (*Server, e
 	}
 	if err != nil {
 		return nil, fmt.Errorf("restoring server: %w", err)
-	}
-	s.planned, s.asked, s.sequence = v.Planned, v.Asked, v.Sequence
-	if v.Open != nil {
-		s.open = v.Open
 	}
 	return s, nil
 }
@@ -347,7 +362,7 @@ func (s *Server) resume(state *io.SectionReader, descent []byte) error {
 	return s.q.restore(s.q.lambda, nil, false)
 }
 
-func (v *serverState) checkRounds(p *Protocol) error {
+func (v *serverState) checkRounds(p *Protocol, rest bool) error {
 	for number, r := range v.Open {
 		if err := within("number of an open round", number, 1, v.Planned); err != nil {
 			return err
@@ -355,6 +370,9 @@ func (v *serverState) checkRounds(p *Protocol) error {
 		if r == nil || len(r.Participants) == 0 || !p.selection(r.Participants) || !inOrder(r.Answered, r.Participants) ||
 			len(r.Sum) != p.messageSize() && (r.Sum != nil || len(r.Answered) > 0) {
 			return fmt.Errorf("round %d is malformed", number)
+		}
+		if rest {
+			continue // their centres were looked at as they were read
 		}
 		if err := p.checkCentre(r.Centre); err != nil {
 			return fmt.Errorf("round %d: %w", number, err)

@@ -40,10 +40,10 @@ func modelOfScale(digest pvi.Digest, bounds []study.Bounds) [32]byte {
 }
 
 // modelOfLambda hashes λ, which comes some elements after the others.
-func modelOfLambda(digest pvi.Digest, each func(f func(block []pvi.Wide) error) error) ([32]byte, error) {
+func modelOfLambda(digest pvi.Digest, lambda pvi.Parts[pvi.Wide]) ([32]byte, error) {
 	h := newModelHash(digest)
 	b := make([]byte, 0, 4<<10)
-	err := each(func(block []pvi.Wide) error {
+	err := lambda.Each(func(block []pvi.Wide) error {
 		for _, w := range block {
 			high, low := w.Words()
 			b = binary.LittleEndian.AppendUint64(b, uint64(high))
@@ -60,7 +60,7 @@ func modelOfLambda(digest pvi.Digest, each func(f func(block []pvi.Wide) error) 
 }
 
 func modelOfPlan(plan *pvi.Plan) [32]byte {
-	model, _ := modelOfLambda(plan.Protocol, func(f func([]pvi.Wide) error) error { return f(plan.Lambda) }) // which does not fail
+	model, _ := modelOfLambda(plan.Protocol, pvi.PartsOf(plan.Lambda)) // which does not fail
 	return model
 }
 

@@ -16,6 +16,7 @@ import (
 // It is not safe for concurrent use.
 type Server struct {
 	course *course
+	rests  bool             // as far as it can: Rest
 	scale  *pvi.ScaleServer // nil if the scale is public
 	rounds *pvi.Server      // nil until the scale is found
 	last   *pvi.OneStepServer
@@ -32,19 +33,27 @@ type Server struct {
 // name each client once, in any order. A study that does something as published is
 // refused.
 func NewServer(st *study.Study, roster []pvi.ClientID) (*Server, error) {
-	s, err := newServer(st, roster)
-	if err == nil {
-		err = s.stand()
-	}
-	return s, err
+	return standing(newServer(st, roster, false))
 }
 
-func newServer(st *study.Study, roster []pvi.ClientID) (*Server, error) {
+// NewResting is NewServer with nothing long in memory, as [Server.Rest] has it, before there is a state.
+func NewResting(st *study.Study, roster []pvi.ClientID) (*Server, error) {
+	return standing(newServer(st, roster, true))
+}
+
+func standing(s *Server, err error) (*Server, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, s.stand()
+}
+
+func newServer(st *study.Study, roster []pvi.ClientID, rests bool) (*Server, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{course: c, models: map[int][32]byte{}}
+	s := &Server{course: c, rests: rests, models: map[int][32]byte{}}
 	if c.scaling != nil {
 		s.scale = pvi.NewScaleServer(c.scaling)
 	}
@@ -64,7 +73,11 @@ func (s *Server) advance() error {
 		}
 	}
 	if c.protocol != nil && s.rounds == nil {
-		s.rounds = pvi.NewServer(c.protocol)
+		if s.rests {
+			s.rounds = pvi.NewResting(c.protocol)
+		} else {
+			s.rounds = pvi.NewServer(c.protocol)
+		}
 	}
 	if s.last == nil && s.rounds != nil && s.rounds.Done() && c.protocol.OneStep() != nil {
 		var err error
@@ -98,12 +111,13 @@ func (s *Server) NextSaying() (*Saying, bool, error) {
 		}
 		number, body = plan.Number, said(wire.AppendScalePlan(nil, &plan))
 	case rounds:
-		plan, ok, err := s.rounds.NextBrief()
-		if err != nil || !ok {
-			return nil, false, err
+		plan, ok := s.rounds.NextBrief()
+		if !ok {
+			return nil, false, nil
 		}
-		size := s.course.protocol.Family().Size()
-		number, body = plan.Number, func(w io.Writer) error { return wire.WritePlan(w, &plan, size, s.rounds.EachLambda) }
+		number, body = plan.Number, func(w io.Writer) error {
+			return wire.WritePlan(w, &plan, s.rounds.Parts(), s.rounds.PlanCentre(plan.Number))
+		}
 	case last:
 		plan, ok := s.last.Next()
 		if !ok {
@@ -226,7 +240,7 @@ func (s *Server) endOfRound(o *pvi.Outcome) func(io.Writer) error {
 		return nil
 	}
 	s.verdicts.count(o.Verdict)
-	return func(w io.Writer) error { return wire.WriteOutcome(w, o) }
+	return func(w io.Writer) error { return wire.WriteOutcome(w, o, s.rounds.OutcomeCentre(o)) }
 }
 
 func (s *Server) endOfLast(o *pvi.OneStepOutcome) func(io.Writer) error {
@@ -317,7 +331,7 @@ func (s *Server) stand() (err error) {
 		}
 		s.model = modelOfScale(digest, bounds)
 	case rounds:
-		s.model, err = modelOfLambda(digest, s.rounds.EachLambda)
+		s.model, err = modelOfLambda(digest, s.rounds.Parts())
 	case last:
 		s.model = modelOfPoint(digest, s.last.Point())
 	}

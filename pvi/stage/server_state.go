@@ -66,7 +66,7 @@ func RestoreServer(st *study.Study, roster []pvi.ClientID, state []byte) (*Serve
 	if err := parts.unmarshal(state); err != nil {
 		return nil, fmt.Errorf("restoring server: %w", err)
 	}
-	return restoreServer(st, roster, &parts, func(p *pvi.Protocol) (*pvi.Server, error) {
+	return restoreServer(st, roster, false, &parts, func(p *pvi.Protocol) (*pvi.Server, error) {
 		return pvi.RestoreServer(p, parts[roundsSection])
 	})
 }
@@ -81,7 +81,7 @@ func RestoreResting(st *study.Study, roster []pvi.ClientID, state *io.SectionRea
 	if rounds.Size() > 0 {
 		parts[roundsSection] = inState
 	}
-	return restoreServer(st, roster, &parts, func(p *pvi.Protocol) (*pvi.Server, error) {
+	return restoreServer(st, roster, true, &parts, func(p *pvi.Protocol) (*pvi.Server, error) {
 		return pvi.RestoreResting(p, rounds)
 	})
 }
@@ -102,9 +102,17 @@ func (s *Server) Rest(state *io.SectionReader) error {
 	return s.rounds.Rest(where[roundsSection])
 }
 
-func restoreServer(st *study.Study, roster []pvi.ClientID, parts *sections, rounds func(*pvi.Protocol) (*pvi.Server, error)) (*Server, error) {
+// Wake takes what is long into memory again.
+func (s *Server) Wake() error {
+	if s.rounds == nil {
+		return nil
+	}
+	return s.rounds.Wake()
+}
+
+func restoreServer(st *study.Study, roster []pvi.ClientID, rests bool, parts *sections, rounds func(*pvi.Protocol) (*pvi.Server, error)) (*Server, error) {
 	var v serverState
-	s, err := newServer(st, roster)
+	s, err := newServer(st, roster, rests)
 	if err != nil {
 		return nil, err
 	}

@@ -23,21 +23,21 @@ func AppendPlan(b []byte, m *pvi.Plan) []byte {
 		size += lengthSize + len(id)
 	}
 	w := writer{b: slices.Grow(b, size)} // at once: λ is long
-	w.plan(m, len(m.Lambda), func(f func([]pvi.Wide) error) error { return f(m.Lambda) })
+	w.plan(m, pvi.PartsOf(m.Lambda), pvi.PartsOf(m.Centre))
 	return w.b
 }
 
-// WritePlan writes what AppendPlan appends, a part after the other, with λ of so many elements from somewhere else.
-func WritePlan(to io.Writer, m *pvi.Plan, size int, lambda func(f func(block []pvi.Wide) error) error) error {
+// WritePlan writes what AppendPlan appends, a part after the other, with λ and the centre of somewhere else.
+func WritePlan(to io.Writer, m *pvi.Plan, lambda pvi.Parts[pvi.Wide], centre pvi.Parts[int64]) error {
 	w := writer{to: to}
-	w.plan(m, size, lambda)
+	w.plan(m, lambda, centre)
 	return w.end()
 }
 
-func (w *writer) plan(m *pvi.Plan, size int, lambda func(f func(block []pvi.Wide) error) error) {
+func (w *writer) plan(m *pvi.Plan, lambda pvi.Parts[pvi.Wide], centre pvi.Parts[int64]) {
 	w.b = appendInt(append(begin(w.b, Plan), m.Protocol[:]...), m.Number)
-	w.wides(size, lambda)
-	w.ints(m.Centre)
+	w.wides(lambda)
+	w.ints(centre)
 	w.b = appendNames(w.b, m.Participants)
 }
 
@@ -82,23 +82,23 @@ func (p Packed) At(i int) int64 { return int64(binary.LittleEndian.Uint64(p[numb
 // AppendOutcome appends an outcome to b.
 func AppendOutcome(b []byte, m *pvi.Outcome) []byte {
 	w := writer{b: slices.Grow(b, 8*(len(m.Centre)+len(m.Sum)))}
-	w.outcome(m)
+	w.outcome(m, pvi.PartsOf(m.Centre))
 	return w.b
 }
 
-// WriteOutcome writes what AppendOutcome appends, a part after the other.
-func WriteOutcome(to io.Writer, m *pvi.Outcome) error {
+// WriteOutcome writes what AppendOutcome appends, a part after the other, with the centre of somewhere else.
+func WriteOutcome(to io.Writer, m *pvi.Outcome, centre pvi.Parts[int64]) error {
 	w := writer{to: to}
-	w.outcome(m)
+	w.outcome(m, centre)
 	return w.end()
 }
 
-func (w *writer) outcome(m *pvi.Outcome) {
+func (w *writer) outcome(m *pvi.Outcome, centre pvi.Parts[int64]) {
 	w.b = append(begin(w.b, Outcome), m.Protocol[:]...)
 	w.b = appendVerdict(appendInt(appendInt(w.b, m.Sequence), m.Number), m.Verdict)
-	w.ints(m.Centre)
+	w.ints(centre)
 	w.b = appendNames(w.b, m.Participants)
-	w.ints(m.Sum)
+	w.ints(pvi.PartsOf(m.Sum))
 }
 
 // ReadOutcome reads an outcome.
