@@ -49,8 +49,6 @@ type Outcome struct {
 	Centre       []int64    // of the plan
 	Participants []ClientID // whose changes are in Sum, in order
 	Sum          []int64    // in lattice steps; nil if void
-
-	rests *centre // in the place of Centre: [Server.OutcomeCentre]
 }
 
 // Refused is an error that leaves the state of a machine as it was: the message

@@ -97,7 +97,7 @@ func (s *Server) Rest(state *io.SectionReader) error {
 			r.rests = &centre{from: io.NewSectionReader(behind, each*int64(i), centres)}
 		}
 	}
-	s.q.rest, s.q.lambda, s.q.now, s.q.then = &resting{from: lambda}, nil, moments{}, moments{}
+	s.q.rest, s.q.lambda, s.q.now, s.q.then, s.ended = &resting{from: lambda}, nil, moments{}, moments{}, nil
 	return nil
 }
 
@@ -119,7 +119,7 @@ func (s *Server) Wake() error {
 	for number, r := range s.open {
 		r.Centre, r.rests = centres[number], nil
 	}
-	s.q.lambda, s.q.rest = lambda, nil
+	s.q.lambda, s.q.rest, s.ended = lambda, nil, nil
 	return nil
 }
 
@@ -144,8 +144,8 @@ func (s *Server) PlanCentre(number int) Parts[int64] {
 	return s.q.centreParts(r.Centre, r.rests)
 }
 
-// OutcomeCentre returns the centre of an outcome, until the next time that the server is put to rest.
-func (s *Server) OutcomeCentre(o *Outcome) Parts[int64] { return s.q.centreParts(o.Centre, o.rests) }
+// OutcomeCentre returns the centre of the last outcome, until the server is put to rest or woken or has another.
+func (s *Server) OutcomeCentre(o *Outcome) Parts[int64] { return s.q.centreParts(o.Centre, s.ended) }
 
 // inBlocks cuts a long list into blocks.
 func inBlocks[T any](size int, read func(dst []T, first int) error) Parts[T] {

@@ -21,6 +21,7 @@ type Server struct {
 	asked    []int          // plans issued to each client, unless synchronous
 	sequence int            // outcomes issued
 	open     map[int]*round // by plan number
+	ended    *centre        // of the last outcome, in the place of its Centre
 }
 
 // A round is a plan that has no outcome yet.
@@ -188,6 +189,7 @@ func (s *Server) Close(number int) (*Outcome, error) {
 func (s *Server) finish(number int, r *round) (*Outcome, error) {
 	delete(s.open, number)
 	s.sequence++
+	s.ended = r.rests
 	outcome := &Outcome{
 		Protocol:     s.protocol.digest,
 		Sequence:     s.sequence,
@@ -195,7 +197,6 @@ func (s *Server) finish(number int, r *round) (*Outcome, error) {
 		Verdict:      Void,
 		Centre:       r.Centre,
 		Participants: r.Answered,
-		rests:        r.rests,
 	}
 	if len(r.Answered) == len(r.Participants) {
 		outcome.Participants = r.Participants
