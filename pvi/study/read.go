@@ -147,7 +147,7 @@ func (s *Study) checkCoefficients(t *document.Table) {
 		return // the terms were reported
 	}
 	known := map[string]bool{}
-	for _, c := range s.Coefficients() {
+	for c := range s.Coefficients() {
 		known[c.Name] = true
 	}
 	for _, name := range keys {
