@@ -19,18 +19,6 @@ import (
 // more: its state has to be restored.
 var ErrState = errors.New("λ could not be read from the state that it rests in")
 
-// Parts is a long list that need not be in memory: Each hands it to f, some elements after the others, which are f's until
-// it returns.
-type Parts[T any] struct {
-	Len  int
-	Each func(f func(block []T) error) error
-}
-
-// PartsOf returns a list that is in memory.
-func PartsOf[T any](list []T) Parts[T] {
-	return Parts[T]{len(list), func(f func([]T) error) error { return f(list) }}
-}
-
 // resting is the λ of a server at rest.
 type resting struct {
 	from  io.ReaderAt // wideSize bytes for each element; nil for λ of before any outcome, which is zero
@@ -123,18 +111,6 @@ func (s *Server) Wake() error {
 	return nil
 }
 
-func gather[T any](parts Parts[T]) (list []T, err error) {
-	if parts.Len == 0 {
-		return nil, nil
-	}
-	list = make([]T, 0, parts.Len)
-	err = parts.Each(func(block []T) error {
-		list = append(list, block...)
-		return nil
-	})
-	return list, err
-}
-
 // Parts returns λ − λ_prior on the lattice, as it is until the next outcome.
 func (s *Server) Parts() Parts[Wide] { return s.q.parts() }
 
@@ -147,35 +123,18 @@ func (s *Server) PlanCentre(number int) Parts[int64] {
 // OutcomeCentre returns the centre of the last outcome, until the server is put to rest or woken or has another.
 func (s *Server) OutcomeCentre(o *Outcome) Parts[int64] { return s.q.centreParts(o.Centre, s.ended) }
 
-// inBlocks cuts a long list into blocks.
-func inBlocks[T any](size int, read func(dst []T, first int) error) Parts[T] {
-	return Parts[T]{size, func(f func([]T) error) error {
-		block := make([]T, min(size, blockSize))
-		for first := 0; first < size; first += len(block) {
-			block = block[:min(len(block), size-first)]
-			if err := read(block, first); err != nil {
-				return err
-			}
-			if err := f(block); err != nil {
-				return err
-			}
-		}
-		return nil
-	}}
-}
-
 func (q *posterior) parts() Parts[Wide] {
 	if q.rest == nil {
 		return PartsOf(q.lambda)
 	}
-	return inBlocks(q.protocol.family.Size(), q.read)
+	return blocks[Wide]{q.protocol.family.Size(), q.read}
 }
 
 func (q *posterior) centreParts(list []int64, rests *centre) Parts[int64] {
 	if rests == nil {
 		return PartsOf(list)
 	}
-	return inBlocks(q.protocol.centreSize(), func(dst []int64, first int) error { return q.readCentre(dst, first, rests) })
+	return blocks[int64]{q.protocol.centreSize(), func(dst []int64, first int) error { return q.readCentre(dst, first, rests) }}
 }
 
 // read copies elements of λ, from one on.

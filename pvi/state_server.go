@@ -89,7 +89,7 @@ func (e *Encoding) WriteTo(w io.Writer) (int64, error) {
 	for _, r := range e.rounds {
 		sum := PartsOf(r.Sum)
 		if r.Sum == nil {
-			sum = inBlocks(e.q.protocol.messageSize(), func(dst []int64, _ int) error { clear(dst); return nil })
+			sum = blocks[int64]{e.q.protocol.messageSize(), func(dst []int64, _ int) error { clear(dst); return nil }}
 		}
 		for _, list := range []Parts[int64]{e.q.centreParts(r.Centre, r.rests), sum} {
 			if err == nil {

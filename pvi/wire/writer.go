@@ -32,7 +32,7 @@ func (w *writer) wides(v pvi.Parts[pvi.Wide]) {
 
 // elements puts a list of elements of a size.
 func elements[T any](w *writer, v pvi.Parts[T], size int, put func(T)) {
-	w.b = appendLength(w.b, v.Len)
+	w.b = appendLength(w.b, v.Len())
 	err := v.Each(func(block []T) error {
 		for part := range slices.Chunk(block, atOnce) {
 			w.b = slices.Grow(w.b, size*len(part))
