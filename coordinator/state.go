@@ -284,15 +284,11 @@ func (s *Study) readReleases(st *state, kept store.Study) error {
 }
 
 func (s *Study) collectAgain(st *state, kept store.Study, k store.ReleaseKey, h signed.Header) error {
-	body, err := kept.Body(k, nil)
-	if err != nil {
-		return err
-	}
-	payload, err := s.opener.open(h, body, &buffers{})
+	payload, err := s.opener.openAt(h, stored{kept.Have(k), func(b []byte, from int64) error { return kept.ReadAnswer(k, b, from) }})
 	if err != nil {
 		return fmt.Errorf("an answer in the store does not open: %w", err)
 	}
-	outcome, err := st.server.Collect(pvi.ClientID(k.Client), int(k.Ask), payload)
+	outcome, err := st.server.CollectSaying(pvi.ClientID(k.Client), int(k.Ask), payload)
 	if err == nil && outcome != nil {
 		err = errors.New("the last answer to a question is there and its outcome is not")
 	}

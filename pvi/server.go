@@ -114,18 +114,8 @@ func (s *Server) idleClient() (int, bool) {
 // nothing.
 func (s *Server) Collect(r *Release) (*Outcome, error) { return s.CollectNumbers(r, list(r.Change)) }
 
-// Numbers are those of a release, wherever they are.
-type Numbers interface {
-	Len() int
-	At(i int) int64
-}
-
-type list []int64
-
-func (l list) Len() int       { return len(l) }
-func (l list) At(i int) int64 { return l[i] }
-
-// CollectNumbers is Collect with numbers in the place of those of the release.
+// CollectNumbers is Collect with numbers in the place of those of the release. If these fail with
+// an error of their own, that is returned, and the server must not be used any more.
 func (s *Server) CollectNumbers(r *Release, change Numbers) (*Outcome, error) {
 	p := s.protocol
 	if r.Protocol != p.digest {
@@ -145,13 +135,8 @@ func (s *Server) CollectNumbers(r *Release, change Numbers) (*Outcome, error) {
 	if change.Len() != len(open.Sum) {
 		return nil, refuse("the release of client %q has %d elements, want %d", r.Client, change.Len(), len(open.Sum))
 	}
-	for i := range open.Sum {
-		if n := change.At(i); n > p.limit || n < -p.limit {
-			return nil, refuse("element %d of the release of client %q is beyond what the mechanism can yield", i+1, r.Client)
-		}
-	}
-	for i := range open.Sum {
-		open.Sum[i] += change.At(i)
+	if err := open.add(r.Client, change, p.limit); err != nil {
+		return nil, err
 	}
 	open.Answered = slices.Insert(open.Answered, at, r.Client)
 	if len(open.Answered) < len(open.Participants) {

@@ -110,11 +110,12 @@ func (s *Server) NextSaying() (*Saying, bool, error) {
 // the last release missing, else nil. One that is out of place is [pvi.Refused] and
 // changes nothing. Any other error ends the study.
 func (s *Server) Collect(client pvi.ClientID, ask int, release []byte) (*Entry, error) {
-	return entryOf(s.CollectSaying(client, ask, release))
+	return entryOf(s.CollectSaying(client, ask, wire.Whole(release)))
 }
 
-// CollectSaying is Collect for who writes the outcome somewhere.
-func (s *Server) CollectSaying(client pvi.ClientID, ask int, release []byte) (*Saying, error) {
+// CollectSaying is Collect for who writes the outcome somewhere, of a release that may be long. If that fails
+// with an error of its own, the error is returned, and the server must not be used any more.
+func (s *Server) CollectSaying(client pvi.ClientID, ask int, release wire.Encoded) (*Saying, error) {
 	if !s.isOpen(ask) {
 		return nil, refuse("question %d is not open", ask)
 	}
@@ -123,11 +124,17 @@ func (s *Server) CollectSaying(client pvi.ClientID, ask int, release []byte) (*S
 	var err error
 	switch in {
 	case scaling:
-		body, err = s.collectScale(client, number, release)
+		err = wire.ReadWhole(release, func(b []byte) (err error) {
+			body, err = s.collectScale(client, number, b)
+			return err
+		})
 	case rounds:
 		body, err = s.collect(client, number, release)
 	case last:
-		body, err = s.collectLast(client, release)
+		err = wire.ReadWhole(release, func(b []byte) (err error) {
+			body, err = s.collectLast(client, b)
+			return err
+		})
 	}
 	return s.outcome(ask, body, err)
 }
@@ -144,7 +151,7 @@ func (s *Server) collectScale(client pvi.ClientID, number int, release []byte) (
 	return s.endOfPass(o), err
 }
 
-func (s *Server) collect(client pvi.ClientID, number int, release []byte) (func(io.Writer) error, error) {
+func (s *Server) collect(client pvi.ClientID, number int, release wire.Encoded) (func(io.Writer) error, error) {
 	r, change, err := wire.ReadPackedRelease(release, s.course.limits)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/binary"
 	"io"
 	"slices"
 
@@ -60,24 +59,6 @@ func ReadRelease(b []byte, l Limits) (*pvi.Release, error) {
 	m := &pvi.Release{Protocol: r.digest(), Number: r.int(), Client: r.name(), Change: r.ints()}
 	return checked(m, r, Release)
 }
-
-// ReadPackedRelease is ReadRelease with the numbers as they are in b, and no Change.
-func ReadPackedRelease(b []byte, l Limits) (*pvi.Release, Packed, error) {
-	r := open(b, Release, l)
-	m := &pvi.Release{Protocol: r.digest(), Number: r.int(), Client: r.name()}
-	_, change := r.list(numberSize)
-	m, err := checked(m, r, Release)
-	return m, change, err
-}
-
-// Packed are the numbers of a message, in its bytes.
-type Packed []byte
-
-// Len is how many there are.
-func (p Packed) Len() int { return len(p) / numberSize }
-
-// At returns number i, from 0.
-func (p Packed) At(i int) int64 { return int64(binary.LittleEndian.Uint64(p[numberSize*i:])) }
 
 // AppendOutcome appends an outcome to b.
 func AppendOutcome(b []byte, m *pvi.Outcome) []byte {
