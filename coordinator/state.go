@@ -228,15 +228,17 @@ func (s *Study) readChain(st *state, kept store.Study) error {
 }
 
 func (s *Study) readStage(st *state, kept store.Study) error {
-	b := kept.State()
-	if b == nil {
-		if n := st.chain.Position().Number; n > 0 {
-			return fmt.Errorf("a transcript of %d entries, and no state of the phases", n)
-		}
-		return nil
-	}
 	var err error
-	if st.server, err = stage.RestoreServer(s.document, clientIDs(st.members()), b); err != nil || st.over() {
+	clients := clientIDs(st.members())
+	if slot, size := kept.StateSlot(); slot != nil {
+		in := func(f func(store.Study) error) error { return f(kept) }
+		st.server, err = stage.RestoreResting(s.document, clients, stateIn(in, slot, size))
+	} else if b := kept.State(); b != nil {
+		st.server, err = stage.RestoreServer(s.document, clients, b)
+	} else if n := st.chain.Position().Number; n > 0 {
+		err = fmt.Errorf("a transcript of %d entries, and no state of the phases", n)
+	}
+	if err != nil || st.server == nil || st.over() {
 		return err
 	}
 	if err := s.opener.load(s.hub.files.sealing(s.hash), st.server.MaxRelease()); err != nil {

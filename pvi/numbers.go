@@ -2,20 +2,6 @@ package pvi
 
 import "errors"
 
-// Numbers are those of a release, wherever they are.
-type Numbers interface {
-	// Len is how many there are.
-	Len() int
-	// Each hands them to f in order, in blocks that are good until f returns, and stops at the first error, its
-	// own or of f, which it returns. Called again it hands out the same numbers.
-	Each(f func(block []int64) error) error
-}
-
-type list []int64
-
-func (l list) Len() int                               { return len(l) }
-func (l list) Each(f func(block []int64) error) error { return f(l) }
-
 var (
 	errBeyond  = errors.New("a number is beyond the limit")
 	errNumbers = errors.New("the numbers of a release are not those that were announced")
@@ -24,7 +10,7 @@ var (
 // add adds a client's numbers to the sum, as many as that has, each of at most a limit, or refuses them all: what
 // was added before the one beyond the limit is taken back. Another error is of the numbers, and the sum is
 // good for nothing then.
-func (r *round) add(client ClientID, change Numbers, limit int64) error {
+func (r *round) add(client ClientID, change Parts[int64], limit int64) error {
 	added := 0
 	err := change.Each(func(block []int64) error {
 		if len(block) > len(r.Sum)-added {
@@ -52,7 +38,7 @@ func (r *round) add(client ClientID, change Numbers, limit int64) error {
 }
 
 // takeBack takes the first n numbers out of the sum again.
-func (r *round) takeBack(change Numbers, n int) error {
+func (r *round) takeBack(change Parts[int64], n int) error {
 	at := 0
 	err := change.Each(func(block []int64) error {
 		for _, x := range block[:min(len(block), n-at)] {

@@ -34,13 +34,7 @@ func New(st *study.Study) (*Model, error) {
 		c, _ := st.Column(st.Model.Outcome)
 		m.layout.classes = len(c.Levels) - 1
 	}
-	m.layout.regressors = ir.CollectNames(func(yield func(string) bool) {
-		for c := range st.Coefficients() {
-			if !yield(c.Name) {
-				return
-			}
-		}
-	})
+	m.layout.regressors = regressors(st)
 	m.layout.coefficients = m.layout.regressors.Len() + len(st.Model.Variables)
 	if m.General() {
 		var err error
@@ -69,6 +63,18 @@ func New(st *study.Study) (*Model, error) {
 	}
 	m.linear, err = model.NewLinear(m.Names(), prior, m.NoiseSD())
 	return m, err
+}
+
+// regressors are the names of the terms' coefficients, up to the first that is too long for a program, which is then refused:
+// interactions of long levels must not be written out by the million.
+func regressors(st *study.Study) ir.Names {
+	return ir.CollectNames(func(yield func(string) bool) {
+		for c := range st.Coefficients() {
+			if !yield(c.Name) || len(c.Name) > ir.MaxName {
+				return
+			}
+		}
+	})
 }
 
 func (m *Model) addCoefficients() {
