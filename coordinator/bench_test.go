@@ -95,14 +95,7 @@ func (c *crowd) round(protocol Hash) time.Duration {
 	change := make([]int64, c.size)
 	items := make([]transport.Item, len(c.parties))
 	for m, p := range c.parties {
-		r := &pvi.Release{Protocol: pvi.Digest(protocol), Number: int(e.Ask), Client: pvi.ClientID(p.peer.Name), Change: change}
-		p.ledger++
-		h := chain.ReleaseHeader(e.Ask, e.Model, p.identity.Fingerprint(), p.ledger, Hash{})
-		body, err := seal.Seal(p.hub.Recipient, h.Bytes(), wire.AppendRelease(nil, r), c.padded)
-		check(c.t, err)
-		envelope, err := transcript.SignRelease(p.identity, h, body)
-		check(c.t, err)
-		items[m] = transport.Item{Envelope: envelope, Body: body}
+		items[m] = c.answer(p, chain, e, protocol, change)
 	}
 	runtime.GC()
 	begin, used := time.Now(), processorTime(c.t)
@@ -120,6 +113,18 @@ func (c *crowd) round(protocol Hash) time.Duration {
 	group.Wait()
 	c.used = append(c.used, processorTime(c.t)-used)
 	return took
+}
+
+// answer is that of a client to a question, with numbers made up.
+func (c *crowd) answer(p *party, chain transcript.Chain, e transcript.Entry, protocol Hash, change []int64) transport.Item {
+	r := &pvi.Release{Protocol: pvi.Digest(protocol), Number: int(e.Ask), Client: pvi.ClientID(p.peer.Name), Change: change}
+	p.ledger++
+	h := chain.ReleaseHeader(e.Ask, e.Model, p.identity.Fingerprint(), p.ledger, Hash{})
+	body, err := seal.Seal(p.hub.Recipient, h.Bytes(), wire.AppendRelease(nil, r), c.padded)
+	check(c.t, err)
+	envelope, err := transcript.SignRelease(p.identity, h, body)
+	check(c.t, err)
+	return transport.Item{Envelope: envelope, Body: body}
 }
 
 // processorTime is what this process has used so far.

@@ -138,8 +138,9 @@ func TestKilledAtEveryTransaction(t *testing.T) {
 	}{
 		"synchronous": {planeText(clientPrivacy, fmt.Sprintf("rounds = %d", rounds), ""), rounds, 0},
 		"sequential":  {planeText(noPrivacy, fmt.Sprintf("rounds = %d\nschedule = \"sequential\"", rounds), ""), rounds, 0},
-		// Bodies and states are long ones then, of which most is written before the transaction that names them.
-		"in parts": {planeText(clientPrivacy, "rounds = 2", ""), 2, 8},
+		// Bodies and states are long ones then, of which most is written before the transaction that names them, and λ is
+		// read from there.
+		"in parts": {planeText(clientPrivacy, "rounds = 2\nq = \"diagonal\"", ""), 2, 8},
 	} {
 		document, rounds := c.document, c.rounds
 		t.Run(name, func(t *testing.T) {

@@ -124,9 +124,6 @@ func answer(commands []*command, errs []error, err error) {
 
 // commit writes what a batch changes.
 func (s *Study) commit(b *batch) error {
-	if len(b.items) > 0 {
-		s.opener.shed()
-	}
 	return s.hub.store.Update(func(tx *store.Tx) error {
 		kept, err := tx.Study(s.hash)
 		if err != nil {

@@ -11,8 +11,7 @@ import (
 
 var errDestroyed = errors.New("the key that opens answers was destroyed, as the study is over")
 
-// An opener opens sealed answers, and not too many at once: each takes several times
-// its size in memory.
+// An opener opens sealed answers, and not too many at once: each takes memory until it was taken.
 type opener struct {
 	mu     sync.RWMutex
 	key    *seal.Key     // nil before the study has begun and after it is over
@@ -20,9 +19,8 @@ type opener struct {
 	tokens chan *buffers // one for each that may be opened at once
 }
 
-// Buffers are for opening one answer after the other: its bytes where they come from the store, which it is opened
-// in the place of, and else what is in it.
-type buffers struct{ body, plain []byte }
+// Buffers are for opening one answer after the other that came whole.
+type buffers struct{ plain []byte }
 
 // load prepares for answers of a padded size.
 func (o *opener) load(path string, size int) error {
@@ -74,43 +72,29 @@ func (o *opener) acquire(ctx context.Context) (in *buffers, release func(), err 
 	}
 	select {
 	case in = <-tokens:
-		return in, sync.OnceFunc(func() { clear(in.plain); clear(in.body); tokens <- in }), nil
+		return in, sync.OnceFunc(func() { clear(in.plain); tokens <- in }), nil
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}
 }
 
-// longAnswer is the size from which buffers are not kept from round to round.
-const longAnswer = 1 << 20
-
-// shed gives back the memory of buffers for long answers that nobody uses: when a round is written it
-// is needed for that.
-func (o *opener) shed() {
-	o.mu.RLock()
-	defer o.mu.RUnlock()
-	if o.size < longAnswer {
-		return
-	}
-	for range cap(o.tokens) {
-		select {
-		case <-o.tokens:
-			o.tokens <- &buffers{}
-		default:
-			return
-		}
-	}
-}
-
-// open returns the payload of an answer, in buffers. A body that is one of them is lost.
+// open returns the payload of an answer that came whole, in buffers.
 func (o *opener) open(h signed.Header, body []byte, in *buffers) (payload []byte, err error) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	if o.key == nil {
 		return nil, errDestroyed
 	}
-	if len(body) > 0 && len(in.body) > 0 && &in.body[0] == &body[0] {
-		return o.key.OpenInPlace(body, h.Bytes(), o.size)
-	}
 	payload, in.plain, err = o.key.OpenIn(in.plain, body, h.Bytes(), o.size)
 	return payload, err
+}
+
+// openAt returns the payload of an answer that is in the store, chunk by chunk.
+func (o *opener) openAt(h signed.Header, body stored) (*seal.Payload, error) {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	if o.key == nil {
+		return nil, errDestroyed
+	}
+	return o.key.OpenAt(body, body.size, h.Bytes(), o.size)
 }

@@ -69,8 +69,9 @@ func (o Options) traced(what string, do func() error) error {
 // presence is how long a client counts as present after it was heard of.
 func (o Options) presence() time.Duration { return o.RoundDeadline / presenceShare }
 
-// openers is how many answers of a size may be opened at once.
-func openers(size int) int { return min(maxBatch, max(1, openingBytes/max(1, size))) }
+// openers is how many answers of a size may be opened at once. Of those that do not come whole, a chunk is
+// in memory.
+func openers(size int) int { return min(maxBatch, openingBytes/min(max(1, size), maxPiece)) }
 
 // Events are told what happens, to count it. They are told nothing of what clients sent.
 type Events interface {

@@ -87,7 +87,7 @@ func Describe(st *study.Study, r *stage.Result) (*Posterior, error) {
 	if m.Dim() != len(r.Mean) || len(r.SD) != len(r.Mean) {
 		return nil, fmt.Errorf("the result has %d parameters, and study %s has %d: it is of another version of this program", len(r.Mean), st.Name, m.Dim())
 	}
-	p := &Posterior{Result: r}
+	p := &Posterior{Result: r, Marginals: make([]Marginal, 0, m.Dim())}
 	for i, parameter := range m.Parameters.All() {
 		out := Marginal{Name: parameter.Name, Log: parameter.Log, Interval: interval(parameter, r.Mean[i], r.SD[i])}
 		if a := r.NoiseAware; a != nil {

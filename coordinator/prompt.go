@@ -33,7 +33,7 @@ func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []by
 		return nil
 	}
 	key := store.ReleaseKey{Ask: h.Round, Client: string(peer.Name)}
-	return &prompt{written{key, r, whole}, envelope, model}
+	return &prompt{written{key, r, whole, nil}, envelope, model}
 }
 
 // takePrompt opens an answer, and has it announced and taken.
@@ -46,7 +46,10 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 		return 0, err
 	}
 	defer release()
-	payload, fault := s.opened(&p.written, p.whole, in)
+	payload, fault, err := s.opened(&p.written, in)
+	if err != nil {
+		return 0, err
+	}
 	err = s.asClient(ctx, peer, func(b *batch, c *client) (err error) {
 		defer release() // others are opened while this one is written
 		have, err = b.offer(peer.Name, c, p.key.Ask, p.envelope, b.checked(p))

@@ -12,6 +12,7 @@ import (
 	"fedpvi/crypto/signed"
 	"fedpvi/crypto/transcript"
 	"fedpvi/pvi"
+	"fedpvi/pvi/wire"
 	"fedpvi/transport"
 )
 
@@ -59,7 +60,7 @@ func (st *state) whole(name identity.Name, ask uint64) *written {
 	if o.have != int64(o.release.Body.Size) {
 		return nil
 	}
-	return &written{store.ReleaseKey{Ask: ask, Client: string(name)}, o.release, nil}
+	return &written{store.ReleaseKey{Ask: ask, Client: string(name)}, o.release, nil, o}
 }
 
 // offer announces an answer, whose signature is checked if it was not before.
@@ -168,6 +169,7 @@ type written struct {
 	key     store.ReleaseKey
 	release transcript.Release
 	whole   []byte // the body, if it came in one piece and is not in the store
+	offer   *offer // if it is in the store: another one is there once its bytes were dropped
 }
 
 // piece keeps a piece. It returns the answer if that is whole with it.
@@ -189,9 +191,9 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 	case offset < 0 || offset > size || end > size:
 		return nil, refuse(transport.TooLarge, "a piece beyond the %d bytes of the release", size)
 	case offset == 0 && end == size && o.have == 0:
-		return &written{key, o.release, piece}, nil
+		return &written{key, o.release, piece, nil}, nil
 	case end <= o.have && o.have == size:
-		return &written{key, o.release, nil}, nil
+		return &written{key, o.release, nil, o}, nil
 	case end <= o.have:
 		return nil, nil // it is there
 	case offset > o.have:
@@ -214,7 +216,7 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 	if end < size {
 		return nil, nil
 	}
-	return &written{key, o.release, nil}, nil
+	return &written{key, o.release, nil, o}, nil
 }
 
 // offered returns the open question and the offer with an envelope.
@@ -243,14 +245,10 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 		return err // the call was given up: the study goes on
 	}
 	defer release()
-	body := w.whole
-	if body == nil {
-		if in.body, err = s.body(w.key, in.body); err != nil {
-			return err
-		}
-		body = in.body
+	payload, fault, err := s.opened(w, in)
+	if err != nil {
+		return err
 	}
-	payload, fault := s.opened(w, body, in)
 	return s.asClient(ctx, peer, func(b *batch, c *client) error {
 		defer release() // others are opened while this one is written
 		if fault != nil {
@@ -260,45 +258,22 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 	})
 }
 
-func (s *Study) body(key store.ReleaseKey, buffer []byte) (body []byte, err error) {
-	err = s.look(func(kept store.Study) (err error) {
-		body, err = kept.Body(key, buffer)
-		return err
-	})
-	return body, err
-}
-
-// opened returns what is sealed in an answer.
-func (s *Study) opened(w *written, body []byte, in *buffers) (payload []byte, err error) {
-	if transcript.BodyOf(body) != w.release.Body {
-		return nil, refuse(transport.Malformed, "the bytes of the release are not those that were signed: send them again")
-	}
-	err = s.hub.options.traced("open", func() (err error) {
-		payload, err = s.opener.open(w.release.Header, body, in)
-		return err
-	})
-	if err != nil {
-		return nil, malformed("the release", err)
-	}
-	return payload, nil
-}
-
 // drop forgets the bytes of an answer that cannot be taken. Its envelope stands.
 func (b *batch) drop(name identity.Name, w *written, fault error) error {
-	_, o := b.state.offered(name, w.release.Hash)
-	if o == nil {
+	ask, o := b.state.offered(name, w.release.Hash)
+	if o == nil || w.offer != nil && w.offer != o {
 		return fault
 	}
 	if o.stored {
 		b.write(func(kept store.Study) error { return kept.DropBody(w.key) })
 	}
-	o.have = 0
+	b.state.open[ask].offers[name] = &offer{o.envelope, o.release, 0, o.stored}
 	return fault
 }
 
 // take has the study's phase collect an answer, and keeps it. If it was the last one
 // missing, the outcome is said.
-func (b *batch) take(name identity.Name, c *client, w *written, payload []byte) error {
+func (b *batch) take(name identity.Name, c *client, w *written, payload wire.Encoded) error {
 	s, st, ask := b.study, b.state, w.key.Ask
 	if hash, found, err := b.receipt(w.key); err != nil || found && hash == w.release.Hash {
 		return err // or another call was faster
@@ -310,7 +285,13 @@ func (b *batch) take(name identity.Name, c *client, w *written, payload []byte) 
 	if c.left || !q.missing(name) {
 		return refuse(transport.OutOfPlace, "question %d asks this client no more", ask)
 	}
+	if w.offer != nil && w.offer != q.offers[name] {
+		return refuse(transport.Unavailable, "the bytes of the release were dropped while they were checked: offer it again")
+	}
 	outcome, err := st.server.CollectSaying(pvi.ClientID(name), int(ask), payload)
+	if errors.Is(err, errChanged) {
+		return b.undo(err)
+	}
 	if why, ok := refusedBy(err); ok {
 		return b.drop(name, w, refuse(transport.Malformed, "%s", why))
 	}

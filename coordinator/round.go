@@ -52,7 +52,7 @@ func (b *batch) begin() error {
 	if slices.Equal(names, st.blocked.clients) {
 		return nil
 	}
-	server, err := stage.NewServer(s.document, clientIDs(names))
+	server, err := stage.NewResting(s.document, clientIDs(names))
 	if err != nil {
 		st.blocked = blocked{names, err.Error()}
 		b.then(func() { s.log.Warn("the study cannot begin", "clients", len(names), "reason", err) })
@@ -236,8 +236,11 @@ func (c *counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// fail aborts a study that cannot go on.
+// fail aborts a study that cannot go on. If the state could not be read, that is this machine's fault: it is read again.
 func (b *batch) fail(err error) error {
+	if errors.Is(err, pvi.ErrState) {
+		return err
+	}
 	b.study.log.Error("the study cannot go on", "error", err)
 	return b.abort(b.study.name(), "the coordinator cannot go on with this study; its log says why")
 }
@@ -279,6 +282,11 @@ func (b *batch) keepStage() error {
 		return err
 	}
 	b.write(func(kept store.Study) error { return kept.PutState(value) })
+	b.then(func() {
+		if err := b.study.rest(b.state); err != nil { // the next read of it fails, and the state is read again
+			b.study.log.Error("the state that was written cannot be read", "error", err)
+		}
+	})
 	return nil
 }
 

@@ -228,15 +228,17 @@ func (s *Study) readChain(st *state, kept store.Study) error {
 }
 
 func (s *Study) readStage(st *state, kept store.Study) error {
-	b := kept.State()
-	if b == nil {
-		if n := st.chain.Position().Number; n > 0 {
-			return fmt.Errorf("a transcript of %d entries, and no state of the phases", n)
-		}
-		return nil
-	}
 	var err error
-	if st.server, err = stage.RestoreServer(s.document, clientIDs(st.members()), b); err != nil || st.over() {
+	clients := clientIDs(st.members())
+	if slot, size := kept.StateSlot(); slot != nil {
+		in := func(f func(store.Study) error) error { return f(kept) }
+		st.server, err = stage.RestoreResting(s.document, clients, stateIn(in, slot, size))
+	} else if b := kept.State(); b != nil {
+		st.server, err = stage.RestoreServer(s.document, clients, b)
+	} else if n := st.chain.Position().Number; n > 0 {
+		err = fmt.Errorf("a transcript of %d entries, and no state of the phases", n)
+	}
+	if err != nil || st.server == nil || st.over() {
 		return err
 	}
 	if err := s.opener.load(s.hub.files.sealing(s.hash), st.server.MaxRelease()); err != nil {
@@ -284,15 +286,11 @@ func (s *Study) readReleases(st *state, kept store.Study) error {
 }
 
 func (s *Study) collectAgain(st *state, kept store.Study, k store.ReleaseKey, h signed.Header) error {
-	body, err := kept.Body(k, nil)
-	if err != nil {
-		return err
-	}
-	payload, err := s.opener.open(h, body, &buffers{})
+	payload, err := s.opener.openAt(h, stored{kept.Have(k), func(b []byte, from int64) error { return kept.ReadAnswer(k, b, from) }})
 	if err != nil {
 		return fmt.Errorf("an answer in the store does not open: %w", err)
 	}
-	outcome, err := st.server.Collect(pvi.ClientID(k.Client), int(k.Ask), payload)
+	outcome, err := st.server.CollectSaying(pvi.ClientID(k.Client), int(k.Ask), payload)
 	if err == nil && outcome != nil {
 		err = errors.New("the last answer to a question is there and its outcome is not")
 	}

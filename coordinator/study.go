@@ -99,6 +99,9 @@ func (s *Study) reload() error {
 		st, err = s.read(tx)
 		return err
 	})
+	if err == nil {
+		err = s.rest(st)
+	}
 	if err != nil {
 		return err
 	}

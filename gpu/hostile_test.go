@@ -18,7 +18,7 @@ func randomProgram(t *rapid.T) *model.Model {
 	p := ir.Program{
 		Name: "random",
 		Columns: []ir.Column{
-			{Name: "x", Entries: []string{"a", "b"}, Lower: -1e300, Upper: 1e300},
+			{Name: "x", Entries: ir.NamesOf("a", "b"), Lower: -1e300, Upper: 1e300},
 			{Name: "y", Lower: math.Inf(-1), Upper: math.Inf(1)},
 			{Name: "k", Upper: 1, Integer: true},
 			{Name: "i", Upper: 2, Integer: true},

@@ -23,10 +23,10 @@ func (p *Protocol) deriveModel() error {
 	if !gaussian.Independent(p.family) {
 		p.entries = p.family.Precision()
 	}
-	p.prior, err = p.model.Prior(p.family)
 	if gaussian.Independent(p.family) && p.family.Size() > keptPrior {
-		p.prior = nil
+		return p.model.CheckPrior()
 	}
+	p.prior, err = p.model.Prior(p.family)
 	return err
 }
 
@@ -52,10 +52,9 @@ func (p *Protocol) priorAt(i int) float64 {
 		return p.prior[i]
 	}
 	d := p.family.Dim()
-	own := p.model.Parameters.Prior(i % d)
-	precision := 1 / (own.SD * own.SD)
+	h, precision := p.model.NaturalPrior(i % d)
 	if i < d {
-		return precision * own.Mean
+		return h
 	}
 	return precision
 }

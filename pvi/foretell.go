@@ -7,7 +7,7 @@ package pvi
 // it does not: in an asynchronous study it depends on who answers first. Its λ is not a copy.
 func (s *Site) Foretell(n int) (Plan, bool) {
 	participants := s.protocol.asked(n)
-	return s.q.plan(n, participants), participants != nil
+	return Plan{s.protocol.digest, n, s.q.lambda, s.q.centre(), participants}, participants != nil
 }
 
 // Foretell returns the plan of the next pass.

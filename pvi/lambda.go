@@ -12,7 +12,8 @@ import (
 // may in the last bit, on different machines.)
 type posterior struct {
 	protocol *Protocol
-	lambda   []Wide // λ − λ_prior
+	lambda   []Wide   // λ − λ_prior; nil at rest
+	rest     *resting // nil while λ is in memory
 	now      moments
 	meanOf   func(dst, nat []float64) error
 
@@ -87,6 +88,18 @@ func (q *posterior) try(n int, change, centre []int64) (proper bool) {
 	})
 }
 
+// tryResting is try where λ and the centre are not in memory. It says what it says if there is no fault.
+func (q *posterior) tryResting(n int, change []int64, rests *centre) (proper bool) {
+	r, m := q.rest, move{change, q.protocol.damping(n), rests}
+	return q.tryMove(func(back bool) {
+		if back {
+			r.moves = r.moves[:len(r.moves)-1]
+			return
+		}
+		r.moves = append(r.moves, m)
+	})
+}
+
 func (q *posterior) tryMove(move func(back bool)) (proper bool) {
 	q.tried = move
 	q.there(func() { proper = q.proper() })
@@ -121,21 +134,35 @@ const blockSize = 512
 // blocks hands the natural parameters of λ as it is to f, from coordinate first on, a block after the other,
 // where coordinates are independent.
 func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64) error) error {
-	p, d := q.protocol, q.protocol.family.Dim()
+	d := q.protocol.family.Dim()
 	nat := make([]float64, 0, 2*min(blockSize, d))
 	for first := 0; first < d; first += blockSize {
-		nat = nat[:0]
-		end := min(first+blockSize, d)
-		for _, from := range []int{0, d} {
-			for i := from + first; i < from+end; i++ {
-				nat = append(nat, p.priorAt(i)+q.lambda[i].float(p.exponent))
-			}
+		size := min(blockSize, d-first)
+		var err error
+		if nat, err = q.blockOf(nat[:0], first, size, q.read); err != nil {
+			return err
 		}
-		if err := f(gaussian.Diagonal(end-first), first, nat); err != nil {
+		if err := f(gaussian.Diagonal(size), first, nat); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// blockOf appends the natural parameters of a block of coordinates of what read reads.
+func (q *posterior) blockOf(nat []float64, first, size int, read func(dst []Wide, first int) error) ([]float64, error) {
+	p := q.protocol
+	var block [blockSize]Wide
+	for _, from := range []int{first, p.family.Dim() + first} {
+		lambda := block[:size]
+		if err := read(lambda, from); err != nil {
+			return nil, err
+		}
+		for i, w := range lambda {
+			nat = append(nat, p.priorAt(from+i)+w.float(p.exponent))
+		}
+	}
+	return nat, nil
 }
 
 // boundary is the size, relative to what an element of the precision is the sum

@@ -12,14 +12,14 @@ func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	if !ok {
 		return nil, refuse("plan %d is not open", o.Number)
 	}
-	if err := replayable(o.Participants, open.Participants, o.Sum, len(open.Sum), s.protocol.limit); err != nil {
+	if err := replayable(o.Participants, open.Participants, o.Sum, s.protocol.messageSize(), s.protocol.limit); err != nil {
 		return nil, err
 	}
 	open.Answered = slices.Clone(o.Participants)
 	if o.Sum != nil {
 		open.Sum = slices.Clone(o.Sum)
 	}
-	return s.finish(o.Number, open), nil
+	return s.finish(o.Number, open)
 }
 
 // Replay does for a pass what [Server.Replay] does for a round.

@@ -21,6 +21,7 @@ type Server struct {
 	asked    []int          // plans issued to each client, unless synchronous
 	sequence int            // outcomes issued
 	open     map[int]*round // by plan number
+	ended    *centre        // of the last outcome, in the place of its Centre
 }
 
 // A round is a plan that has no outcome yet.
@@ -28,29 +29,38 @@ type round struct {
 	Participants []ClientID
 	Answered     []ClientID // in order
 	Centre       []int64    // of clipping coordinates
-	Sum          []int64
+	Sum          []int64    // nil before the first answer
+
+	rests *centre // in the place of Centre
 }
 
 // NewServer returns a server at the prior.
-func NewServer(p *Protocol) *Server {
+func NewServer(p *Protocol) *Server { return newServer(p, newPosterior(p)) }
+
+func newServer(p *Protocol, q *posterior) *Server {
 	return &Server{
 		protocol: p,
-		q:        newPosterior(p),
+		q:        q,
 		asked:    make([]int, len(p.roster)),
 		open:     map[int]*round{},
 	}
 }
 
 // Next returns the next plan that can be sent now, and false if there is none:
-// answers must come first, or the study is done.
+// answers must come first, or the study is done. λ must be in memory: [Server.Rest].
 func (s *Server) Next() (Plan, bool) {
-	plan, ok := s.NextShared()
-	plan.Lambda = slices.Clone(plan.Lambda)
+	plan, ok := s.NextBrief()
+	if s.q.rest != nil {
+		panic("pvi: Next of a server at rest")
+	}
+	if ok {
+		plan.Lambda, plan.Centre = slices.Clone(s.q.lambda), s.open[plan.Number].Centre
+	}
 	return plan, ok
 }
 
-// NextShared is Next with the server's own λ, which its next outcome may move.
-func (s *Server) NextShared() (Plan, bool) {
+// NextBrief is Next without what is long: λ is [Server.Parts] and the centre [Server.PlanCentre].
+func (s *Server) NextBrief() (Plan, bool) {
 	p := s.protocol
 	if s.planned == p.Plans() {
 		return Plan{}, false
@@ -68,14 +78,15 @@ func (s *Server) NextShared() (Plan, bool) {
 		participants = p.roster[i : i+1]
 	}
 	s.planned++
-	plan := s.q.plan(s.planned, participants)
-	s.open[s.planned] = &round{Participants: participants, Centre: plan.Centre, Sum: make([]int64, p.messageSize())}
-	return plan, true
-}
-
-// plan returns a plan at q. Its λ is not a copy.
-func (q *posterior) plan(number int, participants []ClientID) Plan {
-	return Plan{q.protocol.digest, number, q.lambda, q.centre(), participants}
+	r := &round{Participants: participants}
+	switch rest := s.q.rest; {
+	case rest == nil:
+		r.Centre = s.q.centre()
+	case p.centred():
+		r.rests = &centre{moves: len(rest.moves)}
+	}
+	s.open[s.planned] = r
+	return Plan{Protocol: p.digest, Number: s.planned, Participants: participants}, true
 }
 
 // asked returns whom plan number n asks, nil where that depends on who answers first.
@@ -112,21 +123,11 @@ func (s *Server) idleClient() (int, bool) {
 // Collect adds a release to its round, and returns the outcome if it was the
 // last one missing. A release that is out of place is [Refused] and changes
 // nothing.
-func (s *Server) Collect(r *Release) (*Outcome, error) { return s.CollectNumbers(r, list(r.Change)) }
+func (s *Server) Collect(r *Release) (*Outcome, error) { return s.CollectNumbers(r, PartsOf(r.Change)) }
 
-// Numbers are those of a release, wherever they are.
-type Numbers interface {
-	Len() int
-	At(i int) int64
-}
-
-type list []int64
-
-func (l list) Len() int       { return len(l) }
-func (l list) At(i int) int64 { return l[i] }
-
-// CollectNumbers is Collect with numbers in the place of those of the release.
-func (s *Server) CollectNumbers(r *Release, change Numbers) (*Outcome, error) {
+// CollectNumbers is Collect with numbers in the place of those of the release. If these fail with
+// an error of their own, that is returned, and the server must not be used any more.
+func (s *Server) CollectNumbers(r *Release, change Parts[int64]) (*Outcome, error) {
 	p := s.protocol
 	if r.Protocol != p.digest {
 		return nil, refuse("the release is for protocol %.16s, this is %.16s", r.Protocol, p.digest)
@@ -142,22 +143,21 @@ func (s *Server) CollectNumbers(r *Release, change Numbers) (*Outcome, error) {
 	if answered {
 		return nil, refuse("client %q has answered plan %d", r.Client, r.Number)
 	}
-	if change.Len() != len(open.Sum) {
-		return nil, refuse("the release of client %q has %d elements, want %d", r.Client, change.Len(), len(open.Sum))
+	size := p.messageSize()
+	if change.Len() != size {
+		return nil, refuse("the release of client %q has %d elements, want %d", r.Client, change.Len(), size)
 	}
-	for i := range open.Sum {
-		if n := change.At(i); n > p.limit || n < -p.limit {
-			return nil, refuse("element %d of the release of client %q is beyond what the mechanism can yield", i+1, r.Client)
-		}
+	if open.Sum == nil {
+		open.Sum = make([]int64, size)
 	}
-	for i := range open.Sum {
-		open.Sum[i] += change.At(i)
+	if err := open.add(r.Client, change, p.limit); err != nil {
+		return nil, err
 	}
 	open.Answered = slices.Insert(open.Answered, at, r.Client)
 	if len(open.Answered) < len(open.Participants) {
 		return nil, nil
 	}
-	return s.finish(r.Number, open), nil
+	return s.finish(r.Number, open)
 }
 
 // Close ends the round of a plan with the answers that have come. A round with
@@ -168,12 +168,13 @@ func (s *Server) Close(number int) (*Outcome, error) {
 	if !ok {
 		return nil, refuse("plan %d is not open", number)
 	}
-	return s.finish(number, open), nil
+	return s.finish(number, open)
 }
 
-func (s *Server) finish(number int, r *round) *Outcome {
+func (s *Server) finish(number int, r *round) (*Outcome, error) {
 	delete(s.open, number)
 	s.sequence++
+	s.ended = r.rests
 	outcome := &Outcome{
 		Protocol:     s.protocol.digest,
 		Sequence:     s.sequence,
@@ -186,9 +187,16 @@ func (s *Server) finish(number int, r *round) *Outcome {
 		outcome.Participants = r.Participants
 	}
 	if len(r.Answered) >= s.protocol.fewest() {
+		if r.Sum == nil { // of an outcome that is replayed
+			r.Sum = make([]int64, s.protocol.messageSize())
+		}
 		outcome.Sum = r.Sum
 		outcome.Verdict = Rejected
-		if s.q.try(number, r.Sum, r.Centre) {
+		proper := s.try(number, r)
+		if err := s.q.fault(); err != nil {
+			return nil, err
+		}
+		if proper {
 			s.q.commit()
 			outcome.Verdict = Accepted
 		}
@@ -196,7 +204,14 @@ func (s *Server) finish(number int, r *round) *Outcome {
 	if s.Done() {
 		s.q.end()
 	}
-	return outcome
+	return outcome, nil
+}
+
+func (s *Server) try(number int, r *round) (proper bool) {
+	if s.q.rest != nil {
+		return s.q.tryResting(number, r.Sum, r.rests)
+	}
+	return s.q.try(number, r.Sum, r.Centre)
 }
 
 // Waiting returns the clients from which an answer is still out, in order.
@@ -230,8 +245,8 @@ func (s *Server) Outcomes() int { return s.sequence }
 // Done reports whether every plan of the study has an outcome.
 func (s *Server) Done() bool { return s.sequence == s.protocol.Plans() }
 
-// Lambda returns λ − λ_prior on the lattice. It is not a copy.
+// Lambda returns λ − λ_prior on the lattice. It is not a copy; nil if the server is at rest.
 func (s *Server) Lambda() []Wide { return s.q.lambda }
 
-// Posterior returns the natural parameters of q. It is not a copy.
+// Posterior returns the natural parameters of q, of a server that is not at rest. It is not a copy.
 func (s *Server) Posterior() []float64 { return s.q.natural() }

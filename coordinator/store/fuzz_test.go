@@ -71,7 +71,7 @@ func readAll(tx *Tx) error {
 		}
 		nothing := func(ReleaseKey, []byte) error { return nil }
 		_, fixed := st.Fixed()
-		_, body := st.Body(ReleaseKey{Ask: 1, Client: "north"}, nil)
+		_, body := bodyOf(st, ReleaseKey{Ask: 1, Client: "north"})
 		st.State()
 		if n := st.Items(); n < 1<<10 {
 			for i := range n {

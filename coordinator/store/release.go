@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // errPieces says that the pieces of an answer do not fit together.
@@ -56,22 +55,31 @@ func (s Study) PutPiece(k ReleaseKey, offset int64, piece []byte) error {
 	return nil
 }
 
-// Body returns a copy of an answer's body as far as it has come, in a buffer if it is long enough.
-func (s Study) Body(k ReleaseKey, buffer []byte) ([]byte, error) {
+// ReadAnswer fills b with what has come of an answer's body from an offset on.
+func (s Study) ReadAnswer(k ReleaseKey, b []byte, from int64) error {
 	prefix := k.bytes()
+	key := func(offset int64) []byte { return append(bytes.Clone(prefix), number(uint64(offset))...) }
 	c := s.part(pieces).Cursor()
-	var size int
-	for at, piece := c.Seek(prefix); bytes.HasPrefix(at, prefix); at, piece = c.Next() {
-		if readNumber(at[len(prefix):]) != uint64(size) {
-			return nil, errPieces
+	at, piece := c.Seek(key(from))
+	if !bytes.Equal(at, key(from)) { // within the piece before
+		if at == nil {
+			at, piece = c.Last()
+		} else {
+			at, piece = c.Prev()
 		}
-		size += len(piece)
 	}
-	body := slices.Grow(buffer[:0], size)
-	for at, piece := c.Seek(prefix); bytes.HasPrefix(at, prefix); at, piece = c.Next() {
-		body = append(body, piece...)
+	for ; len(b) > 0; at, piece = c.Next() {
+		if !bytes.HasPrefix(at, prefix) {
+			return errPieces
+		}
+		before := from - int64(readNumber(at[len(prefix):]))
+		if before < 0 || before >= int64(len(piece)) {
+			return errPieces
+		}
+		n := copy(b, piece[before:])
+		b, from = b[n:], from+int64(n)
 	}
-	return body, nil
+	return nil
 }
 
 // Have returns how many bytes of an answer's body have come.

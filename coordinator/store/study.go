@@ -189,6 +189,14 @@ func (s Study) PutState(v *Value) error {
 	return s.name(state, key, v)
 }
 
+// stateKey returns the key of the state.
+func (s Study) stateKey() []byte {
+	if slot := s.part(state).Get(stateSlot); slot != nil {
+		return clone(slot)
+	}
+	return stateNow
+}
+
 // otherSlot returns the slot in which the state is not.
 func (s Study) otherSlot() []byte {
 	if bytes.Equal(s.part(state).Get(stateSlot), stateSlots[0]) {
@@ -198,11 +206,27 @@ func (s Study) otherSlot() []byte {
 }
 
 // State returns a copy of the state of the phases; nil if there is none.
-func (s Study) State() []byte {
-	if slot := s.part(state).Get(stateSlot); slot != nil {
-		return s.long(state, slot)
+func (s Study) State() []byte { return s.long(state, s.stateKey()) }
+
+// StateSlot returns where the state of the phases is, and its size, if it is long; nil if it is not.
+func (s Study) StateSlot() (slot []byte, size int64) {
+	slot = clone(s.part(state).Get(stateSlot))
+	if slot == nil {
+		return nil, 0
 	}
-	return s.long(state, stateNow)
+	size, _ = s.length(state, slot)
+	return slot, size
+}
+
+// ReadState fills b with a long state from an offset on, which must be in a slot still.
+func (s Study) ReadState(slot, b []byte, from int64) error {
+	if !bytes.Equal(s.part(state).Get(stateSlot), slot) {
+		return errors.New("another state took the place of the one that is read")
+	}
+	if !s.readLong(state, slot, b, from) {
+		return fmt.Errorf("%w: the state of the phases is shorter than it was", ErrDamaged)
+	}
+	return nil
 }
 
 // clone returns nil for nil, and never nil for what is there.

@@ -24,6 +24,7 @@ const (
 	headerSize = bodyEnd + 1 + len(footer) + b64Width + 1
 
 	nonceSize = 16
+	chunksAt  = headerSize + nonceSize
 	chunkSize = 64 << 10
 	tagSize   = 16
 )
@@ -32,7 +33,7 @@ const (
 func SealedSize(context, size int) int {
 	plain := plainSize(context, size)
 	chunks := max(1, (plain+chunkSize-1)/chunkSize)
-	return headerSize + nonceSize + plain + chunks*tagSize
+	return chunksAt + plain + chunks*tagSize
 }
 
 // oneHybridStanza reports whether sealed begins with that header, so that the parser of

@@ -18,34 +18,16 @@ const payloadInfo = "payload"
 // for an answer of any size. It is ChaCha20-Poly1305 in chunks of 64 KiB, with the number of the
 // chunk, and whether it is the last, as the nonce, under a key that HKDF-SHA-256 makes of the
 // file's (C2SP, "The age file encryption format", section Payload).
-//
-// The plaintext may go to the beginning of what is sealed, which is lost then.
 func (k *Key) decrypt(plain, sealed []byte) ([]byte, error) {
-	file, err := age.DecryptHeader(sealed[:headerSize], k.identity)
+	aead, err := k.payloadCipher(sealed[:chunksAt])
 	if err != nil {
-		return nil, ErrOpen
+		return nil, err
 	}
-	defer clear(file)
-	salt, rest := sealed[headerSize:headerSize+nonceSize], sealed[headerSize+nonceSize:]
-	key, err := hkdf.Key(sha256.New, file, salt, payloadInfo, chacha20poly1305.KeySize)
-	if err != nil {
-		return nil, ErrOpen
-	}
-	defer clear(key)
-	inPlace := cap(plain) > 0 && &plain[:1][0] == &sealed[0]
-	aead, err := chacha20poly1305.New(key)
-	if err != nil {
-		return nil, ErrOpen
-	}
-	for n := uint64(0); len(rest) > 0; n++ {
+	rest := sealed[chunksAt:]
+	for n := 0; len(rest) > 0; n++ {
 		chunk := rest[:min(len(rest), chunkSize+tagSize)]
 		rest = rest[len(chunk):]
-		var nonce [chacha20poly1305.NonceSize]byte
-		binary.BigEndian.PutUint64(nonce[3:], n)
-		if len(rest) == 0 {
-			nonce[len(nonce)-1] = 1
-		}
-		longer, err := openChunk(aead, plain, nonce[:], chunk, inPlace)
+		longer, err := openChunk(aead, plain, n, chunk, len(rest) == 0)
 		if err != nil {
 			clear(plain)
 			return nil, ErrOpen
@@ -55,11 +37,31 @@ func (k *Key) decrypt(plain, sealed []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// openChunk appends a chunk to what was opened, which may be all that is before it.
-func openChunk(aead cipher.AEAD, plain, nonce, chunk []byte, inPlace bool) ([]byte, error) {
-	if !inPlace {
-		return aead.Open(plain, nonce, chunk, nil)
+// payloadCipher returns what opens the chunks that follow the header and the nonce in head.
+func (k *Key) payloadCipher(head []byte) (cipher.AEAD, error) {
+	file, err := age.DecryptHeader(head[:headerSize], k.identity)
+	if err != nil {
+		return nil, ErrOpen
 	}
-	opened, err := aead.Open(chunk[:0], nonce, chunk, nil)
-	return append(plain, opened...), err
+	defer clear(file)
+	key, err := hkdf.Key(sha256.New, file, head[headerSize:], payloadInfo, chacha20poly1305.KeySize)
+	if err != nil {
+		return nil, ErrOpen
+	}
+	defer clear(key)
+	aead, err := chacha20poly1305.New(key)
+	if err != nil {
+		return nil, ErrOpen
+	}
+	return aead, nil
+}
+
+// openChunk appends chunk number n, from 0, to plain.
+func openChunk(aead cipher.AEAD, plain []byte, n int, chunk []byte, last bool) ([]byte, error) {
+	var nonce [chacha20poly1305.NonceSize]byte
+	binary.BigEndian.PutUint64(nonce[3:], uint64(n))
+	if last {
+		nonce[len(nonce)-1] = 1
+	}
+	return aead.Open(plain, nonce[:], chunk, nil)
 }

@@ -11,7 +11,6 @@ package seal
 
 import (
 	"bytes"
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"slices"
@@ -97,28 +96,6 @@ func (k *Key) OpenIn(buffer, sealed, context []byte, size int) (payload, used []
 	}
 	payload, err = unpack(plain, context, size)
 	return payload, plain, err
-}
-
-// OpenInPlace is Open with the payload in the place of what is sealed, whether it opens or not.
-func (k *Key) OpenInPlace(sealed, context []byte, size int) ([]byte, error) {
-	payload, _, err := k.OpenIn(sealed, sealed, context, size)
-	return payload, err
-}
-
-func unpack(plain, context []byte, size int) ([]byte, error) {
-	r := wire.NewReader(plain)
-	bound, payload := r.Bytes(MaxContext), r.Bytes(size)
-	padding := r.Take(r.Len())
-	if r.Failed() {
-		return nil, ErrForm
-	}
-	if subtle.ConstantTimeCompare(bound, context) != 1 {
-		return nil, ErrContext
-	}
-	if len(bytes.Trim(padding, "\x00")) != 0 {
-		return nil, ErrForm
-	}
-	return payload, nil
 }
 
 func checkSizes(context, size int) error {

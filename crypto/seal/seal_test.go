@@ -150,6 +150,7 @@ func TestWhatIsRefused(t *testing.T) {
 		if got, err := k.Open(tc.sealed, []byte("ctx"), 8); !errors.Is(err, tc.err) || got != nil {
 			t.Errorf("%s: %q, %v, not %v", name, got, err, tc.err)
 		}
+		alike(t, k, tc.sealed, []byte("ctx"), 8)
 	}
 	if got, err := k.Open(good, []byte("ctx"), 8); err != nil || string(got) != "pay" {
 		t.Fatalf("the good one: %q, %v", got, err)
@@ -322,7 +323,9 @@ func FuzzOpen(f *testing.F) {
 		if got, err := k.Open(b, []byte("ctx"), 8); err == nil && string(got) != "pay" {
 			t.Errorf("%q was opened", got)
 		}
+		alike(t, k, b, []byte("ctx"), 8)
 		payload, err := unpack(b, []byte("ctx"), len(b))
+		inChunks(t, b, payload, err)
 		if err != nil {
 			return
 		}
@@ -331,6 +334,22 @@ func FuzzOpen(f *testing.F) {
 			t.Errorf("one payload has two encodings: %x", b)
 		}
 	})
+}
+
+// inChunks fails unless b is taken apart in two chunks as it is at once, the first as short as it may be.
+func inChunks(t *testing.T, b, want []byte, wantErr error) {
+	t.Helper()
+	cut := len(b)
+	if len(b) >= 4 {
+		if n := binary.BigEndian.Uint32(b); n <= MaxContext {
+			cut = min(cut, plainSize(int(n), 0))
+		}
+	}
+	u := unpacker{context: []byte("ctx"), size: len(b), rest: len(b)}
+	got := append(bytes.Clone(u.take(b[:cut])), u.take(b[cut:])...)
+	if !errors.Is(u.fault, wantErr) || wantErr == nil && !bytes.Equal(got, want) {
+		t.Errorf("%q, %v at once; %q, %v in chunks", want, wantErr, got, u.fault)
+	}
 }
 
 func BenchmarkSeal(b *testing.B) {

@@ -65,7 +65,7 @@ func roundUp(n int) int {
 
 // sizeOf finds the size for which SealedSize gives sealed.
 func sizeOf(sealed, context int) (int, error) {
-	rest := sealed - headerSize - nonceSize
+	rest := sealed - chunksAt
 	chunks := (rest + chunkSize + tagSize - 1) / (chunkSize + tagSize)
 	size := rest - chunks*tagSize - plainSize(context, 0)
 	if size < 0 || SealedSize(context, size) != sealed {

@@ -198,6 +198,11 @@ func (k *link) Whole(ctx context.Context, number uint64) (transport.Item, error)
 			if errors.Is(err, context.DeadlineExceeded) {
 				return nothing, errWaited
 			}
+			if got.Stored != nil { // sent from the disk
+				got.Body = make([]byte, got.Stored.Size())
+				err = errors.Join(err, got.Stored.Read(got.Body, 0))
+				got.Stored = nil
+			}
 			if err == nil {
 				w.model.said(to.life, number, got)
 			}

@@ -3,8 +3,10 @@ package fit
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
+	"fedpvi/internal/memory"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -54,5 +56,26 @@ bounds = [%[1]g, %[2]g]
 	}
 	if beyond == 0 {
 		t.Error("no value was rounded beyond its bound")
+	}
+}
+
+// Interactions of levels with long names, a million of them, are refused at the first, and not written out before.
+func TestLongNamesAreNotWrittenOut(t *testing.T) {
+	text := "study = { version = 1, name = \"long\" }\nmodel = { family = \"linear\", outcome = \"y\", terms = [\"a*b*c\"], noise_sd = 1.0 }\n" +
+		"inference = { rounds = 1, q = \"diagonal\" }\nprivacy.unit = \"none\"\n[[column]]\nname = \"y\"\ntype = \"numeric\"\nbounds = [0, 1]\n"
+	for _, column := range []string{"a", "b", "c"} {
+		text += fmt.Sprintf("[[column]]\nname = %q\ntype = \"categorical\"\nlevels = [", column)
+		for i := range 99 {
+			text += fmt.Sprintf("%q, ", fmt.Sprint(strings.Repeat(column, 3000), i))
+		}
+		text += "]\n"
+	}
+	st, err := study.Parse("long.toml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory.Bound(t, len(text), func() { _, err = New(st) })
+	if want := "column \"x\": a entry needs a name of 1..256 bytes of UTF-8"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("names of 9,000 bytes: %v", err)
 	}
 }

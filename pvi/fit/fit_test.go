@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"encoding/hex"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -254,6 +255,55 @@ func TestPriorIsShared(t *testing.T) {
 				row, column := max(i, j), min(i, j)
 				close(t, name+": Hessian", []float64{e.Hessian[row*(row+1)/2+column]}, []float64{(up[i] - down[i]) / (2 * step)}, 1e-4)
 			}
+		}
+	}
+}
+
+// Priors of coordinates by themselves are those of the family as a whole, and so is what is wrong with them.
+func TestPriorsByThemselves(t *testing.T) {
+	for name := range models {
+		m := newModel(t, name)
+		family := gaussian.Diagonal(m.Dim())
+		whole, err := m.Prior(family)
+		if err != nil || m.CheckPrior() != nil {
+			t.Fatal(err, m.CheckPrior())
+		}
+		for i := range m.Dim() {
+			h, precision := m.NaturalPrior(i)
+			if h != whole[i] || precision != whole[m.Dim()+i] {
+				t.Errorf("%s: the prior of coordinate %d is %g and %g, of all %g and %g", name, i, h, precision, whole[i], whole[m.Dim()+i])
+			}
+			if m.Parameters.Prior(i) != m.Parameters.At(i).Prior {
+				t.Errorf("%s: coordinate %d has two priors", name, i)
+			}
+		}
+		for _, bad := range []study.Normal{{Mean: 1, SD: 0}, {Mean: 1e300, SD: 1e-10}, {SD: 1e-200}, {SD: 1e200}, {Mean: math.NaN(), SD: 1}} {
+			var all []Parameter
+			for _, p := range m.Parameters.All() {
+				all = append(all, p)
+			}
+			all[m.Dim()/2].Prior = bad
+			m := &Model{Parameters: ParametersOf(all...)}
+			_, err := m.Prior(family)
+			if own := m.CheckPrior(); err == nil || own == nil || own.Error() != err.Error() {
+				t.Errorf("%s: with the prior %v it is %v, of all %v", name, bad, own, err)
+			}
+		}
+	}
+}
+
+// A study has one program. These are the first bytes of digests of some, in version 1 of the canonical form: of those
+// without a logarithm, whose last bit is another on other machines.
+func TestProgramsStayTheSame(t *testing.T) {
+	for name, want := range map[string]string{
+		"logistic": "b5255abf3f4c5d96",
+		"poisson":  "b599465a7fdfd9fd",
+		"probit":   "b71849c1118b5f79",
+		"softmax":  "53064d48b14f3344",
+	} {
+		digest := newModel(t, name).Program().Digest()
+		if got := hex.EncodeToString(digest[:8]); got != want {
+			t.Errorf("%s: %s, not %s", name, got, want)
 		}
 	}
 }

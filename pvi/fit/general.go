@@ -20,23 +20,22 @@ const stickSD = 1.5
 // is no regression. A coordinate whose prior is normal with constants has it as base.
 func (m *Model) takeParameters() {
 	p := m.program.Verified().Program()
-	next := 0
-	said := m.program.Describe().Parameters // in the order of the priors
 	for k, prior := range p.Priors {
 		q := &p.Parameters[prior.Parameter]
+		own, about := func(int) study.Normal { return study.Normal{SD: stickSD} }, "element of "+q.Name
 		mean, sd, normal := normalPrior(p, &prior)
-		for e := range q.Free() {
-			name, log := strings.CutPrefix(m.program.Names()[next], "log ")
-			one := Parameter{Name: name, Log: log, Prior: study.Normal{SD: stickSD}, About: "element of " + q.Name, Beyond: !normal}
-			if normal {
-				one.Prior = study.Normal{Mean: mean[min(e, len(mean)-1)], SD: sd[min(e, len(sd)-1)]}
-			} else {
-				m.beyond = true
-				_, one.About, _ = strings.Cut(said[k], " ~ ")
+		if normal {
+			own = func(e int) study.Normal {
+				return study.Normal{Mean: mean[min(e, len(mean)-1)], SD: sd[min(e, len(sd)-1)]}
 			}
-			m.Parameters.add(one)
-			next++
+		} else {
+			m.beyond = true
+			_, about, _ = strings.Cut(m.program.Describe().Parameters[k], " ~ ")
 		}
+		m.Parameters.addAll(q.Free(), func(e int) Parameter {
+			name, log := strings.CutPrefix(m.program.FreeName(prior.Parameter, e), "log ")
+			return Parameter{Name: name, Log: log, Prior: own(e), About: about, Beyond: !normal}
+		}, own)
 	}
 }
 

@@ -5,15 +5,17 @@ import (
 
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
 	"fedpvi/pvi/study"
 )
 
 // layout is where the kinds of parameters stand in θ.
 type layout struct {
-	coefficients int   // how many of them there are for one predictor, from 0 on
-	classes      int   // predictors that have such coefficients, one set after the other
-	scale        int   // log sd of noise or log dispersion; −1 if there is none
-	groups       []way // by group term
+	regressors   ir.Names // of terms
+	coefficients int      // how many of them there are for one predictor, from 0 on
+	classes      int      // predictors that have such coefficients, one set after the other
+	scale        int      // log sd of noise or log dispersion; −1 if there is none
+	groups       []way    // by group term
 }
 
 // way is a group term in θ.
@@ -32,12 +34,13 @@ func New(st *study.Study) (*Model, error) {
 		c, _ := st.Column(st.Model.Outcome)
 		m.layout.classes = len(c.Levels) - 1
 	}
+	m.layout.regressors = regressors(st)
+	m.layout.coefficients = m.layout.regressors.Len() + len(st.Model.Variables)
 	if m.General() {
 		var err error
 		if m.program, err = m.build(); err != nil {
 			return nil, err
 		}
-		m.layout.coefficients = len(st.Coefficients()) + len(st.Model.Variables)
 		m.takeParameters()
 		return m, nil
 	}
@@ -54,7 +57,7 @@ func New(st *study.Study) (*Model, error) {
 	if !st.Model.Conjugate() {
 		return m, nil
 	}
-	var prior []model.Normal
+	prior := make([]model.Normal, 0, m.Dim())
 	for _, p := range m.Parameters.All() {
 		prior = append(prior, model.Normal{Mean: p.Prior.Mean, SD: p.Prior.SD})
 	}
@@ -62,23 +65,40 @@ func New(st *study.Study) (*Model, error) {
 	return m, err
 }
 
-func (m *Model) addCoefficients() {
-	st := m.Study
-	all := st.Coefficients()
-	m.layout.coefficients = len(all)
-	for _, c := range all {
-		m.Parameters.coefficients = append(m.Parameters.coefficients, coefficient{c.Name, st.Prior.For(c.Name)})
-	}
-	for i := range m.layout.classes {
-		one := class{about: "coefficient"}
-		if st.Model.Family == study.Softmax {
-			outcome, _ := st.Column(st.Model.Outcome)
-			one.of = outcome.Levels[i+1] + "|"
-			one.about = fmt.Sprintf("coefficient of the log odds of %s against %s", outcome.Levels[i+1], outcome.Levels[0])
+// regressors are the names of the terms' coefficients, up to the first that is too long for a program, which is then refused:
+// interactions of long levels must not be written out by the million.
+func regressors(st *study.Study) ir.Names {
+	return ir.CollectNames(func(yield func(string) bool) {
+		for c := range st.Coefficients() {
+			if !yield(c.Name) || len(c.Name) > ir.MaxName {
+				return
+			}
 		}
-		m.Parameters.classes = append(m.Parameters.classes, one)
-	}
+	})
 }
+
+func (m *Model) addCoefficients() {
+	st, names := m.Study, m.layout.regressors
+	n := names.Len()
+	prior := func(k int) study.Normal { return st.Prior.For(names.At(k % n)) }
+	one := func(k int) Parameter { return Parameter{Name: names.At(k), Prior: prior(k), About: "coefficient"} }
+	if st.Model.Family == study.Softmax {
+		outcome, _ := st.Column(st.Model.Outcome)
+		classes := make([]ir.Names, m.layout.classes)
+		about := make([]string, m.layout.classes)
+		for i, class := range outcome.Levels[1:] {
+			classes[i] = names.After(class + oddsOf)
+			about[i] = fmt.Sprintf("coefficient of the log odds of %s against %s", class, outcome.Levels[0])
+		}
+		one = func(k int) Parameter {
+			return Parameter{Name: classes[k/n].At(k % n), Prior: prior(k), About: about[k/n]}
+		}
+	}
+	m.Parameters.addAll(n*m.layout.classes, one, prior)
+}
+
+// oddsOf is between a class and the name of a coefficient of its log odds.
+const oddsOf = "|"
 
 func (m *Model) addScale() {
 	st := m.Study
@@ -113,13 +133,12 @@ func (m *Model) addGroups() {
 				Name: "sd(" + what + ")", Log: true, Prior: st.Prior.Scale.Normal(),
 				About: fmt.Sprintf("spread of the %s between levels of %s", effectName(effect), g.By),
 			}))
-			w.first = append(w.first, m.Parameters.Len())
-			for _, level := range c.Levels {
-				m.Parameters.add(Parameter{
-					Name: fmt.Sprintf("z(%s)[%s]", what, level), Prior: study.Normal{SD: 1},
-					About: fmt.Sprintf("how far the %s of %s is from the mean over levels, in units of their spread", effectName(effect), level),
-				})
-			}
+			w.first = append(w.first, m.Parameters.addAll(len(c.Levels), func(k int) Parameter {
+				return Parameter{
+					Name: fmt.Sprintf("z(%s)[%s]", what, c.Levels[k]), Prior: study.Normal{SD: 1},
+					About: fmt.Sprintf("how far the %s of %s is from the mean over levels, in units of their spread", effectName(effect), c.Levels[k]),
+				}
+			}, func(int) study.Normal { return study.Normal{SD: 1} }))
 		}
 		m.layout.groups = append(m.layout.groups, w)
 	}
@@ -142,6 +161,24 @@ func (m *Model) Names() []string {
 		names[i] = p.Name
 	}
 	return names
+}
+
+// NaturalPrior returns the natural parameters of the prior of coordinate i, where they are independent.
+func (m *Model) NaturalPrior(i int) (h, precision float64) {
+	own := m.Parameters.Prior(i)
+	precision = 1 / (own.SD * own.SD)
+	return precision * own.Mean, precision
+}
+
+// CheckPrior returns the error that Prior returns in a family of independent coordinates, without making it.
+func (m *Model) CheckPrior() error {
+	for i := range m.Dim() {
+		h, precision := m.NaturalPrior(i)
+		if err := gaussian.CheckCoordinate(i, h, precision); err != nil {
+			return fmt.Errorf("prior: %w", err)
+		}
+	}
+	return nil
 }
 
 // Prior returns the natural parameters of the prior in family.

@@ -3,6 +3,7 @@ package fit
 import (
 	"iter"
 	"math"
+	"sort"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -26,44 +27,47 @@ func (p Parameter) OwnPrior() study.LogNormal {
 	return study.LogNormal{Median: math.Exp(p.Prior.Mean), Factor: math.Exp(p.Prior.SD)}
 }
 
-// Parameters are the coordinates of θ, in order. There may be a million, of a few thousand regressors and
-// some classes: one is put together when it is asked for.
-type Parameters struct {
-	classes      []class       // have all coefficients each, one class after the other
-	coefficients []coefficient // in which classes are alike
-	others       []Parameter   // behind them
-}
+// Parameters are the coordinates of θ, in order. There may be a million: one is put together when it is asked for.
+type Parameters struct{ blocks []block }
 
-type class struct{ of, about string }
-
-type coefficient struct {
-	name  string
-	prior study.Normal
+// A block is of coordinates that are alike, one after the other.
+type block struct {
+	first, behind int                      // of them, and of those that follow
+	parameter     func(k int) Parameter    // the one at first + k
+	prior         func(k int) study.Normal // its prior alone
 }
 
 // ParametersOf returns the parameters given.
-func ParametersOf(all ...Parameter) Parameters { return Parameters{others: all} }
+func ParametersOf(all ...Parameter) (p Parameters) {
+	p.addAll(len(all), func(k int) Parameter { return all[k] }, func(k int) study.Normal { return all[k].Prior })
+	return p
+}
 
 // Len returns how many there are: the dimension of θ.
-func (p *Parameters) Len() int { return len(p.classes)*len(p.coefficients) + len(p.others) }
+func (p *Parameters) Len() int {
+	if len(p.blocks) == 0 {
+		return 0
+	}
+	return p.blocks[len(p.blocks)-1].behind
+}
 
 // At returns parameter i, from 0. It panics if there is none.
 func (p *Parameters) At(i int) Parameter {
-	n := len(p.coefficients)
-	if i -= len(p.classes) * n; i >= 0 {
-		return p.others[i]
-	}
-	i += len(p.classes) * n
-	of, c := p.classes[i/n], p.coefficients[i%n]
-	return Parameter{Name: of.of + c.name, Prior: c.prior, About: of.about}
+	b := p.block(i)
+	return b.parameter(i - b.first)
 }
 
 // Prior returns the prior of coordinate i, as in At.
 func (p *Parameters) Prior(i int) study.Normal {
-	if n := len(p.coefficients); i < len(p.classes)*n {
-		return p.coefficients[i%n].prior
+	b := p.block(i)
+	return b.prior(i - b.first)
+}
+
+func (p *Parameters) block(i int) *block {
+	if p.blocks[0].behind > i { // as all are of most models
+		return &p.blocks[0]
 	}
-	return p.At(i).Prior
+	return &p.blocks[sort.Search(len(p.blocks), func(b int) bool { return p.blocks[b].behind > i })]
 }
 
 // All returns every parameter with its number, in order.
@@ -77,9 +81,18 @@ func (p *Parameters) All() iter.Seq2[int, Parameter] {
 	}
 }
 
+// add adds a parameter and returns its place.
 func (p *Parameters) add(one Parameter) int {
-	p.others = append(p.others, one)
-	return p.Len() - 1
+	return p.addAll(1, func(int) Parameter { return one }, func(int) study.Normal { return one.Prior })
+}
+
+// addAll adds n parameters that are made when they are asked for, and returns the place of the first.
+func (p *Parameters) addAll(n int, parameter func(k int) Parameter, prior func(k int) study.Normal) int {
+	first := p.Len()
+	if n > 0 {
+		p.blocks = append(p.blocks, block{first, first + n, parameter, prior})
+	}
+	return first
 }
 
 // covariance is that of the prior.

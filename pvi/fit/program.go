@@ -24,26 +24,19 @@ func (m *Model) build() (*model.Model, error) {
 
 // regressors declares the column of regressors, or of what stands in for them.
 func (m *Model) regressors(b *model.Builder) model.Expr {
-	st := m.Study
-	coefficients := st.Coefficients()
-	names := make([]string, len(coefficients))
-	for i, c := range coefficients {
-		names[i] = c.Name
-	}
-	squares, _ := st.RegressorBounds()
+	squares, _ := m.Study.RegressorBounds()
 	bound := rounded * math.Sqrt(squares) // no regressor is larger than all together
-	return b.Reals("x", names, -bound, bound)
+	return b.Column(ir.Column{Name: "x", Entries: m.layout.regressors, Lower: -bound, Upper: bound})
 }
 
-// coefficients declares a vector with the priors of the study.
-func (m *Model) coefficients(b *model.Builder, name string, from int) model.Expr {
-	n := m.layout.coefficients
-	names, mean, sd := make([]string, n), make([]float64, n), make([]float64, n)
-	for i := range n {
-		p := m.Parameters.At(from + i)
-		names[i], mean[i], sd[i] = p.Name, p.Prior.Mean, p.Prior.SD
+// coefficients is the prior of a vector of coefficients, which those of all classes have.
+func (m *Model) coefficients(b *model.Builder) model.Distribution {
+	mean, sd := make([]float64, m.layout.coefficients), make([]float64, m.layout.coefficients)
+	for i := range mean {
+		p := m.Parameters.Prior(i)
+		mean[i], sd[i] = p.Mean, p.SD
 	}
-	return b.Vector(name, names, model.Free, b.Of(ir.Normal, b.Numbers(mean...), b.Numbers(sd...)))
+	return b.Of(ir.Normal, b.Numbers(mean...), b.Numbers(sd...))
 }
 
 // scalar declares the parameter at place i and returns it on its own scale.
@@ -68,7 +61,8 @@ func (m *Model) regressionProgram() (*model.Model, error) {
 	if st.Model.Family == study.Softmax {
 		return m.softmaxProgram(b, x, y)
 	}
-	eta := b.Linear(x, m.coefficients(b, "beta", 0))
+	beta := ir.Parameter{Name: "beta", Rows: m.layout.coefficients, Cols: 1, Entries: m.layout.regressors}
+	eta := b.Linear(x, b.Parameter(beta, m.coefficients(b)))
 	var scale model.Expr
 	if m.layout.scale >= 0 {
 		scale = m.scalar(b, m.layout.scale)
@@ -145,9 +139,13 @@ func (m *Model) varying(b *model.Builder, g study.Group, w way) model.Expr {
 func (m *Model) softmaxProgram(b *model.Builder, x, y model.Expr) (*model.Model, error) {
 	outcome, _ := m.Study.Column(m.Study.Model.Outcome)
 	logits := []model.Expr{b.Number(0)}
-	for class := range m.layout.classes {
-		beta := m.coefficients(b, "beta "+outcome.Levels[class+1], class*m.layout.coefficients)
-		logits = append(logits, b.Linear(x, beta))
+	prior := m.coefficients(b)
+	for _, class := range outcome.Levels[1:] {
+		beta := ir.Parameter{
+			Name: "beta " + class, Rows: m.layout.coefficients, Cols: 1,
+			Entries: m.layout.regressors.After(class + oddsOf),
+		}
+		logits = append(logits, b.Linear(x, b.Parameter(beta, prior)))
 	}
 	eta := b.Apply(ir.Stack, logits...)
 	b.Predict(ir.Probabilities, y, b.Apply(ir.Softmax, eta))
@@ -218,7 +216,7 @@ func (m *Model) network() (*model.Model, error) {
 	b := model.NewBuilder("neural network with one hidden layer")
 	y := m.outcomeColumn(b)
 	x := m.regressors(b)
-	inputs := len(st.Coefficients())
+	inputs := m.layout.coefficients
 	prior := func(fan int) model.Distribution {
 		return b.Normal(model.Normal{Mean: 0, SD: st.Prior.SD / math.Sqrt(float64(fan))})
 	}

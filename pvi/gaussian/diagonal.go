@@ -43,12 +43,20 @@ func (f diagonal) split(nat []float64) (h, precision []float64) {
 func (f diagonal) Check(nat []float64) error {
 	h, precision := f.split(nat)
 	for i := range h {
-		if math.IsNaN(h[i]) || math.IsInf(h[i], 0) {
-			return fmt.Errorf("%w: precision times mean of coordinate %d is %g", ErrImproper, i+1, h[i])
+		if err := CheckCoordinate(i, h[i], precision[i]); err != nil {
+			return err
 		}
-		if !(precision[i] > 0) || math.IsInf(precision[i], 0) {
-			return fmt.Errorf("%w: precision of coordinate %d is %g", ErrImproper, i+1, precision[i])
-		}
+	}
+	return nil
+}
+
+// CheckCoordinate is Check of a [Diagonal] for coordinate i, from 0, by itself, whose natural parameters are h and the precision.
+func CheckCoordinate(i int, h, precision float64) error {
+	if math.IsNaN(h) || math.IsInf(h, 0) {
+		return fmt.Errorf("%w: precision times mean of coordinate %d is %g", ErrImproper, i+1, h)
+	}
+	if !(precision > 0) || math.IsInf(precision, 0) {
+		return fmt.Errorf("%w: precision of coordinate %d is %g", ErrImproper, i+1, precision)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (b *Builder) fail(format string, args ...any) Expr {
 
 // Real declares a column of one number with public bounds, which may be infinite.
 func (b *Builder) Real(name string, lower, upper float64) Expr {
-	return b.column(ir.Column{Name: name, Lower: lower, Upper: upper})
+	return b.Column(ir.Column{Name: name, Lower: lower, Upper: upper})
 }
 
 // Reals declares a column of several numbers, which entries names.
@@ -50,16 +50,17 @@ func (b *Builder) Reals(name string, entries []string, lower, upper float64) Exp
 	if len(entries) == 0 {
 		return b.fail("column %q has no entries", name)
 	}
-	return b.column(ir.Column{Name: name, Entries: entries, Lower: lower, Upper: upper})
+	return b.Column(ir.Column{Name: name, Entries: ir.NamesOf(entries...), Lower: lower, Upper: upper})
 }
 
 // Integer declares a column of whole numbers in lower..upper. An index into a
 // table of n elements is Integer(name, 0, n−1).
 func (b *Builder) Integer(name string, lower, upper float64) Expr {
-	return b.column(ir.Column{Name: name, Lower: lower, Upper: upper, Integer: true})
+	return b.Column(ir.Column{Name: name, Lower: lower, Upper: upper, Integer: true})
 }
 
-func (b *Builder) column(c ir.Column) Expr {
+// Column declares a column.
+func (b *Builder) Column(c ir.Column) Expr {
 	b.program.Columns = append(b.program.Columns, c)
 	return b.node(ir.Node{Op: ir.Col, Ref: len(b.program.Columns) - 1}, ir.Data)
 }
@@ -97,7 +98,7 @@ func (b *Builder) Scalar(name string, c ir.Constraint, prior Distribution) Expr 
 
 // Vector declares a parameter with an element for each of entries.
 func (b *Builder) Vector(name string, entries []string, c ir.Constraint, prior Distribution) Expr {
-	return b.Parameter(ir.Parameter{Name: name, Rows: len(entries), Cols: 1, Entries: entries, Constraint: c}, prior)
+	return b.Parameter(ir.Parameter{Name: name, Rows: len(entries), Cols: 1, Entries: ir.NamesOf(entries...), Constraint: c}, prior)
 }
 
 // Parameter declares a parameter, whose elements have the prior independently.

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,11 +64,12 @@ func column(c *ir.Column) string {
 	if c.Integer {
 		kind = "a whole number"
 	}
-	switch {
-	case len(c.Entries) == 1:
-		kind += " (" + c.Entries[0] + ")"
-	case c.Entries != nil:
-		kind = fmt.Sprintf("%d numbers (%s), each", len(c.Entries), strings.Join(c.Entries, ", "))
+	switch n := c.Entries.Len(); n {
+	case 0:
+	case 1:
+		kind += " (" + c.Entries.At(0) + ")"
+	default:
+		kind = fmt.Sprintf("%d numbers (%s), each", n, strings.Join(slices.Collect(c.Entries.All()), ", "))
 	}
 	switch low, high := math.IsInf(c.Lower, -1), math.IsInf(c.Upper, 1); {
 	case low && high:
@@ -196,15 +198,15 @@ func (w *words) list(args []int) string {
 
 // element names an element by the column's or the parameter's entry, if it has one.
 func (w *words) element(n *ir.Node) string {
-	entries := []string(nil)
+	var entries ir.Names
 	switch a := &w.p.Nodes[n.Args[0]]; a.Op {
 	case ir.Col:
 		entries = w.p.Columns[a.Ref].Entries
 	case ir.Param:
 		entries = w.p.Parameters[a.Ref].Entries
 	}
-	if n.Ref < len(entries) {
-		return fmt.Sprintf("%s[%s]", w.expr(n.Args[0]), entries[n.Ref])
+	if n.Ref < entries.Len() {
+		return fmt.Sprintf("%s[%s]", w.expr(n.Args[0]), entries.At(n.Ref))
 	}
 	return fmt.Sprintf("%s[%d]", w.expr(n.Args[0]), n.Ref+1)
 }

@@ -92,7 +92,7 @@ func (g *Groups) correlated(b *Builder, names []string, x, eta, index Expr) (Exp
 	prior := b.Of(ir.Beta, b.Number(g.Correlation), b.Number(g.Correlation))
 	h := b.Scalar("half_correlation", ir.Constraint{Kind: ir.Both, Upper: 1}, prior)
 	z := b.Parameter(ir.Parameter{
-		Name: "z", Rows: len(g.Names), Cols: 2, Entries: pairs(g.Names, []string{"intercept", g.Slopes[0]}),
+		Name: "z", Rows: len(g.Names), Cols: 2, Entries: ir.NamesOf(pairs(g.Names, []string{"intercept", g.Slopes[0]})...),
 	}, b.Normal(Normal{SD: 1}))
 	correlation := b.Apply(ir.Sub, b.Mul(b.Number(2), h), b.Number(1))
 	rest := b.Mul(b.Number(2), b.Apply(ir.Sqrt, b.Mul(h, b.Apply(ir.Sub, b.Number(1), h)))) // √(1−r²)

@@ -55,8 +55,8 @@ func (m *Model) eachName(all int, elements func(*ir.Parameter) int, name func(*i
 
 func elementName(q *ir.Parameter, e int) string {
 	switch {
-	case q.Entries != nil:
-		return q.Name + "[" + q.Entries[e] + "]"
+	case q.Entries.Len() > 0:
+		return q.Name + "[" + q.Entries.At(e) + "]"
 	case q.Size() == 1:
 		return q.Name
 	case q.Cols == 1:
@@ -105,6 +105,11 @@ func (m *Model) Names() []string { return m.names() }
 // ConstrainedNames returns the names of the parameters' elements on their own
 // scale. It is not a copy.
 func (m *Model) ConstrainedNames() []string { return m.constrained() }
+
+// FreeName returns the name of unconstrained coordinate e, from 0, of a parameter of the program.
+func (m *Model) FreeName(parameter, e int) string {
+	return freeName(&m.verified.Program().Parameters[parameter], e)
+}
 
 // Shared returns a new evaluator of the prior and of all that records share.
 func (m *Model) Shared() *Shared { return tape.NewShared(m.verified) }

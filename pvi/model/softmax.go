@@ -25,7 +25,7 @@ func Softmax(r Regression, classes []string) (*Model, error) {
 	}
 	x := b.Reals("x", r.Features, -bound, bound)
 	beta := b.Parameter(ir.Parameter{
-		Name: "beta", Rows: len(classes), Cols: len(r.Features), Entries: pairs(classes, r.Features),
+		Name: "beta", Rows: len(classes), Cols: len(r.Features), Entries: ir.NamesOf(pairs(classes, r.Features)...),
 	}, b.Normal(r.Coefficients))
 	eta := b.MatVec(beta, x)
 	if r.Intercept != nil {

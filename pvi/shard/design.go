@@ -2,6 +2,7 @@ package shard
 
 import (
 	"math"
+	"slices"
 
 	"fedpvi/pvi/study"
 )
@@ -65,7 +66,7 @@ type designer struct {
 }
 
 func newDesigner(st *study.Study) designer {
-	d := designer{study: st, coefficients: st.Coefficients(), outcome: st.ColumnIndex(st.Model.Outcome)}
+	d := designer{study: st, coefficients: slices.Collect(st.Coefficients()), outcome: st.ColumnIndex(st.Model.Outcome)}
 	for _, name := range st.Model.Variables {
 		d.variables = append(d.variables, st.ColumnIndex(name))
 	}

@@ -39,21 +39,29 @@ func modelOfScale(digest pvi.Digest, bounds []study.Bounds) [32]byte {
 	return sum(h)
 }
 
-// modelOfLambda hashes λ.
-func modelOfLambda(digest pvi.Digest, lambda []pvi.Wide) [32]byte {
+// modelOfLambda hashes λ, which comes some elements after the others.
+func modelOfLambda(digest pvi.Digest, lambda pvi.Parts[pvi.Wide]) ([32]byte, error) {
 	h := newModelHash(digest)
 	b := make([]byte, 0, 4<<10)
-	for _, w := range lambda {
-		high, low := w.Words()
-		b = binary.LittleEndian.AppendUint64(b, uint64(high))
-		b = binary.LittleEndian.AppendUint64(b, low)
-		if len(b) == cap(b) {
-			h.Write(b)
-			b = b[:0]
+	err := lambda.Each(func(block []pvi.Wide) error {
+		for _, w := range block {
+			high, low := w.Words()
+			b = binary.LittleEndian.AppendUint64(b, uint64(high))
+			b = binary.LittleEndian.AppendUint64(b, low)
+			if len(b) == cap(b) {
+				h.Write(b)
+				b = b[:0]
+			}
 		}
-	}
+		return nil
+	})
 	h.Write(b)
-	return sum(h)
+	return sum(h), err
+}
+
+func modelOfPlan(plan *pvi.Plan) [32]byte {
+	model, _ := modelOfLambda(plan.Protocol, pvi.PartsOf(plan.Lambda)) // which does not fail
+	return model
 }
 
 // modelOfPoint hashes the point of the last round.

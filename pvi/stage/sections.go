@@ -58,28 +58,72 @@ func (s *sections) write(w io.Writer, section int, m *pvi.Encoding) error {
 	return nil
 }
 
-func (s *sections) unmarshal(b []byte) error {
-	if len(b) == 0 {
-		return errors.New("the state is empty")
+// find returns where the sections of a state are.
+func find(state *io.SectionReader) (where [sectionCount]*io.SectionReader, err error) {
+	var b [4]byte
+	if state.Size() == 0 {
+		return where, errors.New("the state is empty")
+	}
+	if _, err := state.ReadAt(b[:1], 0); err != nil {
+		return where, err
 	}
 	if b[0] != stateVersion {
-		return fmt.Errorf("the state has version %d, this program reads version %d", b[0], stateVersion)
+		return where, fmt.Errorf("the state has version %d, this program reads version %d", b[0], stateVersion)
 	}
-	b = b[1:]
-	for i := range s {
-		if len(b) < 4 {
-			return errCut
+	at := int64(1)
+	for i := range where {
+		if state.Size()-at < int64(len(b)) {
+			return where, errCut
 		}
-		n := binary.LittleEndian.Uint32(b)
-		if b = b[4:]; uint64(n) > uint64(len(b)) {
-			return errCut
+		if _, err := state.ReadAt(b[:], at); err != nil {
+			return where, err
 		}
-		s[i], b = b[:n:n], b[n:]
+		at += int64(len(b))
+		n := int64(binary.LittleEndian.Uint32(b[:]))
+		if n > state.Size()-at {
+			return where, errCut
+		}
+		where[i] = io.NewSectionReader(state, at, n)
+		at += n
 	}
-	if len(b) > 0 {
-		return errors.New("the state cannot be read: something follows it")
+	if at < state.Size() {
+		return where, errors.New("the state cannot be read: something follows it")
+	}
+	return where, nil
+}
+
+func (s *sections) unmarshal(b []byte) error {
+	where, err := find(sectionOf(b))
+	if err != nil {
+		return err
+	}
+	for i, w := range where {
+		_, at, n := w.Outer()
+		s[i] = b[at : at+n : at+n]
 	}
 	return nil
+}
+
+func sectionOf(b []byte) *io.SectionReader {
+	return io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b)))
+}
+
+// read reads all sections but that of the rounds, which is returned.
+func (s *sections) read(state *io.SectionReader) (rounds *io.SectionReader, err error) {
+	where, err := find(state)
+	if err != nil {
+		return nil, err
+	}
+	for i, w := range where {
+		if i == roundsSection {
+			continue
+		}
+		s[i] = make([]byte, w.Size())
+		if _, err := io.ReadFull(w, s[i]); err != nil {
+			return nil, err
+		}
+	}
+	return where[roundsSection], nil
 }
 
 var errCut = errors.New("the state cannot be read: it ends too early")

@@ -16,12 +16,14 @@ import (
 // It is not safe for concurrent use.
 type Server struct {
 	course *course
+	rests  bool             // as far as it can: Rest
 	scale  *pvi.ScaleServer // nil if the scale is public
 	rounds *pvi.Server      // nil until the scale is found
 	last   *pvi.OneStepServer
 
 	planned  int              // asks with a plan
 	closed   int              // asks with an outcome
+	model    [32]byte         // now
 	models   map[int][32]byte // of open asks
 	verdicts tally            // of the rounds
 	ending   *pvi.OneStepOutcome
@@ -31,11 +33,27 @@ type Server struct {
 // name each client once, in any order. A study that does something as published is
 // refused.
 func NewServer(st *study.Study, roster []pvi.ClientID) (*Server, error) {
+	return standing(newServer(st, roster, false))
+}
+
+// NewResting is NewServer with nothing long in memory, as [Server.Rest] has it, before there is a state.
+func NewResting(st *study.Study, roster []pvi.ClientID) (*Server, error) {
+	return standing(newServer(st, roster, true))
+}
+
+func standing(s *Server, err error) (*Server, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, s.stand()
+}
+
+func newServer(st *study.Study, roster []pvi.ClientID, rests bool) (*Server, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{course: c, models: map[int][32]byte{}}
+	s := &Server{course: c, rests: rests, models: map[int][32]byte{}}
 	if c.scaling != nil {
 		s.scale = pvi.NewScaleServer(c.scaling)
 	}
@@ -55,7 +73,11 @@ func (s *Server) advance() error {
 		}
 	}
 	if c.protocol != nil && s.rounds == nil {
-		s.rounds = pvi.NewServer(c.protocol)
+		if s.rests {
+			s.rounds = pvi.NewResting(c.protocol)
+		} else {
+			s.rounds = pvi.NewServer(c.protocol)
+		}
 	}
 	if s.last == nil && s.rounds != nil && s.rounds.Done() && c.protocol.OneStep() != nil {
 		var err error
@@ -89,11 +111,13 @@ func (s *Server) NextSaying() (*Saying, bool, error) {
 		}
 		number, body = plan.Number, said(wire.AppendScalePlan(nil, &plan))
 	case rounds:
-		plan, ok := s.rounds.NextShared()
+		plan, ok := s.rounds.NextBrief()
 		if !ok {
 			return nil, false, nil
 		}
-		number, body = plan.Number, func(w io.Writer) error { return wire.WritePlan(w, &plan) }
+		number, body = plan.Number, func(w io.Writer) error {
+			return wire.WritePlan(w, &plan, s.rounds.Parts(), s.rounds.PlanCentre(plan.Number))
+		}
 	case last:
 		plan, ok := s.last.Next()
 		if !ok {
@@ -102,7 +126,7 @@ func (s *Server) NextSaying() (*Saying, bool, error) {
 		number, body = 1, said(wire.AppendOneStepPlan(nil, &plan))
 	}
 	s.planned = s.course.ask(in, number)
-	s.models[s.planned] = s.Model()
+	s.models[s.planned] = s.model
 	return &Saying{kinds[in].plan, s.planned, body}, true, nil
 }
 
@@ -110,11 +134,12 @@ func (s *Server) NextSaying() (*Saying, bool, error) {
 // the last release missing, else nil. One that is out of place is [pvi.Refused] and
 // changes nothing. Any other error ends the study.
 func (s *Server) Collect(client pvi.ClientID, ask int, release []byte) (*Entry, error) {
-	return entryOf(s.CollectSaying(client, ask, release))
+	return entryOf(s.CollectSaying(client, ask, wire.Whole(release)))
 }
 
-// CollectSaying is Collect for who writes the outcome somewhere.
-func (s *Server) CollectSaying(client pvi.ClientID, ask int, release []byte) (*Saying, error) {
+// CollectSaying is Collect for who writes the outcome somewhere, of a release that may be long. If that fails
+// with an error of its own, the error is returned, and the server must not be used any more.
+func (s *Server) CollectSaying(client pvi.ClientID, ask int, release wire.Encoded) (*Saying, error) {
 	if !s.isOpen(ask) {
 		return nil, refuse("question %d is not open", ask)
 	}
@@ -123,11 +148,17 @@ func (s *Server) CollectSaying(client pvi.ClientID, ask int, release []byte) (*S
 	var err error
 	switch in {
 	case scaling:
-		body, err = s.collectScale(client, number, release)
+		err = wire.ReadWhole(release, func(b []byte) (err error) {
+			body, err = s.collectScale(client, number, b)
+			return err
+		})
 	case rounds:
 		body, err = s.collect(client, number, release)
 	case last:
-		body, err = s.collectLast(client, release)
+		err = wire.ReadWhole(release, func(b []byte) (err error) {
+			body, err = s.collectLast(client, b)
+			return err
+		})
 	}
 	return s.outcome(ask, body, err)
 }
@@ -144,7 +175,7 @@ func (s *Server) collectScale(client pvi.ClientID, number int, release []byte) (
 	return s.endOfPass(o), err
 }
 
-func (s *Server) collect(client pvi.ClientID, number int, release []byte) (func(io.Writer) error, error) {
+func (s *Server) collect(client pvi.ClientID, number int, release wire.Encoded) (func(io.Writer) error, error) {
 	r, change, err := wire.ReadPackedRelease(release, s.course.limits)
 	if err != nil {
 		return nil, err
@@ -216,7 +247,7 @@ func (s *Server) endOfRound(o *pvi.Outcome) func(io.Writer) error {
 		return nil
 	}
 	s.verdicts.count(o.Verdict)
-	return func(w io.Writer) error { return wire.WriteOutcome(w, o) }
+	return func(w io.Writer) error { return wire.WriteOutcome(w, o, s.rounds.OutcomeCentre(o)) }
 }
 
 func (s *Server) endOfLast(o *pvi.OneStepOutcome) func(io.Writer) error {
@@ -235,7 +266,11 @@ func (s *Server) outcome(ask int, body func(io.Writer) error, err error) (*Sayin
 	delete(s.models, ask)
 	s.closed++
 	in, _ := s.course.at(ask)
-	if err := s.advance(); err != nil {
+	err = s.advance()
+	if err == nil {
+		err = s.stand()
+	}
+	if err != nil {
 		return nil, err
 	}
 	return &Saying{kinds[in].outcome, ask, body}, nil
@@ -290,7 +325,10 @@ func (s *Server) Fewest() int {
 func (s *Server) Digest() [32]byte { return s.course.digest() }
 
 // Model returns the hash of where the study stands now.
-func (s *Server) Model() [32]byte {
+func (s *Server) Model() [32]byte { return s.model }
+
+// stand computes that hash, after something has moved.
+func (s *Server) stand() (err error) {
 	digest := s.Digest()
 	switch s.phase() {
 	case scaling:
@@ -298,11 +336,13 @@ func (s *Server) Model() [32]byte {
 		for _, c := range s.scale.Columns() {
 			bounds = append(bounds, c.Bounds)
 		}
-		return modelOfScale(digest, bounds)
+		s.model = modelOfScale(digest, bounds)
 	case rounds:
-		return modelOfLambda(digest, s.rounds.Lambda())
+		s.model, err = modelOfLambda(digest, s.rounds.Parts())
+	case last:
+		s.model = modelOfPoint(digest, s.last.Point())
 	}
-	return modelOfPoint(digest, s.last.Point())
+	return err
 }
 
 // ModelOf returns the model hash that releases for an open question bear: that of when

@@ -63,11 +63,56 @@ func (s *Server) WriteState(w io.Writer) error {
 // RestoreServer returns the server of a study whose state MarshalBinary returned.
 func RestoreServer(st *study.Study, roster []pvi.ClientID, state []byte) (*Server, error) {
 	var parts sections
-	var v serverState
 	if err := parts.unmarshal(state); err != nil {
 		return nil, fmt.Errorf("restoring server: %w", err)
 	}
-	s, err := NewServer(st, roster)
+	return restoreServer(st, roster, false, &parts, func(p *pvi.Protocol) (*pvi.Server, error) {
+		return pvi.RestoreServer(p, parts[roundsSection])
+	})
+}
+
+// RestoreResting is RestoreServer with λ where it is, as [Server.Rest] has it.
+func RestoreResting(st *study.Study, roster []pvi.ClientID, state *io.SectionReader) (*Server, error) {
+	var parts sections
+	rounds, err := parts.read(state)
+	if err != nil {
+		return nil, fmt.Errorf("restoring server: %w", err)
+	}
+	if rounds.Size() > 0 {
+		parts[roundsSection] = inState
+	}
+	return restoreServer(st, roster, true, &parts, func(p *pvi.Protocol) (*pvi.Server, error) {
+		return pvi.RestoreResting(p, rounds)
+	})
+}
+
+// inState stands for a section that is not read as a whole.
+var inState = []byte("in the state")
+
+// Rest takes what is long of a server out of memory: from now on it is read from a state, which must be what
+// WriteState wrote last and must not change before the next call. An error leaves the server as it was.
+func (s *Server) Rest(state *io.SectionReader) error {
+	if s.rounds == nil {
+		return nil
+	}
+	where, err := find(state)
+	if err != nil {
+		return err
+	}
+	return s.rounds.Rest(where[roundsSection])
+}
+
+// Wake takes what is long into memory again.
+func (s *Server) Wake() error {
+	if s.rounds == nil {
+		return nil
+	}
+	return s.rounds.Wake()
+}
+
+func restoreServer(st *study.Study, roster []pvi.ClientID, rests bool, parts *sections, rounds func(*pvi.Protocol) (*pvi.Server, error)) (*Server, error) {
+	var v serverState
+	s, err := newServer(st, roster, rests)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +121,10 @@ func RestoreServer(st *study.Study, roster []pvi.ClientID, state []byte) (*Serve
 		err = checkStudy(v.Study, st)
 	}
 	if err == nil {
-		err = s.restore(&parts, &v)
+		err = s.restore(parts, rounds, &v)
+	}
+	if err == nil {
+		err = s.stand()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("restoring server: %w", err)
@@ -85,7 +133,7 @@ func RestoreServer(st *study.Study, roster []pvi.ClientID, state []byte) (*Serve
 }
 
 // restore takes up the machines, phase after phase: each leads to the next.
-func (s *Server) restore(parts *sections, v *serverState) (err error) {
+func (s *Server) restore(parts *sections, rounds func(*pvi.Protocol) (*pvi.Server, error), v *serverState) (err error) {
 	if err := parts.begun(scaleSection, s.scale != nil); err != nil {
 		return err
 	}
@@ -101,7 +149,7 @@ func (s *Server) restore(parts *sections, v *serverState) (err error) {
 		return err
 	}
 	if s.rounds != nil {
-		if s.rounds, err = pvi.RestoreServer(s.course.protocol, parts[roundsSection]); err != nil {
+		if s.rounds, err = rounds(s.course.protocol); err != nil {
 			return err
 		}
 	}

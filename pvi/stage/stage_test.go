@@ -123,11 +123,11 @@ func TestModelTellsStatesApart(t *testing.T) {
 	b[31] = 1
 	hashes := map[[32]byte]int{}
 	for i, hash := range [][32]byte{
-		modelOfLambda(a, nil),
-		modelOfLambda(b, nil),
-		modelOfLambda(a, []pvi.Wide{pvi.NewWide(0, 0)}),
-		modelOfLambda(a, []pvi.Wide{pvi.NewWide(0, 1)}),
-		modelOfLambda(a, []pvi.Wide{pvi.NewWide(1, 0)}),
+		modelOfPlan(&pvi.Plan{Protocol: a}),
+		modelOfPlan(&pvi.Plan{Protocol: b}),
+		modelOfPlan(&pvi.Plan{Protocol: a, Lambda: []pvi.Wide{pvi.NewWide(0, 0)}}),
+		modelOfPlan(&pvi.Plan{Protocol: a, Lambda: []pvi.Wide{pvi.NewWide(0, 1)}}),
+		modelOfPlan(&pvi.Plan{Protocol: a, Lambda: []pvi.Wide{pvi.NewWide(1, 0)}}),
 		modelOfScale(a, []study.Bounds{{Low: -1, High: 1}}),
 		modelOfScale(a, []study.Bounds{{Low: -1, High: 2}}),
 		modelOfScale(a, []study.Bounds{{Low: -2, High: 1}}),

@@ -146,12 +146,15 @@ func (s *Study) checkCoefficients(t *document.Table) {
 	if s.Model.Terms == nil || len(keys) == 0 {
 		return // the terms were reported
 	}
-	known := map[string]bool{}
-	for _, c := range s.Coefficients() {
-		known[c.Name] = true
+	unknown := map[string]bool{}
+	for _, name := range keys {
+		unknown[name] = true
+	}
+	for c := range s.Coefficients() { // there may be far more than keys
+		delete(unknown, c.Name)
 	}
 	for _, name := range keys {
-		if !known[name] {
+		if unknown[name] {
 			t.Errorf(name, "the model has no coefficient of this name")
 		}
 	}

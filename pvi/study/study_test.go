@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,7 +143,7 @@ func TestParse(t *testing.T) {
 func TestCoefficients(t *testing.T) {
 	s := parse(t, good)
 	var names []string
-	for _, c := range s.Coefficients() {
+	for c := range s.Coefficients() {
 		names = append(names, c.Name)
 	}
 	want := []string{
@@ -388,7 +389,7 @@ func FuzzParse(f *testing.F) {
 		if s.Model.Family == study.Mixture {
 			return // it has neither coefficients nor an outcome
 		}
-		if n := len(s.Coefficients()); n == 0 {
+		if n := len(slices.Collect(s.Coefficients())); n == 0 {
 			t.Fatal("an accepted study has no coefficient")
 		}
 		if _, ok := s.Column(s.Model.Outcome); !ok {

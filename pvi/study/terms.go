@@ -2,6 +2,7 @@ package study
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -93,28 +94,43 @@ type Part struct {
 // Coefficients returns θ's elements in order: the intercept, then the terms in
 // the order of the document, levels in theirs. Levels are coded against the
 // first, the baseline (treatment coding), unless the model is one-hot.
-func (s *Study) Coefficients() []Coefficient {
-	var all []Coefficient
-	for _, term := range s.Model.Terms {
-		combinations := []Coefficient{{}}
-		for _, name := range term.Columns {
-			var next []Coefficient
-			for _, c := range combinations {
-				for _, part := range s.parts(s.ColumnIndex(name)) {
-					next = append(next, Coefficient{
-						Name:  strings.TrimPrefix(c.Name+":"+s.partName(part), ":"),
-						Parts: append(slices.Clone(c.Parts), part),
-					})
-				}
+func (s *Study) Coefficients() iter.Seq[Coefficient] {
+	return func(yield func(Coefficient) bool) {
+		for _, term := range s.Model.Terms {
+			var of [][]Part // by column
+			for _, name := range term.Columns {
+				of = append(of, s.parts(s.ColumnIndex(name)))
 			}
-			combinations = next
+			if !s.products(of, make([]Part, 0, len(of)), yield) {
+				return
+			}
 		}
-		if len(term.Columns) == 0 {
-			combinations[0].Name = Intercept
-		}
-		all = append(all, combinations...)
 	}
-	return all
+}
+
+// products yields the coefficients of a term that begin with parts chosen of the columns before, the last column's
+// parts soonest. It reports whether more are wanted.
+func (s *Study) products(of [][]Part, chosen []Part, yield func(Coefficient) bool) bool {
+	if len(of) == 0 {
+		return yield(Coefficient{s.productName(chosen), slices.Clone(chosen)})
+	}
+	for _, part := range of[0] {
+		if !s.products(of[1:], append(chosen, part), yield) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Study) productName(parts []Part) string {
+	if len(parts) == 0 {
+		return Intercept
+	}
+	names := make([]string, 0, maxInteraction)
+	for _, p := range parts {
+		names = append(names, s.partName(p))
+	}
+	return strings.Join(names, ":")
 }
 
 func (s *Study) parts(column int) []Part {
@@ -138,7 +154,7 @@ func (s *Study) partName(p Part) string {
 	if p.Level < 0 {
 		return c.Name
 	}
-	return fmt.Sprintf("%s[%s]", c.Name, c.Levels[p.Level])
+	return c.Name + "[" + c.Levels[p.Level] + "]"
 }
 
 // Scale maps a value of a numerical column to the scale of the model. A value

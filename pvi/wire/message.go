@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"encoding/binary"
 	"io"
 	"slices"
 
@@ -23,21 +22,21 @@ func AppendPlan(b []byte, m *pvi.Plan) []byte {
 		size += lengthSize + len(id)
 	}
 	w := writer{b: slices.Grow(b, size)} // at once: λ is long
-	w.plan(m)
+	w.plan(m, pvi.PartsOf(m.Lambda), pvi.PartsOf(m.Centre))
 	return w.b
 }
 
-// WritePlan writes what AppendPlan appends, a part after the other.
-func WritePlan(to io.Writer, m *pvi.Plan) error {
+// WritePlan writes what AppendPlan appends, a part after the other, with λ and the centre of somewhere else.
+func WritePlan(to io.Writer, m *pvi.Plan, lambda pvi.Parts[pvi.Wide], centre pvi.Parts[int64]) error {
 	w := writer{to: to}
-	w.plan(m)
+	w.plan(m, lambda, centre)
 	return w.end()
 }
 
-func (w *writer) plan(m *pvi.Plan) {
+func (w *writer) plan(m *pvi.Plan, lambda pvi.Parts[pvi.Wide], centre pvi.Parts[int64]) {
 	w.b = appendInt(append(begin(w.b, Plan), m.Protocol[:]...), m.Number)
-	w.wides(m.Lambda)
-	w.ints(m.Centre)
+	w.wides(lambda)
+	w.ints(centre)
 	w.b = appendNames(w.b, m.Participants)
 }
 
@@ -61,44 +60,26 @@ func ReadRelease(b []byte, l Limits) (*pvi.Release, error) {
 	return checked(m, r, Release)
 }
 
-// ReadPackedRelease is ReadRelease with the numbers as they are in b, and no Change.
-func ReadPackedRelease(b []byte, l Limits) (*pvi.Release, Packed, error) {
-	r := open(b, Release, l)
-	m := &pvi.Release{Protocol: r.digest(), Number: r.int(), Client: r.name()}
-	_, change := r.list(numberSize)
-	m, err := checked(m, r, Release)
-	return m, change, err
-}
-
-// Packed are the numbers of a message, in its bytes.
-type Packed []byte
-
-// Len is how many there are.
-func (p Packed) Len() int { return len(p) / numberSize }
-
-// At returns number i, from 0.
-func (p Packed) At(i int) int64 { return int64(binary.LittleEndian.Uint64(p[numberSize*i:])) }
-
 // AppendOutcome appends an outcome to b.
 func AppendOutcome(b []byte, m *pvi.Outcome) []byte {
 	w := writer{b: slices.Grow(b, 8*(len(m.Centre)+len(m.Sum)))}
-	w.outcome(m)
+	w.outcome(m, pvi.PartsOf(m.Centre))
 	return w.b
 }
 
-// WriteOutcome writes what AppendOutcome appends, a part after the other.
-func WriteOutcome(to io.Writer, m *pvi.Outcome) error {
+// WriteOutcome writes what AppendOutcome appends, a part after the other, with the centre of somewhere else.
+func WriteOutcome(to io.Writer, m *pvi.Outcome, centre pvi.Parts[int64]) error {
 	w := writer{to: to}
-	w.outcome(m)
+	w.outcome(m, centre)
 	return w.end()
 }
 
-func (w *writer) outcome(m *pvi.Outcome) {
+func (w *writer) outcome(m *pvi.Outcome, centre pvi.Parts[int64]) {
 	w.b = append(begin(w.b, Outcome), m.Protocol[:]...)
 	w.b = appendVerdict(appendInt(appendInt(w.b, m.Sequence), m.Number), m.Verdict)
-	w.ints(m.Centre)
+	w.ints(centre)
 	w.b = appendNames(w.b, m.Participants)
-	w.ints(m.Sum)
+	w.ints(pvi.PartsOf(m.Sum))
 }
 
 // ReadOutcome reads an outcome.

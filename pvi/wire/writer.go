@@ -19,27 +19,32 @@ type writer struct {
 // atOnce is how many numbers are put together before they are written.
 const atOnce = 4096
 
-func (w *writer) ints(v []int64) {
-	w.b = appendLength(w.b, len(v))
-	for part := range slices.Chunk(v, atOnce) {
-		w.b = slices.Grow(w.b, 8*len(part))
-		for _, n := range part {
-			w.b = binary.LittleEndian.AppendUint64(w.b, uint64(n))
-		}
-		w.flush()
-	}
+func (w *writer) ints(v pvi.Parts[int64]) {
+	elements(w, v, 8, func(n int64) { w.b = binary.LittleEndian.AppendUint64(w.b, uint64(n)) })
 }
 
-func (w *writer) wides(v []pvi.Wide) {
-	w.b = appendLength(w.b, len(v))
-	for part := range slices.Chunk(v, atOnce) {
-		w.b = slices.Grow(w.b, 16*len(part))
-		for _, n := range part {
-			high, low := n.Words()
-			w.b = binary.LittleEndian.AppendUint64(w.b, low)
-			w.b = binary.LittleEndian.AppendUint64(w.b, uint64(high))
+func (w *writer) wides(v pvi.Parts[pvi.Wide]) {
+	elements(w, v, 16, func(n pvi.Wide) {
+		high, low := n.Words()
+		w.b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(w.b, low), uint64(high))
+	})
+}
+
+// elements puts a list of elements of a size.
+func elements[T any](w *writer, v pvi.Parts[T], size int, put func(T)) {
+	w.b = appendLength(w.b, v.Len())
+	err := v.Each(func(block []T) error {
+		for part := range slices.Chunk(block, atOnce) {
+			w.b = slices.Grow(w.b, size*len(part))
+			for _, n := range part {
+				put(n)
+			}
+			w.flush()
 		}
-		w.flush()
+		return w.err
+	})
+	if w.err == nil {
+		w.err = err
 	}
 }
 

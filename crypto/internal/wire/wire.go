@@ -71,16 +71,26 @@ func (r *Reader) Uint64() uint64 {
 // Bytes returns a byte string of at most limit bytes, part of what is read, or nil. A
 // length beyond the limit, or beyond what there is, fails before anything is made of it.
 func (r *Reader) Bytes(limit int) []byte {
+	n := r.Length(limit)
+	if r.failed {
+		return nil
+	}
+	return r.Take(n)
+}
+
+// Length returns how long the byte string is that follows, whose bytes need not be there, or 0. A
+// length beyond the limit fails.
+func (r *Reader) Length(limit int) int {
 	b := r.Take(4)
 	if b == nil {
-		return nil
+		return 0
 	}
 	n := binary.BigEndian.Uint32(b)
 	if uint64(n) > uint64(limit) {
 		r.failed = true
-		return nil
+		return 0
 	}
-	return r.Take(int(n))
+	return int(n)
 }
 
 // Len returns how many bytes are left.

@@ -19,7 +19,7 @@ func (p *Program) Bytes() []byte {
 	w.ints(len(p.Columns))
 	for _, c := range p.Columns {
 		w.text(c.Name)
-		w.texts(c.Entries)
+		w.names(c.Entries)
 		w.floats(c.Lower, c.Upper)
 		w.flag(c.Integer)
 	}
@@ -28,7 +28,7 @@ func (p *Program) Bytes() []byte {
 		w.text(q.Name)
 		w.ints(q.Rows, q.Cols, int(q.Constraint.Kind))
 		w.floats(q.Constraint.Lower, q.Constraint.Upper)
-		w.texts(q.Entries)
+		w.names(q.Entries)
 	}
 	w.ints(len(p.Nodes))
 	for _, n := range p.Nodes {
@@ -76,9 +76,9 @@ func (w *writer) text(s string) {
 	*w = append(*w, s...)
 }
 
-func (w *writer) texts(list []string) {
-	w.ints(len(list))
-	for _, s := range list {
+func (w *writer) names(n Names) {
+	w.ints(n.Len())
+	for s := range n.All() {
 		w.text(s)
 	}
 }

@@ -63,11 +63,11 @@ func (r *reader) texts() []string {
 func (r *reader) program() Program {
 	p := Program{Name: r.text()}
 	for range r.byte() % 5 {
-		p.Columns = append(p.Columns, Column{r.text(), r.texts(), r.float(), r.float(), r.byte()%2 == 1})
+		p.Columns = append(p.Columns, Column{r.text(), NamesOf(r.texts()...), r.float(), r.float(), r.byte()%2 == 1})
 	}
 	for range r.byte() % 5 {
 		p.Parameters = append(p.Parameters, Parameter{
-			r.text(), r.int(), r.int(), Constraint{ConstraintKind(r.byte() % 8), r.float(), r.float()}, r.texts(),
+			r.text(), r.int(), r.int(), Constraint{ConstraintKind(r.byte() % 8), r.float(), r.float()}, NamesOf(r.texts()...),
 		})
 	}
 	for range r.byte() % 32 {

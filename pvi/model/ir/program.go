@@ -18,8 +18,8 @@ type Program struct {
 // Column is what a program reads of a row: one number, or one for each entry.
 type Column struct {
 	Name string
-	// Entries names the numbers of a vector; nil for a single number.
-	Entries []string
+	// Entries names the numbers of a vector; there are none for a single number.
+	Entries Names
 	// Lower and Upper are public bounds, both possible values. They may be
 	// infinite. Data outside is refused when it is loaded.
 	Lower, Upper float64
@@ -28,7 +28,7 @@ type Column struct {
 }
 
 // Width returns the number of values that a row has in the column.
-func (c Column) Width() int { return max(1, len(c.Entries)) }
+func (c Column) Width() int { return max(1, c.Entries.Len()) }
 
 // Parameter is a scalar, a vector (Cols = 1) or a matrix of the model, stored by
 // rows.
@@ -36,8 +36,8 @@ type Parameter struct {
 	Name       string
 	Rows, Cols int
 	Constraint Constraint
-	// Entries names the elements, or is nil: then they are numbered from 1.
-	Entries []string
+	// Entries names the elements, or is empty: then they are numbered from 1.
+	Entries Names
 }
 
 // Size returns the number of constrained values.

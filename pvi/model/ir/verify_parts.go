@@ -19,15 +19,15 @@ func (v *Verified) declarations() error {
 		return fmt.Errorf("%d columns and %d parameters, at most %d and %d are allowed",
 			len(p.Columns), len(p.Parameters), MaxColumns, MaxParameters)
 	}
-	names := map[string]bool{}
+	names, differ := map[string]bool{}, map[*list]bool{}
 	for _, c := range p.Columns {
-		if err := c.check(names); err != nil {
+		if err := c.check(names, differ); err != nil {
 			return err
 		}
 	}
 	total := 0
 	for _, q := range p.Parameters {
-		if err := q.check(names); err != nil {
+		if err := q.check(names, differ); err != nil {
 			return err
 		}
 		if total += q.Size(); total > MaxDimension {
@@ -61,18 +61,15 @@ func once(what, s string, seen map[string]bool) error {
 	return nil
 }
 
-func (c *Column) check(names map[string]bool) error {
+func (c *Column) check(names map[string]bool, differ map[*list]bool) error {
 	if err := once("column", c.Name, names); err != nil {
 		return err
 	}
-	if len(c.Entries) > MaxEntries {
-		return fmt.Errorf("column %q has %d entries, at most %d are allowed", c.Name, len(c.Entries), MaxEntries)
+	if n := c.Entries.Len(); n > MaxEntries {
+		return fmt.Errorf("column %q has %d entries, at most %d are allowed", c.Name, n, MaxEntries)
 	}
-	entries := make(map[string]bool, len(c.Entries))
-	for _, e := range c.Entries {
-		if err := once("entry", e, entries); err != nil {
-			return fmt.Errorf("column %q: %w", c.Name, err)
-		}
+	if err := c.Entries.check("entry", differ); err != nil {
+		return fmt.Errorf("column %q: %w", c.Name, err)
 	}
 	if !(c.Lower < c.Upper) {
 		return fmt.Errorf("column %q has bounds %g and %g, the lower must be below the upper", c.Name, c.Lower, c.Upper)
@@ -80,21 +77,18 @@ func (c *Column) check(names map[string]bool) error {
 	return nil
 }
 
-func (q *Parameter) check(names map[string]bool) error {
+func (q *Parameter) check(names map[string]bool, differ map[*list]bool) error {
 	if err := once("parameter", q.Name, names); err != nil {
 		return err
 	}
 	if q.Rows < 1 || q.Cols < 1 || q.Rows > MaxDimension || q.Cols > MaxDimension/q.Rows {
 		return fmt.Errorf("parameter %q is %d×%d: it needs 1..%d elements", q.Name, q.Rows, q.Cols, MaxDimension)
 	}
-	if q.Entries != nil && len(q.Entries) != q.Size() {
-		return fmt.Errorf("parameter %q has %d elements and %d names for them", q.Name, q.Size(), len(q.Entries))
+	if n := q.Entries.Len(); n > 0 && n != q.Size() {
+		return fmt.Errorf("parameter %q has %d elements and %d names for them", q.Name, q.Size(), n)
 	}
-	entries := make(map[string]bool, len(q.Entries))
-	for _, e := range q.Entries {
-		if err := once("element", e, entries); err != nil {
-			return fmt.Errorf("parameter %q: %w", q.Name, err)
-		}
+	if err := q.Entries.check("element", differ); err != nil {
+		return fmt.Errorf("parameter %q: %w", q.Name, err)
 	}
 	if err := q.Constraint.check(q); err != nil {
 		return fmt.Errorf("parameter %q: %w", q.Name, err)
@@ -274,12 +268,6 @@ func (v *Verified) prediction() error {
 func (p Program) clone() Program {
 	c := p
 	c.Columns, c.Parameters, c.Nodes, c.Priors = slices.Clone(p.Columns), slices.Clone(p.Parameters), slices.Clone(p.Nodes), slices.Clone(p.Priors)
-	for i := range c.Columns {
-		c.Columns[i].Entries = slices.Clone(c.Columns[i].Entries)
-	}
-	for i := range c.Parameters {
-		c.Parameters[i].Entries = slices.Clone(c.Parameters[i].Entries)
-	}
 	for i := range c.Nodes {
 		c.Nodes[i].Args, c.Nodes[i].Values = slices.Clone(c.Nodes[i].Args), slices.Clone(c.Nodes[i].Values)
 	}

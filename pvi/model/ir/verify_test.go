@@ -14,7 +14,7 @@ func good() Program {
 		Name: "good",
 		Columns: []Column{
 			{Name: "y", Upper: 1, Integer: true},
-			{Name: "x", Entries: []string{"a", "b"}, Lower: -1, Upper: 1},
+			{Name: "x", Entries: NamesOf("a", "b"), Lower: -1, Upper: 1},
 			{Name: "g", Upper: 2, Integer: true},
 		},
 		Parameters: []Parameter{
@@ -69,7 +69,7 @@ func TestVerifyCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := v.Program().Digest()
-	p.Nodes[4].Args[0], p.Nodes[12].Values[0], p.Columns[1].Entries[0], p.Priors[0].Args[0] = 3, 7, "c", 5
+	p.Nodes[4].Args[0], p.Nodes[12].Values[0], p.Columns[1].Entries, p.Priors[0].Args[0] = 3, 7, NamesOf("c", "b"), 5
 	p.Nodes[0].Ref, p.Parameters[0].Name = 2, "other"
 	if v.Program().Digest() != before {
 		t.Error("the verified program changed")
@@ -150,7 +150,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"no name", "needs a name", func(p *Program) { p.Name = "" }},
 		{"a name that hides something", "does not print", func(p *Program) { p.Columns[0].Name = "y\x1b[2J" }},
 		{"a name twice", "given twice", func(p *Program) { p.Parameters[1].Name = "x" }},
-		{"an entry twice", "given twice", func(p *Program) { p.Columns[1].Entries[1] = "a" }},
+		{"an entry twice", "given twice", func(p *Program) { p.Columns[1].Entries = NamesOf("a", "a") }},
 		{"no bounds", "must be below", func(p *Program) { p.Columns[0].Upper = 0 }},
 		{"an empty parameter", "elements", func(p *Program) { p.Parameters[0].Rows = 0 }},
 		{"a parameter that overflows", "elements", func(p *Program) { p.Parameters[0].Rows, p.Parameters[0].Cols = 1<<20, 1<<44 }},
@@ -179,10 +179,11 @@ func TestVerifyRefuses(t *testing.T) {
 			}
 		}},
 		{"a record that takes too long", "operations", func(p *Program) {
-			p.Columns[1].Entries = nil
-			for i := range MaxEntries {
-				p.Columns[1].Entries = append(p.Columns[1].Entries, "e"+string(rune('a'+i%26))+strings.Repeat("i", i/26%40)+strings.Repeat("j", i/1040))
-			}
+			p.Columns[1].Entries = CollectNames(func(yield func(string) bool) {
+				for i := range MaxEntries {
+					yield("e" + string(rune('a'+i%26)) + strings.Repeat("i", i/26%40) + strings.Repeat("j", i/1040))
+				}
+			})
 			p.Parameters[0].Rows = MaxEntries
 			for range 300 {
 				p.Nodes = append(p.Nodes, Node{Op: Linear, Args: []int{1, 3}})
@@ -208,10 +209,10 @@ func TestDigest(t *testing.T) {
 		"nothing": func(*Program) {}, "name": func(p *Program) { p.Name += "!" },
 		"column": func(p *Program) { p.Columns[0].Name = "w" }, "bound": func(p *Program) { p.Columns[1].Lower = -2 },
 		"upper": func(p *Program) { p.Columns[1].Upper = 2 }, "integer": func(p *Program) { p.Columns[1].Integer = true },
-		"entry": func(p *Program) { p.Columns[1].Entries = []string{"ab", ""} }, "rows": func(p *Program) { p.Parameters[0].Rows = 3 },
+		"entry": func(p *Program) { p.Columns[1].Entries = NamesOf("ab", "") }, "rows": func(p *Program) { p.Parameters[0].Rows = 3 },
 		"cols": func(p *Program) { p.Parameters[0].Cols = 3 }, "kind": func(p *Program) { p.Parameters[0].Constraint.Kind = Upper },
 		"low": func(p *Program) { p.Parameters[0].Constraint.Lower = 1 }, "high": func(p *Program) { p.Parameters[0].Constraint.Upper = 1 },
-		"element": func(p *Program) { p.Parameters[0].Entries = []string{"a", "b"} }, "op": func(p *Program) { p.Nodes[9].Op = Sub },
+		"element": func(p *Program) { p.Parameters[0].Entries = NamesOf("a", "b") }, "op": func(p *Program) { p.Nodes[9].Op = Sub },
 		"args": func(p *Program) { p.Nodes[9].Args = []int{8, 6} }, "ref": func(p *Program) { p.Nodes[0].Ref = 1 },
 		"value": func(p *Program) { p.Nodes[12].Values[0] = math.Copysign(0, -1) }, "shape": func(p *Program) { p.Nodes[12].Rows = 2 },
 		"width": func(p *Program) { p.Nodes[12].Cols = 2 }, "likelihood": func(p *Program) { p.Likelihood = 10 },

@@ -1,0 +1,256 @@
+package coordinator
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/crypto/transcript"
+	"fedpvi/internal/memory"
+	"fedpvi/pvi/wire"
+	"fedpvi/transport"
+)
+
+// crossedText is a study with a coefficient for each pair of levels of two columns.
+func crossedText(levels int) []byte {
+	var all []string
+	for i := range levels {
+		all = append(all, fmt.Sprintf("%q", fmt.Sprint(i)))
+	}
+	var b strings.Builder
+	b.WriteString("[study]\nversion = 1\nname = \"crossed\"\n")
+	for _, name := range []string{"a", "b"} {
+		fmt.Fprintf(&b, "[[column]]\nname = %q\ntype = \"categorical\"\nlevels = [%s]\n", name, strings.Join(all, ", "))
+	}
+	b.WriteString("[[column]]\nname = \"y\"\ntype = \"numeric\"\nbounds = [-10, 10]\n")
+	b.WriteString("[model]\nfamily = \"linear\"\noutcome = \"y\"\nterms = [\"a*b\"]\nstandardise = \"none\"\nnoise_sd = 0.5\n")
+	b.WriteString("[inference]\nrounds = 2\nq = \"diagonal\"\ndamping = 0.1\n[privacy]\nunit = \"client\"\nnoise_multiplier = 1.0\ndelta = 1e-5\nclip = 60\n[federation]\nmax_records = 1000\n")
+	return []byte(b.String())
+}
+
+// A long stand is a study of two clients whose answers have several chunks, with its first question open.
+type longStand struct {
+	*crowd
+	north, south *party
+	chain        transcript.Chain
+	plan         transcript.Entry
+}
+
+func newLongStand(t *testing.T, levels int) *longStand {
+	c := newCrowd(t, 2, crossedText(levels))
+	s := &longStand{crowd: c, north: c.parties[0], south: c.parties[1], chain: c.study.st.chain}
+	item, err := s.north.link.Entry(t.Context(), 2)
+	check(t, err)
+	_, s.plan, err = s.chain.At(transcript.Position{Number: 1, Head: c.before(2)}).Follow(item.Envelope, item.Body)
+	check(t, err)
+	return s
+}
+
+// says is an answer whose numbers are all alike.
+func (s *longStand) says(p *party, n int64, change func([]int64)) transport.Item {
+	numbers := make([]int64, s.size)
+	for i := range numbers {
+		numbers[i] = n + int64(i)
+	}
+	if change != nil {
+		change(numbers)
+	}
+	return s.answer(p, s.chain, s.plan, s.chain.Protocol(), numbers)
+}
+
+// standing is the state of the phases, with the sum as far as it goes.
+func (s *longStand) standing() []byte {
+	s.t.Helper()
+	s.mustStatus() // the loop has done what it was to do
+	b, err := s.study.st.server.MarshalBinary()
+	check(s.t, err)
+	return b
+}
+
+// checkedAnswer sends all of an answer, and returns it checked and not yet taken.
+func (s *longStand) checkedAnswer(p *party, i transport.Item) (*written, wire.Encoded) {
+	s.t.Helper()
+	_, err := s.study.Offer(s.t.Context(), p.peer, i.Envelope, nil)
+	check(s.t, err)
+	const cut = 100_000
+	hash := transcript.BodyOf(i.Envelope).Hash
+	check(s.t, s.study.Write(s.t.Context(), p.peer, hash, 0, i.Body[:cut]))
+	var w *written
+	check(s.t, s.study.asClient(s.t.Context(), p.peer, func(b *batch, c *client) (err error) {
+		w, err = b.piece(p.peer.Name, c, hash, cut, i.Body[cut:])
+		return err
+	}))
+	payload, fault, err := s.study.opened(w, nil)
+	if fault != nil || err != nil {
+		s.t.Fatalf("a good answer: %v, %v", fault, err)
+	}
+	return w, payload
+}
+
+func (s *longStand) take(p *party, w *written, payload wire.Encoded) error {
+	return s.study.asClient(s.t.Context(), p.peer, func(b *batch, c *client) error {
+		return b.take(p.peer.Name, c, w, payload)
+	})
+}
+
+// damage changes a byte of an answer in the store.
+func (s *longStand) damage(p *party, at int64, change byte) {
+	s.t.Helper()
+	key := store.ReleaseKey{Ask: 1, Client: string(p.peer.Name)}
+	check(s.t, s.hub.store.Update(func(tx *store.Tx) error {
+		kept, err := tx.Study(s.study.hash)
+		check(s.t, err)
+		const page = 32 << 10 // of the store's pieces, which begin again behind the first 100,000 bytes
+		first := at - (at-100_000)%page
+		b := make([]byte, min(page, kept.Have(key)-first))
+		check(s.t, kept.ReadAnswer(key, b, first))
+		b[at-first] ^= change
+		return kept.PutPiece(key, first, b)
+	}))
+}
+
+// checkSum fails unless the first round is over, with the sum of both clients' numbers.
+func (s *longStand) checkSum(north, south int64) {
+	s.t.Helper()
+	item, err := s.north.link.Entry(s.t.Context(), 3)
+	check(s.t, err)
+	limits := wire.Limits{Elements: s.size, Clients: 2, Name: 100}
+	o, err := wire.ReadOutcome(item.Body, limits)
+	check(s.t, err)
+	for i, n := range o.Sum {
+		if want := north + south + 2*int64(i); n != want {
+			s.t.Fatalf("element %d of the sum is %d, not %d", i, n, want)
+		}
+	}
+	if len(o.Sum) != s.size {
+		s.t.Errorf("the sum has %d elements of %d", len(o.Sum), s.size)
+	}
+}
+
+// An answer that is another when the loop reads it than it was when it was checked counts for nothing, though a part of it
+// was added up: what is in memory is read again from the disk. The right bytes are taken then.
+func TestAnAnswerThatChangesBetweenItsPasses(t *testing.T) {
+	s := newLongStand(t, 100)
+	good := s.says(s.north, 5, nil)
+	before := s.standing()
+	w, payload := s.checkedAnswer(s.north, good)
+	s.damage(s.north, int64(len(good.Body))-1, 1) // of the last chunk
+	if got := reasonOf(t, s.take(s.north, w, payload)); got != transport.Unavailable {
+		t.Errorf("an answer that changed: %q", got)
+	}
+	if !bytes.Equal(s.standing(), before) {
+		t.Error("some of it counts")
+	}
+	if got := reasonOf(t, s.north.submit(t.Context(), good, 64<<10)); got != transport.Malformed {
+		t.Errorf("the bytes that changed: %q", got)
+	}
+	check(t, s.north.submit(t.Context(), good, 64<<10))
+	check(t, s.south.submit(t.Context(), s.says(s.south, -70, nil), 200_000))
+	s.checkSum(5, -70)
+}
+
+// Killed between the two passes, the coordinator takes the answer when it is offered again; killed behind them, it
+// adds it up again.
+func TestKilledBetweenThePassesOfAnAnswer(t *testing.T) {
+	s := newLongStand(t, 100)
+	good := s.says(s.north, 5, nil)
+	before := s.standing()
+	s.checkedAnswer(s.north, good)
+	again := func() {
+		check(t, s.hub.Close())
+		s.open()
+	}
+	again()
+	if !bytes.Equal(s.standing(), before) {
+		t.Error("an answer that was checked counts")
+	}
+	check(t, s.north.submit(t.Context(), good, 64<<10))
+	taken := s.standing()
+	if bytes.Equal(taken, before) {
+		t.Error("an answer that was taken does not count")
+	}
+	again()
+	if !bytes.Equal(s.standing(), taken) {
+		t.Error("the state is another one than before")
+	}
+	check(t, s.south.submit(t.Context(), s.says(s.south, -70, nil), 200_000))
+	s.checkSum(5, -70)
+}
+
+// An answer whose bytes were dropped after they were checked is not taken, whatever has come in their place.
+func TestAnAnswerThatIsDroppedBetweenItsPasses(t *testing.T) {
+	s := newLongStand(t, 100)
+	good := s.says(s.north, 5, nil)
+	before := s.standing()
+	w, payload := s.checkedAnswer(s.north, good)
+	check(t, s.study.asClient(t.Context(), s.north.peer, func(b *batch, c *client) error {
+		return b.drop(s.north.peer.Name, w, nil)
+	}))
+	_, err := s.study.Offer(t.Context(), s.north.peer, good.Envelope, nil)
+	check(t, err)
+	check(t, s.study.Write(t.Context(), s.north.peer, w.release.Hash, 0, make([]byte, 70_000)))
+	if got := reasonOf(t, s.take(s.north, w, payload)); got != transport.Unavailable {
+		t.Errorf("an answer that was dropped: %q", got)
+	}
+	if !bytes.Equal(s.standing(), before) {
+		t.Error("some of it counts")
+	}
+	if got := reasonOf(t, s.north.submit(t.Context(), good, 64<<10)); got != transport.Malformed {
+		t.Errorf("the bytes in their place: %q", got)
+	}
+	check(t, s.north.submit(t.Context(), good, 64<<10))
+}
+
+// A long answer that is wrong in its last chunk is refused, and the sum is as it was: a byte changed on the way, one that
+// was signed so, a number beyond what the mechanism yields.
+//
+//abuse:case A13 a number beyond the range at the end of a long answer changes nothing
+func TestLongAnswersThatAreWrongAtTheirEnd(t *testing.T) {
+	s := newLongStand(t, 100)
+	before := s.standing()
+	beyond := s.says(s.north, 5, func(numbers []int64) { numbers[s.size-1] = 1 << 62 })
+	if got := reasonOf(t, s.north.submit(t.Context(), beyond, 64<<10)); got != transport.Malformed {
+		t.Errorf("a number beyond its range: %q", got)
+	}
+	if !bytes.Equal(s.standing(), before) {
+		t.Error("some of it counts")
+	}
+	good := s.says(s.south, -70, nil)
+	changed := transport.Item{Envelope: good.Envelope, Body: bytes.Clone(good.Body)}
+	changed.Body[len(changed.Body)-1] ^= 1
+	if got := reasonOf(t, s.south.submit(t.Context(), changed, 64<<10)); got != transport.Malformed {
+		t.Errorf("a byte that was changed: %q", got)
+	}
+	if !bytes.Equal(s.standing(), before) {
+		t.Error("some of it counts")
+	}
+	check(t, s.south.submit(t.Context(), good, 64<<10))
+}
+
+// Checking and taking an answer that came in pieces takes less memory than the answer.
+func TestALongAnswerTakesLittleMemory(t *testing.T) {
+	s := newLongStand(t, 240)
+	good := s.says(s.north, 5, nil)
+	if len(good.Body) < 900<<10 {
+		t.Fatalf("the answer has %d bytes", len(good.Body))
+	}
+	before := s.standing()
+	var w *written
+	var payload wire.Encoded
+	sent := memory.Allocated(func() { w, payload = s.checkedAnswer(s.north, good) })
+	checked := memory.Allocated(func() {
+		if _, _, err := s.study.opened(w, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	added := memory.Allocated(func() { check(t, s.take(s.north, w, payload)) })
+	if bytes.Equal(s.standing(), before) {
+		t.Error("it was not taken")
+	}
+	t.Logf("sending took %d bytes, checking %d, adding up %d, of an answer of %d", sent, checked, added, len(good.Body))
+	if sum := uint64(8 * s.size); checked > 300<<10 || added > sum+(300<<10) { // the first answer begins the sum
+		t.Errorf("checking took %d bytes, and adding up %d", checked, added)
+	}
+}
