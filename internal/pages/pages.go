@@ -67,6 +67,7 @@ type checker struct {
 	pages        uint64   // that are or were in use: all others have higher numbers
 	used         []uint64 // a bit for each of them
 	roots        []bucket // of trees still to be read
+	top          bool     // the tree that is being read is that of a meta: there are buckets in it and nothing else
 	order, inner order    // of the tree that is being read, and of a bucket in one of its values
 }
 

@@ -46,6 +46,7 @@ func (h head) list() *list { return &list{head: h, end: headSize + elementSize*h
 func (c *checker) tree(b bucket) error {
 	o := &c.order
 	o.begin()
+	c.top = b.in < 2
 	var path []*list
 	down := func(page, from uint64) error {
 		h, err := c.head(page, from)
@@ -118,7 +119,7 @@ func (c *checker) leaf(h head, o *order, page bool) error {
 			return err
 		}
 		flags, size := word(b), int64(word(b[12:]))
-		if flags != 0 && (flags != isBucket || !page) {
+		if flags != 0 && (flags != isBucket || !page) || page && c.top && flags == 0 {
 			return damage(l.page, "its element %d is of kind %#x", l.n, flags)
 		}
 		if err := c.place(l, o, int64(word(b[4:])), int64(word(b[8:])), size, false); err != nil {
