@@ -126,8 +126,8 @@ func same(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// codec encodes messages as gRPC does, but for frames, which are encoded already, and arrivals,
-// which are taken apart without a copy.
+// codec encodes messages as gRPC does, but for frames, which are encoded already, and arrivals and
+// submissions, which are taken apart without a copy.
 type codec struct{}
 
 func (codec) Marshal(v any) (mem.BufferSlice, error) {
@@ -144,6 +144,9 @@ func (codec) Marshal(v any) (mem.BufferSlice, error) {
 }
 
 func (codec) Unmarshal(data mem.BufferSlice, v any) error {
+	if m, ok := v.(*submission); ok {
+		return m.read(data)
+	}
 	b := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	switch m := v.(type) {
 	case *arrival:

@@ -38,37 +38,18 @@ func (a *arrival) free() {
 func (a *arrival) read(whole mem.Buffer) error {
 	a.free()
 	a.whole = whole
-	for b := whole.ReadOnlyData(); len(b) > 0; {
-		number, kind, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		if number > protowire.MaxValidNumber {
-			return errFieldNumber
-		}
-		b = b[n:]
+	return eachField(whole.ReadOnlyData(), func(number protowire.Number, kind protowire.Type, value []byte) error {
 		if kind != protowire.BytesType || number != startField && number != pieceField {
-			if n = protowire.ConsumeFieldValue(number, kind, b); n < 0 {
-				return protowire.ParseError(n)
-			}
-			b = b[n:]
-			continue
+			return nil
 		}
-		value, n := protowire.ConsumeBytes(b)
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		b = b[n:]
+		part, _ := protowire.ConsumeBytes(value)
 		if number == pieceField {
-			a.piece = value
-			continue
+			a.piece = part
+			return nil
 		}
 		if a.start == nil {
 			a.start = &wirepb.FollowResponse_Start{}
 		}
-		if err := (proto.UnmarshalOptions{Merge: true}).Unmarshal(value, a.start); err != nil {
-			return err
-		}
-	}
-	return nil
+		return proto.UnmarshalOptions{Merge: true}.Unmarshal(part, a.start)
+	})
 }

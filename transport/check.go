@@ -39,21 +39,21 @@ func checkFollow(m *wirepb.FollowRequest) error {
 }
 
 // checkOffer returns the size of the body that is offered, all of which may be there.
-func checkOffer(m *wirepb.SubmitRequest, limit int64) (int64, error) {
-	if !m.HasOffer() {
+func checkOffer(m *submission, limit int64) (int64, error) {
+	if m.offer == nil {
 		return 0, refuse(Malformed, "a release begins with its offer")
 	}
-	if err := checkEnvelope(m.GetOffer().GetEnvelope()); err != nil {
+	if err := checkEnvelope(m.offer.envelope); err != nil {
 		return 0, err
 	}
-	size := m.GetOffer().GetSize()
+	size := m.offer.size
 	if size == 0 {
 		return 0, refuse(Malformed, "a release without a body")
 	}
 	if size > uint64(limit) {
 		return 0, refuse(TooLarge, "a release of %d bytes: at most %d in this study", size, limit)
 	}
-	if n := len(m.GetOffer().GetBody()); n > 0 && (uint64(n) != size || n > MaxPiece) {
+	if n := len(m.offer.body); n > 0 && (uint64(n) != size || n > MaxPiece) {
 		return 0, refuse(Malformed, "%d bytes of a release of %d come with its offer: all of them do, at most %d, or none", n, size, MaxPiece)
 	}
 	return int64(size), nil
@@ -61,16 +61,16 @@ func checkOffer(m *wirepb.SubmitRequest, limit int64) (int64, error) {
 
 // checkPiece returns the bytes of the next piece of a body of which have bytes of size
 // are there.
-func checkPiece(m *wirepb.SubmitRequest, have, size int64) ([]byte, error) {
-	if !m.HasPiece() {
+func checkPiece(m *submission, have, size int64) ([]byte, error) {
+	if m.piece == nil {
 		return nil, refuse(Malformed, "after the offer of a release come its pieces")
 	}
-	piece := m.GetPiece().GetData()
+	piece := m.piece.data
 	if n := len(piece); n == 0 || n > MaxPiece {
 		return nil, refuse(Malformed, "a piece of %d bytes: at most %d, and not none", n, MaxPiece)
 	}
-	if at := m.GetPiece().GetOffset(); at != uint64(have) {
-		return nil, refuse(OutOfPlace, "a piece at byte %d of a release of which %d bytes are there", at, have)
+	if m.piece.offset != uint64(have) {
+		return nil, refuse(OutOfPlace, "a piece at byte %d of a release of which %d bytes are there", m.piece.offset, have)
 	}
 	if int64(len(piece)) > size-have {
 		return nil, refuse(TooLarge, "more bytes than the %d that were offered", size)

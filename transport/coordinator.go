@@ -86,7 +86,7 @@ type Coordinator interface {
 	// Offer announces a release: its envelope is checked, and it says how many bytes of
 	// the body are there already, all of them if the release was taken before. A whole
 	// body that comes along may be checked and taken at once, as the last byte of Write is;
-	// it is nil if none came.
+	// it is nil if none came. All bytes are the caller's again when Offer returns.
 	Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (have int64, err error)
 
 	// Write adds a piece of the body of an offered release at an offset. With the last

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
@@ -114,7 +113,7 @@ func replay(a *assembly, all []byte) {
 
 // tape is the server's end of a call that was recorded.
 type tape struct {
-	grpc.ServerStream
+	wirepb.Study_SubmitServer
 	ctx  context.Context
 	rest [][]byte
 }
@@ -122,14 +121,35 @@ type tape struct {
 func (p *tape) Context() context.Context          { return p.ctx }
 func (p *tape) Send(*wirepb.SubmitResponse) error { return nil }
 
-func (p *tape) Recv() (*wirepb.SubmitRequest, error) {
+func (p *tape) RecvMsg(m any) error {
 	if len(p.rest) == 0 {
-		return nil, io.EOF
+		return io.EOF
 	}
-	m := &wirepb.SubmitRequest{}
-	err := proto.Unmarshal(p.rest[0], m)
+	b := p.rest[0]
 	p.rest = p.rest[1:]
-	return m, err
+	return codec{}.Unmarshal(mem.BufferSlice{mem.SliceBuffer(b[:len(b)/2]), mem.SliceBuffer(b[len(b)/2:])}, m)
+}
+
+// submitted fails unless a message is taken apart as by protocol buffers.
+func submitted(t *testing.T, m *submission, b []byte) {
+	t.Helper()
+	want := &wirepb.SubmitRequest{}
+	err := proto.Unmarshal(b, want)
+	if got := (codec{}).Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, m); (got == nil) != (err == nil) {
+		t.Fatalf("%x is read with %v, and by protobuf with %v", b, got, err)
+	}
+	if err != nil {
+		return
+	}
+	if (m.offer != nil) != want.HasOffer() || (m.piece != nil) != want.HasPiece() {
+		t.Fatalf("%x is read as something else than protobuf does", b)
+	}
+	if o := want.GetOffer(); m.offer != nil && (!bytes.Equal(m.offer.envelope, o.GetEnvelope()) || m.offer.size != o.GetSize() || !bytes.Equal(m.offer.body, o.GetBody())) {
+		t.Fatalf("%x is another offer than by protobuf", b)
+	}
+	if p := want.GetPiece(); m.piece != nil && (m.piece.offset != p.GetOffset() || !bytes.Equal(m.piece.data, p.GetData())) {
+		t.Fatalf("%x is another piece than by protobuf", b)
+	}
 }
 
 // Whatever a client sends, the coordinator gets the pieces of one release in order,
@@ -142,6 +162,10 @@ func FuzzRelease(f *testing.F) {
 	f.Add(stream(f, offer(it.Envelope, 1<<63), piece(0, it.Body)))
 	f.Fuzz(func(t *testing.T, all []byte) {
 		const limit = 1 << 12
+		var m submission
+		for _, b := range cut(all) {
+			submitted(t, &m, b)
+		}
 		desk := newDesk()
 		ctx, end := context.WithCancelCause(t.Context())
 		defer end(nil)

@@ -15,21 +15,21 @@ import (
 // Submit takes a release piece by piece: never more than one of them is held.
 func (service) Submit(stream wirepb.Study_SubmitServer) error {
 	c := callOf(stream.Context())
-	first, err := receive(stream, c)
+	m := &submission{}
+	if err := receive(stream, c, m); err != nil {
+		return err
+	}
+	size, err := checkOffer(m, c.study.MaxRelease)
 	if err != nil {
 		return err
 	}
-	size, err := checkOffer(first, c.study.MaxRelease)
-	if err != nil {
-		return err
-	}
-	envelope, whole := first.GetOffer().GetEnvelope(), first.GetOffer().GetBody()
-	done, err := c.study.uploads.begin(c, sha256.Sum256(envelope))
+	envelope := sha256.Sum256(m.offer.envelope)
+	done, err := c.study.uploads.begin(c, envelope)
 	if err != nil {
 		return err
 	}
 	defer done()
-	have, err := c.study.Coordinator.Offer(stream.Context(), c.peer, envelope, whole)
+	have, err := c.study.Coordinator.Offer(stream.Context(), c.peer, m.offer.envelope, m.offer.body)
 	if err != nil {
 		return err
 	}
@@ -39,13 +39,12 @@ func (service) Submit(stream wirepb.Study_SubmitServer) error {
 	if err := say(stream, have); err != nil || have == size {
 		return err
 	}
-	return takePieces(stream, c, sha256.Sum256(envelope), have, size)
+	return takePieces(stream, c, m, envelope, have, size)
 }
 
-func takePieces(stream wirepb.Study_SubmitServer, c *call, envelope Hash, have, size int64) error {
+func takePieces(stream wirepb.Study_SubmitServer, c *call, m *submission, envelope Hash, have, size int64) error {
 	for have < size {
-		m, err := receive(stream, c)
-		if err != nil {
+		if err := receive(stream, c, m); err != nil {
 			return err
 		}
 		piece, err := checkPiece(m, have, size)
@@ -60,16 +59,16 @@ func takePieces(stream wirepb.Study_SubmitServer, c *call, envelope Hash, have, 
 	return say(stream, have)
 }
 
-func receive(stream wirepb.Study_SubmitServer, c *call) (*wirepb.SubmitRequest, error) {
-	m, err := stream.Recv()
+func receive(stream wirepb.Study_SubmitServer, c *call, m *submission) error {
+	err := stream.RecvMsg(m)
 	if errors.Is(err, io.EOF) {
-		return nil, refuse(Malformed, "the release ends too early")
+		return refuse(Malformed, "the release ends too early")
 	}
 	if err != nil {
-		return nil, unread(err)
+		return unread(err)
 	}
 	c.watch.moved()
-	return m, nil
+	return nil
 }
 
 func say(stream wirepb.Study_SubmitServer, have int64) error {

@@ -80,7 +80,7 @@ func regressors(st *study.Study) ir.Names {
 func (m *Model) addCoefficients() {
 	st, names := m.Study, m.layout.regressors
 	n := names.Len()
-	prior := func(k int) study.Normal { return st.Prior.For(names.At(k % n)) }
+	prior := priors(st, names)
 	one := func(k int) Parameter { return Parameter{Name: names.At(k), Prior: prior(k), About: "coefficient"} }
 	if st.Model.Family == study.Softmax {
 		outcome, _ := st.Column(st.Model.Outcome)
@@ -95,6 +95,26 @@ func (m *Model) addCoefficients() {
 		}
 	}
 	m.Parameters.addAll(n*m.layout.classes, one, prior)
+}
+
+// priors are those of coefficients of the names given, class after class.
+func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
+	n, common := names.Len(), study.Normal{Mean: st.Prior.Mean, SD: st.Prior.SD}
+	others := map[int]study.Normal{}
+	for k := range n {
+		if p := st.Prior.For(names.At(k)); p != common {
+			others[k] = p
+		}
+	}
+	if len(others) == 0 {
+		return func(int) study.Normal { return common }
+	}
+	return func(k int) study.Normal {
+		if p, ok := others[k%n]; ok {
+			return p
+		}
+		return common
+	}
 }
 
 // oddsOf is between a class and the name of a coefficient of its log odds.

@@ -1,0 +1,115 @@
+package transport
+
+import (
+	"slices"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// A submission is a SubmitRequest as it is received, over and over in one buffer: what it has is good until the
+// next is read. Protocol buffers would copy a piece once more, and gRPC keeps buffers of powers of
+// two for messages that are a little longer.
+type submission struct {
+	offer  *offerPart // nil if there is none
+	piece  *piecePart // nil if there is none
+	buffer []byte
+}
+
+type offerPart struct {
+	envelope []byte
+	size     uint64
+	body     []byte
+}
+
+type piecePart struct {
+	offset uint64
+	data   []byte
+}
+
+// The fields of a SubmitRequest, of an Offer and of a Piece.
+const (
+	offerPartField = 1
+	piecePartField = 2
+
+	envelopeField = 1
+	sizeField     = 2
+	bodyField     = 3
+
+	offsetField = 1
+	dataField   = 2
+)
+
+// read takes a message apart as proto.Unmarshal does.
+func (m *submission) read(message mem.BufferSlice) error {
+	b := slices.Grow(m.buffer[:0], message.Len())[:message.Len()]
+	message.CopyTo(b)
+	*m = submission{buffer: b}
+	return eachField(b, func(number protowire.Number, kind protowire.Type, value []byte) error {
+		if kind != protowire.BytesType {
+			return nil
+		}
+		part, _ := protowire.ConsumeBytes(value)
+		switch number {
+		case offerPartField: // which of the two comes last is there
+			if m.piece = nil; m.offer == nil {
+				m.offer = &offerPart{}
+			}
+			return m.offer.read(part)
+		case piecePartField:
+			if m.offer = nil; m.piece == nil {
+				m.piece = &piecePart{}
+			}
+			return m.piece.read(part)
+		}
+		return nil
+	})
+}
+
+func (o *offerPart) read(b []byte) error {
+	return eachField(b, func(number protowire.Number, kind protowire.Type, value []byte) error {
+		switch {
+		case number == envelopeField && kind == protowire.BytesType:
+			o.envelope, _ = protowire.ConsumeBytes(value)
+		case number == sizeField && kind == protowire.VarintType:
+			o.size, _ = protowire.ConsumeVarint(value)
+		case number == bodyField && kind == protowire.BytesType:
+			o.body, _ = protowire.ConsumeBytes(value)
+		}
+		return nil
+	})
+}
+
+func (p *piecePart) read(b []byte) error {
+	return eachField(b, func(number protowire.Number, kind protowire.Type, value []byte) error {
+		switch {
+		case number == offsetField && kind == protowire.VarintType:
+			p.offset, _ = protowire.ConsumeVarint(value)
+		case number == dataField && kind == protowire.BytesType:
+			p.data, _ = protowire.ConsumeBytes(value)
+		}
+		return nil
+	})
+}
+
+// eachField hands the fields of an encoded message to f in order, each with its value as it is encoded.
+func eachField(b []byte, f func(number protowire.Number, kind protowire.Type, value []byte) error) error {
+	for len(b) > 0 {
+		number, kind, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		if number > protowire.MaxValidNumber {
+			return errFieldNumber
+		}
+		b = b[n:]
+		if n = protowire.ConsumeFieldValue(number, kind, b); n < 0 {
+			return protowire.ParseError(n)
+		}
+		if err := f(number, kind, b[:n]); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
