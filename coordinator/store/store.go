@@ -13,6 +13,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"fedpvi/internal/durable"
+	"fedpvi/internal/pages"
 )
 
 const (
@@ -82,6 +83,9 @@ func Open(dir string, o Options) (*Store, error) {
 	})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, fmt.Errorf("%s: %w", dir, ErrHeld)
+	}
+	if damage := new(pages.Damage); errors.As(err, &damage) {
+		return nil, fmt.Errorf("%s: %w: %w", path, ErrDamaged, damage)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", path, err)
@@ -202,13 +206,7 @@ func (s *Store) Update(f func(*Tx) error) error {
 	if err := s.sound(); err != nil {
 		return err
 	}
-	err := readable(func() error { return s.update(f) })
-	if errors.Is(err, errUnreadable) {
-		s.mu.Lock()
-		s.lost = err // bbolt stopped half way, and may hold its lock
-		s.mu.Unlock()
-	}
-	return err
+	return s.readable(func() error { return s.update(f) })
 }
 
 func (s *Store) update(f func(*Tx) error) error {
@@ -249,7 +247,7 @@ func (s *Store) View(f func(*Tx) error) error {
 	if err := s.sound(); err != nil {
 		return err
 	}
-	return readable(func() error {
+	return s.readable(func() error {
 		return s.db.View(func(tx *bbolt.Tx) error { return f(&Tx{tx}) })
 	})
 }
