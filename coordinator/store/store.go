@@ -13,6 +13,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"fedpvi/internal/durable"
+	"fedpvi/internal/pages"
 )
 
 const (
@@ -87,19 +88,7 @@ func Open(dir string, o Options) (*Store, error) {
 		o.Renew = defaultRenew
 	}
 	s := &Store{layer: o.Layer, commit: o.Commit, unsound: true, partSize: o.PartSize, renew: o.Renew}
-	s.open = func() (db *bbolt.DB, err error) {
-		err = readable(func() (err error) {
-			db, err = o.Layer.Open(path, 0o600, &bbolt.Options{Timeout: o.Wait, FreelistType: bbolt.FreelistMapType, PageSize: pageSize})
-			return err
-		})
-		if errors.Is(err, bolterrors.ErrTimeout) {
-			return nil, fmt.Errorf("%s: %w", dir, ErrHeld)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("opening %s: %w", path, err)
-		}
-		return db, nil
-	}
+	s.open = func() (*bbolt.DB, error) { return openFile(path, o) }
 	var err error
 	if s.db, err = s.open(); err != nil {
 		return nil, err
@@ -107,18 +96,35 @@ func Open(dir string, o Options) (*Store, error) {
 	if s.commit == nil {
 		s.commit = func(commit func() error) error { return commit() }
 	}
-	err = errors.Join(s.prepare(), syncDirectory(dir))
+	err = readable(func() error {
+		m, err := s.mark()
+		s.begun = m.pages
+		return err
+	})
 	if err == nil {
-		err = s.inside(func() error {
-			m, err := s.mark()
-			s.begun = m.pages
-			return err
-		})
+		err = errors.Join(s.prepare(), syncDirectory(dir))
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+func openFile(path string, o Options) (db *bbolt.DB, err error) {
+	err = readable(func() (err error) {
+		db, err = o.Layer.Open(path, 0o600, &bbolt.Options{Timeout: o.Wait, FreelistType: bbolt.FreelistMapType, PageSize: pageSize})
+		return err
+	})
+	damage := new(pages.Damage)
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, fmt.Errorf("%s: %w", filepath.Dir(path), ErrHeld)
+	case errors.As(err, &damage):
+		return nil, fmt.Errorf("%s: %w: %w", path, ErrDamaged, damage)
+	case err != nil:
+		return nil, fmt.Errorf("opening %s: %w", path, err)
+	}
+	return db, nil
 }
 
 // Path returns that of the file of a state directory.
@@ -227,9 +233,6 @@ type Tx struct{ tx *bbolt.Tx }
 // not, and the next transaction sees which.
 func (s *Store) Update(f func(*Tx) error) error {
 	err := s.inside(func() error { return s.update(f) })
-	if errors.Is(err, errUnreadable) {
-		s.lose(err) // bbolt stopped half way, and may hold its lock
-	}
 	if err == nil {
 		s.renewed()
 	}
@@ -243,13 +246,7 @@ func (s *Store) inside(f func() error) error {
 	if err := s.sound(); err != nil {
 		return err
 	}
-	return readable(f)
-}
-
-func (s *Store) lose(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lost = err
+	return s.readable(f)
 }
 
 func (s *Store) update(f func(*Tx) error) error {
