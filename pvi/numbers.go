@@ -10,7 +10,7 @@ var (
 // add adds a client's numbers to the sum, as many as that has, each of at most a limit, or refuses them all: what
 // was added before the one beyond the limit is taken back. Another error is of the numbers, and the sum is
 // good for nothing then.
-func (r *round) add(client ClientID, change Parts[int64], limit int64) error {
+func (r *round) add(client ClientID, change List[int64], limit int64) error {
 	added := 0
 	err := change.Each(func(block []int64) error {
 		if len(block) > len(r.Sum)-added {
@@ -38,7 +38,7 @@ func (r *round) add(client ClientID, change Parts[int64], limit int64) error {
 }
 
 // takeBack takes the first n numbers out of the sum again.
-func (r *round) takeBack(change Parts[int64], n int) error {
+func (r *round) takeBack(change List[int64], n int) error {
 	at := 0
 	err := change.Each(func(block []int64) error {
 		for _, x := range block[:min(len(block), n-at)] {

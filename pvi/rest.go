@@ -94,13 +94,13 @@ func (s *Server) Wake() error {
 	if s.q.rest == nil {
 		return nil
 	}
-	lambda, err := gather(s.Parts())
+	lambda, err := gather(s.LambdaList())
 	if err != nil {
 		return err
 	}
 	centres := map[int][]int64{}
 	for number, r := range s.open {
-		if centres[number], err = gather(s.q.centreParts(r.Centre, r.rests)); err != nil {
+		if centres[number], err = gather(s.q.centreList(r.Centre, r.rests)); err != nil {
 			return err
 		}
 	}
@@ -111,28 +111,28 @@ func (s *Server) Wake() error {
 	return nil
 }
 
-// Parts returns λ − λ_prior on the lattice, as it is until the next outcome.
-func (s *Server) Parts() Parts[Wide] { return s.q.parts() }
+// LambdaList returns λ − λ_prior on the lattice, as it is until the next outcome.
+func (s *Server) LambdaList() List[Wide] { return s.q.lambdaList() }
 
 // PlanCentre returns the centre of an open plan, until its outcome.
-func (s *Server) PlanCentre(number int) Parts[int64] {
+func (s *Server) PlanCentre(number int) List[int64] {
 	r := s.open[number]
-	return s.q.centreParts(r.Centre, r.rests)
+	return s.q.centreList(r.Centre, r.rests)
 }
 
 // OutcomeCentre returns the centre of the last outcome, until the server is put to rest or woken or has another.
-func (s *Server) OutcomeCentre(o *Outcome) Parts[int64] { return s.q.centreParts(o.Centre, s.ended) }
+func (s *Server) OutcomeCentre(o *Outcome) List[int64] { return s.q.centreList(o.Centre, s.ended) }
 
-func (q *posterior) parts() Parts[Wide] {
+func (q *posterior) lambdaList() List[Wide] {
 	if q.rest == nil {
-		return PartsOf(q.lambda)
+		return ListOf(q.lambda)
 	}
 	return blocks[Wide]{q.protocol.family.Size(), q.read}
 }
 
-func (q *posterior) centreParts(list []int64, rests *centre) Parts[int64] {
+func (q *posterior) centreList(list []int64, rests *centre) List[int64] {
 	if rests == nil {
-		return PartsOf(list)
+		return ListOf(list)
 	}
 	return blocks[int64]{q.protocol.centreSize(), func(dst []int64, first int) error { return q.readCentre(dst, first, rests) }}
 }

@@ -75,8 +75,8 @@ func sectionOf(b []byte) *io.SectionReader {
 	return io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b)))
 }
 
-func gathered[T any](t *rapid.T, parts Parts[T]) []T {
-	list, err := gather(parts)
+func gathered[T any](t *rapid.T, l List[T]) []T {
+	list, err := gather(l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
 		if !bytes.Equal(state, stateOf(rt, rests)) {
 			rt.Fatal("another state")
 		}
-		if !slices.Equal(gathered(rt, rests.Parts()), memory.Lambda()) {
+		if !slices.Equal(gathered(rt, rests.LambdaList()), memory.Lambda()) {
 			rt.Fatal("another λ")
 		}
 		return state

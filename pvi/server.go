@@ -59,7 +59,7 @@ func (s *Server) Next() (Plan, bool) {
 	return plan, ok
 }
 
-// NextBrief is Next without what is long: λ is [Server.Parts] and the centre [Server.PlanCentre].
+// NextBrief is Next without what is long: λ is [Server.LambdaList] and the centre [Server.PlanCentre].
 func (s *Server) NextBrief() (Plan, bool) {
 	p := s.protocol
 	if s.planned == p.Plans() {
@@ -123,11 +123,11 @@ func (s *Server) idleClient() (int, bool) {
 // Collect adds a release to its round, and returns the outcome if it was the
 // last one missing. A release that is out of place is [Refused] and changes
 // nothing.
-func (s *Server) Collect(r *Release) (*Outcome, error) { return s.CollectNumbers(r, PartsOf(r.Change)) }
+func (s *Server) Collect(r *Release) (*Outcome, error) { return s.CollectNumbers(r, ListOf(r.Change)) }
 
 // CollectNumbers is Collect with numbers in the place of those of the release. If these fail with
 // an error of their own, that is returned, and the server must not be used any more.
-func (s *Server) CollectNumbers(r *Release, change Parts[int64]) (*Outcome, error) {
+func (s *Server) CollectNumbers(r *Release, change List[int64]) (*Outcome, error) {
 	p := s.protocol
 	if r.Protocol != p.digest {
 		return nil, refuse("the release is for protocol %.16s, this is %.16s", r.Protocol, p.digest)

@@ -74,7 +74,7 @@ func (e *Encoding) WriteTo(w io.Writer) (int64, error) {
 	if _, err := w.Write(append(b, e.text...)); err != nil {
 		return 0, err
 	}
-	err := e.q.parts().Each(func(block []Wide) error {
+	err := e.q.lambdaList().Each(func(block []Wide) error {
 		for part := range slices.Chunk(block, numbersAtOnce) {
 			b = b[:0]
 			for _, l := range part {
@@ -87,11 +87,11 @@ func (e *Encoding) WriteTo(w io.Writer) (int64, error) {
 		return nil
 	})
 	for _, r := range e.rounds {
-		sum := PartsOf(r.Sum)
+		sum := ListOf(r.Sum)
 		if r.Sum == nil {
 			sum = blocks[int64]{e.q.protocol.messageSize(), func(dst []int64, _ int) error { clear(dst); return nil }}
 		}
-		for _, list := range []Parts[int64]{e.q.centreParts(r.Centre, r.rests), sum} {
+		for _, list := range []List[int64]{e.q.centreList(r.Centre, r.rests), sum} {
 			if err == nil {
 				err = list.Each(func(block []int64) error { return writeNumbers(w, block) })
 			}

@@ -40,7 +40,7 @@ func modelOfScale(digest pvi.Digest, bounds []study.Bounds) [32]byte {
 }
 
 // modelOfLambda hashes λ, which comes some elements after the others.
-func modelOfLambda(digest pvi.Digest, lambda pvi.Parts[pvi.Wide]) ([32]byte, error) {
+func modelOfLambda(digest pvi.Digest, lambda pvi.List[pvi.Wide]) ([32]byte, error) {
 	h := newModelHash(digest)
 	b := make([]byte, 0, 4<<10)
 	err := lambda.Each(func(block []pvi.Wide) error {
@@ -60,7 +60,7 @@ func modelOfLambda(digest pvi.Digest, lambda pvi.Parts[pvi.Wide]) ([32]byte, err
 }
 
 func modelOfPlan(plan *pvi.Plan) [32]byte {
-	model, _ := modelOfLambda(plan.Protocol, pvi.PartsOf(plan.Lambda)) // which does not fail
+	model, _ := modelOfLambda(plan.Protocol, pvi.ListOf(plan.Lambda)) // which does not fail
 	return model
 }
 

@@ -116,7 +116,7 @@ func (s *Server) NextSaying() (*Saying, bool, error) {
 			return nil, false, nil
 		}
 		number, body = plan.Number, func(w io.Writer) error {
-			return wire.WritePlan(w, &plan, s.rounds.Parts(), s.rounds.PlanCentre(plan.Number))
+			return wire.WritePlan(w, &plan, s.rounds.LambdaList(), s.rounds.PlanCentre(plan.Number))
 		}
 	case last:
 		plan, ok := s.last.Next()
@@ -338,7 +338,7 @@ func (s *Server) stand() (err error) {
 		}
 		s.model = modelOfScale(digest, bounds)
 	case rounds:
-		s.model, err = modelOfLambda(digest, s.rounds.Parts())
+		s.model, err = modelOfLambda(digest, s.rounds.LambdaList())
 	case last:
 		s.model = modelOfPoint(digest, s.last.Point())
 	}

@@ -66,7 +66,7 @@ func appendLength(b []byte, n int) []byte { return binary.LittleEndian.AppendUin
 
 func appendInts(b []byte, v []int64) []byte {
 	w := writer{b: slices.Grow(b, lengthSize+8*len(v))}
-	w.ints(pvi.PartsOf(v))
+	w.ints(pvi.ListOf(v))
 	return w.b
 }
 

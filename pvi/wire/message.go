@@ -22,18 +22,18 @@ func AppendPlan(b []byte, m *pvi.Plan) []byte {
 		size += lengthSize + len(id)
 	}
 	w := writer{b: slices.Grow(b, size)} // at once: λ is long
-	w.plan(m, pvi.PartsOf(m.Lambda), pvi.PartsOf(m.Centre))
+	w.plan(m, pvi.ListOf(m.Lambda), pvi.ListOf(m.Centre))
 	return w.b
 }
 
 // WritePlan writes what AppendPlan appends, a part after the other, with λ and the centre of somewhere else.
-func WritePlan(to io.Writer, m *pvi.Plan, lambda pvi.Parts[pvi.Wide], centre pvi.Parts[int64]) error {
+func WritePlan(to io.Writer, m *pvi.Plan, lambda pvi.List[pvi.Wide], centre pvi.List[int64]) error {
 	w := writer{to: to}
 	w.plan(m, lambda, centre)
 	return w.end()
 }
 
-func (w *writer) plan(m *pvi.Plan, lambda pvi.Parts[pvi.Wide], centre pvi.Parts[int64]) {
+func (w *writer) plan(m *pvi.Plan, lambda pvi.List[pvi.Wide], centre pvi.List[int64]) {
 	w.b = appendInt(append(begin(w.b, Plan), m.Protocol[:]...), m.Number)
 	w.wides(lambda)
 	w.ints(centre)
@@ -63,23 +63,23 @@ func ReadRelease(b []byte, l Limits) (*pvi.Release, error) {
 // AppendOutcome appends an outcome to b.
 func AppendOutcome(b []byte, m *pvi.Outcome) []byte {
 	w := writer{b: slices.Grow(b, 8*(len(m.Centre)+len(m.Sum)))}
-	w.outcome(m, pvi.PartsOf(m.Centre))
+	w.outcome(m, pvi.ListOf(m.Centre))
 	return w.b
 }
 
 // WriteOutcome writes what AppendOutcome appends, a part after the other, with the centre of somewhere else.
-func WriteOutcome(to io.Writer, m *pvi.Outcome, centre pvi.Parts[int64]) error {
+func WriteOutcome(to io.Writer, m *pvi.Outcome, centre pvi.List[int64]) error {
 	w := writer{to: to}
 	w.outcome(m, centre)
 	return w.end()
 }
 
-func (w *writer) outcome(m *pvi.Outcome, centre pvi.Parts[int64]) {
+func (w *writer) outcome(m *pvi.Outcome, centre pvi.List[int64]) {
 	w.b = append(begin(w.b, Outcome), m.Protocol[:]...)
 	w.b = appendVerdict(appendInt(appendInt(w.b, m.Sequence), m.Number), m.Verdict)
 	w.ints(centre)
 	w.b = appendNames(w.b, m.Participants)
-	w.ints(pvi.PartsOf(m.Sum))
+	w.ints(pvi.ListOf(m.Sum))
 }
 
 // ReadOutcome reads an outcome.

@@ -19,11 +19,11 @@ type writer struct {
 // atOnce is how many numbers are put together before they are written.
 const atOnce = 4096
 
-func (w *writer) ints(v pvi.Parts[int64]) {
+func (w *writer) ints(v pvi.List[int64]) {
 	elements(w, v, 8, func(n int64) { w.b = binary.LittleEndian.AppendUint64(w.b, uint64(n)) })
 }
 
-func (w *writer) wides(v pvi.Parts[pvi.Wide]) {
+func (w *writer) wides(v pvi.List[pvi.Wide]) {
 	elements(w, v, 16, func(n pvi.Wide) {
 		high, low := n.Words()
 		w.b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(w.b, low), uint64(high))
@@ -31,7 +31,7 @@ func (w *writer) wides(v pvi.Parts[pvi.Wide]) {
 }
 
 // elements puts a list of elements of a size.
-func elements[T any](w *writer, v pvi.Parts[T], size int, put func(T)) {
+func elements[T any](w *writer, v pvi.List[T], size int, put func(T)) {
 	w.b = appendLength(w.b, v.Len())
 	err := v.Each(func(block []T) error {
 		for part := range slices.Chunk(block, atOnce) {

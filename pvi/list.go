@@ -1,7 +1,7 @@
 package pvi
 
-// Parts are a long list, wherever it is.
-type Parts[T any] interface {
+// A List is a list, wherever it is.
+type List[T any] interface {
 	// Len is how many elements there are.
 	Len() int
 	// Each hands them to f in order, in blocks that are good until f returns, and stops at the first error, its
@@ -9,8 +9,8 @@ type Parts[T any] interface {
 	Each(f func(block []T) error) error
 }
 
-// PartsOf returns a list that is in memory.
-func PartsOf[T any](l []T) Parts[T] { return list[T](l) }
+// ListOf returns a list that is in memory.
+func ListOf[T any](l []T) List[T] { return list[T](l) }
 
 type list[T any] []T
 
@@ -39,14 +39,15 @@ func (b blocks[T]) Each(f func(block []T) error) error {
 	return nil
 }
 
-func gather[T any](parts Parts[T]) (list []T, err error) {
-	if parts.Len() == 0 {
+// gather returns what is in a list.
+func gather[T any](l List[T]) (all []T, err error) {
+	if l.Len() == 0 {
 		return nil, nil
 	}
-	list = make([]T, 0, parts.Len())
-	err = parts.Each(func(block []T) error {
-		list = append(list, block...)
+	all = make([]T, 0, l.Len())
+	err = l.Each(func(block []T) error {
+		all = append(all, block...)
 		return nil
 	})
-	return list, err
+	return all, err
 }
