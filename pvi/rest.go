@@ -89,6 +89,9 @@ func (s *Server) Rest(state *io.SectionReader) error {
 	return nil
 }
 
+// Rests reports whether the server is at rest.
+func (s *Server) Rests() bool { return s.q.rest != nil }
+
 // Wake takes λ and centres into memory again.
 func (s *Server) Wake() error {
 	if s.q.rest == nil {
