@@ -77,7 +77,7 @@ type playedStudy struct {
 func playKilled(t *testing.T, document []byte, rounds, partSize int, g *guillotine) playedStudy {
 	at := g.at
 	g.at = 0 // those before the first client are not meant
-	h := newHouse(t, Options{Store: store.Options{Commit: g.commit, PartSize: partSize}})
+	h := newHouse(t, Options{Store: store.Options{Commit: g.commit, PartSize: partSize, Renew: int64(partSize)}})
 	h.found(document)
 	parties := h.invite("north", "south")
 	g.at, g.seen = at, 0

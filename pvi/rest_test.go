@@ -18,7 +18,7 @@ import (
 )
 
 // wideProtocol is of a linear model with a coefficient for each level of a column.
-func wideProtocol(t *testing.T, levels int, privacy, inference string) *Protocol {
+func wideProtocol(t testing.TB, levels int, privacy, inference string) *Protocol {
 	t.Helper()
 	var names strings.Builder
 	for i := range levels {
@@ -299,4 +299,49 @@ func (s *short) ReadAt(b []byte, off int64) (int, error) {
 		return 0, errors.New("the disk is broken")
 	}
 	return s.ReaderAt.ReadAt(b, off)
+}
+
+// A state, of anybody's making, is restored to a server at rest if it is to one in memory, and to the same.
+func FuzzRestoreResting(f *testing.F) {
+	p := wideProtocol(f, 3, clientPrivacy, "damping = 0.5")
+	s := NewServer(p)
+	for n := range 2 {
+		s.Next()
+		for m, id := range p.roster[n:] {
+			state, err := s.MarshalBinary()
+			check(f, err)
+			f.Add(state)
+			f.Add(state[:len(state)-1])
+			change := make([]int64, p.messageSize())
+			change[m], change[len(change)-1] = 1<<20, 1<<40
+			_, err = s.Collect(&Release{Protocol: p.digest, Number: n + 1, Client: id, Change: change})
+			check(f, err)
+		}
+	}
+	f.Add([]byte(`{"Version":1}`))
+	f.Fuzz(func(t *testing.T, state []byte) {
+		memory, err := RestoreServer(p, state)
+		rests, failed := RestoreResting(p, sectionOf(state))
+		if (err == nil) != (failed == nil) {
+			t.Fatalf("in memory %v, at rest %v", err, failed)
+		}
+		if err != nil {
+			return
+		}
+		for range 2 {
+			want, err := memory.MarshalBinary()
+			check(t, err)
+			got, err := rests.MarshalBinary()
+			check(t, err)
+			if !bytes.Equal(want, got) {
+				t.Fatal("another state")
+			}
+			for _, n := range memory.Open() {
+				_, err := memory.Close(n)
+				check(t, err)
+				_, err = rests.Close(n)
+				check(t, err)
+			}
+		}
+	})
 }

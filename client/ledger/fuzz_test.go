@@ -26,6 +26,11 @@ func FuzzFile(f *testing.F) {
 	f.Add(uint32(16), []byte{0xff})
 	f.Add(uint32(4096*2+8), []byte{0xff, 0xff, 0xff, 0xff})
 	f.Add(uint32(4096*3), []byte{0})
+	for page := range uint32(8) {
+		for _, field := range []uint32{0, 8, 10, 12, 15, 16, 23, 24, 27, 28, 31} { // of its head, and of the first that it lists
+			f.Add(page*4096+field, []byte{0x7f})
+		}
+	}
 	open := func() {
 		if s, err := ledger.Open(dir, ledger.Options{Existing: true, Now: today}); err == nil {
 			s.Close()

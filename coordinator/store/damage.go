@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -24,6 +25,18 @@ func readable(f func() error) (err error) {
 		}
 	}()
 	return f()
+}
+
+// readable is [readable] for an open file, with which nothing is done any more when that fails: bbolt stopped half way, and may
+// hold its locks.
+func (s *Store) readable(f func() error) error {
+	err := readable(f)
+	if errors.Is(err, errUnreadable) {
+		s.mu.Lock()
+		s.lost = err
+		s.mu.Unlock()
+	}
+	return err
 }
 
 // ofTheFile reports whether a panic that is being recovered from is one of bbolt, or of memory that the

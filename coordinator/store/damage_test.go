@@ -3,43 +3,85 @@ package store
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 )
 
-// A page that is none is said, by whatever reads or writes, and the store can be closed; a file that was cut
-// too. A panic of the program itself goes on.
-func TestWhatCannotBeReadIsDamaged(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "state")
+// writeNote writes to the first study.
+func writeNote(tx *Tx) error {
+	all, err := tx.Studies()
+	if err != nil || len(all) == 0 {
+		return errors.Join(err, ErrDamaged)
+	}
+	st, err := tx.Study(all[0])
+	if err != nil {
+		return err
+	}
+	return st.PutNote("x", 1)
+}
+
+// small is a store with one study, and its file.
+func small(t testing.TB) (dir string, good []byte) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "state")
 	s, err := Open(dir, Options{})
 	check(t, err)
 	create(t, s)
 	check(t, s.Close())
-	good, err := os.ReadFile(Path(dir))
+	good, err = os.ReadFile(Path(dir))
 	check(t, err)
-	write := func(tx *Tx) error {
-		all, err := tx.Studies()
-		if err != nil || len(all) == 0 {
-			return errors.Join(err, ErrDamaged)
-		}
-		st, err := tx.Study(all[0])
-		if err != nil {
-			return err
-		}
-		return st.PutNote("x", 1)
-	}
-	said := 0
+	return dir, good
+}
+
+// A file of which any byte in the head of a page was changed, or that was cut, is refused as damaged before anything is done with it,
+// or the byte is of no page in use: then all is there.
+//
+//abuse:case A15 a coordinator's file with a damaged page is refused
+func TestADamagedPageIsRefused(t *testing.T) {
+	dir, good := small(t)
+	refused := 0
 	try := func(what string, changed []byte) {
-		check(t, os.Remove(Path(dir))) // one that could not be read may be open still
 		check(t, os.WriteFile(Path(dir), changed, 0o600))
 		s, err := Open(dir, Options{})
 		if err != nil {
-			said++
+			if refused++; !errors.Is(err, ErrDamaged) || errors.Is(err, errUnreadable) {
+				t.Errorf("%s: %v", what, err)
+			}
 			return
 		}
+		check(t, errors.Join(s.View(readAll), s.Update(writeNote), s.View(readAll)))
+		check(t, s.Close())
+	}
+	for at := 0; at < len(good); at += pageSize {
+		for field := range 16 {
+			changed := bytes.Clone(good)
+			changed[at+field] ^= 0x70
+			try(fmt.Sprintf("byte %d of page %d", field, at/pageSize), changed)
+		}
+		if at > 0 { // an empty file is a new one
+			try(fmt.Sprintf("cut at page %d", at/pageSize), good[:at])
+		}
+	}
+	if refused == 0 {
+		t.Error("nothing was damaged")
+	}
+}
+
+// A page that is damaged while the file is open is said, by whatever reads or writes, and the store can be closed; a file that is cut
+// too. A panic of the program itself goes on.
+func TestWhatCannotBeReadIsDamaged(t *testing.T) {
+	dir, good := small(t)
+	said := 0
+	try := func(what string, damage func(path string) error) {
+		check(t, os.Remove(Path(dir))) // one that could not be read may be open still
+		check(t, os.WriteFile(Path(dir), good, 0o600))
+		s, err := Open(dir, Options{})
+		check(t, err)
 		defer func() { check(t, s.Close()) }()
-		for _, err := range []error{s.View(readAll), s.Update(write), s.View(readAll)} {
+		check(t, damage(Path(dir)))
+		for _, err := range []error{s.View(readAll), s.Update(writeNote), s.View(readAll)} {
 			if errors.Is(err, errUnreadable) {
 				if said++; !errors.Is(err, ErrDamaged) {
 					t.Errorf("%s: %v", what, err)
@@ -48,12 +90,15 @@ func TestWhatCannotBeReadIsDamaged(t *testing.T) {
 		}
 	}
 	for at := 0; at < len(good); at += pageSize {
-		for field := range 12 { // its number, kind and count: not how many more pages are its own, which bbolt believes
-			changed := bytes.Clone(good)
-			changed[at+field] ^= 0x70
-			try("a page's head", changed)
+		for _, field := range []int{0, 8, 10} { // its number, kind and count: not how many more pages are its own, which bbolt believes
+			try("a page's head", func(path string) error {
+				f, err := os.OpenFile(path, os.O_RDWR, 0)
+				check(t, err)
+				_, err = f.WriteAt([]byte{good[at+field] ^ 0x70}, int64(at+field))
+				return errors.Join(err, f.Close())
+			})
 		}
-		try("cut", good[:at])
+		try("cut", func(path string) error { return os.Truncate(path, int64(at)) })
 	}
 	if said == 0 {
 		t.Error("nothing was damaged")
@@ -61,14 +106,14 @@ func TestWhatCannotBeReadIsDamaged(t *testing.T) {
 
 	check(t, os.Remove(Path(dir)))
 	check(t, os.WriteFile(Path(dir), good, 0o600))
-	s, err = Open(dir, Options{})
+	s, err := Open(dir, Options{})
 	check(t, err)
 	defer func() {
 		if r := recover(); r != "of the program" {
 			t.Errorf("a panic of the program is %v", r)
 		}
 		check(t, s.View(readAll))
-		check(t, s.Update(write))
+		check(t, s.Update(writeNote))
 		check(t, s.Close())
 	}()
 	_ = s.Update(func(*Tx) error { panic("of the program") })

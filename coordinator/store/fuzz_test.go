@@ -31,6 +31,12 @@ func FuzzFile(f *testing.F) {
 	f.Add(uint32(16), []byte{0xff})
 	f.Add(uint32(pageSize*2+8), []byte{0xff, 0xff, 0xff, 0xff})
 	f.Add(uint32(len(good)), []byte("more"))
+	f.Add(uint32(65614), []byte("0")) // an element of a page: bbolt asked for 4 GB
+	for page := range uint32(len(good) / pageSize) {
+		for _, field := range []uint32{0, 8, 10, 12, 15, 16, 23, 24, 27, 28, 31} { // of its head, and of the first that it lists
+			f.Add(page*pageSize+field, []byte{0x7f})
+		}
+	}
 	read := func() {
 		s, err := Open(dir, Options{})
 		if err != nil {

@@ -13,12 +13,14 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"fedpvi/internal/durable"
+	"fedpvi/internal/pages"
 )
 
 const (
-	fileName    = "coordinator.db"
-	pageSize    = 16 << 10 // of new files: bbolt remembers every page that it takes, as long as the file is open
-	defaultWait = time.Second
+	fileName     = "coordinator.db"
+	pageSize     = 16 << 10 // of new files: bbolt remembers every page that it takes, as long as the file is open
+	defaultWait  = time.Second
+	defaultRenew = 16 << 10
 	// The versions of all that is in the file: a program that does not know one leaves the file alone.
 	formatFirst = "1"
 	formatLong  = "2" // there are values in parts
@@ -36,7 +38,11 @@ var ErrDamaged = errors.New("the state is damaged: put the whole state directory
 
 // A Store is the file of a state directory. It is for many at once.
 type Store struct {
+	gate   sync.RWMutex // held by transactions, and while the file is opened anew
 	db     *bbolt.DB
+	open   func() (*bbolt.DB, error)
+	begun  int64 // pages that were in use when the file was opened
+	renew  int64 // how many more are enough to open it anew
 	layer  durable.Layer
 	commit func(commit func() error) error
 
@@ -57,6 +63,9 @@ type Options struct {
 	Wait time.Duration
 	// Layer lies between the database and its file.
 	Layer durable.Layer
+	// Renew is how many pages come into use before the file is opened anew. Default 16,384, which is 256 MiB; in
+	// tests, fewer.
+	Renew int64
 }
 
 // Open opens the store of a state directory, and makes both if they are not there, for
@@ -75,25 +84,47 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.Wait == 0 {
 		o.Wait = defaultWait
 	}
-	var db *bbolt.DB
-	err := readable(func() (err error) {
-		db, err = o.Layer.Open(path, 0o600, &bbolt.Options{Timeout: o.Wait, FreelistType: bbolt.FreelistMapType, PageSize: pageSize})
-		return err
-	})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, fmt.Errorf("%s: %w", dir, ErrHeld)
+	if o.Renew == 0 {
+		o.Renew = defaultRenew
 	}
-	if err != nil {
-		return nil, fmt.Errorf("opening %s: %w", path, err)
+	s := &Store{layer: o.Layer, commit: o.Commit, unsound: true, partSize: o.PartSize, renew: o.Renew}
+	s.open = func() (*bbolt.DB, error) { return openFile(path, o) }
+	var err error
+	if s.db, err = s.open(); err != nil {
+		return nil, err
 	}
-	s := &Store{db: db, layer: o.Layer, commit: o.Commit, unsound: true, partSize: o.PartSize}
 	if s.commit == nil {
 		s.commit = func(commit func() error) error { return commit() }
 	}
-	if err := errors.Join(s.prepare(), syncDirectory(dir)); err != nil {
+	err = readable(func() error {
+		m, err := s.mark()
+		s.begun = m.pages
+		return err
+	})
+	if err == nil {
+		err = errors.Join(s.prepare(), syncDirectory(dir))
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+func openFile(path string, o Options) (db *bbolt.DB, err error) {
+	err = readable(func() (err error) {
+		db, err = o.Layer.Open(path, 0o600, &bbolt.Options{Timeout: o.Wait, FreelistType: bbolt.FreelistMapType, PageSize: pageSize})
+		return err
+	})
+	damage := new(pages.Damage)
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return nil, fmt.Errorf("%s: %w", filepath.Dir(path), ErrHeld)
+	case errors.As(err, &damage):
+		return nil, fmt.Errorf("%s: %w: %w", path, ErrDamaged, damage)
+	case err != nil:
+		return nil, fmt.Errorf("opening %s: %w", path, err)
+	}
+	return db, nil
 }
 
 // Path returns that of the file of a state directory.
@@ -183,6 +214,8 @@ func (s Study) atLeast(format string) error {
 
 // Close lets go of the file, unless that cannot be read: then the end of the process does.
 func (s *Store) Close() error {
+	s.gate.Lock()
+	defer s.gate.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lost != nil {
@@ -199,16 +232,21 @@ type Tx struct{ tx *bbolt.Tx }
 // which nothing is there when it returns an error of f. When the commit fails, it is there or
 // not, and the next transaction sees which.
 func (s *Store) Update(f func(*Tx) error) error {
+	err := s.inside(func() error { return s.update(f) })
+	if err == nil {
+		s.renewed()
+	}
+	return err
+}
+
+// inside runs f, which is a transaction.
+func (s *Store) inside(f func() error) error {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
 	if err := s.sound(); err != nil {
 		return err
 	}
-	err := readable(func() error { return s.update(f) })
-	if errors.Is(err, errUnreadable) {
-		s.mu.Lock()
-		s.lost = err // bbolt stopped half way, and may hold its lock
-		s.mu.Unlock()
-	}
-	return err
+	return s.readable(f)
 }
 
 func (s *Store) update(f func(*Tx) error) error {
@@ -246,10 +284,7 @@ func (s *Store) sound() error {
 
 // View runs f in a transaction that changes nothing, and sees nothing that is not on the disk.
 func (s *Store) View(f func(*Tx) error) error {
-	if err := s.sound(); err != nil {
-		return err
-	}
-	return readable(func() error {
+	return s.inside(func() error {
 		return s.db.View(func(tx *bbolt.Tx) error { return f(&Tx{tx}) })
 	})
 }

@@ -25,20 +25,21 @@ type variant struct {
 	clients  int
 	fewest   int // answers for which a sum is opened
 	loud     bool
-	partSize int // of long values in the coordinator's store, 0 for the usual, of which nothing is long here
+	partSize int   // of long values in the coordinator's store, 0 for the usual, of which nothing is long here
+	renew    int64 // pages of the store after which it is opened anew, 0 for the usual, which are never reached here
 	parts    plane.Parts
 }
 
 // variants are small, so that many can be played, and differ in what can go wrong: sums
 // with a threshold; sums that are mostly noise, so that most rounds are rejected and noise
 // that is used twice is seen; turns; several questions at once; sums whose bodies and states are long ones for the store, so that
-// they are written in several transactions and λ is read from there.
+// they are written in several transactions and λ is read from there, and whose store is opened anew now and then.
 var variants = []variant{
-	{"sums", 3, 2, false, 0, plane.Parts{Inference: constant + "rounds = 3\ndamping = 0.5", Privacy: sums + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
-	{"loud sums", 3, 2, true, 0, plane.Parts{Inference: constant + "rounds = 4\ndamping = 1.0", Privacy: sums + "noise_multiplier = 200\nclip = 0.5", Federation: "min_clients = 2"}},
-	{"turns", 3, 1, false, 0, plane.Parts{Inference: constant + "rounds = 1\ndamping = 1.0\nschedule = \"sequential\"", Privacy: messages}},
-	{"several at once", 4, 1, false, 0, plane.Parts{Inference: constant + "rounds = 1\ndamping = 1.0\nschedule = \"asynchronous\"", Privacy: messages}},
-	{"sums in parts", 3, 2, false, 8, plane.Parts{Inference: constant + "rounds = 3\nq = \"diagonal\"\ndamping = 0.5", Privacy: sums + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
+	{"sums", 3, 2, false, 0, 0, plane.Parts{Inference: constant + "rounds = 3\ndamping = 0.5", Privacy: sums + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
+	{"loud sums", 3, 2, true, 0, 0, plane.Parts{Inference: constant + "rounds = 4\ndamping = 1.0", Privacy: sums + "noise_multiplier = 200\nclip = 0.5", Federation: "min_clients = 2"}},
+	{"turns", 3, 1, false, 0, 0, plane.Parts{Inference: constant + "rounds = 1\ndamping = 1.0\nschedule = \"sequential\"", Privacy: messages}},
+	{"several at once", 4, 1, false, 0, 0, plane.Parts{Inference: constant + "rounds = 1\ndamping = 1.0\nschedule = \"asynchronous\"", Privacy: messages}},
+	{"sums in parts", 3, 2, false, 8, 2, plane.Parts{Inference: constant + "rounds = 3\nq = \"diagonal\"\ndamping = 0.5", Privacy: sums + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
 }
 
 const (

@@ -106,7 +106,7 @@ func (w *world) run() {
 // coordinate is a life of the coordinator.
 func (w *world) coordinate(l *life) error {
 	hub, err := coordinator.Open(l.dir, coordinator.Options{
-		Now: l.p.now, RoundDeadline: deadline, Store: store.Options{Layer: l.layer(), PartSize: w.template.partSize, Commit: func(commit func() error) error {
+		Now: l.p.now, RoundDeadline: deadline, Store: store.Options{Layer: l.layer(), PartSize: w.template.partSize, Renew: w.template.renew, Commit: func(commit func() error) error {
 			if err := commit(); err != nil {
 				return err
 			}

@@ -8,7 +8,8 @@
 // later, and one that is built on it is damaged.
 //
 // So a file is written anew, the same bytes in the same places, and synced, before what
-// is in it is believed: when it is opened, and after a commit that failed.
+// is in it is believed: when it is opened, and after a commit that failed. And before it is opened, it is
+// looked through: bbolt believes the sizes that a file says ([pages]).
 package durable
 
 import (
@@ -37,9 +38,10 @@ type Layer struct {
 	File func(path string) (File, error)
 }
 
-// Open opens a database as bbolt does. It is to be settled before anything in it is believed.
+// Open opens a database as bbolt does, to write to it. It is to be settled before anything in it is believed. Open fails
+// with a [*pages.Damage] if the file is damaged.
 func (l Layer) Open(path string, mode os.FileMode, o *bbolt.Options) (*bbolt.DB, error) {
-	db, err := bbolt.Open(path, mode, o)
+	db, err := bbolt.Open(path, mode, lookedThrough(o))
 	if err != nil {
 		return nil, err
 	}

@@ -68,6 +68,7 @@ func files(t *testing.T) []file {
 // except as beside says.
 var floors = [][]string{
 	{"gpu/cuda/driver/header", "internal/memory"},
+	{"internal/pages"},
 	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/special", "pvi/model/ir", "internal/canary", "internal/cli", "internal/durable", "internal/plane", "internal/single"},
 	{"accountant", "gpu/cuda/emulator", "pvi/gaussian"},
 	{"dpmech/internal/stream"},
@@ -181,7 +182,7 @@ var forbidden = []struct {
 	},
 	{
 		"time", func(f file) bool {
-			return f.test || strings.HasPrefix(f.folder, "sim/report") || f.folder == "internal/pace" || command(f) || f.folder == "internal/plant" ||
+			return f.test || strings.HasPrefix(f.folder, "sim/report") || f.folder == "internal/pace" || f.folder == "internal/durable" || command(f) || f.folder == "internal/plant" ||
 				f.folder == "crypto/channel" || f.folder == "crypto/invitation" || transport(f) || coordinator(f) || client(f)
 		},
 		"the algorithm knows no clock",
