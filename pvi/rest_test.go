@@ -248,7 +248,7 @@ func TestALambdaAtTheEdge(t *testing.T) {
 	s := NewServer(p)
 	good, err := s.MarshalBinary()
 	check(t, err)
-	none := p.family.Size() - 1                   // whose precision is zero
+	none := p.family.Size() - 1                  // whose precision is zero
 	lattice := -int64(math.Ldexp(1, p.exponent)) // the prior's is one
 	edge := slices.Clone(good)
 	binary.LittleEndian.PutUint64(edge[len(edge)-wideSize:], uint64(lattice))
