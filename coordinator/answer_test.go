@@ -179,6 +179,25 @@ func TestKilledBetweenThePassesOfAnAnswer(t *testing.T) {
 	s.checkSum(5, -70)
 }
 
+// A question that is closed while a long answer to it is checked, and takes the bytes of that away, is no fault of anybody:
+// the client is told that it came too late, and one whose answer was taken meanwhile that it was.
+func TestAnAnswerWhoseQuestionIsClosedWhileItIsChecked(t *testing.T) {
+	s := newLongStand(t, 100)
+	late, taken := s.says(s.north, 5, nil), s.says(s.south, -70, nil)
+	w, _ := s.checkedAnswer(s.north, late)
+	again, payload := s.checkedAnswer(s.south, taken)
+	check(t, s.take(s.south, again, payload))
+	check(t, s.study.call(t.Context(), func(b *batch) error {
+		b.state.open[1].deadline = b.now
+		return nil
+	}))
+	s.mustStatus() // the loop has closed it
+	if got := reasonOf(t, s.study.finish(t.Context(), s.north.peer, w)); got != transport.OutOfPlace {
+		t.Errorf("an answer that came too late: %q", got)
+	}
+	check(t, s.study.finish(t.Context(), s.south.peer, again))
+}
+
 // An answer whose bytes were dropped after they were checked is not taken, whatever has come in their place.
 func TestAnAnswerThatIsDroppedBetweenItsPasses(t *testing.T) {
 	s := newLongStand(t, 100)

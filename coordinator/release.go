@@ -245,14 +245,17 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 		return err // the call was given up: the study goes on
 	}
 	defer release()
-	payload, fault, err := s.opened(w, in)
-	if err != nil {
-		return err
-	}
+	payload, fault, unread := s.opened(w, in)
 	return s.asClient(ctx, peer, func(b *batch, c *client) error {
 		defer release() // others are opened while this one is written
-		if fault != nil {
+		switch {
+		case fault != nil:
 			return b.drop(peer.Name, w, fault)
+		case unread != nil: // maybe since the bytes went with the question
+			if awaited, err := b.awaits(peer.Name, c, w); err != nil || !awaited {
+				return err
+			}
+			return unread
 		}
 		return b.take(peer.Name, c, w, payload)
 	})
@@ -271,23 +274,33 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	return fault
 }
 
+// awaits reports whether an answer that was checked is still to be taken: it may have been by another call. It refuses
+// one that has no place any more.
+func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) {
+	if hash, found, err := b.receipt(w.key); err != nil || found && hash == w.release.Hash {
+		return false, err
+	}
+	q := b.state.open[w.key.Ask]
+	if q == nil || q.offers[name] == nil || q.offers[name].release.Hash != w.release.Hash {
+		return false, refuse(transport.OutOfPlace, "question %d was closed while the answer came", w.key.Ask)
+	}
+	if c.left || !q.missing(name) {
+		return false, refuse(transport.OutOfPlace, "question %d asks this client no more", w.key.Ask)
+	}
+	if w.offer != nil && w.offer != q.offers[name] {
+		return false, refuse(transport.Unavailable, "the bytes of the release were dropped while they were checked: offer it again")
+	}
+	return true, nil
+}
+
 // take has the study's phase collect an answer, and keeps it. If it was the last one
 // missing, the outcome is said.
 func (b *batch) take(name identity.Name, c *client, w *written, payload wire.Encoded) error {
 	s, st, ask := b.study, b.state, w.key.Ask
-	if hash, found, err := b.receipt(w.key); err != nil || found && hash == w.release.Hash {
-		return err // or another call was faster
+	if awaited, err := b.awaits(name, c, w); err != nil || !awaited {
+		return err
 	}
 	q := st.open[ask]
-	if q == nil || q.offers[name] == nil || q.offers[name].release.Hash != w.release.Hash {
-		return refuse(transport.OutOfPlace, "question %d was closed while the answer came", ask)
-	}
-	if c.left || !q.missing(name) {
-		return refuse(transport.OutOfPlace, "question %d asks this client no more", ask)
-	}
-	if w.offer != nil && w.offer != q.offers[name] {
-		return refuse(transport.Unavailable, "the bytes of the release were dropped while they were checked: offer it again")
-	}
 	outcome, err := st.server.CollectSaying(pvi.ClientID(name), int(ask), payload)
 	if errors.Is(err, errChanged) {
 		return b.undo(err)

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"bytes"
 	"io"
 
 	"fedpvi/coordinator/store"
@@ -14,19 +15,27 @@ func (s *Study) rest(st *state) error {
 	if st.server == nil {
 		return nil
 	}
-	var slot []byte
+	var slot, short []byte
 	var size int64
 	err := s.look(func(kept store.Study) error {
-		slot, size = kept.StateSlot()
+		if slot, size = kept.StateSlot(); slot == nil && st.server.Rests() {
+			short = kept.State()
+		}
 		return nil
 	})
-	if err != nil {
+	switch {
+	case err != nil:
+		return err
+	case slot != nil:
+		return st.server.Rest(stateIn(s.look, slot, size))
+	case short == nil:
+		return nil
+	}
+	// The long one before, in which it rests still, is gone.
+	if err := st.server.Rest(io.NewSectionReader(bytes.NewReader(short), 0, int64(len(short)))); err != nil {
 		return err
 	}
-	if slot == nil {
-		return st.server.Wake()
-	}
-	return st.server.Rest(stateIn(s.look, slot, size))
+	return st.server.Wake()
 }
 
 // stateIn returns a long state, which is read in transactions.

@@ -1,10 +1,17 @@
 package coordinator
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"fedpvi/coordinator/store"
+	"fedpvi/pvi"
+	"fedpvi/pvi/stage"
+	"fedpvi/pvi/study"
 )
 
 // A coordinator that cannot read the state that λ rests in says so, reads it again, and goes on; the outcome is not
@@ -55,4 +62,66 @@ func TestAStateThatCannotBeReadForAWhile(t *testing.T) {
 	if status.Phase != Ended || failures != 1 {
 		t.Errorf("the study is %s after %d failures", status.Phase, failures)
 	}
+}
+
+// A state that is long while a question is open and short when none is takes λ into memory and out again: nothing fails for
+// that.
+func TestAStateThatBecomesShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		text := planeText(clientPrivacy, "rounds = 3\nq = \"diagonal\"", twoAreEnough)
+		document, err := study.Parse("plane.toml", text)
+		check(t, err)
+		server, err := stage.NewResting(document, []pvi.ClientID{"north", "south", "west"})
+		check(t, err)
+		without, err := server.MarshalBinary()
+		check(t, err)
+		_, _, err = server.NextSaying()
+		check(t, err)
+		with, err := server.MarshalBinary()
+		check(t, err)
+		var said bytes.Buffer
+		failures := 0
+		h := newHouse(t, Options{
+			RoundDeadline: 10 * time.Minute,
+			Log:           slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelError})),
+			Store:         store.Options{PartSize: (len(without) + len(with)) / 64}, // of 32 parts a value is short
+		})
+		h.found(text)
+		parties := h.invite("north", "south", "west")
+		admit(t, parties...)
+		isLong := func() bool {
+			h.mustStatus() // the loop has done what it was to do
+			slot := []byte(nil)
+			check(t, h.study.look(func(kept store.Study) error {
+				slot, _ = kept.StateSlot()
+				return nil
+			}))
+			return slot != nil
+		}
+		for range 2 { // at the end of each nobody is there for the next
+			if !isLong() {
+				t.Fatal("the state with an open question is short")
+			}
+			play(t, parties[0], parties[1])
+			time.Sleep(11 * time.Minute)
+			synctest.Wait()
+			if isLong() {
+				t.Fatal("the state without an open question is long")
+			}
+			for _, p := range parties {
+				if err := p.follow(t.Context()); unavailable(err) {
+					failures++
+				}
+			}
+			synctest.Wait()
+		}
+		play(t, parties...)
+		if status := h.mustStatus(); status.Phase != Ended {
+			t.Errorf("the study is %s", status.Phase)
+		}
+		if said.Len() > 0 || failures > 0 {
+			t.Errorf("%d calls failed: %s", failures, &said)
+		}
+		check(t, h.hub.Close())
+	})
 }

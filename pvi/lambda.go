@@ -14,6 +14,7 @@ type posterior struct {
 	protocol *Protocol
 	lambda   []Wide   // λ − λ_prior; nil at rest
 	rest     *resting // nil while λ is in memory
+	edge     bool     // rounding alone has λ proper: its moments are those that borderline computed
 	now      moments
 	meanOf   func(dst, nat []float64) error
 
@@ -207,7 +208,7 @@ func (q *posterior) nudged(by float64) (proper bool) {
 // commit makes what the last try computed the posterior.
 func (q *posterior) commit() {
 	q.tried(false)
-	q.tried = nil
+	q.tried, q.edge = nil, false
 	q.now, q.then = q.then, q.now
 	if q.summed != nil {
 		q.summed.state, q.summed.next = q.summed.next, q.summed.state
@@ -269,14 +270,16 @@ func (p *Protocol) checkCentre(centre []int64) error {
 // on another machine. It is not copied.
 func (q *posterior) set(lambda []Wide) bool {
 	now := q.lambda
-	if !q.tryMove(func(back bool) {
+	proper := q.tryMove(func(back bool) {
 		if q.lambda = lambda; back {
 			q.lambda = now
 		}
-	}) && !q.borderline() {
+	})
+	if !proper && !q.borderline() {
 		return false
 	}
 	q.commit()
+	q.edge = !proper
 	return true
 }
 

@@ -63,10 +63,10 @@ func NewResting(p *Protocol) *Server {
 
 // Rest takes λ and centres out of memory: from now on they are read from a state, which must be what the server's
 // state is now and must not change before the next call. Where elements of λ are not independent, or more follows on the
-// rounds than sums of changes, they stay in memory.
+// rounds than sums of changes, they stay in memory. So does a λ that rounding alone has proper, until it moves.
 func (s *Server) Rest(state *io.SectionReader) error {
 	p := s.protocol
-	if !p.canRest() {
+	if !p.canRest() || s.q.edge {
 		return nil
 	}
 	lambda, behind, err := p.lambdaIn(state)
@@ -88,6 +88,9 @@ func (s *Server) Rest(state *io.SectionReader) error {
 	s.q.rest, s.q.lambda, s.q.now, s.q.then, s.ended = &resting{from: lambda}, nil, moments{}, moments{}, nil
 	return nil
 }
+
+// Rests reports whether the server is at rest.
+func (s *Server) Rests() bool { return s.q.rest != nil }
 
 // Wake takes λ and centres into memory again.
 func (s *Server) Wake() error {
@@ -201,8 +204,9 @@ func (q *posterior) meanAfter(dst []int64, first, moves int) error {
 	if err != nil {
 		return err
 	}
-	if err := gaussian.Diagonal(len(dst)).Mean(mean, nat); err != nil {
-		panic("pvi: λ is not proper") // unreachable: it was when it was committed
+	if gaussian.Diagonal(len(dst)).Mean(mean, nat) != nil { // it was when it was committed
+		q.rest.fault = fmt.Errorf("%w: it is no proper distribution", ErrState)
+		return q.rest.fault
 	}
 	roundCentre(dst, mean)
 	return nil

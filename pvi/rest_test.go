@@ -2,9 +2,11 @@ package pvi
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -236,6 +238,53 @@ func TestAStateThatCannotBeRead(t *testing.T) {
 	}
 	if err := s.Rest(sectionOf(state[:len(state)-1])); err == nil {
 		t.Error("a server rests in a state of something else")
+	}
+}
+
+// A λ that is neither proper nor, by more than rounding, not, as of a state of another machine, stays in memory until it
+// moves. One that is read so while a server rests is damage.
+func TestALambdaAtTheEdge(t *testing.T) {
+	p := wideProtocol(t, 20, clientPrivacy, "factors = \"exact\"\ndamping = 0.5")
+	s := NewServer(p)
+	good, err := s.MarshalBinary()
+	check(t, err)
+	none := p.family.Size() - 1                  // whose precision is zero
+	lattice := -int64(math.Ldexp(1, p.exponent)) // the prior's is one
+	edge := slices.Clone(good)
+	binary.LittleEndian.PutUint64(edge[len(edge)-wideSize:], uint64(lattice))
+	binary.LittleEndian.PutUint64(edge[len(edge)-numberSize:], uint64(lattice>>63))
+	memory, err := RestoreServer(p, edge)
+	check(t, err)
+	if zero := p.priorAt(none) + memory.Lambda()[none].float(p.exponent); zero != 0 {
+		t.Fatalf("the precision is %v", zero)
+	}
+	rests, err := RestoreResting(p, sectionOf(edge))
+	check(t, err)
+	check(t, rests.Rest(sectionOf(edge)))
+	want, _ := memory.Next()
+	got, _ := rests.NextBrief()
+	centre, err := gather(rests.PlanCentre(got.Number))
+	check(t, err)
+	if rests.Rests() || !slices.Equal(centre, want.Centre) {
+		t.Errorf("centre %v, in memory %v", centre, want.Centre)
+	}
+	change := make([]int64, p.messageSize())
+	change[none] = p.limit
+	for _, id := range want.Participants {
+		_, err := rests.Collect(&Release{Protocol: p.digest, Number: 1, Client: id, Change: change})
+		check(t, err)
+	}
+	moved, err := rests.MarshalBinary()
+	check(t, err)
+	if check(t, rests.Rest(sectionOf(moved))); !rests.Rests() {
+		t.Error("a λ that has moved from the edge is still in memory")
+	}
+
+	damaged := NewResting(p)
+	check(t, damaged.Rest(sectionOf(edge)))
+	plan, _ := damaged.NextBrief()
+	if _, err := gather(damaged.PlanCentre(plan.Number)); !errors.Is(err, ErrState) {
+		t.Errorf("%v, want %v", err, ErrState)
 	}
 }
 

@@ -102,6 +102,9 @@ func (s *Server) Rest(state *io.SectionReader) error {
 	return s.rounds.Rest(where[roundsSection])
 }
 
+// Rests reports whether something of a server is not in memory.
+func (s *Server) Rests() bool { return s.rounds != nil && s.rounds.Rests() }
+
 // Wake takes what is long into memory again.
 func (s *Server) Wake() error {
 	if s.rounds == nil {
