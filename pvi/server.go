@@ -199,6 +199,8 @@ func (s *Server) finish(number int, r *round) (*Outcome, error) {
 		if proper {
 			s.q.commit()
 			outcome.Verdict = Accepted
+		} else {
+			s.q.tried = nil // which has the sum
 		}
 	}
 	if s.Done() {
