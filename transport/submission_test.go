@@ -55,7 +55,7 @@ func TestPiecesAreReceivedInOneBuffer(t *testing.T) {
 		n := min(len(rest), 16<<10)
 		parts, rest = append(parts, mem.SliceBuffer(rest[:n])), rest[n:]
 	}
-	memory.Within(t, 2*size, func() {
+	memory.Within(t, 3*size, func() { // under the race detector a buffer that grows is made twice
 		m := &submission{}
 		for range pieces {
 			if err := m.read(parts); err != nil || m.piece.offset != 7 || len(m.piece.data) != size {
