@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"errors"
 	"fmt"
 
 	"fedpvi/coordinator/store"
@@ -41,15 +42,22 @@ func (s *Study) item(number uint64) (i transport.Item, err error) {
 	return i, err
 }
 
-// look looks at what is on disk of the study.
+// look looks at what is on disk of the study. Where nothing is shown for a while, as what there is cannot be made safe on a
+// disk that is full, that is no fault of who asks, and passes.
 func (s *Study) look(f func(store.Study) error) error {
-	return s.hub.store.View(func(tx *store.Tx) error {
-		kept, err := tx.Study(s.hash)
-		if err != nil {
-			return err
+	var own error
+	err := s.hub.store.View(func(tx *store.Tx) error {
+		var kept store.Study
+		if kept, own = tx.Study(s.hash); own == nil {
+			own = f(kept)
 		}
-		return f(kept)
+		return own
 	})
+	if err != nil && own == nil && !errors.Is(err, store.ErrDamaged) {
+		s.log.Error("nothing can be read", "error", err)
+		return errStore
+	}
+	return err
 }
 
 // A storedBody is the body of an entry, on disk. It does not change.
