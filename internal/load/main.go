@@ -60,7 +60,10 @@ func run(ctx context.Context, args []string) (err error) {
 	f.IntVar(&o.studies, "studies", 1, "in idle, each with so many clients")
 	f.DurationVar(&o.lasts, "lasts", 10*time.Minute, "how long soak lasts")
 	f.StringVar(&o.program, "program", "bin/coordinator", "the coordinator's")
-	if err := f.Parse(args[1:]); err != nil {
+	switch err := f.Parse(args[1:]); {
+	case errors.Is(err, flag.ErrHelp):
+		return nil
+	case err != nil:
 		return err
 	}
 	if o.dir, err = os.MkdirTemp("", "load"); err != nil {
