@@ -149,6 +149,9 @@ func TestServe(t *testing.T) {
 	if !strings.Contains(metrics, `fedpvi_transactions_total{result="ok"} 1`) {
 		t.Error("the metrics do not count transactions")
 	}
+	if !strings.Contains(metrics, "\ngo_gc_heap_live_bytes ") {
+		t.Error("the metrics do not say what is in use of memory")
+	}
 	if strings.Contains(metrics, "clinic") {
 		t.Error("a client is named in the metrics")
 	}

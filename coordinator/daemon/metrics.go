@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"net/http"
+	"regexp"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -37,6 +38,10 @@ var (
 	_ transport.Observer = (*metrics)(nil)
 )
 
+// inUse adds what the garbage collector found in use when it last looked, which is what shows whether
+// a coordinator keeps more and more: what the system gives a process depends on when that was.
+var inUse = collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`)})
+
 func newMetrics() *metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "fedpvi", Name: name, Help: help})
@@ -70,7 +75,7 @@ func newMetrics() *metrics {
 	m.registry.MustRegister(
 		m.studies, m.rounds, m.closed, m.answers, m.refused, m.stored, m.batch, m.waiting,
 		m.calls, m.moved, m.connections,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		collectors.NewGoCollector(inUse), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
 }

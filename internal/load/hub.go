@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +24,7 @@ import (
 // A hub is a coordinator in a process of its own.
 type hub struct {
 	dir, address string
+	metrics      string // its address
 	process      *exec.Cmd
 	empty        usage // before anybody has joined
 }
@@ -30,13 +32,14 @@ type hub struct {
 // found makes studies of clients with names that end in a number, and returns their
 // invitations, study after study.
 func found(ctx context.Context, o options, documents [][]byte, clients int) (*hub, [][]coordinator.Invited, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, nil, err
-	}
-	h := &hub{dir: filepath.Join(o.dir, "hub"), address: l.Addr().String()}
-	if err := l.Close(); err != nil {
-		return nil, nil, err
+	h := &hub{dir: filepath.Join(o.dir, "hub")}
+	for _, a := range []*string{&h.address, &h.metrics} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, nil, err
+		}
+		defer l.Close()
+		*a = l.Addr().String()
 	}
 	all, err := h.found(ctx, documents, clients)
 	return h, all, err
@@ -90,7 +93,7 @@ func (h *hub) serve(ctx context.Context, o options) error {
 		return err
 	}
 	defer log.Close() // the process has its own
-	h.process = exec.Command(o.program, "--state", h.dir, "serve", "--listen", h.address, "--round-deadline", "1h", "--log", "json")
+	h.process = exec.Command(o.program, "--state", h.dir, "serve", "--listen", h.address, "--metrics", h.metrics, "--round-deadline", "1h", "--log", "json")
 	h.process.Stderr = log
 	if err := h.process.Start(); err != nil {
 		return fmt.Errorf("%w: make build makes the program", err)
@@ -163,6 +166,25 @@ func (h *hub) usage() (usage, error) {
 		u.processor += time.Duration(n) * tick
 	}
 	return u, nil
+}
+
+// live is how many bytes of its heap the process had in use when it last collected garbage.
+func (h *hub) live(ctx context.Context) (float64, error) {
+	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+h.metrics+"/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	a, err := http.DefaultClient.Do(ask)
+	if err != nil {
+		return 0, err
+	}
+	defer a.Body.Close()
+	for lines := bufio.NewScanner(a.Body); lines.Scan(); {
+		if n, ok := strings.CutPrefix(lines.Text(), "go_gc_heap_live_bytes "); ok {
+			return strconv.ParseFloat(n, 64)
+		}
+	}
+	return 0, errors.New("the coordinator's metrics do not say what of its heap is in use")
 }
 
 // most looks at the process until the function that it returns is called, which says how much memory

@@ -226,7 +226,7 @@ func soak(ctx context.Context, o options) error {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- c.play(playing, s, 0) }()
-	var at, private, resident, file []float64
+	var at, live, private, resident, file []float64
 	began, said := time.Now(), 0
 	look := time.NewTicker(time.Second)
 	defer look.Stop()
@@ -237,14 +237,19 @@ func soak(ctx context.Context, o options) error {
 			if err != nil {
 				return err
 			}
+			inUse, err := h.live(ctx)
+			if err != nil {
+				return err
+			}
 			since := time.Since(began)
 			if since > o.lasts/5 { // the first fifth is to warm up
 				at = append(at, since.Minutes())
-				private, resident, file = append(private, float64(u.private)/mega), append(resident, float64(u.resident)/mega), append(file, float64(u.file)/mega)
+				live, private = append(live, inUse/mega), append(private, float64(u.private)/mega)
+				resident, file = append(resident, float64(u.resident)/mega), append(file, float64(u.file)/mega)
 			}
 			if tenth := int(10 * since / o.lasts); tenth > said {
 				said = tenth
-				say("after %v: %d rounds, %.1f MB of its own, the file %.0f MB", since.Round(time.Second), s.played(o.clients), float64(u.private)/mega, float64(u.file)/mega)
+				say("after %v: %d rounds, %.1f MB of its own, %.1f MB in use, the file %.0f MB", since.Round(time.Second), s.played(o.clients), float64(u.private)/mega, inUse/mega, float64(u.file)/mega)
 			}
 		case err := <-ended:
 			if playing.Err() == nil {
@@ -258,6 +263,7 @@ func soak(ctx context.Context, o options) error {
 	}
 	n := s.played(o.clients)
 	say("%d rounds of %d clients in %v", n, o.clients, o.lasts)
+	say("  heap in use          %.1f MB at the end, %v", live[len(live)-1], trendOf(at, live))
 	say("  memory of its own    %.0f MB at the end, %v", private[len(private)-1], trendOf(at, private))
 	say("  resident, with pages of the store %.0f MB at the end, %v", resident[len(resident)-1], trendOf(at, resident))
 	say("  the file             %.0f MB at the end, %v", file[len(file)-1], trendOf(at, file))
