@@ -99,6 +99,9 @@ func onGrid(p *sim.Play, logLikelihood func(margin float64) float64) (mean [2]fl
 // of which more than half move count as 5,000 or more, which leaves .014 sds for a mean and 2 % for a variance
 // that is not too far from normal: five and four of those. The seed is fixed.
 func TestChainFindsThePosterior(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	for family, logLikelihood := range map[study.Family]func(float64) float64{
 		study.Logistic: func(m float64) float64 { return -math.Log1p(math.Exp(-m)) },
 		study.Probit:   func(m float64) float64 { return math.Log(math.Erfc(-m/math.Sqrt2) / 2) },

@@ -76,6 +76,9 @@ var schedules = map[string][]string{
 // Without privacy the federation finds the pooled posterior to 1e-9, whatever the
 // schedule and whoever holds which record.
 func TestNonPrivateIsPooled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	for part, cut := range partitions {
 		for schedule, how := range schedules {
 			t.Run(part+", "+schedule, func(t *testing.T) {
@@ -160,6 +163,9 @@ func TestWorkersChangeNothing(t *testing.T) {
 }
 
 func TestSeedsDiffer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	st, path := experiment(t, "demo/blood-pressure.toml")
 	seen := map[float64]uint64{}
 	for seed := range uint64(4) {

@@ -119,6 +119,9 @@ func replaced(key, value string) study.Override { return study.Override{Key: key
 // Bad input of private gradient steps ends in a clear error, or in a posterior of finite
 // numbers with every release charged.
 func TestPrivateStepsOnBadInput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	separable := func(i int) row {
 		r := ordinary(i)
 		if r.y = "no"; r.x > 5 {

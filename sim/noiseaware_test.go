@@ -112,6 +112,9 @@ func TestNoiseAwareForms(t *testing.T) {
 // The truth is what records were made of: a fit of many without privacy finds it. Where
 // there is none, there is none.
 func TestTruth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	st := calibration(t, study.Override{Key: "simulation.synthetic.records_per_client", Value: "20000"})
 	p, err := NewPlay(st, Options{Seed: 5})
 	if err != nil {

@@ -393,6 +393,9 @@ func TestPrivateClientsLogistic(t *testing.T) {
 
 // A network finds what no linear predictor does: the exclusive or of two signs.
 func TestNetworkLearns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	st, path := experiment(t, "models/network.toml", "inference.rounds=4", "inference.steps=150", "simulation.synthetic.records_per_client=400")
 	result := run(t, newPlay(t, st, path, 1))
 	if accuracy := *result.Test.Accuracy; accuracy < *result.Test.Majority+.2 {

@@ -47,6 +47,9 @@ func TestPoorBounds(t *testing.T) {
 // for that pass's noise: twelve numbers, 6 sds, so that at other seeds 2 of 10^8 right
 // programs fail. Its cost is in every view, and the result says both.
 func TestStandardisedRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	for _, c := range []struct {
 		settings []string
 		views    int

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"fedpvi/transport/internal/wirepb"
 )
@@ -78,13 +78,17 @@ func (w wire) status() (codes.Code, error) {
 //abuse:case A12 not unpacked
 func TestACompressedMessageIsRefused(t *testing.T) {
 	w := newWorld(t)
-	plain, err := proto.Marshal(wirepb.ApproveRequest_builder{Envelope: make([]byte, 64<<20)}.Build())
-	check(t, err)
-	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	_, err = z.Write(plain)
-	check(t, err)
-	check(t, z.Close())
+	// An ApproveRequest with an envelope of 64 MiB, as 1 + 64 parts that gzip reads as one.
+	part := func(plain []byte) []byte {
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		_, err := z.Write(plain)
+		check(t, err)
+		check(t, z.Close())
+		return packed.Bytes()
+	}
+	head := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.BytesType), 64<<20)
+	packed := append(part(head), bytes.Repeat(part(make([]byte, 1<<20)), 64)...)
 	for _, encoding := range []string{"gzip", "identity", "", "deflate"} {
 		wire := w.wire(t)
 		var more []hpack.HeaderField
@@ -92,8 +96,8 @@ func TestACompressedMessageIsRefused(t *testing.T) {
 			more = append(more, hpack.HeaderField{Name: "grpc-encoding", Value: encoding})
 		}
 		check(t, wire.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: headers(wirepb.Study_Approve_FullMethodName, more...), EndHeaders: true}))
-		message := binary.BigEndian.AppendUint32([]byte{1}, uint32(packed.Len()))
-		message = append(message, packed.Bytes()...)
+		message := binary.BigEndian.AppendUint32([]byte{1}, uint32(len(packed)))
+		message = append(message, packed...)
 		for len(message) > 0 {
 			n := min(len(message), 16<<10)
 			check(t, wire.framer.WriteData(1, n == len(message), message[:n]))

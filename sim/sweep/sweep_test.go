@@ -165,6 +165,9 @@ func TestWorkersChangeNothing(t *testing.T) {
 // A sweep that begins with a later seed has the runs of that seed of one that begins with the
 // first.
 func TestFirstSeed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	rows := func(text string) [][]string {
 		files := complete(t, filepath.Join(t.TempDir(), "out"), load(t, text), 1)
 		all, err := csv.NewReader(strings.NewReader(files["results.csv"])).ReadAll()
@@ -191,6 +194,9 @@ func TestResume(t *testing.T) {
 	// One worker stops where it is told to; of two, the other may be up to a
 	// window of runs ahead, which at first is less than the sweep.
 	for _, c := range []struct{ stop, workers int }{{0, 2}, {1, 2}, {7, 1}, {11, 1}} {
+		if testing.Short() && c.workers == 1 {
+			continue // one thread, and long under the race detector
+		}
 		folder := filepath.Join(t.TempDir(), "stopped")
 		results := open(t, folder, spec)
 		ctx, cancel := context.WithCancel(context.Background())
@@ -231,6 +237,9 @@ func TestResume(t *testing.T) {
 
 // A folder that is not what this sweep wrote is left alone.
 func TestFolderErrors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	spec := load(t, small)
 	folder := filepath.Join(t.TempDir(), "results")
 	complete(t, folder, spec, 1)
@@ -275,6 +284,9 @@ func TestFolderErrors(t *testing.T) {
 
 // Records that are not those that the folder was begun with are not mixed with them.
 func TestDataChanged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long arithmetic of one thread: without -short")
+	}
 	text := strings.Replace(small, "[random]\n\"model.noise_sd\" = [0.5, 2.0]", "[set]\n\"simulation.synthetic\" = \"\"\n\"simulation.data\" = \"records.csv\"\n\"simulation.clients\" = 4", 1)
 	path := write(t, text)
 	data := filepath.Join(filepath.Dir(path), "records.csv")
