@@ -81,15 +81,18 @@ func NewLayeredSum(cfg LayeredConfig) (*LayeredSum, error) {
 		if sigma < minLayerSigma {
 			return nil, fmt.Errorf("layered sum: noise layer %d of %d dropouts among %d honest clients would be thinner than %d lattice steps: fewer clients, fewer dropouts, or noise shares without layers", j, cfg.Dropouts, honest, minLayerSigma)
 		}
+	}
+	clip := math.Floor(math.Ldexp(cfg.Clip, lattice.exponent))
+	if err := m.fit(clip); err != nil {
+		return nil, fmt.Errorf("layered sum: %w", err)
+	}
+	// Their tables last: what is refused has cost no table for each of 100,000 layers.
+	for j, sigma := range m.sigmas {
 		g, err := NewDiscreteGaussian(sigma)
 		if err != nil {
 			return nil, fmt.Errorf("layered sum: layer %d: %w", j, err)
 		}
 		m.layers = append(m.layers, g)
-	}
-	clip := math.Floor(math.Ldexp(cfg.Clip, lattice.exponent))
-	if err := m.fit(clip); err != nil {
-		return nil, fmt.Errorf("layered sum: %w", err)
 	}
 	m.clip = int64(clip)
 	m.gate = newGate(lattice, m.clip)
@@ -133,11 +136,11 @@ func (m *LayeredSum) fit(clip float64) error {
 		return fmt.Errorf("noise multiplier %g is so large that the clip is below one lattice step", m.cfg.NoiseMultiplier)
 	}
 	perClient := clip
-	for _, g := range m.layers {
-		perClient += float64(g.Bound())
+	for _, sigma := range m.sigmas {
+		perClient += float64(sigma) * (maxLaps + 1) // what no sample exceeds, DiscreteGaussian.Bound
 	}
 	if float64(m.cfg.Clients)*perClient >= maxTotal {
-		return fmt.Errorf("the noise of %d clients in %d layers could overflow: at most %.0f clients with as many layers fit", m.cfg.Clients, len(m.layers), math.Ceil(maxTotal/perClient)-1)
+		return fmt.Errorf("the noise of %d clients in %d layers could overflow: at most %.0f clients with as many layers fit", m.cfg.Clients, len(m.sigmas), math.Ceil(maxTotal/perClient)-1)
 	}
 	return nil
 }
