@@ -137,7 +137,7 @@ func (m *LayeredSum) fit(clip float64) error {
 	}
 	perClient := clip
 	for _, sigma := range m.sigmas {
-		perClient += float64(sigma) * (maxLaps + 1) // what no sample exceeds, DiscreteGaussian.Bound
+		perClient += float64(sampleBound(uint64(sigma), 1))
 	}
 	if float64(m.cfg.Clients)*perClient >= maxTotal {
 		return fmt.Errorf("the noise of %d clients in %d layers could overflow: at most %.0f clients with as many layers fit", m.cfg.Clients, len(m.sigmas), math.Ceil(maxTotal/perClient)-1)
