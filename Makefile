@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eo pipefail -c
 
-TOOL := go tool -modfile=tools/go.mod
+TOOL := go tool -modfile=tools/protogen/go.mod
 
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
@@ -21,7 +21,7 @@ cuda: ## the programs, in bin/, that use a GPU where there is one
 	$(CUDA) go build -trimpath -tags cuda -o bin/ ./cmd/...
 
 generate: ## the code of the wire protocol, from its proto file; no network
-	go run -C tools ./protogen ../transport/internal/wirepb fedpvi.proto
+	go run -C tools/protogen . ../../transport/internal/wirepb fedpvi.proto
 
 # The same clang makes the same PTX. No toolkit: kernels declare what they need of CUDA.
 CLANG := clang-19
@@ -42,7 +42,7 @@ test-emulator: ## the kernels on an emulated device, and an audit of it; g++
 	go test -tags emulator -run Device ./sim/audit ./gpu/vae
 
 test-cuda: test-emulator $(EMULATED)/libcuda.so.1 ## programs on an emulated device too, and what stands before a real one
-	go test -tags emulator -run 'Device|TheTest' ./gpu/device ./pvi/solver ./pvi/fit ./sim ./sim/autoencoder ./client ./internal/pace
+	go test -tags emulator -run 'Device|TheTest' ./gpu/device ./pvi/solver ./pvi/fit ./sim ./sim/autoencoder ./client ./internal/speed
 	go test -tags emulator -run Card ./sim/audit
 	$(CUDA) go test -tags cuda ./gpu/cuda/driver
 	$(CUDA) LD_LIBRARY_PATH="$(CURDIR)/$(EMULATED):$$LD_LIBRARY_PATH" go test -tags cuda ./gpu/cuda ./gpu/vae
@@ -60,17 +60,17 @@ demo: build ## the main job on made-up data
 
 # Real data over a network: every schedule, both privacy units, linear and logistic.
 network: build ## studies on Abalone and Adult, a process for each client
-	go run ./internal/demonet experiments/abalone/rings.toml
-	go run ./internal/demonet experiments/abalone/rings.toml --set 'inference.schedule="sequential"' --set 'inference.factors="exact"'
-	go run ./internal/demonet experiments/abalone/rings.toml --set 'inference.schedule="asynchronous"' --set 'inference.factors="exact"'
-	go run ./internal/demonet experiments/abalone/rings.toml --set privacy.unit=client
-	go run ./internal/demonet experiments/abalone/mature.toml
-	go run ./internal/demonet experiments/adult/income.toml
-	go run ./internal/demonet experiments/adult/private.toml
-	go run ./internal/demonet experiments/adult/private.toml --set 'inference.schedule="sequential"' --set inference.damping=1
+	go run ./tools/demonet experiments/abalone/rings.toml
+	go run ./tools/demonet experiments/abalone/rings.toml --set 'inference.schedule="sequential"' --set 'inference.factors="exact"'
+	go run ./tools/demonet experiments/abalone/rings.toml --set 'inference.schedule="asynchronous"' --set 'inference.factors="exact"'
+	go run ./tools/demonet experiments/abalone/rings.toml --set privacy.unit=client
+	go run ./tools/demonet experiments/abalone/mature.toml
+	go run ./tools/demonet experiments/adult/income.toml
+	go run ./tools/demonet experiments/adult/private.toml
+	go run ./tools/demonet experiments/adult/private.toml --set 'inference.schedule="sequential"' --set inference.damping=1
 
 demo-network: build ## a coordinator and four clients, killed half way
-	go run ./internal/demonet
+	go run ./tools/demonet
 
 # The build that an upgrade begins with.
 FROM ?= 7650a16
@@ -78,16 +78,16 @@ upgrade: build ## a study that an earlier build begins and this one ends: make u
 	@rm -rf runs/earlier && git worktree prune
 	git worktree add -q --detach runs/earlier $(FROM)
 	cd runs/earlier && go build -trimpath -o bin/ ./cmd/coordinator ./cmd/client
-	go run ./internal/demonet upgrade runs/earlier/bin; status=$$?; git worktree remove --force runs/earlier; exit $$status
+	go run ./tools/demonet upgrade runs/earlier/bin; status=$$?; git worktree remove --force runs/earlier; exit $$status
 
 dist: ## programs, images, bills of materials and sums, in dist/
-	go run ./internal/dist
+	go run ./tools/dist
 
 load: build ## a thousand light clients against a coordinator, 12,000 connections that wait, a soak
-	go run ./internal/load rounds
-	go run ./internal/load rounds --clients 10 --coefficients 1000000 --rounds 2
-	go run ./internal/load idle --connections 4 --studies 3
-	go run ./internal/load soak --clients 100 --lasts $(SOAK)
+	go run ./tools/load rounds
+	go run ./tools/load rounds --clients 10 --coefficients 1000000 --rounds 2
+	go run ./tools/load idle --connections 4 --studies 3
+	go run ./tools/load soak --clients 100 --lasts $(SOAK)
 
 # How long the soak is.
 SOAK ?= 10m
@@ -121,7 +121,7 @@ test: ## all tests, what is shared under the race detector, and short fuzzing
 	go test $(RACE) -short -run 'Filter|ByTheTransform|Charges|Mixtures|Accumulator|Release|Layers|Stream' ./accountant ./dpmech
 	go test $$(go list ./... | grep -E '$(ALONE)')
 	go test -vet=off -run "^($$(awk "$$SHORTENS" $(wildcard $(addsuffix *_test.go,$(sort $(dir $(SHORTENED))))) | sort -u | paste -sd '|'))$$" $(sort $(dir $(SHORTENED)))
-	$(FUSED) go test -run 'DependsOnNoPlace' ./gpu/... ./internal/single
+	$(FUSED) go test -run 'DependsOnNoPlace' ./gpu/... ./internal/math32
 	$(if $(shell command -v g++),$(MAKE) --no-print-directory test-emulator)
 	$(MAKE) fuzz FUZZTIME=1s
 
@@ -151,7 +151,7 @@ fuzz: ## every fuzz target, as many at a time as there are cores
 	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9]*$(TARGET)[A-Za-z0-9]*' $(PKG) | sed -E 's#/[^/]*:[0-9]+:func # #' | sort | xargs -P $$(nproc) -n 2 bash -c "$$FUZZ" fuzz
 
 audit: ## the program attacks itself, as it is and with planted faults
-	go run ./internal/plant
+	go run ./tools/plant
 
 # Federations in simulated worlds, where all goes wrong that can: docs/chaos.md. A failure
 # says with which SEED and KEEP it is seen again.
@@ -159,14 +159,14 @@ RUNS ?= 10000
 SEED ?= 1
 KEEP ?=
 chaos: ## simulated worlds with faults: make chaos RUNS=1000 SEED=7
-	GOGC=400 go test ./internal/chaos -count 1 -timeout 0 -run PromisesHold -runs $(RUNS) -seed $(SEED) $(if $(KEEP),-keep $(KEEP)) | grep -v '^ *--- FAIL: .*/seed'
+	GOGC=400 go test ./internal/testing/chaos -count 1 -timeout 0 -run PromisesHold -runs $(RUNS) -seed $(SEED) $(if $(KEEP),-keep $(KEEP)) | grep -v '^ *--- FAIL: .*/seed'
 
 chaos-plants: ## faults planted in the daemons, and the simulated worlds in which they are found
-	go run ./internal/plant -worlds 1000
+	go run ./tools/plant -worlds 1000
 
 chaos-processes: RUNS = 200
 chaos-processes: build ## 200 runs of real processes, killed, cut off and on full disks
-	go run ./internal/demonet siege $(RUNS) $(SEED)
+	go run ./tools/demonet siege $(RUNS) $(SEED)
 
 # What people wrote.
 SOURCES = $$(git ls-files '*.go' ':!*.pb.go')
@@ -175,10 +175,10 @@ lint: ## formatting, vet, staticcheck, generated code
 	@unformatted=$$($(TOOL) gofumpt -l $(SOURCES)); test -z "$$unformatted" || { echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
 	$(if $(RACE),$(CUDA) go vet -tags cuda ./gpu/cuda/... ./gpu/device ./gpu/vae)
-	$(if $(shell command -v g++),go vet -tags emulator ./gpu/cuda/... ./gpu/device ./gpu/vae ./pvi/solver ./sim ./sim/audit ./sim/autoencoder ./client ./internal/pace)
+	$(if $(shell command -v g++),go vet -tags emulator ./gpu/cuda/... ./gpu/device ./gpu/vae ./pvi/solver ./sim ./sim/audit ./sim/autoencoder ./client ./internal/speed)
 	$(TOOL) staticcheck ./...
 	go mod tidy -diff
-	go mod -C tools tidy -diff
+	go mod -C tools/protogen tidy -diff
 	@$(MAKE) --no-print-directory generate
 	@git diff --exit-code --stat -- '*.pb.go' || { echo "generated code that is not what make generate makes: commit what it made"; exit 1; }
 
@@ -186,7 +186,7 @@ fmt:
 	$(TOOL) gofumpt -w $(SOURCES)
 
 bench: ## benchmarks; figures are kept in docs/benchmarks.md
-	go test -run '^$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./internal/special ./internal/single ./gpu ./sim ./transport
+	go test -run '^$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./internal/special ./internal/math32 ./gpu ./sim ./transport
 	go test -run '^$$' -bench . -cpu 2 ./sim/sweep
 	go test -run '^$$' -bench . -benchtime 300x -cpu 2 ./gpu/vae
 

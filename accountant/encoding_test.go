@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 )
 
 // oneOfEach has every kind of event, with its encoding written by hand from the format

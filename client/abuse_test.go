@@ -17,7 +17,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/invitation"
 	"fedpvi/crypto/signed"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 	"fedpvi/transport"
 )
@@ -29,7 +29,7 @@ func (h *hub) fork(server []byte, ask int) *hub {
 	other.items, other.receipts = slices.Clone(h.items), slices.Clone(h.receipts)
 	other.releases, other.last, other.bodies = maps.Clone(h.releases), maps.Clone(h.last), maps.Clone(h.bodies)
 	var err error
-	other.server, err = stage.RestoreServer(h.study, h.clients(), server)
+	other.server, err = session.RestoreServer(h.study, h.clients(), server)
 	check(h.t, err)
 	other.close(ask)
 	return &other

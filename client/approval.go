@@ -9,7 +9,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/client/ledger"
 	"fedpvi/crypto/transcript"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 )
 
 // An approval is the holder's: of one study, to the byte, under one policy, to the byte.
@@ -42,7 +42,7 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	if err != nil {
 		return t, err
 	}
-	spent, err := stage.Whole(m.Study, roster)
+	spent, err := session.Whole(m.Study, roster)
 	if err != nil {
 		return t, err
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"fedpvi/crypto/transcript"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 )
 
 // An Ending is how a study ended.
@@ -52,7 +52,7 @@ func (a *participant) end(body []byte) (*Ending, error) {
 // sameNumbers compares λ, which is exact on every machine. What follows from it, such as
 // standard deviations, may be rounded otherwise on another kind of processor: the holder
 // gets what was computed here.
-func sameNumbers(own *stage.Result, stated []byte) error {
+func sameNumbers(own *session.Result, stated []byte) error {
 	var said struct {
 		Protocol string    `json:"protocol"`
 		Natural  []float64 `json:"natural"`

@@ -5,7 +5,7 @@ import (
 
 	"fedpvi/client"
 	"fedpvi/crypto/transcript"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/wire"
 )
 
@@ -64,8 +64,8 @@ func TestAPlanThatIsNotWorkedOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, all := federation(t, source, "north", "south", "west") // south does not answer the second question
-			h.lie = func(e *stage.Entry, _ *transcript.Hash) {
-				if e.Kind == stage.Plan && e.Ask == 2 {
+			h.lie = func(e *session.Entry, _ *transcript.Hash) {
+				if e.Kind == session.Plan && e.Ask == 2 {
 					e.Body = c.change(h, e.Body)
 				}
 			}

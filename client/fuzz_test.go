@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"fedpvi/client"
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 )
 
 // A policy that is accepted allows nothing by accident.

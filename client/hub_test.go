@@ -20,7 +20,7 @@ import (
 	"fedpvi/crypto/signed"
 	"fedpvi/crypto/transcript"
 	"fedpvi/pvi"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 	"fedpvi/transport"
 )
@@ -80,7 +80,7 @@ type hub struct {
 	reason  map[identity.Name]string // for which a client left
 
 	chain    transcript.Chain
-	server   *stage.Server
+	server   *session.Server
 	items    []transport.Item
 	asked    int // entries for whose bodies somebody asked
 	releases map[releaseKey]transport.Item
@@ -88,7 +88,7 @@ type hub struct {
 	// bodies are what was opened, for a transcript to compare.
 	bodies map[releaseKey][]byte
 	// lie, if there is one, changes what is said before it is signed.
-	lie    func(e *stage.Entry, model *transcript.Hash)
+	lie    func(e *session.Entry, model *transcript.Hash)
 	result func([]byte) []byte
 	// poison, if there is one, changes what was opened.
 	poison func(name identity.Name, payload []byte) []byte
@@ -162,7 +162,7 @@ func (h *hub) begin() {
 	}
 	members, err := roster.New(h.hash(), entries)
 	check(h.t, err)
-	h.server, err = stage.NewServer(h.study, h.clients())
+	h.server, err = session.NewServer(h.study, h.clients())
 	check(h.t, err)
 	protocol := transcript.Hash(h.server.Digest())
 	if h.rules != nil {
@@ -178,7 +178,7 @@ func (h *hub) begin() {
 func (h *hub) restart() {
 	h.t.Helper()
 	var err error
-	h.server, err = stage.NewServer(h.study, h.clients())
+	h.server, err = session.NewServer(h.study, h.clients())
 	check(h.t, err)
 	_, _, err = h.server.Next()
 	check(h.t, err)
@@ -209,7 +209,7 @@ func (h *hub) say(kind transcript.Kind, ask int, model transcript.Hash, body []b
 }
 
 // sayEntry says a plan or an outcome.
-func (h *hub) sayEntry(e stage.Entry) {
+func (h *hub) sayEntry(e session.Entry) {
 	h.t.Helper()
 	model := h.server.Model()
 	if m, ok := h.server.ModelOf(e.Ask); ok {
@@ -336,7 +336,7 @@ func (l line) Entry(_ context.Context, number uint64) (transport.Item, error) {
 		return transport.Item{}, errIdle
 	}
 	item := l.items[number-1]
-	if item.Derived && stage.Foretells(l.study) {
+	if item.Derived && session.Foretells(l.study) {
 		item.Body = nil
 	}
 	return item, nil

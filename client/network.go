@@ -13,7 +13,7 @@ import (
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/transcript"
 	"fedpvi/pvi"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 	"fedpvi/transport"
 )
@@ -56,7 +56,7 @@ func (c *Client) Dial(ctx context.Context, m *Member, n Network) (*transport.Cli
 		return nil, err
 	}
 	end := channel.Client{Credentials: credentials, Pins: m.pins, Now: c.now}
-	return n.dial(ctx, c.log, m.Addresses, transport.Config{TLS: end.Config(), MaxEntry: m.maxEntry(), Brief: stage.Foretells(m.Study)})
+	return n.dial(ctx, c.log, m.Addresses, transport.Config{TLS: end.Config(), MaxEntry: m.maxEntry(), Brief: session.Foretells(m.Study)})
 }
 
 func (m *Member) party() channel.Party {
@@ -102,7 +102,7 @@ func (c *Client) renew(ctx context.Context, m *Member, link Link) error {
 func (m *Member) maxEntry() int64 {
 	const perNumber, perReceipt, room = 32, 256, 1 << 20
 	size := int64(roster.MaxSize) + room
-	p, err := stage.Public(m.Study, pretended(m.Study, 0))
+	p, err := session.Public(m.Study, pretended(m.Study, 0))
 	if err != nil {
 		return transcript.MaxBody
 	}

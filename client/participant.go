@@ -13,8 +13,8 @@ import (
 	"fedpvi/crypto/transcript"
 	"fedpvi/gpu/device"
 	"fedpvi/pvi"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/shard"
-	"fedpvi/pvi/stage"
 	"fedpvi/transport"
 )
 
@@ -31,7 +31,7 @@ type participant struct {
 	named   ledger.Hash // the file of records
 
 	chain transcript.Chain
-	site  *stage.Site // nil before the roster
+	site  *session.Site // nil before the roster
 	at    position
 	sent  uint64 // the last question whose answer this process has sent
 
@@ -102,7 +102,7 @@ func (a *participant) restore() error {
 	if err != nil || !ok {
 		return errors.Join(err, c.lacks(sitePart, ok))
 	}
-	a.site, err = stage.RestoreSite(a.member.Study, clientsOf(a.chain.Members()), a.id(), a.records, state)
+	a.site, err = session.RestoreSite(a.member.Study, clientsOf(a.chain.Members()), a.id(), a.records, state)
 	if err != nil {
 		return c.damaged("the state of the study: " + err.Error())
 	}
@@ -225,7 +225,7 @@ func (a *participant) begin(chain transcript.Chain) error {
 	if err := a.fits(clients, d); err != nil {
 		return err
 	}
-	a.site, err = stage.NewSite(m.Study, clients, a.id(), a.records)
+	a.site, err = session.NewSite(m.Study, clients, a.id(), a.records)
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (a *participant) begin(chain transcript.Chain) error {
 
 // fits checks that the whole study, with the clients that it has, fits into the budget.
 func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
-	spent, err := stage.Whole(a.member.Study, clients)
+	spent, err := session.Whole(a.member.Study, clients)
 	if err != nil {
 		return err
 	}
@@ -256,7 +256,7 @@ func (a *participant) step(e transcript.Entry, body []byte, next *position) erro
 	if a.site == nil {
 		return transcript.ErrKind
 	}
-	if err := a.site.Follow(stage.Entry{Kind: stage.Kind(e.Kind), Ask: int(e.Ask), Body: body}); err != nil {
+	if err := a.site.Follow(session.Entry{Kind: session.Kind(e.Kind), Ask: int(e.Ask), Body: body}); err != nil {
 		return err
 	}
 	next.Asks[0], next.Asks[1] = a.site.Asks()
@@ -324,7 +324,7 @@ func (a *participant) answer() (transport.Item, error) {
 }
 
 // pay charges an answer that was computed, or noise that was drawn for one that failed.
-func (a *participant) pay(ask uint64, answer stage.Answer, failed error) (transport.Item, error) {
+func (a *participant) pay(ask uint64, answer session.Answer, failed error) (transport.Item, error) {
 	event, err := a.terms.event(answer.Spent)
 	if err != nil {
 		return transport.Item{}, err

@@ -17,7 +17,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
-	"fedpvi/internal/plane"
+	"fedpvi/internal/testing/linestudy"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 )
 
 func planeStudy(privacy, inference, federation string) []byte {
-	return plane.Document(plane.Parts{Privacy: privacy, Inference: "rounds = 3\n" + inference, Federation: federation})
+	return linestudy.Document(linestudy.Parts{Privacy: privacy, Inference: "rounds = 3\n" + inference, Federation: federation})
 }
 
 // wide is a promise that has room for every study of these tests.

@@ -19,7 +19,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/transcript"
 	"fedpvi/dpmech"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 	"fedpvi/transport"
 )
 
@@ -278,29 +278,29 @@ func TestALyingCoordinator(t *testing.T) {
 		says string
 	}{
 		"a plan with another λ": {func(h *hub) {
-			h.lie = func(e *stage.Entry, _ *transcript.Hash) {
-				if e.Kind == stage.Plan && e.Ask == 2 {
+			h.lie = func(e *session.Entry, _ *transcript.Hash) {
+				if e.Kind == session.Plan && e.Ask == 2 {
 					e.Body[len(e.Body)/2]++
 				}
 			}
 		}, ""},
 		"a plan under another model hash": {func(h *hub) {
-			h.lie = func(e *stage.Entry, model *transcript.Hash) {
-				if e.Kind == stage.Plan && e.Ask == 2 {
+			h.lie = func(e *session.Entry, model *transcript.Hash) {
+				if e.Kind == session.Plan && e.Ask == 2 {
 					model[0]++
 				}
 			}
 		}, "another model"},
 		"an outcome with another sum": {func(h *hub) {
-			h.lie = func(e *stage.Entry, _ *transcript.Hash) {
-				if e.Kind == stage.Outcome && e.Ask == 1 {
+			h.lie = func(e *session.Entry, _ *transcript.Hash) {
+				if e.Kind == session.Outcome && e.Ask == 1 {
 					e.Body[len(e.Body)-1]++
 				}
 			}
 		}, ""},
 		"a question asked twice": {func(h *hub) {
-			h.lie = func(e *stage.Entry, _ *transcript.Hash) {
-				if e.Kind == stage.Plan && e.Ask == 2 {
+			h.lie = func(e *session.Entry, _ *transcript.Hash) {
+				if e.Kind == session.Plan && e.Ask == 2 {
 					e.Ask = 1
 				}
 			}

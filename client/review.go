@@ -10,7 +10,7 @@ import (
 	"fedpvi/crypto/seal"
 	"fedpvi/crypto/signed"
 	"fedpvi/pvi"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/words"
 )
@@ -84,7 +84,7 @@ func (c *Client) Review(m *Member, p *Policy, dataset string) (*Review, error) {
 	if !known {
 		clients = pretended(m.Study, fewest)
 	}
-	protocol, err := stage.Public(m.Study, clients)
+	protocol, err := session.Public(m.Study, clients)
 	if err != nil {
 		return nil, err
 	}
@@ -120,11 +120,11 @@ func (c *Client) clients(m *Member) (all []pvi.ClientID, known bool, err error) 
 }
 
 func leaves(st *study.Study, clients []pvi.ClientID, p *pvi.Protocol) (Leaves, error) {
-	size, err := stage.MaxRelease(st, clients)
+	size, err := session.MaxRelease(st, clients)
 	if err != nil {
 		return Leaves{}, err
 	}
-	site, err := stage.NewServer(st, clients)
+	site, err := session.NewServer(st, clients)
 	if err != nil {
 		return Leaves{}, err
 	}
@@ -139,7 +139,7 @@ func leaves(st *study.Study, clients []pvi.ClientID, p *pvi.Protocol) (Leaves, e
 
 // cost fills in what the study gives away, and its noise.
 func (r *Review) cost(m *Member, clients []pvi.ClientID, p *pvi.Protocol) error {
-	costs, err := stage.Costs(m.Study, clients)
+	costs, err := session.Costs(m.Study, clients)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients 
 	}
 	_, r.Approved = c.Terms(m, p)
 	r.Terms, r.Privacy.Cap, r.Privacy.At = t, d.Promise.Epsilon, d.Promise.Delta
-	spent, err := stage.Whole(m.Study, clients)
+	spent, err := session.Whole(m.Study, clients)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"fedpvi/client"
 	"fedpvi/crypto/identity"
 	"fedpvi/pvi"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 )
 
 // A review has the numbers of the study, of the messages that are then sent, and of the
@@ -29,7 +29,7 @@ func TestAReviewTellsWhatHappens(t *testing.T) {
 				return r
 			}
 			before := review()
-			costs, err := stage.Costs(h.study, []pvi.ClientID{"north", "south"})
+			costs, err := session.Costs(h.study, []pvi.ClientID{"north", "south"})
 			check(t, err)
 			if len(before.Privacy.Observers) != len(costs) || before.Privacy.Observers[0].Epsilon != costs[0].Epsilon {
 				t.Errorf("costs %+v, want %+v", before.Privacy.Observers, costs)

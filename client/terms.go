@@ -6,7 +6,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/client/ledger"
 	"fedpvi/pvi"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 )
 
@@ -80,7 +80,7 @@ func observer(st *study.Study, p *Policy) string {
 
 // event returns what something costs on these terms. Nothing at all may be spent; but a
 // cost that the study does not state on these terms is not nothing.
-func (t Terms) event(s stage.Spent) (accountant.Event, error) {
+func (t Terms) event(s session.Spent) (accountant.Event, error) {
 	if len(s) == 0 {
 		return accountant.Composed{}, nil
 	}

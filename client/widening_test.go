@@ -8,7 +8,7 @@ import (
 	"fedpvi/client"
 	"fedpvi/pvi"
 	"fedpvi/pvi/onestep"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 )
 
 // The factor of intervals is that of the closed form at the precision of the nominal records, and
@@ -41,7 +41,7 @@ func TestAReviewTellsHowMuchWiderIntervalsGet(t *testing.T) {
 				}
 				return
 			}
-			p, err := stage.Public(h.study, []pvi.ClientID{"north", "south"})
+			p, err := session.Public(h.study, []pvi.ClientID{"north", "south"})
 			check(t, err)
 			tau := r.Noise.Forecast.Noise
 			if c.inference != "" {

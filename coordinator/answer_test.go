@@ -8,7 +8,7 @@ import (
 
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/transcript"
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 	"fedpvi/pvi/wire"
 	"fedpvi/transport"
 )

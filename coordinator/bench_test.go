@@ -16,7 +16,7 @@ import (
 	"fedpvi/crypto/seal"
 	"fedpvi/crypto/transcript"
 	"fedpvi/pvi"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/wire"
 	"fedpvi/transport"
 )
@@ -64,7 +64,7 @@ func newCrowd(t testing.TB, clients int, document []byte) *crowd {
 	protocol, err := pvi.NewProtocol(st, clientIDs(names))
 	check(t, err)
 	c.size = protocol.MessageSize()
-	c.padded, err = stage.MaxRelease(st, clientIDs(names))
+	c.padded, err = session.MaxRelease(st, clientIDs(names))
 	check(t, err)
 	return c
 }

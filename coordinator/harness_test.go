@@ -18,21 +18,21 @@ import (
 	"fedpvi/crypto/signed"
 	"fedpvi/crypto/transcript"
 	"fedpvi/dpmech/seeded"
-	"fedpvi/internal/plane"
+	"fedpvi/internal/testing/linestudy"
 	"fedpvi/pvi"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/shard"
-	"fedpvi/pvi/stage"
 	"fedpvi/pvi/study"
 	"fedpvi/transport"
 )
 
 const (
-	noPrivacy     = plane.NoPrivacy
+	noPrivacy     = linestudy.NoPrivacy
 	clientPrivacy = "unit = \"client\"\nnoise_multiplier = 0.05\ndelta = 1e-5\nclip = 60"
 )
 
 func planeText(privacy, inference, federation string) []byte {
-	return plane.Document(plane.Parts{Privacy: privacy, Inference: inference, Federation: federation})
+	return linestudy.Document(linestudy.Parts{Privacy: privacy, Inference: inference, Federation: federation})
 }
 
 func planeRecords(n int) *shard.Records {
@@ -143,7 +143,7 @@ type party struct {
 	document *study.Study
 	hub      roster.Entry
 	chain    transcript.Chain
-	site     *stage.Site
+	site     *session.Site
 	records  *shard.Records
 	entries  []transport.Item
 	ledger   uint64
@@ -245,12 +245,12 @@ func (p *party) take(i transport.Item) error {
 				names = append(names, e.Name)
 			}
 		}
-		p.site, err = stage.NewSite(p.document, clientIDs(names), pvi.ClientID(p.peer.Name), p.records)
+		p.site, err = session.NewSite(p.document, clientIDs(names), pvi.ClientID(p.peer.Name), p.records)
 		if err == nil && p.site.Digest() != chain.Protocol() {
 			err = errors.New("another protocol")
 		}
 	case e.Kind.Plan(), e.Kind.Outcome():
-		err = p.site.Follow(stage.Entry{Kind: stage.Kind(e.Kind), Ask: int(e.Ask), Body: i.Body})
+		err = p.site.Follow(session.Entry{Kind: session.Kind(e.Kind), Ask: int(e.Ask), Body: i.Body})
 		if e.Kind.Plan() {
 			p.models[int(e.Ask)] = e.Model
 		}

@@ -9,14 +9,14 @@ import (
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/transcript"
 	"fedpvi/pvi/fit"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 )
 
 // A Posterior is what came out of a study, and how to read it.
 type Posterior struct {
-	Result    *stage.Result `json:"result"`
-	Marginals []Marginal    `json:"marginals"`
+	Result    *session.Result `json:"result"`
+	Marginals []Marginal      `json:"marginals"`
 }
 
 // A Marginal is one parameter of a posterior.
@@ -65,7 +65,7 @@ func (s *Study) Posterior(ctx context.Context) (*Posterior, error) {
 	if err != nil {
 		return nil, err
 	}
-	var r stage.Result
+	var r session.Result
 	if err := json.Unmarshal(closing.Result, &r); err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (s *Study) Posterior(ctx context.Context) (*Posterior, error) {
 }
 
 // Describe says how the result of a study is to be read.
-func Describe(st *study.Study, r *stage.Result) (*Posterior, error) {
+func Describe(st *study.Study, r *session.Result) (*Posterior, error) {
 	if !st.HasScale() {
 		var err error
 		if st, err = st.WithScale(st.PublicScale()); err != nil { // names and kinds are the same

@@ -12,7 +12,7 @@ import (
 	"fedpvi/coordinator/store"
 	"fedpvi/internal/durable"
 	"fedpvi/pvi"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 )
 
@@ -73,7 +73,7 @@ func TestAStateThatBecomesShort(t *testing.T) {
 		text := planeText(clientPrivacy, "rounds = 3\nq = \"diagonal\"", twoAreEnough)
 		document, err := study.Parse("plane.toml", text)
 		check(t, err)
-		server, err := stage.NewResting(document, []pvi.ClientID{"north", "south", "west"})
+		server, err := session.NewResting(document, []pvi.ClientID{"north", "south", "west"})
 		check(t, err)
 		without, err := server.MarshalBinary()
 		check(t, err)

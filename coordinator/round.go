@@ -12,7 +12,7 @@ import (
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/transcript"
 	"fedpvi/pvi"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 )
 
 // advance does everything that can be done now: begins the study, closes rounds, opens
@@ -52,7 +52,7 @@ func (b *batch) begin() error {
 	if slices.Equal(names, st.blocked.clients) {
 		return nil
 	}
-	server, err := stage.NewResting(s.document, clientIDs(names))
+	server, err := session.NewResting(s.document, clientIDs(names))
 	if err != nil {
 		st.blocked = blocked{names, err.Error()}
 		b.then(func() { s.log.Warn("the study cannot begin", "clients", len(names), "reason", err) })
@@ -147,7 +147,7 @@ func (b *batch) closeIfDue(ask uint64) error {
 }
 
 // close says the outcome of a question and forgets the bodies of its answers.
-func (b *batch) close(outcome *stage.Saying) error {
+func (b *batch) close(outcome *session.Saying) error {
 	s, st, ask := b.study, b.state, uint64(outcome.Ask)
 	q := st.open[ask]
 	delete(st.open, ask)

@@ -10,7 +10,7 @@ import (
 	"fedpvi/crypto/seal"
 	"fedpvi/crypto/signed"
 	"fedpvi/pvi"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 	"fedpvi/transport/membership"
 )
@@ -39,7 +39,7 @@ func largestBody(document *study.Study) (int64, error) {
 	for i := range clients {
 		clients[i] = pvi.ClientID(fmt.Sprintf("%0*d", identity.MaxName, i))
 	}
-	size, err := stage.MaxRelease(document, clients)
+	size, err := session.MaxRelease(document, clients)
 	if err != nil {
 		return 0, err
 	}

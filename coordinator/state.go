@@ -14,7 +14,7 @@ import (
 	"fedpvi/crypto/signed"
 	"fedpvi/crypto/transcript"
 	"fedpvi/pvi"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 )
 
 // A state is what a study knows that can change. It belongs to the study's loop, and is
@@ -24,7 +24,7 @@ type state struct {
 	clients map[identity.Name]*client
 	keys    keyring // of the clients and the coordinator
 	chain   transcript.Chain
-	server  *stage.Server // nil before the study has begun
+	server  *session.Server // nil before the study has begun
 	open    map[uint64]*question
 	aborted *transcript.Abortion // of a study that never began, or began and was aborted
 	since   time.Time            // when the study came to wait for what it waits for
@@ -232,9 +232,9 @@ func (s *Study) readStage(st *state, kept store.Study) error {
 	clients := clientIDs(st.members())
 	if slot, size := kept.StateSlot(); slot != nil {
 		in := func(f func(store.Study) error) error { return f(kept) }
-		st.server, err = stage.RestoreResting(s.document, clients, stateIn(in, slot, size))
+		st.server, err = session.RestoreResting(s.document, clients, stateIn(in, slot, size))
 	} else if b := kept.State(); b != nil {
-		st.server, err = stage.RestoreServer(s.document, clients, b)
+		st.server, err = session.RestoreServer(s.document, clients, b)
 	} else if n := st.chain.Position().Number; n > 0 {
 		err = fmt.Errorf("a transcript of %d entries, and no state of the phases", n)
 	}

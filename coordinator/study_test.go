@@ -9,7 +9,7 @@ import (
 	"fedpvi/crypto/transcript"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 )
 
@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // inOneProcess plays the study without a coordinator, with the noise of the parties, and
 // returns its entries.
-func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []stage.Entry, result []byte) {
+func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []session.Entry, result []byte) {
 	t.Helper()
 	st, err := study.Parse("plane.toml", document)
 	check(t, err)
@@ -25,14 +25,14 @@ func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []st
 	for _, p := range parties {
 		roster = append(roster, pvi.ClientID(p.peer.Name))
 	}
-	server, err := stage.NewServer(st, roster)
+	server, err := session.NewServer(st, roster)
 	check(t, err)
-	sites := map[pvi.ClientID]*stage.Site{}
+	sites := map[pvi.ClientID]*session.Site{}
 	for m, id := range roster {
-		sites[id], err = stage.NewSite(st, roster, id, parties[m].records)
+		sites[id], err = session.NewSite(st, roster, id, parties[m].records)
 		check(t, err)
 	}
-	say := func(e stage.Entry) {
+	say := func(e session.Entry) {
 		entries = append(entries, e)
 		for _, s := range sites {
 			check(t, s.Follow(e))

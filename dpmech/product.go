@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"fedpvi/accountant"
-	"fedpvi/internal/single"
+	"fedpvi/internal/math32"
 )
 
 // A ProductLayer is a part of a record's vector: the outer product of two vectors of so
@@ -41,7 +41,7 @@ type ProductConfig struct {
 // Sensitivity. Let f be what a step computes before the noise, in steps of the lattice, of
 // a batch in the order of its records, K = Together, c the clip. Every vector, of the
 // float32 numbers that are multiplied, has a norm of at most c ([ProductRun.Put]). f is
-// within e = c·SumError(K) of the exact sum of the first K ([single.SumError]), and then
+// within e = c·SumError(K) of the exact sum of the first K ([math32.SumError]), and then
 // each of d elements is rounded to the lattice, ½√d. The others are truncated, each by √d
 // at most, and added exactly. One record more, or fewer, moves the exact sum by c; it may
 // also push one record over K, which truncates it: √d. So f moves by at most
@@ -139,7 +139,7 @@ func (s *ProductSum) derive() error {
 	}
 	most := math.Ldexp(s.cfg.Clip, lattice.exponent) // steps that a vector is long, if it is not truncated
 	clip := math.Floor(most)
-	rounding := 2*single.SumError(s.cfg.Together)*most + 2*math.Sqrt(float64(s.dim))
+	rounding := 2*math32.SumError(s.cfg.Together)*most + 2*math.Sqrt(float64(s.dim))
 	sensitivity := math.Ceil((clip+rounding)*(1+0x1p-50)) + 1
 	share := math.Ceil(s.cfg.NoiseMultiplier * sensitivity * (1 + 0x1p-50))
 	if !(share <= mostSliced) {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"fedpvi/internal/single"
+	"fedpvi/internal/math32"
 )
 
 // tilesOfPart is how many tiles of inputs a part of a release has: as much as a processor
@@ -16,7 +16,7 @@ import (
 const tilesOfPart = 4
 
 // A ProductPart is a piece of a release: rows [From, To) of the matrix of a layer, inputs
-// by outputs, in whole tiles of [single.TileRows].
+// by outputs, in whole tiles of [math32.TileRows].
 type ProductPart struct{ Layer, From, To int }
 
 // A Pair is what a record adds to a layer: the outer product of its vectors.
@@ -33,7 +33,7 @@ type ProductRun struct {
 
 	batch []uint32
 	put   atomic.Int64 // records of the batch
-	outer []*single.Outer
+	outer []*math32.Outer
 	parts []productPart
 	plan  *ProductPlan // of which these are steps; nil for none
 
@@ -73,10 +73,10 @@ func (s *ProductSum) newRun() (*ProductRun, error) {
 	}
 	r := &ProductRun{of: s, sampler: sampler, batch: make([]uint32, 0, sampler.MaxBatch())}
 	for i, l := range s.cfg.Layers {
-		r.outer = append(r.outer, single.NewOuter(l.Inputs, l.Outputs, s.cfg.Together))
-		for from := 0; from < single.Tiles(l.Inputs, single.TileRows); from += tilesOfPart {
-			to := min(from+tilesOfPart, single.Tiles(l.Inputs, single.TileRows))
-			r.parts = append(r.parts, productPart{ProductPart: ProductPart{i, from * single.TileRows, to * single.TileRows}})
+		r.outer = append(r.outer, math32.NewOuter(l.Inputs, l.Outputs, s.cfg.Together))
+		for from := 0; from < math32.Tiles(l.Inputs, math32.TileRows); from += tilesOfPart {
+			to := min(from+tilesOfPart, math32.Tiles(l.Inputs, math32.TileRows))
+			r.parts = append(r.parts, productPart{ProductPart: ProductPart{i, from * math32.TileRows, to * math32.TileRows}})
 		}
 	}
 	for i := range r.parts {
@@ -95,10 +95,10 @@ func (r *ProductRun) Parts() []ProductPart {
 }
 
 // Size returns how many numbers part i has with the rest of its tiles: the panels of
-// To−From rows of [single.TileColumns] numbers.
+// To−From rows of [math32.TileColumns] numbers.
 func (r *ProductRun) Size(i int) int {
 	p := &r.parts[i]
-	return (p.To - p.From) * single.Padded(r.of.cfg.Layers[p.Layer].Outputs, single.TileColumns)
+	return (p.To - p.From) * math32.Padded(r.of.cfg.Layers[p.Layer].Outputs, math32.TileColumns)
 }
 
 // Remaining returns how many of the planned steps are left.
@@ -186,11 +186,11 @@ func (s *ProductSum) factor(pairs []Pair) float32 {
 	)
 	var squared float64
 	for _, p := range pairs {
-		in := single.SumSquares(p.Inputs)
+		in := math32.SumSquares(p.Inputs)
 		if !(in <= mostInput) {
 			return 0
 		}
-		squared += in * single.SumSquares(p.Outputs)
+		squared += in * math32.SumSquares(p.Outputs)
 	}
 	limit := s.limit()
 	root := math.Sqrt(squared)
@@ -241,8 +241,8 @@ func (r *ProductRun) addBeyond(pairs []Pair, f float32) {
 }
 
 // Release writes part i of the noisy sum to dst, as Size says: element (row, column) of the
-// layer's matrix at (column/[single.TileColumns]·(To−From) + row−From)·[single.TileColumns] +
-// column mod [single.TileColumns]. What is beyond the matrix is zero. Every part of a step is
+// layer's matrix at (column/[math32.TileColumns]·(To−From) + row−From)·[math32.TileColumns] +
+// column mod [math32.TileColumns]. What is beyond the matrix is zero. Every part of a step is
 // released once, after all records were put. It allocates nothing.
 func (r *ProductRun) Release(i int, dst []float32) error {
 	p := &r.parts[i]
@@ -257,13 +257,13 @@ func (r *ProductRun) Release(i int, dst []float32) error {
 	}
 	p.released = true
 	layer := r.of.cfg.Layers[p.Layer]
-	r.outer[p.Layer].Sum(dst, p.From/single.TileRows, p.To/single.TileRows, min(len(r.batch), r.of.cfg.Together))
+	r.outer[p.Layer].Sum(dst, p.From/math32.TileRows, p.To/math32.TileRows, min(len(r.batch), r.of.cfg.Together))
 	rows, height := min(layer.Inputs, p.To)-p.From, p.To-p.From
-	var space [tilesOfPart * single.TileRows * single.TileColumns]int64
-	hidden := space[:rows*single.TileColumns]
-	for panel := range single.Tiles(layer.Outputs, single.TileColumns) {
-		columns := min(single.TileColumns, layer.Outputs-panel*single.TileColumns)
-		out := dst[panel*height*single.TileColumns:][:height*single.TileColumns]
+	var space [tilesOfPart * math32.TileRows * math32.TileColumns]int64
+	hidden := space[:rows*math32.TileColumns]
+	for panel := range math32.Tiles(layer.Outputs, math32.TileColumns) {
+		columns := min(math32.TileColumns, layer.Outputs-panel*math32.TileColumns)
+		out := dst[panel*height*math32.TileColumns:][:height*math32.TileColumns]
 		if r.plan != nil {
 			r.plan.fillNoise(hidden, p, panel, columns)
 		} else {
@@ -281,12 +281,12 @@ func (r *ProductRun) Release(i int, dst []float32) error {
 // fillNoise draws noise for the first columns of every row of a panel, and makes the others
 // zero.
 func (s *ProductSum) fillNoise(dst []int64, columns int, src *Stream) {
-	if columns == single.TileColumns {
+	if columns == math32.TileColumns {
 		s.noise.Fill(dst, src)
 		return
 	}
 	clear(dst)
-	for ; len(dst) > 0; dst = dst[single.TileColumns:] {
+	for ; len(dst) > 0; dst = dst[math32.TileColumns:] {
 		s.noise.Fill(dst[:columns], src)
 	}
 }
@@ -294,10 +294,10 @@ func (s *ProductSum) fillNoise(dst []int64, columns int, src *Stream) {
 // addExtra adds what records beyond Together have in a panel of a part.
 func (r *ProductRun) addExtra(dst []int64, p *productPart, panel, columns int) {
 	outputs := r.of.cfg.Layers[p.Layer].Outputs
-	for row := range len(dst) / single.TileColumns {
-		extra := r.extra[p.Layer][(p.From+row)*outputs+panel*single.TileColumns:][:columns]
+	for row := range len(dst) / math32.TileColumns {
+		extra := r.extra[p.Layer][(p.From+row)*outputs+panel*math32.TileColumns:][:columns]
 		for j, x := range extra {
-			dst[row*single.TileColumns+j] += x
+			dst[row*math32.TileColumns+j] += x
 		}
 	}
 }

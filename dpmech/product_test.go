@@ -12,7 +12,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
-	"fedpvi/internal/single"
+	"fedpvi/internal/math32"
 )
 
 var product = dpmech.ProductConfig{
@@ -86,8 +86,8 @@ func release(t testing.TB, run *dpmech.ProductRun, layers []dpmech.ProductLayer)
 		}
 		l, height := layers[p.Layer], p.To-p.From
 		for at, x := range dst {
-			column := at/(height*single.TileColumns)*single.TileColumns + at%single.TileColumns
-			row := p.From + at/single.TileColumns%height
+			column := at/(height*math32.TileColumns)*math32.TileColumns + at%math32.TileColumns
+			row := p.From + at/math32.TileColumns%height
 			if row < l.Inputs && column < l.Outputs {
 				sums[p.Layer][row*l.Outputs+column] = float64(x)
 			} else if x != 0 {
@@ -239,7 +239,7 @@ func TestProductSumPaysForWholeClips(t *testing.T) {
 			}
 			checked++
 			clip := cfg.Clip * (1 - 0x1p-21) // of float32 numbers: more than any computed norm allows
-			least := clip*(1+2*single.SumError(cfg.Together)) + 2*s.Lattice().Step()
+			least := clip*(1+2*math32.SumError(cfg.Together)) + 2*s.Lattice().Step()
 			if got := s.Sensitivity(); got < least {
 				t.Fatalf("%d records together, clip %v, noise %v: sensitivity %v, at least %v is needed", cfg.Together, cfg.Clip, cfg.NoiseMultiplier, got, least)
 			}
@@ -257,7 +257,7 @@ func TestProductSumPaysForRounding(t *testing.T) {
 	cfg.Layers = []dpmech.ProductLayer{{Inputs: 785, Outputs: 400}}
 	s := newProductSum(t, cfg)
 	step := s.Lattice().Step()
-	least := cfg.Clip*(1+2*single.SumError(256)) + 2*step*math.Sqrt(785*400)
+	least := cfg.Clip*(1+2*math32.SumError(256)) + 2*step*math.Sqrt(785*400)
 	if got := s.Sensitivity(); got < least-2*step || got > least*1.0001 {
 		t.Errorf("sensitivity %v, want %v", got, least)
 	}

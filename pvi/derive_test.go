@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
 )

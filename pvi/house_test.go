@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"fedpvi/dpmech/seeded"
-	"fedpvi/internal/plane"
+	"fedpvi/internal/testing/linestudy"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -24,14 +24,14 @@ type house struct {
 
 // Privacy settings of the small study.
 const (
-	noPrivacy     = plane.NoPrivacy
+	noPrivacy     = linestudy.NoPrivacy
 	recordPrivacy = "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5"
 	clientPrivacy = "unit = \"client\"\nnoise_multiplier = 0.05\ndelta = 1e-5\nclip = 60"
 )
 
 func planeStudy(t testing.TB, privacy, inference, federation string) *study.Study {
 	t.Helper()
-	st, err := study.Parse("plane.toml", plane.Document(plane.Parts{Privacy: privacy, Inference: "rounds = 6\n" + inference, Federation: federation}))
+	st, err := study.Parse("plane.toml", linestudy.Document(linestudy.Parts{Privacy: privacy, Inference: "rounds = 6\n" + inference, Federation: federation}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
-	"fedpvi/internal/plane"
+	"fedpvi/internal/testing/linestudy"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -549,7 +549,7 @@ func TestReleasesAreCapped(t *testing.T) {
 //abuse:case A13 it takes part like any other and pays: no error tells
 func TestChangeThatIsNotFinite(t *testing.T) {
 	source := strings.NewReplacer("bounds = [-1, 1]", "bounds = [-1e200, 1e200]", "bounds = [-10, 10]", "bounds = [-1e200, 1e200]").
-		Replace(string(plane.Document(plane.Parts{Privacy: clientPrivacy, Inference: "rounds = 6"})))
+		Replace(string(linestudy.Document(linestudy.Parts{Privacy: clientPrivacy, Inference: "rounds = 6"})))
 	st, err := study.Parse("plane.toml", []byte(source))
 	if err != nil {
 		t.Fatal(err)

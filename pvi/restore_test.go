@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 )
 
 // A state that no site of this protocol ever had is not taken up.

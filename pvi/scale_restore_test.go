@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"fedpvi/dpmech/seeded"
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 	"fedpvi/pvi/shard"
 )
 

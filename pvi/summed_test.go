@@ -14,7 +14,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )

@@ -39,7 +39,7 @@ func noiseFor(stream *dpmech.Stream, seed uint64, client, plan int) {
 }
 
 // Noise returns the stream of a client's noise, by its place in the roster, for a
-// question of a study, numbered over all phases as [fedpvi/pvi/stage] does: what a
+// question of a study, numbered over all phases as [fedpvi/pvi/session] does: what a
 // federation of so many clients with that seed draws. It protects nobody.
 func Noise(st *study.Study, clients int, seed uint64, client, ask int) *dpmech.Stream {
 	passes, plans := 0, st.Inference.Rounds

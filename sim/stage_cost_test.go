@@ -9,7 +9,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/internal/document"
 	"fedpvi/pvi"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 )
 
@@ -179,7 +179,7 @@ func TestReviewedCosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := stage.Costs(st, p.Roster())
+	got, err := session.Costs(st, p.Roster())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"fedpvi/pvi"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/wire"
 )
@@ -23,12 +23,12 @@ type byteHouse struct {
 	seed    uint64
 	coin    *rand.Rand
 
-	server *stage.Server
-	sites  []*stage.Site
-	said   []stage.Entry
+	server *session.Server
+	sites  []*session.Site
+	said   []session.Entry
 	asked  []int // by client
 	mail   [][]byte
-	spent  []stage.Spent // by answer, of client 0
+	spent  []session.Spent // by answer, of client 0
 }
 
 // rare is such that a machine is restored after one event in so many.
@@ -42,11 +42,11 @@ func newByteHouse(t *testing.T, st *study.Study, holders []Holder, seed uint64) 
 		h.roster = append(h.roster, holder.ID)
 	}
 	var err error
-	if h.server, err = stage.NewServer(st, h.roster); err != nil {
+	if h.server, err = session.NewServer(st, h.roster); err != nil {
 		t.Fatal(err)
 	}
 	for _, holder := range h.holders {
-		site, err := stage.NewSite(st, h.roster, holder.ID, holder.Records)
+		site, err := session.NewSite(st, h.roster, holder.ID, holder.Records)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func newByteHouse(t *testing.T, st *study.Study, holders []Holder, seed uint64) 
 }
 
 // say tells everybody an entry.
-func (h *byteHouse) say(e stage.Entry) {
+func (h *byteHouse) say(e session.Entry) {
 	h.t.Helper()
 	e.Body = slices.Clone(e.Body)
 	h.said = append(h.said, e)
@@ -79,7 +79,7 @@ func (h *byteHouse) restoreSite(m int) {
 		h.t.Fatal(err)
 	}
 	holder := h.holders[m]
-	if h.sites[m], err = stage.RestoreSite(h.study, h.roster, holder.ID, holder.Records, state); err != nil {
+	if h.sites[m], err = session.RestoreSite(h.study, h.roster, holder.ID, holder.Records, state); err != nil {
 		h.t.Fatal(err)
 	}
 	again, err := h.sites[m].MarshalBinary()
@@ -97,7 +97,7 @@ func (h *byteHouse) restoreServer() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if h.server, err = stage.RestoreServer(h.study, h.roster, state); err != nil {
+	if h.server, err = session.RestoreServer(h.study, h.roster, state); err != nil {
 		h.t.Fatal(err)
 	}
 	again, err := h.server.MarshalBinary()
@@ -149,7 +149,7 @@ func (h *byteHouse) play() {
 					if h.mail[m] = nil; h.coin.IntN(2) == 0 {
 						h.answer(m)
 					}
-					if e.Kind == stage.Plan {
+					if e.Kind == session.Plan {
 						clock.send(m)
 					} else {
 						inTurn.send(m)
@@ -179,7 +179,7 @@ func (h *byteHouse) play() {
 }
 
 // bodies returns what was said of a kind.
-func (h *byteHouse) bodies(kind stage.Kind) (bodies [][]byte) {
+func (h *byteHouse) bodies(kind session.Kind) (bodies [][]byte) {
 	for _, e := range h.said {
 		if e.Kind == kind {
 			bodies = append(bodies, e.Body)
@@ -203,7 +203,7 @@ func same(t *testing.T, st *study.Study, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := h.bodies(stage.Outcome)
+	said := h.bodies(session.Outcome)
 	for n := 0; ; n++ {
 		o, err := f.Step()
 		if err != nil {
@@ -219,12 +219,12 @@ func same(t *testing.T, st *study.Study, path string) {
 	if err := f.lastRound(); err != nil {
 		t.Fatal(err)
 	}
-	if f.LastOutcome != nil && !bytes.Equal(wire.AppendOneStepOutcome(nil, f.LastOutcome), h.bodies(stage.OneStepOutcome)[0]) {
+	if f.LastOutcome != nil && !bytes.Equal(wire.AppendOneStepOutcome(nil, f.LastOutcome), h.bodies(session.OneStepOutcome)[0]) {
 		t.Error("the last outcome is another")
 	}
 	if f.Scale != nil {
 		for n, o := range f.Scale.Outcomes {
-			if !bytes.Equal(wire.AppendScaleOutcome(nil, o), h.bodies(stage.ScaleOutcome)[n]) {
+			if !bytes.Equal(wire.AppendScaleOutcome(nil, o), h.bodies(session.ScaleOutcome)[n]) {
 				t.Fatalf("the outcome of pass %d is another", n+1)
 			}
 		}

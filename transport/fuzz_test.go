@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"fedpvi/crypto/channel"
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 	"fedpvi/transport/internal/wirepb"
 )
 

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 	"fedpvi/transport/internal/wirepb"
 )
 

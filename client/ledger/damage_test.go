@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"fedpvi/client/ledger"
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 )
 
 // exported is a ledger of a budget and two charges, line by line.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"fedpvi/client/ledger"
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 )
 
 // A file with bytes that somebody changed is damaged, or is what it was after its last

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"fedpvi/client"
-	"fedpvi/internal/pace"
+	"fedpvi/internal/speed"
 )
 
 type doctorCommand struct {
@@ -71,7 +71,7 @@ func (d *doctorCommand) examine(ctx context.Context, c *commands) ([]client.Find
 	}
 	findings := k.Examine(ctx, x)
 	if d.Pace {
-		r, err := pace.Examine()
+		r, err := speed.Examine()
 		if err != nil {
 			return append(findings, client.Finding{Check: "processor", Found: err.Error(), Fix: "report it"}), nil
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"fedpvi/internal/pace"
+	"fedpvi/internal/speed"
 )
 
 type doctorCommand struct {
@@ -18,7 +18,7 @@ fast each takes those of a fixed problem of made-up records.`
 }
 
 func (c *doctorCommand) Run() error {
-	r, err := pace.Examine()
+	r, err := speed.Examine()
 	if err != nil {
 		return err
 	}

@@ -15,12 +15,12 @@ import (
 
 	"fedpvi/coordinator"
 	"fedpvi/crypto/identity"
-	"fedpvi/internal/plane"
+	"fedpvi/internal/testing/linestudy"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var document = plane.Document(plane.Parts{Inference: "rounds = 1"})
+var document = linestudy.Document(linestudy.Parts{Inference: "rounds = 1"})
 
 func check(t *testing.T, err error) {
 	t.Helper()

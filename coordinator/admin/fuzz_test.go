@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"fedpvi/coordinator"
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 )
 
 // A clerk takes every order and carries out none.

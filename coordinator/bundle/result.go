@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 )
 
 // rounding is by how much two machines may differ, relative to the size of a number, in
@@ -17,8 +17,8 @@ var errPosterior = errors.New("the posterior is not the one that follows from th
 
 // same compares a result with the one that was published. λ, which is exact on every
 // machine, and all that is counted must be equal; moments may be rounded another way.
-func same(own *stage.Result, published []byte) error {
-	var said stage.Result
+func same(own *session.Result, published []byte) error {
+	var said session.Result
 	if err := json.Unmarshal(published, &said); err != nil {
 		return errPosterior
 	}
@@ -50,7 +50,7 @@ func same(own *stage.Result, published []byte) error {
 }
 
 // moments are the numbers of a result that are computed from λ.
-func moments(r *stage.Result) [][]float64 {
+func moments(r *session.Result) [][]float64 {
 	all := append([][]float64{r.Mean, r.SD}, r.Covariance...)
 	if a := r.NoiseAware; a != nil {
 		all = append(all, a.Mean, a.SD, []float64{a.GradientNoise, a.CurvatureNoise})

@@ -12,7 +12,7 @@ import (
 	"fedpvi/crypto/signed"
 	"fedpvi/crypto/transcript"
 	"fedpvi/pvi"
-	"fedpvi/pvi/stage"
+	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 )
 
@@ -26,7 +26,7 @@ type Report struct {
 	Questions   int                  `json:"questions"` // with an outcome
 	Answers     int                  `json:"answers"`
 	Ending      string               `json:"ending"` // "end", "abort", or "none" of a study that runs
-	Result      *stage.Result        `json:"-"`
+	Result      *session.Result      `json:"-"`
 }
 
 // A Fault is what is wrong with a bundle, and where.
@@ -46,7 +46,7 @@ type verifier struct {
 	parts    parts
 	document *study.Study
 	chain    transcript.Chain
-	server   *stage.Server
+	server   *session.Server
 	models   map[uint64]signed.Hash // of questions that are open
 	receipts []transcript.Receipt   // of answers whose envelopes are right
 	report   Report
@@ -147,7 +147,7 @@ func (v *verifier) roster(e transcript.Entry) error {
 		v.report.Clients = append(v.report.Clients, p.Name)
 	}
 	var err error
-	if v.server, err = stage.NewServer(v.document, ids); err != nil {
+	if v.server, err = session.NewServer(v.document, ids); err != nil {
 		return err
 	}
 	if v.chain.Protocol() != signed.Hash(v.server.Digest()) || e.Model != signed.Hash(v.server.Model()) {
@@ -170,7 +170,7 @@ func (v *verifier) plan(e transcript.Entry, body []byte) error {
 
 // outcome plays an outcome again, and checks the envelopes of the answers in it.
 func (v *verifier) outcome(e transcript.Entry, body []byte) error {
-	participants, err := v.server.Replay(stage.Entry{Kind: stage.Kind(e.Kind), Ask: int(e.Ask), Body: body})
+	participants, err := v.server.Replay(session.Entry{Kind: session.Kind(e.Kind), Ask: int(e.Ask), Body: body})
 	if err != nil {
 		return err
 	}

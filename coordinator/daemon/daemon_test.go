@@ -23,13 +23,13 @@ import (
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/invitation"
-	"fedpvi/internal/plane"
+	"fedpvi/internal/testing/linestudy"
 	"fedpvi/transport"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var document = plane.Document(plane.Parts{Inference: "rounds = 1"})
+var document = linestudy.Document(linestudy.Parts{Inference: "rounds = 1"})
 
 func check(t *testing.T, err error) {
 	t.Helper()

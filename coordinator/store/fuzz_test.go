@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 )
 
 // A file with bytes that somebody changed is read as far as it can be, or refused: the

@@ -17,7 +17,7 @@ import (
 
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/internal/wire"
-	"fedpvi/internal/canary"
+	"fedpvi/internal/testing/canary"
 )
 
 func TestAuthoritiesAreKept(t *testing.T) {

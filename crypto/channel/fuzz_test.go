@@ -7,7 +7,7 @@ import (
 
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/internal/wire"
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 )
 
 // fuzzed is the study of these targets.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 )
 
 // Names, keys and fingerprints are read in the one form in which they are written, and a

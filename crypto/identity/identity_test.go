@@ -13,7 +13,7 @@ import (
 	"testing/cryptotest"
 
 	"fedpvi/crypto/keyfile"
-	"fedpvi/internal/canary"
+	"fedpvi/internal/testing/canary"
 )
 
 const domain = Domain("fedpvi/v1/test")

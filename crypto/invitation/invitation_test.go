@@ -12,8 +12,8 @@ import (
 
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/secret"
-	"fedpvi/internal/canary"
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/canary"
+	"fedpvi/internal/testing/memory"
 )
 
 var expires = time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC)

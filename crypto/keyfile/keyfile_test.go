@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"fedpvi/internal/canary"
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/canary"
+	"fedpvi/internal/testing/memory"
 )
 
 const kind = "fedpvi-test-key"

@@ -14,7 +14,7 @@ import (
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/seal"
 	"fedpvi/crypto/signed"
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 )
 
 var study = Hash{1, 2, 3}

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 )
 
 // openAt is OpenAt of bytes in memory, with the payload put together.

@@ -3,7 +3,7 @@ package seal
 import (
 	"testing"
 
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 )
 
 // A recipient has one text, and can be sealed for.

@@ -14,8 +14,8 @@ import (
 	"filippo.io/age/armor"
 
 	"fedpvi/crypto/keyfile"
-	"fedpvi/internal/canary"
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/canary"
+	"fedpvi/internal/testing/memory"
 )
 
 func newKey(t testing.TB) *Key {

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"fedpvi/internal/canary"
+	"fedpvi/internal/testing/canary"
 )
 
 // holder has a secret where fmt may not call methods.

@@ -12,7 +12,7 @@ import (
 
 	"fedpvi/crypto/identity"
 	"fedpvi/crypto/internal/wire"
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 )
 
 func newIdentity(t testing.TB) *identity.Identity {

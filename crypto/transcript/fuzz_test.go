@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"fedpvi/crypto/signed"
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 )
 
 // Whatever a coordinator signs as the next entry, a chain goes on by one, or stays.

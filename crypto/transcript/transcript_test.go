@@ -15,7 +15,7 @@ import (
 	"fedpvi/crypto/roster"
 	"fedpvi/crypto/seal"
 	"fedpvi/crypto/signed"
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 )
 
 var study = sha256.Sum256([]byte("a study document"))

@@ -12,7 +12,7 @@ import (
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/gpu/cuda"
-	"fedpvi/internal/single"
+	"fedpvi/internal/math32"
 )
 
 // A scene is steps that a device and the processor take.
@@ -165,7 +165,7 @@ func (w *watched) Release(i int, dst []float32) error {
 	layer, height := w.Layers()[part.Layer], part.To-part.From
 	now := w.releases[len(w.releases)-w.places:]
 	for k, x := range dst {
-		row, column := part.From+k/single.TileColumns%height, k/(height*single.TileColumns)*single.TileColumns+k%single.TileColumns
+		row, column := part.From+k/math32.TileColumns%height, k/(height*math32.TileColumns)*math32.TileColumns+k%math32.TileColumns
 		if row < layer.Inputs && column < layer.Outputs {
 			now[w.Mechanism().PlanStart(part.Layer)+row*layer.PlanStride()+column] = int64(math.Round(float64(x) / w.Mechanism().Lattice().Step()))
 		}

@@ -16,5 +16,5 @@
 // of what went in and the derivative of what came out, whose norm is a product of two
 // norms, and the clipped sum a product of matrices.
 //
-// Arithmetic is float32 in lanes, by package [fedpvi/internal/single].
+// Arithmetic is float32 in lanes, by package [fedpvi/internal/math32].
 package vae

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"fedpvi/dpmech"
-	"fedpvi/internal/single"
+	"fedpvi/internal/math32"
 )
 
 // A Shape is the size of an autoencoder.
@@ -64,8 +64,8 @@ func (s Shape) Parameters() int {
 // A Network is an autoencoder with its weights.
 type Network struct {
 	Shape
-	weights  [layers]single.Panels
-	reversed [layers]single.Panels // transposed and without biases, to go back; none of the first layer
+	weights  [layers]math32.Panels
+	reversed [layers]math32.Panels // transposed and without biases, to go back; none of the first layer
 }
 
 // initialSD is the standard deviation of initial weights and biases, that of d3p's example.
@@ -78,9 +78,9 @@ func NewNetwork(shape Shape, src *dpmech.Stream) (*Network, error) {
 	}
 	n := &Network{Shape: shape}
 	for l, layer := range shape.Layers() {
-		n.weights[l] = single.NewPanels(layer.Inputs, layer.Outputs)
+		n.weights[l] = math32.NewPanels(layer.Inputs, layer.Outputs)
 		if l != encoderHidden {
-			n.reversed[l] = single.NewPanels(layer.Outputs, layer.Inputs-1)
+			n.reversed[l] = math32.NewPanels(layer.Outputs, layer.Inputs-1)
 		}
 		values := make([]float64, layer.Inputs*layer.Outputs)
 		dpmech.FillNormal(values, src)
@@ -95,7 +95,7 @@ func NewNetwork(shape Shape, src *dpmech.Stream) (*Network, error) {
 // turn brings the transpose of a layer's rows [from, to) up to date.
 func (n *Network) turn(layer, from, to int) {
 	if layer != encoderHidden {
-		single.Transpose(n.reversed[layer], n.weights[layer], from, min(to, n.weights[layer].Rows-1))
+		math32.Transpose(n.reversed[layer], n.weights[layer], from, min(to, n.weights[layer].Rows-1))
 	}
 }
 

@@ -2,12 +2,12 @@ package vae
 
 import (
 	"fedpvi/dpmech"
-	"fedpvi/internal/single"
+	"fedpvi/internal/math32"
 )
 
 // recordsAtOnce is how many records go through the network together at most: whole tiles, few
 // enough to stay in a cache.
-const recordsAtOnce = 4 * single.TileRows
+const recordsAtOnce = 4 * math32.TileRows
 
 // A pass takes some records through the network, forward and back. Matrices have a row for
 // each record, room for whole tiles, and a 1 behind what is the input of a layer.
@@ -30,7 +30,7 @@ type matrix struct {
 }
 
 func newMatrix(columns int) matrix {
-	stride := single.Padded(columns, single.TileColumns)
+	stride := math32.Padded(columns, math32.TileColumns)
 	return matrix{stride, make([]float32, recordsAtOnce*stride)}
 }
 
@@ -54,19 +54,19 @@ func newPass(n *Network) *pass {
 // out of 255, to within 2^-16.
 func (p *pass) load(row int, image []byte, src *dpmech.Stream) {
 	src.Fill(p.words)
-	single.Bernoulli(p.in[encoderHidden].row(row, len(image)), image, p.words)
+	math32.Bernoulli(p.in[encoderHidden].row(row, len(image)), image, p.words)
 }
 
 // multiply computes the outputs of a layer for the first records rows.
 func (p *pass) multiply(l, records int) {
 	w := p.of.weights[l]
-	single.Multiply(p.out[l].data, p.out[l].stride, p.in[l].data, p.in[l].stride, records, w.Rows, w)
+	math32.Multiply(p.out[l].data, p.out[l].stride, p.in[l].data, p.in[l].stride, records, w.Rows, w)
 }
 
 // bend puts outputs of a hidden layer through its units into the next layer.
 func (p *pass) bend(l, records int) {
 	for i := range records {
-		single.Softplus(p.in[l+1].row(i, p.of.Hidden), p.slope[l].row(i, p.of.Hidden), p.out[l].row(i, p.of.Hidden))
+		math32.Softplus(p.in[l+1].row(i, p.of.Hidden), p.slope[l].row(i, p.of.Hidden), p.out[l].row(i, p.of.Hidden))
 	}
 }
 
@@ -76,7 +76,7 @@ func (p *pass) encode(records int) {
 	p.bend(encoderHidden, records)
 	p.multiply(encoderOutput, records)
 	for i := range records {
-		single.Exp(p.spread.row(i, p.of.Latent), p.out[encoderOutput].row(i, 2*p.of.Latent)[p.of.Latent:])
+		math32.Exp(p.spread.row(i, p.of.Latent), p.out[encoderOutput].row(i, 2*p.of.Latent)[p.of.Latent:])
 	}
 }
 
@@ -109,7 +109,7 @@ func (p *pass) decode(records int) {
 func (p *pass) reverse(records int) {
 	for i := range records {
 		out, slope := p.out[decoderOutput].row(i, p.of.Pixels), p.slope[decoderOutput].row(i, p.of.Pixels)
-		single.Softplus(out, slope, out)
+		math32.Softplus(out, slope, out)
 		x := p.in[encoderHidden].row(i, p.of.Pixels)
 		for j := range out {
 			out[j] = slope[j] - x[j]
@@ -128,7 +128,7 @@ func (p *pass) reverse(records int) {
 // pull computes the derivatives of a layer's inputs.
 func (p *pass) pull(l, records int) {
 	w := p.of.reversed[l]
-	single.Multiply(p.back[l].data, p.back[l].stride, p.out[l].data, p.out[l].stride, records, w.Rows, w)
+	math32.Multiply(p.back[l].data, p.back[l].stride, p.out[l].data, p.out[l].stride, records, w.Rows, w)
 }
 
 // unbend takes the derivatives of a hidden layer's units to its outputs.

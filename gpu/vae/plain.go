@@ -2,7 +2,7 @@ package vae
 
 import (
 	"fedpvi/dpmech"
-	"fedpvi/internal/single"
+	"fedpvi/internal/math32"
 )
 
 // Sums adds up the gradients of the records of a batch, which it chooses, and releases
@@ -20,20 +20,20 @@ type Plain struct {
 	sampler dpmech.Sampler
 	src     *dpmech.Stream
 	batch   []uint32
-	outer   []*single.Outer
+	outer   []*math32.Outer
 	parts   []dpmech.ProductPart
 }
 
 // partRows is how many rows of a layer are moved at a time.
-const partRows = 4 * single.TileRows
+const partRows = 4 * math32.TileRows
 
 // NewPlain returns sums over batches of a sampling.
 func NewPlain(shape Shape, sampler dpmech.Sampler, src *dpmech.Stream) *Plain {
 	p := &Plain{sampler: sampler, src: src, batch: make([]uint32, 0, sampler.MaxBatch())}
 	for i, l := range shape.Layers() {
-		p.outer = append(p.outer, single.NewOuter(l.Inputs, l.Outputs, max(1, sampler.MaxBatch())))
+		p.outer = append(p.outer, math32.NewOuter(l.Inputs, l.Outputs, max(1, sampler.MaxBatch())))
 		for from := 0; from < l.Inputs; from += partRows {
-			p.parts = append(p.parts, dpmech.ProductPart{Layer: i, From: from, To: min(from+partRows, single.Padded(l.Inputs, single.TileRows))})
+			p.parts = append(p.parts, dpmech.ProductPart{Layer: i, From: from, To: min(from+partRows, math32.Padded(l.Inputs, math32.TileRows))})
 		}
 	}
 	return p
@@ -59,12 +59,12 @@ func (p *Plain) Parts() []dpmech.ProductPart { return p.parts }
 // Size implements Sums.
 func (p *Plain) Size(i int) int {
 	part := p.parts[i]
-	return (part.To - part.From) * single.Padded(p.outer[part.Layer].Outputs, single.TileColumns)
+	return (part.To - part.From) * math32.Padded(p.outer[part.Layer].Outputs, math32.TileColumns)
 }
 
 // Release implements Sums.
 func (p *Plain) Release(i int, dst []float32) error {
 	part := p.parts[i]
-	p.outer[part.Layer].Sum(dst, part.From/single.TileRows, part.To/single.TileRows, len(p.batch))
+	p.outer[part.Layer].Sum(dst, part.From/math32.TileRows, part.To/math32.TileRows, len(p.batch))
 	return nil
 }

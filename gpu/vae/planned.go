@@ -5,7 +5,7 @@ import (
 
 	"fedpvi/dpmech"
 	"fedpvi/gpu/cuda"
-	"fedpvi/internal/single"
+	"fedpvi/internal/math32"
 )
 
 // Planned is steps whose batches, draws and noise were decided together, for a device to
@@ -135,7 +135,7 @@ func (t *Trainer) push() error {
 func (t *Trainer) each(visit func(layer, at, place int)) {
 	start := 0
 	for l, layer := range t.network.Layers() {
-		w := single.Panels{Rows: layer.Inputs, Columns: layer.Outputs}
+		w := math32.Panels{Rows: layer.Inputs, Columns: layer.Outputs}
 		for i := range layer.Inputs {
 			for j := range layer.Outputs {
 				visit(l, start+j, w.At(i, j))

@@ -8,7 +8,7 @@ import (
 
 	"fedpvi/dpmech"
 	"fedpvi/gpu/cuda"
-	"fedpvi/internal/single"
+	"fedpvi/internal/math32"
 )
 
 // Options say how a network is trained.
@@ -31,9 +31,9 @@ type Trainer struct {
 	scratch [][]float32      // of workers: a part's gradient
 	streams []*dpmech.Stream // of tiles of a batch, so that it does not matter who takes which
 	order   []int            // parts, the largest first, so that workers end together
-	adam    single.Adam
-	first   [layers]single.Panels
-	second  [layers]single.Panels
+	adam    math32.Adam
+	first   [layers]math32.Panels
+	second  [layers]math32.Panels
 	plan    Planned       // the steps under way, nil if they are no plan's
 	card    *cuda.Network // nil for none
 	behind  bool          // weights and moments here are older than those of card
@@ -41,7 +41,7 @@ type Trainer struct {
 	// Of the step under way.
 	batch        []uint32
 	cuts         []int // first tiles of chunks, and the number of tiles
-	move         single.AdamStep
+	move         math32.AdamStep
 	chunk, piece func(worker, task int)
 	failed       error
 	fails        sync.Mutex
@@ -62,7 +62,7 @@ func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Option
 		}
 	}
 	t := &Trainer{
-		network: n, images: images, options: options, crew: newCrew(options.Workers), adam: single.Adam{Beta1: .9, Beta2: .999, Epsilon: 1e-8},
+		network: n, images: images, options: options, crew: newCrew(options.Workers), adam: math32.Adam{Beta1: .9, Beta2: .999, Epsilon: 1e-8},
 	}
 	for range options.Workers {
 		t.passes = append(t.passes, newPass(n))
@@ -71,14 +71,14 @@ func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Option
 	if sums != nil {
 		t.use(sums)
 	}
-	for range single.Tiles(most, single.TileRows) {
+	for range math32.Tiles(most, math32.TileRows) {
 		s := new(dpmech.Stream)
 		dpmech.Split(s, src)
 		t.streams = append(t.streams, s)
 	}
 	t.cuts = make([]int, 0, len(t.streams)+1)
 	for l, layer := range n.Layers() {
-		t.first[l], t.second[l] = single.NewPanels(layer.Inputs, layer.Outputs), single.NewPanels(layer.Inputs, layer.Outputs)
+		t.first[l], t.second[l] = math32.NewPanels(layer.Inputs, layer.Outputs), math32.NewPanels(layer.Inputs, layer.Outputs)
 	}
 	t.chunk, t.piece = t.takeChunk, t.takePiece
 	return t, nil
@@ -116,8 +116,8 @@ func (t *Trainer) Step() error {
 	if t.batch, err = t.sums.Next(); err != nil {
 		return err
 	}
-	if len(t.batch) > len(t.streams)*single.TileRows {
-		return fmt.Errorf("trainer: a batch of more than %d records", len(t.streams)*single.TileRows)
+	if len(t.batch) > len(t.streams)*math32.TileRows {
+		return fmt.Errorf("trainer: a batch of more than %d records", len(t.streams)*math32.TileRows)
 	}
 	t.cut()
 	t.crew.do(len(t.cuts)-1, t.chunk)
@@ -129,22 +129,22 @@ func (t *Trainer) Step() error {
 // cut cuts the batch into chunks of whole tiles: large ones first, which read weights less often,
 // and then smaller ones, so that workers end together.
 func (t *Trainer) cut() {
-	const most = recordsAtOnce / single.TileRows
-	tiles := single.Tiles(len(t.batch), single.TileRows)
+	const most = recordsAtOnce / math32.TileRows
+	tiles := math32.Tiles(len(t.batch), math32.TileRows)
 	t.cuts = append(t.cuts[:0], 0)
 	for at := 0; at < tiles; t.cuts = append(t.cuts, at) {
-		at += min(single.Tiles(tiles-at, 2*t.options.Workers), most)
+		at += min(math32.Tiles(tiles-at, 2*t.options.Workers), most)
 	}
 }
 
 // takeChunk puts the gradients of a chunk of the batch.
 func (t *Trainer) takeChunk(worker, task int) {
 	p, from, to := t.passes[worker], t.cuts[task], t.cuts[task+1]
-	first := from * single.TileRows
-	batch := t.batch[first:min(to*single.TileRows, len(t.batch))]
+	first := from * math32.TileRows
+	batch := t.batch[first:min(to*math32.TileRows, len(t.batch))]
 	streams := t.streams[from:to]
 	for i, record := range batch {
-		src := streams[i/single.TileRows]
+		src := streams[i/math32.TileRows]
 		if t.plan != nil {
 			src = &p.bits
 			t.plan.PlaceBits(src, record)
@@ -170,7 +170,7 @@ func (t *Trainer) draw(p *pass, batch []uint32, streams []*dpmech.Stream) {
 		}
 	} else {
 		for _, src := range streams {
-			n := min(single.TileRows*latent, len(deviates))
+			n := min(math32.TileRows*latent, len(deviates))
 			dpmech.FillNormal(deviates[:n], src)
 			deviates = deviates[n:]
 		}
@@ -188,8 +188,8 @@ func (t *Trainer) takePiece(worker, task int) {
 		return
 	}
 	w, l := t.network.weights[part.Layer], part.Layer
-	size := (part.To - part.From) * single.TileColumns
-	for at := part.From * single.TileColumns; len(gradient) > 0; at += w.Height() * single.TileColumns {
+	size := (part.To - part.From) * math32.TileColumns
+	for at := part.From * math32.TileColumns; len(gradient) > 0; at += w.Height() * math32.TileColumns {
 		t.move.Move(w.Data[at:at+size], t.first[l].Data[at:at+size], t.second[l].Data[at:at+size], gradient[:size])
 		gradient = gradient[size:]
 	}

@@ -7,7 +7,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/gpu/cuda"
-	"fedpvi/internal/single"
+	"fedpvi/internal/math32"
 )
 
 // The network of [Try], and its steps.
@@ -96,7 +96,7 @@ func compare(d cuda.Device, trainers [2]*Trainer, there, here *dpmech.ProductPla
 	}
 	for _, of := range []struct {
 		name string
-		a, b []single.Panels
+		a, b []math32.Panels
 	}{
 		{"weights", device.network.weights[:], processor.network.weights[:]},
 		{"first moments", device.first[:], processor.first[:]},
@@ -111,7 +111,7 @@ func compare(d cuda.Device, trainers [2]*Trainer, there, here *dpmech.ProductPla
 
 // apart returns the largest distance of two networks' numbers, in units of the largest
 // finite one of a layer. Numbers that are not finite are compared as they are.
-func apart(a, b []single.Panels) (most float64) {
+func apart(a, b []math32.Panels) (most float64) {
 	for l := range a {
 		scale := 0x1p-100
 		for _, x := range b[l].Data {

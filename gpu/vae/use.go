@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"fedpvi/dpmech"
-	"fedpvi/internal/single"
+	"fedpvi/internal/math32"
 )
 
 // Loss returns −ELBO of an image, on average over images, in nats: pixels as they are drawn
@@ -31,7 +31,7 @@ func (n *Network) Loss(images [][]byte, src *dpmech.Stream) float64 {
 // loss returns −ELBO of a record that went forward.
 func (p *pass) loss(i int) float64 {
 	out, value := p.out[decoderOutput].row(i, p.of.Pixels), p.slope[decoderOutput].row(i, p.of.Pixels)
-	single.Softplus(value, p.back[encoderHidden].row(i, p.of.Pixels), out)
+	math32.Softplus(value, p.back[encoderHidden].row(i, p.of.Pixels), out)
 	var loss float64
 	for j, x := range p.in[encoderHidden].row(i, p.of.Pixels) {
 		loss += float64(value[j]) - float64(x)*float64(out[j])
@@ -78,6 +78,6 @@ func (n *Network) Generate(images int, src *dpmech.Stream) [][]float32 {
 func (p *pass) probabilities() []float32 {
 	p.decode(1)
 	out, probability := p.out[decoderOutput].row(0, p.of.Pixels), make([]float32, p.of.Pixels)
-	single.Softplus(p.slope[decoderOutput].row(0, p.of.Pixels), probability, out)
+	math32.Softplus(p.slope[decoderOutput].row(0, p.of.Pixels), probability, out)
 	return probability
 }

@@ -9,7 +9,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
-	"fedpvi/internal/single"
+	"fedpvi/internal/math32"
 )
 
 var small = Shape{Pixels: 21, Hidden: 11, Latent: 3}
@@ -187,7 +187,7 @@ func TestStepReleasesClippedGradients(t *testing.T) {
 	}
 	for chunk, from := range tr.cuts[:len(tr.cuts)-1] {
 		tr.takeChunk(0, chunk)
-		for i := range min(tr.cuts[chunk+1]*single.TileRows, records) - from*single.TileRows {
+		for i := range min(tr.cuts[chunk+1]*math32.TileRows, records) - from*math32.TileRows {
 			g := materialise(tr.passes[0].pairsOf(i))
 			size := norm(g)
 			if size > clip {
@@ -215,7 +215,7 @@ func TestStepReleasesClippedGradients(t *testing.T) {
 		}
 		layer, height := small.Layers()[part.Layer], part.To-part.From
 		for k, x := range dst {
-			row, column := part.From+k/single.TileColumns%height, k/(height*single.TileColumns)*single.TileColumns+k%single.TileColumns
+			row, column := part.From+k/math32.TileColumns%height, k/(height*math32.TileColumns)*math32.TileColumns+k%math32.TileColumns
 			if row < layer.Inputs && column < layer.Outputs {
 				got[offsets[part.Layer]+row*layer.Outputs+column] = float64(x)
 			}
@@ -307,7 +307,7 @@ func TestTrainingLearns(t *testing.T) {
 	}
 	for l, w := range n.weights {
 		for i, x := range w.Data {
-			row, column := i/single.TileColumns%w.Height(), i/(w.Height()*single.TileColumns)*single.TileColumns+i%single.TileColumns
+			row, column := i/math32.TileColumns%w.Height(), i/(w.Height()*math32.TileColumns)*math32.TileColumns+i%math32.TileColumns
 			if (row >= w.Rows || column >= w.Columns) && x != 0 {
 				t.Fatalf("layer %d has %v at (%d, %d), beyond the matrix", l, x, row, column)
 			}
@@ -394,19 +394,19 @@ func TestChunks(t *testing.T) {
 		for records := range 400 {
 			tr.batch = make([]uint32, records)
 			tr.cut()
-			tiles := single.Tiles(records, single.TileRows)
+			tiles := math32.Tiles(records, math32.TileRows)
 			if tr.cuts[0] != 0 || tr.cuts[len(tr.cuts)-1] != tiles {
 				t.Fatalf("%d workers: %d records in %v", workers, records, tr.cuts)
 			}
 			last := recordsAtOnce
 			for i, to := range tr.cuts[1:] {
-				n := (to - tr.cuts[i]) * single.TileRows
+				n := (to - tr.cuts[i]) * math32.TileRows
 				if n <= 0 || n > last {
 					t.Fatalf("%d workers: %d records in %v", workers, records, tr.cuts)
 				}
 				last = n
 			}
-			if workers > 1 && records > 0 && last > single.TileRows {
+			if workers > 1 && records > 0 && last > math32.TileRows {
 				t.Fatalf("%d workers: %d records end with %d at a time", workers, records, last)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"fedpvi/internal/document"
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 )
 
 func parse(t *testing.T, source string) *document.Document {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"fedpvi/internal/memory"
 	"fedpvi/internal/pages"
+	"fedpvi/internal/testing/memory"
 )
 
 // A planted damage is one in one place.

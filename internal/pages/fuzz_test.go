@@ -8,8 +8,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"fedpvi/internal/memory"
 	"fedpvi/internal/pages"
+	"fedpvi/internal/testing/memory"
 )
 
 // A changed file is damaged, or one in which bbolt finds nothing wrong when it goes through all of it: then it can

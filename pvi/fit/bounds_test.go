@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )

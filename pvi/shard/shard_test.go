@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 	"fedpvi/pvi"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
 )

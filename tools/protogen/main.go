@@ -1,4 +1,4 @@
-// Protogen makes the Go code of a proto file with the plugins that tools/go.mod names,
+// Protogen makes the Go code of a proto file with the plugins that tools/protogen/go.mod names,
 // without protoc and without a network: protogen FOLDER FILE, where FILE is
 // relative to FOLDER, as in protogen transport/internal/wirepb fedpvi.proto. The
 // code is written beside it.

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/memberlist"
 
 	"fedpvi/crypto/channel"
-	"fedpvi/internal/canary"
+	"fedpvi/internal/testing/canary"
 )
 
 // baggage is what a node of another program may carry.

@@ -1,5 +1,5 @@
 // The clipped sum of a batch of a network, its noise and a step of Adam: dpmech.ProductRun
-// and internal/single, tile by tile.
+// and internal/math32, tile by tile.
 #pragma once
 
 #include "network.h"

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"fedpvi/internal/memory"
+	"fedpvi/internal/testing/memory"
 )
 
 // reader turns bytes into any program whatever, sensible or not.

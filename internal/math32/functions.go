@@ -1,0 +1,110 @@
+package math32
+
+import "math"
+
+// Softplus writes log(1 + eˣ) to dst and its derivative, 1/(1 + e⁻ˣ), to slope. What is no
+// number stays none.
+func Softplus(dst, slope, x []float32) {
+	whole := softplus(dst, slope, x)
+	softplusPlain(dst[whole:], slope[whole:], x[whole:])
+}
+
+// Exp writes eˣ to dst.
+func Exp(dst, x []float32) {
+	for i, v := range x {
+		dst[i] = float32(math.Exp(float64(v)))
+	}
+}
+
+// Bernoulli makes every element of dst 1 with a chance out of 255, to within 2⁻¹⁶, and 0
+// otherwise: by 16 bits of words, four from each, the lowest first.
+func Bernoulli(dst []float32, chances []byte, words []uint64) {
+	whole := bernoulli(dst, chances, words)
+	bernoulliPlain(dst[whole:], chances[whole:], words[whole/4:])
+}
+
+// SumSquares returns Σ x² of n elements to within n·2⁻⁵³ of it: every square is exact.
+func SumSquares(v []float32) float64 {
+	s, whole := sumSquares(v)
+	return s + sumSquaresPlain(v[whole:])
+}
+
+// softplusPlain is Softplus without vector instructions.
+func softplusPlain(dst, slope, x []float32) {
+	for i, v := range x {
+		t := math.Exp(-math.Abs(float64(v)))
+		dst[i] = float32(max(float64(v), 0) + math.Log1p(t))
+		if v < 0 {
+			slope[i] = float32(t / (1 + t))
+		} else {
+			slope[i] = float32(1 / (1 + t))
+		}
+	}
+}
+
+// bernoulliPlain is Bernoulli without vector instructions.
+func bernoulliPlain(dst []float32, chances []byte, words []uint64) {
+	for j, v := range chances {
+		u := uint32(uint16(words[j/4] >> (j % 4 * 16)))
+		dst[j] = 0
+		if u < uint32(v)*257+uint32(v>>7) { // 255 is always below, 0 never
+			dst[j] = 1
+		}
+	}
+}
+
+// sumSquaresPlain is SumSquares without vector instructions.
+func sumSquaresPlain(v []float32) float64 {
+	var s float64
+	for _, x := range v {
+		s += float64(x) * float64(x)
+	}
+	return s
+}
+
+// Adam is the method of Kingma and Ba (2015, Algorithm 1), of which vectors are moved piece
+// by piece: it holds what a step has in common.
+type Adam struct {
+	Beta1, Beta2, Epsilon float64
+	power1, power2        float64 // β₁ᵗ, β₂ᵗ
+}
+
+// adamStep is what the elements of a step need: 1−β₁, 1−β₂, the rate over 1−β₁ᵗ, one over
+// 1−β₂ᵗ, ε, and what gradients are multiplied by.
+type adamStep [6]float32
+
+// Next begins a step of the given size, of gradients times scale.
+func (a *Adam) Next(rate, scale float64) AdamStep {
+	if a.power1 == 0 && a.power2 == 0 {
+		a.power1, a.power2 = 1, 1
+	}
+	a.power1 *= a.Beta1
+	a.power2 *= a.Beta2
+	return AdamStep{adamStep{
+		float32(1 - a.Beta1), float32(1 - a.Beta2), float32(rate / (1 - a.power1)),
+		float32(1 / (1 - a.power2)), float32(a.Epsilon), float32(scale),
+	}}
+}
+
+// AdamStep moves the pieces of one step.
+type AdamStep struct{ constants adamStep }
+
+// Rates returns what first moments are multiplied by, the rate over 1−β₁ᵗ, and second ones,
+// 1/(1−β₂ᵗ).
+func (s *AdamStep) Rates() (first, second float32) { return s.constants[2], s.constants[3] }
+
+// Move moves w against the gradient, with its moments. All have one length.
+func (s *AdamStep) Move(w, first, second, gradient []float32) {
+	whole := adam(&s.constants, w, first, second, gradient)
+	adamPlain(&s.constants, w[whole:], first[whole:], second[whole:], gradient[whole:])
+}
+
+func adamPlain(c *adamStep, w, first, second, gradient []float32) {
+	for i, g := range gradient {
+		g *= c[5]
+		first[i] += c[0] * (g - first[i])
+		second[i] += c[1] * (g*g - second[i])
+		root := float32(math.Sqrt(float64(second[i] * c[3])))
+		w[i] -= c[2] * first[i] / (root + c[4])
+	}
+}

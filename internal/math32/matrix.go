@@ -1,0 +1,62 @@
+package math32
+
+// Panels is a matrix of Rows × Columns numbers in panels of TileColumns columns, one after
+// another; within a panel rows follow each other. There is room for whole tiles; what is
+// beyond the matrix is zero.
+type Panels struct {
+	Rows, Columns int
+	Data          []float32
+}
+
+// NewPanels returns a matrix of zeros.
+func NewPanels(rows, columns int) Panels {
+	return Panels{rows, columns, make([]float32, Padded(rows, TileRows)*Padded(columns, TileColumns))}
+}
+
+// Height returns the rows of a panel, those beyond the matrix with it.
+func (p Panels) Height() int { return Padded(p.Rows, TileRows) }
+
+// At returns where element (row, column) is in Data.
+func (p Panels) At(row, column int) int {
+	return (column/TileColumns*p.Height()+row)*TileColumns + column%TileColumns
+}
+
+// termsAtOnce is how many terms of a product are added before the next tile: so many rows
+// of a panel stay in the first cache.
+const termsAtOnce = 400
+
+// Multiply writes x·w to dst. x has rows of terms elements, of which xStride apart; dst
+// rows are dstStride apart and hold whole tiles. Rows come in whole tiles: what x and dst
+// have there beyond the matrix is read and written. terms may be fewer than w has rows.
+func Multiply(dst []float32, dstStride int, x []float32, xStride, rows, terms int, w Panels) {
+	rows = Padded(rows, TileRows)
+	for from := 0; from < terms; from += termsAtOnce {
+		k := min(termsAtOnce, terms-from)
+		for p := range Tiles(w.Columns, TileColumns) {
+			panel := w.Data[(p*w.Height()+from)*TileColumns:]
+			for r := 0; r < rows; r += TileRows {
+				tile(dst[r*dstStride+p*TileColumns:], dstStride, x[r*xStride+from:], xStride, 1, panel, k, from > 0)
+			}
+		}
+	}
+}
+
+// Transpose writes the rows [from, to) of w, transposed, to dst.
+func Transpose(dst, w Panels, from, to int) {
+	aligned := min(to, Padded(from, 8)) // to whole lanes of dst
+	for p := range Tiles(w.Columns, TileColumns) {
+		transposePlain(dst, w, p, from, aligned)
+		transposePlain(dst, w, p, transpose(dst, w, p, aligned, to), to)
+	}
+}
+
+// transposePlain does so for a panel of w, without vector instructions.
+func transposePlain(dst, w Panels, panel, from, to int) {
+	for row := from; row < to; row++ {
+		at := (panel*w.Height() + row) * TileColumns
+		out := dst.At(panel*TileColumns, row)
+		for j, x := range w.Data[at : at+min(TileColumns, w.Columns-panel*TileColumns)] {
+			dst.Data[out+j*TileColumns] = x
+		}
+	}
+}

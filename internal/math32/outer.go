@@ -1,0 +1,82 @@
+package math32
+
+import "fmt"
+
+// Outer sums outer products of pairs of vectors, one pair for each record, by a product of
+// matrices: what a dense layer's gradient is, its inputs times the derivatives of its
+// outputs. Records are put into places, by several goroutines if they are different ones;
+// then the sum is made piece by piece.
+type Outer struct {
+	Inputs, Outputs int
+	most            int       // records
+	a, b            []float32 // tiles of inputs and panels of outputs, most records each
+}
+
+// NewOuter returns an empty sum for vectors of so many elements and at most so many
+// records.
+func NewOuter(inputs, outputs, most int) *Outer {
+	return &Outer{
+		Inputs: inputs, Outputs: outputs, most: most,
+		a: make([]float32, Padded(inputs, TileRows)*most),
+		b: make([]float32, Padded(outputs, TileColumns)*most),
+	}
+}
+
+// Most returns how many records there is place for.
+func (o *Outer) Most() int { return o.most }
+
+// Put puts the vectors of a record at a place, the outputs times factor.
+func (o *Outer) Put(place int, inputs, outputs []float32, factor float32) {
+	if len(inputs) != o.Inputs || len(outputs) != o.Outputs {
+		panic(fmt.Sprintf("single: a pair of %d and %d elements for %d and %d", len(inputs), len(outputs), o.Inputs, o.Outputs))
+	}
+	stride := o.most * TileRows
+	at := place * TileRows
+	for ; len(inputs) >= TileRows; inputs = inputs[TileRows:] {
+		*(*[TileRows]float32)(o.a[at:]) = [TileRows]float32(inputs)
+		at += stride
+	}
+	if len(inputs) > 0 {
+		copy(o.a[at:at+TileRows], inputs) // the rest stays zero
+	}
+	stride = o.most * TileColumns
+	at = place * TileColumns
+	whole := scatter(o.b[at:], stride, outputs, factor)
+	at += whole * stride
+	outputs = outputs[whole*TileColumns:]
+	for ; len(outputs) > 0; outputs = outputs[min(TileColumns, len(outputs)):] {
+		panel := o.b[at : at+TileColumns]
+		for j, x := range outputs[:min(TileColumns, len(outputs))] {
+			panel[j] = x * factor
+		}
+		at += stride
+	}
+}
+
+// Clear makes the vectors of a place zero.
+func (o *Outer) Clear(place int) {
+	for at := place * TileRows; at < len(o.a); at += o.most * TileRows {
+		clear(o.a[at : at+TileRows])
+	}
+	for at := place * TileColumns; at < len(o.b); at += o.most * TileColumns {
+		clear(o.b[at : at+TileColumns])
+	}
+}
+
+// Sum writes the sum over the first records places to dst, for the inputs of the tiles
+// [from, to), in panels: TileRows·(to−from) rows of TileColumns, panel after panel.
+func (o *Outer) Sum(dst []float32, from, to, records int) {
+	height := (to - from) * TileRows
+	panels := Tiles(o.Outputs, TileColumns)
+	if records == 0 {
+		clear(dst[:height*panels*TileColumns])
+		return
+	}
+	for p := range panels {
+		b := o.b[p*o.most*TileColumns:]
+		for t := from; t < to; t++ {
+			out := dst[(p*height+(t-from)*TileRows)*TileColumns:]
+			tile(out, TileColumns, o.a[t*o.most*TileRows:], 1, TileRows, b, records, false)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package math32
+
+import "math"
+
+// A product of matrices is made of tiles of TileRows × TileColumns elements.
+const (
+	TileRows    = 6
+	TileColumns = 16
+)
+
+// Tiles returns how many tiles of so many rows, or columns, hold n of them.
+func Tiles(n, size int) int { return (n + size - 1) / size }
+
+// Padded returns n, rounded up to whole tiles.
+func Padded(n, size int) int { return Tiles(n, size) * size }
+
+// SumError returns a bound on ‖computed − exact‖₂ for a sum of n vectors, each of norm at
+// most 1, whose elements are products of two numbers, summed in any order with or without
+// fused operations, provided that nothing underflows.
+//
+// An element of the sum takes part in at most n roundings, each by a factor of 1 ± 2⁻²⁴, also
+// where parts of it are added apart, as by a graphics card (gpu/cuda/kernel/product.h): a term
+// is rounded in the sum of its own part, of k terms, k times at most, and then once for every
+// other part that has a term, of which there are n − k at most. To add zero rounds nothing. So
+// its error is at most γ·Σ|terms| with γ = n·2⁻²⁴/(1 − n·2⁻²⁴) (Higham, "Accuracy and
+// Stability of Numerical Algorithms", 2002, section 3.1), and the norm of the vector of
+// Σ|terms| is at most n.
+func SumError(n int) float64 {
+	nu := float64(n) * 0x1p-24
+	if !(nu < 0.5) {
+		return math.Inf(1)
+	}
+	// Where a product is below the smallest normal number, it is off by 2^-149 at most.
+	return nu/(1-nu)*float64(n)*(1+0x1p-40) + 0x1p-100
+}
+
+// tilePlain is tile without vector instructions.
+func tilePlain(dst []float32, stride int, a []float32, row, step int, b []float32, k int, add bool) {
+	var sum [TileRows][TileColumns]float32
+	for i := range k {
+		terms := (*[TileColumns]float32)(b[i*TileColumns:])
+		for r := range TileRows {
+			f := a[r*row+i*step]
+			for j, t := range terms {
+				sum[r][j] += f * t
+			}
+		}
+	}
+	for r := range TileRows {
+		out := (*[TileColumns]float32)(dst[r*stride:])
+		for j, s := range sum[r] {
+			if add {
+				s += out[j]
+			}
+			out[j] = s
+		}
+	}
+}

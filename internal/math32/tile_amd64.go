@@ -1,0 +1,51 @@
+package math32
+
+import "golang.org/x/sys/cpu"
+
+var hasLanes = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+
+//go:noescape
+func tileAVX2(dst *float32, stride int, a *float32, row, step int, b *float32, k int, add bool)
+
+// tile writes, or adds, a tile of a product to dst: element (r, j), at dst[r·stride + j], is
+// Σ a[r·row + i·step]·b[i·TileColumns + j] over i < k, k at least 1.
+func tile(dst []float32, stride int, a []float32, row, step int, b []float32, k int, add bool) {
+	if !hasLanes {
+		tilePlain(dst, stride, a, row, step, b, k, add)
+		return
+	}
+	_, _, _ = dst[(TileRows-1)*stride+TileColumns-1], a[(TileRows-1)*row+(k-1)*step], b[k*TileColumns-1]
+	tileAVX2(&dst[0], stride, &a[0], row, step, &b[0], k, add)
+}
+
+//go:noescape
+func transposeAVX2(dst, w *float32)
+
+// transpose transposes blocks of eight whole rows of a whole panel, in lanes, from row from
+// on, and returns the row after them.
+func transpose(dst, w Panels, panel, from, to int) int {
+	if !hasLanes || from%8 != 0 || (panel+1)*TileColumns > w.Columns {
+		return from
+	}
+	for ; from+8 <= to; from += 8 {
+		in, out := w.Data[(panel*w.Height()+from)*TileColumns:], dst.Data[dst.At(panel*TileColumns, from):]
+		_, _ = in[8*TileColumns-1], out[(TileColumns-1)*TileColumns+7]
+		transposeAVX2(&out[0], &in[0])
+	}
+	return from
+}
+
+//go:noescape
+func scatterAVX2(dst *float32, stride int, x *float32, panels int, factor float32)
+
+// scatter writes whole panels of x, times factor, to dst, each stride after the other, and
+// returns how many.
+func scatter(dst []float32, stride int, x []float32, factor float32) int {
+	panels := len(x) / TileColumns
+	if !hasLanes || panels == 0 {
+		return 0
+	}
+	_ = dst[(panels-1)*stride+TileColumns-1]
+	scatterAVX2(&dst[0], stride, &x[0], panels, factor)
+	return panels
+}

@@ -1,0 +1,14 @@
+//go:build !amd64
+
+package math32
+
+// hasLanes is for tests, which look at the plain code by it.
+var hasLanes bool
+
+func tile(dst []float32, stride int, a []float32, row, step int, b []float32, k int, add bool) {
+	tilePlain(dst, stride, a, row, step, b, k, add)
+}
+
+func transpose(_, _ Panels, _, from, _ int) int { return from }
+
+func scatter([]float32, int, []float32, float32) int { return 0 }

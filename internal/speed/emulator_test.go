@@ -1,0 +1,24 @@
+//go:build emulator
+
+package speed
+
+import (
+	"testing"
+
+	"fedpvi/gpu/cuda/emulator"
+)
+
+// A device takes both kinds of work.
+func TestWorkOnADevice(t *testing.T) {
+	p, err := newProblem()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &emulator.Device{}
+	if err := p.visit(2, d); err != nil {
+		t.Error(err)
+	}
+	if err := p.visits(1, d); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,96 @@
+package abuse
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the tables of docs/threat-model.md")
+
+const page = "docs/threat-model.md"
+
+// Every case is shown by a test that exists, and the page says what the tests say.
+func TestThePageIsOfTheTests(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	shows, err := Scan(os.DirFS(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range Check(shows) {
+		t.Error(problem)
+	}
+	path := filepath.Join(root, filepath.FromSlash(page))
+	written, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := string(written)
+	for name, list := range map[string][]Case{"cases": Cases, "advisories": Advisories} {
+		if want, err = between(want, name, Table(list, shows)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(written), want); diff != "" {
+		t.Errorf("%s is not what the tests say, run go test ./internal/testing/abuse -update (-page +tests):\n%s", page, diff)
+	}
+}
+
+// A directive counts where it is part of a test, and nowhere else.
+func TestScan(t *testing.T) {
+	file := func(text string) fstest.MapFS {
+		return fstest.MapFS{"p/a_test.go": {Data: []byte("package p\n" + text)}}
+	}
+	got, err := Scan(file("\n// It holds.\n//\n//abuse:case A01 nothing\n//abuse:case P02  all \nfunc TestX(t *testing.T) {}\n"))
+	want := []Show{{"A01", "p/a_test.go", "TestX", "nothing"}, {"P02", "p/a_test.go", "TestX", "all"}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v, -want +got\n%s", err, diff)
+	}
+	for name, text := range map[string]string{
+		"of a helper": "\n//abuse:case A01 nothing\nfunc helper() {}\n",
+		"of nothing":  "\n//abuse:case A01 nothing\n\nfunc TestX(t *testing.T) {}\n",
+		"of a method": "\n//abuse:case A01 nothing\nfunc (x) TestX(t *testing.T) {}\n",
+	} {
+		if _, err := Scan(file(text)); err == nil {
+			t.Errorf("%s: it counts", name)
+		}
+	}
+	plain := fstest.MapFS{"p/a.go": {Data: []byte("package p\n\n//abuse:case A01 nothing\nfunc TestX() {}\n")}}
+	if _, err := Scan(plain); err == nil {
+		t.Error("a test outside of the tests counts")
+	}
+}
+
+// What is missing or made up is noticed.
+func TestCheck(t *testing.T) {
+	var all []Show
+	for _, c := range append(append([]Case{}, Cases...), Advisories...) {
+		if c.Moot == "" {
+			all = append(all, Show{c.ID, "f", "TestX", "refused"})
+		}
+	}
+	if problems := Check(all); len(problems) != 0 {
+		t.Errorf("%v", problems)
+	}
+	for says, shows := range map[string][]Show{
+		"no test shows case A01":        all[1:],
+		"not to be shown":               append(all[:len(all):len(all)], Show{"A99", "f", "TestX", "refused"}),
+		`"P16", which is not`:           append(all[:len(all):len(all)], Show{"P16", "f", "TestX", "refused"}),
+		"does not say how case A01 end": append(all[:len(all):len(all)], Show{"A01", "f", "TestX", ""}),
+	} {
+		if problems := Check(shows); len(problems) != 1 || !strings.Contains(problems[0], says) {
+			t.Errorf("%s: %v", says, problems)
+		}
+	}
+}

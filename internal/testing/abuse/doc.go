@@ -1,0 +1,80 @@
+// Package abuse keeps count of what a hostile world may do to a federation, and of the
+// tests that show what then happens. A test says which case it shows in a line of its
+// comment:
+//
+//	//abuse:case A04 refused as out of place; the first envelope is kept
+//
+// The tables of docs/threat-model.md are made from these lines:
+//
+//	go test ./internal/testing/abuse -update
+package abuse
+
+// A Case is something that somebody hostile may do.
+type Case struct {
+	ID    string
+	Does  string // what the attacker does
+	Moot  string // why there is nothing to test; empty for all others
+	Named string // advisories of other platforms of this kind
+}
+
+// A Show is a test that shows what happens in a case.
+type Show struct {
+	Case    string
+	File    string // from the root of the repository
+	Test    string
+	Outcome string
+}
+
+// Cases are the attacks that were thought of before anything was built.
+var Cases = []Case{
+	{ID: "A01", Does: "The power fails, or the process is killed, before, in or after a commit, or while it sends"},
+	{ID: "A02", Does: "The coordinator asks a question again, or shows an old one"},
+	{ID: "A03", Does: "The coordinator goes back to an earlier round, or asks about another model"},
+	{ID: "A04", Does: "A second answer to one question is wanted, or given"},
+	{ID: "A05", Does: "The coordinator makes up participants' numbers, or the set of them shrinks"},
+	{ID: "A06", Does: "One party appears under several names, or with the keys of another"},
+	{ID: "A07", Does: "The coordinator says one thing to one client and another thing to the next"},
+	{ID: "A08", Does: "Somebody pretends to be a client"},
+	{ID: "A09", Does: "Somebody pretends to be the coordinator"},
+	{ID: "A10", Does: "A message is used for another study, round, model or purpose than it was signed for"},
+	{ID: "A11", Does: "An end is talked into an older protocol, or out of encryption"},
+	{ID: "A12", Does: "Messages are too large, compressed, nested, endless or too slow"},
+	{ID: "A13", Does: "Numbers are not finite, beyond their range, or make a precision negative"},
+	{ID: "A14", Does: "A clock jumps by years"},
+	{ID: "A15", Does: "The ledger is changed, cut or cannot be written"},
+	{ID: "A16", Does: "A state directory is put back to an earlier day, or used twice"},
+	{ID: "A17", Does: "Keys, tokens and records are looked for in logs, errors, metrics and files"},
+	{ID: "A18", Does: "Something else than the noised numbers tells about records: counts, losses, norms, durations"},
+	{ID: "A19", Does: "Somebody lies in the gossip about who is alive, or listens to it"},
+	{ID: "A20", Does: "A client sends sealed and signed garbage"},
+	{ID: "A21", Does: "The coordinator lies about a sum or the posterior"},
+	{ID: "A22", Does: "Clients leave out their share of the noise"},
+	{ID: "A23", Does: "Two studies run at once for the last of a budget"},
+	{ID: "A24", Does: "Records are renamed, copied or exported anew to get a second budget"},
+	{ID: "A25", Does: "Answers come late, twice or in another order; the network falls apart"},
+}
+
+// Advisories are kinds of weakness that were published for other platforms of federated
+// learning.
+var Advisories = []Case{
+	{ID: "P01", Named: "NVFlare CVE-2022-34668, CVE-2026-24186; FedML CVE-2026-5536; vantage6 CVE-2023-23930", Does: "Deserialising what a peer sends runs its code, or takes all memory"},
+	{ID: "P02", Named: "NVFlare CVE-2026-24178", Does: "An object of somebody else is named, and nobody checks whose it is"},
+	{ID: "P03", Named: "NVFlare CVE-2026-24204", Does: "Fields are negative, huge or no number"},
+	{ID: "P04", Named: "NVFlare #4422", Does: "A handler runs although the caller was refused; a token is good again; one client ends everybody's study"},
+	{ID: "P05", Named: "NVFlare 650f24e7", Does: "Ciphertext is changed, and nobody notices"},
+	{ID: "P06", Named: "NVFlare #4879, #5063; Flower #6627", Does: "A name or a link leads out of the state directory"},
+	{ID: "P07", Named: "vantage6 GHSA-w9h2-px87-74vx", Does: "A name reaches a shell or the environment"},
+	{ID: "P08", Named: "vantage6 GHSA-rjmv-52mp-gjrr", Does: "What should be encrypted is taken in the clear"},
+	{ID: "P09", Named: "vantage6 GHSA-vc3v-ppc7-v486", Does: "A changed study runs under the approval of another"},
+	{ID: "P10", Named: "vantage6 GHSA-99r4-cjp4-3hmx", Does: "A party is added without those who are there"},
+	{ID: "P11", Named: "vantage6 CVE-2023-23929, GHSA-m3mq-f375-5vgh", Does: "A token is good for ever, or can be guessed"},
+	{ID: "P12", Named: "vantage6 CVE-2022-39228, GHSA-45gq, GHSA-5h3x", Does: "Refusals tell who exists"},
+	{ID: "P13", Named: "vantage6 CVE-2023-41881", Does: "What belongs to something deleted stays, or goes when it must not"},
+	{ID: "P14", Named: "NVFlare #4932", Does: "A token stands in a log or on a command line"},
+	{ID: "P15", Named: "Flower #7522", Does: "Randomness that protects can be predicted"},
+	{ID: "P16", Named: "Flower _unmask", Does: "A sum is unmasked twice, or for overlapping sets", Moot: "Nothing is masked: there is no secure aggregation. One answer per question is A04, the least size of a sum A05."},
+	{ID: "P17", Named: "Flower's overflow warning; Fed-BioMed #1210", Does: "A sum of encoded numbers wraps around"},
+	{ID: "P18", Named: "Flower #7631", Does: "Clipping a zero, a subnormal or an infinite vector gives no number"},
+	{ID: "P19", Named: "Huth 2022 on DataSHIELD", Does: "Many harmless questions add up to a record"},
+	{ID: "P20", Named: "dsFlower's design note", Does: "An error, or its absence, tells about records"},
+}

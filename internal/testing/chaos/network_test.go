@@ -1,0 +1,273 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"fedpvi/coordinator"
+	"fedpvi/crypto/channel"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/transcript"
+	"fedpvi/pvi/session"
+	"fedpvi/transport"
+)
+
+// A link is how a client calls the coordinator in one life. It tries again as transport.Client
+// does.
+type link struct {
+	life *life
+	peer channel.Party
+	lie  map[uint64]transport.Item // what the client was shown instead of an entry
+}
+
+var (
+	errLost   = errors.New("nothing came back")
+	errWaited = errors.New("there is no news")
+)
+
+const (
+	tries    = 4
+	longPoll = time.Minute
+)
+
+// An address is a coordinator that can be called.
+type address struct {
+	study *coordinator.Study
+	life  *life
+}
+
+// A request is a call as the coordinator carries it out. It returns what keeps its result, for
+// who called.
+type request func(ctx context.Context, to *address) (keep func(), err error)
+
+func nothing() {}
+
+// call makes a call until it is answered.
+func (k *link) call(ctx context.Context, do request) error {
+	var err error
+	for n := range tries {
+		if n > 0 {
+			rest(ctx, k.upTo(10*time.Second))
+		}
+		var again bool
+		if again, err = k.once(ctx, do); !again {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return &transport.Unreachable{Address: hubAddress, Err: err}
+}
+
+// once is one call with all that may become of it.
+func (k *link) once(ctx context.Context, do request) (again bool, err error) {
+	w := k.life.p.w
+	out, back := k.upTo(w.pace), k.upTo(w.pace)
+	trouble := k.trouble()
+	rest(ctx, out+trouble[delay].For)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	to := w.serving(k.life.p)
+	if _, lost := trouble[cutRequest]; to == nil || lost {
+		rest(ctx, time.Second)
+		return true, errLost
+	}
+	keep, err := to.call(ctx, do)
+	if f, twice := trouble[repeat]; twice {
+		w.later(f.For, func() {
+			if to := w.serving(k.life.p); to != nil {
+				_, _ = to.call(w.ctx, do) // who sent it has its answer
+			}
+		})
+	}
+	if w.isDead(to.life) {
+		return true, errLost
+	}
+	rest(ctx, back)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if _, lost := trouble[cutAnswer]; lost || w.isApart(k.life.p) {
+		return true, errLost
+	}
+	if err == nil {
+		keep()
+	}
+	return judge(err)
+}
+
+// judge reports whether a call is to be tried again.
+func judge(err error) (again bool, final error) {
+	var refused *transport.Refusal
+	if errors.As(err, &refused) {
+		return refused.Reason == transport.Unavailable, err
+	}
+	return errors.Is(err, context.Canceled), err
+}
+
+// call calls a coordinator that may be killed meanwhile.
+func (a *address) call(ctx context.Context, do request) (keep func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(a.life.ctx, cancel)()
+	return do(ctx, a)
+}
+
+// trouble counts a call, and returns what befalls it.
+func (k *link) trouble() map[kind]fault {
+	p := k.life.p
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	p.calls++
+	found := map[kind]fault{}
+	for _, f := range p.w.faults {
+		if f.Who == p.index && f.Nth == p.calls && f.Kind >= cutRequest {
+			found[f.Kind] = f
+			p.w.tell("%s: %s, call %d", p.name, kindNames[f.Kind], p.calls)
+			if f.Kind == replay || f.Kind == forge {
+				p.lies = append(p.lies, f.Kind)
+			}
+		}
+	}
+	return found
+}
+
+func (k *link) upTo(most time.Duration) time.Duration {
+	k.life.p.w.mu.Lock()
+	defer k.life.p.w.mu.Unlock()
+	return time.Duration(1 + k.life.p.rng.Int64N(int64(most)))
+}
+
+// Join is for a guest.
+func (k *link) Join(ctx context.Context, r transport.JoinRequest) (a transport.Admission, err error) {
+	err = k.call(ctx, func(ctx context.Context, to *address) (func(), error) {
+		got, err := to.study.Join(ctx, r)
+		return func() { a = got }, err
+	})
+	return a, err
+}
+
+// Standing and the other methods are those of client.Link.
+func (k *link) Standing(ctx context.Context) (s transport.Standing, err error) {
+	err = k.call(ctx, func(ctx context.Context, to *address) (func(), error) {
+		got, err := to.study.Standing(ctx, k.peer)
+		return func() { s = got }, err
+	})
+	return s, err
+}
+
+func (k *link) Approve(ctx context.Context, envelope []byte) error {
+	return k.call(ctx, func(ctx context.Context, to *address) (func(), error) {
+		err := to.study.Approve(ctx, k.peer, envelope)
+		if err == nil {
+			k.life.p.w.model.kept(to.life, "an approval", envelope)
+		}
+		return nothing, err
+	})
+}
+
+func (k *link) Renew(ctx context.Context, request []byte) (certificate []byte, err error) {
+	err = k.call(ctx, func(ctx context.Context, to *address) (func(), error) {
+		got, err := to.study.Renew(ctx, k.peer, request)
+		return func() { certificate = got }, err
+	})
+	return certificate, err
+}
+
+// Entry leaves away, as a server does, the body that the client is to work out.
+func (k *link) Entry(ctx context.Context, number uint64) (transport.Item, error) {
+	item, err := k.Whole(ctx, number)
+	if item.Derived && session.Foretells(k.life.p.w.document) {
+		item.Body = nil
+	}
+	return item, err
+}
+
+func (k *link) Whole(ctx context.Context, number uint64) (transport.Item, error) {
+	w := k.life.p.w
+	w.model.asks(k.life, number)
+	var item transport.Item
+	for {
+		err := k.call(ctx, func(ctx context.Context, to *address) (func(), error) {
+			ctx, cancel := context.WithTimeout(ctx, longPoll+k.upTo(time.Second))
+			defer cancel()
+			got, err := to.study.Entry(ctx, k.peer, number)
+			if errors.Is(err, context.DeadlineExceeded) {
+				return nothing, errWaited
+			}
+			if got.Stored != nil { // sent from the disk
+				got.Body = make([]byte, got.Stored.Size())
+				err = errors.Join(err, got.Stored.Read(got.Body, 0))
+				got.Stored = nil
+			}
+			if err == nil {
+				w.model.said(to.life, number, got)
+			}
+			return func() { item = got }, err
+		})
+		if !errors.Is(err, errWaited) {
+			return k.tamper(number, item), err
+		}
+	}
+}
+
+// tamper shows the client something else than what was said, if that is to happen.
+func (k *link) tamper(number uint64, item transport.Item) transport.Item {
+	p := k.life.p
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	lies := p.lies
+	p.lies = nil
+	for _, lie := range lies {
+		if other, ok := p.w.model.instead(p.index, lie, number); ok {
+			k.life.excuse(kindNames[lie])
+			k.lie = map[uint64]transport.Item{number: other}
+		}
+	}
+	if other, lied := k.lie[number]; lied {
+		return other // also where the client asks again
+	}
+	return item
+}
+
+func (k *link) Submit(ctx context.Context, item transport.Item) error {
+	w := k.life.p.w
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	w.model.left(k.life, item)
+	return k.call(ctx, func(ctx context.Context, to *address) (func(), error) {
+		err := k.send(ctx, to.study, item)
+		if err == nil {
+			w.model.took(to.life, k.life.p, item)
+		}
+		return nothing, err
+	})
+}
+
+// send sends an answer in pieces, or whole with its offer.
+func (k *link) send(ctx context.Context, to *coordinator.Study, item transport.Item) error {
+	hash, size := transcript.BodyOf(item.Envelope).Hash, int64(len(item.Body))
+	var whole []byte
+	if k.upTo(2) == 0 {
+		whole = item.Body
+	}
+	have, err := to.Offer(ctx, k.peer, item.Envelope, whole)
+	for err == nil && have < size {
+		rest(ctx, k.upTo(k.life.p.w.pace/4))
+		end := min(size, have+512+int64(k.upTo(1500)))
+		if err = to.Write(ctx, k.peer, hash, have, item.Body[have:end]); err == nil {
+			have = end
+		}
+	}
+	return err
+}
+
+func (k *link) Close() error { return nil }
+
+func (w *world) party(p *process) channel.Party {
+	return channel.Party{Study: w.hash, Role: identity.Client, Name: identity.Name(p.name)}
+}

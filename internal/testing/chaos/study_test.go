@@ -1,0 +1,160 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"fedpvi/coordinator"
+	"fedpvi/crypto/identity"
+	"fedpvi/crypto/invitation"
+	"fedpvi/crypto/seal"
+	"fedpvi/crypto/transcript"
+	"fedpvi/internal/testing/linestudy"
+	"fedpvi/pvi"
+	"fedpvi/pvi/session"
+	"fedpvi/pvi/study"
+)
+
+// A variant is a kind of study.
+type variant struct {
+	name     string
+	clients  int
+	fewest   int // answers for which a sum is opened
+	loud     bool
+	partSize int   // of long values in the coordinator's store, 0 for the usual, of which nothing is long here
+	renew    int64 // pages of the store after which it is opened anew, 0 for the usual, which are never reached here
+	parts    linestudy.Parts
+}
+
+// variants are small, so that many can be played, and differ in what can go wrong: sums
+// with a threshold; sums that are mostly noise, so that most rounds are rejected and noise
+// that is used twice is seen; turns; several questions at once; sums whose bodies and states are long ones for the store, so that
+// they are written in several transactions and λ is read from there, and whose store is opened anew now and then.
+var variants = []variant{
+	{"sums", 3, 2, false, 0, 0, linestudy.Parts{Inference: constant + "rounds = 3\ndamping = 0.5", Privacy: sums + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
+	{"loud sums", 3, 2, true, 0, 0, linestudy.Parts{Inference: constant + "rounds = 4\ndamping = 1.0", Privacy: sums + "noise_multiplier = 200\nclip = 0.5", Federation: "min_clients = 2"}},
+	{"turns", 3, 1, false, 0, 0, linestudy.Parts{Inference: constant + "rounds = 1\ndamping = 1.0\nschedule = \"sequential\"", Privacy: messages}},
+	{"several at once", 4, 1, false, 0, 0, linestudy.Parts{Inference: constant + "rounds = 1\ndamping = 1.0\nschedule = \"asynchronous\"", Privacy: messages}},
+	{"sums in parts", 3, 2, false, 8, 2, linestudy.Parts{Inference: constant + "rounds = 3\nq = \"diagonal\"\ndamping = 0.5", Privacy: sums + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
+}
+
+const (
+	sums     = "unit = \"client\"\ndelta = 1e-5\ncoordinates = \"raw\"\n"
+	constant = "damping_schedule = \"constant\"\n"
+	messages = "unit = \"record\"\nnoise_multiplier = 2.0\ndelta = 1e-5"
+)
+
+const (
+	hubAddress  = "hub.example.org:7443"
+	deadline    = 10 * time.Minute
+	policyText  = "version = 1\n[coordinators]\nallowed = [%q]\ntrust = false\n[participants]\nminimum = 2\n[dataset.records]\nepsilon = 1000.0\ndelta = 1e-5\n"
+	datasetName = "records"
+)
+
+// birth is when every simulated world begins; synctest has it so.
+var birth = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// A template is a study that was founded and whose clients were invited, once for all worlds
+// that play it.
+type template struct {
+	variant
+	dir         string
+	document    *study.Study
+	hash        transcript.Hash
+	names       []pvi.ClientID
+	invitations []invitation.Invitation
+	sealing     *seal.Key
+	coordinator *identity.Identity
+	protocol    *pvi.Protocol
+	maxRelease  int
+}
+
+func newTemplate(dir string, v variant) (*template, error) {
+	t := &template{variant: v, dir: dir}
+	text := linestudy.Document(v.parts)
+	hub, err := coordinator.Open(t.hubDir(), coordinator.Options{Now: func() time.Time { return birth }})
+	if err != nil {
+		return nil, err
+	}
+	defer hub.Close()
+	s, err := hub.Found(coordinator.Founding{File: v.name, Document: text, Addresses: []string{hubAddress}})
+	if err != nil {
+		return nil, err
+	}
+	if t.document, err = study.Parse(v.name, text); err != nil {
+		return nil, err
+	}
+	t.hash = s.Hash()
+	if err := t.invite(s); err != nil {
+		return nil, err
+	}
+	policy := fmt.Sprintf(policyText, hub.Fingerprint())
+	for m, name := range t.names {
+		if err := t.equip(m, name, policy); err != nil {
+			return nil, err
+		}
+	}
+	return t, t.learn()
+}
+
+func (t *template) hubDir() string { return filepath.Join(t.dir, "coordinator") }
+
+func (t *template) clientDir(name string) string { return filepath.Join(t.dir, name) }
+
+func (t *template) records(name string) string { return filepath.Join(t.dir, name+".csv") }
+
+func (t *template) invite(s *coordinator.Study) error {
+	var names []identity.Name
+	for m := range t.clients {
+		names = append(names, identity.Name(fmt.Sprintf("client-%d", m+1)))
+	}
+	invited, err := s.Invite(context.Background(), names, 30*24*time.Hour)
+	if err != nil {
+		return err
+	}
+	for _, i := range invited {
+		parsed, err := invitation.Parse(i.Text)
+		if err != nil {
+			return err
+		}
+		t.names, t.invitations = append(t.names, pvi.ClientID(i.Name)), append(t.invitations, parsed)
+	}
+	return nil
+}
+
+// equip gives a client its records and its policy.
+func (t *template) equip(m int, name pvi.ClientID, policy string) error {
+	var b strings.Builder
+	b.WriteString("x,y\n")
+	for i := range 12 + m {
+		x := float64((i+m)%7)/3.5 - 1
+		fmt.Fprintf(&b, "%.3f,%.3f\n", x, 2*x-1)
+	}
+	dir := t.clientDir(string(name))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "policy.toml"), []byte(policy), 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(t.records(string(name)), []byte(b.String()), 0o600)
+}
+
+// learn takes the secrets of the coordinator, so that a model can read what it reads.
+func (t *template) learn() (err error) {
+	if t.sealing, err = seal.Load(filepath.Join(t.hubDir(), "studies", fmt.Sprintf("%x", t.hash), "sealing.key")); err != nil {
+		return err
+	}
+	if t.coordinator, err = identity.Load(filepath.Join(t.hubDir(), "identity.key")); err != nil {
+		return err
+	}
+	if t.protocol, err = session.Public(t.document, t.names); err != nil {
+		return err
+	}
+	t.maxRelease, err = session.MaxRelease(t.document, t.names)
+	return err
+}

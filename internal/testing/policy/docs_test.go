@@ -1,0 +1,91 @@
+package policy
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	// link is a link of a page to a file of the repository, with the names in it that the
+	// page speaks of, if any.
+	link = regexp.MustCompile("\\]\\(([^)#:]+)(?:#[^)]*)?\\)((?:,? `\\w+`)*)")
+	name = regexp.MustCompile(`\w+`)
+
+	// quotedTest is a test that a page names.
+	quotedTest = regexp.MustCompile("`(Test[A-Z]\\w*)`")
+)
+
+// pages returns what is written for people, by path.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("..", "..", "..", "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := map[string]string{}
+	for _, path := range append(paths, filepath.Join("..", "..", "..", "README.md"), filepath.Join("..", "..", "..", "experiments", "README.md")) {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text[path] = string(content)
+	}
+	return text
+}
+
+// What the pages point at is there: files, and the names in them.
+func TestPagesPointAtWhatIsThere(t *testing.T) {
+	named := 0
+	for page, text := range pages(t) {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			target := filepath.Join(filepath.Dir(page), filepath.FromSlash(m[1]))
+			content, err := os.ReadFile(target)
+			if info, statErr := os.Stat(target); statErr == nil && info.IsDir() && m[2] == "" {
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s: %v", filepath.Base(page), err)
+				continue
+			}
+			for _, n := range name.FindAllString(m[2], -1) {
+				named++
+				if !regexp.MustCompile(`(?m)(^func (\([^)]*\) )?|^type |^\s*(var |const )?)` + n + `\b`).Match(content) {
+					t.Errorf("%s: %s declares no %s", filepath.Base(page), strings.TrimPrefix(m[1], "../"), n)
+				}
+			}
+		}
+	}
+	if named < 20 {
+		t.Errorf("only %d names were looked up: the pattern no longer fits the pages", named)
+	}
+}
+
+// The tests that pages name as guards are there.
+func TestPagesNameTestsThatAreThere(t *testing.T) {
+	there := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)
+	err := filepath.WalkDir(filepath.Join("..", "..", ".."), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, m := range declared.FindAllSubmatch(source, -1) {
+			there[string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for page, text := range pages(t) {
+		for _, m := range quotedTest.FindAllStringSubmatch(text, -1) {
+			if !there[m[1]] {
+				t.Errorf("%s: there is no %s", filepath.Base(page), m[1])
+			}
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package policy
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func source(t *testing.T, path ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(append([]string{"..", "..", ".."}, path...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// section returns what stands under a heading of a page.
+func section(t *testing.T, page, heading string) string {
+	t.Helper()
+	_, after, ok := strings.Cut(page, "\n## "+heading+"\n")
+	if !ok {
+		t.Fatalf("there is no section %q", heading)
+	}
+	text, _, _ := strings.Cut(after, "\n## ")
+	return text
+}
+
+// same compares two lists without regard to order and repetition.
+func same(t *testing.T, what string, said, are []string) {
+	t.Helper()
+	for _, list := range []*[]string{&said, &are} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	if len(are) == 0 || !slices.Equal(said, are) {
+		t.Errorf("%s: the page has %v, the code %v", what, said, are)
+	}
+}
+
+var (
+	upper = regexp.MustCompile(`([a-z])([A-Z])`)
+	flag  = regexp.MustCompile("`--([a-z-]+)`")
+)
+
+// flagsOf returns the flags of a command: its exported fields that have a help text.
+func flagsOf(t *testing.T, text, command string) (all []string) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), "", text, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		s, ok := n.(*ast.TypeSpec)
+		if !ok || s.Name.Name != command {
+			return true
+		}
+		for _, f := range s.Type.(*ast.StructType).Fields.List {
+			if f.Tag == nil || len(f.Names) == 0 {
+				continue
+			}
+			tag := reflect.StructTag(strings.Trim(f.Tag.Value, "`"))
+			name := tag.Get("name")
+			if name == "" {
+				name = strings.ToLower(upper.ReplaceAllString(f.Names[0].Name, "$1-$2"))
+			}
+			all = append(all, name)
+		}
+		return false
+	})
+	return all
+}
+
+func names(text string, pattern *regexp.Regexp) (all []string) {
+	for _, m := range pattern.FindAllStringSubmatch(text, -1) {
+		all = append(all, m[1])
+	}
+	return all
+}
+
+// The page for operators has the flags that there are, and no others.
+func TestOperationsHasTheFlags(t *testing.T) {
+	page := section(t, source(t, "docs", "operations.md"), "Flags")
+	serve, run, ok := strings.Cut(page, "What `client run` takes")
+	run, _, _ = strings.Cut(run, "The state is at")
+	if !ok {
+		t.Fatal("the page has not both commands")
+	}
+	same(t, "coordinator serve", names(serve, flag), flagsOf(t, source(t, "cmd", "coordinator", "serve.go"), "serveCommand"))
+	same(t, "client run", names(run, flag), flagsOf(t, source(t, "cmd", "client", "run.go"), "runCommand"))
+}
+
+// It has the metrics that there are, and no others.
+func TestOperationsHasTheMetrics(t *testing.T) {
+	said := names(section(t, source(t, "docs", "operations.md"), "What to watch"), regexp.MustCompile("`(fedpvi_[a-z_]+)`"))
+	var are []string
+	hub := source(t, "coordinator", "daemon", "metrics.go")
+	for _, name := range names(hub, regexp.MustCompile(`(?:counters?|histogram)\("([a-z_]+)"`)) {
+		are = append(are, "fedpvi_"+name)
+	}
+	for _, name := range names(hub, regexp.MustCompile(`Name: "([a-z_]+)"`)) {
+		are = append(are, "fedpvi_"+name)
+	}
+	site := source(t, "cmd", "client", "metrics.go")
+	same(t, "metrics", said, append(are, names(site, regexp.MustCompile(`"(fedpvi_client_[a-z_]+)"`))...))
+}
+
+// It has the files that the daemons keep, and no others.
+func TestOperationsHasTheFiles(t *testing.T) {
+	said := names(section(t, source(t, "docs", "operations.md"), "Files"), regexp.MustCompile("`([a-z-]+\\.(?:key|db|sock|toml|json))`"))
+	var are []string
+	file := regexp.MustCompile(`"([a-z-]+\.(?:key|db|sock|toml|json))"`)
+	for _, path := range [][]string{
+		{"coordinator", "keys.go"},
+		{"coordinator", "store", "store.go"},
+		{"coordinator", "admin", "socket.go"},
+		{"client", "ledger", "store.go"},
+		{"client", "ledger", "files.go"},
+		{"client", "policy.go"},
+	} {
+		are = append(are, names(source(t, path...), file)...)
+	}
+	same(t, "files", said, are)
+}
+
+// The units start the programs with flags that there are, name the variables that they read, and
+// do not start again what people must mend.
+func TestUnitsFitThePrograms(t *testing.T) {
+	for unit, c := range map[string]struct{ command, file, folder, codes string }{
+		"fedpvi-coordinator.service": {"serveCommand", "serve.go", "coordinator", "2 3 5"},
+		"fedpvi-client.service":      {"runCommand", "run.go", "client", "2 3 4 5 7"},
+	} {
+		text := source(t, "deploy", "systemd", unit)
+		start := regexp.MustCompile(`(?m)^ExecStart=(.*)$`).FindStringSubmatch(text)
+		variable := regexp.MustCompile(`(?m)^Environment=(\w+)=`).FindStringSubmatch(text)
+		if start == nil || variable == nil {
+			t.Fatalf("%s starts nothing", unit)
+		}
+		all := append(flagsOf(t, source(t, "cmd", c.folder, c.file), c.command), "log")
+		for _, f := range names(start[1], regexp.MustCompile(`--([a-z-]+)`)) {
+			if !slices.Contains(all, f) {
+				t.Errorf("%s: there is no flag --%s", unit, f)
+			}
+		}
+		if !strings.Contains(source(t, "cmd", c.folder, "main.go"), `env:"`+variable[1]+`"`) {
+			t.Errorf("%s: nothing reads %s", unit, variable[1])
+		}
+		if !strings.Contains(text, "\nRestartPreventExitStatus="+c.codes+"\n") {
+			t.Errorf("%s: it is started again after codes that only people mend", unit)
+		}
+	}
+}

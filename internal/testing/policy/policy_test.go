@@ -1,0 +1,344 @@
+// Package policy holds the rules of the house that a compiler does not check, as
+// tests over the source.
+package policy
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A file is a Go file of the repository, parsed as far as its imports.
+type file struct {
+	path    string // from the root
+	folder  string
+	test    bool
+	imports []string
+	doc     string // of the package
+}
+
+func files(t *testing.T) []file {
+	t.Helper()
+	root := filepath.Join("..", "..", "..")
+	var all []file
+	err := filepath.WalkDir(root, func(name string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != root {
+			return filepath.SkipDir
+		}
+		if filepath.Ext(name) != ".go" {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		f := file{path: filepath.ToSlash(rel), test: strings.HasSuffix(name, "_test.go"), doc: parsed.Doc.Text()}
+		f.folder = path.Dir(f.path)
+		for _, i := range parsed.Imports {
+			imported, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			f.imports = append(f.imports, imported)
+		}
+		all = append(all, f)
+		return nil
+	})
+	if err != nil || len(all) == 0 {
+		t.Fatalf("no source was read: %v", err)
+	}
+	return all
+}
+
+// floors are the rooms of the house from the ground up: a package imports only
+// from floors below its own. Rooms of one floor know nothing of each other,
+// except as beside says.
+var floors = [][]string{
+	{"gpu/cuda/driver/header", "internal/testing/memory"},
+	{"internal/pages"},
+	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/special", "pvi/model/ir", "internal/testing/canary", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
+	{"accountant", "gpu/cuda/emulator", "pvi/gaussian"},
+	{"dpmech/internal/stream"},
+	{"dpmech"},
+	{"pvi/model/tape"},
+	{"dpmech/seeded", "pvi/study", "pvi/model", "pvi/onestep"},
+	{"gpu"},
+	{"gpu/cuda"},
+	{"gpu/device", "gpu/vae"},
+	{"pvi/shard"},
+	{"pvi/solver"},
+	{"internal/speed", "pvi/fit"},
+	{"pvi"},
+	{"pvi/wire", "pvi/words"},
+	{"pvi/session"},
+	{"crypto/internal/private", "crypto/internal/wire", "crypto/secret"},
+	{"crypto/keyfile"},
+	{"crypto/identity", "crypto/seal"},
+	{"crypto/signed"},
+	{"crypto/channel", "crypto/invitation", "crypto/roster"},
+	{"crypto/transcript"},
+	{"crypto"},
+	{"transport/internal/wirepb"},
+	{"transport", "transport/membership"},
+	{"sim/chain"},
+	{"sim", "sim/calculator"},
+	{"sim/audit", "sim/baseline", "sim/autoencoder"},
+	{"sim/report"},
+	{"sim/sweep", "sim/tune"},
+	{"client/ledger", "coordinator/store", "coordinator/bundle"},
+	{"coordinator", "client"},
+	{"coordinator/admin"},
+	{"coordinator/daemon"},
+	{"cmd/sim", "cmd/coordinator", "cmd/client"},
+	{"tools/plant/planted"},
+	{"internal/testing/abuse", "internal/testing/chaos", "tools/plant", "internal/testing/policy", "tools/demonet", "tools/load", "tools/dist", "tools/protogen"},
+}
+
+func floorOf(folder string) int {
+	return slices.IndexFunc(floors, func(rooms []string) bool { return slices.Contains(rooms, folder) })
+}
+
+func TestImportsRunDownward(t *testing.T) {
+	for _, f := range files(t) {
+		own := floorOf(f.folder)
+		if own < 0 {
+			t.Errorf("%s: its folder is on no floor of the house", f.path)
+			continue
+		}
+		for _, i := range f.imports {
+			room, ok := strings.CutPrefix(i, "fedpvi/")
+			if !ok || f.test && room == f.folder {
+				continue
+			}
+			// Tests may go up for a random source.
+			if f.test && room == "dpmech/seeded" {
+				continue
+			}
+			// Those of the client play with the coordinator.
+			if f.test && f.folder == "client" && room == "coordinator" {
+				continue
+			}
+			if floorOf(room) >= own {
+				t.Errorf("%s imports %s, which is not below it", f.path, room)
+			}
+		}
+	}
+}
+
+// forbidden imports, with who may have them all the same and why they are not
+// for others.
+var forbidden = []struct {
+	prefix  string
+	allowed func(f file) bool
+	why     string
+}{
+	{
+		// transport takes pauses and the numbers of incidents by chance, and demonet when
+		// it kills whom.
+		"math/rand", func(f file) bool {
+			return f.test || f.folder == "tools/demonet" || strings.HasPrefix(f.folder, "sim") || f.path == "transport/timing.go" || f.path == "transport/refusal.go"
+		},
+		"randomness that protects someone comes from dpmech.Stream",
+	},
+	{
+		"crypto/rand", func(f file) bool { return f.path == "dpmech/stream.go" || crypto(f) },
+		"one place keys streams from the operating system",
+	},
+	{
+		"fedpvi/dpmech/seeded", func(f file) bool {
+			return f.test || f.folder == "sim" || f.folder == "sim/audit" || f.folder == "sim/baseline" || f.folder == "sim/autoencoder"
+		},
+		"seeded noise protects nobody: it is for simulations and tests",
+	},
+	{
+		// layerseed.go keys a stream from a seed that a client drew from its own
+		// stream and gave up later, so that its noise can be removed. What it
+		// exports takes and returns no stream. Nor does public.go, which makes numbers
+		// that everybody may know. plan.go makes keys of streams that it is given.
+		"fedpvi/dpmech/internal/stream", func(f file) bool {
+			return f.path == "dpmech/stream.go" || f.path == "dpmech/layerseed.go" || f.path == "dpmech/public.go" || plan(f) || f.folder == "dpmech/seeded"
+		},
+		"whoever can key a stream can seed it",
+	},
+	{
+		"os", func(f file) bool {
+			return f.test || strings.HasPrefix(f.folder, "sim") || command(f) || strings.HasPrefix(f.folder, "tools/plant") ||
+				f.folder == "crypto/internal/private" || f.folder == "internal/durable" || f.folder == "tools/protogen" || f.folder == "internal/cli" || coordinator(f) || client(f)
+		},
+		"the algorithm reads no file and no environment",
+	},
+	{
+		"time", func(f file) bool {
+			return f.test || strings.HasPrefix(f.folder, "sim/report") || f.folder == "internal/speed" || f.folder == "internal/durable" || command(f) || f.folder == "tools/plant" ||
+				f.folder == "crypto/channel" || f.folder == "crypto/invitation" || transport(f) || coordinator(f) || client(f)
+		},
+		"the algorithm knows no clock",
+	},
+	{
+		"net", func(f file) bool {
+			return transport(f) || coordinator(f) || command(f) || (client(f) || f.folder == "internal/testing/abuse") && f.test || crypto(f) && (f.test || f.folder == "crypto/channel" || f.folder == "crypto/invitation")
+		},
+		"one room has sockets for clients, another one for orders, and commands read addresses and serve figures; crypto reads them and tests its connections",
+	},
+	{
+		"google.golang.org", func(f file) bool {
+			return transport(f) || f.folder == "tools/protogen" || f.folder == "internal/testing/abuse" && f.test
+		},
+		"one room knows what goes over the wire",
+	},
+	{
+		"google.golang.org/grpc/encoding", func(file) bool { return false },
+		"a message that unpacks to more than came is a way to fill a memory",
+	},
+	{
+		"github.com/hashicorp", func(f file) bool { return f.folder == "transport/membership" },
+		"gossip is a hint, in one place",
+	},
+	{
+		"log", func(f file) bool {
+			return command(f) || client(f) || crypto(f) || transport(f) || coordinator(f) || f.folder == "internal/testing/canary" || f.folder == "internal/testing/abuse" && f.test
+		},
+		"a log is a way out of the house; crypto says what a log shows of its values",
+	},
+	{
+		"fedpvi/transport/membership", func(f file) bool {
+			return f.folder == "coordinator" || f.folder == "coordinator/daemon" || f.folder == "client" || strings.HasPrefix(f.folder, "cmd/")
+		},
+		"a hint is for the daemons, to show to people and to wake up by",
+	},
+	{
+		"go.opentelemetry.io", func(f file) bool { return f.folder == "coordinator/daemon" || f.path == "cmd/coordinator/traces.go" },
+		"traces are a way out of the house: what is in them is decided in one place, and a client, whose times are of its records, has none",
+	},
+	{
+		"filippo.io", func(f file) bool { return f.folder == "crypto/seal" },
+		"one package seals",
+	},
+	{
+		"fedpvi/pvi", func(f file) bool { return !crypto(f) },
+		"crypto signs and seals bytes, and knows nothing of what they mean",
+	},
+	{
+		"fedpvi/accountant", func(f file) bool { return !crypto(f) },
+		"crypto signs and seals bytes, and knows nothing of what they cost",
+	},
+	{
+		"fedpvi/dpmech", func(f file) bool { return !crypto(f) },
+		"crypto has its randomness from the operating system alone",
+	},
+	{
+		"fedpvi/tools/plant/planted", func(f file) bool { return f.folder == "tools/plant" },
+		"nothing that is shipped has a fault to be switched on",
+	},
+	{
+		"os/exec", func(f file) bool {
+			return tool(f) || strings.HasPrefix(f.folder, "tools/plant") || f.folder == "tools/protogen" || (f.folder == "internal/cli" || strings.HasPrefix(f.folder, "gpu/cuda/")) && f.test
+		},
+		"no program starts another one: no name reaches a shell",
+	},
+	{
+		"gorgonia.org", func(f file) bool { return f.folder == "gpu/cuda/driver" },
+		"one package calls the CUDA driver, and only behind its build tag",
+	},
+	{
+		"encoding/gob", func(f file) bool { return f.folder == "internal/testing/canary" },
+		"what comes from others is read by parsers of its own form, never into whatever type it names",
+	},
+	{
+		"plugin", func(file) bool { return false },
+		"no code travels",
+	},
+	{
+		// One test of chaos reaches for the hook that bbolt has for its own tests.
+		"unsafe", func(f file) bool {
+			return strings.HasSuffix(f.path, ".pb.go") || f.path == "internal/testing/chaos/disk_test.go" || strings.HasPrefix(f.folder, "gpu/cuda/")
+		},
+		"nothing but what calls C needs it; generated code has it",
+	},
+}
+
+// plan reports whether a file is of the plans of sampled mechanisms.
+func plan(f file) bool {
+	return slices.Contains([]string{"dpmech/plan.go", "dpmech/plan_words.go", "dpmech/plan_normal.go"}, f.path)
+}
+
+func client(f file) bool { return f.folder == "client" || strings.HasPrefix(f.folder, "client/") }
+
+func transport(f file) bool {
+	return f.folder == "transport" || strings.HasPrefix(f.folder, "transport/")
+}
+
+// tool reports whether a file is of a program for who works on these.
+func tool(f file) bool {
+	return slices.Contains([]string{"tools/demonet", "tools/load", "tools/dist"}, f.folder)
+}
+
+// command reports whether a file is of a program.
+func command(f file) bool {
+	return strings.HasPrefix(f.folder, "cmd/") || tool(f)
+}
+
+func coordinator(f file) bool {
+	return f.folder == "coordinator" || strings.HasPrefix(f.folder, "coordinator/")
+}
+
+func crypto(f file) bool { return f.folder == "crypto" || strings.HasPrefix(f.folder, "crypto/") }
+
+//abuse:case P01 no serialisation of types by reflection
+//abuse:case P07 no daemon starts a process
+//abuse:case P15 no predictable source of randomness where it protects
+func TestForbiddenImports(t *testing.T) {
+	for _, f := range files(t) {
+		for _, i := range f.imports {
+			for _, rule := range forbidden {
+				if (i == rule.prefix || strings.HasPrefix(i, rule.prefix+"/")) && !rule.allowed(f) {
+					t.Errorf("%s imports %s: %s", f.path, i, rule.why)
+				}
+			}
+		}
+	}
+}
+
+// Every package says in one place what it is for.
+func TestEveryPackageHasOneDoc(t *testing.T) {
+	docs := map[string][]string{}
+	for _, f := range files(t) {
+		if _, ok := docs[f.folder]; !ok {
+			docs[f.folder] = nil
+		}
+		if f.doc != "" {
+			docs[f.folder] = append(docs[f.folder], f.path)
+		}
+	}
+	for folder, at := range docs {
+		if len(at) != 1 {
+			t.Errorf("package %s is documented in %d files: %v", folder, len(at), at)
+		}
+	}
+}
+
+// No replace directive, which would build something else than what go.sum says.
+func TestNoReplace(t *testing.T) {
+	for _, name := range []string{"go.mod", "tools/protogen/go.mod"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "replace ") {
+			t.Errorf("%s has a replace directive", name)
+		}
+	}
+}

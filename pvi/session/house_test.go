@@ -1,0 +1,196 @@
+package session
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/testing/linestudy"
+	"fedpvi/pvi"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// Privacy settings of the small study.
+const (
+	noPrivacy     = linestudy.NoPrivacy
+	recordPrivacy = "unit = \"record\"\nnoise_multiplier = 0.5\ndelta = 1e-5"
+	clientPrivacy = "unit = \"client\"\nnoise_multiplier = 0.05\ndelta = 1e-5\nclip = 60"
+	steps         = "solver = \"dp-svi\"\nq = \"diagonal\"\nsteps = 4\nsampling_rate = 0.5"
+)
+
+func planeStudy(t testing.TB, privacy, inference, federation string, overrides ...study.Override) *study.Study {
+	t.Helper()
+	source := linestudy.Document(linestudy.Parts{Privacy: privacy, Inference: "rounds = 3\n" + inference, Federation: federation})
+	st, err := study.Parse("plane.toml", source, overrides...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// scaled makes a study find the scale of its columns first; scaledPrivately with noise.
+var (
+	scaled          = []study.Override{{Key: "model.standardise", Value: `"private"`}}
+	scaledPrivately = append(slices.Clip(scaled), study.Override{Key: "standardise.noise_multiplier", Value: "1.0"})
+)
+
+// planeRecords are those of client m.
+func planeRecords(m, n int) *shard.Records {
+	records := new(shard.Records)
+	for i := range n {
+		x := float64((i+m)%7)/3.5 - 1
+		records.Append([]float64{x, 2*x - 1 + float64(i%3-1)/4})
+	}
+	return records
+}
+
+// A house is a server with its sites, all in reach.
+type house struct {
+	t       testing.TB
+	study   *study.Study
+	roster  []pvi.ClientID
+	records []*shard.Records
+	server  *Server
+	sites   []*Site
+	said    []Entry
+}
+
+func newHouse(t testing.TB, st *study.Study, clients int) *house {
+	t.Helper()
+	h := &house{t: t, study: st}
+	for m := range clients {
+		h.roster = append(h.roster, pvi.ClientID(fmt.Sprintf("c%02d", m)))
+		h.records = append(h.records, planeRecords(m, 40+m))
+	}
+	var err error
+	if h.server, err = NewServer(st, h.roster); err != nil {
+		t.Fatal(err)
+	}
+	for m := range clients {
+		h.sites = append(h.sites, h.newSite(m))
+	}
+	return h
+}
+
+func (h *house) newSite(m int) *Site {
+	h.t.Helper()
+	site, err := NewSite(h.study, h.roster, h.roster[m], h.records[m])
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return site
+}
+
+// next announces what can be announced, and returns the last of it.
+func (h *house) next() Entry {
+	h.t.Helper()
+	from := len(h.said)
+	for {
+		e, ok, err := h.server.Next()
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if !ok {
+			break
+		}
+		h.say(&e)
+	}
+	if from == len(h.said) {
+		h.t.Fatal("there is no plan")
+	}
+	return h.said[len(h.said)-1]
+}
+
+// say tells an entry to all sites that are there.
+func (h *house) say(e *Entry) {
+	h.t.Helper()
+	h.said = append(h.said, *e)
+	for m, site := range h.sites {
+		if site == nil {
+			continue
+		}
+		if err := site.Follow(*e); err != nil {
+			h.t.Fatalf("client %d: %v", m, err)
+		}
+	}
+}
+
+func (h *house) answer(m int) Answer {
+	h.t.Helper()
+	ask, _ := h.sites[m].Pending()
+	a, err := h.sites[m].Answer(seeded.Stream(1, "stage", uint64(m), uint64(ask)))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return a
+}
+
+// send has client m answer, and all hear of the outcome if there is one.
+func (h *house) send(m int) Answer {
+	h.t.Helper()
+	a := h.answer(m)
+	e, err := h.server.Collect(h.roster[m], a.Ask, a.Release)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if e != nil {
+		h.say(e)
+	}
+	return a
+}
+
+func (h *house) close(ask int) {
+	h.t.Helper()
+	e, err := h.server.Close(ask)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.say(e)
+}
+
+// round has all that are asked answer, in order, until nobody is.
+func (h *house) round() (answers []Answer) {
+	h.t.Helper()
+	h.next()
+	for m, site := range h.sites {
+		if _, ok := site.Pending(); ok {
+			answers = append(answers, h.send(m))
+		}
+	}
+	return answers
+}
+
+func state(t testing.TB, m machine) []byte {
+	t.Helper()
+	b, err := m.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// refused says that something was refused and that nothing changed.
+func refused(t *testing.T, what, why string, m machine, try func() error) {
+	t.Helper()
+	before := state(t, m)
+	err := try()
+	var r *pvi.Refused
+	if !errors.As(err, &r) || !strings.Contains(err.Error(), why) {
+		t.Errorf("%s: %v, want a refusal with %q", what, err, why)
+	}
+	if !bytes.Equal(before, state(t, m)) {
+		t.Errorf("%s: refused, and the state is another", what)
+	}
+}
+
+// flipped returns b with byte i another.
+func flipped(b []byte, i int) []byte {
+	b = slices.Clone(b)
+	b[i] ^= 1
+	return b
+}

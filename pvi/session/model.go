@@ -1,0 +1,74 @@
+package session
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"io"
+	"math"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+)
+
+// A model hash says at which state of the study a release was computed. It follows from
+// what a plan carries, so that machines whose arithmetic rounds differently agree.
+
+func newModelHash(digest pvi.Digest) hash.Hash {
+	h := sha256.New()
+	io.WriteString(h, "fedpvi/model/v1")
+	h.Write(digest[:])
+	return h
+}
+
+func word(h hash.Hash, n uint64) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], n)
+	h.Write(b[:])
+}
+
+func sum(h hash.Hash) [32]byte { return [32]byte(h.Sum(nil)) }
+
+// modelOfScale hashes the bounds of columns.
+func modelOfScale(digest pvi.Digest, bounds []study.Bounds) [32]byte {
+	h := newModelHash(digest)
+	for _, b := range bounds {
+		word(h, math.Float64bits(b.Low))
+		word(h, math.Float64bits(b.High))
+	}
+	return sum(h)
+}
+
+// modelOfLambda hashes λ, which comes some elements after the others.
+func modelOfLambda(digest pvi.Digest, lambda pvi.List[pvi.Wide]) ([32]byte, error) {
+	h := newModelHash(digest)
+	b := make([]byte, 0, 4<<10)
+	err := lambda.Each(func(block []pvi.Wide) error {
+		for _, w := range block {
+			high, low := w.Words()
+			b = binary.LittleEndian.AppendUint64(b, uint64(high))
+			b = binary.LittleEndian.AppendUint64(b, low)
+			if len(b) == cap(b) {
+				h.Write(b)
+				b = b[:0]
+			}
+		}
+		return nil
+	})
+	h.Write(b)
+	return sum(h), err
+}
+
+func modelOfPlan(plan *pvi.Plan) [32]byte {
+	model, _ := modelOfLambda(plan.Protocol, pvi.ListOf(plan.Lambda)) // which does not fail
+	return model
+}
+
+// modelOfPoint hashes the point of the last round.
+func modelOfPoint(digest pvi.Digest, point []float64) [32]byte {
+	h := newModelHash(digest)
+	for _, x := range point {
+		word(h, math.Float64bits(x))
+	}
+	return sum(h)
+}

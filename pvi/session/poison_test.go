@@ -1,0 +1,112 @@
+package session
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+)
+
+// poisoned returns a release whose numbers are as far off as the server takes them, with
+// random signs and zeros: the numbers of every kind of release stand at its end.
+func poisoned(release []byte, from, bits int, random *rand.Rand) []byte {
+	out := append([]byte(nil), release...)
+	for at := len(out) - 8; at >= from; at -= 8 {
+		n := (int64(1) << bits) * int64(random.IntN(3)-1)
+		binary.LittleEndian.PutUint64(out[at:], uint64(n))
+	}
+	return out
+}
+
+// numbersFrom finds where the numbers of a release begin: behind the length of their list.
+func numbersFrom(release []byte) int {
+	for n := 1; 8*n+4 < len(release); n++ {
+		at := len(release) - 8*n - 4
+		if binary.LittleEndian.Uint32(release[at:]) == uint32(n) {
+			return at + 4
+		}
+	}
+	return len(release)
+}
+
+// A client that sends the worst that can be taken ends no study: at most a round is
+// rejected, or the posterior is of no use.
+//
+//abuse:case A13 at most a round is rejected, by a public rule
+//abuse:case A20 no study ends by it
+func TestPoisonDoesNotEndAStudy(t *testing.T) {
+	for name, st := range map[string]*study.Study{
+		"every phase":      everyPhase(t),
+		"client":           planeStudy(t, clientPrivacy, "", ""),
+		"records":          planeStudy(t, recordPrivacy, "", ""),
+		"steps":            planeStudy(t, recordPrivacy, steps, ""),
+		"a scale":          planeStudy(t, clientPrivacy, "", "", scaledPrivately...),
+		"a scale, records": planeStudy(t, recordPrivacy, "", "", scaledPrivately...),
+		"no promise":       planeStudy(t, noPrivacy, "", "", scaled...),
+		"the last round":   planeStudy(t, recordPrivacy, steps+"\nnoise_aware = \"one-step\"", ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(4) {
+				random := rand.New(rand.NewPCG(1, seed))
+				h := newHouse(t, st, 2)
+				for !h.server.Done() {
+					h.next()
+					for m, site := range h.sites {
+						if _, ok := site.Pending(); !ok {
+							continue
+						}
+						ask, _ := site.Pending()
+						a, err := site.Answer(seeded.Stream(1, "stage", uint64(m), uint64(ask)))
+						switch {
+						case err == nil:
+							h.poison(m, a, random)
+						case m == 0:
+							// What it sent is not what its own site remembers.
+						default:
+							t.Log(err)
+						}
+					}
+					for _, ask := range h.server.Open() {
+						h.close(ask)
+					}
+				}
+				if _, err := h.server.Result(); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := h.sites[1].Result(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// poison sends the worst answer of client 0 that is taken, and the true ones of others.
+func (h *house) poison(m int, a Answer, random *rand.Rand) {
+	h.t.Helper()
+	for bits := 62; ; bits-- {
+		if bits == 0 {
+			h.t.Fatal("no other answer is taken")
+		}
+		release := a.Release
+		if m == 0 {
+			release = poisoned(release, numbersFrom(release), bits, random)
+		}
+		e, err := h.server.Collect(h.roster[m], a.Ask, release)
+		var refused *pvi.Refused
+		if errors.As(err, &refused) {
+			continue
+		}
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if e != nil {
+			h.say(e)
+		}
+		return
+	}
+}

@@ -1,0 +1,257 @@
+package session
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/wire"
+)
+
+// A release that is out of place is refused and changes nothing, in every phase.
+//
+//abuse:case A20 refused in every phase, state unchanged
+func TestServerRefuses(t *testing.T) {
+	st := everyPhase(t)
+	h := newHouse(t, st, 2)
+	stranger := newHouse(t, st, 3)
+	stranger.next()
+	foreign := stranger.answer(0)
+	for !h.server.Done() {
+		ask := h.next().Ask
+		a, b := h.answer(0), h.answer(1)
+		collect := func(client pvi.ClientID, ask int, release []byte) func() error {
+			return func() error { _, err := h.server.Collect(client, ask, release); return err }
+		}
+		refused(t, "another's release", `sent a release of client "c00"`, h.server, collect("c01", ask, a.Release))
+		refused(t, "a stranger", "sent a release of client", h.server, collect("c07", ask, a.Release))
+		refused(t, "an earlier question", "is not open", h.server, collect("c00", ask-1, a.Release))
+		refused(t, "a later question", "is not open", h.server, collect("c00", ask+1, a.Release))
+		refused(t, "no question", "is not open", h.server, collect("c00", 0, a.Release))
+		refused(t, "a part", "cannot be read", h.server, collect("c00", ask, a.Release[:len(a.Release)-1]))
+		refused(t, "more", "cannot be read", h.server, collect("c00", ask, append(slices.Clone(a.Release), 0)))
+		refused(t, "nothing", "cannot be read", h.server, collect("c00", ask, nil))
+		refused(t, "another study's", "is for ", h.server, collect("c00", ask, flipped(a.Release, 2)))
+		refused(t, "beyond the mechanism", "beyond what", h.server, collect("c00", ask, farOff(a.Release)))
+		if ask > 1 {
+			refused(t, "another phase's, or another federation's", "", h.server, collect("c00", ask, foreign.Release))
+		}
+		if _, err := h.server.Collect("c00", ask, a.Release); err != nil {
+			t.Fatal(err)
+		}
+		if w := h.server.Waiting(ask); !slices.Equal(w, h.roster[1:]) {
+			t.Errorf("it waits for %v", w)
+		}
+		refused(t, "a release twice", "has answered", h.server, collect("c00", ask, a.Release))
+		refused(t, "closing another", "is not open", h.server, func() error { _, err := h.server.Close(ask + 1); return err })
+		if _, ok, _ := h.server.Next(); ok {
+			t.Error("a question is asked while one is open")
+		}
+		e, err := h.server.Collect("c01", ask, b.Release)
+		if err != nil || e == nil {
+			t.Fatal(err)
+		}
+		h.say(e)
+		if h.server.Waiting(ask) != nil || len(h.server.Open()) > 0 {
+			t.Error("it waits for a question that has an outcome")
+		}
+	}
+}
+
+// farOff returns a release with its last number far beyond what noise can do.
+func farOff(b []byte) []byte {
+	b = slices.Clone(b)
+	b[len(b)-1] = 0x7f
+	return b
+}
+
+// A client follows nothing that does not follow, and is as it was.
+//
+//abuse:case A03 a client follows nothing that does not follow
+func TestSiteRefuses(t *testing.T) {
+	st := everyPhase(t)
+	h := newHouse(t, st, 2)
+	site := h.sites[0]
+	_, all := site.Asks()
+	follow := func(e Entry) func() error { return func() error { return site.Follow(e) } }
+	for !h.server.Done() {
+		plan, _, err := h.server.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused(t, "an outcome before its plan", "", site, follow(Entry{kinds[site.phase()].outcome, plan.Ask, plan.Body}))
+		refused(t, "a later plan", "", site, follow(Entry{plan.Kind, plan.Ask + 1, plan.Body}))
+		refused(t, "a plan of no question", "is none of", site, follow(Entry{plan.Kind, 0, plan.Body}))
+		refused(t, "a plan after the last", "is none of", site, follow(Entry{plan.Kind, all + 1, plan.Body}))
+		refused(t, "an unknown kind", "has an entry of kind", site, follow(Entry{"end", plan.Ask, plan.Body}))
+		refused(t, "another digest", "is for ", site, follow(Entry{plan.Kind, plan.Ask, flipped(plan.Body, 3)}))
+		refused(t, "half a plan", "cannot be read", site, follow(Entry{plan.Kind, plan.Ask, plan.Body[:len(plan.Body)-1]}))
+		if number := 2 + 32; plan.Kind != OneStepPlan {
+			refused(t, "another number", "says that it is another", site, follow(Entry{plan.Kind, plan.Ask, flipped(plan.Body, number)}))
+		}
+		if lambda := 2 + 32 + 8 + 4; plan.Kind == Plan {
+			refused(t, "another λ", "does not follow from the outcomes", site, follow(Entry{plan.Kind, plan.Ask, flipped(plan.Body, lambda)}))
+		}
+		h.say(&plan)
+		refused(t, "a plan twice", "came where question", site, follow(plan))
+		refused(t, "an outcome of a later question", "", site, follow(Entry{kinds[site.phase()].outcome, plan.Ask + 1, plan.Body}))
+		a, b := h.answer(0), h.answer(1)
+		refused(t, "a second answer", "nothing is asked", site, func() error { _, err := site.Answer(seeded.Stream(2, "again")); return err })
+		for m, release := range [][]byte{a.Release, b.Release} {
+			e, err := h.server.Collect(h.roster[m], plan.Ask, release)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e == nil {
+				continue
+			}
+			refused(t, "an outcome with another digest", "is for ", site, follow(Entry{e.Kind, e.Ask, flipped(e.Body, 3)}))
+			refused(t, "half an outcome", "cannot be read", site, follow(Entry{e.Kind, e.Ask, e.Body[:len(e.Body)-1]}))
+			refused(t, "an outcome of another question", "", site, follow(Entry{e.Kind, e.Ask - 1, e.Body}))
+			refused(t, "an outcome beyond the mechanism", "beyond what", site, follow(Entry{e.Kind, e.Ask, farOff(e.Body)}))
+			h.say(e)
+			refused(t, "an outcome twice", "is not open", site, follow(*e))
+		}
+	}
+}
+
+// A client that did not answer knows when an outcome counts it.
+//
+//abuse:case A16 a copy notices an answer that it did not give
+func TestCountedWithoutAnAnswer(t *testing.T) {
+	st := planeStudy(t, noPrivacy, "", "")
+	h := newHouse(t, st, 2)
+	h.next()
+	silent := h.sites[0]
+	h.sites[0] = h.newSite(0)
+	if err := h.sites[0].Follow(h.said[0]); err != nil {
+		t.Fatal(err)
+	}
+	h.send(0)
+	h.send(1)
+	before := state(t, silent)
+	var r *pvi.Refused
+	if err := silent.Follow(h.said[1]); !errors.As(err, &r) {
+		t.Errorf("%v, want a refusal", err)
+	}
+	if !bytes.Equal(before, state(t, silent)) {
+		t.Error("the state is another")
+	}
+}
+
+// A plan that asks the client again before its question has an outcome is a lie.
+//
+//abuse:case A02 refused
+func TestAskedTwice(t *testing.T) {
+	h := newHouse(t, planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", ""), 2)
+	h.next()
+	p := h.server.course.protocol
+	lie := wire.AppendPlan(nil, &pvi.Plan{Protocol: p.Digest(), Number: 3, Lambda: h.server.rounds.Lambda(), Participants: h.roster[:1]})
+	refused(t, "a second question", "is asked again", h.sites[0], func() error { return h.sites[0].Follow(Entry{Plan, 3, lie}) })
+	if err := h.sites[1].Follow(Entry{Plan, 3, lie}); err != nil {
+		t.Errorf("it is for others: %v", err)
+	}
+}
+
+// The state that was saved with the last entry, and the releases since, in any order,
+// lead to the present state.
+func TestReplay(t *testing.T) {
+	const clients = 7
+	for _, c := range []struct{ privacy, inference string }{
+		{noPrivacy, ""}, {clientPrivacy, ""}, {recordPrivacy, steps + "\nnoise_aware = \"one-step\""},
+	} {
+		st := planeStudy(t, c.privacy, c.inference, "")
+		h := newHouse(t, st, clients)
+		for !h.server.Done() {
+			h.next()
+			saved := state(t, h.server)
+			ask, _ := h.server.Asks()
+			var releases [clients - 1][]byte
+			for m := range releases {
+				releases[m] = h.answer(m).Release
+				if e, err := h.server.Collect(h.roster[m], ask, releases[m]); err != nil || e != nil {
+					t.Fatal(e, err)
+				}
+			}
+			again, err := RestoreServer(st, h.roster, saved)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range rand.New(rand.NewPCG(1, uint64(ask))).Perm(len(releases)) {
+				if _, err := again.Collect(h.roster[m], ask, releases[m]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !bytes.Equal(state(t, again), state(t, h.server)) {
+				t.Fatal("the state is another")
+			}
+			h.send(clients - 1)
+		}
+	}
+}
+
+// A site's state tells nothing of the records before the client answers: two clients with
+// other records have the same bytes. After that it does, which is why it stays at home.
+//
+//abuse:case A18 before it answers, a client's state tells nothing
+func TestStateHoldsNoRecord(t *testing.T) {
+	st := planeStudy(t, clientPrivacy, "", "")
+	roster := []pvi.ClientID{"a", "b"}
+	server, err := NewServer(st, roster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, _, err := server.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var states [2][]byte
+	for i, records := range []*shard.Records{planeRecords(0, 10), planeRecords(3, 200)} {
+		site, err := NewSite(st, roster, "a", records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := site.Follow(plan); err != nil {
+			t.Fatal(err)
+		}
+		states[i] = state(t, site)
+	}
+	if !bytes.Equal(states[0], states[1]) {
+		t.Error("the states of clients with other records differ before either answers")
+	}
+}
+
+// The plan of a phase to come is refused while one of the phase before is open.
+func TestAPlanBeforeItsPhase(t *testing.T) {
+	h := newHouse(t, everyPhase(t), 2)
+	site := h.sites[0]
+	_, all := site.Asks()
+	for ask := h.next().Ask; ask < all; ask = h.next().Ask {
+		if in, _ := h.server.course.at(ask + 1); in != site.phase() {
+			refused(t, "a plan of the next phase", "before the end of the phase", site, func() error {
+				return site.Follow(Entry{kinds[in].plan, ask + 1, h.said[len(h.said)-1].Body})
+			})
+		}
+		h.send(0)
+		h.send(1)
+	}
+}
+
+// While the scale is looked for, as many answers are needed as later.
+//
+//abuse:case A05 the least number holds in every phase
+func TestFewestInEveryPhase(t *testing.T) {
+	st := planeStudy(t, clientPrivacy, "", "min_clients = 2", scaledPrivately...)
+	h := newHouse(t, st, 3)
+	for !h.server.Done() {
+		if n := h.server.Fewest(); n != 2 {
+			t.Fatalf("%d answers are enough for question %d", n, len(h.said)/2+1)
+		}
+		h.round()
+	}
+}

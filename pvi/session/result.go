@@ -1,0 +1,215 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"fedpvi/accountant"
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+)
+
+// A Result is what came out of a study. Its JSON has one form, so that machines that
+// computed the same numbers have the same bytes.
+type Result struct {
+	Version  int            `json:"version"`
+	Study    string         `json:"study"`
+	Digest   string         `json:"digest"`   // SHA-256 of the study document
+	Protocol string         `json:"protocol"` // identity of what was played
+	Clients  []pvi.ClientID `json:"clients"`
+
+	Outcomes int `json:"outcomes"` // of the rounds
+	tally
+
+	Family     string      `json:"family"`               // of q: "full" or "diagonal"
+	Names      []string    `json:"names"`                // of coordinates of θ
+	Natural    []float64   `json:"natural"`              // parameters of q, in the family's layout
+	Mean       []float64   `json:"mean"`                 // of θ, on the model's scale
+	SD         []float64   `json:"sd"`                   // of every coordinate
+	Covariance [][]float64 `json:"covariance,omitempty"` // rows; none if q is diagonal
+
+	NoiseAware *NoiseAware       `json:"noise_aware,omitempty"`
+	Scale      []pvi.ColumnScale `json:"scale,omitempty"` // that was found
+	Costs      []Cost            `json:"costs,omitempty"` // of the whole study, for one client; none without a promise
+	Notes      []string          `json:"notes,omitempty"`
+}
+
+// A NoiseAware is the posterior whose spread counts what the privacy noise adds.
+type NoiseAware struct {
+	Method     string      `json:"method"` // "one-step" or "closed-form"
+	Mean       []float64   `json:"mean"`
+	SD         []float64   `json:"sd"`
+	Covariance [][]float64 `json:"covariance"`
+
+	// GradientNoise and CurvatureNoise are the sds of all clients' noise on a sum of
+	// gradients, and on an element of a sum of curvatures.
+	GradientNoise  float64 `json:"gradient_noise_sd"`
+	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
+}
+
+// A Cost is what the whole study costs a client against one observer under one adjacency.
+type Cost struct {
+	View      string               `json:"view"`
+	Who       string               `json:"who"`
+	Adjacency accountant.Adjacency `json:"adjacency"`
+	Epsilon   float64              `json:"epsilon"` // at Delta
+	Delta     float64              `json:"delta"`
+	Mu        float64              `json:"mu,omitempty"` // of Gaussian differential privacy; 0 where all does not amount to that
+	Method    string               `json:"method"`
+}
+
+// A tally counts outcomes of the rounds by verdict.
+type tally struct {
+	Accepted int `json:"accepted"` // λ moved
+	Rejected int `json:"rejected"` // there would have been no proper distribution
+	Void     int `json:"void"`     // too few answers
+}
+
+func (t *tally) count(v pvi.Verdict) {
+	switch v {
+	case pvi.Accepted:
+		t.Accepted++
+	case pvi.Rejected:
+		t.Rejected++
+	case pvi.Void:
+		t.Void++
+	}
+}
+
+// Bytes returns the JSON of the result, the same for the same numbers.
+func (r *Result) Bytes() ([]byte, error) { return json.Marshal(r) }
+
+// errNotDone says that there is no result yet.
+var errNotDone = errors.New("the study is not done: some questions have no outcome yet")
+
+// Result returns what came out. Every question must have an outcome.
+func (s *Server) Result() (*Result, error) {
+	if !s.Done() {
+		return nil, errNotDone
+	}
+	if err := s.rounds.Wake(); err != nil {
+		return nil, err
+	}
+	return s.course.result(s.rounds.Posterior(), s.verdicts, s.columns(), s.ending)
+}
+
+// columns are those of a scale that was found.
+func (s *Server) columns() []pvi.ColumnScale {
+	if s.scale == nil {
+		return nil
+	}
+	return s.scale.Columns()
+}
+
+// result describes a posterior.
+func (c *course) result(natural []float64, verdicts tally, columns []pvi.ColumnScale, ending *pvi.OneStepOutcome) (*Result, error) {
+	p := c.protocol
+	r, err := c.frame(verdicts, columns)
+	if err != nil {
+		return nil, err
+	}
+	r.Natural = slices.Clone(natural)
+	if r.Mean, r.SD, err = p.Family().Marginals(natural); err != nil {
+		return nil, err
+	}
+	roots(r.SD)
+	for _, parameter := range p.Model().Parameters.All() {
+		r.Names = append(r.Names, parameter.Name)
+	}
+	if c.study.Inference.Q != "diagonal" {
+		_, cov, err := p.Family().Moments(natural)
+		if err != nil {
+			return nil, err
+		}
+		r.Covariance = rows(cov)
+	}
+	if r.NoiseAware, err = c.noiseAware(natural, ending); err != nil {
+		return nil, fmt.Errorf("noise-aware posterior: %w", err)
+	}
+	r.note(c.study, ending)
+	return r, nil
+}
+
+// frame is a result without its numbers and what is said of them.
+func (c *course) frame(verdicts tally, columns []pvi.ColumnScale) (*Result, error) {
+	p := c.protocol
+	r := &Result{
+		Version: 1, Study: c.study.Name, Digest: c.study.Digest.String(), Protocol: p.Digest().String(),
+		Clients: p.Roster(), Outcomes: verdicts.Accepted + verdicts.Rejected + verdicts.Void, tally: verdicts,
+		Family: p.Family().Name(), Scale: slices.Clone(columns),
+	}
+	costs, err := p.Costs(p.Releases())
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range costs {
+		r.Costs = append(r.Costs, Cost{c.View.Name, c.View.Who, c.Adjacency, c.Epsilon, c.Delta, c.Mu, c.Method})
+	}
+	return r, nil
+}
+
+func roots(variances []float64) {
+	for i, variance := range variances {
+		variances[i] = math.Sqrt(variance)
+	}
+}
+
+// noiseAware returns nil if the study asks for none, or the last round was void.
+func (c *course) noiseAware(natural []float64, ending *pvi.OneStepOutcome) (*NoiseAware, error) {
+	p := c.protocol
+	method := p.Study().Inference.NoiseAware
+	out := &NoiseAware{Method: string(method)}
+	var cov *mat.SymDense
+	var err error
+	switch {
+	case method == study.ClosedForm:
+		out.GradientNoise = p.ClosedFormNoise()
+		out.Mean, cov, err = p.ClosedForm(natural)
+	case method == study.OneStep && ending != nil && ending.Verdict == pvi.Accepted:
+		out.GradientNoise, out.CurvatureNoise = p.OneStepNoise(len(ending.Participants))
+		out.Mean, cov, err = p.OneStepPosterior(ending)
+	default:
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.SD, out.Covariance = sds(cov), rows(cov)
+	return out, nil
+}
+
+func (r *Result) note(st *study.Study, ending *pvi.OneStepOutcome) {
+	switch {
+	case r.Accepted == 0:
+		r.Notes = append(r.Notes, "Nothing was learned: no outcome moved λ, and this is the prior.")
+	case r.NoiseAware != nil:
+		r.Notes = append(r.Notes, "The sds are those that the records leave; what the privacy noise adds is in the noise-aware ones.")
+	case st.Privacy.Unit != study.None:
+		r.Notes = append(r.Notes, "The sds are those that the records leave; what the privacy noise adds is not in them.")
+	}
+	if ending != nil && ending.Verdict != pvi.Accepted {
+		r.Notes = append(r.Notes, "The last round had too few answers: there is no noise-aware posterior.")
+	}
+}
+
+func sds(cov mat.Symmetric) []float64 {
+	out := make([]float64, cov.SymmetricDim())
+	for i := range out {
+		out[i] = math.Sqrt(cov.At(i, i))
+	}
+	return out
+}
+
+func rows(m mat.Matrix) [][]float64 {
+	n, _ := m.Dims()
+	out := make([][]float64, n)
+	for i := range out {
+		out[i] = mat.Row(nil, i, m)
+	}
+	return out
+}

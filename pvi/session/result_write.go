@@ -1,0 +1,145 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"slices"
+
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/study"
+)
+
+// WriteResult writes what [Result.Bytes] returns of the Result. Where coordinates are independent there may be a
+// million, and their names and numbers are written a part after the other.
+func (s *Server) WriteResult(w io.Writer) error {
+	if !s.Done() {
+		return errNotDone
+	}
+	c := s.course
+	if !gaussian.Independent(c.protocol.Family()) || c.protocol.Study().Inference.NoiseAware != study.NoNoiseAware {
+		r, err := s.Result()
+		if err != nil {
+			return err
+		}
+		text, err := r.Bytes()
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(text)
+		return err
+	}
+	r, err := c.frame(s.verdicts, s.columns())
+	if err != nil {
+		return err
+	}
+	r.note(c.study, s.ending)
+	text, err := r.Bytes()
+	if err != nil {
+		return err
+	}
+	before, behind, _ := bytes.Cut(text, []byte(noLists))
+	l := &lists{w: w}
+	l.raw(string(before))
+	l.raw(`"names":`)
+	l.names(&c.protocol.Model().Parameters)
+	l.raw(`,"natural":`)
+	l.numbers(s, natural(true), natural(false))
+	l.raw(`,"mean":`)
+	l.numbers(s, marginals(false))
+	l.raw(`,"sd":`)
+	l.numbers(s, marginals(true))
+	l.raw(string(behind))
+	return l.err
+}
+
+// noLists stands in the JSON of a result without names and numbers.
+const noLists = `"names":null,"natural":null,"mean":null,"sd":null`
+
+// A take computes the numbers of a block that are to be in a list.
+type take func(part gaussian.Family, nat []float64) ([]float64, error)
+
+func natural(first bool) take {
+	return func(part gaussian.Family, nat []float64) ([]float64, error) {
+		if first {
+			return nat[:part.Dim()], nil
+		}
+		return nat[part.Dim():], nil
+	}
+}
+
+func marginals(sd bool) take {
+	return func(part gaussian.Family, nat []float64) ([]float64, error) {
+		mean, variance, err := part.Marginals(nat)
+		if roots(variance); sd {
+			return variance, err
+		}
+		return mean, err
+	}
+}
+
+// lists writes lists of JSON in parts.
+type lists struct {
+	w    io.Writer
+	some bool // the list that is open has an element
+	err  error
+}
+
+func (l *lists) raw(text string) {
+	if l.err == nil {
+		_, l.err = io.WriteString(l.w, text)
+	}
+}
+
+// add writes a part of a list, as it is in JSON.
+func (l *lists) add(part any) {
+	text, err := json.Marshal(part)
+	if l.err == nil {
+		l.err = err
+	}
+	if l.err != nil || len(text) <= len("[]") {
+		return
+	}
+	if l.some {
+		l.raw(",")
+	}
+	l.some = true
+	l.raw(string(text[1 : len(text)-1]))
+}
+
+func (l *lists) open()  { l.raw("["); l.some = false }
+func (l *lists) close() { l.raw("]") }
+
+func (l *lists) names(all *fit.Parameters) {
+	const atOnce = 512
+	l.open()
+	names := make([]string, 0, atOnce)
+	for i, p := range all.All() {
+		names = append(names, p.Name)
+		if len(names) == atOnce || i == all.Len()-1 {
+			l.add(names)
+			names = names[:0]
+		}
+	}
+	l.close()
+}
+
+// numbers writes one list of what takes yield of all blocks, take after take.
+func (l *lists) numbers(s *Server, takes ...take) {
+	l.open()
+	for _, t := range takes {
+		err := s.rounds.EachBlock(func(part gaussian.Family, nat []float64) error {
+			numbers, err := t(part, nat)
+			if err == nil {
+				l.add(slices.Clip(numbers))
+				err = l.err
+			}
+			return err
+		})
+		if l.err == nil {
+			l.err = err
+		}
+	}
+	l.close()
+}

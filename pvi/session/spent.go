@@ -1,0 +1,103 @@
+package session
+
+import (
+	"fmt"
+
+	"fedpvi/accountant"
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+)
+
+// A Charge is what something cost against an observer under an adjacency.
+type Charge struct {
+	View      pvi.View
+	Adjacency accountant.Adjacency
+	Event     accountant.Event
+}
+
+// Spent is what a release cost: a charge for every observer and adjacency for which the
+// study states costs, its own first. It is empty if nothing was given away that was not
+// before, or no promise is made. All releases of a client together, composed, are at most
+// what [pvi.Protocol.Event] states for the whole study.
+type Spent []Charge
+
+// For returns the cost against the observer of a name under an adjacency; nil if nothing
+// was spent, or the study states no such cost.
+func (s Spent) For(view string, adjacency accountant.Adjacency) accountant.Event {
+	for _, c := range s {
+		if c.View.Name == view && c.Adjacency == adjacency {
+			return c.Event
+		}
+	}
+	return nil
+}
+
+// Costs returns what a client spends in the whole study, for every observer and adjacency
+// for which a cost is stated, the study's own first; none if it makes no promise.
+func Costs(st *study.Study, roster []pvi.ClientID) ([]pvi.Cost, error) {
+	c, err := newCourse(st, roster)
+	if err != nil {
+		return nil, err
+	}
+	return c.public.Costs(c.public.Releases())
+}
+
+// Whole returns what Costs is about, to be added to what was released before: all that a
+// client releases in the study.
+func Whole(st *study.Study, roster []pvi.ClientID) (Spent, error) {
+	c, err := newCourse(st, roster)
+	if err != nil {
+		return nil, err
+	}
+	return c.each(func(view pvi.View, adjacency accountant.Adjacency) (accountant.Event, error) {
+		return c.public.Event(view, adjacency, c.public.Releases())
+	})
+}
+
+// Public returns the protocol of a study for a roster, for people to read: on the public
+// scale, if the one that is played on is to be found.
+func Public(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
+	c, err := newCourse(st, roster)
+	if err != nil {
+		return nil, err
+	}
+	return c.public, nil
+}
+
+// each makes a charge for every observer and adjacency.
+func (c *course) each(event func(pvi.View, accountant.Adjacency) (accountant.Event, error)) (Spent, error) {
+	var spent Spent
+	for _, view := range c.public.Views() {
+		for _, adjacency := range c.public.Adjacencies() {
+			e, err := event(view, adjacency)
+			if err != nil {
+				return nil, fmt.Errorf("the cost against %q under %s: %w", view.Name, adjacency, err)
+			}
+			spent = append(spent, Charge{view, adjacency, e})
+		}
+	}
+	return spent, nil
+}
+
+// costOfScale is the cost of all passes, charged with the first of them.
+func (c *course) costOfScale() (Spent, error) {
+	return c.each(func(view pvi.View, adjacency accountant.Adjacency) (accountant.Event, error) {
+		return c.scaling.EventFor(view.Shares, adjacency), nil
+	})
+}
+
+// costOfRounds is the cost of releases from+1 to to.
+func (c *course) costOfRounds(from, to int) (Spent, error) {
+	if from == to {
+		return nil, nil
+	}
+	return c.each(func(view pvi.View, adjacency accountant.Adjacency) (accountant.Event, error) {
+		return c.protocol.Increment(view, adjacency, from, to)
+	})
+}
+
+func (c *course) costOfLast() (Spent, error) {
+	return c.each(func(view pvi.View, adjacency accountant.Adjacency) (accountant.Event, error) {
+		return c.protocol.OneStep().EventFor(view.Shares, adjacency), nil
+	})
+}

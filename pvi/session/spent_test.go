@@ -1,0 +1,173 @@
+package session
+
+import (
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/study"
+)
+
+// kinds of studies by what a client's releases cost.
+var charged = []struct {
+	name, privacy, inference, federation string
+	overrides                            []study.Override
+	charges                              int // answers that cost something
+}{
+	{"nothing", noPrivacy, "", "", nil, 0},
+	{"nothing, with a scale", noPrivacy, "", "", scaled, 0},
+	{"clients", clientPrivacy, "", "min_clients = 3\ncolluders = 1", nil, 3},
+	{"clients, replaced", clientPrivacy + "\nadjacency = \"replace-one\"", "", "", nil, 3},
+	{"statistics, once", recordPrivacy, "", "", nil, 1},
+	{"statistics, asynchronous", recordPrivacy, `schedule = "asynchronous"`, "", nil, 1},
+	{"statistics, published", recordPrivacy, "factors = \"published\"\ndamping = 0.2", "", nil, 3},
+	{"parts", recordPrivacy, "solver = \"conjugate\"\npartitions = 4\npartitioned = \"virtual\"\nfactors = \"exact\"", "nominal_records = 40", nil, 3},
+	{"steps", recordPrivacy, steps, "", nil, 3},
+	{"steps from statistics", recordPrivacy, steps + "\nstart = \"analytical\"\nstart_share = 0.2", "", nil, 3},
+	{"steps, a scale and a last round", recordPrivacy, steps + "\nnoise_aware = \"one-step\"", "", scaledPrivately, 5},
+	{"summed", recordPrivacy, strings.Replace(steps, "steps = 4\n", "", 1), "opens = \"sums\"\nmin_clients = 2\ncolluders = 1", nil, 3},
+}
+
+// All that a client spends, added up as it is spent, costs what the study states for the
+// whole, to every observer and under every adjacency; and what is quoted is spent.
+func TestSpentIsTheWhole(t *testing.T) {
+	for _, c := range charged {
+		t.Run(c.name, func(t *testing.T) {
+			h := newHouse(t, planeStudy(t, c.privacy, c.inference, c.federation, c.overrides...), 3)
+			var spent []Spent
+			for !h.server.Done() {
+				h.next()
+				for m, site := range h.sites {
+					if _, ok := site.Pending(); !ok {
+						continue
+					}
+					quote, err := site.Quote()
+					if err != nil {
+						t.Fatal(err)
+					}
+					a := h.send(m)
+					if !reflect.DeepEqual(a.Spent, quote) {
+						t.Errorf("%v was spent, %v was quoted", a.Spent, quote)
+					}
+					if m == 0 && len(a.Spent) > 0 {
+						spent = append(spent, a.Spent)
+					}
+				}
+			}
+			if len(spent) != c.charges {
+				t.Errorf("%d answers were charged, want %d", len(spent), c.charges)
+			}
+			compareWithWhole(t, h, spent)
+		})
+	}
+}
+
+// compareWithWhole compares the sum of charges with the cost that the study states.
+func compareWithWhole(t *testing.T, h *house, spent []Spent) {
+	t.Helper()
+	p := h.server.course.protocol
+	costs, err := Costs(h.study, h.roster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(p.Views()) * len(p.Adjacencies()); len(costs) != want {
+		t.Fatalf("%d costs, want %d", len(costs), want)
+	}
+	for _, cost := range costs {
+		whole, err := p.Event(cost.View, cost.Adjacency, p.Releases())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sum accountant.Composed
+		for _, s := range spent {
+			if e := s.For(cost.View.Name, cost.Adjacency); e != nil {
+				sum = append(sum, e)
+			}
+		}
+		got, want := divergence(t, sum), divergence(t, whole)
+		if math.Abs(got-want) > 1e-9*want {
+			t.Errorf("%s under %s: releases add up to a divergence of %g, the whole has %g", cost.View.Name, cost.Adjacency, got, want)
+		}
+	}
+}
+
+// divergence is a number that adds up over releases, and tells any two apart.
+func divergence(t *testing.T, e accountant.Event) float64 {
+	t.Helper()
+	var sum float64
+	for _, order := range []float64{1.5, 8} {
+		r, err := accountant.Renyi(e, order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += r
+	}
+	return sum
+}
+
+// Who makes fewer releases spends less; the passes that find the scale are charged with
+// the first that a client answers, whichever it is.
+func TestMissedRoundsCostNothing(t *testing.T) {
+	st := planeStudy(t, recordPrivacy, steps, "min_clients = 2", scaledPrivately...)
+	h := newHouse(t, st, 3)
+	h.next()
+	h.send(0)
+	h.send(1)
+	h.close(1)
+	h.next()
+	first := h.send(2)
+	view, own := h.server.course.public.Views()[0], st.Privacy.Adjacency
+	got := divergence(t, first.Spent.For(view.Name, own))
+	if want := divergence(t, h.server.course.scaling.EventFor(view.Shares, own)); got != want {
+		t.Errorf("the first answer costs %g, all passes %g", got, want)
+	}
+	h.send(0)
+	h.send(1)
+	if a := h.round(); len(a) != 3 || a[2].Spent != nil {
+		t.Errorf("another pass was charged: %v", a)
+	}
+	if first.Spent.For("nobody", own) != nil {
+		t.Error("somebody unknown is charged for")
+	}
+}
+
+// An answer that fails after noise was drawn is charged for what was drawn, is not made
+// again, and leaves a client that goes on after a restart.
+func TestFailedAnswerIsCharged(t *testing.T) {
+	st := planeStudy(t, recordPrivacy, steps+"\noptimiser = \"sgd\"\nstep_size = 1e300", "")
+	h := newHouse(t, st, 2)
+	h.next()
+	site := h.sites[0]
+	quote, err := site.Quote()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := site.Answer(seeded.Stream(1, "fails"))
+	if err == nil || a.Release != nil || len(a.Spent) == 0 {
+		t.Fatalf("%+v, %v: want an error and a charge", a, err)
+	}
+	view, own := h.server.course.public.Views()[0], st.Privacy.Adjacency
+	step := divergence(t, quote.For(view.Name, own)) / 4 // of which the quote has four
+	if got, want := divergence(t, a.Spent.For(view.Name, own)), float64(site.Releases())*step; site.Releases() < 1 || math.Abs(got-want) > 1e-9*want {
+		t.Errorf("%d releases are charged with %g, want %g", site.Releases(), got, want)
+	}
+	again, err := RestoreSite(st, h.roster, h.roster[0], h.records[0], state(t, site))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*Site{site, again} {
+		if _, ok := s.Pending(); ok {
+			t.Error("the question is still to be answered")
+		}
+		refused(t, "a second answer", "nothing is asked", s, func() error { _, err := s.Answer(seeded.Stream(1, "again")); return err })
+	}
+	h.sites[0] = again
+	h.close(1)
+	h.next()
+	if quote, err := again.Quote(); err != nil || len(quote) == 0 {
+		t.Errorf("the next question costs %v, %v", quote, err)
+	}
+}

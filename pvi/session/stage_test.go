@@ -1,0 +1,304 @@
+package session
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// A study runs to its end, through every phase that it asks for, and all machines have
+// the same result, to the byte.
+func TestAllFindTheSame(t *testing.T) {
+	for _, c := range []struct {
+		name, privacy, inference string
+		overrides                []study.Override
+		asks                     int
+		noiseAware               bool
+	}{
+		{"no promise", noPrivacy, "", nil, 3, false},
+		{"records", recordPrivacy, "", nil, 3, false},
+		{"clients", clientPrivacy, "", nil, 3, false},
+		{"one by one", noPrivacy, "schedule = \"sequential\"\ndamping = 0.5", nil, 9, false},
+		{"scale, no promise", noPrivacy, "", scaled, 6, false},
+		{"scale", recordPrivacy, "", scaledPrivately, 6, false},
+		{"last round", recordPrivacy, steps + "\nnoise_aware = \"one-step\"", nil, 4, true},
+	} {
+		h := newHouse(t, planeStudy(t, c.privacy, c.inference, "", c.overrides...), 3)
+		for !h.server.Done() {
+			h.round()
+		}
+		soFar, all := h.server.Asks()
+		if soFar != c.asks || all != c.asks || len(h.said) != 2*c.asks {
+			t.Errorf("%s: %d questions of %d, %d entries, want %d questions", c.name, soFar, all, len(h.said), c.asks)
+		}
+		r, err := h.server.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameText(t, h.server, r)
+		if r.Accepted == 0 || (r.NoiseAware != nil) != c.noiseAware || len(r.Mean) != 2 || len(r.SD) != 2 || (c.privacy == noPrivacy) != (len(r.Costs) == 0) {
+			t.Errorf("%s: %+v", c.name, r)
+		}
+		want, err := r.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for m, site := range h.sites {
+			r, err := site.Result()
+			if err != nil || !site.Done() {
+				t.Fatal(err)
+			}
+			if got, err := r.Bytes(); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s: client %d has another result, %v", c.name, m, err)
+			}
+		}
+		for _, e := range h.said {
+			if len(e.Body) > h.server.MaxEntry() {
+				t.Errorf("%s: a %s has %d bytes, the longest %d", c.name, e.Kind, len(e.Body), h.server.MaxEntry())
+			}
+		}
+	}
+}
+
+// While the scale is looked for the identity is that of the scaling, then that of the
+// protocol on the scale that was found, for both sides at the same time.
+func TestDigestFollowsThePhase(t *testing.T) {
+	h := newHouse(t, planeStudy(t, noPrivacy, "", "", scaled...), 2)
+	scaling := h.server.Digest()
+	if scaling != [32]byte(h.server.course.scaling.Digest()) {
+		t.Error("it does not begin with the scaling's")
+	}
+	for range 3 {
+		if h.server.Digest() != scaling || h.sites[1].Digest() != scaling {
+			t.Error("it changed before the scale was found")
+		}
+		h.round()
+	}
+	if h.server.Digest() == scaling || h.sites[1].Digest() != h.server.Digest() {
+		t.Error("it is the same, or not the same for all, after the scale was found")
+	}
+	if h.server.Digest() == [32]byte(h.server.course.public.Digest()) {
+		t.Error("the scale that was found is that of the public bounds: this tests nothing")
+	}
+	if h.sites[0].Beyond() == nil {
+		t.Error("it is not said what lies beyond the scale")
+	}
+}
+
+// What was asked at a state of the study is answered for that state.
+func TestModel(t *testing.T) {
+	h := newHouse(t, planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", ""), 3)
+	h.next()
+	first, _ := h.server.ModelOf(1)
+	if first != h.server.Model() {
+		t.Error("the first question is of another state than the study's")
+	}
+	h.send(2)
+	if model, ok := h.server.ModelOf(1); !ok || model != first || h.server.Model() == first {
+		t.Error("an outcome moved the state of an open question, or not that of the study")
+	}
+	if h.sites[0].Model() != first {
+		t.Error("a client is asked at another state")
+	}
+	if a := h.answer(0); a.Model != first {
+		t.Error("a client answers at another state")
+	}
+	if _, ok := h.server.ModelOf(3); ok {
+		t.Error("a question with an outcome has a state")
+	}
+	if h.sites[0].Model() != [32]byte{} {
+		t.Error("nothing is asked, of some state")
+	}
+}
+
+// No two states of a study have one hash, however little they differ.
+func TestModelTellsStatesApart(t *testing.T) {
+	var a, b pvi.Digest
+	b[31] = 1
+	hashes := map[[32]byte]int{}
+	for i, hash := range [][32]byte{
+		modelOfPlan(&pvi.Plan{Protocol: a}),
+		modelOfPlan(&pvi.Plan{Protocol: b}),
+		modelOfPlan(&pvi.Plan{Protocol: a, Lambda: []pvi.Wide{pvi.NewWide(0, 0)}}),
+		modelOfPlan(&pvi.Plan{Protocol: a, Lambda: []pvi.Wide{pvi.NewWide(0, 1)}}),
+		modelOfPlan(&pvi.Plan{Protocol: a, Lambda: []pvi.Wide{pvi.NewWide(1, 0)}}),
+		modelOfScale(a, []study.Bounds{{Low: -1, High: 1}}),
+		modelOfScale(a, []study.Bounds{{Low: -1, High: 2}}),
+		modelOfScale(a, []study.Bounds{{Low: -2, High: 1}}),
+		modelOfPoint(a, []float64{0.5}),
+		modelOfPoint(a, []float64{0.25}),
+	} {
+		if before, seen := hashes[hash]; seen {
+			t.Errorf("states %d and %d have one hash", before, i)
+		}
+		hashes[hash] = i
+	}
+}
+
+// A client that is asked waits with what becomes of others' answers, and answers at the
+// state at which it was asked, whenever it does, also after a restart.
+func TestLateClient(t *testing.T) {
+	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
+	early, late := newHouse(t, st, 3), newHouse(t, st, 3)
+	early.next()
+	want := early.answer(0)
+
+	late.next()
+	late.send(1)
+	late.send(2)
+	late.next()
+	late.send(1)
+	if n := len(late.sites[0].queue); n != 3 {
+		t.Fatalf("%d outcomes wait, want 3", n)
+	}
+	saved := state(t, late.sites[0])
+	var err error
+	if late.sites[0], err = RestoreSite(st, late.roster, late.roster[0], late.records[0], saved); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(saved, state(t, late.sites[0])) {
+		t.Error("the state is another when it is restored")
+	}
+	refused(t, "an outcome that skips one", "where outcome 4 was next", late.sites[0], func() error {
+		clone, err := RestoreServer(st, late.roster, state(t, late.server))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e *Entry
+		for _, ask := range clone.Open() {
+			if e, err = clone.Close(ask); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return late.sites[0].Follow(*e)
+	})
+	got := late.send(0)
+	if got.Ask != want.Ask || !bytes.Equal(got.Release, want.Release) {
+		t.Error("a late answer is another")
+	}
+	for !late.server.Done() {
+		late.round()
+	}
+	a, err := late.server.Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := late.sites[0].Result()
+	if err != nil || !slices.Equal(a.Natural, b.Natural) {
+		t.Errorf("the late client ends elsewhere, %v", err)
+	}
+}
+
+// A question that ended without the client is not answered, and what waited is followed.
+func TestEndedWithoutTheClient(t *testing.T) {
+	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
+	h := newHouse(t, st, 3)
+	h.next()
+	h.send(1)
+	h.close(1)
+	if _, ok := h.sites[0].Pending(); ok || len(h.sites[0].queue) > 0 {
+		t.Error("a question with an outcome is still to be answered, or outcomes still wait")
+	}
+	if !slices.Equal(h.sites[0].rounds.Lambda(), h.server.rounds.Lambda()) {
+		t.Error("the client is elsewhere")
+	}
+	refused(t, "an answer to nothing", "nothing is asked", h.sites[0], func() error {
+		_, err := h.sites[0].Answer(seeded.Stream(1, "late"))
+		return err
+	})
+}
+
+// A client that was away follows everything that was said, and takes part again; a round
+// that it missed counts without it, one with too few answers is void.
+func TestAway(t *testing.T) {
+	h := newHouse(t, planeStudy(t, clientPrivacy, "", "min_clients = 2"), 3)
+	away := h.sites[2]
+	h.sites[2] = nil
+	h.next()
+	h.send(0)
+	h.send(1)
+	h.close(1)
+	h.next()
+	h.send(0)
+	h.close(2)
+	for _, e := range h.said {
+		if err := away.Follow(e); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := away.Pending(); ok != (e.Kind == Plan) {
+			t.Errorf("after the %s of question %d: asked is %t", e.Kind, e.Ask, ok)
+		}
+	}
+	h.sites[2] = away
+	if h.round(); !h.server.Done() || away.Releases() != 1 {
+		t.Errorf("it took part %d times, want once", away.Releases())
+	}
+	r, err := away.Result()
+	if err != nil || r.Accepted != 2 || r.Void != 1 || r.Outcomes != 3 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Without enough answers in the last round there is no noise-aware posterior, and the
+// result says so.
+func TestVoidLastRound(t *testing.T) {
+	h := newHouse(t, planeStudy(t, recordPrivacy, steps+"\nnoise_aware = \"one-step\"", ""), 2)
+	for range 3 {
+		h.round()
+	}
+	ask := h.next().Ask
+	h.send(0)
+	h.close(ask)
+	r, err := h.sites[0].Result()
+	if err != nil || r.NoiseAware != nil || !strings.Contains(strings.Join(r.Notes, " "), "last round had too few") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A void pass leaves the bounds; the study goes on.
+func TestVoidPass(t *testing.T) {
+	h := newHouse(t, planeStudy(t, noPrivacy, "", "", scaled...), 2)
+	for range 3 {
+		h.close(h.next().Ask)
+	}
+	for !h.server.Done() {
+		h.round()
+	}
+	if r, err := h.sites[1].Result(); err != nil || len(r.Scale) == 0 || r.Scale[0].Finding != pvi.Unopened {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// What would not be private is not played with records of one's own.
+func TestNothingAsPublished(t *testing.T) {
+	st := planeStudy(t, clientPrivacy, "factors = \"published\"\ndamping = 0.3", "")
+	roster := []pvi.ClientID{"a", "b"}
+	_, server := NewServer(st, roster)
+	_, site := NewSite(st, roster, "a", planeRecords(0, 5))
+	_, costs := Costs(st, roster)
+	for _, err := range []error{server, site, costs} {
+		if err == nil || !strings.Contains(err.Error(), "as published") {
+			t.Errorf("%v, want a refusal", err)
+		}
+	}
+}
+
+// What is wrong with a client's records for any phase shows before the first.
+func TestRecordsAreCheckedFirst(t *testing.T) {
+	roster := []pvi.ClientID{"a", "b"}
+	for _, overrides := range [][]study.Override{nil, scaled} {
+		st := planeStudy(t, noPrivacy, "", "", overrides...)
+		if _, err := NewSite(st, roster, "a", new(shard.Records)); err == nil {
+			t.Error("a client without records has a site")
+		}
+		if _, err := NewSite(st, roster, "c", planeRecords(0, 5)); err == nil {
+			t.Error("a stranger has a site")
+		}
+	}
+}

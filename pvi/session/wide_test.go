@@ -1,0 +1,93 @@
+package session
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+)
+
+// wide is a study of about levels² coefficients, whose precision is diagonal.
+func wide(levels int) []byte {
+	var b strings.Builder
+	b.WriteString("[study]\nversion = 1\nname = \"wide\"\n")
+	for _, name := range []string{"a", "b"} {
+		fmt.Fprintf(&b, "[[column]]\nname = %q\ntype = \"categorical\"\nlevels = [", name)
+		for i := range levels {
+			fmt.Fprintf(&b, "\"%d\", ", i)
+		}
+		b.WriteString("]\n")
+	}
+	b.WriteString(`[[column]]
+name = "y"
+type = "numeric"
+bounds = [-10, 10]
+[model]
+family = "linear"
+outcome = "y"
+terms = ["a*b"]
+standardise = "none"
+noise_sd = 0.5
+[inference]
+rounds = 1
+q = "diagonal"
+[privacy]
+unit = "none"
+[federation]
+max_records = 1000
+`)
+	return []byte(b.String())
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sameText refuses a result that is not written as its JSON is.
+func sameText(t *testing.T, s *Server, r *Result) {
+	t.Helper()
+	var written bytes.Buffer
+	check(t, s.WriteResult(&written))
+	text, err := r.Bytes()
+	check(t, err)
+	if !bytes.Equal(written.Bytes(), text) {
+		t.Errorf("a result is written as\n%.2000s\nand is\n%.2000s", &written, text)
+	}
+}
+
+// A study whose precision is diagonal takes memory for its coefficients and not for their
+// squares, from its beginning to its result.
+func TestMemoryIsOfCoefficients(t *testing.T) {
+	const levels = 60
+	st, err := study.Parse("wide.toml", wide(levels))
+	check(t, err)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	server, err := NewServer(st, []pvi.ClientID{"north"})
+	check(t, err)
+	plan, ok, err := server.Next()
+	if err != nil || !ok {
+		t.Fatal("no plan", err)
+	}
+	if _, err := server.Close(plan.Ask); err != nil {
+		t.Fatal(err)
+	}
+	result, err := server.Result()
+	check(t, err)
+	runtime.ReadMemStats(&after)
+	if d := len(result.Mean); d != levels*levels || len(result.SD) != d || result.Covariance != nil {
+		t.Fatalf("%d coefficients", d)
+	}
+	sameText(t, server, result)
+	const square = 8 * levels * levels * levels * levels
+	if took := after.TotalAlloc - before.TotalAlloc; took > square/2 {
+		t.Errorf("%d bytes were allocated, of a square of %d", took, square)
+	}
+}

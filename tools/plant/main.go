@@ -1,0 +1,40 @@
+// Command plant breaks the code that protects records on purpose, in a copy, and
+// looks whether sim audit finds each break, and nothing where nothing is broken.
+//
+// A planted fault is a few lines added to a file by an overlay of the go command:
+// the files of the repository have no hooks in them. It fails if a fault is missed
+// once, or if the program as it is raises an alarm once.
+//
+// With -worlds it does so with faults of the daemons, and simulated worlds
+// (internal/testing/chaos) look for them.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+)
+
+func main() {
+	var o options
+	flag.IntVar(&o.repeat, "repeat", 20, "audits of the program as it is, and of each fault, with as many seeds")
+	flag.IntVar(&o.runs, "runs", 600, "how often an attack is played in each world")
+	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "audits at a time")
+	worlds := flag.Int("worlds", 0, "simulated worlds for each fault of the daemons, in the place of audits")
+	flag.StringVar(&o.root, "root", ".", "folder of the repository")
+	flag.Usage = func() {
+		fmt.Fprint(flag.CommandLine.Output(), "Plant faults in a copy of the code, and see whether sim audit finds them.\n\n  go run ./tools/plant              all of them, twenty times\n  go run ./tools/plant -repeat 1    a quick look\n  go run ./tools/plant -worlds 1000 faults of the daemons, in simulated worlds\n\n")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	look := o.run
+	if *worlds > 0 {
+		look = func(w io.Writer) error { return o.worlds(w, *worlds) }
+	}
+	if err := look(os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "plant: %v\n", err)
+		os.Exit(1)
+	}
+}

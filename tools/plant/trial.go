@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"fedpvi/sim/audit"
+	"fedpvi/sim/report"
+	"fedpvi/tools/plant/planted"
+)
+
+type options struct {
+	repeat, runs, workers int
+	root                  string
+}
+
+// run builds the program with and without faults, audits both, and writes the
+// table.
+func (o options) run(w io.Writer) error {
+	if o.repeat < 1 || o.runs < 1 || o.workers < 1 {
+		return errors.New("repeat, runs and workers must be at least 1")
+	}
+	began := time.Now()
+	folder, err := os.MkdirTemp("", "plant")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	root, err := filepath.Abs(o.root)
+	if err != nil {
+		return err
+	}
+	files, err := overlay(root, folder, faults)
+	if err != nil {
+		return err
+	}
+	shipped, broken := filepath.Join(folder, "sim"), filepath.Join(folder, "sim-planted")
+	if err := errors.Join(build(root, "", shipped), build(root, files, broken)); err != nil {
+		return err
+	}
+	subjects := []subject{{program: shipped, says: "as it is"}}
+	for _, f := range faults {
+		subjects = append(subjects, subject{program: broken, fault: f.name, says: f.says})
+	}
+	if err := o.auditAll(subjects); err != nil {
+		return err
+	}
+	if err := table(w, subjects, o.repeat); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%d audits in %.0f s.\n", o.repeat*len(subjects), time.Since(began).Seconds())
+	return verdict(subjects, o.repeat)
+}
+
+// A subject is a program to be audited, with a fault or without.
+type subject struct {
+	program, fault, says string
+
+	found int            // audits that found something
+	by    map[string]int // the first checks that did
+}
+
+// auditAll audits every subject with every seed, several at a time.
+func (o options) auditAll(subjects []subject) error {
+	type stretch struct {
+		subject    *subject
+		seed, many int
+	}
+	tasks := make(chan stretch)
+	var (
+		wg   sync.WaitGroup
+		mu   sync.Mutex
+		errs []error
+	)
+	for range o.workers {
+		wg.Go(func() {
+			for t := range tasks {
+				reports, err := t.subject.audit(t.seed, t.many, o.runs)
+				mu.Lock()
+				if err != nil {
+					errs = append(errs, err)
+				}
+				for _, r := range reports {
+					t.subject.note(r)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for i := range subjects {
+		s := &subjects[i]
+		s.by = map[string]int{}
+		// What is claimed is computed once for a stretch. A fault is mostly
+		// found before that.
+		many := 1
+		if s.fault == "" {
+			many = (o.repeat + o.workers - 1) / o.workers
+		}
+		for seed := 0; seed < o.repeat; seed += many {
+			tasks <- stretch{s, seed + 1, min(many, o.repeat-seed)}
+		}
+	}
+	close(tasks)
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// audit makes so many audits. One with a fault need not go on after it found
+// something.
+func (s *subject) audit(seed, many, runs int) ([]*audit.Report, error) {
+	command := exec.Command(s.program, "audit", "--json", "--quiet", "--workers", "1",
+		"--seed", fmt.Sprint(seed), "--repeat", fmt.Sprint(many), "--runs", fmt.Sprint(runs))
+	if s.fault != "" {
+		command.Args = append(command.Args, "--first")
+	}
+	// Thousands of short lives make much garbage and keep little.
+	command.Env = append(os.Environ(), planted.Variable+"="+s.fault, "GOGC=1600")
+	var out, messages bytes.Buffer
+	command.Stdout, command.Stderr = &out, &messages
+	err := command.Run()
+	var reports []*audit.Report
+	for lines := json.NewDecoder(&out); len(reports) < many; {
+		r := new(audit.Report)
+		if jsonErr := lines.Decode(r); jsonErr != nil {
+			return nil, fmt.Errorf("%s, seed %d: %w: %s", s.says, seed, errors.Join(err, jsonErr), messages.String())
+		}
+		reports = append(reports, r)
+	}
+	return reports, nil
+}
+
+func (s *subject) note(r *audit.Report) {
+	if findings := r.Findings(); len(findings) > 0 {
+		s.found++
+		s.by[findings[0].Name+" ("+findings[0].Case+")"]++
+	}
+}
+
+func table(w io.Writer, subjects []subject, repeat int) error {
+	rows := [][]string{{"the program", "found", "first by"}}
+	for _, s := range subjects {
+		rows = append(rows, []string{s.says, fmt.Sprintf("%d/%d", s.found, repeat), s.mostly()})
+	}
+	return report.Table(w, "", 3, rows)
+}
+
+// mostly returns what found the fault most often.
+func (s *subject) mostly() string {
+	names := make([]string, 0, len(s.by))
+	for name := range s.by {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if s.by[a] != s.by[b] {
+			return s.by[b] - s.by[a]
+		}
+		return strings.Compare(a, b)
+	})
+	if len(names) == 0 {
+		return ""
+	}
+	return names[0]
+}
+
+// verdict fails if there was an alarm about the program as it is, or a fault was
+// missed.
+func verdict(subjects []subject, repeat int) error {
+	var errs []error
+	for _, s := range subjects {
+		switch {
+		case s.fault == "" && s.found > 0:
+			errs = append(errs, fmt.Errorf("%d of %d audits of the program as it is raised an alarm: %s", s.found, repeat, s.mostly()))
+		case s.fault != "" && s.found < repeat:
+			errs = append(errs, fmt.Errorf("fault %s was missed in %d of %d audits", s.fault, repeat-s.found, repeat))
+		}
+	}
+	return errors.Join(errs...)
+}

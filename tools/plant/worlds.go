@@ -1,0 +1,140 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"fedpvi/sim/report"
+	"fedpvi/tools/plant/planted"
+)
+
+// A find is what simulated worlds say of a fault.
+type find struct {
+	fault fault
+	world int // the first in which something went wrong; 0 if none did
+	says  string
+	err   error
+}
+
+// worlds plays simulated worlds with each of the faults of the daemons, until one goes wrong, and
+// as many without any.
+func (o options) worlds(w io.Writer, most int) error {
+	began := time.Now()
+	folder, err := os.MkdirTemp("", "plant")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	root, err := filepath.Abs(o.root)
+	if err != nil {
+		return err
+	}
+	files, err := overlay(root, folder, daemonFaults)
+	if err != nil {
+		return err
+	}
+	program := filepath.Join(folder, "worlds")
+	build := exec.Command("go", "test", "-c", "-o", program, "-overlay", files, "./internal/testing/chaos")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("go %s: %w\n%s", strings.Join(build.Args[1:], " "), err, out)
+	}
+	finds := []find{{fault: fault{says: "nothing"}}}
+	for _, f := range daemonFaults {
+		finds = append(finds, find{fault: f})
+	}
+	o.playAll(root, program, finds, most)
+	if err := tableOfFinds(w, finds, most); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nThe worlds took %.0f s.\n", time.Since(began).Seconds())
+	return judge(finds, most)
+}
+
+// playAll plays the worlds of every fault, several faults at a time.
+func (o options) playAll(root, program string, finds []find, most int) {
+	tasks := make(chan *find)
+	var wg sync.WaitGroup
+	for range o.workers {
+		wg.Go(func() {
+			for f := range tasks {
+				f.play(root, program, most)
+			}
+		})
+	}
+	for i := range finds {
+		tasks <- &finds[i]
+	}
+	close(tasks)
+	wg.Wait()
+}
+
+// foundMark begins the line in which a run says what it found, and in which world.
+const foundMark = "FOUND IN WORLD "
+
+// play plays worlds until one goes wrong.
+func (f *find) play(root, program string, most int) {
+	command := exec.Command(program, "-test.run", "PromisesHold", "-test.timeout", "0", "-runs", strconv.Itoa(most), "-until")
+	command.Dir = filepath.Join(root, "internal", "chaos")
+	command.Env = append(os.Environ(), planted.Variable+"="+f.fault.name, "GOGC=400")
+	var out bytes.Buffer
+	command.Stdout, command.Stderr = &out, &out
+	err := command.Run()
+	for line := range strings.Lines(out.String()) {
+		if rest, ok := strings.CutPrefix(line, foundMark); ok {
+			number, says, _ := strings.Cut(strings.TrimSpace(rest), ": ")
+			f.world, f.err = strconv.Atoi(number)
+			f.says = says
+			return
+		}
+	}
+	if err != nil {
+		f.err = fmt.Errorf("fault %q: %w\n%s", f.fault.name, err, out.String())
+	}
+}
+
+func tableOfFinds(w io.Writer, finds []find, most int) error {
+	rows := [][]string{{"what was planted", "found in world", "as"}}
+	for _, f := range finds {
+		at := fmt.Sprintf("none of %d", most)
+		if f.world > 0 {
+			at = strconv.Itoa(f.world)
+		}
+		rows = append(rows, []string{f.fault.says, at, shorten(f.says)})
+	}
+	return report.Table(w, "", 3, rows)
+}
+
+// shorten cuts what is said to what fits into a table.
+func shorten(s string) string {
+	const most = 100
+	if len(s) > most {
+		s = s[:most-1] + "…"
+	}
+	return s
+}
+
+// judge fails if a fault was missed, or something was found where nothing is.
+func judge(finds []find, most int) error {
+	var errs []error
+	for _, f := range finds {
+		switch {
+		case f.err != nil:
+			errs = append(errs, f.err)
+		case f.fault.name == "" && f.world > 0:
+			errs = append(errs, fmt.Errorf("world %d of the program as it is went wrong: %s", f.world, f.says))
+		case f.fault.name != "" && f.world == 0:
+			errs = append(errs, fmt.Errorf("fault %s was found in none of %d worlds", f.fault.name, most))
+		}
+	}
+	return errors.Join(errs...)
+}
