@@ -153,7 +153,7 @@ fuzz: ## every fuzz target, as many at a time as there are cores
 audit: ## the program attacks itself, as it is and with planted faults
 	go run ./tools/plant
 
-# Federations in simulated worlds, where all goes wrong that can: docs/chaos.md. A failure
+# Federations in simulated worlds, where all goes wrong that can: docs/develop/chaos.md. A failure
 # says with which SEED and KEEP it is seen again.
 RUNS ?= 10000
 SEED ?= 1
@@ -185,7 +185,7 @@ lint: ## formatting, vet, staticcheck, generated code
 fmt:
 	$(TOOL) gofumpt -w $(SOURCES)
 
-bench: ## benchmarks; figures are kept in docs/benchmarks.md
+bench: ## benchmarks; figures are kept in docs/develop/benchmarks.md
 	go test -run '^$$' -bench . -cpu 1 ./accountant ./dpmech ./pvi/... ./internal/special ./internal/math32 ./gpu ./sim ./transport
 	go test -run '^$$' -bench . -cpu 2 ./sim/sweep
 	go test -run '^$$' -bench . -benchtime 300x -cpu 2 ./gpu/vae

@@ -13,7 +13,7 @@ import (
 	"fedpvi/transport"
 )
 
-// Exit codes, the same in every version. See docs/exit-codes.md.
+// Exit codes, the same in every version. See docs/use/exit-codes.md.
 const (
 	OK          = 0
 	Failed      = 1   // something went wrong; the message says what
@@ -44,7 +44,7 @@ type RolledBack struct{ Problem string }
 func (r *RolledBack) Error() string {
 	return "this state directory is older than what was sent from it, or a copy of it is in use elsewhere: " + r.Problem +
 		". It must not be used again. Put the newest state directory in its place; if that is lost, " +
-		"the whole budget of its data sets is spent: see docs/exit-codes.md, code 5"
+		"the whole budget of its data sets is spent: see docs/use/exit-codes.md, code 5"
 }
 
 // Failing says that answers are paid for and cannot be computed, one after the other.
@@ -56,7 +56,7 @@ type Failing struct {
 func (f *Failing) Error() string {
 	return fmt.Sprintf("%d answers in a row could not be computed, and each was charged, since its noise was drawn: "+
 		"the client stops before more is spent for nothing. The last failed with: %v. Every run from now on "+
-		"tries one more question: see docs/exit-codes.md, code 7", f.Failures, f.Last)
+		"tries one more question: see docs/use/exit-codes.md, code 7", f.Failures, f.Last)
 }
 
 // Unwrap returns why the last one failed.

@@ -3,7 +3,7 @@ package dpmech
 import "math/bits"
 
 // A feistel is a keyed permutation of the integers below a power of two, and a
-// batch is the first of its values that are indices of records. docs/feistel.md
+// batch is the first of its values that are indices of records. docs/prove/feistel.md
 // specifies it bit for bit, so that other hardware draws the same batch.
 //
 // A number has a left and a right half. Rounds alternate: an even one changes the

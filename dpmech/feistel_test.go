@@ -13,9 +13,9 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the vectors of testdata anew, from the plain implementation of docs/feistel.md")
+var rewrite = flag.Bool("rewrite", false, "write the vectors of testdata anew, from the plain implementation of docs/prove/feistel.md")
 
-// specified is docs/feistel.md, line by line.
+// specified is docs/prove/feistel.md, line by line.
 func specified(records, batch int, key []uint64) []uint32 {
 	k := 8
 	for 1<<k < records {
@@ -114,7 +114,7 @@ func TestFeistelIsSpecified(t *testing.T) {
 			key := feistelKey(n, index)
 			all := dpmech.FeistelBatch(n, n, key)
 			if want := specified(n, n, key); !slices.Equal(all, want) {
-				t.Fatalf("%d records: the network differs from docs/feistel.md", n)
+				t.Fatalf("%d records: the network differs from docs/prove/feistel.md", n)
 			}
 			slices.Sort(all)
 			for i, record := range all {
@@ -127,7 +127,7 @@ func TestFeistelIsSpecified(t *testing.T) {
 	for _, n := range []int{1 << 24, 1<<24 + 1, 1 << 31} {
 		key := feistelKey(n, 0)
 		if got, want := dpmech.FeistelBatch(n, 500, key), specified(n, 500, key); !slices.Equal(got, want) {
-			t.Fatalf("%d records: the network differs from docs/feistel.md", n)
+			t.Fatalf("%d records: the network differs from docs/prove/feistel.md", n)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // whatever becomes of it, they are paid for.
 //
 // All that chance decides in a step follows from the plan's keys, bit for bit the same on
-// every machine (docs/device.md): who is in the batch, the noise, and draws that hide
+// every machine (docs/develop/device.md): who is in the batch, the noise, and draws that hide
 // nothing. [Plan.Words] has the keys, the batches or the sampler's table, and the table of the noise of the
 // mechanism that stated the cost, and is all that a device knows of either. [Plan.Next]
 // takes the same steps here: it is what a device is compared with, and what takes them where one

@@ -7,7 +7,7 @@ import (
 
 // A ProductPlan is some of the steps of a [ProductRun], for a machine that takes them all
 // without coming back, as a [Plan] is of a [SampledRun]: who has a batch, noise, and draws
-// for every record follow from its keys (docs/device.md). Its methods that ProductRun has as
+// for every record follow from its keys (docs/develop/device.md). Its methods that ProductRun has as
 // well take the same steps here.
 //
 // A device adds up the records of a batch, in their order, in float32, by fused operations:

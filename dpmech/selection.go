@@ -11,7 +11,7 @@ const (
 	// given uniform bits.
 	Exact Selection = iota
 
-	// Feistel takes the first values of a keyed permutation (docs/feistel.md), which
+	// Feistel takes the first values of a keyed permutation (docs/prove/feistel.md), which
 	// a parallel machine computes independently of each other. That the sets are
 	// equally likely is a conjecture about the network, as of any block cipher.
 	Feistel

@@ -34,7 +34,7 @@ var defaultsCases = []defaultsCase{
 
 // The rules, untouched, lose at most 1.5 % of accuracy against the best settings of a
 // grid, found on the records that are predicted, and 0.7 % on average. DEFAULTS names the
-// data sets to do, all of them if it is empty; the output is the table of docs/defaults.md.
+// data sets to do, all of them if it is empty; the output is the table of docs/use/defaults.md.
 func TestDefaultsAgainstTuned(t *testing.T) {
 	if !long() {
 		t.Skip("set FEDPVI_LONG: an hour")

@@ -56,7 +56,7 @@ func (d *doctorCommand) Run(ctx context.Context, c *commands) error {
 func (d *doctorCommand) examine(ctx context.Context, c *commands) ([]client.Finding, error) {
 	k, err := c.open()
 	if err != nil {
-		return []client.Finding{{Check: "state directory", Found: err.Error(), Fix: "do what it says; docs/exit-codes.md has more"}}, err
+		return []client.Finding{{Check: "state directory", Found: err.Error(), Fix: "do what it says; docs/use/exit-codes.md has more"}}, err
 	}
 	defer k.Close()
 	x := client.Examination{Study: c.Study, Data: d.Data, Program: program()}

@@ -65,7 +65,7 @@ func (c *commands) finish(err error) int {
 	case code == client.Interrupted:
 		fmt.Fprintln(os.Stderr, "client: interrupted; client run goes on where it was")
 	default:
-		fmt.Fprintf(os.Stderr, "client: %v\n(exit code %d: docs/exit-codes.md)\n", err, code)
+		fmt.Fprintf(os.Stderr, "client: %v\n(exit code %d: docs/use/exit-codes.md)\n", err, code)
 	}
 	if c.JSON && err != nil && told == nil {
 		_ = print(os.Stdout, map[string]any{"error": err.Error(), "code": code}) // nothing is left to tell

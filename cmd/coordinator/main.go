@@ -17,7 +17,7 @@ import (
 	"fedpvi/internal/cli"
 )
 
-// Exit codes: docs/exit-codes.md.
+// Exit codes: docs/use/exit-codes.md.
 const (
 	exitOK          = 0
 	exitFailed      = 1
@@ -88,7 +88,7 @@ func report(err error, asJSON bool) int {
 		}
 	}
 	if code != exitInterrupted {
-		fmt.Fprintf(os.Stderr, "coordinator: %v\n(exit code %d: docs/exit-codes.md)\n", err, code)
+		fmt.Fprintf(os.Stderr, "coordinator: %v\n(exit code %d: docs/use/exit-codes.md)\n", err, code)
 	}
 	return code
 }

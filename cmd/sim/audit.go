@@ -27,7 +27,7 @@ type auditCommand struct {
 func (auditCommand) Help() string {
 	return `Attacks this program as it is: tiny worst-case federations are played thousands of times,
 and what an observer could tell from the messages is set against what the accountant
-claims. docs/audit.md says how to read the report. Exits with 1 if something is found.
+claims. docs/prove/audit.md says how to read the report. Exits with 1 if something is found.
 
   sim audit                                  the whole table, in some seconds
   sim audit --runs 50000 --plot audit.svg    a sharper look, with a picture

@@ -7,7 +7,7 @@ import "errors"
 // Built reports whether the program knows GPUs.
 const Built = false
 
-var errNotBuilt = errors.New("this program was built without CUDA: make cuda builds one that uses GPUs, as docs/gpu.md says")
+var errNotBuilt = errors.New("this program was built without CUDA: make cuda builds one that uses GPUs, as docs/use/gpu.md says")
 
 func find() (string, []Info, error) { return "", nil, errNotBuilt }
 func start(int) (Device, error)     { return nil, errNotBuilt }

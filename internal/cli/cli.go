@@ -12,7 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Usage is the exit code of a command line that was not understood (docs/exit-codes.md).
+// Usage is the exit code of a command line that was not understood (docs/use/exit-codes.md).
 const Usage = 2
 
 // Run reads args into commands, a pointer to a struct of kong's, and has do run the

@@ -78,7 +78,7 @@ func firstText(args []ast.Expr) (string, bool) {
 // describedKeys returns the keys that have a row in a table of the page, or a heading.
 func describedKeys(t *testing.T) map[string]bool {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "study.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "use", "study.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,12 +114,12 @@ func TestEveryKeyIsDescribed(t *testing.T) {
 	inRows := map[string]bool{"median": true, "factor": true}
 	for key := range read {
 		if !described[key] && !inRows[key] {
-			t.Errorf("docs/study.md: %s has no row", key)
+			t.Errorf("docs/use/study.md: %s has no row", key)
 		}
 	}
 	for key := range described {
 		if !texts[key] {
-			t.Errorf("docs/study.md: %s has a row, and is never read", key)
+			t.Errorf("docs/use/study.md: %s has a row, and is never read", key)
 		}
 	}
 }

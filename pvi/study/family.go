@@ -31,7 +31,7 @@ const (
 
 // readModel reports whether the model's scale is to be found by a release.
 func readModel(s *Study, t *document.Table) (private bool) {
-	t.Require("family", `write family = "linear", "logistic", "poisson" or another of docs/study.md`)
+	t.Require("family", `write family = "linear", "logistic", "poisson" or another of docs/use/study.md`)
 	family, _ := t.Choice("family", familyNames()...)
 	s.Model.Family = Family(family)
 	s.Model.Standardise = true

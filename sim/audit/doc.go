@@ -15,5 +15,5 @@
 //
 // All tests of an audit together raise a false alarm with probability at most
 // [FalseAlarm]. An audit that finds nothing proves nothing: the proofs are in
-// docs/privacy.md. It catches code that departs from them.
+// docs/prove/privacy.md. It catches code that departs from them.
 package audit

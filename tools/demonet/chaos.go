@@ -250,7 +250,7 @@ func (b *battle) ended(e end) error {
 	return b.start(e.id)
 }
 
-// unreachable is the exit code of a client that could not reach the coordinator: docs/exit-codes.md.
+// unreachable is the exit code of a client that could not reach the coordinator: docs/use/exit-codes.md.
 const unreachable = 6
 
 // stop ends what still runs: the coordinator, or after an error more.

@@ -1,5 +1,5 @@
 // Who is in a batch: dpmech's Poisson batches and batches without replacement by the
-// Feistel network (docs/feistel.md), batches that are listed, and full ones.
+// Feistel network (docs/prove/feistel.md), batches that are listed, and full ones.
 #pragma once
 
 #include "chacha20.h"

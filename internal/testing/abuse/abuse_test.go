@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/threat-model.md")
+var update = flag.Bool("update", false, "write the tables of docs/prove/threat-model.md")
 
-const page = "docs/threat-model.md"
+const page = "docs/prove/threat-model.md"
 
 // Every case is shown by a test that exists, and the page says what the tests say.
 func TestThePageIsOfTheTests(t *testing.T) {

@@ -4,7 +4,7 @@
 //
 //	//abuse:case A04 refused as out of place; the first envelope is kept
 //
-// The tables of docs/threat-model.md are made from these lines:
+// The tables of docs/prove/threat-model.md are made from these lines:
 //
 //	go test ./internal/testing/abuse -update
 package abuse

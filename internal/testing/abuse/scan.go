@@ -120,7 +120,7 @@ func Table(list []Case, shows []Show) string {
 			if s.Case != c.ID {
 				continue
 			}
-			fmt.Fprintf(&b, "| %s | [%s](../%s), %s | %s |\n", what, s.Test, s.File, path.Dir(s.File), s.Outcome)
+			fmt.Fprintf(&b, "| %s | [%s](../../%s), %s | %s |\n", what, s.Test, s.File, path.Dir(s.File), s.Outcome)
 			what = ""
 		}
 	}

@@ -4,6 +4,6 @@
 // lost, late or double, clocks jump, clients are slow or absent. A model looks at what
 // everybody says and keeps, and knows what must hold.
 //
-// All of it is test code: see docs/chaos.md for what is simulated, what is checked and how
+// All of it is test code: see docs/develop/chaos.md for what is simulated, what is checked and how
 // to run it.
 package chaos

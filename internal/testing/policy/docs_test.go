@@ -22,7 +22,7 @@ var (
 // pages returns what is written for people, by path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join("..", "..", "..", "docs", "*.md"))
+	paths, err := filepath.Glob(filepath.Join("..", "..", "..", "docs", "*", "*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func names(text string, pattern *regexp.Regexp) (all []string) {
 
 // The page for operators has the flags that there are, and no others.
 func TestOperationsHasTheFlags(t *testing.T) {
-	page := section(t, source(t, "docs", "operations.md"), "Flags")
+	page := section(t, source(t, "docs", "use", "operations.md"), "Flags")
 	serve, run, ok := strings.Cut(page, "What `client run` takes")
 	run, _, _ = strings.Cut(run, "The state is at")
 	if !ok {
@@ -99,7 +99,7 @@ func TestOperationsHasTheFlags(t *testing.T) {
 
 // It has the metrics that there are, and no others.
 func TestOperationsHasTheMetrics(t *testing.T) {
-	said := names(section(t, source(t, "docs", "operations.md"), "What to watch"), regexp.MustCompile("`(fedpvi_[a-z_]+)`"))
+	said := names(section(t, source(t, "docs", "use", "operations.md"), "What to watch"), regexp.MustCompile("`(fedpvi_[a-z_]+)`"))
 	var are []string
 	hub := source(t, "coordinator", "daemon", "metrics.go")
 	for _, name := range names(hub, regexp.MustCompile(`(?:counters?|histogram)\("([a-z_]+)"`)) {
@@ -114,7 +114,7 @@ func TestOperationsHasTheMetrics(t *testing.T) {
 
 // It has the files that the daemons keep, and no others.
 func TestOperationsHasTheFiles(t *testing.T) {
-	said := names(section(t, source(t, "docs", "operations.md"), "Files"), regexp.MustCompile("`([a-z-]+\\.(?:key|db|sock|toml|json))`"))
+	said := names(section(t, source(t, "docs", "use", "operations.md"), "Files"), regexp.MustCompile("`([a-z-]+\\.(?:key|db|sock|toml|json))`"))
 	var are []string
 	file := regexp.MustCompile(`"([a-z-]+\.(?:key|db|sock|toml|json))"`)
 	for _, path := range [][]string{
