@@ -54,7 +54,7 @@ func (a stored) body() (transcript.Body, error) {
 
 // opened returns what is sealed in an answer, all of which was checked. A fault is one of the answer, an error
 // one of this machine.
-func (s *Study) opened(w *written, in *buffers) (payload wire.Encoded, fault, err error) {
+func (s *Study) opened(w *written) (payload wire.Encoded, fault, err error) {
 	var body transcript.Body
 	at := s.stored(w)
 	if w.whole != nil {
@@ -71,7 +71,7 @@ func (s *Study) opened(w *written, in *buffers) (payload wire.Encoded, fault, er
 			payload = checked{p}
 			return err
 		}
-		p, err := s.opener.open(w.release.Header, w.whole, in)
+		p, err := s.opener.open(w.release.Header, w.whole)
 		payload = wire.Whole(p)
 		return err
 	})

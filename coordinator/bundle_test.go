@@ -3,6 +3,7 @@ package coordinator
 import (
 	"bytes"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -191,8 +192,12 @@ func receiptLess(b []byte) []byte {
 	if err != nil {
 		return nil
 	}
-	c.Receipts = c.Receipts[1:]
-	return c.Bytes()
+	var out bytes.Buffer
+	result := func(w io.Writer) error { _, err := w.Write(c.Result); return err }
+	if err := transcript.WriteClosing(&out, len(c.Result), result, c.Receipts[1:]); err != nil {
+		return nil
+	}
+	return out.Bytes()
 }
 
 func FuzzVerify(f *testing.F) {

@@ -16,11 +16,8 @@ type opener struct {
 	mu     sync.RWMutex
 	key    *seal.Key     // nil before the study has begun and after it is over
 	size   int           // of the padded payload
-	tokens chan *buffers // one for each that may be opened at once
+	tokens chan struct{} // one for each answer that may be opened at the same time
 }
-
-// Buffers are for opening one answer after the other that came whole.
-type buffers struct{ plain []byte }
 
 // load prepares for answers of a padded size.
 func (o *opener) load(path string, size int) error {
@@ -33,9 +30,9 @@ func (o *opener) load(path string, size int) error {
 	if err != nil {
 		return err
 	}
-	o.key, o.size, o.tokens = key, size, make(chan *buffers, openers(size))
+	o.key, o.size, o.tokens = key, size, make(chan struct{}, openers(size))
 	for range cap(o.tokens) {
-		o.tokens <- &buffers{}
+		o.tokens <- struct{}{}
 	}
 	return nil
 }
@@ -61,32 +58,31 @@ func (o *opener) sealed(h signed.Header) uint64 {
 	return uint64(seal.SealedSize(len(h.Bytes()), o.size))
 }
 
-// acquire waits until another answer may be opened, and returns the buffers for it; the caller gives them
-// back with release, once or more often, and what is in them is gone then.
-func (o *opener) acquire(ctx context.Context) (in *buffers, release func(), err error) {
+// acquire waits until another answer may be opened. The caller calls release when the answer was taken;
+// further calls do nothing.
+func (o *opener) acquire(ctx context.Context) (release func(), err error) {
 	o.mu.RLock()
 	tokens := o.tokens
 	o.mu.RUnlock()
 	if tokens == nil {
-		return nil, nil, errDestroyed
+		return nil, errDestroyed
 	}
 	select {
-	case in = <-tokens:
-		return in, sync.OnceFunc(func() { clear(in.plain); tokens <- in }), nil
+	case <-tokens:
+		return sync.OnceFunc(func() { tokens <- struct{}{} }), nil
 	case <-ctx.Done():
-		return nil, nil, ctx.Err()
+		return nil, ctx.Err()
 	}
 }
 
-// open returns the payload of an answer that came whole, in buffers.
-func (o *opener) open(h signed.Header, body []byte, in *buffers) (payload []byte, err error) {
+// open returns the payload of an answer that is in memory.
+func (o *opener) open(h signed.Header, body []byte) ([]byte, error) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	if o.key == nil {
 		return nil, errDestroyed
 	}
-	payload, in.plain, err = o.key.OpenIn(in.plain, body, h.Bytes(), o.size)
-	return payload, err
+	return o.key.Open(body, h.Bytes(), o.size)
 }
 
 // openAt returns the payload of an answer that is in the store, chunk by chunk.

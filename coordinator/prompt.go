@@ -38,7 +38,7 @@ func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []by
 
 // takePrompt opens an answer, and has it announced and taken.
 func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (have int64, err error) {
-	in, release, err := s.opener.acquire(ctx)
+	release, err := s.opener.acquire(ctx)
 	if errors.Is(err, errDestroyed) {
 		return 0, refuse(transport.Ended, "%v", err)
 	}
@@ -46,7 +46,7 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 		return 0, err
 	}
 	defer release()
-	payload, fault, err := s.opened(&p.written, in)
+	payload, fault, err := s.opened(&p.written)
 	if err != nil {
 		return 0, err
 	}

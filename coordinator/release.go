@@ -237,7 +237,7 @@ func (st *state) took(name identity.Name, envelope Hash) bool {
 
 // finish checks an answer that is whole, and has it taken.
 func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) error {
-	in, release, err := s.opener.acquire(ctx)
+	release, err := s.opener.acquire(ctx)
 	if errors.Is(err, errDestroyed) {
 		return refuse(transport.Ended, "%v", err)
 	}
@@ -245,7 +245,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 		return err // the call was given up: the study goes on
 	}
 	defer release()
-	payload, fault, unread := s.opened(w, in)
+	payload, fault, unread := s.opened(w)
 	return s.asClient(ctx, peer, func(b *batch, c *client) error {
 		defer release() // others are opened while this one is written
 		switch {

@@ -1,48 +1,34 @@
 package seal
 
 import (
-	"crypto/cipher"
 	"errors"
 	"fmt"
 	"io"
+
+	"filippo.io/age"
 )
 
-// A Payload is what was sealed somewhere, such as on a disk, where it is opened again whenever
-// it is read, a chunk of 64 KiB after the other. It is for one at once.
+// A Payload is sealed bytes, such as a file on a disk, that are decrypted again each time they
+// are read, in chunks of 64 KiB. Its methods must not be called concurrently.
 type Payload struct {
-	from   io.ReaderAt
-	aead   cipher.AEAD
+	from   *source
+	plain  io.ReaderAt
 	bound  []byte // the context
 	size   int
 	length int
-	buffer []byte // of a chunk, opened in its own place
+	buffer []byte // one decrypted chunk
 }
 
-// OpenAt is Open for length bytes that are read from somewhere, none of which may change as long as the
-// payload is used. It reads and authenticates all of them before it returns a payload, and refuses
-// what Open refuses for the same reasons. An error of reading is none of those.
+// OpenAt is like Open for a sealed payload of length bytes in from, which must not change while the
+// Payload is in use. OpenAt reads and authenticates all of it before it returns, and refuses
+// the same input as Open with the same errors. If from cannot be read, the error is none of those.
 func (k *Key) OpenAt(from io.ReaderAt, length int64, context []byte, size int) (*Payload, error) {
-	if k.identity == nil {
-		return nil, errors.New("opening with a key that was wiped")
-	}
-	if err := checkSizes(len(context), size); err != nil {
+	plain, src, err := k.decrypt(from, length, context, size)
+	if err != nil {
 		return nil, err
 	}
-	if length != int64(SealedSize(len(context), size)) {
-		return nil, ErrForm
-	}
-	p := &Payload{from: from, bound: context, size: size, buffer: make([]byte, min(length, chunkSize+tagSize))}
-	head := p.buffer[:chunksAt]
-	if err := p.read(head, 0); err != nil {
-		return nil, err
-	}
-	if !oneHybridStanza(head) {
-		return nil, ErrForm
-	}
-	var err error
-	if p.aead, err = k.payloadCipher(head); err != nil {
-		return nil, err
-	}
+	p := &Payload{from: src, plain: plain, bound: context, size: size}
+	p.buffer = make([]byte, min(plainSize(len(context), size), chunkSize))
 	u, err := p.each(nil)
 	if err != nil {
 		return nil, err
@@ -51,35 +37,85 @@ func (k *Key) OpenAt(from io.ReaderAt, length int64, context []byte, size int) (
 	return p, nil
 }
 
-// Len is how many bytes the payload has.
+// decrypt returns the plaintext of the sealed bytes, which age decrypts and authenticates chunk by
+// chunk as it is read. The length and the form of the header are checked before age reads anything,
+// so that a hostile header cannot make it allocate or compute more than an honest one.
+func (k *Key) decrypt(from io.ReaderAt, length int64, context []byte, size int) (io.ReaderAt, *source, error) {
+	if k.identity == nil {
+		return nil, nil, errors.New("opening with a key that was wiped")
+	}
+	if err := checkSizes(len(context), size); err != nil {
+		return nil, nil, err
+	}
+	if length != int64(SealedSize(len(context), size)) {
+		return nil, nil, ErrForm
+	}
+	src := &source{from: from}
+	head := make([]byte, headerSize)
+	if _, err := src.ReadAt(head, 0); src.err != nil {
+		return nil, nil, src.reason(err)
+	}
+	if !oneHybridStanza(head) {
+		return nil, nil, ErrForm
+	}
+	plain, n, err := age.DecryptReaderAt(src, length, k.identity)
+	if err != nil {
+		return nil, nil, src.reason(err)
+	}
+	if n != int64(plainSize(len(context), size)) {
+		return nil, nil, ErrForm
+	}
+	return plain, src, nil
+}
+
+// A source remembers why it could not be read, so that a read error is not mistaken for a forgery.
+type source struct {
+	from io.ReaderAt
+	err  error
+}
+
+// ReadAt implements [io.ReaderAt].
+func (s *source) ReadAt(b []byte, off int64) (int, error) {
+	n, err := s.from.ReadAt(b, off)
+	if n < len(b) {
+		s.err = err
+	}
+	return n, err
+}
+
+// reason returns the error for a failure of age: ErrOpen, unless the source could not be read.
+func (s *source) reason(err error) error {
+	if s.err != nil {
+		return fmt.Errorf("reading sealed bytes: %w", s.err)
+	}
+	if err != nil {
+		return ErrOpen
+	}
+	return nil
+}
+
+// Len returns the length of the payload in bytes.
 func (p *Payload) Len() int { return p.length }
 
-// Each hands the payload to f in order, in parts that are good until f returns, and stops at the first error
-// of f, which it returns. Every part is authenticated again before f has it: what is
-// [ErrOpen] now, or cannot be read, has changed since OpenAt.
+// Each calls f with the payload, part by part in order. A part is valid until f returns. Each stops at
+// the first error of f and returns it. Every part is authenticated before f sees it: Each returns
+// [ErrOpen], or a read error, if the sealed bytes have changed since OpenAt.
 func (p *Payload) Each(f func(part []byte) error) error {
 	_, err := p.each(f)
 	return err
 }
 
-// each opens all chunks, and hands what is in them of the payload to f, if there is one.
+// each decrypts all chunks, and calls f, if there is one, with what they hold of the payload.
 func (p *Payload) each(f func(part []byte) error) (*unpacker, error) {
-	rest := plainSize(len(p.bound), p.size)
-	u := &unpacker{context: p.bound, size: p.size, rest: rest}
+	total := plainSize(len(p.bound), p.size)
+	u := &unpacker{context: p.bound, size: p.size, rest: total}
 	defer clear(p.buffer)
-	at := int64(chunksAt)
-	for n := 0; rest > 0; n++ {
-		chunk := p.buffer[:min(rest, chunkSize)+tagSize]
-		if err := p.read(chunk, at); err != nil {
-			return nil, err
+	for at := 0; at < total; at += chunkSize {
+		chunk := p.buffer[:min(total-at, chunkSize)]
+		if n, err := p.plain.ReadAt(chunk, int64(at)); n < len(chunk) {
+			return nil, p.from.reason(err)
 		}
-		at += int64(len(chunk))
-		rest -= len(chunk) - tagSize
-		plain, err := openChunk(p.aead, chunk[:0], n, chunk, rest == 0)
-		if err != nil {
-			return nil, ErrOpen
-		}
-		part := u.take(plain)
+		part := u.take(chunk)
 		if f == nil || len(part) == 0 {
 			continue
 		}
@@ -88,11 +124,4 @@ func (p *Payload) each(f func(part []byte) error) (*unpacker, error) {
 		}
 	}
 	return u, u.fault
-}
-
-func (p *Payload) read(b []byte, at int64) error {
-	if n, err := p.from.ReadAt(b, at); n < len(b) {
-		return fmt.Errorf("reading what is sealed: %w", err)
-	}
-	return nil
 }

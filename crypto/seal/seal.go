@@ -13,7 +13,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 
 	"filippo.io/age"
 
@@ -70,32 +69,20 @@ func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 	return sealed.Bytes(), nil
 }
 
-// Open returns the payload that was sealed for the key with this context and size. The
-// length is compared before anything is read, and nothing is returned before the last
-// byte was authenticated.
+// Open returns the payload that was sealed for the key with this context and size. It
+// compares the length before it reads anything, and returns nothing before the last
+// byte is authenticated.
 func (k *Key) Open(sealed, context []byte, size int) ([]byte, error) {
-	payload, _, err := k.OpenIn(nil, sealed, context, size)
-	return payload, err
-}
-
-// OpenIn is Open in a buffer that is as long as is needed, which it returns to be used again: the payload
-// is part of it.
-func (k *Key) OpenIn(buffer, sealed, context []byte, size int) (payload, used []byte, err error) {
-	if k.identity == nil {
-		return nil, buffer, errors.New("opening with a key that was wiped")
-	}
-	if err := checkSizes(len(context), size); err != nil {
-		return nil, buffer, err
-	}
-	if len(sealed) != SealedSize(len(context), size) || !oneHybridStanza(sealed) {
-		return nil, buffer, ErrForm
-	}
-	plain, err := k.decrypt(slices.Grow(buffer[:0], plainSize(len(context), size)), sealed)
+	from, src, err := k.decrypt(bytes.NewReader(sealed), int64(len(sealed)), context, size)
 	if err != nil {
-		return nil, buffer, err
+		return nil, err
 	}
-	payload, err = unpack(plain, context, size)
-	return payload, plain, err
+	plain := make([]byte, plainSize(len(context), size))
+	if n, err := from.ReadAt(plain, 0); n < len(plain) {
+		clear(plain)
+		return nil, src.reason(err)
+	}
+	return unpack(plain, context, size)
 }
 
 func checkSizes(context, size int) error {

@@ -35,12 +35,6 @@ func ReceiptOf(client identity.Name, r signed.Header, release Hash) Receipt {
 
 const receiptSize = 4 + 1 + 8 + 32 + 8 + 32 // at least
 
-// Bytes returns the one encoding of c.
-func (c Closing) Bytes() []byte {
-	b := append(make([]byte, 0, 16+len(c.Result)+len(c.Receipts)*(receiptSize+identity.MaxName)), version)
-	return appendReceipts(wire.AppendBytes(b, c.Result), c.Receipts)
-}
-
 // WriteClosing writes the encoding of a closing with a result of so many bytes, which the caller writes.
 func WriteClosing(w io.Writer, size int, result func(io.Writer) error, receipts []Receipt) error {
 	if _, err := w.Write(wire.AppendLength([]byte{version}, size)); err != nil {
