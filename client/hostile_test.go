@@ -57,7 +57,7 @@ func TestOneFileHasOneBudget(t *testing.T) {
 func TestAnEndBeforeTheEnd(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
-	h.say(transcript.End, 0, h.server.Model(), transcript.Closing{Result: []byte("{}")}.Bytes())
+	h.say(transcript.End, 0, h.server.Model(), closing([]byte("{}"), nil))
 	_, err := all[0].step()
 	all[0].refused("an early end", err, client.Declined, "before its last question", 0)
 }

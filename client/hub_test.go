@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -245,7 +246,7 @@ func (h *hub) ask() {
 				h.receipt(&h.receipts[i])
 			}
 		}
-		h.say(transcript.End, 0, h.server.Model(), transcript.Closing{Result: b, Receipts: h.receipts}.Bytes())
+		h.say(transcript.End, 0, h.server.Model(), closing(b, h.receipts))
 	}
 }
 
@@ -358,3 +359,13 @@ func (l line) Renew(_ context.Context, request []byte) ([]byte, error) {
 func (l line) Close() error { return nil }
 
 var _ io.Closer = line{}
+
+// closing returns the body of the last entry of a study.
+func closing(result []byte, receipts []transcript.Receipt) []byte {
+	var b bytes.Buffer
+	write := func(w io.Writer) error { _, err := w.Write(result); return err }
+	if err := transcript.WriteClosing(&b, len(result), write, receipts); err != nil {
+		panic(err) // a buffer takes everything
+	}
+	return b.Bytes()
+}
