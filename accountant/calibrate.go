@@ -233,17 +233,6 @@ func CalibrateTimes(target Target, most int, mechanism func(n int) (Event, error
 	return c, nil
 }
 
-// CalibrateShares returns the smallest n in [1, most] for which the event, which
-// must cost less the larger n is, meets the target: the number of noise shares.
-func CalibrateShares(target Target, most int, mechanism func(n int) (Event, error)) (Calibration, error) {
-	c, err := calibrateCount(target, most-1, func(n int) (Event, error) { return mechanism(most - n) })
-	c.Value = float64(most) - c.Value
-	if err != nil {
-		return c, fmt.Errorf("calibrate the number of noise shares: %w", err)
-	}
-	return c, nil
-}
-
 // calibrateCount returns the largest n in [0, most] that meets the target.
 func calibrateCount(target Target, most int, event func(n int) (Event, error)) (Calibration, error) {
 	if err := target.Check(); err != nil {

@@ -2,22 +2,6 @@ package accountant
 
 import "math"
 
-// fixedSizeRenyi bounds the Rényi divergence, of an integer order α ≥ 2, of a
-// Gaussian release on a sample of a fixed size, under replace-one, for noise σ in
-// units of the L2 distance by which one record can move the sum (twice the clip
-// norm). It is theorem 27 of Wang, Balle, Kasiviswanathan ("Subsampled Rényi
-// Differential Privacy and Analytical Moments Accountant", 2019),
-//
-//	e^((α−1)R) ≤ 1 + γ²·C(α,2)·min{4(e^ε(2) − 1), 2e^ε(2)}
-//	  + Σ_{j≥3} γ^j·C(α,j)·min{4·√(B(2⌊j/2⌋)·B(2⌈j/2⌉)), 2e^((j−1)ε(j))},
-//
-// ε(j) = j/2σ² and B(l) = E[(e^u − 1)^l] for u the privacy loss under N(0, σ²).
-// It is kept for comparison: the law of the loss that WithoutReplacement has
-// implies less.
-func fixedSizeRenyi(rate, sigma float64, order int) float64 {
-	return newFixedSize(rate, sigma, order).renyi(order)
-}
-
 // fixedSize is the bound for one rate and noise, for orders up to a largest.
 type fixedSize struct {
 	rate, sigma float64

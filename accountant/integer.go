@@ -196,27 +196,6 @@ func (s discreteSum) pmf(k int) float64 {
 	return 0
 }
 
-// delta bounds the hockey-stick divergence Σ_k (P(k) − e^ε P(k−shift))₊ between
-// the noise and the noise shifted by an integer, for ε ≥ 0. By symmetry it is the
-// same in the other direction.
-func (s discreteSum) delta(shift int, epsilon float64) (lower, upper float64) {
-	const mostEpsilon = 650 // δ falls with ε, and e^ε must leave room for products
-	factor := math.Exp(min(epsilon, mostEpsilon))
-	e := 1.001*s.err + 8*unitRoundoff
-	var low, high compensated
-	for k := 1 - len(s.half); k < len(s.half); k++ {
-		p, q := s.pmf(k), factor*s.pmf(k-shift)
-		low.add(max(0, p*(1-e)-q*(1+e)))
-		high.add(max(0, p*(1+e)-q*(1-e)))
-	}
-	upper = min(1, (high.value()+s.rest)*raised)
-	if epsilon > mostEpsilon {
-		return 0, upper
-	}
-	// What P misses raises δ; what the shifted law misses lowers it, e^ε-fold.
-	return max(0, low.value()/raised-factor*s.rest*raised), upper
-}
-
 // atoms returns the law, under the noise, of the privacy loss log P(k)/P(k−shift)
 // of the noise against the noise shifted by an integer. Losses and masses are
 // raised by more than their error, and rest is at least the mass of what is not

@@ -263,7 +263,7 @@ func TestRenyiVectors(t *testing.T) {
 			t.Errorf("%s: Rényi divergence %.15g, %v, want %.15g", c.ID, got, err, *c.Exact)
 		}
 		if c.WBK != nil && c.Order == math.Trunc(c.Order) {
-			if got := fixedSizeRenyi(c.Gamma, c.Sigma, int(c.Order)); relative(got, *c.WBK) > 1e-6 {
+			if got := newFixedSize(c.Gamma, c.Sigma, int(c.Order)).renyi(int(c.Order)); relative(got, *c.WBK) > 1e-6 {
 				t.Errorf("%s: theorem 27 at order %g: %.10g, want %.10g", c.ID, c.Order, got, *c.WBK)
 			}
 		}

@@ -364,7 +364,7 @@ func TestRareSamples(t *testing.T) {
 	if b := epsilonOf(t, mix, 1e-5); b.Lower > .2 || b.Upper < 1.98 || b.Upper > 2.01 {
 		t.Errorf("a mix with a Gaussian that has no lower bound: %+v", b)
 	}
-	if got := fixedSizeRenyi(1e-9, 1, 2); got < 1e-18*math.Exp(1)*.9 {
+	if got := newFixedSize(1e-9, 1, 2).renyi(2); got < 1e-18*math.Exp(1)*.9 {
 		t.Errorf("theorem 27 for a tiny rate: %g", got)
 	}
 }

@@ -148,14 +148,6 @@ func TestClippedVectorsFitAtOnce(t *testing.T) {
 	})
 }
 
-// A commitment is public: it must not be the key of the noise.
-func TestCommitmentIsNotTheKey(t *testing.T) {
-	l, seed := layer{client: 1, index: 2}, LayerSeed{3}
-	if l.noiseKey(&seed) == l.commit(&seed) {
-		t.Error("whoever reads a commitment knows the noise")
-	}
-}
-
 // Used noise is wiped.
 //
 //abuse:case A17 noise is wiped after its use

@@ -420,3 +420,5 @@ func BenchmarkSampledSum(b *testing.B) {
 		}
 	}
 }
+
+func allZero(v []int64) bool { return !slices.ContainsFunc(v, func(n int64) bool { return n != 0 }) }

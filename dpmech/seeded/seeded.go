@@ -34,12 +34,6 @@ func Streams(seed uint64, purpose string, index ...uint64) *dpmech.Streams {
 	}
 }
 
-// RekeyStreams restarts s as Streams(seed, purpose, index...).
-func RekeyStreams(s *dpmech.Streams, seed uint64, purpose string, index ...uint64) {
-	Rekey(s.Sampling, seed, purpose+"/sampling", index...)
-	Rekey(s.Noise, seed, purpose+"/noise", index...)
-}
-
 func key(seed uint64, purpose string, index []uint64) [stream.KeySize]byte {
 	var space [128]byte
 	b := append(space[:0], "fedpvi/seeded/v1"...)

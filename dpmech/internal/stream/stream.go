@@ -1,8 +1,8 @@
 // Package stream is the random bit generator behind every sampler and every
 // noise share: AES-256 in counter mode, keyed with 32 bytes. It is internal to
 // dpmech so that only few places can key it: [fedpvi/dpmech.NewStream] from the
-// operating system, [fedpvi/dpmech.Split] from another stream, layers of noise from
-// their secret seeds, [fedpvi/dpmech.FillPublicNormal] from what everybody knows, for
+// operating system, [fedpvi/dpmech.Split] from another stream,
+// [fedpvi/dpmech.FillPublicNormal] from what everybody knows, for
 // numbers that hide nothing, and fedpvi/dpmech/seeded for simulations and tests.
 package stream
 

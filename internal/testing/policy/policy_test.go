@@ -164,12 +164,10 @@ var forbidden = []struct {
 		"seeded noise protects nobody: it is for simulations and tests",
 	},
 	{
-		// layerseed.go keys a stream from a seed that a client drew from its own
-		// stream and gave up later, so that its noise can be removed. What it
-		// exports takes and returns no stream. Nor does public.go, which makes numbers
-		// that everybody may know. plan.go makes keys of streams that it is given.
+		// public.go makes numbers that everybody may know, and neither takes nor returns
+		// a stream. plan.go makes keys from streams that it is given.
 		"fedpvi/dpmech/internal/stream", func(f file) bool {
-			return f.path == "dpmech/stream.go" || f.path == "dpmech/layerseed.go" || f.path == "dpmech/public.go" || plan(f) || f.folder == "dpmech/seeded"
+			return f.path == "dpmech/stream.go" || f.path == "dpmech/public.go" || plan(f) || f.folder == "dpmech/seeded"
 		},
 		"whoever can key a stream can seed it",
 	},
