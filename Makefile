@@ -8,7 +8,7 @@ TOOL := go tool -modfile=tools/protogen/go.mod
 # The race detector needs a C compiler.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-.PHONY: build cuda generate ptx test-emulator test-cuda test-gpu demo demo-network network load upgrade dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench bench-gpu experiments clean
+.PHONY: build cuda generate ptx test-emulator test-cuda test-gpu demo demo-network network load upgrade man dist test evidence fuzz audit chaos chaos-plants chaos-processes lint fmt bench bench-gpu experiments clean
 
 build: ## the programs, in bin/
 	go build -trimpath -o bin/ ./cmd/...
@@ -80,7 +80,11 @@ upgrade: build ## a study that an earlier build begins and this one ends: make u
 	cd runs/earlier && go build -trimpath -o bin/ ./cmd/coordinator ./cmd/client
 	go run ./tools/demonet upgrade runs/earlier/bin; status=$$?; git worktree remove --force runs/earlier; exit $$status
 
-dist: ## programs, images, bills of materials and sums, in dist/
+man: build ## the manual pages, in man/, from the help of the programs
+	mkdir -p man
+	for p in client coordinator sim; do bin/$$p man > man/$$p.1; done
+
+dist: man ## programs, manual pages, images, bills of materials and sums, in dist/
 	go run ./tools/dist
 
 load: build ## a thousand light clients against a coordinator, 12,000 connections that wait, a soak

@@ -59,7 +59,7 @@ func (d *doctorCommand) examine(ctx context.Context, c *commands) ([]client.Find
 		return []client.Finding{{Check: "state directory", Found: err.Error(), Fix: "do what it says; docs/use/exit-codes.md has more"}}, err
 	}
 	defer k.Close()
-	x := client.Examination{Study: c.Study, Data: d.Data, Program: program()}
+	x := client.Examination{Study: c.Study, Data: d.Data, Program: version()}
 	if !d.Offline {
 		x.Connect = func(ctx context.Context, m *client.Member) (client.Link, func() error, error) {
 			line, err := k.Dial(ctx, m, client.Network{RoundDeadline: d.Deadline})

@@ -45,13 +45,26 @@ type commands struct {
 	Doctor     doctorCommand  `cmd:"" help:"Check everything that a run needs, and say what to mend."`
 	Leave      leaveCommand   `cmd:"" help:"Take no part in a study any more, for good."`
 	Completion cli.Completion `cmd:"" help:"Print a script that completes commands: source <(client completion bash)."`
+	Man        cli.Manual     `cmd:"" help:"Print the manual page: client man | man -l -."`
 }
+
+var program = cli.Program{Name: "client", Description: description, Exits: []cli.Exit{
+	{Code: client.OK, Meaning: "Success."},
+	{Code: client.Failed, Meaning: "Failure: a disk, a file, another process that has the state directory open, or a study that was aborted. The message gives the reason."},
+	{Code: client.Usage, Meaning: "The command line, the policy, the file of records or the invitation cannot be used. The message gives the place."},
+	{Code: client.Declined, Meaning: "Refused by the policy, by the rules of the study, or by the coordinator; or the study is not approved. Nothing was sent."},
+	{Code: client.OverBudget, Meaning: "The privacy budget of the data set has no room for the study or the answer."},
+	{Code: client.Damaged, Meaning: "The state directory is damaged, or older than what was sent from it. Do not make a new one for the same records."},
+	{Code: client.Unreachable, Meaning: "The coordinator could not be reached for as long as --patience allows. Run the command again."},
+	{Code: client.Fruitless, Meaning: "Three answers in a row were charged and could not be computed. Do not restart automatically."},
+	{Code: client.Interrupted, Meaning: "Interrupted by a signal. Run the command again: it continues where it was."},
+}}
 
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	var c commands
-	return cli.Run("client", description, &c, args, func(_ context.Context, command *kong.Context) int {
+	return cli.Run(program, &c, args, func(_ context.Context, command *kong.Context) int {
 		return c.finish(command.Run(&c))
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"fedpvi/client"
 )
 
-// program is the name and version that ledgers note.
-func program() string {
+// version is the name and version that ledgers note.
+func version() string {
 	version := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		version = info.Main.Version
@@ -50,7 +50,7 @@ func (c *commands) openOr(create bool) (*client.Client, error) {
 			break
 		}
 	}
-	return client.Open(client.Options{Dir: dir, Program: program(), Command: command, Log: c.logger(), Create: create})
+	return client.Open(client.Options{Dir: dir, Program: version(), Command: command, Log: c.logger(), Create: create})
 }
 
 // logger writes text for people and JSON for machines.

@@ -59,13 +59,23 @@ type commands struct {
 
 	CheckConfig checkCommand   `cmd:"" help:"Check a study file and the state directory, and change nothing."`
 	Completion  cli.Completion `cmd:"" help:"Print a script that completes commands: source <(coordinator completion bash)."`
+	Man         cli.Manual     `cmd:"" help:"Print the manual page: coordinator man | man -l -."`
 }
+
+var program = cli.Program{Name: "coordinator", Description: description, Exits: []cli.Exit{
+	{Code: exitOK, Meaning: "Success."},
+	{Code: exitFailed, Meaning: "Failure: a disk, a file, another process that has the state directory open, or a study that was aborted. The message gives the reason."},
+	{Code: exitUsage, Meaning: "The command line or a name in it cannot be used."},
+	{Code: exitRefused, Meaning: "coordinator verify found a fault in a bundle. The message names the entry."},
+	{Code: exitDamaged, Meaning: "The state directory is damaged, or a newer version wrote it."},
+	{Code: exitInterrupted, Meaning: "Interrupted by a signal. Run the command again: a study continues where it was."},
+}}
 
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	var c commands
-	return cli.Run("coordinator", description, &c, args, func(ctx context.Context, command *kong.Context) int {
+	return cli.Run(program, &c, args, func(ctx context.Context, command *kong.Context) int {
 		if err := command.Run(&environment{ctx: ctx, state: c.State}); err != nil {
 			return report(err, slices.Contains(args, "--json"))
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"fedpvi/internal/testing/manual"
 )
 
 func TestMain(m *testing.M) {
@@ -14,3 +16,5 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata"})
 }
+
+func TestManualPageHasEveryCommandAndFlag(t *testing.T) { manual.Check(t, run, new(commands)) }

@@ -13,7 +13,7 @@ import (
 	"fedpvi/internal/cli"
 )
 
-// Exit codes.
+// Exit codes: docs/use/exit-codes.md.
 const (
 	exitOK          = 0
 	exitFailed      = 1
@@ -55,13 +55,21 @@ type commands struct {
 	Doctor  doctorCommand  `cmd:"" help:"Say what this machine computes with, and how fast it is."`
 
 	Completion cli.Completion `cmd:"" help:"Print a script that completes commands: source <(sim completion bash)."`
+	Man        cli.Manual     `cmd:"" help:"Print the manual page: sim man | man -l -."`
 }
+
+var program = cli.Program{Name: "sim", Description: description, Exits: []cli.Exit{
+	{Code: exitOK, Meaning: "Success."},
+	{Code: exitFailed, Meaning: "Failure, or a finding of sim audit. The message gives the reason."},
+	{Code: cli.Usage, Meaning: "The command line cannot be used."},
+	{Code: exitInterrupted, Meaning: "Interrupted by a signal."},
+}}
 
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	var c commands
-	return cli.Run("sim", description, &c, args, func(_ context.Context, command *kong.Context) int {
+	return cli.Run(program, &c, args, func(_ context.Context, command *kong.Context) int {
 		return finish(command.Run())
 	})
 }

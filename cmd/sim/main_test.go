@@ -4,13 +4,16 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"fedpvi/internal/testing/manual"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"sim": main})
 }
 
-// The scripts type what a user would type.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true})
 }
+
+func TestManualPageHasEveryCommandAndFlag(t *testing.T) { manual.Check(t, run, new(commands)) }

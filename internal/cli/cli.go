@@ -1,5 +1,5 @@
-// Package cli is what the project's commands have alike: a command line that
-// explains itself, signals that end what runs, and completion in a shell.
+// Package cli holds what the project's commands share: reading the command line, ending at a
+// signal, completion in a shell, and the manual page.
 package cli
 
 import (
@@ -12,22 +12,36 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Usage is the exit code of a command line that was not understood (docs/use/exit-codes.md).
+// Usage is the exit code for a command line that cannot be used (docs/use/exit-codes.md).
 const Usage = 2
 
-// Run reads args into commands, a pointer to a struct of kong's, and has do run the
-// command that was chosen; ctx ends at an interrupt. It returns do's exit code, 0 after
-// help was asked for, and Usage where the arguments are not as they should be.
-func Run(name, description string, commands any, args []string, do func(ctx context.Context, command *kong.Context) int) int {
+// A Program describes a command for its help and its manual page.
+type Program struct {
+	Name        string
+	Description string // The first line is a summary. Lines that begin with a space are printed as they are.
+	Exits       []Exit
+}
+
+// An Exit is an exit code and its meaning, in one sentence.
+type Exit struct {
+	Code    int
+	Meaning string
+}
+
+// Run parses args into commands, a pointer to a kong struct, and calls do with the command that
+// the user chose. The context is cancelled at an interrupt or SIGTERM. Run returns the exit code:
+// that of do, 0 after --help, and Usage for arguments that cannot be parsed.
+func Run(program Program, commands any, args []string, do func(ctx context.Context, command *kong.Context) int) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	exited := -1 // kong asks to exit after --help
 	parser, err := kong.New(commands,
-		kong.Name(name),
-		kong.Description(description),
+		kong.Name(program.Name),
+		kong.Description(program.Description),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 		kong.Exit(func(code int) { exited = code }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(program),
 	)
 	if err != nil {
 		panic(err) // unreachable: the commands are well formed
@@ -37,7 +51,7 @@ func Run(name, description string, commands any, args []string, do func(ctx cont
 		return exited
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\nTry %s --help.\n", name, err, name)
+		fmt.Fprintf(os.Stderr, "%s: %v\nTry %s --help.\n", program.Name, err, program.Name)
 		return Usage
 	}
 	return do(ctx, command)

@@ -10,14 +10,17 @@ import (
 )
 
 type example struct {
-	State string
+	State string `env:"EXAMPLE_STATE"`
 	Show  struct {
 		Deep struct{} `cmd:""`
 	} `cmd:""`
 	Run        runs       `cmd:""`
 	Secret     struct{}   `cmd:"" hidden:""`
 	Completion Completion `cmd:""`
+	Man        Manual     `cmd:"" help:"Print 'this'."`
 }
+
+var program = Program{Name: "example", Description: "An example.\n.dots\n\n  C:\\data\n\nAfter.", Exits: []Exit{{7, "Seven."}}}
 
 type runs struct{ Data string }
 
@@ -37,17 +40,18 @@ func TestExitCodes(t *testing.T) {
 		{nil, Usage, false},
 	} {
 		done := false
-		got := Run("example", "An example.", new(example), c.args, func(context.Context, *kong.Context) int { done = true; return 7 })
+		got := Run(program, new(example), c.args, func(context.Context, *kong.Context) int { done = true; return 7 })
 		if got != c.want || done != c.done {
 			t.Errorf("%q ends with %d (ran: %v), want %d (%v)", c.args, got, done, c.want, c.done)
 		}
 	}
 }
 
-func script(t *testing.T, shell string) string {
+// output returns the text that a command of the example prints.
+func output(t *testing.T, args ...string) string {
 	t.Helper()
 	var b strings.Builder
-	code := Run("example", "An example.", new(example), []string{"completion", shell}, func(_ context.Context, command *kong.Context) int {
+	code := Run(program, new(example), args, func(_ context.Context, command *kong.Context) int {
 		command.Stdout = &b
 		if err := command.Run(); err != nil {
 			t.Fatal(err)
@@ -55,26 +59,58 @@ func script(t *testing.T, shell string) string {
 		return 0
 	})
 	if code != 0 {
-		t.Fatalf("completion %s ends with %d", shell, code)
+		t.Fatalf("%s ends with %d", args, code)
 	}
 	return b.String()
 }
 
-// Bash itself says what would be completed, in an empty folder.
+func TestManualPage(t *testing.T) {
+	page := output(t, "man")
+	for _, want := range []string{
+		`example \- an example`, "\n\\&.dots\n", ".EX\n  C:\\edata\n.EE\n.PP\nAfter.\n",
+		`.SS "example show deep"`, `\fB\-\-data\fR=\fISTRING\fR`, "Print \\(aqthis\\(aq.", ".TP\n\\fB7\\fR\nSeven.",
+		"EXAMPLE_STATE",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+	if strings.Contains(page, "secret") {
+		t.Errorf("the page names a hidden command:\n%s", page)
+	}
+}
+
+// TestManualPageRenders looks for the warnings of man itself.
+func TestManualPageRenders(t *testing.T) {
+	man, err := exec.LookPath("man")
+	if err != nil {
+		t.Skip("man is not on this machine")
+	}
+	cmd := exec.Command(man, "--warnings", "-l", "-")
+	cmd.Stdin = strings.NewReader(output(t, "man"))
+	var warnings strings.Builder
+	cmd.Stderr = &warnings
+	text, err := cmd.Output()
+	if err != nil || warnings.Len() > 0 || !strings.Contains(string(text), `C:\data`) {
+		t.Errorf("man prints\n%s\nwarnings: %s, %v", text, warnings.String(), err)
+	}
+}
+
+// TestBashCompletes runs the script in bash itself, in an empty folder.
 func TestBashCompletes(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("there is no bash on this machine")
 	}
 	for _, c := range []struct{ line, want string }{
-		{"example |", "show run completion --help --state"},
+		{"example |", "show run completion man --help --state"},
 		{"example r|", "run"},
 		{"example show |", "deep --help --state"},
 		{"example run --d|", "--data"},
 		{"example --state x run --d|", "--data"},
 	} {
 		words := strings.Split(strings.TrimSuffix(c.line, "|"), " ")
-		cmd := exec.Command(bash, "-c", script(t, "bash")+`
+		cmd := exec.Command(bash, "-c", output(t, "completion", "bash")+`
 			COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
 			_fedpvi_example
 			echo "${COMPREPLY[@]}"`)
@@ -96,7 +132,7 @@ func TestScriptsOfShells(t *testing.T) {
 		"zsh":  "autoload -U +X bashcompinit",
 		"fish": "complete -c example -n '__fish_seen_subcommand_from run' -l data",
 	} {
-		got := script(t, shell)
+		got := output(t, "completion", shell)
 		if !strings.Contains(got, want) || strings.Contains(got, "secret") {
 			t.Errorf("the script of %s is %q", shell, got)
 		}

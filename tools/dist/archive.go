@@ -56,7 +56,7 @@ func squeeze(b []byte) ([]byte, error) {
 }
 
 // alongside is what goes into an archive beside the programs.
-var alongside = []string{"LICENSE", "deploy/systemd/*", "docs/use/operations.md", "docs/use/exit-codes.md"}
+var alongside = []string{"LICENSE", "deploy/systemd/*", "man/*.1", "docs/use/operations.md", "docs/use/exit-codes.md"}
 
 // archive packs the programs.
 func (r release) archive(bin, machine string) error {

@@ -67,7 +67,7 @@ func files(t *testing.T) []file {
 // from floors below its own. Rooms of one floor know nothing of each other,
 // except as beside says.
 var floors = [][]string{
-	{"gpu/cuda/driver/header", "internal/testing/memory"},
+	{"gpu/cuda/driver/header", "internal/testing/memory", "internal/testing/manual"},
 	{"internal/pages"},
 	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/special", "pvi/model/ir", "internal/testing/canary", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
 	{"accountant", "gpu/cuda/emulator", "pvi/gaussian"},
@@ -174,7 +174,7 @@ var forbidden = []struct {
 	{
 		"os", func(f file) bool {
 			return f.test || strings.HasPrefix(f.folder, "sim") || command(f) || strings.HasPrefix(f.folder, "tools/plant") ||
-				f.folder == "crypto/internal/private" || f.folder == "internal/durable" || f.folder == "tools/protogen" || f.folder == "internal/cli" || coordinator(f) || client(f)
+				f.folder == "crypto/internal/private" || f.folder == "internal/durable" || f.folder == "tools/protogen" || f.folder == "internal/cli" || f.folder == "internal/testing/manual" || coordinator(f) || client(f)
 		},
 		"the algorithm reads no file and no environment",
 	},

@@ -1,0 +1,74 @@
+// Package manual checks the manual pages of the commands.
+package manual
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// Check runs the command with the argument man and checks that the page names every command, flag
+// and argument of commands, a pointer to the kong struct that the command parses.
+func Check(t *testing.T, run func(args []string) int, commands any) {
+	t.Helper()
+	page := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\e`, `\`, `\(ti`, "~").Replace(print(t, run))
+	page = strings.ReplaceAll(page, "--[no-]", "--")
+	parser, err := kong.New(commands)
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(text string) {
+		if !strings.Contains(page, text) {
+			t.Errorf("the manual page lacks %q", text)
+		}
+	}
+	checked := 0
+	err = kong.Visit(parser.Model, func(node kong.Visitable, next kong.Next) error {
+		checked++
+		switch n := node.(type) {
+		case *kong.Command:
+			if n.Type == kong.CommandNode {
+				has(n.Name)
+			}
+		case *kong.Flag:
+			has("--" + n.Name)
+			has(n.Help)
+		case *kong.Value:
+			if n.Flag == nil {
+				has("<" + n.Name)
+				has(n.Help)
+			}
+		}
+		return next(nil)
+	})
+	if err != nil || checked < 20 {
+		t.Errorf("%d commands and flags were checked: %v", checked, err)
+	}
+	for _, section := range []string{"NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "EXIT STATUS"} {
+		has(`.SH "` + section + `"`)
+	}
+}
+
+func print(t *testing.T, run func(args []string) int) string {
+	path := filepath.Join(t.TempDir(), "page.1")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	stdout := os.Stdout
+	os.Stdout = f
+	code := run([]string{"man"})
+	os.Stdout = stdout
+	if code != 0 {
+		t.Fatalf("man ends with %d", code)
+	}
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(page)
+}
