@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"fedpvi/internal/testing/programs"
 	"fedpvi/pvi/model"
 )
 
@@ -25,42 +26,37 @@ func features(d int) []string {
 	return names
 }
 
-func benchRegression(d int) model.Regression {
-	return model.Regression{Outcome: "y", Features: features(d), Coefficients: unit}
+func benchRegression(d int) programs.Regression {
+	return programs.Regression{Features: features(d), Coefficients: unit, Most: 1000}
 }
-
-func groupNames(n int) []string { return features(n) }
 
 // varyingIntercept is the radon model: 85 groups, one feature, 89 coordinates.
 func varyingIntercept() (*model.Model, error) {
 	r := benchRegression(1)
 	r.Intercept = &unit
-	return model.Multilevel(r, model.Groups{Column: "g", Names: groupNames(85), Scale: 1}, model.GaussianFamily, 1, 0)
+	r.Groups = programs.Groups{Names: features(85), Scale: 1}
+	return r.Build(programs.Linear)
 }
 
 func twoNormals() (*model.Model, error) {
-	return model.Mixture(model.MixtureOptions{
-		Components: 2, Variables: []string{"x"}, Bound: 50, Concentration: 1, Means: unit, Shape: 2, Scale: 1,
-	})
+	return programs.Mixture{Components: 2, Variables: []string{"x"}, Concentration: 1, Means: unit, Shape: 2, Scale: 1}.Build(50)
 }
 
 var benchmarks = []struct {
 	name  string
 	build func() (*model.Model, error)
 }{
-	{"logistic-14", func() (*model.Model, error) { return model.Logistic(benchRegression(14)) }},
-	{"logistic-108", func() (*model.Model, error) { return model.Logistic(benchRegression(108)) }},
+	{"logistic-14", func() (*model.Model, error) { return benchRegression(14).Build(programs.Logistic) }},
+	{"logistic-108", func() (*model.Model, error) { return benchRegression(108).Build(programs.Logistic) }},
 	{"intercept-85", varyingIntercept},
 	{"mixture-2", twoNormals},
-	{"linear-14", func() (*model.Model, error) { return model.NormalRegression(benchRegression(14), 1) }},
-	{"poisson-14", func() (*model.Model, error) { return model.Poisson(benchRegression(14), 1000) }},
-	{"negbin-14", func() (*model.Model, error) { return model.NegativeBinomial(benchRegression(14), 1000, 2, .5) }},
-	{"robust-14", func() (*model.Model, error) { return model.Robust(benchRegression(14), 4, 1) }},
-	{"probit-14", func() (*model.Model, error) { return model.Probit(benchRegression(14)) }},
-	{"softmax-14x3", func() (*model.Model, error) { return model.Softmax(benchRegression(14), []string{"a", "b", "c"}) }},
-	{"network-14-10", func() (*model.Model, error) {
-		return model.Network(benchRegression(14), 10, model.LogisticFamily, 0, 0)
-	}},
+	{"linear-14", func() (*model.Model, error) { return benchRegression(14).Build(programs.Linear) }},
+	{"poisson-14", func() (*model.Model, error) { return benchRegression(14).Build(programs.Poisson) }},
+	{"negbin-14", func() (*model.Model, error) { return benchRegression(14).Build(programs.NegativeBinomial) }},
+	{"robust-14", func() (*model.Model, error) { return benchRegression(14).Build(programs.Robust) }},
+	{"probit-14", func() (*model.Model, error) { return benchRegression(14).Build(programs.Probit) }},
+	{"softmax-14x3", func() (*model.Model, error) { return benchRegression(14).Softmax([]string{"a", "b", "c"}) }},
+	{"network-14-10", func() (*model.Model, error) { return benchRegression(14).Network(10, programs.Logistic) }},
 }
 
 func benchSetup(b fatal, engine CPU, build func() (*model.Model, error)) (*cpu, *Query, []float64) {
@@ -131,7 +127,7 @@ func BenchmarkStep(b *testing.B) {
 // BenchmarkRows is logistic regression over all rows, of which there are more and
 // more.
 func BenchmarkRows(b *testing.B) {
-	m, err := model.Logistic(benchRegression(14))
+	m, err := benchRegression(14).Build(programs.Logistic)
 	if err != nil {
 		b.Fatal(err)
 	}

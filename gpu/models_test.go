@@ -4,57 +4,55 @@ import (
 	"math"
 	"math/rand"
 
+	"fedpvi/internal/testing/programs"
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
 )
 
-// zoo has models: the catalogue, and programs with what the catalogue does not
-// have, such as records that hit one coordinate twice.
+// zoo has one program of each kind of likelihood, and programs with features that those
+// lack, such as records that use one coordinate twice.
 var zoo = map[string]func() (*model.Model, error){
-	"logistic": func() (*model.Model, error) { return model.Logistic(regression) },
-	"plain":    func() (*model.Model, error) { return model.Logistic(plain) },
-	"probit":   func() (*model.Model, error) { return model.Probit(regression) },
-	"poisson":  func() (*model.Model, error) { return model.Poisson(regression, 1000) },
-	"negbin":   func() (*model.Model, error) { return model.NegativeBinomial(regression, 1000, 2, .5) },
-	"robust":   func() (*model.Model, error) { return model.Robust(regression, 4, 1) },
-	"linear":   func() (*model.Model, error) { return model.NormalRegression(regression, 1) },
-	"softmax":  func() (*model.Model, error) { return model.Softmax(regression, []string{"k", "l", "m"}) },
-	"intercept": func() (*model.Model, error) {
-		return model.Multilevel(regression, intercepts, model.GaussianFamily, 1, 0)
-	},
-	"slopes": func() (*model.Model, error) { return model.Multilevel(regression, slopes, model.LogisticFamily, 1, 0) },
-	"counts": func() (*model.Model, error) { return model.Multilevel(regression, slopes, model.PoissonFamily, 1, 50) },
-	"correlated": func() (*model.Model, error) {
-		g := intercepts
-		g.Slopes, g.Correlation = []string{"b"}, 2
-		return model.Multilevel(regression, g, model.LogisticFamily, 1, 0)
-	},
+	"logistic":   func() (*model.Model, error) { return regression.Build(programs.Logistic) },
+	"plain":      func() (*model.Model, error) { return plain.Build(programs.Logistic) },
+	"probit":     func() (*model.Model, error) { return regression.Build(programs.Probit) },
+	"poisson":    func() (*model.Model, error) { return regression.Build(programs.Poisson) },
+	"negbin":     func() (*model.Model, error) { return regression.Build(programs.NegativeBinomial) },
+	"robust":     func() (*model.Model, error) { return regression.Build(programs.Robust) },
+	"linear":     func() (*model.Model, error) { return regression.Build(programs.Linear) },
+	"softmax":    func() (*model.Model, error) { return regression.Softmax([]string{"k", "l", "m"}) },
+	"intercept":  func() (*model.Model, error) { return grouped(1000, 0).Build(programs.Linear) },
+	"slopes":     func() (*model.Model, error) { return grouped(1000, 0, "b", "d").Build(programs.Logistic) },
+	"counts":     func() (*model.Model, error) { return grouped(50, 0, "b", "d").Build(programs.Poisson) },
+	"correlated": func() (*model.Model, error) { return grouped(1000, 2, "b").Build(programs.Logistic) },
 	"characteristics": func() (*model.Model, error) {
-		return model.Characteristics(regression, intercepts, [][]float64{{1, .2}, {-1, .5}, {.3, 2}}, model.Normal{SD: 1})
+		return regression.Characteristics([][]float64{{1, .2}, {-1, .5}, {.3, 2}}, unit)
 	},
 	"mixture": func() (*model.Model, error) {
-		return model.Mixture(model.MixtureOptions{
-			Components: 3, Variables: []string{"u", "v"}, Bound: 50, Concentration: 1.5,
-			Means: model.Normal{SD: 3}, Shape: 2, Scale: 1,
-		})
+		return programs.Mixture{
+			Components: 3, Variables: []string{"u", "v"}, Concentration: 1.5, Means: model.Normal{SD: 3}, Shape: 2, Scale: 1,
+		}.Build(50)
 	},
-	"network":  func() (*model.Model, error) { return model.Network(regression, 5, model.LogisticFamily, 0, 0) },
-	"netnoise": func() (*model.Model, error) { return model.Network(regression, 3, model.GaussianFamily, 1, 0) },
+	"network":  func() (*model.Model, error) { return regression.Network(5, programs.Logistic) },
+	"netnoise": func() (*model.Model, error) { return regression.Network(3, programs.Linear) },
 	"pairs":    pairs, "tangle": tangle, "ordered": cuts, "rows": gatherRows, "matrices": matrices,
 	"everything": everything, "deep": deep,
 	"twice": twice, "positive": positive,
 }
 
 var (
-	regression = model.Regression{
-		Outcome: "y", Features: []string{"a", "b", "c", "d", "e"}, Bound: 50,
-		Coefficients: model.Normal{SD: 1}, Intercept: &model.Normal{SD: 2},
-	}
-	plain      = model.Regression{Outcome: "y", Features: []string{"a", "b"}, Coefficients: model.Normal{SD: 1}}
-	intercepts = model.Groups{Column: "g", Names: []string{"p", "q", "r"}, Scale: 1}
-	slopes     = model.Groups{Column: "g", Names: []string{"p", "q", "r"}, Slopes: []string{"b", "d"}, Scale: 1}
 	unit       = model.Normal{SD: 1}
+	regression = programs.Regression{
+		Features: []string{"a", "b", "c", "d", "e"}, Bound: 50, Coefficients: unit, Intercept: &model.Normal{SD: 2}, Most: 1000,
+	}
+	plain = programs.Regression{Features: []string{"a", "b"}, Coefficients: unit}
 )
+
+// grouped returns the regression with an intercept and slopes that vary between three groups.
+func grouped(most, correlation float64, slopes ...string) programs.Regression {
+	r := regression
+	r.Most, r.Groups = most, programs.Groups{Names: []string{"p", "q", "r"}, Slopes: slopes, Scale: 1, Correlation: correlation}
+	return r
+}
 
 // pairs: a match between two players with strengths from one table; a player may
 // play against itself.

@@ -11,10 +11,12 @@ import (
 // Elements of a prior that is not kept are those that the family makes of it.
 func TestAPriorThatIsNotKept(t *testing.T) {
 	p := protocolOf(t, 2, clientPrivacy, `q = "diagonal"`, "")
-	p.model.Parameters = fit.ParametersOf(
-		fit.Parameter{Prior: study.Normal{Mean: 0.3, SD: 0.7}}, fit.Parameter{Prior: study.Normal{Mean: -2, SD: 3}},
-	)
+	st, names := *p.study, p.model.Names()
+	st.Prior.Coefficients = map[string]study.Normal{names[0]: {Mean: 0.3, SD: 0.7}, names[1]: {Mean: -2, SD: 3}}
 	var err error
+	if p.model, err = fit.New(&st); err != nil {
+		t.Fatal(err)
+	}
 	if p.prior, err = p.model.Prior(p.family); err != nil {
 		t.Fatal(err)
 	}

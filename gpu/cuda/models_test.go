@@ -10,6 +10,7 @@ import (
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/gpu"
+	"fedpvi/internal/testing/programs"
 	"fedpvi/pvi/model"
 )
 
@@ -50,9 +51,9 @@ func clusters(t testing.TB, components, variables, records int, sampling dpmech.
 			m.Rows = append(m.Rows, 2*math.Sin(float64(3*(i%components)+v))+uniform(src)/2)
 		}
 	}
-	built, err := model.Mixture(model.MixtureOptions{
-		Components: components, Variables: names, Bound: 50, Concentration: concentration, Means: model.Normal{SD: 2}, Shape: shape, Scale: scale,
-	})
+	built, err := programs.Mixture{
+		Components: components, Variables: names, Concentration: concentration, Means: model.Normal{SD: 2}, Shape: shape, Scale: scale,
+	}.Build(50)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,18 +102,20 @@ func groups(t testing.TB, family Family, groups, records int, slopes []int, inte
 		m.Scale = m.Dim - 1
 		priors[m.Scale] = Prior{LogHalfCauchy, noise * noise, 0}
 	}
-	r := model.Regression{Outcome: "y", Features: []string{"a", "b", "c"}, Bound: 50, Coefficients: model.Normal{Mean: 0.1, SD: 1.5}}
+	r := programs.Regression{
+		Features: []string{"a", "b", "c"}, Bound: 50, Coefficients: model.Normal{Mean: 0.1, SD: 1.5}, Scale: noise, Most: 1000,
+		Groups: programs.Groups{Scale: between},
+	}
 	if intercept {
 		r.Intercept = &model.Normal{Mean: 0.2, SD: 2}
 	}
-	g := model.Groups{Column: "g", Scale: between}
 	for k := range groups {
-		g.Names = append(g.Names, fmt.Sprint("g", k))
+		r.Groups.Names = append(r.Groups.Names, fmt.Sprint("g", k))
 	}
 	for _, k := range slopes {
-		g.Slopes = append(g.Slopes, r.Features[k])
+		r.Groups.Slopes = append(r.Groups.Slopes, r.Features[k])
 	}
-	built, err := model.Multilevel(r, g, map[Family]model.Family{Logistic: model.LogisticFamily, Linear: model.GaussianFamily, Poisson: model.PoissonFamily}[family], noise, 1000)
+	built, err := r.Build(map[Family]programs.Family{Logistic: programs.Logistic, Linear: programs.Linear, Poisson: programs.Poisson}[family])
 	if err != nil {
 		t.Fatal(err)
 	}

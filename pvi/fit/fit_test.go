@@ -283,13 +283,18 @@ func TestPriorsByThemselves(t *testing.T) {
 				all = append(all, p)
 			}
 			all[m.Dim()/2].Prior = bad
-			m := &Model{Parameters: ParametersOf(all...)}
+			m := &Model{Parameters: parametersOf(all)}
 			_, err := m.Prior(family)
 			if own := m.CheckPrior(); err == nil || own == nil || own.Error() != err.Error() {
 				t.Errorf("%s: with the prior %v it is %v, of all %v", name, bad, own, err)
 			}
 		}
 	}
+}
+
+func parametersOf(all []Parameter) (p Parameters) {
+	p.addAll(len(all), func(k int) Parameter { return all[k] }, func(k int) study.Normal { return all[k].Prior })
+	return p
 }
 
 // A study has one program. These are the first bytes of digests of some, in version 1 of the canonical form: of those

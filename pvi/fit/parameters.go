@@ -37,12 +37,6 @@ type block struct {
 	prior         func(k int) study.Normal // its prior alone
 }
 
-// ParametersOf returns the parameters given.
-func ParametersOf(all ...Parameter) (p Parameters) {
-	p.addAll(len(all), func(k int) Parameter { return all[k] }, func(k int) study.Normal { return all[k].Prior })
-	return p
-}
-
 // Len returns how many there are: the dimension of θ.
 func (p *Parameters) Len() int {
 	if len(p.blocks) == 0 {

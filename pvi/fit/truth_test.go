@@ -236,12 +236,9 @@ func TestOverflowIsAnError(t *testing.T) {
 	for i := range 30 {
 		records.Append([]float64{.5, 10, 0, float64(i % 7), float64(i % 3)})
 	}
-	var wide []Parameter
-	for _, p := range m.Parameters.All() {
-		p.Prior.SD = 300
-		wide = append(wide, p)
+	for i := range m.Parameters.blocks {
+		m.Parameters.blocks[i].prior = func(int) study.Normal { return study.Normal{SD: 300} }
 	}
-	m.Parameters = ParametersOf(wide...)
 	family := gaussian.Full(m.Dim())
 	l, prior := likelihoodAndPrior(t, m, shard.Design(m.Study, records), family)
 	err := solver.Pooled(make([]float64, family.Size()), prior, family, []solver.Likelihood{l}, false)

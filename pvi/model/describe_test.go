@@ -14,7 +14,7 @@ func TestDescribe(t *testing.T) {
 		build func() (*model.Model, error)
 		want  string
 	}{
-		{truths["multilevel"].build, `multilevel regression
+		{truths["multilevel"].build, `regression
 
 parameters
   beta, a vector of 3 ~ normal(0, 1)
@@ -90,57 +90,41 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Options that make no model are errors that say what is wrong.
-func TestCatalogueErrors(t *testing.T) {
-	r := regression
-	change := func(f func(r *model.Regression)) model.Regression {
-		c := r
-		f(&c)
-		return c
+// A builder returns an error that names the mistake, also when the mistake was made in an
+// expression and more followed.
+func TestBuilderErrors(t *testing.T) {
+	unbounded := math.Inf(1)
+	// normal builds y ~ N(x·beta, sigma) with the prior N(0, sd²) of beta.
+	normal := func(outcome string, features []string, sd, sigma float64) func() (*model.Model, error) {
+		return func() (*model.Model, error) {
+			b := model.NewBuilder("regression")
+			y, x := b.Real(outcome, -unbounded, unbounded), b.Reals("x", features, -unbounded, unbounded)
+			eta := b.Linear(x, b.Vector("beta", features, model.Free, b.Normal(model.Normal{SD: sd})))
+			return b.Build(b.LogDensity(ir.Normal, y, eta, b.Number(sigma)))
+		}
 	}
-	none := change(func(r *model.Regression) { r.Features = nil })
+	features := []string{"a", "b"}
 	for _, c := range []struct {
 		want  string
 		build func() (*model.Model, error)
 	}{
-		{"entries", func() (*model.Model, error) { return model.Logistic(none) }},
+		{"entries", normal("y", nil, 1, 1)},
+		{"positive", normal("y", features, 0, 1)},
+		{"not finite", normal("y", features, math.Inf(1), 1)},
+		{"name", normal("", features, 1, 1)},
+		{"twice", normal("x", features, 1, 1)},
+		{"positive", normal("y", features, 1, -1)},
+		{"bounds", func() (*model.Model, error) {
+			b := model.NewBuilder("counts up to 0")
+			y := b.Integer("y", 0, 0)
+			return b.Build(b.LogDensity(ir.PoissonLog, y, b.Scalar("rate", model.Free, b.Normal(unit))))
+		}},
 		{"positive", func() (*model.Model, error) {
-			return model.Logistic(change(func(r *model.Regression) { r.Coefficients.SD = 0 }))
+			b := model.NewBuilder("a gamma prior of negative shape")
+			y := b.Integer("y", 0, 9)
+			phi := b.Scalar("phi", model.Positive, b.Of(ir.Gamma, b.Number(-1), b.Number(1)))
+			return b.Build(b.LogDensity(ir.NegBinomialLog, y, b.Number(0), phi))
 		}},
-		{"not finite", func() (*model.Model, error) {
-			return model.Logistic(change(func(r *model.Regression) { r.Coefficients.SD = math.Inf(1) }))
-		}},
-		{"priors", func() (*model.Model, error) {
-			return model.Logistic(change(func(r *model.Regression) { r.Priors = []model.Normal{unit} }))
-		}},
-		{"name", func() (*model.Model, error) {
-			return model.Logistic(change(func(r *model.Regression) { r.Outcome = "" }))
-		}},
-		{"twice", func() (*model.Model, error) {
-			return model.Logistic(change(func(r *model.Regression) { r.Outcome = "x" }))
-		}},
-		{"scale of the noise", func() (*model.Model, error) { return model.NormalRegression(r, 0) }},
-		{"scale of the noise", func() (*model.Model, error) { return model.Robust(r, 4, math.NaN()) }},
-		{"positive", func() (*model.Model, error) { return model.Robust(r, -1, 1) }},
-		{"bounds", func() (*model.Model, error) { return model.Poisson(r, 0) }},
-		{"positive", func() (*model.Model, error) { return model.NegativeBinomial(r, 9, -1, 1) }},
-		{"classes", func() (*model.Model, error) { return model.Softmax(r, []string{"one"}) }},
-		{"no feature", func() (*model.Model, error) {
-			return model.Multilevel(r, model.Groups{Column: "g", Names: group, Slopes: []string{"z"}, Scale: 1}, model.LogisticFamily, 0, 0)
-		}},
-		{"one varying slope", func() (*model.Model, error) {
-			return model.Multilevel(r, model.Groups{Column: "g", Names: group, Scale: 1, Correlation: 1}, model.LogisticFamily, 0, 0)
-		}},
-		{"groups", func() (*model.Model, error) {
-			return model.Multilevel(r, model.Groups{Column: "g", Scale: 1}, model.LogisticFamily, 0, 0)
-		}},
-		{"no family", func() (*model.Model, error) { return model.Multilevel(r, groups, 99, 0, 0) }},
-		{"characteristics", func() (*model.Model, error) { return model.Characteristics(r, groups, traits[:2], unit) }},
-		{"characteristics", func() (*model.Model, error) {
-			return model.Characteristics(r, groups, [][]float64{{1}, {1, 2}, {3}}, unit)
-		}},
-		{"components", func() (*model.Model, error) { return model.Mixture(model.MixtureOptions{Components: 1}) }},
-		{"hidden", func() (*model.Model, error) { return model.Network(r, 0, model.LogisticFamily, 0, 0) }},
 		{"no expression", func() (*model.Model, error) {
 			b := model.NewBuilder("empty")
 			return b.Build(b.Apply(ir.Exp, model.Expr{}))

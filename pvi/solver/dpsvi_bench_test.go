@@ -11,6 +11,7 @@ import (
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/gpu"
+	"fedpvi/internal/testing/programs"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
@@ -122,10 +123,8 @@ func hierarchical(t testing.TB) stepCase {
 	t.Helper()
 	const n, features = 500, 5
 	names := []string{"a", "b", "c", "d", "e"}
-	m, err := model.Characteristics(
-		model.Regression{Outcome: "y", Features: names, Bound: 10, Coefficients: model.Normal{SD: 1}},
-		model.Groups{Column: "g", Names: []string{"p", "q", "r"}, Scale: 1},
-		[][]float64{{1, .5, -.2}, {-.3, 1, .4}, {.1, -.6, 1}}, model.Normal{SD: 2})
+	m, err := programs.Regression{Features: names, Bound: 10, Coefficients: model.Normal{SD: 1}}.
+		Characteristics([][]float64{{1, .5, -.2}, {-.3, 1, .4}, {.1, -.6, 1}}, model.Normal{SD: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,10 +143,9 @@ func hierarchical(t testing.TB) stepCase {
 func mixture(t testing.TB) stepCase {
 	t.Helper()
 	const n = 2000
-	m, err := model.Mixture(model.MixtureOptions{
-		Components: 5, Variables: []string{"u", "v"}, Bound: 50, Concentration: 1,
-		Means: model.Normal{SD: 3}, Shape: 2, Scale: 1,
-	})
+	m, err := programs.Mixture{
+		Components: 5, Variables: []string{"u", "v"}, Concentration: 1, Means: model.Normal{SD: 3}, Shape: 2, Scale: 1,
+	}.Build(50)
 	if err != nil {
 		t.Fatal(err)
 	}

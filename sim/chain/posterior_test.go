@@ -14,8 +14,14 @@ import (
 // A precision that is not positive definite is refused.
 func TestPrecisionIsOfAConcavePosterior(t *testing.T) {
 	const sd = 2.0
-	parameter := fit.Parameter{Prior: study.Normal{SD: sd}}
-	m := &fit.Model{Parameters: fit.ParametersOf(parameter, parameter)}
+	m, err := fit.New(&study.Study{
+		Model:   study.Model{Family: study.Logistic, Outcome: "y", Terms: []study.Term{{Columns: []string{"a"}}, {Columns: []string{"b"}}}},
+		Columns: []study.Column{{Name: "y", Levels: []string{"no", "yes"}}, {Name: "a", Low: -1, High: 1}, {Name: "b", Low: -1, High: 1}},
+		Prior:   study.Prior{SD: sd},
+	})
+	if err != nil || m.Dim() != 2 {
+		t.Fatalf("%d coefficients: %v", m.Dim(), err)
+	}
 	root, err := Precision(m, []float64{-3, 1, -5}, 0.5)
 	if err != nil {
 		t.Fatal(err)

@@ -5,30 +5,34 @@ import (
 	"math/rand"
 	"testing"
 
+	"fedpvi/internal/testing/programs"
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
 )
 
 var (
 	unit       = model.Normal{SD: 1}
-	regression = model.Regression{
-		Outcome: "y", Features: []string{"a", "b", "c"}, Bound: 50,
-		Coefficients: unit, Intercept: &model.Normal{Mean: 1, SD: 2},
+	regression = programs.Regression{
+		Features: []string{"a", "b", "c"}, Bound: 50, Coefficients: unit, Intercept: &model.Normal{Mean: 1, SD: 2}, Most: 1e6,
 	}
-	groups = model.Groups{Column: "g", Names: []string{"p", "q", "r"}, Slopes: []string{"b"}, Scale: 1}
+	grouped = func(correlation float64) programs.Regression {
+		r := regression
+		r.Groups = programs.Groups{Names: group, Slopes: []string{"b"}, Scale: 1, Correlation: correlation}
+		return r
+	}
 	traits = [][]float64{{1, .2}, {-1, .5}, {.3, 2}}
 )
 
 // row is one record, by column name.
 type row map[string][]float64
 
-// truth is a family with its density written down a second time: plainly, from the
-// constrained parameters by name, with functions of package math only.
+// A truth is a program with a second implementation of its log density: plain code over
+// the named constrained parameters, with functions of package math only.
 type truth struct {
 	build   func() (*model.Model, error)
 	density func(p map[string]float64, r row) float64
-	// top is the largest outcome that matters for sums over counts; 0 for outcomes on
-	// the line, −1 for models without a one-dimensional outcome.
+	// top is the largest outcome that counts in a sum over counts; 0 for real outcomes,
+	// −1 for models without a one-dimensional outcome.
 	top int
 }
 
@@ -66,40 +70,40 @@ func varying(p map[string]float64, r row) float64 {
 
 var truths = map[string]truth{
 	"linear": {
-		func() (*model.Model, error) { return model.NormalRegression(regression, 1) },
+		func() (*model.Model, error) { return regression.Build(programs.Linear) },
 		func(p map[string]float64, r row) float64 { return logNormal(r["y"][0], predictor(p, r), p["sigma"]) }, 0,
 	},
 	"logistic": {
-		func() (*model.Model, error) { return model.Logistic(regression) },
+		func() (*model.Model, error) { return regression.Build(programs.Logistic) },
 		func(p map[string]float64, r row) float64 { return logBernoulli(r["y"][0], logistic(predictor(p, r))) }, 1,
 	},
 	"probit": {
-		func() (*model.Model, error) { return model.Probit(regression) },
+		func() (*model.Model, error) { return regression.Build(programs.Probit) },
 		func(p map[string]float64, r row) float64 {
 			sign := 1 - 2*r["y"][0]
 			return math.Log(math.Erfc(sign*predictor(p, r)/math.Sqrt2) / 2)
 		}, 1,
 	},
 	"poisson": {
-		func() (*model.Model, error) { return model.Poisson(regression, 1e6) },
+		func() (*model.Model, error) { return regression.Build(programs.Poisson) },
 		func(p map[string]float64, r row) float64 { return logPoisson(r["y"][0], math.Exp(predictor(p, r))) }, 1500,
 	},
 	"negbin": {
-		func() (*model.Model, error) { return model.NegativeBinomial(regression, 1e6, 2, .5) },
+		func() (*model.Model, error) { return regression.Build(programs.NegativeBinomial) },
 		func(p map[string]float64, r row) float64 {
 			k, mu, phi := r["y"][0], math.Exp(predictor(p, r)), p["phi"]
 			return lgamma(k+phi) - lgamma(phi) - lgamma(k+1) + phi*math.Log(phi/(mu+phi)) + k*math.Log(mu/(mu+phi))
 		}, 20000,
 	},
 	"robust": {
-		func() (*model.Model, error) { return model.Robust(regression, 4, 1) },
+		func() (*model.Model, error) { return regression.Build(programs.Robust) },
 		func(p map[string]float64, r row) float64 {
 			z := (r["y"][0] - predictor(p, r)) / p["sigma"]
 			return math.Log(3. / 8 / p["sigma"] * math.Pow(1+z*z/4, -2.5)) // ν = 4
 		}, 0,
 	},
 	"softmax": {
-		func() (*model.Model, error) { return model.Softmax(regression, []string{"k", "l", "m"}) },
+		func() (*model.Model, error) { return regression.Softmax([]string{"k", "l", "m"}) },
 		func(p map[string]float64, r row) float64 {
 			var weights [3]float64
 			total := 0.
@@ -115,17 +119,11 @@ var truths = map[string]truth{
 		}, 2,
 	},
 	"multilevel": {
-		func() (*model.Model, error) {
-			return model.Multilevel(regression, groups, model.GaussianFamily, 1, 0)
-		},
+		func() (*model.Model, error) { return grouped(0).Build(programs.Linear) },
 		func(p map[string]float64, r row) float64 { return logNormal(r["y"][0], varying(p, r), p["sigma"]) }, 0,
 	},
 	"correlated": {
-		func() (*model.Model, error) {
-			g := groups
-			g.Correlation = 2
-			return model.Multilevel(regression, g, model.GaussianFamily, 1, 0)
-		},
+		func() (*model.Model, error) { return grouped(2).Build(programs.Linear) },
 		func(p map[string]float64, r row) float64 {
 			g, c := group[int(r["g"][0])], 2*p["half_correlation"]-1
 			one, two := p["z["+g+",intercept]"], p["z["+g+",b]"]
@@ -134,19 +132,15 @@ var truths = map[string]truth{
 		}, 0,
 	},
 	"multilevel logistic": {
-		func() (*model.Model, error) {
-			return model.Multilevel(regression, groups, model.LogisticFamily, 0, 0)
-		},
+		func() (*model.Model, error) { return grouped(0).Build(programs.Logistic) },
 		func(p map[string]float64, r row) float64 { return logBernoulli(r["y"][0], logistic(varying(p, r))) }, 1,
 	},
 	"multilevel poisson": {
-		func() (*model.Model, error) {
-			return model.Multilevel(regression, groups, model.PoissonFamily, 0, 1e6)
-		},
+		func() (*model.Model, error) { return grouped(0).Build(programs.Poisson) },
 		func(p map[string]float64, r row) float64 { return logPoisson(r["y"][0], math.Exp(varying(p, r))) }, 1500,
 	},
 	"characteristics": {
-		func() (*model.Model, error) { return model.Characteristics(regression, groups, traits, unit) },
+		func() (*model.Model, error) { return regression.Characteristics(traits, unit) },
 		func(p map[string]float64, r row) float64 {
 			eta, c := predictor(p, r), traits[int(r["g"][0])]
 			for i, x := range r["x"] {
@@ -159,9 +153,9 @@ var truths = map[string]truth{
 	},
 	"mixture": {
 		func() (*model.Model, error) {
-			return model.Mixture(model.MixtureOptions{
-				Components: 2, Variables: []string{"u"}, Bound: 1000, Concentration: 1.5, Means: model.Normal{SD: 3}, Shape: 2, Scale: 1,
-			})
+			return programs.Mixture{
+				Components: 2, Variables: []string{"u"}, Concentration: 1.5, Means: model.Normal{SD: 3}, Shape: 2, Scale: 1,
+			}.Build(1000)
 		},
 		func(p map[string]float64, r row) float64 {
 			x := r["x"][0]
@@ -171,7 +165,7 @@ var truths = map[string]truth{
 		}, -1,
 	},
 	"network": {
-		func() (*model.Model, error) { return model.Network(regression, 2, model.LogisticFamily, 0, 0) },
+		func() (*model.Model, error) { return regression.Network(2, programs.Logistic) },
 		func(p map[string]float64, r row) float64 {
 			eta, x := p["c"], r["x"]
 			for _, k := range []string{"1", "2"} {
@@ -182,7 +176,7 @@ var truths = map[string]truth{
 	},
 }
 
-// make builds a family or fails.
+// model builds the program or fails the test.
 func (f truth) model(t *testing.T) *model.Model {
 	t.Helper()
 	m, err := f.build()
@@ -192,7 +186,7 @@ func (f truth) model(t *testing.T) *model.Model {
 	return m
 }
 
-// record draws a row that fits the columns.
+// record draws a random row within the bounds of the columns.
 func record(m *model.Model, rng *rand.Rand) row {
 	r := row{}
 	for _, c := range m.Columns() {
@@ -207,7 +201,7 @@ func record(m *model.Model, rng *rand.Rand) row {
 	return r
 }
 
-// load makes a table of rows.
+// load returns a table of the rows.
 func load(t *testing.T, m *model.Model, rows []row) *model.Table {
 	t.Helper()
 	var columns [][]float64
@@ -305,8 +299,8 @@ func TestOutcomesAreNormalised(t *testing.T) {
 	}
 }
 
-// outcomes returns the row with every outcome, and the weight of each: 1 for
-// counts, those of the trapezoid rule after y = sinh(t) for the line.
+// outcomes returns copies of the row with each possible outcome, and the weight of each
+// copy: 1 for counts, those of the trapezoid rule in t with y = sinh(t) for real outcomes.
 func outcomes(top int, r row) (rows []row, weights []float64) {
 	with := func(y, weight float64) {
 		c := row{}

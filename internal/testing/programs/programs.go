@@ -1,0 +1,259 @@
+// Package programs builds record programs for tests of the engine and of the
+// model package: one of each kind of likelihood, and some that no study has.
+// Studies get their programs from package fit.
+package programs
+
+import (
+	"math"
+
+	"fedpvi/pvi/model"
+	"fedpvi/pvi/model/ir"
+)
+
+// A Family is the distribution of a regression's outcome.
+type Family uint8
+
+// The families.
+const (
+	Linear           Family = iota // normal; its standard deviation is half-Cauchy(Scale)
+	Logistic                       // 0 or 1 with log odds η
+	Probit                         // 0 or 1 with P(1) = Φ(η)
+	Poisson                        // counts with mean e^η
+	NegativeBinomial               // counts with mean μ = e^η and variance μ + μ²/φ, φ ~ gamma(2, 0.5)
+	Robust                         // Student-t with 4 degrees of freedom; its scale is half-Cauchy(Scale)
+)
+
+// Regression describes a regression of the column y on the features in the column x,
+// with linear predictor η = α + x·β.
+type Regression struct {
+	Features     []string
+	Bound        float64       // largest |x_j|; 0 means none
+	Coefficients model.Normal  // prior of each β_j
+	Intercept    *model.Normal // prior of α; nil means no α
+	Scale        float64       // of the prior of the noise; 0 means 1
+	Most         float64       // largest count
+	Groups       Groups
+}
+
+// Groups describes effects that vary between the groups of the column g. The zero value
+// means none. An effect of group k is τ·z_k with z_k ~ N(0, 1).
+type Groups struct {
+	Names  []string
+	Slopes []string // features whose coefficients vary; the intercept always does
+	Scale  float64  // of the half-normal prior of each τ
+
+	// Correlation, if positive, correlates the intercept and the one slope of a group, with
+	// prior density of the correlation r proportional to (1−r²)^(Correlation−1).
+	Correlation float64
+}
+
+// columns declares y and x.
+func (r *Regression) columns(b *model.Builder, f Family) (y, x model.Expr) {
+	switch f {
+	case Linear, Robust:
+		y = b.Real("y", math.Inf(-1), math.Inf(1))
+	case Logistic, Probit:
+		y = b.Integer("y", 0, 1)
+	default:
+		y = b.Integer("y", 0, r.Most)
+	}
+	return y, r.features(b)
+}
+
+func (r *Regression) features(b *model.Builder) model.Expr {
+	bound := r.Bound
+	if bound == 0 {
+		bound = math.Inf(1)
+	}
+	return b.Reals("x", r.Features, -bound, bound)
+}
+
+// predictor returns α + x·β.
+func (r *Regression) predictor(b *model.Builder, x model.Expr) model.Expr {
+	eta := b.Linear(x, b.Vector("beta", r.Features, model.Free, b.Normal(r.Coefficients)))
+	if r.Intercept != nil {
+		eta = b.Add(eta, b.Scalar("alpha", model.Free, b.Normal(*r.Intercept)))
+	}
+	return eta
+}
+
+// Build returns the regression with outcomes of family f.
+func (r Regression) Build(f Family) (*model.Model, error) {
+	b := model.NewBuilder("regression")
+	y, x := r.columns(b, f)
+	eta := r.predictor(b, x)
+	if len(r.Groups.Names) > 0 {
+		index := b.Integer("g", 0, float64(len(r.Groups.Names)-1))
+		if r.Groups.Correlation > 0 {
+			eta = r.correlated(b, x, eta, index)
+		} else {
+			eta = r.varying(b, x, eta, index)
+		}
+	}
+	return r.build(b, f, y, eta)
+}
+
+// varying adds the independent effects of a record's group to eta.
+func (r *Regression) varying(b *model.Builder, x, eta, index model.Expr) model.Expr {
+	effect := func(name string) model.Expr {
+		tau := b.Scalar("sd_"+name, model.Positive, b.Normal(model.Normal{SD: r.Groups.Scale}))
+		z := b.Vector("z_"+name, r.Groups.Names, model.Free, b.Normal(model.Normal{SD: 1}))
+		return b.Gather(b.Mul(tau, z), index)
+	}
+	eta = b.Add(eta, effect("intercept"))
+	for _, name := range r.Groups.Slopes {
+		eta = b.Add(eta, b.Mul(effect(name), b.Element(x, r.position(name))))
+	}
+	return eta
+}
+
+// correlated adds L·z_g for the record's group g: L is the Cholesky factor of the
+// covariance of intercept and slope, whose correlation is 2h − 1 with h beta
+// distributed: the density of Lewandowski, Kurowicka and Joe (2009) in two dimensions.
+func (r *Regression) correlated(b *model.Builder, x, eta, index model.Expr) model.Expr {
+	g, name := r.Groups, r.Groups.Slopes[0]
+	one := b.Scalar("sd_intercept", model.Positive, b.Normal(model.Normal{SD: g.Scale}))
+	two := b.Scalar("sd_"+name, model.Positive, b.Normal(model.Normal{SD: g.Scale}))
+	h := b.Scalar("half_correlation", ir.Constraint{Kind: ir.Both, Upper: 1}, b.Of(ir.Beta, b.Number(g.Correlation), b.Number(g.Correlation)))
+	z := b.Parameter(ir.Parameter{
+		Name: "z", Rows: len(g.Names), Cols: 2, Entries: ir.NamesOf(pairs(g.Names, []string{"intercept", name})...),
+	}, b.Normal(model.Normal{SD: 1}))
+	correlation := b.Apply(ir.Sub, b.Mul(b.Number(2), h), b.Number(1))
+	rest := b.Mul(b.Number(2), b.Apply(ir.Sqrt, b.Mul(h, b.Apply(ir.Sub, b.Number(1), h)))) // √(1−r²)
+	l := b.Slice(b.Apply(ir.Stack, one, b.Number(0), b.Mul(two, correlation), b.Mul(two, rest)), 0, 2, 2)
+	v := b.MatVec(l, b.GatherRow(z, index))
+	return b.Add(eta, b.Element(v, 0), b.Mul(b.Element(v, 1), b.Element(x, r.position(name))))
+}
+
+func (r *Regression) position(name string) int {
+	for k, s := range r.Features {
+		if s == name {
+			return k
+		}
+	}
+	return -1
+}
+
+// build finishes a program with linear predictor eta.
+func (r *Regression) build(b *model.Builder, f Family, y, eta model.Expr) (*model.Model, error) {
+	sigma := func() model.Expr {
+		scale := r.Scale
+		if scale == 0 {
+			scale = 1
+		}
+		return b.Scalar("sigma", model.Positive, b.Of(ir.Cauchy, b.Number(0), b.Number(scale)))
+	}
+	switch f {
+	case Linear:
+		b.Predict(ir.Mean, y, eta)
+		return b.Build(b.LogDensity(ir.Normal, y, eta, sigma()))
+	case Robust:
+		b.Predict(ir.Mean, y, eta)
+		return b.Build(b.LogDensity(ir.StudentT, y, b.Number(4), eta, sigma()))
+	case Logistic:
+		b.Predict(ir.Probability, y, b.Apply(ir.InvLogit, eta))
+		return b.Build(b.LogDensity(ir.BernoulliLogit, y, eta))
+	case Probit:
+		b.Predict(ir.Probability, y, b.Apply(ir.Phi, eta))
+		return b.Build(b.LogDensity(ir.BernoulliProbit, y, eta))
+	case Poisson:
+		b.Predict(ir.Mean, y, b.Apply(ir.Exp, eta))
+		return b.Build(b.LogDensity(ir.PoissonLog, y, eta))
+	default:
+		phi := b.Scalar("phi", model.Positive, b.Of(ir.Gamma, b.Number(2), b.Number(.5)))
+		b.Predict(ir.Mean, y, b.Apply(ir.Exp, eta))
+		return b.Build(b.LogDensity(ir.NegBinomialLog, y, eta, phi))
+	}
+}
+
+// Softmax returns multinomial logistic regression on r's features: class k has log odds
+// η_k = x·β_k + α_k, and every class has coefficients.
+func (r Regression) Softmax(classes []string) (*model.Model, error) {
+	b := model.NewBuilder("softmax regression")
+	y := b.Integer("y", 0, float64(len(classes)-1))
+	x := r.features(b)
+	eta := b.MatVec(b.Parameter(ir.Parameter{
+		Name: "beta", Rows: len(classes), Cols: len(r.Features), Entries: ir.NamesOf(pairs(classes, r.Features)...),
+	}, b.Normal(r.Coefficients)), x)
+	if r.Intercept != nil {
+		eta = b.Add(eta, b.Vector("alpha", classes, model.Free, b.Normal(*r.Intercept)))
+	}
+	b.Predict(ir.Probabilities, y, b.Apply(ir.Softmax, eta))
+	return b.Build(b.LogDensity(ir.Categorical, y, eta))
+}
+
+// Characteristics returns hierarchical logistic regression in which a group's
+// coefficients follow from its public characteristics (section 3.3 of Prediger et al.,
+// d3p, 2022): w_g = M c_g + η with elements of M ~ mixing, and a record of group g
+// has log odds x·w_g. characteristics[g] is c_g.
+func (r Regression) Characteristics(characteristics [][]float64, mixing model.Normal) (*model.Model, error) {
+	k := len(characteristics[0])
+	var flat []float64
+	for _, c := range characteristics {
+		flat = append(flat, c...)
+	}
+	b := model.NewBuilder("hierarchical logistic regression")
+	y, x := r.columns(b, Logistic)
+	eta := r.predictor(b, x)
+	index := b.Integer("g", 0, float64(len(characteristics)-1))
+	c := b.GatherRow(b.Matrix(len(characteristics), k, flat), index)
+	m := b.Parameter(ir.Parameter{Name: "M", Rows: len(r.Features), Cols: k}, b.Normal(mixing))
+	return r.build(b, Logistic, y, b.Add(eta, b.Bilinear(x, m, c)))
+}
+
+// Network returns a neural network with one hidden layer of tanh units,
+// η = v·tanh(Wx + b) + c, with outcomes of family f. The prior of a unit's weights has
+// the standard deviation of r.Coefficients over the square root of the number of inputs.
+func (r Regression) Network(hidden int, f Family) (*model.Model, error) {
+	b := model.NewBuilder("neural network")
+	y, x := r.columns(b, f)
+	prior := func(inputs int) model.Distribution {
+		return b.Normal(model.Normal{Mean: r.Coefficients.Mean, SD: r.Coefficients.SD / math.Sqrt(float64(inputs))})
+	}
+	w := b.Parameter(ir.Parameter{Name: "W", Rows: hidden, Cols: len(r.Features)}, prior(len(r.Features)))
+	bias := b.Parameter(ir.Parameter{Name: "b", Rows: hidden, Cols: 1}, prior(1))
+	v := b.Parameter(ir.Parameter{Name: "v", Rows: hidden, Cols: 1}, prior(hidden))
+	c := b.Scalar("c", model.Free, prior(1))
+	return r.build(b, f, y, b.Add(b.Apply(ir.Dot, b.Apply(ir.Tanh, b.Dense(w, bias, x)), v), c))
+}
+
+// Mixture describes a mixture of Gaussians with independent variables in the column x.
+// The component of a record is summed out: ℓ_n = log Σ_k w_k Π_v N(x_nv | μ_vk, s_vk²).
+type Mixture struct {
+	Components    int
+	Variables     []string
+	Concentration float64      // of the symmetric Dirichlet prior of the weights
+	Means         model.Normal // prior of each mean
+	Shape, Scale  float64      // of the inverse-gamma prior of each variance
+}
+
+// Build returns the mixture.
+func (o Mixture) Build(bound float64) (*model.Model, error) {
+	k, variables := o.Components, len(o.Variables)
+	b := model.NewBuilder("Gaussian mixture")
+	x := b.Reals("x", o.Variables, -bound, bound)
+	weights := b.Parameter(ir.Parameter{
+		Name: "weight", Rows: k, Cols: 1, Constraint: ir.Constraint{Kind: ir.Simplex},
+	}, b.Of(ir.Dirichlet, b.Number(o.Concentration)))
+	mean := b.Parameter(ir.Parameter{Name: "mean", Rows: variables, Cols: k}, b.Normal(o.Means))
+	variance := b.Parameter(ir.Parameter{
+		Name: "variance", Rows: variables, Cols: k, Constraint: model.Positive,
+	}, b.Of(ir.InvGamma, b.Number(o.Shape), b.Number(o.Scale)))
+	sd := b.Apply(ir.Sqrt, variance)
+	terms := b.Apply(ir.Log, weights)
+	for v := range variables {
+		terms = b.Add(terms, b.LogDensity(ir.Normal, b.Element(x, v), b.Slice(mean, v*k, k, 1), b.Slice(sd, v*k, k, 1)))
+	}
+	return b.Build(b.Apply(ir.LogSumExp, terms))
+}
+
+// pairs returns the names of a matrix's elements from the names of its rows and columns.
+func pairs(rows, cols []string) []string {
+	var out []string
+	for _, r := range rows {
+		for _, c := range cols {
+			out = append(out, r+","+c)
+		}
+	}
+	return out
+}
