@@ -7,6 +7,7 @@ import (
 
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/lambda"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
@@ -20,9 +21,7 @@ func (p *Protocol) deriveModel() error {
 	if p.family, err = gaussian.New(p.study.Inference.Q, p.model.Dim()); err != nil {
 		return err
 	}
-	if !gaussian.Independent(p.family) {
-		p.entries = p.family.Precision()
-	}
+	p.coordinates = lambda.NewCoordinates(p.family, p.centred())
 	if gaussian.Independent(p.family) && p.family.Size() > keptPrior {
 		return p.model.CheckPrior()
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/lambda"
 )
 
 // A posterior is what a machine knows of q: λ on the lattice and what follows
@@ -66,7 +67,7 @@ func (q *posterior) moments(m *moments) (proper bool) {
 		m.natural, m.mean = make([]float64, p.family.Size()), make([]float64, p.family.Dim())
 	}
 	for i, w := range q.lambda {
-		m.natural[i] = p.priorAt(i) + w.float(p.exponent)
+		m.natural[i] = p.priorAt(i) + w.Float(p.exponent)
 	}
 	m.known = q.meanOf(m.mean, m.natural) == nil
 	return m.known
@@ -82,10 +83,10 @@ func (q *posterior) try(n int, change, centre []int64) (proper bool) {
 	alpha := q.protocol.damping(n)
 	return q.tryMove(func(back bool) { // the lattice is exact: there is no need for two λ
 		if back {
-			q.protocol.move(q.lambda, change, -alpha, centre)
+			q.protocol.coordinates.Move(q.lambda, change, -alpha, centre)
 			return
 		}
-		q.protocol.move(q.lambda, change, alpha, centre)
+		q.protocol.coordinates.Move(q.lambda, change, alpha, centre)
 	})
 }
 
@@ -155,12 +156,12 @@ func (q *posterior) blockOf(nat []float64, first, size int, read func(dst []Wide
 	p := q.protocol
 	var block [blockSize]Wide
 	for _, from := range []int{first, p.family.Dim() + first} {
-		lambda := block[:size]
-		if err := read(lambda, from); err != nil {
+		some := block[:size]
+		if err := read(some, from); err != nil {
 			return nil, err
 		}
-		for i, w := range lambda {
-			nat = append(nat, p.priorAt(from+i)+w.float(p.exponent))
+		for i, w := range some {
+			nat = append(nat, p.priorAt(from+i)+w.Float(p.exponent))
 		}
 	}
 	return nat, nil
@@ -196,9 +197,9 @@ func (q *posterior) nudged(by float64) (proper bool) {
 	p := q.protocol
 	moved := slices.Clone(q.then.natural)
 	d := p.family.Dim()
-	for k := range p.precisions() {
-		if i, j := p.entry(k); i == j {
-			size := math.Abs(p.priorAt(d+k)) + math.Abs(q.lambda[d+k].float(p.exponent))
+	for k := range p.coordinates.Precisions() {
+		if i, j := p.coordinates.Entry(k); i == j {
+			size := math.Abs(p.priorAt(d+k)) + math.Abs(q.lambda[d+k].Float(p.exponent))
 			moved[d+k] += by * p.boundary() * size
 		}
 	}
@@ -215,25 +216,22 @@ func (q *posterior) commit() {
 	}
 }
 
-// maxCentre bounds the centre of clipping coordinates: a mean beyond is noise.
-const maxCentre = 1 << (centreLimit + centreBits)
-
 // centre returns the mean of q as the centre of clipping coordinates, in units
-// of 2^-centreBits; nil if the protocol has none.
+// of 2^-[lambda.CentreBits]; nil if the protocol has none.
 func (q *posterior) centre() []int64 {
 	if !q.protocol.centred() {
 		return nil
 	}
 	centre := make([]int64, q.protocol.family.Dim())
 	if q.now.known || !gaussian.Independent(q.protocol.family) { // known is also that of λ that rounding alone has proper
-		roundCentre(centre, q.mean())
+		lambda.RoundCentre(centre, q.mean())
 		return centre
 	}
 	var means [blockSize]float64
 	err := q.blocks(func(part gaussian.Family, first int, nat []float64) error {
 		mean := means[:part.Dim()]
 		err := part.Mean(mean, nat)
-		roundCentre(centre[first:], mean)
+		lambda.RoundCentre(centre[first:], mean)
 		return err
 	})
 	if err != nil {
@@ -242,26 +240,10 @@ func (q *posterior) centre() []int64 {
 	return centre
 }
 
-func roundCentre(dst []int64, mean []float64) {
-	for i, m := range mean {
-		dst[i] = int64(math.Round(min(max(m*(1<<centreBits), -maxCentre), maxCentre)))
-	}
-}
-
-// checkCentre refuses a centre that is not the protocol's kind. Any that is will
-// do: it chooses coordinates in which a change is clipped, and everybody knows it.
+// checkCentre refuses a centre that is not the protocol's kind.
 func (p *Protocol) checkCentre(centre []int64) error {
-	want := 0
-	if p.centred() {
-		want = p.family.Dim()
-	}
-	if len(centre) != want {
-		return refuse("the centre has %d elements, want %d", len(centre), want)
-	}
-	for i, c := range centre {
-		if c > maxCentre || c < -maxCentre {
-			return refuse("element %d of the centre is beyond its limit", i+1)
-		}
+	if err := p.coordinates.CheckCentre(centre); err != nil {
+		return refuse("%w", err)
 	}
 	return nil
 }
@@ -281,53 +263,4 @@ func (q *posterior) set(lambda []Wide) bool {
 	q.commit()
 	q.edge = !proper
 	return true
-}
-
-// precisions returns how many elements a precision has, and entry row and column of one.
-func (p *Protocol) precisions() int { return p.family.Size() - p.family.Dim() }
-
-func (p *Protocol) entry(k int) (i, j int) {
-	if p.entries == nil {
-		return k, k
-	}
-	return p.entries[k][0], p.entries[k][1]
-}
-
-// toCentred turns natural parameters into coordinates around a centre c: h
-// becomes h − Λc. A client whose factor is a Gaussian likelihood has a small h in
-// the coordinates around the posterior's mean, however large the mean is, so
-// that a smaller clip does, and noise on Λ no longer moves the mean.
-func (p *Protocol) toCentred(nat []float64, centre []int64) {
-	d := len(centre)
-	for k := range p.precisions() {
-		i, j := p.entry(k)
-		precision := math.Ldexp(nat[d+k], -centreBits)
-		nat[i] -= precision * float64(centre[j])
-		if i != j {
-			nat[j] -= precision * float64(centre[i])
-		}
-	}
-}
-
-// move adds to lambda the change, a vector of lattice steps in the coordinates
-// around centre, times the damping alpha. The way back from those coordinates is
-// exact: h gains Λc, and c is a multiple of 2^-centreBits.
-func (p *Protocol) move(lambda []Wide, change []int64, alpha int64, centre []int64) {
-	if !p.centred() {
-		for i, n := range change {
-			lambda[i] = lambda[i].add(product(n, alpha))
-		}
-		return
-	}
-	for i, n := range change {
-		lambda[i] = lambda[i].add(product(n, alpha<<centreBits))
-	}
-	d := len(centre)
-	for k := range p.precisions() {
-		i, j := p.entry(k)
-		lambda[i] = lambda[i].add(product(change[d+k], alpha*centre[j]))
-		if i != j {
-			lambda[j] = lambda[j].add(product(change[d+k], alpha*centre[i]))
-		}
-	}
 }

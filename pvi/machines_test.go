@@ -108,7 +108,7 @@ func addNoise(h *house, noise []Wide, o *Outcome) {
 			sum[i] += share[i]
 		}
 	}
-	p.move(noise, sum, p.damping(o.Number), o.Centre)
+	p.coordinates.Move(noise, sum, p.damping(o.Number), o.Centre)
 }
 
 func checkInvariant(t interface{ Fatalf(string, ...any) }, h *house, noise []Wide) {
@@ -119,7 +119,7 @@ func checkInvariant(t interface{ Fatalf(string, ...any) }, h *house, noise []Wid
 			t.Fatalf("client %s has another λ than the server", s.ID())
 		}
 		for i, w := range s.factor {
-			total[i] = total[i].add(w)
+			total[i] = total[i].Add(w)
 		}
 	}
 	if p.study.Inference.Factors == study.Tied {
@@ -279,7 +279,7 @@ func TestRefusals(t *testing.T) {
 		{"plan for strangers", "not in the roster", func(h *house, p *Plan) error { p.Participants[1] = "c00x"; return h.answer(0, p) }},
 		{"plan out of order", "not in the roster, or not in order", func(h *house, p *Plan) error { slices.Reverse(p.Participants); return h.answer(0, p) }},
 		{"plan that counts twice", "not in the roster, or not in order", func(h *house, p *Plan) error { p.Participants[1] = "c00"; return h.answer(0, p) }},
-		{"plan with another λ", "does not follow from the outcomes", func(h *house, p *Plan) error { p.Lambda[0].lo++; return h.answer(0, p) }},
+		{"plan with another λ", "does not follow from the outcomes", func(h *house, p *Plan) error { p.Lambda[0].Lo++; return h.answer(0, p) }},
 		{"plan with a short λ", "does not follow from the outcomes", func(h *house, p *Plan) error { p.Lambda = p.Lambda[1:]; return h.answer(0, p) }},
 		{"release of another study", "this is", func(h *house, p *Plan) error { return h.collect(p, func(r *Release) { r.Protocol[0]++ }) }},
 		{"release for no plan", "plan 3 is not open", func(h *house, p *Plan) error { return h.collect(p, func(r *Release) { r.Number = 3 }) }},

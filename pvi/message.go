@@ -58,5 +58,5 @@ type Refused struct{ Reason string }
 func (r *Refused) Error() string { return "refused: " + r.Reason }
 
 func refuse(format string, args ...any) error {
-	return &Refused{Reason: fmt.Sprintf(format, args...)}
+	return &Refused{Reason: fmt.Errorf(format, args...).Error()}
 }

@@ -120,7 +120,7 @@ func oneStepDigest(p *Protocol, lambda []Wide) Digest {
 		lambda = nil
 	}
 	for _, w := range lambda {
-		fmt.Fprintf(h, "%x,%x;", w.hi, w.lo)
+		fmt.Fprintf(h, "%x,%x;", w.Hi, w.Lo)
 	}
 	return Digest(h.Sum(nil))
 }

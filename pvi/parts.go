@@ -153,7 +153,7 @@ func (c *parts) replaced(k int, q *posterior, own []Wide) {
 		weight /= float64(p.study.Inference.Partitions.Count)
 	}
 	for i, w := range from {
-		c.current[i] = w.float(p.exponent) * weight
+		c.current[i] = w.Float(p.exponent) * weight
 	}
 }
 
@@ -168,7 +168,7 @@ func (c *parts) change(plan *Plan) []float64 {
 		c.target[i] = share * (c.target[i] - now)
 	}
 	if c.protocol.centred() {
-		c.protocol.toCentred(c.target, plan.Centre)
+		c.protocol.coordinates.FromNatural(c.target, plan.Centre)
 	}
 	return c.target
 }
@@ -184,6 +184,6 @@ func (c *parts) keep(k int) []int64 {
 // settle moves the factors of virtual clients by what they proposed.
 func (c *parts) settle(alpha int64, centre []int64) {
 	for k, factor := range c.factors {
-		c.protocol.move(factor, c.proposed[k], alpha, centre)
+		c.protocol.coordinates.Move(factor, c.proposed[k], alpha, centre)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"fedpvi/dpmech"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/lambda"
 	"fedpvi/pvi/study"
 )
 
@@ -22,12 +23,6 @@ const (
 	// dampingBits is the precision of the damping: α is rounded to a multiple
 	// of 2^-dampingBits.
 	dampingBits = 20
-
-	// centreBits is the precision of the centre of clipping coordinates, and
-	// centreLimit the largest that it may be, as a power of two: on a
-	// standardised scale a larger mean is noise.
-	centreBits  = 16
-	centreLimit = 8
 
 	// messageBits is the size of the largest sum of messages that carry no
 	// noise of their own.
@@ -44,13 +39,14 @@ const (
 // A Protocol is what a study comes to for a roster of clients: everything that
 // server and sites must agree on before the first round. It does not change.
 type Protocol struct {
-	study   *study.Study
-	roster  []ClientID
-	digest  Digest
-	model   *fit.Model
-	family  gaussian.Family
-	prior   []float64 // nil if it is long: see priorAt
-	entries [][2]int  // of the precision's elements; nil if coordinates are independent
+	study  *study.Study
+	roster []ClientID
+	digest Digest
+	model  *fit.Model
+	family gaussian.Family
+	prior  []float64 // nil if it is long: see priorAt
+
+	coordinates *lambda.Coordinates // of changes
 
 	clients *dpmech.GaussianSum // hides a client's change; nil unless the unit is the client
 	records *dpmech.GaussianSum // hides a record's statistics; nil unless they are released
@@ -257,8 +253,8 @@ func (p *Protocol) deriveLattice() error {
 	p.exponent = p.lattice.Exponent() + dampingBits
 	bits := math.Log2(total) + dampingBits + math.Log2(float64(p.Plans()))
 	if p.centred() {
-		p.exponent += centreBits
-		bits += centreBits + centreLimit + math.Log2(float64(p.model.Dim()+1))
+		p.exponent += lambda.CentreBits
+		bits += lambda.CentreBits + lambda.CentreLimit + math.Log2(float64(p.model.Dim()+1))
 	}
 	if bits > wideBits {
 		return fmt.Errorf("λ could need %.0f bits and has %d: lower the number of rounds, clients or records", bits, wideBits)

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/lambda"
 )
 
 // Of a million coefficients λ and the centres of clipping coordinates would be most of a server's memory, although it looks
@@ -45,14 +46,6 @@ func (p *Protocol) canRest() bool {
 	return gaussian.Independent(p.family) && !p.Summed() && p.oneStep == nil
 }
 
-// centreSize is how many elements a centre has.
-func (p *Protocol) centreSize() int {
-	if !p.centred() {
-		return 0
-	}
-	return p.family.Dim()
-}
-
 // NewResting is [NewServer] of a server at rest, as [Server.Rest] has it, before it has a state.
 func NewResting(p *Protocol) *Server {
 	if !p.canRest() {
@@ -74,7 +67,7 @@ func (s *Server) Rest(state *io.SectionReader) error {
 		return err
 	}
 	rounds := slices.Sorted(maps.Keys(s.open))
-	centres := int64(numberSize * p.centreSize())
+	centres := int64(numberSize * p.coordinates.CentreSize())
 	each := centres + int64(numberSize*p.messageSize())
 	if behind.Size() != each*int64(len(rounds)) {
 		return errors.New("the state has other rounds than the server")
@@ -137,7 +130,7 @@ func (q *posterior) centreList(list []int64, rests *centre) List[int64] {
 	if rests == nil {
 		return ListOf(list)
 	}
-	return blocks[int64]{q.protocol.centreSize(), func(dst []int64, first int) error { return q.readCentre(dst, first, rests) }}
+	return blocks[int64]{q.protocol.coordinates.CentreSize(), func(dst []int64, first int) error { return q.readCentre(dst, first, rests) }}
 }
 
 // read copies elements of λ, from one on.
@@ -208,7 +201,7 @@ func (q *posterior) meanAfter(dst []int64, first, moves int) error {
 		q.rest.fault = fmt.Errorf("%w: it is no proper distribution", ErrState)
 		return q.rest.fault
 	}
-	roundCentre(dst, mean)
+	lambda.RoundCentre(dst, mean)
 	return nil
 }
 
@@ -227,12 +220,12 @@ func (q *posterior) moveBlock(dst []Wide, first int, m *move) error {
 	change := m.change[first:][:len(dst)]
 	if !p.centred() {
 		for k, n := range change {
-			dst[k] = dst[k].add(product(n, m.alpha))
+			dst[k] = dst[k].Add(lambda.Product(n, m.alpha))
 		}
 		return nil
 	}
 	for k, n := range change {
-		dst[k] = dst[k].add(product(n, m.alpha<<centreBits))
+		dst[k] = dst[k].Add(lambda.Product(n, m.alpha<<lambda.CentreBits))
 	}
 	d := p.family.Dim()
 	if first >= d {
@@ -244,11 +237,11 @@ func (q *posterior) moveBlock(dst []Wide, first int, m *move) error {
 		return err
 	}
 	for k, c := range centre {
-		dst[k] = dst[k].add(product(m.change[d+first+k], m.alpha*c))
+		dst[k] = dst[k].Add(lambda.Product(m.change[d+first+k], m.alpha*c))
 	}
 	return nil
 }
 
 func readWide(b []byte) Wide {
-	return Wide{int64(binary.LittleEndian.Uint64(b[8:])), binary.LittleEndian.Uint64(b)}
+	return Wide{Hi: int64(binary.LittleEndian.Uint64(b[8:])), Lo: binary.LittleEndian.Uint64(b)}
 }

@@ -255,7 +255,7 @@ func TestALambdaAtTheEdge(t *testing.T) {
 	binary.LittleEndian.PutUint64(edge[len(edge)-numberSize:], uint64(lattice>>63))
 	memory, err := RestoreServer(p, edge)
 	check(t, err)
-	if zero := p.priorAt(none) + memory.Lambda()[none].float(p.exponent); zero != 0 {
+	if zero := p.priorAt(none) + memory.Lambda()[none].Float(p.exponent); zero != 0 {
 		t.Fatalf("the precision is %v", zero)
 	}
 	rests, err := RestoreResting(p, sectionOf(edge))

@@ -28,7 +28,7 @@ func TestRestoreErrors(t *testing.T) {
 		{"another version", clientPrivacy, "", edits{"Version": 9}, "has version 9"},
 		{"another client", clientPrivacy, "", edits{"Client": "c01"}, `the state is of client "c01"`},
 		{"short λ", clientPrivacy, "", edits{"Lambda": []Wide{}}, "λ has 0 elements, want 5"},
-		{"improper λ", clientPrivacy, "", edits{"Lambda": slices.Repeat([]Wide{{hi: -1}}, 5)}, "λ is no proper distribution"},
+		{"improper λ", clientPrivacy, "", edits{"Lambda": slices.Repeat([]Wide{{Hi: -1}}, 5)}, "λ is no proper distribution"},
 		{"no factor", clientPrivacy, "factors = \"exact\"\ndamping = 0.1", edits{"Factor": nil}, "elements of the factor"},
 		{"open plan not answered", clientPrivacy, "", edits{"Open": 3}, "open plan"},
 		{"unknown field", clientPrivacy, "", edits{"Extra": 1}, "unknown field"},

@@ -179,7 +179,7 @@ func (s *Site) gate(dst []int64, change []float64, centre []int64) error {
 		return nil
 	}
 	if p.centred() {
-		p.toCentred(change, centre)
+		p.coordinates.FromNatural(change, centre)
 	}
 	// A change that is not finite counts as zero: that there is one is private.
 	if !finite(change) {
@@ -258,13 +258,13 @@ func (s *Site) factorNow(dst []float64) {
 	p := s.protocol
 	if s.factor != nil {
 		for i, w := range s.factor {
-			dst[i] = w.float(p.exponent)
+			dst[i] = w.Float(p.exponent)
 		}
 		return
 	}
 	weight := 1 / float64(len(p.roster))
 	for i, w := range s.q.lambda {
-		dst[i] = w.float(p.exponent) * weight
+		dst[i] = w.Float(p.exponent) * weight
 	}
 }
 
@@ -302,7 +302,7 @@ func (s *Site) Settle(o *Outcome) error {
 // follow moves by alpha what the site remembers of its factor.
 func (s *Site) follow(alpha int64) {
 	if s.factor != nil {
-		s.protocol.move(s.factor, s.proposed, alpha, s.centre)
+		s.protocol.coordinates.Move(s.factor, s.proposed, alpha, s.centre)
 	}
 	if s.parts != nil {
 		s.parts.settle(alpha, s.centre)

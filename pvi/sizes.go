@@ -1,5 +1,7 @@
 package pvi
 
+import "fedpvi/pvi/lambda"
+
 // How long messages are, for whoever has to bound them before reading.
 
 // MessageSize returns the number of elements of a release in the rounds, and of the sum
@@ -10,11 +12,8 @@ func (p *Protocol) MessageSize() int { return p.messageSize() }
 // pass number n, from 1.
 func (s *Scaling) Size(n int) int { return s.step(n).size }
 
-// Words returns the two halves of w, two's complement: w = high·2^64 + low.
-func (w Wide) Words() (high int64, low uint64) { return w.hi, w.lo }
-
-// NewWide returns the number whose halves are given, as Words returns them.
-func NewWide(high int64, low uint64) Wide { return Wide{high, low} }
+// A Wide is an element of λ on its lattice.
+type Wide = lambda.Wide
 
 // Fewest returns the number of answers below which a round is void: [Protocol.MinClients],
 // or one where clients are asked one at a time.

@@ -12,9 +12,9 @@ import (
 func TestServerStatesOfAllVersions(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
 	for i := range s.q.lambda {
-		s.q.lambda[i] = Wide{0, uint64(i)}
+		s.q.lambda[i] = Wide{Hi: 0, Lo: uint64(i)}
 	}
-	s.q.lambda[0] = Wide{-1, 1<<64 - 7}
+	s.q.lambda[0] = Wide{Hi: -1, Lo: 1<<64 - 7}
 	if !s.q.set(s.q.lambda) {
 		t.Fatal("λ is not proper")
 	}
@@ -40,7 +40,7 @@ func TestServerStatesOfAllVersions(t *testing.T) {
 	b := text(second)
 	b = append(binary.LittleEndian.AppendUint32([]byte{2}, uint32(len(b))), b...)
 	for _, w := range s.q.lambda {
-		b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, w.lo), uint64(w.hi))
+		b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, w.Lo), uint64(w.Hi))
 	}
 	for name, state := range map[string][]byte{"1": text(older), "2": b, "3": now} {
 		again, err := RestoreServer(s.protocol, state)

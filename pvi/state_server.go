@@ -9,6 +9,8 @@ import (
 	"io"
 	"maps"
 	"slices"
+
+	"fedpvi/pvi/lambda"
 )
 
 // A server's state is a byte for its version, a JSON object behind its length in four bytes, λ,
@@ -65,7 +67,7 @@ func (s *Server) Encoding() (*Encoding, error) {
 // Size is how many bytes it has.
 func (e *Encoding) Size() int {
 	p := e.q.protocol
-	return serverPrefix + len(e.text) + wideSize*p.family.Size() + len(e.rounds)*numberSize*(p.centreSize()+p.messageSize())
+	return serverPrefix + len(e.text) + wideSize*p.family.Size() + len(e.rounds)*numberSize*(p.coordinates.CentreSize()+p.messageSize())
 }
 
 // WriteTo writes it.
@@ -78,7 +80,7 @@ func (e *Encoding) WriteTo(w io.Writer) (int64, error) {
 		for part := range slices.Chunk(block, numbersAtOnce) {
 			b = b[:0]
 			for _, l := range part {
-				b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, l.lo), uint64(l.hi))
+				b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, l.Lo), uint64(l.Hi))
 			}
 			if _, err := w.Write(b); err != nil {
 				return err
@@ -217,7 +219,7 @@ func (p *Protocol) readNumbers(v *serverState, numbers *io.SectionReader, rest b
 			rounds = append(rounds, r)
 		}
 	}
-	centre := p.centreSize()
+	centre := p.coordinates.CentreSize()
 	behind := int64(wideSize * p.family.Size())
 	if numbers.Size() != behind+int64(numberSize*len(rounds)*(centre+p.messageSize())) {
 		return errors.New("the state cannot be read: it has not the length of one of this study")
@@ -249,12 +251,12 @@ func (p *Protocol) readNumbers(v *serverState, numbers *io.SectionReader, rest b
 // readCentre reads a centre, and keeps it or not.
 func (p *Protocol) readCentre(from io.Reader, keep bool) (list []int64, err error) {
 	if keep && p.centred() {
-		list = make([]int64, 0, p.centreSize())
+		list = make([]int64, 0, p.coordinates.CentreSize())
 	}
 	i := 0
-	err = readEach(from, numberSize, p.centreSize(), func(b []byte) error {
+	err = readEach(from, numberSize, p.coordinates.CentreSize(), func(b []byte) error {
 		n := int64(binary.LittleEndian.Uint64(b))
-		if i++; n > maxCentre || n < -maxCentre {
+		if i++; n > lambda.MaxCentre || n < -lambda.MaxCentre {
 			return fmt.Errorf("element %d of a centre is beyond its limit", i)
 		}
 		if keep {

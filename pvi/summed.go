@@ -9,6 +9,7 @@ import (
 
 	"fedpvi/dpmech"
 	"fedpvi/gpu"
+	"fedpvi/pvi/lambda"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
@@ -135,7 +136,7 @@ func (q *posterior) tryState(state []float64, averaged bool) (proper bool) {
 	s.descent.Natural(s.natural, state, averaged)
 	for i, x := range s.natural {
 		var ok bool
-		if s.lambda[i], ok = wideOf(x-p.priorAt(i), p.exponent); !ok {
+		if s.lambda[i], ok = lambda.Round(x-p.priorAt(i), p.exponent); !ok {
 			return false
 		}
 	}
@@ -182,7 +183,7 @@ func (q *posterior) same(lambda []Wide) bool {
 func (q *posterior) near(lambda []Wide) bool {
 	d, natural := q.protocol.family.Dim(), q.natural()
 	for i, w := range lambda {
-		gap := math.Abs(w.add(q.lambda[i].neg()).float(q.protocol.exponent))
+		gap := math.Abs(w.Add(q.lambda[i].Neg()).Float(q.protocol.exponent))
 		scale := natural[i%d+d]
 		if i < d {
 			scale = math.Abs(natural[i]) + math.Sqrt(scale)

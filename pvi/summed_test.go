@@ -15,6 +15,7 @@ import (
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/internal/testing/memory"
+	"fedpvi/pvi/lambda"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -284,11 +285,11 @@ func TestSummedRefusals(t *testing.T) {
 			}
 		}, true},
 		{"too few", func(_ *Site, plan *Plan) { plan.Participants = plan.Participants[:2] }, true},
-		{"another λ", func(_ *Site, plan *Plan) { plan.Lambda[3] = plan.Lambda[3].add(product(1<<48, 1)) }, true},
-		{"another mean", func(_ *Site, plan *Plan) { plan.Lambda[0] = plan.Lambda[0].add(product(1<<44, 1)) }, true},
+		{"another λ", func(_ *Site, plan *Plan) { plan.Lambda[3] = plan.Lambda[3].Add(lambda.Product(1<<48, 1)) }, true},
+		{"another mean", func(_ *Site, plan *Plan) { plan.Lambda[0] = plan.Lambda[0].Add(lambda.Product(1<<44, 1)) }, true},
 		{"λ up to rounding", func(_ *Site, plan *Plan) {
-			plan.Lambda[0] = plan.Lambda[0].add(product(1<<20, 1))
-			plan.Lambda[3] = plan.Lambda[3].add(product(1<<20, -1))
+			plan.Lambda[0] = plan.Lambda[0].Add(lambda.Product(1<<20, 1))
+			plan.Lambda[3] = plan.Lambda[3].Add(lambda.Product(1<<20, -1))
 		}, false},
 		{"short λ", func(_ *Site, plan *Plan) { plan.Lambda = plan.Lambda[:3] }, true},
 		{"spent", func(s *Site, _ *Plan) { s.spent.Statistics = 3 }, true},
@@ -452,7 +453,7 @@ func TestSummedRestoreErrors(t *testing.T) {
 	for name, edit := range map[string]func(v *siteState){
 		"nothing was charged":                      func(v *siteState) { v.Spent.Statistics = 0 },
 		"more than the study pays for":             func(v *siteState) { v.Spent.Statistics = 2 },
-		"λ does not follow":                        func(v *siteState) { v.Lambda[0] = Wide{1, 1} },
+		"λ does not follow":                        func(v *siteState) { v.Lambda[0] = Wide{Hi: 1, Lo: 1} },
 		"λ has 1 elements":                         func(v *siteState) { v.Lambda = v.Lambda[:1] },
 		"no state of a descent":                    func(v *siteState) { v.Descent = v.Descent[1:] },
 		"a state of":                               func(v *siteState) { v.Descent = v.Descent[:40] },

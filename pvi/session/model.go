@@ -45,7 +45,7 @@ func modelOfLambda(digest pvi.Digest, lambda pvi.List[pvi.Wide]) ([32]byte, erro
 	b := make([]byte, 0, 4<<10)
 	err := lambda.Each(func(block []pvi.Wide) error {
 		for _, w := range block {
-			high, low := w.Words()
+			high, low := w.Hi, w.Lo
 			b = binary.LittleEndian.AppendUint64(b, uint64(high))
 			b = binary.LittleEndian.AppendUint64(b, low)
 			if len(b) == cap(b) {

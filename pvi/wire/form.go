@@ -237,7 +237,7 @@ func (r *reader) wides() []pvi.Wide {
 	v := make([]pvi.Wide, n)
 	for i := range v {
 		at := b[16*i:]
-		v[i] = pvi.NewWide(int64(binary.LittleEndian.Uint64(at[8:])), binary.LittleEndian.Uint64(at))
+		v[i] = pvi.Wide{Hi: int64(binary.LittleEndian.Uint64(at[8:])), Lo: binary.LittleEndian.Uint64(at)}
 	}
 	return v
 }

@@ -57,7 +57,9 @@ var (
 	ids      = rapid.Custom(func(t *rapid.T) pvi.ClientID {
 		return pvi.ClientID(rapid.StringMatching(`[a-z0-9-]{0,12}`).Draw(t, "name"))
 	})
-	wides = rapid.Custom(func(t *rapid.T) pvi.Wide { return pvi.NewWide(integers.Draw(t, "high"), rapid.Uint64().Draw(t, "low")) })
+	wides = rapid.Custom(func(t *rapid.T) pvi.Wide {
+		return pvi.Wide{Hi: integers.Draw(t, "high"), Lo: rapid.Uint64().Draw(t, "low")}
+	})
 	pairs = rapid.Custom(func(t *rapid.T) study.Bounds {
 		return study.Bounds{Low: reals.Draw(t, "low"), High: reals.Draw(t, "high")}
 	})
@@ -79,7 +81,7 @@ var codecs = map[Kind]codec{
 	Plan: codecOf(ReadPlan, AppendPlan, func(t *rapid.T) pvi.Plan {
 		return pvi.Plan{Protocol: digest(t), Number: number(t), Lambda: list(t, "lambda", wides), Centre: list(t, "centre", integers), Participants: clients(t)}
 	}, pvi.Plan{
-		Protocol: someDigest, Number: 7, Lambda: []pvi.Wide{pvi.NewWide(-1, math.MaxUint64), pvi.NewWide(3, 258)}, Centre: []int64{-65536},
+		Protocol: someDigest, Number: 7, Lambda: []pvi.Wide{{Hi: -1, Lo: math.MaxUint64}, {Hi: 3, Lo: 258}}, Centre: []int64{-65536},
 		Participants: []pvi.ClientID{"north", "st-olav-2"},
 	}),
 	Release: codecOf(ReadRelease, AppendRelease, func(t *rapid.T) pvi.Release {

@@ -25,7 +25,7 @@ func (w *writer) ints(v pvi.List[int64]) {
 
 func (w *writer) wides(v pvi.List[pvi.Wide]) {
 	elements(w, v, 16, func(n pvi.Wide) {
-		high, low := n.Words()
+		high, low := n.Hi, n.Lo
 		w.b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(w.b, low), uint64(high))
 	})
 }

@@ -330,7 +330,7 @@ func (m *model) forge(number uint64, to string) (transport.Item, bool) {
 		if err != nil || !slices.Contains(p.Participants, pvi.ClientID(to)) {
 			return item, false
 		}
-		p.Lambda[0] = pvi.NewWide(0, 12345)
+		p.Lambda[0] = pvi.Wide{Hi: 0, Lo: 12345}
 		body = wire.AppendPlan(nil, p)
 	default:
 		return item, false

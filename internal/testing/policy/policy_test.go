@@ -82,6 +82,7 @@ var floors = [][]string{
 	{"pvi/shard"},
 	{"pvi/solver"},
 	{"internal/speed", "pvi/fit"},
+	{"pvi/lambda"},
 	{"pvi"},
 	{"pvi/wire", "pvi/words"},
 	{"pvi/session"},

@@ -1,0 +1,125 @@
+package lambda
+
+import (
+	"fmt"
+	"math"
+
+	"fedpvi/pvi/gaussian"
+)
+
+const (
+	// CentreBits is the precision of a centre: its elements are in units of
+	// 2^-CentreBits.
+	CentreBits = 16
+
+	// CentreLimit bounds the elements of a centre, as a power of two: on a
+	// standardised scale a larger mean is noise.
+	CentreLimit = 8
+
+	// MaxCentre bounds the elements of a centre in its units.
+	MaxCentre = 1 << (CentreLimit + CentreBits)
+)
+
+// Coordinates are those in which changes of natural parameters are clipped and
+// travel: the natural parameters themselves or, if they are centred, those of
+// θ − c for a public centre c, which is the mean of q at the time of the plan.
+type Coordinates struct {
+	family  gaussian.Family
+	entries [][2]int // row and column of the precision's elements; nil if the precision is diagonal
+	centred bool
+}
+
+// NewCoordinates returns the coordinates of the natural parameters of a family.
+func NewCoordinates(family gaussian.Family, centred bool) *Coordinates {
+	c := &Coordinates{family: family, centred: centred}
+	if !gaussian.Independent(family) {
+		c.entries = family.Precision()
+	}
+	return c
+}
+
+// Centred reports whether the coordinates have a centre.
+func (c *Coordinates) Centred() bool { return c.centred }
+
+// CentreSize returns the number of elements of a centre, 0 if there is none.
+func (c *Coordinates) CentreSize() int {
+	if !c.centred {
+		return 0
+	}
+	return c.family.Dim()
+}
+
+// CheckCentre returns an error for a centre of another length, or with an element
+// beyond [MaxCentre]. Any other centre is good: it chooses the coordinates in which
+// a change is clipped, and is public.
+func (c *Coordinates) CheckCentre(centre []int64) error {
+	if want := c.CentreSize(); len(centre) != want {
+		return fmt.Errorf("the centre has %d elements, want %d", len(centre), want)
+	}
+	for i, x := range centre {
+		if x > MaxCentre || x < -MaxCentre {
+			return fmt.Errorf("element %d of the centre is beyond its limit", i+1)
+		}
+	}
+	return nil
+}
+
+// RoundCentre writes a mean to dst in the units of a centre.
+func RoundCentre(dst []int64, mean []float64) {
+	for i, m := range mean {
+		dst[i] = int64(math.Round(min(max(m*(1<<CentreBits), -MaxCentre), MaxCentre)))
+	}
+}
+
+// Precisions returns the number of elements of the precision.
+func (c *Coordinates) Precisions() int { return c.family.Size() - c.family.Dim() }
+
+// Entry returns row and column of element k of the precision.
+func (c *Coordinates) Entry(k int) (i, j int) {
+	if c.entries == nil {
+		return k, k
+	}
+	return c.entries[k][0], c.entries[k][1]
+}
+
+// FromNatural turns natural parameters (h, Λ) into these coordinates: h becomes
+// h − Λc around a centre c. A client whose factor is a Gaussian likelihood has a
+// small h in the coordinates around the posterior's mean, however large the mean
+// is, so that a smaller clip is enough and noise on Λ no longer moves the mean.
+func (c *Coordinates) FromNatural(nat []float64, centre []int64) {
+	if !c.centred {
+		return
+	}
+	d := len(centre)
+	for k := range c.Precisions() {
+		i, j := c.Entry(k)
+		precision := math.Ldexp(nat[d+k], -CentreBits)
+		nat[i] -= precision * float64(centre[j])
+		if i != j {
+			nat[j] -= precision * float64(centre[i])
+		}
+	}
+}
+
+// Move adds to lambda the change, a vector of lattice steps in the coordinates
+// around centre, times alpha. The way back from those coordinates is exact: h gains
+// Λc, and c is a multiple of 2^-CentreBits.
+func (c *Coordinates) Move(lambda []Wide, change []int64, alpha int64, centre []int64) {
+	if !c.centred {
+		for i, n := range change {
+			lambda[i] = lambda[i].Add(Product(n, alpha))
+		}
+		return
+	}
+	for i, n := range change {
+		lambda[i] = lambda[i].Add(Product(n, alpha<<CentreBits))
+	}
+	d := len(centre)
+	for k := range c.Precisions() {
+		i, j := c.Entry(k)
+		lambda[i] = lambda[i].Add(Product(change[d+k], alpha*centre[j]))
+		if i != j {
+			lambda[j] = lambda[j].Add(Product(change[d+k], alpha*centre[i]))
+		}
+	}
+}
