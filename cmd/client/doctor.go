@@ -14,7 +14,7 @@ import (
 type doctorCommand struct {
 	Data     string        `help:"File of records to look at." type:"existingfile" placeholder:"FILE"`
 	Offline  bool          `help:"Do not call the coordinator."`
-	Pace     bool          `help:"Say what this machine computes with, processor and GPUs, and how fast it is." default:"true" negatable:""`
+	Pace     bool          `help:"Measure how fast the processor and the GPUs of this machine take private steps." default:"true" negatable:""`
 	Deadline time.Duration `name:"round-deadline" help:"Time for a round, from which all waiting times are derived." default:"10m"`
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 
-	"fedpvi/internal/speed"
+	"fedpvi/sim/autoencoder"
 )
 
 type doctorCommand struct {
@@ -13,12 +13,12 @@ type doctorCommand struct {
 }
 
 func (doctorCommand) Help() string {
-	return `Says what this machine has to compute private steps with, processor and GPUs, and how
-fast each takes those of a fixed problem of made-up records.`
+	return `Lists the processor and the GPUs of this machine, and measures how fast each takes
+private steps of a fixed regression and of a fixed autoencoder on made-up records.`
 }
 
 func (c *doctorCommand) Run() error {
-	r, err := speed.Examine()
+	r, err := autoencoder.Examine()
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (c *doctorCommand) Run() error {
 	for _, l := range r.Lines() {
 		fmt.Printf("%-16s %s\n", l.Check, l.Found)
 		if l.Fix != "" {
-			fmt.Printf("%-16s to mend it: %s\n", "", l.Fix)
+			fmt.Printf("%-16s remedy: %s\n", "", l.Fix)
 		}
 	}
 	return nil

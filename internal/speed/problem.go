@@ -16,12 +16,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The problem: a logistic regression on made-up records, with Poisson batches.
+// The problem is a logistic regression on made-up records, with Poisson batches.
 const (
 	records = 10_000
 	dim     = 14
 	batch   = 200
-	many    = 256 // problems at once
+	many    = 256 // visits at once
 	words   = "logistic regression, 14 coefficients, batches of some 200 of 10,000 made-up records"
 )
 
@@ -61,7 +61,7 @@ func newProblem() (*problem, error) {
 	return p, err
 }
 
-// mechanism hides a record in so many steps.
+// mechanism returns the private sum of so many steps.
 func (p *problem) mechanism(steps int, selection dpmech.Selection) (*dpmech.SampledSum, error) {
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: dpmech.Poisson{Rate: float64(batch) / records, Selection: selection}, Records: records, Steps: steps,
@@ -71,7 +71,7 @@ func (p *problem) mechanism(steps int, selection dpmech.Selection) (*dpmech.Samp
 
 var schedule = gpu.LinearDecay{First: 0.1, Last: 0.005}
 
-// visit takes so many steps on a device, or on the processor if it is nil.
+// visit takes so many steps on the device d, or on the processor if d is nil.
 func (p *problem) visit(steps int, d cuda.Device) error {
 	base := solver.Base{Mean: make([]float64, dim), SD: make([]float64, dim)}
 	natural := make([]float64, 2*dim)
@@ -108,7 +108,7 @@ func (p *problem) visit(steps int, d cuda.Device) error {
 	return err
 }
 
-// visits takes so many steps of many problems at once on a device.
+// visits takes so many steps of each of many visits at once on a device.
 func (p *problem) visits(steps int, d cuda.Device) (err error) {
 	m, err := p.mechanism(steps, dpmech.Feistel)
 	if err != nil {

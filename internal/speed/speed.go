@@ -1,5 +1,5 @@
-// Package speed says what a machine can compute with, and how fast: private steps of a fixed
-// problem of made-up records, by the processor and by every GPU, and copies of memory.
+// Package speed measures a machine: private steps of a fixed regression on made-up records, by
+// the processor and by every GPU, and copies of memory.
 package speed
 
 import (
@@ -11,57 +11,51 @@ import (
 	"fedpvi/gpu/device"
 )
 
-// A Report is what a machine has and does.
+// A Report lists a machine's processor and GPUs with their speeds.
 type Report struct {
-	// Problem is that of the steps, in words, Network that of a network's.
+	// Problem describes in words the regression that the steps are of.
 	Problem   string    `json:"problem"`
-	Network   string    `json:"network"`
 	Processor Processor `json:"processor"`
 	device.Found
-	GPUs []GPU `json:"gpus,omitempty"`
+	GPUs []GPU `json:"gpus,omitempty"` // one for each of Devices, in their order
 }
 
-// Processor is what the processor does. Rates are of a second.
+// Processor holds the speed of the processor.
 type Processor struct {
 	Cores int `json:"cores"`
-	// Steps are those of one thread, Network those of the network by all cores.
-	Steps   float64 `json:"steps_per_second"`
-	Network float64 `json:"network_steps_per_second"`
-	// Copy is of bytes, each read and written, in a copy larger than caches.
+	// Steps is the number of private steps that one thread takes a second.
+	Steps float64 `json:"steps_per_second"`
+	// Copy is the rate of a copy larger than the caches, in bytes a second. A byte counts
+	// twice, as read and as written.
 	Copy float64 `json:"copy_bytes_per_second"`
 }
 
-// GPU is what a GPU does, if it is fit.
+// GPU holds the speed of a GPU. All rates are zero if Failed is not empty.
 type GPU struct {
 	Name string `json:"name"`
-	// Failed says why this program cannot use it; empty if it can.
+	// Failed is the reason why this program cannot use the GPU; empty if it can.
 	Failed string `json:"failed,omitempty"`
-	// Steps are those of one visit, with its records' way to the GPU; Many those of a number of
-	// visits at once.
+	// Steps is the number of private steps a second in one visit, including the upload of
+	// the records. Many is their number, over all visits, if many visits run at once.
 	Steps float64 `json:"steps_per_second,omitempty"`
 	Many  float64 `json:"steps_per_second_many,omitempty"`
-	// Network are private steps of the network, Plain steps without privacy.
-	Network float64 `json:"network_steps_per_second,omitempty"`
-	Plain   float64 `json:"network_steps_per_second_plain,omitempty"`
-	// Copies of bytes: within its memory, each read and written, to it, and from it.
+	// Rates of copies in bytes a second: within the GPU's memory, where a byte counts as read
+	// and as written, to the GPU, and from the GPU.
 	Within float64 `json:"copy_within_bytes_per_second,omitempty"`
 	To     float64 `json:"copy_to_bytes_per_second,omitempty"`
 	From   float64 `json:"copy_from_bytes_per_second,omitempty"`
 }
 
-// Examine measures the processor and all GPUs that the program can use. It takes some
+// Examine measures the processor and every GPU that the program can use. It takes some
 // seconds.
 func Examine() (*Report, error) {
-	r := &Report{Problem: words, Network: networkWords, Found: device.Find()}
+	r := &Report{Problem: words, Found: device.Find()}
 	r.Processor.Cores = runtime.NumCPU()
 	p, err := newProblem()
 	if err != nil {
 		return nil, err
 	}
-	if r.Processor.Steps, err = rate(func(steps int) error { return p.visit(steps, nil) }); err != nil {
-		return nil, err
-	}
-	if r.Processor.Network, err = networkRate(); err != nil {
+	if r.Processor.Steps, err = Rate(func(steps int) error { return p.visit(steps, nil) }); err != nil {
 		return nil, err
 	}
 	r.Processor.Copy = copies()
@@ -77,28 +71,22 @@ func Examine() (*Report, error) {
 	return r, nil
 }
 
-// measure has a GPU take the steps.
+// measure takes the GPU of the ordinal into use, which tests it, and measures it.
 func (g *GPU) measure(p *problem, ordinal int) (err error) {
-	devices, _, err := device.CUDA(ordinal).Take() // tested
+	devices, _, err := device.CUDA(ordinal).Take()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, device.Close(devices)) }()
 	d := devices[0]
-	if g.Steps, err = rate(func(steps int) error { return p.visit(steps, d) }); err != nil {
+	if g.Steps, err = Rate(func(steps int) error { return p.visit(steps, d) }); err != nil {
 		return err
 	}
-	g.Many, err = rate(func(steps int) error { return p.visits(steps, d) })
+	g.Many, err = Rate(func(steps int) error { return p.visits(steps, d) })
 	if err != nil {
 		return err
 	}
 	g.Many *= many
-	if g.Network, err = networkRateOn(d, true); err != nil {
-		return err
-	}
-	if g.Plain, err = networkRateOn(d, false); err != nil {
-		return err
-	}
 	c, err := device.Measure(ordinal)
 	if err != nil {
 		return err
@@ -107,9 +95,9 @@ func (g *GPU) measure(p *problem, ordinal int) (err error) {
 	return nil
 }
 
-// Work has first few steps and then as many as fill the time, within limits. Then the best
-// of several tries counts, which other work on the machine disturbs least; work that is slow
-// is tried until it has taken enough.
+// A measurement starts with fewSteps steps and grows until a call takes fill or has mostSteps
+// steps. It is repeated, tries times or until enough time is spent, and the fastest call
+// counts: other work on the machine disturbs that one least.
 const (
 	fewSteps  = 2
 	mostSteps = 2000
@@ -118,8 +106,9 @@ const (
 	enough    = 3 * time.Second
 )
 
-// rate returns how many steps a second work takes.
-func rate(work func(steps int) error) (best float64, err error) {
+// Rate returns how many steps a second work takes. It calls work many times, with various
+// numbers of steps.
+func Rate(work func(steps int) error) (best float64, err error) {
 	steps := fewSteps
 	var spent time.Duration
 	for try := 0; try < tries && spent < enough; {
@@ -139,7 +128,7 @@ func rate(work func(steps int) error) (best float64, err error) {
 	return best, nil
 }
 
-// copies returns the rate at which the processor copies, the best of several.
+// copies returns the best rate of several copies by the processor, in bytes a second.
 func copies() (most float64) {
 	const size = 64 << 20
 	a, b := make([]byte, size), make([]byte, size)
@@ -154,21 +143,21 @@ func copies() (most float64) {
 	return most
 }
 
-// A Line is a check of the report, in words.
+// A Line is one check of the report, in words.
 type Line struct {
 	Check, Found string
-	// Fix says what helps; empty where nothing is wrong.
+	// Fix is the remedy; empty if nothing is wrong.
 	Fix string
 }
 
 // Lines returns the report in words.
 func (r *Report) Lines() []Line {
-	built := "no: make cuda builds a program that knows GPUs"
+	built := "no: make cuda builds a program that can use GPUs"
 	if r.Built {
 		built = "yes"
 	}
 	all := []Line{
-		{Check: "processor", Found: fmt.Sprintf("%d cores; one takes %s private steps a second (%s) and copies %s; all take %s of a network (%s)", r.Processor.Cores, count(r.Processor.Steps), r.Problem, bytes(r.Processor.Copy), count(r.Processor.Network), r.Network)},
+		{Check: "processor", Found: fmt.Sprintf("%d cores; one takes %s private steps a second (%s) and copies %s", r.Processor.Cores, Count(r.Processor.Steps), r.Problem, bytes(r.Processor.Copy))},
 		{Check: "built for GPUs", Found: built},
 	}
 	if r.Built && r.Missing != "" {
@@ -181,17 +170,17 @@ func (r *Report) Lines() []Line {
 		d := r.Devices[i]
 		found := fmt.Sprintf("%s, %d multiprocessors, compute capability %s, %.1f GiB", d.Model, d.Multiprocessors, d.Capability, float64(d.Memory)/(1<<30))
 		if g.Failed != "" {
-			all = append(all, Line{Check: g.Name, Found: found + "; it cannot be used: " + g.Failed, Fix: "do what it says, or compute without it: --device cpu"})
+			all = append(all, Line{Check: g.Name, Found: found + "; it cannot be used: " + g.Failed, Fix: "follow the message, or compute on the processor: --device cpu"})
 			continue
 		}
-		all = append(all, Line{Check: g.Name, Found: fmt.Sprintf("%s; computes as the processor does; %s private steps a second, %s of %d problems at once, %s of the network; copies %s within, %s to it, %s from it",
-			found, count(g.Steps), count(g.Many), many, count(g.Network), bytes(g.Within), bytes(g.To), bytes(g.From))})
+		all = append(all, Line{Check: g.Name, Found: fmt.Sprintf("%s; computes as the processor does; %s private steps a second, %s of %d problems at once; copies %s within, %s to it, %s from it",
+			found, Count(g.Steps), Count(g.Many), many, bytes(g.Within), bytes(g.To), bytes(g.From))})
 	}
 	return all
 }
 
-// count writes a number with two digits that count.
-func count(x float64) string {
+// Count writes a number with about two significant digits.
+func Count(x float64) string {
 	switch {
 	case x >= 1e6:
 		return fmt.Sprintf("%.1f million", x/1e6)

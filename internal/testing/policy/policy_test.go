@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,6 +138,45 @@ func TestImportsRunDownward(t *testing.T) {
 				t.Errorf("%s imports %s, which is not below it", f.path, room)
 			}
 		}
+	}
+}
+
+// The daemons' programs do not link the autoencoder, test worlds or tools: a hospital runs, and a
+// reviewer reads, only what a study needs. The rooms that a program reaches are computed from
+// the imports of all files that are no tests, under every build tag.
+func TestDaemonsReachNoAutoencoderAndNoTools(t *testing.T) {
+	imports := map[string][]string{}
+	for _, f := range files(t) {
+		if f.test {
+			continue
+		}
+		for _, i := range f.imports {
+			if room, ok := strings.CutPrefix(i, "fedpvi/"); ok {
+				imports[f.folder] = append(imports[f.folder], room)
+			}
+		}
+	}
+	reach := func(program string) (reached []string) {
+		reached = []string{program}
+		for next := 0; next < len(reached); next++ {
+			for _, room := range imports[reached[next]] {
+				if !slices.Contains(reached, room) {
+					reached = append(reached, room)
+				}
+			}
+		}
+		return reached
+	}
+	kept := regexp.MustCompile(`^(gpu/vae|sim|internal/testing|tools)(/|$)`)
+	for _, program := range []string{"cmd/client", "cmd/coordinator"} {
+		for _, room := range reach(program) {
+			if kept.MatchString(room) {
+				t.Errorf("%s reaches %s", program, room)
+			}
+		}
+	}
+	if all := reach("cmd/sim"); !slices.Contains(all, "gpu/vae") || !slices.Contains(all, "sim/autoencoder") {
+		t.Error("cmd/sim does not reach the autoencoder: the rooms have other names now")
 	}
 }
 

@@ -1,0 +1,199 @@
+package autoencoder
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/gpu/cuda"
+	"fedpvi/gpu/device"
+	"fedpvi/gpu/vae"
+	"fedpvi/internal/speed"
+)
+
+// The network of [Examine]: d3p's autoencoder of MNIST, on made-up images.
+const (
+	speedImages = 6_000
+	speedBatch  = 128
+	speedWords  = "autoencoder 784-400-50, 688,884 weights, batches of some 128 made-up images"
+)
+
+var (
+	speedShape    = vae.Shape{Pixels: 784, Hidden: 400, Latent: 50}
+	speedSampling = dpmech.Poisson{Rate: speedBatch / float64(speedImages)}
+)
+
+// A Speed is a report of a machine's speed with the rates of an autoencoder's steps added.
+// Its fields replace those of the same name in the report.
+type Speed struct {
+	*speed.Report
+	// Network describes the autoencoder in words.
+	Network   string         `json:"network"`
+	Processor ProcessorSpeed `json:"processor"`
+	GPUs      []GPUSpeed     `json:"gpus,omitempty"`
+}
+
+// ProcessorSpeed holds the speed of the processor.
+type ProcessorSpeed struct {
+	speed.Processor
+	// Network is the number of private steps a second of the autoencoder, on all cores.
+	Network float64 `json:"network_steps_per_second"`
+}
+
+// GPUSpeed holds the speed of a GPU. All rates are zero if Failed is not empty.
+type GPUSpeed struct {
+	speed.GPU
+	// Network is the number of private steps a second of the autoencoder, Plain that of
+	// steps without privacy.
+	Network float64 `json:"network_steps_per_second,omitempty"`
+	Plain   float64 `json:"network_steps_per_second_plain,omitempty"`
+}
+
+// Examine measures the processor and every GPU that the program can use. It takes some
+// seconds.
+func Examine() (*Speed, error) {
+	r, err := speed.Examine()
+	if err != nil {
+		return nil, err
+	}
+	s := &Speed{Report: r, Network: speedWords, Processor: ProcessorSpeed{Processor: r.Processor}}
+	if s.Processor.Network, err = processorRate(); err != nil {
+		return nil, err
+	}
+	for i, found := range r.GPUs {
+		g := GPUSpeed{GPU: found}
+		if g.Failed == "" {
+			if err := g.measure(i); err != nil {
+				g = GPUSpeed{GPU: speed.GPU{Name: found.Name, Failed: err.Error()}}
+				r.GPUs[i] = g.GPU
+			}
+		}
+		s.GPUs = append(s.GPUs, g)
+	}
+	return s, nil
+}
+
+// Lines returns the report in words.
+func (s *Speed) Lines() []speed.Line {
+	all := append(s.Report.Lines(), speed.Line{
+		Check: "autoencoder", Found: fmt.Sprintf("all cores take %s private steps a second (%s)", speed.Count(s.Processor.Network), s.Network),
+	})
+	for _, g := range s.GPUs {
+		if g.Failed == "" {
+			all = append(all, speed.Line{
+				Check: "autoencoder", Found: fmt.Sprintf("%s takes %s private steps a second, %s without privacy", g.Name, speed.Count(g.Network), speed.Count(g.Plain)),
+			})
+		}
+	}
+	return all
+}
+
+// measure takes the GPU of the ordinal into use and measures the autoencoder on it.
+func (g *GPUSpeed) measure(ordinal int) (err error) {
+	devices, _, err := device.CUDA(ordinal).Take()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, device.Close(devices)) }()
+	if g.Network, err = deviceRate(devices[0], true); err != nil {
+		return err
+	}
+	g.Plain, err = deviceRate(devices[0], false)
+	return err
+}
+
+// processorRate returns how many private steps the processor takes a second.
+func processorRate() (float64, error) {
+	sums, most, err := newSpeedRun()
+	if err != nil {
+		return 0, err
+	}
+	t, err := newSpeedTrainer(sums, most)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = t.Close() }() // it fails only with a device
+	return speed.Rate(func(steps int) error {
+		for range steps {
+			if err := t.Step(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// deviceRate returns how many steps a device takes a second, planned together. The planning by
+// the processor is part of the time.
+func deviceRate(d cuda.Device, private bool) (best float64, err error) {
+	run, most, err := newSpeedRun()
+	if err != nil {
+		return 0, err
+	}
+	t, err := newSpeedTrainer(nil, most)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	if err := t.Attach(d, private, most); err != nil {
+		return 0, err
+	}
+	streams, draws := dpmech.NewStreams(), dpmech.NewStream()
+	return speed.Rate(func(steps int) error {
+		var plan vae.Planned
+		var err error
+		if private {
+			plan, err = run.Plan(steps, streams, draws)
+		} else {
+			plan, err = newPlainPlan(steps, streams.Sampling, draws)
+		}
+		if err != nil {
+			return err
+		}
+		return t.TakePlan(plan)
+	})
+}
+
+// newSpeedTrainer returns a trainer of the network on all cores. It takes single steps if sums
+// is not nil, and plans otherwise.
+func newSpeedTrainer(sums vae.Sums, most int) (*vae.Trainer, error) {
+	src := dpmech.NewStream()
+	n, err := vae.NewNetwork(speedShape, src)
+	if err != nil {
+		return nil, err
+	}
+	data := make([][]byte, speedImages)
+	for i := range data {
+		data[i] = make([]byte, speedShape.Pixels)
+		for j := range data[i] {
+			if w := src.Uint64(); w%5 == 0 {
+				data[i][j] = byte(w >> 8)
+			}
+		}
+	}
+	return vae.NewTrainer(n, data, sums, most, vae.Options{Rate: 1e-3, Batch: speedBatch, Workers: runtime.NumCPU()}, src)
+}
+
+// newSpeedRun returns a run of the mechanism for private steps, and the largest size of a batch.
+func newSpeedRun() (*dpmech.ProductRun, int, error) {
+	sampler, err := speedSampling.Sampler(speedImages)
+	if err != nil {
+		return nil, 0, err
+	}
+	m, err := dpmech.NewProductSum(dpmech.ProductConfig{
+		Sampling: speedSampling, Records: speedImages, Steps: 1 << 20, Layers: speedShape.Layers(),
+		Clip: 10, NoiseMultiplier: 1.5, Together: sampler.MaxBatch(), Adjacency: accountant.AddRemove,
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	run, err := m.Begin(dpmech.NewStreams())
+	return run, sampler.MaxBatch(), err
+}
+
+func newPlainPlan(steps int, src, draws *dpmech.Stream) (vae.Planned, error) {
+	p, err := dpmech.NewBatchPlan(speedSampling, speedImages, steps, src, draws)
+	return vae.PlannedPlain{BatchPlan: p}, err
+}
