@@ -9,7 +9,6 @@ import (
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/seal"
 	"fedpvi/crypto/transcript"
-	"fedpvi/pvi/wire"
 	"fedpvi/transport"
 )
 
@@ -18,6 +17,31 @@ import (
 // every chunk, by who calls; then the loop adds it up, and each chunk is checked again before a number of it
 // counts. Between the two its pieces do not change: bytes that are there are never written over, and if they
 // are dropped, the offer is another.
+
+// encoded is an answer that is in memory or in the store.
+type encoded interface {
+	Len() int
+	Each(f func(part []byte) error) error
+}
+
+// whole is an answer in memory.
+type whole []byte
+
+func (b whole) Len() int                             { return len(b) }
+func (b whole) Each(f func(part []byte) error) error { return f(b) }
+
+// gathered returns the bytes of an answer.
+func gathered(m encoded) ([]byte, error) {
+	if b, ok := m.(whole); ok {
+		return b, nil
+	}
+	b := make([]byte, 0, m.Len())
+	err := m.Each(func(part []byte) error {
+		b = append(b, part...)
+		return nil
+	})
+	return b, err
+}
 
 // errChanged says that an answer is another than it was when it was checked.
 var errChanged = fmt.Errorf("%w: an answer that was checked cannot be read again", store.ErrDamaged)
@@ -54,7 +78,7 @@ func (a stored) body() (transcript.Body, error) {
 
 // opened returns what is sealed in an answer, all of which was checked. A fault is one of the answer, an error
 // one of this machine.
-func (s *Study) opened(w *written) (payload wire.Encoded, fault, err error) {
+func (s *Study) opened(w *written) (payload encoded, fault, err error) {
 	var body transcript.Body
 	at := s.stored(w)
 	if w.whole != nil {
@@ -72,7 +96,7 @@ func (s *Study) opened(w *written) (payload wire.Encoded, fault, err error) {
 			return err
 		}
 		p, err := s.opener.open(w.release.Header, w.whole)
-		payload = wire.Whole(p)
+		payload = whole(p)
 		return err
 	})
 	switch {

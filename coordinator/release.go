@@ -12,7 +12,6 @@ import (
 	"fedpvi/crypto/signed"
 	"fedpvi/crypto/transcript"
 	"fedpvi/pvi"
-	"fedpvi/pvi/wire"
 	"fedpvi/transport"
 )
 
@@ -295,16 +294,17 @@ func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) 
 
 // take has the study's phase collect an answer, and keeps it. If it was the last one
 // missing, the outcome is said.
-func (b *batch) take(name identity.Name, c *client, w *written, payload wire.Encoded) error {
+func (b *batch) take(name identity.Name, c *client, w *written, payload encoded) error {
 	s, st, ask := b.study, b.state, w.key.Ask
 	if awaited, err := b.awaits(name, c, w); err != nil || !awaited {
 		return err
 	}
 	q := st.open[ask]
-	outcome, err := st.server.CollectSaying(pvi.ClientID(name), int(ask), payload)
-	if errors.Is(err, errChanged) {
+	body, err := gathered(payload)
+	if err != nil {
 		return b.undo(err)
 	}
+	outcome, err := st.server.Collect(pvi.ClientID(name), int(ask), body)
 	if why, ok := refusedBy(err); ok {
 		return b.drop(name, w, refuse(transport.Malformed, "%s", why))
 	}

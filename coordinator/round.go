@@ -52,7 +52,7 @@ func (b *batch) begin() error {
 	if slices.Equal(names, st.blocked.clients) {
 		return nil
 	}
-	server, err := session.NewResting(s.document, clientIDs(names))
+	server, err := session.NewServer(s.document, clientIDs(names))
 	if err != nil {
 		st.blocked = blocked{names, err.Error()}
 		b.then(func() { s.log.Warn("the study cannot begin", "clients", len(names), "reason", err) })
@@ -138,7 +138,7 @@ func (b *batch) closeIfDue(ask uint64) error {
 	if len(missing) > 0 && b.now.Before(q.deadline) {
 		return nil
 	}
-	outcome, err := st.server.CloseSaying(int(ask))
+	outcome, err := st.server.Close(int(ask))
 	if err != nil {
 		return b.fail(err)
 	}
@@ -147,11 +147,11 @@ func (b *batch) closeIfDue(ask uint64) error {
 }
 
 // close says the outcome of a question and forgets the bodies of its answers.
-func (b *batch) close(outcome *session.Saying) error {
+func (b *batch) close(outcome *session.Entry) error {
 	s, st, ask := b.study, b.state, uint64(outcome.Ask)
 	q := st.open[ask]
 	delete(st.open, ask)
-	if err := b.say(transcript.Kind(outcome.Kind), ask, st.server.Model(), outcome.WriteBody); err != nil {
+	if err := b.say(transcript.Kind(outcome.Kind), ask, st.server.Model(), bytesOf(outcome.Body)); err != nil {
 		return err
 	}
 	b.write(func(kept store.Study) error { return kept.CloseAsk(ask) })
@@ -169,15 +169,12 @@ func (b *batch) open() (opened bool, err error) {
 	if !b.quorum() {
 		return false, nil
 	}
-	plan, ok, err := st.server.NextSaying()
-	if err != nil {
-		return false, b.fail(err)
-	}
+	plan, ok := st.server.Next()
 	if !ok {
 		return false, nil
 	}
 	ask, model := uint64(plan.Ask), st.server.Model()
-	if err := b.say(transcript.Kind(plan.Kind), ask, model, plan.WriteBody); err != nil {
+	if err := b.say(transcript.Kind(plan.Kind), ask, model, bytesOf(plan.Body)); err != nil {
 		return false, err
 	}
 	q := newQuestion(model, b.now, s.hub.options.RoundDeadline)
@@ -236,11 +233,8 @@ func (c *counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// fail aborts a study that cannot go on. If the state could not be read, that is this machine's fault: it is read again.
+// fail aborts a study that cannot go on.
 func (b *batch) fail(err error) error {
-	if errors.Is(err, pvi.ErrState) {
-		return err
-	}
 	b.study.log.Error("the study cannot go on", "error", err)
 	return b.abort(b.study.name(), "the coordinator cannot go on with this study; its log says why")
 }
@@ -277,16 +271,15 @@ func (b *batch) keepStage() error {
 	if !b.moved {
 		return nil
 	}
-	value, err := b.study.hub.store.PrepareState(b.study.hash, b.state.server.WriteState)
+	state, err := b.state.server.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	value, err := b.study.hub.store.PrepareState(b.study.hash, bytesOf(state))
 	if err != nil {
 		return err
 	}
 	b.write(func(kept store.Study) error { return kept.PutState(value) })
-	b.then(func() {
-		if err := b.study.rest(b.state); err != nil { // the next read of it fails, and the state is read again
-			b.study.log.Error("the state that was written cannot be read", "error", err)
-		}
-	})
 	return nil
 }
 

@@ -230,10 +230,7 @@ func (s *Study) readChain(st *state, kept store.Study) error {
 func (s *Study) readStage(st *state, kept store.Study) error {
 	var err error
 	clients := clientIDs(st.members())
-	if slot, size := kept.StateSlot(); slot != nil {
-		in := func(f func(store.Study) error) error { return f(kept) }
-		st.server, err = session.RestoreResting(s.document, clients, stateIn(in, slot, size))
-	} else if b := kept.State(); b != nil {
+	if b := kept.State(); b != nil {
 		st.server, err = session.RestoreServer(s.document, clients, b)
 	} else if n := st.chain.Position().Number; n > 0 {
 		err = fmt.Errorf("a transcript of %d entries, and no state of the phases", n)
@@ -290,7 +287,11 @@ func (s *Study) collectAgain(st *state, kept store.Study, k store.ReleaseKey, h 
 	if err != nil {
 		return fmt.Errorf("an answer in the store does not open: %w", err)
 	}
-	outcome, err := st.server.CollectSaying(pvi.ClientID(k.Client), int(k.Ask), payload)
+	body, err := gathered(payload)
+	if err != nil {
+		return err
+	}
+	outcome, err := st.server.Collect(pvi.ClientID(k.Client), int(k.Ask), body)
 	if err == nil && outcome != nil {
 		err = errors.New("the last answer to a question is there and its outcome is not")
 	}

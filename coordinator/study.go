@@ -99,9 +99,6 @@ func (s *Study) reload() error {
 		st, err = s.read(tx)
 		return err
 	})
-	if err == nil {
-		err = s.rest(st)
-	}
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,7 @@ import (
 // may in the last bit, on different machines.)
 type posterior struct {
 	protocol *Protocol
-	lambda   []Wide   // λ − λ_prior; nil at rest
-	rest     *resting // nil while λ is in memory
-	edge     bool     // rounding alone has λ proper: its moments are those that borderline computed
+	lambda   []Wide // λ − λ_prior
 	now      moments
 	meanOf   func(dst, nat []float64) error
 
@@ -90,18 +88,6 @@ func (q *posterior) try(n int, change, centre []int64) (proper bool) {
 	})
 }
 
-// tryResting is try where λ and the centre are not in memory. It says what it says if there is no fault.
-func (q *posterior) tryResting(n int, change []int64, rests *centre) (proper bool) {
-	r, m := q.rest, move{change, q.protocol.damping(n), rests}
-	return q.tryMove(func(back bool) {
-		if back {
-			r.moves = r.moves[:len(r.moves)-1]
-			return
-		}
-		r.moves = append(r.moves, m)
-	})
-}
-
 func (q *posterior) tryMove(move func(back bool)) (proper bool) {
 	q.tried = move
 	q.there(func() { proper = q.proper() })
@@ -136,35 +122,21 @@ const blockSize = 512
 // blocks hands the natural parameters of λ as it is to f, from coordinate first on, a block after the other,
 // where coordinates are independent.
 func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64) error) error {
-	d := q.protocol.family.Dim()
+	p, d := q.protocol, q.protocol.family.Dim()
 	nat := make([]float64, 0, 2*min(blockSize, d))
 	for first := 0; first < d; first += blockSize {
 		size := min(blockSize, d-first)
-		var err error
-		if nat, err = q.blockOf(nat[:0], first, size, q.read); err != nil {
-			return err
+		nat = nat[:0]
+		for _, from := range []int{first, d + first} {
+			for i, w := range q.lambda[from : from+size] {
+				nat = append(nat, p.priorAt(from+i)+w.Float(p.exponent))
+			}
 		}
 		if err := f(gaussian.Diagonal(size), first, nat); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// blockOf appends the natural parameters of a block of coordinates of what read reads.
-func (q *posterior) blockOf(nat []float64, first, size int, read func(dst []Wide, first int) error) ([]float64, error) {
-	p := q.protocol
-	var block [blockSize]Wide
-	for _, from := range []int{first, p.family.Dim() + first} {
-		some := block[:size]
-		if err := read(some, from); err != nil {
-			return nil, err
-		}
-		for i, w := range some {
-			nat = append(nat, p.priorAt(from+i)+w.Float(p.exponent))
-		}
-	}
-	return nat, nil
 }
 
 // boundary is the size, relative to what an element of the precision is the sum
@@ -209,7 +181,7 @@ func (q *posterior) nudged(by float64) (proper bool) {
 // commit makes what the last try computed the posterior.
 func (q *posterior) commit() {
 	q.tried(false)
-	q.tried, q.edge = nil, false
+	q.tried = nil
 	q.now, q.then = q.then, q.now
 	if q.summed != nil {
 		q.summed.state, q.summed.next = q.summed.next, q.summed.state
@@ -261,6 +233,5 @@ func (q *posterior) set(lambda []Wide) bool {
 		return false
 	}
 	q.commit()
-	q.edge = !proper
 	return true
 }

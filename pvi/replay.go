@@ -19,7 +19,7 @@ func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	if o.Sum != nil {
 		open.Sum = slices.Clone(o.Sum)
 	}
-	return s.finish(o.Number, open)
+	return s.finish(o.Number, open), nil
 }
 
 // Replay does for a pass what [Server.Replay] does for a round.

@@ -21,7 +21,6 @@ type Server struct {
 	asked    []int          // plans issued to each client, unless synchronous
 	sequence int            // outcomes issued
 	open     map[int]*round // by plan number
-	ended    *centre        // of the last outcome, in the place of its Centre
 }
 
 // A round is a plan that has no outcome yet.
@@ -30,37 +29,22 @@ type round struct {
 	Answered     []ClientID // in order
 	Centre       []int64    // of clipping coordinates
 	Sum          []int64    // nil before the first answer
-
-	rests *centre // in the place of Centre
 }
 
 // NewServer returns a server at the prior.
-func NewServer(p *Protocol) *Server { return newServer(p, newPosterior(p)) }
-
-func newServer(p *Protocol, q *posterior) *Server {
+func NewServer(p *Protocol) *Server {
 	return &Server{
 		protocol: p,
-		q:        q,
+		q:        newPosterior(p),
 		asked:    make([]int, len(p.roster)),
 		open:     map[int]*round{},
 	}
 }
 
-// Next returns the next plan that can be sent now, and false if there is none:
-// answers must come first, or the study is done. λ must be in memory: [Server.Rest].
+// Next returns the next plan that can be sent now. It returns false while answers
+// must come first and when the study is done. Lambda of the plan is the server's own,
+// and stays as it is until the next outcome.
 func (s *Server) Next() (Plan, bool) {
-	plan, ok := s.NextBrief()
-	if s.q.rest != nil {
-		panic("pvi: Next of a server at rest")
-	}
-	if ok {
-		plan.Lambda, plan.Centre = slices.Clone(s.q.lambda), s.open[plan.Number].Centre
-	}
-	return plan, ok
-}
-
-// NextBrief is Next without what is long: λ is [Server.LambdaList] and the centre [Server.PlanCentre].
-func (s *Server) NextBrief() (Plan, bool) {
 	p := s.protocol
 	if s.planned == p.Plans() {
 		return Plan{}, false
@@ -78,15 +62,9 @@ func (s *Server) NextBrief() (Plan, bool) {
 		participants = p.roster[i : i+1]
 	}
 	s.planned++
-	r := &round{Participants: participants}
-	switch rest := s.q.rest; {
-	case rest == nil:
-		r.Centre = s.q.centre()
-	case p.centred():
-		r.rests = &centre{moves: len(rest.moves)}
-	}
+	r := &round{Participants: participants, Centre: s.q.centre()}
 	s.open[s.planned] = r
-	return Plan{Protocol: p.digest, Number: s.planned, Participants: participants}, true
+	return Plan{p.digest, s.planned, s.q.lambda, r.Centre, participants}, true
 }
 
 // asked returns whom plan number n asks, nil where that depends on who answers first.
@@ -123,11 +101,7 @@ func (s *Server) idleClient() (int, bool) {
 // Collect adds a release to its round, and returns the outcome if it was the
 // last one missing. A release that is out of place is [Refused] and changes
 // nothing.
-func (s *Server) Collect(r *Release) (*Outcome, error) { return s.CollectNumbers(r, ListOf(r.Change)) }
-
-// CollectNumbers is Collect with numbers in the place of those of the release. If these fail with
-// an error of their own, that is returned, and the server must not be used any more.
-func (s *Server) CollectNumbers(r *Release, change List[int64]) (*Outcome, error) {
+func (s *Server) Collect(r *Release) (*Outcome, error) {
 	p := s.protocol
 	if r.Protocol != p.digest {
 		return nil, refuse("the release is for protocol %.16s, this is %.16s", r.Protocol, p.digest)
@@ -144,20 +118,25 @@ func (s *Server) CollectNumbers(r *Release, change List[int64]) (*Outcome, error
 		return nil, refuse("client %q has answered plan %d", r.Client, r.Number)
 	}
 	size := p.messageSize()
-	if change.Len() != size {
-		return nil, refuse("the release of client %q has %d elements, want %d", r.Client, change.Len(), size)
+	if len(r.Change) != size {
+		return nil, refuse("the release of client %q has %d elements, want %d", r.Client, len(r.Change), size)
+	}
+	for i, n := range r.Change {
+		if n > p.limit || n < -p.limit {
+			return nil, refuse("element %d of the release of client %q is beyond what the mechanism can yield", i+1, r.Client)
+		}
 	}
 	if open.Sum == nil {
 		open.Sum = make([]int64, size)
 	}
-	if err := open.add(r.Client, change, p.limit); err != nil {
-		return nil, err
+	for i, n := range r.Change {
+		open.Sum[i] += n
 	}
 	open.Answered = slices.Insert(open.Answered, at, r.Client)
 	if len(open.Answered) < len(open.Participants) {
 		return nil, nil
 	}
-	return s.finish(r.Number, open)
+	return s.finish(r.Number, open), nil
 }
 
 // Close ends the round of a plan with the answers that have come. A round with
@@ -168,13 +147,12 @@ func (s *Server) Close(number int) (*Outcome, error) {
 	if !ok {
 		return nil, refuse("plan %d is not open", number)
 	}
-	return s.finish(number, open)
+	return s.finish(number, open), nil
 }
 
-func (s *Server) finish(number int, r *round) (*Outcome, error) {
+func (s *Server) finish(number int, r *round) *Outcome {
 	delete(s.open, number)
 	s.sequence++
-	s.ended = r.rests
 	outcome := &Outcome{
 		Protocol:     s.protocol.digest,
 		Sequence:     s.sequence,
@@ -192,28 +170,17 @@ func (s *Server) finish(number int, r *round) (*Outcome, error) {
 		}
 		outcome.Sum = r.Sum
 		outcome.Verdict = Rejected
-		proper := s.try(number, r)
-		if err := s.q.fault(); err != nil {
-			return nil, err
-		}
-		if proper {
+		if s.q.try(number, r.Sum, r.Centre) {
 			s.q.commit()
 			outcome.Verdict = Accepted
 		} else {
-			s.q.tried = nil // which has the sum
+			s.q.tried = nil // it holds the sum
 		}
 	}
 	if s.Done() {
 		s.q.end()
 	}
-	return outcome, nil
-}
-
-func (s *Server) try(number int, r *round) (proper bool) {
-	if s.q.rest != nil {
-		return s.q.tryResting(number, r.Sum, r.rests)
-	}
-	return s.q.try(number, r.Sum, r.Centre)
+	return outcome
 }
 
 // Waiting returns the clients from which an answer is still out, in order.
@@ -247,8 +214,8 @@ func (s *Server) Outcomes() int { return s.sequence }
 // Done reports whether every plan of the study has an outcome.
 func (s *Server) Done() bool { return s.sequence == s.protocol.Plans() }
 
-// Lambda returns λ − λ_prior on the lattice. It is not a copy; nil if the server is at rest.
+// Lambda returns λ − λ_prior on the lattice. It is not a copy.
 func (s *Server) Lambda() []Wide { return s.q.lambda }
 
-// Posterior returns the natural parameters of q, of a server that is not at rest. It is not a copy.
+// Posterior returns the natural parameters of q. It is not a copy.
 func (s *Server) Posterior() []float64 { return s.q.natural() }

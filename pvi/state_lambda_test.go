@@ -72,8 +72,8 @@ func TestServerStatesOfAllVersions(t *testing.T) {
 	for why, state := range map[string][]byte{
 		"ends too early": now[:3],
 		"version 4":      append([]byte{4}, now[1:]...),
-		"the length":     joined(short, numbers-1),
-		"of two":         joined(mixed, numbers),
+		"its length":     joined(short, numbers-1),
+		"mixes two":      joined(mixed, numbers),
 		"two versions":   joined(both, size),
 		"has version 3":  text(both),
 	} {

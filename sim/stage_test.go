@@ -134,10 +134,7 @@ func (h *byteHouse) play() {
 	for !h.server.Done() {
 		post := post(inTurn)
 		for {
-			e, ok, err := h.server.Next()
-			if err != nil {
-				h.t.Fatal(err)
-			}
+			e, ok := h.server.Next()
 			if !ok {
 				break
 			}

@@ -157,10 +157,7 @@ func (v *verifier) roster(e transcript.Entry) error {
 }
 
 func (v *verifier) plan(e transcript.Entry, body []byte) error {
-	plan, ok, err := v.server.Next()
-	if err != nil {
-		return err
-	}
+	plan, ok := v.server.Next()
 	if !ok || string(plan.Kind) != string(e.Kind) || uint64(plan.Ask) != e.Ask || !bytes.Equal(plan.Body, body) {
 		return errors.New("the plan is not the one that follows from the entries before it")
 	}

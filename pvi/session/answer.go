@@ -88,7 +88,7 @@ func (s *Site) answerRound(a *Answer, src *dpmech.Stream) error {
 	if err != nil {
 		return err
 	}
-	a.Model = modelOfPlan(plan)
+	a.Model = modelOfLambda(plan.Protocol, plan.Lambda)
 	var r pvi.Release
 	before := s.rounds.Releases()
 	if err := s.rounds.Propose(&r, plan, src); err != nil {
@@ -135,7 +135,7 @@ func (s *Site) Model() (model [32]byte) {
 		}
 	case rounds:
 		if plan, err := wire.ReadPlan(s.pending.Body, l); err == nil {
-			model = modelOfPlan(plan)
+			model = modelOfLambda(plan.Protocol, plan.Lambda)
 		}
 	case last:
 		if plan, err := wire.ReadOneStepPlan(s.pending.Body, l); err == nil {

@@ -39,29 +39,21 @@ func modelOfScale(digest pvi.Digest, bounds []study.Bounds) [32]byte {
 	return sum(h)
 }
 
-// modelOfLambda hashes λ, which comes some elements after the others.
-func modelOfLambda(digest pvi.Digest, lambda pvi.List[pvi.Wide]) ([32]byte, error) {
+// modelOfLambda hashes λ.
+func modelOfLambda(digest pvi.Digest, lambda []pvi.Wide) [32]byte {
 	h := newModelHash(digest)
 	b := make([]byte, 0, 4<<10)
-	err := lambda.Each(func(block []pvi.Wide) error {
-		for _, w := range block {
-			high, low := w.Hi, w.Lo
-			b = binary.LittleEndian.AppendUint64(b, uint64(high))
-			b = binary.LittleEndian.AppendUint64(b, low)
-			if len(b) == cap(b) {
-				h.Write(b)
-				b = b[:0]
-			}
+	for _, w := range lambda {
+		high, low := w.Hi, w.Lo
+		b = binary.LittleEndian.AppendUint64(b, uint64(high))
+		b = binary.LittleEndian.AppendUint64(b, low)
+		if len(b) == cap(b) {
+			h.Write(b)
+			b = b[:0]
 		}
-		return nil
-	})
+	}
 	h.Write(b)
-	return sum(h), err
-}
-
-func modelOfPlan(plan *pvi.Plan) [32]byte {
-	model, _ := modelOfLambda(plan.Protocol, pvi.ListOf(plan.Lambda)) // which does not fail
-	return model
+	return sum(h)
 }
 
 // modelOfPoint hashes the point of the last round.

@@ -2,7 +2,6 @@ package session
 
 import (
 	"bytes"
-	"io"
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/wire"
@@ -20,7 +19,7 @@ func (s *Server) Replay(e Entry) (participants []pvi.ClientID, err error) {
 	if e.Kind != kinds[in].outcome {
 		return nil, refuse("question %d has an entry of kind %q, want %q", e.Ask, e.Kind, kinds[in].outcome)
 	}
-	var body func(io.Writer) error
+	var body []byte
 	switch in {
 	case scaling:
 		participants, body, err = s.replayScale(number, e.Body)
@@ -32,14 +31,14 @@ func (s *Server) Replay(e Entry) (participants []pvi.ClientID, err error) {
 	if err != nil {
 		return nil, err
 	}
-	again, err := entryOf(s.outcome(e.Ask, body, nil))
+	again, err := s.outcome(e.Ask, body, nil)
 	if err == nil && !bytes.Equal(again.Body, e.Body) {
 		err = refuse("the outcome of question %d does not follow from what was opened", e.Ask)
 	}
 	return participants, err
 }
 
-func (s *Server) replayScale(number int, body []byte) ([]pvi.ClientID, func(io.Writer) error, error) {
+func (s *Server) replayScale(number int, body []byte) ([]pvi.ClientID, []byte, error) {
 	o, err := wire.ReadScaleOutcome(body, s.course.limits)
 	if err != nil {
 		return nil, nil, err
@@ -51,7 +50,7 @@ func (s *Server) replayScale(number int, body []byte) ([]pvi.ClientID, func(io.W
 	return o.Participants, s.endOfPass(again), err
 }
 
-func (s *Server) replay(number int, body []byte) ([]pvi.ClientID, func(io.Writer) error, error) {
+func (s *Server) replay(number int, body []byte) ([]pvi.ClientID, []byte, error) {
 	o, err := wire.ReadOutcome(body, s.course.limits)
 	if err != nil {
 		return nil, nil, err
@@ -63,7 +62,7 @@ func (s *Server) replay(number int, body []byte) ([]pvi.ClientID, func(io.Writer
 	return o.Participants, s.endOfRound(again), err
 }
 
-func (s *Server) replayLast(body []byte) ([]pvi.ClientID, func(io.Writer) error, error) {
+func (s *Server) replayLast(body []byte) ([]pvi.ClientID, []byte, error) {
 	o, err := wire.ReadOneStepOutcome(body, s.course.limits)
 	if err != nil {
 		return nil, nil, err

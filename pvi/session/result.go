@@ -92,9 +92,6 @@ func (s *Server) Result() (*Result, error) {
 	if !s.Done() {
 		return nil, errNotDone
 	}
-	if err := s.rounds.Wake(); err != nil {
-		return nil, err
-	}
 	return s.course.result(s.rounds.Posterior(), s.verdicts, s.columns(), s.ending)
 }
 

@@ -31,99 +31,52 @@ const (
 type sections [sectionCount][]byte
 
 func (s *sections) marshal() []byte {
-	var b bytes.Buffer
-	_ = s.write(&b, -1, nil) // a buffer takes everything
-	return b.Bytes()
+	b, _ := s.append([]byte{stateVersion}, nil)
+	return b
 }
 
-// write writes a state, with a section that a machine writes, of which there is no copy.
-func (s *sections) write(w io.Writer, section int, m *pvi.Encoding) error {
-	if _, err := w.Write([]byte{stateVersion}); err != nil {
-		return err
-	}
+// append appends the sections to b. The section of the rounds is that of a server, if
+// there is one: it is long, and is put where it belongs at once.
+func (s *sections) append(b []byte, rounds *pvi.Server) ([]byte, error) {
 	for i, part := range s {
-		n := len(part)
-		if i == section {
-			n = m.Size()
-		}
-		if _, err := w.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(n)), part...)); err != nil {
-			return err
-		}
-		if i == section {
-			if _, err := m.WriteTo(w); err != nil {
-				return err
+		at := len(b)
+		b = append(append(b, make([]byte, lengthSize)...), part...)
+		if i == roundsSection && rounds != nil {
+			var err error
+			if b, err = rounds.AppendBinary(b); err != nil {
+				return nil, err
 			}
 		}
+		binary.LittleEndian.PutUint32(b[at:], uint32(len(b)-at-lengthSize))
 	}
-	return nil
+	return b, nil
 }
 
-// find returns where the sections of a state are.
-func find(state *io.SectionReader) (where [sectionCount]*io.SectionReader, err error) {
-	var b [4]byte
-	if state.Size() == 0 {
-		return where, errors.New("the state is empty")
-	}
-	if _, err := state.ReadAt(b[:1], 0); err != nil {
-		return where, err
-	}
-	if b[0] != stateVersion {
-		return where, fmt.Errorf("the state has version %d, this program reads version %d", b[0], stateVersion)
-	}
-	at := int64(1)
-	for i := range where {
-		if state.Size()-at < int64(len(b)) {
-			return where, errCut
-		}
-		if _, err := state.ReadAt(b[:], at); err != nil {
-			return where, err
-		}
-		at += int64(len(b))
-		n := int64(binary.LittleEndian.Uint32(b[:]))
-		if n > state.Size()-at {
-			return where, errCut
-		}
-		where[i] = io.NewSectionReader(state, at, n)
-		at += n
-	}
-	if at < state.Size() {
-		return where, errors.New("the state cannot be read: something follows it")
-	}
-	return where, nil
-}
+// lengthSize is the number of bytes of a section's length.
+const lengthSize = 4
 
 func (s *sections) unmarshal(b []byte) error {
-	where, err := find(sectionOf(b))
-	if err != nil {
-		return err
+	if len(b) == 0 {
+		return errors.New("the state is empty")
 	}
-	for i, w := range where {
-		_, at, n := w.Outer()
-		s[i] = b[at : at+n : at+n]
+	if b[0] != stateVersion {
+		return fmt.Errorf("the state has version %d, this program reads version %d", b[0], stateVersion)
+	}
+	b = b[1:]
+	for i := range s {
+		if len(b) < lengthSize {
+			return errCut
+		}
+		n := uint64(binary.LittleEndian.Uint32(b))
+		if b = b[lengthSize:]; n > uint64(len(b)) {
+			return errCut
+		}
+		s[i], b = b[:n:n], b[n:]
+	}
+	if len(b) > 0 {
+		return errors.New("the state cannot be read: something follows it")
 	}
 	return nil
-}
-
-func sectionOf(b []byte) *io.SectionReader {
-	return io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b)))
-}
-
-// read reads all sections but that of the rounds, which is returned.
-func (s *sections) read(state *io.SectionReader) (rounds *io.SectionReader, err error) {
-	where, err := find(state)
-	if err != nil {
-		return nil, err
-	}
-	for i, w := range where {
-		if i == roundsSection {
-			continue
-		}
-		s[i] = make([]byte, w.Size())
-		if _, err := io.ReadFull(w, s[i]); err != nil {
-			return nil, err
-		}
-	}
-	return where[roundsSection], nil
 }
 
 var errCut = errors.New("the state cannot be read: it ends too early")

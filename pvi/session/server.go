@@ -1,7 +1,6 @@
 package session
 
 import (
-	"io"
 	"slices"
 
 	"fedpvi/pvi"
@@ -16,7 +15,6 @@ import (
 // It is not safe for concurrent use.
 type Server struct {
 	course *course
-	rests  bool             // as far as it can: Rest
 	scale  *pvi.ScaleServer // nil if the scale is public
 	rounds *pvi.Server      // nil until the scale is found
 	last   *pvi.OneStepServer
@@ -33,27 +31,20 @@ type Server struct {
 // name each client once, in any order. A study that does something as published is
 // refused.
 func NewServer(st *study.Study, roster []pvi.ClientID) (*Server, error) {
-	return standing(newServer(st, roster, false))
-}
-
-// NewResting is NewServer with nothing long in memory, as [Server.Rest] has it, before there is a state.
-func NewResting(st *study.Study, roster []pvi.ClientID) (*Server, error) {
-	return standing(newServer(st, roster, true))
-}
-
-func standing(s *Server, err error) (*Server, error) {
+	s, err := newServer(st, roster)
 	if err != nil {
 		return nil, err
 	}
-	return s, s.stand()
+	s.stand()
+	return s, nil
 }
 
-func newServer(st *study.Study, roster []pvi.ClientID, rests bool) (*Server, error) {
+func newServer(st *study.Study, roster []pvi.ClientID) (*Server, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{course: c, rests: rests, models: map[int][32]byte{}}
+	s := &Server{course: c, models: map[int][32]byte{}}
 	if c.scaling != nil {
 		s.scale = pvi.NewScaleServer(c.scaling)
 	}
@@ -73,11 +64,7 @@ func (s *Server) advance() error {
 		}
 	}
 	if c.protocol != nil && s.rounds == nil {
-		if s.rests {
-			s.rounds = pvi.NewResting(c.protocol)
-		} else {
-			s.rounds = pvi.NewServer(c.protocol)
-		}
+		s.rounds = pvi.NewServer(c.protocol)
 	}
 	if s.last == nil && s.rounds != nil && s.rounds.Done() && c.protocol.OneStep() != nil {
 		var err error
@@ -98,72 +85,58 @@ func (s *Server) phase() phase {
 	return last
 }
 
-// NextSaying is Next for who writes the plan somewhere.
-func (s *Server) NextSaying() (*Saying, bool, error) {
+// Next returns the next plan that can be announced now. It returns false while answers
+// must come first and when the study is done.
+func (s *Server) Next() (Entry, bool) {
 	var number int
-	var body func(io.Writer) error
+	var body []byte
 	in := s.phase()
 	switch in {
 	case scaling:
 		plan, ok := s.scale.Next()
 		if !ok {
-			return nil, false, nil
+			return Entry{}, false
 		}
-		number, body = plan.Number, said(wire.AppendScalePlan(nil, &plan))
+		number, body = plan.Number, wire.AppendScalePlan(nil, &plan)
 	case rounds:
-		plan, ok := s.rounds.NextBrief()
+		plan, ok := s.rounds.Next()
 		if !ok {
-			return nil, false, nil
+			return Entry{}, false
 		}
-		number, body = plan.Number, func(w io.Writer) error {
-			return wire.WritePlan(w, &plan, s.rounds.LambdaList(), s.rounds.PlanCentre(plan.Number))
-		}
+		number, body = plan.Number, wire.AppendPlan(nil, &plan)
 	case last:
 		plan, ok := s.last.Next()
 		if !ok {
-			return nil, false, nil
+			return Entry{}, false
 		}
-		number, body = 1, said(wire.AppendOneStepPlan(nil, &plan))
+		number, body = 1, wire.AppendOneStepPlan(nil, &plan)
 	}
 	s.planned = s.course.ask(in, number)
 	s.models[s.planned] = s.model
-	return &Saying{kinds[in].plan, s.planned, body}, true, nil
+	return Entry{kinds[in].plan, s.planned, body}, true
 }
 
-// Collect takes what a client released for a question, and returns the outcome if it was
+// Collect takes the release of a client for a question, and returns the outcome if it was
 // the last release missing, else nil. One that is out of place is [pvi.Refused] and
 // changes nothing. Any other error ends the study.
 func (s *Server) Collect(client pvi.ClientID, ask int, release []byte) (*Entry, error) {
-	return entryOf(s.CollectSaying(client, ask, wire.Whole(release)))
-}
-
-// CollectSaying is Collect for who writes the outcome somewhere, of a release that may be long. If that fails
-// with an error of its own, the error is returned, and the server must not be used any more.
-func (s *Server) CollectSaying(client pvi.ClientID, ask int, release wire.Encoded) (*Saying, error) {
 	if !s.isOpen(ask) {
 		return nil, refuse("question %d is not open", ask)
 	}
-	in, number := s.course.at(ask)
-	var body func(io.Writer) error
+	var body []byte
 	var err error
-	switch in {
+	switch in, number := s.course.at(ask); in {
 	case scaling:
-		err = wire.ReadWhole(release, func(b []byte) (err error) {
-			body, err = s.collectScale(client, number, b)
-			return err
-		})
+		body, err = s.collectScale(client, number, release)
 	case rounds:
 		body, err = s.collect(client, number, release)
 	case last:
-		err = wire.ReadWhole(release, func(b []byte) (err error) {
-			body, err = s.collectLast(client, b)
-			return err
-		})
+		body, err = s.collectLast(client, release)
 	}
 	return s.outcome(ask, body, err)
 }
 
-func (s *Server) collectScale(client pvi.ClientID, number int, release []byte) (func(io.Writer) error, error) {
+func (s *Server) collectScale(client pvi.ClientID, number int, release []byte) ([]byte, error) {
 	r, err := wire.ReadScaleRelease(release, s.course.limits)
 	if err != nil {
 		return nil, err
@@ -175,19 +148,19 @@ func (s *Server) collectScale(client pvi.ClientID, number int, release []byte) (
 	return s.endOfPass(o), err
 }
 
-func (s *Server) collect(client pvi.ClientID, number int, release wire.Encoded) (func(io.Writer) error, error) {
-	r, change, err := wire.ReadPackedRelease(release, s.course.limits)
+func (s *Server) collect(client pvi.ClientID, number int, release []byte) ([]byte, error) {
+	r, err := wire.ReadRelease(release, s.course.limits)
 	if err != nil {
 		return nil, err
 	}
 	if err := speaks(client, r.Client, number, r.Number); err != nil {
 		return nil, err
 	}
-	o, err := s.rounds.CollectNumbers(r, change)
+	o, err := s.rounds.Collect(r)
 	return s.endOfRound(o), err
 }
 
-func (s *Server) collectLast(client pvi.ClientID, release []byte) (func(io.Writer) error, error) {
+func (s *Server) collectLast(client pvi.ClientID, release []byte) ([]byte, error) {
 	r, err := wire.ReadOneStepRelease(release, s.course.limits)
 	if err != nil {
 		return nil, err
@@ -210,13 +183,13 @@ func speaks(client, of pvi.ClientID, number, to int) error {
 	return nil
 }
 
-// CloseSaying is Close for who writes the outcome somewhere.
-func (s *Server) CloseSaying(ask int) (*Saying, error) {
+// Close ends a question at its deadline with the answers that have come.
+func (s *Server) Close(ask int) (*Entry, error) {
 	if !s.isOpen(ask) {
 		return nil, refuse("question %d is not open", ask)
 	}
 	in, number := s.course.at(ask)
-	var body func(io.Writer) error
+	var body []byte
 	var err error
 	switch in {
 	case scaling:
@@ -235,45 +208,42 @@ func (s *Server) CloseSaying(ask int) (*Saying, error) {
 	return s.outcome(ask, body, err)
 }
 
-func (s *Server) endOfPass(o *pvi.ScaleOutcome) func(io.Writer) error {
+func (s *Server) endOfPass(o *pvi.ScaleOutcome) []byte {
 	if o == nil {
 		return nil
 	}
-	return said(wire.AppendScaleOutcome(nil, o))
+	return wire.AppendScaleOutcome(nil, o)
 }
 
-func (s *Server) endOfRound(o *pvi.Outcome) func(io.Writer) error {
+func (s *Server) endOfRound(o *pvi.Outcome) []byte {
 	if o == nil {
 		return nil
 	}
 	s.verdicts.count(o.Verdict)
-	return func(w io.Writer) error { return wire.WriteOutcome(w, o, s.rounds.OutcomeCentre(o)) }
+	return wire.AppendOutcome(nil, o)
 }
 
-func (s *Server) endOfLast(o *pvi.OneStepOutcome) func(io.Writer) error {
+func (s *Server) endOfLast(o *pvi.OneStepOutcome) []byte {
 	if o == nil {
 		return nil
 	}
 	s.ending = o
-	return said(wire.AppendOneStepOutcome(nil, o))
+	return wire.AppendOneStepOutcome(nil, o)
 }
 
 // outcome makes the entry that ends a question, nil if there is no body.
-func (s *Server) outcome(ask int, body func(io.Writer) error, err error) (*Saying, error) {
+func (s *Server) outcome(ask int, body []byte, err error) (*Entry, error) {
 	if err != nil || body == nil {
 		return nil, err
 	}
 	delete(s.models, ask)
 	s.closed++
 	in, _ := s.course.at(ask)
-	err = s.advance()
-	if err == nil {
-		err = s.stand()
-	}
-	if err != nil {
+	if err := s.advance(); err != nil {
 		return nil, err
 	}
-	return &Saying{kinds[in].outcome, ask, body}, nil
+	s.stand()
+	return &Entry{kinds[in].outcome, ask, body}, nil
 }
 
 func (s *Server) isOpen(ask int) bool {
@@ -328,7 +298,7 @@ func (s *Server) Digest() [32]byte { return s.course.digest() }
 func (s *Server) Model() [32]byte { return s.model }
 
 // stand computes that hash, after something has moved.
-func (s *Server) stand() (err error) {
+func (s *Server) stand() {
 	digest := s.Digest()
 	switch s.phase() {
 	case scaling:
@@ -338,11 +308,10 @@ func (s *Server) stand() (err error) {
 		}
 		s.model = modelOfScale(digest, bounds)
 	case rounds:
-		s.model, err = modelOfLambda(digest, s.rounds.LambdaList())
+		s.model = modelOfLambda(digest, s.rounds.Lambda())
 	case last:
 		s.model = modelOfPoint(digest, s.last.Point())
 	}
-	return err
 }
 
 // ModelOf returns the model hash that releases for an open question bear: that of when

@@ -1,10 +1,8 @@
 package session
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
@@ -27,13 +25,6 @@ type serverState struct {
 // It need not be saved for every release. One that was saved with the last entry leads to
 // the present one by the releases that came since, collected again in any order.
 func (s *Server) MarshalBinary() ([]byte, error) {
-	var b bytes.Buffer
-	err := s.WriteState(&b)
-	return b.Bytes(), err
-}
-
-// WriteState writes what MarshalBinary returns.
-func (s *Server) WriteState(w io.Writer) error {
 	v := serverState{Study: s.course.study.Digest, Planned: s.planned, Closed: s.closed, Models: map[int][]byte{}, Verdicts: s.verdicts}
 	for ask, model := range s.models {
 		v.Models[ask] = model[:]
@@ -48,74 +39,19 @@ func (s *Server) WriteState(w io.Writer) error {
 		parts.put(lastSection, s.last, s.last != nil),
 	)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if s.rounds == nil {
-		return parts.write(w, -1, nil)
-	}
-	rounds, err := s.rounds.Encoding()
-	if err != nil {
-		return err
-	}
-	return parts.write(w, roundsSection, rounds)
+	return parts.append([]byte{stateVersion}, s.rounds)
 }
 
 // RestoreServer returns the server of a study whose state MarshalBinary returned.
 func RestoreServer(st *study.Study, roster []pvi.ClientID, state []byte) (*Server, error) {
 	var parts sections
+	var v serverState
 	if err := parts.unmarshal(state); err != nil {
 		return nil, fmt.Errorf("restoring server: %w", err)
 	}
-	return restoreServer(st, roster, false, &parts, func(p *pvi.Protocol) (*pvi.Server, error) {
-		return pvi.RestoreServer(p, parts[roundsSection])
-	})
-}
-
-// RestoreResting is RestoreServer with λ where it is, as [Server.Rest] has it.
-func RestoreResting(st *study.Study, roster []pvi.ClientID, state *io.SectionReader) (*Server, error) {
-	var parts sections
-	rounds, err := parts.read(state)
-	if err != nil {
-		return nil, fmt.Errorf("restoring server: %w", err)
-	}
-	if rounds.Size() > 0 {
-		parts[roundsSection] = inState
-	}
-	return restoreServer(st, roster, true, &parts, func(p *pvi.Protocol) (*pvi.Server, error) {
-		return pvi.RestoreResting(p, rounds)
-	})
-}
-
-// inState stands for a section that is not read as a whole.
-var inState = []byte("in the state")
-
-// Rest takes what is long of a server out of memory: from now on it is read from a state, which must be what
-// WriteState wrote last and must not change before the next call. An error leaves the server as it was.
-func (s *Server) Rest(state *io.SectionReader) error {
-	if s.rounds == nil {
-		return nil
-	}
-	where, err := find(state)
-	if err != nil {
-		return err
-	}
-	return s.rounds.Rest(where[roundsSection])
-}
-
-// Rests reports whether something of a server is not in memory.
-func (s *Server) Rests() bool { return s.rounds != nil && s.rounds.Rests() }
-
-// Wake takes what is long into memory again.
-func (s *Server) Wake() error {
-	if s.rounds == nil {
-		return nil
-	}
-	return s.rounds.Wake()
-}
-
-func restoreServer(st *study.Study, roster []pvi.ClientID, rests bool, parts *sections, rounds func(*pvi.Protocol) (*pvi.Server, error)) (*Server, error) {
-	var v serverState
-	s, err := newServer(st, roster, rests)
+	s, err := newServer(st, roster)
 	if err != nil {
 		return nil, err
 	}
@@ -124,19 +60,17 @@ func restoreServer(st *study.Study, roster []pvi.ClientID, rests bool, parts *se
 		err = checkStudy(v.Study, st)
 	}
 	if err == nil {
-		err = s.restore(parts, rounds, &v)
-	}
-	if err == nil {
-		err = s.stand()
+		err = s.restore(&parts, &v)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("restoring server: %w", err)
 	}
+	s.stand()
 	return s, nil
 }
 
 // restore takes up the machines, phase after phase: each leads to the next.
-func (s *Server) restore(parts *sections, rounds func(*pvi.Protocol) (*pvi.Server, error), v *serverState) (err error) {
+func (s *Server) restore(parts *sections, v *serverState) (err error) {
 	if err := parts.begun(scaleSection, s.scale != nil); err != nil {
 		return err
 	}
@@ -152,7 +86,7 @@ func (s *Server) restore(parts *sections, rounds func(*pvi.Protocol) (*pvi.Serve
 		return err
 	}
 	if s.rounds != nil {
-		if s.rounds, err = rounds(s.course.protocol); err != nil {
+		if s.rounds, err = pvi.RestoreServer(s.course.protocol, parts[roundsSection]); err != nil {
 			return err
 		}
 	}

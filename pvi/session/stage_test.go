@@ -123,11 +123,11 @@ func TestModelTellsStatesApart(t *testing.T) {
 	b[31] = 1
 	hashes := map[[32]byte]int{}
 	for i, hash := range [][32]byte{
-		modelOfPlan(&pvi.Plan{Protocol: a}),
-		modelOfPlan(&pvi.Plan{Protocol: b}),
-		modelOfPlan(&pvi.Plan{Protocol: a, Lambda: []pvi.Wide{{Hi: 0, Lo: 0}}}),
-		modelOfPlan(&pvi.Plan{Protocol: a, Lambda: []pvi.Wide{{Hi: 0, Lo: 1}}}),
-		modelOfPlan(&pvi.Plan{Protocol: a, Lambda: []pvi.Wide{{Hi: 1, Lo: 0}}}),
+		modelOfLambda(a, nil),
+		modelOfLambda(b, nil),
+		modelOfLambda(a, []pvi.Wide{{Hi: 0, Lo: 0}}),
+		modelOfLambda(a, []pvi.Wide{{Hi: 0, Lo: 1}}),
+		modelOfLambda(a, []pvi.Wide{{Hi: 1, Lo: 0}}),
 		modelOfScale(a, []study.Bounds{{Low: -1, High: 1}}),
 		modelOfScale(a, []study.Bounds{{Low: -1, High: 2}}),
 		modelOfScale(a, []study.Bounds{{Low: -2, High: 1}}),

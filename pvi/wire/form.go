@@ -49,6 +49,7 @@ const (
 	headSize   = 2
 	lengthSize = 4
 	numberSize = 8
+	wideSize   = 16
 )
 
 // verdicts by their byte. 0 is none.
@@ -65,9 +66,19 @@ func appendFloat(b []byte, x float64) []byte {
 func appendLength(b []byte, n int) []byte { return binary.LittleEndian.AppendUint32(b, uint32(n)) }
 
 func appendInts(b []byte, v []int64) []byte {
-	w := writer{b: slices.Grow(b, lengthSize+8*len(v))}
-	w.ints(pvi.ListOf(v))
-	return w.b
+	b = appendLength(slices.Grow(b, lengthSize+numberSize*len(v)), len(v))
+	for _, n := range v {
+		b = binary.LittleEndian.AppendUint64(b, uint64(n))
+	}
+	return b
+}
+
+func appendWides(b []byte, v []pvi.Wide) []byte {
+	b = appendLength(slices.Grow(b, lengthSize+wideSize*len(v)), len(v))
+	for _, n := range v {
+		b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, n.Lo), uint64(n.Hi))
+	}
+	return b
 }
 
 func appendFloats(b []byte, v []float64) []byte {
@@ -94,6 +105,15 @@ func appendNames(b []byte, v []pvi.ClientID) []byte {
 		b = appendName(b, id)
 	}
 	return b
+}
+
+// namesSize returns the bytes of names behind the length of their list.
+func namesSize(v []pvi.ClientID) int {
+	size := 0
+	for _, id := range v {
+		size += lengthSize + len(id)
+	}
+	return size
 }
 
 // appendVerdict writes a verdict; one that is none as a byte that nobody reads.

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"io"
 	"slices"
 
 	"fedpvi/pvi"
@@ -17,27 +16,10 @@ func KindOf(b []byte) Kind {
 
 // AppendPlan appends a plan to b.
 func AppendPlan(b []byte, m *pvi.Plan) []byte {
-	size := headSize + len(m.Protocol) + 8 + 3*lengthSize + 16*len(m.Lambda) + 8*len(m.Centre)
-	for _, id := range m.Participants {
-		size += lengthSize + len(id)
-	}
-	w := writer{b: slices.Grow(b, size)} // at once: λ is long
-	w.plan(m, pvi.ListOf(m.Lambda), pvi.ListOf(m.Centre))
-	return w.b
-}
-
-// WritePlan writes what AppendPlan appends, a part after the other, with λ and the centre of somewhere else.
-func WritePlan(to io.Writer, m *pvi.Plan, lambda pvi.List[pvi.Wide], centre pvi.List[int64]) error {
-	w := writer{to: to}
-	w.plan(m, lambda, centre)
-	return w.end()
-}
-
-func (w *writer) plan(m *pvi.Plan, lambda pvi.List[pvi.Wide], centre pvi.List[int64]) {
-	w.b = appendInt(append(begin(w.b, Plan), m.Protocol[:]...), m.Number)
-	w.wides(lambda)
-	w.ints(centre)
-	w.b = appendNames(w.b, m.Participants)
+	size := headSize + len(m.Protocol) + numberSize + 3*lengthSize + wideSize*len(m.Lambda) + numberSize*len(m.Centre)
+	b = slices.Grow(b, size+namesSize(m.Participants)) // at once: λ may be long
+	b = appendInt(append(begin(b, Plan), m.Protocol[:]...), m.Number)
+	return appendNames(appendInts(appendWides(b, m.Lambda), m.Centre), m.Participants)
 }
 
 // ReadPlan reads a plan; what is none is [pvi.Refused], as in all that follow.
@@ -62,24 +44,10 @@ func ReadRelease(b []byte, l Limits) (*pvi.Release, error) {
 
 // AppendOutcome appends an outcome to b.
 func AppendOutcome(b []byte, m *pvi.Outcome) []byte {
-	w := writer{b: slices.Grow(b, 8*(len(m.Centre)+len(m.Sum)))}
-	w.outcome(m, pvi.ListOf(m.Centre))
-	return w.b
-}
-
-// WriteOutcome writes what AppendOutcome appends, a part after the other, with the centre of somewhere else.
-func WriteOutcome(to io.Writer, m *pvi.Outcome, centre pvi.List[int64]) error {
-	w := writer{to: to}
-	w.outcome(m, centre)
-	return w.end()
-}
-
-func (w *writer) outcome(m *pvi.Outcome, centre pvi.List[int64]) {
-	w.b = append(begin(w.b, Outcome), m.Protocol[:]...)
-	w.b = appendVerdict(appendInt(appendInt(w.b, m.Sequence), m.Number), m.Verdict)
-	w.ints(centre)
-	w.b = appendNames(w.b, m.Participants)
-	w.ints(pvi.ListOf(m.Sum))
+	size := headSize + len(m.Protocol) + 2*numberSize + 1 + 3*lengthSize + numberSize*(len(m.Centre)+len(m.Sum))
+	b = append(begin(slices.Grow(b, size+namesSize(m.Participants)), Outcome), m.Protocol[:]...)
+	b = appendVerdict(appendInt(appendInt(b, m.Sequence), m.Number), m.Verdict)
+	return appendInts(appendNames(appendInts(b, m.Centre), m.Participants), m.Sum)
 }
 
 // ReadOutcome reads an outcome.

@@ -1,0 +1,47 @@
+package coordinator
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"fedpvi/coordinator/store"
+	"fedpvi/internal/durable"
+)
+
+// A disk that is full, so that what the file shows cannot be made safe, is no fault of a client that asks for an entry
+// meanwhile: it asks again.
+func TestAnEntryThatCannotBeReadForAWhile(t *testing.T) {
+	full := errors.New("no space left on device")
+	g, broken := &guillotine{once: true, after: true}, false
+	o := store.Options{Commit: g.commit}
+	o.Layer.File = func(path string) (durable.File, error) {
+		if broken {
+			return nil, full
+		}
+		return os.OpenFile(path, os.O_RDWR, 0)
+	}
+	h := newHouse(t, Options{Store: o})
+	h.found(planeText(clientPrivacy, "rounds = 2", ""))
+	parties := h.invite("north", "south")
+	for _, p := range parties {
+		check(t, p.join(t.Context()))
+		check(t, p.approve(t.Context()))
+	}
+	check(t, parties[0].follow(t.Context()))
+	check(t, h.study.call(t.Context(), func(*batch) error {
+		h.study.cache = newCache()
+		return nil
+	}))
+	g.at, broken = g.seen+1, true
+	if err := h.hub.store.Update(func(*store.Tx) error { return nil }); err == nil {
+		t.Error("a transaction that failed is said to be there")
+	}
+	if _, err := h.study.Entry(t.Context(), parties[0].peer, 1); !unavailable(err) {
+		t.Errorf("%v, want the coordinator to be unavailable", err)
+	}
+	broken = false
+	if _, err := h.study.Entry(t.Context(), parties[0].peer, 1); err != nil {
+		t.Error(err)
+	}
+}

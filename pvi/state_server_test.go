@@ -1,0 +1,165 @@
+package pvi
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"fedpvi/pvi/study"
+)
+
+// wideProtocol returns the protocol of a linear model with a coefficient for each level of a column.
+func wideProtocol(t testing.TB, levels int, privacy, inference string) *Protocol {
+	t.Helper()
+	var names strings.Builder
+	for i := range levels {
+		fmt.Fprintf(&names, "\"%d\", ", i)
+	}
+	text := fmt.Sprintf(`[study]
+version = 1
+name = "wide"
+[[column]]
+name = "a"
+type = "categorical"
+levels = [%s]
+[[column]]
+name = "y"
+type = "numeric"
+bounds = [-10, 10]
+[model]
+family = "linear"
+outcome = "y"
+terms = ["a"]
+standardise = "none"
+noise_sd = 0.5
+[inference]
+rounds = 5
+q = "diagonal"
+%s
+[privacy]
+%s
+[federation]
+max_records = 1000
+min_clients = 2
+`, &names, inference, privacy)
+	st, err := study.Parse("wide.toml", []byte(text))
+	check(t, err)
+	p, err := NewProtocol(st, []ClientID{"east", "north", "south"})
+	check(t, err)
+	return p
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func stateOf(t *rapid.T, s *Server) []byte {
+	b, err := s.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// A server of a study with more coefficients than a block, restored from its own state at any time, goes on as one
+// that was never stopped.
+func TestWideServerIsRestoredAtAnyTime(t *testing.T) {
+	for _, c := range []struct {
+		levels             int
+		privacy, inference string
+	}{
+		{2*blockSize + 3, clientPrivacy, "damping = 0.5"},
+		{blockSize - 1, clientPrivacy + "\ncoordinates = \"raw\"", "damping = 0.3"},
+		{blockSize + 1, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5"},
+		{700, noPrivacy, "schedule = \"sequential\"\nfactors = \"exact\""},
+		{20, clientPrivacy, "factors = \"exact\"\ndamping = 0.5"},
+	} {
+		p := wideProtocol(t, c.levels, c.privacy, c.inference)
+		verdicts := map[Verdict]int{}
+		t.Run(c.privacy+c.inference, func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) { playBoth(rt, p, verdicts) })
+		})
+		for _, v := range []Verdict{Accepted, Rejected} {
+			if verdicts[v] == 0 {
+				t.Errorf("no outcome was %s", v)
+			}
+		}
+	}
+}
+
+// playBoth plays a study with two servers, one of which is restored from its state now and then.
+func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
+	steady, restored := NewServer(p), NewServer(p)
+	same := func() []byte {
+		state := stateOf(rt, steady)
+		if !bytes.Equal(state, stateOf(rt, restored)) {
+			rt.Fatal("the two servers have different states")
+		}
+		return state
+	}
+	for !steady.Done() {
+		if rapid.Bool().Draw(rt, "restore") {
+			var err error
+			if restored, err = RestoreServer(p, same()); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		if plan, ok := steady.Next(); ok {
+			again, ok := restored.Next()
+			if !ok || !reflect.DeepEqual(plan, again) {
+				rt.Fatalf("the plan is %v, of the restored server %v", plan, again)
+			}
+			continue
+		}
+		number := rapid.SampledFrom(steady.Open()).Draw(rt, "plan")
+		var want, got *Outcome
+		var err, failed error
+		if waiting := steady.WaitingFor(number); rapid.IntRange(0, 9).Draw(rt, "deadline") > 0 {
+			r := &Release{Protocol: p.digest, Number: number, Client: rapid.SampledFrom(waiting).Draw(rt, "client"), Change: someChange(rt, p)}
+			want, err = steady.Collect(r)
+			got, failed = restored.Collect(r)
+		} else {
+			want, err = steady.Close(number)
+			got, failed = restored.Close(number)
+		}
+		if err != nil || failed != nil {
+			rt.Fatal(err, failed)
+		}
+		if !reflect.DeepEqual(want, got) {
+			rt.Fatalf("the outcome is %v, of the restored server %v", want, got)
+		}
+		if want != nil {
+			verdicts[want.Verdict]++
+			same()
+		}
+	}
+	if !slices.Equal(restored.Posterior(), steady.Posterior()) {
+		rt.Fatal("the two servers have different posteriors")
+	}
+}
+
+// someChange returns a change that moves every element, and now and then one that makes the posterior improper.
+func someChange(rt *rapid.T, p *Protocol) []int64 {
+	random := rapid.Uint64().Draw(rt, "change")
+	size := min(p.limit, int64(4)<<p.lattice.Exponent()) // 4 in units of natural parameters
+	change := make([]int64, p.messageSize())
+	for i := range change {
+		random = random*6364136223846793005 + 1442695040888963407
+		change[i] = int64(random>>1) % size
+		if i < len(change)/2 && random>>63 == 1 {
+			change[i] = -change[i]
+		}
+	}
+	if rapid.IntRange(0, 5).Draw(rt, "improper") == 0 {
+		change[len(change)-1] = -p.limit
+	}
+	return change
+}
