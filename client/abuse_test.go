@@ -22,7 +22,7 @@ import (
 	"fedpvi/transport"
 )
 
-// fork is a hub that goes on from here by itself, with the question closed as it is.
+// fork returns a hub that continues alone from here, with the plan closed as it is.
 func (h *hub) fork(server []byte, ask int) *hub {
 	h.t.Helper()
 	other := *h
@@ -35,9 +35,10 @@ func (h *hub) fork(server []byte, ask int) *hub {
 	return &other
 }
 
-// To one client the coordinator says that both answered, to the other that it came too late.
-// Each follows its own transcript, as it must; but what one signs fits only there, either
-// refuses what the other was told, and two signed entries of one number are evidence.
+// The coordinator tells one client that both answered, and the other that its answer came too late.
+// Each client follows its own transcript. But an envelope that a client signs fits only its
+// transcript, either client refuses the other transcript, and two signed entries with one number
+// prove the fork.
 //
 //abuse:case A07 answers fit one transcript, each client refuses the other's, and both signed entries are evidence
 func TestTwoTranscripts(t *testing.T) {
@@ -51,13 +52,13 @@ func TestTwoTranscripts(t *testing.T) {
 	before := h.chain
 	other := *h
 	other.chain = before
-	_, err = south.step() // both answered, and south does not know yet
+	_, err = south.step() // both answered, and south has not seen the outcome yet
 	check(t, err)
 	said := before.Position().Number
 	told := other.fork(state, 1)
 	at := int(said)
 	if bytes.Equal(h.items[at].Envelope, told.items[at].Envelope) {
-		t.Fatal("both are told the same")
+		t.Fatal("both clients got the same entry")
 	}
 	for _, items := range [][]transport.Item{h.items, told.items} {
 		if _, e, err := before.Follow(items[at].Envelope, items[at].Body); err != nil || e.Number != uint64(at+1) {
@@ -70,15 +71,15 @@ func TestTwoTranscripts(t *testing.T) {
 	model, _ := told.server.ModelOf(2)
 	mine := h.releases[releaseKey{"north", 2}]
 	if _, err := told.chain.VerifyRelease(mine.Envelope, h.members["north"].Key, 2, model); !errors.Is(err, signed.ErrModel) {
-		t.Errorf("an answer fits the other transcript: %v", err)
+		t.Errorf("an answer also fits the other transcript: %v", err)
 	}
 	north.hub = told
 	_, err = north.step()
-	north.refused("what the other was told", err, client.Declined, "", spent)
+	north.refused("the other client's entry", err, client.Declined, "", spent)
 }
 
-// A clock that jumps refills no budget, and a certificate that is not valid at its time is
-// not used: nothing is answered then. The order of the ledger is that of its numbers.
+// A clock that jumps does not refill the budget. A certificate that is not valid at the clock's
+// time is not used, and the client does not answer. The ledger is ordered by entry number.
 //
 //abuse:case A14 no budget is refilled, certificates fail closed, and the ledger is ordered by number
 func TestAClockThatJumps(t *testing.T) {
@@ -95,16 +96,16 @@ func TestAClockThatJumps(t *testing.T) {
 	answers := len(h.releases)
 	for _, p.late = range []time.Duration{3652 * day, -3652 * day} {
 		if _, err = p.step(); err == nil {
-			t.Errorf("with a clock that is off by %v a certificate is used", p.late)
+			t.Errorf("with a clock that is off by %v a certificate is accepted", p.late)
 		}
 		if a := p.account(); a.Spent != spent.Spent || a.Total != spent.Total {
 			t.Errorf("with a clock that is off by %v the account is %+v, and was %+v", p.late, a, spent)
 		}
 	}
 	if len(h.releases) != answers {
-		t.Errorf("%d answers were sent, and %d before", len(h.releases), answers)
+		t.Errorf("%d answers were sent, want %d", len(h.releases), answers)
 	}
-	p.late = day // before its last entry
+	p.late = day // before the validity begins
 	play(t, all)
 	c := p.open()
 	defer c.Close()
@@ -115,10 +116,10 @@ func TestAClockThatJumps(t *testing.T) {
 	}
 }
 
-// Of two copies of one state that both went on, one is finished, though their ledgers have
-// the same number of entries.
+// Of two copies of one state that were both used, the copy that did not send last stops for good,
+// although both ledgers have the same number of entries.
 //
-//abuse:case A16 two copies with as many entries: the one that did not send is finished
+//abuse:case A16 two copies with as many entries: the one that did not send last stops for good
 func TestTwoCopiesGoOn(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
@@ -140,7 +141,7 @@ func TestTwoCopiesGoOn(t *testing.T) {
 	}
 	check(t, first.Close())
 	_, err = second.step()
-	second.refused("the other copy", err, client.Damaged, "not on this one", 0)
+	second.refused("the other copy", err, client.Damaged, "does not contain", 0)
 	_, err = p.step()
 	check(t, err)
 }
@@ -157,8 +158,8 @@ func copyState(t *testing.T, from, to string) {
 	}))
 }
 
-// Records that are exported anew with one more go on with the budget that they have, in the
-// next study of another coordinator.
+// A new export of the records with one record more is charged to the same budget, in the next study
+// and with another coordinator.
 //
 //abuse:case A24 a new export with more records goes on with the same budget
 //abuse:case P19 a second study of another coordinator is charged on top of the first
@@ -193,7 +194,7 @@ func TestMoreRecordsInTheSameBudget(t *testing.T) {
 	}
 }
 
-// Who leaves a study gets nothing back.
+// Leaving a study gives nothing back.
 //
 //abuse:case P13 leaving a study, or its end, takes nothing off the ledger
 func TestWhatWasSpentStays(t *testing.T) {
@@ -211,8 +212,8 @@ func TestWhatWasSpentStays(t *testing.T) {
 	}
 }
 
-// Another coordinator at the address of the right one, with the same study and keys of its
-// own, gets neither a token nor an answer: the real client ends the handshake.
+// A coordinator at the right address with the right study but other keys receives neither a token
+// nor an answer: the client ends the handshake.
 //
 //abuse:case A09 over a real connection: no token and no byte of a client reaches it
 //abuse:case P08 over a real connection: a coordinator without TLS is not spoken to
@@ -235,7 +236,7 @@ func TestAnImpostorAnswers(t *testing.T) {
 		check(t, err)
 		i.Addresses = []string{address}
 		if guest, err := c.DialGuest(t.Context(), i, client.Network{RoundDeadline: time.Second}); err == nil {
-			t.Errorf("%s: a guest is connected", who)
+			t.Errorf("%s: a guest connected", who)
 			check(t, guest.Close())
 		} else if client.CodeOf(err) != client.Unreachable {
 			t.Errorf("%s: code %d, %v", who, client.CodeOf(err), err)
@@ -244,7 +245,7 @@ func TestAnImpostorAnswers(t *testing.T) {
 	}
 	check(t, plain.Close())
 	if got := <-heard; len(got) > 0 && got[0] != 22 {
-		t.Errorf("%.20q was said in the clear", got)
+		t.Errorf("%.20q was sent in the clear", got)
 	}
 	status, err := impostor.study.Status(t.Context())
 	check(t, err)
@@ -253,7 +254,7 @@ func TestAnImpostorAnswers(t *testing.T) {
 	}
 }
 
-// hear returns what is said to a port by all who call, until it is closed.
+// hear returns the bytes that all callers send to a port, until it is closed.
 func hear(l net.Listener) (all []byte) {
 	for {
 		conn, err := l.Accept()

@@ -12,7 +12,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// An approval is the holder's: of one study, to the byte, under one policy, to the byte.
+// An approval records the consent of the data holder to the exact bytes of one study under the
+// exact bytes of one policy.
 type approval struct {
 	Study  ledger.Hash `json:"study"`
 	Policy ledger.Hash `json:"policy"`
@@ -20,10 +21,9 @@ type approval struct {
 	Time time.Time `json:"time"`
 }
 
-// Approve consents to a study in the name of the holder, who was shown the review whose
-// digest is given: that of the study document, in full or its first 12 digits or more. It
-// makes the budget of the data set if it has none, and refuses a study that does not fit
-// into it.
+// Approve records the consent of the data holder to a study. The digest is that of the study
+// document, in full or at least its first 12 digits; the review prints it. Approve creates the
+// budget of the data set if it has none, and refuses a study that does not fit into the budget.
 func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, error) {
 	if len(digest) < 12 || len(digest) > len(m.Hash.String()) || m.Hash.String()[:len(digest)] != digest {
 		return Terms{}, &UsageError{fmt.Errorf("%q is not the digest of this study, which is %s: read client review", digest, m.Hash)}
@@ -52,7 +52,7 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	}
 	cost := whole
 	if c.begun(m, t.Dataset) {
-		cost = accountant.Composed{} // a part is paid for, and every answer is quoted
+		cost = accountant.Composed{} // a part is paid for already, and every answer is checked
 	}
 	if _, err := c.quote(t, d, unitOf(m.Study), cost); err != nil {
 		return t, fmt.Errorf("the study does not fit into the budget of the data set %s: %w", t.Dataset, err)
@@ -69,13 +69,13 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	return t, c.put(m.Hash, approvalPart, approval{Study: m.Hash, Policy: p.Hash, Terms: t, Time: c.now().UTC().Truncate(time.Second)})
 }
 
-// begun reports whether something was paid for a study.
+// begun reports whether the data set was charged for the study already.
 func (c *Client) begun(m *Member, dataset string) bool {
 	a, _ := c.store.Account(dataset)
 	return slices.ContainsFunc(a.Studies, func(s ledger.StudySpent) bool { return s.Study == m.Hash })
 }
 
-// approved returns the terms of the approval of a study under the policy as it is now.
+// approved returns the terms of the approval, which must be of this study under the current policy.
 func (c *Client) approved(m *Member, p *Policy) (Terms, error) {
 	if err := c.leftAlready(m); err != nil {
 		return Terms{}, err
@@ -94,31 +94,31 @@ func (c *Client) approved(m *Member, p *Policy) (Terms, error) {
 	}
 	switch {
 	case a.Study != m.Hash:
-		return Terms{}, &Refusal{"the approval is of another study" + todo}
+		return Terms{}, &Refusal{"the approval is for another study" + todo}
 	case a.Policy != p.Hash:
-		return Terms{}, &Refusal{"the policy was changed since the study was approved" + todo}
+		return Terms{}, &Refusal{"the policy has changed since the study was approved" + todo}
 	case !p.Allows(m.Coordinator):
 		return Terms{}, &Refusal{"the policy does not allow the coordinator" + todo}
 	}
 	return a.Terms, nil
 }
 
-// leftAlready refuses a study that the holder left.
+// leftAlready returns an error for a study that this client has left.
 func (c *Client) leftAlready(m *Member) error {
 	left, err := c.has(m.Hash, leftPart)
 	if err == nil && left {
-		return &Refusal{"the study " + m.Study.Name + " was left: there is no way back"}
+		return &Refusal{"the study " + m.Study.Name + " was left: a client cannot come back"}
 	}
 	return err
 }
 
-// Consent returns the signed approval, for the coordinator.
+// consent returns the signed approval for the coordinator.
 func (c *Client) consent(m *Member) ([]byte, error) {
 	sequence, head := c.store.Head()
 	return transcript.SignApproval(c.store.Identity(), m.Hash, m.Coordinator, sequence, head)
 }
 
-// Terms returns on which terms a study was approved, and whether it is approved now.
+// Terms returns the terms of the approval, and whether the study is approved under the policy.
 func (c *Client) Terms(m *Member, p *Policy) (Terms, bool) {
 	t, err := c.approved(m, p)
 	return t, err == nil

@@ -20,21 +20,22 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Options say how a client works.
+// Options configure a client.
 type Options struct {
-	Dir     string // of the state
-	Program string // name and version, for the ledger
-	Command string // for whoever finds the state in use
+	Dir     string // state directory
+	Program string // name and version, recorded in the ledger
+	Command string // shown to another process that finds the state in use
 	Now     func() time.Time
 	Log     *slog.Logger
-	// Create lets a state directory be made where there is none.
+	// Create lets Open make the state directory if there is none.
 	Create bool
-	// Boundary is called around every commit, and Layer lies beneath; see [ledger.Options].
+	// Boundary is called around every commit, and Layer is the file system below; see
+	// [ledger.Options].
 	Boundary func(point string) error
 	Layer    durable.Layer
 }
 
-// A Client is a data holder's side of its studies, in one state directory.
+// A Client takes part in studies for a data holder. Its state is one directory.
 type Client struct {
 	dir   string
 	store *ledger.Store
@@ -43,7 +44,7 @@ type Client struct {
 	noise func(ask int) *dpmech.Stream
 }
 
-// Open opens a state directory, which nobody else may have open.
+// Open opens a state directory. It fails if another process has the directory open.
 func Open(o Options) (*Client, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -61,7 +62,7 @@ func Open(o Options) (*Client, error) {
 	}, nil
 }
 
-// Close gives the state directory back.
+// Close releases the state directory.
 func (c *Client) Close() error { return c.store.Close() }
 
 // Store returns the ledger.
@@ -69,49 +70,49 @@ func (c *Client) Store() *ledger.Store { return c.store }
 
 // The parts of a study's state in the store.
 const (
-	documentPart   = "document"   // the study, as it is written
-	membershipPart = "membership" // what joining brought
-	approvalPart   = "approval"   // the holder's
+	documentPart   = "document"   // the study document, byte for byte
+	membershipPart = "membership" // the result of joining
+	approvalPart   = "approval"   // the approval by the data holder
 	rosterPart     = "roster"     // the first entry of the transcript
-	positionPart   = "position"   // in the transcript
-	sitePart       = "site"       // what the algorithm remembers
-	leftPart       = "left"       // why the holder takes no part any more
-	haltPart       = "halt"       // why nothing may be sent any more, of no study
+	positionPart   = "position"   // the position in the transcript
+	sitePart       = "site"       // the state of the algorithm
+	leftPart       = "left"       // why the client left the study
+	haltPart       = "halt"       // why this state must not be used any more; belongs to no study
 )
 
-// membership is what joining brought.
+// membership holds the result of joining.
 type membership struct {
-	Name        identity.Name        `json:"name"` // this client's in the study
+	Name        identity.Name        `json:"name"` // of this client in the study
 	Coordinator identity.Fingerprint `json:"coordinator"`
-	Entry       []byte               `json:"entry"` // the coordinator's, of the roster
+	Entry       []byte               `json:"entry"` // the coordinator's roster entry
 	Addresses   []string             `json:"addresses"`
 	Authority   []byte               `json:"authority"`
 	Certificate []byte               `json:"certificate"`
 	Joined      time.Time            `json:"joined"`
 }
 
-// A Member is a study that the client joined.
+// A Member is a study that the client has joined.
 type Member struct {
 	membership
 	Hash  ledger.Hash
 	Study *study.Study
 
-	hub  roster.Entry // the coordinator
+	hub  roster.Entry // the coordinator's roster entry
 	keys keys
 }
 
-// keys are those of one study.
+// keys are the keys of one study.
 type keys struct {
 	tls     *channel.Key
 	sealing *seal.Key
 }
 
-// keyFolder is where the keys of a study are.
+// keyFolder returns the folder with the keys of a study.
 func (c *Client) keyFolder(of ledger.Hash) string {
 	return filepath.Join(c.dir, "studies", of.String()[:16])
 }
 
-// loadKeys loads the keys of a study, or makes them.
+// loadKeys loads the keys of a study, and makes them if there are none.
 func (c *Client) loadKeys(of ledger.Hash) (keys, error) {
 	folder := c.keyFolder(of)
 	if err := os.MkdirAll(filepath.Dir(folder), 0o700); err != nil {
@@ -132,7 +133,7 @@ func loadOrMake[K any](path string, load, create func(string) (K, error)) (K, er
 	return load(path)
 }
 
-// Members returns the studies that were joined.
+// Members returns the studies that the client has joined.
 func (c *Client) Members() ([]*Member, error) {
 	hashes, err := c.store.Studies()
 	if err != nil {
@@ -152,8 +153,8 @@ func (c *Client) Members() ([]*Member, error) {
 	return all, nil
 }
 
-// Member returns the study of a name, or of a hash that begins so, or the only one if
-// nothing is named.
+// Member returns the study with the given name or the given first digits of its digest. An empty
+// string selects the only study.
 func (c *Client) Member(named string) (*Member, error) {
 	all, err := c.Members()
 	if err != nil {
@@ -171,14 +172,13 @@ func (c *Client) Member(named string) (*Member, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(all) == 0:
-		return nil, &UsageError{errors.New("no study was joined yet: client join INVITATION")}
+		return nil, &UsageError{errors.New("no study has been joined: run client join INVITATION")}
 	case len(found) == 0:
-		return nil, &UsageError{fmt.Errorf("no study %q was joined: there are %s", named, strings.Join(names, ", "))}
+		return nil, &UsageError{fmt.Errorf("no study %q has been joined: choose one of %s", named, strings.Join(names, ", "))}
 	}
-	return nil, &UsageError{fmt.Errorf("several studies were joined: say which with --study: %s", strings.Join(names, ", "))}
+	return nil, &UsageError{fmt.Errorf("several studies have been joined: choose one with --study: %s", strings.Join(names, ", "))}
 }
 
-// member loads a study.
 func (c *Client) member(h ledger.Hash) (*Member, error) {
 	m := &Member{Hash: h}
 	source, ok, err := c.store.Part(h, documentPart)
@@ -192,7 +192,7 @@ func (c *Client) member(h ledger.Hash) (*Member, error) {
 		return nil, err
 	}
 	if m.Study.Digest != study.Digest(h) {
-		return nil, c.damaged("the study document is not the one that was joined")
+		return nil, c.damaged("the study document differs from the one that was joined")
 	}
 	if m.hub, err = roster.ParseEntry(m.Entry, h); err != nil {
 		return nil, c.damaged(err.Error())
@@ -201,7 +201,7 @@ func (c *Client) member(h ledger.Hash) (*Member, error) {
 	return m, err
 }
 
-// get reads a part that is JSON and must be there.
+// get reads a part of a study's state, in JSON. It returns an error if the part is missing.
 func (c *Client) get(of ledger.Hash, part string, v any) error {
 	b, ok, err := c.store.Part(of, part)
 	if err != nil {
@@ -227,13 +227,13 @@ func (c *Client) damaged(problem string) error {
 	return &ledger.Damaged{Path: filepath.Join(c.dir, ledger.File), Problem: problem}
 }
 
-// has reports whether a part is there.
+// has reports whether a study's state has the part.
 func (c *Client) has(of ledger.Hash, part string) (bool, error) {
 	_, ok, err := c.store.Part(of, part)
 	return ok, err
 }
 
-// put saves a part as JSON.
+// put saves a part of a study's state as JSON.
 func (c *Client) put(of ledger.Hash, part string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 
 var errKilled = errors.New("killed")
 
-// killed runs until the n-th boundary of a transaction, counted from 1, and stops there as
-// a process does that is killed. It reports whether there was such a boundary.
+// killed runs the client until the n-th transaction boundary, counted from 1, and stops there as if
+// the process were killed. It reports whether there was such a boundary.
 func (p *holder) killed(n int) bool {
 	p.t.Helper()
 	at := 0
@@ -31,12 +31,12 @@ func (p *holder) killed(n int) bool {
 	return true
 }
 
-// A client that is killed before and after every commit of a study, and started again each
-// time, ends as if nothing had happened, sends the same bytes and pays once for an answer.
+// A client that is killed before and after every commit of a study, and restarted each time, gets
+// the same result as an undisturbed one. It sends the same bytes and pays once for each answer.
 //
-//abuse:case A01 it goes on where it was: one charge and the same bytes for each question
-//abuse:case A25 no second answer, at whichever step the client was cut off
-func TestAKilledClientGoesOn(t *testing.T) {
+//abuse:case A01 it continues where it was: one charge and the same bytes for each plan
+//abuse:case A25 no second answer, at whichever step the client was stopped
+func TestKilledClientContinues(t *testing.T) {
 	for name, privacy := range map[string]string{"record": recordPrivacy, "client": clientPrivacy} {
 		t.Run(name, func(t *testing.T) {
 			rounds := 3
@@ -61,7 +61,7 @@ func TestAKilledClientGoesOn(t *testing.T) {
 			ending, err := victim.step()
 			check(t, err)
 			if ending == nil || string(ending.Result) != string(want.Result) {
-				t.Fatalf("after %d kills the study ends otherwise: %+v", kills, ending)
+				t.Fatalf("after %d kills the result differs: %+v", kills, ending)
 			}
 			if kills < 2*len(h.items) {
 				t.Errorf("%d kills in a study of %d entries", kills, len(h.items))
@@ -71,7 +71,7 @@ func TestAKilledClientGoesOn(t *testing.T) {
 	}
 }
 
-// one checks that a client paid once for each of its answers.
+// one checks that a client was charged once for each of its answers.
 func one(t *testing.T, h *hub, p *holder) {
 	t.Helper()
 	answers := 0
@@ -82,15 +82,15 @@ func one(t *testing.T, h *hub, p *holder) {
 	}
 	a := p.account()
 	if answers == 0 || len(a.Studies) != 1 || a.Studies[0].Answers != answers {
-		t.Errorf("%d answers were taken, and paid for: %+v", answers, a.Studies)
+		t.Errorf("%d answers were accepted, and the account is %+v", answers, a.Studies)
 	}
 }
 
-// The same with the process killed between the charge and the answer's arrival, and after
-// it: the coordinator sees the same bytes twice.
+// The process is killed between the charge and the arrival of the answer, and after the arrival.
+// The coordinator receives the same bytes twice.
 //
-//abuse:case A01 byte for byte what was paid for
-func TestTheSameBytesGoOutAgain(t *testing.T) {
+//abuse:case A01 the bytes are those that were charged
+func TestSameBytesAreSentAgain(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
 	p := all[0]
@@ -105,7 +105,7 @@ func TestTheSameBytesGoOutAgain(t *testing.T) {
 	}
 	check(t, c.Close())
 	if len(h.releases) != 0 {
-		t.Fatal("an answer was sent before its charge was known to be on disk")
+		t.Fatal("an answer was sent before its charge was on disk")
 	}
 	sent := func() string {
 		_, err := p.step()
@@ -113,15 +113,15 @@ func TestTheSameBytesGoOutAgain(t *testing.T) {
 		item := h.releases[releaseKey{p.name, 1}]
 		return fmt.Sprintf("%x %x", item.Envelope, item.Body)
 	}
-	p.seed++ // noise that would be drawn anew would differ
+	p.seed++ // newly drawn noise would differ
 	first, spent := sent(), p.account().Spent
-	// The coordinator forgets it, as if it had been lost on the way.
+	// The coordinator forgets the answer, as if it had been lost on the way.
 	delete(h.releases, releaseKey{p.name, 1})
 	h.restart()
 	if second := sent(); second != first || strings.TrimSpace(first) == "" {
-		t.Error("other bytes are sent the second time")
+		t.Error("the second message has other bytes")
 	}
 	if got := p.account().Spent; got != spent {
-		t.Errorf("spent %g, and %g with the second time", spent, got)
+		t.Errorf("spent %g, and %g after the second message", spent, got)
 	}
 }

@@ -5,9 +5,10 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// useDevice has a device take the site's private gradient steps, once there is a site, if
-// one is wanted and can. Batches are drawn exactly. Otherwise the processor does, or, where a
-// device is demanded, nobody. Nothing that is logged depends on records.
+// useDevice moves the private gradient steps of the site to a device, if the run asks for one and
+// the device can compute them. The site must exist. Batches are drawn exactly. Otherwise the
+// processor computes the steps, or the run fails if the user demanded a device. Logged values do
+// not depend on records.
 func (a *participant) useDevice() error {
 	if a.wanted == nil || a.wanted == device.Source(device.CPU) || a.wanted == device.Source(device.Auto) && !device.Built || a.site == nil || len(a.devices) > 0 {
 		return nil
@@ -31,11 +32,12 @@ func (a *participant) useDevice() error {
 	return nil
 }
 
-// withoutDevice says why the processor computes, or refuses.
+// withoutDevice logs why the processor computes the steps. It returns an error if the user demanded
+// a device.
 func (a *participant) withoutDevice(why error) error {
 	if a.wanted.Demanded() {
 		return &UsageError{why}
 	}
-	a.client.log.Warn("the processor computes", "why", why)
+	a.client.log.Warn("the processor computes the steps", "why", why)
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"fedpvi/gpu/device"
 )
 
-// gone is a device that was there when it was taken.
+// gone is a device that fails after it was taken.
 type gone struct{}
 
 var errGone = errors.New("it fell off the bus")
@@ -26,11 +26,11 @@ func (gone) Read([]uint64, uint64) error                   { return errGone }
 func (gone) Launch(string, int, int, int, ...uint64) error { return errGone }
 func (gone) Close() error                                  { return nil }
 
-// source hands devices out.
+// source hands out devices.
 type source struct {
 	devices  []device.Device
 	demanded bool
-	taken    chan struct{} // one for each time
+	taken    chan struct{} // receives a value for each device taken
 }
 
 func newSource(demanded bool, devices ...device.Device) *source {
@@ -50,9 +50,9 @@ const (
 	someOfThem = "rounds = 2\nsteps = 3\nsampling_rate = 0.3"
 )
 
-// With devices the daemons say what the simulator says with devices, to the last bit: and
-// the same where the devices fail and the processor takes over.
-func TestDevicesOfTheSimulatorAndTheDaemons(t *testing.T) {
+// Daemons and simulator with devices compute the same bits. The bits are also the same if the
+// devices fail and the processor takes over.
+func TestDevicesInSimulatorAndDaemonsAgree(t *testing.T) {
 	for name, d := range devicesOfTests() {
 		st, records, _, natural := simulatedOn(t, federatedStudy(logistic, everyone, ofRecords, ""), []device.Device{d})
 		n := newRealNetwork(t, st, records)
@@ -73,13 +73,13 @@ func TestDevicesOfTheSimulatorAndTheDaemons(t *testing.T) {
 			}
 		}
 		if len(s.taken) != len(n.clients) {
-			t.Errorf("%s: %d clients have taken a device", name, len(s.taken))
+			t.Errorf("%s: %d clients took a device", name, len(s.taken))
 		}
 	}
 }
 
-// A listener is a device that fails when it has all that it needs, and tells how the batches
-// of its plans come about.
+// A listener is a device that fails as soon as it has its input, and reports how the batches in its
+// plans are drawn.
 type listener struct {
 	gone
 	mutex sync.Mutex
@@ -106,10 +106,10 @@ func (l *listener) Write(memory uint64, words []uint64) error {
 	return nil
 }
 
-// A holder's device gets its batches listed, drawn exactly: it assumes nothing that the
-// processor does not, so that it is taken unasked.
+// The batches for a device are listed and drawn exactly. The device makes no assumption that the
+// processor does not make, so it may be used without being asked for.
 func TestBatchesForADeviceAreListed(t *testing.T) {
-	const listed = 2 // of a plan's kinds
+	const listed = 2 // one of the kinds of batches in a plan
 	st, records, _, _ := simulated(t, federatedStudy(logistic, someOfThem, ofRecords, ""))
 	n := newRealNetwork(t, st, records)
 	device := new(listener)
@@ -121,15 +121,15 @@ func TestBatchesForADeviceAreListed(t *testing.T) {
 		}
 	}
 	if len(s.taken) != len(n.clients) {
-		t.Errorf("%d clients have taken a device", len(s.taken))
+		t.Errorf("%d clients took a device", len(s.taken))
 	}
 	if want := slices.Repeat([]uint64{listed}, 2*len(n.clients)); !slices.Equal(device.kinds, want) {
 		t.Errorf("kinds of batches are %v, want %v", device.kinds, want)
 	}
 }
 
-// Who demands a device gets it or an error, not the processor.
-func TestADemandedDevice(t *testing.T) {
+// A run that demands a device gets it or fails. The processor does not take over.
+func TestDemandedDevice(t *testing.T) {
 	st, records, _, _ := simulated(t, federatedStudy(logistic, everyone+"\ndraws = 2", ofRecords, ""))
 	n := newRealNetwork(t, st, records)
 	s := newSource(true, gone{})
@@ -143,10 +143,10 @@ func TestADemandedDevice(t *testing.T) {
 	}
 	for range n.clients {
 		if err := <-done; err == nil || client.CodeOf(err) != client.Usage || !strings.Contains(err.Error(), "one draw") {
-			t.Errorf("a study that no device takes: %v", err)
+			t.Errorf("a study that no device can compute: %v", err)
 		}
 	}
 	if len(s.taken) > 0 {
-		t.Error("a device was taken for nothing")
+		t.Error("a device was taken and not used")
 	}
 }

@@ -1,13 +1,13 @@
-// Package client is the daemon of a data holder: it joins studies, shows what they are and
-// cost, and takes part in those that the holder approved, within the holder's own policy.
+// Package client is the daemon of a data holder. It joins studies, shows their content and cost,
+// and takes part in those that the data holder approved, within the data holder's policy.
 //
-// Three things decide whether anything leaves the house, and all of them belong to the
-// holder: the [Policy], a file in which everything that is not allowed is refused; an
-// approval, which is of the exact bytes of a study and of the policy; and the ledger of
-// package [fedpvi/client/ledger], which pays for an answer before a byte of it is sent.
-// What the coordinator says is followed entry by entry and checked against what the client
-// computes for itself: a plan that does not follow from the last outcome ends its part.
+// Three things decide whether anything is sent, and the data holder owns all of them. The [Policy]
+// is a file; a study that it does not allow is refused. An approval covers the exact bytes of a
+// study and of the policy. The ledger of package [fedpvi/client/ledger] is charged for an answer
+// before the first byte of the answer is sent. The client follows the coordinator's transcript
+// entry by entry and checks each against its own computation: a plan that does not follow from the
+// last outcome ends its part.
 //
-// A client that is stopped at any instant goes on where it was: the same bytes are sent
-// again, and nothing is paid for twice. Noise comes from the operating system alone.
+// A client that is stopped at any instant continues where it was: it sends the same bytes again,
+// and pays for nothing twice. Noise comes from the operating system alone.
 package client

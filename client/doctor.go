@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Finding is what a check of the state found.
+// A Finding is the result of one check.
 type Finding struct {
 	Check string `json:"check"`
 	OK    bool   `json:"ok"`
@@ -25,22 +25,22 @@ func failed(check string, err error, fix string) Finding {
 	return Finding{Check: check, Found: err.Error(), Fix: fix}
 }
 
-// An Examination is what is examined.
+// An Examination configures the checks of Examine.
 type Examination struct {
-	Study string // which one, if there are several
-	Data  string // a file of records; not looked at if empty
-	// Connect makes a connection, not made if it is nil.
+	Study string // name or digest of the study; empty for the only one
+	Data  string // file of records; empty to skip the check
+	// Connect connects to the coordinator; nil skips the check.
 	Connect func(ctx context.Context, m *Member) (Link, func() error, error)
 	Program string
 }
 
-// Examine looks at everything that a run needs, and says what to mend. The state is open:
-// directory, modes, keys and ledger are whole, or it could not have been opened.
+// Examine checks everything that a run needs. A finding that is not OK has a remedy. The state is
+// open, so its directory, file modes, keys and ledger are known to be whole.
 func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 	sequence, head := c.store.Head()
 	all := []Finding{
 		passed("program", "%s", x.Program),
-		passed("state directory", "%s, for its owner alone", c.dir),
+		passed("state directory", "%s, accessible to its owner only", c.dir),
 		passed("identity", "fingerprint %s", c.store.Identity().Fingerprint()),
 		passed("ledger", "%d entries, every signature, link and cost checked; head %.16s", sequence, head),
 		c.examineDisk(),
@@ -56,7 +56,7 @@ func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 	}
 	m, err := c.Member(x.Study)
 	if err != nil {
-		return append(all, failed("study", err, "client join INVITATION"))
+		return append(all, failed("study", err, "run client join INVITATION"))
 	}
 	all = append(all, passed("study", "%s, sha256 %s", m.Study.Name, m.Hash))
 	if p != nil {
@@ -71,10 +71,10 @@ func (c *Client) Examine(ctx context.Context, x Examination) []Finding {
 	return all
 }
 
-// examineDisk writes a file and waits until it is on disk.
+// examineDisk writes a file and syncs it.
 func (c *Client) examineDisk() Finding {
 	const check = "disk"
-	fix := "free space on the disk of " + c.dir + ", or look at its file system"
+	fix := "free space on the disk of " + c.dir + ", or check its file system"
 	f, err := os.CreateTemp(c.dir, ".doctor-*")
 	if err != nil {
 		return failed(check, err, fix)
@@ -85,14 +85,14 @@ func (c *Client) examineDisk() Finding {
 	if err != nil {
 		return failed(check, err, fix)
 	}
-	return passed(check, "64 KiB written and safe in %s", time.Since(began).Round(100*time.Microsecond))
+	return passed(check, "64 KiB written and synced in %s", time.Since(began).Round(100*time.Microsecond))
 }
 
-// examineStudy looks at approval, certificate and budget.
+// examineStudy checks the approval, the certificate and the budget.
 func (c *Client) examineStudy(m *Member, p *Policy) []Finding {
 	var all []Finding
 	if t, err := c.approved(m, p); err != nil {
-		all = append(all, failed("approval", err, "client review, then client approve"))
+		all = append(all, failed("approval", err, "run client review, then client approve"))
 	} else {
 		all = append(all, passed("approval", "of this study under this policy, charged to the data set %s against %q", t.Dataset, t.View))
 		if a, ok := c.store.Account(t.Dataset); ok {
@@ -100,7 +100,7 @@ func (c *Client) examineStudy(m *Member, p *Policy) []Finding {
 		}
 	}
 	if credentials, err := c.credentials(m); err != nil {
-		all = append(all, failed("certificate", err, "look at this machine's clock; else ask the coordinator for a new invitation and join again"))
+		all = append(all, failed("certificate", err, "check this machine's clock; if it is right, ask the coordinator for a new invitation and join again"))
 	} else {
 		all = append(all, passed("certificate", "valid until %s", credentials.Expires().Format(time.DateOnly)))
 	}
@@ -111,42 +111,42 @@ func (c *Client) examineData(m *Member, path string) Finding {
 	const check = "records"
 	records, _, _, err := c.Read(m, path)
 	if err != nil {
-		return failed(check, err, "mend the file, or name another one with --data")
+		return failed(check, err, "correct the file, or choose another one with --data")
 	}
 	if records.Len() == 0 {
-		return failed(check, errors.New("the file has no records"), "name another one with --data")
+		return failed(check, errors.New("the file has no records"), "choose another file with --data")
 	}
-	return passed(check, "%s is as the study declares it: %d columns", path, len(m.Study.Columns))
+	return passed(check, "%s matches the columns of the study: %d columns", path, len(m.Study.Columns))
 }
 
-// examineLink connects, which checks name resolution, reachability, TLS and the
-// coordinator's pin, and compares what the coordinator knows.
+// examineLink connects to the coordinator. This checks name resolution, reachability, TLS and the
+// coordinator's pinned key. It then compares the coordinator's view of this client with the ledger.
 func (c *Client) examineLink(ctx context.Context, m *Member, connect func(context.Context, *Member) (Link, func() error, error)) []Finding {
 	link, closed, err := connect(ctx, m)
 	if err != nil {
-		return []Finding{failed("coordinator", err, "look whether the address is right, and whether this machine may make connections to it; ask the coordinator whether it runs")}
+		return []Finding{failed("coordinator", err, "check the address, and whether this machine may connect to it; ask the coordinator's people whether it is running")}
 	}
 	defer func() { _ = closed() }() // nothing was written
-	all := []Finding{passed("coordinator", "reached, with the key that the invitation pins and a certificate of the study")}
+	all := []Finding{passed("coordinator", "reached, with the key in the invitation and a certificate of the study")}
 	standing, err := link.Standing(ctx)
 	if err != nil {
-		return append(all, failed("standing", err, "ask the coordinator"))
+		return append(all, failed("standing", err, "ask the coordinator's people"))
 	}
 	a := &participant{client: c, member: m}
 	if ok, err := c.has(m.Hash, positionPart); err == nil && ok {
 		err = c.get(m.Hash, positionPart, &a.at)
 		if err != nil {
-			return append(all, failed("standing", err, "put the state directory back as it was last"))
+			return append(all, failed("standing", err, "restore the newest state directory"))
 		}
 	}
 	if err := a.witness(standing); err != nil {
 		return append(all, failed("standing", err, "put the newest state directory in place of this one"))
 	}
-	consent := "the approval is not there yet"
+	consent := "the approval has not arrived"
 	if standing.Approved {
-		consent = "the approval is there"
+		consent = "the approval has arrived"
 	}
-	return append(all, passed("standing", "%d entries were said, %d followed here; %s", standing.Entries, a.at.Number, consent))
+	return append(all, passed("standing", "the transcript has %d entries, %d followed here; %s", standing.Entries, a.at.Number, consent))
 }
 
 // Healthy reports whether every check passed.

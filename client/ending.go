@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// An Ending is how a study ended.
+// An Ending is the end of a study: its result, or why it was aborted.
 type Ending struct {
 	Aborted bool   `json:"aborted"`
 	By      string `json:"by,omitempty"`
@@ -18,15 +18,15 @@ type Ending struct {
 	Result  []byte `json:"result,omitempty"` // the posterior, JSON
 }
 
-// end compares what the coordinator says came out with what this client computed, and the
-// receipts with the ledger.
+// end compares the coordinator's result with the one that this client computed, and the receipts
+// with the ledger.
 func (a *participant) end(body []byte) (*Ending, error) {
 	closing, err := transcript.ParseClosing(body)
 	if err != nil {
 		return nil, err
 	}
 	if a.site == nil || !a.site.Done() {
-		return nil, &Refusal{"the coordinator ends the study before its last question"}
+		return nil, &Refusal{"the coordinator ends the study before its last plan"}
 	}
 	result, err := a.site.Result()
 	if err != nil {
@@ -40,25 +40,25 @@ func (a *participant) end(body []byte) (*Ending, error) {
 		return nil, err
 	}
 	for _, r := range closing.Receipts {
-		// The coordinator's word alone: it must not have this client believe that its state
-		// is an old one.
+		// A receipt is signed by nobody else, so it must not lead this client to take its state for
+		// an old copy.
 		if r.Client == a.member.Name && !a.client.store.Contains(r.LedgerSeq, r.LedgerHead) {
-			return nil, &Refusal{fmt.Sprintf("the receipt for question %d names entry %d of the ledger, which is not on this one", r.Ask, r.LedgerSeq)}
+			return nil, &Refusal{fmt.Sprintf("the receipt for plan %d names entry %d of the ledger, which this ledger does not contain", r.Ask, r.LedgerSeq)}
 		}
 	}
 	return &Ending{Result: own}, nil
 }
 
-// sameNumbers compares λ, which is exact on every machine. What follows from it, such as
-// standard deviations, may be rounded otherwise on another kind of processor: the holder
-// gets what was computed here.
+// sameNumbers compares λ, which is exact on every machine. Derived numbers, such as standard
+// deviations, may be rounded otherwise on another processor; the data holder gets those computed
+// here.
 func sameNumbers(own *session.Result, stated []byte) error {
 	var said struct {
 		Protocol string    `json:"protocol"`
 		Natural  []float64 `json:"natural"`
 	}
 	if err := json.Unmarshal(stated, &said); err != nil || said.Protocol != own.Protocol || !slices.Equal(said.Natural, own.Natural) {
-		return &Refusal{"the posterior that the coordinator states does not follow from the outcomes"}
+		return &Refusal{"the coordinator's posterior does not follow from the outcomes"}
 	}
 	return nil
 }

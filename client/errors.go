@@ -16,50 +16,51 @@ import (
 // Exit codes, the same in every version. See docs/use/exit-codes.md.
 const (
 	OK          = 0
-	Failed      = 1   // something went wrong; the message says what
-	Usage       = 2   // the command line or a file is not as it should be
-	Declined    = 3   // by policy, by the rules of the study, or by the coordinator
+	Failed      = 1   // the message gives the reason
+	Usage       = 2   // the command line or a file cannot be used
+	Declined    = 3   // refused by the policy, the rules of the study, or the coordinator
 	OverBudget  = 4   // the privacy budget of the data set has no room
-	Damaged     = 5   // the state is not whole, or older than what was sent from it
-	Unreachable = 6   // the coordinator cannot be talked to
-	Fruitless   = 7   // answers are paid for and cannot be computed
+	Damaged     = 5   // the state is damaged, or older than what was sent from it
+	Unreachable = 6   // the coordinator cannot be reached
+	Fruitless   = 7   // several answers in a row were charged and could not be computed
 	Interrupted = 130 // by a signal
 )
 
-// A Refusal says what is not allowed, and what would allow it. The state is as it was.
+// A Refusal is an error for something that is not allowed. The reason names the remedy. The state
+// is unchanged.
 type Refusal struct{ Reason string }
 
 func (r *Refusal) Error() string { return r.Reason }
 
-// A UsageError says that what the user wrote cannot be used.
+// A UsageError is an error in user input.
 type UsageError struct{ Err error }
 
 func (u *UsageError) Error() string { return u.Err.Error() }
 
 func (u *UsageError) Unwrap() error { return u.Err }
 
-// RolledBack says that answers were sent that this ledger does not know.
+// RolledBack is the error for a ledger that lacks an answer which was sent.
 type RolledBack struct{ Problem string }
 
 func (r *RolledBack) Error() string {
-	return "this state directory is older than what was sent from it, or a copy of it is in use elsewhere: " + r.Problem +
-		". It must not be used again. Put the newest state directory in its place; if that is lost, " +
+	return "this state directory is older than the answers sent from it, or a copy of it is in use elsewhere: " + r.Problem +
+		". Do not use it again. Replace it by the newest state directory. If that is lost, " +
 		"the whole budget of its data sets is spent: see docs/use/exit-codes.md, code 5"
 }
 
-// Failing says that answers are paid for and cannot be computed, one after the other.
+// Failing is the error after several answers in a row that were charged and could not be computed.
 type Failing struct {
 	Failures int // in a row
 	Last     error
 }
 
 func (f *Failing) Error() string {
-	return fmt.Sprintf("%d answers in a row could not be computed, and each was charged, since its noise was drawn: "+
-		"the client stops before more is spent for nothing. The last failed with: %v. Every run from now on "+
+	return fmt.Sprintf("%d answers in a row could not be computed. Each was charged, since its noise was drawn: "+
+		"the client stops before it spends more for nothing. The last error: %v. Every further run "+
 		"tries one more question: see docs/use/exit-codes.md, code 7", f.Failures, f.Last)
 }
 
-// Unwrap returns why the last one failed.
+// Unwrap returns the last error.
 func (f *Failing) Unwrap() error { return f.Last }
 
 // CodeOf returns the exit code of an error.
@@ -75,7 +76,7 @@ func CodeOf(err error) int {
 	return Failed
 }
 
-// codes are tried in order: what is wrong here comes before what is wrong elsewhere.
+// codes are tried in order: faults of this machine come before faults elsewhere.
 var codes = []struct {
 	code int
 	kind func(error) bool
@@ -99,7 +100,7 @@ func as[E error](err error) bool {
 	return errors.As(err, &e)
 }
 
-// isForged reports whether something that the coordinator said cannot be followed.
+// isForged reports whether err is about an entry of the transcript that the client must not follow.
 func isForged(err error) bool {
 	for _, e := range []error{
 		transcript.ErrOrder, transcript.ErrKind, transcript.ErrOver, transcript.ErrBody, transcript.ErrRoster, transcript.ErrForm,

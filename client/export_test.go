@@ -5,14 +5,13 @@ import (
 	"fedpvi/dpmech"
 )
 
-// SeedNoise makes a client draw the noise of a question from a stream that a test gives it.
-// Only tests can.
+// SeedNoise makes a client draw the noise for a plan from a stream of the test.
 func (c *Client) SeedNoise(noise func(ask int) *dpmech.Stream) { c.noise = noise }
 
-// Halted returns why the state must not be used any more.
+// Halted returns why the state must not be used any more, or nil.
 func (c *Client) Halted() error { return c.halted() }
 
-// Forget removes a part of the state of a study.
+// Forget removes a part of a study's state.
 func (c *Client) Forget(of ledger.Hash, part string) error {
 	return c.store.Save(ledger.Change{Study: of, Parts: map[string][]byte{part: nil}})
 }

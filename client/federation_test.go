@@ -31,7 +31,7 @@ import (
 	"fedpvi/transport"
 )
 
-// federated is a study with records of its own; #marks are replaced.
+// federated is a study file with made-up records; the #marks are replaced.
 const federated = `
 [study]
 version = 1
@@ -82,32 +82,30 @@ func federatedStudy(model, inference, privacy, federation string) []byte {
 		"#inference", inference, "#privacy", privacy, "#federation", federation).Replace(federated))
 }
 
-// A real network is both daemons with TLS between them, on one machine.
+// A realNetwork is a coordinator and clients with TLS between them, on one machine.
 type realNetwork struct {
 	t        *testing.T
 	document *study.Study
 	hub      *coordinator.Hub
 	study    *coordinator.Study
 	address  string
-	records  string // folder of files
+	records  string // folder of the clients' files
 	clients  []identity.Name
-	gossip   string // address of clients for it; empty for none
+	gossip   string // address of the clients for gossip; empty for none
 	device   device.Source
 	now      func() time.Time
-	refuse   error // of every connection; nil if they are made
+	refuse   error // error of every connection attempt; nil to connect
 }
 
 const federationSeed = 7
 
-// simulated plays a study in the simulator, and leaves the records of its clients in
-// files.
+// simulated runs a study in the simulator and writes each client's records to a file.
 func simulated(t *testing.T, source []byte) (st *study.Study, folder string, outcomes []pvi.Outcome, natural []float64) {
 	t.Helper()
 	return simulatedOn(t, source, nil)
 }
 
-// simulatedOn has a device take the private gradient steps, or the processor where that
-// fails.
+// simulatedOn is simulated with devices, which take the private gradient steps until they fail.
 func simulatedOn(t *testing.T, source []byte, devices []device.Device) (st *study.Study, folder string, outcomes []pvi.Outcome, natural []float64) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "study.toml")
@@ -129,7 +127,7 @@ func simulatedOn(t *testing.T, source []byte, devices []device.Device) (st *stud
 	return st, folder, outcomes, r.Natural
 }
 
-// newRealNetwork has a coordinator that serves, and clients that have joined and approved.
+// newRealNetwork starts a coordinator, and clients that have joined and approved the study.
 func newRealNetwork(t *testing.T, st *study.Study, records string) *realNetwork {
 	t.Helper()
 	n := &realNetwork{t: t, document: st, records: records, now: time.Now}
@@ -183,8 +181,8 @@ func (n *realNetwork) open(m int) *client.Client {
 	return c
 }
 
-// join redeems an invitation over the network, and approves the study under a policy that
-// trusts the coordinator.
+// join redeems an invitation over the network, and approves the study under a policy that trusts
+// the coordinator.
 func (n *realNetwork) join(m int, text string) {
 	n.t.Helper()
 	c := n.open(m)
@@ -207,7 +205,7 @@ func (n *realNetwork) join(m int, text string) {
 	check(n.t, err)
 }
 
-// run has client m take part until the end.
+// run lets client m take part until the study ends.
 func (n *realNetwork) run(ctx context.Context, m int) (*client.Ending, error) {
 	c := n.open(m)
 	defer c.Close()
@@ -229,12 +227,12 @@ func (n *realNetwork) run(ctx context.Context, m int) (*client.Ending, error) {
 			line, err := c.Dial(ctx, member, client.Network{})
 			return line, line, err
 		},
-		Wait:   func(context.Context, time.Duration) error { return errors.New("no test waits") },
+		Wait:   func(context.Context, time.Duration) error { return errors.New("a test must not wait") },
 		Gossip: n.gossip, Device: n.device,
 	})
 }
 
-// play has all clients take part at once.
+// play runs all clients concurrently.
 func (n *realNetwork) play() []*client.Ending {
 	n.t.Helper()
 	type ended struct {
@@ -260,7 +258,7 @@ func (n *realNetwork) play() []*client.Ending {
 	return all
 }
 
-// outcomes are those of the rounds, as the transcript has them.
+// outcomes returns the outcomes of the rounds in the transcript.
 func (n *realNetwork) outcomes() (all []pvi.Outcome) {
 	n.t.Helper()
 	peer := channel.Party{Study: n.study.Hash(), Role: identity.Client, Name: n.clients[0]}
@@ -276,8 +274,8 @@ func (n *realNetwork) outcomes() (all []pvi.Outcome) {
 	return all
 }
 
-// With the noise of the simulator the daemons say what it says, to the last bit.
-func TestTheSimulatorAndTheDaemonsSayTheSame(t *testing.T) {
+// With the same noise, simulator and daemons compute the same bits.
+func TestSimulatorAndDaemonsAgree(t *testing.T) {
 	const (
 		record = "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5"
 		holder = "unit = \"client\"\nepsilon = 8.0\ndelta = 1e-5\nclip = 20.0"
@@ -290,14 +288,14 @@ func TestTheSimulatorAndTheDaemonsSayTheSame(t *testing.T) {
 		"no promise":                  federatedStudy(logistic, "rounds = 3\ndamping = 0.5", `unit = "none"`, ""),
 		"no promise, sequential":      federatedStudy(logistic, "rounds = 2\nschedule = \"sequential\"", `unit = "none"`, ""),
 		"gradient steps":              federatedStudy(logistic, "rounds = 2\nsteps = 3", record, ""),
-		"gradient steps and one more": federatedStudy(logistic, "rounds = 2\nsteps = 3\nnoise_aware = \"one-step\"", record, ""),
+		"gradient steps and one-step": federatedStudy(logistic, "rounds = 2\nsteps = 3\nnoise_aware = \"one-step\"", record, ""),
 		"sums of gradients":           federatedStudy(logistic, "rounds = 4", record, sums),
 		"propagation":                 federatedStudy(logistic, "solver = \"dp-sep\"\nrounds = 2\nsteps = 3", record, ""),
 		"propagation, sequential":     federatedStudy(logistic, "solver = \"dp-sep\"\nq = \"full\"\nschedule = \"sequential\"\nrounds = 2\nsteps = 2", record, ""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && !strings.HasPrefix(name, "records") {
-				t.Skip("two kinds are enough for the race detector: without -short")
+				t.Skip("two kinds of study are enough under the race detector: run without -short")
 			}
 			t.Parallel()
 			st, records, outcomes, natural := simulated(t, source)

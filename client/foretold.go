@@ -8,9 +8,10 @@ import (
 	"fedpvi/transport"
 )
 
-// followBrief follows the next entry, which may lack a body that follows from those before it. The coordinator
-// signed the hash of that body: if what the participant works out has another, as rounding or another program may
-// have it, it asks for the body.
+// followBrief follows the next entry, which may lack its body if the body follows from earlier
+// entries. The coordinator signed the hash of the body. If the participant's own computation gives
+// another hash, because of rounding or another version of the program, the participant requests the
+// body.
 func (a *participant) followBrief(ctx context.Context, link Link, item transport.Item) (transcript.Entry, error) {
 	if !item.Derived || item.Body != nil {
 		return a.follow(item)
@@ -22,7 +23,7 @@ func (a *participant) followBrief(ctx context.Context, link Link, item transport
 	if !errors.Is(err, transcript.ErrBody) {
 		return e, err
 	}
-	a.client.log.Info("a plan is not the one that was worked out here, and is asked for", "entry", a.next())
+	a.client.log.Info("requesting a plan that differs from the one computed here", "entry", a.next())
 	if item, err = link.Whole(ctx, a.next()); err != nil {
 		return e, err
 	}

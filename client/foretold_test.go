@@ -9,16 +9,16 @@ import (
 	"fedpvi/pvi/wire"
 )
 
-// A client that starts again before every step, or was away for a round, works out every plan for itself, in every
-// schedule that lets it.
-func TestPlansAreWorkedOut(t *testing.T) {
+// A client that restarts before every step, or misses a round, computes every plan for itself, in
+// each schedule that permits it.
+func TestPlansAreComputedLocally(t *testing.T) {
 	for name, c := range map[string]struct {
 		source []byte
 		away   bool
 	}{
-		"data sets":              {planeStudy(clientPrivacy, "", ""), false},
-		"data sets, one is away": {planeStudy(clientPrivacy, "", "min_clients = 2"), true},
-		"records, sequential":    {planeStudy(recordPrivacy, "schedule = \"sequential\"", ""), false},
+		"data sets":                     {planeStudy(clientPrivacy, "", ""), false},
+		"data sets, one client is away": {planeStudy(clientPrivacy, "", "min_clients = 2"), true},
+		"records, sequential":           {planeStudy(recordPrivacy, "schedule = \"sequential\"", ""), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, all := federation(t, c.source, "north", "south", "west")
@@ -36,17 +36,17 @@ func TestPlansAreWorkedOut(t *testing.T) {
 				}
 			}
 			if h.asked != 0 {
-				t.Errorf("%d plans were asked for", h.asked)
+				t.Errorf("%d plans were requested", h.asked)
 			}
 		})
 	}
 }
 
-// A plan that is right and another than the client has worked out, as of a machine that rounds otherwise, is asked for and
-// answered once. One that is another and wrong is refused when it has come: nothing is spent.
+// A right plan that differs from the client's own computation, as with other rounding, is requested
+// and answered once. A wrong plan is refused after it was requested, and nothing is spent.
 //
-//abuse:case A03 a plan that the client was to work out, and cannot, is asked for and held to the same rules
-func TestAPlanThatIsNotWorkedOut(t *testing.T) {
+//abuse:case A03 a plan that the client was to work out, and cannot, is asked for and checked by the same rules
+func TestPlanThatCannotBeComputedLocally(t *testing.T) {
 	source := planeStudy(clientPrivacy, "", "")
 	for name, c := range map[string]struct {
 		change func(h *hub, b []byte) []byte
@@ -63,7 +63,7 @@ func TestAPlanThatIsNotWorkedOut(t *testing.T) {
 		"an earlier": {func(h *hub, b []byte) []byte { return h.items[1].Body }, "message 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, all := federation(t, source, "north", "south", "west") // south does not answer the second question
+			h, all := federation(t, source, "north", "south", "west") // south does not answer the second plan
 			h.lie = func(e *session.Entry, _ *transcript.Hash) {
 				if e.Kind == session.Plan && e.Ask == 2 {
 					e.Body = c.change(h, e.Body)
@@ -71,12 +71,12 @@ func TestAPlanThatIsNotWorkedOut(t *testing.T) {
 			}
 			h.begin()
 			for _, p := range all[:2] {
-				_, err := p.step() // answers the first question
+				_, err := p.step() // answers the first plan
 				check(t, err)
 			}
 			_, err := all[2].step()
 			if (err == nil) != (c.says == "") {
-				t.Errorf("the second question: %v", err)
+				t.Errorf("the second plan: %v", err)
 			}
 			p := all[0]
 			spent := p.account().Spent
@@ -87,7 +87,7 @@ func TestAPlanThatIsNotWorkedOut(t *testing.T) {
 			}
 			check(t, err)
 			if h.asked != 2 || p.account().Spent <= spent {
-				t.Errorf("the plan was asked for %d times", h.asked)
+				t.Errorf("the plan was requested %d times", h.asked)
 			}
 		})
 	}

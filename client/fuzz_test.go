@@ -7,7 +7,7 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// A policy that is accepted allows nothing by accident.
+// FuzzPolicy checks that an accepted policy is within its limits.
 func FuzzPolicy(f *testing.F) {
 	f.Add([]byte("version = 1\n[coordinators]\nallowed = [\"" + "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff" + "\"]\ntrust = true\n[participants]\nminimum = 3\n[dataset.ward]\nepsilon = 1.0\ndelta = 1e-5\nfilter = \"renyi\"\norder = 8.0"))
 	f.Add([]byte("version = 1"))
@@ -23,7 +23,7 @@ func FuzzPolicy(f *testing.F) {
 			return
 		}
 		if p.MinParticipants < 1 {
-			t.Errorf("%d participants are enough", p.MinParticipants)
+			t.Errorf("a minimum of %d participants is accepted", p.MinParticipants)
 		}
 		for name, d := range p.Datasets {
 			if d.Promise.Check() != nil {

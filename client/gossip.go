@@ -13,23 +13,23 @@ import (
 	peers "fedpvi/transport/membership"
 )
 
-// A gossip is what a client hears from the other daemons of a study, and tells them: who is
-// there. It is shown, and nothing else: without it everything goes on the same.
+// A gossip exchanges liveness with the other daemons of a study. It is a display for people: the
+// study runs the same without it.
 type gossip struct {
 	client  *Client
 	port    *peers.Port
 	view    *peers.View
 	parties atomic.Pointer[map[identity.Name]bool]
-	node    *peers.Node // nil before the coordinator has said how
+	node    *peers.Node // nil until the coordinator sends its address
 
 	end  context.CancelFunc
 	done sync.WaitGroup
 }
 
-// pace is how often what is heard is shown at most.
+// pace is the shortest time between two updates of the display.
 const pace = time.Second
 
-// gossips begins to listen at an address, and has show called when what is heard has changed.
+// gossips listens at the address of the run, and calls show when the view has changed.
 func (c *Client) gossips(ctx context.Context, r *Run, show func()) (*gossip, error) {
 	port, err := peers.Listen(r.Gossip, c.log)
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *Client) gossips(ctx context.Context, r *Run, show func()) (*gossip, err
 	return g, nil
 }
 
-// meet takes who takes part, once that is known.
+// meet sets the parties of the study, once the roster is known.
 func (g *gossip) meet(a *participant) {
 	members := a.chain.Members()
 	if g == nil || members == nil || len(*g.parties.Load()) == len(members.Entries) {
@@ -68,8 +68,8 @@ func (g *gossip) meet(a *participant) {
 	g.parties.Store(&names)
 }
 
-// join makes this client known at the coordinator, if that gossips. It does not wait: where
-// no gossip gets through there is none.
+// join contacts the coordinator, if it gossips. It does not wait: without a way through there is no
+// gossip.
 func (g *gossip) join(m *Member, with transport.Gossip) {
 	if g == nil || with.Address == "" {
 		return
@@ -92,7 +92,7 @@ func (g *gossip) join(m *Member, with transport.Gossip) {
 	})
 }
 
-// missed are those of whom the others do not hear.
+// missed returns the names of the daemons that the others do not hear.
 func (g *gossip) missed() string {
 	if g == nil {
 		return ""

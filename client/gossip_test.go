@@ -10,7 +10,7 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// With gossip between all daemons a study has the posterior that it has without.
+// A study with gossip between all daemons has the same posterior as without.
 func TestGossipChangesNothing(t *testing.T) {
 	t.Parallel()
 	st, records, _, natural := simulated(t, federatedStudy(linear, "rounds = 2", "unit = \"record\"\nepsilon = 2.0\ndelta = 1e-5", ""))
@@ -30,13 +30,13 @@ func TestGossipChangesNothing(t *testing.T) {
 		}
 		check(t, json.Unmarshal(e.Result, &result))
 		if !slices.Equal(result.Natural, natural) {
-			t.Errorf("the posterior of %s is another", n.clients[m])
+			t.Errorf("the posterior of %s differs", n.clients[m])
 		}
 	}
 }
 
-// An address at which nobody can listen stops a run before anything is said.
-func TestAnAddressForGossipThatIsNone(t *testing.T) {
+// A run with an unusable gossip address fails before it sends anything.
+func TestUnusableGossipAddress(t *testing.T) {
 	h, all := federation(t, planeStudy(recordPrivacy, "", ""), "north")
 	p := all[0]
 	err := p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {

@@ -17,7 +17,7 @@ import (
 	"fedpvi/transport"
 )
 
-// approveFor approves with a data set named.
+// approveFor approves the study for a named data set.
 func (p *holder) approveFor(dataset string) error {
 	return p.with(func(c *client.Client, m *client.Member, policy *client.Policy) error {
 		_, err := c.Approve(m, policy, dataset, m.Hash.String())
@@ -25,8 +25,8 @@ func (p *holder) approveFor(dataset string) error {
 	})
 }
 
-// The same file under another name would have a second budget: neither in the middle of a
-// study nor in the next one.
+// The same file under a second name would have a second budget. It is refused, within a study and
+// in the next one.
 //
 //abuse:case A24 refused under a second name
 func TestOneFileHasOneBudget(t *testing.T) {
@@ -51,7 +51,7 @@ func TestOneFileHasOneBudget(t *testing.T) {
 	}
 }
 
-// A study ends when all was asked, or is aborted: nothing else is believed.
+// A study ends after its last plan or by an abort. Any other end is refused.
 //
 //abuse:case A21 refused
 func TestAnEndBeforeTheEnd(t *testing.T) {
@@ -59,14 +59,13 @@ func TestAnEndBeforeTheEnd(t *testing.T) {
 	h.begin()
 	h.say(transcript.End, 0, h.server.Model(), closing([]byte("{}"), nil))
 	_, err := all[0].step()
-	all[0].refused("an early end", err, client.Declined, "before its last question", 0)
+	all[0].refused("an early end", err, client.Declined, "before its last plan", 0)
 }
 
-// Receipts are the coordinator's word: with one that is false it cannot put a client's state
-// out of use.
+// The coordinator makes the receipts. A false one cannot disable a client's state.
 //
 //abuse:case A16 the coordinator's word alone cannot put a client out of use
-func TestAFalseReceiptDoesNotCondemnTheState(t *testing.T) {
+func TestFalseReceiptLeavesTheStateUsable(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.receipt = func(r *transcript.Receipt) { r.LedgerSeq, r.LedgerHead[0] = r.LedgerSeq+1000, r.LedgerHead[0]+1 }
 	h.begin()
@@ -79,10 +78,10 @@ func TestAFalseReceiptDoesNotCondemnTheState(t *testing.T) {
 		_, err = p.step()
 		p.refused("a false receipt", err, client.Declined, "names entry", p.account().Spent)
 	}
-	check(t, p.approve()) // it can still be used
+	check(t, p.approve()) // the state is still usable
 }
 
-// What the policy wants of a roster counts for one that is known, too.
+// The minimum number of participants in the policy also applies once the roster is known.
 func TestApprovingAgainWithTooFewParticipants(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
@@ -90,13 +89,14 @@ func TestApprovingAgainWithTooFewParticipants(t *testing.T) {
 	_, err := p.step()
 	check(t, err)
 	p.edit("minimum = 2", "minimum = 3")
-	p.refused("two clients of three", p.approve(), client.Declined, "2 clients, and the policy wants 3", p.account().Spent)
+	p.refused("two clients of three", p.approve(), client.Declined, "2 clients, and the policy requires at least 3", p.account().Spent)
 }
 
-// The first entry names this client's own identity, and the rules that it derives too.
+// The first entry must name this client's own identity and the rules that the client derives
+// itself.
 //
 //abuse:case A05 rules that this client does not derive itself are refused
-func TestAForgedBeginning(t *testing.T) {
+func TestForgedFirstEntry(t *testing.T) {
 	for says, forge := range map[string]func(h *hub){
 		"with its own keys": func(h *hub) {
 			own := h.members["north"]
@@ -118,15 +118,15 @@ func TestAForgedBeginning(t *testing.T) {
 	}
 }
 
-// What is counted of a record and what is counted of a client are not added up, nor is a
-// data set used for a study that protects another unit than its holder wants.
+// Charges for a record and charges for a client are not added up. A data set is not used for a
+// study that protects another unit than the policy asks for.
 //
 //abuse:case A23 studies about another unit than the budget's are refused, not added up
 func TestUnitsAreKeptApart(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	p := newHolder(t, h, "north", 0)
 	p.edit("# unit = \"record\"", "unit = \"client\" #")
-	p.refused("a unit that the policy does not want", p.approve(), client.Declined, "wants the unit", 0)
+	p.refused("a unit that the policy does not allow", p.approve(), client.Declined, "requires the unit", 0)
 	p.edit("unit = \"client\" #", "# unit = \"record\"")
 	check(t, p.approve())
 
@@ -143,7 +143,7 @@ func TestUnitsAreKeptApart(t *testing.T) {
 	p.refused("a study about another unit", err, client.Declined, "they cannot be added up", 0)
 }
 
-// An answer that was refused for good is not sent again, to whomever.
+// An answer that was refused for good is not sent again to anybody.
 //
 //abuse:case A04 an answer that was refused is neither sent nor computed again
 func TestARefusedAnswerIsNotSentAgain(t *testing.T) {
@@ -172,15 +172,15 @@ func TestARefusedAnswerIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// refuser takes no answer.
+// refuser refuses every answer.
 type refuser struct{ line }
 
 func (refuser) Submit(context.Context, transport.Item) error {
 	return &transport.Refusal{Reason: transport.OutOfPlace, Text: "no"}
 }
 
-// spoil takes away half of what a client sends: with its own factor as it remembers it, q
-// is improper.
+// spoil halves the victim's messages: with its own factor as the client remembers it, q is
+// improper.
 func (h *hub) spoil(victim identity.Name) {
 	h.poison = func(name identity.Name, payload []byte) []byte {
 		if name != victim {
@@ -195,13 +195,13 @@ func (h *hub) spoil(victim identity.Name) {
 	}
 }
 
-// Noise that was drawn for an answer that failed is paid for, and the question is answered
-// with that. Another client can make it fail, and stops nobody.
+// Noise that was drawn for a failed answer is charged, and the plan counts as answered. Another
+// client can cause the failure; it stops nobody.
 //
-//abuse:case A13 noise drawn for an answer that fails is charged; the question is not answered again
+//abuse:case A13 noise drawn for an answer that fails is charged; the plan is not answered again
 //abuse:case A20 another client's poison makes an answer fail, and stops nobody
 //abuse:case P20 an answer that fails looks like one that is late
-func TestAnAnswerThatFailsIsPaidFor(t *testing.T) {
+func TestFailedAnswerIsCharged(t *testing.T) {
 	h, all := federation(t, planeStudy(recordPrivacy, "solver = \"dp-svi\"\nq = \"diagonal\"\nsteps = 4", ""), "north", "south")
 	h.spoil(all[0].name)
 	h.begin()
@@ -214,20 +214,19 @@ func TestAnAnswerThatFailsIsPaidFor(t *testing.T) {
 		paid += p.account().Studies[0].Answers
 	}
 	if paid <= sent {
-		t.Fatalf("%d answers were paid for, and %d sent: none has failed", paid, sent)
+		t.Fatalf("%d answers were charged and %d sent: none failed", paid, sent)
 	}
 	for _, p := range all {
 		_, err := p.step()
 		check(t, err)
 	}
 	if len(h.releases) != sent {
-		t.Error("a question whose answer had failed was answered again")
+		t.Error("a plan whose answer had failed was answered again")
 	}
 }
 
-// A client whose answers fail one after the other stops, and tries one more question each
-// time that somebody starts it again.
-func TestAClientThatFailsAgainAndAgainStops(t *testing.T) {
+// A client whose answers fail one after the other stops. Each further run tries one more plan.
+func TestClientStopsAfterRepeatedFailures(t *testing.T) {
 	source := planeStudy(recordPrivacy, "solver = \"dp-svi\"\nq = \"diagonal\"\nsteps = 4", "")
 	h, all := federation(t, bytes.Replace(source, []byte("rounds = 3"), []byte("rounds = 9"), 1), "north", "south")
 	p := all[0]
@@ -255,20 +254,20 @@ func TestAClientThatFailsAgainAndAgainStops(t *testing.T) {
 		}
 	}
 	if stops < 2*len(all) {
-		t.Errorf("clients that fail all the time stopped %d times", stops)
+		t.Errorf("clients whose answers always fail stopped %d times", stops)
 	}
 }
 
-// A state directory that is a link may be somebody else's.
+// A state directory that is a symbolic link may belong to somebody else.
 //
 //abuse:case P06 a linked state directory is refused
-func TestALinkIsNoStateDirectory(t *testing.T) {
+func TestLinkedStateDirectoryIsRefused(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	p := newHolder(t, h, "north", 0)
 	link := filepath.Join(t.TempDir(), "link")
 	check(t, os.Symlink(p.dir, link))
 	if c, err := client.Open(client.Options{Dir: link, Now: now, Create: true}); err == nil {
 		check(t, c.Close())
-		t.Error("a link was taken for the directory")
+		t.Error("a link was accepted as the directory")
 	}
 }

@@ -39,7 +39,7 @@ func check(t testing.TB, err error) {
 
 type rosterEntry = roster.Entry
 
-// otherPin is the coordinator's entry with another key for connections.
+// otherPin returns the coordinator's entry with another key for connections.
 func otherPin(t testing.TB, h *hub) roster.Entry {
 	t.Helper()
 	key, err := channel.GenerateKey()
@@ -49,7 +49,7 @@ func otherPin(t testing.TB, h *hub) roster.Entry {
 	return e
 }
 
-// stranger is the entry of somebody with keys of their own.
+// stranger returns the entry of a client with keys of its own.
 func stranger(t testing.TB, h *hub, name identity.Name) roster.Entry {
 	t.Helper()
 	i, err := identity.Generate()
@@ -63,7 +63,7 @@ func stranger(t testing.TB, h *hub, name identity.Name) roster.Entry {
 	return e
 }
 
-// A hub is a coordinator without a network and without a disk, as plain as can be.
+// A hub is a minimal coordinator without network and disk.
 type hub struct {
 	t         testing.TB
 	study     *study.Study
@@ -78,24 +78,24 @@ type hub struct {
 	members map[identity.Name]roster.Entry
 	consent map[identity.Name]bool
 	last    map[identity.Name][]byte
-	reason  map[identity.Name]string // for which a client left
+	reason  map[identity.Name]string // why each client left
 
 	chain    transcript.Chain
 	server   *session.Server
 	items    []transport.Item
-	asked    int // entries for whose bodies somebody asked
+	asked    int // number of requests for bodies
 	releases map[releaseKey]transport.Item
 	receipts []transcript.Receipt
-	// bodies are what was opened, for a transcript to compare.
+	// bodies are the answers as opened, to compare with the transcript.
 	bodies map[releaseKey][]byte
-	// lie, if there is one, changes what is said before it is signed.
+	// lie, if set, changes an entry before it is signed.
 	lie    func(e *session.Entry, model *transcript.Hash)
 	result func([]byte) []byte
-	// poison, if there is one, changes what was opened.
+	// poison, if set, changes an opened answer.
 	poison func(name identity.Name, payload []byte) []byte
-	// rules, if there is one, changes the digest of the rules in the first entry.
+	// rules, if set, changes the digest of the rules in the first entry.
 	rules func(protocol *transcript.Hash)
-	// receipt, if there is one, changes every receipt in the last entry.
+	// receipt, if set, changes every receipt in the last entry.
 	receipt func(r *transcript.Receipt)
 }
 
@@ -175,7 +175,7 @@ func (h *hub) begin() {
 	h.ask()
 }
 
-// restart goes back to the first plan, before any answer came.
+// restart returns to the first plan, before any answer came.
 func (h *hub) restart() {
 	h.t.Helper()
 	var err error
@@ -208,7 +208,7 @@ func (h *hub) say(kind transcript.Kind, ask int, model transcript.Hash, body []b
 	h.append(envelope, body)
 }
 
-// sayEntry says a plan or an outcome.
+// sayEntry publishes a plan or an outcome.
 func (h *hub) sayEntry(e session.Entry) {
 	h.t.Helper()
 	model := h.server.Model()
@@ -221,7 +221,7 @@ func (h *hub) sayEntry(e session.Entry) {
 	h.say(transcript.Kind(e.Kind), e.Ask, model, e.Body)
 }
 
-// ask says all plans that can be said, and the result when there are none left.
+// ask publishes all plans that are due, and the result after the last one.
 func (h *hub) ask() {
 	h.t.Helper()
 	for {
@@ -248,7 +248,7 @@ func (h *hub) ask() {
 	}
 }
 
-// close ends a question without those who have not answered.
+// close ends a plan without the clients that have not answered.
 func (h *hub) close(ask int) {
 	h.t.Helper()
 	outcome, err := h.server.Close(ask)
@@ -257,7 +257,7 @@ func (h *hub) close(ask int) {
 	h.ask()
 }
 
-// submit takes an answer.
+// submit accepts an answer.
 func (h *hub) submit(name identity.Name, item transport.Item) error {
 	claims, err := signed.Claims(item.Envelope)
 	check(h.t, err)
@@ -266,7 +266,7 @@ func (h *hub) submit(name identity.Name, item transport.Item) error {
 		if string(before.Envelope) == string(item.Envelope) && string(before.Body) == string(item.Body) {
 			return nil
 		}
-		h.t.Errorf("%s answers question %d twice, with other bytes", name, claims.Round)
+		h.t.Errorf("%s answers plan %d twice, with other bytes", name, claims.Round)
 		return &transport.Refusal{Reason: transport.OutOfPlace, Text: "another answer"}
 	}
 	model, open := h.server.ModelOf(int(claims.Round))
@@ -276,7 +276,7 @@ func (h *hub) submit(name identity.Name, item transport.Item) error {
 	r, err := h.chain.VerifyRelease(item.Envelope, h.members[name].Key, claims.Round, model)
 	check(h.t, err)
 	if r.Body != transcript.BodyOf(item.Body) {
-		h.t.Fatal("the body is not the one that was signed")
+		h.t.Fatal("the body is not the signed one")
 	}
 	payload, err := h.sealing.Open(item.Body, r.Header.Bytes(), h.server.MaxRelease())
 	check(h.t, err)
@@ -305,13 +305,13 @@ func compareReceipts(a, b transcript.Receipt) int {
 	return 1
 }
 
-// A line is what one client sees of a hub.
+// A line is one client's connection to a hub.
 type line struct {
 	*hub
 	name identity.Name
 }
 
-var errIdle = errors.New("nothing more was said")
+var errIdle = errors.New("there is no further entry")
 
 func (l line) Standing(context.Context) (transport.Standing, error) {
 	return transport.Standing{Entries: uint64(len(l.items)), Approved: l.consent[l.name], Last: l.last[l.name]}, nil
@@ -341,7 +341,7 @@ func (l line) Entry(_ context.Context, number uint64) (transport.Item, error) {
 	return item, nil
 }
 
-// Whole is asked where a client works out another body, or none.
+// Whole returns the body that the client did not compute itself.
 func (l line) Whole(_ context.Context, number uint64) (transport.Item, error) {
 	l.asked++
 	return l.items[number-1], nil

@@ -18,12 +18,12 @@ import (
 	"fedpvi/transport"
 )
 
-// A Guest is a connection over which an invitation is redeemed.
+// A Guest is a connection on which an invitation is redeemed.
 type Guest interface {
 	Join(ctx context.Context, r transport.JoinRequest) (transport.Admission, error)
 }
 
-// maxStudy is the largest admission that is taken, in bytes: the study document above all.
+// maxStudy is the largest accepted admission in bytes. Most of it is the study document.
 const maxStudy = 4 << 20
 
 // DialGuest connects with an invitation, to the first of its addresses that answers.
@@ -31,10 +31,9 @@ func (c *Client) DialGuest(ctx context.Context, i invitation.Invitation, n Netwo
 	return n.dial(ctx, c.log, i.Addresses, transport.Config{TLS: channel.Join(i.Study, i.Pin, c.now), MaxEntry: maxStudy})
 }
 
-// Join redeems an invitation with keys that are made here, checks that the study is the one
-// that the invitation names and that its coordinator is who invited, and writes a policy if
-// there is none, with the promise given. Joining allows nothing: the study is to be reviewed
-// and approved.
+// Join redeems an invitation with newly made keys. It checks that the study and the coordinator are
+// those of the invitation, and writes a policy with the given promise if there is none. Joining
+// allows nothing: the data holder still has to review and approve the study.
 func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest, promise accountant.Target) (m *Member, wrotePolicy bool, err error) {
 	if c.now().After(i.Expires) {
 		return nil, false, &Refusal{fmt.Sprintf("the invitation expired on %s: ask for a new one", i.Expires.Format(time.DateOnly))}
@@ -68,22 +67,22 @@ func (c *Client) Join(ctx context.Context, i invitation.Invitation, guest Guest,
 	return m, wrotePolicy, err
 }
 
-// admitted checks what the coordinator answered, and keeps it.
+// admitted checks and saves the coordinator's answer to a join.
 func (c *Client) admitted(i invitation.Invitation, a transport.Admission, k keys, party channel.Party) error {
 	if sha256.Sum256(a.Study) != i.Study {
-		return &Refusal{"the coordinator sent another study than the invitation is for: ask who invited"}
+		return &Refusal{"the coordinator sent another study than the one in the invitation: ask the sender of the invitation"}
 	}
 	hub, err := roster.ParseEntry(a.Coordinator, i.Study)
 	switch {
 	case err != nil:
-		return &Refusal{"the entry of the coordinator: " + err.Error()}
+		return &Refusal{"the coordinator's roster entry: " + err.Error()}
 	case hub.Role != identity.Coordinator || hub.Key.Fingerprint() != i.Coordinator:
-		return &Refusal{"the coordinator is not the one whose fingerprint is in the invitation: ask who invited"}
+		return &Refusal{"the coordinator does not have the fingerprint in the invitation: ask the sender of the invitation"}
 	case hub.Pin != i.Pin:
-		return &Refusal{"the coordinator's key for connections is not the one in the invitation: ask who invited"}
+		return &Refusal{"the coordinator's key for connections is not the one in the invitation: ask the sender of the invitation"}
 	}
 	if _, err := channel.NewCredentials(party, k.tls, a.Authority, a.Certificate, c.now()); err != nil {
-		return &Refusal{"the certificate that the coordinator sent: " + err.Error()}
+		return &Refusal{"the coordinator's certificate: " + err.Error()}
 	}
 	if _, err := study.Parse("study.toml", a.Study); err != nil {
 		return &Refusal{"the study cannot be read: " + err.Error()}
@@ -102,8 +101,8 @@ func (c *Client) admitted(i invitation.Invitation, a transport.Admission, k keys
 	return c.store.Save(ledger.Change{Study: i.Study, Parts: map[string][]byte{documentPart: a.Study, membershipPart: b}})
 }
 
-// joinedAgain takes the new certificate of a study that was joined before, by the same
-// invitation or another one of the same coordinator.
+// joinedAgain saves the new certificate of a study that was joined before, by the same invitation
+// or another one of the same coordinator.
 func (c *Client) joinedAgain(of ledger.Hash, before []byte, a transport.Admission) error {
 	if before == nil {
 		return nil
@@ -113,7 +112,7 @@ func (c *Client) joinedAgain(of ledger.Hash, before []byte, a transport.Admissio
 		return err
 	}
 	if !bytes.Equal(m.Entry, a.Coordinator) {
-		return &Refusal{"this study was joined before, under another entry of its coordinator: ask who invited"}
+		return &Refusal{"this study was joined before, with another roster entry of its coordinator: ask the sender of the invitation"}
 	}
 	m.Authority, m.Certificate = a.Authority, a.Certificate
 	return c.put(of, membershipPart, m)

@@ -18,12 +18,11 @@ import (
 	"fedpvi/transport"
 )
 
-// A Network says how a coordinator is called.
+// Network configures connections to a coordinator.
 type Network struct {
-	// RoundDeadline is the time for a round, from which all other times are derived.
+	// RoundDeadline is the time for a round; all other timeouts are derived from it.
 	RoundDeadline time.Duration
-	// Poll, if it is not zero, lets the client ask at that interval instead of staying
-	// connected.
+	// Poll is the interval at which the client asks for news; 0 to stay connected.
 	Poll     time.Duration
 	Observer transport.Observer
 }
@@ -67,13 +66,13 @@ func (c *Client) credentials(m *Member) (*channel.Credentials, error) {
 	return channel.NewCredentials(m.party(), m.keys.tls, m.Authority, m.Certificate, c.now())
 }
 
-// pins knows the coordinator, whom alone a client calls.
+// pins returns the pinned key of the coordinator, the only party that a client calls.
 func (m *Member) pins(p channel.Party) (identity.Pin, bool) {
 	ok := p.Study == m.Hash && p.Role == identity.Coordinator && p.Name == m.hub.Name
 	return m.hub.Pin, ok
 }
 
-// renew asks for a new certificate when two thirds of the time of this one are over.
+// renew requests a new certificate after two thirds of the lifetime of the current one.
 func (c *Client) renew(ctx context.Context, m *Member, link Link) error {
 	credentials, err := c.credentials(m)
 	if err != nil {
@@ -91,7 +90,7 @@ func (c *Client) renew(ctx context.Context, m *Member, link Link) error {
 		return err
 	}
 	if err := credentials.Renew(certificate, c.now()); err != nil {
-		return &Refusal{"the new certificate that the coordinator sent: " + err.Error()}
+		return &Refusal{"the new certificate from the coordinator: " + err.Error()}
 	}
 	m.Certificate = certificate
 	return c.put(m.Hash, membershipPart, m.membership)
@@ -112,8 +111,8 @@ func (m *Member) maxEntry() int64 {
 	return min(size, transcript.MaxBody)
 }
 
-// pretended is a roster for a study whose parties are not known yet: as many as it asks for
-// at least, and no fewer than given.
+// pretended returns a roster for a study whose clients are not known yet: as many as the study
+// requires, and at least fewest.
 func pretended(st *study.Study, fewest int) []pvi.ClientID {
 	n := max(fewest, st.Federation.MinClients, st.Federation.Colluders+1, 1)
 	all := make([]pvi.ClientID, n)

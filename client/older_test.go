@@ -21,7 +21,7 @@ import (
 	"fedpvi/transport"
 )
 
-// What the older program said of the ledger of a client: client ledger show.
+// The output of client ledger show by the older program.
 const (
 	olderEntries = 5
 	olderAnswers = 4
@@ -30,7 +30,7 @@ const (
 	olderRounds  = 40
 )
 
-// unpack puts a directory of testdata/older into one of the test.
+// unpack extracts an archive of testdata/older into a directory of the test.
 func unpack(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -57,16 +57,16 @@ func unpack(t *testing.T, name string) string {
 	}
 }
 
-// A study that was begun by programs of an older build and cut off in the middle of a round goes on
-// with those of today: nothing is paid for twice, nothing is forgotten, and what came out is right to
-// whoever checks it. The files are made as testdata/older/README.md says.
-func TestAnOlderStudyGoesOn(t *testing.T) {
+// A study that an older build began and that stopped in the middle of a round continues with this
+// build: nothing is paid for twice, nothing is forgotten, and the result verifies.
+// testdata/older/README.md describes how the files were made.
+func TestOlderStudyContinues(t *testing.T) {
 	if testing.Short() {
 		t.Skip("played in full without -short")
 	}
 	dir := unpack(t, "state-424c10c.tar.gz")
 	begin := time.Now()
-	now := func() time.Time { // certificates of that study end some day
+	now := func() time.Time { // the certificates of that study expire
 		return time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC).Add(time.Since(begin))
 	}
 	spent := func(m string, answers int, want float64) {
@@ -97,7 +97,7 @@ func TestAnOlderStudyGoesOn(t *testing.T) {
 	status, err := n.study.Status(t.Context())
 	check(t, err)
 	if status.Phase != coordinator.Running || status.Asked != 5 || len(status.Open) != 1 {
-		t.Fatalf("the older study is %s, with %d questions asked", status.Phase, status.Asked)
+		t.Fatalf("the older study is %s, after %d plans", status.Phase, status.Asked)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
@@ -120,9 +120,9 @@ func TestAnOlderStudyGoesOn(t *testing.T) {
 	}
 }
 
-// A client that has no protocol version in common with its coordinator stops, says which of the two is to be
-// updated, and keeps its state: when that is done it goes on. What both ends make of versions before and after
-// theirs is tested in transport.
+// A client that has no protocol version in common with its coordinator stops, reports which of the
+// two to update, and keeps its state. After the update it continues. Package transport tests how
+// both ends treat other versions.
 //
 //abuse:case A11 the client stops with its state as it was, and goes on when one of the two is updated
 func TestAnotherProtocolIsRefused(t *testing.T) {

@@ -18,9 +18,9 @@ import (
 	"fedpvi/transport"
 )
 
-// A participant is the state machine of a client in one study: it follows the transcript,
-// answers what it is asked, and keeps every step in the store before the next. It knows no
-// connection. It is not safe for concurrent use.
+// A participant is the state machine of a client in one study. It follows the transcript, answers
+// plans, and saves every step before it takes the next. It knows no connection. It is not safe for
+// concurrent use.
 type participant struct {
 	client  *Client
 	member  *Member
@@ -28,36 +28,37 @@ type participant struct {
 	terms   Terms
 	dataset Dataset
 	records *shard.Records
-	named   ledger.Hash // the file of records
+	named   ledger.Hash // hash of the file of records
 
 	chain transcript.Chain
 	site  *session.Site // nil before the roster
 	at    position
-	sent  uint64 // the last question whose answer this process has sent
+	sent  uint64 // the last plan whose answer this process has sent
 
 	wanted  device.Source // nil for the processor
 	devices []device.Device
 }
 
-// position is where a participant is, as it is kept.
+// position is the saved position of a participant.
 type position struct {
 	transcript.Position
 	Records ledger.Hash       `json:"records"` // the file with which the study began
-	Plan    uint64            `json:"plan"`    // the last question that asked this client
-	Model   [32]byte          `json:"model"`   // of its plan
-	Asks    [2]int            `json:"asks"`    // questions so far, and in all
+	Plan    uint64            `json:"plan"`    // the last plan for this client
+	Model   [32]byte          `json:"model"`   // model hash of that plan
+	Asks    [2]int            `json:"asks"`    // plans so far, and in all
 	Ended   *Ending           `json:"ended,omitempty"`
-	Missed  map[uint64]string `json:"missed,omitempty"` // answers that were paid for and not taken, and why
+	Missed  map[uint64]string `json:"missed,omitempty"` // by plan, why a charged answer was not accepted
 	Failed  int               `json:"failed,omitempty"` // answers in a row that could not be computed
 }
 
-// opening is the first entry of the transcript, as it is kept.
+// opening is the saved first entry of the transcript.
 type opening struct {
 	Envelope []byte `json:"envelope"`
 	Body     []byte `json:"body"`
 }
 
-// newParticipant takes a study up where it is. The records are those with which it began.
+// newParticipant continues a study where it was saved. The records must be those with which it
+// began.
 func (c *Client) newParticipant(m *Member, p *Policy, records *shard.Records, named ledger.Hash) (*participant, error) {
 	t, err := c.approved(m, p)
 	if err != nil {
@@ -68,7 +69,7 @@ func (c *Client) newParticipant(m *Member, p *Policy, records *shard.Records, na
 		return nil, err
 	}
 	if before, ok := c.store.ChargedTo(named); ok && before != t.Dataset {
-		return nil, &Refusal{fmt.Sprintf("this file of records was charged to the data set %s, and the study is approved for %s: one file has one budget, approve it with --dataset %[1]s", before, t.Dataset)}
+		return nil, &Refusal{fmt.Sprintf("this file of records was charged to the data set %s, and the study is approved for %s: one file has one budget, so approve with --dataset %[1]s", before, t.Dataset)}
 	}
 	a := &participant{client: c, member: m, policy: p, terms: t, dataset: d, records: records, named: named}
 	a.chain = transcript.Begin(m.Hash, m.hub.Key)
@@ -80,14 +81,14 @@ func (c *Client) newParticipant(m *Member, p *Policy, records *shard.Records, na
 	return a, a.restore()
 }
 
-// restore goes back to what is kept.
+// restore loads the saved state.
 func (a *participant) restore() error {
 	c, of := a.client, a.member.Hash
 	if err := c.get(of, positionPart, &a.at); err != nil {
 		return err
 	}
 	if a.at.Records != a.named {
-		return &Refusal{"the file of records is another than the one with which the study began: a study is about one state of the records, use the same file until it is over"}
+		return &Refusal{"the file of records differs from the one with which the study began: use the same file until the study is over"}
 	}
 	var first opening
 	if err := c.get(of, rosterPart, &first); err != nil {
@@ -122,39 +123,39 @@ func clientsOf(r *roster.Roster) []pvi.ClientID {
 	return sorted(all)
 }
 
-// next is the number of the entry to be followed next.
+// next returns the number of the next entry.
 func (a *participant) next() uint64 { return a.at.Number + 1 }
 
-// witness compares the ledger with what the coordinator last heard of it.
+// witness compares the ledger with the coordinator's last message from this client.
 func (a *participant) witness(s transport.Standing) error {
 	if s.Entries < a.at.Number {
-		return &Refusal{fmt.Sprintf("the coordinator's transcript has %d entries, and %d were followed here: its state is older than what it has said", s.Entries, a.at.Number)}
+		return &Refusal{fmt.Sprintf("the coordinator's transcript has %d entries, and %d were followed here: the coordinator's state is older than the entries that it sent", s.Entries, a.at.Number)}
 	}
 	if s.Last == nil {
 		return nil
 	}
 	claims, err := signed.Claims(s.Last)
 	if err != nil {
-		return &Refusal{"what the coordinator shows as this client's last message: " + err.Error()}
+		return &Refusal{"the coordinator's copy of this client's last message: " + err.Error()}
 	}
 	if _, err := signed.Verify(s.Last, a.client.store.Identity().Public(), claims); err != nil || claims.Study != [32]byte(a.member.Hash) {
-		return &Refusal{"what the coordinator shows as this client's last message is not of this client"}
+		return &Refusal{"the coordinator's copy of this client's last message is from another client"}
 	}
-	return a.client.owns(claims.LedgerSeq, claims.LedgerHead, "the last message that the coordinator has of this client")
+	return a.client.owns(claims.LedgerSeq, claims.LedgerHead, "the last message from this client at the coordinator")
 }
 
-// owns checks that what was once said of the ledger lies on it. If it does not, this copy
-// of the state is finished.
+// owns checks that a position of the ledger that was once sent lies on it. If not, this copy of the
+// state is marked as unusable.
 func (c *Client) owns(sequence uint64, head ledger.Hash, what string) error {
 	if c.store.Contains(sequence, head) {
 		return nil
 	}
 	mine, _ := c.store.Head()
-	problem := fmt.Sprintf("%s names entry %d of the ledger, which is not on this one of %d entries", what, sequence, mine)
+	problem := fmt.Sprintf("%s names entry %d of the ledger, which this ledger of %d entries does not contain", what, sequence, mine)
 	return errors.Join(&RolledBack{problem}, c.put(ledger.Hash{}, haltPart, problem))
 }
 
-// Halted returns why this copy of the state must not be used any more, nil if it may be.
+// halted returns why this copy of the state must not be used any more, or nil.
 func (c *Client) halted() error {
 	var problem string
 	ok, err := c.has(ledger.Hash{}, haltPart)
@@ -167,7 +168,7 @@ func (c *Client) halted() error {
 	return &RolledBack{problem}
 }
 
-// follow takes the next entry of the transcript, and keeps what became of the study.
+// follow checks the next entry of the transcript, applies it, and saves the state.
 func (a *participant) follow(item transport.Item) (transcript.Entry, error) {
 	chain, e, err := a.chain.Follow(item.Envelope, item.Body)
 	if err != nil {
@@ -204,15 +205,15 @@ func (a *participant) follow(item transport.Item) (transcript.Entry, error) {
 	return e, a.client.store.Save(change)
 }
 
-// begin looks at who takes part.
+// begin checks the parties of the study.
 func (a *participant) begin(chain transcript.Chain) error {
 	m, members := a.member, chain.Members()
 	own, ok := members.Named(m.Name)
 	switch {
 	case !ok || own.Key != a.client.store.Identity().Public() || own.Role != identity.Client || own.Pin != m.keys.tls.Pin() || own.Recipient.String() != m.keys.sealing.Recipient().String():
-		return &Refusal{"the roster does not have this client with its own keys"}
+		return &Refusal{"the roster lacks this client with its own keys"}
 	case !bytes.Equal(members.Coordinator().Bytes(), m.Entry):
-		return &Refusal{"the roster has another entry for the coordinator than the one that was joined"}
+		return &Refusal{"the coordinator's entry in the roster differs from the one at joining"}
 	}
 	clients := clientsOf(members)
 	t, d, err := a.client.terms(m, a.policy, a.terms.Dataset, clients)
@@ -220,7 +221,7 @@ func (a *participant) begin(chain transcript.Chain) error {
 		return err
 	}
 	if t != a.terms {
-		return &Refusal{"the terms are not those that were approved: read client review, then client approve"}
+		return &Refusal{"the terms are not the approved ones: read client review, then client approve"}
 	}
 	if err := a.fits(clients, d); err != nil {
 		return err
@@ -230,12 +231,12 @@ func (a *participant) begin(chain transcript.Chain) error {
 		return err
 	}
 	if a.site.Digest() != chain.Protocol() {
-		return &Refusal{"the coordinator derived other rules from the study and the roster than this client: the programs are of different versions, or one of them is wrong"}
+		return &Refusal{"the coordinator derived other rules from the study and the roster than this client: the programs have different versions, or one of them is wrong"}
 	}
 	return a.useDevice()
 }
 
-// fits checks that the whole study, with the clients that it has, fits into the budget.
+// fits checks that the whole study, with its actual clients, fits into the budget.
 func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
 	spent, err := session.Whole(a.member.Study, clients)
 	if err != nil {
@@ -265,13 +266,13 @@ func (a *participant) step(e transcript.Entry, body []byte, next *position) erro
 		return nil
 	}
 	if a.site.Model() != e.Model {
-		return &Refusal{fmt.Sprintf("question %d is about another model than its plan", e.Ask)}
+		return &Refusal{fmt.Sprintf("plan %d is about another model than its entry", e.Ask)}
 	}
 	next.Plan, next.Model = e.Ask, e.Model
 	return nil
 }
 
-// change is what is kept of where the participant is.
+// change returns the changes of the state to save.
 func (a *participant) change(settled uint64) (ledger.Change, error) {
 	at, err := encode(a.at)
 	if err != nil {
@@ -286,7 +287,7 @@ func (a *participant) change(settled uint64) (ledger.Change, error) {
 	return ledger.Change{Study: a.member.Hash, Parts: parts, Settled: settled}, nil
 }
 
-// pending returns the question that waits for an answer of this client.
+// pending returns the number of the plan that waits for this client's answer.
 func (a *participant) pending() (ask uint64, ok bool) {
 	if a.site == nil {
 		return 0, false
@@ -295,15 +296,15 @@ func (a *participant) pending() (ask uint64, ok bool) {
 	return uint64(n), ok
 }
 
-// answer answers the pending question: it is quoted, computed, paid for and kept, and only
-// then returned to be sent.
+// answer answers the pending plan: it checks the budget, computes, charges and saves the answer,
+// and only then returns it for sending.
 func (a *participant) answer() (transport.Item, error) {
 	ask, ok := a.pending()
 	if !ok || ask != a.at.Plan {
-		return transport.Item{}, &Refusal{"nothing is asked of this client now"}
+		return transport.Item{}, &Refusal{"no plan waits for this client"}
 	}
 	if entry, ok := a.client.store.Answered(a.member.Hash, ask); ok {
-		return transport.Item{}, &Refusal{fmt.Sprintf("question %d was answered already (entry %d of the ledger): no second answer is given", ask, entry)}
+		return transport.Item{}, &Refusal{fmt.Sprintf("plan %d was answered already (entry %d of the ledger): a plan is answered once", ask, entry)}
 	}
 	quoted, err := a.site.Quote()
 	if err != nil {
@@ -314,7 +315,7 @@ func (a *participant) answer() (transport.Item, error) {
 		return transport.Item{}, err
 	}
 	if _, err := a.client.store.Quote(a.terms.Dataset, a.dataset.Promise, event); err != nil {
-		return transport.Item{}, fmt.Errorf("question %d: %w", ask, err)
+		return transport.Item{}, fmt.Errorf("plan %d: %w", ask, err)
 	}
 	answer, failed := a.site.Answer(a.client.noise(int(ask)))
 	if as[*pvi.Refused](failed) {
@@ -323,7 +324,7 @@ func (a *participant) answer() (transport.Item, error) {
 	return a.pay(ask, answer, failed)
 }
 
-// pay charges an answer that was computed, or noise that was drawn for one that failed.
+// pay charges a computed answer, or the noise that was drawn for a failed one.
 func (a *participant) pay(ask uint64, answer session.Answer, failed error) (transport.Item, error) {
 	event, err := a.terms.event(answer.Spent)
 	if err != nil {
@@ -348,7 +349,7 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 		return transport.Item{}, &lost{failed}
 	}
 	if answer.Model != a.at.Model || uint64(answer.Ask) != ask {
-		return transport.Item{}, errors.New("the answer is not about the model of the plan: this is a fault of the program")
+		return transport.Item{}, errors.New("the answer is not about the model of the plan: this is a fault in the program")
 	}
 	return store.Charge(change, release, a.client.now(), func(sequence uint64, head ledger.Hash) (transport.Item, error) {
 		header := a.chain.ReleaseHeader(ask, a.at.Model, store.Identity().Fingerprint(), sequence, head)
@@ -361,8 +362,7 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 	})
 }
 
-// missed notes that an answer that was paid for was not taken, and why. It is not sent
-// again.
+// missed records why a charged answer was not accepted. It is not sent again.
 func (a *participant) missed(ask uint64, why string) error {
 	if a.at.Missed == nil {
 		a.at.Missed = map[uint64]string{}

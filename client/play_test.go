@@ -29,10 +29,10 @@ func planeStudy(privacy, inference, federation string) []byte {
 	return linestudy.Document(linestudy.Parts{Privacy: privacy, Inference: "rounds = 3\n" + inference, Federation: federation})
 }
 
-// wide is a promise that has room for every study of these tests.
+// wide is a promise with room for every study of these tests.
 var wide = accountant.Target{Epsilon: 40, Delta: 1e-5}
 
-// A holder is a data holder of a test: a state directory and a file of records.
+// A holder is a data holder in a test: a state directory and a file of records.
 type holder struct {
 	t    testing.TB
 	hub  *hub
@@ -40,10 +40,10 @@ type holder struct {
 	dir  string
 	data string
 	seed uint64        // of its noise
-	late time.Duration // by which its clock is ahead
+	late time.Duration // offset of its clock
 }
 
-// records are those of data holder m.
+// records returns the records of data holder m as CSV.
 func records(m int) string {
 	var b strings.Builder
 	b.WriteString("x,y\n")
@@ -54,7 +54,7 @@ func records(m int) string {
 	return b.String()
 }
 
-// newHolder has joined a study and not approved it.
+// newHolder has joined the study and not approved it.
 func newHolder(t testing.TB, h *hub, name identity.Name, m int) *holder {
 	t.Helper()
 	p := &holder{t: t, hub: h, name: name, dir: filepath.Join(t.TempDir(), "state"), data: filepath.Join(t.TempDir(), "records.csv"), seed: uint64(m)}
@@ -73,7 +73,7 @@ func (p *holder) open() *client.Client {
 
 func (p *holder) now() time.Time { return today.Add(p.late) }
 
-// openWith looks at the boundaries of transactions.
+// openWith opens the client and calls boundary around every commit.
 func (p *holder) openWith(boundary func(point string) error) *client.Client {
 	p.t.Helper()
 	c, err := client.Open(client.Options{Dir: p.dir, Program: "test 1", Command: "a test", Now: p.now, Create: true, Boundary: boundary})
@@ -82,7 +82,7 @@ func (p *holder) openWith(boundary func(point string) error) *client.Client {
 	return c
 }
 
-// with does something with the holder's client.
+// with calls f with the holder's client.
 func (p *holder) with(f func(c *client.Client, m *client.Member, policy *client.Policy) error) error {
 	p.t.Helper()
 	c := p.open()
@@ -105,7 +105,7 @@ func (p *holder) approve() error {
 	})
 }
 
-// run goes as far as there is something to do.
+// run takes steps until there is nothing to do.
 func (p *holder) run(c *client.Client) (*client.Ending, error) {
 	p.t.Helper()
 	m, err := c.Member("")
@@ -115,7 +115,7 @@ func (p *holder) run(c *client.Client) (*client.Ending, error) {
 	return p.runIn(c, m)
 }
 
-// runIn does the same in one of several studies.
+// runIn is run for one of several studies.
 func (p *holder) runIn(c *client.Client, m *client.Member) (*client.Ending, error) {
 	p.t.Helper()
 	policy, err := client.LoadPolicy(p.dir)
@@ -125,7 +125,7 @@ func (p *holder) runIn(c *client.Client, m *client.Member) (*client.Ending, erro
 	ending, err := c.Run(p.t.Context(), client.Run{
 		Member: m, Policy: policy, Data: p.data,
 		Connect: func(context.Context) (client.Link, io.Closer, error) { l := line{p.hub, p.name}; return l, l, nil },
-		Wait:    func(context.Context, time.Duration) error { return errors.New("no test waits") },
+		Wait:    func(context.Context, time.Duration) error { return errors.New("a test must not wait") },
 	})
 	if errors.Is(err, errIdle) {
 		err = nil
@@ -133,7 +133,7 @@ func (p *holder) runIn(c *client.Client, m *client.Member) (*client.Ending, erro
 	return ending, err
 }
 
-// step opens the state anew and goes as far as there is something to do.
+// step reopens the state and takes steps until there is nothing to do.
 func (p *holder) step() (*client.Ending, error) {
 	c := p.open()
 	defer c.Close()
@@ -148,7 +148,7 @@ func (p *holder) account() ledger.Account {
 	return a
 }
 
-// federation is a study with data holders who have approved.
+// federation returns a hub, and data holders that have approved the study.
 func federation(t testing.TB, source []byte, names ...identity.Name) (*hub, []*holder) {
 	t.Helper()
 	h := newHub(t, source)
@@ -156,14 +156,14 @@ func federation(t testing.TB, source []byte, names ...identity.Name) (*hub, []*h
 	for m, name := range names {
 		p := newHolder(t, h, name, m)
 		check(t, p.approve())
-		_, err := p.step() // consents
+		_, err := p.step() // sends the approval
 		check(t, err)
 		all = append(all, p)
 	}
 	return h, all
 }
 
-// play moves everybody in turn until the study is over.
+// play moves each holder in turn until the study is over.
 func play(t testing.TB, all []*holder) []*client.Ending {
 	t.Helper()
 	endings := make([]*client.Ending, len(all))

@@ -20,33 +20,32 @@ import (
 // PolicyFile is the name of the policy in a state directory.
 const PolicyFile = "policy.toml"
 
-// A Policy is what a data holder allows. What it does not allow is refused.
+// A Policy lists what the data holder allows. Everything else is refused.
 type Policy struct {
-	Hash         ledger.Hash // of the file's bytes
+	Hash         ledger.Hash // of the file
 	Coordinators []identity.Fingerprint
-	// TrustCoordinator says that coordinators open nothing but what the study says, so that
-	// releases are charged for the observer that the study's promise is about. Otherwise
-	// they are charged for a coordinator who opens every message.
+	// TrustCoordinator charges releases for the observer of the study's promise, on the assumption
+	// that coordinators open only what the study permits. Otherwise releases are charged for a
+	// coordinator that opens every message.
 	TrustCoordinator bool
-	MinParticipants  int // clients that a study must have
+	MinParticipants  int // minimum number of clients in a study
 	Datasets         map[string]Dataset
 }
 
-// A Dataset is what may be spent on a data set.
+// A Dataset limits the spending on a data set.
 type Dataset struct {
 	Promise accountant.Target
-	Unit    string // ledger.Record, ledger.Client, or empty for that of the first study
+	Unit    string // ledger.Record or ledger.Client; empty for that of the first study
 	Filter  string // "auto", ledger.Gaussian or ledger.Renyi
 	Order   float64
-	// Public says that anybody may know the records: studies that promise no privacy may use
+	// Public states that the records are not secret: studies without a privacy promise may use
 	// them, at no cost.
 	Public bool
 }
 
 const policyVersion = 1
 
-// LoadPolicy reads the policy of a state directory. Every problem is reported with file and
-// line.
+// LoadPolicy reads the policy of a state directory. It reports every problem with file and line.
 func LoadPolicy(dir string) (*Policy, error) {
 	path := filepath.Join(dir, PolicyFile)
 	source, err := os.ReadFile(path)
@@ -59,7 +58,7 @@ func LoadPolicy(dir string) (*Policy, error) {
 	return ParsePolicy(path, source)
 }
 
-// ParsePolicy reads a policy. The name is used in messages only.
+// ParsePolicy reads a policy. The name appears only in messages.
 func ParsePolicy(name string, source []byte) (*Policy, error) {
 	doc, err := document.Parse(name, source)
 	if err != nil {
@@ -68,7 +67,7 @@ func ParsePolicy(name string, source []byte) (*Policy, error) {
 	root := doc.Root()
 	root.Require("version", fmt.Sprintf("write version = %d", policyVersion))
 	if v, ok := root.Int("version"); ok && v != policyVersion {
-		root.Errorf("version", "%d is not known, only %d", v, policyVersion)
+		root.Errorf("version", "version %d is not supported, only %d", v, policyVersion)
 	}
 	p := &Policy{Hash: sha256.Sum256(source), MinParticipants: defaultParticipants, Datasets: map[string]Dataset{}}
 	p.readCoordinators(root.Table("coordinators"))
@@ -81,7 +80,7 @@ func ParsePolicy(name string, source []byte) (*Policy, error) {
 	datasets := root.Table("dataset")
 	for _, name := range datasets.Keys() {
 		if _, err := identity.ParseName(name); err != nil {
-			datasets.Errorf(name, "is no name for a data set: %v", err)
+			datasets.Errorf(name, "is not a name for a data set: %v", err)
 		}
 		p.Datasets[name] = readDataset(datasets.Table(name))
 	}
@@ -91,8 +90,8 @@ func ParsePolicy(name string, source []byte) (*Policy, error) {
 	return p, nil
 }
 
-// defaultParticipants is the fewest clients where the policy names none: with one there is
-// nobody to share a posterior with.
+// defaultParticipants is the default minimum number of clients. A single client would have no other
+// to share the posterior with.
 const defaultParticipants = 2
 
 func (p *Policy) readCoordinators(t *document.Table) {
@@ -103,7 +102,7 @@ func (p *Policy) readCoordinators(t *document.Table) {
 	for _, text := range allowed {
 		var f identity.Fingerprint
 		if err := f.UnmarshalText([]byte(text)); err != nil {
-			t.Errorf("allowed", "%q is no fingerprint: write its 64 hexadecimal digits", text)
+			t.Errorf("allowed", "%q is not a fingerprint: write its 64 hexadecimal digits", text)
 			continue
 		}
 		p.Coordinators = append(p.Coordinators, f)
@@ -131,16 +130,16 @@ func readDataset(t *document.Table) Dataset {
 			t.Errorf("order", "must be above 1, got %g", order)
 		}
 		if d.Filter != ledger.Renyi {
-			t.Errorf("order", "is of a Rényi filter: write filter = %q as well", ledger.Renyi)
+			t.Errorf("order", "belongs to a Rényi filter: write filter = %q as well", ledger.Renyi)
 		}
 	}
 	return d
 }
 
-// Allows reports whether a coordinator is on the list.
+// Allows reports whether the policy lists the coordinator.
 func (p *Policy) Allows(f identity.Fingerprint) bool { return slices.Contains(p.Coordinators, f) }
 
-// dataset returns the data set of a name, or the only one if none is named.
+// dataset returns the data set with the given name. An empty name selects the only one.
 func (p *Policy) dataset(name string) (string, Dataset, error) {
 	names := slices.Sorted(maps.Keys(p.Datasets))
 	if name == "" && len(names) == 1 {
@@ -153,13 +152,13 @@ func (p *Policy) dataset(name string) (string, Dataset, error) {
 	case len(names) == 0:
 		return "", d, &Refusal{"the policy names no data set: add [dataset.NAME] with epsilon and delta to " + PolicyFile}
 	case name == "":
-		return "", d, &UsageError{fmt.Errorf("the policy has the data sets %s: say which with --dataset", strings.Join(names, ", "))}
+		return "", d, &UsageError{fmt.Errorf("the policy has the data sets %s: choose one with --dataset", strings.Join(names, ", "))}
 	}
 	return "", d, &Refusal{fmt.Sprintf("the policy has no data set %q (it has %s): add [dataset.%s] with epsilon and delta to %s", name, strings.Join(names, ", "), name, PolicyFile)}
 }
 
-// WritePolicy writes a commented policy into a state directory that has none. It allows one
-// coordinator, and a promise on a data set called "records".
+// WritePolicy writes a commented policy into a state directory that has none, and reports whether
+// it did. The policy allows one coordinator, and the promise for a data set named "records".
 func WritePolicy(dir string, coordinator identity.Fingerprint, promise accountant.Target) (written bool, err error) {
 	path := filepath.Join(dir, PolicyFile)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

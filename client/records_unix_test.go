@@ -12,8 +12,8 @@ import (
 	"fedpvi/client/ledger"
 )
 
-// What is charged is what was computed with: the file is read once, so that nobody can
-// exchange it between its name and its records. A pipe can only be read once.
+// The computation uses the bytes that were charged: the file is read once, so that nobody can
+// exchange it between hashing and parsing. A pipe can be read only once.
 //
 //abuse:case A24 the file is named by the very bytes that were read, whatever becomes of it meanwhile
 func TestRecordsAreReadOnce(t *testing.T) {

@@ -23,8 +23,7 @@ import (
 	"fedpvi/transport"
 )
 
-// refused checks that an error has a code and says something, and that nothing was spent
-// since.
+// refused checks the error's exit code and text, and that nothing was spent.
 func (p *holder) refused(what string, err error, code int, says string, spent float64) {
 	p.t.Helper()
 	if client.CodeOf(err) != code || !strings.Contains(fmt.Sprint(err), says) {
@@ -63,12 +62,12 @@ func TestWhatIsNotApprovedIsRefused(t *testing.T) {
 	check(t, p.approve())
 	p.edit("minimum = 2", "minimum = 1")
 	_, err = p.step()
-	p.refused("a changed policy", err, client.Declined, "policy was changed", 0)
+	p.refused("a changed policy", err, client.Declined, "policy has changed", 0)
 
 	check(t, p.approve())
 	p.edit(`allowed = ["`, `allowed = [] # ["`)
 	_, err = p.step()
-	p.refused("no coordinator", err, client.Declined, "policy was changed", 0)
+	p.refused("no coordinator", err, client.Declined, "policy has changed", 0)
 	p.refused("no coordinator", p.approve(), client.Declined, "does not allow the coordinator", 0)
 
 	p.edit(`allowed = [] # ["`, `allowed = ["`)
@@ -91,17 +90,17 @@ func TestTheCapIsKept(t *testing.T) {
 		t.Errorf("a budget was made: %+v", a)
 	}
 
-	// A cap that is lowered after the budget was made.
+	// The cap is lowered after the budget was made.
 	p.edit("epsilon = 0.1", "epsilon = 40")
 	check(t, p.approve())
 	p.edit("epsilon = 40", "epsilon = 0.1")
 	p.refused("a study beyond the lowered cap", p.approve(), client.OverBudget, "records", 0)
 }
 
-// A study may fit when it is approved, and not with the clients that it turns out to have.
+// A study may fit at the approval and not fit with its actual clients.
 //
 //abuse:case A05 the cost is computed for the roster that came; beyond the cap nothing is answered
-func TestTheCapIsKeptWithTheRosterThatComes(t *testing.T) {
+func TestCapHoldsForTheActualRoster(t *testing.T) {
 	source := planeStudy(clientPrivacy, "", "")
 	h, all := federation(t, source, "north", "south", "west", "east")
 	p := all[0]
@@ -121,8 +120,8 @@ func TestTheCapIsKeptWithTheRosterThatComes(t *testing.T) {
 	}
 }
 
-// A policy that is changed while a study runs asks again, and what was paid for is not
-// counted a second time.
+// A policy that changes while a study runs requires a new approval. Paid answers are not counted
+// twice.
 func TestApprovingAgain(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
@@ -138,7 +137,7 @@ func TestApprovingAgain(t *testing.T) {
 	p.edit("epsilon = 40", fmt.Sprintf("epsilon = %g", after*1.0001))
 	spent := p.account().Spent
 	_, err = p.step()
-	p.refused("a changed policy", err, client.Declined, "policy was changed", spent)
+	p.refused("a changed policy", err, client.Declined, "policy has changed", spent)
 	check(t, p.approve())
 	for _, e := range play(t, all) {
 		if e.Aborted {
@@ -147,7 +146,7 @@ func TestApprovingAgain(t *testing.T) {
 	}
 }
 
-// A cap that is lowered while a study runs stops it before any noise is drawn.
+// A cap that is lowered while a study runs stops it before noise is drawn.
 //
 //abuse:case P19 refused before any noise is drawn
 func TestALoweredCapStopsAStudy(t *testing.T) {
@@ -163,28 +162,28 @@ func TestALoweredCapStopsAStudy(t *testing.T) {
 	check(t, err)
 	c := p.open()
 	c.SeedNoise(func(int) *dpmech.Stream {
-		t.Error("noise is drawn for an answer that does not fit")
+		t.Error("noise was drawn for an answer that does not fit")
 		return dpmech.NewStream()
 	})
 	_, err = p.run(c)
 	check(t, c.Close())
-	p.refused("beyond the lowered cap", err, client.OverBudget, "question 2", a.Spent)
+	p.refused("beyond the lowered cap", err, client.OverBudget, "plan 2", a.Spent)
 	if _, ok := h.releases[releaseKey{p.name, 2}]; ok {
 		t.Error("an answer was sent")
 	}
 }
 
-// The roster has this client with its own keys, and the coordinator that invited.
+// The roster must contain this client with its own keys, and the inviting coordinator.
 //
 //abuse:case A08 a roster with another key under the client's name is refused
 //abuse:case A09 a roster with another entry of the coordinator is refused
 //abuse:case P10 a roster without this client, or with other keys, is refused
-func TestTheRosterIsLookedAt(t *testing.T) {
+func TestRosterIsChecked(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(h *hub)
 		says   string
 	}{
-		"another key of the coordinator": {func(h *hub) { h.entry = otherPin(t, h) }, "another entry for the coordinator"},
+		"another key of the coordinator": {func(h *hub) { h.entry = otherPin(t, h) }, "entry in the roster differs"},
 		"another client of this name":    {func(h *hub) { h.members["north"] = stranger(t, h, "north") }, "own keys"},
 		"without this client":            {func(h *hub) { delete(h.members, "north"); h.members["east"] = stranger(t, h, "east") }, "own keys"},
 	} {
@@ -204,12 +203,12 @@ func TestTooFewParticipants(t *testing.T) {
 	check(t, p.approve())
 	h.begin()
 	_, err := p.step()
-	p.refused("two clients of three", err, client.Declined, "2 clients, and the policy wants 3", 0)
+	p.refused("two clients of three", err, client.Declined, "2 clients, and the policy requires at least 3", 0)
 }
 
 //abuse:case A09 another key, study or authority than the invitation names: nothing is kept
 //abuse:case P09 a study that differs by a byte is refused
-func TestAnInvitationIsHeldToItsWord(t *testing.T) {
+func TestInvitationIsEnforced(t *testing.T) {
 	h, impostor := newHub(t, planeStudy(recordPrivacy, "", "")), newHub(t, planeStudy(recordPrivacy, "", ""))
 	other := newHub(t, planeStudy(clientPrivacy, "", ""))
 	join := func(change func(a *transport.Admission)) error {
@@ -219,7 +218,7 @@ func TestAnInvitationIsHeldToItsWord(t *testing.T) {
 		i := h.invite("north")
 		_, _, err = c.Join(t.Context(), i, guest{h, change}, wide)
 		if members, e := c.Members(); err != nil && (e != nil || len(members) != 0) {
-			t.Errorf("a study was joined all the same: %v, %v", members, e)
+			t.Errorf("the study was joined anyway: %v, %v", members, e)
 		}
 		return err
 	}
@@ -232,7 +231,7 @@ func TestAnInvitationIsHeldToItsWord(t *testing.T) {
 		"another coordinator": {func(a *transport.Admission) { a.Coordinator = impostor.entry.Bytes() }, "fingerprint"},
 		"another pin":         {func(a *transport.Admission) { a.Coordinator = otherPin(t, h).Bytes() }, "key for connections"},
 		"another authority":   {func(a *transport.Admission) { a.Authority = impostor.authority.Certificate() }, "certificate"},
-		"no entry":            {func(a *transport.Admission) { a.Coordinator = nil }, "entry of the coordinator"},
+		"no entry":            {func(a *transport.Admission) { a.Coordinator = nil }, "the coordinator's roster entry"},
 		"another study":       {func(a *transport.Admission) { a.Study = other.source }, "another study"},
 	} {
 		err := join(c.change)
@@ -242,7 +241,7 @@ func TestAnInvitationIsHeldToItsWord(t *testing.T) {
 	}
 }
 
-// A guest changes what the coordinator answers.
+// A guest changes the coordinator's answer to a join.
 type guest struct {
 	hub    *hub
 	change func(a *transport.Admission)
@@ -267,9 +266,9 @@ func TestAnExpiredInvitation(t *testing.T) {
 	}
 }
 
-// What the coordinator says is followed only if it follows.
+// The client follows an entry only if it follows from the earlier ones.
 //
-//abuse:case A02 a question asked twice ends the client's part; nothing is charged
+//abuse:case A02 a plan sent twice ends the client's part; nothing is charged
 //abuse:case A03 a plan about another λ or model is refused; nothing is charged
 //abuse:case A21 a sum that does not fit its outcome ends the client's part
 func TestALyingCoordinator(t *testing.T) {
@@ -298,7 +297,7 @@ func TestALyingCoordinator(t *testing.T) {
 				}
 			}
 		}, ""},
-		"a question asked twice": {func(h *hub) {
+		"a plan sent twice": {func(h *hub) {
 			h.lie = func(e *session.Entry, _ *transcript.Hash) {
 				if e.Kind == session.Plan && e.Ask == 2 {
 					e.Ask = 1
@@ -311,9 +310,9 @@ func TestALyingCoordinator(t *testing.T) {
 			c.lie(h)
 			h.begin()
 			p := all[0]
-			_, err := p.step() // answers the first question
+			_, err := p.step() // answers the first plan
 			check(t, err)
-			if _, err = all[1].step(); err != nil { // it sees what is said next as well
+			if _, err = all[1].step(); err != nil { // it also sees the next entry
 				all[1].refused(name, err, client.Declined, c.says, all[1].account().Spent)
 			}
 			spent := p.account().Spent
@@ -335,7 +334,7 @@ func TestALyingCoordinator(t *testing.T) {
 }
 
 //abuse:case A21 the posterior is refused; the client keeps its own
-func TestAResultThatDoesNotFollow(t *testing.T) {
+func TestResultThatDoesNotFollow(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.result = func(b []byte) []byte { return bytes.Replace(b, []byte(`"natural":[`), []byte(`"natural":[1`), 1) }
 	h.begin()
@@ -348,12 +347,11 @@ func TestAResultThatDoesNotFollow(t *testing.T) {
 	}
 }
 
-// A coordinator that says one entry to one client and another one to the next cannot do so
-// twice to one client.
+// A coordinator that shows different entries to two clients cannot show both to one client.
 //
-//abuse:case A02 an entry said before is refused
+//abuse:case A02 an entry published before is refused
 //abuse:case A03 a transcript shorter than before is refused
-func TestAnotherTranscript(t *testing.T) {
+func TestForkedTranscript(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
 	p := all[0]
@@ -362,12 +360,12 @@ func TestAnotherTranscript(t *testing.T) {
 	spent, items := p.account().Spent, h.items
 	h.items = h.items[:1]
 	_, err = p.step()
-	p.refused("a shorter transcript", err, client.Declined, "older than what it has said", spent)
+	p.refused("a shorter transcript", err, client.Declined, "older than the entries that it sent", spent)
 	h.items = items
 	e := h.items[1]
 	h.items = append(h.items[:2:2], e)
 	_, err = p.step()
-	p.refused("an entry that was said before", err, client.Declined, "does not follow", spent)
+	p.refused("an entry that was published before", err, client.Declined, "does not follow", spent)
 }
 
 //abuse:case A24 during a study another file is refused
@@ -381,7 +379,7 @@ func TestAnotherFileOfRecords(t *testing.T) {
 	spent := p.account().Spent
 	check(t, os.WriteFile(p.data, []byte(records(5)), 0o600))
 	_, err = p.step()
-	p.refused("other records", err, client.Declined, "file of records is another", spent)
+	p.refused("other records", err, client.Declined, "the file of records differs", spent)
 	check(t, os.WriteFile(p.data, []byte("x,y\n98765,1\n"), 0o600))
 	_, err = p.step()
 	p.refused("records that do not fit", err, client.Usage, "records.csv:2", spent)
@@ -390,10 +388,10 @@ func TestAnotherFileOfRecords(t *testing.T) {
 	}
 }
 
-// A directory that is put back to an earlier day, or used twice, is noticed and done with.
+// A directory that was restored from a backup, or copied and used twice, is detected and disabled.
 //
 //abuse:case A16 the copy stops for good, exit code 5; the newest state goes on
-func TestARestoredBackupIsNoticed(t *testing.T) {
+func TestRestoredBackupIsDetected(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()
 	p := all[0]
@@ -417,12 +415,12 @@ func TestARestoredBackupIsNoticed(t *testing.T) {
 	}))
 	for range 2 {
 		_, err = p.step()
-		p.refused("a backup", err, client.Damaged, "older than what was sent", 0)
+		p.refused("a backup", err, client.Damaged, "older than the answers sent", 0)
 	}
-	p.refused("approving for a backup", p.approve(), client.Damaged, "older than what was sent", 0)
+	p.refused("approving for a backup", p.approve(), client.Damaged, "older than the answers sent", 0)
 	delete(h.last, p.name) // also without a witness
 	_, err = p.step()
-	p.refused("a backup that was noticed", err, client.Damaged, "older than what was sent", 0)
+	p.refused("a backup that was detected", err, client.Damaged, "older than the answers sent", 0)
 	if len(h.releases) != 1 {
 		t.Errorf("%d answers were sent", len(h.releases))
 	}
@@ -435,10 +433,10 @@ func TestARestoredBackupIsNoticed(t *testing.T) {
 	}
 }
 
-// What nobody promises anything about is not for the data of others.
+// A study without a privacy promise must not use records that are not public.
 //
 //abuse:case A11 a study that promises no privacy is refused unless the records are declared public
-func TestAStudyWithoutAPromise(t *testing.T) {
+func TestStudyWithoutAPromise(t *testing.T) {
 	h := newHub(t, planeStudy(`unit = "none"`, "", ""))
 	p := newHolder(t, h, "north", 0)
 	p.refused("no promise", p.approve(), client.Declined, "no privacy promise", 0)
@@ -451,7 +449,8 @@ func TestAStudyWithoutAPromise(t *testing.T) {
 	}))
 }
 
-// An answer that comes too late, even after the end, is paid for and lost; the study goes on.
+// An answer that comes too late, even after the end of the study, is charged and lost. The study
+// continues.
 //
 //abuse:case A25 excluded; the charge stays, and the client is told
 func TestALateAnswer(t *testing.T) {
@@ -492,7 +491,7 @@ func lateAnswer(t *testing.T, why transport.Reason) {
 	}
 }
 
-// late closes the question just before the answer comes.
+// late closes the plan just before the answer arrives.
 type late struct {
 	line
 	why transport.Reason
@@ -513,7 +512,7 @@ func TestLeaving(t *testing.T) {
 		return c.Leave(t.Context(), m, "no time", line{h, p.name})
 	}))
 	if h.reason["north"] != "no time" {
-		t.Errorf("the coordinator was told %q", h.reason["north"])
+		t.Errorf("the coordinator received the reason %q", h.reason["north"])
 	}
 	_, err := p.step()
 	p.refused("a study that was left", err, client.Declined, "was left", 0)

@@ -15,63 +15,64 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// A Review is a study as its data holder should see it before anything is allowed.
+// A Review is the description of a study for its data holder, who decides about it.
 type Review struct {
 	Study       *words.Explained `json:"study"`
-	Digest      ledger.Hash      `json:"digest"` // of the study document: what is approved
+	Digest      ledger.Hash      `json:"digest"` // of the study document; the approval names it
 	Name        string           `json:"name"`   // of this client in the study
 	Coordinator Organiser        `json:"coordinator"`
-	Clients     []pvi.ClientID   `json:"clients,omitempty"` // those of the roster, once it is known
-	Assumed     int              `json:"clients_assumed"`   // how many the costs are for, if it is not
-	Fewest      int              `json:"fewest_answers"`    // for which a sum is opened
+	Clients     []pvi.ClientID   `json:"clients,omitempty"` // those of the roster; empty before it is known
+	Assumed     int              `json:"clients_assumed"`   // number of clients that the costs are computed for
+	Fewest      int              `json:"fewest_answers"`    // fewest answers for which a sum is opened
 	Leaves      Leaves           `json:"leaves"`
 	Privacy     Cost             `json:"privacy"`
 	Noise       Noise            `json:"noise"`
 	Terms       Terms            `json:"terms"`
 	Approved    bool             `json:"approved"`
-	// Problems are why the study cannot be approved now; none if it can.
+	// Problems are the reasons why the study cannot be approved; empty if it can.
 	Problems []string `json:"problems,omitempty"`
 }
 
-// An Organiser is who coordinates.
+// An Organiser identifies the coordinator.
 type Organiser struct {
 	Name        string   `json:"name"`
 	Fingerprint string   `json:"fingerprint"`
 	Addresses   []string `json:"addresses"`
 }
 
-// Leaves is what leaves the building.
+// Leaves describes the messages that a client sends.
 type Leaves struct {
 	Messages int `json:"messages"`        // in the whole study, at most
-	Numbers  int `json:"numbers"`         // in the longest of them
-	Bytes    int `json:"bytes_a_message"` // sealed, with its envelope: the same for all
+	Numbers  int `json:"numbers"`         // in the longest message
+	Bytes    int `json:"bytes_a_message"` // sealed, with the envelope; all messages have this size
 }
 
-// A Cost is what the study gives away, by observer.
+// A Cost is the privacy cost of the study, by observer.
 type Cost struct {
 	Unit      study.Unit           `json:"unit"`
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Delta     float64              `json:"delta"`
 	Observers []pvi.Cost           `json:"observers,omitempty"`
-	// Quote is on the terms of the policy: before, of and after this study.
+	// Quote is the cost on the terms of the policy: before, for and after this study.
 	Quote *ledger.Quote `json:"quote,omitempty"`
-	Cap   float64       `json:"cap"` // ε of the policy, at Budget's δ
+	Cap   float64       `json:"cap"` // ε of the policy, at the δ in At
 	At    float64       `json:"at_delta"`
 }
 
-// A Noise is what the privacy of the clients costs in precision.
+// Noise describes how the noise affects precision.
 type Noise struct {
-	Clip         float64 `json:"clip"`     // the most that one record, or one client, can move a message
+	Clip         float64 `json:"clip"`     // the most that one record, or one client, can change a message
 	Share        float64 `json:"share_sd"` // of this client's noise in a message
-	pvi.Forecast         // of the noise that is left in the end
+	pvi.Forecast         // forecast of the noise in the posterior
 	InWords      string  `json:"in_words"`
-	// Widening is the factor by which noise widens an interval; 0 if nothing public says.
+	// Widening is the factor by which noise widens an interval; 0 if the number of records is not
+	// public.
 	Widening float64 `json:"interval_factor,omitempty"`
-	nominal  int     // records of a client
+	nominal  int     // public number of records per client
 }
 
-// Review says what a study is and costs. A policy that does not allow it, or is missing,
-// shows as a problem.
+// Review describes a study and its cost. A missing policy, or one that does not allow the study, is
+// listed under Problems.
 func (c *Client) Review(m *Member, p *Policy, dataset string) (*Review, error) {
 	clients, known, err := c.clients(m)
 	if err != nil {
@@ -106,7 +107,7 @@ func (c *Client) Review(m *Member, p *Policy, dataset string) (*Review, error) {
 	return r, c.judge(r, m, p, dataset, clients)
 }
 
-// clients returns those of the roster, if it is known.
+// clients returns the clients of the roster, if it is known.
 func (c *Client) clients(m *Member) (all []pvi.ClientID, known bool, err error) {
 	known, err = c.has(m.Hash, rosterPart)
 	if err != nil || !known {
@@ -137,7 +138,7 @@ func leaves(st *study.Study, clients []pvi.ClientID, p *pvi.Protocol) (Leaves, e
 	return out, nil
 }
 
-// cost fills in what the study gives away, and its noise.
+// cost sets the privacy cost of the study, and its noise.
 func (r *Review) cost(m *Member, clients []pvi.ClientID, p *pvi.Protocol) error {
 	costs, err := session.Costs(m.Study, clients)
 	if err != nil {
@@ -151,7 +152,7 @@ func (r *Review) cost(m *Member, clients []pvi.ClientID, p *pvi.Protocol) error 
 	return nil
 }
 
-// judge says whether the policy and the budget allow the study.
+// judge adds the problems that the policy and the budget have with the study.
 func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients []pvi.ClientID) error {
 	problem := func(err error) error {
 		if code := CodeOf(err); code != Declined && code != OverBudget && code != Usage {
@@ -161,7 +162,7 @@ func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients 
 		return nil
 	}
 	if p == nil {
-		return problem(&Refusal{"there is no policy: nothing is allowed"})
+		return problem(&Refusal{"there is no policy, so nothing is allowed"})
 	}
 	if err := c.leftAlready(m); err != nil {
 		return problem(err)
@@ -196,7 +197,7 @@ func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients 
 	return nil
 }
 
-// judgeBegun is for a study of which a part is paid for: what is left of the budget.
+// judgeBegun sets the quote of a study that was charged already: the remaining budget.
 func (c *Client) judgeBegun(r *Review, m *Member, a ledger.Account) {
 	r.Privacy.Quote = &ledger.Quote{Unit: a.Unit, Left: a.Left, Total: a.Total, EpsilonBefore: a.Epsilon, EpsilonAfter: a.Epsilon}
 	for _, s := range a.Studies {
@@ -206,7 +207,7 @@ func (c *Client) judgeBegun(r *Review, m *Member, a ledger.Account) {
 	}
 }
 
-// roster returns the parties of a study that has begun.
+// roster returns the roster of a study that has begun.
 func (c *Client) roster(m *Member) (*roster.Roster, error) {
 	var first opening
 	if err := c.get(m.Hash, rosterPart, &first); err != nil {

@@ -14,9 +14,9 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// A review has the numbers of the study, of the messages that are then sent, and of the
-// ledger as it is in the end.
-func TestAReviewTellsWhatHappens(t *testing.T) {
+// A review states the numbers of the study, the size of the messages that are later sent, and the
+// final state of the ledger.
+func TestReviewMatchesTheStudy(t *testing.T) {
 	for name, privacy := range map[string]string{"record": recordPrivacy, "client": clientPrivacy} {
 		t.Run(name, func(t *testing.T) {
 			h, all := federation(t, planeStudy(privacy, "", ""), "north", "south")
@@ -56,10 +56,11 @@ func TestAReviewTellsWhatHappens(t *testing.T) {
 	}
 }
 
-// Who is not trusted to open sums only is an observer who opens every message.
+// A coordinator that is not trusted to open only sums is charged for as an observer of every
+// message.
 //
 //abuse:case A22 unless the holder says otherwise the charge counts its own noise alone
-func TestAgainstWhomIsCharged(t *testing.T) {
+func TestObserverOfTheCharge(t *testing.T) {
 	for _, c := range []struct{ privacy, federation, trust, view string }{
 		{recordPrivacy, "", "false", "anyone"},
 		{recordPrivacy, "", "true", "anyone"},
@@ -80,7 +81,7 @@ func TestAgainstWhomIsCharged(t *testing.T) {
 				t.Errorf("%+v: charged against %s", c, r.Terms.View)
 			}
 			for _, o := range r.Privacy.Observers {
-				// The cap's δ is that of the study, and all releases are Gaussian.
+				// The policy's δ equals that of the study, and all releases are Gaussian.
 				if o.View.Name == c.view && o.Adjacency == r.Terms.Adjacency && math.Abs(r.Privacy.Quote.EpsilonAfter/o.Epsilon-1) > 1e-6 {
 					t.Errorf("%+v: ε %g, and the study says %g", c, r.Privacy.Quote.EpsilonAfter, o.Epsilon)
 				}
@@ -108,7 +109,7 @@ func TestTheTextOfAReview(t *testing.T) {
 		"A plane plane, sha256 " + h.hash().String(),
 		"Coordinator hub at hub.example.org:7443. Fingerprint " + h.identity.Fingerprint().String(),
 		"linear regression of y on 2 coefficients", "takes part as north", "At most 3 messages of",
-		"one client's whole data set: whether what it contributed counts", "ε at δ = 1e-05: 0 before this study",
+		"one client's whole data set: whether its contribution counts", "ε at δ = 1e-05: 0 before this study",
 		"client approve --yes " + h.hash().String()[:12],
 	} {
 		if got := text(); !strings.Contains(got, want) {
@@ -125,16 +126,16 @@ func TestPolicies(t *testing.T) {
 	const fingerprint = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	for name, c := range map[string]struct{ source, says string }{
 		"empty":           {"", "version: is missing"},
-		"a newer one":     {"version = 2", "2 is not known"},
+		"a newer one":     {"version = 2", "version 2 is not supported"},
 		"an unknown key":  {"version = 1\n[coordinators]\nallow = []", "coordinators.allow"},
-		"no fingerprint":  {"version = 1\n[coordinators]\nallowed = [\"abc\"]", "policy.toml:3:1: coordinators.allowed: \"abc\" is no fingerprint"},
+		"no fingerprint":  {"version = 1\n[coordinators]\nallowed = [\"abc\"]", "policy.toml:3:1: coordinators.allowed: \"abc\" is not a fingerprint"},
 		"no participants": {"version = 1\n[participants]\nminimum = 0", "at least 1"},
 		"no promise":      {"version = 1\n[dataset.ward]\nepsilon = 1.0", "dataset.ward.delta: is missing"},
 		"no cap":          {"version = 1\n[dataset.ward]\nepsilon = inf\ndelta = 1e-5", "finite"},
 		"a negative cap":  {"version = 1\n[dataset.ward]\nepsilon = -1.0\ndelta = 1e-5", "epsilon must be positive"},
-		"a path":          {"version = 1\n[dataset.\"../ward\"]\nepsilon = 1.0\ndelta = 1e-5", "is no name"},
+		"a path":          {"version = 1\n[dataset.\"../ward\"]\nepsilon = 1.0\ndelta = 1e-5", "is not a name"},
 		"an odd unit":     {"version = 1\n[dataset.ward]\nepsilon = 1.0\ndelta = 1e-5\nunit = \"ward\"", "unknown"},
-		"an order":        {"version = 1\n[dataset.ward]\nepsilon = 1.0\ndelta = 1e-5\norder = 3.0", "of a Rényi filter"},
+		"an order":        {"version = 1\n[dataset.ward]\nepsilon = 1.0\ndelta = 1e-5\norder = 3.0", "belongs to a Rényi filter"},
 		"no toml":         {"version", "policy.toml:1"},
 	} {
 		_, err := client.ParsePolicy("policy.toml", []byte(c.source))
@@ -151,7 +152,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// The policy that is written when there is none is one, and is never overwritten.
+// The first policy parses, and WritePolicy never overwrites a policy.
 func TestTheFirstPolicy(t *testing.T) {
 	dir := t.TempDir()
 	promise := accountant.Target{Epsilon: 1, Delta: 1e-5}

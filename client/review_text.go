@@ -20,13 +20,13 @@ func (r *Review) Text(w io.Writer) error {
 	section(&b, "What leaves the building", r.leaving())
 	section(&b, "What stays", e.Stays)
 	if r.Privacy.Unit == study.None {
-		section(&b, "What that gives away", []string{"NOT PRIVATE: the study makes no promise, and what is sent tells of single records. It is for records that anybody may know."})
+		section(&b, "Privacy cost", []string{"NOT PRIVATE: the study makes no promise, and its messages can reveal single records. It is meant for public records."})
 	} else {
-		section(&b, "What that gives away", r.given())
+		section(&b, "Privacy cost", r.given())
 		if err := r.table(&b); err != nil {
 			return err
 		}
-		section(&b, "What that costs in precision", []string{r.precise()})
+		section(&b, "Effect on precision", []string{r.precise()})
 	}
 	r.verdict(&b)
 	_, err := io.WriteString(w, b.String())
@@ -42,11 +42,11 @@ func section(b *strings.Builder, title string, items []string) {
 
 func (r *Review) who() []string {
 	out := []string{
-		fmt.Sprintf("Coordinator %s at %s. Fingerprint %s: compare it with what its people tell you by another way.", r.Coordinator.Name, strings.Join(r.Coordinator.Addresses, ", "), r.Coordinator.Fingerprint),
+		fmt.Sprintf("Coordinator %s at %s. Fingerprint %s: compare it over another channel with the one that its people give you.", r.Coordinator.Name, strings.Join(r.Coordinator.Addresses, ", "), r.Coordinator.Fingerprint),
 		fmt.Sprintf("This client takes part as %s.", r.Name),
 	}
 	if r.Clients == nil {
-		return append(out, fmt.Sprintf("Who else takes part is known when the study begins. What follows is for %s; a study that costs more with the clients that it has is refused then.", words.Plural(r.Assumed, "client")))
+		return append(out, fmt.Sprintf("The other clients are known when the study begins. The costs below are for %s; if the study costs more with its actual clients, it is refused then.", words.Plural(r.Assumed, "client")))
 	}
 	names := make([]string, len(r.Clients))
 	for i, n := range r.Clients {
@@ -62,7 +62,7 @@ func (r *Review) estimated() []string {
 	for _, c := range e.Reads {
 		reads = append(reads, c.Name)
 	}
-	out = append(out, "Read of a record: "+strings.Join(reads, ", ")+".")
+	out = append(out, "Columns read: "+strings.Join(reads, ", ")+".")
 	if len(e.Unread) > 0 {
 		out = append(out, "In the file, checked, and not used: "+strings.Join(e.Unread, ", ")+".")
 	}
@@ -71,15 +71,15 @@ func (r *Review) estimated() []string {
 
 func (r *Review) leaving() []string {
 	return append(append([]string(nil), r.Study.Sent...), fmt.Sprintf(
-		"At most %s of %d bytes each, all of one size, with up to %s in them; each is sealed for the coordinator and signed.",
+		"At most %s of %d bytes each, all of one size, with up to %s in them. Each is encrypted for the coordinator and signed.",
 		words.Plural(r.Leaves.Messages, "message"), r.Leaves.Bytes, words.Plural(r.Leaves.Numbers, "number")))
 }
 
-// protected says in words what two data sets that must look alike differ in.
+// protected describes how two data sets may differ that the promise makes hard to distinguish.
 func protected(unit study.Unit, a accountant.Adjacency) string {
 	switch {
 	case unit == study.Client && a == accountant.ZeroOut:
-		return "one client's whole data set: whether what it contributed counts, or is nothing"
+		return "one client's whole data set: whether its contribution counts, or is zero"
 	case unit == study.Client:
 		return "one client's whole data set: replacing it by any other"
 	case a == accountant.ReplaceOne:
@@ -90,7 +90,7 @@ func protected(unit study.Unit, a accountant.Adjacency) string {
 
 func (r *Review) given() []string {
 	p := r.Privacy
-	out := []string{fmt.Sprintf("Protected is %s. A sum is opened when %d or more have answered.", protected(p.Unit, p.Adjacency), r.Fewest)}
+	out := []string{fmt.Sprintf("The promise protects %s. A sum is opened when %d or more clients have answered.", protected(p.Unit, p.Adjacency), r.Fewest)}
 	if p.Quote == nil {
 		return out
 	}
@@ -102,9 +102,9 @@ func (r *Review) given() []string {
 		}
 	}
 	out = append(out,
-		fmt.Sprintf("It is charged to the data set %s against %s.", r.Terms.Dataset, against),
+		fmt.Sprintf("The study is charged to the data set %s, against %s.", r.Terms.Dataset, against),
 		fmt.Sprintf("ε at δ = %g: %.3g before this study, %.3g after it, and at most %.3g ever (the policy's cap).", p.At, q.EpsilonBefore, q.EpsilonAfter, p.Cap),
-		fmt.Sprintf("In the ledger's own unit, %s: the study costs %.4g, and %.4g of %.4g is left.", q.Unit, q.Cost, q.Left, q.Total))
+		fmt.Sprintf("In the unit of the ledger, %s: the study costs %.4g, and %.4g of %.4g is left.", q.Unit, q.Cost, q.Left, q.Total))
 	return out
 }
 
@@ -117,14 +117,14 @@ func (r *Review) table(b *strings.Builder) error {
 	return words.Table(b, "  ", 2, rows)
 }
 
-// precise says what noise does to intervals.
+// precise describes the effect of the noise on intervals.
 func (r *Review) precise() string {
 	n := r.Noise
 	unit := "record"
 	if r.Privacy.Unit == study.Client {
 		unit = "client"
 	}
-	return fmt.Sprintf("One %s can move a message by %s at most (the clip), and this client's noise has sd %s in a message. %s %s",
+	return fmt.Sprintf("One %s can change a message by at most %s (the clip), and this client's noise has standard deviation %s in a message. %s %s",
 		unit, words.Number(n.Clip), words.Number(n.Share), n.InWords, r.widened())
 }
 

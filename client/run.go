@@ -20,50 +20,51 @@ type Link interface {
 	Standing(ctx context.Context) (transport.Standing, error)
 	Approve(ctx context.Context, envelope []byte) error
 	Entry(ctx context.Context, number uint64) (transport.Item, error)
-	// Whole returns an entry that Entry returned without the body that follows from those before it.
+	// Whole returns an entry with the body that Entry left out because it follows from earlier
+	// entries.
 	Whole(ctx context.Context, number uint64) (transport.Item, error)
 	Submit(ctx context.Context, item transport.Item) error
 	Renew(ctx context.Context, request []byte) (certificate []byte, err error)
 }
 
-// A Status says where a study stands. Nothing in it is derived from records.
+// A Status describes the progress of a study. It does not depend on records.
 type Status struct {
 	Study   string    `json:"study"`
 	Asked   int       `json:"questions_asked"`
 	Of      int       `json:"questions_in_all"`
-	Waiting string    `json:"waiting_for,omitempty"` // for whom and what; empty while something is done
+	Waiting string    `json:"waiting_for,omitempty"` // what the client waits for; empty while it computes
 	Since   time.Time `json:"since"`
-	Missed  string    `json:"gossip_misses,omitempty"` // of whom the others do not hear: a hint
+	Missed  string    `json:"gossip_misses,omitempty"` // daemons that the others do not hear; a hint
 }
 
-// A Run is one stretch of taking part in a study.
+// A Run configures one run of the client in a study.
 type Run struct {
 	Member *Member
 	Policy *Policy
-	Data   string // the file of records
-	// Connect makes a connection; it is called again when one fails.
+	Data   string // file of records
+	// Connect connects to the coordinator; Run calls it again when a connection fails.
 	Connect func(ctx context.Context) (Link, io.Closer, error)
-	// Patience is how long a coordinator that cannot be reached is waited for.
+	// Patience is how long Run tries to reach the coordinator.
 	Patience time.Duration
-	// Show is told of every change of the status, if there is one.
+	// Show, if set, is called with every new status.
 	Show func(Status)
-	// Wait waits before the coordinator is called again, until ctx is done.
+	// Wait waits between two attempts to connect, at most until ctx is done.
 	Wait func(ctx context.Context, d time.Duration) error
-	// Gossip is the IP address and port, UDP and TCP, under which the other daemons reach
-	// this one; empty for no gossip.
+	// Gossip is the IP address and port, UDP and TCP, at which the other daemons reach this one;
+	// empty for no gossip.
 	Gossip string
-	// Device is where private gradient steps are computed; nil for the processor.
+	// Device computes the private gradient steps; nil for the processor.
 	Device device.Source
 
 	status *showing
-	gossip *gossip // nil if there is none
+	gossip *gossip // nil without gossip
 }
 
-// maxBetween is the longest time between two attempts to reach a coordinator.
+// maxBetween is the longest wait between two attempts to reach a coordinator.
 const maxBetween = 30 * time.Second
 
-// Read reads the file of records as a study declares it, once, and names what it read. The
-// report is for the data holder's eyes.
+// Read reads the file of records once, as the study declares it, and returns the hash of the bytes.
+// The report is for the data holder only.
 func (c *Client) Read(m *Member, path string) (*shard.Records, shard.Report, ledger.Hash, error) {
 	var none shard.Report
 	f, err := os.Open(path)
@@ -83,8 +84,8 @@ func (c *Client) Read(m *Member, path string) (*shard.Records, shard.Report, led
 	return records, report, named, nil
 }
 
-// Run takes part in a study until it is over, and returns how it ended. It goes on where it
-// was. What the coordinator cannot be blamed for, a connection that fails, is tried again.
+// Run takes part in a study until it is over, and returns how it ended. It continues where the last
+// run stopped. A connection that fails is tried again.
 func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	if err := c.halted(); err != nil {
 		return nil, err
@@ -112,14 +113,14 @@ func (c *Client) Run(ctx context.Context, r Run) (ending *Ending, err error) {
 	}
 	ending, err = c.untilOver(ctx, &r, a)
 	if e := r.gossip.close(); e != nil {
-		c.log.Warn("gossip did not end well", "error", e)
+		c.log.Warn("closing gossip failed", "error", e)
 	}
 	return ending, err
 }
 
 // untilOver follows a study over as many connections as it takes.
 func (c *Client) untilOver(ctx context.Context, r *Run, a *participant) (*Ending, error) {
-	var failing time.Time // since when the coordinator cannot be reached
+	var failing time.Time // start of the time without connection; zero while connected
 	for between := time.Second; a.at.Ended == nil; {
 		err := c.session(ctx, r, a, func() { failing, between = time.Time{}, time.Second })
 		if err == nil || !as[*transport.Unreachable](err) || ctx.Err() != nil {
@@ -135,7 +136,7 @@ func (c *Client) untilOver(ctx context.Context, r *Run, a *participant) (*Ending
 			return nil, err
 		}
 		c.log.Warn("the coordinator cannot be reached", "error", err, "since", failing)
-		r.show(a, "the coordinator, who cannot be reached")
+		r.show(a, "the coordinator, which cannot be reached")
 		if err := r.Wait(ctx, between); err != nil {
 			return nil, err
 		}
@@ -171,7 +172,7 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 		if err != nil {
 			return err
 		}
-		c.log.Info("the study was approved at the coordinator", "study", a.member.Study.Name)
+		c.log.Info("sent the approval to the coordinator", "study", a.member.Study.Name)
 	}
 	for a.at.Ended == nil {
 		if err := a.turn(ctx, r, link, standing.Entries); err != nil {
@@ -180,7 +181,7 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 		if _, asked := a.pending(); !asked {
 			continue
 		}
-		// What was said meanwhile may have closed the question: then nothing is spent.
+		// An entry that came meanwhile may have closed the plan: then nothing is spent.
 		if standing, err = link.Standing(ctx); err != nil {
 			return err
 		}
@@ -188,8 +189,8 @@ func (c *Client) session(ctx context.Context, r *Run, a *participant, reached fu
 	return nil
 }
 
-// turn does the next thing: it follows what was said, and when all of the known entries
-// were followed it sends what is owed.
+// turn takes one step: it follows an entry, or sends the answer that is due once all known entries
+// are followed.
 func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64) error {
 	c := a.client
 	if a.at.Number >= known {
@@ -217,15 +218,15 @@ func (a *participant) turn(ctx context.Context, r *Run, link Link, known uint64)
 	return nil
 }
 
-// maxFailures is how many answers in a row may fail to be computed, each of which is paid
-// for, before the client stops. It is kept over restarts: a run after it has one more try.
+// maxFailures is how many answers in a row may fail, each of them charged, before the client stops.
+// The count is saved: each further run tries one more answer.
 const maxFailures = 3
 
-// reply answers a question.
+// reply answers a plan.
 func (a *participant) reply(ctx context.Context, link Link, ask uint64) error {
 	item, err := a.answer()
 	if gone := new(lost); errors.As(err, &gone) {
-		a.client.log.Error("a question has no answer of this client; what was drawn for it is charged", "question", ask, "error", gone.why)
+		a.client.log.Error("a plan has no answer from this client; the noise drawn for it is charged", "question", ask, "error", gone.why)
 		if a.at.Failed >= maxFailures {
 			return &Failing{a.at.Failed, gone.why}
 		}
@@ -234,17 +235,17 @@ func (a *participant) reply(ctx context.Context, link Link, ask uint64) error {
 	if err != nil {
 		return err
 	}
-	a.client.log.Info("an answer was paid for", "question", ask)
+	a.client.log.Info("an answer was charged", "question", ask)
 	return a.submit(ctx, link, ask, item)
 }
 
-// lost says that an answer could not be computed, and that this was paid for. The study goes
-// on without it: what other clients send can lead there, and must not stop this one.
+// lost is the error for an answer that was charged and could not be computed. The study continues
+// without it: other clients' messages can cause the failure, and must not stop this client.
 type lost struct{ why error }
 
 func (l *lost) Error() string { return l.why.Error() }
 
-// resend sends again what was paid for and has no outcome yet: the same bytes.
+// resend sends the charged answers that have no outcome yet: the same bytes.
 func (a *participant) resend(ctx context.Context, link Link) error {
 	asks, err := a.client.store.Outbox(a.member.Hash)
 	if err != nil {
@@ -252,7 +253,7 @@ func (a *participant) resend(ctx context.Context, link Link) error {
 	}
 	for _, ask := range asks {
 		if ask <= a.sent {
-			continue // by this process
+			continue // sent by this process
 		}
 		item, ok, err := a.client.store.Unsent(a.member.Hash, ask)
 		if err == nil && ok {
@@ -265,36 +266,36 @@ func (a *participant) resend(ctx context.Context, link Link) error {
 	return nil
 }
 
-// submit sends an answer. One that comes too late, even after the end of the study, is lost,
-// and its charge stays. The transcript says what comes next.
+// submit sends an answer. An answer that comes too late, even after the end of the study, is lost
+// and stays charged.
 func (a *participant) submit(ctx context.Context, link Link, ask uint64, item transport.Item) error {
 	err := link.Submit(ctx, item)
 	var refused *transport.Refusal
 	if errors.As(err, &refused) && (refused.Reason == transport.OutOfPlace || refused.Reason == transport.Ended) {
-		a.client.log.Warn("an answer was not taken, its charge stays", "question", ask, "why", refused.Text)
+		a.client.log.Warn("an answer was not accepted; its charge stays", "question", ask, "why", refused.Text)
 		return a.missed(ask, refused.Text)
 	}
 	if err == nil {
 		a.sent = max(a.sent, ask)
-		a.client.log.Info("an answer was taken", "question", ask)
+		a.client.log.Info("an answer was accepted", "question", ask)
 	}
 	return err
 }
 
-// awaits says for what the participant waits.
+// awaits returns what the participant waits for.
 func (a *participant) awaits() string {
 	switch {
 	case a.at.Number == 0:
-		return "the coordinator, to begin: everybody must join and approve first"
+		return "the coordinator to begin: all clients must join and approve first"
 	case a.at.Asks[0] == 0:
-		return "the coordinator's first question"
+		return "the coordinator's first plan"
 	case a.site.Done():
-		return "the coordinator, to publish the result"
+		return "the coordinator to publish the result"
 	}
-	return fmt.Sprintf("the other clients and the coordinator, after question %d", a.at.Asks[0])
+	return fmt.Sprintf("the other clients and the coordinator, after plan %d", a.at.Asks[0])
 }
 
-// Ending returns how a study ended, nil if it is not over or has not begun.
+// Ending returns how a study ended, or nil if it has not ended.
 func (c *Client) Ending(m *Member) (*Ending, error) {
 	begun, err := c.has(m.Hash, positionPart)
 	if err != nil || !begun {
@@ -305,12 +306,11 @@ func (c *Client) Ending(m *Member) (*Ending, error) {
 	return at.Ended, err
 }
 
-// Leave ends this client's part in a study, for good, and tells the coordinator. The ledger
-// stays.
+// Leave ends this client's part in a study for good, and informs the coordinator. The ledger stays.
 func (c *Client) Leave(ctx context.Context, m *Member, reason string, link Link) error {
 	envelope, err := transcript.SignLeave(c.store.Identity(), m.Hash, reason)
 	if err != nil {
-		return &UsageError{fmt.Errorf("the reason: one line of at most %d bytes", transcript.MaxReason)}
+		return &UsageError{fmt.Errorf("the reason must be one line of at most %d bytes", transcript.MaxReason)}
 	}
 	if err := c.put(m.Hash, leftPart, reason); err != nil {
 		return err

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// A showing is the status as it was shown last.
+// A showing holds the status that was shown last.
 type showing struct {
 	now    func() time.Time
-	show   func(Status) // nil for nobody
-	gossip *gossip      // nil if there is none
+	show   func(Status) // nil to show nothing
+	gossip *gossip      // nil without gossip
 
 	mu     sync.Mutex
 	status Status
 }
 
-// show tells of a new status.
+// show updates the progress and what the participant waits for.
 func (r *Run) show(a *participant, waiting string) {
 	r.status.change(func(s *Status) { s.Asked, s.Of, s.Waiting = a.at.Asks[0], a.at.Asks[1], waiting })
 }
 
-// change changes the status, and shows it if it is another then.
+// change updates the status, and shows it if it is new.
 func (s *showing) change(change func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

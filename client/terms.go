@@ -10,24 +10,25 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Terms are how a study is charged: against whom, under which adjacency, to which data set.
+// Terms state how a study is charged: against which observer, under which adjacency, and to which
+// data set.
 type Terms struct {
 	Dataset   string               `json:"dataset"`
 	View      string               `json:"view"`
 	Adjacency accountant.Adjacency `json:"adjacency"`
 }
 
-// terms returns on which terms the policy lets the client take part in a study, whose
-// clients are those of the roster.
+// terms returns the terms on which the policy lets the client take part in a study with the given
+// clients.
 func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.ClientID) (Terms, Dataset, error) {
 	var t Terms
 	var d Dataset
 	st := m.Study
 	switch {
 	case !p.Allows(m.Coordinator):
-		return t, d, &Refusal{fmt.Sprintf("the policy does not allow the coordinator %s: compare the fingerprint with what its people tell you by another way, and add it to coordinators.allowed in %s", m.Coordinator, PolicyFile)}
+		return t, d, &Refusal{fmt.Sprintf("the policy does not allow the coordinator %s: compare the fingerprint over another channel with the one that its people give you, and add it to coordinators.allowed in %s", m.Coordinator, PolicyFile)}
 	case len(clients) < p.MinParticipants:
-		return t, d, &Refusal{fmt.Sprintf("the study has %d clients, and the policy wants %d at least (participants.minimum)", len(clients), p.MinParticipants)}
+		return t, d, &Refusal{fmt.Sprintf("the study has %d clients, and the policy requires at least %d (participants.minimum)", len(clients), p.MinParticipants)}
 	}
 	name, d, err := p.dataset(dataset)
 	if err != nil {
@@ -37,10 +38,10 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 	if st.Privacy.Unit == study.None {
 		t.Adjacency = accountant.AddRemove
 		if !d.Public {
-			return t, d, &Refusal{fmt.Sprintf("the study makes no privacy promise (privacy.unit = \"none\"): what is sent would tell of single records. If anybody may know those of the data set %s, write public = true for it in %s", name, PolicyFile)}
+			return t, d, &Refusal{fmt.Sprintf("the study makes no privacy promise (privacy.unit = \"none\"): its messages would reveal single records. If the records of the data set %s are public, write public = true for it in %s", name, PolicyFile)}
 		}
 	} else if d.Unit != "" && d.Unit != string(st.Privacy.Unit) {
-		return t, d, &Refusal{fmt.Sprintf("the study protects a %s, and the policy wants the unit %q for the data set %s", st.Privacy.Unit, d.Unit, name)}
+		return t, d, &Refusal{fmt.Sprintf("the study protects a %s, and the policy requires the unit %q for the data set %s", st.Privacy.Unit, d.Unit, name)}
 	}
 	if a, ok := c.store.Account(name); ok {
 		t.Adjacency = a.Budget.Adjacency
@@ -48,14 +49,14 @@ func (c *Client) terms(m *Member, p *Policy, dataset string, clients []pvi.Clien
 			return t, d, nil
 		}
 		if a.Budget.Unit != string(st.Privacy.Unit) {
-			return t, d, &Refusal{fmt.Sprintf("the study protects a %s, and the budget of the data set %s is about a %s: they cannot be added up", st.Privacy.Unit, name, a.Budget.Unit)}
+			return t, d, &Refusal{fmt.Sprintf("the study protects a %s, and the budget of the data set %s is for a %s: they cannot be added up", st.Privacy.Unit, name, a.Budget.Unit)}
 		}
 	}
 	return t, d, nil
 }
 
-// unitOf returns the unit of the budget to which a study is charged: one that makes no
-// promise costs nothing under any.
+// unitOf returns the privacy unit of the budget for a study. A study without a promise costs
+// nothing in any unit.
 func unitOf(st *study.Study) study.Unit {
 	if st.Privacy.Unit == study.None {
 		return study.Record
@@ -63,9 +64,9 @@ func unitOf(st *study.Study) study.Unit {
 	return st.Privacy.Unit
 }
 
-// observer returns the name of the observer against whom a study is charged. Where only
-// sums are opened, that is a coordinator who opens every message, unless the holder trusts
-// it not to.
+// observer returns the name of the observer that a study is charged against. For a study that opens
+// only sums this is a coordinator that opens every message, unless the policy trusts the
+// coordinator.
 func observer(st *study.Study, p *Policy) string {
 	switch {
 	case st.Federation.Opens == study.OpenMessages:
@@ -78,8 +79,8 @@ func observer(st *study.Study, p *Policy) string {
 	return "outside"
 }
 
-// event returns what something costs on these terms. Nothing at all may be spent; but a
-// cost that the study does not state on these terms is not nothing.
+// event returns the accounting event of a cost on these terms. It returns an error if the study
+// states no cost on these terms.
 func (t Terms) event(s session.Spent) (accountant.Event, error) {
 	if len(s) == 0 {
 		return accountant.Composed{}, nil
@@ -87,10 +88,10 @@ func (t Terms) event(s session.Spent) (accountant.Event, error) {
 	if e := s.For(t.View, t.Adjacency); e != nil {
 		return e, nil
 	}
-	return nil, &Refusal{fmt.Sprintf("the study states no cost against %q under %q, which is what the data set %s is accounted by", t.View, t.Adjacency, t.Dataset)}
+	return nil, &Refusal{fmt.Sprintf("the study states no cost against %q under %q, on which the data set %s is accounted", t.View, t.Adjacency, t.Dataset)}
 }
 
-// budget returns the budget that a data set has, or will have.
+// budget returns the budget of a data set, and whether it exists already.
 func (c *Client) budget(t Terms, d Dataset, unit study.Unit, whole accountant.Event) (b ledger.Budget, made bool, err error) {
 	if a, ok := c.store.Account(t.Dataset); ok {
 		return a.Budget, true, nil
@@ -101,14 +102,14 @@ func (c *Client) budget(t Terms, d Dataset, unit study.Unit, whole accountant.Ev
 	}
 	switch {
 	case d.Filter == ledger.Gaussian && b.Filter != ledger.Gaussian:
-		return b, false, &Refusal{fmt.Sprintf("the policy wants a Gaussian filter for the data set %s, and the study releases what is not Gaussian: write filter = %q", t.Dataset, ledger.Renyi)}
+		return b, false, &Refusal{fmt.Sprintf("the policy requires a Gaussian filter for the data set %s, and the study has releases that are not Gaussian: write filter = %q", t.Dataset, ledger.Renyi)}
 	case d.Filter == ledger.Renyi:
 		b = b.AtOrder(d.Order)
 	}
 	return b, false, nil
 }
 
-// quote returns what an event would cost, within the budget and the policy of the day.
+// quote returns the cost of an event, if it fits into the budget and the current policy.
 func (c *Client) quote(t Terms, d Dataset, unit study.Unit, e accountant.Event) (ledger.Quote, error) {
 	b, made, err := c.budget(t, d, unit, e)
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// widening returns by how much noise widens the interval of a coefficient whose regressor is one
-// in every record, if every client has the nominal number of records; 0 if no public number says
-// how many there are. With precision Λ of the records, and noise of sd τ on precision times mean,
-// the mean is off by τ/Λ: the variance 1/Λ becomes 1/Λ + τ²/Λ². Other regressors have less than
-// Λ and are widened more.
+// widening returns the factor by which noise widens the interval of a coefficient whose regressor
+// is one in every record, if every client has the nominal number of records; 0 if the study has no
+// nominal number. Records of precision Λ, with noise of standard deviation τ on the product of
+// precision and mean, give a mean that is off by τ/Λ: the variance 1/Λ becomes 1/Λ + τ²/Λ². Other
+// regressors have less precision than Λ, and wider intervals.
 func widening(p *pvi.Protocol, forecast pvi.Forecast) float64 {
 	each := float64(p.Study().Federation.NominalRecords) * p.Model().Curvature()
 	information := each * float64(len(p.Roster()))
@@ -26,10 +26,10 @@ func widening(p *pvi.Protocol, forecast pvi.Forecast) float64 {
 	return math.Sqrt(1 + tau*tau/information)
 }
 
-// widened says it in words.
+// widened states the widening in words.
 func (r *Review) widened() string {
 	if r.Noise.Widening == 0 {
-		return "How much wider intervals get cannot be said beforehand: it depends on how many records there are, and the study has no public number of them (federation.nominal_records)."
+		return "The effect on the width of intervals depends on the number of records, and the study has no public number of them (federation.nominal_records)."
 	}
 	return fmt.Sprintf("With the study's nominal %s of each of %s, the interval of a coefficient whose regressor is 1 in every record is %.3g times as wide as without noise; those of others are wider.",
 		words.Plural(r.Noise.nominal, "record"), words.Plural(r.Assumed, "client"), r.Noise.Widening)

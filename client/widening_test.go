@@ -11,9 +11,9 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// The factor of intervals is that of the closed form at the precision of the nominal records, and
-// where nothing public says how many there are, the review says that.
-func TestAReviewTellsHowMuchWiderIntervalsGet(t *testing.T) {
+// The review's factor is that of the closed form at the precision of the nominal records. Without a
+// nominal number the review states that the factor is unknown.
+func TestReviewStatesTheWidening(t *testing.T) {
 	const (
 		nominal = 50
 		steps   = "solver = \"dp-svi\"\nq = \"diagonal\"\nsteps = 4"
@@ -36,7 +36,7 @@ func TestAReviewTellsHowMuchWiderIntervalsGet(t *testing.T) {
 			check(t, r.Text(&text))
 			said := strings.Join(strings.Fields(text.String()), " ")
 			if c.federation == "" {
-				if r.Noise.Widening != 0 || !strings.Contains(said, "cannot be said beforehand") {
+				if r.Noise.Widening != 0 || !strings.Contains(said, "depends on the number of records") {
 					t.Errorf("without a number of records: %g, %s", r.Noise.Widening, said)
 				}
 				return

@@ -15,7 +15,7 @@ import (
 
 // What is measured is a list that somebody read: nothing on it is derived from records.
 //
-//abuse:case A18 metrics are a list that somebody read
+//abuse:case A18 the metrics are those of a reviewed list
 func TestFiguresAreTheListedOnes(t *testing.T) {
 	f := newFigures()
 	f.Called("entry", "ok")

@@ -21,7 +21,7 @@ var daemonFaults = []fault{
 	}},
 	{"answers-twice", "a client that starts answers a question again", []edit{
 		before("client/participant.go", "answers-twice", "\tstore, members := a.client.store, a.chain.Members()\n", "\t\tdelete(change.Parts, sitePart)"),
-		around("client/participant.go", "answers-twice", "\tif entry, ok := a.client.store.Answered(a.member.Hash, ask); ok {\n\t\treturn transport.Item{}, &Refusal{fmt.Sprintf(\"question %d was answered already (entry %d of the ledger): no second answer is given\", ask, entry)}\n\t}\n"),
+		around("client/participant.go", "answers-twice", "\tif entry, ok := a.client.store.Answered(a.member.Hash, ask); ok {\n\t\treturn transport.Item{}, &Refusal{fmt.Sprintf(\"plan %d was answered already (entry %d of the ledger): a plan is answered once\", ask, entry)}\n\t}\n"),
 		around("client/ledger/change.go", "answers-twice", "\tif before, ok := s.chain.answered[answer{study, r.Ask}]; ok {\n\t\treturn nil, &Refused{fmt.Sprintf(\"question %d of this study was answered already (entry %d of the ledger): no second answer is given\", r.Ask, before)}\n\t}\n"),
 		around("client/ledger/chain.go", "answers-twice", "\tif before, ok := c.answered[key]; ok {\n\t\treturn nil, fmt.Errorf(\"it pays for a second answer to question %d of a study: entry %d paid for one\", e.Charge.Ask, before)\n\t}\n"),
 	}},
