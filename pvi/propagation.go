@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"fedpvi/dpmech"
+	"fedpvi/pvi/ep"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
@@ -116,9 +117,9 @@ func (p *Protocol) publishedPropagation() bool {
 }
 
 // propagationOptions say how a client moves its factor.
-func (p *Protocol) propagationOptions() (solver.SEPOptions, error) {
+func (p *Protocol) propagationOptions() (ep.SEPOptions, error) {
 	d, how := p.descent, p.study.Inference.Propagation
-	o := solver.SEPOptions{
+	o := ep.SEPOptions{
 		Power: how.Power, Rate: d.Rate, StepSize: how.StepSize, Recency: how.Recency,
 		Overlap: p.Overlap(), Glide: p.Glides(), Nominal: float64(p.study.Federation.NominalRecords),
 		Deviation: how.Contribution == study.DeviationContribution, Improper: how.Improper, Raw: how.Raw,
@@ -150,7 +151,7 @@ const reached = 2
 
 // leastPrecisions bounds the length a of a coordinate's steps together, which noise of sd τ in the
 // gradient takes τa far.
-func (p *Protocol) leastPrecisions(o *solver.SEPOptions) []float64 {
+func (p *Protocol) leastPrecisions(o *ep.SEPOptions) []float64 {
 	if !o.Glide {
 		return nil
 	}
@@ -183,7 +184,7 @@ func (p *Protocol) propagationSolver(s *shard.Shard) (solver.Solver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return solver.NewDPSEP(p.model.Tilted(s, p.family, len(p.roster)), mechanism, o, p.descent.Steps)
+	return ep.NewDPSEP(p.model.Tilted(s, p.family, len(p.roster)), mechanism, o, p.descent.Steps)
 }
 
 // siteNoise returns the sd of a client's noise in an element of its factor, around the mean

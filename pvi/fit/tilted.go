@@ -5,18 +5,18 @@ import (
 	"slices"
 	"strings"
 
+	"fedpvi/pvi/ep"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/shard"
-	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 )
 
 // Tilted returns the records of a shard as expectation propagation of a family sees them, for
 // one of so many clients.
-func (m *Model) Tilted(s *shard.Shard, family gaussian.Family, clients int) solver.Tilted {
+func (m *Model) Tilted(s *shard.Shard, family gaussian.Family, clients int) ep.Tilted {
 	how, st := m.Study.Inference.Propagation, m.Study.Model
 	if !m.General() {
-		return m.regression(s).NewTilted(family, how.Power, how.PrecisionWeight)
+		return ep.NewRegression(m.regression(s), family, how.Power, how.PrecisionWeight)
 	}
 	x, y := make([]float64, 0, s.Len()*s.Dim()), make([]float64, 0, s.Len())
 	for i := range s.Len() {
@@ -25,11 +25,11 @@ func (m *Model) Tilted(s *shard.Shard, family gaussian.Family, clients int) solv
 	}
 	switch {
 	case st.Family == study.NeuralNetwork:
-		return solver.NewTiltedNetwork(st.Hidden, x, y, s.Dim(), st.Kind() == study.Binary, how.Power, how.PrecisionWeight)
+		return ep.NewNetwork(st.Hidden, x, y, s.Dim(), st.Kind() == study.Binary, how.Power, how.PrecisionWeight)
 	case st.ClusterSD > 0:
-		return solver.NewTiltedMixture(st.Components, len(st.Variables), st.ClusterSD, x, how.Sites == study.TiedSites, how.PrecisionWeight)
+		return ep.NewMixture(st.Components, len(st.Variables), st.ClusterSD, x, how.Sites == study.TiedSites, how.PrecisionWeight)
 	default:
-		return solver.NewTiltedClusters(st.Components, len(st.Variables), x, stickSD, 1/float64(clients), how.PrecisionWeight)
+		return ep.NewClusters(st.Components, len(st.Variables), x, stickSD, 1/float64(clients), how.PrecisionWeight)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/gpu"
+	"fedpvi/internal/special"
 	"fedpvi/pvi/study"
 )
 
@@ -259,7 +260,7 @@ func (o *DPSVIOptions) meanField(mean, precision []float64, optimiser gpu.Optimi
 // step has next release a sum, and moves q by it.
 func (s *DPSVI) step(next func([]int64, dpmech.SampledQuery) error) error {
 	if err := next(s.noisy, s.query); err != nil {
-		if s.visit.Last(s.mean, s.sd); !finite(s.mean) || !finite(s.sd) {
+		if s.visit.Last(s.mean, s.sd); !special.Finite(s.mean) || !special.Finite(s.sd) {
 			return runaway()
 		}
 		return fmt.Errorf("dp-svi: %w", err)
@@ -296,7 +297,7 @@ func (s *DPSVI) propose(dst []float64, p Problem) error {
 		dst[i] = (cavity+precision)*m - p.Cavity[i]
 		dst[d+i] = precision
 	}
-	if !finite(dst) {
+	if !special.Finite(dst) {
 		return runaway()
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/gpu"
+	"fedpvi/internal/special"
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
 	"fedpvi/pvi/shard"
@@ -135,7 +136,7 @@ func TestDPSVIStartsUnderAnyNoise(t *testing.T) {
 			o := options(5, 1)
 			o.Start = l.start(t, sigma)
 			dst := make([]float64, 4)
-			if _, err := l.solver(t, 5, sigma, o).Propose(dst, standard(2), seeded.Stream(1, "visit")); err != nil || !finite(dst) {
+			if _, err := l.solver(t, 5, sigma, o).Propose(dst, standard(2), seeded.Stream(1, "visit")); err != nil || !special.Finite(dst) {
 				t.Errorf("%d records, σ = %g: %v, %v", n, sigma, dst, err)
 			}
 		}

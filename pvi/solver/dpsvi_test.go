@@ -11,6 +11,7 @@ import (
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/gpu"
+	"fedpvi/internal/special"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/model"
 	"fedpvi/pvi/model/ir"
@@ -375,7 +376,7 @@ func TestDPSVIOfFewRecords(t *testing.T) {
 				s := descent(t, n, dpmech.SampledConfig{Sampling: sampling, Steps: 20, Clip: 1, NoiseMultiplier: 3}, o)
 				dst := make([]float64, 2*testDim)
 				spent, err := s.Propose(dst, standard(testDim), seeded.Stream(1, "visit"))
-				if err != nil || len(spent) != 20 || !finite(dst) {
+				if err != nil || len(spent) != 20 || !special.Finite(dst) {
 					t.Errorf("%d records, %T: %v, %d events, factor %v", n, sampling, err, len(spent), dst)
 				}
 				for i, b := range dst[testDim:] {

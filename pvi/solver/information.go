@@ -12,7 +12,7 @@ import (
 // log likelihood in the predictors that is expected of outcomes, which is bounded and
 // does not depend on the outcome.
 type informative interface {
-	response
+	Response
 
 	// information writes the information at eta to w, by rows.
 	information(eta, w []float64)
@@ -82,7 +82,7 @@ func (o Outcome) Information() (float64, error) {
 	if o.Effects > 0 {
 		return 0, errors.New("nothing public bounds the curvature of coefficients that vary between groups")
 	}
-	r, ok := o.response().(informative)
+	r, ok := o.Response().(informative)
 	if !ok {
 		return 0, fmt.Errorf("nothing public bounds the curvature of a record of a %s model", o.Family)
 	}
@@ -92,15 +92,15 @@ func (o Outcome) Information() (float64, error) {
 // EachGradient hands add the gradient of every record's log likelihood at theta. The
 // slice is valid until add returns.
 func (r *Regression) EachGradient(theta []float64, add func([]float64) error) error {
-	k := r.response.size()
+	k := r.response.Size()
 	eta, g, h := make([]float64, k), make([]float64, k), make([]float64, k*k)
 	gradient := make([]float64, r.dim)
 	for i, y := range r.y {
 		clear(gradient)
-		r.predict(eta, i, theta)
-		r.response.eval(y, eta, g, h)
+		r.Predictors(eta, i, theta)
+		r.response.Eval(y, eta, g, h)
 		for a, slope := range g {
-			index, value := r.loads.row(i*k + a)
+			index, value := r.design.Row(i*k + a)
 			for n, j := range index {
 				gradient[j] += slope * value[n]
 			}
@@ -120,17 +120,17 @@ func (r *Regression) EachInformation(theta []float64, add func([]float64) error)
 	if !ok {
 		return errors.New("the model's information is not bounded")
 	}
-	k := response.size()
+	k := response.Size()
 	eta, w := make([]float64, k), make([]float64, k*k)
 	packed := make([]float64, onestep.Size(r.dim))
 	for i := range r.y {
 		clear(packed)
-		r.predict(eta, i, theta)
+		r.Predictors(eta, i, theta)
 		response.information(eta, w)
 		for a := range k {
-			indexA, valueA := r.loads.row(i*k + a)
+			indexA, valueA := r.design.Row(i*k + a)
 			for b := range k {
-				indexB, valueB := r.loads.row(i*k + b)
+				indexB, valueB := r.design.Row(i*k + b)
 				onestep.AddOuter(packed, w[a*k+b], indexA, valueA, indexB, valueB)
 			}
 		}

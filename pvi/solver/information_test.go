@@ -25,19 +25,19 @@ func TestInformation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				k := c.of.size()
+				k := c.of.Size()
 				eta := rapid.SliceOfN(rapid.Float64Range(-6, 6), k, k).Draw(t, "η")
 				w, g, h := make([]float64, k*k), make([]float64, k), make([]float64, k*k)
 				c.of.information(eta, w)
 				want := make([]float64, k*k)
 				for _, y := range c.outcomes {
-					p := math.Exp(c.of.eval(y, eta, g, h))
+					p := math.Exp(c.of.Eval(y, eta, g, h))
 					for i := range want {
 						want[i] -= p * h[i]
 					}
 				}
 				if c.outcomes == nil { // the second derivative does not depend on the outcome
-					c.of.eval(0.4, eta, g, h)
+					c.of.Eval(0.4, eta, g, h)
 					for i := range want {
 						want[i] = -h[i]
 					}
@@ -60,7 +60,7 @@ func TestInformation(t *testing.T) {
 // Sums over records are the gradient and the negative Hessian of the whole.
 func TestEachAddsUp(t *testing.T) {
 	for _, o := range []Outcome{{Family: study.Logistic}, {Family: study.Softmax, Classes: 3}, {Family: study.Linear, NoiseSD: 0.5}} {
-		predictors := o.response().size()
+		predictors := o.Response().Size()
 		dim := 2 * predictors
 		r := NewRegression(dim, o)
 		for i := range 20 {

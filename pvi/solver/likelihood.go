@@ -1,8 +1,7 @@
 package solver
 
 import (
-	"math"
-
+	"fedpvi/internal/special"
 	"fedpvi/pvi/gaussian"
 )
 
@@ -42,7 +41,7 @@ func NewExpected(family gaussian.Family) *Expected {
 }
 
 // Finite reports whether every derivative is.
-func (e *Expected) Finite() bool { return finite(e.Gradient) && finite(e.Hessian) }
+func (e *Expected) Finite() bool { return special.Finite(e.Gradient) && special.Finite(e.Hessian) }
 
 // Factor writes to dst the natural parameters of the factor that stands for the
 // log likelihood: the gradient of its expectation in the mean parameters of a q with
@@ -60,15 +59,6 @@ func (e *Expected) Factor(dst, mean []float64, family gaussian.Family) {
 			dst[j] += precision * mean[i]
 		}
 	}
-}
-
-func finite(v []float64) bool {
-	for _, x := range v {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return false
-		}
-	}
-	return true
 }
 
 // An Approximation is a Gaussian q as a likelihood looks at it.

@@ -3,6 +3,7 @@ package solver
 import (
 	"math"
 
+	"fedpvi/internal/quadrature"
 	"fedpvi/pvi/gaussian"
 )
 
@@ -14,10 +15,10 @@ func EachPoint(family gaussian.Family, natural []float64, n int, visit func(thet
 	if err != nil {
 		return err
 	}
-	rule := newQuasiRandom(d, n)
+	rule := quadrature.QuasiRandom(d, n)
 	theta := make([]float64, d)
 	for k := range n {
-		next := rule.points[k*d : (k+1)*d]
+		next := rule.Points[k*d : (k+1)*d]
 		sample(theta, func() (z float64) {
 			z, next = next[0], next[1:]
 			return z
@@ -31,17 +32,17 @@ func EachPoint(family gaussian.Family, natural []float64, n int, visit func(thet
 // the outcome of record i, and the outcome that q expects: the posterior predictive
 // density and mean.
 func (r *Regression) Predict(i int, y float64, q *Approximation) (logDensity, mean float64) {
-	k := r.response.size()
+	k := r.response.Size()
 	w := newWorkspace(k)
-	r.predict(w.mean, i, q.Mean)
-	r.spread(w.root, i, q)
-	logs := make([]float64, len(r.rule.weights))
+	r.Predictors(w.mean, i, q.Mean)
+	r.Spread(w.root, i, q)
+	logs := make([]float64, len(r.rule.Weights))
 	largest := math.Inf(-1)
-	for n, weight := range r.rule.weights {
+	for n, weight := range r.rule.Weights {
 		w.place(r.rule, n)
-		logs[n] = math.Log(weight) + r.response.eval(y, w.eta, w.g, w.h)
+		logs[n] = math.Log(weight) + r.response.Eval(y, w.eta, w.g, w.h)
 		largest = max(largest, logs[n])
-		mean += weight * r.response.mean(w.eta)
+		mean += weight * r.response.Mean(w.eta)
 	}
 	var sum float64
 	for _, log := range logs {

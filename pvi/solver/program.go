@@ -7,6 +7,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"fedpvi/gpu"
+	"fedpvi/internal/quadrature"
+	"fedpvi/internal/special"
 	"fedpvi/pvi/model"
 )
 
@@ -19,7 +21,7 @@ type Program struct {
 	prior   *model.Shared // nil if the base is the prior
 	base    Base
 	share   float64
-	rule    *cubature
+	rule    *quadrature.Rule
 
 	theta, slope, above, below []float64
 	hessian                    []float64 // packed lower triangle
@@ -39,7 +41,7 @@ func NewProgram(m *model.Model, table *model.Table, base Base, beyond bool, shar
 		return nil, err
 	}
 	d := m.Dim()
-	p := &Program{records: records, base: base, share: share, rule: newQuasiRandom(d, averagedOver)}
+	p := &Program{records: records, base: base, share: share, rule: quadrature.QuasiRandom(d, averagedOver)}
 	if beyond {
 		p.prior = m.Shared()
 	}
@@ -80,7 +82,7 @@ func (p *Program) addPrior(dst, theta []float64) float64 {
 	value := p.prior.LogPrior(p.slope)
 	for i, x := range theta {
 		z := (x - p.base.Mean[i]) / p.base.SD[i]
-		value += z*z/2 + math.Log(p.base.SD[i]) + halfLogTwoPi
+		value += z*z/2 + math.Log(p.base.SD[i]) + special.HalfLogTwoPi
 		dst[i] += p.share * (p.slope[i] + z/p.base.SD[i])
 	}
 	return p.share * value
@@ -92,7 +94,7 @@ func (p *Program) AddExpected(e *Expected, q *Approximation) {
 	rule := p.rule
 	var root []float64
 	if q.Point {
-		rule = point(d)
+		rule = quadrature.Point(d)
 	} else if q.Covariance != nil {
 		if root = cholesky(q.Covariance, d); root == nil {
 			e.Value = math.NaN()
@@ -102,8 +104,8 @@ func (p *Program) AddExpected(e *Expected, q *Approximation) {
 	if p.hessian == nil {
 		p.hessian = make([]float64, d*(d+1)/2)
 	}
-	for n, weight := range rule.weights {
-		p.place(rule.points[n*d:(n+1)*d], q, root)
+	for n, weight := range rule.Weights {
+		p.place(rule.Points[n*d:(n+1)*d], q, root)
 		sum := make([]float64, d)
 		e.Value += weight * p.AddGradient(sum, p.theta)
 		for i, g := range sum {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"fedpvi/internal/quadrature"
 	"fedpvi/pvi/study"
 )
 
@@ -19,8 +20,8 @@ type Outcome struct {
 	Effects          int     // that vary between groups
 }
 
-func (o Outcome) response() response {
-	var base response
+func (o Outcome) Response() Response {
+	var base Response
 	switch o.Family {
 	case study.Linear:
 		base = normal{}
@@ -52,69 +53,53 @@ func (o Outcome) response() response {
 // each. Expectations are cubatures over the predictors, one- or two-dimensional for
 // most models: deterministic, and exact but for the rule.
 type Regression struct {
+	outcome  Outcome
 	dim      int
-	response response
-	rule     *cubature
+	response Response
+	rule     *quadrature.Rule
 	y        []float64
-	loads    loadings
-}
-
-// loadings are the sparse rows of a design: those of predictor k of record i are
-// entries start[i·K+k] to start[i·K+k+1], coordinates in increasing order.
-type loadings struct {
-	start []int32
-	index []int32
-	value []float64
-}
-
-func (l *loadings) add(index int, value float64) {
-	if value != 0 {
-		l.index, l.value = append(l.index, int32(index)), append(l.value, value)
-	}
-}
-
-// end ends a row.
-func (l *loadings) end() { l.start = append(l.start, int32(len(l.index))) }
-
-// row returns row n.
-func (l *loadings) row(n int) (index []int32, value []float64) { return l.rows(n, 1) }
-
-// rows returns k rows from row n on, one after the other.
-func (l *loadings) rows(n, k int) (index []int32, value []float64) {
-	from, to := l.start[n], l.start[n+k]
-	return l.index[from:to], l.value[from:to]
+	design   Design
 }
 
 // NewRegression returns a regression without records over R^dim. It panics for a
 // family that is none.
 func NewRegression(dim int, o Outcome) *Regression {
-	r := o.response()
-	return &Regression{dim: dim, response: r, rule: newCubature(r.size()), loads: loadings{start: []int32{0}}}
+	r := o.Response()
+	return &Regression{dim: dim, response: r, rule: quadrature.New(r.Size()), outcome: o, design: Design{start: []int32{0}}}
 }
 
 // Load adds a coordinate of θ, times value, to the predictor that is being written.
 // Coordinates come in increasing order.
-func (r *Regression) Load(coordinate int, value float64) { r.loads.add(coordinate, value) }
+func (r *Regression) Load(coordinate int, value float64) { r.design.add(coordinate, value) }
 
 // EndPredictor ends the predictor that is being written.
-func (r *Regression) EndPredictor() { r.loads.end() }
+func (r *Regression) EndPredictor() { r.design.end() }
 
 // EndRecord ends a record, all of whose predictors were written, with outcome y.
 func (r *Regression) EndRecord(y float64) { r.y = append(r.y, y) }
+
+// Outcome returns the distribution of the outcomes given their predictors.
+func (r *Regression) Outcome() Outcome { return r.outcome }
+
+// Outcomes returns the records' outcomes. The slice is not a copy.
+func (r *Regression) Outcomes() []float64 { return r.y }
+
+// Design returns the design matrix: K rows for each record, one for each predictor.
+func (r *Regression) Design() *Design { return &r.design }
 
 // Dim implements [Likelihood].
 func (r *Regression) Dim() int { return r.dim }
 
 // AddGradient implements [Likelihood].
 func (r *Regression) AddGradient(dst, theta []float64) float64 {
-	k := r.response.size()
+	k := r.response.Size()
 	eta, g, h := make([]float64, k), make([]float64, k), make([]float64, k*k)
 	var sum float64
 	for i, y := range r.y {
-		r.predict(eta, i, theta)
-		sum += r.response.eval(y, eta, g, h)
+		r.Predictors(eta, i, theta)
+		sum += r.response.Eval(y, eta, g, h)
 		for a, slope := range g {
-			index, value := r.loads.row(i*k + a)
+			index, value := r.design.Row(i*k + a)
 			for n, j := range index {
 				dst[j] += slope * value[n]
 			}
@@ -123,10 +108,10 @@ func (r *Regression) AddGradient(dst, theta []float64) float64 {
 	return sum
 }
 
-// predict writes the predictors of record i to eta.
-func (r *Regression) predict(eta []float64, i int, theta []float64) {
+// Predictors writes the K predictors of record i at theta to eta.
+func (r *Regression) Predictors(eta []float64, i int, theta []float64) {
 	for a := range eta {
-		index, value := r.loads.row(i*len(eta) + a)
+		index, value := r.design.Row(i*len(eta) + a)
 		var sum float64
 		for n, j := range index {
 			sum += value[n] * theta[j]
@@ -138,7 +123,7 @@ func (r *Regression) predict(eta []float64, i int, theta []float64) {
 // Tolerance implements [Likelihood]: rules of many points are as good as exact, those
 // of few only about so.
 func (r *Regression) Tolerance() float64 {
-	switch r.response.size() {
+	switch r.response.Size() {
 	case 1:
 		return sharp
 	case 2:
@@ -149,10 +134,10 @@ func (r *Regression) Tolerance() float64 {
 
 // Reach implements [Likelihood].
 func (r *Regression) Reach(move []float64) float64 {
-	eta := make([]float64, r.response.size())
+	eta := make([]float64, r.response.Size())
 	var most float64
 	for i := range r.y {
-		r.predict(eta, i, move)
+		r.Predictors(eta, i, move)
 		for _, x := range eta {
 			most = math.Max(most, math.Abs(x)) // NaN stays
 		}
@@ -175,9 +160,9 @@ func newWorkspace(k int) *workspace {
 }
 
 // place writes to eta the predictors at point n of a rule.
-func (w *workspace) place(rule *cubature, n int) {
+func (w *workspace) place(rule *quadrature.Rule, n int) {
 	k := len(w.mean)
-	z := rule.points[n*k : (n+1)*k]
+	z := rule.Points[n*k : (n+1)*k]
 	for a := range k {
 		eta := w.mean[a]
 		for b, x := range z[:a+1] {
@@ -189,17 +174,17 @@ func (w *workspace) place(rule *cubature, n int) {
 
 // AddExpected implements [Likelihood].
 func (r *Regression) AddExpected(e *Expected, q *Approximation) {
-	k := r.response.size()
+	k := r.response.Size()
 	w := newWorkspace(k)
 	rule := r.rule
 	if q.Point {
-		rule = point(k)
+		rule = quadrature.Point(k)
 	}
 	diagonal := q.Family.Name() == "diagonal"
 	for i, y := range r.y {
-		r.predict(w.mean, i, q.Mean)
+		r.Predictors(w.mean, i, q.Mean)
 		if !q.Point {
-			r.spread(w.root, i, q)
+			r.Spread(w.root, i, q)
 		}
 		e.Value += r.average(w, rule, y)
 		r.gather(e, i, w, diagonal)
@@ -207,12 +192,12 @@ func (r *Regression) AddExpected(e *Expected, q *Approximation) {
 }
 
 // average integrates the response of one record over its predictors.
-func (r *Regression) average(w *workspace, rule *cubature, y float64) (value float64) {
+func (r *Regression) average(w *workspace, rule *quadrature.Rule, y float64) (value float64) {
 	clear(w.sumG)
 	clear(w.sumH)
-	for n, weight := range rule.weights {
+	for n, weight := range rule.Weights {
 		w.place(rule, n)
-		value += weight * r.response.eval(y, w.eta, w.g, w.h)
+		value += weight * r.response.Eval(y, w.eta, w.g, w.h)
 		for a, x := range w.g {
 			w.sumG[a] += weight * x
 		}
@@ -223,13 +208,13 @@ func (r *Regression) average(w *workspace, rule *cubature, y float64) (value flo
 	return value
 }
 
-// spread writes the lower Cholesky root of the covariance of record i's predictors.
-// What rounding leaves below zero counts as zero.
-func (r *Regression) spread(root []float64, i int, q *Approximation) {
-	k := r.response.size()
+// Spread writes to root, by rows, the lower Cholesky root of the covariance of record i's
+// predictors under q. A pivot that rounding makes negative counts as zero.
+func (r *Regression) Spread(root []float64, i int, q *Approximation) {
+	k := r.response.Size()
 	for a := range k {
 		for b := range a + 1 {
-			sum := r.covariance(i*k+a, i*k+b, q)
+			sum := r.Covariance(i*k+a, i*k+b, q)
 			for c := range b {
 				sum -= root[a*k+c] * root[b*k+c]
 			}
@@ -245,10 +230,10 @@ func (r *Regression) spread(root []float64, i int, q *Approximation) {
 	}
 }
 
-// covariance returns the covariance of two rows of the design under q.
-func (r *Regression) covariance(a, b int, q *Approximation) (sum float64) {
-	indexA, valueA := r.loads.row(a)
-	indexB, valueB := r.loads.row(b)
+// Covariance returns the covariance under q of rows a and b of the design.
+func (r *Regression) Covariance(a, b int, q *Approximation) (sum float64) {
+	indexA, valueA := r.design.Row(a)
+	indexB, valueB := r.design.Row(b)
 	if q.Covariance == nil {
 		m := 0
 		for n, j := range indexA {
@@ -276,12 +261,12 @@ func (r *Regression) covariance(a, b int, q *Approximation) (sum float64) {
 func (r *Regression) gather(e *Expected, i int, w *workspace, diagonal bool) {
 	k := len(w.mean)
 	for a := range k {
-		indexA, valueA := r.loads.row(i*k + a)
+		indexA, valueA := r.design.Row(i*k + a)
 		for n, at := range indexA {
 			e.Gradient[at] += w.sumG[a] * valueA[n]
 		}
 		for b := range k {
-			indexB, valueB := r.loads.row(i*k + b)
+			indexB, valueB := r.design.Row(i*k + b)
 			bend := w.sumH[a*k+b]
 			for n, row := range indexA {
 				scaled := bend * valueA[n]

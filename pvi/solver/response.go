@@ -3,33 +3,34 @@ package solver
 import (
 	"math"
 
+	"fedpvi/internal/special"
+
 	"gonum.org/v1/gonum/mathext"
 )
 
-// A response is the log likelihood of one record's outcome y as a function of a
-// few numbers η that are linear in θ, its predictors.
-type response interface {
-	// size is the number of predictors.
-	size() int
+// A Response is the log likelihood of one record's outcome y as a function of its
+// predictors η, a few numbers that are linear in θ. A Response may keep a workspace: it is
+// not safe for concurrent use.
+type Response interface {
+	// Size returns the number of predictors.
+	Size() int
 
-	// eval returns the log likelihood, and writes its gradient to g and its
+	// Eval returns the log likelihood, and writes its gradient in η to g and its
 	// Hessian, by rows, to h.
-	eval(y float64, eta, g, h []float64) float64
+	Eval(y float64, eta, g, h []float64) float64
 
-	// mean is the expected outcome; for several classes it has no meaning.
-	mean(eta []float64) float64
+	// Mean returns the expected outcome; it is NaN for several classes.
+	Mean(eta []float64) float64
 }
-
-const halfLogTwoPi = 0.918938533204672741780329736405617639861397473637783412817151540
 
 // logit: P(y = 1) = 1/(1 + exp(−η)).
 type logit struct{}
 
-func (logit) mean(eta []float64) float64 { return 1 / (1 + math.Exp(-eta[0])) }
+func (logit) Mean(eta []float64) float64 { return 1 / (1 + math.Exp(-eta[0])) }
 
-func (logit) size() int { return 1 }
+func (logit) Size() int { return 1 }
 
-func (logit) eval(y float64, eta, g, h []float64) float64 {
+func (logit) Eval(y float64, eta, g, h []float64) float64 {
 	e := math.Exp(-math.Abs(eta[0]))
 	p := 1 / (1 + e) // of the likelier outcome
 	if eta[0] < 0 {
@@ -43,11 +44,11 @@ func (logit) eval(y float64, eta, g, h []float64) float64 {
 // probit: P(y = 1) = Φ(η).
 type probit struct{}
 
-func (probit) mean(eta []float64) float64 { return math.Erfc(-eta[0]/math.Sqrt2) / 2 }
+func (probit) Mean(eta []float64) float64 { return math.Erfc(-eta[0]/math.Sqrt2) / 2 }
 
-func (probit) size() int { return 1 }
+func (probit) Size() int { return 1 }
 
-func (probit) eval(y float64, eta, g, h []float64) float64 {
+func (probit) Eval(y float64, eta, g, h []float64) float64 {
 	sign := 2*y - 1
 	log, ratio := logNormalCDF(sign * eta[0])
 	g[0] = sign * ratio
@@ -60,10 +61,10 @@ func (probit) eval(y float64, eta, g, h []float64) float64 {
 func logNormalCDF(x float64) (log, ratio float64) {
 	if x > -5 {
 		cdf := math.Erfc(-x/math.Sqrt2) / 2
-		return math.Log(cdf), math.Exp(-x*x/2-halfLogTwoPi) / cdf
+		return math.Log(cdf), math.Exp(-x*x/2-special.HalfLogTwoPi) / cdf
 	}
 	f := inverseMills(-x)
-	return -x*x/2 - halfLogTwoPi - math.Log(f), f
+	return -x*x/2 - special.HalfLogTwoPi - math.Log(f), f
 }
 
 // inverseMills returns φ(t)/Φ(−t) for t ≥ 5.
@@ -79,11 +80,11 @@ func inverseMills(t float64) float64 {
 // poisson: a count with mean exp(η).
 type poisson struct{}
 
-func (poisson) mean(eta []float64) float64 { return math.Exp(eta[0]) }
+func (poisson) Mean(eta []float64) float64 { return math.Exp(eta[0]) }
 
-func (poisson) size() int { return 1 }
+func (poisson) Size() int { return 1 }
 
-func (poisson) eval(y float64, eta, g, h []float64) float64 {
+func (poisson) Eval(y float64, eta, g, h []float64) float64 {
 	mean := math.Exp(eta[0])
 	g[0] = y - mean
 	h[0] = -mean
@@ -94,11 +95,11 @@ func (poisson) eval(y float64, eta, g, h []float64) float64 {
 // negativeBinomial: a count with mean exp(η₀) and variance μ + μ²/exp(η₁).
 type negativeBinomial struct{}
 
-func (negativeBinomial) mean(eta []float64) float64 { return math.Exp(eta[0]) }
+func (negativeBinomial) Mean(eta []float64) float64 { return math.Exp(eta[0]) }
 
-func (negativeBinomial) size() int { return 2 }
+func (negativeBinomial) Size() int { return 2 }
 
-func (negativeBinomial) eval(y float64, eta, g, h []float64) float64 {
+func (negativeBinomial) Eval(y float64, eta, g, h []float64) float64 {
 	phi := math.Exp(eta[1])
 	t := eta[0] - eta[1]
 	e := math.Exp(-math.Abs(t))
@@ -142,29 +143,29 @@ func risingFactorial(phi, n float64) (first, second, value float64) {
 // normal: N(η₀, exp(2η₁)).
 type normal struct{}
 
-func (normal) mean(eta []float64) float64 { return eta[0] }
+func (normal) Mean(eta []float64) float64 { return eta[0] }
 
-func (normal) size() int { return 2 }
+func (normal) Size() int { return 2 }
 
-func (normal) eval(y float64, eta, g, h []float64) float64 {
+func (normal) Eval(y float64, eta, g, h []float64) float64 {
 	w := math.Exp(-2 * eta[1])
 	r := y - eta[0]
 	g[0], g[1] = r*w, r*r*w-1
 	h[0], h[1], h[2], h[3] = -w, -2*r*w, -2*r*w, -2*r*r*w
-	return -eta[1] - r*r*w/2 - halfLogTwoPi
+	return -eta[1] - r*r*w/2 - special.HalfLogTwoPi
 }
 
 // knownNormal: N(η, variance).
 type knownNormal struct{ variance float64 }
 
-func (knownNormal) mean(eta []float64) float64 { return eta[0] }
+func (knownNormal) Mean(eta []float64) float64 { return eta[0] }
 
-func (knownNormal) size() int { return 1 }
+func (knownNormal) Size() int { return 1 }
 
-func (k knownNormal) eval(y float64, eta, g, h []float64) float64 {
+func (k knownNormal) Eval(y float64, eta, g, h []float64) float64 {
 	r := y - eta[0]
 	g[0], h[0] = r/k.variance, -1/k.variance
-	return -r*r/(2*k.variance) - math.Log(k.variance)/2 - halfLogTwoPi
+	return -r*r/(2*k.variance) - math.Log(k.variance)/2 - special.HalfLogTwoPi
 }
 
 // student: Student-t with ν degrees of freedom, location η₀ and scale exp(η₁).
@@ -176,11 +177,11 @@ func newStudent(nu float64) student {
 	return student{nu, above - below - math.Log(nu*math.Pi)/2}
 }
 
-func (student) mean(eta []float64) float64 { return eta[0] }
+func (student) Mean(eta []float64) float64 { return eta[0] }
 
-func (student) size() int { return 2 }
+func (student) Size() int { return 2 }
 
-func (s student) eval(y float64, eta, g, h []float64) float64 {
+func (s student) Eval(y float64, eta, g, h []float64) float64 {
 	inv := math.Exp(-eta[1])
 	z := (y - eta[0]) * inv
 	a := (s.nu + 1) / (s.nu + z*z)
@@ -197,11 +198,11 @@ func (s student) eval(y float64, eta, g, h []float64) float64 {
 // is left out.
 type softmax struct{ classes int }
 
-func (softmax) mean([]float64) float64 { return math.NaN() }
+func (softmax) Mean([]float64) float64 { return math.NaN() }
 
-func (s softmax) size() int { return s.classes - 1 }
+func (s softmax) Size() int { return s.classes - 1 }
 
-func (s softmax) eval(y float64, eta, g, h []float64) float64 {
+func (s softmax) Eval(y float64, eta, g, h []float64) float64 {
 	var largest float64 // of the baseline
 	for _, e := range eta {
 		largest = max(largest, e)
@@ -237,38 +238,38 @@ func (s softmax) eval(y float64, eta, g, h []float64) float64 {
 // effect, times the regressor of a slope. They follow the base's own predictors in
 // pairs κ, p.
 type varying struct {
-	base    response
+	base    Response
 	effects int
 	eta     []float64 // of the base, as are g and h
 	g, h    []float64
 	v       []float64 // derivative of the first predictor
 }
 
-func newVarying(base response, effects int) *varying {
-	b := base.size()
+func newVarying(base Response, effects int) *varying {
+	b := base.Size()
 	return &varying{base, effects, make([]float64, b), make([]float64, b), make([]float64, b*b), make([]float64, b+2*effects)}
 }
 
-func (r *varying) size() int { return r.base.size() + 2*r.effects }
+func (r *varying) Size() int { return r.base.Size() + 2*r.effects }
 
-func (r *varying) mean(eta []float64) float64 {
-	b := r.base.size()
+func (r *varying) Mean(eta []float64) float64 {
+	b := r.base.Size()
 	copy(r.eta, eta[:b])
 	for j := b; j < len(eta); j += 2 {
 		r.eta[0] += math.Exp(eta[j]) * eta[j+1]
 	}
-	return r.base.mean(r.eta)
+	return r.base.Mean(r.eta)
 }
 
-func (r *varying) eval(y float64, eta, g, h []float64) float64 {
-	b, k := r.base.size(), r.size()
+func (r *varying) Eval(y float64, eta, g, h []float64) float64 {
+	b, k := r.base.Size(), r.Size()
 	copy(r.eta, eta[:b])
 	for j := b; j < k; j += 2 {
 		spread := math.Exp(eta[j])
 		r.v[j], r.v[j+1] = spread*eta[j+1], spread
 		r.eta[0] += spread * eta[j+1]
 	}
-	value := r.base.eval(y, r.eta, r.g, r.h)
+	value := r.base.Eval(y, r.eta, r.g, r.h)
 	copy(g, r.g)
 	for a := range b {
 		copy(h[a*k:], r.h[a*b:(a+1)*b])

@@ -4,13 +4,15 @@ import (
 	"math"
 	"testing"
 
+	"fedpvi/internal/special"
+
 	"gonum.org/v1/gonum/integrate/quad"
 	"pgregory.net/rapid"
 )
 
 // responses with outcomes that they can have.
 var responses = map[string]struct {
-	of response
+	of Response
 	y  *rapid.Generator[float64]
 }{
 	"logit":             {logit{}, rapid.SampledFrom([]float64{0, 1})},
@@ -32,19 +34,19 @@ func TestResponseDerivatives(t *testing.T) {
 	for name, r := range responses {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				k := r.of.size()
+				k := r.of.Size()
 				y := r.y.Draw(t, "y")
 				eta := rapid.SliceOfN(rapid.Float64Range(-3, 3), k, k).Draw(t, "η")
 				g, h := make([]float64, k), make([]float64, k*k)
-				r.of.eval(y, eta, g, h)
+				r.of.Eval(y, eta, g, h)
 				up, down, scratch := make([]float64, k), make([]float64, k), make([]float64, k*k)
 				const step = 1e-5
 				for a := range eta {
 					at := eta[a]
 					eta[a] = at + step
-					above := r.of.eval(y, eta, up, scratch)
+					above := r.of.Eval(y, eta, up, scratch)
 					eta[a] = at - step
-					below := r.of.eval(y, eta, down, scratch)
+					below := r.of.Eval(y, eta, down, scratch)
 					eta[a] = at
 					if slope := (above - below) / (2 * step); math.Abs(slope-g[a]) > 1e-6*(1+math.Abs(above)+math.Abs(g[a])) {
 						t.Fatalf("derivative %d is %g, differences give %g", a, g[a], slope)
@@ -68,9 +70,9 @@ func TestResponsesAreNormalised(t *testing.T) {
 			if _, ok := c.of.(*varying); ok {
 				continue
 			}
-			k := c.of.size()
+			k := c.of.Size()
 			g, h := make([]float64, k), make([]float64, k*k)
-			density := func(y float64) float64 { return math.Exp(c.of.eval(y, eta[:k], g, h)) }
+			density := func(y float64) float64 { return math.Exp(c.of.Eval(y, eta[:k], g, h)) }
 			total := 0.0
 			switch name {
 			case "logit", "probit":
@@ -100,13 +102,13 @@ func TestResponsesFarOut(t *testing.T) {
 		if name == "poisson" || name == "negative binomial" {
 			continue
 		}
-		k := r.of.size()
+		k := r.of.Size()
 		g, h := make([]float64, k), make([]float64, k*k)
 		for _, x := range []float64{-700, -38, 38, 700} {
 			eta := make([]float64, k)
 			eta[0] = x
 			for _, y := range []float64{0, 1} {
-				if value := r.of.eval(y, eta, g, h); !finite(append(append([]float64{value}, g...), h...)) {
+				if value := r.of.Eval(y, eta, g, h); !special.Finite(append(append([]float64{value}, g...), h...)) {
 					t.Errorf("%s of %g at %g: value %g, gradient %v, Hessian %v", name, y, x, value, g, h)
 				}
 			}
@@ -125,45 +127,13 @@ func TestLogNormalCDF(t *testing.T) {
 			}
 		} else {
 			t2 := 1 / (x * x)
-			series := -x*x/2 - halfLogTwoPi - math.Log(-x) + math.Log1p(t2*(-1+t2*(3+t2*(-15+t2*(105-945*t2)))))
+			series := -x*x/2 - special.HalfLogTwoPi - math.Log(-x) + math.Log1p(t2*(-1+t2*(3+t2*(-15+t2*(105-945*t2)))))
 			if math.Abs(log-series) > 1e-12*math.Abs(series) {
 				t.Errorf("log Φ(%g) = %.17g, the series says %.17g", x, log, series)
 			}
 		}
-		if want := math.Exp(-x*x/2 - halfLogTwoPi - log); math.Abs(ratio-want) > 1e-11*want {
+		if want := math.Exp(-x*x/2 - special.HalfLogTwoPi - log); math.Abs(ratio-want) > 1e-11*want {
 			t.Errorf("φ/Φ at %g is %.17g, want %.17g", x, ratio, want)
-		}
-	}
-}
-
-// A product rule is exact for polynomials, quasi-random points for variances.
-func TestCubature(t *testing.T) {
-	for dim := 1; dim <= 9; dim++ {
-		c := newCubature(dim)
-		tolerance := 1e-10
-		if math.Pow(3, float64(dim)) > mostNodes {
-			tolerance = .1
-		}
-		var total float64
-		moments := make([]float64, 3)
-		for n, w := range c.weights {
-			z := c.points[n*dim : (n+1)*dim]
-			total += w
-			moments[0] += w * z[dim-1]
-			moments[1] += w * z[0] * z[0]
-			moments[2] += w * z[0] * z[0] * z[dim-1] * z[dim-1]
-		}
-		want := []float64{0, 1, 1}
-		if dim == 1 {
-			want[2] = 3
-		}
-		if math.Abs(total-1) > 1e-12 {
-			t.Errorf("%d dimensions: weights add up to %g", dim, total)
-		}
-		for i, m := range moments {
-			if math.Abs(m-want[i]) > tolerance {
-				t.Errorf("%d dimensions: moment %d is %g, want %g", dim, i, m, want[i])
-			}
 		}
 	}
 }

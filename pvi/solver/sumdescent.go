@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"fedpvi/gpu"
+	"fedpvi/internal/special"
 )
 
 // A SumDescent moves one q, which all machines of a federation have in common, by
@@ -68,7 +69,7 @@ func (s *SumDescent) Check(state []float64) error {
 	if err := s.run.SetState(state); err != nil {
 		return fmt.Errorf("descent by sums: %w", err)
 	}
-	if !finite(state) {
+	if !special.Finite(state) {
 		return errors.New("descent by sums: the state has a number that is not finite")
 	}
 	return nil
@@ -90,7 +91,7 @@ func (s *SumDescent) Step(next, state, epsilon, sum []float64) ([]float64, bool)
 	s.program.addPriorOf(at, s.total, s.prior, s.options.Rate)
 	s.run.Update(s.total)
 	next = s.run.AppendState(next[:0])
-	return next, finite(next)
+	return next, special.Finite(next)
 }
 
 // Natural writes the natural parameters of q, diagonal: as it is, or averaged over the

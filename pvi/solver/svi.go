@@ -9,6 +9,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
+	"fedpvi/internal/special"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/study"
 )
@@ -254,7 +255,7 @@ func (c *climb) result(dst []float64, p Problem) error {
 	for i, x := range c.sum {
 		c.x[i] = x / float64(c.averaged)
 	}
-	if !finite(c.x) {
+	if !special.Finite(c.x) {
 		return fmt.Errorf("%w: the gradient of the log likelihood overflows; a narrower prior or a smaller inference.step_size keeps it finite", ErrDiverged)
 	}
 	clear(c.eps)
@@ -307,7 +308,7 @@ func (c *climb) natural(dst []float64) bool {
 			}
 		}
 	}
-	return finite(dst)
+	return special.Finite(dst)
 }
 
 // cholesky returns the lower root of a covariance by rows, nil if it has none.

@@ -7,6 +7,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi"
+	"fedpvi/pvi/ep"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
@@ -107,7 +108,7 @@ func (c propagation) play(p *pvi.Protocol, seed uint64, world int, show func(sum
 	if err != nil {
 		return err
 	}
-	s, ok := refined.(*solver.DPSEP)
+	s, ok := refined.(*ep.DPSEP)
 	if !ok {
 		return fmt.Errorf("%s: the study has another solver", c.name())
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"fedpvi/pvi/solver"
+	"fedpvi/pvi/ep"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
 )
@@ -15,7 +15,7 @@ const (
 )
 
 // epOptions are such that records whose sites pull against one another settle.
-var epOptions = solver.EPOptions{Damping: 0.5, Passes: 1000, Tolerance: 1e-8}
+var epOptions = ep.Options{Damping: 0.5, Passes: 1000, Tolerance: 1e-8}
 
 // propagate has the play adopt the fixed point of expectation propagation without privacy, or of its
 // stochastic form.
@@ -34,7 +34,7 @@ func propagate(p *sim.Play) (Cost, error) {
 		}
 		o := epOptions
 		o.Power = in.Power
-		if passes, settled := solver.EP(natural, protocol.Prior(), tilted, o); !settled {
+		if passes, settled := ep.EP(natural, protocol.Prior(), tilted, o); !settled {
 			return nothing, fmt.Errorf("baseline: expectation propagation has not settled after %d passes", passes)
 		}
 	} else if err := tie(natural, protocol.Prior(), tilted, in, family.Dim()); err != nil {
@@ -52,13 +52,13 @@ func propagate(p *sim.Play) (Cost, error) {
 
 // tie finds one factor for all records. A diagonal family takes every coordinate's step as if the others
 // stood still: all of them may move together.
-func tie(dst, prior []float64, t solver.Tilted, how study.Propagation, d int) error {
-	o := solver.SEPOptions{
+func tie(dst, prior []float64, t ep.Tilted, how study.Propagation, d int) error {
+	o := ep.SEPOptions{
 		Power: how.Power, StepSize: 1, Recency: sepPasses * float64(d), Overlap: float64(d),
 		Nominal: float64(t.Records()), Improper: study.Project,
 	}
 	if t.Family().Name() == "full" {
 		o.Overlap = 1
 	}
-	return solver.SEP(dst, prior, t, o, int(sepPasses*o.Overlap))
+	return ep.SEP(dst, prior, t, o, int(sepPasses*o.Overlap))
 }

@@ -17,7 +17,7 @@ var propagationFaults = []fault{
 `,
 	}}},
 	{"noise-skipped", "no noise where the factor is improper", []edit{{
-		file: "pvi/solver/dpsep.go", anchor: "\tunit := s.mechanism.Lattice().Step()\n", before: `
+		file: "pvi/ep/dpsep.go", anchor: "\tunit := s.mechanism.Lattice().Step()\n", before: `
 	if planted.Is("noise-skipped") && s.noisy[len(s.noisy)-1] < 0 {
 		clear(s.total)
 		site := s.sites[:len(s.total)]

@@ -70,7 +70,7 @@ func files(t *testing.T) []file {
 var floors = [][]string{
 	{"gpu/cuda/driver/header", "internal/testing/memory", "internal/testing/manual"},
 	{"internal/pages"},
-	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/special", "pvi/model/ir", "internal/testing/canary", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
+	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/quadrature", "internal/special", "pvi/model/ir", "internal/testing/canary", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
 	{"accountant", "gpu/cuda/emulator", "pvi/gaussian"},
 	{"dpmech/internal/stream"},
 	{"dpmech"},
@@ -82,6 +82,7 @@ var floors = [][]string{
 	{"gpu/device", "gpu/vae"},
 	{"pvi/shard"},
 	{"pvi/solver"},
+	{"pvi/ep"},
 	{"internal/speed", "pvi/fit"},
 	{"pvi/lambda"},
 	{"pvi"},

@@ -1,0 +1,88 @@
+// Package quadrature returns rules for expectations over a standard normal vector: points
+// and weights, with E f(z) ≈ Σ w_n f(z_n).
+package quadrature
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/integrate/quad"
+)
+
+// A Rule is a set of points with weights that sum to 1.
+type Rule struct {
+	Points  []float64 // one after another, each as long as the vector
+	Weights []float64
+}
+
+// Sizes of the rules that New returns.
+const (
+	mostNodes   = 256 // of a product rule
+	mostAlone   = 32  // of a rule in one dimension
+	mostOfAxis  = 12  // along each axis of a product rule
+	quasiRandom = 512
+)
+
+// New returns a product of Gauss–Hermite rules, with n points along each of dim axes, which
+// is exact for polynomials of degree 2n − 1 in every coordinate. Where the product would have too
+// many points, New returns quasi-random points.
+func New(dim int) *Rule {
+	n := int(math.Pow(mostNodes, 1/float64(dim)) + 1e-9)
+	if n < 3 {
+		return QuasiRandom(dim, quasiRandom)
+	}
+	n = min(n, mostOfAxis)
+	if dim == 1 {
+		n = mostAlone
+	}
+	x, w := make([]float64, n), make([]float64, n)
+	quad.Hermite{}.FixedLocations(x, w, math.Inf(-1), math.Inf(1))
+	r := &Rule{Weights: []float64{1}}
+	for width := range dim {
+		next := new(Rule)
+		for i, weight := range r.Weights {
+			for j := range x {
+				next.Points = append(next.Points, r.Points[i*width:(i+1)*width]...)
+				next.Points = append(next.Points, math.Sqrt2*x[j])
+				next.Weights = append(next.Weights, weight*w[j]/math.Sqrt(math.Pi))
+			}
+		}
+		r = next
+	}
+	return r
+}
+
+// QuasiRandom returns n points of equal weight, in pairs z, −z. They are a Kronecker
+// sequence, mapped by the normal quantile and scaled so that every coordinate has variance
+// one (Roberts, "The unreasonable effectiveness of quasirandom sequences", 2018).
+func QuasiRandom(dim, n int) *Rule {
+	// The positive root of x^(dim+1) = x + 1.
+	root := 2.0
+	for range 60 {
+		root = math.Pow(1+root, 1/float64(dim+1))
+	}
+	r := &Rule{Points: make([]float64, n*dim), Weights: make([]float64, n)}
+	half := n / 2
+	for j := range dim {
+		step := math.Mod(math.Pow(1/root, float64(j+1)), 1)
+		var squares float64
+		for i := range half {
+			u := math.Mod(0.5+step*float64(i+1), 1)
+			z := math.Sqrt2 * math.Erfinv(2*u-1)
+			r.Points[i*dim+j], r.Points[(half+i)*dim+j] = z, -z
+			squares += z * z
+		}
+		scale := math.Sqrt(float64(half) / squares)
+		for i := range n {
+			r.Points[i*dim+j] *= scale
+		}
+	}
+	for i := range r.Weights {
+		r.Weights[i] = 1 / float64(n)
+	}
+	return r
+}
+
+// Point returns the rule whose only point is the mean.
+func Point(dim int) *Rule {
+	return &Rule{Points: make([]float64, dim), Weights: []float64{1}}
+}

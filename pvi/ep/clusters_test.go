@@ -1,0 +1,206 @@
+package ep
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"fedpvi/internal/special"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/solver"
+)
+
+// clusters is log p(x|θ) of a mixture by its definition: sticks, then means and log sds of
+// each variable.
+func clusters(k int, x, theta []float64) float64 {
+	left, total := 1.0, 0.0
+	for c := range k {
+		w := left
+		if c < k-1 {
+			w = left * special.InvLogit(theta[c]-math.Log(float64(k-1-c)))
+			left -= w
+		}
+		for v, value := range x {
+			at := theta[k-1+2*v*k:]
+			sd := math.Exp(at[k+c])
+			z := (value - at[c]) / sd
+			w *= math.Exp(-z*z/2) / (sd * math.Sqrt(2*math.Pi))
+		}
+		total += w
+	}
+	return math.Log(total)
+}
+
+// independent is a diagonal cavity.
+func independent(t *testing.T, mean, sd []float64) *solver.Approximation {
+	t.Helper()
+	natural := make([]float64, 2*len(mean))
+	for i, s := range sd {
+		natural[len(mean)+i] = 1 / (s * s)
+		natural[i] = mean[i] / (s * s)
+	}
+	q, err := solver.NewApproximation(gaussian.Diagonal(len(mean)), natural)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// slopeOf returns the derivative of f in coordinate i, by differences.
+func slopeOf(at []float64, i int, f func(theta []float64) float64) float64 {
+	const h = 1e-5
+	up, down := slices.Clone(at), slices.Clone(at)
+	up[i] += h
+	down[i] -= h
+	return (f(up) - f(down)) / (2 * h)
+}
+
+// tiltedByBruteForce returns mean and variance of every coordinate of a diagonal cavity times
+// a likelihood, by a product rule of n points in each.
+func tiltedByBruteForce(q *solver.Approximation, n int, log func(theta []float64) float64) (mean, variance []float64) {
+	const reach = 4.5
+	d := len(q.Mean)
+	theta, z := make([]float64, d), make([]float64, d)
+	mean, variance = make([]float64, d), make([]float64, d)
+	var total float64
+	var walk func(i int, squares float64)
+	walk = func(i int, squares float64) {
+		if i == d {
+			w := math.Exp(log(theta) - squares/2)
+			total += w
+			for j, u := range z {
+				mean[j] += w * u
+				variance[j] += w * u * u
+			}
+			return
+		}
+		sd := math.Sqrt(q.Variance[i])
+		for k := range n {
+			z[i] = reach * (2*(float64(k)+0.5)/float64(n) - 1)
+			theta[i] = q.Mean[i] + sd*z[i]
+			walk(i+1, squares+z[i]*z[i])
+		}
+	}
+	walk(0, 0)
+	for j := range mean {
+		first := mean[j] / total
+		variance[j] = q.Variance[j] * (variance[j]/total - first*first)
+		mean[j] = q.Mean[j] + math.Sqrt(q.Variance[j])*first
+	}
+	return mean, variance
+}
+
+// matchedBy returns mean and variance of every coordinate of a diagonal cavity times a site.
+func matchedBy(q *solver.Approximation, tilted Tilted, site []float64) (mean, variance []float64) {
+	d := len(q.Mean)
+	natural := make([]float64, 2*d)
+	tilted.Expand(natural, site)
+	for i := range d {
+		v := 1 / (1/q.Variance[i] + natural[d+i])
+		mean, variance = append(mean, q.Mean[i]+v*natural[i]), append(variance, v)
+	}
+	return mean, variance
+}
+
+// The site of a record of a mixture whose weights and sds are learned takes a cavity to the
+// moments of the tilted distribution, by brute force over all five coordinates.
+func TestClusterSitesMatchMoments(t *testing.T) {
+	for _, x := range []float64{-1.6, 0.2} {
+		q := independent(t, []float64{0.4, -0.8, 0.9, -0.3, 0.1}, []float64{0.9, 0.6, 0.4, 0.5, 0.3})
+		tilted := NewClusters(2, 1, []float64{x}, 1.5, 1, 0.7)
+		tilted.Set(q)
+		site := make([]float64, tilted.Size())
+		tilted.Site(site, 0)
+		mean, variance := matchedBy(q, tilted, site)
+		first, second := tiltedByBruteForce(q, 18, func(theta []float64) float64 { return clusters(2, []float64{x}, theta) })
+		for i := range mean {
+			if math.Abs(mean[i]-first[i]) > 2e-4 || math.Abs(variance[i]/second[i]-1) > 1e-3 {
+				t.Errorf("x = %g, coordinate %d: N(%.7g, %.7g), by brute force N(%.7g, %.7g)", x, i, mean[i], variance[i], first[i], second[i])
+			}
+		}
+	}
+}
+
+// With three clusters of two variables a site's precisions times means are, under a narrow
+// cavity, the gradient of the record's log likelihood, by finite differences.
+func TestClusterSitesAreGradients(t *testing.T) {
+	const k, v = 3, 2
+	r := rand.New(rand.NewPCG(1, 2))
+	d := k - 1 + 2*k*v
+	mean, sd := make([]float64, d), make([]float64, d)
+	for i := range mean {
+		mean[i], sd[i] = 0.7*r.NormFloat64(), 1e-4
+	}
+	q := independent(t, mean, sd)
+	for range 20 {
+		x := []float64{r.NormFloat64(), r.NormFloat64()}
+		tilted := NewClusters(k, v, x, 1.5, 1, 1)
+		tilted.Set(q)
+		site := make([]float64, tilted.Size())
+		tilted.Site(site, 0)
+		for i := range d {
+			want := slopeOf(mean, i, func(theta []float64) float64 { return clusters(k, x, theta) })
+			if math.Abs(site[i]-want) > 1e-4*(1+math.Abs(want)) {
+				t.Fatalf("x = %v: slope %d is %.7g, by differences %.7g", x, i, site[i], want)
+			}
+		}
+	}
+}
+
+// Stochastic propagation finds weights, means and sds of clusters that overlap where the
+// posterior has its mode, and the precisions that it has there for each by itself, by finite
+// differences of its density.
+func TestClustersAreFound(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	const n = 3000
+	var x []float64
+	for range n {
+		if r.Float64() < 0.35 {
+			x = append(x, -0.6+0.3*r.NormFloat64())
+		} else {
+			x = append(x, 0.5+0.5*r.NormFloat64())
+		}
+	}
+	const stickSD = 1.5
+	prior := independent(t, []float64{0, -0.5, 0.5, -1, -1}, []float64{stickSD, 1, 1, 1, 1})
+	tilted := NewClusters(2, 1, x, stickSD, 1, 1)
+	natural := make([]float64, 10)
+	o := SEPOptions{Power: 1, StepSize: 0.5, Recency: 100, Nominal: n, StartMean: prior.Mean, StartSD: 0.3}
+	if err := SEP(natural, prior.Natural, tilted, o, 200); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range prior.Natural {
+		natural[i] += p
+	}
+	q, err := solver.NewApproximation(prior.Family, natural)
+	if err != nil {
+		t.Fatal(err)
+	}
+	posterior := func(theta []float64) float64 {
+		share := special.InvLogit(theta[0]) // uniform, and the Jacobian
+		log := math.Log(share) + math.Log(1-share)
+		for i, m := range prior.Mean[1:] {
+			log -= (theta[1+i] - m) * (theta[1+i] - m) / (2 * prior.Variance[1+i])
+		}
+		for i := range x {
+			log += clusters(2, x[i:i+1], theta)
+		}
+		return log
+	}
+	at := posterior(q.Mean)
+	for i, v := range q.Variance {
+		h := math.Sqrt(v) / 10
+		up, down := slices.Clone(q.Mean), slices.Clone(q.Mean)
+		up[i] += h
+		down[i] -= h
+		a, b := posterior(up), posterior(down)
+		slope, bend := (a-b)/(2*h), (2*at-a-b)/(h*h)
+		if off := slope * math.Sqrt(v); math.Abs(off) > 0.05 {
+			t.Errorf("coordinate %d: the mode is %.3f sds away", i, off)
+		}
+		if math.Abs(v*bend-1) > 0.05 {
+			t.Errorf("coordinate %d: variance %.5g, of the posterior around its mode %.5g", i, v, 1/bend)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package ep
+
+import (
+	"errors"
+	"fmt"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/internal/special"
+	"fedpvi/pvi/solver"
+)
+
+// DPSEP is private stochastic expectation propagation (Vinaroz and Park, "Differentially
+// Private Stochastic Expectation Propagation", 2022, made sound): a visit is a number of
+// steps, each of which matches the records of a random batch against the cavity and
+// releases the noisy sum of their clipped sites, through a [dpmech.SampledSum]. The client's
+// factor is an average of those sums ([SEPOptions]).
+//
+// Everything that it remembers or proposes is a function of what was released. A step whose
+// factor is not one that a likelihood could have has its noise, and is paid for, like all
+// others: what stands in for it is found after the noise.
+//
+// It is not safe for concurrent use.
+type DPSEP struct {
+	mechanism *dpmech.SampledSum
+	options   SEPOptions
+	steps     int                 // of a visit
+	cost      accountant.Event    // of one epoch of batches
+	free      accountant.Composed // of the steps of an epoch after its first
+	epoch     int
+
+	factor  *tied
+	fetch   Fetcher // the records, if they can
+	run     *dpmech.SampledRun
+	streams dpmech.Streams
+
+	outer []float64 // natural parameters of the others' factors and the prior
+	noisy []int64
+	total []float64
+	sites []float64           // of records that are matched together
+	query dpmech.SampledQuery // bound once, so that a step allocates nothing
+}
+
+// NewDPSEP returns the solver for the records of t, with so many steps in a visit. The
+// mechanism must have been made for as many records, and for vectors of one site.
+func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, error) {
+	switch err := o.check(t.Family().Dim()); {
+	case err != nil:
+		return nil, err
+	case m.Dim() != t.Size():
+		return nil, fmt.Errorf("dp-sep: a mechanism for %d numbers of a record, want %d", m.Dim(), t.Size())
+	case m.Records() != t.Records():
+		return nil, errors.New("dp-sep: the mechanism is for another number of records") // which is private
+	case steps < 1 || m.Steps()%steps != 0:
+		return nil, fmt.Errorf("dp-sep: %d steps in all are no whole number of visits of %d", m.Steps(), steps)
+	case steps%m.Epoch() != 0:
+		return nil, fmt.Errorf("dp-sep: a visit of %d steps is no whole number of epochs of %d", steps, m.Epoch())
+	}
+	cost, err := m.EventFor(1, m.Adjacency())
+	if err != nil {
+		return nil, err
+	}
+	s := &DPSEP{mechanism: m, options: o, steps: steps, cost: cost, epoch: m.Epoch(), run: m.Begin()}
+	s.factor = newTied(t, &s.options)
+	s.fetch, _ = t.(Fetcher)
+	s.streams = dpmech.Streams{Sampling: new(dpmech.Stream), Noise: new(dpmech.Stream)}
+	s.outer = make([]float64, t.Family().Size())
+	s.noisy, s.total, s.sites = make([]int64, t.Size()), make([]float64, t.Size()), make([]float64, together*t.Size())
+	s.query = s.sum
+	return s, nil
+}
+
+// Taken returns the number of steps that were taken, and paid for.
+func (s *DPSEP) Taken() int { return s.mechanism.Steps() - s.run.Remaining() }
+
+// Releases returns the number of sums that were released.
+func (s *DPSEP) Releases() int { return s.Taken() }
+
+// Propose implements [Solver]: one visit. It returns an event for each release; where
+// batches are drawn by epochs the first of one is charged with all of it.
+func (s *DPSEP) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {
+	if err := s.check(p); err != nil {
+		return nil, err
+	}
+	copy(s.outer, p.Cavity)
+	dpmech.Split(s.streams.Sampling, src)
+	dpmech.Split(s.streams.Noise, src)
+	defer s.streams.Wipe()
+	from := s.Taken()
+	var err error
+	for range s.steps {
+		if err = s.step(); err != nil {
+			break
+		}
+	}
+	var spent []accountant.Event
+	for t := from; t < s.Taken(); t++ {
+		if t%s.epoch == 0 {
+			spent = append(spent, s.cost)
+		} else {
+			spent = append(spent, s.free)
+		}
+	}
+	if err != nil {
+		return spent, err
+	}
+	if err := s.factor.propose(dst); err != nil || !special.Finite(dst) {
+		return spent, fmt.Errorf("%w: the factor is beyond all numbers; a smaller inference.step_size keeps it finite", solver.ErrDiverged)
+	}
+	return spent, nil
+}
+
+// check refuses a problem before anything is released.
+func (s *DPSEP) check(p solver.Problem) error {
+	family := s.factor.tilted.Family()
+	if p.Family.Name() != family.Name() || p.Family.Dim() != family.Dim() {
+		return fmt.Errorf("dp-sep: q must be %s with %d coordinates, got a %s one with %d", family.Name(), family.Dim(), p.Family.Name(), p.Family.Dim())
+	}
+	if p.Family.Check(p.Cavity) != nil {
+		return errors.New("dp-sep: q without the client's factor is improper: with a smaller inference.damping other factors would keep it proper")
+	}
+	return nil
+}
+
+// step releases a sum of sites and moves the factor by it. That the records cannot be
+// matched follows from what was released, and is found before anything looks at them.
+func (s *DPSEP) step() error {
+	if err := s.factor.prepare(s.outer); err != nil {
+		return fmt.Errorf("%w: %w", solver.ErrDiverged, err)
+	}
+	if err := s.run.Next(s.noisy, &s.streams, s.query); err != nil {
+		return fmt.Errorf("dp-sep: %w", err)
+	}
+	unit := s.mechanism.Lattice().Step()
+	for i, n := range s.noisy {
+		s.total[i] = unit * float64(n)
+	}
+	s.factor.move(s.total)
+	return nil
+}
+
+// sum adds up the sites of a batch.
+func (s *DPSEP) sum(batch []uint32, sum *dpmech.Accumulator) error {
+	for len(batch) > 0 {
+		some := batch[:min(len(batch), together)]
+		if s.fetch != nil {
+			s.fetch.Fetch(some)
+		}
+		sites := s.sites[:len(some)*s.factor.tilted.Size()]
+		s.factor.sites(sites, some)
+		if err := sum.AddVectors(sites); err != nil {
+			return err
+		}
+		batch = batch[len(some):]
+	}
+	return nil
+}
+
+// Released returns the last noisy sum, in steps of the mechanism's lattice: what the promise
+// lets anybody read. It is not a copy.
+func (s *DPSEP) Released() []int64 { return s.noisy }

@@ -1,0 +1,78 @@
+package ep
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// dpsepState is what [DPSEP] has to remember. Vectors are float64s, whatever their values.
+type dpsepState struct {
+	Taken, Since     int // steps, and those in the average
+	Raw, Used, Start []byte
+	Rest, Noise      float64
+
+	Velocity, Average []byte // of q's mean
+}
+
+// State implements [Solver]: how many steps are paid for, and the average of what they
+// released.
+func (s *DPSEP) State() []byte {
+	if s.Taken() == 0 {
+		return nil
+	}
+	f := s.factor
+	state, err := json.Marshal(dpsepState{
+		Taken: s.Taken(), Since: f.since, Rest: f.rest, Noise: f.noise,
+		Raw: floatBytes(f.raw), Used: floatBytes(f.used), Start: floatBytes(f.start),
+		Velocity: floatBytes(f.glide.velocity), Average: floatBytes(f.glide.average),
+	})
+	if err != nil {
+		panic("ep: " + err.Error()) // unreachable: bytes and a share in [0, 1] marshal
+	}
+	return state
+}
+
+// Restore implements [Solver].
+func (s *DPSEP) Restore(state []byte) error {
+	f := newTied(s.factor.tilted, &s.options)
+	if len(state) == 0 {
+		s.factor, s.run = f, s.mechanism.Begin()
+		return nil
+	}
+	var v dpsepState
+	if err := json.Unmarshal(state, &v); err != nil {
+		return fmt.Errorf("dp-sep: restoring: %w", err)
+	}
+	if v.Taken < 1 || v.Since < 0 || v.Since > v.Taken || !(v.Noise >= 0) {
+		return fmt.Errorf("dp-sep: restoring: %d steps taken, with %d in the average and noise %g, cannot be", v.Taken, v.Since, v.Noise)
+	}
+	f.start = make([]float64, len(f.raw))
+	for _, of := range []struct {
+		dst   []float64
+		state []byte
+	}{{f.raw, v.Raw}, {f.used, v.Used}, {f.start, v.Start}, {f.glide.velocity, v.Velocity}, {f.glide.average, v.Average}} {
+		if len(of.state) != 8*len(of.dst) {
+			return fmt.Errorf("dp-sep: restoring: a factor of %d bytes, want %d numbers", len(of.state), len(of.dst))
+		}
+		for i := range of.dst {
+			of.dst[i] = math.Float64frombits(binary.LittleEndian.Uint64(of.state[8*i:]))
+		}
+	}
+	run, err := s.mechanism.Resume(v.Taken)
+	if err != nil {
+		return fmt.Errorf("dp-sep: restoring: %w", err)
+	}
+	f.taken, f.since, f.rest, f.noise = v.Taken, v.Since, v.Rest, v.Noise
+	s.factor, s.run = f, run
+	return nil
+}
+
+func floatBytes(v []float64) []byte {
+	out := make([]byte, 0, 8*len(v))
+	for _, x := range v {
+		out = binary.LittleEndian.AppendUint64(out, math.Float64bits(x))
+	}
+	return out
+}

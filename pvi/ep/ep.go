@@ -1,0 +1,58 @@
+package ep
+
+import (
+	"math"
+
+	"fedpvi/internal/special"
+)
+
+// Options say how [EP] iterates.
+type Options struct {
+	Power     float64 // of the likelihood in tilted distributions, that of the records' view
+	Damping   float64 // share of the way to the new site, in (0, 1]
+	Passes    int     // at most
+	Tolerance float64 // it ends with a pass that changes no natural parameter by more, relatively
+}
+
+// EP is expectation propagation with one factor for every record (Minka 2001): it writes
+// to dst the factor of all records together, beside the given prior. It needs memory for
+// every record, O(Nd²) with all covariances, and is the reference for [SEP] on small data.
+// It reports how many passes it took, and whether they settled. A record whose cavity is
+// not proper is left for the next pass.
+func EP(dst, prior []float64, t Tilted, o Options) (passes int, settled bool) {
+	size := len(prior)
+	c := newCavity(t.Family())
+	sites := make([]float64, size*t.Records())
+	site, natural := make([]float64, t.Size()), make([]float64, size)
+	clear(dst)
+	for passes = 1; passes <= o.Passes; passes++ {
+		var change float64
+		for i := range t.Records() {
+			own := sites[i*size : (i+1)*size]
+			for k := range own {
+				c.Natural[k] = prior[k] + dst[k] - o.Power*own[k]
+			}
+			if !c.solve() {
+				change = math.Inf(1)
+				continue
+			}
+			t.Set(&c.Approximation)
+			t.Site(site, i)
+			if !special.Finite(site) {
+				continue
+			}
+			t.Expand(natural, site)
+			shift(natural, c.Mean, c.entries)
+			for k, x := range natural {
+				move := o.Damping * (x - own[k])
+				own[k] += move
+				dst[k] += move
+				change = max(change, math.Abs(move)/(1+math.Abs(dst[k])))
+			}
+		}
+		if change <= o.Tolerance {
+			return passes, true
+		}
+	}
+	return o.Passes, false
+}

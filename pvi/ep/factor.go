@@ -1,0 +1,330 @@
+package ep
+
+import (
+	"errors"
+	"math"
+
+	"fedpvi/pvi/study"
+)
+
+// A tied factor is one site for all records of a client, to the power of their number
+// (Li, Hernández-Lobato and Turner, "Stochastic Expectation Propagation", 2015). All of it
+// follows from what was released.
+type tied struct {
+	tilted  Tilted
+	options *SEPOptions
+	cavity  *cavity
+	proper  *proper
+
+	taken int       // steps
+	since int       // of them, in the average
+	used  []float64 // natural parameters of the factor
+	raw   []float64 // its precision as an average of sums and of the start, whatever it is; as published all of it
+	start []float64 // with which the average began; nil before it did
+	rest  float64   // share of the start that is left in raw
+	noise float64   // variance of the noise in raw, in units of that of a sum
+
+	around []float64 // mean of the others' factors and the prior
+	glide  glide
+
+	outer     []float64 // of the step under way
+	deviation []float64 // what is taken from a record's site
+	sum       []float64
+	own       []float64 // the factor around the cavity's mean
+	raised    []float64 // by how much precisions are
+	gap       []float64 // from the cavity's mean to that of the others
+	zero      []float64
+}
+
+func newTied(t Tilted, o *SEPOptions) *tied {
+	n, d := t.Family().Size(), t.Family().Dim()
+	return &tied{
+		tilted: t, options: o, cavity: newCavity(t.Family()), proper: newProper(t.Family()),
+		used: make([]float64, n), raw: make([]float64, n), rest: 1,
+		deviation: make([]float64, t.Size()), sum: make([]float64, n), own: make([]float64, n), raised: make([]float64, n), gap: make([]float64, d), around: make([]float64, d), zero: make([]float64, d),
+		glide: newGlide(d),
+	}
+}
+
+// ErrImproper is returned where the distribution that records are matched against is not
+// proper.
+var ErrImproper = errors.New("the distribution that records are matched against is not proper")
+
+// begin sets the mean of the others, and at the first of all steps the start: what takes the others' factors and
+// the prior to where the options say.
+func (f *tied) begin(outer []float64) error {
+	copy(f.cavity.Natural, outer)
+	if !f.cavity.solve() {
+		return ErrImproper
+	}
+	copy(f.around, f.cavity.Mean)
+	if f.start != nil {
+		return nil
+	}
+	f.start = make([]float64, len(f.used))
+	if f.options.StartMean != nil {
+		f.place(outer, len(f.cavity.Mean))
+	}
+	f.restart()
+	return nil
+}
+
+// restart begins the average anew with the start.
+func (f *tied) restart() {
+	copy(f.used, f.start)
+	copy(f.raw, f.start)
+	f.rest, f.noise, f.since = 1, 0, 0
+	clear(f.glide.velocity)
+}
+
+// place writes to start what makes the variances those of the start, and the mean its.
+func (f *tied) place(outer []float64, d int) {
+	for k, at := range f.cavity.entries {
+		if at[0] == at[1] {
+			f.start[d+k] = max(0, 1/(f.options.StartSD*f.options.StartSD)-1/f.cavity.Variance[at[0]])
+		}
+	}
+	// (Λ + S)·mean − h, for the precision Λ and precision times mean h of the others.
+	for k, at := range f.cavity.entries {
+		i, j, precision := at[0], at[1], outer[d+k]+f.start[d+k]
+		f.start[i] += precision * f.options.StartMean[j]
+		if i != j {
+			f.start[j] += precision * f.options.StartMean[i]
+		}
+	}
+	for i := range d {
+		f.start[i] -= outer[i]
+	}
+}
+
+// prepare makes ready to match records: the cavity of one is that of the client, given by
+// its natural parameters, and the factor but for a record's share.
+func (f *tied) prepare(outer []float64) error {
+	if err := f.begin(outer); err != nil {
+		return err
+	}
+	f.outer = outer
+	keep := 1.0
+	if f.options.Nominal > 0 {
+		keep -= f.options.Power / f.options.Nominal
+	}
+	for i, x := range f.used {
+		f.cavity.Natural[i] = outer[i] + keep*x
+	}
+	if !f.cavity.solve() {
+		return ErrImproper
+	}
+	f.tilted.Set(&f.cavity.Approximation)
+	if f.options.Deviation {
+		for i, x := range f.used {
+			f.sum[i] = x / f.options.Nominal
+		}
+		if !f.options.Raw {
+			f.centre(f.sum, -1)
+		}
+		f.tilted.Compress(f.deviation, f.sum)
+	}
+	return nil
+}
+
+// centre moves natural parameters to coordinates around the cavity's mean, or back.
+func (f *tied) centre(natural []float64, sign float64) {
+	for i := range f.cavity.Mean {
+		f.cavity.Mean[i] *= sign
+	}
+	shift(natural, f.cavity.Mean, f.cavity.entries)
+	for i := range f.cavity.Mean {
+		f.cavity.Mean[i] *= sign
+	}
+}
+
+// sites writes what records contribute, one after another.
+func (f *tied) sites(dst []float64, records []uint32) {
+	size := f.tilted.Size()
+	if all, ok := f.tilted.(Batcher); ok {
+		all.Sites(dst, records)
+	} else {
+		for i, record := range records {
+			f.tilted.Site(dst[i*size:(i+1)*size], int(record))
+		}
+	}
+	if !f.options.Raw && !f.options.Deviation {
+		return
+	}
+	for ; len(dst) > 0; dst = dst[size:] {
+		f.relate(dst[:size])
+	}
+}
+
+// relate takes a site to the coordinates of contributions.
+func (f *tied) relate(site []float64) {
+	if f.options.Raw {
+		f.tilted.Expand(f.sum, site)
+		f.centre(f.sum, 1)
+		f.tilted.Compress(site, f.sum)
+	}
+	if f.options.Deviation {
+		for i, x := range f.deviation {
+			site[i] -= x
+		}
+	}
+}
+
+// move moves the factor by the sum of a batch's contributions, which it overwrites. It
+// reports whether the average of precisions is proper.
+//
+// Around the mean of the cavity precisions times means are gradients. What the factor says
+// there moves towards the sum; precisions are averaged by themselves, so that q keeps its
+// mean while they change, whatever noise is in them.
+func (f *tied) move(total []float64) bool {
+	for i := range total {
+		total[i] /= f.options.Rate
+	}
+	f.tilted.Expand(f.sum, total)
+	share, d := f.options.share(f.since), len(f.zero)
+	f.rest *= 1 - share
+	f.noise = (1-share)*(1-share)*f.noise + share*share
+	f.taken++
+	f.since++
+	if f.options.Published {
+		return f.moveAsPublished(share)
+	}
+	if f.options.Raw {
+		f.centre(f.sum, -1)
+	}
+	if p, ok := f.tilted.(Public); ok {
+		p.AddPublic(f.sum)
+	}
+	copy(f.own, f.used)
+	f.centre(f.own, -1)
+	if f.options.Deviation {
+		for i, x := range f.own {
+			f.sum[i] += x
+		}
+	}
+	for k, x := range f.raw[d:] {
+		f.raw[d+k] += share * (f.sum[d+k] - x)
+		f.sum[d+k] = f.raw[d+k]
+	}
+	f.pull()
+	moving := f.options.moving(f.since - 1)
+	for i, x := range f.own[:d] {
+		f.sum[i] = x + moving*(f.sum[i]-x)
+	}
+	was := f.proper.raise(f.sum, f.floor(), f.zero)
+	moves := was || f.options.Improper == study.Project
+	if f.options.glides() {
+		f.step(moves)
+	}
+	if moves {
+		copy(f.used, f.sum)
+		f.centre(f.used, 1)
+	}
+	f.reseat()
+	return was
+}
+
+// pull adds to a sum, around the mean of the cavity, what the precision that is raised above the
+// noise says: that θ is where others think. It counts as much as the records of a client with
+// nothing to say. A matrix is raised without: noise in all its directions reaches so far that
+// it would hold back what records do say.
+func (f *tied) pull() {
+	d, floor := len(f.zero), f.floor()
+	if floor == 0 || f.cavity.Covariance != nil {
+		return
+	}
+	clear(f.raised[:d])
+	copy(f.raised[d:], f.raw[d:])
+	f.proper.raise(f.raised, floor, f.zero)
+	for k, x := range f.raw[d:] {
+		f.raised[d+k] -= x
+	}
+	for i, x := range f.cavity.Mean {
+		f.gap[i] = f.around[i] - x
+	}
+	shift(f.raised, f.gap, f.cavity.entries)
+	for i, x := range f.raised[:d] {
+		f.sum[i] += x
+	}
+}
+
+// moveAsPublished moves the factor towards the site of the batch's record, and clips it.
+func (f *tied) moveAsPublished(share float64) bool {
+	for i, x := range f.raw {
+		towards := f.sum[i]
+		if f.options.Deviation {
+			towards += f.used[i]
+		}
+		f.raw[i] += share * (towards - x)
+	}
+	f.shorten()
+	copy(f.sum, f.raw)
+	was := f.proper.repair(f.sum)
+	if was || f.options.Improper == study.Project {
+		copy(f.used, f.sum)
+	}
+	return was
+}
+
+// floor is the sd of what the average has left of the noise in a precision; along the
+// directions of a matrix of it, of d rows, noise reaches √d times as far.
+func (f *tied) floor() float64 {
+	reach := 1.0
+	if f.cavity.Covariance != nil {
+		reach = math.Sqrt(float64(len(f.cavity.Mean)))
+	}
+	return reach * f.options.PrecisionNoise * math.Sqrt(f.noise)
+}
+
+// reseat begins the average anew where the factor is stuck.
+func (f *tied) reseat() {
+	r, ok := f.tilted.(Reseater)
+	if !ok || f.taken > f.options.Reseat || !r.Reseat(f.used, f.outer, f.options.PrecisionNoise*math.Sqrt(f.noise), f.taken) {
+		return
+	}
+	copy(f.start, f.used)
+	f.restart()
+}
+
+// shorten clips a record's share of the factor, as published.
+func (f *tied) shorten() {
+	var squares float64
+	for _, x := range f.raw {
+		squares += x * x
+	}
+	if norm := math.Sqrt(squares) / f.options.Nominal; norm > f.options.Clip {
+		for i := range f.raw {
+			f.raw[i] *= f.options.Clip / norm
+		}
+	}
+}
+
+// leastMoved is the share of a factor that must be of sums before the start is taken out
+// of it: that of one pass by whole steps.
+const leastMoved = 0.6
+
+// propose writes the factor whose precision is without what is left of the start, and above
+// its noise, and with which q has the mean that it has, or the average of those that it had.
+func (f *tied) propose(dst []float64) error {
+	copy(dst, f.used)
+	if f.options.Published || f.rest == 0 && !f.options.glides() {
+		return nil
+	}
+	for i, x := range dst {
+		f.cavity.Natural[i] = f.outer[i] + x
+	}
+	if !f.cavity.solve() {
+		return ErrImproper
+	}
+	f.centre(dst, -1)
+	d, moved := len(f.zero), max(1-f.rest, leastMoved)
+	for k := d; k < len(dst); k++ {
+		dst[k] = (f.raw[k] - f.rest*f.start[k]) / moved
+	}
+	f.proper.raise(dst, f.floor()/moved, f.zero)
+	f.centre(dst, 1)
+	if f.options.glides() {
+		f.glide.settle(dst, f.outer)
+	}
+	return nil
+}

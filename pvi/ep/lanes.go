@@ -1,0 +1,33 @@
+package ep
+
+// The loops over records that are matched together. Processors with vector instructions run
+// them in lanes, with the same results to the last bit: conversions forbid fused operations.
+
+// projectOneByOne writes mean and variance of xᵀθ for each record, whose covariates are the
+// row of that number of x. Sums are in four parts, whose additions do not wait for each
+// other.
+func projectOneByOne(mean, variance []float64, records []uint32, x, means, variances []float64) {
+	d := len(means)
+	for l, record := range records {
+		var m, v [4]float64
+		for j, e := range x[int(record)*d:][:d] {
+			m[j&3] += float64(e * means[j])
+			v[j&3] += float64(float64(e*e) * variances[j])
+		}
+		mean[l] = (m[0] + m[1]) + (m[2] + m[3])
+		variance[l] = (v[0] + v[1]) + (v[2] + v[3])
+	}
+}
+
+// matchOneByOne writes to dst the site of a record with covariates x, in a diagonal family: g
+// and h are slope and minus curvature of its log Z, and precisions are times a weight.
+func matchOneByOne(dst, x, variances []float64, g, h, weight float64) {
+	d := len(x)
+	shifts, precisions, variances := dst[:d], dst[d:][:d], variances[:d]
+	for j, e := range x {
+		bend := float64(float64(h*e) * e)
+		stretch := 1 / (1 - float64(variances[j]*bend)) // of the precision: 1 + site/cavity
+		shifts[j] = float64(g*e) * stretch
+		precisions[j] = float64(bend*stretch) * weight
+	}
+}

@@ -1,0 +1,97 @@
+package ep
+
+import (
+	"math"
+
+	"fedpvi/internal/quadrature"
+	"fedpvi/internal/special"
+)
+
+// hermite is the Gauss–Hermite rule that tilted moments along one coordinate are taken with:
+// 32 nodes, enough for six digits of both around the mode of a log density that is concave.
+var hermite = quadrature.New(1)
+
+// A spreadRule averages over a normal log sd u of an outcome N(centre, e^2u) whose centre is
+// normal too, or over a power of its density. It keeps its workspace; it is not safe for
+// concurrent use.
+type spreadRule struct {
+	power     float64
+	moves     []float64 // of the nodes from the mean of u
+	variances []float64 // e^2u, over the power
+	weights   []float64 // logs
+	spreads   []float64 // of the outcome, with what its centre is uncertain by
+	logs      []float64 // of the weight over the root of the spread
+	shares    []float64 // of the nodes given the outcome
+	uncertain float64
+}
+
+func newSpreadRule(power float64) *spreadRule {
+	v := func() []float64 { return make([]float64, len(hermite.Weights)) }
+	return &spreadRule{power: power, moves: v(), variances: v(), weights: v(), spreads: v(), logs: v(), shares: v()}
+}
+
+// set takes the distribution of u. A normal density to a power is one with its variance over
+// that, times e^u to the rest of the power, and a constant.
+func (r *spreadRule) set(mean, variance float64) {
+	sd := math.Sqrt(variance)
+	for n, z := range hermite.Points {
+		r.moves[n] = sd * z
+		u := mean + sd*z
+		r.variances[n] = math.Exp(2*u) / r.power
+		r.weights[n] = math.Log(hermite.Weights[n]) + (1-r.power)*u
+	}
+}
+
+// widen takes the variance of the centre.
+func (r *spreadRule) widen(uncertain float64) {
+	r.uncertain = uncertain
+	for n, v := range r.variances {
+		r.spreads[n] = uncertain + v
+	}
+	special.LogAll(r.logs, r.spreads)
+	for n, w := range r.weights {
+		r.logs[n] = w - r.logs[n]/2
+	}
+}
+
+// outcome takes the gap of an outcome from the mean of its centre, and returns its log
+// density; that of a power up to a constant.
+func (r *spreadRule) outcome(gap float64) float64 {
+	half, largest := gap*gap/2, math.Inf(-1)
+	for n, log := range r.logs {
+		r.shares[n] = log - half/r.spreads[n]
+		largest = max(largest, r.shares[n])
+	}
+	for n := range r.shares {
+		r.shares[n] -= largest
+	}
+	special.ExpAll(r.shares, r.shares)
+	var total float64
+	for _, share := range r.shares {
+		total += share
+	}
+	for n := range r.shares {
+		r.shares[n] /= total
+	}
+	return largest + math.Log(total) - special.HalfLogTwoPi
+}
+
+// spread returns first and second moment of u around its mean, given the outcome.
+func (r *spreadRule) spread() (first, second float64) {
+	for n, share := range r.shares {
+		first += share * r.moves[n]
+		second += share * r.moves[n] * r.moves[n]
+	}
+	return first, second
+}
+
+// centre returns first and second moment of the centre around its mean, given the outcome.
+func (r *spreadRule) centre(gap float64) (first, second float64) {
+	for n, share := range r.shares {
+		gain := r.uncertain / r.spreads[n]
+		move := gain * gap
+		first += share * move
+		second += share * (r.uncertain*(1-gain) + move*move)
+	}
+	return first, second
+}

@@ -1,0 +1,180 @@
+package ep
+
+import (
+	"math"
+
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/solver"
+)
+
+// A Mixture matches the records of a mixture of normal clusters of equal weight and
+// one known sd, whose means are θ: coordinate v of cluster k is θ[v·K + k]. Under a diagonal
+// cavity a record is of cluster k with a probability r_k that is known in closed form, and the
+// tilted distribution of a mean is the mixture of the cavity and of its conjugate update.
+type Mixture struct {
+	weighted
+	clusters, variables int
+	variance            float64
+	x                   []float64 // by records
+	family              gaussian.Family
+	tied                bool
+
+	at     *solver.Approximation
+	chance []float64 // r
+}
+
+// NewMixture returns the records x, one row of variables each, as expectation
+// propagation of a diagonal family sees them, precisions times weight.
+//
+// With tied sites a record's site for a cluster is its normal likelihood to the power r_k,
+// rather than what matches the moments: the same for every variable of it, so that clusters
+// have one precision each, and where records' clusters are certain the same in all.
+func NewMixture(clusters, variables int, sd float64, x []float64, tied bool, weight float64) *Mixture {
+	d := clusters * variables
+	return &Mixture{
+		weighted: weighted{d, weight}, clusters: clusters, variables: variables, variance: sd * sd, x: x,
+		family: gaussian.Diagonal(d), tied: tied, chance: make([]float64, clusters),
+	}
+}
+
+// Family implements [Tilted].
+func (t *Mixture) Family() gaussian.Family { return t.family }
+
+// Records implements [Tilted].
+func (t *Mixture) Records() int { return len(t.x) / t.variables }
+
+// Size implements [Tilted].
+func (t *Mixture) Size() int {
+	if t.tied {
+		return t.dim + t.clusters
+	}
+	return 2 * t.dim
+}
+
+// Set implements [Tilted].
+func (t *Mixture) Set(cavity *solver.Approximation) { t.at = cavity }
+
+// Site implements [Tilted].
+func (t *Mixture) Site(dst []float64, record int) {
+	x := t.x[record*t.variables : (record+1)*t.variables]
+	t.assign(x)
+	for v, value := range x {
+		for k, chance := range t.chance {
+			i := v*t.clusters + k
+			gap, cavity := value-t.at.Mean[i], t.at.Variance[i]
+			if t.tied {
+				dst[i] = chance * gap / t.variance
+				dst[t.dim+k] = chance / t.variance * t.weight
+				continue
+			}
+			gain := cavity / (cavity + t.variance)
+			move := gain * gap
+			variance := cavity*(1-chance*gain) + chance*(1-chance)*move*move
+			dst[i] = chance * move / variance
+			dst[t.dim+i] = (1/variance - 1/cavity) * t.weight
+		}
+	}
+}
+
+// assign sets the probability of every cluster under the cavity.
+func (t *Mixture) assign(x []float64) {
+	for k := range t.chance {
+		var log float64
+		for v, value := range x {
+			i := v*t.clusters + k
+			spread := t.at.Variance[i] + t.variance
+			gap := value - t.at.Mean[i]
+			log -= (math.Log(spread) + gap*gap/spread) / 2
+		}
+		t.chance[k] = log
+	}
+	normalise(t.chance)
+}
+
+// normalise turns logs of weights into shares that add up to 1.
+func normalise(logs []float64) {
+	largest := math.Inf(-1)
+	for _, log := range logs {
+		largest = max(largest, log)
+	}
+	var total float64
+	for k, log := range logs {
+		logs[k] = math.Exp(log - largest)
+		total += logs[k]
+	}
+	for k := range logs {
+		logs[k] /= total
+	}
+}
+
+// Expand implements [Tilted].
+func (t *Mixture) Expand(dst, sum []float64) {
+	if !t.tied {
+		t.weighted.Expand(dst, sum)
+		return
+	}
+	copy(dst, sum[:t.dim])
+	for i := range t.dim {
+		dst[t.dim+i] = sum[t.dim+i%t.clusters] / t.weight
+	}
+}
+
+// Compress implements [Tilted].
+func (t *Mixture) Compress(dst, natural []float64) {
+	if !t.tied {
+		t.weighted.Compress(dst, natural)
+		return
+	}
+	copy(dst, natural[:t.dim])
+	for k := range t.clusters {
+		dst[t.dim+k] = natural[t.dim+k] * t.weight
+	}
+}
+
+// Reseat implements [Reseater]: the precision of a cluster says how many records it has. All
+// clusters have the same weight, so that one with many covers two, and one with few shares
+// its own with another or is empty. The poorest goes to where the richest is, a sd to one side
+// of it, and the richest to the other side; the next match tells them apart.
+func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) bool {
+	const rich, poor, sure = 1.5, 0.75, 2
+	least, most := -1, -1
+	var size [2]float64
+	var total float64
+	for k := range t.clusters {
+		n := t.records(factor, k)
+		total += n
+		if least < 0 || n < size[0] {
+			least, size[0] = k, n
+		}
+		if most < 0 || n > size[1] {
+			most, size[1] = k, n
+		}
+	}
+	mean := total / float64(t.clusters)
+	if size[1] < rich*mean || size[0] > poor*mean || size[1]-size[0] < sure*noise {
+		return false
+	}
+	side := math.Sqrt(t.variance)
+	for v := range t.variables {
+		from, to := v*t.clusters+most, v*t.clusters+least
+		precision := factor[t.dim+from]
+		centre := (factor[from] + outer[from]) / (precision + outer[t.dim+from])
+		// A direction that depends on the number alone, and on nothing twice.
+		turn := side * (2*math.Mod(0.5+goldenRatio*float64(number*t.variables+v+1), 1) - 1)
+		for i, mean := range map[int]float64{from: centre + turn, to: centre - turn} {
+			factor[t.dim+i] = precision / 2
+			factor[i] = mean*(precision/2+outer[t.dim+i]) - outer[i]
+		}
+	}
+	return true
+}
+
+const goldenRatio = 0.618033988749894848204586834365638117720309179805762862135
+
+// records is the precision of a cluster, averaged over its variables.
+func (t *Mixture) records(factor []float64, k int) (sum float64) {
+	for v := range t.variables {
+		sum += factor[t.dim+v*t.clusters+k] / float64(t.variables)
+	}
+	return sum
+}

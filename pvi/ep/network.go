@@ -1,0 +1,151 @@
+package ep
+
+import (
+	"math"
+
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// A Network matches the records of a neural network with one hidden layer, η = v·tanh(Wx +
+// b) + c, by assumed density: under a diagonal cavity the inputs Wx + b of the units are
+// independent normals, so that mean and variance of η are integrals over one unit each, and η is
+// taken to be normal with those. With log Z of the outcome a function of the cavity's means m
+// and variances s in that way, a coordinate's tilted mean is m + s·∂log Z/∂m and its tilted variance
+// s − s²((∂log Z/∂m)² − 2∂log Z/∂s) (Minka 2001; Hernández-Lobato and Adams, "Probabilistic
+// Backpropagation for Scalable Learning of Bayesian Neural Networks", 2015, equations 5 and 6,
+// there with units that are linear where they are positive).
+//
+// θ is W by rows, b, v, c and, for an outcome that is a number, the log sd of its noise.
+type Network struct {
+	weighted
+	hidden, inputs int
+	x, y           []float64 // by records
+	power          float64
+	family         gaussian.Family
+	outcome        networkOutcome
+
+	at    *solver.Approximation
+	units []*hiddenUnit
+	moves []float64 // derivatives of log Z in the cavity's means
+	bends []float64 // and in its variances
+}
+
+// A networkOutcome is what an outcome says of η.
+type networkOutcome interface {
+	// set is called before outcomes under another cavity.
+	set(cavity *solver.Approximation)
+
+	// slopes returns the derivatives of log Z in mean and variance of η.
+	slopes(y, mean, variance float64) (inMean, inVariance float64)
+
+	// beside returns a coordinate that the outcome depends on beside η, −1 if there is none,
+	// and its first and second moment around its mean, given the outcome that slopes was
+	// asked for.
+	beside() (i int, first, second float64)
+}
+
+// NewNetwork returns the records, rows x of inputs and outcomes y, as expectation
+// propagation of a diagonal family sees them, with the likelihood to a power in (0, 1] and
+// sites to its inverse, precisions times weight. A binary outcome, 0 or 1, has log odds η;
+// another is normal with mean η.
+func NewNetwork(hidden int, x, y []float64, inputs int, binary bool, power, weight float64) *Network {
+	d := hidden*(inputs+2) + 1
+	var outcome networkOutcome = &binaryOutcome{newTilt(solver.Outcome{Family: study.Logistic}, power)}
+	if !binary {
+		outcome = &normalOutcome{newSpreadRule(power), d}
+		d++
+	}
+	t := &Network{
+		weighted: weighted{d, weight}, hidden: hidden, inputs: inputs, x: x, y: y, power: power, family: gaussian.Diagonal(d), outcome: outcome,
+		moves: make([]float64, d), bends: make([]float64, d),
+	}
+	for range hidden {
+		t.units = append(t.units, newHiddenUnit())
+	}
+	return t
+}
+
+// Family implements [Tilted].
+func (t *Network) Family() gaussian.Family { return t.family }
+
+// Records implements [Tilted].
+func (t *Network) Records() int { return len(t.y) }
+
+// Size implements [Tilted].
+func (t *Network) Size() int { return 2 * t.dim }
+
+// Set implements [Tilted].
+func (t *Network) Set(cavity *solver.Approximation) {
+	t.at = cavity
+	t.outcome.set(cavity)
+}
+
+// Site implements [Tilted].
+func (t *Network) Site(dst []float64, record int) {
+	x := t.x[record*t.inputs : (record+1)*t.inputs]
+	mean, variance := t.forward(x)
+	inMean, inVariance := t.outcome.slopes(t.y[record], mean, variance)
+	t.backward(x, inMean, inVariance)
+	for i := range t.hidden*(t.inputs+2) + 1 {
+		s := t.at.Variance[i]
+		t.match(dst, i, s*t.moves[i], s*(1+2*s*t.bends[i]))
+	}
+	if i, first, second := t.outcome.beside(); i >= 0 {
+		t.match(dst, i, first, second)
+	}
+}
+
+// match writes the site that gives a coordinate first and second moment around the cavity's
+// mean.
+func (t *Network) match(dst []float64, i int, first, second float64) {
+	variance := second - first*first
+	if !(variance > 0) {
+		variance = math.NaN() // the density that was assumed is too far off
+	}
+	dst[i] = first / variance / t.power
+	dst[t.dim+i] = (1/variance - 1/t.at.Variance[i]) * t.weight / t.power
+}
+
+// Places of the coordinates.
+func (t *Network) w(unit, input int) int { return unit*t.inputs + input }
+func (t *Network) b(unit int) int        { return t.hidden*t.inputs + unit }
+func (t *Network) v(unit int) int        { return t.hidden*(t.inputs+1) + unit }
+func (t *Network) c() int                { return t.hidden * (t.inputs + 2) }
+
+// forward returns mean and variance of η under the cavity.
+func (t *Network) forward(x []float64) (mean, variance float64) {
+	mean, variance = t.at.Mean[t.c()], t.at.Variance[t.c()]
+	for h, u := range t.units {
+		in, spread := t.at.Mean[t.b(h)], t.at.Variance[t.b(h)]
+		for j, value := range x {
+			in += value * t.at.Mean[t.w(h, j)]
+			spread += value * value * t.at.Variance[t.w(h, j)]
+		}
+		u.run(in, spread)
+		out, spread := t.at.Mean[t.v(h)], t.at.Variance[t.v(h)]
+		mean += out * u.first.value
+		variance += spread*u.second.value + out*out*u.variance()
+	}
+	return mean, variance
+}
+
+// backward sets moves and bends from the derivatives of log Z in mean and variance of η.
+func (t *Network) backward(x []float64, inMean, inVariance float64) {
+	t.moves[t.c()], t.bends[t.c()] = inMean, inVariance
+	for h, u := range t.units {
+		out, spread := t.at.Mean[t.v(h)], t.at.Variance[t.v(h)]
+		t.moves[t.v(h)] = inMean*u.first.value + inVariance*2*out*u.variance()
+		t.bends[t.v(h)] = inVariance * u.second.value
+		first := inMean*out - inVariance*2*out*out*u.first.value
+		second := inVariance * (spread + out*out)
+		move := first*u.first.inMean + second*u.second.inMean
+		bend := first*u.first.inVariance + second*u.second.inVariance
+		t.moves[t.b(h)], t.bends[t.b(h)] = move, bend
+		for j, value := range x {
+			t.moves[t.w(h, j)] = move * value
+			t.bends[t.w(h, j)] = bend * value * value
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package ep
+
+import (
+	"math"
+
+	"fedpvi/internal/special"
+	"fedpvi/pvi/solver"
+)
+
+// A hiddenUnit of a network turns a normal input z into tanh z, of which it has two moments and their
+// derivatives. The trapezoid rule converges on a line as fast as a function is smooth, also
+// where the input's sd is many times as wide as the step of tanh.
+type hiddenUnit struct {
+	first, second unitMoment // of tanh z, and of its square
+	nodes, values []float64
+}
+
+// A unitMoment is an expectation over z, and its derivatives in the mean and the variance of z:
+// E f′ and E f″/2 (Bonnet's and Price's theorems).
+type unitMoment struct{ value, inMean, inVariance float64 }
+
+// unitNodes on each side reach unitReach sds: up to an sd of five, five digits.
+const unitNodes, unitReach = 48, 6.5
+
+// unitRule are the nodes in sds and their weights.
+var unitRule = func() (rule struct{ points, weights [2*unitNodes + 1]float64 }) {
+	var total float64
+	for n := range rule.points {
+		z := unitReach * float64(n-unitNodes) / unitNodes
+		rule.points[n], rule.weights[n] = z, math.Exp(-z*z/2)
+		total += rule.weights[n]
+	}
+	for n := range rule.weights {
+		rule.weights[n] /= total
+	}
+	return rule
+}()
+
+func newHiddenUnit() *hiddenUnit {
+	return &hiddenUnit{nodes: make([]float64, 2*unitNodes+1), values: make([]float64, 2*unitNodes+1)}
+}
+
+// run takes the moments of the input.
+func (u *hiddenUnit) run(mean, variance float64) {
+	sd := math.Sqrt(variance)
+	for n, z := range unitRule.points {
+		u.nodes[n] = mean + sd*z
+	}
+	special.TanhAll(u.values, u.nodes)
+	u.first, u.second = unitMoment{}, unitMoment{}
+	for n, w := range unitRule.weights {
+		f := u.values[n]
+		slope := 1 - f*f
+		u.first.value += w * f
+		u.first.inMean += w * slope
+		u.first.inVariance -= w * f * slope
+		u.second.value += w * f * f
+		u.second.inMean += w * 2 * f * slope
+		u.second.inVariance += w * slope * (1 - 3*f*f)
+	}
+}
+
+// variance of tanh z.
+func (u *hiddenUnit) variance() float64 {
+	return max(0, u.second.value-u.first.value*u.first.value)
+}
+
+// A binaryOutcome is 0 or 1, with log odds η.
+type binaryOutcome struct{ *tilt }
+
+func (binaryOutcome) set(*solver.Approximation) {}
+
+// slopes implements networkOutcome: Gaussian smoothing is diffusion, by which ∂Z/∂s = ½∂²Z/∂m².
+func (o binaryOutcome) slopes(y, mean, variance float64) (inMean, inVariance float64) {
+	g, h := o.tilt.slopes(y, mean, variance)
+	return g, (g*g - h) / 2
+}
+
+func (binaryOutcome) beside() (i int, first, second float64) { return -1, 0, 0 }
+
+// A normalOutcome is η with normal noise, whose log sd is a coordinate.
+type normalOutcome struct {
+	rule  *spreadRule
+	place int
+}
+
+func (o *normalOutcome) set(cavity *solver.Approximation) {
+	o.rule.set(cavity.Mean[o.place], cavity.Variance[o.place])
+}
+
+func (o *normalOutcome) slopes(y, mean, variance float64) (inMean, inVariance float64) {
+	o.rule.widen(variance)
+	gap := y - mean
+	o.rule.outcome(gap)
+	for n, share := range o.rule.shares {
+		pull := gap / o.rule.spreads[n]
+		inMean += share * pull
+		inVariance += share * (pull*pull - 1/o.rule.spreads[n]) / 2
+	}
+	return inMean, inVariance
+}
+
+func (o *normalOutcome) beside() (i int, first, second float64) {
+	first, second = o.rule.spread()
+	return o.place, first, second
+}

@@ -1,0 +1,170 @@
+package ep
+
+import (
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/solver"
+)
+
+// A Regression matches the records of a [Regression], which see θ through one
+// predictor or a few: with g and H the slope and minus the curvature of log Z in the
+// predictors' means, the tilted mean is m + VAᵀg and the tilted covariance
+// V − VAᵀHAV, for rows A of the design (Minka 2001, section 3.3; Seeger, "Expectation
+// propagation for exponential families", 2005). A diagonal family matches means and
+// variances.
+type Regression struct {
+	weighted
+	of     *solver.Regression
+	y      []float64
+	values []float64 // of the design
+	family gaussian.Family
+	power  float64
+	one    *tilt  // of a model with one predictor
+	many   *tilts // of others
+
+	at    *solver.Approximation
+	dense bool // every row of the design has all coordinates
+
+	touched float64 // means nothing
+	alone   [1]uint32
+	beside  *beside
+
+	mean, root  []float64 // of the predictors
+	g, h        []float64 // with several predictors
+	inner, twin []float64
+}
+
+// NewRegression returns the records of r as expectation propagation of a family sees them, with
+// the likelihood to a power in (0, 1] and sites to its inverse (Minka, "Power EP", 2004),
+// precisions times weight.
+func NewRegression(r *solver.Regression, family gaussian.Family, power, weight float64) *Regression {
+	response := r.Outcome().Response()
+	k := response.Size()
+	t := &Regression{
+		weighted: weighted{r.Dim(), weight}, of: r, y: r.Outcomes(), values: r.Design().Values(),
+		family: family, power: power, dense: true,
+	}
+	if k == 1 {
+		t.one = newTilt(r.Outcome(), power)
+	} else {
+		t.many = newTilts(response, power)
+	}
+	for i := range r.Design().Len() {
+		index, _ := r.Design().Row(i)
+		t.dense = t.dense && len(index) == r.Dim()
+	}
+	if t.dense && k == 1 {
+		t.beside = new(beside)
+	}
+	v := func(n int) []float64 { return make([]float64, n) }
+	t.mean, t.root, t.g, t.h, t.inner, t.twin = v(k), v(k*k), v(k), v(k*k), v(k*k), v(k*k)
+	return t
+}
+
+// Family implements [Tilted].
+func (t *Regression) Family() gaussian.Family { return t.family }
+
+// Records implements [Tilted].
+func (t *Regression) Records() int { return len(t.y) }
+
+// Size implements [Tilted].
+func (t *Regression) Size() int { return t.family.Size() }
+
+// Set implements [Tilted].
+func (t *Regression) Set(cavity *solver.Approximation) { t.at = cavity }
+
+// Site implements [Tilted].
+func (t *Regression) Site(dst []float64, record int) {
+	switch {
+	case t.one == nil:
+		t.several(dst, record)
+	case t.at.Covariance != nil:
+		t.full(dst, record)
+	case t.dense:
+		t.alone[0] = uint32(record)
+		t.together(dst, t.alone[:])
+	default:
+		t.sparse(dst, record)
+	}
+}
+
+// Fetch implements [Fetcher].
+func (t *Regression) Fetch(records []uint32) {
+	const line = 8 // numbers
+	k := len(t.mean)
+	for _, i := range records {
+		var row []float64
+		if t.dense {
+			row = t.values[int(i)*k*t.dim:][:k*t.dim]
+		} else {
+			_, row = t.of.Design().Rows(int(i)*k, k)
+		}
+		for n := 0; n < len(row); n += line {
+			t.touched += row[n]
+		}
+		t.touched += t.y[i]
+	}
+}
+
+// sparse is diagonal for a record most of whose covariates are zero.
+func (t *Regression) sparse(dst []float64, record int) {
+	clear(dst)
+	index, value := t.of.Design().Row(record)
+	var mean, variance float64
+	for n, j := range index {
+		mean += value[n] * t.at.Mean[j]
+		variance += value[n] * value[n] * t.at.Variance[j]
+	}
+	g, h := t.one.slopes(t.y[record], mean, variance)
+	for n, j := range index {
+		bend := h * value[n] * value[n]
+		stretch := 1 / (1 - t.at.Variance[j]*bend)
+		dst[j] = g * value[n] * stretch / t.power
+		dst[t.dim+int(j)] = bend * stretch * t.weight / t.power
+	}
+}
+
+// full is the site of a record in a family with all covariances.
+func (t *Regression) full(dst []float64, record int) {
+	clear(dst)
+	t.of.Predictors(t.mean, record, t.at.Mean)
+	variance := max(t.of.Covariance(record, record, t.at), 0)
+	g, h := t.one.slopes(t.y[record], t.mean[0], variance)
+	stretch := 1 / (1 - variance*h) / t.power
+	g, h = g*stretch, h*stretch*t.weight
+	index, value := t.of.Design().Row(record)
+	for n, j := range index {
+		dst[j] = g * value[n]
+		row := dst[gaussian.Packed(t.dim, int(j), 0):]
+		for m := range n + 1 {
+			row[index[m]] = h * value[n] * value[m]
+		}
+	}
+}
+
+// several is the site of a record that sees θ through more than one predictor.
+func (t *Regression) several(dst []float64, record int) {
+	clear(dst)
+	t.of.Predictors(t.mean, record, t.at.Mean)
+	t.of.Spread(t.root, record, t.at)
+	if !t.many.match(t.y[record], t.mean, t.root) {
+		fillNaN(dst)
+		return
+	}
+	if t.at.Covariance != nil {
+		t.natural()
+		t.scatter(dst, record, func(i, j int) int { return gaussian.Packed(t.dim, i, j) })
+		return
+	}
+	t.slopes()
+	t.scatter(dst, record, func(i, j int) int {
+		if i == j {
+			return t.dim + i
+		}
+		return -1
+	})
+	for j, bend := range dst[t.dim:] {
+		stretch := 1 / (1 - t.at.Variance[j]*bend/t.weight*t.power)
+		dst[j] *= stretch
+		dst[t.dim+j] *= stretch
+	}
+}

@@ -1,0 +1,104 @@
+package ep
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/study"
+)
+
+// A record's site does not depend on which others are matched with it.
+func TestSitesAreThoseOfEachRecord(t *testing.T) {
+	for _, family := range []study.Family{study.Probit, study.Logistic} {
+		for _, name := range []string{"diagonal", "full"} {
+			for _, power := range []float64{1, 0.5} {
+				const d, n = 7, 90
+				r := outcomes(t, family, n, d, 3)
+				of, err := gaussian.New(name, d)
+				if err != nil {
+					t.Fatal(err)
+				}
+				tilted := NewRegression(r, of, power, 0.7)
+				c := newCavity(of)
+				copy(c.Natural, unit(of))
+				c.Natural[0] = 0.3
+				if !c.solve() {
+					t.Fatal("a cavity that is not proper")
+				}
+				tilted.Set(&c.Approximation)
+				random := rand.New(rand.NewPCG(1, 2))
+				records := make([]uint32, 3*together+5)
+				for i := range records {
+					records[i] = random.Uint32N(n)
+				}
+				size := tilted.Size()
+				all, one := make([]float64, len(records)*size), make([]float64, size)
+				tilted.Sites(all, records)
+				for i, record := range records {
+					tilted.Site(one, int(record))
+					for j, x := range one {
+						if math.Float64bits(x) != math.Float64bits(all[i*size+j]) {
+							t.Fatalf("%s, %s, power %g: element %d of record %d is %v alone and %v among others", family, name, power, j, record, x, all[i*size+j])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// What a client remembers, and what it takes to match its records, does not grow with their
+// number, but for what draws batches, a byte or so for each. The mean batch is the same here.
+func TestMemoryDoesNotGrowWithRecords(t *testing.T) {
+	const d, batch = 6, 50.0
+	for _, name := range []string{"diagonal", "full"} {
+		memory := func(n int) (heap, state int) {
+			r := outcomes(t, study.Probit, n, d, 1)
+			family, err := gaussian.New(name, d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := sampled(t, dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: batch / float64(n)}, Records: n, Steps: 3, Dim: family.Size(), Clip: 2, NoiseMultiplier: 2})
+			sampler := allocated(func() {
+				streams := &dpmech.Streams{Sampling: seeded.Stream(1, "batch"), Noise: seeded.Stream(1, "noise")}
+				if err := m.Begin().Next(make([]int64, family.Size()), streams, func([]uint32, *dpmech.Accumulator) error { return nil }); err != nil {
+					t.Fatal(err)
+				}
+			})
+			var s *DPSEP
+			all := allocated(func() {
+				if s, err = NewDPSEP(NewRegression(r, family, 1, 1), m, sepOptions(n, batch/float64(n)), 3); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.Propose(make([]float64, family.Size()), asked(s), seeded.Stream(1, "visit")); err != nil {
+					t.Fatal(err)
+				}
+			})
+			return int(all) - int(sampler), len(s.State())
+		}
+		few, small := memory(1_000)
+		many, large := memory(50_000)
+		if many > few+few/8 {
+			t.Errorf("%s: %d bytes for 50,000 records, %d for 1,000", name, many, few)
+		}
+		// Of numbers alone: those of steps may have a digit more.
+		if diff := large - small; slices.Max([]int{diff, -diff}) > 64 {
+			t.Errorf("%s: a state of %d bytes for 50,000 records, of %d for 1,000", name, large, small)
+		}
+	}
+}
+
+// allocated returns how many bytes a function takes from the heap.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}

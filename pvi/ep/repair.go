@@ -1,0 +1,110 @@
+package ep
+
+import (
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+
+	"fedpvi/pvi/gaussian"
+)
+
+// A proper makes a factor one that a likelihood could have, without allocating.
+type proper struct {
+	dim     int
+	entries [][2]int
+	vectors blas64.Symmetric // without data for a diagonal family
+	values  []float64
+	along   []float64
+	zero    []float64
+	work    []float64
+}
+
+func newProper(family gaussian.Family) *proper {
+	d := family.Dim()
+	p := &proper{dim: d, entries: family.Precision(), zero: make([]float64, d)}
+	if family.Name() == "diagonal" {
+		return p
+	}
+	p.vectors = blas64.Symmetric{Uplo: blas.Lower, N: d, Stride: d, Data: make([]float64, d*d)}
+	p.values, p.along = make([]float64, d), make([]float64, d)
+	size := make([]float64, 1)
+	lapack64.Syev('V', p.vectors, p.values, size, -1)
+	p.work = make([]float64, int(size[0]))
+	return p
+}
+
+// repair makes the factor proper: where its precision is negative along a direction it says
+// nothing there, as in [gaussian.RepairLikelihood]. It reports whether it was proper.
+func (p *proper) repair(factor []float64) bool { return p.raise(factor, 0, p.zero) }
+
+// raise raises the precision to a floor along every direction where it is less. Around the
+// centre the precision times mean stays, so that the mean comes closer to it; where the
+// floor is zero there is nothing left of either.
+func (p *proper) raise(factor []float64, floor float64, centre []float64) bool {
+	if p.work != nil {
+		return p.raiseFull(factor, floor, centre)
+	}
+	was := true
+	for i, precision := range factor[p.dim:] {
+		was = was && precision >= 0
+		switch {
+		case precision >= floor:
+		case floor > 0:
+			factor[i] += (floor - precision) * centre[i]
+			factor[p.dim+i] = floor
+		default:
+			factor[i], factor[p.dim+i] = 0, 0
+		}
+	}
+	return was
+}
+
+func (p *proper) raiseFull(factor []float64, floor float64, centre []float64) bool {
+	d, v := p.dim, p.vectors.Data
+	p.load(factor)
+	for i := range d {
+		v[i*d+i] -= floor
+	}
+	if _, ok := lapack64.Potrf(p.vectors); ok {
+		return true
+	}
+	p.load(factor)
+	if !lapack64.Syev('V', p.vectors, p.values, p.work, len(p.work)) {
+		fillNaN(factor)
+		return false
+	}
+	was := p.values[0] >= 0 // the least
+	clear(p.along)
+	for k, value := range p.values {
+		var h, mean float64
+		for i := range d {
+			h += v[i*d+k] * factor[i]
+			mean += v[i*d+k] * centre[i]
+		}
+		raised := max(value, floor)
+		if raised > 0 {
+			p.along[k] = h + (raised-value)*mean
+		}
+		p.values[k] = raised
+	}
+	clear(factor)
+	for k, value := range p.values {
+		if value == 0 {
+			continue
+		}
+		for i := range d {
+			factor[i] += v[i*d+k] * p.along[k]
+		}
+		for n, at := range p.entries {
+			factor[d+n] += value * v[at[0]*d+k] * v[at[1]*d+k]
+		}
+	}
+	return was
+}
+
+// load copies the precision of a factor.
+func (p *proper) load(factor []float64) {
+	for n, at := range p.entries {
+		p.vectors.Data[at[0]*p.dim+at[1]] = factor[p.dim+n]
+	}
+}

@@ -1,0 +1,74 @@
+package ep
+
+import (
+	"math"
+
+	"fedpvi/internal/special"
+)
+
+// A stick is a normal coordinate u of a broken stick, of which a cluster takes the share
+// σ(u − log n) and leaves the rest to the n clusters after it.
+type stick struct {
+	after int
+	sd    float64 // of the normal prior that q begins with
+
+	mean, spread float64 // of u
+	taken, left  tiltedStick
+	logs         []float64
+}
+
+// A tiltedStick is u tilted by the share that is taken, or left: the expectation of that,
+// and two moments around the mean of u.
+type tiltedStick struct{ chance, first, second float64 }
+
+func newStick(after int, sd float64) stick {
+	return stick{after: after, sd: sd, logs: make([]float64, len(hermite.Weights))}
+}
+
+// set takes the distribution of u.
+func (s *stick) set(mean, variance float64) {
+	s.mean, s.spread = mean, math.Sqrt(variance)
+	s.taken, s.left = tiltedStick{}, tiltedStick{}
+	for n, z := range hermite.Points {
+		move := s.spread * z
+		log := s.logit(mean + move)
+		s.taken.add(hermite.Weights[n]*special.InvLogit(log), move)
+		s.left.add(hermite.Weights[n]*special.InvLogit(-log), move)
+	}
+	s.taken.normalise()
+	s.left.normalise()
+}
+
+// logit of the share that is taken.
+func (s *stick) logit(u float64) float64 { return u - math.Log(float64(s.after)) }
+
+func (t *tiltedStick) add(weight, move float64) {
+	t.chance += weight
+	t.first += weight * move
+	t.second += weight * move * move
+}
+
+func (t *tiltedStick) normalise() {
+	t.first /= t.chance
+	t.second /= t.chance
+}
+
+// prior returns two moments, around the mean, of u tilted by a share of what a uniform prior
+// of the weights says beyond the normal one: there the share that is taken has density
+// n·(1 − s)^(n−1), so that u has n·s·(1 − s)^n.
+func (s *stick) prior(mean, share float64) (first, second float64) {
+	largest := math.Inf(-1)
+	for n, z := range hermite.Points {
+		u := mean + s.spread*z
+		log := s.logit(u)
+		beyond := -special.Softplus(-log) - float64(s.after)*special.Softplus(log) + u*u/(2*s.sd*s.sd)
+		s.logs[n] = share * beyond
+		largest = max(largest, s.logs[n])
+	}
+	var t tiltedStick
+	for n, z := range hermite.Points {
+		t.add(hermite.Weights[n]*math.Exp(s.logs[n]-largest), s.spread*z)
+	}
+	t.normalise()
+	return t.first, t.second
+}
