@@ -2,28 +2,29 @@ package accountant
 
 import "fmt"
 
-// Adjacency says which two inputs a release must make hard to tell apart, and
-// with it what ε is a statement about.
+// Adjacency names the pairs of inputs that a release must make hard to tell apart. A
+// privacy statement (ε, δ) is about such a pair.
 type Adjacency string
 
 const (
-	// AddRemove: one record is there or is not. The number of records is
-	// private.
+	// AddRemove: the inputs differ by one record that is in one and not in the other. The
+	// number of records is private.
 	AddRemove Adjacency = "add-remove"
 
-	// ReplaceOne: one record, or one client's whole shard, is replaced by any
-	// other. The number of records, or the roster, is public.
+	// ReplaceOne: one record, or the whole shard of one client, is replaced by any other.
+	// The number of records, or the roster, is public.
 	ReplaceOne Adjacency = "replace-one"
 
-	// ZeroOut: one client's contributions count as zero, while the client still
-	// takes part and sends its noise. The roster is public. (Adding or
-	// removing a client would change the number of noise shares too, and is
-	// no adjacency here. A client with no records is another thing again:
-	// what it contributes need not be zero, and ReplaceOne covers it.)
+	// ZeroOut: the contributions of one client count as zero, while the client still
+	// takes part and sends its noise. The roster is public.
+	//
+	// Adding or removing a client is not an adjacency here, because it would change the
+	// number of noise shares. A client without records is a different case: its
+	// contribution need not be zero, and ReplaceOne covers it.
 	ZeroOut Adjacency = "zero-out"
 )
 
-// Check returns an error if a is none of the adjacencies.
+// Check returns an error if a is not one of the three adjacencies.
 func (a Adjacency) Check() error {
 	switch a {
 	case AddRemove, ReplaceOne, ZeroOut:
@@ -32,9 +33,9 @@ func (a Adjacency) Check() error {
 	return fmt.Errorf("unknown adjacency %q: use %q, %q or %q", string(a), AddRemove, ReplaceOne, ZeroOut)
 }
 
-// Factor returns the sensitivity, in units of the clip norm C, of a sum of
-// vectors of which each has norm at most C: 1 if a vector comes or goes, 2 if
-// it may turn into its opposite.
+// Factor returns the L2 sensitivity, in units of the clip norm C, of a sum of vectors of
+// norm at most C: 1 if a vector can be added or removed, 2 if it can be replaced by its
+// opposite.
 func (a Adjacency) Factor() float64 {
 	if a == ReplaceOne {
 		return 2

@@ -8,23 +8,22 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// RandomAllocation is one epoch of Steps releases of sums of vectors of L2 norm
-// at most 1, with independent N(0, Sigma²) noise on every element, where every
-// record takes part in Picks of them, drawn at random and independently of the
-// other records. Sigma is the noise multiplier.
+// RandomAllocation is one epoch of Steps releases. Each release is a sum of vectors of L2
+// norm at most 1 with independent N(0, Sigma²) noise on every element. Every record takes
+// part in Picks of the releases, drawn at random and independently of the other records.
+// Sigma is the noise multiplier.
 //
-// For one pick, the dominating pair is (1/k) Σ N(e_i, Sigma²I) against
-// N(0, Sigma²I) in k = Steps dimensions, in both orders (Feldman, Shenfeld,
-// "Privacy Amplification by Random Allocation", 2025). With Y_i independent and
-// lognormal, log Y_i ~ N(−1/2σ², 1/σ²), and S their sum,
+// For one pick, the dominating pair is (1/k) Σ N(e_i, Sigma²I) against N(0, Sigma²I) in k
+// = Steps dimensions, in both orders (Feldman, Shenfeld, "Privacy Amplification by Random
+// Allocation", 2025). With Y_i independent and lognormal, log Y_i ~ N(−1/2σ², 1/σ²), and
+// S their sum,
 //
 //	δ(ε) = E[(S/k − e^ε)₊] for removal and E[(1 − e^ε·S/k)₊] for addition.
 //
-// Both are convex in S, so moving the mass of Y to a grid without moving its
-// mean can only raise them. Several picks cost no more than as many epochs of
-// one pick of ⌊Steps/Picks⌋ steps. Where the noise is too small for the grid,
-// the law is that of one release for every pick, as without any amplification;
-// there is no bound from below.
+// Both are convex in S, so moving the mass of Y to a grid without moving its mean can
+// only raise them. Several picks cost no more than Picks epochs of ⌊Steps/Picks⌋ steps
+// with one pick each. Where the noise is too small for the grid, each pick is accounted
+// as one release without amplification. There is no lower bound.
 type RandomAllocation struct {
 	Steps, Picks int
 	Sigma        float64
@@ -53,13 +52,12 @@ func (e RandomAllocation) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// leastAllocated is the noise multiplier below which the lognormal is too wide
-// for the grid.
+// Below the noise multiplier leastAllocated, the lognormal is too wide for the grid.
 const leastAllocated = 0.6
 
 const (
 	allocationGrid = 1 << 19
-	allocationTail = 1e-14 // mass of one Y that is given up
+	allocationTail = 1e-14 // mass of one Y that is left out
 	allocationSpan = 13    // standard deviations of S that are kept
 )
 
@@ -80,10 +78,10 @@ type allocation struct {
 	lostRecord float64   // mass under the mixture
 }
 
-// compose fills the law by the k-th power of the transform of Y's.
+// compose computes the law of S as the k-th power of the transform of the law of Y.
 func (a *allocation) compose() {
 	z := normalTail(allocationTail)
-	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // beyond, Y has that mass even under the shifted law
+	most := math.Exp(z/a.sigma + 0.5/(a.sigma*a.sigma)) // the mass of Y beyond is at most allocationTail, also under the shifted law
 	spread := math.Sqrt(a.k * math.Expm1(1/(a.sigma*a.sigma)))
 	span := min(2*allocationSpan*spread, a.k+allocationSpan*spread) + most
 	n := allocationGrid
@@ -93,7 +91,8 @@ func (a *allocation) compose() {
 	var mean, total float64
 	cells := min(n-1, int(math.Ceil(most/a.width)))
 	for j := range cells {
-		// Masses of a cell under N(0) and, as the mean of Y, under N(1).
+		// m is the mass of the cell under N(0), first its mass under N(1), which is the
+		// mean of Y over the cell.
 		m, first := a.cell(float64(j)*a.width, float64(j+1)*a.width)
 		up := min(m, max(0, first/a.width-float64(j)*m))
 		y[j] += m - up
@@ -128,9 +127,9 @@ func (a *allocation) compose() {
 	a.lostRecord += recordOut
 }
 
-// coarsen keeps S on cells that are narrow beside its spread, and grow with the
-// distance from its mean beyond, by splitting what lies between their ends without
-// moving the mean.
+// coarsen merges the cells of S. The new cells are narrow compared with the spread of S
+// near its mean, and grow with the distance from it. The mass between the ends of a new
+// cell is split between them so that the mean stays the same.
 func (a *allocation) coarsen(mass func(i int) float64, first, n int, spread float64) {
 	keep := func(index int, m float64) {
 		a.sums = append(a.sums, float64(index)*a.width)
@@ -158,7 +157,7 @@ func (a *allocation) cell(from, to float64) (null, record float64) {
 	x := func(y float64) float64 { return a.sigma*math.Log(y) + 0.5/a.sigma }
 	between := func(u, v float64) float64 {
 		if u > 0 {
-			u, v = -v, -u // the side where there are no digits to lose
+			u, v = -v, -u // differences of small numbers keep their digits
 		}
 		return max(0, normalCDF(v)-normalCDF(u))
 	}
@@ -169,8 +168,8 @@ func (a *allocation) cell(from, to float64) (null, record float64) {
 	return between(u, v), between(u-1/a.sigma, v-1/a.sigma)
 }
 
-// outside returns Chernoff bounds on the mass of S outside of (low, high), under
-// N(0) and under the mixture, which weighs it with S/k.
+// outside returns Chernoff bounds on the mass of S outside of (low, high): under N(0),
+// and under the mixture, whose density is S/k times that of N(0).
 func (a *allocation) outside(y []float64, low, high float64) (null, record float64) {
 	last := len(y) - 1
 	for last > 0 && y[last] == 0 {
@@ -203,8 +202,8 @@ func (a *allocation) outside(y []float64, low, high float64) (null, record float
 	return null, record
 }
 
-// law returns the law of the loss log S/k under the mixture, for removal, or of
-// −log S/k under N(0).
+// law returns the law of the loss: of log S/k under the mixture if remove is true, of
+// −log S/k under N(0) otherwise.
 func (a *allocation) law(remove bool) law {
 	l := law{infinite: a.lostNull}
 	if remove {

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// twoSteps is the exact profile for one pick of two steps: given Y₁, what
-// remains is a lognormal option price, and the outer integral is smooth.
+// twoSteps returns the exact profile for one pick of two steps: given Y₁, the rest is a
+// lognormal option price, and the outer integral is smooth.
 func twoSteps(sigma, epsilon float64) (remove, add float64) {
-	call := func(strike float64) (call, put float64) { // of E(Y − strike)₊ and E(strike − Y)₊
+	call := func(strike float64) (call, put float64) { // E(Y − strike)₊ and E(strike − Y)₊
 		if strike <= 0 {
 			return 1 - strike, 0
 		}
@@ -34,7 +34,7 @@ func TestAllocationOfTwoSteps(t *testing.T) {
 	for _, c := range []struct{ sigma, loose, mass float64 }{
 		{3, 1e-3, 1e-9},
 		{1, 1e-2, 1e-4},
-		{0.7, 0.2, 1}, // the grid is coarse beside one lognormal, and the bound still holds
+		{0.7, 0.2, 1}, // the grid is coarse compared with one lognormal, and the bound still holds
 	} {
 		sigma := c.sigma
 		upper, _, err := RandomAllocation{2, 1, sigma, AddRemove}.laws()
@@ -45,15 +45,15 @@ func TestAllocationOfTwoSteps(t *testing.T) {
 			remove, add := twoSteps(sigma, epsilon)
 			for i, d := range []struct{ got, want float64 }{{upper.remove.single(epsilon), remove}, {upper.add.single(epsilon), add}} {
 				if d.got < d.want*(1-1e-6)-1e-15 || d.got > d.want*(1+c.loose)+c.mass {
-					t.Errorf("σ = %g, ε = %g, direction %d: δ = %g, want %g and hardly more", sigma, epsilon, i, d.got, d.want)
+					t.Errorf("σ = %g, ε = %g, direction %d: δ = %g, want %g or slightly more", sigma, epsilon, i, d.got, d.want)
 				}
 			}
 		}
 	}
 }
 
-// One of many steps against simulation: δ(ε) = E[(1 − e^(ε−L))₊]. With 4·10⁵ draws the
-// standard error is below δ/√(4·10⁵·δ); five of them pass by chance but once in a
+// One pick of many steps against simulation: δ(ε) = E[(1 − e^(ε−L))₊]. With 4·10⁵ draws
+// the standard error is below δ/√(4·10⁵·δ). Five of them are exceeded by chance once in a
 // million.
 func TestAllocationBySimulation(t *testing.T) {
 	if testing.Short() {
@@ -86,8 +86,8 @@ func TestAllocationBySimulation(t *testing.T) {
 	}
 }
 
-// Random allocation costs about what a Poisson sample of the same rate costs, and
-// never more than no amplification at all.
+// Random allocation costs about as much as a Poisson sample of the same rate, and never
+// more than releases without amplification.
 func TestAllocationBetweenItsNeighbours(t *testing.T) {
 	for _, c := range []struct {
 		steps  int
@@ -112,7 +112,7 @@ func TestAllocationEdges(t *testing.T) {
 			t.Errorf("%+v costs %g, %+v costs %g", a, x, b, y)
 		}
 	}
-	// One step is no choice; neither is every step.
+	// One step leaves no choice, nor does picking every step.
 	same(RandomAllocation{1, 1, 2, ZeroOut}, Gaussian{1, 2, ZeroOut})
 	same(RandomAllocation{9, 9, 2, ZeroOut}, Repeated{Gaussian{1, 2, ZeroOut}, 9})
 	same(RandomAllocation{10, 3, 2, ZeroOut}, Repeated{RandomAllocation{3, 1, 2, ZeroOut}, 3})

@@ -61,7 +61,7 @@ func BenchmarkRenyiCurve(b *testing.B) {
 	}
 }
 
-// A long one: 100 000 steps at rate .001.
+// A long composition: 100 000 steps at rate .001.
 func BenchmarkEpsilonCertifiedLong(b *testing.B) {
 	p, err := Account(Repeated{Poisson{0.001, 4, AddRemove}, 100_000})
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"math"
 )
 
-// Target is a privacy promise: (Epsilon, Delta), Epsilon ≥ 0, 0 < Delta < 1.
+// Target is a privacy target (ε, δ) with Epsilon > 0 and 0 < Delta < 1.
 type Target struct {
 	Epsilon float64
 	Delta   float64
 }
 
-// Check returns an error if t is no promise.
+// Check returns an error if a number of t is out of range.
 func (t Target) Check() error {
 	var err error
 	if !(t.Delta > 0 && t.Delta < 1) {
@@ -23,17 +23,15 @@ func (t Target) Check() error {
 
 // A Calibration is a parameter of a mechanism that meets a target.
 type Calibration struct {
-	Value float64 // of the parameter
-	Cost  Bound   // ε at the target's δ; Cost.Upper does not exceed the target
-	// Left is how much of the target's ε may be left on the table: Epsilon −
-	// Cost.Lower.
-	Left float64
+	Value float64 // value of the parameter
+	Cost  Bound   // ε at the target's δ; Cost.Upper does not exceed the target's ε
+	Left  float64 // target's ε − Cost.Lower: the most that a better value could still gain
 }
 
-// CalibrateNoise returns the smallest noise multiplier, up to a few parts in 10⁴, and
-// one in 10⁹ for Gaussian releases, for which the event that mechanism states
-// meets the target. The cost must fall as noise grows. What is returned was
-// accounted for with [Account] and never misses the target.
+// CalibrateNoise returns the smallest noise multiplier for which the event that mechanism
+// returns meets the target. It is accurate to a few parts in 10⁴, and to one in 10⁹ if
+// all releases are Gaussian. The cost must fall as the noise grows. The result is checked
+// with [Account] and never misses the target.
 func CalibrateNoise(target Target, mechanism func(noiseMultiplier float64) (Event, error)) (Calibration, error) {
 	c, err := calibrate(target, -20*math.Ln2, 40*math.Ln2, func(x float64) (Event, float64, error) {
 		e, err := mechanism(math.Exp(x))
@@ -45,8 +43,8 @@ func CalibrateNoise(target Target, mechanism func(noiseMultiplier float64) (Even
 	return c, nil
 }
 
-// CalibrateRate returns the largest sampling rate in [10⁻⁹, 1], up to a few parts in
-// 10⁴, for which the event meets the target. The cost must grow with the rate.
+// CalibrateRate returns the largest sampling rate in [10⁻⁹, 1], accurate to a few parts
+// in 10⁴, for which the event meets the target. The cost must grow with the rate.
 func CalibrateRate(target Target, mechanism func(rate float64) (Event, error)) (Calibration, error) {
 	c, err := calibrate(target, 0, 9*math.Ln10, func(x float64) (Event, float64, error) {
 		e, err := mechanism(math.Exp(-x))
@@ -58,9 +56,9 @@ func CalibrateRate(target Target, mechanism func(rate float64) (Event, error)) (
 	return c, nil
 }
 
-// calibrate returns the least x in [low, high] for which the event meets the
-// target. It finds it with estimates of the cost, and moves it to the safe side
-// until the certified cost agrees.
+// calibrate returns the least x in [low, high] for which the event meets the target. It
+// searches with estimates of the cost, and then moves x to the safe side until the
+// certified cost meets the target.
 func calibrate(target Target, low, high float64, event func(x float64) (e Event, value float64, err error)) (Calibration, error) {
 	if err := target.Check(); err != nil {
 		return Calibration{}, err
@@ -81,8 +79,8 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 		b, err := p.Epsilon(target.Delta)
 		return Calibration{Value: value, Cost: b, Left: target.Epsilon - b.Lower}, err
 	}
-	// A mechanism may refuse what is far from the answer; it has to admit the
-	// answer.
+	// The mechanism may return an error for values far from the solution, but not for the
+	// solution.
 	gaussian := true
 	var refusal error
 	x, slope := estimateRoot(target.Epsilon, low, high, func(x float64) float64 {
@@ -103,12 +101,12 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	if !gaussian {
 		goal = tolerance
 	}
-	// Newton's method on the logarithm of the certified cost, which is nearly a
-	// line, for a little less than the target; the last two points give the
-	// slope once there are two.
+	// Newton's method on the logarithm of the certified cost, which is nearly a line,
+	// aims a little below the target. From the second point on the slope is that of the
+	// last two points.
 	var best, last Calibration
 	found := false
-	met, missed := high, low // x where the target is known to be met, and to be missed
+	met, missed := high, low // values of x that meet and miss the target
 	at := x
 	var previous, previousExcess float64
 	for try := range 60 {
@@ -150,16 +148,14 @@ func calibrate(target Target, low, high float64, event func(x float64) (e Event,
 	if found {
 		return best, nil
 	}
-	return Calibration{}, fmt.Errorf("nothing meets epsilon %g at delta %g: at %g it is still %g", target.Epsilon, target.Delta, last.Value, last.Cost.Upper)
+	return Calibration{}, fmt.Errorf("no value meets epsilon %g at delta %g: at %g the cost is still %g", target.Epsilon, target.Delta, last.Value, last.Cost.Upper)
 }
 
-// estimateRoot returns about the least x in [low, high] with cost(x) ≤ goal, for a
-// falling cost, and the slope of −log cost there. It returns high if there is
-// none.
+// estimateRoot returns approximately the least x in [low, high] with cost(x) ≤ goal, for
+// a falling cost, and the slope of −log cost there. It returns high if there is none.
 func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, slope float64) {
 	value := func(x float64) float64 { return math.Log(min(max(cost(x), 1e-300), 1e300) / goal) }
-	// Outwards from the middle of what is plausible: extreme events take long
-	// to account for.
+	// The search goes outwards from 0, because extreme events take long to account for.
 	from, to := low, high
 	x := min(max(0, low), high)
 	a, b := math.NaN(), math.NaN()
@@ -210,7 +206,7 @@ func estimateRoot(goal, low, high float64, cost func(x float64) float64) (root, 
 	return to, slope
 }
 
-// estimate returns about ε(δ), fast, and never far below.
+// estimate returns ε(δ) approximately and fast. It is never far too low.
 func (p Profile) estimate(delta float64) float64 {
 	if p.Gaussian() {
 		b, _ := p.EpsilonBy(Exact, delta)
@@ -223,8 +219,9 @@ func (p Profile) estimate(delta float64) float64 {
 	return b.Upper
 }
 
-// CalibrateTimes returns the largest n in [0, most], up to one part in 10⁴, for which the event, which
-// must cost more the larger n is, meets the target: steps, rounds, releases.
+// CalibrateTimes returns the largest number n in [0, most] of steps, rounds or releases
+// for which the event meets the target, accurate to one part in 10⁴. The cost must grow
+// with n.
 func CalibrateTimes(target Target, most int, mechanism func(n int) (Event, error)) (Calibration, error) {
 	c, err := calibrateCount(target, most, func(n int) (Event, error) { return mechanism(n) })
 	if err != nil {
@@ -238,7 +235,7 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 	if err := target.Check(); err != nil {
 		return Calibration{}, err
 	}
-	ask := func(n int, certify bool) (Calibration, bool, error) {
+	try := func(n int, certify bool) (Calibration, bool, error) {
 		e, err := event(n)
 		if err != nil {
 			return Calibration{}, false, err
@@ -253,10 +250,10 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 		b, err := p.Epsilon(target.Delta)
 		return Calibration{float64(n), b, target.Epsilon - b.Lower}, b.Upper <= target.Epsilon, err
 	}
-	// Every estimate doubles, then halves, the range.
+	// Estimates double the range until the target is missed, then halve it.
 	low, high := 0, 1
 	for high <= most {
-		_, ok, err := ask(high, false)
+		_, ok, err := try(high, false)
 		if err != nil {
 			return Calibration{}, err
 		}
@@ -269,11 +266,11 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 		}
 	}
 	high = min(high, most+1)
-	// narrow halves [low, high), at low of which the target is met.
+	// narrow halves [low, high) until it is at most width wide. low meets the target.
 	narrow := func(width int, certify bool) error {
 		for high-low > width {
 			middle := low + (high-low)/2
-			_, ok, err := ask(middle, certify)
+			_, ok, err := try(middle, certify)
 			if err != nil {
 				return err
 			}
@@ -288,11 +285,11 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 	if err := narrow(1, false); err != nil {
 		return Calibration{}, err
 	}
-	// The estimate may be high where only Rényi divergences are at hand: look
-	// further up, then down to what is certified.
+	// The estimate may be too high if only Rényi divergences are available. So look
+	// further up, then down to a value that is certified.
 	for step := max(1, low/8); low < most; step *= 2 {
 		next := min(most, low+step)
-		_, ok, err := ask(next, true)
+		_, ok, err := try(next, true)
 		if err != nil {
 			return Calibration{}, err
 		}
@@ -302,13 +299,13 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 		}
 		low, high = next, most+1
 	}
-	if _, ok, err := ask(low, true); err != nil {
+	if _, ok, err := try(low, true); err != nil {
 		return Calibration{}, err
 	} else if !ok {
 		for step := 1; !ok && low > 0; step *= 2 {
 			high = low
 			low = max(0, low-step)
-			if _, ok, err = ask(low, true); err != nil {
+			if _, ok, err = try(low, true); err != nil {
 				return Calibration{}, err
 			}
 		}
@@ -316,9 +313,9 @@ func calibrateCount(target Target, most int, event func(n int) (Event, error)) (
 	if err := narrow(max(1, low/10_000), true); err != nil {
 		return Calibration{}, err
 	}
-	c, ok, err := ask(low, true)
+	c, ok, err := try(low, true)
 	if err == nil && !ok {
-		err = fmt.Errorf("nothing meets epsilon %g at delta %g: the least costs %g", target.Epsilon, target.Delta, c.Cost.Upper)
+		err = fmt.Errorf("no number meets epsilon %g at delta %g: the least possible cost is %g", target.Epsilon, target.Delta, c.Cost.Upper)
 	}
 	return c, err
 }

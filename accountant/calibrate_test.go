@@ -35,13 +35,13 @@ func TestCalibrateNoiseOfGaussians(t *testing.T) {
 			return b.Upper
 		}
 		if got := at(c.Value); got > target.Epsilon || got != c.Cost.Upper {
-			t.Fatalf("σ = %g costs ε = %g, said %+v of %g", c.Value, got, c.Cost, target.Epsilon)
+			t.Fatalf("σ = %g costs ε = %g, but the calibration has %+v for a target of %g", c.Value, got, c.Cost, target.Epsilon)
 		}
 		if got := at(c.Value * (1 - 1e-8)); got <= target.Epsilon {
 			t.Fatalf("σ = %g is not the smallest: a smaller one costs ε = %g ≤ %g", c.Value, got, target.Epsilon)
 		}
 		if !(c.Left >= 0 && c.Left < 1e-7*target.Epsilon) {
-			t.Fatalf("%g is left of %g", c.Left, target.Epsilon)
+			t.Fatalf("Left is %g for a target of %g", c.Left, target.Epsilon)
 		}
 	})
 }
@@ -55,13 +55,13 @@ func TestCalibrateErrors(t *testing.T) {
 	}
 	constant := func(float64) (Event, error) { return Gaussian{1, 1, AddRemove}, nil }
 	if _, err := CalibrateNoise(Target{.1, 1e-5}, constant); err == nil {
-		t.Error("an event that no noise makes cheap gives no error")
+		t.Error("no error for an event whose cost does not depend on the noise")
 	}
 	never := errors.New("no mechanism")
 	if _, err := CalibrateNoise(Target{1, 1e-5}, func(float64) (Event, error) { return nil, never }); !errors.Is(err, never) {
-		t.Errorf("a mechanism that refuses everything: %v", err)
+		t.Errorf("a mechanism that always returns an error: %v", err)
 	}
-	// One that refuses what is far from the answer does not stand in the way.
+	// An error far from the solution does not prevent a calibration.
 	picky := func(sigma float64) (Event, error) {
 		if sigma < 3 || sigma > 100 {
 			return nil, never
@@ -69,14 +69,15 @@ func TestCalibrateErrors(t *testing.T) {
 		return Gaussian{1, sigma, AddRemove}, nil
 	}
 	if c, err := CalibrateNoise(Target{1, 1e-5}, picky); err != nil || c.Value < 3.7 || c.Value > 3.8 {
-		t.Errorf("a mechanism that refuses extremes: %+v, %v", c, err)
+		t.Errorf("a mechanism that returns errors for extreme values: %+v, %v", c, err)
 	}
 	if _, err := CalibrateTimes(Target{.1, 1e-5}, 100, func(int) (Event, error) { return Gaussian{1, 1, AddRemove}, nil }); err == nil {
-		t.Error("not even zero steps meet the target, and there is no error")
+		t.Error("no error although zero steps miss the target")
 	}
 }
 
-// Calibrations never miss, and lie within a part in a thousand of the exact root.
+// Calibrations never miss the target, and lie within a part in a thousand of the exact
+// root.
 func TestCalibrationVectors(t *testing.T) {
 	var cases []struct {
 		ID, Kind     string

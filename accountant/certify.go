@@ -2,18 +2,18 @@ package accountant
 
 import "math"
 
-// How far apart certified bounds may be, relative to ε and to δ.
+// The largest distance between certified bounds, relative to ε and to δ.
 const (
 	tolerance      = 3e-4
 	deltaTolerance = 8e-4
 )
 
-// tiltNats is how far from the saddle the tilt is, where it serves as well and
-// picks up less of rare events.
+// tiltNats is the distance of the tilt from the saddle, in the exponent. A tilt there
+// serves as well and gives less weight to rare events.
 const tiltNats = 2
 
-// side says which bounds are asked for. A lower bound alone would not show
-// whether it is close.
+// side selects the bounds to compute. A lower bound alone is not offered, since it would
+// not show how close it is.
 type side int
 
 const (
@@ -21,9 +21,9 @@ const (
 	fromAbove
 )
 
-// refine calls read for finer and finer grids until the bounds it returns are
-// close to each other, or, where one is asked for, to those of the grid before,
-// or read finds the grid too fine.
+// refine calls read with finer and finer grids. It stops when the two bounds are close to
+// each other (for fromAbove: close to the bound of the grid before), or when read returns
+// an error because the grid is too fine.
 func (s side) refine(width, tolerance, lower, upper float64, read func(width float64, upper bool) (float64, error)) (float64, float64) {
 	for try := range 5 {
 		high, err := read(width, true)
@@ -53,9 +53,9 @@ func (s side) refine(width, tolerance, lower, upper float64, read func(width flo
 	return lower, upper
 }
 
-// certifiedEpsilon returns bounds on ε(δ) that no error of discretisation,
-// truncation or rounding can make false. Where the transform would have to be
-// too large, Rényi divergences stand in for the upper bound.
+// certifiedEpsilon returns bounds on ε(δ) that hold in spite of all errors of
+// discretisation, truncation and rounding. Where the transform would be too large, Rényi
+// divergences give the upper bound.
 func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper float64) {
 	switch rest := delta - c.infinite(); {
 	case !(rest > 0):
@@ -74,7 +74,7 @@ func (c *composition) certifiedEpsilon(delta float64, s side) (lower, upper floa
 	return lower, upper
 }
 
-// windowEpsilon composes by the transform.
+// windowEpsilon bounds ε(δ) by the transform.
 func (c *composition) windowEpsilon(delta float64, want side) (lower, upper float64) {
 	s, ok := c.saddleForDelta(delta - c.infinite())
 	if !ok {
@@ -86,7 +86,7 @@ func (c *composition) windowEpsilon(delta float64, want side) (lower, upper floa
 	})
 }
 
-// read returns one of the bounds on ε(δ) with a given tilt and grid.
+// read returns the upper or the lower bound on ε(δ) for a given tilt and grid.
 func (c *composition) read(at saddle, width, guess, delta float64, upper bool) (float64, error) {
 	t, err := c.tilting(at.order, width, delta*1e-6/c.length(), upper)
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *composition) read(at saddle, width, guess, delta float64, upper bool) (
 	}
 }
 
-// certifiedDelta returns such bounds on δ(ε).
+// certifiedDelta returns bounds on δ(ε), as certifiedEpsilon does on ε(δ).
 func (c *composition) certifiedDelta(epsilon float64, s side) (lower, upper float64) {
 	if c.length() == 1 {
 		delta := c.steps[0].law.single(epsilon)
@@ -153,15 +153,15 @@ func (c *composition) windowDelta(epsilon float64, want side) (lower, upper floa
 	})
 }
 
-// width returns a grid for which each bound is expected about a quarter of
-// gap away from the truth: cells of width h change the variance of the
+// width returns the width of a grid for which each bound is expected to be about a
+// quarter of gap away from the true value: cells of width h change the variance of the
 // tilted loss by about h²/6, and ε by (θ+½)/2 times that in every step.
 func (c *composition) width(s saddle, gap float64) float64 {
 	return math.Sqrt(3 * gap / (c.length() * (s.order + 0.5)))
 }
 
-// size returns for how many grid points at least, reaching at least so far from
-// the mean, the ends of the window change δ(ε) by at most blur.
+// size returns the least number of grid points for which the window reaches at least
+// reach from the mean, and its ends change δ(ε) by at most blur.
 func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 	for n := 1 << 10; ; {
 		span := float64(n/2-2) * t.width
@@ -178,7 +178,7 @@ func (t *tilting) size(reach, epsilon, blur float64) (int, error) {
 		}
 		if n >= maxTransform {
 			if span >= reach {
-				return n, nil // as good as it gets; it is charged
+				return n, nil // the largest transform; the bounds charge what it leaves out
 			}
 			return 0, errWindow
 		}

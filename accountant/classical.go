@@ -2,18 +2,18 @@ package accountant
 
 import "math"
 
-// The theorems in this file ask nothing of a mechanism but its (ε, δ) or its ρ.
-// They are looser than [Account], and serve for mechanisms that are no event and
-// for comparison with older work. Their arguments are not checked: ε ≥ 0,
-// 0 ≤ δ < 1, a number k ≥ 1 of releases, ρ ≥ 0, and whatever else is called δ or
-// slack in (0, 1). Results are raised by more than their rounding error.
+// The theorems in this file need only the (ε, δ) or the Rényi divergence of a mechanism.
+// They are looser than [Account]. They serve for mechanisms without an event and for
+// comparison with older work. Arguments are not checked: ε ≥ 0, 0 ≤ δ < 1, k ≥ 1
+// releases, and every other argument named delta in (0, 1). Results are raised by more
+// than their rounding error.
 
-// raised is the factor by which closed forms of a few operations are raised.
+// raised is the factor that covers the rounding errors of a closed form of a few
+// operations.
 const raised = 1 + 0x1p-50
 
-// BasicComposition returns the guarantee (kε, kδ) of k releases that are each
-// (ε, δ)-private (Dwork et al., "Our Data, Ourselves", 2006). It is
-// the only one of the three that needs no slack.
+// BasicComposition returns the guarantee (kε, kδ) of k releases that are each (ε,
+// δ)-private (Dwork et al., "Our Data, Ourselves", 2006).
 func BasicComposition(epsilon, delta float64, k int) (eps, del float64) {
 	return up(float64(k) * epsilon), min(1, up(float64(k)*delta))
 }
@@ -28,12 +28,11 @@ func AdvancedComposition(epsilon, delta float64, k int, deltaPrime float64) (eps
 	return eps * raised, min(1, up(n*delta+deltaPrime)*raised)
 }
 
-// Amplify returns the guarantee (log(1 + q(e^ε − 1)), qδ) of an (ε, δ)-private
-// release that sees a random part of the records: under [AddRemove] each record
-// independently with probability q, or under [ReplaceOne] a share q of them
-// drawn without replacement (Balle, Barthe, Gaboardi, "Privacy Amplification by
-// Subsampling", 2018, theorems 8 and 9). The release must be private under the
-// same adjacency. 0 ≤ q ≤ 1.
+// Amplify returns the guarantee (log(1 + q(e^ε − 1)), qδ) of an (ε, δ)-private release on
+// a random sample of the records: under [AddRemove] each record independently with
+// probability q, under [ReplaceOne] a fraction q of them drawn without replacement
+// (Balle, Barthe, Gaboardi, "Privacy Amplification by Subsampling", 2018, theorems 8 and
+// 9). The release must be private under the same adjacency. 0 ≤ q ≤ 1.
 func Amplify(epsilon, delta, q float64) (eps, del float64) {
 	del = min(1, up(q*delta))
 	if q == 0 {
@@ -42,21 +41,21 @@ func Amplify(epsilon, delta, q float64) (eps, del float64) {
 	if epsilon < 700 {
 		return min(epsilon, math.Log1p(q*math.Expm1(epsilon))*raised), del
 	}
-	// Here e^ε overflows, or nearly, and the −1 beside it is nothing.
+	// e^ε overflows here, or nearly so, and the −1 is negligible.
 	x := epsilon + math.Log(q)
 	eps = max(0, x) + math.Log1p(math.Exp(-math.Abs(x)))
 	return min(epsilon, eps+epsilon*0x1p-50), del
 }
 
-// RenyiEpsilon returns an ε at which a release of Rényi divergence at most renyi
+// RenyiEpsilon returns an ε at which a release with a Rényi divergence of at most renyi
 // at an order α > 1 is (ε, δ)-private, for 0 < δ < 1:
 //
 //	max(0, R + log((α−1)/α) − (log δ + log α)/(α−1))
 //
-// (Canonne, Kamath, Steinke 2020, proposition 12; Balle et al., "Hypothesis
-// Testing Interpretations and Rényi Differential Privacy", 2020, theorem 21), and
-// 0 where the total variation distance, at most √(1 − e^(−R)) by the inequality
-// of Bretagnolle and Huber, is below δ.
+// (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", 2020,
+// proposition 12; Balle et al., "Hypothesis Testing Interpretations and Rényi
+// Differential Privacy", 2020, theorem 21). It returns 0 if the total variation distance,
+// which is at most √(1 − e^(−R)) by the inequality of Bretagnolle and Huber, is below δ.
 func RenyiEpsilon(order, renyi, delta float64) float64 {
 	if insideVariation(renyi, delta) {
 		return 0
@@ -67,21 +66,21 @@ func RenyiEpsilon(order, renyi, delta float64) float64 {
 	return max(0, renyi+gain-price+margin)
 }
 
-// insideVariation reports whether a divergence, of Kullback and Leibler or of
-// Rényi at an order above 1, makes the total variation distance less than δ.
+// insideVariation reports whether a divergence (Kullback-Leibler, or Rényi at an order
+// above 1) implies a total variation distance below δ.
 func insideVariation(divergence, delta float64) bool {
 	return delta*delta > -math.Expm1(-divergence)*raised
 }
 
 // RenyiBudget returns the largest Rényi divergence at an order α > 1 for which
-// [RenyiEpsilon] is at most ε at δ. It is positive, if tiny where the order is
-// far from what suits the target.
+// [RenyiEpsilon] is at most ε at δ. It is positive, but tiny if the order does not suit
+// the target.
 func RenyiBudget(order, epsilon, delta float64) float64 {
 	return largest(func(renyi float64) bool { return !(RenyiEpsilon(order, renyi, delta) <= epsilon) })
 }
 
-// largest returns the largest finite x ≥ 0 that is not too much, or 0 if there is
-// none. What is above something too much must be too much.
+// largest returns the largest finite x ≥ 0 for which tooMuch is false, or 0 if there is
+// none. tooMuch must be monotone.
 func largest(tooMuch func(float64) bool) float64 {
 	if tooMuch(0) {
 		return 0

@@ -99,8 +99,8 @@ func TestAmplify(t *testing.T) {
 	}
 }
 
-// No conversion beats the exact profile of the Gaussian, which is ρ-zCDP and of
-// Rényi divergence αρ.
+// No conversion gives less than the exact profile of the Gaussian, whose Rényi divergence
+// is αρ.
 func TestConversionsCoverTheGaussian(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rho := math.Exp(rapid.Float64Range(-20, 6).Draw(t, "log rho"))
@@ -138,8 +138,8 @@ func TestRenyiEpsilon(t *testing.T) {
 		{2, 1, 1e-5, 1 - math.Ln2 + math.Log(1e5) - math.Ln2},
 		{64, .5, 1e-6, .5 + math.Log(63.0/64) - (math.Log(1e-6)+math.Log(64))/63},
 		{1e6, 1e-9, .5, 0},                          // within total variation δ
-		{1e9, 3, 1e-5, 3},                           // the max divergence, nearly
-		{1 + 1e-9, 1, .5, (math.Ln2 - 1e-9) / 1e-9}, // nothing can be had from α → 1
+		{1e9, 3, 1e-5, 3},                           // nearly the max divergence
+		{1 + 1e-9, 1, .5, (math.Ln2 - 1e-9) / 1e-9}, // no useful bound for α → 1
 	} {
 		got := RenyiEpsilon(c.order, c.renyi, c.delta)
 		if got != c.want && relative(got, c.want) > 1e-6 {

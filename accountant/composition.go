@@ -2,15 +2,15 @@ package accountant
 
 import "math"
 
-// A composition is a sequence of independent losses, in one direction: P is the
-// output with the record in question, or without.
+// A composition is a sequence of independent losses in one direction: P is the output
+// with the record, and Q without, or the reverse.
 type composition struct {
 	steps []step
-	// cut is the P-mass of the outputs of the largest loss that the search for a
-	// saddle and the contour leave out in every step: an event too rare to
-	// count would otherwise govern the moments.
+	// cut is the P-mass, of the outputs with the largest losses, that the search for a
+	// saddle and the contour leave out in every step. Otherwise outputs that are too rare
+	// to matter would dominate the moments.
 	cut float64
-	// What cumulant last used: made for order made, good for orders up to it.
+	// rules are the quadratures that cumulant used last, for orders up to made.
 	rules []*moments
 	made  float64
 }
@@ -21,8 +21,8 @@ type step struct {
 	times float64
 }
 
-// infinite returns the mass of the composed loss at infinity, P-mass of outputs
-// that Q never yields.
+// infinite returns the mass of the composed loss at infinity: the P-mass of the outputs
+// that have probability zero under Q.
 func (c *composition) infinite() float64 {
 	var log float64
 	for _, s := range c.steps {
@@ -31,7 +31,7 @@ func (c *composition) infinite() float64 {
 	return -math.Expm1(log)
 }
 
-// length is the number of steps.
+// length returns the number of steps.
 func (c *composition) length() float64 {
 	var n float64
 	for _, s := range c.steps {
@@ -44,7 +44,7 @@ func (c *composition) length() float64 {
 // loss, and its first two derivatives.
 func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 	if c.rules == nil || order > c.made || order < c.made/64 {
-		c.made = order + min(order, 8) // a little further than asked
+		c.made = order + min(order, 8) // a little above the order, for the calls that follow
 		c.rules = c.rules[:0]
 		for _, s := range c.steps {
 			var rule *moments
@@ -69,9 +69,9 @@ func (c *composition) cumulant(order float64) (k, mean, variance float64) {
 	return k, mean, variance
 }
 
-// A saddle is a point c > 0 of the integral for δ(ε) (see [composition.contour])
-// at which the integrand is least along the real line, and what the integral is
-// there to leading order.
+// A saddle is a point c > 0 of the integral for δ(ε) (see [composition.contour]) at which
+// the integrand is least along the real line. The other fields are the leading order of
+// the integral there.
 type saddle struct {
 	order    float64 // c
 	epsilon  float64
@@ -79,10 +79,10 @@ type saddle struct {
 	spread   float64 // standard deviation of the loss tilted by e^(cL)
 }
 
-// maxOrder is where the search for a saddle ends.
+// maxOrder is the largest order at which a saddle is searched.
 const maxOrder = 1e12
 
-// saddleAt returns the saddle for the ε for which it is at order.
+// saddleAt returns the saddle at order, with the ε that it belongs to.
 func (c *composition) saddleAt(order float64) saddle {
 	k, mean, variance := c.cumulant(order)
 	epsilon := mean - 1/order - 1/(1+order)
@@ -95,8 +95,8 @@ func (c *composition) saddleAt(order float64) saddle {
 	}
 }
 
-// saddleWhere returns the saddle of least order with beyond(saddle), to one
-// part in a thousand; beyond must be monotone. ok is false if there is none.
+// saddleWhere returns the saddle of least order for which beyond is true, to one part in
+// a thousand. beyond must be monotone. ok is false if there is none.
 func (c *composition) saddleWhere(beyond func(saddle) bool) (s saddle, ok bool) {
 	low, high := 1.0, 1.0
 	s = c.saddleAt(high)
@@ -128,13 +128,13 @@ func (c *composition) saddleWhere(beyond func(saddle) bool) (s saddle, ok bool) 
 	return c.saddleAt(high), true
 }
 
-// setCut leaves out what is negligible beside δ.
+// setCut sets the cut to a mass that is negligible beside δ.
 func (c *composition) setCut(delta float64) {
 	c.cut = delta * 1e-15 / c.length()
 	c.rules = nil
 }
 
-// saddleForDelta returns the saddle for which δ is about the given one.
+// saddleForDelta returns the saddle at which δ(ε) is about delta.
 func (c *composition) saddleForDelta(delta float64) (saddle, bool) {
 	c.setCut(delta)
 	goal := math.Log(delta)
@@ -153,10 +153,9 @@ func (c *composition) saddleForEpsilon(epsilon float64) (saddle, bool) {
 	return s, ok
 }
 
-// before returns a point left of the saddle, where rare events of large loss,
-// which the saddle may be pulled towards, weigh less: as far as the integrand
-// grows by no more than e^nats beyond its value at the saddle, and not below
-// half of its order.
+// before returns a point left of the saddle, at which rare events of large loss have less
+// weight; they may pull the saddle towards them. The integrand there is at most e^nats
+// times its value at the saddle, and the order is at least half of the saddle's.
 func (c *composition) before(s saddle, nats float64) saddle {
 	exponent := func(order float64) float64 {
 		k, _, _ := c.cumulant(order)

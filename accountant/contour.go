@@ -6,25 +6,25 @@ import (
 	"math/cmplx"
 )
 
-// errContour is returned where the integrand along the contour falls too slowly,
-// as for few steps with rare samples.
+// errContour is returned if the integrand falls too slowly along the contour, as for few
+// steps with rare samples.
 var errContour = errors.New("contour: the moment generating function does not fall along the contour")
 
-// maxContour bounds the points on the contour, maxContourWork their number
-// times that of the points of the quadrature.
+// maxContour is the largest number of points on the contour, maxContourWork the largest
+// product of that number and the number of points of the quadrature.
 const (
 	maxContour     = 1 << 14
 	maxContourWork = 1 << 23
 )
 
-// A contour is the moment generating function along a line of constant real
-// part c > 0, from which
+// A contour is the moment generating function along a line of constant real part c > 0.
+// It gives
 //
 //	δ(ε) = (1/2πi) ∫ M(s) e^(−sε) / (s(s+1)) ds
 //
-// for every ε (Alghamdi et al., "The Saddle-Point Method in Differential
-// Privacy", 2023, theorem 3.1). The trapezoid rule converges exponentially; the
-// integral is accurate to a dozen digits but carries no proof of that.
+// for every ε (Alghamdi et al., "The Saddle-Point Method in Differential Privacy", 2023,
+// theorem 3.1). The trapezoid rule converges exponentially. The integral is accurate to a
+// dozen digits, without a proof of that.
 type contour struct {
 	order, step float64
 	logs        []complex128 // K(c+it) − K(c) − log s(s+1), t = 0, step, 2·step, ...
@@ -32,17 +32,20 @@ type contour struct {
 	infinite    float64
 }
 
-// contour evaluates along a line left of the saddle. The trapezoid rule with a
-// step of 2π/d sums δ(ε + kd)e^(kcd) over all k instead of δ(ε): d is large enough
-// for δ(ε − d) ≤ 1 and, to the right, for Chernoff's bound at the saddle, to leave
-// 10⁻¹⁵ of δ. Digits are lost with the nats by which the integrand is larger there.
+// contour evaluates the moment generating function along a line left of the saddle. The
+// trapezoid rule with a step of 2π/d computes the sum of δ(ε + kd)e^(kcd) over all
+// integers k instead of δ(ε). d is so large that the other terms are below 10⁻¹⁵ of δ: to
+// the left because δ(ε − d) ≤ 1, to the right by Chernoff's bound at the saddle. The
+// result loses digits in proportion to nats, the logarithm by which the integrand is
+// larger than at the saddle.
 func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	order := c.before(at, nats).order
 	part := order / at.order
 	k, _, variance := c.cumulant(order)
 	line := &contour{order: order, cumulant: k, infinite: c.infinite()}
 	line.step = 2 * math.Pi * at.order / max((36-at.logDelta)/part, 40/(1.02-part))
-	// The integrand falls at least as a Gaussian would in a few times this.
+	// The integrand falls at least as fast as a Gaussian does within a few times this
+	// frequency.
 	frequency := 9 / math.Sqrt(variance)
 	for range 4 {
 		converged, err := line.walk(c, max(4*line.step, frequency))
@@ -54,8 +57,8 @@ func (c *composition) contour(at saddle, nats float64) (*contour, error) {
 	return nil, errContour
 }
 
-// walk fills the line up to a frequency, and reports whether the integrand has
-// died out by then.
+// walk evaluates the line up to a frequency and reports whether the integrand has
+// vanished there.
 func (l *contour) walk(c *composition, frequency float64) (bool, error) {
 	n := int(min(maxContour, frequency/l.step)) + 2
 	total := make([]complex128, n)
@@ -86,8 +89,8 @@ func (l *contour) walk(c *composition, frequency float64) (bool, error) {
 
 // along adds times·(K(c+it) − K(c)) for t = 0, step, 2·step, ... to dst.
 //
-// The tilted weights turn by the angle of each loss per step. Half angles keep
-// the digits of 1 − cos.
+// In every step, the tilted weight of each loss turns by an angle. Half angles keep the
+// digits of 1 − cos.
 func (m *moments) along(dst []complex128, c, step, times float64) {
 	k, _, _ := m.cumulant(c)
 	n := len(m.loss)
@@ -105,10 +108,10 @@ func (m *moments) along(dst []complex128, c, step, times float64) {
 		cos[i] = 1
 		turnSin[i], turnCos[i] = math.Sincos(step * l / 2)
 	}
-	// The mean of the tilted loss is known without cancellation; e^(itL) is
-	// taken as 1 + itL + what remains.
+	// The mean of the tilted loss is known without cancellation. So e^(itL) is split into
+	// 1 + itL and a remainder.
 	_, mean, _ := m.cumulant(c)
-	var dropped float64 // the mean, as the weights have it
+	var dropped float64 // the mean of the weights that were kept
 	for i, l := range loss {
 		dropped += weight[i] * l
 	}
@@ -144,8 +147,8 @@ func (l *contour) delta(epsilon float64) float64 {
 	return l.infinite + math.Exp(l.cumulant-l.order*epsilon)*sum*l.step/math.Pi
 }
 
-// contourEpsilon returns ε(δ) and an estimate of its error from a second line. A
-// single step needs no contour.
+// contourEpsilon returns ε(δ) and an estimate of its error, by the difference to a second
+// line. A single step needs no contour.
 func (c *composition) contourEpsilon(delta float64) (epsilon, errorEstimate float64, err error) {
 	if c.length() == 1 {
 		epsilon = leastEpsilon(c.steps[0].law.single, delta)
@@ -174,7 +177,8 @@ func (c *composition) contourEpsilon(delta float64) (epsilon, errorEstimate floa
 	return epsilon, math.Abs(other.delta(epsilon)/delta-1) / s.order, nil
 }
 
-// contourDelta returns δ(ε) and an estimate of its error from a second line.
+// contourDelta returns δ(ε) and an estimate of its error, by the difference to a second
+// line.
 func (c *composition) contourDelta(epsilon float64) (delta, errorEstimate float64, err error) {
 	if c.length() == 1 {
 		delta = c.steps[0].law.single(epsilon)
@@ -196,8 +200,9 @@ func (c *composition) contourDelta(epsilon float64) (delta, errorEstimate float6
 	return delta, math.Abs(other.delta(epsilon) - delta), nil
 }
 
-// solveFalling returns where the falling positive function f takes the value
-// goal, to full precision, beginning at guess, and 0 if that is negative.
+// solveFalling returns the argument at which the falling positive function f has the
+// value goal, to full precision, or 0 if that argument is negative. The search begins at
+// guess.
 func solveFalling(f func(float64) float64, goal, guess, width float64) (float64, error) {
 	low, high := guess, guess
 	atLow, atHigh := f(low), 0.0

@@ -6,28 +6,27 @@ import (
 	"math"
 )
 
-// DiscreteGaussian is a release of an integer vector of L2 sensitivity
-// Sensitivity, to every element of which Shares independent samples of the
-// discrete Gaussian N_Z(0, Sigma²) are added.
+// DiscreteGaussian is a release of an integer vector of L2 sensitivity Sensitivity. Every
+// element gets Shares independent samples of the discrete Gaussian N_Z(0, Sigma²) as
+// noise.
 //
-// It is accounted as the continuous Gaussian with variance v = Shares·Sigma² −
-// 1/12, rounded to integers, up to a max divergence:
+// It is accounted as the continuous Gaussian with variance v = Shares·Sigma² − 1/12,
+// rounded to integers, up to a max divergence:
 //
 //   - Rounding is post-processing, and a shift by integers commutes with it.
-//   - The rounded Gaussian's probability at k is the density there of the
-//     Gaussian plus a uniform variable on [−½, ½]. That variable has variance
-//     s² = Shares·Sigma² and fourth cumulant −1/120, so the log ratio to
-//     N_Z(0, s²) is −He₄(k/s)/(2880 s⁴) up to terms of order s⁻⁶. For
-//     |k| ≤ 64s it is below 2²⁴/(2880 s⁴); twice that is charged for every
-//     element. Beyond, where N_Z(0, s²) has mass below 10⁻⁸⁸⁸ and is the heavier
-//     one, nothing is charged.
-//   - The sum of n shares is within max divergence 10·Σ_k e^(−2π²σ²k/(k+1)) of
-//     one discrete Gaussian of the summed variance (Kairouz, Liu, Steinke,
-//     "The Distributed Discrete Gaussian Mechanism", 2021, corollary 12).
+//   - The rounded Gaussian's probability at k is the density there of the Gaussian plus a
+//     uniform variable on [−½, ½]. That variable has variance s² = Shares·Sigma² and
+//     fourth cumulant −1/120, so the log ratio to N_Z(0, s²) is −He₄(k/s)/(2880 s⁴) up to
+//     terms of order s⁻⁶. For |k| ≤ 64s it is below 2²⁴/(2880 s⁴). Twice that is charged
+//     for every element. For |k| > 64s nothing is charged: N_Z(0, s²) has mass below
+//     10⁻⁸⁸⁸ there, and is the heavier one.
+//   - The sum of n shares is within max divergence 10·Σ_k e^(−2π²σ²k/(k+1)) of one
+//     discrete Gaussian of the summed variance (Kairouz, Liu, Steinke, "The Distributed
+//     Discrete Gaussian Mechanism", 2021, corollary 12).
 //
-// A mechanism of this project has Sigma ≥ 2²³: the divergence is below 2⁻⁷⁸ an
-// element. Below 1024 the terms left out count; there single integers are
-// accounted by their exact law, and vectors refused.
+// The mechanisms of this project have Sigma ≥ 2²³, for which the divergence is below 2⁻⁷⁸
+// an element. For Sigma below 1024 the omitted terms matter. Then single integers are
+// accounted by their exact law, and vectors are refused.
 type DiscreteGaussian struct {
 	Sensitivity float64
 	Sigma       float64
@@ -36,11 +35,11 @@ type DiscreteGaussian struct {
 	Adjacency   Adjacency
 }
 
-// minDiscreteSigma keeps (k/s)²/s², the size of the next term beside the one
-// that is charged, below 2⁻⁸ for |k| ≤ 64s.
+// minDiscreteSigma keeps (k/s)²/s², the ratio of the next term to the one that is
+// charged, below 2⁻⁸ for |k| ≤ 64s.
 const minDiscreteSigma = 1024
 
-// From below: a discrete Gaussian with N(0, smoothing) added is N(0, s² + smoothing)
+// The lower bound: a discrete Gaussian with N(0, smoothing) added is N(0, s² + smoothing)
 // up to max divergence 4e^(−2π²·smoothing) (Poisson summation), and adding noise is
 // post-processing.
 const (
@@ -75,8 +74,8 @@ func (e DiscreteGaussian) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// laws lists the losses of a coarse integer: the pair (Y, Y + sensitivity),
-// Y the sum of the shares.
+// laws returns the losses of a single integer: those of the pair (Y, Y + sensitivity),
+// where Y is the sum of the shares.
 func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 	sum, err := newDiscreteSum(e.Sigma*e.Sigma, e.Shares)
 	if err != nil {
@@ -85,7 +84,7 @@ func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 	losses, masses, rest := sum.atoms(int(e.Sensitivity))
 	var above, below law
 	above.infinite = rest
-	for i, mass := range masses { // which are raised by a third of slack at most
+	for i, mass := range masses { // raised by at most a third of slack
 		slack := 8*sum.err + 0x1p-48
 		above.atoms = append(above.atoms, atom{losses[i], mass})
 		below.atoms = append(below.atoms, atom{losses[i] - slack*(1+math.Abs(losses[i])), mass * (1 - slack)})
@@ -93,7 +92,7 @@ func (e DiscreteGaussian) laws() (upper, lower directions, err error) {
 	return same(above), same(below), nil
 }
 
-// roundingDivergence is the leading term of the largest log ratio, for
-// |k| ≤ z·s and z ≥ 2.5, between the rounded Gaussian of variance s² − 1/12 and
-// the discrete Gaussian of parameter s.
+// roundingDivergence returns the leading term of the largest log ratio between the
+// rounded Gaussian of variance s² − 1/12 and the discrete Gaussian of parameter s, for
+// |k| ≤ z·s and z ≥ 2.5.
 func roundingDivergence(s, z float64) float64 { return math.Pow(z/s, 4) / 2880 }

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// masses is a law of the loss on the multiples of a width, with a mass at
-// infinity. Indices may repeat.
+// masses is a law of the loss on the multiples of a width, with a mass at infinity. An
+// index may occur more than once.
 type masses struct {
 	index    []int
 	mass     []float64
 	infinite float64
-	cut      bool // there were more than maxCells, and it is not whole
+	cut      bool // the law is incomplete, because it had more than maxCells cells
 }
 
-// maxCells bounds the cells of one law.
+// maxCells is the largest number of cells of one law.
 const maxCells = 1 << 19
 
-// full notes that there are too many cells.
+// full reports whether there are too many cells, and records it in cut.
 func (m *masses) full() bool {
 	m.cut = m.cut || len(m.index) > maxCells
 	return m.cut
@@ -30,13 +30,13 @@ func (m *masses) add(index int, mass float64) {
 	}
 }
 
-// A grid says where cells end: at multiples of width, one apart where the tilted
-// loss has its mass, and further apart in its tails. What discretisation adds
-// to ε grows as mass times the square of the cell, so cells double in width
-// whenever the mass beyond has fallen by 2^2.5.
+// A grid holds the ends of cells. They are multiples of width, one apart where the tilted
+// loss has its mass, and further apart in its tails. The error of ε due to discretisation
+// grows as mass times the square of the cell, so cells double in width whenever the mass
+// beyond has fallen by 2^2.5.
 type grid struct {
 	width       float64
-	left, right []float64 // beyond which cells are 2, 4, 8, ... widths
+	left, right []float64 // losses beyond which cells are 2, 4, 8, ... widths
 }
 
 // newGrid makes the grid for the law tilted by e^(order·L).
@@ -98,13 +98,12 @@ func (g grid) after(index int) int {
 	return index + 1
 }
 
-// split returns a law on the grid that dominates l: the pair of which it is the
-// law has everywhere a larger profile. The mass of a cell [a, b] of losses goes
-// to its ends so that P- and Q-mass are kept (connect the dots: Doroshenko et
-// al., "Connect the Dots: Tighter Discrete Approximations of Privacy Loss
-// Distributions", 2022, here as a split of each cell, which keeps the digits of
-// small masses): to b, ∫ (p − e^a q) / (1 − e^(a−b)). P-mass of at most cut
-// goes to infinity.
+// split returns a law on the grid whose pair dominates that of l: its profile is larger
+// everywhere. The mass of a cell [a, b] of losses goes to its ends so that P- and Q-mass
+// are kept. The end b gets ∫ (p − e^a q) / (1 − e^(a−b)) ("connect the dots": Doroshenko
+// et al., "Connect the Dots: Tighter Discrete Approximations of Privacy Loss
+// Distributions", 2022; splitting each cell keeps the digits of small masses). P-mass of
+// at most cut goes to infinity.
 func (l law) split(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
 	for _, a := range l.atoms {
@@ -142,12 +141,12 @@ func (l law) split(g grid, cut float64) masses {
 	return m
 }
 
-// belowReach bounds the P-mass left of what reach returns, span standard
+// belowReach bounds the P-mass left of the interval that reach returns, span standard
 // deviations below the mean.
 const belowReach = 1e-22
 
-// integrate returns ∫ p and ∫ (p − factor·q) over an interval, to a relative
-// error of 10⁻¹³ of the former.
+// integrate returns ∫ p and ∫ (p − factor·q) over an interval, with an error of 10⁻¹³ of
+// the former.
 func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 	smooth, _ := p.scale(0)
 	width := hi - lo
@@ -174,12 +173,11 @@ func (p part) integrate(lo, hi, factor float64) (mass, excess float64) {
 	return mass * width, excess * width
 }
 
-// merge returns a law on the grid that l dominates: each cell of outputs is
-// replaced by one output, which is post-processing, and cells are cut so that
-// the loss of that output, log of P-mass over Q-mass, is on the grid: the cell
-// that begins at a takes the loss of a grid point above that of a, and ends
-// where that comes out. What is left at the right end, and atoms, are rounded
-// down. P-mass of at most cut is left out.
+// merge returns a law on the grid that l dominates: each cell of outputs is replaced by
+// one output, which is post-processing. Cells are cut so that the loss of that output,
+// log of P-mass over Q-mass, is on the grid: a cell that begins at a takes the loss of a
+// grid point above the loss at a, and ends where the merged output has that loss. The
+// rest at the right end, and atoms, are rounded down. P-mass of at most cut is left out.
 func (l law) merge(g grid, cut float64) masses {
 	m := masses{infinite: l.infinite}
 	for _, a := range l.atoms {
@@ -197,14 +195,14 @@ func (l law) merge(g grid, cut float64) masses {
 
 func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	index := int(math.Floor(p.loss(lo)/g.width)) + 1
-	var shift float64 // how far the last cell ended from the mirror image of its beginning, relative
+	var shift float64 // relative distance of the end of the last cell from the mirror image of its beginning
 	for begin := lo; !m.full(); {
 		at := float64(index) * g.width
 		reach := at - p.loss(begin)
 		end, mass, ok := p.mergeCell(begin, hi, at, at+reach*(1+shift), (mergeError*g.width + 8*unit))
 		if !ok {
-			// The rest of the part in one cell, down to a grid point that is not
-			// above its loss.
+			// The rest of the part goes into one cell, at a grid point that is not above
+			// its loss.
 			rest, excess := p.integrate(begin, hi, 1)
 			if rest > 0 && rest > excess {
 				m.add(int(math.Floor(math.Log(rest/(rest-excess))/g.width)), rest)
@@ -221,13 +219,13 @@ func (p part) mergeInto(m *masses, g grid, lo, hi float64) {
 	}
 }
 
-// mergeCell returns where the cell that begins at begin ends if its loss is at,
-// and its P-mass, or false if it would have to end beyond hi. guess is the loss
-// where it may end.
+// mergeCell returns the end and the P-mass of the cell that begins at begin and has the
+// loss at. It returns false if the cell would end beyond hi. guess is a guess of the loss
+// at the end.
 func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass float64, ok bool) {
 	factor := math.Exp(at)
-	// ∫ (p − e^at·q) from begin falls up to the output whose loss is at, and
-	// rises from there.
+	// ∫ (p − e^at·q) from begin falls up to the output whose loss is at, and rises from
+	// there on.
 	low, high := max(begin, p.at(at)), hi
 	if low >= high {
 		return 0, 0, false
@@ -255,6 +253,6 @@ func (p part) mergeCell(begin, hi, at, guess, tolerance float64) (end, mass floa
 	return 0, 0, false
 }
 
-// mergeError bounds how far the loss of a merged cell may be from its grid
-// point, in widths.
+// mergeError bounds the distance of the loss of a merged cell from its grid point, in
+// widths.
 const mergeError = 1e-9

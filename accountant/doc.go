@@ -1,27 +1,52 @@
-// Package accountant turns what was released into what was given away.
+// Package accountant computes the privacy cost of noisy releases.
 //
-// A release is described by an [Event]: which noise, how much, on which sample,
-// under which adjacency. Events are composed and repeated, and [Account] answers
-// for the whole with a [Profile]: bounds on the smallest ε for a δ, and on the
-// smallest δ for an ε. What there is no proof for is refused.
+// An [Event] describes a release: the kind and size of the noise, the sample, and the
+// [Adjacency]. Events are composed with [Composed] and [Repeated]. [Account] returns the
+// [Profile] of an event, with bounds on the smallest ε for a δ, and on the smallest δ for
+// an ε. It returns an error for combinations without a proof.
 //
-// Under an event stand the laws of its privacy loss, one for each order of two
-// adjacent inputs (pair.go, law.go). The methods compose them:
+// A researcher usually calls
 //
-//   - Gaussian releases by themselves in closed form ([Exact]; gaussian.go).
-//   - Everything by a transform of the discretised laws, tilted so that the tail
-//     that δ measures is not lost in rounding ([LossDistribution]; discretise.go,
-//     pld.go, certify.go). Its bounds are certified: discretisation, truncation,
-//     wrap-around and rounding are charged for, in both directions.
-//   - The moment generating function along a contour ([Contour]; contour.go): the
-//     same to a dozen digits in a millisecond, without a certificate.
-//   - Rényi divergences at real orders ([RenyiDP]; rdp.go, moments.go), and the
-//     classical theorems that papers used (classical.go, fixedsize.go).
+//   - [Account] and [Profile.Epsilon] for the cost of given releases;
+//   - [CalibrateNoise], [CalibrateRate] and [CalibrateTimes] for the noise multiplier, the
+//     sampling rate or the number of steps that meet a [Target]; the result never misses it,
+//     because it is checked with the profile that is reported;
+//   - [NewGaussianFilter] or [NewRenyiFilter] for a budget over a lifetime, with releases that
+//     depend on earlier ones;
+//   - [Profile.TruePositiveRate], [Profile.Accuracy] and the other functions of risk.go for
+//     the success of an attacker.
 //
-// Events of different adjacencies are never added: "one record more or less"
-// and "one record replaced" are different promises.
+// Sensitivity and noise have the same unit. A noise multiplier is the standard deviation of
+// the noise over the clip norm C. Events of different adjacencies cannot be composed: "one
+// record more or less" and "one record replaced" are different statements.
 //
-// Calibration goes the other way and never misses its target: what it returns
-// was checked with the profile that will be reported. A [Filter] is a budget for
-// a lifetime, under full adaptivity. risk.go says what an ε lets an attacker do.
+// # Methods
+//
+// Every event has laws of its privacy loss, one for each order of two adjacent inputs
+// (pair.go, law.go). The methods compose these laws:
+//
+//   - [Exact] composes Gaussian releases in closed form (gaussian.go).
+//   - [LossDistribution] composes all events by a transform of the discretised laws. They are
+//     tilted so that the tail that determines δ is not lost in rounding (discretise.go,
+//     pld.go, certify.go). The bounds are certified: they include discretisation,
+//     truncation, wrap-around and rounding, in both directions.
+//   - [Contour] integrates the moment generating function along a contour (contour.go). It is
+//     accurate to a dozen digits within a millisecond, and not certified.
+//   - [RenyiDP] converts Rényi divergences at real orders (rdp.go, moments.go).
+//   - [FixedSize], [Moments], [Advanced] and [Basic] are the theorems that papers used
+//     (fixedsize.go, classical.go).
+//
+// # Adding an event
+//
+// A new kind of release needs changes in two files:
+//
+//  1. event.go (or a file beside it, such as sampled.go): a comparable struct with an
+//     Adjacency, whose addTo checks the fields and calls t.gaussian (Gaussian noise) or
+//     t.sample (any other), and whose laws returns the laws of the loss with the proof in
+//     its comment. law.go and pair.go have the usual laws.
+//  2. encoding.go: a new number among the kinds, a case in eventWriter.event and one in
+//     eventReader.event. Ledgers keep these numbers for ever.
+//
+// Tests: an entry in the table of encoding_test.go, reference values or a closed form as in
+// sampled_test.go, and the extremes of soundness_test.go.
 package accountant

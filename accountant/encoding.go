@@ -7,11 +7,12 @@ import (
 	"math"
 )
 
-// An event in bytes, for ledgers and messages: a byte for the version, then the event. An
-// event is a byte for its kind and then its fields in the order of its type: a float64 as
-// its bits, a count in eight bytes, an adjacency in one, all little-endian. Repeated holds
-// its count and then the event, Composed the number of its events in four bytes and then
-// these. An event that can be accounted has one encoding, and nothing else has one.
+// The encoding of an event for ledgers and messages is a byte for the version, then the
+// event. An event is a byte for its kind, then its fields in the order of its type: a
+// float64 as its bits, a count in eight bytes, an adjacency in one byte, all
+// little-endian. Repeated has its count and then the event, Composed the number of its
+// events in four bytes and then the events. Every event that can be accounted has exactly
+// one encoding, and no other bytes are an encoding.
 
 // EventVersion is the version of the encoding of events.
 const EventVersion = 1
@@ -19,11 +20,11 @@ const EventVersion = 1
 const (
 	// MaxEventSize is the largest encoding of an event in bytes.
 	MaxEventSize = 64 << 10
-	// maxEventDepth is how deep events may lie in each other.
+	// maxEventDepth is the largest depth of nested events.
 	maxEventDepth = 16
 )
 
-// The kinds of events. A number has one meaning for ever.
+// The kinds of events. The meaning of a number never changes.
 const (
 	kindGaussian byte = 1 + iota
 	kindDiscreteGaussian
@@ -37,11 +38,11 @@ const (
 	kindComposed
 )
 
-// ErrEventForm says that bytes are no encoding of an event.
-var ErrEventForm = errors.New("not the encoding of an event: it was changed, cut or made by something else")
+// ErrEventForm is returned for bytes that are not the encoding of an event.
+var ErrEventForm = errors.New("not the encoding of an event: the bytes were changed, cut short, or written by another program")
 
-// MarshalEvent returns the one encoding of an event. An event that cannot be accounted,
-// one that is too large and one whose parts lie too deep in each other are refused.
+// MarshalEvent returns the encoding of an event. It returns an error for an event that
+// cannot be accounted, is too large, or is nested too deeply.
 func MarshalEvent(e Event) ([]byte, error) {
 	if _, err := tallyOf(e); err != nil {
 		return nil, fmt.Errorf("write event: %w", err)
@@ -52,18 +53,19 @@ func MarshalEvent(e Event) ([]byte, error) {
 	case w.err != nil:
 		return nil, fmt.Errorf("write event: %w", w.err)
 	case len(w.b) > MaxEventSize:
-		return nil, fmt.Errorf("write event: it takes %d bytes, and at most %d are written: state what repeats with Repeated", len(w.b), MaxEventSize)
+		return nil, fmt.Errorf("write event: it takes %d bytes and the limit is %d: use Repeated for repeated events", len(w.b), MaxEventSize)
 	}
 	return w.b, nil
 }
 
-// UnmarshalEvent reads what MarshalEvent wrote, and nothing else.
+// UnmarshalEvent decodes the bytes that MarshalEvent returned. It returns an error for
+// all others.
 func UnmarshalEvent(b []byte) (Event, error) {
 	if len(b) == 0 || len(b) > MaxEventSize {
 		return nil, ErrEventForm
 	}
 	if b[0] != EventVersion {
-		return nil, fmt.Errorf("an event of version %d, and only %d is known: a newer program wrote it, use that one", b[0], EventVersion)
+		return nil, fmt.Errorf("event of version %d, but this program knows only version %d: use the newer program that wrote it", b[0], EventVersion)
 	}
 	r := &eventReader{b: b[1:]}
 	e := r.event(0)
@@ -99,7 +101,7 @@ func (w *eventWriter) fields(kind byte, a Adjacency, values ...any) {
 
 func (w *eventWriter) event(e Event, depth int) {
 	if depth > maxEventDepth {
-		w.err = fmt.Errorf("events lie more than %d deep in each other: state them side by side", maxEventDepth)
+		w.err = fmt.Errorf("events are nested more than %d deep: list them side by side in one Composed", maxEventDepth)
 		return
 	}
 	switch e := e.(type) {
@@ -133,7 +135,7 @@ func (w *eventWriter) event(e Event, depth int) {
 	}
 }
 
-// An eventReader takes an encoding apart. After the first failure it reads nothing.
+// An eventReader decodes an event. After the first failure it reads nothing more.
 type eventReader struct {
 	b      []byte
 	failed bool
@@ -149,7 +151,8 @@ func (r *eventReader) take(n int) []byte {
 	return taken
 }
 
-// float refuses −0, which is written as 0. Whether a number has a meaning, the event says.
+// float refuses −0, which is written as 0. Whether the number is in range is checked with
+// the whole event.
 func (r *eventReader) float() float64 {
 	x := math.Float64frombits(binary.LittleEndian.Uint64(r.take(8)))
 	if x == 0 && math.Signbit(x) {
@@ -189,7 +192,7 @@ func adjacencyCode(a Adjacency) byte {
 	case ZeroOut:
 		return 3
 	}
-	return 0 // an event that can be accounted has none of these
+	return 0 // unreachable: an event that can be accounted has one of the three
 }
 
 func (r *eventReader) event(depth int) Event {
@@ -227,7 +230,8 @@ func (r *eventReader) event(depth int) Event {
 	return nil
 }
 
-// composed allocates no more than its bytes pay for: an event has at least one.
+// composed allocates in proportion to the bytes that are left: an event takes at least
+// one.
 func (r *eventReader) composed(depth int) Event {
 	n := int64(binary.LittleEndian.Uint32(r.take(4)))
 	if n > int64(len(r.b)) {

@@ -13,8 +13,8 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// oneOfEach has every kind of event, with its encoding written by hand from the format
-// that encoding.go states.
+// oneOfEach has every kind of event, with its encoding written by hand from the format in
+// encoding.go.
 var oneOfEach = []struct {
 	event    Event
 	encoding string
@@ -40,7 +40,7 @@ func fromHex(t *testing.T, text string) []byte {
 	return b
 }
 
-func TestEventsAreWrittenAsStated(t *testing.T) {
+func TestEventEncoding(t *testing.T) {
 	for _, c := range oneOfEach {
 		want := fromHex(t, c.encoding)
 		if got, err := MarshalEvent(c.event); err != nil || !bytes.Equal(got, want) {
@@ -52,7 +52,7 @@ func TestEventsAreWrittenAsStated(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoEventIsRefused(t *testing.T) {
+func TestUnmarshalEventErrors(t *testing.T) {
 	for _, c := range oneOfEach {
 		whole := fromHex(t, c.encoding)
 		for n := range whole {
@@ -81,7 +81,7 @@ func TestWhatIsNoEventIsRefused(t *testing.T) {
 	}
 }
 
-func TestEventsThatCannotBeAccountedAreNotWritten(t *testing.T) {
+func TestMarshalEventErrors(t *testing.T) {
 	deep := Event(Gaussian{1, 1, AddRemove})
 	for range maxEventDepth + 1 {
 		deep = Repeated{deep, 1}
@@ -105,7 +105,7 @@ func TestEventsThatCannotBeAccountedAreNotWritten(t *testing.T) {
 	}
 }
 
-// What is read costs what was written cost.
+// An event that was encoded and decoded has the same cost.
 func TestEventsKeepTheirCost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := drawEvent(t)
@@ -126,15 +126,15 @@ func TestEventsKeepTheirCost(t *testing.T) {
 	})
 }
 
-// A quote is what a charge then costs, and itself costs nothing.
-func TestAQuoteIsTheCharge(t *testing.T) {
+// A quote equals the cost of the charge that follows, and does not change the filter.
+func TestQuoteEqualsCharge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFilter(t)
 		for range rapid.IntRange(1, 5).Draw(t, "releases") {
 			e, spent := drawEvent(t), f.Spent()
 			cost, quoted := f.Quote(e)
 			if f.Spent() != spent {
-				t.Fatalf("a quote was charged: %g became %g", spent, f.Spent())
+				t.Fatalf("a quote changed the spending from %g to %g", spent, f.Spent())
 			}
 			charged := f.Clone().Charge(e)
 			if (quoted == nil) != (charged == nil) || quoted != nil && quoted.Error() != charged.Error() {

@@ -6,25 +6,25 @@ import (
 	"math"
 )
 
-// An Event is what one release, or several, cost. The set of events is closed:
-// [Gaussian], [DiscreteGaussian], [Poisson], [WithoutReplacement],
-// [RandomAllocation], [Permutation], [Laplace], [Approximate], [Repeated] and
-// [Composed].
+// An Event describes one release, or several, for the accountant: the noise, the sample,
+// the sensitivity and the adjacency. The set of events is closed: [Gaussian],
+// [DiscreteGaussian], [Poisson], [WithoutReplacement], [RandomAllocation], [Permutation],
+// [Laplace], [Approximate], [Repeated] and [Composed].
 type Event interface {
-	// addTo adds the event, times over.
+	// addTo adds the event to t, times times.
 	addTo(t *tally, times float64) error
 }
 
-// A tally is what a composition adds up to.
+// A tally is the sum of the events of a composition.
 type tally struct {
 	adjacency  Adjacency // "" for a composition of nothing
 	muSquared  float64   // Σ μ² of the Gaussian releases
-	leastMu    float64   // √ of that from below: what is released may be less than what is accounted
-	divergence float64   // max divergence to what happens from what is accounted, either way
-	samples    []counted // everything that is not Gaussian, in order of appearance
+	leastMu    float64   // lower bound on √Σ μ²: the true μ may be smaller than the accounted one
+	divergence float64   // max divergence, in both directions, between the true and the accounted release
+	samples    []counted // all events that are not Gaussian, in order of appearance
 }
 
-// counted is an event with laws of its own, and how often it happens.
+// counted is an event with laws of its own, and the number of times that it happens.
 type counted struct {
 	event lossy
 	times float64
@@ -33,26 +33,25 @@ type counted struct {
 // lossy is an event that is not a Gaussian release. Its values are comparable.
 type lossy interface {
 	Event
-	// laws returns the laws of the loss that bound it from above, and from
-	// below as far as that is known.
+	// laws returns laws of the loss that bound it from above and, as far as they are
+	// known, from below.
 	laws() (upper, lower directions, err error)
 }
 
-// directions are the laws of the loss for the two orders of two adjacent
-// inputs: with the record in question against without, and the reverse. Where
-// inputs play equal roles both are one. The zero law is that of nothing.
+// directions are the laws of the loss for the two orders of two adjacent inputs: with the
+// record against without, and the reverse. If the inputs play equal roles, both laws are
+// the same. The zero law is that of an empty release.
 type directions struct {
 	remove, add law
 	equal       bool
-	// removeFirst says that every Rényi divergence of remove is at least that
-	// of add.
+	// removeFirst is true if every Rényi divergence of remove is at least that of add.
 	removeFirst bool
 }
 
-// same is one law for both orders.
+// same returns directions that have the same law in both orders.
 func same(l law) directions { return directions{remove: l, add: l, equal: true} }
 
-// tallyOf adds up an event.
+// tallyOf returns the tally of an event.
 func tallyOf(e Event) (tally, error) {
 	var t tally
 	if e == nil {
@@ -62,30 +61,31 @@ func tallyOf(e Event) (tally, error) {
 		return t, err
 	}
 	if math.IsInf(t.muSquared, 0) || math.IsInf(t.divergence, 0) {
-		return t, errors.New("the releases cost more than a float64 holds")
+		return t, errors.New("the cost of the releases overflows a float64")
 	}
 	return t, nil
 }
 
-// under notes the adjacency of an event to be added.
+// under sets the adjacency of the tally, and returns an error if it has another one
+// already.
 func (t *tally) under(a Adjacency) error {
 	if err := a.Check(); err != nil {
 		return err
 	}
 	if t.adjacency != "" && t.adjacency != a {
-		return fmt.Errorf("cannot add a release accounted under %q to one under %q: they promise different things; account all of them under one adjacency", a, t.adjacency)
+		return fmt.Errorf("cannot add a release accounted under %q to one under %q: use one adjacency for all releases", a, t.adjacency)
 	}
 	t.adjacency = a
 	return nil
 }
 
-// gaussian adds releases with a parameter μ in [least, most] each.
+// gaussian adds Gaussian releases, each with a parameter μ in [least, most].
 func (t *tally) gaussian(least, most, times float64) {
 	t.muSquared = up(t.muSquared + up(times*up(most*most)))
 	t.leastMu = math.Sqrt(t.leastMu*t.leastMu+times*least*least) * (1 - 0x1p-50)
 }
 
-// sample adds an event with laws of its own.
+// sample adds an event that has laws of its own.
 func (t *tally) sample(e lossy, times float64) {
 	if times == 0 {
 		return
@@ -99,8 +99,8 @@ func (t *tally) sample(e lossy, times float64) {
 	t.samples = append(t.samples, counted{e, times})
 }
 
-// Gaussian is a release of a real vector of L2 sensitivity Sensitivity with
-// independent N(0, Sigma²) noise on every element.
+// Gaussian is a release of a real vector of L2 sensitivity Sensitivity with independent
+// N(0, Sigma²) noise on every element. Sigma is in the units of Sensitivity.
 type Gaussian struct {
 	Sensitivity float64
 	Sigma       float64
@@ -120,9 +120,9 @@ func (e Gaussian) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// Laplace is a release of a real vector of L1 sensitivity Sensitivity with
-// independent Laplace noise of the given Scale on every element. Its laws are
-// those of one element that bears the whole sensitivity.
+// Laplace is a release of a real vector of L1 sensitivity Sensitivity with independent
+// Laplace noise of scale Scale on every element. Its law is that of one element with the
+// whole sensitivity.
 type Laplace struct {
 	Sensitivity float64
 	Scale       float64
@@ -148,8 +148,8 @@ func (e Laplace) laws() (upper, lower directions, err error) {
 	return same(l), same(l), nil
 }
 
-// Approximate is any (Epsilon, Delta)-private step, of which nothing else is
-// known; Delta may be 0. It has no lower bound: the step may give away nothing.
+// Approximate is any (Epsilon, Delta)-private step about which nothing else is known.
+// Delta may be 0. It has no lower bound, since the step may reveal nothing.
 type Approximate struct {
 	Epsilon   float64
 	Delta     float64
@@ -175,8 +175,8 @@ func (e Approximate) laws() (upper, lower directions, err error) {
 	return same(l), directions{equal: true}, nil
 }
 
-// Repeated is an event that happens Times times, each chosen in the knowledge of
-// what the earlier ones released.
+// Repeated is an event that happens Times times. Each time, it may be chosen with
+// knowledge of the earlier releases.
 type Repeated struct {
 	Event Event
 	Times int
@@ -192,8 +192,8 @@ func (e Repeated) addTo(t *tally, times float64) error {
 	return e.Event.addTo(t, times)
 }
 
-// Composed is a sequence of events, each chosen in the knowledge of what the
-// earlier ones released.
+// Composed is a sequence of events, each of which may be chosen with knowledge of the
+// earlier releases.
 type Composed []Event
 
 func (c Composed) addTo(t *tally, times float64) error {
@@ -208,8 +208,8 @@ func (c Composed) addTo(t *tally, times float64) error {
 	return nil
 }
 
-// up returns a number that is not below the exact result of the operation that
-// yielded x. Zero is exact.
+// up returns the next float64 above x, which is not below the exact result of the
+// operation that was rounded to x. Zero is taken as exact.
 func up(x float64) float64 {
 	if x == 0 {
 		return 0

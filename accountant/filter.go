@@ -7,17 +7,17 @@ import (
 	"sync"
 )
 
-// A Filter is the lifetime budget of one data holder. It admits releases for as
-// long as all of them together keep a promise (ε, δ) that was made at the start,
-// and refuses the first that would break it.
+// A Filter is the lifetime privacy budget of one client. It admits releases while all of
+// them together keep a target (ε, δ) that was fixed at the start, and refuses the first
+// release that would exceed it.
 //
-// The promise holds under full adaptivity: what is released next, with how much
-// noise, and whether anything is, may depend on all that was released before.
-// That is why a filter counts in a unit whose sum alone decides, fixed when the
-// budget is made, and why no ε of the moment is compared with anything.
+// The target holds under full adaptivity: whether there is a next release, which one, and
+// with how much noise, may depend on all earlier releases. Therefore a filter adds costs
+// in a unit whose sum alone decides, and which is fixed when the budget is made. It never
+// compares the ε of an intermediate state with the target.
 //
-// A Filter is safe for concurrent use. The zero Filter admits nothing. A Filter
-// must not be copied.
+// A Filter is safe for concurrent use. The zero Filter admits nothing. A Filter must not
+// be copied.
 type Filter struct {
 	mu sync.Mutex
 	filterState
@@ -27,7 +27,7 @@ type filterState struct {
 	kind      filterKind
 	target    Target
 	adjacency Adjacency
-	order     float64 // of a Rényi filter
+	order     float64 // order of a Rényi filter, otherwise 0
 	budget    filterCost
 	spent     filterCost
 }
@@ -39,25 +39,24 @@ const (
 	renyiFilter    filterKind = "renyi"
 )
 
-// filterCost is what a release costs or what there is to spend: μ² or a Rényi
-// divergence, and, of a Gaussian filter, the max divergence to the exact Gaussian
-// release.
+// filterCost is the cost of a release, or a budget: μ² or a Rényi divergence, and, for a
+// Gaussian filter, the max divergence to the exact Gaussian release.
 type filterCost struct{ main, divergence float64 }
 
-// filterDivergence is the max divergence that a Gaussian filter sets aside for
-// noise that is not quite Gaussian. Integer noise of σ ≥ 2²³ costs below 2⁻⁷⁸ an
-// element: it is enough for 2³⁸ of them, and takes from ε about 2⁻³⁹.
+// filterDivergence is the max divergence that a Gaussian filter reserves for noise that
+// is not exactly Gaussian. Integer noise of σ ≥ 2²³ costs below 2⁻⁷⁸ an element, so it is
+// enough for 2³⁸ elements. It takes about 2⁻³⁹ from ε.
 const filterDivergence = 0x1p-40
 
-// costMargin raises costs above the rounding errors with which they come.
+// costMargin raises costs by more than their rounding errors.
 const costMargin = 1 + 0x1p-50
 
-// NewGaussianFilter returns a filter for Gaussian releases only, Gaussian and
-// DiscreteGaussian and what is composed of them, that admits them while
-// Σμ² ≤ μ_B² for the largest μ_B that meets the target (Koskela, Tobaben, Honkela,
-// "Individual Privacy Accounting with Gaussian Differential Privacy", 2023;
-// Smith, Thakurta, "Fully Adaptive Composition for Gaussian
-// Differential Privacy", 2022). Nothing is lost against a plan made in advance.
+// NewGaussianFilter returns a filter that admits only Gaussian releases: Gaussian and
+// DiscreteGaussian events and compositions of them. It admits them while Σμ² ≤ μ_B² for
+// the largest μ_B that meets the target (Koskela, Tobaben, Honkela, "Individual Privacy
+// Accounting with Gaussian Differential Privacy", 2023; Smith, Thakurta, "Fully Adaptive
+// Composition for Gaussian Differential Privacy", 2022). It admits as much as a plan made
+// in advance.
 func NewGaussianFilter(target Target, adjacency Adjacency) (*Filter, error) {
 	if err := errors.Join(target.Check(), adjacency.Check()); err != nil {
 		return nil, fmt.Errorf("gaussian filter: %w", err)
@@ -68,7 +67,7 @@ func NewGaussianFilter(target Target, adjacency Adjacency) (*Filter, error) {
 	}
 	budget := stable(largest(tooMuch))
 	if budget == 0 {
-		return nil, fmt.Errorf("gaussian filter: epsilon %g at delta %g leaves no room for any release", target.Epsilon, target.Delta)
+		return nil, fmt.Errorf("gaussian filter: epsilon %g at delta %g is too small for any release", target.Epsilon, target.Delta)
 	}
 	return &Filter{filterState: filterState{
 		kind:      gaussianFilter,
@@ -78,13 +77,13 @@ func NewGaussianFilter(target Target, adjacency Adjacency) (*Filter, error) {
 	}}, nil
 }
 
-// NewRenyiFilter returns a filter for all releases of which [Renyi] knows the
-// divergence at the given order α > 1, subsampled ones among them. It admits them
-// while the sum of divergences is at most [RenyiBudget] (Feldman, Zrnic,
-// "Individual Privacy Accounting via a Rényi Filter", 2021; Lécuyer,
-// "Practical Privacy Filters and Odometers with Rényi Differential Privacy", 2021).
-// The order cannot be changed later. A good one minimises [RenyiEpsilon] for the
-// releases that are expected: for Gaussian ones it is near 1 + 2 log(1/δ)/ε.
+// NewRenyiFilter returns a filter for all releases, also subsampled ones, for which
+// [Renyi] has a divergence at the given order α > 1. It admits them while the sum of
+// divergences is at most [RenyiBudget] (Feldman, Zrnic, "Individual Privacy Accounting
+// via a Rényi Filter", 2021; Lécuyer, "Practical Privacy Filters and Odometers with Rényi
+// Differential Privacy", 2021). The order cannot be changed later. A good order minimises
+// [RenyiEpsilon] for the expected releases; for Gaussian ones it is near 1 + 2
+// log(1/δ)/ε.
 func NewRenyiFilter(target Target, order float64, adjacency Adjacency) (*Filter, error) {
 	var err error
 	if !(order > 1) || math.IsInf(order, 0) {
@@ -102,18 +101,18 @@ func NewRenyiFilter(target Target, order float64, adjacency Adjacency) (*Filter,
 	}}, nil
 }
 
-// stable rounds x ≥ 0 down to 32 significant bits. A budget is computed anew
-// when a ledger is read, and must not come out lower on a machine that rounds
-// otherwise, below what has been spent.
+// stable rounds x ≥ 0 down to 32 significant bits. A budget is computed again when a
+// ledger is read. On a machine that rounds differently it must not be lower, and so
+// perhaps below the spending.
 func stable(x float64) float64 {
 	const dropped = 52 - 31
 	return math.Float64frombits(math.Float64bits(x) >> dropped << dropped)
 }
 
-// filterDelta bounds δ(ε) of a Gaussian release with μ² up to max divergence r: if
-// P and Q are (ε, δ)-close, then P′ and Q′ within r of them are (ε + 2r, e^r δ)-close,
-// and at ε = 0 the missing 2r cost e^{2r} − 1 at most. It is raised as the answers
-// of a [Profile] are.
+// filterDelta bounds δ(ε) of a Gaussian release with μ² up to max divergence r: if P and
+// Q are (ε, δ)-close, then P′ and Q′ within r of them are (ε + 2r, e^r δ)-close, and at ε
+// = 0 the missing 2r cost at most e^{2r} − 1. The bound is raised like those of a
+// [Profile].
 func filterDelta(c filterCost, epsilon float64) float64 {
 	mu, r := math.Sqrt(c.main)*costMargin, c.divergence
 	delta := GaussianDelta(mu, max(0, epsilon-2*r)) * math.Exp(r)
@@ -123,17 +122,17 @@ func filterDelta(c filterCost, epsilon float64) float64 {
 	return min(1, delta*(1+0x1p-40+mu*mu*0x1p-51))
 }
 
-// Charge admits the event e, and counts it, or refuses it, and counts nothing.
-// It must be called, and what it did made durable, before anything of e is
-// released. An event that does not fit into what is left is refused with a
-// [*BudgetError]; one that is malformed, stated under another adjacency, or of no
-// finite cost, with another error.
+// Charge admits the event e and adds its cost to the spending, or returns an error and
+// adds nothing. The caller must call Charge, and store the new state durably, before it
+// releases anything of e. Charge returns a [*BudgetError] if the cost of e exceeds the
+// rest of the budget, and another error if e is malformed, stated under another
+// adjacency, or has no finite cost.
 func (f *Filter) Charge(e Event) error {
 	_, err := f.Admit(e)
 	return err
 }
 
-// Admit does what Charge does, and returns by how much that raised [Filter.Spent].
+// Admit does the same as Charge, and returns by how much [Filter.Spent] rose.
 func (f *Filter) Admit(e Event) (cost float64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,7 +144,7 @@ func (f *Filter) Admit(e Event) (cost float64, err error) {
 	return c.main, nil
 }
 
-// cost is what e costs, rounded up.
+// cost returns the cost of e, rounded up.
 func (s *filterState) cost(e Event) (filterCost, error) {
 	var c filterCost
 	t, err := tallyOf(e)
@@ -168,7 +167,7 @@ func (s *filterState) cost(e Event) (filterCost, error) {
 		return filterCost{}, err
 	}
 	if t.adjacency != "" && t.adjacency != s.adjacency {
-		return filterCost{}, fmt.Errorf("the release is accounted under %q and the budget under %q: they promise different things; account the release under %q", t.adjacency, s.adjacency, s.adjacency)
+		return filterCost{}, fmt.Errorf("the release is accounted under %q and the budget under %q: account the release under %q", t.adjacency, s.adjacency, s.adjacency)
 	}
 	return c, errors.Join(nonNegative("cost", c.main), nonNegative("max divergence", c.divergence))
 }
@@ -184,7 +183,7 @@ func addUp(a, b float64) float64 {
 	return sum
 }
 
-// Unit names what [Filter.Spent], [Filter.Left] and [Filter.Budget] are in.
+// Unit returns the unit of [Filter.Spent], [Filter.Left] and [Filter.Budget].
 func (f *Filter) Unit() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -200,43 +199,44 @@ func (s *filterState) unit() string {
 	return "squared Gaussian-DP parameter μ²"
 }
 
-// Target returns the promise that the filter keeps.
+// Target returns the target that the filter keeps.
 func (f *Filter) Target() Target {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.target
 }
 
-// Adjacency returns the adjacency under which the filter keeps it.
+// Adjacency returns the adjacency of the target.
 func (f *Filter) Adjacency() Adjacency {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.adjacency
 }
 
-// Budget returns what there was to spend at the start.
+// Budget returns the whole budget, in [Filter.Unit].
 func (f *Filter) Budget() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.budget.main
 }
 
-// Spent returns what has been spent, rounded up.
+// Spent returns the sum of the costs so far, rounded up, in [Filter.Unit].
 func (f *Filter) Spent() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.spent.main
 }
 
-// SpentDivergence returns what has been spent of what a Gaussian filter sets aside for
-// noise that is not quite Gaussian, rounded up; 0 for a Rényi filter.
+// SpentDivergence returns how much of the max divergence that a Gaussian filter reserves
+// for noise that is not exactly Gaussian has been spent, rounded up. It is 0 for a Rényi
+// filter.
 func (f *Filter) SpentDivergence() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.spent.divergence
 }
 
-// Left returns what is left to spend, rounded down.
+// Left returns the rest of the budget, rounded down, in [Filter.Unit].
 func (f *Filter) Left() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -245,10 +245,10 @@ func (f *Filter) Left() float64 {
 
 func left(spent, budget float64) float64 { return max(0, -addUp(spent, -budget)) }
 
-// Epsilon returns the ε, at the target's δ, that a fixed sequence of the releases
-// so far would have. It is a point estimate for the curious: when the releases
-// were chosen along the way, the guarantee is the filter's whole [Filter.Target],
-// whatever has been spent of it.
+// Epsilon returns the ε, at the target's δ, of the releases so far if their sequence had
+// been fixed in advance. It is for information only: if releases depend on earlier ones,
+// the guarantee is the whole [Filter.Target], however little of the budget has been
+// spent.
 func (f *Filter) Epsilon() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -261,13 +261,12 @@ func (f *Filter) Epsilon() float64 {
 	return leastEpsilon(func(epsilon float64) float64 { return filterDelta(f.spent, epsilon) }, f.target.Delta)
 }
 
-// A BudgetError says that a release was refused because it does not fit into what
-// is left of a budget.
+// A BudgetError is the error for a release that costs more than the rest of a budget.
 type BudgetError struct {
-	Unit   string  // what the numbers are in
-	Asked  float64 // the cost of the release
-	Left   float64 // what there is to spend, less than Asked
-	Budget float64 // what there was at the start
+	Unit   string  // unit of the numbers
+	Asked  float64 // cost of the release
+	Left   float64 // rest of the budget, below Asked
+	Budget float64 // whole budget
 }
 
 func newBudgetError(unit string, asked, spent, budget float64) *BudgetError {
@@ -278,7 +277,7 @@ func (e *BudgetError) Error() string {
 	message := fmt.Sprintf("the release costs %.6g of %s, and %.6g of %.6g is left", e.Asked, e.Unit, e.Left, e.Budget)
 	switch {
 	case e.Left <= 0:
-		return message + ": the budget is spent and this data can be used for no further release"
+		return message + ": the budget is spent, and this data cannot be used for another release"
 	case e.Unit == divergenceUnit:
 		return message + ": use noise on a finer grid or in fewer dimensions"
 	}

@@ -8,11 +8,11 @@ import (
 	"io"
 )
 
-// filterVersion is the version of the form in which a Filter is written.
+// filterVersion is the version of the encoding of a Filter.
 const filterVersion = 1
 
-// filterJSON is a Filter as it is written. The budget is not there: it follows
-// from the rest. Numbers are the shortest that read back as the same float64.
+// filterJSON is the encoding of a Filter. It leaves out the budget, which follows from
+// the other fields. Numbers are the shortest that read back as the same float64.
 type filterJSON struct {
 	Version         int        `json:"version"`
 	Kind            filterKind `json:"kind"`
@@ -24,7 +24,8 @@ type filterJSON struct {
 	SpentDivergence float64    `json:"spent_divergence"` // 0 for a Rényi filter
 }
 
-// MarshalJSON writes the filter for a ledger. It fails for the zero Filter.
+// MarshalJSON returns the encoding of the filter for a ledger. It returns an error for
+// the zero Filter.
 func (f *Filter) MarshalJSON() ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -47,9 +48,10 @@ func (s *filterState) marshal() ([]byte, error) {
 	})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote, and nothing else but white space
-// between: a field that is missing, unknown, double, out of order or out of range
-// is an error, and so is a spend above the budget. After an error f is as it was.
+// UnmarshalJSON reads the encoding that MarshalJSON returns. It accepts additional white
+// space but nothing else: a field that is missing, unknown, repeated, out of order or out
+// of range is an error, and so is spending above the budget. After an error f is
+// unchanged.
 func (f *Filter) UnmarshalJSON(data []byte) error {
 	read, err := readFilter(data)
 	if err != nil {
@@ -69,17 +71,17 @@ func readFilter(data []byte) (filterState, error) {
 		return filterState{}, err
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return filterState{}, errors.New("there is more behind it")
+		return filterState{}, errors.New("there is more data after the filter")
 	}
 	if in.Version != filterVersion {
-		return filterState{}, fmt.Errorf("version %d is not known, only %d", in.Version, filterVersion)
+		return filterState{}, fmt.Errorf("unknown version %d: this program knows only version %d", in.Version, filterVersion)
 	}
 	s, err := in.state()
 	if err != nil {
 		return filterState{}, err
 	}
-	// One test for all that encoding/json forgives: fields that are missing or
-	// double or spelled in capitals, numbers written at length, −0.
+	// This comparison finds everything that encoding/json accepts silently: fields that
+	// are missing, repeated or spelled in capitals, numbers in a longer form, −0.
 	var plain bytes.Buffer
 	if err := json.Compact(&plain, data); err != nil {
 		return filterState{}, err
@@ -89,12 +91,12 @@ func readFilter(data []byte) (filterState, error) {
 		return filterState{}, err
 	}
 	if !bytes.Equal(plain.Bytes(), canonical) {
-		return filterState{}, fmt.Errorf("not in the form in which filters are written: got %.300s, want %s", plain.Bytes(), canonical)
+		return filterState{}, fmt.Errorf("not the canonical form of a filter: got %.300s, want %s", plain.Bytes(), canonical)
 	}
 	return s, nil
 }
 
-// state makes the filter anew, with the spend that was written.
+// state returns the state of a new filter with the target and the spending of in.
 func (in filterJSON) state() (filterState, error) {
 	target := Target{Epsilon: in.Epsilon, Delta: in.Delta}
 	var fresh *Filter

@@ -13,7 +13,7 @@ import (
 
 var testTarget = Target{Epsilon: 1, Delta: 1e-5}
 
-// filters returns one of each kind for the target.
+// filters returns one filter of each kind for the target.
 func filters(t testing.TB, target Target, order float64, adjacency Adjacency) []*Filter {
 	t.Helper()
 	g, err := NewGaussianFilter(target, adjacency)
@@ -27,7 +27,7 @@ func filters(t testing.TB, target Target, order float64, adjacency Adjacency) []
 	return []*Filter{g, r}
 }
 
-// drawFilter draws a filter of either kind, without charges, under ZeroOut.
+// drawFilter draws a filter of either kind, with no charges yet, under ZeroOut.
 func drawFilter(t *rapid.T) *Filter {
 	target := Target{
 		Epsilon: math.Exp(rapid.Float64Range(-3, 4).Draw(t, "log epsilon")),
@@ -60,8 +60,8 @@ func drawEvent(t *rapid.T) Event {
 	return Composed{Repeated{Gaussian{1, noise, ZeroOut}, times}}
 }
 
-// A Gaussian filter that is filled to the brim keeps its promise by the profile of
-// all that it admitted, and would not if it admitted noticeably more.
+// A full Gaussian filter meets its target by the profile of all releases that it
+// admitted, and would miss the target if it admitted noticeably more.
 func TestGaussianFilterMeetsTarget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		target := Target{
@@ -74,7 +74,7 @@ func TestGaussianFilterMeetsTarget(t *testing.T) {
 		}
 		var admitted Composed
 		for range 20 {
-			// A part of what is left, as an event, may be a little more than it.
+			// An event for a part of the rest may cost slightly more than that part.
 			part := rapid.Float64Range(.01, 1).Draw(t, "part")
 			e := Event(Gaussian{math.Sqrt(part * f.Left()), 1, ZeroOut})
 			if f.Charge(e) == nil {
@@ -98,19 +98,19 @@ func TestGaussianFilterMeetsTarget(t *testing.T) {
 		}
 		got := b.Upper
 		if got > target.Epsilon {
-			t.Fatalf("what was admitted costs ε = %.17g, above the target %.17g", got, target.Epsilon)
+			t.Fatalf("the admitted releases cost ε = %.17g, above the target %.17g", got, target.Epsilon)
 		}
 		if got < target.Epsilon*(1-1e-7) {
 			t.Fatalf("a full filter costs ε = %g, below the target %g", got, target.Epsilon)
 		}
 		if estimate := f.Epsilon(); estimate > target.Epsilon || math.Abs(estimate-got) > 1e-9*got {
-			t.Fatalf("Epsilon() = %.17g for what costs %.17g", estimate, got)
+			t.Fatalf("Epsilon() = %.17g for releases that cost %.17g", estimate, got)
 		}
 	})
 }
 
-// A full Rényi filter converts to the target, and Gaussian releases that it
-// admits cost no more than that by their exact profile.
+// A full Rényi filter converts to the target, and the Gaussian releases that it admits
+// cost no more than the target by their exact profile.
 func TestRenyiFilterMeetsTarget(t *testing.T) {
 	for _, order := range []float64{1.5, 8, 24, 64} {
 		f, err := NewRenyiFilter(testTarget, order, ZeroOut)
@@ -130,7 +130,7 @@ func TestRenyiFilterMeetsTarget(t *testing.T) {
 		} else if got, _ := p.Epsilon(testTarget.Delta); got.Upper > testTarget.Epsilon {
 			t.Errorf("order %g: %d releases cost ε = %g, above the target", order, n, got.Upper)
 		}
-		// At its best the order loses a few percent of ε, that is of √n.
+		// Even the best order loses a few percent of ε, and so of √n.
 		if exact := math.Pow(GaussianMu(1, 1e-5)*100, 2); order == 24 && float64(n) < .7*exact {
 			t.Errorf("order %g admits %d releases, where %g are possible", order, n, exact)
 		}
@@ -140,7 +140,7 @@ func TestRenyiFilterMeetsTarget(t *testing.T) {
 func TestFilterSpendIsSound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFilter(t)
-		exact := 0.0 // what has been spent, from below
+		exact := 0.0 // lower bound on the spending
 		for range rapid.IntRange(1, 30).Draw(t, "releases") {
 			e := drawEvent(t)
 			before, _ := f.MarshalJSON()
@@ -189,7 +189,7 @@ func TestFilterCostIsMonotone(t *testing.T) {
 		least := cost(sensitivity, n)
 		for _, c := range []filterCost{cost(more, n), cost(sensitivity, m)} {
 			if c.main < least.main || c.divergence < least.divergence {
-				t.Fatalf("%+v for more than what costs %+v", c, least)
+				t.Fatalf("cost %+v for a larger event than one that costs %+v", c, least)
 			}
 		}
 	})
@@ -204,7 +204,7 @@ func TestFilterOrderOfCharges(t *testing.T) {
 			t.Fatal(err)
 		}
 		events := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Event {
-			// Small enough for all of them.
+			// Small enough for all events to be admitted.
 			part := rapid.Float64Range(0, .1).Draw(t, "part")
 			return Gaussian{math.Sqrt(part * f.Budget() / max(1, f.order)), 1, ZeroOut}
 		}), 1, 9).Draw(t, "events")
@@ -232,14 +232,14 @@ func TestFilterRefusals(t *testing.T) {
 			{Gaussian{1, 0, ZeroOut}, "sigma must be positive"},
 			{Gaussian{math.NaN(), 1, ZeroOut}, "sensitivity must be non-negative"},
 			{Gaussian{-1, 1, ZeroOut}, "sensitivity must be non-negative"},
-			{Gaussian{1e200, 1, ZeroOut}, "more than a float64 holds"},
+			{Gaussian{1e200, 1, ZeroOut}, "overflows a float64"},
 			{Gaussian{1, 1000, ReplaceOne}, `under "replace-one"`},
 			{Gaussian{1, 1, ZeroOut}, "is left: multiply the noise by about"},
 			{good, ""},
 		} {
 			before := f.filterState
 			err := f.Charge(c.event)
-			if f.kind == "" { // the zero filter has no budget, and says so
+			if f.kind == "" { // the zero filter has no budget and returns an error
 				if err == nil {
 					t.Errorf("the zero filter admits %+v", c.event)
 				}
@@ -258,8 +258,9 @@ func TestFilterRefusals(t *testing.T) {
 	}
 }
 
-// Noise that is too coarse for the reserve is refused in its own unit, a spent
-// filter says that it is spent, and nothing costs nothing.
+// Noise that is too coarse for the reserve is refused in the unit of the divergence, a
+// full filter returns an error that the budget is spent, and an empty event costs
+// nothing.
 func TestBudgetErrors(t *testing.T) {
 	f := filters(t, testTarget, 20, AddRemove)[0]
 	var refusal *BudgetError
@@ -307,11 +308,11 @@ func TestNewFilterErrors(t *testing.T) {
 		}
 	}
 	if _, err := NewGaussianFilter(Target{1e-13, 1e-13}, ZeroOut); err == nil {
-		t.Error("a target below what is set aside gives no error")
+		t.Error("no error for a target below the reserved divergence")
 	}
 }
 
-// Of many that race for the last unit, one wins.
+// If many goroutines charge the last unit, one succeeds.
 func TestFilterRace(t *testing.T) {
 	for _, f := range filters(t, testTarget, 20, ZeroOut) {
 		e := Gaussian{1, 10 * math.Sqrt(max(1, f.order)/f.Budget()), ZeroOut}
@@ -351,8 +352,8 @@ func TestAddUp(t *testing.T) {
 		{1, 2, 3},
 		{1, 0x1p-60, 1 + 0x1p-52},
 		{0x1p-60, 1, 1 + 0x1p-52},
-		{1 + 0x1p-52, 0x1p-53, 1 + 0x1p-51}, // a tie that goes up by itself
-		{1, 0x1p-53, 1 + 0x1p-52},           // and one that does not
+		{1 + 0x1p-52, 0x1p-53, 1 + 0x1p-51}, // a tie that rounding raises
+		{1, 0x1p-53, 1 + 0x1p-52},           // a tie that rounding does not raise
 		{1, -0x1p-60, 1},
 		{0x1p-60, -1, -1 + 0x1p-53},
 		{math.MaxFloat64, math.MaxFloat64, math.Inf(1)},

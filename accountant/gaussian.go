@@ -29,8 +29,8 @@ func GaussianEpsilon(mu, delta float64) float64 {
 	return leastEpsilon(func(epsilon float64) float64 { return GaussianDelta(mu, epsilon) }, delta)
 }
 
-// leastEpsilon returns the smallest ε ≥ 0 with deltaOf(ε) ≤ δ for a decreasing
-// deltaOf, on the safe side, or +Inf if there is none.
+// leastEpsilon returns the smallest ε ≥ 0 with deltaOf(ε) ≤ δ for a decreasing deltaOf,
+// rounded up, or +Inf if there is none.
 func leastEpsilon(deltaOf func(float64) float64, delta float64) float64 {
 	if deltaOf(0) <= delta {
 		return 0
@@ -39,7 +39,7 @@ func leastEpsilon(deltaOf func(float64) float64, delta float64) float64 {
 		return math.Inf(1)
 	}
 	low, high := 0.0, 1.0
-	for !(deltaOf(high) <= delta) { // also while it is NaN
+	for !(deltaOf(high) <= delta) { // true also for NaN
 		low, high = high, 2*high
 		if math.IsInf(high, 0) {
 			return high
@@ -49,9 +49,9 @@ func leastEpsilon(deltaOf func(float64) float64, delta float64) float64 {
 	return high
 }
 
-// GaussianMu returns the largest μ for which a Gaussian release is
-// (ε, δ)-private, rounded down to a float64 for which [GaussianDelta] does not
-// exceed δ, for ε ≥ 0 and 0 < δ < 1.
+// GaussianMu returns the largest μ for which a Gaussian release is (ε, δ)-private,
+// rounded down to a float64 for which [GaussianDelta] does not exceed δ. ε ≥ 0 and 0 < δ
+// < 1.
 func GaussianMu(epsilon, delta float64) float64 {
 	low, high := 0.0, 1.0
 	for GaussianDelta(high, epsilon) <= delta {
@@ -64,10 +64,10 @@ func GaussianMu(epsilon, delta float64) float64 {
 	return low
 }
 
-// bisect narrows [low, high] to two neighbouring float64s with holds false at
-// low and true at high. Both bounds must be non-negative.
+// bisect narrows [low, high] to two neighbouring float64s, so that holds is false for the
+// lower and true for the upper one. Both ends must be non-negative.
 func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
-	// Non-negative floats are ordered as their bits are.
+	// Non-negative floats have the order of their bits.
 	l, h := math.Float64bits(low), math.Float64bits(high)
 	for h-l > 1 {
 		middle := l + (h-l)/2
@@ -80,15 +80,15 @@ func bisect(low, high float64, holds func(float64) bool) (float64, float64) {
 	return math.Float64frombits(l), math.Float64frombits(h)
 }
 
-// GaussianGuess returns the largest probability with which an observer of a
-// μ-Gaussian-DP release can guess which of two adjacent inputs it came from, if
-// both are equally likely beforehand: (1 + δ(0))/2 = Φ(μ/2).
+// GaussianGuess returns the largest probability with which an observer of a μ-Gaussian-DP
+// release can guess from which of two adjacent inputs it came, if both are equally likely
+// a priori: (1 + δ(0))/2 = Φ(μ/2).
 func GaussianGuess(mu float64) float64 { return normalCDF(mu / 2) }
 
-// GaussianOdds returns the logarithm of the factor by which an observer of a
-// μ-Gaussian-DP release can move the odds between two adjacent inputs, except
-// with the given probability: the privacy loss is N(μ²/2, μ²). It is more than
-// the ε whose δ is that probability, since a δ counts how far, too.
+// GaussianOdds returns the logarithm of the largest factor by which an observer of a
+// μ-Gaussian-DP release can change the odds between two adjacent inputs, except with the
+// given probability. The privacy loss is N(μ²/2, μ²). The result is larger than the ε
+// whose δ is that probability, because δ also measures by how much the loss exceeds ε.
 func GaussianOdds(mu, probability float64) float64 {
 	return mu*mu/2 - mu*quantileBelow(probability)
 }

@@ -7,11 +7,10 @@ import (
 	"math/bits"
 )
 
-// A discreteSum is the law P of the sum of n independent samples of the discrete
-// Gaussian N_Z(0, σ²), on the integers −reach ... reach. It is what secure
-// aggregation releases: the sum of everyone's noise. The listed masses are not
-// quite P's: mass of at most rest in total is missing from them, and what is there
-// has relative error of at most err.
+// A discreteSum is the law P of the sum of n independent samples of the discrete Gaussian
+// N_Z(0, σ²), on the integers −reach ... reach. It is the noise in the sums that secure
+// aggregation releases. The listed masses are not exact: a mass of at most rest in total
+// is missing, and the listed ones have a relative error of at most err.
 type discreteSum struct {
 	half []float64 // at 0, 1, ..., reach; the law is symmetric
 	rest float64
@@ -19,26 +18,24 @@ type discreteSum struct {
 }
 
 const (
-	// For X of law N_Z(0, σ²), E e^(sX) is e^(s²σ²/2) times the ratio of
-	// Σ_k e^(−(k−sσ²)²/2σ²) to the same without the shift, which is at most 1
-	// (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential
-	// Privacy", 2020). So the sum reaches √(2tnσ²) with probability e^(−t) at
-	// most: 2^−989 for this t.
+	// For X with law N_Z(0, σ²), E e^(sX) is e^(s²σ²/2) times the ratio of Σ_k
+	// e^(−(k−sσ²)²/2σ²) to the same without the shift, which is at most 1 (Canonne,
+	// Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", 2020). So the
+	// sum exceeds √(2tnσ²) with probability at most e^(−t): 2^−989 for this t.
 	tailExponent = 686
 
-	// Masses below it are not listed, so that no listed one is subnormal.
+	// Masses below leastMass are not listed, so that no listed mass is subnormal.
 	leastMass = 0x1p-1000
 
 	// unitRoundoff is the largest relative error of one rounding.
 	unitRoundoff = 0x1p-53
 
-	// maxSumVariance bounds nσ²: at 10⁷ a law takes seconds and a megabyte.
+	// maxSumVariance is the largest nσ². At 10⁷ a law takes seconds and a megabyte.
 	maxSumVariance = 1e7
 )
 
-// newDiscreteSum returns the law of the sum of n samples of the discrete
-// Gaussian with parameter variance = σ². It takes σ² ≥ 2⁻²⁰, n ≥ 1 and
-// nσ² ≤ 10⁷.
+// newDiscreteSum returns the law of the sum of n samples of the discrete Gaussian with
+// parameter variance = σ², for σ² ≥ 2⁻²⁰, n ≥ 1 and nσ² ≤ 10⁷.
 func newDiscreteSum(variance float64, n int) (discreteSum, error) {
 	if err := errors.Join(
 		atLeast("variance", variance, 0x1p-20),
@@ -47,9 +44,9 @@ func newDiscreteSum(variance float64, n int) (discreteSum, error) {
 		return discreteSum{}, fmt.Errorf("sum of discrete Gaussians: %w", err)
 	}
 	if v := variance * float64(n); v > maxSumVariance {
-		return discreteSum{}, fmt.Errorf("sum of discrete Gaussians: %d shares of variance %g make %g, more than %g", n, variance, v, float64(maxSumVariance))
+		return discreteSum{}, fmt.Errorf("sum of discrete Gaussians: %d shares of variance %g have variance %g, and at most %g is supported", n, variance, v, float64(maxSumVariance))
 	}
-	// From σ² = 4.5 on the sum is one discrete Gaussian for all purposes.
+	// For σ² ≥ 4.5 the sum is one discrete Gaussian up to a negligible distance.
 	if distance := sharesDistance(math.Sqrt(variance), n); distance <= 0x1p-60 {
 		law := discreteGaussianLaw(variance, n)
 		law.err += 2 * distance
@@ -68,11 +65,10 @@ func newDiscreteSum(variance float64, n int) (discreteSum, error) {
 	return law, nil
 }
 
-// sharesDistance bounds the max divergence, in both directions, between the sum
-// of n samples of N_Z(0, σ²) and one sample of N_Z(0, nσ²):
-// 10 Σ_{k=1}^{n−1} e^(−2π²σ²k/(k+1)) (Kairouz, Liu, Steinke, "The Distributed
-// Discrete Gaussian Mechanism", 2021, corollary 12). The corollary asks for
-// σ ≥ 1/2; below, the bound is +Inf.
+// sharesDistance bounds the max divergence, in both directions, between the sum of n
+// samples of N_Z(0, σ²) and one sample of N_Z(0, nσ²): 10 Σ_{k=1}^{n−1} e^(−2π²σ²k/(k+1))
+// (Kairouz, Liu, Steinke, "The Distributed Discrete Gaussian Mechanism", 2021, corollary
+// 12). The corollary needs σ ≥ 1/2; below, sharesDistance returns +Inf.
 func sharesDistance(sigma float64, n int) float64 {
 	if n <= 1 {
 		return 0
@@ -81,7 +77,7 @@ func sharesDistance(sigma float64, n int) float64 {
 		return math.Inf(1)
 	}
 	rate := 2 * math.Pi * math.Pi * sigma * sigma
-	const listed = 10_000 // later terms are all charged as the first of them
+	const listed = 10_000 // every later term is charged as the first of them
 	var sum float64
 	for k := 1; k < min(n, listed); k++ {
 		sum += math.Exp(-rate * float64(k) / float64(k+1))
@@ -89,18 +85,17 @@ func sharesDistance(sigma float64, n int) float64 {
 	if n > listed {
 		sum += float64(n-listed) * math.Exp(-rate*listed/(listed+1))
 	}
-	// The exponent's rounding error counts only while the term is a number.
+	// The rounding error of the exponent matters only while the term is a normal number.
 	return 10 * sum * (1 + 0x1p-41)
 }
 
-// sumReach is the last integer that is listed for a sum of the given number of
-// samples.
+// sumReach returns the largest integer that is listed for a sum of n samples.
 func sumReach(variance float64, n int) int {
 	return int(math.Sqrt(2 * tailExponent * variance * float64(n)))
 }
 
-// finish drops masses that are too small from the end of half, and adds them to
-// missing, with the tail beyond if the law of n samples was cut there.
+// finish removes masses that are too small from the end of half, and adds them to
+// missing, together with the tail beyond if the law of n samples was cut there.
 func finish(half []float64, missing, relative, variance float64, n int) discreteSum {
 	beyond := float64(len(half))
 	rest := missing + 2*beyond*leastMass
@@ -127,12 +122,12 @@ func discreteGaussianLaw(variance float64, n int) discreteSum {
 	for k := range half {
 		half[k] /= total.value()
 	}
-	// Exponential, correction, sum and quotient err by two units each at most.
+	// Exponential, correction, sum and quotient have an error of at most two units each.
 	return finish(half, 0, 16*unitRoundoff, variance, n)
 }
 
-// expSquare is exp(−k²/(2nσ²)) without the error, hundreds of units for large
-// exponents, that comes of rounding the exponent.
+// expSquare returns exp(−k²/(2nσ²)) without the error, hundreds of units for large
+// exponents, that rounding of the exponent would cause.
 func expSquare(k int, variance float64, n int) float64 {
 	square, twice := float64(k)*float64(k), 2*float64(n)
 	divisor := twice * variance
@@ -142,12 +137,12 @@ func expSquare(k int, variance float64, n int) float64 {
 	return math.Exp(-x) * (1 - xError)
 }
 
-// doubled returns the law of the sum of two independent variables of law s,
-// which makes it one of n samples.
+// doubled returns the law of the sum of two independent variables with law s. The result
+// is a sum of n samples.
 //
-// P is log-concave, as convolutions of log-concave laws are, so P(x)P(z−x) falls
-// on both sides of x = z/2. Where it has fallen to 2⁻⁷⁰ of the sum after m terms,
-// all that follow add less than m/48 of the last one.
+// P is log-concave, as convolutions of log-concave laws are, so P(x)P(z−x) falls on both
+// sides of x = z/2. Once it has fallen to 2⁻⁷⁰ of the sum after m terms, all later terms
+// add less than m/48 of the last one.
 func (s discreteSum) doubled(variance float64, n int) discreteSum {
 	half := make([]float64, min(sumReach(variance, n), 2*(len(s.half)-1))+1)
 	most := 0
@@ -174,8 +169,8 @@ func (s discreteSum) doubled(variance float64, n int) discreteSum {
 	return finish(half, 2*s.rest, relative, variance, n)
 }
 
-// plus returns the law of the sum of independent variables of law s and law one,
-// of which the second must be the narrower.
+// plus returns the law of the sum of independent variables with the laws s and one. one
+// must be the narrower law.
 func (s discreteSum) plus(one discreteSum, variance float64, n int) discreteSum {
 	reach := len(one.half) - 1
 	half := make([]float64, min(sumReach(variance, n), len(s.half)-1+reach)+1)
@@ -196,12 +191,12 @@ func (s discreteSum) pmf(k int) float64 {
 	return 0
 }
 
-// atoms returns the law, under the noise, of the privacy loss log P(k)/P(k−shift)
-// of the noise against the noise shifted by an integer. Losses and masses are
-// raised by more than their error, and rest is at least the mass of what is not
-// listed: of losses that are infinite or not known to be accurate.
+// atoms returns the law, under the noise, of the privacy loss log P(k)/P(k−shift) of the
+// noise against the noise shifted by an integer. Losses and masses are raised by more
+// than their error. rest is at least the mass of the losses that are not listed: those
+// that are infinite or not known accurately.
 func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
-	least := max(s.rest*0x1p60, 0x1p-900) // against which what is missing is nothing
+	least := max(s.rest*0x1p60, 0x1p-900) // the missing mass is negligible beside it
 	e := 1.001*s.err + 8*unitRoundoff + 0x1p-58
 	var unlisted compensated
 	for k := 1 - len(s.half); k < len(s.half); k++ {
@@ -217,8 +212,8 @@ func (s discreteSum) atoms(shift int) (losses, masses []float64, rest float64) {
 	return losses, masses, min(1, (unlisted.value()*(1+e)+s.rest)*raised)
 }
 
-// compensated is a sum of non-negative numbers with relative error below two
-// units, whatever their number (Neumaier 1974).
+// compensated is a sum of non-negative numbers with a relative error below two units,
+// whatever their number (Neumaier 1974).
 type compensated struct{ sum, lost float64 }
 
 func (c *compensated) add(x float64) {

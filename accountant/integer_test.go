@@ -36,7 +36,7 @@ func TestDiscreteGaussianVectors(t *testing.T) {
 		for _, at := range c.Pmf {
 			got := law.pmf(at.K)
 			worst = max(worst, relative(got, at.P))
-			if r := relative(got, at.P); r > 1e-13 { // 0.05 and its like are rounded too
+			if r := relative(got, at.P); r > 1e-13 { // decimal numbers such as 0.05 are rounded too
 				t.Errorf("%s: mass at %d is %.17g, want %.17g (%.1e, claimed %.1e)", c.ID, at.K, got, at.P, r, law.err)
 			}
 		}
@@ -54,10 +54,10 @@ func TestDiscreteGaussianVectors(t *testing.T) {
 	t.Logf("worst relative errors: pmf %.1e, tails %.1e", worst, worstTail)
 }
 
-// brackets fails the test unless lower ≤ want ≤ upper, with room for want to be
-// rounded, and both are within 1e-11 of it, and returns the larger relative
-// error. Where an atom's loss is ε itself, it counts in the upper bound with its
-// whole rounding error, and δ may be 10⁻⁴ of it.
+// brackets fails the test unless lower ≤ want ≤ upper, up to the rounding of want, and
+// both are within 1e-11 of it. It returns the larger relative error. An atom whose loss
+// is ε itself counts in the upper bound with its whole rounding error, and δ may be 10⁻⁴
+// of it.
 func brackets(t *testing.T, name string, lower, upper, want float64) float64 {
 	t.Helper()
 	if want < 1e-300 && lower == 0 && upper < 1e-290 {
@@ -103,9 +103,9 @@ func TestSumOfDiscreteGaussiansVectors(t *testing.T) {
 	var worst, worstVariance, worstPmf, worstTau, worstSingle float64
 	for _, c := range cases {
 		if c.ID == "sum_discrete_gaussian-107" {
-			// It says 1.00416217...e-44, and is wrong from the seventh digit on:
-			// convolution in 80 digits gives what follows, which is also that of
-			// one share to 23 digits, as the distance of 7e-17 demands.
+			// The reference has 1.00416217...e-44, which is wrong from the seventh digit
+			// on. Convolution in 80 digits gives the value below. It equals that of one
+			// share to 23 digits, as the distance of 7e-17 implies.
 			c.Delta = 1.0041612548411407934e-44
 		}
 		law := discreteSumOf(t, c.Sigma2, c.K)
@@ -129,8 +129,8 @@ func TestSumOfDiscreteGaussiansVectors(t *testing.T) {
 	t.Logf("worst relative errors: delta %.1e, variance %.1e, pmf0 %.1e, tau %.1e, one share %.1e", worst, worstVariance, worstPmf, worstTau, worstSingle)
 }
 
-// naiveSum is the law of the sum by n − 1 convolutions over the whole support,
-// without any of the shortcuts.
+// naiveSum returns the law of the sum by n − 1 convolutions over the whole support,
+// without any shortcut.
 func naiveSum(variance float64, n int) map[int]float64 {
 	reach := int(38 * math.Sqrt(variance))
 	one := map[int]float64{}
@@ -168,13 +168,13 @@ func TestDiscreteSumAgainstNaive(t *testing.T) {
 				}
 			}
 			if law.rest > 1e-280 || law.err > 1e-12 {
-				t.Errorf("%d shares of variance %g: mass %g is missing and the rest is good to %g", n, variance, law.rest, law.err)
+				t.Errorf("%d shares of variance %g: mass %g is missing and the error of the rest is %g", n, variance, law.rest, law.err)
 			}
 		}
 	}
 }
 
-// What is listed adds up to one, and neither many shares nor wide ones are slow.
+// The listed masses add up to one, and many shares or wide ones are not slow.
 func TestDiscreteSumIsALaw(t *testing.T) {
 	for _, c := range []struct {
 		variance float64
@@ -190,7 +190,7 @@ func TestDiscreteSumIsALaw(t *testing.T) {
 			t.Errorf("%d shares of variance %g: total mass 1%+.1e, claimed within %.1e", c.n, c.variance, got-1, law.err)
 		}
 		if law.rest > 1e-270 || law.err > 1e-7 {
-			t.Errorf("%d shares of variance %g: mass %g is missing and the rest is good to %g", c.n, c.variance, law.rest, law.err)
+			t.Errorf("%d shares of variance %g: mass %g is missing and the error of the rest is %g", c.n, c.variance, law.rest, law.err)
 		}
 	}
 }
@@ -224,7 +224,7 @@ func TestSharesDistanceCovers(t *testing.T) {
 		}
 	}
 	if got := sharesDistance(.49, 2); !math.IsInf(got, 1) {
-		t.Errorf("a bound of %g where the corollary holds not", got)
+		t.Errorf("bound %g outside of the range of the corollary", got)
 	}
 	if got := sharesDistance(.49, 1); got != 0 {
 		t.Errorf("one share is at distance %g from itself", got)
@@ -234,7 +234,7 @@ func TestSharesDistanceCovers(t *testing.T) {
 	}
 }
 
-// The atoms give back the divergence that is computed without them.
+// The atoms give the divergence that is computed without them.
 func TestAtoms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		variance := math.Exp(rapid.Float64Range(-4, 5).Draw(t, "log variance"))
@@ -278,7 +278,7 @@ func TestDiscreteSumDeltaEdges(t *testing.T) {
 		}
 	}
 	if _, _, rest := law.atoms(1_000_000); rest < 1-1e-15 {
-		t.Errorf("laws that do not overlap have finite losses: only %g is not listed", rest)
+		t.Errorf("laws that do not overlap have finite losses: a mass of only %g is not listed", rest)
 	}
 }
 
@@ -307,6 +307,7 @@ func (s discreteSum) delta(shift int, epsilon float64) (lower, upper float64) {
 	if epsilon > mostEpsilon {
 		return 0, upper
 	}
-	// What P misses raises δ; what the shifted law misses lowers it, e^ε-fold.
+	// Mass missing from P raises δ; mass missing from the shifted law lowers it, times
+	// e^ε.
 	return max(0, low.value()/raised-factor*s.rest*raised), upper
 }

@@ -6,17 +6,16 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// A law is that of the privacy loss L = log P/Q of one event, for an output
-// drawn from P: pieces with a density, atoms, and a mass at infinity, where Q
-// has none.
+// A law is the distribution of the privacy loss L = log P/Q of one event, for an output
+// drawn from P: parts with a density, atoms, and a mass at infinity, where Q is zero.
 type law struct {
-	mu       float64 // of a Gaussian release, whose moments are known; otherwise 0
+	mu       float64 // parameter of a Gaussian release, whose moments are known; otherwise 0
 	parts    []part
 	atoms    []atom
 	infinite float64
 }
 
-// A part is a pair on an interval of its line.
+// A part is a pair of densities on an interval of the line.
 type part struct {
 	pair
 	lo, hi float64
@@ -24,17 +23,17 @@ type part struct {
 
 type atom struct{ loss, mass float64 }
 
-// whole is the law of a pair on the whole line.
+// whole returns the law of a pair on the whole line.
 func whole(p pair) law { return law{parts: []part{{p, math.Inf(-1), math.Inf(1)}}} }
 
-// gaussianLaw is that of a Gaussian release with parameter μ.
+// gaussianLaw returns the law of a Gaussian release with parameter μ.
 func gaussianLaw(mu float64) law {
 	l := whole(mixture{1, 1 / mu})
 	l.mu = mu
 	return l
 }
 
-// laplaceLaw is that of the Laplace mechanism with ε₀ = sensitivity/scale.
+// laplaceLaw returns the law of the Laplace mechanism with ε₀ = sensitivity/scale.
 func laplaceLaw(epsilon float64) law {
 	return law{
 		parts: []part{{laplace{epsilon}, -epsilon, epsilon}},
@@ -42,8 +41,8 @@ func laplaceLaw(epsilon float64) law {
 	}
 }
 
-// approximateLaw dominates every (ε, δ)-private step (Kairouz, Oh, Viswanath,
-// "The Composition Theorem for Differential Privacy", 2015, section 3).
+// approximateLaw returns a law that dominates every (ε, δ)-private step (Kairouz, Oh,
+// Viswanath, "The Composition Theorem for Differential Privacy", 2015, section 3).
 func approximateLaw(epsilon, delta float64) law {
 	rest := 1 - delta
 	return law{
@@ -52,13 +51,13 @@ func approximateLaw(epsilon, delta float64) law {
 	}
 }
 
-// replacedLaw dominates one step of sampling without replacement at rate γ
-// under replace-one, for noise σ in units of the clip norm: the pair whose
-// profile is that of (1−γ)N(0)+γN(2) against N(0) for ε ≥ 0, and of the reverse
-// below (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via
-// Characteristic Function", 2022, proposition 30). With the shift as the unit,
-// r the density ratio of that mixture, and r(½) = 1: loss log r with the mixture's mass
-// right of ½, loss −log r with the mass of N(0) there, and the rest at zero.
+// replacedLaw returns a law that dominates one step of sampling without replacement at
+// rate γ under replace-one, for noise σ in units of the clip norm. Its profile is that of
+// (1−γ)N(0)+γN(2) against N(0) for ε ≥ 0, and that of the reverse for ε < 0 (Zhu, Dong,
+// Wang, "Optimal Accounting of Differential Privacy via Characteristic Function", 2022,
+// proposition 30). With the shift as the unit and r the density ratio of that mixture,
+// r(½) = 1: the law has loss log r with the mixture's mass right of ½, loss −log r with
+// the mass of N(0) there, and the rest at zero.
 func replacedLaw(rate, sigma float64) law {
 	m := mixture{rate, sigma / 2}
 	return law{
@@ -67,8 +66,8 @@ func replacedLaw(rate, sigma float64) law {
 	}
 }
 
-// single returns an approximation of δ(ε) for one event, with a relative error
-// below singleError: ∫ (p − e^ε q)₊, whose integrand has one sign.
+// single returns δ(ε) = ∫ (p − e^ε q)₊ for one event, with a relative error below
+// singleError. The integrand has one sign.
 func (l law) single(epsilon float64) float64 {
 	sum := l.infinite
 	for _, a := range l.atoms {
@@ -107,8 +106,8 @@ func (l law) single(epsilon float64) float64 {
 
 func first(a, _ float64) float64 { return a }
 
-// singleError bounds the relative error of [law.single], whose integrand loses
-// digits where ε is near the loss.
+// singleError bounds the relative error of [law.single]. Its integrand loses digits where
+// ε is near the loss.
 const singleError = 1e-9
 
 // A rule is a Gauss-Legendre rule on [0, 1].

@@ -5,43 +5,44 @@ import (
 	"fmt"
 )
 
-// A Method is a way to find ε or δ.
+// A Method names an algorithm that computes ε or δ.
 type Method string
 
 const (
-	// Tightest is Exact where there are only Gaussian releases, and otherwise
-	// LossDistribution, or RenyiDP where that cannot do it.
+	// Tightest is Exact if all releases are Gaussian. Otherwise it is LossDistribution,
+	// or RenyiDP if that is not possible.
 	Tightest Method = "tightest"
-	// Exact is the closed form of composed Gaussian releases (Balle and Wang
-	// 2018; Dong, Roth, Su 2022).
+	// Exact uses the closed form of composed Gaussian releases (Balle and Wang 2018;
+	// Dong, Roth, Su 2022).
 	Exact Method = "exact Gaussian"
-	// LossDistribution composes discretised privacy loss distributions:
-	// certified bounds from both sides.
+	// LossDistribution composes discretised privacy loss distributions. It returns
+	// certified lower and upper bounds.
 	LossDistribution Method = "privacy loss distribution"
-	// Contour inverts the moment generating function numerically: a dozen
-	// digits, not certified.
+	// Contour inverts the moment generating function numerically. It is accurate to a
+	// dozen digits but not certified.
 	Contour Method = "contour integral"
 	// RenyiDP converts Rényi divergences of real orders.
 	RenyiDP Method = "Rényi DP"
-	// FixedSize is the bound on Rényi divergences under sampling without
-	// replacement of Wang, Balle, Kasiviswanathan (2019).
+	// FixedSize uses the bound of Wang, Balle, Kasiviswanathan (2019) on Rényi
+	// divergences under sampling without replacement.
 	FixedSize Method = "Rényi DP of fixed-size samples"
-	// Moments is the moments accountant as it was published.
+	// Moments is the moments accountant as it was published (Abadi et al. 2016).
 	Moments Method = "moments accountant"
-	// Advanced is advanced composition with amplification by sampling, as in
-	// the paper on DP variational inference.
+	// Advanced is advanced composition with amplification by sampling, as in the paper on
+	// DP variational inference.
 	Advanced Method = "advanced composition"
-	// Basic adds up ε and δ.
+	// Basic adds ε and δ.
 	Basic Method = "basic composition"
 )
 
-// Methods lists the methods that can be compared, the tightest first.
+// Methods returns the methods that can be compared, the tightest first.
 func Methods() []Method {
 	return []Method{Exact, LossDistribution, Contour, RenyiDP, FixedSize, Moments, Advanced, Basic}
 }
 
-// answers are how a method finds ε and δ, as bounds from above for low and from
-// below for high; the two differ by the max divergence of discrete noise only.
+// answers holds the functions by which a method computes bounds on ε and δ. They return
+// an upper bound for the argument low and a lower bound for high. The two arguments
+// differ only by the max divergence of discrete noise.
 type answers struct {
 	certified      bool
 	epsilon, delta func(p Profile, low, high float64) (Bound, error)
@@ -69,8 +70,8 @@ func (m Method) answers() (answers, error) {
 	return answers{}, fmt.Errorf("unknown method %q: use one of %q", string(m), append(Methods(), Tightest))
 }
 
-// errNothing is returned by methods for compositions that they cannot treat.
-var errNothing = errors.New("the method says nothing about this composition")
+// errNothing is returned by methods for compositions to which they do not apply.
+var errNothing = errors.New("the method does not apply to this composition")
 
 func upperOnly(f func(p Profile, delta float64) (float64, error)) func(Profile, float64, float64) (Bound, error) {
 	return func(p Profile, low, _ float64) (Bound, error) {
@@ -80,10 +81,10 @@ func upperOnly(f func(p Profile, delta float64) (float64, error)) func(Profile, 
 }
 
 func epsilonOnly(Profile, float64, float64) (Bound, error) {
-	return Bound{}, errors.New("the method answers for ε only")
+	return Bound{}, errors.New("the method computes ε only")
 }
 
-// tightest is the method that Tightest stands for.
+// tightest returns the method that Tightest stands for.
 func (p Profile) tightest() Method {
 	if p.Gaussian() {
 		return Exact
@@ -107,8 +108,8 @@ func (p Profile) exactDelta(low, high float64) (b Bound, err error) {
 	return Bound{Lower: gaussianDeltaBelow(p.leastMu, high), Upper: gaussianDeltaAbove(p.mu, low)}, nil
 }
 
-// gaussianMargin is twice the relative error of GaussianDelta, which grows with
-// ε/μ − μ/2.
+// gaussianMargin returns twice the relative error of GaussianDelta, which grows with ε/μ
+// − μ/2.
 func gaussianMargin(mu float64) float64 { return 0x1p-40 + mu*mu*0x1p-51 }
 
 func gaussianDeltaAbove(mu, epsilon float64) float64 {
@@ -119,10 +120,10 @@ func gaussianDeltaBelow(mu, epsilon float64) float64 {
 	return GaussianDelta(mu, epsilon) * max(0, 1-gaussianMargin(mu))
 }
 
-// overDirections answers with the worse of the two directions.
-func overDirections(all []*composition, answer func(c *composition) (Bound, error)) (b Bound, err error) {
+// overDirections returns the worse of the bounds for the two directions.
+func overDirections(all []*composition, bound func(c *composition) (Bound, error)) (b Bound, err error) {
 	for _, c := range all {
-		one, err := answer(c)
+		one, err := bound(c)
 		if err != nil {
 			return b, err
 		}
@@ -139,14 +140,14 @@ func (p Profile) certifiedDelta(low, high float64) (Bound, error) {
 	return p.certified(low, high, (*composition).certifiedDelta, (*composition).renyiDelta), nil
 }
 
-// certified returns bounds on ε for δ, or on δ for ε, from above for low and from
-// below for high.
+// certified returns bounds on ε for δ, or on δ for ε: the upper bound for low and the
+// lower bound for high.
 func (p Profile) certified(low, high float64,
 	bounds func(c *composition, x float64, s side) (lower, upper float64),
 	renyi func(c *composition, x float64) (upper, order float64),
 ) (b Bound) {
-	// Removal is the worse direction as a rule, and a Rényi bound on addition is
-	// cheap. Only a lower bound for the same law may stand for it.
+	// Removal is usually the worse direction, and a Rényi bound on addition is cheap: if
+	// it is below the lower bound so far, addition need not be computed.
 	covered := func(c *composition, x float64) bool {
 		if b.Lower == 0 {
 			return false
@@ -154,7 +155,7 @@ func (p Profile) certified(low, high float64,
 		upper, _ := renyi(c, x)
 		return upper <= b.Lower
 	}
-	// Where the law from above is that from below, one call gives both bounds.
+	// If the laws of both bounds are the same, one call returns both bounds.
 	if p.oneLaw() && low == high {
 		for _, c := range p.upper() {
 			if !covered(c, low) {
@@ -213,8 +214,8 @@ func (p Profile) momentsEpsilon(delta float64) (float64, error) {
 	return most, nil
 }
 
-// sampledAlike returns what the classical theorems need: one kind of step, its
-// (ε₀, δ₀)-profile before sampling, and its sampling rate.
+// sampledAlike returns the arguments of the classical theorems: μ of the one kind of step
+// before sampling, its sampling rate, and the number of steps.
 func (p Profile) sampledAlike() (mu, rate, times float64, err error) {
 	if p.divergence > 0 {
 		return 0, 0, 0, errNothing
@@ -239,7 +240,7 @@ func (p Profile) sampledAlike() (mu, rate, times float64, err error) {
 	return 0, 0, 0, errNothing
 }
 
-// advancedEpsilon splits δ in halves between the steps and the composition.
+// advancedEpsilon gives half of δ to the steps and half to the composition.
 func (p Profile) advancedEpsilon(delta float64) (float64, error) {
 	mu, rate, times, err := p.sampledAlike()
 	if err != nil {

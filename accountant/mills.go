@@ -12,15 +12,15 @@ const (
 	sqrtHalfPi = 1.253314137315500251207882642405522626503493370304969158314961788171146827303923987
 )
 
-// normalDensity is φ(x).
+// normalDensity returns φ(x).
 func normalDensity(x float64) float64 { return invSqrt2Pi * math.Exp(-x*x/2) }
 
-// normalCDF is Φ(x).
+// normalCDF returns Φ(x).
 func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
-// millsTail is the continued fraction K(x) = 1/(x + 2/(x + 3/(x + ...))), with
-// which Mills' ratio is 1/(x + K) (Abramowitz and Stegun 26.2.14). It converges
-// in fewer than 150 terms for x ≥ 2.5.
+// millsTail returns the continued fraction K(x) = 1/(x + 2/(x + 3/(x + ...))), with which
+// Mills' ratio is 1/(x + K) (Abramowitz and Stegun 26.2.14). It converges in fewer than
+// 150 terms for x ≥ 2.5.
 func millsTail(x float64) float64 {
 	terms := 10 + int(900/(x*x))
 	k := x
@@ -30,11 +30,11 @@ func millsTail(x float64) float64 {
 	return 1 / k
 }
 
-// millsSwitch is where the complementary error function gives way to the
-// continued fraction.
+// Below millsSwitch, mills uses the complementary error function, above it the continued
+// fraction.
 const millsSwitch = 2.5
 
-// mills is Mills' ratio (1 − Φ(x))/φ(x). It overflows for x below −38.
+// mills returns Mills' ratio (1 − Φ(x))/φ(x). It overflows for x below −38.
 func mills(x float64) float64 {
 	if x < millsSwitch {
 		return sqrtHalfPi * math.Exp(x*x/2) * math.Erfc(x/math.Sqrt2)
@@ -42,7 +42,7 @@ func mills(x float64) float64 {
 	return 1 / (x + millsTail(x))
 }
 
-// millsSlope is −d/dx mills(x) = 1 − x·mills(x), positive and decreasing.
+// millsSlope returns −d/dx mills(x) = 1 − x·mills(x), which is positive and decreasing.
 func millsSlope(x float64) float64 {
 	if x < millsSwitch {
 		return 1 - x*mills(x)
@@ -51,7 +51,7 @@ func millsSlope(x float64) float64 {
 	return k / (x + k)
 }
 
-// millsDrop is mills(x) − mills(x+h) for h > 0, without cancellation where h is
+// millsDrop returns mills(x) − mills(x+h) for h > 0, without cancellation for h that are
 // small beside the scale on which Mills' ratio changes.
 func millsDrop(x, h float64) float64 {
 	if h > max(1, x) {

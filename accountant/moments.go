@@ -5,27 +5,26 @@ import (
 	"slices"
 )
 
-// moments is a quadrature rule for expectations under the law of a loss, of
-// functions that grow no faster than e^(cL) for the order c that it was made
-// for, or oscillate no faster than e^(itL) for its frequency.
+// moments is a quadrature rule for expectations under the law of a loss. It is good for
+// functions that grow no faster than e^(cL) for the order c that it was made for, or
+// oscillate no faster than e^(itL) for its frequency.
 type moments struct {
 	loss      []float64
-	logWeight []float64 // of the P-mass
-	weight    []float64 // the P-mass
-	drop      []float64 // Q-mass less P-mass
+	logWeight []float64 // logarithm of the P-mass
+	weight    []float64 // P-mass
+	drop      []float64 // Q-mass − P-mass
 	lost      float64   // P-mass at infinity
 }
 
-// maxNodes bounds the points of a rule: orders for which a loss would need more
-// are of no use to anybody.
+// maxNodes is the largest number of points of a rule. Orders that would need more have no
+// use.
 const maxNodes = 1 << 18
 
-// moments makes the rule, without outputs of P-mass cut that have the largest
-// losses. On whole lines it is the trapezoid rule, which converges
-// exponentially for analytic functions; the step keeps the error e^(−2πa/h), a
-// the distance of the next singularity, below 10⁻¹⁵ also for oscillating
-// integrands. Elsewhere it is composite Gauss-Legendre. It is nil if it would
-// take more than maxNodes.
+// moments returns the rule, without the outputs of P-mass cut that have the largest
+// losses. On whole lines it is the trapezoid rule, which converges exponentially for
+// analytic functions. Its step keeps the error e^(−2πa/h), a the distance of the next
+// singularity, below 10⁻¹⁵, also for oscillating integrands. Elsewhere it is composite
+// Gauss-Legendre. moments returns nil if the rule would take more than maxNodes points.
 func (l law) moments(order, frequency, cut float64) *moments {
 	m := &moments{lost: l.infinite}
 	for _, a := range l.atoms {
@@ -100,13 +99,13 @@ func (m *moments) add(loss, logWeight float64) {
 	m.drop = append(m.drop, drop)
 }
 
-// cumulant returns K(c) = log E e^(cL), L finite, and its first two
-// derivatives: mean and variance of the loss tilted by e^(cL). They are NaN for a
-// nil rule.
+// cumulant returns K(c) = log E e^(cL), for the finite part of L, and its first two
+// derivatives: mean and variance of the loss tilted by e^(cL). They are NaN for a nil
+// rule.
 //
-// E e^(cL) − 1 is summed as E[e^(cL) − 1 + c(e^(−L) − 1)], whose terms are
-// positive, because E[e^(−L)] = 1: rare samples make it tiny, and it must keep
-// its digits through millions of steps.
+// E e^(cL) − 1 is computed as E[e^(cL) − 1 + c(e^(−L) − 1)], because E[e^(−L)] = 1. Its
+// terms are positive, so the sum keeps its digits through millions of steps, although
+// rare samples make it tiny.
 func (m *moments) cumulant(c float64) (k, mean, variance float64) {
 	if m == nil {
 		return math.NaN(), math.NaN(), math.NaN()
@@ -137,7 +136,7 @@ func (m *moments) cumulant(c float64) (k, mean, variance float64) {
 	return math.Log1p(excess - m.lost), mean, max(0, second/total-mean*mean)
 }
 
-// bigCumulant is cumulant where e^(cL) would overflow.
+// bigCumulant is the same as cumulant, for arguments at which e^(cL) would overflow.
 func (m *moments) bigCumulant(c float64) (k, mean, variance float64) {
 	most := math.Inf(-1)
 	for i, l := range m.loss {

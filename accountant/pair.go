@@ -2,28 +2,26 @@ package accountant
 
 import "math"
 
-// A pair is two densities p and q on the line whose privacy loss log p(x)/q(x)
-// rises with x. An attacker who sees x drawn from one of them wants to know from
-// which.
+// A pair is two densities p and q on the line whose privacy loss log p(x)/q(x) rises with
+// x. An attacker who sees x wants to know from which of the two it was drawn.
 type pair interface {
 	densities(x float64) (p, q float64)
 	loss(x float64) float64
-	lossAndLog(x float64) (loss, logDensity float64) // the latter of p, also where p underflows
-	at(loss float64) float64                         // inverse of loss; ∓Inf where it is below or above the range
+	lossAndLog(x float64) (loss, logDensity float64) // logDensity is log p, also where p underflows
+	at(loss float64) float64                         // inverse of loss; ∓Inf if the loss is below or above the range
 	tail(x float64) float64                          // mass of p right of x
 	right(mass float64) float64                      // an x with tail(x) ≤ mass
 	reach(order float64) (lo, hi float64)            // where p, q and p·(p/q)^order are not negligible
-	scale(order float64) (smooth, analytic float64)  // lengths: of the densities, and to the next singularity of the loss off the line
+	scale(order float64) (smooth, analytic float64)  // length scale of the densities, and distance of the line from the next singularity of the loss
 }
 
-// span is how many standard deviations count: beyond, a normal law has 10⁻²³
-// of its mass.
+// span is the number of standard deviations that are kept. The mass of a normal law
+// beyond is 10⁻²³.
 const span = 10
 
-// mixture is one step of the Gaussian mechanism with unit sensitivity on a
-// sample that holds the record with probability rate:
-// p = (1−q)N(0,σ²) + qN(1,σ²) against N(0,σ²). At rate 1 it is the Gaussian
-// mechanism.
+// mixture is one step of the Gaussian mechanism with unit sensitivity on a sample that
+// contains the record with probability rate: p = (1−q)N(0,σ²) + qN(1,σ²) against N(0,σ²).
+// At rate 1 it is the Gaussian mechanism.
 type mixture struct{ rate, sigma float64 }
 
 func (m mixture) exponent(x float64) float64 { return (2*x - 1) / (2 * m.sigma * m.sigma) }
@@ -39,7 +37,7 @@ func (m mixture) lossAndLog(x float64) (loss, logDensity float64) {
 	return loss, logNormal(x, m.sigma) + loss
 }
 
-// logNormal is the logarithm of the density of N(0, σ²) at x.
+// logNormal returns the logarithm of the density of N(0, σ²) at x.
 func logNormal(x, sigma float64) float64 {
 	z := x / sigma
 	return -z*z/2 - math.Log(sigma) - logSqrt2Pi
@@ -47,7 +45,7 @@ func logNormal(x, sigma float64) float64 {
 
 func (m mixture) loss(x float64) float64 { return softLoss(m.rate, m.exponent(x)) }
 
-// softLoss is log(1 − q + q·e^u).
+// softLoss returns log(1 − q + q·e^u).
 func softLoss(q, u float64) float64 {
 	switch {
 	case q == 1:
@@ -76,15 +74,15 @@ func (m mixture) tail(x float64) float64 {
 
 func (m mixture) right(mass float64) float64 { return 1 + m.sigma*normalTail(mass) }
 
-// normalTail returns a z ≥ 1 beyond which a standard normal variable has at
-// most the given mass: Φ(−z) ≤ e^(−z²/2)/2.
+// normalTail returns a z ≥ 1 beyond which a standard normal variable has at most the
+// given mass: Φ(−z) ≤ e^(−z²/2)/2.
 func normalTail(mass float64) float64 { return math.Sqrt(max(1, -2*math.Log(2*mass))) }
 
-// share is the probability that x came from the shifted component.
+// share returns the probability that x came from the shifted component.
 func share(q, u float64) float64 { return 1 / (1 + (1-q)/q*math.Exp(-u)) }
 
-// reach: the modes of p·(p/q)^c solve x = (1+c)·share(x). Iterating from above
-// falls to the largest of them and never below.
+// The modes of p·(p/q)^c solve x = (1+c)·share(x). Iterating from above falls to the
+// largest of them and never below.
 func (m mixture) reach(order float64) (lo, hi float64) {
 	x := 1 + order
 	for range 60 {
@@ -95,8 +93,8 @@ func (m mixture) reach(order float64) (lo, hi float64) {
 	})
 }
 
-// falls returns where, between from and to, the decreasing logarithm f of a
-// density has fallen by what span stands for.
+// falls returns the point between from and to at which the decreasing logarithm f of a
+// density has fallen by span²/2.
 func falls(from, to float64, f func(float64) float64) float64 {
 	goal := f(from) - span*span/2
 	for range 30 {
@@ -116,9 +114,8 @@ func (m mixture) scale(float64) (smooth, analytic float64) {
 	return m.sigma, m.sigma * m.sigma
 }
 
-// opposed is one step of the Gaussian mechanism on a Poisson sample where the
-// record in question is replaced by its opposite:
-// (1−q)N(0,σ²) + qN(1,σ²) against (1−q)N(0,σ²) + qN(−1,σ²)
+// opposed is one step of the Gaussian mechanism on a Poisson sample, where the record is
+// replaced by its opposite: (1−q)N(0,σ²) + qN(1,σ²) against (1−q)N(0,σ²) + qN(−1,σ²)
 // (Lebeda, Regehr, Kamath, Steinke 2024, proposition 13).
 type opposed struct{ rate, sigma float64 }
 
@@ -185,8 +182,8 @@ func (o opposed) reach(order float64) (lo, hi float64) {
 
 func (o opposed) scale(float64) (smooth, analytic float64) { return o.sigma, o.sigma * o.sigma }
 
-// reversed is the mixture with the roles of p and q exchanged, and the line
-// turned round: the record is removed rather than added.
+// reversed is the mixture with p and q exchanged and the line reflected: the record is
+// removed rather than added.
 type reversed struct{ mixture }
 
 func (r reversed) densities(x float64) (p, q float64) {
@@ -202,8 +199,8 @@ func (r reversed) at(loss float64) float64    { return -r.mixture.at(-loss) }
 func (r reversed) tail(x float64) float64     { return normalCDF(-x / r.sigma) }
 func (r reversed) right(mass float64) float64 { return r.sigma * normalTail(mass) }
 
-// reach: the logarithm of p·(p/q)^c is concave; its mode solves
-// x = c·share(−x), and falls off no slower than p.
+// The logarithm of p·(p/q)^c is concave. Its mode solves x = c·share(−x), and it falls
+// off no slower than p.
 func (r reversed) reach(order float64) (lo, hi float64) {
 	low, high := 0.0, order*share(r.rate, r.exponent(0))
 	for range 60 {
@@ -216,9 +213,8 @@ func (r reversed) reach(order float64) (lo, hi float64) {
 	return -1 - span*r.sigma, high + span*r.sigma
 }
 
-// laplace is the continuous part of the loss of the Laplace mechanism with
-// ε₀ = sensitivity/scale, as a law of the loss itself on (−ε₀, ε₀). Its atoms
-// stand beside it in the law.
+// laplace is the continuous part of the loss of the Laplace mechanism with ε₀ =
+// sensitivity/scale, as a law of the loss itself on (−ε₀, ε₀). The atoms are in the law.
 type laplace struct{ epsilon float64 }
 
 func (l laplace) densities(x float64) (p, q float64) {

@@ -8,23 +8,23 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// A tilting is the composition on a grid of losses, every step tilted by e^(θL):
-// its masses are multiplied by that and made to sum to one. What the tail of the
-// composed loss is for δ(ε) is then its bulk, and rounding errors are relative
-// to δ instead of to one.
+// A tilting is the composition on a grid of losses with every step tilted by e^(θL): its
+// masses are multiplied by that factor and normalised. The tail of the composed loss that
+// determines δ(ε) becomes the bulk of the tilted law, and rounding errors are relative to
+// δ instead of 1.
 type tilting struct {
-	upper bool    // bounds from above or from below
-	width float64 // of the grid
+	upper bool    // upper bounds rather than lower ones
+	width float64 // width of the grid
 	order float64 // θ
 	laws  []tilted
-	logM  float64 // Σ log of what the masses summed to
-	mean  float64 // of the composed grid index
-	shift float64 // index of the composition of steps that are each moved to near zero
+	logM  float64 // Σ log of the sum of the masses before they were normalised
+	mean  float64 // mean of the composed grid index
+	shift float64 // sum of the moved of all steps: each step is moved to near zero before the transform
 	added float64 // mass at infinity
 	steps float64
 }
 
-// tilted is one step that happens a number of times.
+// tilted is one step, and the number of times that it happens.
 type tilted struct {
 	masses
 	times float64
@@ -37,8 +37,8 @@ const unit = 0x1p-53
 // quadratureError bounds the relative error of the mass of a cell.
 const quadratureError = 5e-14
 
-// tilting discretises the composition. P-mass of at most cut is cut off every
-// step. It fails if that takes too many cells.
+// tilting discretises the composition. P-mass of at most cut is removed from every step.
+// tilting returns an error if that takes too many cells.
 func (c *composition) tilting(order, width, cut float64, upper bool) (*tilting, error) {
 	t := &tilting{upper: upper, width: width, order: order, steps: c.length()}
 	var survives float64
@@ -78,8 +78,8 @@ func (c *composition) tilting(order, width, cut float64, upper bool) (*tilting, 
 	return t, nil
 }
 
-// outside returns Chernoff bounds on the tilted mass that is further than reach
-// above, and below, the mean of the composed loss.
+// outside returns Chernoff bounds on the tilted mass further than reach above, and below,
+// the mean of the composed loss.
 func (t *tilting) outside(reach float64) (above, below float64) {
 	up, down := math.Inf(1), math.Inf(1)
 	for _, exponent := range []float64{25, 50, 100, 170} {
@@ -88,7 +88,7 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 		for _, l := range t.laws {
 			var r, f float64
 			for i, k := range l.index {
-				if l.mass[i] == 0 { // underflowed, and e may as well
+				if l.mass[i] == 0 { // the mass underflowed, and e may overflow
 					continue
 				}
 				e := math.Exp(a * t.width * (float64(k) - l.mean))
@@ -98,7 +98,7 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 			rise += l.times * math.Log(r)
 			fall += l.times * math.Log(f)
 		}
-		// A sum that overflowed says nothing.
+		// A sum that overflowed gives no bound.
 		if rise < up {
 			up = rise
 		}
@@ -109,7 +109,7 @@ func (t *tilting) outside(reach float64) (above, below float64) {
 	return min(1, math.Exp(up)), min(1, math.Exp(down))
 }
 
-// margin bounds the relative error that quadrature and rounding bring into δ.
+// margin bounds the relative error of δ due to quadrature and rounding.
 func (t *tilting) margin() float64 {
 	margin := (t.order + 2) * (quadratureError + 4*unit)
 	if !t.upper {
@@ -118,21 +118,20 @@ func (t *tilting) margin() float64 {
 	return 1e-9 + t.steps*margin
 }
 
-// A window is the composed law of the loss near its tilted mean, from which a
-// bound on δ(ε) can be read for every ε there. What it cannot see is bounded and
-// charged: mass beyond the cut of a step, mass that wraps around, the rounding
-// of the transform.
+// A window is the composed law of the loss near its tilted mean. It gives a bound on δ(ε)
+// for every ε there. The bound charges everything that is outside of the window: mass
+// beyond the cut of a step, mass that wraps around, and the rounding of the transform.
 type window struct {
 	*tilting
 	*workspace
 	first  int     // grid index of the lowest entry
 	lowest int     // entries below would overflow
-	centre float64 // loss on which exponents are based
+	centre float64 // loss at which exponents are zero
 	scale  float64 // log M − θ·centre
-	start  int     // where entry 0 is in the row
+	start  int     // position of entry 0 in the row
 	noise  float64 // bounds the error of a mass in the row
-	// Bounds on the tilted mass beyond the ends, and on what those above may
-	// add to δ·e^(−scale).
+	// Bounds on the tilted mass beyond the ends, and on the amount that the mass above
+	// may add to δ·e^(−scale).
 	wrapped, lost float64
 }
 
@@ -142,25 +141,25 @@ const (
 	// "Accuracy and Stability of Numerical Algorithms", 2002, theorem 24.2,
 	// has less than 7 for radix 2).
 	transformError = 8
-	// The largest transform; with what belongs to it, 60 MiB.
+	// The largest transform. With the buffers that belong to it, it takes 60 MiB.
 	maxTransform = 3 << 19
 )
 
-var errWindow = errors.New("privacy loss distribution: the composed loss does not fit into the largest transform")
+var errWindow = errors.New("privacy loss distribution: the composed loss exceeds the largest transform")
 
-// A workspace is what composing on n grid points needs. It is large, and making
-// one costs as much as using it.
+// A workspace holds the memory for a composition on n grid points. It is large, and
+// making one takes as long as using it.
 type workspace struct {
 	plan     *fourier.FFT
 	row      []float64
 	spectrum []complex128
-	sums     [][2]float64 // of a window, at every block-th entry
-	// For several laws only.
+	sums     [][2]float64 // sums of a window, at every block-th entry
+	// Used for several laws only.
 	total     []complex128
 	amplified []float64
 }
 
-// workspaces holds those that are not in use.
+// workspaces holds the workspaces that are not in use.
 var workspaces sync.Pool // of *workspace
 
 func newWorkspace(n int) *workspace {
@@ -172,7 +171,7 @@ func newWorkspace(n int) *workspace {
 		ws.plan.Reset(n)
 	}
 	if cap(ws.row) < n {
-		*ws = workspace{plan: ws.plan} // the old goes before the new comes
+		*ws = workspace{plan: ws.plan} // frees the old memory before the new is allocated
 		ws.row = make([]float64, n)
 		ws.spectrum = make([]complex128, n/2+1)
 		ws.sums = make([][2]float64, n/block+2)
@@ -181,10 +180,11 @@ func newWorkspace(n int) *workspace {
 	return ws
 }
 
-// release hands the window's memory back; it must not be used after.
+// release returns the window's memory to the pool. The window must not be used
+// afterwards.
 func (w *window) release() { workspaces.Put(w.workspace) }
 
-// window composes on n grid points.
+// window returns the composition on n grid points.
 func (t *tilting) window(n int) *window {
 	w := &window{tilting: t, workspace: newWorkspace(n)}
 	middle := int(math.Round(t.mean))
@@ -213,12 +213,12 @@ func (t *tilting) window(n int) *window {
 	return w
 }
 
-// block is the distance of the entries at which a window keeps its sums.
+// block is the distance of the entries at which a window stores its sums.
 const block = 64
 
-// sum adds the entries from up to, not including, to to the sums over all entries
-// from to on: Σ mass·e^(−θ(l−centre)), and the same with a factor e^(entry−l), for
-// the lowest entry.
+// sum adds the entries from (inclusive) up to to (exclusive) to sums, the sums over all
+// entries from to on: Σ mass·e^(−θ(l−centre)), and the same with a factor e^(entry−l),
+// for the lowest entry.
 func (w *window) sum(sums [2]float64, from, to int) [2]float64 {
 	n := len(w.row)
 	above, damped := sums[0], sums[1]
@@ -243,7 +243,7 @@ func (w *window) sum(sums [2]float64, from, to int) [2]float64 {
 	return [2]float64{above, damped}
 }
 
-// from returns the sums from an entry on.
+// from returns the sums over all entries from i on.
 func (w *window) from(i int) [2]float64 {
 	if i%block == 0 {
 		return w.sums[i/block]
@@ -256,12 +256,11 @@ func (w *window) from(i int) [2]float64 {
 	return w.sum(w.sums[next/block], i, next)
 }
 
-// compose leaves the composed law, modulo the size of the transform and moved by
-// −shift, in the workspace's row, and returns a bound on the error of each of its
-// masses.
+// compose writes the composed law, modulo the size of the transform and moved by −shift,
+// to the row of the workspace. It returns a bound on the error of each mass.
 func (t *tilting) compose(ws *workspace) (noise float64) {
 	n := len(ws.row)
-	// The relative error of a transform, there and back.
+	// The relative error of a transform and its inverse.
 	rounding := transformError * unit * (math.Log2(float64(n)) + 1)
 	total := ws.spectrum
 	if len(t.laws) > 1 {
@@ -285,8 +284,8 @@ func (t *tilting) compose(ws *workspace) (noise float64) {
 		least := math.Exp(-160 / l.times)
 		for j, f := range ws.spectrum {
 			square := real(f)*real(f) + imag(f)*imag(f)
-			grown := complex(0, 0) // where nothing is left of the power
-			// By how much an error in the spectrum counts in the power.
+			grown := complex(0, 0) // if the power underflowed
+			// The factor by which an error in the spectrum grows in the power.
 			amplified := l.times
 			if square >= least {
 				grown = power(f, l.times)
@@ -314,7 +313,8 @@ func (t *tilting) compose(ws *workspace) (noise float64) {
 	return noise / float64(n)
 }
 
-// standsFor counts the coefficients of a real transform that one stands for.
+// standsFor returns the number of coefficients of a real transform that coefficient j
+// represents.
 func standsFor(j int) float64 {
 	if j == 0 {
 		return 1
@@ -324,7 +324,7 @@ func standsFor(j int) float64 {
 
 func modulus(f complex128) float64 { return math.Sqrt(real(f)*real(f) + imag(f)*imag(f)) }
 
-// power is f^n for a whole n ≥ 1, by squaring.
+// power returns f^n for a whole n ≥ 1, by squaring.
 func power(f complex128, n float64) complex128 {
 	result := complex(1, 0)
 	for k := uint64(n); ; f *= f {
@@ -337,7 +337,7 @@ func power(f complex128, n float64) complex128 {
 	}
 }
 
-// read returns the bound on δ(ε) where entry i is the first above ε.
+// read returns the bound on δ(ε), where entry i is the first above ε.
 func (w *window) read(i int, epsilon float64) float64 {
 	sums := w.from(i)
 	delta := math.Exp(w.scale) * (sums[0] - math.Exp(epsilon-float64(w.first+i)*w.width)*sums[1])
@@ -347,8 +347,8 @@ func (w *window) read(i int, epsilon float64) float64 {
 	return max(0, (delta-w.blur(epsilon))*(1-w.margin())+w.added*(1-0x1p-50))
 }
 
-// blur bounds by how much mass beyond the ends of the window may change δ(ε).
-// Above, it is missing; what wraps around counts for as much as mass at ε.
+// blur bounds how much the mass beyond the ends of the window can change δ(ε). Mass above
+// the window is missing. Mass that wraps around counts at most as much as mass at ε.
 func (w *window) blur(epsilon float64) float64 {
 	if w.upper {
 		return math.Exp(w.scale) * w.lost
@@ -365,8 +365,8 @@ func (w *window) delta(epsilon float64) (delta float64, ok bool) {
 	return w.read(i, epsilon), true
 }
 
-// epsilon returns the bound on ε(δ), at least 0. ok is false if it is outside of
-// the window.
+// epsilon returns the bound on ε(δ), at least 0. ok is false if it is outside of the
+// window.
 func (w *window) epsilon(delta float64) (epsilon float64, ok bool) {
 	at := func(i int) float64 { return w.read(i+1, float64(w.first+i)*w.width) }
 	low, high := max(w.lowest, -w.first), len(w.row)-2
@@ -374,7 +374,7 @@ func (w *window) epsilon(delta float64) (epsilon float64, ok bool) {
 		return 0, false
 	}
 	if at(low) <= delta {
-		return 0, low == -w.first // δ(0) is enough, or the window begins too high
+		return 0, low == -w.first // either δ(0) ≤ δ, or the window begins too high
 	}
 	if !(at(low) > delta && at(high) <= delta) {
 		return 0, false

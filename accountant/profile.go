@@ -7,19 +7,19 @@ import (
 	"reflect"
 )
 
-// A Profile is the privacy profile δ(ε) of a composition.
+// A Profile is the privacy profile δ(ε) of a composition. [Account] returns one.
 type Profile struct {
 	tally
-	mu float64 // of the Gaussian releases together
+	mu float64 // parameter of all Gaussian releases together
 
-	above, below [][]step // the steps, by direction, that bound it from above and below
-	different    bool     // above and below are not the same
-	removeFirst  bool     // Rényi divergences of the first direction are the larger
+	above, below [][]step // steps that bound the profile from above and below, for each direction
+	different    bool     // above and below differ
+	removeFirst  bool     // the first direction has the larger Rényi divergences
 }
 
-// Account adds up e. It fails if an event is malformed, if there is no proof for
-// its sampling under its adjacency, or if two events are stated under different
-// adjacencies.
+// Account returns the privacy profile of e. It returns an error if an event is malformed,
+// if there is no proof for its sampling under its adjacency, or if two events have
+// different adjacencies.
 func Account(e Event) (Profile, error) {
 	t, err := tallyOf(e)
 	if err != nil {
@@ -65,7 +65,7 @@ func Account(e Event) (Profile, error) {
 }
 
 // upper returns the compositions that bound the profile from above, one for each
-// direction; lower those from below.
+// direction. lower returns those that bound it from below.
 func (p Profile) upper() []*composition { return compositions(p.above) }
 
 func (p Profile) lower() []*composition { return compositions(p.below) }
@@ -80,7 +80,7 @@ func compositions(sides [][]step) []*composition {
 	return all
 }
 
-// worst returns the compositions of upper that decide Rényi divergences.
+// worst returns the compositions of upper that have the largest Rényi divergences.
 func (p Profile) worst() []*composition {
 	all := p.upper()
 	if p.removeFirst && len(all) > 1 {
@@ -89,31 +89,31 @@ func (p Profile) worst() []*composition {
 	return all
 }
 
-// oneLaw reports whether the bounds from above and below are those of one law,
-// which is then that of what happens in the worst case.
+// oneLaw reports whether the upper and lower bounds have the same law, which is then the
+// law of the worst case.
 func (p Profile) oneLaw() bool { return !p.different }
 
-// Mu returns the parameter μ of the one Gaussian release that the Gaussian
-// releases of the composition amount to, up to a max divergence that answers take
-// into account.
+// Mu returns the parameter μ of the single Gaussian release that is equivalent to all
+// Gaussian releases of the composition, up to the max divergence of discrete noise, which
+// the bounds take into account.
 func (p Profile) Mu() float64 { return p.mu }
 
-// Gaussian reports whether there are only Gaussian releases, so that μ says all.
+// Gaussian reports whether all releases are Gaussian. Then μ determines the profile.
 func (p Profile) Gaussian() bool { return len(p.samples) == 0 }
 
-// Adjacency returns the adjacency under which the profile holds. It is empty
-// for a composition of nothing.
+// Adjacency returns the adjacency under which the profile holds. It is empty for an empty
+// composition.
 func (p Profile) Adjacency() Adjacency { return p.adjacency }
 
-// A Bound is an answer: the number that is asked for lies between Lower and Upper.
+// A Bound is an interval that contains the requested number.
 type Bound struct {
 	Lower, Upper float64
 	Method       Method
-	// Certified says that no error of discretisation, truncation or rounding
-	// was left out. Otherwise the bounds are an estimate and its estimated
-	// error, and no promise may rest on them.
+	// Certified is true if the bounds include all errors of discretisation, truncation
+	// and rounding. Otherwise they are an estimate with its estimated error, on which no
+	// privacy statement may rest.
 	Certified bool
-	// Vacuous says that Upper promises nothing: it is +Inf, or 1 as a δ.
+	// Vacuous is true if Upper is no statement at all: +Inf for ε, or 1 for δ.
 	Vacuous bool
 }
 
@@ -125,7 +125,7 @@ func (p Profile) Epsilon(delta float64) (Bound, error) { return p.EpsilonBy(Tigh
 // (ε, δ)-private, for ε ≥ 0, by the tightest method with a proof.
 func (p Profile) Delta(epsilon float64) (Bound, error) { return p.DeltaBy(Tightest, epsilon) }
 
-// Curve returns Epsilon for every δ.
+// Curve returns the bounds of Epsilon for each δ.
 func (p Profile) Curve(deltas []float64) ([]Bound, error) {
 	curve := make([]Bound, len(deltas))
 	for i, delta := range deltas {
@@ -137,8 +137,8 @@ func (p Profile) Curve(deltas []float64) ([]Bound, error) {
 	return curve, nil
 }
 
-// EpsilonBy is Epsilon by a method of choice. It fails if the method says nothing
-// about the composition.
+// EpsilonBy is like Epsilon, by the given method. It returns an error if the method does
+// not apply to the composition.
 func (p Profile) EpsilonBy(m Method, delta float64) (Bound, error) {
 	if !(delta > 0 && delta < 1) {
 		return Bound{}, fmt.Errorf("profile: delta must lie in (0, 1), got %g", delta)
@@ -148,15 +148,15 @@ func (p Profile) EpsilonBy(m Method, delta float64) (Bound, error) {
 	if r > 0 {
 		low, high = delta*math.Exp(-r)*(1-0x1p-50), min(delta*math.Exp(r)*(1+0x1p-50), 1)
 	}
-	b, err := p.ask(m, func(a answers) (Bound, error) { return a.epsilon(p, low, high) })
-	// If P and Q are (ε, δ)-close, then P′ and Q′ within max divergence r of them
-	// are (ε + 2r, e^r δ)-close, and the other way round.
+	b, err := p.by(m, func(a answers) (Bound, error) { return a.epsilon(p, low, high) })
+	// If P and Q are (ε, δ)-close, then P′ and Q′ within max divergence r of them are (ε
+	// + 2r, e^r δ)-close, and vice versa.
 	b.Upper, b.Lower = b.Upper+2*r, max(0, b.Lower-2*r)
 	b.Vacuous = math.IsInf(b.Upper, 1)
 	return b, errors.Join(err, b.check())
 }
 
-// check refuses bounds that cannot both be true, whatever made them so.
+// check returns an error if the bounds cannot both be true.
 func (b Bound) check() error {
 	if !(b.Lower >= 0 && b.Lower <= b.Upper*(1+1e-9)) {
 		return fmt.Errorf("profile: %s: the bounds [%g, %g] contradict each other", b.Method, b.Lower, b.Upper)
@@ -164,13 +164,13 @@ func (b Bound) check() error {
 	return nil
 }
 
-// DeltaBy is Delta by a method of choice.
+// DeltaBy is like Delta, by the given method.
 func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 	if err := nonNegative("epsilon", epsilon); err != nil {
 		return Bound{}, fmt.Errorf("profile: %w", err)
 	}
 	r := p.divergence
-	b, err := p.ask(m, func(a answers) (Bound, error) { return a.delta(p, max(0, epsilon-2*r), epsilon+2*r) })
+	b, err := p.by(m, func(a answers) (Bound, error) { return a.delta(p, max(0, epsilon-2*r), epsilon+2*r) })
 	b.Upper, b.Lower = b.Upper*math.Exp(r), b.Lower*math.Exp(-r)
 	if epsilon < 2*r {
 		b.Upper += math.Expm1(2 * r)
@@ -180,7 +180,8 @@ func (p Profile) DeltaBy(m Method, epsilon float64) (Bound, error) {
 	return b, errors.Join(err, b.check())
 }
 
-func (p Profile) ask(m Method, question func(answers) (Bound, error)) (Bound, error) {
+// by returns the bounds that compute gets from the functions of the method.
+func (p Profile) by(m Method, compute func(answers) (Bound, error)) (Bound, error) {
 	if m == Tightest {
 		m = p.tightest()
 	}
@@ -188,7 +189,7 @@ func (p Profile) ask(m Method, question func(answers) (Bound, error)) (Bound, er
 	if err != nil {
 		return Bound{}, fmt.Errorf("profile: %w", err)
 	}
-	b, err := question(a)
+	b, err := compute(a)
 	if err != nil {
 		return Bound{}, fmt.Errorf("profile: %s: %w", m, err)
 	}

@@ -27,10 +27,10 @@ func TestComposition(t *testing.T) {
 		t.Errorf("μ = %.15g, want %g", got, want)
 	}
 	if got := account(t, Composed{}).Mu(); got != 0 {
-		t.Errorf("nothing was released, and μ = %g", got)
+		t.Errorf("μ = %g for no release", got)
 	}
 	if b, err := account(t, Composed{}).Epsilon(1e-5); b.Upper != 0 || err != nil {
-		t.Errorf("nothing was released, and ε = %g, %v", b.Upper, err)
+		t.Errorf("ε = %g, %v for no release", b.Upper, err)
 	}
 }
 
@@ -49,8 +49,8 @@ func TestEventErrors(t *testing.T) {
 		{Gaussian{-1, 1, AddRemove}, "sensitivity must be non-negative"},
 		{Gaussian{1, 1, "nearby"}, `unknown adjacency "nearby"`},
 		{Composed{good, Gaussian{1, 1, ReplaceOne}}, "cannot add a release accounted under"},
-		{Gaussian{1e200, 1, AddRemove}, "more than a float64 holds"},
-		{Repeated{Gaussian{1e154, 1, AddRemove}, 100}, "more than a float64 holds"},
+		{Gaussian{1e200, 1, AddRemove}, "overflows a float64"},
+		{Repeated{Gaussian{1e154, 1, AddRemove}, 100}, "overflows a float64"},
 		{DiscreteGaussian{1, 100, 1, 2, AddRemove}, "sigma must be at least 1024"},
 		{DiscreteGaussian{1, 1 << 20, 0, 1, AddRemove}, "shares must be at least 1"},
 		{DiscreteGaussian{1, 1 << 20, 1, 0, AddRemove}, "dimension must be at least 1"},
@@ -75,8 +75,8 @@ func TestProfileErrors(t *testing.T) {
 	}
 }
 
-// exactDelta is the hockey-stick divergence between N_Z(0, σ²) and its shift by
-// k, summed over the integers.
+// exactDelta returns the hockey-stick divergence between N_Z(0, σ²) and its shift by k,
+// as a sum over the integers.
 func exactDelta(sigma float64, k int, epsilon float64) float64 {
 	reach := int(14*sigma) + k
 	var norm, delta float64
@@ -135,7 +135,7 @@ func TestRoundingDivergence(t *testing.T) {
 	}
 }
 
-// For what the mechanisms release, discrete and continuous agree.
+// For releases of the mechanisms, the discrete and the continuous Gaussian agree.
 func TestDiscreteAgreesWithContinuous(t *testing.T) {
 	const sigma = 1 << 23
 	discrete := account(t, Repeated{DiscreteGaussian{Sensitivity: float64(sigma) / 5, Sigma: sigma, Shares: 16, Dim: 1_000_000, Adjacency: ZeroOut}, 1000})

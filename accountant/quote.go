@@ -2,9 +2,9 @@ package accountant
 
 import "fmt"
 
-// Quote returns what [Filter.Charge] would add to [Filter.Spent] for the event e, with the
-// error that it would return: a [*BudgetError] comes with the cost that is too much. It
-// counts nothing.
+// Quote returns the amount that [Filter.Charge] would add to [Filter.Spent] for the event
+// e, and the error that it would return. With a [*BudgetError] it returns the cost that
+// is too large. Quote does not change the filter.
 func (f *Filter) Quote(e Event) (cost float64, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -12,7 +12,7 @@ func (f *Filter) Quote(e Event) (cost float64, err error) {
 	return c.main, err
 }
 
-// after returns what is spent when e is admitted, and what e costs.
+// after returns the spending after e is admitted, and the cost of e.
 func (s *filterState) after(e Event) (spent, cost filterCost, err error) {
 	if cost, err = s.cost(e); err != nil {
 		return filterCost{}, filterCost{}, fmt.Errorf("charge: %w", err)
@@ -30,7 +30,7 @@ func (s *filterState) after(e Event) (spent, cost filterCost, err error) {
 	return spent, cost, nil
 }
 
-// Clone returns a filter of its own that has spent the same.
+// Clone returns a separate filter with the same budget and spending.
 func (f *Filter) Clone() *Filter {
 	f.mu.Lock()
 	defer f.mu.Unlock()

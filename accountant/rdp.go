@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// Renyi returns the Rényi divergence of e at an order above 1, the larger of the
-// two directions, as an upper bound up to the rounding of a quadrature that is
-// exact to 12 digits; +Inf if e has a mass at infinity, or at orders beyond use. For sampled Gaussians it
-// is the moments accountant (Abadi et al., "Deep Learning with Differential
-// Privacy", 2016; Mironov, Talwar, Zhang, "Rényi Differential Privacy of the
-// Sampled Gaussian Mechanism", 2019) at any real order, without series.
+// Renyi returns the Rényi divergence of e at an order above 1, the larger of the two
+// directions. It is an upper bound up to the rounding of a quadrature that is exact to 12
+// digits. It returns +Inf if e has a mass at infinity, and for orders too large to be
+// useful. For sampled Gaussians it is the moments accountant (Abadi et al., "Deep
+// Learning with Differential Privacy", 2016; Mironov, Talwar, Zhang, "Rényi Differential
+// Privacy of the Sampled Gaussian Mechanism", 2019) at any real order, without series.
 func Renyi(e Event, order float64) (float64, error) {
 	if !(order > 1) || math.IsInf(order, 0) {
 		return 0, fmt.Errorf("renyi: order must be above 1 and finite, got %g", order)
@@ -22,10 +22,10 @@ func Renyi(e Event, order float64) (float64, error) {
 	return p.Renyi(order), nil
 }
 
-// Renyi returns what [Renyi] does, for the composition.
+// Renyi returns the Rényi divergence of the composition, like the function [Renyi].
 func (p Profile) Renyi(order float64) float64 { return p.RenyiCurve([]float64{order})[0] }
 
-// RenyiCurve returns the Rényi divergence at every one of the orders.
+// RenyiCurve returns the Rényi divergence at each order.
 func (p Profile) RenyiCurve(orders []float64) []float64 {
 	curve := make([]float64, len(orders))
 	for _, c := range p.worst() {
@@ -40,10 +40,10 @@ func (p Profile) RenyiCurve(orders []float64) []float64 {
 	return curve
 }
 
-// raise raises a Rényi divergence above the error of its quadrature.
+// raise increases a Rényi divergence by more than the error of its quadrature.
 func raise(x float64) float64 { return x * (1 + 1e-10) }
 
-// renyi returns the Rényi divergence of a given order.
+// renyi returns the Rényi divergence of the given order.
 func (c *composition) renyi(order float64) float64 {
 	if c.infinite() > 0 {
 		return math.Inf(1)
@@ -51,14 +51,14 @@ func (c *composition) renyi(order float64) float64 {
 	return c.finiteRenyi(order)
 }
 
-// finiteRenyi is renyi of what is not at infinity.
+// finiteRenyi is the same as renyi without the mass at infinity.
 func (c *composition) finiteRenyi(order float64) float64 {
 	if k, ok := c.binomialCumulant(order); ok {
 		return k / (order - 1)
 	}
 	k, _, _ := c.cumulant(order - 1)
 	if math.IsNaN(k) {
-		return math.Inf(1) // an order beyond what is worth computing
+		return math.Inf(1) // the order is too large to be useful
 	}
 	return max(0, k/(order-1))
 }
@@ -67,8 +67,8 @@ func (c *composition) finiteRenyi(order float64) float64 {
 //
 //	e^K = Σ_k C(α,k)·(1−q)^(α−k)·q^k·e^(k(k−1)/2σ²)
 //
-// (Mironov, Talwar, Zhang 2019, section 3.3), where it is shorter than a
-// quadrature and keeps its digits. Otherwise ok is false.
+// (Mironov, Talwar, Zhang 2019, section 3.3), if it is shorter than a quadrature and
+// keeps its digits. Otherwise ok is false.
 func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 	if order < 64 || order > 1<<16 || order != math.Trunc(order) {
 		return 0, false
@@ -86,7 +86,7 @@ func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 			term += odds + math.Log((order-j)/(j+1))
 		}
 		one := total.value()
-		if !(one > 1e-3) { // log(1 + x) of a tiny x has lost its digits
+		if !(one > 1e-3) { // x is so small that log(1 + x) has lost its digits
 			return 0, false
 		}
 		k += s.times * one
@@ -94,7 +94,7 @@ func (c *composition) binomialCumulant(order float64) (k float64, ok bool) {
 	return k, true
 }
 
-// isMixture returns the pair of a law that is one mixture, sampled at a rate
+// isMixture returns the pair of a law that consists of one mixture with a sampling rate
 // below 1.
 func (l law) isMixture() (m mixture, ok bool) {
 	if len(l.parts) != 1 || len(l.atoms) > 0 {
@@ -104,9 +104,8 @@ func (l law) isMixture() (m mixture, ok bool) {
 	return m, ok && m.rate < 1 && math.IsInf(l.parts[0].lo, -1)
 }
 
-// renyiEpsilon returns the least ε(δ) that Rényi divergences of real orders
-// imply, and the order (Canonne, Kamath, Steinke 2020, proposition 12; the same
-// in Balle et al. 2020).
+// renyiEpsilon returns the least ε(δ) that Rényi divergences of real orders imply, and
+// the order (Canonne, Kamath, Steinke 2020, proposition 12; Balle et al. 2020).
 func (c *composition) renyiEpsilon(delta float64) (epsilon, order float64) {
 	if delta -= c.infinite(); !(delta > 0) {
 		return math.Inf(1), math.Inf(1)
@@ -124,8 +123,8 @@ func (c *composition) renyiDelta(epsilon float64) (delta, order float64) {
 	return min(1, math.Exp(exponent)*(1+1e-9)+c.infinite()), order
 }
 
-// leastOverOrders minimises a function of a real order above 1: the best of a
-// coarse scan of log(α − 1), refined by golden section.
+// leastOverOrders minimises a function of a real order above 1: it takes the best point
+// of a coarse scan of log(α − 1) and refines it by golden section.
 func leastOverOrders(f func(order float64) float64) (least, order float64) {
 	at := func(x float64) float64 {
 		y := f(1 + math.Exp(x))
@@ -168,8 +167,8 @@ func leastOverOrders(f func(order float64) float64) (least, order float64) {
 	return least, 1 + math.Exp(best)
 }
 
-// momentsEpsilon is the moments accountant as published: integer orders
-// λ = α − 1 up to 32 and ε = min (K(λ) + log 1/δ)/λ (Abadi et al. 2016, theorem 2).
+// momentsEpsilon returns ε(δ) by the moments accountant as published: integer orders λ =
+// α − 1 up to 32 and ε = min (K(λ) + log 1/δ)/λ (Abadi et al. 2016, theorem 2).
 func (c *composition) momentsEpsilon(delta float64) float64 {
 	if delta -= c.infinite(); !(delta > 0) {
 		return math.Inf(1)

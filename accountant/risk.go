@@ -5,24 +5,24 @@ import (
 	"math"
 )
 
-// This file says what a profile means to somebody who wants to know which of two
-// adjacent inputs a release came from: whether a record is among those that were
-// used, say. An attack is any rule that says yes or no to what was released. Its
-// true-positive rate is the probability of a yes if the record is there, its
-// false-positive rate that of a yes if it is not. Bounds hold for every attack,
-// whatever it knows beside the record in question and however long it computes.
+// This file computes the meaning of a profile for an attacker who wants to know from
+// which of two adjacent inputs a release came, for example whether a record was used. An
+// attack is any rule that answers yes or no from the release. Its true-positive rate is
+// the probability of a yes if the record was used, its false-positive rate that of a yes
+// if it was not. The bounds hold for every attack, with any knowledge about the other
+// records and any computing power.
 
-// TruePositiveRate returns bounds on the largest true-positive rate of any attack
-// with a false-positive rate of at most fpr, 0 < fpr < 1, whichever of the two
-// inputs it takes for the record being there. It is the dual
+// TruePositiveRate returns bounds on the largest true-positive rate of any attack with a
+// false-positive rate of at most fpr, 0 < fpr < 1, for the worse of the two orders of the
+// inputs. The rate for one order is the dual
 //
 //	inf over a > 0 of H_a(P‖Q) + a·fpr,   H_a(P‖Q) = ∫ (P − aQ)₊,
 //
-// of the test of Neyman and Pearson, for the worse of both orders of the inputs;
-// each order by itself, since they are not one test (Zhu, Dong, Wang, "Optimal
-// Accounting of Differential Privacy via Characteristic Function", 2022, section
-// 2). Every a gives a bound, so that only H_a need be certified, and not that a
-// is best. Gaussian releases have Φ(Φ⁻¹(fpr) + μ) (Dong, Roth, Su 2022).
+// of the test of Neyman and Pearson. Each order is treated by itself, since the two are
+// different tests (Zhu, Dong, Wang, "Optimal Accounting of Differential Privacy via
+// Characteristic Function", 2022, section 2). Every a gives a bound, so only H_a must be
+// certified, not the choice of a. For Gaussian releases the rate is Φ(Φ⁻¹(fpr) + μ)
+// (Dong, Roth, Su 2022).
 func (p Profile) TruePositiveRate(fpr float64) (Bound, error) {
 	return p.truePositiveRate(p.attacks(), fpr)
 }
@@ -31,8 +31,8 @@ func (p Profile) truePositiveRate(a attacks, fpr float64) (Bound, error) {
 	if !(fpr > 0 && fpr < 1) {
 		return Bound{}, fmt.Errorf("true-positive rate: the false-positive rate must lie in (0, 1), got %g", fpr)
 	}
-	// P′ and Q′ within max divergence r of P and Q give a test of rates α and β
-	// at most the rates e^r·α and e^r·β, and the other way round.
+	// P′ and Q′ within max divergence r of P and Q turn a test with rates α and β into
+	// one with rates of at most e^r·α and e^r·β, and vice versa.
 	r := p.divergence
 	over, under := fpr, fpr
 	if r > 0 {
@@ -50,7 +50,7 @@ func (p Profile) truePositiveRate(a attacks, fpr float64) (Bound, error) {
 	return b, nil
 }
 
-// TradeOff returns TruePositiveRate for every rate of fprs.
+// TradeOff returns the bounds of TruePositiveRate for each rate in fprs.
 func (p Profile) TradeOff(fprs []float64) ([]Bound, error) {
 	curve := make([]Bound, len(fprs))
 	a := p.attacks()
@@ -63,28 +63,27 @@ func (p Profile) TradeOff(fprs []float64) ([]Bound, error) {
 	return curve, nil
 }
 
-// Advantage returns bounds on the largest difference between the true- and
-// false-positive rate of any attack: the total variation distance, δ(0).
+// Advantage returns bounds on the largest difference between the true- and the
+// false-positive rate of any attack. That is the total variation distance, δ(0).
 func (p Profile) Advantage() (Bound, error) { return p.Delta(0) }
 
-// Accuracy returns bounds on the largest probability with which an attacker for
-// whom both inputs are equally likely beforehand guesses which it was: (1 +
-// δ(0))/2.
+// Accuracy returns bounds on the largest probability that an attacker guesses the input
+// correctly, if both inputs are equally likely a priori: (1 + δ(0))/2.
 func (p Profile) Accuracy() (Bound, error) {
 	b, err := p.Advantage()
 	b.Lower, b.Upper = (1+b.Lower)/2, (1+b.Upper)/2
 	return b, err
 }
 
-// OddsFactor returns bounds on the logarithm of the factor by which what is
-// released multiplies an attacker's odds at most, except with a probability,
-// over the noise, of at most the given one.
+// OddsFactor returns bounds on the logarithm of the largest factor by which a release
+// multiplies an attacker's odds, except with at most the given probability over the
+// noise.
 //
-// That factor is not e^ε(δ) with the probability for δ: the loss of an
-// (ε, δ)-private release exceeds ε with a probability that may be larger than
-// δ, but it exceeds ε − log(1 − δ/p) with probability p at most, since
-// δ(ε) = E[(1 − e^(ε−L))₊]. The best pair of the profile is taken. The bound from
-// below is ε(p), which holds since δ(ε) is less than the probability.
+// That factor is not e^ε(δ) with the probability for δ: the loss of an (ε, δ)-private
+// release exceeds ε with a probability that may be larger than δ, but it exceeds ε −
+// log(1 − δ/p) with probability at most p, since δ(ε) = E[(1 − e^(ε−L))₊]. OddsFactor
+// uses the best pair of the profile. The lower bound is ε(p), which holds because δ(ε) is
+// less than the probability.
 func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	if !(probability > 0 && probability < 1) {
 		return Bound{}, fmt.Errorf("odds factor: the probability must lie in (0, 1), got %g", probability)
@@ -92,7 +91,7 @@ func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	beyond := func(share float64) float64 { return -math.Log1p(-share) * (1 + 0x1p-50) }
 	best, least := 0.0, math.Inf(1)
 	for _, share := range []float64{0.5, 0.3, 0.2, 0.12, 0.07, 0.04, 0.02, 0.01, 0.003, 0.001, 1e-4} {
-		// Rényi divergences serve to choose, and cost little.
+		// Rényi divergences are cheap, and accurate enough to choose the pair.
 		b, err := p.EpsilonBy(RenyiDP, probability*share)
 		if log := b.Upper + beyond(share); err == nil && log < least {
 			best, least = share, log
@@ -111,10 +110,9 @@ func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	return b, err
 }
 
-// PosteriorOdds returns bounds on the odds that the record is there for an attacker
-// to whom it was there with the given prior probability, once he has seen what was
-// released; the bound from above fails with at most the given probability. See
-// [Profile.OddsFactor].
+// PosteriorOdds returns bounds on the odds that the record was used, for an attacker who
+// gave it the prior probability prior and has seen the release. The upper bound fails
+// with at most the given probability. See [Profile.OddsFactor].
 func (p Profile) PosteriorOdds(prior, probability float64) (Bound, error) {
 	if !(prior > 0 && prior < 1) {
 		return Bound{}, fmt.Errorf("posterior odds: the prior must lie in (0, 1), got %g", prior)
@@ -126,8 +124,8 @@ func (p Profile) PosteriorOdds(prior, probability float64) (Bound, error) {
 	return b, err
 }
 
-// Posterior returns the probability that the record is there if an attack with the
-// given rates says yes, and it was there with the given prior probability.
+// Posterior returns the probability that the record was used if an attack with the given
+// rates answers yes and the prior probability was prior.
 func Posterior(prior, tpr, fpr float64) float64 {
 	yes := prior * tpr
 	if yes == 0 {
@@ -137,13 +135,12 @@ func Posterior(prior, tpr, fpr float64) float64 {
 }
 
 // GroupEpsilon returns bounds on the smallest ε for which the composition is (ε,
-// δ)-private for groups of so many records: inputs that differ in up to size
-// records, each as under the adjacency.
+// δ)-private for groups of records: inputs that differ in up to size records, each as
+// under the adjacency.
 //
-// Gaussian releases have the parameter size·μ for a group, exactly. For others the
-// bound from above is the best of [GroupPrivacy] along the profile. It ignores
-// that a group is seldom sampled as a whole. From below a group gives away what
-// one record does.
+// Gaussian releases have exactly the parameter size·μ for a group. For others the upper
+// bound is the best of [GroupPrivacy] along the profile; it does not use the fact that a
+// group is seldom sampled as a whole. The lower bound is that of one record.
 func (p Profile) GroupEpsilon(size int, delta float64) (Bound, error) {
 	if size < 1 {
 		return Bound{}, fmt.Errorf("group: the size must be at least 1, got %d", size)
@@ -163,8 +160,8 @@ func (p Profile) GroupEpsilon(size int, delta float64) (Bound, error) {
 	return b, err
 }
 
-// groupEpsilon returns the least size·ε, nearly, with δ_size(ε) ≤ δ. The search
-// goes by estimates; what it ends at is certified.
+// groupEpsilon returns nearly the least size·ε with δ_size(ε) ≤ δ. The search uses
+// estimates, and its result is certified.
 func (p Profile) groupEpsilon(size int, delta float64) (float64, error) {
 	k := float64(size)
 	keeps := func(epsilon, one float64) bool {

@@ -2,10 +2,9 @@ package accountant
 
 import "math"
 
-// The bounds in this file follow from one promise (ε, δ), and nothing else. They
-// are looser than what a [Profile] says. Their arguments are not checked: ε ≥ 0,
-// 0 ≤ δ ≤ 1, rates in [0, 1], and a size of at least 1. Results are raised by more
-// than their rounding error.
+// The bounds in this file follow from one guarantee (ε, δ) alone. They are looser than
+// those of a [Profile]. Arguments are not checked: ε ≥ 0, 0 ≤ δ ≤ 1, rates in [0, 1], and
+// a size of at least 1. Results are raised by more than their rounding error.
 
 // AdvantageBound returns the largest advantage of an attack on an (ε, δ)-private
 // release, (e^ε − 1 + 2δ)/(e^ε + 1) (Kairouz, Oh, Viswanath 2015, theorem 2.1;
@@ -15,10 +14,9 @@ func AdvantageBound(epsilon, delta float64) float64 {
 	return min(1, (math.Tanh(epsilon/2)+2*delta/(1+math.Exp(epsilon)))*raised)
 }
 
-// TruePositiveRateBound returns the largest true-positive rate of an attack, with a
-// false-positive rate of at most fpr, on an (ε, δ)-private release:
-// min{e^ε·fpr + δ, 1 − e^(−ε)(1 − δ − fpr)} (Kairouz, Oh, Viswanath 2015, theorem
-// 2.1).
+// TruePositiveRateBound returns the largest true-positive rate of an attack with a
+// false-positive rate of at most fpr on an (ε, δ)-private release: min{e^ε·fpr + δ, 1 −
+// e^(−ε)(1 − δ − fpr)} (Kairouz, Oh, Viswanath 2015, theorem 2.1).
 func TruePositiveRateBound(epsilon, delta, fpr float64) float64 {
 	left := delta
 	if fpr > 0 {
@@ -28,9 +26,9 @@ func TruePositiveRateBound(epsilon, delta, fpr float64) float64 {
 	return min(1, left*(1+0x1p-40), right*raised)
 }
 
-// GroupPrivacy returns the guarantee (kε, δ(e^(kε) − 1)/(e^ε − 1)) that an
-// (ε, δ)-private release gives to groups of k records (Vadhan, "The Complexity of
-// Differential Privacy", 2017, lemma 2.2, with its sum).
+// GroupPrivacy returns the guarantee (kε, δ(e^(kε) − 1)/(e^ε − 1)) of an (ε, δ)-private
+// release for groups of k records (Vadhan, "The Complexity of Differential Privacy",
+// 2017, lemma 2.2, with its sum).
 func GroupPrivacy(epsilon, delta float64, k int) (eps, del float64) {
 	n := float64(k)
 	switch {
@@ -39,14 +37,14 @@ func GroupPrivacy(epsilon, delta float64, k int) (eps, del float64) {
 	case epsilon == 0:
 		del = n * delta
 	default:
-		// In logarithms: e^(kε) overflows before δ is large.
+		// Computed in logarithms, because e^(kε) can overflow although δ is small.
 		log := math.Log(delta) + logExpm1(n*epsilon) - logExpm1(epsilon)
 		del = math.Exp(log) * (1 + 0x1p-40)
 	}
 	return up(n * epsilon), min(1, del)
 }
 
-// logExpm1 is log(e^x − 1).
+// logExpm1 returns log(e^x − 1).
 func logExpm1(x float64) float64 {
 	if x > 36 {
 		return x

@@ -15,8 +15,8 @@ func must(t *testing.T) func(Bound, error) Bound {
 	}
 }
 
-// The rates of the vectors are those of the Neyman-Pearson test, for each
-// direction; a profile answers for the worse.
+// The rates of the vectors are those of the Neyman-Pearson test for each direction. A
+// profile has the worse of the two.
 func TestAttackRiskVectors(t *testing.T) {
 	var cases []struct {
 		ID        string
@@ -67,7 +67,7 @@ func TestGaussianTrueRate(t *testing.T) {
 			fpr := normalCDF(z)
 			want := normalCDF(z + mu)
 			got := ok(p.TruePositiveRate(fpr))
-			// What fpr cannot say of z, at its right end, is no error of the rate.
+			// The rounding of fpr, near 1, is not an error of the rate.
 			blur := 1e-9 + 0x1p-53/fpr + 0x1p-52/normalDensity(z)*normalDensity(z+mu)/want
 			checkUpper(t, "upper", got.Upper*(1+0x1p-40), want, 2*blur)
 			checkLower(t, "lower", got.Lower, want*(1+blur), 3*blur)
@@ -78,8 +78,8 @@ func TestGaussianTrueRate(t *testing.T) {
 	}
 }
 
-// One step of a Poisson sample, by direct integration of the test: yes right of a
-// threshold.
+// One step of a Poisson sample, by direct integration of the test that answers yes right
+// of a threshold.
 func TestOneStepTrueRate(t *testing.T) {
 	const q, sigma = 0.2, 0.7
 	p := account(t, Poisson{q, sigma, AddRemove})
@@ -90,7 +90,7 @@ func TestOneStepTrueRate(t *testing.T) {
 		if got := ok(p.TruePositiveRate(null)); got.Upper < mix {
 			t.Errorf("at %g: upper bound %g is below the rate %g of a test for removal", null, got.Upper, mix)
 		}
-		// The reverse test says yes left of the threshold.
+		// The reverse test answers yes left of the threshold.
 		if got := ok(p.TruePositiveRate(1 - mix)); got.Upper < 1-null {
 			t.Errorf("at %g: upper bound %g is below the rate %g of a test for addition", 1-mix, got.Upper, 1-null)
 		}
@@ -106,8 +106,8 @@ func TestOneStepTrueRate(t *testing.T) {
 	}
 }
 
-// A rate of true positives is concave in that of false ones, at least that, and at
-// most one; noise lowers it; a promise at any δ is no tighter.
+// The true-positive rate is concave in the false-positive rate, at least as large, and at
+// most one. Noise lowers it. No single (ε, δ) implies a smaller rate.
 func TestTrueRateShape(t *testing.T) {
 	ok := must(t)
 	fprs := []float64{1e-9, 1e-5, 1e-3, 0.1, 0.5, 0.9}
@@ -164,7 +164,7 @@ func TestTrueRateShape(t *testing.T) {
 	}
 }
 
-// Losses of at most Tε₀ allow a rate of e^(Tε₀)·fpr, which small rates come close to.
+// Losses of at most Tε₀ allow a rate of e^(Tε₀)·fpr. Small rates come close to it.
 func TestBoundedLossTrueRate(t *testing.T) {
 	ok := must(t)
 	p := account(t, Repeated{Laplace{1, 4, AddRemove}, 3})
@@ -176,8 +176,8 @@ func TestBoundedLossTrueRate(t *testing.T) {
 	}
 }
 
-// Randomised response with a chance δ of the truth is the worst (ε, δ)-private
-// release: its attacks reach the bounds.
+// Randomised response that reveals the truth with probability δ is the worst (ε,
+// δ)-private release: attacks on it reach the bounds.
 func TestRiskBoundsAreReached(t *testing.T) {
 	ok := must(t)
 	for _, c := range []struct{ epsilon, delta float64 }{{0.5, 0}, {1, 1e-5}, {0.1, 0.2}, {3, 0.01}, {20, 1e-9}} {
@@ -197,8 +197,8 @@ func TestRiskBoundsAreReached(t *testing.T) {
 	}
 }
 
-// The loss of a Gaussian release is N(μ²/2, μ²): a quantile of it is the logarithm
-// of the odds that are exceeded with a probability.
+// The loss of a Gaussian release is N(μ²/2, μ²). Its quantile is the logarithm of the
+// odds factor that is exceeded with a given probability.
 func TestOddsFactor(t *testing.T) {
 	ok := must(t)
 	for _, mu := range []float64{0.1, 1, 3} {
@@ -222,7 +222,7 @@ func TestOddsFactor(t *testing.T) {
 func TestGroupEpsilon(t *testing.T) {
 	ok := must(t)
 	const delta = 1e-5
-	// Gaussian groups are Gaussian.
+	// For groups, Gaussian releases are exact.
 	for _, k := range []int{1, 2, 10, 1000} {
 		p := account(t, Repeated{Gaussian{1, 50, AddRemove}, 9})
 		got := ok(p.GroupEpsilon(k, delta))
@@ -230,8 +230,8 @@ func TestGroupEpsilon(t *testing.T) {
 		checkUpper(t, "upper", got.Upper, want, 1e-9)
 		checkLower(t, "lower", got.Lower, want, 1e-9)
 	}
-	// Others: every pair on the profile is a promise for the group; at rate one the
-	// true cost is known.
+	// For others, every pair on the profile gives a guarantee for the group. At rate one
+	// the true cost is known.
 	for _, k := range []int{2, 5} {
 		p := account(t, poisson(0.01, 1, 500, AddRemove))
 		got := ok(p.GroupEpsilon(k, delta))
@@ -252,13 +252,13 @@ func TestGroupEpsilon(t *testing.T) {
 		t.Logf("group of %d: [%.4g, %.4g]", k, got.Lower, got.Upper)
 	}
 	if eps, del := GroupPrivacy(0.5, 0, 4); eps < 2 || eps > 2+1e-12 || del != 0 {
-		t.Errorf("a pure promise to groups: (%g, %g)", eps, del)
+		t.Errorf("group guarantee from (ε, 0): (%g, %g)", eps, del)
 	}
 	if eps, del := GroupPrivacy(0, 1e-3, 4); eps != 0 || del != 4e-3 {
-		t.Errorf("a promise of total variation to groups: (%g, %g)", eps, del)
+		t.Errorf("group guarantee from (0, δ): (%g, %g)", eps, del)
 	}
 	if _, del := GroupPrivacy(800, 1e-300, 2); del != 1 {
-		t.Errorf("a hopeless promise to groups: δ = %g", del)
+		t.Errorf("group guarantee that should be vacuous: δ = %g", del)
 	}
 	// δ(e^(kε) − 1)/(e^ε − 1) is a sum of k terms.
 	_, del := GroupPrivacy(0.3, 1e-4, 3)
@@ -284,16 +284,16 @@ func TestRiskErrors(t *testing.T) {
 	p := account(t, Gaussian{1, 1, AddRemove})
 	for _, x := range []float64{0, 1, -1, math.NaN()} {
 		if _, err := p.TruePositiveRate(x); err == nil {
-			t.Errorf("a false-positive rate of %g was taken", x)
+			t.Errorf("no error for a false-positive rate of %g", x)
 		}
 		if _, err := p.OddsFactor(x); err == nil {
-			t.Errorf("a probability of %g was taken", x)
+			t.Errorf("no error for a probability of %g", x)
 		}
 		if _, err := p.PosteriorOdds(x, 0.1); err == nil {
-			t.Errorf("a prior of %g was taken", x)
+			t.Errorf("no error for a prior of %g", x)
 		}
 	}
 	if _, err := p.GroupEpsilon(0, 1e-5); err == nil {
-		t.Error("a group of none was taken")
+		t.Error("no error for an empty group")
 	}
 }

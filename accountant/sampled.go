@@ -5,22 +5,22 @@ import (
 	"fmt"
 )
 
-// Poisson is one release of a sum of vectors of L2 norm at most 1 over a sample
-// that holds every record with probability Rate, independently, with
-// independent N(0, Sigma²) noise on every element. Sigma is the noise multiplier:
-// noise in units of the clip norm.
+// Poisson is one release of a sum of vectors of L2 norm at most 1 over a sample that
+// contains every record independently with probability Rate, with independent N(0,
+// Sigma²) noise on every element. Sigma is the noise multiplier: the noise in units of
+// the clip norm.
 //
 // Its dominating pairs are, with N(m) = N(m, Sigma²) and q = Rate,
 //
-//   - under add-remove and zero-out, (1−q)N(0) + qN(1) against N(0), and the
-//     reverse; each order composes by itself (Zhu, Dong, Wang, "Optimal Accounting
-//     of Differential Privacy via Characteristic Function", 2022, theorem 11);
-//   - under replace-one, (1−q)N(0) + qN(1) against (1−q)N(0) + qN(−1) (Lebeda,
-//     Regehr, Kamath, Steinke, "Avoiding Pitfalls for Privacy Accounting of
-//     Subsampled Mechanisms under Composition", 2024, proposition 13).
+//   - under add-remove and zero-out, (1−q)N(0) + qN(1) against N(0), and the reverse;
+//     each order composes by itself (Zhu, Dong, Wang, "Optimal Accounting of Differential
+//     Privacy via Characteristic Function", 2022, theorem 11);
+//   - under replace-one, (1−q)N(0) + qN(1) against (1−q)N(0) + qN(−1) (Lebeda, Regehr,
+//     Kamath, Steinke, "Avoiding Pitfalls for Privacy Accounting of Subsampled Mechanisms
+//     under Composition", 2024, proposition 13).
 //
-// They are what happens to a record of norm 1 among records of norm 0: the
-// bounds are tight.
+// These pairs occur for a record of norm 1 among records of norm 0, so the bounds are
+// tight.
 type Poisson struct {
 	Rate      float64 // in [0, 1]
 	Sigma     float64
@@ -47,7 +47,7 @@ func checkSampled(rate, sigma float64, a Adjacency, t *tally) error {
 	if !(rate >= 0 && rate <= 1) {
 		err = fmt.Errorf("the sampling rate must lie in [0, 1], got %g", rate)
 	} else if rate > 0 && rate < minRate {
-		err = fmt.Errorf("the sampling rate must be at least %g, or 0, got %g", minRate, rate)
+		err = fmt.Errorf("the sampling rate must be 0 or at least %g, got %g", minRate, rate)
 	}
 	return errors.Join(err, positive("the noise multiplier", sigma), atLeast("the noise multiplier", sigma, minSigma), t.under(a))
 }
@@ -55,8 +55,8 @@ func checkSampled(rate, sigma float64, a Adjacency, t *tally) error {
 // minRate is the least sampling rate for which moments keep their digits.
 const minRate = 1e-12
 
-// minSigma is the least noise multiplier of a sampled release that is
-// accounted: with less, a single release has losses of hundreds.
+// minSigma is the least noise multiplier of a sampled release that is accounted. Below it
+// a single release has losses of hundreds.
 const minSigma = 0.05
 
 func (e Poisson) laws() (upper, lower directions, err error) {
@@ -68,27 +68,26 @@ func (e Poisson) laws() (upper, lower directions, err error) {
 	return d, d, nil
 }
 
-// sampledPair has the larger Rényi divergences for removal (Mironov, Talwar,
-// Zhang 2019, theorem 5).
+// sampledPair returns the laws of a mixture and its reverse. Removal has the larger Rényi
+// divergences (Mironov, Talwar, Zhang 2019, theorem 5).
 func sampledPair(rate, sigma float64) directions {
 	m := mixture{rate, sigma}
 	return directions{remove: whole(m), add: whole(reversed{m}), removeFirst: true}
 }
 
-// WithoutReplacement is one release like that of [Poisson], over a sample of a
-// fixed number of records, drawn without replacement: Rate is the size of
-// the sample over the number of records. It is not a Poisson sample: when one
-// record leaves the sample another one enters it.
+// WithoutReplacement is one release like that of [Poisson], over a sample of a fixed
+// number of records drawn without replacement. Rate is the size of the sample over the
+// number of records. It differs from a Poisson sample: when one record leaves the sample,
+// another one enters it.
 //
 //   - Under add-remove, with the size of the sample public, the dominating pairs are
-//     (1−q)N(0) + qN(2) against N(0), and the reverse (Zhu, Dong, Wang 2022, theorem
-//     11): those of a Poisson sample with half the noise.
-//   - Under replace-one every step is bounded by the pair of the larger of the
-//     profiles of both orders (proposition 30 there). That is tight for one step;
-//     for several, the pairs of the line above bound what can be given away from
-//     below.
+//     (1−q)N(0) + qN(2) against N(0), and the reverse (Zhu, Dong, Wang 2022, theorem 11):
+//     those of a Poisson sample with half the noise.
+//   - Under replace-one every step is bounded by the pair whose profile is the larger of
+//     those of both orders (proposition 30 there). That is tight for one step; for
+//     several, the pairs of the line above give the lower bound.
 //   - Zero-out, where one record counts as zero, is replacement by one of norm 0: the
-//     bound is that of replace-one, and from below a Poisson sample's.
+//     upper bound is that of replace-one, and the lower bound that of a Poisson sample.
 type WithoutReplacement struct {
 	Rate      float64 // in [0, 1]
 	Sigma     float64
@@ -102,7 +101,7 @@ func (e WithoutReplacement) addTo(t *tally, times float64) error {
 	switch {
 	case e.Rate == 0:
 	case e.Rate == 1:
-		factor := 2.0 // the sample stays the same size when a record comes or goes
+		factor := 2.0 // the size of the sample stays the same when a record is added or removed
 		if e.Adjacency == ZeroOut {
 			factor = 1
 		}
@@ -126,12 +125,12 @@ func (e WithoutReplacement) laws() (upper, lower directions, err error) {
 	return same(l), lower, nil
 }
 
-// Permutation is one epoch of releases like that of [Poisson] over the batches of
-// a partition of the records, shuffled or not: every record is in one of them.
-// It costs what one release over all records costs. Shuffling is given no credit:
-// for noise multipliers below about 0.6 it has none to give (Chua et al., "How
-// Private are DP-SGD Implementations?", 2024), and add-remove is refused, since a
-// record more moves others to other batches.
+// Permutation is one epoch of releases like that of [Poisson] over the batches of a
+// partition of the records, shuffled or not: every record is in one batch. It costs as
+// much as one release over all records. Shuffling is given no credit: for noise
+// multipliers below about 0.6 it has none (Chua et al., "How Private are DP-SGD
+// Implementations?", 2024). Add-remove is refused, because an additional record moves
+// other records to other batches.
 type Permutation struct {
 	Sigma     float64
 	Adjacency Adjacency
@@ -140,7 +139,7 @@ type Permutation struct {
 func (e Permutation) addTo(t *tally, times float64) error {
 	err := errors.Join(positive("the noise multiplier", e.Sigma), t.under(e.Adjacency))
 	if e.Adjacency == AddRemove {
-		err = errors.Join(err, fmt.Errorf("a permutation has no bound under %q: one record more moves others to other batches; state it under %q or %q", AddRemove, ReplaceOne, ZeroOut))
+		err = errors.Join(err, fmt.Errorf("a permutation has no bound under %q, because an additional record moves others to other batches: use %q or %q", AddRemove, ReplaceOne, ZeroOut))
 	}
 	if err != nil {
 		return fmt.Errorf("permutation event: %w", err)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// checkUpper asks that a certified upper bound is not below the truth, nor more
-// than a part above it.
+// checkUpper fails the test if a certified upper bound is below the true value or more
+// than above, relative to it, larger.
 func checkUpper(t *testing.T, what string, got, want, above float64) {
 	t.Helper()
 	if got < want*(1-1e-12) || got > want*(1+above) {
@@ -68,7 +68,8 @@ func TestPoissonVectors(t *testing.T) {
 
 		contour, err := p.EpsilonBy(Contour, c.Delta)
 		if err != nil {
-			// Few steps of rare samples: the method says so instead of being wrong.
+			// Few steps of rare samples: the method returns an error instead of a wrong
+			// number.
 			t.Logf("%s: q = %g, T = %d: %v", c.ID, c.Q, c.T, err)
 		} else if r := relative((contour.Upper+contour.Lower)/2, want); r > 1e-9 || contour.Upper < want*(1-1e-9) {
 			t.Errorf("%s: contour %+v, want %.12g (%.1e)", c.ID, contour, want, r)
@@ -79,7 +80,7 @@ func TestPoissonVectors(t *testing.T) {
 			t.Fatal(err)
 		}
 		if renyi.Upper < want {
-			t.Errorf("%s: Rényi ε %g is below the truth %g", c.ID, renyi.Upper, want)
+			t.Errorf("%s: Rényi ε %g is below the true value %g", c.ID, renyi.Upper, want)
 		}
 		if c.RDPContinuous.Eps > 0 {
 			if r := relative(renyi.Upper, c.RDPContinuous.Eps); r > 1e-6 {
@@ -158,7 +159,7 @@ func TestWithoutReplacementVectors(t *testing.T) {
 		if c.Lower.Eps != nil {
 			checkLower(t, c.ID, b.Lower, *c.Lower.Eps, 1e-3)
 			if b.Upper < *c.Lower.Eps {
-				t.Errorf("%s: the upper bound %g is below what an attack achieves, %g", c.ID, b.Upper, *c.Lower.Eps)
+				t.Errorf("%s: the upper bound %g is below the result %g of an attack", c.ID, b.Upper, *c.Lower.Eps)
 			}
 		}
 		if renyi, err := p.EpsilonBy(RenyiDP, c.Delta); c.Renyi.Eps != nil && (err != nil || relative(renyi.Upper, *c.Renyi.Eps) > 1e-6) {
@@ -192,7 +193,7 @@ func TestHeterogeneousVectors(t *testing.T) {
 	}
 }
 
-// The hard cases, of which the reference values are themselves brackets.
+// Hard cases: the reference values are brackets themselves.
 func TestHardBrackets(t *testing.T) {
 	var cases []struct {
 		ID                   string
@@ -214,7 +215,7 @@ func TestHardBrackets(t *testing.T) {
 	}
 }
 
-// Two ways to the same moments at whole orders.
+// Sum and quadrature give the same moments at whole orders.
 func TestBinomialCumulant(t *testing.T) {
 	for _, q := range []float64{1e-4, .01, .3, .9} {
 		for _, sigma := range []float64{.5, 1, 4} {

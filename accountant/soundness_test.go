@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What published code gives away by sampling without replacement and accounting
-// for a Poisson sample, at q = .01, T = 1000, δ = 1e-5.
+// The cost of published code that samples without replacement and accounts for a Poisson
+// sample, at q = .01, T = 1000, δ = 1e-5.
 func TestFixedSizeSamplesAccountedAsPoisson(t *testing.T) {
 	for _, c := range []struct{ sigma, addRemove, replace, atLeast float64 }{
 		{1, 1.83, 2.84, 13.4},
@@ -33,8 +33,8 @@ func TestFixedSizeSamplesAccountedAsPoisson(t *testing.T) {
 	}
 }
 
-// The headline of a published system: B = 128 of N = 60000, 20 epochs, σ = 1.5,
-// δ = 1/60000, "ε ≈ 0.5".
+// The headline of a published system: B = 128 of N = 60000, 20 epochs, σ = 1.5, δ =
+// 1/60000, "ε ≈ 0.5".
 func TestVariationalAutoencoderHeadline(t *testing.T) {
 	const q, steps, delta = 128. / 60000, 9360, 1. / 60000
 	if got := epsilonOf(t, poisson(q, 1.5, steps, AddRemove), delta).Upper; math.Abs(got-.535) > 5e-4 {
@@ -42,11 +42,12 @@ func TestVariationalAutoencoderHeadline(t *testing.T) {
 	}
 	b := epsilonOf(t, Repeated{WithoutReplacement{q, 1.5, ReplaceOne}, steps}, delta)
 	if math.Abs(b.Lower-1.98) > .01 || math.Abs(b.Upper-2.50) > .01 {
-		t.Errorf("what was done: ε in [%g, %g], want [1.98, 2.50]", b.Lower, b.Upper)
+		t.Errorf("without replacement, as the system samples: ε in [%g, %g], want [1.98, 2.50]", b.Lower, b.Upper)
 	}
 }
 
-// The table's example of how far the bounds for fixed-size samples are apart.
+// The distance of the bounds for fixed-size samples, for an example from the project's
+// table of published errors.
 func TestFixedSizeGap(t *testing.T) {
 	b := epsilonOf(t, Repeated{WithoutReplacement{1. / 1000, 5, ReplaceOne}, 100_000}, 1e-5)
 	if math.Abs(b.Lower-.461) > 1e-3 || math.Abs(b.Upper-.533) > 1e-3 {
@@ -54,7 +55,8 @@ func TestFixedSizeGap(t *testing.T) {
 	}
 }
 
-// DP-SEP visits a permutation: provable is √T/σ, and "ε = 1" is 22.
+// DP-SEP visits the records in a permutation: the provable parameter is √T/σ, and its "ε
+// = 1" is 22.
 func TestPermutationOfDPSEP(t *testing.T) {
 	// Its noise multiplier for ε = 1 at N = 1000, T = 100 passes, δ = 1e-5.
 	const sigma = 2.69
@@ -64,15 +66,15 @@ func TestPermutationOfDPSEP(t *testing.T) {
 	}
 	c, err := CalibrateNoise(Target{1, 1e-5}, func(s float64) (Event, error) { return poisson(1./1000, s, 100_000, AddRemove), nil })
 	if err != nil || math.Abs(c.Value-1.4) > .06 {
-		t.Errorf("a sound form needs σ = %+v, %v, want about 1.4", c, err)
+		t.Errorf("σ for ε = 1 is %+v, %v, want about 1.4", c, err)
 	}
 	if _, err := Account(Permutation{sigma, AddRemove}); err == nil || !strings.Contains(err.Error(), "moves others to other batches") {
 		t.Errorf("a permutation under add-remove: %v", err)
 	}
 }
 
-// The report's rounds at σ = 5, δ = 1e-5, ε ≤ 10: exact 100, Rényi 89, the moments
-// accountant with λ ≤ 32 77, replace-one 25.
+// The number of rounds in a project report, at σ = 5, δ = 1e-5, ε ≤ 10: exact 100, Rényi
+// 89, the moments accountant with λ ≤ 32 77, replace-one 25.
 func TestRoundsOfTheReport(t *testing.T) {
 	target := Target{10, 1e-5}
 	rounds := func(epsilon func(Profile) float64, a Adjacency) int {
@@ -175,8 +177,8 @@ func TestSeedPaperVectors(t *testing.T) {
 	}
 }
 
-// One step, three ways: by the transform, by direct integration, and by the
-// closed form of Gaussians at rate 1.
+// One step in three ways: by the transform, by direct integration, and by the closed form
+// of Gaussians at rate 1.
 func TestOneStep(t *testing.T) {
 	for _, c := range some([]struct{ q, sigma float64 }{{.01, 1}, {.2, .5}, {.5, 3}, {1e-4, .7}, {.9, 1}}) {
 		for i, l := range []law{whole(mixture{c.q, c.sigma}), whole(reversed{mixture{c.q, c.sigma}}), whole(opposed{c.q, c.sigma})} {
@@ -188,10 +190,10 @@ func TestOneStep(t *testing.T) {
 				}
 				lower, upper := one.windowEpsilon(delta, both)
 				if i == 1 && math.IsInf(upper, 1) {
-					continue // too many cells, which is said
+					continue // too many cells, and no bound
 				}
 				if upper < want*(1-1e-9) || upper > want*(1+1e-3)+1e-9 || lower > want*(1+1e-9) || i != 1 && lower < want*(1-2e-3)-1e-9 {
-					// The largest loss of addition is an edge at which cells are coarse.
+					// The largest loss of addition is an edge, at which cells are coarse.
 					t.Errorf("q = %g, σ = %g, law %d, δ = %g: transform [%g, %g], integral %g", c.q, c.sigma, i, delta, lower, upper, want)
 				}
 			}
@@ -220,8 +222,7 @@ func TestGaussiansByTheTransform(t *testing.T) {
 	}
 }
 
-// A mix in any order is accounted alike, costs more than its parts, and no more
-// than their sum.
+// A mix costs the same in any order, more than its parts, and no more than their sum.
 func TestMixtures(t *testing.T) {
 	parts := []Event{
 		poisson(.02, 1.2, 200, AddRemove),
@@ -289,8 +290,8 @@ func TestLaplaceAndResponse(t *testing.T) {
 	}
 }
 
-// extremes asks for every answer far from the usual; nothing may be NaN, and
-// bounds must be in order.
+// extremes computes all bounds for unusual arguments. None may be NaN, and lower bounds
+// must be below upper ones.
 func extremes(t *testing.T, q, sigma float64, times int, delta, epsilon float64, a Adjacency, fixed bool) {
 	t.Helper()
 	var e Event = Poisson{q, sigma, a}
@@ -306,7 +307,7 @@ func extremes(t *testing.T, q, sigma float64, times int, delta, epsilon float64,
 		t.Errorf("q = %g, σ = %g, T = %d, δ = %g, %s: ε = %+v, %v", q, sigma, times, delta, a, b, err)
 	}
 	if b.Vacuous != math.IsInf(b.Upper, 1) {
-		t.Errorf("vacuous is not said: %+v", b)
+		t.Errorf("Vacuous is not set: %+v", b)
 	}
 	r, err := p.EpsilonBy(RenyiDP, delta)
 	if err != nil || math.IsNaN(r.Upper) || r.Upper < b.Lower*(1-1e-9) {
@@ -320,7 +321,7 @@ func extremes(t *testing.T, q, sigma float64, times int, delta, epsilon float64,
 		t.Errorf("q = %g, σ = %g, T = %d, ε = %g, %s: δ = %+v, %v", q, sigma, times, epsilon, a, d, err)
 	}
 	if d.Vacuous != (d.Upper == 1) {
-		t.Errorf("vacuous is not said: %+v", d)
+		t.Errorf("Vacuous is not set: %+v", d)
 	}
 }
 
@@ -359,7 +360,7 @@ func TestRareSamples(t *testing.T) {
 	if err != nil || b.Lower < .0003095 || b.Upper > .000310 {
 		t.Errorf("δ(0) = %+v, %v, want about .0003097", b, err)
 	}
-	// An allocation without a choice has no bound from below, also in a mix.
+	// An allocation without a choice has no lower bound, also in a mix.
 	mix := Composed{RandomAllocation{1, 1, 2, ZeroOut}, Poisson{.01, 1, ZeroOut}}
 	if b := epsilonOf(t, mix, 1e-5); b.Lower > .2 || b.Upper < 1.98 || b.Upper > 2.01 {
 		t.Errorf("a mix with a Gaussian that has no lower bound: %+v", b)
@@ -369,9 +370,9 @@ func TestRareSamples(t *testing.T) {
 	}
 }
 
-// With atoms on the grid there is no slack of discretisation: what is charged for
-// rounding, wrap-around and mass at infinity must do by itself. k-fold randomised
-// response, against the binomial sum, in windows that are too small.
+// With atoms on the grid, discretisation adds no slack, so the charges for rounding,
+// wrap-around and mass at infinity must be sufficient by themselves. The test compares
+// k-fold randomised response with the binomial sum, in windows that are too small.
 func TestChargesAlone(t *testing.T) {
 	const epsilon0, k, width = 0.25, 200, 0.25 / 4
 	binomial := func(epsilon float64) (delta float64) {
@@ -416,9 +417,9 @@ func FuzzExtremes(f *testing.F) {
 	f.Add(1.24e-5, .792, uint32(17), -3.3, -4.0, uint8(0))
 	f.Fuzz(func(t *testing.T, q, sigma float64, times uint32, logDelta, logEpsilon float64, kind uint8) {
 		if !(q >= 1e-6 && q <= 1 && sigma >= .2 && sigma <= 1000 && logDelta >= -15 && logDelta <= -.302 && logEpsilon >= -4 && logEpsilon <= 3) {
-			t.Skip("outside of what is promised")
+			t.Skip("outside of the supported range")
 		}
-		// Long runs take long in a fuzzer; TestExtremes has them.
+		// TestExtremes has the long runs, which take too long for a fuzzer.
 		extremes(t, q, sigma, int(times%20_000)+1, math.Pow(10, logDelta), math.Pow(10, logEpsilon),
 			[]Adjacency{AddRemove, ReplaceOne, ZeroOut}[kind%3], kind%6 >= 3)
 	})

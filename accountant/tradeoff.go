@@ -2,12 +2,11 @@ package accountant
 
 import "math"
 
-// A test tells the two inputs of a direction apart. Its hockey stick H_a, a = e^t,
-// is δ(t) of the direction for t ≥ 0, and 1 − e^t + e^t·δ(−t) of the reverse for
-// t < 0.
+// A test distinguishes the two inputs of a direction. Its hockey stick H_a, a = e^t, is
+// δ(t) of the direction for t ≥ 0, and 1 − e^t + e^t·δ(−t) of the reverse for t < 0.
 type test struct{ forth, back *estimator }
 
-// tests returns the tests of the directions.
+// tests returns one test for each direction.
 func tests(all []*composition) []test {
 	switch len(all) {
 	case 0:
@@ -20,7 +19,7 @@ func tests(all []*composition) []test {
 	return []test{{e, f}, {f, e}}
 }
 
-// estimate returns about H_a + a·fpr.
+// estimate returns H_a + a·fpr approximately.
 func (d test) estimate(t, fpr float64) float64 {
 	if t >= 0 {
 		return d.forth.delta(t) + math.Exp(t+math.Log(fpr))
@@ -40,8 +39,9 @@ func (d test) certified(t, fpr float64) (lower, upper float64) {
 	return (1 - factor*(1-fpr-lower)) * (1 - 0x1p-50), (1 - factor*(1-fpr-upper)) * (1 + 0x1p-50)
 }
 
-// best returns about the t at which H_a + a·fpr is least, which has one minimum.
-// It is sought where the part of it that is known does not exceed the value at 0.
+// best returns approximately the t at which H_a + a·fpr has its single minimum. The
+// search is restricted to the range in which the known part of the sum does not exceed
+// the value at 0.
 func (d test) best(fpr float64) float64 {
 	f := func(t float64) float64 { return d.estimate(t, fpr) }
 	atZero := f(0)
@@ -63,7 +63,7 @@ func (d test) best(fpr float64) float64 {
 	}
 	t := (low + high) / 2
 	least := f(t)
-	// Where the losses end is a kink.
+	// H_a has a kink at the largest loss.
 	for _, end := range []float64{d.forth.most(), -d.back.most()} {
 		if math.IsInf(end, 0) {
 			continue
@@ -75,15 +75,14 @@ func (d test) best(fpr float64) float64 {
 	return t
 }
 
-// rise is by how much H_a + a·fpr is to rise, relatively, to both sides of its
-// minimum for a bound from below: a little more than certified bounds are apart.
+// rise is the relative amount by which H_a + a·fpr must rise on both sides of its minimum
+// for a lower bound. It is a little more than the distance of certified bounds.
 const rise = 3 * tolerance
 
-// atLeast returns a lower bound of H_a + a·fpr over all a > 0, and 0 if it finds
-// none. That is convex in a. Where it is larger at two points a₋ < a₊ than at a₀
-// between them, it is larger than at a₀ beyond them too; and between a₋ and a₀ it
-// is above the line through its values at a₀ and a₊, and likewise on the other
-// side.
+// atLeast returns a lower bound of H_a + a·fpr over all a > 0, and 0 if it finds none.
+// The function is convex in a. If it is larger at two points a₋ < a₊ than at a₀ between
+// them, it is larger than at a₀ beyond them too. Between a₋ and a₀ it is above the line
+// through its values at a₀ and a₊, and likewise on the other side.
 func (d test) atLeast(t, fpr float64) float64 {
 	left, right := d.risen(t, fpr, -1), d.risen(t, fpr, 1)
 	if math.IsInf(left, 0) || math.IsInf(right, 0) {
@@ -100,8 +99,8 @@ func (d test) atLeast(t, fpr float64) float64 {
 	return (least - drop) * (1 - 0x1p-40)
 }
 
-// risen returns about where, to one side of its minimum at t, H_a + a·fpr has
-// risen, or an infinity.
+// risen returns approximately the point, on one side of the minimum at t, at which H_a +
+// a·fpr has risen by rise, or an infinity.
 func (d test) risen(t, fpr, side float64) float64 {
 	goal := d.estimate(t, fpr) * (1 + rise)
 	low, high := 0.0, 1e-6
@@ -120,10 +119,10 @@ func (d test) risen(t, fpr, side float64) float64 {
 	return t + side*high
 }
 
-// attacks are the tests of a profile, for bounds from above and below.
+// attacks holds the tests of a profile for upper and lower bounds.
 type attacks struct {
 	above, below []test
-	shared       bool // above and below are the same
+	shared       bool // above and below are equal
 }
 
 func (p Profile) attacks() attacks {
@@ -138,8 +137,8 @@ func (p Profile) attacks() attacks {
 	return a
 }
 
-// rates returns bounds on the largest rate of true positives over both directions:
-// from below for the false-positive rate under, from above for over.
+// rates returns bounds on the largest true-positive rate over both directions: the lower
+// bound for the false-positive rate under, the upper bound for over.
 func (a attacks) rates(under, over float64) (lower, upper float64) {
 	var at float64
 	strongest := -1
@@ -159,8 +158,8 @@ func (a attacks) rates(under, over float64) (lower, upper float64) {
 	return a.below[strongest].atLeast(at, under), upper
 }
 
-// onePair reports whether the laws from below are those of one pair of inputs and
-// of its reverse, as a test of two inputs needs them to be.
+// onePair reports whether the laws of the lower bounds belong to one pair of inputs and
+// its reverse, as a test of two inputs requires.
 func (p Profile) onePair() bool {
 	for _, s := range p.samples {
 		switch s.event.(type) {
@@ -172,21 +171,21 @@ func (p Profile) onePair() bool {
 	return true
 }
 
-// An estimator finds δ(ε) of a composition at many ε, fast: along a few contours or,
-// where they do not serve, to the leading order at the saddle.
+// An estimator computes δ(ε) of a composition quickly at many ε: along a few contours or,
+// if they fail, by the leading order at the saddle.
 type estimator struct {
 	*composition
 	lines []anchored
-	known map[float64][2]float64 // certified bounds by ε
+	known map[float64][2]float64 // certified bounds for each ε
 }
 
-// anchored is a contour, and the ε near which it is accurate.
+// anchored is a contour and the ε near which it is accurate.
 type anchored struct {
 	*contour
 	epsilon float64
 }
 
-// delta returns about δ(ε).
+// delta returns δ(ε) approximately.
 func (e *estimator) delta(epsilon float64) float64 {
 	switch {
 	case epsilon > e.nearMost():
@@ -219,7 +218,7 @@ func (e *estimator) delta(epsilon float64) float64 {
 	return max(0, line.delta(epsilon))
 }
 
-// certified returns bounds on δ(ε), and remembers them.
+// certified returns bounds on δ(ε) and stores them in known.
 func (e *estimator) certified(epsilon float64) (lower, upper float64) {
 	if b, ok := e.known[epsilon]; ok {
 		return b[0], b[1]
@@ -232,9 +231,9 @@ func (e *estimator) certified(epsilon float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// maxTurns bounds what a contour is tried for, the frequency up to which it must go
-// times the range of losses: a density that ends, or nearly, has moments that hardly
-// fall along it.
+// maxTurns bounds the product of the frequency up to which a contour must go and the
+// range of losses. If a density has an end, or nearly so, its moments hardly fall along
+// the contour.
 const maxTurns = 1e5
 
 // reach returns the largest range of losses of one step.
@@ -266,8 +265,8 @@ func (e *estimator) certify(epsilon float64) (lower, upper float64) {
 	return lower, upper
 }
 
-// remaining returns which part of δ at nearMost is left at most at an ε beyond it:
-// δ is convex in e^ε.
+// remaining bounds the fraction of δ at nearMost that is left at a larger ε. δ is convex
+// in e^ε.
 func (e *estimator) remaining(epsilon float64) float64 {
 	most, near := e.most(), e.nearMost()
 	if epsilon >= most {
@@ -276,8 +275,8 @@ func (e *estimator) remaining(epsilon float64) float64 {
 	return math.Expm1(epsilon-most) / math.Expm1(near-most) * (1 + 0x1p-30)
 }
 
-// nearMost returns where, if all losses are bounded, so little is left of them that
-// a saddle would be at a very large order.
+// nearMost returns, if all losses are bounded, the ε above which so little of them is
+// left that a saddle would be at a very large order.
 func (e *estimator) nearMost() float64 {
 	if e.length() == 1 {
 		return e.most() * (1 - 1e-9)
@@ -285,7 +284,7 @@ func (e *estimator) nearMost() float64 {
 	return e.most() * 0.99
 }
 
-// most returns the largest finite loss, from above, or +Inf.
+// most returns an upper bound on the largest finite loss, or +Inf.
 func (e *estimator) most() float64 {
 	var most float64
 	for _, s := range e.steps {
@@ -307,13 +306,13 @@ func (e *estimator) most() float64 {
 	return most * (1 + 0x1p-40)
 }
 
-// gaussianRate returns Φ(Φ⁻¹(fpr) + μ) from below, the rate of the attack that says
-// yes above a threshold.
+// gaussianRate returns a lower bound on Φ(Φ⁻¹(fpr) + μ), the rate of the attack that
+// answers yes above a threshold.
 func gaussianRate(mu, fpr float64) float64 {
 	return normalCDF(quantileBelow(fpr)+mu) * (1 - 0x1p-40)
 }
 
-// gaussianRateAbove returns it from above: the dual at the threshold.
+// gaussianRateAbove returns an upper bound on it: the dual at the threshold.
 func gaussianRateAbove(mu, fpr float64) float64 {
 	if mu == 0 {
 		return fpr
@@ -325,7 +324,7 @@ func gaussianRateAbove(mu, fpr float64) float64 {
 	return (1 - math.Exp(t)*(1-fpr-gaussianDeltaAbove(mu, -t))) * (1 + 0x1p-50)
 }
 
-// quantileBelow returns a z not above Φ⁻¹(fpr), and next to it.
+// quantileBelow returns a z slightly below Φ⁻¹(fpr), or equal to it.
 func quantileBelow(fpr float64) float64 {
 	fits := func(z float64) bool { return normalCDF(z)*(1+0x1p-40) <= fpr }
 	if !fits(0) {

@@ -29,8 +29,8 @@ func readVectors(t *testing.T, section string, dst any) {
 	}
 }
 
-// some returns every case, or under -short, as with the race detector, which has
-// nothing to find in single-threaded arithmetic, a few of them.
+// some returns all cases. Under -short it returns a few of them, since the race detector
+// finds nothing in single-threaded arithmetic.
 func some[T any](cases []T) []T {
 	if !testing.Short() {
 		return cases
