@@ -13,7 +13,6 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"fedpvi/internal/durable"
-	"fedpvi/internal/pages"
 )
 
 const (
@@ -111,16 +110,12 @@ func Open(dir string, o Options) (*Store, error) {
 }
 
 func openFile(path string, o Options) (db *bbolt.DB, err error) {
-	err = readable(func() (err error) {
-		db, err = o.Layer.Open(path, 0o600, &bbolt.Options{Timeout: o.Wait, FreelistType: bbolt.FreelistMapType, PageSize: pageSize})
-		return err
-	})
-	damage := new(pages.Damage)
+	db, err = o.Layer.Open(path, 0o600, &bbolt.Options{Timeout: o.Wait, FreelistType: bbolt.FreelistMapType, PageSize: pageSize})
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return nil, fmt.Errorf("%s: %w", filepath.Dir(path), ErrHeld)
-	case errors.As(err, &damage):
-		return nil, fmt.Errorf("%s: %w: %w", path, ErrDamaged, damage)
+	case errors.Is(err, durable.ErrDamaged):
+		return nil, fmt.Errorf("%s: %w: %w", path, ErrDamaged, err)
 	case err != nil:
 		return nil, fmt.Errorf("opening %s: %w", path, err)
 	}

@@ -1,15 +1,15 @@
-// Package durable opens databases of which nothing is believed that is not on the disk.
+// Package durable opens bbolt databases so that a program acts only on what is on the disk.
 //
-// What a program reads from a file after a crash, or after a sync that failed, is what the
-// operating system shows of it: the page cache. Of a sync that fails Linux takes what was not
-// written for clean: the file goes on showing it, no later sync writes it, and a power failure
-// takes it away (Rebello et al., "Can Applications Recover from fsync Failures?", USENIX ATC
-// 2020). A transaction that seems to be there may then be told to others and be gone
-// later, and one that is built on it is damaged.
+// After a crash, or after a sync that failed, a program reads from a file what the operating system has in its
+// page cache. When a sync fails, Linux marks the pages that were not written as clean: the file
+// goes on showing them, no later sync writes them, and a power failure takes them away (Rebello et al., "Can
+// Applications Recover from fsync Failures?", USENIX ATC 2020). A transaction that seems
+// to be there could then be announced to others and be gone later, and one that is built on it is damaged.
 //
-// So a file is written anew, the same bytes in the same places, and synced, before what
-// is in it is believed: when it is opened, and after a commit that failed. And before it is opened, it is
-// looked through: bbolt believes the sizes that a file says ([pages]).
+// So a file is written again, the same bytes in the same places, and synced, before its contents are used:
+// when it is opened, and after a commit that failed.
+//
+// A file is checked when it is opened, because bbolt believes the sizes and page numbers in it.
 package durable
 
 import (
@@ -17,11 +17,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// A File is the file of a database.
+// A File is the file of a database, as Settle uses it.
 type File interface {
 	io.ReaderAt
 	io.WriterAt
@@ -29,21 +31,37 @@ type File interface {
 	Close() error
 }
 
-// A Layer lies between databases and their files. The zero Layer is nothing in between; tests
-// have others.
+// A Layer lies between databases and their files. The zero Layer adds nothing; tests inject faults
+// with others.
 type Layer struct {
-	// Opened is told of a database, before anything is written.
+	// Opened is called with a database when it was opened, before anything is written.
 	Opened func(*bbolt.DB)
-	// File opens the file of a database, to write it anew.
+	// File opens the file of a database to write it again.
 	File func(path string) (File, error)
 }
 
-// Open opens a database as bbolt does, to write to it. It is to be settled before anything in it is believed. Open fails
-// with a [*pages.Damage] if the file is damaged.
+// Open opens a database for writing, as [bbolt.Open] does, and checks it. Settle must be called before anything
+// in it is used. Open returns [ErrDamaged] if the file is damaged, and does not keep its lock then.
 func (l Layer) Open(path string, mode os.FileMode, o *bbolt.Options) (*bbolt.DB, error) {
-	db, err := bbolt.Open(path, mode, lookedThrough(o))
+	with := *bbolt.DefaultOptions
+	if o != nil {
+		with = *o
+	}
+	var file *os.File
+	with.OpenFile = func(path string, flag int, mode os.FileMode) (f *os.File, err error) {
+		file, err = os.OpenFile(path, flag, mode)
+		return file, err
+	}
+	var db *bbolt.DB
+	err := Guard(func() (err error) {
+		db, err = bbolt.Open(path, mode, &with)
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(damage(err), closed(file))
+	}
+	if err := Guard(func() error { return check(db, file) }); err != nil {
+		return nil, errors.Join(err, db.Close())
 	}
 	if l.Opened != nil {
 		l.Opened(db)
@@ -51,9 +69,29 @@ func (l Layer) Open(path string, mode os.FileMode, o *bbolt.Options) (*bbolt.DB,
 	return db, nil
 }
 
-// Settle writes a database anew and syncs it, so that what it shows is on the disk: first the
-// pages, then the two that point to all others. Nobody writes to it meanwhile. A crash or an
-// error leaves the old or the same bytes everywhere: no page that is pointed to changes.
+// damage adds ErrDamaged to an error of bbolt.Open, unless the operating system or a lock is the reason.
+func damage(err error) error {
+	if errno := syscall.Errno(0); errors.As(err, &errno) || errors.Is(err, bolterrors.ErrTimeout) || errors.Is(err, ErrDamaged) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrDamaged, err)
+}
+
+// closed unlocks and closes a file that bbolt may have closed already.
+func closed(file *os.File) error {
+	if file == nil {
+		return nil
+	}
+	unlock(file)
+	if err := file.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// Settle writes a database again and syncs it, so that its contents are on the disk: first the
+// pages, then the two that point to all others. It holds the write lock meanwhile. A crash or an
+// error leaves the same bytes everywhere: no page changes that another one points to.
 func (l Layer) Settle(db *bbolt.DB) error {
 	tx, err := db.Begin(true)
 	if err != nil {
@@ -70,7 +108,7 @@ func (l Layer) Settle(db *bbolt.DB) error {
 		err = rewrite(f, 0, 2*page)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("writing %s anew: %w", db.Path(), err)
+		return fmt.Errorf("writing %s again: %w", db.Path(), err)
 	}
 	return nil
 }
@@ -82,10 +120,10 @@ func (l Layer) open(path string) (File, error) {
 	return os.OpenFile(path, os.O_RDWR, 0)
 }
 
-// chunk is how much is written at once.
+// chunk is the most bytes of one write.
 const chunk = 1 << 20
 
-// rewrite writes the bytes of a file from one offset to another in their own places, and syncs.
+// rewrite reads the bytes of a file between two offsets, writes them back in place, and syncs.
 func rewrite(f File, from, to int64) error {
 	b := make([]byte, min(chunk, max(to-from, 0)))
 	for at := from; at < to; at += int64(len(b)) {

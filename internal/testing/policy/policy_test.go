@@ -69,7 +69,6 @@ func files(t *testing.T) []file {
 // except as beside says.
 var floors = [][]string{
 	{"gpu/cuda/driver/header", "internal/testing/memory", "internal/testing/manual"},
-	{"internal/pages"},
 	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/quadrature", "internal/special", "pvi/model/ir", "internal/testing/canary", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
 	{"accountant", "gpu/cuda/emulator", "pvi/gaussian"},
 	{"dpmech/internal/stream"},

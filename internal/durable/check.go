@@ -1,0 +1,193 @@
+package durable
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"go.etcd.io/bbolt"
+)
+
+// ErrDamaged is returned for a file that bbolt cannot use.
+var ErrDamaged = errors.New("the database file is damaged")
+
+// Guard runs f, which reads or writes a database, and returns ErrDamaged if bbolt panics in it because a
+// page is not what it should be, or if memory behind the end of a file that was cut short is read.
+// Any other panic is a fault of this program and goes on.
+func Guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			if !ofTheFile(r) {
+				panic(r)
+			}
+			err = fmt.Errorf("%w: %v", ErrDamaged, r)
+		}
+	}()
+	return f()
+}
+
+// ofTheFile reports whether a panic comes from bbolt, or from reading mapped memory that no file is behind.
+func ofTheFile(r any) bool {
+	if _, fault := r.(interface{ Addr() uintptr }); fault {
+		return true
+	}
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs)])
+	for panicked := false; ; {
+		frame, more := frames.Next()
+		switch {
+		case frame.Function == "runtime.gopanic":
+			panicked = true
+		case panicked && !strings.HasPrefix(frame.Function, "runtime."):
+			return strings.HasPrefix(frame.Function, "go.etcd.io/bbolt")
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
+// check looks through a database that was just opened, with bbolt's own Check at the end. That follows what a page
+// claims without a bound: a damaged length or page number lets it read outside the file in a goroutine where a fault
+// ends the program, loop for ever, or count pages until memory is used up. So it comes after a walk that bounds
+// these numbers.
+//
+// The layout is that of go.etcd.io/bbolt v1.5.0: internal/common/page.go, inode.go and bucket.go. Numbers are in the
+// byte order of the machine.
+func check(db *bbolt.DB, file io.ReaderAt) error {
+	return db.View(func(tx *bbolt.Tx) error {
+		c := checker{file: file, pageSize: int64(db.Info().PageSize)}
+		c.used = make([]bool, tx.Size()/c.pageSize)
+		if err := c.tree(uint64(tx.Cursor().Bucket().Root()), true); err != nil {
+			return err
+		}
+		if err := c.others(tx); err != nil {
+			return err
+		}
+		var err error
+		for problem := range tx.Check() { // all of them, so that its goroutine ends
+			if err == nil {
+				err = fmt.Errorf("%w: %w", ErrDamaged, problem)
+			}
+		}
+		return err
+	})
+}
+
+// A checker walks through the pages of a file.
+type checker struct {
+	file     io.ReaderAt
+	pageSize int64
+	used     []bool // by page number
+}
+
+const (
+	headSize    = 16 // of a page: number, kind, count of its elements, and how many pages that follow belong to it
+	elementSize = 16
+	bucketSize  = 16 // of the value of a bucket: its root page, or 0 if a page follows in the value
+
+	branchPage, leafPage = 1, 2
+)
+
+func damaged(page uint64, format string, a ...any) error {
+	return fmt.Errorf("%w: page %d: %s", ErrDamaged, page, fmt.Sprintf(format, a...))
+}
+
+// tree checks a page and all pages below it. At the top there are only buckets.
+func (c *checker) tree(page uint64, top bool) error {
+	if page < 2 || page >= uint64(len(c.used)) {
+		return damaged(page, "there is no such page")
+	}
+	head := make([]byte, headSize)
+	if _, err := c.file.ReadAt(head, int64(page)*c.pageSize); err != nil {
+		return damaged(page, "%v", err)
+	}
+	more := uint64(binary.NativeEndian.Uint32(head[12:]))
+	if id := binary.NativeEndian.Uint64(head); id != page || more >= uint64(len(c.used))-page {
+		return damaged(page, "its number is %d, and %d more pages belong to it", id, more)
+	}
+	for i := range more + 1 {
+		if c.used[page+i] {
+			return damaged(page+i, "it is used twice")
+		}
+		c.used[page+i] = true
+	}
+	b := make([]byte, int64(more+1)*c.pageSize)
+	if _, err := c.file.ReadAt(b, int64(page)*c.pageSize); err != nil {
+		return damaged(page, "%v", err)
+	}
+	return c.elements(page, b, top)
+}
+
+// elements checks the elements of a page, whose bytes are b, and the pages that they lead to.
+func (c *checker) elements(page uint64, b []byte, top bool) error {
+	kind, count := binary.NativeEndian.Uint16(b[8:]), int(binary.NativeEndian.Uint16(b[10:]))
+	if kind != branchPage && kind != leafPage || headSize+count*elementSize > len(b) || kind == branchPage && count == 0 {
+		return damaged(page, "it is of kind %#x and has %d elements", kind, count)
+	}
+	for i := range count {
+		at := headSize + i*elementSize
+		word := func(off int) uint32 { return binary.NativeEndian.Uint32(b[at+off:]) }
+		if kind == branchPage {
+			if int64(at)+int64(word(0))+int64(word(4)) > int64(len(b)) {
+				return damaged(page, "the key of its element %d is outside of it", i)
+			}
+			if err := c.tree(binary.NativeEndian.Uint64(b[at+8:]), top); err != nil {
+				return err
+			}
+			continue
+		}
+		flags, key := word(0), int64(at)+int64(word(4))
+		value := key + int64(word(8))
+		end := value + int64(word(12))
+		if flags > 1 || top && flags == 0 || end > int64(len(b)) {
+			return damaged(page, "its element %d is of kind %#x and ends at byte %d", i, flags, end)
+		}
+		if flags == 1 {
+			if err := c.bucket(page, b[value:end]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// bucket checks a bucket, whose value is b, of a page.
+func (c *checker) bucket(page uint64, b []byte) error {
+	if len(b) < bucketSize {
+		return damaged(page, "a bucket in it has %d bytes", len(b))
+	}
+	if root := binary.NativeEndian.Uint64(b); root != 0 {
+		return c.tree(root, false)
+	}
+	if b = b[bucketSize:]; len(b) < headSize || binary.NativeEndian.Uint16(b[8:]) != leafPage {
+		return damaged(page, "a bucket in it has no page")
+	}
+	return c.elements(page, b, false)
+}
+
+// others checks the pages that no tree has: free pages and the list of them.
+func (c *checker) others(tx *bbolt.Tx) error {
+	for id := 2; id < len(c.used); id++ {
+		if c.used[id] {
+			continue
+		}
+		p, err := tx.Page(id)
+		if err != nil {
+			return err
+		}
+		switch {
+		case p.Type == "free":
+		case p.Type == "freelist" && p.OverflowCount < len(c.used)-id:
+			id += p.OverflowCount
+		default:
+			return damaged(uint64(id), "nothing leads to it, and it is not free")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,7 @@
+//go:build !unix || solaris || aix || android
+
+package durable
+
+import "os"
+
+func unlock(*os.File) {}
