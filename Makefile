@@ -133,7 +133,7 @@ evidence: ## the long versions of statistical tests, up to an hour
 	go test -timeout 1h -v -run 'Statistics|Tails' ./dpmech -draws 10000000
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'Regressions|Laplace|Latent|Adult|Abalone|Coverage' ./sim
 	FEDPVI_LONG=1 go test -timeout 2h -v -run 'DefaultsAgainstTuned' ./sim
-	FEDPVI_LONG=1 go test -timeout 1h -v -run 'MixtureOfThePaper' ./pvi/solver
+	FEDPVI_LONG=1 go test -timeout 1h -v -run 'MixtureOfThePaper' ./pvi/ep
 	FEDPVI_LONG=1 go test -timeout 1h -run 'KilledAtEvery|KilledClient' ./coordinator ./client
 	FEDPVI_LONG=1 go test -timeout 1h -v -run 'WhereverTheConnectionIsCut' ./transport
 

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// shift moves natural parameters from coordinates around a centre to those around
-// centre − by: to the origin if by is the centre.
+// shift converts natural parameters from coordinates around a centre c to coordinates
+// around c − by. If by is c, the result is around the origin.
 func shift(natural, by []float64, entries [][2]int) {
 	d := len(by)
 	for k, at := range entries {
@@ -23,10 +23,10 @@ func shift(natural, by []float64, entries [][2]int) {
 	}
 }
 
-// A cavity is an [Approximation] that is set again and again without allocating.
+// A cavity is a [solver.Approximation] that is set many times without allocating.
 type cavity struct {
 	solver.Approximation
-	symmetric blas64.Symmetric // Covariance
+	symmetric blas64.Symmetric // shares its data with Covariance
 	entries   [][2]int
 }
 
@@ -41,7 +41,7 @@ func newCavity(family gaussian.Family) *cavity {
 	return c
 }
 
-// solve computes the moments of Natural. It reports whether that is proper.
+// solve computes the moments from Natural. It reports whether Natural is proper.
 func (c *cavity) solve() bool {
 	d := len(c.Mean)
 	if c.Covariance == nil {

@@ -7,21 +7,21 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Clusters matches the records of a mixture of K normal clusters with independent
-// variables, whose weights, means and sds are all learned. θ is K − 1 sticks u_j, then for
-// each variable the K means and the K log sds; cluster j has a share σ(u_j − log(K−1−j)) of
-// what clusters before it leave, j from 0 on, so that u = 0 stands for equal weights.
+// Clusters is a mixture of K normal clusters with independent variables, whose weights,
+// means and sds are learned. θ has K − 1 sticks u_j, and then for each variable K means and
+// K log sds. From j = 0 on, cluster j has the share σ(u_j − log(K−1−j)) of the weight that
+// the clusters before it leave, so that u = 0 stands for equal weights.
 //
-// Under a diagonal cavity a record is of cluster k with probability r_k ∝ E[w_k]·Π_v E[N(x_v |
-// μ_kv, s_kv²)], and given that coordinates are independent: a stick is tilted by its share or
-// by what it leaves, a mean and a log sd by one variable of the record. So all moments of the
-// tilted distribution are mixtures, over k, of integrals over one sd or one stick, for which
-// a Gauss–Hermite rule stands.
+// Under a diagonal cavity a record is of cluster k with probability r_k ∝ E[w_k]·Π_v
+// E[N(x_v | μ_kv, s_kv²)]. Given k, coordinates are independent: a stick is tilted by the
+// share that it takes or leaves, and a mean and a log sd are tilted by one variable of the
+// record. So all moments of the tilted distribution are mixtures, over k, of integrals over
+// one log sd or one stick, which a Gauss–Hermite rule approximates.
 type Clusters struct {
 	weighted
 	clusters, variables int
 	x                   []float64 // by records
-	share               float64   // of the prior of the weights
+	share               float64   // this client's power of the prior of the weights
 	family              gaussian.Family
 
 	at      *solver.Approximation
@@ -29,13 +29,13 @@ type Clusters struct {
 	sticks  []stick
 	weights []float64 // log E[w]
 	chance  []float64 // r
-	beyond  []float64 // of r, of the clusters after each stick
+	beyond  []float64 // probability of the clusters after each stick
 }
 
-// NewClusters returns the records x, one row of variables each, as expectation
-// propagation of a diagonal family sees them, precisions times weight. Share is this client's
-// of what a uniform prior of the clusters' weights says beyond the normal one of their sticks,
-// which has mean 0 and the given sd; there may be 1 of all.
+// NewClusters returns the records x, rows of the given number of variables, for a diagonal
+// family. Precisions are multiplied by weight. The weights of the clusters have a uniform
+// prior, and q begins with normal sticks of mean 0 and the given sd. The client adds the
+// ratio of both priors to the power share; the shares of all clients may add up to 1.
 func NewClusters(clusters, variables int, x []float64, stickSD, share, weight float64) *Clusters {
 	d := clusters - 1 + 2*clusters*variables
 	t := &Clusters{
@@ -60,7 +60,7 @@ func (t *Clusters) Records() int { return len(t.x) / t.variables }
 // Size implements [Tilted].
 func (t *Clusters) Size() int { return 2 * t.dim }
 
-// mean returns where the mean of a cluster is in θ; its log sd is K further on.
+// mean returns the place in θ of the mean of a cluster. Its log sd is K places further on.
 func (t *Clusters) mean(variable, cluster int) int {
 	return t.clusters - 1 + 2*variable*t.clusters + cluster
 }
@@ -109,15 +109,15 @@ func (t *Clusters) Site(dst []float64, record int) {
 	}
 }
 
-// match writes the site that gives a coordinate first and second moment around the cavity's
-// mean.
+// match writes the site that gives coordinate i the first and second moment around the
+// cavity's mean.
 func (t *Clusters) match(dst []float64, i int, first, second float64) {
 	variance := second - first*first
 	dst[i] = first / variance
 	dst[t.dim+i] = (1/variance - 1/t.at.Variance[i]) * t.weight
 }
 
-// assign sets the probability of every cluster, and of those after each.
+// assign sets the probability of every cluster, and of the clusters after each stick.
 func (t *Clusters) assign(x []float64) {
 	copy(t.chance, t.weights)
 	for v, value := range x {
@@ -133,8 +133,7 @@ func (t *Clusters) assign(x []float64) {
 	}
 }
 
-// AddPublic implements [Public]: the client's share of what the prior of the weights says
-// beyond the normal one of the sticks.
+// AddPublic implements [Public]. It adds the client's share of the prior of the weights.
 func (t *Clusters) AddPublic(natural []float64) {
 	for j := range t.sticks {
 		first, second := t.sticks[j].prior(t.at.Mean[j], t.share)

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// clusters is log p(x|θ) of a mixture by its definition: sticks, then means and log sds of
-// each variable.
+// clusters returns log p(x|θ) of a mixture by its definition. θ has the sticks, then the
+// means and log sds of each variable.
 func clusters(k int, x, theta []float64) float64 {
 	left, total := 1.0, 0.0
 	for c := range k {
@@ -32,7 +32,7 @@ func clusters(k int, x, theta []float64) float64 {
 	return math.Log(total)
 }
 
-// independent is a diagonal cavity.
+// independent returns a diagonal cavity.
 func independent(t *testing.T, mean, sd []float64) *solver.Approximation {
 	t.Helper()
 	natural := make([]float64, 2*len(mean))
@@ -47,7 +47,7 @@ func independent(t *testing.T, mean, sd []float64) *solver.Approximation {
 	return q
 }
 
-// slopeOf returns the derivative of f in coordinate i, by differences.
+// slopeOf returns the derivative of f in coordinate i by finite differences.
 func slopeOf(at []float64, i int, f func(theta []float64) float64) float64 {
 	const h = 1e-5
 	up, down := slices.Clone(at), slices.Clone(at)
@@ -56,8 +56,8 @@ func slopeOf(at []float64, i int, f func(theta []float64) float64) float64 {
 	return (f(up) - f(down)) / (2 * h)
 }
 
-// tiltedByBruteForce returns mean and variance of every coordinate of a diagonal cavity times
-// a likelihood, by a product rule of n points in each.
+// tiltedByBruteForce returns the mean and variance of every coordinate of a diagonal cavity
+// times a likelihood, by a product rule with n points along each coordinate.
 func tiltedByBruteForce(q *solver.Approximation, n int, log func(theta []float64) float64) (mean, variance []float64) {
 	const reach = 4.5
 	d := len(q.Mean)
@@ -91,7 +91,8 @@ func tiltedByBruteForce(q *solver.Approximation, n int, log func(theta []float64
 	return mean, variance
 }
 
-// matchedBy returns mean and variance of every coordinate of a diagonal cavity times a site.
+// matchedBy returns the mean and variance of every coordinate of a diagonal cavity times a
+// site.
 func matchedBy(q *solver.Approximation, tilted Tilted, site []float64) (mean, variance []float64) {
 	d := len(q.Mean)
 	natural := make([]float64, 2*d)
@@ -103,8 +104,8 @@ func matchedBy(q *solver.Approximation, tilted Tilted, site []float64) (mean, va
 	return mean, variance
 }
 
-// The site of a record of a mixture whose weights and sds are learned takes a cavity to the
-// moments of the tilted distribution, by brute force over all five coordinates.
+// The site of a record takes a cavity to the moments of the tilted distribution, which the
+// test finds by brute force over all five coordinates.
 func TestClusterSitesMatchMoments(t *testing.T) {
 	for _, x := range []float64{-1.6, 0.2} {
 		q := independent(t, []float64{0.4, -0.8, 0.9, -0.3, 0.1}, []float64{0.9, 0.6, 0.4, 0.5, 0.3})
@@ -122,8 +123,8 @@ func TestClusterSitesMatchMoments(t *testing.T) {
 	}
 }
 
-// With three clusters of two variables a site's precisions times means are, under a narrow
-// cavity, the gradient of the record's log likelihood, by finite differences.
+// Under a narrow cavity, a site's precisions times means are the gradient of the record's
+// log likelihood. There are three clusters of two variables.
 func TestClusterSitesAreGradients(t *testing.T) {
 	const k, v = 3, 2
 	r := rand.New(rand.NewPCG(1, 2))
@@ -148,9 +149,9 @@ func TestClusterSitesAreGradients(t *testing.T) {
 	}
 }
 
-// Stochastic propagation finds weights, means and sds of clusters that overlap where the
-// posterior has its mode, and the precisions that it has there for each by itself, by finite
-// differences of its density.
+// SEP finds the weights, means and sds of overlapping clusters: their means are at the mode
+// of the posterior, and their precisions are the curvature of its log density in each
+// coordinate.
 func TestClustersAreFound(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	const n = 3000
@@ -178,7 +179,7 @@ func TestClustersAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	posterior := func(theta []float64) float64 {
-		share := special.InvLogit(theta[0]) // uniform, and the Jacobian
+		share := special.InvLogit(theta[0]) // uniform prior and Jacobian
 		log := math.Log(share) + math.Log(1-share)
 		for i, m := range prior.Mean[1:] {
 			log -= (theta[1+i] - m) * (theta[1+i] - m) / (2 * prior.Variance[1+i])

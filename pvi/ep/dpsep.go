@@ -11,38 +11,39 @@ import (
 )
 
 // DPSEP is private stochastic expectation propagation (Vinaroz and Park, "Differentially
-// Private Stochastic Expectation Propagation", 2022, made sound): a visit is a number of
-// steps, each of which matches the records of a random batch against the cavity and
-// releases the noisy sum of their clipped sites, through a [dpmech.SampledSum]. The client's
-// factor is an average of those sums ([SEPOptions]).
+// Private Stochastic Expectation Propagation", 2022, made sound). A visit is a number of
+// steps. Each step matches the records of a random batch against the cavity and releases
+// the noisy sum of their clipped sites through a [dpmech.SampledSum]. The client's factor
+// is an average of those sums (see [SEPOptions]).
 //
-// Everything that it remembers or proposes is a function of what was released. A step whose
-// factor is not one that a likelihood could have has its noise, and is paid for, like all
-// others: what stands in for it is found after the noise.
+// All that DPSEP remembers or proposes is a function of released sums. A step that leads to
+// an improper factor has its noise and its charge like any other: the factor is repaired
+// after the noise.
 //
-// It is not safe for concurrent use.
+// DPSEP is not safe for concurrent use.
 type DPSEP struct {
 	mechanism *dpmech.SampledSum
 	options   SEPOptions
-	steps     int                 // of a visit
+	steps     int                 // in a visit
 	cost      accountant.Event    // of one epoch of batches
-	free      accountant.Composed // of the steps of an epoch after its first
+	free      accountant.Composed // cost of each step of an epoch after its first
 	epoch     int
 
 	factor  *tied
-	fetch   Fetcher // the records, if they can
+	fetch   Fetcher // nil if the records are no Fetcher
 	run     *dpmech.SampledRun
 	streams dpmech.Streams
 
-	outer []float64 // natural parameters of the others' factors and the prior
+	outer []float64 // natural parameters of the prior times the others' factors
 	noisy []int64
 	total []float64
 	sites []float64           // of records that are matched together
 	query dpmech.SampledQuery // bound once, so that a step allocates nothing
 }
 
-// NewDPSEP returns the solver for the records of t, with so many steps in a visit. The
-// mechanism must have been made for as many records, and for vectors of one site.
+// NewDPSEP returns a solver for the records of t that takes the given number of steps in a
+// visit. The mechanism must be for the number of records of t and for vectors of t.Size()
+// numbers.
 func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, error) {
 	switch err := o.check(t.Family().Dim()); {
 	case err != nil:
@@ -50,7 +51,7 @@ func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, 
 	case m.Dim() != t.Size():
 		return nil, fmt.Errorf("dp-sep: a mechanism for %d numbers of a record, want %d", m.Dim(), t.Size())
 	case m.Records() != t.Records():
-		return nil, errors.New("dp-sep: the mechanism is for another number of records") // which is private
+		return nil, errors.New("dp-sep: the mechanism is for another number of records") // the number is private
 	case steps < 1 || m.Steps()%steps != 0:
 		return nil, fmt.Errorf("dp-sep: %d steps in all are no whole number of visits of %d", m.Steps(), steps)
 	case steps%m.Epoch() != 0:
@@ -70,14 +71,15 @@ func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, 
 	return s, nil
 }
 
-// Taken returns the number of steps that were taken, and paid for.
+// Taken returns the number of steps that were taken and charged.
 func (s *DPSEP) Taken() int { return s.mechanism.Steps() - s.run.Remaining() }
 
-// Releases returns the number of sums that were released.
+// Releases returns the number of released sums.
 func (s *DPSEP) Releases() int { return s.Taken() }
 
-// Propose implements [Solver]: one visit. It returns an event for each release; where
-// batches are drawn by epochs the first of one is charged with all of it.
+// Propose implements [solver.Solver] with one visit. It returns an event for each release.
+// Where batches are drawn by epochs, the first release of an epoch is charged for the whole
+// epoch.
 func (s *DPSEP) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {
 	if err := s.check(p); err != nil {
 		return nil, err
@@ -110,7 +112,8 @@ func (s *DPSEP) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]
 	return spent, nil
 }
 
-// check refuses a problem before anything is released.
+// check returns an error for a problem that Propose cannot solve, before anything is
+// released.
 func (s *DPSEP) check(p solver.Problem) error {
 	family := s.factor.tilted.Family()
 	if p.Family.Name() != family.Name() || p.Family.Dim() != family.Dim() {
@@ -122,8 +125,8 @@ func (s *DPSEP) check(p solver.Problem) error {
 	return nil
 }
 
-// step releases a sum of sites and moves the factor by it. That the records cannot be
-// matched follows from what was released, and is found before anything looks at them.
+// step releases a sum of sites and moves the factor by it. Whether the cavity is proper
+// follows from released numbers, and is checked before the records are read.
 func (s *DPSEP) step() error {
 	if err := s.factor.prepare(s.outer); err != nil {
 		return fmt.Errorf("%w: %w", solver.ErrDiverged, err)
@@ -156,6 +159,6 @@ func (s *DPSEP) sum(batch []uint32, sum *dpmech.Accumulator) error {
 	return nil
 }
 
-// Released returns the last noisy sum, in steps of the mechanism's lattice: what the promise
-// lets anybody read. It is not a copy.
+// Released returns the last noisy sum, in steps of the mechanism's lattice. The privacy
+// guarantee covers everybody who reads it. The slice is not a copy.
 func (s *DPSEP) Released() []int64 { return s.noisy }

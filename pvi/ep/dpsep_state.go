@@ -7,17 +7,18 @@ import (
 	"math"
 )
 
-// dpsepState is what [DPSEP] has to remember. Vectors are float64s, whatever their values.
+// dpsepState is the state of a [DPSEP]. Vectors are little-endian float64s, which may be
+// any values.
 type dpsepState struct {
-	Taken, Since     int // steps, and those in the average
+	Taken, Since     int // steps in all and in the average
 	Raw, Used, Start []byte
 	Rest, Noise      float64
 
 	Velocity, Average []byte // of q's mean
 }
 
-// State implements [Solver]: how many steps are paid for, and the average of what they
-// released.
+// State implements [solver.Solver]. The state holds the number of charged steps and the
+// average of the released sums.
 func (s *DPSEP) State() []byte {
 	if s.Taken() == 0 {
 		return nil
@@ -34,7 +35,7 @@ func (s *DPSEP) State() []byte {
 	return state
 }
 
-// Restore implements [Solver].
+// Restore implements [solver.Solver].
 func (s *DPSEP) Restore(state []byte) error {
 	f := newTied(s.factor.tilted, &s.options)
 	if len(state) == 0 {

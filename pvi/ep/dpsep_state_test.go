@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A solver that is killed between any two visits goes on to the same bits, has paid for
-// every step once, and takes none that was not planned.
+// A solver that is killed between any two visits and restored has the same bits afterwards.
+// It has charged every step once, and takes no step beyond the plan.
 func TestDPSEPRestored(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -74,7 +74,7 @@ func TestDPSEPRefusesForeignStates(t *testing.T) {
 		`{`, `{"Taken":5}`, `{"Taken":-1}`, `{"Taken":0}`,
 		`{"Taken":2,"Raw":` + four + `,"Used":` + four + `,"Start":"AAAA"` + moved,
 		`{"Taken":2,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + `,"Velocity":` + two + `}`,
-		`{"Taken":1,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + moved, // amid an epoch
+		`{"Taken":1,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + moved, // in the middle of an epoch
 		`{"Taken":6,"Raw":` + four + `,"Used":` + four + `,"Start":` + four + moved,
 	} {
 		if err := s.Restore([]byte(state)); err == nil {
@@ -89,7 +89,8 @@ func TestDPSEPRefusesForeignStates(t *testing.T) {
 	}
 }
 
-// Events add up to the cost of all steps, which is the accountant's for the sampling.
+// The events add up to the cost of all steps, which is the accountant's cost for the
+// sampling.
 func TestDPSEPEventsAddUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")

@@ -13,15 +13,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// sepOptions are for records that are as many as the public number says.
+// sepOptions returns options for n records, with Nominal equal to n.
 func sepOptions(n int, rate float64) SEPOptions {
 	return SEPOptions{Power: 1, Rate: rate, StepSize: 1, Recency: 1, Nominal: float64(max(n, 1)), Improper: study.Project}
 }
 
-// mechanisms are those that were made: accounting for random allocation takes a while.
+// mechanisms caches mechanisms, because accounting for random allocation takes a while.
 var mechanisms = map[dpmech.SampledConfig]*dpmech.SampledSum{}
 
-// private returns the solver of a regression's records in the named family.
+// private returns the solver for a regression's records in the named family.
 func private(t testing.TB, r *solver.Regression, name string, c dpmech.SampledConfig, o SEPOptions, visits int) *DPSEP {
 	t.Helper()
 	family, err := gaussian.New(name, r.Dim())
@@ -42,15 +42,15 @@ func private(t testing.TB, r *solver.Regression, name string, c dpmech.SampledCo
 	return s
 }
 
-// asked is the problem of a first visit with a standard normal prior.
+// asked returns the problem of a first visit with a standard normal prior.
 func asked(s *DPSEP) solver.Problem {
 	family := s.factor.tilted.Family()
 	natural := unit(family)
 	return solver.Problem{Family: family, Mean: make([]float64, family.Dim()), Natural: natural, Cavity: natural, Weight: 1}
 }
 
-// probitSite is the site of a probit record by the book, from moments that differences of
-// log Φ give, in coordinates around the cavity's mean.
+// probitSite returns the site of a probit record, in coordinates around the cavity's mean,
+// from finite differences of log Φ.
 func probitSite(x []float64, y float64, mean, variance []float64) []float64 {
 	d := len(x)
 	logZ := func(mean []float64) float64 {
@@ -79,9 +79,9 @@ func probitSite(x []float64, y float64, mean, variance []float64) []float64 {
 	return site
 }
 
-// What a step releases is the lattice sum of the clipped sites of the records that the
-// batch's stream chose, plus the noise that the noise's stream made, and nothing else: against
-// a second way to compute each. The factor moves by it over the constant rate.
+// A step releases the lattice sum of the clipped sites of the records that the batch's
+// stream selects, plus the noise of the noise's stream, and nothing else. The test computes
+// each in a second way. The factor moves by the sum over the constant rate.
 func TestDPSEPReleasesWhatItSays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -159,8 +159,9 @@ func TestDPSEPReleasesWhatItSays(t *testing.T) {
 	}
 }
 
-// A record moves a sum by the clip at most, whatever is in it, and by nothing if its site is
-// not finite: with it and without it, under the same noise.
+// A record moves a sum by the clip at most, whatever values it has, and by nothing if its
+// site is not finite. The test compares sums with and without the record under the same
+// noise.
 func TestDPSEPRecordsHaveBoundedInfluence(t *testing.T) {
 	const d, clip = 2, 0.7
 	values := []float64{0, 1, -30, 1e8, -1e200, 1e308, math.Inf(1), math.NaN()}
@@ -212,7 +213,7 @@ func TestDPSEPRecordsHaveBoundedInfluence(t *testing.T) {
 	}
 }
 
-// Little noise leaves the factor where passes without any lead, also by random batches.
+// With little noise the factor is where SEP leads, also with random batches.
 func TestDPSEPNearsSEP(t *testing.T) {
 	const n, d, passes = 1500, 3, 20
 	r := outcomes(t, study.Probit, n, d, 4)
@@ -276,8 +277,8 @@ func checkNear(t *testing.T, name string, got, want []float64, family gaussian.F
 	}
 }
 
-// The fixed point does not depend on the public number of records where sites are added
-// up; with deviations it does, in proportion.
+// The fixed point does not depend on the public number of records if sites are added up.
+// With deviations it is proportional to that number.
 func TestDPSEPSitesNeedNoNumberOfRecords(t *testing.T) {
 	const n, d = 400, 2
 	r := outcomes(t, study.Probit, n, d, 6)
@@ -304,10 +305,10 @@ func TestDPSEPSitesNeedNoNumberOfRecords(t *testing.T) {
 	}
 }
 
-// A factor that is not proper is post-processed: the step has its noise and its charge, the
-// average keeps what was released, and what is proposed is proper.
+// An improper factor is repaired after the noise: the step has its noise and its charge,
+// the average keeps the released sum, and the proposed factor is proper.
 func TestDPSEPImproperFactorsKeepTheirNoise(t *testing.T) {
-	r := outcomes(t, study.Probit, 3, 2, 1) // noise is many times what they say
+	r := outcomes(t, study.Probit, 3, 2, 1) // the noise is many times the sites
 	for _, improper := range []study.Improper{study.Project, study.Reject} {
 		for _, name := range []string{"diagonal", "full"} {
 			const steps = 40
@@ -349,7 +350,7 @@ func TestDPSEPImproperFactorsKeepTheirNoise(t *testing.T) {
 	}
 }
 
-// No records and one record are as good as any number.
+// DPSEP works for no records and for one record.
 func TestDPSEPOfFewRecords(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -368,7 +369,7 @@ func TestDPSEPOfFewRecords(t *testing.T) {
 	}
 }
 
-// A start is where records are first matched, and leaves nothing in the factor.
+// The start is the place where records are first matched, and leaves nothing in the factor.
 func TestDPSEPStartIsForgotten(t *testing.T) {
 	const n, d = 500, 2
 	r := outcomes(t, study.Probit, n, d, 6)
@@ -403,7 +404,8 @@ func TestDPSEPStartIsForgotten(t *testing.T) {
 	}
 }
 
-// A step allocates nothing, and a visit the same whatever its number of steps and records.
+// A step allocates nothing, and the allocations of a visit do not depend on its number of
+// steps and records.
 func TestDPSEPStepsDoNotAllocate(t *testing.T) {
 	for _, family := range []study.Family{study.Probit, study.Logistic} {
 		for _, name := range []string{"diagonal", "full", "gliding"} {
@@ -417,7 +419,7 @@ func TestDPSEPStepsDoNotAllocate(t *testing.T) {
 			dpmech.Split(s.streams.Sampling, src)
 			dpmech.Split(s.streams.Noise, src)
 			copy(s.outer, asked(s).Cavity)
-			if err := s.step(); err != nil { // begins the factor
+			if err := s.step(); err != nil { // the first step allocates the factor
 				t.Fatal(err)
 			}
 			if n := testing.AllocsPerRun(100, func() {
@@ -431,7 +433,7 @@ func TestDPSEPStepsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkExpectationStep is a whole step: batch, moment matches, clip, noise, factor.
+// BenchmarkExpectationStep measures a whole step: batch, sites, clip, noise, factor.
 func BenchmarkExpectationStep(b *testing.B) {
 	for _, family := range []study.Family{study.Probit, study.Logistic} {
 		for _, name := range []string{"diagonal", "full"} {
@@ -450,7 +452,7 @@ func BenchmarkExpectationStep(b *testing.B) {
 	}
 }
 
-// A solver that would pay for other steps than it takes is not made.
+// NewDPSEP refuses a mechanism whose cost is not that of the solver's steps.
 func TestNewDPSEPRefuses(t *testing.T) {
 	r := outcomes(t, study.Probit, 8, 2, 1)
 	tilted := NewRegression(r, gaussian.Diagonal(2), 1, 1)

@@ -6,19 +6,18 @@ import (
 	"fedpvi/internal/special"
 )
 
-// Options say how [EP] iterates.
+// Options are the options of [EP].
 type Options struct {
-	Power     float64 // of the likelihood in tilted distributions, that of the records' view
-	Damping   float64 // share of the way to the new site, in (0, 1]
-	Passes    int     // at most
-	Tolerance float64 // it ends with a pass that changes no natural parameter by more, relatively
+	Power     float64 // power of the likelihood in tilted distributions; must be the power that t was made with
+	Damping   float64 // share of the step from a site to the next, in (0, 1]
+	Passes    int     // most passes over the records
+	Tolerance float64 // EP has settled after a pass that changes no natural parameter by more, relatively
 }
 
-// EP is expectation propagation with one factor for every record (Minka 2001): it writes
-// to dst the factor of all records together, beside the given prior. It needs memory for
-// every record, O(Nd²) with all covariances, and is the reference for [SEP] on small data.
-// It reports how many passes it took, and whether they settled. A record whose cavity is
-// not proper is left for the next pass.
+// EP is expectation propagation with one site for every record (Minka 2001). It writes the
+// product of all sites to dst. It needs O(Nd²) memory for a full covariance, and is the
+// reference for [SEP] on small data. EP returns the number of passes and whether it has
+// settled. A record whose cavity is not proper is left for the next pass.
 func EP(dst, prior []float64, t Tilted, o Options) (passes int, settled bool) {
 	size := len(prior)
 	c := newCavity(t.Family())

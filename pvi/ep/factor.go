@@ -7,32 +7,32 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A tied factor is one site for all records of a client, to the power of their number
-// (Li, Hernández-Lobato and Turner, "Stochastic Expectation Propagation", 2015). All of it
-// follows from what was released.
+// A tied factor is one site for all records of a client, to the power of their number (Li,
+// Hernández-Lobato and Turner, "Stochastic Expectation Propagation", 2015). It is a
+// function of released sums.
 type tied struct {
 	tilted  Tilted
 	options *SEPOptions
 	cavity  *cavity
 	proper  *proper
 
-	taken int       // steps
-	since int       // of them, in the average
+	taken int       // number of steps
+	since int       // number of steps since the average began
 	used  []float64 // natural parameters of the factor
-	raw   []float64 // its precision as an average of sums and of the start, whatever it is; as published all of it
-	start []float64 // with which the average began; nil before it did
-	rest  float64   // share of the start that is left in raw
-	noise float64   // variance of the noise in raw, in units of that of a sum
+	raw   []float64 // average of the precisions of sums and start, proper or not; if Published, of all natural parameters
+	start []float64 // where the average began; nil before the first step
+	rest  float64   // share of start in raw
+	noise float64   // variance of the noise in raw, in units of the noise in a sum
 
-	around []float64 // mean of the others' factors and the prior
+	around []float64 // mean of the prior times the others' factors
 	glide  glide
 
-	outer     []float64 // of the step under way
-	deviation []float64 // what is taken from a record's site
+	outer     []float64 // natural parameters of the prior times the others' factors, in this step
+	deviation []float64 // subtracted from each record's site
 	sum       []float64
-	own       []float64 // the factor around the cavity's mean
-	raised    []float64 // by how much precisions are
-	gap       []float64 // from the cavity's mean to that of the others
+	own       []float64 // the factor, around the cavity's mean
+	raised    []float64 // the amounts by which precisions are raised
+	gap       []float64 // from the cavity's mean to around
 	zero      []float64
 }
 
@@ -46,12 +46,11 @@ func newTied(t Tilted, o *SEPOptions) *tied {
 	}
 }
 
-// ErrImproper is returned where the distribution that records are matched against is not
-// proper.
+// ErrImproper is returned when the cavity is not a proper distribution.
 var ErrImproper = errors.New("the distribution that records are matched against is not proper")
 
-// begin sets the mean of the others, and at the first of all steps the start: what takes the others' factors and
-// the prior to where the options say.
+// begin sets the mean of the others' factors. Before the first step it also sets the start,
+// which takes q to StartMean and StartSD.
 func (f *tied) begin(outer []float64) error {
 	copy(f.cavity.Natural, outer)
 	if !f.cavity.solve() {
@@ -69,7 +68,7 @@ func (f *tied) begin(outer []float64) error {
 	return nil
 }
 
-// restart begins the average anew with the start.
+// restart begins the average anew at the start.
 func (f *tied) restart() {
 	copy(f.used, f.start)
 	copy(f.raw, f.start)
@@ -77,14 +76,15 @@ func (f *tied) restart() {
 	clear(f.glide.velocity)
 }
 
-// place writes to start what makes the variances those of the start, and the mean its.
+// place sets start so that q has mean StartMean and no sd above StartSD.
 func (f *tied) place(outer []float64, d int) {
 	for k, at := range f.cavity.entries {
 		if at[0] == at[1] {
 			f.start[d+k] = max(0, 1/(f.options.StartSD*f.options.StartSD)-1/f.cavity.Variance[at[0]])
 		}
 	}
-	// (Λ + S)·mean − h, for the precision Λ and precision times mean h of the others.
+	// The start's precision times mean is (Λ + S)·mean − h, for the others' precision Λ and
+	// precision times mean h, and the start's precision S.
 	for k, at := range f.cavity.entries {
 		i, j, precision := at[0], at[1], outer[d+k]+f.start[d+k]
 		f.start[i] += precision * f.options.StartMean[j]
@@ -97,8 +97,8 @@ func (f *tied) place(outer []float64, d int) {
 	}
 }
 
-// prepare makes ready to match records: the cavity of one is that of the client, given by
-// its natural parameters, and the factor but for a record's share.
+// prepare sets the cavity of a record: outer, the cavity of the client, times the factor
+// without the record's share.
 func (f *tied) prepare(outer []float64) error {
 	if err := f.begin(outer); err != nil {
 		return err
@@ -127,7 +127,8 @@ func (f *tied) prepare(outer []float64) error {
 	return nil
 }
 
-// centre moves natural parameters to coordinates around the cavity's mean, or back.
+// centre converts natural parameters from coordinates around the origin to coordinates
+// around the cavity's mean if sign is −1, and back if it is 1.
 func (f *tied) centre(natural []float64, sign float64) {
 	for i := range f.cavity.Mean {
 		f.cavity.Mean[i] *= sign
@@ -138,7 +139,7 @@ func (f *tied) centre(natural []float64, sign float64) {
 	}
 }
 
-// sites writes what records contribute, one after another.
+// sites writes the contributions of the records to dst, one after another.
 func (f *tied) sites(dst []float64, records []uint32) {
 	size := f.tilted.Size()
 	if all, ok := f.tilted.(Batcher); ok {
@@ -156,7 +157,7 @@ func (f *tied) sites(dst []float64, records []uint32) {
 	}
 }
 
-// relate takes a site to the coordinates of contributions.
+// relate converts a site to a contribution.
 func (f *tied) relate(site []float64) {
 	if f.options.Raw {
 		f.tilted.Expand(f.sum, site)
@@ -170,12 +171,12 @@ func (f *tied) relate(site []float64) {
 	}
 }
 
-// move moves the factor by the sum of a batch's contributions, which it overwrites. It
-// reports whether the average of precisions is proper.
+// move moves the factor by total, the sum of a batch's contributions, and overwrites total.
+// It reports whether the average of precisions is proper.
 //
-// Around the mean of the cavity precisions times means are gradients. What the factor says
-// there moves towards the sum; precisions are averaged by themselves, so that q keeps its
-// mean while they change, whatever noise is in them.
+// Around the mean of the cavity, precisions times means are gradients. They move towards
+// the sum. Precisions are averaged separately, so that noise in them does not move q's
+// mean.
 func (f *tied) move(total []float64) bool {
 	for i := range total {
 		total[i] /= f.options.Rate
@@ -224,10 +225,10 @@ func (f *tied) move(total []float64) bool {
 	return was
 }
 
-// pull adds to a sum, around the mean of the cavity, what the precision that is raised above the
-// noise says: that θ is where others think. It counts as much as the records of a client with
-// nothing to say. A matrix is raised without: noise in all its directions reaches so far that
-// it would hold back what records do say.
+// pull adds to the sum the precision by which the floor raised the factor, centred at the
+// mean of the others' factors. So a client whose records have no information holds the view
+// of the others. A full precision matrix is raised without a pull: its floor is so high
+// that the pull would outweigh the records' information.
 func (f *tied) pull() {
 	d, floor := len(f.zero), f.floor()
 	if floor == 0 || f.cavity.Covariance != nil {
@@ -248,7 +249,8 @@ func (f *tied) pull() {
 	}
 }
 
-// moveAsPublished moves the factor towards the site of the batch's record, and clips it.
+// moveAsPublished moves the factor towards the site of the batch's record, and clips the
+// factor.
 func (f *tied) moveAsPublished(share float64) bool {
 	for i, x := range f.raw {
 		towards := f.sum[i]
@@ -266,8 +268,8 @@ func (f *tied) moveAsPublished(share float64) bool {
 	return was
 }
 
-// floor is the sd of what the average has left of the noise in a precision; along the
-// directions of a matrix of it, of d rows, noise reaches √d times as far.
+// floor returns the sd of the noise that is left in a precision. The noise in a d×d matrix
+// reaches √d times as far along some direction.
 func (f *tied) floor() float64 {
 	reach := 1.0
 	if f.cavity.Covariance != nil {
@@ -276,7 +278,7 @@ func (f *tied) floor() float64 {
 	return reach * f.options.PrecisionNoise * math.Sqrt(f.noise)
 }
 
-// reseat begins the average anew where the factor is stuck.
+// reseat restarts the average if the Reseater moved the factor.
 func (f *tied) reseat() {
 	r, ok := f.tilted.(Reseater)
 	if !ok || f.taken > f.options.Reseat || !r.Reseat(f.used, f.outer, f.options.PrecisionNoise*math.Sqrt(f.noise), f.taken) {
@@ -286,7 +288,7 @@ func (f *tied) reseat() {
 	f.restart()
 }
 
-// shorten clips a record's share of the factor, as published.
+// shorten clips 1/Nominal of the factor, as published.
 func (f *tied) shorten() {
 	var squares float64
 	for _, x := range f.raw {
@@ -299,12 +301,13 @@ func (f *tied) shorten() {
 	}
 }
 
-// leastMoved is the share of a factor that must be of sums before the start is taken out
-// of it: that of one pass by whole steps.
+// leastMoved is the least share of sums in the average by which propose divides: about the
+// share after one pass of whole steps.
 const leastMoved = 0.6
 
-// propose writes the factor whose precision is without what is left of the start, and above
-// its noise, and with which q has the mean that it has, or the average of those that it had.
+// propose writes the factor to dst. Its precision is the average without the rest of the
+// start, raised above the noise. Its mean is such that q keeps its mean, or has the
+// averaged mean if it glides.
 func (f *tied) propose(dst []float64) error {
 	copy(dst, f.used)
 	if f.options.Published || f.rest == 0 && !f.options.glides() {

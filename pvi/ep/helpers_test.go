@@ -15,7 +15,7 @@ func uniforms(src *dpmech.Stream) func() float64 {
 	return func() float64 { return float64(src.Uint64()>>11) * 0x1p-53 }
 }
 
-// sampled returns the mechanism of a descent.
+// sampled returns a mechanism.
 func sampled(t testing.TB, c dpmech.SampledConfig) *dpmech.SampledSum {
 	t.Helper()
 	if c.Adjacency == "" {

@@ -1,10 +1,11 @@
 package ep
 
-// The loops over records that are matched together. Processors with vector instructions run
-// them in lanes, with the same results to the last bit: conversions forbid fused operations.
+// This file has loops over records that are matched together. Processors with vector
+// instructions run them in lanes, with bit-identical results: the conversions to float64
+// forbid fused operations.
 
-// projectOneByOne writes mean and variance of xᵀθ for each record, whose covariates are the
-// row of that number of x. Sums are in four parts, whose additions do not wait for each
+// projectOneByOne writes the mean and variance of xᵀθ for each record. The covariates of
+// record r are row r of x. Sums have four parts, so that additions need not wait for each
 // other.
 func projectOneByOne(mean, variance []float64, records []uint32, x, means, variances []float64) {
 	d := len(means)
@@ -19,8 +20,9 @@ func projectOneByOne(mean, variance []float64, records []uint32, x, means, varia
 	}
 }
 
-// matchOneByOne writes to dst the site of a record with covariates x, in a diagonal family: g
-// and h are slope and minus curvature of its log Z, and precisions are times a weight.
+// matchOneByOne writes to dst the site, in a diagonal family, of a record with covariates
+// x. g is the slope of its log Z and h minus the curvature. Precisions are multiplied by
+// weight.
 func matchOneByOne(dst, x, variances []float64, g, h, weight float64) {
 	d := len(x)
 	shifts, precisions, variances := dst[:d], dst[d:][:d], variances[:d]

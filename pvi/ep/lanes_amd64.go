@@ -2,7 +2,7 @@ package ep
 
 import "golang.org/x/sys/cpu"
 
-// The same results in lanes of four, where the processor has them.
+// This file runs the loops in lanes of four where the processor has AVX2.
 
 var hasLanes = cpu.X86.HasAVX2
 
@@ -33,5 +33,6 @@ func match(dst, x, variances []float64, g, h, weight float64) {
 	matchAVX2(&dst[0], x, variances[:len(x)], g, h, weight, &laneMask)
 }
 
-// laneMask has, from element 4−n on, n lanes that are taken and four that are not.
+// laneMask selects n of four lanes by the four elements from 4−n on: −1 for a lane that is
+// used.
 var laneMask = [8]int64{-1, -1, -1, -1}

@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Lanes give the bits of the loops, wherever a record stands and whatever is in it.
+// Lanes compute the same bits as the loops, wherever a record lies and whatever its values
+// are.
 func TestLanesHaveTheBitsOfLoops(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d, n := rapid.IntRange(1, 19).Draw(rt, "d"), rapid.IntRange(1, 5).Draw(rt, "records")

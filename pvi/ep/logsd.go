@@ -7,21 +7,21 @@ import (
 	"fedpvi/internal/special"
 )
 
-// hermite is the Gauss–Hermite rule that tilted moments along one coordinate are taken with:
-// 32 nodes, enough for six digits of both around the mode of a log density that is concave.
+// hermite is the Gauss–Hermite rule for tilted moments along one coordinate. Its 32 nodes
+// give six digits of both moments if the log density is concave.
 var hermite = quadrature.New(1)
 
-// A spreadRule averages over a normal log sd u of an outcome N(centre, e^2u) whose centre is
-// normal too, or over a power of its density. It keeps its workspace; it is not safe for
-// concurrent use.
+// A spreadRule averages over u, the log sd of an outcome N(centre, e^2u), or over a power
+// of its density. u and centre are normal. A spreadRule keeps its workspace and is not safe
+// for concurrent use.
 type spreadRule struct {
 	power     float64
-	moves     []float64 // of the nodes from the mean of u
-	variances []float64 // e^2u, over the power
-	weights   []float64 // logs
-	spreads   []float64 // of the outcome, with what its centre is uncertain by
-	logs      []float64 // of the weight over the root of the spread
-	shares    []float64 // of the nodes given the outcome
+	moves     []float64 // nodes minus the mean of u
+	variances []float64 // e^2u over the power
+	weights   []float64 // logs of the weights
+	spreads   []float64 // variances of the outcome, the variance of its centre included
+	logs      []float64 // log weight minus half the log of the spread
+	shares    []float64 // posterior weights of the nodes, given the outcome
 	uncertain float64
 }
 
@@ -30,8 +30,8 @@ func newSpreadRule(power float64) *spreadRule {
 	return &spreadRule{power: power, moves: v(), variances: v(), weights: v(), spreads: v(), logs: v(), shares: v()}
 }
 
-// set takes the distribution of u. A normal density to a power is one with its variance over
-// that, times e^u to the rest of the power, and a constant.
+// set sets the distribution of u. A normal density to a power is, up to a constant, a
+// normal density with its variance over the power, times e^u to one minus the power.
 func (r *spreadRule) set(mean, variance float64) {
 	sd := math.Sqrt(variance)
 	for n, z := range hermite.Points {
@@ -42,7 +42,7 @@ func (r *spreadRule) set(mean, variance float64) {
 	}
 }
 
-// widen takes the variance of the centre.
+// widen sets the variance of the centre.
 func (r *spreadRule) widen(uncertain float64) {
 	r.uncertain = uncertain
 	for n, v := range r.variances {
@@ -54,8 +54,8 @@ func (r *spreadRule) widen(uncertain float64) {
 	}
 }
 
-// outcome takes the gap of an outcome from the mean of its centre, and returns its log
-// density; that of a power up to a constant.
+// outcome sets the distance of an outcome from the mean of its centre, and returns the log
+// density of the outcome, up to a constant if the power is not 1.
 func (r *spreadRule) outcome(gap float64) float64 {
 	half, largest := gap*gap/2, math.Inf(-1)
 	for n, log := range r.logs {
@@ -76,7 +76,7 @@ func (r *spreadRule) outcome(gap float64) float64 {
 	return largest + math.Log(total) - special.HalfLogTwoPi
 }
 
-// spread returns first and second moment of u around its mean, given the outcome.
+// spread returns the first and second moment of u around its mean, given the outcome.
 func (r *spreadRule) spread() (first, second float64) {
 	for n, share := range r.shares {
 		first += share * r.moves[n]
@@ -85,7 +85,8 @@ func (r *spreadRule) spread() (first, second float64) {
 	return first, second
 }
 
-// centre returns first and second moment of the centre around its mean, given the outcome.
+// centre returns the first and second moment of the centre around its mean, given the
+// outcome.
 func (r *spreadRule) centre(gap float64) (first, second float64) {
 	for n, share := range r.shares {
 		gain := r.uncertain / r.spreads[n]

@@ -7,10 +7,10 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Mixture matches the records of a mixture of normal clusters of equal weight and
-// one known sd, whose means are θ: coordinate v of cluster k is θ[v·K + k]. Under a diagonal
-// cavity a record is of cluster k with a probability r_k that is known in closed form, and the
-// tilted distribution of a mean is the mixture of the cavity and of its conjugate update.
+// A Mixture is a mixture of normal clusters of equal weight and one known sd, whose means
+// are θ: coordinate v of cluster k is θ[v·K + k]. Under a diagonal cavity the probability
+// r_k that a record is of cluster k has a closed form, and the tilted distribution of a
+// mean is the mixture of the cavity and of its conjugate update.
 type Mixture struct {
 	weighted
 	clusters, variables int
@@ -23,12 +23,13 @@ type Mixture struct {
 	chance []float64 // r
 }
 
-// NewMixture returns the records x, one row of variables each, as expectation
-// propagation of a diagonal family sees them, precisions times weight.
+// NewMixture returns the records x, rows of the given number of variables, for a diagonal
+// family. Precisions are multiplied by weight.
 //
-// With tied sites a record's site for a cluster is its normal likelihood to the power r_k,
-// rather than what matches the moments: the same for every variable of it, so that clusters
-// have one precision each, and where records' clusters are certain the same in all.
+// If tied, a record's site for a cluster is its normal likelihood to the power r_k rather
+// than the site that matches the moments. This site has the same precision in every
+// variable, so that a site has one precision for each cluster. Where the clusters of
+// records are certain, both kinds of sites are equal.
 func NewMixture(clusters, variables int, sd float64, x []float64, tied bool, weight float64) *Mixture {
 	d := clusters * variables
 	return &Mixture{
@@ -91,7 +92,7 @@ func (t *Mixture) assign(x []float64) {
 	normalise(t.chance)
 }
 
-// normalise turns logs of weights into shares that add up to 1.
+// normalise replaces logs of weights by weights that add up to 1.
 func normalise(logs []float64) {
 	largest := math.Inf(-1)
 	for _, log := range logs {
@@ -131,10 +132,11 @@ func (t *Mixture) Compress(dst, natural []float64) {
 	}
 }
 
-// Reseat implements [Reseater]: the precision of a cluster says how many records it has. All
-// clusters have the same weight, so that one with many covers two, and one with few shares
-// its own with another or is empty. The poorest goes to where the richest is, a sd to one side
-// of it, and the richest to the other side; the next match tells them apart.
+// Reseat implements [Reseater]. The precision of a cluster shows how many records it has.
+// All clusters have the same weight, so a cluster with many records covers two, and one
+// with few is empty or shares its records with another. Reseat moves the poorest cluster to
+// a place one sd beside the richest, and the richest one sd to the other side. The next
+// match separates them.
 func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) bool {
 	const rich, poor, sure = 1.5, 0.75, 2
 	least, most := -1, -1
@@ -159,7 +161,7 @@ func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) boo
 		from, to := v*t.clusters+most, v*t.clusters+least
 		precision := factor[t.dim+from]
 		centre := (factor[from] + outer[from]) / (precision + outer[t.dim+from])
-		// A direction that depends on the number alone, and on nothing twice.
+		// The direction depends on number alone, and does not repeat.
 		turn := side * (2*math.Mod(0.5+goldenRatio*float64(number*t.variables+v+1), 1) - 1)
 		for i, mean := range map[int]float64{from: centre + turn, to: centre - turn} {
 			factor[t.dim+i] = precision / 2
@@ -171,7 +173,7 @@ func (t *Mixture) Reseat(factor, outer []float64, noise float64, number int) boo
 
 const goldenRatio = 0.618033988749894848204586834365638117720309179805762862135
 
-// records is the precision of a cluster, averaged over its variables.
+// records returns the precision of a cluster, averaged over its variables.
 func (t *Mixture) records(factor []float64, k int) (sum float64) {
 	for v := range t.variables {
 		sum += factor[t.dim+v*t.clusters+k] / float64(t.variables)

@@ -16,8 +16,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The mixture of Vinaroz and Park (2022), section 5.1: records of four clusters of equal weight
-// and sd 0.5 in four dimensions, whose means have the prior N(0, 10).
+// The mixture of Vinaroz and Park (2022), section 5.1, has records of four clusters of
+// equal weight and sd 0.5 in four dimensions, whose means have the prior N(0, 10).
 const (
 	paperClusters, paperVariables, paperRecords = 4, 4, 1000
 	paperSD, paperPrior                         = 0.5, 10.0
@@ -39,9 +39,9 @@ func paperData(seed uint64) (x, truth []float64) {
 	return x, truth
 }
 
-// gibbs returns mean and variance of every cluster's mean under the posterior, from a chain
-// over means and clusters of records that begins at the truth: averages of what both are given
-// the clusters, which vary little.
+// gibbs returns the posterior mean and variance of every cluster's mean from a Gibbs chain
+// over means and assignments, which begins at the truth. It averages the conditional
+// moments given the assignments, which vary little.
 func gibbs(x, truth []float64, sweeps int, seed uint64) (mean, variance []float64) {
 	const precision = 1 / (paperSD * paperSD)
 	r := rand.New(rand.NewPCG(seed, 2))
@@ -83,8 +83,9 @@ func gibbs(x, truth []float64, sweeps int, seed uint64) (mean, variance []float6
 	return mean, variance
 }
 
-// matched is the distance of clusters' means, averaged over clusters, for the best matching of
-// names, and the divergence of q from the posterior's Gaussian for that.
+// matched returns the distance of clusters' means, averaged over clusters, for the best
+// permutation of clusters, and the divergence of q from the posterior's Gaussian for that
+// permutation.
 func matched(q *solver.Approximation, mean, variance []float64) (distance, divergence float64) {
 	distance = math.Inf(1)
 	var try func(names []int, used int)
@@ -123,14 +124,14 @@ type paperRun struct {
 	public  bool    // begins near the clusters, rather than at a draw from the prior
 	steps   int     // passes
 	epsilon float64 // provable, add-remove; 0 without privacy
-	sites   bool    // moments, rather than tied ones
+	sites   bool    // sites that match moments, rather than tied ones
 
 	published float64 // the paper's noise multiplier, for its own steps; 0 for others
 }
 
 const paperDelta = 1e-5
 
-// multiplier is the noise multiplier of so many releases over all records.
+// multiplier returns the noise multiplier for so many releases over all records.
 func multiplier(t testing.TB, epsilon float64, steps int) float64 {
 	t.Helper()
 	c, err := accountant.CalibrateNoise(accountant.Target{Epsilon: epsilon, Delta: paperDelta}, func(sigma float64) (accountant.Event, error) {
@@ -142,7 +143,7 @@ func multiplier(t testing.TB, epsilon float64, steps int) float64 {
 	return c.Value
 }
 
-// provable is what a run really costs.
+// provable returns the ε that the accountant proves for the run.
 func (c paperRun) provable() float64 {
 	if c.published > 0 {
 		return accountant.GaussianEpsilon(math.Sqrt(float64(c.steps))/c.published, paperDelta)
@@ -198,7 +199,7 @@ func (c paperRun) fit(t testing.TB, x, truth []float64, sigma float64, seed uint
 	return q
 }
 
-// fitPublished takes the paper's steps, γ = C = 1, one record each.
+// fitPublished takes the paper's steps, γ = C = 1, with one record each.
 func (c paperRun) fitPublished(t testing.TB, factor, prior []float64, tilted *Mixture, o SEPOptions, seed uint64) error {
 	t.Helper()
 	o.Rate, o.Published, o.Raw, o.Clip, o.Reseat = 1.0/paperRecords, true, true, 1, 0
@@ -215,10 +216,10 @@ func (c paperRun) fitPublished(t testing.TB, factor, prior []float64, tilted *Mi
 	return err
 }
 
-// On the paper's mixture, at an ε that can be proved, means are far nearer to the posterior's
-// than the paper prints (4.27 and 1.62 for runs whose provable ε is above 20 and 140), from a
-// public start and from a draw of the prior. With FEDPVI_LONG=1 it prints the table of twenty
-// data sets, the paper's own steps among them.
+// On the paper's mixture, at a provable ε, means are far nearer to the posterior's than the
+// paper prints (4.27 and 1.62, for runs whose provable ε is above 20 and 140), from a
+// public start and from a draw of the prior. With FEDPVI_LONG=1 the test prints the table
+// of twenty data sets, the paper's own steps among them.
 func TestMixtureOfThePaper(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
@@ -231,7 +232,7 @@ func TestMixtureOfThePaper(t *testing.T) {
 	const passes = 30
 	type line struct {
 		paperRun
-		most float64 // distance
+		most float64 // of the distance
 	}
 	lines := []line{
 		{paperRun{name: "SEP", public: true, steps: 60}, 2e-3},
@@ -289,8 +290,8 @@ func TestMixtureOfThePaper(t *testing.T) {
 	}
 }
 
-// A cluster that covers two, beside one that shares a third's records or has none, is parted,
-// and nothing happens where all have their share or the noise could be the reason.
+// Reseat splits a cluster that covers two if another shares a third's records or has none.
+// It changes nothing if all clusters have their share or if the noise could be the reason.
 func TestReseating(t *testing.T) {
 	tilted := NewMixture(3, 1, 0.5, nil, true, 1)
 	outer := []float64{0, 0, 0, 0.1, 0.1, 0.1}
@@ -330,8 +331,8 @@ func TestReseating(t *testing.T) {
 	}
 }
 
-// The site of a record matches the moments of the tilted distribution of a mean, by an
-// integral over it; and where a record's cluster is certain the tied site is the same.
+// The site of a record matches the moments of the tilted distribution of a mean, found by
+// an integral over it. Where a record's cluster is certain, the tied site is the same.
 func TestMixtureSitesMatchMoments(t *testing.T) {
 	const sd = 0.6
 	x := []float64{0.9}

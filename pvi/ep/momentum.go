@@ -1,25 +1,27 @@
 package ep
 
-// A glide is how the mean of a diagonal q moves where coordinates move together: by short steps with
-// momentum (Polyak, "Some methods of speeding up the convergence of iteration methods",
-// 1964), whose iterates are averaged. Steps that become shorter, as those of an average of
-// sums do, come to a stop on the way along directions in which coordinates hold each other
-// back; these do not, and the average of q's means takes out the noise that they keep.
+// A glide moves the mean of a diagonal q where coordinates depend on each other. It takes
+// short steps with momentum (Polyak, "Some methods of speeding up the convergence of
+// iteration methods", 1964) and averages the iterates. The steps do not become shorter:
+// steps that do, as in an average of sums, stop on the way along directions in which
+// coordinates hold each other back. The average of q's means removes the noise that
+// constant steps keep.
 type glide struct {
 	velocity []float64 // of the mean
-	average  []float64 // of means
+	average  []float64 // of the means
 }
 
 func newGlide(d int) glide { return glide{make([]float64, d), make([]float64, d)} }
 
-// step turns sum, the factor around the cavity's mean that a plain step leads to, into the one
-// that the momentum leads to, and averages the means. If the factor does not move it
-// says so, and the velocity is none.
+// step replaces sum, the factor around the cavity's mean after a plain step, by the factor
+// after a step with momentum, and averages the means. If moves is false the factor stays,
+// and the velocity becomes zero.
 func (f *tied) step(moves bool) {
 	g, o, d := &f.glide, f.options, len(f.zero)
 	momentum, settling := o.momentum(f.since-1), o.settling(f.since-1)
 	for i, centre := range f.cavity.Mean {
-		// The gap from the centre, and precisions, of q: before and after.
+		// gap is the distance of q's mean from the centre before the step, and precision is
+		// q's precision after it.
 		others := f.outer[i] - f.outer[d+i]*centre
 		gap := (f.own[i] + others) / (f.own[d+i] + f.outer[d+i])
 		precision := f.sum[d+i] + f.outer[d+i]
@@ -38,7 +40,7 @@ func (f *tied) step(moves bool) {
 	}
 }
 
-// settle gives the factor beside the others' the averaged mean.
+// settle sets the factor's precision times mean so that q has the averaged mean.
 func (g *glide) settle(factor, outer []float64) {
 	d := len(g.average)
 	for i, mean := range g.average {

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// The noise that is left is that of the mean's own recursion: one noise at a time is sent through
-// steps, momentum and average, forwards, and the squares of what each leaves add up. Without
-// overlap it is that of the average of sums.
+// MeanNoiseLeft agrees with the recursion itself: the test sends one noise at a time
+// forwards through steps, momentum and average, and adds up the squares of what each
+// leaves. Without overlap the noise is that of the average of sums.
 func TestMeanNoiseIsThatOfTheSteps(t *testing.T) {
 	const steps = 60
 	for _, o := range []SEPOptions{

@@ -8,16 +8,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Network matches the records of a neural network with one hidden layer, η = v·tanh(Wx +
-// b) + c, by assumed density: under a diagonal cavity the inputs Wx + b of the units are
-// independent normals, so that mean and variance of η are integrals over one unit each, and η is
-// taken to be normal with those. With log Z of the outcome a function of the cavity's means m
-// and variances s in that way, a coordinate's tilted mean is m + s·∂log Z/∂m and its tilted variance
+// A Network is a neural network with one hidden layer, η = v·tanh(Wx + b) + c. Its sites
+// are found by assumed density: under a diagonal cavity the inputs Wx + b of the units are
+// independent normals, so that the mean and variance of η are integrals over one unit each,
+// and η is taken to be normal. So log Z of the outcome is a function of the cavity's means
+// m and variances s. A coordinate's tilted mean is m + s·∂log Z/∂m and its tilted variance
 // s − s²((∂log Z/∂m)² − 2∂log Z/∂s) (Minka 2001; Hernández-Lobato and Adams, "Probabilistic
-// Backpropagation for Scalable Learning of Bayesian Neural Networks", 2015, equations 5 and 6,
-// there with units that are linear where they are positive).
+// Backpropagation for Scalable Learning of Bayesian Neural Networks", 2015, equations 5 and
+// 6, there for rectified linear units).
 //
-// θ is W by rows, b, v, c and, for an outcome that is a number, the log sd of its noise.
+// θ is W by rows, b, v, c and, for a real outcome, the log sd of its noise.
 type Network struct {
 	weighted
 	hidden, inputs int
@@ -29,27 +29,27 @@ type Network struct {
 	at    *solver.Approximation
 	units []*hiddenUnit
 	moves []float64 // derivatives of log Z in the cavity's means
-	bends []float64 // and in its variances
+	bends []float64 // derivatives of log Z in the cavity's variances
 }
 
-// A networkOutcome is what an outcome says of η.
+// A networkOutcome is the distribution of an outcome given η.
 type networkOutcome interface {
-	// set is called before outcomes under another cavity.
+	// set sets the cavity for the calls of slopes that follow.
 	set(cavity *solver.Approximation)
 
-	// slopes returns the derivatives of log Z in mean and variance of η.
+	// slopes returns the derivatives of log Z in the mean and variance of η.
 	slopes(y, mean, variance float64) (inMean, inVariance float64)
 
-	// beside returns a coordinate that the outcome depends on beside η, −1 if there is none,
-	// and its first and second moment around its mean, given the outcome that slopes was
-	// asked for.
+	// beside returns the place of the coordinate other than η that the outcome depends on,
+	// and its first and second moment around its mean given the outcome of the last call of
+	// slopes. The place is −1 if there is none.
 	beside() (i int, first, second float64)
 }
 
-// NewNetwork returns the records, rows x of inputs and outcomes y, as expectation
-// propagation of a diagonal family sees them, with the likelihood to a power in (0, 1] and
-// sites to its inverse, precisions times weight. A binary outcome, 0 or 1, has log odds η;
-// another is normal with mean η.
+// NewNetwork returns the records, rows x of inputs and outcomes y, for a diagonal family.
+// Sites are for the likelihood to a power in (0, 1], and are raised to the inverse power.
+// Precisions are multiplied by weight. A binary outcome, 0 or 1, has log odds η; a real one
+// is normal with mean η.
 func NewNetwork(hidden int, x, y []float64, inputs int, binary bool, power, weight float64) *Network {
 	d := hidden*(inputs+2) + 1
 	var outcome networkOutcome = &binaryOutcome{newTilt(solver.Outcome{Family: study.Logistic}, power)}
@@ -97,24 +97,24 @@ func (t *Network) Site(dst []float64, record int) {
 	}
 }
 
-// match writes the site that gives a coordinate first and second moment around the cavity's
-// mean.
+// match writes the site that gives coordinate i the first and second moment around the
+// cavity's mean.
 func (t *Network) match(dst []float64, i int, first, second float64) {
 	variance := second - first*first
 	if !(variance > 0) {
-		variance = math.NaN() // the density that was assumed is too far off
+		variance = math.NaN() // the assumed density is too far off
 	}
 	dst[i] = first / variance / t.power
 	dst[t.dim+i] = (1/variance - 1/t.at.Variance[i]) * t.weight / t.power
 }
 
-// Places of the coordinates.
+// These methods return the places of coordinates in θ.
 func (t *Network) w(unit, input int) int { return unit*t.inputs + input }
 func (t *Network) b(unit int) int        { return t.hidden*t.inputs + unit }
 func (t *Network) v(unit int) int        { return t.hidden*(t.inputs+1) + unit }
 func (t *Network) c() int                { return t.hidden * (t.inputs + 2) }
 
-// forward returns mean and variance of η under the cavity.
+// forward returns the mean and variance of η under the cavity.
 func (t *Network) forward(x []float64) (mean, variance float64) {
 	mean, variance = t.at.Mean[t.c()], t.at.Variance[t.c()]
 	for h, u := range t.units {
@@ -131,7 +131,8 @@ func (t *Network) forward(x []float64) (mean, variance float64) {
 	return mean, variance
 }
 
-// backward sets moves and bends from the derivatives of log Z in mean and variance of η.
+// backward sets moves and bends from the derivatives of log Z in the mean and variance of
+// η.
 func (t *Network) backward(x []float64, inMean, inVariance float64) {
 	t.moves[t.c()], t.bends[t.c()] = inMean, inVariance
 	for h, u := range t.units {

@@ -8,7 +8,7 @@ import (
 	"fedpvi/internal/special"
 )
 
-// network is η of a network by its definition.
+// network returns η of a network by its definition.
 func network(hidden int, x, theta []float64) float64 {
 	d := len(x)
 	eta := theta[hidden*(d+2)]
@@ -22,7 +22,8 @@ func network(hidden int, x, theta []float64) float64 {
 	return eta
 }
 
-// outcomeOf is log p(y|η) of a binary outcome, or of a normal one with the log sd that comes last.
+// outcomeOf returns log p(y|η) of a binary outcome, or of a normal one whose log sd is the
+// last coordinate.
 func outcomeOf(binary bool, y, eta float64, theta []float64) float64 {
 	if binary {
 		return -special.Softplus((1 - 2*y) * eta)
@@ -32,8 +33,8 @@ func outcomeOf(binary bool, y, eta float64, theta []float64) float64 {
 	return -z*z/2 - u
 }
 
-// Under a narrow cavity a site's precisions times means are the gradient of the record's log
-// likelihood, by finite differences, for any power of it.
+// Under a narrow cavity, a site's precisions times means are the gradient of the record's
+// log likelihood, for any power.
 func TestNetworkSitesAreGradients(t *testing.T) {
 	const hidden, inputs = 3, 2
 	r := rand.New(rand.NewPCG(5, 6))
@@ -68,9 +69,9 @@ func TestNetworkSitesAreGradients(t *testing.T) {
 	}
 }
 
-// A site takes a cavity to the moments of the tilted distribution, by brute force over all
-// coordinates, as far as η is normal under the cavity: far better where sds are small than
-// where they are a half.
+// A site takes a cavity to the moments of the tilted distribution, found by brute force
+// over all coordinates, as far as η is normal under the cavity. The match is far better at
+// small sds than at sds of a half.
 func TestNetworkSitesMatchMoments(t *testing.T) {
 	for _, c := range []struct {
 		binary     bool
@@ -99,8 +100,8 @@ func TestNetworkSitesMatchMoments(t *testing.T) {
 	}
 }
 
-// Moments of a hidden unit and their derivatives are those of a fine rule, and of differences,
-// from narrow inputs to wide ones.
+// The moments of a hidden unit and their derivatives agree with a fine rule and with finite
+// differences, from narrow inputs to wide ones.
 func TestMomentsOfHiddenUnits(t *testing.T) {
 	u := newHiddenUnit()
 	moment := func(mean, sd, power float64) float64 {
@@ -134,7 +135,7 @@ func TestMomentsOfHiddenUnits(t *testing.T) {
 	}
 }
 
-// A match allocates nothing, whatever the model.
+// A match allocates nothing in any model.
 func TestMatchesAllocateNothing(t *testing.T) {
 	x, y := []float64{0.3, -0.8}, []float64{1}
 	for name, tilted := range map[string]Tilted{

@@ -7,22 +7,23 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A hiddenUnit of a network turns a normal input z into tanh z, of which it has two moments and their
-// derivatives. The trapezoid rule converges on a line as fast as a function is smooth, also
-// where the input's sd is many times as wide as the step of tanh.
+// A hiddenUnit computes two moments of tanh z for a normal input z, and their derivatives.
+// It uses the trapezoid rule, which on a line converges as fast as the function is smooth,
+// also where the input's sd is many times as wide as the step of tanh.
 type hiddenUnit struct {
-	first, second unitMoment // of tanh z, and of its square
+	first, second unitMoment // of tanh z and of its square
 	nodes, values []float64
 }
 
-// A unitMoment is an expectation over z, and its derivatives in the mean and the variance of z:
-// E f′ and E f″/2 (Bonnet's and Price's theorems).
+// A unitMoment is an expectation over z and its derivatives in the mean and the variance of
+// z: E f′ and E f″/2 (theorems of Bonnet and Price).
 type unitMoment struct{ value, inMean, inVariance float64 }
 
-// unitNodes on each side reach unitReach sds: up to an sd of five, five digits.
+// unitNodes on each side reach unitReach sds. This gives five digits for inputs of sd up to
+// five.
 const unitNodes, unitReach = 48, 6.5
 
-// unitRule are the nodes in sds and their weights.
+// unitRule has the nodes, in sds, and their weights.
 var unitRule = func() (rule struct{ points, weights [2*unitNodes + 1]float64 }) {
 	var total float64
 	for n := range rule.points {
@@ -40,7 +41,7 @@ func newHiddenUnit() *hiddenUnit {
 	return &hiddenUnit{nodes: make([]float64, 2*unitNodes+1), values: make([]float64, 2*unitNodes+1)}
 }
 
-// run takes the moments of the input.
+// run sets the moments for an input of the given mean and variance.
 func (u *hiddenUnit) run(mean, variance float64) {
 	sd := math.Sqrt(variance)
 	for n, z := range unitRule.points {
@@ -60,17 +61,17 @@ func (u *hiddenUnit) run(mean, variance float64) {
 	}
 }
 
-// variance of tanh z.
+// variance returns the variance of tanh z.
 func (u *hiddenUnit) variance() float64 {
 	return max(0, u.second.value-u.first.value*u.first.value)
 }
 
-// A binaryOutcome is 0 or 1, with log odds η.
+// A binaryOutcome is 0 or 1 with log odds η.
 type binaryOutcome struct{ *tilt }
 
 func (binaryOutcome) set(*solver.Approximation) {}
 
-// slopes implements networkOutcome: Gaussian smoothing is diffusion, by which ∂Z/∂s = ½∂²Z/∂m².
+// slopes implements networkOutcome. Gaussian smoothing is diffusion, so ∂Z/∂s = ½∂²Z/∂m².
 func (o binaryOutcome) slopes(y, mean, variance float64) (inMean, inVariance float64) {
 	g, h := o.tilt.slopes(y, mean, variance)
 	return g, (g*g - h) / 2
@@ -78,7 +79,7 @@ func (o binaryOutcome) slopes(y, mean, variance float64) (inMean, inVariance flo
 
 func (binaryOutcome) beside() (i int, first, second float64) { return -1, 0, 0 }
 
-// A normalOutcome is η with normal noise, whose log sd is a coordinate.
+// A normalOutcome is η plus normal noise, whose log sd is a coordinate of θ.
 type normalOutcome struct {
 	rule  *spreadRule
 	place int

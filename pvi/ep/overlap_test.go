@@ -12,9 +12,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Where columns nearly say the same, a diagonal q comes to the posterior's mean, which is known for
-// normal outcomes and that of a diagonal q but for one part in the number of records, if its steps are as short as the overlap says, and flies off if every
-// coordinate moves as if it were alone.
+// Where columns nearly coincide, a diagonal q converges to the posterior's mean if its
+// steps are as short as the overlap requires, and diverges if every coordinate moves as if
+// it were alone. The posterior's mean is known for normal outcomes; a diagonal q has it up
+// to one part in the number of records.
 func TestOverlappingColumnsComeToTheMean(t *testing.T) {
 	const d, n = 6, 200
 	random := rand.New(rand.NewPCG(4, 4))

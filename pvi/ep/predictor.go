@@ -8,9 +8,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A tilt finds the mean and the variance of N(z; 0, 1)·p(y | η = mean + sd·z)^power, the
-// tilted distribution along the one predictor that a record sees θ through. It keeps its
-// workspace; it is not safe for concurrent use.
+// A tilt finds the mean and variance of N(z; 0, 1)·p(y | η = mean + sd·z)^power, the tilted
+// distribution for a record that depends on θ through one predictor. It keeps its workspace
+// and is not safe for concurrent use.
 type tilt struct {
 	outcome  solver.Outcome
 	response solver.Response
@@ -26,13 +26,13 @@ func newTilt(o solver.Outcome, power float64) *tilt {
 	return &tilt{outcome: o, response: o.Response(), power: power, nodes: hermite.Points, weights: hermite.Weights, logs: make([]float64, len(hermite.Weights))}
 }
 
-// slopes returns the first and minus the second derivative, in the mean, of
-// log Z(mean, variance) = log ∫ N(η; mean, variance)·p(y|η)^power dη: the tilted mean is
-// mean + variance·g, and the tilted variance is variance·(1 − variance·h).
+// slopes returns the first and minus the second derivative, in the mean, of log Z(mean,
+// variance) = log ∫ N(η; mean, variance)·p(y|η)^power dη. The tilted mean is mean +
+// variance·g, and the tilted variance is variance·(1 − variance·h).
 //
 // For probit Z = Φ(mean/√(1 + variance)) (Rasmussen and Williams, "Gaussian Processes for
-// Machine Learning", 2006, equation 3.82), for a normal outcome it is normal; else both come
-// from a Gauss–Hermite rule around the mode.
+// Machine Learning", 2006, equation 3.82). For a normal outcome Z is normal. Otherwise both
+// derivatives come from a Gauss–Hermite rule around the mode.
 func (t *tilt) slopes(y, mean, variance float64) (g, h float64) {
 	switch {
 	case t.outcome.Family == study.Linear: // one predictor: the noise is known
@@ -51,7 +51,7 @@ func (t *tilt) slopes(y, mean, variance float64) (g, h float64) {
 	return first / sd, (1 - second) / variance
 }
 
-// slopesAll is slopes for several records.
+// slopesAll computes slopes for several records.
 func (t *tilt) slopesAll(g, h, y, mean, variance []float64) {
 	if t.outcome.Family == study.Probit && t.power == 1 {
 		probitSlopes(g, h, y, mean, variance)
@@ -62,7 +62,7 @@ func (t *tilt) slopesAll(g, h, y, mean, variance []float64) {
 	}
 }
 
-// probitSlopes is slopesAll for P(y = 1) = Φ(η).
+// probitSlopes computes slopesAll for P(y = 1) = Φ(η).
 func probitSlopes(g, h, y, mean, variance []float64) {
 	y, mean, variance, h = y[:len(g)], mean[:len(g)], variance[:len(g)], h[:len(g)]
 	for i, m := range mean {
@@ -76,14 +76,14 @@ func probitSlopes(g, h, y, mean, variance []float64) {
 	}
 }
 
-// at returns the tempered log likelihood at η, its slope and minus its curvature.
+// at returns the log likelihood at η times the power, its slope, and minus its curvature.
 func (t *tilt) at(y, eta float64) (log, g, h float64) {
 	t.eta[0] = eta
 	log = t.power * t.response.Eval(y, t.eta[:], t.g[:], t.h[:])
 	return log, t.power * t.g[0], -t.power * t.h[0]
 }
 
-// moments returns mean and variance of the tilted z.
+// moments returns the mean and variance of the tilted z.
 func (t *tilt) moments(y, mean, sd float64) (first, second float64) {
 	mode, width := t.mode(y, mean, sd)
 	largest := math.Inf(-1)
@@ -107,14 +107,14 @@ func (t *tilt) moments(y, mean, sd float64) (first, second float64) {
 	return mode + width*first, width * width * second / total
 }
 
-// mode returns the mode of the tilted z, and the sd that the curvature there says.
+// mode returns the mode of the tilted z, and the sd that follows from the curvature there.
 func (t *tilt) mode(y, mean, sd float64) (z, width float64) {
 	const steps, close = 60, 1e-8
 	for range steps {
 		_, g, h := t.at(y, mean+sd*z)
 		bend := 1 + sd*sd*max(h, 0)
 		move := (sd*g - z) / bend
-		// A slope may change within a sd as it does along an exponential.
+		// Within one sd a slope may change as much as along an exponential.
 		move = max(-longestMove, min(longestMove, move))
 		z += move
 		width = 1 / math.Sqrt(bend)
@@ -125,5 +125,5 @@ func (t *tilt) mode(y, mean, sd float64) (z, width float64) {
 	return z, width
 }
 
-// longestMove is the most by which a Newton step moves, in sds of the cavity.
+// longestMove bounds the length of a Newton step, in sds of the cavity.
 const longestMove = 2

@@ -12,16 +12,16 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
 
-// tilts is [tilt] for a record that sees θ through k predictors: mean and covariance of
-// N(z; 0, I)·p(y | η = mean + Rz)^power, R the lower root of their covariance. It keeps its
-// workspace; it is not safe for concurrent use.
+// tilts is [tilt] for a record that depends on θ through k predictors: it finds the mean
+// and covariance of N(z; 0, I)·p(y | η = mean + Rz)^power, where R is the lower root of the
+// predictors' covariance. It keeps its workspace and is not safe for concurrent use.
 type tilts struct {
 	response solver.Response
 	power    float64
 	rule     *quadrature.Rule
 
 	mode, try, slope []float64 // in z
-	bend             []float64 // minus the Hessian in z, and its lower root
+	bend             []float64 // minus the Hessian in z, then its lower root
 	logs             []float64
 	points           []float64
 
@@ -42,7 +42,8 @@ func newTilts(r solver.Response, power float64) *tilts {
 	}
 }
 
-// log returns the log density at z up to a constant; its derivatives in η stay in t.
+// log returns the log density at z up to a constant, and leaves its derivatives in η in g
+// and h.
 func (t *tilts) log(y float64, z, mean, root []float64) float64 {
 	k := len(z)
 	var squares float64
@@ -57,7 +58,7 @@ func (t *tilts) log(y float64, z, mean, root []float64) float64 {
 	return t.power*t.response.Eval(y, t.eta, t.g, t.h) - squares/2
 }
 
-// match sets first and second. It reports false where no digit of them is left.
+// match sets first and second. It reports whether they are finite.
 func (t *tilts) match(y float64, mean, root []float64) bool {
 	if !t.climb(y, mean, root) {
 		return false
@@ -93,7 +94,7 @@ func (t *tilts) match(y float64, mean, root []float64) bool {
 	return special.Finite(t.first) && special.Finite(t.second)
 }
 
-// spread sets second, from weights in logs that add up to total.
+// spread sets second from the weights in logs, which add up to total.
 func (t *tilts) spread(total float64) {
 	k := len(t.first)
 	clear(t.second)
@@ -112,9 +113,9 @@ func (t *tilts) spread(total float64) {
 	}
 }
 
-// climb finds the mode by Newton steps that are halved until they rise, and leaves the
-// lower root of minus the Hessian there in bend. Where the Hessian is of no maximum the
-// likelihood's part of it is left out.
+// climb finds the mode by Newton steps, halved until the density rises, and leaves the
+// lower root of minus the Hessian at the mode in bend. Where the Hessian is not negative
+// definite, the likelihood's part of it is left out.
 func (t *tilts) climb(y float64, mean, root []float64) bool {
 	const steps, halvings, close = 40, 20, 1e-7
 	clear(t.mode)
@@ -183,7 +184,7 @@ func (t *tilts) curve(root []float64) bool {
 	return false
 }
 
-// forth overwrites x with L⁻¹x, back with L⁻ᵀx, for the root L in bend.
+// forth overwrites x with L⁻¹x, and back with L⁻ᵀx, for the root L in bend.
 func (t *tilts) forth(x []float64) { t.solve(blas.NoTrans, x) }
 func (t *tilts) back(x []float64)  { t.solve(blas.Trans, x) }
 

@@ -5,12 +5,12 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A Regression matches the records of a [Regression], which see θ through one
-// predictor or a few: with g and H the slope and minus the curvature of log Z in the
-// predictors' means, the tilted mean is m + VAᵀg and the tilted covariance
-// V − VAᵀHAV, for rows A of the design (Minka 2001, section 3.3; Seeger, "Expectation
-// propagation for exponential families", 2005). A diagonal family matches means and
-// variances.
+// A Regression computes sites for a [solver.Regression], whose records depend on θ through
+// one predictor or a few. With g and H the slope and minus the curvature of log Z in the
+// predictors' means, the tilted mean is m + VAᵀg and the tilted covariance V − VAᵀHAV,
+// where A has the record's rows of the design (Minka 2001, section 3.3; Seeger,
+// "Expectation propagation for exponential families", 2005). A diagonal family matches
+// means and variances.
 type Regression struct {
 	weighted
 	of     *solver.Regression
@@ -18,24 +18,24 @@ type Regression struct {
 	values []float64 // of the design
 	family gaussian.Family
 	power  float64
-	one    *tilt  // of a model with one predictor
-	many   *tilts // of others
+	one    *tilt  // if there is one predictor
+	many   *tilts // if there are several
 
 	at    *solver.Approximation
 	dense bool // every row of the design has all coordinates
 
-	touched float64 // means nothing
+	touched float64 // a sum that keeps the reads of Fetch from being optimised away
 	alone   [1]uint32
 	beside  *beside
 
 	mean, root  []float64 // of the predictors
-	g, h        []float64 // with several predictors
+	g, h        []float64 // of several predictors
 	inner, twin []float64
 }
 
-// NewRegression returns the records of r as expectation propagation of a family sees them, with
-// the likelihood to a power in (0, 1] and sites to its inverse (Minka, "Power EP", 2004),
-// precisions times weight.
+// NewRegression returns the records of r for the given family. Sites are for the likelihood
+// to a power in (0, 1], and are raised to the inverse power (Minka, "Power EP", 2004).
+// Precisions are multiplied by weight.
 func NewRegression(r *solver.Regression, family gaussian.Family, power, weight float64) *Regression {
 	response := r.Outcome().Response()
 	k := response.Size()
@@ -89,7 +89,7 @@ func (t *Regression) Site(dst []float64, record int) {
 
 // Fetch implements [Fetcher].
 func (t *Regression) Fetch(records []uint32) {
-	const line = 8 // numbers
+	const line = 8 // float64s in a cache line
 	k := len(t.mean)
 	for _, i := range records {
 		var row []float64
@@ -105,7 +105,7 @@ func (t *Regression) Fetch(records []uint32) {
 	}
 }
 
-// sparse is diagonal for a record most of whose covariates are zero.
+// sparse writes the site, in a diagonal family, of a record with few nonzero covariates.
 func (t *Regression) sparse(dst []float64, record int) {
 	clear(dst)
 	index, value := t.of.Design().Row(record)
@@ -123,7 +123,7 @@ func (t *Regression) sparse(dst []float64, record int) {
 	}
 }
 
-// full is the site of a record in a family with all covariances.
+// full writes the site of a record in a family with a full covariance.
 func (t *Regression) full(dst []float64, record int) {
 	clear(dst)
 	t.of.Predictors(t.mean, record, t.at.Mean)
@@ -141,7 +141,7 @@ func (t *Regression) full(dst []float64, record int) {
 	}
 }
 
-// several is the site of a record that sees θ through more than one predictor.
+// several writes the site of a record with several predictors.
 func (t *Regression) several(dst []float64, record int) {
 	clear(dst)
 	t.of.Predictors(t.mean, record, t.at.Mean)

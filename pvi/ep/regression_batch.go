@@ -1,10 +1,10 @@
 package ep
 
-// together is the number of records that are matched at a time: as many as stay at hand from
-// one pass over them to the next.
+// together is the number of records that are matched at a time. It is small enough for the
+// records to stay in the caches between the passes over them.
 const together = 32
 
-// beside is what records that are matched together need.
+// beside is the workspace for records that are matched together.
 type beside struct {
 	y, mean, variance, g, h [together]float64
 }
@@ -25,8 +25,8 @@ func (t *Regression) Sites(dst []float64, records []uint32) {
 	}
 }
 
-// together writes the sites of at most that many records with all covariates, in a diagonal
-// family.
+// together writes the sites, in a diagonal family, of at most that many records with all
+// covariates.
 func (t *Regression) together(dst []float64, records []uint32) {
 	b, d, n := t.beside, t.dim, len(records)
 	for i, record := range records {

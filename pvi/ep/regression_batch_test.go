@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A record's site does not depend on which others are matched with it.
+// A record's site does not depend on which other records are matched with it.
 func TestSitesAreThoseOfEachRecord(t *testing.T) {
 	for _, family := range []study.Family{study.Probit, study.Logistic} {
 		for _, name := range []string{"diagonal", "full"} {
@@ -53,8 +53,9 @@ func TestSitesAreThoseOfEachRecord(t *testing.T) {
 	}
 }
 
-// What a client remembers, and what it takes to match its records, does not grow with their
-// number, but for what draws batches, a byte or so for each. The mean batch is the same here.
+// The memory of a client and of a step does not grow with the number of records, except for
+// the sampler, which takes about a byte for each record. The mean size of a batch is the
+// same here.
 func TestMemoryDoesNotGrowWithRecords(t *testing.T) {
 	const d, batch = 6, 50.0
 	for _, name := range []string{"diagonal", "full"} {
@@ -87,7 +88,7 @@ func TestMemoryDoesNotGrowWithRecords(t *testing.T) {
 		if many > few+few/8 {
 			t.Errorf("%s: %d bytes for 50,000 records, %d for 1,000", name, many, few)
 		}
-		// Of numbers alone: those of steps may have a digit more.
+		// The state's numbers may have a digit more.
 		if diff := large - small; slices.Max([]int{diff, -diff}) > 64 {
 			t.Errorf("%s: a state of %d bytes for 50,000 records, of %d for 1,000", name, large, small)
 		}

@@ -22,8 +22,8 @@ func (t *Regression) slopes() {
 	t.unscale()
 }
 
-// natural sets g and h to what is added to the natural parameters of the predictors, around
-// their means: R⁻ᵀCov[z]⁻¹E[z] and R⁻ᵀ(Cov[z]⁻¹ − I)R⁻¹.
+// natural sets g and h to the change of the predictors' natural parameters around their
+// means: R⁻ᵀCov[z]⁻¹E[z] and R⁻ᵀ(Cov[z]⁻¹ − I)R⁻¹.
 func (t *Regression) natural() {
 	k := len(t.mean)
 	copy(t.inner, t.many.second)
@@ -54,8 +54,8 @@ func (t *Regression) natural() {
 	t.unscale()
 }
 
-// unscale turns g into R⁻ᵀg, and sets h to R⁻ᵀ·inner·R⁻¹. A predictor that does not vary
-// under the cavity, given those before it, says nothing.
+// unscale multiplies g by R⁻ᵀ, and sets h to R⁻ᵀ·inner·R⁻¹. A predictor that is constant
+// under the cavity, given those before it, adds nothing.
 func (t *Regression) unscale() {
 	k := len(t.mean)
 	t.transposed(t.g)
@@ -93,8 +93,9 @@ func (t *Regression) transposed(x []float64) {
 	}
 }
 
-// scatter adds Aᵀg and AᵀhA, for the rows A of a record, to where place says the elements
-// of the precision are, in the lower triangle; nowhere if that is below zero.
+// scatter adds Aᵀg and AᵀhA to dst, where A has the record's rows of the design. place
+// returns the index of element (i, j), j ≤ i, of the precision in dst, or a negative number
+// if dst does not have the element.
 func (t *Regression) scatter(dst []float64, record int, place func(i, j int) int) {
 	k := len(t.mean)
 	for a := range k {

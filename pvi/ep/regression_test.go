@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// along integrates a function over a line, by the trapezoid rule on many points.
+// along integrates a function over a line by the trapezoid rule.
 func along(from, to float64, f func(x float64) float64) (sum float64) {
 	const n = 1000
 	width := (to - from) / n
@@ -22,8 +22,8 @@ func along(from, to float64, f func(x float64) float64) (sum float64) {
 	return sum
 }
 
-// Tilted moments along one predictor are those of an integral, whatever the cavity is: for
-// the closed forms and for the rule, and for powers of the likelihood.
+// Tilted moments along one predictor agree with integrals for any cavity: for the closed
+// forms and for the rule, and for powers of the likelihood.
 func TestTiltOfOnePredictor(t *testing.T) {
 	outcomes := map[study.Family][]float64{study.Linear: {-1.5, 0.3}, study.Probit: {0, 1}, study.Logistic: {0, 1}, study.Poisson: {0, 3, 40}}
 	for family, ys := range outcomes {
@@ -31,7 +31,7 @@ func TestTiltOfOnePredictor(t *testing.T) {
 		r := o.Response()
 		tolerance := 2e-5
 		if family == study.Poisson {
-			tolerance = 5e-4 // of a wide cavity and a count of none: half of it is cut off
+			tolerance = 5e-4 // a wide cavity and a count of 0: half of the cavity is cut off
 		}
 		for _, power := range []float64{1, 0.4} {
 			tilted := newTilt(o, power)
@@ -61,7 +61,7 @@ func TestTiltOfOnePredictor(t *testing.T) {
 	}
 }
 
-// record is one record of a regression over R², with the given rows of the design.
+// record returns a regression over R² with one record, with the given rows of the design.
 func record(o solver.Outcome, y float64, rows ...[2]float64) *solver.Regression {
 	r := solver.NewRegression(2, o)
 	for _, row := range rows {
@@ -73,8 +73,8 @@ func record(o solver.Outcome, y float64, rows ...[2]float64) *solver.Regression 
 	return r
 }
 
-// tiltedMoments are mean and covariance of N(mean, cov) times a likelihood over R², by the
-// trapezoid rule in the cavity's own axes.
+// tiltedMoments returns the mean and covariance of N(mean, cov) times a likelihood over R²,
+// by the trapezoid rule along the cavity's axes.
 func tiltedMoments(r *solver.Regression, mean []float64, root [3]float64, power float64) (first [2]float64, second [3]float64) {
 	const n, reach = 120, 9.0
 	slope := make([]float64, 2)
@@ -106,8 +106,8 @@ func tiltedMoments(r *solver.Regression, mean []float64, root [3]float64, power 
 }
 
 // The site of a record takes the cavity to the Gaussian with the moments of the tilted
-// distribution, by brute force over the plane: for one predictor and for two, in either
-// family, for powers.
+// distribution, found by brute force over the plane: for one predictor and for two, in
+// either family, for powers.
 func TestSitesMatchMoments(t *testing.T) {
 	type kase struct {
 		name string
@@ -160,8 +160,8 @@ type naturals struct {
 	values []float64
 }
 
-// siteOf is the cavity times the site of the only record, to the power that the site has
-// of the likelihood.
+// siteOf returns the cavity times the site of the only record, to the power of the
+// likelihood.
 func siteOf(t *testing.T, r *solver.Regression, name string, mean []float64, root [3]float64, power float64) naturals {
 	t.Helper()
 	family, err := gaussian.New(name, 2)
@@ -198,7 +198,8 @@ func siteOf(t *testing.T, r *solver.Regression, name string, mean []float64, roo
 	return naturals{family, natural}
 }
 
-// A factor that is repaired is as RepairLikelihood has it; a proper one stays.
+// A repaired factor is the one that RepairLikelihood returns; a proper factor stays the
+// same.
 func TestProperIsTheNearestLikelihood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 5).Draw(t, "d")

@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// A proper makes a factor one that a likelihood could have, without allocating.
+// A proper changes factors to ones that a likelihood could have, without allocating.
 type proper struct {
 	dim     int
 	entries [][2]int
@@ -33,13 +33,14 @@ func newProper(family gaussian.Family) *proper {
 	return p
 }
 
-// repair makes the factor proper: where its precision is negative along a direction it says
-// nothing there, as in [gaussian.RepairLikelihood]. It reports whether it was proper.
+// repair removes the factor along directions of negative precision, as
+// [gaussian.RepairLikelihood] does. It reports whether there were none.
 func (p *proper) repair(factor []float64) bool { return p.raise(factor, 0, p.zero) }
 
-// raise raises the precision to a floor along every direction where it is less. Around the
-// centre the precision times mean stays, so that the mean comes closer to it; where the
-// floor is zero there is nothing left of either.
+// raise raises the precision to a floor along every direction in which it is less. Around
+// centre the precision times mean stays, so that the mean comes closer to centre. If the
+// floor is zero, the precision times mean becomes zero too along those directions. It
+// reports whether the precision was positive semidefinite.
 func (p *proper) raise(factor []float64, floor float64, centre []float64) bool {
 	if p.work != nil {
 		return p.raiseFull(factor, floor, centre)
@@ -73,7 +74,7 @@ func (p *proper) raiseFull(factor []float64, floor float64, centre []float64) bo
 		fillNaN(factor)
 		return false
 	}
-	was := p.values[0] >= 0 // the least
+	was := p.values[0] >= 0 // the least eigenvalue
 	clear(p.along)
 	for k, value := range p.values {
 		var h, mean float64
@@ -102,7 +103,7 @@ func (p *proper) raiseFull(factor []float64, floor float64, centre []float64) bo
 	return was
 }
 
-// load copies the precision of a factor.
+// load copies the precision of a factor to vectors.
 func (p *proper) load(factor []float64) {
 	for n, at := range p.entries {
 		p.vectors.Data[at[0]*p.dim+at[1]] = factor[p.dim+n]

@@ -8,70 +8,72 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// SEPOptions say how a tied factor is refined.
+// SEPOptions are the options of [SEP] and [DPSEP].
 type SEPOptions struct {
-	// Power is that of the likelihood in tilted distributions, in (0, 1]: 1 is expectation
-	// propagation, and near 0 it is variational inference.
+	// Power is the power of the likelihood in tilted distributions, in (0, 1]. 1 is
+	// expectation propagation, and near 0 it is variational inference.
 	Power float64
 
-	// Rate is the probability q with which a record is in a batch, by which sums are
-	// divided.
+	// Rate is the probability q with which a record is in a batch. Sums are divided by it.
 	Rate float64
 
-	// StepSize and Recency say how far a pass over the records, that is 1/q steps, moves
-	// the factor towards the sum of its records' sites: by StepSize at most, and after
-	// p passes by (1 + Recency)/(1 + Recency + p). So the factor is an average of sums,
-	// each of which weighs as its number to the power Recency: 0 is the plain average.
+	// StepSize and Recency set how far a pass over the records, which is 1/q steps, moves
+	// the factor towards the sum of the records' sites: by StepSize at most, and after p
+	// passes by (1 + Recency)/(1 + Recency + p). So the factor is an average of sums, in
+	// which sum n weighs as n to the power Recency: 0 gives the plain average.
 	StepSize, Recency float64
 
-	// Overlap is a bound ω on how many coordinates of θ a record has a say in, if each of them
-	// moves as if the others stood still: 0 stands for 1, that they do not. A pass moves
-	// precisions times means, around the mean of the cavity, by StepSize/Overlap at most.
+	// Overlap is a bound ω on the number of coordinates of θ that a record depends on
+	// together; 0 means 1. In a diagonal family each coordinate moves as if the others
+	// stood still, so that a pass moves precisions times means, around the mean of the
+	// cavity, by StepSize/Overlap at most.
 	Overlap float64
 
-	// Glide: with an Overlap above 1, for a diagonal family, q's mean moves as [glide] says. The
-	// others' factors must stand still in all steps: an average of means holds on to where
-	// they were.
+	// Glide moves q's mean with momentum (see glide). It needs an Overlap above 1 and a
+	// diagonal family. The factors of the other clients must not change during the steps,
+	// because an average of means depends on where they were.
 	Glide bool
 
-	// Least is the smallest precision by which the mean of a coordinate glides; nil for that of q. It keeps noise from going where the records have no say: what
-	// they say with curvature h arrives in steps of total length a as 1 − exp(−ha), and noise as
-	// its sd times a.
+	// Least is the smallest precision by which the mean of a coordinate glides; nil stands
+	// for the precision of q. It limits the noise in directions in which the records have
+	// little information: after steps of total length a, a gradient with curvature h has
+	// arrived to 1 − exp(−ha), but the sd of the noise grows with a.
 	Least []float64
 
-	// Nominal is a public number in place of that of the records: one record's cavity is
-	// without 1/Nominal of the factor. 0 leaves the whole factor in.
+	// Nominal is a public number that is used instead of the number of records. The cavity
+	// of a record is q without 1/Nominal of the factor. 0 leaves the whole factor in.
 	Nominal float64
 
-	// Deviation: a record contributes by how much its site differs from 1/Nominal of the
-	// factor, rather than its site.
+	// Deviation makes a record contribute the difference between its site and 1/Nominal of
+	// the factor, rather than its site.
 	Deviation bool
 
-	// Improper says what happens where a factor is not one that a likelihood could have.
+	// Improper says how to handle a factor that no likelihood could have.
 	Improper study.Improper
 
-	// Raw: contributions are in coordinates around the origin, rather than around the mean
-	// of the cavity, where they are smaller.
+	// Raw uses coordinates around the origin for contributions. Around the mean of the
+	// cavity, the default, contributions are smaller.
 	Raw bool
 
-	// Published is the step of the DP-SEP paper: the factor moves by StepSize/Nominal
-	// towards the site of the batch's only record, as if that were 1/Nominal of it, which
-	// is StepSize/Nominal² of the way to the sum of all, and 1/Nominal of it is clipped to
-	// norm Clip.
+	// Published takes the step of the DP-SEP paper. The factor moves by StepSize/Nominal
+	// towards the site of the batch's only record, as if that site were 1/Nominal of the
+	// factor. This is StepSize/Nominal² of the way to the sum of all sites. 1/Nominal of
+	// the factor is clipped to norm Clip.
 	Published bool
 	Clip      float64
 
-	// PrecisionNoise is the sd of the noise in a precision of a sum of sites over its rate. No
-	// precision of the factor is taken to be less than what the average has left of it:
-	// otherwise means would go wherever the noise says, and records be matched there.
+	// PrecisionNoise is the sd of the noise in a precision of a sum of sites, divided by
+	// the rate. A precision of the factor below the noise that is left in the average is
+	// raised to it. Otherwise the noise would decide where q's mean goes and where records
+	// are matched.
 	PrecisionNoise float64
 
-	// Reseat is the number of first steps after which a factor may be moved to where the
-	// match is another one, if the records' view is a [Reseater].
+	// Reseat is the number of first steps after which a [Reseater] may move a factor that
+	// is stuck.
 	Reseat int
 
-	// StartMean, if not nil, is where q is taken to be for the first pass, with no sd
-	// above StartSD.
+	// StartMean, if not nil, is the mean of q in the first pass. No sd of q is above
+	// StartSD in that pass.
 	StartMean []float64
 	StartSD   float64
 }
@@ -98,14 +100,15 @@ func (o *SEPOptions) check(d int) error {
 	return nil
 }
 
-// A Reseater knows a better place for a factor that is stuck, from nothing but the factor,
-// whose precisions have noise of an sd, the cavity of the client, and a number.
+// A Reseater moves a factor that is stuck to a better place, and reports whether it did. It
+// may use the factor, the sd of the noise in its precisions, the cavity outer of the
+// client, and a number that is different in each call.
 type Reseater interface {
 	Reseat(factor, outer []float64, noise float64, number int) bool
 }
 
-// share returns by how much of the way to a sum of sites the step moves the factor that
-// comes after t others, where the sum is that of a batch over its rate.
+// share returns the share of the way to a sum of sites, divided by the rate, by which step
+// t moves the factor. Steps count from 0.
 func (o *SEPOptions) share(t int) float64 {
 	if o.Published {
 		return o.StepSize / (o.Nominal * o.Nominal)
@@ -117,12 +120,12 @@ func (o *SEPOptions) share(t int) float64 {
 // glides reports whether q's mean moves with momentum and is averaged.
 func (o *SEPOptions) glides() bool { return o.Glide && o.Overlap > 1 && !o.Published }
 
-// moving is share for precisions times means. A diagonal family takes the step of every
-// coordinate as if the others stood still. With D the diagonal of the precision H, steps of
-// share β by D⁻¹ converge if β < 2/λ, λ the largest eigenvalue of D^−½ H D^−½, which is no
-// larger than the number ω of coordinates that a record has a say in: H is a sum of positive
-// semidefinite matrices, each of which is at most so many times its own diagonal. Steps that
-// glide count ω passes as one.
+// moving returns share for precisions times means. A diagonal family takes the step of
+// every coordinate as if the others stood still. With D the diagonal of the precision H,
+// steps of share β by D⁻¹ converge if β < 2/λ, where λ is the largest eigenvalue of D^−½ H
+// D^−½. This is at most the number ω of coordinates that a record depends on, because H is
+// a sum of positive semidefinite matrices, each of which is at most ω times its own
+// diagonal. Gliding counts ω passes as one.
 func (o *SEPOptions) moving(t int) float64 {
 	if !o.glides() {
 		return min(o.share(t), o.Rate*o.StepSize/max(o.Overlap, 1))
@@ -131,8 +134,8 @@ func (o *SEPOptions) moving(t int) float64 {
 	return o.Rate * min(o.StepSize/o.Overlap, (1+o.Recency)/(1+o.Recency+passes))
 }
 
-// momentum is the share of a step that the next one repeats, after t others: ω short steps add up to
-// a whole one where nothing else moves along.
+// momentum returns the share of step t−1 that step t repeats. It makes ω short steps in one
+// direction add up to a whole step.
 func (o *SEPOptions) momentum(t int) float64 {
 	if !o.glides() {
 		return 0
@@ -140,9 +143,9 @@ func (o *SEPOptions) momentum(t int) float64 {
 	return min(1-1/o.Overlap, float64(t)/float64(t+3))
 }
 
-// settling is by how much the average of q's means moves towards the one after t others, which
-// weighs as its number (Shamir and Zhang, "Stochastic Gradient Descent for Non-smooth
-// Optimization", 2013, equation 4, with η = 1).
+// settling returns the share of the way to the mean after step t by which the average of
+// q's means moves, so that mean t weighs as t (Shamir and Zhang, "Stochastic Gradient
+// Descent for Non-smooth Optimization", 2013, equation 4, with η = 1).
 func (o *SEPOptions) settling(t int) float64 {
 	if !o.glides() {
 		return 1
@@ -150,8 +153,9 @@ func (o *SEPOptions) settling(t int) float64 {
 	return 2 / float64(t+2)
 }
 
-// Reach returns the length of so many steps together, with what momentum makes of them, in whole
-// ones: what a coordinate's mean moves by is a gradient times this over its precision.
+// Reach returns the total length of the given number of steps, momentum included, in units
+// of whole steps. A coordinate's mean moves by about its gradient times Reach over its
+// precision.
 func (o *SEPOptions) Reach(steps int) (sum float64) {
 	for t := range steps {
 		sum += o.moving(t) / (1 - o.momentum(steps))
@@ -159,11 +163,12 @@ func (o *SEPOptions) Reach(steps int) (sum float64) {
 	return sum
 }
 
-// MeanNoiseLeft returns the variance of the noise in a precision times mean that is proposed after
-// so many steps, around the mean of q, in units of that of a sum over its rate; exactly so along directions in which
-// the precision of q is that of the posterior. It follows the sums back from what is proposed.
+// MeanNoiseLeft returns the variance of the noise in a proposed precision times mean after
+// the given number of steps, around the mean of q, in units of the variance of the noise in
+// a sum over its rate. It is exact along directions in which q has the precision of the
+// posterior. It follows the recursion backwards.
 func (o *SEPOptions) MeanNoiseLeft(steps int) (variance float64) {
-	var mean, velocity float64 // derivatives of what is proposed in those after step t
+	var mean, velocity float64 // derivatives of the proposal in the mean and the velocity after step t
 	proposed := 1.0
 	for t := steps - 1; t >= 0; t-- {
 		settling, moving := o.settling(t), o.moving(t)
@@ -177,8 +182,8 @@ func (o *SEPOptions) MeanNoiseLeft(steps int) (variance float64) {
 	return variance
 }
 
-// NoiseLeft returns the variance of the noise that the average over so many steps keeps, in
-// units of that of a sum over its rate.
+// NoiseLeft returns the variance of the noise in the average after the given number of
+// steps, in units of the variance of the noise in a sum over its rate.
 func (o *SEPOptions) NoiseLeft(steps int) (variance float64) {
 	rest := 1.0
 	for t := range steps {
@@ -193,9 +198,9 @@ func (o *SEPOptions) NoiseLeft(steps int) (variance float64) {
 	return variance / (moved * moved)
 }
 
-// SEP writes to dst the tied factor of all records, beside the given prior or cavity, after
-// so many passes over them without a batch and without noise. It is the reference for
-// [DPSEP], and not private.
+// SEP writes to dst the tied factor of all records beside outer, the natural parameters of
+// the cavity or prior, after the given number of passes. It uses all records in each pass
+// and adds no noise: it is not private, and is the reference for [DPSEP].
 func SEP(dst, outer []float64, t Tilted, o SEPOptions, passes int) error {
 	o.Rate = 1
 	if err := o.check(t.Family().Dim()); err != nil {

@@ -6,8 +6,8 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A stick is a normal coordinate u of a broken stick, of which a cluster takes the share
-// σ(u − log n) and leaves the rest to the n clusters after it.
+// A stick is the normal coordinate u of a step of stick breaking. The cluster takes the
+// share σ(u − log n) and leaves the rest to the n clusters after it.
 type stick struct {
 	after int
 	sd    float64 // of the normal prior that q begins with
@@ -17,15 +17,15 @@ type stick struct {
 	logs         []float64
 }
 
-// A tiltedStick is u tilted by the share that is taken, or left: the expectation of that,
-// and two moments around the mean of u.
+// A tiltedStick describes u tilted by the share that is taken or left: the expectation of
+// the share, and two moments of u around its mean.
 type tiltedStick struct{ chance, first, second float64 }
 
 func newStick(after int, sd float64) stick {
 	return stick{after: after, sd: sd, logs: make([]float64, len(hermite.Weights))}
 }
 
-// set takes the distribution of u.
+// set sets the distribution of u.
 func (s *stick) set(mean, variance float64) {
 	s.mean, s.spread = mean, math.Sqrt(variance)
 	s.taken, s.left = tiltedStick{}, tiltedStick{}
@@ -39,7 +39,7 @@ func (s *stick) set(mean, variance float64) {
 	s.left.normalise()
 }
 
-// logit of the share that is taken.
+// logit returns the log odds of the share that is taken.
 func (s *stick) logit(u float64) float64 { return u - math.Log(float64(s.after)) }
 
 func (t *tiltedStick) add(weight, move float64) {
@@ -53,9 +53,9 @@ func (t *tiltedStick) normalise() {
 	t.second /= t.chance
 }
 
-// prior returns two moments, around the mean, of u tilted by a share of what a uniform prior
-// of the weights says beyond the normal one: there the share that is taken has density
-// n·(1 − s)^(n−1), so that u has n·s·(1 − s)^n.
+// prior returns two moments, around the mean, of u tilted by a power of the prior. Under a
+// uniform prior of the weights, the share s that is taken has density n·(1 − s)^(n−1), so u
+// has n·s·(1 − s)^n. The tilt is that density over the normal one, to the power share.
 func (s *stick) prior(mean, share float64) (first, second float64) {
 	largest := math.Inf(-1)
 	for n, z := range hermite.Points {
