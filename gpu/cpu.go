@@ -17,10 +17,7 @@ type CPU struct {
 	Generic bool
 }
 
-// Name implements Engine.
-func (CPU) Name() string { return "cpu" }
-
-// Compile implements Engine.
+// Compile prepares a model for a table of rows that the model loaded.
 func (c CPU) Compile(m *model.Model, table *model.Table) (Evaluator, error) {
 	if m == nil || table == nil {
 		return nil, errors.New("compile: a model and a table of its rows are needed")

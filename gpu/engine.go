@@ -3,17 +3,7 @@ package gpu
 import (
 	"fmt"
 	"math"
-
-	"fedpvi/pvi/model"
 )
-
-// Engine makes evaluators.
-type Engine interface {
-	// Name says what computes, for reports.
-	Name() string
-	// Compile prepares a model for a table of rows that the model loaded.
-	Compile(m *model.Model, table *model.Table) (Evaluator, error)
-}
 
 // Evaluator computes sums over rows of one table. It keeps buffers, allocates
 // nothing once they have grown to the size of a query, and is not safe for

@@ -14,7 +14,7 @@ import (
 // so that an update moves by the gradient.
 func options(d, draws int, joint bool, link Link) MeanFieldOptions {
 	o := MeanFieldOptions{
-		Draws: draws, Joint: joint, Link: link, Clip: math.Inf(1), Rate: 1, Optimiser: SGD{}, Schedule: Constant(1), Steps: 10,
+		Draws: draws, Joint: joint, Link: link, Clip: math.Inf(1), Rate: 1, Optimiser: SGD{}, Schedule: LinearDecay{1, 1}, Steps: 10,
 	}
 	for i := range d {
 		o.CavityMean = append(o.CavityMean, .1*float64(i))
@@ -151,9 +151,9 @@ func TestMeanFieldReachesPosterior(t *testing.T) {
 		schedule  Schedule
 	}{
 		"adam":    {adam, LinearDecay{.1, .002}},
-		"adagrad": {adagrad, Constant(.5)},
+		"adagrad": {adagrad, LinearDecay{.5, .5}},
 		"natural": {natural, LinearDecay{.2, .004}},
-		"sgd":     {SGD{}, PowerDecay{.02, 100, .7}},
+		"sgd":     {SGD{}, powerDecay{.02, 100, .7}},
 	} {
 		o := options(1, 1, false, SoftplusLink)
 		o.CavityMean, o.CavityPrecision = []float64{0}, []float64{1}
@@ -257,7 +257,12 @@ func TestOptimiserSteps(t *testing.T) {
 	if l := (LinearDecay{1, .2}); l.Rate(0, 5) != 1 || math.Abs(l.Rate(4, 5)-.2) > 1e-15 || math.Abs(l.Rate(2, 5)-.6) > 1e-15 || l.Rate(0, 1) != 1 {
 		t.Error("linear decay")
 	}
-	if p := (PowerDecay{1, 2, 1}); p.Rate(0, 9) != 1 || p.Rate(2, 9) != .5 {
-		t.Error("power decay")
-	}
+}
+
+// powerDecay is First/(1 + t/Delay)^Power, the steps of Robbins and Monro (1951) for Power in
+// (½, 1].
+type powerDecay struct{ First, Delay, Power float64 }
+
+func (p powerDecay) Rate(t, _ int) float64 {
+	return p.First * math.Pow(1+float64(t)/p.Delay, -p.Power)
 }

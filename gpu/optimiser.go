@@ -100,12 +100,6 @@ type Schedule interface {
 	Rate(t, steps int) float64
 }
 
-// Constant is one step size for all steps.
-type Constant float64
-
-// Rate implements Schedule.
-func (c Constant) Rate(int, int) float64 { return float64(c) }
-
 // LinearDecay falls linearly from First in step 0 to Last in the final one.
 type LinearDecay struct{ First, Last float64 }
 
@@ -115,13 +109,4 @@ func (l LinearDecay) Rate(t, steps int) float64 {
 		return l.First
 	}
 	return l.First + (l.Last-l.First)*float64(t)/float64(steps-1)
-}
-
-// PowerDecay is First/(1 + t/Delay)^Power, the steps of Robbins and Monro (1951)
-// for Power in (½, 1].
-type PowerDecay struct{ First, Delay, Power float64 }
-
-// Rate implements Schedule.
-func (p PowerDecay) Rate(t, _ int) float64 {
-	return p.First * math.Pow(1+float64(t)/p.Delay, -p.Power)
 }

@@ -68,7 +68,7 @@ func proposeOn(t *testing.T, m *Model, d cuda.Device) []float64 {
 	}
 	descent, err := solver.NewDPSVI(program, mechanism(dpmech.Exact), solver.DPSVIOptions{
 		Steps: 20, Draws: 1, Rate: 0.3, Gradients: study.Aligned, Optimiser: study.Adam,
-		Schedule: gpu.Constant(0.05), Average: 0.5, InitialSD: 0.5,
+		Schedule: gpu.LinearDecay{First: 0.05, Last: 0.05}, Average: 0.5, InitialSD: 0.5,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -110,7 +110,7 @@ func (l *line) solver(t *testing.T, steps int, sigma float64, o DPSVIOptions) *D
 func TestDPSVIStartsWhereTheStatisticsLead(t *testing.T) {
 	l := newLine(t, 100)
 	o := options(1, 1)
-	o.Optimiser, o.Schedule, o.InitialSD, o.Start = study.SGD, gpu.Constant(1e-300), 10, l.start(t, 1e-3)
+	o.Optimiser, o.Schedule, o.InitialSD, o.Start = study.SGD, gpu.LinearDecay{First: 1e-300, Last: 1e-300}, 10, l.start(t, 1e-3)
 	s := l.solver(t, 1, 1, o)
 	dst := make([]float64, 4)
 	spent, err := s.Propose(dst, standard(2), seeded.Stream(1, "visit"))
@@ -199,7 +199,7 @@ func TestDPSVIStartIsKept(t *testing.T) {
 func TestDPSVIStartOfAVisitThatFails(t *testing.T) {
 	l := newLine(t, 50)
 	o := options(5, 1)
-	o.Optimiser, o.Schedule, o.Start = study.SGD, gpu.Constant(1e300), l.start(t, 1)
+	o.Optimiser, o.Schedule, o.Start = study.SGD, gpu.LinearDecay{First: 1e300, Last: 1e300}, l.start(t, 1)
 	s := l.solver(t, 10, 2, o)
 	spent, err := s.Propose(make([]float64, 4), standard(2), seeded.Stream(2, "visit"))
 	if !errors.Is(err, ErrDiverged) || len(spent) != s.Releases() || len(spent) < 2 {

@@ -392,7 +392,7 @@ func TestDPSVIOfFewRecords(t *testing.T) {
 // Steps that run away are an error, and are paid for.
 func TestDPSVIThatRunsAway(t *testing.T) {
 	o := options(50, 1)
-	o.Optimiser, o.Schedule = study.SGD, gpu.Constant(1e6)
+	o.Optimiser, o.Schedule = study.SGD, gpu.LinearDecay{First: 1e6, Last: 1e6}
 	s := descent(t, 100, dpmech.SampledConfig{Sampling: dpmech.FullBatch{}, Steps: 100, Clip: 1, NoiseMultiplier: 1}, o)
 	spent, err := s.Propose(make([]float64, 2*testDim), standard(testDim), seeded.Stream(1, "visit"))
 	if !errors.Is(err, ErrDiverged) || len(spent) != 50 || s.Taken() != 50 {

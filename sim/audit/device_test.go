@@ -106,7 +106,7 @@ func (m deviceSteps) visit(table *cuda.Table, streams *dpmech.Streams) (*cuda.Vi
 	}
 	narrow := []float64{1e-9, 1e-9, 1e-9, 1e-9}
 	o := gpu.MeanFieldOptions{
-		Draws: 1, Clip: math.Inf(1), Rate: 1, Optimiser: adam, Schedule: gpu.Constant(1e-9), Steps: m.Steps(),
+		Draws: 1, Clip: math.Inf(1), Rate: 1, Optimiser: adam, Schedule: gpu.LinearDecay{First: 1e-9, Last: 1e-9}, Steps: m.Steps(),
 		CavityMean: make([]float64, descentDim), CavityPrecision: []float64{1, 1, 1, 1},
 	}
 	run, err := gpu.NewMeanField(make([]float64, descentDim), narrow, o)

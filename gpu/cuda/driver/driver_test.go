@@ -93,7 +93,7 @@ func work() (err error) {
 	if err != nil {
 		return err
 	}
-	launch := func() error { return s.Launch(add, Shape{}, a.Argument(), Float(2)) }
+	launch := func() error { return s.Launch(add, Shape{}, a.Argument(), math.Float64bits(2)) }
 	seconds := 0.0
 	var graph *Graph
 	machine, err := Start(1, "a module")
@@ -120,8 +120,8 @@ func work() (err error) {
 		func() error { return Get(got, a) },
 		func() error { at, err = machine.Alloc(16); return err },
 		func() error { return machine.Write(at, words) },
-		func() error { return machine.Launch("add", 1, 1, 64<<10, at, Float(2)) },
-		func() error { return machine.Launch("add", 1, 1, 0, at, Float(3)) },
+		func() error { return machine.Launch("add", 1, 1, 64<<10, at, math.Float64bits(2)) },
+		func() error { return machine.Launch("add", 1, 1, 0, at, math.Float64bits(3)) },
 		func() error { return machine.Read(words, at) },
 		func() error { return machine.Free(at) },
 		func() error { _, err := machine.Alloc(16); return err },

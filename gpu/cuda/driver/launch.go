@@ -4,7 +4,6 @@ package driver
 
 import (
 	"fmt"
-	"math"
 
 	"gorgonia.org/cu"
 )
@@ -84,10 +83,6 @@ func (s *Stream) Wait() error { return s.d.do("wait for a stream", s.s.Synchroni
 // Close gives the queue back.
 func (s *Stream) Close() error { return s.d.do("close a stream", s.s.Destroy) }
 
-// Int and Float are arguments of a kernel.
-func Int(i int64) uint64     { return uint64(i) }
-func Float(f float64) uint64 { return math.Float64bits(f) }
-
 // Shape says how many blocks a launch has, how many threads a block, and how much dynamic
 // shared memory, in bytes. A dimension of 0 counts as 1.
 type Shape struct {
@@ -96,7 +91,7 @@ type Shape struct {
 }
 
 // Launch puts a kernel into the queue and does not wait for it. Each argument is eight
-// bytes, as [Memory.Argument], [Int] and [Float] make them.
+// bytes: the address of a memory from [Memory.Argument], or the bits of a number.
 func (s *Stream) Launch(k *Kernel, shape Shape, arguments ...uint64) error {
 	unbind, err := s.d.bind()
 	if err != nil {
