@@ -7,25 +7,24 @@ import (
 	"sync"
 )
 
-// A binomial draws from Binomial(n, q), the number of successes of n independent
-// trials of probability q, a float64 taken for the dyadic number that it is. Its
-// law is within statistical distance 2^-200 of the exact one, by construction:
+// A binomial samples Binomial(n, q), the number of successes in n independent trials of
+// probability q. q is a float64 and stands for exactly that dyadic number. The law of a
+// sample is within statistical distance 2^-200 of the exact one, by construction:
 //
-// Weights w_k, proportional to the probabilities, follow by the recurrence
-// w_{k+1} = w_k·(n−k)/(k+1)·q/(1−q) from w = 1 beside the mode, both ways, in
-// 320-bit floats. A step has five roundings at most and there are fewer than 2^21
-// (the weights fall below 2^-288 within 21 standard deviations, of which one is at
-// most √(2^31)/2), so every weight, and every sum of them, has a relative error
-// below 2^24·2^-320. Weights below 2^-288, of which there are fewer than 2^31 on
-// either side, each smaller than the one before, are left out: a mass of at most
-// 2^-256. Sums are scaled to 2^256 and truncated: another 2^-256 for every
-// boundary between two outcomes, or 2^-234 in all. A draw compares a uniform
-// integer of 256 bits with them, exactly, and looks at no more bits of it than it
-// needs.
+// Weights w_k, proportional to the probabilities, follow by the recurrence w_{k+1} =
+// w_k·(n−k)/(k+1)·q/(1−q) from w = 1 beside the mode, in both directions, in 320-bit
+// floats. A step has at most five roundings, and there are fewer than 2^21 steps (the
+// weights fall below 2^-288 within 21 standard deviations, and a standard deviation is at
+// most √(2^31)/2). So every weight, and every sum of weights, has a relative error below
+// 2^24·2^-320. Weights below 2^-288 are left out: there are fewer than 2^31 of them on
+// either side, each smaller than the one before, so their mass is at most 2^-256. Sums
+// are scaled to 2^256 and truncated: another 2^-256 for every boundary between two
+// outcomes, or 2^-234 in all. A draw compares a uniform integer of 256 bits with the sums
+// exactly, and reads only as many bits as it needs.
 type binomial struct {
-	first int         // the outcome of entry 0
-	top   []uint64    // 2^256 times the distribution function: highest word
-	rest  [][3]uint64 // and the other words, highest first
+	first int         // outcome of entry 0
+	top   []uint64    // highest word of 2^256 times the distribution function
+	rest  [][3]uint64 // the other words, highest first
 	guide []uint32    // the first entry for every value of the highest bits
 	shift uint        // 64 − number of those bits
 }
@@ -35,20 +34,20 @@ const (
 	binomialLeast     = -288 // log₂ of the least weight that is kept
 )
 
-// A trial names a binomial.
+// A trial identifies a binomial.
 type trial struct {
 	n int
 	q float64
 }
 
-// binomials are the small tables made last: runs of a mechanism, and clients of one
-// size, have one. No table changes after it was made.
+// binomials holds the small tables that were made last. Runs of a mechanism, and clients
+// with equally many records, share a table. A table never changes.
 var binomials struct {
 	sync.Mutex
 	of map[trial]*binomial
 }
 
-// mostShared is the size of the largest table that is kept, of 32 bytes an outcome.
+// mostShared is the size of the largest table that is kept, in outcomes of 32 bytes.
 const mostShared = 1 << 12
 
 // binomialOf returns the table for 0 ≤ n ≤ maxRecords and 0 ≤ q ≤ 1.
@@ -87,8 +86,8 @@ func newBinomial(n int, q float64) *binomial {
 
 func newFloat() *big.Float { return new(big.Float).SetPrec(binomialPrecision) }
 
-// binomialWeights returns numbers proportional to the probabilities of first,
-// first+1, ...
+// binomialWeights returns numbers proportional to the probabilities of the outcomes
+// first, first+1, ...
 func binomialWeights(n int, q float64) (first int, weights []*big.Float) {
 	success := newFloat().SetFloat64(q)
 	failure := newFloat().Sub(newFloat().SetInt64(1), success)
@@ -120,7 +119,7 @@ func binomialStep(w *big.Float, a, b int, ratio *big.Float) *big.Float {
 	return next.Quo(next, newFloat().SetInt64(int64(b)))
 }
 
-// accumulate fills the distribution function.
+// accumulate computes the distribution function from the weights.
 func (b *binomial) accumulate(weights []*big.Float) {
 	total := newFloat()
 	for _, w := range weights {
@@ -145,8 +144,7 @@ func (b *binomial) accumulate(weights []*big.Float) {
 	}
 }
 
-// index fills the guide, which brings a draw to within an entry or two of its
-// outcome.
+// index fills the guide. It leads a draw to within an entry or two of its outcome.
 func (b *binomial) index() {
 	width := uint(bits.Len(uint(len(b.top)))) + 1
 	b.shift = 64 - width
@@ -163,7 +161,8 @@ func (b *binomial) index() {
 // most returns the largest outcome.
 func (b *binomial) most() int { return b.first + max(len(b.top)-1, 0) }
 
-// sample returns one draw from the bits of src. How long it takes depends on its value.
+// sample returns one draw from the bits of src. The time that it takes depends on the
+// value.
 func (b *binomial) sample(src wordSource) int {
 	if len(b.top) == 0 {
 		return b.first
@@ -176,18 +175,18 @@ func (b *binomial) sample(src wordSource) int {
 	return b.first + entry
 }
 
-// find returns the first entry whose highest word is at least u. If it is more, the
-// draw is decided.
+// find returns the first entry whose highest word is at least u. If that word is greater
+// than u, the draw is decided.
 func (b *binomial) find(u uint64) int {
 	entry := int(b.guide[u>>b.shift])
-	for b.top[entry] < u { // ends: the last is 2^64 − 1
+	for b.top[entry] < u { // terminates: the last entry is 2^64 − 1
 		entry++
 	}
 	return entry
 }
 
-// refine goes on from the first entry that agrees with the draw in its highest
-// word to the first one that is above the draw, of which u are the other words.
+// refine returns the first entry above the draw, where entry is the first that has the
+// same highest word as the draw, and u are the other words of the draw.
 func (b *binomial) refine(entry int, u [3]uint64) int {
 	top := b.top[entry]
 	for entry < len(b.top)-1 && b.top[entry] == top && !less(u, b.rest[entry]) {

@@ -8,49 +8,49 @@ import (
 	"fedpvi/accountant"
 )
 
-// sigmaBits is the size of a noise share in lattice steps: the lattice is made
-// so fine that a share's σ lies in [2^(sigmaBits-1), 2^sigmaBits]. From 2^20 on
-// the discrete Gaussian's guarantee is that of the continuous one to far below
-// any δ (see [accountant.DiscreteGaussian]).
+// sigmaBits determines the size of a noise share in lattice steps: the lattice is so fine
+// that a share's σ lies in [2^(sigmaBits-1), 2^sigmaBits]. From 2^20 on the guarantee of
+// the discrete Gaussian equals that of the continuous one to far below any δ (see
+// [accountant.DiscreteGaussian]).
 const sigmaBits = 24
 
-// maxClipOverShare is the largest ratio of the clip to the σ of one noise share.
-// Beyond it the bound on the noise would show: what is accounted is a Gaussian
-// without one, and differs from it by e^(-2^20) times e^ε.
+// maxClipOverShare is the largest ratio of the clip to the σ of one noise share. Samples
+// are bounded, while the accounted Gaussian is not. Up to this ratio the difference is at
+// most e^(-2^20) times e^ε.
 const maxClipOverShare = 1 << 10
 
-// maxTotal bounds the absolute value of any sum of releases, so that an int64
-// holds it with a bit to spare.
+// maxTotal bounds the absolute value of every sum of releases. An int64 holds it with a
+// spare bit.
 const maxTotal = 1 << 62
 
-// Config says what a [GaussianSum] has to guarantee.
+// Config describes a [GaussianSum].
 type Config struct {
 	Dim  int     // number of elements of a vector, at least 1
 	Clip float64 // C: the L2 bound on what one vector adds to the sum
 
-	// NoiseMultiplier is σ: the standard deviation of the noise that hides one
-	// vector, divided by Clip, when Shares shares of it are in the sum.
+	// NoiseMultiplier is σ: the standard deviation of the noise in a sum with Shares
+	// noise shares, divided by Clip.
 	NoiseMultiplier float64
 
 	// Shares is the number of independent noise shares that together reach
-	// NoiseMultiplier: 1 if a release carries all of its noise, U_min − t if
-	// at least U_min releases are summed and up to t of them come from
-	// colluders, who know their own noise.
+	// NoiseMultiplier. It is 1 if a release carries all of its noise. It is U_min − t if
+	// at least U_min releases are summed and up to t of them come from colluders, who
+	// know their own noise.
 	Shares int
 
-	Terms    int // most vectors that one release adds up
-	Releases int // most releases that are summed before anyone reads the total
+	Terms    int // largest number of vectors in one release
+	Releases int // largest number of releases that are summed before anyone reads the total
 
 	Adjacency accountant.Adjacency
 
-	// Aggregates is true if what is protected is one of many that a vector was made
-	// of, as a record is where vectors are fits of whole parts of the data. Taking it
-	// away then turns the vector into another one, as replacing it does: the
-	// sensitivity is 2C under every adjacency.
+	// Aggregates is true if the protected unit is only part of a vector, for example a
+	// record if each vector is a fit of many records. Removing the record then changes
+	// the vector into another one, as replacing it does, and the sensitivity is 2C under
+	// every adjacency.
 	Aggregates bool
 }
 
-// sensitivity returns how far a sum moves, in units of C, between neighbours.
+// sensitivity returns the largest change of a sum between adjacent inputs, in units of C.
 func (c Config) sensitivity(adjacency accountant.Adjacency) float64 {
 	if c.Aggregates {
 		return 2
@@ -58,22 +58,22 @@ func (c Config) sensitivity(adjacency accountant.Adjacency) float64 {
 	return adjacency.Factor()
 }
 
-// fit refuses a clip C, in lattice steps, beside which the noise is too little or
-// too much, and sums that could overflow.
+// fit returns an error if the noise is too small or too large for a clip of C lattice
+// steps, or if a sum could overflow.
 //
-// Proof that none does: an element of a vector is at most C in absolute value,
-// because the norm is; a sum of a release's vectors at most Terms·C; a noise
-// sample at most bound; so any sum of at most Releases releases, or of parts of
-// them, is at most Releases·(Terms·C + bound). That is computed here in floats,
-// in four roundings, each by less than 2^-52 of the value: below 2^62 here, it is
-// below 2^62·(1+2^-49) < 2^63.
+// Proof that no sum overflows: an element of a vector is at most C in absolute value,
+// because the norm is; a sum of the vectors of a release at most Terms·C; a noise sample
+// at most bound; so any sum of at most Releases releases, or of parts of them, is at most
+// Releases·(Terms·C + bound). The float computation of that number here has four
+// roundings, each by less than 2^-52 of the value: if it gives less than 2^62, the number
+// is below 2^62·(1+2^-49) < 2^63.
 func (c Config) fit(clip float64, sigma, bound int64) error {
 	if ratio := clip / float64(sigma); ratio > maxClipOverShare {
-		return fmt.Errorf("with noise multiplier %.6g over %d noise shares one share is %.4g times smaller than the clip, at most %d times is possible: a noise multiplier of %.3g would do, or at most %.0f noise shares",
+		return fmt.Errorf("with noise multiplier %.6g over %d noise shares one share is %.4g times smaller than the clip, and at most %d times is supported: use a noise multiplier of at least %.3g, or at most %.0f noise shares",
 			c.NoiseMultiplier, c.Shares, ratio, maxClipOverShare, math.Sqrt(float64(c.Shares))/maxClipOverShare*(1+1e-3), math.Floor(math.Pow(maxClipOverShare*c.NoiseMultiplier, 2)))
 	}
 	if clip < 1 {
-		return fmt.Errorf("noise multiplier %g is so large that the clip is below one lattice step: at most %.3g is possible with %d noise shares",
+		return fmt.Errorf("noise multiplier %g is so large that the clip is below one lattice step: use at most %.3g with %d noise shares",
 			c.NoiseMultiplier, math.Ldexp(math.Sqrt(float64(c.Shares)), sigmaBits-1), c.Shares)
 	}
 	perRelease := float64(c.Terms)*clip + float64(bound)
@@ -82,11 +82,11 @@ func (c Config) fit(clip float64, sigma, bound int64) error {
 	case float64(c.Releases)*perRelease < maxTotal:
 		return nil
 	case most < 1:
-		return fmt.Errorf("one release of %d vectors could overflow: at most %.0f vectors fit", c.Terms, math.Floor((maxTotal-float64(bound))/clip)-1)
+		return fmt.Errorf("one release of %d vectors could overflow: use at most %.0f vectors", c.Terms, math.Floor((maxTotal-float64(bound))/clip)-1)
 	case float64(c.Releases)*float64(bound) >= maxTotal:
-		return fmt.Errorf("the noise alone of %d releases could overflow: at most %.0f releases of %d vectors can be added up", c.Releases, most, c.Terms)
+		return fmt.Errorf("the noise alone of %d releases could overflow: use at most %.0f releases of %d vectors", c.Releases, most, c.Terms)
 	default:
-		return fmt.Errorf("%d releases of %d vectors could overflow: at most %.0f such releases can be added up; fewer vectors in each or a larger noise multiplier than %.6g let more of them fit", c.Releases, c.Terms, most, c.NoiseMultiplier)
+		return fmt.Errorf("%d releases of %d vectors could overflow: use at most %.0f such releases, fewer vectors in each, or a noise multiplier larger than %.6g", c.Releases, c.Terms, most, c.NoiseMultiplier)
 	}
 }
 

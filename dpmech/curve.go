@@ -6,24 +6,24 @@ import (
 	"sync"
 )
 
-// A curve is f(x) = exp(−x²/2σ²), σ = num/den, between bounds: fast ones in units of
-// 2^-unitBits, and any others.
+// A curve computes bounds of f(x) = exp(−x²/2σ²), σ = num/den: fast ones in units of
+// 2^-unitBits, and slower ones of any precision.
 type curve struct {
 	den   uint64
 	twice uint64 // 2·num²
 	*exponentials
 }
 
-// unitBits leaves room for heights up to 2.
+// unitBits leaves room for heights up to 2 in a word.
 const unitBits = 62
 
 func newCurve(num, den uint64) *curve {
 	return &curve{den: den, twice: 2 * num * num, exponentials: fixedExponentials()}
 }
 
-// exponent returns x²/2σ² as its whole part and 64 bits of the fraction, rounded
-// down. It is below 2^62 for x up to the sampler's bound plus one: x/σ is below
-// 2^20 + 2^31 + 2 then, and 2^20 + 3 unless σ < 1.
+// exponent returns the whole part of x²/2σ² and 64 bits of its fraction, rounded down. It
+// is below 2^62 for x up to the sampler's bound plus one: x/σ is then below 2^20 + 2^31 +
+// 2, and below 2^20 + 3 unless σ < 1.
 func (c *curve) exponent(x uint64) (whole, fraction uint64) {
 	hi, lo := bits.Mul64(x*c.den, x*c.den)
 	whole, rest := bits.Div64(hi, lo, c.twice)
@@ -31,7 +31,7 @@ func (c *curve) exponent(x uint64) (whole, fraction uint64) {
 	return whole, fraction
 }
 
-// exponentials are 2^unitBits times what their names say, rounded down.
+// exponentials holds 2^unitBits times the numbers in the comments, rounded down.
 type exponentials struct {
 	whole     [45]uint64 // e^-n
 	sixteenth [16]uint64 // e^(−n/16)
@@ -56,17 +56,17 @@ var fixedExponentials = sync.OnceValue(func() *exponentials {
 	return e
 })
 
-// slack bounds the error of what curve.at computes, in units.
+// slack bounds the error of curve.at, in units.
 //
-// The exponent is cut by 2^-64, and e^-t, t < 1/16, is a polynomial of degree 10
-// whose remainder is below (1/16)^11/11! < 2^-69: less than one together. In the
-// polynomial every coefficient and every product is rounded by less than one, which
-// later steps divide by 16: below 2·16/15. The two factors from tables are rounded by
-// less than two each (their low bound may be one below the truth at 2^-126, the
-// floor another), the products by one each: below 9.2 in all.
+// The exponent is cut by 2^-64, and e^-t, t < 1/16, is a polynomial of degree 10 whose
+// remainder is below (1/16)^11/11! < 2^-69: together less than one. In the polynomial
+// every coefficient and every product is rounded by less than one, and later steps divide
+// this error by 16: below 2·16/15. The two factors from tables are rounded by less than
+// two each (their lower bound may be one below the exact value at 2^-126, and the floor
+// takes another), the products by one each: below 9.2 in all.
 const slack = 10
 
-// at returns bounds of f(x), x up to the sampler's bound plus one.
+// at returns bounds of f(x) for x up to the sampler's bound plus one.
 func (c *curve) at(x uint64) (low, high uint64) {
 	whole, fraction := c.exponent(x)
 	if whole >= uint64(len(c.whole)) {
@@ -96,16 +96,15 @@ func (c *curve) within(x uint64, precision uint) (low, high *big.Int) {
 	return exponential(square, new(big.Int).SetUint64(c.twice), precision)
 }
 
-// exponential returns bounds of e^(−a/b), a ≥ 0 and b > 0, in units of
-// 2^-precision, at most 3 apart, for a precision up to 2^12.
+// exponential returns bounds of e^(−a/b) in units of 2^-precision, at most 3 apart.
 //
-// It is (e^(−r))^(2^k) with r = a/b·2^-k < 1, by the power series and k squarings, in
-// units of 2^-(precision+k+16). The rounding of r moves e^(−r) by less than a unit, the
-// rounding of a term is below 3 (half of that of the one before at most, that of r, and
-// its own), there are fewer than 2^12 terms, and what follows the last is below one:
-// less than 2^14 together. A squaring at most doubles an error and rounds by another
-// unit, so that all is below 2^k·(2^14 + 1): less than a unit of the result, and its
-// last rounding adds another.
+// It computes (e^(−r))^(2^k) with r = a/b·2^-k < 1, by the power series and k squarings,
+// in units of 2^-(precision+k+16). The rounding of r moves e^(−r) by less than a unit.
+// The rounding of a term is below 3: at most half of that of the term before, that of r,
+// and its own. There are fewer than 2^12 terms, and the terms after the last are below
+// one: together less than 2^14. A squaring at most doubles an error and rounds by another
+// unit, so that the total is below 2^k·(2^14 + 1): less than a unit of the result, and
+// its last rounding adds another.
 func exponential(a, b *big.Int, precision uint) (low, high *big.Int) {
 	whole := new(big.Int).Quo(a, b)
 	if whole.Cmp(big.NewInt(int64(precision))) >= 0 {

@@ -1,23 +1,38 @@
-// Package dpmech is the only place where noise is made and where the influence
-// of one vector on a release is bounded.
+// Package dpmech makes the releases: it bounds the influence of each vector and adds the
+// noise. No other package makes noise.
 //
-// A [GaussianSum] clips every vector to an L2 bound, truncates it toward zero
-// onto a grid whose step is a power of two, adds the vectors up as integers,
-// and adds exact discrete Gaussian noise on the same grid. Integers neither
-// round nor care about order, so the bound holds for what is computed and not
-// only for what is written on paper, and the noise has no floating-point
-// pattern that an attacker could read (Mironov 2012; Jin et al. 2022; Haney et
-// al. 2022). Floats come after the noise.
+// A [GaussianSum] clips every vector to an L2 bound, truncates it toward zero onto a grid
+// whose step is a power of two, adds the vectors as integers, and adds exact discrete
+// Gaussian noise on the same grid. Integer sums do not round and do not depend on the order,
+// so the bound holds for the computed numbers and not only on paper. The noise has no
+// floating-point pattern that an attacker could read (Mironov 2012; Jin et al. 2022; Haney et
+// al. 2022). Floats are used only after the noise.
+//
+// A [SampledSum] does the same for random batches of records, step after step. Its [Sampling]
+// draws the batches and states their cost: [Poisson], [WithoutReplacement],
+// [RandomAllocation], [Permutation] or [FullBatch]. A [ProductSum] does so for networks, whose
+// gradients are outer products.
 //
 // The mechanism that makes the noise also states its cost as an
 // [fedpvi/accountant.Event], so the two cannot disagree.
 //
-// A [SampledSum] does so for random batches of records, step after step. Its
-// [Sampling] draws them and states their cost: [Poisson], [WithoutReplacement],
-// [RandomAllocation], [Permutation] or [FullBatch].
+// Randomness comes from AES-256-CTR streams with keys from the operating system
+// ([NewStream]). Sampling and noise have separate [Streams]. The package seeded makes streams
+// from a seed; only simulations and tests may import it.
 //
-// Randomness is an AES-256-CTR stream keyed by the operating system
-// ([NewStream]), with [Streams] of their own for sampling and for noise. Seeded
-// streams exist in the package seeded, which only simulations and tests may
-// import.
+// # Adding a mechanism
+//
+// A mechanism is one file with a configuration, a constructor that derives everything and
+// returns an error for settings without a proof, a release function that draws the noise
+// before it touches the data, and an Event that computes its cost from the same fields as the
+// noise. Its comment states the sensitivity and proves it. sum.go with release.go is the
+// shortest example. The files to open are
+//
+//  1. a new file here, beside sum.go; take [Lattice], the gate (gate.go) and a
+//     [DiscreteGaussian], or add a sampler of noise beside gaussian.go;
+//  2. a test beside it as in sum_test.go: sensitivity on random adjacent inputs
+//     (TestSensitivity), frequencies of the noise, the event of a known configuration, and
+//     every refusal of the constructor;
+//  3. accountant/event.go and accountant/encoding.go, only if no event fits the noise: see
+//     the package doc of accountant.
 package dpmech

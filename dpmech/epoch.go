@@ -7,16 +7,17 @@ import (
 	"fedpvi/accountant"
 )
 
-// RandomAllocation gives every record Picks of the Steps batches of an epoch, every
-// set of so many with the same probability, independently of other records and
-// other epochs. It is accounted as [accountant.RandomAllocation]. A client that
-// stops within an epoch pays for the whole of it.
+// RandomAllocation puts every record into Picks of the Steps batches of an epoch. Every
+// set of Picks batches has the same probability, independently of other records and other
+// epochs. It is accounted as [accountant.RandomAllocation]. A client that stops within an
+// epoch is charged for the whole epoch.
 type RandomAllocation struct {
-	Steps int // k: steps of an epoch
-	Picks int // t: batches of an epoch that a record is in, from 1 to Steps
+	Steps int // k: number of steps in an epoch
+	Picks int // t: number of batches per epoch that contain a record, from 1 to Steps
 }
 
-// maxAssignments bounds the memory of an epoch: eight bytes each.
+// maxAssignments bounds the memory of an epoch, which takes eight bytes for each
+// assignment.
 const maxAssignments = 1 << 32
 
 // Sampler implements [Sampling].
@@ -26,7 +27,7 @@ func (r RandomAllocation) Sampler(records int) (Sampler, error) {
 	case r.Picks < 1 || r.Steps < r.Picks || r.Steps > maxRecords:
 		err = errors.Join(err, fmt.Errorf("want 1 ≤ picks ≤ steps ≤ %d, got %d picks of %d steps", maxRecords, r.Picks, r.Steps))
 	case err == nil && records > maxAssignments/r.Picks:
-		err = fmt.Errorf("%d picks of %d records are too many to hold: at most %d in all", r.Picks, records, maxAssignments)
+		err = fmt.Errorf("%d picks of %d records take too much memory: at most %d in all are supported", r.Picks, records, maxAssignments)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("random allocation: %w", err)
@@ -47,7 +48,7 @@ type allocationSampler struct {
 	epoch
 	picks   int
 	steps   *selector
-	choices []uint32 // the steps of record 0, of record 1, ...
+	choices []uint32 // steps of record 0, of record 1, ...
 }
 
 func (s *allocationSampler) MaxBatch() int { return s.records }
@@ -60,7 +61,7 @@ func (s *allocationSampler) Next(dst []uint32, src *Stream) []uint32 {
 	return s.next(dst)
 }
 
-// draw chooses the steps of every record and sorts records by them.
+// draw chooses the steps of every record and sorts the records by step.
 func (s *allocationSampler) draw(src *Stream) {
 	s.choices = s.choices[:0]
 	for range s.records {
@@ -73,7 +74,7 @@ func (s *allocationSampler) draw(src *Stream) {
 	for i := range s.Steps() {
 		s.ends[i+1] += s.ends[i]
 	}
-	// ends[i] is where batch i begins, and moves to where it ends.
+	// ends[i] is the begin of batch i, and the loop moves it to the end.
 	for i, step := range s.choices {
 		s.order[s.ends[step]] = uint32(i / s.picks)
 		s.ends[step]++
@@ -84,10 +85,10 @@ func (s *allocationSampler) Event(sigma float64, adjacency accountant.Adjacency,
 	return repeated(accountant.RandomAllocation{Steps: s.Steps(), Picks: s.picks, Sigma: sigma, Adjacency: adjacency}, steps, s.Steps())
 }
 
-// Permutation shuffles the records once an epoch, every order with the same
-// probability, and cuts them into Batches batches, of which the first are larger by
-// one where sizes differ. It is accounted as [accountant.Permutation], which gives
-// the shuffling no credit and has no bound under add-remove.
+// Permutation shuffles the records once an epoch, every order with the same probability,
+// and cuts them into Batches batches. If the sizes differ, the first batches are larger
+// by one. It is accounted as [accountant.Permutation], which gives no credit for
+// shuffling and has no bound under add-remove.
 type Permutation struct {
 	Batches int // from 1 to the number of records
 }
@@ -121,8 +122,8 @@ func (s *permutationSampler) Next(dst []uint32, src *Stream) []uint32 {
 	return s.next(dst)
 }
 
-// shuffle is the one of Fisher and Yates. It starts from the same order in every
-// epoch, so that an epoch is a function of its stream alone.
+// shuffle is the Fisher-Yates shuffle. It starts from the same order in every epoch, so
+// that an epoch depends on its stream alone.
 func (s *permutationSampler) shuffle(src *Stream) {
 	for i := range s.order {
 		j := src.Uint64n(uint64(i) + 1)
@@ -135,12 +136,12 @@ func (s *permutationSampler) Event(sigma float64, adjacency accountant.Adjacency
 	return repeated(accountant.Permutation{Sigma: sigma, Adjacency: adjacency}, steps, s.Steps())
 }
 
-// An epoch is the batches of so many steps, drawn together.
+// An epoch holds the batches of several steps that are drawn together.
 type epoch struct {
 	records int
-	step    int      // the next one, of this epoch
+	step    int      // next step of this epoch
 	order   []uint32 // records, by batch
-	ends    []int    // where the batches end in order
+	ends    []int    // ends of the batches in order
 }
 
 func newEpoch(records, steps, size int) epoch {

@@ -2,18 +2,19 @@ package dpmech
 
 import "math/bits"
 
-// A feistel is a keyed permutation of the integers below a power of two, and a
-// batch is the first of its values that are indices of records. docs/prove/feistel.md
-// specifies it bit for bit, so that other hardware draws the same batch.
+// A feistel is a keyed permutation of the integers below a power of two. A batch consists
+// of the first values of the permutation that are indices of records.
+// docs/prove/feistel.md specifies it bit for bit, so that other hardware draws the same
+// batch.
 //
-// A number has a left and a right half. Rounds alternate: an even one changes the
-// left half by a function of the right one, an odd one the right half by a function
-// of the left one. The round function is the multiply-shift hash of Dietzfelbinger
-// ("Universal hashing and k-wise independent random variables via integer
-// arithmetic without primes", 1996), which is pairwise independent over its keys,
-// followed by a bijective mixing of its 32 bits, which leaves that so and breaks
-// its linearity. Ten rounds, twelve for few records, on eight bits or more, are as
-// many as leave no bias that a test finds. No proof says that they are enough.
+// A number has a left and a right half. Rounds alternate: an even round changes the left
+// half by a function of the right one, an odd round the right half by a function of the
+// left one. The round function is the multiply-shift hash of Dietzfelbinger ("Universal
+// hashing and k-wise independent random variables via integer arithmetic without primes",
+// 1996), which is pairwise independent over its keys, followed by a bijective mixing of
+// its 32 bits, which preserves this and breaks its linearity. With ten rounds, or twelve
+// for few records, on eight bits or more, no test finds a bias. There is no proof that
+// they are enough.
 type feistel struct {
 	records     uint32
 	left, right uint // bits of the halves
@@ -28,17 +29,17 @@ type feistelRound struct {
 
 const (
 	feistelRounds    = 10
-	maxFeistelRounds = 12     // for fewer records than
-	feistelFew       = 1 << 8 // this
+	maxFeistelRounds = 12 // for fewer than feistelFew records
+	feistelFew       = 1 << 8
 
-	// feistelLeast is the least number of bits. Narrow networks are far from
-	// uniform permutations, even with ideal round functions: of four records of
-	// eight on three bits, after twelve rounds, the law of the batch is 6 % off, and
-	// 0.2 % on four bits.
+	// feistelLeast is the least number of bits. Narrow networks are far from uniform
+	// permutations, even with ideal round functions: for four of eight records, the law
+	// of the batch after twelve rounds is off by 6 % on three bits, and by 0.2 % on four
+	// bits.
 	feistelLeast = 8
 )
 
-// newFeistel returns the permutation for so many records, without a key.
+// newFeistel returns the permutation for a number of records, without a key.
 func newFeistel(records int) feistel {
 	width := uint(max(feistelLeast, bits.Len(uint(max(records, 1)-1))))
 	rounds := feistelRounds
@@ -53,7 +54,7 @@ func newFeistel(records int) feistel {
 	}
 }
 
-// key takes the keys of all rounds from src.
+// key draws the keys of all rounds from src.
 func (f *feistel) key(src *Stream) {
 	var words [3 * maxFeistelRounds]uint64
 	src.Fill(words[:3*len(f.rounds)])
@@ -61,7 +62,7 @@ func (f *feistel) key(src *Stream) {
 	clear(words[:])
 }
 
-// schedule sets the keys of all rounds, three words each.
+// schedule sets the keys of all rounds from words, three words for each round.
 func (f *feistel) schedule(words []uint64) {
 	for i := range f.rounds {
 		f.rounds[i] = feistelRound{
@@ -72,15 +73,15 @@ func (f *feistel) schedule(words []uint64) {
 	}
 }
 
-// hash is the round function. A half is written in the highest bits of a word, and
-// so is what changes the other half: the rest is for a mask to take away.
+// hash is the round function. A half is in the highest bits of a word, and so is the
+// change of the other half. The caller masks the other bits.
 func (r *feistelRound) hash(half uint32) uint32 {
 	y := uint32((r.factor*uint64(half) + r.term) >> 32)
 	return (y ^ y>>16) * r.mixer
 }
 
-// fill sets dst to the first images of 0, 1, 2, ... that are indices of records, of
-// which there are at least as many.
+// fill sets dst to the first images of 0, 1, 2, ... that are indices of records. dst must
+// not be longer than the number of records.
 func (f *feistel) fill(dst []uint32) {
 	var images [4]uint32
 	for x := uint32(0); len(dst) > 0; x += 4 {
@@ -94,8 +95,8 @@ func (f *feistel) fill(dst []uint32) {
 	}
 }
 
-// four sets images to those of x, x+1, x+2 and x+3. They do not wait for each
-// other, and a processor works on all of them at once.
+// four sets images to the images of x, x+1, x+2 and x+3. They do not depend on each
+// other, so a processor computes them in parallel.
 func (f *feistel) four(x uint32, images *[4]uint32) {
 	right, leftUp, rightUp := f.right&31, (32-f.left)&31, (32-f.right)&31
 	l0, r0 := x>>right<<leftUp, x<<rightUp

@@ -5,23 +5,23 @@ import (
 	"math/bits"
 )
 
-// A gate bounds what one vector adds to an integer sum: scale to lattice steps,
-// clip to an L2 norm of clip steps, truncate toward zero, add.
+// A gate bounds the contribution of one vector to an integer sum: it scales the vector to
+// lattice steps, clips it to an L2 norm of clip steps, truncates it toward zero, and adds
+// it.
 //
-// What a vector adds is a function of that vector alone, and its integer norm is at
-// most clip, exactly. Floats choose the factor that brings it there. For most vectors
-// the rounding of everything on the way is shown to be less than the margin of the
-// factor ([gate.add]); for all others the integer norm is computed, without rounding,
-// and compared.
+// The contribution is a function of the vector alone, and its integer norm is at most
+// clip, exactly. Floats choose the factor that shortens the vector. For most vectors the
+// total rounding error is proven to be less than the margin of the factor ([gate.add]).
+// For all others the integer norm is computed without rounding and compared.
 type gate struct {
 	perStep          float64 // 1/step, a power of two
 	clip             float64 // ⌊C/step⌋, an integer in [1, 2^maxClipBits]
 	squared          float64 // (clip·step)², rounded
 	within           float64 // squared, less a margin
 	length           float64 // clip·step, less a margin
-	sizeBits         int     // of clip
+	sizeBits         int     // number of bits of clip
 	reach            uint64  // 2^sizeBits: above clip, at most twice as large
-	block            int     // as many squares of elements within reach fit in 64 bits
+	block            int     // number of squares of elements within reach that fit in 64 bits
 	limitHi, limitLo uint64  // clip², exactly
 }
 
@@ -29,8 +29,8 @@ type gate struct {
 // below 2^(maxClipBits+1) can be summed in 128 bits.
 const maxClipBits = 34
 
-// maxDim keeps the rounding of a squared norm, maxDim/4 additions of 2^-53,
-// below what one shrink takes back.
+// maxDim keeps the rounding of a squared norm, maxDim/4 additions of 2^-53, below the
+// amount by which one shrink shortens a vector.
 const maxDim = 1 << 31
 
 func newGate(lattice Lattice, clip int64) gate {
@@ -51,20 +51,20 @@ func newGate(lattice Lattice, clip int64) gate {
 	}
 }
 
-// provenDim keeps the rounding of a squared norm, of which a quarter of the elements
-// is added in sequence, below (2^12 + 8)·2^-53 < 2^-40.9, relatively. (Squares below
-// 2^-1022 round or vanish: beside squared ≥ 2^-800, see maxExponent, they are nothing.)
+// provenDim keeps the relative rounding error of a squared norm, in which a quarter of
+// the elements is added in sequence, below (2^12 + 8)·2^-53 < 2^-40.9. (Squares below
+// 2^-1022 round or vanish. They are negligible beside squared ≥ 2^-800, see maxExponent.)
 const provenDim = 1 << 14
 
-// add adds the clipped and truncated v to sum, which has the length of v. A
-// vector that is not finite adds zero.
+// add adds the clipped and truncated v to sum, which has the length of v. A vector that
+// is not finite adds zero.
 //
-// Let S be the squared norm of v and s the one that is computed, at least S·(1−2^-40.9)
-// for the dimensions of the first two cases. Truncation only shortens. In the first case
-// products with a power of two are exact, or below one step, and the squared integer norm
-// is at most S/step² ≤ clip²·(1−2^-38)·(1+2^-40.8)·(1+2^-51) < clip². In the second,
-// which ends where s overflows, the factor is clip/√s·(1−2^-40) up to 2^-51, and a
-// product rounds up by 2^-53 at most, so that the integer norm is at most
+// Let S be the squared norm of v and s the computed one, at least S·(1−2^-40.9) for the
+// dimensions of the first two cases. Truncation only shortens. In the first case products
+// with a power of two are exact, or below one step, and the squared integer norm is at
+// most S/step² ≤ clip²·(1−2^-38)·(1+2^-40.8)·(1+2^-51) < clip². The second case ends
+// where s overflows. There the factor is clip/√s·(1−2^-40) up to 2^-51, and a product
+// rounds up by at most 2^-53, so that the integer norm is at most
 // clip·(1−2^-40)·(1+2^-51)·(1+2^-53)·√(S/s) < clip, since √(S/s) < 1 + 2^-41.8.
 func (g *gate) add(sum []int64, v []float64) {
 	ss := sumOfSquares(v)
@@ -78,13 +78,12 @@ func (g *gate) add(sum []int64, v []float64) {
 	}
 }
 
-// addChecked is add for any v: the integer norm is computed.
+// addChecked is the same as add for any v. It computes the integer norm.
 //
-// The loop ends after one shrink at most. Summed in four lanes, the squared norm
-// is computed with a relative error below (maxDim/4+8)·2^-53 < 2^-23, the
-// factor with one below 2^-33 (where it is subnormal, 2^-49 elsewhere), and
-// truncation only shortens; so the integer norm is below clip·(1+2^-23) at
-// first, and below clip·(1−2^-21) after a shrink.
+// The loop ends after at most one shrink. With four partial sums, the squared norm has a
+// relative error below (maxDim/4+8)·2^-53 < 2^-23. The factor has one below 2^-33 where
+// it is subnormal, and below 2^-49 elsewhere. Truncation only shortens. So the integer
+// norm is below clip·(1+2^-23) at first, and below clip·(1−2^-21) after a shrink.
 func (g *gate) addChecked(sum []int64, v []float64) {
 	factor, ok := g.factor(v)
 	if !ok {
@@ -96,8 +95,8 @@ func (g *gate) addChecked(sum []int64, v []float64) {
 	}
 }
 
-// factor returns what turns v into steps, clipped up to rounding; false if v is
-// not finite. A vector within the bound keeps its length, exactly.
+// factor returns the factor that converts v to steps and clips it up to rounding. ok is
+// false if v is not finite. A vector within the bound keeps its length exactly.
 func (g *gate) factor(v []float64) (factor float64, ok bool) {
 	ss := sumOfSquares(v)
 	switch {
@@ -110,13 +109,13 @@ func (g *gate) factor(v []float64) (factor float64, ok bool) {
 	}
 }
 
-// factorOfLong is factor for a v whose squared norm overflowed, so that it is
-// longer than 2^500 or not finite. In units above its largest element it does
-// not, and what vanishes is below one step.
+// factorOfLong is the same as factor for a v whose squared norm overflowed: it is longer
+// than 2^500 or not finite. In units above its largest element the squared norm does not
+// overflow, and elements that vanish are below one step.
 func (g *gate) factorOfLong(v []float64) (factor float64, ok bool) {
 	var largest float64
 	for _, x := range v {
-		largest = max(largest, math.Abs(x)) // NaN if one is
+		largest = max(largest, math.Abs(x)) // NaN if an element is NaN
 	}
 	if !(largest <= math.MaxFloat64) {
 		return 0, false
@@ -131,19 +130,19 @@ func (g *gate) factorOfLong(v []float64) (factor float64, ok bool) {
 	return g.shorten(ss) * unit, true
 }
 
-// shorten returns the factor from a squared norm to just below clip.
+// shorten returns the factor that shortens a vector of squared norm ss to just below
+// clip.
 func (g *gate) shorten(ss float64) float64 {
 	return g.clip / math.Sqrt(ss) * shrink
 }
 
-// tryAdd adds v·factor, truncated, to sum and reports whether its integer norm
-// is at most clip. If not, [subtract] takes it back, exactly even where an
-// element wrapped around.
+// tryAdd adds v·factor, truncated, to sum and reports whether its integer norm is at most
+// clip. If it is not, [subtract] undoes the addition exactly, even if an element wrapped
+// around.
 //
-// An element outside [−reach, reach), reach = 2^sizeBits, is beyond the bound by
-// itself, and the sums of squares may be anything. Without one, none of them wraps
-// around: a block of 2^(63−2·sizeBits) squares fits in 64 bits, and maxDim squares
-// in 128.
+// An element outside [−reach, reach), reach = 2^sizeBits, exceeds the bound by itself,
+// and the sums of squares are then irrelevant. Otherwise no sum wraps around: a block of
+// 2^(63−2·sizeBits) squares fits in 64 bits, and maxDim squares in 128.
 func (g *gate) tryAdd(sum []int64, v []float64, factor float64) bool {
 	var hi, lo, carry, spread uint64
 	if g.sizeBits > maxNarrowBits {
@@ -162,7 +161,7 @@ func (g *gate) tryAdd(sum []int64, v []float64, factor float64) bool {
 	return spread|s < 2*g.reach && g.fits(hi+carry, lo)
 }
 
-// maxNarrowBits leaves 128 squares to a block.
+// Up to maxNarrowBits, a block has at least 128 squares.
 const maxNarrowBits = 28
 
 // fits reports whether a sum of squares is at most clip².
@@ -170,9 +169,9 @@ func (g *gate) fits(hi, lo uint64) bool {
 	return hi < g.limitHi || hi == g.limitHi && lo <= g.limitLo
 }
 
-// addNarrow adds v·factor, truncated, to sum and returns the sum of the squares
-// modulo 2^64, and a spread that is below 2·reach, a power of two, if and only if
-// all elements are in [−reach, reach).
+// addNarrow adds v·factor, truncated, to sum. It returns the sum of the squares modulo
+// 2^64, and a spread that is below 2·reach, a power of two, if and only if all elements
+// are in [−reach, reach).
 func addNarrow(sum []int64, v []float64, factor float64, reach uint64) (squares, spread uint64) {
 	for len(v) >= 4 && len(sum) >= 4 {
 		k, l, m, n := int64(v[0]*factor), int64(v[1]*factor), int64(v[2]*factor), int64(v[3]*factor)
@@ -194,7 +193,7 @@ func addNarrow(sum []int64, v []float64, factor float64, reach uint64) (squares,
 	return squares, spread
 }
 
-// addWide is addNarrow with squares modulo 2^128.
+// addWide is the same as addNarrow with squares modulo 2^128.
 func addWide(sum []int64, v []float64, factor float64, reach uint64) (hi, lo, spread uint64) {
 	var carry uint64
 	sum = sum[:len(v)]

@@ -2,9 +2,9 @@ package dpmech
 
 import "fmt"
 
-// maxLaps bounds a sample: none is beyond maxLaps·σ + σ, so that sums of samples
-// cannot overflow. The unbounded distribution passes it with probability below
-// e^(−2^38), less than 10^-10^11, which is the statistical distance to it.
+// maxLaps bounds a sample: no sample is beyond maxLaps·σ + σ, so that sums of samples
+// cannot overflow. The unbounded distribution exceeds the bound with probability below
+// e^(−2^38), less than 10^-10^11. That is the statistical distance between the two.
 const maxLaps = 1 << 20
 
 // MaxSigma is the largest standard deviation of a [DiscreteGaussian].
@@ -14,33 +14,31 @@ const MaxSigma = 1 << 26
 // below 2^64.
 const maxTerm = 1 << 31
 
-// A DiscreteGaussian samples the discrete Gaussian N_Z(0, σ²), the distribution
-// on the integers with probability proportional to exp(−x²/2σ²), exactly, for a
-// rational σ (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential
-// Privacy", 2020): every decision compares integers with uniform integers, and where
-// it depends on an exponential, with bounds of it from both sides that are made
-// tighter until they decide. No floating-point number decides anything. See
-// [discreteZiggurat].
+// A DiscreteGaussian samples the discrete Gaussian N_Z(0, σ²) exactly, for a rational σ.
+// That is the distribution on the integers with probability proportional to exp(−x²/2σ²)
+// (Canonne, Kamath, Steinke, "The Discrete Gaussian for Differential Privacy", 2020).
+// Every decision compares integers with uniform integers. Where it depends on an
+// exponential, the sampler computes lower and upper bounds of it, and tightens them until
+// they decide. No floating-point number decides anything. See [discreteZiggurat].
 //
-// How long a sample takes depends on its value. Draw the noise of a round
-// before the data is touched, and release at a time that the noise does not
-// choose.
+// The time of a sample depends on its value. Draw the noise of a round before the program
+// reads the data, and release at a time that does not depend on the noise.
 type DiscreteGaussian struct {
 	num, den uint64 // σ = num/den in lowest terms
 	layers   *discreteZiggurat
 }
 
-// NewDiscreteGaussian returns the sampler with standard deviation parameter
-// sigma, an integer from 1 to [MaxSigma]. (The standard deviation of N_Z(0, σ²)
-// is below σ by 1.06 parts in 10^7 for σ = 1 and agrees with it to the last bit
-// of a float64 from σ = 2 on. Below σ = 1 it is visibly smaller.)
+// NewDiscreteGaussian returns the sampler with standard deviation parameter sigma, an
+// integer from 1 to [MaxSigma]. (The standard deviation of N_Z(0, σ²) is below σ by 1.06
+// parts in 10^7 for σ = 1 and equals it to the last bit of a float64 from σ = 2 on. Below
+// σ = 1 it is noticeably smaller.)
 func NewDiscreteGaussian(sigma int64) (DiscreteGaussian, error) {
 	return NewDiscreteGaussianRatio(sigma, 1)
 }
 
-// NewDiscreteGaussianRatio returns the sampler with parameter σ = num/den: both
-// from 1 to 2^31, σ at most [MaxSigma]. It makes a table of 10 KB, in less than a
-// millisecond, that samplers of one σ share.
+// NewDiscreteGaussianRatio returns the sampler with parameter σ = num/den. Both must be
+// from 1 to 2^31, and σ at most [MaxSigma]. It makes a table of 10 KB in less than a
+// millisecond. Samplers of the same σ share the table.
 func NewDiscreteGaussianRatio(num, den int64) (DiscreteGaussian, error) {
 	if num < 1 || num > maxTerm || den < 1 || den > maxTerm {
 		return DiscreteGaussian{}, fmt.Errorf("discrete Gaussian: sigma must be a ratio of integers in [1, %d], got %d/%d", maxTerm, num, den)
@@ -64,17 +62,17 @@ func greatestCommonDivisor(a, b uint64) uint64 {
 // Sigma returns the parameter σ, rounded to a float64.
 func (g DiscreteGaussian) Sigma() float64 { return float64(g.num) / float64(g.den) }
 
-// Bound returns a number that no sample exceeds in absolute value.
+// Bound returns the largest possible absolute value of a sample.
 func (g DiscreteGaussian) Bound() int64 { return int64(sampleBound(g.num, g.den)) }
 
-// sampleBound is below 2^47.
+// sampleBound returns a number below 2^47.
 func sampleBound(num, den uint64) uint64 { return num * (maxLaps + 1) / den }
 
 // Fill sets every element of dst to an independent sample.
 func (g DiscreteGaussian) Fill(dst []int64, src *Stream) {
 	var buffer [64]uint64
 	for rest := dst; len(rest) > 0; {
-		// Never a word more than is needed: what is refused waits for the next turn.
+		// Draw one word for each missing sample. Rejected words are replaced in the next turn.
 		words := buffer[:min(len(rest), len(buffer))]
 		src.Fill(words)
 		rest = rest[g.layers.fill(rest, words, src):]

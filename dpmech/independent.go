@@ -8,22 +8,21 @@ import (
 	"fedpvi/accountant"
 )
 
-// Poisson takes every record into every batch with probability Rate, independently
-// of everything else: the size of a batch is drawn from Binomial(records, Rate), to
-// within statistical distance 2^-200, and then that many records without
-// replacement, which is the same law. It is accounted as [accountant.Poisson].
+// Poisson puts every record into every batch with probability Rate, independently of
+// everything else. It draws the size of a batch from Binomial(records, Rate), to within
+// statistical distance 2^-200, and then that many records without replacement, which
+// gives the same law. It is accounted as [accountant.Poisson].
 //
-// The size of a batch is private under add-remove; so are the time that a step
-// takes and the memory that it touches. Normalise by a public number and never by the
-// size. Rate·records is one where the number of records is public, which it is not
-// under add-remove: there a nominal number must take its place.
+// The size of a batch is private under add-remove, and so are the time of a step and the
+// memory that it uses. Normalise by a public number and never by the size. Rate·records
+// is a public number only if the number of records is public, which is not the case under
+// add-remove: use a nominal number there.
 type Poisson struct {
 	Rate      float64 // q, in [0, 1]
 	Selection Selection
 }
 
-// Sampler implements [Sampling]. It makes a table of about 40·√(records·q(1−q))
-// sizes.
+// Sampler implements [Sampling]. It makes a table of about 40·√(records·q(1−q)) sizes.
 func (p Poisson) Sampler(records int) (Sampler, error) {
 	err := checkRecords(records, 0)
 	if !(p.Rate >= 0 && p.Rate <= 1) {
@@ -58,11 +57,11 @@ func (s *poissonSampler) Event(sigma float64, adjacency accountant.Adjacency, st
 	return repeated(accountant.Poisson{Rate: s.rate, Sigma: sigma, Adjacency: adjacency}, steps, 1)
 }
 
-// WithoutReplacement takes a fixed number of records into every batch, every set of
-// that size with the same probability, independently of other steps. It is
-// accounted as [accountant.WithoutReplacement]: where a record leaves a batch,
-// another one enters it, so it costs up to twice as much as [Poisson] even under
-// add-remove, and there the size of the batch is public.
+// WithoutReplacement puts a fixed number of records into every batch. Every set of that
+// size has the same probability, independently of other steps. It is accounted as
+// [accountant.WithoutReplacement]: if a record leaves a batch, another one enters it, so
+// it costs up to twice as much as [Poisson], even under add-remove. The size of the batch
+// is public there.
 type WithoutReplacement struct {
 	Batch     int // from 0 to the number of records
 	Selection Selection
@@ -98,15 +97,14 @@ func (s *fixedSampler) Next(dst []uint32, src *Stream) []uint32 {
 	return s.choose(dst, s.batch, src)
 }
 
-// Event states the rate for this number of records. Beside a neighbour with a
-// record more, a record of that one is drawn with a smaller probability, and
-// costs less.
+// Event uses the rate for this number of records. An input with one more record has a
+// smaller rate, which costs less.
 func (s *fixedSampler) Event(sigma float64, adjacency accountant.Adjacency, steps int) (accountant.Event, error) {
 	return repeated(accountant.WithoutReplacement{Rate: rateOf(s.batch, s.n), Sigma: sigma, Adjacency: adjacency}, steps, 1)
 }
 
-// FullBatch takes all records into every batch. It is accounted as a
-// [accountant.Gaussian] release.
+// FullBatch puts all records into every batch. It is accounted as a [accountant.Gaussian]
+// release.
 type FullBatch struct{}
 
 // Sampler implements [Sampling].

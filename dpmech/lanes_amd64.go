@@ -2,7 +2,8 @@ package dpmech
 
 import "golang.org/x/sys/cpu"
 
-// The same results in lanes of four, where the processor has them.
+// hasLanes is true if the processor has the vector instructions of lanes_amd64.s, which
+// work on four numbers at a time.
 
 var hasLanes = cpu.X86.HasAVX2
 
@@ -58,7 +59,8 @@ func addTruncatedRows(sum []int64, factors []float64, rows []int32, x []float64)
 	addTruncatedRowsAVX2(sum, factors[:len(rows)], rows, &x[0], &columnMask)
 }
 
-// factors replaces squared norms by factors and reports whether all are proven.
+// factors replaces squared norms by factors and reports whether all are proven to be
+// safe.
 func (g *gate) factors(factors, slopes []float64) bool {
 	fours := 0
 	if hasLanes {
@@ -70,5 +72,6 @@ func (g *gate) factors(factors, slopes []float64) bool {
 	return g.factorsOneByOne(factors[fours:], slopes[fours:])
 }
 
-// columnMask has, from element 16−n on, n lanes that are taken and 16 that are not.
+// columnMask[16−n:] begins with n elements that select a lane, followed by 16 that do
+// not.
 var columnMask = [32]int64{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}

@@ -14,5 +14,6 @@ func addTruncatedRows(sum []int64, factors []float64, rows []int32, x []float64)
 	addTruncatedRowsOneByOne(sum, factors, rows, x)
 }
 
-// factors replaces squared norms by factors and reports whether all are proven.
+// factors replaces squared norms by factors and reports whether all are proven to be
+// safe.
 func (g *gate) factors(factors, slopes []float64) bool { return g.factorsOneByOne(factors, slopes) }

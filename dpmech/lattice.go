@@ -6,14 +6,14 @@ import (
 	"math"
 )
 
-// A Lattice is a grid of step 2^-exponent on the real line, on which vectors
-// are written as integers. The zero Lattice has step 1.
+// A Lattice is a grid of step 2^-exponent on the real line. Vectors are represented on it
+// as integers. The zero Lattice has step 1.
 type Lattice struct {
 	exponent int
 }
 
-// maxExponent keeps a step, every multiple of it that is used, and their squares
-// normal float64s.
+// maxExponent ensures that a step, every multiple of it that is used, and their squares
+// are normal float64s.
 const maxExponent = 400
 
 // NewLattice returns the lattice with step 2^-exponent.
@@ -30,17 +30,16 @@ func (l Lattice) Exponent() int { return l.exponent }
 // Step returns the distance of two neighbouring points, a power of two.
 func (l Lattice) Step() float64 { return math.Ldexp(1, -l.exponent) }
 
-// Float returns the real number that n steps stand for. It is exact for
-// |n| ≤ 2^53 and rounds to nearest beyond.
+// Float returns the real number n·step. It is exact for |n| ≤ 2^53 and rounded to nearest
+// beyond.
 func (l Lattice) Float(n int64) float64 { return math.Ldexp(float64(n), -l.exponent) }
 
-// ErrNotFinite is returned for a vector that holds NaN or an infinity.
+// ErrNotFinite is returned for a vector that contains NaN or an infinity.
 var ErrNotFinite = errors.New("vector is not finite")
 
-// Truncate writes v to dst in steps of l, rounded toward zero. Elements must be
-// finite and smaller than bound steps in absolute value, bound ≤ 2^62. It is
-// the encoding of a vector that needs no privacy; one that does goes through a
-// [GaussianSum].
+// Truncate writes v to dst in steps of l, rounded toward zero. Elements must be finite
+// and smaller than bound steps in absolute value, bound ≤ 2^62. It encodes vectors that
+// need no privacy. Private vectors must go through a [GaussianSum].
 func (l Lattice) Truncate(dst []int64, v []float64, bound int64) error {
 	if len(dst) != len(v) {
 		return fmt.Errorf("lattice: vector has %d elements, want %d", len(v), len(dst))
@@ -52,7 +51,7 @@ func (l Lattice) Truncate(dst []int64, v []float64, bound int64) error {
 			return fmt.Errorf("lattice: element %d: %w", i, ErrNotFinite)
 		}
 		if math.Abs(scaled) >= limit {
-			return fmt.Errorf("lattice: element %d is beyond ±%g, the largest that the lattice holds", i, l.Float(bound))
+			return fmt.Errorf("lattice: element %d is outside of ±%g, the range of the lattice", i, l.Float(bound))
 		}
 		dst[i] = int64(scaled)
 	}

@@ -2,31 +2,30 @@ package dpmech
 
 import "math"
 
-// FillNormal sets every element of dst to an independent standard normal number,
-// from the bits of src. It is for draws that hide nothing, such as those of the
-// reparameterisation trick: a float64 shows how it was made, and noise that protects
-// somebody comes from a [DiscreteGaussian] on a lattice.
+// FillNormal sets every element of dst to an independent standard normal number, from the
+// bits of src. Use it only for draws that protect nobody, such as those of the
+// reparameterisation trick: the bits of a float64 show how it was made. Noise that
+// protects data comes from a [DiscreteGaussian] on a lattice.
 //
-// It is the ziggurat of Marsaglia and Tsang ("The Ziggurat Method for Generating
-// Random Variables", 2000) with 256 layers, by 64-bit words: 8 bits choose the
-// layer and the other 56 the place in it, without the overlap that the original
-// has (Doornik, "An Improved Ziggurat Method to Generate Normal Random Samples",
-// 2005). The law of a number is the normal one up to the rounding of float64
-// arithmetic: a number in the body is a multiple of its layer's width by 2^-55, and
-// the tail, from 3.65 on, is made of uniform numbers whose exponents have
-// no floor, so that it is as long as it should be.
+// It is the ziggurat of Marsaglia and Tsang ("The Ziggurat Method for Generating Random
+// Variables", 2000) with 256 layers, on 64-bit words: 8 bits choose the layer and the
+// other 56 the place in it, without the overlap of the original (Doornik, "An Improved
+// Ziggurat Method to Generate Normal Random Samples", 2005). The law of a number is the
+// normal one up to the rounding of float64 arithmetic: a number in the body is a multiple
+// of its layer's width times 2^-55. The tail, from 3.65 on, is computed from uniform
+// numbers without a smallest exponent, so that it has its full length.
 func FillNormal(dst []float64, src *Stream) {
 	var buffer [256]uint64
 	for len(dst) > 0 {
-		// Never a word more than is needed: what is refused waits for the next turn.
+		// Draw one word for each missing number. Rejected words are replaced in the next turn.
 		words := buffer[:min(len(dst), len(buffer))]
 		src.Fill(words)
 		dst = dst[fillSome(dst, words, src):]
 	}
 }
 
-// fillSome makes numbers of words and returns how many: those of words that need no
-// more than a table at once, and a few that take more bits from src.
+// fillSome makes numbers from words and returns how many. Most words need only a table. A
+// few take more bits from src, and some are rejected.
 func fillSome(dst []float64, words []uint64, src *Stream) (made int) {
 	layers := &ziggurat.layers
 	for _, w := range words {
@@ -48,14 +47,14 @@ func fillSome(dst []float64, words []uint64, src *Stream) (made int) {
 const (
 	normalLayers = 256
 
-	// normalTail is where the lowest layer's rectangle ends and the tail begins:
-	// the number that lets 256 layers of equal area end at the mode. A test checks
-	// that they do.
+	// normalTail is the end of the rectangle of the lowest layer and the beginning of the
+	// tail. With this number 256 layers of equal area end at the mode. A test checks
+	// that.
 	normalTail = 3.6541528853610088
 )
 
-// ziggurat holds the layers: layer i ≥ 1 lies between densities f(edge[i]) and
-// f(edge[i+1]), f(x) = e^(−x²/2), and layer 0 is the rectangle below f(normalTail)
+// ziggurat holds the layers: layer i ≥ 1 lies between the densities f(edge[i]) and
+// f(edge[i+1]), f(x) = e^(−x²/2). Layer 0 is the rectangle below f(normalTail) together
 // with the tail.
 var ziggurat = newZiggurat()
 
@@ -66,7 +65,7 @@ type zigguratTable struct {
 }
 
 type normalLayer struct {
-	unit   float64 // 2^-55 of its width
+	unit   float64 // 2^-55 times its width
 	inside int64   // places below this are under the curve
 }
 
@@ -74,7 +73,7 @@ func newZiggurat() *zigguratTable {
 	density := func(x float64) float64 { return math.Exp(-x * x / 2) }
 	area := normalTail*density(normalTail) + math.Sqrt(math.Pi/2)*math.Erfc(normalTail/math.Sqrt2)
 	t := new(zigguratTable)
-	t.edge[0] = area / density(normalTail) // as wide as if the tail were in the rectangle
+	t.edge[0] = area / density(normalTail) // width of a rectangle that has the area of the tail too
 	t.edge[1] = normalTail
 	t.height[0] = 0 // layer 0 begins at the axis
 	t.height[1] = density(normalTail)
@@ -92,8 +91,8 @@ func newZiggurat() *zigguratTable {
 	return t
 }
 
-// outside decides about an x of a layer that is not below the next layer's edge: it
-// keeps x, replaces it by a number of the tail, or refuses it.
+// outside decides about an x of a layer that is not below the next layer's edge: it keeps
+// x, replaces it by a number from the tail, or rejects it.
 func outside(x float64, layer int, src *Stream) (kept float64, ok bool) {
 	if layer == 0 {
 		return math.Copysign(tail(src), x), true
@@ -113,8 +112,8 @@ func tail(src *Stream) float64 {
 	}
 }
 
-// uniform returns a uniform number in (0, 1], rounded to nearest: half of all
-// exponents are −1, a quarter −2, and so on without an end.
+// uniform returns a uniform number in (0, 1], rounded to nearest. Half of all numbers
+// have the exponent −1, a quarter −2, and so on without end.
 func uniform(src *Stream) float64 {
 	scale := 0
 	w := src.Uint64()
@@ -122,7 +121,7 @@ func uniform(src *Stream) float64 {
 		scale -= 64
 		w = src.Uint64()
 	}
-	// The highest set bit of w is where the number begins; 64 more follow it.
+	// The number begins at the highest set bit of w, and 64 more bits follow w.
 	first := math.Ldexp(float64(w), scale-64)
 	return first + math.Ldexp(float64(src.Uint64()), scale-128)
 }

@@ -9,68 +9,70 @@ import (
 	"fedpvi/dpmech/internal/stream"
 )
 
-// A Plan is some of the steps of a [SampledRun], for a machine that takes them all
-// without coming back, such as a graphics card. They are used up when the plan is made:
-// whatever becomes of it, they are paid for.
+// A Plan holds some of the steps of a [SampledRun] for a device that takes all of them at
+// once, such as a graphics card. Making the plan uses these steps up and charges them,
+// whatever becomes of the plan.
 //
-// All that chance decides in a step follows from the plan's keys, bit for bit the same on
-// every machine (docs/develop/device.md): who is in the batch, the noise, and draws that hide
-// nothing. [Plan.Words] has the keys, the batches or the sampler's table, and the table of the noise of the
-// mechanism that stated the cost, and is all that a device knows of either. [Plan.Next]
-// takes the same steps here: it is what a device is compared with, and what takes them where one
-// fails. One of the two takes the steps, never both: the same noise would hide two sums.
+// All random numbers of a step follow from the keys of the plan, bit for bit the same on
+// every machine (docs/develop/device.md): the batch, the noise, and draws that protect
+// nobody. [Plan.Words] returns the keys, the batches or the table of the sampler, and the
+// table of the noise. The device gets nothing else of the mechanism. [Plan.Next] takes
+// the same steps on this machine: it is the reference for a device, and replaces one that
+// fails. Either the device or this machine takes the steps, never both, because the same
+// noise would then hide two sums.
 //
-// Which of the two it is must not follow from noise or records, since they do not round alike. So
-// a sample of the noise that a device cannot decide is decided here, by [Plan.Decide], and the
-// device takes the steps all the same.
+// Which of the two takes them must not depend on noise or records, since they do not
+// round alike. So if a device cannot decide a sample of the noise, [Plan.Decide] decides
+// it here, and the device still takes the steps.
 //
-// It is not safe for concurrent use.
+// A Plan is not safe for concurrent use.
 type Plan struct {
 	planSteps
-	run *SampledRun // its sampler and its sums; it counts nothing
+	run *SampledRun // provides sampler and sums; its count of steps is not used
 }
 
-// planSteps are what all plans have: how many steps, which were taken, and keys.
+// planSteps is the common part of all plans: the number of steps, the number taken so
+// far, and the keys.
 type planSteps struct {
 	steps, begun int
-	lent         bool // to a device
+	lent         bool // a device has the steps
 	keys         planKeys
 	bits, more   Stream
 
-	noise   *discreteZiggurat // nil for none
-	samples int               // of a step's noise are numbered below that
-	decided []uint64          // pairs of numbers, as a device has them, and samples
+	noise   *discreteZiggurat // nil without noise
+	samples int               // the samples of a step's noise have smaller numbers
+	decided []uint64          // pairs: the number of a sample as a device counts, and the sample
 }
 
-// planKeys are 256 bits for each of what has nothing to do with the others.
+// planKeys are independent keys of 256 bits, one for each purpose.
 type planKeys struct{ sampling, noise, draws [stream.KeySize]byte }
 
-// The first word of a nonce says what the key stream is for, the second one is the
-// number of the step in its plan, and the third one, where samples have streams of their
-// own, the number of the sample.
+// The first word of a nonce is the purpose of the key stream, the second the number of
+// the step in its plan, and the third, for streams of single samples or records, their
+// number.
 const (
 	forBatch = iota
 	forNoise
 	forMoreNoise
 	forDraws
-	forBits // of a record, where steps draw for every record by itself
+	forBits // bits for one record, in plans that draw for every record separately
 )
 
-// Plan uses up the next steps and returns them. Keys come from the streams, and from
-// draws for the numbers of [Plan.Normals].
+// Plan uses up the next steps of the run and returns them. The keys come from streams,
+// and from draws for the numbers of [Plan.Normals].
 //
-// It takes [FullBatch], [Poisson] and [WithoutReplacement]: of the latter two a device draws
-// the batches itself by [Feistel], and has them listed if they are [Exact], of at most
+// Plan supports [FullBatch], [Poisson] and [WithoutReplacement]. A device draws [Feistel]
+// batches itself. [Exact] batches are listed in the plan, for at most
 // [SampledSum.MaxPlan] steps.
 func (r *SampledRun) Plan(steps int, streams *Streams, draws *Stream) (*Plan, error) {
 	if steps < 1 || steps > r.Remaining() {
-		return nil, fmt.Errorf("sampled sum: a plan of %d steps, of %d that are left: %w", steps, r.Remaining(), ErrNoSteps)
+		return nil, fmt.Errorf("sampled sum: a plan of %d steps, but %d are left: %w", steps, r.Remaining(), ErrNoSteps)
 	}
 	if err := r.of.Plannable(); err != nil {
 		return nil, err
 	}
 	if most := r.of.MaxPlan(); steps > most {
-		return nil, fmt.Errorf("sampled sum: a plan of %d steps: at most %d are possible", steps, most)
+		return nil, fmt.Errorf("sampled sum: a plan of %d steps: at most %d are supported", steps, most)
 	}
 	r.taken += steps
 	p := &Plan{newPlanSteps(steps, streams, draws), r.of.Begin()}
@@ -78,7 +80,7 @@ func (r *SampledRun) Plan(steps int, streams *Streams, draws *Stream) (*Plan, er
 	return p, nil
 }
 
-// newPlanSteps draws the keys of steps that have no noise.
+// newPlanSteps returns steps without noise, with keys from the streams.
 func newPlanSteps(steps int, streams *Streams, draws *Stream) planSteps {
 	p := planSteps{steps: steps}
 	drawKey(&p.keys.sampling, streams.Sampling)
@@ -87,18 +89,20 @@ func newPlanSteps(steps int, streams *Streams, draws *Stream) planSteps {
 	return p
 }
 
-// Plannable returns why [SampledRun.Plan] would refuse every plan, nil if it would not.
+// Plannable returns the error with which [SampledRun.Plan] would refuse every plan, or
+// nil.
 func (s *SampledSum) Plannable() error {
 	if _, err := plannedBatches(s.sampler); err != nil {
 		return fmt.Errorf("sampled sum: %w", err)
 	}
 	if d := s.cfg.Dim; d > maxPlanned {
-		return fmt.Errorf("sampled sum: a vector of %d elements is too long for a plan: at most %d are possible", d, maxPlanned)
+		return fmt.Errorf("sampled sum: a vector of %d elements is too long for a plan: at most %d are supported", d, maxPlanned)
 	}
 	return nil
 }
 
-// MaxPlan returns the most steps that a plan can have: a list of batches has some 2^24 records.
+// MaxPlan returns the largest number of steps of a plan. A list of batches has about 2^24
+// records.
 func (s *SampledSum) MaxPlan() int { return maxPlan(s.sampler) }
 
 func maxPlan(sampler Sampler) int {
@@ -108,20 +112,20 @@ func maxPlan(sampler Sampler) int {
 	return max(1, int((1<<24)/max(1, sampler.MeanBatch())))
 }
 
-// maxPlanned keeps the rounding of a squared norm as small as [gate.add] has it, if a
-// device adds a quarter of the squares in sequence.
+// maxPlanned keeps the rounding of a squared norm as small as in [gate.add], on a device
+// that adds a quarter of the squares in sequence.
 const maxPlanned = provenDim
 
-// Mechanism returns the sampled sum whose steps these are.
+// Mechanism returns the sampled sum that the steps belong to.
 func (p *Plan) Mechanism() *SampledSum { return p.run.of }
 
 // Steps returns the number of steps.
 func (p *planSteps) Steps() int { return p.steps }
 
-// Remaining returns how many of them Next has not taken.
+// Remaining returns the number of steps that Next has not taken.
 func (p *planSteps) Remaining() int { return p.steps - p.begun }
 
-// begin counts a step that is taken here, and returns its number.
+// begin counts a step that is taken on this machine, and returns its number.
 func (p *planSteps) begin() (step uint32, err error) {
 	switch {
 	case p.lent:
@@ -133,21 +137,22 @@ func (p *planSteps) begin() (step uint32, err error) {
 	return uint32(p.begun - 1), nil
 }
 
-// lend says that a device takes the steps. It refuses a plan of which a step was taken, or
-// that a device has.
+// lend marks the steps as taken by a device. It returns an error if a step was taken here
+// or a device already has the plan.
 func (p *planSteps) lend() error {
 	if p.lent || p.begun > 0 {
-		return errors.New("plan: its steps are taken elsewhere")
+		return errors.New("plan: its steps were taken here or by another device")
 	}
 	p.lent = true
 	return nil
 }
 
-// Reclaim says that nobody has seen, or will see, what a device made of the steps that
-// Words handed to it, so that they can be taken here.
+// Reclaim takes the steps back from a device, so that they can be taken here. The caller
+// guarantees that nobody has seen, or will see, the device's results for these steps.
 func (p *planSteps) Reclaim() { p.lent = false }
 
-// Wipe forgets the keys, and the steps with them. What was copied by Words is up to who has it.
+// Wipe overwrites the keys, and the steps are lost with them. The caller must wipe the
+// copies that Words made.
 func (p *planSteps) Wipe() {
 	p.keys = planKeys{}
 	p.bits.Wipe()
@@ -156,8 +161,8 @@ func (p *planSteps) Wipe() {
 	p.begun, p.lent = p.steps, false
 }
 
-// Next is [SampledRun.Next] for the next step of the plan. It refuses one that a device
-// has, until [Plan.Reclaim].
+// Next takes the next step of the plan, as [SampledRun.Next] does. It returns an error
+// while a device has the plan, until [Plan.Reclaim].
 func (p *Plan) Next(dst []int64, query SampledQuery) error {
 	r := p.run
 	if err := checkDestination(r.of.cfg.Dim, dst, r.sum); err != nil {
@@ -172,9 +177,9 @@ func (p *Plan) Next(dst []int64, query SampledQuery) error {
 	return r.gather(dst, query)
 }
 
-// fillNoise sets every element of dst to a sample of the mechanism's noise: element j is
-// made of word j of the step's stream, and, where that is not enough, of a stream of its
-// own.
+// fillNoise sets every element of dst to a sample of the mechanism's noise. Element j is
+// made from word j of the step's stream and, if that is not enough, from a separate
+// stream.
 func (p *Plan) fillNoise(dst []int64, step uint32) {
 	stream.Place(&p.bits, p.keys.noise, [3]uint32{forNoise, step})
 	for j := range dst {
@@ -188,18 +193,18 @@ func (p *planSteps) appendBatch(dst []uint32, sampler Sampler, step uint32) []ui
 	return sampler.Next(dst, &p.bits)
 }
 
-// placeNoise moves src to the word of sample j of a step, a multiple of eight.
+// placeNoise moves src to the word of sample j of a step. j must be a multiple of eight.
 func (p *planSteps) placeNoise(src *Stream, step uint32, j int) {
 	stream.PlaceAt(src, p.keys.noise, [3]uint32{forNoise, step}, uint32(j/8))
 }
 
-// place moves src to what the step that was begun last draws for a record.
+// place moves src to the stream of the last begun step for a record and a purpose.
 func (p *planSteps) place(src *Stream, purpose, record uint32) {
 	stream.Place(src, p.keys.draws, [3]uint32{purpose, uint32(p.begun - 1), record})
 }
 
-// sample makes sample j of a step's noise of its word, and of a stream of its own, which it
-// begins at more, where that is not enough.
+// sample makes sample j of a step's noise from the word w and, if that is not enough,
+// from a separate stream, which it places in more.
 func (k *planKeys) sample(z *discreteZiggurat, w uint64, step, j uint32, more *Stream) int64 {
 	if x, enough := z.atOnce(w); enough {
 		return x
@@ -219,11 +224,11 @@ func drawKey(key *[stream.KeySize]byte, src *Stream) {
 	}
 }
 
-// planned is how a device has its batches: of all records, of a number of them that a
-// table gives, or of a fixed one, or as they are listed.
+// planned describes how a device gets its batches: all records, a random number of
+// records from a table, a fixed number, or a list.
 type planned struct {
 	kind  uint64
-	first int       // the size, or the least that the table has
+	first int       // fixed size, or the least size in the table
 	table *binomial // nil if the size is fixed
 }
 
@@ -234,7 +239,7 @@ const (
 	listedRecords
 )
 
-// plannedBatches returns how a device draws the batches of a sampler.
+// plannedBatches returns how a device gets the batches of a sampler.
 func plannedBatches(sampler Sampler) (planned, error) {
 	switch sampler := sampler.(type) {
 	case fullSampler:
@@ -250,5 +255,5 @@ func plannedBatches(sampler Sampler) (planned, error) {
 		}
 		return planned{kind: listedRecords}, nil
 	}
-	return planned{}, errors.New("no plan can be made of this sampling: a device has Poisson batches, batches without replacement and full ones")
+	return planned{}, errors.New("devices do not support this sampling: use Poisson batches, batches without replacement or full batches")
 }

@@ -6,18 +6,18 @@ import (
 	"fedpvi/dpmech/internal/stream"
 )
 
-// Normals sets every element of dst to a standard normal number of the step that was
-// begun last: a pair of two words by the way of Box and Muller ("A Note on the Generation
-// of Random Normal Deviates", 1958), of 53 bits each, so that none is beyond 8.6. They
-// hide nothing, as those of [FillNormal]. Their logarithms, sines and cosines are made of
-// sums, products and quotients in a fixed order, so that they have the same bits on every
-// machine.
+// Normals sets every element of dst to a standard normal number of the last begun step.
+// Two words of 53 bits each give a pair of numbers by the method of Box and Muller ("A
+// Note on the Generation of Random Normal Deviates", 1958), so that none is beyond 8.6.
+// They protect nobody, like those of [FillNormal]. Logarithms, sines and cosines are
+// computed from sums, products and quotients in a fixed order, so that they have the same
+// bits on every machine.
 func (p *Plan) Normals(dst []float64) {
 	stream.Place(&p.bits, p.keys.draws, [3]uint32{forDraws, uint32(p.begun - 1)})
 	portableNormals(dst, &p.bits)
 }
 
-// portableNormals makes two numbers of every two words.
+// portableNormals makes two numbers from every two words.
 func portableNormals(dst []float64, src *Stream) {
 	for i := 0; i < len(dst); i += 2 {
 		first, second := normalPair(src.Uint64(), src.Uint64())
@@ -28,12 +28,12 @@ func portableNormals(dst []float64, src *Stream) {
 	}
 }
 
-// normalPair returns two independent standard normal numbers of two words.
+// normalPair returns two independent standard normal numbers from two words.
 func normalPair(a, b uint64) (first, second float64) {
 	u := float64(a>>11+1) * 0x1p-53 // (0, 1]
 	radius := math.Sqrt(-2 * portableLog(u))
-	// The two highest bits are a quarter of the circle, the others an angle from −π/4 to
-	// π/4 about its middle.
+	// The two highest bits choose a quarter of the circle, the others an angle from −π/4
+	// to π/4 about its middle.
 	angle := float64(int64(b<<2)>>11) * (math.Pi / 2 * 0x1p-53)
 	sin, cos := portableSinCos(angle)
 	switch b >> 62 {
@@ -47,8 +47,8 @@ func normalPair(a, b uint64) (first, second float64) {
 	return radius * sin, -(radius * cos)
 }
 
-// portableLog returns log x for a normal x > 0: with x = 2^e·m, m of [√½, √2), it is
-// e·log 2 + 2·artanh((m−1)/(m+1)), by the power series. Conversions forbid fused
+// portableLog returns log x for a normal x > 0. With x = 2^e·m, m in [√½, √2), it is
+// e·log 2 + 2·artanh((m−1)/(m+1)), by the power series. The conversions forbid fused
 // operations.
 func portableLog(x float64) float64 {
 	bits := math.Float64bits(x)
@@ -83,7 +83,7 @@ func portableSinCos(x float64) (sin, cos float64) {
 	return float64(x * sin), cos
 }
 
-// The coefficients of sin x/x and cos x in powers of x².
+// Coefficients of sin x/x and cos x in powers of x².
 var (
 	sinTerms = [...]float64{1, -1. / 6, 1. / 120, -1. / 5040, 1. / 362880, -1. / 39916800, 1. / 6227020800, -1. / 1307674368000, 1. / 355687428096000}
 	cosTerms = [...]float64{1, -1. / 2, 1. / 24, -1. / 720, 1. / 40320, -1. / 3628800, 1. / 479001600, -1. / 87178291200, 1. / 20922789888000, -1. / 6402373705728000}

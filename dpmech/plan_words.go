@@ -8,24 +8,25 @@ import (
 	"fedpvi/dpmech/internal/stream"
 )
 
-// The words of a plan, by their places; the device's kernels have the same list. From
-// planLayers on there are five words for each layer of the noise's ziggurat, then the
-// exponentials, and from planSizes on the distribution function of the size of a batch:
-// planSizesCount highest words, and then three more words of each entry. Where batches are
-// listed they begin there: where each step's begin and the last one ends, and then records,
-// two in a word. At last come planDecidedCount samples that were decided here, from planDecided on.
+// The positions of the words of a plan. The kernels of the device have the same list.
+// From planLayers on there are five words for each layer of the noise's ziggurat, then
+// the exponentials. From planSizes on there is the distribution function of the size of a
+// batch: planSizesCount highest words, then three more words for each entry. If batches
+// are listed, planSizes instead begins the list: the begin of the batch of every step and
+// the end of the last one, then the records, two in a word. At the end, from planDecided
+// on, there are planDecidedCount samples that were decided here.
 const (
 	planKind = iota
 	planRecords
 	planStepCount
 	planDim
-	planStep    // of the lattice, as the bits of a float64, like the next three
-	planPerStep // its reciprocal
-	planClip    // in steps
-	planLength  // of a vector that is not clipped
+	planStep    // step of the lattice, as the bits of a float64, like the next three
+	planPerStep // 1/step
+	planClip    // clip in steps
+	planLength  // largest norm of a vector that is not clipped
 	planTwice   // 2σ²
-	planSlack   // of the bounds of the density
-	planFirst   // the least size of a batch, or the only one
+	planSlack   // slack of the bounds of the density
+	planFirst   // least size of a batch, or the fixed size
 	planSizesCount
 	planDecided
 	planDecidedCount
@@ -39,10 +40,10 @@ const (
 	keyWords = stream.KeySize / 8
 )
 
-// Words appends to dst what a device has to know to take all steps: keys, tables and
-// the numbers of the gate. Whoever has them knows the noise: they go to the memory of
-// this machine's device, and nowhere else. It refuses a plan of which a step was taken,
-// or that a device has.
+// Words appends to dst the data that a device needs to take all steps: keys, tables and
+// the numbers of the gate. They reveal the noise, so they may go only to the memory of
+// this machine's device. Words returns an error if a step was taken here or a device
+// already has the plan.
 func (p *Plan) Words(dst []uint64) ([]uint64, error) {
 	if err := p.lend(); err != nil {
 		return nil, err
@@ -54,18 +55,18 @@ func (p *Plan) Words(dst []uint64) ([]uint64, error) {
 	}), nil
 }
 
-// planGate is what a device knows of the gate.
+// planGate holds the numbers of the gate for a device.
 type planGate struct {
 	dim                         int
 	step, perStep, clip, length float64
 }
 
-// appendWords appends the words of a plan of steps: the keys last, when dst does not grow any
-// more and leaves no copy of them behind.
+// appendWords appends the words of a plan. It writes the keys last, after dst has grown
+// for the last time, so that no copy of them is left in old memory.
 func (p *planSteps) appendWords(dst []uint64, sampler Sampler, records int, g planGate) []uint64 {
 	how, err := plannedBatches(sampler)
 	if err != nil {
-		panic("dpmech: " + err.Error()) // unreachable: who made the plan asked
+		panic("dpmech: " + err.Error()) // unreachable: the plan was made for a supported sampling
 	}
 	at := len(dst)
 	dst = append(dst, make([]uint64, planSizes)...)
@@ -101,7 +102,7 @@ func (p *planSteps) appendWords(dst []uint64, sampler Sampler, records int, g pl
 	return dst
 }
 
-// putNoise writes the tables of the noise to where a plan has them.
+// putNoise writes the tables of the noise to their positions.
 func putNoise(w []uint64, z *discreteZiggurat) {
 	w[planTwice], w[planSlack] = z.curve.twice, slack
 	for i := range z.layers {

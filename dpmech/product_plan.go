@@ -5,69 +5,71 @@ import (
 	"slices"
 )
 
-// A ProductPlan is some of the steps of a [ProductRun], for a machine that takes them all
-// without coming back, as a [Plan] is of a [SampledRun]: who has a batch, noise, and draws
-// for every record follow from its keys (docs/develop/device.md). Its methods that ProductRun has as
-// well take the same steps here.
+// A ProductPlan holds some of the steps of a [ProductRun] for a device that takes all of
+// them at once, as a [Plan] does for a [SampledRun]. Batches, noise, and draws for every
+// record follow from its keys (docs/develop/device.md). The methods that ProductRun has
+// as well take the same steps on this machine.
 //
-// A device adds up the records of a batch, in their order, in float32, by fused operations:
-// an element of the sum takes part in as many roundings as there are records at most, and
-// none flushes small numbers to zero. That is what the error that the sensitivity has is
-// about. Records beyond Together it adds as integers: each of their elements, a product of two
-// float32 numbers in float64, truncated to the lattice. A clipped vector is at most C long, and
-// truncated it is no longer. Norms, factors and the rounding to the lattice are those of
-// [ProductRun], in float64, with correctly rounded roots and quotients.
+// A device adds the records of a batch in their order, in float32, with fused operations.
+// An element of the sum takes part in at most as many roundings as there are records, and
+// no rounding flushes small numbers to zero. The error bound in the sensitivity rests on
+// this. The device adds records beyond Together as integers: each of their elements, a
+// product of two float32 numbers in float64, is truncated to the lattice. A clipped
+// vector has norm at most C, and truncation does not increase it. Norms, factors and the
+// rounding to the lattice are those of [ProductRun], in float64, with correctly rounded
+// roots and quotients.
 type ProductPlan struct {
 	recordSteps
 	of  *ProductSum
-	run *ProductRun // made when a step is taken here
+	run *ProductRun // nil until a step is taken here
 }
 
-// Plan uses up the next steps and returns them. Keys come from the streams, and from
-// draws for bits and normal numbers of records.
+// Plan uses up the next steps of the run and returns them. The keys come from streams,
+// and from draws for bits and normal numbers of records.
 func (r *ProductRun) Plan(steps int, streams *Streams, draws *Stream) (*ProductPlan, error) {
 	if steps < 1 || steps > r.Remaining() {
-		return nil, fmt.Errorf("product sum: a plan of %d steps, of %d that are left: %w", steps, r.Remaining(), ErrNoSteps)
+		return nil, fmt.Errorf("product sum: a plan of %d steps, but %d are left: %w", steps, r.Remaining(), ErrNoSteps)
 	}
 	if err := r.of.Plannable(); err != nil {
 		return nil, err
 	}
 	if most := maxPlan(r.of.sampler); steps > most {
-		return nil, fmt.Errorf("product sum: a plan of %d steps: at most %d are possible", steps, most)
+		return nil, fmt.Errorf("product sum: a plan of %d steps: at most %d are supported", steps, most)
 	}
 	r.taken += steps
 	p := &ProductPlan{recordSteps: recordSteps{newPlanSteps(steps, streams, draws)}, of: r.of}
-	p.noise = zigguratOf(uint64(r.of.sigma), 1) // of the same law as that of steps without a plan
+	p.noise = zigguratOf(uint64(r.of.sigma), 1) // same law as the noise of steps without a plan
 	p.samples = r.of.PlanStart(len(r.of.cfg.Layers))
 	return p, nil
 }
 
-// mostPlannedPlaces keeps the number of a sample in 32 bits.
+// mostPlannedPlaces ensures that the number of a sample fits in 32 bits.
 const mostPlannedPlaces = 1 << 31
 
-// Plannable returns why [ProductRun.Plan] would refuse every plan, nil if it would not.
+// Plannable returns the error with which [ProductRun.Plan] would refuse every plan, or
+// nil.
 func (s *ProductSum) Plannable() error {
 	if _, err := plannedBatches(s.sampler); err != nil {
 		return fmt.Errorf("product sum: %w", err)
 	}
 	if n := s.PlanStart(len(s.cfg.Layers)); n > mostPlannedPlaces {
-		return fmt.Errorf("product sum: %d elements are too many for a plan: at most %d are possible", n, mostPlannedPlaces)
+		return fmt.Errorf("product sum: %d elements are too many for a plan: at most %d are supported", n, mostPlannedPlaces)
 	}
 	return nil
 }
 
-// planColumns is what the columns of a plan's matrices are rounded up to: as many samples
-// as a block of a key stream has words for.
+// The number of columns of a plan's matrices is rounded up to a multiple of planColumns,
+// the number of words in a block of a key stream.
 const planColumns = 8
 
-// PlanStride returns how far apart the rows of a layer are in the numbering of a plan's
-// samples: its outputs, rounded up to a multiple of eight.
+// PlanStride returns the distance of the rows of a layer in the numbering of a plan's
+// samples: Outputs, rounded up to a multiple of eight.
 func (l ProductLayer) PlanStride() int {
 	return (l.Outputs + planColumns - 1) / planColumns * planColumns
 }
 
-// PlanStart returns the number of the first sample of a layer: that of element (row,
-// column) is the start, and row·[ProductLayer.PlanStride] + column.
+// PlanStart returns the number of the first sample of a layer. The number of element
+// (row, column) is PlanStart + row·[ProductLayer.PlanStride] + column.
 func (s *ProductSum) PlanStart(layer int) int {
 	at := 0
 	for _, l := range s.cfg.Layers[:layer] {
@@ -76,20 +78,20 @@ func (s *ProductSum) PlanStart(layer int) int {
 	return at
 }
 
-// Mechanism returns the product sum whose steps these are.
+// Mechanism returns the product sum that the steps belong to.
 func (p *ProductPlan) Mechanism() *ProductSum { return p.of }
 
-// Records returns the number of records that batches are drawn from.
+// Records returns the number of records to sample from.
 func (p *ProductPlan) Records() int { return p.of.cfg.Records }
 
-// MaxBatch returns how many records a batch has at most.
+// MaxBatch returns the largest possible size of a batch.
 func (p *ProductPlan) MaxBatch() int { return p.of.sampler.MaxBatch() }
 
-// Layers returns what a record's vector is made of.
+// Layers returns the parts of a record's vector.
 func (p *ProductPlan) Layers() []ProductLayer { return slices.Clone(p.of.cfg.Layers) }
 
-// Words appends to dst what a device has to know to take all steps, as [Plan.Words] does:
-// where that has the gate's numbers are the largest norm that is not shortened, and
+// Words appends to dst the data that a device needs to take all steps, like [Plan.Words].
+// Instead of the numbers of the gate it has the largest norm that is not shortened, and
 // Together.
 func (p *ProductPlan) Words(dst []uint64) ([]uint64, error) {
 	if err := p.lend(); err != nil {
@@ -102,12 +104,13 @@ func (p *ProductPlan) Words(dst []uint64) ([]uint64, error) {
 	}), nil
 }
 
-// here returns the run that takes steps here. Its matrices are made when they are needed.
+// here returns the run that takes steps on this machine. Its matrices are made on first
+// use.
 func (p *ProductPlan) here() *ProductRun {
 	if p.run == nil {
 		run, err := p.of.newRun()
 		if err != nil {
-			panic("dpmech: " + err.Error()) // unreachable: there was one before
+			panic("dpmech: " + err.Error()) // unreachable: an equal run was made before
 		}
 		run.plan = p
 		p.run = run
@@ -115,14 +118,14 @@ func (p *ProductPlan) here() *ProductRun {
 	return p.run
 }
 
-// Parts is [ProductRun.Parts].
+// Parts returns the parts of a release, like [ProductRun.Parts].
 func (p *ProductPlan) Parts() []ProductPart { return p.here().Parts() }
 
-// Size is [ProductRun.Size].
+// Size returns the size of a part, like [ProductRun.Size].
 func (p *ProductPlan) Size(part int) int { return p.here().Size(part) }
 
-// Next begins the next step of the plan, as [ProductRun.Next] does. It refuses one that a
-// device has, until Reclaim.
+// Next begins the next step of the plan, like [ProductRun.Next]. It returns an error
+// while a device has the plan, until Reclaim.
 func (p *ProductPlan) Next() ([]uint32, error) {
 	r := p.here()
 	step, err := p.begin()
@@ -132,14 +135,14 @@ func (p *ProductPlan) Next() ([]uint32, error) {
 	return r.begin(p.appendBatch(r.batch[:0], r.sampler, step)), nil
 }
 
-// Put is [ProductRun.Put].
+// Put adds a record, like [ProductRun.Put].
 func (p *ProductPlan) Put(place int, pairs []Pair) error { return p.here().Put(place, pairs) }
 
-// Release is [ProductRun.Release].
+// Release releases a part, like [ProductRun.Release].
 func (p *ProductPlan) Release(part int, dst []float32) error { return p.here().Release(part, dst) }
 
-// Wipe is [Plan.Wipe]. What was begun here cannot be released any more: without the keys there
-// is no noise.
+// Wipe overwrites the keys, like [Plan.Wipe]. A step that was begun here cannot be
+// released afterwards, because without the keys there is no noise.
 func (p *ProductPlan) Wipe() {
 	p.recordSteps.Wipe()
 	if p.run == nil {
@@ -153,8 +156,8 @@ func (p *ProductPlan) Wipe() {
 	}
 }
 
-// fillNoise makes the samples of the first columns of a panel of a part, and makes the others
-// zero: word j of the step's stream makes sample j.
+// fillNoise makes the samples of the first columns of a panel of a part, and sets the
+// others to zero. Word j of the step's stream makes sample j.
 func (p *ProductPlan) fillNoise(dst []int64, part *productPart, panel, columns int) {
 	const width = 16 // of a panel
 	step, layer := uint32(p.begun-1), p.of.cfg.Layers[part.Layer]
@@ -169,18 +172,18 @@ func (p *ProductPlan) fillNoise(dst []int64, part *productPart, panel, columns i
 	}
 }
 
-// recordSteps are planned steps that draw for every record of a batch by itself, so that
-// what is made of a record does not depend on who else is in the batch.
+// recordSteps are planned steps that draw for every record of a batch separately, so that
+// the result for a record does not depend on the other records of the batch.
 type recordSteps struct{ planSteps }
 
-// PlaceBits moves src to the bits, which hide nothing, that the step that was begun last has
-// for a record. Several goroutines may do so at once, each with its own src.
+// PlaceBits moves src to the bits of the last begun step for a record. The bits protect
+// nobody. Several goroutines may call it at once, each with a separate src.
 func (p *recordSteps) PlaceBits(src *Stream, record uint32) {
 	p.place(src, forBits, record)
 }
 
-// RecordNormals sets every element of dst to a standard normal number that the step that was
-// begun last has for a record, as [Plan.Normals] does. It uses src for it.
+// RecordNormals sets every element of dst to a standard normal number of the last begun
+// step for a record, like [Plan.Normals]. It uses src as memory.
 func (p *recordSteps) RecordNormals(dst []float64, src *Stream, record uint32) {
 	p.place(src, forDraws, record)
 	portableNormals(dst, src)
@@ -195,14 +198,14 @@ type BatchPlan struct {
 	batch   []uint32
 }
 
-// NewBatchPlan returns steps of a sampling of records.
+// NewBatchPlan returns a plan of steps for a sampling of records.
 func NewBatchPlan(sampling Sampling, records, steps int, src, draws *Stream) (*BatchPlan, error) {
 	sampler, err := sampling.Sampler(records)
 	if err == nil {
 		_, err = plannedBatches(sampler)
 	}
 	if err == nil && (steps < 1 || steps > maxPlan(sampler)) {
-		err = fmt.Errorf("%d steps: from 1 to %d are possible", steps, maxPlan(sampler))
+		err = fmt.Errorf("the number of steps must lie in [1, %[2]d], got %[1]d", steps, maxPlan(sampler))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("batch plan: %w", err)
@@ -210,13 +213,13 @@ func NewBatchPlan(sampling Sampling, records, steps int, src, draws *Stream) (*B
 	return &BatchPlan{recordSteps: recordSteps{newPlanSteps(steps, &Streams{src, src}, draws)}, sampler: sampler, records: records}, nil
 }
 
-// Records returns the number of records that batches are drawn from.
+// Records returns the number of records to sample from.
 func (p *BatchPlan) Records() int { return p.records }
 
-// MaxBatch returns how many records a batch has at most.
+// MaxBatch returns the largest possible size of a batch.
 func (p *BatchPlan) MaxBatch() int { return p.sampler.MaxBatch() }
 
-// Words appends to dst what a device has to know, without noise.
+// Words appends to dst the data that a device needs. A BatchPlan has no noise.
 func (p *BatchPlan) Words(dst []uint64) ([]uint64, error) {
 	if err := p.lend(); err != nil {
 		return nil, err

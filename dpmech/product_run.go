@@ -11,48 +11,49 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// tilesOfPart is how many tiles of inputs a part of a release has: as much as a processor
-// does between two looks at its neighbours.
+// tilesOfPart is the number of tiles of inputs in a part of a release. A part is small
+// enough that workers share the parts evenly.
 const tilesOfPart = 4
 
 // A ProductPart is a piece of a release: rows [From, To) of the matrix of a layer, inputs
 // by outputs, in whole tiles of [math32.TileRows].
 type ProductPart struct{ Layer, From, To int }
 
-// A Pair is what a record adds to a layer: the outer product of its vectors.
+// A Pair is the contribution of a record to a layer: the outer product of the two
+// vectors.
 type Pair struct{ Inputs, Outputs []float32 }
 
-// A ProductRun takes the steps of a [ProductSum], one after the other: [ProductRun.Next],
-// then [ProductRun.Put] for every record of the batch, then [ProductRun.Release] of every
-// part. Records may be put, and parts released, by several goroutines at a time.
+// A ProductRun takes the steps of a [ProductSum] in sequence: [ProductRun.Next], then
+// [ProductRun.Put] for every record of the batch, then [ProductRun.Release] for every
+// part. Several goroutines may put records and release parts at the same time.
 type ProductRun struct {
 	of       *ProductSum
 	sampler  Sampler
 	sampling *Stream
-	taken    int // steps
+	taken    int // number of steps taken
 
 	batch []uint32
-	put   atomic.Int64 // records of the batch
+	put   atomic.Int64 // number of records put in this step
 	outer []*math32.Outer
 	parts []productPart
-	plan  *ProductPlan // of which these are steps; nil for none
+	plan  *ProductPlan // the plan that the steps belong to, or nil
 
-	beyond sync.Mutex // guards what follows, of records beyond Together
+	beyond sync.Mutex // guards the fields below, for records beyond Together
 	extra  [][]int64  // sums by layer, nil until they are needed
-	many   bool       // something is in extra
+	many   bool       // extra is not zero
 	vector []float64
 	added  []int64
 }
 
 type productPart struct {
 	ProductPart
-	noise    Stream // of this part alone, so that it does not matter who releases what
-	more     Stream // of a plan's samples that take more
+	noise    Stream // separate for each part, so that the order of releases does not matter
+	more     Stream // for samples of a plan that need more than a word
 	released bool
 }
 
-// Begin starts a run. Every run costs [ProductSum.Event]. It takes the keys of its noise
-// from streams.Noise, and batches from streams.Sampling.
+// Begin starts a run. Every run costs [ProductSum.Event]. The keys of the noise come from
+// streams.Noise, and the batches from streams.Sampling.
 func (s *ProductSum) Begin(streams *Streams) (*ProductRun, error) {
 	r, err := s.newRun()
 	if err != nil {
@@ -85,7 +86,7 @@ func (s *ProductSum) newRun() (*ProductRun, error) {
 	return r, nil
 }
 
-// Parts returns the pieces that a step is released in.
+// Parts returns the parts of the release of a step.
 func (r *ProductRun) Parts() []ProductPart {
 	parts := make([]ProductPart, len(r.parts))
 	for i := range r.parts {
@@ -94,18 +95,18 @@ func (r *ProductRun) Parts() []ProductPart {
 	return parts
 }
 
-// Size returns how many numbers part i has with the rest of its tiles: the panels of
-// To−From rows of [math32.TileColumns] numbers.
+// Size returns how many numbers the release of part i has, including the padding of its
+// tiles: the panels of To−From rows of [math32.TileColumns] numbers.
 func (r *ProductRun) Size(i int) int {
 	p := &r.parts[i]
 	return (p.To - p.From) * math32.Padded(r.of.cfg.Layers[p.Layer].Outputs, math32.TileColumns)
 }
 
-// Remaining returns how many of the planned steps are left.
+// Remaining returns the number of planned steps that are left.
 func (r *ProductRun) Remaining() int { return r.of.cfg.Steps - r.taken }
 
-// Next begins a step and returns its batch, in the order of the records. Neither it nor
-// its size may leave the house. It is valid until the next call.
+// Next begins a step and returns its batch, in the order of the records. Neither the
+// batch nor its size may be released. The slice is valid until the next call.
 func (r *ProductRun) Next() ([]uint32, error) {
 	if r.taken >= r.of.cfg.Steps {
 		return nil, fmt.Errorf("product sum: %w (%d): plan more steps from the start", ErrNoSteps, r.of.cfg.Steps)
@@ -114,7 +115,7 @@ func (r *ProductRun) Next() ([]uint32, error) {
 	return r.begin(r.sampler.Next(r.batch[:0], r.sampling)), nil
 }
 
-// begin begins a step with a batch, which it puts in order.
+// begin begins a step with a batch, which it sorts.
 func (r *ProductRun) begin(batch []uint32) []uint32 {
 	r.batch = batch
 	slices.Sort(r.batch)
@@ -131,14 +132,14 @@ func (r *ProductRun) begin(batch []uint32) []uint32 {
 	return r.batch
 }
 
-// Put adds the vector of a record of the batch, by its place there: once for each. The
-// vector is clipped; one that is not finite, or beyond 2^100·C, adds zero.
+// Put adds the vector of the record at a place in the batch. Call it once for each place.
+// The vector is clipped. A vector that is not finite, or longer than 2^100·C, adds zero.
 //
-// It is a caller's part that pairs are functions of that record, public numbers and what
-// was released.
+// The caller must make the pairs from that record, public numbers and earlier releases
+// alone.
 func (r *ProductRun) Put(place int, pairs []Pair) error {
 	if place < 0 || place >= len(r.batch) {
-		return fmt.Errorf("product sum: place %d is none of a batch of %d", place, len(r.batch))
+		return fmt.Errorf("product sum: place %d is outside of a batch of %d", place, len(r.batch))
 	}
 	if err := r.fits(pairs); err != nil {
 		return err
@@ -172,16 +173,16 @@ func (r *ProductRun) fits(pairs []Pair) error {
 	return nil
 }
 
-// factor returns by what the outputs of a record are multiplied so that the norm of its
-// vector is at most C, 0 if it counts for nothing.
+// factor returns the factor for the outputs of a record that makes the norm of its vector
+// at most C, or 0 if the record counts as zero.
 //
-// The squared norm is Σ|a|²|b|², computed with a relative error below 2^-36. A factor
-// is rounded to float32, and so is every output times it, 2^-24 each: together less than
-// the 2^-20 that is kept clear. An output that becomes so small that it is not a normal
-// number is off by 2^-150, times inputs of a norm of at most 2^90: nothing beside 2^-20·C.
+// The squared norm is Σ|a|²|b|², computed with a relative error below 2^-36. The factor
+// is rounded to float32, and so is every output times the factor, by 2^-24 each: together
+// less than the margin of 2^-20. An output that becomes subnormal is off by 2^-150, times
+// inputs of a norm of at most 2^90: negligible beside 2^-20·C.
 func (s *ProductSum) factor(pairs []Pair) float32 {
 	const (
-		mostInput   = 0x1p180 // of a squared norm
+		mostInput   = 0x1p180 // squared norm
 		leastFactor = 0x1p-100
 	)
 	var squared float64
@@ -197,16 +198,16 @@ func (s *ProductSum) factor(pairs []Pair) float32 {
 	switch {
 	case root <= limit:
 		return 1
-	case limit/root >= leastFactor: // neither infinite nor no number
+	case limit/root >= leastFactor: // false for an infinity and NaN
 		return float32(limit / root)
 	}
 	return 0
 }
 
-// limit is the largest computed norm of a vector that is not shortened.
+// limit returns the largest computed norm of a vector that is not shortened.
 func (s *ProductSum) limit() float64 { return s.cfg.Clip * (1 - 0x1p-20) }
 
-// addBeyond adds a record that is not among those of the product of matrices.
+// addBeyond adds a record beyond those in the product of matrices.
 func (r *ProductRun) addBeyond(pairs []Pair, f float32) {
 	if f == 0 {
 		return
@@ -240,17 +241,18 @@ func (r *ProductRun) addBeyond(pairs []Pair, f float32) {
 	}
 }
 
-// Release writes part i of the noisy sum to dst, as Size says: element (row, column) of the
-// layer's matrix at (column/[math32.TileColumns]·(To−From) + row−From)·[math32.TileColumns] +
-// column mod [math32.TileColumns]. What is beyond the matrix is zero. Every part of a step is
-// released once, after all records were put. It allocates nothing.
+// Release writes part i of the noisy sum to dst, which has Size elements: element (row,
+// column) of the layer's matrix is at (column/[math32.TileColumns]·(To−From) +
+// row−From)·[math32.TileColumns] + column mod [math32.TileColumns]. Elements outside of
+// the matrix are zero. Every part of a step can be released once, after all records were
+// put. Release allocates nothing.
 func (r *ProductRun) Release(i int, dst []float32) error {
 	p := &r.parts[i]
 	switch {
 	case len(dst) != r.Size(i):
 		return fmt.Errorf("product sum: part %d has %d numbers, got room for %d", i, r.Size(i), len(dst))
 	case p.released:
-		return fmt.Errorf("product sum: part %d was released in this step", i)
+		return fmt.Errorf("product sum: part %d was already released in this step", i)
 	case r.put.Load() != int64(len(r.batch)):
 		clear(dst)
 		return errors.New("product sum: not every record of the batch was put once")
@@ -278,8 +280,8 @@ func (r *ProductRun) Release(i int, dst []float32) error {
 	return nil
 }
 
-// fillNoise draws noise for the first columns of every row of a panel, and makes the others
-// zero.
+// fillNoise draws noise for the first columns of every row of a panel, and sets the
+// others to zero.
 func (s *ProductSum) fillNoise(dst []int64, columns int, src *Stream) {
 	if columns == math32.TileColumns {
 		s.noise.Fill(dst, src)
@@ -291,7 +293,7 @@ func (s *ProductSum) fillNoise(dst []int64, columns int, src *Stream) {
 	}
 }
 
-// addExtra adds what records beyond Together have in a panel of a part.
+// addExtra adds the sums of records beyond Together in a panel of a part.
 func (r *ProductRun) addExtra(dst []int64, p *productPart, panel, columns int) {
 	outputs := r.of.cfg.Layers[p.Layer].Outputs
 	for row := range len(dst) / math32.TileColumns {
@@ -302,7 +304,7 @@ func (r *ProductRun) addExtra(dst []int64, p *productPart, panel, columns int) {
 	}
 }
 
-// hidePlain rounds sums to a lattice and adds what hides them.
+// hidePlain rounds sums to the lattice and adds the noise.
 func hidePlain(sums []float32, noise []int64, perStep, step float64) {
 	for i, x := range sums {
 		sums[i] = float32(float64(int64(math.RoundToEven(float64(x)*perStep))+noise[i]) * step)

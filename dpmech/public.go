@@ -7,15 +7,15 @@ import (
 	"fedpvi/dpmech/internal/stream"
 )
 
-// FillPublicNormal sets every element of dst to a standard normal number that
-// everybody can compute who knows what identifies it: a purpose, a digest and a
-// number. It is for draws that all machines of a federation must share, such as
-// where a round's gradients are taken. They hide nothing, which is why no [Stream]
-// of such a key can be had.
+// FillPublicNormal sets every element of dst to a standard normal number that anybody can
+// compute from a purpose, a digest and a number. It is for draws that all machines of a
+// federation must share, such as the point at which the gradients of a round are taken.
+// The numbers protect nobody. For that reason there is no way to get a [Stream] with such
+// a key.
 //
-// The numbers are those of [FillNormal]. Machines whose exponential or logarithm
-// rounds differently may disagree about the last bit of a few in a thousand, and,
-// once in some 2^40 numbers, about one of them.
+// The numbers are those of [FillNormal]. On machines whose exponential or logarithm
+// rounds differently, the last bit may differ in a few of a thousand numbers, and once in
+// about 2^40 numbers the whole number.
 func FillPublicNormal(dst []float64, purpose string, digest [32]byte, number int) {
 	h := sha256.New()
 	h.Write([]byte("fedpvi/public/v1/" + purpose))

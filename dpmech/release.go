@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// A Query feeds the vectors of one release to add, which copies what it needs.
-// It must stop and return the error if add returns one.
+// A Query passes the vectors of one release to add, which copies the numbers. It must
+// stop and return the error if add returns one.
 type Query func(add func(v []float64) error) error
 
-// Release writes to dst the noisy sum of the vectors that query feeds, in
-// lattice steps, and to sum the same without noise. Only dst may leave the
-// house. The noise is drawn before query is called. A vector that is not finite
-// adds zero.
+// Release writes to dst the noisy sum of the vectors that query passes, in lattice steps,
+// and to sum the same without noise. Only dst may be released. The noise is drawn before
+// query is called. A vector that is not finite adds zero.
 //
-// A vector of the wrong length, more than Config.Terms vectors, and an error of
-// query fail the release; dst and sum are then zero, and nothing was revealed.
+// Release returns an error if a vector has the wrong length, if there are more than
+// Config.Terms vectors, or if query returns an error. dst and sum are then zero, and
+// nothing was revealed.
 func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error {
 	if err := checkDestination(m.cfg.Dim, dst, sum); err != nil {
 		return fmt.Errorf("gaussian sum: %w", err)
@@ -25,23 +25,23 @@ func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error 
 	a := Accumulator{of: m, sum: sum, most: m.cfg.Terms}
 	err := query(a.Add)
 	if err == nil {
-		err = a.err // of a query that did not stop
+		err = a.err // set if query went on after an error
 	}
 	return finish(dst, sum, err)
 }
 
-// An Accumulator is the sum of a release in the making: vectors go in, each
-// clipped and truncated, and nothing comes out before [GaussianSum.ReleaseSum]
-// adds the noise. It is not safe for concurrent use; workers have one each, which
-// [Accumulator.Merge] brings together in any order with the same result.
+// An Accumulator is the sum of a release in progress. It clips and truncates every
+// vector, and its sum cannot be read before [GaussianSum.ReleaseSum] adds the noise. It
+// is not safe for concurrent use. Workers have one each, and [Accumulator.Merge] adds
+// them in any order with the same result.
 type Accumulator struct {
 	of    *GaussianSum
 	sum   []int64
 	terms int
-	most  int   // vectors
-	err   error // the first one, which fails the release
+	most  int   // largest number of vectors
+	err   error // first error; it fails the release
 
-	formed []float64 // a vector of AddRows, where it is needed
+	formed []float64 // memory for a vector in AddRows
 }
 
 // NewAccumulator returns an empty sum.
@@ -52,15 +52,15 @@ func (m *GaussianSum) NewAccumulator() *Accumulator {
 // Reset empties the sum.
 func (a *Accumulator) Reset() { a.begin(a.most) }
 
-// begin empties the sum, for at most so many vectors.
+// begin empties the sum and allows at most most vectors.
 func (a *Accumulator) begin(most int) {
 	clear(a.sum)
 	a.terms, a.most, a.err = 0, most, nil
 }
 
-// Add adds the clipped and truncated v. A vector that is not finite adds zero.
-// It refuses a vector of the wrong length and more vectors than Config.Terms, or
-// than the batch has records; the release then fails, whatever follows.
+// Add adds the clipped and truncated v. A vector that is not finite adds zero. Add
+// returns an error if v has the wrong length, or if there are more vectors than
+// Config.Terms or than records in the batch. The release then fails, whatever follows.
 func (a *Accumulator) Add(v []float64) error {
 	if len(v) != len(a.sum) {
 		return a.fail(fmt.Errorf("gaussian sum: vector has %d elements, want %d", len(v), len(a.sum)))
@@ -73,8 +73,8 @@ func (a *Accumulator) Add(v []float64) error {
 	return nil
 }
 
-// AddKeeping is Add that also writes to kept what v adds, without noise, in lattice
-// steps. It must not leave the house.
+// AddKeeping adds v like Add, and writes the added integers, without noise, to kept. kept
+// is in lattice steps and must not be released.
 func (a *Accumulator) AddKeeping(kept []int64, v []float64) error {
 	if len(v) != len(a.sum) || len(kept) != len(a.sum) {
 		return a.fail(fmt.Errorf("gaussian sum: vector and copy have %d and %d elements, want %d", len(v), len(kept), len(a.sum)))
@@ -91,7 +91,7 @@ func (a *Accumulator) AddKeeping(kept []int64, v []float64) error {
 	return nil
 }
 
-// Merge adds what other holds and empties it.
+// Merge adds the sum of other to a and empties other.
 func (a *Accumulator) Merge(other *Accumulator) error {
 	switch {
 	case a == other || a.of != other.of:
@@ -110,7 +110,7 @@ func (a *Accumulator) Merge(other *Accumulator) error {
 }
 
 func (a *Accumulator) tooMany() error {
-	return fmt.Errorf("gaussian sum: more than the %d vectors that it was made for", a.most)
+	return fmt.Errorf("gaussian sum: more than %d vectors", a.most)
 }
 
 func (a *Accumulator) fail(err error) error {
@@ -120,18 +120,18 @@ func (a *Accumulator) fail(err error) error {
 	return err
 }
 
-// Noise is a noise share that was drawn and hides nothing yet. The zero Noise is
-// none. A copy is the same noise: it is used up with it.
+// Noise is a noise share that was drawn for one release. The zero Noise has no share. A
+// copy of a Noise is the same share: using one uses up the other.
 type Noise struct {
 	drawn *drawn
 }
 
 type drawn struct {
-	of    *GaussianSum // nil once it is used up
+	of    *GaussianSum // nil after use
 	steps []int64
 }
 
-// Draw draws the noise of one release. What noise held before is lost.
+// Draw draws the noise of one release. It overwrites the earlier content of noise.
 func (m *GaussianSum) Draw(noise *Noise, src *Stream) {
 	if noise.drawn == nil || len(noise.drawn.steps) != m.cfg.Dim {
 		noise.drawn = &drawn{steps: make([]int64, m.cfg.Dim)}
@@ -140,7 +140,7 @@ func (m *GaussianSum) Draw(noise *Noise, src *Stream) {
 	noise.drawn.of = m
 }
 
-// use puts noise in dst, zero in sum, and uses the noise up.
+// use copies noise to dst, sets sum to zero, and uses the noise up.
 func (m *GaussianSum) use(noise *Noise, dst, sum []int64) error {
 	d := noise.drawn
 	if d == nil || d.of != m {
@@ -156,11 +156,10 @@ func (m *GaussianSum) use(noise *Noise, dst, sum []int64) error {
 	return nil
 }
 
-// ReleaseSum writes to dst what a holds, under noise that [GaussianSum.Draw]
-// drew before anybody looked at the data, and to sum the same without noise.
-// Only dst may leave the house. It uses the noise up and empties a, also if it
-// fails; dst and sum are then zero, or as they were if there was no noise to use.
-// It allocates nothing.
+// ReleaseSum writes the sum of a to dst, with noise that [GaussianSum.Draw] drew before
+// the program read the data, and to sum the same without noise. Only dst may be released.
+// ReleaseSum uses the noise up and empties a, even if it returns an error. dst and sum
+// are then zero, or unchanged if there was no noise to use. It allocates nothing.
 func (m *GaussianSum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator) error {
 	defer a.Reset()
 	if err := m.use(noise, dst, sum); err != nil {
@@ -173,9 +172,9 @@ func (m *GaussianSum) ReleaseSum(dst, sum []int64, noise *Noise, a *Accumulator)
 	return finish(dst, sum, a.err)
 }
 
-// ReleaseOne is Release for the single vector v, under noise that [GaussianSum.Draw]
-// drew before anybody looked at the data of which v is made. It uses the noise up,
-// also if it fails, and allocates nothing. It refuses a v that is not finite.
+// ReleaseOne releases the single vector v, with noise that [GaussianSum.Draw] drew before
+// the program read the data. It uses the noise up, even if it returns an error, and
+// allocates nothing. It returns an error if v is not finite.
 func (m *GaussianSum) ReleaseOne(dst, sum []int64, noise *Noise, v []float64) error {
 	if err := m.use(noise, dst, sum); err != nil {
 		return err
@@ -187,8 +186,8 @@ func (m *GaussianSum) ReleaseOne(dst, sum []int64, noise *Noise, v []float64) er
 	return finish(dst, sum, nil)
 }
 
-// checkVector refuses a vector that is a release by itself and mis-shaped or not
-// finite.
+// checkVector returns an error if a vector that is a release by itself has the wrong
+// length or is not finite.
 func checkVector(dim int, v []float64) error {
 	if len(v) != dim {
 		return fmt.Errorf("vector has %d elements, want %d", len(v), dim)
@@ -199,8 +198,8 @@ func checkVector(dim int, v []float64) error {
 	return nil
 }
 
-// checkDestination refuses destinations of the wrong length, and ones that share
-// memory: the exact sum would end up where the noisy one is.
+// checkDestination returns an error if a destination has the wrong length, or if the two
+// share memory: the exact sum would then overwrite the noisy one.
 func checkDestination(dim int, dst, sum []int64) error {
 	if len(dst) != dim || len(sum) != dim {
 		return fmt.Errorf("destination has %d and %d elements, want %d", len(dst), len(sum), dim)

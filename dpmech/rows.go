@@ -6,23 +6,25 @@ import (
 	"math"
 )
 
-// rowsAtOnce is how many rows are clipped and added together. The elements that they add
-// are at most clip ≤ 2^maxClipBits in absolute value, so that their sum is far below 2^51.
+// rowsAtOnce is the number of rows that are clipped and added together. Their elements
+// are at most clip ≤ 2^maxClipBits in absolute value, so that their sum is far below
+// 2^51.
 const rowsAtOnce = 64
 
-// together returns how many rows of d elements are added together: no more than stay in
-// a cache from one pass over them to the next.
+// together returns the number of rows of d elements that are added together. They fit in
+// a cache from one pass to the next.
 func together(d int) int {
 	const cached = 1 << 14 // elements, 128 KiB
 	return max(1, min(rowsAtOnce, cached/d))
 }
 
-// AddRows adds a vector for each of rows: slopes[l]·x[rows[l]·d : (rows[l]+1)·d], d the
-// length of a vector, each clipped and truncated, and zero if it is not finite. It is
-// for models in which a record's gradient is a multiple of its covariates. What a row
-// adds is a function of slope and row alone, and that of [Accumulator.Add] up to the
-// rounding of products. It refuses rows that x does not have and more vectors than
-// [Accumulator.Add] does; the release then fails, whatever follows.
+// AddRows adds one vector for each row in rows: slopes[l]·x[rows[l]·d : (rows[l]+1)·d],
+// where d is the length of a vector. Each is clipped and truncated, and counts as zero if
+// it is not finite. AddRows is for models in which a record's gradient is a multiple of
+// its covariates. The contribution of a row depends on its slope and its elements alone,
+// and equals that of [Accumulator.Add] up to the rounding of products. AddRows returns an
+// error if x does not have a row, or if there are too many vectors, as in
+// [Accumulator.Add]. The release then fails, whatever follows.
 func (a *Accumulator) AddRows(slopes []float64, rows []int32, x []float64) error {
 	d := len(a.sum)
 	switch {
@@ -31,7 +33,7 @@ func (a *Accumulator) AddRows(slopes []float64, rows []int32, x []float64) error
 	case len(rows) > a.most-a.terms:
 		return a.fail(a.tooMany())
 	case !within(rows, len(x)/d):
-		return a.fail(errors.New("gaussian sum: a row that the table does not have"))
+		return a.fail(errors.New("gaussian sum: a row is not in the table"))
 	}
 	a.terms += len(rows)
 	for len(rows) > 0 {
@@ -44,17 +46,18 @@ func (a *Accumulator) AddRows(slopes []float64, rows []int32, x []float64) error
 	return nil
 }
 
-// within reports whether all of rows are among the first n.
+// within reports whether all rows have numbers below n.
 func within(rows []int32, n int) bool {
 	for _, row := range rows {
-		if uint(row) >= uint(n) { // or below 0
+		if uint(row) >= uint(n) { // also true for negative rows
 			return false
 		}
 	}
 	return true
 }
 
-// addFormed is AddRows for rows of which one may have to be formed.
+// addFormed adds rows like AddRows. It computes the products of a row for which addRows
+// returns false.
 func (a *Accumulator) addFormed(slopes []float64, rows []int32, x []float64) {
 	g, d := &a.of.gate, len(a.sum)
 	for l := range rows {
@@ -69,8 +72,8 @@ func (a *Accumulator) addFormed(slopes []float64, rows []int32, x []float64) {
 }
 
 // addRows adds the clipped and truncated slope·row for each of at most rowsAtOnce rows to
-// sum, and reports whether it did: where the rounding of one of them is not proven to be
-// harmless it leaves sum as it is, and so it does where a slope or a row is not finite.
+// sum, and reports whether it did. If the rounding of one of them is not proven to be
+// harmless, or a slope or a row is not finite, it returns false and leaves sum unchanged.
 func (g *gate) addRows(sum []int64, slopes []float64, rows []int32, x []float64) bool {
 	if len(sum) > provenDim {
 		return false
@@ -85,15 +88,15 @@ func (g *gate) addRows(sum []int64, slopes []float64, rows []int32, x []float64)
 	return true
 }
 
-// scaled returns the factor that turns a row into steps of the clipped slope·row, ss the
-// row's squared norm, and whether it is proven to be good.
+// scaled returns the factor that converts a row to steps of the clipped slope·row, where
+// ss is the row's squared norm, and whether the factor is proven to be safe.
 //
-// A product is that of an element and one number that scale, slope and factor make
-// together. With ss, from 2^-900 to 2^1000, computed as in add, slope·row has a norm of
-// at most n·(1+2^-41.8)·(1+2^-51) for n = |slope|·√ss as computed. If n is within
-// g.length = clip·step·(1−2^-40), slope/step is exact, or so small that every product is
-// below one step; if not, the number is clip/√ss·(1−2^-40), whatever the size of slope.
-// Both leave an integer norm below clip, as in add.
+// A product is that of an element and one number, which combines scale, slope and factor.
+// With ss, from 2^-900 to 2^1000, computed as in add, slope·row has a norm of at most
+// n·(1+2^-41.8)·(1+2^-51) for n = |slope|·√ss as computed. If n is within g.length =
+// clip·step·(1−2^-40), slope/step is exact, or so small that every product is below one
+// step. Otherwise the number is clip/√ss·(1−2^-40), whatever the size of slope. In both
+// cases the integer norm is below clip, as in add.
 func (g *gate) scaled(slope, ss float64) (factor float64, proven bool) {
 	root := math.Sqrt(ss)
 	n := math.Abs(slope) * root
@@ -110,7 +113,8 @@ const (
 	mostSquares  = 0x1p1000
 )
 
-// factorsOneByOne replaces squared norms by factors and reports whether all are proven.
+// factorsOneByOne replaces squared norms by factors and reports whether all are proven to
+// be safe.
 func (g *gate) factorsOneByOne(factors, slopes []float64) bool {
 	all := true
 	for l, ss := range factors {

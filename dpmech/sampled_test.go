@@ -159,7 +159,7 @@ func TestSampledStepsThatFail(t *testing.T) {
 	}{
 		"too many": {func(batch []uint32, sum *dpmech.Accumulator) error {
 			return errors.Join(each(one)(batch, sum), sum.Add(one))
-		}, "more than the 4 vectors"},
+		}, "more than 4 vectors"},
 		"shape": {each([]float64{1, 2}), "vector has 2 elements, want 3"},
 		"own": {func(batch []uint32, sum *dpmech.Accumulator) error {
 			return errors.Join(sum.Add(one), own)
@@ -233,7 +233,7 @@ func TestSampledConfigErrors(t *testing.T) {
 	}{
 		"sampling":  {func(c *dpmech.SampledConfig) { c.Sampling = nil }, "no sampling"},
 		"rate":      {func(c *dpmech.SampledConfig) { c.Sampling = dpmech.Poisson{Rate: 2} }, "sampling rate"},
-		"tiny rate": {func(c *dpmech.SampledConfig) { c.Sampling = dpmech.Poisson{Rate: 1e-20} }, "sampling rate must be at least"},
+		"tiny rate": {func(c *dpmech.SampledConfig) { c.Sampling = dpmech.Poisson{Rate: 1e-20} }, "sampling rate must be 0 or at least"},
 		"steps":     {func(c *dpmech.SampledConfig) { c.Steps = 0 }, "number of steps must be at least 1"},
 		"noise":     {func(c *dpmech.SampledConfig) { c.NoiseMultiplier = 0.01 }, "noise multiplier must be at least 0.05"},
 		"clip":      {func(c *dpmech.SampledConfig) { c.Clip = 0 }, "clip must be positive"},

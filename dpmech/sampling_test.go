@@ -239,7 +239,7 @@ func TestSamplingErrors(t *testing.T) {
 		{dpmech.WithoutReplacement{Selection: -1}, 1, "unknown selection"},
 		{dpmech.RandomAllocation{Steps: 3, Picks: 4}, 10, "got 4 picks of 3 steps"},
 		{dpmech.RandomAllocation{Steps: 3}, 10, "got 0 picks"},
-		{dpmech.RandomAllocation{Steps: 1 << 30, Picks: 1 << 20}, 1 << 20, "too many to hold"},
+		{dpmech.RandomAllocation{Steps: 1 << 30, Picks: 1 << 20}, 1 << 20, "take too much memory"},
 		{dpmech.RandomAllocation{Steps: 3, Picks: 1}, -1, "number of records"},
 		{dpmech.Permutation{Batches: 11}, 10, "number of batches must lie in [1, 10]"},
 		{dpmech.Permutation{}, 10, "number of batches"},

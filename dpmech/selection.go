@@ -2,18 +2,18 @@ package dpmech
 
 import "fmt"
 
-// A Selection says how a batch of a given size is drawn from the records without
-// replacement.
+// A Selection is the algorithm that draws a batch of a given size from the records
+// without replacement.
 type Selection int
 
 const (
-	// Exact draws every set of records of that size with the same probability,
-	// given uniform bits.
+	// Exact draws every set of records of that size with the same probability, given
+	// uniform bits.
 	Exact Selection = iota
 
-	// Feistel takes the first values of a keyed permutation (docs/prove/feistel.md), which
-	// a parallel machine computes independently of each other. That the sets are
-	// equally likely is a conjecture about the network, as of any block cipher.
+	// Feistel takes the first values of a keyed permutation (docs/prove/feistel.md),
+	// which a parallel machine can compute independently of each other. That all sets are
+	// equally likely is a conjecture about the network, as for any block cipher.
 	Feistel
 )
 
@@ -35,13 +35,13 @@ const maxRecords = 1 << 31
 type selector struct {
 	n         int
 	selection Selection
-	marks     []uint8 // of the indices that were drawn: epoch
-	epoch     uint8   // at most this is in marks
+	marks     []uint8 // marks[i] is epoch if index i was drawn
+	epoch     uint8   // largest value in marks
 	words     [wordsAtOnce]uint64
 	network   feistel
 }
 
-// wordsAtOnce is how many words of a stream are taken at a time at most.
+// wordsAtOnce is the largest number of words that are taken from a stream at a time.
 const wordsAtOnce = 128
 
 func newSelector(n int, selection Selection) (*selector, error) {
@@ -60,7 +60,7 @@ func newSelector(n int, selection Selection) (*selector, error) {
 // Records returns the number of indices.
 func (s *selector) Records() int { return s.n }
 
-// choose appends size distinct indices to dst. It grows dst before it draws any.
+// choose appends size distinct indices to dst. It grows dst before it draws.
 func (s *selector) choose(dst []uint32, size int, src *Stream) []uint32 {
 	from := len(dst)
 	dst = grow(dst, size)
@@ -77,7 +77,7 @@ func (s *selector) choose(dst []uint32, size int, src *Stream) []uint32 {
 	return dst
 }
 
-// grow returns dst with size elements more, of any value.
+// grow returns dst with size more elements of any value.
 func grow(dst []uint32, size int) []uint32 {
 	if need := len(dst) + size; need <= cap(dst) {
 		return dst[:need]
@@ -85,25 +85,25 @@ func grow(dst []uint32, size int) []uint32 {
 	return append(dst, make([]uint32, size)...)
 }
 
-// mark fills chosen with distinct uniform indices, by drawing again what was
-// drawn before, and leaves the epoch at them. At most half of all indices are asked
-// for, so that no draw is repeated more than twice on average.
+// mark fills chosen with distinct uniform indices and marks them with the epoch. It
+// repeats draws of indices that are already marked. chosen has at most half as many
+// elements as there are indices, so that a draw is repeated at most twice on average.
 func (s *selector) mark(chosen []uint32, src *Stream) {
 	if s.epoch++; s.epoch == 0 {
 		clear(s.marks)
 		s.epoch = 1
 	}
 	for len(chosen) > 0 {
-		// Two indices a word, and never more than are needed.
+		// Draw two indices from a word, and no more words than needed.
 		words := s.words[:min((len(chosen)+1)/2, wordsAtOnce)]
 		src.Fill(words)
 		chosen = chosen[s.markSome(chosen, words):]
 	}
 }
 
-// markSome makes indices of words, until chosen is full, and returns how many were
-// new. It is Lemire's method with 32 bits: of 2^32 draws, those with one of the
-// uneven lowest products are refused, which leaves as many for every index.
+// markSome makes indices from words until chosen is full, and returns the number of new
+// ones. It uses Lemire's method with 32 bits: the draws among the 2^32 with one of the
+// uneven lowest products are rejected, which leaves equally many for every index.
 func (s *selector) markSome(chosen []uint32, words []uint64) (found int) {
 	n, marks, epoch := uint64(s.n), s.marks, s.epoch
 	uneven := uint32(-n) % uint32(n)
@@ -126,9 +126,11 @@ func (s *selector) markSome(chosen []uint32, words []uint64) (found int) {
 	return found
 }
 
-// chooseMost marks the few that are left out and lists the others, in order.
+// chooseMost draws and marks the few indices that are left out, and lists the others in
+// order.
 func (s *selector) chooseMost(chosen []uint32, src *Stream) {
-	// What is left out is drawn into the front of chosen, which is longer.
+	// The indices left out are drawn into the front of chosen, which is longer than
+	// needed.
 	s.mark(chosen[:s.n-len(chosen)], src)
 	count := 0
 	for i, mark := range s.marks {

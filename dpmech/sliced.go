@@ -8,46 +8,48 @@ import (
 )
 
 // A slicedGaussian samples N_Z(0, σ²), σ around 2^20, exactly like a [DiscreteGaussian]
-// and three times as fast: most samples take 32 bits and one look at a table.
+// and three times as fast: most samples take 32 bits and one access to a table.
 //
-// The region under f(x) = exp(−x²/2σ²) is cut into slices of 2^placeBits integers. Below
-// the least f of a slice is a rectangle, of which all points are under the curve; what is
-// above, up to a bound of f, is its wedge; beyond the slices, out to the sampler's bound,
-// wide wedges follow. All areas are multiples of one, and together no more than 2^32 of
-// them (times 2^-placeBits): a draw of 32 bits takes a point of the rectangles uniformly,
-// or says that it is one of the rest, and the rest is drawn from by rejection with any
-// number of bits. A point that is not under the curve is drawn anew, from the start, so
-// that points are uniform under the curve, whatever heights the table has as long as
-// rectangles are under it and wedges reach above it: those are certified by bounds of f.
+// The region under f(x) = exp(−x²/2σ²) is cut into slices of 2^placeBits integers. A
+// slice has a rectangle up to the least f in it, whose points are all under the curve,
+// and a wedge above it, up to an upper bound of f. Beyond the slices, out to the
+// sampler's bound, there are wide wedges. All areas are multiples of one unit, and their
+// total is at most 2^32 units (times 2^-placeBits). A draw of 32 bits chooses a point of
+// the rectangles uniformly, or one of the wedges, from which a point is drawn by
+// rejection with any number of bits. A point that is not under the curve is drawn again
+// from the start. So points are uniform under the curve for all heights in the table, as
+// long as rectangles are under the curve and wedges reach above it. Bounds of f certify
+// that.
 type slicedGaussian struct {
 	curve  *curve
 	bound  int64
 	origin int32                 // number of the slice that begins at 0
-	table  [slicedColumns]uint32 // of a column: slots of its own slice, and which is its other
+	table  [slicedColumns]uint32 // for each column: number of slots of its own slice, and number of its other slice
 
-	all    uint64 // area of what is not in the table
+	all    uint64 // area outside of the table
 	wedges []wedge
-	ends   []uint64              // of wedges: the area of each and those before it
-	shift  uint                  // of a place in the wedges, for
-	guide  [slicedColumns]uint16 // the first wedge that can hold it
+	ends   []uint64              // ends[i] is the area of wedges 0 to i
+	shift  uint                  // guide has the place in the wedges >> shift as index
+	guide  [slicedColumns]uint16 // first wedge that can contain a place
 }
 
 const (
-	columnBits    = 12 // of 32
-	thresholdBits = 7  // column's own, or its other slice
+	columnBits    = 12 // bits of the 32 that choose a column
+	thresholdBits = 7  // bits that choose between the column's own slice and the other one
 	placeBits     = 32 - columnBits - thresholdBits
-	slicedColumns = 1 << columnBits   // 16 KB of table: more would be too much for a cache
-	notInTable    = slicedColumns - 1 // a slice's number
+	slicedColumns = 1 << columnBits   // a table of 16 KB fits in a cache
+	notInTable    = slicedColumns - 1 // number of the slice that stands for the wedges
 	heightBits    = 40                // heights of the table are multiples of 2^-heightBits
 
-	// slicedReach is how far slices go, in σ: 2·10^-9 of the samples are beyond.
+	// slicedReach is the largest |x| of the slices, in σ. 2·10^-9 of the samples are
+	// beyond.
 	slicedReach = 6
 
-	leastSliced, mostSliced = 1 << 20, 5 << 19 // σ: so that there are 1,538 to 3,842 slices
+	leastSliced, mostSliced = 1 << 20, 5 << 19 // range of σ, for which there are 1,538 to 3,842 slices
 )
 
-// A wedge is the points (first + i, y), i < length and foot ≤ y < foot + rise. There are thousands,
-// so that it matters how much of a cache they take.
+// A wedge is the set of points (first + i, y) with i < length and foot ≤ y < foot + rise.
+// It is kept small, because thousands of them must fit in a cache.
 type wedge struct {
 	first      int64
 	length     uint64
@@ -73,7 +75,7 @@ func (g *slicedGaussian) fillPlain(dst []int64, words []uint64, missing []uint8)
 	}
 }
 
-// slicedAtOnce is how many samples are made together.
+// slicedAtOnce is the number of samples that are made together.
 const slicedAtOnce = 256
 
 // Fill sets every element of dst to an independent sample.
@@ -101,20 +103,21 @@ func (g *slicedGaussian) Fill(dst []int64, src *Stream) {
 	}
 }
 
-// replace draws the samples that are not in the table, each a bit of missing.
+// replace draws the samples that are not in the table. Bit i of missing stands for
+// dst[i].
 func (g *slicedGaussian) replace(dst []int64, missing uint64, src *Stream) {
 	for ; missing != 0; missing &= missing - 1 {
 		dst[bits.TrailingZeros64(missing)] = g.rest(src)
 	}
 }
 
-// rest returns the sample of a draw of which it is known that it is not in the table.
+// rest returns the sample of a draw outside of the table.
 func (g *slicedGaussian) rest(src wordSource) int64 {
 	for {
 		if x, kept := g.wedge(src); kept {
 			return x
 		}
-		// Refused: a new draw, from the start.
+		// The point was rejected: draw again from the start.
 		var missing [1]uint8
 		var sample [1]int64
 		word := [1]uint64{src.Uint64()}
@@ -124,8 +127,7 @@ func (g *slicedGaussian) rest(src wordSource) int64 {
 	}
 }
 
-// wedge draws a point of what is not in the table, and reports whether it is under the
-// curve.
+// wedge draws a point outside of the table, and reports whether it is under the curve.
 func (g *slicedGaussian) wedge(src wordSource) (x int64, kept bool) {
 	place := below(g.all, src)
 	w := int(g.guide[place>>g.shift])
@@ -133,20 +135,20 @@ func (g *slicedGaussian) wedge(src wordSource) (x int64, kept bool) {
 		w++
 	}
 	if w == len(g.ends) {
-		return 0, false // room that no wedge needs
+		return 0, false // rounding leaves an area that belongs to no wedge
 	}
 	v := &g.wedges[w]
 	place -= g.ends[w] - v.area()
 	column, height := place%(1<<placeBits), place>>placeBits
-	if v.length != 1<<placeBits { // beyond the slices, and hardly ever
+	if v.length != 1<<placeBits { // a wedge beyond the slices; rare
 		column, height = place%v.length, place/v.length
 	}
 	x = v.first + int64(column)
 	return x, g.under(x, v.foot+height, src)
 }
 
-// under draws how far above height y is, in units of 2^-heightBits, and reports whether
-// it is below f(x).
+// under draws how far y is above height, in units of 2^-heightBits, and reports whether y
+// is below f(x).
 func (g *slicedGaussian) under(x int64, height uint64, src wordSource) bool {
 	at := uint64(max(x, -x))
 	word := src.Uint64()
@@ -164,7 +166,7 @@ func (g *slicedGaussian) under(x int64, height uint64, src wordSource) bool {
 		if exact.Cmp(high) >= 0 {
 			return false
 		}
-		if low.Cmp(exact) > 0 { // at least a unit above, within which y lies
+		if low.Cmp(exact) > 0 { // y lies within one unit above exact
 			return true
 		}
 		exact.Lsh(exact, 64).Add(exact, new(big.Int).SetUint64(src.Uint64()))
@@ -183,13 +185,13 @@ func below(n uint64, src wordSource) uint64 {
 // newSliced returns the sampler of σ, from leastSliced to mostSliced.
 func newSliced(sigma uint64) *slicedGaussian {
 	if sigma < leastSliced || sigma > mostSliced {
-		panic("dpmech: a sliced Gaussian needs another sigma") // callers choose their lattice for it
+		panic("dpmech: sigma is out of the range of a sliced Gaussian") // callers choose a suitable lattice
 	}
 	g := &slicedGaussian{curve: newCurve(sigma, 1), bound: int64(sampleBound(sigma, 1))}
 	const length = 1 << placeBits
 	half := int64(slicedReach*sigma/length) + 1 // slices on either side
 	g.origin = int32(half)
-	var total uint64 // area of all rectangles and wedges
+	var total uint64 // total area of rectangles and wedges
 	g.wedges = make([]wedge, 0, 2*half+64)
 	for j := -half; j < half; j++ {
 		near := max(j*length, -((j+1)*length - 1))
@@ -214,14 +216,14 @@ func newSliced(sigma uint64) *slicedGaussian {
 	return g
 }
 
-// above returns a bound of f(x) from above in units of 2^-heightBits.
+// above returns an upper bound of f(x) in units of 2^-heightBits.
 func (g *slicedGaussian) above(x uint64) uint64 {
 	_, high := g.curve.at(x)
 	return (high-1)>>(unitBits-heightBits) + 1
 }
 
-// tabulate gives every slice's rectangle as many slots, each as high as unit, as are
-// under the curve, and puts what is above in order.
+// tabulate gives every slice's rectangle as many slots, each of height unit, as fit under
+// the curve, and makes wedges of the area above.
 func (g *slicedGaussian) tabulate(half int64, unit uint64) {
 	const length = 1 << placeBits
 	var slots [slicedColumns]int
@@ -254,7 +256,7 @@ func (g *slicedGaussian) tabulate(half int64, unit uint64) {
 
 // alias fills the table by the method of Walker ("An Efficient Method for Generating
 // Discrete Random Variables with General Distributions", 1977), in integers: every column
-// has 2^thresholdBits slots, of one slice or of two.
+// has 2^thresholdBits slots, which belong to one slice or to two.
 func (g *slicedGaussian) alias(slots *[slicedColumns]int) {
 	var few, many []int
 	for i, n := range slots {

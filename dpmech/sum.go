@@ -7,32 +7,32 @@ import (
 	"fedpvi/accountant"
 )
 
-// A GaussianSum adds vectors of bounded influence and hides each with discrete
-// Gaussian noise: clip to L2 norm C, truncate toward zero onto a lattice, add as
-// integers, add this release's noise share.
+// A GaussianSum releases sums of vectors with discrete Gaussian noise. It clips each
+// vector to the L2 norm C, truncates it toward zero onto a lattice, adds the vectors as
+// integers, and adds the noise share of the release.
 //
-// Guarantee: for two inputs that are adjacent, a sum of releases that holds n
-// shares unknown to the observer satisfies the privacy profile of
-// [GaussianSum.EventFor](n, adjacency). Sensitivity is C for add-remove and zero-out, 2C
-// for replace-one and wherever vectors are aggregates, rounded down to whole steps, because the integer norm of every
-// vector is at most C: shown of the rounding where it is far from C, checked in 128-bit
-// arithmetic elsewhere. A vector with an element that is not
-// finite adds zero, and nothing else tells that it was there.
+// Guarantee: for two adjacent inputs, a sum of releases with n noise shares that the
+// observer does not know satisfies the privacy profile of [GaussianSum.EventFor](n,
+// adjacency). The sensitivity is C for add-remove and zero-out, and 2C for replace-one
+// and for vectors that are aggregates, rounded down to whole steps. It holds because the
+// integer norm of every vector is at most C. Where the norm is far from C, a bound on the
+// rounding proves that; elsewhere it is checked in 128-bit arithmetic. A vector with an
+// element that is not finite adds zero, and nothing else shows that it was there.
 //
-// No sum can overflow: [NewGaussianSum] refuses a Config for which
-// Releases·(Terms·C + noise) could reach 2^62 lattice steps.
+// No sum can overflow: [NewGaussianSum] returns an error if Releases·(Terms·C + noise)
+// could reach 2^62 lattice steps.
 type GaussianSum struct {
 	cfg     Config
 	lattice Lattice
-	noise   DiscreteGaussian // of one share
-	sigma   int64            // of one share
+	noise   DiscreteGaussian // noise of one share
+	sigma   int64            // σ of one share, in lattice steps
 	clip    int64            // ⌊C/step⌋
 	gate    gate
 }
 
-// NewGaussianSum derives the lattice and the noise share that cfg asks for. The
-// share is rounded up to a whole number of lattice steps, so the noise is never
-// below what was asked and above it by less than one part in 2^23.
+// NewGaussianSum derives the lattice and the noise share from cfg. It rounds the share up
+// to a whole number of lattice steps, so the noise is never below the requested one, and
+// above it by less than one part in 2^23.
 func NewGaussianSum(cfg Config) (*GaussianSum, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("gaussian sum: %w", err)
@@ -72,14 +72,13 @@ func (m *GaussianSum) Dim() int { return m.cfg.Dim }
 // Clip returns C.
 func (m *GaussianSum) Clip() float64 { return m.cfg.Clip }
 
-// Shares returns the number of noise shares that together reach the noise
-// multiplier.
+// Shares returns the number of noise shares that together reach the noise multiplier.
 func (m *GaussianSum) Shares() int { return m.cfg.Shares }
 
-// NoiseMultiplier returns σ as it was asked for.
+// NoiseMultiplier returns σ of the configuration.
 func (m *GaussianSum) NoiseMultiplier() float64 { return m.cfg.NoiseMultiplier }
 
-// Lattice returns the grid on which releases are written.
+// Lattice returns the grid of the releases.
 func (m *GaussianSum) Lattice() Lattice { return m.lattice }
 
 // ShareSigma returns σ of one noise share in lattice steps.
@@ -91,14 +90,14 @@ func (m *GaussianSum) MaxTotal() int64 {
 	return int64(m.cfg.Releases) * (int64(m.cfg.Terms)*m.clip + m.noise.Bound())
 }
 
-// Event returns the cost of one release under the Config's adjacency, against an
-// observer to whom Config.Shares noise shares are unknown.
+// Event returns the cost of one release under the Config's adjacency, against an observer
+// who does not know Config.Shares of the noise shares.
 func (m *GaussianSum) Event() accountant.Event {
 	return m.EventFor(m.cfg.Shares, m.cfg.Adjacency)
 }
 
-// EventFor returns the cost of one release under an adjacency, against an
-// observer who sees a sum in which shares noise shares are unknown to him.
+// EventFor returns the cost of one release under an adjacency, against an observer who
+// sees a sum and does not know shares of its noise shares.
 func (m *GaussianSum) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
 	return accountant.DiscreteGaussian{
 		Sensitivity: float64(m.clip) * m.cfg.sensitivity(adjacency),

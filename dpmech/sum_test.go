@@ -310,7 +310,7 @@ func TestReleaseErrors(t *testing.T) {
 		query    dpmech.Query
 		want     string
 	}{
-		{"too many vectors", 3, 3, feed(3), "more than the 2 vectors"},
+		{"too many vectors", 3, 3, feed(3), "more than 2 vectors"},
 		{"short vector", 3, 3, short, "1 elements, want 3"},
 		{"short destination", 2, 3, feed(1), "2 and 3 elements, want 3"},
 		{"long sum", 3, 4, feed(1), "3 and 4 elements, want 3"},
@@ -342,12 +342,12 @@ func TestConfigErrors(t *testing.T) {
 		{"dimension", func(c *dpmech.Config) { c.Dim = 0 }, "dimension must be at least 1"},
 		{"shares", func(c *dpmech.Config) { c.Shares = 0 }, "noise shares must be at least 1"},
 		{"adjacency", func(c *dpmech.Config) { c.Adjacency = "" }, "unknown adjacency"},
-		{"overflow", func(c *dpmech.Config) { c.Terms = 1 << 30; c.NoiseMultiplier = .1 }, "at most 7 such releases can be added up; fewer vectors in each or a larger noise multiplier than 0.1 let more"},
-		{"overflow of one", func(c *dpmech.Config) { c.Terms = 1 << 50; c.NoiseMultiplier = .1 }, "one release of 1125899906842624 vectors could overflow: at most 8589908376 vectors fit"},
-		{"many releases", func(c *dpmech.Config) { c.Releases = 1 << 40 }, "the noise alone of 1099511627776 releases could overflow: at most 419110 releases"},
-		{"next to no noise", func(c *dpmech.Config) { c.NoiseMultiplier = 1e-4 }, "at most 1024 times is possible: a noise multiplier of 0.00391 would do, or at most 0 noise shares"},
-		{"many shares", func(c *dpmech.Config) { c.NoiseMultiplier = .01; c.Shares = 1000 }, "a noise multiplier of 0.0309 would do, or at most 104 noise shares"},
-		{"huge noise", func(c *dpmech.Config) { c.NoiseMultiplier = 1e9 }, "clip is below one lattice step: at most 3.36e+07 is possible with 16"},
+		{"overflow", func(c *dpmech.Config) { c.Terms = 1 << 30; c.NoiseMultiplier = .1 }, "use at most 7 such releases, fewer vectors in each, or a noise multiplier larger than 0.1"},
+		{"overflow of one", func(c *dpmech.Config) { c.Terms = 1 << 50; c.NoiseMultiplier = .1 }, "one release of 1125899906842624 vectors could overflow: use at most 8589908376 vectors"},
+		{"many releases", func(c *dpmech.Config) { c.Releases = 1 << 40 }, "the noise alone of 1099511627776 releases could overflow: use at most 419110 releases"},
+		{"next to no noise", func(c *dpmech.Config) { c.NoiseMultiplier = 1e-4 }, "at most 1024 times is supported: use a noise multiplier of at least 0.00391, or at most 0 noise shares"},
+		{"many shares", func(c *dpmech.Config) { c.NoiseMultiplier = .01; c.Shares = 1000 }, "use a noise multiplier of at least 0.0309, or at most 104 noise shares"},
+		{"huge noise", func(c *dpmech.Config) { c.NoiseMultiplier = 1e9 }, "clip is below one lattice step: use at most 3.36e+07 with 16"},
 		{"overflowing noise", func(c *dpmech.Config) { c.Clip = 1e300; c.NoiseMultiplier = 1e20 }, "a noise share of +Inf is out of range"},
 		{"huge dimension", func(c *dpmech.Config) { c.Dim = 1<<31 + 1 }, "dimension must be at most"},
 		{"tiny clip", func(c *dpmech.Config) { c.Clip = 1e-300 }, "out of range"},

@@ -5,14 +5,14 @@ import (
 	"math"
 )
 
-// AddVectors adds the vectors that stand one after another in v, each as
-// [Accumulator.Add] does and with the same result, in less time.
+// AddVectors adds the vectors that are stored one after another in v. The result is the
+// same as with [Accumulator.Add] for each, in less time.
 func (a *Accumulator) AddVectors(v []float64) error {
 	d := len(a.sum)
 	n := len(v) / d
 	switch {
 	case len(v) != n*d:
-		return a.fail(fmt.Errorf("gaussian sum: %d elements are no whole number of vectors of %d", len(v), d))
+		return a.fail(fmt.Errorf("gaussian sum: %d elements are not a whole number of vectors of %d", len(v), d))
 	case n > a.most-a.terms:
 		return a.fail(a.tooMany())
 	}
@@ -25,7 +25,7 @@ func (a *Accumulator) AddVectors(v []float64) error {
 	return nil
 }
 
-// inOrder are the numbers of rows that stand one after another.
+// inOrder holds the numbers of rows that are stored one after another.
 var inOrder = func() (rows [rowsAtOnce]int32) {
 	for l := range rows {
 		rows[l] = int32(l)
@@ -33,8 +33,8 @@ var inOrder = func() (rows [rowsAtOnce]int32) {
 	return rows
 }()
 
-// addVectors does as add for each of at most rowsAtOnce vectors, which have the length
-// of sum. Whether they go together or one by one, a vector gets the same factor.
+// addVectors adds each of at most rowsAtOnce vectors like add. The vectors have the
+// length of sum. A vector gets the same factor here as in add.
 func (g *gate) addVectors(sum []int64, v []float64) {
 	d := len(sum)
 	var space [rowsAtOnce]float64
@@ -50,8 +50,8 @@ func (g *gate) addVectors(sum []int64, v []float64) {
 	}
 }
 
-// provenFactors replaces squared norms by the factors of add, where it needs no check,
-// and reports whether that is so for all.
+// provenFactors replaces squared norms by the factors of add, and reports whether none of
+// the vectors needs a check.
 func (g *gate) provenFactors(factors []float64) bool {
 	for l, ss := range factors {
 		switch {

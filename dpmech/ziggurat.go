@@ -5,22 +5,22 @@ import (
 	"math/bits"
 )
 
-// A discreteZiggurat samples N_Z(0, σ²) on the integers up to a bound by rejection
-// from layers of equal area (Buchmann, Cabarcas, Göpfert, Hülsing, Weiden, "Discrete
-// Ziggurat", 2013), with heights that need no rounding.
+// A discreteZiggurat samples N_Z(0, σ²) on the integers up to a bound by rejection from
+// layers of equal area (Buchmann, Cabarcas, Göpfert, Hülsing, Weiden, "Discrete
+// Ziggurat", 2013). Its heights need no rounding.
 //
-// Layer i is the set of points (x, y), x one of the widthᵢ = 2Xᵢ−1 integers with
-// |x| < Xᵢ and y a real number of [yᵢ, yᵢ₊₁), where y₀ = 0 and yᵢ₊₁ = yᵢ + c/widthᵢ: all
-// have the same area c. A draw takes a layer, an x and a y of it uniformly, and is
-// repeated unless y < f(x) = exp(−x²/2σ²). The law of x is then exactly N_Z(0, σ²) on
-// the integers that the lowest layer holds, if the layers cover the region under the
-// curve: f(Xᵢ) ≤ yᵢ for every i above 0, and the last yᵢ ≥ 1. That, and that the |x|
-// of a layer that are kept unseen have f(x) ≥ yᵢ₊₁, is checked of every table with
-// bounds of f from both sides ([newDiscreteZiggurat]). Floating point only proposes
+// Layer i is the set of points (x, y), where x is one of the widthᵢ = 2Xᵢ−1 integers with
+// |x| < Xᵢ and y is a real number in [yᵢ, yᵢ₊₁), with y₀ = 0 and yᵢ₊₁ = yᵢ + c/widthᵢ:
+// all layers have the same area c. A draw chooses a layer, an x and a y in it uniformly,
+// and is repeated unless y < f(x) = exp(−x²/2σ²). The law of x is then exactly N_Z(0, σ²)
+// on the integers of the lowest layer, if the layers cover the region under the curve:
+// f(Xᵢ) ≤ yᵢ for every i above 0, and the last yᵢ ≥ 1. This is checked for every table
+// with lower and upper bounds of f ([newDiscreteZiggurat]), as well as f(x) ≥ yᵢ₊₁ for
+// those |x| of a layer that are accepted without drawing y. Floating point only proposes
 // the widths and c.
 //
-// y is drawn where it matters only, and as far: a word first, more if the bounds
-// leave the comparison open.
+// y is drawn only if it matters, and only as many bits as needed: one word first, and
+// more if the bounds do not decide the comparison.
 type discreteZiggurat struct {
 	curve  *curve
 	area   uint64 // c·2^areaBits, exactly
@@ -32,16 +32,16 @@ const (
 	areaBits       = 32 // c < 2^20
 )
 
-// A zigguratLayer is one layer; heights are in units of 2^-unitBits.
+// A zigguratLayer is one layer. Heights are in units of 2^-unitBits.
 type zigguratLayer struct {
-	width      uint64 // number of its integers, below 2^48
-	from, span uint64 // place − from < span, modulo 2^64: under the curve whatever y is
-	foot       uint64 // yᵢ, from below by less than i
+	width      uint64 // number of integers in the layer, below 2^48
+	from, span uint64 // if place − from < span, modulo 2^64, the point is under the curve for every y
+	foot       uint64 // lower bound of yᵢ, by less than i
 	rise       uint64 // yᵢ₊₁ − yᵢ, rounded down
 }
 
-// fill makes samples of words and returns how many: those of words that need nothing
-// but the table, and a few that take more bits from src.
+// fill makes samples from words and returns how many. Most words need only the table. A
+// few take more bits from src, and some are rejected.
 func (z *discreteZiggurat) fill(dst []int64, words []uint64, src *Stream) (made int) {
 	for _, w := range words {
 		layer := &z.layers[w%zigguratLayers]
@@ -61,7 +61,7 @@ func (z *discreteZiggurat) fill(dst []int64, words []uint64, src *Stream) (made 
 	return made
 }
 
-// atOnce returns the sample of w, if w needs nothing but the table.
+// atOnce returns the sample of w if the table is enough to make it.
 func (z *discreteZiggurat) atOnce(w uint64) (x int64, enough bool) {
 	layer := &z.layers[w%zigguratLayers]
 	place, rest := layer.place(w)
@@ -69,15 +69,15 @@ func (z *discreteZiggurat) atOnce(w uint64) (x int64, enough bool) {
 	return int64(place) - int64(layer.width>>1), enough
 }
 
-// place turns all but the lowest bits of w into a number below width, by Lemire's way:
-// ⌊t·width/2^56⌋ for t = ⌊w/2^8⌋. If rest, 2^8·(t·width mod 2^56), is below 2^8·width, it
-// is up to [again] whether it counts.
+// place maps all but the lowest bits of w to a number below width by Lemire's method:
+// ⌊t·width/2^56⌋ for t = ⌊w/2^8⌋. If rest, 2^8·(t·width mod 2^56), is below 2^8·width,
+// [again] decides whether the draw counts.
 func (l *zigguratLayer) place(w uint64) (place, rest uint64) {
 	return bits.Mul64(w&^(zigguratLayers-1), l.width)
 }
 
-// draw makes a sample of w, and of more bits from src where it takes them, or refuses
-// the point.
+// draw makes a sample from w, and from more bits of src if needed. kept is false if the
+// point is rejected.
 func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 	i := int(w % zigguratLayers)
 	layer := &z.layers[i]
@@ -89,8 +89,8 @@ func (z *discreteZiggurat) draw(w uint64, src *Stream) (x int64, kept bool) {
 	return int64(place) - int64(layer.width>>1), kept
 }
 
-// again returns the place of a draw of 56 bits if that is one of those of which
-// there are as many for every place, and draws another place otherwise.
+// again returns place if the draw of 56 bits is one of those that are equally many for
+// every place, and otherwise a new place.
 func again(place, rest, width uint64, src *Stream) uint64 {
 	if rest/zigguratLayers >= 1<<56%width {
 		return place
@@ -98,7 +98,7 @@ func again(place, rest, width uint64, src *Stream) uint64 {
 	return src.Uint64n(width)
 }
 
-// A wordSource is a [Stream] but in tests.
+// A wordSource is a [Stream], or fixed words in tests.
 type wordSource interface{ Uint64() uint64 }
 
 // keeps draws y and reports whether it is below the curve.
@@ -109,8 +109,9 @@ func (z *discreteZiggurat) keeps(i int, place uint64, src wordSource) bool {
 		x = -x
 	}
 	low, high := z.curve.at(x)
-	// y = yᵢ + v·rise, v of [word, word+1)/2^64: from foot+part up to another i for the
-	// foot, and 3 for part, of which word, rise and the product were rounded.
+	// y = yᵢ + v·rise with v in [word, word+1)/2^64. It is at least foot+part, and above
+	// it by at most i for the foot and 3 for part, because word, rise and the product
+	// were rounded.
 	word := src.Uint64()
 	part, _ := bits.Mul64(word, layer.rise)
 	switch y := layer.foot + part; {
@@ -122,15 +123,16 @@ func (z *discreteZiggurat) keeps(i int, place uint64, src wordSource) bool {
 	return z.decide(i, x, word, src)
 }
 
-// decide goes on from the first word of v in keeps, with as many more as it takes.
+// decide continues from the first word of v in keeps with as many more words as needed.
 func (z *discreteZiggurat) decide(i int, x, word uint64, src wordSource) bool {
 	v := new(big.Int).SetUint64(word)
 	for precision := uint(128); ; precision += 64 {
 		v.Lsh(v, 64).Add(v, new(big.Int).SetUint64(src.Uint64()))
 		area := new(big.Int).SetUint64(z.area)
 		area.Lsh(area, precision-areaBits)
-		// y = Σ area/widthⱼ + v·area/widthᵢ in units of 2^-precision, each term from below
-		// by less than one, and the last by less than two, since v goes on.
+		// y = Σ area/widthⱼ + v·area/widthᵢ in units of 2^-precision. Each term is a
+		// lower bound, by less than one, and the last one by less than two, since v has
+		// more bits.
 		y, term, width := new(big.Int), new(big.Int), new(big.Int)
 		for _, layer := range z.layers[:i] {
 			y.Add(y, term.Quo(area, width.SetUint64(layer.width)))

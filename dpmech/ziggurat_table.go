@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// tables are the ziggurats made last, by σ: clients of one round, and runs of a
-// sweep, have one σ.
+// tables holds the ziggurats that were made last, by σ. Clients of one round, and runs of
+// a sweep, share one σ.
 var tables struct {
 	sync.Mutex
 	of map[[2]uint64]*discreteZiggurat
@@ -31,8 +31,8 @@ func zigguratOf(num, den uint64) *discreteZiggurat {
 	return z
 }
 
-// newDiscreteZiggurat makes a ziggurat of about the least area, and makes it larger
-// until its layers are shown to cover the curve.
+// newDiscreteZiggurat makes a ziggurat with about the least area, and increases the area
+// until the layers are proven to cover the curve.
 func newDiscreteZiggurat(num, den uint64) *discreteZiggurat {
 	sigma, bound := float64(num)/float64(den), sampleBound(num, den)
 	z := &discreteZiggurat{curve: newCurve(num, den)}
@@ -45,7 +45,7 @@ func newDiscreteZiggurat(num, den uint64) *discreteZiggurat {
 	}
 }
 
-// reach returns about the largest |x| whose density is above height.
+// reach returns approximately the largest |x| whose density is above height.
 func reach(sigma, height, bound float64) float64 {
 	if height >= 1 {
 		return 0
@@ -53,8 +53,8 @@ func reach(sigma, height, bound float64) float64 {
 	return min(bound, math.Floor(sigma*math.Sqrt(-2*math.Log(height))))
 }
 
-// leastArea returns the area of a layer with which the last one ends about at the
-// mode.
+// leastArea returns the area of a layer for which the last layer ends approximately at
+// the mode.
 func leastArea(sigma, bound float64) float64 {
 	low := max(1, math.Sqrt(2*math.Pi)*sigma) / zigguratLayers / 2
 	high := low
@@ -72,7 +72,7 @@ func leastArea(sigma, bound float64) float64 {
 	return high
 }
 
-// top returns where layers of such an area end.
+// top returns the height at which layers of the given area end.
 func top(area, sigma, bound float64) (height float64) {
 	for i := 0; i < zigguratLayers && height < 1; i++ {
 		height += area / (2*reach(sigma, height, bound) + 1)
@@ -80,9 +80,9 @@ func top(area, sigma, bound float64) (height float64) {
 	return height
 }
 
-// stack makes the layers of z.area and reports whether they cover the curve.
+// stack makes the layers for z.area and reports whether they cover the curve.
 func (z *discreteZiggurat) stack(sigma float64, bound uint64) bool {
-	foot := uint64(0) // yᵢ is in [foot, foot+i]
+	foot := uint64(0) // yᵢ lies in [foot, foot+i]
 	half := bound
 	for i := range z.layers {
 		if i > 0 && foot < 1<<unitBits {
@@ -99,8 +99,8 @@ func (z *discreteZiggurat) stack(sigma float64, bound uint64) bool {
 	return foot >= 1<<unitBits
 }
 
-// cover returns the least half ≥ from for which f(half+1) is shown to be at most
-// foot, which is at most yᵢ, so that |x| ≤ half is all that is above yᵢ.
+// cover returns the least half ≥ the argument for which f(half+1) is proven to be at most
+// foot. foot is at most yᵢ, so every x with a density above yᵢ has |x| ≤ half.
 func (z *discreteZiggurat) cover(foot, half uint64) uint64 {
 	for {
 		if _, high := z.curve.at(half + 1); high <= foot {
@@ -110,8 +110,8 @@ func (z *discreteZiggurat) cover(foot, half uint64) uint64 {
 	}
 }
 
-// under returns the largest n, at most from, for which all |x| < n are shown to have
-// f(x) ≥ head, which is at least yᵢ₊₁.
+// under returns the largest number m, at most n, for which f(x) ≥ head is proven for all
+// |x| < m. head is at least yᵢ₊₁.
 func (z *discreteZiggurat) under(head, n uint64) uint64 {
 	for n > 0 {
 		if low, _ := z.curve.at(n - 1); low >= head {

@@ -1,8 +1,8 @@
 // Package seeded makes reproducible random streams for simulations and tests.
 //
-// What it returns protects nobody: whoever knows the seed can remove the
-// noise. Only sim and tests may import it, and a test of the repository holds
-// everyone to that, so a daemon cannot be given a seed by any flag or file.
+// These streams protect nobody: a reader who knows the seed can remove the noise. Only
+// sim and tests may import the package, and a policy test enforces that. So no flag or
+// file can give a daemon a seed.
 package seeded
 
 import (
