@@ -2,9 +2,9 @@ package sim
 
 import "math"
 
-// Coverage returns the share of the true parameters that lie within the middle 90 % of
-// their marginals, of the posterior as it is and with what the privacy noise adds,
-// which is the same where the study leaves that out. The play must have a Truth.
+// Coverage returns the share of the true parameters that lie within the middle 90 % of their
+// marginals: first under the posterior, then under the noise-aware posterior. The two are equal if
+// the study asks for no noise-aware posterior. The play must have a Truth.
 func (p *Play) Coverage() (plain, aware float64, err error) {
 	f := p.Federation
 	mean, cov, err := f.Protocol.Family().Moments(f.Server.Posterior())
@@ -26,8 +26,8 @@ func (p *Play) Coverage() (plain, aware float64, err error) {
 	return plain, p.covered(a.Mean, variance), nil
 }
 
-// NoiseAware returns the posterior with what the privacy noise adds, nil if the study asks for none, or
-// another method has found the posterior.
+// NoiseAware returns the noise-aware posterior. It returns nil if the study asks for none or if
+// another method found the posterior.
 func (p *Play) NoiseAware() (*NoiseAware, error) {
 	if p.adopted != nil {
 		return nil, nil

@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// dataFolder is where public data sets are looked for.
+// dataFolder is the folder in which public data sets are searched for.
 func dataFolder() string {
 	if folder := os.Getenv("FEDPVI_DATA"); folder != "" {
 		return folder
@@ -20,8 +20,8 @@ func dataFolder() string {
 	return filepath.Join("..", "shared", "data")
 }
 
-// FindData returns where a study's file of records is: at its path, beside the
-// study, or in the folder FEDPVI_DATA (by default ../shared/data).
+// FindData returns the path of a study's file of records: its own path, the same path beside the
+// study, or a file in the folder FEDPVI_DATA (by default ../shared/data).
 func FindData(studyFile, data string) (string, error) {
 	tried := []string{data}
 	if !filepath.IsAbs(data) {
@@ -39,16 +39,16 @@ func FindData(studyFile, data string) (string, error) {
 	return "", fmt.Errorf("the file of records %s is neither beside the study nor in %s: set FEDPVI_DATA to the folder of data sets, or give the file with --data", data, dataFolder())
 }
 
-// A cast is who plays a study: the clients with their records, and the records that
-// nobody holds, to be predicted in the end.
+// A cast holds the clients with their records, and the records held out from all clients for
+// predictions.
 type cast struct {
 	holders []Holder
 	test    *shard.Records // nil if nothing is predicted
-	report  shard.Report   // what reading did to the files of records
+	report  shard.Report   // changes that reading made to the files' records
 }
 
-// newCast returns the cast of a study. dataFile, if not empty, replaces the study's
-// own source of records.
+// newCast returns the cast of a study. A dataFile that is not empty replaces the study's own
+// source of records.
 func newCast(st *study.Study, studyFile, dataFile string, seed uint64) (*cast, error) {
 	sim := st.Simulation
 	if dataFile == "" && sim.Synthetic != nil {
@@ -77,7 +77,7 @@ func newCast(st *study.Study, studyFile, dataFile string, seed uint64) (*cast, e
 	return c, err
 }
 
-// design returns the records to predict as the model sees them, nil if there are none.
+// design returns the held-out records as the model reads them, nil if there are none.
 func (c *cast) design(st *study.Study) *shard.Shard {
 	if c.test == nil {
 		return nil
@@ -85,8 +85,8 @@ func (c *cast) design(st *study.Study) *shard.Shard {
 	return shard.Design(st, c.test)
 }
 
-// castSynthetic makes up records. Clients have those that were made for them, unless
-// the study deals records otherwise.
+// castSynthetic makes up records. Each client holds the records that were made for it, unless the
+// study partitions the records otherwise.
 func castSynthetic(st *study.Study, studyFile string, seed uint64) (*cast, error) {
 	c := &cast{}
 	var err error
@@ -130,7 +130,7 @@ func (c *cast) holdOutOfEach(st *study.Study) error {
 	return nil
 }
 
-// readTest reads the study's own files of records to predict, if it has any.
+// readTest reads the study's own files of held-out records, if it names any.
 func (c *cast) readTest(st *study.Study, studyFile string) error {
 	if len(st.Simulation.TestData) == 0 {
 		return nil
@@ -140,8 +140,8 @@ func (c *cast) readTest(st *study.Study, studyFile string) error {
 	return err
 }
 
-// holdOut splits records into those that are dealt and those that are not, at random or
-// in the order of the files.
+// holdOut splits records into those for the clients and those held out, at random or in the order
+// of the files.
 func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *shard.Records, err error) {
 	n := records.Len()
 	out := int(math.Round(st.Simulation.Test * float64(n)))
@@ -155,8 +155,8 @@ func holdOut(st *study.Study, records *shard.Records, seed uint64) (kept, test *
 	return records.Select(order[out:]), records.Select(order[:out]), nil
 }
 
-// readFiles reads files of records into one table. Those that are the user's own are
-// taken where they are.
+// readFiles reads files of records into one table. Paths that the user gave are opened as they
+// are.
 func readFiles(st *study.Study, studyFile string, files []string, own bool) (*shard.Records, shard.Report, error) {
 	var all *shard.Records
 	report := shard.NewReport()

@@ -10,16 +10,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Dealt is a file of records that somebody holds.
+// Dealt is a file with the records of one client, or with the held-out records.
 type Dealt struct {
-	Client  pvi.ClientID `json:"client,omitempty"` // "" for the records that nobody holds
+	Client  pvi.ClientID `json:"client,omitempty"` // "" for the held-out records
 	File    string       `json:"file"`
 	Records int          `json:"records"`
 }
 
-// Deal writes the records with which a study would be played to a new folder, a file for
-// each client and one for the records that are held out, if there are any, beside the
-// study as it is read: the same partition as that of a play with the same options.
+// Deal writes the records of a simulated study to a new folder: a file for each client, one for
+// the held-out records if there are any, and the study as it is read. The partition is that of a
+// play with the same options.
 func Deal(st *study.Study, o Options, folder string) ([]Dealt, error) {
 	c, err := newCast(st, o.StudyFile, o.DataFile, o.Seed)
 	if err != nil {

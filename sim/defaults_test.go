@@ -14,12 +14,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A defaultsCase is a data set on which the rules for what a study leaves open are
-// compared with the best settings of a grid: a study in experiments/defaults.
+// A defaultsCase is a data set on which the default rules are compared with the best settings of a
+// grid, with a study of experiments/defaults.
 type defaultsCase struct {
 	name    string
 	seeds   int
-	typical float64 // norm of the regressors of a record, on average
+	typical float64 // mean norm of the regressors of a record
 	steps   []float64
 	clips   []float64 // as shares of typical
 	travels []float64 // step size times steps
@@ -32,9 +32,9 @@ var defaultsCases = []defaultsCase{
 	{"adult", 2, 3.12, []float64{100, 200}, []float64{0.5, 0.75, 1}, []float64{10, 20, 40}},
 }
 
-// The rules, untouched, lose at most 1.5 % of accuracy against the best settings of a
-// grid, found on the records that are predicted, and 0.7 % on average. DEFAULTS names the
-// data sets to do, all of them if it is empty; the output is the table of docs/use/defaults.md.
+// The default rules lose at most 1.5 % of accuracy on any data set, and 0.7 % on average, against
+// the best settings of a grid chosen on the predicted records. DEFAULTS names the data sets to
+// run, all of them if it is empty. The output is the table of docs/use/defaults.md.
 func TestDefaultsAgainstTuned(t *testing.T) {
 	if !long() {
 		t.Skip("set FEDPVI_LONG: an hour")
@@ -58,7 +58,7 @@ func TestDefaultsAgainstTuned(t *testing.T) {
 	}
 }
 
-// A defaultsGrid plays a case; the files are read once.
+// A defaultsGrid plays a case. It reads the files once.
 type defaultsGrid struct {
 	defaultsCase
 	path string
@@ -75,8 +75,8 @@ func newDefaultsGrid(t *testing.T, c defaultsCase) *defaultsGrid {
 	return &defaultsGrid{c, path, all}
 }
 
-// best returns the largest accuracy on the grid and where it is, and the largest log
-// likelihood anywhere.
+// best returns the largest accuracy on the grid with its settings, and the largest log likelihood
+// on the grid.
 func (g *defaultsGrid) best(t *testing.T, epsilon float64) (accuracy, log float64, at string) {
 	t.Helper()
 	log = math.Inf(-1)
@@ -98,7 +98,7 @@ func setting(key string, value float64) string {
 	return key + "=" + strconv.FormatFloat(value, 'g', -1, 64)
 }
 
-// play returns mean accuracy and log likelihood over seeds; nothing if a run fails.
+// play returns mean accuracy and log likelihood over seeds. It returns nothing if a run fails.
 func (g *defaultsGrid) play(t *testing.T, epsilon float64, settings ...string) (accuracy, log float64) {
 	t.Helper()
 	st, err := LoadStudy(g.path, append(settings, setting("privacy.epsilon", epsilon)))

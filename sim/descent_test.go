@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Ten clients under ε = 1 each, few rounds: near the fit of all records without privacy.
-// The bounds are about twice what was seen over seeds.
+// Ten clients at ε = 1 each come near the fit of all records without privacy in few rounds. The
+// bounds are about twice the gaps seen over seeds.
 func TestPrivateAdult(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds: not under -short")
@@ -78,8 +78,8 @@ levels = ["no", "yes"]
 	}
 }
 
-// A study that says how its private steps go can be played without a promise: what fits
-// best then is left to the program, and what a user sets beside it holds.
+// A study with settings for private steps can run without privacy. The program's default fit
+// replaces those settings, and the user's other settings stay in force.
 func TestPrivateStepsWithoutPromise(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "hostile.toml")

@@ -12,11 +12,11 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// UseDevices has devices take the private gradient steps of all clients, in turn: those of
-// all who take part in a round by one launch on each. It
-// calls failed when one cannot ([solver.Accelerator]). They draw batches themselves, by the
-// Feistel network: a simulation protects nobody. What the study costs is the same; the
-// same seed has other noise than on the processor.
+// UseDevices makes devices compute the private gradient steps of all clients. Each device computes
+// the steps of all its clients in a round in one launch. UseDevices calls failed when a device
+// fails ([solver.Accelerator]). Devices draw batches themselves, with the Feistel network; this is
+// for simulations only and protects nobody. The privacy cost of the study does not change, but the
+// same seed yields other noise than on the processor.
 func (f *Federation) UseDevices(devices []device.Device, failed func(error) error) error {
 	if len(devices) == 0 {
 		return nil
@@ -33,8 +33,8 @@ func (f *Federation) UseDevices(devices []device.Device, failed func(error) erro
 	return nil
 }
 
-// Devices are what may compute, taken into use when the first study comes that they take.
-// Methods may be called from several goroutines at once.
+// Devices are the devices that the user allows. A device is opened when the first study that can
+// use it arrives. Methods may be called from several goroutines at once.
 type Devices struct {
 	source device.Source
 	say    func(string)
@@ -43,16 +43,16 @@ type Devices struct {
 	asked  bool
 	told   map[string]bool
 
-	gathering cuda.Gathering // of the clients of all federations
+	gathering cuda.Gathering // clients of all federations
 }
 
-// NewDevices returns devices from a source. What people should know goes to say, each
-// line once.
+// NewDevices returns devices from a source. It passes messages for the user to say, each line
+// once.
 func NewDevices(from device.Source, say func(string)) *Devices {
 	return &Devices{source: from, say: say, told: map[string]bool{}}
 }
 
-// Close gives all of them back.
+// Close releases all devices.
 func (d *Devices) Close() error { return device.Close(d.taken) }
 
 func (d *Devices) tell(line string) {
@@ -62,8 +62,8 @@ func (d *Devices) tell(line string) {
 	}
 }
 
-// Use has the devices take the steps of a federation, from the one with the given number
-// on, if they can. Where they are demanded and cannot that is an error.
+// Use makes the devices compute a federation's steps from the plan with the given number on, if
+// they can. It returns an error if the user demands devices and they cannot.
 func (d *Devices) Use(f *Federation, first int) error {
 	if d.none() {
 		return nil
@@ -79,13 +79,14 @@ func (d *Devices) Use(f *Federation, first int) error {
 	return f.UseDevices(turned, d.Failed)
 }
 
-// none reports whether nobody asks for devices.
+// none reports whether the user asks for no devices.
 func (d *Devices) none() bool {
 	return d.source == device.Source(device.CPU) || d.source == device.Source(device.Auto) && !device.Built
 }
 
-// For returns the devices for some work, none for the processor. why says what keeps it from
-// all devices, nil if nothing does; where they are demanded that is an error.
+// For returns the devices for a piece of work, none to use the processor. why is the reason why no
+// device can do the work, nil if there is none. If the user demands devices, that reason is
+// returned as an error.
 func (d *Devices) For(why error) ([]device.Device, error) {
 	if d.none() {
 		return nil, nil
@@ -116,8 +117,7 @@ func (d *Devices) For(why error) ([]device.Device, error) {
 	return taken, nil
 }
 
-// Failed is what becomes of work that a device fails: it goes to the processor if Failed
-// returns nil.
+// Failed handles the failure of a device. If it returns nil, the work moves to the processor.
 func (d *Devices) Failed(err error) error {
 	if d.source.Demanded() {
 		return err
@@ -128,7 +128,7 @@ func (d *Devices) Failed(err error) error {
 	return nil
 }
 
-// names says what computes.
+// names returns the names of the devices in use.
 func names(devices []device.Device) string {
 	if len(devices) == 0 {
 		return "the processor"

@@ -17,7 +17,7 @@ type emulated struct{ emulator.Device }
 
 func (*emulated) Close() error { return nil }
 
-// counted remembers how many problems launches have.
+// counted counts the problems of each launch.
 type counted struct {
 	emulated
 	mutex    sync.Mutex
@@ -31,7 +31,7 @@ func (c *counted) Launch(kernel string, blocks, threads, shared int, arguments .
 	return c.emulated.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// The clients of a round are one launch on each device, whatever the number of workers.
+// The clients of a round share one launch on each device, with any number of workers.
 func TestARoundIsOneLaunch(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		a, b := new(counted), new(counted)
@@ -44,8 +44,8 @@ func TestARoundIsOneLaunch(t *testing.T) {
 	}
 }
 
-// Federations that are played at the same time share launches where their rounds meet, with
-// the posteriors that each has alone.
+// Federations that run at the same time share launches where their rounds meet, and each finds the
+// posterior that it finds alone.
 func TestFederationsShareLaunches(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(deviceStudy))
 	if err != nil {
@@ -82,8 +82,8 @@ func TestFederationsShareLaunches(t *testing.T) {
 	}
 }
 
-// A federation whose clients compute on devices comes to the posterior to which it comes
-// where the processor takes the same steps, to rounding, with any number of workers.
+// A federation on devices finds the same posterior, up to rounding, as one whose steps the
+// processor takes over, with any number of workers.
 func TestAFederationOnDevices(t *testing.T) {
 	on := func(workers int, devices ...device.Device) []float64 {
 		p, r, said, err := playOn(t, &source{devices: devices}, workers)
@@ -96,7 +96,7 @@ func TestAFederationOnDevices(t *testing.T) {
 	if !slices.Equal(one, two) {
 		t.Errorf("on one device %v, on two %v", one, two)
 	}
-	for i, x := range on(1, new(gone)) { // where the processor takes the same steps over
+	for i, x := range on(1, new(gone)) { // the processor takes the same steps over
 		if off := (one[i] - x) / (1 + max(x, -x)); !(off < 1e-6 && off > -1e-6) {
 			t.Errorf("λ[%d] = %g, by the processor %g", i, one[i], x)
 		}

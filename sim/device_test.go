@@ -32,7 +32,7 @@ records_per_client = 300
 columns.x = { mean = 0, sd = 0.5 }
 `
 
-// source hands devices out.
+// source returns devices.
 type source struct {
 	devices  []device.Device
 	notice   error
@@ -47,7 +47,7 @@ func (s *source) Take() ([]device.Device, error, error) {
 
 func (s *source) Demanded() bool { return s.demanded }
 
-// gone is a device that was there when it was taken.
+// gone is a device that fails after it was opened.
 type gone struct{ closed int }
 
 var errGone = errors.New("it fell off the bus")
@@ -60,7 +60,7 @@ func (*gone) Read([]uint64, uint64) error                   { return errGone }
 func (*gone) Launch(string, int, int, int, ...uint64) error { return errGone }
 func (g *gone) Close() error                                { g.closed++; return nil }
 
-// playOn plays a study with devices and returns what was said.
+// playOn plays a study with devices and returns the messages for the user.
 func playOn(t *testing.T, from device.Source, workers int, overrides ...study.Override) (*Play, *Result, []string, error) {
 	t.Helper()
 	st, err := study.Parse("s.toml", []byte(deviceStudy), overrides...)
@@ -85,8 +85,8 @@ func playOn(t *testing.T, from device.Source, workers int, overrides ...study.Ov
 	return p, r, said, err
 }
 
-// Where a device fails the processor takes over, in every client and round, and says so
-// once; where it was demanded the run ends.
+// When a device fails, the processor takes over in every client and round, with one message. If
+// the user demands the device, the run ends.
 func TestADeviceThatFails(t *testing.T) {
 	g := new(gone)
 	p, r, said, err := playOn(t, &source{devices: []device.Device{g}}, 2)
@@ -123,7 +123,7 @@ func mustPlay(t *testing.T) *Play {
 	return p
 }
 
-// A study that no device takes is not a reason to take one into use.
+// A study that no device can compute opens no device.
 func TestStudiesThatNoDeviceTakes(t *testing.T) {
 	draws := study.Override{Key: "inference.draws", Value: "2"}
 	s := &source{devices: []device.Device{new(gone)}}
@@ -140,7 +140,7 @@ func TestStudiesThatNoDeviceTakes(t *testing.T) {
 	}
 }
 
-// Sites share devices in turn, from the one that a worker begins with.
+// Sites take devices in turn, beginning with the device of their worker.
 func TestDevicesAreSharedInTurn(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(deviceStudy))
 	if err != nil {

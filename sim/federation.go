@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Federation is a study being played.
+// A Federation runs a study.
 type Federation struct {
 	Protocol *pvi.Protocol
 	Server   *pvi.Server
@@ -22,24 +22,24 @@ type Federation struct {
 
 	seed     uint64
 	workers  int
-	streams  []*dpmech.Stream // each site's noise
-	mail     []pvi.Release    // each site's last release
+	streams  []*dpmech.Stream // noise of each site
+	mail     []pvi.Release    // last release of each site
 	post     post
 	verdicts map[pvi.Verdict]int
 
-	// LastOutcome is that of the last round; nil if the study has none, or has not come
-	// to it.
+	// LastOutcome is the outcome of the last round. It is nil if the study has no last round or
+	// has not reached it.
 	LastOutcome *pvi.OneStepOutcome
 	last        []*pvi.OneStepSite
-	iterates    *iterates // nil unless their variance is asked for
-	computedOn  string    // devices, empty for the processor
+	iterates    *iterates // nil unless the study asks for their variance
+	computedOn  string    // empty for the processor
 
-	gathering *cuda.Gathering // of visits on devices; nil on the processor
+	gathering *cuda.Gathering // for visits on devices; nil on the processor
 }
 
-// New returns a federation of the given holders at the prior, on the scale that a
-// standardisation found if the study asks for one. Up to workers
-// goroutines compute at a time; their number changes no bit.
+// New returns a federation of the given holders, at the prior. If the study asks for a
+// standardisation, New runs it and uses the scale that it finds. Up to workers goroutines compute
+// at a time; their number changes no bit of any result.
 func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federation, error) {
 	if err := checkHolders(st, holders); err != nil {
 		return nil, fmt.Errorf("study %s: %w", st.Name, err)
@@ -81,8 +81,8 @@ func New(st *study.Study, holders []Holder, seed uint64, workers int) (*Federati
 	return f, nil
 }
 
-// checkHolders refuses holders without records, unless the unit is the record:
-// whether there is any is then itself private, and they release noise.
+// checkHolders refuses holders without records unless the privacy unit is the record: then the
+// presence of records is private, and a holder without any releases noise.
 func checkHolders(st *study.Study, holders []Holder) error {
 	if st.Privacy.Unit == study.Record {
 		return nil
@@ -101,8 +101,8 @@ func checkHolders(st *study.Study, holders []Holder) error {
 	return nil
 }
 
-// Step plays until the next outcome, which all sites have then followed, and
-// returns it; nil if the study is done.
+// Step runs the study until the next outcome, delivers it to all sites and returns it. It returns
+// nil if the study is done.
 func (f *Federation) Step() (*pvi.Outcome, error) {
 	for {
 		plan, ok := f.Server.Next()
@@ -133,12 +133,12 @@ func (f *Federation) Step() (*pvi.Outcome, error) {
 	}
 }
 
-// propose has the plan's participants answer and posts the answers.
+// propose makes the plan's participants answer and posts the answers.
 func (f *Federation) propose(plan *pvi.Plan) error {
 	asked := make([]int, len(plan.Participants))
 	m := 0
 	for i, id := range plan.Participants {
-		for f.Sites[m].ID() != id { // both are in order
+		for f.Sites[m].ID() != id { // both are sorted
 			m++
 		}
 		asked[i] = m
@@ -157,11 +157,10 @@ func (f *Federation) propose(plan *pvi.Plan) error {
 	return nil
 }
 
-// Message returns what site m released last. It is valid until the next Step.
+// Message returns the last release of site m. It is valid until the next Step.
 func (f *Federation) Message(m int) *pvi.Release { return &f.mail[m] }
 
-// forSites shares work among goroutines where there is enough to be worth their
-// start.
+// forSites divides work among goroutines if it is large enough to pay for them.
 func (f *Federation) forSites(n int, do func(i int) error) error {
 	workers := f.workers
 	solver := f.Protocol.Study().Inference.Solver
@@ -172,8 +171,8 @@ func (f *Federation) forSites(n int, do func(i int) error) error {
 	return forEach(workers, n, do)
 }
 
-// forProposals is forSites for what sites propose. On devices all compute at a time, each
-// of which takes the steps of its sites together.
+// forProposals is forSites for proposals. On devices all sites run at once, because each device
+// takes the steps of its sites together.
 func (f *Federation) forProposals(n int, do func(i int) error) error {
 	if f.gathering == nil {
 		return f.forSites(n, do)
@@ -188,8 +187,8 @@ func (f *Federation) forProposals(n int, do func(i int) error) error {
 // Count returns the number of outcomes so far with the given verdict.
 func (f *Federation) Count(v pvi.Verdict) int { return f.verdicts[v] }
 
-// Run plays the study to its end or until ctx is done, and calls observe after
-// every outcome but that of the last round, if there is one.
+// Run plays the study until it ends or ctx is done. It calls observe after every outcome except
+// that of the last round.
 func (f *Federation) Run(ctx context.Context, observe func(*pvi.Outcome) error) error {
 	for {
 		if err := ctx.Err(); err != nil {

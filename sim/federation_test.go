@@ -16,7 +16,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// experiment loads a study of the repository with other settings.
+// experiment loads a study of the repository with overrides.
 func experiment(t testing.TB, name string, settings ...string) (*study.Study, string) {
 	t.Helper()
 	path := filepath.Join("..", "experiments", filepath.FromSlash(name))
@@ -27,7 +27,7 @@ func experiment(t testing.TB, name string, settings ...string) (*study.Study, st
 	return st, path
 }
 
-// newPlay sets up a study, and skips the test if its data set is not there.
+// newPlay sets up a study. It skips the test if the data set is missing.
 func newPlay(t testing.TB, st *study.Study, path string, workers int) *Play {
 	t.Helper()
 	for _, data := range st.Simulation.Data {
@@ -73,8 +73,8 @@ var schedules = map[string][]string{
 	"asynchronous, decreasing": {"inference.schedule=asynchronous", "inference.damping=1.0", "inference.damping_schedule=harmonic"},
 }
 
-// Without privacy the federation finds the pooled posterior to 1e-9, whatever the
-// schedule and whoever holds which record.
+// Without privacy the federation finds the pooled posterior to 1e-9, with every schedule and every
+// partition.
 func TestNonPrivateIsPooled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -96,8 +96,8 @@ func TestNonPrivateIsPooled(t *testing.T) {
 	}
 }
 
-// largestGap is the largest relative difference of means and sds; a mean near
-// zero is measured in sds.
+// largestGap returns the largest relative difference of means and sds. A mean near zero is
+// measured in sds.
 func largestGap(r *Result) float64 {
 	var gap float64
 	for i, m := range r.Posterior {
@@ -107,8 +107,8 @@ func largestGap(r *Result) float64 {
 	return gap
 }
 
-// A diagonal posterior settles at mean-field inference on the pooled records,
-// whose mean is the exact one.
+// A diagonal posterior converges to mean-field inference on the pooled records, whose mean is the
+// exact one.
 func TestDiagonalIsMeanField(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -128,14 +128,14 @@ func TestDiagonalIsMeanField(t *testing.T) {
 	}
 }
 
-// Same study, same seed, same bits, at any number of workers.
+// The same study and seed give the same bits with any number of workers.
 func TestWorkersChangeNothing(t *testing.T) {
 	for _, settings := range [][]string{
 		nil,
 		{"privacy.unit=client"},
 		{"inference.schedule=asynchronous"},
 	} {
-		// Enough clients and coefficients that work is shared.
+		// Clients and coefficients enough for the work to be shared.
 		settings = append(settings, "simulation.clients=80", "federation.min_clients=60")
 		st, path := experiment(t, "abalone/rings.toml", settings...)
 		var first []byte
@@ -181,7 +181,7 @@ func TestSeedsDiffer(t *testing.T) {
 	}
 }
 
-// The report of a private run states what the study asked for.
+// The report of a private run states the privacy that the study asks for.
 func TestPrivacyOfARun(t *testing.T) {
 	for _, c := range []struct {
 		settings []string
@@ -202,8 +202,8 @@ func TestPrivacyOfARun(t *testing.T) {
 	}
 }
 
-// Soundness section 1: μ = 7.24 against the claimed 2.00 for published factors,
-// and the claim for tied and exact ones.
+// Published factors cost μ = 7.24 where 2.00 is claimed; tied and exact factors cost what is
+// claimed (soundness notes, section 1).
 func TestClaimedAndTrue(t *testing.T) {
 	for factors, want := range map[string]float64{"published": 7.24, "tied": 2, "exact": 2} {
 		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+factors)
@@ -220,15 +220,14 @@ func TestClaimedAndTrue(t *testing.T) {
 		if sound := factors != "published"; p.Sound != sound {
 			t.Errorf("%s: sound is %v", factors, p.Sound)
 		}
-		// What is reported as spent is what can be proved.
+		// The reported cost is the proven one.
 		if p.Epsilon != p.Proven.Epsilon || p.Mu != p.Proven.Mu || p.Views[0].Epsilon != p.Proven.Epsilon {
 			t.Errorf("%s: ε = %g is reported, %g in the table, %g can be proved", factors, p.Epsilon, p.Views[0].Epsilon, p.Proven.Epsilon)
 		}
 	}
 }
 
-// The running ε ends at the one of the result: 77, not the claimed 10, for published
-// factors.
+// The running ε ends at that of the result: 77, not the claimed 10, for published factors.
 func TestRunningEpsilon(t *testing.T) {
 	for factors, want := range map[string]float64{"published": 77.3, "tied": 10} {
 		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+factors)
@@ -246,7 +245,7 @@ func TestRunningEpsilon(t *testing.T) {
 	}
 }
 
-// A run without a promise says nothing of ε, least of all that it is zero.
+// A run without privacy prints no ε, in particular not zero.
 func TestNoPromise(t *testing.T) {
 	st, path := experiment(t, "linear/one-parameter.toml", append(NonPrivate, "inference.rounds=3")...)
 	result, err := newPlay(t, st, path, 1).Run(context.Background(), func(s Status) error {
@@ -264,8 +263,8 @@ func TestNoPromise(t *testing.T) {
 	}
 }
 
-// What is forecast is what is left in the end: the sd over seeds of the precision
-// is that of the noise, and what the clip does beside it is little.
+// The forecast matches the result: the sd of the precision over seeds is that of the noise, and
+// the clip adds little.
 func TestForecast(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -281,7 +280,7 @@ func TestForecast(t *testing.T) {
 		{"published", "0.1", "constant"},
 	} {
 		const seeds = 120
-		// A clip beyond every change, so that the noise is all that differs.
+		// No change reaches the clip, so only the noise differs.
 		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+c.factors, "inference.damping="+c.damping, "inference.damping_schedule="+c.schedule,
 			"privacy.clip=1000.0", "privacy.noise_multiplier=0.02", "inference.rounds=40", "simulation.synthetic.truth.x=1.0")
 		var forecast pvi.Forecast
@@ -313,7 +312,7 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// Little noise beside the signal is no reason to doubt, much is.
+// The forecast doubts a result with much noise beside the signal, not one with little.
 func TestForecastDoubts(t *testing.T) {
 	for epsilon, doubtful := range map[string]bool{"4.0": false, "1.0": false, "0.4": true} {
 		st, _ := experiment(t, "demo/blood-pressure.toml", "privacy.epsilon="+epsilon)
@@ -338,8 +337,8 @@ func TestProtocolOfNoClients(t *testing.T) {
 	}
 }
 
-// Where the record is protected, a holder may have none; where it is not, the error
-// says how many there are.
+// If the unit is the record, a holder may have no records. If it is the client, the error counts
+// the empty holders.
 func TestEmptyHolders(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "records.csv")
 	row := "M,0.455,0.365,0.095,0.514,0.2245,0.101,0.15,15\n"
@@ -388,8 +387,8 @@ func TestBadData(t *testing.T) {
 	}
 }
 
-// BenchmarkUpdates counts client updates a second on one core, in the case study
-// with dataset-level noise.
+// BenchmarkUpdates measures client updates a second on one core, in the case study with noise at
+// dataset level.
 func BenchmarkUpdates(b *testing.B) {
 	st, path := experiment(b, "linear/one-parameter.toml")
 	b.ReportAllocs()
@@ -410,7 +409,7 @@ func BenchmarkUpdates(b *testing.B) {
 	b.ReportMetric(float64(updates)/b.Elapsed().Seconds(), "updates/s")
 }
 
-// What a run holds in memory does not grow with the number of rounds.
+// The memory of a run does not grow with the number of rounds.
 func TestMemoryIsFlat(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -436,7 +435,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	}
 }
 
-// heapInUse returns the number of bytes that are in use.
+// heapInUse returns the number of bytes in use.
 func heapInUse() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -444,7 +443,7 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkRounds shows what a run costs and holds as rounds grow.
+// BenchmarkRounds measures time and memory of a run as rounds grow.
 func BenchmarkRounds(b *testing.B) {
 	for _, rounds := range []string{"100", "1000", "10000"} {
 		b.Run(rounds, func(b *testing.B) {

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// drawGeneral fills in what a model that is known by its program draws: the outcomes of
-// a neural network, the variables of a mixture.
+// drawGeneral draws the variables that a model given by its program generates: the outcomes of a
+// neural network, or the variables of a mixture.
 func drawGeneral(m *fit.Model, records *shard.Records, theta []float64, r *rand.Rand) error {
 	if m.Study.Model.Family == study.Mixture {
 		drawMixture(m, records, theta, r)
@@ -31,16 +31,16 @@ func drawGeneral(m *fit.Model, records *shard.Records, theta []float64, r *rand.
 			records.Row(i)[outcome] = binaryValue(e, column, r.Float64() < mean)
 			continue
 		}
-		noise := math.Exp(theta[len(theta)-1]) // declared last
+		noise := math.Exp(theta[len(theta)-1]) // the model declares it last
 		y := m.Study.Unscale(column, mean+noise*r.NormFloat64())
 		records.Row(i)[outcome] = min(max(y, column.Low), column.High)
 	}
 	return nil
 }
 
-// drawMixture draws the variables of every record. The parameters of the program are
-// the weights, then for each variable means and logarithms of sds; or, if one sd is known,
-// means alone.
+// drawMixture draws the variables of every record. The parameters of the program are the weights,
+// then for each variable the means and the logarithms of the sds, or only the means if one sd is
+// known.
 func drawMixture(m *fit.Model, records *shard.Records, theta []float64, r *rand.Rand) {
 	k := m.Study.Model.Components
 	values := make([]float64, len(m.Program().ConstrainedNames()))

@@ -1,7 +1,7 @@
 package sim
 
-// A History keeps what a run looked like over its outcomes, thinned so that its
-// size does not grow with their number.
+// A History keeps points of a run. It is thinned so that its size does not grow with the number of
+// outcomes.
 type History struct {
 	Points []Point
 	stride int
@@ -15,14 +15,14 @@ type Point struct {
 	Epsilon *float64 // nil if the study makes no promise
 }
 
-// historySize is the number of points at which every other one is dropped.
+// historySize is the number of points at which the history drops every other one.
 const historySize = 800
 
 // Wants reports whether the history keeps a point for the given outcome, counted
 // from 0 for the prior.
 func (h *History) Wants(outcome int) bool { return outcome%max(1, h.stride) == 0 }
 
-// Add keeps a point that the history wants.
+// Add appends a point that the history wants.
 func (h *History) Add(p Point) {
 	h.stride = max(1, h.stride)
 	h.Points = append(h.Points, p)

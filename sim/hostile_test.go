@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A hostile study is a regression on 120 records of three clients, played with a twist.
+// A hostile study is a regression on 120 records of three clients with one odd setting or record.
 const hostileStudy = `
 study = { version = 1, name = "hostile" }
 model = { family = "logistic", outcome = "y", positive = "yes", terms = ["x", "z"] }
@@ -39,7 +39,7 @@ type row struct {
 	z, y string
 }
 
-// ordinary is a record like any other.
+// ordinary returns a record with usual values.
 func ordinary(i int) row {
 	x := 5 + 5*math.Sin(float64(i))
 	y := "no"
@@ -49,7 +49,7 @@ func ordinary(i int) row {
 	return row{x, string("abc"[i%3]), y}
 }
 
-// playRows plays a study on so many records.
+// playRows plays a study on the given records.
 func playRows(t *testing.T, source string, records int, of func(i int) row, overrides ...study.Override) (*Result, error) {
 	t.Helper()
 	text := strings.Builder{}
@@ -77,7 +77,7 @@ func playRows(t *testing.T, source string, records int, of func(i int) row, over
 	return result, err
 }
 
-// checkSpent compares what a result says was spent with what sites released.
+// checkSpent compares the cost in a result with the releases of the sites.
 func checkSpent(t *testing.T, play *Play, r *Result) {
 	t.Helper()
 	p := play.Federation.Protocol
@@ -95,7 +95,7 @@ func checkSpent(t *testing.T, play *Play, r *Result) {
 	}
 }
 
-// finiteResult checks that a result is a distribution.
+// finiteResult checks that a result is a proper distribution.
 func finiteResult(t *testing.T, r *Result) {
 	t.Helper()
 	for _, m := range r.Posterior {
@@ -116,8 +116,8 @@ func finiteResult(t *testing.T, r *Result) {
 
 func replaced(key, value string) study.Override { return study.Override{Key: key, Value: value} }
 
-// Bad input of private gradient steps ends in a clear error, or in a posterior of finite
-// numbers with every release charged.
+// Bad input of private gradient steps yields a clear error, or a finite posterior with every
+// release charged.
 func TestPrivateStepsOnBadInput(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -9,14 +9,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// iterates adds up the means of q after the last outcomes of a study, for
-// [study.Iterates]. It sees what everybody sees who reads the outcomes.
+// iterates accumulates the means of q after the last outcomes of a study, for [study.Iterates]. It
+// reads only the outcomes, which every observer may read.
 type iterates struct {
-	from    int // the first outcome that counts
+	from    int // the first outcome that is counted
 	means   func(dst, natural []float64) error
 	n       float64
 	mean    []float64
-	squares []float64 // Σ (x − mean)², by Welford's updates
+	squares []float64 // Σ (x − mean)², by Welford's recurrence
 	now     []float64
 }
 
@@ -37,7 +37,7 @@ func newIterates(p *pvi.Protocol) *iterates {
 	}
 }
 
-// add follows an outcome, after which q has the given natural parameters.
+// add records the natural parameters of q after an outcome.
 func (it *iterates) add(o *pvi.Outcome, natural []float64) error {
 	if it == nil || o.Sequence < it.from {
 		return nil
@@ -54,7 +54,7 @@ func (it *iterates) add(o *pvi.Outcome, natural []float64) error {
 	return nil
 }
 
-// widen adds the variances to those of a covariance.
+// widen adds the variances to the diagonal of a covariance.
 func (it *iterates) widen(cov *mat.SymDense) {
 	for i, s := range it.squares {
 		cov.SetSym(i, i, cov.At(i, i)+s/(it.n-1))

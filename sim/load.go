@@ -10,8 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// LoadStudy reads a study file, with settings of the form key=value in place of
-// what it says.
+// LoadStudy reads a study file. Settings of the form key=value replace values of the file.
 func LoadStudy(path string, settings []string) (*study.Study, error) {
 	overrides, err := parseSettings(settings)
 	if err != nil {
@@ -30,10 +29,9 @@ func LoadStudy(path string, settings []string) (*study.Study, error) {
 	return study.Parse(path, source, fitting(path, source, overrides)...)
 }
 
-// fitting makes the settings that take the promise out of a study fit it. A solver that
-// needs no promise stays, and so does how it steps. Private gradient steps have no
-// meaning without noise, neither their number nor their size: what fits best is left to
-// the program.
+// fitting returns the settings with which a study runs without privacy. A solver that needs no
+// privacy stays, with its step sizes. The number and size of private gradient steps have no
+// meaning without noise, so the program's default fit replaces them.
 func fitting(path string, source []byte, overrides []study.Override) []study.Override {
 	at := slices.IndexFunc(overrides, func(o study.Override) bool { return o.Key == "inference.solver" && o.Value == "" })
 	if at < 0 {
@@ -44,7 +42,7 @@ func fitting(path string, source []byte, overrides []study.Override) []study.Ove
 	}
 	doc, err := document.Parse(path, source)
 	if err != nil {
-		return overrides // reported by whoever reads the study
+		return overrides // the study's parser reports the error
 	}
 	solver, ok := doc.Root().Table("inference").String("solver")
 	if !ok || solver == string(study.ClippedAnalytical) {
@@ -53,7 +51,7 @@ func fitting(path string, source []byte, overrides []study.Override) []study.Ove
 	return slices.Delete(overrides, at, at+1)
 }
 
-// descentAlone removes what another solver would understand, and mean something else.
+// descentAlone removes the keys that another solver would read with another meaning.
 var descentAlone = []study.Override{{Key: "inference.steps"}, {Key: "inference.step_size"}, {Key: "inference.draws"}}
 
 func parseSettings(settings []string) ([]study.Override, error) {
@@ -68,7 +66,7 @@ func parseSettings(settings []string) ([]study.Override, error) {
 	return overrides, nil
 }
 
-// NonPrivate are settings that take every promise out of a study.
+// NonPrivate are the settings that turn off the privacy of a study.
 var NonPrivate = []string{
 	`privacy={unit = "none"}`, "federation.opens=", "inference.solver=", "standardise.budget_share=", "standardise.noise_multiplier=",
 	"inference.sampling=", "inference.sampling_rate=", "inference.start=", "inference.start_share=", "inference.gradients=", "inference.optimiser=", "inference.step_decay=", "inference.average=", "inference.initial_sd=", "inference.noise_aware=", "inference.noise_aware_shares=",

@@ -12,16 +12,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A NoiseAware is a posterior whose spread counts what the privacy noise adds, beside
-// the one that counts what the records leave. It is for reading: factors and
-// predictions are of the latter.
+// A NoiseAware is the noise-aware posterior beside the plain one. It is for reports only: factors
+// and predictions use the plain posterior.
 type NoiseAware struct {
-	Method       string     `json:"method"` // as inference.noise_aware says
+	Method       string     `json:"method"` // value of inference.noise_aware
 	Coefficients []Compared `json:"coefficients"`
 	Marginals    []Marginal `json:"-"` // of the noise-aware posterior
 
-	// GradientNoise and CurvatureNoise are the sds of all clients' noise on a sum of
-	// gradients, and on an element of a sum of curvatures.
+	// GradientNoise and CurvatureNoise are the sds of the noise of all clients together, on a sum
+	// of gradients and on an element of a sum of curvatures.
 	GradientNoise  float64 `json:"gradient_noise_sd"`
 	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
 
@@ -29,7 +28,7 @@ type NoiseAware struct {
 	Covariance [][]float64 `json:"covariance"` // of θ
 }
 
-// Compared is a coefficient of the posterior, without and with what the noise adds.
+// Compared is a coefficient of the posterior, without and with the privacy noise.
 type Compared struct {
 	Name       string   `json:"name"`
 	DataOnly   Interval `json:"data_only"`
@@ -47,13 +46,13 @@ type Interval struct {
 // normal90 is the 95 % point of the standard normal distribution.
 const normal90 = 1.644853626951472
 
-// interval describes a parameter on its own scale, whose coordinate is N(m, sd²).
+// interval returns the interval of a parameter on its own scale whose coordinate is N(m, sd²).
 func interval(p fit.Parameter, m, sd float64) Interval {
 	of := marginal(p, m, sd)
 	return Interval{of.Mean, of.SD, p.Back(m - normal90*sd), p.Back(m + normal90*sd)}
 }
 
-// lastRound plays the last round of a study that has one, once.
+// lastRound plays the last round of the study, if it has one and has not played it.
 func (f *Federation) lastRound() error {
 	if f.Protocol.OneStep() == nil || f.last != nil {
 		return nil
@@ -84,8 +83,8 @@ func (f *Federation) lastRound() error {
 	return nil
 }
 
-// Releases returns how often client m has released something that costs privacy, the
-// last round included. [pvi.Protocol.Costs] says what that comes to.
+// Releases returns the number of releases of client m that cost privacy, the last round included.
+// [pvi.Protocol.Costs] returns their cost.
 func (f *Federation) Releases(m int) int {
 	n := f.Sites[m].Releases()
 	if f.last != nil {
@@ -94,8 +93,8 @@ func (f *Federation) Releases(m int) int {
 	return n
 }
 
-// noiseAware returns the posterior with what the noise adds, nil if the study asks for
-// none, or is not done.
+// noiseAware returns the noise-aware posterior. It returns nil if the study asks for none or is
+// not done.
 func (f *Federation) noiseAware(natural []float64) (*NoiseAware, error) {
 	p := f.Protocol
 	method := p.Study().Inference.NoiseAware

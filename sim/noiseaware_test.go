@@ -14,8 +14,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// calibration is the study of the calibration experiment, with overrides, small enough
-// for a test.
+// calibration returns the study of the calibration experiment with overrides, small enough for a
+// test.
 func calibration(t *testing.T, overrides ...study.Override) *study.Study {
 	t.Helper()
 	path := filepath.Join("..", "experiments", "calibration", "simulated.toml")
@@ -44,7 +44,7 @@ func playOut(t *testing.T, st *study.Study, seed uint64, workers int) (*Play, *R
 	return p, r
 }
 
-// A run reports both posteriors, pays for the last round, and moves q by nothing of it.
+// A run reports both posteriors and pays for the last round, which does not move q.
 func TestNoiseAwareResult(t *testing.T) {
 	clients := study.Override{Key: "simulation.clients", Value: "3"}
 	p, r := playOut(t, calibration(t, clients), 1, 1)
@@ -84,8 +84,8 @@ func TestNoiseAwareResult(t *testing.T) {
 	}
 }
 
-// The closed form widens every coefficient and moves none; nothing is reported where a
-// study leaves it out, or is not done.
+// The closed form widens the interval of every coefficient and moves no mean. Nothing is reported
+// if the study asks for none or is not done.
 func TestNoiseAwareForms(t *testing.T) {
 	with := func(how string) study.Override {
 		return study.Override{Key: "inference.noise_aware", Value: how}
@@ -109,8 +109,8 @@ func TestNoiseAwareForms(t *testing.T) {
 	}
 }
 
-// The truth is what records were made of: a fit of many without privacy finds it. Where
-// there is none, there is none.
+// Truth is the θ that generated the records: a fit of many records without privacy finds it. It is
+// nil where no single θ generated them.
 func TestTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -145,9 +145,9 @@ func TestCovered(t *testing.T) {
 	}
 }
 
-// In ten data sets the one-step intervals of small studies hold the truth far more often
-// than those of the records alone. Were their coverage 80 %, fewer than 30 of the 50
-// would be held with probability 10⁻³; seeds are fixed.
+// In ten data sets the one-step intervals of small studies hold the truth far more often than the
+// plain ones. If their coverage were 80 %, fewer than 30 of the 50 would hold it with probability
+// 10⁻³. The seeds are fixed.
 func TestNoiseAwareCoversMore(t *testing.T) {
 	var plain, aware float64
 	for seed := range uint64(10) {
@@ -164,8 +164,8 @@ func TestNoiseAwareCoversMore(t *testing.T) {
 	}
 }
 
-// The iterates' variance is that of the means after the last half of the rounds, and
-// comes on top of the posterior's own.
+// The iterates' variance is that of the means after the last half of the rounds. It is added to
+// the posterior's own.
 func TestIterates(t *testing.T) {
 	st := calibration(t,
 		study.Override{Key: "inference.noise_aware", Value: "iterates"},

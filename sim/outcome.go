@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// drawOutcome draws the outcome of record i at θ, as the column has it, within its
-// bounds.
+// drawOutcome draws the outcome of record i at θ, in the unit of its column and within the
+// column's bounds.
 func drawOutcome(m *fit.Model, column *study.Column, design *shard.Shard, i int, theta []float64, r *rand.Rand) float64 {
 	eta := make([]float64, m.Locations())
 	m.Location(eta, design, i, theta)
@@ -43,7 +43,7 @@ func drawOutcome(m *fit.Model, column *study.Column, design *shard.Shard, i int,
 	return min(max(y, column.Low), column.High)
 }
 
-// binaryValue returns a value of the column that is positive, or one that is not.
+// binaryValue returns a positive or a negative value of the column.
 func binaryValue(e *study.Event, column *study.Column, positive bool) float64 {
 	if e.Of(column.Low) == positive {
 		return column.Low
@@ -51,10 +51,10 @@ func binaryValue(e *study.Event, column *study.Column, positive bool) float64 {
 	if e.Of(column.High) == positive {
 		return column.High
 	}
-	return float64(e.Level) // neither end: the level in between, and it is positive
+	return float64(e.Level) // neither bound is positive: the level between them is
 }
 
-// drawPoisson draws a count, which is cut at most anyway.
+// drawPoisson draws a count, at most the given bound.
 func drawPoisson(mean, most float64, r *rand.Rand) float64 {
 	if !(mean < 1e9) {
 		return most
@@ -65,7 +65,7 @@ func drawPoisson(mean, most float64, r *rand.Rand) float64 {
 	return distuv.Poisson{Lambda: mean, Src: r}.Rand()
 }
 
-// drawClass draws a class given the log odds of all but the first.
+// drawClass draws a class from the log odds of all classes except the first.
 func drawClass(eta []float64, r *rand.Rand) int {
 	largest := 0.0
 	for _, e := range eta {

@@ -15,7 +15,7 @@ type Holder struct {
 	Records *shard.Records
 }
 
-// deal gives the records to the study's clients as its partition says.
+// deal divides the records among the study's clients as its partition defines.
 func deal(st *study.Study, records *shard.Records, seed uint64) ([]Holder, error) {
 	var rows [][]int
 	var names []string
@@ -46,27 +46,26 @@ func deal(st *study.Study, records *shard.Records, seed uint64) ([]Holder, error
 	return holders, nil
 }
 
-// clientID numbers clients so that their order is that of their names.
+// clientID returns a name for client i. The names sort in the order of the numbers.
 func clientID(m, clients int) pvi.ClientID {
 	return pvi.ClientID(fmt.Sprintf("client-%0*d", len(fmt.Sprint(clients)), m+1))
 }
 
-// balanced deals n records at random to clients whose sizes differ by one at
-// most.
+// balanced deals n records at random to clients whose sizes differ by at most one.
 func balanced(n, clients int, seed uint64) [][]int {
 	rows := make([][]int, clients)
 	spread(rows, shuffled(n, variates(seed, purposePartition)))
 	return rows
 }
 
-// smallSize returns how many records a small client holds, ⌊(1−ρ)N/M⌋; large
-// clients hold (1+ρ)N/M (Sharma 2019; Heikkilä et al. 2023).
+// smallSize returns the number of records of a small client, ⌊(1−ρ)N/M⌋; large clients hold
+// (1+ρ)N/M (Sharma 2019; Heikkilä et al. 2023).
 func smallSize(n, clients int, skew float64) int {
 	return int((1 - skew) * float64(n) / float64(clients))
 }
 
-// bySize deals records at random; the first half of the clients is small. What
-// rounding leaves over goes to the last clients.
+// bySize deals records at random. The first half of the clients is small. The last clients take
+// the records that rounding leaves over.
 func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	small := smallSize(n, clients, skew)
 	if small < 1 {
@@ -81,7 +80,7 @@ func bySize(n, clients int, skew float64, seed uint64) ([][]int, error) {
 	return rows, nil
 }
 
-// spread deals order to rows in parts that differ by one at most.
+// spread divides order into parts that differ by at most one.
 func spread(rows [][]int, order []int) {
 	n := len(order)
 	for m := range rows {
@@ -89,13 +88,12 @@ func spread(rows [][]int, order []int) {
 	}
 }
 
-// byLabel deals records so that small clients have a majority share of
-// c + (1−c)κ, kept within [0, 1], where c is the share of the majority label in
-// all records; large clients share what is left.
+// byLabel deals records so that small clients have a majority share of c + (1−c)κ, kept within [0,
+// 1], where c is the share of the majority label in all records. Large clients share the rest.
 func byLabel(st *study.Study, records *shard.Records, seed uint64) ([][]int, error) {
 	part, clients := st.Simulation.Partition, st.Simulation.Clients
 	outcome := st.ColumnIndex(st.Model.Outcome)
-	var labels [2][]int // rows without and with the label, shuffled
+	var labels [2][]int // rows without the label and rows with it, shuffled
 	for _, i := range shuffled(records.Len(), variates(seed, purposePartition)) {
 		label := 0
 		if y := records.Row(i)[outcome]; st.Model.Positive != nil && st.Model.Positive.Of(y) || st.Model.Positive == nil && y >= part.LabelThreshold {
@@ -135,7 +133,7 @@ func byLabel(st *study.Study, records *shard.Records, seed uint64) ([][]int, err
 	return rows, nil
 }
 
-// byColumn gives each level of the partition's column its records.
+// byColumn deals the records of each level of the partition's column to one client.
 func byColumn(st *study.Study, records *shard.Records) ([][]int, []string) {
 	column := st.ColumnIndex(st.Simulation.Partition.Column)
 	levels := st.Columns[column].Levels

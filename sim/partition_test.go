@@ -36,7 +36,7 @@ func partitionStudy(kind string, clients int, rho, kappa float64) *study.Study {
 	}
 }
 
-// Every record is dealt once, whatever the partition.
+// Every partition deals every record once.
 func TestPartitionDealsEveryRecord(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]string{"balanced", "by-size", "label-skew"}).Draw(t, "kind")
@@ -45,7 +45,7 @@ func TestPartitionDealsEveryRecord(t *testing.T) {
 		st := partitionStudy(kind, clients, rapid.Float64Range(0, .99).Draw(t, "rho"), rapid.Float64Range(-4, 1).Draw(t, "kappa"))
 		holders, err := deal(st, labelled(n, .7), rapid.Uint64().Draw(t, "seed"))
 		if err != nil {
-			return // the skew asks for records that are not there
+			return // the skew asks for more records of a label than there are
 		}
 		seen := make([]int, n)
 		for _, h := range holders {
@@ -59,13 +59,13 @@ func TestPartitionDealsEveryRecord(t *testing.T) {
 	})
 }
 
-// The numbers of the notes on inference, section 1.5: N = 39,073, M = 10.
+// Label skew gives the figures of the inference notes, section 1.5: N = 39,073, M = 10.
 func TestLabelSkew(t *testing.T) {
 	const n, clients, majority = 39_073, 10, .7607
 	for _, c := range []struct {
 		rho, kappa float64
 		small      int
-		minority   float64 // share of the label of which there are fewer
+		minority   float64 // share of the rarer label
 	}{
 		{.75, .95, 976, .012},
 		{.7, -3, 1172, .957},

@@ -11,31 +11,30 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Options say how a study is played.
+// Options configure a play.
 type Options struct {
-	StudyFile string // where the study was read, to find its data
+	StudyFile string // path of the study file, to find its data
 	DataFile  string // records to use instead of the study's
-	Seed      uint64 // study.Simulation.Seed unless the user asked for another
+	Seed      uint64 // the study's simulation.seed by default
 	Workers   int    // goroutines; 1 if 0
 }
 
-// A Play is a study that is set up and not yet finished.
+// A Play is a study that is set up and not finished.
 type Play struct {
 	Federation *Federation
 	Reference  *Reference
-	Report     shard.Report // what reading, and the scale that was found, did to the records
+	Report     shard.Report // changes to the records made by reading and by the scale that was found
 
-	// Truth is θ of records that were made up, on the model's scale; nil for others, and
-	// where clients differ in θ or the scale is to be found.
+	// Truth is the θ that generated made-up records, on the model's scale. It is nil for other
+	// records, and if clients differ in θ or the scale is still unknown.
 	Truth   []float64
-	adopted []float64 // natural parameters in place of the federation's; nil if none
+	adopted []float64 // natural parameters that replace the federation's; nil if none
 
-	test *shard.Shard // records to predict; nil if there are none
-	last []float64    // natural parameters when moved was last called
+	test *shard.Shard // held-out records; nil if there are none
+	last []float64    // natural parameters at the last call of moved
 }
 
-// NewPlay reads or makes the records, deals them to clients and sets up the
-// federation.
+// NewPlay reads or makes up the records, deals them to clients and sets up the federation.
 func NewPlay(st *study.Study, o Options) (*Play, error) {
 	c, err := newCast(st, o.StudyFile, o.DataFile, o.Seed)
 	if err != nil {
@@ -65,17 +64,17 @@ func (c *cast) play(st *study.Study, o Options) (*Play, error) {
 	return &Play{Federation: f, Truth: truth, Reference: reference, Report: c.report, test: c.design(f.Protocol.Study()), last: last}, nil
 }
 
-// Status is where a play stands after an outcome.
+// Status is the progress of a play after an outcome.
 type Status struct {
 	Outcome  *pvi.Outcome
 	Outcomes int      // so far
-	Of       int      // in the whole study
-	Change   float64  // of λ with the last outcome, relative to how far λ is from the prior
-	Epsilon  *float64 // what a client has spent so far, as far as it can be proved; nil if the study makes no promise
+	Of       int      // planned in the whole study
+	Change   float64  // change of λ by the last outcome, relative to the distance of λ from the prior
+	Epsilon  *float64 // proven cost of a client so far; nil if the study has no privacy
 }
 
-// Run plays to the end or until ctx is done, calling observe after every
-// outcome, and returns the result.
+// Run plays until the study ends or ctx is done, calls observe after every outcome, and returns
+// the result.
 func (p *Play) Run(ctx context.Context, observe func(Status) error) (*Result, error) {
 	if b := p.Federation.Protocol.Study().Simulation.Baseline; b != study.NoBaseline {
 		return nil, fmt.Errorf("simulation.baseline = %q is no federation: a sweep runs it beside one", b)
@@ -103,7 +102,7 @@ func (p *Play) Run(ctx context.Context, observe func(Status) error) (*Result, er
 	return result, p.predict(result)
 }
 
-// predict adds to a result how well it and the reference predict.
+// predict adds to a result the predictions of the posterior and of the reference.
 func (p *Play) predict(r *Result) (err error) {
 	m := p.Federation.Protocol.Model()
 	if r.Test, r.Predicted, err = predict(m, p.test, p.Federation.Protocol.Family(), r.Natural); err != nil {
@@ -113,8 +112,8 @@ func (p *Play) predict(r *Result) (err error) {
 	return err
 }
 
-// Test returns how the present posterior predicts the records that nobody holds, nil
-// if there are none.
+// Test returns how well the present posterior predicts the held-out records, nil if there are
+// none.
 func (p *Play) Test() (*Predictions, error) {
 	if p.test == nil {
 		return nil, nil
@@ -124,7 +123,7 @@ func (p *Play) Test() (*Predictions, error) {
 	return found, err
 }
 
-// PooledTest returns how the fit of the pooled records predicts them.
+// PooledTest returns how well the fit of the pooled records predicts the held-out records.
 func (p *Play) PooledTest() (*Predictions, error) {
 	if p.test == nil {
 		return nil, nil
@@ -133,9 +132,9 @@ func (p *Play) PooledTest() (*Predictions, error) {
 	return found, err
 }
 
-// odometer returns a function that says what a client has spent so far, against
-// the study's own observer; nil if the study makes no promise. It computes an ε
-// only when another release was made.
+// odometer returns a function that returns the cost of a client so far, against the study's own
+// observer. The function is nil if the study has no privacy. It computes an ε only after a new
+// release.
 func (p *Play) odometer() func() (*float64, error) {
 	protocol := p.Federation.Protocol
 	if protocol.Study().Privacy.Unit == study.None {
@@ -155,7 +154,7 @@ func (p *Play) odometer() func() (*float64, error) {
 	}
 }
 
-// moved returns how far λ moved since the last call.
+// moved returns the distance by which λ moved since the last call.
 func (p *Play) moved() float64 {
 	now, prior := p.Federation.Server.Posterior(), p.Federation.Protocol.Prior()
 	var step, way float64
@@ -175,8 +174,8 @@ func (p *Play) KL() (float64, error) {
 	return p.Reference.KL(p.Federation.Protocol.Family(), p.Posterior())
 }
 
-// Posterior returns the natural parameters of the present posterior, which are not a
-// copy.
+// Posterior returns the natural parameters of the present posterior. The caller must not change
+// them.
 func (p *Play) Posterior() []float64 {
 	if p.adopted != nil {
 		return p.adopted
@@ -184,11 +183,11 @@ func (p *Play) Posterior() []float64 {
 	return p.Federation.Server.Posterior()
 }
 
-// Adopt takes natural parameters, of the study's family, that another method found in
-// place of the federation's.
+// Adopt replaces the federation's natural parameters by those that another method found, in the
+// study's family.
 func (p *Play) Adopt(natural []float64) { p.adopted = natural }
 
-// Observe adds where the play stands to a history, if that wants it.
+// Observe adds the present state of the play to a history, if the history wants it.
 func (p *Play) Observe(h *History, s Status) error {
 	if !h.Wants(s.Outcomes) && s.Outcomes < s.Of {
 		return nil
@@ -206,8 +205,8 @@ func (p *Play) Observe(h *History, s Status) error {
 	return nil
 }
 
-// ObserveLast adds the outcome of the release after the rounds to a history, if there was
-// one: it moves no posterior, and is paid for.
+// ObserveLast adds the outcome of the last round to a history, if there was one. It moves no
+// posterior but costs privacy.
 func (p *Play) ObserveLast(h *History, r *Result) {
 	if p.Federation.LastOutcome == nil || len(h.Points) == 0 {
 		return
@@ -218,15 +217,14 @@ func (p *Play) ObserveLast(h *History, r *Result) {
 	h.Points = append(h.Points, last)
 }
 
-// Normals returns standard normal variates for drawing chains from the
-// posterior.
+// Normals returns standard normal variates with which to draw chains from the posterior.
 func (p *Play) Normals(chain int) func() float64 {
 	return variates(p.Federation.seed, purposeDraws, uint64(chain)).NormFloat64
 }
 
-// Protocol derives what a study comes to for a number of clients with made-up
-// names; 0 takes the number from the study's simulation. Where a standardisation
-// would find the scale of columns first, the public bounds stand in for it.
+// Protocol derives the protocol of a study for a number of clients with made-up names; 0 takes the
+// number from the study's simulation. The public bounds stand in for the scale of columns where a
+// standardisation would find it.
 func Protocol(st *study.Study, clients int) (*pvi.Protocol, error) {
 	if clients == 0 {
 		clients = st.Simulation.Clients

@@ -7,16 +7,15 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A post carries answers from clients to the server and decides in which order
-// they arrive.
+// A post carries answers from clients to the server and decides the order in which they arrive.
 type post interface {
 	send(client int)
-	// next returns whose answer arrives next, and false if none is on the way.
+	// next returns the client whose answer arrives next, and false if no answer is on the way.
 	next() (client int, ok bool)
 }
 
-// newPost returns the post for a schedule: where λ moves with every answer, in
-// the order of a virtual clock; where it does not, in the order of sending.
+// newPost returns the post for a schedule. If every answer moves λ, answers arrive in the order of
+// a virtual clock; if not, in the order of sending.
 func newPost(schedule study.Schedule, seed uint64, clients int) post {
 	if schedule != study.Asynchronous {
 		return new(queue)
@@ -47,11 +46,11 @@ func (q *queue) next() (int, bool) {
 	return client, true
 }
 
-// A clock delivers when clients are done in a virtual time. Clients differ in
-// speed, and every answer takes a different time.
+// A clock delivers answers in virtual time. Clients differ in speed, and each answer takes a
+// different time.
 type clock struct {
 	r     *rand.Rand
-	speed []float64 // mean time that each client takes
+	speed []float64 // mean time of each client
 	now   float64
 	onWay arrivals
 }

@@ -10,27 +10,27 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Predictions is how well a posterior predicts records that nobody held.
+// Predictions measures how well a posterior predicts held-out records.
 type Predictions struct {
 	Records int `json:"records"`
 
-	// LogLikelihood is the mean log of the posterior predictive density, in the
-	// outcome's own unit, or of the probability.
+	// LogLikelihood is the mean log of the posterior predictive density in the outcome's own unit,
+	// or of the probability.
 	LogLikelihood float64 `json:"mean_log_likelihood"`
 
-	Accuracy *float64 `json:"accuracy,omitempty"` // share whose likeliest outcome it was
-	Majority *float64 `json:"majority,omitempty"` // share of the commonest outcome: what a guess reaches
-	AUC      *float64 `json:"auc,omitempty"`      // probability that a positive record is rated above another; ties count half
+	Accuracy *float64 `json:"accuracy,omitempty"` // share of records whose likeliest outcome was the observed one
+	Majority *float64 `json:"majority,omitempty"` // share of the commonest outcome, which a constant guess reaches
+	AUC      *float64 `json:"auc,omitempty"`      // probability that a positive record is rated above a negative one; ties count half
 	Brier    *float64 `json:"brier,omitempty"`    // mean square of probability minus outcome
 	RMSE     *float64 `json:"rmse,omitempty"`     // of the expected outcome, in the outcome's own unit
 
-	// Calibration compares what was predicted with what was, in groups of about
-	// equal size by the prediction. For classes the prediction is the probability
-	// of the likeliest one, and the observation whether it was right.
+	// Calibration compares predictions with observations, in groups of about equal size sorted by
+	// prediction. For classes the prediction is the probability of the likeliest class, and the
+	// observation is 1 if that class is right and 0 if not.
 	Calibration []Bin `json:"calibration,omitempty"`
 }
 
-// A Bin is records whose predictions are alike.
+// A Bin is a group of records with similar predictions.
 type Bin struct {
 	Records   int     `json:"records"`
 	Lower     float64 `json:"lower"` // smallest and
@@ -124,7 +124,7 @@ func (p *Predictions) classes(all []fit.Prediction, pairs []pair) {
 	p.Accuracy, p.Majority = &accuracy, &majority
 }
 
-// areaUnderCurve is the Mann-Whitney statistic from mean ranks.
+// areaUnderCurve computes the Mann-Whitney statistic from mean ranks.
 func areaUnderCurve(pairs []pair) float64 {
 	sorted := byPrediction(pairs)
 	var ranks, ones float64
@@ -156,8 +156,7 @@ func byPrediction(pairs []pair) []pair {
 	return sorted
 }
 
-// bins is the number of groups of a calibration table; a group has at least fewest
-// records.
+// bins is the number of groups of a calibration table. A group has at least fewest records.
 const (
 	bins   = 10
 	fewest = 10
@@ -184,7 +183,7 @@ func calibrate(pairs []pair, binary bool) []Bin {
 		}
 		b.Error = math.Sqrt(squares / size / size)
 		if binary {
-			share := (b.Observed*size + 0.5) / (size + 1) // zero of many is not without error
+			share := (b.Observed*size + 0.5) / (size + 1) // an observed share of zero still has an error
 			b.Error = math.Sqrt(share * (1 - share) / size)
 		}
 		out = append(out, b)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The area under the curve is the share of pairs in the right order, ties half.
+// The area under the curve is the share of pairs in the right order, where ties count half.
 func TestAreaUnderCurve(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 50 {
@@ -36,7 +36,7 @@ func TestAreaUnderCurve(t *testing.T) {
 	}
 }
 
-// Groups of a calibration table hold every record once, in order of the prediction.
+// A calibration table holds every record once, sorted by the prediction.
 func TestCalibrate(t *testing.T) {
 	for _, n := range []int{1, 9, 25, 100, 1003} {
 		pairs := make([]pair, n)
@@ -56,7 +56,7 @@ func TestCalibrate(t *testing.T) {
 	}
 }
 
-// What is held out is dealt to nobody, and is the same whoever holds the rest.
+// Held-out records are dealt to no client, and are the same for every partition of the others.
 func TestHoldOut(t *testing.T) {
 	st := partitionStudy("balanced", 4, 0, 0)
 	st.Simulation.Test = .25

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// No two purposes have a name in common: their streams would be one stream, and the
-// noise of a pass that finds the scale that of a round.
+// All purposes have different names. Two with one name would share a stream, so that for instance
+// a round would reuse the noise of a scale pass.
 func TestPurposesDiffer(t *testing.T) {
 	source, err := parser.ParseFile(token.NewFileSet(), "random.go", nil, 0)
 	if err != nil {

@@ -16,17 +16,17 @@ import (
 	"fedpvi/sim/chain"
 )
 
-// A Reference is what is found from the pooled records without privacy, which no
-// federation could see: the posterior itself if the model is conjugate, else the
-// Gaussian of the study's family that the same kind of approximation finds.
+// A Reference is a posterior computed from the pooled records without privacy, which no federation
+// could compute: the exact posterior if the model is conjugate, else the Gaussian that the study's
+// approximation finds in its family.
 type Reference struct {
 	family  gaussian.Family
 	Natural []float64 // in the layout of gaussian.Full if Exact, else of the study's family
 	Exact   bool
-	Method  string // in words
+	Method  string // a description for people
 }
 
-// ExactReference is the method of a reference that is the posterior itself.
+// ExactReference is the Method of a reference that is the exact posterior.
 const ExactReference = "the exact posterior"
 
 // NewReference fits all records.
@@ -68,8 +68,8 @@ func newPooled(p *pvi.Protocol, shards []*shard.Shard) (*Reference, error) {
 	return r, nil
 }
 
-// stochastic reports whether the pooled fit takes stochastic steps: where a federation
-// does and has no closed expectations, or whose shapes with few groups settle slowly.
+// stochastic reports whether the pooled fit takes stochastic steps. It does if the federation
+// takes them and has no closed expectations, or if its shapes with few groups settle slowly.
 func stochastic(p *pvi.Protocol) bool {
 	switch p.Study().Inference.Solver {
 	case study.SVI:
@@ -80,15 +80,15 @@ func stochastic(p *pvi.Protocol) bool {
 	return false
 }
 
-// leastClimb is the fewest rounds of a fit that stands beside private steps.
+// leastClimb is the fewest rounds of a pooled fit that is compared with private steps.
 const leastClimb = 5
 
-// climb fits the pooled records as the study's solver would, had it all of them.
+// climb fits the pooled records as the study's solver would if it had all of them.
 func (r *Reference) climb(p *pvi.Protocol, all []solver.Likelihood) error {
 	ascent, rounds := p.Study().Inference.Ascent, p.Study().Inference.Rounds
 	if ascent.Steps == 0 {
 		ascent = study.DefaultAscent // the study's solver is the private one
-		if rounds < leastClimb {     // and it may need one round only
+		if rounds < leastClimb {     // which may need only one round
 			ascent.Draws, rounds = (ascent.Draws+leastClimb-1)/leastClimb, leastClimb
 		}
 	}
@@ -125,8 +125,8 @@ func newExact(m *model.Linear, shards []*shard.Shard) (*Reference, error) {
 	return &Reference{family: family, Natural: natural, Exact: true, Method: ExactReference}, nil
 }
 
-// newChain is the normal distribution with the moments of the posterior itself, as a Markov chain
-// around the pooled fit finds them.
+// newChain returns the normal distribution with the moments of the posterior, which a Markov chain
+// around the pooled fit estimates.
 func newChain(p *pvi.Protocol, shards []*shard.Shard, pooled *Reference) (*Reference, error) {
 	if p.Model().General() || len(p.Study().Model.Groups) > 0 {
 		return nil, errors.New(`simulation.reference = "markov-chain" is for regressions without groups: remove it`)
@@ -157,9 +157,9 @@ func (r *Reference) KL(family gaussian.Family, natural []float64) (float64, erro
 	return r.family.KL(widen(family, natural), r.Natural)
 }
 
-// In returns the natural parameters of the reference in a family: for a diagonal
-// one and an exact reference those of the mean-field posterior, which has the
-// reference's mean and the diagonal of its precision.
+// In returns the natural parameters of the reference in a family. For a diagonal family and an
+// exact reference they are those of the mean-field posterior, which has the reference's mean and
+// the diagonal of its precision.
 func (r *Reference) In(family gaussian.Family) []float64 {
 	if !r.Exact {
 		return r.Natural

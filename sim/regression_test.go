@@ -17,11 +17,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// regressions are families with a truth under which every outcome within the bounds
-// of its column is about as likely as the model says.
+// regressions are families, each with a truth that keeps most outcomes within the bounds of their
+// column.
 var regressions = map[string]struct {
 	model, outcome string
-	threshold      float64 // of the label in a skewed partition; none if it is 0
+	threshold      float64 // of the label in a skewed partition; 0 for an even one
 	truth          string
 }{
 	"linear":            {`family = "linear"` + "\n" + `noise_sd = "learned"`, numericOutcome, 0.1, `noise_sd = 0.3`},
@@ -99,10 +99,10 @@ func threshold(x float64) string {
 	return fmt.Sprintf("label_threshold = %g", x)
 }
 
-// long reports whether the long versions of tests are asked for.
+// long reports whether the user asks for the long versions of tests.
 func long() bool { return os.Getenv("FEDPVI_LONG") != "" }
 
-// settle plays a study of made-up records and returns how far from the pooled fit it ends.
+// settle plays a study of made-up records and returns its distance from the pooled fit.
 func settle(t *testing.T, st *study.Study) float64 {
 	t.Helper()
 	play, err := NewPlay(st, Options{Seed: 3})
@@ -112,8 +112,8 @@ func settle(t *testing.T, st *study.Study) float64 {
 	return largestGap(run(t, play))
 }
 
-// Natural-gradient steps settle where pooled variational inference does, whoever holds
-// which record, for both bookkeepings.
+// Natural-gradient steps converge to pooled variational inference with every partition and both
+// kinds of factors.
 func TestRegressionsArePooled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -143,7 +143,7 @@ func TestRegressionsArePooled(t *testing.T) {
 	}
 }
 
-// So they do where q is diagonal, more slowly, and one client after the other.
+// The same holds, more slowly, for a diagonal q and for clients in turn.
 func TestRegressionsArePooledOtherwise(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -161,8 +161,8 @@ func TestRegressionsArePooledOtherwise(t *testing.T) {
 	}
 }
 
-// Three holders of records in the order of the outcome, so that each has seen little of it:
-// with three and with twelve clients the partitions of the study itself are even.
+// Three holders have records sorted by the outcome, so that each has seen few of its values. With
+// three and with twelve clients the study's own partitions are even.
 func TestThreeSortedHolders(t *testing.T) {
 	st := regression(t, "logistic", 40, 3)
 	c, err := newCast(st, "", "", 3)
@@ -210,7 +210,7 @@ func TestThreeSortedHolders(t *testing.T) {
 	}
 }
 
-// One Newton step a round settles at the pooled mode and its curvature.
+// One Newton step a round converges to the pooled mode and its curvature.
 func TestLaplaceIsPooled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -229,10 +229,10 @@ func TestLaplaceIsPooled(t *testing.T) {
 	}
 }
 
-// Of intervals that should hold the truth with probability 0.9, in data sets drawn with
-// their truths from the prior, so many do as the binomial distribution allows: a share
-// outside 0.9 ± 4·√(0.09/n) has a probability below 1e-4 for n data sets. A Gaussian q is
-// not the posterior, which is allowed 0.01 more.
+// Ninety percent intervals hold the truth as often as the binomial distribution allows, in data
+// sets drawn with their truths from the prior: a share outside 0.9 ± 4·√(0.09/n) has a probability
+// below 1e-4 for n data sets. The bounds allow 0.01 more, since the posterior is not quite
+// Gaussian.
 func TestRegressionsCover(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -285,7 +285,7 @@ func reference(t *testing.T, st *study.Study, seed uint64) (mean []float64, cov 
 	return mean, cov, truth
 }
 
-// A hierarchical model and a mixture settle at the pooled fit, which is near the truth.
+// A hierarchical model and a mixture converge to the pooled fit, which is near the truth.
 func TestLatentStructure(t *testing.T) {
 	if !long() {
 		t.Skip("set FEDPVI_LONG: minutes")
@@ -305,8 +305,8 @@ func TestLatentStructure(t *testing.T) {
 	}
 }
 
-// Adult: what can be reached without privacy, pooled and over ten holders (notes of the
-// experiments; about .8457 and −.3265 with public bounds, .8517 with the papers' moments).
+// Adult without privacy, pooled and over ten holders, reaches the figures of the experiment notes:
+// about .8457 and −.3265 with public bounds, .8517 with the papers' moments.
 func TestAdult(t *testing.T) {
 	skewed := []string{"simulation.partition=label-skew", "simulation.size_skew=0.7", "simulation.label_skew=-3.0"}
 	cases := map[string]struct {
@@ -347,7 +347,7 @@ func TestAdult(t *testing.T) {
 	}
 }
 
-// Abalone of ten rings or more, over four holders skewed by label.
+// Abalone with ten rings or more, over four holders skewed by label.
 func TestAbaloneMature(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -362,8 +362,8 @@ func TestAbaloneMature(t *testing.T) {
 	}
 }
 
-// A whole client is protected by the same gate as in linear regression: with many clients
-// the noisy federation comes near the fit without privacy.
+// The gate of linear regression also protects a whole client in logistic regression: with many
+// clients the noisy federation comes near the fit without privacy.
 func TestPrivateClientsLogistic(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -391,7 +391,7 @@ func TestPrivateClientsLogistic(t *testing.T) {
 	}
 }
 
-// A network finds what no linear predictor does: the exclusive or of two signs.
+// A network learns the exclusive or of two signs, which no linear predictor can.
 func TestNetworkLearns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -403,7 +403,7 @@ func TestNetworkLearns(t *testing.T) {
 	}
 }
 
-// The solvers that draw give the same bits at any number of workers.
+// Solvers that draw give the same bits with any number of workers.
 func TestWorkersChangeNoDraw(t *testing.T) {
 	var first []float64
 	for _, workers := range []int{1, 3} {

@@ -12,8 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Result is what came out of a study. Its JSON is what the simulator prints
-// and saves.
+// A Result is the result of a study. The simulator prints and saves its JSON.
 type Result struct {
 	Study   string `json:"study"`
 	Digest  string `json:"digest"` // SHA-256 of the study document
@@ -22,40 +21,39 @@ type Result struct {
 	Records int    `json:"records"` // of all clients
 
 	Rounds   int `json:"rounds"`   // synchronous rounds, or passes over all clients
-	Outcomes int `json:"outcomes"` // of which there is one for every client in a pass
-	Accepted int `json:"accepted"` // outcomes with which λ moved
-	Rejected int `json:"rejected"` // outcomes that would have left no proper distribution
-	Void     int `json:"void"`     // outcomes of too few answers
+	Outcomes int `json:"outcomes"` // plans in a pass: one for each client
+	Accepted int `json:"accepted"` // outcomes that moved λ
+	Rejected int `json:"rejected"` // outcomes whose λ would not have been proper
+	Void     int `json:"void"`     // outcomes with too few answers
 
 	Posterior  []Marginal `json:"posterior"`
 	NonPrivate []Marginal `json:"nonprivate"` // of the pooled records
 
-	// Reference is how the pooled records were fitted, in words.
+	// Reference describes, for people, how the pooled records were fitted.
 	Reference string `json:"reference"`
 
-	// KL is the divergence, in nats, of the posterior from the one of the
-	// pooled records without privacy.
+	// KL is the divergence, in nats, of the posterior from that of the pooled records without
+	// privacy.
 	KL float64 `json:"kl_to_nonprivate"`
 
-	// Test is how the posterior predicts records that nobody held, NonPrivateTest
-	// how the fit of the pooled records does; nil if none were held out.
+	// Test measures the posterior on held-out records, NonPrivateTest the fit of the pooled
+	// records. Both are nil if no records were held out.
 	Test           *Predictions `json:"test,omitempty"`
 	NonPrivateTest *Predictions `json:"nonprivate_test,omitempty"`
 
-	// NoiseAware is the posterior with what the privacy noise adds to its spread; nil
-	// if the study asks for none.
+	// NoiseAware is the noise-aware posterior, nil if the study asks for none.
 	NoiseAware *NoiseAware `json:"noise_aware,omitempty"`
 
 	Privacy Privacy `json:"privacy"`
 
-	// Scale is that of the columns for which the study asks for a standardisation.
+	// Scale is the scale of the columns that the study standardises.
 	Scale []pvi.ColumnScale `json:"scale,omitempty"`
 
-	// Notes are what whoever reads the posterior must know, wherever it is shown.
+	// Notes must be shown with the posterior wherever it is shown.
 	Notes []string `json:"notes,omitempty"`
 
-	// ComputedOn names the devices that took the private gradient steps, empty for the
-	// processor: with them the same seed has other noise.
+	// ComputedOn names the devices that computed the private gradient steps; it is empty for the
+	// processor. On devices the same seed yields other noise.
 	ComputedOn string `json:"computed_on,omitempty"`
 
 	Folder string `json:"folder,omitempty"`
@@ -63,7 +61,7 @@ type Result struct {
 	Family     string           `json:"-"`
 	Natural    []float64        `json:"-"`
 	Covariance [][]float64      `json:"-"`
-	Predicted  []fit.Prediction `json:"-"` // by record of the test
+	Predicted  []fit.Prediction `json:"-"` // by held-out record
 }
 
 // A Marginal describes one coefficient of a posterior.
@@ -75,37 +73,37 @@ type Marginal struct {
 	Upper float64 `json:"q97.5"`
 }
 
-// Privacy is what the releases of one client cost.
+// Privacy is the cost of one client's releases.
 type Privacy struct {
 	Unit     study.Unit `json:"unit"`
-	*Promise            // nil if the study makes none: then no number says what was given away
+	*Promise            // nil if the study has no privacy: then no number bounds the loss
 }
 
-// A Promise is what the releases of one client cost in a study that bounds it.
-// Every cost but Claimed and True is what can be proved.
+// A Promise is the cost of one client's releases in a study with a bound. Every cost except
+// Claimed and True is proven.
 type Promise struct {
 	Adjacency       accountant.Adjacency `json:"adjacency"`
 	Epsilon         float64              `json:"epsilon"` // against the study's own observer
 	Delta           float64              `json:"delta"`
-	Mu              float64              `json:"mu,omitempty"` // of Gaussian differential privacy; 0 where all does not amount to that
+	Mu              float64              `json:"mu,omitempty"` // under Gaussian differential privacy; 0 if the releases together do not satisfy it
 	NoiseMultiplier float64              `json:"noise_multiplier"`
 	Clip            float64              `json:"clip"`
 	Releases        int                  `json:"releases"`
-	Opens           study.Opens          `json:"opens"`                    // what may be read of what clients send
-	Gradients       bool                 `json:"gradients,omitempty"`      // what was released are sums of gradients,
-	Sites           bool                 `json:"sites,omitempty"`          // or rather of sites
-	LastRelease     bool                 `json:"last_release,omitempty"`   // the last of them is a gradient and a curvature, with noise of their own
-	Parts           int                  `json:"parts,omitempty"`          // of a client, over which each release is a sum
-	Statistics      int                  `json:"statistics,omitempty"`     // of the releases, how many are of statistics to start from
-	ScaleReleases   int                  `json:"scale_releases,omitempty"` // before them, to find the scale; in every cost
-	Selection       *Selection           `json:"selection,omitempty"`      // of the settings by the records; in every cost
+	Opens           study.Opens          `json:"opens"`                    // the parts of clients' answers that may be read
+	Gradients       bool                 `json:"gradients,omitempty"`      // the releases are sums of gradients
+	Sites           bool                 `json:"sites,omitempty"`          // the releases are sums of sites
+	LastRelease     bool                 `json:"last_release,omitempty"`   // the last one is a gradient and a curvature with noise of their own
+	Parts           int                  `json:"parts,omitempty"`          // parts of a client over which each release is a sum
+	Statistics      int                  `json:"statistics,omitempty"`     // how many of the releases are statistics for the start
+	ScaleReleases   int                  `json:"scale_releases,omitempty"` // releases before them, to find the scale; in every cost
+	Selection       *Selection           `json:"selection,omitempty"`      // choice of settings by the records; in every cost
 	Method          string               `json:"method"`
 	Views           []Spent              `json:"views"`
 
-	// Sound is false if what is claimed does not cover what was released, as
-	// for published factors under a sum that alone is opened; Published says what of
-	// the study is done as published. Claimed, True and
-	// Proven are then three different costs to an outsider; else the same.
+	// Sound is false if the claimed cost does not cover the releases, as for published factors
+	// where only sums are opened. Published names the part of the study that follows a
+	// publication. Claimed, True and Proven are then three different costs to an outsider; else
+	// they are equal.
 	Sound     bool    `json:"sound"`
 	Published string  `json:"published,omitempty"`
 	Claimed   Outside `json:"claimed"`
@@ -113,15 +111,15 @@ type Promise struct {
 	Proven    Outside `json:"proven"`
 }
 
-// Selection is how settings were chosen by the private records.
+// Selection is the choice of settings by the private records.
 type Selection struct {
-	Candidates []string  `json:"candidates"` // in words
-	Chosen     int       `json:"chosen"`     // of them
+	Candidates []string  `json:"candidates"` // settings, for people
+	Chosen     int       `json:"chosen"`     // number of candidates
 	Score      string    `json:"score"`
 	Totals     []float64 `json:"scores"`     // as released: noisy sums over records set aside, less the mean of all candidates
-	ScoreClip  float64   `json:"score_clip"` // L2 bound on what a record adds to them
+	ScoreClip  float64   `json:"score_clip"` // L2 bound on what one record adds to them
 	ScoreNoise float64   `json:"score_noise_multiplier"`
-	Releases   int       `json:"releases"` // of a client in all runs, but for the scores
+	Releases   int       `json:"releases"` // cost of a client in all runs, without the scores
 }
 
 // Outside is a cost to an outsider under the study's own adjacency.
@@ -142,8 +140,8 @@ type Spent struct {
 // normal95 is the 97.5 % point of the standard normal distribution.
 const normal95 = 1.959963984540054
 
-// marginals describes each parameter on its own scale: one whose coordinate is its
-// logarithm has a log-normal distribution.
+// marginals returns the marginal of each parameter on its own scale. A parameter whose coordinate
+// is its logarithm has a log-normal distribution.
 func marginals(m *fit.Model, mean []float64, cov mat.Symmetric) []Marginal {
 	out := make([]Marginal, m.Dim())
 	for i, p := range m.Parameters.All() {
@@ -152,7 +150,7 @@ func marginals(m *fit.Model, mean []float64, cov mat.Symmetric) []Marginal {
 	return out
 }
 
-// marginal describes a parameter whose coordinate is N(m, sd²).
+// marginal returns the marginal of a parameter whose coordinate is N(m, sd²).
 func marginal(p fit.Parameter, m, sd float64) Marginal {
 	out := Marginal{Name: p.Name, Mean: m, SD: sd, Lower: p.Back(m - normal95*sd), Upper: p.Back(m + normal95*sd)}
 	if p.Log {
@@ -162,7 +160,7 @@ func marginal(p fit.Parameter, m, sd float64) Marginal {
 	return out
 }
 
-// Result describes the federation's posterior as it is now.
+// Result returns the result of the federation as it is now.
 func (f *Federation) Result(reference *Reference) (*Result, error) {
 	p := f.Protocol
 	st := p.Study()
@@ -226,7 +224,7 @@ func (r *Result) notes(st *study.Study) []string {
 	return notes
 }
 
-// privacy adds up what one client has spent. All clients of a study spend alike.
+// privacy returns the cost of one client. All clients of a study spend alike.
 func (f *Federation) privacy() (Privacy, error) {
 	unit := f.Protocol.Study().Privacy.Unit
 	if unit == study.None {
@@ -236,8 +234,7 @@ func (f *Federation) privacy() (Privacy, error) {
 	return Privacy{unit, promise}, err
 }
 
-// NewPromise returns what the given number of a client's releases cost. The study
-// must make a promise.
+// NewPromise returns the cost of a client's first so many releases. The study must have privacy.
 func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 	target := p.Study().Privacy
 	costs, err := p.Costs(releases)

@@ -7,11 +7,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Rivals are plays of several settings of a study on the same records, of which each
-// client sets some aside to compare the plays by.
+// Rivals are plays of several settings of a study on the same records. Each client sets some
+// records aside, and the plays are compared on those.
 type Rivals struct {
-	// Aside are the records set aside, by client. A coin that looks at nothing decides
-	// for each record by itself: adding or removing one moves no other.
+	// Aside are the records set aside, by client. A coin decides for each record alone, without
+	// reading it: adding or removing a record moves no other.
 	Aside []*shard.Records
 
 	cast    *cast
@@ -42,12 +42,12 @@ func NewRivals(st *study.Study, share float64, o Options) (*Rivals, error) {
 	return r, nil
 }
 
-// trialStride keeps the seeds of trials apart from each other and from those that a
-// user would give.
+// trialStride separates the seeds of trials from each other and from those that a user would
+// choose.
 const trialStride = 1 << 40
 
-// NewPlay sets up the play of one trial, with noise that is its own. Played again, it
-// is the same.
+// NewPlay sets up the play of one trial, with noise of its own. A second play of the same trial is
+// identical.
 func (r *Rivals) NewPlay(st *study.Study, trial int) (*Play, error) {
 	return r.cast.play(st, Options{Seed: r.options.Seed + uint64(trial+1)*trialStride, Workers: r.options.Workers})
 }

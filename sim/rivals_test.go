@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A record more moves no other to the other side.
+// Adding a record moves no other record to the other side.
 func TestRivalsSetRecordsAsideOneByOne(t *testing.T) {
 	sides := func(records int) (kept, aside []float64) {
 		st := regression(t, "logistic", records, 1)
@@ -37,7 +37,7 @@ func TestRivalsSetRecordsAsideOneByOne(t *testing.T) {
 	}
 }
 
-// Trials of the same settings have noise of their own, and the same trial again the same.
+// Trials of the same settings have different noise, and a repeated trial has the same noise.
 func TestTrialsDoNotShareNoise(t *testing.T) {
 	st := regression(t, "logistic", 60, 2)
 	st, err := study.Parse("private.toml", []byte(strings.Replace(string(st.Source), `unit = "none"`, "unit = \"record\"\nepsilon = 1.0\ndelta = 1e-5", 1)),

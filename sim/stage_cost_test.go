@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Whatever a study of the repository asks for, what its releases cost one by one is, all
-// together, what is stated for the whole: never less, and more by no more than rounding.
+// For every study of the repository, the charges of a client's releases one by one add up to the
+// cost stated for the whole: never less, and more only by rounding.
 func TestIncrementsOfEveryExperiment(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "experiments", "*", "*.toml"))
 	if err != nil || len(paths) == 0 {
@@ -31,9 +31,9 @@ func TestIncrementsOfEveryExperiment(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !doc.Root().Has("study") {
-			continue // a sweep, over studies that are here too
+			continue // a sweep over studies that this test reads too
 		}
-		// A multiplier is given, so that none has to be found: that takes long.
+		// A given multiplier saves the slow calibration of the noise.
 		st, err := study.Parse(path, source, givenNoise(doc.Root())...)
 		if err != nil {
 			t.Fatal(err)
@@ -77,7 +77,7 @@ func compareIncrements(t *testing.T, path string, p *pvi.Protocol) {
 	}
 }
 
-// increments adds up what a client is charged for along the way.
+// increments adds up the charges of a client over a study.
 func increments(p *pvi.Protocol, view pvi.View, adjacency accountant.Adjacency) (accountant.Composed, error) {
 	var sum accountant.Composed
 	if s := p.Scaling(); s != nil {
@@ -105,8 +105,8 @@ func increments(p *pvi.Protocol, view pvi.View, adjacency accountant.Adjacency) 
 	return sum, nil
 }
 
-// compareEvents compares costs by a number that adds up and tells any two apart, and that
-// is quick to find: a Rényi divergence.
+// compareEvents compares two costs by a Rényi divergence, which adds up, is fast to compute, and
+// differs for any two of these costs.
 func compareEvents(t *testing.T, name string, sum, whole accountant.Event) {
 	t.Helper()
 	const order = 6
@@ -123,8 +123,8 @@ func compareEvents(t *testing.T, name string, sum, whole accountant.Event) {
 	}
 }
 
-// charged compares what a client was charged in a play with what the study states: the
-// divergence, and ε as a data holder reads it.
+// charged compares the charges of a client in a play with the study's statement: the divergence,
+// and ε as a data holder reads it.
 func (h *byteHouse) charged(p *pvi.Protocol) {
 	h.t.Helper()
 	views := p.Views()
@@ -172,7 +172,7 @@ func epsilonOf(t *testing.T, e accountant.Event, p *pvi.Protocol) float64 {
 	return epsilon.Upper
 }
 
-// Every cost that a client reviews is that of the protocol on the public scale.
+// Every cost that a client reviews equals that of the protocol on the public scale.
 func TestReviewedCosts(t *testing.T) {
 	st, _ := experiment(t, "standardise/poor-bounds.toml", "simulation.clients=3")
 	p, err := Protocol(st, 0)

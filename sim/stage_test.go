@@ -6,15 +6,16 @@ import (
 	"slices"
 	"testing"
 
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi"
 	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/wire"
 )
 
-// A byteHouse plays a study by [stage] alone: everything that one machine says to another
-// is bytes, and by a coin's choice a machine is saved and restored, or a client answers
-// late.
+// A byteHouse plays a study by [session] alone. Machines exchange only bytes. By a coin, a machine
+// is saved and restored, or a client answers late.
 type byteHouse struct {
 	t       *testing.T
 	study   *study.Study
@@ -31,7 +32,7 @@ type byteHouse struct {
 	spent  []session.Spent // by answer, of client 0
 }
 
-// rare is such that a machine is restored after one event in so many.
+// A machine is restored after one in rare events.
 const rare = 3
 
 func newByteHouse(t *testing.T, st *study.Study, holders []Holder, seed uint64) *byteHouse {
@@ -56,7 +57,7 @@ func newByteHouse(t *testing.T, st *study.Study, holders []Holder, seed uint64) 
 	return h
 }
 
-// say tells everybody an entry.
+// say delivers an entry to all clients.
 func (h *byteHouse) say(e session.Entry) {
 	h.t.Helper()
 	e.Body = slices.Clone(e.Body)
@@ -106,11 +107,11 @@ func (h *byteHouse) restoreServer() {
 	}
 }
 
-// answer has client m answer.
+// answer makes client m answer.
 func (h *byteHouse) answer(m int) {
 	h.t.Helper()
 	ask, _ := h.sites[m].Pending()
-	a, err := h.sites[m].Answer(Noise(h.study, len(h.sites), h.seed, m, ask))
+	a, err := h.sites[m].Answer(noise(h.study, len(h.sites), h.seed, m, ask))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func (h *byteHouse) answer(m int) {
 	h.restoreSite(m)
 }
 
-// play plays to the end. Answers arrive in the order of the federation's post.
+// play runs to the end. Answers arrive in the order of the federation's post.
 func (h *byteHouse) play() {
 	h.t.Helper()
 	inTurn, clock := new(queue), newPost(h.study.Inference.Schedule, h.seed, len(h.sites))
@@ -175,7 +176,7 @@ func (h *byteHouse) play() {
 	}
 }
 
-// bodies returns what was said of a kind.
+// bodies returns the bodies of all entries of a kind.
 func (h *byteHouse) bodies(kind session.Kind) (bodies [][]byte) {
 	for _, e := range h.said {
 		if e.Kind == kind {
@@ -185,7 +186,7 @@ func (h *byteHouse) bodies(kind session.Kind) (bodies [][]byte) {
 	return bodies
 }
 
-// same plays a study both ways and compares everything that was said.
+// same plays a study both ways and compares all entries.
 func same(t *testing.T, st *study.Study, path string) {
 	t.Helper()
 	const seed = 5
@@ -262,13 +263,13 @@ func (h *byteHouse) sameResult(f *Federation) {
 	}
 }
 
-// Bytes between machines that forget everything now and then lead, bit for bit, to what
-// the federation in one process finds.
+// Machines that exchange bytes and are restored now and then reach, bit for bit, the result of the
+// federation in one process.
 func TestStageIsTheFederation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
 	}
-	// A noise multiplier is given, so that no machine that is restored has to find one.
+	// A given noise multiplier saves restored machines from calibrating it.
 	six := []string{"simulation.clients=6", "federation.min_clients=4", "federation.colluders=1", "privacy.epsilon=", "privacy.noise_multiplier=3"}
 	scale := []string{"privacy.epsilon=", "privacy.noise_multiplier=3", "standardise.budget_share=", "standardise.noise_multiplier=8"}
 	simulated := []string{"simulation.clients=3", "simulation.synthetic.records_per_client=400", "privacy.epsilon=", "privacy.noise_multiplier=2"}
@@ -295,5 +296,25 @@ func TestStageIsTheFederation(t *testing.T) {
 			newPlay(t, st, path, 1)
 			same(t, st, path)
 		})
+	}
+}
+
+// noise returns the stream of a client's noise for a plan, equal to that of a federation with as
+// many clients and the same seed.
+func noise(st *study.Study, clients int, seed uint64, client, ask int) *dpmech.Stream {
+	passes, plans := 0, st.Inference.Rounds
+	if st.Standardisation != nil {
+		passes = st.Standardisation.Rounds
+	}
+	if st.Inference.Schedule != study.Synchronous {
+		plans *= clients
+	}
+	switch number := ask - passes; {
+	case number <= 0:
+		return seeded.Stream(seed, purposeScale, uint64(client), uint64(ask))
+	case number <= plans:
+		return seeded.Stream(seed, purposeNoise, uint64(client), uint64(number))
+	default:
+		return seeded.Stream(seed, purposeOneStep, uint64(client))
 	}
 }

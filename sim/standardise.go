@@ -9,16 +9,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Standardisation is how the scale of a study's columns was found, before its
-// first round.
+// A Standardisation is the result of the scale phase, which finds the scale of a study's columns
+// before its first round.
 type Standardisation struct {
 	Outcomes []*pvi.ScaleOutcome
 	Columns  []pvi.ColumnScale
 	Beyond   map[string]int // values beyond the scale, by column
 }
 
-// standardise plays the passes that find the scale, and returns the study on it.
-// A study that asks for none is returned as it is.
+// standardise plays the scale phase and returns the study on the scale that it finds. If the study
+// asks for none, it returns the study unchanged.
 func standardise(st *study.Study, holders []Holder, seed uint64) (*study.Study, *Standardisation, error) {
 	if st.Standardisation == nil {
 		return st, nil, nil
@@ -82,7 +82,7 @@ func scalePass(server *pvi.ScaleServer, sites []*pvi.ScaleSite, plan *pvi.ScaleP
 	return outcome, nil
 }
 
-// scaleNotes say what the reader of a posterior must know of the columns' scale.
+// scaleNotes returns notes about the columns' scale for readers of the posterior.
 func scaleNotes(columns []pvi.ColumnScale) []string {
 	texts := map[pvi.Finding]string{
 		pvi.AtMost:   "The noise hides the spread of column %s: its scale may be too wide. A larger standardise.budget_share, fewer standardise.columns or more records would help.",

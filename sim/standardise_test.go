@@ -11,9 +11,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// With bounds a hundred times too wide noise hides everything; a standardisation
-// for a tenth of the same budget brings the posterior to where that of the pooled
-// records is, as far as privacy lets it. Medians over seeds 1 to 7.
+// With bounds a hundred times too wide, noise hides the posterior. Standardising for a tenth of
+// the same budget brings it as close to the pooled posterior as privacy allows. Medians over seeds
+// 1 to 7.
 func TestPoorBounds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -43,9 +43,9 @@ func TestPoorBounds(t *testing.T) {
 	}
 }
 
-// The scale that comes out is that of the records within the bounds of the last pass, but
-// for that pass's noise: twelve numbers, 6 sds, so that at other seeds 2 of 10^8 right
-// programs fail. Its cost is in every view, and the result says both.
+// The scale that is found is that of the records within the bounds of the last pass, up to that
+// pass's noise: twelve numbers within 6 sds, so that at other seeds 2 of 10^8 correct programs
+// fail. Its cost is in every view, and the result states both.
 func TestStandardisedRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

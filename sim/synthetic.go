@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// synthesise draws records from the model: θ from the study's truth, or the prior
-// where it names none; regressors as declared; outcomes from the likelihood.
+// synthesise draws records from the model: θ from the study's truth, or from the prior where the
+// study gives none; regressors as declared; outcomes from the likelihood.
 func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
 	m, err := fit.New(st)
 	if err != nil {
@@ -32,8 +32,8 @@ func synthesise(st *study.Study, seed uint64) ([]Holder, error) {
 	return holders, nil
 }
 
-// truthOf returns the θ that all records of a study were made up with, nil if there is
-// none, or clients or the scale may differ.
+// truthOf returns the θ that generated all records of a study. It returns nil if there is none, or
+// if clients or the scale may differ.
 func truthOf(st *study.Study, o Options) ([]float64, error) {
 	syn := st.Simulation.Synthetic
 	if syn == nil || o.DataFile != "" || syn.ClientSD > 0 || st.Standardisation != nil {
@@ -52,7 +52,7 @@ func drawTruth(m *fit.Model, r *rand.Rand) ([]float64, error) {
 	used := 0
 	var truth []float64
 	for _, p := range m.Parameters.All() {
-		// Drawn even if the study gives it, so that one does not move another.
+		// Drawn even if the study gives it, so that one value does not change the others.
 		theta := p.Prior.Mean + p.Prior.SD*r.NormFloat64()
 		if value, ok := given[p.Name]; ok {
 			theta = value
@@ -99,8 +99,8 @@ func synthesiseClient(m *fit.Model, truth []float64, r *rand.Rand) (*shard.Recor
 	return records, nil
 }
 
-// drawValue draws a value of a column: normal if the study says so, drawn again
-// until it is within bounds, else uniform.
+// drawValue draws a value of a column. It is uniform, or normal if the study declares so; a normal
+// value is drawn again until it is within bounds.
 func drawValue(c *study.Column, syn *study.Synthetic, r *rand.Rand) float64 {
 	if c.Type != study.Numeric {
 		return float64(r.IntN(len(c.Levels)))
@@ -109,7 +109,7 @@ func drawValue(c *study.Column, syn *study.Synthetic, r *rand.Rand) float64 {
 	if !ok {
 		return c.Low + (c.High-c.Low)*r.Float64()
 	}
-	// Bounds that leave hardly any mass must not stall: then the nearest bound.
+	// Bounds with hardly any mass must not stall the loop: use the nearest bound then.
 	const tries = 1000
 	x := math.NaN()
 	for range tries {

@@ -11,8 +11,8 @@ import (
 	"fedpvi/dpmech"
 )
 
-// accounted asks whether the event of a mechanism says what its noise and its clip
-// are, by the plain formula.
+// accounted tests whether the event of a mechanism matches its noise and its clip, by the plain
+// formula.
 func accounted(context.Context, task) (Check, error) {
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
 		for _, shares := range []int{1, 3} {
@@ -30,7 +30,7 @@ func accounted(context.Context, task) (Check, error) {
 	return certain(true, "μ = sensitivity/σ for every adjacency, for one share and for three, for records and for what is made of many"), nil
 }
 
-// muOfGate returns the μ of a mechanism's event, and by the plain formula.
+// muOfGate returns the μ of a mechanism's event, and the μ of the plain formula.
 func muOfGate(adjacency accountant.Adjacency, shares int, aggregates bool) (got, want float64, err error) {
 	const clip, multiplier = 2.5, 1.25
 	gate, err := dpmech.NewGaussianSum(dpmech.Config{
@@ -50,8 +50,8 @@ func muOfGate(adjacency accountant.Adjacency, shares int, aggregates bool) (got,
 	return profile.Mu(), want, nil
 }
 
-// accountedSamples asks whether one step of a sampled sum costs at least what two
-// inputs give away of which the law of the step is known.
+// accountedSamples tests whether the accounted cost of one step of a sampled sum is at least the
+// exact cost for two inputs whose step has a known law.
 func accountedSamples(context.Context, task) (Check, error) {
 	const rate, records, sigma = 0.25, 12, 1.5
 	poisson, fixed := dpmech.Poisson{Rate: rate}, dpmech.WithoutReplacement{Batch: rate * records}
@@ -59,15 +59,15 @@ func accountedSamples(context.Context, task) (Check, error) {
 	for _, c := range []struct {
 		sampling  dpmech.Sampling
 		adjacency accountant.Adjacency
-		with      float64 // where the sum is if the record is drawn; 0 if it is not
-		without   float64 // where it is if the other one is drawn, or none
+		with      float64 // mean of the sum if the record is drawn; 0 if it is not
+		without   float64 // mean of the sum if the replacement, or no record, is drawn
 	}{
 		{poisson, accountant.AddRemove, 1, 0},
 		{poisson, accountant.ZeroOut, 1, 0},
 		{poisson, accountant.ReplaceOne, 1, -1},
-		{fixed, accountant.ReplaceOne, 2, 0}, // all others are the opposite of it
+		{fixed, accountant.ReplaceOne, 2, 0}, // all others are the opposite of the record
 		{fixed, accountant.ZeroOut, 1, 0},
-		{fixed, accountant.AddRemove, 2, 0}, // likewise: the one that is left out makes room for another
+		{fixed, accountant.AddRemove, 2, 0}, // likewise: leaving out the record makes room for another
 		{dpmech.FullBatch{}, accountant.ReplaceOne, 1, -1},
 	} {
 		m, err := dpmech.NewSampledSum(dpmech.SampledConfig{
@@ -89,7 +89,7 @@ func accountedSamples(context.Context, task) (Check, error) {
 			if err != nil {
 				return Check{}, err
 			}
-			// The noise is rounded up to the lattice: it may be larger by 2^-23.
+			// The noise is rounded up to the lattice: it may exceed the plain value by 2^-23.
 			if seen := stepDelta(q, c.with, c.without, sigma, epsilon); claimed.Upper < seen*(1-1e-4) {
 				return certain(false, "%T, %s: δ(%g) = %.5g is accounted, two inputs give away %.5g", c.sampling, c.adjacency, epsilon, claimed.Upper, seen), nil
 			}
@@ -99,9 +99,9 @@ func accountedSamples(context.Context, task) (Check, error) {
 	return certain(true, "%s", fmt.Sprintf("δ(ε) of a step covers two inputs of known law, %d times", at)), nil
 }
 
-// stepDelta is the largest of P(S) − e^ε·Q(S) over sets S, for P and Q that mix
-// N(0, σ²) with N(with, σ²) and N(without, σ²) at the rate q: S is where their
-// ratio, which rises, is above e^ε.
+// stepDelta returns the largest value of P(S) − e^ε·Q(S) over sets S, where P and Q mix N(0, σ²)
+// with N(with, σ²) and N(without, σ²) at the given rate. The best S is where their ratio, which is
+// increasing, exceeds e^ε.
 func stepDelta(q, with, without, sigma, epsilon float64) float64 {
 	above := func(mean, x float64) float64 { return distuv.Normal{Mu: mean, Sigma: sigma}.Survival(x) }
 	density := func(mean, x float64) float64 { return math.Exp((mean*x - mean*mean/2) / (sigma * sigma)) }

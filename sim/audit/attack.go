@@ -8,32 +8,31 @@ import (
 	"sort"
 )
 
-// An attack tells two worlds apart that differ by what is protected: in the other
-// world it is, in the null world it is not or is something else.
+// An attack distinguishes two worlds. The other world has the protected record or client; in the
+// null world it is absent or replaced.
 type attack struct {
 	claim *claim
 
-	// observe plays one run in a world, 0 or 1, and returns what an observer
-	// makes of it. Runs of different numbers are independent.
+	// observe plays one run in a world, 0 or 1, and returns the observer's features. Runs with
+	// different numbers are independent.
 	observe func(seed uint64, world, run int) ([]float64, error)
 
-	// learn returns the statistics that the observer forms, from runs of both
-	// worlds.
+	// learn returns the observer's statistics, from runs of both worlds.
 	learn func(null, other [][]float64) ([]statistic, error)
 }
 
-// A statistic of what an observer saw is large where the other world is likely.
+// A statistic of the observations is large where the other world is likely.
 type statistic struct {
 	name string
 	of   func(seen []float64) float64
 }
 
-// A Profile sets an attack against the claimed privacy profile.
+// A Profile is the result of an attack on the claimed privacy profile.
 type Profile struct {
-	Runs   int     `json:"runs"` // in each world, beside those that the attack learnt from
+	Runs   int     `json:"runs"` // in each world, without the pilot runs
 	Points []Point `json:"points"`
 
-	// Curve is what the best statistic reached, for a plot.
+	// Curve is the trade-off curve of the best statistic, for a plot.
 	Curve []Rate `json:"curve"`
 	// Claimed bounds the true-positive rate at false-positive rates.
 	Claimed []Rate `json:"claimed"`
@@ -42,14 +41,14 @@ type Profile struct {
 // A Point is the test of δ(ε) at one ε, in one direction, with one statistic.
 type Point struct {
 	Epsilon   float64 `json:"epsilon"`
-	Direction string  `json:"direction"` // which world is to be recognised: "other" or "null"
+	Direction string  `json:"direction"` // the world to recognise: "other" or "null"
 	Statistic string  `json:"statistic"`
 	Claimed   float64 `json:"claimed"`  // δ(ε), an upper bound
 	Seen      float64 `json:"seen"`     // TPR − e^ε·FPR
 	AtLeast   float64 `json:"at_least"` // its lower confidence bound
 	Refuted   bool    `json:"refuted"`  // AtLeast > Claimed
 	TPR       float64 `json:"tpr"`      // of the test runs
-	FPR       float64 `json:"fpr"`      //
+	FPR       float64 `json:"fpr"`
 }
 
 // A Rate is a point of a trade-off curve.
@@ -58,7 +57,7 @@ type Rate struct {
 	TPR float64 `json:"tpr"`
 }
 
-// run plays the attack: it learns from pilot runs, and tests on others.
+// run plays the attack: it learns from pilot runs and tests on others.
 func (a attack) run(ctx context.Context, task task) (Check, error) {
 	_, claimed, err := a.claim.profile()
 	if err != nil {
@@ -118,12 +117,12 @@ func scores(s statistic, runs [][]float64) []float64 {
 	return out
 }
 
-// A rule calls a run one of the recognised world if its statistic is beyond a
-// threshold, chosen for one ε.
+// A rule recognises a world: it decides for that world if its statistic is beyond a threshold,
+// chosen for one ε.
 type rule struct {
 	statistic statistic
 	at        int // index of ε
-	world     int // that it recognises
+	world     int // the world it recognises
 	threshold float64
 }
 
@@ -140,7 +139,7 @@ func rulesFrom(s statistic, null, other []float64) []rule {
 		for at, epsilon := range Epsilons {
 			bestGain, threshold := 0.0, math.Inf(1)
 			for i, t := range hits {
-				// Everything from t on is recognised.
+				// The rule recognises everything from t on.
 				j := sort.Search(len(alarms), func(j int) bool { return alarms[j] < t })
 				gain := float64(i+1)/float64(len(hits)) - math.Exp(epsilon)*float64(j)/float64(len(alarms))
 				if gain > bestGain {
@@ -165,7 +164,7 @@ func descending(scores []float64, sign float64) []float64 {
 	return out
 }
 
-// recognises counts the runs that the rule calls those of its world.
+// recognises counts the runs for which the rule decides for its world.
 func (r rule) recognises(runs [][]float64) int {
 	sign := 1.0
 	if r.world == 0 {
@@ -180,7 +179,7 @@ func (r rule) recognises(runs [][]float64) int {
 	return n
 }
 
-// test refutes the claimed δ if even the confidence bounds that favour it do.
+// test refutes the claimed δ if even its lower confidence bound exceeds it.
 func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 	n := len(worlds[0])
 	hits, alarms := r.recognises(worlds[r.world]), r.recognises(worlds[1-r.world])
@@ -196,8 +195,7 @@ func (r rule) test(worlds [2][][]float64, claimed, alpha float64) Point {
 	return p
 }
 
-// verdict sums the points up by the one that comes nearest to, or is furthest
-// beyond, what is claimed.
+// verdict returns the point that exceeds its claim most or, if none does, comes nearest to it.
 func (p *Profile) verdict() Check {
 	worst := 0
 	for i, at := range p.Points {

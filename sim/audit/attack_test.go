@@ -13,8 +13,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// shifted is an attack on T Gaussian releases that are a shift apart in each, which
-// are claimed to be another one apart.
+// shifted is an attack on T Gaussian releases with a given shift between the worlds and another
+// one claimed.
 func shifted(actual, claimed float64) attack {
 	const releases = 4
 	return attack{
@@ -51,8 +51,7 @@ func TestAttackRefutesWhatIsFalse(t *testing.T) {
 	}
 }
 
-// The linear statistic attains the optimum of two Gaussians: the advantage of one
-// with μ = .5·√4.
+// The linear statistic attains the optimum of two Gaussians: the advantage of one with μ = .5·√4.
 func TestLinearIsOptimal(t *testing.T) {
 	check, err := shifted(.5, .5).run(context.Background(), task{seed: 2, runs: 20_000, alpha: 1e-8})
 	if err != nil {
@@ -66,7 +65,7 @@ func TestLinearIsOptimal(t *testing.T) {
 	}
 }
 
-// Likelihood ratios against the densities written out.
+// The likelihood ratios equal those of the densities written out.
 func TestLikelihoodRatios(t *testing.T) {
 	normal := func(x, mean, sd float64) float64 { return math.Exp(-(x-mean)*(x-mean)/(2*sd*sd)) / sd }
 	x := []float64{.3, -1.2, 4, .8}
@@ -93,8 +92,7 @@ func TestLikelihoodRatios(t *testing.T) {
 	}
 }
 
-// What δ(ε) leaves of a trade-off curve is above the exact one of a Gaussian, and
-// near it.
+// The trade-off curve derived from δ(ε) is above the exact one of a Gaussian, and near it.
 func TestClaimedTradeOff(t *testing.T) {
 	c := newClaim(accountant.Gaussian{Sensitivity: 1, Sigma: 1, Adjacency: accountant.AddRemove})
 	curve, err := c.tradeOff(shownRates)
@@ -109,8 +107,8 @@ func TestClaimedTradeOff(t *testing.T) {
 	}
 }
 
-// Draws that know of each other, or are not what is claimed, are found, and others
-// are not.
+// The tests find draws that are dependent or have another law than claimed, and raise no alarm
+// about others.
 func TestNoises(t *testing.T) {
 	const alpha = 1e-6
 	for _, c := range []struct {
@@ -184,7 +182,7 @@ func TestNoises(t *testing.T) {
 	}
 }
 
-// Pairs are disjoint, and as far apart as asked, either way.
+// Pairs are disjoint and have the requested distance in both directions.
 func TestFirsts(t *testing.T) {
 	for n := range 20 {
 		for step := -n; step <= n; step++ {

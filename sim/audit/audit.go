@@ -7,38 +7,38 @@ import (
 	"sync"
 )
 
-// Options say how an audit is made.
+// Options configure an audit.
 type Options struct {
 	Seed    uint64
 	Workers int  // goroutines; 1 if 0
-	Runs    int  // of each attack in each world; [DefaultRuns] if 0
-	First   bool // stop at the first check that does not pass
+	Runs    int  // runs of each attack in each world; [DefaultRuns] if 0
+	First   bool // stop at the first check that fails
 
 	// Progress is called after every check, from one goroutine at a time; nil
 	// for none.
 	Progress func(done, of int, c Check)
 }
 
-// DefaultRuns is how often an attack is played in each world. So many refute the
-// profile of noise that is half of what is claimed in nearly every case, and of
-// noise that is a fifth too small in some; the direct checks see both.
+// DefaultRuns is the number of runs of an attack in each world. It suffices to refute noise of
+// half the claimed size in nearly every case, and noise that is a fifth too small in some; the
+// direct checks find both.
 const DefaultRuns = 3000
 
-// pilotShare is the part of an attack's runs that it learns from beforehand.
+// pilotShare is the share of an attack's runs from which it learns.
 const pilotShare = 4
 
-// leastPilot is the fewest of them.
+// leastPilot is the fewest pilot runs.
 const leastPilot = 100
 
-// A Report is what an audit found.
+// A Report is the result of an audit.
 type Report struct {
 	Seed       uint64  `json:"seed"`
-	FalseAlarm float64 `json:"false_alarm"` // probability of a finding if all promises are kept
+	FalseAlarm float64 `json:"false_alarm"` // probability of a finding in correct code
 	Checks     []Check `json:"checks"`
 	Passed     bool    `json:"passed"`
 }
 
-// Findings returns the checks that did not pass.
+// Findings returns the checks that failed.
 func (r *Report) Findings() []Check {
 	var findings []Check
 	for _, c := range r.Checks {
@@ -49,7 +49,7 @@ func (r *Report) Findings() []Check {
 	return findings
 }
 
-// An Auditor makes audits. What is claimed it computes once, for all of them.
+// An Auditor runs audits. It computes the claims once for all of them.
 type Auditor struct{ questions []question }
 
 // New returns an auditor.
@@ -61,8 +61,8 @@ func New() (*Auditor, error) {
 	return &Auditor{questions}, nil
 }
 
-// Run makes an audit. Its result depends on the seed and the number of runs alone,
-// unless it stops at the first finding. An error means that it could not be made.
+// Run runs an audit. Its result depends only on the seed and the number of runs, unless it stops
+// at the first finding. An error means that the audit could not run.
 func (a *Auditor) Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Runs == 0 {
 		o.Runs = DefaultRuns
@@ -78,8 +78,7 @@ func (a *Auditor) Run(ctx context.Context, o Options) (*Report, error) {
 	return r, nil
 }
 
-// answer answers questions on several goroutines, in order, so that the quick ones
-// come first.
+// answer answers questions on several goroutines, in order, so that the fast ones come first.
 func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 	questions := a.questions
 	each := task{o.Seed, o.Runs, FalseAlarm / float64(a.checks())}
@@ -104,7 +103,7 @@ func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
-		case found: // others were stopped because of it
+		case found: // the first error, which stopped the others
 		case err != nil && first == nil:
 			first = err
 			stop()
@@ -138,7 +137,7 @@ func (a *Auditor) answer(ctx context.Context, o Options) ([]Check, error) {
 	return slices.Concat(checks...), first
 }
 
-// checks returns how many checks an audit consists of.
+// checks returns the number of checks of an audit.
 func (a *Auditor) checks() int {
 	n := 0
 	for _, q := range a.questions {

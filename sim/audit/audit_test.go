@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The code as it is keeps its promises, and what an audit says does not depend on
-// how many goroutines it takes.
+// An audit of the program has no finding, and its report does not depend on the number of
+// goroutines.
 //
 //abuse:case P19 the optimal attack on every mechanism stays within its stated privacy
 func TestAuditOfTheCodeAsItIs(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// binomialLower returns the lower end of a one-sided confidence interval for a
-// probability of which hits were seen in n trials: it is above the truth with
-// probability at most alpha (Clopper and Pearson 1934).
+// binomialLower returns the lower end of a one-sided confidence interval for a probability, given
+// hits in n trials: it exceeds the true probability with probability at most alpha (Clopper and
+// Pearson 1934).
 func binomialLower(hits, n int, alpha float64) float64 {
 	if hits == 0 {
 		return 0
@@ -18,11 +18,11 @@ func binomialLower(hits, n int, alpha float64) float64 {
 	return bisect(func(p float64) bool { return mathext.RegIncBeta(float64(hits), float64(n-hits+1), p) >= alpha })
 }
 
-// binomialUpper is the upper end.
+// binomialUpper returns the upper end.
 func binomialUpper(hits, n int, alpha float64) float64 { return 1 - binomialLower(n-hits, n, alpha) }
 
-// bisect returns, to a float64's resolution and never above it, the smallest p in
-// [0, 1] from which on beyond holds.
+// bisect returns, to the resolution of float64 and never above it, the smallest p in [0, 1] from
+// which on beyond holds.
 func bisect(beyond func(p float64) bool) float64 {
 	low, high := 0.0, 1.0
 	for range 60 {
@@ -35,19 +35,19 @@ func bisect(beyond func(p float64) bool) float64 {
 	return low
 }
 
-// twoSided turns the probabilities of a result at least as low, and at least as
-// high, into that of one at least as unusual.
+// twoSided returns the probability of a result at least as unusual as one whose two tail
+// probabilities are given.
 func twoSided(lower, upper float64) float64 { return min(1, 2*min(lower, upper)) }
 
-// varianceP returns the probability that n normal variates whose squares, in units
-// of the claimed variance, add up to sum are at least as unusual.
+// varianceP returns the p-value of n normal variates whose squares, in units of the claimed
+// variance, have the given sum.
 func varianceP(sum float64, n int) float64 {
 	k := float64(n) / 2
 	return twoSided(mathext.GammaIncReg(k, sum/2), mathext.GammaIncRegComp(k, sum/2))
 }
 
-// correlationP returns the probability of a sample correlation r of n independent
-// pairs of normal variates, or a stronger one (Student's t).
+// correlationP returns the two-sided p-value of a sample correlation r of n independent pairs of
+// normal variates (Student's t).
 func correlationP(r float64, n int) float64 {
 	if r = math.Abs(r); r >= 1 {
 		return 0
@@ -56,8 +56,7 @@ func correlationP(r float64, n int) float64 {
 	return 2 * distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 2)}.Survival(t)
 }
 
-// binomialP returns the probability of a count at least as unusual as this one, of
-// n independent events of probability p.
+// binomialP returns the p-value of a count of n independent events of probability p.
 func binomialP(count float64, n int, p float64) float64 {
 	switch {
 	case p <= 0 && count > 0, p >= 1 && count < float64(n):
@@ -75,9 +74,9 @@ func binomialP(count float64, n int, p float64) float64 {
 	return twoSided(lower, upper)
 }
 
-// chiSquareP returns the p-value of observed counts against expected ones. Cells
-// with an expectation below leastExpected are merged with the next ones, or at the
-// end with the last. What cannot happen and does has the probability zero.
+// chiSquareP returns the p-value of observed counts against expected ones. Cells with an
+// expectation below leastExpected are merged with the next ones, or at the end with the last. An
+// observation that has probability zero yields a p-value of zero.
 func chiSquareP(observed, expected []float64) float64 {
 	type cell struct{ o, e float64 }
 	var cells []cell
@@ -104,10 +103,9 @@ func chiSquareP(observed, expected []float64) float64 {
 	return distuv.ChiSquared{K: float64(len(cells) - 1)}.Survival(statistic)
 }
 
-// leastExpected keeps the law of χ² as far out as the tests of an audit go, to
-// probabilities of 1e-10. Of three cells, one that expects 10 exceeds what χ² allows
-// at 3e-10 in eight of 10^8 cases; one that expects 100 does so twice as often as it
-// should, and less often than it should among five.
+// leastExpected keeps the law of χ² accurate down to the p-values of an audit, 1e-10. Of three
+// cells, one that expects 10 exceeds the χ² bound for 3e-10 in eight of 10^8 cases; one that
+// expects 100 does so twice as often as it should, and less often than it should among five.
 const leastExpected = 100
 
 // uniformP is chiSquareP for cells of equal probability.

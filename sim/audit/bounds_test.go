@@ -19,7 +19,7 @@ func binomialTail(k, n int, p float64) float64 {
 	return s
 }
 
-// At the ends of a confidence interval, what was seen or more has the probability
+// At the ends of a confidence interval, at least the observed number of hits has probability
 // alpha, added up term by term.
 func TestBinomialBounds(t *testing.T) {
 	for _, c := range []struct {
@@ -57,8 +57,8 @@ func TestBinomialP(t *testing.T) {
 	}
 }
 
-// Under the law that they test, p-values are uniform: of 4000, a share in [.046,
-// .054] would be below .05 at one standard error, and [.033, .067] at five.
+// Under the tested law p-values are uniform: of 4000, the share below .05 has a standard error of
+// .0035; [.033, .067] is five of those.
 func TestPValuesAreUniform(t *testing.T) {
 	const repeats, n = 4000, 40
 	r := rand.New(rand.NewPCG(1, 1))
@@ -106,7 +106,7 @@ func TestChiSquareOfTheImpossible(t *testing.T) {
 	}
 }
 
-// The cost of a step is that of the accountant's law, by two independent ways.
+// The cost of a step equals that of the accountant's law, computed in two independent ways.
 func TestStepDelta(t *testing.T) {
 	for _, c := range []struct {
 		event                   accountant.Event

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// FalseAlarm is the probability with which an audit of code that keeps its
-// promises finds something all the same, over all its tests together.
+// FalseAlarm is the probability that an audit of correct code reports a finding, over all its
+// tests together.
 const FalseAlarm = 1e-6
 
-// A Check is one question that an audit asked, and the answer.
+// A Check is one question of an audit with its answer.
 type Check struct {
-	Case   string `json:"case"` // what was played
-	Name   string `json:"name"` // what was looked at
+	Case   string `json:"case"` // the case that was played
+	Name   string `json:"name"` // the property that was tested
 	Passed bool   `json:"passed"`
-	Detail string `json:"detail"` // what was seen, in words
+	Detail string `json:"detail"` // the observation, for people
 
-	// P is the probability that code which keeps its promises shows at least as
-	// much, over all tests of the check; nil if there is no chance in it.
+	// P is the probability that correct code shows at least as much, over all tests of the check.
+	// It is nil if no chance is involved.
 	P *float64 `json:"p,omitempty"`
 
 	Profile *Profile `json:"profile,omitempty"` // of an attack
@@ -29,11 +29,11 @@ type task struct {
 	seed uint64
 	runs int // of an attack in each world
 
-	// alpha is the probability with which code that keeps its promises may fail.
+	// alpha is the probability with which correct code may fail.
 	alpha float64
 }
 
-// A question is what is looked at in one go, for one check or several.
+// A question answers one or several checks in one run.
 type question struct {
 	about string   // the checks' Case
 	names []string // of the checks
@@ -59,7 +59,7 @@ func (q question) answer(ctx context.Context, t task) ([]Check, error) {
 	return checks, nil
 }
 
-// certain is the answer to a question without chance.
+// certain returns the answer to a question without chance.
 func certain(passed bool, format string, args ...any) Check {
 	return Check{Passed: passed, Detail: fmt.Sprintf(format, args...)}
 }
@@ -70,8 +70,7 @@ type trial struct {
 	says string
 }
 
-// judge answers a question by the most unusual of its trials, at the level alpha
-// over all of them.
+// judge answers a question by its most unusual trial, at the level alpha over all of them.
 func judge(trials []trial, alpha float64) Check {
 	least := 0
 	for i, t := range trials {

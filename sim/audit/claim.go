@@ -7,15 +7,14 @@ import (
 	"fedpvi/accountant"
 )
 
-// Epsilons are those at which the claimed profile is tested.
+// Epsilons are the ε at which the claimed profile is tested.
 var Epsilons = []float64{0, 0.5, 1, 2}
 
-// drawnEpsilons are those from which a claimed trade-off curve is drawn, beside
-// Epsilons.
+// drawnEpsilons are further ε from which a claimed trade-off curve is drawn.
 var drawnEpsilons = []float64{0.25, 0.75, 1.5, 3, 4, 6}
 
-// A claim is what the accountant says of everything that an observer sees in one
-// run. It is computed once, when it is first asked for.
+// A claim is the accountant's bound for all that an observer sees in one run. It is computed once,
+// at its first use.
 type claim struct {
 	event accountant.Event
 
@@ -47,8 +46,8 @@ func (c *claim) profile() (epsilons, deltas []float64, err error) {
 	return epsilons, c.deltas, c.err
 }
 
-// tradeOff bounds the true-positive rate of every attack at false-positive rates:
-// what δ(ε) leaves of it, in both directions.
+// tradeOff returns an upper bound of the true-positive rate of every attack at false-positive
+// rates, from δ(ε) in both directions.
 func (c *claim) tradeOff(fprs []float64) ([]Rate, error) {
 	epsilons, deltas, err := c.profile()
 	if err != nil {

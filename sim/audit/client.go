@@ -13,19 +13,19 @@ import (
 	"fedpvi/sim"
 )
 
-// A federation is a tiny study whose unit is the client, of which an observer
-// sees the opened sums. One coefficient: a change has two elements.
+// A federation is a tiny study whose privacy unit is the client. The observer sees the opened
+// sums. It has one coefficient: a change has two elements.
 type federation struct {
 	name      string
 	clients   int
 	rounds    int
 	adjacency accountant.Adjacency
-	settings  []study.Override // of the study
+	settings  []study.Override // overrides of the study
 	protocol  *pvi.Protocol
 	holders   []sim.Holder
 }
 
-// slopeStudy begins a study of one slope, as small as they come.
+// slopeStudy is the beginning of the smallest study with one slope.
 const slopeStudy = `
 [study]
 version = 1
@@ -87,19 +87,19 @@ func newFederation(name string, clients, rounds int, adjacency accountant.Adjace
 	return f, err
 }
 
-// claim is what the study says that the opened sums cost.
+// claim returns the study's cost of the opened sums.
 func (f *federation) claim() accountant.Event {
 	for _, v := range f.protocol.Views() {
 		if v.Name == "outside" {
 			return accountant.Repeated{Event: f.protocol.Mechanism().EventFor(v.Shares, f.adjacency), Times: f.rounds}
 		}
 	}
-	panic("audit: a study of clients has an outside view") // unreachable: Views says so
+	panic("audit: a study of clients has an outside view") // unreachable: Views returns this one
 }
 
-// attack plays the federation with a first client whose factor is far along the
-// first coordinate in the other world. In the null world it is as far the other
-// way, or zero, as the adjacency has it.
+// attack plays the federation with a first client whose factor is far along the first coordinate
+// in the other world. In the null world it is as far in the opposite direction, or zero, depending
+// on the adjacency.
 func (f *federation) attack() (attack, error) {
 	far := 1e3 * f.protocol.Mechanism().Clip()
 	null := 0.0
@@ -129,8 +129,8 @@ func (f *federation) attack() (attack, error) {
 	}, nil
 }
 
-// play sets the federation up with solvers of the audit: one for the first client,
-// and one for each of the others unless it is nil.
+// play sets up the federation with given solvers: one for the first client, and one for each of
+// the others unless it is nil.
 func (f *federation) play(seed uint64, first, others solver.Solver) (*sim.Federation, error) {
 	play, err := sim.New(f.protocol.Study(), f.holders, seed, 1)
 	if err != nil {
@@ -151,12 +151,12 @@ func (f *federation) play(seed uint64, first, others solver.Solver) (*sim.Federa
 	return play, nil
 }
 
-// runSeed returns a seed for a run, independent of those of all others.
+// runSeed returns a seed for a run, independent of the seeds of other runs.
 func runSeed(seed uint64, purpose string, world, run int) uint64 {
 	return seeded.Stream(seed, purpose, uint64(world), uint64(run)).Uint64()
 }
 
-// proposes is a solver whose factor is the same whatever q is.
+// proposes is a solver that returns the same factor for every q.
 type proposes []float64
 
 func (p proposes) Propose(dst []float64, _ solver.Problem, _ *dpmech.Stream) ([]accountant.Event, error) {

@@ -14,32 +14,32 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// A substitute is a device on which the gradients of a network are replaced by chosen
-// vectors before they are clipped, so that all that comes after is what is attacked: clip,
-// product of matrices, noise and release. It may have faults.
+// A substitute is a device on which chosen vectors replace the gradients of a network before the
+// clip. The audit then tests all that follows: clip, product of matrices, noise and release. It
+// may have faults.
 type substitute struct {
 	*emulator.Device
 	vector func(v []float64, record uint32)
 	tamper func(plan []uint64)
 	clips  bool
-	of     descent // that is audited
+	of     descent // mechanism under audit
 }
 
-// The network that is used: one pixel, one hidden unit, one latent dimension; and words of
-// its head, of which tests of package cuda know more.
+// The network has one pixel, one hidden unit and one latent dimension. Tests of package cuda cover
+// the words of its head.
 const (
 	headBatches  = 8
 	headIn       = 13
 	headOut      = 17
 	headCurrent  = 31
 	headWords    = 33
-	together     = 2  // of some batches there are more
-	mostInBatch  = 13 // so that a step's list has whole words
+	together     = 2  // some batches have more
+	mostInBatch  = 13 // a step's list has whole words
 	productSlots = 2 * 8 * 4
 )
 
-// slots are the numbers of the weights that a vector's elements are released as, and the
-// layers and columns of the derivatives that make them.
+// slots has, for each element of a vector, the number of the weight that releases it, and the
+// layers and columns of the derivatives that produce it.
 var slots = [descentDim]struct{ slot, layer, column int }{{16, 1, 0}, {17, 1, 1}, {0, 0, 0}, {32, 2, 0}}
 
 func (s *substitute) Write(memory uint64, words []uint64) error {
@@ -58,7 +58,7 @@ func (s *substitute) Launch(kernel string, blocks, threads, shared int, argument
 	return s.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// replace writes the vectors of the batch where the gradients are.
+// replace writes the vectors of the batch over the gradients.
 func (s *substitute) replace(memory uint64) error {
 	head, list := make([]uint64, headWords), make([]uint64, (mostInBatch+1)/2)
 	if err := s.Read(head, memory); err != nil {
@@ -91,7 +91,7 @@ func (s *substitute) replace(memory uint64) error {
 	return nil
 }
 
-// deviceProducts are sums of products of matrices that a device takes.
+// deviceProducts are sums of products of matrices that a device computes.
 type deviceProducts struct {
 	*dpmech.ProductSum
 	device  *substitute
@@ -143,7 +143,7 @@ func (m deviceProducts) play(released [][]float64, streams *dpmech.Streams, vect
 	return nil
 }
 
-// auditProducts asks of a device what is asked of the program, and returns what does not pass.
+// auditProducts runs the program's checks on a device and returns those that fail.
 func (d descent) auditProducts(t *testing.T, device *substitute, seed uint64, runs int) (found []string) {
 	t.Helper()
 	ctx := context.Background()
@@ -179,8 +179,8 @@ var productCases = []descent{
 	{"a device, products, poisson by the network, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 1, 0.5, accountant.ReplaceOne, 0, nil},
 }
 
-// The releases of a product sum that runs on a device keep what its mechanism promises. (The
-// emulator takes a minute for these, so that make test-cuda has them, and make test has not.)
+// The releases of a product sum on a device satisfy the claims of its mechanism. (The emulator
+// takes a minute for these, so they run in make test-cuda and not in make test.)
 func TestAuditOfProductsOnACard(t *testing.T) {
 	for i, d := range productCases {
 		for _, finding := range d.auditProducts(t, &substitute{Device: new(emulator.Device), clips: true}, uint64(i+1), 200) {
@@ -189,7 +189,7 @@ func TestAuditOfProductsOnACard(t *testing.T) {
 	}
 }
 
-// A device that does something else than its plan says is found out.
+// The audit finds a device that does not follow its plan.
 func TestAuditFindsACardThatTampers(t *testing.T) {
 	full, poisson := productCases[1], productCases[2]
 	var key []uint64 // the first one

@@ -16,7 +16,7 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// deviceCases are samplings that a device draws, or has listed.
+// deviceCases are samplings that a device draws itself, or receives as lists.
 var deviceCases = []descent{
 	{"a device, poisson, add-remove", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 1.5, accountant.AddRemove, 0, nil},
 	{"a device, poisson, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 0, nil},
@@ -24,14 +24,14 @@ var deviceCases = []descent{
 	{"a device, without replacement, replace-one", dpmech.WithoutReplacement{Batch: 3, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 1, nil},
 }
 
-// A tamperer is a device that gets other plans than those that were handed out.
+// A tamperer is a device that receives altered plans.
 type tamperer struct {
 	*emulator.Device
 	of     *dpmech.SampledSum
 	tamper func(t *tamperer, plan []uint64)
 }
 
-// The words of a plan that tests tamper with, and how many words have the noise's layers.
+// The words of a plan that tests alter, and the number of words of the noise's layers.
 const (
 	kindWord     = 0
 	recordsWord  = 1
@@ -53,14 +53,14 @@ func (t *tamperer) Write(memory uint64, words []uint64) error {
 	return t.Device.Write(memory, words)
 }
 
-// deviceSteps are taken by a device: a record's vector is its row, since the slope of a
-// linear model is 1 at an outcome of 1 and a predictor of 0, about which q hardly moves.
+// deviceSteps are taken by a device. A record's vector is its row, since the slope of a linear
+// model is 1 at an outcome of 1 and a predictor of 0, and q hardly moves.
 type deviceSteps struct {
 	*dpmech.SampledSum
 	device *tamperer
 }
 
-// on has a device add up.
+// on makes a device add up.
 func (d descent) on(device *tamperer) descent {
 	d.adds = func(d descent, records int) (steps, error) {
 		m, err := newIntegers(d, records)
@@ -120,7 +120,7 @@ func (m deviceSteps) visit(table *cuda.Table, streams *dpmech.Streams) (*cuda.Vi
 	return &cuda.Visit{Table: table, Plan: plan, Run: run, Options: o, Releases: make([]int64, m.Steps()*descentDim)}, nil
 }
 
-// deviceBatches returns the batches that a device draws, one after the other.
+// deviceBatches returns the batches that a device draws.
 func (d descent) deviceBatches(device *tamperer, seed uint64) (next func() []uint32, err error) {
 	m, err := dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: d.sampling, Records: d.records, Steps: epochs, Dim: descentDim, Clip: descentClip, NoiseMultiplier: d.noise, Adjacency: d.adjacency,
@@ -163,7 +163,7 @@ func (d descent) deviceBatches(device *tamperer, seed uint64) (next func() []uin
 	}, nil
 }
 
-// audit asks of a device what is asked of the program, and returns what does not pass.
+// audit runs the program's checks on a device and returns those that fail.
 func (d descent) audit(t *testing.T, device *tamperer, seed uint64, runs int) (found []string) {
 	t.Helper()
 	ctx := context.Background()
@@ -201,7 +201,7 @@ func (d descent) audit(t *testing.T, device *tamperer, seed uint64, runs int) (f
 	return found
 }
 
-// The releases of a sampled sum that runs on a device keep what its mechanism promises.
+// The releases of a sampled sum on a device satisfy the claims of its mechanism.
 func TestAuditOfTheDevice(t *testing.T) {
 	for i, d := range deviceCases {
 		for _, finding := range d.audit(t, &tamperer{Device: new(emulator.Device)}, uint64(i+1), 400) {
@@ -210,7 +210,7 @@ func TestAuditOfTheDevice(t *testing.T) {
 	}
 }
 
-// A device that does something else than its plan says is found out.
+// The audit finds a device that does not follow its plan.
 func TestAuditFindsADeviceThatTampers(t *testing.T) {
 	d := deviceCases[0]
 	var key []uint64 // the first one
@@ -224,7 +224,7 @@ func TestAuditFindsADeviceThatTampers(t *testing.T) {
 			copy(plan[noiseKeyWord:], key)
 		},
 		"less noise": func(t *tamperer, plan []uint64) {
-			// As large as a noise multiplier of nine tenths makes it, on the same lattice.
+			// The noise of nine tenths of the multiplier, on the same lattice.
 			less := d
 			less.noise *= 0.9
 			m, err := newIntegers(less, t.of.Records())

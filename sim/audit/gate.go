@@ -20,8 +20,8 @@ func newGate() (*dpmech.GaussianSum, error) {
 	})
 }
 
-// norms asks whether any vector adds more than the sensitivity that the accountant
-// is told, and whether one that is not finite adds anything.
+// norms tests whether any vector adds more than the accounted sensitivity, and whether one that is
+// not finite adds anything.
 func norms(_ context.Context, t task) (Check, error) {
 	const vectors = 4000
 	gate, err := newGate()
@@ -59,8 +59,8 @@ func norms(_ context.Context, t task) (Check, error) {
 	return certain(true, "no more than %.6f of the accounted norm in %d vectors", math.Sqrt(ratio), vectors), nil
 }
 
-// hostileVector has any length between the smallest and the largest of floats,
-// in one block or in several, and sometimes elements that are no numbers.
+// hostileVector returns a vector of any length that floats can have, in one block or in several,
+// sometimes with elements that are not finite.
 func hostileVector(r *rand.Rand) []float64 {
 	v := make([]float64, gateDim)
 	scale := math.Pow(10, 4*r.NormFloat64())
@@ -72,7 +72,7 @@ func hostileVector(r *rand.Rand) []float64 {
 		for i := block * gateDim / 2; i < (block+1)*gateDim/2; i++ {
 			v[i] = scale * r.NormFloat64()
 		}
-	case 2: // both, alike
+	case 2: // both, equal
 		for i := range v {
 			v[i] = scale
 		}
@@ -96,8 +96,7 @@ func allFinite(v []float64) bool {
 	return true
 }
 
-// oblivious asks whether noise depends on what it hides, and whether it is used
-// once.
+// oblivious tests whether noise depends on the hidden value, and whether it is used only once.
 func oblivious(_ context.Context, t task) (Check, error) {
 	gate, err := newGate()
 	if err != nil {

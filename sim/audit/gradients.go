@@ -11,8 +11,8 @@ import (
 	"fedpvi/sim"
 )
 
-// gradientStudy is one client that takes private gradient steps. Plain steps of one
-// size let what it sends move with what it released, up to a pull towards the prior.
+// gradientStudy has one client that takes private gradient steps. With plain steps of one size its
+// message moves with its releases, up to a pull towards the prior.
 const gradientStudy = `
 [study]
 version = 1
@@ -50,15 +50,15 @@ max_records = 100
 nominal_records = 20
 `
 
-// A gradients is a case of what a client sends that takes private gradient steps: the
-// record in question is its only one, or beside others that have a gradient of zero.
+// A gradients is a case of a client that takes private gradient steps. The record in question is
+// its only one, or beside others with a gradient of zero.
 type gradients struct {
 	mode      string // of the gradients
 	draws     int
 	rate      float64
 	others    int
 	adjacency accountant.Adjacency
-	last      bool // gradient and curvature are released once more after the rounds
+	last      bool // one more release after the rounds: gradient and curvature
 }
 
 func (g gradients) name() string {
@@ -75,7 +75,7 @@ func (g gradients) name() string {
 	return fmt.Sprintf("%s %s, %d others, %s", g.mode, what, g.others, g.adjacency)
 }
 
-// gradientCases have a shard of one record or none, and batches that are mostly empty.
+// gradientCases have a shard of one record or none, and mostly empty batches.
 var gradientCases = []gradients{
 	{"aligned", 1, 1, 0, accountant.AddRemove, false},
 	{"joint", 1, 1, 3, accountant.ReplaceOne, false},
@@ -87,7 +87,7 @@ var gradientCases = []gradients{
 	{"aligned", 1, 1, 0, accountant.AddRemove, true},
 }
 
-// study is that of a case, with more settings.
+// study returns the study of a case, with more settings.
 func (g gradients) study(more ...study.Override) (*study.Study, error) {
 	set := func(key, format string, value any) study.Override {
 		return study.Override{Key: key, Value: fmt.Sprintf(format, value)}
@@ -101,7 +101,7 @@ func (g gradients) study(more ...study.Override) (*study.Study, error) {
 		set("inference.draws", "%d", g.draws), set("inference.sampling_rate", "%.2f", g.rate))...)
 }
 
-// attack tells apart whether the record is there; or which of two it is.
+// attack tests whether the record is there, or which of two records is.
 func (g gradients) attack() (attack, error) {
 	st, err := g.study()
 	if err != nil {
@@ -143,7 +143,7 @@ func (g gradients) records(world int) *shard.Records {
 	return r
 }
 
-// everySum plays to the end and returns all that was opened.
+// everySum plays to the end and returns all opened sums.
 func everySum(play *sim.Federation) (seen []float64, err error) {
 	add := func(sum []int64) {
 		for _, n := range sum {

@@ -2,7 +2,7 @@ package audit
 
 import "testing"
 
-// Every case can be set up and played in both worlds, and something is seen of it.
+// Every case can be set up and played in both worlds, and yields observations.
 func TestGradientCases(t *testing.T) {
 	for _, g := range gradientCases {
 		a, err := g.attack()

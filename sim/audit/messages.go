@@ -8,9 +8,8 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// messages collects the noise in the real messages of clients that propose to
-// change nothing, so that a message is its noise, if the machines keep their
-// promises.
+// messages collects the noise in the real messages of clients that propose no change. Such a
+// message is pure noise if the program is correct.
 func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 250
 	claimed := claimedSigma(f.protocol.Mechanism().EventFor(1, f.adjacency))
@@ -28,8 +27,7 @@ func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) 
 	return z, nil
 }
 
-// claimedSigma is the standard deviation of one noise share, in lattice steps, as
-// the accountant is told.
+// claimedSigma is the accounted standard deviation of one noise share, in lattice steps.
 func claimedSigma(e accountant.Event) float64 {
 	return e.(accountant.DiscreteGaussian).Sigma
 }
@@ -43,8 +41,8 @@ func (f *federation) quietRun(seed uint64, unit float64) ([][][]float64, error) 
 	return everyMessage(play, f.clients, unit)
 }
 
-// quiet returns a solver that proposes no change. With factors that remember no
-// noise and started at zero, that is the factor zero; tied ones are computed.
+// quiet returns a solver that proposes no change. Factors without noise that started at zero stay
+// zero; tied ones are computed.
 func (f *federation) quiet() solver.Solver {
 	if f.protocol.Study().Inference.Factors == "tied" {
 		return stays{weight: 1 / float64(f.clients), prior: f.protocol.Prior()}
@@ -52,8 +50,8 @@ func (f *federation) quiet() solver.Solver {
 	return proposes(make([]float64, f.protocol.Family().Size()))
 }
 
-// stays proposes the tied factor that the client has, which it computes from the
-// cavity: λ_m = w(λ − λ_prior) and cavity λ − λ_m.
+// stays proposes the client's present tied factor, which it computes from the cavity: λ_m = w(λ −
+// λ_prior) and cavity λ − λ_m.
 type stays struct {
 	weight float64
 	prior  []float64

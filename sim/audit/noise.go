@@ -8,13 +8,12 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// noises are what remains of releases when what they hide is subtracted, in units
-// of the claimed standard deviation: by run, release of a run, sender and
-// coordinate.
+// noises are releases less the values that they hide, in units of the claimed standard deviation:
+// by run, release of a run, sender and coordinate.
 type noises [][][][]float64
 
-// variances asks whether the noise is as large as claimed: that of every sender,
-// of every coordinate, of every release of a run, and of sums over senders.
+// variances tests whether the noise has the claimed variance: for every sender, coordinate and
+// release of a run, and for sums over senders.
 func (z noises) variances() []trial {
 	groups := map[string]*squares{}
 	var order []string
@@ -60,7 +59,7 @@ type squares struct {
 	n   int
 }
 
-// shapes asks whether the noise of every coordinate is Gaussian.
+// shapes tests whether the noise of every coordinate is Gaussian.
 func (z noises) shapes() []trial {
 	const cells = 40
 	counts := make([][]float64, len(z[0][0][0]))
@@ -84,9 +83,9 @@ func (z noises) shapes() []trial {
 	return trials
 }
 
-// correlations asks whether two draws know of each other: of releases of a run,
-// senders and coordinates at any distance, of neighbouring runs, and of releases and
-// senders that pass noise on. No draw is in two pairs of a trial.
+// correlations tests whether draws are independent: between releases of a run, senders and
+// coordinates at any distance, between neighbouring runs, and along releases and senders that
+// might pass noise on. No draw is in two pairs of a trial.
 func (z noises) correlations() []trial {
 	at := func(run, release, sender, i int) float64 { return z[run][release][sender][i] }
 	runs, releases, senders, dim := len(z), len(z[0]), len(z[0][0]), len(z[0][0][0])
@@ -109,7 +108,7 @@ func (z noises) correlations() []trial {
 		}
 		r := stat.Correlation(a, b, nil)
 		if math.IsNaN(r) {
-			r = 1 // one of them does not vary
+			r = 1 // one of them is constant
 		}
 		trials = append(trials, trial{
 			correlationP(r, len(a)),
@@ -119,10 +118,10 @@ func (z noises) correlations() []trial {
 	return trials
 }
 
-// A pairing is which draws are set against which.
+// A pairing defines which draws are compared.
 type pairing struct {
 	name string
-	step [4]int // in run, release, sender and coordinate, from the first of a pair to the second
+	step [4]int // distance in run, release, sender and coordinate
 }
 
 func pairings(releases, senders, dim int) []pairing {
@@ -148,8 +147,8 @@ func pairings(releases, senders, dim int) []pairing {
 	return all
 }
 
-// firsts yields the first index of every disjoint pair (i, i+step) in 0..n-1; all
-// indices if step is 0.
+// firsts yields the first index of every disjoint pair (i, i+step) in 0..n-1; all indices if step
+// is 0.
 func firsts(n, step int) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		apart, first := max(step, -step), max(-step, 0)

@@ -10,9 +10,8 @@ import (
 	"fedpvi/sim"
 )
 
-// partsStudy is a client whose records are dealt to two parts, of which everybody reads
-// the noisy sum of the changes in two rounds. Its prior dwarfs the noise, so that q
-// stays proper.
+// partsStudy has one client whose records are dealt to two parts. Everybody reads the noisy sum of
+// the parts' changes in two rounds. The prior dwarfs the noise, so that q stays proper.
 const partsStudy = `
 [study]
 version = 1
@@ -47,13 +46,13 @@ clip = 0.7
 max_records = 100
 `
 
-// A partsCase is one scheme under one adjacency.
+// A partsCase is a bookkeeping of factors under one adjacency.
 type partsCase struct {
 	partitioned, factors string
 	adjacency            accountant.Adjacency
 }
 
-// partsCases are the schemes, each with one of its bookkeepings.
+// partsCases has every scheme, each with one of its bookkeepings.
 var partsCases = []partsCase{
 	{"virtual", "exact", accountant.AddRemove},
 	{"averaged", "exact", accountant.AddRemove},
@@ -64,9 +63,9 @@ func (c partsCase) name() string {
 	return fmt.Sprintf("%s parts, %s factors, %s", c.partitioned, c.factors, c.adjacency)
 }
 
-// attack tells apart whether a client has one record more, which turns the change of
-// its part, that without it is as far along the first coordinate as the clip lets it,
-// into the opposite. (Where it is replaced it was one that changed nothing.)
+// attack tests whether a client has one record more. Without that record the change of its part
+// goes as far along the first coordinate as the clip allows; with it, as far in the opposite
+// direction. Under replace-one the other record changes nothing.
 func (c partsCase) attack() (attack, error) {
 	st, err := study.Parse("audit.toml", []byte(partsStudy),
 		study.Override{Key: "privacy.adjacency", Value: fmt.Sprintf("%q", c.adjacency)},
@@ -103,7 +102,7 @@ func (c partsCase) attack() (attack, error) {
 	}, nil
 }
 
-// records are enough for no part to be without one, and the record that is protected.
+// records returns the protected record and enough others for every part to have one.
 func (c partsCase) records(world int) *shard.Records {
 	r := new(shard.Records)
 	for range 12 {

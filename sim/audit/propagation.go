@@ -13,9 +13,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// propagationStudy is one client that takes steps of private expectation propagation, one
-// a round. Its one coefficient has a site that is longer than the clip, and of which next to
-// nothing is precision: two outcomes have opposite ones.
+// propagationStudy has one client that takes steps of private expectation propagation, one a
+// round. The site of its one coefficient is longer than the clip and has almost no precision: two
+// outcomes have opposite sites.
 const propagationStudy = `
 [study]
 version = 1
@@ -50,8 +50,8 @@ max_records = 100
 nominal_records = 20
 `
 
-// A propagation is a case of a client that takes such steps: what it releases is read as it
-// is. Beside the record in question it has others that say nothing.
+// A propagation is a case of a client that takes such steps. The observer reads its releases. The
+// client has the record in question and others whose sites are zero.
 type propagation struct {
 	sampling  string
 	rate      float64
@@ -63,7 +63,7 @@ func (c propagation) name() string {
 	return fmt.Sprintf("sites, %s %g, %d others, %s", c.sampling, c.rate, c.others, c.adjacency)
 }
 
-// propagationCases see every record in every step, and few of them.
+// propagationCases has few records, all in every step.
 var propagationCases = []propagation{
 	{"poisson", 1, 0, accountant.AddRemove},
 	{"poisson", 1, 2, accountant.ReplaceOne},
@@ -73,7 +73,7 @@ var propagationCases = []propagation{
 // quietPropagation has no record with a site.
 var quietPropagation = propagation{"poisson", 1, 1, accountant.AddRemove}
 
-// protocol is that of a case.
+// protocol returns the protocol of a case.
 func (c propagation) protocol() (*pvi.Protocol, error) {
 	st, err := study.Parse("audit.toml", []byte(propagationStudy),
 		study.Override{Key: "privacy.adjacency", Value: fmt.Sprintf("%q", c.adjacency)},
@@ -85,7 +85,7 @@ func (c propagation) protocol() (*pvi.Protocol, error) {
 	return pvi.NewProtocol(st, []pvi.ClientID{"client"})
 }
 
-// attack tells apart whether the record is there; or which of two it is.
+// attack tests whether the record is there, or which of two records is.
 func (c propagation) attack() (attack, error) {
 	p, err := c.protocol()
 	if err != nil {
@@ -102,7 +102,7 @@ func (c propagation) attack() (attack, error) {
 	}, nil
 }
 
-// play takes all steps in a world, and shows every sum in units of its noise.
+// play takes all steps in a world and returns every sum in units of its noise.
 func (c propagation) play(p *pvi.Protocol, seed uint64, world int, show func(sum []float64)) error {
 	refined, err := p.NewSolver(shard.Design(p.Study(), c.records(world)))
 	if err != nil {
@@ -141,7 +141,7 @@ func (c propagation) records(world int) *shard.Records {
 	return r
 }
 
-// quiet collects the noise of every step, of a client whose records say nothing: its factor is
+// quiet collects the noise of every step of a client whose records have zero sites. Its factor is
 // mostly improper.
 func (c propagation) quiet(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 120

@@ -10,8 +10,8 @@ import (
 	"fedpvi/sim"
 )
 
-// recordStudy is one client's release of its records' sufficient statistics, which
-// anyone may read.
+// recordStudy is one client's release of its records' sufficient statistics, readable by
+// everybody.
 const recordStudy = slopeStudy + `
 [inference]
 rounds = 1
@@ -24,8 +24,8 @@ clip = 0.7
 max_records = 100
 `
 
-// statisticsAttack tells apart whether the records of a client hold one more,
-// whose statistics are beyond the clip; or which of two, under replace-one.
+// statisticsAttack tests whether a client has one record more, whose statistics exceed the clip,
+// or under replace-one which of two records it has.
 func statisticsAttack(adjacency accountant.Adjacency) (attack, error) {
 	st, err := study.Parse("audit.toml", []byte(recordStudy), study.Override{Key: "privacy.adjacency", Value: fmt.Sprintf("%q", adjacency)})
 	if err != nil {

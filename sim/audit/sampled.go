@@ -9,24 +9,24 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// A descent is what a private local solver releases: in every step the sum of the
-// clipped gradients of a random batch, under noise. The records of the null world
-// have no gradient along the direction in which record 0's is far beyond the clip.
+// A descent is the release of a private local solver: in every step the noisy sum of the clipped
+// gradients of a random batch. In the null world no record has a gradient along the direction in
+// which the gradient of record 0 far exceeds the clip.
 type descent struct {
 	name      string
 	sampling  dpmech.Sampling
-	rate      float64 // with which a record takes part in a step
+	rate      float64 // probability that a record takes part in a step
 	records   int
 	steps     int
 	noise     float64 // multiplier
 	adjacency accountant.Adjacency
 
-	// crowd is what the other records have along the canary, in clips. Where a
-	// batch has a fixed size, a record that is left out makes room for one of
-	// them, so that the worst are those that are like record 0.
+	// crowd is the component of the other records along the canary, in clips. Where a batch has a
+	// fixed size, leaving out a record makes room for one of them, so the worst case is records
+	// like record 0.
 	crowd float64
 
-	// adds makes what adds the gradients up.
+	// adds returns the function that adds up the gradients.
 	adds func(d descent, records int) (steps, error)
 }
 
@@ -35,11 +35,11 @@ const descentDim = 4
 // descentClip is C, in the units of the gradients.
 const descentClip = 2
 
-// canary is a gradient ten times too long, in two blocks of equal length.
+// canary is a gradient of ten clips, in two blocks of equal length.
 var canary = []float64{10 * descentClip, 0, 10 * descentClip, 0}
 
-// releases returns what one run releases, in units of the clip; gradient writes
-// that of a record.
+// releases returns the releases of one run, in units of the clip; gradient writes the gradient of
+// a record.
 func (d descent) releases(m steps, seed uint64, gradient func(v []float64, record uint32)) ([][]float64, error) {
 	released := make([][]float64, d.steps)
 	for t := range released {
@@ -56,7 +56,7 @@ func (d descent) releases(m steps, seed uint64, gradient func(v []float64, recor
 	return released, nil
 }
 
-// attack looks at the releases along the canary.
+// attack observes the releases along the canary.
 func (d descent) attack() (attack, error) {
 	missing := [2]int{} // records, by world
 	if d.adjacency == accountant.AddRemove {
@@ -100,8 +100,8 @@ func (d descent) attack() (attack, error) {
 	}, nil
 }
 
-// learn offers the likelihood ratio of what the sampler does, with the spread of
-// the null world's steps, and the linear statistic, which knows steps apart.
+// learn returns the likelihood ratio of the sampler, with the spread of the null world's steps,
+// and the linear statistic, which weights steps separately.
 func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	fisher, err := linear(null, other)
 	if err != nil {
@@ -113,7 +113,7 @@ func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	}
 	sd := spread(null)
 	if without != d.crowd {
-		// Whether the record is in a step adds q(1−q) times its square.
+		// Sampling of the record adds q(1−q) times its square.
 		sd = math.Sqrt(max(sd*sd-d.rate*(1-d.rate)*(without-d.crowd)*(without-d.crowd), sd*sd/4))
 	}
 	with, without = with-d.crowd, without-d.crowd
@@ -123,7 +123,7 @@ func (d descent) learn(null, other [][]float64) ([]statistic, error) {
 	return []statistic{mixture(d.rate, with, without, sd), fisher}, nil
 }
 
-// epoch returns the number of steps of which a record is in one, and 1 if steps are
+// epoch returns the number of steps that a record is in exactly one of, and 1 if steps are
 // independent.
 func (d descent) epoch() int {
 	switch s := d.sampling.(type) {
@@ -135,8 +135,8 @@ func (d descent) epoch() int {
 	return 1
 }
 
-// across is what the other records have across the canary, in clips: something, if
-// they have nothing along it.
+// across is the component of the other records across the canary, in clips: not zero if they have
+// none along it.
 func (d descent) across() float64 {
 	if d.crowd != 0 {
 		return 0

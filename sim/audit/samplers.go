@@ -10,9 +10,9 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// frequencies asks whether a sampler takes records as often as its accountant is
-// told: every one in every step of an epoch, every pair together, the same one
-// again in the next epoch, and how many at a time.
+// frequencies tests whether a sampler draws records as often as its accountant assumes: each
+// record in each step of an epoch, each pair together, the same record again in the next epoch,
+// and the sizes of batches.
 func (d descent) frequencies(ctx context.Context, t task) (Check, error) {
 	sampler, err := d.sampling.Sampler(d.records)
 	if err != nil {
@@ -26,10 +26,10 @@ func (d descent) frequencies(ctx context.Context, t task) (Check, error) {
 	})
 }
 
-// epochs is how many epochs frequencies looks at.
+// epochs is the number of epochs that frequencies observes.
 const epochs = 4000
 
-// frequenciesOf looks at batches of epochs of so many steps.
+// frequenciesOf tests the batches of epochs with the given number of steps.
 func (d descent) frequenciesOf(ctx context.Context, t task, steps int, next func() []uint32) (Check, error) {
 	c := newCounts(d.records, steps)
 	for epoch := range epochs {
@@ -46,11 +46,11 @@ func (d descent) frequenciesOf(ctx context.Context, t task, steps int, next func
 	return judge(c.trials(d.law(), epochs), t.alpha), nil
 }
 
-// law is what a sampler promises.
+// law is the distribution that a sampler promises.
 type law struct {
-	record float64   // probability that a record is in a step
-	pair   float64   // that two records meet in an epoch
-	again  float64   // that a record is in a step of an epoch, and in the same one of the next
+	record float64   // probability that a given record is in a given step
+	pair   float64   // probability that two records meet in an epoch
+	again  float64   // probability that a record is in a given step of an epoch and in the same step of the next
 	sizes  []float64 // probabilities of the size of an epoch's first batch
 }
 
@@ -75,24 +75,24 @@ func (d descent) law() law {
 	case dpmech.WithoutReplacement:
 		q := float64(s.Batch) / float64(n)
 		return law{q, together(s.Batch), q * q, fixed(s.Batch)}
-	case dpmech.RandomAllocation: // of one pick
+	case dpmech.RandomAllocation: // one record
 		q := 1 / float64(s.Steps)
 		return law{q, q, q, binomial(q)}
 	case dpmech.Permutation: // in batches of equal size
 		size := n / s.Batches
 		return law{1 / float64(s.Batches), float64(s.Batches) * together(size), 1 / float64(s.Batches), fixed(size)}
 	}
-	panic(fmt.Sprintf("audit: no law of %T", d.sampling)) // unreachable: suite knows them all
+	panic(fmt.Sprintf("audit: no law of %T", d.sampling)) // unreachable: suite uses only these samplers
 }
 
-// counts are what frequencies counts.
+// counts are the counts of frequencies.
 type counts struct {
 	records, steps int
 	record         []float64 // by record and step of the epoch
 	pair           []float64 // epochs in which two records meet
 	again          []float64 // by record, of disjoint pairs of epochs
-	sizes          []float64 // of first batches
-	last, now      []bool    // who is where, by record and step
+	sizes          []float64 // sizes of first batches
+	last, now      []bool    // the records of each step, by record and step
 }
 
 func newCounts(records, steps int) *counts {
@@ -108,7 +108,7 @@ func newCounts(records, steps int) *counts {
 	}
 }
 
-// add counts a batch, and reports whether a record is in it twice.
+// add counts a batch, and reports whether a record occurs in it twice.
 func (c *counts) add(step int, batch []uint32) (twice bool) {
 	if step == 0 {
 		c.sizes[min(len(batch), c.records)]++
@@ -140,7 +140,7 @@ func (c *counts) endEpoch(epoch int) {
 	clear(c.now)
 }
 
-// trials sets counts against their laws, each for itself.
+// trials compares each count with its law.
 func (c *counts) trials(l law, epochs int) []trial {
 	var trials []trial
 	add := func(n int, count, p float64, format string, args ...any) {

@@ -10,9 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// linear returns the statistic wᵀx that tells two Gaussians of one covariance
-// apart best, with means and covariance as they were measured (Fisher's
-// discriminant).
+// linear returns Fisher's discriminant, the statistic wᵀx that separates two Gaussians with one
+// covariance best, from measured means and covariance.
 func linear(null, other [][]float64) (statistic, error) {
 	n := len(null[0])
 	centred := mat.NewDense(n, len(null)+len(other), nil)
@@ -29,8 +28,7 @@ func linear(null, other [][]float64) (statistic, error) {
 	}
 	var covariance mat.SymDense
 	covariance.SymOuterK(1/float64(len(null)+len(other)-2), centred)
-	// A feature that never varies tells everything or nothing; a ridge keeps
-	// the rest solvable.
+	// A feature without variance would make the matrix singular; a ridge keeps it solvable.
 	ridge := 1e-9*mat.Trace(&covariance)/float64(n) + math.SmallestNonzeroFloat64
 	for i := range n {
 		covariance.SetSym(i, i, covariance.At(i, i)+ridge)
@@ -59,9 +57,9 @@ func linearOnly(null, other [][]float64) ([]statistic, error) {
 	return []statistic{s}, err
 }
 
-// mixture returns the log likelihood ratio of independent steps in each of which
-// the record takes part with probability rate: of a N(with, sd²) that it then is
-// against a N(without, sd²), both mixed with N(0, sd²).
+// mixture returns the log likelihood ratio of independent steps. In each step of the other world
+// the record takes part with probability rate: the step is N(with, sd²) if it does and N(0, sd²)
+// if not. The null world has N(without, sd²) instead of N(with, sd²).
 func mixture(rate, with, without, sd float64) statistic {
 	ratio := func(x, c float64) float64 {
 		odds := (c*x - c*c/2) / (sd * sd)
@@ -79,9 +77,9 @@ func mixture(rate, with, without, sd float64) statistic {
 	}}
 }
 
-// allocation returns the log likelihood ratio of epochs of so many steps, in one of
-// which, drawn at random, a step is N(with, sd²) instead of N(without, sd²) there and
-// N(0, sd²) elsewhere.
+// allocation returns the log likelihood ratio of epochs of the given number of steps. In the other
+// world one step, drawn at random, is N(with, sd²); in the null world it is N(without, sd²). All
+// other steps are N(0, sd²).
 func allocation(steps int, with, without, sd float64) statistic {
 	ratio := func(epoch []float64, c float64) float64 {
 		odds := make([]float64, len(epoch))
@@ -107,7 +105,7 @@ func meanAt(runs [][]float64, i int) float64 {
 	return s / float64(len(runs))
 }
 
-// pooled returns everything that was seen, in one slice.
+// pooled returns all observations in one slice.
 func pooled(runs [][]float64) []float64 {
 	var all []float64
 	for _, x := range runs {
@@ -116,5 +114,5 @@ func pooled(runs [][]float64) []float64 {
 	return all
 }
 
-// spread returns the standard deviation of everything that was seen.
+// spread returns the standard deviation of all observations.
 func spread(runs [][]float64) float64 { return stat.StdDev(pooled(runs), nil) }

@@ -9,16 +9,16 @@ import (
 	"fedpvi/sim"
 )
 
-// quietCases are clients of whose records none has a gradient in the world without the
-// record, so that every step of theirs is noise and what does not touch records.
+// quietCases have no record with a gradient in the null world, so that every step is noise plus
+// the part that does not depend on records.
 var quietCases = []gradients{
 	{"aligned", 1, 1, 2, accountant.AddRemove, false},
 	{"joint", 1, 0.4, 2, accountant.AddRemove, false},
 	{"preconditioned", 2, 1, 1, accountant.AddRemove, false},
 }
 
-// quiet collects the noise in steps, one a round, from what the client sends: how far q
-// went, less the pull towards the prior.
+// quiet collects the noise of steps, one a round, from the client's messages: the move of q less
+// the pull towards the prior.
 func (g gradients) quiet(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 60
 	st, err := g.study(study.Override{Key: "inference.rounds", Value: "10"}, study.Override{Key: "inference.steps", Value: "1"})
@@ -44,13 +44,13 @@ func (g gradients) quiet(ctx context.Context, seed uint64) (noises, error) {
 	return z, nil
 }
 
-// steps plays to the end and returns the noise of every step, in units of the claimed
-// standard deviation: of the mean, and of the log sd where that has noise of its own.
+// steps plays to the end and returns the noise of every step, in units of the claimed standard
+// deviation: of the mean, and of the log sd if that has noise of its own.
 func (g gradients) steps(play *sim.Federation) (all [][][]float64, err error) {
 	p := play.Protocol
 	in, prior := p.Study().Inference.Descent, p.Prior()
 	draws := float64(g.draws)
-	unit := p.Noise().Multiplier * p.Noise().Clip / (g.rate * math.Sqrt(draws)) // of the average over draws
+	unit := p.Noise().Multiplier * p.Noise().Clip / (g.rate * math.Sqrt(draws)) // of the mean over draws
 	mean, sd := prior[0]/prior[1], p.Descent().InitialSD
 	for {
 		o, err := play.Step()

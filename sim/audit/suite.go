@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// suite is what an audit asks, what takes least time first.
+// suite returns the questions of an audit, the fastest first.
 func suite() ([]question, error) {
 	quick := []question{
 		single("gate", "norms", norms),
@@ -55,8 +55,8 @@ func suite() ([]question, error) {
 	return append(quick, long...), nil
 }
 
-// lazily asks about the claimed profile, by an attack that is set up, and a claim
-// that is computed, when it is first asked.
+// lazily tests the claimed profile. It sets up the attack and computes the claim when first
+// needed.
 func lazily(about string, set func() (attack, error)) question {
 	attack := sync.OnceValues(set)
 	return single(about, "profile", func(ctx context.Context, t task) (Check, error) {
@@ -68,7 +68,7 @@ func lazily(about string, set func() (attack, error)) question {
 	})
 }
 
-// federations are the sound bookkeepings, each under one adjacency.
+// federations has the sound bookkeepings, each under one adjacency.
 func federations() ([]*federation, error) {
 	var all []*federation
 	for _, c := range []struct {
@@ -89,7 +89,7 @@ func federations() ([]*federation, error) {
 	return all, nil
 }
 
-// descents are the samplings, each under one adjacency, and Poisson's under two.
+// descents has the samplings, each under one adjacency, and Poisson sampling under two.
 var descents = []descent{
 	{"poisson, add-remove", dpmech.Poisson{Rate: 0.25}, 0.25, 12, 20, 1.5, accountant.AddRemove, 0, newIntegers},
 	{"poisson by Feistel, replace-one", dpmech.Poisson{Rate: 0.25, Selection: dpmech.Feistel}, 0.25, 12, 20, 2, accountant.ReplaceOne, 0, newIntegers},
@@ -100,7 +100,7 @@ var descents = []descent{
 	{"permutation, zero-out", dpmech.Permutation{Batches: 4}, 0.25, 12, 20, 2, accountant.ZeroOut, 0, newIntegers},
 }
 
-// aboutNoise asks about the size, the shape and the independence of noise.
+// aboutNoise tests the size, the shape and the independence of noise.
 func aboutNoise(name string, collect func(ctx context.Context, seed uint64) (noises, error)) question {
 	return question{name, []string{"size of noise", "shape of noise", "noise is fresh"}, func(ctx context.Context, t task) ([]Check, error) {
 		z, err := collect(ctx, t.seed)

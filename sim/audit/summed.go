@@ -12,9 +12,9 @@ import (
 	"fedpvi/sim"
 )
 
-// A summed is a case of clients of whose gradients the sum alone is opened. The
-// observer knows the messages of the last clients, who collude and hold no gradient,
-// and so faces the shares of the others: as few as the study counts on.
+// A summed is a case of clients whose gradients are opened only as a sum. The observer knows the
+// messages of the last clients, who collude and have no gradient. Only the noise shares of the
+// others protect, as few as the study assumes.
 type summed struct {
 	mode      string // of the gradients
 	rate      float64
@@ -31,7 +31,7 @@ func (s summed) name() string {
 	return fmt.Sprintf("%s %s, %d of %d collude, %s", s.mode, what, summedColluders, summedClients, s.adjacency)
 }
 
-// summedCases have a record in question that is the only one with a gradient.
+// summedCases have only one record with a gradient, the one in question.
 var summedCases = []summed{
 	{"aligned", 1, accountant.AddRemove},
 	{"joint", 1, accountant.ReplaceOne},
@@ -57,7 +57,7 @@ func (s summed) protocol() (*pvi.Protocol, error) {
 	return pvi.NewProtocol(st, roster)
 }
 
-// holders are clients of whom the first holds the record in question.
+// holders returns the clients, the first of which holds the record in question.
 func (s summed) holders(world int) []sim.Holder {
 	var all []sim.Holder
 	for m := range summedClients {
@@ -71,8 +71,8 @@ func (s summed) holders(world int) []sim.Holder {
 	return all
 }
 
-// attack tells apart whether the record is there; or which of two it is. What is
-// claimed is the cost to the coalition.
+// attack tests whether the record is there, or which of two records is. The claim is the cost to
+// the coalition.
 func (s summed) attack() (attack, error) {
 	protocol, err := s.protocol()
 	if err != nil {
@@ -103,9 +103,8 @@ func (s summed) attack() (attack, error) {
 	}, nil
 }
 
-// messages collects the real messages of clients without gradients, which are their
-// shares of the noise. Each is claimed to be so large that those of the clients who do
-// not collude reach the noise multiplier.
+// messages collects the real messages of clients without gradients, which are their noise shares.
+// The claim is that the shares of the clients who do not collude add up to the noise multiplier.
 func (s summed) messages(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 250
 	protocol, err := s.protocol()

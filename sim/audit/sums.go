@@ -14,12 +14,12 @@ import (
 type steps interface {
 	Event() accountant.Event
 
-	// play takes all steps and writes what each releases to released; vector writes that of
-	// a record.
+	// play takes all steps and writes each release to released; vector writes the vector of a
+	// record.
 	play(released [][]float64, streams *dpmech.Streams, vector func(v []float64, record uint32)) error
 }
 
-// integers adds vectors up as integers.
+// integers adds up vectors as integers.
 type integers struct{ *dpmech.SampledSum }
 
 func newIntegers(d descent, records int) (steps, error) {
@@ -53,8 +53,8 @@ func (m integers) play(released [][]float64, streams *dpmech.Streams, vector fun
 	return nil
 }
 
-// products adds vectors up by products of matrices of floats: two layers of one input and two
-// outputs each, and beyond the first records of a batch one by one.
+// products adds up vectors by products of float matrices: two layers of one input and two outputs
+// each. Beyond the first records of a batch it adds one by one.
 type products struct{ *dpmech.ProductSum }
 
 func newProducts(d descent, records int) (steps, error) {
@@ -96,7 +96,7 @@ func (m products) play(released [][]float64, streams *dpmech.Streams, vector fun
 	return nil
 }
 
-// pairs is a vector as two products.
+// pairs returns a vector as two products.
 func pairs(v []float64) []dpmech.Pair {
 	var all []dpmech.Pair
 	for half := range 2 {
@@ -109,8 +109,8 @@ func pairs(v []float64) []dpmech.Pair {
 	return all
 }
 
-// productNorms asks whether any vector moves a sum of products by more than the sensitivity that
-// the accountant is told, by releases of it and of nothing under the same noise.
+// productNorms tests whether any vector moves a sum of products by more than the accounted
+// sensitivity. It compares releases with and without the vector under the same noise.
 func productNorms(_ context.Context, t task) (Check, error) {
 	const vectors = 500
 	d := descent{sampling: dpmech.FullBatch{}, records: 1, steps: 1, noise: 0x1p-6, adjacency: accountant.AddRemove}

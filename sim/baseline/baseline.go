@@ -14,15 +14,15 @@ import (
 	"fedpvi/sim"
 )
 
-// A Cost is what a baseline gives away about a record, as ε at the study's δ.
+// A Cost is the privacy loss of a record through a baseline, as ε at the study's δ.
 type Cost struct {
 	Claimed float64
-	Proven  float64 // NaN if nothing is
+	Proven  float64 // NaN if nothing is proven
 }
 
-// Play runs the baseline that the play's study names on the records of its one client,
-// and has the play adopt what it finds, a Gaussian with independent coordinates, as its
-// posterior. The seed chooses noise and chains.
+// Play runs the baseline named by the play's study on the records of its one client. The play
+// adopts the result, a Gaussian with independent coordinates, as its posterior. The seed
+// determines noise and chains.
 func Play(p *sim.Play, seed uint64) (Cost, error) {
 	switch p.Federation.Protocol.Study().Simulation.Baseline {
 	case study.EP, study.SEP:
@@ -60,7 +60,7 @@ func Play(p *sim.Play, seed uint64) (Cost, error) {
 	return cost, nil
 }
 
-// records are all records of a study under its record program.
+// records returns all records of a study under its record program.
 type records struct {
 	play    *sim.Play
 	fit     *fit.Model
@@ -92,8 +92,7 @@ func (r *records) start() []float64 {
 	return theta
 }
 
-// costOf returns what all steps of a mechanism cost: it is the mechanism that ran that
-// says so.
+// costOf returns the cost of all steps of a mechanism, from the event of the mechanism that ran.
 func (r *records) costOf(m *dpmech.SampledSum) (Cost, error) {
 	profile, err := accountant.Account(m.Event())
 	if err != nil {
@@ -106,7 +105,7 @@ func (r *records) costOf(m *dpmech.SampledSum) (Cost, error) {
 // purpose names the seeded streams of a baseline.
 const purpose = "baseline"
 
-// normals fills a slice with ordinary standard normal numbers, which protect nobody.
+// normals fills a slice with standard normal numbers that protect nobody.
 func normals(seed uint64, index ...uint64) func(dst []float64) {
 	r := newRand(seeded.Stream(seed, purpose, index...))
 	return func(dst []float64) {

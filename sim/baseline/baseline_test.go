@@ -11,8 +11,8 @@ import (
 	"fedpvi/sim"
 )
 
-// play sets up a study of the log odds of an outcome that do not depend on anything,
-// or, with a slope instead of an intercept, on x.
+// play sets up a study of log odds that are constant or, with a slope instead of an intercept,
+// depend on x.
 func play(t *testing.T, n int, inference, privacy, baseline string) *sim.Play {
 	t.Helper()
 	text := fmt.Sprintf(`
@@ -57,8 +57,8 @@ synthetic.truth.x = 1.0
 	return p
 }
 
-// exact returns mean and standard deviation of the posterior with the likelihood to the
-// power w and its terms at least −bound, by quadrature.
+// exact returns mean and standard deviation of the posterior with the likelihood to the power w
+// and its log terms at least −bound, by quadrature.
 func exact(p *sim.Play, w, bound float64) (mean, sd float64) {
 	s := p.Federation.Shards[0]
 	var total, first, second float64
@@ -75,10 +75,10 @@ func exact(p *sim.Play, w, bound float64) (mean, sd float64) {
 	return mean, math.Sqrt(second/total - mean*mean)
 }
 
-// With hardly any noise and small steps the samples are from the posterior. A chain of
-// 20,000 steps of η = 0.02 around a precision of some 10 forgets in 2/(ηΛ) = 10 steps,
-// so that its last half is 500 independent samples: their mean has a standard error of
-// .045 sds and their sd of 3.2 %; four of each and 3 % for the size of steps.
+// With hardly any noise and small steps the samples are from the posterior. A chain of 20,000
+// steps of η = 0.02 around a precision of about 10 forgets in 2/(ηΛ) = 10 steps, so its last half
+// is worth 500 independent samples: their mean has a standard error of .045 sds and their sd one
+// of 3.2 %. The bounds are four of each, plus 3 % for the step size.
 func TestLangevinSamplesThePosterior(t *testing.T) {
 	p := play(t, 120, "steps = 20000\nstep_size = 0.02\nstep_decay = 1.0\naverage = 0.5", "noise_multiplier = 0.05\nclip = 1.0", "dp-sgld")
 	if _, err := Play(p, 3); err != nil {
@@ -92,13 +92,12 @@ func TestLangevinSamplesThePosterior(t *testing.T) {
 	}
 }
 
-// Records that are clipped to nothing leave a walk around the prior, whose variance
-// follows from that of a step: η, or η²/4 times that of the noisy sums if that is more
-// (an autoregression of coefficient 1 − η/2). 10,000 steps are 10,000·η/2/2 independent
-// samples at least.
+// Records that are clipped to nothing leave a walk around the prior. Its variance follows from
+// that of a step: η, or η²/4 times that of the noisy sums if that is more (an autoregression of
+// coefficient 1 − η/2). 10,000 steps are worth at least 10,000·η/2/2 independent samples.
 func TestLangevinNoiseCoversWhatPrivacyAdds(t *testing.T) {
 	for _, c := range []struct{ clip, eta, step float64 }{
-		{1e-9, 0.2, 0.2},            // the noise of privacy is nothing: all is extra
+		{1e-9, 0.2, 0.2},            // the privacy noise is negligible: all of it is added
 		{1e-9 + 3, 0.2, 0.01 * 900}, // sd 30 of a sum: a step has variance η²/4·900
 	} {
 		p := play(t, 1, fmt.Sprintf("steps = 20000\nstep_size = %g\nstep_decay = 1.0\naverage = 0.5", c.eta),
@@ -115,7 +114,7 @@ func TestLangevinNoiseCoversWhatPrivacyAdds(t *testing.T) {
 	}
 }
 
-// What the steps cost is what the same steps of variational inference cost.
+// The steps cost as much as the same steps of variational inference.
 func TestLangevinCost(t *testing.T) {
 	p := play(t, 20, "steps = 50\nstep_size = 0.01", "epsilon = 0.7\nclip = 1.0", "dp-sgld")
 	cost, err := Play(p, 1)
@@ -128,7 +127,7 @@ func TestLangevinCost(t *testing.T) {
 }
 
 // Exact samples from a tempered posterior over a few θ have the pure ε that the weight is
-// for, under either adjacency, and come close to it.
+// calibrated to, under either adjacency, and come close to it.
 func TestWeight(t *testing.T) {
 	const epsilon, bound = 0.8, 3.0
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -136,7 +135,7 @@ func TestWeight(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		var most float64
 		for range 20_000 {
-			// Two θ of which one is rare; what others say is in the prior.
+			// Two θ, one of them rare; the prior holds the likelihood of the other records.
 			prior := []float64{r.Float64() * 1e-3, 1}
 			said := [2][2]float64{} // log likelihoods of the record, and of its replacement
 			for i := range said {
@@ -174,8 +173,8 @@ func ratio(prior []float64, said [2][2]float64, w float64) float64 {
 	return max(math.Abs(math.Log(p[0][0]/p[1][0])), math.Abs(math.Log(p[0][1]/p[1][1])))
 }
 
-// Last links of chains with other seeds are samples of the tempered posterior: the mean
-// of 40 has a standard error of .16 sds, their sd of 11 %; four of each.
+// The last links of chains with different seeds are samples of the tempered posterior: the mean of
+// 40 has a standard error of .16 sds, their sd one of 11 %. The bounds are four of each.
 func TestOneSample(t *testing.T) {
 	p := play(t, 30, "", "epsilon = 0.5\nclip = 1.0", "one-posterior-sample")
 	mean, sd := exact(p, 0.5, 1)

@@ -1,6 +1,5 @@
-// Package baseline plays a study's records, all in one place, by another method, to compare
-// with: stochastic gradient Langevin dynamics under differential privacy, one sample from the
-// posterior, and expectation propagation without privacy. The second is private only if
-// the sample is exact; here, as everywhere, a Markov chain draws it, and nothing is
-// proved.
+// Package baseline fits a study's pooled records by other methods, for comparison: stochastic
+// gradient Langevin dynamics under differential privacy, one sample from the posterior, and
+// expectation propagation without privacy. One sample is private only if it is exact. Here, as
+// usual, a Markov chain draws it, so nothing is proven.
 package baseline

@@ -65,7 +65,7 @@ func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err erro
 	return mean, sd, cost, err
 }
 
-// mechanism hides the sums of gradients as the study's private steps would.
+// mechanism returns the mechanism that the study's private steps would use for sums of gradients.
 func (r *records) mechanism() (*dpmech.SampledSum, error) {
 	p := r.play.Federation.Protocol
 	descent := p.Descent()
@@ -79,7 +79,7 @@ func (r *records) mechanism() (*dpmech.SampledSum, error) {
 	})
 }
 
-// moments add up samples.
+// moments accumulates samples.
 type moments struct {
 	n             float64
 	mean, squares []float64 // Welford's
@@ -106,5 +106,5 @@ func (m *moments) found() (mean, sd []float64) {
 	return m.mean, sd
 }
 
-// pointSD is the standard deviation that stands for none, on the model's scale.
+// pointSD stands for a standard deviation of zero, on the model's scale.
 const pointSD = 1e-6

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	sitesHeld = 1 << 26 // most numbers that the factors of all records may take, half a gigabyte
-	sepPasses = 400     // of a factor for all records, times how many coordinates may move together
+	sitesHeld = 1 << 26 // most numbers in the factors of all records, half a gigabyte
+	sepPasses = 400     // of one factor for all records, times the number of coordinates that move together
 )
 
-// epOptions are such that records whose sites pull against one another settle.
+// epOptions make records with conflicting sites converge.
 var epOptions = ep.Options{Damping: 0.5, Passes: 1000, Tolerance: 1e-8}
 
-// propagate has the play adopt the fixed point of expectation propagation without privacy, or of its
-// stochastic form.
+// propagate makes the play adopt the fixed point of expectation propagation without privacy, or of
+// its stochastic form.
 func propagate(p *sim.Play) (Cost, error) {
 	nothing := Cost{math.NaN(), math.NaN()}
 	protocol := p.Federation.Protocol
@@ -50,8 +50,8 @@ func propagate(p *sim.Play) (Cost, error) {
 	return nothing, nil
 }
 
-// tie finds one factor for all records. A diagonal family takes every coordinate's step as if the others
-// stood still: all of them may move together.
+// tie finds one factor for all records. A diagonal family takes the step of each coordinate as if
+// the others were fixed: the damping allows all of them to move together.
 func tie(dst, prior []float64, t ep.Tilted, how study.Propagation, d int) error {
 	o := ep.SEPOptions{
 		Power: how.Power, StepSize: 1, Recency: sepPasses * float64(d), Overlap: float64(d),

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// With one coefficient expectation propagation finds mean and sd of the posterior to three digits, with a
-// factor for every record and with one for all, which differ by a part in their number.
+// With one coefficient expectation propagation finds mean and sd of the posterior to three digits,
+// with a factor for every record and with one for all. The two differ by about one over the number
+// of records.
 func TestPropagationFindsThePosterior(t *testing.T) {
 	for _, name := range []string{"ep", "sep"} {
 		p := play(t, 150, "solver = \"dp-sep\"", "epsilon = 1.0\nclip = 1.0", name)

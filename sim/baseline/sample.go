@@ -34,10 +34,9 @@ func weight(epsilon, bound float64, adjacency accountant.Adjacency) float64 {
 // links is the length of the Markov chain.
 const links = 5000
 
-// oneSample returns the last link of a long Metropolis chain that targets the tempered
-// posterior, from the mean of the pooled fit, with proposals by the curvature there. An
-// exact sample would be private; how far the chain is from one is not known, so that
-// nothing is proved.
+// oneSample returns the last link of a long Metropolis chain that targets the tempered posterior,
+// from the mean of the pooled fit, with proposals from the curvature there. An exact sample would
+// be private. The distance of the chain from one is unknown, so nothing is proven.
 func (r *records) oneSample(seed uint64) (mean, sd []float64, err error) {
 	target := r.play.Federation.Protocol.Study().Privacy
 	at, _, err := r.play.Reference.Moments()
@@ -76,14 +75,14 @@ func (r *records) oneSample(seed uint64) (mean, sd []float64, err error) {
 	return theta, sd, nil
 }
 
-// tempered returns the logarithm of the density that is sampled.
+// tempered returns the log of the sampled density.
 func (r *records) tempered(w, bound float64) func(theta []float64) float64 {
 	each, slope := make([]float64, r.all.Rows()), make([]float64, r.program.Dim())
 	return func(theta []float64) float64 {
 		r.program.LogDensities(each, theta, r.table)
 		var sum float64
 		for _, l := range each {
-			if !(l >= -bound) { // what is not finite counts as little as may be
+			if !(l >= -bound) { // a value that is not finite counts as the lowest
 				l = -bound
 			}
 			sum += l

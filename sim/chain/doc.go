@@ -1,3 +1,3 @@
-// Package chain draws from the exact posterior of records that lie in one place, without privacy,
-// by a Markov chain: what approximations are compared with.
+// Package chain draws from the exact posterior of records in one place, without privacy, by a
+// Markov chain. Approximations are compared with its moments.
 package chain

@@ -2,11 +2,11 @@ package chain
 
 import "gonum.org/v1/gonum/mat"
 
-// moments add up links.
+// moments accumulates links.
 type moments struct {
 	n, moved float64
 	mean     []float64
-	products *mat.SymDense // Welford's, of differences from the mean
+	products *mat.SymDense // Welford's, for differences from the mean
 	apart    []float64
 }
 

@@ -16,14 +16,16 @@ import (
 // Links is the length of the chain of [Posterior].
 const Links = 20000
 
-// leastAccepted is the share of proposals that must be accepted. Links count as
-// a/(2 − a) independent ones where a proposal is accepted with probability a: this share leaves 1,000.
+// leastAccepted is the smallest share of proposals that must be accepted. If a proposal is
+// accepted with probability a, links are worth a/(2 − a) independent draws each: this share leaves
+// 1,000.
 const leastAccepted = 0.1
 
-// Posterior returns mean and covariance of the posterior of θ given all records. The log posterior must be
-// concave at the given point, which should be near its top. A fifth of the links is not counted. For a
-// posterior that is close to normal sds are right to about 1 %; the error is 1/√(2n) for n independent
-// links. It fails where proposals are hardly ever accepted, as with very many coefficients.
+// Posterior returns mean and covariance of the posterior of θ given all records. The log posterior
+// must be concave at the given point, which should be near its maximum. The first fifth of the
+// links is dropped. For a nearly normal posterior the relative error of sds is about 1 %: 1/√(2n)
+// for n independent links. Posterior returns an error if hardly any proposal is accepted, as with
+// very many coefficients.
 func Posterior(m *fit.Model, shards []*shard.Shard, at []float64, r *rand.Rand) (mean []float64, cov *mat.SymDense, err error) {
 	records, err := load(m, shards)
 	if err != nil {
@@ -67,7 +69,7 @@ func Posterior(m *fit.Model, shards []*shard.Shard, at []float64, r *rand.Rand) 
 	return s.mean, s.covariance(), nil
 }
 
-// records are those of all shards, as the engine reads them.
+// records are those of all shards, in the engine's form.
 type records struct {
 	fit  *fit.Model
 	each []gpu.Evaluator
@@ -90,7 +92,7 @@ func load(m *fit.Model, shards []*shard.Shard) (*records, error) {
 	return r, nil
 }
 
-// logPosterior returns the log density of θ but for a constant, −∞ where that of a record is not
+// logPosterior returns the log density of θ up to a constant, −∞ where that of a record is not
 // finite.
 func (r *records) logPosterior(theta []float64) (float64, error) {
 	sum := r.fit.Program().LogPrior(theta, nil)
@@ -122,8 +124,8 @@ func (r *records) curvature(at []float64) ([]float64, error) {
 	return sum, nil
 }
 
-// ErrNotConcave is returned where the log posterior is not concave at the point around which a chain
-// is to move.
+// ErrNotConcave is returned if the log posterior is not concave at the point around which the
+// chain should move.
 var ErrNotConcave = errors.New("the log posterior is not concave at the pooled fit: a Markov chain is for models where it is")
 
 // Precision returns U with UᵀU the precision of the prior less the given Hessian of the log likelihood, packed by

@@ -7,15 +7,16 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// freedom is that of the t distribution of proposals: its tails are heavier than those of a posterior
-// with a normal prior, so that no region is left out for long (Mengersen and Tweedie, "Rates of
-// convergence of the Hastings and Metropolis algorithms", 1996, theorem 2.1).
+// freedom is the degrees of freedom of the t distribution of proposals. Its tails are heavier than
+// those of a posterior with a normal prior, so that the chain leaves no region out for long
+// (Mengersen and Tweedie, "Rates of convergence of the Hastings and Metropolis algorithms", 1996,
+// theorem 2.1).
 const freedom = 5
 
 // proposals are independent draws from a t distribution around a point.
 type proposals struct {
 	at     []float64
-	root   *mat.TriDense // U, UᵀU the precision
+	root   *mat.TriDense // UᵀU is the precision
 	random *rand.Rand
 	z, x   *mat.VecDense
 }
@@ -36,14 +37,14 @@ func (p *proposals) draw(dst []float64) {
 		p.z.SetVec(i, scale*p.random.NormFloat64())
 	}
 	if err := p.x.SolveVec(p.root, p.z); err != nil {
-		panic("chain: " + err.Error()) // unreachable: the root is that of a matrix that was factorised
+		panic("chain: " + err.Error()) // unreachable: the root is of a factorised matrix
 	}
 	for i, centre := range p.at {
 		dst[i] = centre + p.x.AtVec(i)
 	}
 }
 
-// logDensity returns that of a proposal at θ, but for a constant.
+// logDensity returns the log density of a proposal at θ, up to a constant.
 func (p *proposals) logDensity(theta []float64) float64 {
 	for i, centre := range p.at {
 		p.x.SetVec(i, theta[i]-centre)

@@ -12,7 +12,7 @@ import (
 	"fedpvi/sim/audit"
 )
 
-// Audited writes what an audit looked at and found.
+// Audited writes the table of an audit and its findings.
 func Audited(w io.Writer, r *audit.Report) error {
 	rows := [][]string{{"what was played", "what was looked at", "", ""}}
 	for _, c := range r.Checks {
@@ -42,8 +42,8 @@ const (
 	auditPanel   = 190 // points
 )
 
-// AuditCurves draws, for every attack, how often it recognised the other world over
-// how often it was wrong, under what is claimed.
+// AuditCurves plots each attack's true-positive rate over its false-positive rate, below the
+// claimed bound.
 func AuditCurves(r *audit.Report) (Figure, error) {
 	f := Figure{Columns: auditColumns}
 	for _, c := range r.Checks {

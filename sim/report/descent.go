@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// plannedDescent is what private gradient steps come to, for a machine.
+// plannedDescent is the plan of private gradient steps, as JSON.
 type plannedDescent struct {
 	Steps        int     `json:"steps"` // of a client in one round
 	SamplingRate float64 `json:"sampling_rate"`
@@ -21,8 +21,7 @@ func newPlannedDescent(d *pvi.Descent) *plannedDescent {
 	return &plannedDescent{d.Steps, d.Rate, d.StepSize}
 }
 
-// descentRows are the lines of a plan about private gradient steps, nil if there are
-// none.
+// descentRows returns the lines of a plan about private gradient steps, nil if there are none.
 func descentRows(p *pvi.Protocol) [][]string {
 	d := p.Descent()
 	if d == nil {

@@ -29,8 +29,7 @@ bounds = [0, 1]
 
 func flowing(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// A plan says how private steps are taken, an explanation what leaves a client, and a
-// statement what that gave away.
+// A plan describes private steps, an explanation the release, and a statement its cost.
 func TestPrivateStepsInWords(t *testing.T) {
 	for _, c := range []struct {
 		inference, more string
@@ -119,8 +118,8 @@ func TestPrivateStepsInWords(t *testing.T) {
 	}
 }
 
-// Of what is no Gaussian release a statement says no less than of a Gaussian one with the
-// same ε at every δ could be said: for a release of μ the bounds by ε and δ are above the
+// Where releases have no equivalent Gaussian, the statement claims no less than for a Gaussian
+// release with the same ε at every δ: for a release of μ, the bounds by ε and δ are above the
 // exact ones.
 func TestOddsWithoutAGaussianRelease(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(descentStudy))
@@ -147,7 +146,7 @@ func TestOddsWithoutAGaussianRelease(t *testing.T) {
 			t.Errorf("%s: nothing is said to be given away: %s", c.format, c.text)
 		}
 	}
-	// N(μ²/2, μ²) is above ε + log 2 with a probability below 2δ.
+	// N(μ²/2, μ²) exceeds ε + log 2 with a probability below 2δ.
 	loss := (promise.Epsilon + math.Ln2 - promise.Mu*promise.Mu/2) / promise.Mu
 	if tail := math.Erfc(loss/math.Sqrt2) / 2; tail > 2*promise.Delta {
 		t.Errorf("a loss above ε + log 2 has probability %g, said to be at most %g", tail, 2*promise.Delta)

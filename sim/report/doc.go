@@ -1,4 +1,3 @@
-// Package report turns what the simulator found into things for people: tables,
-// a privacy statement in plain words, plots, files that statistical software
-// reads, and the folder that holds them.
+// Package report writes results of the simulator for people: tables, a privacy statement in plain
+// words, plots, files for statistical software, and the folder that holds them.
 package report

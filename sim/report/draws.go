@@ -59,8 +59,8 @@ func Draws(w io.Writer, r *sim.Result, family gaussian.Family, chain, n int, nor
 	return out.Flush()
 }
 
-// stanNames turns names of coefficients into names of Stan variables: letters,
-// digits and underscores, not ending in two, all different.
+// stanNames returns names of Stan variables for coefficients: letters, digits and underscores, not
+// ending in two, all different.
 func stanNames(r *sim.Result) []string {
 	seen := map[string]bool{}
 	var names []string

@@ -18,8 +18,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A Folder is where a run is written. It appears under its name only when it is
-// complete; until then it has a temporary one beside it.
+// A Folder is the folder of a run. It appears under its name only when complete. Before, it has a
+// temporary name beside it.
 type Folder struct {
 	path       string
 	work       string
@@ -27,8 +27,7 @@ type Folder struct {
 	buffer     *bufio.Writer
 }
 
-// ErrExists is returned for a folder that is there already. Nothing is ever
-// written over.
+// ErrExists is returned for a folder that exists. A run overwrites nothing.
 var ErrExists = errors.New("the folder exists")
 
 // NewFolder begins the folder of a run.
@@ -54,7 +53,7 @@ func NewFolder(path string) (*Folder, error) {
 	return f, nil
 }
 
-// entry is a line of a transcript: what everybody saw of a round.
+// entry is a line of a transcript: the public data of a round.
 type entry struct {
 	Sequence     int            `json:"sequence"`
 	Plan         int            `json:"plan"`
@@ -62,7 +61,7 @@ type entry struct {
 	Participants []pvi.ClientID `json:"participants"`
 	Sum          []int64        `json:"sum"`               // in lattice steps
 	Lambda       []pvi.Wide     `json:"lambda"`            // λ − λ_prior after the round, on the lattice
-	Epsilon      *float64       `json:"epsilon,omitempty"` // spent by a client, as far as it can be proved
+	Epsilon      *float64       `json:"epsilon,omitempty"` // proven cost of a client so far
 }
 
 // Record adds an outcome to the transcript.
@@ -70,7 +69,7 @@ func (f *Folder) Record(o *pvi.Outcome, lambda []pvi.Wide, epsilon *float64) err
 	return f.writeLine(entry{o.Sequence, o.Number, o.Verdict, o.Participants, o.Sum, lambda, epsilon})
 }
 
-// RecordScale adds the passes that found the scale, if there were any.
+// RecordScale adds the passes of the scale phase, if there were any.
 func (f *Folder) RecordScale(s *sim.Standardisation) error {
 	if s == nil {
 		return nil
@@ -94,14 +93,15 @@ func (f *Folder) writeLine(v any) error {
 	return nil
 }
 
-// Chains and DrawsPerChain are how many draws from the posterior a run saves.
+// Chains and DrawsPerChain are the numbers of chains and draws from the posterior that a run
+// saves.
 const (
 	Chains        = 4
 	DrawsPerChain = 1000
 )
 
-// Finish writes everything that a play came to, and gives the folder its name. st is the
-// study as it was written, h what was kept of its outcomes.
+// Finish writes all results of a play and renames the folder. st is the study as written, h the
+// history of its outcomes.
 func (f *Folder) Finish(st *study.Study, p *sim.Play, r *sim.Result, h *sim.History) error {
 	if err := f.closeTranscript(p.Federation.LastOutcome); err != nil {
 		return fmt.Errorf("writing the transcript: %w", err)
@@ -132,8 +132,7 @@ func (f *Folder) Finish(st *study.Study, p *sim.Play, r *sim.Result, h *sim.Hist
 	return nil
 }
 
-// closeTranscript ends the transcript, with the outcome of the release after the rounds
-// if there was one.
+// closeTranscript ends the transcript, with the outcome of the last round if there was one.
 func (f *Folder) closeTranscript(last *pvi.OneStepOutcome) error {
 	if last != nil {
 		if err := f.writeLine(last); err != nil {
@@ -171,7 +170,7 @@ func (f *Folder) draws(name string, r *sim.Result, family gaussian.Family, norma
 	return nil
 }
 
-// figures draws the posterior, and what the run looked like.
+// figures draws the posterior and the history of the run.
 func (f *Folder) figures(r *sim.Result, h *sim.History, family gaussian.Family, reference *sim.Reference) error {
 	intervals, err := Intervals(r)
 	if err != nil {
@@ -184,7 +183,7 @@ func (f *Folder) figures(r *sim.Result, h *sim.History, family gaussian.Family, 
 	return errors.Join(f.WriteFigure("posterior", intervals), f.WriteFigure("rounds", rounds))
 }
 
-// predictions writes how records that nobody held are predicted, if there are any.
+// predictions writes the predictions of held-out records, if there are any.
 func (f *Folder) predictions(st *study.Study, r *sim.Result) error {
 	if r.Test == nil {
 		return nil
@@ -203,7 +202,7 @@ func (f *Folder) predictions(st *study.Study, r *sim.Result) error {
 	return f.WriteFigure("calibration", figure)
 }
 
-// Discard removes what was written of a folder that will not be finished.
+// Discard removes a folder that will not be finished.
 func (f *Folder) Discard() error {
 	if f.transcript != nil {
 		f.transcript.Close()
@@ -230,7 +229,7 @@ func WriteFigure(path string, figure Figure) error {
 	return nil
 }
 
-// posteriorFile is posterior.json.
+// posteriorFile is the JSON of posterior.json.
 type posteriorFile struct {
 	Notes      []string       `json:"notes,omitempty"`
 	Posterior  []sim.Marginal `json:"posterior"`
@@ -242,8 +241,7 @@ type posteriorFile struct {
 	NoiseAware *sim.NoiseAware `json:"noise_aware,omitempty"`
 }
 
-// statementFile is privacy.txt: the statement, and what the reader of a posterior
-// beside it must know.
+// statementFile writes privacy.txt: the statement, and the notes for readers of the posterior.
 func statementFile(w io.Writer, r *sim.Result) error {
 	if err := Statement(w, r); err != nil {
 		return err

@@ -23,7 +23,7 @@ type intervalSet struct {
 	shape  draw.GlyphDrawer
 }
 
-// intervalSets are the posteriors of a result that a figure compares.
+// intervalSets returns the posteriors of a result that a figure compares.
 func intervalSets(r *sim.Result) []intervalSet {
 	sets := []intervalSet{{"federated", r.Posterior, Palette[0], draw.CircleGlyph{}}}
 	if a := r.NoiseAware; a != nil {
@@ -32,8 +32,8 @@ func intervalSets(r *sim.Result) []intervalSet {
 	return append(sets, intervalSet{"pooled, without privacy", r.NonPrivate, Palette[1], draw.SquareGlyph{}})
 }
 
-// Intervals draws the 95 % intervals of the posterior, and of the one that counts what
-// the noise adds, against those of the pooled records without privacy.
+// Intervals draws the 95 % intervals of the posterior and of the noise-aware posterior, against
+// those of the pooled records without privacy.
 func Intervals(r *sim.Result) (Figure, error) {
 	n := min(len(r.Posterior), intervalLimit)
 	title := "Posterior, mean and 95 % interval"
@@ -65,7 +65,7 @@ func Intervals(r *sim.Result) (Figure, error) {
 	p.Add(zero)
 	margin := 0.03 * (p.X.Max - p.X.Min)
 	p.X.Min, p.X.Max = p.X.Min-margin, p.X.Max+margin
-	legend := 0.6 * float64(len(sets)) // its height, in rows
+	legend := 0.6 * float64(len(sets)) // height of the panel, in rows
 	p.Y.Max += legend
 	p.Legend.YOffs = -vg.Points(2)
 	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(480), Height: vg.Points(110 + 26*(float64(n)+legend))}, nil

@@ -16,13 +16,13 @@ import (
 	"fedpvi/sim"
 )
 
-// plannedIntervals is how a study reports what its noise adds, for a machine.
+// plannedIntervals is the plan of a noise-aware posterior, as JSON.
 type plannedIntervals struct {
 	Method         study.NoiseAware `json:"method"`
-	GradientNoise  float64          `json:"gradient_noise_sd"` // of all clients
+	GradientNoise  float64          `json:"gradient_noise_sd"` // all clients together
 	CurvatureNoise float64          `json:"curvature_noise_sd,omitempty"`
 	CurvatureClip  float64          `json:"curvature_clip,omitempty"`
-	Shares         []float64        `json:"shares,omitempty"` // of the budget
+	Shares         []float64        `json:"shares,omitempty"` // share of the budget
 }
 
 func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {
@@ -41,7 +41,7 @@ func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {
 	return out
 }
 
-// intervalRows are the lines of a plan about what the noise adds, nil if there are none.
+// intervalRows returns the lines of a plan about the noise-aware posterior, nil if there is none.
 func intervalRows(p *pvi.Protocol) [][]string {
 	if p.Descent() == nil {
 		return nil
@@ -64,8 +64,7 @@ func intervalRows(p *pvi.Protocol) [][]string {
 	return [][]string{{"intervals", "of the posterior as it is: what the noise adds is left out"}}
 }
 
-// Intervals90 writes the posterior beside the one that counts what the privacy noise
-// adds; nothing if a study leaves that out.
+// Intervals90 writes the posterior beside the noise-aware one, if the study has one.
 func Intervals90(w io.Writer, r *sim.Result) error {
 	a := r.NoiseAware
 	if a == nil {

@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// partsRows are the lines of a plan about parts, nil if there are none.
+// partsRows returns the lines of a plan about parts, nil if there are none.
 func partsRows(p *pvi.Protocol) [][]string {
 	in := p.Study().Inference
 	if in.Partitions.Count == 0 {
@@ -31,7 +31,7 @@ func factorOfPart(in study.Inference) string {
 	return "a factor of its own, which holds no noise"
 }
 
-// clippedPart says what C bounds.
+// clippedPart describes the vector that C bounds.
 func clippedPart(p *pvi.Protocol) string {
 	text := "what a part of the records adds to a client's change of natural parameters"
 	if p.Study().Privacy.Centred {

@@ -10,8 +10,8 @@ import (
 	"fedpvi/sim"
 )
 
-// Plan writes what follows from a study for a roster: what is fitted, what the
-// privacy target costs, and what is left of the signal, before anything runs.
+// Plan writes the plan of a study for a roster before it runs: the model, the cost of the privacy
+// target, and the signal left beside the noise.
 func Plan(w io.Writer, p *pvi.Protocol) error {
 	st := p.Study()
 	rows := [][]string{
@@ -36,7 +36,7 @@ func Plan(w io.Writer, p *pvi.Protocol) error {
 	return planPrivacy(w, p)
 }
 
-// schedule says who works when, and how λ moves.
+// schedule describes which clients work when, and how λ moves.
 func schedule(p *pvi.Protocol) string {
 	in := p.Study().Inference
 	how := fmt.Sprintf("%s factors, damping %s", in.Factors, damping(in.Damping))
@@ -57,7 +57,7 @@ func damping(d study.Damping) string {
 	}
 }
 
-// roundsNeeded says how many rounds a model needs.
+// roundsNeeded describes how many rounds a model needs.
 func roundsNeeded(p *pvi.Protocol) string {
 	st := p.Study()
 	in := st.Inference
@@ -124,7 +124,7 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 	return err
 }
 
-// releaseRows are the lines of a plan about what clients release, and what hides it.
+// releaseRows returns the lines of a plan about the clients' releases and their noise.
 func releaseRows(p *pvi.Protocol, all, one float64) [][]string {
 	n, f := p.Noise(), p.Study().Federation
 	rows := [][]string{

@@ -9,7 +9,7 @@ import (
 	"fedpvi/sim"
 )
 
-// planned is what [Plan] says, for a machine.
+// planned is the JSON of [Plan].
 type planned struct {
 	Study        string          `json:"study"`
 	Digest       string          `json:"digest"` // SHA-256 of the study document
@@ -23,21 +23,21 @@ type planned struct {
 	Rounds       int             `json:"rounds"`
 	Factors      study.Factors   `json:"factors"`
 	Damping      string          `json:"damping"`
-	Privacy      *plannedPrivacy `json:"privacy,omitempty"` // absent without a promise
+	Privacy      *plannedPrivacy `json:"privacy,omitempty"` // absent without privacy
 }
 
-// plannedPrivacy is what a study's promise costs, as it stands in a result.
+// plannedPrivacy is the cost of a study, in the form of a result.
 type plannedPrivacy struct {
 	Unit study.Unit `json:"unit"`
 	*sim.Promise
 	ShareSD  float64         `json:"share_sd"` // of the noise of one client
 	Forecast pvi.Forecast    `json:"forecast"`
-	Descent  *plannedDescent `json:"descent,omitempty"` // of private gradient steps
+	Descent  *plannedDescent `json:"descent,omitempty"` // for private gradient steps
 
-	NoiseAware *plannedIntervals `json:"noise_aware,omitempty"` // of private gradient steps
+	NoiseAware *plannedIntervals `json:"noise_aware,omitempty"` // for private gradient steps
 }
 
-// PlanJSON writes what follows from a study for a roster as one JSON object.
+// PlanJSON writes the plan of a study for a roster as one JSON object.
 func PlanJSON(w io.Writer, p *pvi.Protocol) error {
 	st := p.Study()
 	out := planned{

@@ -21,8 +21,7 @@ import (
 	"fedpvi/sim"
 )
 
-// Palette is colours that remain apart for most colour-blind readers (Okabe and
-// Ito 2008).
+// Palette holds colours that most colour-blind readers can tell apart (Okabe and Ito 2008).
 var Palette = []color.Color{
 	color.RGBA{0x00, 0x72, 0xB2, 0xFF}, // blue
 	color.RGBA{0xD5, 0x5E, 0x00, 0xFF}, // vermilion
@@ -41,7 +40,7 @@ func Fade(c color.Color, opacity float64) color.Color {
 	return color.NRGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), uint8(255 * opacity)}
 }
 
-// Dashes tell lines apart in print without colour.
+// Dashes distinguish lines in print without colour.
 var Dashes = [][]vg.Length{
 	nil,
 	{vg.Points(6), vg.Points(3)},
@@ -52,8 +51,8 @@ var Dashes = [][]vg.Length{
 	{vg.Points(4), vg.Points(2), vg.Points(1), vg.Points(2), vg.Points(1), vg.Points(2)},
 }
 
-// A Figure is a picture of one or more panels, one above the other or in several
-// columns. Only panels of the first column have a label at their vertical axis.
+// A Figure is a picture of panels, one above the other or in several columns. Only panels of the
+// first column have a label at their vertical axis.
 type Figure struct {
 	Panels        []*plot.Plot
 	Width, Height vg.Length // of the whole
@@ -82,23 +81,22 @@ func NewPanel(title, x, y string) *plot.Plot {
 	return p
 }
 
-// bare is a plotter that asks for no room around its glyphs: on a logarithmic axis
-// the room that it would get is out of proportion.
+// bare is a plotter without room around its glyphs. On a logarithmic axis gonum's default room
+// would be far too large.
 type bare struct {
 	plot.Plotter
 	plot.DataRanger
 }
 
-// Add adds plotters to a panel, with no room around their glyphs.
+// Add adds plotters to a panel, without room around their glyphs.
 func Add(p *plot.Plot, plotters ...plot.Plotter) {
 	for _, plotter := range plotters {
 		p.Add(bare{plotter, plotter.(plot.DataRanger)})
 	}
 }
 
-// ReserveLegend raises the vertical axis of a panel that is height high in all, so
-// that a legend of so many lines is above everything else. It is called when the
-// scale is chosen and all is added.
+// ReserveLegend raises the vertical axis of a panel of the given height, so that a legend of so
+// many lines is above all data. Call it after choosing the scale and adding all plotters.
 func ReserveLegend(p *plot.Plot, lines int, height vg.Length) {
 	if lines == 0 || math.IsInf(p.Y.Min, 0) || math.IsInf(p.Y.Max, 0) {
 		return
@@ -135,9 +133,8 @@ func (f Figure) Encode(format string) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// draw draws the panels. The labels of vertical axes are put beside them here: the
-// plotting library reserves room for one as if it stood at the arithmetic mean of
-// the axis, which on a logarithmic one is close to its end.
+// draw draws the panels. It places the labels of vertical axes itself: gonum reserves room as if a
+// label stood at the arithmetic mean of the axis, which on a logarithmic axis is near its end.
 func (f Figure) draw(area draw.Canvas) {
 	columns := max(1, f.Columns)
 	labels := make([]string, len(f.Panels))
@@ -182,7 +179,7 @@ func Rounds(h *sim.History, family gaussian.Family, reference []float64) (Figure
 	if err != nil {
 		return Figure{}, err
 	}
-	// A divergence that rounds to zero has no place on a logarithmic axis.
+	// A logarithmic axis cannot show a divergence that rounds to zero.
 	apart := new(sim.History)
 	for _, p := range h.Points {
 		if p.KL > 0 {
@@ -206,7 +203,7 @@ func Rounds(h *sim.History, family gaussian.Family, reference []float64) (Figure
 	return Figure{Panels: panels, Width: vg.Points(480), Height: rowHeight * vg.Length(len(panels))}, nil
 }
 
-// epsilonPanel shows what a client has spent; before the first outcome nothing.
+// epsilonPanel plots the cost of a client. It is empty before the first outcome.
 func epsilonPanel(h *sim.History) (*plot.Plot, error) {
 	epsilon, err := seriesPanel(h, "ε spent by a client", "ε", Palette[1], func(p sim.Point) float64 {
 		if p.Epsilon == nil {
@@ -221,12 +218,12 @@ func epsilonPanel(h *sim.History) (*plot.Plot, error) {
 	return epsilon, nil
 }
 
-// fewNatural is the largest number of natural parameters of which each has its
-// colour, and the reference as dashes.
+// fewNatural is the largest number of natural parameters that get a colour each, with the
+// reference dashed.
 const fewNatural = 6
 
-// naturalNames returns the names of the natural parameters of q, or those of their
-// kinds if they are many.
+// naturalNames returns the names of the natural parameters of q, or of their kinds if there are
+// many.
 func naturalNames(family gaussian.Family) []string {
 	var names []string
 	for i := range family.Dim() {

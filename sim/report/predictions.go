@@ -17,8 +17,8 @@ import (
 	"fedpvi/sim"
 )
 
-// Predictions writes how well the posterior predicts records that nobody held, beside
-// the fit of the pooled records; nothing if none were held out.
+// Predictions writes how well the posterior and the fit of the pooled records predict held-out
+// records, if there are any.
 func Predictions(w io.Writer, st *study.Study, r *sim.Result) error {
 	if r.Test == nil {
 		return nil
@@ -65,7 +65,7 @@ func calibration(w io.Writer, st *study.Study, bins []sim.Bin) error {
 	return Table(w, "  ", 1, rows)
 }
 
-// calibrationAxes returns what is predicted and what is observed, in words.
+// calibrationAxes returns labels for the predicted and the observed values.
 func calibrationAxes(st *study.Study) (predicted, observed string) {
 	switch st.Model.Kind() {
 	case study.Binary:
@@ -76,7 +76,7 @@ func calibrationAxes(st *study.Study) (predicted, observed string) {
 	return "predicted " + st.Model.Outcome, "observed mean"
 }
 
-// predictionsCSV writes a row for every record that was predicted.
+// predictionsCSV writes a row for every held-out record.
 func predictionsCSV(w io.Writer, st *study.Study, r *sim.Result) error {
 	out := csv.NewWriter(w)
 	header := []string{"outcome", "mean", "log_density"}
@@ -115,7 +115,7 @@ func predictionsCSV(w io.Writer, st *study.Study, r *sim.Result) error {
 	return out.Error()
 }
 
-// Calibration draws what was observed against what was predicted.
+// Calibration plots observed against predicted outcomes.
 func Calibration(st *study.Study, p *sim.Predictions) (Figure, error) {
 	predicted, observed := calibrationAxes(st)
 	title := fmt.Sprintf("Calibration on %s that nobody held", plural(p.Records, "record"))

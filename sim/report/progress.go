@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A Progress shows long work on a terminal, as one line that changes, or in a
-// log, as a line now and then.
+// A Progress shows long work on a terminal as one changing line, or in a log as a line now and
+// then.
 type Progress struct {
 	out      io.Writer
 	terminal bool
@@ -32,8 +32,8 @@ const (
 	logEvery      = 5 * time.Second
 )
 
-// Update shows that done of total units are done. The text says where things
-// stand; it is asked for only if it is shown.
+// Update shows that done of total units are done. It calls text for the present state only if a
+// line is due.
 func (p *Progress) Update(unit string, done, total int, text func() string) {
 	if p.quiet {
 		return
@@ -73,14 +73,14 @@ func (p *Progress) Update(unit string, done, total int, text func() string) {
 	}
 }
 
-// Interrupt leaves the line that is being shown as it is.
+// Interrupt ends the line that is shown, so that other output can follow.
 func (p *Progress) Interrupt() {
 	if p.terminal && !p.quiet && !p.shown.IsZero() {
 		fmt.Fprintln(p.out)
 	}
 }
 
-// count3 writes a rate with about three digits.
+// count3 formats a rate with about three digits.
 func count3(x float64) string {
 	switch {
 	case x >= 1e6:

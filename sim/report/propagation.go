@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// propagationRows are the lines of a plan about private expectation propagation.
+// propagationRows returns the lines of a plan about private expectation propagation.
 func propagationRows(p *pvi.Protocol) [][]string {
 	d, in := p.Descent(), p.Study().Inference
 	how := in.Propagation
@@ -35,7 +35,7 @@ func propagationRows(p *pvi.Protocol) [][]string {
 	return append(rows, startRows(p)...)
 }
 
-// meanRows say how q's mean moves where coefficients move together.
+// meanRows describes how q's mean moves if coefficients move together.
 func meanRows(p *pvi.Protocol) [][]string {
 	overlap := p.Overlap()
 	if overlap == 1 {
@@ -77,7 +77,7 @@ func startRows(p *pvi.Protocol) [][]string {
 	return nil
 }
 
-// contributionInWords says what of a record is clipped.
+// contributionInWords describes the clipped contribution of a record.
 func contributionInWords(p *pvi.Protocol) string {
 	if p.Study().Inference.Propagation.Contribution == study.DeviationContribution {
 		return "a record's site, less an equal share of its client's factor"

@@ -9,8 +9,8 @@ import (
 	"fedpvi/sim"
 )
 
-// A plan says how private expectation propagation moves a factor, an explanation what leaves a
-// client, and a statement what that gave away.
+// A plan describes how private expectation propagation moves a factor, an explanation describes
+// the release, and a statement its cost.
 func TestPropagationInWords(t *testing.T) {
 	mixture := strings.NewReplacer(
 		`family = "linear", outcome = "y", noise_sd = 0.25, terms = ["x"]`, `family = "mixture", columns = ["x"], components = 2, cluster_sd = 0.1`,

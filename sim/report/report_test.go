@@ -22,7 +22,7 @@ import (
 	"fedpvi/sim"
 )
 
-// two is a posterior of two coefficients: means 1 and −2, unit variances.
+// two returns a posterior of two coefficients: means 1 and −2, unit variances.
 var two = sim.Result{
 	Study: "two-slopes", Seed: 3, Family: "full", Natural: []float64{1, -2, 1, 0, 1},
 	Posterior:  []sim.Marginal{{Name: "x", Mean: 1, SD: 1, Lower: -1, Upper: 3}, {Name: "sex[m]:age", Mean: -2, SD: 1, Lower: -4, Upper: 0}},
@@ -104,7 +104,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// The same figure is the same file.
+// The same figure yields the same file.
 func TestFigures(t *testing.T) {
 	h := new(sim.History)
 	for i := range 30 {
@@ -148,7 +148,7 @@ func labels(ticks []plot.Tick) string {
 	return strings.Join(all, " ")
 }
 
-// A single value has an axis around it.
+// A single value gets an axis around it.
 func TestOneValueOnALogarithmicAxis(t *testing.T) {
 	for _, x := range []float64{1, 100, 0.3} {
 		p := plot.New()
@@ -181,7 +181,7 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// However the scale, a legend has room above everything.
+// On every scale a legend has room above all data.
 func TestReserveLegend(t *testing.T) {
 	for _, log := range []bool{false, true} {
 		p := NewPanel("t", "x", "y")
@@ -198,8 +198,8 @@ func TestReserveLegend(t *testing.T) {
 	}
 }
 
-// A run without a promise has no panel of ε; a divergence of zero does not make the
-// axis linear; and what the lines are is said.
+// A run without privacy has no panel of ε, a divergence of zero does not make the axis linear, and
+// the lines have a legend.
 func TestRounds(t *testing.T) {
 	h := new(sim.History)
 	epsilon := 1.0
@@ -245,7 +245,7 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// In a log, work shows itself now and then, and at the end.
+// In a log, progress writes a line now and then, and one at the end.
 func TestProgress(t *testing.T) {
 	var out strings.Builder
 	now := time.Unix(0, 0)
@@ -296,7 +296,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// The intervals that count the noise are drawn beside those of the posterior as it is.
+// The noise-aware intervals are drawn beside those of the plain posterior.
 func TestNoiseAwareIntervalsAreDrawn(t *testing.T) {
 	r := two
 	r.NoiseAware = &sim.NoiseAware{Method: "one-step", Marginals: two.Posterior}

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// arsinhTicks labels an axis of arsinh values by the values themselves: zero and
-// powers of ten of either sign.
+// arsinhTicks labels an axis of arsinh values by the original values: zero and powers of ten of
+// either sign.
 type arsinhTicks struct{}
 
 func (arsinhTicks) Ticks(low, high float64) []plot.Tick {
@@ -35,8 +35,8 @@ func (arsinhTicks) Ticks(low, high float64) []plot.Tick {
 	return kept
 }
 
-// tidyTicks are the usual ticks of a linear axis, with powers of ten written as on
-// the other scales.
+// tidyTicks returns gonum's ticks of a linear axis, with powers of ten in the form of the other
+// scales.
 type tidyTicks struct{}
 
 func (tidyTicks) Ticks(low, high float64) []plot.Tick {
@@ -76,15 +76,15 @@ func logarithmic(axis *plot.Axis) {
 		axis.Min = math.Pow(10, math.Floor(math.Log10(axis.Min)))
 		axis.Max = math.Pow(10, math.Ceil(math.Log10(axis.Max)))
 	}
-	if axis.Min == axis.Max { // a power of ten by itself, about which the plot would reach to 0
+	if axis.Min == axis.Max { // one power of ten, around which gonum's range would reach 0
 		axis.Min, axis.Max = axis.Min/10, axis.Max*10
 	}
 	axis.Scale = plot.LogScale{}
 	axis.Tick.Marker = logTicks{}
 }
 
-// logTicks marks decades and labels at most about six of them, or 1, 2 and 5 of
-// each where there are few.
+// logTicks marks decades and labels at most about six of them, or 1, 2 and 5 of each if there are
+// few.
 type logTicks struct{}
 
 func (logTicks) Ticks(low, high float64) []plot.Tick {
@@ -108,7 +108,7 @@ func (logTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// shortNumber writes m·10^e.
+// shortNumber formats m·10^e.
 func shortNumber(m, e int) string {
 	if -4 <= e && e <= 3 {
 		return fmt.Sprintf("%.4g", float64(m)*math.Pow10(e))

@@ -6,8 +6,8 @@ import (
 	"fedpvi/sim"
 )
 
-// selectionStatement says that choosing settings by the records was paid for; nothing
-// if they were not chosen so.
+// selectionStatement writes that the choice of settings by the records was charged, if there was
+// one.
 func selectionStatement(s *sim.Selection) string {
 	if s == nil {
 		return ""

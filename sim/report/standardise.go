@@ -11,7 +11,7 @@ import (
 	"fedpvi/sim"
 )
 
-// foundNote says that bounds are not those that the study declares.
+// foundNote marks bounds that were found and are not those of the study.
 func foundNote(st *study.Study) string {
 	if st.Standardisation == nil {
 		return ""
@@ -19,7 +19,7 @@ func foundNote(st *study.Study) string {
 	return ", as the standardisation found them"
 }
 
-// scaleTable writes the scale that was found; nothing if none was looked for.
+// scaleTable writes the scale that was found, if the study looked for one.
 func scaleTable(w io.Writer, columns []pvi.ColumnScale) error {
 	if len(columns) == 0 {
 		return nil
@@ -36,8 +36,7 @@ func scaleTable(w io.Writer, columns []pvi.ColumnScale) error {
 	return err
 }
 
-// planScale writes what finding the scale releases and costs; nothing if the study
-// asks for none.
+// planScale writes the releases and the cost of the scale phase, if the study has one.
 func planScale(w io.Writer, p *pvi.Protocol) error {
 	s := p.Scaling()
 	if s == nil {
@@ -75,7 +74,7 @@ func planScale(w io.Writer, p *pvi.Protocol) error {
 	return err
 }
 
-// released says what a release of a scaling is.
+// released describes a release of a scale pass.
 func released(s *pvi.Scaling) string {
 	switch s.Study().Privacy.Unit {
 	case study.Client:
@@ -87,7 +86,7 @@ func released(s *pvi.Scaling) string {
 	}
 }
 
-// afterScale says that the releases that found the scale are in a cost as well.
+// afterScale adds to a cost that it includes the releases of the scale phase.
 func afterScale(p *pvi.Protocol) string {
 	if s := p.Scaling(); s != nil {
 		return fmt.Sprintf(", after %d for the scale, which every cost below includes", s.Passes())
@@ -95,7 +94,7 @@ func afterScale(p *pvi.Protocol) string {
 	return ""
 }
 
-// scaleStatement says that the scale was paid for; nothing if none was looked for.
+// scaleStatement writes the privacy statement about the scale phase, if there was one.
 func scaleStatement(p sim.Privacy) string {
 	if p.ScaleReleases == 0 {
 		return ""

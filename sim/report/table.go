@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/words"
 )
 
-// number, plural and wrap write as everything does that people read about studies.
+// Shorthands for package words, which formats text about studies everywhere.
 var (
 	number = words.Number
 	plural = words.Plural
@@ -20,8 +20,8 @@ func Table(w io.Writer, indent string, left int, rows [][]string) error {
 	return words.Table(w, indent, left, rows)
 }
 
-// Reading writes what reading did to records; see [words.Reading].
+// Reading writes the changes that reading made to records; see [words.Reading].
 func Reading(w io.Writer, r shard.Report) error { return words.Reading(w, r) }
 
-// Warning says that a study's rounds may come to nothing; see [words.Warning].
+// Warning warns that a study's rounds may be useless; see [words.Warning].
 func Warning(p *pvi.Protocol) string { return words.Warning(p) }

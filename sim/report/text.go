@@ -12,8 +12,7 @@ import (
 	"fedpvi/sim"
 )
 
-// Posterior writes the table of a posterior beside the one of the pooled records
-// without privacy.
+// Posterior writes the table of a posterior beside that of the pooled records without privacy.
 func Posterior(w io.Writer, st *study.Study, r *sim.Result) error {
 	fmt.Fprintf(w, "Posterior of %s from %s of %s%s\n\n", plural(len(r.Posterior), parameterName(st)), plural(r.Records, "record"), plural(r.Clients, "client"), scaleNote(st))
 	rows := [][]string{{"", "mean", "sd", "2.5 %", "97.5 %", "│", "mean", "sd", "2.5 %", "97.5 %"}}
@@ -43,7 +42,7 @@ func Posterior(w io.Writer, st *study.Study, r *sim.Result) error {
 	return err
 }
 
-// parameterName is what the elements of θ are called.
+// parameterName returns the word for the elements of θ.
 func parameterName(st *study.Study) string {
 	if st.Model.Conjugate() {
 		return "coefficient"
@@ -65,7 +64,7 @@ func rejections(r *sim.Result) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// scaleNote says what one unit of a coefficient is.
+// scaleNote describes one unit of a coefficient.
 func scaleNote(st *study.Study) string {
 	if !st.Model.Standardise {
 		return ""
@@ -87,7 +86,7 @@ func scaleNote(st *study.Study) string {
 	return fmt.Sprintf(mapped+": a coefficient of 1 is %s %s", number(st.OutcomeUnit()), unit)
 }
 
-// Statement writes what was given away, in plain words.
+// Statement writes the privacy statement in plain words.
 func Statement(w io.Writer, r *sim.Result) error {
 	p := r.Privacy
 	var b strings.Builder
@@ -119,7 +118,7 @@ func Statement(w io.Writer, r *sim.Result) error {
 	return err
 }
 
-// recordStatement says what was released of records, each of which is protected.
+// recordStatement describes the releases of a study that protects records.
 func recordStatement(r *sim.Result) string {
 	p := r.Privacy
 	if p.Parts > 0 {
@@ -151,7 +150,7 @@ func recordStatement(r *sim.Result) string {
 	return text
 }
 
-// everyOne is the subject of what each of some clients did.
+// everyOne returns the subject of a sentence about some of the clients.
 func everyOne(clients int) string {
 	if clients == 1 {
 		return "The one client"
@@ -159,9 +158,9 @@ func everyOne(clients int) string {
 	return fmt.Sprintf("Each of the %d clients", clients)
 }
 
-// oddsInWords says what an observer can learn. Where all amounts to a Gaussian release its
-// privacy loss is known. Else a loss L is above ε + log 2 with probability 2δ at most, since
-// δ bounds the mean of 1 − exp(ε − L) where that is positive.
+// oddsInWords describes an observer's odds. If the releases together are equivalent to a Gaussian
+// release, its privacy loss is known. Else a loss L exceeds ε + log 2 with probability at most 2δ,
+// since δ bounds the mean of 1 − exp(ε − L) where that is positive.
 func oddsInWords(p sim.Privacy) string {
 	odds, probability := p.Epsilon+math.Ln2, 2*p.Delta
 	guess := (1 + accountant.AdvantageBound(p.Epsilon, p.Delta)) / 2
@@ -185,7 +184,7 @@ func views(w io.Writer, p sim.Privacy) error {
 	return Table(w, "  ", 2, rows)
 }
 
-// summed says what of records was added up.
+// summed names the summed contributions of records.
 func summed(p sim.Privacy) string {
 	if p.Sites {
 		return "sites"
@@ -193,7 +192,7 @@ func summed(p sim.Privacy) string {
 	return "gradients"
 }
 
-// unsound warns that the accounting of what is done as published does not hold.
+// unsound warns that the accounting of a method that follows a publication does not hold.
 func unsound(p *sim.Promise) string {
 	if p.Published == pvi.PublishedSampling && p.Sites {
 		return wrap(fmt.Sprintf("NOT PRIVATE AS CLAIMED. Every record is matched once a pass, in an order that is drawn; claimed is what one record costs that is drawn anew in every step, ε = %s at δ = %g (Vinaroz and Park, 2022). Without credit for the order, for which there is no proof, the passes cost ε = %s, which is what the table states. Never use it on real data: sampling = \"poisson\" costs what it claims.",

@@ -15,8 +15,8 @@ import (
 // leastShown is the smallest false-positive rate of [TradeOff].
 const leastShown = 1e-6
 
-// TradeOff draws the true-positive rate that no attack exceeds over the
-// false-positive rate, with what follows from (ε, δ) alone, and guessing.
+// TradeOff draws the true-positive rate that no attack exceeds over the false-positive rate, with
+// the bound from (ε, δ) alone and the line of guessing.
 func TradeOff(a *calculator.Answer) (Figure, error) {
 	var fprs []float64
 	for e := math.Log10(leastShown); e < -0.6; e += 0.5 {
@@ -80,7 +80,7 @@ func TradeOff(a *calculator.Answer) (Figure, error) {
 	}
 	LogX(p)
 	LogY(p)
-	p.Legend.Top = false // below the diagonal nothing is drawn
+	p.Legend.Top = false // values below the diagonal are not drawn
 	p.Legend.XOffs, p.Legend.YOffs = -vg.Points(28), vg.Points(6)
 	return Figure{Panels: []*plot.Plot{p}, Width: vg.Points(400), Height: vg.Points(330)}, nil
 }

@@ -10,9 +10,9 @@ import (
 	"fedpvi/sim"
 )
 
-// addCoverage adds the share of the true parameters that lie within the middle 90 % of
-// their marginals, of the posterior as it is and with what the privacy noise adds; the
-// same where the study leaves that out. Only records that were made up have a truth.
+// addCoverage adds the share of the true parameters that lie within the middle 90 % of their
+// marginals, under the plain and under the noise-aware posterior; they are equal if the study asks
+// for none. Only made-up records have a truth.
 func addCoverage(values map[string]float64, p *sim.Play) error {
 	if p.Truth == nil {
 		return nil
@@ -22,12 +22,12 @@ func addCoverage(values map[string]float64, p *sim.Play) error {
 	return err
 }
 
-// isShare reports whether a metric is a share of few, of which means are telling and
-// quantiles are not.
+// isShare reports whether a metric is a share of a few, which is better summarised by means than
+// by quantiles.
 func isShare(metric string) bool { return metric == "coverage" || metric == "noise_aware_coverage" }
 
-// standardError returns that of the mean of values, which are independent; NaN for
-// fewer than two.
+// standardError returns the standard error of the mean of independent values; NaN for fewer than
+// two.
 func standardError(values []float64) float64 {
 	if len(values) < 2 {
 		return nan
@@ -35,8 +35,8 @@ func standardError(values []float64) float64 {
 	return stat.StdDev(values, nil) / math.Sqrt(float64(len(values)))
 }
 
-// spread returns what is drawn of a metric's values: deciles and median, or the mean
-// of a share between the ends of its 95 % confidence interval.
+// spread returns the drawn summary of a metric's values: deciles and median, or the mean of a
+// share between the ends of its 95 % confidence interval.
 func spread(metric string, values []float64) []float64 {
 	if !isShare(metric) {
 		return quantiles(values, .1, .5, .9)
@@ -49,8 +49,8 @@ func spread(metric string, values []float64) []float64 {
 	return []float64{m - reach, m, m + reach}
 }
 
-// shownCoverage returns columns of the coverages that a plot of the sweep is about, with
-// the standard errors of the means.
+// shownCoverage returns columns of the coverages that a plot of the sweep uses, with the standard
+// errors of the means.
 func (r *Results) shownCoverage() (columns []shown) {
 	for _, metric := range []string{"coverage", "noise_aware_coverage"} {
 		if slices.ContainsFunc(r.spec.Plots, func(p Plot) bool { return p.Y == metric }) {

@@ -22,7 +22,7 @@ func TestSpreadOfAShare(t *testing.T) {
 	}
 }
 
-// A sweep that plots a coverage shows it, with its standard error; another does not.
+// A sweep that plots a coverage prints it with its standard error; other sweeps do not.
 func TestCoverageIsShownWhereItIsPlotted(t *testing.T) {
 	r := &Results{spec: &Spec{Plots: []Plot{{Y: "kl"}, {Y: "noise_aware_coverage"}}}}
 	columns := r.shownCoverage()

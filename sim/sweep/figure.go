@@ -8,7 +8,7 @@ import (
 	"fedpvi/internal/document"
 )
 
-// A Plot says how to draw the results.
+// A Plot defines a plot of the results.
 type Plot struct {
 	File  string
 	Title string
@@ -18,13 +18,13 @@ type Plot struct {
 	Where map[string]string
 	LogX  bool
 	LogY  bool
-	Label [2]string // of the axes
+	Label [2]string // on the axes
 
 	// Deviation draws means with a standard deviation each way instead of medians with
 	// deciles.
 	Deviation bool
 
-	// Pooled draws what the fit of the pooled records without privacy reaches.
+	// Pooled draws the result of the fit of the pooled records without privacy.
 	Pooled bool
 
 	Lines     []Line
@@ -37,7 +37,7 @@ type Line struct {
 	Y     float64
 }
 
-// Published is a series of points that somebody else reported.
+// Published is a series of published points.
 type Published struct {
 	Label string
 	X     []string // numbers, or cases of the horizontal axis
@@ -118,7 +118,7 @@ func (s *Spec) readWhere(t *document.Table) map[string]string {
 	return where
 }
 
-// checkCase reports that an axis has no such case.
+// checkCase returns an error if an axis has no such case.
 func (s *Spec) checkCase(t *document.Table, axis, label string) {
 	i := slices.IndexFunc(s.Axes, func(a Axis) bool { return a.Name == axis })
 	if i < 0 {
@@ -128,7 +128,7 @@ func (s *Spec) checkCase(t *document.Table, axis, label string) {
 	}
 }
 
-// readComparisons reads what is drawn beside the results.
+// readComparisons reads the lines and published points of a plot.
 func (s *Spec) readComparisons(t *document.Table, p *Plot) {
 	for _, l := range t.Tables("line") {
 		l.Require("label", "say what the line is")
@@ -173,8 +173,8 @@ func (s *Spec) readPublished(t *document.Table, p *Plot) Published {
 	return out
 }
 
-// places returns the number that each case of an axis stands for, or, where one stands
-// for none, the names of all. Anything but an axis has neither.
+// places returns the number of each case of an axis or, if one is not a number, the names of all.
+// For anything but an axis it returns neither.
 func (s *Spec) places(axis string) (numbers map[string]float64, names []string) {
 	labels := s.labels(axis)
 	numbers = map[string]float64{}
@@ -200,8 +200,7 @@ func (s *Spec) labels(axis string) []string {
 	return labels
 }
 
-// needsTest says what of the sweep needs records to predict; it is empty if nothing
-// does.
+// needsTest returns the first key of the sweep that needs held-out records, empty if none does.
 func (s *Spec) needsTest() string {
 	for _, p := range s.Plots {
 		for _, metric := range []string{p.X, p.Y} {

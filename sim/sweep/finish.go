@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 )
 
-// A Point is a point of the grid in a [Overview].
+// A Point is a point of the grid in an [Overview].
 type Point struct {
 	Cases   map[string]string  `json:"cases"`   // by axis
-	Summary map[string]float64 `json:"summary"` // by column of summary.csv; what is missing there is not here
+	Summary map[string]float64 `json:"summary"` // by column of summary.csv, without empty ones
 }
 
-// An Overview is what a sweep found, for a machine.
+// An Overview is the summary of a sweep, as JSON.
 type Overview struct {
 	Sweep  string  `json:"sweep"`
 	Title  string  `json:"title"`
@@ -23,7 +23,7 @@ type Overview struct {
 	Folder string  `json:"folder"`
 }
 
-// Overview returns what is in summary.csv.
+// Overview returns the contents of summary.csv.
 func (r *Results) Overview() Overview {
 	o := Overview{Sweep: r.spec.Name, Title: r.spec.Title, Digest: r.spec.Digest, Runs: r.Runs(), Folder: r.Folder}
 	for cell := range r.spec.cells() {
@@ -41,7 +41,7 @@ func (r *Results) Overview() Overview {
 	return o
 }
 
-// Finish writes summary.csv, summary.md and the plots from what is there.
+// Finish writes summary.csv, summary.md and the plots from the results.
 func (r *Results) Finish() error {
 	if err := r.write("summary.csv", r.writeSummary); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (r *Results) Finish() error {
 	return nil
 }
 
-// write makes a file of the folder.
+// write creates a file of the folder.
 func (r *Results) write(name string, content func(*os.File) error) error {
 	file, err := os.Create(filepath.Join(r.Folder, name))
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // Metrics of every run.
 var posteriorMetrics = []string{"kl", "mean_error", "sd_ratio", "noise_aware_sd_ratio", "accepted", "rejected", "claimed_epsilon", "true_epsilon", "sound_epsilon", "coverage", "noise_aware_coverage"}
 
-// Metrics of a run that held out records. A gap is what the fit of the pooled records
-// without privacy is better by, on the same records.
+// Metrics of every run with held-out records. A gap is the advantage of the fit of the pooled
+// records without privacy on the same records.
 var testMetrics = []string{"accuracy", "log_likelihood", "auc", "accuracy_gap", "log_likelihood_gap", "auc_gap"}
 
 // Metrics over the rounds of a run.
@@ -101,8 +101,8 @@ func measurePosterior(p *sim.Play) (map[string]float64, error) {
 	}, nil
 }
 
-// measureTest adds how the posterior and the pooled fit predict the records that were
-// held out, if any were.
+// measureTest adds the predictions of the posterior and of the pooled fit for held-out records, if
+// there are any.
 func measureTest(values map[string]float64, p *sim.Play) error {
 	found, err := p.Test()
 	if err != nil || found == nil {
@@ -123,8 +123,8 @@ func measureTest(values map[string]float64, p *sim.Play) error {
 	return nil
 }
 
-// truth is what the rounds so far really gave away to an outsider, NaN if the study
-// makes no promise.
+// truth returns the true cost of the rounds so far to an outsider, NaN if the study has no
+// privacy.
 func truth(p *pvi.Protocol, round int) (float64, error) {
 	if p.Study().Privacy.Unit == study.None {
 		return nan, nil
@@ -133,7 +133,7 @@ func truth(p *pvi.Protocol, round int) (float64, error) {
 	return truth.Epsilon, err
 }
 
-// A tracePoint is where a run stands after a round.
+// A tracePoint is the state of a run after a round.
 type tracePoint struct {
 	round  int
 	values []float64 // in the order of the spec's trace metrics

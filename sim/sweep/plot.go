@@ -16,12 +16,12 @@ import (
 	"fedpvi/sim/report"
 )
 
-// A figure is a plot being drawn.
+// A figure is a plot under construction.
 type figure struct {
 	*plot.Plot
 	of      Plot
 	nominal bool
-	keys    int // of the legend
+	keys    int // in the legend
 }
 
 // bandFrom is the number of points from which a spread is drawn as a band.
@@ -73,7 +73,7 @@ func (f *figure) write(path string) error {
 	return report.WriteFigure(path, report.Figure{Panels: []*plot.Plot{f.Plot}, Width: vg.Points(480), Height: height})
 }
 
-// legend says what the marks of a plot are.
+// legend explains the marks of a plot.
 func (r *Results) legend(p Plot, all []series, nominal bool) string {
 	points, bars := "Points", "bars"
 	for _, s := range all {
@@ -160,7 +160,7 @@ func (f *figure) addMiddle(s series, i int) error {
 // glyphs of published points, which have no colour.
 var glyphs = []draw.GlyphDrawer{draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{}, draw.RingGlyph{}}
 
-// published is the colour of what somebody else reported.
+// published is the colour of published results.
 var published = color.Gray{0x44}
 
 // addPublished draws published points, joined thinly where x has an order.

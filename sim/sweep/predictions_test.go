@@ -118,8 +118,8 @@ func table(t *testing.T, text string) map[string][]string {
 	return columns
 }
 
-// What a sweep says of predictions is what the run alone says of them, and where
-// nothing is held out it says nothing.
+// The predictions in a sweep's results equal those of a run alone, and are absent if no records
+// are held out.
 func TestPredictions(t *testing.T) {
 	path := writePredicted(t, predicted)
 	spec, err := sweep.Load(path)

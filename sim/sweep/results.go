@@ -20,12 +20,11 @@ const (
 	markFile    = "sweep.json"
 )
 
-// Results is the folder of a sweep: results.csv with a row for every run,
-// trace.csv with rows for the rounds of every run if the sweep asks for it, and
-// sweep.json, which says which sweep they are of.
+// Results is the folder of a sweep: results.csv with a row for every run, trace.csv with rows for
+// the rounds of every run if the sweep asks for it, and sweep.json, which identifies the sweep.
 type Results struct {
 	Folder string
-	Notice string // what was mended in an interrupted folder; empty if nothing
+	Notice string // repairs of an interrupted folder; empty if none
 
 	spec    *Spec
 	values  [][]float64 // by run, in the order of the spec's metrics; NaN if empty
@@ -34,8 +33,8 @@ type Results struct {
 	points  map[traceKey][]float64 // of trace metrics, for plots
 }
 
-// formatVersion is the version of the files of a sweep's folder, and of what the
-// numbers in them mean.
+// formatVersion is the version of the files of a sweep's folder, and of the meaning of their
+// numbers.
 const formatVersion = 2
 
 // mark is sweep.json.
@@ -47,9 +46,9 @@ type mark struct {
 	Runs    int               `json:"runs"`
 }
 
-// OpenResults begins the folder of a sweep, or takes up one that was begun with
-// the same sweep and study. Rows that an interruption left incomplete are run
-// again; anything else that is not as it was written is an error.
+// OpenResults begins the folder of a sweep, or resumes one that was begun with the same sweep and
+// study. Rows that an interruption left incomplete are run again. Any other difference is an
+// error.
 func OpenResults(folder string, s *Spec) (*Results, error) {
 	r := &Results{Folder: folder, spec: s, points: map[traceKey][]float64{}}
 	if err := r.mark(); err != nil {
@@ -106,10 +105,10 @@ func (r *Results) mark() error {
 	return nil
 }
 
-// Runs returns how many runs the folder holds.
+// Runs returns the number of runs in the folder.
 func (r *Results) Runs() int { return len(r.values) }
 
-// Close ends the writing.
+// Close closes the files.
 func (r *Results) Close() error {
 	err := r.results.Close()
 	if r.trace != nil {
@@ -140,9 +139,8 @@ func (r *Results) traceHeader() []string {
 	return append(append(r.header()[:keys:keys], "round"), r.spec.TraceMetrics()...)
 }
 
-// open opens a file of the folder and hands every complete row to read, which
-// returns false where the rows to keep end. What follows is cut off. A new file
-// gets the header.
+// open opens a file of the folder and passes every complete row to read, which returns false at
+// the first row to drop. The rest is cut off. A new file gets the header.
 func (r *Results) open(name string, header []string, read func(line int, fields []string) (bool, error)) (*os.File, error) {
 	path := filepath.Join(r.Folder, name)
 	content, err := os.ReadFile(path)
@@ -238,8 +236,8 @@ func (r *Results) readTrace(_ int, fields []string) (bool, error) {
 	return true, nil
 }
 
-// add writes the rows of a run, which must be the next one. Its trace is
-// written first, so that a run that is in results.csv is whole.
+// add writes the rows of a run, which must be the next one. It writes the trace first, so that a
+// run in results.csv is complete.
 func (r *Results) add(index int, found row) error {
 	key := r.key(index)
 	for _, p := range found.trace {
@@ -271,7 +269,7 @@ func (r *Results) add(index int, found row) error {
 	return nil
 }
 
-// flush makes what was written durable.
+// flush syncs the written rows.
 func (r *Results) flush() error {
 	err := r.results.Sync()
 	if r.trace != nil {

@@ -12,16 +12,15 @@ import (
 	"fedpvi/sim/baseline"
 )
 
-// A row is what one run found.
+// A row holds the results of one run.
 type row struct {
 	values map[string]float64 // by metric
 	trace  []tracePoint
 }
 
-// Run runs what is missing of the sweep with the given number of workers, and
-// calls done after every run with how many there are so far. Results come in
-// the order of the grid. If ctx is done, Run returns its error, and what was
-// finished is kept.
+// Run runs the missing runs of a sweep with the given number of workers. After every run it calls
+// done with the number of runs so far. Results come in the order of the grid. If ctx is done, Run
+// returns its error and keeps the finished runs.
 func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func(runs int)) error {
 	first := results.Runs()
 	ctx, cancel := context.WithCancel(ctx)
@@ -42,8 +41,8 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 			}
 		})
 	}
-	// Runs are handed out in order and at most this far ahead of the oldest
-	// that is not finished, so that waiting rows stay few.
+	// Runs start in order and at most this far ahead of the oldest unfinished one, so that few
+	// rows wait.
 	window := 4 * max(1, workers)
 	waiting := map[int]row{}
 	index, running := first, 0
@@ -90,7 +89,7 @@ func (s *Spec) Run(ctx context.Context, results *Results, workers int, done func
 
 func (s *Spec) seed(index int) uint64 { return uint64(s.First + index%s.Seeds) }
 
-// play does one run, for one of several workers.
+// play performs one run, for one of several workers.
 func (s *Spec) play(ctx context.Context, index, worker int) (row, error) {
 	cell, seed := index/s.Seeds, s.seed(index)
 	st, err := s.study(cell, seed)
@@ -128,7 +127,7 @@ func (s *Spec) play(ctx context.Context, index, worker int) (row, error) {
 	return row{values, trace}, addCoverage(values, p)
 }
 
-// playBaseline does a run of another method, which has no rounds.
+// playBaseline performs a run of another method, which has no rounds.
 func playBaseline(p *sim.Play, seed uint64) (row, error) {
 	cost, err := baseline.Play(p, seed)
 	if err != nil {

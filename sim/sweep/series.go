@@ -10,14 +10,14 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// A series is what one case of a plot's By axis looks like: the middle of a metric at
-// each x, and its spread around that.
+// A series is one case of a plot's By axis: the middle of a metric at each x, and the spread
+// around it.
 type series struct {
 	label         string
 	x             []float64
 	low, mid, top []float64
 
-	aside func(x float64) float64 // where x is drawn, beside the other series
+	aside func(x float64) float64 // x at which the marks are drawn, beside those of other series
 }
 
 // collect gathers the series of a plot. names is nil if x is a number.
@@ -59,7 +59,7 @@ func (r *Results) collect(p Plot) (all []series, names []string) {
 	return all, names
 }
 
-// spread returns the middle of values, and how far they go to either side.
+// spread returns the middle of values and their extent to either side.
 func (p Plot) spread(values []float64) (low, mid, top float64) {
 	if !p.Deviation {
 		q := spread(p.Y, values)
@@ -80,7 +80,7 @@ func deviation(values []float64) float64 {
 	return stat.StdDev(values, nil)
 }
 
-// place returns where the runs of a cell stand on the horizontal axis.
+// place returns the position of a cell's runs on the horizontal axis.
 func (r *Results) place(cell int, x string, numbers map[string]float64, names []string) float64 {
 	switch at := r.label(cell, x); {
 	case names != nil:
@@ -114,7 +114,7 @@ func (r *Results) matches(cell int, p Plot, by string) bool {
 	return (p.By == "" || r.label(cell, p.By) == by) && r.shows(cell, p)
 }
 
-// shows reports whether a plot is of a cell.
+// shows reports whether a plot includes a cell.
 func (r *Results) shows(cell int, p Plot) bool {
 	for axis, label := range p.Where {
 		if r.label(cell, axis) != label {
@@ -124,8 +124,7 @@ func (r *Results) shows(cell int, p Plot) bool {
 	return true
 }
 
-// pooled returns what the fit of the pooled records reaches, on average over the runs
-// that a plot shows.
+// pooled returns the mean metric of the fit of the pooled records over the runs that a plot shows.
 func (r *Results) pooled(p Plot) float64 {
 	var values []float64
 	for cell := range r.spec.cells() {
@@ -148,9 +147,9 @@ func (s series) at(values []float64) plotter.XYs {
 	return xy
 }
 
-// aside returns where series i of all is drawn, so that whiskers at the same x
-// stand side by side: over half of the distance of two names, and over an eighth of
-// the least distance of two numbers, on a logarithmic axis of their logarithms.
+// aside returns the x at which series i is drawn, so that whiskers at the same x stand side by
+// side: over half of the distance of two names, and over an eighth of the least distance of two
+// numbers, on a logarithmic axis of their logarithms.
 func aside(all []series, i int, nominal, log bool) func(x float64) float64 {
 	place := (float64(i) - float64(len(all)-1)/2) / float64(len(all))
 	if nominal {

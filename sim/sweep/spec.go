@@ -23,7 +23,7 @@ type Spec struct {
 	Title  string
 	Study  string // path of the study
 	Seeds  int    // runs of each cell
-	First  int    // seed of the first of them; the others have the next ones
+	First  int    // seed of the first run; the others follow
 	Trace  int    // rounds between rows of the trace; 0 for no trace
 	Tested bool   // some run holds out records: there are columns of predictions
 	Axes   []Axis
@@ -31,12 +31,11 @@ type Spec struct {
 	Plots  []Plot
 	Digest string // of the sweep and the study
 
-	// Data is the SHA-256 of every file of records that the sweep's studies
-	// name, by that name.
+	// Data is the SHA-256 of every file of records that the sweep's studies name, by name.
 	Data map[string]string
 
-	// Devices take the private gradient steps of the runs that they can; nil for the
-	// processor. They are spread over the workers.
+	// Devices compute the private gradient steps of runs that can use them; nil for the processor.
+	// They are shared among the workers.
 	Devices *sim.Devices
 
 	source []byte // of the study
@@ -57,7 +56,7 @@ type Case struct {
 	Overrides []study.Override
 }
 
-// Random is a setting that every seed draws anew, uniformly.
+// Random is a setting that every seed draws uniformly.
 type Random struct {
 	Key       string
 	Low, High float64
@@ -107,7 +106,7 @@ func Load(path string) (*Spec, error) {
 	return s, nil
 }
 
-// checkCell reads the study of a cell and notes what it comes with.
+// checkCell reads the study of a cell and records its data and metrics.
 func (s *Spec) checkCell(cell int) error {
 	st, err := s.study(cell, 1)
 	if err != nil {
@@ -281,8 +280,8 @@ func (s *Spec) readRandom(t *document.Table) {
 // Runs returns the number of runs of the sweep.
 func (s *Spec) Runs() int { return s.cells() * s.Seeds }
 
-// cells returns the number of points of the grid. (A product that overflows is
-// far above maxRuns on the way.)
+// cells returns the number of points of the grid. The readers of axes refuse more than maxRuns, so
+// the product does not overflow.
 func (s *Spec) cells() int {
 	n := 1
 	for _, a := range s.Axes {
@@ -294,7 +293,7 @@ func (s *Spec) cells() int {
 	return n
 }
 
-// cases returns the case of every axis at a cell; the last axis turns fastest.
+// cases returns the case of every axis at a cell; the last axis varies fastest.
 func (s *Spec) cases(cell int) []Case {
 	cases := make([]Case, len(s.Axes))
 	for i := len(s.Axes) - 1; i >= 0; i-- {
@@ -319,7 +318,7 @@ func (s *Spec) study(cell int, seed uint64) (*study.Study, error) {
 	for _, c := range s.cases(cell) {
 		overrides = append(overrides, c.Overrides...)
 	}
-	// Drawn by seed alone, so that all cells see the same values.
+	// Drawn by seed alone, so that all cells have the same values.
 	for i, r := range s.Random {
 		x := rand.New(rand.NewPCG(seed, uint64(i))).Float64()
 		text, err := encode(r.Low + (r.High-r.Low)*x)

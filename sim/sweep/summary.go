@@ -15,10 +15,9 @@ import (
 
 var nan = math.NaN()
 
-// quantiles returns the given quantiles of values, NaN if there are none. Quantile p
-// of n values in order is at place p(n−1), counted from 0, on straight lines
-// between them (Hyndman and Fan 1996, definition 7), so that the median of an even
-// number is the mean of the two in the middle.
+// quantiles returns the given quantiles of values, NaN if there are none. Quantile p of n sorted
+// values is at place p(n−1), counted from 0, by linear interpolation (Hyndman and Fan 1996,
+// definition 7), so that the median of an even number is the mean of the two in the middle.
 func quantiles(values []float64, at ...float64) []float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	out := make([]float64, len(at))
@@ -47,7 +46,7 @@ type statistic struct {
 	of   func(r *Results, cell int) float64
 }
 
-// posteriorStatistics describe any cell.
+// posteriorStatistics apply to every cell.
 var posteriorStatistics = []statistic{
 	{"runs", func(r *Results, cell int) float64 { return float64(len(r.column(cell, "kl"))) }},
 	quantileOf("kl_p10", "kl", .1),
@@ -72,8 +71,8 @@ var posteriorStatistics = []statistic{
 	errorOf("noise_aware_coverage_se", "noise_aware_coverage"),
 }
 
-// testStatistics describe a cell whose runs held out records: mean and standard
-// deviation of every metric.
+// testStatistics apply to cells whose runs hold out records: mean and standard deviation of every
+// metric.
 var testStatistics = func() (all []statistic) {
 	for _, metric := range testMetrics {
 		all = append(all, meanOf(metric+"_mean", metric), deviationOf(metric+"_sd", metric))
@@ -154,7 +153,7 @@ func (r *Results) shown() []shown {
 	return slices.Concat(columns, []shown{plainly("KL median", "kl_median"), moved}, costs)
 }
 
-// shownErrors returns columns of errors of means and ratios of sds that a plot of the sweep is about.
+// shownErrors returns columns of errors of means and ratios of sds that a plot of the sweep uses.
 func (r *Results) shownErrors() (columns []shown) {
 	for _, c := range []struct{ head, metric string }{
 		{"error of the mean", "mean_error"}, {"sd ratio", "sd_ratio"}, {"noise aware sd ratio", "noise_aware_sd_ratio"},
@@ -231,7 +230,7 @@ func short(x float64) string {
 	return fmt.Sprintf("%.3g", x)
 }
 
-// digits writes a number with the four decimals that an accuracy deserves.
+// digits formats a number with four decimals, enough for an accuracy.
 func digits(x float64) string {
 	if math.IsNaN(x) {
 		return "–"

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// Definition 7 of Hyndman and Fan (1996), by hand: the median of an even number is
-// the mean of the two in the middle, and the extremes are the least and the most.
+// The quantiles match definition 7 of Hyndman and Fan (1996), by hand: the median of an even
+// number is the mean of the two in the middle, and the extremes are the least and the greatest
+// value.
 func TestQuantiles(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
@@ -32,8 +33,8 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// Whiskers at the same x stand apart, in the order of the series, and closer to
-// their own x than to any other.
+// Whiskers at the same x stand apart, in the order of the series, and nearer to their own x than
+// to any other.
 func TestAside(t *testing.T) {
 	all := []series{{x: []float64{1, 5, 10}}, {x: []float64{1, 5, 10}}, {x: []float64{5, 10}}}
 	for _, c := range []struct{ nominal, log bool }{{false, false}, {false, true}, {true, false}} {

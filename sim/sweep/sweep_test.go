@@ -152,7 +152,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 	if got := strings.Join(rows[0], " "); !strings.HasPrefix(got, "run clip factors seed kl ") {
 		t.Errorf("header %q", got)
 	}
-	// The last axis turns fastest, then the one before; seeds turn first.
+	// The last axis varies fastest, then the one before; seeds vary first.
 	if got := strings.Join(rows[4][:4], "|"); got != "4|1|published|1" {
 		t.Errorf("the fourth run is %q", got)
 	}
@@ -162,8 +162,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 	}
 }
 
-// A sweep that begins with a later seed has the runs of that seed of one that begins with the
-// first.
+// A sweep with a later first seed has the same runs for those seeds.
 func TestFirstSeed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -180,22 +179,22 @@ func TestFirstSeed(t *testing.T) {
 	later := rows(strings.Replace(small, "seeds = 3", "seeds = 1\nfirst_seed = 3", 1))
 	for cell := range 4 {
 		got, want := later[1+cell], first[1+3*cell+2]
-		if strings.Join(got[1:], " ") != strings.Join(want[1:], " ") { // but for the number of the run
+		if strings.Join(got[1:], " ") != strings.Join(want[1:], " ") { // except the number of the run
 			t.Errorf("cell %d with seed 3 is %v, want %v", cell, got, want)
 		}
 	}
 }
 
-// Stopped after any run and taken up again, also with a half-written row, a sweep
-// ends with the same files.
+// A sweep that is stopped after any run, even within a row, and resumed has the same files in the
+// end.
 func TestResume(t *testing.T) {
 	spec := load(t, small)
 	want := complete(t, filepath.Join(t.TempDir(), "whole"), spec, 1)
-	// One worker stops where it is told to; of two, the other may be up to a
-	// window of runs ahead, which at first is less than the sweep.
+	// One worker stops at once. Of two, the other may be up to a window of runs ahead, which at
+	// first is less than the sweep.
 	for _, c := range []struct{ stop, workers int }{{0, 2}, {1, 2}, {7, 1}, {11, 1}} {
 		if testing.Short() && c.workers == 1 {
-			continue // one thread, and long under the race detector
+			continue // one thread, and slow under the race detector
 		}
 		folder := filepath.Join(t.TempDir(), "stopped")
 		results := open(t, folder, spec)
@@ -212,7 +211,7 @@ func TestResume(t *testing.T) {
 			t.Fatalf("stopped after %d runs: %v", c.stop, err)
 		}
 		results.Close()
-		// What a kill in the middle of a write leaves behind.
+		// Remains of a kill in the middle of a write.
 		for name, rest := range map[string]string{"results.csv": "8,1,pub", "trace.csv": "12,5.5,published,3,2,0.1,2\n12,5.5"} {
 			file, err := os.OpenFile(filepath.Join(folder, name), os.O_APPEND|os.O_WRONLY, 0)
 			if err != nil {
@@ -235,7 +234,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A folder that is not what this sweep wrote is left alone.
+// A folder with other contents is left alone.
 func TestFolderErrors(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -282,7 +281,7 @@ func TestFolderErrors(t *testing.T) {
 	}
 }
 
-// Records that are not those that the folder was begun with are not mixed with them.
+// A folder begun with other records is refused.
 func TestDataChanged(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -314,7 +313,7 @@ func TestDataChanged(t *testing.T) {
 	}
 }
 
-// A sweep without privacy has no ε in any file, rather than one of zero.
+// A sweep without privacy has no ε in any file, in particular not zero.
 func TestNonPrivateHasNoEpsilon(t *testing.T) {
 	text := `
 [sweep]
@@ -354,8 +353,8 @@ y = "epsilon"
 	}
 }
 
-// standIns makes empty files where sweeps look for public data sets: to check a sweep
-// their digest is taken, and nothing is read.
+// standIns creates empty files where sweeps look for public data sets. Checking a sweep takes
+// their digest and does not read them.
 func standIns(t *testing.T) {
 	t.Helper()
 	folder := t.TempDir()
@@ -371,7 +370,7 @@ func standIns(t *testing.T) {
 	t.Setenv("FEDPVI_DATA", folder)
 }
 
-// Every sweep of the repository is good.
+// Every sweep of the repository is valid.
 func TestExperiments(t *testing.T) {
 	standIns(t)
 	paths, err := filepath.Glob(filepath.Join("..", "..", "experiments", "*", "*.toml"))

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// formatField writes a value for a CSV file; one that is missing is empty.
+// formatField formats a value for a CSV file; a missing one is empty.
 func formatField(x float64) string {
 	if math.IsNaN(x) {
 		return ""
@@ -34,7 +34,7 @@ func (r *Results) keepPoint(index, round, metric int, x float64) {
 	r.points[k] = append(r.points[k], x)
 }
 
-// column returns the values of a metric over the runs of a cell that are there.
+// column returns the values of a metric over the finished runs of a cell.
 func (r *Results) column(cell int, metric string) []float64 {
 	m := slices.Index(r.spec.Metrics(), metric)
 	if m < 0 {

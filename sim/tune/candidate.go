@@ -15,7 +15,7 @@ import (
 	"fedpvi/sim"
 )
 
-// The keys of a study that are searched.
+// The study keys that the search covers.
 const (
 	keyClip     = "privacy.clip"
 	keySteps    = "inference.steps"
@@ -37,10 +37,10 @@ func (s Setting) String() string {
 
 // The names of candidates that were not drawn.
 const (
-	// Rule is the study with every searched setting left to the program's own rule, as
-	// far as there is one.
+	// Rule is the study with every searched setting left to the program's default rule, where
+	// there is one.
 	Rule = "default rule"
-	// AsWritten is the study as it is, where it names a searched setting.
+	// AsWritten is the study as it is, if it sets a searched key.
 	AsWritten = "as written"
 )
 
@@ -49,7 +49,7 @@ type Candidate struct {
 	Name     string    `json:"name,omitempty"` // [Rule], [AsWritten], or empty
 	Settings []Setting `json:"settings"`
 
-	overrides []string // of the study, as --set takes them
+	overrides []string // settings of the study, as --set takes them
 }
 
 func (c *Candidate) set(key string, value float64) {
@@ -58,7 +58,7 @@ func (c *Candidate) set(key string, value float64) {
 	c.overrides = append(c.overrides, s.String())
 }
 
-// String names the candidate in one line.
+// String returns the candidate's name and settings in one line.
 func (c Candidate) String() string {
 	if c.Name != "" {
 		return c.Name
@@ -71,16 +71,16 @@ func (c Candidate) String() string {
 	return strings.Join(words, ", ")
 }
 
-// A space is what is searched: multiples of what the rules give, on logarithmic scales.
+// A space is the search space: multiples of the rule's values, on logarithmic scales.
 type space struct {
 	keys  []string
 	rule  *pvi.Protocol
-	start []string // settings of the rule: keys that are left to it
-	clip  float64  // one found on made-up records where there is no rule, or 0
-	named bool     // the study names a searched setting
+	start []string // settings of the rule: keys without a value
+	clip  float64  // clip found on made-up records if there is no rule, or 0
+	named bool     // the study sets a searched key
 }
 
-// newSpace finds which settings a study has, and which of them a rule can give.
+// newSpace finds which of the keys a study has, and which of them have a rule.
 func newSpace(load loader) (*space, error) {
 	st, err := load()
 	if err != nil {
@@ -104,7 +104,7 @@ func newSpace(load loader) (*space, error) {
 		left := append(slices.Clone(s.start), key+"=")
 		with, err := load(left...)
 		if err != nil || with.Digest == st.Digest {
-			continue // no rule without it, or not named
+			continue // no rule without it, or not set
 		}
 		p, err := sim.Protocol(with, 0)
 		if err != nil {
@@ -115,18 +115,18 @@ func newSpace(load loader) (*space, error) {
 	return s, nil
 }
 
-// A loader reads a study with settings in place of what it says.
+// A loader reads a study with settings that replace values of its file.
 type loader func(settings ...string) (*study.Study, error)
 
-// The clip of a model without a rule is a quantile of the gradients of records made up
-// under several θ, about what the rule of log odds comes to.
+// The clip of a model without a rule is a quantile of the gradients of records made up under
+// several θ. It is about as tight as the rule for log odds.
 const (
 	clipQuantile = 0.8
 	clipDraws    = 20
 )
 
-// measureClip starts from a clip found on records made up from the study's model and
-// prior, and returns the study with it.
+// measureClip finds a clip on records made up from the study's model and prior, and returns the
+// study with it.
 func (s *space) measureClip(load loader) (*study.Study, error) {
 	made := []string{"simulation.data=", "simulation.test_data="}
 	st, err := load(append(made, "privacy.clip=1")...)
@@ -153,7 +153,7 @@ func (s *space) measureClip(load loader) (*study.Study, error) {
 // searched returns the keys that have a meaning in a study.
 func searched(p *pvi.Protocol) []string {
 	keys := []string{keyClip}
-	if p.Descent() != nil && !p.Summed() { // sums alone opened are one step a round
+	if p.Descent() != nil && !p.Summed() { // if only sums are opened, a round has one step
 		keys = append(keys, keySteps)
 	}
 	if p.Descent() != nil {
@@ -166,8 +166,7 @@ func searched(p *pvi.Protocol) []string {
 	return keys
 }
 
-// rates are sampling rates that are tried beside the rule's, which half of the
-// candidates have.
+// rates are the sampling rates tried beside that of the rule, which half of the candidates keep.
 var rates = []float64{0.5, 0.2, 0.1, 0.05}
 
 // candidate returns the candidate at a point of the unit cube, one coordinate for each
@@ -187,7 +186,8 @@ func (s *space) candidate(u []float64) Candidate {
 			steps = max(1, int(math.Round(between(u[i], float64(s.rule.Descent().Steps), 1./4, 2))))
 			c.set(key, float64(steps))
 		case keyStepSize:
-			// What matters is how far all steps together lead.
+			// The product of steps and step size matters: the distance that all steps together can
+			// go.
 			d := s.rule.Descent()
 			c.set(key, between(u[i], d.StepSize*float64(d.Steps)/float64(steps), 1./4, 4))
 		case keyRate:
@@ -203,17 +203,17 @@ func (s *space) candidate(u []float64) Candidate {
 	return c
 }
 
-// between returns a multiple of x between low and high times it, to two digits, so
-// that what is pasted is what was tried.
+// between returns a multiple of x between low and high times x, rounded to two digits, so that a
+// pasted setting equals the one tried.
 func between(u, x, low, high float64) float64 {
 	x *= low * math.Pow(high/low, u)
 	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 2, 64), 64)
 	return rounded
 }
 
-// cube returns point n of a sequence that fills the unit cube evenly: multiples of
-// powers of the root of x^(d+1) = x + 1, which for d = 1 is the golden ratio (Roberts,
-// "The unreasonable effectiveness of quasirandom sequences", 2018), from an offset.
+// cube returns point n of a sequence that fills the unit cube evenly: from an offset, multiples of
+// powers of the root of x^(d+1) = x + 1, which for d = 1 is the golden ratio (Roberts, "The
+// unreasonable effectiveness of quasirandom sequences", 2018).
 func cube(n int, offset []float64) []float64 {
 	d := len(offset)
 	root := 2.0

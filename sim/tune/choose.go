@@ -12,16 +12,15 @@ import (
 	"fedpvi/sim"
 )
 
-// Chosen is what a selection came to.
+// Chosen is the result of a selection.
 type Chosen struct {
-	Candidate int         // that was chosen
-	Play      *sim.Play   // of it
+	Candidate int         // the chosen candidate
+	Play      *sim.Play   // its score
 	Result    *sim.Result // with the cost of the whole selection
 }
 
-// Run plays every candidate, scores all, and plays the chosen one again, the same to
-// the last bit, for observe to see, with the cost of all that was released by then. It
-// calls done after every candidate.
+// Run plays every candidate and scores all of them. It then plays the chosen one again, bit for
+// bit, with observe and with the cost of all releases so far. It calls done after every candidate.
 func (s *Selection) Run(ctx context.Context, done func(candidates, of int), observe func(*sim.Play, sim.Status) error) (*Chosen, error) {
 	rivals, err := sim.NewRivals(s.base, asideShare, sim.Options{StudyFile: s.o.Study, DataFile: s.o.Data, Seed: s.o.Seed, Workers: s.o.Workers})
 	if err != nil {
@@ -46,7 +45,7 @@ func (s *Selection) Run(ctx context.Context, done func(candidates, of int), obse
 	}
 	seen := func(p *sim.Play, status sim.Status) error {
 		if status.Epsilon != nil {
-			status.Epsilon = &spent // all was released before this run is seen
+			status.Epsilon = &spent // all releases precede this run
 		}
 		return observe(p, status)
 	}
@@ -103,8 +102,8 @@ func (s *Selection) release(rivals *sim.Rivals, results []*sim.Result) ([]float6
 	return totals, nil
 }
 
-// vectors returns for every record its scores under every candidate, less their mean:
-// a function of that record and of what the runs released.
+// vectors returns each record's scores under all candidates, less their mean. The vector depends
+// only on that record and on the releases of the runs.
 func (s *Selection) vectors(records *shard.Records, results []*sim.Result) ([][]float64, error) {
 	vectors := make([][]float64, records.Len())
 	for i := range vectors {
@@ -139,7 +138,7 @@ func centre(v []float64) {
 	}
 }
 
-// value is the score of one record.
+// value returns the score of one record.
 func (s Score) value(st *study.Study, p fit.Prediction) float64 {
 	if s == LogLikelihood {
 		return math.Max(p.LogDensity, leastLog)
@@ -154,11 +153,11 @@ func (s Score) value(st *study.Study, p fit.Prediction) float64 {
 	return 0
 }
 
-// leastLog stands for a density of zero, which would make a record's vector infinite
-// and hence count for nothing.
+// leastLog replaces a density of zero, which would make a record's vector infinite, so that it
+// would count for nothing.
 const leastLog = -1e6
 
-// charge puts what the whole selection cost in place of what the chosen run did.
+// charge replaces the cost of the chosen run by that of the whole selection.
 func (s *Selection) charge(r *sim.Result, best int, totals []float64) error {
 	p := r.Privacy.Promise
 	c := &sim.Selection{

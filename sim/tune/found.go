@@ -9,37 +9,37 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// A Row is what a candidate reached.
+// A Row is the result of a candidate.
 type Row struct {
 	Candidate
 	Runs  int      `json:"runs"`
 	Score *float64 `json:"score,omitempty"` // mean over runs on records that no candidate was chosen by
 	Error *float64 `json:"standard_error,omitempty"`
 
-	// Gain is how much more that is than the rule has, run by run on the same records.
+	// Gain is the mean difference from the rule's score, run by run on the same records.
 	Gain      *float64 `json:"gain,omitempty"`
 	GainError *float64 `json:"gain_standard_error,omitempty"`
 
-	// Failed says why there is no score.
+	// Failed is the error if there is no score.
 	Failed string `json:"failed,omitempty"`
 
 	scores []float64
 }
 
-// Found is what a search found.
+// Found is the result of a search.
 type Found struct {
 	Study  string `json:"study"`
-	Digest string `json:"digest"` // of the study as it was given
-	Data   string `json:"data"`   // in words
-	Public bool   `json:"public"` // files that the user says are public, else made up
+	Digest string `json:"digest"` // path of the study
+	Data   string `json:"data"`   // for people
+	Public bool   `json:"public"` // files that the user asserts to be public; none if records are made up
 	Score  Score  `json:"score"`
 	Seed   uint64 `json:"seed"`
 	Runs   int    `json:"runs"`
 	Tried  int    `json:"candidates"`
 	Failed int    `json:"failed"` // of them
 
-	Rows []Row `json:"rows"` // the finalists, best first, the rule among them
-	Best int   `json:"best"` // row to take: the rule's, unless another is better by more than chance
+	Rows []Row `json:"rows"` // finalists, best first, with the rule
+	Best int   `json:"best"` // recommended row: the rule's, unless another is better by more than chance
 }
 
 // tally adds up trials by candidate.
@@ -70,7 +70,7 @@ func meanError(values []float64) (mean, err *float64) {
 	return &m, &e
 }
 
-// byScore orders rows: the best first, those without a score last.
+// byScore sorts rows, best first, those without a score last.
 func byScore(a, b Row) int {
 	switch {
 	case a.Score != nil && b.Score != nil:
@@ -83,8 +83,8 @@ func byScore(a, b Row) int {
 	return 0
 }
 
-// certain reports whether a candidate is better than the rule by more than chance
-// explains once in forty times: by Student's t, as runs may be few.
+// certain reports whether a candidate beats the rule by more than chance explains once in forty
+// times, by Student's t since runs may be few.
 func (r *Row) certain() bool {
 	if r.Gain == nil {
 		return false
@@ -93,7 +93,7 @@ func (r *Row) certain() bool {
 	return *r.Gain > t**r.GainError
 }
 
-// found sums up a search.
+// found summarises a search.
 func (s *Search) found(looked, compared []Row, runs int) *Found {
 	f := &Found{
 		Study: s.base.Name, Digest: s.base.Digest.String(), Data: s.source.words, Public: s.source.public,

@@ -15,33 +15,32 @@ import (
 	"fedpvi/sim"
 )
 
-// SelectionOptions say between which settings the private records decide.
+// SelectionOptions define the settings among which the private records choose.
 type SelectionOptions struct {
-	Study      string   // file
-	Settings   []string // key=value, in place of what the study says
-	Data       string   // file of records instead of the study's
-	Candidates []string // each key=value pairs apart by blanks; drawn around the rule if there are none
-	Draw       int      // how many there are with the rule, if they are drawn
+	Study      string   // path of the study
+	Settings   []string // key=value, replacing values of the study
+	Data       string   // file of records that replaces the study's
+	Candidates []string // each a list of key=value pairs apart by blanks; drawn around the rule if empty
+	Draw       int      // number of drawn candidates, with the rule
 	Score      Score
 	Seed       uint64
 	Workers    int
 }
 
-// The part of the study's μ² that the scores take, and the share of the records that
-// each client sets aside for them.
+// The share of the study's μ² for the scores, and the share of the records that each client sets
+// aside for them.
 const (
 	scoreBudget = 0.1
 	asideShare  = 0.2
 )
 
-// A Selection chooses between candidates by the private records of a federation whose
-// messages anybody may read, so that every run and every score is a release. What it
-// costs is the composition of all of them, and meets the study's target as a whole: the
-// runs are made under more noise than a single one would need.
+// A Selection chooses between candidates by the private records of a federation whose messages
+// anybody may read, so that every run and every score is a release. Their composition meets the
+// study's target: the runs have more noise than a single run would need.
 //
-// Every client sets records aside, runs all candidates on the others, and releases one
-// noisy sum: over the records set aside, of the vector of their scores under every
-// candidate less its mean, clipped.
+// Every client sets records aside, runs all candidates on the others, and releases one noisy sum
+// over the records set aside: of the clipped vector of each record's scores under all candidates,
+// less its mean.
 type Selection struct {
 	o          SelectionOptions
 	base       *study.Study
@@ -71,7 +70,7 @@ func NewSelection(o SelectionOptions) (*Selection, error) {
 	return s, nil
 }
 
-// selectable refuses studies for which nothing is known to be private.
+// selectable refuses studies for which no privacy of the selection is proven.
 func selectable(st *study.Study) error {
 	switch {
 	case st.Privacy.Unit != study.Record:
@@ -86,10 +85,10 @@ func selectable(st *study.Study) error {
 	return nil
 }
 
-// Study returns the study as it was given.
+// Study returns the study without a choice.
 func (s *Selection) Study() *study.Study { return s.base }
 
-// choose returns the candidates that were given, or draws some, after the rule.
+// choose returns the rule, then the given candidates or drawn ones.
 func (s *Selection) choose() ([]Candidate, error) {
 	space, err := newSpace(s.load)
 	if err != nil {
@@ -136,8 +135,8 @@ func (s *Selection) study(candidate int, multiplier float64) (*study.Study, erro
 		"privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(multiplier, 'g', -1, 64))...)
 }
 
-// calibrate finds the noise with which all runs and scores together meet the target.
-// Each run begins with an equal part of the μ² that they share.
+// calibrate finds the noise with which all runs and scores together meet the target. Each run gets
+// an equal part of the runs' μ² at first.
 func (s *Selection) calibrate() error {
 	target := accountant.Target{Epsilon: s.base.Privacy.Epsilon, Delta: s.base.Privacy.Delta}
 	mu := accountant.GaussianMu(target.Epsilon, target.Delta)
@@ -186,8 +185,8 @@ func (s *Selection) derive(runs []float64, score, stretch float64) error {
 	return err
 }
 
-// newScores returns the mechanism of a client's scores of n candidates. A score that is
-// right or wrong, less the mean over candidates, has a norm of at most √n/2.
+// newScores returns the mechanism of a client's scores of n candidates. Scores of 0 and 1, less
+// their mean over candidates, have a norm of at most √n/2.
 func newScores(n int, multiplier float64, st *study.Study, clients int) (*dpmech.GaussianSum, error) {
 	return dpmech.NewGaussianSum(dpmech.Config{
 		Dim: n, Clip: math.Sqrt(float64(n)) / 2, NoiseMultiplier: multiplier, Shares: 1,
@@ -195,8 +194,8 @@ func newScores(n int, multiplier float64, st *study.Study, clients int) (*dpmech
 	})
 }
 
-// Event is what all that is released costs under an adjacency: every run of every
-// candidate, and the scores.
+// Event returns the cost of all releases under an adjacency: every run of every candidate, and the
+// scores.
 func (s *Selection) Event(adjacency accountant.Adjacency) (accountant.Event, error) {
 	all := accountant.Composed{s.scores.EventFor(1, adjacency)}
 	for _, p := range s.protocols {
@@ -209,7 +208,7 @@ func (s *Selection) Event(adjacency accountant.Adjacency) (accountant.Event, err
 	return all, nil
 }
 
-// cost is that of Event at the study's δ.
+// cost returns ε of Event at the study's δ.
 func (s *Selection) cost(adjacency accountant.Adjacency) (epsilon, mu float64, err error) {
 	e, err := s.Event(adjacency)
 	if err != nil {

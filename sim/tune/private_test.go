@@ -43,8 +43,8 @@ func choose(t testing.TB, o SelectionOptions) *Chosen {
 	return c
 }
 
-// What is charged is the composition of every release: all steps of all runs and the
-// scores, here added up without the code that charges.
+// The charge is the composition of all releases, all steps of all runs and the scores. The test
+// adds them up without the code that charges.
 func TestSelectionIsCharged(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	c := choose(t, SelectionOptions{Study: path, Seed: 1, Workers: 2, Candidates: []string{"privacy.clip=0.5 inference.steps=5", "inference.damping=0.5"}})
@@ -69,7 +69,7 @@ func TestSelectionIsCharged(t *testing.T) {
 	}
 }
 
-// Sampled runs are composed as what they are.
+// Sampled runs are composed as sampled Gaussians.
 func TestSelectionOfSampledRuns(t *testing.T) {
 	s := selection(t, SelectionOptions{Study: writeStudy(t, madeUp), Seed: 1, Candidates: []string{"inference.sampling_rate=0.2 inference.steps=20"}})
 	got, _, err := s.cost(accountant.AddRemove)
@@ -91,8 +91,8 @@ func TestSelectionOfSampledRuns(t *testing.T) {
 	}
 }
 
-// With a large ε the better candidate is chosen whatever its place; with a tiny one the
-// noise decides.
+// With a large ε the better candidate is chosen wherever it stands; with a tiny one the noise
+// decides.
 func TestSelectionChooses(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	sgd := []string{"inference.optimiser=sgd", "inference.step_size=1e-9", "privacy.epsilon=100"}
@@ -104,7 +104,7 @@ func TestSelectionChooses(t *testing.T) {
 			t.Errorf("seed %d: steps of nothing were chosen before others", seed)
 		}
 	}
-	// All of one kind with probability 2⁻⁷ if the choice is even.
+	// If the choice is even, all are of one kind with probability 2⁻⁷.
 	chosen := map[int]int{}
 	for seed := range uint64(8) {
 		chosen[choose(t, SelectionOptions{Study: path, Seed: seed, Settings: []string{"privacy.epsilon=0.01"}, Candidates: []string{"inference.step_size=1e-9"}}).Candidate]++
@@ -114,7 +114,7 @@ func TestSelectionChooses(t *testing.T) {
 	}
 }
 
-// The same seed chooses the same, with the same noise, at any number of workers.
+// The same seed chooses the same candidate, with the same noise, with any number of workers.
 func TestSelectionIsDeterministic(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	candidates := []string{"privacy.clip=0.3", "inference.steps=20"}
@@ -126,14 +126,14 @@ func TestSelectionIsDeterministic(t *testing.T) {
 	}
 }
 
-// The scores that are released have the noise that is accounted, from every client. The
-// variance of 120 variates is beyond the bounds with probability below 10⁻⁴.
+// The released scores carry the accounted noise from every client. The variance of 120 variates
+// exceeds the bounds with probability below 10⁻⁴.
 func TestScoresHaveNoise(t *testing.T) {
 	s := selection(t, SelectionOptions{Study: writeStudy(t, madeUp), Seed: 1, Score: Accuracy, Candidates: []string{"privacy.clip=1", "privacy.clip=2"}})
 	var results []*sim.Result
 	for k, p := range s.protocols {
 		natural := slices.Clone(p.Prior())
-		natural[0] += float64(k) // means apart, so that scores are
+		natural[0] += float64(k) // the means are apart, so the scores are
 		results = append(results, &sim.Result{Natural: natural})
 	}
 	var squares, n float64
@@ -168,7 +168,7 @@ func TestScoresHaveNoise(t *testing.T) {
 	}
 }
 
-// Removing a record moves the sum of scores by at most the clip, whatever its scores are.
+// Removing a record moves the sum of scores by at most the clip, for any scores.
 func TestScoreSensitivity(t *testing.T) {
 	m, err := newScores(3, 1, &study.Study{Privacy: study.Privacy{Adjacency: accountant.AddRemove}, Federation: study.Federation{MaxRecords: 100}}, 1)
 	if err != nil {
@@ -212,7 +212,7 @@ func TestScoreSensitivity(t *testing.T) {
 	}
 }
 
-// Records that are right or wrong are never clipped: the score is the accuracy.
+// Scores of 0 and 1 are never clipped, so the total is the accuracy.
 func TestAccuracyIsNotClipped(t *testing.T) {
 	for n := 2; n < 9; n++ {
 		for bits := range 1 << n {

@@ -14,15 +14,15 @@ import (
 	"fedpvi/sim"
 )
 
-// A Score is what is to be large on records that were held out.
+// A Score is the quantity on held-out records that the search maximises.
 type Score string
 
 const (
 	LogLikelihood Score = "log-likelihood" // mean log predictive density of a record
-	Accuracy      Score = "accuracy"       // share whose likeliest outcome it was
+	Accuracy      Score = "accuracy"       // share of records whose likeliest outcome was the observed one
 )
 
-// fits refuses a score that a study's outcome does not have.
+// fits refuses a score that is undefined for the study's outcome.
 func (s Score) fits(st *study.Study) error {
 	if k := st.Model.Kind(); s == Accuracy && k != study.Binary && k != study.Class {
 		return fmt.Errorf("study %s: accuracy is of outcomes that are there or not, or one of several classes: score the log likelihood", st.Name)
@@ -37,11 +37,11 @@ func (s Score) of(p *sim.Predictions) float64 {
 	return p.LogLikelihood
 }
 
-// Options say what is searched, and how long.
+// Options configure a search.
 type Options struct {
-	Study    string   // file
-	Settings []string // key=value, in place of what the study says
-	Public   []string // files of records that are public; records are made up if there are none
+	Study    string   // path of the study
+	Settings []string // key=value, replacing values of the study
+	Public   []string // files of public records; records are made up if there are none
 	Score    Score
 	Budget   int // runs, at least [LeastBudget]
 	Seed     uint64
@@ -51,9 +51,9 @@ type Options struct {
 // LeastBudget is the fewest runs of a search.
 const LeastBudget = 16
 
-// The runs of a search: a part looks at many candidates a few times each, the rest
-// compares the best of them and the rule on records, or splits of the records, that no
-// candidate was chosen by: the best of many looks better than it is.
+// A part of the runs tries many candidates a few times each. The rest compares the best of them
+// and the rule on other records, or other splits of the records, since the best of many looks
+// better than it is.
 const (
 	lookShare = 0.6
 	looks     = 2
@@ -66,13 +66,13 @@ type Search struct {
 	base       *study.Study
 	source     *source
 	candidates []Candidate
-	fixed      int // the first candidates: the rule, and the study as it is
+	fixed      int // first candidates: the rule, and the study as written
 
-	// calibrated returns a candidate's settings, with its noise found once for all runs.
+	// calibrated returns a candidate's settings, with noise calibrated once for all runs.
 	calibrated []func() ([]string, error)
 }
 
-// New prepares a search. Every problem of the study shows here.
+// New prepares a search. It reports every problem of the study.
 func New(o Options) (*Search, error) {
 	st, err := sim.LoadStudy(o.Study, o.Settings)
 	if err != nil {
@@ -110,8 +110,7 @@ func New(o Options) (*Search, error) {
 	return s, nil
 }
 
-// calibrate adds the noise multiplier that the study's target asks for to the settings
-// of a candidate.
+// calibrate adds to a candidate's settings the noise multiplier that meets the study's target.
 func (s *Search) calibrate(c Candidate) ([]string, error) {
 	st, err := s.load(c.overrides...)
 	if err != nil || st.Privacy.Epsilon == 0 || st.Standardisation != nil {
@@ -124,13 +123,13 @@ func (s *Search) calibrate(c Candidate) ([]string, error) {
 	return append(slices.Clone(c.overrides), "privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(p.Noise().Multiplier, 'g', -1, 64)), nil
 }
 
-// load reads the study on the records of the search.
+// load reads the study with the records of the search.
 func (s *Search) load(settings ...string) (*study.Study, error) {
 	return sim.LoadStudy(s.o.Study, slices.Concat(s.o.Settings, s.source.settings, settings))
 }
 
-// ruled is the candidate that leaves everything to rules, and the clip to made-up records
-// where there is none.
+// ruled returns the candidate that leaves every setting to its rule. Where the clip has no rule it
+// is measured on made-up records.
 func (s *space) ruled() Candidate {
 	c := Candidate{Name: Rule, overrides: s.start}
 	if s.clip > 0 {
@@ -139,7 +138,7 @@ func (s *space) ruled() Candidate {
 	return c
 }
 
-// fixed returns the rule, and the study as it is where it names a searched setting.
+// fixed returns the rule, and the study as written if it sets a searched key.
 func (s *space) fixed() []Candidate {
 	all := []Candidate{s.ruled()}
 	if s.named {
@@ -171,11 +170,10 @@ type trial struct {
 	candidate int
 	seed      uint64
 	score     float64
-	err       error // why there is no score
+	err       error // error if there is no score
 }
 
-// Run searches, and calls done after every run with how many there were and how many
-// there will be.
+// Run searches. After every run it calls done with the number of runs so far and in all.
 func (s *Search) Run(ctx context.Context, done func(runs, of int)) (*Found, error) {
 	first := s.trials(upTo(len(s.candidates)), s.o.Seed, looks)
 	left := s.o.Budget - len(first)
@@ -205,7 +203,7 @@ func upTo(n int) []int {
 	return all
 }
 
-// trials are each of the candidates on the same seeds.
+// trials returns trials of all candidates on the same seeds.
 func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
 	var all []trial
 	for _, c := range candidates {
@@ -216,7 +214,7 @@ func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
 	return all
 }
 
-// play runs trials, and calls count after each. Only a fixed candidate must not fail.
+// play runs trials and calls count after each. Only fixed candidates must succeed.
 func (s *Search) play(ctx context.Context, trials []trial, count func()) error {
 	next := make(chan *trial)
 	ended := make(chan *trial)

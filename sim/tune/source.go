@@ -10,18 +10,18 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// testShare is the share of the records that is held out where a study does not say.
+// testShare is the share of held-out records if the study gives none.
 const testShare = 0.2
 
-// A source is where the records of a search come from: settings that replace all that
-// the study says of its own, which may be private, those to predict among them.
+// A source provides the records of a search: settings that replace all of the study's own records,
+// which may be private, the held-out ones included.
 type source struct {
 	words    string
-	public   bool // files, by the user's assertion
+	public   bool // files that the user asserts to be public
 	settings []string
 }
 
-// newSource takes public files, or makes records up if there are none.
+// newSource uses public files, or makes records up if there are none.
 func newSource(st *study.Study, public []string) (s *source, err error) {
 	s = &source{settings: []string{"simulation.test_data="}, public: len(public) > 0}
 	if st.Simulation.Test == 0 {

@@ -66,7 +66,7 @@ func search(t testing.TB, o Options) *Found {
 	return found
 }
 
-// The number of workers changes nothing, the seed does.
+// The result depends on the seed and not on the number of workers.
 func TestSearchIsDeterministic(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	text := func(seed uint64, workers int) string {
@@ -85,7 +85,7 @@ func TestSearchIsDeterministic(t *testing.T) {
 	}
 }
 
-// A study that is far off is told so, by the rule on the same records.
+// For a study with poor settings the search recommends the rule, compared on the same records.
 func TestSearchFindsWhatIsBetter(t *testing.T) {
 	found := search(t, Options{Study: writeStudy(t, madeUp), Seed: 1, Workers: 2, Budget: 20, Settings: []string{"inference.step_size=1e-6", "privacy.epsilon=20"}})
 	worst := found.Rows[len(found.Rows)-1]
@@ -97,8 +97,7 @@ func TestSearchFindsWhatIsBetter(t *testing.T) {
 	}
 }
 
-// A search reads nothing of the study's own records: neither those to fit nor those to
-// predict.
+// A search reads none of the study's own records, held-out ones included.
 func TestSearchLeavesPrivateRecordsAlone(t *testing.T) {
 	path := writeStudy(t, `data = "private.csv", test_data = "test.csv"`)
 	found := search(t, Options{Study: path, Seed: 1, Workers: 2})
@@ -134,7 +133,7 @@ func TestSearchRefusals(t *testing.T) {
 	}
 }
 
-// Candidates fill the space that they are drawn from, and no more.
+// Drawn candidates fill their space and do not leave it.
 func TestCandidates(t *testing.T) {
 	s, err := New(Options{Study: writeStudy(t, madeUp), Score: LogLikelihood, Budget: 400, Seed: 3})
 	if err != nil {
@@ -151,9 +150,9 @@ func TestCandidates(t *testing.T) {
 		t.Fatal(err)
 	}
 	clip := space.rule.Noise().Clip
-	for key, limits := range map[string][4]float64{ // from, at most that near it; to, at least that near it
+	for key, limits := range map[string][4]float64{ // from is approached to this factor; so is to
 		keyClip:    {0.24 * clip, 0.3 * clip, 1.7 * clip, 2.1 * clip},
-		keySteps:   {25, 32, 170, 200}, // a quarter and twice of 100, two rounds of which make 200
+		keySteps:   {25, 32, 170, 200}, // a quarter to twice of 100; two rounds make 200
 		keyDamping: {0.07, 0.1, 0.9, 1},
 		keyRate:    {0.05, 0.05, 1, 1},
 	} {
@@ -164,7 +163,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// Where sums alone are opened there is one step a round and no damping to search.
+// If only sums are opened, a round has one step and no damping is searched.
 func TestCandidatesOfOpenedSums(t *testing.T) {
 	found := search(t, Options{Study: writeStudy(t, madeUp), Seed: 1, Workers: 2, Settings: []string{"federation.opens=sums", "inference.steps="}})
 	for _, r := range found.Rows {
@@ -176,8 +175,8 @@ func TestCandidatesOfOpenedSums(t *testing.T) {
 	}
 }
 
-// A model without a rule for its clip starts from one that cuts a fifth of the gradients
-// of made-up records.
+// For a model without a rule the clip starts where it cuts a fifth of the gradients of made-up
+// records.
 func TestSearchMeasuresAClip(t *testing.T) {
 	path := writeStudy(t, madeUp)
 	s, err := New(Options{Study: path, Score: LogLikelihood, Budget: LeastBudget, Seed: 1, Settings: []string{

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// A siege is many runs of one study, each with processes that are killed at any moment, a bad
-// network and full disks.
+// A siege is many runs of one study, with processes killed at random moments, a bad network and
+// full disks.
 type siege struct {
 	base  string
 	proxy *proxy
-	net   *network // as it was before the first run: everybody has joined and approved
+	net   *network // state before the first run: all clients have joined and approved
 	kills int
 	full  int
 }
@@ -28,7 +28,7 @@ const (
 	runTime   = 4 * time.Minute
 )
 
-// besiege plays so many runs, from a seed on.
+// besiege plays the given number of runs, from a seed on.
 func besiege(ctx context.Context, number, from string) error {
 	runs, err := strconv.Atoi(number)
 	if err != nil {
@@ -64,7 +64,7 @@ func besiege(ctx context.Context, number, from string) error {
 	return nil
 }
 
-// prepare has everybody join and approve, once.
+// prepare makes all clients join and approve, once.
 func (s *siege) prepare(ctx context.Context) error {
 	records := filepath.Join(s.base, "records")
 	clients, err := deal(ctx, records, "experiments/demo/hospitals.toml", "--set", "simulation.clients=3", "--set", "federation.min_clients=2",
@@ -97,7 +97,7 @@ func (s *siege) prepare(ctx context.Context) error {
 	return os.Remove(filepath.Join(s.net.state(hub), "admin.sock")) // which cannot be copied
 }
 
-// run is one run, from a copy of what was before.
+// run performs one run, from a copy of the prepared state.
 func (s *siege) run(ctx context.Context, seed uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, runTime)
 	defer cancel()
@@ -121,7 +121,7 @@ func (s *siege) run(ctx context.Context, seed uint64) error {
 	return os.RemoveAll(n.dir)
 }
 
-// private makes copies of state directories their owner's alone again.
+// private makes copies of state directories readable for their owner only.
 func private(dir string) error {
 	return filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil {
@@ -134,7 +134,7 @@ func private(dir string) error {
 	})
 }
 
-// A battle is a run while it lasts.
+// A battle is a run in progress.
 type battle struct {
 	siege *siege
 	net   *network
@@ -150,7 +150,7 @@ type end struct {
 	err error
 }
 
-// fight has processes killed and started again until all clients have come to the end.
+// fight kills and restarts processes until all clients have finished.
 func (b *battle) fight(ctx context.Context) error {
 	b.limit = map[string]bool{}
 	defer b.stop()
@@ -185,7 +185,7 @@ func (b *battle) upTo(most time.Duration) time.Duration {
 	return time.Duration(b.rng.Int64N(int64(most)))
 }
 
-// strike kills a process, or has all connections cut.
+// strike kills a process, or cuts all connections.
 func (b *battle) strike(id string) {
 	if b.rng.IntN(5) == 0 {
 		b.siege.proxy.cut()
@@ -193,18 +193,18 @@ func (b *battle) strike(id string) {
 	}
 	if c := b.lives[id]; c != nil {
 		b.siege.kills++
-		_ = c.Process.Kill() // it may have ended this moment
+		_ = c.Process.Kill() // it may have just ended
 	}
 }
 
-// start starts a process; now and then one that cannot write beyond some size.
+// start starts a process; now and then its files are limited in size.
 func (b *battle) start(id string) error {
 	args := []string{"serve", "--listen", b.net.address, "--round-deadline", roundTime.String(), "--log", "json"}
 	program := "coordinator"
 	if id != hub {
 		program = "client"
 		args = []string{"--log", "json", "run", "--round-deadline", roundTime.String(), "--data", filepath.Join(b.net.records, id+".csv"), "--result", b.net.result(id)}
-		if err := os.RemoveAll(b.net.result(id)); err != nil { // of a life that ended while it wrote
+		if err := os.RemoveAll(b.net.result(id)); err != nil { // of a process that ended in a write
 			return err
 		}
 	}
@@ -220,7 +220,7 @@ func (b *battle) start(id string) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() // the process has its own
+	defer log.Close() // the process has a copy
 	c.Stdout, c.Stderr = log, log
 	if err := c.Start(); err != nil {
 		return err
@@ -228,12 +228,12 @@ func (b *battle) start(id string) error {
 	b.lives[id] = c
 	go func() { b.ends <- end{id, c.Wait()} }()
 	if b.limit[id] {
-		time.AfterFunc(3*time.Second, func() { _ = c.Process.Kill() }) // there is room again in its next life
+		time.AfterFunc(3*time.Second, func() { _ = c.Process.Kill() }) // its next start has room again
 	}
 	return nil
 }
 
-// ended starts a process again that was killed, or could not go on for a reason that passes.
+// ended restarts a process that was killed or stopped for a temporary reason.
 func (b *battle) ended(e end) error {
 	full := b.limit[e.id]
 	delete(b.lives, e.id)
@@ -253,17 +253,17 @@ func (b *battle) ended(e end) error {
 // unreachable is the exit code of a client that could not reach the coordinator: docs/use/exit-codes.md.
 const unreachable = 6
 
-// stop ends what still runs: the coordinator, or after an error more.
+// stop ends the remaining processes: the coordinator, or after an error also others.
 func (b *battle) stop() {
 	for _, c := range b.lives {
-		_ = c.Process.Kill() // it may have ended this moment
+		_ = c.Process.Kill() // it may have just ended
 	}
 	for range b.lives {
 		<-b.ends
 	}
 }
 
-// whole has the ledgers and the transcript checked, and that all have the same posterior.
+// whole verifies the ledgers and the transcript, and that all clients have the same posterior.
 func (n *network) whole(ctx context.Context) error {
 	if err := n.verify(ctx); err != nil {
 		return err
@@ -284,5 +284,5 @@ func (n *network) whole(ctx context.Context) error {
 	return nil
 }
 
-// result is the file of a client's posterior.
+// result returns the path of a client's posterior.
 func (n *network) result(id string) string { return n.state(id) + ".posterior.json" }

@@ -1,18 +1,18 @@
-// Command demonet plays federations over a network on one machine: a coordinator and its
-// clients, separate processes with mutual TLS between them.
+// Command demonet plays federations over a network on one machine: a coordinator and its clients,
+// separate processes with mutual TLS between them.
 //
-// Without arguments it is a demonstration: four clients play a study twice. The first time
-// nothing happens. The second time a client and the coordinator are killed half way and
-// started again. Both times the posterior is the same, to the last bit. The study is played
-// without privacy noise, which is fresh in every run: only so can two runs be compared.
+// Without arguments it is a demonstration: four clients play a study twice. The first run is
+// undisturbed. In the second a client and the coordinator are killed half way and restarted. Both
+// runs have the same posterior, to the last bit. The study has no privacy noise: noise differs in
+// every run, so that two runs could not be compared.
 //
-// With a study, and settings as sim has them, it plays that one once.
+// With a study, and settings in the form of sim, it plays that study once.
 //
-// With upgrade and a folder with the programs of an earlier build it plays a study that those
+// With upgrade and a folder with the programs of an earlier build, it plays a study that those
 // begin and this build ends.
 //
-// With siege, a number of runs and a seed it plays a study as often, and has processes killed
-// at any moment, connections cut and disks full.
+// With siege, a number of runs and a seed, it plays a study that many times, while it kills
+// processes at random moments, cuts connections and fills disks.
 package main
 
 import (
@@ -51,7 +51,7 @@ func main() {
 
 var records = filepath.Join(dir, "records")
 
-// once plays a study with the settings of sim.
+// once plays a study with the simulator's settings.
 func once(ctx context.Context, study string, settings []string) error {
 	clients, err := deal(ctx, records, study, settings...)
 	if err != nil {
@@ -65,7 +65,7 @@ func once(ctx context.Context, study string, settings []string) error {
 	return nil
 }
 
-// demo is the demonstration.
+// demo runs the demonstration.
 func demo(ctx context.Context) error {
 	clients, err := dealHospitals(ctx)
 	if err != nil {
@@ -95,17 +95,16 @@ func dealHospitals(ctx context.Context) (clients []string, err error) {
 		"--set", "simulation.clients=4", "--set", "federation.min_clients=4", "--set", "inference.rounds=60")
 }
 
-// A posterior is what came out, to the last bit and for people.
+// A posterior is the result, as bytes and for people.
 type posterior struct {
 	exact []byte
 	table string
 }
 
-// leave lets a federation run.
+// leave does not disturb a federation.
 func leave(context.Context, *network) error { return nil }
 
-// play runs the whole federation once, by the programs in a folder. What disturbs it happens
-// while it runs.
+// play runs the whole federation once, with the programs in a folder. disturb runs meanwhile.
 func play(ctx context.Context, clients []string, name, programs string, disturb func(context.Context, *network) error) (*posterior, error) {
 	n, err := found(ctx, filepath.Join(dir, name), records, clients, programs)
 	if err != nil {

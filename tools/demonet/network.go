@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// hub names the coordinator among processes and folders.
+// hub is the coordinator's name among processes and folders.
 const hub = "coordinator"
 
 // A network is a federation of processes.
@@ -25,16 +25,15 @@ type network struct {
 	dir, records, address string
 	clients               []string
 	running               map[string]*exec.Cmd
-	programs              map[string]string // folder of the program that a party runs
+	programs              map[string]string // folder of each party's program
 }
 
 const (
 	bin         = "bin" // folder of this build's programs
-	interrupted = 130   // exit code of one that was asked to stop
+	interrupted = 130   // exit code of processes that were asked to stop
 )
 
-// deal writes the records of each client of a study to a file of its own, and returns the
-// clients.
+// deal writes the records of each client to a file of its own, and returns the clients.
 func deal(ctx context.Context, records, study string, settings ...string) (clients []string, err error) {
 	args := []string{"deal", study, "--out", records, "--json"}
 	text, err := command(ctx, bin, "sim", append(args, settings...)...)
@@ -57,7 +56,7 @@ func deal(ctx context.Context, records, study string, settings ...string) (clien
 	return clients, nil
 }
 
-// found makes the study and invites its clients, by the programs in a folder.
+// found creates the study and invites its clients, with the programs in a folder.
 func found(ctx context.Context, dir, records string, clients []string, programs string) (*network, error) {
 	address, err := freeAddress()
 	if err != nil {
@@ -66,7 +65,7 @@ func found(ctx context.Context, dir, records string, clients []string, programs 
 	return foundAt(ctx, dir, records, clients, programs, address, address)
 }
 
-// foundAt makes a study whose coordinator listens at one address and is called at another.
+// foundAt creates a study whose coordinator listens on one address and is reached at another.
 func foundAt(ctx context.Context, dir, records string, clients []string, programs, listens, called string) (*network, error) {
 	n := &network{dir: dir, records: records, address: listens, clients: clients, running: map[string]*exec.Cmd{}, programs: map[string]string{hub: programs}}
 	for _, id := range clients {
@@ -80,7 +79,7 @@ func foundAt(ctx context.Context, dir, records string, clients []string, program
 	return n, err
 }
 
-// freeAddress returns an address of this machine where nobody listens.
+// freeAddress returns an unused address of this machine.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -91,8 +90,7 @@ func freeAddress() (string, error) {
 
 func (n *network) state(id string) string { return filepath.Join(n.dir, id) }
 
-// start starts a process, or starts it again after it was killed. A client that has not
-// joined does so first.
+// start starts a process, again if it was killed. A client joins first if it has not.
 func (n *network) start(ctx context.Context, id string) error {
 	if id == hub {
 		return n.run(id, "coordinator", "--state", n.state(id), "serve", "--listen", n.address, "--until-done", "--log", "json")
@@ -127,8 +125,7 @@ func (n *network) join(ctx context.Context, id string) error {
 	return err
 }
 
-// permit writes a policy anew that has room for any study of records that are made up or
-// public anyhow.
+// permit writes a policy that permits any study. It is only for made-up or public records.
 func permit(path string) error {
 	policy, err := os.ReadFile(path)
 	if err != nil {
@@ -139,13 +136,13 @@ func permit(path string) error {
 	return os.WriteFile(path, policy, 0o600)
 }
 
-// run starts a program in the background, with a log of its own that goes on.
+// run starts a program in the background and appends to its log.
 func (n *network) run(id, program string, args ...string) error {
 	log, err := os.OpenFile(n.state(id)+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	defer log.Close() // the process has its own
+	defer log.Close() // the process has a copy
 	c := exec.Command(filepath.Join(n.programs[id], program), args...)
 	c.Stdout, c.Stderr = log, log
 	if err := c.Start(); err != nil {
@@ -155,7 +152,7 @@ func (n *network) run(id, program string, args ...string) error {
 	return nil
 }
 
-// kill ends a process as a power cut would.
+// kill ends a process at once, as a power cut would.
 func (n *network) kill(id string) error {
 	c := n.running[id]
 	if err := c.Process.Kill(); err != nil {
@@ -169,7 +166,7 @@ func (n *network) kill(id string) error {
 	return nil
 }
 
-// ask ends a process by a signal that it may obey in its own time.
+// ask ends a process by a signal that it can handle.
 func (n *network) ask(id string, signal os.Signal) error {
 	c := n.running[id]
 	if err := c.Process.Signal(signal); err != nil {
@@ -183,7 +180,7 @@ func (n *network) ask(id string, signal os.Signal) error {
 	return nil
 }
 
-// wait waits until a process has ended well.
+// wait waits until a process ends with exit code 0.
 func (n *network) wait(id string) error {
 	c := n.running[id]
 	delete(n.running, id)
@@ -193,7 +190,7 @@ func (n *network) wait(id string) error {
 	return nil
 }
 
-// stop kills what still runs.
+// stop kills the remaining processes.
 func (n *network) stop() {
 	for _, c := range n.running {
 		_ = c.Process.Kill() // it may have ended
@@ -228,7 +225,7 @@ func disturb(ctx context.Context, n *network) error {
 	return nil
 }
 
-// status is what the demonstration reads of the status of a study.
+// status is the part of a study's status that the demonstration reads.
 type status struct {
 	Phase string `json:"phase"`
 	Asked int    `json:"asked"`
@@ -239,7 +236,7 @@ func (n *network) halfWay(ctx context.Context) (round int, err error) {
 	return n.watch(ctx, func(s status) bool { return s.Of > 0 && 2*s.Asked >= s.Of })
 }
 
-// watch watches the study until something holds, and returns the round.
+// watch polls the study until a condition holds, and returns the round.
 func (n *network) watch(ctx context.Context, until func(status) bool) (round int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -269,7 +266,7 @@ func (n *network) watch(ctx context.Context, until func(status) bool) (round int
 	return 0, fmt.Errorf("the study was not seen where it was waited for: %s", failed.String())
 }
 
-// verify has the run checked by those who were in it and by those who were not.
+// verify makes participants and outsiders verify the run.
 func (n *network) verify(ctx context.Context) error {
 	bundle := filepath.Join(n.dir, "bundle")
 	if _, err := n.command(ctx, hub, "coordinator", "--state", n.state(hub), "bundle", "--out", bundle); err != nil {
@@ -286,7 +283,7 @@ func (n *network) verify(ctx context.Context) error {
 	return nil
 }
 
-// check has the run verified and returns the posterior.
+// check verifies the run and returns the posterior.
 func (n *network) check(ctx context.Context) (*posterior, error) {
 	if err := n.verify(ctx); err != nil {
 		return nil, err
@@ -303,12 +300,12 @@ func (n *network) check(ctx context.Context) (*posterior, error) {
 	return &posterior{exact, string(table)}, os.WriteFile(filepath.Join(n.dir, "posterior.csv"), exact, 0o600)
 }
 
-// command runs a party's program to its end and returns what it prints.
+// command runs a party's program and returns its output.
 func (n *network) command(ctx context.Context, id, program string, args ...string) ([]byte, error) {
 	return command(ctx, n.programs[id], program, args...)
 }
 
-// command runs a program of a folder to its end and returns what it prints.
+// command runs a program of a folder and returns its output.
 func command(ctx context.Context, folder, program string, args ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, filepath.Join(folder, program), args...)
 	var failed bytes.Buffer

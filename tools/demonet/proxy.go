@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A proxy passes connections of clients on to the coordinator, and is a bad network: it
-// holds bytes back, cuts connections anywhere, and says the beginning of one again over another.
+// A proxy forwards connections of clients to the coordinator and simulates a bad network: it
+// delays bytes, cuts connections anywhere, and repeats the beginning of one connection on another.
 type proxy struct {
 	listener net.Listener
 	to       string
@@ -33,7 +33,7 @@ func newProxy(to string) (*proxy, error) {
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
-// behave sets how the network is: bad, by a seed, or good.
+// behave makes the network bad, by a seed, or good.
 func (p *proxy) behave(bad bool, seed uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +50,7 @@ func (p *proxy) cut() {
 	}
 }
 
-// serve passes connections on until the listener is closed.
+// serve forwards connections until the listener is closed.
 func (p *proxy) serve() {
 	for {
 		in, err := p.listener.Accept()
@@ -86,10 +86,10 @@ func (p *proxy) know(c net.Conn, open bool) {
 	}
 }
 
-// A whim is what the network does with some bytes.
+// A whim is the treatment of some bytes by the network.
 type whim struct {
 	hold  time.Duration
-	keep  int // of the bytes, before the connection is cut; all if it is negative
+	keep  int // bytes before the connection is cut; all if negative
 	again bool
 }
 
@@ -111,7 +111,7 @@ func (p *proxy) whim(n int) whim {
 	return w
 }
 
-// copy passes bytes on in one direction, and ends the other with it.
+// copy forwards bytes in one direction, and closes the other direction at the end.
 func (p *proxy) copy(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()
@@ -125,7 +125,7 @@ func (p *proxy) copy(to, from net.Conn) {
 				p.sayAgain(b[:n])
 			}
 			if w.keep >= 0 {
-				_, _ = to.Write(b[:w.keep]) // it is cut
+				_, _ = to.Write(b[:w.keep]) // the connection is cut
 				return
 			}
 			if _, err := to.Write(b[:n]); err != nil {
@@ -138,7 +138,7 @@ func (p *proxy) copy(to, from net.Conn) {
 	}
 }
 
-// sayAgain says bytes of a connection over one of their own.
+// sayAgain repeats the bytes of a connection over a new one.
 func (p *proxy) sayAgain(b []byte) {
 	c, err := net.Dial("tcp", p.to)
 	if err != nil {
@@ -147,6 +147,6 @@ func (p *proxy) sayAgain(b []byte) {
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(50 * time.Millisecond))
 	if _, err := c.Write(b); err == nil {
-		_, _ = io.Copy(io.Discard, c) // whatever it answers
+		_, _ = io.Copy(io.Discard, c) // any reply is ignored
 	}
 }

@@ -59,7 +59,7 @@ epsilon = 1.0
 delta = 1e-5
 `
 
-// A tap keeps all that was written to it.
+// A tap keeps all data written to it.
 type tap struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -84,8 +84,8 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// An observed federation is both daemons in one process, with all that they show: logs at
-// every level, errors, metrics, and what goes over the connections.
+// An observed federation is both daemons in one process, with all their output: logs at every
+// level, errors, metrics, and the bytes of connections.
 type observed struct {
 	t       *testing.T
 	dir     string
@@ -99,7 +99,7 @@ func (o *observed) log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(&o.shown, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// fail says what went wrong where a user would read it.
+// fail records an error message as a user would see it.
 func (o *observed) fail(err error) {
 	o.t.Helper()
 	if err == nil {
@@ -128,7 +128,7 @@ func (o *observed) serve() <-chan error {
 	return done
 }
 
-// wiretap passes connections on to an address, and shows what it sees.
+// wiretap forwards connections to an address and records them.
 func (o *observed) wiretap(at, to string) (address string) {
 	l, err := net.Listen("tcp", at)
 	check(o.t, err)
@@ -160,10 +160,10 @@ func (o *observed) wiretap(at, to string) (address string) {
 	return l.Addr().String()
 }
 
-// tapped is another address of this machine than that of the coordinator.
+// tapped is an address of this machine other than the coordinator's.
 const tapped = "127.0.0.2"
 
-// free returns an address where nobody listens.
+// free returns an unused address.
 func (o *observed) free() string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(o.t, err)
@@ -180,7 +180,7 @@ func (o *observed) open(name identity.Name) *client.Client {
 	return c
 }
 
-// take has a client join, be refused what it may not, approve and play.
+// take makes a client join, receive refusals, approve and play.
 func (o *observed) take(ctx context.Context, name identity.Name, text, data string) error {
 	c := o.open(name)
 	defer c.Close()
@@ -214,7 +214,7 @@ func (o *observed) take(ctx context.Context, name identity.Name, text, data stri
 		Show:   func(s client.Status) { fmt.Fprintf(&o.shown, "%+v\n", s) },
 	}
 	_, err = c.Run(ctx, run)
-	o.fail(err) // it is not approved
+	o.fail(err) // the study is not approved
 	if _, err := c.Approve(member, policy, "", member.Hash.String()); err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (o *observed) measure() error {
 	return err
 }
 
-// secretRecords are eleven of one client, and the numbers in them.
+// secretRecords are eleven records of one client, and the numbers in them.
 func secretRecords(m int) (file string, values []float64) {
 	file = "x,y\n"
 	for i := range 11 {
@@ -259,7 +259,7 @@ func secretRecords(m int) (file string, values []float64) {
 
 var keyLine = regexp.MustCompile(`(?m)^fedpvi-[a-z-]+ v1 (\S+)$`)
 
-// keys are those in the files below a directory.
+// keys returns the keys in the files below a directory.
 func keys(t *testing.T, dir string) (all [][]byte) {
 	t.Helper()
 	check(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -277,8 +277,8 @@ func keys(t *testing.T, dir string) (all [][]byte) {
 	return all
 }
 
-// No key, invitation or value of a record is in a log, an error, a metric, a review, or on
-// the wire, in a whole study with refusals on the way.
+// No key, invitation or value of a record occurs in a log, an error, a metric, a review, or on the
+// wire, in a whole study with refusals on the way.
 //
 //abuse:case A17 a whole study of real processes: nothing in logs, errors, metrics, reviews or on the wire
 //abuse:case P14 the token is in a file of its own, and in no log
@@ -293,7 +293,7 @@ func TestNothingSecretIsShown(t *testing.T) {
 	})
 	check(t, err)
 	check(t, state.Close())
-	// Clients gossip at the host that they call, which is the tap.
+	// Clients gossip with the host that they dial, which is the tap.
 	_, port, err := net.SplitHostPort(o.gossip)
 	check(t, err)
 	o.wiretap(net.JoinHostPort(tapped, port), o.gossip)
@@ -339,16 +339,16 @@ func TestNothingSecretIsShown(t *testing.T) {
 	}
 }
 
-// gossiped is what stands before all gossip of a study.
+// gossiped is the prefix of all gossip of a study.
 func gossiped(document []byte) string {
 	label := channel.ServerName(sha256.Sum256(document))
 	return "\xf4" + string(rune(len(label))) + label
 }
 
-// duration is a figure of a coordinator, or a line of a log, that has how long something took.
+// duration matches metrics and log lines that contain a duration.
 var duration = regexp.MustCompile(`(?m)^fedpvi_\w*seconds.*$|\b(took|duration|elapsed)=\S+`)
 
-// stranger tries an invitation that was used.
+// stranger tries a used invitation.
 func (o *observed) stranger(text string) {
 	c := o.open("stranger")
 	defer c.Close()

@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// upgrade plays a study that programs of an earlier build begin, and this one's end. The
-// coordinator goes first, half way, then one client; the others never change. The posterior must
-// be that of a run in which nothing happens, to the last bit, and all that the earlier build wrote
-// must be read and verified by this one.
+// upgrade plays a study that an earlier build begins and this build ends. Half way the coordinator
+// is replaced first, then one client; the others keep the earlier build. The posterior must equal
+// that of an undisturbed run, to the last bit, and this build must read and verify all files of
+// the earlier one.
 func upgrade(ctx context.Context, earlier string) error {
 	for _, program := range []string{"coordinator", "client"} {
 		if _, err := os.Stat(filepath.Join(earlier, program)); err != nil {
@@ -38,8 +38,8 @@ func upgrade(ctx context.Context, earlier string) error {
 	return nil
 }
 
-// replace stops the coordinator and one client half way, as an administrator does, and starts
-// them with the programs of this build.
+// replace stops the coordinator and one client half way, as an administrator does, and starts them
+// with the programs of this build.
 func replace(ctx context.Context, n *network) error {
 	round, err := n.halfWay(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func replace(ctx context.Context, n *network) error {
 		say("  round %d: %s was replaced by this build's, and round %d is asked for", from, id, round)
 	}
 	for id := range n.programs {
-		n.programs[id] = bin // to check what they leave
+		n.programs[id] = bin // to verify their state afterwards
 	}
 	return nil
 }

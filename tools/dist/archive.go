@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// An entry is a file, or a folder if its mode ends in a slash.
+// An entry is a file, or a folder if its name ends in a slash.
 type entry struct {
 	name  string
 	mode  int64
@@ -23,7 +23,7 @@ type entry struct {
 	owner int // and group
 }
 
-// pack writes a tar archive in which nothing depends on the machine, the clock or the user.
+// pack writes a tar archive whose bytes do not depend on the machine, the clock or the user.
 func pack(w io.Writer, date time.Time, entries []entry) error {
 	t := tar.NewWriter(w)
 	for _, e := range entries {
@@ -41,7 +41,7 @@ func pack(w io.Writer, date time.Time, entries []entry) error {
 	return t.Close()
 }
 
-// squeeze is gzip without a name and a time.
+// squeeze compresses with gzip, without a name and a time.
 func squeeze(b []byte) ([]byte, error) {
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -55,7 +55,7 @@ func squeeze(b []byte) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// alongside is what goes into an archive beside the programs.
+// alongside lists the files that an archive has beside the programs.
 var alongside = []string{"LICENSE", "deploy/systemd/*", "man/*.1", "docs/use/operations.md", "docs/use/exit-codes.md"}
 
 // archive packs the programs.
@@ -94,7 +94,7 @@ func (r release) archive(bin, machine string) error {
 	return os.WriteFile(filepath.Join(r.out, strings.TrimSuffix(top, "/")+".tar.gz"), b, 0o644)
 }
 
-// sums writes the SHA-256 of all files of a folder, as sha256sum --check reads it.
+// sums writes the SHA-256 of all files of a folder, in the format of sha256sum --check.
 func sums(folder string) error {
 	files, err := os.ReadDir(folder)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A bill of materials in CycloneDX 1.5, JSON: what the linker put into a program, as the program
-// itself says.
+// A bill of materials in CycloneDX 1.5, JSON. It lists the modules that the linker put into a
+// program, read from the program's build information.
 type bill struct {
 	Format     string      `json:"bomFormat"`
 	Spec       string      `json:"specVersion"`
@@ -77,7 +77,7 @@ func (r release) billOf(info *debug.BuildInfo, name string, program []byte) bill
 	for _, m := range info.Deps {
 		purl := "pkg:golang/" + m.Path + "@" + m.Version
 		c := component{Type: "library", Ref: purl, Name: m.Path, Version: m.Version, PURL: purl}
-		// A sum of go.sum is the SHA-256 of a list of files, in base64 behind "h1:".
+		// A sum of go.sum is the SHA-256 of a list of files, in base64 after "h1:".
 		if sum, ok := strings.CutPrefix(m.Sum, "h1:"); ok {
 			if raw, err := base64.StdEncoding.DecodeString(sum); err == nil {
 				c.Properties = []property{{"go:sum:h1", hex.EncodeToString(raw)}}

@@ -43,8 +43,8 @@ func unpack(t *testing.T, b []byte) (files map[string][]byte, heads map[string]*
 	}
 }
 
-// An image is what the specification says: every blob has the name of its hash, and from the
-// index one comes to the program by hashes and sizes alone.
+// An image follows the specification: every blob is named by its hash, and the index leads to the
+// program by hashes and sizes alone.
 func TestAnImageHangsTogether(t *testing.T) {
 	packed, err := made.oci([]byte("a program"), "client", "arm64")
 	check(t, err)
@@ -88,7 +88,7 @@ func TestAnImageHangsTogether(t *testing.T) {
 	}
 }
 
-// The bill of a program names it by its hash, and all that is linked into it.
+// The bill of a program has the program's hash and lists every linked module.
 func TestABillNamesWhatIsInside(t *testing.T) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -112,7 +112,7 @@ func TestSums(t *testing.T) {
 	check(t, sums(dir))
 	got, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
 	check(t, err)
-	// FIPS 180-4: the hash of nothing, and of abc.
+	// FIPS 180-4: the hashes of the empty string and of abc.
 	want := "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  a\nba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  b\n"
 	if string(got) != want {
 		t.Errorf("%s", got)

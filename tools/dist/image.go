@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// An image is an archive in the layout of the OCI image specification, version 1.1: nothing is in
-// it but one program, a folder for its state and the user that it runs as.
+// An image is an archive in the layout of the OCI image specification, version 1.1. It contains
+// one program, a folder for its state and a user ID, and nothing else.
 //
 // The media types and field names are those of the specification.
 const (
@@ -20,7 +20,7 @@ const (
 	typeLayer    = "application/vnd.oci.image.layer.v1.tar+gzip"
 )
 
-// nobody runs the program: a number, since there is no list of users to look a name up in.
+// nobody is the user that runs the program. It is a number because the image has no list of users.
 const nobody = 65532
 
 type descriptor struct {
@@ -64,10 +64,10 @@ type config struct {
 
 type empty struct{}
 
-// stateOf is the variable by which a daemon finds its state.
+// stateOf has the variable that sets the folder of a daemon's state.
 var stateOf = map[string]string{"client": "FEDPVI_STATE", "coordinator": "FEDPVI_COORDINATOR_STATE"}
 
-// volume is where state is kept, in a folder that the daemon makes for itself alone.
+// volume contains the state, in a folder that only the daemon may read.
 const volume = "/var/lib/fedpvi"
 
 func digest(b []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(b)) }
@@ -85,7 +85,7 @@ func (r release) image(program, name, machine string) error {
 	return os.WriteFile(r.path(name, machine, ".oci.tar"), packed, 0o644)
 }
 
-// oci is the archive of an image of one program.
+// oci returns the archive of an image of one program.
 func (r release) oci(program []byte, name, machine string) ([]byte, error) {
 	var files bytes.Buffer
 	if err := pack(&files, r.date, []entry{

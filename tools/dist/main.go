@@ -16,17 +16,17 @@ import (
 	"time"
 )
 
-// programs are what is built; daemons have an image as well.
+// programs are built for every processor; daemons also get an image.
 var (
 	programs = []string{"client", "coordinator", "sim"}
 	daemons  = []string{"client", "coordinator"}
 	machines = []string{"amd64", "arm64"}
 )
 
-// A release is what is built, from which commit.
+// A release is a build of one commit.
 type release struct {
 	version string
-	date    time.Time // of the commit: that of every file in it
+	date    time.Time // of the commit, and of every file in the release
 	out     string
 }
 
@@ -55,7 +55,7 @@ func run(ctx context.Context, out string) error {
 	return sums(out)
 }
 
-// describe asks git what is built.
+// describe reads version and date from git.
 func describe(ctx context.Context, out string) (release, error) {
 	version, err := output(ctx, "git", "describe", "--always", "--dirty", "--tags")
 	if err != nil {
@@ -77,7 +77,7 @@ func output(ctx context.Context, program string, args ...string) (string, error)
 	return strings.TrimSpace(string(b)), nil
 }
 
-// build makes everything for one kind of processor.
+// build makes all files for one processor.
 func (r release) build(ctx context.Context, machine string) error {
 	bin, err := os.MkdirTemp("", "dist")
 	if err != nil {
@@ -110,7 +110,7 @@ func (r release) build(ctx context.Context, machine string) error {
 	return nil
 }
 
-// path is that of a file for a processor.
+// path returns the path of a file for a processor.
 func (r release) path(name, machine, end string) string {
 	return filepath.Join(r.out, fmt.Sprintf("fedpvi-%s-%s-linux-%s%s", name, r.version, machine, end))
 }

@@ -23,13 +23,13 @@ import (
 	"fedpvi/transport"
 )
 
-// atOnce is how many clients join at the same time.
+// atOnce is the number of clients that join at the same time.
 const atOnce = 32
 
-// maxEntry is more than an entry of a study of a million coefficients has.
+// maxEntry exceeds the size of an entry in a study of a million coefficients.
 const maxEntry = 1 << 30
 
-// A light client is one without records, a ledger or a file.
+// A light client has no records, no ledger and no files.
 type light struct {
 	identity *identity.Identity
 	party    channel.Party
@@ -38,10 +38,10 @@ type light struct {
 	line     *transport.Client
 	ledger   uint64
 	has      uint64    // entries of the transcript
-	asked    time.Time // when it had the question
+	asked    time.Time // when it received the plan
 }
 
-// bytes are those of all clients.
+// bytes counts the bytes of all clients.
 type bytes struct{ received, sent atomic.Int64 }
 
 func (*bytes) Called(string, string) {}
@@ -51,14 +51,14 @@ func (b *bytes) Moved(received, sent int) {
 	b.sent.Add(int64(sent))
 }
 
-// A crowd is the clients of one study.
+// A crowd holds the clients of one study.
 type crowd struct {
 	clients []*light
 	study   *study.Study
 	moved   bytes
 }
 
-// each has every client do something, so many at a time.
+// each runs a function for every client, up to a number of them at a time.
 func (c *crowd) each(at int, do func(p *light) error) error {
 	tokens := make(chan struct{}, at)
 	failed := make(chan error, len(c.clients))
@@ -81,7 +81,7 @@ func (c *crowd) each(at int, do func(p *light) error) error {
 	}
 }
 
-// gather has all who are invited join and connect.
+// gather makes all invited clients join and connect.
 func gather(ctx context.Context, address string, document []byte, invited []coordinator.Invited) (*crowd, error) {
 	st, err := study.Parse("load.toml", document)
 	if err != nil {
@@ -161,11 +161,11 @@ func (p *light) approve(ctx context.Context) error {
 	return p.line.Approve(ctx, envelope)
 }
 
-// A script is how the clients of a study answer: all alike, with zeros. What one of them
-// has followed the others need not follow.
+// A script defines the clients' answers to a study: all equal, with zeros. Entries that one client
+// has verified are not verified by the others.
 type script struct {
 	size   int // numbers of a release
-	padded int // bytes of it
+	padded int // size of a release
 
 	mu      sync.Mutex
 	chain   transcript.Chain
@@ -173,8 +173,8 @@ type script struct {
 	times   times
 }
 
-// follow takes an entry that a client got, and notes when. A body that clients work out for themselves,
-// which these do not, is asked for by the first who has the entry.
+// follow takes an entry that a client received and records the time. The first client with the
+// entry requests a body that clients usually compute themselves, which these do not.
 func (s *script) follow(ctx context.Context, p *light, number uint64, item transport.Item) (transcript.Entry, error) {
 	now := time.Now()
 	s.mu.Lock()
@@ -203,15 +203,15 @@ func (s *script) follow(ctx context.Context, p *light, number uint64, item trans
 	return e, nil
 }
 
-// played is how many rounds all clients have had.
+// played returns the number of rounds that all clients have finished.
 func (s *script) played(clients int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.times.whole(clients))
 }
 
-// play has a client go on, from the entry after the last one that it took, until it has the outcome
-// of a question, or the study is over.
+// play runs a client, from the entry after its last one, until it has the outcome of a plan or the
+// study is over.
 func (s *script) play(ctx context.Context, p *light, until uint64) error {
 	for {
 		number := max(p.has, 1) + 1
@@ -235,7 +235,7 @@ func (s *script) play(ctx context.Context, p *light, until uint64) error {
 	}
 }
 
-// script follows the roster and learns the sizes.
+// script verifies the roster and computes the sizes of messages.
 func (c *crowd) script(ctx context.Context) (*script, error) {
 	first := c.clients[0]
 	item, err := first.line.Entry(ctx, 1)
@@ -262,12 +262,12 @@ func (c *crowd) script(ctx context.Context) (*script, error) {
 	return s, err
 }
 
-// sealed is how many bytes a message has.
+// sealed returns the size of a sealed message.
 func (s *script) sealed() int64 {
 	return int64(seal.SealedSize(len(signed.Header{Domain: signed.Release}.Bytes()), s.padded))
 }
 
-// answer makes and sends the answer of a client to a plan.
+// answer creates and sends a client's answer to a plan.
 func (s *script) answer(ctx context.Context, p *light, plan transcript.Entry) error {
 	p.ledger++
 	h := s.chain.ReleaseHeader(plan.Ask, plan.Model, p.identity.Fingerprint(), p.ledger, [32]byte{byte(p.ledger)})

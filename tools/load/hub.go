@@ -26,11 +26,11 @@ type hub struct {
 	dir, address string
 	metrics      string // its address
 	process      *exec.Cmd
-	empty        usage // before anybody has joined
+	empty        usage // before any client has joined
 }
 
-// found makes studies of clients with names that end in a number, and returns their
-// invitations, study after study.
+// found creates studies whose client names end in a number. It returns their invitations, study
+// after study.
 func found(ctx context.Context, o options, documents [][]byte, clients int) (*hub, [][]coordinator.Invited, error) {
 	h := &hub{dir: filepath.Join(o.dir, "hub")}
 	for _, a := range []*string{&h.address, &h.metrics} {
@@ -45,7 +45,7 @@ func found(ctx context.Context, o options, documents [][]byte, clients int) (*hu
 	return h, all, err
 }
 
-// found makes the studies.
+// found creates the studies.
 func (h *hub) found(ctx context.Context, documents [][]byte, clients int) ([][]coordinator.Invited, error) {
 	state, err := coordinator.Open(h.dir, coordinator.Options{})
 	if err != nil {
@@ -69,7 +69,7 @@ func (h *hub) found(ctx context.Context, documents [][]byte, clients int) ([][]c
 	return all, nil
 }
 
-// bare returns what the process takes that serves a study of next to nothing, which nobody has joined.
+// bare returns the usage of a process that serves a tiny study which no client has joined.
 func bare(ctx context.Context, o options) (u usage, err error) {
 	o.dir = filepath.Join(o.dir, "bare")
 	if err := os.Mkdir(o.dir, 0o700); err != nil {
@@ -86,13 +86,13 @@ func bare(ctx context.Context, o options) (u usage, err error) {
 	return u, errors.Join(err, h.stop())
 }
 
-// serve starts the process, and waits until it takes connections.
+// serve starts the process and waits until it accepts connections.
 func (h *hub) serve(ctx context.Context, o options) error {
 	log, err := os.Create(filepath.Join(o.dir, "hub.log"))
 	if err != nil {
 		return err
 	}
-	defer log.Close() // the process has its own
+	defer log.Close() // the process has a copy
 	h.process = exec.Command(o.program, "--state", h.dir, "serve", "--listen", h.address, "--metrics", h.metrics, "--round-deadline", "1h", "--log", "json")
 	h.process.Stderr = log
 	if err := h.process.Start(); err != nil {
@@ -118,10 +118,10 @@ func (h *hub) stop() error {
 	return h.process.Wait()
 }
 
-// A usage is what a process takes.
+// A usage is the memory and processor time of a process.
 type usage struct {
-	resident, private, peak int64         // bytes; private are those that are not of a file
-	file                    int64         // bytes of the state's file
+	resident, private, peak int64         // bytes; private ones belong to no file
+	file                    int64         // bytes of the state file
 	processor               time.Duration // so far
 }
 
@@ -168,7 +168,7 @@ func (h *hub) usage() (usage, error) {
 	return u, nil
 }
 
-// live is how many bytes of its heap the process had in use when it last collected garbage.
+// live returns the bytes of heap in use at the process's last garbage collection.
 func (h *hub) live(ctx context.Context) (float64, error) {
 	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+h.metrics+"/metrics", nil)
 	if err != nil {
@@ -187,8 +187,8 @@ func (h *hub) live(ctx context.Context) (float64, error) {
 	return 0, errors.New("the coordinator's metrics do not say what of its heap is in use")
 }
 
-// most looks at the process until the function that it returns is called, which says how much memory
-// of its own it had at most.
+// most samples the process until the returned function is called, which returns the peak of its
+// private memory.
 func (h *hub) most() (stop func() int64) {
 	done, said := make(chan struct{}), make(chan int64)
 	go func() {
@@ -213,14 +213,14 @@ func (h *hub) most() (stop func() int64) {
 	}
 }
 
-// processors is what this process, with all clients, has taken of processors so far.
+// processors returns the processor time so far of this process, with all clients.
 func processors() (time.Duration, error) {
 	var r syscall.Rusage
 	err := syscall.Getrusage(syscall.RUSAGE_SELF, &r)
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), err
 }
 
-// connections is how many sockets the process has open, those on which it listens among them.
+// connections returns the number of open sockets of the process, listeners included.
 func (h *hub) connections() (n int, err error) {
 	folder := filepath.Join("/proc", strconv.Itoa(h.process.Process.Pid), "fd")
 	files, err := os.ReadDir(folder)

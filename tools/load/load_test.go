@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The study has at least as many coefficients as were asked for, and few more.
+// The study has at least the requested number of coefficients, and few more.
 func TestTheStudyIsAsWideAsWanted(t *testing.T) {
 	for _, want := range []int{4, 100, 1000} {
 		st, err := study.Parse("load.toml", document("load", want, 3))
@@ -27,8 +27,8 @@ func TestTheStudyIsAsWideAsWanted(t *testing.T) {
 	}
 }
 
-// What moves up and down within a stretch does not change the trend, and of what is a line but for
-// one stretch the deviation is that by hand.
+// Variation within a stretch does not change the trend. For a line with one stretch off it, the
+// deviation matches the value by hand.
 func TestTrend(t *testing.T) {
 	const points = 10
 	var at, y []float64

@@ -1,13 +1,12 @@
-// Command load puts a coordinator that serves under load: many light clients from this one
-// process, over loopback with mutual TLS, that join, consent, follow and answer with numbers
-// made up. It reports how long rounds take, to each client and to all of them, what the
-// coordinator's process takes of memory and processors, and the bytes on the wire. Clients
-// compute nothing, but seal and sign in this process, on the same cores: that time is in the
-// rounds.
+// Command load loads a coordinator with many light clients in one process, over loopback with
+// mutual TLS. The clients join, consent, verify entries and answer with zeros. Load reports the
+// duration of rounds for each client and for all of them, the memory and processor time of the
+// coordinator's process, and the bytes on the wire. Clients compute nothing but seals and
+// signatures. They run on the same cores as the coordinator, so rounds include that time.
 //
 //	load rounds   rounds of many clients
 //	load idle     connections that wait
-//	load soak     rounds for a long time, and whether memory grows
+//	load soak     rounds for a long time, and the growth of memory
 package main
 
 import (
@@ -22,16 +21,16 @@ import (
 	"time"
 )
 
-// options are what is asked for.
+// options are the flags.
 type options struct {
 	clients, coefficients, rounds, connections, studies int
 	lasts                                               time.Duration
 	program, dir                                        string
 }
 
-// collect is how much memory of this process, in percent of what is in use, is filled before it is
-// looked through: a thousand clients in one process would spend a fifth of their time on that, and
-// in one each, nothing.
+// collect is GOGC for this process. With a thousand clients in one process the default would spend
+// a fifth of the time on garbage collection, which clients in processes of their own would not
+// need.
 const collect = 400
 
 func main() {

@@ -15,7 +15,7 @@ import (
 
 const mega = 1 << 20
 
-// rounds plays a study and says what it took.
+// rounds plays a study and reports its cost.
 func rounds(ctx context.Context, o options) error {
 	least, err := bare(ctx, o)
 	if err != nil {
@@ -64,14 +64,14 @@ func rounds(ctx context.Context, o options) error {
 	return nil
 }
 
-// An effort is what something took, of both processes.
+// An effort is the cost of a task in both processes.
 type effort struct {
 	lasted         time.Duration
-	hub, crowd     time.Duration // of processors
-	received, sent float64       // bytes, by the clients
+	hub, crowd     time.Duration // processor time
+	received, sent float64       // bytes, of the clients
 }
 
-// measure does something and says what it took.
+// measure runs a task and returns its cost.
 func (c *crowd) measure(h *hub, do func() error) (e effort, err error) {
 	look := func() (hub usage, crowd time.Duration, received, sent int64) {
 		hub, e1 := h.usage()
@@ -89,13 +89,12 @@ func (c *crowd) measure(h *hub, do func() error) (e effort, err error) {
 	return e, err
 }
 
-// play has all clients go on until they have the outcome of a question, or the study is over.
+// play runs all clients until they have the outcome of a plan, or the study is over.
 func (c *crowd) play(ctx context.Context, s *script, until uint64) error {
 	return c.each(len(c.clients), func(p *light) error { return s.play(ctx, p, until) })
 }
 
-// assemble has a coordinator that serves one study, and clients that have joined it and are
-// connected.
+// assemble starts a coordinator with one study, and connects clients that have joined it.
 func assemble(ctx context.Context, o options) (*hub, *crowd, error) {
 	o.studies = 1
 	h, crowds, err := assembleAll(ctx, o)
@@ -131,7 +130,7 @@ func assembleAll(ctx context.Context, o options) (*hub, []*crowd, error) {
 	return h, crowds, nil
 }
 
-// begin has all consent, so that the study begins.
+// begin makes all clients consent, so that the study begins.
 func (c *crowd) begin(ctx context.Context) (*script, error) {
 	if err := c.each(atOnce, func(p *light) error { return p.approve(ctx) }); err != nil {
 		return nil, err
@@ -139,8 +138,8 @@ func (c *crowd) begin(ctx context.Context) (*script, error) {
 	return c.script(ctx)
 }
 
-// idle holds connections that wait for studies to begin, and says what one of them takes, with
-// what its client took when it joined.
+// idle holds connections that wait for studies to begin. It reports the memory of a connection,
+// including that for joining.
 func idle(ctx context.Context, o options) error {
 	if o.connections < 1 || o.connections > 4 {
 		return errors.New("a client has 1 to 4 connections")
@@ -184,10 +183,10 @@ func idle(ctx context.Context, o options) error {
 	return err
 }
 
-// quiet is how long nothing is done before memory is looked at.
+// quiet is the pause before memory is measured.
 const quiet = 10 * time.Second
 
-// wait has every client wait, on so many connections.
+// wait makes every client wait on the given number of connections.
 func (c *crowd) wait(ctx context.Context, address string, connections int) ([]*transport.Client, error) {
 	lines := make(chan *transport.Client, len(c.clients)*connections)
 	err := c.each(atOnce, func(p *light) error {
@@ -204,15 +203,15 @@ func (c *crowd) wait(ctx context.Context, address string, connections int) ([]*t
 	close(lines)
 	var all []*transport.Client
 	for l := range lines {
-		go l.Entry(ctx, 1) // which does not come
+		go l.Entry(ctx, 1) // which never comes
 		all = append(all, l)
 	}
 	return all, err
 }
 
-// soak plays rounds for a while, and says how memory grows, and the file with it.
+// soak plays rounds for a while and reports the growth of memory and of the file.
 func soak(ctx context.Context, o options) error {
-	o.rounds = 999_999 // with the last one as many as a study can have
+	o.rounds = 999_999 // the last study has as many rounds as possible
 	h, c, err := assemble(ctx, o)
 	if err != nil {
 		return err
@@ -242,7 +241,7 @@ func soak(ctx context.Context, o options) error {
 				return err
 			}
 			since := time.Since(began)
-			if since > o.lasts/5 { // the first fifth is to warm up
+			if since > o.lasts/5 { // the first fifth is warm-up
 				at = append(at, since.Minutes())
 				live, private = append(live, inUse/mega), append(private, float64(u.private)/mega)
 				resident, file = append(resident, float64(u.resident)/mega), append(file, float64(u.file)/mega)
@@ -270,15 +269,15 @@ func soak(ctx context.Context, o options) error {
 	return nil
 }
 
-// stretches is how many parts the time of a soak has for its trend.
+// stretches is the number of parts into which a soak is divided for its trend.
 const stretches = 12
 
-// A trend is how something grows in time.
+// A trend is a growth rate over time.
 type trend struct{ slope, deviation float64 } // a minute, and its standard deviation
 
-// trendOf fits the line of least squares through means of the points of equal stretches of time, which
-// are far enough from each other that what is in one does not tell of the next, as a garbage
-// collector's memory does of the next second. There is a point for each stretch at least.
+// trendOf fits a line by least squares to the means of points in equal stretches of time. The
+// stretches are so long that they are nearly independent, unlike successive seconds, which garbage
+// collection couples. Each stretch has at least one point.
 func trendOf(at, y []float64) trend {
 	var x, means []float64
 	for i := range stretches {

@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// Times are when clients had what, by question. All clocks are one.
+// Times records when clients received plans and outcomes, by plan. All use one clock.
 type times struct {
-	opened  map[uint64]time.Time // when the first client had the question
-	closed  map[uint64]time.Time // when the last one so far had the outcome
-	clients map[uint64]int       // that have the outcome
-	own     []time.Duration      // of every client and question, from the one until the other
+	opened  map[uint64]time.Time // when the first client had the plan
+	closed  map[uint64]time.Time // when the last client so far had the outcome
+	clients map[uint64]int       // clients that have the outcome
+	own     []time.Duration      // from plan to outcome, of every client and plan
 }
 
 func newTimes() times {
 	return times{opened: map[uint64]time.Time{}, closed: map[uint64]time.Time{}, clients: map[uint64]int{}}
 }
 
-// asked is told that a client has a question.
+// asked records that a client has a plan.
 func (t *times) asked(now time.Time, ask uint64) {
 	if first, ok := t.opened[ask]; !ok || now.Before(first) {
 		t.opened[ask] = now
 	}
 }
 
-// told is told that a client has the outcome of a question that it has had for so long.
+// told records that a client has the outcome of a plan, and the time since it had the plan.
 func (t *times) told(now time.Time, ask uint64, took time.Duration) {
 	if now.After(t.closed[ask]) {
 		t.closed[ask] = now
@@ -34,8 +34,8 @@ func (t *times) told(now time.Time, ask uint64, took time.Duration) {
 	t.own = append(t.own, took)
 }
 
-// whole is, of each question whose outcome so many clients have, in order, the time from when the first client had
-// the question until the last had the outcome.
+// whole returns, for each plan whose outcome the given number of clients have, the time from the
+// first client with the plan to the last with the outcome.
 func (t *times) whole(clients int) (all []time.Duration) {
 	for ask := uint64(1); t.clients[ask] == clients; ask++ {
 		all = append(all, t.closed[ask].Sub(t.opened[ask]))
@@ -43,7 +43,8 @@ func (t *times) whole(clients int) (all []time.Duration) {
 	return all
 }
 
-// periods are the times between the outcomes of two questions at the client that had it last.
+// periods returns the times between the outcomes of successive plans at the client that had each
+// last.
 func (t *times) periods(clients int) (all []time.Duration) {
 	for ask := uint64(2); t.clients[ask] == clients; ask++ {
 		all = append(all, t.closed[ask].Sub(t.closed[ask-1]))
@@ -51,7 +52,7 @@ func (t *times) periods(clients int) (all []time.Duration) {
 	return all
 }
 
-// spread says how times are distributed, and of how many.
+// spread formats the distribution of times, and their number.
 func spread(all []time.Duration) string {
 	if len(all) == 0 {
 		return "none"

@@ -1,17 +1,17 @@
 package main
 
-// around has an anchor left out under a fault.
+// around skips an anchor under a fault.
 func around(file, fault, anchor string) edit {
 	return edit{file: file, anchor: anchor, before: "\tif !planted.Is(\"" + fault + "\") {\n", after: "\t}\n"}
 }
 
-// before has something done in front of an anchor under a fault.
+// before runs code in front of an anchor under a fault.
 func before(file, fault, anchor, text string) edit {
 	return edit{file: file, anchor: anchor, before: "\tif planted.Is(\"" + fault + "\") {\n" + text + "\n\t}\n"}
 }
 
-// daemonFaults are in what the daemons keep and say, for simulated worlds to find: a
-// promise that is broken when something goes wrong at the right moment.
+// daemonFaults break promises of the daemons when something goes wrong at the right moment.
+// Simulated worlds must find them.
 var daemonFaults = []fault{
 	{"no-sync", "the coordinator leaves a sync out", []edit{
 		before("coordinator/store/store.go", "no-sync", "\treturn db, nil\n", "\t\tdb.NoSync = true"),

@@ -1,9 +1,9 @@
 package main
 
-// afterStep is where a released sum of gradients is at hand, and where it is used.
+// afterStep follows the computation of a released sum of gradients and precedes its use.
 const afterStep = "\ts.program.addPriorOf(s.at, s.total, s.prior, s.options.Rate)\n"
 
-// descentFaults are in private gradient steps.
+// descentFaults break private gradient steps.
 var descentFaults = []fault{
 	{"bare-spread", "no noise on gradients in the spread", []edit{{
 		file: "dpmech/sampled.go", anchor: "\tr.of.gate.noise.Fill(dst, streams.Noise)\n", after: `

@@ -10,9 +10,8 @@ type edit struct {
 	before, after string
 }
 
-// A fault breaks a promise. What its edits add does nothing but under
-// planted.Is(name), so that one program holds all faults and has the one that it
-// is told.
+// A fault breaks a promise. Its edits only act under planted.Is(name), so that one program
+// contains all faults and activates one.
 type fault struct {
 	name  string
 	says  string
@@ -30,11 +29,11 @@ const (
 	siteRelease = "\tif err := p.clients.ReleaseOne(dst, s.exact, &s.noise, change); err != nil {\n\t\treturn err\n\t}\n"
 )
 
-// faults are what an audit must find: mistakes of published programs, and some
-// that are as easily made.
+// faults are the faults that an audit must find: mistakes of published programs, and some as
+// easily made.
 var faults = slices.Concat(gateFaults, descentFaults, propagationFaults, productFaults)
 
-// gateFaults are in mechanisms, samplers and what a client remembers.
+// gateFaults break mechanisms, samplers and the clients' memory.
 var gateFaults = []fault{
 	{"noise-half", "noise × 0.5", []edit{{
 		file: "dpmech/gaussian.go", anchor: sampleNoise, after: `

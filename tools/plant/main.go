@@ -1,12 +1,12 @@
-// Command plant breaks the code that protects records on purpose, in a copy, and
-// looks whether sim audit finds each break, and nothing where nothing is broken.
+// Command plant plants faults in copies of the code that protects records, and checks that sim
+// audit finds each of them and raises no alarm about the unchanged code.
 //
-// A planted fault is a few lines added to a file by an overlay of the go command:
-// the files of the repository have no hooks in them. It fails if a fault is missed
-// once, or if the program as it is raises an alarm once.
+// A planted fault is a few lines that an overlay of the go command adds to a file, so the files of
+// the repository contain no hooks. Plant fails if one audit misses a fault or raises an alarm
+// about the unchanged program.
 //
-// With -worlds it does so with faults of the daemons, and simulated worlds
-// (internal/testing/chaos) look for them.
+// With -worlds it plants faults in the daemons, which simulated worlds (internal/testing/chaos)
+// must find.
 package main
 
 import (

@@ -11,9 +11,8 @@ import (
 	"strings"
 )
 
-// overlay writes the files of the repository at root that faults edit to folder,
-// with all faults in them, and returns the name of a file that tells the go
-// command to build those instead.
+// overlay writes copies of the edited files of the repository at root to folder, with all faults,
+// and returns the path of the overlay file for the go command.
 func overlay(root, folder string, faults []fault) (string, error) {
 	files := map[string]string{}
 	var errs []error
@@ -57,7 +56,7 @@ func overlay(root, folder string, faults []fault) (string, error) {
 	return name, os.WriteFile(name, text, 0o600)
 }
 
-// apply adds the edit's text to a file.
+// apply inserts the edit's text into a file.
 func (e edit) apply(text string) (string, error) {
 	if n := strings.Count(text, e.anchor); n != 1 {
 		return "", fmt.Errorf("%s has %d places that read %q: the fault must be planted anew where the code went", e.file, n, e.anchor)
@@ -65,7 +64,7 @@ func (e edit) apply(text string) (string, error) {
 	return strings.Replace(text, e.anchor, e.before+e.anchor+e.after, 1), nil
 }
 
-// build makes the simulator, with the files of an overlay if there is one.
+// build builds the simulator, with an overlay if there is one.
 func build(root, overlay, program string) error {
 	args := []string{"build", "-o", program}
 	if overlay != "" {

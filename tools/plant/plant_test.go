@@ -8,8 +8,8 @@ import (
 
 var root = filepath.Join("..", "..")
 
-// Every fault can be planted in the code as it is, and the audit finds it once; and
-// nothing where nothing is planted. make audit does so twenty times.
+// Every fault can be planted in the present code, and one audit finds it; an audit of the
+// unchanged program finds nothing. make audit runs twenty.
 func TestFaultsAreFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the simulator twice and audits it with every fault, which takes half a minute")
@@ -21,16 +21,15 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
-// Every fault of the daemons can be planted in the code as it is. make chaos-plants has
-// simulated worlds look for them.
+// Every fault of the daemons can be planted in the present code. make chaos-plants searches them
+// in simulated worlds.
 func TestFaultsOfTheDaemonsArePlanted(t *testing.T) {
 	if _, err := overlay(root, t.TempDir(), daemonFaults); err != nil {
 		t.Error(err)
 	}
 }
 
-// An anchor that the code has moved away from is an error, not a fault that is
-// never planted.
+// An anchor that no longer occurs in the code is an error, so that no fault is silently left out.
 func TestLostAnchors(t *testing.T) {
 	for _, text := range []string{"nothing\n", "anchor\nanchor\n"} {
 		if _, err := (edit{file: "a.go", anchor: "anchor", after: "x"}).apply(text); err == nil {
@@ -42,7 +41,7 @@ func TestLostAnchors(t *testing.T) {
 	}
 }
 
-// So it is in simulated worlds.
+// The same holds for simulated worlds.
 func TestJudgement(t *testing.T) {
 	for _, c := range []struct {
 		find  find

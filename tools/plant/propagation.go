@@ -1,6 +1,6 @@
 package main
 
-// propagationFaults are in private expectation propagation: those of the published code.
+// propagationFaults break private expectation propagation, as published code does.
 var propagationFaults = []fault{
 	{"sites-as-removed", "a replaced site accounted without its factor 2", []edit{{
 		file: "dpmech/independent.go", anchor: "\treturn repeated(accountant.Gaussian{", before: `

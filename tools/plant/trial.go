@@ -24,8 +24,7 @@ type options struct {
 	root                  string
 }
 
-// run builds the program with and without faults, audits both, and writes the
-// table.
+// run builds the program with and without faults, audits both, and writes the table.
 func (o options) run(w io.Writer) error {
 	if o.repeat < 1 || o.runs < 1 || o.workers < 1 {
 		return errors.New("repeat, runs and workers must be at least 1")
@@ -62,12 +61,12 @@ func (o options) run(w io.Writer) error {
 	return verdict(subjects, o.repeat)
 }
 
-// A subject is a program to be audited, with a fault or without.
+// A subject is a program under audit, with a fault or without.
 type subject struct {
 	program, fault, says string
 
-	found int            // audits that found something
-	by    map[string]int // the first checks that did
+	found int            // audits with a finding
+	by    map[string]int // first failed check of each
 }
 
 // auditAll audits every subject with every seed, several at a time.
@@ -100,8 +99,7 @@ func (o options) auditAll(subjects []subject) error {
 	for i := range subjects {
 		s := &subjects[i]
 		s.by = map[string]int{}
-		// What is claimed is computed once for a stretch. A fault is mostly
-		// found before that.
+		// The claims are computed once for several audits. A fault is mostly found before that.
 		many := 1
 		if s.fault == "" {
 			many = (o.repeat + o.workers - 1) / o.workers
@@ -115,15 +113,14 @@ func (o options) auditAll(subjects []subject) error {
 	return errors.Join(errs...)
 }
 
-// audit makes so many audits. One with a fault need not go on after it found
-// something.
+// audit runs the given number of audits. With a fault each stops at the first finding.
 func (s *subject) audit(seed, many, runs int) ([]*audit.Report, error) {
 	command := exec.Command(s.program, "audit", "--json", "--quiet", "--workers", "1",
 		"--seed", fmt.Sprint(seed), "--repeat", fmt.Sprint(many), "--runs", fmt.Sprint(runs))
 	if s.fault != "" {
 		command.Args = append(command.Args, "--first")
 	}
-	// Thousands of short lives make much garbage and keep little.
+	// Audits make much garbage and keep little.
 	command.Env = append(os.Environ(), planted.Variable+"="+s.fault, "GOGC=1600")
 	var out, messages bytes.Buffer
 	command.Stdout, command.Stderr = &out, &messages
@@ -154,7 +151,7 @@ func table(w io.Writer, subjects []subject, repeat int) error {
 	return report.Table(w, "", 3, rows)
 }
 
-// mostly returns what found the fault most often.
+// mostly returns the check that found the fault most often.
 func (s *subject) mostly() string {
 	names := make([]string, 0, len(s.by))
 	for name := range s.by {
@@ -172,8 +169,7 @@ func (s *subject) mostly() string {
 	return names[0]
 }
 
-// verdict fails if there was an alarm about the program as it is, or a fault was
-// missed.
+// verdict returns an error if the unchanged program raised an alarm or a fault was missed.
 func verdict(subjects []subject, repeat int) error {
 	var errs []error
 	for _, s := range subjects {

@@ -17,16 +17,16 @@ import (
 	"fedpvi/tools/plant/planted"
 )
 
-// A find is what simulated worlds say of a fault.
+// A find is the result of simulated worlds for a fault.
 type find struct {
 	fault fault
-	world int // the first in which something went wrong; 0 if none did
+	world int // first world with a broken promise; 0 if none
 	says  string
 	err   error
 }
 
-// worlds plays simulated worlds with each of the faults of the daemons, until one goes wrong, and
-// as many without any.
+// worlds plays simulated worlds with each fault of the daemons until one breaks a promise, and the
+// same number without faults.
 func (o options) worlds(w io.Writer, most int) error {
 	began := time.Now()
 	folder, err := os.MkdirTemp("", "plant")
@@ -78,10 +78,10 @@ func (o options) playAll(root, program string, finds []find, most int) {
 	wg.Wait()
 }
 
-// foundMark begins the line in which a run says what it found, and in which world.
+// foundMark begins the line in which a run reports the broken promise and the world.
 const foundMark = "FOUND IN WORLD "
 
-// play plays worlds until one goes wrong.
+// play plays worlds until one breaks a promise.
 func (f *find) play(root, program string, most int) {
 	command := exec.Command(program, "-test.run", "PromisesHold", "-test.timeout", "0", "-runs", strconv.Itoa(most), "-until")
 	command.Dir = filepath.Join(root, "internal", "chaos")
@@ -114,7 +114,7 @@ func tableOfFinds(w io.Writer, finds []find, most int) error {
 	return report.Table(w, "", 3, rows)
 }
 
-// shorten cuts what is said to what fits into a table.
+// shorten cuts a message to the width of the table.
 func shorten(s string) string {
 	const most = 100
 	if len(s) > most {
@@ -123,7 +123,7 @@ func shorten(s string) string {
 	return s
 }
 
-// judge fails if a fault was missed, or something was found where nothing is.
+// judge returns an error if a fault was missed, or something was found without a fault.
 func judge(finds []find, most int) error {
 	var errs []error
 	for _, f := range finds {

@@ -1,7 +1,6 @@
-// Protogen makes the Go code of a proto file with the plugins that tools/protogen/go.mod names,
-// without protoc and without a network: protogen FOLDER FILE, where FILE is
-// relative to FOLDER, as in protogen transport/internal/wirepb fedpvi.proto. The
-// code is written beside it.
+// Protogen generates the Go code of a proto file with the plugins of tools/protogen/go.mod,
+// without protoc and without a network: protogen FOLDER FILE, where FILE is relative to FOLDER, as
+// in protogen transport/internal/wirepb fedpvi.proto. It writes the code beside the proto file.
 package main
 
 import (
@@ -46,7 +45,7 @@ func generate(folder, name string) error {
 	return nil
 }
 
-// compile reads a file and what it imports into a request as protoc makes it.
+// compile reads a file and its imports into a request of the form that protoc makes.
 func compile(folder, name string) ([]byte, error) {
 	compiler := protocompile.Compiler{
 		Resolver: protocompile.CompositeResolver{

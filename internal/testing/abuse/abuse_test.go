@@ -15,7 +15,7 @@ var update = flag.Bool("update", false, "write the tables of docs/prove/threat-m
 
 const page = "docs/prove/threat-model.md"
 
-// Every case is shown by a test that exists, and the page says what the tests say.
+// Every case has a test that exists, and the page matches the comments of the tests.
 func TestThePageIsOfTheTests(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	shows, err := Scan(os.DirFS(root))
@@ -47,7 +47,7 @@ func TestThePageIsOfTheTests(t *testing.T) {
 	}
 }
 
-// A directive counts where it is part of a test, and nowhere else.
+// A directive counts only within the comment of a test.
 func TestScan(t *testing.T) {
 	file := func(text string) fstest.MapFS {
 		return fstest.MapFS{"p/a_test.go": {Data: []byte("package p\n" + text)}}
@@ -72,7 +72,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// What is missing or made up is noticed.
+// Check reports missing and unknown cases.
 func TestCheck(t *testing.T) {
 	var all []Show
 	for _, c := range append(append([]Case{}, Cases...), Advisories...) {

@@ -9,23 +9,23 @@
 //	go test ./internal/testing/abuse -update
 package abuse
 
-// A Case is something that somebody hostile may do.
+// A Case is an act of an attacker.
 type Case struct {
 	ID    string
-	Does  string // what the attacker does
-	Moot  string // why there is nothing to test; empty for all others
-	Named string // advisories of other platforms of this kind
+	Does  string // the act
+	Moot  string // reason why there is nothing to test; empty for all others
+	Named string // advisories of similar platforms
 }
 
-// A Show is a test that shows what happens in a case.
+// A Show is a test that covers a case, and what happens in it.
 type Show struct {
 	Case    string
-	File    string // from the root of the repository
+	File    string // relative to the root of the repository
 	Test    string
 	Outcome string
 }
 
-// Cases are the attacks that were thought of before anything was built.
+// Cases are the attacks listed before anything was built.
 var Cases = []Case{
 	{ID: "A01", Does: "The power fails, or the process is killed, before, in or after a commit, or while it sends"},
 	{ID: "A02", Does: "The coordinator asks a question again, or shows an old one"},
@@ -54,8 +54,7 @@ var Cases = []Case{
 	{ID: "A25", Does: "Answers come late, twice or in another order; the network falls apart"},
 }
 
-// Advisories are kinds of weakness that were published for other platforms of federated
-// learning.
+// Advisories are kinds of vulnerability published for other platforms of federated learning.
 var Advisories = []Case{
 	{ID: "P01", Named: "NVFlare CVE-2022-34668, CVE-2026-24186; FedML CVE-2026-5536; vantage6 CVE-2023-23930", Does: "Deserialising what a peer sends runs its code, or takes all memory"},
 	{ID: "P02", Named: "NVFlare CVE-2026-24178", Does: "An object of somebody else is named, and nobody checks whose it is"},

@@ -32,7 +32,7 @@ import (
 	"fedpvi/transport"
 )
 
-// shut says that the connection itself is refused.
+// shut means that the connection itself is refused.
 const shut = codes.Code(1000)
 
 // A scene is two studies of one coordinator, both of which have begun. In the first, north
@@ -40,10 +40,10 @@ const shut = codes.Code(1000)
 type scene struct {
 	hub                      *hub
 	north, south, west, late *party
-	elsewhere                *party // is called north, too, in the second study
+	elsewhere                *party // has the name north in the second study, too
 	chain                    transcript.Chain
 	model                    transport.Hash
-	size                     int // of a sealed answer
+	size                     int // sizes of a sealed answer
 }
 
 func newScene(t *testing.T) *scene {
@@ -72,7 +72,7 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// sealed is the size that every answer has.
+// sealed is the size of every answer.
 func (s *scene) sealed() int {
 	st, err := study.Parse("study.toml", document("first"))
 	check(s.hub.t, err)
@@ -88,12 +88,12 @@ func (s *scene) coordinator() identity.PublicKey {
 	return e.Key
 }
 
-// A role is somebody who calls, and what becomes of it: method by method what is answered.
-// What a role has no word on must be denied.
+// A role is a caller with the expected status of each method. A method without a status must be
+// denied.
 type role struct {
 	who    string
 	config *tls.Config
-	as     *party // whose objects it sends
+	as     *party // the party whose objects it sends
 	may    map[string]codes.Code
 }
 
@@ -122,7 +122,7 @@ func (s *scene) roles() []role {
 		{"a client", s.north.config().TLS, s.north, full},
 		{"a client with another client's objects", s.north.config().TLS, s.south, map[string]codes.Code{
 			hello: codes.OK, standing: codes.OK, follow: codes.OK, health: codes.OK, // they name no object of a client
-			join:  codes.OK,              // who redeems an invitation is who has its token and keys
+			join:  codes.OK,              // whoever has the token and keys may redeem an invitation
 			renew: codes.InvalidArgument, // a request is signed, and this one not by the caller
 		}},
 		{"a client with objects of another study", s.north.config().TLS, s.elsewhere, map[string]codes.Code{
@@ -131,7 +131,7 @@ func (s *scene) roles() []role {
 		}},
 		{"a client that has left", s.west.config().TLS, s.west, map[string]codes.Code{
 			hello: codes.OK, join: codes.OK, standing: codes.OK, health: codes.OK,
-			approve: codes.FailedPrecondition, // it is told that there is no way back
+			approve: codes.FailedPrecondition, // the client learns that leaving is final
 		}},
 		{"a guest without an invitation", guest(s.north), s.elsewhere, map[string]codes.Code{hello: codes.OK, join: codes.InvalidArgument}},
 		{"a guest with an invitation, too late", guest(s.late), s.late, map[string]codes.Code{hello: codes.OK, join: codes.FailedPrecondition}},
@@ -142,7 +142,7 @@ func (s *scene) roles() []role {
 	}
 }
 
-// outsider has a certificate of an authority that it made itself, for the same study.
+// outsider has a certificate for the same study from an authority of its own.
 func (s *scene) outsider(as identity.Role, name identity.Name) *tls.Config {
 	t := s.hub.t
 	p := channel.Party{Study: s.north.invited.Study, Role: as, Name: name}
@@ -158,7 +158,7 @@ func (s *scene) outsider(as identity.Role, name identity.Name) *tls.Config {
 	return channel.Client{Credentials: c, Now: time.Now}.Config()
 }
 
-// requests are what a party would rightly send, by the name of the message.
+// requests returns the requests that a party would make, by the name of the message.
 func (s *scene) requests(p *party) map[protoreflect.Name]string {
 	body := make([]byte, s.size)
 	join := p.joining()
@@ -176,7 +176,7 @@ func (s *scene) requests(p *party) map[protoreflect.Name]string {
 	}
 }
 
-// quoted is bytes in the text form of messages.
+// quoted returns bytes in the text form of protocol buffers.
 func quoted(b []byte) string {
 	out := []byte{'"'}
 	for _, c := range b {
@@ -185,9 +185,9 @@ func quoted(b []byte) string {
 	return string(append(out, '"'))
 }
 
-// Everybody calls everything, with objects of their own and of others. What is not
-// explicitly allowed is denied, or the connection is refused; a method that is new has no
-// row here, and fails.
+// Every role calls every method, with its own objects and those of others. Calls that are not
+// explicitly allowed are denied, or the connection is refused. A new method has no row here and
+// fails the test.
 //
 //abuse:case P02 what is not explicitly allowed is PermissionDenied, or refused in the handshake
 //abuse:case P04 no handler is reached by who may not call it, and nothing changes
@@ -228,7 +228,7 @@ func TestRolesAndMethods(t *testing.T) {
 	}
 }
 
-// status is where the studies are, without when who was seen.
+// status returns the state of the studies, without the times at which clients were seen.
 func (s *scene) status() (text string) {
 	all, err := s.hub.orders.Status(s.hub.t.Context(), "")
 	check(s.hub.t, err)
@@ -241,7 +241,7 @@ func (s *scene) status() (text string) {
 	return text
 }
 
-// methods are those of the services that there are, as their descriptors say.
+// methods returns the methods of all services, from their descriptors.
 func methods(t *testing.T) (all []protoreflect.MethodDescriptor) {
 	t.Helper()
 	for _, name := range []protoreflect.FullName{"fedpvi.v1.Study", "grpc.health.v1.Health"} {
@@ -261,7 +261,7 @@ func (s *scene) connect(c *tls.Config) *grpc.ClientConn {
 	return conn
 }
 
-// call makes a call of one message, and returns how it is answered.
+// call makes a call with one message, and returns the status of the reply.
 func (s *scene) call(t *testing.T, conn *grpc.ClientConn, m protoreflect.MethodDescriptor, text string) codes.Code {
 	t.Helper()
 	in, out := dynamicpb.NewMessage(m.Input()), dynamicpb.NewMessage(m.Output())
@@ -270,7 +270,7 @@ func (s *scene) call(t *testing.T, conn *grpc.ClientConn, m protoreflect.MethodD
 	defer cancel()
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, fmt.Sprintf("/%s/%s", m.Parent().FullName(), m.Name()))
 	if err == nil {
-		_ = stream.SendMsg(proto.Message(in)) // the answer says what went wrong
+		_ = stream.SendMsg(proto.Message(in)) // the reply states the error
 		if !m.IsStreamingClient() {
 			_ = stream.CloseSend()
 		}
@@ -278,7 +278,7 @@ func (s *scene) call(t *testing.T, conn *grpc.ClientConn, m protoreflect.MethodD
 	}
 	switch {
 	case errors.Is(err, io.EOF):
-		return codes.OK // and nothing to say
+		return codes.OK // with an empty message
 	case status.Code(err) == codes.Unavailable:
 		return shut
 	}

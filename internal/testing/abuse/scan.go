@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// directive begins the line of a comment that says which case a test shows.
+// directive begins the line of a comment that names the case a test covers.
 const directive = "//abuse:case "
 
-// Scan returns what the tests under root show, in order of file and place. A directive
-// that is no part of a test's comment is an error.
+// Scan returns the cases that the tests under root cover, in order of file and position. A
+// directive outside a test's comment is an error.
 func Scan(root fs.FS) ([]Show, error) {
 	var all []Show
 	err := fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
@@ -82,8 +82,8 @@ func saidIn(group *ast.CommentGroup) (all []string) {
 	return all
 }
 
-// Check returns what is wrong with what tests show: a case that is not on a list, one that
-// nothing shows, and a test that does not say how a case ends.
+// Check returns problems: a directive with an unknown case, a case without a test, and a directive
+// without a result.
 func Check(shows []Show) (problems []string) {
 	shown := map[string]int{}
 	for _, s := range shows {
@@ -103,7 +103,7 @@ func Check(shows []Show) (problems []string) {
 	return problems
 }
 
-// Table returns the cases of a list with the tests that show them, in Markdown. Links are
+// Table returns the cases of a list with the tests that cover them, in Markdown. Links are
 // relative to a page in docs.
 func Table(list []Case, shows []Show) string {
 	var b strings.Builder

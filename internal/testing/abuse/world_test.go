@@ -28,7 +28,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// document is a study of a name.
+// document returns a study with the given name.
 func document(name string) []byte {
 	text := linestudy.Document(linestudy.Parts{
 		Inference: "rounds = 2", Privacy: "unit = \"client\"\nnoise_multiplier = 4\ndelta = 1e-5\nclip = 60", Federation: "min_clients = 2",
@@ -82,7 +82,7 @@ func (h *hub) found(document []byte, names ...identity.Name) []*party {
 	return all
 }
 
-// A party is somebody with keys, an invitation, and what came of it.
+// A party has keys and an invitation. It records the errors of its calls.
 type party struct {
 	hub      *hub
 	invited  invitation.Invitation
@@ -122,7 +122,7 @@ func (p *party) joining() transport.JoinRequest {
 	return transport.JoinRequest{Token: p.invited.Token.Reveal(), Entry: p.entry.Bytes(), Request: p.request}
 }
 
-// dial calls with a configuration.
+// dial opens a connection with a configuration.
 func (h *hub) dial(c transport.Config) *transport.Client {
 	h.t.Helper()
 	c.Address, c.RoundDeadline = h.address, time.Minute
@@ -148,7 +148,7 @@ func (p *party) join() {
 	check(t, err)
 }
 
-// config is of a party's own connections.
+// config is the configuration of a party's own connections.
 func (p *party) config() transport.Config {
 	pins := func(q channel.Party) (identity.Pin, bool) { return p.invited.Pin, q.Role == identity.Coordinator }
 	return transport.Config{TLS: channel.Client{Credentials: p.credentials, Pins: pins, Now: time.Now}.Config()}
@@ -156,7 +156,7 @@ func (p *party) config() transport.Config {
 
 func (p *party) line() *transport.Client { return p.hub.dial(p.config()) }
 
-// consent is the party's signed approval.
+// consent returns the party's signed approval.
 func (p *party) consent() []byte {
 	p.hub.t.Helper()
 	envelope, err := transcript.SignApproval(p.identity, p.invited.Study, p.invited.Coordinator, 0, transport.Hash{})
@@ -164,7 +164,7 @@ func (p *party) consent() []byte {
 	return envelope
 }
 
-// leave is the party's signed word that it leaves.
+// leave returns the party's signed notice that it leaves.
 func (p *party) leave() []byte {
 	p.hub.t.Helper()
 	envelope, err := transcript.SignLeave(p.identity, p.invited.Study, "no time")
@@ -172,8 +172,8 @@ func (p *party) leave() []byte {
 	return envelope
 }
 
-// release is a signed answer to question 1 with a body of a size. It is under a header
-// that only knows the study.
+// release returns a signed answer to plan 1 with a body of the given size. Its header holds only
+// the study.
 func (p *party) release(chain transcript.Chain, model transport.Hash, body []byte) []byte {
 	p.hub.t.Helper()
 	h := chain.ReleaseHeader(1, model, p.identity.Fingerprint(), 1, transport.Hash{1})

@@ -1,5 +1,4 @@
-// Package canary looks for secrets where they must not be: tests hand it all that a
-// value can be turned into.
+// Package canary searches text for secrets, in every form into which a value can be printed.
 package canary
 
 import (
@@ -15,11 +14,11 @@ import (
 	"testing"
 )
 
-// verbs are those of fmt, with the flags that change what is printed.
+// verbs are those of fmt, with the flags that change the output.
 var verbs = []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "% x", "%d", "%o", "%b", "%c", "%U", "%T"}
 
-// Shown returns what becomes of value, and of a field, an element and a pointer with
-// it, in the hands of fmt, encoding/json, encoding/gob and log/slog.
+// Shown returns all output of fmt, encoding/json, encoding/gob and log/slog for value, and for a
+// field, an element and a pointer that hold it.
 func Shown(value any) string {
 	var all strings.Builder
 	nested := struct {
@@ -42,8 +41,8 @@ func Shown(value any) string {
 	return all.String()
 }
 
-// Absent fails the test if text has eight bytes of the secret in a row, as they are or
-// in any encoding in which bytes are printed.
+// Absent fails the test if text has eight bytes of the secret in a row, raw or in any encoding in
+// which bytes are printed.
 func Absent(t testing.TB, text string, secret []byte) {
 	t.Helper()
 	const window = 8
@@ -61,8 +60,8 @@ func Absent(t testing.TB, text string, secret []byte) {
 	}
 }
 
-// forms are the ways to write part. The last digits of the bases, which depend on
-// what comes after, are left out.
+// forms returns the encodings of part, without the last digits of base encodings, which depend on
+// the following bytes.
 func forms(part []byte) map[string]string {
 	decimal := strings.Trim(fmt.Sprint(part), "[]")
 	return map[string]string{

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// recorder catches the failure of a test that ought to fail.
+// recorder catches the failure of a test that should fail.
 type recorder struct {
 	testing.TB
 	failed bool

@@ -21,7 +21,7 @@ var (
 	until = flag.Bool("until", false, "stop at the first world that goes wrong, and say no more than which it is")
 )
 
-// few are as many worlds as an ordinary test has time for.
+// few is the number of worlds in an ordinary test run.
 const few = 24
 
 // A house plays worlds.
@@ -51,7 +51,7 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-// fastDir is where files are in memory: whether a disk keeps what it should is simulated.
+// fastDir returns a folder in memory: the loss of unsynced data is simulated.
 func fastDir() string {
 	if info, err := os.Stat("/dev/shm"); err == nil && info.IsDir() {
 		return "/dev/shm"
@@ -73,7 +73,7 @@ func (h *house) draw(seed uint64) (*template, time.Duration, []fault) {
 	return of, pace, drawFaults(rng, of.clients, pace)
 }
 
-// play plays a world of a seed.
+// play plays the world of a seed.
 func (h *house) play(seed uint64, faults []fault, told bool) (a account) {
 	of, pace, _ := h.draw(seed)
 	h.played++
@@ -83,7 +83,7 @@ func (h *house) play(seed uint64, faults []fault, told bool) (a account) {
 	return a
 }
 
-// shrink leaves out faults for as long as something goes wrong.
+// shrink removes faults while the world still breaks a promise.
 func (h *house) shrink(seed uint64, faults []fault) []fault {
 	for again := true; again; {
 		again = false
@@ -98,7 +98,7 @@ func (h *house) shrink(seed uint64, faults []fault) []fault {
 	return faults
 }
 
-// report says what went wrong, with as few faults as it takes.
+// report describes the broken promise, with the fewest faults that show it.
 func (h *house) report(seed uint64, all []fault) string {
 	faults := all
 	if !*quick {
@@ -118,7 +118,7 @@ func (h *house) report(seed uint64, all []fault) string {
 	return head + b.String() + "  " + strings.Join(a.story, "\n  ")
 }
 
-// chosen are the faults that -keep leaves.
+// chosen returns the faults that -keep selects.
 func chosen(t *testing.T, faults []fault) []fault {
 	if *keep == "" {
 		return faults
@@ -134,8 +134,7 @@ func chosen(t *testing.T, faults []fault) []fault {
 	return kept
 }
 
-// Whatever goes wrong, what was promised holds. A failure says its seed and the fewest faults
-// that show it.
+// The promises hold in every world. A failure prints its seed and the fewest faults that show it.
 func TestPromisesHoldInEveryWorld(t *testing.T) {
 	n := *runs
 	if n == 0 {
@@ -185,7 +184,7 @@ func (h *house) progress(done, n, wrong int, took time.Duration) {
 	}
 }
 
-// The same seed gives the same world, to the last message.
+// The same seed yields the same world, to the last message.
 func TestAWorldCanBePlayedAgain(t *testing.T) {
 	h := newHouse(t)
 	seeds := uint64(4)

@@ -14,19 +14,19 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A disk is what of a process's database would survive a power failure now. The file itself
-// is what the operating system shows: the page cache.
+// A disk is the part of a process's database that would survive a power failure now. The file
+// itself is what the operating system shows: the page cache.
 //
-// bbolt writes the pages of a transaction, syncs, writes one of its first two pages, which
-// points to the others, and syncs. Syncs cannot be seen, but for an option that leaves them out
-// they are where it says: before and after that page.
+// bbolt writes the pages of a transaction, syncs, writes one of its first two pages, which points
+// to the others, and syncs. The hook does not see syncs, but their places are known: before and
+// after the write of that page.
 type disk struct {
 	durable []byte
-	// dirty are writes that no sync has reached, in order. At a power failure each of them
-	// is there, in part or not at all.
+	// dirty holds the unsynced writes in order. After a power failure each of them is on disk
+	// entirely, partly or not at all.
 	//
-	// Of a sync that fails the operating system takes what was dirty for clean: no later sync
-	// writes it, and the file shows it until the power fails.
+	// When a sync fails, the operating system marks dirty pages as clean: no later sync writes
+	// them, and the file shows them until the power fails.
 	dirty []written
 }
 
@@ -41,17 +41,17 @@ var (
 	errFull = errors.New("no space left on device")
 )
 
-// intercept has f called in the place of every write of a database.
+// intercept replaces every write of a database by a call of f.
 func intercept(db *bbolt.DB, f func(file *os.File, b []byte, off int64) (int, error)) {
 	in := reflect.ValueOf(db).Elem()
 	file := *(**os.File)(unsafe.Pointer(in.FieldByName("file").UnsafeAddr()))
-	hook := in.FieldByName("ops").FieldByName("writeAt") // bbolt has it for its own tests
+	hook := in.FieldByName("ops").FieldByName("writeAt") // bbolt's hook for its own tests
 	*(*func([]byte, int64) (int, error))(unsafe.Pointer(hook.UnsafeAddr())) = func(b []byte, off int64) (int, error) {
 		return f(file, b, off)
 	}
 }
 
-// begin takes a file as it is for durable, if nothing is known of it yet.
+// begin treats a file as durable if it is new to the disk.
 func (d *disk) begin(path string) (err error) {
 	if d.durable == nil {
 		d.durable, err = os.ReadFile(path)
@@ -59,12 +59,12 @@ func (d *disk) begin(path string) (err error) {
 	return err
 }
 
-// wrote notes a write that the file shows.
+// wrote records a write that the file shows.
 func (d *disk) wrote(b []byte, off int64) {
 	d.dirty = append(d.dirty, written{slices.Clone(b), off})
 }
 
-// sync makes everything durable that is dirty.
+// sync makes all dirty writes durable.
 func (d *disk) sync() {
 	for _, w := range d.dirty {
 		d.durable = put(d.durable, w.bytes, w.at)
@@ -72,8 +72,7 @@ func (d *disk) sync() {
 	d.dirty = nil
 }
 
-// unsynced is a sync that fails: of what was dirty some has reached the disk, and the rest
-// never will.
+// unsynced is a sync that fails: some of the dirty writes reach the disk, the others never will.
 func (d *disk) unsynced(rng *rand.Rand) {
 	for _, w := range d.dirty {
 		if rng.IntN(2) == 0 {
@@ -127,7 +126,7 @@ func copyTree(from, to string) error {
 	})
 }
 
-// A database is in this file of a state directory, if it is there already.
+// databaseIn returns the path of the database in a state directory, if it exists.
 func databaseIn(dir string) string {
 	for _, name := range []string{"coordinator.db", "ledger.db"} {
 		path := filepath.Join(dir, name)
@@ -138,8 +137,8 @@ func databaseIn(dir string) string {
 	return ""
 }
 
-// survive makes the directory of a process's next life out of that of its last, after it was
-// killed, or after the power of its machine failed.
+// survive creates the directory of a process's next life from that of its last, after the process
+// was killed or its machine lost power.
 func (d *disk) survive(from, to string, power bool, rng *rand.Rand) error {
 	if err := copyTree(from, to); err != nil {
 		return fmt.Errorf("what %s leaves: %w", from, err)

@@ -1,9 +1,8 @@
-// Package chaos plays whole federations in one process, with the daemons' own state
-// machines and stores, under a clock that is not real and with faults that a seed chooses:
-// processes are killed at any write, writes are torn or fail, disks are full, messages are
-// lost, late or double, clocks jump, clients are slow or absent. A model looks at what
-// everybody says and keeps, and knows what must hold.
+// Package chaos plays whole federations in one process, with the daemons' own state machines and
+// stores, in simulated time and with faults chosen by a seed: processes are killed at any write,
+// writes are torn or fail, disks are full, messages are lost, late or repeated, clocks jump,
+// clients are slow or absent. A model of the protocol checks every message and all stored state.
 //
-// All of it is test code: see docs/develop/chaos.md for what is simulated, what is checked and how
-// to run it.
+// All of it is test code. docs/develop/chaos.md describes the simulation, the checks and their
+// limits.
 package chaos

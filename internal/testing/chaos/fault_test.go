@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A kind is what goes wrong.
+// A kind is a kind of fault.
 type kind int
 
 const (
@@ -17,13 +17,13 @@ const (
 	diskFull
 	cutRequest
 	cutAnswer
-	repeat    // a call, once more later
-	delay     // of a call: a slow client, a slow network, what overtakes
+	repeat    // a call, repeated later
+	delay     // of a call: a slow client, a slow network, messages that overtake others
 	partition // of a client
 	clockJump
-	absent // a client, for long
-	replay // of an earlier entry in the place of one that was asked for
-	forge  // of an entry: the coordinator tells one client something else
+	absent // a client, for a long time
+	replay // an earlier entry instead of the requested one
+	forge  // an entry that the coordinator shows to one client only
 	kinds
 )
 
@@ -32,14 +32,13 @@ var kindNames = [kinds]string{
 	"a call is repeated", "a call is slow", "cut off", "the clock jumps", "absent", "an old entry is shown", "a forged entry is shown",
 }
 
-// A fault is one thing that goes wrong. Those at a step or a call happen when it comes, if
-// it does.
+// A fault is one fault of a world. A fault at a step or a call happens when that is reached.
 type fault struct {
 	Kind  kind
 	Who   int           // 0 is the coordinator, m is client m
-	Nth   int           // write and sync, or call, of that process, counted over its lives
-	At    time.Duration // since the beginning
-	For   time.Duration // how long it lasts, or what is down stays so
+	Nth   int           // write and sync, or call, of that process, counted over all its lives
+	At    time.Duration // time since the beginning
+	For   time.Duration // duration of the fault, or of being down
 	Power bool          // a power failure, not only the end of a process
 	Salt  uint64
 }
@@ -60,13 +59,13 @@ func (f fault) String() string {
 	return s
 }
 
-// Faults come in the first hours; then a world must heal.
+// Faults start in the first hours; after those a world must recover.
 const (
 	troubled = 40 * time.Minute
 	patience = 12 * time.Hour
 )
 
-// drawFaults returns what goes wrong in a world.
+// drawFaults returns the faults of a world.
 func drawFaults(rng *rand.Rand, clients int, latency time.Duration) []fault {
 	all := make([]fault, 1+rng.IntN(8))
 	for i := range all {
@@ -75,7 +74,7 @@ func drawFaults(rng *rand.Rand, clients int, latency time.Duration) []fault {
 	return all
 }
 
-// drawFault draws a fault of a world that would last so long without any.
+// drawFault draws a fault of a world whose undisturbed duration is given.
 func drawFault(rng *rand.Rand, clients int, lasts time.Duration) fault {
 	f := fault{Kind: kind(rng.IntN(int(kinds))), Power: rng.IntN(2) == 0, Salt: rng.Uint64()}
 	f.For = upTo(rng, 2*time.Minute)
@@ -100,7 +99,8 @@ func drawFault(rng *rand.Rand, clients int, lasts time.Duration) fault {
 	return f
 }
 
-// when draws a time of a world without other faults, or of one that they keep.
+// when draws a time within the duration of an undisturbed world, or a time that other faults
+// extend it to.
 func when(rng *rand.Rand, lasts time.Duration) time.Duration {
 	if rng.IntN(3) == 0 {
 		return upTo(rng, troubled)
@@ -108,11 +108,11 @@ func when(rng *rand.Rand, lasts time.Duration) time.Duration {
 	return time.Duration(rng.Float64() * float64(lasts))
 }
 
-// paces are how long a message takes at most, in a world: rounds take seconds, or most of their
-// time.
+// paces are the longest delays of a message, one for each world: rounds take seconds, or most of
+// their deadline.
 var paces = []time.Duration{40 * time.Millisecond, 2 * time.Second, 30 * time.Second}
 
-// upTo draws a time. Small ones are as likely as large ones.
+// upTo draws a duration on a logarithmic scale.
 func upTo(rng *rand.Rand, most time.Duration) time.Duration {
 	return time.Duration(rng.Float64() * rng.Float64() * float64(most))
 }

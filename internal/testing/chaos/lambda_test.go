@@ -9,12 +9,12 @@ import (
 	"fedpvi/pvi"
 )
 
-// A lambda is λ − λ_prior on its lattice, added up a second time: in integers of any size, and
-// with a damping that is taken from the first change that was accepted and must then be that of
-// all.
+// A lambda is λ − λ_prior on its lattice, computed independently of the coordinator, in integers
+// of any size. It takes the damping from the first accepted change and checks that all others have
+// the same.
 type lambda struct {
 	protocol *pvi.Protocol
-	sum      []*big.Int // of the accepted changes
+	sum      []*big.Int // sum of the accepted changes
 	alpha    *big.Int   // nil until a plan shows it
 }
 
@@ -70,7 +70,7 @@ func integer(w pvi.Wide) *big.Int {
 }
 
 // leadsTo reports whether the natural parameters of a result are those of the prior plus λ: the
-// difference is the sum times one power of two, whatever that is.
+// difference must be the sum times one power of two.
 func (l *lambda) leadsTo(result []byte) error {
 	var said struct {
 		Natural []float64 `json:"natural"`

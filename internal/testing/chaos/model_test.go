@@ -18,25 +18,25 @@ import (
 	"fedpvi/transport"
 )
 
-// A model knows what was said by whom, and what must follow. All that it is told is checked at
-// once. The world's lock guards it.
+// A model records all messages and checks each at once against the protocol. The world's lock
+// guards it.
 type model struct {
 	w *world
 
-	items    []transport.Item // of the transcript, as it was first seen
+	items    []transport.Item // entries of the transcript as first seen
 	entries  []transcript.Entry
 	chain    transcript.Chain
 	lambda   *lambda
-	closed   map[uint64]bool           // questions with an outcome
-	answers  map[answer]transport.Item // that left a client
+	closed   map[uint64]bool           // plans with an outcome
+	answers  map[answer]transport.Item // answers that left a client
 	payloads map[answer]*pvi.Release
-	taken    map[answer]bool // that the coordinator said it took
-	late     map[answer]bool // that it refused
-	forged   map[int]uint64  // the entry of which a client was shown another
+	taken    map[answer]bool // answers that the coordinator acknowledged
+	late     map[answer]bool // answers that it refused
+	forged   map[int]uint64  // the entry that a client was shown a forgery of
 	endings  map[string]*client.Ending
 }
 
-// An answer is one client's to one question.
+// An answer is one client's to one plan.
 type answer struct {
 	client string
 	ask    uint64
@@ -50,8 +50,9 @@ func newModel(w *world) *model {
 	}
 }
 
-// opened is told of a client that was started, when it has loaded its state: what it spent is
-// on record, and what it paid for and has not been settled is there to be sent.
+// opened is called when a started client has loaded its state. It checks that the recorded spend
+// covers the client's answers and that every answer that is paid for and not settled is stored for
+// sending.
 func (m *model) opened(p *process, c *client.Client, member *client.Member, policy *client.Policy) {
 	spent := m.spentBy(c, p.name)
 	m.w.mu.Lock()
@@ -68,7 +69,7 @@ func (m *model) opened(p *process, c *client.Client, member *client.Member, poli
 	}
 }
 
-// asked returns the questions so far.
+// asked returns the plans so far.
 func (m *model) asked() map[uint64]bool {
 	all := map[uint64]bool{}
 	for _, e := range m.entries {
@@ -79,8 +80,8 @@ func (m *model) asked() map[uint64]bool {
 	return all
 }
 
-// left is told of an answer at the moment at which it leaves its client. It is paid for then, and
-// both are where no power failure can take them away; and there is no other answer.
+// left is called when an answer leaves its client. It checks that the charge and the answer
+// survive a power failure, and that no other answer to the plan was sent.
 func (m *model) left(l *life, item transport.Item) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -125,8 +126,8 @@ func (m *model) read(key answer, h signed.Header, item transport.Item) {
 	m.payloads[key] = r
 }
 
-// fresh checks that noise is not used twice. Where it drowns what it hides, two answers that
-// are almost the same have the same noise.
+// fresh checks that noise is not used twice. Where the noise drowns the contribution, two nearly
+// equal answers have the same noise.
 func (m *model) fresh(key answer, r *pvi.Release) {
 	if !m.w.loud {
 		return
@@ -138,7 +139,7 @@ func (m *model) fresh(key answer, r *pvi.Release) {
 	}
 }
 
-// alike reports whether two releases differ by less than a fiftieth of what they are.
+// alike reports whether two releases differ by less than a fiftieth of their size.
 func alike(a, b []int64) bool {
 	var difference, size float64
 	for i := range a {
@@ -149,7 +150,7 @@ func alike(a, b []int64) bool {
 	return difference*2500 < size
 }
 
-// took is told that the coordinator says it has an answer.
+// took is called when the coordinator acknowledges an answer.
 func (m *model) took(l *life, from *process, item transport.Item) {
 	m.kept(l, "an answer of "+from.name, item.Envelope)
 	m.w.mu.Lock()
@@ -160,8 +161,7 @@ func (m *model) took(l *life, from *process, item transport.Item) {
 	}
 }
 
-// kept checks that what the coordinator says it has is where no power failure can take it
-// away.
+// kept checks that the acknowledged data survives a power failure.
 func (m *model) kept(l *life, what string, envelope []byte) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -170,8 +170,8 @@ func (m *model) kept(l *life, what string, envelope []byte) {
 	}
 }
 
-// said is told of an entry when it leaves the coordinator. It is on disk then; it is the same
-// for everybody and for ever; and it follows from those before.
+// said is called when an entry leaves the coordinator. It checks that the entry is on disk, is the
+// same for every client and at every time, and follows from those before.
 func (m *model) said(l *life, number uint64, item transport.Item) {
 	m.kept(l, "said an entry", item.Envelope)
 	m.w.mu.Lock()
@@ -199,7 +199,7 @@ func (m *model) said(l *life, number uint64, item transport.Item) {
 	m.follow(e, item.Body)
 }
 
-// follow checks what an entry says.
+// follow checks the contents of an entry.
 func (m *model) follow(e transcript.Entry, body []byte) {
 	switch e.Kind {
 	case "plan":
@@ -222,8 +222,7 @@ func (m *model) follow(e transcript.Entry, body []byte) {
 	}
 }
 
-// settle checks an outcome: it opens the sum of the answers that it names, if they are
-// enough.
+// settle checks an outcome: it opens the sum of the named answers, if they are enough.
 func (m *model) settle(ask uint64, o *pvi.Outcome) {
 	m.w.tell("question %d: %s with %v", ask, o.Verdict, o.Participants)
 	enough := len(o.Participants) >= min(m.w.fewest, m.w.protocol.Fewest())
@@ -254,7 +253,7 @@ func (m *model) settle(ask uint64, o *pvi.Outcome) {
 	}
 }
 
-// close checks the end: whose answers were taken, and the posterior.
+// close checks the end of the study: its list of answers, and the posterior.
 func (m *model) close(body []byte) {
 	closing, err := transcript.ParseClosing(body)
 	if err != nil {
@@ -280,7 +279,7 @@ func (m *model) close(body []byte) {
 	}
 }
 
-// asks is told of the entry that a client wants next: it has accepted those before.
+// asks is called when a client requests an entry: it has accepted those before.
 func (m *model) asks(l *life, number uint64) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
@@ -290,7 +289,7 @@ func (m *model) asks(l *life, number uint64) {
 	delete(m.forged, l.p.index)
 }
 
-// instead returns what a client is shown in the place of an entry.
+// instead returns the forgery that a client is shown in place of an entry.
 func (m *model) instead(index int, lie kind, number uint64) (transport.Item, bool) {
 	if number > uint64(len(m.items)) {
 		return transport.Item{}, false
@@ -308,8 +307,8 @@ func (m *model) instead(index int, lie kind, number uint64) (transport.Item, boo
 	return other, ok
 }
 
-// forge signs, as a coordinator could that lies, an entry that does not follow: an outcome
-// with the other verdict, or a plan with another λ for a client that it asks.
+// forge signs a wrong entry as a lying coordinator could: an outcome with the other verdict, or a
+// plan with another λ.
 func (m *model) forge(number uint64, to string) (transport.Item, bool) {
 	e, item := m.entries[number-1], m.items[number-1]
 	var body []byte
@@ -317,7 +316,7 @@ func (m *model) forge(number uint64, to string) (transport.Item, bool) {
 	case "outcome":
 		o, err := wire.ReadOutcome(item.Body, m.w.limits())
 		if err != nil || o.Verdict == pvi.Void || m.w.document.Inference.Schedule == study.Asynchronous {
-			return item, false // a client that has yet to answer looks at such an outcome later
+			return item, false // a client that has not answered reads such an outcome later
 		}
 		if o.Verdict == pvi.Accepted {
 			o.Verdict = pvi.Rejected
@@ -344,8 +343,8 @@ func (w *world) limits() wire.Limits {
 	return wire.Limits{Elements: 64, Clients: len(w.names), Name: identity.MaxName}
 }
 
-// spentBy compares what a client has on record with what its answers cost, and returns what
-// says so.
+// spentBy compares a client's recorded spend with the cost of its answers, and describes a
+// difference.
 func (m *model) spentBy(c *client.Client, name string) func() {
 	a, ok := c.Store().Account(datasetName)
 	return func() {
@@ -364,9 +363,10 @@ func (m *model) spentBy(c *client.Client, name string) func() {
 	}
 }
 
-// costOf returns what so many answers cost a budget, by what the protocol says of the whole.
+// costOf returns the cost of the given number of answers to a budget, by the protocol's cost of
+// the whole.
 func (t *template) costOf(answers int, b ledger.Budget) (float64, error) {
-	views := t.protocol.Views() // the last sees most
+	views := t.protocol.Views() // the last view sees most
 	view := views[len(views)-1]
 	event, err := t.protocol.Event(view, b.Adjacency, min(answers, t.protocol.Releases()))
 	if err != nil {

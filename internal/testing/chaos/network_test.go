@@ -13,12 +13,12 @@ import (
 	"fedpvi/transport"
 )
 
-// A link is how a client calls the coordinator in one life. It tries again as transport.Client
+// A link is a client's connection to the coordinator in one life. It retries as transport.Client
 // does.
 type link struct {
 	life *life
 	peer channel.Party
-	lie  map[uint64]transport.Item // what the client was shown instead of an entry
+	lie  map[uint64]transport.Item // the forgery that the client was shown instead of an entry
 }
 
 var (
@@ -37,13 +37,13 @@ type address struct {
 	life  *life
 }
 
-// A request is a call as the coordinator carries it out. It returns what keeps its result, for
-// who called.
+// A request is a call as the coordinator executes it. It returns a function that stores its result
+// for the caller.
 type request func(ctx context.Context, to *address) (keep func(), err error)
 
 func nothing() {}
 
-// call makes a call until it is answered.
+// call repeats a call until it is answered.
 func (k *link) call(ctx context.Context, do request) error {
 	var err error
 	for n := range tries {
@@ -61,7 +61,7 @@ func (k *link) call(ctx context.Context, do request) error {
 	return &transport.Unreachable{Address: hubAddress, Err: err}
 }
 
-// once is one call with all that may become of it.
+// once makes one call, with the faults that befall it.
 func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	w := k.life.p.w
 	out, back := k.upTo(w.pace), k.upTo(w.pace)
@@ -79,7 +79,7 @@ func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	if f, twice := trouble[repeat]; twice {
 		w.later(f.For, func() {
 			if to := w.serving(k.life.p); to != nil {
-				_, _ = to.call(w.ctx, do) // who sent it has its answer
+				_, _ = to.call(w.ctx, do) // the caller has its answer
 			}
 		})
 	}
@@ -99,7 +99,7 @@ func (k *link) once(ctx context.Context, do request) (again bool, err error) {
 	return judge(err)
 }
 
-// judge reports whether a call is to be tried again.
+// judge reports whether to repeat a call.
 func judge(err error) (again bool, final error) {
 	var refused *transport.Refusal
 	if errors.As(err, &refused) {
@@ -116,7 +116,7 @@ func (a *address) call(ctx context.Context, do request) (keep func(), err error)
 	return do(ctx, a)
 }
 
-// trouble counts a call, and returns what befalls it.
+// trouble counts a call, and returns the fault that befalls it.
 func (k *link) trouble() map[kind]fault {
 	p := k.life.p
 	p.w.mu.Lock()
@@ -150,7 +150,7 @@ func (k *link) Join(ctx context.Context, r transport.JoinRequest) (a transport.A
 	return a, err
 }
 
-// Standing and the other methods are those of client.Link.
+// Standing and the following methods implement client.Link.
 func (k *link) Standing(ctx context.Context) (s transport.Standing, err error) {
 	err = k.call(ctx, func(ctx context.Context, to *address) (func(), error) {
 		got, err := to.study.Standing(ctx, k.peer)
@@ -177,7 +177,7 @@ func (k *link) Renew(ctx context.Context, request []byte) (certificate []byte, e
 	return certificate, err
 }
 
-// Entry leaves away, as a server does, the body that the client is to work out.
+// Entry omits, as a server does, the body that the client can compute.
 func (k *link) Entry(ctx context.Context, number uint64) (transport.Item, error) {
 	item, err := k.Whole(ctx, number)
 	if item.Derived && session.Foretells(k.life.p.w.document) {
@@ -214,7 +214,7 @@ func (k *link) Whole(ctx context.Context, number uint64) (transport.Item, error)
 	}
 }
 
-// tamper shows the client something else than what was said, if that is to happen.
+// tamper shows the client a forged entry, if a fault requires it.
 func (k *link) tamper(number uint64, item transport.Item) transport.Item {
 	p := k.life.p
 	p.w.mu.Lock()
@@ -228,7 +228,7 @@ func (k *link) tamper(number uint64, item transport.Item) transport.Item {
 		}
 	}
 	if other, lied := k.lie[number]; lied {
-		return other // also where the client asks again
+		return other // also if the client asks again
 	}
 	return item
 }

@@ -13,23 +13,22 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// A process is the coordinator or a client, over all of its lives. What is in it is guarded
-// by the world.
+// A process is the coordinator or a client, over all of its lives. The world's lock guards it.
 type process struct {
 	w     *world
 	index int // 0 is the coordinator
 	name  string
-	rng   *rand.Rand // of the times that its messages take
+	rng   *rand.Rand // for the delays of its messages
 	disk  disk
-	dir   string // of the next life
+	dir   string // number of the next life
 	lives int
 	steps int // writes, syncs and commits so far
 	calls int
-	down  time.Duration // before the next life
-	skew  time.Duration // of its clock
-	full  time.Time     // until when its disk is
-	apart time.Time     // until when it is cut off
-	lies  []kind        // that it will be shown
+	down  time.Duration // pause before the next life
+	skew  time.Duration // error of its clock
+	full  time.Time     // end of the time when its disk is full
+	apart time.Time     // end of the time when it is cut off
+	lies  []kind        // entry that it will be shown
 	life  *life         // nil while it is down
 	done  bool
 }
@@ -52,7 +51,7 @@ type life struct {
 	excuses []string
 }
 
-// live starts the process again and again, until its world is over.
+// live starts the process again and again, until its world ends.
 func (p *process) live(play func(*life) error) {
 	for p.w.ctx.Err() == nil && !p.done {
 		l := p.begin()
@@ -74,7 +73,7 @@ func (p *process) begin() *life {
 	return l
 }
 
-// finish judges how a life ended.
+// finish judges the end of a life.
 func (p *process) finish(l *life, err error) {
 	l.end()
 	p.w.mu.Lock()
@@ -89,10 +88,10 @@ func (p *process) finish(l *life, err error) {
 	}
 }
 
-// excuse notes why a life may end with an error.
+// excuse records a reason for which a life may end with an error.
 func (l *life) excuse(why string) { l.excuses = append(l.excuses, why) }
 
-// die ends a life: what is left of it is in the directory of the next.
+// die ends a life: the directory of the next life gets the surviving files.
 func (l *life) die(f fault) {
 	if l.dead {
 		return
@@ -110,7 +109,7 @@ func (l *life) die(f fault) {
 
 func salted(f fault) *rand.Rand { return rand.New(rand.NewPCG(f.Salt, uint64(f.Kind))) }
 
-// opened takes the place of the writes of a database.
+// opened intercepts the writes of a database.
 func (l *life) opened(db *bbolt.DB) {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
@@ -121,7 +120,7 @@ func (l *life) opened(db *bbolt.DB) {
 	intercept(db, l.write)
 }
 
-// layer puts the faults of the life between its database and the file.
+// layer puts the faults of a life between its database and the file.
 func (l *life) layer() durable.Layer {
 	return durable.Layer{Opened: l.opened, File: func(path string) (durable.File, error) {
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -129,7 +128,7 @@ func (l *life) layer() durable.Layer {
 	}}
 }
 
-// A faulty file is one that is written anew.
+// A faulty file passes writes to a file that is being written anew.
 type faulty struct {
 	*os.File
 	l *life
@@ -147,7 +146,7 @@ func (f *faulty) Sync() error {
 	return f.l.sync()
 }
 
-// write is a write of the database, with the syncs that come before and after it.
+// write is a write of the database, with the syncs before and after it.
 func (l *life) write(file *os.File, b []byte, off int64) (int, error) {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
@@ -199,7 +198,7 @@ func (l *life) sync() error {
 	return l.suffer(f, err)
 }
 
-// committed is the moment after a commit, before anybody is told.
+// committed runs after a commit and before any client is told.
 func (l *life) committed() error {
 	l.p.w.mu.Lock()
 	defer l.p.w.mu.Unlock()
@@ -209,10 +208,10 @@ func (l *life) committed() error {
 	return nil
 }
 
-// errUnsynced is a sync that fails.
+// errUnsynced is the error of a sync that fails.
 var errUnsynced = fmt.Errorf("sync: %w", errIO)
 
-// due counts a write, a sync or a commit, and returns the fault that is due and how it shows.
+// due counts a write, a sync or a commit, and returns the fault that is due at that point.
 func (l *life) due() (fault, error) {
 	p := l.p
 	if l.dead {
@@ -240,7 +239,7 @@ func (l *life) due() (fault, error) {
 	return fault{}, nil
 }
 
-// suffer has a fault of the disk happen.
+// suffer makes a fault of the disk happen.
 func (l *life) suffer(f fault, err error) error {
 	if err == errDead {
 		l.die(f)

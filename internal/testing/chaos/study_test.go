@@ -23,17 +23,18 @@ import (
 type variant struct {
 	name     string
 	clients  int
-	fewest   int // answers for which a sum is opened
+	fewest   int // fewest answers for which a sum is opened
 	loud     bool
-	partSize int   // of long values in the coordinator's store, 0 for the usual, of which nothing is long here
-	renew    int64 // pages of the store after which it is opened anew, 0 for the usual, which are never reached here
+	partSize int   // size from which values are long in the coordinator's store; 0 for the default, which no value here reaches
+	renew    int64 // pages after which the store is opened anew; 0 for the default, which is never reached here
 	parts    linestudy.Parts
 }
 
-// variants are small, so that many can be played, and differ in what can go wrong: sums
-// with a threshold; sums that are mostly noise, so that most rounds are rejected and noise
-// that is used twice is seen; turns; several questions at once; sums whose bodies and states are long ones for the store, so that
-// they are written in several transactions and λ is read from there, and whose store is opened anew now and then.
+// variants are small, so that many can be played, and have different risks: sums with a threshold;
+// sums that are mostly noise, so that most rounds are rejected and reused noise is detected;
+// clients in turn; several plans at once; sums with bodies and states that are long for the store,
+// so that it writes them in several transactions, reads λ from there, and is opened anew now and
+// then.
 var variants = []variant{
 	{"sums", 3, 2, false, 0, 0, linestudy.Parts{Inference: constant + "rounds = 3\ndamping = 0.5", Privacy: sums + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
 	{"loud sums", 3, 2, true, 0, 0, linestudy.Parts{Inference: constant + "rounds = 4\ndamping = 1.0", Privacy: sums + "noise_multiplier = 200\nclip = 0.5", Federation: "min_clients = 2"}},
@@ -55,11 +56,10 @@ const (
 	datasetName = "records"
 )
 
-// birth is when every simulated world begins; synctest has it so.
+// birth is the time at which synctest begins every simulated world.
 var birth = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A template is a study that was founded and whose clients were invited, once for all worlds
-// that play it.
+// A template is a study with invited clients, prepared once for all worlds that play it.
 type template struct {
 	variant
 	dir         string
@@ -144,7 +144,7 @@ func (t *template) equip(m int, name pvi.ClientID, policy string) error {
 	return os.WriteFile(t.records(string(name)), []byte(b.String()), 0o600)
 }
 
-// learn takes the secrets of the coordinator, so that a model can read what it reads.
+// learn reads the secret keys of the coordinator, so that a model can open sealed answers.
 func (t *template) learn() (err error) {
 	if t.sealing, err = seal.Load(filepath.Join(t.hubDir(), "studies", fmt.Sprintf("%x", t.hash), "sealing.key")); err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 
 const between = 5 * time.Minute
 
-// watch asks the coordinator from time to time for whom it waits, and says when nobody will
-// come any more.
+// watch polls the clients that the coordinator waits for, and reports a study that can no longer
+// proceed.
 func (w *world) watch() {
 	silent := 0
 	for w.ctx.Err() == nil {
@@ -41,7 +41,7 @@ func (w *world) watch() {
 	}
 }
 
-// absent says which clients have not ended.
+// absent names the clients that have not ended.
 func (w *world) absent() string {
 	var names []string
 	for _, p := range w.parts[1:] {
@@ -66,8 +66,8 @@ func (w *world) status() (coordinator.Status, bool) {
 	return status, err == nil
 }
 
-// ended is told that a client has come to the end of the study. Its ledger is whole, and the
-// posterior is everybody's.
+// ended is called when a client has reached the end of the study. It checks the client's ledger
+// and that all posteriors are equal.
 func (m *model) ended(l *life, c *client.Client, e *client.Ending) {
 	spent := m.spentBy(c, l.p.name)
 	var exported bytes.Buffer

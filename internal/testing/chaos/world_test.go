@@ -24,7 +24,7 @@ import (
 type world struct {
 	*template
 	dir    string
-	pace   time.Duration // how long a message takes at most
+	pace   time.Duration // longest delay of a message
 	faults []fault
 	model  *model
 	parts  []*process // the coordinator, and the clients in order
@@ -33,24 +33,24 @@ type world struct {
 	end context.CancelFunc
 	wg  sync.WaitGroup
 
-	mu      sync.Mutex // guards all that follows, and the processes
+	mu      sync.Mutex // guards the following fields, and the processes
 	address *address
-	wrong   string // the first thing that is
+	wrong   string // the first broken promise
 	begun   time.Time
 	story   []string
-	told    bool // whether a story is wanted
+	told    bool // whether to record a story
 	steps   int
 }
 
-// An account is what came of a world.
+// An account is the result of a world.
 type account struct {
 	wrong string
 	story []string
-	steps int           // writes, syncs and commits of all
-	took  time.Duration // of the world's own time
+	steps int           // writes, syncs and commits of all processes
+	took  time.Duration // of simulated time
 }
 
-// play plays a world. The same seed and faults give the same one.
+// play plays a world. The same seed and faults yield the same world.
 func play(t *testing.T, of *template, dir string, seed uint64, pace time.Duration, faults []fault, told bool) (a account) {
 	cryptotest.SetGlobalRandom(t, seed)
 	synctest.Test(t, func(*testing.T) {
@@ -68,7 +68,7 @@ func play(t *testing.T, of *template, dir string, seed uint64, pace time.Duratio
 	return a
 }
 
-// populate makes the processes.
+// populate creates the processes.
 func (w *world) populate(seed uint64) error {
 	names := []string{"coordinator"}
 	for _, n := range w.names {
@@ -84,7 +84,7 @@ func (w *world) populate(seed uint64) error {
 	return nil
 }
 
-// run runs everybody until the study is over for all, or it is clear that it never will be.
+// run runs all processes until the study is over for all of them, or can no longer end.
 func (w *world) run() {
 	w.wg.Go(func() { w.parts[0].live(w.coordinate) })
 	for _, p := range w.parts[1:] {
@@ -156,7 +156,7 @@ func (w *world) takePart(l *life) error {
 	return err
 }
 
-// admit joins and approves, as far as that was not done in an earlier life.
+// admit joins and approves, unless an earlier life has done so.
 func (w *world) admit(l *life, c *client.Client, k *link) (*client.Member, *client.Policy, error) {
 	m, err := c.Member("")
 	var none *client.UsageError
@@ -176,7 +176,7 @@ func (w *world) admit(l *life, c *client.Client, k *link) (*client.Member, *clie
 	return m, policy, err
 }
 
-// befall has a fault happen that comes at a time.
+// befall makes a fault happen that is due at a time.
 func (w *world) befall(f fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -199,15 +199,15 @@ func (w *world) befall(f fault) {
 	}
 }
 
-// pardons reports whether an error of a life is one that a client may end with, to be started
-// again: nobody is there, or certificates are from another day than its own.
+// pardons reports whether a client may end with an error and be restarted: the coordinator cannot
+// be reached, or its certificates are not valid by the client's clock.
 func (w *world) pardons(p *process, err error) bool {
-	const early = 4 * time.Minute // certificates are good a little before they are made
+	const early = 4 * time.Minute // certificates are valid a little before they are made
 	var unreachable *transport.Unreachable
 	return errors.As(err, &unreachable) || (p.skew-w.parts[0].skew).Abs() >= early || p.skew.Abs() >= early
 }
 
-// later does something after a while.
+// later calls a function after a delay.
 func (w *world) later(d time.Duration, do func()) {
 	w.wg.Go(func() {
 		if rest(w.ctx, d); w.ctx.Err() == nil {
@@ -244,7 +244,7 @@ func (w *world) isApart(p *process) bool {
 	return time.Now().Before(p.apart)
 }
 
-// fail notes that a promise was broken, and ends the world. The caller has the lock.
+// fail records a broken promise and ends the world. The caller holds the lock.
 func (w *world) fail(format string, args ...any) {
 	if w.wrong == "" && w.ctx.Err() == nil {
 		w.wrong = fmt.Sprintf(format, args...)
@@ -253,7 +253,7 @@ func (w *world) fail(format string, args ...any) {
 	w.end()
 }
 
-// tell adds to the story. The caller has the lock.
+// tell adds to the story. The caller holds the lock.
 func (w *world) tell(format string, args ...any) {
 	if w.told {
 		w.story = append(w.story, fmt.Sprintf("%12s  ", time.Since(w.begun).Round(time.Millisecond))+fmt.Sprintf(format, args...))

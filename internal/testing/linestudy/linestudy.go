@@ -1,17 +1,17 @@
-// Package linestudy is the small study that the tests of many rooms play: a line through
-// records of two numbers, y = a + b x, of which everything is known exactly.
+// Package linestudy has a small study for tests of many packages: a line through records of two
+// numbers, y = a + b x, whose results are known exactly.
 package linestudy
 
 import "strings"
 
 // Parts replace or add to parts of the study.
 type Parts struct {
-	Privacy    string // lines of [privacy]; without any there is none
+	Privacy    string // lines of [privacy]; the section is left out if empty
 	Inference  string // lines of [inference]; empty: the defaults
 	Federation string // further lines of [federation]
 }
 
-// Privacy of nobody, as lines of Parts.
+// Lines for Parts without privacy.
 const NoPrivacy = `unit = "none"`
 
 const document = `

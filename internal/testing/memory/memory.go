@@ -1,5 +1,5 @@
-// Package memory measures what reading a message takes: a parser of bytes that others
-// wrote must not be made to allocate more than in proportion to what they sent.
+// Package memory bounds the allocations of readers of foreign messages: a sender must not be able
+// to make a parser allocate more than in proportion to the message.
 package memory
 
 import (
@@ -8,29 +8,29 @@ import (
 )
 
 const (
-	// Factor is how many times its own size a message may take to be read, garbage and
-	// result together.
+	// Factor is the largest allocation of a reader relative to the size of its message, garbage
+	// and result together.
 	Factor = 4
-	// Room is what reading any message may take besides, in bytes: errors, tables, keys.
+	// Room is the largest further allocation, in bytes: for errors, tables, keys.
 	Room = 256 << 10
 )
 
-// Bound fails a test if f, which reads a message of that many bytes, allocates more than
-// Factor times as much and Room. What other goroutines allocate meanwhile counts along, so
-// f may be called again before it is blamed.
+// Bound fails a test if f, which reads a message of the given size, allocates more than Factor
+// times the size plus Room. Allocations of other goroutines count too, so f may be called again
+// before the test fails.
 func Bound(t testing.TB, message int, f func()) {
 	t.Helper()
 	Within(t, Factor*uint64(message)+Room, f)
 }
 
-// Beside is [Bound] for f that takes a number of bytes whatever the message is.
+// Beside is [Bound] for f that allocates up to a number of bytes independent of the message.
 func Beside(t testing.TB, fixed uint64, message int, f func()) {
 	t.Helper()
 	Within(t, fixed+Factor*uint64(message)+Room, f)
 }
 
-// Document is [Bound] for f that reads TOML: the decoder takes up to 256 bytes for one, and
-// package document reads no more than takes 16 MiB.
+// Document is [Bound] for f that reads TOML: the decoder allocates up to 256 bytes for one, and
+// package document refuses documents that need more than 16 MiB.
 func Document(t testing.TB, message int, f func()) {
 	t.Helper()
 	Beside(t, min(256*uint64(message), 16<<20), message, f)
@@ -48,7 +48,7 @@ func Within(t testing.TB, limit uint64, f func()) {
 	t.Errorf("%d bytes were allocated where %d are allowed", took, limit)
 }
 
-// Allocated returns how many bytes were allocated while f ran, by whomever, to some
+// Allocated returns the number of bytes that all goroutines allocate while f runs, to within some
 // kilobytes: small objects are counted by the span.
 func Allocated(f func()) uint64 {
 	before := allocated()

@@ -6,7 +6,7 @@ import (
 
 var keep [][]byte
 
-// What is allocated is counted, in one piece and in many.
+// Allocated counts allocations of one piece and of many.
 func TestWhatIsAllocatedIsCounted(t *testing.T) {
 	const size = 4 << 20
 	for _, piece := range []int{16, 1 << 10, size} {
@@ -23,7 +23,7 @@ func TestWhatIsAllocatedIsCounted(t *testing.T) {
 	keep = nil
 }
 
-// A reader that takes too much fails its test, and one that does not passes.
+// Bound fails the test of a reader that allocates too much, and only that.
 func TestBound(t *testing.T) {
 	for size, fails := range map[int]bool{Factor * 1000: false, Factor*1000 + 2*Room: true} {
 		spy := &spy{TB: t}

@@ -10,16 +10,16 @@ import (
 )
 
 var (
-	// link is a link of a page to a file of the repository, with the names in it that the
-	// page speaks of, if any.
+	// link matches a link from a page to a file of the repository, and the names in that file that
+	// the page mentions.
 	link = regexp.MustCompile("\\]\\(([^)#:]+)(?:#[^)]*)?\\)((?:,? `\\w+`)*)")
 	name = regexp.MustCompile(`\w+`)
 
-	// quotedTest is a test that a page names.
+	// quotedTest matches the name of a test.
 	quotedTest = regexp.MustCompile("`(Test[A-Z]\\w*)`")
 )
 
-// pages returns what is written for people, by path.
+// pages returns the pages for people, by path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("..", "..", "..", "docs", "*", "*.md"))
@@ -37,7 +37,7 @@ func pages(t *testing.T) map[string]string {
 	return text
 }
 
-// What the pages point at is there: files, and the names in them.
+// Files and names that the pages link to exist.
 func TestPagesPointAtWhatIsThere(t *testing.T) {
 	named := 0
 	for page, text := range pages(t) {
@@ -64,7 +64,7 @@ func TestPagesPointAtWhatIsThere(t *testing.T) {
 	}
 }
 
-// The tests that pages name as guards are there.
+// Tests that the pages name exist.
 func TestPagesNameTestsThatAreThere(t *testing.T) {
 	there := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)

@@ -22,7 +22,7 @@ func source(t *testing.T, path ...string) string {
 	return string(b)
 }
 
-// section returns what stands under a heading of a page.
+// section returns the text under a heading of a page.
 func section(t *testing.T, page, heading string) string {
 	t.Helper()
 	_, after, ok := strings.Cut(page, "\n## "+heading+"\n")

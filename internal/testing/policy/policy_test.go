@@ -1,5 +1,5 @@
-// Package policy holds the rules of the house that a compiler does not check, as
-// tests over the source.
+// Package policy checks the repository's own rules, which no compiler checks, as tests over the
+// source.
 package policy
 
 import (
@@ -17,11 +17,11 @@ import (
 
 // A file is a Go file of the repository, parsed as far as its imports.
 type file struct {
-	path    string // from the root
+	path    string // relative to the root
 	folder  string
 	test    bool
 	imports []string
-	doc     string // of the package
+	doc     string // the package's name
 }
 
 func files(t *testing.T) []file {
@@ -64,9 +64,8 @@ func files(t *testing.T) []file {
 	return all
 }
 
-// floors are the rooms of the house from the ground up: a package imports only
-// from floors below its own. Rooms of one floor know nothing of each other,
-// except as beside says.
+// floors lists the packages from the ground up: a package imports only from floors below its own.
+// Packages on one floor do not import each other, except those that beside lists.
 var floors = [][]string{
 	{"gpu/cuda/driver/header", "internal/testing/memory", "internal/testing/manual"},
 	{"gpu/cuda/driver", "gpu/cuda/kernel", "internal/document", "internal/quadrature", "internal/special", "pvi/model/ir", "internal/testing/canary", "internal/cli", "internal/durable", "internal/testing/linestudy", "internal/math32"},
@@ -126,11 +125,11 @@ func TestImportsRunDownward(t *testing.T) {
 			if !ok || f.test && room == f.folder {
 				continue
 			}
-			// Tests may go up for a random source and for programs.
+			// Tests may import a random source and programs from above.
 			if f.test && (room == "dpmech/seeded" || room == "internal/testing/programs") {
 				continue
 			}
-			// Those of the client play with the coordinator.
+			// Tests of the client run a coordinator.
 			if f.test && f.folder == "client" && room == "coordinator" {
 				continue
 			}
@@ -180,16 +179,16 @@ func TestDaemonsReachNoAutoencoderAndNoTools(t *testing.T) {
 	}
 }
 
-// forbidden imports, with who may have them all the same and why they are not
-// for others.
+// forbidden lists imports that are forbidden, the files exempt from the rule, and the reason for
+// the rule.
 var forbidden = []struct {
 	prefix  string
 	allowed func(f file) bool
 	why     string
 }{
 	{
-		// transport takes pauses and the numbers of incidents by chance, and demonet when
-		// it kills whom.
+		// transport draws pauses and the numbers of incidents at random, and demonet the times of
+		// kills.
 		"math/rand", func(f file) bool {
 			return f.test || f.folder == "tools/demonet" || strings.HasPrefix(f.folder, "sim") || f.path == "transport/timing.go" || f.path == "transport/refusal.go"
 		},
@@ -206,8 +205,8 @@ var forbidden = []struct {
 		"seeded noise protects nobody: it is for simulations and tests",
 	},
 	{
-		// public.go makes numbers that everybody may know, and neither takes nor returns
-		// a stream. plan.go makes keys from streams that it is given.
+		// public.go generates public numbers, and neither takes nor returns a stream. plan.go
+		// derives keys from streams passed to it.
 		"fedpvi/dpmech/internal/stream", func(f file) bool {
 			return f.path == "dpmech/stream.go" || f.path == "dpmech/public.go" || plan(f) || f.folder == "dpmech/seeded"
 		},
@@ -302,7 +301,7 @@ var forbidden = []struct {
 		"no code travels",
 	},
 	{
-		// One test of chaos reaches for the hook that bbolt has for its own tests.
+		// One test of chaos uses bbolt's hook for its own tests.
 		"unsafe", func(f file) bool {
 			return strings.HasSuffix(f.path, ".pb.go") || f.path == "internal/testing/chaos/disk_test.go" || strings.HasPrefix(f.folder, "gpu/cuda/")
 		},
@@ -310,7 +309,7 @@ var forbidden = []struct {
 	},
 }
 
-// plan reports whether a file is of the plans of sampled mechanisms.
+// plan reports whether a file defines plans of sampled mechanisms.
 func plan(f file) bool {
 	return slices.Contains([]string{"dpmech/plan.go", "dpmech/plan_words.go", "dpmech/plan_normal.go"}, f.path)
 }
@@ -321,12 +320,12 @@ func transport(f file) bool {
 	return f.folder == "transport" || strings.HasPrefix(f.folder, "transport/")
 }
 
-// tool reports whether a file is of a program for who works on these.
+// tool reports whether a file belongs to a program for developers.
 func tool(f file) bool {
 	return slices.Contains([]string{"tools/demonet", "tools/load", "tools/dist"}, f.folder)
 }
 
-// command reports whether a file is of a program.
+// command reports whether a file belongs to a program for users.
 func command(f file) bool {
 	return strings.HasPrefix(f.folder, "cmd/") || tool(f)
 }
@@ -352,7 +351,7 @@ func TestForbiddenImports(t *testing.T) {
 	}
 }
 
-// Every package says in one place what it is for.
+// Every package has one package comment.
 func TestEveryPackageHasOneDoc(t *testing.T) {
 	docs := map[string][]string{}
 	for _, f := range files(t) {
@@ -370,7 +369,7 @@ func TestEveryPackageHasOneDoc(t *testing.T) {
 	}
 }
 
-// No replace directive, which would build something else than what go.sum says.
+// go.mod has no replace directive, which would build other code than go.sum names.
 func TestNoReplace(t *testing.T) {
 	for _, name := range []string{"go.mod", "tools/protogen/go.mod"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(name)))

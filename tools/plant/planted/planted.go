@@ -1,6 +1,5 @@
-// Package planted is what planted faults are made of. Only builds of the command
-// plant import it; nothing that is shipped does, and a test of the repository holds
-// everyone to that.
+// Package planted has helpers for planted faults. Only builds of the command plant import it; a
+// policy test checks that no other program does.
 package planted
 
 import (
@@ -23,7 +22,7 @@ var (
 	orders = map[any]uint32{}
 )
 
-// Reuse puts into noise what it got the first time that owner asked.
+// Reuse overwrites noise with the noise of the owner's first call.
 func Reuse(owner any, noise []int64) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -34,8 +33,7 @@ func Reuse(owner any, noise []int64) {
 	noises[owner] = slices.Clone(noise)
 }
 
-// InOrder appends the next size of n records to batch, one after the other and
-// around.
+// InOrder appends the next size of n records to batch, in order and cyclically.
 func InOrder(owner any, batch []uint32, size, n int) []uint32 {
 	mu.Lock()
 	defer mu.Unlock()
@@ -54,7 +52,7 @@ func With(batch []uint32, record uint32) []uint32 {
 	return append(batch, record)
 }
 
-// Doubled returns batch with its first record again in place of its last.
+// Doubled returns batch with its first record in place of its last.
 func Doubled(batch []uint32) []uint32 {
 	if n := len(batch); n > 1 {
 		batch[n-1] = batch[0]
