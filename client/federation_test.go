@@ -24,6 +24,7 @@ import (
 	"fedpvi/crypto/invitation"
 	"fedpvi/dpmech"
 	"fedpvi/gpu/device"
+	"fedpvi/internal/testing/noise"
 	"fedpvi/pvi"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/wire"
@@ -177,7 +178,7 @@ func (n *realNetwork) open(m int) *client.Client {
 		Dir: filepath.Join(n.records, string(n.clients[m])+".state"), Program: "test 1", Command: "a test", Now: n.now, Create: true,
 	})
 	check(n.t, err)
-	c.SeedNoise(func(ask int) *dpmech.Stream { return sim.Noise(n.document, len(n.clients), federationSeed, m, ask) })
+	c.SeedNoise(func(ask int) *dpmech.Stream { return noise.Of(n.document, len(n.clients), federationSeed, m, ask) })
 	return c
 }
 

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"fedpvi/dpmech"
-	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/testing/noise"
 	"fedpvi/pvi"
 	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
@@ -111,7 +110,7 @@ func (h *byteHouse) restoreServer() {
 func (h *byteHouse) answer(m int) {
 	h.t.Helper()
 	ask, _ := h.sites[m].Pending()
-	a, err := h.sites[m].Answer(noise(h.study, len(h.sites), h.seed, m, ask))
+	a, err := h.sites[m].Answer(noise.Of(h.study, len(h.sites), h.seed, m, ask))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -296,25 +295,5 @@ func TestStageIsTheFederation(t *testing.T) {
 			newPlay(t, st, path, 1)
 			same(t, st, path)
 		})
-	}
-}
-
-// noise returns the stream of a client's noise for a plan, equal to that of a federation with as
-// many clients and the same seed.
-func noise(st *study.Study, clients int, seed uint64, client, ask int) *dpmech.Stream {
-	passes, plans := 0, st.Inference.Rounds
-	if st.Standardisation != nil {
-		passes = st.Standardisation.Rounds
-	}
-	if st.Inference.Schedule != study.Synchronous {
-		plans *= clients
-	}
-	switch number := ask - passes; {
-	case number <= 0:
-		return seeded.Stream(seed, purposeScale, uint64(client), uint64(ask))
-	case number <= plans:
-		return seeded.Stream(seed, purposeNoise, uint64(client), uint64(number))
-	default:
-		return seeded.Stream(seed, purposeOneStep, uint64(client))
 	}
 }

@@ -74,7 +74,7 @@ var floors = [][]string{
 	{"dpmech"},
 	{"pvi/model/tape"},
 	{"dpmech/seeded", "pvi/study", "pvi/model", "pvi/onestep"},
-	{"internal/testing/programs"},
+	{"internal/testing/noise", "internal/testing/programs"},
 	{"gpu"},
 	{"gpu/cuda"},
 	{"gpu/device", "gpu/vae"},
@@ -200,7 +200,7 @@ var forbidden = []struct {
 	},
 	{
 		"fedpvi/dpmech/seeded", func(f file) bool {
-			return f.test || f.folder == "sim" || f.folder == "sim/audit" || f.folder == "sim/baseline" || f.folder == "sim/autoencoder"
+			return f.test || f.folder == "internal/testing/noise" || f.folder == "sim" || f.folder == "sim/audit" || f.folder == "sim/baseline" || f.folder == "sim/autoencoder"
 		},
 		"seeded noise protects nobody: it is for simulations and tests",
 	},

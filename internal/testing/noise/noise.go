@@ -1,0 +1,29 @@
+// Package noise gives clients in tests the noise of a simulated federation, so that a study can be
+// compared bit for bit with its simulation.
+package noise
+
+import (
+	"fedpvi/dpmech"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/study"
+)
+
+// Of returns the stream of a client's noise for a plan, by the client's place in the roster. It is
+// that of a simulation with as many clients and the same seed, and protects nobody.
+func Of(st *study.Study, clients int, seed uint64, client, plan int) *dpmech.Stream {
+	passes, plans := 0, st.Inference.Rounds
+	if st.Standardisation != nil {
+		passes = st.Standardisation.Rounds
+	}
+	if st.Inference.Schedule != study.Synchronous {
+		plans *= clients
+	}
+	switch number := plan - passes; {
+	case number <= 0:
+		return seeded.Stream(seed, "scale", uint64(client), uint64(plan))
+	case number <= plans:
+		return seeded.Stream(seed, "noise", uint64(client), uint64(number))
+	default:
+		return seeded.Stream(seed, "curvature", uint64(client))
+	}
+}
