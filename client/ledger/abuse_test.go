@@ -9,8 +9,8 @@ import (
 	"fedpvi/client/ledger"
 )
 
-// Many studies at once want the last of a budget: as many get it as fit, all others are
-// told the same, and so it is after a restart.
+// Many studies compete for the rest of a budget. As many as fit are charged, all others get the
+// same refusal, and a restart changes nothing.
 //
 //abuse:case A23 as many as fit are charged, the others get one and the same refusal
 func TestTheLastOfABudget(t *testing.T) {
@@ -43,7 +43,7 @@ func TestTheLastOfABudget(t *testing.T) {
 		}
 	}
 	if paid != room || len(said) != 1 {
-		t.Errorf("%d of %d that fit were paid for, and the others were told %v", paid, room, said)
+		t.Errorf("%d of %d that fit were charged, and the others got %v", paid, room, said)
 	}
 	before, _ := s.Account("ward")
 	s = reopen(t, s)

@@ -10,22 +10,22 @@ import (
 	"fedpvi/accountant"
 )
 
-// An Account is a data set's budget, for people.
+// An Account is the state of a data set's budget, for display.
 type Account struct {
 	Dataset string    `json:"dataset"`
 	Budget  Budget    `json:"budget"`
 	Made    time.Time `json:"made"`
-	Unit    string    `json:"counted_in"` // what Total, Spent and Left are in
+	Unit    string    `json:"counted_in"` // the unit of Total, Spent and Left
 	Total   float64   `json:"total"`
 	Spent   float64   `json:"spent"`
 	Left    float64   `json:"left"`
-	// Epsilon at the budget's δ that the releases so far would have if they had been
-	// planned in advance: a point estimate. What is guaranteed is the whole budget.
+	// Epsilon is the ε at the budget's δ that the releases so far would have if they had been
+	// planned in advance. It is a point estimate; the guarantee is the whole budget.
 	Epsilon float64      `json:"epsilon_so_far"`
 	Studies []StudySpent `json:"studies"`
 }
 
-// StudySpent is what one study took of a budget.
+// StudySpent is the part of a budget that one study spent.
 type StudySpent struct {
 	Study   Hash      `json:"study"`
 	Answers int       `json:"answers"`
@@ -78,20 +78,20 @@ func (a *account) summary(dataset string) Account {
 	return out
 }
 
-// A Quote is what a release would cost.
+// A Quote is the cost of a release before it is charged.
 type Quote struct {
 	Unit  string  `json:"counted_in"`
 	Cost  float64 `json:"cost"`
-	Left  float64 `json:"left"`  // before it
+	Left  float64 `json:"left"`  // before the release
 	Total float64 `json:"total"` // of the budget
-	// Epsilon is the point estimate of [Account] before and after it.
+	// The point estimates of [Account] before and after the release.
 	EpsilonBefore float64 `json:"epsilon_before"`
 	EpsilonAfter  float64 `json:"epsilon_after"`
 }
 
-// Quote returns what a release on a data set would cost, and the *accountant.BudgetError
-// with which it would be refused. Nothing is counted. The promise may be stricter than the
-// budget's own: the stricter of both decides.
+// Quote returns the cost of a release on a data set. The error is the *accountant.BudgetError that
+// a charge would return. Nothing is charged. The promise may be stricter than that of the budget;
+// the stricter of the two decides.
 func (s *Store) Quote(dataset string, promise accountant.Target, e accountant.Event) (Quote, error) {
 	<-s.guard
 	defer func() { s.guard <- struct{}{} }()
@@ -111,7 +111,7 @@ func (s *Store) Quote(dataset string, promise accountant.Target, e accountant.Ev
 	return quote(strict, e)
 }
 
-// Quote returns what a release would cost a budget of which nothing is spent.
+// Quote returns the cost of a release for an unspent budget.
 func (b Budget) Quote(e accountant.Event) (Quote, error) {
 	f, err := b.NewFilter()
 	if err != nil {
@@ -131,16 +131,16 @@ func quote(f *accountant.Filter, e accountant.Event) (Quote, error) {
 	return q, err
 }
 
-// Head returns number and hash of the last entry, zeros if there is none.
+// Head returns number and hash of the last entry, or zeros if there is none.
 func (s *Store) Head() (sequence uint64, head Hash) {
 	<-s.guard
 	defer func() { s.guard <- struct{}{} }()
 	return s.chain.head()
 }
 
-// Contains reports whether an entry of this number and hash is in the chain, or both are
-// zero: what a holder once said of its ledger must lie on it. If it does not, the ledger was
-// put back to an earlier day, or another copy of it goes on elsewhere.
+// Contains reports whether the chain has an entry with this number and hash, or both are zero. Any
+// head of this ledger that was once sent must be in the chain. If not, the ledger was restored from
+// a backup, or another copy of it is in use.
 func (s *Store) Contains(sequence uint64, head Hash) bool {
 	<-s.guard
 	defer func() { s.guard <- struct{}{} }()
@@ -150,7 +150,7 @@ func (s *Store) Contains(sequence uint64, head Hash) bool {
 	return sequence <= uint64(len(s.chain.heads)) && s.chain.heads[sequence-1] == head
 }
 
-// Answered returns the entry that paid for an answer, and whether there is one.
+// Answered returns the entry that was charged for an answer, and whether there is one.
 func (s *Store) Answered(study Hash, ask uint64) (sequence uint64, ok bool) {
 	<-s.guard
 	defer func() { s.guard <- struct{}{} }()
@@ -158,8 +158,8 @@ func (s *Store) Answered(study Hash, ask uint64) (sequence uint64, ok bool) {
 	return sequence, ok
 }
 
-// ChargedTo returns the data set to which a file of records was charged first, and whether
-// it was charged at all: the same file must not have a second budget.
+// ChargedTo returns the data set that a file of records was first charged to, and whether it was
+// charged at all. The same file must not have a second budget.
 func (s *Store) ChargedTo(records Hash) (dataset string, ok bool) {
 	<-s.guard
 	defer func() { s.guard <- struct{}{} }()

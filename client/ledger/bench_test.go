@@ -9,7 +9,8 @@ import (
 	"fedpvi/client/ledger"
 )
 
-// One durable charge, and what it takes to check a ledger of as many when it is opened.
+// BenchmarkCharge measures a durable charge, and the check of a ledger with as many charges when it
+// is opened.
 func BenchmarkCharge(b *testing.B) {
 	for _, c := range []struct {
 		name  string

@@ -9,8 +9,8 @@ import (
 
 // The kinds of filters.
 const (
-	Gaussian = "gaussian" // for Gaussian releases only, and without loss for them
-	Renyi    = "renyi"    // for all releases, at a fixed order
+	Gaussian = "gaussian" // lossless for Gaussian releases, and admits no others
+	Renyi    = "renyi"    // admits all releases, at a fixed order
 )
 
 // The privacy units.
@@ -19,7 +19,7 @@ const (
 	Client = "client" // the whole data set
 )
 
-// A Budget is a promise about a data set. It is never changed.
+// A Budget is a promise for a data set. It never changes.
 type Budget struct {
 	Unit      string               `json:"unit"` // Record or Client
 	Adjacency accountant.Adjacency `json:"adjacency"`
@@ -29,9 +29,9 @@ type Budget struct {
 	Order     float64              `json:"order,omitempty"` // of a Rényi filter
 }
 
-// NewBudget chooses the filter for a promise: Gaussian if every release of what is planned
-// is Gaussian, which later studies must then be as well, and Rényi otherwise, at an order
-// that suits the promise, 1 + 2·log(1/δ)/ε.
+// NewBudget chooses the filter for a promise. It is Gaussian if every planned release is Gaussian,
+// and then later studies must be Gaussian as well. Otherwise it is a Rényi filter of the order 1 +
+// 2·log(1/δ)/ε.
 func NewBudget(unit string, adjacency accountant.Adjacency, target accountant.Target, planned accountant.Event) (Budget, error) {
 	b := Budget{Unit: unit, Adjacency: adjacency, Epsilon: target.Epsilon, Delta: target.Delta, Filter: Gaussian}
 	profile, err := accountant.Account(planned)
@@ -45,8 +45,8 @@ func NewBudget(unit string, adjacency accountant.Adjacency, target accountant.Ta
 	return b, err
 }
 
-// AtOrder returns the budget with a Rényi filter of an order, 0 for one that suits the
-// promise.
+// AtOrder returns the budget with a Rényi filter of the given order. The order 0 selects one that
+// suits the promise.
 func (b Budget) AtOrder(order float64) Budget {
 	if order == 0 {
 		order = 1 + 2*math.Log(1/b.Delta)/b.Epsilon
@@ -60,7 +60,7 @@ func (b Budget) Target() accountant.Target {
 	return accountant.Target{Epsilon: b.Epsilon, Delta: b.Delta}
 }
 
-// NewFilter returns the filter that keeps the promise, with nothing spent.
+// NewFilter returns an unspent filter for the promise.
 func (b Budget) NewFilter() (*accountant.Filter, error) {
 	if b.Unit != Record && b.Unit != Client {
 		return nil, fmt.Errorf("unknown privacy unit %q: use %q or %q", b.Unit, Record, Client)

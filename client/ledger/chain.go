@@ -12,9 +12,9 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A Fault says which entry of a chain is wrong, and what about it.
+// A Fault is an error in an entry of a chain.
 type Fault struct {
-	Sequence uint64 // of the entry, as counted; 0 for the whole
+	Sequence uint64 // of the entry, by position; 0 for the whole chain
 	Problem  string
 }
 
@@ -25,26 +25,26 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("ledger, entry %d: %s", f.Sequence, f.Problem)
 }
 
-// roundOff is by how much, relative to it, a cost may differ from the one that another
-// machine or version computes, which may round products and sums otherwise.
+// roundOff is the largest relative difference between a recorded cost and the one computed here.
+// Other machines and versions may round products and sums otherwise.
 const roundOff = 0x1p-40
 
-// A chain is what the entries so far come to.
+// A chain is the state after the entries so far.
 type chain struct {
 	holder   identity.PublicKey
-	heads    []Hash // of entry n at n − 1
+	heads    []Hash // hash of entry n at index n − 1
 	accounts map[string]*account
-	answered map[answer]uint64 // the entry that paid for it
-	names    map[Hash]string   // the data set to which a file of records was charged first
+	answered map[answer]uint64 // the entry that was charged for the answer
+	names    map[Hash]string   // by hash of a file of records, the data set that it was first charged to
 }
 
-// An answer is to one question of one study.
+// An answer identifies one plan of one study.
 type answer struct {
 	study Hash
 	ask   uint64
 }
 
-// An account is a data set's budget and what was spent of it.
+// An account is a data set's budget and its spending.
 type account struct {
 	budget  Budget
 	filter  *accountant.Filter
@@ -63,7 +63,7 @@ func newChain(holder identity.PublicKey) *chain {
 	return &chain{holder: holder, accounts: map[string]*account{}, answered: map[answer]uint64{}, names: map[Hash]string{}}
 }
 
-// head returns number and hash of the last entry, zeros if there is none.
+// head returns number and hash of the last entry, or zeros if there is none.
 func (c *chain) head() (uint64, Hash) {
 	if len(c.heads) == 0 {
 		return 0, Hash{}
@@ -71,7 +71,7 @@ func (c *chain) head() (uint64, Hash) {
 	return uint64(len(c.heads)), c.heads[len(c.heads)-1]
 }
 
-// read checks the next line of the chain in every respect, and takes it.
+// read checks the next line of the chain completely and applies it.
 func (c *chain) read(b []byte) (Stamp, error) {
 	next := uint64(len(c.heads)) + 1
 	s, err := parseStamp(b, c.holder)
@@ -86,16 +86,16 @@ func (c *chain) read(b []byte) (Stamp, error) {
 	return s, nil
 }
 
-// check reports whether an entry that is signed is the next and does what it says, and
-// returns what takes it.
+// check checks that a signed entry is the next one and follows the rules. It returns a function
+// that applies the entry.
 func (c *chain) check(s Stamp) (take func(), err error) {
 	sequence, previous := c.head()
 	e := s.Entry
 	switch {
 	case e.Version != Version:
-		return nil, fmt.Errorf("version %d is not known, only %d: a newer program wrote it, use that one", e.Version, Version)
+		return nil, fmt.Errorf("version %d is not supported, only %d: a newer program wrote it, so use that one", e.Version, Version)
 	case e.Sequence != sequence+1:
-		return nil, fmt.Errorf("it has the number %d: an entry is missing, double or out of order", e.Sequence)
+		return nil, fmt.Errorf("it has the number %d: an entry is missing, duplicated or out of order", e.Sequence)
 	case e.Previous != previous:
 		return nil, errors.New("it does not follow the entry before: one of them was replaced")
 	case (e.Budget == nil) == (e.Charge == nil):
@@ -117,10 +117,10 @@ func (c *chain) check(s Stamp) (take func(), err error) {
 	}, err
 }
 
-// open is for a new budget.
+// open checks the entry of a new budget.
 func (c *chain) open(e Entry) (take func(), err error) {
 	if _, ok := c.accounts[e.Dataset]; ok {
-		return nil, fmt.Errorf("the data set %s has a budget, which is never changed", e.Dataset)
+		return nil, fmt.Errorf("the data set %s already has a budget, which never changes", e.Dataset)
 	}
 	filter, err := e.Budget.NewFilter()
 	if err != nil {
@@ -130,11 +130,11 @@ func (c *chain) open(e Entry) (take func(), err error) {
 	return func() { c.accounts[e.Dataset] = made }, nil
 }
 
-// charge is for a charge whose cost comes out as it says and is within the budget.
+// charge checks that the cost of a charge is right and within the budget.
 func (c *chain) charge(e Entry) (take func(), err error) {
 	key := answer{e.Charge.Study, e.Charge.Ask}
 	if before, ok := c.answered[key]; ok {
-		return nil, fmt.Errorf("it pays for a second answer to question %d of a study: entry %d paid for one", e.Charge.Ask, before)
+		return nil, fmt.Errorf("it pays for a second answer to plan %d of a study: entry %d paid for one", e.Charge.Ask, before)
 	}
 	a, err := c.account(e.Dataset)
 	if err != nil {
@@ -170,20 +170,20 @@ func (c *chain) account(dataset string) (*account, error) {
 	return a, nil
 }
 
-// A price is what an event costs an account, and the account's filter after it.
+// A price is the cost of an event for an account, and the account's filter after it.
 type price struct {
 	cost  float64
 	after *accountant.Filter
 }
 
-// price refuses what does not fit into the budget with an *accountant.BudgetError.
+// price returns an *accountant.BudgetError for an event that does not fit into the budget.
 func (a *account) price(e accountant.Event) (price, error) {
 	after := a.filter.Clone()
 	cost, err := after.Admit(e)
 	return price{cost, after}, err
 }
 
-// agrees reports whether a charge says what the event costs.
+// agrees returns an error if the costs recorded in a charge differ from the computed ones.
 func (p price) agrees(c *Charge) error {
 	for _, n := range []struct {
 		what           string
@@ -194,7 +194,7 @@ func (p price) agrees(c *Charge) error {
 		{"the divergence that has been spent", c.SpentDivergence, p.after.SpentDivergence()},
 	} {
 		if !(math.Abs(n.said-n.computed) <= roundOff*n.computed) {
-			return fmt.Errorf("%s is %.17g, computed anew %.17g: the numbers were changed", n.what, n.said, n.computed)
+			return fmt.Errorf("%s is %.17g, but the computed value is %.17g: the numbers were changed", n.what, n.said, n.computed)
 		}
 	}
 	return nil

@@ -13,17 +13,17 @@ import (
 	"fedpvi/transport"
 )
 
-// A Change is what becomes of a study's state in one transaction.
+// A Change is a change of a study's state in one transaction.
 type Change struct {
 	Study Hash
-	// Parts of the state by name, sealed at rest. A nil part is removed.
+	// Parts are parts of the state by name. They are encrypted at rest. A nil part is removed.
 	Parts map[string][]byte
-	// Settled drops from the outbox what answers this question: its outcome is known, and
-	// nobody asks for the bytes again.
+	// Settled removes the answer to this plan from the outbox: its outcome is known, so the bytes
+	// are not needed again.
 	Settled uint64
 }
 
-// A Release is an answer that is to be paid for.
+// A Release is an answer to be charged.
 type Release struct {
 	Dataset  string
 	Protocol Hash
@@ -46,7 +46,7 @@ func (s *Store) Save(c Change) error {
 	})
 }
 
-// AddBudget makes the budget of a data set.
+// AddBudget creates the budget of a data set.
 func (s *Store) AddBudget(dataset string, b Budget, now time.Time) error {
 	return s.update("budget", func(tx *bbolt.Tx) (func(), error) {
 		e := s.next(dataset, now)
@@ -55,19 +55,19 @@ func (s *Store) AddBudget(dataset string, b Budget, now time.Time) error {
 	})
 }
 
-// Lose charges for an answer that failed after its noise was drawn. Nothing is sent, and
-// the question is answered with that.
+// Lose charges an answer that failed after its noise was drawn. Nothing is sent, and the plan
+// counts as answered.
 func (s *Store) Lose(c Change, r Release, now time.Time) error {
 	return s.pay("lose", c, r, now, func(*bbolt.Tx, uint64, Hash) (Hash, error) { return Hash{}, nil })
 }
 
-// Charge pays for a release and makes the change, what is sent and the charge durable, all
-// of them or nothing. It refuses what does not fit into the budget with an
-// [*accountant.BudgetError], and a second answer to a question.
+// Charge charges a release. The charge, the change and the message become durable together or not
+// at all. It returns an [*accountant.BudgetError] if the release does not fit into the budget, and
+// an error for a second answer to a plan.
 //
-// wrap returns what is to be sent, given number and hash of the charge's own entry, which
-// the envelope names. After an error that is no refusal the store takes no more: only who
-// opens it anew knows whether the transaction happened.
+// wrap returns the message, given the number and hash of the entry of the charge, which the
+// envelope names. After an error that is not a refusal the store accepts nothing more: only
+// reopening it shows whether the transaction happened.
 func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence uint64, head Hash) (transport.Item, error)) (transport.Item, error) {
 	var item transport.Item
 	err := s.pay("charge", c, r, now, func(tx *bbolt.Tx, sequence uint64, head Hash) (_ Hash, err error) {
@@ -82,8 +82,8 @@ func (s *Store) Charge(c Change, r Release, now time.Time, wrap func(sequence ui
 	return item, nil
 }
 
-// pay makes a charge and a change durable. send keeps what is paid for, and returns the
-// hash of its envelope.
+// pay makes a charge and a change durable. send saves the message and returns the hash of its
+// envelope.
 func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(tx *bbolt.Tx, sequence uint64, head Hash) (Hash, error)) error {
 	parts, err := s.sealParts(c)
 	if err != nil {
@@ -102,17 +102,17 @@ func (s *Store) pay(name string, c Change, r Release, now time.Time, send func(t
 	})
 }
 
-// charge is what an entry says of a release.
+// charge returns the charge of a release.
 func (s *Store) charge(study Hash, r Release) (*Charge, error) {
 	if before, ok := s.chain.answered[answer{study, r.Ask}]; ok {
-		return nil, &Refused{fmt.Sprintf("question %d of this study was answered already (entry %d of the ledger): no second answer is given", r.Ask, before)}
+		return nil, &Refused{fmt.Sprintf("plan %d of this study was answered already (entry %d of the ledger): a plan is answered once", r.Ask, before)}
 	}
 	a, err := s.chain.account(r.Dataset)
 	if err != nil {
 		return nil, &Refused{err.Error()}
 	}
 	if before, ok := s.chain.names[r.Records]; ok && before != r.Dataset {
-		return nil, &Refused{fmt.Sprintf("this file of records was charged to the data set %s: one file has one budget, use that name instead of %s", before, r.Dataset)}
+		return nil, &Refused{fmt.Sprintf("this file of records was charged to the data set %s: one file has one budget, so use that name instead of %s", before, r.Dataset)}
 	}
 	event, err := accountant.MarshalEvent(r.Event)
 	if err != nil {
@@ -129,12 +129,12 @@ func (s *Store) charge(study Hash, r Release) (*Charge, error) {
 	}, nil
 }
 
-// Refused says that something is out of place. The store is as it was.
+// Refused is the error for a change that is not allowed. The store is unchanged.
 type Refused struct{ Reason string }
 
 func (r *Refused) Error() string { return "ledger: " + r.Reason }
 
-// next begins the entry after the last.
+// next returns the entry after the last, with its common fields.
 func (s *Store) next(dataset string, now time.Time) Entry {
 	sequence, head := s.chain.head()
 	return Entry{
@@ -143,8 +143,8 @@ func (s *Store) next(dataset string, now time.Time) Entry {
 	}
 }
 
-// put signs an entry, checks it as every reader will, and puts it into the chain. envelope
-// returns the hash of what it pays for. The entry counts when keep is called.
+// put signs an entry, checks it as every reader does, and appends it to the chain. envelope returns
+// the hash of the envelope that it pays for. The entry counts once keep is called.
 func (s *Store) put(tx *bbolt.Tx, e Entry, envelope func(head Hash) (Hash, error)) (keep func(), err error) {
 	_, head, err := e.encode()
 	if err != nil {
@@ -170,7 +170,7 @@ func (s *Store) put(tx *bbolt.Tx, e Entry, envelope func(head Hash) (Hash, error
 	return keep, tx.Bucket(chainBucket).Put(key, stamp.line)
 }
 
-// update runs one transaction. What it changes in memory is changed when it is on disk.
+// update runs one transaction. Its changes in memory are made after its changes are on disk.
 func (s *Store) update(name string, f func(tx *bbolt.Tx) (keep func(), err error)) error {
 	<-s.guard
 	defer func() { s.guard <- struct{}{} }()
@@ -192,7 +192,7 @@ func (s *Store) commit(name string, f func(tx *bbolt.Tx) (keep func(), err error
 		if err != nil {
 			return fmt.Errorf("ledger: %w", err)
 		}
-		defer func() { _ = tx.Rollback() }() // after a commit there is nothing to roll back
+		defer func() { _ = tx.Rollback() }() // has no effect after a commit
 		if keep, err = f(tx); err != nil {
 			return err
 		}
@@ -203,14 +203,14 @@ func (s *Store) commit(name string, f func(tx *bbolt.Tx) (keep func(), err error
 			err = s.at(name + ": after the commit")
 		}
 		if err != nil {
-			s.broken = fmt.Errorf("ledger: the last transaction may be on disk or not (%w): start the program again, it will see", err)
+			s.broken = fmt.Errorf("ledger: the last transaction may or may not be on disk (%w): restart the program, which will find out", err)
 		}
 		return s.broken
 	})
 	return keep, err
 }
 
-// at calls whoever looks at boundaries.
+// at calls the boundary function of a test.
 func (s *Store) at(point string) error {
 	if s.boundary == nil {
 		return nil

@@ -19,7 +19,7 @@ func hexOf(b [64]byte) string { return hex.EncodeToString(b[:]) }
 
 var errKilled = errors.New("killed")
 
-// copyTo puts a copy of a directory of state elsewhere, as it is on disk at this moment.
+// copyTo copies a state directory as it is on disk at this moment.
 func copyTo(t testing.TB, from, to string) {
 	t.Helper()
 	check(t, os.MkdirAll(to, 0o700))
@@ -34,7 +34,7 @@ func copyTo(t testing.TB, from, to string) {
 //
 //abuse:case A01 all of a charge with its bytes, or nothing of either
 //abuse:case A15 a commit that fails: nothing is handed out to be sent, and the store takes no more
-func TestACrashLeavesAllOrNothing(t *testing.T) {
+func TestCrashLeavesAllOrNothing(t *testing.T) {
 	for _, c := range []struct {
 		point string
 		kept  bool
@@ -53,7 +53,7 @@ func TestACrashLeavesAllOrNothing(t *testing.T) {
 			t.Fatalf("%s: %v", c.point, err)
 		}
 		if _, err := pay(s, study, 3); err == nil {
-			t.Fatalf("%s: the store goes on", c.point)
+			t.Fatalf("%s: the store continues", c.point)
 		}
 		check(t, s.Abandon())
 		s = open(t, s.Dir())
@@ -64,17 +64,17 @@ func TestACrashLeavesAllOrNothing(t *testing.T) {
 		check(t, err)
 		_, answered := s.Answered(study, 2)
 		if (account.Spent > first.Spent) != c.kept || unsent != c.kept || (string(state) == "answered 2") != c.kept || answered != c.kept {
-			t.Errorf("%s: spent %g of %g, to be sent %v, state %q, answered %v", c.point, account.Spent, first.Spent, unsent, state, answered)
+			t.Errorf("%s: spent %g of %g, unsent %v, state %q, answered %v", c.point, account.Spent, first.Spent, unsent, state, answered)
 		}
 		check(t, s.Close())
 	}
 }
 
-// The same for a power failure within the commit: of what the commit writes, any part may be
-// on disk. Its pages come first and then one of the two pages that point to all others.
+// A power failure within the commit may leave any part of its writes on disk. The commit writes its
+// data pages first, and then one of the two meta pages.
 //
 //abuse:case A01 all or nothing, whichever pages reached the disk
-func TestATornCommitLeavesAllOrNothing(t *testing.T) {
+func TestTornCommitLeavesAllOrNothing(t *testing.T) {
 	s := newStore(t)
 	_, err := pay(s, study, 1)
 	check(t, err)
@@ -97,19 +97,19 @@ func TestATornCommitLeavesAllOrNothing(t *testing.T) {
 		again := open(t, dir)
 		defer again.Close()
 		if _, ok, err := again.Unsent(study, 2); err != nil || ok != kept {
-			t.Errorf("%s: to be sent %v, %v", name, ok, err)
+			t.Errorf("%s: unsent %v, %v", name, ok, err)
 		}
 		if n, _ := again.Head(); (n == 3) != kept {
 			t.Errorf("%s: %d entries", name, n)
 		}
 		if _, ok, err := again.Unsent(study, 1); err != nil || !ok {
-			t.Errorf("%s: the answer before is gone, %v", name, err)
+			t.Errorf("%s: the previous answer is lost, %v", name, err)
 		}
 	}
 	torn("nothing of it", before, false)
 	torn("all of it", after, true)
 	for end := 2 * page; end <= len(after); end += page {
-		// The first pages of the new file, and neither of the two that point to others.
+		// The first pages of the new file, and neither of its meta pages.
 		file := append(append([]byte(nil), before[:2*page]...), after[2*page:end]...)
 		torn("pages in order", append(file, before[end:]...), false)
 		file = append(append([]byte(nil), before[:end-page]...), after[end-page:end]...)
@@ -118,19 +118,19 @@ func TestATornCommitLeavesAllOrNothing(t *testing.T) {
 		}
 	}
 	for cut := 1; cut < page; cut += page / 7 {
-		for meta := range 2 { // torn within: one of them has changed
+		for meta := range 2 { // torn within a meta page, one of which has changed
 			file := append([]byte(nil), after...)
 			copy(file[meta*page+cut:(meta+1)*page], before[meta*page+cut:(meta+1)*page])
 			if string(file) == string(after) {
 				continue
 			}
-			torn("half of a page that points", file, false)
+			torn("half of a meta page", file, false)
 		}
 	}
 }
 
-// A disk that is full when a store is opened is no damage: it is opened again later.
-func TestAFullDiskIsNoDamage(t *testing.T) {
+// A disk that is full when the store is opened is no damage: the store can be opened later.
+func TestFullDiskIsNoDamage(t *testing.T) {
 	s := newStore(t)
 	check(t, s.Close())
 	full := errors.New("no space left on device")
@@ -143,8 +143,8 @@ func TestAFullDiskIsNoDamage(t *testing.T) {
 	check(t, open(t, s.Dir()).Close())
 }
 
-// Whatever happens, what was given out was paid for, at the price of the accountant, and
-// once; and what was once given out is given out again as it was.
+// Whatever happens, every message was charged once, at the accountant's price, and is returned
+// unchanged when requested again.
 //
 //abuse:case A01 after random operations and crashes the recorded spend is never below the true one
 //abuse:case P19 every answer is charged to one filter, whatever asks for it
@@ -191,7 +191,7 @@ func TestSpentIsNeverBelowReleased(t *testing.T) {
 			}
 			check(t, err)
 			if before, ok := released[ask]; ok && before != string(item.Envelope) {
-				rt.Fatalf("question %d is answered with %q and %q", ask, before, item.Envelope)
+				rt.Fatalf("plan %d is answered with %q and %q", ask, before, item.Envelope)
 			}
 			if _, ok := released[ask]; !ok {
 				check(t, truth.Charge(r.Event))
@@ -212,8 +212,8 @@ func TestSpentIsNeverBelowReleased(t *testing.T) {
 	})
 }
 
-// Noise that was drawn is paid for, whether anything came of it or not.
-func TestAnAnswerThatFailedIsCharged(t *testing.T) {
+// Drawn noise is charged, also if computing the answer fails.
+func TestFailedAnswerIsCharged(t *testing.T) {
 	s := newStore(t)
 	check(t, s.Lose(ledger.Change{Study: study}, release(1), today))
 	s = reopen(t, s)
@@ -222,9 +222,9 @@ func TestAnAnswerThatFailedIsCharged(t *testing.T) {
 		t.Errorf("spent %g", a.Spent)
 	}
 	if _, ok, err := s.Unsent(study, 1); ok || err != nil {
-		t.Errorf("there is something to send, %v", err)
+		t.Errorf("there is a message to send, %v", err)
 	}
 	if _, err := pay(s, study, 1); err == nil {
-		t.Error("the question is answered once more")
+		t.Error("the plan is answered once more")
 	}
 }

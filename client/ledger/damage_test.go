@@ -13,7 +13,7 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// exported is a ledger of a budget and two charges, line by line.
+// exported returns a ledger with a budget and two charges, by line.
 func exported(t testing.TB, s *ledger.Store) [][]byte {
 	t.Helper()
 	for ask := uint64(1); ask <= 2; ask++ {
@@ -39,11 +39,11 @@ func TestAnExportIsVerified(t *testing.T) {
 	}
 }
 
-// No bit of an export can be changed, of which a third of the bytes are tried, and no line
-// left out, put in or moved.
+// No bit of an export can be changed, and no line can be removed, added or moved. The test tries a
+// third of the bytes.
 //
 //abuse:case A15 no bit, line or order of an export can be changed
-func TestAChangedExportIsRefused(t *testing.T) {
+func TestChangedExportIsRefused(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
 	lines := exported(t, s)
@@ -52,7 +52,7 @@ func TestAChangedExportIsRefused(t *testing.T) {
 		changed := bytes.Clone(whole)
 		changed[i] ^= []byte{1, 0x20}[i%2] // 0x20 is the case of a letter
 		if _, err := ledger.Verify(bytes.NewReader(changed)); err == nil {
-			t.Fatalf("byte %d, %q, changed to %q: not noticed", i, whole[i], changed[i])
+			t.Fatalf("byte %d, %q, changed to %q: not detected", i, whole[i], changed[i])
 		}
 	}
 	a, b, c, d := lines[0], lines[1], lines[2], append(bytes.Clone(lines[3]), '\n')
@@ -75,10 +75,10 @@ func TestAChangedExportIsRefused(t *testing.T) {
 	}
 }
 
-// A holder who signs what is not so is found out by whoever computes the costs anew.
+// Recomputing the costs exposes a data holder who signs false ones.
 //
 //abuse:case A15 costs that are not those of their events are refused
-func TestAForgedLedgerIsRefused(t *testing.T) {
+func TestForgedLedgerIsRefused(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
 	lines := exported(t, s)
@@ -123,7 +123,7 @@ func TestAForgedLedgerIsRefused(t *testing.T) {
 	}
 }
 
-// What is not whole is not opened.
+// A damaged store is not opened.
 //
 //abuse:case A15 not opened, exit code 5
 func TestDamageIsFound(t *testing.T) {
@@ -154,17 +154,17 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
-// exchange puts the identity of another holder in the place of the one in dir.
+// exchange replaces the identity in dir by another one.
 func exchange(t *testing.T, dir string) error {
 	s := newStore(t)
 	check(t, s.Close())
 	return os.Rename(filepath.Join(s.Dir(), ledger.IdentityFile), filepath.Join(dir, ledger.IdentityFile))
 }
 
-// Every byte of the chain in the file is checked when it is opened.
+// Opening a store checks every byte of the chain.
 //
 //abuse:case A15 every byte of the chain is checked at start
-func TestAChangedFileIsNotOpened(t *testing.T) {
+func TestChangedFileIsNotOpened(t *testing.T) {
 	s := newStore(t)
 	_, err := pay(s, study, 1)
 	check(t, err)
@@ -181,7 +181,7 @@ func TestAChangedFileIsNotOpened(t *testing.T) {
 		check(t, os.WriteFile(path, changed, 0o600))
 		if again, err := ledger.Open(s.Dir(), ledger.Options{}); err == nil {
 			check(t, again.Close())
-			t.Errorf("%s changed: not noticed", word)
+			t.Errorf("%s changed: not detected", word)
 		}
 	}
 	check(t, os.WriteFile(path, file, 0o600))
@@ -218,13 +218,13 @@ func FuzzVerify(f *testing.F) {
 			return
 		}
 		if _, err := ledger.Verify(bytes.NewReader(append(b, "\n{}"...))); err == nil {
-			t.Errorf("%q and a line more is taken", b)
+			t.Errorf("%q with one more line is accepted", b)
 		}
 	})
 }
 
-// A state directory that others may look into is not opened.
-func TestADirectoryThatIsOpenToOthers(t *testing.T) {
+// A state directory that others may read is not opened.
+func TestDirectoryOpenToOthers(t *testing.T) {
 	s := newStore(t)
 	dir := s.Dir()
 	check(t, s.Close())

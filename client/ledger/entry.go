@@ -11,64 +11,64 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// Version is the version of the form of entries.
+// Version is the version of the format of entries.
 const Version = 1
 
-// Domain is what entries are signed under.
+// Domain is the signature domain of entries.
 const Domain identity.Domain = "fedpvi/v1/ledger"
 
 // maxLine is the longest line of a chain in bytes: the largest event in base64, and room.
 const maxLine = 128 << 10
 
-// An Entry is one step of a chain: a budget that was made, or a charge. Its hash is the
-// SHA-256 of its one encoding, a line of JSON with the fields as they stand here.
+// An Entry is one step of a chain: a new budget or a charge. Its hash is the SHA-256 of its only
+// encoding, a line of JSON with the fields in this order.
 type Entry struct {
 	Version  int       `json:"version"`
 	Sequence uint64    `json:"sequence"` // from 1
 	Previous Hash      `json:"previous"` // of the entry before; zeros in the first
-	Time     time.Time `json:"time"`     // of the holder's clock, which decides nothing
-	Program  string    `json:"program"`  // that wrote it, and its version
+	Time     time.Time `json:"time"`     // of this machine's clock; no decision depends on it
+	Program  string    `json:"program"`  // name and version of the program that wrote it
 	Dataset  string    `json:"dataset"`
 	Budget   *Budget   `json:"budget,omitempty"`
 	Charge   *Charge   `json:"charge,omitempty"`
 }
 
-// A Charge is the cost of one answer to a coordinator.
+// A Charge is the cost of one answer.
 type Charge struct {
-	Study    Hash   `json:"study"`    // of the document
-	Protocol Hash   `json:"protocol"` // of what follows from it
-	Roster   Hash   `json:"roster"`   // who took part
-	Ask      uint64 `json:"ask"`      // number of the question, from 1
-	View     string `json:"view"`     // of the observer against whom it is accounted
-	Policy   Hash   `json:"policy"`   // of the holder's policy file
-	Records  Hash   `json:"records"`  // of the file that was used; see NameRecords
+	Study    Hash   `json:"study"`    // of the study document
+	Protocol Hash   `json:"protocol"` // of the rules derived from the study
+	Roster   Hash   `json:"roster"`   // of the roster
+	Ask      uint64 `json:"ask"`      // number of the plan, from 1
+	View     string `json:"view"`     // name of the observer that the charge counts against
+	Policy   Hash   `json:"policy"`   // of the policy file
+	Records  Hash   `json:"records"`  // of the file of records; see NameRecords
 	Event    []byte `json:"event"`    // see accountant.MarshalEvent
 
-	// What the event costs, and what has been spent with it, in the unit of the filter, and
-	// of Gaussian filters the max divergence to the exact Gaussian release.
+	// Cost of the event, and spending including it, in the unit of the filter; and for Gaussian
+	// filters the max divergence to the exact Gaussian release.
 	Cost            float64 `json:"cost"`
 	Spent           float64 `json:"spent"`
 	SpentDivergence float64 `json:"spent_divergence"`
 }
 
-// A Stamp is an entry as it is kept: with the hash of the envelope that a charge pays for,
-// and the holder's signature over both. The envelope itself names the hash of the entry, so
-// that it cannot be in the entry.
+// A Stamp is a stored entry: with the hash of the envelope that a charge pays for, and the data
+// holder's signature over both. The envelope contains the hash of the entry, so the entry cannot
+// contain the envelope's.
 type Stamp struct {
 	Entry    Entry
 	Hash     Hash // of the entry
-	Envelope Hash // zeros for a budget, and for noise that was drawn and never sent
+	Envelope Hash // zeros for a budget, and for noise that was drawn and not sent
 	line     []byte
 }
 
-// line is how a stamp is written.
+// line is the encoding of a stamp.
 type line struct {
 	Entry     json.RawMessage `json:"entry"`
 	Envelope  Hash            `json:"envelope"`
 	Signature signature       `json:"signature"`
 }
 
-// encode returns the one encoding of an entry.
+// encode returns the only encoding of an entry, and its hash.
 func (e Entry) encode() ([]byte, Hash, error) {
 	b, err := json.Marshal(e)
 	return b, sha256.Sum256(b), err
@@ -88,11 +88,11 @@ func sign(holder *identity.Identity, e Entry, envelope Hash) (Stamp, error) {
 func statement(hash, envelope Hash) []byte { return append(hash[:], envelope[:]...) }
 
 var (
-	errForm      = errors.New("it is not in the form in which entries are written: it was changed, cut or made by something else")
-	errSignature = errors.New("its signature is not the holder's: it was changed, or is of somebody else")
+	errForm      = errors.New("it is not in the form in which entries are written: it was changed, cut or made by another program")
+	errSignature = errors.New("its signature is not that of this data holder: it was changed, or belongs to another one")
 )
 
-// parseStamp reads what sign made for a holder.
+// parseStamp parses a stamp and checks the holder's signature.
 func parseStamp(b []byte, holder identity.PublicKey) (Stamp, error) {
 	var l line
 	var e Entry
@@ -109,7 +109,7 @@ func parseStamp(b []byte, holder identity.PublicKey) (Stamp, error) {
 	return Stamp{Entry: e, Hash: hash, Envelope: l.Envelope, line: b}, nil
 }
 
-// decode reads one JSON value and nothing behind it.
+// decode parses exactly one JSON value.
 func decode(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -122,8 +122,8 @@ func decode(b []byte, v any) error {
 	return nil
 }
 
-// canonical reports whether b is how v is written: one test for all that encoding/json
-// forgives, so that there is one encoding.
+// canonical reports whether b is the encoding of v. It excludes every variant that encoding/json
+// accepts, so that there is one encoding.
 func canonical(b []byte, v any) bool {
 	written, err := json.Marshal(v)
 	return err == nil && bytes.Equal(written, b)

@@ -12,11 +12,11 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// maxEntries is the most entries of an exported ledger that is read.
+// maxEntries is the most entries that Verify reads.
 const maxEntries = 1 << 22
 
-// A Title is the first line of an exported ledger: whose it is, and where it ends, so that
-// one that was cut is noticed.
+// A Title is the first line of an exported ledger. It names the owner and the last entry, so that a
+// cut is detected.
 type Title struct {
 	Version int                `json:"version"`
 	Holder  identity.PublicKey `json:"holder"`
@@ -25,7 +25,7 @@ type Title struct {
 	Time    time.Time          `json:"time"`
 }
 
-// titleDomain is what titles are signed under.
+// titleDomain is the signature domain of titles.
 const titleDomain identity.Domain = "fedpvi/v1/ledger-title"
 
 type titleLine struct {
@@ -33,8 +33,8 @@ type titleLine struct {
 	Signature signature       `json:"signature"`
 }
 
-// Export writes the whole ledger as lines of JSON: a title and the entries, all signed.
-// There are no data in it, only what was released at which cost, to whom and when.
+// Export writes the whole ledger as lines of JSON: a title and the entries, all signed. They
+// contain no records, only releases with their cost, study and time.
 func (s *Store) Export(w io.Writer, now time.Time) error {
 	out := bufio.NewWriter(w)
 	var lines [][]byte
@@ -64,16 +64,16 @@ func (s *Store) Export(w io.Writer, now time.Time) error {
 	return out.Flush()
 }
 
-// A Report is what a ledger that was found whole comes to.
+// A Report is the content of a verified ledger.
 type Report struct {
 	Title       Title                `json:"title"`
-	Fingerprint identity.Fingerprint `json:"fingerprint"` // of the holder
+	Fingerprint identity.Fingerprint `json:"fingerprint"` // of the data holder
 	Accounts    []Account            `json:"accounts"`
 }
 
-// Verify reads what Export wrote, checks every signature and link, and computes every cost
-// anew. The error is a [*Fault] that says what is wrong and where. Whether the holder is
-// who the reader thinks, the fingerprint in the report says.
+// Verify reads an export, checks every signature and link, and recomputes every cost. The error is
+// a [*Fault] with the place. The report contains the fingerprint of the data holder; the caller
+// must know whether it is the right one.
 func Verify(r io.Reader) (*Report, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
@@ -94,7 +94,7 @@ func Verify(r io.Reader) (*Report, error) {
 		return nil, &Fault{Sequence: uint64(len(c.heads)) + 1, Problem: err.Error()}
 	}
 	if entries, head := c.head(); entries != title.Entries || head != title.Head {
-		return nil, &Fault{Problem: fmt.Sprintf("it has %d entries, and the title names %d: lines are missing or too many", entries, title.Entries)}
+		return nil, &Fault{Problem: fmt.Sprintf("it has %d entries, and the title names %d: lines are missing or were added", entries, title.Entries)}
 	}
 	return &Report{Title: title, Fingerprint: title.Holder.Fingerprint(), Accounts: c.summary()}, nil
 }
@@ -106,19 +106,19 @@ func readTitle(lines *bufio.Scanner) (Title, error) {
 	var l titleLine
 	var t Title
 	if decode(lines.Bytes(), &l) != nil || decode(l.Ledger, &t) != nil {
-		return Title{}, errors.New("the first line is no title of a ledger: it was changed, cut or made by something else")
+		return Title{}, errors.New("the first line is not the title of a ledger: it was changed, cut or made by another program")
 	}
 	if !canonical(lines.Bytes(), l) || !canonical(l.Ledger, t) {
 		return Title{}, errors.New("the first line is not in the form in which titles are written: it was changed")
 	}
 	if t.Version != Version {
-		return Title{}, fmt.Errorf("version %d is not known, only %d: a newer program wrote it, use that one", t.Version, Version)
+		return Title{}, fmt.Errorf("version %d is not supported, only %d: a newer program wrote it, so use that one", t.Version, Version)
 	}
 	if _, err := identity.ParsePublicKey(t.Holder[:]); err != nil {
 		return Title{}, err
 	}
 	if !t.Holder.Verify(titleDomain, l.Ledger, l.Signature) {
-		return Title{}, errors.New("the signature of the title is not the holder's: it was changed")
+		return Title{}, errors.New("the signature of the title is not that of the data holder: it was changed")
 	}
 	return t, nil
 }

@@ -1,13 +1,13 @@
 package ledger
 
-// Interrupt makes the store call f at the boundaries of every transaction, "charge: before
-// the commit" and so on. An error of f is that of the transaction.
+// Interrupt makes the store call f at the boundaries of every transaction, such as "charge: before
+// the commit". An error from f becomes that of the transaction.
 func (s *Store) Interrupt(f func(point string) error) { s.boundary = f }
 
-// Abandon closes the file as a process that ends does, with nothing tidied up.
+// Abandon closes the file without cleaning up, as a killed process does.
 func (s *Store) Abandon() error { return s.db.Close() }
 
-// Forge stamps an entry as the holder could who lies.
+// Forge stamps an entry as a dishonest data holder could.
 func (s *Store) Forge(e Entry, envelope Hash) ([]byte, Hash, error) {
 	stamp, err := sign(s.holder, e, envelope)
 	return stamp.line, stamp.Hash, err
@@ -16,5 +16,5 @@ func (s *Store) Forge(e Entry, envelope Hash) ([]byte, Hash, error) {
 // ForgeTitle signs a title.
 func (s *Store) ForgeTitle(title []byte) [64]byte { return s.holder.Sign(titleDomain, title) }
 
-// Line returns how a stamp is written.
+// Line returns the encoding of a stamp.
 func (s Stamp) Line() []byte { return s.line }

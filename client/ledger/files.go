@@ -15,10 +15,10 @@ const (
 	dirMode  = 0o700
 	others   = 0o077
 
-	heldFile = "in-use.json" // who has the store open, for people
+	heldFile = "in-use.json" // describes the process that has the store open, for people
 )
 
-// Damaged says that what is kept is not whole, and what to do. Nothing may be sent.
+// Damaged is the error for a damaged store. Nothing may be sent from it.
 type Damaged struct {
 	Path    string
 	Problem string
@@ -26,13 +26,13 @@ type Damaged struct {
 }
 
 func (d *Damaged) Error() string {
-	return fmt.Sprintf("%s: %s: nothing is sent until this is understood; put the whole directory back as it was last, "+
-		"and never from before the last answer that was sent", d.Path, d.Problem)
+	return fmt.Sprintf("%s: %s: nothing is sent from a damaged state; restore the newest copy of the whole directory, "+
+		"and never one from before the last answer that was sent", d.Path, d.Problem)
 }
 
 func (d *Damaged) Unwrap() error { return d.Cause }
 
-// Held says that another process has the store open.
+// Held is the error for a store that another process has open.
 type Held struct {
 	Dir     string    `json:"-"`
 	PID     int       `json:"pid"`
@@ -64,8 +64,7 @@ func writeHolder(dir string, o Options) error {
 	return os.WriteFile(filepath.Join(dir, heldFile), append(b, '\n'), fileMode)
 }
 
-// removeHolder leaves the file if it cannot be removed: it tells only who locks, not that
-// somebody does.
+// removeHolder ignores errors: the file only describes the process that holds the lock.
 func removeHolder(dir string) { _ = os.Remove(filepath.Join(dir, heldFile)) }
 
 // makeDirectory makes a directory for its owner alone, or checks that it is one.
@@ -94,16 +93,15 @@ func makeDirectory(dir string) error {
 
 func checkMode(path string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is not an ordinary file: put the file itself there, no link", path)
+		return fmt.Errorf("%s is not a regular file: replace it by the file itself, not a link", path)
 	}
 	if info.Mode().Perm()&others != 0 {
-		return fmt.Errorf("%s may be read by others (mode %04o): chmod 600 %[1]s", path, info.Mode().Perm())
+		return fmt.Errorf("%s is readable by others (mode %04o): chmod 600 %[1]s", path, info.Mode().Perm())
 	}
 	return nil
 }
 
-// createFile makes an empty file that is in its directory after a power failure: the
-// database does not see to that.
+// createFile makes an empty file and syncs its directory, which the database does not do.
 func createFile(dir, path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, fileMode)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// A file with bytes that somebody changed is damaged, or is what it was after its last
-// commit, or, like a copy put back, after the one before: it never says anything else.
+// A file with changed bytes is reported as damaged, or has the state after its last commit or, like
+// a restored copy, the one before. It never has any other state.
 //
 //abuse:case A15 a changed file is damaged, or says what a commit said
 func FuzzFile(f *testing.F) {
@@ -27,7 +27,7 @@ func FuzzFile(f *testing.F) {
 	f.Add(uint32(4096*2+8), []byte{0xff, 0xff, 0xff, 0xff})
 	f.Add(uint32(4096*3), []byte{0})
 	for page := range uint32(8) {
-		for _, field := range []uint32{0, 8, 10, 12, 15, 16, 23, 24, 27, 28, 31} { // of its head, and of the first that it lists
+		for _, field := range []uint32{0, 8, 10, 12, 15, 16, 23, 24, 27, 28, 31} { // fields of the page's header and of its first element
 			f.Add(page*4096+field, []byte{0x7f})
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A Hash is a SHA-256, in hexadecimal where people read it.
+// A Hash is a SHA-256 hash, in hexadecimal as text.
 type Hash [sha256.Size]byte
 
 // String returns 64 hexadecimal digits.
@@ -30,19 +30,19 @@ func (s *signature) UnmarshalText(text []byte) error { return fromHex(s[:], text
 
 func fromHex(dst, text []byte) error {
 	if len(text) != hex.EncodedLen(len(dst)) {
-		return errors.New("a number in hexadecimal of the wrong length")
+		return errors.New("a hexadecimal number of the wrong length")
 	}
 	_, err := hex.Decode(dst, text)
 	return err
 }
 
-// recordsDomain is for signatures that are shown to nobody: they key the names of files.
+// recordsDomain is for signatures that are never shown: they key the names of files.
 const recordsDomain identity.Domain = "fedpvi/v1/records"
 
-// NameRecords names the content of a file of records while read reads it: the same for the
-// same bytes, and of no use to anybody without the holder's key. A plain hash in a ledger
-// that is shown to others would let them try which records are in the file. What is named
-// is what was read, whatever becomes of the file meanwhile, and what read left of it.
+// NameRecords returns a keyed hash of the file that read reads. The same bytes have the same name,
+// and without the data holder's key the name reveals nothing. A plain hash in an exported ledger
+// would let others test guesses of the records. The hash covers the bytes that were read, even if
+// the file changes meanwhile, and the rest of the file that read left unread.
 func NameRecords(holder *identity.Identity, r io.Reader, read func(io.Reader) error) (Hash, error) {
 	key := holder.Sign(recordsDomain, nil)
 	defer clear(key[:])

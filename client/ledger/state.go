@@ -10,7 +10,7 @@ import (
 	"fedpvi/transport"
 )
 
-// sealParts seals the parts of a change, before a transaction is open.
+// sealParts encrypts the parts of a change, before the transaction begins.
 func (s *Store) sealParts(c Change) (map[string][]byte, error) {
 	sealed := make(map[string][]byte, len(c.Parts))
 	for name, part := range c.Parts {
@@ -52,7 +52,7 @@ func (s *Store) apply(tx *bbolt.Tx, c Change, sealed map[string][]byte) error {
 	return err
 }
 
-// Part returns a part of the state of a study, and whether it is there.
+// Part returns a part of the state of a study, and whether it exists.
 func (s *Store) Part(study Hash, name string) (part []byte, ok bool, err error) {
 	var sealed []byte
 	err = s.view(func(tx *bbolt.Tx) error {
@@ -77,7 +77,7 @@ func (s *Store) Studies() ([]Hash, error) {
 	err := s.view(func(tx *bbolt.Tx) error {
 		return tx.Bucket(studiesBucket).ForEachBucket(func(k []byte) error {
 			if len(k) != len(Hash{}) {
-				return errors.New("a study whose name is no hash")
+				return errors.New("a study whose name is not a hash")
 			}
 			all = append(all, Hash(k))
 			return nil
@@ -86,8 +86,8 @@ func (s *Store) Studies() ([]Hash, error) {
 	return all, err
 }
 
-// Unsent returns what was paid for to answer a question, the same bytes as ever, and
-// whether it is there: until its outcome is known.
+// Unsent returns the stored message that answers a plan, and whether there is one. It is kept until
+// the outcome is known.
 func (s *Store) Unsent(study Hash, ask uint64) (item transport.Item, ok bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(outboxBucket).Get(outboxKey(study, ask))
@@ -101,7 +101,7 @@ func (s *Store) Unsent(study Hash, ask uint64) (item transport.Item, ok bool, er
 	return item, ok, err
 }
 
-// Outbox returns the questions of a study whose answers are kept to be sent, in order.
+// Outbox returns the plans of a study whose answers are kept for sending, in order.
 func (s *Store) Outbox(study Hash) ([]uint64, error) {
 	var asks []uint64
 	err := s.view(func(tx *bbolt.Tx) error {
@@ -125,7 +125,7 @@ func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 
 func outboxKey(study Hash, ask uint64) []byte { return binary.BigEndian.AppendUint64(study[:], ask) }
 
-// encodeItem writes the length of the envelope in four bytes, the envelope and the body.
+// encodeItem encodes the length of the envelope in four bytes, the envelope and the body.
 func encodeItem(i transport.Item) []byte {
 	b := make([]byte, 0, 4+len(i.Envelope)+len(i.Body))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(i.Envelope)))
@@ -134,7 +134,7 @@ func encodeItem(i transport.Item) []byte {
 
 func decodeItem(b []byte) (transport.Item, error) {
 	if len(b) < 4 || uint64(binary.BigEndian.Uint32(b)) > uint64(len(b)-4) {
-		return transport.Item{}, errors.New("what is to be sent is cut")
+		return transport.Item{}, errors.New("the message to send is cut")
 	}
 	n := 4 + int(binary.BigEndian.Uint32(b))
 	return transport.Item{Envelope: append([]byte(nil), b[4:n]...), Body: append([]byte(nil), b[n:]...)}, nil

@@ -18,22 +18,22 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// Names of the files in a directory of state.
+// File names in a state directory.
 const (
 	IdentityFile = "identity.key"
 	StateKeyFile = "state.key"
 	File         = "ledger.db"
 )
 
-// lockWait is how long a store that somebody else holds is waited for.
+// lockWait is how long Open waits for the lock of the file.
 const lockWait = time.Second
 
 // format is the version of the layout of the file.
 const format = "fedpvi client ledger 1"
 
-// The buckets of the file. In meta stand the format and the holder's public key; in chain
-// the lines of the chain by their number; in studies a bucket for each study with the parts
-// of its state, sealed; in outbox what was paid for and has no outcome yet.
+// The buckets of the file. meta holds the format and the data holder's public key; chain the lines
+// of the chain by number; studies a bucket for each study with the encrypted parts of its state;
+// outbox the charged messages that have no outcome yet.
 var (
 	metaBucket    = []byte("meta")
 	chainBucket   = []byte("chain")
@@ -44,8 +44,8 @@ var (
 	holderKey = []byte("holder")
 )
 
-// A Store is the ledger of a data holder with the state of its studies, in one file that
-// one process at a time may open. Its methods may be called by many at once.
+// A Store is the ledger of a data holder with the state of its studies, in one file that one
+// process at a time may open. Its methods may be called concurrently.
 type Store struct {
 	dir      string
 	path     string // of the file
@@ -54,33 +54,32 @@ type Store struct {
 	db       *bbolt.DB
 	chain    *chain
 	program  string
-	guard    chan struct{} // holds one token: a mutex that knows of failure
+	guard    chan struct{} // holds one token: a mutex that also records failure
 	broken   error
 	layer    durable.Layer
 	boundary func(point string) error
 }
 
-// Options say who opens a store.
+// Options configure Open.
 type Options struct {
 	Program string    // name and version, for entries
-	Command string    // for whoever finds the store in use
-	Now     time.Time // for the same
-	// Existing says that nothing is to be made: a directory without a store is an error.
+	Command string    // shown to a process that finds the store in use
+	Now     time.Time // shown likewise
+	// Existing makes a missing store an error instead of creating it.
 	Existing bool
-	// Boundary, if there is one, is called before and after the commit of every transaction,
-	// and its error is the transaction's: what a crash there leaves behind can be looked at.
+	// Boundary, if set, is called before and after the commit of every transaction. Its error
+	// becomes that of the transaction. Tests use it to examine the state after a crash there.
 	Boundary func(point string) error
 	// Layer lies between the database and its file.
 	Layer durable.Layer
 }
 
-// ErrNothing says that there is no store where one should exist.
-var ErrNothing = errors.New("there is no state directory here: client join makes one; or name another with --state")
+// ErrNothing is the error for a missing store.
+var ErrNothing = errors.New("there is no state directory here: create one with client join, or choose another one with --state")
 
-// Open opens the store in a directory, and makes directory, keys and file if there is
-// nothing. It checks the whole chain. It fails with a [*Held] if another process has it
-// open, and with a [*Damaged] if what is there is not whole: then nothing may be sent until
-// somebody has looked at it.
+// Open opens the store in a directory, and creates directory, keys and file if there are none. It
+// checks the whole chain. It returns a [*Held] if another process has the store open, and a
+// [*Damaged] if the store is damaged: then nothing may be sent until a person has examined it.
 func Open(dir string, o Options) (*Store, error) {
 	path := filepath.Join(dir, File)
 	if _, err := os.Lstat(dir); o.Existing && errors.Is(err, fs.ErrNotExist) {
@@ -119,9 +118,9 @@ func (s *Store) openFile() error {
 	return err
 }
 
-// prepare makes what is missing of a new directory, and refuses one from which something
-// is missing that was there. The file comes before the key of the holder: a holder without
-// a file lost it.
+// prepare completes a new directory, and returns an error for a directory that has lost a file. The
+// store's file is made before the key of the data holder: a key without a file means that the file
+// was lost.
 func prepare(dir string) error {
 	if err := makeDirectory(dir); err != nil {
 		return err
@@ -132,7 +131,7 @@ func prepare(dir string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		for _, name := range []string{IdentityFile, StateKeyFile} {
 			if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
-				return &Damaged{Path: path, Problem: "the file is missing, and " + name + " is there: without it nobody knows what has been spent"}
+				return &Damaged{Path: path, Problem: "the file is missing, and " + name + " exists: without the file the spending is unknown"}
 			}
 		}
 		return createFile(dir, path)
@@ -158,18 +157,18 @@ func (s *Store) load() error {
 		return s.db.View(func(tx *bbolt.Tx) error {
 			meta := tx.Bucket(metaBucket)
 			if got := string(meta.Get(formatKey)); got != format {
-				return fmt.Errorf("its layout is %q, not %q: a newer program wrote it, use that one", got, format)
+				return fmt.Errorf("its layout is %q, not %q: a newer program wrote it, so use that one", got, format)
 			}
 			public := s.holder.Public()
 			if string(meta.Get(holderKey)) != string(public[:]) {
-				return fmt.Errorf("it belongs to another identity than %s: put the right key back", IdentityFile)
+				return fmt.Errorf("it belongs to another identity than %s: restore the right key", IdentityFile)
 			}
 			return s.replay(tx)
 		})
 	})
 }
 
-// loadKeys loads the keys, or makes them for a file that has nothing yet.
+// loadKeys loads the keys, or makes them for a new file.
 func (s *Store) loadKeys(fresh bool) (err error) {
 	s.holder, err = keyOf(filepath.Join(s.dir, IdentityFile), fresh, identity.Create, identity.Load)
 	if err != nil {
@@ -179,14 +178,14 @@ func (s *Store) loadKeys(fresh bool) (err error) {
 	return err
 }
 
-// keyOf loads a key. Only beside a new file one may be missing, and is made.
+// keyOf loads a key. It makes a missing key only if the file is new.
 func keyOf[K any](path string, fresh bool, create, load func(string) (K, error)) (K, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		if fresh {
 			return create(path)
 		}
 		var none K
-		return none, &Damaged{Path: path, Problem: "the file is missing, and a ledger that belongs to it is there"}
+		return none, &Damaged{Path: path, Problem: "the file is missing, and its ledger exists"}
 	}
 	return load(path)
 }
@@ -229,8 +228,8 @@ func (s *Store) replay(tx *bbolt.Tx) error {
 	})
 }
 
-// whole runs f and says that the file is damaged if that fails. Pages that are no pages
-// make the database panic, and reading behind the end of a file that was cut faults.
+// whole runs f, and returns an error that the file is damaged if f fails. Invalid pages make the
+// database panic, and reading behind the end of a truncated file faults.
 func (s *Store) whole(f func() error) error {
 	err := s.readable(f)
 	if damaged := new(Damaged); err != nil && !errors.As(err, &damaged) {
@@ -239,7 +238,7 @@ func (s *Store) whole(f func() error) error {
 	return err
 }
 
-// readable runs f and returns its error, or that the file cannot be read.
+// readable runs f, and converts a panic or fault into an error.
 func (s *Store) readable(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -250,7 +249,7 @@ func (s *Store) readable(f func() error) (err error) {
 	return f()
 }
 
-// Close gives the store back.
+// Close closes the store.
 func (s *Store) Close() error {
 	<-s.guard
 	s.broken = errors.New("ledger: the store is closed")
@@ -263,5 +262,5 @@ func (s *Store) Close() error {
 // Dir returns the directory of the store.
 func (s *Store) Dir() string { return s.dir }
 
-// Identity returns who holds the ledger, to sign.
+// Identity returns the data holder's identity, for signing.
 func (s *Store) Identity() *identity.Identity { return s.holder }

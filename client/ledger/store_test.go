@@ -54,7 +54,7 @@ func release(ask uint64) ledger.Release {
 	return ledger.Release{Dataset: "ward", Ask: ask, View: "anyone", Event: gaussian}
 }
 
-// says is an answer whose bytes name its place in the ledger.
+// says returns an answer whose bytes name its place in the ledger.
 func says(sequence uint64, head ledger.Hash) (transport.Item, error) {
 	return transport.Item{Envelope: fmt.Appendf(nil, "envelope %d %s", sequence, head), Body: []byte("body")}, nil
 }
@@ -72,7 +72,7 @@ func reopen(t testing.TB, s *ledger.Store) *ledger.Store {
 	return open(t, dir)
 }
 
-func TestAChargeIsKept(t *testing.T) {
+func TestChargeIsKept(t *testing.T) {
 	s := newStore(t)
 	for ask := uint64(1); ask <= 3; ask++ {
 		_, err := pay(s, study, ask)
@@ -94,7 +94,7 @@ func TestAChargeIsKept(t *testing.T) {
 	}
 	item, ok, err := s.Unsent(other, 1)
 	if err != nil || !ok || !bytes.Equal(item.Envelope, sent.Envelope) || !bytes.Equal(item.Body, sent.Body) {
-		t.Errorf("to be sent: %q %v %v, was %q", item.Body, ok, err, sent.Body)
+		t.Errorf("unsent: %q %v %v, was %q", item.Body, ok, err, sent.Body)
 	}
 	if !strings.HasPrefix(string(item.Envelope), "envelope 5 "+head.String()) {
 		t.Errorf("%q does not name the head %s", item.Envelope, head)
@@ -113,7 +113,7 @@ func TestAChargeIsKept(t *testing.T) {
 	}
 }
 
-// A cost is that of the accountant, in plain numbers: Σμ² of Gaussian releases.
+// A cost is the accountant's number: Σμ² for Gaussian releases.
 func TestCostsAreThoseOfTheMechanism(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
@@ -204,8 +204,8 @@ func TestRefusalsChangeNothing(t *testing.T) {
 	}
 }
 
-// The policy of the day may be stricter than the budget, never looser.
-func TestTheStricterPromiseDecides(t *testing.T) {
+// The current policy may be stricter than the budget, never looser.
+func TestStricterPromiseDecides(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
 	_, err := pay(s, study, 1)
@@ -219,11 +219,11 @@ func TestTheStricterPromiseDecides(t *testing.T) {
 	}
 	big := accountant.Gaussian{Sensitivity: 1, Sigma: 0.5, Adjacency: accountant.AddRemove}
 	if _, err := s.Quote("ward", accountant.Target{Epsilon: 100, Delta: 1e-2}, big); err == nil {
-		t.Error("a looser promise is taken in place of the budget's")
+		t.Error("a looser promise replaces that of the budget")
 	}
 }
 
-func TestTheKindOfFilter(t *testing.T) {
+func TestFilterFollowsTheReleases(t *testing.T) {
 	for _, c := range []struct {
 		event accountant.Event
 		want  string
@@ -234,7 +234,7 @@ func TestTheKindOfFilter(t *testing.T) {
 		}
 	}
 	if _, err := ledger.NewBudget("ward", accountant.AddRemove, promise, gaussian); err == nil {
-		t.Error("any unit is taken")
+		t.Error("any unit is accepted")
 	}
 }
 
@@ -248,11 +248,11 @@ func TestOneProcessAtATime(t *testing.T) {
 		t.Fatalf("a second process: %v", err)
 	}
 	if text := err.Error(); !strings.Contains(text, "a test") || !strings.Contains(text, "2030") {
-		t.Errorf("%s does not say who and since when", text)
+		t.Errorf("%s does not name the process and the time", text)
 	}
 }
 
-func TestWhatWasSettledIsDropped(t *testing.T) {
+func TestSettledAnswersAreRemoved(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()
 	for ask := uint64(1); ask <= 2; ask++ { // settled out of order
@@ -272,23 +272,23 @@ func TestWhatWasSettledIsDropped(t *testing.T) {
 		}
 	}
 	if _, ok, err := s.Part(study, "site"); ok || err != nil {
-		t.Errorf("a part that was removed is there, %v", err)
+		t.Errorf("a removed part is there, %v", err)
 	}
 	if asks, err := s.Outbox(study); err != nil || len(asks) != 1 || asks[0] != 1 {
 		t.Errorf("kept are %v, %v", asks, err)
 	}
 	if _, err := pay(s, study, 2); err == nil {
-		t.Error("what was settled may be answered again")
+		t.Error("a settled plan may be answered again")
 	}
 	if all, err := s.Studies(); err != nil || len(all) != 2 {
 		t.Errorf("studies %v, %v", all, err)
 	}
 }
 
-// The state of a study may hold what is computed from records without noise.
+// The state of a study may contain numbers computed from records without noise.
 //
 //abuse:case A17 what is computed from records is sealed at rest
-func TestTheStateIsSealed(t *testing.T) {
+func TestStateIsEncrypted(t *testing.T) {
 	s := newStore(t)
 	canary := bytes.Repeat([]byte("canary"), 100)
 	check(t, s.Save(ledger.Change{Study: study, Parts: map[string][]byte{"site": canary}}))
@@ -297,7 +297,7 @@ func TestTheStateIsSealed(t *testing.T) {
 	file, err := os.ReadFile(path)
 	check(t, err)
 	if bytes.Contains(file, []byte("canary")) {
-		t.Error("the state can be read in the file")
+		t.Error("the state is readable in the file")
 	}
 }
 
@@ -309,7 +309,7 @@ func TestRecordsAreNamedForTheHolderAlone(t *testing.T) {
 	name := func(s *ledger.Store, content string) ledger.Hash {
 		h, err := ledger.NameRecords(s.Identity(), strings.NewReader(content), func(io.Reader) error { return nil })
 		check(t, err)
-		for part := range int64(len(content)) { // the same, however much of it is read
+		for part := range int64(len(content)) { // the same, however much read reads
 			again, err := ledger.NameRecords(s.Identity(), strings.NewReader(content), func(r io.Reader) error {
 				_, err := io.CopyN(io.Discard, r, part)
 				return err
@@ -322,18 +322,18 @@ func TestRecordsAreNamedForTheHolderAlone(t *testing.T) {
 	}
 	first, again := name(a, "x,y\n1,2\n"), name(a, "x,y\n1,2\n")
 	if first != again || first == name(a, "x,y\n1,3\n") {
-		t.Error("the name of a file is not that of its content")
+		t.Error("the name of a file depends on more than its content")
 	}
 	if name(a, "x,y\n1,2\n") == name(b, "x,y\n1,2\n") || name(a, "") == ledger.Hash(sha256.Sum256(nil)) {
-		t.Error("whoever has the records can compute their name")
+		t.Error("a name can be computed from the records alone")
 	}
 }
 
-// A file of records that was charged to one data set is charged to no other: it would have
-// a second budget. Nor is it after the store was opened again.
+// A file of records that was charged to one data set is never charged to another, also after a
+// restart: it would have a second budget.
 //
 //abuse:case A24 refused under a second name, also after a restart
-func TestAFileOfRecordsHasOneBudget(t *testing.T) {
+func TestFileOfRecordsHasOneBudget(t *testing.T) {
 	s := newStore(t)
 	b, err := ledger.NewBudget(ledger.Record, accountant.AddRemove, promise, gaussian)
 	check(t, err)

@@ -8,8 +8,8 @@ import (
 	"fedpvi/client"
 )
 
-// A display shows where a study stands: on a terminal one line that changes, with the time
-// that it has been so. In a log the client's own lines say the same.
+// A display shows the progress of a study: one line that is redrawn on a terminal. In a log the
+// client's own lines show it.
 type display struct {
 	out    *os.File
 	now    client.Status
@@ -17,7 +17,7 @@ type display struct {
 	over   chan struct{}
 }
 
-// tick is how often the line is drawn anew.
+// tick is the interval between two drawings of the line.
 const tick = time.Second
 
 func newDisplay(out *os.File) *display {
@@ -60,7 +60,7 @@ func (d *display) text() string {
 	s := d.now
 	text := s.Study
 	if s.Of > 0 {
-		text += fmt.Sprintf("  question %d of %d", s.Asked, s.Of)
+		text += fmt.Sprintf("  plan %d of %d", s.Asked, s.Of)
 	}
 	if s.Waiting == "" {
 		return text + "  computing an answer"

@@ -12,10 +12,10 @@ import (
 )
 
 type doctorCommand struct {
-	Data     string        `help:"File of records to look at." type:"existingfile" placeholder:"FILE"`
-	Offline  bool          `help:"Do not call the coordinator."`
+	Data     string        `help:"File of records to check." type:"existingfile" placeholder:"FILE"`
+	Offline  bool          `help:"Do not connect to the coordinator."`
 	Pace     bool          `help:"Measure how fast the processor and the GPUs of this machine take private steps." default:"true" negatable:""`
-	Deadline time.Duration `name:"round-deadline" help:"Time for a round, from which all waiting times are derived." default:"10m"`
+	Deadline time.Duration `name:"round-deadline" help:"Time for a round. All timeouts are derived from it." default:"10m"`
 }
 
 func (doctorCommand) Help() string {
@@ -25,7 +25,7 @@ func (doctorCommand) Help() string {
   client doctor --data records.csv
   client doctor --offline --json
 
-Every line is PASS or FAIL; a FAIL says what to do.`
+Each line begins with PASS or FAIL. A FAIL is followed by its remedy.`
 }
 
 func (d *doctorCommand) Run(ctx context.Context, c *commands) error {
@@ -42,21 +42,21 @@ func (d *doctorCommand) Run(ctx context.Context, c *commands) error {
 			}
 			fmt.Printf("%s  %-16s %s\n", word, f.Check, f.Found)
 			if !f.OK {
-				fmt.Printf("      %-16s to mend it: %s\n", "", f.Fix)
+				fmt.Printf("      %-16s remedy: %s\n", "", f.Fix)
 			}
 		}
 	}
 	if client.Healthy(findings) {
 		return nil
 	}
-	return &toldError{errors.Join(errors.New("something is not as it should be"), code)}
+	return &toldError{errors.Join(errors.New("at least one check failed"), code)}
 }
 
-// examine returns the findings, and the error with which the state could not be opened.
+// examine returns the findings, and the error of opening the state.
 func (d *doctorCommand) examine(ctx context.Context, c *commands) ([]client.Finding, error) {
 	k, err := c.open()
 	if err != nil {
-		return []client.Finding{{Check: "state directory", Found: err.Error(), Fix: "do what it says; docs/use/exit-codes.md has more"}}, err
+		return []client.Finding{{Check: "state directory", Found: err.Error(), Fix: "follow the message; see docs/use/exit-codes.md"}}, err
 	}
 	defer k.Close()
 	x := client.Examination{Study: c.Study, Data: d.Data, Program: version()}

@@ -15,10 +15,10 @@ import (
 )
 
 type joinCommand struct {
-	Invitation string        `arg:"" help:"File with the invitation, or - for standard input. The text itself works too, but other users of this machine can see it then."`
-	Epsilon    float64       `help:"Cap on ε for all studies together, written into the policy if there is none yet." default:"1"`
-	Delta      float64       `help:"The δ at which the cap counts." default:"1e-5"`
-	Deadline   time.Duration `name:"round-deadline" help:"Time for a round, from which all waiting times are derived." default:"10m"`
+	Invitation string        `arg:"" help:"File with the invitation, or - for standard input. The text of the invitation also works, but other users of this machine can see it."`
+	Epsilon    float64       `help:"Cap on ε for all studies together. Written into the policy if there is none yet." default:"1"`
+	Delta      float64       `help:"The δ of the cap." default:"1e-5"`
+	Deadline   time.Duration `name:"round-deadline" help:"Time for a round. All timeouts are derived from it." default:"10m"`
 }
 
 func (joinCommand) Help() string {
@@ -28,10 +28,11 @@ func (joinCommand) Help() string {
   client join - < invitation.txt
   client join invitation.txt --epsilon 4 --delta 1e-5
 
-Keys are made here and never leave. Joining allows nothing: next is client review.`
+The keys are made on this machine and never leave it. Joining allows nothing yet: run client
+review next.`
 }
 
-// read returns the invitation.
+// read returns the invitation from the argument, a file or standard input.
 func (j *joinCommand) read() (i invitation.Invitation, err error) {
 	text := []byte(j.Invitation)
 	switch {
@@ -40,7 +41,7 @@ func (j *joinCommand) read() (i invitation.Invitation, err error) {
 	case !strings.HasPrefix(j.Invitation, invitation.Prefix):
 		text, err = os.ReadFile(j.Invitation)
 	default:
-		fmt.Fprintln(os.Stderr, "client: other users of this machine can see an invitation that is an argument: put it into a file of your own next time")
+		fmt.Fprintln(os.Stderr, "client: other users of this machine can see an invitation on the command line: use a file of your own next time")
 	}
 	if err != nil {
 		return i, &client.UsageError{Err: fmt.Errorf("invitation: %w", err)}
@@ -82,7 +83,7 @@ func (j *joinCommand) Run(ctx context.Context, c *commands) error {
 	fmt.Printf("Joined %q as %s.\n\n  study        sha256 %s\n  coordinator  %s\n  this client  %s\n  state        %s\n\n",
 		m.Study.Title, m.Name, m.Hash, m.Coordinator, k.Store().Identity().Fingerprint(), k.Store().Dir())
 	if wrote {
-		fmt.Printf("A policy was written: %s/%s. It allows ε = %g at δ = %g in all. Read it.\n", k.Store().Dir(), client.PolicyFile, j.Epsilon, j.Delta)
+		fmt.Printf("A policy was written: %s/%s. It allows ε = %g at δ = %g in total. Read it.\n", k.Store().Dir(), client.PolicyFile, j.Epsilon, j.Delta)
 	}
 	fmt.Println("Nothing runs yet. Next: client review")
 	return nil

@@ -10,12 +10,17 @@ import (
 )
 
 type leaveCommand struct {
-	Reason   string        `help:"One line for the coordinator." default:"the data holder takes no part any more"`
-	Deadline time.Duration `name:"round-deadline" help:"Time for a round, from which all waiting times are derived." default:"10m"`
+	Reason   string        `help:"Reason for the coordinator, one line." default:"the data holder takes no part any more"`
+	Deadline time.Duration `name:"round-deadline" help:"Time for a round. All timeouts are derived from it." default:"10m"`
 }
 
 func (leaveCommand) Help() string {
-	return `Leaving is for good, and is told to the coordinator. What was spent stays in the ledger.`
+	return `Examples:
+
+  client leave
+  client leave --study blood-pressure --reason "our board withdrew its consent"
+
+Leaving is final, and the coordinator is informed. The charges stay in the ledger.`
 }
 
 func (l *leaveCommand) Run(ctx context.Context, c *commands) error {

@@ -13,12 +13,19 @@ import (
 )
 
 type ledgerCommand struct {
-	Show   ledgerShow   `cmd:"" default:"withargs" help:"What was spent, on what, and what is left."`
+	Show   ledgerShow   `cmd:"" default:"withargs" help:"Show what was spent, by study, and what is left."`
 	Export ledgerExport `cmd:"" help:"Write the ledger as signed lines of JSON."`
-	Verify ledgerVerify `cmd:"" help:"Check every signature and link, and compute every cost anew."`
+	Verify ledgerVerify `cmd:"" help:"Check every signature and link, and recompute every cost."`
 }
 
 type ledgerShow struct{}
+
+func (ledgerShow) Help() string {
+	return `Examples:
+
+  client ledger
+  client ledger show --json | jq '.accounts[].left'`
+}
 
 func (ledgerShow) Run(c *commands) error {
 	k, err := c.open()
@@ -36,14 +43,14 @@ func (ledgerShow) Run(c *commands) error {
 
 func showAccounts(w io.Writer, accounts []ledger.Account) error {
 	if len(accounts) == 0 {
-		_, err := fmt.Fprintln(w, "No budget was made yet: client approve makes the first.")
+		_, err := fmt.Fprintln(w, "There is no budget yet: client approve makes the first.")
 		return err
 	}
 	for i, a := range accounts {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: ε ≤ %g at δ = %g for one %s (%s), for ever\n\n", a.Dataset, a.Budget.Epsilon, a.Budget.Delta, a.Budget.Unit, a.Budget.Adjacency)
+		fmt.Fprintf(w, "%s: ε ≤ %g at δ = %g for one %s (%s), for all time\n\n", a.Dataset, a.Budget.Epsilon, a.Budget.Delta, a.Budget.Unit, a.Budget.Adjacency)
 		rows := [][]string{{"study", "answers", "spent", "last"}}
 		for _, s := range a.Studies {
 			rows = append(rows, []string{s.Study.String()[:12], fmt.Sprint(s.Answers), words.Number(s.Spent), s.Last.Format(time.DateOnly)})
@@ -52,18 +59,23 @@ func showAccounts(w io.Writer, accounts []ledger.Account) error {
 		if err := words.Table(w, "  ", 1, rows); err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "\n  Counted in %s. Had all of it been planned in advance, ε would be %.3g so far.\n", a.Unit, a.Epsilon)
+		fmt.Fprintf(w, "\n  Counted in %s. If all of it had been planned in advance, ε would be %.3g so far.\n", a.Unit, a.Epsilon)
 	}
 	return nil
 }
 
 type ledgerExport struct {
-	Out string `help:"File to write, which must not exist. Default: standard output." placeholder:"FILE"`
+	Out string `help:"File to write. It must not exist. Default: standard output." placeholder:"FILE"`
 }
 
 func (ledgerExport) Help() string {
-	return `The export holds no data: what was released at which cost, to which study and when.
-Whoever reads it checks it with client ledger verify FILE.`
+	return `Examples:
+
+  client ledger export --out ledger.jsonl
+  client ledger export | gzip > ledger.jsonl.gz
+
+The export contains no records. It lists each release with its cost, study and time. Its
+reader checks it with client ledger verify FILE.`
 }
 
 func (e *ledgerExport) Run(c *commands) error {
@@ -83,7 +95,16 @@ func (e *ledgerExport) Run(c *commands) error {
 }
 
 type ledgerVerify struct {
-	File string `arg:"" optional:"" help:"An exported ledger. Default: the one of the state directory."`
+	File string `arg:"" optional:"" help:"An exported ledger. Default: the ledger of the state directory."`
+}
+
+func (ledgerVerify) Help() string {
+	return `Examples:
+
+  client ledger verify                the ledger of the state directory
+  client ledger verify ledger.jsonl   an export, without a state directory
+
+Compare the fingerprint that it prints with that of the data holder.`
 }
 
 func (v *ledgerVerify) Run(c *commands) error {
@@ -94,7 +115,7 @@ func (v *ledgerVerify) Run(c *commands) error {
 	if c.JSON {
 		return print(os.Stdout, report)
 	}
-	fmt.Printf("The ledger is whole: %d entries of the holder %s, every signature and link checked, every cost computed anew.\n\n", report.Title.Entries, report.Fingerprint)
+	fmt.Printf("The ledger is intact: %d entries of the data holder %s; every signature and link checked, every cost recomputed.\n\n", report.Title.Entries, report.Fingerprint)
 	return showAccounts(os.Stdout, report.Accounts)
 }
 
@@ -107,7 +128,7 @@ func (v *ledgerVerify) verify(c *commands) (*ledger.Report, error) {
 		defer f.Close()
 		return ledger.Verify(f)
 	}
-	k, err := c.open() // checks it
+	k, err := c.open() // checks the ledger
 	if err != nil {
 		return nil, err
 	}

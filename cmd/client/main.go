@@ -1,4 +1,4 @@
-// Command client is a data holder's side of a federated study. See client --help.
+// Command client takes part in federated studies for a data holder. See client --help.
 package main
 
 import (
@@ -15,15 +15,15 @@ import (
 
 const description = `Take part in federated, differentially private studies.
 
-The records stay here. What leaves is numbers with noise, of studies that you have
-approved, within a policy and a budget that are yours.
+The records stay on this machine. It sends only numbers with noise, for studies that you
+have approved, within your own policy and budget.
 
-  client join invitation.txt          make keys, redeem an invitation
-  client review                       the study in plain words: what leaves, at what cost
+  client join invitation.txt          make keys and redeem an invitation
+  client review                       read the study: what leaves, and what it costs
   client approve --yes DIGEST         consent to exactly that study
   client run --data records.csv       take part until the study is over
-  client ledger                       what was spent, on what, and what is left
-  client doctor                       is everything as it should be?
+  client ledger                       see what was spent, by study, and what is left
+  client doctor                       check everything that a run needs
 
 Two commands are enough at a terminal:
 
@@ -32,18 +32,18 @@ Two commands are enough at a terminal:
 
 type commands struct {
 	State string `help:"State directory: keys, policy, ledger. Default: fedpvi in $XDG_STATE_HOME or ~/.local/state." env:"FEDPVI_STATE" placeholder:"DIR"`
-	Study string `help:"Name or first digits of a study, where several were joined." placeholder:"STUDY"`
-	JSON  bool   `name:"json" help:"Print one JSON object on standard output, and nothing else there."`
-	Log   string `help:"Form of the log on standard error." enum:"auto,json,text" default:"auto"`
+	Study string `help:"Name or first digits of the study. Default: the only one." placeholder:"STUDY"`
+	JSON  bool   `name:"json" help:"Print one JSON object on standard output and nothing else."`
+	Log   string `help:"Format of the log on standard error." enum:"auto,json,text" default:"auto"`
 
-	Join       joinCommand    `cmd:"" help:"Redeem an invitation, with keys that are made here."`
-	Review     reviewCommand  `cmd:"" help:"Say in plain words what a study is, what leaves, and at what cost."`
-	Approve    approveCommand `cmd:"" help:"Consent to a study that was reviewed."`
+	Join       joinCommand    `cmd:"" help:"Redeem an invitation, with newly made keys."`
+	Review     reviewCommand  `cmd:"" help:"Describe a study in plain words: what leaves, and what it costs."`
+	Approve    approveCommand `cmd:"" help:"Consent to a reviewed study."`
 	Run        runCommand     `cmd:"" help:"Take part in an approved study until it is over."`
-	Status     statusCommand  `cmd:"" help:"List the studies, and how they stand."`
-	Ledger     ledgerCommand  `cmd:"" help:"Show, export or verify what was spent."`
-	Doctor     doctorCommand  `cmd:"" help:"Check everything that a run needs, and say what to mend."`
-	Leave      leaveCommand   `cmd:"" help:"Take no part in a study any more, for good."`
+	Status     statusCommand  `cmd:"" help:"List the studies and their state."`
+	Ledger     ledgerCommand  `cmd:"" help:"Show, export or verify the spending."`
+	Doctor     doctorCommand  `cmd:"" help:"Check everything that a run needs. Each failure has a remedy."`
+	Leave      leaveCommand   `cmd:"" help:"Leave a study for good."`
 	Completion cli.Completion `cmd:"" help:"Print a script that completes commands: source <(client completion bash)."`
 	Man        cli.Manual     `cmd:"" help:"Print the manual page: client man | man -l -."`
 }
@@ -69,24 +69,24 @@ func run(args []string) int {
 	})
 }
 
-// finish says what went wrong.
+// finish reports an error, and returns the exit code.
 func (c *commands) finish(err error) int {
 	code := client.CodeOf(err)
 	var told *toldError
 	switch {
 	case err == nil || errors.As(err, &told):
 	case code == client.Interrupted:
-		fmt.Fprintln(os.Stderr, "client: interrupted; client run goes on where it was")
+		fmt.Fprintln(os.Stderr, "client: interrupted; run the command again to continue")
 	default:
 		fmt.Fprintf(os.Stderr, "client: %v\n(exit code %d: docs/use/exit-codes.md)\n", err, code)
 	}
 	if c.JSON && err != nil && told == nil {
-		_ = print(os.Stdout, map[string]any{"error": err.Error(), "code": code}) // nothing is left to tell
+		_ = print(os.Stdout, map[string]any{"error": err.Error(), "code": code}) // no further report is possible
 	}
 	return code
 }
 
-// toldError is an error whose text the user has seen.
+// toldError is an error that was already reported to the user.
 type toldError struct{ error }
 
 func (t *toldError) Unwrap() error { return t.error }

@@ -14,8 +14,8 @@ import (
 	"fedpvi/client"
 )
 
-// figures are what is measured of a run. Nothing in them is derived from records: no loss,
-// no norm, no number of records, no time that computing took.
+// figures are the metrics of a run. They do not depend on records: no loss, norm, number of
+// records, or computing time.
 type figures struct {
 	registry *prometheus.Registry
 	calls    *prometheus.CounterVec
@@ -24,20 +24,20 @@ type figures struct {
 	asked    prometheus.Gauge
 	of       prometheus.Gauge
 	waiting  prometheus.GaugeFunc
-	since    atomic.Int64 // Unix seconds; 0 while nothing is waited for
+	since    atomic.Int64 // Unix seconds; 0 while the client does not wait
 }
 
 func newFigures() *figures {
 	f := &figures{registry: prometheus.NewRegistry()}
-	f.calls = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fedpvi_client_calls_total", Help: "Calls of the coordinator, by method and outcome."}, []string{"method", "outcome"})
-	f.bytes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fedpvi_client_bytes_total", Help: "Bytes to and from the coordinator, those of TLS included."}, []string{"direction"})
+	f.calls = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fedpvi_client_calls_total", Help: "Calls to the coordinator, by method and outcome."}, []string{"method", "outcome"})
+	f.bytes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "fedpvi_client_bytes_total", Help: "Bytes to and from the coordinator, including those of TLS."}, []string{"direction"})
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}
 	f.lines = gauge("fedpvi_client_connections", "Connections to the coordinator.")
-	f.asked = gauge("fedpvi_client_questions_asked", "Questions of the study that were asked so far.")
-	f.of = gauge("fedpvi_client_questions", "Questions of the study in all.")
-	f.waiting = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fedpvi_client_waiting_since_seconds", Help: "Since when the client waits, in Unix time; 0 while it does not."},
+	f.asked = gauge("fedpvi_client_questions_asked", "Plans of the study so far.")
+	f.of = gauge("fedpvi_client_questions", "Plans of the study in total.")
+	f.waiting = prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "fedpvi_client_waiting_since_seconds", Help: "When the client began to wait, in Unix time; 0 while it does not wait."},
 		func() float64 { return float64(f.since.Load()) })
 	f.registry.MustRegister(f.calls, f.bytes, f.lines, f.asked, f.of, f.waiting)
 	return f
@@ -64,7 +64,7 @@ func (f *figures) status(s client.Status) {
 	}
 }
 
-// serve answers at an address until stop is called.
+// serve serves the metrics at an address until stop is called.
 func (f *figures) serve(address string) (stop func(), err error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

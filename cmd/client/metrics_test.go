@@ -13,10 +13,10 @@ import (
 	"fedpvi/client"
 )
 
-// What is measured is a list that somebody read: nothing on it is derived from records.
+// The metrics are those of a reviewed list: none of them depends on records.
 //
 //abuse:case A18 the metrics are those of a reviewed list
-func TestFiguresAreTheListedOnes(t *testing.T) {
+func TestMetricsAreTheReviewedOnes(t *testing.T) {
 	f := newFigures()
 	f.Called("entry", "ok")
 	f.Moved(10, 20)
@@ -49,13 +49,13 @@ func TestFiguresAreTheListedOnes(t *testing.T) {
 		}
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("measured is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("the metrics are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-func TestFiguresAreServed(t *testing.T) {
+func TestMetricsAreServed(t *testing.T) {
 	if _, err := newFigures().serve("nowhere"); err == nil {
-		t.Error("an address without a port is taken")
+		t.Error("an address without a port is accepted")
 	}
 	stop, err := newFigures().serve("127.0.0.1:0")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"fedpvi/client"
 )
 
-// version is the name and version that ledgers note.
+// version returns name and version for the ledger.
 func version() string {
 	version := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
@@ -36,13 +36,13 @@ func (c *commands) directory() (string, error) {
 // open opens the state directory.
 func (c *commands) open() (*client.Client, error) { return c.openOr(false) }
 
-// openOr opens the state directory, or makes one.
+// openOr opens the state directory. If create is set it makes a missing one.
 func (c *commands) openOr(create bool) (*client.Client, error) {
 	dir, err := c.directory()
 	if err != nil {
 		return nil, err
 	}
-	// What was typed may hold an invitation: only the command's name is shown to others.
+	// The arguments may contain an invitation: only the command's name is shown to others.
 	command := "client"
 	for _, arg := range os.Args[1:] {
 		if !strings.HasPrefix(arg, "-") {
@@ -72,7 +72,7 @@ func terminal(f *os.File) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// with does something with a study.
+// with calls f with the chosen study.
 func (c *commands) with(f func(k *client.Client, m *client.Member) error) error {
 	k, err := c.open()
 	if err != nil {

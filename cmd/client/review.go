@@ -12,7 +12,7 @@ import (
 )
 
 type reviewCommand struct {
-	Dataset  string `help:"Data set of the policy to which the study would be charged." placeholder:"NAME"`
+	Dataset  string `help:"Data set in the policy that the study would be charged to." placeholder:"NAME"`
 	Document bool   `help:"Print the study document itself, byte for byte."`
 }
 
@@ -23,7 +23,7 @@ func (reviewCommand) Help() string {
   client review --json | jq .privacy
   client review --document > study.toml
 
-No data are read and nothing is sent.`
+The command reads no records and sends nothing.`
 }
 
 func (r *reviewCommand) Run(c *commands) error {
@@ -48,18 +48,18 @@ func (r *reviewCommand) Run(c *commands) error {
 }
 
 type approveCommand struct {
-	Yes     string `help:"Digest of the study, 12 digits or more, as client review prints it." placeholder:"DIGEST"`
-	Dataset string `help:"Data set of the policy to which the study is charged." placeholder:"NAME"`
+	Yes     string `help:"Digest of the study, at least its first 12 digits, as client review prints it." placeholder:"DIGEST"`
+	Dataset string `help:"Data set in the policy that the study is charged to." placeholder:"NAME"`
 }
 
 func (approveCommand) Help() string {
 	return `Examples:
 
-  client approve                      shows the review and asks
-  client approve --yes 5ff10c4a9b3e   for who has read it
+  client approve                      show the review and ask
+  client approve --yes 5ff10c4a9b3e   if you have read the review
 
-Approved is the study to the byte, under the policy to the byte: whenever one of them
-changes you are asked again. Approving sends nothing; client run does.`
+An approval holds for the exact bytes of the study and of the policy: if one of them changes,
+you approve again. Approving sends nothing; client run does.`
 }
 
 func (a *approveCommand) Run(_ context.Context, c *commands) error {
@@ -86,10 +86,10 @@ func (a *approveCommand) Run(_ context.Context, c *commands) error {
 	})
 }
 
-// ask shows a review on a terminal and returns the digest if the holder consents.
+// ask shows a review on a terminal, and returns the digest if the data holder consents.
 func ask(k *client.Client, m *client.Member, policy *client.Policy, dataset string) (digest string, err error) {
 	if !terminal(os.Stdin) {
-		return "", &client.UsageError{Err: errors.New("nobody is at the terminal to be asked: client approve --yes DIGEST, with the digest of client review")}
+		return "", &client.UsageError{Err: errors.New("standard input is no terminal: run client approve --yes DIGEST, with the digest that client review prints")}
 	}
 	review, err := k.Review(m, policy, dataset)
 	if err != nil {

@@ -16,26 +16,26 @@ import (
 
 type runCommand struct {
 	Data     string        `help:"CSV file of the records." required:"" placeholder:"FILE"`
-	Approve  bool          `help:"At a terminal: show the review and ask, if the study is not approved yet."`
-	Dataset  string        `help:"With --approve: data set of the policy to which the study is charged." placeholder:"NAME"`
-	Result   string        `help:"File for the posterior (JSON) in the end, which must not exist." placeholder:"FILE"`
+	Approve  bool          `help:"At a terminal: show the review and ask for approval, if the study is not approved yet."`
+	Dataset  string        `help:"With --approve: data set in the policy that the study is charged to." placeholder:"NAME"`
+	Result   string        `help:"File to write the posterior to (JSON). It must not exist." placeholder:"FILE"`
 	Metrics  string        `help:"Serve Prometheus metrics and /healthz at this address, such as 127.0.0.1:9464." placeholder:"ADDR"`
-	Patience time.Duration `help:"How long a coordinator that cannot be reached is waited for." default:"24h"`
+	Patience time.Duration `help:"How long to try to reach the coordinator." default:"24h"`
 	Poll     time.Duration `help:"Ask for news at this interval instead of staying connected."`
-	Gossip   string        `help:"Gossip with the other daemons, which reach this machine at this IP address and port by UDP and TCP. Default: no; the client calls out and needs no open port." placeholder:"IP:PORT"`
-	Device   device.Choice `help:"Where private gradient steps are computed: auto (a GPU that can, else the processor), cpu, or cuda:N and nothing else." default:"auto" placeholder:"DEVICE"`
-	Deadline time.Duration `name:"round-deadline" help:"Time for a round, from which all waiting times are derived." default:"10m"`
+	Gossip   string        `help:"Gossip with the other daemons at this IP address and port of this machine, UDP and TCP. Default: no gossip, and no open port." placeholder:"IP:PORT"`
+	Device   device.Choice `help:"Where to compute private gradient steps: auto (a suitable GPU, else the processor), cpu, or cuda:N and nothing else." default:"auto" placeholder:"DEVICE"`
+	Deadline time.Duration `name:"round-deadline" help:"Time for a round. All timeouts are derived from it." default:"10m"`
 }
 
 func (runCommand) Help() string {
 	return `Examples:
 
   client run --data records.csv
-  client run --data records.csv --approve           read the review, say yes
+  client run --data records.csv --approve           read the review, then type yes
   client run --data records.csv --metrics 127.0.0.1:9464 --log json
 
-A run that was stopped goes on where it was: the same bytes are sent again, and nothing is
-paid for twice. Use the same file of records until the study is over.`
+A run that was stopped continues where it was: it sends the same bytes again and pays for
+nothing twice. Use the same file of records until the study is over.`
 }
 
 func (r *runCommand) Run(ctx context.Context, c *commands) error {
@@ -64,7 +64,7 @@ func (r *runCommand) Run(ctx context.Context, c *commands) error {
 	})
 }
 
-// reading tells the data holder what reading did to the records.
+// reading reports to the data holder how the records were read.
 func (r *runCommand) reading(k *client.Client, m *client.Member) error {
 	_, read, _, err := k.Read(m, r.Data)
 	if err == nil && terminal(os.Stderr) {
@@ -109,7 +109,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ended says how the study ended.
+// ended prints the result of the study.
 func (r *runCommand) ended(c *commands, m *client.Member, e *client.Ending) error {
 	if e.Aborted {
 		return fmt.Errorf("the study was aborted by %s: %s", e.By, e.Reason)
@@ -131,7 +131,7 @@ func (r *runCommand) ended(c *commands, m *client.Member, e *client.Ending) erro
 	return posterior(os.Stdout, m, e.Result)
 }
 
-// outcome is what of a result is shown.
+// outcome holds the fields of a result that are printed.
 type outcome struct {
 	Names    []string  `json:"names"`
 	Mean, SD []float64 //
@@ -147,7 +147,7 @@ func posterior(w io.Writer, m *client.Member, result []byte) error {
 	}
 	mean, sd, what := o.Mean, o.SD, "posterior"
 	if o.Aware != nil {
-		mean, sd, what = o.Aware.Mean, o.Aware.SD, "posterior, with what the privacy noise adds to its spread"
+		mean, sd, what = o.Aware.Mean, o.Aware.SD, "posterior, whose spread includes the privacy noise"
 	}
 	fmt.Fprintf(w, "%s is over. The %s:\n\n", m.Study.Title, what)
 	rows := [][]string{{"", "mean", "sd"}}
@@ -158,6 +158,13 @@ func posterior(w io.Writer, m *client.Member, result []byte) error {
 }
 
 type statusCommand struct{}
+
+func (statusCommand) Help() string {
+	return `Examples:
+
+  client status
+  client status --json`
+}
 
 func (statusCommand) Run(c *commands) error {
 	k, err := c.open()

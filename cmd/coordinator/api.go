@@ -11,8 +11,8 @@ import (
 	"fedpvi/coordinator/store"
 )
 
-// api returns what gives orders: to the coordinator that serves from the state directory,
-// or to the state itself if none does. The caller calls done.
+// api returns the coordinator that serves from the state directory, or the state itself if none
+// serves. The caller calls done.
 func (e *environment) api() (api admin.API, done func() error, err error) {
 	remote, err := admin.Dial(e.ctx, e.state)
 	if err == nil {
@@ -28,10 +28,10 @@ func (e *environment) api() (api admin.API, done func() error, err error) {
 	return admin.Local{Hub: hub}, hub.Close, nil
 }
 
-// existing is api for commands that make no sense without a state.
+// existing is api for commands that need an existing state.
 func (e *environment) existing() (admin.API, func() error, error) {
 	if !store.Exists(e.state) {
-		return nil, nil, fmt.Errorf("there is no study in %s: begin one with coordinator init STUDY, or say with --state where the state is", e.state)
+		return nil, nil, fmt.Errorf("there is no study in %s: create one with coordinator init STUDY, or choose the state directory with --state", e.state)
 	}
 	return e.api()
 }
@@ -46,12 +46,12 @@ func (e *environment) with(f func(admin.API) error) (err error) {
 	return f(api)
 }
 
-// studyArg chooses a study.
+// studyArg selects a study.
 type studyArg struct {
-	Study string `arg:"" optional:"" help:"Name of the study, or the beginning of its digest. Default: the only one."`
+	Study string `arg:"" optional:"" help:"Name of the study, or the first digits of its digest. Default: the only one."`
 }
 
-// jsonFlag asks for output that programs read.
+// jsonFlag selects JSON output.
 type jsonFlag struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }

@@ -16,9 +16,9 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// invitationFlags say what becomes of invitations.
+// invitationFlags configure invitations.
 type invitationFlags struct {
-	Valid time.Duration `help:"How long the invitations can be used." default:"336h" placeholder:"TIME"`
+	Valid time.Duration `help:"How long the invitations are valid." default:"336h" placeholder:"TIME"`
 	Out   string        `help:"Folder for the invitations. Default: invitations/STUDY in the state directory." type:"path" placeholder:"DIR"`
 }
 
@@ -31,8 +31,8 @@ func (f invitationFlags) Validate() error {
 
 type initCommand struct {
 	File    string   `arg:"" name:"study" help:"Study file." type:"existingfile"`
-	Clients []string `help:"Names of the clients to invite, lower-case, with commas between them." placeholder:"NAME,..."`
-	Address []string `help:"Where clients reach this coordinator, host:port. May be repeated: the first is tried first." required:"" placeholder:"HOST:PORT" sep:"none"`
+	Clients []string `help:"Names of the clients to invite, in lower case, separated by commas." placeholder:"NAME,..."`
+	Address []string `help:"Address where clients reach this coordinator, host:port. May be repeated; clients try the first one first." required:"" placeholder:"HOST:PORT" sep:"none"`
 	Name    string   `help:"Name of the coordinator in the study." default:"coordinator"`
 	invitationFlags
 	jsonFlag
@@ -42,9 +42,10 @@ func (initCommand) Help() string {
 	return `Examples:
 
   coordinator init study.toml --clients north,south,west --address stats.example.org:7443
+  coordinator init study.toml --clients north --address 192.0.2.7:7443 --valid 48h --out invitations
 
-Each invitation is one line in a file of its own, for its client alone: whoever has it can
-join in that client's name, once. Carry it by a way that you trust.`
+Each invitation is one line in a file of its own, for one client. Whoever has it can join once
+under that client's name: send it over a channel that you trust.`
 }
 
 func (c *initCommand) Validate() error {
@@ -119,15 +120,15 @@ func (f invitationFlags) folder(e *environment, study string) string {
 	return filepath.Join(e.state, "invitations", study)
 }
 
-// A file is an invitation that was written.
+// A file is a written invitation.
 type file struct {
 	Client  identity.Name `json:"client"`
 	File    string        `json:"file"`
 	Expires time.Time     `json:"expires"`
 }
 
-// writeInvitations writes each invitation to a file for its owner alone, in the place of
-// an older one.
+// writeInvitations writes each invitation to a file of its own, readable by its owner only, and
+// replaces an older one.
 func writeInvitations(dir string, invited []coordinator.Invited) ([]file, error) {
 	if len(invited) == 0 {
 		return []file{}, nil
@@ -160,7 +161,7 @@ func printInvitations(w io.Writer, files []file) error {
 		return nil
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "CLIENT\tINVITATION, FOR THAT CLIENT ALONE\tEXPIRES")
+	fmt.Fprintln(t, "CLIENT\tINVITATION, FOR THAT CLIENT ONLY\tEXPIRES")
 	for _, f := range files {
 		fmt.Fprintf(t, "%s\t%s\t%s\n", f.Client, f.File, f.Expires.Local().Format("2006-01-02 15:04"))
 	}
@@ -168,8 +169,8 @@ func printInvitations(w io.Writer, files []file) error {
 }
 
 type inviteCommand struct {
-	Names []string `arg:"" name:"name" help:"Names of the clients, lower-case."`
-	Study string   `help:"Name of the study, or the beginning of its digest. Default: the only one." placeholder:"STUDY"`
+	Names []string `arg:"" name:"name" help:"Names of the clients, in lower case."`
+	Study string   `help:"Name of the study, or the first digits of its digest. Default: the only one." placeholder:"STUDY"`
 	invitationFlags
 	jsonFlag
 }
@@ -178,7 +179,7 @@ func (inviteCommand) Help() string {
 	return `Examples:
 
   coordinator invite east
-  coordinator invite north        a new invitation: the one before is worthless then`
+  coordinator invite north        a new invitation; the previous one becomes invalid`
 }
 
 func (c *inviteCommand) Run(e *environment) error {
@@ -192,7 +193,7 @@ func (c *inviteCommand) Run(e *environment) error {
 			return err
 		}
 		if len(all) != 1 {
-			return fmt.Errorf("there are %d studies: say which with --study", len(all))
+			return fmt.Errorf("there are %d studies: choose one with --study", len(all))
 		}
 		invited, err := api.Invite(e.ctx, admin.Invitation{Study: all[0].Digest, Clients: names, Valid: c.Valid})
 		if err != nil {
@@ -209,7 +210,7 @@ func (c *inviteCommand) Run(e *environment) error {
 	})
 }
 
-// list joins names for a sentence, a few of them.
+// list joins the first names of a long list for a sentence.
 func list[S ~string](names []S) string {
 	const most = 8
 	var b strings.Builder

@@ -1,5 +1,5 @@
-// Command coordinator runs federated studies on a server: it invites clients, asks them
-// round after round, and has the posterior at the end. See coordinator --help.
+// Command coordinator runs federated studies: it invites clients, sends them a plan each round, and
+// computes the posterior. See coordinator --help.
 package main
 
 import (
@@ -29,35 +29,35 @@ const (
 
 const description = `Run federated, differentially private studies.
 
-A study is a TOML file. Clients are data holders: each gets an invitation, looks at
-the study with its own program, and consents or not. Its records stay where they are.
+A study is a TOML file. A client belongs to a data holder: it gets an invitation, shows the
+study to its owner, and takes part if the owner consents. The records stay with the client.
 
   coordinator init study.toml --clients north,south,west --address host:7443
-  coordinator serve              answers clients until the study is over
-  coordinator status             where studies are, and for whom they wait
+  coordinator serve              serve clients until the study is over
+  coordinator status             show the progress, and which clients it waits for
   coordinator watch              the same, until the end
-  coordinator posterior          what came out
+  coordinator posterior          print the result
 
-  coordinator invite NAME        one more client, or a new invitation
-  coordinator start              begin without those who did not come
-  coordinator abort              end a study for all
-  coordinator bundle, verify     all that was said, signed, to be checked by anybody`
+  coordinator invite NAME        invite one more client, or replace an invitation
+  coordinator start              begin without the clients that have not come
+  coordinator abort              end a study early
+  coordinator bundle, verify     the signed transcript in a file that anybody can check`
 
 type commands struct {
 	State string `help:"State directory, with the keys and all studies." default:"fedpvi-coordinator" env:"FEDPVI_COORDINATOR_STATE" type:"path" placeholder:"DIR"`
 
 	Init      initCommand      `cmd:"" help:"Add a study, and make an invitation for each client."`
-	Invite    inviteCommand    `cmd:"" help:"Make an invitation for one more client, or a new one."`
-	Serve     serveCommand     `cmd:"" help:"Answer clients."`
-	Status    statusCommand    `cmd:"" help:"Say where studies are and for whom they wait."`
-	Watch     watchCommand     `cmd:"" help:"Show a study as it goes, until its end."`
+	Invite    inviteCommand    `cmd:"" help:"Invite one more client, or replace an invitation."`
+	Serve     serveCommand     `cmd:"" help:"Serve clients until every study is over."`
+	Status    statusCommand    `cmd:"" help:"Show the progress of studies, and which clients they wait for."`
+	Watch     watchCommand     `cmd:"" help:"Follow a study until its end."`
 	Start     startCommand     `cmd:"" help:"Begin a study with the clients that have consented."`
-	Posterior posteriorCommand `cmd:"" help:"Print what came out of a study."`
-	Abort     abortCommand     `cmd:"" help:"End a study for all, before its time."`
-	Bundle    bundleCommand    `cmd:"" help:"Write all that was said in a study to one file."`
-	Verify    verifyCommand    `cmd:"" help:"Check a bundle, without a network or keys."`
+	Posterior posteriorCommand `cmd:"" help:"Print the posterior of a study."`
+	Abort     abortCommand     `cmd:"" help:"End a study early, for all clients."`
+	Bundle    bundleCommand    `cmd:"" help:"Write the transcript and keys of a study to one file."`
+	Verify    verifyCommand    `cmd:"" help:"Check a bundle. Needs no network and no keys."`
 
-	CheckConfig checkCommand   `cmd:"" help:"Check a study file and the state directory, and change nothing."`
+	CheckConfig checkCommand   `cmd:"" help:"Check a study file and the state directory without changing anything."`
 	Completion  cli.Completion `cmd:"" help:"Print a script that completes commands: source <(coordinator completion bash)."`
 	Man         cli.Manual     `cmd:"" help:"Print the manual page: coordinator man | man -l -."`
 }
@@ -83,13 +83,13 @@ func run(args []string) int {
 	})
 }
 
-// environment is what every command has.
+// environment is shared by all commands.
 type environment struct {
 	ctx   context.Context
 	state string
 }
 
-// report says what went wrong, and returns the exit code.
+// report prints an error, and returns the exit code.
 func report(err error, asJSON bool) int {
 	code := codeOf(err)
 	if asJSON {

@@ -21,8 +21,13 @@ type startCommand struct {
 }
 
 func (startCommand) Help() string {
-	return `A study begins by itself when all who were invited have consented. This begins it with
-those who have, if they are enough. Who comes later stays out.`
+	return `Examples:
+
+  coordinator start
+  coordinator start blood-pressure --json
+
+A study begins by itself when all invited clients have consented. This command begins it with
+those that have consented, if they are enough. The others cannot join later.`
 }
 
 func (c *startCommand) Run(e *environment) error {
@@ -34,7 +39,7 @@ func (c *startCommand) Run(e *environment) error {
 	})
 }
 
-// report prints where a study is after an order.
+// report prints the status of a study after a command.
 func (f jsonFlag) report(e *environment, api admin.API, study string) error {
 	all, err := api.Status(e.ctx, study)
 	if err != nil {
@@ -46,11 +51,15 @@ func (f jsonFlag) report(e *environment, api admin.API, study string) error {
 type abortCommand struct {
 	studyArg
 	jsonFlag
-	Reason string `help:"Why, in one line, for all clients." required:"" placeholder:"TEXT"`
+	Reason string `help:"Reason for all clients, one line." required:"" placeholder:"TEXT"`
 }
 
 func (abortCommand) Help() string {
-	return `The study ends for all, and cannot go on. What clients gave for it stays spent.`
+	return `Examples:
+
+  coordinator abort --reason "the protocol was withdrawn"
+
+The study ends for all clients and cannot continue. Their charges for it stay spent.`
 }
 
 func (c *abortCommand) Run(e *environment) error {
@@ -68,6 +77,15 @@ type bundleCommand struct {
 	Out string `help:"File to write. It must not exist. Default: STUDY.bundle." type:"path" placeholder:"FILE"`
 }
 
+func (bundleCommand) Help() string {
+	return `Examples:
+
+  coordinator bundle
+  coordinator bundle blood-pressure --out record.bundle
+
+A bundle contains no records. Anybody can check it with coordinator verify.`
+}
+
 func (c *bundleCommand) Run(e *environment) error {
 	return e.with(func(api admin.API) error {
 		all, err := api.Status(e.ctx, c.Study)
@@ -75,7 +93,7 @@ func (c *bundleCommand) Run(e *environment) error {
 			return err
 		}
 		if len(all) != 1 {
-			return fmt.Errorf("there are %d studies: say which", len(all))
+			return fmt.Errorf("there are %d studies: choose one", len(all))
 		}
 		path := c.Out
 		if path == "" {
@@ -92,10 +110,10 @@ func (c *bundleCommand) Run(e *environment) error {
 	})
 }
 
-// writeNew writes a file that must not exist, whole or not at all.
+// writeNew writes a new file completely or not at all.
 func writeNew(path string, write func(io.Writer) error) (err error) {
 	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%s is there already: choose another file with --out", path)
+		return fmt.Errorf("%s already exists: choose another file with --out", path)
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".bundle-*")
 	if err != nil {
@@ -119,8 +137,13 @@ type verifyCommand struct {
 }
 
 func (verifyCommand) Help() string {
-	return `The whole study is played again from the sums that were opened. What is wrong is said with
-the place where it is, and the exit code is 3.`
+	return `Examples:
+
+  coordinator verify blood-pressure.bundle
+  coordinator verify blood-pressure.bundle --coordinator FINGERPRINT
+
+The command recomputes the whole study from the opened sums. It reports a fault with its place
+and exits with 3.`
 }
 
 func (c *verifyCommand) Run(*environment) error {
@@ -139,14 +162,14 @@ func (c *verifyCommand) Run(*environment) error {
 			return fmt.Errorf("--coordinator: %w", err)
 		}
 		if r.Coordinator != want {
-			return &bundle.Fault{Where: c.File, Err: fmt.Errorf("it is of another coordinator, %v", r.Coordinator)}
+			return &bundle.Fault{Where: c.File, Err: fmt.Errorf("it belongs to another coordinator, %v", r.Coordinator)}
 		}
 	}
 	if c.JSON {
 		return printJSON(r)
 	}
-	fmt.Printf("%s: all of it is right.\n\n", c.File)
-	fmt.Printf("  study        %s, %s\n  coordinator  %v\n  clients      %s\n  entries      %d, the last of them: %s\n  questions    %d, with %d answers\n",
+	fmt.Printf("%s: valid.\n\n", c.File)
+	fmt.Printf("  study        %s, %s\n  coordinator  %v\n  clients      %s\n  entries      %d, the last: %s\n  plans        %d, with %d answers\n",
 		r.Study, r.Digest, r.Coordinator, list(r.Clients), r.Entries, r.Ending, r.Questions, r.Answers)
 	return nil
 }
@@ -154,6 +177,13 @@ func (c *verifyCommand) Run(*environment) error {
 type checkCommand struct {
 	File string `arg:"" optional:"" name:"study" help:"Study file to check as well." type:"existingfile"`
 	jsonFlag
+}
+
+func (checkCommand) Help() string {
+	return `Examples:
+
+  coordinator check-config
+  coordinator check-config study.toml`
 }
 
 // Run checks without changing anything.
@@ -188,7 +218,7 @@ func (c *checkCommand) Run(e *environment) error {
 		return printJSON(report)
 	}
 	if c.File != "" {
-		fmt.Printf("%s: study %s is right\n", c.File, report["study"])
+		fmt.Printf("%s: study %s is valid\n", c.File, report["study"])
 	}
 	fmt.Printf("state directory: %s\n", report["state"])
 	return nil

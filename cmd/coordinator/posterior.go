@@ -31,8 +31,8 @@ func (posteriorCommand) Help() string {
   coordinator posterior --csv > posterior.csv
   coordinator posterior --draws 4000 > draws.csv
 
-Intervals hold 90 %. Where a study is noise-aware, the sd that the records leave and the
-part that is of the privacy noise stand apart, and intervals and draws count both.`
+The intervals hold 90 %. For a noise-aware study the table shows the standard deviation from
+the records and the part from the privacy noise separately; intervals and draws include both.`
 }
 
 func (c *posteriorCommand) Validate() error {
@@ -96,7 +96,7 @@ func posteriorTable(w io.Writer, p *coordinator.Posterior) error {
 		return err
 	}
 	if logs {
-		fmt.Fprintln(w, "\nMeans and sds of a log are of the logarithm, its interval is of the parameter itself.")
+		fmt.Fprintln(w, "\nFor a log, mean and sd are of the logarithm and the interval is of the parameter itself.")
 	}
 	for _, note := range r.Notes {
 		fmt.Fprintf(w, "\n%s\n", note)
@@ -120,8 +120,8 @@ func posteriorCSV(w io.Writer, p *coordinator.Posterior) error {
 	return out.WriteAll(rows)
 }
 
-// drawsCSV writes draws of the parameters themselves, one in a row: from the noise-aware
-// posterior if there is one.
+// drawsCSV writes independent draws of the parameters, one per row, from the noise-aware posterior
+// if there is one.
 func drawsCSV(w io.Writer, p *coordinator.Posterior, n int) error {
 	mean, factor, err := factored(p)
 	if err != nil {
@@ -185,7 +185,7 @@ func factored(p *coordinator.Posterior) ([]float64, mat.Matrix, error) {
 	return mean, &l, nil
 }
 
-// normal returns a draw from a standard normal, by inversion of its distribution.
+// normal returns a standard normal draw, by inversion of the distribution function.
 func normal(s *dpmech.Stream) float64 {
 	u := (float64(s.Uint64()>>11) + 0.5) / (1 << 53) // between 0 and 1
 	return math.Sqrt2 * math.Erfinv(2*u-1)

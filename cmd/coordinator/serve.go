@@ -13,10 +13,10 @@ import (
 )
 
 type serveCommand struct {
-	Listen        string        `help:"Where clients connect, host:port." default:":7443" placeholder:"HOST:PORT"`
-	Metrics       string        `help:"Where metrics (/metrics) and health (/healthz) are read, host:port. Default: nowhere." placeholder:"HOST:PORT"`
-	Traces        string        `help:"Where OpenTelemetry traces are sent, by OTLP over HTTP: the address of a collector. They say when answers came. Default: nowhere." placeholder:"URL"`
-	Gossip        string        `help:"Where to gossip with clients that want to, UDP and TCP: an IP address of this machine under which they reach it, and a port. Default: nowhere." placeholder:"IP:PORT"`
+	Listen        string        `help:"Address to listen at for clients, host:port." default:":7443" placeholder:"HOST:PORT"`
+	Metrics       string        `help:"Address that serves metrics (/metrics) and health (/healthz), host:port. Default: none." placeholder:"HOST:PORT"`
+	Traces        string        `help:"Address of a collector for OpenTelemetry traces, OTLP over HTTP. Traces contain the times of answers. Default: none." placeholder:"URL"`
+	Gossip        string        `help:"IP address and port of this machine for gossip with clients, UDP and TCP. Default: no gossip." placeholder:"IP:PORT"`
 	RoundDeadline time.Duration `help:"How long a round waits for clients that have not answered." default:"10m" placeholder:"TIME"`
 	UntilDone     bool          `help:"Stop when every study is over."`
 	Log           string        `help:"Format of the log: text, json, or auto for text on a terminal." default:"auto" enum:"auto,text,json"`
@@ -32,11 +32,12 @@ func (serveCommand) Help() string {
   coordinator serve --traces http://127.0.0.1:4318
   coordinator serve --gossip 192.0.2.7:7946
 
-The log is on standard error. It may be stopped and started again at any time: the same
-round goes on.
+The log goes to standard error. The coordinator may be stopped and started again at any time:
+the same round continues.
 
-Clients call, and need no open port. Those that can be reached may gossip as well (their
---gossip): then it shows sooner in status and watch that one is gone. Nothing else depends on it.`
+Clients connect to it and need no open port. Clients that can be reached may gossip as well,
+with their flag --gossip: then status and watch show sooner that a client is gone. Nothing else
+depends on gossip.`
 }
 
 func (c *serveCommand) Validate() error {
@@ -48,7 +49,7 @@ func (c *serveCommand) Validate() error {
 
 func (c *serveCommand) Run(e *environment) error {
 	if !store.Exists(e.state) {
-		return fmt.Errorf("there is no study in %s: begin one with coordinator init STUDY, or say with --state where the state is", e.state)
+		return fmt.Errorf("there is no study in %s: create one with coordinator init STUDY, or choose the state directory with --state", e.state)
 	}
 	config := daemon.Config{
 		Dir: e.state, Listen: c.Listen, Metrics: c.Metrics, Gossip: c.Gossip,

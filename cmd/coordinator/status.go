@@ -20,6 +20,13 @@ type statusCommand struct {
 	jsonFlag
 }
 
+func (statusCommand) Help() string {
+	return `Examples:
+
+  coordinator status
+  coordinator status --json | jq '.[].waits'`
+}
+
 func (c *statusCommand) Run(e *environment) error {
 	return e.with(func(api admin.API) error {
 		all, err := api.Status(e.ctx, c.Study)
@@ -51,7 +58,7 @@ func printStatus(w io.Writer, s coordinator.Status, now time.Time) error {
 		fmt.Fprintf(w, "  %s\n", s.Reason)
 	}
 	for _, q := range s.Open {
-		fmt.Fprintf(w, "  round %d of %d: %d of %d answered, closes in %s\n", q.Ask, s.Of, q.Answered, q.Asked, span(q.Deadline.Sub(now)))
+		fmt.Fprintf(w, "  plan %d of %d: %d of %d answered, closes in %s\n", q.Ask, s.Of, q.Answered, q.Asked, span(q.Deadline.Sub(now)))
 	}
 	if len(s.Clients) == 0 {
 		return nil
@@ -76,11 +83,11 @@ func printStatus(w io.Writer, s coordinator.Status, now time.Time) error {
 	return t.Flush()
 }
 
-// headline says in one line where a study is, for whom it waits, and since when.
+// headline returns one line: the progress of the study, what it waits for, and since when.
 func headline(s coordinator.Status, now time.Time) string {
 	text := string(s.Phase)
 	if s.Phase == coordinator.Running {
-		text = fmt.Sprintf("round %d of %d", s.Asked, s.Of)
+		text = fmt.Sprintf("plan %d of %d", s.Asked, s.Of)
 	}
 	if s.Waits == "" {
 		return text
@@ -95,7 +102,7 @@ func headline(s coordinator.Status, now time.Time) string {
 	return text + ", since " + span(now.Sub(s.Since))
 }
 
-// missed returns those of whom the study waits for and gossip does not hear.
+// missed returns the clients that the study waits for and gossip does not hear.
 func missed(s coordinator.Status) (gone []string) {
 	for _, c := range s.Clients {
 		if c.Missed != nil && slices.Contains(s.For, string(c.Name)) {
@@ -105,7 +112,7 @@ func missed(s coordinator.Status) (gone []string) {
 	return gone
 }
 
-// span is a duration for people.
+// span formats a duration for people.
 func span(d time.Duration) string {
 	switch d = d.Round(time.Second); {
 	case d <= 0:
@@ -123,7 +130,16 @@ func span(d time.Duration) string {
 type watchCommand struct {
 	studyArg
 	jsonFlag
-	Every time.Duration `help:"How often to look." default:"500ms" placeholder:"TIME"`
+	Every time.Duration `help:"Interval between two looks." default:"500ms" placeholder:"TIME"`
+}
+
+func (watchCommand) Help() string {
+	return `Examples:
+
+  coordinator watch
+  coordinator watch --every 5s --json
+
+The command exits with 1 if the study is aborted.`
 }
 
 func (c *watchCommand) Validate() error {
@@ -133,12 +149,11 @@ func (c *watchCommand) Validate() error {
 	return nil
 }
 
-// startingUp is how long a coordinator may take from opening its state to taking orders.
+// startingUp is the longest time between opening the state and accepting commands.
 const startingUp = 10 * time.Second
 
-// Run prints a line whenever something changes: over the last one on a terminal, else
-// one after the other. It holds nothing between two looks, so that a coordinator that
-// serves can be stopped and started meanwhile.
+// Run prints a line for each change: on a terminal over the last line, otherwise below it. It holds
+// nothing between two looks, so that a serving coordinator can be restarted meanwhile.
 func (c *watchCommand) Run(e *environment) error {
 	ticker := time.NewTicker(c.Every)
 	defer ticker.Stop()
@@ -151,7 +166,7 @@ func (c *watchCommand) Run(e *environment) error {
 				return err
 			}
 			if len(all) != 1 {
-				return fmt.Errorf("there are %d studies: say which to watch", len(all))
+				return fmt.Errorf("there are %d studies: choose one to watch", len(all))
 			}
 			over, err = show.next(all[0])
 			return err
@@ -173,7 +188,7 @@ func (c *watchCommand) Run(e *environment) error {
 	}
 }
 
-// A watcher shows what has changed.
+// A watcher prints changes of the status.
 type watcher struct {
 	terminal, json bool
 	last           string
@@ -183,13 +198,13 @@ var errAborted = errors.New("the study was aborted")
 
 func (w *watcher) next(s coordinator.Status) (over bool, err error) {
 	now := time.Now()
-	steady := headline(s, s.Since) // without the passing of time
+	steady := headline(s, s.Since) // without the elapsed time
 	line := s.Study + ": " + headline(s, now)
 	switch {
 	case w.terminal && !w.json:
 		fmt.Printf("\r\x1b[K%s", line)
 	case steady != w.last && w.json:
-		err = json.NewEncoder(os.Stdout).Encode(s) // one line, for who reads on
+		err = json.NewEncoder(os.Stdout).Encode(s) // one line, for a program that reads line by line
 	case steady != w.last:
 		fmt.Println(line)
 	}

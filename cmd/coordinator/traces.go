@@ -12,11 +12,11 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 )
 
-// flush is how long traces that are left may take when the program ends.
+// flush is the time limit for sending the last traces when the program ends.
 const flush = 5 * time.Second
 
-// tracesTo sends traces to a collector, by OTLP over HTTP, until it is closed. What is in them
-// is decided in coordinator/daemon.
+// tracesTo sends traces to a collector, by OTLP over HTTP, until it is closed. Package
+// coordinator/daemon defines their content.
 func tracesTo(ctx context.Context, collector string) (*trace.TracerProvider, func(), error) {
 	u, err := url.Parse(collector)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -36,6 +36,6 @@ func tracesTo(ctx context.Context, collector string) (*trace.TracerProvider, fun
 	return provider, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), flush)
 		defer cancel()
-		_ = provider.Shutdown(ctx) // the program ends; a collector that is gone is no fault of it
+		_ = provider.Shutdown(ctx) // the program ends, and a collector that is gone is not an error
 	}, nil
 }

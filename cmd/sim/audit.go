@@ -14,23 +14,25 @@ import (
 )
 
 type auditCommand struct {
-	Seed    uint64 `help:"Seed of everything that is played." default:"1"`
-	Repeat  int    `help:"Make so many audits, with consecutive seeds." default:"1"`
-	Runs    int    `help:"How often an attack is played in each of its two worlds. More runs notice smaller faults." default:"3000"`
+	Seed    uint64 `help:"Seed of all randomness." default:"1"`
+	Repeat  int    `help:"Number of audits, with consecutive seeds." default:"1"`
+	Runs    int    `help:"How often to play an attack in each of its two worlds. More runs detect smaller faults." default:"3000"`
 	First   bool   `help:"Stop at the first finding."`
-	Plot    string `help:"Draw what the attacks reached under what is claimed; .svg or .png." placeholder:"FILE"`
-	Workers int    `help:"Goroutines to compute with; the result does not depend on it. Default: all cores." default:"0"`
-	JSON    bool   `name:"json" help:"Print one JSON object for every audit, and nothing else."`
+	Plot    string `help:"Plot the attacks' results and the claimed bounds; .svg or .png." placeholder:"FILE"`
+	Workers int    `help:"Number of goroutines; the result does not depend on it. Default: all cores." default:"0"`
+	JSON    bool   `name:"json" help:"Print one JSON object per audit and nothing else."`
 	Quiet   bool   `short:"q" help:"Show no progress."`
 }
 
 func (auditCommand) Help() string {
-	return `Attacks this program as it is: tiny worst-case federations are played thousands of times,
-and what an observer could tell from the messages is set against what the accountant
-claims. docs/prove/audit.md says how to read the report. Exits with 1 if something is found.
+	return `The audit attacks this program. It plays tiny worst-case federations thousands of times, and
+compares how well an observer can tell them apart with the bound that the accountant claims.
+docs/prove/audit.md explains the report. The command exits with 1 if a check fails.
+
+Examples:
 
   sim audit                                  the whole table, in some seconds
-  sim audit --runs 50000 --plot audit.svg    a sharper look, with a picture
+  sim audit --runs 50000 --plot audit.svg    more precise, with a plot
   sim audit --repeat 20 --quiet              with twenty seeds
   sim audit --json | jq '.checks[] | select(.passed | not)'`
 }
@@ -41,9 +43,9 @@ func (c *auditCommand) Run(ctx context.Context) error {
 	case c.Plot != "" && format != "svg" && format != "png":
 		return fmt.Errorf("--plot %s: the name must end in .svg or .png", c.Plot)
 	case c.Repeat < 1:
-		return fmt.Errorf("--repeat %d: want at least 1", c.Repeat)
+		return fmt.Errorf("--repeat %d: give a number of at least 1", c.Repeat)
 	case c.Runs < 1:
-		return fmt.Errorf("--runs %d: want at least 1", c.Runs)
+		return fmt.Errorf("--runs %d: give a number of at least 1", c.Runs)
 	}
 	auditor, err := audit.New()
 	if err != nil {
@@ -69,7 +71,7 @@ func (c *auditCommand) Run(ctx context.Context) error {
 		}
 	}
 	if findings > 0 {
-		return fmt.Errorf("the audit found %d checks that do not hold: what this program claims is not what it does; do not use it on real records", findings)
+		return fmt.Errorf("the audit found %d violations: this program does not keep its privacy claims; do not use it on real records", findings)
 	}
 	return nil
 }

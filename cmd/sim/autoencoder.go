@@ -16,14 +16,14 @@ import (
 type autoencoderCommand struct {
 	File       string   `arg:"" help:"Experiment file." type:"existingfile"`
 	Set        []string `help:"Replace a setting of the file, as in --set training.epochs=2. May be repeated." placeholder:"KEY=VALUE" sep:"none"`
-	NonPrivate bool     `help:"Take the privacy promise out."`
-	Plan       bool     `help:"Say what it costs, and do nothing else."`
-	Pixels     int      `help:"With --plan: pixels of an image." default:"784"`
-	Seed       *uint64  `help:"Seed of weights, batches and noise, instead of the file's."`
+	NonPrivate bool     `help:"Remove the privacy promise."`
+	Plan       bool     `help:"Print the privacy cost and stop."`
+	Pixels     int      `help:"With --plan: pixels per image." default:"784"`
+	Seed       *uint64  `help:"Seed of weights, batches and noise. Default: the file's."`
 	Out        string   `help:"Folder for the results. It must not exist. Default: runs/NAME-seed-SEED." placeholder:"FOLDER"`
-	Workers    int      `help:"Goroutines to compute with; the result does not depend on it. Default: all cores." default:"0"`
+	Workers    int      `help:"Number of goroutines; the result does not depend on it. Default: all cores." default:"0"`
 	deviceFlag
-	JSON  bool `name:"json" help:"End with one JSON object on standard output, and print nothing else there."`
+	JSON  bool `name:"json" help:"Print one JSON object on standard output at the end and nothing else."`
 	Quiet bool `short:"q" help:"Show no progress."`
 }
 
@@ -35,9 +35,9 @@ func (autoencoderCommand) Help() string {
   sim autoencoder experiments/d3p/vae-mnist.toml --non-private --out plain
 
 The folder of results holds result.json, losses.csv, the weights as NumPy arrays, and
-images.png: test images, their reconstructions, and images that the network makes up.
+images.png: test images, their reconstructions, and generated images.
 
-Files of images are looked for beside the experiment and in the folder FEDPVI_DATA
+The program looks for files of images beside the experiment and in the folder FEDPVI_DATA
 (default ../shared/data).`
 }
 

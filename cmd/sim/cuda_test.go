@@ -11,12 +11,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// A program that was built with CUDA starts without a driver, and uses one that is there:
-// here the one of make test-cuda, which runs the kernels on the processor.
+// A program built with CUDA starts without a driver, and uses a driver that is there. The driver of
+// make test-cuda runs the kernels on the processor.
 func TestCUDAScripts(t *testing.T) {
 	library := os.Getenv("FEDPVI_EMULATED")
 	if library == "" {
-		t.Skip("FEDPVI_EMULATED names no folder with a driver that emulates: make test-cuda")
+		t.Skip("FEDPVI_EMULATED names no folder with an emulated driver: run make test-cuda")
 	}
 	testscript.Run(t, testscript.Params{Dir: "testdata/cuda", RequireExplicitExec: true, Setup: func(e *testscript.Env) error {
 		e.Setenv("EMULATED", library)
@@ -29,7 +29,7 @@ func TestCUDAScripts(t *testing.T) {
 	}})
 }
 
-// images is an idx file of n images of 6 by 5 pixels, which have a bar each.
+// images returns an idx file of n images of 6 by 5 pixels, each with a bar.
 func images(n int) (file []byte) {
 	for _, x := range []int{0x803, n, 6, 5} {
 		file = binary.BigEndian.AppendUint32(file, uint32(x))

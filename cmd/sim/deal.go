@@ -14,7 +14,7 @@ import (
 type dealCommand struct {
 	studyFlags
 	Data string  `help:"File of records to use instead of the study's." type:"existingfile" placeholder:"FILE"`
-	Seed *uint64 `help:"Seed of records and partition, instead of the study's."`
+	Seed *uint64 `help:"Seed of records and partition. Default: the study's."`
 	Out  string  `help:"Folder for the files. It must not exist. Default: runs/STUDY-records." placeholder:"FOLDER"`
 	JSON bool    `name:"json" help:"Print one JSON object."`
 }
@@ -26,8 +26,8 @@ func (dealCommand) Help() string {
   sim deal study.toml --out records        into the folder records
   client run --data records/client-1.csv   one of them, in a federation over a network
 
-Records are dealt as sim run deals them with the same seed. Those that the study
-holds out go to held-out.csv. The study, with what --set replaced, is beside them.`
+The records are divided as in sim run with the same seed. Records that the study holds out go
+to held-out.csv. The folder also holds the study, with the replacements by --set.`
 }
 
 func (c *dealCommand) Run() error {

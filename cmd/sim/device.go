@@ -8,12 +8,12 @@ import (
 	"fedpvi/sim"
 )
 
-// deviceFlag chooses where private gradient steps are computed.
+// deviceFlag selects where private gradient steps are computed.
 type deviceFlag struct {
-	Device device.Choice `help:"Where private gradient steps are computed: auto (a GPU where there is one that can), cpu, or cuda:N and nothing else." default:"auto" placeholder:"DEVICE"`
+	Device device.Choice `help:"Where to compute private gradient steps: auto (a suitable GPU, else the processor), cpu, or cuda:N and nothing else." default:"auto" placeholder:"DEVICE"`
 }
 
-// devices returns those of the choice. It says on standard error which they are.
+// devices returns the selected devices. It prints them on standard error unless quiet is set.
 func (f deviceFlag) devices(quiet bool) *sim.Devices {
 	return sim.NewDevices(f.Device, func(line string) {
 		if !quiet {

@@ -9,12 +9,17 @@ import (
 )
 
 type doctorCommand struct {
-	JSON bool `name:"json" help:"Print one JSON object on standard output, and nothing else there."`
+	JSON bool `name:"json" help:"Print one JSON object on standard output and nothing else."`
 }
 
 func (doctorCommand) Help() string {
-	return `Lists the processor and the GPUs of this machine, and measures how fast each takes
-private steps of a fixed regression and of a fixed autoencoder on made-up records.`
+	return `Examples:
+
+  sim doctor
+  sim doctor --json
+
+The command lists the processor and the GPUs that can compute private steps, and measures how
+fast each computes those of a fixed problem on made-up records.`
 }
 
 func (c *doctorCommand) Run() error {

@@ -18,9 +18,9 @@ func (explainCommand) Help() string {
   sim explain study.toml --set privacy.unit=client
   sim explain study.toml --json | jq -r '.sent[]'
 
-For whoever decides whether records may take part: parameters and priors, what one
-record adds, the columns that are read, what is public, what is sent, what stays.
-No data are read.`
+The text is for the person who decides whether records may take part. It lists the parameters
+and priors, the contribution of one record, the columns that are read, what is public, what is
+sent, and what stays. The command reads no records.`
 }
 
 func (c *explainCommand) Run() error {

@@ -1,5 +1,5 @@
-// Command sim plays a whole federation on one machine: it plans studies, runs
-// them and sweeps over their settings. See sim --help.
+// Command sim runs a whole federation on one machine. It plans studies, runs them, and sweeps over
+// their settings. See sim --help.
 package main
 
 import (
@@ -20,39 +20,39 @@ const (
 	exitInterrupted = 130
 )
 
-const description = `Play a federated, differentially private study on one machine.
+const description = `Run a federated, differentially private study on one machine.
 
-A study is a TOML file that says what is estimated from which columns, under
-which privacy promise. The same file is used by coordinator and clients.
+A study is a TOML file with the model, the columns of the records and the privacy promise.
+The coordinator and the clients use the same file.
 
-  sim explain study.toml    what is estimated, read, public and sent, in words
-  sim plan  study.toml      what the privacy target costs, before any is spent
+  sim explain study.toml    the study in plain words: estimated, read, public, sent
+  sim plan  study.toml      the cost of the privacy target, before any is spent
   sim run   study.toml      the whole federation: posterior, accounting, plots
-  sim sweep sweep.toml      a grid of settings × seeds: tidy results, plots
+  sim sweep sweep.toml      a grid of settings and seeds: tidy results, plots
   sim tune  study.toml      better settings, found on made-up records
 
-  sim autoencoder ...       a variational autoencoder of images, each protected
+  sim autoencoder ...       a variational autoencoder that protects every image
 
-  sim deal  study.toml      a file of records for each client, to try a real network
-  sim privacy ...           the calculator: what noise costs, and what it means
-  sim audit                 attacks on this program: does it keep its promises?
-  sim doctor                processor and GPUs: what is there, and how fast it is`
+  sim deal  study.toml      a file of records per client, to try a real network
+  sim privacy ...           the privacy calculator: noise, ε, and their meaning
+  sim audit                 attacks on this program, to check its privacy claims
+  sim doctor                processor and GPUs, and their speed`
 
 type commands struct {
-	Explain explainCommand `cmd:"" help:"Say in plain words what a study estimates, reads and sends."`
+	Explain explainCommand `cmd:"" help:"Describe in plain words what a study estimates, reads and sends."`
 
-	Plan  planCommand  `cmd:"" help:"Derive what a study's privacy target costs."`
+	Plan  planCommand  `cmd:"" help:"Compute the cost of a study's privacy target."`
 	Run   runCommand   `cmd:"" help:"Run a study with all its clients."`
 	Sweep sweepCommand `cmd:"" help:"Run a study over a grid of settings and seeds."`
 	Tune  tuneCommand  `cmd:"" help:"Search clip, steps and step size on made-up or public records."`
 
-	Autoencoder autoencoderCommand `cmd:"" help:"Train a variational autoencoder of images, with privacy of every image."`
+	Autoencoder autoencoderCommand `cmd:"" help:"Train a variational autoencoder that protects every image."`
 
 	Deal dealCommand `cmd:"" help:"Write the records of each client to a file of its own."`
 
-	Audit   auditCommand   `cmd:"" help:"Attack this program, and see whether it keeps what it promises."`
-	Privacy privacyCommand `cmd:"" help:"Compute what noise costs, or what a budget buys, and what that means."`
-	Doctor  doctorCommand  `cmd:"" help:"Say what this machine computes with, and how fast it is."`
+	Audit   auditCommand   `cmd:"" help:"Attack this program, to check that it keeps its privacy claims."`
+	Privacy privacyCommand `cmd:"" help:"Compute the cost of noise, or the noise for a budget."`
+	Doctor  doctorCommand  `cmd:"" help:"Measure the processor and the GPUs of this machine."`
 
 	Completion cli.Completion `cmd:"" help:"Print a script that completes commands: source <(sim completion bash)."`
 	Man        cli.Manual     `cmd:"" help:"Print the manual page: sim man | man -l -."`
@@ -74,7 +74,7 @@ func run(args []string) int {
 	})
 }
 
-// finish says what went wrong, and returns the exit code.
+// finish reports an error, and returns the exit code.
 func finish(err error) int {
 	switch {
 	case err == nil:

@@ -9,10 +9,10 @@ import (
 	"fedpvi/sim/report"
 )
 
-// protocolFlags choose a study and for how many clients it is derived.
+// protocolFlags select a study and the number of its clients.
 type protocolFlags struct {
 	studyFlags
-	Clients *int `help:"Number of clients. Default: the study's simulation." placeholder:"N"`
+	Clients *int `help:"Number of clients. Default: that of the study's simulation." placeholder:"N"`
 }
 
 func (f protocolFlags) derive() (*pvi.Protocol, error) {
@@ -42,7 +42,7 @@ func (planCommand) Help() string {
   sim plan study.toml --set privacy.epsilon=0.5
   sim plan study.toml --json | jq .privacy.views
 
-No data are read and nothing is spent.`
+The command reads no records and spends nothing.`
 }
 
 func (c *planCommand) Run() error {

@@ -16,11 +16,11 @@ import (
 	"fedpvi/sim/report"
 )
 
-// studyFlags choose a study and how it is changed.
+// studyFlags select a study and change its settings.
 type studyFlags struct {
 	Study      string   `arg:"" help:"Study file." type:"existingfile"`
-	Set        []string `help:"Replace a setting of the study, as in --set privacy.epsilon=1. May be repeated; the result is another study." placeholder:"KEY=VALUE" sep:"none"`
-	NonPrivate bool     `help:"Take the privacy promise out of the study."`
+	Set        []string `help:"Replace a setting of the study, as in --set privacy.epsilon=1. May be repeated. The result is another study." placeholder:"KEY=VALUE" sep:"none"`
+	NonPrivate bool     `help:"Remove the privacy promise from the study."`
 }
 
 func (f studyFlags) load() (*study.Study, error) {
@@ -34,28 +34,28 @@ func (f studyFlags) load() (*study.Study, error) {
 type runCommand struct {
 	studyFlags
 	Data    string  `help:"File of records to use instead of the study's." type:"existingfile" placeholder:"FILE"`
-	Seed    *uint64 `help:"Seed of records, partition and noise, instead of the study's."`
+	Seed    *uint64 `help:"Seed of records, partition and noise. Default: the study's."`
 	Out     string  `help:"Folder for the results. It must not exist. Default: runs/STUDY-seed-SEED." placeholder:"FOLDER"`
-	Workers int     `help:"Goroutines to compute with; the result does not depend on it. Default: all cores." default:"0"`
+	Workers int     `help:"Number of goroutines; the result does not depend on it. Default: all cores." default:"0"`
 	deviceFlag
-	JSON  bool `name:"json" help:"End with one JSON object on standard output, and print nothing else there."`
+	JSON  bool `name:"json" help:"Print one JSON object on standard output at the end and nothing else."`
 	Quiet bool `short:"q" help:"Show no progress."`
 }
 
 func (runCommand) Help() string {
 	return `Examples:
 
-  sim run study.toml                               with the study's own data and seed
-  sim run study.toml --data mine.csv --out first   on another file of records
-  sim run study.toml --set privacy.epsilon=4       under another promise
-  sim run study.toml --non-private                 how well one could do without privacy
+  sim run study.toml                               with the study's own records and seed
+  sim run study.toml --data mine.csv --out first   with another file of records
+  sim run study.toml --set privacy.epsilon=4       with another promise
+  sim run study.toml --non-private                 the result without privacy
   sim run study.toml --json | jq .privacy          for a script
 
-The folder of results holds the study, a transcript of what everybody saw, the
-posterior (JSON, CSV, and draws that ArviZ, posterior and bayesplot read as
-CmdStan output), the privacy statement, and plots (SVG, PNG).
+The folder of results holds the study, the transcript, the posterior (JSON, CSV, and draws in
+the format of CmdStan, for ArviZ, posterior and bayesplot), the privacy statement, and plots
+(SVG, PNG).
 
-A file of records that the study names is looked for beside the study and in the
+The program looks for a file of records that the study names beside the study and in the
 folder FEDPVI_DATA (default ../shared/data).`
 }
 

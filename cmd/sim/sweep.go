@@ -15,10 +15,10 @@ import (
 
 type sweepCommand struct {
 	Sweep   string `arg:"" help:"Sweep file." type:"existingfile"`
-	Out     string `help:"Folder for the results. Default: runs/SWEEP. A sweep that was stopped goes on where it was." placeholder:"FOLDER"`
-	Workers int    `help:"Runs at a time; the results do not depend on it. Default: all cores." default:"0"`
+	Out     string `help:"Folder for the results. Default: runs/SWEEP. A sweep that was stopped continues there." placeholder:"FOLDER"`
+	Workers int    `help:"Concurrent runs; the results do not depend on it. Default: all cores." default:"0"`
 	deviceFlag
-	JSON  bool `name:"json" help:"End with one JSON object on standard output, and print nothing else there."`
+	JSON  bool `name:"json" help:"Print one JSON object on standard output at the end and nothing else."`
 	Quiet bool `short:"q" help:"Show no progress."`
 }
 
@@ -28,9 +28,9 @@ func (sweepCommand) Help() string {
   sim sweep experiments/linear/fig-4-8.toml
   sim sweep sweep.toml --out results --workers 1
 
-The folder gets results.csv (a row for every run), trace.csv (rounds of every run,
-if the sweep asks for them), summary.csv and summary.md (a row for every point of the grid),
-and the sweep's plots (SVG, PNG). Run the same command again to go on after a stop.`
+The folder of results holds results.csv (a row per run), trace.csv (a row per round, if the
+sweep asks for it), summary.csv and summary.md (a row per point of the grid), and plots (SVG,
+PNG). Run the same command again to continue after a stop.`
 }
 
 func (c *sweepCommand) Run(ctx context.Context) (err error) {
@@ -56,7 +56,7 @@ func (c *sweepCommand) Run(ctx context.Context) (err error) {
 	}
 	before := results.Runs()
 	if before > 0 {
-		fmt.Fprintf(os.Stderr, "%s: going on after %d of %d runs\n", folder, before, spec.Runs())
+		fmt.Fprintf(os.Stderr, "%s: continuing after %d of %d runs\n", folder, before, spec.Runs())
 	}
 	progress := report.NewProgress(os.Stderr, c.Quiet)
 	err = spec.Run(ctx, results, workers, func(runs int) {

@@ -17,16 +17,16 @@ import (
 type tuneCommand struct {
 	Study      string   `arg:"" help:"Study file." type:"existingfile"`
 	Set        []string `help:"Replace a setting of the study, as in --set privacy.epsilon=1. May be repeated." placeholder:"KEY=VALUE" sep:"none"`
-	Data       []string `help:"Search on this file of records, which you assert to be PUBLIC. May be repeated. Default: records made up from the study's model, prior and bounds." type:"existingfile" placeholder:"FILE" sep:"none"`
-	Private    bool     `help:"Choose by the study's own, private records: a release of every run and every score, all of it charged to the study's target."`
-	Candidate  []string `help:"With --private: settings to choose from beside the default rule, as in --candidate 'privacy.clip=1 inference.steps=50'. May be repeated. Default: some drawn around the rule." placeholder:"SETTINGS" sep:"none"`
-	Candidates int      `help:"With --private and no --candidate: how many there are, the rule included." default:"4" placeholder:"N"`
+	Data       []string `help:"Search on this file of records, which you declare to be PUBLIC. May be repeated. Default: records made up from the study's model, prior and bounds." type:"existingfile" placeholder:"FILE" sep:"none"`
+	Private    bool     `help:"Choose by the study's own, private records. Every run and every score is a release, and all are charged to the study's target."`
+	Candidate  []string `help:"With --private: a candidate beside the default settings, as in --candidate 'privacy.clip=1 inference.steps=50'. May be repeated. Default: candidates drawn around the default settings." placeholder:"SETTINGS" sep:"none"`
+	Candidates int      `help:"With --private and no --candidate: number of candidates, including the default settings." default:"4" placeholder:"N"`
 	Out        string   `help:"With --private: folder for the chosen run. It must not exist. Default: runs/STUDY-tuned-seed-SEED." placeholder:"FOLDER"`
-	Score      string   `help:"What is to be large on records held out: ${enum}." enum:"log-likelihood,accuracy" default:"log-likelihood"`
-	Budget     int      `help:"Runs to make." default:"100" placeholder:"N"`
-	Seed       uint64   `help:"Of candidates, records and noise." default:"1"`
-	Workers    int      `help:"Runs at a time; the result does not depend on it. Default: all cores." default:"0"`
-	JSON       bool     `name:"json" help:"End with one JSON object on standard output, and print nothing else there."`
+	Score      string   `help:"Score to maximise on held-out records: ${enum}." enum:"log-likelihood,accuracy" default:"log-likelihood"`
+	Budget     int      `help:"Number of runs." default:"100" placeholder:"N"`
+	Seed       uint64   `help:"Seed of candidates, records and noise." default:"1"`
+	Workers    int      `help:"Concurrent runs; the result does not depend on it. Default: all cores." default:"0"`
+	JSON       bool     `name:"json" help:"Print one JSON object on standard output at the end and nothing else."`
 	Quiet      bool     `short:"q" help:"Show no progress."`
 }
 
@@ -35,17 +35,17 @@ func (tuneCommand) Help() string {
 
   sim tune study.toml                            on made-up records: costs no privacy
   sim tune study.toml --budget 400 --score accuracy
-  sim tune study.toml --data public.csv          on records that anybody may see
+  sim tune study.toml --data public.csv          on public records
   sim tune study.toml --json | jq '.rows[.best].settings'
   sim tune study.toml --private --candidate 'privacy.clip=1' --candidate 'privacy.clip=2'
 
-Searched are privacy.clip, and of private gradient steps inference.steps, step_size
-and sampling_rate; in synchronous rounds inference.damping too. Three fifths of the
-runs look at many candidates, the others compare the best of them with the default
-rule on new seeds. The records of the study itself are not touched, unless you say
---private: then the runs of all candidates and their scores together cost what the study
-promises, and each run has the more noise. Few candidates that a free search has left,
-or none, serve better than many.`
+The search covers privacy.clip; for private gradient steps also inference.steps, step_size and
+sampling_rate; and for synchronous rounds inference.damping. Three fifths of the runs try many
+candidates. The others compare the best of them with the default settings on new seeds.
+
+The search does not use the records of the study, unless you give --private. Then the runs of
+all candidates and their scores together cost what the study promises, so each run has more
+noise. A few candidates from a free search are better than many.`
 }
 
 func (c *tuneCommand) Run(ctx context.Context) error {
@@ -57,7 +57,7 @@ func (c *tuneCommand) Run(ctx context.Context) error {
 		return c.choose(ctx, workers)
 	}
 	if len(c.Candidate) > 0 || c.Out != "" {
-		return errors.New("--candidate and --out are for --private")
+		return errors.New("--candidate and --out need --private")
 	}
 	search, err := tune.New(tune.Options{
 		Study: c.Study, Settings: c.Set, Public: c.Data, Score: tune.Score(c.Score),
@@ -80,10 +80,10 @@ func (c *tuneCommand) Run(ctx context.Context) error {
 	return found.Write(os.Stdout)
 }
 
-// choose chooses by the private records.
+// choose selects a candidate by the private records.
 func (c *tuneCommand) choose(ctx context.Context, workers int) (err error) {
 	if len(c.Data) > 0 {
-		return errors.New("--data says that a file is public, --private that records are not: leave one of them out, or name the private file as --set simulation.data=FILE")
+		return errors.New("--data declares a file public, and --private uses private records: leave one of them out, or name the private file with --set simulation.data=FILE")
 	}
 	selection, err := tune.NewSelection(tune.SelectionOptions{
 		Study: c.Study, Settings: c.Set, Candidates: c.Candidate, Draw: c.Candidates,

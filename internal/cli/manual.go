@@ -8,9 +8,9 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// Manual is the command that prints the manual page of the program, in the form that man reads.
-// The page is made from the same definitions as --help. The libraries that make pages from kong's
-// definitions leave out the examples and the exit codes.
+// Manual is the command that prints the manual page of the program, in the format of man. The page
+// is made from the definitions behind --help. The libraries that make pages from kong definitions
+// leave out examples and exit codes.
 type Manual struct{}
 
 // Run prints the page.
@@ -77,7 +77,7 @@ func variables(n *kong.Node) (all [][2]string) {
 // roff is a page in the macros of man(7).
 type roff struct{ strings.Builder }
 
-// request writes a macro with its arguments, each in quotation marks.
+// request writes a macro with quoted arguments.
 func (p *roff) request(name string, args ...string) {
 	p.WriteString("." + name)
 	for _, a := range args {
@@ -86,16 +86,16 @@ func (p *roff) request(name string, args ...string) {
 	p.WriteByte('\n')
 }
 
-// line writes a line that is in roff already.
+// line writes a line of roff.
 func (p *roff) line(s string) { p.WriteString(s + "\n") }
 
-// item begins an indented paragraph under a label, which is in roff already.
+// item begins an indented paragraph under a label. The label is roff.
 func (p *roff) item(label string) {
 	p.request("TP")
 	p.line(label)
 }
 
-// text writes plain text: lines that begin with a space stay as they are, the others are filled
+// text writes plain text. Lines that begin with a space are kept as they are; the others are filled
 // into paragraphs.
 func (p *roff) text(s string) {
 	if s = strings.Trim(s, "\n"); s == "" {
@@ -105,7 +105,7 @@ func (p *roff) text(s string) {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
 		if l == "" {
-			next := strings.HasPrefix(lines[i+1], " ") // no line after the last is empty
+			next := strings.HasPrefix(lines[i+1], " ") // the last line is not empty
 			if verbatim && next {
 				p.line("")
 			} else if !verbatim && !next {
@@ -178,10 +178,10 @@ func (p *roff) flags(n *kong.Node) {
 
 func bold(s string) string { return `\fB` + escape(s) + `\fR` }
 
-// escape makes plain text that roff prints as it is, within a line.
+// escape returns roff that prints plain text within a line.
 var escape = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace
 
-// plain is escape for a whole line: a period or an apostrophe in front would be a request.
+// plain is escape for a whole line, which must not begin with a period: that would be a request.
 func plain(s string) string {
 	if s = escape(s); strings.HasPrefix(s, ".") {
 		return `\&` + s

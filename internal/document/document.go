@@ -1,10 +1,8 @@
-// Package document reads TOML strictly: a key that nobody asked for, a value of
-// the wrong type and a number that is not finite are errors with file, line and
-// column, and all of them are reported, not only the first. Study and sweep
-// files are read with it.
+// Package document reads TOML strictly: an unknown key, a value of the wrong type and a number that
+// is not finite are errors with file, line and column. It reports all errors, not only the first.
+// Study and sweep files are read with it.
 //
-// The caller asks for keys by name through a [Table], in any order, and finishes
-// with [Document.Err].
+// The caller reads keys by name from a [Table], in any order, and finishes with [Document.Err].
 package document
 
 import (
@@ -20,18 +18,18 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// MaxSize is the largest document that is read, in bytes.
+// MaxSize is the largest accepted document in bytes.
 const MaxSize = 1 << 20
 
 const (
-	// maxKeys is the most keys of one table.
+	// maxKeys is the most keys in a table.
 	maxKeys = 10_000
-	// maxDepth is the most tables that are within each other.
+	// maxDepth is the deepest nesting of tables.
 	maxDepth = 16
-	// maxPath is the longest key with the tables that it is in, in bytes.
+	// maxPath is the longest dotted key in bytes.
 	maxPath = 512
-	// maxMarks is the most marks that begin or part values. The decoder takes up to 240 bytes
-	// for one.
+	// maxMarks is the most marks that begin or separate values. The decoder takes up to 240 bytes
+	// for each.
 	maxMarks = 1 << 15
 )
 
@@ -41,7 +39,7 @@ type Error struct {
 	Line    int    // from 1; 0 if the problem has no place in the file
 	Column  int    // from 1
 	Key     string // dotted key, empty for a syntax error
-	Message string // what is wrong and what to write instead
+	Message string // the problem and the remedy
 }
 
 func (e *Error) Error() string {
@@ -63,10 +61,10 @@ func (e *Error) Error() string {
 	}, b.String())
 }
 
-// Hidden reports whether a character is one that a terminal obeys rather than shows, such
-// as ESC, that turns the direction of text, or that nobody sees: documents come from others,
-// and what is shown of one must not hide the rest, nor look like another one. A tab is none
-// of these, nor are the joiners that some scripts are written with.
+// Hidden reports whether a terminal obeys the character rather than showing it, such as ESC, or the
+// character changes the direction of text or is invisible. Documents come from others, and text
+// quoted from one must not hide other text or look like another document. A tab is not hidden, and
+// neither are the joiners of some scripts.
 func Hidden(r rune) bool {
 	const joiners = "\u200c\u200d"
 	if r == '\t' || strings.ContainsRune(joiners, r) || unicode.Is(unicode.Prepended_Concatenation_Mark, r) {
@@ -86,11 +84,11 @@ type Document struct {
 	errs   []*Error
 }
 
-// Parse parses src. The name file is used in messages only.
+// Parse parses src. The name file appears only in messages.
 func Parse(file string, src []byte) (*Document, error) {
 	d := &Document{file: file, tree: map[string]any{}}
 	if len(src) > MaxSize {
-		return nil, &Error{File: file, Message: fmt.Sprintf("the file has %d bytes, at most %d are read", len(src), MaxSize)}
+		return nil, &Error{File: file, Message: fmt.Sprintf("the file has %d bytes, and at most %d are allowed", len(src), MaxSize)}
 	}
 	marks := 0
 	for _, mark := range []string{",", "=", ".", "[", "{"} {
@@ -99,7 +97,7 @@ func Parse(file string, src []byte) (*Document, error) {
 	if marks > maxMarks {
 		return nil, &Error{File: file, Message: fmt.Sprintf("has more than %d keys and values", maxMarks)}
 	}
-	// Before the decoder, which compares every key of a table with all before it.
+	// This check precedes the decoder, which compares every key of a table with all earlier ones.
 	var err error
 	if d.places, err = findPlaces(src); err != nil {
 		return nil, &Error{File: file, Message: err.Error()}
@@ -119,9 +117,9 @@ func Parse(file string, src []byte) (*Document, error) {
 // Root returns the table of the document itself.
 func (d *Document) Root() *Table { return d.root }
 
-// Set replaces the value at a dotted key by a TOML value, such as "0.1" or
-// `"full"`; text that is no TOML value is taken as a string, and empty text
-// removes the key. It must be called before the document is read.
+// Set replaces the value at a dotted key by a TOML value, such as "0.1" or `"full"`. Text that is
+// not a TOML value becomes a string, and empty text removes the key. Set must be called before the
+// document is read.
 func (d *Document) Set(key, value string) error {
 	parts := strings.Split(key, ".")
 	if slices.Contains(parts, "") {
@@ -156,15 +154,15 @@ func (d *Document) Set(key, value string) error {
 	return nil
 }
 
-// Encode returns the document as TOML, with keys in alphabetical order. It is
-// what a document that was changed by [Document.Set] is saved as.
+// Encode returns the document as TOML, with keys in alphabetical order. A document that
+// [Document.Set] changed is saved in this form.
 func (d *Document) Encode() ([]byte, error) { return toml.Marshal(d.tree) }
 
-// maxErrors is the most problems that are reported: a document of nothing else is none.
+// maxErrors is the most problems that Err reports.
 const maxErrors = 100
 
-// Err returns every problem found, in the order of the file, or nil; of very many the
-// first ones. Keys that no one asked for are among them.
+// Err returns the problems found, including unknown keys, in the order of the file. It returns at
+// most maxErrors of them, and nil if there are none.
 func (d *Document) Err() error {
 	d.root.reportUnknown()
 	slices.SortStableFunc(d.errs, func(a, b *Error) int {
@@ -185,7 +183,7 @@ func (d *Document) Err() error {
 
 func (d *Document) report(key, message string) {
 	e := &Error{File: d.file, Key: key, Message: message}
-	// A key that is absent is reported where its table begins.
+	// A missing key is reported at the beginning of its table.
 	for at := key; ; {
 		if p, ok := d.places[at]; ok {
 			e.Line, e.Column = p.line, p.column
@@ -200,9 +198,9 @@ func (d *Document) report(key, message string) {
 	d.errs = append(d.errs, e)
 }
 
-// findPlaces returns where each key of src stands. Tables of an array are numbered from
-// 1: column.3.bounds is the key of the third [[column]]. It stops at a table with too
-// many keys and at a key that is too long or too deep.
+// findPlaces returns the position of each key of src. Tables of an array are numbered from 1:
+// column.3.bounds is a key of the third [[column]]. It returns an error for a table with too many
+// keys and for a key that is too long or too deep.
 func findPlaces(src []byte) (map[string]place, error) {
 	places := map[string]place{}
 	elements := map[string]int{} // number of tables seen in each array
@@ -210,7 +208,7 @@ func findPlaces(src []byte) (map[string]place, error) {
 	var wrong error
 	var parser unstable.Parser
 	parser.Reset(src)
-	lines := lineStarts(src) // the parser's own search for a line begins at the first one
+	lines := lineStarts(src) // the parser's own search begins at the first line each time
 	at := func(n *unstable.Node) place {
 		offset := int(n.Raw.Offset)
 		line := sort.SearchInts(lines, offset+1)
@@ -266,7 +264,7 @@ func findPlaces(src []byte) (map[string]place, error) {
 	return places, wrong
 }
 
-// lineStarts returns where each line begins.
+// lineStarts returns the offset of each line.
 func lineStarts(src []byte) []int {
 	starts := []int{0}
 	for i, b := range src {

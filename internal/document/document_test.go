@@ -87,7 +87,7 @@ infinite = inf
 		t.Errorf("truth: %v, %v", v, ok)
 	}
 	if err := d.Err(); err == nil || strings.Count(err.Error(), "unknown key") != 4 {
-		t.Errorf("four keys were not asked for: %v", err)
+		t.Errorf("four unknown keys: %v", err)
 	}
 	for _, bad := range []func() bool{
 		func() bool { _, ok := root.Int("fraction"); return ok },
@@ -140,14 +140,14 @@ func TestSet(t *testing.T) {
 
 func TestTooLarge(t *testing.T) {
 	if _, err := document.Parse("f.toml", make([]byte, document.MaxSize+1)); err == nil {
-		t.Error("a document of any size is read")
+		t.Error("a document of any size is accepted")
 	}
 }
 
-// Documents that are made to take much take no more than is allowed.
+// Documents that are built to use much memory use no more than allowed.
 func TestMemory(t *testing.T) {
 	const most = document.MaxSize - 64
-	keys := 9_000 // which the decoder compares with each other
+	keys := 9_000 // the decoder compares them with each other
 	if testing.Short() {
 		keys = 1_000
 	}
@@ -189,7 +189,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// What a document from somebody else says is shown in errors, and obeyed by no terminal.
+// Errors show text from a document without characters that a terminal obeys.
 func TestErrorsShowNoHiddenCharacters(t *testing.T) {
 	d := parse(t, "\"a\\u001b[2J\\u202e\" = 1\n")
 	err := d.Err()
@@ -201,10 +201,10 @@ func TestErrorsShowNoHiddenCharacters(t *testing.T) {
 func TestHidden(t *testing.T) {
 	for r, want := range map[rune]bool{
 		'\t': false, 'ß': false, '漢': false, ' ': false, '\u00a0': false, 'é': false, '\u0301': false,
-		'\u200c': false, '\u200d': false, '\u0600': false, // as Persian, Hindi and Arabic need them
+		'\u200c': false, '\u200d': false, '\u0600': false, // needed in Persian, Hindi and Arabic
 		'\n': true, '\x1b': true, '\u0085': true, // obeyed
-		'\u200e': true, '\u061c': true, '\u202e': true, '\u2066': true, // turn the direction
-		'\u200b': true, '\u00ad': true, '\u2060': true, '\ufeff': true, '\u2028': true, '\U000e0041': true, // not seen
+		'\u200e': true, '\u061c': true, '\u202e': true, '\u2066': true, // change the direction
+		'\u200b': true, '\u00ad': true, '\u2060': true, '\ufeff': true, '\u2028': true, '\U000e0041': true, // invisible
 	} {
 		if got := document.Hidden(r); got != want {
 			t.Errorf("%U: hidden %v, want %v", r, got, want)

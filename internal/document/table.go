@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// A Table is one table of a document. Its getters return false for a key that
-// is absent, and also for one whose value has the wrong type, which they
-// report.
+// A Table is one table of a document. Its getters return false for a missing key, and for a value
+// of the wrong type, which they also report.
 type Table struct {
 	doc    *Document
 	key    string
@@ -23,7 +22,7 @@ func newTable(d *Document, key string, values map[string]any) *Table {
 	return &Table{doc: d, key: key, values: values, asked: map[string]bool{}}
 }
 
-// Has reports whether key is there.
+// Has reports whether the table has the key.
 func (t *Table) Has(key string) bool {
 	_, ok := t.values[key]
 	return ok
@@ -37,7 +36,7 @@ func (t *Table) Errorf(key, format string, args ...any) {
 	t.doc.report(join(t.key, key), fmt.Sprintf(format, args...))
 }
 
-// Require reports every key that is absent, with what to write.
+// Require reports a missing key, with the remedy.
 func (t *Table) Require(key, remedy string) {
 	t.asked[key] = true
 	if !t.Has(key) {
@@ -95,7 +94,7 @@ func asList[T any](element func(any) (T, bool)) func(any) ([]T, bool) {
 	}
 }
 
-// describe names a value in a message without repeating much of it.
+// describe describes a value in a message without repeating much of it.
 func describe(v any) string {
 	switch x := v.(type) {
 	case string:
@@ -140,7 +139,7 @@ func (t *Table) Floats(key string) ([]float64, bool) {
 	return get(t, key, "a list of finite numbers, [0.0, 1.0]", asList(asFloat))
 }
 
-// Value returns whatever is at key.
+// Value returns the value at key, of any type.
 func (t *Table) Value(key string) (any, bool) {
 	return get(t, key, "a value", func(v any) (any, bool) { return v, true })
 }
@@ -160,7 +159,7 @@ func (t *Table) Choice(key string, options ...string) (string, bool) {
 	return s, ok
 }
 
-// Table returns the table at key, an empty one if it is absent.
+// Table returns the table at key, or an empty one if it is missing.
 func (t *Table) Table(key string) *Table {
 	values, _ := get(t, key, "a table", is[map[string]any])
 	inner := newTable(t.doc, join(t.key, key), values)

@@ -22,8 +22,8 @@ var daemonFaults = []fault{
 	{"answers-twice", "a client that starts answers a question again", []edit{
 		before("client/participant.go", "answers-twice", "\tstore, members := a.client.store, a.chain.Members()\n", "\t\tdelete(change.Parts, sitePart)"),
 		around("client/participant.go", "answers-twice", "\tif entry, ok := a.client.store.Answered(a.member.Hash, ask); ok {\n\t\treturn transport.Item{}, &Refusal{fmt.Sprintf(\"plan %d was answered already (entry %d of the ledger): a plan is answered once\", ask, entry)}\n\t}\n"),
-		around("client/ledger/change.go", "answers-twice", "\tif before, ok := s.chain.answered[answer{study, r.Ask}]; ok {\n\t\treturn nil, &Refused{fmt.Sprintf(\"question %d of this study was answered already (entry %d of the ledger): no second answer is given\", r.Ask, before)}\n\t}\n"),
-		around("client/ledger/chain.go", "answers-twice", "\tif before, ok := c.answered[key]; ok {\n\t\treturn nil, fmt.Errorf(\"it pays for a second answer to question %d of a study: entry %d paid for one\", e.Charge.Ask, before)\n\t}\n"),
+		around("client/ledger/change.go", "answers-twice", "\tif before, ok := s.chain.answered[answer{study, r.Ask}]; ok {\n\t\treturn nil, &Refused{fmt.Sprintf(\"plan %d of this study was answered already (entry %d of the ledger): a plan is answered once\", r.Ask, before)}\n\t}\n"),
+		around("client/ledger/chain.go", "answers-twice", "\tif before, ok := c.answered[key]; ok {\n\t\treturn nil, fmt.Errorf(\"it pays for a second answer to plan %d of a study: entry %d paid for one\", e.Charge.Ask, before)\n\t}\n"),
 	}},
 	{"loses-answers", "an answer that is paid for is gone when its client starts", []edit{
 		before("client/ledger/store.go", "loses-answers", "\ts.guard <- struct{}{}\n\treturn s, nil\n", `		_ = s.db.Update(func(tx *bbolt.Tx) error {
@@ -33,7 +33,7 @@ var daemonFaults = []fault{
 	}},
 	{"refunds", "an answer that comes too late is not charged", []edit{
 		before("client/participant.go", "refunds", "\treturn a.client.store.Save(change)\n", "\t\ta.client.store.Refund()"),
-		{file: "client/ledger/change.go", anchor: "// next begins the entry after the last.\n", before: `
+		{file: "client/ledger/change.go", anchor: "// next returns the entry after the last, with its common fields.\n", before: `
 // Refund takes the last charge back.
 func (s *Store) Refund() {
 	<-s.guard
