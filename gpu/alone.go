@@ -5,10 +5,9 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// A direct leaf that shares no coordinate with others has its norm in closed form:
-// Σa² for a global value or a gather, δ²|x|² for a vector of the row times a table,
-// weighted where the weights are not 1. The cross terms are those with what the
-// published form adds inside the clip.
+// A component of one direct leaf has its norm in closed form: Σa² for a global value or a
+// gather, δ²|x|² for a vector of the row times a table, with weights where they are not 1. The
+// cross terms are with the terms that the published form adds inside the clip.
 
 func (n *lanes) aloneNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	switch f.op {
@@ -76,7 +75,7 @@ func gatherWidth(f *leaf) int {
 	return f.cols
 }
 
-// rowNorm is for tables that multiply a vector of the row.
+// rowNorm adds the squared norms of tables that multiply a vector of the row.
 func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	x, squares := n.table.Nodes[f.other], n.table.Squares[f.other]
 	for r := range f.rows {
@@ -102,7 +101,7 @@ func (n *lanes) rowNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64
 	}
 }
 
-// outerNorm is for tables that multiply a vector of the record.
+// outerNorm adds the squared norms of tables that multiply a vector of the record.
 func (n *lanes) outerNorm(ld *laneDraw, w *leafWeights, f *leaf, squared []float64) {
 	k := len(squared)
 	value := ld.records.Value[f.other]

@@ -13,7 +13,7 @@ type CPU struct {
 	// Workers is the number of goroutines that share a sum; 0 or 1 means the caller
 	// alone, without allocation. The result has the same bits with any number.
 	Workers int
-	// Generic turns the fused kernels off, for comparison.
+	// Generic turns the fused kernels off, so that tests can compare.
 	Generic bool
 }
 
@@ -36,7 +36,7 @@ func (c CPU) Compile(m *model.Model, table *model.Table) (Evaluator, error) {
 // in order, and the parts' sums are added in order.
 const (
 	maxStrips      = 8
-	blocksPerStrip = 16 // at least
+	blocksPerStrip = 16 // records, at least
 )
 
 // cpu evaluates on the processor.
@@ -48,7 +48,7 @@ type cpu struct {
 	strips  []*lanes
 	out     emitter
 	hessian *hessian
-	// The sum in progress, for the workers.
+	// The fields below belong to the sum in progress; the workers read them.
 	query *Query
 	want  bool
 	count int
@@ -130,7 +130,7 @@ func (e *cpu) work() {
 	e.take()
 }
 
-// take sums strips until none is left.
+// take sums strips until all are taken.
 func (e *cpu) take() {
 	for {
 		s := int(e.next.Add(1)) - 1
@@ -154,7 +154,7 @@ func (e *cpu) strip(s int) {
 	}
 }
 
-// pick returns the rows of part of the batch.
+// pick returns the rows of records [from, to) of the batch.
 func (n *lanes) pick(q *Query, from, to int) []int32 {
 	if q.Batch != nil {
 		return q.Batch[from:to]
@@ -165,7 +165,7 @@ func (n *lanes) pick(q *Query, from, to int) []int32 {
 	return n.all[:to-from]
 }
 
-// gatherStrips adds the strips' sums up and writes the result.
+// gatherStrips adds the sums of the strips and writes the result.
 func (e *cpu) gatherStrips(dst []float64) Total {
 	first := e.strips[0]
 	total, weight := first.total, first.weight

@@ -2,9 +2,9 @@ package gpu
 
 import "math"
 
-// curvature fills the Hessian in the coordinates of a generalised linear predictor
-// η = x·β + α and marks them as done. It does nothing for other programs, or where
-// β or α is a function of its coordinates.
+// curvature fills the Hessian in the coordinates of a generalised linear predictor η = x·β + α
+// and marks them as done. It does nothing for other programs, or if β or α is a function of its
+// coordinates.
 func (e *cpu) curvature(h *hessian) error {
 	if err := e.prepare(&h.query, 1); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (e *cpu) curvature(h *hessian) error {
 	return nil
 }
 
-// predictor returns the leaves of a linear predictor, and whether its elements are
+// predictor returns the leaves of a linear predictor. ok is false unless their elements are
 // coordinates themselves.
 func (p *plan) predictor(g *glm) (linear *leaf, shifts []*leaf, ok bool) {
 	ok = true
@@ -100,7 +100,7 @@ func (h *hessian) addOuter(w float64, x []float64, base int, shifts []*leaf) {
 	}
 }
 
-// mirror copies what addOuter summed to the other side and marks the coordinates.
+// mirror copies the sums of addOuter to the upper triangle and marks the coordinates.
 func (h *hessian) mirror(linear *leaf, shifts []*leaf) {
 	d := len(h.at)
 	var coords []int

@@ -15,8 +15,8 @@ func newDenseLanes(c *denseLayout) denseLanes {
 	return denseLanes{make([]float64, len(c.coords)*block), make([]float64, c.size*block)}
 }
 
-// form adds what the leaves contribute: direct ones to their coordinates, others
-// to their tables and from there through the Jacobian.
+// form adds the leaves' contributions: direct leaves add to their coordinates, the others to
+// their tables and through the Jacobian to the coordinates.
 func (d *denseLanes) form(n *lanes, ld *laneDraw, w *draw, c *denseLayout, dw *denseWeights) {
 	clear(d.grad)
 	clear(d.tables)

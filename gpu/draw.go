@@ -5,12 +5,12 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// draw is what is computed once for a point θ: the shared values, and how adjoints
-// at leaves weigh in norms and sums.
+// draw holds what depends on a point θ alone: the shared values, and the weights of the leaves'
+// adjoints in norms and sums.
 type draw struct {
 	shared *model.Shared
-	joint  []float64 // v, or nil
-	inside []float64 // of length Size for one draw, or nil
+	joint  []float64 // the vector v of Query.Joint, or nil
+	inside []float64 // Query.Inside for this draw, or nil
 	leaves []leafWeights
 	dense  []denseWeights
 	grad   []float64 // scratch, zero between uses
@@ -18,20 +18,21 @@ type draw struct {
 	inside2 float64
 }
 
-// leafWeights are for direct leaves, element by element of the table.
+// leafWeights are the weights of a direct leaf, one for each element of its table.
 type leafWeights struct {
 	path *tape.Path
 	// slope is ∂element/∂coordinate; nil if that is 1.
 	slope []float64
-	// norm is slope²·(1+v²), for norms; nil if that is 1.
+	// norm is slope²·(1+v²), the weight in norms; nil if that is 1.
 	norm []float64
-	// cross is slope·(inside_g + v·inside_ρ), for the cross term; nil without.
+	// cross is slope·(inside_g + v·inside_ρ), the weight of the cross term; nil if nothing is
+	// inside the clip.
 	cross         []float64
 	slopes, norms []float64 // backing of slope and norm
 	crosses       []float64
 }
 
-// denseWeights are those of a dense component.
+// denseWeights are the weights of a dense component.
 type denseWeights struct {
 	jacobian []float64 // elements × coordinates
 	norm     []float64 // 1+v² per coordinate, or nil
@@ -59,7 +60,7 @@ func newDraw(p *plan) *draw {
 	return w
 }
 
-// set moves the draw to a point. inside has the terms of this draw, or is nil.
+// set moves the draw to a point. inside holds this draw's terms inside the clip, or is nil.
 func (w *draw) set(p *plan, theta, joint, inside []float64) {
 	w.shared.Set(theta)
 	w.joint, w.inside, w.inside2 = joint, inside, 0
@@ -103,7 +104,7 @@ func (w *draw) weigh(lw *leafWeights, f *leaf) {
 	}
 }
 
-// double returns 1+v² at a coordinate: what a unit of gradient adds to the squared
+// double returns 1+v² at a coordinate, the amount that a unit of gradient adds to the squared
 // norm.
 func (w *draw) double(j int) float64 {
 	if w.joint == nil {
@@ -112,7 +113,8 @@ func (w *draw) double(j int) float64 {
 	return 1 + w.joint[j]*w.joint[j]
 }
 
-// insideAt returns what the terms inside the clip multiply a unit of gradient with.
+// insideAt returns the factor of a unit of gradient in the cross term with the terms inside the
+// clip.
 func (w *draw) insideAt(j int) float64 {
 	switch {
 	case w.inside == nil:
@@ -148,7 +150,7 @@ func (w *draw) weighDense(dw *denseWeights, c *denseLayout) {
 	}
 }
 
-// clean zeroes the scratch where a path's slope was written.
+// clean zeroes the elements of the scratch that the slope of a path wrote.
 func (w *draw) clean(path *tape.Path) {
 	for _, q := range path.Parameters {
 		o := w.shared.Offset(q)

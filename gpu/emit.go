@@ -9,21 +9,21 @@ import (
 
 var errNoSink = errors.New("each: no sink")
 
-// emitter forms the contributions of a block for a sink, leaf by leaf. A record has
-// a slot for each number that it contributes: in a dense contribution slot and
-// coordinate are the same, in a sparse one leaves have consecutive slots.
+// emitter forms the contributions of a block for a sink, leaf by leaf. A record has one slot
+// for each number that it contributes. In a dense contribution the slot is the coordinate; in a
+// sparse one each leaf has consecutive slots.
 type emitter struct {
 	sparse bool
-	slot   []int // per leaf, its first slot
-	merged []int // per merged component
-	rest   []int // per dense component
-	one    int   // slots of a draw, without the joint half
-	stride int   // slots of a record
+	slot   []int // first slot of each leaf
+	merged []int // first slot of each merged component
+	rest   []int // first slot of each dense component
+	one    int   // number of slots of a draw, without the joint half
+	stride int   // number of slots of a record
 	index  []int32
 	value  []float64
-	joint  []float64 // v of the draw, or nil
+	joint  []float64 // the vector v of the draw, or nil
 	d      int
-	clean  bool // what is not written is zero
+	clean  bool // slots that are not written stay zero
 	draw   int  // first slot of the draw
 	first  int  // first coordinate of the draw
 }
@@ -62,18 +62,18 @@ func (e *cpu) Each(q *Query, sink Sink) error {
 	return nil
 }
 
-// rows reports whether every contribution to the query is a multiple of a row, and
-// nothing but a sink clips it.
+// rows reports whether every contribution to the query is a multiple of a row and only the sink
+// clips it.
 func (e *cpu) rows(q *Query) bool {
 	return e.p.row != nil && e.strips[0].draws[0].fused != nil &&
 		len(q.Draws) == 1 && q.Joint == nil && unbounded(q)
 }
 
-// unbounded reports whether contributions are handed out as they are, so that their
-// norms are nobody's business but the sink's.
+// unbounded reports whether the sink gets contributions unclipped, so that no norms are needed
+// here.
 func unbounded(q *Query) bool { return q.Inside == nil && math.IsInf(q.Clip, 1) }
 
-// handRows gives the contributions to the sink as slopes of rows.
+// handRows passes the contributions to the sink as slopes of rows.
 func (n *lanes) handRows(q *Query, total int, sink RowSink) error {
 	f := n.p.row
 	x := n.table.Nodes[f.other]
@@ -89,15 +89,15 @@ func (n *lanes) handRows(q *Query, total int, sink RowSink) error {
 	return nil
 }
 
-// prefetch asks for the rows of a block of the batch, from its first one on. Rows of a
-// random batch are nowhere near each other, and far away in a large table.
+// prefetch asks for the rows of a block of the batch, beginning with record from. The rows of a
+// random batch are far apart, and in a large table they are in no cache.
 func prefetch(q *Query, x []float64, cols, from int) {
 	if from < len(q.Batch) {
 		prefetchRows(&x[0], q.Batch[from:min(from+block, len(q.Batch))], 8*cols)
 	}
 }
 
-// start lays the slots out.
+// start assigns the slots.
 func (o *emitter) start(p *plan, q *Query) {
 	o.d, o.sparse = p.d, p.sparse && q.Inside == nil
 	if o.slot == nil {
@@ -117,8 +117,8 @@ func (o *emitter) start(p *plan, q *Query) {
 	}
 	o.value, o.index = o.value[:o.stride*block], o.index[:o.stride*block]
 	o.reset(block)
-	// A dense contribution without terms inside has the same slots written in every
-	// record of every query.
+	// A dense contribution without terms inside the clip writes the same slots for every record
+	// of every query.
 	o.clean = !o.sparse && q.Inside == nil
 }
 
@@ -131,7 +131,7 @@ func (o *emitter) reset(rows int) {
 	}
 }
 
-// layOut numbers the slots of a sparse contribution and returns how many there are.
+// layOut numbers the slots of a sparse contribution and returns their number.
 func (o *emitter) layOut(p *plan) int {
 	next := 0
 	take := func(n int) int {
@@ -158,7 +158,7 @@ func (o *emitter) layOut(p *plan) int {
 	return next
 }
 
-// put writes a gradient, scaled already, of lane l in a coordinate.
+// put writes the scaled gradient of lane l in a coordinate.
 func (o *emitter) put(l, slot, coord int, g float64) {
 	if !o.sparse {
 		at := l*o.stride + o.draw + coord
@@ -239,7 +239,7 @@ func (o *emitter) fillAlone(n *lanes, ld *laneDraw, w *leafWeights, f *leaf) {
 	}
 }
 
-// times returns g·x, and 0 where g is 0: the slope x need not be finite then.
+// times returns g·x, but 0 if g is 0, when the slope x need not be finite.
 func times(g, x float64) float64 {
 	if g == 0 {
 		return 0
@@ -255,7 +255,7 @@ func (w *leafWeights) slopeAt(at int) float64 {
 	return w.slope[at]
 }
 
-// fillRows is the common case of a vector of the row times coordinates.
+// fillRows handles the common case, a vector of the row times coordinates.
 func (o *emitter) fillRows(n *lanes, f *leaf, r int, scaled []float64) {
 	at := f.base + r*f.cols
 	scaleRows(o.value[o.draw+at:], o.stride, scaled, n.table.Nodes[f.other], n.rows, f.cols)
@@ -272,7 +272,7 @@ func (o *emitter) fillRows(n *lanes, f *leaf, r int, scaled []float64) {
 	}
 }
 
-// hand gives the contributions of the block to the sink.
+// hand passes the contributions of the block to the sink.
 func (o *emitter) hand(n *lanes, q *Query, sink Sink) error {
 	if q.Inside != nil {
 		for l := range n.rows {
@@ -299,7 +299,7 @@ func (o *emitter) hand(n *lanes, q *Query, sink Sink) error {
 	return nil
 }
 
-// compact leaves out unused slots.
+// compact removes unused slots.
 func compact(index []int32, value []float64) ([]int32, []float64) {
 	n := 0
 	for k, j := range index {

@@ -24,7 +24,7 @@ type Evaluator interface {
 	Hessian(dst, theta []float64, batch []int32) error
 }
 
-// Query says what to evaluate, and where.
+// A Query describes an evaluation: points, records and clip.
 type Query struct {
 	// Draws are the points θ; there is at least one. With K draws a record's
 	// contribution is the concatenation of its K gradients, clipped as one vector.
@@ -33,14 +33,13 @@ type Query struct {
 	Batch []int32
 	// Clip is the bound C on the L2 norm of a contribution; +Inf for none.
 	Clip float64
-	// Joint, if not nil, has a vector v for each draw, and a record contributes
-	// [g; v∘g] for it, as the published algorithms do: with θ = μ + s(ρ)∘ε and
-	// v = s'(ρ)∘ε that is the gradient in (μ, ρ). Nil is the aligned mode, where only
-	// g is released and v∘Σg follows from it.
+	// Joint, if not nil, has a vector v for each draw. A record then contributes [g; v∘g], as
+	// in the published algorithms: with θ = μ + s(ρ)∘ε and v = s'(ρ)∘ε that is the gradient in
+	// (μ, ρ). Nil is the aligned mode, which releases only g; v∘Σg follows from it.
 	Joint [][]float64
-	// Inside, if not nil, is a vector of length Size(d) that is added to every
-	// record's contribution before the clip: the gradient of the KL divergence over
-	// N, where the published form has it.
+	// Inside, if not nil, is a vector of length Size(d) that is added to every record's
+	// contribution before the clip. The published form adds there the gradient of the KL
+	// divergence over N.
 	Inside []float64
 }
 
@@ -52,7 +51,7 @@ func (q *Query) Size(d int) int {
 	return d * len(q.Draws)
 }
 
-// Total is what is summed beside gradients. It is not private.
+// Total holds the sums beside the gradients. They are not private.
 type Total struct {
 	// LogDensity is Σ ℓ_n, averaged over the draws, of records where it is finite.
 	LogDensity float64
@@ -60,30 +59,30 @@ type Total struct {
 	Refused int
 }
 
-// Sink takes contributions, one at a time. value[j] is coordinate index[j]; a nil
-// index means all coordinates in order. Indices differ. The slices are only valid
-// during the call. The norm of value is at most Clip up to rounding: a mechanism
-// checks it again. With an infinite Clip and nothing inside, what is not finite comes as
-// it is, for a mechanism that takes it for zero.
+// Sink takes contributions, one at a time. value[j] is the number in coordinate index[j]; a nil
+// index means all coordinates in order. The indices differ from each other. The slices are
+// valid only during the call. The norm of value is at most Clip up to rounding, so a mechanism
+// checks it again. With an infinite Clip and nothing inside, numbers that are not finite are
+// passed on, and the mechanism counts them as zero.
 type Sink interface {
 	AddRecord(index []int32, value []float64) error
 }
 
-// RowSink is a [Sink] that takes contributions of a generalised linear model, which are
-// multiples of the rows of a table, without having them formed: for each of rows
+// RowSink is a [Sink] that takes contributions of a generalised linear model. They are
+// multiples of the rows of a table, and are not formed: the contribution of record l is
 // slopes[l]·x[rows[l]·d : (rows[l]+1)·d], in the order of the coordinates. One that is not
-// finite stands for zero. The slices are only valid during the call.
+// finite counts as zero. The slices are valid only during the call.
 //
-// [Evaluator.Each] prefers it where a record contributes one such vector and Clip is
-// infinite, so that the sink alone clips.
+// [Evaluator.Each] prefers this interface if a record contributes one such vector and Clip is
+// infinite, so that only the sink clips.
 type RowSink interface {
 	Sink
 	AddRows(slopes []float64, rows []int32, x []float64) error
 }
 
-// VectorSink is a [Sink] that takes many contributions at once: values holds, one after
-// another, vectors of all coordinates in order. [Evaluator.Each] prefers it where records
-// touch most coordinates. The slice is only valid during the call.
+// VectorSink is a [Sink] that takes many contributions at once: values holds vectors of all
+// coordinates in order, one after another. [Evaluator.Each] prefers it if records touch most
+// coordinates. The slice is valid only during the call.
 type VectorSink interface {
 	Sink
 	AddVectors(values []float64) error
@@ -117,7 +116,7 @@ func (q *Query) check(d, rows int) error {
 		return fmt.Errorf("query: the terms inside the clip are not finite")
 	}
 	for _, row := range q.Batch {
-		if uint(row) >= uint(rows) { // or below 0
+		if uint(row) >= uint(rows) { // true for row < 0 too
 			return fmt.Errorf("query: the batch names a row that the table of %d rows does not have", rows)
 		}
 	}
@@ -134,8 +133,8 @@ func finite(v []float64) bool {
 	return true
 }
 
-// factor returns by what a contribution of the given squared norm is multiplied: 0
-// if it is not finite.
+// factor returns the factor that clips a contribution of the given squared norm: 0 if the norm
+// is not finite.
 func factor(squared, clip float64) float64 {
 	switch {
 	case squared <= clip*clip && squared <= math.MaxFloat64:

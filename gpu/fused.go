@@ -8,23 +8,23 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// Generalised linear models are recognised in a program: a density of one outcome
-// whose one argument is x·β, plus scalars that all records share, and whose other
-// arguments are constants or shared scalars. For them one pass over a row does what
-// the tape does node by node: linear predictor, density, derivatives. What follows,
-// norms and sums, is common.
+// This file recognises generalised linear models: a density of one outcome, with one argument
+// x·β plus scalars that all records share, and with other arguments that are constants or
+// shared scalars. For such a program one pass over a row computes the linear predictor, the
+// density and the derivatives, which the tape computes node by node. Norms and sums are common
+// to both.
 
 // glm is a recognised program.
 type glm struct {
 	density ir.Density
-	node    int // of the density
+	node    int // the node of the density
 	outcome int
-	linear  int   // node
+	linear  int   // the node of x·β
 	shifts  []int // Global nodes added to x·β
 	eta     int   // number of the argument that is the linear predictor
 }
 
-// recognise returns the generalised linear model that a program is, or nil.
+// recognise returns the generalised linear model in a program, or nil if there is none.
 func recognise(v *ir.Verified) *glm {
 	p := v.Program()
 	top := &p.Nodes[p.Likelihood]
@@ -50,7 +50,7 @@ func recognise(v *ir.Verified) *glm {
 	return g
 }
 
-// predictor takes a sum apart into one product x·β and shared scalars.
+// predictor splits a sum into one product x·β and shared scalars.
 func (g *glm) predictor(v *ir.Verified, node int) bool {
 	n := &v.Program().Nodes[node]
 	switch n.Op {
@@ -82,8 +82,8 @@ type glmLanes struct {
 	slope   []float64 // ∂ℓ/∂η
 }
 
-// newGLMLanes returns nil if the program is none, or if two of its arguments are
-// one node, so that adjoints would have to be added.
+// newGLMLanes returns nil if the program is no generalised linear model, or if two arguments
+// are one node, whose adjoints would have to be added.
 func newGLMLanes(m *model.Model, table *model.Table, shared *model.Shared, r *tape.Records) *glmLanes {
 	v := m.Verified()
 	g := recognise(v)
@@ -101,7 +101,7 @@ func newGLMLanes(m *model.Model, table *model.Table, shared *model.Shared, r *ta
 		return nil
 	}
 	for _, s := range g.shifts {
-		r.Adjoint[s] = k.slope // the adjoint of a term of a sum is that of the sum
+		r.Adjoint[s] = k.slope // the adjoint of a term is the adjoint of the sum
 	}
 	return k
 }
@@ -135,7 +135,7 @@ func (k *glmLanes) forward(m *ir.Verified, rows []int32) []float64 {
 	return k.value[:n]
 }
 
-// slopes computes ∂ℓ/∂η of a block, not finite where the density is not.
+// slopes computes ∂ℓ/∂η of a block. A slope is not finite if the density is not.
 func (k *glmLanes) slopes(m *ir.Verified, rows []int32) []float64 {
 	n := len(rows)
 	k.predict(m, rows)

@@ -8,30 +8,30 @@ import (
 
 const block = ir.Block
 
-// lanes work on one block of rows at a time. Each worker has its own.
+// lanes evaluates one block of rows at a time. Each worker has its own.
 type lanes struct {
 	p       *plan
 	table   *model.Table
 	draws   []laneDraw
 	rows    []int32
-	squared [block]float64 // of the norm, then the factor
+	squared [block]float64 // squared norms, then factors
 	value   [block]float64
 	scaled  [block]float64
-	all     [block]int32 // row numbers, where the batch is all rows
+	all     [block]int32 // row numbers if the batch is all rows
 	weight  float64      // Σ factors so far
-	// unbounded says that no norm is wanted, nor a contribution refused for its own.
+	// unbounded means that no norm is computed, and that no record is refused for its norm.
 	unbounded bool
 	total     Total
 }
 
-// laneDraw is what a worker has for a draw.
+// laneDraw is a worker's state for one draw.
 type laneDraw struct {
 	records *tape.Records
-	fused   *glmLanes // nil: the tape runs the program
+	fused   *glmLanes // nil if the tape runs the program
 	dense   []denseLanes
 	merge   mergeScratch
-	sum     []float64 // of gradients, d
-	// scrubbed says that values were zeroed, which may be those that all blocks share.
+	sum     []float64 // of gradients; d elements
+	// scrubbed means that values were zeroed, perhaps values that all blocks share.
 	scrubbed bool
 }
 
@@ -56,8 +56,8 @@ func (n *lanes) begin(draws []*draw) {
 	}
 }
 
-// norms evaluates a block at all draws and leaves the factor of every record in
-// squared. want says whether gradients are wanted and not only values.
+// norms evaluates a block at all draws and leaves the factor of every record in squared.
+// Without want it computes values and no gradients.
 func (n *lanes) norms(q *Query, draws []*draw, rows []int32, want bool) {
 	k := len(rows)
 	n.rows = rows
@@ -94,7 +94,7 @@ func (ld *laneDraw) run(p *plan, rows []int32, want bool) []float64 {
 	return value
 }
 
-// addNorms forms the gradients of components that need it, and adds squared norms.
+// addNorms forms the gradients of the components that need it, and adds squared norms.
 func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {
 	for l := range squared {
 		squared[l] += w.inside2
@@ -120,7 +120,7 @@ func (n *lanes) addNorms(ld *laneDraw, w *draw, squared []float64) {
 func (n *lanes) factors(q *Query, squared, value []float64, draws int) (refused bool) {
 	for l, v := range value {
 		c := factor(squared[l], q.Clip)
-		if v-v != 0 { // not finite
+		if v-v != 0 { // true if v is not finite
 			c = 0
 		}
 		squared[l] = c
@@ -135,8 +135,8 @@ func (n *lanes) factors(q *Query, squared, value []float64, draws int) (refused 
 	return refused
 }
 
-// scrub zeroes everything that a refused record would be multiplied with, since
-// zero times what is not finite is no zero.
+// scrub zeroes every value that multiplies a refused record, because zero times a number that
+// is not finite is not zero.
 func (n *lanes) scrub(draws int) {
 	for l := range n.rows {
 		if n.squared[l] != 0 {
@@ -194,8 +194,8 @@ func (n *lanes) scale(a []float64) []float64 {
 	return out
 }
 
-// finish moves sums from the scale of leaves' tables to that of coordinates. It is
-// done once for a sum: the coordinates of a direct leaf that is alone are its own.
+// finish moves sums from the scale of leaves' tables to the scale of coordinates, once for each
+// sum. No other leaf has the coordinates of a direct leaf that is alone.
 func (ld *laneDraw) finish(p *plan, w *draw) {
 	for _, f := range p.alone {
 		if slope := w.leaves[f.index].slope; slope != nil {

@@ -8,7 +8,7 @@ import (
 	"fedpvi/internal/special"
 )
 
-// Link makes a standard deviation of an unconstrained number ρ.
+// Link maps an unconstrained number ρ to a standard deviation s.
 type Link uint8
 
 // The links.
@@ -37,17 +37,17 @@ func (l Link) Inverse(sd float64) float64 {
 // MeanFieldOptions describe stochastic variational inference of the local free
 // energy Σ_n E_q[ℓ_n] − KL(q ‖ cavity) with q = N(m, diag s²).
 type MeanFieldOptions struct {
-	// Draws is the number K of draws of θ = m + s∘ε in a step; every record of a step
-	// sees the same.
+	// Draws is the number K of draws of θ = m + s∘ε in a step. Every record of a step sees the
+	// same draws.
 	Draws int
 	Link  Link
-	// Joint has records contribute the gradient in (m, ρ), as the published algorithms
-	// do. Otherwise they contribute that in m, and the part for ρ, which is s'∘ε times
-	// it, is post-processing.
+	// Joint makes records contribute the gradient in (m, ρ), as in the published algorithms.
+	// Otherwise they contribute the gradient in m, and the gradient in ρ, which is s'∘ε times
+	// that, is post-processing.
 	Joint bool
-	// Preconditioned has records of a Joint run contribute the gradient in (m, ρ) with
-	// its second half divided by s', which comes back after the noise: with small s the
-	// first half would otherwise drown the second in noise.
+	// Preconditioned divides the second half of the gradient in (m, ρ) of a Joint run by s' and
+	// multiplies by s' after the noise. With small s the clip would otherwise leave little of
+	// the second half under the noise.
 	Preconditioned bool
 	// Inside puts the gradient of the KL divergence, divided by Records, inside the
 	// clip: the published form. It needs Joint.
@@ -55,16 +55,16 @@ type MeanFieldOptions struct {
 	Records float64
 	// Clip is the bound on the norm of a record's contribution, +Inf for none.
 	Clip float64
-	// Rate is the probability q with which a record is in a batch. Sums are divided by
-	// it, never by the size of a batch.
+	// Rate is the probability q with which a record is in a batch. Sums are divided by the rate
+	// and never by the size of a batch.
 	Rate float64
-	// CavityMean and CavityPrecision are those of the cavity distribution.
+	// CavityMean and CavityPrecision are the parameters of the cavity distribution.
 	CavityMean, CavityPrecision []float64
-	// Optimiser moves (m, ρ), 2d numbers, by the sizes of Schedule over Steps steps.
+	// Optimiser moves the 2d numbers (m, ρ). Schedule gives the step sizes over Steps steps.
 	Optimiser Optimiser
 	Schedule  Schedule
 	Steps     int
-	// Average is the share of last steps over which [MeanField.Averaged] averages.
+	// Average is the share of the last steps over which [MeanField.Averaged] averages.
 	Average float64
 }
 
@@ -144,8 +144,8 @@ func (o *MeanFieldOptions) check(d int) error {
 	return nil
 }
 
-// Next draws ε through normals, which fills a slice with independent standard
-// normal numbers, and returns the query for the batch. ε need not be secret.
+// Next draws ε with normals, which fills a slice with independent standard normal numbers, and
+// returns the query for the batch. ε need not be secret.
 func (r *MeanField) Next(normals func(dst []float64), batch []int32) *Query {
 	for i, rho := range r.point[r.d:] {
 		r.sd[i], r.slope[i] = r.o.Link.apply(rho)
@@ -178,7 +178,7 @@ func (r *MeanField) divergence(dst []float64, scale float64) {
 	}
 }
 
-// Update takes the sum of the contributions to the last query, with whatever noise,
+// Update takes the sum of the contributions to the last query, with the noise of its release,
 // and moves q. It panics if the sum has another length.
 func (r *MeanField) Update(sum []float64) {
 	if len(sum) != r.query.Size(r.d) {
@@ -231,8 +231,8 @@ func (r *MeanField) Step() int { return r.step }
 // Last writes the mean and the standard deviations of q as they are.
 func (r *MeanField) Last(mean, sd []float64) { r.write(mean, sd, r.point, 1) }
 
-// Averaged writes those of the average of (m, ρ) over the last steps, or the last
-// ones if none are averaged yet.
+// Averaged writes the mean and the standard deviations of the average of (m, ρ) over the last
+// steps, or those of the last step if none is averaged yet.
 func (r *MeanField) Averaged(mean, sd []float64) {
 	if r.averaged == 0 {
 		r.Last(mean, sd)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// AppendState appends to dst what the run remembers between steps, its optimiser's
-// memory included if that is [Lasting].
+// AppendState appends the state of the run between steps to dst. It includes the state of the
+// optimiser if that is [Lasting].
 func (r *MeanField) AppendState(dst []float64) []float64 {
 	dst = append(dst, float64(r.step), float64(r.averaged))
 	dst = append(append(dst, r.point...), r.total...)
@@ -16,9 +16,9 @@ func (r *MeanField) AppendState(dst []float64) []float64 {
 	return dst
 }
 
-// SetState takes up what AppendState appended in a run of the same options. It
-// refuses another length, and numbers of steps that no run has taken, and then
-// changes nothing.
+// SetState restores a state that AppendState appended in a run of the same options. It returns
+// an error, and changes nothing, if the length differs or if no run can have taken that number
+// of steps.
 func (r *MeanField) SetState(state []float64) error {
 	own := 2 + len(r.point) + len(r.total)
 	if len(state) < own {

@@ -1,19 +1,18 @@
 package gpu
 
-// Several gathers from one table may hit one element, as the two members of a pair
-// do. Their contributions are added before squares are taken.
+// Several gathers from one table may reach the same element, as the two members of a pair do.
+// Their contributions are added before squares are taken.
 
-// entry is what one leaf contributes to one coordinate, on the scale of the
-// coordinate.
+// entry is the contribution of one leaf to one coordinate, on the scale of the coordinate.
 type entry struct {
 	coord int
 	value float64
 }
 
-// mergeScratch holds the entries of a block: per merged component, per lane.
+// mergeScratch holds the entries of a block, for each merged component and each lane.
 type mergeScratch struct {
 	entries [][]entry // lane·width of the component
-	count   [][]int   // per lane: different coordinates
+	count   [][]int   // number of different coordinates, for each lane
 	width   []int
 }
 
@@ -55,7 +54,7 @@ func (m *mergeScratch) norm(n *lanes, ld *laneDraw, w *draw, i int, group []*lea
 	}
 }
 
-// merge adds an entry to those of a record.
+// merge adds an entry to the entries of a record.
 func merge(list []entry, x entry) []entry {
 	for k := range list {
 		if list[k].coord == x.coord {

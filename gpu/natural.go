@@ -5,21 +5,20 @@ import (
 	"math"
 )
 
-// Natural moves (m, ρ) of a Gaussian q = N(m, diag s²), s = s(ρ), along the natural
-// gradient: the gradient times the inverse of q's Fisher information, which is s² for m
-// and ½(s/s')² for ρ (Amari, "Natural Gradient Works Efficiently in Learning", 1998). It
-// remembers nothing.
+// Natural moves (m, ρ) of a Gaussian q = N(m, diag s²), s = s(ρ), along the natural gradient:
+// the gradient times the inverse of q's Fisher information, which is s² for m and ½(s/s')² for
+// ρ (Amari, "Natural Gradient Works Efficiently in Learning", 1998). It has no state.
 //
-// No step takes a coordinate further than Reach in the metric of that information,
-// √(Δm²/s² + 2(s'Δρ/s)²): where q is wide beside what the data say the whole natural
-// gradient is very long, and its length is made of noise as much as of data.
+// A step moves no coordinate further than Reach in the metric of that information, √(Δm²/s² +
+// 2(s'Δρ/s)²). If q is wide compared with the likelihood, the whole natural gradient is very
+// long, and noise makes up as much of its length as the data do.
 type Natural struct {
 	link  Link
 	reach float64
 }
 
-// NewNatural returns the method for the given link. The reach must be positive; with one
-// of 1 a coordinate moves by one of its standard deviations at most.
+// NewNatural returns the optimiser for the given link. The reach must be positive; with a reach
+// of 1 a coordinate moves by at most one of its standard deviations.
 func NewNatural(link Link, reach float64) (Natural, error) {
 	if !(reach > 0) || math.IsInf(reach, 0) {
 		return Natural{}, errors.New("natural gradient: the reach of a step must be positive and finite")
@@ -43,7 +42,7 @@ func (n Natural) Step(x, gradient []float64, rate float64) {
 	}
 }
 
-// shorten returns the point at a distance from 0 in the direction of (x, y), which may
+// shorten returns the point at the given distance from 0 in the direction of (x, y), which may
 // be infinite.
 func shorten(x, y, distance float64) (float64, float64) {
 	largest := max(math.Abs(x), math.Abs(y))
@@ -56,7 +55,7 @@ func shorten(x, y, distance float64) (float64, float64) {
 	return x / length, y / length
 }
 
-// direction returns ±1 for ±Inf and 0 for what is finite.
+// direction returns ±1 for ±Inf and 0 for finite numbers.
 func direction(x float64) float64 {
 	if math.IsInf(x, 0) {
 		return math.Copysign(1, x)
@@ -64,7 +63,7 @@ func direction(x float64) float64 {
 	return 0
 }
 
-// Reset implements Optimiser; there is nothing to forget.
+// Reset implements Optimiser. It does nothing, as there is no state.
 func (Natural) Reset() {}
 
 // AppendState implements Lasting.

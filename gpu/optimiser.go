@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// Optimiser moves a point uphill. Implementations keep what they remember of
-// earlier steps; they allocate nothing in a step.
+// Optimiser moves a point uphill. An implementation keeps a state of earlier steps and
+// allocates nothing in a step.
 type Optimiser interface {
-	// Step moves x along the gradient with the given step size. The slices have the
-	// dimension that the optimiser was made for.
+	// Step moves x along the gradient with the given step size. The slices have the dimension
+	// of the optimiser.
 	Step(x, gradient []float64, rate float64)
 	// Reset forgets earlier steps.
 	Reset()
@@ -25,7 +25,7 @@ func (SGD) Step(x, gradient []float64, rate float64) {
 	}
 }
 
-// Reset implements Optimiser; there is nothing to forget.
+// Reset implements Optimiser. It does nothing, as there is no state.
 func (SGD) Reset() {}
 
 // Adam is the method of Kingma and Ba (2015, Algorithm 1).
@@ -94,7 +94,7 @@ func (a *AdaGrad) Step(x, gradient []float64, rate float64) {
 	}
 }
 
-// Schedule gives the step size of each of a number of steps.
+// Schedule gives the sizes of steps.
 type Schedule interface {
 	// Rate returns the size of step t of steps, t = 0..steps−1.
 	Rate(t, steps int) float64

@@ -2,14 +2,13 @@ package gpu
 
 import "fmt"
 
-// A Lasting optimiser can be saved between steps, and go on as if nothing had
-// happened.
+// A Lasting optimiser can be saved between steps and restored.
 type Lasting interface {
 	Optimiser
-	// AppendState appends what the optimiser remembers to dst.
+	// AppendState appends the state to dst.
 	AppendState(dst []float64) []float64
-	// SetState takes up what AppendState appended. It refuses another length, and
-	// then changes nothing.
+	// SetState restores a state that AppendState appended. It returns an error, and changes
+	// nothing, if the length differs.
 	SetState(state []float64) error
 }
 

@@ -9,18 +9,19 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// leaf is a bridge of the program: where a record's adjoint becomes a gradient.
+// leaf is a node at which shared values enter records, and where a record's adjoint becomes a
+// gradient.
 type leaf struct {
-	index int // in the plan
+	index int // number in the plan
 	node  int
 	op    ir.Op
-	table int // shared node
+	table int // the shared node
 	other int // the vector that multiplies the table, or the index into it
-	// onTable says that the vector is row data, so read where it lies.
+	// onTable means that the vector is row data, which is read in the table.
 	onTable    bool
-	rows, cols int // of the table
-	// direct says that element i of the table is a function of coordinate base+i
-	// alone; same, that it is that coordinate.
+	rows, cols int // size of the shared node
+	// direct means that element i of the table is a function of coordinate base+i alone; same
+	// means that it is that coordinate.
 	direct, same bool
 	base         int
 }
@@ -31,23 +32,23 @@ func (f *leaf) size() int { return f.rows * f.cols }
 // span is a range of coordinates.
 type span struct{ from, to int }
 
-// plan is how a program's gradients are put together: its leaves, in components
-// that have no coordinate in common.
+// plan describes how a program's gradients are formed: its leaves, in components that share no
+// coordinate.
 type plan struct {
 	m      *model.Model
 	d      int
 	leaves []leaf
-	// alone are components of one direct leaf: norms in closed form.
+	// alone holds the components of one direct leaf, with norms in closed form.
 	alone []*leaf
-	// merged are components of direct gathers: few coordinates, equal ones added.
+	// merged holds the components of direct gathers: few coordinates, equal ones added.
 	merged [][]*leaf
-	// dense are all others: formed over all coordinates of the component.
+	// dense holds all other components, formed over all coordinates of the component.
 	dense []*denseLayout
-	// sparse says that a record touches few of all coordinates.
+	// sparse means that a record touches few of all coordinates.
 	sparse bool
-	// row is the one leaf of a plan in which contributions are multiples of rows.
+	// row is the only leaf of a plan if contributions are multiples of rows, and nil otherwise.
 	row *leaf
-	// generic says that no fused kernel is to be used.
+	// generic turns fused kernels off.
 	generic bool
 }
 
@@ -156,8 +157,8 @@ func coordinates(v *ir.Verified, shared *model.Shared) []coordinate {
 	return out
 }
 
-// mapped returns the coordinate of an element by element operation: that of its
-// only argument that is no constant, unless that is spread over more elements.
+// mapped returns the coordinate of an element by element operation: the coordinate of its only
+// argument that is not constant, unless that argument is spread over several elements.
 func mapped(v *ir.Verified, out []coordinate, i int) coordinate {
 	c := coordinate{}
 	shared := 0

@@ -2,5 +2,5 @@
 
 package gpu
 
-// prefetchRows leaves it to the processor to fetch what is read.
+// prefetchRows does nothing on other processors.
 func prefetchRows(*float64, []int32, int) {}

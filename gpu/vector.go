@@ -1,7 +1,7 @@
 package gpu
 
-// Loops over vectors, written for the compiler: bounds are known, and sums run in
-// four strands.
+// These loops over vectors are written for the compiler: bounds are known, and sums run in four
+// strands.
 
 // weightedSquares returns Σ w x².
 func weightedSquares(x, w []float64) float64 {
@@ -43,7 +43,7 @@ func addRows(dst, c, x []float64, rows []int32) {
 	}
 }
 
-// scaleRowsOneByOne writes c[l]·x[rows[l]] to dst from element l·stride on, rows of cols
+// scaleRowsOneByOne writes c[l]·x[rows[l]] to dst from element l·stride on. Rows have cols
 // elements.
 func scaleRowsOneByOne(dst []float64, stride int, c, x []float64, rows []int32, cols int) {
 	for l, g := range c {

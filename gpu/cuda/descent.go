@@ -9,44 +9,44 @@ import (
 	"fedpvi/gpu"
 )
 
-// A Visit is some steps of private variational inference of one problem. Its records are
-// those of a table, its clipped sums, batches and noise those of a plan, and the steps
-// that it takes those of a [gpu.MeanField].
+// A Visit is some steps of private variational inference of one problem. A table has its
+// records, a plan its clipped sums, batches and noise, and a [gpu.MeanField] takes the steps.
 type Visit struct {
 	Table *Table
 	Plan  *dpmech.Plan
 
-	// Run is moved by the plan's steps. Options must be those that it was made with:
-	// one draw, aligned gradients clipped by the gate alone, the exponential link, and
-	// an Optimiser that is a [gpu.Adam].
+	// Run is moved by the plan's steps. Options must be the options of the run: one draw,
+	// aligned gradients that only the gate clips, the exponential link, and an Optimiser that
+	// is a [gpu.Adam].
 	Run     *gpu.MeanField
 	Options gpu.MeanFieldOptions
 
-	// Releases, if not nil, takes the noisy sums, in steps of the plan's lattice: those
-	// of a step beside each other.
+	// Releases, if not nil, receives the noisy sums in steps of the plan's lattice, step after
+	// step.
 	Releases []int64
 
-	// Taken is whether the steps were taken. Where it is false after an error of [Descend] neither
-	// Run nor Releases have changed: who takes the steps then, after [dpmech.Plan.Reclaim], takes
-	// them for the first time that anybody sees. Where it is true the plan is wiped.
+	// Taken reports whether the steps were taken. If it is false after an error of [Descend],
+	// Run and Releases are unchanged and nothing was released, so another device or the
+	// processor may take the steps after [dpmech.Plan.Reclaim]. If it is true, the plan is
+	// wiped.
 	Taken bool
 }
 
 const (
-	// mostThreads of a block are enough for batches of a few hundred records to be looked
-	// at once. All numbers of threads are multiples of 32, as the kernels need.
+	// With mostThreads a block looks at all records of batches of a few hundred at once. All
+	// numbers of threads are multiples of 32, as the kernels need.
 	mostThreads  = 256
 	leastThreads = 32
 
-	// mostShared is how many words of memory a block has on every card.
+	// mostShared is the number of words of memory that a block has on every card.
 	mostShared = 48 << 10 / 8
 )
 
 // words returns the size of a block's memory for a number of threads.
 func (t *Table) words(threads int) int { return batchWords + 1 + 3*t.dim + t.shared(threads) }
 
-// shape returns how many threads a block has, and how many words of memory. Results do not
-// depend on it.
+// shape returns the number of threads of a block and its words of memory. Results do not depend
+// on them.
 func (j *job) shape() (threads, words int) {
 	for _, v := range j.visits {
 		threads = max(threads, v.Table.dim, int(1.5*v.Plan.Mechanism().MeanBatch()))
@@ -86,13 +86,13 @@ const (
 	problemWords
 )
 
-// batchWords is the size of what a block knows of a batch.
+// batchWords is the size of the kernels' struct Batch.
 const batchWords = 58
 
-// Descend takes the steps of all visits at once, in one launch for each kind of model. What
-// a device computes of a visit depends on that visit alone, and is the same every time.
-// Where a device leaves a sample of the noise open, as it does once in some 2^50 samples, it gets
-// what [dpmech.Plan.Decide] says, and takes the visit anew.
+// Descend takes the steps of all visits, with one launch for each kind of model. The result of
+// a visit depends on that visit alone and is the same every time. If a device cannot decide a
+// sample of the noise, which happens once in some 2^50 samples, [dpmech.Plan.Decide] decides it
+// and the device takes the visit again.
 func Descend(d Device, visits []*Visit) error {
 	kinds := map[string]*job{}
 	var order []*job
@@ -121,7 +121,8 @@ func Descend(d Device, visits []*Visit) error {
 	return nil
 }
 
-// run takes the steps of all visits of a job. What the device leaves open is another job.
+// run takes the steps of all visits of a job. It returns the visits with an undecided sample as
+// another job.
 func (j *job) run(d Device) (open *job, err error) {
 	defer func() {
 		for _, v := range j.visits {
@@ -172,7 +173,7 @@ func (v *Visit) check(d Device) error {
 	return Supports(o)
 }
 
-// Supports returns an error that says what of the options the kernels do not have.
+// Supports returns an error that names the first option that the kernels do not support.
 func Supports(o *gpu.MeanFieldOptions) error {
 	switch {
 	case o.Draws != 1:
@@ -190,8 +191,8 @@ func Supports(o *gpu.MeanFieldOptions) error {
 	return nil
 }
 
-// A job is the memory of a launch: what is read back first, problems, states and releases,
-// and then what is only read by the device, plans last.
+// A job is the memory of a launch: first the parts that are read back, which are problems,
+// states and releases, and then the parts that the device only reads, plans last.
 type job struct {
 	kernel                 string
 	visits                 []*Visit
@@ -213,7 +214,7 @@ func (j *job) add(v *Visit) error {
 	return nil
 }
 
-// size places everything and returns the number of words.
+// size assigns places and returns the number of words.
 func (j *job) size() int {
 	at := problemWords * len(j.visits)
 	take := func(n int) int {
@@ -232,7 +233,7 @@ func (j *job) size() int {
 	return at + j.planned
 }
 
-// words returns the memory's content, for its address.
+// words returns the content of the memory at the given address.
 func (j *job) words(memory uint64) []uint64 {
 	words := make([]uint64, j.inputs, j.inputs+j.planned)
 	address := func(place int) uint64 { return memory + uint64(8*place) }
@@ -264,7 +265,8 @@ func (j *job) words(memory uint64) []uint64 {
 	return words
 }
 
-// averageFrom returns the first of the plan's steps that is averaged, or their number.
+// averageFrom returns the first step of the plan that is averaged, or the number of steps if
+// none is.
 func (v *Visit) averageFrom() int {
 	for s := range v.Plan.Steps() {
 		if v.Options.Averages(v.Run.Step() + s) {
@@ -274,7 +276,7 @@ func (v *Visit) averageFrom() int {
 	return v.Plan.Steps()
 }
 
-// settle moves the runs whose steps were taken, and has the others decided.
+// settle moves the runs of visits that were taken, and decides the samples of the others.
 func (j *job) settle(words []uint64) (left *job, err error) {
 	for i, v := range j.visits {
 		if open := words[problemWords*i+problemOpen]; open != 0 {

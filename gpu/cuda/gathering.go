@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// A Gathering has the visits of several goroutines, its members, taken together, by one launch on
-// each device: when all members that have not left wait for their visits. A member that leaves
-// without a visit keeps nobody waiting, and one may come with several, one after the other.
+// A Gathering takes the visits of several goroutines, its members, together, with one launch on
+// each device, once all members that have not left wait for their visits. A member that leaves
+// without a visit makes nobody wait. A member may bring several visits, one after the other.
 //
-// What becomes of a visit does not depend on what is taken beside it. Without members, as in
-// the zero value, a visit is taken at once, and on a nil Gathering by itself.
+// The result of a visit does not depend on the visits beside it. Without members, as in the
+// zero value, and on a nil Gathering, a visit is taken at once.
 type Gathering struct {
 	mutex   sync.Mutex
 	members int
@@ -24,14 +24,14 @@ type gathered struct {
 	done    chan<- error
 }
 
-// Join adds n members, each of which has to leave.
+// Join adds n members. Each of them must leave.
 func (g *Gathering) Join(n int) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.members += n
 }
 
-// Leave ends the part of one member. Where all others wait their visits are taken.
+// Leave removes one member. If all others wait, their visits are taken.
 func (g *Gathering) Leave() {
 	g.mutex.Lock()
 	g.members--
@@ -42,9 +42,10 @@ func (g *Gathering) Leave() {
 	}
 }
 
-// Descend is [Descend] of one visit, of records that the device has meanwhile, together with
-// those that are gathered. What fails is tried again with fewer visits, down to one: a visit that
-// cannot be taken, or too many for the memory of a device, spoil no others.
+// Descend takes one visit, together with the gathered ones. The records are copied to the
+// device for the duration of the visit. If a launch fails, it is repeated with fewer visits,
+// down to one, so that a visit that cannot be taken, or a lack of memory on the device, fails
+// no other visit.
 func (g *Gathering) Descend(d Device, records Records, v *Visit) error {
 	done := make(chan error, 1)
 	ready := []gathered{{d, records, v, done}}
@@ -58,7 +59,7 @@ func (g *Gathering) Descend(d Device, records Records, v *Visit) error {
 	return <-done
 }
 
-// ready takes what waits if nobody else is to come.
+// ready returns the waiting visits if no other member is to come.
 func (g *Gathering) ready() []gathered {
 	if len(g.waiting) < g.members {
 		return nil
@@ -68,7 +69,7 @@ func (g *Gathering) ready() []gathered {
 	return ready
 }
 
-// launch takes visits, those of different devices at the same time.
+// launch takes visits. Devices work at the same time.
 func launch(ready []gathered) {
 	var all sync.WaitGroup
 	for len(ready) > 0 {
@@ -87,10 +88,10 @@ func launch(ready []gathered) {
 	all.Wait()
 }
 
-// takeOrHalve takes visits of a device and tells those who wait for them.
+// takeOrHalve takes visits of a device and wakes their members.
 func takeOrHalve(d Device, group []gathered) {
 	err := take(d, group)
-	// What was not taken has not changed, and nobody has seen anything of it.
+	// A visit that was not taken is unchanged, and nothing of it was released.
 	var left []gathered
 	for _, r := range group {
 		if err == nil || r.visit.Taken || len(group) == 1 {
@@ -107,7 +108,7 @@ func takeOrHalve(d Device, group []gathered) {
 	}
 }
 
-// take takes visits, with their records on the device meanwhile.
+// take takes visits. Their records are on the device for that time.
 func take(d Device, group []gathered) (err error) {
 	visits := make([]*Visit, len(group))
 	for i, r := range group {

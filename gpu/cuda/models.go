@@ -6,27 +6,27 @@ import (
 	"math"
 )
 
-// A PriorKind is what the prior of a coordinate is, where it is not the normal base.
+// A PriorKind is the kind of a coordinate's prior.
 type PriorKind uint64
 
-// The kinds, in the order that the kernels have, with what First and Second are.
+// The kinds, numbered as in the kernels, with the meaning of First and Second.
 const (
-	NormalPrior     PriorKind = iota // the base's
-	StickPrior                       // of a piece of a symmetric Dirichlet's stick: its concentration, and how many pieces follow
-	LogInverseGamma                  // of the logarithm of an inverse-gamma number: shape and scale
-	LogHalfNormal                    // of the logarithm of a half-normal number: its variance
-	LogHalfCauchy                    // of the logarithm of a half-Cauchy number: the square of its scale
+	NormalPrior     PriorKind = iota // the normal distribution of the base
+	StickPrior                       // a piece of a symmetric Dirichlet's stick: its concentration, and the number of pieces that follow
+	LogInverseGamma                  // the logarithm of an inverse-gamma number: shape and scale
+	LogHalfNormal                    // the logarithm of a half-normal number: its variance
+	LogHalfCauchy                    // the logarithm of a half-Cauchy number: the square of its scale
 )
 
-// A Prior is that of one coordinate.
+// A Prior is the prior of one coordinate.
 type Prior struct {
 	Kind          PriorKind
 	First, Second float64
 }
 
-// A Base is independent normal distributions of the coordinates of θ, with which q begins.
-// Where the prior is another one, what it is beyond the base is part of the objective, and
-// Share of it is this problem's.
+// A Base is the independent normal distributions of the coordinates of θ with which q begins.
+// If the prior differs, its density relative to the base is part of the objective, and Share is
+// this problem's share of it.
 type Base struct {
 	Mean, SD []float64
 	Share    float64
@@ -51,7 +51,7 @@ func (b *Base) words() (words []uint64) {
 	return words
 }
 
-// places refuses coordinates that θ does not have, and any of them twice.
+// places returns an error if a coordinate is not one of θ or is used twice.
 func places(d int, spans ...[2]int) error {
 	taken := make([]bool, d)
 	for _, s := range spans {
@@ -65,22 +65,22 @@ func places(d int, spans ...[2]int) error {
 	return nil
 }
 
-// formed returns the words of a block's memory for vectors of so many coordinates and
-// dense elements, of which so much is kept of a record and of a step.
+// formed returns the size in words of a block's memory for vectors of dim coordinates and dense
+// elements, with kept words for each record and shared words for each step.
 func formed(dim, dense, kept, shared int) func(threads int) int {
 	return func(threads int) int { return shared + threads*kept + threads + dim + max(threads, dense) + threads/2 }
 }
 
-// A Mixture is the data of a mixture of Gaussians with independent variables. If Weights,
-// the first Components−1 coordinates are those of the weights' stick (pvi/model/ir.Simplex);
-// otherwise all weights are equal.
+// A Mixture is the data of a mixture of Gaussians with independent variables. With Weights, the
+// first Components−1 coordinates are the stick of the weights (pvi/model/ir.Simplex). Otherwise
+// all weights are equal.
 type Mixture struct {
 	Dim, Components, Variables int
 	Weights                    bool
-	// Means and Spreads have the first of as many coordinates as there are components,
-	// for each variable. A coordinate of the spread is the logarithm of a variance,
-	// divided by Growth: 2 for logarithms of standard deviations. Without Spreads all
-	// variances are 1/Precision.
+	// Means and Spreads hold, for each variable, the first of as many coordinates as there are
+	// components. A coordinate of the spread is the logarithm of a variance divided by Growth,
+	// so Growth is 2 for logarithms of standard deviations. Without Spreads all variances are
+	// 1/Precision.
 	Means, Spreads    []int
 	Growth, Precision float64
 	Rows              []float64 // Variables numbers for each record
@@ -132,25 +132,26 @@ func count(yes bool) int {
 	return 0
 }
 
-// An Effect varies between groups: its part of η is τ·z of the record's group, times its
+// An Effect varies between groups. Its part of η is τ·z of the record's group times its
 // carrier.
 type Effect struct {
 	Spread  int       // the coordinate of log τ
 	First   int       // the coordinate of the first group's z
 	Groups  int       // number of groups
-	Group   []int     // of each record, from 0
-	Carrier []float64 // of each record; nil for 1, as an intercept has it
+	Group   []int     // group of each record, from 0
+	Carrier []float64 // carrier of each record; nil means 1, for an intercept
 }
 
-// A Multilevel is the data of a regression with effects that vary between groups, or none, and
-// with outcomes whose spread may be a coordinate. The coefficients of the features are the first coordinates.
+// A Multilevel is the data of a regression, with or without effects that vary between groups.
+// The spread of outcomes may be a coordinate. The coefficients of the features are the first
+// coordinates.
 type Multilevel struct {
 	Family        Family
 	Dim, Features int
 	Effects       []Effect
-	Scale         int       // the coordinate of the logarithm of the sd of [Linear] outcomes, of the scale of [Robust] ones or of φ; below 0 if there is none
+	Scale         int       // the coordinate of the logarithm of the sd of [Linear] outcomes, of the scale of [Robust] ones or of φ; negative if there is none
 	Precision     float64   // of Linear outcomes, if their sd is known
-	Degrees       float64   // of freedom, of Robust outcomes
+	Degrees       float64   // degrees of freedom of Robust outcomes
 	Rows          []float64 // Features numbers for each record
 	Outcomes      []float64 // one for each record
 	Base          Base

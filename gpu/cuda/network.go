@@ -8,13 +8,13 @@ import (
 	"fedpvi/dpmech"
 )
 
-// A NetworkConfig says which variational autoencoder a device trains (package gpu/vae), and how.
+// A NetworkConfig describes the variational autoencoder that a device trains (package gpu/vae).
 type NetworkConfig struct {
 	Pixels, Hidden, Latent int
-	Batch                  int // most records of a batch of any plan
+	Batch                  int // the largest number of records in a batch
 	Private                bool
 
-	// Adam's decay rates and ε, and what gradients are multiplied by.
+	// Adam's decay rates and ε, and the factor of gradients.
 	Beta1, Beta2, Epsilon, Scale float64
 }
 
@@ -26,7 +26,7 @@ const (
 
 const networkLayers = 4
 
-// layers returns the sizes of the layers, as gpu/vae has them.
+// layers returns the sizes of the layers, in the order of gpu/vae.
 func (c *NetworkConfig) layers() [networkLayers]dpmech.ProductLayer {
 	return [...]dpmech.ProductLayer{
 		{Inputs: c.Pixels + 1, Outputs: c.Hidden},
@@ -36,8 +36,8 @@ func (c *NetworkConfig) layers() [networkLayers]dpmech.ProductLayer {
 	}
 }
 
-// Places returns how many weights there is room for: row after row, layer after layer, in
-// rows of whole eights, as a plan numbers its samples.
+// Places returns the number of places for weights: layer after layer, row after row, in rows of
+// a multiple of eight, as a plan numbers its samples.
 func (c *NetworkConfig) Places() (n int) {
 	for _, l := range c.layers() {
 		n += l.Inputs * l.PlanStride()
@@ -89,28 +89,28 @@ const (
 )
 
 // A Network is an autoencoder with its records in a device's memory. It is not safe for
-// concurrent use. Close it.
+// concurrent use. The caller must close it.
 type Network struct {
 	device  Device
 	cfg     NetworkConfig
 	records int
 	memory  uint64
-	head    []uint64 // what the kernels find at memory
-	state   uint64   // where weights and Adam's moments are
+	head    []uint64 // the kernel's struct, which is copied to memory
+	state   uint64   // address of weights and Adam's moments
 
-	step   func(times int) error // plays the launches of a step
+	step   func(times int) error // replays the launches of a step
 	forget func() error
 
-	// Words of weights and moments: as they are, and room for those after the next plan.
+	// Weights and moments as words: the present ones, and room for those after the next plan.
 	current, next []uint64
-	moved         bool // the device's may be others than current, as after a fault
+	moved         bool // the device's state may differ from current, as after a fault
 }
 
-// words returns how many words so many numbers of 32 bits take.
+// words returns the number of words that n numbers of 32 bits take.
 func words(n int) int { return (n + 1) / 2 }
 
-// NewNetwork copies images, of a byte for each pixel, to a device, beside room for a network
-// with weights of zero.
+// NewNetwork copies images, with one byte for each pixel, to a device, and makes room for a
+// network with weights of zero.
 func NewNetwork(d Device, cfg NetworkConfig, images [][]byte) (*Network, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -144,8 +144,8 @@ func NewNetwork(d Device, cfg NetworkConfig, images [][]byte) (*Network, error) 
 	return n, nil
 }
 
-// place gives everything that stays its place in memory, as a number of words from its
-// beginning, and returns how many there are.
+// place assigns offsets in words to everything that stays in memory, and returns the total
+// number of words.
 func (n *Network) place(stride, pixels int) (total int) {
 	c, h := &n.cfg, n.head
 	at := uint64(networkWords)
@@ -173,7 +173,7 @@ func (n *Network) place(stride, pixels int) (total int) {
 	return int(at)
 }
 
-// address makes addresses of places.
+// address turns the offsets into addresses.
 func (n *Network) address() {
 	fields := []int{networkImages, networkWeights, networkFirst, networkSecond, networkSlope, networkSlope + 1, networkDeviates}
 	for l := range networkLayers {
@@ -185,21 +185,21 @@ func (n *Network) address() {
 	n.state = n.head[networkWeights]
 }
 
-// Close gives the device's memory back.
+// Close frees the device's memory.
 func (n *Network) Close() error { return errors.Join(n.forget(), n.device.Free(n.memory)) }
 
-// Places is that of the network's config.
+// Places returns the number of places of the config.
 func (n *Network) Places() int { return n.cfg.Places() }
 
-// State returns the weights and Adam's moments, as [NetworkConfig.Places] has them, that the
-// last plan which was taken left.
+// State returns the weights and Adam's moments after the last plan that was taken, in the order
+// of [NetworkConfig.Places].
 func (n *Network) State() (weights, first, second []float32) {
 	size, at := n.cfg.Places(), len(n.current)/3
 	part := func(i int) []float32 { return unpack(make([]float32, size), n.current[i*at:]) }
 	return part(0), part(1), part(2)
 }
 
-// SetState replaces them, here and on the device.
+// SetState replaces the state, here and on the device.
 func (n *Network) SetState(weights, first, second []float32) error {
 	size, at := n.cfg.Places(), len(n.current)/3
 	for i, v := range [][]float32{weights, first, second} {
@@ -220,7 +220,7 @@ func (n *Network) upload() error {
 	return err
 }
 
-// pack writes numbers to words, two to each, the first one lower; unpack reads them.
+// pack appends numbers to words, two to each, the first in the lower half; unpack reads them.
 func pack(dst []uint64, v []float32) []uint64 {
 	clear(dst[:words(len(v))])
 	for i, x := range v {

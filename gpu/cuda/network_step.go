@@ -1,13 +1,12 @@
 package cuda
 
-// The shape of a tile of a product and of what it takes of a block's memory, as product.h
-// has them.
+// The shape of a tile of a product and its share of a block's memory, as in product.h.
 const (
 	tileRows    = 16
 	tileColumns = 32
 	tileThreads = 256
 	tileBytes   = 4 * 128 * (tileRows + 4 + tileColumns + 4)
-	hiddenBytes = 8 * tileRows * tileColumns // of a tile's noise
+	hiddenBytes = 8 * tileRows * tileColumns // for a tile's noise
 	rowThreads  = 64
 	clipThreads = 128
 	clipBytes   = 8 * (2*clipThreads + 1)
@@ -15,7 +14,7 @@ const (
 
 func tilesOf(n, size int) int { return (n + size - 1) / size }
 
-// launches makes those of a step.
+// launches makes the launches of a step.
 func (n *Network) launches(launch Launcher) (err error) {
 	c, layers := &n.cfg, n.cfg.layers()
 	try := func(kernel string, blocks, threads, shared int, arguments ...uint64) {

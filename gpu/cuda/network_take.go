@@ -19,18 +19,18 @@ type NetworkPlan interface {
 	Wipe()
 }
 
-// Take takes all steps of a plan, for which moves has two numbers each: the rate of Adam
-// over 1−β₁ᵗ, and 1/(1−β₂ᵗ). Releases, if it is not nil, takes the noisy sums, in steps of
-// the plan's lattice: those of a step beside each other, as Places has them.
+// Take takes all steps of a plan. moves has two numbers for each step: the rate of Adam over
+// 1−β₁ᵗ, and 1/(1−β₂ᵗ). Releases, if not nil, receives the noisy sums in steps of the plan's
+// lattice, step after step, in the order of Places.
 //
-// After an error State is as it was, and nobody has seen anything of the steps: they can be taken
-// anew, here or with the plan's own methods, after Reclaim. Otherwise the plan is wiped.
+// After an error State is unchanged and nothing was released: after Reclaim the steps can be
+// taken again, here or with the plan's own methods. Otherwise the plan is wiped.
 func (n *Network) Take(plan NetworkPlan, moves []float32, releases []int64) error {
 	if err := n.fits(plan, moves, releases); err != nil {
 		return fmt.Errorf("cuda: %w", err)
 	}
 	open, err := n.take(plan, moves, releases)
-	for err == nil && open != 0 { // once in some 2^50 samples
+	for err == nil && open != 0 { // happens once in some 2^50 samples
 		if err = plan.Decide(open); err == nil {
 			open, err = n.take(plan, moves, releases)
 		}
@@ -64,8 +64,8 @@ func (n *Network) fits(plan NetworkPlan, moves []float32, releases []int64) erro
 	return nil
 }
 
-// take takes the steps in memory of their own, and returns the number of a sample of the noise
-// that is open, in which case nothing is taken, or 0.
+// take takes the steps in new memory. It returns 0, or the number of an undecided sample of the
+// noise, in which case no step counts.
 func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (open uint64, err error) {
 	if n.moved {
 		if err := n.upload(); err != nil {
@@ -92,14 +92,14 @@ func (n *Network) take(plan NetworkPlan, moves []float32, releases []int64) (ope
 	if releases != nil {
 		h[networkReleases] = address(hidden + steps)
 	}
-	rates := pack(make([]uint64, steps+len(releases)), moves) // and zeros, where nobody writes between rows
+	rates := pack(make([]uint64, steps+len(releases)), moves) // and zeros, as nothing writes between rows
 	if err := errors.Join(n.device.Write(memory, secret), n.device.Write(address(hidden), rates), n.device.Write(n.memory, h)); err != nil {
 		return 0, err
 	}
 	return n.play(h, steps, releases)
 }
 
-// play runs the steps and reads what they came to, which is the state once nothing has failed.
+// play runs the steps and reads the results, which become the state once nothing has failed.
 func (n *Network) play(h []uint64, steps int, releases []int64) (open uint64, err error) {
 	n.moved = true
 	if err := n.device.Launch("network_batches", steps, mostThreads, 8*batchWords, n.memory); err != nil {

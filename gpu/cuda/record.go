@@ -3,14 +3,16 @@ package cuda
 // A Launcher runs a kernel, as [Device.Launch] does.
 type Launcher = func(kernel string, blocks, threads, shared int, arguments ...uint64) error
 
-// A Recorder is a device that repeats launches faster than it makes them one by one.
+// A Recorder is a device that replays recorded launches faster than it launches one by one.
 type Recorder interface {
-	// Record returns what plays, so many times, the launches that work makes, and what
-	// forgets them. work may be called any number of times, and makes the same launches.
+	// Record returns functions that replay the launches of work the given number of times, and
+	// that free the recording. Record may call work any number of times; work must make the
+	// same launches each time.
 	Record(work func(Launcher) error) (play func(times int) error, forget func() error, err error)
 }
 
-// record has the device record work, or makes its launches one by one.
+// record records work on a device that can record. Otherwise play makes the launches one by
+// one.
 func record(d Device, work func(Launcher) error) (play func(times int) error, forget func() error, err error) {
 	if r, ok := d.(Recorder); ok {
 		return r.Record(work)

@@ -6,22 +6,22 @@ import (
 	"math"
 )
 
-// A Family says how an outcome y depends on its linear predictor η.
+// A Family is the distribution of an outcome y given its linear predictor η.
 type Family uint64
 
-// The families, in the order that the kernels have.
+// The families, numbered as in the kernels.
 const (
 	Logistic         Family = iota // y is 1 with log odds η, and 0 otherwise
 	Linear                         // y is normal with mean η
-	Poisson                        // y is a count with the logarithm of its mean η
+	Poisson                        // y is a count with mean e^η
 	Probit                         // y is 1 with probability Φ(η), and 0 otherwise
-	Robust                         // y has Student's distribution around η, of a scale that is a coordinate
+	Robust                         // y has Student's distribution around η; its scale is a coordinate
 	NegativeBinomial               // y is a count of mean μ = e^η and variance μ + μ²/φ, φ a coordinate
 	families
 )
 
-// spread reports whether a family may, and whether it must, have a coordinate for the
-// logarithm of how far outcomes spread.
+// spread reports whether a family may have, and whether it must have, a coordinate for the
+// logarithm of the outcomes' spread.
 func (f Family) spread() (may, must bool) {
 	must = f == Robust || f == NegativeBinomial
 	return must || f == Linear, must
@@ -30,13 +30,13 @@ func (f Family) spread() (may, must bool) {
 // A Regression is the data of a generalised linear model with η = x·θ.
 type Regression struct {
 	Family    Family
-	Dim       int       // d: coordinates of θ, from 1 to [MaxDim]
+	Dim       int       // d, the number of coordinates of θ, from 1 to [MaxDim]
 	Rows      []float64 // d numbers for each record
 	Outcomes  []float64 // one for each record
 	Precision float64   // of a [Linear] outcome; positive
 }
 
-// MaxDim is the largest number of coordinates of θ for which a block's memory is enough.
+// MaxDim is the largest number of coordinates of θ that a block's memory can hold.
 const MaxDim = 1024
 
 func (r *Regression) check() error {
@@ -57,21 +57,21 @@ func (r *Regression) check() error {
 
 func positive(x float64) bool { return x > 0 && x <= math.MaxFloat64 }
 
-// A Table is records in a device's memory, with what a model makes of them.
+// A Table holds a model's records in a device's memory.
 type Table struct {
 	device       Device
 	kernel       string
 	family       Family
 	records, dim int
-	share        float64 // of the prior beyond the base
+	share        float64 // share of the prior beyond the base
 	memory       uint64
-	// Places in memory; beyond is 0 if nothing is.
+	// Addresses; beyond is 0 if the prior is the base.
 	rows, outcomes, model, beyond uint64
-	// shared returns the words of a block's memory that the model takes.
+	// shared returns the number of words of a block's memory that the model takes.
 	shared func(threads int) int
 }
 
-// content is what a table copies to the device.
+// content is the data of a table.
 type content struct {
 	rows, outcomes, model []float64
 	priors                []uint64
@@ -124,7 +124,7 @@ func (r Regression) Put(d Device) (*Table, error) {
 	return t.put(content{rows: r.Rows, outcomes: r.Outcomes, model: []float64{r.Precision}})
 }
 
-// Free gives the device's memory back.
+// Free frees the device's memory.
 func (t *Table) Free() error { return t.device.Free(t.memory) }
 
 func appendFloats(words []uint64, v []float64) []uint64 {

@@ -10,7 +10,7 @@ import (
 	"fedpvi/gpu/cuda/kernel"
 )
 
-// Built reports whether the program knows GPUs.
+// Built reports whether the program was built to use GPUs.
 const Built = true
 
 func find() (string, []Info, error) {
@@ -40,7 +40,7 @@ func start(ordinal int) (Device, error) {
 	return m, nil
 }
 
-// Each copy is of so many bytes, and the best of several counts.
+// A copy has this many bytes, and the fastest of several tries counts.
 const (
 	copied = 64 << 20
 	tries  = 5

@@ -1,8 +1,8 @@
-// Package device is the choice of where private gradient steps are computed: the processor,
-// or a CUDA GPU if the program was built with the tag cuda (make cuda).
+// Package device chooses where private gradient steps are computed: on the processor, or on a
+// CUDA GPU if the program was built with the tag cuda (make cuda).
 //
-// A GPU is taken by name, as cuda:0, or automatically. It has to compute a small problem
-// of made-up records as the processor does before it is trusted with others.
+// A GPU is chosen by name, as cuda:0, or automatically. Before it gets any client's records it
+// must solve a small problem of made-up records as the processor does.
 package device
 
 import (
@@ -29,13 +29,13 @@ const (
 	card
 )
 
-// The choices without a number.
+// Auto uses all GPUs that can be used, or else the processor. CPU uses the processor.
 var (
 	Auto = Choice{}
 	CPU  = Choice{kind: processor}
 )
 
-// CUDA returns the choice of the N-th GPU.
+// CUDA returns the choice of the GPU with ordinal n.
 func CUDA(n int) Choice { return Choice{card, n} }
 
 var (
@@ -74,31 +74,32 @@ func (c Choice) String() string {
 	return "auto"
 }
 
-// Demanded reports whether nothing else will do, so that what keeps the work from the
-// device is an error.
+// Demanded reports whether the choice names a GPU, so that it is an error if the GPU cannot do
+// the work.
 func (c Choice) Demanded() bool { return c.kind == card }
 
 // A Device is a GPU in use. Its methods may be called from several goroutines at once.
 type Device interface {
 	cuda.Device
-	// Close gives the GPU back, with all of its memory.
+	// Close releases the GPU with all of its memory.
 	Close() error
 }
 
-// A Source is where devices come from. A [Choice] is one.
+// A Source provides devices. A [Choice] is one.
 type Source interface {
-	// Take takes devices into use; none means the processor, and notice then says why, if
-	// that is not what was asked for.
+	// Take takes devices into use. An empty list means the processor. notice is then the
+	// reason, if another device was wanted.
 	Take() (devices []Device, notice, err error)
-	// Demanded reports whether nothing else will do.
+	// Demanded reports whether only these devices may do the work.
 	Demanded() bool
 }
 
 var _ Source = Auto
 
-// Take takes GPUs into use: that of the choice, or for auto all that can be used. None
-// means the processor, and then notice says what kept the work there, nil if that is what
-// was asked for or the program knows no GPUs. It fails where a GPU was demanded and cannot be had.
+// Take takes the GPU of the choice into use, or, for auto, all GPUs that can be used. An empty
+// list means the processor. notice is then the reason why no GPU was used, and nil if the
+// processor was chosen or the program was built without GPUs. It is an error if the choice
+// names a GPU that cannot be used.
 func (c Choice) Take() (devices []Device, notice, err error) {
 	if c.kind == processor || c.kind == auto && !Built {
 		return nil, nil, nil
@@ -128,7 +129,7 @@ func (c Choice) Take() (devices []Device, notice, err error) {
 	return devices, notice, nil
 }
 
-// take takes a GPU into use that computes as the processor does.
+// take takes a GPU into use and tests it.
 func take(ordinal int) (Device, error) {
 	d, err := start(ordinal)
 	if err != nil {
@@ -140,7 +141,7 @@ func take(ordinal int) (Device, error) {
 	return d, nil
 }
 
-// Close gives devices back.
+// Close releases devices.
 func Close(devices []Device) error {
 	var err error
 	for _, d := range devices {

@@ -13,19 +13,19 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// The problem of [Test]: few records, all of them made up, and few steps.
+// The problem of [Test] has few made-up records and few steps.
 const (
 	testRecords = 300
 	testDim     = 5
 	testSteps   = 20
 	testRate    = 0.2
-	agreement   = 1e-9 // of q, in units of its size
+	agreement   = 1e-9 // of q, relative to its size
 )
 
-// Test has a device and the processor take the same private steps of a logistic regression on
-// made-up records, which share no code, and returns an error if they differ: by more than
-// rounding in q, or by more than that, in steps of the lattice, in a noisy sum. So
-// batches and noise were the same bit for bit.
+// Test runs the same private steps of a logistic regression on made-up records on a device and
+// on the processor, which share no code. It returns an error if q differs by more than
+// rounding, or a noisy sum by more steps of the lattice than rounding explains. Agreement shows
+// that batches and noise were the same to the bit.
 func Test(d cuda.Device) error {
 	err := test(d)
 	if err != nil {
@@ -40,7 +40,7 @@ func test(d cuda.Device) error {
 	if err != nil {
 		return err
 	}
-	// Batches that the device draws, and batches that it has listed.
+	// The device draws Feistel batches itself, and gets exact batches as lists.
 	for _, selection := range []dpmech.Selection{dpmech.Feistel, dpmech.Exact} {
 		if err := testBatches(d, selection, rows, outcomes, records); err != nil {
 			return err
@@ -83,7 +83,7 @@ func testBatches(d cuda.Device, selection dpmech.Selection, rows, outcomes []flo
 	return compare(visit, run, releases, mechanism)
 }
 
-// samePlans returns two plans of the same steps, which is no way to hide anything: here the
+// samePlans returns two plans of the same steps. Such plans would hide nothing, but these
 // records are made up.
 func samePlans(m *dpmech.SampledSum) (a, b *dpmech.Plan, err error) {
 	a, err = m.Begin().Plan(testSteps, dpmech.NewStreams(), dpmech.NewStream())
@@ -94,7 +94,7 @@ func samePlans(m *dpmech.SampledSum) (a, b *dpmech.Plan, err error) {
 	return a, &same, nil
 }
 
-// testData makes records up: each has a one, and a spiral.
+// testData makes up records. Each has a 1 and points on a spiral.
 func testData() (rows, outcomes []float64) {
 	for i := range testRecords {
 		at := 0.0
@@ -112,7 +112,7 @@ func testData() (rows, outcomes []float64) {
 	return rows, outcomes
 }
 
-// testProgram is the regression for the processor.
+// testProgram returns the evaluator of the regression on the processor.
 func testProgram(rows, outcomes []float64) (gpu.Evaluator, error) {
 	b := model.NewBuilder("logistic regression")
 	names := make([]string, testDim)
@@ -132,7 +132,7 @@ func testProgram(rows, outcomes []float64) (gpu.Evaluator, error) {
 	return gpu.CPU{}.Compile(m, table)
 }
 
-// testRun is what the steps move.
+// testRun returns the run that the steps move, and its options.
 func testRun() (*gpu.MeanField, gpu.MeanFieldOptions, error) {
 	adam, err := gpu.NewAdam(2*testDim, 0.9, 0.999, 1e-8)
 	if err != nil {
@@ -150,7 +150,7 @@ func testRun() (*gpu.MeanField, gpu.MeanFieldOptions, error) {
 	return run, o, err
 }
 
-// steps has the processor take the steps.
+// steps takes the steps on the processor.
 func steps(p *dpmech.Plan, run *gpu.MeanField, records gpu.Evaluator) (releases []int64, err error) {
 	noisy, total := make([]int64, testDim), make([]float64, testDim)
 	for range testSteps {
@@ -173,13 +173,13 @@ func steps(p *dpmech.Plan, run *gpu.MeanField, records gpu.Evaluator) (releases 
 	return releases, nil
 }
 
-// sink hands contributions to the gate.
+// sink passes contributions to the mechanism.
 type sink struct{ sum *dpmech.Accumulator }
 
 // AddRecord implements [gpu.Sink].
 func (s sink) AddRecord(_ []int32, value []float64) error { return s.sum.Add(value) }
 
-// compare returns how the device and the processor differ.
+// compare returns an error if the results of the device and the processor differ.
 func compare(v *cuda.Visit, run *gpu.MeanField, releases []int64, m *dpmech.SampledSum) error {
 	got := v.Run.AppendState(nil)
 	for i, want := range run.AppendState(nil) {
@@ -187,7 +187,7 @@ func compare(v *cuda.Visit, run *gpu.MeanField, releases []int64, m *dpmech.Samp
 			return fmt.Errorf("its q is another than the processor's, by %g", off)
 		}
 	}
-	// A record's truncated number may differ by one step where rounding decides.
+	// Rounding may change a record's truncated number by one step of the lattice.
 	most := testRecords * (1 + agreement*m.Clip()/m.Lattice().Step())
 	for i, want := range releases {
 		if off := math.Abs(float64(v.Releases[i] - want)); off > most {

@@ -5,13 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// A crew does jobs of many tasks with so many workers, of whom the caller is the first. It
-// allocates nothing for a job.
+// A crew runs jobs of many tasks with several workers. The calling goroutine is the first. A
+// job allocates nothing.
 type crew struct {
 	job   func(worker, task int)
 	tasks int64
 	next  atomic.Int64
-	start []chan struct{} // of workers beside the caller
+	start []chan struct{} // one for each worker but the first
 	busy  sync.WaitGroup
 }
 
@@ -29,7 +29,7 @@ func newCrew(workers int) *crew {
 	return c
 }
 
-// do does all tasks of a job and returns when they are done.
+// do runs all tasks of a job and returns when they are done.
 func (c *crew) do(tasks int, job func(worker, task int)) {
 	c.job, c.tasks = job, int64(tasks)
 	c.next.Store(0)
@@ -51,7 +51,7 @@ func (c *crew) work(worker int) {
 	}
 }
 
-// close ends the workers.
+// close stops the workers.
 func (c *crew) close() {
 	for _, start := range c.start {
 		close(start)

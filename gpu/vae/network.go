@@ -10,11 +10,11 @@ import (
 // A Shape is the size of an autoencoder.
 type Shape struct {
 	Pixels int // of an image
-	Hidden int // units of the hidden layers, of encoder and decoder alike
-	Latent int // elements of the vector in between
+	Hidden int // number of units in the hidden layer of encoder and decoder each
+	Latent int // number of elements of the latent vector
 }
 
-// Layers of weights.
+// The layers of weights.
 const (
 	encoderHidden = iota
 	encoderOutput
@@ -29,7 +29,7 @@ var LayerNames = [layers]string{"encoder-hidden", "encoder-output", "decoder-hid
 // MaxSide is the largest number of pixels, hidden units or latent dimensions.
 const MaxSide = 1 << 14
 
-// Check refuses a shape that is not one.
+// Check returns an error if the shape is not valid.
 func (s Shape) Check() error {
 	for _, side := range []struct {
 		name string
@@ -42,7 +42,7 @@ func (s Shape) Check() error {
 	return nil
 }
 
-// Layers returns the sizes of the layers' weights, inputs with the appended 1.
+// Layers returns the sizes of the layers' weights. Inputs include the appended 1.
 func (s Shape) Layers() []dpmech.ProductLayer {
 	return []dpmech.ProductLayer{
 		encoderHidden: {Inputs: s.Pixels + 1, Outputs: s.Hidden},
@@ -65,10 +65,10 @@ func (s Shape) Parameters() int {
 type Network struct {
 	Shape
 	weights  [layers]math32.Panels
-	reversed [layers]math32.Panels // transposed and without biases, to go back; none of the first layer
+	reversed [layers]math32.Panels // transposed and without biases, for the backward pass; empty for the first layer
 }
 
-// initialSD is the standard deviation of initial weights and biases, that of d3p's example.
+// initialSD is the standard deviation of initial weights and biases, as in d3p's example.
 const initialSD = 0.01
 
 // NewNetwork returns a network with random weights.
@@ -92,14 +92,14 @@ func NewNetwork(shape Shape, src *dpmech.Stream) (*Network, error) {
 	return n, nil
 }
 
-// turn brings the transpose of a layer's rows [from, to) up to date.
+// turn updates the transpose of rows [from, to) of a layer.
 func (n *Network) turn(layer, from, to int) {
 	if layer != encoderHidden {
 		math32.Transpose(n.reversed[layer], n.weights[layer], from, min(to, n.weights[layer].Rows-1))
 	}
 }
 
-// Layer returns a copy of the weights of a layer, row after row: inputs by outputs, the
+// Layer returns a copy of the weights of a layer by rows: one row for each input, and the
 // biases in the last row.
 func (n *Network) Layer(layer int) []float32 {
 	w := n.weights[layer]

@@ -5,23 +5,23 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// recordsAtOnce is how many records go through the network together at most: whole tiles, few
-// enough to stay in a cache.
+// recordsAtOnce is the largest number of records that go through the network together: whole
+// tiles that fit a cache.
 const recordsAtOnce = 4 * math32.TileRows
 
-// A pass takes some records through the network, forward and back. Matrices have a row for
-// each record, room for whole tiles, and a 1 behind what is the input of a layer.
+// A pass takes some records forward and backward through the network. Matrices have a row for
+// each record, room for whole tiles, and a 1 after the inputs of a layer.
 type pass struct {
 	of       *Network
-	in       [layers]matrix // inputs, with the 1
-	out      [layers]matrix // outputs, then their derivatives of the loss
-	slope    [layers]matrix // of the units that outputs go into: softplus, logistic
-	back     [layers]matrix // derivatives of inputs
+	in       [layers]matrix // inputs, including the 1
+	out      [layers]matrix // outputs, then the derivatives of the loss in them
+	slope    [layers]matrix // derivatives of the units: softplus, logistic
+	back     [layers]matrix // derivatives of the loss in the inputs
 	deviates []float64      // standard normal numbers, Latent for each record
-	spread   matrix         // s
+	spread   matrix         // the standard deviations s
 	pairs    []dpmech.Pair
 	words    []uint64
-	bits     dpmech.Stream // of a record of planned steps
+	bits     dpmech.Stream // of a record in planned steps
 }
 
 type matrix struct {
@@ -50,8 +50,7 @@ func newPass(n *Network) *pass {
 	return p
 }
 
-// load makes image the record of a row, each pixel 1 with the probability of its value
-// out of 255, to within 2^-16.
+// load puts an image into a row. Each pixel is 1 with probability value/255, to within 2^-16.
 func (p *pass) load(row int, image []byte, src *dpmech.Stream) {
 	src.Fill(p.words)
 	math32.Bernoulli(p.in[encoderHidden].row(row, len(image)), image, p.words)
@@ -63,7 +62,8 @@ func (p *pass) multiply(l, records int) {
 	math32.Multiply(p.out[l].data, p.out[l].stride, p.in[l].data, p.in[l].stride, records, w.Rows, w)
 }
 
-// bend puts outputs of a hidden layer through its units into the next layer.
+// bend applies the units of a hidden layer to its outputs and writes the inputs of the next
+// layer.
 func (p *pass) bend(l, records int) {
 	for i := range records {
 		math32.Softplus(p.in[l+1].row(i, p.of.Hidden), p.slope[l].row(i, p.of.Hidden), p.out[l].row(i, p.of.Hidden))
@@ -86,7 +86,7 @@ func (p *pass) draw(records int, src *dpmech.Stream) {
 	p.deviate(records)
 }
 
-// deviate makes the latent vectors of standard normal numbers.
+// deviate computes the latent vectors from standard normal numbers.
 func (p *pass) deviate(records int) {
 	for i := range records {
 		z, m, s := p.in[decoderHidden].row(i, p.of.Latent), p.out[encoderOutput].row(i, p.of.Latent), p.spread.row(i, p.of.Latent)
@@ -96,16 +96,16 @@ func (p *pass) deviate(records int) {
 	}
 }
 
-// decode computes log odds of pixels of the latent vectors.
+// decode computes the log odds of pixels from the latent vectors.
 func (p *pass) decode(records int) {
 	p.multiply(decoderHidden, records)
 	p.bend(decoderHidden, records)
 	p.multiply(decoderOutput, records)
 }
 
-// reverse replaces outputs by the derivatives of the loss, −ELBO, for them: of the log
-// likelihood at the latent vector that was drawn, and of the divergence of q(z | x) from
-// N(0, I) in closed form, Σ ½(s² + m² − 1) − log s.
+// reverse replaces outputs by the derivatives of the loss −ELBO in them. The loss is minus the
+// log likelihood at the drawn latent vector, plus the divergence of q(z | x) from N(0, I) in
+// closed form, Σ ½(s² + m² − 1) − log s.
 func (p *pass) reverse(records int) {
 	for i := range records {
 		out, slope := p.out[decoderOutput].row(i, p.of.Pixels), p.slope[decoderOutput].row(i, p.of.Pixels)
@@ -131,7 +131,7 @@ func (p *pass) pull(l, records int) {
 	math32.Multiply(p.back[l].data, p.back[l].stride, p.out[l].data, p.out[l].stride, records, w.Rows, w)
 }
 
-// unbend takes the derivatives of a hidden layer's units to its outputs.
+// unbend multiplies derivatives in the outputs of a hidden layer's units by the units' slopes.
 func (p *pass) unbend(l, records int) {
 	for i := range records {
 		out, slope, back := p.out[l].row(i, p.of.Hidden), p.slope[l].row(i, p.of.Hidden), p.back[l+1].row(i, p.of.Hidden)
@@ -150,7 +150,8 @@ func (p *pass) reverseLatent(i int) {
 	}
 }
 
-// pairsOf returns what a record's gradient is made of. It is valid until the next call.
+// pairsOf returns the vectors of which a record's gradient is made. They are valid until the
+// next call.
 func (p *pass) pairsOf(i int) []dpmech.Pair {
 	for l, w := range p.of.weights {
 		p.pairs[l] = dpmech.Pair{Inputs: p.in[l].row(i, w.Rows), Outputs: p.out[l].row(i, w.Columns)}

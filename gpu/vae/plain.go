@@ -5,8 +5,8 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// Sums adds up the gradients of the records of a batch, which it chooses, and releases
-// them: [dpmech.ProductRun] with privacy, [Plain] without.
+// Sums chooses batches, adds the gradients of their records and releases the sums:
+// [dpmech.ProductRun] with privacy, [Plain] without.
 type Sums interface {
 	Next() (batch []uint32, err error)
 	Put(place int, pairs []dpmech.Pair) error
@@ -15,7 +15,7 @@ type Sums interface {
 	Release(part int, dst []float32) error
 }
 
-// Plain is the same without clip, noise or promise: to see what privacy costs.
+// Plain adds gradients without clip and noise, to show the loss that privacy causes.
 type Plain struct {
 	sampler dpmech.Sampler
 	src     *dpmech.Stream
@@ -24,7 +24,7 @@ type Plain struct {
 	parts   []dpmech.ProductPart
 }
 
-// partRows is how many rows of a layer are moved at a time.
+// partRows is the number of rows of a layer in a part.
 const partRows = 4 * math32.TileRows
 
 // NewPlain returns sums over batches of a sampling.

@@ -8,13 +8,13 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// Planned is steps whose batches, draws and noise were decided together, for a device to
-// take all of them or for the processor: a [dpmech.ProductPlan], or a [PlannedPlain].
+// Planned is a plan of steps: batches, draws and noise were decided together, and a device or
+// the processor takes the steps. It is a [dpmech.ProductPlan] or a [PlannedPlain].
 type Planned interface {
 	Sums
 	cuda.NetworkPlan
 
-	// PlaceBits and RecordNormals are what the step that was begun last draws for a record.
+	// PlaceBits and RecordNormals give the draws of a record in the current step.
 	PlaceBits(src *dpmech.Stream, record uint32)
 	RecordNormals(dst []float64, src *dpmech.Stream, record uint32)
 }
@@ -31,9 +31,9 @@ func (p PlannedPlain) Next() (batch []uint32, err error) {
 	return p.batch, err
 }
 
-// Attach makes a device take the steps of plans: those with privacy or those without, with at most
-// most records in a batch. What Attach and [Trainer.TakePlan] say of a device
-// is a [DeviceError].
+// Attach makes a device take the steps of plans, with or without privacy, of at most most
+// records in a batch. Failures of the device, in Attach and in [Trainer.TakePlan], are a
+// [DeviceError].
 func (t *Trainer) Attach(d cuda.Device, private bool, most int) error {
 	n := t.network
 	card, err := cuda.NewNetwork(d, cuda.NetworkConfig{
@@ -47,16 +47,16 @@ func (t *Trainer) Attach(d cuda.Device, private bool, most int) error {
 	return t.push()
 }
 
-// A DeviceError is the failure of a device. The trainer is then as it was before, and the
-// processor can go on: after [Trainer.Detach], and Reclaim of the plan that was not taken.
+// A DeviceError is the failure of a device. The trainer is unchanged, and the processor can
+// take the steps after [Trainer.Detach] and Reclaim of the plan.
 type DeviceError struct{ Err error }
 
 func (e *DeviceError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what the device says.
+// Unwrap returns the device's error.
 func (e *DeviceError) Unwrap() error { return e.Err }
 
-// Detach gives the device's memory back. The processor takes the plans that follow.
+// Detach frees the device's memory. The processor takes the plans that follow.
 func (t *Trainer) Detach() error {
 	if t.card == nil {
 		return nil
@@ -67,8 +67,8 @@ func (t *Trainer) Detach() error {
 	return err
 }
 
-// TakePlan takes all steps of a plan: on the device, if one is attached, and otherwise here. After steps on a device the network's weights are the
-// new ones from [Trainer.Sync] on.
+// TakePlan takes all steps of a plan, on the device if one is attached, and otherwise on the
+// processor. After steps on a device [Trainer.Sync] copies the new weights to the network.
 func (t *Trainer) TakePlan(plan Planned) error {
 	if t.card == nil {
 		return t.takeHere(plan)
@@ -101,7 +101,7 @@ func (t *Trainer) takeHere(plan Planned) error {
 	return nil
 }
 
-// Sync brings the network's weights up to date with the device, and Adam's moments.
+// Sync copies the weights and Adam's moments from the device.
 func (t *Trainer) Sync() {
 	if !t.behind {
 		return
@@ -117,7 +117,7 @@ func (t *Trainer) Sync() {
 	}
 }
 
-// push brings the device up to date with the processor.
+// push copies the weights and Adam's moments to the device.
 func (t *Trainer) push() error {
 	places := t.card.Places()
 	weights, first, second := make([]float32, places), make([]float32, places), make([]float32, places)
@@ -131,7 +131,7 @@ func (t *Trainer) push() error {
 	return nil
 }
 
-// each visits all weights: where they are on the device, and in a layer's panels.
+// each visits all weights with their place on the device and in a layer's panels.
 func (t *Trainer) each(visit func(layer, at, place int)) {
 	start := 0
 	for l, layer := range t.network.Layers() {

@@ -11,11 +11,11 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// Options say how a network is trained.
+// Options holds the settings of training.
 type Options struct {
-	Rate    float64 // of Adam
-	Batch   float64 // what sums are divided by: the expected size of a batch, or another public number
-	Workers int     // goroutines; the result does not depend on it
+	Rate    float64 // step size of Adam
+	Batch   float64 // divisor of sums: the expected size of a batch, or another public number
+	Workers int     // number of goroutines; the result does not depend on it
 }
 
 // A Trainer moves a network's weights step by step.
@@ -27,18 +27,18 @@ type Trainer struct {
 	options Options
 
 	crew    *crew
-	passes  []*pass          // of workers
-	scratch [][]float32      // of workers: a part's gradient
-	streams []*dpmech.Stream // of tiles of a batch, so that it does not matter who takes which
-	order   []int            // parts, the largest first, so that workers end together
+	passes  []*pass          // one for each worker
+	scratch [][]float32      // one for each worker: a part's gradient
+	streams []*dpmech.Stream // one for each tile of a batch, so that results do not depend on the division of work
+	order   []int            // parts, the largest first, so that workers finish together
 	adam    math32.Adam
 	first   [layers]math32.Panels
 	second  [layers]math32.Panels
-	plan    Planned       // the steps under way, nil if they are no plan's
-	card    *cuda.Network // nil for none
-	behind  bool          // weights and moments here are older than those of card
+	plan    Planned       // the plan of the current steps, or nil
+	card    *cuda.Network // the attached device, or nil
+	behind  bool          // weights and moments are older than those on card
 
-	// Of the step under way.
+	// The fields below belong to the current step.
 	batch        []uint32
 	cuts         []int // first tiles of chunks, and the number of tiles
 	move         math32.AdamStep
@@ -47,11 +47,11 @@ type Trainer struct {
 	fails        sync.Mutex
 }
 
-// NewTrainer returns a trainer of a network on images, of one byte for each pixel, that
-// sums chooses from, with at most most in a batch. Random bits of images and latent vectors come
-// from streams split from src. Close it.
+// NewTrainer returns a trainer of a network on images with one byte for each pixel. sums
+// chooses the batches, of at most most images. Random bits of images and latent vectors come
+// from streams split from src. The caller must close the trainer.
 //
-// Without sums it takes plans alone, by [Trainer.TakePlan].
+// If sums is nil, the trainer takes only plans, by [Trainer.TakePlan].
 func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Options, src *dpmech.Stream) (*Trainer, error) {
 	if !(options.Rate > 0) || !(options.Batch > 0) || options.Workers < 1 {
 		return nil, errors.New("trainer: step size, batch and workers must be positive")
@@ -84,7 +84,7 @@ func NewTrainer(n *Network, images [][]byte, sums Sums, most int, options Option
 	return t, nil
 }
 
-// use makes sums those of the next steps.
+// use sets the sums of the next steps.
 func (t *Trainer) use(sums Sums) {
 	t.sums, t.parts = sums, sums.Parts()
 	t.order = t.order[:0]
@@ -100,7 +100,7 @@ func (t *Trainer) use(sums Sums) {
 	}
 }
 
-// Close ends the trainer's goroutines, and gives a device's memory back.
+// Close stops the goroutines and frees a device's memory.
 func (t *Trainer) Close() error {
 	t.crew.close()
 	if t.card == nil {
@@ -109,8 +109,8 @@ func (t *Trainer) Close() error {
 	return t.card.Close()
 }
 
-// Step takes one step: a batch, its gradients, their released sum, Adam. It allocates
-// nothing. An error is a mechanism's that has no step left, or a broken invariant.
+// Step takes one step: a batch, its gradients, their released sum, Adam. It allocates nothing.
+// It returns an error if the mechanism has no step left or if an invariant is broken.
 func (t *Trainer) Step() error {
 	var err error
 	if t.batch, err = t.sums.Next(); err != nil {
@@ -126,8 +126,8 @@ func (t *Trainer) Step() error {
 	return t.failed
 }
 
-// cut cuts the batch into chunks of whole tiles: large ones first, which read weights less often,
-// and then smaller ones, so that workers end together.
+// cut divides the batch into chunks of whole tiles. Large chunks come first, as they read
+// weights less often; smaller ones at the end let workers finish together.
 func (t *Trainer) cut() {
 	const most = recordsAtOnce / math32.TileRows
 	tiles := math32.Tiles(len(t.batch), math32.TileRows)

@@ -10,19 +10,19 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// The network of [Try], and its steps.
+// The network of [Try] and its steps.
 const (
 	tryRecords  = 100
 	tryTogether = 30 // some batches are larger
 	trySteps    = 3
-	tryAgree    = 1e-4 // of weights and moments, in units of the largest
+	tryAgree    = 1e-4 // of weights and moments, relative to the largest
 )
 
 var tryShape = Shape{Pixels: 45, Hidden: 33, Latent: 5}
 
-// Try has a device and the processor take the same private steps of a small network on
-// made-up images, which share no code, and returns an error if they differ by more than
-// rounding: so batches, draws and noise were the same.
+// Try takes the same private steps of a small network on made-up images on a device and on the
+// processor, which share no code. It returns an error if the results differ by more than
+// rounding. Agreement shows that batches, draws and noise were the same.
 func Try(d cuda.Device) error {
 	err := try(d)
 	if err != nil {
@@ -47,7 +47,7 @@ func try(d cuda.Device) error {
 	if err != nil {
 		return err
 	}
-	here := *there // no way to hide anything: here the records are made up
+	here := *there // a copy would hide nothing, but these records are made up
 	images := make([][]byte, tryRecords)
 	for i := range images {
 		images[i] = make([]byte, tryShape.Pixels)
@@ -61,7 +61,7 @@ func try(d cuda.Device) error {
 		if err != nil {
 			return err
 		}
-		for l, w := range n.weights { // of all kinds
+		for l, w := range n.weights { // various numbers
 			for k := range w.Rows {
 				for j := range w.Columns {
 					w.Data[w.At(k, j)] = float32(0.2 * math.Cos(float64(l+7*k+11*j)))
@@ -77,8 +77,8 @@ func try(d cuda.Device) error {
 	return compare(d, trainers, there, &here)
 }
 
-// compare takes a plan on the device by the first trainer, and the same one on the processor by
-// the second.
+// compare takes a plan with the first trainer on the device, and its copy with the second
+// trainer on the processor.
 func compare(d cuda.Device, trainers [2]*Trainer, there, here *dpmech.ProductPlan) error {
 	device, processor := trainers[0], trainers[1]
 	if err := device.Attach(d, true, tryRecords); err != nil {
@@ -109,8 +109,8 @@ func compare(d cuda.Device, trainers [2]*Trainer, there, here *dpmech.ProductPla
 	return nil
 }
 
-// apart returns the largest distance of two networks' numbers, in units of the largest
-// finite one of a layer. Numbers that are not finite are compared as they are.
+// apart returns the largest difference between the numbers of two networks, relative to the
+// largest finite number of a layer. Numbers that are not finite must be equal.
 func apart(a, b []math32.Panels) (most float64) {
 	for l := range a {
 		scale := 0x1p-100

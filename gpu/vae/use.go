@@ -7,9 +7,8 @@ import (
 	"fedpvi/internal/math32"
 )
 
-// Loss returns −ELBO of an image, on average over images, in nats: pixels as they are drawn
-// of the images, one draw of each latent vector, the divergence in closed form. It is not
-// private: for images that nobody protects.
+// Loss returns −ELBO in nats, averaged over images: with drawn pixels, one draw of each latent
+// vector, and the divergence in closed form. It is not private; the images must be public.
 func (n *Network) Loss(images [][]byte, src *dpmech.Stream) float64 {
 	p := newPass(n)
 	var sum float64
@@ -28,7 +27,7 @@ func (n *Network) Loss(images [][]byte, src *dpmech.Stream) float64 {
 	return sum / float64(len(images))
 }
 
-// loss returns −ELBO of a record that went forward.
+// loss returns −ELBO of a record after the forward pass.
 func (p *pass) loss(i int) float64 {
 	out, value := p.out[decoderOutput].row(i, p.of.Pixels), p.slope[decoderOutput].row(i, p.of.Pixels)
 	math32.Softplus(value, p.back[encoderHidden].row(i, p.of.Pixels), out)
@@ -44,8 +43,8 @@ func (p *pass) loss(i int) float64 {
 	return loss
 }
 
-// Reconstruct returns the probabilities of the pixels of images at the means of their
-// latent vectors.
+// Reconstruct returns the probabilities of the images' pixels at the means of their latent
+// vectors.
 func (n *Network) Reconstruct(images [][]byte, src *dpmech.Stream) [][]float32 {
 	p := newPass(n)
 	var all [][]float32
@@ -58,8 +57,7 @@ func (n *Network) Reconstruct(images [][]byte, src *dpmech.Stream) [][]float32 {
 	return all
 }
 
-// Generate returns the probabilities of the pixels of images of latent vectors that are
-// drawn from the prior.
+// Generate returns the probabilities of pixels for latent vectors drawn from the prior.
 func (n *Network) Generate(images int, src *dpmech.Stream) [][]float32 {
 	p := newPass(n)
 	var all [][]float32

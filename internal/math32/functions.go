@@ -2,8 +2,8 @@ package math32
 
 import "math"
 
-// Softplus writes log(1 + eˣ) to dst and its derivative, 1/(1 + e⁻ˣ), to slope. What is no
-// number stays none.
+// Softplus writes log(1 + eˣ) to dst and its derivative, 1/(1 + e⁻ˣ), to slope. Both are NaN
+// where x is.
 func Softplus(dst, slope, x []float32) {
 	whole := softplus(dst, slope, x)
 	softplusPlain(dst[whole:], slope[whole:], x[whole:])
@@ -16,14 +16,16 @@ func Exp(dst, x []float32) {
 	}
 }
 
-// Bernoulli makes every element of dst 1 with a chance out of 255, to within 2⁻¹⁶, and 0
-// otherwise: by 16 bits of words, four from each, the lowest first.
+// Bernoulli sets element i of dst to 1 with probability chances[i]/255, to within 2⁻¹⁶, and to
+// 0 otherwise. It takes 16 bits of words for each element, four elements from each word, the
+// lowest bits first.
 func Bernoulli(dst []float32, chances []byte, words []uint64) {
 	whole := bernoulli(dst, chances, words)
 	bernoulliPlain(dst[whole:], chances[whole:], words[whole/4:])
 }
 
-// SumSquares returns Σ x² of n elements to within n·2⁻⁵³ of it: every square is exact.
+// SumSquares returns the sum of the squares of n elements with a relative error of at most
+// n·2⁻⁵³. Every square is exact.
 func SumSquares(v []float32) float64 {
 	s, whole := sumSquares(v)
 	return s + sumSquaresPlain(v[whole:])
@@ -47,7 +49,7 @@ func bernoulliPlain(dst []float32, chances []byte, words []uint64) {
 	for j, v := range chances {
 		u := uint32(uint16(words[j/4] >> (j % 4 * 16)))
 		dst[j] = 0
-		if u < uint32(v)*257+uint32(v>>7) { // 255 is always below, 0 never
+		if u < uint32(v)*257+uint32(v>>7) { // always true for 255, never for 0
 			dst[j] = 1
 		}
 	}
@@ -62,18 +64,18 @@ func sumSquaresPlain(v []float32) float64 {
 	return s
 }
 
-// Adam is the method of Kingma and Ba (2015, Algorithm 1), of which vectors are moved piece
-// by piece: it holds what a step has in common.
+// Adam is the method of Kingma and Ba (2015, Algorithm 1) for vectors that are moved piece by
+// piece. It holds the state that all pieces share.
 type Adam struct {
 	Beta1, Beta2, Epsilon float64
 	power1, power2        float64 // β₁ᵗ, β₂ᵗ
 }
 
-// adamStep is what the elements of a step need: 1−β₁, 1−β₂, the rate over 1−β₁ᵗ, one over
-// 1−β₂ᵗ, ε, and what gradients are multiplied by.
+// adamStep holds the constants of a step: 1−β₁, 1−β₂, the rate over 1−β₁ᵗ, one over 1−β₂ᵗ, ε,
+// and the factor of gradients.
 type adamStep [6]float32
 
-// Next begins a step of the given size, of gradients times scale.
+// Next begins a step of size rate with gradients multiplied by scale.
 func (a *Adam) Next(rate, scale float64) AdamStep {
 	if a.power1 == 0 && a.power2 == 0 {
 		a.power1, a.power2 = 1, 1
@@ -89,11 +91,11 @@ func (a *Adam) Next(rate, scale float64) AdamStep {
 // AdamStep moves the pieces of one step.
 type AdamStep struct{ constants adamStep }
 
-// Rates returns what first moments are multiplied by, the rate over 1−β₁ᵗ, and second ones,
-// 1/(1−β₂ᵗ).
+// Rates returns the factors of the first moments, the rate over 1−β₁ᵗ, and of the second
+// moments, 1/(1−β₂ᵗ).
 func (s *AdamStep) Rates() (first, second float32) { return s.constants[2], s.constants[3] }
 
-// Move moves w against the gradient, with its moments. All have one length.
+// Move moves w against the gradient and updates its moments. All slices have one length.
 func (s *AdamStep) Move(w, first, second, gradient []float32) {
 	whole := adam(&s.constants, w, first, second, gradient)
 	adamPlain(&s.constants, w[whole:], first[whole:], second[whole:], gradient[whole:])

@@ -1,8 +1,8 @@
 package math32
 
 // Panels is a matrix of Rows × Columns numbers in panels of TileColumns columns, one after
-// another; within a panel rows follow each other. There is room for whole tiles; what is
-// beyond the matrix is zero.
+// another. The rows of a panel follow each other. There is room for whole tiles; elements
+// beyond the matrix are zero.
 type Panels struct {
 	Rows, Columns int
 	Data          []float32
@@ -13,21 +13,22 @@ func NewPanels(rows, columns int) Panels {
 	return Panels{rows, columns, make([]float32, Padded(rows, TileRows)*Padded(columns, TileColumns))}
 }
 
-// Height returns the rows of a panel, those beyond the matrix with it.
+// Height returns the number of rows of a panel, including those beyond the matrix.
 func (p Panels) Height() int { return Padded(p.Rows, TileRows) }
 
-// At returns where element (row, column) is in Data.
+// At returns the index of element (row, column) in Data.
 func (p Panels) At(row, column int) int {
 	return (column/TileColumns*p.Height()+row)*TileColumns + column%TileColumns
 }
 
-// termsAtOnce is how many terms of a product are added before the next tile: so many rows
-// of a panel stay in the first cache.
+// termsAtOnce is the number of terms that are added to a tile before the next tile. That many
+// rows of a panel stay in the first-level cache.
 const termsAtOnce = 400
 
-// Multiply writes x·w to dst. x has rows of terms elements, of which xStride apart; dst
-// rows are dstStride apart and hold whole tiles. Rows come in whole tiles: what x and dst
-// have there beyond the matrix is read and written. terms may be fewer than w has rows.
+// Multiply writes x·w to dst. Rows of x have terms elements and are xStride apart; rows of dst
+// are dstStride apart and hold whole tiles. The numbers of rows are whole tiles, so elements of
+// x and dst beyond the matrix are read and written. terms may be less than the number of rows
+// of w.
 func Multiply(dst []float32, dstStride int, x []float32, xStride, rows, terms int, w Panels) {
 	rows = Padded(rows, TileRows)
 	for from := 0; from < terms; from += termsAtOnce {
@@ -50,7 +51,7 @@ func Transpose(dst, w Panels, from, to int) {
 	}
 }
 
-// transposePlain does so for a panel of w, without vector instructions.
+// transposePlain transposes one panel of w without vector instructions.
 func transposePlain(dst, w Panels, panel, from, to int) {
 	for row := from; row < to; row++ {
 		at := (panel*w.Height() + row) * TileColumns

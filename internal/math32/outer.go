@@ -3,17 +3,16 @@ package math32
 import "fmt"
 
 // Outer sums outer products of pairs of vectors, one pair for each record, by a product of
-// matrices: what a dense layer's gradient is, its inputs times the derivatives of its
-// outputs. Records are put into places, by several goroutines if they are different ones;
-// then the sum is made piece by piece.
+// matrices. The gradient of a dense layer is such a sum, of its inputs times the derivatives in
+// its outputs. Several goroutines may put records into different places; then the sum is
+// computed piece by piece.
 type Outer struct {
 	Inputs, Outputs int
-	most            int       // records
-	a, b            []float32 // tiles of inputs and panels of outputs, most records each
+	most            int       // number of places for records
+	a, b            []float32 // tiles of inputs and panels of outputs, each for most records
 }
 
-// NewOuter returns an empty sum for vectors of so many elements and at most so many
-// records.
+// NewOuter returns an empty sum for vectors of these lengths and at most most records.
 func NewOuter(inputs, outputs, most int) *Outer {
 	return &Outer{
 		Inputs: inputs, Outputs: outputs, most: most,
@@ -22,10 +21,10 @@ func NewOuter(inputs, outputs, most int) *Outer {
 	}
 }
 
-// Most returns how many records there is place for.
+// Most returns the largest number of records.
 func (o *Outer) Most() int { return o.most }
 
-// Put puts the vectors of a record at a place, the outputs times factor.
+// Put writes the vectors of a record to a place, with the outputs multiplied by factor.
 func (o *Outer) Put(place int, inputs, outputs []float32, factor float32) {
 	if len(inputs) != o.Inputs || len(outputs) != o.Outputs {
 		panic(fmt.Sprintf("single: a pair of %d and %d elements for %d and %d", len(inputs), len(outputs), o.Inputs, o.Outputs))
@@ -53,7 +52,7 @@ func (o *Outer) Put(place int, inputs, outputs []float32, factor float32) {
 	}
 }
 
-// Clear makes the vectors of a place zero.
+// Clear sets the vectors of a place to zero.
 func (o *Outer) Clear(place int) {
 	for at := place * TileRows; at < len(o.a); at += o.most * TileRows {
 		clear(o.a[at : at+TileRows])

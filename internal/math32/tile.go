@@ -2,35 +2,35 @@ package math32
 
 import "math"
 
-// A product of matrices is made of tiles of TileRows × TileColumns elements.
+// A product of matrices is computed in tiles of TileRows × TileColumns elements.
 const (
 	TileRows    = 6
 	TileColumns = 16
 )
 
-// Tiles returns how many tiles of so many rows, or columns, hold n of them.
+// Tiles returns the number of tiles of the given size that hold n rows or columns.
 func Tiles(n, size int) int { return (n + size - 1) / size }
 
 // Padded returns n, rounded up to whole tiles.
 func Padded(n, size int) int { return Tiles(n, size) * size }
 
-// SumError returns a bound on ‖computed − exact‖₂ for a sum of n vectors, each of norm at
-// most 1, whose elements are products of two numbers, summed in any order with or without
-// fused operations, provided that nothing underflows.
+// SumError returns a bound on ‖computed − exact‖₂ for a sum of n vectors of norm at most 1
+// whose elements are products of two numbers. The terms are added in any order, with or without
+// fused operations, and nothing underflows.
 //
-// An element of the sum takes part in at most n roundings, each by a factor of 1 ± 2⁻²⁴, also
-// where parts of it are added apart, as by a graphics card (gpu/cuda/kernel/product.h): a term
-// is rounded in the sum of its own part, of k terms, k times at most, and then once for every
-// other part that has a term, of which there are n − k at most. To add zero rounds nothing. So
-// its error is at most γ·Σ|terms| with γ = n·2⁻²⁴/(1 − n·2⁻²⁴) (Higham, "Accuracy and
-// Stability of Numerical Algorithms", 2002, section 3.1), and the norm of the vector of
-// Σ|terms| is at most n.
+// An element of the sum takes part in at most n roundings, each by a factor of 1 ± 2⁻²⁴. That
+// holds also if parts of the sum are added separately, as on a graphics card
+// (gpu/cuda/kernel/product.h): a term is rounded at most k times in its own part, of k terms,
+// and then once for every other part that has a term, and there are at most n − k of those.
+// Adding zero rounds nothing. So the error of an element is at most γ·Σ|terms| with γ =
+// n·2⁻²⁴/(1 − n·2⁻²⁴) (Higham, "Accuracy and Stability of Numerical Algorithms", 2002, section
+// 3.1), and the norm of the vector of Σ|terms| is at most n.
 func SumError(n int) float64 {
 	nu := float64(n) * 0x1p-24
 	if !(nu < 0.5) {
 		return math.Inf(1)
 	}
-	// Where a product is below the smallest normal number, it is off by 2^-149 at most.
+	// A product below the smallest normal number has an error of at most 2^-149.
 	return nu/(1-nu)*float64(n)*(1+0x1p-40) + 0x1p-100
 }
 

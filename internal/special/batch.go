@@ -2,10 +2,10 @@ package special
 
 import "math"
 
-// The batched functions work on one element after another without a call or a
-// branch between, so that the processor overlaps them, or in lanes. The same bits
-// come out everywhere that does not fuse multiplications with additions, of
-// exponentials and probabilities everywhere.
+// The batched functions compute one element after another without calls or branches, so that
+// the processor overlaps them, or in lanes. Exponentials and probabilities have the same bits
+// on every machine, the other functions on all machines that do not fuse multiplications with
+// additions.
 
 // expOneByOne is ExpAll without lanes. Conversions forbid fused operations, so that
 // every element has the same bits either way.
@@ -36,7 +36,7 @@ const (
 	ln2Low  = 0x1.cf79abc9e3b3ap-46
 )
 
-// exp2Table has 2^(j/64).
+// exp2Table holds 2^(j/64).
 var exp2Table = func() (t [64]float64) {
 	for j := range t {
 		t[j] = math.Exp2(float64(j) / 64)
@@ -44,10 +44,10 @@ var exp2Table = func() (t [64]float64) {
 	return t
 }()
 
-// centred has, for a number c, 1/c and log c.
+// centred holds a number c, 1/c and log c.
 type centred struct{ centre, inverse, log float64 }
 
-// logTable has c = .75 + j/128 up to 1.5, log1pTable c = 1 + j/128 up to 2.
+// logTable holds c = .75 + j/128 up to 1.5, log1pTable c = 1 + j/128 up to 2.
 var logTable, log1pTable = tabulate(.75), tabulate(1)
 
 func tabulate(from float64) (t [256]centred) {
@@ -95,7 +95,7 @@ func Log1pAll(dst, x []float64) {
 	}
 }
 
-// powersLess1 has 2^(j/64) − 1.
+// powersLess1 holds 2^(j/64) − 1.
 var powersLess1 = func() (t [64]float64) {
 	for j := range t {
 		t[j] = math.Expm1(float64(j) * (math.Ln2 / 64))
@@ -109,7 +109,7 @@ var powersLess1 = func() (t [64]float64) {
 func TanhAll(dst, x []float64) {
 	x = x[:len(dst)]
 	for i, u := range x {
-		v := min(2*math.Abs(u), 44) // beyond, the result is 1
+		v := min(2*math.Abs(u), 44) // above 44 the result is 1
 		shifted := v*(64*math.Log2E) + roundBits
 		n := shifted - roundBits
 		k := int64(math.Float64bits(shifted))
@@ -133,8 +133,8 @@ func invLogitOneByOne(prob, x []float64) {
 	}
 }
 
-// invLogitOf returns 1/(1+e⁻ˣ) from e^(−|x|): 1 or that, by the sign of x, over their sum.
-// A branch would be guessed wrong.
+// invLogitOf returns 1/(1+e⁻ˣ) from e = e^(−|x|). The numerator is 1 for positive x and e for
+// negative x; the denominator is 1+e. It has no branch, as processors would predict it wrongly.
 func invLogitOf(e, x float64) float64 {
 	negative := uint64(int64(math.Float64bits(x)) >> 63)
 	return math.Float64frombits(math.Float64bits(e)&negative|math.Float64bits(1)&^negative) / (1 + e)

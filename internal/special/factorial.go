@@ -2,7 +2,7 @@ package special
 
 import "math"
 
-// logFactorials are log k! for small k.
+// logFactorials holds log k! for small k.
 var logFactorials = func() (t [256]float64) {
 	for k := range t {
 		t[k] = Lgamma(float64(k) + 1)
@@ -18,8 +18,8 @@ func LogFactorial(k float64) float64 {
 	return Lgamma(k + 1)
 }
 
-// LogRising returns log Γ(x+k) − log Γ(x) and its derivative in x, for x > 0 and a
-// whole k ≥ 0, without the cancellation of the difference at large x.
+// LogRising returns log Γ(x+k) − log Γ(x) and its derivative in x, for x > 0 and an integer k ≥
+// 0. It avoids the cancellation of the difference at large x.
 func LogRising(x, k float64) (value, slope float64) {
 	switch {
 	case k <= 16:
@@ -39,7 +39,7 @@ func LogRising(x, k float64) (value, slope float64) {
 	case x < 32:
 		return Lgamma(x+k) - Lgamma(x), Digamma(x+k) - Digamma(x)
 	}
-	// Stirling's series for both, the leading terms combined.
+	// Stirling's series for both terms, with the leading terms combined.
 	y, r := x+k, math.Log1p(k/x)
 	value = (x-.5)*r + k*math.Log(y) - k + stirling(y) - stirling(x)
 	return value, r + digammaTail(y) - digammaTail(x)

@@ -1,5 +1,5 @@
-// Package special has the special functions that models need beyond package
-// math, in forms that neither overflow nor cancel.
+// Package special provides the special functions that models need beyond package math, in forms
+// that neither overflow nor cancel.
 package special
 
 import (

@@ -8,27 +8,28 @@ import (
 	"fedpvi/gpu/vae"
 )
 
-// An Accounting is what a run costs every image, and what the d3p paper says and would have
-// to say of the same noise.
+// An Accounting holds the privacy cost of a run for every image, the cost that the d3p paper
+// states for the same noise, and the cost that is proved for it.
 type Accounting struct {
-	Epsilon     float64 `json:"epsilon"` // of all steps, certified
+	Epsilon     float64 `json:"epsilon"` // of all steps, an upper bound
 	Delta       float64 `json:"delta"`
 	Adjacency   string  `json:"adjacency"`
 	Sampling    string  `json:"sampling"`
-	Numeric     string  `json:"numeric"`     // how records were added
-	Sensitivity float64 `json:"sensitivity"` // clip and rounding
-	Sigma       float64 `json:"sigma"`       // of the noise
+	Numeric     string  `json:"numeric"`     // how the gradients are added
+	Sensitivity float64 `json:"sensitivity"` // clip plus rounding
+	Sigma       float64 `json:"sigma"`       // standard deviation of the noise
 
-	// Published is what d3p claims for batches of a fixed size without replacement: by the
-	// relation of its paper, and by that of its function approximate_sigma.
+	// Published is the ε that d3p states for batches of a fixed size without replacement: by
+	// the relation in its paper, and by its function approximate_sigma.
 	Published        float64 `json:"published"`
 	PublishedReplace float64 `json:"published_replace"`
 
-	// Proved is what those batches cost, one image more or less.
+	// Proved is the proved ε of those batches under add-remove adjacency.
 	Proved float64 `json:"published_proved"`
 }
 
-// mechanism returns what hides the images' gradients, for images of so many pixels.
+// mechanism returns the mechanism that releases the sums of the images' gradients, for images
+// of the given number of pixels.
 func (s *Spec) mechanism(pixels, records int) (*dpmech.ProductSum, error) {
 	shape := vae.Shape{Pixels: pixels, Hidden: s.Hidden, Latent: s.Latent}
 	return dpmech.NewProductSum(dpmech.ProductConfig{
@@ -38,7 +39,7 @@ func (s *Spec) mechanism(pixels, records int) (*dpmech.ProductSum, error) {
 	})
 }
 
-// Account returns what the run costs, nil without a promise. Nothing is run.
+// Account returns the cost of the run, nil for a run without privacy. It runs nothing.
 func (s *Spec) Account(pixels int) (*Accounting, error) {
 	if s.Privacy == nil {
 		return nil, nil

@@ -9,20 +9,20 @@ import (
 	"fedpvi/sim"
 )
 
-// mostPlanned is how many steps are planned together at most: few enough for progress to
-// be seen.
+// mostPlanned is the largest number of steps that are planned together. It is small enough for
+// progress to be shown.
 const mostPlanned = 512
 
-// onDevice is where steps are planned for a device.
+// onDevice holds a device and the planner of its steps.
 type onDevice struct {
 	name   string
 	failed func(error) error
 	plan   func(steps int) (vae.Planned, error)
 }
 
-// Use has the first of some devices take all steps, if there is one. Batches are drawn
-// exactly, here. What the run costs is the same; the same seed has other draws than on the
-// processor.
+// Use makes the first of the devices, if there is one, take all steps. The processor draws the
+// batches exactly. The cost of the run is the same, but the same seed gives other draws than on
+// the processor.
 func (r *Run) Use(devices *sim.Devices) error {
 	found, err := devices.For(r.unfit())
 	if err != nil || len(found) == 0 {
@@ -48,8 +48,7 @@ func (r *Run) Use(devices *sim.Devices) error {
 	return nil
 }
 
-// unfit returns why no device takes the steps, nil if one can. It depends on nothing
-// private.
+// unfit returns an error if no device can take the steps. It depends on nothing private.
 func (r *Run) unfit() error {
 	if r.Spec.Privacy == nil {
 		return nil
@@ -61,7 +60,7 @@ func (r *Run) unfit() error {
 	return m.Plannable()
 }
 
-// planner returns what plans steps.
+// planner returns the function that plans steps.
 func (r *Run) planner() (func(steps int) (vae.Planned, error), error) {
 	s, records := r.Spec, len(r.train.Pixels)
 	streams, draws := seeded.Streams(r.seed, purposePlans), seeded.Stream(r.seed, purposePlans, 1)
@@ -88,7 +87,8 @@ func (r *Run) planner() (func(steps int) (vae.Planned, error), error) {
 	}, nil
 }
 
-// planned plans steps and has them taken: by the device, or, once that has failed, here.
+// planned plans steps and takes them, on the device or, once the device has failed, on the
+// processor.
 func (r *Run) planned(steps int) (int, error) {
 	plan, err := r.device.plan(steps)
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *Run) planned(steps int) (int, error) {
 		if err := r.device.failed(err); err != nil {
 			return 0, err
 		}
-		// What the device says when it gives its memory back is no news.
+		// The device has failed already, so an error when it frees its memory adds nothing.
 		_ = r.trainer.Detach()
 		r.device.name += ", then the processor"
 		plan.Reclaim()

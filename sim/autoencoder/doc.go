@@ -1,4 +1,4 @@
-// Package autoencoder trains a variational autoencoder of images on one machine, as an
-// experiment file says: with privacy of every image, or without. It says what that costs by
-// two accountings, draws what the network has learned, and is for simulations only.
+// Package autoencoder trains a variational autoencoder of images on one machine from an
+// experiment file, with or without privacy of every image. It states the cost by two
+// accountings and draws images from the trained network. It is for simulations only.
 package autoencoder

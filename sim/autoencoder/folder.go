@@ -19,10 +19,10 @@ import (
 	"fedpvi/gpu/vae"
 )
 
-// ErrExists is returned for a folder that is there already.
+// ErrExists means that the folder of results exists already.
 var ErrExists = errors.New("the folder exists")
 
-// CheckFolder refuses a folder of results that is there already.
+// CheckFolder returns an error if the folder of results exists already.
 func CheckFolder(path string) error {
 	_, err := os.Lstat(path)
 	switch {
@@ -92,7 +92,7 @@ func (r *Result) writeLosses(w io.Writer) error {
 // writeArray writes a matrix in NumPy's format, version 1.0.
 func writeArray(w io.Writer, rows, columns int, values []float32) error {
 	head := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", rows, columns)
-	const before = 10 // bytes: the magic string, the version and the length of the head
+	const before = 10 // bytes of the magic string, the version and the length of the head
 	pad := (64 - (before+len(head)+1)%64) % 64
 	head += strings.Repeat(" ", pad) + "\n"
 	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), byte(len(head)>>8))
@@ -102,11 +102,11 @@ func writeArray(w io.Writer, rows, columns int, values []float32) error {
 	return binary.Write(w, binary.LittleEndian, values)
 }
 
-// The picture has columns images side by side: the first of the test set, their
-// reconstructions, and rows of images that the network makes up.
+// The picture has this many images in a row: the first images of the test set, their
+// reconstructions below them, and then rows of images drawn from the network.
 const (
 	columns   = 10
-	made      = 4 // rows
+	made      = 4 // rows of drawn images
 	magnified = 3
 	gap       = 2 // pixels of the picture
 )
@@ -135,7 +135,7 @@ func greys(probabilities []float32) []byte {
 	return image
 }
 
-// tableau lays images out, ten in a row, with a wider gap after the first two rows.
+// tableau arranges images in rows of ten, with a wider gap after the first two rows.
 func tableau(images [][]byte, height, width int) image.Image {
 	cellHeight, cellWidth := height*magnified+gap, width*magnified+gap
 	rows := (len(images) + columns - 1) / columns

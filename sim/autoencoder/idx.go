@@ -19,11 +19,12 @@ type Images struct {
 	Pixels        [][]byte
 }
 
-// idxImages begins a file of bytes in three dimensions, in the format of LeCun's MNIST.
+// idxImages is the first word of a file of bytes in three dimensions, in the format of LeCun's
+// MNIST.
 const idxImages = 0x00000803
 
-// ReadImages reads a file of images in the idx format, compressed if its name ends in .gz,
-// of at most most images.
+// ReadImages reads a file of at most most images in the idx format. The file is compressed if
+// its name ends in .gz.
 func ReadImages(path string, most int) (*Images, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -57,7 +58,7 @@ func readIdx(r io.Reader, most int) (*Images, error) {
 		return nil, fmt.Errorf("has images of %d by %d pixels, %d pixels are possible", head.Height, head.Width, vae.MaxSide)
 	}
 	images := &Images{Height: int(head.Height), Width: int(head.Width)}
-	for i := range head.Count { // memory grows with what is there, not with what the head says
+	for i := range head.Count { // memory grows with the images read, not with the count in the head
 		image := make([]byte, head.Height*head.Width)
 		if _, err := io.ReadFull(r, image); err != nil {
 			return nil, fmt.Errorf("ends in image %d of %d: %w", i+1, head.Count, err)

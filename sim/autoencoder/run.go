@@ -11,7 +11,7 @@ import (
 	"fedpvi/sim"
 )
 
-// Result is what a run came to.
+// Result is the result of a run.
 type Result struct {
 	Name       string  `json:"name"`
 	Seed       uint64  `json:"seed"`
@@ -23,21 +23,21 @@ type Result struct {
 
 	// TestLoss is −ELBO of an image of the test set, in nats, after the last epoch.
 	TestLoss float64     `json:"test_loss"`
-	Privacy  *Accounting `json:"privacy,omitempty"` // nil without a promise
+	Privacy  *Accounting `json:"privacy,omitempty"` // nil without privacy
 
-	// ComputedOn names the device that took the steps, empty for the processor, which has
-	// other draws for the same seed.
+	// ComputedOn names the device that took the steps; empty for the processor. A device has
+	// other draws than the processor for the same seed.
 	ComputedOn string `json:"computed_on,omitempty"`
 	Folder     string `json:"folder,omitempty"`
 }
 
-// An Epoch is how good the network was after one.
+// An Epoch holds the loss after an epoch.
 type Epoch struct {
 	Epoch    int     `json:"epoch"`
 	TestLoss float64 `json:"test_loss"`
 }
 
-// A Run is an experiment that is set up.
+// A Run is an experiment that is ready to train.
 type Run struct {
 	Spec       *Spec
 	Accounting *Accounting
@@ -46,7 +46,7 @@ type Run struct {
 	network     *vae.Network
 	trainer     *vae.Trainer
 	seed        uint64
-	device      *onDevice // nil for none
+	device      *onDevice // nil for the processor
 }
 
 // Purposes of seeded streams.
@@ -59,7 +59,7 @@ const (
 	purposePictures = "autoencoder/pictures"
 )
 
-// New reads the images and sets everything up. Close the run.
+// New reads the images and prepares the run. The caller must close it.
 func New(s *Spec, seed uint64, workers int) (*Run, error) {
 	r := &Run{Spec: s, seed: seed}
 	if err := r.read(); err != nil {
@@ -104,7 +104,7 @@ func (r *Run) read() error {
 	return nil
 }
 
-// sums returns what adds up gradients, and the most images of a batch.
+// sums returns the sums of gradients and the largest size of a batch.
 func (s *Spec) sums(shape vae.Shape, records int, seed uint64) (vae.Sums, int, error) {
 	sampler, err := dpmech.Poisson{Rate: s.Rate()}.Sampler(records)
 	if err != nil {
@@ -122,11 +122,11 @@ func (s *Spec) sums(shape vae.Shape, records int, seed uint64) (vae.Sums, int, e
 	return run, sampler.MaxBatch(), err
 }
 
-// Close ends what works in the background, and gives a device's memory back.
+// Close stops the workers and frees the device's memory.
 func (r *Run) Close() error { return r.trainer.Close() }
 
-// Train takes all steps. After each it calls progress, with the last loss that is known:
-// the test set's after an epoch, which is no secret.
+// Train takes all steps. After each it calls progress with the last loss of the test set, which
+// is public, and which is computed after every epoch.
 func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (*Result, error) {
 	s := r.Spec
 	result := &Result{
@@ -156,7 +156,7 @@ func (r *Run) Train(ctx context.Context, progress func(step int, last *Epoch)) (
 	return result, nil
 }
 
-// steps takes some steps, at most as many as are left of an epoch, and returns how many.
+// steps takes at most left steps and returns the number taken.
 func (r *Run) steps(left int) (int, error) {
 	if r.device != nil {
 		return r.planned(min(left, mostPlanned))
@@ -164,7 +164,7 @@ func (r *Run) steps(left int) (int, error) {
 	return 1, r.trainer.Step()
 }
 
-// loss returns −ELBO of the test set, of the same draws whenever it is asked for.
+// loss returns −ELBO of the test set. Every call uses the same draws.
 func (r *Run) loss() float64 {
 	r.trainer.Sync()
 	return r.network.Loss(r.test.Pixels, seeded.Stream(r.seed, purposeTest))

@@ -10,7 +10,7 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Version is the version of the file's language that is read.
+// Version is the version of the file format.
 const Version = 1
 
 // A Spec is a checked experiment file.
@@ -19,25 +19,25 @@ type Spec struct {
 	Hidden, Latent int
 	Train, Test    string // files of images
 	Records        int    // the public number of images to learn from
-	Batch          int    // expected size of a batch
+	Batch          int    // expected size
 	Epochs         int
 	StepSize       float64
 	Seed           uint64
-	Privacy        *Privacy // nil for none
+	Privacy        *Privacy // nil for a run without privacy
 
 	path   string
 	source []byte
 }
 
-// Privacy is what every image is promised.
+// Privacy holds the parameters of the noise that protects every image.
 type Privacy struct {
 	NoiseMultiplier, Clip, Delta float64
 }
 
-// NonPrivate is the setting that takes the promise out.
+// NonPrivate is the setting that turns privacy off.
 const NonPrivate = `privacy={unit = "none"}`
 
-// Load reads a file, with settings of the form key=value in place of what it says.
+// Load reads a file. Settings of the form key=value replace entries of the file.
 func Load(path string, settings []string) (*Spec, error) {
 	source, err := os.ReadFile(path)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *Spec) readPrivacy(t *document.Table) {
 	}
 }
 
-// number returns the whole number at key, from 1 to most, or else what it is by default.
+// number returns the integer at key, from 1 to most, or byDefault if there is none.
 func number(t *document.Table, key string, byDefault, most int) int {
 	n, ok := t.Int(key)
 	if !ok {
@@ -138,7 +138,7 @@ func number(t *document.Table, key string, byDefault, most int) int {
 	return n
 }
 
-// positive returns the positive number at key, or else what it is by default.
+// positive returns the positive number at key, or byDefault if there is none.
 func positive(t *document.Table, key string, byDefault float64) float64 {
 	x, ok := t.Float(key)
 	if !ok {
@@ -151,8 +151,7 @@ func positive(t *document.Table, key string, byDefault float64) float64 {
 	return x
 }
 
-// StepsPerEpoch returns how many batches an epoch has: as many as whole ones of the
-// expected size fit in the records.
+// StepsPerEpoch returns the number of whole batches of the expected size in the records.
 func (s *Spec) StepsPerEpoch() int { return s.Records / s.Batch }
 
 // Steps returns the number of all steps.
@@ -161,9 +160,9 @@ func (s *Spec) Steps() int { return s.Epochs * s.StepsPerEpoch() }
 // Rate returns the probability with which an image is in a batch.
 func (s *Spec) Rate() float64 { return float64(s.Batch) / float64(s.Records) }
 
-// together returns how many images of a batch are added up as floats: six standard
-// deviations and twelve more than there are on average, so that fewer than one of 10^9
-// batches are larger, of which the others are added one by one.
+// together returns the number of images of a batch that are added as floats: the mean plus six
+// standard deviations plus twelve. Fewer than one of 10^9 batches is larger; its other images
+// are added one by one.
 func (s *Spec) together() int {
 	mean := float64(s.Batch)
 	return min(int(math.Ceil((mean+6*math.Sqrt(mean)+12)/16))*16, 1<<12)

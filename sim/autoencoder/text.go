@@ -19,7 +19,7 @@ func (r *Result) Text(w io.Writer) error {
 	return r.Privacy.Text(w)
 }
 
-// Text writes an accounting for people. A nil one promises nothing.
+// Text writes an accounting for people. A nil accounting means no privacy.
 func (a *Accounting) Text(w io.Writer) error {
 	if a == nil {
 		_, err := fmt.Fprintln(w, "None. This run makes no promise of privacy.")

@@ -19,7 +19,7 @@ import (
 	_ "fedpvi/gpu/cuda/driver/header"
 )
 
-// code is a CUresult. Names and words come from the driver.
+// code is a CUresult. The driver provides its name and description.
 type code C.CUresult
 
 func (c code) Error() string {
@@ -37,7 +37,7 @@ func result(c C.CUresult) error {
 	return code(c)
 }
 
-// initialise opens the library. It returns why it cannot, in the loader's words.
+// initialise opens the library. If that fails, it returns the loader's reason.
 func initialise() (string, code) {
 	var c C.CUresult
 	why := C.fedpvi_open(&c)
@@ -47,12 +47,12 @@ func initialise() (string, code) {
 	return C.GoString(why), code(c)
 }
 
-// Handles of cu in the types of this package.
+// These convert handles of cu to the types of this package.
 func function(f cu.Function) C.CUfunction { return *(*C.CUfunction)(unsafe.Pointer(&f)) }
 func stream(s cu.Stream) C.CUstream       { return C.CUstream(unsafe.Pointer(s.C())) }
 func module(m *cu.Module) *C.CUmodule     { return (*C.CUmodule)(unsafe.Pointer(m)) }
 
-// load compiles PTX, and returns what the compiler says of it.
+// load compiles PTX, and returns the compiler's messages.
 func load(ptx string) (m cu.Module, log string, err error) {
 	text := C.CString(ptx)
 	defer C.free(unsafe.Pointer(text))
@@ -67,12 +67,12 @@ func load(ptx string) (m cu.Module, log string, err error) {
 	return m, string(bytes.TrimSpace(said)), err
 }
 
-// setShared lets a function use that much dynamic shared memory.
+// setShared permits a function to use that much dynamic shared memory.
 func setShared(f cu.Function, size int) error {
 	return result(C.cuFuncSetAttribute(function(f), C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(size)))
 }
 
-// maxShared is the most dynamic shared memory that a block may have.
+// maxShared returns the largest dynamic shared memory of a block, in bytes.
 func maxShared(d cu.Device) (int, error) {
 	var size C.int
 	err := result(C.cuDeviceGetAttribute(&size, C.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, C.CUdevice(d)))
@@ -94,7 +94,7 @@ func beginCapture(s cu.Stream) error {
 	return result(C.cuStreamBeginCapture(stream(s), C.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL))
 }
 
-// endCapture returns the graph of what was launched since, ready to run.
+// endCapture returns the graph of the launches since the capture began, ready to run.
 func endCapture(s cu.Stream) (graphExec, error) {
 	var graph C.CUgraph
 	if err := result(C.cuStreamEndCapture(stream(s), &graph)); err != nil {

@@ -11,15 +11,15 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Device is a GPU in use, with the context that all of a process share. Its methods may be
-// called from any goroutine, one at a time.
+// Device is a GPU in use, with the context that a process shares. Its methods may be called
+// from any goroutine, one at a time.
 type Device struct {
 	Info
 	dev cu.Device
 	ctx cu.CUContext
 }
 
-// Open takes a GPU into use, which needs some hundred megabytes of its memory.
+// Open takes a GPU into use. That needs some hundred megabytes of its memory.
 func Open(ordinal int) (*Device, error) {
 	_, found, err := Find()
 	if err != nil {
@@ -38,7 +38,7 @@ func Open(ordinal int) (*Device, error) {
 	return d, nil
 }
 
-// Close gives the GPU back, with all memory that is still taken.
+// Close releases the GPU with all memory that is still taken.
 func (d *Device) Close() error {
 	if err := d.dev.ReleasePrimaryCtx(); err != nil {
 		return d.failed("give it back", err)
@@ -49,11 +49,11 @@ func (d *Device) Close() error {
 // String returns cuda:N.
 func (d *Device) String() string { return name(d.Ordinal) }
 
-// failed wraps what the driver says.
+// failed wraps an error of the driver.
 func (d *Device) failed(doing string, err error) error { return failure(d.String(), doing, err) }
 
-// bind makes the context that of the calling thread, and keeps the goroutine on it until
-// the function that it returns is called.
+// bind makes the context current on the calling thread, and locks the goroutine to the thread
+// until the returned function is called.
 func (d *Device) bind() (func(), error) {
 	runtime.LockOSThread()
 	if err := cu.SetCurrentContext(d.ctx); err != nil {
@@ -76,7 +76,7 @@ func (d *Device) do(doing string, calls func() error) error {
 	return nil
 }
 
-// Free returns how many bytes of its memory nobody has taken.
+// Free returns the number of free bytes of the GPU's memory.
 func (d *Device) Free() (free int64, err error) {
 	err = d.do("ask for free memory", func() error {
 		free, _, err = cu.MemInfo()
@@ -85,7 +85,7 @@ func (d *Device) Free() (free int64, err error) {
 	return free, err
 }
 
-// Synchronize waits until all that was launched is done, and returns what failed meanwhile.
+// Synchronize waits for all launches and returns their errors.
 func (d *Device) Synchronize() error { return d.do("wait for it", cu.Synchronize) }
 
 // Memory is a piece of the GPU's memory.
@@ -95,7 +95,7 @@ type Memory struct {
 	size int64
 }
 
-// Alloc takes memory of that many bytes, at least one. What is in it is not defined.
+// Alloc takes memory of that many bytes, at least one. Its content is undefined.
 func (d *Device) Alloc(size int64) (*Memory, error) {
 	m := &Memory{d: d, size: size}
 	err := d.do(fmt.Sprintf("take %d bytes of memory", size), func() (err error) {
@@ -117,7 +117,7 @@ func (d *Device) at(address uint64, size int) *Memory {
 	return &Memory{d, cu.DevicePtr(address), int64(size)}
 }
 
-// Free overwrites the memory with zeros and gives it back: whoever has it next finds nothing there.
+// Free overwrites the memory with zeros, so that its next user finds nothing, and frees it.
 func (m *Memory) Free() error {
 	return errors.Join(m.Zero(), m.d.do("give memory back", func() error { return cu.MemFree(m.at) }))
 }
@@ -133,17 +133,17 @@ func (m *Memory) Zero() error {
 	return m.d.do("clear memory", func() error { return cu.MemsetD8(m.at, 0, m.size) })
 }
 
-// Numbers are what lies in memory.
+// Numbers are the types of numbers in memory.
 type Numbers interface {
 	~uint8 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~float32 | ~float64
 }
 
-// bytesOf returns where the elements are, and how many bytes.
+// bytesOf returns the address of the elements and their size in bytes.
 func bytesOf[T Numbers](s []T) (unsafe.Pointer, int64) {
 	return unsafe.Pointer(unsafe.SliceData(s)), int64(len(s)) * int64(unsafe.Sizeof(*new(T)))
 }
 
-// fits refuses a copy past the end.
+// fits returns an error for a copy beyond the end.
 func (m *Memory) fits(doing string, size int64) error {
 	if size > m.size {
 		return &Error{m.d.String(), doing, fmt.Errorf("the memory has %d bytes", m.size), ""}
@@ -171,7 +171,7 @@ func Get[T Numbers](dst []T, m *Memory) error {
 	return m.d.do(doing, func() error { return cu.MemcpyDtoH(at, m.at, size) })
 }
 
-// Pinned is memory of the host that the GPU copies from and to without a stop between.
+// Pinned is memory of the host that the GPU copies from and to directly.
 type Pinned struct {
 	d    *Device
 	at   unsafe.Pointer
@@ -194,7 +194,7 @@ func (d *Device) Pin(size int) (*Pinned, error) {
 // Bytes returns the memory, which is valid until Free.
 func (p *Pinned) Bytes() []byte { return unsafe.Slice((*byte)(p.at), p.size) }
 
-// Free gives the memory back.
+// Free frees the memory.
 func (p *Pinned) Free() error {
 	return p.d.do("give pinned memory back", func() error { return cu.MemFreeHost(p.at) })
 }

@@ -10,7 +10,7 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Reasons for which there is no GPU to compute on, for errors.Is.
+// Reasons why there is no usable GPU, for errors.Is.
 var (
 	ErrNoDriver = errors.New("no CUDA driver")
 	ErrNoDevice = errors.New("no CUDA device")
@@ -18,15 +18,15 @@ var (
 	ErrMemory   = errors.New("not enough memory on the GPU")
 )
 
-// An Error says which call failed, where, and what to do.
+// An Error is the failure of a call.
 type Error struct {
-	// Device is cuda:N, or cuda where none was chosen yet.
+	// Device is cuda:N, or cuda if none was chosen yet.
 	Device string
-	// Doing is what was being done, as in "copy 80 bytes to the GPU".
+	// Doing names the operation, as in "copy 80 bytes to the GPU".
 	Doing string
-	// Cause is one of the reasons above or what the driver says.
+	// Cause is one of the reasons above or an error of the driver.
 	Cause error
-	// Advice is what helps; it may be empty.
+	// Advice is the remedy; it may be empty.
 	Advice string
 }
 
@@ -40,7 +40,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// plain makes errors of cu, whose type it does not export, codes of this package.
+// plain converts errors of cu, whose type is not exported, to codes of this package.
 func plain(err error) error {
 	if v := reflect.ValueOf(err); err != nil && v.Kind() == reflect.Int {
 		return code(v.Int())
@@ -48,7 +48,7 @@ func plain(err error) error {
 	return err
 }
 
-// advice is what helps against what the driver says.
+// advice returns the remedy for an error of the driver.
 func advice(err error) string {
 	var c code
 	errors.As(plain(err), &c)
@@ -69,7 +69,7 @@ func advice(err error) string {
 	return ""
 }
 
-// failure says what failed where.
+// failure returns the error of an operation on a device.
 func failure(device, doing string, err error) *Error {
 	err = plain(err)
 	if errors.Is(err, code(cu.OutOfMemory)) {

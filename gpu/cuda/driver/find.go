@@ -8,8 +8,8 @@ import (
 	"gorgonia.org/cu"
 )
 
-// What the kernels and the calls need: CUDA 11.4 (driver 470) for graphs, compute
-// capability 7.5 for which the PTX is made.
+// The kernels and calls need CUDA 11.4 (driver 470) for graphs, and the compute capability 7.5
+// of the PTX.
 const (
 	minimalVersion = 11040
 	minimalMajor   = 7
@@ -19,32 +19,32 @@ const (
 // unsupportedPTX is CUDA_ERROR_UNSUPPORTED_PTX_VERSION, which cu does not name.
 const unsupportedPTX = code(222)
 
-// Version is that of the CUDA interface which a driver offers, as 1000·major + 10·minor.
+// Version is the version of the CUDA interface of a driver, as 1000·major + 10·minor.
 type Version int
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
 
 // Info describes a GPU.
 type Info struct {
-	// Name is the manufacturer's, Ordinal the N of cuda:N.
+	// Name is the manufacturer's name, Ordinal the N of cuda:N.
 	Name    string
 	Ordinal int
 	// Major and Minor are the compute capability.
 	Major, Minor int
-	// Multiprocessors is their number, Shared the most dynamic shared memory of a block, in
-	// bytes, Memory all of the GPU's.
+	// Multiprocessors is their number, Shared the largest dynamic shared memory of a block in
+	// bytes, Memory the size of all memory in bytes.
 	Multiprocessors, Shared int
 	Memory                  int64
-	// MemoryClock (Hz) and BusWidth (bits) bound the memory's bandwidth; ClockRate (Hz) is
-	// that of the multiprocessors. They are 0 where the driver does not say.
+	// MemoryClock (Hz) and BusWidth (bits) bound the memory's bandwidth. ClockRate (Hz) is the
+	// clock of the multiprocessors. They are 0 if the driver does not report them.
 	MemoryClock, ClockRate float64
 	BusWidth               int
-	// Unfit says why no kernel of this program runs there, if so.
+	// Unfit is the reason why no kernel of this program runs on the GPU, or nil.
 	Unfit error
 }
 
-// Find opens the driver and returns its version and its GPUs, at least one. No context is
-// made, so no memory is taken.
+// Find opens the driver and returns its version and its GPUs, at least one. It makes no
+// context, and so takes no memory.
 func Find() (Version, []Info, error) {
 	fail := func(doing string, cause error, advice string) (Version, []Info, error) {
 		return 0, nil, &Error{"cuda", doing, cause, advice}
@@ -103,7 +103,7 @@ func describe(ordinal int) (Info, error) {
 	if err != nil {
 		return i, failure(name(ordinal), "ask what it is", err)
 	}
-	// Not every driver answers these.
+	// Some drivers do not report these attributes.
 	kHz, _ := dev.Attribute(cu.MemoryClockRate)
 	i.MemoryClock = 1e3 * float64(kHz)
 	kHz, _ = dev.Attribute(cu.ClockRate)

@@ -7,15 +7,15 @@ import (
 	"runtime"
 )
 
-// Graph is work that was recorded once and is launched as one.
+// Graph is recorded work that is launched as a whole.
 type Graph struct {
 	d *Device
 	s *Stream
 	g graphExec
 }
 
-// Capture records what work puts into the queue, instead of running it. It must launch into
-// this stream alone, copy nothing that waits, and take no memory.
+// Capture records the work that is put into the queue instead of running it. work must launch
+// into this stream alone, make no copy that waits, and allocate no memory.
 func (s *Stream) Capture(work func() error) (*Graph, error) {
 	runtime.LockOSThread() // a capture belongs to a thread
 	defer runtime.UnlockOSThread()
@@ -28,7 +28,7 @@ func (s *Stream) Capture(work func() error) (*Graph, error) {
 		g.g, err = endCapture(s.s)
 		return err
 	})
-	if failed != nil { // what ended the capture says less
+	if failed != nil { // the capture's own error tells less
 		if err == nil {
 			err = g.Close()
 		}
@@ -53,7 +53,7 @@ func (g *Graph) Launch() error {
 	return nil
 }
 
-// Close gives the graph's memory back.
+// Close frees the graph's memory.
 func (g *Graph) Close() error {
 	return g.d.do("close a graph", func() error { return destroyGraph(g.g) })
 }

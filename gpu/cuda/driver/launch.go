@@ -8,14 +8,14 @@ import (
 	"gorgonia.org/cu"
 )
 
-// Module is compiled kernels.
+// Module holds compiled kernels.
 type Module struct {
 	d *Device
 	m cu.Module
 }
 
-// Load compiles PTX for the GPU. The driver keeps what it compiled, so that later loads of
-// the same text are fast.
+// Load compiles PTX for the GPU. The driver caches the result, so that later loads of the same
+// text are fast.
 func (d *Device) Load(ptx string) (*Module, error) {
 	m := &Module{d: d}
 	err := d.do("compile the kernels", func() error {
@@ -32,7 +32,7 @@ func (d *Device) Load(ptx string) (*Module, error) {
 	return m, nil
 }
 
-// Unload gives the memory of the kernels back.
+// Unload frees the memory of the kernels.
 func (m *Module) Unload() error { return m.d.do("unload the kernels", m.m.Unload) }
 
 // Kernel is a function that runs on the GPU.
@@ -43,7 +43,7 @@ type Kernel struct {
 	f      cu.Function
 }
 
-// Kernel finds a function, and lets it use shared bytes of dynamic shared memory a block.
+// Kernel returns a function that may use shared bytes of dynamic shared memory in each block.
 func (m *Module) Kernel(name string, shared int) (*Kernel, error) {
 	k := &Kernel{d: m.d, name: name, shared: shared}
 	err := m.d.do("look for kernel "+name, func() (err error) {
@@ -58,7 +58,7 @@ func (m *Module) Kernel(name string, shared int) (*Kernel, error) {
 	return k, nil
 }
 
-// Stream is a queue of work on the GPU: what is launched into one runs in order.
+// Stream is a queue of work on the GPU. Its launches run in order.
 type Stream struct {
 	d *Device
 	s cu.Stream
@@ -77,14 +77,14 @@ func (d *Device) Stream() (*Stream, error) {
 	return s, nil
 }
 
-// Wait returns when the queue is empty, with what failed meanwhile.
+// Wait returns when the queue is empty, with the errors of its work.
 func (s *Stream) Wait() error { return s.d.do("wait for a stream", s.s.Synchronize) }
 
-// Close gives the queue back.
+// Close destroys the queue.
 func (s *Stream) Close() error { return s.d.do("close a stream", s.s.Destroy) }
 
-// Shape says how many blocks a launch has, how many threads a block, and how much dynamic
-// shared memory, in bytes. A dimension of 0 counts as 1.
+// Shape holds the number of blocks of a launch, the number of threads of a block, and the size
+// of its dynamic shared memory in bytes. A dimension of 0 counts as 1.
 type Shape struct {
 	Grid, Block [3]uint32
 	Shared      uint32
@@ -115,8 +115,8 @@ func (s *Stream) Copy(dst, src *Memory) error {
 	return s.d.do("copy on it", func() error { return cu.MemcpyDtoDAsync(dst.at, src.at, src.size, s.s) })
 }
 
-// Upload and Download put copies from and to pinned memory into the queue, of as many bytes
-// as that has.
+// Upload and Download put copies of the whole pinned memory, to or from the GPU, into the
+// queue.
 func (s *Stream) Upload(dst *Memory, src *Pinned) error {
 	if err := dst.fits("copy to it", int64(src.size)); err != nil {
 		return err
@@ -131,7 +131,8 @@ func (s *Stream) Download(dst *Pinned, src *Memory) error {
 	return s.d.do("copy from it", func() error { return cu.MemcpyDtoHAsync(dst.at, src.at, int64(dst.size), s.s) })
 }
 
-// Time runs what work puts into the queue and returns how long the GPU took, in seconds.
+// Time runs the work that the function puts into the queue and returns the seconds that the GPU
+// took.
 func (s *Stream) Time(work func() error) (float64, error) {
 	var from, to cu.Event
 	err := s.d.do("take the time", func() (err error) {

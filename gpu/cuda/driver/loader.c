@@ -11,8 +11,8 @@
 #include "calls.h"
 #undef CALL
 
-// The calls themselves. cuInit is one of them only in name: gorgonia.org/cu calls it when a
-// program starts, and ends the program if it fails.
+// The calls themselves. cuInit does nothing and returns success, as gorgonia.org/cu calls it when
+// a program starts and ends the program if it fails; fedpvi_open calls real_cuInit.
 static CUresult real_cuInit(unsigned int flags) { return at_cuInit(flags); }
 static CUresult absent(void);
 #define cuInit unused_cuInit

@@ -1,13 +1,13 @@
 // loader.h: libcuda.so.1, opened when a GPU is asked for and not before.
 #include <cuda.h>
 
-// fedpvi_open opens the driver's library, finds its calls and initialises it. It returns
-// NULL, or says why there is no driver in words that stay valid. Only the first call works;
-// later ones repeat its answer.
+// fedpvi_open opens the driver's library, finds its calls and initialises it. It returns NULL,
+// or the reason why there is no driver, in a string that stays valid. Only the first call does
+// the work; later calls return the same result.
 const char *fedpvi_open(CUresult *code);
 
-// fedpvi_load compiles PTX as cuModuleLoadDataEx does and writes what the compiler says of
-// errors to log, a buffer of size bytes.
+// fedpvi_load compiles PTX as cuModuleLoadDataEx does and writes the compiler's error messages
+// to log, a buffer of size bytes.
 CUresult fedpvi_load(CUmodule *module, const char *ptx, char *log, unsigned int size);
 
 // fedpvi_launch launches a function with n arguments of eight bytes each.

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Machine is a GPU with the kernels of a module, as package cuda computes on one. Its
-// methods may be called from several goroutines at once; they take turns.
+// Machine is a GPU with the kernels of a module, and implements cuda.Device. Its methods may be
+// called from several goroutines at once; they take turns.
 type Machine struct {
 	d       *Device
 	module  *Module
@@ -31,7 +31,7 @@ func Start(ordinal int, ptx string) (*Machine, error) {
 	return m, nil
 }
 
-// Close gives the GPU back, with all that was not freed.
+// Close releases the GPU with all memory that was not freed.
 func (m *Machine) Close() error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -43,13 +43,13 @@ func (m *Machine) Close() error {
 	return errors.Join(err, m.module.Unload(), m.d.Close())
 }
 
-// Name says what computes.
+// Name returns the names of the GPU, for reports.
 func (m *Machine) Name() string { return fmt.Sprintf("%v (%s)", m.d, m.d.Info.Name) }
 
 // Device returns the GPU.
 func (m *Machine) Device() *Device { return m.d }
 
-// Alloc returns the address of so many bytes.
+// Alloc returns the address of new memory of that many bytes.
 func (m *Machine) Alloc(bytes int) (uint64, error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -61,7 +61,7 @@ func (m *Machine) Alloc(bytes int) (uint64, error) {
 	return piece.Argument(), nil
 }
 
-// Free overwrites memory that Alloc returned, and gives it back.
+// Free overwrites memory that Alloc returned, and frees it.
 func (m *Machine) Free(memory uint64) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -73,23 +73,22 @@ func (m *Machine) Free(memory uint64) error {
 	return piece.Free()
 }
 
-// Write copies words to an address. It waits for what was launched before.
+// Write copies words to an address. It waits for earlier launches.
 func (m *Machine) Write(memory uint64, words []uint64) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return Set(m.d.at(memory, 8*len(words)), words)
 }
 
-// Read copies words from an address. It waits for what was launched before, and returns
-// what failed of that.
+// Read copies words from an address. It waits for earlier launches and returns their errors.
 func (m *Machine) Read(words []uint64, memory uint64) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return Get(words, m.d.at(memory, 8*len(words)))
 }
 
-// Launch runs a kernel in so many blocks of threads, each with shared bytes of dynamic
-// shared memory.
+// Launch runs a kernel in the given number of blocks of threads, each with shared bytes of
+// dynamic shared memory.
 func (m *Machine) Launch(kernel string, blocks, threads, shared int, arguments ...uint64) error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -97,11 +96,11 @@ func (m *Machine) Launch(kernel string, blocks, threads, shared int, arguments .
 	if err != nil {
 		return err
 	}
-	queue := Stream{d: m.d} // the one that copies wait for
+	queue := Stream{d: m.d} // the default stream, which copies wait for
 	return queue.Launch(k, line(blocks, threads, shared), arguments...)
 }
 
-// kernel finds a kernel that may use so much shared memory.
+// kernel returns a kernel that may use the given amount of shared memory.
 func (m *Machine) kernel(name string, shared int) (*Kernel, error) {
 	k, ok := m.kernels[name]
 	if ok && shared <= k.shared {
@@ -114,17 +113,17 @@ func (m *Machine) kernel(name string, shared int) (*Kernel, error) {
 	return k, err
 }
 
-// line is a shape of one dimension.
+// line returns a shape of one dimension.
 func line(blocks, threads, shared int) Shape {
 	return Shape{Grid: [3]uint32{uint32(blocks)}, Block: [3]uint32{uint32(threads)}, Shared: uint32(shared)}
 }
 
-// Record implements cuda.Recorder by a graph, which plays when what was launched before is
-// done, and returns when it has.
+// Record implements cuda.Recorder with a graph. Playing waits for earlier launches, and returns
+// when the graph is done.
 func (m *Machine) Record(work func(launch func(kernel string, blocks, threads, shared int, arguments ...uint64) error) error) (play func(times int) error, forget func() error, err error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	err = work(func(name string, _, _, shared int, _ ...uint64) error { // before anything is recorded
+	err = work(func(name string, _, _, shared int, _ ...uint64) error { // kernels must be found before the capture
 		_, err := m.kernel(name, shared)
 		return err
 	})
@@ -156,7 +155,7 @@ func (m *Machine) Record(work func(launch func(kernel string, blocks, threads, s
 	return play, forget, nil
 }
 
-// play launches a graph so many times, after all that was launched before, and waits.
+// play launches a graph the given number of times after all earlier launches, and waits.
 func (s *Stream) play(g *Graph, times int) error {
 	if err := s.d.Synchronize(); err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Package kernel is what runs on a graphics card: sources in CUDA C++ without NVIDIA's
-// headers or libraries, and the PTX that clang makes of them (make ptx), in the code that
-// programs embed. PTX of version 7.0 for sm_75 loads under every driver from 450 on, and on
+// Package kernel holds the code that runs on a graphics card: sources in CUDA C++ that need
+// none of NVIDIA's headers or libraries, and the PTX that clang makes of them (make ptx), which
+// programs embed. PTX of version 7.0 for sm_75 loads with every driver from 450 on, and on
 // every card from Turing on.
 //
 // The same sources, compiled by g++, run on a processor: package emulator.

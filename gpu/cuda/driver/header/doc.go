@@ -1,4 +1,4 @@
-// Package header has nothing but an error of the C compiler, which says how to build programs with
-// the tag cuda where the header of CUDA's driver is not found: gorgonia.org/cu, which fails
-// beside it, does not know.
+// Package header contains only an #error for the C compiler. It tells how to build programs
+// with the tag cuda when the header of CUDA's driver is not found; gorgonia.org/cu, which also
+// fails then, does not.
 package header
