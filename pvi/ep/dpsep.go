@@ -49,13 +49,13 @@ func NewDPSEP(t Tilted, m *dpmech.SampledSum, o SEPOptions, steps int) (*DPSEP, 
 	case err != nil:
 		return nil, err
 	case m.Dim() != t.Size():
-		return nil, fmt.Errorf("dp-sep: a mechanism for %d numbers of a record, want %d", m.Dim(), t.Size())
+		return nil, fmt.Errorf("dp-sep: the mechanism is for vectors of %d numbers, want %d", m.Dim(), t.Size())
 	case m.Records() != t.Records():
 		return nil, errors.New("dp-sep: the mechanism is for another number of records") // the number is private
 	case steps < 1 || m.Steps()%steps != 0:
-		return nil, fmt.Errorf("dp-sep: %d steps in all are no whole number of visits of %d", m.Steps(), steps)
+		return nil, fmt.Errorf("dp-sep: %d steps in all are not a whole number of visits of %d steps", m.Steps(), steps)
 	case steps%m.Epoch() != 0:
-		return nil, fmt.Errorf("dp-sep: a visit of %d steps is no whole number of epochs of %d", steps, m.Epoch())
+		return nil, fmt.Errorf("dp-sep: a visit of %d steps is not a whole number of epochs of %d steps", steps, m.Epoch())
 	}
 	cost, err := m.EventFor(1, m.Adjacency())
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *DPSEP) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]
 		return spent, err
 	}
 	if err := s.factor.propose(dst); err != nil || !special.Finite(dst) {
-		return spent, fmt.Errorf("%w: the factor is beyond all numbers; a smaller inference.step_size keeps it finite", solver.ErrDiverged)
+		return spent, fmt.Errorf("%w: the factor overflows; a smaller inference.step_size keeps it finite", solver.ErrDiverged)
 	}
 	return spent, nil
 }
@@ -120,7 +120,7 @@ func (s *DPSEP) check(p solver.Problem) error {
 		return fmt.Errorf("dp-sep: q must be %s with %d coordinates, got a %s one with %d", family.Name(), family.Dim(), p.Family.Name(), p.Family.Dim())
 	}
 	if p.Family.Check(p.Cavity) != nil {
-		return errors.New("dp-sep: q without the client's factor is improper: with a smaller inference.damping other factors would keep it proper")
+		return errors.New("dp-sep: q without the client's factor is improper; a smaller inference.damping keeps it proper")
 	}
 	return nil
 }

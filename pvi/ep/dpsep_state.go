@@ -47,7 +47,7 @@ func (s *DPSEP) Restore(state []byte) error {
 		return fmt.Errorf("dp-sep: restoring: %w", err)
 	}
 	if v.Taken < 1 || v.Since < 0 || v.Since > v.Taken || !(v.Noise >= 0) {
-		return fmt.Errorf("dp-sep: restoring: %d steps taken, with %d in the average and noise %g, cannot be", v.Taken, v.Since, v.Noise)
+		return fmt.Errorf("dp-sep: restoring: the state is not valid: %d steps taken, %d of them in the average, noise %g", v.Taken, v.Since, v.Noise)
 	}
 	f.start = make([]float64, len(f.raw))
 	for _, of := range []struct {

@@ -47,7 +47,7 @@ func newTied(t Tilted, o *SEPOptions) *tied {
 }
 
 // ErrImproper is returned when the cavity is not a proper distribution.
-var ErrImproper = errors.New("the distribution that records are matched against is not proper")
+var ErrImproper = errors.New("the cavity is not a proper distribution")
 
 // begin sets the mean of the others' factors. Before the first step it also sets the start,
 // which takes q to StartMean and StartSD.

@@ -91,7 +91,7 @@ func (o *SEPOptions) check(d int) error {
 	case o.Least != nil && len(o.Least) != d:
 		return fmt.Errorf("sep: least precisions of %d coordinates, want %d", len(o.Least), d)
 	case (o.Deviation || o.Published) && !(o.Nominal >= 1):
-		return fmt.Errorf("sep: a share of the factor needs a number of records, got %g", o.Nominal)
+		return fmt.Errorf("sep: deviations and published steps need a nominal number of records, got %g", o.Nominal)
 	case o.Published && !(o.Clip > 0):
 		return fmt.Errorf("sep: the published step clips the factor, to a positive norm, got %g", o.Clip)
 	case o.StartMean != nil && (len(o.StartMean) != d || !(o.StartSD > 0)):

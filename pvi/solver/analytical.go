@@ -11,28 +11,27 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// ClippedAnalytical is the private conjugate update of datapoint-level DP-PVI:
-// every record's sufficient statistics are clipped, added up and noised once, by
-// a [dpmech.GaussianSum], and every proposal is a function of that one release
-// (Sharma 2019, equations 4.20 to 4.22, which draws new noise for the same
-// statistics in every round and pays every time; see [PublishedAnalytical]).
+// ClippedAnalytical is the private conjugate update of datapoint-level DP-PVI. It clips
+// every record's sufficient statistics, adds them up and adds noise once, through a
+// [dpmech.GaussianSum]. Every proposal is a function of that one release. Sharma (2019,
+// equations 4.20 to 4.22) draws new noise for the same statistics in every round and pays
+// every time; see [PublishedAnalytical].
 //
-// Directions in which the released precision is negative are taken to say nothing
-// ([gaussian.RepairLikelihood]), which costs nothing: it is post-processing of
-// what was released.
+// Directions in which the released precision is negative are dropped
+// ([gaussian.RepairLikelihood]). This is post-processing and costs nothing.
 type ClippedAnalytical struct {
 	source   statisticsSource
 	released []int64   // noisy statistics in lattice steps; nil before the release
-	factor   []float64 // that follows from them; nil before it was computed
+	factor   []float64 // a function of released; nil before it was computed
 }
 
-// NewClippedAnalytical returns the solver of one shard. The mechanism must have
-// been made for vectors of m.StatisticsSize() elements.
+// NewClippedAnalytical returns the solver of one shard. The mechanism must be for vectors
+// of m.StatisticsSize() elements.
 func NewClippedAnalytical(m *model.Linear, s *shard.Shard, mechanism *dpmech.GaussianSum) *ClippedAnalytical {
 	return &ClippedAnalytical{source: newStatisticsSource(m, s, mechanism)}
 }
 
-// Propose implements [Solver]. The first call releases.
+// Propose implements [Solver]. The first call releases the statistics.
 func (c *ClippedAnalytical) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error) {
 	var spent []accountant.Event
 	if c.released == nil {
@@ -54,8 +53,8 @@ func (c *ClippedAnalytical) Propose(dst []float64, p Problem, src *dpmech.Stream
 	return spent, nil
 }
 
-// State implements [Solver]: what was released must be used again, not drawn
-// again.
+// State implements [Solver]. The state is the released statistics: they must be used again,
+// not drawn again.
 func (c *ClippedAnalytical) State() []byte {
 	if c.released == nil {
 		return nil
@@ -84,21 +83,21 @@ func (c *ClippedAnalytical) Restore(state []byte) error {
 	return nil
 }
 
-// PublishedAnalytical noises the same statistics anew in every round, as Sharma
-// (2019) does. It is private, since every round is accounted, and wasteful: the
-// average of T such releases costs what one release with 1/√T of the noise does,
-// but with a damped federation most of them are forgotten.
+// PublishedAnalytical adds new noise to the same statistics in every round, as Sharma
+// (2019) does. It is private, since every round is charged, but wasteful: the average of T
+// such releases costs as much as one release with 1/√T of the noise, and a damped
+// federation forgets most of them.
 type PublishedAnalytical struct {
 	source statisticsSource
 }
 
-// NewPublishedAnalytical returns the solver of one shard. The mechanism must
-// have been made for vectors of m.StatisticsSize() elements.
+// NewPublishedAnalytical returns the solver of one shard. The mechanism must be for vectors
+// of m.StatisticsSize() elements.
 func NewPublishedAnalytical(m *model.Linear, s *shard.Shard, mechanism *dpmech.GaussianSum) *PublishedAnalytical {
 	return &PublishedAnalytical{source: newStatisticsSource(m, s, mechanism)}
 }
 
-// Propose implements [Solver]. Every call releases.
+// Propose implements [Solver]. Every call releases the statistics.
 func (c *PublishedAnalytical) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error) {
 	released, err := c.source.release(src)
 	if err != nil {
@@ -113,7 +112,7 @@ func (c *PublishedAnalytical) Propose(dst []float64, p Problem, src *dpmech.Stre
 	return spent, nil
 }
 
-// State implements [Solver]: nothing is used twice.
+// State implements [Solver]. There is no state.
 func (c *PublishedAnalytical) State() []byte { return nil }
 
 // Restore implements [Solver].
@@ -138,7 +137,7 @@ func newStatisticsSource(m *model.Linear, s *shard.Shard, mechanism *dpmech.Gaus
 
 func (s statisticsSource) release(src *dpmech.Stream) ([]int64, error) {
 	released := make([]int64, s.model.StatisticsSize())
-	exact := make([]int64, len(released)) // stays here
+	exact := make([]int64, len(released)) // never leaves this function without noise
 	record := make([]float64, len(released))
 	err := s.mechanism.Release(released, exact, src, func(add func([]float64) error) error {
 		for i := range s.shard.Len() {
@@ -157,7 +156,7 @@ func (s statisticsSource) release(src *dpmech.Stream) ([]int64, error) {
 	return released, nil
 }
 
-// factor is what a released sum says about θ.
+// factor returns the factor for a released sum.
 func (s statisticsSource) factor(released []int64) ([]float64, error) {
 	factor := make([]float64, len(released))
 	for i, n := range released {

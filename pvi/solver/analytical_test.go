@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// What was released is reported also if nothing can be made of it, and statistics
-// that are released once stay the same ones.
+// Propose returns the event of a release also beside an error, and released statistics stay
+// the same.
 func TestReleasesAreReportedWithErrors(t *testing.T) {
 	m, err := model.NewLinear([]string{"a"}, []model.Normal{{SD: 1}}, 1)
 	if err != nil {

@@ -9,20 +9,19 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Conjugate is the exact update of a conjugate model. It proposes the natural
-// gradient, at q, of the expected log likelihood of the shard (the gradient in
-// the mean parameters), which is the likelihood's own natural parameters
-// if q has a full covariance, and their mean-field projection if q is diagonal
-// (Khan and Lin, "Conjugate-Computation Variational Inference", 2017, with a
-// step of one). The fixed point of the federation is pooled variational
-// inference on any partition.
+// Conjugate is the exact update of a conjugate model. It proposes the natural gradient, at
+// q, of the expected log likelihood of the shard, which is the gradient in the mean
+// parameters (Khan and Lin, "Conjugate-Computation Variational Inference", 2017, with a
+// step of one). For a q with full covariance this is the likelihood's natural parameters,
+// and for a diagonal q their mean-field projection. The fixed point of the federation is
+// pooled variational inference on any partition.
 //
-// It uses the records without noise: what it proposes must pass a gate.
+// Conjugate uses the records without noise. Its proposals must pass a gate.
 type Conjugate struct {
 	statistics []float64 // of the shard, in the layout of gaussian.Full
 }
 
-// NewConjugate adds up the statistics of the shard's records.
+// NewConjugate returns the solver with the sum of the statistics of the shard's records.
 func NewConjugate(m *model.Linear, s *shard.Shard) *Conjugate {
 	c := &Conjugate{statistics: make([]float64, m.StatisticsSize())}
 	for i := range s.Len() {
@@ -32,7 +31,7 @@ func NewConjugate(m *model.Linear, s *shard.Shard) *Conjugate {
 	return c
 }
 
-// Times makes each record count so many times.
+// Times makes each record count the given number of times.
 func (c *Conjugate) Times(times float64) *Conjugate {
 	for i := range c.statistics {
 		c.statistics[i] *= times
@@ -46,7 +45,7 @@ func (c *Conjugate) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([]accou
 	return nil, nil
 }
 
-// State implements [Solver]: the statistics follow from the records.
+// State implements [Solver]. There is no state: the statistics follow from the records.
 func (c *Conjugate) State() []byte { return nil }
 
 // Restore implements [Solver].

@@ -1,11 +1,14 @@
-// Package solver refines one client's factor. Given q and the cavity (q without
-// the client's own factor) a [Solver] says which factor the client's records ask
-// for, as natural parameters of the family of q.
+// Package solver refines one client's factor. A [Solver] takes q and the cavity, which is q
+// without the client's own factor, and proposes a new factor in natural parameters of the
+// family of q.
 //
-// A solver may use the records freely if what it proposes is made private
-// afterwards, as at dataset level, or must itself be private, as at datapoint
-// level; then it releases what it needs through a mechanism of package dpmech,
-// reports the event, and proposes a function of what it released.
+// At dataset level a solver may use the records freely, because its proposal is made
+// private afterwards. At datapoint level a solver must be private itself: it releases
+// numbers through a mechanism of package dpmech, returns the events, and proposes a
+// function of its releases.
+//
+// A [Likelihood] gives a solver a shard's log likelihood: [Regression] for models with
+// linear predictors, and [Program] for any record program.
 package solver
 
 import (
@@ -14,31 +17,29 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// A Problem is what a solver is asked.
+// A Problem is the input of a solver.
 type Problem struct {
 	Family  gaussian.Family
-	Mean    []float64 // of q, of length Family.Dim()
-	Natural []float64 // parameters of q
+	Mean    []float64 // mean of q, of length Family.Dim()
+	Natural []float64 // natural parameters of q
 	Cavity  []float64 // natural parameters of q without the client's factor
 
-	// Weight is by how much λ would move, in changes of one client, if all that are
-	// asked answered alike: the damping times their number.
+	// Weight is the change of λ, in units of one client's change, if all clients of the
+	// plan change alike: the damping times their number.
 	Weight float64
 
-	// Tied says that factors are tied: changes cancel in the end, rather than vanish,
-	// so that a solver should propose all that it would.
+	// Tied says that factors are tied. At the fixed point the changes of tied factors
+	// cancel rather than vanish, so a solver should propose its whole change.
 	Tied bool
 }
 
 // A Solver proposes factors for one client.
 type Solver interface {
-	// Propose writes to dst the natural parameters that the client's factor
-	// should have. It returns the events of what it released in doing so,
-	// with noise from src, also beside an error.
+	// Propose writes the natural parameters of the new factor to dst. It returns the events
+	// of its releases, also beside an error. Noise comes from src.
 	Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error)
 
-	// State returns what the solver has to remember beyond the records, nil
-	// if nothing.
+	// State returns what the solver must remember beyond the records; nil if nothing.
 	State() []byte
 
 	// Restore sets the solver to a state that State returned.

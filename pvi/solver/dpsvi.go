@@ -13,29 +13,31 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// DPSVIOptions say how [DPSVI] descends.
+// DPSVIOptions are the options of [DPSVI].
 type DPSVIOptions struct {
-	// Steps is the number of steps of one visit; the mechanism counts all.
+	// Steps is the number of steps of one visit. The mechanism counts the steps of all
+	// visits.
 	Steps int
-	// Draws is the number of draws of θ in a step, whose gradients are released as one
-	// vector.
+	// Draws is the number of draws of θ in a step. The gradients at all of them are
+	// released as one vector.
 	Draws int
-	// Rate is the probability q with which a record is in a batch, by which noisy sums
-	// are divided.
+	// Rate is the probability q with which a record is in a batch. Noisy sums are divided
+	// by it.
 	Rate float64
-	// Gradients is what a record contributes for each draw. The published form needs
-	// Records, a public number in place of that of the records.
+	// Gradients says which gradients a record contributes for each draw. The published form
+	// needs Records, a public number that is used instead of the number of records.
 	Gradients study.Gradients
 	Records   float64
-	// Optimiser moves mean and spread, by the sizes of Schedule over all steps of all
+	// Optimiser moves mean and spread. Its step sizes follow Schedule over the steps of all
 	// visits.
 	Optimiser study.Optimiser
 	Schedule  gpu.Schedule
-	// Average is the share of the last steps of a visit whose average is proposed.
+	// Average is the share of a visit's steps, the last ones, over which the proposal is
+	// averaged.
 	Average float64
-	// InitialSD bounds the sds of q at the very first step.
+	// InitialSD bounds the sds of q in the first step of the study.
 	InitialSD float64
-	// Start, if not nil, is where the first visit sets out; otherwise at q.
+	// Start, if not nil, sets where the first visit begins; otherwise it begins at q.
 	Start *Start
 }
 
@@ -47,19 +49,19 @@ func (o *DPSVIOptions) size(d int) int {
 	return d * o.Draws
 }
 
-// DPSVI is the private solver for any record program: a visit is a number of steps of
-// doubly stochastic variational inference of the local free energy
-// E_q[log likelihood] − KL(q‖cavity), q diagonal (Jälkö, Dikmen and Honkela,
-// "Differentially Private Variational Inference for Non-conjugate Models", 2017).
-// Each step draws θ from q for all records and a batch, and releases the noisy sum
-// of the batch's clipped gradients, through a [dpmech.SampledSum]. What does not touch
-// records, as the divergence from the cavity, is added after the noise.
+// DPSVI is the private solver for any record program. A visit is a number of steps of
+// doubly stochastic variational inference of the local free energy E_q[log likelihood] −
+// KL(q‖cavity), with q diagonal (Jälkö, Dikmen and Honkela, "Differentially Private
+// Variational Inference for Non-conjugate Models", 2017). Each step draws one θ from q for
+// all records, draws a batch, and releases the noisy sum of the batch's clipped gradients
+// through a [dpmech.SampledSum]. Terms that do not depend on records, such as the
+// divergence from the cavity, are added after the noise.
 //
-// Everything that it remembers or proposes is a function of what was released: the
-// present λ, the moments of the optimiser, and a precision that is raised to that of
-// the cavity where the noise brought it below.
+// All that DPSVI remembers or proposes is a function of its releases: λ, the moments of the
+// optimiser, and precisions, which are raised to the cavity's where the noise made them
+// smaller.
 //
-// It is not safe for concurrent use.
+// DPSVI is not safe for concurrent use.
 type DPSVI struct {
 	program   *Program
 	mechanism *dpmech.SampledSum
@@ -68,7 +70,7 @@ type DPSVI struct {
 
 	run       *dpmech.SampledRun
 	optimiser gpu.Lasting
-	visit     *gpu.MeanField // under way
+	visit     *gpu.MeanField // in the visit under way
 	under     gpu.MeanFieldOptions
 	device    *onDevice // nil for the processor
 
@@ -83,16 +85,16 @@ type DPSVI struct {
 	mean    []float64
 	at      *gpu.Query
 
-	// Bound once, so that a step allocates nothing.
+	// These are bound once, so that a step allocates nothing.
 	query   dpmech.SampledQuery
 	normals func([]float64)
-	drawn   func([]float64)                          // normals by the stream of draws
+	drawn   func([]float64)                          // fills a vector with normals from the stream of draws
 	next    func([]int64, dpmech.SampledQuery) error // releases a sum
 }
 
-// NewDPSVI returns the solver for the records of a program. The mechanism must have
-// been made for as many records, and for vectors of one number for each coordinate of
-// θ and each draw, of two if gradients are joint.
+// NewDPSVI returns the solver for the records of a program. The mechanism must be for the
+// program's number of records, and for vectors of one number for each coordinate of θ and
+// each draw, or of two if gradients are joint.
 func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) {
 	d := p.Dim()
 	size := o.size(d)
@@ -100,11 +102,11 @@ func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) 
 	case o.Draws < 1:
 		return nil, fmt.Errorf("dp-svi: at least one draw is needed, got %d", o.Draws)
 	case m.Dim() != size:
-		return nil, fmt.Errorf("dp-svi: a mechanism for %d numbers of a record, want %d", m.Dim(), size)
+		return nil, fmt.Errorf("dp-svi: the mechanism is for vectors of %d numbers, want %d", m.Dim(), size)
 	case m.Records() != p.records.Rows():
-		return nil, errors.New("dp-svi: the mechanism is for another number of records") // which is private
+		return nil, errors.New("dp-svi: the mechanism is for another number of records") // the number is private
 	case o.Steps < 1 || m.Steps()%o.Steps != 0:
-		return nil, fmt.Errorf("dp-svi: %d steps in all are no whole number of visits of %d", m.Steps(), o.Steps)
+		return nil, fmt.Errorf("dp-svi: %d steps in all are not a whole number of visits of %d steps", m.Steps(), o.Steps)
 	case !(o.InitialSD > 0):
 		return nil, fmt.Errorf("dp-svi: the initial sd must be positive, got %g", o.InitialSD)
 	}
@@ -127,8 +129,8 @@ func NewDPSVI(p *Program, m *dpmech.SampledSum, o DPSVIOptions) (*DPSVI, error) 
 	return s, nil
 }
 
-// naturalReach is the most by which a natural-gradient step moves a coordinate, in its
-// standard deviations.
+// naturalReach bounds the move of a coordinate in a natural-gradient step, in its standard
+// deviations.
 const naturalReach = 1
 
 func newOptimiser(name study.Optimiser, n int) (gpu.Lasting, error) {
@@ -145,11 +147,11 @@ func newOptimiser(name study.Optimiser, n int) (gpu.Lasting, error) {
 	return nil, fmt.Errorf("dp-svi: no optimiser is called %q", name)
 }
 
-// Taken returns the number of steps that were taken, and paid for.
+// Taken returns the number of steps that were taken and charged.
 func (s *DPSVI) Taken() int { return s.mechanism.Steps() - s.run.Remaining() }
 
-// Releases returns the number of sums that were released, of gradients and, where the
-// study starts with them, of statistics.
+// Releases returns the number of released sums: of gradients and, if the study starts with
+// them, of statistics.
 func (s *DPSVI) Releases() int {
 	if s.options.Start.released() {
 		return s.Taken() + 1
@@ -157,7 +159,7 @@ func (s *DPSVI) Releases() int {
 	return s.Taken()
 }
 
-// Propose implements [Solver]: one visit. It returns an event for each release.
+// Propose implements [Solver] with one visit. It returns an event for each release.
 func (s *DPSVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error) {
 	if err := s.check(p); err != nil {
 		return nil, err
@@ -204,7 +206,8 @@ func (s *DPSVI) wipe() {
 	s.draws.Wipe()
 }
 
-// check refuses a problem before anything is released.
+// check returns an error for a problem that Propose cannot solve, before anything is
+// released.
 func (s *DPSVI) check(p Problem) error {
 	d := s.program.Dim()
 	if p.Family.Name() != "diagonal" || p.Family.Dim() != d {
@@ -212,13 +215,14 @@ func (s *DPSVI) check(p Problem) error {
 	}
 	for _, precision := range p.Cavity[d:] {
 		if !(precision > 0) {
-			return errors.New("dp-svi: q without the client's factor is improper: with a smaller inference.damping other factors would keep it proper")
+			return errors.New("dp-svi: q without the client's factor is improper; a smaller inference.damping keeps it proper")
 		}
 	}
 	return nil
 }
 
-// begin sets out from q, or from where the released statistics say.
+// begin sets the beginning of a visit: q, or the q that follows from the released
+// statistics.
 func (s *DPSVI) begin(p Problem) error {
 	d := s.program.Dim()
 	copy(s.mean, p.Mean)
@@ -245,7 +249,7 @@ func (s *DPSVI) begin(p Problem) error {
 	return err
 }
 
-// meanField is a run of these options.
+// meanField returns the options of the run of a visit.
 func (o *DPSVIOptions) meanField(mean, precision []float64, optimiser gpu.Optimiser) gpu.MeanFieldOptions {
 	return gpu.MeanFieldOptions{
 		Draws: o.Draws, Rate: o.Rate,
@@ -257,7 +261,7 @@ func (o *DPSVIOptions) meanField(mean, precision []float64, optimiser gpu.Optimi
 	}
 }
 
-// step has next release a sum, and moves q by it.
+// step releases a sum by next, and moves q by it.
 func (s *DPSVI) step(next func([]int64, dpmech.SampledQuery) error) error {
 	if err := next(s.noisy, s.query); err != nil {
 		if s.visit.Last(s.mean, s.sd); !special.Finite(s.mean) || !special.Finite(s.sd) {
@@ -275,7 +279,7 @@ func (s *DPSVI) step(next func([]int64, dpmech.SampledQuery) error) error {
 }
 
 func runaway() error {
-	return fmt.Errorf("%w: the steps ran away; a smaller inference.step_size keeps them finite", ErrDiverged)
+	return fmt.Errorf("%w: the steps have diverged; a smaller inference.step_size keeps them finite", ErrDiverged)
 }
 
 // sum adds up the gradients of a batch.
@@ -286,8 +290,8 @@ func (s *DPSVI) sum(batch []uint32, sum *dpmech.Accumulator) error {
 	return s.program.records.Each(s.at, s.sink)
 }
 
-// propose writes the factor that leads from the cavity to the averaged q, with no
-// precision below zero: there the records are taken to say nothing of the spread.
+// propose writes the factor that leads from the cavity to the averaged q. A negative
+// precision becomes zero: the factor then says nothing about the spread of that coordinate.
 func (s *DPSVI) propose(dst []float64, p Problem) error {
 	s.visit.Averaged(s.mean, s.sd)
 	d := len(s.mean)
@@ -303,7 +307,7 @@ func (s *DPSVI) propose(dst []float64, p Problem) error {
 	return nil
 }
 
-// A later schedule goes on with one that has been followed for some steps.
+// later continues a schedule after a number of steps.
 type later struct {
 	of       gpu.Schedule
 	from, to int

@@ -18,8 +18,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// logistic is a logistic regression on d columns with prior N(0, 1), and n records made
-// from it: x has an intercept and is else uniform in [−1, 1]/√d.
+// logistic returns a logistic regression on d columns with prior N(0, 1), and n records
+// drawn from it: x has an intercept and is otherwise uniform in [−1, 1]/√d.
 func logistic(t testing.TB, n, d int) (*model.Model, [][]float64) {
 	t.Helper()
 	b := model.NewBuilder("logistic regression")
@@ -56,7 +56,7 @@ func logistic(t testing.TB, n, d int) (*model.Model, [][]float64) {
 	return m, [][]float64{outcomes, rows}
 }
 
-// program loads records as a solver sees them.
+// program loads records into a Program.
 func program(t testing.TB, m *model.Model, n int, columns [][]float64) *Program {
 	t.Helper()
 	table, err := m.Load(n, columns)
@@ -94,7 +94,7 @@ func options(steps int, rate float64) DPSVIOptions {
 	}
 }
 
-// standard is the problem of a first visit with a standard normal prior.
+// standard returns the problem of a first visit with a standard normal prior.
 func standard(d int) Problem {
 	natural := make([]float64, 2*d)
 	for i := range d {
@@ -103,7 +103,7 @@ func standard(d int) Problem {
 	return Problem{Family: gaussian.Diagonal(d), Mean: make([]float64, d), Natural: natural, Cavity: natural, Weight: 1}
 }
 
-// A stepCase is a model, records, and how many a step takes on average.
+// A stepCase is a model, its records, and the mean size of a batch.
 type stepCase struct {
 	name    string
 	model   *model.Model
@@ -116,9 +116,9 @@ func uniforms(src *dpmech.Stream) func() float64 {
 	return func() float64 { return float64(src.Uint64()>>11) * 0x1p-53 }
 }
 
-// hierarchical is the regression of section 5.3 of Prediger et al. (d3p, 2022): 500
-// records of 5 covariates in 3 groups of 3 characteristics. The paper does not say how large
-// its batches are; 10 are a rate of .02, that of the regression among d3p's examples.
+// hierarchical returns the regression of section 5.3 of Prediger et al. (d3p, 2022): 500
+// records of 5 covariates in 3 groups of 3 characteristics. The paper does not give the
+// size of its batches; 10 is the rate .02 of the regression among d3p's examples.
 func hierarchical(t testing.TB) stepCase {
 	t.Helper()
 	const n, features = 500, 5
@@ -138,7 +138,7 @@ func hierarchical(t testing.TB) stepCase {
 	return stepCase{"hierarchical", m, n, 10, [][]float64{y, x, g}}
 }
 
-// mixture is that of Jälkö, Dikmen and Honkela (DPVI, 2017): 5 components in 2
+// mixture returns the mixture of Jälkö, Dikmen and Honkela (DPVI, 2017): 5 components in 2
 // dimensions, 2000 records, q = .003.
 func mixture(t testing.TB) stepCase {
 	t.Helper()
@@ -172,10 +172,9 @@ func stepCases(t testing.TB) []stepCase {
 	return append(all, hierarchical(t), mixture(t))
 }
 
-// BenchmarkPrivateStep is the whole of a step: batch, gradients, clip, noise, update.
-// Beside it the same without a clip and without noise and lattice: batch, gradient sum,
-// update. Each reports the lower decile of its steps too, which a machine with other work
-// disturbs least.
+// BenchmarkPrivateStep measures a whole step: batch, gradients, clip, noise, update. Beside
+// it is a step without clip, noise and lattice. Each reports the lower decile of its steps
+// too, which other work on the machine disturbs least.
 func BenchmarkPrivateStep(b *testing.B) {
 	for _, c := range stepCases(b) {
 		p := program(b, c.model, c.records, c.columns)
@@ -201,7 +200,7 @@ func timeSteps(b *testing.B, step func() error) {
 	b.ReportMetric(times[len(times)/10], "ns/step-decile")
 }
 
-// A step of any of the models allocates nothing.
+// A step allocates nothing in any of the models.
 func TestPrivateStepsAllocateNothing(t *testing.T) {
 	for _, c := range stepCases(t) {
 		p := program(t, c.model, c.records, c.columns)
@@ -218,7 +217,7 @@ func TestPrivateStepsAllocateNothing(t *testing.T) {
 	}
 }
 
-// privateStep returns the step of a visit that has begun.
+// privateStep returns a function that takes steps of a visit that has begun.
 func privateStep(t testing.TB, p *Program, c stepCase, joint bool, steps int) func() error {
 	t.Helper()
 	d, rate := p.Dim(), c.batch/float64(c.records)
@@ -243,7 +242,7 @@ func privateStep(t testing.TB, p *Program, c stepCase, joint bool, steps int) fu
 	return func() error { return s.step(s.next) }
 }
 
-// plainStep returns a step of the same without privacy.
+// plainStep returns the same without privacy.
 func plainStep(b testing.TB, p *Program, c stepCase, steps int) func() error {
 	b.Helper()
 	d, rate := p.Dim(), c.batch/float64(c.records)

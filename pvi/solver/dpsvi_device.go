@@ -11,31 +11,31 @@ import (
 // An Accelerator is a device that takes visits of [DPSVI].
 type Accelerator struct {
 	Device cuda.Device
-	// Selection is how batches are drawn: exactly, by this machine, which lists them for the
-	// device, or by the device itself, by the Feistel network. That all sets of records are then
-	// equally likely is a conjecture.
+	// Selection is the way batches are drawn: exactly, by this machine, which lists them
+	// for the device; or by the device itself, by the Feistel network. That the Feistel
+	// network makes all sets of records equally likely is a conjecture.
 	Selection dpmech.Selection
-	// Gathering, if not nil, has visits taken together with those of others.
+	// Gathering, if not nil, lets the device take visits of several clients together.
 	Gathering *cuda.Gathering
-	// Failed is told that the device could not take a visit, of which nobody has seen
-	// anything. If it returns nil the processor takes the same steps; otherwise the
-	// visit ends with what it returns, and its steps stay charged.
+	// Failed is called when the device could not take a visit, whose releases nobody has
+	// seen. If it returns nil, the processor takes the same steps. Otherwise the visit ends
+	// with the error, and its steps stay charged.
 	Failed func(error) error
 }
 
-// onDevice is what [DPSVI] needs to have its visits taken by a device.
+// onDevice has the fields that a DPSVI with a device needs.
 type onDevice struct {
 	Accelerator
 	records cuda.Records
 }
 
-// On has all later visits taken by a device, from the program's records as the device reads
-// them, with the share of the prior that the program has, and by a mechanism whose batches it can have. The mechanism must state the same
-// event as that with which the solver was made. Where the device does not have what the
-// solver does, it says so, and nothing changes.
+// On makes a device take all later visits. records are the program's records in the form
+// for the device, with the program's share of the prior. m is a mechanism whose batches the
+// device can draw; it must state the same event as the solver's mechanism. If the device
+// does not support the solver's options, On returns an error and changes nothing.
 //
-// Records are on the device while a visit lasts. Randomness comes in another order than
-// without a device ([dpmech.Plan]): the same seed has other noise.
+// Records are on the device only during a visit. The device uses randomness in another
+// order ([dpmech.Plan]), so the same seed gives other noise.
 func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) error {
 	cost, err := m.EventFor(1, m.Adjacency())
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) er
 	at := s.options.meanField(nil, nil, s.optimiser)
 	switch {
 	case !reflect.DeepEqual(cost, s.cost) || m.Dim() != s.mechanism.Dim() || m.Records() != s.mechanism.Records() || m.Steps() != s.mechanism.Steps():
-		return errors.New("dp-svi: the mechanism for a device is another one than that of the study")
+		return errors.New("dp-svi: the mechanism for the device is not the study's")
 	}
 	if err := cuda.Supports(&at); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (s *DPSVI) On(a Accelerator, m *dpmech.SampledSum, records cuda.Records) er
 	return nil
 }
 
-// visitOnDevice takes the steps of a visit on the device, in as many plans as that takes.
+// visitOnDevice takes the steps of a visit on the device, in as many plans as they need.
 func (s *DPSVI) visitOnDevice() error {
 	for left := s.options.Steps; left > 0; {
 		steps := min(left, s.mechanism.MaxPlan())
@@ -72,7 +72,8 @@ func (s *DPSVI) visitOnDevice() error {
 	return nil
 }
 
-// stepsOnDevice takes some steps on the device, or, where that leaves them or fails, here.
+// stepsOnDevice takes some steps on the device, or on the processor if the device declines
+// or fails.
 func (s *DPSVI) stepsOnDevice(steps int) error {
 	plan, err := s.run.Plan(steps, &s.streams, &s.draws)
 	if err != nil {

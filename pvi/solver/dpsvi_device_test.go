@@ -14,7 +14,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// broken is a device of which a call fails.
+// broken is a device on which the named call fails.
 type broken struct{ call string }
 
 var errBurnt = errors.New("it burns")
@@ -33,7 +33,7 @@ func (b broken) Write(uint64, []uint64) error                  { return b.fails(
 func (b broken) Read(w []uint64, _ uint64) error               { return b.fails("read") }
 func (b broken) Launch(string, int, int, int, ...uint64) error { return b.fails("launch") }
 
-// onDeviceCase is a descent of two visits, and what a device needs for it.
+// onDeviceCase is a descent of two visits, and the device's form of its records.
 type onDeviceCase struct {
 	records, dim int
 	here, there  dpmech.Sampling
@@ -68,7 +68,7 @@ func (c onDeviceCase) solver(t *testing.T, a Accelerator) *DPSVI {
 	return s
 }
 
-// visits returns what both visits propose.
+// visits returns the proposals of both visits.
 func (c onDeviceCase) visits(t *testing.T, a Accelerator) (proposed []float64, events []accountant.Event, state []byte) {
 	t.Helper()
 	s := c.solver(t, a)
@@ -84,7 +84,7 @@ func (c onDeviceCase) visits(t *testing.T, a Accelerator) (proposed []float64, e
 	return proposed, events, s.State()
 }
 
-// Whatever call of a device fails, the processor takes the same steps, if it may: once, at
+// Whichever call of a device fails, the processor takes the same steps if it may: once, at
 // the same cost.
 func TestAVisitThatADeviceFails(t *testing.T) {
 	for _, c := range onDeviceCases {
@@ -104,7 +104,7 @@ func TestAVisitThatADeviceFails(t *testing.T) {
 			if want == nil {
 				want = proposed
 			}
-			if call != "free" && !slices.Equal(proposed, want) { // which comes after the steps
+			if call != "free" && !slices.Equal(proposed, want) { // free comes after the steps
 				t.Errorf("%s: another result", call)
 			}
 		}
@@ -117,7 +117,7 @@ func TestAVisitThatADeviceFails(t *testing.T) {
 	}
 }
 
-// With a device a step costs what it costs without.
+// A step costs the same with a device and without.
 func TestOnADeviceStepsCostTheSame(t *testing.T) {
 	for _, c := range onDeviceCases {
 		_, events, _ := c.visits(t, Accelerator{Device: broken{"launch"}, Failed: func(error) error { return nil }})
@@ -174,7 +174,7 @@ func TestWhatNoDeviceTakes(t *testing.T) {
 	}
 }
 
-// launches counts them, and computes nothing.
+// launches counts launches, and computes nothing.
 type launches struct {
 	broken
 	n *int

@@ -12,8 +12,8 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// A device that runs the kernels proposes what the processor does with the same steps, and
-// remembers as much.
+// A device that runs the kernels proposes and remembers what the processor does with the
+// same steps.
 func TestVisitsOnADevice(t *testing.T) {
 	for _, c := range onDeviceCases {
 		got, events, state := c.visits(t, Accelerator{Device: &emulator.Device{}, Failed: func(err error) error { return err }})
@@ -28,7 +28,7 @@ func TestVisitsOnADevice(t *testing.T) {
 	}
 }
 
-// What was kept goes on on a device, too.
+// A restored visit continues on a device too.
 func TestARestoredVisitOnADevice(t *testing.T) {
 	c := onDeviceCases[0]
 	a := Accelerator{Device: &emulator.Device{}, Failed: func(err error) error { return errors.Join(errors.New("failed"), err) }}

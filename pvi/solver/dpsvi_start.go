@@ -11,24 +11,24 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Start is where [DPSVI] sets out if the model is conjugate: the client releases its
+// Start sets where [DPSVI] begins if the model is conjugate. The client releases its
 // records' clipped, noised statistics once, as [ClippedAnalytical] does, and its first
-// visit begins at the q to which they lead. A nil Start releases nothing and leaves q
-// where it is.
+// visit begins at the q that follows from them. A nil Start releases nothing and begins at
+// q.
 type Start struct {
 	source statisticsSource
 	sum    []int64 // noisy statistics in lattice steps; nil before the release
 }
 
-// NewStart returns the start of one shard. The mechanism must have been made for
-// vectors of m.StatisticsSize() elements.
+// NewStart returns the start of one shard. The mechanism must be for vectors of
+// m.StatisticsSize() elements.
 func NewStart(m *model.Linear, s *shard.Shard, mechanism *dpmech.GaussianSum) *Start {
 	return &Start{source: newStatisticsSource(m, s, mechanism)}
 }
 
 func (s *Start) released() bool { return s != nil && s.sum != nil }
 
-// release releases the statistics, the first time.
+// release releases the statistics at its first call.
 func (s *Start) release(src *dpmech.Stream) ([]accountant.Event, error) {
 	if s == nil || s.sum != nil {
 		return nil, nil
@@ -44,8 +44,8 @@ func (s *Start) release(src *dpmech.Stream) ([]accountant.Event, error) {
 	return []accountant.Event{s.source.mechanism.Event()}, nil
 }
 
-// place writes to mean and sd those of the diagonal q that is nearest, by KL(q‖·), to the
-// cavity times what the statistics say of θ: a function of what was released.
+// place writes the mean and sd of the diagonal q that is nearest, by KL(q‖·), to the cavity
+// times the factor of the released statistics.
 func (s *Start) place(mean, sd, cavity []float64) error {
 	if s == nil {
 		return nil
@@ -63,14 +63,14 @@ func (s *Start) place(mean, sd, cavity []float64) error {
 	}
 	m, _, err := gaussian.Full(d).Moments(natural)
 	if err != nil {
-		return fmt.Errorf("dp-svi: where the statistics lead: %w", err)
+		return fmt.Errorf("dp-svi: start from the released statistics: %w", err)
 	}
 	copy(mean, m)
 	return nil
 }
 
-// check refuses statistics that cannot have been released, nil ones if some must have
-// been.
+// check returns an error for statistics that cannot have been released, and for nil if some
+// must have been.
 func (s *Start) check(sum []int64) error {
 	want := 0
 	if s != nil {
@@ -82,7 +82,7 @@ func (s *Start) check(sum []int64) error {
 	return nil
 }
 
-// set takes up statistics that were released, nil if none were.
+// set restores released statistics, nil if there are none.
 func (s *Start) set(sum []int64) {
 	if s != nil {
 		s.sum = sum

@@ -22,7 +22,7 @@ type line struct {
 	linear  *model.Linear
 	program *Program
 	shard   *shard.Shard
-	// of the posterior under a standard normal prior
+	// These are of the posterior under a standard normal prior.
 	precision [2][2]float64
 	mean      [2]float64
 }
@@ -82,7 +82,7 @@ bounds = [-9, 9]
 	return l
 }
 
-// start is that of the records, under so much noise.
+// start returns the start for the records, with noise multiplier sigma.
 func (l *line) start(t *testing.T, sigma float64) *Start {
 	t.Helper()
 	g, err := dpmech.NewGaussianSum(dpmech.Config{
@@ -105,8 +105,8 @@ func (l *line) solver(t *testing.T, steps int, sigma float64, o DPSVIOptions) *D
 	return s
 }
 
-// With hardly any noise the statistics lead to the normal equations' solution, with the
-// precision that the mean-field posterior has; steps of no size stay there.
+// With hardly any noise the statistics lead to the solution of the normal equations, with
+// the precision of the mean-field posterior. Steps of size zero stay there.
 func TestDPSVIStartsWhereTheStatisticsLead(t *testing.T) {
 	l := newLine(t, 100)
 	o := options(1, 1)
@@ -128,7 +128,7 @@ func TestDPSVIStartsWhereTheStatisticsLead(t *testing.T) {
 	}
 }
 
-// Whatever is released for a start, the first visit is one of finite numbers.
+// Whatever the noise in the statistics, the first visit has finite numbers.
 func TestDPSVIStartsUnderAnyNoise(t *testing.T) {
 	for _, n := range []int{0, 1, 100} {
 		for _, sigma := range []float64{0.1, 10, 1e4} {
@@ -207,8 +207,9 @@ func TestDPSVIStartOfAVisitThatFails(t *testing.T) {
 	}
 }
 
-// Of a Gaussian model the mean-field posterior is known: the mean of the normal equations
-// and the diagonal of the precision. Every variant ends there when noise hardly matters.
+// The mean-field posterior of a Gaussian model is known: the mean solves the normal
+// equations, and the precisions are the diagonal of the full precision. Every variant ends
+// there when noise hardly matters.
 func TestDPSVIEndsAtTheNormalEquations(t *testing.T) {
 	l := newLine(t, 100)
 	const steps = 1500

@@ -7,15 +7,15 @@ import (
 	"math"
 )
 
-// dpsviState is what [DPSVI] has to remember.
+// dpsviState is the state of a [DPSVI].
 type dpsviState struct {
 	Taken     int     // steps
-	Optimiser []byte  // float64s, whatever their values
-	Start     []int64 `json:",omitempty"` // statistics that were released to start from
+	Optimiser []byte  // float64s, which may be any values
+	Start     []int64 `json:",omitempty"` // released statistics of the start
 }
 
-// State implements [Solver]: how many steps are paid for, the optimiser's moments, and
-// the statistics that were released.
+// State implements [Solver]. The state holds the number of charged steps, the optimiser's
+// moments, and the released statistics.
 func (s *DPSVI) State() []byte {
 	if s.Releases() == 0 {
 		return nil
@@ -47,7 +47,7 @@ func (s *DPSVI) Restore(state []byte) error {
 		return fmt.Errorf("dp-svi: restoring: %w", err)
 	}
 	if v.Taken < 0 || v.Taken == 0 && v.Start == nil || len(v.Optimiser)%8 != 0 {
-		return fmt.Errorf("dp-svi: restoring: %d steps taken and %d bytes of the optimiser cannot be", v.Taken, len(v.Optimiser))
+		return fmt.Errorf("dp-svi: restoring: the state is not valid: %d steps taken, %d bytes of the optimiser", v.Taken, len(v.Optimiser))
 	}
 	run, err := s.mechanism.Resume(v.Taken)
 	if err != nil {

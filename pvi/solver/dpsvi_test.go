@@ -48,8 +48,9 @@ func TestDPSVIReleasesNoisySumsOfClippedGradients(t *testing.T) {
 				}
 				unit := s.mechanism.Lattice().Step()
 				for i, n := range s.noisy {
-					// Truncation may differ by a step a record, since the gate clips by a factor
-					// just below the exact one; and the gradients here are differences.
+					// Truncation may differ by a lattice step for each record, since the
+					// gate clips by a factor just below the exact one. The gradients here
+					// are finite differences.
 					if got := unit * float64(n); math.Abs(got-want[i]) > float64(2*batch+1)*unit+1e-7 {
 						t.Errorf("%v, clip %g, %T: element %d of the sum is %g, want %g", v, clip, sampling, i, got, want[i])
 					}
@@ -59,7 +60,7 @@ func TestDPSVIReleasesNoisySumsOfClippedGradients(t *testing.T) {
 	}
 }
 
-// With the same streams all that a record changes is its own clipped gradient.
+// With the same streams, a record changes only its own clipped gradient in the sum.
 func TestOneRecordMovesASumByItsClipAtMost(t *testing.T) {
 	for _, v := range variants {
 		var before []int64
@@ -85,7 +86,7 @@ func TestOneRecordMovesASumByItsClipAtMost(t *testing.T) {
 	}
 }
 
-// A visit with hardly any noise and a clip that nothing reaches is stochastic
+// A visit with hardly any noise and a clip that no gradient reaches is stochastic
 // variational inference on plain sums.
 func TestDPSVIWithoutNoiseIsSVI(t *testing.T) {
 	const n, steps = 150, 40
@@ -134,8 +135,8 @@ func TestDPSVIWithoutNoiseIsSVI(t *testing.T) {
 	}
 }
 
-// Visits with little noise end where the mean-field fit without privacy does, whatever
-// the share of records in a batch.
+// Visits with little noise end at the mean-field fit without privacy, for any sampling
+// rate.
 func TestDPSVINearsTheMeanFieldFit(t *testing.T) {
 	const n, d, steps = 4000, 4, 2000
 	m, columns := logistic(t, n, d)
@@ -167,7 +168,7 @@ func TestDPSVINearsTheMeanFieldFit(t *testing.T) {
 	}
 }
 
-// What a prior is beyond its base comes after the noise, whole for every rate.
+// The difference of prior and base is added after the noise, whole at every rate.
 func TestDPSVIAddsThePriorBeyondItsBase(t *testing.T) {
 	b := model.NewBuilder("shares")
 	x := b.Integer("x", 0, 2)
@@ -217,7 +218,7 @@ func TestDPSVIAddsThePriorBeyondItsBase(t *testing.T) {
 	}
 }
 
-// recorder notes for which steps a size was asked.
+// recorder records the steps for which a size was requested.
 type recorder struct{ asked *[]int }
 
 func (r recorder) Rate(t, steps int) float64 {
@@ -247,8 +248,7 @@ func TestDPSVIStepSizesGoOn(t *testing.T) {
 	}
 }
 
-// Where q is wider than the cavity the factor says nothing of the spread, and carries the
-// mean all the same.
+// Where q is wider than the cavity, the factor has no precision but still carries the mean.
 func TestDPSVIPrecisionsAreNotNegative(t *testing.T) {
 	s := descent(t, 10, dpmech.SampledConfig{Sampling: dpmech.FullBatch{}, Steps: 1, Clip: 1, NoiseMultiplier: 1}, options(1, 1))
 	p := standard(testDim)
@@ -285,8 +285,8 @@ func TestPooledDiagonalIsPooled(t *testing.T) {
 	}
 }
 
-// A solver that is killed between any two visits goes on to the same bits, has paid for
-// every step once, and takes none that was not planned.
+// A solver that is killed between any two visits and restored has the same bits afterwards.
+// It has charged every step once, and takes no step beyond the plan.
 func TestDPSVIRestored(t *testing.T) {
 	const visits, steps = 4, 3
 	for i, optimiser := range []study.Optimiser{study.Adam, study.AdaGrad, study.SGD, study.Natural, study.Adam, study.Adam} {
@@ -342,7 +342,7 @@ func TestDPSVIRefusesForeignStates(t *testing.T) {
 	}
 }
 
-// Events add up to the whole run's, which is the accountant's for the sampling.
+// The events add up to those of the whole run, which are the accountant's for the sampling.
 func TestDPSVIEventsAddUp(t *testing.T) {
 	s := descent(t, 50, dpmech.SampledConfig{Sampling: dpmech.Poisson{Rate: 0.2}, Steps: 30, Clip: 0.7, NoiseMultiplier: 1.3}, options(30, 0.2))
 	spent, err := s.Propose(make([]float64, 2*testDim), standard(testDim), seeded.Stream(1, "visit"))
@@ -389,7 +389,7 @@ func TestDPSVIOfFewRecords(t *testing.T) {
 	}
 }
 
-// Steps that run away are an error, and are paid for.
+// Steps that run away return an error, and are charged.
 func TestDPSVIThatRunsAway(t *testing.T) {
 	o := options(50, 1)
 	o.Optimiser, o.Schedule = study.SGD, gpu.LinearDecay{First: 1e6, Last: 1e6}
@@ -403,7 +403,7 @@ func TestDPSVIThatRunsAway(t *testing.T) {
 	}
 }
 
-// A visit allocates the same whatever its number of steps.
+// The allocations of a visit do not depend on its number of steps.
 func TestDPSVIStepsDoNotAllocate(t *testing.T) {
 	for _, v := range variants {
 		allocations := func(steps int) float64 {

@@ -7,13 +7,12 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// An energy is the free energy of a Gaussian q, which natural-gradient steps ascend:
-// weight · E_q[log likelihood] + E_q[log cavity] + entropy of q. The cavity need not be
-// proper.
+// An energy is the free energy of a Gaussian q, which natural-gradient steps ascend: weight
+// · E_q[log likelihood] + E_q[log cavity] + entropy of q. The cavity may be improper.
 type energy struct {
 	likelihood Likelihood
 	family     gaussian.Family
-	point      bool // of the mean of q alone: the log likelihood and the log cavity there
+	point      bool // the log likelihood and the log cavity are taken at the mean of q alone
 }
 
 // at returns the expected log likelihood at q and the free energy, up to a constant.
@@ -39,7 +38,8 @@ func (f *energy) at(natural, cavity []float64, weight float64) (*Expected, float
 	return e, value, nil
 }
 
-// expected returns what q expects of the exponent of natural parameters.
+// expected returns the expectation under q of the exponent with the given natural
+// parameters.
 func (q *Approximation) expected(natural []float64) (sum float64) {
 	d := q.Family.Dim()
 	for i, m := range q.Mean {

@@ -8,9 +8,9 @@ import (
 	"fedpvi/gpu"
 )
 
-// A GradientSum is one client's part in a [SumDescent]: it releases the sum of its
-// records' clipped gradients at a θ that everybody knows, under its share of the
-// noise, and nothing else. It keeps nothing of what it released.
+// A GradientSum is one client's part in a [SumDescent]. It releases the sum of its records'
+// clipped gradients at a public θ, with the client's share of the noise. It keeps nothing
+// of its releases.
 //
 // It is not safe for concurrent use.
 type GradientSum struct {
@@ -26,13 +26,13 @@ type GradientSum struct {
 }
 
 // NewGradientSum returns the part of the client with a program's records. The mechanism
-// must have been made for as many.
+// must be for the program's number of records.
 func NewGradientSum(p *Program, m *dpmech.SampledSum) (*GradientSum, error) {
 	if d := m.Dim(); d != p.Dim() && d != 2*p.Dim() {
-		return nil, fmt.Errorf("gradient sum: a mechanism for %d numbers of a record, want %d or twice as many", d, p.Dim())
+		return nil, fmt.Errorf("gradient sum: the mechanism is for vectors of %d numbers, want %d or twice as many", d, p.Dim())
 	}
 	if m.Records() != p.records.Rows() {
-		return nil, errors.New("gradient sum: the mechanism is for another number of records") // which is private
+		return nil, errors.New("gradient sum: the mechanism is for another number of records") // the number is private
 	}
 	g := &GradientSum{program: p, mechanism: m, run: m.Begin()}
 	g.streams = dpmech.Streams{Sampling: new(dpmech.Stream), Noise: new(dpmech.Stream)}
@@ -48,8 +48,8 @@ func (g *GradientSum) Size() int { return g.mechanism.Dim() }
 // Taken returns the number of releases so far.
 func (g *GradientSum) Taken() int { return g.mechanism.Steps() - g.run.Remaining() }
 
-// Resume goes on where so many releases were made, and paid for, before the program
-// stopped.
+// Resume continues after the given number of releases, which an earlier process made and
+// charged.
 func (g *GradientSum) Resume(taken int) error {
 	run, err := g.mechanism.Resume(taken)
 	if err != nil {
@@ -60,8 +60,8 @@ func (g *GradientSum) Resume(taken int) error {
 }
 
 // Release writes to dst the noisy sum of the gradients at a query, in steps of the
-// mechanism's lattice. The noise, and the batch if not all records are in it, are drawn
-// from src before a record is looked at.
+// mechanism's lattice. It draws the noise, and the batch if not all records are in it, from
+// src before it reads a record.
 func (g *GradientSum) Release(dst []int64, at *gpu.Query, src *dpmech.Stream) error {
 	dpmech.Split(g.streams.Sampling, src)
 	dpmech.Split(g.streams.Noise, src)

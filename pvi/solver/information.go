@@ -8,16 +8,16 @@ import (
 	"fedpvi/pvi/onestep"
 )
 
-// An informative response has an information, the negative second derivative of the
-// log likelihood in the predictors that is expected of outcomes, which is bounded and
-// does not depend on the outcome.
+// An informative response has a bounded information: the negative second derivative of the
+// log likelihood in the predictors, in expectation over outcomes. It does not depend on the
+// outcome.
 type informative interface {
 	Response
 
 	// information writes the information at eta to w, by rows.
 	information(eta, w []float64)
 
-	// most is the largest Frobenius norm of the information.
+	// most returns the largest Frobenius norm of the information.
 	most() float64
 }
 
@@ -41,10 +41,10 @@ func (k knownNormal) information(_, w []float64) { w[0] = 1 / k.variance }
 
 func (k knownNormal) most() float64 { return 1 / k.variance }
 
-// information is diag(p) − ppᵀ of the classes but the first.
+// information is diag(p) − ppᵀ of all classes but the first.
 func (s softmax) information(eta, w []float64) {
 	k := len(eta)
-	var largest float64 // of the baseline
+	var largest float64 // the baseline's
 	for _, e := range eta {
 		largest = max(largest, e)
 	}
@@ -75,21 +75,20 @@ func (s softmax) most() float64 {
 	return 1. / 2
 }
 
-// Information says whether the information of one record is bounded by a public
-// number, and returns the bound on its Frobenius norm for predictors of unit
-// loadings; an error says why not.
+// Information returns a public bound on the Frobenius norm of the information of one record
+// with predictors of unit loadings. It returns an error if there is no such bound.
 func (o Outcome) Information() (float64, error) {
 	if o.Effects > 0 {
-		return 0, errors.New("nothing public bounds the curvature of coefficients that vary between groups")
+		return 0, errors.New("the curvature of coefficients that vary between groups has no public bound")
 	}
 	r, ok := o.Response().(informative)
 	if !ok {
-		return 0, fmt.Errorf("nothing public bounds the curvature of a record of a %s model", o.Family)
+		return 0, fmt.Errorf("the curvature of a record of a %s model has no public bound", o.Family)
 	}
 	return r.most(), nil
 }
 
-// EachGradient hands add the gradient of every record's log likelihood at theta. The
+// EachGradient calls add with the gradient of every record's log likelihood at theta. The
 // slice is valid until add returns.
 func (r *Regression) EachGradient(theta []float64, add func([]float64) error) error {
 	k := r.response.Size()
@@ -112,9 +111,9 @@ func (r *Regression) EachGradient(theta []float64, add func([]float64) error) er
 	return nil
 }
 
-// EachInformation hands add the packed information of every record at theta, a
-// matrix over R^dim. The slice is valid until add returns. The outcome's
-// [Outcome.Information] must be bounded.
+// EachInformation calls add with the packed information of every record at theta, a matrix
+// over R^dim. The slice is valid until add returns. It needs an outcome with a bounded
+// [Outcome.Information].
 func (r *Regression) EachInformation(theta []float64, add func([]float64) error) error {
 	response, ok := r.response.(informative)
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// The information is the negative second derivative, averaged over the outcomes by
-// their probability, and its Frobenius norm is at most what is said.
+// The information is the negative second derivative, averaged over the outcomes by their
+// probability, and its Frobenius norm is at most most().
 func TestInformation(t *testing.T) {
 	for name, c := range map[string]struct {
 		of       informative
@@ -57,7 +57,7 @@ func TestInformation(t *testing.T) {
 	}
 }
 
-// Sums over records are the gradient and the negative Hessian of the whole.
+// The sums over records are the gradient and the negative Hessian of the log likelihood.
 func TestEachAddsUp(t *testing.T) {
 	for _, o := range []Outcome{{Family: study.Logistic}, {Family: study.Softmax, Classes: 3}, {Family: study.Linear, NoiseSD: 0.5}} {
 		predictors := o.Response().Size()
@@ -121,7 +121,7 @@ func TestEachAddsUp(t *testing.T) {
 	}
 }
 
-// Models whose curvature nothing bounds are refused.
+// Information returns an error for models without a public bound on the curvature.
 func TestInformationOfOthers(t *testing.T) {
 	for _, o := range []Outcome{{Family: study.Poisson}, {Family: study.NegativeBinomial}, {Family: study.Robust, DegreesOfFreedom: 4}, {Family: study.Linear}, {Family: study.Logistic, Effects: 1}} {
 		if most, err := o.Information(); err == nil {

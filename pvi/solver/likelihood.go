@@ -5,29 +5,29 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// A Likelihood is what one client's records say about θ, and the client's share of
-// what a prior says that a Gaussian cannot.
+// A Likelihood is the log likelihood of one client's records as a function of θ, plus the
+// client's share of the part of the prior that is not Gaussian.
 type Likelihood interface {
-	// Dim is d, the dimension of θ.
+	// Dim returns d, the dimension of θ.
 	Dim() int
 
-	// AddGradient adds to dst the gradient of the log likelihood at theta, and
-	// returns the log likelihood.
+	// AddGradient adds to dst the gradient of the log likelihood at theta, and returns the
+	// log likelihood.
 	AddGradient(dst, theta []float64) float64
 
-	// AddExpected adds to e what the log likelihood and its first and second
-	// derivatives are expected to be at θ ~ q.
+	// AddExpected adds to e the expectations of the log likelihood and of its first and
+	// second derivatives at θ ~ q.
 	AddExpected(e *Expected, q *Approximation)
 
-	// Tolerance is by how much of its size an expected log likelihood may be wrong: a
-	// free energy that falls by less may as well have risen.
+	// Tolerance returns the relative error of an expected log likelihood. A fall of the
+	// free energy by less may be an error of the rule.
 	Tolerance() float64
 
-	// Reach returns how far a move of θ takes any record's predictors.
+	// Reach returns the largest change of any record's predictor when θ changes by move.
 	Reach(move []float64) float64
 }
 
-// Expected is the expectation of a log likelihood and of its derivatives.
+// Expected holds the expectations of a log likelihood and of its derivatives.
 type Expected struct {
 	Value    float64
 	Gradient []float64
@@ -40,13 +40,13 @@ func NewExpected(family gaussian.Family) *Expected {
 	return &Expected{Gradient: make([]float64, d), Hessian: make([]float64, family.Size()-d)}
 }
 
-// Finite reports whether every derivative is.
+// Finite reports whether all derivatives are finite.
 func (e *Expected) Finite() bool { return special.Finite(e.Gradient) && special.Finite(e.Hessian) }
 
-// Factor writes to dst the natural parameters of the factor that stands for the
-// log likelihood: the gradient of its expectation in the mean parameters of a q with
-// the given mean (Khan and Lin, "Conjugate-Computation Variational Inference", 2017,
-// with the identities of Bonnet and Price).
+// Factor writes to dst the natural parameters of the factor for the log likelihood: the
+// gradient of its expectation in the mean parameters of a q with the given mean (Khan and
+// Lin, "Conjugate-Computation Variational Inference", 2017, with the identities of Bonnet
+// and Price).
 func (e *Expected) Factor(dst, mean []float64, family gaussian.Family) {
 	d := family.Dim()
 	copy(dst, e.Gradient)
@@ -61,18 +61,18 @@ func (e *Expected) Factor(dst, mean []float64, family gaussian.Family) {
 	}
 }
 
-// An Approximation is a Gaussian q as a likelihood looks at it.
+// An Approximation is a Gaussian q with its moments.
 type Approximation struct {
 	Family     gaussian.Family
 	Mean       []float64
 	Variance   []float64 // of each coordinate
 	Covariance []float64 // by rows; nil for a diagonal family
 	Natural    []float64
-	Point      bool // the mean alone counts: there is no spread
+	Point      bool // only the mean counts, as if the covariance were zero
 }
 
-// NewApproximation returns the Gaussian with the given natural parameters, which are
-// not copied.
+// NewApproximation returns the Gaussian with the given natural parameters, which are not
+// copied.
 func NewApproximation(family gaussian.Family, natural []float64) (*Approximation, error) {
 	d := family.Dim()
 	q := &Approximation{Family: family, Natural: natural, Mean: make([]float64, d), Variance: make([]float64, d)}

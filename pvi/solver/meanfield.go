@@ -9,11 +9,10 @@ import (
 // mostNewton is the number of Newton steps after which a fit gives up.
 const mostNewton = 100
 
-// PooledDiagonal is [Pooled] for a diagonal q, by Newton steps in its mean, with the
-// whole expected Hessian, so that columns that are nearly collinear settle as fast as
-// others; precisions follow from the diagonal of the same. The fixed point is that of
-// Pooled. It reports false where the expected Hessian leads nowhere, as it may if a log
-// likelihood is not concave.
+// PooledDiagonal is [Pooled] for a diagonal q, by Newton steps in its mean. It uses the
+// whole expected Hessian, so that nearly collinear columns settle as fast as others; the
+// precisions follow from its diagonal. The fixed point is that of Pooled. PooledDiagonal
+// reports false if the steps fail, as they may if a log likelihood is not concave.
 func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
 	f := &energy{likelihood: Together(all), family: gaussian.Diagonal(len(dst) / 2)}
 	copy(dst, prior)
@@ -49,7 +48,7 @@ func PooledDiagonal(dst, prior []float64, all []Likelihood) (ok bool) {
 }
 
 // newtonSettled is the relative change of natural parameters at which Newton steps have
-// settled: they double the digits each time.
+// settled. Each step doubles the number of correct digits.
 const newtonSettled = 1e-10
 
 // A newtonStep is the free energy of a diagonal q with its expected Hessian.
@@ -82,8 +81,8 @@ func (n *newtonStep) at(natural []float64) (value float64, ok bool) {
 	return n.e.Value + q.expected(n.prior) + entropy, true
 }
 
-// to writes where a Newton step from where at was leads, and by how much natural
-// parameters move.
+// to writes the q after a Newton step from q = from, where at was called last. It returns
+// the change of natural parameters and their size.
 func (n *newtonStep) to(dst, from []float64) (move, size float64, ok bool) {
 	d := len(n.q.Mean)
 	precision, slope := mat.NewSymDense(d, nil), mat.NewVecDense(d, nil)

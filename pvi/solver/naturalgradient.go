@@ -9,20 +9,20 @@ import (
 	"fedpvi/dpmech"
 )
 
-// ErrDiverged is returned where the records lead to no proper proposal. Whether they
-// do depends on them: at dataset level the site proposes no change instead.
+// ErrDiverged is returned if the records lead to no proper proposal. Whether they do
+// depends on the records, so at dataset level the client then proposes no change.
 var ErrDiverged = errors.New("no proper factor was found")
 
-// NaturalGradient proposes the factor to which one step of natural-gradient ascent of
-// the free energy leads: the gradient, at q, of the expected log likelihood in the mean
-// parameters of q (conjugate-computation variational inference; Khan and Lin 2017).
-// The factor is a function of q alone, so that whatever the partition, and for tied
-// factors too, the federation settles where pooled variational inference does.
+// NaturalGradient proposes the factor after one natural-gradient step on the free energy:
+// the gradient, at q, of the expected log likelihood in the mean parameters of q
+// (conjugate-computation variational inference; Khan and Lin 2017). The factor is a
+// function of q alone, so the federation has the fixed point of pooled variational
+// inference for any partition, and for tied factors too.
 //
 // At a point (Laplace) the derivatives are those at the mean of q, and the federation
 // settles at the mode and curvature of the pooled posterior.
 //
-// It uses the records without noise: what it proposes must pass a gate.
+// NaturalGradient uses the records without noise. Its proposals must pass a gate.
 type NaturalGradient struct {
 	likelihood Likelihood
 	point      bool
@@ -30,16 +30,16 @@ type NaturalGradient struct {
 	target, trial, move []float64
 }
 
-// NewNaturalGradient returns the solver for what a shard says about θ.
+// NewNaturalGradient returns the solver for a shard's likelihood.
 func NewNaturalGradient(l Likelihood) *NaturalGradient { return &NaturalGradient{likelihood: l} }
 
-// NewLaplace returns the solver that looks at the mean of q only.
+// NewLaplace returns the solver that uses the mean of q alone.
 func NewLaplace(l Likelihood) *NaturalGradient { return &NaturalGradient{likelihood: l, point: true} }
 
 // Propose implements [Solver]. It releases nothing.
 func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	f := &energy{likelihood: s.likelihood, family: p.Family, point: s.point}
-	cavity := slices.Clone(p.Natural) // of as many clients like this one as the weight says
+	cavity := slices.Clone(p.Natural) // of Weight clients that are all like this one
 	for i, whole := range p.Cavity {
 		cavity[i] -= p.Weight * (p.Natural[i] - whole)
 	}
@@ -62,16 +62,16 @@ func (s *NaturalGradient) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([
 }
 
 const (
-	// farthest is how far one step may move a record's predictor: beyond, the
-	// curvature at q says nothing about where the step leads.
+	// farthest bounds the move of a record's predictor in one step. Farther away, the
+	// curvature at q no longer describes the likelihood.
 	farthest = 4
 	shortest = 0x1p-60
 )
 
-// shorten writes to dst the factor on the way from the present one to the target at
-// which q remains proper and near, and better(q) holds, if all clients change as this one
-// does: the target itself, if it can be. If every client's change leaves q proper so does
-// their sum, since proper precisions are a convex set.
+// shorten writes to dst the factor nearest to the target, on the line from the present
+// factor, at which q is proper and near, and better(q) holds, if all clients change as this
+// one does. If every client's change leaves q proper, so does their sum, because proper
+// precisions are a convex set.
 func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []float64) bool) error {
 	means := p.Family.Means()
 	for step := 1.0; step > shortest; step /= 2 {
@@ -93,8 +93,8 @@ func (s *NaturalGradient) shorten(dst []float64, p Problem, better func(trial []
 	return fmt.Errorf("%w: no step from the present posterior leaves it proper", ErrDiverged)
 }
 
-// proper reports whether q stays proper with so many times the change to the target,
-// and leaves that in s.trial and its mean in s.move.
+// proper reports whether q stays proper after the change to the target times the given
+// factor. It leaves the new q in s.trial and its mean in s.move.
 func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	for i, now := range p.Natural {
 		s.trial[i] = now + times*(s.target[i]-(now-p.Cavity[i]))
@@ -102,7 +102,8 @@ func (s *NaturalGradient) proper(p Problem, means func(dst, nat []float64) error
 	return means(s.move, s.trial) == nil
 }
 
-// near reports whether q stays proper, and its mean near, with so much of the change.
+// near reports whether q stays proper, and its mean near, after the change to the target
+// times the given factor.
 func (s *NaturalGradient) near(p Problem, means func(dst, nat []float64) error, times float64) bool {
 	if !s.proper(p, means, times) {
 		return false
@@ -113,7 +114,7 @@ func (s *NaturalGradient) near(p Problem, means func(dst, nat []float64) error, 
 	return s.likelihood.Reach(s.move) <= farthest
 }
 
-// State implements [Solver]: everything follows from the records.
+// State implements [Solver]. There is no state.
 func (s *NaturalGradient) State() []byte { return nil }
 
 // Restore implements [Solver].

@@ -6,8 +6,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// New returns the solver of the given name that uses the records without noise, for
-// what they say about θ.
+// New returns the named solver for a likelihood. The solver uses the records without noise.
 func New(name study.Solver, ascent study.Ascent, l Likelihood) (Solver, error) {
 	switch name {
 	case study.NaturalGradient:

@@ -7,32 +7,32 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// How far and how long a pooled fit goes. Changes are of natural parameters, relative
-// to the largest.
+// These constants limit a pooled fit. Changes are of natural parameters, relative to the
+// largest.
 const (
 	mostSteps = 1500
-	exhausted = 1e-13 // a change at which a fit has settled
-	settled   = 1e-11 // at which it has if the change no longer falls
-	enough    = 1e-10 // at which it has if expectations are coarse
-	still     = 1e-7  // at which it has if the free energy has not risen for so many steps:
-	plateau   = 25    // what moves then is rounding
+	exhausted = 1e-13 // change at which a fit has settled
+	settled   = 1e-11 // change at which it has settled if the change no longer falls
+	enough    = 1e-10 // change at which it has settled if expectations are coarse
+	still     = 1e-7  // change at which it has settled if the free energy has not risen
+	plateau   = 25    // for this number of steps: the rest is rounding
 
-	growth  = 1.3  // factor by which a damping that was cut recovers
-	reduced = 0.75 // share of a damping that failed that it recovers to
-	climbs  = 1e-6 // relative rise of the free energy at which the start is not yet over, and that share recovers
+	growth  = 1.3  // factor by which a reduced damping recovers
+	reduced = 0.75 // share of a failed damping up to which it recovers
+	climbs  = 1e-6 // relative rise of the free energy above which that share is reset, as the start is not yet over
 )
 
-// Relative errors of free energies.
+// These are relative errors of free energies.
 const (
 	rounding = 1e-13
-	sharp    = 1e-10 // of one whose expectations are by rules of many points
+	sharp    = 1e-10 // expectations by rules of many points
 	middling = 1e-6
-	coarse   = 1e-4 // of few
+	coarse   = 1e-4 // expectations by rules of few points
 )
 
-// Pooled maximises the free energy of likelihoods that are all at hand, from the prior,
-// by natural-gradient steps: what a federation without privacy settles at. point asks
-// for the mode and its curvature instead. It writes the natural parameters to dst.
+// Pooled maximises the free energy of the given likelihoods by natural-gradient steps from
+// the prior. A federation without privacy settles at the same q. If point is true it finds
+// the mode and its curvature instead. It writes the natural parameters to dst.
 func Pooled(dst, prior []float64, family gaussian.Family, all []Likelihood, point bool) error {
 	copy(dst, prior)
 	f := &fit{
@@ -66,16 +66,16 @@ type fit struct {
 	prior    []float64
 	next     []float64
 	expected *Expected
-	best     float64 // free energy
-	highest  float64 // so far
+	best     float64 // free energy of the present q
+	highest  float64 // largest free energy so far
 
-	damping, most float64 // and where it may recover to
-	flat          int     // steps that left the free energy as it was
-	last, lowest  float64 // relative change of the last step, and the lowest
-	stalled       int     // steps since the lowest fell
+	damping, most float64 // damping, and the value up to which it may recover
+	flat          int     // number of steps that left the free energy unchanged
+	last, lowest  float64 // relative change of the last step, and the lowest so far
+	stalled       int     // steps since the lowest change fell
 }
 
-// step goes a step and reports whether the fit has settled.
+// step takes a step and reports whether the fit has settled.
 func (f *fit) step() (done bool, err error) {
 	change, err := f.propose()
 	if err != nil {
@@ -98,8 +98,8 @@ func (f *fit) step() (done bool, err error) {
 	return done, nil
 }
 
-// propose writes to f.next where the next step leads, and returns how large it would be
-// undamped.
+// propose writes the q after the next step to f.next, and returns the size of the undamped
+// change.
 func (f *fit) propose() (change float64, err error) {
 	q, err := NewApproximation(f.family, f.natural)
 	if err != nil {
@@ -118,8 +118,8 @@ func (f *fit) propose() (change float64, err error) {
 	return change / size, nil
 }
 
-// adapt chooses the damping after a step that was taken. Steps that go to and fro without
-// falling overshoot, though rounding may hide it: then the damping must not recover.
+// adapt chooses the damping after a step. Steps that oscillate without becoming smaller
+// overshoot, though rounding may hide it: then the damping must not recover.
 func (f *fit) adapt(change, value float64) {
 	if f.flat++; value > f.highest+rounding*abs(f.highest) {
 		f.flat = 0

@@ -8,7 +8,7 @@ import (
 )
 
 // EachPoint calls visit with n quasi-random points of a Gaussian, of equal weight. The
-// slice is good during the call only.
+// slice is valid until visit returns.
 func EachPoint(family gaussian.Family, natural []float64, n int, visit func(theta []float64)) error {
 	d := family.Dim()
 	sample, err := family.Sampler(natural)
@@ -28,9 +28,8 @@ func EachPoint(family gaussian.Family, natural []float64, n int, visit func(thet
 	return nil
 }
 
-// Predict returns the log of what q expects the likelihood of outcome y to be, were it
-// the outcome of record i, and the outcome that q expects: the posterior predictive
-// density and mean.
+// Predict returns the posterior predictive log density of outcome y for the predictors of
+// record i, and the posterior predictive mean.
 func (r *Regression) Predict(i int, y float64, q *Approximation) (logDensity, mean float64) {
 	k := r.response.Size()
 	w := newWorkspace(k)

@@ -12,10 +12,10 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// A Program is the log likelihood of a shard under a record program, and a client's
-// share of what the program's prior says beyond the Gaussian base with which q begins.
-// Expectations are averages over fixed quasi-random points, the same for every client:
-// a federation and a pooled fit have the same objective.
+// A Program is the log likelihood of a shard under a record program. If the program's prior
+// is not the Gaussian base with which q begins, the client's share of their log ratio is
+// added. Expectations are averages over fixed quasi-random points, which are the same for
+// every client, so that a federation and a pooled fit have the same objective.
 type Program struct {
 	records gpu.Evaluator
 	prior   *model.Shared // nil if the base is the prior
@@ -27,14 +27,14 @@ type Program struct {
 	hessian                    []float64 // packed lower triangle
 }
 
-// Base is independent normal distributions of the coordinates of θ.
+// Base has independent normal distributions of the coordinates of θ.
 type Base struct{ Mean, SD []float64 }
 
 // averagedOver is the number of quasi-random points of an expectation.
 const averagedOver = 32
 
-// NewProgram returns the likelihood of the rows of a table. If beyond is true the
-// program's prior is not the base, and share of the difference is this client's.
+// NewProgram returns the likelihood of the rows of a table. If beyond is true, the
+// program's prior is not the base, and this client adds the given share of the difference.
 func NewProgram(m *model.Model, table *model.Table, base Base, beyond bool, share float64) (*Program, error) {
 	records, err := gpu.CPU{}.Compile(m, table)
 	if err != nil {
@@ -54,8 +54,8 @@ func NewProgram(m *model.Model, table *model.Table, base Base, beyond bool, shar
 // Dim implements [Likelihood].
 func (p *Program) Dim() int { return p.records.Dim() }
 
-// AddGradient implements [Likelihood]. Where a record's gradient is not finite the sum
-// is not either.
+// AddGradient implements [Likelihood]. If a record's gradient is not finite, neither is the
+// sum.
 func (p *Program) AddGradient(dst, theta []float64) float64 {
 	total, err := p.records.Sum(p.slope, &gpu.Query{Draws: [][]float64{theta}, Clip: math.Inf(1)})
 	if err != nil {
@@ -72,7 +72,7 @@ func (p *Program) AddGradient(dst, theta []float64) float64 {
 	return value + p.addPrior(dst, theta)
 }
 
-// addPrior adds the gradient of the share of the prior beyond the base.
+// addPrior adds the gradient of the share of the log ratio of prior and base.
 func (p *Program) addPrior(dst, theta []float64) float64 {
 	if p.prior == nil {
 		return 0
@@ -112,14 +112,14 @@ func (p *Program) AddExpected(e *Expected, q *Approximation) {
 			e.Gradient[i] += weight * g
 		}
 		if err := p.records.Hessian(p.hessian, p.theta, nil); err != nil {
-			e.Value = math.NaN() // of a record whose density overflows near here
+			e.Value = math.NaN() // the density of a record overflows near here
 			return
 		}
 		p.addHessian(e, weight, q.Family.Name() == "diagonal")
 	}
 }
 
-// place writes to p.theta the point of q that a standard normal z stands for.
+// place writes to p.theta the point of q for a standard normal z.
 func (p *Program) place(z []float64, q *Approximation, root []float64) {
 	d := len(z)
 	switch {
@@ -139,9 +139,9 @@ func (p *Program) place(z []float64, q *Approximation, root []float64) {
 	}
 }
 
-// addPriorOf adds the gradients at a query's draws of the share of the prior beyond the
-// base to a noisy sum of records' gradients, which is about to be divided by the rate with
-// which they are sampled. scratch has the dimension of θ.
+// addPriorOf adds to total, a noisy sum of records' gradients that is about to be divided
+// by the sampling rate, the gradients at a query's draws of the share of the log ratio of
+// prior and base. scratch has the dimension of θ.
 func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float64) {
 	if p.prior == nil {
 		return
@@ -161,8 +161,8 @@ func (p *Program) addPriorOf(at *gpu.Query, total, scratch []float64, rate float
 	}
 }
 
-// addHessian adds the Hessian of the records at p.theta, which is in p.hessian, and that
-// of the prior, of differences.
+// addHessian adds to e the records' Hessian at p.theta, which is in p.hessian, and the
+// prior's, by finite differences.
 func (p *Program) addHessian(e *Expected, weight float64, diagonal bool) {
 	p.addPriorHessian()
 	if !diagonal {
@@ -199,8 +199,8 @@ func (p *Program) addPriorHessian() {
 // Tolerance implements [Likelihood].
 func (p *Program) Tolerance() float64 { return coarse }
 
-// Reach implements [Likelihood]: a program has no predictors, and a coordinate's move
-// counts in units of its base.
+// Reach implements [Likelihood]. A program has no predictors; Reach returns the largest
+// move of a coordinate in sds of its base.
 func (p *Program) Reach(move []float64) (most float64) {
 	for i, x := range move {
 		most = math.Max(most, math.Abs(x)/p.base.SD[i])

@@ -12,9 +12,9 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Where the density of a record overflows at q, the solvers that need its curvature say
-// that they find nothing, which at a site is no change: whether there is such a record is
-// private. With tame records at the same q they find something.
+// Where the density of a record overflows at q, the solvers that need its curvature return
+// ErrDiverged. A client then proposes no change, because whether it has such a record is
+// private. With tame records at the same q they return a factor.
 func TestProgramThatOverflowsDiverges(t *testing.T) {
 	b := model.NewBuilder("counts")
 	y, x := b.Integer("y", 0, 10), b.Reals("x", []string{"x"}, 0, 1)
@@ -23,7 +23,7 @@ func TestProgramThatOverflowsDiverges(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, q := range []gaussian.Family{gaussian.Diagonal(1), gaussian.Full(1)} {
-		// A mean of 708, from where e^η overflows within one sd.
+		// At a mean of 708, e^η overflows within one sd.
 		p := Problem{Family: q, Mean: []float64{708}, Natural: []float64{708, 1}, Cavity: []float64{708, 1}, Weight: 1}
 		for _, last := range []float64{0, 1} {
 			records := program(t, m, 3, [][]float64{{1, 2, 3}, {0, 0, last}})
@@ -40,8 +40,8 @@ func TestProgramThatOverflowsDiverges(t *testing.T) {
 	}
 }
 
-// A record of a model in which every record touches coordinates of its own adds to a sum
-// what it adds alone, whatever records went before it: with the same noise and θ.
+// In a model in which every record touches its own coordinates, a record adds to a sum what
+// it adds alone, whatever records come before it, with the same noise and θ.
 func TestSparseRecordsAddWhatTheyAddAlone(t *testing.T) {
 	b := model.NewBuilder("levels")
 	y, level := b.Integer("y", 0, 1), b.Integer("level", 0, 3)

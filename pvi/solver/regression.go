@@ -8,16 +8,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// An Outcome says how a record's outcome is distributed given its predictors: those of
-// the family's location, one for every class but the first, then the logarithm of its
-// scale if that is learned, then for each effect that varies between groups the
+// An Outcome is the distribution of a record's outcome given its predictors. The predictors
+// are those of the family's location, one for every class but the first; then the logarithm
+// of its scale if that is learned; then, for each effect that varies between groups, the
 // logarithm of its spread and the group's standardised effect.
 type Outcome struct {
 	Family           study.Family
-	NoiseSD          float64 // of a linear model, 0 if it is learned
-	DegreesOfFreedom float64 // of a robust one
-	Classes          int     // of a softmax model
-	Effects          int     // that vary between groups
+	NoiseSD          float64 // of a linear model; 0 if it is learned
+	DegreesOfFreedom float64 // of a robust model
+	Classes          int     // number of classes of a softmax model
+	Effects          int     // number of effects that vary between groups
 }
 
 func (o Outcome) Response() Response {
@@ -49,9 +49,9 @@ func (o Outcome) Response() Response {
 	return base
 }
 
-// A Regression is a likelihood whose records see θ through a few linear predictors
-// each. Expectations are cubatures over the predictors, one- or two-dimensional for
-// most models: deterministic, and exact but for the rule.
+// A Regression is a likelihood whose records depend on θ through a few linear predictors
+// each. Expectations are taken by quadrature over the predictors, which are one or two for
+// most models: they are deterministic, and exact except for the error of the rule.
 type Regression struct {
 	outcome  Outcome
 	dim      int
@@ -61,15 +61,15 @@ type Regression struct {
 	design   Design
 }
 
-// NewRegression returns a regression without records over R^dim. It panics for a
-// family that is none.
+// NewRegression returns a regression without records over R^dim. It panics if the outcome's
+// family is no regression.
 func NewRegression(dim int, o Outcome) *Regression {
 	r := o.Response()
 	return &Regression{dim: dim, response: r, rule: quadrature.New(r.Size()), outcome: o, design: Design{start: []int32{0}}}
 }
 
 // Load adds a coordinate of θ, times value, to the predictor that is being written.
-// Coordinates come in increasing order.
+// Coordinates must come in increasing order.
 func (r *Regression) Load(coordinate int, value float64) { r.design.add(coordinate, value) }
 
 // EndPredictor ends the predictor that is being written.
@@ -120,8 +120,7 @@ func (r *Regression) Predictors(eta []float64, i int, theta []float64) {
 	}
 }
 
-// Tolerance implements [Likelihood]: rules of many points are as good as exact, those
-// of few only about so.
+// Tolerance implements [Likelihood]. Rules of many points are practically exact.
 func (r *Regression) Tolerance() float64 {
 	switch r.response.Size() {
 	case 1:
@@ -145,7 +144,7 @@ func (r *Regression) Reach(move []float64) float64 {
 	return most
 }
 
-// workspace is what the expectation of one record needs.
+// A workspace has the vectors for the expectation of one record.
 type workspace struct {
 	mean, root []float64 // of the predictors, root by rows
 	eta, g, h  []float64

@@ -23,7 +23,7 @@ type Response interface {
 	Mean(eta []float64) float64
 }
 
-// logit: P(y = 1) = 1/(1 + exp(−η)).
+// logit has P(y = 1) = 1/(1 + exp(−η)).
 type logit struct{}
 
 func (logit) Mean(eta []float64) float64 { return 1 / (1 + math.Exp(-eta[0])) }
@@ -32,7 +32,7 @@ func (logit) Size() int { return 1 }
 
 func (logit) Eval(y float64, eta, g, h []float64) float64 {
 	e := math.Exp(-math.Abs(eta[0]))
-	p := 1 / (1 + e) // of the likelier outcome
+	p := 1 / (1 + e) // probability of the likelier outcome
 	if eta[0] < 0 {
 		p = e / (1 + e)
 	}
@@ -41,7 +41,7 @@ func (logit) Eval(y float64, eta, g, h []float64) float64 {
 	return y*eta[0] - max(eta[0], 0) - math.Log1p(e)
 }
 
-// probit: P(y = 1) = Φ(η).
+// probit has P(y = 1) = Φ(η).
 type probit struct{}
 
 func (probit) Mean(eta []float64) float64 { return math.Erfc(-eta[0]/math.Sqrt2) / 2 }
@@ -56,8 +56,8 @@ func (probit) Eval(y float64, eta, g, h []float64) float64 {
 	return log
 }
 
-// logNormalCDF returns log Φ(x) and φ(x)/Φ(x). Below −5 they come from the
-// continued fraction of Mills' ratio, which is free of cancellation.
+// logNormalCDF returns log Φ(x) and φ(x)/Φ(x). Below −5 it uses the continued fraction of
+// Mills' ratio, which is free of cancellation.
 func logNormalCDF(x float64) (log, ratio float64) {
 	if x > -5 {
 		cdf := math.Erfc(-x/math.Sqrt2) / 2
@@ -77,7 +77,7 @@ func inverseMills(t float64) float64 {
 	return f
 }
 
-// poisson: a count with mean exp(η).
+// poisson is a count with mean exp(η).
 type poisson struct{}
 
 func (poisson) Mean(eta []float64) float64 { return math.Exp(eta[0]) }
@@ -92,7 +92,7 @@ func (poisson) Eval(y float64, eta, g, h []float64) float64 {
 	return y*eta[0] - mean - lgamma
 }
 
-// negativeBinomial: a count with mean exp(η₀) and variance μ + μ²/exp(η₁).
+// negativeBinomial is a count with mean μ = exp(η₀) and variance μ + μ²/exp(η₁).
 type negativeBinomial struct{}
 
 func (negativeBinomial) Mean(eta []float64) float64 { return math.Exp(eta[0]) }
@@ -120,8 +120,8 @@ func (negativeBinomial) Eval(y float64, eta, g, h []float64) float64 {
 	return y*t - (y+phi)*softplus + log - lgamma
 }
 
-// risingFactorial returns, for log Γ(φ + n) − log Γ(φ), the first and second
-// derivative and the value. n is a whole number.
+// risingFactorial returns the first and second derivative, and the value, of log Γ(φ + n) −
+// log Γ(φ) for a whole number n.
 func risingFactorial(phi, n float64) (first, second, value float64) {
 	const few = 32
 	if n <= few {
@@ -140,7 +140,7 @@ func risingFactorial(phi, n float64) (first, second, value float64) {
 	return first, second, above - below
 }
 
-// normal: N(η₀, exp(2η₁)).
+// normal is N(η₀, exp(2η₁)).
 type normal struct{}
 
 func (normal) Mean(eta []float64) float64 { return eta[0] }
@@ -155,7 +155,7 @@ func (normal) Eval(y float64, eta, g, h []float64) float64 {
 	return -eta[1] - r*r*w/2 - special.HalfLogTwoPi
 }
 
-// knownNormal: N(η, variance).
+// knownNormal is N(η, variance).
 type knownNormal struct{ variance float64 }
 
 func (knownNormal) Mean(eta []float64) float64 { return eta[0] }
@@ -168,7 +168,7 @@ func (k knownNormal) Eval(y float64, eta, g, h []float64) float64 {
 	return -r*r/(2*k.variance) - math.Log(k.variance)/2 - special.HalfLogTwoPi
 }
 
-// student: Student-t with ν degrees of freedom, location η₀ and scale exp(η₁).
+// student is Student's t with ν degrees of freedom, location η₀ and scale exp(η₁).
 type student struct{ nu, constant float64 }
 
 func newStudent(nu float64) student {
@@ -194,8 +194,7 @@ func (s student) Eval(y float64, eta, g, h []float64) float64 {
 	return s.constant - eta[1] - (s.nu+1)/2*math.Log1p(z*z/s.nu)
 }
 
-// softmax: P(y = k) ∝ exp(η_k), where η of the first class, the baseline, is 0 and
-// is left out.
+// softmax has P(y = k) ∝ exp(η_k). η of the first class, the baseline, is 0 and left out.
 type softmax struct{ classes int }
 
 func (softmax) Mean([]float64) float64 { return math.NaN() }
@@ -203,7 +202,7 @@ func (softmax) Mean([]float64) float64 { return math.NaN() }
 func (s softmax) Size() int { return s.classes - 1 }
 
 func (s softmax) Eval(y float64, eta, g, h []float64) float64 {
-	var largest float64 // of the baseline
+	var largest float64 // the baseline's
 	for _, e := range eta {
 		largest = max(largest, e)
 	}
@@ -233,16 +232,15 @@ func (s softmax) Eval(y float64, eta, g, h []float64) float64 {
 	return value
 }
 
-// varying adds to the first predictor of a base what varies between groups: for each
-// effect e^κ·p, where κ is the logarithm of the spread and p the group's standardised
-// effect, times the regressor of a slope. They follow the base's own predictors in
-// pairs κ, p.
+// varying adds to the first predictor of a base, for each effect that varies between
+// groups, e^κ·p times the regressor of the effect. κ is the logarithm of the spread and p
+// the group's standardised effect. The pairs κ, p follow the base's own predictors.
 type varying struct {
 	base    Response
 	effects int
-	eta     []float64 // of the base, as are g and h
+	eta     []float64 // of the base, like g and h
 	g, h    []float64
-	v       []float64 // derivative of the first predictor
+	v       []float64 // derivatives of the first predictor
 }
 
 func newVarying(base Response, effects int) *varying {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// responses with outcomes that they can have.
+// responses has all responses with possible outcomes.
 var responses = map[string]struct {
 	of Response
 	y  *rapid.Generator[float64]
@@ -29,7 +29,7 @@ var responses = map[string]struct {
 
 var counts = rapid.Map(rapid.IntRange(0, 90), func(n int) float64 { return float64(n) })
 
-// Gradient and Hessian are the differences of the value and of the gradient.
+// Gradient and Hessian agree with finite differences of the value and of the gradient.
 func TestResponseDerivatives(t *testing.T) {
 	for name, r := range responses {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestResponseDerivatives(t *testing.T) {
 	}
 }
 
-// Probabilities of all outcomes add up to one.
+// The probabilities of all outcomes add up to one.
 func TestResponsesAreNormalised(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		eta := rapid.SliceOfN(rapid.Float64Range(-2.5, 2.5), 5, 5).Draw(t, "η")
@@ -96,7 +96,7 @@ func TestResponsesAreNormalised(t *testing.T) {
 	})
 }
 
-// Predictors far out leave everything finite but for counts, whose mean overflows.
+// At extreme predictors all numbers are finite, except for counts, whose mean overflows.
 func TestResponsesFarOut(t *testing.T) {
 	for name, r := range responses {
 		if name == "poisson" || name == "negative binomial" {
@@ -116,8 +116,8 @@ func TestResponsesFarOut(t *testing.T) {
 	}
 }
 
-// log Φ is that of erfc as far as that goes, and in the far tail that of the asymptotic
-// series 1/x − 1/x³ + 3/x⁵ − ….
+// log Φ agrees with erfc where erfc does not underflow, and in the far tail with the
+// asymptotic series 1/x − 1/x³ + 3/x⁵ − ….
 func TestLogNormalCDF(t *testing.T) {
 	for x := -40.0; x <= 8; x += .25 {
 		log, ratio := logNormalCDF(x)

@@ -2,13 +2,13 @@ package solver
 
 import "fedpvi/dpmech"
 
-// A Sink hands the gradients of records from the engine to the gate.
+// A Sink passes the gradients of records from the engine to the gate.
 type Sink struct {
 	Sum   *dpmech.Accumulator // of the batch under way
 	dense []float64           // zero between records
 }
 
-// NewSink returns a sink of vectors with so many elements.
+// NewSink returns a sink for vectors of the given length.
 func NewSink(size int) *Sink { return &Sink{dense: make([]float64, size)} }
 
 // AddRows implements gpu.RowSink.
@@ -34,7 +34,7 @@ func (s *Sink) AddRecord(index []int32, value []float64) error {
 	return err
 }
 
-// AppendBatch appends the numbers of a batch's records as the engine has them.
+// AppendBatch appends the record numbers of a batch in the engine's type.
 func AppendBatch(dst []int32, batch []uint32) []int32 {
 	for _, record := range batch {
 		dst = append(dst, int32(record))

@@ -14,7 +14,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// slope is a model y = a + bx with records of x in [−1, 1].
+// slope returns a model y = a + bx with records of x in [−1, 1].
 func slope(t *testing.T, n int) (*model.Linear, *shard.Shard) {
 	t.Helper()
 	st, err := study.Parse("s.toml", []byte(`
@@ -111,7 +111,7 @@ func TestClippedAnalyticalWithoutNoise(t *testing.T) {
 	}
 }
 
-// Statistics are released once, and after a restart they are the same ones.
+// Statistics are released once, and are the same after a restart.
 func TestClippedAnalyticalReleasesOnce(t *testing.T) {
 	m, s := slope(t, 40)
 	g := mechanism(t, m.StatisticsSize(), .1)
@@ -142,7 +142,7 @@ func TestClippedAnalyticalReleasesOnce(t *testing.T) {
 	}
 }
 
-// The paper's update releases in every round, with other noise each time.
+// The paper's update releases in every round, with new noise each time.
 func TestPublishedAnalyticalReleasesAlways(t *testing.T) {
 	m, s := slope(t, 40)
 	c := solver.NewPublishedAnalytical(m, s, mechanism(t, m.StatisticsSize(), .1))

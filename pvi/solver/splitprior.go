@@ -5,17 +5,17 @@ import (
 	"fedpvi/dpmech"
 )
 
-// splitPrior solves as if the client had its share of the prior alone.
+// splitPrior solves with the client's share of the prior alone.
 type splitPrior struct {
 	Solver
 	share  float64
 	cavity []float64
 }
 
-// SplitPrior returns a solver for the first and only round of a Bayesian committee
-// machine (Tresp 2000) whose members split the prior: the cavity, which then is the
-// prior, is raised to the power 1/clients. The product of the prior and of all factors
-// is the product of the members' posteriors.
+// SplitPrior returns a solver for the first and only round of a Bayesian committee machine
+// (Tresp 2000) whose members split the prior. It raises the cavity, which is the prior in
+// the first round, to the power 1/clients. The product of the prior and of all factors is
+// then the product of the members' posteriors.
 func SplitPrior(s Solver, clients int) Solver {
 	return &splitPrior{Solver: s, share: 1 / float64(clients)}
 }

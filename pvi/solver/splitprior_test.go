@@ -9,13 +9,13 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// A witness remembers what it was asked.
+// A witness records the cavity of its last problem.
 type witness struct{ cavity []float64 }
 
 func (w *witness) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	w.cavity = slices.Clone(p.Cavity)
 	for i, c := range p.Cavity {
-		dst[i] = 10*float64(i+1) - c // a posterior of 10, 20, ... whatever the cavity
+		dst[i] = 10*float64(i+1) - c // the posterior is 10, 20, ... for any cavity
 	}
 	return nil, nil
 }
@@ -23,7 +23,7 @@ func (w *witness) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]
 func (w *witness) State() []byte        { return []byte("remembered") }
 func (w *witness) Restore([]byte) error { return nil }
 
-// Members that split the prior see their share of it, and the prior times their
+// Members that split the prior have the cavity prior^(1/M), and the prior times their
 // factors is the product of their posteriors (Tresp 2000): 4 posteriors of 10, 20, ...
 func TestSplitPrior(t *testing.T) {
 	const clients = 4

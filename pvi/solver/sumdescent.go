@@ -8,17 +8,17 @@ import (
 	"fedpvi/internal/special"
 )
 
-// A SumDescent moves one q, which all machines of a federation have in common, by
-// opened sums of its clients' gradients: a step of [DPSVI] on all records for every
-// sum. Steps of DPSVIOptions are those of the whole study, and Average is of them.
+// A SumDescent moves one q, which all machines of a federation share, by the opened sums of
+// the clients' gradients. Each sum is a step of [DPSVI] on all records. Options count the
+// steps of the whole study, and Average is a share of them.
 //
-// What it remembers is a state, a vector that is a function of the sums so far and
-// of public draws; every call starts from one. Floating-point libraries that round
-// differently make states that differ in the last bits.
+// A SumDescent keeps no q between calls: a state is a vector that is a function of the sums
+// so far and of public draws, and every call takes one. Floating-point libraries that round
+// differently lead to states that differ in the last bits.
 //
 // It is not safe for concurrent use.
 type SumDescent struct {
-	program *Program // of no records: what is known without any
+	program *Program // without records
 	options DPSVIOptions
 	run     *gpu.MeanField
 	total   []float64
@@ -27,18 +27,18 @@ type SumDescent struct {
 	sd      []float64
 }
 
-// NewSumDescent returns the descent on the free energy of all records. The program
-// has none, and with it the whole of what the prior says beyond its base.
+// NewSumDescent returns the descent on the free energy of all records. The program must
+// have no records, and the whole difference between its prior and its base.
 func NewSumDescent(p *Program, o DPSVIOptions) (*SumDescent, error) {
 	d := p.Dim()
 	if o.Draws != 1 {
 		return nil, fmt.Errorf("descent by sums: a step takes one draw, got %d", o.Draws)
 	}
 	if o.Steps < 1 || !(o.InitialSD > 0) {
-		return nil, fmt.Errorf("descent by sums: %d steps from an sd of %g cannot be", o.Steps, o.InitialSD)
+		return nil, fmt.Errorf("descent by sums: steps and the initial sd must be positive, got %d and %g", o.Steps, o.InitialSD)
 	}
 	if p.records.Rows() > 0 {
-		return nil, errors.New("descent by sums: it has records of its own")
+		return nil, errors.New("descent by sums: the program must have no records")
 	}
 	optimiser, err := newOptimiser(o.Optimiser, 2*d)
 	if err != nil {
@@ -60,11 +60,11 @@ func NewSumDescent(p *Program, o DPSVIOptions) (*SumDescent, error) {
 // Size returns the number of elements of a sum.
 func (s *SumDescent) Size() int { return s.options.size(s.program.Dim()) }
 
-// Start returns the state before the first sum: q is the prior's base, with sds of at
-// most InitialSD.
+// Start returns the state before the first sum: q is the prior's base, with sds of at most
+// InitialSD.
 func (s *SumDescent) Start() []float64 { return s.run.AppendState(nil) }
 
-// Check refuses what is no state of this descent.
+// Check returns an error for a vector that is no state of this descent.
 func (s *SumDescent) Check(state []float64) error {
 	if err := s.run.SetState(state); err != nil {
 		return fmt.Errorf("descent by sums: %w", err)
@@ -75,16 +75,15 @@ func (s *SumDescent) Check(state []float64) error {
 	return nil
 }
 
-// Query returns where gradients are taken next: at θ = m + s∘ε. It is valid until the
-// next call.
+// Query returns the point θ = m + s∘ε at which clients take the next gradients. It is valid
+// until the next call.
 func (s *SumDescent) Query(state, epsilon []float64) *gpu.Query {
 	s.set(state)
 	return s.run.Next(func(dst []float64) { copy(dst, epsilon) }, nil)
 }
 
-// Step writes to next the state that follows when the sum of all records' gradients
-// at the query's θ, under whatever noise, is known. It reports whether all of it is
-// finite.
+// Step writes to next the state after the noisy sum of all records' gradients at the
+// query's θ. It reports whether all of it is finite.
 func (s *SumDescent) Step(next, state, epsilon, sum []float64) ([]float64, bool) {
 	at := s.Query(state, epsilon)
 	s.total = append(s.total[:0], sum...)
@@ -94,8 +93,8 @@ func (s *SumDescent) Step(next, state, epsilon, sum []float64) ([]float64, bool)
 	return next, special.Finite(next)
 }
 
-// Natural writes the natural parameters of q, diagonal: as it is, or averaged over the
-// last steps.
+// Natural writes the natural parameters of the diagonal q of a state, or of q averaged over
+// the last steps.
 func (s *SumDescent) Natural(dst, state []float64, averaged bool) {
 	s.set(state)
 	if averaged {

@@ -14,24 +14,24 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// SVI climbs the local free energy E_q[log likelihood] − KL(q‖cavity) by stochastic
-// gradients (Kingma and Ba's Adam, 2015), with reparameterised draws θ = m + Rε, where
-// RRᵀ is the covariance of q, in the coordinates in which q at the beginning of the
-// round is standard. The gradient is the path derivative alone, which has no variance
-// where q is exact (Roeder, Wu and Duvenaud, "Sticking the landing", 2017), of draws in
-// pairs ε, −ε. The step falls linearly to nothing, and what is proposed is the average
-// over the second half.
+// SVI ascends the local free energy E_q[log likelihood] − KL(q‖cavity) by stochastic
+// gradients (Kingma and Ba's Adam, 2015). It uses reparameterised draws θ = m + Rε, where
+// RRᵀ is the covariance of q, in the coordinates in which q is standard at the beginning of
+// the round. The gradient is the path derivative alone, which has no variance where q is
+// exact (Roeder, Wu and Duvenaud, "Sticking the landing", 2017), at draws in pairs ε, −ε.
+// The step size falls linearly to zero, and the proposal is the average over the second
+// half of the steps.
 //
-// It uses the records without noise: what it proposes must pass a gate.
+// SVI uses the records without noise. Its proposals must pass a gate.
 type SVI struct {
 	likelihood Likelihood
 	ascent     study.Ascent
 }
 
-// NewSVI returns the solver for what a shard says about θ.
+// NewSVI returns the solver for a shard's likelihood.
 func NewSVI(l Likelihood, a study.Ascent) *SVI { return &SVI{l, a} }
 
-// Propose implements [Solver]. It releases nothing; its draws are from src.
+// Propose implements [Solver]. It releases nothing. Its draws come from src.
 func (s *SVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error) {
 	c, err := newClimb(s.likelihood, p)
 	if err != nil {
@@ -47,15 +47,15 @@ func (s *SVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountan
 	return nil, c.result(dst, p)
 }
 
-// State implements [Solver]: every round begins afresh.
+// State implements [Solver]. There is no state: every round begins afresh.
 func (s *SVI) State() []byte { return nil }
 
 // Restore implements [Solver].
 func (s *SVI) Restore(state []byte) error { return stateless("svi", state) }
 
-// A climb is one round of SVI. In the coordinates u, θ = m₀ + R₀u, where q began as
-// N(0, I); now it is N(mean, LLᵀ) with L lower triangular, or diagonal. The diagonal
-// of L is kept as its logarithm.
+// A climb is one round of SVI. In coordinates u, with θ = m₀ + R₀u, q began as N(0, I) and
+// now is N(mean, LLᵀ), with L lower triangular or diagonal. The diagonal of L is kept as
+// its logarithm.
 type climb struct {
 	likelihood Likelihood
 	diagonal   bool
@@ -63,7 +63,7 @@ type climb struct {
 	origin     []float64
 	root       []float64 // R₀ by rows, lower triangular; for a diagonal q its diagonal
 	cavityH    []float64 // cavity in u: precision times mean
-	cavityP    []float64 // and precision, by rows; or its diagonal
+	cavityP    []float64 // cavity in u: precision by rows, or its diagonal
 
 	x, gradient []float64 // mean, then L row by row (log diagonal last in each row)
 	first       []float64 // Adam's moments
@@ -214,8 +214,8 @@ func (c *climb) place() {
 	}
 }
 
-// pathDerivative writes the gradient in u of log likelihood + log cavity − log q, with
-// q held still: −log q grows by L⁻ᵀε.
+// pathDerivative writes the gradient in u of log likelihood + log cavity − log q with q
+// held fixed: the gradient of −log q is L⁻ᵀε.
 func (c *climb) pathDerivative() {
 	d := c.d
 	if c.diagonal {
@@ -311,7 +311,7 @@ func (c *climb) natural(dst []float64) bool {
 	return special.Finite(dst)
 }
 
-// cholesky returns the lower root of a covariance by rows, nil if it has none.
+// cholesky returns the lower root of a covariance by rows; nil if it has none.
 func cholesky(covariance []float64, d int) []float64 {
 	root := make([]float64, d*d)
 	for i := range d {
@@ -333,8 +333,8 @@ func cholesky(covariance []float64, d int) []float64 {
 	return root
 }
 
-// normals fills v with standard normal variates of src (Box and Muller 1958). They
-// protect nobody.
+// normals fills v with standard normal variates of src (Box and Muller 1958). They protect
+// nobody.
 func normals(v []float64, src *dpmech.Stream) {
 	uniform := func() float64 { return (float64(src.Uint64()>>11) + 0.5) * 0x1p-53 }
 	for i := 0; i < len(v); i += 2 {
