@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A record on a public bound is loaded, wherever scaling rounds it to: whether a shard
-// is refused must not depend on it.
+// A record on a public bound is loaded, however scaling rounds it. Whether a shard is
+// refused must not depend on private values.
 func TestRecordsOnTheirBoundsAreLoaded(t *testing.T) {
 	const text = `
 study = { version = 1, name = "bounds" }
@@ -59,7 +59,8 @@ bounds = [%[1]g, %[2]g]
 	}
 }
 
-// Interactions of levels with long names, a million of them, are refused at the first, and not written out before.
+// A million interactions of levels with long names are refused at the first name, before
+// the others are made.
 func TestLongNamesAreNotWrittenOut(t *testing.T) {
 	text := "study = { version = 1, name = \"long\" }\nmodel = { family = \"linear\", outcome = \"y\", terms = [\"a*b*c\"], noise_sd = 1.0 }\n" +
 		"inference = { rounds = 1, q = \"diagonal\" }\nprivacy.unit = \"none\"\n[[column]]\nname = \"y\"\ntype = \"numeric\"\nbounds = [0, 1]\n"

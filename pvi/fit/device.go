@@ -8,7 +8,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// OnDevice returns why the kernels of package cuda do not have the model, nil if they do.
+// OnDevice returns nil if the kernels of package cuda support the model, and otherwise an
+// error with the reason.
 func (m *Model) OnDevice() error {
 	if f := m.Study.Model.Family; f == study.Softmax || f == study.NeuralNetwork {
 		return fmt.Errorf("the kernels have regressions of one predictor and mixtures, not %s", f)
@@ -19,7 +20,8 @@ func (m *Model) OnDevice() error {
 	return nil
 }
 
-// OnDeviceRecords returns a shard as a device reads it, for one of so many clients.
+// OnDeviceRecords returns a shard in the form for a device, for one of the given number of
+// clients.
 func (m *Model) OnDeviceRecords(s *shard.Shard, clients int) (cuda.Records, error) {
 	if err := m.OnDevice(); err != nil {
 		return nil, err
@@ -49,7 +51,7 @@ func (m *Model) OnDeviceRecords(s *shard.Shard, clients int) (cuda.Records, erro
 	}, nil
 }
 
-// onDeviceEffects are the effects of all group terms.
+// onDeviceEffects returns the effects of all group terms.
 func (m *Model) onDeviceEffects(s *shard.Shard) (effects []cuda.Effect) {
 	for g, w := range m.layout.groups {
 		c, _ := m.Study.Column(m.Study.Model.Groups[g].By)
@@ -68,8 +70,8 @@ func (m *Model) onDeviceEffects(s *shard.Shard) (effects []cuda.Effect) {
 	return effects
 }
 
-// onDeviceMixture has the coordinates in the order of [Model.mixture]: pieces of the stick,
-// then means and logarithms of standard deviations, variable by variable.
+// onDeviceMixture returns the coordinates in the order of [Model.mixture]: the sticks, then
+// means and log sds, variable by variable.
 func (m *Model) onDeviceMixture(rows []float64, share float64) cuda.Mixture {
 	model := &m.Study.Model
 	k, known := model.Components, model.ClusterSD > 0

@@ -24,8 +24,8 @@ type gone struct{ emulator.Device }
 
 func (*gone) Launch(string, int, int, int, ...uint64) error { return errors.New("gone") }
 
-// A study's model on a device is its record program: steps of both come to the same factor,
-// of all models that the kernels have; and they say which they have not.
+// For every model that the kernels support, steps on a device and steps of the record
+// program lead to the same factor. OnDevice returns an error for the others.
 func TestModelsOnADevice(t *testing.T) {
 	models["known clusters"] = `{ family = "mixture", columns = ["u", "y"], components = 4, cluster_sd = 0.3 }`
 	defer delete(models, "known clusters")
@@ -47,7 +47,7 @@ func TestModelsOnADevice(t *testing.T) {
 	}
 }
 
-// proposeOn returns what a visit of 20 private steps proposes, with a device.
+// proposeOn returns the proposal of a visit of 20 private steps, with a device.
 func proposeOn(t *testing.T, m *Model, d cuda.Device) []float64 {
 	t.Helper()
 	const records, clients = 150, 3

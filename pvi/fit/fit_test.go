@@ -64,8 +64,8 @@ func randomShard(m *Model, n int, r *rand.Rand) *shard.Shard {
 	return shard.Design(m.Study, records)
 }
 
-// A regression and its record program are two implementations of one model: the same
-// log likelihood, gradient and Hessian.
+// A regression and its record program are two implementations of one model: they have the
+// same log likelihood, gradient and Hessian.
 func TestRegressionsAreTheirPrograms(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)
@@ -150,7 +150,7 @@ func close(t *testing.T, what string, got, want []float64, tolerance float64) {
 	}
 }
 
-// Parameters of the two are in the same order: their names agree but for what the
+// The parameters of both are in the same order: their names agree except for what the
 // program adds.
 func TestNamesAgree(t *testing.T) {
 	for name := range models {
@@ -165,7 +165,8 @@ func TestNamesAgree(t *testing.T) {
 	}
 }
 
-// The expectation of a program is that of a regression, up to its quasi-random points.
+// The expectation of a program agrees with that of a regression up to the error of its
+// quasi-random points.
 func TestExpectations(t *testing.T) {
 	m := newModel(t, "logistic")
 	r := rand.New(rand.NewPCG(3, 4))
@@ -199,8 +200,8 @@ func TestExpectations(t *testing.T) {
 	}
 }
 
-// Clients that share a prior that no Gaussian is have it once together: likelihoods and
-// base add up to the log posterior, and the Hessian is of its gradient.
+// Clients that share a prior that is not Gaussian have it once together: likelihoods and
+// base add up to the log posterior, and the Hessian is the derivative of its gradient.
 func TestPriorIsShared(t *testing.T) {
 	for _, name := range []string{"mixture", "network"} {
 		m := newModel(t, name)
@@ -259,7 +260,7 @@ func TestPriorIsShared(t *testing.T) {
 	}
 }
 
-// Priors of coordinates by themselves are those of the family as a whole, and so is what is wrong with them.
+// NaturalPrior and CheckPrior agree with Prior of the whole family, errors included.
 func TestPriorsByThemselves(t *testing.T) {
 	for name := range models {
 		m := newModel(t, name)
@@ -297,8 +298,9 @@ func parametersOf(all []Parameter) (p Parameters) {
 	return p
 }
 
-// A study has one program. These are the first bytes of digests of some, in version 1 of the canonical form: of those
-// without a logarithm, whose last bit is another on other machines.
+// A study always has the same program. These are the first bytes of the digests of some
+// programs, in version 1 of the canonical form. They have no logarithm, whose last bit
+// differs between machines.
 func TestProgramsStayTheSame(t *testing.T) {
 	for name, want := range map[string]string{
 		"logistic": "b5255abf3f4c5d96",

@@ -13,11 +13,12 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// stickSD is the base of a coordinate whose prior is not normal.
+// stickSD is the sd of the base of a coordinate whose prior is not normal.
 const stickSD = 1.5
 
-// takeParameters makes the coordinates of the program the parameters of a model that
-// is no regression. A coordinate whose prior is normal with constants has it as base.
+// takeParameters makes the coordinates of the program the parameters of a model that is not
+// a regression. The base of a coordinate is its prior if that is normal with constant
+// arguments.
 func (m *Model) takeParameters() {
 	p := m.program.Verified().Program()
 	for k, prior := range p.Priors {
@@ -39,7 +40,7 @@ func (m *Model) takeParameters() {
 	}
 }
 
-// normalPrior returns the constants of a normal prior of a parameter without constraint.
+// normalPrior returns the constants of a normal prior of an unconstrained parameter.
 func normalPrior(p *ir.Program, prior *ir.Prior) (mean, sd []float64, ok bool) {
 	if prior.Density != ir.Normal || p.Parameters[prior.Parameter].Constraint.Kind != ir.Unconstrained {
 		return nil, nil, false
@@ -48,8 +49,8 @@ func normalPrior(p *ir.Program, prior *ir.Prior) (mean, sd []float64, ok bool) {
 	return a.Values, b.Values, a.Op == ir.Const && b.Op == ir.Const
 }
 
-// keptProgram is up to how many coordinates of θ a regression keeps its record program, which names them all:
-// who adds answers up has no need of it.
+// keptProgram is the largest dimension of θ for which a regression keeps its record
+// program, which names every coordinate. A coordinator does not need it.
 const keptProgram = 1 << 16
 
 // Program returns the model as a record program.
@@ -59,12 +60,12 @@ func (m *Model) Program() *model.Model {
 	}
 	program, err := m.build()
 	if err != nil {
-		panic("fit: " + err.Error()) // unreachable: New made one
+		panic("fit: " + err.Error()) // unreachable: New built one
 	}
 	return program
 }
 
-// Load returns a shard as the program reads it.
+// Load returns a shard as a table for the program.
 func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
 	n := s.Len()
 	var columns [][]float64
@@ -107,8 +108,9 @@ func (m *Model) Load(s *shard.Shard) (*model.Table, error) {
 	return table, nil
 }
 
-// Records returns what a shard says of θ as the record program has it, with the share
-// that one of so many clients has in what the prior is beyond a Gaussian.
+// Records returns the likelihood of a shard under the record program, for one of the given
+// number of clients. If the prior is not its Gaussian base, each client has an equal share
+// of the difference.
 func (m *Model) Records(s *shard.Shard, clients int) (*solver.Program, error) {
 	table, err := m.Load(s)
 	if err != nil {
@@ -121,8 +123,7 @@ func (m *Model) Records(s *shard.Shard, clients int) (*solver.Program, error) {
 	return solver.NewProgram(m.Program(), table, base, m.beyond, 1/float64(clients))
 }
 
-// draws is the number of quasi-random points of a posterior that a prediction of a
-// program averages over.
+// draws is the number of quasi-random points of the posterior in a prediction of a program.
 const draws = 256
 
 // predictGeneral averages a program's predictions over points of the posterior.
@@ -147,7 +148,8 @@ func (m *Model) predictGeneral(s *shard.Shard, family gaussian.Family, natural [
 			program.Predict(means, theta, table)
 		}
 		for i, log := range logs {
-			// log-sum-exp as it goes: totals are relative to the largest so far.
+			// This is a running log-sum-exp: totals are relative to the largest term so
+			// far.
 			if log > out[i].LogDensity {
 				totals[i] *= math.Exp(out[i].LogDensity - log)
 				out[i].LogDensity = log

@@ -6,10 +6,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// TypicalGradient is the size that a record's gradient may well have: the norm of the
-// regressors of a record whose values are spread evenly within their public bounds, times
-// the size of a residual on the scale of the predictor. It is 0 where nothing public
-// says so.
+// TypicalGradient returns a plausible norm of a record's gradient: the norm of the
+// regressors of a record whose values are uniform within their public bounds, times the
+// size of a residual on the scale of the predictor. It is 0 if no public number gives a
+// guess.
 func (m *Model) TypicalGradient() float64 {
 	if m.General() {
 		return 0
@@ -24,10 +24,11 @@ func (m *Model) TypicalGradient() float64 {
 	return m.residual() * math.Sqrt(squares)
 }
 
-// residual is the size of the derivative of a record's log density in its predictor: for two
-// outcomes twice what it is where both are as likely, which is 1, the most that it can be, for log odds, and
-// 2φ(0)/Φ(0) for probit; √2 for several classes; for others two sds of the outcome, of
-// those that its prior and its bounds let expect, as a derivative.
+// residual returns the size of the derivative of a record's log density in its predictor.
+// For a binary outcome it is twice the derivative where both outcomes are equally likely:
+// 1, the largest possible, for log odds and 2φ(0)/Φ(0) for probit. It is √2 for several
+// classes. For others it is the derivative at two sds of the outcome, as expected from its
+// prior and bounds.
 func (m *Model) residual() float64 {
 	st := m.Study
 	switch st.Model.Kind() {
@@ -43,7 +44,7 @@ func (m *Model) residual() float64 {
 		}
 		return 2 / st.Prior.Scale.Median
 	case study.Count:
-		// A log mean that is normal with variance v has mean exp(v/2) on average.
+		// The mean is exp(v/2) on average if its log is normal with variance v.
 		mean := math.Exp(st.Prior.Mean + st.Prior.SD*st.Prior.SD*st.TypicalSquares()/2)
 		return 2 * math.Sqrt(max(1, min(mean, st.OutcomeBound()/2)))
 	}

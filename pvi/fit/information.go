@@ -7,9 +7,9 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// InformationBound returns the public bound on the Frobenius norm of a record's
-// information: that of its outcome in the predictors times the bound on the squared
-// norm of its regressors. An error says why there is none.
+// InformationBound returns a public bound on the Frobenius norm of a record's information:
+// the bound for its outcome in the predictors times the bound on the squared norm of its
+// regressors. It returns an error with the reason if there is no bound.
 func (m *Model) InformationBound() (float64, error) {
 	if m.General() {
 		return 0, errors.New("nothing public bounds the curvature of a model that is no regression")
@@ -22,5 +22,6 @@ func (m *Model) InformationBound() (float64, error) {
 	return most * squares, nil
 }
 
-// Regression returns the records of a shard as a regression. The model must be one.
+// Regression returns the records of a shard as a regression. The model must be a
+// regression.
 func (m *Model) Regression(s *shard.Shard) *solver.Regression { return m.regression(s) }

@@ -9,32 +9,32 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Model is what a study estimates.
+// A Model is the model that a study estimates.
 type Model struct {
 	Study      *study.Study
 	Parameters Parameters
 
 	layout  layout
 	linear  *model.Linear
-	program *model.Model // nil if it is long, and made again where it is asked for
-	beyond  bool         // the program's prior is more than that of the parameters
+	program *model.Model // nil if it is long; Program then builds it again at each call
+	beyond  bool         // the program's prior is not the Gaussian prior of the parameters
 }
 
-// General reports whether the model is known by its record program alone, rather than
-// as a regression.
+// General reports whether the model exists only as a record program, and not as a
+// regression.
 func (m *Model) General() bool {
 	f := m.Study.Model.Family
 	return f == study.Mixture || f == study.NeuralNetwork
 }
 
-// Linear returns the model in closed form, nil if it is not conjugate.
+// Linear returns the model in closed form, or nil if it is not conjugate.
 func (m *Model) Linear() *model.Linear { return m.linear }
 
 // Width returns the number of regressors of a record.
 func (m *Model) Width() int { return m.layout.coefficients }
 
-// Curvature returns how much precision a record of unit length adds to a coefficient,
-// or about as much; 0 if nothing public says so.
+// Curvature returns about how much precision a record of unit length adds to a coefficient;
+// 0 if no public number gives a guess.
 func (m *Model) Curvature() float64 {
 	st := m.Study
 	switch st.Model.Family {
@@ -53,8 +53,8 @@ func (m *Model) Curvature() float64 {
 	return 0
 }
 
-// RecordBound returns what no element of a record's natural parameters should
-// exceed: it decides how fine the lattice of messages can be.
+// RecordBound returns a size that no element of a record's natural parameters should
+// exceed. The lattice of messages is chosen by it.
 func (m *Model) RecordBound() float64 {
 	st := m.Study
 	squares, _ := st.RegressorBounds()
@@ -75,12 +75,13 @@ func (m *Model) RecordBound() float64 {
 	return size * (1 + squares)
 }
 
-// NoiseSD returns the known standard deviation of the outcome on the model's scale, 0
-// if it is learned or there is none.
+// NoiseSD returns the known standard deviation of the outcome on the model's scale. It is 0
+// if the noise is learned or there is none.
 func (m *Model) NoiseSD() float64 { return m.Study.Model.NoiseSD / m.Study.OutcomeUnit() }
 
-// Likelihood returns what the records of a shard say about θ, and the share that one of
-// so many clients has in what the prior is beyond a Gaussian.
+// Likelihood returns the likelihood of a shard's records, for one of the given number of
+// clients. If the prior is not Gaussian, each client has an equal share of its difference
+// from the base.
 func (m *Model) Likelihood(s *shard.Shard, clients int) (solver.Likelihood, error) {
 	if m.General() {
 		return m.Records(s, clients)
@@ -106,8 +107,8 @@ func (m *Model) outcome() solver.Outcome {
 	return o
 }
 
-// addRecord adds record i: its predictors are those of the classes, then the scale,
-// then log sd and standardised effect of each effect of each group term.
+// addRecord adds record i. Its predictors are those of the classes, then the scale, then
+// for each effect of each group term the log sd and the standardised effect.
 func (m *Model) addRecord(b *solver.Regression, s *shard.Shard, i int) {
 	x, y := s.Record(i)
 	for class := range m.layout.classes {
@@ -136,7 +137,7 @@ func (m *Model) addRecord(b *solver.Regression, s *shard.Shard, i int) {
 	b.EndRecord(y)
 }
 
-// Back returns the parameter that a coordinate stands for.
+// Back returns the parameter for a value of its coordinate.
 func (p Parameter) Back(coordinate float64) float64 {
 	if p.Log {
 		return math.Exp(coordinate)

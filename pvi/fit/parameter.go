@@ -9,23 +9,23 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// layout is where the kinds of parameters stand in θ.
+// A layout has the places of the kinds of parameters in θ.
 type layout struct {
-	regressors   ir.Names // of terms
-	coefficients int      // how many of them there are for one predictor, from 0 on
-	classes      int      // predictors that have such coefficients, one set after the other
-	scale        int      // log sd of noise or log dispersion; −1 if there is none
+	regressors   ir.Names // of the terms
+	coefficients int      // number of coefficients of one predictor; the first is at 0
+	classes      int      // number of predictors with such coefficients, one set after the other
+	scale        int      // place of the log sd of the noise or the log dispersion; −1 if there is none
 	groups       []way    // by group term
 }
 
-// way is a group term in θ.
+// A way has the places of a group term in θ.
 type way struct {
-	spread []int // log sd of each effect
-	first  []int // standardised effect of the first level, by effect; the others follow
-	slopes []int // by effect: place among the slopes of the shard, −1 for the intercept
+	spread []int // place of the log sd, by effect
+	first  []int // place of the standardised effect of the first level, by effect; the others follow
+	slopes []int // index among the slopes of the shard, by effect; −1 for the intercept
 }
 
-// New returns what a study is about.
+// New returns the model of a study.
 func New(st *study.Study) (*Model, error) {
 	m := &Model{Study: st}
 	m.layout.scale = -1
@@ -65,8 +65,9 @@ func New(st *study.Study) (*Model, error) {
 	return m, err
 }
 
-// regressors are the names of the terms' coefficients, up to the first that is too long for a program, which is then refused:
-// interactions of long levels must not be written out by the million.
+// regressors returns the names of the terms' coefficients, up to the first that is too long
+// for a program. The program is then refused, before millions of interactions of long
+// levels are written out.
 func regressors(st *study.Study) ir.Names {
 	return ir.CollectNames(func(yield func(string) bool) {
 		for c := range st.Coefficients() {
@@ -97,7 +98,7 @@ func (m *Model) addCoefficients() {
 	m.Parameters.addAll(n*m.layout.classes, one, prior)
 }
 
-// priors are those of coefficients of the names given, class after class.
+// priors returns the priors of the coefficients with the given names, class after class.
 func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 	n, common := names.Len(), study.Normal{Mean: st.Prior.Mean, SD: st.Prior.SD}
 	others := map[int]study.Normal{}
@@ -117,7 +118,7 @@ func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 	}
 }
 
-// oddsOf is between a class and the name of a coefficient of its log odds.
+// oddsOf separates a class from the name of a coefficient of its log odds.
 const oddsOf = "|"
 
 func (m *Model) addScale() {
@@ -183,14 +184,16 @@ func (m *Model) Names() []string {
 	return names
 }
 
-// NaturalPrior returns the natural parameters of the prior of coordinate i, where they are independent.
+// NaturalPrior returns the natural parameters of the prior of coordinate i. Coordinates are
+// independent.
 func (m *Model) NaturalPrior(i int) (h, precision float64) {
 	own := m.Parameters.Prior(i)
 	precision = 1 / (own.SD * own.SD)
 	return precision * own.Mean, precision
 }
 
-// CheckPrior returns the error that Prior returns in a family of independent coordinates, without making it.
+// CheckPrior returns the error that Prior returns in a diagonal family, without building
+// the prior.
 func (m *Model) CheckPrior() error {
 	for i := range m.Dim() {
 		h, precision := m.NaturalPrior(i)

@@ -14,11 +14,11 @@ import (
 type Parameter struct {
 	Name  string
 	Log   bool         // the coordinate is the logarithm of the parameter
-	Prior study.Normal // of the coordinate
-	About string       // what it is, in words; if Beyond, the distribution
+	Prior study.Normal // prior of the coordinate
+	About string       // description in words; if Beyond, the distribution
 
-	// Beyond says that Prior is only the base with which q begins: the prior is
-	// of another kind, and clients share what it says beyond.
+	// Beyond reports that the prior is not normal. Prior is then only the base with which q
+	// begins, and clients share the difference.
 	Beyond bool
 }
 
@@ -27,17 +27,18 @@ func (p Parameter) OwnPrior() study.LogNormal {
 	return study.LogNormal{Median: math.Exp(p.Prior.Mean), Factor: math.Exp(p.Prior.SD)}
 }
 
-// Parameters are the coordinates of θ, in order. There may be a million: one is put together when it is asked for.
+// Parameters are the coordinates of θ, in order. There may be a million, so a Parameter is
+// built only on request.
 type Parameters struct{ blocks []block }
 
-// A block is of coordinates that are alike, one after the other.
+// A block is a run of similar coordinates.
 type block struct {
-	first, behind int                      // of them, and of those that follow
-	parameter     func(k int) Parameter    // the one at first + k
-	prior         func(k int) study.Normal // its prior alone
+	first, behind int                      // place of the first, and of the coordinate after the last
+	parameter     func(k int) Parameter    // returns the parameter at first + k
+	prior         func(k int) study.Normal // returns the prior of that parameter
 }
 
-// Len returns how many there are: the dimension of θ.
+// Len returns the dimension of θ.
 func (p *Parameters) Len() int {
 	if len(p.blocks) == 0 {
 		return 0
@@ -58,13 +59,13 @@ func (p *Parameters) Prior(i int) study.Normal {
 }
 
 func (p *Parameters) block(i int) *block {
-	if p.blocks[0].behind > i { // as all are of most models
+	if p.blocks[0].behind > i { // most models have one block
 		return &p.blocks[0]
 	}
 	return &p.blocks[sort.Search(len(p.blocks), func(b int) bool { return p.blocks[b].behind > i })]
 }
 
-// All returns every parameter with its number, in order.
+// All returns every parameter with its place, in order.
 func (p *Parameters) All() iter.Seq2[int, Parameter] {
 	return func(yield func(int, Parameter) bool) {
 		for i := range p.Len() {
@@ -80,7 +81,7 @@ func (p *Parameters) add(one Parameter) int {
 	return p.addAll(1, func(int) Parameter { return one }, func(int) study.Normal { return one.Prior })
 }
 
-// addAll adds n parameters that are made when they are asked for, and returns the place of the first.
+// addAll adds n parameters, which are built on request, and returns the place of the first.
 func (p *Parameters) addAll(n int, parameter func(k int) Parameter, prior func(k int) study.Normal) int {
 	first := p.Len()
 	if n > 0 {
@@ -89,7 +90,7 @@ func (p *Parameters) addAll(n int, parameter func(k int) Parameter, prior func(k
 	return first
 }
 
-// covariance is that of the prior.
+// covariance is the covariance of the prior.
 type covariance struct{ *Parameters }
 
 func (c covariance) SymmetricDim() int { return c.Len() }

@@ -9,12 +9,11 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Prediction is what a posterior says of the outcome of one record, on the scale of
-// the model.
+// A Prediction is the prediction of one record's outcome, on the scale of the model.
 type Prediction struct {
-	Outcome    float64   // as it was
-	LogDensity float64   // of the outcome: the posterior predictive density or probability
-	Mean       float64   // expected outcome; of a binary one the probability of 1, NaN for classes
+	Outcome    float64   // the true outcome
+	LogDensity float64   // of the true outcome under the posterior predictive distribution
+	Mean       float64   // expected outcome; for a binary one the probability of 1; NaN for classes
 	Classes    []float64 // probabilities; nil unless the outcome is a class
 }
 

@@ -6,12 +6,11 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Locations returns how many linear predictors an outcome's location has: one for
-// every class but the first, or one.
+// Locations returns the number of linear predictors of an outcome's location: one for every
+// class but the first, or one.
 func (m *Model) Locations() int { return m.layout.classes }
 
-// Location writes to eta the linear predictors of record i at θ, what varies between
-// groups included.
+// Location writes to eta the linear predictors of record i at θ, group effects included.
 func (m *Model) Location(eta []float64, s *shard.Shard, i int, theta []float64) {
 	x, _ := s.Record(i)
 	for class := range eta {
@@ -33,8 +32,8 @@ func (m *Model) Location(eta []float64, s *shard.Shard, i int, theta []float64) 
 	}
 }
 
-// Scale returns the scale of the outcome at θ on the model's scale: the noise, known or
-// learned, or the dispersion; 0 if the family has none.
+// Scale returns the scale of the outcome at θ, on the model's scale: the known or learned
+// noise, or the dispersion. It is 0 if the family has none.
 func (m *Model) Scale(theta []float64) float64 {
 	if m.layout.scale >= 0 {
 		return math.Exp(theta[m.layout.scale])

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// program builds the record program of the study: the same model as data, in the
-// parameters' own order.
+// build builds the record program of the study. Its parameters are in the order of
+// m.Parameters.
 func (m *Model) build() (*model.Model, error) {
 	switch m.Study.Model.Family {
 	case study.Mixture:
@@ -22,14 +22,14 @@ func (m *Model) build() (*model.Model, error) {
 	return m.regressionProgram()
 }
 
-// regressors declares the column of regressors, or of what stands in for them.
+// regressors declares the column of regressors.
 func (m *Model) regressors(b *model.Builder) model.Expr {
 	squares, _ := m.Study.RegressorBounds()
-	bound := rounded * math.Sqrt(squares) // no regressor is larger than all together
+	bound := rounded * math.Sqrt(squares) // no regressor is larger than the norm of all
 	return b.Column(ir.Column{Name: "x", Entries: m.layout.regressors, Lower: -bound, Upper: bound})
 }
 
-// coefficients is the prior of a vector of coefficients, which those of all classes have.
+// coefficients returns the prior of a vector of coefficients. All classes have the same.
 func (m *Model) coefficients(b *model.Builder) model.Distribution {
 	mean, sd := make([]float64, m.layout.coefficients), make([]float64, m.layout.coefficients)
 	for i := range mean {
@@ -95,7 +95,7 @@ func (m *Model) regressionProgram() (*model.Model, error) {
 	}
 }
 
-// outcomeColumn declares the outcome as the model sees it.
+// outcomeColumn declares the outcome on the model's scale.
 func (m *Model) outcomeColumn(b *model.Builder) model.Expr {
 	st := m.Study
 	switch st.Model.Kind() {
@@ -107,11 +107,11 @@ func (m *Model) outcomeColumn(b *model.Builder) model.Expr {
 	return b.Real(st.Model.Outcome, -rounded*st.OutcomeBound(), rounded*st.OutcomeBound())
 }
 
-// rounded is what scaling may add to a value on its public bound: that a record lies
-// there is private, and must not be why a shard is refused.
+// rounded allows for rounding when a value on its public bound is scaled. A shard must not
+// be refused because of a private value within the bounds.
 const rounded = 1 + 1e-9
 
-// varying is what a group term adds to η.
+// varying returns the sum that a group term adds to η.
 func (m *Model) varying(b *model.Builder, g study.Group, w way) model.Expr {
 	c, _ := m.Study.Column(g.By)
 	index := b.Integer("level of "+g.By, 0, float64(len(c.Levels)-1))
@@ -152,13 +152,13 @@ func (m *Model) softmaxProgram(b *model.Builder, x, y model.Expr) (*model.Model,
 	return b.Build(b.LogDensity(ir.Categorical, y, eta))
 }
 
-// mixture is a Gaussian mixture whose components' means have priors around points on
-// the diagonal of the box of the public bounds, or where the study says, which tells the
-// components apart:
+// mixture builds a Gaussian mixture. To tell the components apart, their means have priors
+// around points on the diagonal of the box of the public bounds, or where the study's prior
+// sets them:
 //
-//	ℓ_n = log Σ_k w_k Π_v N(x_nv | μ_kv, s_kv²),
+//	ℓ_n = log Σ_k w_k Π_v N(x_nv | μ_kv, s_kv²).
 //
-// or, if one sd is known for all, equal weights and that.
+// If one sd is known for all, the weights are equal.
 func (m *Model) mixture() (*model.Model, error) {
 	st := m.Study
 	k := st.Model.Components
@@ -208,7 +208,7 @@ func (m *Model) mixture() (*model.Model, error) {
 	return b.Build(b.Apply(ir.LogSumExp, terms))
 }
 
-// network is a Bayesian neural network with one hidden layer of tanh units. Priors of
+// network builds a Bayesian neural network with one hidden layer of tanh units. Priors of
 // weights are scaled by the square root of the number of inputs of a unit.
 func (m *Model) network() (*model.Model, error) {
 	st := m.Study

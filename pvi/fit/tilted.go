@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Tilted returns the records of a shard as expectation propagation of a family sees them, for
-// one of so many clients.
+// Tilted returns the records of a shard for expectation propagation in a family, for one of
+// the given number of clients.
 func (m *Model) Tilted(s *shard.Shard, family gaussian.Family, clients int) ep.Tilted {
 	how, st := m.Study.Inference.Propagation, m.Study.Model
 	if !m.General() {
@@ -33,7 +33,7 @@ func (m *Model) Tilted(s *shard.Shard, family gaussian.Family, clients int) ep.T
 	}
 }
 
-// SiteSize returns the length of what a record contributes to a sum of sites.
+// SiteSize returns the length of a record's contribution to a sum of sites.
 func (m *Model) SiteSize(family gaussian.Family) int {
 	if m.Study.Model.Family == study.Mixture && m.Study.Inference.Propagation.Sites == study.TiedSites {
 		return m.Dim() + m.Study.Model.Components
@@ -41,7 +41,7 @@ func (m *Model) SiteSize(family gaussian.Family) int {
 	return family.Size()
 }
 
-// Start returns the means that the study gives, by name, and those of the prior for others.
+// Start returns the given means by name, and the prior's means for the other parameters.
 func (m *Model) Start(at map[string]float64) ([]float64, error) {
 	mean := make([]float64, 0, m.Dim())
 	for _, p := range m.Parameters.All() {
@@ -59,8 +59,9 @@ func (m *Model) Start(at map[string]float64) ([]float64, error) {
 	return mean, nil
 }
 
-// Touched returns how many coordinates of θ a record has a say in together with others, at
-// most: of an indicator's levels it has one; of a mixture's clusters their own.
+// Touched returns a bound on the number of coordinates of θ that a record depends on
+// together. A record has one level of an indicator, and clusters of a mixture count by
+// themselves.
 func (m *Model) Touched() int {
 	switch m.Study.Model.Family {
 	case study.Mixture:

@@ -51,7 +51,7 @@ func likelihoodAndPrior(t *testing.T, m *Model, s *shard.Shard, family gaussian.
 	return l, prior
 }
 
-// logPosterior is the log density of the posterior up to a constant.
+// logPosterior returns the log density of the posterior up to a constant.
 func logPosterior(m *Model, l solver.Likelihood) func(theta []float64) float64 {
 	scratch := make([]float64, m.Dim())
 	return func(theta []float64) float64 {
@@ -64,9 +64,9 @@ func logPosterior(m *Model, l solver.Likelihood) func(theta []float64) float64 {
 	}
 }
 
-// A Gaussian fitted to 120 records has nearly the moments of the posterior, which long
-// random-walk Metropolis finds. A chain of
-// 25,000 steps of such jumps is wrong by about 0.04 sd itself.
+// A Gaussian fitted to 120 records has nearly the moments of the posterior, which a long
+// random-walk Metropolis chain finds. A chain of 25,000 such steps is itself wrong by about
+// 0.04 sd.
 func TestFitsAgainstMetropolis(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -96,7 +96,7 @@ func TestFitsAgainstMetropolis(t *testing.T) {
 	}
 }
 
-// sensible returns records with outcomes that depend on u a little.
+// sensible returns records with outcomes that depend a little on u.
 func sensible(m *Model, n int, r *rand.Rand) *shard.Shard {
 	records := new(shard.Records)
 	for range n {
@@ -112,8 +112,8 @@ func sensible(m *Model, n int, r *rand.Rand) *shard.Shard {
 	return shard.Design(m.Study, records)
 }
 
-// metropolis returns mean and sd of each coordinate of a long chain whose jumps are
-// shaped like the draws of a Gaussian around start.
+// metropolis returns the mean and sd of each coordinate of a long chain, whose jumps have
+// the shape of the draws of a Gaussian around start.
 func metropolis(log func([]float64) float64, start []float64, draw gaussian.Sampler, r *rand.Rand) (mean, sd []float64) {
 	const steps = 25_000
 	d := len(start)
@@ -143,8 +143,7 @@ func metropolis(log func([]float64) float64, start []float64, draw gaussian.Samp
 	return mean, sd
 }
 
-// Laplace's approximation is at the mode: the gradient of the log posterior is zero
-// there.
+// Laplace's approximation is at the mode, where the gradient of the log posterior is zero.
 func TestLaplaceIsAtTheMode(t *testing.T) {
 	for _, name := range []string{"linear", "robust", "logistic", "probit", "poisson", "plain counts", "softmax"} {
 		m := newModel(t, name)
@@ -198,10 +197,10 @@ func TestSVINearsTheFit(t *testing.T) {
 	}
 }
 
-// Records that leave a maximum-likelihood estimate at infinity, or none, leave a proper
-// posterior: one class only, classes that a line separates, a constant column, no event at
-// all, counts at their bound. (Where a noise is learned that the records say is zero, or
-// groups differ in everything, the fit may give up, and says so.)
+// The posterior is proper where a maximum-likelihood estimate is at infinity or does not
+// exist: one class only, classes that a line separates, a constant column, no event, counts
+// at their bound. (If the records make a learned noise zero, or groups differ in
+// everything, the fit may return an error.)
 func TestAwkwardRecords(t *testing.T) {
 	awkward := map[string]func(i int) []float64{
 		"one class":       func(i int) []float64 { return []float64{math.Sin(float64(i)), 5, 1, 3, 1} },
@@ -229,7 +228,7 @@ func TestAwkwardRecords(t *testing.T) {
 	}
 }
 
-// An expectation that overflows is an error that says so, and no number.
+// An expectation that overflows is an error.
 func TestOverflowIsAnError(t *testing.T) {
 	m := newModel(t, "grouped counts")
 	records := new(shard.Records)

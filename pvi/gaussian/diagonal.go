@@ -9,14 +9,14 @@ import (
 
 const logTwoPi = 1.837877066409345483560659472811235279722794947275566825634303080965531391854520
 
-// Diagonal returns the family of Gaussians over R^d with independent
-// coordinates. Natural parameters are h1..hd, Λ11..Λdd.
+// Diagonal returns the family of Gaussians over R^d with independent coordinates. Natural
+// parameters are h1..hd, Λ11..Λdd.
 func Diagonal(d int) Family { return diagonal(d) }
 
 type diagonal int
 
-// Independent reports whether a family is [Diagonal]: what is of a coordinate follows from its own two natural
-// parameters.
+// Independent reports whether a family is [Diagonal], in which each coordinate depends on
+// its own two natural parameters alone.
 func Independent(f Family) bool {
 	_, so := f.(diagonal)
 	return so
@@ -50,7 +50,8 @@ func (f diagonal) Check(nat []float64) error {
 	return nil
 }
 
-// CheckCoordinate is Check of a [Diagonal] for coordinate i, from 0, by itself, whose natural parameters are h and the precision.
+// CheckCoordinate does the Check of a [Diagonal] for one coordinate i, from 0, with natural
+// parameters h and precision.
 func CheckCoordinate(i int, h, precision float64) error {
 	if math.IsNaN(h) || math.IsInf(h, 0) {
 		return fmt.Errorf("%w: precision times mean of coordinate %d is %g", ErrImproper, i+1, h)

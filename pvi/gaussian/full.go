@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Full returns the family of all Gaussians over R^d. Natural parameters are
-// h1..hd and the lower triangle of Λ row by row: Λ11 Λ21 Λ22 Λ31 Λ32 Λ33 ...
+// Full returns the family of all Gaussians over R^d. Natural parameters are h1..hd and the
+// lower triangle of Λ row by row: Λ11 Λ21 Λ22 Λ31 Λ32 Λ33 ...
 func Full(d int) Family { return full(d) }
 
 type full int
@@ -65,7 +65,7 @@ func (r *root) factor(nat []float64) error {
 	return nil
 }
 
-// half overwrites x with L⁻¹x, halfT with L⁻ᵀx.
+// half overwrites x with L⁻¹x, and halfT with L⁻ᵀx.
 func (r *root) half(x []float64) {
 	blas64.Trsv(blas.NoTrans, r.l, blas64.Vector{N: r.d, Data: x, Inc: 1})
 }
@@ -74,7 +74,7 @@ func (r *root) halfT(x []float64) {
 	blas64.Trsv(blas.Trans, r.l, blas64.Vector{N: r.d, Data: x, Inc: 1})
 }
 
-// mean writes the mean of nat, whose root r is, to dst.
+// mean writes the mean of nat, which has root r, to dst.
 func (r *root) mean(dst, nat []float64) error {
 	mustHave(len(dst), r.d, "mean")
 	copy(dst, nat)
@@ -104,7 +104,7 @@ func (r *root) quadratic(x []float64) float64 {
 	return floats.Dot(scaled, scaled)
 }
 
-// solve returns root and mean of nat.
+// solve returns the root and the mean of nat.
 func (f full) solve(nat []float64) (*root, []float64, error) {
 	r := newRoot(int(f))
 	if err := r.factor(nat); err != nil {

@@ -13,8 +13,8 @@ import (
 	"fedpvi/pvi/gaussian"
 )
 
-// random returns mean and covariance of a random proper Gaussian, with a
-// diagonal covariance for a diagonal family.
+// random returns the mean and covariance of a random proper Gaussian, with a diagonal
+// covariance for a diagonal family.
 func random(t *rapid.T, f gaussian.Family) ([]float64, *mat.SymDense) {
 	d := f.Dim()
 	mean := make([]float64, d)
@@ -87,7 +87,8 @@ func TestMomentsRoundTrip(t *testing.T) {
 	})
 }
 
-// The density as it stands in a textbook, with a dense inverse and determinant.
+// textbook returns the density by its textbook formula, with a dense inverse and
+// determinant.
 func textbook(mean []float64, cov *mat.SymDense, theta []float64) float64 {
 	d := len(mean)
 	var inverse mat.Dense
@@ -99,7 +100,7 @@ func textbook(mean []float64, cov *mat.SymDense, theta []float64) float64 {
 	return -(float64(d)*math.Log(2*math.Pi) + math.Log(mat.Det(cov)) + mat.Inner(apart, &inverse, apart)) / 2
 }
 
-// Marginals are the mean and the diagonal of the covariance, to the last bit.
+// Marginals are bit-identical to the mean and the diagonal of the covariance.
 func TestMarginals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFamily(t)
@@ -142,7 +143,7 @@ func TestLogDensity(t *testing.T) {
 	})
 }
 
-// KL and entropy from dense inverses and determinants.
+// KL and Entropy agree with dense inverses and determinants.
 func TestKLAndEntropy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFamily(t)
@@ -196,7 +197,7 @@ func TestKLByQuadrature(t *testing.T) {
 	}
 }
 
-// Sample moments within five standard errors.
+// Sample moments lie within five standard errors.
 func TestSampler(t *testing.T) {
 	cov := mat.NewSymDense(2, []float64{2, .9, .9, .5})
 	mean := []float64{1, -2}
@@ -292,7 +293,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// expectedLog is E_q[sᵀθ − θᵀSθ/2] for a q with diagonal covariance.
+// expectedLog returns E_q[sᵀθ − θᵀSθ/2] for a q with diagonal covariance.
 func expectedLog(d int, likelihood, mean, variance []float64) float64 {
 	var sum float64
 	for i := range d {
@@ -309,9 +310,9 @@ func expectedLog(d int, likelihood, mean, variance []float64) float64 {
 	return sum
 }
 
-// The projection is the gradient of the expected log likelihood in the mean
-// parameters (m, m² + v): dE/dm − 2m·dE/dv for precision times mean, and −2·dE/dv
-// for the precision, here by finite differences.
+// The projection is the gradient of the expected log likelihood in the mean parameters (m,
+// m² + v): dE/dm − 2m·dE/dv for the precision times mean, and −2·dE/dv for the precision,
+// here by finite differences.
 func TestProjectLikelihood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 4).Draw(t, "d")

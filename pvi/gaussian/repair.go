@@ -6,11 +6,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// RepairLikelihood makes a Gaussian factor over R^d, in the layout of [Full], the
-// nearest one that a likelihood could have: where its precision has a negative
-// eigenvalue, it no longer says anything in that direction, neither as precision
-// nor as precision times mean. A factor with noise has such directions where the
-// records say little.
+// RepairLikelihood replaces a Gaussian factor over R^d, in the layout of [Full], by the
+// nearest one that a likelihood could have: along eigenvectors of negative precision, the
+// precision and the precision times mean become zero. A noisy factor has such directions
+// where the records have little information.
 func RepairLikelihood(d int, factor []float64) error {
 	mustHave(len(factor), full(d).Size(), "factor")
 	entries := full(d).Precision()

@@ -11,16 +11,15 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Builder makes a record program. Its methods return expressions; the first
-// mistake is kept and returned by [Builder.Build], so expressions can be nested
-// without checks between.
+// Builder builds a record program. Its methods return expressions. The first mistake is
+// kept and returned by [Builder.Build], so expressions can be nested without checks.
 //
-// Which expressions are computed once, once a step or for every record follows
-// from what they use; a shared value that meets a record's is brought there.
+// A builder derives from the arguments of an expression whether it is computed once, once
+// in a step or for every record.
 type Builder struct {
 	program ir.Program
 	phases  []ir.Phase
-	known   map[string]int // canonical node to index: equal expressions are one
+	known   map[string]int // canonical node to index, so that equal expressions are one node
 	err     error
 }
 
@@ -45,7 +44,7 @@ func (b *Builder) Real(name string, lower, upper float64) Expr {
 	return b.Column(ir.Column{Name: name, Lower: lower, Upper: upper})
 }
 
-// Reals declares a column of several numbers, which entries names.
+// Reals declares a column of several numbers with the names in entries.
 func (b *Builder) Reals(name string, entries []string, lower, upper float64) Expr {
 	if len(entries) == 0 {
 		return b.fail("column %q has no entries", name)
@@ -65,25 +64,25 @@ func (b *Builder) Column(c ir.Column) Expr {
 	return b.node(ir.Node{Op: ir.Col, Ref: len(b.program.Columns) - 1}, ir.Data)
 }
 
-// Number is a constant.
+// Number returns a constant.
 func (b *Builder) Number(x float64) Expr { return b.Numbers(x) }
 
-// Numbers is a constant vector.
+// Numbers returns a constant vector.
 func (b *Builder) Numbers(x ...float64) Expr { return b.Matrix(len(x), 1, x) }
 
-// Matrix is a constant matrix, given by rows.
+// Matrix returns a constant matrix with the given values, by rows.
 func (b *Builder) Matrix(rows, cols int, values []float64) Expr {
 	return b.node(ir.Node{Op: ir.Const, Rows: rows, Cols: cols, Values: slices.Clone(values)}, ir.Fixed)
 }
 
-// Distribution is a density with its arguments: a prior.
+// Distribution is a density with its arguments, for priors.
 type Distribution struct {
 	Density ir.Density
 	Args    []Expr
 }
 
-// Of returns a distribution; its arguments are constants or made of parameters
-// that are declared earlier.
+// Of returns a distribution. Its arguments are constants or expressions of parameters that
+// are declared earlier.
 func (b *Builder) Of(d ir.Density, args ...Expr) Distribution { return Distribution{d, args} }
 
 // Normal returns the distribution N(Mean, SD²) with constant arguments.
@@ -96,12 +95,12 @@ func (b *Builder) Scalar(name string, c ir.Constraint, prior Distribution) Expr 
 	return b.Parameter(ir.Parameter{Name: name, Rows: 1, Cols: 1, Constraint: c}, prior)
 }
 
-// Vector declares a parameter with an element for each of entries.
+// Vector declares a parameter with an element for each name in entries.
 func (b *Builder) Vector(name string, entries []string, c ir.Constraint, prior Distribution) Expr {
 	return b.Parameter(ir.Parameter{Name: name, Rows: len(entries), Cols: 1, Entries: ir.NamesOf(entries...), Constraint: c}, prior)
 }
 
-// Parameter declares a parameter, whose elements have the prior independently.
+// Parameter declares a parameter. Its elements have the prior independently.
 func (b *Builder) Parameter(q ir.Parameter, prior Distribution) Expr {
 	k := len(b.program.Parameters)
 	args := make([]int, len(prior.Args))
@@ -119,10 +118,10 @@ func (b *Builder) Parameter(q ir.Parameter, prior Distribution) Expr {
 // Positive is the constraint of a scale.
 var Positive = ir.Constraint{Kind: ir.Lower}
 
-// Free is no constraint.
+// Free means no constraint.
 var Free = ir.Constraint{}
 
-// Predict says what the program predicts of an outcome.
+// Predict declares the prediction of an outcome column.
 func (b *Builder) Predict(kind ir.PredictionKind, outcome, prediction Expr) {
 	if !b.has(outcome) || !b.has(prediction) || b.program.Nodes[outcome.node].Op != ir.Col {
 		b.fail("a prediction needs an outcome column and an expression")
@@ -131,7 +130,7 @@ func (b *Builder) Predict(kind ir.PredictionKind, outcome, prediction Expr) {
 	b.program.Prediction = ir.Prediction{Kind: kind, Node: prediction.node, Outcome: b.program.Nodes[outcome.node].Ref}
 }
 
-// Build verifies the program whose log density of a record is likelihood.
+// Build verifies and returns the program. likelihood is the log density of a record.
 func (b *Builder) Build(likelihood Expr) (*Model, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -145,7 +144,7 @@ func (b *Builder) Build(likelihood Expr) (*Model, error) {
 
 func (b *Builder) has(e Expr) bool { return e.node >= 0 && e.node < len(b.program.Nodes) }
 
-// node adds a node, or finds the same one.
+// node adds a node, or returns an equal one that exists.
 func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
 	key := fmt.Sprintf("%v %v %d %d %d %x", n.Op, n.Args, n.Ref, n.Rows, n.Cols, digest(n.Values))
 	if i, ok := b.known[key]; ok {
@@ -157,7 +156,7 @@ func (b *Builder) node(n ir.Node, phase ir.Phase) Expr {
 	return Expr{i}
 }
 
-// digest stands for values, of which there may be as many as coefficients.
+// digest returns a hash of values, of which there may be as many as coefficients.
 func digest(values []float64) []byte {
 	h := sha256.New()
 	var b [8]byte

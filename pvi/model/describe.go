@@ -10,16 +10,16 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Description is a model in plain words, line by line.
+// Description describes a model in plain words, line by line.
 type Description struct {
 	Name string
 	// Parameters are lines such as "beta[age], beta[sex] ~ normal(0, 2.5)".
 	Parameters []string
 	// Record is the log density of one record.
 	Record string
-	// Columns are what is read of a row, with the public bounds.
+	// Columns are the columns that are read, with their public bounds.
 	Columns []string
-	// Prediction says what is predicted, and is empty if nothing is.
+	// Prediction is the prediction; empty if there is none.
 	Prediction string
 }
 
@@ -40,8 +40,8 @@ func (d Description) String() string {
 	return b.String()
 }
 
-// Describe says what the model is: its parameters with priors, what one record
-// contributes, and the columns that are read.
+// Describe returns the description of the model: its parameters with priors, the log
+// density of one record, and the columns that are read.
 func (m *Model) Describe() Description {
 	p := m.verified.Program()
 	w := words{p: p}
@@ -82,7 +82,7 @@ func column(c *ir.Column) string {
 	return fmt.Sprintf("%s: %s in [%s, %s]", c.Name, kind, number(c.Lower), number(c.Upper))
 }
 
-// words prints expressions. Its output is bounded, whatever the program.
+// words prints expressions. The length of its output is bounded for any program.
 type words struct {
 	p       *ir.Program
 	written int
@@ -174,7 +174,7 @@ func (w *words) node(i int) string {
 	return fmt.Sprintf("%s(%s)", n.Op, w.list(n.Args))
 }
 
-// operand puts a sum into brackets where it is multiplied or subtracted.
+// operand puts a sum into brackets if it is multiplied or subtracted.
 func (w *words) operand(n *ir.Node, k int) string {
 	s := w.expr(n.Args[k])
 	inner := w.p.Nodes[n.Args[k]].Op

@@ -60,7 +60,7 @@ read of a row
 	}
 }
 
-// A description is short even if writing every expression out would double it at
+// A description is short even if writing out every expression would double its length at
 // each node.
 func TestDescriptionIsBounded(t *testing.T) {
 	b := model.NewBuilder("doubling")

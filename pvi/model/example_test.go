@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// A model that the catalogue does not have: counts of which a share is always zero.
+// A model that no study has: counts that are always zero for a share of the records.
 func ExampleBuilder() {
 	b := model.NewBuilder("zero-inflated counts")
 	y, zero := b.Integer("y", 0, 1000), b.Integer("is_zero", 0, 1)

@@ -6,11 +6,11 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Apply is an operation that is no leaf: one of the element by element ones, a
+// Apply returns the result of an operation that is not a leaf: an elementwise one, a
 // reduction, a softmax, a dot product or a stack.
 func (b *Builder) Apply(op ir.Op, args ...Expr) Expr { return b.apply(ir.Node{Op: op}, args) }
 
-// Add sums expressions element by element.
+// Add returns the elementwise sum.
 func (b *Builder) Add(first Expr, rest ...Expr) Expr {
 	for _, e := range rest {
 		first = b.Apply(ir.Add, first, e)
@@ -18,50 +18,50 @@ func (b *Builder) Add(first Expr, rest ...Expr) Expr {
 	return first
 }
 
-// Mul multiplies element by element.
+// Mul returns the elementwise product.
 func (b *Builder) Mul(x, y Expr) Expr { return b.Apply(ir.Mul, x, y) }
 
-// Element is element k of a vector, counted from 0.
+// Element returns element k of a vector, counted from 0.
 func (b *Builder) Element(x Expr, k int) Expr {
 	return b.apply(ir.Node{Op: ir.Element, Ref: k}, []Expr{x})
 }
 
-// Slice is rows×cols elements from element k on, as a matrix or, with one column,
-// a vector.
+// Slice returns rows×cols elements from element k on, as a matrix or, with one column, a
+// vector.
 func (b *Builder) Slice(x Expr, k, rows, cols int) Expr {
 	return b.apply(ir.Node{Op: ir.Slice, Ref: k, Rows: rows, Cols: cols}, []Expr{x})
 }
 
-// LogDensity is the log density of a record's outcome.
+// LogDensity returns the log density of a record's outcome.
 func (b *Builder) LogDensity(d ir.Density, outcome Expr, args ...Expr) Expr {
 	return b.apply(ir.Node{Op: ir.DensityOp, Ref: int(d)}, append([]Expr{outcome}, args...))
 }
 
-// LogMix is log(p·eˣ + (1−p)·eʸ), for numbers p in (0, 1), x and y: the log density
-// of a mixture of two.
+// LogMix returns log(p·eˣ + (1−p)·eʸ) for numbers p in (0, 1), x and y: the log density of
+// a mixture of two.
 func (b *Builder) LogMix(p, x, y Expr) Expr {
 	first := b.Add(b.Apply(ir.Log, p), x)
 	second := b.Add(b.Apply(ir.Log1p, b.Apply(ir.Neg, p)), y)
 	return b.Apply(ir.LogSumExp, b.Apply(ir.Stack, first, second))
 }
 
-// Linear is x·β, for a vector x of the row and a shared vector β.
+// Linear returns x·β for a vector x of the row and a shared vector β.
 func (b *Builder) Linear(x, beta Expr) Expr {
 	return b.bridge(ir.Linear, []Expr{x, beta}, 1)
 }
 
-// MatVec is Wx, for a shared matrix W and a vector x of the row or the record.
+// MatVec returns Wx for a shared matrix W and a vector x of the row or the record.
 func (b *Builder) MatVec(w, x Expr) Expr { return b.bridge(ir.MatVec, []Expr{w, x}, 0) }
 
-// Bilinear is xᵀWz, for a shared matrix W and vectors of the row.
+// Bilinear returns xᵀWz for a shared matrix W and vectors of the row.
 func (b *Builder) Bilinear(x, w, z Expr) Expr { return b.Apply(ir.Dot, x, b.MatVec(w, z)) }
 
-// Dense is Wx + bias, the affine map of a layer.
+// Dense returns Wx + bias, the affine map of a layer.
 func (b *Builder) Dense(w, bias, x Expr) Expr { return b.Add(b.MatVec(w, x), bias) }
 
-// Gather is table[index]. Element by element operations on the table are done
-// after the gather, for the record's element only: then what the record touches
-// are parameters, and the norm of its gradient is exact and cheap.
+// Gather returns table[index]. It moves elementwise operations on the table behind the
+// gather, so that they are computed for the record's element only. The record then touches
+// parameters directly, and the norm of its gradient is exact and cheap.
 func (b *Builder) Gather(table, index Expr) Expr {
 	if !b.has(table) || !b.has(index) {
 		return b.fail("gather: an argument is no expression of this program")
@@ -79,7 +79,7 @@ func (b *Builder) Gather(table, index Expr) Expr {
 	return b.bridge(ir.Gather, []Expr{table, index}, 0)
 }
 
-// GatherRow is row index of a matrix.
+// GatherRow returns row index of a matrix.
 func (b *Builder) GatherRow(table, index Expr) Expr {
 	return b.bridge(ir.GatherRow, []Expr{table, index}, 0)
 }
@@ -98,8 +98,8 @@ func (b *Builder) scalar(i int) bool {
 	}
 }
 
-// apply adds a node whose phase is the join of its arguments' phases; shared
-// arguments are brought into records where they meet.
+// apply adds a node whose phase is the join of its arguments' phases. If it has arguments
+// of records, its shared arguments pass through Global.
 func (b *Builder) apply(n ir.Node, args []Expr) Expr {
 	records := false
 	for k, a := range args {

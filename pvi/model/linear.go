@@ -73,9 +73,9 @@ func (m *Linear) Prior(family gaussian.Family) ([]float64, error) {
 // StatisticsSize returns the length of a record's sufficient statistics.
 func (m *Linear) StatisticsSize() int { return gaussian.Full(m.Dim()).Size() }
 
-// AddStatistics adds to dst the natural parameters of one record's likelihood,
-// in the layout of [gaussian.Full]: x·y/s² and the lower triangle of x·xᵀ/s².
-// They are all that the model needs to know of the record.
+// AddStatistics adds to dst the natural parameters of one record's likelihood, in the
+// layout of [gaussian.Full]: x·y/s² and the lower triangle of x·xᵀ/s². They are sufficient
+// for the record.
 func (m *Linear) AddStatistics(dst, x []float64, y float64) {
 	d := len(x)
 	for i, xi := range x {
@@ -88,9 +88,8 @@ func (m *Linear) AddStatistics(dst, x []float64, y float64) {
 	}
 }
 
-// StatisticsBound returns a bound on the L2 norm of a record's statistics, from
-// bounds on Σx², Σx⁴ and |y|. The triangle of x·xᵀ has squared norm
-// ((Σx²)² + Σx⁴)/2.
+// StatisticsBound returns a bound on the L2 norm of a record's statistics, from bounds on
+// Σx², Σx⁴ and |y|. The triangle of x·xᵀ has squared norm ((Σx²)² + Σx⁴)/2.
 func (m *Linear) StatisticsBound(squares, fourths, y float64) float64 {
 	return math.Sqrt(squares*y*y+(squares*squares+fourths)/2) / m.noise
 }

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// A record's statistics are the natural parameters of its likelihood: the log
-// likelihood is linear in them, up to a constant in θ.
+// A record's statistics are the natural parameters of its likelihood: the log likelihood is
+// linear in them, up to a constant in θ.
 func TestStatisticsAreTheLikelihood(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.IntRange(1, 5).Draw(t, "d")
@@ -60,7 +60,7 @@ func TestStatisticsAreTheLikelihood(t *testing.T) {
 		if math.Abs(got-want) > 1e-9*(1+math.Abs(want)+1/(sd*sd)) {
 			t.Fatalf("the likelihood ratio of two θ is %g from the statistics, %g from the density", got, want)
 		}
-		// The bound on the norm holds, and is reached by the record itself.
+		// The bound on the norm holds, and the record itself reaches it.
 		var squares, fourths, norm float64
 		for _, v := range x {
 			squares += v * v

@@ -10,11 +10,12 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// Table is a shard as a model reads it, checked and with everything computed that
-// depends on one row only. See [Model.Load].
+// Table is a shard in the form for a model: it is checked, and all values that depend on
+// one row alone are computed. See [Model.Load].
 type Table = tape.Table
 
-// Shared evaluates what all records share: constrained parameters and the prior.
+// Shared evaluates the expressions that all records share: constrained parameters and the
+// prior.
 type Shared = tape.Shared
 
 // Model is a verified record program.
@@ -22,11 +23,11 @@ type Model struct {
 	verified *ir.Verified
 	dim      int
 
-	// Names take more memory than most of what is done with a model, and few ask for them.
+	// Names are built on request, because they take much memory and few callers need them.
 	names, constrained func() []string
 }
 
-// New verifies a program.
+// New verifies a program and returns its model.
 func New(p ir.Program) (*Model, error) {
 	v, err := ir.Verify(p)
 	if err != nil {
@@ -42,7 +43,7 @@ func New(p ir.Program) (*Model, error) {
 	return m, nil
 }
 
-// eachName returns so many names, of all elements of all parameters.
+// eachName returns the names, all in number, of the elements of all parameters.
 func (m *Model) eachName(all int, elements func(*ir.Parameter) int, name func(*ir.Parameter, int) string) []string {
 	names := make([]string, 0, all)
 	for _, q := range m.verified.Program().Parameters {
@@ -89,8 +90,8 @@ func (m *Model) Name() string { return m.verified.Program().Name }
 // Verified returns the program. It must not be changed.
 func (m *Model) Verified() *ir.Verified { return m.verified }
 
-// Columns returns what the model reads of a row, in the order that [Model.Load]
-// expects. They must not be changed.
+// Columns returns the columns that the model reads, in the order for [Model.Load]. They
+// must not be changed.
 func (m *Model) Columns() []ir.Column { return m.verified.Program().Columns }
 
 // Digest returns the SHA-256 of the program's canonical form.
@@ -111,11 +112,11 @@ func (m *Model) FreeName(parameter, e int) string {
 	return freeName(&m.verified.Program().Parameters[parameter], e)
 }
 
-// Shared returns a new evaluator of the prior and of all that records share.
+// Shared returns a new evaluator of the prior and of all expressions that records share.
 func (m *Model) Shared() *Shared { return tape.NewShared(m.verified) }
 
-// Load checks rows against the columns' public bounds and prepares them.
-// columns[k] has column k for all rows, a row's entries side by side.
+// Load checks rows against the columns' public bounds and prepares them. columns[k] has the
+// values of column k for all rows, row after row.
 func (m *Model) Load(rows int, columns [][]float64) (*Table, error) {
 	return tape.Load(m.verified, rows, columns)
 }
@@ -139,8 +140,8 @@ func (m *Model) Constrain(dst, theta []float64) {
 	}
 }
 
-// Unconstrain inverts [Model.Constrain]. A value outside its constraint is an
-// error.
+// Unconstrain is the inverse of [Model.Constrain]. It returns an error for a value outside
+// its constraint.
 func (m *Model) Unconstrain(theta, values []float64) error {
 	for _, q := range m.verified.Program().Parameters {
 		tape.Unconstrain(q.Constraint, theta[:q.Free()], values[:q.Size()])
@@ -181,8 +182,8 @@ func (m *Model) evaluate(node int, dst, theta []float64, t *Table) {
 	}
 }
 
-// Outcomes returns how the model predicts: the kind, the column that it predicts,
-// and the number of values for a row (1, or the number of classes).
+// Outcomes describes the model's prediction: its kind, the predicted column, and the number
+// of values for a row (1, or the number of classes).
 func (m *Model) Outcomes() (kind ir.PredictionKind, column, values int) {
 	q := m.verified.Program().Prediction
 	if q.Kind == ir.NoPrediction {
@@ -191,9 +192,8 @@ func (m *Model) Outcomes() (kind ir.PredictionKind, column, values int) {
 	return q.Kind, q.Outcome, m.verified.Shape(q.Node).Size()
 }
 
-// Predict writes the prediction at θ for every row of the table to dst, a row's
-// values side by side. The outcomes in the table are not read. It panics for a
-// model that predicts nothing.
+// Predict writes the prediction at θ for every row of the table to dst, row after row. It
+// does not read the outcomes in the table. It panics if the model has no prediction.
 func (m *Model) Predict(dst, theta []float64, t *Table) {
 	q := m.verified.Program().Prediction
 	if q.Kind == ir.NoPrediction {

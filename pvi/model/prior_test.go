@@ -12,7 +12,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// priorModel has one parameter with a prior, and a likelihood that does not matter.
+// priorModel returns a model with one parameter that has the given prior, and an arbitrary
+// likelihood.
 func priorModel(t *testing.T, q ir.Parameter, d ir.Density, args ...float64) *model.Model {
 	t.Helper()
 	b := model.NewBuilder("prior")
@@ -37,8 +38,8 @@ var (
 
 func scalar(c ir.Constraint) ir.Parameter { return ir.Parameter{Rows: 1, Cols: 1, Constraint: c} }
 
-// In the unconstrained space, log Jacobian included, priors integrate to the
-// probability that their density gives to the constrained set.
+// In the unconstrained space, log Jacobian included, priors integrate to the probability of
+// the constrained set under their density.
 func TestPriorsIntegrate(t *testing.T) {
 	for _, c := range []struct {
 		constraint ir.Constraint
@@ -73,8 +74,8 @@ func TestPriorsIntegrate(t *testing.T) {
 	}
 }
 
-// Over vectors: a Dirichlet density on a simplex has mass 1, independent normal
-// elements are in order with probability 1/K!.
+// Vector priors integrate to their mass too: a Dirichlet density on a simplex has mass 1,
+// and independent normal elements are in order with probability 1/K!.
 func TestVectorPriorsIntegrate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -105,8 +106,8 @@ func TestVectorPriorsIntegrate(t *testing.T) {
 	}
 }
 
-// The log Jacobian of every constraint is that of the numerical derivative matrix,
-// and Unconstrain inverts Constrain.
+// The log Jacobian of every constraint agrees with the numerical derivative matrix, and
+// Unconstrain inverts Constrain.
 func TestJacobians(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
 	for kind, q := range map[string]ir.Parameter{
@@ -165,8 +166,8 @@ func checkJacobian(t *testing.T, name string, m *model.Model, size int, rng *ran
 	}
 }
 
-// Arguments of priors may be parameters: the joint density is the product, and its
-// gradient agrees with differences for every density and argument.
+// Arguments of priors may be parameters. The joint density is then the product, and its
+// gradient agrees with finite differences for every density and argument.
 func TestHierarchicalPriorGradients(t *testing.T) {
 	rng := rand.New(rand.NewSource(4))
 	for d, n := range map[ir.Density]int{

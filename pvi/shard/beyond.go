@@ -2,9 +2,8 @@ package shard
 
 import "fedpvi/pvi/study"
 
-// Beyond adds to counts, by column, how many values of records lie beyond the scale
-// that a standardisation found, and so count as at its ends. It is for the data
-// holder's eyes.
+// Beyond adds to counts, by column, the number of values beyond the scale that a
+// standardisation found, which are moved to its ends. Only the client may see the counts.
 func Beyond(counts map[string]int, st *study.Study, records *Records) {
 	if st.Standardisation == nil {
 		return

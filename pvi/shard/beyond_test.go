@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// What lies beyond the scale is counted, and is at its ends in the model.
+// Values beyond the scale are counted, and are moved to its ends in the model.
 func TestBeyond(t *testing.T) {
 	const source = `
 [study]

@@ -1,7 +1,7 @@
 package shard
 
-// Deal returns k shards of which number parts[i] holds record i. They share one copy of
-// the records. It panics if a part is not below k, or there is not one for each record.
+// Deal returns k shards. Shard parts[i] has record i. They share one copy of the records.
+// Deal panics if a part is not below k, or if there is not one for each record.
 func (s *Shard) Deal(parts []uint16, k int) []*Shard {
 	if len(parts) != s.Len() {
 		panic("shard: not one part for each record")
@@ -28,7 +28,7 @@ func (s *Shard) Deal(parts []uint16, k int) []*Shard {
 	return dealt
 }
 
-// slice returns records from to to, not a copy.
+// slice returns the records from..to−1. They are not copies.
 func (s *Shard) slice(from, to int) *Shard {
 	return &Shard{
 		dim: s.dim, ways: s.ways, steep: s.steep,
@@ -37,7 +37,7 @@ func (s *Shard) slice(from, to int) *Shard {
 	}
 }
 
-// put copies record i of another shard to place at.
+// put copies record i of another shard to index at.
 func (s *Shard) put(at int, other *Shard, i int) {
 	to, of := s.slice(at, at+1), other.slice(i, i+1)
 	copy(to.x, of.x)

@@ -29,7 +29,7 @@ type = "categorical"
 levels = ["no", "yes"]
 `
 
-// Every record is in its part, in the order of the file, with all that belongs to it.
+// Every record is in its part, in the order of the file, with its groups and slopes.
 func TestDeal(t *testing.T) {
 	st, err := study.Parse("dealt.toml", []byte(dealt))
 	if err != nil {
@@ -63,7 +63,7 @@ func TestDeal(t *testing.T) {
 	})
 }
 
-// look returns all that a shard says of a record.
+// look returns all data of a record.
 func look(s *shard.Shard, i int) []any {
 	x, y := s.Record(i)
 	levels, slopes := s.Groups(i)

@@ -7,16 +7,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Shard is the records of one client as the model sees them: regressors and
-// outcome on the model's scale.
+// A Shard is the records of one client in the form for the model: regressors and outcome on
+// the model's scale.
 type Shard struct {
 	dim    int
 	x      []float64
 	y      []float64
-	groups []int32 // by record, for each group term the level
+	groups []int32 // level of each group term, by record
 	slopes []float64
-	ways   int // group terms
-	steep  int // slopes of all group terms together
+	ways   int // number of group terms
+	steep  int // number of slopes of all group terms
 }
 
 // Len returns the number of records.
@@ -25,15 +25,15 @@ func (s *Shard) Len() int { return len(s.y) }
 // Dim returns the number of regressors of a record.
 func (s *Shard) Dim() int { return s.dim }
 
-// Record returns the regressors, not a copy, and the outcome of record i: a number
-// on the model's scale, 0 or 1, a count, or the index of a class. The regressors of
-// a mixture are the columns that it describes, and its outcome is 0.
+// Record returns the regressors and the outcome of record i. The regressors are not a copy.
+// The outcome is a number on the model's scale, 0 or 1, a count, or the index of a class.
+// The regressors of a mixture are the columns that it describes, and its outcome is 0.
 func (s *Shard) Record(i int) (x []float64, y float64) {
 	return s.x[i*s.dim : (i+1)*s.dim], s.y[i]
 }
 
-// Groups returns, for each group term of the model, the level to which record i
-// belongs, and the slopes' regressors of all group terms, one after the other.
+// Groups returns the level of record i in each group term of the model, and the slopes'
+// regressors of all group terms, one after the other.
 func (s *Shard) Groups(i int) (levels []int32, slopes []float64) {
 	return s.groups[i*s.ways : (i+1)*s.ways], s.slopes[i*s.steep : (i+1)*s.steep]
 }
@@ -57,7 +57,7 @@ func Design(st *study.Study, records *Records) *Shard {
 	return s
 }
 
-// A designer turns decoded rows into what the model sees.
+// A designer computes regressors and outcomes from decoded rows.
 type designer struct {
 	study        *study.Study
 	coefficients []study.Coefficient

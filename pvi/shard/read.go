@@ -13,22 +13,21 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Report counts what reading did to a file. It is for the data holder's eyes
-// and must not leave the house.
+// A Report counts what reading changed in a file. Only the client may see it.
 type Report struct {
 	Records int            // records kept
-	Dropped map[string]int // records left out, by the column that decided it
+	Dropped map[string]int // records left out, by the column that was the reason
 	Clamped map[string]int // values moved to a bound, by column
 	Imputed map[string]int // missing values replaced, by column
 	Beyond  map[string]int // values beyond the scale that a standardisation found, by column
 }
 
-// NewReport returns a report of nothing.
+// NewReport returns an empty report.
 func NewReport() Report {
 	return Report{Dropped: map[string]int{}, Clamped: map[string]int{}, Imputed: map[string]int{}}
 }
 
-// Add adds what reading another file did.
+// Add adds the counts of another file.
 func (r *Report) Add(other Report) {
 	r.Records += other.Records
 	for _, of := range []struct{ to, from map[string]int }{{r.Dropped, other.Dropped}, {r.Clamped, other.Clamped}, {r.Imputed, other.Imputed}} {
@@ -38,7 +37,7 @@ func (r *Report) Add(other Report) {
 	}
 }
 
-// An Error is a place in a file of records that is not as the study declares.
+// An Error is an error at a place in a file of records.
 type Error struct {
 	File    string
 	Line    int // from 1
@@ -53,8 +52,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: column %s: %s", e.File, e.Line, e.Column, e.Message)
 }
 
-// Read reads at most maxRecords records. The name file is used in messages
-// only.
+// Read reads at most maxRecords records. The name file is used in messages only.
 func Read(file string, r io.Reader, st *study.Study, maxRecords int) (*Records, Report, error) {
 	d := &decoder{
 		study:   st,
@@ -96,11 +94,11 @@ type decoder struct {
 	study   *study.Study
 	file    string
 	csv     *csv.Reader
-	fieldOf []int // where in a line each declared column stands
+	fieldOf []int // field of each declared column in a line
 	records *Records
 	report  Report
 	row     []float64
-	counted *study.Column // must hold whole numbers; nil if none
+	counted *study.Column // column that must hold whole numbers; nil if none
 }
 
 // line returns the line of the record that was read last.
@@ -113,7 +111,7 @@ func (d *decoder) errorf(column, format string, args ...any) error {
 	return &Error{File: d.file, Line: d.line(), Column: column, Message: fmt.Sprintf(format, args...)}
 }
 
-// syntax restates an error of encoding/csv.
+// syntax converts an error of encoding/csv.
 func (d *decoder) syntax(err error) error {
 	var parse *csv.ParseError
 	if !errors.As(err, &parse) {
@@ -185,7 +183,7 @@ func (d *decoder) decode(fields []string) error {
 	return nil
 }
 
-// value decodes one field. The policy is Drop if the record is to be left out.
+// value decodes one field. The policy is Drop if the record must be left out.
 func (d *decoder) value(c *study.Column, field string) (float64, study.Policy, error) {
 	if slices.Contains(d.study.Table.Missing, field) && !slices.Contains(c.Levels, field) {
 		switch c.Missing {

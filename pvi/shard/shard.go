@@ -1,14 +1,13 @@
-// Package shard reads a data holder's records as the study declares them and
-// turns each into the row of numbers that the model sees.
+// Package shard reads a client's records as the study declares them, and turns each record
+// into the row of numbers for the model.
 //
-// Nothing is guessed and nothing is learned from the data: separators, levels,
-// bounds and what happens to a value that is missing or out of bounds come from
-// the study. An error names file, line and column and what to change, and never
-// the value, which is private.
+// Nothing is guessed or learned from the data: separators, levels, bounds and the policies
+// for values that are missing or out of bounds come from the study. An error gives file,
+// line and column and the remedy, and never the value, which is private.
 package shard
 
-// Records is a table of decoded values, one row a record, one column a declared
-// column of the study: the number of a numeric column, the index of the level
+// Records is a table of decoded values with a row for each record and a column for each
+// declared column of the study: the number of a numeric column, or the index of the level
 // of a categorical or ordered one.
 type Records struct {
 	columns int

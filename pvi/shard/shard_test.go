@@ -134,7 +134,7 @@ func TestDesign(t *testing.T) {
 	}
 }
 
-// Regressors that are longer than the study permits are scaled down, others are not.
+// Regressors that are longer than the study permits are scaled down, and others are not.
 func TestDesignShortens(t *testing.T) {
 	const most = 1.5
 	st := parse(t, "[model]", "[model]\nmax_norm = 1.5")
@@ -158,7 +158,7 @@ func TestDesignShortens(t *testing.T) {
 	}
 }
 
-// Errors say where and what to do, and never the value.
+// Errors give the place and the remedy, and never the value.
 func TestReadErrors(t *testing.T) {
 	const header = "sex;age;stage;y\n"
 	for _, c := range []struct {
@@ -224,8 +224,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// A model that counts refuses what is no whole number, and a binary outcome and groups
-// come as the model sees them.
+// A model of counts refuses values that are not whole numbers. A binary outcome and groups
+// are converted for the model.
 func TestDesignOfOtherFamilies(t *testing.T) {
 	counting := parse(t, `family = "linear"`, `family = "poisson"`, "noise_sd = 1\n", "")
 	if _, _, err := shard.Read("r.csv", strings.NewReader("sex;age;stage;y\nf;30;I;2.5\n"), counting, 9); err == nil || !strings.Contains(err.Error(), "r.csv:2: column y: the value is not a whole number") {

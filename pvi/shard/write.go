@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Write writes records in the form that the study declares, so that [Read] finds the
-// same values. What reading dropped, clamped or imputed stays so.
+// Write writes records in the format of the study, so that [Read] reads the same values.
+// Values that reading dropped, clamped or imputed stay so.
 func Write(w io.Writer, st *study.Study, records *Records) error {
 	out := csv.NewWriter(w)
 	out.Comma = st.Table.Separator
@@ -39,8 +39,8 @@ func Write(w io.Writer, st *study.Study, records *Records) error {
 	return nil
 }
 
-// field is how a value stands in a file: a number in the fewest digits that give it
-// back, and not in the form that means a missing value.
+// field returns the text of a value in a file: the shortest form of a number that reads
+// back the same and does not mean a missing value.
 func field(st *study.Study, c *study.Column, x float64) string {
 	if c.Type != study.Numeric {
 		return c.Levels[int(x)]

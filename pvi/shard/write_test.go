@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// sameAfterWriting fails unless records that are written are read as the same.
+// sameAfterWriting fails unless written records are read as the same records.
 func sameAfterWriting(t *testing.T, st *study.Study, records *shard.Records) {
 	t.Helper()
 	var file bytes.Buffer
@@ -62,7 +62,7 @@ func TestWriteWhatLooksMissing(t *testing.T) {
 	sameAfterWriting(t, st, records)
 }
 
-// The header names columns that have the separator in them.
+// The header quotes names of columns that contain the separator.
 func TestWriteQuotes(t *testing.T) {
 	st, err := study.Parse("s.toml", []byte(strings.ReplaceAll(source, `"III"`, `"I;\"I\""`)))
 	if err != nil {

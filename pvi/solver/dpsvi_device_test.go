@@ -145,11 +145,11 @@ func TestWhatNoDeviceTakes(t *testing.T) {
 		"two draws":       {func(o *DPSVIOptions) { o.Draws = 2 }, nil, "one draw"},
 		"joint gradients": {func(o *DPSVIOptions) { o.Gradients = study.Joint }, nil, "aligned"},
 		"AdaGrad":         {func(o *DPSVIOptions) { o.Optimiser = study.AdaGrad }, nil, "Adam"},
-		"another noise":   {nil, func(c *dpmech.SampledConfig) { c.NoiseMultiplier = 1.9 }, "another one"},
-		"another rate":    {nil, func(c *dpmech.SampledConfig) { c.Sampling = dpmech.Poisson{Rate: 0.09, Selection: dpmech.Feistel} }, "another one"},
-		"another clip":    {nil, func(c *dpmech.SampledConfig) { c.Clip = 0.6 }, "another one"},
-		"another size":    {nil, func(c *dpmech.SampledConfig) { c.Records++ }, "another one"},
-		"another length":  {nil, func(c *dpmech.SampledConfig) { c.Steps = 90 }, "another one"},
+		"another noise":   {nil, func(c *dpmech.SampledConfig) { c.NoiseMultiplier = 1.9 }, "not the study's"},
+		"another rate":    {nil, func(c *dpmech.SampledConfig) { c.Sampling = dpmech.Poisson{Rate: 0.09, Selection: dpmech.Feistel} }, "not the study's"},
+		"another clip":    {nil, func(c *dpmech.SampledConfig) { c.Clip = 0.6 }, "not the study's"},
+		"another size":    {nil, func(c *dpmech.SampledConfig) { c.Records++ }, "not the study's"},
+		"another length":  {nil, func(c *dpmech.SampledConfig) { c.Steps = 90 }, "not the study's"},
 	} {
 		o, config := options(30, 0.1), c.config(c.here)
 		if x.options != nil {

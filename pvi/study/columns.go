@@ -7,42 +7,42 @@ import (
 	"fedpvi/internal/document"
 )
 
-// ColumnType says what the values of a column are.
+// ColumnType is the type of a column's values.
 type ColumnType string
 
 const (
 	Numeric     ColumnType = "numeric"     // numbers within public bounds
 	Categorical ColumnType = "categorical" // one of the declared levels
-	Ordered     ColumnType = "ordered"     // declared levels, lowest first, scored 0, 1, 2, ...
+	Ordered     ColumnType = "ordered"     // declared levels, lowest first, with scores 0, 1, 2, ...
 )
 
-// A Policy says what happens to a value that is missing or not as declared.
+// A Policy decides about a value that is missing or not as declared.
 type Policy string
 
 const (
-	Refuse Policy = "refuse" // the file is refused
-	Drop   Policy = "drop"   // the record is left out
-	Clamp  Policy = "clamp"  // the nearest bound is used
-	Impute Policy = "impute" // the declared public value is used
+	Refuse Policy = "refuse" // return an error for the file
+	Drop   Policy = "drop"   // leave the record out
+	Clamp  Policy = "clamp"  // use the nearest bound
+	Impute Policy = "impute" // use the declared public value
 )
 
 // A Column is a column that a file of records must have.
 type Column struct {
 	Name    string
 	Type    ColumnType
-	Unit    string   // of a numeric column, for people
-	Low     float64  // numeric: public bounds; ordered: 0
-	High    float64  // numeric: public bounds; ordered: number of levels − 1
-	Levels  []string // categorical and ordered
-	Outside Policy   // for a value out of bounds or a level not declared: Refuse (default), Drop, or Clamp if numeric
+	Unit    string   // unit of a numeric column, for people
+	Low     float64  // public lower bound of a numeric column; 0 for an ordered one
+	High    float64  // public upper bound of a numeric column; number of levels − 1 for an ordered one
+	Levels  []string // of a categorical or ordered column
+	Outside Policy   // for a value out of bounds or an undeclared level: Refuse (default), Drop, or Clamp if numeric
 	Missing Policy   // Refuse (default), Drop or Impute
 	Imputed string   // the value for Impute, written as in a file
 
-	Found *Bounds // by a standardisation, within the bounds; nil if those are the scale
+	Found *Bounds // the scale that a standardisation found within the bounds; nil if the bounds are the scale
 
-	// Transform is applied to a numeric column before it is scaled; default none.
-	// Centre and Spread, if Spread is not 0, are public constants that replace the
-	// middle and the half width of the bounds in scaling, after the transform.
+	// Transform is applied to a numeric column before scaling; default none. If Spread is
+	// not 0, the public constants Centre and Spread replace the middle and the half width
+	// of the bounds in scaling, after the transform.
 	Transform      Transform
 	Centre, Spread float64
 }
@@ -55,7 +55,7 @@ const (
 	Log1p Transform = "log1p" // log(1 + x); bounds must be above −1
 )
 
-// Of applies the transform.
+// Of returns the transform of x.
 func (f Transform) Of(x float64) float64 {
 	switch f {
 	case Log:
@@ -66,7 +66,7 @@ func (f Transform) Of(x float64) float64 {
 	return x
 }
 
-// inverse undoes the transform.
+// inverse returns the x with transform y.
 func (f Transform) inverse(y float64) float64 {
 	switch f {
 	case Log:
@@ -86,9 +86,9 @@ func (c *Column) mapped() (low, high float64) {
 	return c.Transform.Of(b.Low), c.Transform.Of(b.High)
 }
 
-// Middle and Half describe the scaling of a numerical column:
-// (transformed value − Middle)/Half, which is in [−1, 1] unless the study gives
-// a centre and a spread of its own.
+// Middle returns the transformed value that is scaled to 0. The scaled value is
+// (transformed value − Middle)/Half, which is in [−1, 1] unless the study gives a centre
+// and a spread.
 func (c *Column) Middle() float64 {
 	if c.Spread > 0 {
 		return c.Centre
@@ -97,7 +97,7 @@ func (c *Column) Middle() float64 {
 	return low + (high-low)/2
 }
 
-// Half is what one unit on the model's scale is.
+// Half returns the length of one unit of the model's scale.
 func (c *Column) Half() float64 {
 	if c.Spread > 0 {
 		return c.Spread
@@ -115,8 +115,8 @@ func (s *Study) Column(name string) (*Column, bool) {
 	return &s.Columns[i], true
 }
 
-// ColumnIndex returns the place of the column of the given name in Columns, −1
-// if there is none.
+// ColumnIndex returns the index in Columns of the column of the given name, or −1 if there
+// is none.
 func (s *Study) ColumnIndex(name string) int {
 	return slices.IndexFunc(s.Columns, func(c Column) bool { return c.Name == name })
 }
@@ -180,7 +180,7 @@ func readBounds(t *document.Table, c *Column) {
 	c.Low, c.High = bounds[0], bounds[1]
 }
 
-// readScaling reads how a numeric column with bounds is mapped to the model's scale.
+// readScaling reads the map from a numeric column with bounds to the model's scale.
 func readScaling(t *document.Table, c *Column) {
 	if v, ok := t.Choice("transform", string(Log), string(Log1p)); ok {
 		c.Transform = Transform(v)

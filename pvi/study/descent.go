@@ -5,67 +5,68 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Descent says how the solver DPSVI descends, and how many steps DPSEP takes on which
-// batches. Where a number is zero the protocol
-// derives it, from public numbers only.
+// Descent has the options of the solver DPSVI, and the steps and batches of DPSEP. The
+// protocol derives numbers that are zero, from public numbers only.
 type Descent struct {
 	Steps     int     // in each round; 0 to derive it
 	StepSize  float64 // of the optimiser, at the beginning of the study; 0 to derive it
-	Draws     int     // of θ in each step, all released together; default 1
-	Rate      float64 // with which a record is in a batch, 1 for all; 0 to derive it
+	Draws     int     // number of draws of θ in each step, released together; default 1
+	Rate      float64 // probability with which a record is in a batch, 1 for all; 0 to derive it
 	Sampling  Sampling
 	Gradients Gradients
 	Optimiser Optimiser
-	Decay     float64 // share of StepSize to which steps fall, linearly, over the study; default 0.05
-	Average   float64 // share of the last steps of a round whose average is proposed; default 0.5
-	InitialSD float64 // the most that an sd of q is at the very first step; 0 to derive it
+	Decay     float64 // share of StepSize to which steps fall linearly over the study; default 0.05
+	Average   float64 // share of a round's steps, the last ones, that the proposal averages; default 0.5
+	InitialSD float64 // largest sd of q in the first step; 0 to derive it
 
-	// StartShare is the part of the budget, as a share of μ², that a client spends on
-	// its records' statistics, to begin where they say; 0 to begin at q.
+	// StartShare is the share of the budget, in μ², that a client spends on the release of
+	// its records' statistics, from which q starts; 0 to start at q.
 	StartShare float64
 }
 
-// Gradients says what a record contributes to a step.
+// Gradients says which gradients a record contributes to a step.
 type Gradients string
 
-// The gradients.
+// These are the kinds of gradients.
 const (
-	// Aligned: the gradient in the mean; that in the spread follows from the sum.
+	// Aligned releases the gradient in the mean; the gradient in the spread follows from
+	// the sum.
 	Aligned Gradients = "aligned"
-	// Joint: the gradients in mean and spread, clipped as one vector.
+	// Joint releases the gradients in mean and spread, clipped as one vector.
 	Joint Gradients = "joint"
-	// Preconditioned: joint ones, that in the spread on the scale of that in the mean
-	// while both are clipped and hidden.
+	// Preconditioned is Joint with the gradient in the spread multiplied, while both are
+	// clipped and hidden, to the scale of the gradient in the mean.
 	Preconditioned Gradients = "preconditioned"
-	// PublishedGradients: joint ones, with the gradient of the divergence from the
-	// cavity, divided by the number of records, inside the clip, as in Jälkö, Dikmen
-	// and Honkela (2017).
+	// PublishedGradients is Joint with the gradient of the divergence from the cavity,
+	// divided by the number of records, inside the clip, as in Jälkö, Dikmen and Honkela
+	// (2017).
 	PublishedGradients Gradients = "published"
 )
 
 // Joint reports whether the gradient in the spread is released.
 func (g Gradients) Joint() bool { return g != Aligned }
 
-// Sampling says how records come into batches.
+// Sampling says how batches are drawn.
 type Sampling string
 
-// The samplings.
+// These are the ways to draw batches.
 const (
-	// PoissonSampling: each with probability Rate, independently.
+	// PoissonSampling takes each record with probability Rate, independently.
 	PoissonSampling Sampling = "poisson"
-	// WithoutReplacement: as many as Rate says, and accounted as that.
+	// WithoutReplacement takes a batch of fixed size Rate times the number of records, and
+	// is charged as that.
 	WithoutReplacement Sampling = "without-replacement"
-	// AllocatedSampling: each in one step of an epoch, drawn at random, for DPSEP.
+	// AllocatedSampling takes each record in one random step of an epoch, for DPSEP.
 	AllocatedSampling Sampling = "random-allocation"
-	// PublishedSampling: as many as Rate says, accounted as if they came
+	// PublishedSampling takes a batch of fixed size but is charged as if records came
 	// independently, as d3p does. It is not private as claimed, and exists to show that.
 	PublishedSampling Sampling = "published"
 )
 
-// An Optimiser says how noisy gradients become steps.
+// An Optimiser turns noisy gradients into steps.
 type Optimiser string
 
-// The optimisers.
+// These are the optimisers.
 const (
 	Adam    Optimiser = "adam"
 	AdaGrad Optimiser = "adagrad"
@@ -104,8 +105,8 @@ func readDescent(s *Study, t *document.Table) {
 	}
 }
 
-// checkDescent refuses what the number of records and the adjacency, which are read
-// later, leave without a meaning.
+// checkDescent refuses keys that make no sense with the number of records and the
+// adjacency, which are read later.
 func checkDescent(s *Study, t *document.Table) {
 	if s.Inference.Solver != DPSVI {
 		return
@@ -131,7 +132,7 @@ func checkDescent(s *Study, t *document.Table) {
 	}
 }
 
-// maxReleasedDraws bounds how long the vector of one record can get.
+// maxReleasedDraws bounds the length of a record's vector.
 const maxReleasedDraws = 64
 
 func readOptimiser(d *Descent, t *document.Table) {
@@ -145,7 +146,7 @@ func readOptimiser(d *Descent, t *document.Table) {
 	}
 }
 
-// defaultStartShare leaves the steps with seven eighths of their μ.
+// defaultStartShare leaves seven eighths of their μ to the steps.
 const defaultStartShare = 0.25
 
 func readStart(s *Study, t *document.Table) {
@@ -170,7 +171,8 @@ func readStart(s *Study, t *document.Table) {
 	}
 }
 
-// checkSummed refuses what a client does by itself, where sums of gradients move q.
+// checkSummed refuses keys for steps that a client takes by itself if sums of gradients
+// move q.
 func checkSummed(d *Descent, t *document.Table) {
 	for _, own := range []struct {
 		key string
@@ -188,7 +190,7 @@ func checkSummed(d *Descent, t *document.Table) {
 	}
 }
 
-// share reads a number in (0, 1], or from 0 if zero may be.
+// share reads a number in (0, 1], or in [0, 1] if zero is true.
 func share(t *document.Table, key string, otherwise float64, zero bool) float64 {
 	v, ok := t.Float(key)
 	if !ok {

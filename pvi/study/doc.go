@@ -1,14 +1,12 @@
-// Package study is the study document: one TOML file that says what is studied,
-// from which columns, with which model and prior, by which schedule of
-// inference, under which privacy promise and with which rules of federation.
-// Coordinator, clients and simulator read the same file, and the SHA-256 of its
+// Package study reads the study document: one TOML file with the question, the columns, the
+// model and prior, the schedule of inference, the privacy guarantee and the rules of the
+// federation. Coordinator, clients and simulator read the same file, and the SHA-256 of its
 // bytes is the study's identity.
 //
-// Reading is strict. An unknown key, a value of the wrong type, an impossible
-// combination, a missing unit are errors with file, line and what to write
-// instead, and all of them are reported at once. What a study leaves out has
-// the defaults that the fields of [Study] name.
+// Reading is strict. An unknown key, a value of the wrong type, an impossible combination
+// or a missing unit is an error with file, line and remedy. [Parse] reports all errors at
+// once. The fields of [Study] name the defaults of keys that a study leaves out.
 //
-// The document states targets. What follows from them (noise multiplier, noise
-// shares, lattice) is derived by package pvi, never typed.
+// A study states targets. Package pvi derives the noise multiplier, the noise shares and
+// the lattice from them; nobody types these.
 package study

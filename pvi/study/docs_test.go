@@ -12,15 +12,15 @@ import (
 	"testing"
 )
 
-// readers are the methods of a table, and the functions of this package, that look at the
-// key that is their first text.
+// readers are the methods of a table, and the functions of this package, whose first text
+// argument is a key.
 var readers = map[string]bool{
 	"Int": true, "Float": true, "Floats": true, "String": true, "Strings": true, "Bool": true, "Choice": true,
 	"Table": true, "Tables": true, "List": true, "Value": true, "Require": true, "share": true, "needs": true,
 }
 
-// readKeys returns the keys that the sources of this package read, and all texts in them:
-// some keys are read in a loop, or by a function that is told which.
+// readKeys returns the keys that the sources of this package read, and all texts in them.
+// Some keys are read in a loop, or by a function that takes the key.
 func readKeys(t *testing.T) (keys, texts map[string]bool) {
 	t.Helper()
 	paths, err := filepath.Glob("*.go")
@@ -53,7 +53,7 @@ func readKeys(t *testing.T) (keys, texts map[string]bool) {
 	return keys, texts
 }
 
-// called is the name of the method or function that is called.
+// called returns the name of the method or function that is called.
 func called(call *ast.CallExpr) string {
 	switch f := call.Fun.(type) {
 	case *ast.Ident:
@@ -64,7 +64,7 @@ func called(call *ast.CallExpr) string {
 	return ""
 }
 
-// firstText is the first or second argument, if it is a text that is written out.
+// firstText returns the first or second argument if it is a string literal.
 func firstText(args []ast.Expr) (string, bool) {
 	for _, arg := range args[:min(2, len(args))] {
 		if lit, ok := arg.(*ast.BasicLit); ok && lit.Kind == token.STRING {
@@ -103,14 +103,15 @@ func describedKeys(t *testing.T) map[string]bool {
 	return keys
 }
 
-// Every key that a study may have is described, and every key that is described is read.
+// Every key that a study may have is described, and every described key is read.
 func TestEveryKeyIsDescribed(t *testing.T) {
 	read, texts := readKeys(t)
 	described := describedKeys(t)
 	if len(read) < 70 {
 		t.Errorf("only %d keys were found in the sources: the pattern no longer fits them", len(read))
 	}
-	// What stands in a row itself: parts of a distribution, and of a coefficient's prior.
+	// These are parts of a distribution and of a coefficient's prior, which the page
+	// describes inside rows.
 	inRows := map[string]bool{"median": true, "factor": true}
 	for key := range read {
 		if !described[key] && !inRows[key] {

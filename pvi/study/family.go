@@ -8,9 +8,9 @@ import (
 	"fedpvi/internal/document"
 )
 
-// families says what each family asks of a study beyond an outcome and terms.
+// families has the requirements of each family beyond an outcome and terms.
 var families = map[Family]struct {
-	outcome string // what its outcome is, for messages
+	outcome string // type of its outcome, for messages
 	keys    []string
 }{
 	Linear:           {"numeric", []string{"noise_sd"}},
@@ -29,7 +29,7 @@ const (
 	maxComponents = 64
 )
 
-// readModel reports whether the model's scale is to be found by a release.
+// readModel reports whether a release has to find the model's scale.
 func readModel(s *Study, t *document.Table) (private bool) {
 	t.Require("family", `write family = "linear", "logistic", "poisson" or another of docs/use/study.md`)
 	family, _ := t.Choice("family", familyNames()...)
@@ -62,7 +62,7 @@ func familyNames() []string {
 	return names
 }
 
-// readFamilyKeys reads what only some families have, and refuses it for others.
+// readFamilyKeys reads keys that only some families have, and refuses them for others.
 func readFamilyKeys(s *Study, t *document.Table) {
 	m := &s.Model
 	has := func(key string) bool {
@@ -106,7 +106,7 @@ func readFamilyKeys(s *Study, t *document.Table) {
 	has("positive")
 }
 
-// readNoise reads a known noise, or that it is learned.
+// readNoise reads a known noise, or "learned".
 func readNoise(s *Study, t *document.Table) {
 	t.Require("noise_sd", `write the known standard deviation of the outcome around its mean, in the outcome's unit, or noise_sd = "learned"`)
 	if v, ok := t.Value("noise_sd"); ok {
@@ -172,7 +172,7 @@ func readPositive(s *Study, t *document.Table, c *Column) {
 	m.Positive = event
 }
 
-// parseEvent says what is wrong with text, or nothing.
+// parseEvent returns the event in text, or a problem if there is one.
 func parseEvent(text string, c *Column) (event *Event, problem string) {
 	if c.Type != Numeric {
 		level := slices.Index(c.Levels, text)

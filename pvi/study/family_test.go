@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// families is a study whose [model] table cases replace.
+// families is a study whose [model] table the cases replace.
 const families = `
 study = { version = 1, name = "s" }
 inference = { rounds = 3 }
@@ -66,7 +66,7 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// Each model must be refused, with where and what to write.
+// Each of these models is refused with its line and a remedy.
 func TestFamilyErrors(t *testing.T) {
 	for _, c := range []struct{ model, want string }{
 		{`family = "logit", outcome = "ill", terms = []`, `model.family: "logit" is unknown`},
@@ -98,7 +98,8 @@ func TestFamilyErrors(t *testing.T) {
 	}
 }
 
-// Solvers that do not fit the model or the unit are refused, with one that does.
+// Solvers that do not fit the model or the unit are refused, and the message names one that
+// does.
 func TestSolvers(t *testing.T) {
 	const logistic = `family = "logistic", outcome = "ill", positive = "yes", terms = []`
 	const grouped = `family = "logistic", outcome = "ill", positive = "yes", terms = [], groups = ["clinic"]`

@@ -9,14 +9,14 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A document of the largest size that is read, made to take long, is read or refused in
-// the time of a few passes over it, with an answer that can be read. What is quadratic in
-// any of these would take minutes.
+// A document of the largest size, made to take long, is read or refused in the time of a
+// few passes over it, with an answer that can be read. Quadratic time in any of these would
+// be minutes.
 //
 //abuse:case P01 a study of a mebibyte that is made to take long is refused at once, in a few words
 //abuse:case P03 counts beyond the bounds of a study are refused before anything is made of them
 func TestDocumentsThatAreMadeToTakeLong(t *testing.T) {
-	// As much as is read, of what takes so many marks of a line.
+	// many fills the largest size with lines of the given form.
 	many := func(format string) string {
 		var b strings.Builder
 		marks := 0

@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A prior is split in one synchronous round of solvers that look at it.
+// A prior is split in one synchronous round of solvers that use it.
 func TestLocalPrior(t *testing.T) {
 	const head = `
 [study]

@@ -2,24 +2,24 @@ package study
 
 import "slices"
 
-// Model says what is estimated.
+// Model is the model that a study estimates.
 type Model struct {
 	Family   Family
 	Outcome  string // the name of a column; empty for a mixture
-	Positive *Event // of an outcome that is there or not; nil for others
+	Positive *Event // of a binary outcome; nil for others
 	Terms    []Term // in the order of the document, the intercept first
 	OneHot   bool   // a categorical column has an indicator for every level, not only for those after the first
 	Groups   []Group
 
 	Standardise bool    // numeric columns are mapped to [-1, 1] by their bounds; default true
-	MaxNorm     float64 // to which the regressors of a record are scaled down, on the model's scale; 0 for none
-	NoiseSD     float64 // of a linear model whose noise is known; 0 if it is learned
+	MaxNorm     float64 // the norm to which longer regressors of a record are shortened, on the model's scale; 0 for none
+	NoiseSD     float64 // known noise of a linear model; 0 if it is learned
 
 	DegreesOfFreedom float64  // of robust regression
 	Hidden           int      // units of a neural network's hidden layer
 	Components       int      // of a mixture
 	Variables        []string // columns that a mixture describes
-	ClusterSD        float64  // of a mixture of clusters of equal weight and one known sd, on the model's scale; 0 if both are learned
+	ClusterSD        float64  // known sd of a mixture's clusters, which then have equal weights, on the model's scale; 0 if sds and weights are learned
 }
 
 // A Family is a kind of likelihood.
@@ -27,17 +27,17 @@ type Family string
 
 const (
 	Linear           Family = "linear"            // a normal outcome
-	Logistic         Family = "logistic"          // an outcome that is there or not
-	Probit           Family = "probit"            // the same with a normal link
+	Logistic         Family = "logistic"          // a binary outcome, with a logit link
+	Probit           Family = "probit"            // a binary outcome, with a probit link
 	Poisson          Family = "poisson"           // a count
-	NegativeBinomial Family = "negative-binomial" // a count that varies more
+	NegativeBinomial Family = "negative-binomial" // a count with more variance
 	Softmax          Family = "softmax"           // one of several levels
 	Robust           Family = "robust"            // a Student-t outcome
 	Mixture          Family = "mixture"           // normal clusters of several columns, without an outcome
 	NeuralNetwork    Family = "neural-network"    // one hidden layer
 )
 
-// An OutcomeKind is what the outcome of a record is to the model.
+// An OutcomeKind is the kind of a record's outcome in the model.
 type OutcomeKind int
 
 const (
@@ -48,7 +48,7 @@ const (
 	NoOutcome
 )
 
-// Kind returns what the model's outcome is.
+// Kind returns the kind of the model's outcome.
 func (m *Model) Kind() OutcomeKind {
 	switch m.Family {
 	case Logistic, Probit:
@@ -67,28 +67,29 @@ func (m *Model) Kind() OutcomeKind {
 	return Measured
 }
 
-// Conjugate reports whether the posterior is known in closed form.
+// Conjugate reports whether the posterior has a closed form.
 func (m *Model) Conjugate() bool { return m.Family == Linear && m.NoiseSD > 0 && len(m.Groups) == 0 }
 
-// general reports whether the model is no regression.
+// general reports whether the model is not a regression.
 func (m *Model) general() bool { return m.Family == Mixture || m.Family == NeuralNetwork }
 
-// curvatureKnown reports whether the curvature of a record's log likelihood is known beforehand,
-// roughly: for counts and models that are no regressions it is not.
+// curvatureKnown reports whether there is a rough public guess of the curvature of a
+// record's log likelihood. There is none for counts and for models that are not
+// regressions.
 func (m *Model) curvatureKnown() bool {
 	return m.Kind() != Count && !m.general()
 }
 
-// An Event is what makes an outcome positive: a level of a categorical column, or
-// a comparison of a number.
+// An Event is the condition under which an outcome is positive: a level of a categorical
+// column, or a comparison of a number.
 type Event struct {
 	Text  string  // as in the study: a level, or ">= 10"
 	Level int     // the level's index, −1 for a comparison
 	Op    string  // ">=", ">", "<=" or "<"
-	Value float64 // what a number is compared with
+	Value float64 // the right-hand side of a comparison
 }
 
-// Of reports whether a value of the outcome's column, as decoded, is positive.
+// Of reports whether a decoded value of the outcome's column is positive.
 func (e *Event) Of(value float64) bool {
 	if e.Level >= 0 {
 		return int(value) == e.Level
@@ -105,15 +106,15 @@ func (e *Event) Of(value float64) bool {
 	}
 }
 
-// A Group is coefficients of their own for every level of a categorical column,
-// drawn from one distribution whose spread is learned: "1 + age | clinic".
+// A Group gives every level of a categorical column its own coefficients, from one
+// distribution with a learned spread: "1 + age | clinic".
 type Group struct {
 	By        string
 	Intercept bool
 	Slopes    []string // numerical columns
 }
 
-// Effects returns the names of what varies between groups.
+// Effects returns the names of the coefficients that vary between groups.
 func (g Group) Effects() []string {
 	var effects []string
 	if g.Intercept {
@@ -122,7 +123,7 @@ func (g Group) Effects() []string {
 	return append(effects, g.Slopes...)
 }
 
-// Reads returns the indices of the columns that the model looks at, in order.
+// Reads returns the indices of the columns that the model uses, in order.
 func (s *Study) Reads() []int {
 	var used []int
 	add := func(name string) {

@@ -6,31 +6,31 @@ import (
 	"fedpvi/internal/document"
 )
 
-// NoiseAware says how what the privacy noise adds to the posterior's spread is
-// reported, beside the posterior itself.
+// NoiseAware is the way to report a posterior that includes the privacy noise, beside the
+// posterior itself.
 type NoiseAware string
 
 const (
-	// OneStep: after the last round every client releases the gradient and the
-	// curvature of its records once more, and a Newton step with the covariance that
-	// the noises of both imply is reported.
+	// OneStep makes every client release the gradient and the curvature of its records once
+	// more after the last round. The report is a Newton step, with the covariance that
+	// follows from the noise in both.
 	OneStep NoiseAware = "one-step"
-	// ClosedForm: the size of the noise alone widens every coefficient. It costs
-	// nothing.
+	// ClosedForm widens every coefficient by the size of the noise alone. It costs nothing.
 	ClosedForm NoiseAware = "closed-form"
-	// Iterates: the variance of the last means of q widens every coefficient, as
-	// published for the last of many steps of one constant size (Jälkö, Prediger, Honkela
-	// and Kaski, "DPVIm: Differentially Private Variational Inference Improved", 2023). It is there to compare with: what it says moves with the
-	// step size and with how many means are counted.
+	// Iterates widens every coefficient by the variance of the last means of q, as
+	// published for the last of many steps of constant size (Jälkö, Prediger, Honkela and
+	// Kaski, "DPVIm: Differentially Private Variational Inference Improved", 2023). It
+	// exists for comparison: the variance depends on the step size and on the number of
+	// means.
 	Iterates NoiseAware = "iterates"
-	// NoNoiseAware: the posterior is reported as it is.
+	// NoNoiseAware reports only the posterior itself.
 	NoNoiseAware NoiseAware = "none"
 )
 
-// curved are the families whose records have a bounded curvature.
+// curved has the families whose records have a bounded curvature.
 var curved = map[Family]bool{Logistic: true, Probit: true, Softmax: true, Linear: true}
 
-// leastIterates are the fewest rounds of which half can have a variance worth its name.
+// leastIterates is the fewest rounds for a useful variance of the means of half of them.
 const leastIterates = 20
 
 func readNoiseAware(s *Study, t *document.Table) {

@@ -2,8 +2,8 @@ package study
 
 import "fedpvi/internal/document"
 
-// readOpens reads what may be read of what clients send, and refuses what does not go
-// with a sum that alone is opened.
+// readOpens reads which messages of clients may be read, and refuses keys that do not fit
+// if only sums are opened.
 func readOpens(s *Study, federation, inference *document.Table) {
 	f := &s.Federation
 	f.Opens = OpenMessages
@@ -27,8 +27,7 @@ func readOpens(s *Study, federation, inference *document.Table) {
 	f.Opens = Opens(v)
 }
 
-// readSummed settles what follows where one sum of gradients a round is all that is
-// opened.
+// readSummed sets the keys that follow if one sum of gradients is opened in each round.
 func readSummed(s *Study, federation, t *document.Table) {
 	in := &s.Inference
 	if in.Solver != DPSVI {

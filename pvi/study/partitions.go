@@ -2,16 +2,16 @@ package study
 
 import "fedpvi/internal/document"
 
-// Partitions says into how many disjoint parts a client deals its records, each of
-// which is fitted without noise; what a part changes is clipped, and the sum over the
-// parts is hidden (Heikkilä et al., "Differentially private partitioned variational
-// inference", 2023, section 3). The unit is then the record.
+// Partitions divides a client's records into disjoint parts. The client fits each part
+// without noise, clips the changes of the parts, and hides their sum (Heikkilä et al.,
+// "Differentially private partitioned variational inference", 2023, section 3). The privacy
+// unit is then the record.
 type Partitions struct {
 	Count    int  // K; 0 for none
-	Averaged bool // every part speaks for the whole client, and their changes are averaged; else a part is a virtual client with a factor of its own
+	Averaged bool // each part stands for the whole client and the changes are averaged; otherwise each part is a virtual client with a factor of its own
 }
 
-// Names of the ways to partition.
+// These are the names of the schemes.
 const (
 	virtual  = "virtual"
 	averaged = "averaged"
@@ -30,7 +30,7 @@ const maxPartitions = 1<<16 - 1
 func readPartitions(s *Study, t *document.Table) {
 	p := &s.Inference.Partitions
 	if n, ok := t.Int("partitions"); ok {
-		p.Count = max(1, between(t, "partitions", n, 1, maxPartitions)) // 0 was reported, and is not none
+		p.Count = max(1, between(t, "partitions", n, 1, maxPartitions)) // 0 was reported, and does not mean none
 		if s.Privacy.Unit != Record && s.Privacy.Unit != "" {
 			t.Errorf("partitions", `hide one record of a client: with privacy.unit = %q they change nothing, remove the key`, s.Privacy.Unit)
 		}
@@ -43,8 +43,8 @@ func readPartitions(s *Study, t *document.Table) {
 	}
 }
 
-// checkPartitions refuses bookkeepings in which a part would remember what another
-// part's records did to a release.
+// checkPartitions refuses factors with which a part would remember how another part's
+// records changed a release.
 func checkPartitions(s *Study, t *document.Table) {
 	in := &s.Inference
 	if in.Partitions.Count > 0 && in.Factors == Published {
@@ -52,8 +52,8 @@ func checkPartitions(s *Study, t *document.Table) {
 	}
 }
 
-// checkPartitionedSums refuses what is not hidden where sums over clients alone are opened:
-// what a single client sent.
+// checkPartitionedSums refuses keys with which the change of a single client would be
+// opened, although only sums over clients hide it.
 func checkPartitionedSums(s *Study, t *document.Table) {
 	in := &s.Inference
 	if in.Schedule != Synchronous {
@@ -64,8 +64,8 @@ func checkPartitionedSums(s *Study, t *document.Table) {
 	}
 }
 
-// hidesChanges reports whether what is hidden are changes of natural parameters, of
-// clients or of parts of their records.
+// hidesChanges reports whether the noise hides changes of natural parameters, of clients or
+// of parts of their records.
 func (s *Study) hidesChanges() bool { return s.Privacy.Unit == Client || s.partitioned() }
 
 // partitioned reports whether clients deal their records into parts.

@@ -58,8 +58,8 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
-// A number of parts that cannot be is one error, not a study without parts that has the
-// wrong solver too.
+// An impossible number of parts is one error. The study is not also read as one without
+// parts, whose solver would be wrong too.
 func TestPartitionsOutOfRangeAreOneError(t *testing.T) {
 	source := strings.NewReplacer("MODEL", partedModel, "rounds = 3", `rounds = 3, partitions = 0, solver = "natural-gradient"`,
 		`unit = "none"`, `unit = "record", epsilon = 1.0, delta = 1e-5, clip = 3.0`).Replace(families)

@@ -5,57 +5,58 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Propagation says how the solver DPSEP moves a client's factor, beside the keys of
-// [Descent] that it shares: how many steps, on which batches.
+// Propagation has the options of the solver DPSEP, beside steps and batches, which are in
+// [Descent].
 type Propagation struct {
-	StepSize float64 // the most by which a pass over the records moves the factor; default 1
-	Recency  float64 // power of its number with which a pass weighs in the factor; default 1
-	Power    float64 // of the likelihood in tilted distributions, in (0, 1]; default 1
+	StepSize float64 // bounds how far a pass over the records moves the factor; default 1
+	Recency  float64 // pass p weighs in the factor as p to this power; default 1
+	Power    float64 // power of the likelihood in tilted distributions, in (0, 1]; default 1
 
-	// PrecisionWeight is what precisions are multiplied with while a record's site is
-	// clipped and hidden; default 0.5, for a mixture 1, or 0.1 if it learns its sds.
+	// PrecisionWeight multiplies precisions while a record's site is clipped and hidden;
+	// default 0.5, for a mixture 1, or 0.1 if it learns its sds.
 	PrecisionWeight float64
 
 	Contribution Contribution
 	Sites        Sites // of a mixture whose sd is known
 	Improper     Improper
 	Raw          bool // sites around the origin, not around the mean of q
-	Reseat       bool // clusters that cover two or share one are moved; default true
+	Reseat       bool // moves clusters that cover two or share one; default true
 
 	Start   Start
 	StartAt map[string]float64 // means at which records are first matched, by name
 }
 
-// A Contribution is what a record adds to a sum.
+// A Contribution is the vector that a record adds to a sum.
 type Contribution string
 
 const (
-	// SiteContribution: its site.
+	// SiteContribution is the record's site.
 	SiteContribution Contribution = "site"
-	// DeviationContribution: by how much its site differs from an equal share of the
-	// client's factor.
+	// DeviationContribution is the difference between the record's site and an equal share
+	// of the client's factor.
 	DeviationContribution Contribution = "deviation"
 )
 
-// Sites says what a record's site for a cluster is.
+// Sites is the kind of a record's site for a cluster.
 type Sites string
 
 const (
-	// TiedSites: its likelihood to the power of the probability that it is of the cluster.
+	// TiedSites raise the record's likelihood to the power of the probability that it is of
+	// the cluster.
 	TiedSites Sites = "tied"
-	// MomentSites: what matches the moments of the tilted distribution.
+	// MomentSites match the moments of the tilted distribution.
 	MomentSites Sites = "moments"
 )
 
-// Improper says what stands in for a factor that noise has made one that no likelihood
-// has.
+// Improper says how to handle a factor that noise has made one that no likelihood could
+// have.
 type Improper string
 
 const (
-	// Project: the nearest one that a likelihood could have.
+	// Project uses the nearest factor that a likelihood could have.
 	Project Improper = "project"
-	// Reject: the last one that was proper. The step is paid for all the same, and what it
-	// released stays in the average.
+	// Reject keeps the last proper factor. The step is charged all the same, and its
+	// release stays in the average.
 	Reject Improper = "reject"
 )
 
@@ -63,9 +64,9 @@ const (
 type Start string
 
 const (
-	// PriorStart: at the prior, or where StartAt says.
+	// PriorStart is the prior, or StartAt if that is given.
 	PriorStart Start = "prior"
-	// DrawnStart: at a draw from the prior that everybody can make.
+	// DrawnStart is a draw from the prior that everybody can make.
 	DrawnStart Start = "draw"
 )
 
@@ -135,14 +136,15 @@ func readPropagation(s *Study, t *document.Table) {
 	}
 }
 
-// learnedWeight is of precisions of clusters whose sd is learned: a tenth of the columns' bounds
-// is what an sd may well be, and its inverse what a precision is more than a slope.
+// learnedWeight is the weight of precisions of clusters with a learned sd. A tenth of the
+// columns' bounds is a plausible sd, and a precision is larger than a slope by the inverse
+// of the sd.
 const learnedWeight = 0.1
 
-// networkStart is the most that an sd of a network's weights is at first.
+// networkStart is the largest sd of a network's weights in the first step.
 const networkStart = 0.3
 
-// maxRecency keeps the weight of the last pass from being all.
+// maxRecency keeps the last pass from having all the weight.
 const maxRecency = 100
 
 func readMixtureSites(p *Propagation, t *document.Table, known bool) {
@@ -175,7 +177,7 @@ func readSepStart(s *Study, t *document.Table) {
 		}
 	}
 	if s.Model.Family == NeuralNetwork && p.StartAt == nil && !t.Has("start") {
-		p.Start = DrawnStart // at the prior all hidden units are one
+		p.Start = DrawnStart // at the prior all hidden units would be the same
 	}
 	if p.StartAt != nil && p.Start == DrawnStart {
 		t.Errorf("start", "at a draw from the prior, and where start_at says, are two places: remove one of them")
@@ -197,11 +199,11 @@ func readSiteCoordinates(s *Study, t *document.Table) {
 			t.Errorf("coordinates", `the published form knows no centred coordinates: write coordinates = "raw"`)
 		}
 	}
-	s.Privacy.Centred = false // of a client's change, which needs none
+	s.Privacy.Centred = false // centred changes are for whole clients
 }
 
-// checkPropagation refuses what the number of records, the adjacency and the coordinates,
-// which are read later, leave without a meaning.
+// checkPropagation refuses keys that make no sense with the number of records, the
+// adjacency and the coordinates, which are read later.
 func checkPropagation(s *Study, t *document.Table) {
 	if s.Inference.Solver != DPSEP {
 		return

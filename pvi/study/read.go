@@ -9,7 +9,7 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Version is the version of the study language that is read.
+// Version is the version of the study language that this package reads.
 const Version = 1
 
 const (
@@ -54,8 +54,8 @@ func readStudy(s *Study, t *document.Table) {
 	}
 }
 
-// visible refuses text with characters that a terminal obeys: a review must show what it
-// is about, whoever wrote it.
+// visible refuses text with control characters, so that a review on a terminal shows the
+// text as it is, whoever wrote it.
 func visible(t *document.Table, key, text string) {
 	if strings.ContainsFunc(text, document.Hidden) {
 		t.Errorf(key, "%q has characters that cannot be seen: leave them out", text)
@@ -150,7 +150,7 @@ func (s *Study) checkCoefficients(t *document.Table) {
 	for _, name := range keys {
 		unknown[name] = true
 	}
-	for c := range s.Coefficients() { // there may be far more than keys
+	for c := range s.Coefficients() { // there may be far more coefficients than keys
 		delete(unknown, c.Name)
 	}
 	for _, name := range keys {
@@ -246,7 +246,7 @@ func readDamping(s *Study, t *document.Table) {
 	d := &s.Inference.Damping
 	d.Alpha = 1
 	if len(s.Model.Groups) > 0 || s.Model.Family == Mixture {
-		d.Alpha = 0.5 // expectations over few points leave whole steps going to and fro
+		d.Alpha = 0.5 // expectations over few points make whole steps oscillate
 	}
 	d.Harmonic = s.hidesChanges()
 	if s.Inference.Solver == DPSVI && s.Inference.Schedule == Synchronous {
@@ -263,7 +263,7 @@ func readDamping(s *Study, t *document.Table) {
 	}
 }
 
-// readLocalPrior reads what of the prior a client works with.
+// readLocalPrior reads which share of the prior a client works with.
 func readLocalPrior(s *Study, t *document.Table) {
 	in := &s.Inference
 	v, _ := t.Choice("local_prior", "whole", "split")
@@ -381,7 +381,7 @@ func readTarget(p *Privacy, t *document.Table) {
 	p.Delta = delta
 }
 
-// positive reports an x that is not.
+// positive reads x and reports an error unless x > 0.
 func positive(t *document.Table, key string, x float64) float64 {
 	if !(x > 0) {
 		t.Errorf(key, "must be positive, got %g", x)

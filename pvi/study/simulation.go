@@ -39,7 +39,7 @@ func readSimulation(s *Study, root *document.Table) {
 	}
 }
 
-// readBaseline reads what is played instead of the rounds.
+// readBaseline reads the method that is run instead of the rounds.
 func readBaseline(s *Study, t *document.Table) {
 	v, _ := t.Choice("baseline", string(DPSGLD), string(OneSample), string(EP), string(SEP))
 	s.Simulation.Baseline = Baseline(v)
@@ -74,7 +74,7 @@ func readBaseline(s *Study, t *document.Table) {
 	inOnePlace(s, t)
 }
 
-// inOnePlace refuses what a baseline, which has all records, would pass over.
+// inOnePlace refuses keys that a baseline, which has all records, would not use.
 func inOnePlace(s *Study, t *document.Table) {
 	if s.Standardisation != nil {
 		t.Errorf("baseline", "a baseline does not pay for finding a scale: write model.standardise = %q", "bounds")
@@ -96,7 +96,7 @@ func readFiles(t *document.Table, key string) []string {
 	return names
 }
 
-// readTest reads what is held out for predictions.
+// readTest reads which records are held out for predictions.
 func readTest(s *Study, t *document.Table) {
 	sim := &s.Simulation
 	if share, ok := t.Float("test"); ok {

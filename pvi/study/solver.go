@@ -8,7 +8,7 @@ import (
 	"fedpvi/internal/document"
 )
 
-// Fitting returns the solvers that a family can use under a unit, the default
+// Fitting returns the solvers that a family can use under a privacy unit, the default
 // first.
 func Fitting(m *Model, unit Unit) []Solver {
 	switch {
@@ -21,7 +21,7 @@ func Fitting(m *Model, unit Unit) []Solver {
 	case m.Family == Mixture || m.Family == NeuralNetwork:
 		return []Solver{SVI, NaturalGradient}
 	case len(m.Groups) > 0:
-		return []Solver{NaturalGradient, SVI} // where groups hardly differ the joint mode has no curvature
+		return []Solver{NaturalGradient, SVI} // if groups hardly differ, the joint mode has no curvature
 	default:
 		return []Solver{NaturalGradient, SVI, Laplace}
 	}
@@ -74,7 +74,7 @@ func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 
 const maxSteps, maxDraws = 1_000_000, 10_000
 
-// steppers are the keys that say how a solver steps, and the solvers that use them.
+// steppers has the keys for the steps of a solver, and the solvers that use them.
 var steppers = []struct {
 	key  string
 	used []Solver
@@ -101,7 +101,7 @@ var steppers = []struct {
 	{"start_share", []Solver{DPSVI}},
 }
 
-// refuseUnused refuses keys that the solver does not look at.
+// refuseUnused refuses keys that the solver does not use.
 func refuseUnused(s *Study, t *document.Table) {
 	for _, k := range steppers {
 		if slices.Contains(k.used, s.Inference.Solver) {
@@ -123,7 +123,7 @@ func anyOf(solvers []Solver) string {
 	return strings.Join(names, " or ")
 }
 
-// DefaultAscent is how the solver SVI climbs if a study does not say.
+// DefaultAscent has the default options of the solver SVI.
 var DefaultAscent = Ascent{Steps: 200, StepSize: 0.05, Draws: 8}
 
 func readAscent(s *Study, t *document.Table) {

@@ -13,16 +13,15 @@ type Bounds struct {
 	High float64 `json:"high"`
 }
 
-// Standardisation says how the bounds by which columns are mapped to [-1, 1] are
-// narrowed to where the records are, by a release of its own before the first
-// round.
+// Standardisation narrows the bounds by which columns are mapped to [-1, 1] to the range of
+// the records, by a release before the first round.
 type Standardisation struct {
-	Columns []int   // indices into Study.Columns, in their order; all numeric
-	Rounds  int     // passes, each within what the one before found; default 3
+	Columns []int   // indices into Study.Columns, in order; all numeric
+	Rounds  int     // passes, each within the bounds that the pass before found; default 3
 	SDs     float64 // the bounds become mean ± SDs standard deviations; default 4
 
-	// Share of μ² of the whole study that all passes together may take, default
-	// 0.1; 0 if NoiseMultiplier, that of each pass, is given instead.
+	// Share is the share of μ² of the whole study that all passes together may spend,
+	// default 0.1. It is 0 if NoiseMultiplier, that of each pass, is given instead.
 	Share           float64
 	NoiseMultiplier float64
 }
@@ -89,8 +88,8 @@ func readStandardisationNoise(s *Study, st *Standardisation, t *document.Table) 
 	}
 }
 
-// standardisable returns the columns that are named, or every numeric column of
-// the model that has no scale of its own.
+// standardisable returns the named columns, or every numeric column of the model that has
+// no scale of its own.
 func (s *Study) standardisable(t *document.Table) []int {
 	var columns []int
 	if names, ok := t.Strings("columns"); ok {
@@ -128,7 +127,7 @@ func (s *Study) standardisable(t *document.Table) []int {
 	return columns
 }
 
-// uses reports whether the model looks at a column as a number on its scale.
+// uses reports whether the model uses a column as a number on its scale.
 func (s *Study) uses(name string) bool {
 	if !slices.Contains(s.Reads(), s.ColumnIndex(name)) {
 		return false
@@ -136,8 +135,8 @@ func (s *Study) uses(name string) bool {
 	return name != s.Model.Outcome || s.Model.Kind() == Measured
 }
 
-// Scale returns the bounds that are mapped to [-1, 1]: the public ones, or those
-// that a standardisation found within them.
+// Scale returns the bounds that are mapped to [-1, 1]: the bounds that a standardisation
+// found, or the public ones.
 func (c *Column) Scale() Bounds {
 	if c.Found != nil {
 		return *c.Found
@@ -145,14 +144,14 @@ func (c *Column) Scale() Bounds {
 	return Bounds{c.Low, c.High}
 }
 
-// HasScale reports whether the scale of every column is known: it is not where a
-// standardisation has to find it first.
+// HasScale reports whether the scale of every column is known. It is false before a
+// standardisation has found it.
 func (s *Study) HasScale() bool {
 	return s.Standardisation == nil || s.Columns[s.Standardisation.Columns[0]].Found != nil
 }
 
-// PublicScale returns what a standardisation starts from, and ends with if it
-// finds nothing: the public bounds of its columns.
+// PublicScale returns the public bounds of the standardised columns: the scale before a
+// standardisation, and after one that finds nothing.
 func (s *Study) PublicScale() []Bounds {
 	var bounds []Bounds
 	if s.Standardisation == nil {
@@ -164,8 +163,7 @@ func (s *Study) PublicScale() []Bounds {
 	return bounds
 }
 
-// Scales returns the scale of every column that a standardisation is about, nil if
-// there is none.
+// Scales returns the scale of every standardised column; nil if there is none.
 func (s *Study) Scales() []Bounds {
 	scales := s.PublicScale()
 	for k := range scales {
@@ -174,8 +172,9 @@ func (s *Study) Scales() []Bounds {
 	return scales
 }
 
-// WithScale returns the study on the scale that a standardisation found, one pair
-// of bounds for each of its columns. Values beyond them count as at them.
+// WithScale returns the study with the scale that a standardisation found: one pair of
+// bounds for each standardised column. Values beyond the bounds are moved to the nearest
+// bound.
 func (s *Study) WithScale(found []Bounds) (*Study, error) {
 	public := s.PublicScale()
 	if len(found) != len(public) {

@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// found is a study that asks for a scale, with a table of its own.
+// found returns a study with private standardisation and the given table.
 func found(table string) string {
 	return edit(edit(good, "noise_sd", "standardise = \"private\"\nnoise_sd"), "[inference]", "[standardise]\n"+table+"\n[inference]")
 }
@@ -60,8 +60,8 @@ func TestStandardisationErrors(t *testing.T) {
 	}
 }
 
-// A scale that was found takes the place of the bounds in the model, and nowhere
-// else; values beyond it count as at its ends.
+// A found scale replaces the bounds in the model and nowhere else. Values beyond it are
+// moved to its ends.
 func TestWithScale(t *testing.T) {
 	s := parse(t, found(""))
 	if s.HasScale() || !parse(t, good).HasScale() {

@@ -17,10 +17,10 @@ func (d Digest) String() string { return hex.EncodeToString(d[:]) }
 // A Study is a checked study document.
 type Study struct {
 	Digest Digest
-	Source []byte // the bytes that Digest is of
+	Source []byte // the bytes with this Digest
 
 	Name  string // lower-case letters, digits and dashes
-	Title string // one line for people; Name if not given
+	Title string // one line for people; default Name
 
 	Table      Table
 	Columns    []Column
@@ -31,29 +31,28 @@ type Study struct {
 	Federation Federation
 	Simulation Simulation
 
-	Standardisation *Standardisation // nil unless the scale of columns is found by a release
+	Standardisation *Standardisation // nil unless a release finds the scale of columns
 }
 
-// Table says how a file of records is written.
+// Table describes the format of a file of records.
 type Table struct {
 	Header    bool     // the first line names the columns; default true
 	Separator rune     // one character; default a comma
-	Trim      bool     // blanks around a field do not count; default false
+	Trim      bool     // blanks around a field are ignored; default false
 	Missing   []string // fields that stand for a missing value; default [""]
 }
 
-// Prior is a normal prior on every coefficient, on the scale on which the model
-// is fitted.
+// Prior is a normal prior on every coefficient, on the model's scale.
 type Prior struct {
 	Mean, SD     float64           // default 0 and 1
 	Coefficients map[string]Normal // exceptions, by coefficient name
 
-	Scale      LogNormal // of a noise that is learned, and of spreads between groups
+	Scale      LogNormal // of a learned noise, and of spreads between groups
 	Dispersion LogNormal // of counts
 }
 
-// LogNormal is a positive number whose logarithm is normal around that of the
-// median; one sd is a factor of Factor.
+// LogNormal is the distribution of a positive number whose logarithm is normal with mean
+// log Median and sd log Factor.
 type LogNormal struct{ Median, Factor float64 }
 
 // Normal returns the distribution of the logarithm.
@@ -62,33 +61,31 @@ func (l LogNormal) Normal() Normal { return Normal{math.Log(l.Median), math.Log(
 // Normal is N(Mean, SD²).
 type Normal struct{ Mean, SD float64 }
 
-// A Schedule says who works when.
+// A Schedule is the order in which clients work.
 type Schedule string
 
 const (
-	// Synchronous: all clients work on the same λ and the sum of their
-	// changes moves it.
+	// Synchronous makes all clients work on the same λ. The sum of their changes moves it.
 	Synchronous Schedule = "synchronous"
-	// Sequential: one client after the other, in the order of the roster.
+	// Sequential makes one client work after the other, in the order of the roster.
 	Sequential Schedule = "sequential"
-	// Asynchronous: every client works on the λ that it last saw, and λ moves
-	// whenever one of them answers.
+	// Asynchronous makes every client work on the last λ that it has. λ moves whenever a
+	// client answers.
 	Asynchronous Schedule = "asynchronous"
 )
 
-// Factors says how the bookkeeping of the clients' factors is done (design
-// section 4, soundness section 1).
+// Factors is the bookkeeping of the clients' factors (design section 4, soundness section
+// 1).
 type Factors string
 
 const (
-	// Tied: λ_m = w_m (λ − λ_prior) with public weights; clients keep no state.
+	// Tied has λ_m = w_m (λ − λ_prior) with public weights. Clients keep no state.
 	Tied Factors = "tied"
-	// Exact: λ_m accumulates the client's noise-free changes; the noise is one
-	// more factor.
+	// Exact lets λ_m accumulate the client's noise-free changes. The noise is one more
+	// factor.
 	Exact Factors = "exact"
-	// Published: λ_m accumulates the noisy change, as in Sharma (2019). It is
-	// not private as claimed under a sum that alone is opened, and exists to
-	// show that.
+	// Published lets λ_m accumulate the noisy change, as in Sharma (2019). It is not
+	// private as claimed if only a sum is opened, and exists to show that.
 	Published Factors = "published"
 )
 
@@ -96,7 +93,7 @@ const (
 type Inference struct {
 	Q        string // family of q: "full" (default) or "diagonal"
 	Schedule Schedule
-	Rounds   int // a synchronous round asks every client, any other one client at a time, clients × Rounds times
+	Rounds   int // passes over the clients: a synchronous round has one plan for all clients, others have one plan for each
 	Factors  Factors
 	Solver   Solver
 	Damping  Damping
@@ -105,47 +102,46 @@ type Inference struct {
 
 	Propagation Propagation // of the solver DPSEP
 
-	NoiseAware       NoiseAware // default closed-form for DPSVI and DPSEP, else none
-	NoiseAwareShares [3]float64 // of the budget, for rounds, gradient and curvature of OneStep; zero to derive them
+	NoiseAware       NoiseAware // default closed-form for DPSVI and DPSEP, otherwise none
+	NoiseAwareShares [3]float64 // shares of the budget for rounds, gradient and curvature of OneStep; zero to derive them
 	Partitions       Partitions
 
-	// SplitPrior: in the only round a client works with the prior to the power 1/M,
-	// not with all of it.
+	// SplitPrior gives each client the prior to the power 1/M in the only round.
 	SplitPrior bool
 }
 
-// A Solver says how a client refines its factor.
+// A Solver is the way a client refines its factor.
 type Solver string
 
 const (
-	// Conjugate: the exact update of a linear model with known noise.
+	// Conjugate is the exact update of a linear model with known noise.
 	Conjugate Solver = "conjugate"
-	// NaturalGradient: one step in natural parameters, towards the gradient of
-	// the expected log likelihood in the mean parameters of q.
+	// NaturalGradient is one step in natural parameters, towards the gradient of the
+	// expected log likelihood in the mean parameters of q.
 	NaturalGradient Solver = "natural-gradient"
-	// SVI: stochastic gradient steps on the local free energy.
+	// SVI takes stochastic gradient steps on the local free energy.
 	SVI Solver = "svi"
-	// Laplace: the curvature of the log likelihood at the mean of q.
+	// Laplace uses the curvature of the log likelihood at the mean of q.
 	Laplace Solver = "laplace"
-	// ClippedAnalytical: the conjugate update from clipped, noised statistics.
+	// ClippedAnalytical is the conjugate update from clipped statistics with noise.
 	ClippedAnalytical Solver = "clipped-analytical"
-	// DPSVI: stochastic gradient steps on the local free energy, each from a
-	// clipped, noised sum of the records' gradients.
+	// DPSVI takes stochastic gradient steps on the local free energy, each from a clipped,
+	// noisy sum of the records' gradients.
 	DPSVI Solver = "dp-svi"
-	// DPSEP: stochastic expectation propagation, each step from a clipped, noised sum of
+	// DPSEP is stochastic expectation propagation, each step from a clipped, noisy sum of
 	// the records' sites.
 	DPSEP Solver = "dp-sep"
 )
 
-// Ascent says how the solver SVI climbs.
+// Ascent has the options of the solver SVI.
 type Ascent struct {
 	Steps    int     // in each round; default 200
 	StepSize float64 // of Adam, at the beginning of a round; default 0.05
 	Draws    int     // of θ in each step; default 8
 }
 
-// Damping is the step with which λ moves: α_t = Alpha, or, if Harmonic,
-// Alpha/(1 + Alpha(t−1)), which is 1/t for Alpha = 1.
+// Damping is the step with which λ moves: α_t = Alpha, or, if Harmonic, Alpha/(1 +
+// Alpha(t−1)), which is 1/t for Alpha = 1.
 type Damping struct {
 	Alpha    float64 // in (0, 1]
 	Harmonic bool
@@ -159,16 +155,16 @@ func (d Damping) At(t int) float64 {
 	return d.Alpha
 }
 
-// Unit is what the privacy promise is about.
+// A Unit is a privacy unit: the data that the guarantee protects.
 type Unit string
 
 const (
-	None   Unit = "none"   // no promise: research only
+	None   Unit = "none"   // no guarantee: research only
 	Record Unit = "record" // one record of a client: datapoint-level DP
 	Client Unit = "client" // all records of a client: dataset-level DP
 )
 
-// Privacy is the promise.
+// Privacy is the privacy guarantee.
 type Privacy struct {
 	Unit      Unit
 	Adjacency accountant.Adjacency // default add-remove for records, zero-out for clients
@@ -178,74 +174,73 @@ type Privacy struct {
 	NoiseMultiplier float64
 	Delta           float64
 
-	// Clip is C, in natural parameters of the model's scale; 0 lets it be
-	// derived.
+	// Clip is C, in natural parameters of the model's scale; 0 to derive it.
 	Clip float64
 
-	// Centred clips and noises a client's change in coordinates around the
-	// current mean, h − Λm instead of h; default true for clients, and not
-	// available for published factors.
+	// Centred clips and noises a client's change in coordinates around the current mean, h
+	// − Λm instead of h. It is the default for clients, and not available for published
+	// factors.
 	Centred bool
 }
 
-// Opens says what may be read of what clients send.
+// Opens says which messages of clients may be read.
 type Opens string
 
 const (
-	// OpenMessages: every message, by anyone. Its own noise hides what is in it.
+	// OpenMessages lets anyone read every message. The noise of the message itself hides
+	// its content.
 	OpenMessages Opens = "messages"
-	// OpenSums: sums over U_min clients or more alone, by secure aggregation or by
-	// the word of the coordinator. Clients share the noise.
+	// OpenSums lets only sums over U_min clients or more be read, either by secure
+	// aggregation or because the coordinator is trusted. Clients share the noise.
 	OpenSums Opens = "sums"
 )
 
-// Federation is the rules.
+// Federation has the rules of the federation.
 type Federation struct {
 	MinClients     int // U_min: fewest answers for which a round is opened; default all
-	Colluders      int // t: clients that may pool what they know; default 0
+	Colluders      int // t: number of clients that may pool their knowledge; default 0
 	Opens          Opens
-	NominalRecords int // public guess of the records of one client; 0 if not given
+	NominalRecords int // public guess of the number of records of one client; 0 if not given
 	MaxRecords     int // most records of one client; default 1,000,000
 }
 
-// Simulation says how sim plays the federation. Coordinator and clients do not
-// look at it.
+// Simulation has the options of sim. Coordinator and clients do not use it.
 type Simulation struct {
 	Data      []string // files of records, relative to the study or to FEDPVI_DATA
 	Clients   int
 	Seed      uint64
 	Partition Partition
-	Synthetic *Synthetic // records made up instead of Data
-	Baseline  Baseline   // what is played instead of the rounds, on all records in one place
-	Chain     bool       // posteriors are compared with a Markov chain's, not with a fit of the pooled records
+	Synthetic *Synthetic // made-up records instead of Data
+	Baseline  Baseline   // method that is run instead of the rounds, on all records in one place
+	Chain     bool       // compare posteriors with a Markov chain's, not with a fit of the pooled records
 
-	// Test is the share of the records that is held out before the rest is dealt,
-	// TestData the files of records to predict instead; none if both are empty.
+	// Test is the share of the records that is held out before the rest is dealt. TestData
+	// are files of records to predict instead. There are none if both are empty.
 	Test     float64
-	TestLast bool // the last records are held out, as some papers do, not random ones
+	TestLast bool // hold out the last records, as some papers do, not random ones
 	TestData []string
 }
 
 // A Baseline is a method to compare with.
 type Baseline string
 
-// The baselines.
+// These are the baselines.
 const (
 	NoBaseline Baseline = ""
-	// DPSGLD: stochastic gradient Langevin dynamics with the batches, the clip and the
+	// DPSGLD is stochastic gradient Langevin dynamics with the batches, the clip and the
 	// noise of the study's private gradient steps.
 	DPSGLD Baseline = "dp-sgld"
-	// OneSample: one sample from the tempered posterior, which is private if it is
-	// exact, and is drawn by a Markov chain.
+	// OneSample is one sample from the tempered posterior. It is private if it is exact,
+	// and is drawn by a Markov chain.
 	OneSample Baseline = "one-posterior-sample"
-	// EP and SEP: expectation propagation without privacy, with a factor for every record and
-	// with one for all.
+	// EP and SEP are expectation propagation without privacy, with a site for every record
+	// and with one tied factor.
 	EP  Baseline = "ep"
 	SEP Baseline = "sep"
 )
 
-// Partition says which client holds which records. Records are dealt at random
-// by the seed, but for "column".
+// Partition says which client holds which records. Records are dealt at random by the seed,
+// except for "column".
 type Partition struct {
 	Kind           string  // "balanced" (default), "by-size", "label-skew" or "column"
 	SizeSkew       float64 // ρ in [0, 1): small clients hold (1−ρ)N/M records, large ones (1+ρ)N/M
@@ -259,20 +254,20 @@ type Synthetic struct {
 	RecordsPerClient int
 	Truth            map[string]float64      // coefficients; the others are drawn from the prior
 	ClientSD         float64                 // spread of every coefficient between clients
-	Columns          map[string]Distribution // how columns are drawn; the others uniformly
+	Columns          map[string]Distribution // distributions of columns; the others are uniform
 }
 
-// Distribution is a normal distribution of a numeric column, kept within the
-// column's bounds.
+// Distribution is a normal distribution of a numeric column, kept within the column's
+// bounds.
 type Distribution struct{ Mean, SD float64 }
 
-// An Override replaces what a study says at a dotted key, such as
-// "privacy.epsilon", by a TOML value. An empty Value removes the key.
+// An Override replaces the value at a dotted key of a study, such as "privacy.epsilon", by
+// a TOML value. An empty Value removes the key.
 type Override struct{ Key, Value string }
 
-// Parse reads and checks a study. The name file is used in messages only. The
-// error joins every problem found. A study with overrides is another study: its
-// source is the changed document and its digest is of that.
+// Parse reads and checks a study. The name file is used in messages only. The error joins
+// all problems. A study with overrides is another study: its source is the changed
+// document, and its digest is the digest of that.
 func Parse(file string, source []byte, overrides ...Override) (*Study, error) {
 	doc, err := document.Parse(file, source)
 	if err != nil {

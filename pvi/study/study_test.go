@@ -350,7 +350,7 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-// Every study of the repository is good.
+// Every study of the repository is valid.
 func TestExperiments(t *testing.T) {
 	var files []string
 	err := filepath.WalkDir(filepath.Join("..", "..", "experiments"), func(path string, d os.DirEntry, err error) error {

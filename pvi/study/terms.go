@@ -12,8 +12,7 @@ import (
 // Intercept is the name of the constant term and of its coefficient.
 const Intercept = "intercept"
 
-// A Term is a product of columns, as "sex:length"; the empty product is the
-// intercept.
+// A Term is a product of columns, such as "sex:length". The empty product is the intercept.
 type Term struct {
 	Columns []string
 }
@@ -25,11 +24,12 @@ func (t Term) String() string {
 	return strings.Join(t.Columns, ":")
 }
 
-// maxInteraction is the largest number of columns in one term, and maxTerms of entries.
+// maxInteraction bounds the number of columns in one term, and maxTerms the number of
+// entries.
 const maxInteraction, maxTerms = 8, 10_000
 
-// expandTerms turns entries such as "a", "a:b" and "a*b" (short for a + b +
-// a:b) into terms without repetition, main effects where they first occur.
+// expandTerms returns the terms for entries such as "a", "a:b" and "a*b" (short for a + b +
+// a:b), without repetition. A main effect stands where it first occurs.
 func expandTerms(entries []string) ([]Term, error) {
 	var terms []Term
 	seen := map[string]bool{}
@@ -77,23 +77,21 @@ func expandTerms(entries []string) ([]Term, error) {
 	return terms, nil
 }
 
-// A Coefficient is one element of θ and how its regressor is computed from a
-// record.
+// A Coefficient is one element of θ with the rule for its regressor.
 type Coefficient struct {
 	Name  string // such as "intercept", "length", "sex[F]:length"
 	Parts []Part // the regressor is their product; empty for the intercept
 }
 
-// A Part is a numerical column, or the indicator of one level of a categorical
-// one.
+// A Part is a numerical column, or the indicator of one level of a categorical one.
 type Part struct {
 	Column int // index into Study.Columns
 	Level  int // index into Levels, or −1 for a numerical column
 }
 
-// Coefficients returns θ's elements in order: the intercept, then the terms in
-// the order of the document, levels in theirs. Levels are coded against the
-// first, the baseline (treatment coding), unless the model is one-hot.
+// Coefficients returns θ's elements in order: the intercept, then the terms in the order of
+// the document, levels in theirs. Levels are coded against the first, the baseline
+// (treatment coding), unless the model is one-hot.
 func (s *Study) Coefficients() iter.Seq[Coefficient] {
 	return func(yield func(Coefficient) bool) {
 		for _, term := range s.Model.Terms {
@@ -108,8 +106,8 @@ func (s *Study) Coefficients() iter.Seq[Coefficient] {
 	}
 }
 
-// products yields the coefficients of a term that begin with parts chosen of the columns before, the last column's
-// parts soonest. It reports whether more are wanted.
+// products yields the coefficients of a term that begin with the chosen parts of the first
+// columns. The last column varies fastest. products reports whether yield wants more.
 func (s *Study) products(of [][]Part, chosen []Part, yield func(Coefficient) bool) bool {
 	if len(of) == 0 {
 		return yield(Coefficient{s.productName(chosen), slices.Clone(chosen)})
@@ -157,8 +155,8 @@ func (s *Study) partName(p Part) string {
 	return c.Name + "[" + c.Levels[p.Level] + "]"
 }
 
-// Scale maps a value of a numerical column to the scale of the model. A value
-// beyond bounds that a standardisation found counts as at them.
+// Scale maps a value of a numerical column to the scale of the model. A value beyond bounds
+// that a standardisation found is moved to the nearest bound.
 func (s *Study) Scale(c *Column, value float64) float64 {
 	if !s.Model.Standardise {
 		return c.Transform.Of(value)
@@ -178,8 +176,7 @@ func (s *Study) Unscale(c *Column, scaled float64) float64 {
 	return c.Transform.inverse(c.Middle() + c.Half()*scaled)
 }
 
-// maxAbs returns the largest absolute value of a numerical column on the
-// model's scale.
+// maxAbs returns the largest absolute value of a numerical column on the model's scale.
 func (s *Study) maxAbs(c *Column) float64 {
 	if s.Model.Standardise && c.Spread == 0 {
 		return 1
@@ -187,9 +184,9 @@ func (s *Study) maxAbs(c *Column) float64 {
 	return max(math.Abs(s.Scale(c, c.Low)), math.Abs(s.Scale(c, c.High)))
 }
 
-// RegressorBounds returns public bounds on Σx² and Σx⁴ over the regressors x of
-// a record. Of the levels of a categorical column at most one is there, so that
-// a term adds its largest value once. A largest norm bounds both.
+// RegressorBounds returns public bounds on Σx² and Σx⁴ over the regressors x of a record. A
+// record has at most one level of a categorical column, so that a term adds its largest
+// value once. A largest norm bounds both.
 func (s *Study) RegressorBounds() (squares, fourths float64) {
 	for _, term := range s.Model.Terms {
 		largest := 1.0
@@ -207,9 +204,8 @@ func (s *Study) RegressorBounds() (squares, fourths float64) {
 	return squares, fourths
 }
 
-// TypicalSquares returns what Σx² over the regressors x of a record is on average if
-// values are spread evenly within their bounds, independently of each other: a public
-// guess of what records are like.
+// TypicalSquares returns the mean of Σx² over the regressors x of a record if values are
+// independent and uniform within their bounds: a public guess of typical records.
 func (s *Study) TypicalSquares() (squares float64) {
 	for _, term := range s.Model.Terms {
 		product := 1.0
@@ -231,7 +227,7 @@ func (s *Study) TypicalSquares() (squares float64) {
 }
 
 // meanSquare returns the mean square of a numerical column on the model's scale if its
-// values are spread evenly. A spread that was found, or given, says more than bounds do.
+// values are uniform within their bounds. A found or given spread replaces the bounds.
 func (s *Study) meanSquare(c *Column) float64 {
 	low, high := s.Scale(c, c.Low), s.Scale(c, c.High)
 	even := (low*low + low*high + high*high) / 3
@@ -244,8 +240,8 @@ func (s *Study) meanSquare(c *Column) float64 {
 	return even
 }
 
-// OutcomeBound returns a public bound on the absolute value of the outcome on
-// the model's scale.
+// OutcomeBound returns a public bound on the absolute value of the outcome on the model's
+// scale.
 func (s *Study) OutcomeBound() float64 {
 	c, _ := s.Column(s.Model.Outcome)
 	switch s.Model.Kind() {
@@ -259,8 +255,8 @@ func (s *Study) OutcomeBound() float64 {
 	return s.maxAbs(c)
 }
 
-// OutcomeUnit returns what one unit of the outcome on the model's scale is in
-// the outcome's own unit.
+// OutcomeUnit returns the length of one unit of the model's scale in the outcome's own
+// unit.
 func (s *Study) OutcomeUnit() float64 {
 	if !s.Model.Standardise || s.Model.Kind() != Measured {
 		return 1

@@ -3,7 +3,7 @@ package ir
 // Density is a family of log densities (or log probabilities).
 type Density uint8
 
-// The densities. Arguments follow the variate in the order given. The numbers are
+// These are the densities. Arguments follow the variate in the given order. The numbers are
 // part of the canonical form.
 const (
 	NoDensity Density = iota
@@ -28,7 +28,7 @@ const (
 // Support is the set on which a density lives.
 type Support uint8
 
-// The supports.
+// These are the supports.
 const (
 	OnReals Support = iota
 	OnPositive
@@ -39,13 +39,13 @@ const (
 	OnClasses
 )
 
-// DensityInfo is what a density expects.
+// DensityInfo describes a density.
 type DensityInfo struct {
 	Name    string
 	Support Support
-	// Positive says, for each argument, whether it must be positive.
+	// Positive reports, for each argument, whether it must be positive.
 	Positive []bool
-	// Record and Prior say where the density may stand.
+	// Record and Prior report where the density may be used.
 	Record, Prior bool
 }
 
@@ -65,7 +65,7 @@ var densityTable = [densities]DensityInfo{
 	Categorical:     {"categorical_logit", OnClasses, []bool{false}, true, false},
 }
 
-// Info returns what the density expects, and false for a number that is none.
+// Info returns the description of the density. It reports false for an unknown number.
 func (d Density) Info() (DensityInfo, bool) {
 	if d == NoDensity || d >= densities {
 		return DensityInfo{}, false

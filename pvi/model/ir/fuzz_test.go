@@ -8,7 +8,7 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// reader turns bytes into any program whatever, sensible or not.
+// reader turns bytes into an arbitrary program.
 type reader struct{ data []byte }
 
 func (r *reader) byte() int {
@@ -20,7 +20,7 @@ func (r *reader) byte() int {
 	return int(b)
 }
 
-// int is small, or one of those that go wrong.
+// int returns a small number, or one of those that often go wrong.
 func (r *reader) int() int {
 	b := r.byte()
 	odd := []int{-1, math.MaxInt, math.MinInt, 1 << 20, 1 << 32, MaxConstants, 257, 1000}
@@ -85,9 +85,8 @@ func (r *reader) program() Program {
 	return p
 }
 
-// The verifier never panics and takes memory in proportion, whatever it is given; what it accepts
-// has shapes within
-// the limits.
+// The verifier never panics, and its memory is proportional to its input. Accepted programs
+// have shapes within the limits.
 func FuzzVerify(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte("a small program that is none"))
@@ -108,7 +107,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// Mutations of a good program never make the verifier panic either.
+// The verifier does not panic for mutations of a good program either.
 func FuzzVerifyMutations(f *testing.F) {
 	f.Add(uint8(4), uint8(0), int64(10), int64(3))
 	f.Fuzz(func(_ *testing.T, node, field uint8, a, b int64) {

@@ -1,6 +1,6 @@
 package ir
 
-// Limits of a program. Exceeding one is an error that says which.
+// These are the limits of a program. Exceeding one is an error that names it.
 const (
 	MaxNodes        = 20_000  // operations
 	MaxColumns      = 1_024   // columns
@@ -9,7 +9,7 @@ const (
 	MaxDimension    = 1 << 20 // elements of all parameters together
 	MaxRecordVector = 256     // elements of a node that is computed for every record
 	MaxConstants    = 8 << 20 // numbers, 64 MiB
-	MaxShared       = 1 << 24 // elements of all nodes that are computed once a step
+	MaxShared       = 1 << 24 // elements of all nodes that are computed once in a step
 	MaxBlockBytes   = 16 << 20
 	MaxWork         = 1 << 24 // multiplications for one record
 	MaxName         = 256     // bytes

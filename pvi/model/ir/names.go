@@ -9,14 +9,15 @@ import (
 	"strings"
 )
 
-// Names are of the elements of a column or of a parameter, in order. They do not change. There may be a million, of
-// parameters whose elements are alike: these have one list, and each its own word in front of it.
+// Names are the names of the elements of a column or of a parameter, in order. They are
+// immutable. A program may have a million: parameters with similar elements share one list,
+// and each has its own prefix.
 type Names struct {
 	front string
 	list  *list // nil if there are none
 }
 
-// A list is text, and where each name ends in it.
+// A list is a text, with the end of each name in it.
 type list struct {
 	text string
 	ends []int
@@ -36,13 +37,13 @@ func CollectNames(names iter.Seq[string]) Names {
 	if ends == nil {
 		return Names{}
 	}
-	return Names{list: &list{strings.Clone(text.String()), slices.Clone(ends)}} // without the room to grow
+	return Names{list: &list{strings.Clone(text.String()), slices.Clone(ends)}} // without spare capacity
 }
 
-// After returns the names with front before each. Both share what they have in common.
+// After returns the names with the prefix front. Both share the list.
 func (n Names) After(front string) Names { return Names{front + n.front, n.list} }
 
-// Len returns how many there are.
+// Len returns the number of names.
 func (n Names) Len() int {
 	if n.list == nil {
 		return 0
@@ -72,8 +73,8 @@ func (l *list) at(i int) string {
 	return l.text[from:l.ends[i]]
 }
 
-// check refuses a name that is none, or that is given twice. Names of a list that was found to differ
-// still do behind another word.
+// check returns an error for an empty, invalid or repeated name. Names of a list that is
+// known to differ also differ with a prefix.
 func (n Names) check(what string, differ map[*list]bool) error {
 	if n.list == nil {
 		return nil
@@ -94,15 +95,15 @@ func (n Names) check(what string, differ map[*list]bool) error {
 	return nil
 }
 
-// An index finds a name in a list, of which it has no copy as a map would.
+// An index finds a name in a list. Unlike a map it has no copy of the names.
 type index struct {
 	list *list
 	seed maphash.Seed
-	slot []int32 // numbers of names, from 1, at their hash or as soon as possible behind it; 0 for none
+	slot []int32 // numbers of names, from 1, at their hash or the next free slot; 0 for none
 }
 
 func newIndex(l *list) *index {
-	return &index{l, maphash.MakeSeed(), make([]int32, 2<<bits.Len(uint(len(l.ends))))} // half of it stays empty
+	return &index{l, maphash.MakeSeed(), make([]int32, 2<<bits.Len(uint(len(l.ends))))} // half of the slots stay empty
 }
 
 // add adds name i, and reports whether it is new.

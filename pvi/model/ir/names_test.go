@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Names are the list that they were made of, with what is in front, and are checked as a list with a map would be.
+// Names equal the list that they were made of, with the prefix, and check agrees with a
+// map.
 func TestNamesAreTheirList(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	found := map[bool]int{}
@@ -52,7 +53,7 @@ func naive(names []string) error {
 	return nil
 }
 
-// One name among very many that was there before is found.
+// A repeated name among very many is found.
 func TestANameTwiceAmongMany(t *testing.T) {
 	numbers := func(yield func(string) bool) {
 		for i := range MaxEntries - 1 {

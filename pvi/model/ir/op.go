@@ -1,11 +1,11 @@
 package ir
 
-// Op is an operation. Operations work element by element unless they say
-// otherwise; a scalar beside a vector stands for a vector of equal elements.
+// Op is an operation. Operations are elementwise unless noted otherwise. A scalar beside a
+// vector stands for a vector of equal elements.
 type Op uint8
 
-// The operations. The numbers are part of the canonical form: new ones go at the
-// end.
+// These are the operations. The numbers are part of the canonical form, so new ones go at
+// the end.
 const (
 	Invalid Op = iota
 
@@ -14,9 +14,9 @@ const (
 	Col   // column Ref of the row
 	Param // parameter Ref, constrained
 
-	// From parameters into records, the only ways. t depends on parameters or
-	// constants alone, i is an integer column.
-	Global    // t as it is, for every record
+	// These are the only ways from parameters into records. t depends on parameters or
+	// constants alone, and i is an integer column.
+	Global    // t itself, for every record
 	Gather    // t[i], t a vector
 	GatherRow // row i of the matrix t
 	Linear    // x·t, x a vector of the row, t a vector
@@ -58,13 +58,14 @@ const (
 	Slice   // Rows×Cols elements from element Ref on
 	Stack   // of scalars to a vector
 
-	// DensityOp is the log density Ref of Args[0], which is data, given the rest.
+	// DensityOp is the log density Ref of Args[0], which is data, given the other
+	// arguments.
 	DensityOp
 
 	ops
 )
 
-// form is how an operation's arguments and result are checked.
+// form is the way in which an operation's arguments and result are checked.
 type form uint8
 
 const (
@@ -108,8 +109,7 @@ func (o Op) String() string {
 	return opTable[o].name
 }
 
-// Elementwise reports whether the operation maps each element of its arguments by
-// itself.
+// Elementwise reports whether the operation maps each element of its arguments separately.
 func (o Op) Elementwise() bool {
 	return o < ops && (opTable[o].form == mapOne || opTable[o].form == mapTwo)
 }

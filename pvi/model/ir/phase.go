@@ -1,12 +1,12 @@
 package ir
 
-// Phase says what a node depends on, and so when it is computed. It is derived
+// Phase says what a node depends on, and so when it is computed. The verifier derives it
 // from the arguments.
 type Phase uint8
 
-// The phases. A node over several takes the join; there is no join of Shared with
-// Data or Record: parameters enter records only through the bridges [Global],
-// [Gather], [GatherRow], [Linear] and [MatVec].
+// These are the phases. A node with several arguments has the join of their phases. Shared
+// has no join with Data or Record: parameters enter records only through the bridges
+// [Global], [Gather], [GatherRow], [Linear] and [MatVec].
 const (
 	Fixed  Phase = iota // constants: once for a study
 	Data                // one row: once for a shard
@@ -19,7 +19,8 @@ func (p Phase) String() string {
 	return [...]string{"a constant", "row data", "shared", "a record's"}[p]
 }
 
-// Join returns the phase of what depends on both, and whether there is one.
+// Join returns the phase of a node with arguments of phases a and b, and whether there is
+// one.
 func Join(a, b Phase) (Phase, bool) {
 	switch {
 	case a == b || b == Fixed:
@@ -32,7 +33,7 @@ func Join(a, b Phase) (Phase, bool) {
 	return Record, true
 }
 
-// Shape is the shape of a node's value: a scalar is 1×1, a vector k×1.
+// Shape is the shape of a node's value. A scalar is 1×1, a vector k×1.
 type Shape struct{ Rows, Cols int }
 
 // Size returns the number of elements.

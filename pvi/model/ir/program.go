@@ -1,7 +1,7 @@
 package ir
 
-// Program is a model. It is data: it can be printed, hashed, sent and verified,
-// and it holds no code.
+// Program is a model as data: it can be printed, hashed, sent and verified, and it holds no
+// code.
 type Program struct {
 	Name       string
 	Columns    []Column
@@ -11,19 +11,19 @@ type Program struct {
 	Likelihood int
 	// Priors give every parameter one proper density.
 	Priors []Prior
-	// Predictions are what the program can say about the outcome of a row.
+	// Prediction predicts the outcome of a row.
 	Prediction Prediction
 }
 
-// Column is what a program reads of a row: one number, or one for each entry.
+// Column is a column that a program reads: one number of a row, or one for each entry.
 type Column struct {
 	Name string
-	// Entries names the numbers of a vector; there are none for a single number.
+	// Entries names the numbers of a vector. It is empty for a single number.
 	Entries Names
-	// Lower and Upper are public bounds, both possible values. They may be
-	// infinite. Data outside is refused when it is loaded.
+	// Lower and Upper are public bounds, both possible values. They may be infinite.
+	// Loading refuses data outside.
 	Lower, Upper float64
-	// Integer says that only whole numbers occur.
+	// Integer restricts the column to whole numbers.
 	Integer bool
 }
 
@@ -36,7 +36,7 @@ type Parameter struct {
 	Name       string
 	Rows, Cols int
 	Constraint Constraint
-	// Entries names the elements, or is empty: then they are numbered from 1.
+	// Entries names the elements. If it is empty, they are numbered from 1.
 	Entries Names
 }
 
@@ -51,10 +51,10 @@ func (p Parameter) Free() int {
 	return p.Size()
 }
 
-// ConstraintKind names the set in which a parameter lives.
+// ConstraintKind is the kind of a parameter's set.
 type ConstraintKind uint8
 
-// The constraints.
+// These are the constraints.
 const (
 	Unconstrained ConstraintKind = iota
 	Lower                        // above Constraint.Lower
@@ -75,17 +75,17 @@ type Constraint struct {
 type Node struct {
 	Op   Op
 	Args []int // earlier nodes
-	// Ref is the column, the parameter, the element, the first row or the density
-	// that Op needs.
+	// Ref is the column, the parameter, the element, the first row or the density that Op
+	// needs.
 	Ref int
 	// Rows and Cols are the shape of a constant or of a slice.
 	Rows, Cols int
-	// Values are those of a constant, by rows.
+	// Values are the values of a constant, by rows.
 	Values []float64
 }
 
-// Prior says that the elements of a parameter independently have a density, given
-// constants and parameters that are declared earlier.
+// Prior gives the elements of a parameter, independently, a density with arguments that are
+// constants or parameters declared earlier.
 type Prior struct {
 	Parameter int
 	Density   Density
@@ -96,7 +96,7 @@ type Prior struct {
 // PredictionKind is the form of a prediction.
 type PredictionKind uint8
 
-// The kinds of prediction.
+// These are the kinds of prediction.
 const (
 	NoPrediction  PredictionKind = iota
 	Probability                  // of outcome 1

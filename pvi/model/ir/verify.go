@@ -1,15 +1,15 @@
 package ir
 
-// This file decides what runs. It is written to be read on its own: a program
-// passes if every node uses only earlier nodes, has the arguments that its
-// operation needs, and stays within the limits; if every index into a table of
-// parameters is a column with bounds inside the table; if the log density of a
-// record is a scalar of the record phase; and if the priors are proper.
+// This file decides which programs run. It can be read on its own. A program passes if
+// every node uses only earlier nodes, has the arguments that its operation needs, and stays
+// within the limits; if every index into a table of parameters is a column with bounds
+// inside the table; if the log density of a record is a scalar of the record phase; and if
+// the priors are proper.
 //
-// Non-interference is by absence. The only operation that reads data is Col, and
-// it has no argument that could name a row: what it reads is the row at hand.
+// Records cannot interfere because no operation lets them. The only operation that reads
+// data is Col. It has no argument that could select a row, and reads the current one.
 //
-// What is here is about who may read what. Shapes, limits and declarations are in
+// This file has the rules about phases. Shapes, limits and declarations are in
 // verify_parts.go, densities in verify_density.go, priors in verify_priors.go.
 
 import "fmt"
@@ -19,21 +19,20 @@ type Verified struct {
 	program  Program
 	phases   []Phase
 	shapes   []Shape
-	positive []bool // known to be positive, whatever the parameters and the row
+	positive []bool // known to be positive, for all parameters and rows
 	latest   []int  // the last parameter that it depends on, -1 for none
 }
 
-// Program returns the program, to be read only.
+// Program returns the program. It must not be changed.
 func (v *Verified) Program() *Program { return &v.program }
 
-// Phase returns what node i depends on.
+// Phase returns the phase of node i.
 func (v *Verified) Phase(i int) Phase { return v.phases[i] }
 
 // Shape returns the shape of node i.
 func (v *Verified) Shape(i int) Shape { return v.shapes[i] }
 
-// Verify checks a program and returns a checked copy. It never panics, whatever
-// the program.
+// Verify checks a program and returns a checked copy. It never panics.
 func Verify(p Program) (*Verified, error) {
 	v := &Verified{program: p.clone()}
 	for _, check := range []func() error{v.declarations, v.nodes, v.likelihood, v.priors, v.prediction} {
@@ -83,7 +82,7 @@ func (v *Verified) nodes() error {
 	return nil
 }
 
-// typed is what is derived for a node.
+// A typed has the derived properties of a node.
 type typed struct {
 	phase    Phase
 	shape    Shape
@@ -144,7 +143,7 @@ func (v *Verified) leaf(n *Node) (typed, error) {
 	}
 }
 
-// bridge types the ways from parameters into records.
+// bridge types the operations that bring parameters into records.
 func (v *Verified) bridge(n *Node) (typed, error) {
 	t := n.Args[0]
 	if n.Op == Linear {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// density types a log density: its outcome is data, inside its support.
+// density types a log density. Its outcome must be data inside its support.
 func (v *Verified) density(n *Node) (typed, error) {
 	d := Density(n.Ref)
 	if n.Ref < 0 || n.Ref >= int(densities) || !densityTable[d].Record {

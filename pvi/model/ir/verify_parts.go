@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// The smaller checks of the verifier.
+// This file has the smaller checks of the verifier.
 
 func (v *Verified) declarations() error {
 	p := &v.program
@@ -150,7 +150,7 @@ func broadcast(a, b Shape) (Shape, error) {
 	return Shape{}, fmt.Errorf("the shapes %d×%d and %d×%d do not fit", a.Rows, a.Cols, b.Rows, b.Cols)
 }
 
-// reshape types the operations that pick, cut and stack.
+// reshape types the operations that select, slice and stack.
 func (v *Verified) reshape(n *Node) (Shape, bool, error) {
 	first := v.shapes[n.Args[0]]
 	switch n.Op {
@@ -202,7 +202,7 @@ func positiveBinary(op Op, a, b bool) bool {
 	return false
 }
 
-// usage adds up what a program costs.
+// usage adds up the cost of a program.
 type usage struct{ constants, shared, block, work int }
 
 func (u *usage) add(v *Verified, n *Node, t typed) error {
@@ -213,7 +213,7 @@ func (u *usage) add(v *Verified, n *Node, t typed) error {
 	case Shared:
 		u.shared += size
 	default:
-		wide := n.Op == Col // read where it lies, not computed
+		wide := n.Op == Col // read in place, not computed
 		if size > MaxRecordVector && !wide {
 			return fmt.Errorf("%d elements for each record, at most %d are allowed", size, MaxRecordVector)
 		}

@@ -2,9 +2,9 @@ package ir
 
 import "fmt"
 
-// priors checks that the parameters have a proper joint density: each has one
-// density, given parameters before it, so the joint density is a product of
-// conditional ones, each with an integral of at most 1 over the parameter's set.
+// priors checks that the parameters have a proper joint density. Each has one density given
+// earlier parameters, so the joint density is a product of conditional ones, each with an
+// integral of at most 1 over the parameter's set.
 func (v *Verified) priors() error {
 	p := &v.program
 	seen := make([]bool, len(p.Parameters))
@@ -57,8 +57,7 @@ func (v *Verified) prior(prior Prior, q *Parameter) error {
 	return nil
 }
 
-// contains reports whether every value that the constraint allows is in the
-// support.
+// contains reports whether the support has every value that the constraint allows.
 func (s Support) contains(c Constraint) bool {
 	switch s {
 	case OnReals:

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// good is logistic regression with a varying intercept, y ~ bernoulli(x·β + τ z[g]).
-// Nodes: 0 y, 1 x, 2 g, 3 β, 4 x·β, 5 τ, 6 Global τ, 7 z, 8 z[g], 9 product, 10 η,
-// 11 density, 12 constant 0, 13 constant 1, 14 inv_logit.
+// good returns logistic regression with a varying intercept, y ~ bernoulli(x·β + τ z[g]).
+// Nodes: 0 y, 1 x, 2 g, 3 β, 4 x·β, 5 τ, 6 Global τ, 7 z, 8 z[g], 9 product, 10 η, 11
+// density, 12 constant 0, 13 constant 1, 14 inv_logit.
 func good() Program {
 	return Program{
 		Name: "good",
@@ -61,7 +61,7 @@ func TestVerifyAcceptsGood(t *testing.T) {
 	}
 }
 
-// A verified program does not change with the one that it was made from.
+// A verified program does not change when its original does.
 func TestVerifyCopies(t *testing.T) {
 	p := good()
 	v, err := Verify(p)
@@ -76,7 +76,7 @@ func TestVerifyCopies(t *testing.T) {
 	}
 }
 
-// Each class of bad programs is refused, with a message that says why.
+// Each of these programs is refused with a message that gives the reason.
 func TestVerifyRefuses(t *testing.T) {
 	add := func(n Node) func(*Program) {
 		return func(p *Program) { p.Nodes = append(p.Nodes, n) }
@@ -86,7 +86,7 @@ func TestVerifyRefuses(t *testing.T) {
 		name, want string
 		spoil      func(p *Program)
 	}{
-		// Reading what is not of this row.
+		// These read more than the current row.
 		{"a later node", "not before", func(p *Program) { p.Nodes[4].Args[0] = 10 }},
 		{"itself", "not before", func(p *Program) { p.Nodes[4].Args[0] = 4 }},
 		{"a negative node", "not before", func(p *Program) { p.Nodes[4].Args[0] = -1 }},
