@@ -14,14 +14,14 @@ import (
 // DPSVI or DPSEP.
 func (p *Protocol) ClosedFormNoise() float64 {
 	if p.study.Inference.Solver == study.DPSEP {
-		return p.siteNoise() * math.Sqrt(float64(len(p.roster)))
+		return p.siteNoise() * math.Sqrt(float64(len(p.roster.Clients)))
 	}
 	steps := p.descent.Steps
 	if p.Summed() {
 		steps = p.descent.Total
 	}
 	window := max(p.study.Inference.Descent.Average, 1/float64(steps))
-	return p.AveragedNoise() * math.Sqrt(float64(len(p.roster))/window)
+	return p.AveragedNoise() * math.Sqrt(float64(len(p.roster.Clients))/window)
 }
 
 // ClosedForm returns mean and covariance of q, given by its natural parameters, with

@@ -25,14 +25,14 @@ func (p *Protocol) Views() []View {
 	case p.study.Federation.Opens == study.OpenMessages:
 		return []View{{"anyone", "anyone who reads what the client sends", 1}}
 	default:
-		outside := View{"outside", "an outsider, or the coordinator, who sees opened sums only", p.minClients}
+		outside := View{"outside", "an outsider, or the coordinator, who sees opened sums only", p.roster.Fewest}
 		trusted := View{"coordinator", "a coordinator who can open every client's message", 1}
 		t := p.study.Federation.Colluders
 		if t == 0 {
 			return []View{outside, trusted}
 		}
 		who := fmt.Sprintf("%d colluding clients, with or without the coordinator, who see opened sums", t)
-		return []View{{"coalition", who, p.minClients - t}, outside, trusted}
+		return []View{{"coalition", who, p.roster.Fewest - t}, outside, trusted}
 	}
 }
 
@@ -185,14 +185,14 @@ func (p *Protocol) leastCost(view View, adjacency accountant.Adjacency, releases
 func (p *Protocol) publishedCost(claimed Cost, outside View, rounds int) (Cost, error) {
 	truth := claimed
 	share := p.clients.Lattice().Float(p.clients.ShareSigma())
-	sigma := share * math.Sqrt(float64(p.minClients)) / p.clients.Clip()
-	truth.Mu = claimed.Adjacency.Factor() * PublishedMu(p.minClients, rounds, sigma, p.study.Inference.Damping.At)
-	if p.scaling != nil {
-		scaling, err := accountant.Account(p.scaling.EventFor(outside.Shares, claimed.Adjacency))
+	sigma := share * math.Sqrt(float64(p.roster.Fewest)) / p.clients.Clip()
+	truth.Mu = claimed.Adjacency.Factor() * PublishedMu(p.roster.Fewest, rounds, sigma, p.study.Inference.Damping.At)
+	for _, scaling := range p.before {
+		cost, err := accountant.Account(scaling.EventFor(outside.Shares, claimed.Adjacency))
 		if err != nil {
 			return Cost{}, err
 		}
-		truth.Mu = math.Hypot(truth.Mu, scaling.Mu())
+		truth.Mu = math.Hypot(truth.Mu, cost.Mu())
 	}
 	truth.Epsilon = accountant.GaussianEpsilon(truth.Mu, truth.Delta)
 	truth.Method = "exact, for a client that saturates the clip in the linear model"

@@ -148,7 +148,7 @@ func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
 	}
 	refine, err := p.newSolver(s)
 	if err == nil && p.study.Inference.SplitPrior {
-		refine = solver.SplitPrior(refine, len(p.roster))
+		refine = solver.SplitPrior(refine, len(p.roster.Clients))
 	}
 	return refine, err
 }
@@ -183,5 +183,5 @@ func (p *Protocol) weight(plan *Plan) float64 {
 
 // Likelihood returns what a client's records say about θ.
 func (p *Protocol) Likelihood(s *shard.Shard) (solver.Likelihood, error) {
-	return p.model.Likelihood(s, len(p.roster))
+	return p.model.Likelihood(s, len(p.roster.Clients))
 }

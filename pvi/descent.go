@@ -92,7 +92,7 @@ func (p *Protocol) sampledBy(sampling dpmech.Sampling, records int, multiplier f
 	}
 	releases := 1 // of a sum that anyone reads
 	if p.Summed() {
-		releases = len(p.roster)
+		releases = len(p.roster.Clients)
 	}
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: sampling, Records: records, Steps: p.descent.Total,
@@ -163,7 +163,7 @@ func (p *Protocol) setSampled(multiplier float64) (err error) {
 			return err
 		}
 	}
-	if p.oneStep, err = p.newOneStep(multiplier); err != nil {
+	if p.after, err = p.lastRounds(multiplier); err != nil {
 		return err
 	}
 	return p.setStart(multiplier)
@@ -171,7 +171,7 @@ func (p *Protocol) setSampled(multiplier float64) (err error) {
 
 // descentSolver returns the solver of one client's records.
 func (p *Protocol) descentSolver(s *shard.Shard) (solver.Solver, error) {
-	program, err := p.model.Records(s, len(p.roster))
+	program, err := p.model.Records(s, len(p.roster.Clients))
 	if err != nil {
 		return nil, err
 	}

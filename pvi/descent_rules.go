@@ -64,7 +64,7 @@ var paces = struct{ few, unknown, many, summed pace }{
 
 // pace returns that of the study, by its nominal number of records.
 func (p *Protocol) pace() pace {
-	switch n := p.study.Federation.NominalRecords * len(p.roster); {
+	switch n := p.study.Federation.NominalRecords * len(p.roster.Clients); {
 	case n == 0:
 		return paces.unknown
 	case n < manyRecords:
@@ -90,9 +90,9 @@ func (p *Protocol) signal() float64 {
 	}
 	noises := 1.0
 	if p.study.Federation.Opens != study.OpenSums {
-		noises = float64(len(p.roster))
+		noises = float64(len(p.roster.Clients))
 	}
-	n := float64(p.study.Federation.NominalRecords * len(p.roster))
+	n := float64(p.study.Federation.NominalRecords * len(p.roster.Clients))
 	return n * mu / math.Sqrt(float64(p.model.Dim())*noises)
 }
 
@@ -105,7 +105,7 @@ func stepsOfRound(rounds, total, least int) int {
 // travel returns step size times steps of a client. Every visit of every client moves
 // q, in a synchronous round by α; or every sum over all of them does.
 func (p *Protocol) travel() float64 {
-	in, m := p.study.Inference, float64(len(p.roster))
+	in, m := p.study.Inference, float64(len(p.roster.Clients))
 	if p.Summed() {
 		return p.pace().travel
 	}

@@ -24,7 +24,7 @@ func (p *Protocol) OnDevice() error {
 		return err
 	}
 	// The solver says what else there is; it needs no records for that.
-	site, err := p.NewSite(p.roster[0], shard.Design(p.study, new(shard.Records)))
+	site, err := p.NewSite(p.roster.Clients[0], shard.Design(p.study, new(shard.Records)))
 	if err != nil {
 		return nil // only of a study that needs records, which [Site.OnDevice] has
 	}
@@ -40,7 +40,7 @@ func (s *Site) OnDevice(records *shard.Shard, a solver.Accelerator) error {
 	if !ok {
 		return errors.New("a device takes the private gradient steps of one solver of all of a client's records")
 	}
-	data, err := p.model.OnDeviceRecords(records, len(p.roster))
+	data, err := p.model.OnDeviceRecords(records, len(p.roster.Clients))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/lastround"
 )
 
 // A client takes the last round's outcome only if it can be one, and counts its own
@@ -17,22 +18,22 @@ func TestOneStepSettle(t *testing.T) {
 	if err := sites[0].Settle(o); err != nil {
 		t.Fatal(err)
 	}
-	void := &OneStepOutcome{Round: o.Round, Verdict: Void, Point: o.Point, Participants: o.Participants[:1]}
+	void := &lastround.Outcome{Round: o.Round, Verdict: Void, Point: o.Point, Participants: o.Participants[:1]}
 	if err := sites[0].Settle(void); err != nil {
 		t.Errorf("a void round: %v", err)
 	}
-	for what, edit := range map[string]func(*OneStepOutcome){
-		"another round":          func(o *OneStepOutcome) { o.Round[0]++ },
-		"a stranger":             func(o *OneStepOutcome) { o.Participants = []ClientID{"a", "c"} },
-		"out of order":           func(o *OneStepOutcome) { o.Participants = []ClientID{"b", "a"} },
-		"too few":                func(o *OneStepOutcome) { o.Participants = o.Participants[:1] },
-		"another point":          func(o *OneStepOutcome) { o.Point = slices.Clone(o.Point); o.Point[0] += 1 },
-		"a void round with sums": func(o *OneStepOutcome) { o.Verdict = Void },
-		"a void round with one":  func(o *OneStepOutcome) { o.Verdict, o.Gradient = Void, nil },
-		"another verdict":        func(o *OneStepOutcome) { o.Verdict = Rejected },
-		"a short gradient":       func(o *OneStepOutcome) { o.Gradient = o.Gradient[1:] },
-		"no curvature":           func(o *OneStepOutcome) { o.Curvature = nil },
-		"a curvature beyond noise": func(o *OneStepOutcome) {
+	for what, edit := range map[string]func(*lastround.Outcome){
+		"another round":          func(o *lastround.Outcome) { o.Round[0]++ },
+		"a stranger":             func(o *lastround.Outcome) { o.Participants = []ClientID{"a", "c"} },
+		"out of order":           func(o *lastround.Outcome) { o.Participants = []ClientID{"b", "a"} },
+		"too few":                func(o *lastround.Outcome) { o.Participants = o.Participants[:1] },
+		"another point":          func(o *lastround.Outcome) { o.Point = slices.Clone(o.Point); o.Point[0] += 1 },
+		"a void round with sums": func(o *lastround.Outcome) { o.Verdict = Void },
+		"a void round with one":  func(o *lastround.Outcome) { o.Verdict, o.Gradient = Void, nil },
+		"another verdict":        func(o *lastround.Outcome) { o.Verdict = Rejected },
+		"a short gradient":       func(o *lastround.Outcome) { o.Gradient = o.Gradient[1:] },
+		"no curvature":           func(o *lastround.Outcome) { o.Curvature = nil },
+		"a curvature beyond noise": func(o *lastround.Outcome) {
 			o.Curvature = slices.Clone(o.Curvature)
 			o.Curvature[0] = math.MinInt64
 		},
@@ -44,7 +45,7 @@ func TestOneStepSettle(t *testing.T) {
 			t.Errorf("%s: %v, want a refusal", what, err)
 		}
 	}
-	silent, err := NewOneStepSite(h.sites[0], h.shards[0])
+	silent, err := h.sites[0].LastRound(h.shards[0])
 	if err != nil {
 		t.Fatal(err)
 	}

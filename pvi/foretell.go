@@ -9,11 +9,3 @@ func (s *Site) Foretell(n int) (Plan, bool) {
 	participants := s.protocol.asked(n)
 	return Plan{s.protocol.digest, n, s.q.lambda, s.q.centre(), participants}, participants != nil
 }
-
-// Foretell returns the plan of the next pass.
-func (s *ScaleSite) Foretell() ScalePlan {
-	return ScalePlan{s.scaling.digest, s.scale.passes + 1, s.scale.bounds()}
-}
-
-// Foretell returns the plan of the last round.
-func (s *OneStepSite) Foretell() OneStepPlan { return OneStepPlan{s.digest, s.point} }

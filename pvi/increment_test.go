@@ -42,8 +42,8 @@ func TestIncrementsAddUp(t *testing.T) {
 			rt.Fatalf("the first %d releases cost %g, stated are %g", at, first, want)
 		}
 		sum, whole := first+second, event(p.Event(view, adjacency, p.Releases()))
-		if p.OneStep() != nil {
-			sum += event(p.OneStep().EventFor(view.Shares, adjacency), nil)
+		if len(p.After()) > 0 {
+			sum += event(p.After()[0].EventFor(view.Shares, adjacency), nil)
 		}
 		if math.Abs(sum-whole) > 1e-9*whole {
 			rt.Fatalf("%d releases and the %d others cost %g, all cost %g", at, all-at, sum, whole)

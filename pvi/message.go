@@ -1,16 +1,20 @@
 package pvi
 
-import (
-	"encoding/hex"
-	"fmt"
+import "fedpvi/pvi/phase"
+
+// Types that all phases of a study share.
+type (
+	Digest  = phase.Digest
+	Verdict = phase.Verdict
+	Refused = phase.Refused
 )
 
-// A Digest identifies a protocol: the SHA-256 of the study's digest and the
-// roster. It is bound into every message and state, so that none is taken for
-// one of the same study with other clients, whose noise shares would differ.
-type Digest [32]byte
-
-func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+// The verdicts on a plan.
+const (
+	Accepted = phase.Accepted
+	Rejected = phase.Rejected
+	Void     = phase.Void
+)
 
 // A Plan asks clients for a release. Its slices must not be changed.
 type Plan struct {
@@ -30,15 +34,6 @@ type Release struct {
 	Change   []int64
 }
 
-// A Verdict says what became of a round.
-type Verdict string
-
-const (
-	Accepted Verdict = "accepted" // λ moved
-	Rejected Verdict = "rejected" // λ would not have been a proper distribution and stayed
-	Void     Verdict = "void"     // too few answers: nothing was opened
-)
-
 // An Outcome ends a round. Privacy is spent whatever the verdict. Its slices must
 // not be changed.
 type Outcome struct {
@@ -51,12 +46,4 @@ type Outcome struct {
 	Sum          []int64    // in lattice steps; nil if void
 }
 
-// Refused is an error that leaves the state of a machine as it was: the message
-// was out of place.
-type Refused struct{ Reason string }
-
-func (r *Refused) Error() string { return "refused: " + r.Reason }
-
-func refuse(format string, args ...any) error {
-	return &Refused{Reason: fmt.Errorf(format, args...).Error()}
-}
+func refuse(format string, args ...any) error { return phase.Refuse(format, args...) }

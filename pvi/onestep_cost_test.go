@@ -5,6 +5,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/lastround"
 )
 
 // A client that missed a round and answered the last one has paid for the last one, which
@@ -36,14 +37,14 @@ func TestOneStepCostsWhatItCostsAfterAMissedRound(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	last, err := NewOneStepSite(site, records)
+	last, err := site.LastRound(records)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if last.Releases() != 0 {
 		t.Errorf("%d releases before the last round", last.Releases())
 	}
-	if err := last.Propose(new(OneStepRelease), &OneStepPlan{last.digest, last.point}, seeded.Stream(1, "last")); err != nil {
+	if err := last.Propose(new(lastround.Release), foretold(last), seeded.Stream(1, "last")); err != nil {
 		t.Fatal(err)
 	}
 	costs, err := p.Costs(site.Releases() + last.Releases())
@@ -55,7 +56,7 @@ func TestOneStepCostsWhatItCostsAfterAMissedRound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if least := account(t, accountant.Composed{steps, p.OneStep().EventFor(1, c.Adjacency)}); c.Epsilon < least {
+		if least := account(t, accountant.Composed{steps, p.After()[0].EventFor(1, c.Adjacency)}); c.Epsilon < least {
 			t.Errorf("%s: ε = %g is stated, %d steps and the last round cost %g", c.Adjacency, c.Epsilon, site.Releases(), least)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/lastround"
 )
 
 // A client answers once, at the point that it knows; the server counts each answer once.
@@ -14,21 +15,21 @@ func TestOneStepRefusals(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
 	early := NewServer(p)
-	if _, err := NewOneStepServer(early); err == nil {
+	if _, err := early.LastRound(); err == nil {
 		t.Error("the last round began before the others were over")
 	}
 	fresh, err := NewSolverSite(p, "a", h.sites[0].solver)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewOneStepSite(fresh, h.shards[0]); err == nil {
+	if _, err := fresh.LastRound(h.shards[0]); err == nil {
 		t.Error("a site entered the last round before the others were over")
 	}
-	server, err := NewOneStepServer(h.server)
+	server, err := h.server.LastRound()
 	if err != nil {
 		t.Fatal(err)
 	}
-	site, err := NewOneStepSite(h.sites[0], h.shards[0])
+	site, err := h.sites[0].LastRound(h.shards[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +41,8 @@ func TestOneStepRefusals(t *testing.T) {
 		}
 	}
 	src := seeded.Stream(1, "last")
-	var r OneStepRelease
-	_, err = server.Collect(&OneStepRelease{Round: server.digest, Client: "a"})
+	var r lastround.Release
+	_, err = server.Collect(&lastround.Release{Round: foretold(site).Round, Client: "a"})
 	refused("an answer before the plan", err)
 	plan, _ := server.Next()
 	if _, again := server.Next(); again {
@@ -60,19 +61,19 @@ func TestOneStepRefusals(t *testing.T) {
 	if err := site.Propose(&r, &plan, src); err != nil || site.Releases() != 1 {
 		t.Fatalf("%v, %d releases", err, site.Releases())
 	}
-	refused("a second answer", site.Propose(new(OneStepRelease), &plan, src))
-	for what, edit := range map[string]func(*OneStepRelease){
-		"another round":    func(r *OneStepRelease) { r.Round[0]++ },
-		"a stranger":       func(r *OneStepRelease) { r.Client = "c" },
-		"a short gradient": func(r *OneStepRelease) { r.Gradient = r.Gradient[1:] },
-		"a short curvature": func(r *OneStepRelease) {
+	refused("a second answer", site.Propose(new(lastround.Release), &plan, src))
+	for what, edit := range map[string]func(*lastround.Release){
+		"another round":    func(r *lastround.Release) { r.Round[0]++ },
+		"a stranger":       func(r *lastround.Release) { r.Client = "c" },
+		"a short gradient": func(r *lastround.Release) { r.Gradient = r.Gradient[1:] },
+		"a short curvature": func(r *lastround.Release) {
 			r.Curvature = r.Curvature[1:]
 		},
-		"too large a gradient": func(r *OneStepRelease) {
+		"too large a gradient": func(r *lastround.Release) {
 			r.Gradient = slices.Clone(r.Gradient)
 			r.Gradient[0] = math.MinInt64
 		},
-		"too large a curvature": func(r *OneStepRelease) {
+		"too large a curvature": func(r *lastround.Release) {
 			r.Curvature = slices.Clone(r.Curvature)
 			r.Curvature[2] = math.MaxInt64
 		},
@@ -94,7 +95,7 @@ func TestOneStepRefusals(t *testing.T) {
 	if err != nil || o.Verdict != Void || o.Gradient != nil || o.Curvature != nil {
 		t.Errorf("one answer of two: %+v, %v", o, err)
 	}
-	if _, _, err := p.OneStepPosterior(o); err == nil {
+	if _, _, err := p.After()[0].Posterior(o, p.ClosedFormNoise()); err == nil {
 		t.Error("a posterior of a void round")
 	}
 	_, err = server.Close()
@@ -105,19 +106,16 @@ func TestOneStepRefusals(t *testing.T) {
 func TestOneStepIsChargedFirst(t *testing.T) {
 	p := oneStepProtocol(t, set("federation.max_records", "250"))
 	h := defaultHouse(t, p)
-	site, err := NewOneStepSite(h.sites[0], h.shards[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	site.records = p.model.Regression(oneStepShard(p, 0, 251)) // more than the mechanism takes
-	var r OneStepRelease
-	if err := site.Propose(&r, &OneStepPlan{site.digest, site.point}, seeded.Stream(1, "last")); err == nil {
+	many := oneStepShard(p, 0, 251) // more than the mechanism takes
+	site := lastround.NewSite(p.After()[0], p.startOfLast(h.sites[0].q), h.sites[0].ID(), many, 0)
+	var r lastround.Release
+	if err := site.Propose(&r, foretold(site), seeded.Stream(1, "last")); err == nil {
 		t.Fatal("too many records were released")
 	}
 	if site.Releases() != 1 || r.Gradient != nil || r.Curvature != nil {
 		t.Errorf("%d releases charged, release %+v", site.Releases(), r)
 	}
-	if _, err := NewOneStepSite(h.sites[0], oneStepShard(p, 0, 251)); err == nil {
+	if _, err := h.sites[0].LastRound(oneStepShard(p, 0, 251)); err == nil {
 		t.Error("a shard with too many records entered the last round")
 	}
 }
@@ -128,21 +126,21 @@ func TestOneStepRestored(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
 	_, _, want := h.last(t, 4)
-	server, _ := NewOneStepServer(h.server)
+	server, _ := h.server.LastRound()
 	plan, _ := server.Next()
-	var outcome *OneStepOutcome
+	var outcome *lastround.Outcome
 	for m, s := range h.sites {
-		site, err := NewOneStepSite(s, h.shards[m])
+		site, err := s.LastRound(h.shards[m])
 		if err != nil {
 			t.Fatal(err)
 		}
-		var r OneStepRelease
+		var r lastround.Release
 		for answers := range 2 {
 			state, err := site.MarshalBinary()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if site, err = NewOneStepSite(s, h.shards[m]); err != nil {
+			if site, err = s.LastRound(h.shards[m]); err != nil {
 				t.Fatal(err)
 			}
 			if err := site.Restore(state); err != nil {
@@ -155,7 +153,7 @@ func TestOneStepRestored(t *testing.T) {
 				if err := site.Propose(&r, &plan, seeded.Stream(4, "last", uint64(m))); err != nil {
 					t.Fatal(err)
 				}
-			} else if err := site.Propose(new(OneStepRelease), &plan, seeded.Stream(5, "last")); err == nil {
+			} else if err := site.Propose(new(lastround.Release), &plan, seeded.Stream(5, "last")); err == nil {
 				t.Error("a restored site answered twice")
 			}
 		}
@@ -163,7 +161,7 @@ func TestOneStepRestored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server, _ = NewOneStepServer(h.server)
+		server, _ = h.server.LastRound()
 		if err := server.Restore(state); err != nil {
 			t.Fatal(err)
 		}
@@ -174,8 +172,8 @@ func TestOneStepRestored(t *testing.T) {
 	if outcome == nil || !slices.Equal(outcome.Gradient, want.Gradient) || !slices.Equal(outcome.Curvature, want.Curvature) {
 		t.Error("restored machines came to another outcome")
 	}
-	site, _ := NewOneStepSite(h.sites[0], h.shards[0])
-	other, _ := NewOneStepSite(h.sites[1], h.shards[1])
+	site, _ := h.sites[0].LastRound(h.shards[0])
+	other, _ := h.sites[1].LastRound(h.shards[1])
 	foreign, _ := other.MarshalBinary()
 	for _, state := range []string{"{", "{}", string(foreign), `{"Version":1}`} {
 		if err := site.Restore([]byte(state)); err == nil {

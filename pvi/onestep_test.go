@@ -13,6 +13,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/lastround"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -63,6 +64,12 @@ type oneStepHouse struct {
 	shards   []*shard.Shard
 }
 
+// foretold returns the plan of the last round as a site foretells it.
+func foretold(s *lastround.Site) *lastround.Plan {
+	plan := s.Foretell()
+	return &plan
+}
+
 func newOneStepHouse(t testing.TB, p *Protocol, shards ...*shard.Shard) *oneStepHouse {
 	t.Helper()
 	h := &oneStepHouse{protocol: p, server: NewServer(p), shards: shards}
@@ -97,9 +104,9 @@ func newOneStepHouse(t testing.TB, p *Protocol, shards ...*shard.Shard) *oneStep
 	}
 }
 
-func (h *oneStepHouse) last(t testing.TB, seed uint64) (*OneStepServer, []*OneStepSite, *OneStepOutcome) {
+func (h *oneStepHouse) last(t testing.TB, seed uint64) (*lastround.Server, []*lastround.Site, *lastround.Outcome) {
 	t.Helper()
-	server, err := NewOneStepServer(h.server)
+	server, err := h.server.LastRound()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,15 +114,15 @@ func (h *oneStepHouse) last(t testing.TB, seed uint64) (*OneStepServer, []*OneSt
 	if !ok {
 		t.Fatal("no plan")
 	}
-	var outcome *OneStepOutcome
-	var sites []*OneStepSite
+	var outcome *lastround.Outcome
+	var sites []*lastround.Site
 	for m, s := range h.sites {
-		site, err := NewOneStepSite(s, h.shards[m])
+		site, err := s.LastRound(h.shards[m])
 		if err != nil {
 			t.Fatal(err)
 		}
 		sites = append(sites, site)
-		var r OneStepRelease
+		var r lastround.Release
 		if err := site.Propose(&r, &plan, seeded.Stream(seed, "last", uint64(m))); err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +149,7 @@ func TestOneStepIsPaidFor(t *testing.T) {
 		{set("inference.sampling_rate", "0.1"), set("inference.steps", "20")},
 	} {
 		p := oneStepProtocol(t, o...)
-		c, privacy := p.OneStep(), p.study.Privacy
+		c, privacy := p.After()[0], p.study.Privacy
 		costs, err := p.Costs(p.Releases())
 		if err != nil {
 			t.Fatal(err)
@@ -160,9 +167,9 @@ func TestOneStepIsPaidFor(t *testing.T) {
 		if p.Releases() != p.Descent().Total+1 {
 			t.Errorf("%v: %d releases, %d steps", o, p.Releases(), p.Descent().Total)
 		}
-		want := defaultShares
+		want := [3]float64{0.25, 0.50, 0.25}
 		if privacy.Epsilon > 1 {
-			want = largeShares
+			want = [3]float64{0.25, 0.60, 0.15}
 		}
 		if p.study.Inference.NoiseAwareShares[0] > 0 {
 			want = p.study.Inference.NoiseAwareShares
@@ -190,13 +197,13 @@ func TestOneStepIsPaidFor(t *testing.T) {
 // with the intercept, a second derivative of at most 1/4.
 func TestOneStepClips(t *testing.T) {
 	p := oneStepProtocol(t)
-	if got, want := p.OneStep().Gradient.Clip(), 0.9*math.Sqrt(1+1./3+4./3); math.Abs(got-want) > 1e-12 {
+	if got, want := p.After()[0].Gradient.Clip(), 0.9*math.Sqrt(1+1./3+4./3); math.Abs(got-want) > 1e-12 {
 		t.Errorf("gradients are clipped to %g, want %g", got, want)
 	}
-	if got, want := p.OneStep().Curvature.Clip(), 6.0/4; math.Abs(got-want) > 1e-12 {
+	if got, want := p.After()[0].Curvature.Clip(), 6.0/4; math.Abs(got-want) > 1e-12 {
 		t.Errorf("curvatures are clipped to %g, want %g", got, want)
 	}
-	if got := oneStepProtocol(t, set("inference.noise_aware", `"closed-form"`)).OneStep(); got != nil {
+	if got := oneStepProtocol(t, set("inference.noise_aware", `"closed-form"`)).After(); len(got) > 0 {
 		t.Error("the closed form has a last round")
 	}
 }
@@ -207,10 +214,6 @@ func TestOneStepClips(t *testing.T) {
 func TestOneStepSensitivity(t *testing.T) {
 	p := oneStepProtocol(t, set("privacy.clip", "0.5"))
 	h := defaultHouse(t, p)
-	site, err := NewOneStepSite(h.sites[0], h.shards[0])
-	if err != nil {
-		t.Fatal(err)
-	}
 	value := rapid.OneOf(rapid.Float64Range(-2, 2), rapid.SampledFrom([]float64{-2, 2, 0, 1e-300, math.NaN(), math.Inf(1), -1e308, 50}))
 	rapid.Check(t, func(rt *rapid.T) {
 		row := rapid.Custom(func(rt *rapid.T) []float64 {
@@ -229,15 +232,14 @@ func TestOneStepSensitivity(t *testing.T) {
 			without.Append(row.Draw(rt, "other"))
 			factor = 2
 		}
-		var releases [2]OneStepRelease
+		var releases [2]lastround.Release
 		for k, r := range []*shard.Records{with, without} {
-			s := *site
-			s.records = p.model.Regression(shard.Design(p.study, r))
-			if err := s.Propose(&releases[k], &OneStepPlan{s.digest, s.point}, seeded.Stream(3, "noise")); err != nil {
+			s := lastround.NewSite(p.After()[0], p.startOfLast(h.sites[0].q), h.sites[0].ID(), shard.Design(p.study, r), 0)
+			if err := s.Propose(&releases[k], foretold(s), seeded.Stream(3, "noise")); err != nil {
 				rt.Fatal(err)
 			}
 		}
-		c := p.OneStep()
+		c := p.After()[0]
 		for _, part := range []struct {
 			name string
 			of   *dpmech.GaussianSum
@@ -265,7 +267,7 @@ func TestOneStepSums(t *testing.T) {
 	p := oneStepProtocol(t, set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
 	h := defaultHouse(t, p)
 	_, _, o := h.last(t, 1)
-	c, point := p.OneStep(), h.server.q.mean()
+	c, point := p.After()[0], h.server.q.mean()
 	if !slices.Equal(o.Point, point) {
 		t.Fatalf("the point is %v, the mean %v", o.Point, point)
 	}
@@ -280,7 +282,7 @@ func TestOneStepSums(t *testing.T) {
 			bend.SymRankOne(bend, prob*(1-prob), mat.NewVecDense(3, x))
 		}
 	}
-	gradientSD, bendSD := p.OneStepNoise(2)
+	gradientSD, bendSD := p.After()[0].Noise(2)
 	for j, want := range gradient {
 		if got := c.Gradient.Lattice().Float(o.Gradient[j]); math.Abs(got-want) > 6*gradientSD {
 			t.Errorf("gradient %d is %g, want %g", j, got, want)
@@ -310,7 +312,7 @@ func TestOneStepIsExactForAParabola(t *testing.T) {
 	_, _, o := h.last(t, 2)
 	// The curvature is clipped to what it is at most, the gradients never: noise of this
 	// size is far below both.
-	mean, cov, err := p.OneStepPosterior(o)
+	mean, cov, err := p.After()[0].Posterior(o, p.ClosedFormNoise())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +335,7 @@ func TestOneStepIsExactForAParabola(t *testing.T) {
 	if err := errors.Join(chol.SolveVecTo(want, right), chol.InverseTo(inverse)); err != nil {
 		t.Fatal(err)
 	}
-	noise, _ := p.OneStepNoise(2)
+	noise, _ := p.After()[0].Noise(2)
 	for j := range 3 {
 		sd := noise * inverse.At(j, j)
 		if math.Abs(mean[j]-want.AtVec(j)) > 8*sd+2e-2*math.Abs(want.AtVec(j)) {
@@ -355,11 +357,11 @@ func TestOneStepFollowsFromTheOutcome(t *testing.T) {
 	h := defaultHouse(t, p)
 	before := slices.Clone(h.server.Posterior())
 	_, _, o := h.last(t, 1)
-	a, covA, err := p.OneStepPosterior(o)
+	a, covA, err := p.After()[0].Posterior(o, p.ClosedFormNoise())
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, covB, err := p.OneStepPosterior(o)
+	b, covB, err := p.After()[0].Posterior(o, p.ClosedFormNoise())
 	if err != nil || !slices.Equal(a, b) || !mat.Equal(covA, covB) {
 		t.Errorf("two posteriors of one outcome, %v", err)
 	}
@@ -378,12 +380,12 @@ func TestOneStepNoise(t *testing.T) {
 	const seeds = 300
 	var gradients, bends [][]int64
 	for seed := range uint64(seeds) {
-		site, err := NewOneStepSite(h.sites[0], h.shards[0])
+		site, err := h.sites[0].LastRound(h.shards[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		var r OneStepRelease
-		if err := site.Propose(&r, &OneStepPlan{site.digest, site.point}, seeded.Stream(seed, "noise")); err != nil {
+		var r lastround.Release
+		if err := site.Propose(&r, foretold(site), seeded.Stream(seed, "noise")); err != nil {
 			t.Fatal(err)
 		}
 		gradients, bends = append(gradients, r.Gradient), append(bends, r.Curvature)
@@ -391,7 +393,7 @@ func TestOneStepNoise(t *testing.T) {
 	for name, part := range map[string]struct {
 		of   *dpmech.GaussianSum
 		runs [][]int64
-	}{"gradient": {p.OneStep().Gradient, gradients}, "curvature": {p.OneStep().Curvature, bends}} {
+	}{"gradient": {p.After()[0].Gradient, gradients}, "curvature": {p.After()[0].Curvature, bends}} {
 		var squares, degrees float64
 		for i := range part.runs[0] {
 			var mean float64
@@ -429,11 +431,11 @@ func TestOneStepUnderSums(t *testing.T) {
 	if o.Verdict != Accepted || sites[0].Releases() != 1 {
 		t.Fatalf("%+v", o)
 	}
-	if _, _, err := p.OneStepPosterior(o); err != nil {
+	if _, _, err := p.After()[0].Posterior(o, p.ClosedFormNoise()); err != nil {
 		t.Fatal(err)
 	}
-	c := p.OneStep()
-	gradient, bend := p.OneStepNoise(2)
+	c := p.After()[0]
+	gradient, bend := p.After()[0].Noise(2)
 	for name, part := range map[string]struct {
 		got float64
 		of  *dpmech.GaussianSum
@@ -449,17 +451,21 @@ func TestOneStepUnderSums(t *testing.T) {
 	if e := costs[0].Epsilon; e > 1 || e < 0.999 {
 		t.Errorf("the study costs ε = %g, the target is 1", e)
 	}
-	site, err := NewOneStepSite(h.sites[0], h.shards[0])
+	site, err := h.sites[0].LastRound(h.shards[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	far := slices.Clone(site.point)
+	plan := foretold(site)
+	point := plan.Point
+	far := slices.Clone(point)
 	far[0] += 1e-3
-	if site.knows(far) || site.knows(far[1:]) {
-		t.Error("a point that is not the posterior's is known")
+	for _, other := range [][]float64{far, far[1:]} {
+		if plan.Point = other; site.Check(plan) == nil {
+			t.Error("a point that is not the mean of the posterior is accepted")
+		}
 	}
-	far[0] = site.point[0] + 1e-12
-	if !site.knows(far) {
-		t.Error("a point that rounding moved is not known")
+	far[0] = point[0] + 1e-12
+	if plan.Point = far; site.Check(plan) != nil {
+		t.Error("a point that differs by rounding is refused")
 	}
 }

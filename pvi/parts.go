@@ -96,7 +96,7 @@ func (p *Protocol) partSolver(s *shard.Shard) (solver.Solver, error) {
 	if in.Solver == study.Conjugate {
 		return solver.NewConjugate(p.model.Linear(), s).Times(times), nil
 	}
-	l, err := p.model.Likelihood(s, len(p.roster)*in.Partitions.Count)
+	l, err := p.model.Likelihood(s, len(p.roster.Clients)*in.Partitions.Count)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (c *parts) problem(q *posterior, plan *Plan) solver.Problem {
 // client if parts speak for it, or the part's own, or its share of the tied one.
 func (c *parts) replaced(k int, q *posterior, own []Wide) {
 	p := c.protocol
-	from, weight := q.lambda, 1/float64(len(p.roster))
+	from, weight := q.lambda, 1/float64(len(p.roster.Clients))
 	switch {
 	case c.factors != nil:
 		from, weight = c.factors[k], 1

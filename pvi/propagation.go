@@ -184,7 +184,7 @@ func (p *Protocol) propagationSolver(s *shard.Shard) (solver.Solver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ep.NewDPSEP(p.model.Tilted(s, p.family, len(p.roster)), mechanism, o, p.descent.Steps)
+	return ep.NewDPSEP(p.model.Tilted(s, p.family, len(p.roster.Clients)), mechanism, o, p.descent.Steps)
 }
 
 // siteNoise returns the sd of a client's noise in an element of its factor, around the mean

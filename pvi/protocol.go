@@ -1,32 +1,28 @@
 package pvi
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"slices"
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/lambda"
+	"fedpvi/pvi/lastround"
+	"fedpvi/pvi/phase"
+	"fedpvi/pvi/scale"
 	"fedpvi/pvi/study"
 )
 
-// A ClientID names a data holder.
-type ClientID string
+// A ClientID names a client.
+type ClientID = phase.ClientID
 
 const (
 	// dampingBits is the precision of the damping: α is rounded to a multiple
 	// of 2^-dampingBits.
 	dampingBits = 20
-
-	// messageBits is the size of the largest sum of messages that carry no
-	// noise of their own.
-	messageBits = 60
 
 	// headroomBits lets a change be that much larger than the largest factor
 	// that the records could ask for, as it may be on the way to a fixed point.
@@ -40,7 +36,7 @@ const (
 // server and sites must agree on before the first round. It does not change.
 type Protocol struct {
 	study  *study.Study
-	roster []ClientID
+	roster phase.Roster
 	digest Digest
 	model  *fit.Model
 	family gaussian.Family
@@ -54,90 +50,36 @@ type Protocol struct {
 	sampled *dpmech.SampledSum  // hides a record's gradients; nil unless they are released
 	descent *Descent            // of the solver that releases gradients
 
-	oneStep *OneStep // is released last, and is paid for; nil if nothing is
-
 	accounted *dpmech.SampledSum  // what they are claimed to cost; sampled, unless the sampling is published
 	start     *dpmech.GaussianSum // hides the statistics from which clients start; nil if there are none
 
-	scaling *Scaling // found the scale of columns, and is paid for; nil if nothing was to be found
+	// The phases beside the rounds, each a list of one, or of none if the study has no
+	// such phase. They take their share of the study's budget.
+	before []*scale.Scaling
+	after  []*lastround.Round
 
-	lattice    dpmech.Lattice // of messages
-	limit      int64          // no element of a message reaches it
-	exponent   int            // an element n of λ stands for n·2^-exponent
-	minClients int
+	lattice  dpmech.Lattice // of messages
+	limit    int64          // no element of a message reaches it
+	exponent int            // an element n of λ stands for n·2^-exponent
 }
 
 // NewProtocol derives the protocol. The roster must name each client once. The
 // scale of a study that asks for a standardisation must have been found, by a
 // [Scaling].
 func NewProtocol(st *study.Study, roster []ClientID) (*Protocol, error) {
-	p := &Protocol{study: st, roster: sorted(roster)}
-	p.digest = digestOf(st, p.roster, st.Scales())
-	steps := []func() error{p.checkRoster, p.checkDelta, p.deriveScaling, p.deriveModel, p.deriveMechanism, p.deriveLattice}
+	p := &Protocol{study: st}
+	var err error
+	if p.roster, err = phase.NewRoster(st, roster); err != nil {
+		return nil, fmt.Errorf("study %s: %w", st.Name, err)
+	}
+	p.digest = p.roster.Digest(st, st.Scales())
+	steps := []func() error{p.deriveScaling, p.deriveModel, p.deriveMechanism, p.deriveLattice}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("study %s: %w", st.Name, err)
 		}
 	}
 	return p, nil
-}
-
-// digestOf binds the study, who takes part in it, and the scale that was found,
-// if one was.
-func digestOf(st *study.Study, roster []ClientID, scale []study.Bounds) Digest {
-	h := sha256.New()
-	io.WriteString(h, "fedpvi/protocol/v1")
-	h.Write(st.Digest[:])
-	for _, id := range roster {
-		fmt.Fprintf(h, "%d:%s", len(id), id) // no two rosters give the same bytes
-	}
-	for _, b := range scale {
-		fmt.Fprintf(h, "[%x,%x]", b.Low, b.High) // nor two scales: %x is exact
-	}
-	return Digest(h.Sum(nil))
-}
-
-func (p *Protocol) checkRoster() error {
-	for i, id := range p.roster {
-		if id == "" {
-			return errors.New("the roster has a client without a name")
-		}
-		if i > 0 && p.roster[i-1] == id {
-			return fmt.Errorf("the roster names client %q twice", id)
-		}
-	}
-	f := p.study.Federation
-	p.minClients = f.MinClients
-	if p.minClients == 0 {
-		p.minClients = len(p.roster)
-	}
-	if len(p.roster) < p.minClients || len(p.roster) == 0 {
-		return fmt.Errorf("the roster has %d clients, fewer than federation.min_clients = %d: enrol more, or lower it, which raises every client's noise share", len(p.roster), max(1, p.minClients))
-	}
-	if f.Colluders >= p.minClients {
-		return fmt.Errorf("federation.colluders = %d leaves no noise share unknown to %d colluders among the %d clients of the smallest sum", f.Colluders, f.Colluders, p.minClients)
-	}
-	return nil
-}
-
-// checkDelta refuses a δ that a mechanism meets which publishes one of those
-// protected, chosen at random, outright.
-func (p *Protocol) checkDelta() error {
-	privacy := p.study.Privacy
-	count, who := len(p.roster), "clients"
-	switch privacy.Unit {
-	case study.None:
-		return nil
-	case study.Record:
-		if nominal := p.study.Federation.NominalRecords; nominal > 0 {
-			count, who = count*nominal, fmt.Sprintf("records (%d clients with federation.nominal_records = %d)", len(p.roster), nominal)
-		}
-	}
-	if most := 1 / float64(count); privacy.Delta >= most {
-		return fmt.Errorf("privacy.delta = %g is not below 1/%d = %.3g, one over the number of %s: publishing one of them outright would meet it; write a smaller one, such as %.0e",
-			privacy.Delta, count, most, who, most/10)
-	}
-	return nil
 }
 
 func (p *Protocol) deriveMechanism() error {
@@ -153,7 +95,7 @@ func (p *Protocol) deriveMechanism() error {
 				Clip:       p.changeClip(),
 				Shares:     p.shares(),
 				Terms:      k,
-				Releases:   len(p.roster),
+				Releases:   len(p.roster.Clients),
 				Aggregates: true,
 			})
 			return err
@@ -171,7 +113,7 @@ func (p *Protocol) deriveMechanism() error {
 			Clip:     p.changeClip(),
 			Shares:   p.shares(),
 			Terms:    1,
-			Releases: len(p.roster),
+			Releases: len(p.roster.Clients),
 		})
 	}
 	return err
@@ -215,40 +157,44 @@ func (p *Protocol) deriveScaling() error {
 	if !p.study.HasScale() {
 		return errors.New("the scale of its columns has to be found first, as model.standardise = \"private\" says")
 	}
-	var err error
-	p.scaling, err = newScaling(p)
+	s, err := scale.Derive(p.study, p.roster)
+	p.before = []*scale.Scaling{s}
 	return err
 }
 
-// Scaling returns what found the scale of the study's columns, nil if nothing was
-// to be found.
-func (p *Protocol) Scaling() *Scaling { return p.scaling }
+// Before returns the phase before the rounds, in which the scale of the study's columns
+// was found. The list is empty if nothing was to be found.
+func (p *Protocol) Before() []*scale.Scaling { return p.before }
+
+// After returns the phase after the rounds, in which the study's one-step posterior is
+// found. The list is empty if the study asks for none.
+func (p *Protocol) After() []*lastround.Round { return p.after }
 
 // deriveLattice chooses the grid of messages, and checks that no sum of them and
 // no λ can overflow.
 func (p *Protocol) deriveLattice() error {
 	if p.Summed() {
 		p.lattice, p.exponent = p.sampled.Lattice(), lambdaExponent
-		p.limit = p.sampled.MaxTotal() / int64(len(p.roster))
+		p.limit = p.sampled.MaxTotal() / int64(len(p.roster.Clients))
 		return nil
 	}
 	var total float64 // bound on the absolute value of a sum of messages
 	if m := p.changes(); m != nil {
 		p.lattice = m.Lattice()
 		total = float64(m.MaxTotal())
-		p.limit = m.MaxTotal() / int64(len(p.roster))
+		p.limit = m.MaxTotal() / int64(len(p.roster.Clients))
 	} else {
 		largest := float64(p.study.Federation.MaxRecords) * p.recordBound()
 		if p.records != nil {
 			largest += p.records.Lattice().Float(p.records.MaxTotal())
 		}
-		_, bits := math.Frexp(largest * float64(len(p.roster)))
+		_, bits := math.Frexp(largest * float64(len(p.roster.Clients)))
 		var err error
-		if p.lattice, err = dpmech.NewLattice(messageBits - headroomBits - bits); err != nil {
+		if p.lattice, err = dpmech.NewLattice(phase.MessageBits - headroomBits - bits); err != nil {
 			return err
 		}
-		total = 1 << messageBits
-		p.limit = 1 << messageBits / int64(len(p.roster))
+		total = 1 << phase.MessageBits
+		p.limit = 1 << phase.MessageBits / int64(len(p.roster.Clients))
 	}
 	p.exponent = p.lattice.Exponent() + dampingBits
 	bits := math.Log2(total) + dampingBits + math.Log2(float64(p.Plans()))
@@ -262,8 +208,6 @@ func (p *Protocol) deriveLattice() error {
 	return nil
 }
 
-func sorted(roster []ClientID) []ClientID { return slices.Sorted(slices.Values(roster)) }
-
 // Digest returns the protocol's identity.
 func (p *Protocol) Digest() Digest { return p.digest }
 
@@ -271,7 +215,7 @@ func (p *Protocol) Digest() Digest { return p.digest }
 func (p *Protocol) Study() *study.Study { return p.study }
 
 // Roster returns the clients in order. It is not a copy.
-func (p *Protocol) Roster() []ClientID { return p.roster }
+func (p *Protocol) Roster() []ClientID { return p.roster.Clients }
 
 // Model returns what is estimated, on the study's scale.
 func (p *Protocol) Model() *fit.Model { return p.model }
@@ -299,14 +243,14 @@ func (p *Protocol) changes() *dpmech.GaussianSum {
 }
 
 // MinClients returns U_min, the fewest answers for which a sum is opened.
-func (p *Protocol) MinClients() int { return p.minClients }
+func (p *Protocol) MinClients() int { return p.roster.Fewest }
 
 // Plans returns the number of plans of the whole study: one a round if
 // synchronous, one for every client in every round if not.
 func (p *Protocol) Plans() int {
 	n := p.study.Inference.Rounds
 	if p.study.Inference.Schedule != study.Synchronous {
-		n *= len(p.roster)
+		n *= len(p.roster.Clients)
 	}
 	return n
 }
@@ -318,7 +262,7 @@ func (p *Protocol) round(n int) int {
 	if p.study.Inference.Schedule == study.Synchronous {
 		return n
 	}
-	return (n-1)/len(p.roster) + 1
+	return (n-1)/len(p.roster.Clients) + 1
 }
 
 // damping returns α for plan number n in units of 2^-dampingBits.
@@ -328,31 +272,13 @@ func (p *Protocol) damping(n int) int64 {
 }
 
 // clientIndex returns the client's place in the roster.
-func (p *Protocol) clientIndex(id ClientID) (int, bool) { return slices.BinarySearch(p.roster, id) }
+func (p *Protocol) clientIndex(id ClientID) (int, bool) { return p.roster.Index(id) }
 
 // fewest returns the number of answers below which a round is void: U_min, or
 // one where clients are asked one at a time.
 func (p *Protocol) fewest() int {
 	if p.study.Inference.Schedule == study.Synchronous {
-		return p.minClients
+		return p.roster.Fewest
 	}
 	return 1
-}
-
-// selection reports whether clients are of the roster, in order and each once.
-func (p *Protocol) selection(clients []ClientID) bool { return inOrder(clients, p.roster) }
-
-// inOrder reports whether some is a selection of all, in the same order.
-func inOrder(some, all []ClientID) bool {
-	if len(some) == len(all) && len(all) > 0 && &some[0] == &all[0] {
-		return true // the common case in one process, where all clients share the roster
-	}
-	for _, id := range some {
-		i := slices.Index(all, id)
-		if i < 0 {
-			return false
-		}
-		all = all[i+1:]
-	}
-	return true
 }

@@ -10,15 +10,15 @@ import (
 // accountant. A release is a message, or a noisy sum from which one is computed.
 
 // Releases returns how often a client releases something that costs privacy.
-func (p *Protocol) Releases() int {
+func (p *Protocol) Releases() int { return p.roundReleases() + len(p.after) }
+
+// roundReleases is Releases in the rounds alone.
+func (p *Protocol) roundReleases() int {
 	in := p.study.Inference
 	switch p.study.Privacy.Unit {
 	case study.Client:
 		return in.Rounds
 	case study.Record:
-		if p.oneStep != nil {
-			return p.descent.Total + 1
-		}
 		if p.descent != nil {
 			if p.study.Inference.Descent.StartShare > 0 {
 				return p.descent.Total + 1
@@ -49,12 +49,7 @@ func (p *Protocol) ReleasesAfter(plans int) int {
 
 // inRounds returns how many of a client's first releases are made in rounds: all but
 // that of the last round.
-func (p *Protocol) inRounds(releases int) int {
-	if p.oneStep != nil {
-		return min(releases, p.descent.Total)
-	}
-	return releases
-}
+func (p *Protocol) inRounds(releases int) int { return min(releases, p.roundReleases()) }
 
 // Event returns what [Protocol.Cost] is the cost of, to be added to that of other
 // releases.
@@ -70,11 +65,14 @@ func (p *Protocol) Event(view View, adjacency accountant.Adjacency, releases int
 // an observer does not know.
 func (p *Protocol) releasedEvent(gradients *dpmech.SampledSum, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
 	before := p.inRounds(releases)
-	rounds, err := p.roundsEvent(gradients, shares, adjacency, before)
-	if err != nil || before == releases {
-		return rounds, err
+	event, err := p.roundsEvent(gradients, shares, adjacency, before)
+	if err != nil {
+		return nil, err
 	}
-	return accountant.Composed{rounds, p.oneStep.EventFor(shares, adjacency)}, nil
+	for _, last := range p.after[:min(releases-before, len(p.after))] {
+		event = accountant.Composed{event, last.EventFor(shares, adjacency)}
+	}
+	return event, nil
 }
 
 // roundsEvent is releasedEvent without the last round.
@@ -105,11 +103,11 @@ func (p *Protocol) epochsEvent(gradients *dpmech.SampledSum, shares int, adjacen
 // withScaling is a release that happens a number of times, after the releases that
 // found the scale.
 func (p *Protocol) withScaling(release accountant.Event, times, shares int, adjacency accountant.Adjacency) accountant.Event {
-	rounds := accountant.Repeated{Event: release, Times: times}
-	if p.scaling == nil || p.study.Privacy.Unit == study.None {
-		return rounds
+	var event accountant.Event = accountant.Repeated{Event: release, Times: times}
+	for _, scaling := range p.before {
+		event = accountant.Composed{scaling.EventFor(shares, adjacency), event}
 	}
-	return accountant.Composed{p.scaling.EventFor(shares, adjacency), rounds}
+	return event
 }
 
 // promised is what a client spends in the whole study with mechanism m, against

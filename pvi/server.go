@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"fedpvi/pvi/phase"
 	"fedpvi/pvi/study"
 )
 
@@ -36,7 +37,7 @@ func NewServer(p *Protocol) *Server {
 	return &Server{
 		protocol: p,
 		q:        newPosterior(p),
-		asked:    make([]int, len(p.roster)),
+		asked:    make([]int, len(p.roster.Clients)),
 		open:     map[int]*round{},
 	}
 }
@@ -59,7 +60,7 @@ func (s *Server) Next() (Plan, bool) {
 			return Plan{}, false
 		}
 		s.asked[i]++
-		participants = p.roster[i : i+1]
+		participants = p.roster.Clients[i : i+1]
 	}
 	s.planned++
 	r := &round{Participants: participants, Centre: s.q.centre()}
@@ -71,10 +72,10 @@ func (s *Server) Next() (Plan, bool) {
 func (p *Protocol) asked(n int) []ClientID {
 	switch p.study.Inference.Schedule {
 	case study.Synchronous:
-		return p.roster
+		return p.roster.Clients
 	case study.Sequential:
-		i := (n - 1) % len(p.roster)
-		return p.roster[i : i+1]
+		i := (n - 1) % len(p.roster.Clients)
+		return p.roster.Clients[i : i+1]
 	}
 	return nil
 }
@@ -87,7 +88,7 @@ func (s *Server) idleClient() (int, bool) {
 		busy[r.Participants[0]] = true
 	}
 	best := -1
-	for i, id := range s.protocol.roster {
+	for i, id := range s.protocol.roster.Clients {
 		if busy[id] || s.asked[i] == s.protocol.study.Inference.Rounds {
 			continue
 		}
@@ -187,22 +188,11 @@ func (s *Server) finish(number int, r *round) *Outcome {
 func (s *Server) Waiting() []ClientID {
 	waiting := map[ClientID]bool{}
 	for _, r := range s.open {
-		for _, id := range missing(r.Participants, r.Answered) {
+		for _, id := range phase.Missing(r.Participants, r.Answered) {
 			waiting[id] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(waiting))
-}
-
-// missing returns those of the clients asked that have not answered.
-func missing(asked, answered []ClientID) []ClientID {
-	var out []ClientID
-	for _, id := range asked {
-		if _, ok := slices.BinarySearch(answered, id); !ok {
-			out = append(out, id)
-		}
-	}
-	return out
 }
 
 // Open returns the numbers of the plans that have no outcome yet, in order.

@@ -225,7 +225,7 @@ func (s *Site) check(plan *Plan) error {
 	if s.open != 0 {
 		return refuse("client %q still waits for the outcome of plan %d", s.id, s.open)
 	}
-	if !p.selection(plan.Participants) {
+	if !p.roster.Selects(plan.Participants) {
 		return refuse("plan %d asks clients that are not in the roster, or not in order", plan.Number)
 	}
 	if _, ok := slices.BinarySearch(plan.Participants, s.id); !ok {
@@ -262,7 +262,7 @@ func (s *Site) factorNow(dst []float64) {
 		}
 		return
 	}
-	weight := 1 / float64(len(p.roster))
+	weight := 1 / float64(len(p.roster.Clients))
 	for i, w := range s.q.lambda {
 		dst[i] = w.Float(p.exponent) * weight
 	}
@@ -320,7 +320,7 @@ func (s *Site) checkOutcome(o *Outcome) error {
 	if o.Sequence > p.Plans() || !p.follows(o.Number, o.Sequence) {
 		return refuse("outcome %d cannot be of plan %d", o.Sequence, o.Number)
 	}
-	if !p.selection(o.Participants) {
+	if !p.roster.Selects(o.Participants) {
 		return refuse("the outcome of plan %d counts answers of clients that are not in the roster, or not in order", o.Number)
 	}
 	if _, took := slices.BinarySearch(o.Participants, s.id); took {
@@ -368,7 +368,7 @@ func (p *Protocol) checkSum(o *Outcome) error {
 func (p *Protocol) follows(n, sequence int) bool {
 	ahead := 0
 	if p.study.Inference.Schedule == study.Asynchronous {
-		ahead = len(p.roster) - 1
+		ahead = len(p.roster.Clients) - 1
 	}
 	return n >= 1 && n <= p.Plans() && n <= sequence+ahead && (ahead > 0 || n == sequence)
 }

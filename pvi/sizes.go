@@ -8,10 +8,6 @@ import "fedpvi/pvi/lambda"
 // of an outcome.
 func (p *Protocol) MessageSize() int { return p.messageSize() }
 
-// Size returns the number of elements of a release, and of the sum of an outcome, in
-// pass number n, from 1.
-func (s *Scaling) Size(n int) int { return s.step(n).size }
-
 // A Wide is an element of λ on its lattice.
 type Wide = lambda.Wide
 

@@ -1,18 +1,14 @@
 package pvi
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
+	"fedpvi/pvi/phase"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 )
-
-// stateVersion is the version of the encoding of both machines' states, but for the server's.
-const stateVersion = 1
 
 // siteState is what a Site has to remember.
 type siteState struct {
@@ -36,7 +32,7 @@ type siteState struct {
 // house: the client's own factor.
 func (s *Site) MarshalBinary() ([]byte, error) {
 	v := siteState{
-		Version:  stateVersion,
+		Version:  phase.StateVersion,
 		Protocol: s.protocol.digest,
 		Client:   s.id,
 		Lambda:   s.q.lambda,
@@ -60,16 +56,16 @@ func (s *Site) MarshalBinary() ([]byte, error) {
 func (s *Site) Restore(state []byte) error {
 	p := s.protocol
 	var v siteState
-	if err := decodeState(state, &v, p.siteElements()); err != nil {
+	if err := phase.DecodeState(state, &v, p.siteElements()); err != nil {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
 	if err := errors.Join(
-		checkState(v.Version, "protocol", v.Protocol, p.digest),
-		within("elements of the factor", len(v.Factor), len(s.factor), len(s.factor)),
-		within("elements of the proposal", len(v.Proposed), len(s.proposed), len(s.proposed)),
-		within("last plan answered", v.Answered, 0, p.Plans()),
-		within("outcomes", v.Sequence, 0, p.Plans()),
-		within("open plan", v.Open, 0, v.Answered),
+		phase.CheckState(v.Version, "protocol", v.Protocol, p.digest),
+		phase.Within("elements of the factor", len(v.Factor), len(s.factor), len(s.factor)),
+		phase.Within("elements of the proposal", len(v.Proposed), len(s.proposed), len(s.proposed)),
+		phase.Within("last plan answered", v.Answered, 0, p.Plans()),
+		phase.Within("outcomes", v.Sequence, 0, p.Plans()),
+		phase.Within("open plan", v.Open, 0, v.Answered),
 		v.checkSpending(p),
 		v.checkOpen(p),
 	); err != nil {
@@ -152,7 +148,7 @@ func (v *siteState) checkSpending(p *Protocol) error {
 
 func (v *siteState) checkOpen(p *Protocol) error {
 	if v.Open == 0 {
-		return within("elements of the centre", len(v.Centre), 0, 0)
+		return phase.Within("elements of the centre", len(v.Centre), 0, 0)
 	}
 	return p.checkCentre(v.Centre)
 }
@@ -168,41 +164,6 @@ func (q *posterior) restore(lambda []Wide, descent []byte, done bool) error {
 	}
 	if !q.set(lambda) {
 		return errors.New("λ is no proper distribution")
-	}
-	return nil
-}
-
-// decodeState reads all of a state, unless it has more elements than a bound.
-func decodeState(state []byte, into any, elements int) error {
-	if n := bytes.Count(state, []byte(",")); n > elements {
-		return fmt.Errorf("the state cannot be read: it has %d elements, and at most %d have a place in it", n, elements)
-	}
-	d := json.NewDecoder(bytes.NewReader(state))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return fmt.Errorf("the state cannot be read: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("the state cannot be read: something follows it")
-	}
-	return nil
-}
-
-// checkState refuses a state of another version, or of something else than what it is
-// restored to: a protocol, a scaling, a last round.
-func checkState(version int, what string, digest, want Digest) error {
-	if version != stateVersion {
-		return fmt.Errorf("the state has version %d, this program reads version %d", version, stateVersion)
-	}
-	if digest != want {
-		return fmt.Errorf("the state is of %s %.16s, this is %.16s: another study, or other clients or rounds", what, digest, want)
-	}
-	return nil
-}
-
-func within(name string, n, low, high int) error {
-	if n < low || n > high {
-		return fmt.Errorf("%s: %d is not between %d and %d", name, n, low, high)
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"fedpvi/pvi/phase"
 )
 
 // A server's state is a byte for its version, a JSON object behind its length in four bytes, λ,
@@ -97,10 +99,10 @@ func (p *Protocol) restoreServer(state []byte) (*Server, error) {
 	}
 	s := NewServer(p)
 	if err := errors.Join(
-		within("plans issued", v.Planned, 0, p.Plans()),
-		within("outcomes", v.Sequence, 0, v.Planned),
-		within("clients asked", len(v.Asked), len(p.roster), len(p.roster)),
-		within("open rounds", len(v.Open), v.Planned-v.Sequence, v.Planned-v.Sequence),
+		phase.Within("plans issued", v.Planned, 0, p.Plans()),
+		phase.Within("outcomes", v.Sequence, 0, v.Planned),
+		phase.Within("clients asked", len(v.Asked), len(p.roster.Clients), len(p.roster.Clients)),
+		phase.Within("open rounds", len(v.Open), v.Planned-v.Sequence, v.Planned-v.Sequence),
 		v.checkRounds(p),
 	); err != nil {
 		return nil, err
@@ -115,10 +117,10 @@ func (p *Protocol) restoreServer(state []byte) (*Server, error) {
 // readServer reads a state of any version.
 func (p *Protocol) readServer(state []byte) (v serverState, err error) {
 	if len(state) > 0 && state[0] == '{' {
-		if err := decodeState(state, &v, p.serverElements()); err != nil {
+		if err := phase.DecodeState(state, &v, p.serverElements()); err != nil {
 			return v, err
 		}
-		return v, checkState(v.Version, "protocol", v.Protocol, p.digest)
+		return v, phase.CheckState(v.Version, "protocol", v.Protocol, p.digest)
 	}
 	if len(state) < serverPrefix {
 		return v, errShort
@@ -128,9 +130,9 @@ func (p *Protocol) readServer(state []byte) (v serverState, err error) {
 		return v, errShort
 	}
 	if version != serverVersion && version != serverVersion-1 {
-		return v, fmt.Errorf("the state has version %d, this program reads versions %d to %d", version, stateVersion, serverVersion)
+		return v, fmt.Errorf("the state has version %d, this program reads versions %d to %d", version, phase.StateVersion, serverVersion)
 	}
-	if err := decodeState(state[:size], &v, p.serverElements()); err != nil {
+	if err := phase.DecodeState(state[:size], &v, p.serverElements()); err != nil {
 		return v, err
 	}
 	if v.Version != version || v.Lambda != nil {
@@ -139,7 +141,7 @@ func (p *Protocol) readServer(state []byte) (v serverState, err error) {
 	if err := p.readNumbers(&v, state[size:]); err != nil {
 		return v, err
 	}
-	return v, checkState(stateVersion, "protocol", v.Protocol, p.digest)
+	return v, phase.CheckState(phase.StateVersion, "protocol", v.Protocol, p.digest)
 }
 
 var (
@@ -195,10 +197,10 @@ func cutNumbers(b []byte, n int) ([]int64, []byte) {
 
 func (v *serverState) checkRounds(p *Protocol) error {
 	for number, r := range v.Open {
-		if err := within("number of an open round", number, 1, v.Planned); err != nil {
+		if err := phase.Within("number of an open round", number, 1, v.Planned); err != nil {
 			return err
 		}
-		if r == nil || len(r.Participants) == 0 || !p.selection(r.Participants) || !inOrder(r.Answered, r.Participants) ||
+		if r == nil || len(r.Participants) == 0 || !p.roster.Selects(r.Participants) || !phase.InOrder(r.Answered, r.Participants) ||
 			len(r.Sum) != p.messageSize() && (r.Sum != nil || len(r.Answered) > 0) {
 			return fmt.Errorf("round %d is malformed", number)
 		}

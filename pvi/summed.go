@@ -10,6 +10,7 @@ import (
 	"fedpvi/dpmech"
 	"fedpvi/gpu"
 	"fedpvi/pvi/lambda"
+	"fedpvi/pvi/phase"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
@@ -38,7 +39,7 @@ func (p *Protocol) messageSize() int {
 // from whom the study's target is about.
 func (p *Protocol) shares() int {
 	if p.study.Federation.Opens == study.OpenSums {
-		return p.minClients - p.study.Federation.Colluders
+		return p.roster.Fewest - p.study.Federation.Colluders
 	}
 	return 1
 }
@@ -59,7 +60,7 @@ func (p *Protocol) newSumDescent() (*solver.SumDescent, error) {
 
 // newGradientSum returns what releases sums of the gradients of a client's records.
 func (p *Protocol) newGradientSum(s *shard.Shard) (*solver.GradientSum, error) {
-	program, err := p.model.Records(s, len(p.roster))
+	program, err := p.model.Records(s, len(p.roster.Clients))
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +212,7 @@ func (s *summed) marshal() []byte {
 // that the study is at its end.
 func (q *posterior) restoreDescent(saved []byte, lambda []Wide, done bool) error {
 	if q.summed == nil {
-		return within("bytes of a descent", len(saved), 0, 0)
+		return phase.Within("bytes of a descent", len(saved), 0, 0)
 	}
 	if len(saved)%8 != 0 {
 		return fmt.Errorf("%d bytes are no state of a descent", len(saved))

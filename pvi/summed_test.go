@@ -47,7 +47,7 @@ func summedProtocol(t testing.TB, clients, rounds int, federation string, overri
 func summedHouse(t testing.TB, p *Protocol, n int, deal func(i int) int) *house {
 	t.Helper()
 	h := &house{t: t, protocol: p, server: NewServer(p), seed: 1}
-	records := make([]*shard.Records, len(p.roster))
+	records := make([]*shard.Records, len(p.roster.Clients))
 	for m := range records {
 		records[m] = new(shard.Records)
 	}
@@ -55,7 +55,7 @@ func summedHouse(t testing.TB, p *Protocol, n int, deal func(i int) int) *house 
 		x, y := dealt(i)
 		records[deal(i)].Append([]float64{x, y})
 	}
-	for m, id := range p.roster {
+	for m, id := range p.Roster() {
 		h.shards = append(h.shards, shard.Design(p.study, records[m]))
 		site, err := p.NewSite(id, h.shards[m])
 		if err != nil {

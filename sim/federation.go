@@ -8,6 +8,7 @@ import (
 	"fedpvi/dpmech/seeded"
 	"fedpvi/gpu/cuda"
 	"fedpvi/pvi"
+	"fedpvi/pvi/lastround"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -29,8 +30,8 @@ type Federation struct {
 
 	// LastOutcome is the outcome of the last round. It is nil if the study has no last round or
 	// has not reached it.
-	LastOutcome *pvi.OneStepOutcome
-	last        []*pvi.OneStepSite
+	LastOutcome *lastround.Outcome
+	last        []*lastround.Site
 	iterates    *iterates // nil unless the study asks for their variance
 	computedOn  string    // empty for the processor
 

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/dpmech/seeded"
-	"fedpvi/pvi"
 	"fedpvi/pvi/fit"
+	"fedpvi/pvi/lastround"
 	"fedpvi/pvi/study"
 )
 
@@ -54,18 +54,18 @@ func interval(p fit.Parameter, m, sd float64) Interval {
 
 // lastRound plays the last round of the study, if it has one and has not played it.
 func (f *Federation) lastRound() error {
-	if f.Protocol.OneStep() == nil || f.last != nil {
+	if len(f.Protocol.After()) == 0 || f.last != nil {
 		return nil
 	}
-	server, err := pvi.NewOneStepServer(f.Server)
+	server, err := f.Server.LastRound()
 	if err != nil {
 		return err
 	}
 	plan, _ := server.Next()
-	releases := make([]pvi.OneStepRelease, len(f.Sites))
-	f.last = make([]*pvi.OneStepSite, len(f.Sites))
+	releases := make([]lastround.Release, len(f.Sites))
+	f.last = make([]*lastround.Site, len(f.Sites))
 	err = f.forSites(len(f.Sites), func(m int) error {
-		site, err := pvi.NewOneStepSite(f.Sites[m], f.Shards[m])
+		site, err := f.Sites[m].LastRound(f.Shards[m])
 		if err != nil {
 			return err
 		}
@@ -107,8 +107,9 @@ func (f *Federation) noiseAware(natural []float64) (*NoiseAware, error) {
 		out.GradientNoise = p.ClosedFormNoise()
 		mean, cov, err = p.ClosedForm(natural)
 	case method == study.OneStep && f.LastOutcome != nil:
-		out.GradientNoise, out.CurvatureNoise = p.OneStepNoise(len(f.LastOutcome.Participants))
-		mean, cov, err = p.OneStepPosterior(f.LastOutcome)
+		last := p.After()[0]
+		out.GradientNoise, out.CurvatureNoise = last.Noise(len(f.LastOutcome.Participants))
+		mean, cov, err = last.Posterior(f.LastOutcome, p.ClosedFormNoise())
 	case method == study.Iterates && f.iterates.n > 1:
 		if mean, cov, err = p.Family().Moments(natural); err == nil {
 			f.iterates.widen(cov)

@@ -55,7 +55,7 @@ func TestNoiseAwareResult(t *testing.T) {
 	if e := r.Privacy.Epsilon; e > 1 || e < 0.999 {
 		t.Errorf("ε = %g was spent, the target is 1", e)
 	}
-	mean, cov, err := p.Federation.Protocol.OneStepPosterior(p.Federation.LastOutcome)
+	mean, cov, err := p.Federation.Protocol.After()[0].Posterior(p.Federation.LastOutcome, p.Federation.Protocol.ClosedFormNoise())
 	if err != nil {
 		t.Fatal(err)
 	}

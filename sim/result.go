@@ -9,6 +9,7 @@ import (
 	"fedpvi/pvi"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/scale"
 	"fedpvi/pvi/study"
 )
 
@@ -47,7 +48,7 @@ type Result struct {
 	Privacy Privacy `json:"privacy"`
 
 	// Scale is the scale of the columns that the study standardises.
-	Scale []pvi.ColumnScale `json:"scale,omitempty"`
+	Scale []scale.Column `json:"scale,omitempty"`
 
 	// Notes must be shown with the posterior wherever it is shown.
 	Notes []string `json:"notes,omitempty"`
@@ -256,7 +257,7 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		Opens:           p.Study().Federation.Opens,
 		Gradients:       p.Descent() != nil,
 		Sites:           p.Study().Inference.Solver == study.DPSEP,
-		LastRelease:     p.OneStep() != nil && releases > p.Descent().Total,
+		LastRelease:     len(p.After()) > 0 && releases > p.Descent().Total,
 		Parts:           p.Study().Inference.Partitions.Count,
 		Method:          costs[0].Method,
 		Sound:           p.Sound(),
@@ -268,7 +269,7 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 	if p.Start() != nil {
 		out.Statistics = min(releases, 1)
 	}
-	if s := p.Scaling(); s != nil {
+	for _, s := range p.Before() {
 		out.ScaleReleases = s.Passes()
 	}
 	for _, c := range costs {

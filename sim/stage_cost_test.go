@@ -80,11 +80,11 @@ func compareIncrements(t *testing.T, path string, p *pvi.Protocol) {
 // increments adds up the charges of a client over a study.
 func increments(p *pvi.Protocol, view pvi.View, adjacency accountant.Adjacency) (accountant.Composed, error) {
 	var sum accountant.Composed
-	if s := p.Scaling(); s != nil {
+	for _, s := range p.Before() {
 		sum = append(sum, s.EventFor(view.Shares, adjacency))
 	}
 	all, released := p.Releases(), 0
-	if p.OneStep() != nil {
+	if len(p.After()) > 0 {
 		all--
 	}
 	for round := 1; released < all; round++ {
@@ -99,7 +99,7 @@ func increments(p *pvi.Protocol, view pvi.View, adjacency accountant.Adjacency) 
 		}
 		sum, released = append(sum, e), next
 	}
-	if last := p.OneStep(); last != nil {
+	for _, last := range p.After() {
 		sum = append(sum, last.EventFor(view.Shares, adjacency))
 	}
 	return sum, nil

@@ -5,6 +5,7 @@ import (
 
 	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi"
+	"fedpvi/pvi/scale"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -12,8 +13,8 @@ import (
 // A Standardisation is the result of the scale phase, which finds the scale of a study's columns
 // before its first round.
 type Standardisation struct {
-	Outcomes []*pvi.ScaleOutcome
-	Columns  []pvi.ColumnScale
+	Outcomes []*scale.Outcome
+	Columns  []scale.Column
 	Beyond   map[string]int // values beyond the scale, by column
 }
 
@@ -27,17 +28,17 @@ func standardise(st *study.Study, holders []Holder, seed uint64) (*study.Study, 
 	for _, h := range holders {
 		roster = append(roster, h.ID)
 	}
-	scaling, err := pvi.NewScaling(st, roster)
+	scaling, err := scale.New(st, roster)
 	if err != nil {
 		return nil, nil, err
 	}
-	sites := make([]*pvi.ScaleSite, len(holders))
+	sites := make([]*scale.Site, len(holders))
 	for m, h := range holders {
-		if sites[m], err = pvi.NewScaleSite(scaling, h.ID, h.Records); err != nil {
+		if sites[m], err = scale.NewSite(scaling, h.ID, h.Records); err != nil {
 			return nil, nil, err
 		}
 	}
-	server := pvi.NewScaleServer(scaling)
+	server := scale.NewServer(scaling)
 	found := new(Standardisation)
 	for {
 		plan, ok := server.Next()
@@ -63,8 +64,8 @@ func standardise(st *study.Study, holders []Holder, seed uint64) (*study.Study, 
 }
 
 // scalePass plays one pass.
-func scalePass(server *pvi.ScaleServer, sites []*pvi.ScaleSite, plan *pvi.ScalePlan, seed uint64) (outcome *pvi.ScaleOutcome, err error) {
-	var release pvi.ScaleRelease
+func scalePass(server *scale.Server, sites []*scale.Site, plan *scale.Plan, seed uint64) (outcome *scale.Outcome, err error) {
+	var release scale.Release
 	for m, site := range sites {
 		src := seeded.Stream(seed, purposeScale, uint64(m), uint64(plan.Number))
 		if err := site.Propose(&release, plan, src); err != nil {
@@ -83,12 +84,12 @@ func scalePass(server *pvi.ScaleServer, sites []*pvi.ScaleSite, plan *pvi.ScaleP
 }
 
 // scaleNotes returns notes about the columns' scale for readers of the posterior.
-func scaleNotes(columns []pvi.ColumnScale) []string {
-	texts := map[pvi.Finding]string{
-		pvi.AtMost:   "The noise hides the spread of column %s: its scale may be too wide. A larger standardise.budget_share, fewer standardise.columns or more records would help.",
-		pvi.Hidden:   "The noise of the standardisation hides how many records there are: column %s keeps the bounds it had. A larger standardise.budget_share or more records would help.",
-		pvi.Constant: "Column %s hardly varies: it keeps the bounds it had.",
-		pvi.Unopened: "Too few clients answered for a scale of column %s: it keeps its public bounds.",
+func scaleNotes(columns []scale.Column) []string {
+	texts := map[scale.Finding]string{
+		scale.AtMost:   "The noise hides the spread of column %s: its scale may be too wide. A larger standardise.budget_share, fewer standardise.columns or more records would help.",
+		scale.Hidden:   "The noise of the standardisation hides how many records there are: column %s keeps the bounds it had. A larger standardise.budget_share or more records would help.",
+		scale.Constant: "Column %s hardly varies: it keeps the bounds it had.",
+		scale.Unopened: "Too few clients answered for a scale of column %s: it keeps its public bounds.",
 	}
 	var notes []string
 	for _, c := range columns {

@@ -8,6 +8,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/pvi"
+	"fedpvi/pvi/scale"
 	"fedpvi/pvi/study"
 )
 
@@ -86,7 +87,7 @@ func TestStandardisedRun(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				passes, err := accountant.Account(p.Scaling().EventFor(view.Shares, v.Adjacency))
+				passes, err := accountant.Account(p.Before()[0].EventFor(view.Shares, v.Adjacency))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -110,19 +111,19 @@ func lastPass(t *testing.T, st *study.Study, path string, found *Standardisation
 	for _, h := range c.holders {
 		roster = append(roster, h.ID)
 	}
-	scaling, err := pvi.NewScaling(st, roster)
+	scaling, err := scale.New(st, roster)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sites []*pvi.ScaleSite
+	var sites []*scale.Site
 	for _, h := range c.holders {
-		site, err := pvi.NewScaleSite(scaling, h.ID, h.Records)
+		site, err := scale.NewSite(scaling, h.ID, h.Records)
 		if err != nil {
 			t.Fatal(err)
 		}
 		sites = append(sites, site)
 	}
-	server := pvi.NewScaleServer(scaling)
+	server := scale.NewServer(scaling)
 	var bounds []study.Bounds
 	for n := range scaling.Passes() {
 		plan, _ := server.Next()
@@ -149,7 +150,7 @@ func columnOf(st *study.Study, holders []Holder, k int) [][]float64 {
 // checkFound compares mean and sd that were found with those of the values, clamped to
 // the bounds of the last pass and mapped to [-1, 1]: of all records where they are
 // protected, else the mean over clients.
-func checkFound(t *testing.T, p *pvi.Protocol, found pvi.ColumnScale, b study.Bounds, values [][]float64) {
+func checkFound(t *testing.T, p *pvi.Protocol, found scale.Column, b study.Bounds, values [][]float64) {
 	t.Helper()
 	middle, half := (b.Low+b.High)/2, (b.High-b.Low)/2
 	var mean, square, count float64
@@ -163,7 +164,7 @@ func checkFound(t *testing.T, p *pvi.Protocol, found pvi.ColumnScale, b study.Bo
 		}
 	}
 	mean, square = mean/count, square/count
-	m := p.Scaling().Mechanism(p.Scaling().Passes())
+	m := p.Before()[0].Mechanism(p.Before()[0].Passes())
 	noise := m.Lattice().Float(m.ShareSigma()) * math.Sqrt(float64(len(values))) / count
 	z := (found.Mean - middle) / half
 	// The number of records has noise too, by which both are divided.
@@ -184,7 +185,7 @@ func TestStandardisedWithoutPrivacy(t *testing.T) {
 		st, path := experiment(t, "standardise/poor-bounds.toml", NonPrivate...)
 		play := newPlay(t, st, path, workers)
 		r := run(t, play)
-		if r.KL > 1e-9 || r.Scale[0].Finding != pvi.Found || r.Privacy.Promise != nil {
+		if r.KL > 1e-9 || r.Scale[0].Finding != scale.Found || r.Privacy.Promise != nil {
 			t.Errorf("KL %g, scale %+v, privacy %+v", r.KL, r.Scale, r.Privacy)
 		}
 		bits, err := json.Marshal(r)
@@ -232,7 +233,7 @@ func TestPlanOfStandardisation(t *testing.T) {
 			t.Errorf("the plan costs %+v, the run %+v", a[i], b[i])
 		}
 	}
-	if planned.Digest() == played.Digest() || planned.Scaling().Digest() != played.Scaling().Digest() {
+	if planned.Digest() == played.Digest() || planned.Before()[0].Digest() != played.Before()[0].Digest() {
 		t.Error("a plan has the identity of a run, or another scaling")
 	}
 }

@@ -5,6 +5,8 @@ import (
 
 	"fedpvi/dpmech"
 	"fedpvi/pvi"
+	"fedpvi/pvi/lastround"
+	"fedpvi/pvi/scale"
 	"fedpvi/pvi/wire"
 )
 
@@ -75,7 +77,7 @@ func (s *Site) answerPass(a *Answer, src *dpmech.Stream) error {
 		return err
 	}
 	a.Model = modelOfScale(plan.Scaling, plan.Bounds)
-	var r pvi.ScaleRelease
+	var r scale.Release
 	if err := s.scale.Propose(&r, plan, src); err != nil {
 		return err
 	}
@@ -113,7 +115,7 @@ func (s *Site) answerLast(a *Answer, src *dpmech.Stream) error {
 		return err
 	}
 	a.Model = modelOfPoint(s.Digest(), plan.Point)
-	var r pvi.OneStepRelease
+	var r lastround.Release
 	if err := s.last.Propose(&r, plan, src); err != nil {
 		return err
 	}

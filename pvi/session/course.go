@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/scale"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/wire"
 )
@@ -48,8 +49,8 @@ var kinds = [...]struct{ plan, outcome Kind }{
 // A course is what a study comes to for a roster, phase after phase, as every machine
 // derives it for itself.
 type course struct {
-	study   *study.Study // as it is written
-	scaling *pvi.Scaling // nil if the scale is public
+	study   *study.Study   // as it is written
+	scaling *scale.Scaling // nil if the scale is public
 	// public is the protocol on the public scale, which stands in for the one on the
 	// scale that is found: costs and sizes are the same.
 	public   *pvi.Protocol
@@ -64,7 +65,7 @@ func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
 	onPublic := st
 	var err error
 	if !st.HasScale() {
-		if c.scaling, err = pvi.NewScaling(st, roster); err != nil {
+		if c.scaling, err = scale.New(st, roster); err != nil {
 			return nil, err
 		}
 		if onPublic, err = st.WithScale(st.PublicScale()); err != nil {
@@ -96,7 +97,7 @@ func (c *course) newLimits() wire.Limits {
 	for _, id := range p.Roster() {
 		l.Name = max(l.Name, len(id))
 	}
-	if o := p.OneStep(); o != nil {
+	for _, o := range p.After() {
 		l.Elements = max(l.Elements, o.Gradient.Dim(), o.Curvature.Dim())
 	}
 	for _, n := range c.kindsOfPass() {
@@ -116,10 +117,7 @@ func (c *course) passes() int {
 // asks returns the number of questions of the whole study.
 func (c *course) asks() int {
 	n := c.passes() + c.public.Plans()
-	if c.public.OneStep() != nil {
-		n++
-	}
-	return n
+	return n + len(c.public.After())
 }
 
 // at returns the phase of a question, and its number in it, from 1.

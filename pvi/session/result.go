@@ -11,6 +11,8 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/pvi"
+	"fedpvi/pvi/lastround"
+	"fedpvi/pvi/scale"
 	"fedpvi/pvi/study"
 )
 
@@ -33,10 +35,10 @@ type Result struct {
 	SD         []float64   `json:"sd"`                   // of every coordinate
 	Covariance [][]float64 `json:"covariance,omitempty"` // rows; none if q is diagonal
 
-	NoiseAware *NoiseAware       `json:"noise_aware,omitempty"`
-	Scale      []pvi.ColumnScale `json:"scale,omitempty"` // that was found
-	Costs      []Cost            `json:"costs,omitempty"` // of the whole study, for one client; none without a promise
-	Notes      []string          `json:"notes,omitempty"`
+	NoiseAware *NoiseAware    `json:"noise_aware,omitempty"`
+	Scale      []scale.Column `json:"scale,omitempty"` // that was found
+	Costs      []Cost         `json:"costs,omitempty"` // of the whole study, for one client; none without a promise
+	Notes      []string       `json:"notes,omitempty"`
 }
 
 // A NoiseAware is the posterior whose spread counts what the privacy noise adds.
@@ -96,7 +98,7 @@ func (s *Server) Result() (*Result, error) {
 }
 
 // columns are those of a scale that was found.
-func (s *Server) columns() []pvi.ColumnScale {
+func (s *Server) columns() []scale.Column {
 	if s.scale == nil {
 		return nil
 	}
@@ -104,7 +106,7 @@ func (s *Server) columns() []pvi.ColumnScale {
 }
 
 // result describes a posterior.
-func (c *course) result(natural []float64, verdicts tally, columns []pvi.ColumnScale, ending *pvi.OneStepOutcome) (*Result, error) {
+func (c *course) result(natural []float64, verdicts tally, columns []scale.Column, ending *lastround.Outcome) (*Result, error) {
 	p := c.protocol
 	r, err := c.frame(verdicts, columns)
 	if err != nil {
@@ -133,7 +135,7 @@ func (c *course) result(natural []float64, verdicts tally, columns []pvi.ColumnS
 }
 
 // frame is a result without its numbers and what is said of them.
-func (c *course) frame(verdicts tally, columns []pvi.ColumnScale) (*Result, error) {
+func (c *course) frame(verdicts tally, columns []scale.Column) (*Result, error) {
 	p := c.protocol
 	r := &Result{
 		Version: 1, Study: c.study.Name, Digest: c.study.Digest.String(), Protocol: p.Digest().String(),
@@ -157,7 +159,7 @@ func roots(variances []float64) {
 }
 
 // noiseAware returns nil if the study asks for none, or the last round was void.
-func (c *course) noiseAware(natural []float64, ending *pvi.OneStepOutcome) (*NoiseAware, error) {
+func (c *course) noiseAware(natural []float64, ending *lastround.Outcome) (*NoiseAware, error) {
 	p := c.protocol
 	method := p.Study().Inference.NoiseAware
 	out := &NoiseAware{Method: string(method)}
@@ -168,8 +170,9 @@ func (c *course) noiseAware(natural []float64, ending *pvi.OneStepOutcome) (*Noi
 		out.GradientNoise = p.ClosedFormNoise()
 		out.Mean, cov, err = p.ClosedForm(natural)
 	case method == study.OneStep && ending != nil && ending.Verdict == pvi.Accepted:
-		out.GradientNoise, out.CurvatureNoise = p.OneStepNoise(len(ending.Participants))
-		out.Mean, cov, err = p.OneStepPosterior(ending)
+		last := p.After()[0]
+		out.GradientNoise, out.CurvatureNoise = last.Noise(len(ending.Participants))
+		out.Mean, cov, err = last.Posterior(ending, p.ClosedFormNoise())
 	default:
 		return nil, nil
 	}
@@ -180,7 +183,7 @@ func (c *course) noiseAware(natural []float64, ending *pvi.OneStepOutcome) (*Noi
 	return out, nil
 }
 
-func (r *Result) note(st *study.Study, ending *pvi.OneStepOutcome) {
+func (r *Result) note(st *study.Study, ending *lastround.Outcome) {
 	switch {
 	case r.Accepted == 0:
 		r.Notes = append(r.Notes, "Nothing was learned: no outcome moved λ, and this is the prior.")

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/lastround"
+	"fedpvi/pvi/scale"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/wire"
 )
@@ -15,16 +17,16 @@ import (
 // It is not safe for concurrent use.
 type Server struct {
 	course *course
-	scale  *pvi.ScaleServer // nil if the scale is public
-	rounds *pvi.Server      // nil until the scale is found
-	last   *pvi.OneStepServer
+	scale  *scale.Server // nil if the scale is public
+	rounds *pvi.Server   // nil until the scale is found
+	last   *lastround.Server
 
 	planned  int              // asks with a plan
 	closed   int              // asks with an outcome
 	model    [32]byte         // now
 	models   map[int][32]byte // of open asks
 	verdicts tally            // of the rounds
-	ending   *pvi.OneStepOutcome
+	ending   *lastround.Outcome
 }
 
 // NewServer returns the server of a study before its first question. The roster must
@@ -46,7 +48,7 @@ func newServer(st *study.Study, roster []pvi.ClientID) (*Server, error) {
 	}
 	s := &Server{course: c, models: map[int][32]byte{}}
 	if c.scaling != nil {
-		s.scale = pvi.NewScaleServer(c.scaling)
+		s.scale = scale.NewServer(c.scaling)
 	}
 	return s, s.advance()
 }
@@ -66,9 +68,9 @@ func (s *Server) advance() error {
 	if c.protocol != nil && s.rounds == nil {
 		s.rounds = pvi.NewServer(c.protocol)
 	}
-	if s.last == nil && s.rounds != nil && s.rounds.Done() && c.protocol.OneStep() != nil {
+	if s.last == nil && s.rounds != nil && s.rounds.Done() && len(c.protocol.After()) > 0 {
 		var err error
-		s.last, err = pvi.NewOneStepServer(s.rounds)
+		s.last, err = s.rounds.LastRound()
 		return err
 	}
 	return nil
@@ -193,7 +195,7 @@ func (s *Server) Close(ask int) (*Entry, error) {
 	var err error
 	switch in {
 	case scaling:
-		var o *pvi.ScaleOutcome
+		var o *scale.Outcome
 		o, err = s.scale.Close()
 		body = s.endOfPass(o)
 	case rounds:
@@ -201,14 +203,14 @@ func (s *Server) Close(ask int) (*Entry, error) {
 		o, err = s.rounds.Close(number)
 		body = s.endOfRound(o)
 	case last:
-		var o *pvi.OneStepOutcome
+		var o *lastround.Outcome
 		o, err = s.last.Close()
 		body = s.endOfLast(o)
 	}
 	return s.outcome(ask, body, err)
 }
 
-func (s *Server) endOfPass(o *pvi.ScaleOutcome) []byte {
+func (s *Server) endOfPass(o *scale.Outcome) []byte {
 	if o == nil {
 		return nil
 	}
@@ -223,7 +225,7 @@ func (s *Server) endOfRound(o *pvi.Outcome) []byte {
 	return wire.AppendOutcome(nil, o)
 }
 
-func (s *Server) endOfLast(o *pvi.OneStepOutcome) []byte {
+func (s *Server) endOfLast(o *lastround.Outcome) []byte {
 	if o == nil {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/scale"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/wire"
 )
@@ -75,7 +76,7 @@ func (s *Server) restore(parts *sections, v *serverState) (err error) {
 		return err
 	}
 	if s.scale != nil {
-		if s.scale, err = pvi.RestoreScaleServer(s.course.scaling, parts[scaleSection]); err != nil {
+		if s.scale, err = scale.RestoreServer(s.course.scaling, parts[scaleSection]); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/lastround"
+	"fedpvi/pvi/scale"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
@@ -24,10 +26,10 @@ type Site struct {
 	id      pvi.ClientID
 	records *shard.Records
 
-	scale  *pvi.ScaleSite // nil if the scale is public
-	rounds *pvi.Site      // nil until the scale is found
-	shard  *shard.Shard   // the records on the scale
-	last   *pvi.OneStepSite
+	scale  *scale.Site  // nil if the scale is public
+	rounds *pvi.Site    // nil until the scale is found
+	shard  *shard.Shard // the records on the scale
+	last   *lastround.Site
 
 	device *solver.Accelerator // nil for the processor
 
@@ -36,7 +38,7 @@ type Site struct {
 	pending  *Entry  // the plan that has no answer of this client yet
 	queue    []Entry // outcomes to be followed once pending is out of the way
 	verdicts tally   // of the rounds
-	ending   *pvi.OneStepOutcome
+	ending   *lastround.Outcome
 }
 
 // NewSite returns the site of a client before the first question. The records must stay
@@ -51,7 +53,7 @@ func NewSite(st *study.Study, roster []pvi.ClientID, id pvi.ClientID, records *s
 	if c.scaling == nil {
 		return s, s.advance()
 	}
-	if s.scale, err = pvi.NewScaleSite(c.scaling, id, records); err != nil {
+	if s.scale, err = scale.NewSite(c.scaling, id, records); err != nil {
 		return nil, err
 	}
 	// What is wrong with the records for a later phase must not show after a charge.
@@ -83,9 +85,9 @@ func (s *Site) advance() error {
 			}
 		}
 	}
-	if s.last == nil && s.rounds != nil && s.rounds.Done() && c.protocol.OneStep() != nil {
+	if s.last == nil && s.rounds != nil && s.rounds.Done() && len(c.protocol.After()) > 0 {
 		var err error
-		s.last, err = pvi.NewOneStepSite(s.rounds, s.shard)
+		s.last, err = s.rounds.LastRound(s.shard)
 		return err
 	}
 	return nil
@@ -168,7 +170,7 @@ func (s *Site) Result() (*Result, error) {
 	if !s.Done() {
 		return nil, errNotDone
 	}
-	var columns []pvi.ColumnScale
+	var columns []scale.Column
 	if s.scale != nil {
 		columns = s.scale.Columns()
 	}

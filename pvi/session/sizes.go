@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/lastround"
+	"fedpvi/pvi/scale"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/wire"
 )
@@ -58,10 +60,10 @@ func (c *course) maxRelease() int {
 	longest := pvi.ClientID(strings.Repeat("n", c.limits.Name))
 	size := len(wire.AppendRelease(nil, &pvi.Release{Client: longest})) + perNumber*c.public.MessageSize()
 	for _, n := range c.kindsOfPass() {
-		size = max(size, len(wire.AppendScaleRelease(nil, &pvi.ScaleRelease{Client: longest, Sum: make([]int64, c.scaling.Size(n))})))
+		size = max(size, len(wire.AppendScaleRelease(nil, &scale.Release{Client: longest, Sum: make([]int64, c.scaling.Size(n))})))
 	}
-	if o := c.public.OneStep(); o != nil {
-		r := &pvi.OneStepRelease{Client: longest, Gradient: make([]int64, o.Gradient.Dim()), Curvature: make([]int64, o.Curvature.Dim())}
+	for _, o := range c.public.After() {
+		r := &lastround.Release{Client: longest, Gradient: make([]int64, o.Gradient.Dim()), Curvature: make([]int64, o.Curvature.Dim())}
 		size = max(size, len(wire.AppendOneStepRelease(nil, r)))
 	}
 	return size
@@ -77,12 +79,12 @@ func (c *course) maxEntry() int {
 	for _, n := range c.kindsOfPass() {
 		size = max(
 			size,
-			len(wire.AppendScalePlan(nil, &pvi.ScalePlan{Bounds: c.study.PublicScale()})),
-			len(wire.AppendScaleOutcome(nil, &pvi.ScaleOutcome{Participants: roster, Sum: make([]int64, c.scaling.Size(n))})),
+			len(wire.AppendScalePlan(nil, &scale.Plan{Bounds: c.study.PublicScale()})),
+			len(wire.AppendScaleOutcome(nil, &scale.Outcome{Participants: roster, Sum: make([]int64, c.scaling.Size(n))})),
 		)
 	}
-	if o := p.OneStep(); o != nil {
-		size = max(size, len(wire.AppendOneStepOutcome(nil, &pvi.OneStepOutcome{
+	for _, o := range p.After() {
+		size = max(size, len(wire.AppendOneStepOutcome(nil, &lastround.Outcome{
 			Point: make([]float64, p.Family().Dim()), Participants: roster,
 			Gradient: make([]int64, o.Gradient.Dim()), Curvature: make([]int64, o.Curvature.Dim()),
 		})))

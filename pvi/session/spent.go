@@ -98,6 +98,6 @@ func (c *course) costOfRounds(from, to int) (Spent, error) {
 
 func (c *course) costOfLast() (Spent, error) {
 	return c.each(func(view pvi.View, adjacency accountant.Adjacency) (accountant.Event, error) {
-		return c.protocol.OneStep().EventFor(view.Shares, adjacency), nil
+		return c.protocol.After()[0].EventFor(view.Shares, adjacency), nil
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi"
+	"fedpvi/pvi/scale"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -270,7 +271,7 @@ func TestVoidPass(t *testing.T) {
 	for !h.server.Done() {
 		h.round()
 	}
-	if r, err := h.sites[1].Result(); err != nil || len(r.Scale) == 0 || r.Scale[0].Finding != pvi.Unopened {
+	if r, err := h.sites[1].Result(); err != nil || len(r.Scale) == 0 || r.Scale[0].Finding != scale.Unopened {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

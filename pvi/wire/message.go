@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/lastround"
+	"fedpvi/pvi/scale"
 )
 
 // KindOf returns the kind of an encoded message, 0 if it has none.
@@ -61,79 +63,79 @@ func ReadOutcome(b []byte, l Limits) (*pvi.Outcome, error) {
 }
 
 // AppendScalePlan appends the plan of a pass to b.
-func AppendScalePlan(b []byte, m *pvi.ScalePlan) []byte {
+func AppendScalePlan(b []byte, m *scale.Plan) []byte {
 	b = append(begin(b, ScalePlan), m.Scaling[:]...)
 	return appendBounds(appendInt(b, m.Number), m.Bounds)
 }
 
 // ReadScalePlan reads the plan of a pass.
-func ReadScalePlan(b []byte, l Limits) (*pvi.ScalePlan, error) {
+func ReadScalePlan(b []byte, l Limits) (*scale.Plan, error) {
 	r := open(b, ScalePlan, l)
-	return checked(&pvi.ScalePlan{Scaling: r.digest(), Number: r.int(), Bounds: r.bounds()}, r, ScalePlan)
+	return checked(&scale.Plan{Scaling: r.digest(), Number: r.int(), Bounds: r.bounds()}, r, ScalePlan)
 }
 
 // AppendScaleRelease appends the release of a pass to b.
-func AppendScaleRelease(b []byte, m *pvi.ScaleRelease) []byte {
+func AppendScaleRelease(b []byte, m *scale.Release) []byte {
 	b = append(begin(b, ScaleRelease), m.Scaling[:]...)
 	return appendInts(appendName(appendInt(b, m.Number), m.Client), m.Sum)
 }
 
 // ReadScaleRelease reads the release of a pass.
-func ReadScaleRelease(b []byte, l Limits) (*pvi.ScaleRelease, error) {
+func ReadScaleRelease(b []byte, l Limits) (*scale.Release, error) {
 	r := open(b, ScaleRelease, l)
-	m := &pvi.ScaleRelease{Scaling: r.digest(), Number: r.int(), Client: r.name(), Sum: r.ints()}
+	m := &scale.Release{Scaling: r.digest(), Number: r.int(), Client: r.name(), Sum: r.ints()}
 	return checked(m, r, ScaleRelease)
 }
 
 // AppendScaleOutcome appends the outcome of a pass to b.
-func AppendScaleOutcome(b []byte, m *pvi.ScaleOutcome) []byte {
+func AppendScaleOutcome(b []byte, m *scale.Outcome) []byte {
 	b = append(begin(b, ScaleOutcome), m.Scaling[:]...)
 	b = appendVerdict(appendInt(b, m.Number), m.Verdict)
 	return appendInts(appendNames(b, m.Participants), m.Sum)
 }
 
 // ReadScaleOutcome reads the outcome of a pass.
-func ReadScaleOutcome(b []byte, l Limits) (*pvi.ScaleOutcome, error) {
+func ReadScaleOutcome(b []byte, l Limits) (*scale.Outcome, error) {
 	r := open(b, ScaleOutcome, l)
-	m := &pvi.ScaleOutcome{Scaling: r.digest(), Number: r.int(), Verdict: r.verdict(), Participants: r.names(), Sum: r.ints()}
+	m := &scale.Outcome{Scaling: r.digest(), Number: r.int(), Verdict: r.verdict(), Participants: r.names(), Sum: r.ints()}
 	return checked(m, r, ScaleOutcome)
 }
 
 // AppendOneStepPlan appends the plan of the last round to b.
-func AppendOneStepPlan(b []byte, m *pvi.OneStepPlan) []byte {
+func AppendOneStepPlan(b []byte, m *lastround.Plan) []byte {
 	return appendFloats(append(begin(b, OneStepPlan), m.Round[:]...), m.Point)
 }
 
 // ReadOneStepPlan reads the plan of the last round.
-func ReadOneStepPlan(b []byte, l Limits) (*pvi.OneStepPlan, error) {
+func ReadOneStepPlan(b []byte, l Limits) (*lastround.Plan, error) {
 	r := open(b, OneStepPlan, l)
-	return checked(&pvi.OneStepPlan{Round: r.digest(), Point: r.floats()}, r, OneStepPlan)
+	return checked(&lastround.Plan{Round: r.digest(), Point: r.floats()}, r, OneStepPlan)
 }
 
 // AppendOneStepRelease appends the release of the last round to b.
-func AppendOneStepRelease(b []byte, m *pvi.OneStepRelease) []byte {
+func AppendOneStepRelease(b []byte, m *lastround.Release) []byte {
 	b = appendName(append(begin(b, OneStepRelease), m.Round[:]...), m.Client)
 	return appendInts(appendInts(b, m.Gradient), m.Curvature)
 }
 
 // ReadOneStepRelease reads the release of the last round.
-func ReadOneStepRelease(b []byte, l Limits) (*pvi.OneStepRelease, error) {
+func ReadOneStepRelease(b []byte, l Limits) (*lastround.Release, error) {
 	r := open(b, OneStepRelease, l)
-	m := &pvi.OneStepRelease{Round: r.digest(), Client: r.name(), Gradient: r.ints(), Curvature: r.ints()}
+	m := &lastround.Release{Round: r.digest(), Client: r.name(), Gradient: r.ints(), Curvature: r.ints()}
 	return checked(m, r, OneStepRelease)
 }
 
 // AppendOneStepOutcome appends the outcome of the last round to b.
-func AppendOneStepOutcome(b []byte, m *pvi.OneStepOutcome) []byte {
+func AppendOneStepOutcome(b []byte, m *lastround.Outcome) []byte {
 	b = appendVerdict(append(begin(b, OneStepOutcome), m.Round[:]...), m.Verdict)
 	b = appendNames(appendFloats(b, m.Point), m.Participants)
 	return appendInts(appendInts(b, m.Gradient), m.Curvature)
 }
 
 // ReadOneStepOutcome reads the outcome of the last round.
-func ReadOneStepOutcome(b []byte, l Limits) (*pvi.OneStepOutcome, error) {
+func ReadOneStepOutcome(b []byte, l Limits) (*lastround.Outcome, error) {
 	r := open(b, OneStepOutcome, l)
-	m := &pvi.OneStepOutcome{
+	m := &lastround.Outcome{
 		Round: r.digest(), Verdict: r.verdict(), Point: r.floats(), Participants: r.names(),
 		Gradient: r.ints(), Curvature: r.ints(),
 	}

@@ -17,6 +17,8 @@ import (
 
 	"fedpvi/internal/testing/memory"
 	"fedpvi/pvi"
+	"fedpvi/pvi/lastround"
+	"fedpvi/pvi/scale"
 	"fedpvi/pvi/study"
 )
 
@@ -93,27 +95,27 @@ var codecs = map[Kind]codec{
 			Centre: list(t, "centre", integers), Participants: clients(t), Sum: list(t, "sum", integers),
 		}
 	}, pvi.Outcome{Protocol: someDigest, Sequence: 6, Number: 7, Verdict: pvi.Rejected, Centre: []int64{9}, Participants: []pvi.ClientID{"north"}, Sum: []int64{-1, 0}}),
-	ScalePlan: codecOf(ReadScalePlan, AppendScalePlan, func(t *rapid.T) pvi.ScalePlan {
-		return pvi.ScalePlan{Scaling: digest(t), Number: number(t), Bounds: list(t, "bounds", pairs)}
-	}, pvi.ScalePlan{Scaling: someDigest, Number: 2, Bounds: []study.Bounds{{Low: -0.5, High: 1e300}}}),
-	ScaleRelease: codecOf(ReadScaleRelease, AppendScaleRelease, func(t *rapid.T) pvi.ScaleRelease {
-		return pvi.ScaleRelease{Scaling: digest(t), Number: number(t), Client: ids.Draw(t, "client"), Sum: list(t, "sum", integers)}
-	}, pvi.ScaleRelease{Scaling: someDigest, Number: 2, Client: "south", Sum: []int64{5}}),
-	ScaleOutcome: codecOf(ReadScaleOutcome, AppendScaleOutcome, func(t *rapid.T) pvi.ScaleOutcome {
-		return pvi.ScaleOutcome{Scaling: digest(t), Number: number(t), Verdict: verdictDraw.Draw(t, "verdict"), Participants: clients(t), Sum: list(t, "sum", integers)}
-	}, pvi.ScaleOutcome{Scaling: someDigest, Number: 2, Verdict: pvi.Void, Participants: []pvi.ClientID{"south"}}),
-	OneStepPlan: codecOf(ReadOneStepPlan, AppendOneStepPlan, func(t *rapid.T) pvi.OneStepPlan {
-		return pvi.OneStepPlan{Round: digest(t), Point: list(t, "point", reals)}
-	}, pvi.OneStepPlan{Round: someDigest, Point: []float64{0.25, -3}}),
-	OneStepRelease: codecOf(ReadOneStepRelease, AppendOneStepRelease, func(t *rapid.T) pvi.OneStepRelease {
-		return pvi.OneStepRelease{Round: digest(t), Client: ids.Draw(t, "client"), Gradient: list(t, "gradient", integers), Curvature: list(t, "curvature", integers)}
-	}, pvi.OneStepRelease{Round: someDigest, Client: "west", Gradient: []int64{1, 2}, Curvature: []int64{3, 4, -5}}),
-	OneStepOutcome: codecOf(ReadOneStepOutcome, AppendOneStepOutcome, func(t *rapid.T) pvi.OneStepOutcome {
-		return pvi.OneStepOutcome{
+	ScalePlan: codecOf(ReadScalePlan, AppendScalePlan, func(t *rapid.T) scale.Plan {
+		return scale.Plan{Scaling: digest(t), Number: number(t), Bounds: list(t, "bounds", pairs)}
+	}, scale.Plan{Scaling: someDigest, Number: 2, Bounds: []study.Bounds{{Low: -0.5, High: 1e300}}}),
+	ScaleRelease: codecOf(ReadScaleRelease, AppendScaleRelease, func(t *rapid.T) scale.Release {
+		return scale.Release{Scaling: digest(t), Number: number(t), Client: ids.Draw(t, "client"), Sum: list(t, "sum", integers)}
+	}, scale.Release{Scaling: someDigest, Number: 2, Client: "south", Sum: []int64{5}}),
+	ScaleOutcome: codecOf(ReadScaleOutcome, AppendScaleOutcome, func(t *rapid.T) scale.Outcome {
+		return scale.Outcome{Scaling: digest(t), Number: number(t), Verdict: verdictDraw.Draw(t, "verdict"), Participants: clients(t), Sum: list(t, "sum", integers)}
+	}, scale.Outcome{Scaling: someDigest, Number: 2, Verdict: pvi.Void, Participants: []pvi.ClientID{"south"}}),
+	OneStepPlan: codecOf(ReadOneStepPlan, AppendOneStepPlan, func(t *rapid.T) lastround.Plan {
+		return lastround.Plan{Round: digest(t), Point: list(t, "point", reals)}
+	}, lastround.Plan{Round: someDigest, Point: []float64{0.25, -3}}),
+	OneStepRelease: codecOf(ReadOneStepRelease, AppendOneStepRelease, func(t *rapid.T) lastround.Release {
+		return lastround.Release{Round: digest(t), Client: ids.Draw(t, "client"), Gradient: list(t, "gradient", integers), Curvature: list(t, "curvature", integers)}
+	}, lastround.Release{Round: someDigest, Client: "west", Gradient: []int64{1, 2}, Curvature: []int64{3, 4, -5}}),
+	OneStepOutcome: codecOf(ReadOneStepOutcome, AppendOneStepOutcome, func(t *rapid.T) lastround.Outcome {
+		return lastround.Outcome{
 			Round: digest(t), Verdict: verdictDraw.Draw(t, "verdict"), Point: list(t, "point", reals), Participants: clients(t),
 			Gradient: list(t, "gradient", integers), Curvature: list(t, "curvature", integers),
 		}
-	}, pvi.OneStepOutcome{Round: someDigest, Verdict: pvi.Accepted, Point: []float64{0.25}, Participants: []pvi.ClientID{"a", "b"}, Gradient: []int64{1}, Curvature: []int64{2}}),
+	}, lastround.Outcome{Round: someDigest, Verdict: pvi.Accepted, Point: []float64{0.25}, Participants: []pvi.ClientID{"a", "b"}, Gradient: []int64{1}, Curvature: []int64{2}}),
 }
 
 // What is written is read, whatever it says, and every proper part of it, and anything
@@ -191,9 +193,9 @@ func TestFormByHand(t *testing.T) {
 func TestBounds(t *testing.T) {
 	plan := &pvi.Plan{Lambda: make([]pvi.Wide, 9), Participants: []pvi.ClientID{"north"}}
 	outcome := &pvi.Outcome{Verdict: pvi.Void}
-	point := func(x float64) []byte { return AppendOneStepPlan(nil, &pvi.OneStepPlan{Point: []float64{1, x}}) }
+	point := func(x float64) []byte { return AppendOneStepPlan(nil, &lastround.Plan{Point: []float64{1, x}}) }
 	bounds := func(x float64) []byte {
-		return AppendScalePlan(nil, &pvi.ScalePlan{Bounds: []study.Bounds{{Low: 0, High: x}}})
+		return AppendScalePlan(nil, &scale.Plan{Bounds: []study.Bounds{{Low: 0, High: x}}})
 	}
 	huge := AppendPlan(nil, plan)
 	binary.LittleEndian.PutUint32(huge[42:], math.MaxUint32) // the length of λ

@@ -124,7 +124,7 @@ func sentByDescent(p *pvi.Protocol) []string {
 	if !p.Sound() {
 		out = append(out, "NOT PRIVATE AS CLAIMED, for research on public or made-up data only: batches are accounted as if records came into them by another chance than they do.")
 	}
-	if c := p.OneStep(); c != nil {
+	for _, c := range p.After() {
 		out = append(out, fmt.Sprintf("After the last round, once: the sum of its records' gradients at the posterior's mean, with noise of %s times the same clip, and the sum of their curvatures, %s, every record's clipped to norm %s, with noise of %s times that.",
 			Number(c.Gradient.NoiseMultiplier()), Plural(c.Curvature.Dim(), "number"), Number(c.Curvature.Clip()), Number(c.Curvature.NoiseMultiplier())))
 	}

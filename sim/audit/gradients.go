@@ -112,7 +112,7 @@ func (g gradients) attack() (attack, error) {
 		return attack{}, err
 	}
 	event := protocol.Sampled().Event()
-	if c := protocol.OneStep(); c != nil {
+	for _, c := range protocol.After() {
 		event = accountant.Composed{event, c.EventFor(1, g.adjacency)}
 	}
 	return attack{

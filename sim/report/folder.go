@@ -14,6 +14,7 @@ import (
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/lastround"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
 )
@@ -133,7 +134,7 @@ func (f *Folder) Finish(st *study.Study, p *sim.Play, r *sim.Result, h *sim.Hist
 }
 
 // closeTranscript ends the transcript, with the outcome of the last round if there was one.
-func (f *Folder) closeTranscript(last *pvi.OneStepOutcome) error {
+func (f *Folder) closeTranscript(last *lastround.Outcome) error {
 	if last != nil {
 		if err := f.writeLine(last); err != nil {
 			return err

@@ -34,8 +34,8 @@ func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {
 	case study.ClosedForm:
 		out.GradientNoise = p.ClosedFormNoise()
 	case study.OneStep:
-		c := p.OneStep()
-		out.GradientNoise, out.CurvatureNoise = p.OneStepNoise(len(p.Roster()))
+		c := p.After()[0]
+		out.GradientNoise, out.CurvatureNoise = c.Noise(len(p.Roster()))
 		out.CurvatureClip, out.Shares = c.Curvature.Clip(), c.Shares[:]
 	}
 	return out
@@ -50,8 +50,8 @@ func intervalRows(p *pvi.Protocol) [][]string {
 	case study.ClosedForm:
 		return [][]string{{"intervals", fmt.Sprintf("closed form: widened for noise of sd %s on the sum of gradients", number(p.ClosedFormNoise()))}}
 	case study.OneStep:
-		c := p.OneStep()
-		gradient, curvature := p.OneStepNoise(len(p.Roster()))
+		c := p.After()[0]
+		gradient, curvature := c.Noise(len(p.Roster()))
 		return [][]string{
 			{"intervals", fmt.Sprintf("one-step: a last round releases gradient and curvature; rounds, gradient, curvature take %s, %s and %s %% of the budget",
 				number(100*c.Shares[0]), number(100*c.Shares[1]), number(100*c.Shares[2]))},

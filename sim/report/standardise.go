@@ -7,6 +7,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/pvi"
+	"fedpvi/pvi/scale"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
 )
@@ -20,7 +21,7 @@ func foundNote(st *study.Study) string {
 }
 
 // scaleTable writes the scale that was found, if the study looked for one.
-func scaleTable(w io.Writer, columns []pvi.ColumnScale) error {
+func scaleTable(w io.Writer, columns []scale.Column) error {
 	if len(columns) == 0 {
 		return nil
 	}
@@ -38,10 +39,13 @@ func scaleTable(w io.Writer, columns []pvi.ColumnScale) error {
 
 // planScale writes the releases and the cost of the scale phase, if the study has one.
 func planScale(w io.Writer, p *pvi.Protocol) error {
-	s := p.Scaling()
-	if s == nil {
-		return nil
+	for _, s := range p.Before() {
+		return planPasses(w, p, s)
 	}
+	return nil
+}
+
+func planPasses(w io.Writer, p *pvi.Protocol, s *scale.Scaling) error {
 	st := p.Study()
 	fmt.Fprintf(w, "\nBefore the first round: the scale of %s\n\n", plural(len(st.Standardisation.Columns), "column"))
 	rows := [][]string{
@@ -75,7 +79,7 @@ func planScale(w io.Writer, p *pvi.Protocol) error {
 }
 
 // released describes a release of a scale pass.
-func released(s *pvi.Scaling) string {
+func released(s *scale.Scaling) string {
 	switch s.Study().Privacy.Unit {
 	case study.Client:
 		return "its records' mean values and mean squares, in a sum over clients"
@@ -88,7 +92,7 @@ func released(s *pvi.Scaling) string {
 
 // afterScale adds to a cost that it includes the releases of the scale phase.
 func afterScale(p *pvi.Protocol) string {
-	if s := p.Scaling(); s != nil {
+	for _, s := range p.Before() {
 		return fmt.Sprintf(", after %d for the scale, which every cost below includes", s.Passes())
 	}
 	return ""

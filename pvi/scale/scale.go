@@ -1,4 +1,4 @@
-package pvi
+package scale
 
 import (
 	"errors"
@@ -19,9 +19,9 @@ const (
 	Unopened Finding = "unopened" // the last pass had too few answers: the bounds stay
 )
 
-// A ColumnScale is what is known of a column after the passes so far. All of it
+// A Column is what is known of a column after the passes so far. All of it
 // follows from opened sums.
-type ColumnScale struct {
+type Column struct {
 	Column  string       `json:"column"`
 	Mean    float64      `json:"mean"`   // in the column's unit, of values clamped to the bounds of the last pass
 	SD      float64      `json:"sd"`     // likewise; 0 if noise alone was seen
@@ -50,14 +50,14 @@ const (
 type scale struct {
 	scaling *Scaling
 	passes  int // that have an outcome
-	columns []ColumnScale
+	columns []Column
 }
 
 func newScale(s *Scaling) *scale {
 	c := &scale{scaling: s}
 	for k, b := range s.study.PublicScale() {
 		name := s.study.Columns[s.study.Standardisation.Columns[k]].Name
-		c.columns = append(c.columns, ColumnScale{Column: name, Bounds: b, Finding: Unopened})
+		c.columns = append(c.columns, Column{Column: name, Bounds: b, Finding: Unopened})
 	}
 	return c
 }
@@ -112,7 +112,7 @@ func (c *scale) follow(sum []int64, clients int) {
 // search shrinks the bounds to where the values are: the shortest run of bins that
 // holds them, as far as the noise on their number lets one tell, and as much on
 // either side. Bounds that would not be wider than least stay as they are.
-func (c *ColumnScale) search(counts []float64, count, noise, least float64) {
+func (c *Column) search(counts []float64, count, noise, least float64) {
 	for width := 1; 3*width < len(counts); width++ {
 		doubt := 2 * noise * math.Sqrt(float64(width))
 		if !(2*doubt <= surest*count) {
@@ -187,7 +187,7 @@ func (c *scale) narrowest(k int) float64 {
 func middleOf(b study.Bounds) float64 { return b.Low + (b.High-b.Low)/2 }
 
 // restore sets the scale to one that was saved.
-func (c *scale) restore(passes int, columns []ColumnScale) error {
+func (c *scale) restore(passes int, columns []Column) error {
 	if len(columns) != len(c.columns) {
 		return fmt.Errorf("the state has %d columns, want %d", len(columns), len(c.columns))
 	}

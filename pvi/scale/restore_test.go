@@ -1,4 +1,4 @@
-package pvi
+package scale
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 
 	"fedpvi/dpmech/seeded"
 	"fedpvi/internal/testing/memory"
+	"fedpvi/pvi/phase"
 	"fedpvi/pvi/shard"
 )
 
@@ -25,7 +26,7 @@ func TestScaleRestore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if saved.server, err = RestoreScaleServer(saved.scaling, state); err != nil {
+			if saved.server, err = RestoreServer(saved.scaling, state); err != nil {
 				t.Fatal(err)
 			}
 			for m, s := range saved.sites {
@@ -33,7 +34,7 @@ func TestScaleRestore(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				fresh, err := NewScaleSite(saved.scaling, s.ID(), data[m])
+				fresh, err := NewSite(saved.scaling, s.ID(), data[m])
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -46,12 +47,12 @@ func TestScaleRestore(t *testing.T) {
 		for !saved.server.Done() {
 			restart()
 			plan, _ := saved.server.Next()
-			var outcome *ScaleOutcome
+			var outcome *Outcome
 			for m := range saved.sites {
 				r := saved.propose(m, &plan)
 				restart()
-				var refused *Refused
-				if err := saved.sites[m].Propose(new(ScaleRelease), &plan, seeded.Stream(1, "again")); !errors.As(err, &refused) {
+				var refused *phase.Refused
+				if err := saved.sites[m].Propose(new(Release), &plan, seeded.Stream(1, "again")); !errors.As(err, &refused) {
 					t.Errorf("a restored client answers again: %v", err)
 				}
 				var err error
@@ -85,7 +86,7 @@ func TestScaleRestoreErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := newScaleHouse(t, scaleStudy(t, recordTarget, "rounds = 5", "min_clients = 2"), 1, ball(1, 30, 5, 1), ball(2, 30, 5, 1))
-	if _, err := RestoreScaleServer(other.scaling, server); err == nil {
+	if _, err := RestoreServer(other.scaling, server); err == nil {
 		t.Error("a server takes up the state of another scaling")
 	}
 	if err := other.sites[0].Restore(site); err == nil {
@@ -108,7 +109,7 @@ func TestScaleRestoreErrors(t *testing.T) {
 		if !strings.Contains(string(server), edit[0]) {
 			t.Fatalf("the state has no %s", edit[0])
 		}
-		if _, err := RestoreScaleServer(h.scaling, []byte(strings.Replace(string(server), edit[0], edit[1], 1))); err == nil {
+		if _, err := RestoreServer(h.scaling, []byte(strings.Replace(string(server), edit[0], edit[1], 1))); err == nil {
 			t.Errorf("a server with %s is taken up", edit[1])
 		}
 	}
@@ -146,9 +147,9 @@ func FuzzScaleState(f *testing.F) {
 	f.Add(server, site)
 	f.Add([]byte(`{"Version":1,"Open":{}}`), []byte(`{}`))
 	f.Add(long(`{"Version":1,"Open":{"Sum":[`, "0", "]}}"), long(`{"Version":1,"Columns":[`, "{}", "]}"))
-	restore := func(t testing.TB, ofServer, ofSite []byte) (s *ScaleServer, fresh *ScaleSite, serverFails, siteFails error) {
-		s, serverFails = RestoreScaleServer(h.scaling, ofServer)
-		fresh, err := NewScaleSite(h.scaling, "c00", ball(1, 5, 5, 1))
+	restore := func(t testing.TB, ofServer, ofSite []byte) (s *Server, fresh *Site, serverFails, siteFails error) {
+		s, serverFails = RestoreServer(h.scaling, ofServer)
+		fresh, err := NewSite(h.scaling, "c00", ball(1, 5, 5, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,8 +169,13 @@ func FuzzScaleState(f *testing.F) {
 			}
 		}
 		if siteFails == nil {
-			plan := ScalePlan{h.scaling.digest, fresh.scale.passes + 1, fresh.scale.bounds()}
-			fresh.Propose(new(ScaleRelease), &plan, seeded.Stream(1, "fuzz"))
+			plan := Plan{h.scaling.digest, fresh.scale.passes + 1, fresh.scale.bounds()}
+			fresh.Propose(new(Release), &plan, seeded.Stream(1, "fuzz"))
 		}
 	})
+}
+
+// long is a text of 40,000 times the same between others.
+func long(before, each, after string) []byte {
+	return []byte(before + strings.Repeat(each+",", 40_000) + each + after)
 }

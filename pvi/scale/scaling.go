@@ -1,4 +1,4 @@
-package pvi
+package scale
 
 import (
 	"crypto/sha256"
@@ -9,11 +9,12 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
+	"fedpvi/pvi/phase"
 	"fedpvi/pvi/study"
 )
 
 // A Scaling is what finds the scale of a study's columns before its first round, by
-// releases of its own. It does not change. [ScaleServer] and [ScaleSite] are its
+// releases of its own. It does not change. [Server] and [Site] are its
 // state machines.
 //
 // # What is released
@@ -41,17 +42,16 @@ import (
 // releases, each chosen in the knowledge of the ones before, and compose with the
 // rounds of the study.
 type Scaling struct {
-	study      *study.Study
-	roster     []ClientID
-	minClients int
-	digest     Digest
+	study  *study.Study
+	roster phase.Roster
+	digest phase.Digest
 
-	search  scaleStep // of every pass but the last
-	moments scaleStep
+	search  step // of every pass but the last
+	moments step
 }
 
-// A scaleStep is a kind of pass.
-type scaleStep struct {
+// A step is a kind of pass.
+type step struct {
 	perColumn int                 // elements of a release for one column
 	bound     float64             // on the norm of what is added for one column, squared
 	size      int                 // of a release
@@ -63,43 +63,35 @@ type scaleStep struct {
 // bins is how many parts of its bounds a column is counted in.
 const bins = 64
 
-// NewScaling derives the scaling of a study that asks for one. The roster must
-// name each client once.
-func NewScaling(st *study.Study, roster []ClientID) (*Scaling, error) {
-	p := &Protocol{study: st, roster: sorted(roster)}
-	steps := []func() error{p.checkRoster, p.checkDelta, p.checkStandardisation}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return nil, fmt.Errorf("study %s: %w", st.Name, err)
-		}
+// New derives the scaling of a study for a roster, which must name each client once.
+// It returns an error for a study that does not ask for one.
+func New(st *study.Study, clients []phase.ClientID) (*Scaling, error) {
+	roster, err := phase.NewRoster(st, clients)
+	if err == nil && st.Standardisation == nil {
+		err = errors.New(`nothing is to be standardised: model.standardise is not "private"`)
 	}
-	s, err := newScaling(p)
+	var s *Scaling
+	if err == nil {
+		s, err = Derive(st, roster)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("study %s: %w", st.Name, err)
 	}
 	return s, nil
 }
 
-func (p *Protocol) checkStandardisation() error {
-	if p.study.Standardisation == nil {
-		return errors.New(`nothing is to be standardised: model.standardise is not "private"`)
-	}
-	return nil
-}
-
-// newScaling derives the scaling of a protocol of which study, roster and fewest
-// clients are known.
-func newScaling(p *Protocol) (*Scaling, error) {
+// Derive derives the scaling of a study that asks for one.
+func Derive(st *study.Study, roster phase.Roster) (*Scaling, error) {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/scaling/v1")
-	base := digestOf(p.study, p.roster, nil)
+	base := roster.Digest(st, nil)
 	h.Write(base[:])
 	s := &Scaling{
-		study: p.study, roster: p.roster, minClients: p.minClients, digest: Digest(h.Sum(nil)),
-		search:  scaleStep{perColumn: bins, bound: 1}, // one bin holds the value
-		moments: scaleStep{perColumn: 2, bound: 2},    // z and z² are at most 1
+		study: st, roster: roster, digest: phase.Digest(h.Sum(nil)),
+		search:  step{perColumn: bins, bound: 1}, // one bin holds the value
+		moments: step{perColumn: 2, bound: 2},    // z and z² are at most 1
 	}
-	for _, step := range []*scaleStep{&s.search, &s.moments} {
+	for _, step := range []*step{&s.search, &s.moments} {
 		if err := s.derive(step); err != nil {
 			return nil, fmt.Errorf("standardise: %w", err)
 		}
@@ -108,15 +100,15 @@ func newScaling(p *Protocol) (*Scaling, error) {
 }
 
 // derive completes a step.
-func (s *Scaling) derive(step *scaleStep) error {
+func (s *Scaling) derive(step *step) error {
 	k := s.columns()
 	step.size = s.first() + k*step.perColumn
-	clients := int64(len(s.roster))
+	clients := int64(len(s.roster.Clients))
 	if s.study.Privacy.Unit == study.None {
 		_, bits := math.Frexp(float64(clients) * float64(s.study.Federation.MaxRecords))
-		step.limit = 1 << messageBits / clients
+		step.limit = 1 << phase.MessageBits / clients
 		var err error
-		step.lattice, err = dpmech.NewLattice(messageBits - bits)
+		step.lattice, err = dpmech.NewLattice(phase.MessageBits - bits)
 		return err
 	}
 	var err error
@@ -137,14 +129,14 @@ func (s *Scaling) config(dim int, clip float64) dpmech.Config {
 		NoiseMultiplier: s.study.Standardisation.NoiseMultiplier,
 		Shares:          1,
 		Terms:           federation.MaxRecords,
-		Releases:        len(s.roster),
+		Releases:        len(s.roster.Clients),
 		Adjacency:       privacy.Adjacency,
 	}
 	if privacy.Unit == study.Client {
 		cfg.Terms = 1
 	}
 	if federation.Opens == study.OpenSums {
-		cfg.Shares = s.minClients - federation.Colluders
+		cfg.Shares = s.roster.Fewest - federation.Colluders
 	}
 	if cfg.NoiseMultiplier == 0 {
 		// All passes take their share of the μ² that the study's target allows.
@@ -156,7 +148,7 @@ func (s *Scaling) config(dim int, clip float64) dpmech.Config {
 }
 
 // step returns the kind of pass number n.
-func (s *Scaling) step(n int) *scaleStep {
+func (s *Scaling) step(n int) *step {
 	if n < s.Passes() {
 		return &s.search
 	}
@@ -175,17 +167,21 @@ func (s *Scaling) first() int {
 // columns returns k, the number of columns.
 func (s *Scaling) columns() int { return len(s.study.Standardisation.Columns) }
 
+// Size returns the number of elements of a release, and of the sum of an outcome, in
+// pass number n, from 1.
+func (s *Scaling) Size(n int) int { return s.step(n).size }
+
 // Passes returns how often every client releases.
 func (s *Scaling) Passes() int { return s.study.Standardisation.Rounds }
 
 // Digest returns the scaling's identity.
-func (s *Scaling) Digest() Digest { return s.digest }
+func (s *Scaling) Digest() phase.Digest { return s.digest }
 
 // Study returns the study that asks for the scale.
 func (s *Scaling) Study() *study.Study { return s.study }
 
 // Roster returns the clients in order. It is not a copy.
-func (s *Scaling) Roster() []ClientID { return s.roster }
+func (s *Scaling) Roster() []phase.ClientID { return s.roster.Clients }
 
 // Mechanism returns what hides a record or a client in pass number n, from 1; nil
 // if the study makes no promise.

@@ -1,4 +1,4 @@
-package pvi
+package scale
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/phase"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -82,24 +83,24 @@ func spread(n int, draw func() float64) *shard.Records {
 type scaleHouse struct {
 	t       testing.TB
 	scaling *Scaling
-	server  *ScaleServer
-	sites   []*ScaleSite
+	server  *Server
+	sites   []*Site
 	seed    uint64
 }
 
 func newScaleHouse(t testing.TB, st *study.Study, seed uint64, clients ...*shard.Records) *scaleHouse {
 	t.Helper()
-	roster := make([]ClientID, len(clients))
+	roster := make([]phase.ClientID, len(clients))
 	for m := range roster {
 		roster[m] = clientID(m)
 	}
-	scaling, err := NewScaling(st, roster)
+	scaling, err := New(st, roster)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &scaleHouse{t: t, scaling: scaling, server: NewScaleServer(scaling), seed: seed}
+	h := &scaleHouse{t: t, scaling: scaling, server: NewServer(scaling), seed: seed}
 	for m, records := range clients {
-		site, err := NewScaleSite(scaling, roster[m], records)
+		site, err := NewSite(scaling, roster[m], records)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,16 +109,16 @@ func newScaleHouse(t testing.TB, st *study.Study, seed uint64, clients ...*shard
 	return h
 }
 
-func (h *scaleHouse) propose(m int, plan *ScalePlan) *ScaleRelease {
+func (h *scaleHouse) propose(m int, plan *Plan) *Release {
 	h.t.Helper()
-	r := new(ScaleRelease)
+	r := new(Release)
 	if err := h.sites[m].Propose(r, plan, seeded.Stream(h.seed, "scale", uint64(m), uint64(plan.Number))); err != nil {
 		h.t.Fatal(err)
 	}
 	return r
 }
 
-func (h *scaleHouse) settle(o *ScaleOutcome) {
+func (h *scaleHouse) settle(o *Outcome) {
 	h.t.Helper()
 	for _, s := range h.sites {
 		if err := s.Settle(o); err != nil {
@@ -127,13 +128,13 @@ func (h *scaleHouse) settle(o *ScaleOutcome) {
 }
 
 // pass plays one pass in which the given clients answer, all if none is given.
-func (h *scaleHouse) pass(answering ...int) *ScaleOutcome {
+func (h *scaleHouse) pass(answering ...int) *Outcome {
 	h.t.Helper()
 	plan, ok := h.server.Next()
 	if !ok {
 		h.t.Fatal("there is no plan")
 	}
-	var outcome *ScaleOutcome
+	var outcome *Outcome
 	for m := range h.sites {
 		if len(answering) > 0 && !slices.Contains(answering, m) {
 			continue
@@ -224,8 +225,8 @@ func TestScaleOfNoNumber(t *testing.T) {
 		h := newScaleHouse(t, scaleStudy(t, privacy, "", ""), 1, good, bad)
 		for !h.server.Done() {
 			plan, _ := h.server.Next()
-			var releases [2]ScaleRelease
-			var outcome *ScaleOutcome
+			var releases [2]Release
+			var outcome *Outcome
 			for k, s := range h.sites {
 				if err := s.Propose(&releases[k], &plan, seeded.Stream(7, "same")); err != nil {
 					t.Fatal(err)
@@ -272,9 +273,11 @@ func BenchmarkScaleSearch(b *testing.B) {
 	site := h.sites[0]
 	for b.Loop() {
 		site.answered = 0
-		if err := site.Propose(new(ScaleRelease), &plan, seeded.Stream(1, "bench")); err != nil {
+		if err := site.Propose(new(Release), &plan, seeded.Stream(1, "bench")); err != nil {
 			b.Fatal(err)
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/records, "ns/record")
 }
+
+func clientID(m int) phase.ClientID { return phase.ClientID(fmt.Sprintf("c%02d", m)) }

@@ -1,10 +1,9 @@
-package pvi
+package scale
 
 import (
 	"math"
 	"math/big"
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -14,110 +13,6 @@ import (
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
-
-// What the passes cost is the accountant's event, and that of the formula: μ² of all
-// passes is the share of the target's, whatever the unit and adjacency. The rest
-// is calibrated to it, and the whole meets the target and nearly exhausts it.
-func TestScaleIsPaidFor(t *testing.T) {
-	for _, c := range []struct{ privacy, federation string }{
-		{recordTarget, ""},
-		{recordTarget + "\nadjacency = \"replace-one\"", ""},
-		{clientTarget, ""},
-		{clientTarget, "min_clients = 9\ncolluders = 4"},
-		{clientTarget + "\nadjacency = \"replace-one\"", "min_clients = 9"},
-	} {
-		st := scaleStudy(t, c.privacy, "budget_share = 0.3\nrounds = 4", c.federation)
-		roster := make([]ClientID, 10)
-		for m := range roster {
-			roster[m] = clientID(m)
-		}
-		st, err := st.WithScale(st.PublicScale())
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := NewProtocol(st, roster)
-		if err != nil {
-			t.Fatal(err)
-		}
-		target := accountant.GaussianMu(st.Privacy.Epsilon, st.Privacy.Delta)
-		view, adjacency := p.Views()[0], st.Privacy.Adjacency
-		total := 0.0 // μ² of the passes, by the formula
-		for n := 1; n <= 4; n++ {
-			m := p.Scaling().Mechanism(n)
-			sd := float64(m.ShareSigma()) * m.Lattice().Step() * math.Sqrt(float64(view.Shares))
-			mu := adjacency.Factor() * m.Clip() / sd
-			total += mu * mu
-		}
-		if math.Abs(total/(0.3*target*target)-1) > 1e-6 {
-			t.Errorf("%s: the passes cost μ² = %g, want %g", c.privacy, total, 0.3*target*target)
-		}
-		profile, err := accountant.Account(p.Scaling().EventFor(view.Shares, adjacency))
-		if err != nil || math.Abs(profile.Mu()*profile.Mu()/total-1) > 1e-5 {
-			t.Errorf("%s: the event says μ = %g, the formula %g, %v", c.privacy, profile.Mu(), math.Sqrt(total), err)
-		}
-		// All of it, in every view and adjacency: rounds and passes.
-		costs, err := p.Costs(p.Releases())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e := costs[0].Epsilon; e > st.Privacy.Epsilon || e < st.Privacy.Epsilon*(1-1e-6) {
-			t.Errorf("%s: the study costs ε = %g, the target is %g", c.privacy, e, st.Privacy.Epsilon)
-		}
-		for _, cost := range costs {
-			var squares float64
-			for n := 1; n <= 4; n++ {
-				m := p.Scaling().Mechanism(n)
-				mu := cost.Adjacency.Factor() * m.Clip() / (float64(m.ShareSigma()) * m.Lattice().Step() * math.Sqrt(float64(cost.View.Shares)))
-				squares += mu * mu
-			}
-			m := p.Mechanism()
-			mu := cost.Adjacency.Factor() * m.Clip() / (float64(m.ShareSigma()) * m.Lattice().Step() * math.Sqrt(float64(cost.View.Shares)))
-			squares += float64(p.Releases()) * mu * mu
-			if math.Abs(cost.Mu*cost.Mu/squares-1) > 1e-5 {
-				t.Errorf("%s, %s, %s: μ = %g, the formula gives %g", c.privacy, cost.View.Name, cost.Adjacency, cost.Mu, math.Sqrt(squares))
-			}
-		}
-	}
-}
-
-// The noise multiplier of a pass may be given, and published factors pay for the
-// scale in every one of their costs.
-func TestScaleWithGivenNoise(t *testing.T) {
-	roster := []ClientID{"a", "b", "c", "d"}
-	privacy := "unit = \"client\"\nnoise_multiplier = 5\ndelta = 1e-3\nclip = 5"
-	source := strings.NewReplacer("#privacy", privacy, "#standardise", "noise_multiplier = 8", "#inference", "factors = \"published\"").Replace(scaleSource)
-	st, err := study.Parse("scales.toml", []byte(source))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if st, err = st.WithScale(st.PublicScale()); err != nil {
-		t.Fatal(err)
-	}
-	p, err := NewProtocol(st, roster)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := p.Scaling().Mechanism(1).NoiseMultiplier(); s != 8 {
-		t.Errorf("the noise multiplier of a pass is %g, want 8", s)
-	}
-	claimed, truth, sound, err := p.OutsideCosts(2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	scale := 3.0 / 64
-	for _, c := range []struct {
-		name      string
-		got, want float64
-	}{
-		{"claimed", claimed.Mu, math.Sqrt(2.0/25 + scale)},
-		{"true", truth.Mu, math.Hypot(PublishedMu(4, 2, 5, st.Inference.Damping.At), math.Sqrt(scale))},
-		{"sound", sound.Mu, math.Sqrt(4 * (2.0/25 + scale))},
-	} {
-		if math.Abs(c.got/c.want-1) > 1e-6 {
-			t.Errorf("the %s μ is %g, want %g", c.name, c.got, c.want)
-		}
-	}
-}
 
 // Two sites with the same noise and neighbouring records release sums that differ by
 // what the records differ by: at most C for a record that is added (a client
@@ -151,7 +46,7 @@ func TestScaleSensitivity(t *testing.T) {
 				for !h.server.Done() {
 					plan, _ := h.server.Next()
 					step := h.scaling.step(plan.Number)
-					var releases [2]ScaleRelease
+					var releases [2]Release
 					for k, s := range h.sites {
 						if err := s.Propose(&releases[k], &plan, seeded.Stream(7, "same", uint64(plan.Number))); err != nil {
 							rt.Fatal(err)
@@ -170,7 +65,7 @@ func TestScaleSensitivity(t *testing.T) {
 					if norm.Cmp(new(big.Int).Mul(bound, bound)) > 0 {
 						rt.Fatalf("pass %d: neighbouring records move the sum by %v², more than %v", plan.Number, norm, bound)
 					}
-					var outcome *ScaleOutcome
+					var outcome *Outcome
 					for k := range releases {
 						var err error
 						if outcome, err = h.server.Collect(&releases[k]); err != nil {
@@ -231,7 +126,7 @@ func TestScaleNoiseComesFirst(t *testing.T) {
 					t.Errorf("%s: noise came from a stream without a key", privacy)
 				}
 			}()
-			err := site.Propose(new(ScaleRelease), &plan, src)
+			err := site.Propose(new(Release), &plan, src)
 			t.Errorf("%s: released without noise, %v", privacy, err)
 		}()
 		if len(site.row) == 0 || slices.ContainsFunc(site.row, func(x float64) bool { return x != 0 }) {
@@ -266,9 +161,9 @@ func TestScaleNoise(t *testing.T) {
 			step := h.scaling.step(plan.Number)
 			want := step.mechanism.Clip() / mu / math.Sqrt(c.shares) / step.lattice.Step()
 			var squares, crossed float64
-			var last *ScaleRelease
+			var last *Release
 			draws := 0
-			var outcome *ScaleOutcome
+			var outcome *Outcome
 			exact := make([]float64, step.size)
 			for m := range h.sites {
 				r := h.propose(m, &plan)

@@ -1,40 +1,42 @@
-package pvi
+package lastround
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"fedpvi/pvi/phase"
 )
 
-// oneStepServerState is what a OneStepServer has to remember.
-type oneStepServerState struct {
+// serverState is what a Server has to remember.
+type serverState struct {
 	Version   int
-	Round     Digest
+	Round     phase.Digest
 	Planned   bool
 	Open      bool
-	Answered  []ClientID
+	Answered  []phase.ClientID
 	Gradient  []int64
 	Curvature []int64
 }
 
 // MarshalBinary returns the server's state.
-func (s *OneStepServer) MarshalBinary() ([]byte, error) {
-	return json.Marshal(oneStepServerState{stateVersion, s.digest, s.planned, s.open, s.answered, s.gradient, s.curvature})
+func (s *Server) MarshalBinary() ([]byte, error) {
+	return json.Marshal(serverState{phase.StateVersion, s.digest, s.planned, s.open, s.answered, s.gradient, s.curvature})
 }
 
 // Restore sets a new server to a state that MarshalBinary returned.
-func (s *OneStepServer) Restore(state []byte) error {
-	var v oneStepServerState
-	if err := decodeState(state, &v, s.protocol.OneStep().elements(s.protocol.roster)); err != nil {
+func (s *Server) Restore(state []byte) error {
+	var v serverState
+	if err := phase.DecodeState(state, &v, s.round.elements()); err != nil {
 		return fmt.Errorf("restoring the server of the last round: %w", err)
 	}
-	err := errors.Join(checkState(v.Version, "last round", v.Round, s.digest), s.protocol.checkOneStep(v.Gradient, v.Curvature, len(v.Answered)))
+	err := errors.Join(phase.CheckState(v.Version, "last round", v.Round, s.digest), s.round.check(v.Gradient, v.Curvature, len(v.Answered)))
 	switch {
 	case v.Open && !v.Planned:
 		err = errors.Join(err, errors.New("the round is open and was not planned"))
 	case !v.Planned && len(v.Answered) > 0:
 		err = errors.Join(err, errors.New("the round was not planned and has answers"))
-	case !inOrder(v.Answered, s.protocol.roster):
+	case !s.round.roster.Selects(v.Answered):
 		err = errors.Join(err, errors.New("the round counts clients that are not in the roster, or not in order"))
 	}
 	if err != nil {
@@ -44,26 +46,26 @@ func (s *OneStepServer) Restore(state []byte) error {
 	return nil
 }
 
-// oneStepSiteState is what a OneStepSite has to remember.
-type oneStepSiteState struct {
+// siteState is what a Site has to remember.
+type siteState struct {
 	Version  int
-	Round    Digest
-	Client   ClientID
+	Round    phase.Digest
+	Client   phase.ClientID
 	Answered bool
 }
 
 // MarshalBinary returns the site's state.
-func (s *OneStepSite) MarshalBinary() ([]byte, error) {
-	return json.Marshal(oneStepSiteState{stateVersion, s.digest, s.id, s.answered})
+func (s *Site) MarshalBinary() ([]byte, error) {
+	return json.Marshal(siteState{phase.StateVersion, s.digest, s.id, s.answered})
 }
 
 // Restore sets a new site to a state that MarshalBinary returned.
-func (s *OneStepSite) Restore(state []byte) error {
-	var v oneStepSiteState
-	if err := decodeState(state, &v, s.protocol.OneStep().elements(s.protocol.roster)); err != nil {
+func (s *Site) Restore(state []byte) error {
+	var v siteState
+	if err := phase.DecodeState(state, &v, s.round.elements()); err != nil {
 		return fmt.Errorf("restoring client %s: %w", s.id, err)
 	}
-	err := checkState(v.Version, "last round", v.Round, s.digest)
+	err := phase.CheckState(v.Version, "last round", v.Round, s.digest)
 	if v.Client != s.id {
 		err = errors.Join(err, fmt.Errorf("the state is of client %q", v.Client))
 	}
@@ -72,4 +74,9 @@ func (s *OneStepSite) Restore(state []byte) error {
 	}
 	s.answered = v.Answered
 	return nil
+}
+
+// elements bounds the commas of the states of a Server and a Site.
+func (r *Round) elements() int {
+	return phase.StateFields + 2*phase.NamesElements(r.roster.Clients) + r.Gradient.Dim() + r.Curvature.Dim()
 }

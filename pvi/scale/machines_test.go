@@ -1,4 +1,4 @@
-package pvi
+package scale
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"fedpvi/dpmech/seeded"
+	"fedpvi/internal/testing/linestudy"
+	"fedpvi/pvi/phase"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -58,7 +60,7 @@ func TestScaleOfAConstant(t *testing.T) {
 		st := h.play()
 		if state, err := h.server.MarshalBinary(); err != nil {
 			t.Error(err)
-		} else if _, err := RestoreScaleServer(h.server.scaling, state); err != nil {
+		} else if _, err := RestoreServer(h.server.scaling, state); err != nil {
 			t.Error(err)
 		}
 		c := h.server.Columns()
@@ -178,10 +180,10 @@ func TestScaleVoid(t *testing.T) {
 	st := scaleStudy(t, recordTarget, "", "min_clients = 2")
 	h := newScaleHouse(t, st, 1, ball(1, 3000, 5, 1), ball(2, 3000, 5, 1), ball(3, 3000, 5, 1))
 	o := h.pass(1)
-	if o.Verdict != Void || o.Sum != nil || !slices.Equal(h.server.scale.bounds(), st.PublicScale()) {
+	if o.Verdict != phase.Void || o.Sum != nil || !slices.Equal(h.server.scale.bounds(), st.PublicScale()) {
 		t.Errorf("a pass with one answer of three is %+v", o)
 	}
-	if o := h.pass(0, 2); o.Verdict != Accepted || h.server.Columns()[0].Bounds.High == 100 {
+	if o := h.pass(0, 2); o.Verdict != phase.Accepted || h.server.Columns()[0].Bounds.High == 100 {
 		t.Errorf("a pass with two answers is %q, and leaves %+v", o.Verdict, h.server.Columns()[0])
 	}
 	if _, err := h.server.Scaled(); err == nil || !strings.Contains(err.Error(), "2 of 3 passes") {
@@ -203,19 +205,19 @@ func TestScaleRefuses(t *testing.T) {
 	other := newScaleHouse(t, scaleStudy(t, recordTarget, "rounds = 4", "min_clients = 2"), 1, ball(1, 200, 5, 1), ball(2, 200, 5, 1))
 	refused := func(what string, err error) {
 		t.Helper()
-		var r *Refused
+		var r *phase.Refused
 		if !errors.As(err, &r) {
 			t.Errorf("%s: %v, want a refusal", what, err)
 		}
 	}
-	collect := func(r *ScaleRelease) error { _, err := h.server.Collect(r); return err }
-	release := new(ScaleRelease)
-	propose := func(plan ScalePlan) error {
+	collect := func(r *Release) error { _, err := h.server.Collect(r); return err }
+	release := new(Release)
+	propose := func(plan Plan) error {
 		return h.sites[0].Propose(release, &plan, seeded.Stream(1, "refuses"))
 	}
 	_, err := h.server.Close()
 	refused("closing what is not open", err)
-	refused("a release before a plan", collect(&ScaleRelease{Scaling: h.scaling.digest, Number: 1, Client: "c00"}))
+	refused("a release before a plan", collect(&Release{Scaling: h.scaling.digest, Number: 1, Client: "c00"}))
 	plan, _ := h.server.Next()
 	if _, again := h.server.Next(); again {
 		t.Error("a plan is issued while one is open")
@@ -239,13 +241,13 @@ func TestScaleRefuses(t *testing.T) {
 	first := *release
 	refused("a second answer", propose(plan))
 
-	for what, change := range map[string]func(*ScaleRelease){
-		"another scaling":  func(r *ScaleRelease) { r.Scaling = other.scaling.digest },
-		"another pass":     func(r *ScaleRelease) { r.Number = 2 },
-		"a stranger":       func(r *ScaleRelease) { r.Client = "z" },
-		"a short sum":      func(r *ScaleRelease) { r.Sum = r.Sum[1:] },
-		"a sum too large":  func(r *ScaleRelease) { r.Sum = slices.Clone(r.Sum); r.Sum[1] = math.MaxInt64 },
-		"a sum too little": func(r *ScaleRelease) { r.Sum = slices.Clone(r.Sum); r.Sum[1] = math.MinInt64 },
+	for what, change := range map[string]func(*Release){
+		"another scaling":  func(r *Release) { r.Scaling = other.scaling.digest },
+		"another pass":     func(r *Release) { r.Number = 2 },
+		"a stranger":       func(r *Release) { r.Client = "z" },
+		"a short sum":      func(r *Release) { r.Sum = r.Sum[1:] },
+		"a sum too large":  func(r *Release) { r.Sum = slices.Clone(r.Sum); r.Sum[1] = math.MaxInt64 },
+		"a sum too little": func(r *Release) { r.Sum = slices.Clone(r.Sum); r.Sum[1] = math.MinInt64 },
 	} {
 		r := first
 		change(&r)
@@ -255,7 +257,7 @@ func TestScaleRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("a release twice", collect(&first))
-	if w := h.server.Waiting(); !slices.Equal(w, []ClientID{"c01"}) {
+	if w := h.server.Waiting(); !slices.Equal(w, []phase.ClientID{"c01"}) {
 		t.Errorf("the server waits for %v", w)
 	}
 	o, err := h.server.Collect(h.propose(1, &plan))
@@ -263,16 +265,16 @@ func TestScaleRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for what, change := range map[string]func(*ScaleOutcome){
-		"another scaling":   func(o *ScaleOutcome) { o.Scaling = other.scaling.digest },
-		"another pass":      func(o *ScaleOutcome) { o.Number = 2 },
-		"strangers":         func(o *ScaleOutcome) { o.Participants = []ClientID{"c00", "z"} },
-		"a void sum":        func(o *ScaleOutcome) { o.Verdict = Void },
-		"an unknown end":    func(o *ScaleOutcome) { o.Verdict = Rejected },
-		"too few":           func(o *ScaleOutcome) { o.Participants = o.Participants[:1] },
-		"a sum too large":   func(o *ScaleOutcome) { o.Sum = slices.Clone(o.Sum); o.Sum[0] = math.MaxInt64 },
-		"a sum too short":   func(o *ScaleOutcome) { o.Sum = o.Sum[1:] },
-		"an accepted blank": func(o *ScaleOutcome) { o.Sum = nil },
+	for what, change := range map[string]func(*Outcome){
+		"another scaling":   func(o *Outcome) { o.Scaling = other.scaling.digest },
+		"another pass":      func(o *Outcome) { o.Number = 2 },
+		"strangers":         func(o *Outcome) { o.Participants = []phase.ClientID{"c00", "z"} },
+		"a void sum":        func(o *Outcome) { o.Verdict = phase.Void },
+		"an unknown end":    func(o *Outcome) { o.Verdict = phase.Rejected },
+		"too few":           func(o *Outcome) { o.Participants = o.Participants[:1] },
+		"a sum too large":   func(o *Outcome) { o.Sum = slices.Clone(o.Sum); o.Sum[0] = math.MaxInt64 },
+		"a sum too short":   func(o *Outcome) { o.Sum = o.Sum[1:] },
+		"an accepted blank": func(o *Outcome) { o.Sum = nil },
 	} {
 		bad := *o
 		change(&bad)
@@ -288,73 +290,49 @@ func TestScaleRefuses(t *testing.T) {
 	refused("an outcome that counts an answer that was not given", stranger.sites[0].Settle(o))
 }
 
-// The protocol of the rounds needs the scale, and is another one on another scale.
-func TestProtocolBindsScale(t *testing.T) {
-	st := scaleStudy(t, recordTarget, "", "")
-	roster := []ClientID{"a", "b"}
-	if _, err := NewProtocol(st, roster); err == nil || !strings.Contains(err.Error(), "has to be found first") {
-		t.Errorf("a protocol without a scale: %v", err)
-	}
-	seen := map[Digest]bool{}
-	scales := [][]study.Bounds{st.PublicScale(), {{Low: -1, High: 1}, {Low: -2, High: 2}}, {{Low: -1, High: 1}, {Low: -2, High: math.Nextafter(2, 3)}}}
-	for _, bounds := range scales {
-		scaled, err := st.WithScale(bounds)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := NewProtocol(scaled, roster)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen[p.Digest()] = true
-		if p.Scaling().Digest() == p.Digest() {
-			t.Error("a scaling has the identity of its rounds")
-		}
-	}
-	if len(seen) != len(scales) {
-		t.Errorf("%d scales have %d identities", len(scales), len(seen))
-	}
-}
-
 func TestNewScalingErrors(t *testing.T) {
 	wide := scaleStudy(t, recordTarget, "", "")
 	wide.Federation.MaxRecords = 1 << 40
+	plain, err := study.Parse("plane.toml", linestudy.Document(linestudy.Parts{Privacy: linestudy.NoPrivacy, Inference: "rounds = 6\n"}))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name    string
 		study   *study.Study
 		clients int
 		want    string
 	}{
-		{"no standardisation", planeStudy(t, recordPrivacy, "", ""), 2, "nothing is to be standardised"},
+		{"no standardisation", plain, 2, "nothing is to be standardised"},
 		{"roster", scaleStudy(t, recordTarget, "", "min_clients = 3"), 2, "fewer than federation.min_clients"},
 		{"delta", scaleStudy(t, "unit = \"client\"\nepsilon = 1\ndelta = 0.1", "", ""), 12, "delta = 0.1"},
 		{"overflow", wide, 1 << 16, "overflow"},
 	} {
-		roster := make([]ClientID, c.clients)
+		roster := make([]phase.ClientID, c.clients)
 		for m := range roster {
 			roster[m] = clientID(m)
 		}
-		if _, err := NewScaling(c.study, roster); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := New(c.study, roster); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", c.name, err, c.want)
 		}
 	}
 	none := scaleStudy(t, clientTarget, "", "")
-	scaling, err := NewScaling(none, []ClientID{"a"})
+	scaling, err := New(none, []phase.ClientID{"a"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewScaleSite(scaling, "b", ball(1, 5, 0, 1)); err == nil {
+	if _, err := NewSite(scaling, "b", ball(1, 5, 0, 1)); err == nil {
 		t.Error("a client outside the roster has a site")
 	}
-	if _, err := NewScaleSite(scaling, "a", new(shard.Records)); err == nil {
+	if _, err := NewSite(scaling, "a", new(shard.Records)); err == nil {
 		t.Error("a client without records has a site")
 	}
 	many := scaleStudy(t, recordTarget, "", "")
 	many.Federation.MaxRecords = 4
-	if scaling, err = NewScaling(many, []ClientID{"a"}); err != nil {
+	if scaling, err = New(many, []phase.ClientID{"a"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewScaleSite(scaling, "a", ball(1, 5, 0, 1)); err == nil {
+	if _, err := NewSite(scaling, "a", ball(1, 5, 0, 1)); err == nil {
 		t.Error("a client with more records than may be has a site")
 	}
 }

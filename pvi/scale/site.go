@@ -1,4 +1,4 @@
-package pvi
+package scale
 
 import (
 	"fmt"
@@ -6,19 +6,20 @@ import (
 	"slices"
 
 	"fedpvi/dpmech"
+	"fedpvi/pvi/phase"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
 
-// A ScaleSite owns one client's records while the scale is found. It answers plans
+// A Site owns one client's records while the scale is found. It answers plans
 // and follows outcomes, and computes the bounds for itself.
 //
 // A release changes the site's state. The caller must have saved the state before
 // a byte of the release leaves the house, and must send the same bytes again
 // rather than ask for a new release.
-type ScaleSite struct {
+type Site struct {
 	scaling *Scaling
-	id      ClientID
+	id      phase.ClientID
 	records *shard.Records
 
 	scale    *scale
@@ -28,11 +29,11 @@ type ScaleSite struct {
 	noise dpmech.Noise
 }
 
-// NewScaleSite returns the site of a client at the public bounds. A client without
+// NewSite returns the site of a client at the public bounds. A client without
 // records is refused unless the unit is the record: then whether there is any is
 // itself private.
-func NewScaleSite(s *Scaling, id ClientID, records *shard.Records) (*ScaleSite, error) {
-	if _, ok := slices.BinarySearch(s.roster, id); !ok {
+func NewSite(s *Scaling, id phase.ClientID, records *shard.Records) (*Site, error) {
+	if _, ok := s.roster.Index(id); !ok {
 		return nil, fmt.Errorf("client %q is not in the roster", id)
 	}
 	if records.Len() == 0 && s.study.Privacy.Unit != study.Record {
@@ -41,21 +42,21 @@ func NewScaleSite(s *Scaling, id ClientID, records *shard.Records) (*ScaleSite, 
 	if records.Len() > s.study.Federation.MaxRecords {
 		return nil, fmt.Errorf("client %s: it has more records than federation.max_records = %d", id, s.study.Federation.MaxRecords)
 	}
-	return &ScaleSite{scaling: s, id: id, records: records, scale: newScale(s)}, nil
+	return &Site{scaling: s, id: id, records: records, scale: newScale(s)}, nil
 }
 
 // ID returns the client's name.
-func (s *ScaleSite) ID() ClientID { return s.id }
+func (s *Site) ID() phase.ClientID { return s.id }
 
 // Passes returns how often the client has released, which is charged.
-func (s *ScaleSite) Passes() int { return s.answered }
+func (s *Site) Passes() int { return s.answered }
 
 // Propose answers a plan with noise from src, which is drawn and charged before
-// anything looks at the records. A plan that is out of place is [Refused], and
+// anything looks at the records. A plan that is out of place is [phase.Refused], and
 // nothing is computed.
-func (s *ScaleSite) Propose(r *ScaleRelease, plan *ScalePlan, src *dpmech.Stream) error {
+func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	r.Sum = r.Sum[:0]
-	if err := s.check(plan); err != nil {
+	if err := s.Check(plan); err != nil {
 		return err
 	}
 	s.answered = plan.Number
@@ -65,27 +66,28 @@ func (s *ScaleSite) Propose(r *ScaleRelease, plan *ScalePlan, src *dpmech.Stream
 	if err := s.gate(dst, step, src); err != nil {
 		return fmt.Errorf("client %s: standardise: %w", s.id, err)
 	}
-	*r = ScaleRelease{s.scaling.digest, plan.Number, s.id, dst}
+	*r = Release{s.scaling.digest, plan.Number, s.id, dst}
 	return nil
 }
 
-func (s *ScaleSite) check(plan *ScalePlan) error {
+// Check returns the refusal with which Propose would answer a plan. It changes nothing.
+func (s *Site) Check(plan *Plan) error {
 	c := s.scaling
 	switch {
 	case plan.Scaling != c.digest:
-		return refuse("the plan is for scaling %.16s, this is %.16s", plan.Scaling, c.digest)
+		return phase.Refuse("the plan is for scaling %.16s, this is %.16s", plan.Scaling, c.digest)
 	case plan.Number != s.scale.passes+1 || plan.Number > c.Passes():
-		return refuse("pass %d is not the next one", plan.Number)
+		return phase.Refuse("pass %d is not the next one", plan.Number)
 	case plan.Number <= s.answered:
-		return refuse("client %q has answered pass %d", s.id, s.answered)
+		return phase.Refuse("client %q has answered pass %d", s.id, s.answered)
 	case !slices.Equal(plan.Bounds, s.scale.bounds()):
-		return refuse("the bounds of pass %d do not follow from the outcomes that client %q has seen", plan.Number, s.id)
+		return phase.Refuse("the bounds of pass %d do not follow from the outcomes that client %q has seen", plan.Number, s.id)
 	}
 	return nil
 }
 
 // gate writes to dst what leaves the house.
-func (s *ScaleSite) gate(dst []int64, step *scaleStep, src *dpmech.Stream) error {
+func (s *Site) gate(dst []int64, step *step, src *dpmech.Stream) error {
 	exact := make([]int64, len(dst)) // stays here
 	switch s.scaling.study.Privacy.Unit {
 	case study.Record:
@@ -106,7 +108,7 @@ func (s *ScaleSite) gate(dst []int64, step *scaleStep, src *dpmech.Stream) error
 }
 
 // contribution returns what record i adds. It is valid until the next call.
-func (s *ScaleSite) contribution(i int, step *scaleStep) []float64 {
+func (s *Site) contribution(i int, step *step) []float64 {
 	clear(s.row)
 	at := s.scaling.first()
 	if at == 1 {
@@ -138,7 +140,7 @@ func mark(counts []float64, z float64) {
 }
 
 // total returns the sum of what all records add. One that is not finite adds zero.
-func (s *ScaleSite) total(step *scaleStep) []float64 {
+func (s *Site) total(step *step) []float64 {
 	sum := make([]float64, step.size)
 	for i := range s.records.Len() {
 		if row := s.contribution(i, step); finite(row) {
@@ -151,7 +153,7 @@ func (s *ScaleSite) total(step *scaleStep) []float64 {
 }
 
 // average returns the mean of what all records add.
-func (s *ScaleSite) average(step *scaleStep) []float64 {
+func (s *Site) average(step *step) []float64 {
 	mean := s.total(step)
 	for j := range mean {
 		mean[j] /= float64(s.records.Len())
@@ -160,35 +162,35 @@ func (s *ScaleSite) average(step *scaleStep) []float64 {
 }
 
 // Settle follows an outcome. It must be called for every one, in order. One that
-// contradicts what the site knows is [Refused]: a client must then stop.
-func (s *ScaleSite) Settle(o *ScaleOutcome) error {
+// contradicts what the site knows is [phase.Refused]: a client must then stop.
+func (s *Site) Settle(o *Outcome) error {
 	c := s.scaling
 	if o.Scaling != c.digest {
-		return refuse("the outcome is for scaling %.16s, this is %.16s", o.Scaling, c.digest)
+		return phase.Refuse("the outcome is for scaling %.16s, this is %.16s", o.Scaling, c.digest)
 	}
 	if o.Number != s.scale.passes+1 || o.Number > c.Passes() {
-		return refuse("the outcome of pass %d came where that of pass %d was next", o.Number, s.scale.passes+1)
+		return phase.Refuse("the outcome of pass %d came where that of pass %d was next", o.Number, s.scale.passes+1)
 	}
-	if !inOrder(o.Participants, c.roster) {
-		return refuse("the outcome of pass %d counts clients that are not in the roster, or not in order", o.Number)
+	if !c.roster.Selects(o.Participants) {
+		return phase.Refuse("the outcome of pass %d counts clients that are not in the roster, or not in order", o.Number)
 	}
 	if _, took := slices.BinarySearch(o.Participants, s.id); took && s.answered != o.Number {
-		return refuse("the outcome of pass %d counts an answer that client %q did not give", o.Number, s.id)
+		return phase.Refuse("the outcome of pass %d counts an answer that client %q did not give", o.Number, s.id)
 	}
 	switch o.Verdict {
-	case Void:
+	case phase.Void:
 		if o.Sum != nil {
-			return refuse("the outcome of pass %d is void and has a sum", o.Number)
+			return phase.Refuse("the outcome of pass %d is void and has a sum", o.Number)
 		}
-	case Accepted:
-		if len(o.Participants) < c.minClients {
-			return refuse("the sum of pass %d was opened for %d answers, fewer than the %d for which noise shares were made", o.Number, len(o.Participants), c.minClients)
+	case phase.Accepted:
+		if len(o.Participants) < c.roster.Fewest {
+			return phase.Refuse("the sum of pass %d was opened for %d answers, fewer than the %d for which noise shares were made", o.Number, len(o.Participants), c.roster.Fewest)
 		}
 		if err := c.step(o.Number).checkSum(o.Sum, len(o.Participants)); err != nil {
 			return err
 		}
 	default:
-		return refuse("the verdict on pass %d is %q", o.Number, o.Verdict)
+		return phase.Refuse("the verdict on pass %d is %q", o.Number, o.Verdict)
 	}
 	s.scale.follow(o.Sum, len(o.Participants))
 	return nil
@@ -196,4 +198,22 @@ func (s *ScaleSite) Settle(o *ScaleOutcome) error {
 
 // Scaled returns the study on the scale that was found. Every pass must have an
 // outcome.
-func (s *ScaleSite) Scaled() (*study.Study, error) { return s.scale.scaled() }
+func (s *Site) Scaled() (*study.Study, error) { return s.scale.scaled() }
+
+// Columns returns what is known of the columns so far. It is not a copy.
+func (s *Site) Columns() []Column { return s.scale.columns }
+
+// Followed returns the number of passes whose outcome the site has followed.
+func (s *Site) Followed() int { return s.scale.passes }
+
+// Foretell returns the plan of the next pass, which follows from the outcomes before it.
+func (s *Site) Foretell() Plan { return Plan{s.scaling.digest, s.scale.passes + 1, s.scale.bounds()} }
+
+func finite(v []float64) bool {
+	for _, x := range v {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return false
+		}
+	}
+	return true
+}

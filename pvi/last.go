@@ -1,0 +1,59 @@
+package pvi
+
+import (
+	"errors"
+	"fmt"
+
+	"fedpvi/pvi/lastround"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+)
+
+// lastRounds derives the phase after the rounds, whose steps have a noise multiplier.
+func (p *Protocol) lastRounds(multiplier float64) ([]*lastround.Round, error) {
+	if p.study.Inference.NoiseAware != study.OneStep {
+		return nil, nil
+	}
+	r, err := lastround.New(lastround.Setting{
+		Study: p.study, Roster: p.roster, Model: p.model, NoiseShares: p.shares(),
+		Steps: p.descent.Total, Rate: p.descent.Rate, Clip: p.descent.Clip,
+	}, multiplier)
+	return []*lastround.Round{r}, err
+}
+
+var (
+	errNoLastRound = errors.New("the study asks for no last round: inference.noise_aware is not \"one-step\"")
+	errTooEarly    = errors.New("the last round comes after all others, some of which have no outcome yet")
+)
+
+// LastRound returns the server of the last round. Every plan of the rounds must have an
+// outcome.
+func (s *Server) LastRound() (*lastround.Server, error) {
+	for _, r := range s.protocol.after {
+		if !s.Done() {
+			return nil, errTooEarly
+		}
+		return lastround.NewServer(r, s.protocol.startOfLast(s.q)), nil
+	}
+	return nil, errNoLastRound
+}
+
+// LastRound returns the site of the last round, with the client's records. The site must
+// have followed the outcome of every plan of the rounds.
+func (s *Site) LastRound(records *shard.Shard) (*lastround.Site, error) {
+	p := s.protocol
+	for _, r := range p.after {
+		if !s.Done() {
+			return nil, fmt.Errorf("client %s: %w", s.id, errTooEarly)
+		}
+		if err := p.checkShard(records); err != nil {
+			return nil, fmt.Errorf("client %s: %w", s.id, err)
+		}
+		return lastround.NewSite(r, p.startOfLast(s.q), s.id, records, p.roundReleases()-s.Releases()), nil
+	}
+	return nil, errNoLastRound
+}
+
+func (p *Protocol) startOfLast(q *posterior) lastround.Start {
+	return lastround.Start{Protocol: p.digest, Lambda: q.lambda, Point: q.mean(), Exact: !p.Summed()}
+}

@@ -1,0 +1,149 @@
+package lastround
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"math"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/lambda"
+	"fedpvi/pvi/onestep"
+	"fedpvi/pvi/phase"
+	"fedpvi/pvi/study"
+)
+
+// A Round is the last round of a study that asks for a one-step posterior. In it every
+// client releases the gradient and the curvature of its records' log likelihood at the
+// mean of the final q. It does not change. [Server] and [Site] are its state machines.
+//
+// # What is released
+//
+//   - the sum over records of gradients, each clipped to the norm C of the descent;
+//   - the sum over records of informations w·x xᵀ, packed so that the L2 norm is the
+//     Frobenius norm, which is at most sup w times the public bound on ‖x‖², and
+//     clipped to that.
+//
+// A record that is added or removed moves each by at most its clip. Both are Gaussian
+// releases at a point that follows from earlier ones, and compose with the rounds.
+type Round struct {
+	Shares    [3]float64 // of the budget: of the rounds, the gradient and the curvature
+	Gradient  *dpmech.GaussianSum
+	Curvature *dpmech.GaussianSum
+
+	roster phase.Roster
+	model  *fit.Model
+}
+
+// A Setting is what a last round follows from.
+type Setting struct {
+	Study       *study.Study
+	Roster      phase.Roster
+	Model       *fit.Model
+	NoiseShares int // clients whose noise shares together hide a record
+
+	// Of the steps in the rounds before: how many a client takes, the sampling rate of
+	// their batches, and the clip of a record's gradient.
+	Steps int
+	Rate  float64
+	Clip  float64
+}
+
+// Shares of the budget for rounds, gradient and curvature, up to and above an ε of
+// largeEpsilon, from where on the curvature's noise matters less.
+var (
+	defaultShares = [3]float64{0.25, 0.50, 0.25}
+	largeShares   = [3]float64{0.25, 0.60, 0.15}
+)
+
+const largeEpsilon = 1
+
+// sharesOfBudget returns the shares that a study gives, or the default.
+func sharesOfBudget(st *study.Study) [3]float64 {
+	shares := st.Inference.NoiseAwareShares
+	switch {
+	case shares[0] > 0:
+		return shares
+	case st.Privacy.Epsilon > largeEpsilon:
+		return largeShares
+	}
+	return defaultShares
+}
+
+// New derives the last round whose noise keeps to the shares of the budget beside steps
+// with the given noise multiplier. Steps over batches of rate q hide a record about as
+// well as steps over all records with σ/q.
+func New(s Setting, multiplier float64) (*Round, error) {
+	bound, err := s.Model.InformationBound()
+	if err != nil {
+		return nil, fmt.Errorf("inference.noise_aware = %q: %w: write %q", study.OneStep, err, study.ClosedForm)
+	}
+	r := &Round{Shares: sharesOfBudget(s.Study), roster: s.Roster, model: s.Model}
+	unit := multiplier * math.Sqrt(r.Shares[0]) / (s.Rate * math.Sqrt(float64(s.Steps)))
+	cfg := dpmech.Config{
+		Dim: s.Model.Dim(), Clip: s.Clip, NoiseMultiplier: unit / math.Sqrt(r.Shares[1]),
+		Shares: s.NoiseShares, Terms: s.Study.Federation.MaxRecords, Releases: len(s.Roster.Clients),
+		Adjacency: s.Study.Privacy.Adjacency,
+	}
+	if r.Gradient, err = dpmech.NewGaussianSum(cfg); err != nil {
+		return nil, fmt.Errorf("the gradient of the last round: %w", err)
+	}
+	cfg.Dim, cfg.Clip, cfg.NoiseMultiplier = onestep.Size(s.Model.Dim()), bound, unit/math.Sqrt(r.Shares[2])
+	if r.Curvature, err = dpmech.NewGaussianSum(cfg); err != nil {
+		return nil, fmt.Errorf("the curvature of the last round: %w", err)
+	}
+	return r, nil
+}
+
+// EventFor returns the cost of the last round under an adjacency, against an observer
+// to whom shares noise shares are unknown.
+func (r *Round) EventFor(shares int, adjacency accountant.Adjacency) accountant.Event {
+	return accountant.Composed{r.Gradient.EventFor(shares, adjacency), r.Curvature.EventFor(shares, adjacency)}
+}
+
+// check refuses sums of the last round that so many answers cannot yield.
+func (r *Round) check(gradient, curvature []int64, answers int) error {
+	for _, part := range []struct {
+		name string
+		sum  []int64
+		of   *dpmech.GaussianSum
+	}{{"gradient", gradient, r.Gradient}, {"curvature", curvature, r.Curvature}} {
+		if len(part.sum) != part.of.Dim() {
+			return phase.Refuse("a %s of the last round has %d elements, want %d", part.name, len(part.sum), part.of.Dim())
+		}
+		most := part.of.MaxTotal() / int64(len(r.roster.Clients)) * int64(answers)
+		for i, n := range part.sum {
+			if n > most || n < -most {
+				return phase.Refuse("element %d of a %s of the last round is beyond what %d answers can yield", i+1, part.name, answers)
+			}
+		}
+	}
+	return nil
+}
+
+// A Start is where the rounds end and the last round begins, as a machine knows it from
+// the outcomes.
+type Start struct {
+	Protocol phase.Digest
+	Lambda   []lambda.Wide
+	Point    []float64 // θ̃, the mean of the final q
+	// Exact is true if λ and the point are the same on every machine to the bit. If false,
+	// they differ by rounding.
+	Exact bool
+}
+
+// digest returns the identity of the last round at a λ; at any λ where machines may
+// differ by rounding.
+func (s *Start) digest() phase.Digest {
+	h := sha256.New()
+	io.WriteString(h, "fedpvi/curvature/v1")
+	h.Write(s.Protocol[:])
+	if s.Exact {
+		for _, w := range s.Lambda {
+			fmt.Fprintf(h, "%x,%x;", w.Hi, w.Lo)
+		}
+	}
+	return phase.Digest(h.Sum(nil))
+}

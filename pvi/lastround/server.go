@@ -1,0 +1,127 @@
+package lastround
+
+import (
+	"slices"
+
+	"fedpvi/pvi/phase"
+)
+
+// A Server adds up what clients release in the last round. It is driven by
+// Next and Collect or Close. The posterior follows from the outcome.
+type Server struct {
+	round  *Round
+	digest phase.Digest
+	point  []float64
+
+	planned   bool
+	open      bool
+	answered  []phase.ClientID // in order
+	gradient  []int64
+	curvature []int64
+}
+
+// NewServer returns the server of a last round at its start.
+func NewServer(r *Round, at Start) *Server {
+	return &Server{
+		round: r, digest: at.digest(), point: slices.Clone(at.Point),
+		gradient: make([]int64, r.Gradient.Dim()), curvature: make([]int64, r.Curvature.Dim()),
+	}
+}
+
+// Next returns the plan, and false if it was returned before.
+func (s *Server) Next() (Plan, bool) {
+	if s.planned {
+		return Plan{}, false
+	}
+	s.planned, s.open = true, true
+	return Plan{s.digest, s.point}, true
+}
+
+// Collect adds a release to the round, and returns the outcome if it was the last one
+// missing. A release that is out of place is [phase.Refused] and changes nothing.
+func (s *Server) Collect(r *Release) (*Outcome, error) {
+	round := s.round
+	if r.Round != s.digest {
+		return nil, phase.Refuse("the release is for last round %.16s, this is %.16s", r.Round, s.digest)
+	}
+	if !s.open {
+		return nil, phase.Refuse("the last round is not open")
+	}
+	if _, ok := round.roster.Index(r.Client); !ok {
+		return nil, phase.Refuse("client %q is not in the roster", r.Client)
+	}
+	at, answered := slices.BinarySearch(s.answered, r.Client)
+	if answered {
+		return nil, phase.Refuse("client %q has answered the last round", r.Client)
+	}
+	if err := round.check(r.Gradient, r.Curvature, 1); err != nil {
+		return nil, err
+	}
+	for i, n := range r.Gradient {
+		s.gradient[i] += n
+	}
+	for i, n := range r.Curvature {
+		s.curvature[i] += n
+	}
+	s.answered = slices.Insert(s.answered, at, r.Client)
+	if len(s.answered) < len(round.roster.Clients) {
+		return nil, nil
+	}
+	return s.finish(), nil
+}
+
+// Close ends the round with the answers that have come. With fewer than U_min it is
+// void: nothing is opened.
+func (s *Server) Close() (*Outcome, error) {
+	if !s.open {
+		return nil, phase.Refuse("the last round is not open")
+	}
+	return s.finish(), nil
+}
+
+func (s *Server) finish() *Outcome {
+	s.open = false
+	o := &Outcome{Round: s.digest, Verdict: phase.Void, Point: s.point, Participants: s.answered}
+	if len(s.answered) >= s.round.roster.Fewest {
+		o.Verdict, o.Gradient, o.Curvature = phase.Accepted, s.gradient, s.curvature
+	}
+	return o
+}
+
+// Waiting returns the clients whose answer is missing, in order.
+func (s *Server) Waiting() []phase.ClientID {
+	if !s.open {
+		return nil
+	}
+	return phase.Missing(s.round.roster.Clients, s.answered)
+}
+
+// Point returns θ̃, the mean of the final q. It is not a copy.
+func (s *Server) Point() []float64 { return s.point }
+
+// Outcomes returns the number of outcomes, 0 or 1.
+func (s *Server) Outcomes() int {
+	if s.planned && !s.open {
+		return 1
+	}
+	return 0
+}
+
+// Replay ends the round with the sums of an outcome from a transcript, and returns the
+// outcome that follows. If it differs from o, then o does not follow.
+func (s *Server) Replay(o *Outcome) (*Outcome, error) {
+	if !s.open {
+		return nil, phase.Refuse("the last round is not open")
+	}
+	if err := phase.CheckReplay(o.Participants, s.round.roster.Clients, nil, 0, 0); err != nil {
+		return nil, err
+	}
+	if o.Gradient != nil || o.Curvature != nil {
+		if err := s.round.check(o.Gradient, o.Curvature, len(o.Participants)); err != nil {
+			return nil, err
+		}
+		s.gradient, s.curvature = slices.Clone(o.Gradient), slices.Clone(o.Curvature)
+	}
+	s.answered = slices.Clone(o.Participants)
+	return s.finish(), nil
+}

@@ -1,0 +1,162 @@
+package lastround
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi/phase"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+)
+
+// A Site owns one client's records in the last round. It answers one plan, at
+// the point that it computes for itself from the outcomes of the rounds.
+//
+// A release changes the site's state. The caller must have saved the state before a
+// byte of the release leaves the house, and must send the same bytes again rather than
+// ask for a new release.
+type Site struct {
+	round    *Round
+	id       phase.ClientID
+	records  *solver.Regression
+	digest   phase.Digest
+	point    []float64
+	exact    bool // the point is the same on every machine
+	missed   int  // releases of the rounds that the client did not make
+	answered bool
+}
+
+// NewSite returns the site of a client with its records, at the start of a last round.
+// In the rounds before the client did not make missed of the releases that the study
+// pays for.
+func NewSite(r *Round, at Start, id phase.ClientID, records *shard.Shard, missed int) *Site {
+	return &Site{
+		round: r, id: id, records: r.model.Regression(records),
+		digest: at.digest(), point: slices.Clone(at.Point), exact: at.Exact, missed: missed,
+	}
+}
+
+// ID returns the client's name.
+func (s *Site) ID() phase.ClientID { return s.id }
+
+// Releases returns by how much the last round adds to the client's number of releases:
+// nothing before it is answered, and then what is missing to all that the study pays
+// for. A cost is that of a client's first releases, the last round comes after all
+// others and is the dearest: a round that the client missed counts as answered then.
+func (s *Site) Releases() int {
+	if s.answered {
+		return s.missed + 1
+	}
+	return 0
+}
+
+// Propose answers the plan with noise from src. It is charged, and its noise drawn,
+// before anything looks at the records. A plan that is out of place is [phase.Refused], and
+// nothing is computed. Any other error leaves r without numbers, and is charged.
+func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
+	*r = Release{}
+	if err := s.Check(plan); err != nil {
+		return err
+	}
+	s.answered, s.point = true, slices.Clone(plan.Point)
+	c := s.round
+	var gradientNoise, curvatureNoise dpmech.Noise
+	c.Gradient.Draw(&gradientNoise, src)
+	c.Curvature.Draw(&curvatureNoise, src)
+	gradient, err := released(c.Gradient, &gradientNoise, func(add func([]float64) error) error {
+		return s.records.EachGradient(s.point, add)
+	})
+	if err != nil {
+		return fmt.Errorf("client %s: last round: %w", s.id, err)
+	}
+	curvature, err := released(c.Curvature, &curvatureNoise, func(add func([]float64) error) error {
+		return s.records.EachInformation(s.point, add)
+	})
+	if err != nil {
+		return fmt.Errorf("client %s: last round: %w", s.id, err)
+	}
+	*r = Release{s.digest, s.id, gradient, curvature}
+	return nil
+}
+
+// Check returns the refusal with which Propose would answer a plan. It changes nothing.
+func (s *Site) Check(plan *Plan) error {
+	switch {
+	case plan.Round != s.digest:
+		return phase.Refuse("the plan is for last round %.16s, this is %.16s", plan.Round, s.digest)
+	case !s.knows(plan.Point):
+		return phase.Refuse("the point of the last round does not follow from the outcomes that client %q has seen", s.id)
+	case s.answered:
+		return phase.Refuse("client %q has answered the last round", s.id)
+	}
+	return nil
+}
+
+// knows reports whether a point is the one that the outcomes lead to: exactly, or up to
+// rounding where floating-point arithmetic leads to it. Nothing private rests on it: a
+// record moves the sums by no more than the clips at any point.
+func (s *Site) knows(point []float64) bool {
+	if s.exact {
+		return slices.Equal(point, s.point)
+	}
+	if len(point) != len(s.point) {
+		return false
+	}
+	for i, x := range point {
+		scale := math.Abs(s.point[i]) + s.round.model.Parameters.Prior(i).SD
+		if !(math.Abs(x-s.point[i]) <= tolerance*scale) {
+			return false
+		}
+	}
+	return true
+}
+
+// released returns what a mechanism releases of a query under noise that was drawn.
+func released(m *dpmech.GaussianSum, noise *dpmech.Noise, query dpmech.Query) ([]int64, error) {
+	sum := m.NewAccumulator()
+	if err := query(sum.Add); err != nil {
+		return nil, err
+	}
+	noisy, exact := make([]int64, m.Dim()), make([]int64, m.Dim()) // the latter stays here
+	err := m.ReleaseSum(noisy, exact, noise, sum)
+	return noisy, err
+}
+
+// tolerance is how far the points of two machines may be apart where they follow from
+// floating-point arithmetic, in units of the mean and the prior's sd: rounding differs by
+// some 2^-45 after a thousand steps.
+const tolerance = 0x1p-24
+
+// Foretell returns the plan, which follows from the outcomes of the rounds.
+func (s *Site) Foretell() Plan { return Plan{s.digest, s.point} }
+
+// Settle checks the outcome of the last round, from which the posterior follows. An
+// outcome that contradicts what the client knows is [phase.Refused]. It changes nothing.
+func (s *Site) Settle(o *Outcome) error {
+	_, took := slices.BinarySearch(o.Participants, s.id)
+	switch {
+	case o.Round != s.digest:
+		return phase.Refuse("the outcome is for last round %.16s, this is %.16s", o.Round, s.digest)
+	case !s.round.roster.Selects(o.Participants):
+		return phase.Refuse("the outcome of the last round counts clients that are not in the roster, or not in order")
+	case took && !s.answered:
+		return phase.Refuse("the outcome of the last round counts an answer that client %q did not give", s.id)
+	case !s.knows(o.Point):
+		return phase.Refuse("the point of the last round does not follow from the outcomes that client %q has seen", s.id)
+	}
+	switch o.Verdict {
+	case phase.Void:
+		if o.Gradient != nil || o.Curvature != nil {
+			return phase.Refuse("the outcome of the last round is void and has sums")
+		}
+		return nil
+	case phase.Accepted:
+		if fewest := s.round.roster.Fewest; len(o.Participants) < fewest {
+			return phase.Refuse("the sums of the last round were opened for %d answers, fewer than the %d for which noise shares were made", len(o.Participants), fewest)
+		}
+		return s.round.check(o.Gradient, o.Curvature, len(o.Participants))
+	}
+	return phase.Refuse("the verdict on the last round is %q", o.Verdict)
+}

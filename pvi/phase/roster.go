@@ -1,0 +1,132 @@
+package phase
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"fedpvi/pvi/study"
+)
+
+// A Roster is the clients that take part in a study. It does not change.
+type Roster struct {
+	Clients []ClientID // in order
+	Fewest  int        // U_min, the fewest answers for which a sum is opened
+}
+
+// NewRoster returns the roster of a study. The clients may be in any order. It returns
+// an error for clients with whom the study cannot be played.
+func NewRoster(st *study.Study, clients []ClientID) (Roster, error) {
+	r := Roster{Clients: slices.Sorted(slices.Values(clients)), Fewest: st.Federation.MinClients}
+	for i, id := range r.Clients {
+		if id == "" {
+			return r, errors.New("the roster has a client without a name")
+		}
+		if i > 0 && r.Clients[i-1] == id {
+			return r, fmt.Errorf("the roster names client %q twice", id)
+		}
+	}
+	if r.Fewest == 0 {
+		r.Fewest = len(r.Clients)
+	}
+	if len(r.Clients) < r.Fewest || len(r.Clients) == 0 {
+		return r, fmt.Errorf("the roster has %d clients, fewer than federation.min_clients = %d: enrol more, or lower it, which raises every client's noise share", len(r.Clients), max(1, r.Fewest))
+	}
+	if colluders := st.Federation.Colluders; colluders >= r.Fewest {
+		return r, fmt.Errorf("federation.colluders = %d leaves no noise share unknown to %d colluders among the %d clients of the smallest sum", colluders, colluders, r.Fewest)
+	}
+	return r, r.checkDelta(st)
+}
+
+// checkDelta returns an error for a δ so large that a mechanism would meet it which
+// publishes a record or client, chosen at random, outright.
+func (r Roster) checkDelta(st *study.Study) error {
+	privacy := st.Privacy
+	count, who := len(r.Clients), "clients"
+	switch privacy.Unit {
+	case study.None:
+		return nil
+	case study.Record:
+		if nominal := st.Federation.NominalRecords; nominal > 0 {
+			count, who = count*nominal, fmt.Sprintf("records (%d clients with federation.nominal_records = %d)", len(r.Clients), nominal)
+		}
+	}
+	if most := 1 / float64(count); privacy.Delta >= most {
+		return fmt.Errorf("privacy.delta = %g is not below 1/%d = %.3g, one over the number of %s: publishing one of them outright would meet it; write a smaller one, such as %.0e",
+			privacy.Delta, count, most, who, most/10)
+	}
+	return nil
+}
+
+// Digest returns the identity of a study for the roster, with the scale that was found
+// for its columns, if one was.
+func (r Roster) Digest(st *study.Study, scale []study.Bounds) Digest {
+	h := sha256.New()
+	io.WriteString(h, "fedpvi/protocol/v1")
+	h.Write(st.Digest[:])
+	for _, id := range r.Clients {
+		fmt.Fprintf(h, "%d:%s", len(id), id) // no two rosters give the same bytes
+	}
+	for _, b := range scale {
+		fmt.Fprintf(h, "[%x,%x]", b.Low, b.High) // nor two scales: %x is exact
+	}
+	return Digest(h.Sum(nil))
+}
+
+// Index returns the place of a client in the roster.
+func (r Roster) Index(id ClientID) (int, bool) { return slices.BinarySearch(r.Clients, id) }
+
+// Selects reports whether some are clients of the roster, in order and each once.
+func (r Roster) Selects(some []ClientID) bool { return InOrder(some, r.Clients) }
+
+// InOrder reports whether some is a selection of all, in the same order.
+func InOrder(some, all []ClientID) bool {
+	if len(some) == len(all) && len(all) > 0 && &some[0] == &all[0] {
+		return true // the common case in one process, where all clients share the roster
+	}
+	for _, id := range some {
+		i := slices.Index(all, id)
+		if i < 0 {
+			return false
+		}
+		all = all[i+1:]
+	}
+	return true
+}
+
+// Missing returns those of the clients of a plan that have not answered it.
+func Missing(clients, answered []ClientID) []ClientID {
+	var out []ClientID
+	for _, id := range clients {
+		if _, ok := slices.BinarySearch(answered, id); !ok {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// CheckReplay refuses participants that are not clients of the plan, and a sum that is
+// not nil and that their answers cannot yield. An element of one answer is at most
+// limit.
+func CheckReplay(participants, clients []ClientID, sum []int64, size int, limit int64) error {
+	for i, id := range participants {
+		if _, ok := slices.BinarySearch(clients, id); !ok || i > 0 && participants[i-1] >= id {
+			return Refuse("an outcome counts clients that its plan does not name, or not in order")
+		}
+	}
+	if sum == nil {
+		return nil
+	}
+	if len(sum) != size {
+		return Refuse("a sum has %d elements, want %d", len(sum), size)
+	}
+	most := int64(len(participants)) * limit
+	for i, n := range sum {
+		if n > most || n < -most {
+			return Refuse("element %d of a sum is beyond what %d answers can yield", i+1, len(participants))
+		}
+	}
+	return nil
+}

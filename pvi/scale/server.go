@@ -1,0 +1,139 @@
+package scale
+
+import (
+	"slices"
+
+	"fedpvi/pvi/phase"
+	"fedpvi/pvi/study"
+)
+
+// A Server adds up what clients release to find the scale of columns. It is
+// driven by Next, Collect or Close, and the outcome to every client.
+type Server struct {
+	scaling *Scaling
+	scale   *scale
+	open    *pass
+}
+
+// A pass is a pass that has no outcome yet.
+type pass struct {
+	Answered []phase.ClientID // in order
+	Sum      []int64
+}
+
+// NewServer returns a server at the public bounds.
+func NewServer(s *Scaling) *Server {
+	return &Server{scaling: s, scale: newScale(s)}
+}
+
+// Next returns the plan of the next pass, and false if answers must come first or
+// the scale is found.
+func (s *Server) Next() (Plan, bool) {
+	if s.open != nil || s.Done() {
+		return Plan{}, false
+	}
+	number := s.scale.passes + 1
+	s.open = &pass{Sum: make([]int64, s.scaling.step(number).size)}
+	return Plan{s.scaling.digest, number, s.scale.bounds()}, true
+}
+
+// Collect adds a release to the pass, and returns the outcome if it was the last
+// one missing. A release that is out of place is [phase.Refused] and changes nothing.
+func (s *Server) Collect(r *Release) (*Outcome, error) {
+	c := s.scaling
+	if r.Scaling != c.digest {
+		return nil, phase.Refuse("the release is for scaling %.16s, this is %.16s", r.Scaling, c.digest)
+	}
+	if s.open == nil || r.Number != s.scale.passes+1 {
+		return nil, phase.Refuse("pass %d is not open", r.Number)
+	}
+	if _, ok := c.roster.Index(r.Client); !ok {
+		return nil, phase.Refuse("client %q is not in the roster", r.Client)
+	}
+	at, answered := slices.BinarySearch(s.open.Answered, r.Client)
+	if answered {
+		return nil, phase.Refuse("client %q has answered pass %d", r.Client, r.Number)
+	}
+	if err := c.step(r.Number).checkSum(r.Sum, 1); err != nil {
+		return nil, err
+	}
+	for i, n := range r.Sum {
+		s.open.Sum[i] += n
+	}
+	s.open.Answered = slices.Insert(s.open.Answered, at, r.Client)
+	if len(s.open.Answered) < len(c.roster.Clients) {
+		return nil, nil
+	}
+	return s.finish(), nil
+}
+
+// checkSum refuses a sum that the given number of answers cannot yield.
+func (s *step) checkSum(sum []int64, answers int) error {
+	if len(sum) != s.size {
+		return phase.Refuse("a sum of the standardisation has %d elements, want %d", len(sum), s.size)
+	}
+	most := int64(answers) * s.limit
+	for i, n := range sum {
+		if n > most || n < -most {
+			return phase.Refuse("element %d is beyond what %d answers can yield", i+1, answers)
+		}
+	}
+	return nil
+}
+
+// Close ends the open pass with the answers that have come. With fewer than U_min
+// it is void: nothing is opened, and the bounds stay.
+func (s *Server) Close() (*Outcome, error) {
+	if s.open == nil {
+		return nil, phase.Refuse("no pass is open")
+	}
+	return s.finish(), nil
+}
+
+func (s *Server) finish() *Outcome {
+	o := &Outcome{Scaling: s.scaling.digest, Number: s.scale.passes + 1, Verdict: phase.Void, Participants: s.open.Answered}
+	if len(s.open.Answered) >= s.scaling.roster.Fewest {
+		o.Verdict, o.Sum = phase.Accepted, s.open.Sum
+	}
+	s.scale.follow(o.Sum, len(o.Participants))
+	s.open = nil
+	return o
+}
+
+// Waiting returns the clients whose answer to the open pass is missing, in order.
+func (s *Server) Waiting() []phase.ClientID {
+	if s.open == nil {
+		return nil
+	}
+	return phase.Missing(s.scaling.roster.Clients, s.open.Answered)
+}
+
+// Done reports whether every pass has an outcome.
+func (s *Server) Done() bool { return s.scale.passes == s.scaling.Passes() }
+
+// Columns returns what is known so far. It is not a copy.
+func (s *Server) Columns() []Column { return s.scale.columns }
+
+// Scaled returns the study on the scale that was found. Every pass must have an
+// outcome.
+func (s *Server) Scaled() (*study.Study, error) { return s.scale.scaled() }
+
+// Outcomes returns the number of passes that have an outcome.
+func (s *Server) Outcomes() int { return s.scale.passes }
+
+// Replay ends the open pass with the sum of an outcome from a transcript, and returns
+// the outcome that follows. If it differs from o, then o does not follow.
+func (s *Server) Replay(o *Outcome) (*Outcome, error) {
+	if s.open == nil || o.Number != s.scale.passes+1 {
+		return nil, phase.Refuse("pass %d is not open", o.Number)
+	}
+	step := s.scaling.step(o.Number)
+	if err := phase.CheckReplay(o.Participants, s.scaling.roster.Clients, o.Sum, step.size, step.limit); err != nil {
+		return nil, err
+	}
+	s.open.Answered = slices.Clone(o.Participants)
+	if o.Sum != nil {
+		s.open.Sum = slices.Clone(o.Sum)
+	}
+	return s.finish(), nil
+}

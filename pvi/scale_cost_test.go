@@ -1,0 +1,198 @@
+package pvi
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"fedpvi/accountant"
+	"fedpvi/pvi/study"
+)
+
+// scaleSource is a study whose scale is to be found; x and y have bounds a hundred
+// times wider than [-1, 1], level cannot be standardised.
+const scaleSource = `
+[study]
+version = 1
+name = "scales"
+[[column]]
+name = "x"
+
+type = "numeric"
+bounds = [-100, 100]
+[[column]]
+name = "level"
+
+type = "ordered"
+levels = ["a", "b", "c"]
+[[column]]
+name = "y"
+
+type = "numeric"
+bounds = [-100, 100]
+[model]
+family = "linear"
+outcome = "y"
+terms = ["x", "level"]
+standardise = "private"
+noise_sd = 0.5
+[inference]
+rounds = 2
+#inference
+[privacy]
+#privacy
+[standardise]
+#standardise
+[federation]
+max_records = 100000
+nominal_records = 50
+#federation
+`
+
+// Privacy settings for scaleSource.
+const (
+	recordTarget = "unit = \"record\"\nepsilon = 1\ndelta = 1e-7"
+	clientTarget = "unit = \"client\"\nepsilon = 4\ndelta = 1e-5"
+)
+
+func scaleStudy(t testing.TB, privacy, standardise, federation string) *study.Study {
+	t.Helper()
+	source := strings.NewReplacer("#privacy", privacy, "#standardise", standardise, "#federation", federation, "#inference", "").Replace(scaleSource)
+	st, err := study.Parse("scales.toml", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// The protocol of the rounds needs the scale, and is another one on another scale.
+func TestProtocolBindsScale(t *testing.T) {
+	st := scaleStudy(t, recordTarget, "", "")
+	roster := []ClientID{"a", "b"}
+	if _, err := NewProtocol(st, roster); err == nil || !strings.Contains(err.Error(), "has to be found first") {
+		t.Errorf("a protocol without a scale: %v", err)
+	}
+	seen := map[Digest]bool{}
+	scales := [][]study.Bounds{st.PublicScale(), {{Low: -1, High: 1}, {Low: -2, High: 2}}, {{Low: -1, High: 1}, {Low: -2, High: math.Nextafter(2, 3)}}}
+	for _, bounds := range scales {
+		scaled, err := st.WithScale(bounds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := NewProtocol(scaled, roster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[p.Digest()] = true
+		if p.Before()[0].Digest() == p.Digest() {
+			t.Error("a scaling has the identity of its rounds")
+		}
+	}
+	if len(seen) != len(scales) {
+		t.Errorf("%d scales have %d identities", len(scales), len(seen))
+	}
+}
+
+// What the passes cost is the accountant's event, and that of the formula: μ² of all
+// passes is the share of the target's, whatever the unit and adjacency. The rest
+// is calibrated to it, and the whole meets the target and nearly exhausts it.
+func TestScaleIsPaidFor(t *testing.T) {
+	for _, c := range []struct{ privacy, federation string }{
+		{recordTarget, ""},
+		{recordTarget + "\nadjacency = \"replace-one\"", ""},
+		{clientTarget, ""},
+		{clientTarget, "min_clients = 9\ncolluders = 4"},
+		{clientTarget + "\nadjacency = \"replace-one\"", "min_clients = 9"},
+	} {
+		st := scaleStudy(t, c.privacy, "budget_share = 0.3\nrounds = 4", c.federation)
+		roster := make([]ClientID, 10)
+		for m := range roster {
+			roster[m] = clientID(m)
+		}
+		st, err := st.WithScale(st.PublicScale())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := NewProtocol(st, roster)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := accountant.GaussianMu(st.Privacy.Epsilon, st.Privacy.Delta)
+		view, adjacency := p.Views()[0], st.Privacy.Adjacency
+		total := 0.0 // μ² of the passes, by the formula
+		for n := 1; n <= 4; n++ {
+			m := p.Before()[0].Mechanism(n)
+			sd := float64(m.ShareSigma()) * m.Lattice().Step() * math.Sqrt(float64(view.Shares))
+			mu := adjacency.Factor() * m.Clip() / sd
+			total += mu * mu
+		}
+		if math.Abs(total/(0.3*target*target)-1) > 1e-6 {
+			t.Errorf("%s: the passes cost μ² = %g, want %g", c.privacy, total, 0.3*target*target)
+		}
+		profile, err := accountant.Account(p.Before()[0].EventFor(view.Shares, adjacency))
+		if err != nil || math.Abs(profile.Mu()*profile.Mu()/total-1) > 1e-5 {
+			t.Errorf("%s: the event says μ = %g, the formula %g, %v", c.privacy, profile.Mu(), math.Sqrt(total), err)
+		}
+		// All of it, in every view and adjacency: rounds and passes.
+		costs, err := p.Costs(p.Releases())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := costs[0].Epsilon; e > st.Privacy.Epsilon || e < st.Privacy.Epsilon*(1-1e-6) {
+			t.Errorf("%s: the study costs ε = %g, the target is %g", c.privacy, e, st.Privacy.Epsilon)
+		}
+		for _, cost := range costs {
+			var squares float64
+			for n := 1; n <= 4; n++ {
+				m := p.Before()[0].Mechanism(n)
+				mu := cost.Adjacency.Factor() * m.Clip() / (float64(m.ShareSigma()) * m.Lattice().Step() * math.Sqrt(float64(cost.View.Shares)))
+				squares += mu * mu
+			}
+			m := p.Mechanism()
+			mu := cost.Adjacency.Factor() * m.Clip() / (float64(m.ShareSigma()) * m.Lattice().Step() * math.Sqrt(float64(cost.View.Shares)))
+			squares += float64(p.Releases()) * mu * mu
+			if math.Abs(cost.Mu*cost.Mu/squares-1) > 1e-5 {
+				t.Errorf("%s, %s, %s: μ = %g, the formula gives %g", c.privacy, cost.View.Name, cost.Adjacency, cost.Mu, math.Sqrt(squares))
+			}
+		}
+	}
+}
+
+// The noise multiplier of a pass may be given, and published factors pay for the
+// scale in every one of their costs.
+func TestScaleWithGivenNoise(t *testing.T) {
+	roster := []ClientID{"a", "b", "c", "d"}
+	privacy := "unit = \"client\"\nnoise_multiplier = 5\ndelta = 1e-3\nclip = 5"
+	source := strings.NewReplacer("#privacy", privacy, "#standardise", "noise_multiplier = 8", "#inference", "factors = \"published\"").Replace(scaleSource)
+	st, err := study.Parse("scales.toml", []byte(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st, err = st.WithScale(st.PublicScale()); err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewProtocol(st, roster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := p.Before()[0].Mechanism(1).NoiseMultiplier(); s != 8 {
+		t.Errorf("the noise multiplier of a pass is %g, want 8", s)
+	}
+	claimed, truth, sound, err := p.OutsideCosts(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scale := 3.0 / 64
+	for _, c := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"claimed", claimed.Mu, math.Sqrt(2.0/25 + scale)},
+		{"true", truth.Mu, math.Hypot(PublishedMu(4, 2, 5, st.Inference.Damping.At), math.Sqrt(scale))},
+		{"sound", sound.Mu, math.Sqrt(4 * (2.0/25 + scale))},
+	} {
+		if math.Abs(c.got/c.want-1) > 1e-6 {
+			t.Errorf("the %s μ is %g, want %g", c.name, c.got, c.want)
+		}
+	}
+}
