@@ -12,18 +12,18 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// An announcement is an entry as it is sent: to all who follow the same bytes, which are
-// hashed and encoded once.
+// An announcement is an entry in the form in which it is sent. All followers receive the same
+// bytes, which are hashed and encoded once.
 type announcement struct {
 	Item
 	number uint64
 	sum    Hash
-	whole  []frame // from the first byte of the body on
-	brief  []frame // without the body; nil if it has to be sent
+	whole  []frame // from the first byte of the body
+	brief  []frame // without the body; nil if the body must be sent
 }
 
-// A frame is one message of an entry. On the wire it is a FollowResponse: the head is its
-// encoding up to the bytes of the piece, which are part of the body and not copied.
+// A frame is one message of an entry: a FollowResponse on the wire. The head is its encoding up to
+// the bytes of the piece. The piece is part of the body and is not copied.
 type frame struct{ head, piece []byte }
 
 func announce(number uint64, item Item) (*announcement, error) {
@@ -37,8 +37,8 @@ func announce(number uint64, item Item) (*announcement, error) {
 	return a, err
 }
 
-// frames returns the messages that send the entry from an offset of its body on, or without it to those
-// who say that they may do without.
+// frames returns the messages that send the entry from an offset of its body. If brief is set they
+// may leave out the body.
 func (a *announcement) frames(offset uint64, brief bool) ([]frame, error) {
 	switch {
 	case brief && offset == 0 && a.brief != nil:
@@ -65,30 +65,30 @@ func (a *announcement) encode(offset uint64) (all []frame, err error) {
 	return all, err
 }
 
-// beyond refuses to send an entry from an offset that it does not have.
+// beyond returns an error for an offset behind the end of the entry.
 func beyond(number, offset, size uint64) error {
 	return refuse(OutOfPlace, "entry %d has %d bytes: there is no byte %d", number, size, offset)
 }
 
-// startOf encodes what begins an entry that is sent from an offset on, or of which nothing else is sent.
+// startOf encodes the first message of an entry that is sent from an offset.
 func startOf(number uint64, envelope []byte, size uint64, sum Hash, offset uint64, brief bool) ([]byte, error) {
 	start := wirepb.FollowResponse_Start_builder{Number: number, Envelope: envelope, Size: size, Sha256: sum[:], Offset: offset, Brief: brief}.Build()
 	return proto.Marshal(wirepb.FollowResponse_builder{Start: start}.Build())
 }
 
-// withPiece appends to a head what goes before the bytes of a piece.
+// withPiece appends the bytes that precede a piece of the given size.
 func withPiece(head []byte, size int) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(head, pieceField, protowire.BytesType), uint64(size))
 }
 
-// announcements are the newest ones of a study: the outcome of a round and the plan of the next
-// go out together.
+// announcements holds the newest entries of a study: the outcome of a round and the next plan are
+// sent together.
 type announcements struct {
 	mu  sync.Mutex
 	all []*announcement // newest first
 }
 
-// What is kept besides the two newest entries.
+// Limits of the entries kept besides the two newest.
 const (
 	keptEntries = 2
 	keptBytes   = 8 << 20
@@ -121,13 +121,13 @@ func (s *announcements) of(number uint64, item Item) (*announcement, error) {
 	return a, nil
 }
 
-// same reports whether two slices are the same bytes in memory, which nobody changes.
+// same reports whether two slices share their memory. Entries are never modified.
 func same(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// codec encodes messages as gRPC does, but for frames, which are encoded already, and arrivals and
-// submissions, which are taken apart without a copy.
+// A codec encodes messages as gRPC does, except that frames are encoded already, and arrivals and
+// submissions are decoded without a copy.
 type codec struct{}
 
 func (codec) Marshal(v any) (mem.BufferSlice, error) {
@@ -159,5 +159,5 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	return fmt.Errorf("a message of type %T", v)
 }
 
-// Name is what gRPC calls the encoding on the wire.
+// Name returns gRPC's name of the encoding.
 func (codec) Name() string { return "proto" }

@@ -11,8 +11,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// What goes over the wire is what protobuf makes of the same messages, and a client takes the
-// entry from it, from wherever it goes on.
+// The bytes on the wire equal the protobuf encoding of the same messages. A client assembles the
+// entry from them, from any offset.
 func TestFramesAreMessages(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	for _, size := range []int{0, 1, entryMessage - 1, entryMessage, entryMessage + 1, 5*entryMessage + 77} {
@@ -25,7 +25,7 @@ func TestFramesAreMessages(t *testing.T) {
 			if offset < 0 || offset > size {
 				continue
 			}
-			frames, err := a.frames(uint64(offset), offset%2 == 0) // the body does not follow from anything
+			frames, err := a.frames(uint64(offset), offset%2 == 0) // the body does not follow from earlier entries
 			check(t, err)
 			assembly := &assembly{number: 7, limit: int64(size), size: int64(size), running: sha256.New()}
 			check(t, assembly.add(body[:offset]))
@@ -46,7 +46,7 @@ func TestFramesAreMessages(t *testing.T) {
 				check(t, err)
 				got := data.Materialize()
 				if !bytes.Equal(got, want) || len(got) > entryMessage+16 {
-					t.Fatalf("%d bytes from %d: message %d is not what protobuf makes, or has %d bytes", size, offset, i, len(got))
+					t.Fatalf("%d bytes from %d: message %d differs from protobuf, or has %d bytes", size, offset, i, len(got))
 				}
 				if len(f.piece) > 0 && &f.piece[0] != &rest[0] {
 					t.Errorf("%d bytes from %d: message %d has a copy of the body", size, offset, i)
@@ -63,11 +63,11 @@ func TestFramesAreMessages(t *testing.T) {
 	a, err := announce(7, item([]byte("body")))
 	check(t, err)
 	if _, err := a.frames(5, true); err == nil {
-		t.Error("an entry goes on behind its end")
+		t.Error("an entry continues behind its end")
 	}
 }
 
-// An entry is encoded once for all, and another one with its number is not taken for it.
+// An entry is encoded once for all followers, and is not mistaken for another with the same number.
 func TestEntriesAreEncodedOnce(t *testing.T) {
 	var s announcements
 	of := func(number uint64, i Item) *announcement {
@@ -81,7 +81,7 @@ func TestEntriesAreEncodedOnce(t *testing.T) {
 		t.Error("an entry was encoded twice")
 	}
 	if other := of(2, Item{Envelope: plan.Envelope, Body: []byte("plot")}); other == second || string(other.Body) != "plot" {
-		t.Error("one entry was taken for another")
+		t.Error("one entry was mistaken for another")
 	}
 	if other := of(3, plan); other.number != 3 {
 		t.Error("an entry has the number of another")

@@ -18,15 +18,15 @@ const (
 
 var errFieldNumber = errors.New("protocol buffers have no field with so large a number")
 
-// An arrival is a FollowResponse as it is received. Its piece is part of the message, which is not
-// copied, and is good until free is called.
+// An arrival is a received FollowResponse. Its piece is part of the message, is not copied, and is
+// valid until free is called.
 type arrival struct {
 	start *wirepb.FollowResponse_Start // nil if there is none
 	piece []byte
 	whole mem.Buffer
 }
 
-// free gives the memory of the message back.
+// free releases the memory of the message.
 func (a *arrival) free() {
 	if a.whole != nil {
 		a.whole.Free()
@@ -34,7 +34,7 @@ func (a *arrival) free() {
 	*a = arrival{}
 }
 
-// read takes a message apart as proto.Unmarshal does.
+// read decodes a message as proto.Unmarshal does.
 func (a *arrival) read(whole mem.Buffer) error {
 	a.free()
 	a.whole = whole

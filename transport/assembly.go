@@ -8,32 +8,32 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// An assembly puts an entry together from its pieces, across as many connections as it
-// takes. The body takes up at most twice the memory of what has come.
+// An assembly assembles an entry from its pieces, over any number of connections. The body uses at
+// most twice the memory of the received bytes.
 type assembly struct {
 	number  uint64
 	limit   int64
-	brief   bool // the body may stay away, if it can be worked out
-	started bool // by a connection, this one or one before
+	brief   bool // the body may be left out if it can be computed
+	started bool // a start arrived on this connection or an earlier one
 	item    Item
 	size    int64
 	sum     []byte
 	running hash.Hash
-	resumed bool // the start of this connection has come
+	resumed bool // the start of this connection has arrived
 }
 
 func newAssembly(number uint64, limit int64, brief bool) *assembly {
 	return &assembly{number: number, limit: limit, brief: brief, running: sha256.New()}
 }
 
-// have is how many bytes of the body there are.
+// have returns the number of bytes of the body so far.
 func (a *assembly) have() uint64 { return uint64(len(a.item.Body)) }
 
-// reconnect is told that what comes now begins with a start again.
+// reconnect expects a new start next.
 func (a *assembly) reconnect() { a.resumed = false }
 
-// take adds a message and reports whether the entry is complete. An error is the fault of
-// the other end: nothing of the entry may be used.
+// take adds a message, and reports whether the entry is complete. An error is the fault of the
+// other end: no part of the entry may be used.
 func (a *assembly) take(m *arrival) (complete bool, err error) {
 	switch {
 	case (m.start != nil) == a.resumed:
@@ -52,15 +52,15 @@ func (a *assembly) take(m *arrival) (complete bool, err error) {
 		return false, err
 	}
 	if !bytes.Equal(a.running.Sum(nil), a.sum) {
-		return false, refuse(Malformed, "entry %d has another hash than was announced", a.number)
+		return false, refuse(Malformed, "entry %d has another hash than announced", a.number)
 	}
 	return true, nil
 }
 
-// abridged completes an entry whose body stays away.
+// abridged completes an entry whose body is left out.
 func (a *assembly) abridged(m *arrival) (complete bool, err error) {
 	if !a.brief || a.have() > 0 || len(m.piece) > 0 {
-		return false, refuse(OutOfPlace, "entry %d is to come without a body that was asked for", a.number)
+		return false, refuse(OutOfPlace, "entry %d lacks a body that was requested", a.number)
 	}
 	a.item.Derived = true
 	return true, nil
@@ -72,7 +72,7 @@ func (a *assembly) begin(start *wirepb.FollowResponse_Start) error {
 	}
 	if a.started {
 		if !bytes.Equal(a.item.Envelope, start.GetEnvelope()) || uint64(a.size) != start.GetSize() || !bytes.Equal(a.sum, start.GetSha256()) {
-			return refuse(OutOfPlace, "entry %d is another than it was before the connection ended", a.number)
+			return refuse(OutOfPlace, "entry %d changed while the connection was broken", a.number)
 		}
 	}
 	a.item.Envelope, a.size, a.sum = start.GetEnvelope(), int64(start.GetSize()), start.GetSha256()

@@ -12,7 +12,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// tell says an entry whose body follows from those before it.
+// tell publishes an entry whose body follows from the earlier ones.
 func (d *desk) tell(body []byte) {
 	d.say(body)
 	d.mu.Lock()
@@ -20,9 +20,9 @@ func (d *desk) tell(body []byte) {
 	d.entries[len(d.entries)-1].Derived = true
 }
 
-// Who works bodies out is not sent those that follow, and has them when it asks. Who does not, as a program
-// that knows nothing of this, is sent all.
-func TestABodyThatFollowsStaysAway(t *testing.T) {
+// A client that computes bodies does not receive those that follow from earlier entries, unless it
+// requests them. A client that does not, such as an older program, receives all of them.
+func TestBodyThatFollowsIsLeftOut(t *testing.T) {
 	for name, poll := range map[string]time.Duration{"connected": 0, "polling": time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -42,7 +42,7 @@ func TestABodyThatFollowsStaysAway(t *testing.T) {
 				all, err := south.Entry(t.Context(), n)
 				check(t, err)
 				if !bytes.Equal(all.Body, w.desk.entries[n-1].Body) {
-					t.Errorf("entry %d comes with %d bytes to who wants all", n, len(all.Body))
+					t.Errorf("entry %d comes with %d bytes to a client that wants all", n, len(all.Body))
 				}
 			}
 			if _, got, _ := moved.counts(); got < 2*len(outcome) || got > 2*len(outcome)+len(plan)/2 {
@@ -57,8 +57,8 @@ func TestABodyThatFollowsStaysAway(t *testing.T) {
 	}
 }
 
-// A body stays away for who asked for that, whole, and at its beginning.
-func TestAHostileAbsence(t *testing.T) {
+// A body may be left out only if the client permits it, entirely, and at its beginning.
+func TestHostileOmission(t *testing.T) {
 	body := []byte("the body of an entry")
 	serve := func(messages ...*wirepb.FollowResponse) func(*wirepb.FollowRequest, wirepb.Study_FollowServer) error {
 		return func(_ *wirepb.FollowRequest, s wirepb.Study_FollowServer) error {
@@ -75,10 +75,10 @@ func TestAHostileAbsence(t *testing.T) {
 		follow func(*wirepb.FollowRequest, wirepb.Study_FollowServer) error
 		whole  bool
 	}{
-		"with a piece":        {serve(abridged(1, body, body[:5])), false},
-		"another number":      {serve(abridged(2, body, nil)), false},
-		"asked for whole":     {serve(abridged(1, body, nil)), true},
-		"it is there no more": {func(*wirepb.FollowRequest, wirepb.Study_FollowServer) error { return nil }, true},
+		"with a piece":     {serve(abridged(1, body, body[:5])), false},
+		"another number":   {serve(abridged(2, body, nil)), false},
+		"asked for whole":  {serve(abridged(1, body, nil)), true},
+		"the body is gone": {func(*wirepb.FollowRequest, wirepb.Study_FollowServer) error { return nil }, true},
 		"after half its bytes": {func(m *wirepb.FollowRequest, s wirepb.Study_FollowServer) error {
 			if m.GetOffset() == 0 {
 				s.Send(answer(1, body, 0, body[:5]))

@@ -18,7 +18,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// A call is a call of a method at a server, as it is known before anything of it is read.
+// A call is a call of a method at a server, known before any of its messages is read.
 type call struct {
 	study  *served
 	peer   channel.Party
@@ -28,10 +28,10 @@ type call struct {
 	end    context.CancelCauseFunc
 }
 
-// versionHeader says the version agreed on in a call.
+// versionHeader is the header with the agreed protocol version of a call.
 const versionHeader = "fedpvi-version"
 
-// permissions are who may call what. What does not stand here is denied to all.
+// permissions lists who may call each method. A method that is not listed is denied to all.
 var permissions = map[string]struct {
 	guests, versionless bool
 	long                bool // lasts as long as bytes move
@@ -50,9 +50,8 @@ type callKey struct{}
 
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// admit decides about a call by its method and by who is at the other end. The context
-// that it returns ends when the call stalls or its study does, and with it what the call
-// reads or writes.
+// admit decides about a call by its method and its peer. The returned context ends when the call
+// stalls or its study is removed, and so do the reads and writes of the call.
 func (s *Server) admit(ctx context.Context, info *tap.Info) (context.Context, error) {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -88,31 +87,30 @@ func (s *Server) permit(who caller, study *served, info *tap.Info) *Refusal {
 	guest := who.peer == (channel.Party{})
 	switch {
 	case study == nil:
-		return refuse(Unknown, "the study is not served here any more")
+		return refuse(Unknown, "the study is no longer served here")
 	case !ok:
 		return refuse(Denied, "there is no such method")
 	case guest && !rule.guests:
-		return refuse(Denied, "guests may join and do nothing else: show the certificate of a party")
+		return refuse(Denied, "a guest may only join: use the certificate of a party")
 	case !guest && who.peer.Role != identity.Client:
-		return refuse(Denied, "only clients call this")
+		return refuse(Denied, "only clients may call this")
 	case !rule.versionless:
 		return s.speaks(info.Header.Get(versionHeader))
 	}
 	return nil
 }
 
-// speaks refuses a call in a version that was not agreed on, or not with this program:
-// the caller says hello again.
+// speaks refuses a call in a version that was not agreed on. The caller then agrees again.
 func (s *Server) speaks(header []string) *Refusal {
 	if len(header) == 1 {
 		if v, err := strconv.ParseUint(header[0], 10, 32); err == nil && s.versions.has(uint32(v)) {
 			return nil
 		}
 	}
-	return refuse(Version, "the call is in another version than %v: agree on one first", s.versions)
+	return refuse(Version, "the call does not use %v: agree on a version first", s.versions)
 }
 
-// knownMethod keeps what others make up out of the names of metrics.
+// knownMethod keeps invented method names out of the metrics.
 func knownMethod(full string) string {
 	if _, ok := permissions[full]; ok {
 		return path.Base(full)
@@ -136,7 +134,7 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerI
 	return err
 }
 
-// begin is told that a call begins; what it returns, how it ended.
+// begin records the beginning of a call. The returned function records its outcome.
 func (s *Server) begin(c *call) (end func(outcome string)) {
 	traced := func(string) {}
 	if c.method != path.Base(wirepb.Study_Follow_FullMethodName) {
@@ -148,7 +146,7 @@ func (s *Server) begin(c *call) (end func(outcome string)) {
 	}
 }
 
-// A watch ends a call that does not get on.
+// A watch ends a call that makes no progress.
 type watch struct {
 	limit time.Duration
 	timer *time.Timer
@@ -160,8 +158,8 @@ func newWatch(limit time.Duration, cancel context.CancelCauseFunc) *watch {
 	})}
 }
 
-// moved is told that bytes came or went.
+// moved records progress.
 func (w *watch) moved() { w.timer.Reset(w.limit) }
 
-// stop ends the watch, or makes it rest until something moves.
+// stop stops the watch until something moves.
 func (w *watch) stop() { w.timer.Stop() }

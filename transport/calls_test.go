@@ -34,7 +34,7 @@ func TestCallsArriveAsTheyWereMade(t *testing.T) {
 		check(t, north.Submit(t.Context(), release))
 	}
 	if n := w.desk.taken(release); n != 1 {
-		t.Errorf("a release was taken %d times", n)
+		t.Errorf("a release was accepted %d times", n)
 	}
 	for method, peer := range w.desk.peers {
 		if peer != party {
@@ -46,7 +46,7 @@ func TestCallsArriveAsTheyWereMade(t *testing.T) {
 	}
 }
 
-func TestAGuestJoins(t *testing.T) {
+func TestGuestJoins(t *testing.T) {
 	w := newWorld(t)
 	guest := w.dial(w.guest())
 	a, err := guest.Join(t.Context(), JoinRequest{Token: []byte("token"), Entry: []byte("entry"), Request: []byte("request")})
@@ -58,17 +58,17 @@ func TestAGuestJoins(t *testing.T) {
 }
 
 //abuse:case P20 a peer learns no more than a number
-func TestAnErrorIsNoMoreThanAnIncident(t *testing.T) {
+func TestInternalErrorIsReportedAsAnIncident(t *testing.T) {
 	var log bytes.Buffer
 	w := newWorldWith(t, ServerConfig{Log: logTo(&log)}, ours)
 	north := w.dial(w.config("north"))
 	w.desk.err = errors.New("disk /dev/secret is full")
 	err := north.Approve(t.Context(), []byte("consent"))
 	if err == nil || strings.Contains(err.Error(), "disk") {
-		t.Fatalf("the client learns: %v", err)
+		t.Fatalf("the error at the client is: %v", err)
 	}
 	_, incident, ok := strings.Cut(err.Error(), "incident ")
 	if !ok || !strings.Contains(log.String(), "incident="+incident) || !strings.Contains(log.String(), "disk") {
-		t.Errorf("%v does not lead to the log: %s", err, log.String())
+		t.Errorf("%v does not identify the line of the log: %s", err, log.String())
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// What is wrong with a message is said without a word of what is in it.
+// The checks of messages never quote the content of a message.
 
 func checkJoin(m *wirepb.JoinRequest) error {
 	for _, part := range [][]byte{m.GetToken(), m.GetEntry(), m.GetRequest()} {
 		if len(part) == 0 || len(part) > maxIdentity {
-			return refuse(Malformed, "joining takes a token, an entry and a request for a certificate, of at most %d bytes each", maxIdentity)
+			return refuse(Malformed, "a join needs a token, an entry and a certificate request, of at most %d bytes each", maxIdentity)
 		}
 	}
 	return nil
@@ -19,14 +19,14 @@ func checkJoin(m *wirepb.JoinRequest) error {
 
 func checkRenew(m *wirepb.RenewRequest) error {
 	if n := len(m.GetRequest()); n == 0 || n > maxIdentity {
-		return refuse(Malformed, "renewing takes a request for a certificate of at most %d bytes", maxIdentity)
+		return refuse(Malformed, "a renewal needs a certificate request of at most %d bytes", maxIdentity)
 	}
 	return nil
 }
 
 func checkEnvelope(envelope []byte) error {
 	if n := len(envelope); n == 0 || n > MaxEnvelope {
-		return refuse(Malformed, "an envelope of %d bytes: at most %d, and not none", n, MaxEnvelope)
+		return refuse(Malformed, "an envelope of %d bytes: want 1 to %d", n, MaxEnvelope)
 	}
 	return nil
 }
@@ -38,10 +38,10 @@ func checkFollow(m *wirepb.FollowRequest) error {
 	return nil
 }
 
-// checkOffer returns the size of the body that is offered, all of which may be there.
+// checkOffer returns the size of the offered body, which may come with the offer.
 func checkOffer(m *submission, limit int64) (int64, error) {
 	if m.offer == nil {
-		return 0, refuse(Malformed, "a release begins with its offer")
+		return 0, refuse(Malformed, "a release must begin with its offer")
 	}
 	if err := checkEnvelope(m.offer.envelope); err != nil {
 		return 0, err
@@ -54,23 +54,22 @@ func checkOffer(m *submission, limit int64) (int64, error) {
 		return 0, refuse(TooLarge, "a release of %d bytes: at most %d in this study", size, limit)
 	}
 	if n := len(m.offer.body); n > 0 && (uint64(n) != size || n > MaxPiece) {
-		return 0, refuse(Malformed, "%d bytes of a release of %d come with its offer: all of them do, at most %d, or none", n, size, MaxPiece)
+		return 0, refuse(Malformed, "%d bytes of a release of %d come with its offer: send all of them, if at most %d, or none", n, size, MaxPiece)
 	}
 	return int64(size), nil
 }
 
-// checkPiece returns the bytes of the next piece of a body of which have bytes of size
-// are there.
+// checkPiece returns the bytes of the next piece of a body with have of size bytes received.
 func checkPiece(m *submission, have, size int64) ([]byte, error) {
 	if m.piece == nil {
-		return nil, refuse(Malformed, "after the offer of a release come its pieces")
+		return nil, refuse(Malformed, "pieces must follow the offer of a release")
 	}
 	piece := m.piece.data
 	if n := len(piece); n == 0 || n > MaxPiece {
-		return nil, refuse(Malformed, "a piece of %d bytes: at most %d, and not none", n, MaxPiece)
+		return nil, refuse(Malformed, "a piece of %d bytes: want 1 to %d", n, MaxPiece)
 	}
 	if m.piece.offset != uint64(have) {
-		return nil, refuse(OutOfPlace, "a piece at byte %d of a release of which %d bytes are there", m.piece.offset, have)
+		return nil, refuse(OutOfPlace, "a piece at byte %d of a release with %d bytes received", m.piece.offset, have)
 	}
 	if int64(len(piece)) > size-have {
 		return nil, refuse(TooLarge, "more bytes than the %d that were offered", size)
@@ -78,15 +77,15 @@ func checkPiece(m *submission, have, size int64) ([]byte, error) {
 	return piece, nil
 }
 
-// checkStart looks at the announcement of an entry.
+// checkStart checks the announcement of an entry.
 func checkStart(m *wirepb.FollowResponse_Start, number uint64, offset, limit int64) error {
 	switch {
 	case m.GetNumber() != number:
-		return refuse(OutOfPlace, "entry %d where %d comes next", m.GetNumber(), number)
+		return refuse(OutOfPlace, "entry %d where %d is next", m.GetNumber(), number)
 	case m.GetOffset() != uint64(offset):
-		return refuse(OutOfPlace, "entry %d from byte %d where %d comes next", number, m.GetOffset(), offset)
+		return refuse(OutOfPlace, "entry %d from byte %d where %d is next", number, m.GetOffset(), offset)
 	case m.GetSize() > uint64(limit):
-		return refuse(TooLarge, "entry %d of %d bytes: at most %d are taken", number, m.GetSize(), limit)
+		return refuse(TooLarge, "entry %d of %d bytes: at most %d are accepted", number, m.GetSize(), limit)
 	case len(m.GetSha256()) != sha256.Size:
 		return refuse(Malformed, "entry %d without the hash of its body", number)
 	}

@@ -20,35 +20,34 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// A Config says how a client calls the coordinator of its study.
+// Config configures the connection of a client to the coordinator of its study.
 type Config struct {
-	// Address is host and port.
+	// Address is host:port.
 	Address string
-	// TLS is of channel.Client, or of channel.Join for a guest.
+	// TLS comes from channel.Client, or from channel.Join for a guest.
 	TLS *tls.Config
-	// RoundDeadline is the time for a round, from which all others are derived.
+	// RoundDeadline is the time for a round; all timeouts are derived from it.
 	RoundDeadline time.Duration
-	// MaxEntry is the largest body of an entry that is taken, in bytes.
+	// MaxEntry is the largest accepted body of an entry in bytes.
 	MaxEntry int64
-	// Brief says that bodies that follow from the entries before are worked out here: [Client.Entry]
-	// returns such items without them, and [Client.Whole] one with it.
+	// Brief permits the coordinator to leave out bodies that follow from earlier entries:
+	// [Client.Entry] returns such items without a body, and [Client.Whole] with it.
 	Brief bool
-	// Poll, if it is not zero, lets the client ask for entries at that interval instead
-	// of staying connected.
+	// Poll, if not zero, is the interval at which the client asks for entries instead of staying
+	// connected.
 	Poll     time.Duration
 	Log      *slog.Logger
 	Observer Observer
-	// Seen, if there is one, is called whenever something came from the coordinator.
+	// Seen, if set, is called whenever bytes arrive from the coordinator.
 	Seen func()
-	// DialContext makes connections; a net.Dialer's if it is nil.
+	// DialContext makes connections; nil selects a net.Dialer.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// A Client calls the coordinator of one study. What fails on the way is tried again, with
-// the same bytes, until something moves no more for a fifth of the round deadline or the
-// context is done. What the coordinator refuses is a [*Refusal]; where it cannot be
-// talked to, the error is an [*Unreachable]; what it must not do is a [*Breach]. Its methods may be called by many
-// at once.
+// A Client calls the coordinator of one study. It retries failed calls with the same bytes, until
+// there is no progress for a fifth of the round deadline or the context is done. The error is a
+// [*Refusal] if the coordinator refuses, an [*Unreachable] if it cannot be reached, and a [*Breach]
+// if it violates the protocol. The methods may be called concurrently.
 type Client struct {
 	config   Config
 	timing   timing
@@ -58,13 +57,13 @@ type Client struct {
 	rpc      wirepb.StudyClient
 	versions versions
 	version  atomic.Uint32
-	reader   chan *follower // holds the one follower, or nil
+	reader   chan *follower // holds the only follower, or nil
 	sender   chan struct{}  // holds the turn to send a release
 	life     context.Context
 	end      context.CancelFunc
 }
 
-// Dial connects and agrees on the version of the protocol.
+// Dial connects and agrees on the protocol version.
 func Dial(ctx context.Context, c Config) (*Client, error) {
 	return dial(ctx, c, ours)
 }
@@ -83,7 +82,7 @@ func dial(ctx context.Context, config Config, speaks versions) (*Client, error) 
 
 func newClient(config Config, speaks versions) (*Client, error) {
 	if config.TLS == nil || config.MaxEntry <= 0 {
-		return nil, errors.New("a client needs a TLS configuration and the size of the largest entry that it takes")
+		return nil, errors.New("a client needs a TLS configuration and the size of the largest entry")
 	}
 	if _, _, err := net.SplitHostPort(config.Address); err != nil {
 		return nil, fmt.Errorf("address %q: give a host and a port, as in hub.example.org:7443", config.Address)
@@ -158,23 +157,23 @@ func (c *Client) Close() error {
 	return err
 }
 
-// Address returns where the coordinator is called.
+// Address returns the address of the coordinator.
 func (c *Client) Address() string { return c.config.Address }
 
-// agree says hello.
+// agree agrees on the protocol version.
 func (c *Client) agree(ctx context.Context) error {
 	m, err := c.rpc.Hello(ctx, wirepb.HelloRequest_builder{Lowest: c.versions.lowest, Highest: c.versions.highest}.Build())
 	if err != nil {
 		return err
 	}
 	if !c.versions.has(m.GetVersion()) {
-		return c.breach(refuse(Version, "it chose protocol version %d where this program speaks %v", m.GetVersion(), c.versions))
+		return c.breach(refuse(Version, "it chose protocol version %d, but this program supports %v", m.GetVersion(), c.versions))
 	}
 	c.version.Store(m.GetVersion())
 	return nil
 }
 
-// inVersion adds to a call the version that was agreed on.
+// inVersion adds the agreed version to a call.
 func (c *Client) inVersion(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, versionHeader, strconv.FormatUint(uint64(c.version.Load()), 10))
 }
@@ -189,7 +188,7 @@ func (c *Client) Join(ctx context.Context, r JoinRequest) (Admission, error) {
 	return Admission{Study: m.GetStudy(), Authority: m.GetAuthority(), Certificate: m.GetCertificate(), Coordinator: m.GetCoordinator()}, err
 }
 
-// Renew asks for a new certificate.
+// Renew requests a new certificate.
 func (c *Client) Renew(ctx context.Context, request []byte) (certificate []byte, err error) {
 	var m *wirepb.RenewResponse
 	err = c.short(ctx, "Renew", func(ctx context.Context) (err error) {
@@ -199,7 +198,7 @@ func (c *Client) Renew(ctx context.Context, request []byte) (certificate []byte,
 	return m.GetCertificate(), err
 }
 
-// Standing asks what the coordinator knows of this client.
+// Standing returns the coordinator's view of this client.
 func (c *Client) Standing(ctx context.Context) (Standing, error) {
 	var m *wirepb.StandingResponse
 	err := c.short(ctx, "Standing", func(ctx context.Context) (err error) {
@@ -213,7 +212,7 @@ func (c *Client) Standing(ctx context.Context) (Standing, error) {
 	return st, err
 }
 
-// Approve sends this client's signed consent.
+// Approve sends this client's signed approval.
 func (c *Client) Approve(ctx context.Context, envelope []byte) error {
 	return c.short(ctx, "Approve", func(ctx context.Context) error {
 		_, err := c.rpc.Approve(ctx, wirepb.ApproveRequest_builder{Envelope: envelope}.Build())
@@ -221,7 +220,7 @@ func (c *Client) Approve(ctx context.Context, envelope []byte) error {
 	})
 }
 
-// Health asks whether the study works at the coordinator.
+// Health reports whether the coordinator serves the study properly.
 func (c *Client) Health(ctx context.Context) (works bool, err error) {
 	var m *healthpb.HealthCheckResponse
 	err = c.short(ctx, "Check", func(ctx context.Context) (err error) {
@@ -231,7 +230,7 @@ func (c *Client) Health(ctx context.Context) (works bool, err error) {
 	return m.GetStatus() == healthpb.HealthCheckResponse_SERVING, err
 }
 
-// short makes a call of one question and one answer until it is answered.
+// short makes a call with one request and one response, and retries it.
 func (c *Client) short(ctx context.Context, method string, call func(context.Context) error) error {
 	e := c.begin(ctx, c.timing.patience)
 	defer e.end()

@@ -13,8 +13,8 @@ import (
 	"testing/synctest"
 )
 
-// A saw cuts the connections of a client after a number of bytes each, sent and received
-// together; -1 is never. When no numbers are left, connections last.
+// A saw cuts each of a client's connections after a number of bytes, sent and received together; -1
+// means never. Connections beyond the list are not cut.
 type saw struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	mu   sync.Mutex
@@ -46,7 +46,7 @@ type cutConn struct {
 	left int
 }
 
-// pass takes what may still go through.
+// pass returns how many bytes may still pass.
 func (c *cutConn) pass(n int) int {
 	c.saw.mu.Lock()
 	defer c.saw.mu.Unlock()
@@ -80,7 +80,7 @@ func (c *cutConn) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// total returns how many bytes went over all connections.
+// total returns the bytes of all connections.
 func (s *saw) total() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +90,7 @@ func (s *saw) total() (n int) {
 	return n
 }
 
-// stride is how far the cuts are apart: all places take minutes.
+// stride returns the distance between cuts: testing every place takes minutes.
 func stride() int {
 	switch {
 	case os.Getenv("FEDPVI_LONG") != "":
@@ -101,7 +101,7 @@ func stride() int {
 	return 401
 }
 
-// usedWhole returns the bytes of the connection over which a function runs undisturbed.
+// usedWhole returns the bytes of the connection of an undisturbed run.
 func usedWhole(t *testing.T, run func(*testing.T, *saw)) (all int) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &saw{}
@@ -112,7 +112,7 @@ func usedWhole(t *testing.T, run func(*testing.T, *saw)) (all int) {
 }
 
 //abuse:case A25 taken once, from where it was cut
-func TestAReleaseArrivesOnceWhereverTheConnectionIsCut(t *testing.T) {
+func TestReleaseArrivesOnceWhereverTheConnectionIsCut(t *testing.T) {
 	release := item(bytes.Repeat([]byte("0123456789abcdef"), 300))
 	for _, prompt := range []bool{false, true} {
 		everywhere(t, func(t *testing.T, s *saw) {
@@ -123,14 +123,14 @@ func TestAReleaseArrivesOnceWhereverTheConnectionIsCut(t *testing.T) {
 			c.DialContext = s.DialContext
 			check(t, w.dial(c).Submit(t.Context(), release))
 			if n := w.desk.taken(release); n != 1 {
-				t.Errorf("cut at %v, prompt %v: taken %d times", s.cuts, prompt, n)
+				t.Errorf("cut at %v, prompt %v: accepted %d times", s.cuts, prompt, n)
 			}
 		})
 	}
 }
 
 //abuse:case A25 whole, or not at all
-func TestAnEntryArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
+func TestEntryArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
 	body := bytes.Repeat([]byte("0123456789abcdef"), 300)
 	run := func(t *testing.T, s *saw) {
 		w := newWorld(t)
@@ -150,7 +150,7 @@ func TestAnEntryArrivesWholeWhereverTheConnectionIsCut(t *testing.T) {
 	everywhere(t, run)
 }
 
-// everywhere runs with the first connection cut at every place, and the second a little
+// everywhere runs the test with the first connection cut at every place, and the second a little
 // later.
 func everywhere(t *testing.T, run func(*testing.T, *saw)) {
 	all := usedWhole(t, run)
@@ -162,8 +162,8 @@ func everywhere(t *testing.T, run func(*testing.T, *saw)) {
 	}
 }
 
-// What is there already is not sent again.
-func TestARestOfAReleaseIsSent(t *testing.T) {
+// Bytes that were received are not sent again.
+func TestReleaseContinuesAfterACut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		release := item(bytes.Repeat([]byte{7}, 4<<20))
@@ -180,8 +180,8 @@ func TestARestOfAReleaseIsSent(t *testing.T) {
 	})
 }
 
-// And of an entry, to the byte.
-func TestARestOfAnEntryIsSent(t *testing.T) {
+// The bytes of an entry are not sent again either.
+func TestEntryContinuesAfterACut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		body := bytes.Repeat([]byte{7}, 4<<20)
@@ -200,7 +200,7 @@ func TestARestOfAnEntryIsSent(t *testing.T) {
 }
 
 //abuse:case A09 the connection ends in the handshake and is not tried again
-func TestAPinThatIsWrongIsNotTriedAgain(t *testing.T) {
+func TestWrongPinIsNotTriedAgain(t *testing.T) {
 	w := newWorld(t)
 	c := w.config("north")
 	s := &saw{dial: w.dialer}
@@ -215,9 +215,9 @@ func TestAPinThatIsWrongIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-// A short release goes with its offer, which saves asking how much of it is there; a longer one does not,
-// nor one of which some is there.
-func TestAShortReleaseGoesWithItsOffer(t *testing.T) {
+// A short release is sent with its offer, which saves a round trip. A long one is not, and neither
+// is one that was received in part.
+func TestShortReleaseComesWithItsOffer(t *testing.T) {
 	for size, want := range map[int]bool{1: true, sentWhole: true, sentWhole + 1: false} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
@@ -225,11 +225,11 @@ func TestAShortReleaseGoesWithItsOffer(t *testing.T) {
 			release := item(bytes.Repeat([]byte{7}, size))
 			check(t, w.dial(w.config("north")).Submit(t.Context(), release))
 			if _, pieces := w.desk.peers["Write"]; pieces == want || w.desk.taken(release) != 1 {
-				t.Errorf("%d bytes: in pieces %v, taken %d times", size, pieces, w.desk.taken(release))
+				t.Errorf("%d bytes: in pieces %v, accepted %d times", size, pieces, w.desk.taken(release))
 			}
 		})
 	}
 	if promptly([]byte{1}, 0) != nil {
-		t.Error("a release goes whole where its coordinator has said what it has")
+		t.Error("a release is sent whole although its coordinator has part of it")
 	}
 }

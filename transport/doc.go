@@ -1,9 +1,8 @@
-// Package transport carries what the parties of a study say to one another, and knows
-// nothing of what it means: entries of the transcript from the coordinator to all, releases
-// from each client to the coordinator. It is gRPC over one port of the coordinator, inside
-// the mutual TLS of [fedpvi/crypto/channel]; clients dial out.
+// Package transport carries the messages of a study without interpreting them: entries of the
+// transcript from the coordinator to all clients, and releases from each client to the coordinator.
+// It uses gRPC on one port of the coordinator, within the mutual TLS of [fedpvi/crypto/channel].
+// Clients connect to the coordinator.
 //
-// [Coordinator] is the contract between both daemons. One daemon implements it, the
-// other calls it through a connection, and a simulation without a network calls it
-// directly.
+// [Coordinator] is the contract between the daemons. The coordinator implements it, the client
+// calls it over a connection, and a simulation without a network calls it directly.
 package transport

@@ -8,8 +8,8 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// A door counts the connections of a server and ends those that are too many. Nothing is
-// read from a connection before it has passed.
+// A door counts the connections of a server, and closes those beyond the limits. Nothing is read
+// from a connection before it passes.
 type door struct {
 	limits   Limits
 	observer Observer
@@ -27,7 +27,7 @@ func newDoor(limits Limits, observer Observer) *door {
 	}
 }
 
-// A guarded connection has passed a door, and says so when it is closed.
+// A guarded connection has passed a door, which it informs when it is closed.
 type guarded struct {
 	net.Conn
 	door  *door
@@ -37,7 +37,7 @@ type guarded struct {
 	moved func(received, sent int)
 }
 
-// enter reports false where there are too many connections.
+// enter returns false if there are too many connections.
 func (d *door) enter(c net.Conn) (*guarded, bool) {
 	host := hostOf(c.RemoteAddr())
 	d.mu.Lock()
@@ -52,8 +52,8 @@ func (d *door) enter(c net.Conn) (*guarded, bool) {
 	return g, true
 }
 
-// hostOf returns where a connection comes from: an address, of IPv6 the network of 64 bits,
-// in which one host has as many addresses as it likes.
+// hostOf returns the address of a connection. For IPv6 it is the network of 64 bits, in which one
+// host has as many addresses as it likes.
 func hostOf(a net.Addr) string {
 	at, err := netip.ParseAddrPort(a.String())
 	if err != nil {
@@ -70,7 +70,8 @@ func hostOf(a net.Addr) string {
 	return network.String()
 }
 
-// know is told whose connection it is. If the party has too many, its oldest is closed.
+// know assigns a connection to a party. If the party has too many connections, its oldest is
+// closed.
 func (d *door) know(g *guarded, party channel.Party) {
 	if party == (channel.Party{}) {
 		return
@@ -96,7 +97,7 @@ func (d *door) rename(g *guarded, party channel.Party) (oldest *guarded) {
 	return nil
 }
 
-// forget takes one stranger from a host's count.
+// forget removes a stranger from a host's count.
 func (d *door) forget(host string) {
 	if d.strangers[host]--; d.strangers[host] == 0 {
 		delete(d.strangers, host)
@@ -147,7 +148,7 @@ func (g *guarded) Close() error {
 	return err
 }
 
-// A guardedListener closes what may not enter.
+// A guardedListener closes connections that may not enter.
 type guardedListener struct {
 	net.Listener
 	door *door

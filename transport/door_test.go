@@ -12,7 +12,7 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// A counter counts what an observer is told.
+// A counter is an observer that counts.
 type counter struct {
 	mu             sync.Mutex
 	calls          map[[2]string]int
@@ -42,7 +42,7 @@ func (c *counter) Connected(change int) {
 	c.most = max(c.most, c.open)
 }
 
-// counts returns what was counted so far: connections that end may still be read from.
+// counts returns the counts so far. Ending connections may still be read from.
 func (c *counter) counts() (calls map[[2]string]int, received, sent int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,17 +56,17 @@ func (c *counter) now() (open, most int) {
 }
 
 //abuse:case A12 bounded for each party
-func TestConnectionsOfOnePartyAreFew(t *testing.T) {
+func TestConnectionsOfAPartyAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newCounter()
 		w := newWorldWith(t, ServerConfig{Limits: Limits{PerParty: 2}, Observer: o}, ours)
 		config := w.config("north")
-		for range 5 { // none is ever closed by the client
+		for range 5 { // the client closes none of them
 			w.raw(config).Connect()
 			synctest.Wait()
 		}
 		if open, most := o.now(); open != 2 || most != 3 {
-			t.Errorf("%d connections are open, %d were", open, most)
+			t.Errorf("%d connections are open, want %d", open, most)
 		}
 		w.raw(w.config("south")).Connect()
 		synctest.Wait()
@@ -76,8 +76,8 @@ func TestConnectionsOfOnePartyAreFew(t *testing.T) {
 	})
 }
 
-// The newest connection of a party is the one that works: the one before may be dead.
-func TestTheNewestConnectionWins(t *testing.T) {
+// The newest connection of a party works: the previous one may be dead.
+func TestNewestConnectionWins(t *testing.T) {
 	w := newWorldWith(t, ServerConfig{Limits: Limits{PerParty: 1}}, ours)
 	config := w.config("north")
 	w.dial(config)
@@ -85,11 +85,11 @@ func TestTheNewestConnectionWins(t *testing.T) {
 	check(t, north.Approve(t.Context(), []byte("consent")))
 }
 
-// Who shows nothing and says nothing takes one of the places of its host for as long as
-// a handshake may last.
+// A stranger that sends nothing occupies one of its host's places, until the time for a handshake
+// is over.
 //
 //abuse:case A12 bounded for each host
-func TestStrangersAreFew(t *testing.T) {
+func TestConnectionsOfStrangersAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newCounter()
 		w := newWorldWith(t, ServerConfig{Limits: Limits{Strangers: 3}, Observer: o}, ours)
@@ -100,7 +100,7 @@ func TestStrangersAreFew(t *testing.T) {
 		}
 		synctest.Wait()
 		if open, most := o.now(); open != 3 || most != 3 {
-			t.Errorf("%d connections are open, %d were", open, most)
+			t.Errorf("%d connections are open, want %d", open, most)
 		}
 		check(t, rest(t.Context(), w.server.timing.handshake+time.Second))
 		synctest.Wait()
@@ -112,8 +112,8 @@ func TestStrangersAreFew(t *testing.T) {
 	})
 }
 
-// A guest stays a stranger.
-func TestGuestsAreFew(t *testing.T) {
+// A guest remains a stranger.
+func TestConnectionsOfGuestsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newCounter()
 		w := newWorldWith(t, ServerConfig{Limits: Limits{Strangers: 2}, Observer: o}, ours)
@@ -122,13 +122,13 @@ func TestGuestsAreFew(t *testing.T) {
 			synctest.Wait()
 		}
 		if open, most := o.now(); open != 2 || most != 2 {
-			t.Errorf("%d connections are open, %d were", open, most)
+			t.Errorf("%d connections are open, want %d", open, most)
 		}
 	})
 }
 
 //abuse:case A12 bounded in all
-func TestConnectionsInAllAreBounded(t *testing.T) {
+func TestTotalConnectionsAreLimited(t *testing.T) {
 	o := newCounter()
 	d := newDoor(Limits{Connections: 2}.withDefaults(), o)
 	var all []*guarded
@@ -156,7 +156,7 @@ func TestConnectionsInAllAreBounded(t *testing.T) {
 	}
 }
 
-func TestWhatIsCounted(t *testing.T) {
+func TestObserverCounts(t *testing.T) {
 	o, own := newCounter(), newCounter()
 	w := newWorldWith(t, ServerConfig{Observer: o}, ours)
 	config := w.config("north")
@@ -182,8 +182,8 @@ func TestWhatIsCounted(t *testing.T) {
 	}
 }
 
-// A party is seen as long as its connection lives, if only by the answers to pings.
-func TestAPartyIsSeen(t *testing.T) {
+// A party is seen as long as its connection lives, even if only by its answers to pings.
+func TestPartyIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.server.Remove(w.document)

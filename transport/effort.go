@@ -12,22 +12,22 @@ import (
 )
 
 var (
-	errPatience = errors.New("gave up: nothing moved for too long")
+	errPatience = errors.New("gave up: no progress for too long")
 	errClosed   = errors.New("the client was closed")
 )
 
-// An effort is one call of a client, made as often as it takes.
+// An effort is one call of a client with its retries.
 type effort struct {
 	client   *Client
 	ctx      context.Context // of the tries
 	cancel   func()
-	tries    int // since something moved
+	tries    int // since the last progress
 	patience time.Duration
 	timer    *time.Timer
 }
 
-// begin starts an effort that lasts until ctx is done, or for a while without progress;
-// with no patience given, until ctx is done.
+// begin starts an effort that lasts until ctx is done or there is no progress for the given time. A
+// patience of 0 has no limit.
 func (c *Client) begin(ctx context.Context, patience time.Duration) *effort {
 	ctx, done := c.line.watch(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -50,21 +50,21 @@ func (e *effort) end() {
 	e.cancel()
 }
 
-// moved is told of progress.
+// moved records progress.
 func (e *effort) moved() {
 	e.tries = 0
 	e.sent()
 }
 
-// sent is told of bytes on their way, of which it is not known yet that they arrived.
+// sent records bytes that were sent and may not have arrived.
 func (e *effort) sent() {
 	if e.timer != nil {
 		e.timer.Reset(e.patience)
 	}
 }
 
-// failed waits for as long as is right after a try that failed, and returns nil if it is
-// time for another. If there is to be none, it returns the error for who called.
+// failed waits after a failed try. It returns nil if another try is due, and otherwise the error
+// for the caller.
 func (e *effort) failed(err error) error {
 	if e.ctx.Err() != nil {
 		return e.client.gaveUp(e.ctx)
@@ -80,7 +80,7 @@ func (e *effort) failed(err error) error {
 	return nil
 }
 
-// judge reports whether to try again, and if not, why.
+// judge reports whether to try again, and otherwise the final error.
 func (e *effort) judge(err error) (again bool, final error) {
 	var breach *Breach
 	if errors.As(err, &breach) {
@@ -100,7 +100,7 @@ func (e *effort) judge(err error) (again bool, final error) {
 	return false, fmt.Errorf("%s: %w", e.client.config.Address, err)
 }
 
-// agreeAgain says hello to a coordinator that may be another program than it was.
+// agreeAgain agrees on the version again: the coordinator may have been updated.
 func (e *effort) agreeAgain() (again bool, final error) {
 	hello := e.client.once(e.ctx, e.client.agree)
 	var breach *Breach
@@ -113,8 +113,7 @@ func (e *effort) agreeAgain() (again bool, final error) {
 	return true, nil
 }
 
-// gaveUp says why an effort ended: by the context of who called, by the network as far as
-// it is known, or both.
+// gaveUp returns why an effort ended: the caller's context, the network, or both.
 func (c *Client) gaveUp(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	var fatal *Unreachable
@@ -130,18 +129,18 @@ func (c *Client) gaveUp(ctx context.Context) error {
 	return fmt.Errorf("waiting for an answer of %s: %w", c.config.Address, cause)
 }
 
-// A Breach is what a coordinator must not do. Trying again does not help: its program is
-// another than this one, damaged, or hostile.
+// A Breach is a violation of the protocol by a coordinator. Trying again does not help: its program
+// is another one, damaged, or hostile.
 type Breach struct {
 	Address string
 	Text    string
 }
 
 func (b *Breach) Error() string {
-	return fmt.Sprintf("the coordinator at %s breaks the protocol: %s", b.Address, b.Text)
+	return fmt.Sprintf("the coordinator at %s violates the protocol: %s", b.Address, b.Text)
 }
 
-// breach turns a complaint about a message into one about the coordinator.
+// breach converts a fault in a message into a breach by the coordinator.
 func (c *Client) breach(err error) error {
 	var complaint *Refusal
 	if errors.As(err, &complaint) {
@@ -150,7 +149,7 @@ func (c *Client) breach(err error) error {
 	return err
 }
 
-// A counted connection tells an observer.
+// A counted connection informs an observer.
 type counted struct {
 	net.Conn
 	observer Observer

@@ -13,7 +13,7 @@ type followStream interface {
 	Context() context.Context
 }
 
-// Follow sends an entry, and those after it if the caller stays.
+// Follow sends an entry, and the following ones if the caller stays.
 func (s service) Follow(m *wirepb.FollowRequest, stream wirepb.Study_FollowServer) error {
 	if err := checkFollow(m); err != nil {
 		return err
@@ -38,10 +38,9 @@ func (s service) Follow(m *wirepb.FollowRequest, stream wirepb.Study_FollowServe
 	}
 }
 
-var errNothingYet = errors.New("the entry is not there yet")
+var errNothingYet = errors.New("the entry does not exist yet")
 
-// await gets an entry from the coordinator. While the study has nothing to say, nothing
-// has to move.
+// await waits for an entry. It may take any time while the study has no news.
 func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.FollowRequest) (Item, error) {
 	c.watch.stop()
 	defer c.watch.moved()
@@ -58,8 +57,8 @@ func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.Fo
 	return item, err
 }
 
-// sendEntry sends what is left of an entry from an offset on, piece by piece, or a body that can be worked
-// out not at all.
+// sendEntry sends the rest of an entry from an offset, in pieces, or without a body that the client
+// can compute.
 func sendEntry(stream followStream, c *call, item Item, number, offset uint64, brief bool) error {
 	if item.Stored != nil {
 		return sendStored(stream, c, item, number, offset, brief)

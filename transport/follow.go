@@ -9,9 +9,9 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Entry returns an entry of the transcript, from 1, and waits for it until ctx is done.
-// Entries asked for one after the other come over one call that stays open, or by
-// polling, as the configuration says. Two that ask at once wait for one another.
+// Entry returns an entry of the transcript, counted from 1, and waits for it until ctx is done.
+// Consecutive entries come over one call that stays open, or by polling, as configured. Concurrent
+// calls wait for one another.
 func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
 	if number == 0 {
 		return Item{}, refuse(Malformed, "entries are numbered from 1")
@@ -40,7 +40,7 @@ func (c *Client) Entry(ctx context.Context, number uint64) (Item, error) {
 	}
 }
 
-// Whole returns an entry that came without its body, with it.
+// Whole returns an entry with the body that Entry left out.
 func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 	e := c.begin(ctx, c.timing.patience)
 	defer e.end()
@@ -52,7 +52,7 @@ func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 			return item, nil
 		}
 		if errors.Is(err, io.EOF) {
-			err = c.breach(refuse(OutOfPlace, "entry %d was there, and is not any more", number))
+			err = c.breach(refuse(OutOfPlace, "entry %d is gone", number))
 		}
 		if err := e.failed(err); err != nil {
 			return Item{}, err
@@ -60,7 +60,7 @@ func (c *Client) Whole(ctx context.Context, number uint64) (Item, error) {
 	}
 }
 
-// followerAt returns a follower whose next entry is the one with a number.
+// followerAt returns a follower whose next entry has the given number.
 func (c *Client) followerAt(f *follower, number uint64) *follower {
 	if f != nil && f.next == number && f.ended() == nil {
 		return f
@@ -75,13 +75,13 @@ func (c *Client) followerAt(f *follower, number uint64) *follower {
 	return f
 }
 
-// A follower keeps a call open, over which entries come in order.
+// A follower keeps a call open that delivers entries in order.
 type follower struct {
-	next   uint64 // to be taken from items
+	next   uint64 // number of the next item
 	items  chan Item
 	cancel context.CancelFunc
 	done   chan struct{}
-	err    error // once done
+	err    error // valid once done is closed
 }
 
 func (f *follower) stop() {
@@ -115,7 +115,7 @@ func (f *follower) run(ctx context.Context, c *Client) {
 	}
 }
 
-// receive hands over entries until the call ends.
+// receive delivers entries until the call ends.
 func (f *follower) receive(e *effort, a **assembly) error {
 	c := e.client
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
@@ -140,7 +140,7 @@ func (f *follower) receive(e *effort, a **assembly) error {
 	}
 }
 
-// assemble receives what is left of an entry.
+// assemble receives the rest of an entry.
 func (c *Client) assemble(stream wirepb.Study_FollowClient, e *effort, a *assembly) (Item, error) {
 	var m arrival
 	defer m.free()
@@ -159,7 +159,7 @@ func (c *Client) assemble(stream wirepb.Study_FollowClient, e *effort, a *assemb
 	}
 }
 
-// poll asks for an entry again and again, and lets the connection go in between.
+// poll asks for an entry repeatedly, and closes the connection in between.
 func (c *Client) poll(ctx context.Context, number uint64, brief bool) (Item, error) {
 	e := c.begin(ctx, 0)
 	defer e.end()
@@ -182,7 +182,7 @@ func (c *Client) poll(ctx context.Context, number uint64, brief bool) (Item, err
 	}
 }
 
-// ask asks once: io.EOF says that the entry is not there yet.
+// ask asks once. io.EOF means that the entry does not exist yet.
 func (c *Client) ask(e *effort, a *assembly) (Item, error) {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()

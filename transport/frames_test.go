@@ -73,10 +73,10 @@ func (w wire) status() (codes.Code, error) {
 	}
 }
 
-// A message that would unpack to 64 MiB is not unpacked.
+// A message that would decompress to 64 MiB is not decompressed.
 //
 //abuse:case A12 not unpacked
-func TestACompressedMessageIsRefused(t *testing.T) {
+func TestCompressedMessageIsRefused(t *testing.T) {
 	w := newWorld(t)
 	// An ApproveRequest with an envelope of 64 MiB, as 1 + 64 parts that gzip reads as one.
 	part := func(plain []byte) []byte {
@@ -109,11 +109,11 @@ func TestACompressedMessageIsRefused(t *testing.T) {
 		}
 	}
 	if len(w.desk.peers) != 0 {
-		t.Errorf("the coordinator was asked: %v", w.desk.peers)
+		t.Errorf("the coordinator was called: %v", w.desk.peers)
 	}
 }
 
-// Headers that do not end are not collected.
+// Endless headers are not collected.
 //
 //abuse:case A12 not collected
 func TestEndlessHeaders(t *testing.T) {
@@ -125,31 +125,31 @@ func TestEndlessHeaders(t *testing.T) {
 	sent := 0
 	for e := hpack.NewEncoder(&block); sent < 16<<20; sent += block.Len() {
 		block.Reset()
-		filler.Sensitive = true // never indexed: every one has its full length
+		filler.Sensitive = true // never indexed, so that each has its full length
 		check(t, e.WriteField(filler))
 		if err := wire.framer.WriteContinuation(1, false, block.Bytes()); err != nil {
 			break
 		}
 	}
 	if sent > 2<<20 {
-		t.Errorf("%d bytes of headers were taken", sent)
+		t.Errorf("%d bytes of headers were accepted", sent)
 	}
 }
 
-// And those that end, and are too long, are refused.
+// Headers beyond the limit are refused.
 func TestLongHeaders(t *testing.T) {
 	w := newWorld(t)
 	conn := w.raw(w.config("north"))
 	ctx := inVersion(t.Context(), "1"+string(bytes.Repeat([]byte("0"), maxHeaders)))
 	if err := refusalOf(ctx, conn, wirepb.Study_Standing_FullMethodName); err == nil {
-		t.Error("headers beyond the limit are taken")
+		t.Error("headers beyond the limit are accepted")
 	}
 }
 
-// One connection has so many calls at once and no more, whatever it asks for.
+// One connection may have a limited number of concurrent calls.
 //
 //abuse:case A12 bounded
-func TestCallsOfOneConnectionAreFew(t *testing.T) {
+func TestCallsOfAConnectionAreLimited(t *testing.T) {
 	w := newWorldWith(t, ServerConfig{Limits: Limits{Calls: 3}}, ours)
 	wire := w.wire(t)
 	for id := uint32(1); id <= 7; id += 2 {

@@ -20,7 +20,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// stream makes one byte string of messages, and cut takes it apart again.
+// stream encodes messages as one byte string, and cut splits it again.
 func stream(t testing.TB, messages ...proto.Message) (all []byte) {
 	for _, m := range messages {
 		b, err := proto.Marshal(m)
@@ -39,8 +39,8 @@ func cut(all []byte) (messages [][]byte) {
 	return messages
 }
 
-// Whatever a coordinator sends, an entry that is complete is what was announced, and one
-// that is not takes up no more than came.
+// Whatever a coordinator sends, a complete entry matches its announcement, and an incomplete one
+// uses no more memory than was received.
 func FuzzEntry(f *testing.F) {
 	body := []byte("the body of an entry")
 	f.Add(stream(f, answer(1, body, 0, body)))
@@ -67,12 +67,12 @@ func FuzzEntry(f *testing.F) {
 			}
 			if complete && a.item.Derived {
 				if a.item.Body != nil || len(m.piece) > 0 {
-					t.Fatal("complete without its body, of which something has come")
+					t.Fatal("complete without its body, part of which arrived")
 				}
 				return
 			}
 			if sum := sha256.Sum256(a.item.Body); complete && (!bytes.Equal(sum[:], m.start.GetSha256()) && m.start != nil || int64(len(a.item.Body)) != a.size) {
-				t.Fatal("complete and not what was announced")
+				t.Fatal("complete and different from the announcement")
 			}
 			if complete {
 				return
@@ -81,24 +81,24 @@ func FuzzEntry(f *testing.F) {
 	})
 }
 
-// arrived is a message as it is received, which is what protobuf makes of it; nil if that is nothing.
+// arrived returns a received message, decoded as by protobuf, or nil if it is invalid.
 func arrived(t *testing.T, b []byte) *arrival {
 	t.Helper()
 	want, m := &wirepb.FollowResponse{}, &arrival{}
 	err := proto.Unmarshal(b, want)
 	if got := m.read(mem.SliceBuffer(b)); (got == nil) != (err == nil) {
-		t.Fatalf("%x is read with %v, and by protobuf with %v", b, got, err)
+		t.Fatalf("%x is decoded with %v, and by protobuf with %v", b, got, err)
 	}
 	if err != nil {
 		return nil
 	}
 	if (m.start != nil) != want.HasStart() || m.start != nil && !proto.Equal(m.start, want.GetStart()) || !bytes.Equal(m.piece, want.GetPiece()) {
-		t.Fatalf("%x is read as something else than protobuf does", b)
+		t.Fatalf("%x is decoded differently by protobuf", b)
 	}
 	return m
 }
 
-// replay takes messages as long as they can be taken.
+// replay takes messages until one is refused.
 func replay(a *assembly, all []byte) {
 	for _, b := range cut(all) {
 		var m arrival
@@ -111,7 +111,7 @@ func replay(a *assembly, all []byte) {
 	}
 }
 
-// tape is the server's end of a call that was recorded.
+// A tape is the server's end of a recorded call.
 type tape struct {
 	wirepb.Study_SubmitServer
 	ctx  context.Context
@@ -130,19 +130,19 @@ func (p *tape) RecvMsg(m any) error {
 	return codec{}.Unmarshal(mem.BufferSlice{mem.SliceBuffer(b[:len(b)/2]), mem.SliceBuffer(b[len(b)/2:])}, m)
 }
 
-// submitted fails unless a message is taken apart as by protocol buffers.
+// submitted fails the test unless a message is decoded as by protobuf.
 func submitted(t *testing.T, m *submission, b []byte) {
 	t.Helper()
 	want := &wirepb.SubmitRequest{}
 	err := proto.Unmarshal(b, want)
 	if got := (codec{}).Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, m); (got == nil) != (err == nil) {
-		t.Fatalf("%x is read with %v, and by protobuf with %v", b, got, err)
+		t.Fatalf("%x is decoded with %v, and by protobuf with %v", b, got, err)
 	}
 	if err != nil {
 		return
 	}
 	if (m.offer != nil) != want.HasOffer() || (m.piece != nil) != want.HasPiece() {
-		t.Fatalf("%x is read as something else than protobuf does", b)
+		t.Fatalf("%x is decoded differently by protobuf", b)
 	}
 	if o := want.GetOffer(); m.offer != nil && (!bytes.Equal(m.offer.envelope, o.GetEnvelope()) || m.offer.size != o.GetSize() || !bytes.Equal(m.offer.body, o.GetBody())) {
 		t.Fatalf("%x is another offer than by protobuf", b)
@@ -152,8 +152,8 @@ func submitted(t *testing.T, m *submission, b []byte) {
 	}
 }
 
-// Whatever a client sends, the coordinator gets the pieces of one release in order,
-// within what was offered.
+// Whatever a client sends, the coordinator receives the pieces of one release in order, within the
+// offer.
 func FuzzRelease(f *testing.F) {
 	it := item([]byte("the body of a release"))
 	f.Add(stream(f, offer(it.Envelope, 21), piece(0, it.Body)))
@@ -184,7 +184,7 @@ func FuzzRelease(f *testing.F) {
 		}
 		for _, u := range desk.bodies {
 			if err == nil && len(u.body) == 0 {
-				t.Fatal("taken without a byte")
+				t.Fatal("accepted without a byte")
 			}
 		}
 		if len(s.uploads.active) != 0 {
@@ -193,7 +193,7 @@ func FuzzRelease(f *testing.F) {
 	})
 }
 
-// And the short calls are answered or refused.
+// Every short call is answered or refused.
 func FuzzCalls(f *testing.F) {
 	for _, m := range []proto.Message{
 		wirepb.JoinRequest_builder{Token: []byte("token"), Entry: []byte("e"), Request: []byte("r")}.Build(),
@@ -230,7 +230,7 @@ func calledCheck(b []byte) error {
 	return checkFollow(m)
 }
 
-// called decodes a message and makes a call with it.
+// called decodes a message and calls the method with it.
 func called[In, Out any, P interface {
 	*In
 	proto.Message
@@ -244,8 +244,7 @@ func called[In, Out any, P interface {
 	return err
 }
 
-// What an answer of a coordinator carries as a refusal is one that is known, in plain
-// text, or none.
+// A refusal in a coordinator's answer has a known reason and plain text.
 func FuzzRefusal(f *testing.F) {
 	good, err := proto.Marshal(status.Convert(refuse(Denied, "no").status()).Proto())
 	check(f, err)

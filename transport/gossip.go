@@ -12,7 +12,7 @@ import (
 // maxGossipKey bounds a key on the wire.
 const maxGossipKey = 64
 
-// say fills in what a standing says of gossip.
+// say sets the fields of a standing about gossip.
 func (g Gossip) say(m *wirepb.StandingResponse) {
 	_, port, err := net.SplitHostPort(g.Address)
 	if err != nil {
@@ -24,7 +24,7 @@ func (g Gossip) say(m *wirepb.StandingResponse) {
 	}
 }
 
-// gossip reads it. What is no gossip is none: nothing depends on it.
+// gossip reads the fields about gossip. Invalid ones are ignored: nothing depends on gossip.
 func (c *Client) gossip(m *wirepb.StandingResponse) Gossip {
 	port, key := m.GetGossipPort(), m.GetGossipKey()
 	host, _, err := net.SplitHostPort(c.config.Address)

@@ -12,20 +12,19 @@ import (
 	"fedpvi/crypto/channel"
 )
 
-// A caller is who is at the other end of a connection to a server, and by which name it
-// called the study.
+// A caller is the peer of a connection to a server, and the name by which it called the study.
 type caller struct {
 	credentials.CommonAuthInfo
 	study string
 	peer  channel.Party // zero for a guest
 }
 
-// AuthType is what gRPC asks.
+// AuthType names the authentication for gRPC.
 func (caller) AuthType() string { return "fedpvi" }
 
 var secure = credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity}
 
-// withHTTP2 is a configuration that speaks HTTP/2 and nothing else.
+// withHTTP2 returns the configuration with HTTP/2 as the only protocol.
 func withHTTP2(c *tls.Config) *tls.Config {
 	c = c.Clone()
 	c.NextProtos = []string{"h2"}
@@ -34,7 +33,7 @@ func withHTTP2(c *tls.Config) *tls.Config {
 
 var errProtocol = errors.New("the other end does not speak HTTP/2 within TLS")
 
-// serverSide makes the connections of a server: gRPC has set a deadline for it.
+// serverSide makes a server's connections, within a deadline that gRPC sets.
 type serverSide struct{ server *Server }
 
 func (s serverSide) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -68,7 +67,7 @@ func (s serverSide) recognise(raw net.Conn, state tls.ConnectionState) (caller, 
 	return caller{secure, state.ServerName, peer}, nil
 }
 
-// see tells a study that something came from a party.
+// see informs a study that bytes arrived from a party.
 func (s *Server) see(who caller) {
 	if study := s.find(who.study); study != nil && study.Seen != nil && who.peer != (channel.Party{}) {
 		study.Seen(who.peer)
@@ -76,7 +75,7 @@ func (s *Server) see(who caller) {
 }
 
 func (serverSide) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return nil, nil, errors.New("a server does not call")
+	return nil, nil, errors.New("a server does not make connections")
 }
 
 func (serverSide) Info() credentials.ProtocolInfo {
@@ -85,8 +84,7 @@ func (serverSide) Info() credentials.ProtocolInfo {
 func (s serverSide) Clone() credentials.TransportCredentials { return s }
 func (serverSide) OverrideServerName(string) error           { return errors.ErrUnsupported }
 
-// An attended connection says whenever something came from its other end, also where it
-// is no more than the answer to a ping.
+// An attended connection reports arriving bytes, including answers to pings.
 type attended struct {
 	net.Conn
 	seen func()
@@ -100,14 +98,14 @@ func (a *attended) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A visited connection is of a guest, who has little to say: it ends when more comes, so
-// that what is held for those whom nobody knows is bounded.
+// A visited connection belongs to a guest. It ends beyond a number of bytes, so that strangers
+// cannot make the server hold more.
 type visited struct {
 	net.Conn
-	left int // bytes that it may still send
+	left int // bytes that the guest may still send
 }
 
-var errGuest = errors.New("a guest that sends more than it takes to join")
+var errGuest = errors.New("a guest sent more than a join needs")
 
 func (v *visited) Read(b []byte) (int, error) {
 	if v.left <= 0 {
@@ -118,7 +116,7 @@ func (v *visited) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// clientSide makes the connections of a client, and tells its line of what goes wrong.
+// clientSide makes a client's connections, and records failures in its line.
 type clientSide struct {
 	config *tls.Config
 	line   *line
@@ -138,14 +136,14 @@ func (s clientSide) ClientHandshake(ctx context.Context, _ string, raw net.Conn)
 	return &observed{Conn: c, line: s.line}, callee{secure}, nil
 }
 
-// A callee is a coordinator that was recognised.
+// A callee is an authenticated coordinator.
 type callee struct{ credentials.CommonAuthInfo }
 
 // AuthType is what gRPC asks.
 func (callee) AuthType() string { return "fedpvi" }
 
 func (clientSide) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return nil, nil, errors.New("a client is not called")
+	return nil, nil, errors.New("a client does not accept connections")
 }
 
 func (clientSide) Info() credentials.ProtocolInfo {
@@ -154,9 +152,8 @@ func (clientSide) Info() credentials.ProtocolInfo {
 func (s clientSide) Clone() credentials.TransportCredentials { return s }
 func (clientSide) OverrideServerName(string) error           { return errors.ErrUnsupported }
 
-// An observed connection of a client tells its line how it is: the refusal of a
-// certificate comes with the first byte that is read after a handshake that seemed to
-// have succeeded.
+// An observed connection reports its state to the client's line. The refusal of a certificate
+// arrives with the first byte that is read after a handshake that seemed to succeed.
 type observed struct {
 	net.Conn
 	line   *line
@@ -174,8 +171,8 @@ func (o *observed) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close says goodbye first. The other end may answer that by closing, and so end a read
-// before this end has closed: that is no fault.
+// Close closes the connection. The other end may close first in response, which ends a read: that
+// is not a fault.
 func (o *observed) Close() error {
 	o.closed.Store(true)
 	return o.Conn.Close()

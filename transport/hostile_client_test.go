@@ -17,7 +17,7 @@ func offer(envelope []byte, size uint64) *wirepb.SubmitRequest {
 	return wirepb.SubmitRequest_builder{Offer: wirepb.SubmitRequest_Offer_builder{Envelope: envelope, Size: size}.Build()}.Build()
 }
 
-// prompt is an offer that brings bytes of the body.
+// prompt returns an offer with bytes of the body.
 func prompt(envelope []byte, size uint64, body []byte) *wirepb.SubmitRequest {
 	return wirepb.SubmitRequest_builder{Offer: wirepb.SubmitRequest_Offer_builder{Envelope: envelope, Size: size, Body: body}.Build()}.Build()
 }
@@ -26,14 +26,14 @@ func piece(offset uint64, data []byte) *wirepb.SubmitRequest {
 	return wirepb.SubmitRequest_builder{Piece: wirepb.SubmitRequest_Piece_builder{Offset: offset, Data: data}.Build()}.Build()
 }
 
-// submitAll sends messages and returns the last answer's error.
+// submitAll sends messages and returns the error of the last answer.
 func submitAll(t *testing.T, rpc wirepb.StudyClient, messages ...*wirepb.SubmitRequest) error {
 	t.Helper()
 	stream, err := rpc.Submit(inVersion(t.Context(), "1"))
 	check(t, err)
 	for _, m := range messages {
 		if err := stream.Send(m); err != nil {
-			break // the answer says why
+			break // the answer has the reason
 		}
 	}
 	stream.CloseSend()
@@ -74,23 +74,23 @@ func TestHostileReleases(t *testing.T) {
 		{"a piece beyond a piece", []*wirepb.SubmitRequest{offer(full(2).Envelope, 8<<20), piece(0, make([]byte, MaxPiece+1))}, Malformed},
 		{"half of it", []*wirepb.SubmitRequest{offer(full(3).Envelope, 100), piece(0, full(3).Body[:50])}, Malformed},
 		{"the first half again", []*wirepb.SubmitRequest{offer(full(3).Envelope, 100), piece(0, full(3).Body[:50])}, OutOfPlace},
-		{"what the coordinator refuses", []*wirepb.SubmitRequest{offer([]byte("short"), 100)}, Malformed},
+		{"a release that the coordinator refuses", []*wirepb.SubmitRequest{offer([]byte("short"), 100)}, Malformed},
 	} {
 		t.Run(c.name, func(t *testing.T) { wantRefusal(t, submitAll(t, rpc, c.messages...), c.reason) })
 	}
 	if n := w.desk.written(); n != 50 {
 		t.Errorf("the coordinator got %d bytes, want the 50 of one half", n)
 	}
-	// The rest of the half is taken all the same.
+	// The rest of the half is accepted nevertheless.
 	if err := submitAll(t, rpc, offer(full(3).Envelope, 100), piece(50, full(3).Body[50:])); !errors.Is(err, io.EOF) || w.desk.taken(full(3)) != 1 {
 		t.Errorf("%v", err)
 	}
 }
 
-// What gRPC refuses itself it says in its own words.
+// gRPC refuses an oversized message with its own error.
 //
 //abuse:case A12 refused before it is read
-func TestAMessageBeyondAMessage(t *testing.T) {
+func TestOversizedMessageIsRefused(t *testing.T) {
 	w := newWorld(t)
 	rpc := wirepb.NewStudyClient(w.raw(w.config("north")))
 	err := submitAll(t, rpc, offer(item([]byte{1}).Envelope, 8<<20), piece(0, make([]byte, maxAsked+1)))
@@ -130,11 +130,11 @@ func TestHostileCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) { wantRefusal(t, wrapped(call()), Malformed) })
 	}
 	if len(w.desk.peers) != 0 {
-		t.Errorf("the coordinator was asked: %v", w.desk.peers)
+		t.Errorf("the coordinator was called: %v", w.desk.peers)
 	}
 }
 
-func TestAnOffsetBehindAnEntry(t *testing.T) {
+func TestOffsetBehindAnEntry(t *testing.T) {
 	w := newWorld(t)
 	w.desk.say([]byte("ten bytes."))
 	rpc := wirepb.NewStudyClient(w.raw(w.config("north")))
@@ -144,10 +144,11 @@ func TestAnOffsetBehindAnEntry(t *testing.T) {
 	wantRefusal(t, wrapped(err), OutOfPlace)
 }
 
-// Who begins and does not go on is not waited for, and who does not read is not sent to.
+// The server does not wait for a caller that stops sending, and does not send to one that stops
+// reading.
 //
 //abuse:case A12 ended; what is held for it is bounded
-func TestACallThatStallsEnds(t *testing.T) {
+func TestStalledCallEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.desk.say(make([]byte, 8<<20))
@@ -186,8 +187,8 @@ func TestACallThatStallsEnds(t *testing.T) {
 	})
 }
 
-// A call without an end does not keep its study from waiting as long as it takes.
-func TestWaitingForAnEntryIsNotStalling(t *testing.T) {
+// A call without an end may wait for an entry as long as it takes.
+func TestWaitingForAnEntryIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		north := w.dial(w.config("north"))
@@ -198,8 +199,8 @@ func TestWaitingForAnEntryIsNotStalling(t *testing.T) {
 		if got, err := north.Entry(t.Context(), 1); err != nil || string(got.Body) != "at last" {
 			t.Errorf("%q, %v", got.Body, err)
 		}
-		if n := w.desk.asked(); n != 2 { // for this entry, and for the next
-			t.Errorf("the coordinator was asked %d times", n)
+		if n := w.desk.asked(); n != 2 { // for this entry and the next one
+			t.Errorf("the coordinator was called %d times", n)
 		}
 	})
 }

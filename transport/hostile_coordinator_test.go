@@ -17,7 +17,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// answer is the first message of an entry, as it should be.
+// answer returns the first message of an entry, in the right form.
 func answer(number uint64, body []byte, offset uint64, first []byte) *wirepb.FollowResponse {
 	sum := sha256.Sum256(body)
 	return wirepb.FollowResponse_builder{Start: wirepb.FollowResponse_Start_builder{
@@ -29,7 +29,7 @@ func more(data []byte) *wirepb.FollowResponse {
 	return wirepb.FollowResponse_builder{Piece: data}.Build()
 }
 
-// abridged is the announcement of an entry whose body stays away, and what comes with it all the same.
+// abridged returns the announcement of an entry without its body, with an extra piece.
 func abridged(number uint64, body, piece []byte) *wirepb.FollowResponse {
 	return changed(answer(number, body, 0, piece), func(s *wirepb.FollowResponse_Start) { s.SetBrief(true) })
 }
@@ -81,21 +81,21 @@ func TestHostileEntries(t *testing.T) {
 			c, err := Dial(t.Context(), serveImpostor(t, i))
 			check(t, err)
 			defer c.Close()
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // what is taken is waited after
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // the client waits for more after an accepted message
 			defer cancel()
 			for n := uint64(1); err == nil && n < 3; n++ {
 				_, err = c.Entry(ctx, n)
 			}
 			var b *Breach
 			if !errors.As(err, &b) {
-				t.Errorf("%v, want a breach of the protocol", err)
+				t.Errorf("%v, want a violation of the protocol", err)
 			}
 		})
 	}
 }
 
-// Nothing beyond what was announced is kept, not even until the hash is looked at.
-func TestAPieceBeyondTheEnd(t *testing.T) {
+// Bytes beyond the announced size are not kept, not even until the hash is checked.
+func TestPieceBeyondTheEnd(t *testing.T) {
 	body := []byte("the body of an entry")
 	a := newAssembly(1, 100, false)
 	_, err := a.take(arrived(t, encoded(t, answer(1, body, 0, body[:5]))))
@@ -107,8 +107,8 @@ func TestAPieceBeyondTheEnd(t *testing.T) {
 	}
 }
 
-// An entry that is another one after a reconnection is none.
-func TestAnEntryThatChangesOnTheWay(t *testing.T) {
+// An entry that changes across a reconnection is refused.
+func TestEntryThatChangesBetweenConnections(t *testing.T) {
 	body := []byte("the body of an entry")
 	for name, change := range map[string]func(*wirepb.FollowResponse_Start){
 		"envelope": func(s *wirepb.FollowResponse_Start) { s.SetEnvelope([]byte("another")) },
@@ -130,7 +130,7 @@ func TestAnEntryThatChangesOnTheWay(t *testing.T) {
 				_, err = c.Entry(t.Context(), 1)
 				var b *Breach
 				if !errors.As(err, &b) {
-					t.Errorf("%v, want a breach of the protocol", err)
+					t.Errorf("%v, want a violation of the protocol", err)
 				}
 			})
 		})
@@ -166,14 +166,14 @@ func TestHostileAnswersToARelease(t *testing.T) {
 			err = c.Submit(t.Context(), item([]byte("a release")))
 			var b *Breach
 			if !errors.As(err, &b) {
-				t.Errorf("%v, want a breach of the protocol", err)
+				t.Errorf("%v, want a violation of the protocol", err)
 			}
 		})
 	}
 }
 
 //abuse:case A11 refused by the client
-func TestAVersionThatWasNotOffered(t *testing.T) {
+func TestVersionThatWasNotOffered(t *testing.T) {
 	for _, v := range []uint32{0, 2, 1<<32 - 1} {
 		_, err := Dial(t.Context(), serveImpostor(t, &impostor{version: v}))
 		var b *Breach
@@ -183,10 +183,10 @@ func TestAVersionThatWasNotOffered(t *testing.T) {
 	}
 }
 
-// What the other end says is shown on a terminal: it must not steer it.
+// Text from the other end is shown on a terminal, and must not control it.
 //
 //abuse:case P07 what the other end says cannot steer a terminal or a log
-func TestARefusalIsPlainText(t *testing.T) {
+func TestRefusalIsPlainText(t *testing.T) {
 	long := "\x1b[2J\x07\u202e" + strings.Repeat("é", 600)
 	i := &impostor{version: 1, join: func() (*wirepb.JoinResponse, error) { return nil, refuse(Denied, "%s", long).rawStatus() }}
 	c, err := Dial(t.Context(), serveImpostor(t, i))
@@ -202,8 +202,8 @@ func TestARefusalIsPlainText(t *testing.T) {
 	}
 }
 
-// A reason that nobody knows is no refusal, but no success either.
-func TestAReasonThatNobodyKnows(t *testing.T) {
+// An unknown reason is not a refusal, and not a success either.
+func TestUnknownReason(t *testing.T) {
 	i := &impostor{version: 1, join: func() (*wirepb.JoinResponse, error) { return nil, refuse("whim", "no").status() }}
 	c, err := Dial(t.Context(), serveImpostor(t, i))
 	check(t, err)
@@ -215,7 +215,7 @@ func TestAReasonThatNobodyKnows(t *testing.T) {
 	}
 }
 
-// rawStatus is a status whose text nobody has looked at.
+// rawStatus returns a status with unchecked text.
 func (r *Refusal) rawStatus() error {
 	s, err := status.New(codes.PermissionDenied, r.Text).WithDetails(wirepb.Refusal_builder{Reason: string(r.Reason), Text: r.Text}.Build())
 	if err != nil {

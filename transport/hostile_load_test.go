@@ -15,8 +15,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// begun is a connection by hand with calls of one method, each of which announces a
-// message of the largest size and sends as much of it as is taken.
+// begun opens a connection by hand with calls of one method. Each call announces a message of the
+// largest size and sends as much of it as the server reads.
 func (w *world) begun(t *testing.T, c Config, method string, calls int) *tls.Conn {
 	t.Helper()
 	conn := w.tls(c)
@@ -43,20 +43,20 @@ func (w *world) begun(t *testing.T, c Config, method string, calls int) *tls.Con
 	return conn
 }
 
-// A thousand calls that begin with as much as they can and never end: guests are cut off
-// at once, and of a party no more is held than its window. Others are served meanwhile.
+// A thousand calls send as much as they can and never end. Guests are disconnected at once, and a
+// party occupies no more than its window. Others are served meanwhile.
 //
 //abuse:case A12 a thousand such calls: guests hold 64 KiB a connection, parties their window; others are served
-func TestAThousandCallsThatDoNotEnd(t *testing.T) {
+func TestThousandEndlessCalls(t *testing.T) {
 	if testing.Short() {
-		t.Skip("memory is not measured under the race detector: without -short")
+		t.Skip("memory cannot be measured under the race detector: run without -short")
 	}
 	const calls = 10
 	for _, who := range []struct {
 		name        string
 		connections int
 		method      string
-		each        int64 // held for one connection at both ends of it, besides
+		each        int64 // held for one connection at both ends, besides
 		config      func(w *world, n int) Config
 	}{
 		{"guests", 50, wirepb.Study_Join_FullMethodName, 64 << 10, func(w *world, _ int) Config { return w.guest() }},
@@ -75,7 +75,7 @@ func TestAThousandCallsThatDoNotEnd(t *testing.T) {
 			if _, err := north.Entry(t.Context(), 1); err != nil {
 				t.Errorf("nobody else is served: %v", err)
 			}
-			const ends = 2*pipe + 256<<10 // the pipe between both, and what TLS and HTTP/2 need there
+			const ends = 2*pipe + 256<<10 // the pipe between both, and buffers of TLS and HTTP/2
 			if more, most := heap()-before, int64(who.connections)*(who.each+ends); more > most {
 				t.Errorf("%d bytes are held for %d calls, want %d at most", more, who.connections*calls, most)
 			}
@@ -83,7 +83,7 @@ func TestAThousandCallsThatDoNotEnd(t *testing.T) {
 	}
 }
 
-// One host of IPv6 has as many addresses as it likes: its network counts.
+// An IPv6 host has as many addresses as it likes, so its network counts.
 func TestHosts(t *testing.T) {
 	for text, want := range map[string]string{
 		"192.0.2.7:443":             "192.0.2.7",
@@ -95,7 +95,7 @@ func TestHosts(t *testing.T) {
 		"/run/socket without ports": "/run/socket without ports",
 	} {
 		if got := hostOf(address(text)); got != want {
-			t.Errorf("%s is of %s, want %s", text, got, want)
+			t.Errorf("%s belongs to %s, want %s", text, got, want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// restart shuts a server down and starts another of the same study.
+// restart shuts a server down and starts another one for the same study.
 func (w *world) restart(speaks versions) {
 	w.t.Helper()
 	w.close()
@@ -31,7 +31,7 @@ func (w *world) restart(speaks versions) {
 	go func() { w.served <- w.server.Serve(w.listener) }()
 }
 
-func TestAClientOutlivesACoordinator(t *testing.T) {
+func TestClientSurvivesARestartOfTheCoordinator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		north := w.dial(w.config("north"))
@@ -60,7 +60,7 @@ func TestAClientOutlivesACoordinator(t *testing.T) {
 	})
 }
 
-func TestShutdownEndsWhatWaitsAndNotWhatMoves(t *testing.T) {
+func TestShutdownEndsWaitingCallsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		rpc := wirepb.NewStudyClient(w.raw(w.config("north")))
@@ -72,12 +72,12 @@ func TestShutdownEndsWhatWaitsAndNotWhatMoves(t *testing.T) {
 		_, err = waits.Recv()
 		wantRefusal(t, wrapped(err), Unavailable)
 		if err := w.server.Add(w.study(w.desk)); err == nil {
-			t.Error("a study is added after the end")
+			t.Error("a study is added after the shutdown")
 		}
 	})
 }
 
-func TestAStudyThatIsRemoved(t *testing.T) {
+func TestRemovedStudy(t *testing.T) {
 	w := newWorld(t)
 	north := w.dial(w.config("north"))
 	w.desk.say([]byte("roster"))
@@ -90,7 +90,7 @@ func TestAStudyThatIsRemoved(t *testing.T) {
 	wantRefusal(t, err, Unknown)
 }
 
-// The caller's context ends the waiting, and not the connection.
+// The caller's context ends the wait, and not the connection.
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -160,8 +160,8 @@ func TestClosingEndsEverything(t *testing.T) {
 	})
 }
 
-// A coordinator that is not there: tried again, ever more rarely, and not for ever.
-func TestNobodyAnswers(t *testing.T) {
+// Without a coordinator the client retries at growing intervals, and gives up.
+func TestCoordinatorIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		c := w.config("north")
@@ -176,7 +176,7 @@ func TestNobodyAnswers(t *testing.T) {
 		if !errors.As(err, &u) || !errors.Is(err, errPatience) || !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("%v", err)
 		}
-		if want := "cannot reach hub.example.org:7443: connection refused: is the coordinator running, and is the port open outward?"; !strings.HasPrefix(err.Error(), want) {
+		if want := "cannot reach hub.example.org:7443: connection refused: check that the coordinator is running, and that the port is open for outgoing connections"; !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 		if took := time.Since(start); took != DefaultRoundDeadline/5 || tries.Load() < 5 || tries.Load() > 40 {
@@ -191,8 +191,8 @@ func TestNobodyAnswers(t *testing.T) {
 	})
 }
 
-// A real socket, a real refusal.
-func TestAPortThatIsClosed(t *testing.T) {
+// A real socket refuses the connection.
+func TestClosedPort(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(t, err)
 	check(t, l.Close())
@@ -215,7 +215,7 @@ func TestVersionsOfTwoPrograms(t *testing.T) {
 	}{
 		{versions{1, 1}, versions{1, 1}, 1, ""},
 		{versions{1, 2}, versions{1, 1}, 1, ""}, // the coordinator was updated first
-		{versions{1, 1}, versions{1, 2}, 1, ""}, // the client was
+		{versions{1, 1}, versions{1, 2}, 1, ""}, // the client was updated first
 		{versions{1, 2}, versions{1, 2}, 2, ""},
 		{versions{2, 3}, versions{1, 2}, 2, ""},
 		{versions{2, 3}, versions{1, 1}, 0, "update the client"},
@@ -242,7 +242,7 @@ func TestVersionsOfTwoPrograms(t *testing.T) {
 }
 
 // The coordinator is updated while clients are connected.
-func TestAVersionIsAgreedOnAnew(t *testing.T) {
+func TestVersionIsAgreedOnAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldWith(t, ServerConfig{}, versions{1, 1})
 		north, err := dial(t.Context(), w.config("north"), versions{1, 2})
@@ -260,7 +260,7 @@ func TestAVersionIsAgreedOnAnew(t *testing.T) {
 }
 
 //abuse:case A11 refused
-func TestACallWithoutAVersion(t *testing.T) {
+func TestCallWithoutAVersion(t *testing.T) {
 	w := newWorld(t)
 	conn := w.raw(w.config("north"))
 	for _, v := range []string{"", "0", "2", "one", "-1", "4294967297"} {
@@ -273,7 +273,7 @@ func TestACallWithoutAVersion(t *testing.T) {
 	wantRefusal(t, refusalOf(inVersion(inVersion(t.Context(), "1"), "1"), conn, wirepb.Study_Standing_FullMethodName), Version)
 }
 
-// A polite other end closes when it is told that this end does.
+// A polite peer closes when this end does.
 type polite struct {
 	net.Conn
 	told chan struct{}
@@ -291,8 +291,8 @@ func (p polite) Close() error {
 	return nil
 }
 
-// Who closes a connection is not warned that it is closed.
-func TestAnEndThatWasWantedIsNoFault(t *testing.T) {
+// Closing a connection deliberately logs no warning.
+func TestDeliberateCloseIsNoFault(t *testing.T) {
 	var said bytes.Buffer
 	for _, wanted := range []bool{true, false} {
 		said.Reset()
@@ -310,7 +310,7 @@ func TestAnEndThatWasWantedIsNoFault(t *testing.T) {
 			check(t, other.Close())
 		}
 		if got := said.Len() == 0; got != wanted {
-			t.Errorf("closed by this end %t, said: %s", wanted, said.String())
+			t.Errorf("closed by this end %t, logged: %s", wanted, said.String())
 		}
 	}
 }

@@ -1,40 +1,40 @@
 package transport
 
-// What one message may have in it, in bytes.
+// Limits of one message, in bytes.
 const (
-	// MaxPiece is the most of a body in one message.
+	// MaxPiece is the largest part of a body in one message.
 	MaxPiece = 1 << 20
-	// MaxEnvelope is the largest envelope of an item: what is longer belongs into the body.
+	// MaxEnvelope is the largest envelope of an item: longer content belongs in the body.
 	MaxEnvelope = 64 << 10
 
-	// A window is what one end may send before the other has read it; it is fixed, so that
-	// what waits to be read is bounded. 512 KiB are 10 MB/s at 50 ms there and back.
+	// streamWindow is how much one end may send before the other has read it. It is fixed, so that
+	// unread bytes are bounded. 512 KiB allow 10 MB/s at a round trip of 50 ms.
 	streamWindow = 512 << 10
 	connWindow   = 1 << 20
 
-	sentPiece = 256 << 10 // of the body of a release
-	sentWhole = 64 << 10  // a body that is not longer goes with its offer, also where that is refused
-	// An entry goes to many at once, in messages that fit the buffers of 32 KiB that gRPC
-	// keeps: the next larger ones have 1 MiB.
+	sentPiece = 256 << 10 // part of a release's body in a message
+	sentWhole = 64 << 10  // largest body that is sent with its offer, before the coordinator accepts it
+	// An entry is sent to many clients in messages that fit gRPC's buffers of 32 KiB; the next
+	// larger buffers have 1 MiB.
 	entryMessage = 32<<10 - 256
-	maxIdentity  = 8 << 10  // a token, an entry of the roster, a request for a certificate
-	maxGuest     = 64 << 10 // from a guest, over one connection: some tries to join, and pings
+	maxIdentity  = 8 << 10  // a token, a roster entry, or a certificate request
+	maxGuest     = 64 << 10 // from a guest on one connection: some tries to join, and pings
 	maxAsked     = MaxPiece + MaxEnvelope
 	maxAnswer    = 4 << 20
 	maxHeaders   = 16 << 10
 	maxText      = 500 // of a refusal
 )
 
-// Limits are what a server holds at most. The zero value of each stands for its default.
+// Limits bound the resources of a server. A zero field selects its default.
 type Limits struct {
-	Connections int // in all; 16,384
-	// Strangers are connections from one host, or one network of IPv6, of those who have
-	// not shown a certificate, guests among them; 256.
+	Connections int // in total; 16,384
+	// Strangers bounds the connections without a certificate from one host, or one IPv6 network,
+	// including guests; 256.
 	Strangers int
-	// PerParty are the connections of one party; 4. One more ends the oldest, which
-	// may be dead without anybody knowing.
+	// PerParty bounds the connections of one party; 4. One more closes the oldest, which may be
+	// dead without notice.
 	PerParty int
-	Calls    int // at once on one connection; 16
+	Calls    int // concurrent calls on one connection; 16
 }
 
 func (l Limits) withDefaults() Limits {

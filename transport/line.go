@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// An Unreachable error says that the coordinator cannot be talked to, and why as far as
-// this end can see.
+// An Unreachable is the error for a coordinator that cannot be reached, with the cause as far as
+// this end can tell.
 type Unreachable struct {
 	Address string
 	Err     error
@@ -24,10 +24,10 @@ func (u *Unreachable) Error() string {
 	return fmt.Sprintf("cannot reach %s: %v%s", u.Address, reasonFor(u.Err), adviceFor(u.Err))
 }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the cause.
 func (u *Unreachable) Unwrap() error { return u.Err }
 
-// reasonFor says in few words what the network said in many.
+// reasonFor shortens an error of the network.
 func reasonFor(err error) string {
 	var name *net.DNSError
 	var errno syscall.Errno
@@ -50,19 +50,19 @@ func adviceFor(err error) string {
 	var record tls.RecordHeaderError
 	switch {
 	case errors.As(err, &name):
-		return ": is the address in the invitation right, and does this machine resolve names?"
+		return ": check the address in the invitation, and that this machine resolves names"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return ": is the coordinator running, and is the port open outward?"
+		return ": check that the coordinator is running, and that the port is open for outgoing connections"
 	case errors.As(err, &record):
-		return ": something else than a coordinator answers there: is the port right, and is there a proxy between?"
+		return ": another program answers there; check the port, and whether there is a proxy in between"
 	case alert(err) && strings.HasSuffix(err.Error(), "internal error"):
-		return ": the study is not served there: is the address right, and is the study not over?"
+		return ": the study is not served there; check the address, and whether the study is over"
 	case alert(err):
-		return ": the coordinator does not know this client's certificate: is it of this study, not expired, and still in the roster?"
+		return ": the coordinator does not accept this client's certificate; check that it is of this study, not expired, and in the roster"
 	case !passing(err):
 		return ""
 	}
-	return ": is the network up, and does a firewall let this address and port through?"
+	return ": check the network, and that the firewall lets this address and port through"
 }
 
 // alert reports whether the other end refused the handshake.
@@ -71,8 +71,7 @@ func alert(err error) bool {
 	return errors.As(err, &op) && op.Op == "remote error" && strings.HasPrefix(op.Err.Error(), "tls:")
 }
 
-// passing reports whether a fault may be gone at the next try. What TLS says is not: a
-// wrong pin stays wrong.
+// passing reports whether a retry may succeed. TLS errors are final: a wrong pin stays wrong.
 func passing(err error) bool {
 	var network net.Error
 	switch {
@@ -86,14 +85,14 @@ func passing(err error) bool {
 	return errors.As(err, &errno)
 }
 
-// A line is what a client knows of its connection.
+// A line is the state of a client's connection.
 type line struct {
 	address string
 	log     *slog.Logger
 	seen    func()
 
 	mu      sync.Mutex
-	fault   error // of the last try, nil when a byte came since
+	fault   error // of the last try; nil once a byte has arrived
 	waiting map[int]context.CancelCauseFunc
 	next    int
 }
@@ -105,19 +104,19 @@ func newLine(address string, log *slog.Logger, seen func()) *line {
 	return &line{address: address, log: log, seen: seen, waiting: map[int]context.CancelCauseFunc{}}
 }
 
-// alive is told that the other end said something.
+// alive records that bytes arrived.
 func (l *line) alive() {
 	l.mu.Lock()
 	was := l.fault
 	l.fault = nil
 	l.mu.Unlock()
 	if was != nil {
-		l.log.Info("the coordinator is there again", "address", l.address)
+		l.log.Info("the coordinator is reachable again", "address", l.address)
 	}
 	l.seen()
 }
 
-// failed is told why there is no connection. Calls in waiting end where waiting cannot help.
+// failed records why there is no connection. Waiting calls end if waiting cannot help.
 func (l *line) failed(err error) {
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled) {
 		return // by this end
@@ -144,7 +143,7 @@ func (l *line) last() error {
 	return l.fault
 }
 
-// watch returns a context that ends also when waiting for a connection cannot help.
+// watch returns a context that also ends when waiting for a connection cannot help.
 func (l *line) watch(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.mu.Lock()

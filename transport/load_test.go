@@ -19,10 +19,10 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Followers that do not read cost a window each, not an entry.
+// Each follower that does not read costs a window of memory, not an entry.
 //
 //abuse:case A12 a follower that does not read costs a window
-func TestMemoryIsOfPieces(t *testing.T) {
+func TestMemoryOfStalledFollowers(t *testing.T) {
 	w := newWorld(t)
 	body := make([]byte, 8_000_000)
 	w.desk.say(body)
@@ -66,10 +66,10 @@ func heap() int64 {
 	return int64(m.HeapInuse)
 }
 
-// The same release over two connections at once: it is taken once, from one of them.
+// The same release on two connections at once is accepted once, from one of them.
 //
 //abuse:case A25 taken once
-func TestTheSameReleaseTwiceAtOnce(t *testing.T) {
+func TestSameReleaseOnTwoConnections(t *testing.T) {
 	synctest.Test(t, sameTwice)
 }
 
@@ -86,18 +86,18 @@ func sameTwice(t *testing.T) {
 	start := time.Now()
 	check(t, w.dial(w.config("north")).Submit(t.Context(), release))
 	if _, err := first.Recv(); err == nil || errors.Is(err, io.EOF) {
-		t.Errorf("the call before it goes on: %v", err)
+		t.Errorf("the earlier call continues: %v", err)
 	}
 	if took := time.Since(start); took >= w.server.timing.stall {
-		t.Errorf("the call before was waited for: %v", took)
+		t.Errorf("the later call waited for the earlier one: %v", took)
 	}
 	if n := w.desk.taken(release); n != 1 {
 		t.Errorf("taken %d times", n)
 	}
 }
 
-// Entries of 1,000 parameters to many clients over loopback: bytes on the wire for one of
-// the body.
+// BenchmarkFollowers sends entries of 1,000 parameters to many clients over loopback, and reports
+// the bytes on the wire per byte of body.
 func BenchmarkFollowers(b *testing.B) {
 	for _, followers := range []int{1, 10, 100} {
 		b.Run(fmt.Sprint(followers), func(b *testing.B) {
@@ -123,7 +123,7 @@ func BenchmarkFollowers(b *testing.B) {
 	}
 }
 
-// Releases of a million parameters, one after the other.
+// BenchmarkRelease sends releases of a million parameters one after the other.
 func BenchmarkRelease(b *testing.B) {
 	o := newCounter()
 	w, clients := loopback(b, o, 1)
@@ -139,13 +139,14 @@ func BenchmarkRelease(b *testing.B) {
 	b.ReportMetric(float64(o.received)/float64(b.N*len(body)), "wire/payload")
 }
 
-// A sink takes every release, and looks at none.
+// A sink accepts every release without checks.
 type sink struct{ Coordinator }
 
 func (*sink) Offer(context.Context, channel.Party, []byte, []byte) (int64, error) { return 0, nil }
 func (*sink) Write(context.Context, channel.Party, Hash, int64, []byte) error     { return nil }
 
-// Connections that wait: the memory of both ends, for the coordinator about half.
+// BenchmarkWaiting reports the memory of idle connections at both ends; the coordinator's share is
+// about half.
 func BenchmarkWaiting(b *testing.B) {
 	const followers = 200
 	before := heap()
@@ -163,7 +164,7 @@ func BenchmarkWaiting(b *testing.B) {
 	waiting.Wait()
 }
 
-// loopback is a world with a real port.
+// loopback returns a world with a real port.
 func loopback(b *testing.B, o Observer, clients int) (*world, []*Client) {
 	w := &world{office: newOffice(b, document), desk: newDesk(), served: make(chan error, 1)}
 	var err error

@@ -1,14 +1,13 @@
 package transport
 
-// An Observer counts what goes on at one end, for metrics. It is told nothing about a
-// party, a round or a record. Its methods are called by many at once.
+// An Observer counts events at one end, for metrics. It learns nothing about parties, rounds or
+// records. Its methods are called concurrently.
 type Observer interface {
-	// Called says that a call of a method ended: "ok", "canceled", "internal" or the
-	// [Reason] of a refusal.
+	// Called reports the end of a call: "ok", "canceled", "internal" or the [Reason] of a refusal.
 	Called(method, outcome string)
-	// Moved says that bytes went over a connection, those of TLS included.
+	// Moved reports bytes on a connection, including those of TLS.
 	Moved(received, sent int)
-	// Connected says that there is one connection more (+1) or less (-1).
+	// Connected reports a new connection (+1) or a closed one (-1).
 	Connected(change int)
 }
 

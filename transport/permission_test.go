@@ -22,7 +22,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Every method that there is, and some that there are not.
+// methods holds every method, and some that do not exist.
 var methods = append(slices.Collect(maps.Keys(permissions)),
 	healthpb.Health_Watch_FullMethodName,
 	"/fedpvi.v1.Study/Abort",
@@ -31,11 +31,11 @@ var methods = append(slices.Collect(maps.Keys(permissions)),
 	"hello",
 )
 
-// Nothing is sent but the name of the method: who is not allowed to call it learns so
-// before anything else of the call is read.
+// Only the name of the method is sent: a caller without permission is refused before the server
+// reads anything else.
 //
 //abuse:case P04 the handler is not reached
-func TestGuestsMayJoinAndNothingElse(t *testing.T) {
+func TestGuestsMayOnlyJoin(t *testing.T) {
 	w := newWorld(t)
 	conn := w.raw(w.guest())
 	for _, method := range methods {
@@ -45,7 +45,7 @@ func TestGuestsMayJoinAndNothingElse(t *testing.T) {
 		wantRefusal(t, refusalOf(inVersion(t.Context(), "1"), conn, method), Denied)
 	}
 	if len(w.desk.peers) != 0 {
-		t.Errorf("the coordinator was asked: %v", w.desk.peers)
+		t.Errorf("the coordinator was called: %v", w.desk.peers)
 	}
 }
 
@@ -61,7 +61,7 @@ func TestOnlyClientsCall(t *testing.T) {
 	}
 }
 
-func TestMethodsThatThereAreNot(t *testing.T) {
+func TestUnknownMethods(t *testing.T) {
 	w := newWorld(t)
 	conn := w.raw(w.config("north"))
 	for _, method := range methods {
@@ -71,17 +71,17 @@ func TestMethodsThatThereAreNot(t *testing.T) {
 	}
 }
 
-// Two studies on one port know nothing of one another.
+// Two studies on one port do not see each other.
 //
 //abuse:case A08 refused
 //abuse:case P02 each sees its own study
-func TestAPeerOfAnotherStudy(t *testing.T) {
+func TestPeerOfAnotherStudy(t *testing.T) {
 	w := newWorld(t)
 	other := newOffice(t, sha256.Sum256([]byte("another study")))
 	desk := newDesk()
 	check(t, w.server.Add(other.study(desk)))
 
-	// Its own keys, the other's name, and it trusts whatever the other shows.
+	// The caller has its own keys and the other study's name, and accepts any certificate.
 	c := w.config("north")
 	c.TLS.ServerName = channel.ServerName(other.document)
 	c.TLS.InsecureSkipVerify, c.TLS.VerifyConnection = true, nil
@@ -91,13 +91,13 @@ func TestAPeerOfAnotherStudy(t *testing.T) {
 		t.Errorf("a peer of one study calls another: %v", err)
 	}
 
-	// A name that nobody serves.
+	// A name that is not served.
 	c.TLS.ServerName = channel.ServerName(sha256.Sum256([]byte("a third")))
 	if _, err := Dial(t.Context(), c); !errors.As(err, &u) {
 		t.Errorf("a study that is not served: %v", err)
 	}
 
-	// Each gets its own transcript.
+	// Each party gets the transcript of its own study.
 	w.desk.say([]byte("ours"))
 	desk.say([]byte("theirs"))
 	d := w.config("north")
@@ -112,11 +112,11 @@ func TestAPeerOfAnotherStudy(t *testing.T) {
 	}
 }
 
-// Removed from the roster means removed at the next connection; the coordinator looks up
-// every call besides.
+// A party that is removed from the roster is refused at its next connection. The coordinator also
+// checks every call.
 //
 //abuse:case P13 refused at the next connection
-func TestAPartyThatLeftTheRoster(t *testing.T) {
+func TestPartyRemovedFromTheRoster(t *testing.T) {
 	w := newWorld(t)
 	c := w.config("north")
 	delete(w.pins, channel.Party{Study: document, Role: identity.Client, Name: "north"})
@@ -127,7 +127,7 @@ func TestAPartyThatLeftTheRoster(t *testing.T) {
 	}
 }
 
-// What should be encrypted is not spoken in the clear, by either end.
+// Neither end sends data without encryption.
 //
 //abuse:case P08 neither end speaks without TLS
 //abuse:case A11 neither end falls back to an unencrypted connection
@@ -146,7 +146,7 @@ func TestNothingInTheClear(t *testing.T) {
 		}
 	}
 	if len(w.desk.peers) != 0 {
-		t.Errorf("the coordinator was asked: %v", w.desk.peers)
+		t.Errorf("the coordinator was called: %v", w.desk.peers)
 	}
 
 	in := bufconn.Listen(pipe)

@@ -15,7 +15,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// raw is a connection of somebody who keeps to gRPC and to nothing else.
+// raw returns a connection of a peer that follows only the rules of gRPC.
 func (w *world) raw(c Config) *grpc.ClientConn {
 	w.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///hub",
@@ -26,14 +26,14 @@ func (w *world) raw(c Config) *grpc.ClientConn {
 	return conn
 }
 
-// inVersion is a context for calls in a version.
+// inVersion returns a context for calls in a protocol version.
 func inVersion(ctx context.Context, version string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, versionHeader, version)
 }
 
-// refusalOf calls a method without sending anything, and returns how it ended.
+// refusalOf calls a method without sending anything, and returns the outcome.
 func refusalOf(ctx context.Context, conn *grpc.ClientConn, method string) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // who is let in waits
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // an admitted caller waits
 	defer cancel()
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
 	if err != nil {
@@ -42,7 +42,7 @@ func refusalOf(ctx context.Context, conn *grpc.ClientConn, method string) error 
 	return wrapped(stream.RecvMsg(&wirepb.Refusal{}))
 }
 
-// wrapped is an error with its refusal, if it has one.
+// wrapped returns an error with its refusal, if it has one.
 func wrapped(err error) error {
 	if r := refusalIn(err); r != nil {
 		return r
@@ -50,7 +50,7 @@ func wrapped(err error) error {
 	return err
 }
 
-// An impostor is a coordinator that does what a test wants; its keys are right.
+// An impostor is a coordinator that a test controls, with the right keys.
 type impostor struct {
 	wirepb.UnimplementedStudyServer
 	version uint32
@@ -85,7 +85,7 @@ func serveImpostor(t *testing.T, i *impostor) Config {
 	return w.config("north")
 }
 
-// tls finishes a handshake and returns the connection, for frames.
+// tls completes a handshake and returns the connection, for frames.
 func (w *world) tls(c Config) *tls.Conn {
 	w.t.Helper()
 	raw, err := c.DialContext(w.t.Context(), "tcp", "hub")

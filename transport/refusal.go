@@ -14,8 +14,8 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// reasonCodes are the reasons as gRPC has them. The reason itself travels in a detail:
-// codes are for those who do not know it.
+// reasonCodes maps reasons to gRPC codes. The reason itself is sent in a detail; the codes are for
+// peers that do not know it.
 var reasonCodes = map[Reason]codes.Code{
 	Malformed:   codes.InvalidArgument,
 	Denied:      codes.PermissionDenied,
@@ -31,7 +31,7 @@ func refuse(reason Reason, format string, args ...any) *Refusal {
 	return &Refusal{Reason: reason, Text: fmt.Sprintf(format, args...)}
 }
 
-// statusOf puts a refusal into what gRPC carries.
+// status returns the gRPC status of a refusal.
 func (r *Refusal) status() error {
 	code, ok := reasonCodes[r.Reason]
 	if !ok {
@@ -46,8 +46,8 @@ func (r *Refusal) status() error {
 	return s.Err()
 }
 
-// refusalIn returns the refusal that an answer carries, or nil. The other end may be
-// hostile: a reason that this program does not know is none, and the text is made plain.
+// refusalIn returns the refusal in an answer, or nil. The other end may be hostile: an unknown
+// reason is ignored, and the text is made plain.
 func refusalIn(err error) *Refusal {
 	s, ok := status.FromError(err)
 	if !ok {
@@ -63,7 +63,7 @@ func refusalIn(err error) *Refusal {
 	return nil
 }
 
-// plain makes a text fit for a terminal and a line of a log.
+// plain makes a text safe for a terminal and a line of a log.
 func plain(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
@@ -77,8 +77,7 @@ func plain(text string) string {
 	return text
 }
 
-// outcome names how a call ended, for those who count: "ok", "canceled", "internal" or a
-// reason.
+// outcome names the end of a call for metrics: "ok", "canceled", "internal" or a reason.
 func outcome(err error) string {
 	if err == nil {
 		return "ok"
@@ -94,9 +93,8 @@ func outcome(err error) string {
 	}
 }
 
-// answer turns what a coordinator returned into what its peer may know: a refusal in
-// full, that the call was given up, or the number of an incident, by which the line in
-// the log is found.
+// answer converts a coordinator's error for the peer: a refusal is sent in full, a cancellation as
+// such, and any other error as the number of an incident, which is also in the log.
 func (s *Server) answer(ctx context.Context, c *call, err error) error {
 	var refusal *Refusal
 	switch cause := context.Cause(ctx); {
@@ -111,5 +109,5 @@ func (s *Server) answer(ctx context.Context, c *call, err error) error {
 	}
 	incident := fmt.Sprintf("%08x", rand.Uint32())
 	s.log.Error("a call failed", "method", c.method, "peer", c.peer.Name, "incident", incident, "error", err)
-	return status.Error(codes.Internal, "the coordinator failed: ask those who run it for incident "+incident)
+	return status.Error(codes.Internal, "the coordinator failed: ask its people about incident "+incident)
 }

@@ -12,7 +12,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Submit takes a release piece by piece: never more than one of them is held.
+// Submit receives a release in pieces, and holds one piece at a time.
 func (service) Submit(stream wirepb.Study_SubmitServer) error {
 	c := callOf(stream.Context())
 	m := &submission{}
@@ -34,7 +34,7 @@ func (service) Submit(stream wirepb.Study_SubmitServer) error {
 		return err
 	}
 	if have < 0 || have > size {
-		return fmt.Errorf("the coordinator says that it has %d bytes of a release of %d", have, size)
+		return fmt.Errorf("the coordinator claims to have %d bytes of a release of %d", have, size)
 	}
 	if err := say(stream, have); err != nil || have == size {
 		return err
@@ -75,9 +75,9 @@ func say(stream wirepb.Study_SubmitServer, have int64) error {
 	return stream.Send(wirepb.SubmitResponse_builder{Have: uint64(have)}.Build())
 }
 
-// uploads are the releases that are coming in. A client whose connection was cut begins
-// again while its call before may not know yet: that one is ended first, so that a
-// coordinator gets the pieces of a release from one call at a time.
+// uploads are the releases being received. A client whose connection broke starts again, while its
+// earlier call may not have noticed: the earlier call is ended first, so that a coordinator
+// receives the pieces of a release from one call at a time.
 type uploads struct {
 	mu     sync.Mutex
 	active map[uploadKey]*uploading
@@ -93,7 +93,7 @@ type uploading struct {
 	done chan struct{}
 }
 
-// begin waits for its turn. The function that it returns is called at the end.
+// begin waits for its turn. The caller calls done at the end.
 func (u *uploads) begin(c *call, envelope Hash) (done func(), err error) {
 	key := uploadKey{c.peer, envelope}
 	own := &uploading{c.end, make(chan struct{})}
@@ -112,12 +112,12 @@ func (u *uploads) begin(c *call, envelope Hash) (done func(), err error) {
 	if before == nil {
 		return done, nil
 	}
-	before.end(refuse(Unavailable, "the same release came over another connection"))
+	before.end(refuse(Unavailable, "the same release arrived over another connection"))
 	select {
 	case <-before.done:
 		return done, nil
 	case <-c.ctx.Done():
-		<-before.done // so that who comes next waits for it too
+		<-before.done // a later call also waits for that one
 		done()
 		return nil, context.Cause(c.ctx)
 	}

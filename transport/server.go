@@ -19,30 +19,30 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// A ServerConfig says how a server is to be. Its zero value is one that works.
+// ServerConfig configures a server. The zero value works.
 type ServerConfig struct {
-	// RoundDeadline is the time for a round, from which all others are derived.
+	// RoundDeadline is the time for a round; all timeouts are derived from it.
 	RoundDeadline time.Duration
 	Limits        Limits
 	Log           *slog.Logger
 	Observer      Observer
-	// Trace, if there is one, is told that a call of a method begins, and what it returns that it
-	// ended, as [Observer.Called] is. It is not told of calls that wait for news.
+	// Trace, if set, is called when a call of a method begins, and its result when the call ends,
+	// with the outcome of [Observer.Called]. Calls that wait for news are not traced.
 	Trace func(method string) (end func(outcome string))
 }
 
-// A Study is what a server serves under one name.
+// A Study is served under one name.
 type Study struct {
-	// Document is the SHA-256 of the study document; channel.ServerName makes the name of it.
+	// Document is the SHA-256 of the study document; channel.ServerName derives the name from it.
 	Document channel.Hash
-	// TLS is of channel.Server.
+	// TLS comes from channel.Server.
 	TLS *tls.Config
-	// Coordinator answers.
+	// Coordinator handles the calls.
 	Coordinator Coordinator
 	// MaxRelease is the largest body of a release in bytes.
 	MaxRelease int64
-	// Seen, if there is one, is called whenever something came from a party, if only the
-	// answer to a ping. It is called often and must be quick.
+	// Seen, if set, is called whenever bytes arrive from a party, including answers to pings. It is
+	// called often and must be fast.
 	Seen func(channel.Party)
 }
 
@@ -57,8 +57,7 @@ type served struct {
 	announced announcements
 }
 
-// A Server answers the parties of several studies on one port. The TLS server name tells
-// the studies apart.
+// A Server serves several studies on one port. The TLS server name selects the study.
 type Server struct {
 	timing   timing
 	log      *slog.Logger
@@ -74,7 +73,7 @@ type Server struct {
 	closed  bool
 }
 
-// NewServer makes a server of no study yet.
+// NewServer returns a server without studies.
 func NewServer(c ServerConfig) (*Server, error) {
 	t, err := deriveTiming(c.RoundDeadline)
 	if err != nil {
@@ -120,7 +119,7 @@ func (s *Server) options(limits Limits) []grpc.ServerOption {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: fastestPing / 2, PermitWithoutStream: true}),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
-		// A connection that only waits should cost little.
+		// An idle connection should use little memory.
 		grpc.ReadBufferSize(4 << 10),
 		grpc.WriteBufferSize(16 << 10),
 	}
@@ -129,7 +128,7 @@ func (s *Server) options(limits Limits) []grpc.ServerOption {
 // Add begins to serve a study.
 func (s *Server) Add(study Study) error {
 	if study.TLS == nil || study.Coordinator == nil || study.MaxRelease <= 0 {
-		return errors.New("a study is served with a TLS configuration, a coordinator and the size of its largest release")
+		return errors.New("a study needs a TLS configuration, a coordinator and the size of its largest release")
 	}
 	name := channel.ServerName(study.Document)
 	study.TLS = withHTTP2(study.TLS)
@@ -142,7 +141,7 @@ func (s *Server) Add(study Study) error {
 	}
 	if s.studies[name] != nil {
 		end(nil)
-		return errors.New("the study is served already")
+		return errors.New("the study is already served")
 	}
 	s.studies[name] = &served{
 		Study: study, ctx: ctx, end: end, health: health.NewServer(),
@@ -151,14 +150,14 @@ func (s *Server) Add(study Study) error {
 	return nil
 }
 
-// Remove serves a study no more and ends its calls.
+// Remove stops serving a study and ends its calls.
 func (s *Server) Remove(document channel.Hash) {
 	s.mu.Lock()
 	study := s.studies[channel.ServerName(document)]
 	delete(s.studies, channel.ServerName(document))
 	s.mu.Unlock()
 	if study != nil {
-		study.stop(refuse(Unknown, "the study is not served here any more"))
+		study.stop(refuse(Unknown, "the study is no longer served here"))
 	}
 }
 
@@ -167,7 +166,7 @@ func (s *served) stop(why error) {
 	s.end(why)
 }
 
-// SetHealth says whether a study works, to those of its parties who ask.
+// SetHealth sets the health of a study that its parties can query.
 func (s *Server) SetHealth(document channel.Hash, works bool) {
 	status := healthpb.HealthCheckResponse_NOT_SERVING
 	if works {
@@ -184,7 +183,7 @@ func (s *Server) find(name string) *served {
 	return s.studies[name]
 }
 
-// Serve answers those who connect to a listener, until Shutdown.
+// Serve serves connections of a listener until Shutdown.
 func (s *Server) Serve(l net.Listener) error {
 	if err := s.grpc.Serve(guardedListener{l, s.door}); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 		return fmt.Errorf("serving %s: %w", l.Addr(), err)
@@ -192,8 +191,7 @@ func (s *Server) Serve(l net.Listener) error {
 	return nil
 }
 
-// Shutdown takes no new calls, ends those that wait and lets the others finish until ctx
-// is done.
+// Shutdown accepts no new calls, ends waiting ones, and lets the others finish until ctx is done.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.mu.Lock()
 	s.closed = true

@@ -10,8 +10,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// service is what gRPC calls: it checks messages and hands them to the coordinator of
-// the study.
+// service implements the gRPC service: it checks messages and calls the coordinator of the study.
 type service struct {
 	wirepb.UnimplementedStudyServer
 	server *Server
@@ -57,27 +56,26 @@ func (service) Approve(ctx context.Context, m *wirepb.ApproveRequest) (*wirepb.A
 	return wirepb.ApproveResponse_builder{}.Build(), c.study.Coordinator.Approve(ctx, c.peer, m.GetEnvelope())
 }
 
-// healthOfStudies answers for the study that the caller is connected to.
+// healthOfStudies returns the health of the study that the caller is connected to.
 type healthOfStudies struct {
 	healthpb.UnimplementedHealthServer
 }
 
 func (healthOfStudies) Check(ctx context.Context, m *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
 	if m.GetService() != "" {
-		return nil, refuse(Unknown, "there is no such service: ask for the health of all")
+		return nil, refuse(Unknown, "there is no such service: leave the name empty")
 	}
 	return callOf(ctx).study.health.Check(ctx, m)
 }
 
-// unread is why a message of a stream could not be read, for those who count: gRPC has
-// told its sender, in its own words. What is left are the ends of the stream and of its
-// context.
+// unread returns why a message of a stream could not be read, for metrics: gRPC has reported it to
+// the sender. The remaining errors are the ends of the stream and of its context.
 func unread(err error) error {
 	switch status.Code(err) {
 	case codes.ResourceExhausted:
 		return refuse(TooLarge, "a message of more than %d bytes", maxAsked)
 	case codes.Internal:
-		return refuse(Malformed, "a message that is not of this protocol")
+		return refuse(Malformed, "a message in another form")
 	}
 	return err
 }

@@ -4,21 +4,21 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// A Stored is the body of an item that is on a disk, and is read as it is sent.
+// A Stored is the body of an item on disk, which is read while it is sent.
 type Stored interface {
 	Size() uint64
 	Hash() Hash // SHA-256
-	// Read fills b with what the body has from an offset on. It is for many at once.
+	// Read fills b with the body's bytes from an offset. It may be called concurrently.
 	Read(b []byte, from int64) error
 }
 
-// A storedFrame is a frame whose piece was read into a buffer that goes back when it is sent.
+// A storedFrame is a frame whose piece is in a buffer that is reused after sending.
 type storedFrame struct {
 	head  []byte
 	piece mem.Buffer
 }
 
-// sendStored is sendEntry for one on a disk.
+// sendStored is sendEntry for an item on disk.
 func sendStored(stream followStream, c *call, item Item, number, offset uint64, brief bool) error {
 	body := item.Stored
 	size := body.Size()

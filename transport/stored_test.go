@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A kept body is one that is read where it is.
+// A kept body is read from memory as if from disk.
 type kept struct {
 	body []byte
 	fail error
@@ -23,7 +23,7 @@ func (k kept) Read(b []byte, from int64) error {
 	return k.fail
 }
 
-// A sentFrames has what was sent.
+// sentFrames records the sent messages.
 type sentFrames struct{ sent [][]byte }
 
 func (t *sentFrames) Context() context.Context { return context.Background() }
@@ -34,7 +34,7 @@ func (t *sentFrames) SendMsg(m any) error {
 	return err
 }
 
-// An entry that is on a disk goes over the wire as one that is in memory, from wherever it goes on.
+// An entry on disk is sent exactly as one in memory, from any offset.
 func TestStoredEntriesAreSentAsOthers(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
 	for _, size := range []int{0, 1, entryMessage - 1, entryMessage, entryMessage + 1, 5*entryMessage + 77} {
@@ -54,14 +54,14 @@ func TestStoredEntriesAreSentAsOthers(t *testing.T) {
 				t.Errorf("%d bytes from %d: %v, want %v", size, offset, failed, wanted)
 			}
 			if !bytes.Equal(bytes.Join(got.sent, []byte("|")), bytes.Join(want.sent, []byte("|"))) {
-				t.Errorf("%d bytes from %d are sent otherwise", size, offset)
+				t.Errorf("%d bytes from %d are sent differently", size, offset)
 			}
 		}
 	}
 }
 
-// What cannot be read is not sent.
-func TestAStoredEntryThatCannotBeRead(t *testing.T) {
+// An entry that cannot be read is not sent.
+func TestUnreadableStoredEntry(t *testing.T) {
 	gone := errors.New("gone")
 	var got sentFrames
 	c := &call{watch: watching(t), study: &served{}}

@@ -7,9 +7,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A submission is a SubmitRequest as it is received, over and over in one buffer: what it has is good until the
-// next is read. Protocol buffers would copy a piece once more, and gRPC keeps buffers of powers of
-// two for messages that are a little longer.
+// A submission is a received SubmitRequest. One buffer is reused for all: its slices are valid
+// until the next one is read. Protobuf would copy a piece once more, and gRPC keeps buffers of
+// powers of two for messages that are slightly longer.
 type submission struct {
 	offer  *offerPart // nil if there is none
 	piece  *piecePart // nil if there is none
@@ -40,7 +40,7 @@ const (
 	dataField   = 2
 )
 
-// read takes a message apart as proto.Unmarshal does.
+// read decodes a message as proto.Unmarshal does.
 func (m *submission) read(message mem.BufferSlice) error {
 	b := slices.Grow(m.buffer[:0], message.Len())[:message.Len()]
 	message.CopyTo(b)
@@ -51,7 +51,7 @@ func (m *submission) read(message mem.BufferSlice) error {
 		}
 		part, _ := protowire.ConsumeBytes(value)
 		switch number {
-		case offerPartField: // which of the two comes last is there
+		case offerPartField: // the later one of the two counts
 			if m.piece = nil; m.offer == nil {
 				m.offer = &offerPart{}
 			}
@@ -92,7 +92,7 @@ func (p *piecePart) read(b []byte) error {
 	})
 }
 
-// eachField hands the fields of an encoded message to f in order, each with its value as it is encoded.
+// eachField calls f with the fields of an encoded message in order, each with its encoded value.
 func eachField(b []byte, f func(number protowire.Number, kind protowire.Type, value []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)

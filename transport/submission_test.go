@@ -11,7 +11,7 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Messages whose form is right and unusual are taken apart as by protocol buffers.
+// Messages in a valid but unusual form are decoded as by protobuf.
 func TestSubmissions(t *testing.T) {
 	encoded := func(m proto.Message) []byte {
 		b, err := proto.Marshal(m)
@@ -39,13 +39,13 @@ func TestSubmissions(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			submitted(t, m, b)
-			submitted(t, m, append([]byte("\x1a\x03abc\x20\x01"), b...)) // fields that nobody knows
+			submitted(t, m, append([]byte("\x1a\x03abc\x20\x01"), b...)) // unknown fields
 			submitted(t, m, b[:max(len(b)-1, 0)])
 		})
 	}
 }
 
-// Pieces are received in one buffer, whatever parts of a message the connection brings.
+// Pieces are received in one buffer, however the connection splits a message.
 func TestPiecesAreReceivedInOneBuffer(t *testing.T) {
 	const size, pieces = 100_000, 50
 	b, err := proto.Marshal(piece(7, bytes.Repeat([]byte("x"), size)))
@@ -55,7 +55,7 @@ func TestPiecesAreReceivedInOneBuffer(t *testing.T) {
 		n := min(len(rest), 16<<10)
 		parts, rest = append(parts, mem.SliceBuffer(rest[:n])), rest[n:]
 	}
-	memory.Within(t, 3*size, func() { // under the race detector a buffer that grows is made twice
+	memory.Within(t, 3*size, func() { // a growing buffer is allocated twice under the race detector
 		m := &submission{}
 		for range pieces {
 			if err := m.read(parts); err != nil || m.piece.offset != 7 || len(m.piece.data) != size {

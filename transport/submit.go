@@ -8,9 +8,9 @@ import (
 	"fedpvi/transport/internal/wirepb"
 )
 
-// Submit sends a release, from where the coordinator says that it has it. It returns nil
-// when the coordinator has taken it for good. Sending one again is harmless. The bytes of
-// the item must not change meanwhile. Releases are sent one after the other.
+// Submit sends a release from the byte where the coordinator has it. It returns nil once the
+// release is durable at the coordinator. Sending a release again is harmless. The item must not
+// change meanwhile. Releases are sent one after the other.
 func (c *Client) Submit(ctx context.Context, item Item) error {
 	select {
 	case c.sender <- struct{}{}:
@@ -33,7 +33,7 @@ func (c *Client) Submit(ctx context.Context, item Item) error {
 	}
 }
 
-// send is one try. It keeps how much the coordinator has, to know progress from none.
+// send makes one try. It updates how much the coordinator has, to detect progress.
 func (c *Client) send(e *effort, item Item, have *int64) error {
 	ctx, cancel := context.WithCancel(c.inVersion(e.ctx))
 	defer cancel()
@@ -61,13 +61,13 @@ func (c *Client) send(e *effort, item Item, have *int64) error {
 		return c.breach(err)
 	}
 	if got, err = heard(stream, size); err == nil && got != size {
-		err = refuse(OutOfPlace, "it took %d bytes of %d", got, size)
+		err = refuse(OutOfPlace, "it accepted %d bytes of %d", got, size)
 	}
 	return c.breach(err)
 }
 
-// promptly returns a short body of which the coordinator is not known to have anything, and nil
-// where it is to say first how much it has.
+// promptly returns a short body if the coordinator may have none of it, and nil if the client first
+// asks how much it has.
 func promptly(body []byte, have int64) []byte {
 	if have >= 0 || len(body) > sentWhole {
 		return nil
@@ -75,7 +75,7 @@ func promptly(body []byte, have int64) []byte {
 	return body
 }
 
-// sendPieces sends a body from an offset on.
+// sendPieces sends a body from an offset.
 func sendPieces(e *effort, stream wirepb.Study_SubmitClient, body []byte, offset int64) error {
 	for offset < int64(len(body)) {
 		n := min(int64(len(body))-offset, sentPiece)
@@ -89,7 +89,7 @@ func sendPieces(e *effort, stream wirepb.Study_SubmitClient, body []byte, offset
 	return nil
 }
 
-// heard returns how much of a body the coordinator says it has.
+// heard returns how many bytes of a body the coordinator has.
 func heard(stream wirepb.Study_SubmitClient, size int64) (int64, error) {
 	m, err := stream.Recv()
 	if errors.Is(err, io.EOF) {
@@ -99,18 +99,18 @@ func heard(stream wirepb.Study_SubmitClient, size int64) (int64, error) {
 		return 0, err
 	}
 	if m.GetHave() > uint64(size) {
-		return 0, refuse(Malformed, "it says that it has %d bytes of %d", m.GetHave(), size)
+		return 0, refuse(Malformed, "it claims to have %d bytes of %d", m.GetHave(), size)
 	}
 	return int64(m.GetHave()), nil
 }
 
-// ended returns why a stream ended, where sending says no more than that it did.
+// ended returns why a stream ended, which the error of sending does not contain.
 func ended(stream wirepb.Study_SubmitClient, err error) error {
 	if !errors.Is(err, io.EOF) {
 		return err
 	}
 	if _, err = stream.Recv(); err == nil || errors.Is(err, io.EOF) {
-		return refuse(Malformed, "it ended the call before it had all")
+		return refuse(Malformed, "it ended the call before it had the whole release")
 	}
 	return err
 }

@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// DefaultRoundDeadline is the time for a round where nobody says another.
+// DefaultRoundDeadline is the default time for a round.
 const DefaultRoundDeadline = 10 * time.Minute
 
 const (
 	minRoundDeadline = time.Second
 	maxRoundDeadline = 365 * 24 * time.Hour
-	// gRPC pings no faster.
+	// gRPC's shortest interval between pings
 	fastestPing = 10 * time.Second
 	slowestPing = 2 * time.Minute
 )
 
-// timing is every duration of a connection, derived from the one deadline of a round: all
-// that can go wrong once on the way of an answer fits into a round.
+// timing holds the durations of a connection. They are derived from the deadline of a round, so
+// that each kind of failure can happen once within a round.
 type timing struct {
-	call      time.Duration // one short call
-	stall     time.Duration // of a long call without a byte moving
-	patience  time.Duration // of trying again without any progress
-	wait      time.Duration // for an entry, where the caller polls
+	call      time.Duration // a short call
+	stall     time.Duration // a long call without progress
+	patience  time.Duration // retries without progress
+	wait      time.Duration // for an entry, while polling
 	handshake time.Duration
 	ping      time.Duration // of a silent connection
 	pong      time.Duration // for the answer to a ping
-	first     time.Duration // pause before the second try
-	longest   time.Duration // pause between two tries
+	first     time.Duration // before the second try
+	longest   time.Duration // the longest between two tries
 }
 
 func deriveTiming(round time.Duration) (timing, error) {
@@ -52,9 +52,8 @@ func deriveTiming(round time.Duration) (timing, error) {
 	}, nil
 }
 
-// pause is how long to wait before try number n, the second being 1: twice as long every
-// time, and by chance up to half of it less, so that clients that lost one coordinator
-// do not come back all at once.
+// pause returns the wait before try n, the second being 1. It doubles each time, less a random part
+// of up to a half, so that clients of one coordinator do not return all at once.
 func (t timing) pause(n int) time.Duration {
 	d := t.longest
 	if n < 30 && t.first<<(n-1) < t.longest {

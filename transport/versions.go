@@ -2,14 +2,14 @@ package transport
 
 import "fmt"
 
-// The protocol versions that this program speaks. It speaks the one before its own too,
-// once there is one, so that the two ends can be updated one after the other.
+// The protocol versions of this program. A program also supports the previous version, so that the
+// two ends can be updated one after the other.
 const (
 	MinVersion = 1
 	MaxVersion = 1
 )
 
-// versions are those that one end speaks, both included.
+// versions is a range of versions, both ends included.
 type versions struct{ lowest, highest uint32 }
 
 var ours = versions{MinVersion, MaxVersion}
@@ -23,11 +23,11 @@ func (v versions) String() string {
 	return fmt.Sprintf("protocol versions %d to %d", v.lowest, v.highest)
 }
 
-// agree returns the highest version that a coordinator and a client both speak.
+// agree returns the highest version that coordinator and client both support.
 func agree(coordinator, client versions) (uint32, error) {
 	common := min(coordinator.highest, client.highest)
 	if client.lowest == 0 || client.lowest > client.highest {
-		return 0, &Refusal{Malformed, "a range of protocol versions that is none"}
+		return 0, &Refusal{Malformed, "an invalid range of protocol versions"}
 	}
 	if coordinator.has(common) && client.has(common) {
 		return common, nil

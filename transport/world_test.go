@@ -27,7 +27,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// An office is a study with its keys: who is in it may connect.
+// An office holds a study's keys: its parties may connect.
 type office struct {
 	t         testing.TB
 	document  channel.Hash
@@ -40,7 +40,7 @@ type office struct {
 
 func newOffice(t testing.TB, document channel.Hash) *office {
 	t.Helper()
-	day := time.Now() // of the bubble, in a bubble
+	day := time.Now() // of the bubble, inside one
 	o := &office{t: t, document: document, day: day, pins: map[channel.Party]identity.Pin{}}
 	var err error
 	o.authority, err = channel.CreateAuthority(filepath.Join(t.TempDir(), "keys", "authority.key"), document, day, day.AddDate(1, 0, 0))
@@ -72,13 +72,13 @@ func (o *office) pin(p channel.Party) (identity.Pin, bool) {
 	return pin, ok
 }
 
-// study is served with guests allowed.
+// study returns the study as it is served, with guests allowed.
 func (o *office) study(c Coordinator) Study {
 	server := channel.Server{Credentials: o.hub, Pins: o.pin, Guests: true, Now: time.Now}
 	return Study{Document: o.document, TLS: server.Config(), Coordinator: c, MaxRelease: 8 << 20}
 }
 
-// pipe is how many bytes may be on their way.
+// pipe is the capacity of a connection in bytes.
 const pipe = 256 << 10
 
 // A world is a server in memory, with an office, a desk and a listener.
@@ -150,11 +150,11 @@ type desk struct {
 	entries  []Item
 	more     chan struct{} // closed when there is another entry
 	bodies   map[Hash]*upload
-	peers    map[string]channel.Party // that called a method last
-	err      error                    // of Approve
+	peers    map[string]channel.Party // by method, the last caller
+	err      error                    // returned by Approve
 	approved [][]byte
 	waits    int  // calls of Entry
-	prompt   bool // takes a body that comes with its offer; a program of before that does not
+	prompt   bool // accepts a body that comes with its offer; an older program does not
 }
 
 type upload struct {
@@ -185,7 +185,7 @@ func (d *desk) say(body []byte) {
 func (d *desk) Join(_ context.Context, r JoinRequest) (Admission, error) {
 	defer d.called("Join", channel.Party{})()
 	if string(r.Token) != "token" {
-		return Admission{}, &Refusal{Denied, "an invitation that is unknown"}
+		return Admission{}, &Refusal{Denied, "an unknown invitation"}
 	}
 	return Admission{Study: []byte("study"), Authority: []byte("authority"), Certificate: r.Request, Coordinator: r.Entry}, nil
 }
@@ -230,7 +230,7 @@ func (d *desk) Entry(ctx context.Context, peer channel.Party, number uint64) (It
 func (d *desk) Offer(_ context.Context, peer channel.Party, envelope, whole []byte) (int64, error) {
 	defer d.called("Offer", peer)()
 	if len(envelope) != sha256.Size {
-		return 0, &Refusal{Malformed, "an envelope that is none"}
+		return 0, &Refusal{Malformed, "an invalid envelope"}
 	}
 	id := sha256.Sum256(envelope)
 	if d.bodies[id] == nil {
@@ -260,7 +260,7 @@ func item(body []byte) Item {
 	return Item{Envelope: sum[:], Body: body}
 }
 
-// taken returns how often a release was taken.
+// taken returns how often a release was accepted.
 func (d *desk) taken(it Item) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -270,7 +270,7 @@ func (d *desk) taken(it Item) int {
 	return 0
 }
 
-// written returns how many bytes came in all.
+// written returns how many bytes arrived in total.
 func (d *desk) written() (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -280,7 +280,7 @@ func (d *desk) written() (n int) {
 	return n
 }
 
-// asked returns how often an entry was asked for.
+// asked returns how often an entry was requested.
 func (d *desk) asked() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

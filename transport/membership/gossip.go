@@ -14,22 +14,22 @@ import (
 	"fedpvi/crypto/secret"
 )
 
-// KeySize is the length of a key of the gossip: AES-256.
+// KeySize is the length of a gossip key in bytes: AES-256.
 const KeySize = 32
 
-// farewell is how long a goodbye may take.
+// farewell is the time limit for leaving.
 const farewell = 2 * time.Second
 
-// A Config says how a daemon gossips.
+// Config configures the gossip of a daemon.
 type Config struct {
 	Name  identity.Name // of this party
-	Study channel.Hash  // the daemons of another study are not listened to
+	Study channel.Hash  // daemons of other studies are ignored
 	Key   secret.Secret // of KeySize bytes, the same for all parties
 	Port  *Port
-	View  *View // told of everybody else
+	View  *View // records the other parties
 	Log   *slog.Logger
 
-	transport memberlist.Transport // of tests
+	transport memberlist.Transport // for tests
 }
 
 // A Node is a daemon that gossips.
@@ -67,18 +67,18 @@ func (c Config) connect() (memberlist.Transport, error) {
 	return c.Port.outlet(channel.ServerName(c.Study))
 }
 
-// memberlist is the configuration of the library: everything encrypted, nothing
-// compressed, nothing carried but names and addresses.
+// memberlist returns the library's configuration: everything is encrypted, nothing compressed, and
+// only names and addresses are sent.
 func (c Config) memberlist() (*memberlist.Config, error) {
 	m := memberlist.DefaultWANConfig()
 	m.Name, m.Label = string(c.Name), channel.ServerName(c.Study)
 	key := c.Key.Reveal()
 	if len(key) != KeySize {
-		return nil, fmt.Errorf("a key of gossip has %d bytes", KeySize)
+		return nil, fmt.Errorf("a gossip key has %d bytes", KeySize)
 	}
 	keyring, err := memberlist.NewKeyring(nil, key)
 	if err != nil {
-		return nil, errors.New("a key of gossip that cannot be used")
+		return nil, errors.New("an unusable gossip key")
 	}
 	m.Keyring = keyring
 	m.GossipVerifyIncoming, m.GossipVerifyOutgoing = true, true
@@ -89,11 +89,11 @@ func (c Config) memberlist() (*memberlist.Config, error) {
 	return m, nil
 }
 
-// Address returns where others reach this node.
+// Address returns the address at which others reach this node.
 func (n *Node) Address() string { return n.list.LocalNode().Address() }
 
-// Join makes itself known to the nodes at addresses. It fails if none of them answers:
-// gossip is a convenience, and who fails to join goes on without.
+// Join contacts the nodes at addresses. It returns an error if none of them answers; the daemon
+// then works without gossip.
 func (n *Node) Join(addresses ...string) error {
 	if reached, err := n.list.Join(addresses); reached == 0 {
 		return fmt.Errorf("gossip: none of %s answers: %w", strings.Join(addresses, ", "), err)
@@ -101,40 +101,40 @@ func (n *Node) Join(addresses ...string) error {
 	return nil
 }
 
-// Close says goodbye and ends. A goodbye that nobody hears is no error.
+// Close leaves and stops. It is not an error if no other node notices.
 func (n *Node) Close() error {
-	_ = n.list.Leave(farewell) // the others find out by themselves
+	_ = n.list.Leave(farewell) // the others will notice
 	return n.list.Shutdown()
 }
 
-// Accept lets a new key be used by others. A key is changed in three steps, each at all
-// parties before the next: Accept the new one, Use it, Drop the old one.
+// Accept accepts a new key from others. A key is changed in three steps, each at all parties before
+// the next: Accept the new key, Use it, Drop the old one.
 func (n *Node) Accept(key secret.Secret) error {
 	return ofKey(n.keyring.AddKey(key.Reveal()))
 }
 
-// Use speaks with a key that was accepted.
+// Use sends with an accepted key.
 func (n *Node) Use(key secret.Secret) error { return ofKey(n.keyring.UseKey(key.Reveal())) }
 
-// Drop accepts a key no more.
+// Drop stops accepting a key.
 func (n *Node) Drop(key secret.Secret) error { return ofKey(n.keyring.RemoveKey(key.Reveal())) }
 
 func ofKey(err error) error {
 	if err != nil {
-		return fmt.Errorf("a key of gossip has %d bytes, is accepted, then used, and dropped when another is used", KeySize)
+		return fmt.Errorf("a gossip key has %d bytes, must be accepted before it is used, and can be dropped when another one is in use", KeySize)
 	}
 	return nil
 }
 
-// ears hear what the gossip says, and pass on what the view may know.
+// ears receives events of the library, and passes to the view the permitted ones.
 type ears struct {
 	own  identity.Name
 	view *View
 }
 
 var (
-	errStranger = errors.New("a node that is no party of the study")
-	errBaggage  = errors.New("a node that carries more than a name and an address")
+	errStranger = errors.New("a node that is not a party of the study")
+	errBaggage  = errors.New("a node that sends more than a name and an address")
 )
 
 func (e ears) NotifyJoin(n *memberlist.Node)   { e.seen(n) }
@@ -146,7 +146,7 @@ func (e ears) NotifyLeave(n *memberlist.Node) {
 	}
 }
 
-// NotifyAlive keeps strangers out of the list of nodes, and what no node of ours says.
+// NotifyAlive keeps unknown nodes out of the list, and data that our nodes never send.
 func (e ears) NotifyAlive(n *memberlist.Node) error {
 	switch name := identity.Name(n.Name); {
 	case name != e.own && !e.view.known(name):
@@ -157,7 +157,7 @@ func (e ears) NotifyAlive(n *memberlist.Node) error {
 	return nil
 }
 
-// AckPayload is empty: nothing goes out with an answer.
+// AckPayload is empty: an answer carries no data.
 func (ears) AckPayload() []byte { return nil }
 
 func (e ears) NotifyPingComplete(n *memberlist.Node, _ time.Duration, _ []byte) { e.seen(n) }
@@ -168,8 +168,8 @@ func (e ears) seen(n *memberlist.Node) {
 	}
 }
 
-// toSlog takes the lines of the library's log. They name parties and addresses, and no keys;
-// others can make it write, so that it is for those who look for something.
+// toSlog logs the library's lines at debug level. They name parties and addresses, and no keys.
+// Others can cause them.
 type toSlog struct{ log *slog.Logger }
 
 const maxLine = 300

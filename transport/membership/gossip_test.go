@@ -31,7 +31,7 @@ var (
 
 func sites(n identity.Name) bool { return n == "north" || n == "south" || n == "west" }
 
-func TestPartiesSeeOneAnother(t *testing.T) {
+func TestPartiesSeeEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
 		_, north, address := w.start("north", nil)
@@ -48,7 +48,7 @@ func TestPartiesSeeOneAnother(t *testing.T) {
 		}
 
 		gone := north.Changed()
-		check(t, south.list.Shutdown()) // without a word
+		check(t, south.list.Shutdown()) // without leaving
 		start := time.Now()
 		<-gone
 		if s := north.Last("south"); s.Missed.IsZero() || time.Since(start) > 2*time.Minute {
@@ -56,13 +56,13 @@ func TestPartiesSeeOneAnother(t *testing.T) {
 		}
 		north.Seen("south", Stream)
 		if s := north.Last("south"); !s.Missed.IsZero() || s.Way != Stream {
-			t.Errorf("a party that came back by another way is %+v", s)
+			t.Errorf("a party that came back another way is %+v", s)
 		}
 	})
 }
 
 //abuse:case A19 a goodbye is noted as a time and decides nothing
-func TestAGoodbye(t *testing.T) {
+func TestLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
 		_, north, address := w.start("north", nil)
@@ -76,10 +76,10 @@ func TestAGoodbye(t *testing.T) {
 	})
 }
 
-// Who has another key, another study or a name that nobody knows is not heard.
+// A node with another key, another study or an unknown name is ignored.
 //
 //abuse:case A19 another key, study or name is not heard
-func TestStrangersAreNotHeard(t *testing.T) {
+func TestUnknownNodesAreIgnored(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"another key":   func(c *Config) { c.Key = secret.New(bytes.Repeat([]byte{'x'}, KeySize)) },
 		"another study": func(c *Config) { c.Study = sha256.Sum256([]byte("another")) },
@@ -101,7 +101,7 @@ func TestStrangersAreNotHeard(t *testing.T) {
 }
 
 //abuse:case A19 without an interruption
-func TestTheKeyIsChanged(t *testing.T) {
+func TestKeyChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
 		north, view, address := w.start("north", nil)
@@ -128,15 +128,15 @@ func TestTheKeyIsChanged(t *testing.T) {
 		late.Join(address)
 		pass(time.Minute)
 		if s := view.Last("west"); !s.At.IsZero() {
-			t.Error("the old key is still good")
+			t.Error("the old key is still accepted")
 		}
 	})
 }
 
-// No log has a key, and no packet a name in the clear.
+// No log contains a key, and no packet a name in the clear.
 //
 //abuse:case A17 nothing
-func TestNothingOfTheKeyIsLogged(t *testing.T) {
+func TestKeyIsNotLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
 		_, _, address := w.start("north", nil)
@@ -149,12 +149,12 @@ func TestNothingOfTheKeyIsLogged(t *testing.T) {
 			t.Errorf("the log: %s", w.log.String())
 		}
 		if w.packets.Len() == 0 || bytes.Contains(w.packets.Bytes(), []byte("south")) {
-			t.Error("a name goes through the air in the clear")
+			t.Error("a name is sent in the clear")
 		}
 	})
 }
 
-func TestConfigurationsThatAreRefused(t *testing.T) {
+func TestInvalidConfigurations(t *testing.T) {
 	port := listen(t)
 	for name, change := range map[string]func(*Config){
 		"no name":   func(c *Config) { c.Name = "" },
@@ -173,11 +173,11 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 	}
 }
 
-// A view gives names, times and ways, and a channel to wake up: there is no number, no
-// truth and no list of who is in that anything could be decided by.
+// A view contains names, times and ways, and a channel to wake up. It has no number, truth value or
+// list of members that a decision could use.
 //
 //abuse:case A19 gossip yields nothing that anything could be decided by
-func TestAViewGivesTimesOnly(t *testing.T) {
+func TestViewContainsTimesOnly(t *testing.T) {
 	allowed := map[reflect.Type]bool{
 		reflect.TypeFor[[]Sighting](): true, reflect.TypeFor[Sighting](): true, reflect.TypeFor[<-chan struct{}](): true,
 	}
@@ -228,6 +228,6 @@ func TestOnlyNewsWakesUp(t *testing.T) {
 		}
 	}
 	if s := v.Last("west"); s != (Sighting{Name: "west"}) {
-		t.Errorf("who was never seen is %+v", s)
+		t.Errorf("a party that was never seen is %+v", s)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"fedpvi/internal/testing/canary"
 )
 
-// baggage is what a node of another program may carry.
+// baggage is data that a node of another program may send.
 type baggage struct{ meta []byte }
 
 func (b baggage) NodeMeta(limit int) []byte           { return b.meta[:min(len(b.meta), limit)] }
@@ -22,7 +22,7 @@ func (baggage) GetBroadcasts(int, int) [][]byte       { return nil }
 func (b baggage) LocalState(bool) []byte              { return bytes.Repeat(b.meta, 1000) }
 func (baggage) MergeRemoteState(buf []byte, now bool) {}
 
-// insider is a node of another program that has the key, under the name of a party.
+// insider returns a node of another program that has the key, under the name of a party.
 func (w *town) insider(name string, carries []byte) *memberlist.Memberlist {
 	w.t.Helper()
 	m := memberlist.DefaultWANConfig()
@@ -37,8 +37,8 @@ func (w *town) insider(name string, carries []byte) *memberlist.Memberlist {
 	return list
 }
 
-// A party that says more than its name and address is not heard.
-func TestNobodyCarriesBaggage(t *testing.T) {
+// A party that sends more than its name and address is ignored.
+func TestNodesWithBaggageAreIgnored(t *testing.T) {
 	for name, carries := range map[string][]byte{"one byte": {1}, "as much as there may be": make([]byte, memberlist.MetaMaxSize)} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -59,8 +59,8 @@ func TestNobodyCarriesBaggage(t *testing.T) {
 	}
 }
 
-// What was said before, said again, may raise somebody from the dead, and not for long.
-func TestOldWordsSaidAgain(t *testing.T) {
+// Replayed packets may make a dead node look alive, for a short time.
+func TestReplayedPackets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
 		_, north, address := w.start("north", nil)
@@ -83,8 +83,8 @@ func TestOldWordsSaidAgain(t *testing.T) {
 	})
 }
 
-// Two nodes of one name quarrel, and the first is still heard.
-func TestTwoOfOneName(t *testing.T) {
+// Two nodes with one name conflict, and the first one is still heard.
+func TestTwoNodesWithOneName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
 		_, north, address := w.start("north", nil)
@@ -100,8 +100,8 @@ func TestTwoOfOneName(t *testing.T) {
 	})
 }
 
-// No packet has the key in it.
-func TestNoPacketShowsTheKey(t *testing.T) {
+// No packet contains the key.
+func TestNoPacketContainsTheKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
 		_, _, address := w.start("north", nil)

@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// maxStreams is how many streams from others are read at once, and maxStream how many
-	// bytes of one: a list of all nodes of the largest study is a third of that.
+	// maxStreams is how many incoming streams are read at once, and maxStream the most bytes of
+	// one: a list of all nodes of the largest study is a third of that.
 	maxStreams = 8
 	maxStream  = 1 << 20
-	// maxPacket is the most bytes of a packet: they are made to fit into one of Ethernet.
+	// maxPacket is the most bytes of a packet: packets fit into an Ethernet frame.
 	maxPacket = 2 << 10
-	// labelled is the first byte of what has a label.
+	// labelled is the first byte of data with a label.
 	labelled = 244
-	// patience is how long a stream may take to say of which study it is.
+	// patience is the time limit for the label of a stream.
 	patience = 10 * time.Second
-	// queue is how many packets wait for a node; what comes when it is full is lost.
+	// queue is how many packets may wait for a node; further ones are lost.
 	queue = 64
 )
 
-// A Port is an address, for UDP and TCP, of the nodes of any number of studies. The label
-// that stands before everything that is said tells them apart.
+// A Port is an address, for UDP and TCP, shared by the nodes of any number of studies. A label
+// before each message selects the study.
 type Port struct {
 	net  *memberlist.NetTransport
 	busy chan struct{} // a token for each stream
@@ -41,8 +41,8 @@ type Port struct {
 	done    sync.WaitGroup
 }
 
-// Listen opens a port at an IP address and a port number, as in 192.0.2.7:7946, under which
-// others reach it; number 0 takes one that is free.
+// Listen opens a port at an IP address and a port number at which others reach it, as in
+// 192.0.2.7:7946. The number 0 selects a free port.
 func Listen(address string, log *slog.Logger) (*Port, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -60,13 +60,13 @@ func Listen(address string, log *slog.Logger) (*Port, error) {
 	return p, nil
 }
 
-// Number is the port number.
+// Number returns the port number.
 func (p *Port) Number() uint16 { return uint16(p.net.GetAutoBindPort()) }
 
-// Close ends listening, after all nodes are closed.
+// Close stops listening. All nodes must be closed.
 func (p *Port) Close() error {
-	// What listens ends when it has handed over what came meanwhile, so that it must be taken
-	// until then.
+	// A listening goroutine ends once it has delivered its last packet or stream, so the channels
+	// are drained until then.
 	err := p.net.Shutdown()
 	close(p.closed)
 	p.done.Wait()
@@ -100,7 +100,7 @@ func (p *Port) deliver(packet *memberlist.Packet) {
 	}
 }
 
-// streams hands over streams, and closes those that are too many.
+// streams delivers streams, and closes those beyond the limit.
 func (p *Port) streams() {
 	for {
 		select {
@@ -118,7 +118,7 @@ func (p *Port) streams() {
 	}
 }
 
-// hand reads of which study a stream is.
+// hand reads the label of a stream and delivers the stream to its study.
 func (p *Port) hand(s *stream) {
 	if s.SetDeadline(time.Now().Add(patience)) != nil {
 		s.Close()
@@ -140,7 +140,7 @@ func (p *Port) hand(s *stream) {
 		s.Close()
 		return
 	}
-	s.first = header // for the node to read again
+	s.first = header // the node reads it again
 	select {
 	case o.streams <- s:
 	case <-o.closed:
@@ -158,7 +158,7 @@ func (p *Port) find(label string) *outlet {
 
 var errLabel = errors.New("the study gossips on this port already")
 
-// outlet is what the node of a label is connected to.
+// outlet returns the connection of the node with a label.
 func (p *Port) outlet(label string) (*outlet, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,7 +187,7 @@ type outlet struct {
 func (o *outlet) PacketCh() <-chan *memberlist.Packet { return o.packets }
 func (o *outlet) StreamCh() <-chan net.Conn           { return o.streams }
 
-// DialAddressTimeout bounds what is read of the answer.
+// DialAddressTimeout bounds the length of the answer.
 func (o *outlet) DialAddressTimeout(at memberlist.Address, d time.Duration) (net.Conn, error) {
 	c, err := o.NetTransport.DialAddressTimeout(at, d)
 	if err != nil {
@@ -196,7 +196,7 @@ func (o *outlet) DialAddressTimeout(at memberlist.Address, d time.Duration) (net
 	return &stream{Conn: c, left: maxStream, end: func() {}}, nil
 }
 
-// Shutdown lets go of the label. The port goes on.
+// Shutdown releases the label. The port stays open.
 func (o *outlet) Shutdown() error {
 	o.once.Do(func() {
 		o.port.mu.Lock()
@@ -207,10 +207,10 @@ func (o *outlet) Shutdown() error {
 	return nil
 }
 
-// A stream is read up to a number of bytes.
+// A stream can be read up to a number of bytes.
 type stream struct {
 	net.Conn
-	first []byte // read already
+	first []byte // already read
 	left  int
 	end   func()
 }

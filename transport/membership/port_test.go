@@ -26,7 +26,7 @@ func listen(t *testing.T) *Port {
 
 func address(p *Port) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(p.Number()))) }
 
-// at starts a node on a port, which ends before the port does.
+// at starts a node on a port. The node ends before the port.
 func at(t *testing.T, p *Port, name identity.Name, study channel.Hash) (*Node, *View) {
 	t.Helper()
 	v := NewView(sites, time.Now)
@@ -36,8 +36,7 @@ func at(t *testing.T, p *Port, name identity.Name, study channel.Hash) (*Node, *
 	return n, v
 }
 
-// Two studies gossip on one port of their coordinator, over sockets, and do not hear one
-// another.
+// Two studies gossip on one port of their coordinator, over sockets, and do not hear each other.
 func TestStudiesShareAPort(t *testing.T) {
 	hub := listen(t)
 	other := sha256.Sum256([]byte("another"))
@@ -58,8 +57,8 @@ func TestStudiesShareAPort(t *testing.T) {
 	}
 }
 
-// A node that is closed lets go of its label, and the port goes on.
-func TestALabelIsFreeAgain(t *testing.T) {
+// A closed node releases its label, and the port stays open.
+func TestLabelIsReleased(t *testing.T) {
 	p, view := listen(t), NewView(sites, time.Now)
 	for range 2 {
 		n, err := Start(Config{Name: "north", Study: study, Key: secret.New(bytes.Clone(key)), View: view, Port: p})
@@ -68,7 +67,7 @@ func TestALabelIsFreeAgain(t *testing.T) {
 	}
 }
 
-func TestAddressesThatAreRefused(t *testing.T) {
+func TestInvalidAddresses(t *testing.T) {
 	taken := listen(t)
 	for _, address := range []string{"", "7946", "127.0.0.1", "127.0.0.1:65536", "hub.example.org:7946", ":7946", address(taken)} {
 		if p, err := Listen(address, nil); err == nil {
@@ -78,9 +77,9 @@ func TestAddressesThatAreRefused(t *testing.T) {
 	}
 }
 
-// What says no study, or one that does not gossip here, is closed at once, and so is what
-// comes while too many are read.
-func TestStreamsOfNobody(t *testing.T) {
+// A stream without a label, or with an unknown one, is closed at once, and so is a stream beyond
+// the limit.
+func TestStreamsWithoutAStudy(t *testing.T) {
 	p := listen(t)
 	at(t, p, "north", study)
 	for name, first := range map[string][]byte{
@@ -111,8 +110,8 @@ func TestStreamsOfNobody(t *testing.T) {
 	}
 }
 
-// A stream is read to a bound, whoever sent it.
-func TestAStreamHasAnEnd(t *testing.T) {
+// A stream is read up to a limit.
+func TestStreamIsLimited(t *testing.T) {
 	near, far := net.Pipe()
 	defer near.Close()
 	go io.Copy(far, endless{})
@@ -128,8 +127,9 @@ type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
-// Packets that are too long, of no study, or too many are lost, and nobody waits for them.
-func TestPacketsThatAreLost(t *testing.T) {
+// Packets that are too long, belong to no study, or exceed the queue are lost, and nothing waits
+// for them.
+func TestLostPackets(t *testing.T) {
 	p := listen(t)
 	o, err := p.outlet("label")
 	check(t, err)
@@ -140,7 +140,7 @@ func TestPacketsThatAreLost(t *testing.T) {
 		p.deliver(&memberlist.Packet{Buf: b})
 	}
 	if n := len(o.packets); n != 0 {
-		t.Errorf("%d packets of nobody were delivered", n)
+		t.Errorf("%d packets without a study were delivered", n)
 	}
 	for range queue + 1 {
 		p.deliver(&memberlist.Packet{Buf: header})
@@ -150,8 +150,8 @@ func TestPacketsThatAreLost(t *testing.T) {
 	}
 }
 
-// A port ends while others go on talking to it.
-func TestAPortEndsUnderAFlood(t *testing.T) {
+// A port closes while others keep sending to it.
+func TestPortClosesUnderAFlood(t *testing.T) {
 	for range 20 {
 		p, err := Listen("127.0.0.1:0", nil)
 		check(t, err)

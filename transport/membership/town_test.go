@@ -17,30 +17,30 @@ import (
 	"fedpvi/crypto/secret"
 )
 
-// A town is a network in memory, in which packets get lost where nobody takes them. It
-// keeps what the nodes log and what goes through the air.
+// A town is a network in memory. A packet without a receiver is lost. The town records the nodes'
+// logs and all packets.
 type town struct {
 	t       *testing.T
 	mu      sync.Mutex
 	phones  map[string]*phone
 	log     bytes.Buffer
 	packets bytes.Buffer
-	kept    []sent // packets, one by one
+	kept    []sent // single packets
 }
 
-// A sent packet is one that went to an address.
+// A sent packet was sent to an address.
 type sent struct {
 	to     string
 	packet memberlist.Packet
 }
 
-// newTown is for a bubble. When its nodes are shut down, they get the time to end.
+// newTown is for use in a bubble. After a shutdown its nodes get the time to end.
 func newTown(t *testing.T) *town {
 	t.Cleanup(func() { pass(time.Minute) })
 	return &town{t: t, phones: map[string]*phone{}}
 }
 
-// pass lets the time of a bubble go by.
+// pass lets the time of a bubble pass.
 func pass(d time.Duration) { <-time.After(d) }
 
 func (w *town) Write(b []byte) (int, error) {
@@ -67,7 +67,7 @@ func (w *town) start(name identity.Name, change func(*Config)) (*Node, *View, st
 	return node, view, p.address
 }
 
-// A phone is how a node is connected.
+// A phone is the connection of a node.
 type phone struct {
 	town    *town
 	address string
@@ -117,7 +117,7 @@ func (p *phone) WriteTo(b []byte, address string) (time.Time, error) {
 	return time.Now(), nil
 }
 
-// replay sends again all packets that ever went to an address.
+// replay sends all packets again that were ever sent to an address.
 func (w *town) replay(address string) (n int) {
 	w.mu.Lock()
 	kept := slices.Clone(w.kept)

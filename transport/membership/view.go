@@ -1,10 +1,10 @@
-// Package membership is who was seen when, and by what way: by the connection on which a
+// Package membership records when each party was last seen, and how: by the connection over which a
 // client stays in touch, or by gossip between daemons that can reach each other.
 //
-// It is a hint. Whoever holds the key of the gossip can speak for everybody, and play back
-// what was said before. So nothing is decided here: no roster, no threshold, no round and no
-// noise share depends on it. There are times and names to show to people, and a channel to
-// wake up who waits, who then looks at what was signed.
+// It is a hint. A holder of the gossip key can send in every name, and replay old packets. So no
+// decision depends on it: no roster, threshold, round or noise share. It provides times and names
+// to show to people, and a channel that wakes a waiting goroutine, which then checks the signed
+// messages.
 package membership
 
 import (
@@ -16,7 +16,7 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A Way is how a sign of life came.
+// A Way is the origin of a sign of life.
 type Way string
 
 // The ways.
@@ -25,16 +25,17 @@ const (
 	Gossip Way = "gossip"
 )
 
-// A Sighting is the last that is known of a party.
+// A Sighting is the last known state of a party.
 type Sighting struct {
 	Name identity.Name
 	At   time.Time // of the last sign of life; zero if there was none
-	Way  Way       // in which it came
-	// Missed is since when the others do not hear of it; zero if it was seen since.
+	Way  Way       // of the last sign of life
+	// Missed is the time since which the others have not heard the party; zero if it was seen
+	// later.
 	Missed time.Time
 }
 
-// A View is when each party was last seen.
+// A View records when each party was last seen.
 type View struct {
 	now   func() time.Time
 	known func(identity.Name) bool
@@ -44,12 +45,12 @@ type View struct {
 	changed chan struct{}
 }
 
-// NewView makes a view of the parties that known tells: what is said of others is ignored.
+// NewView returns a view of the parties for which known returns true. Others are ignored.
 func NewView(known func(identity.Name) bool, now func() time.Time) *View {
 	return &View{now: now, known: known, seen: map[identity.Name]Sighting{}, changed: make(chan struct{})}
 }
 
-// Seen notes a sign of life.
+// Seen records a sign of life.
 func (v *View) Seen(name identity.Name, way Way) {
 	v.note(name, func(s *Sighting, now time.Time) (news bool) {
 		news = s.At.IsZero() || !s.Missed.IsZero()
@@ -58,7 +59,7 @@ func (v *View) Seen(name identity.Name, way Way) {
 	})
 }
 
-// miss notes that others do not hear of a party any more.
+// miss records that the others do not hear a party any more.
 func (v *View) miss(name identity.Name) {
 	v.note(name, func(s *Sighting, now time.Time) (news bool) {
 		if !s.Missed.IsZero() {
@@ -85,7 +86,7 @@ func (v *View) note(name identity.Name, change func(*Sighting, time.Time) (news 
 	}
 }
 
-// All returns the last of every party of which there was any sign, by name.
+// All returns the last sighting of every party that was ever seen, by name.
 func (v *View) All() []Sighting {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -97,7 +98,7 @@ func (v *View) All() []Sighting {
 	return all
 }
 
-// Last returns the last of one party.
+// Last returns the last sighting of one party.
 func (v *View) Last(name identity.Name) Sighting {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -106,7 +107,7 @@ func (v *View) Last(name identity.Name) Sighting {
 	return s
 }
 
-// Changed is closed when a party comes or goes, the next time after it was asked for.
+// Changed returns a channel that is closed the next time a party comes or goes.
 func (v *View) Changed() <-chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()
