@@ -6,14 +6,14 @@ import (
 	"golang.org/x/crypto/chacha20"
 )
 
-// Place restarts s as the key stream of ChaCha20 (RFC 8439) for a key and a nonce of
-// three little-endian words, from block 0 on: word i of 64 bits is the (i mod 8)-th of
-// block ⌊i/8⌋, so that a machine which computes words in any order has the same ones. Two nonces of one key make streams that have nothing to do with
-// each other, to anybody who cannot tell ChaCha20 from a random function. It is no
-// method, as [Rekey] is none.
+// Place restarts s as the key stream of ChaCha20 (RFC 8439) for a key and a nonce of three
+// little-endian words, from block 0 on. Word i of 64 bits is word i mod 8 of block ⌊i/8⌋, so a
+// machine that computes words in any order gets the same ones. Streams of one key and
+// different nonces are independent for anybody who cannot tell ChaCha20 from a random
+// function. Place is not a method, for the reason given at [Rekey].
 func Place(s *Stream, key [KeySize]byte, nonce [3]uint32) { PlaceAt(s, key, nonce, 0) }
 
-// PlaceAt is Place from a block on.
+// PlaceAt is the same as Place from the given block on.
 func PlaceAt(s *Stream, key [KeySize]byte, nonce [3]uint32, block uint32) {
 	var n [chacha20.NonceSize]byte
 	for i, w := range nonce {
@@ -25,5 +25,5 @@ func PlaceAt(s *Stream, key [KeySize]byte, nonce [3]uint32, block uint32) {
 	}
 	c.SetCounter(block)
 	s.Wipe()
-	s.bits = standard{c}
+	s.bits = c
 }

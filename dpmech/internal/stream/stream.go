@@ -1,12 +1,14 @@
-// Package stream is the random bit generator behind every sampler and every
-// noise share: AES-256 in counter mode, keyed with 32 bytes. It is internal to
-// dpmech so that only few places can key it: [fedpvi/dpmech.NewStream] from the
-// operating system, [fedpvi/dpmech.Split] from another stream,
-// [fedpvi/dpmech.FillPublicNormal] from what everybody knows, for
-// numbers that hide nothing, and fedpvi/dpmech/seeded for simulations and tests.
+// Package stream is the random bit generator of all samplers and noise shares: AES-256 in
+// counter mode with a key of 32 bytes. It is internal to dpmech so that only few places can
+// choose a key: [fedpvi/dpmech.NewStream] takes it from the operating system,
+// [fedpvi/dpmech.Split] from another stream, [fedpvi/dpmech.FillPublicNormal] from public
+// values, for numbers that protect nobody, and fedpvi/dpmech/seeded from a seed, for
+// simulations and tests. Plans for devices use ChaCha20 instead ([Place]).
 package stream
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
 	"encoding/binary"
 	"math/bits"
 )
@@ -14,45 +16,47 @@ import (
 // KeySize is the length of a stream's key in bytes.
 const KeySize = 32
 
-// The buffer grows with use: a client of a small model uses a few hundred bytes
-// a round before it is keyed anew, and a sampler or a noise vector uses
-// megabytes, for which few long calls of the cipher are twice as fast as many
-// short ones. How much is made at a time does not show in what is read.
+// The buffer grows with use. A client of a small model uses a few hundred bytes a round
+// before the stream gets a new key. A sampler or a noise vector uses megabytes, for which few
+// long calls of the cipher are twice as fast as many short ones. The size does not change the
+// bits.
 const (
 	firstFill  = 512
 	bufferSize = 4096
 )
 
-// A Stream yields independent uniform bits. It is not safe for concurrent use.
-// The zero Stream has no key, and panics when it is read.
+// A Stream yields independent uniform bits. It is not safe for concurrent use. The zero Stream
+// has no key, and reading it panics.
 type Stream struct {
-	bits     generator // nil without a key
-	used, to int       // buf[used:to] is yet to be read
+	bits     cipher.Stream // nil without a key
+	used, to int           // buf[used:to] is not read yet
 	buf      [bufferSize]byte
 }
 
-// New returns the stream of key. Two streams of one key are the same stream.
+// New returns the stream of key. Two streams with the same key yield the same bits.
 func New(key [KeySize]byte) *Stream {
 	s := new(Stream)
 	Rekey(s, key)
 	return s
 }
 
-// Rekey restarts s as the stream of key. It is no method, so that holding a
-// stream is not enough to choose its key.
+// Rekey restarts s as the stream of key: AES-256 in counter mode from block 0 on. It is not a
+// method, so that code which holds a stream cannot choose its key.
 func Rekey(s *Stream, key [KeySize]byte) {
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		panic("stream: " + err.Error()) // unreachable: the key has a legal length
+	}
+	var iv [aes.BlockSize]byte
 	s.Wipe()
-	s.bits = newCounter(key)
+	s.bits = cipher.NewCTR(block, iv[:])
 }
 
-// Wipe forgets the key and all bits that were made and not read. Reading a wiped
-// stream panics, until it is keyed anew. Where the cipher is the standard library's the
-// key schedule is dropped, not overwritten: it offers no way to do so.
+// Wipe drops the key and overwrites all bits that were made and not read. Reading the stream
+// then panics, until it gets a new key. The standard library has no way to overwrite a key
+// schedule; its memory is left to the garbage collector.
 func (s *Stream) Wipe() {
 	clear(s.buf[:s.to])
-	if s.bits != nil {
-		s.bits.wipe()
-	}
 	s.bits = nil
 	s.used, s.to = 0, 0
 }
@@ -67,18 +71,19 @@ func (s *Stream) Uint64() uint64 {
 	return v
 }
 
-// refill makes twice as many bits as the last time, up to the buffer's size.
+// refill makes twice as many bits as the last time, up to the size of the buffer.
 func (s *Stream) refill() {
 	if s.bits == nil {
 		panic("stream: read without a key: the stream was wiped, or never made by NewStream")
 	}
 	s.to = min(max(2*s.to, firstFill), bufferSize)
-	s.bits.fill(s.buf[:s.to])
+	clear(s.buf[:s.to])
+	s.bits.XORKeyStream(s.buf[:s.to], s.buf[:s.to])
 	s.used = 0
 }
 
-// Fill sets every element of dst to 64 uniform bits: those that as many calls of
-// Uint64 would return, at the speed of the cipher. It panics if s has no key.
+// Fill sets every element of dst to 64 uniform bits, the same as repeated calls of Uint64 but
+// faster. It panics if s has no key.
 func (s *Stream) Fill(dst []uint64) {
 	for len(dst) > 0 {
 		if s.used == s.to {
@@ -92,11 +97,9 @@ func (s *Stream) Fill(dst []uint64) {
 	}
 }
 
-// decode sets dst to the little-endian words of from: without lanes four at a time, where the
-// compiler has no bounds to check.
+// decode sets dst to the little-endian words of from, four at a time, which needs no bounds
+// checks.
 func decode(dst []uint64, from []byte) {
-	done := decodeLanes(dst, from)
-	dst, from = dst[done:], from[8*done:]
 	for len(dst) >= 4 && len(from) >= 32 {
 		d, f := dst[:4:4], from[:32:32]
 		d[0] = binary.LittleEndian.Uint64(f)
@@ -110,9 +113,9 @@ func decode(dst []uint64, from []byte) {
 	}
 }
 
-// Uint64n returns a uniform integer in [0, n), exactly: a draw that would make
-// it uneven is drawn again (Lemire, "Fast random integer generation in an
-// interval", 2019). It panics if n is 0.
+// Uint64n returns an exactly uniform integer in [0, n). It repeats a draw that would make the
+// law uneven (Lemire, "Fast random integer generation in an interval", 2019). It panics if n
+// is 0.
 func (s *Stream) Uint64n(n uint64) uint64 {
 	if n == 0 {
 		panic("stream: Uint64n(0)")

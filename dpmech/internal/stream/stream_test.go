@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// reference is the key stream by single blocks: AES of 0, 1, 2, ..., read as
+// reference returns the key stream by single blocks: AES of 0, 1, 2, ..., read as
 // little-endian words.
 func reference(t *testing.T, key [KeySize]byte, words int) []uint64 {
 	t.Helper()
@@ -25,7 +25,7 @@ func reference(t *testing.T, key [KeySize]byte, words int) []uint64 {
 	return stream[:words]
 }
 
-// However it is read, a stream is AES in counter mode.
+// Every sequence of reads returns AES in counter mode.
 func TestStreamIsCounterMode(t *testing.T) {
 	key := [KeySize]byte{1, 2, 3}
 	want := reference(t, key, 40_000)
@@ -61,23 +61,23 @@ func TestWipe(t *testing.T) {
 	} {
 		for state, s := range map[string]*Stream{"wiped": s, "zero": new(Stream)} {
 			if !panics(func() { read(s) }) {
-				t.Errorf("%s of a %s stream gives bits", name, state)
+				t.Errorf("%s of a %s stream returns bits", name, state)
 			}
 		}
 	}
 	Rekey(s, [KeySize]byte{5})
 	if got, want := s.Uint64(), reference(t, [KeySize]byte{5}, 1)[0]; got != want {
-		t.Errorf("a stream that is keyed anew begins with %016x, want %016x", got, want)
+		t.Errorf("a stream with a new key begins with %016x, want %016x", got, want)
 	}
 }
 
-// What is read is cleared at the latest when the stream is keyed anew.
+// Bits that were read are cleared at the latest when the stream gets a new key.
 func TestRekeyClears(t *testing.T) {
 	s := New([KeySize]byte{6})
 	s.Fill(make([]uint64, 3000))
 	Rekey(s, [KeySize]byte{7})
 	if !bytes.Equal(s.buf[:], make([]byte, bufferSize)) {
-		t.Error("a stream that is keyed anew holds old bits")
+		t.Error("a stream with a new key holds old bits")
 	}
 }
 
@@ -85,4 +85,13 @@ func panics(f func()) (did bool) {
 	defer func() { did = recover() != nil }()
 	f()
 	return false
+}
+
+func BenchmarkFill(b *testing.B) {
+	s := New([KeySize]byte{1})
+	dst := make([]uint64, bufferSize/8)
+	b.SetBytes(bufferSize)
+	for b.Loop() {
+		s.Fill(dst)
+	}
 }
