@@ -16,8 +16,8 @@ var aggregates = dpmech.Config{
 	Dim: 3, Clip: 2, NoiseMultiplier: 5, Shares: 1, Terms: 10, Releases: 20, Adjacency: accountant.AddRemove, Aggregates: true,
 }
 
-// A vector that is an aggregate turns into another one when what is protected goes: two
-// vectors of norm C that are opposite are 2C apart, whatever the adjacency.
+// Removing the protected unit changes an aggregate into another vector. Two opposite
+// vectors of norm C are 2C apart, whatever the adjacency.
 func TestAggregatesCostTwiceTheClip(t *testing.T) {
 	m := newSum(t, aggregates)
 	for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ZeroOut, accountant.ReplaceOne} {
@@ -33,7 +33,7 @@ func TestAggregatesCostTwiceTheClip(t *testing.T) {
 	}
 }
 
-// AddKeeping adds what Add adds and keeps a copy of it.
+// AddKeeping adds the same as Add and stores a copy of it.
 func TestAddKeeping(t *testing.T) {
 	m := newSum(t, aggregates)
 	rapid.Check(t, func(t *rapid.T) {
@@ -71,7 +71,7 @@ func TestAddKeeping(t *testing.T) {
 	for _, bad := range [][2]int{{2, 3}, {3, 2}} {
 		a := m.NewAccumulator()
 		if a.AddKeeping(make([]int64, bad[0]), make([]float64, bad[1])) == nil {
-			t.Errorf("a copy of %d and a vector of %d elements were taken", bad[0], bad[1])
+			t.Errorf("no error for a copy of %d and a vector of %d elements", bad[0], bad[1])
 		}
 	}
 	a := m.NewAccumulator()
@@ -81,6 +81,6 @@ func TestAddKeeping(t *testing.T) {
 		}
 	}
 	if a.AddKeeping(make([]int64, 3), make([]float64, 3)) == nil {
-		t.Error("more vectors than the mechanism was made for")
+		t.Error("no error for too many vectors")
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A shared table is that of its own n and q, whatever was made in between; a large one
+// A shared table belongs to its own n and q, whatever was made in between. A large table
 // is not kept.
 func TestSharedBinomials(t *testing.T) {
 	for range 2 {

@@ -32,8 +32,8 @@ func scaled(numerator *big.Int, bits uint) *big.Int {
 	return s.Rsh(s, bits)
 }
 
-// The whole table against exact rational arithmetic: statistical distance, which is
-// half of the sum of all differences, below 2^-200.
+// The whole table against exact rational arithmetic: the statistical distance, half of
+// the sum of all differences, is below 2^-200.
 func TestBinomialIsExact(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 10, 60, 200} {
 		for _, q := range []float64{0x1p-60, 1e-9, 0.005, 0.1, 0.5, 0.7, 1 - 0x1p-53} {
@@ -56,7 +56,7 @@ func TestBinomialIsExact(t *testing.T) {
 	}
 }
 
-// Single probabilities of large tables, which are products of millions of bits.
+// Single probabilities of large tables, computed as products of millions of bits.
 func TestLargeBinomialIsExact(t *testing.T) {
 	for _, c := range []struct {
 		n int
@@ -81,8 +81,8 @@ func TestLargeBinomialIsExact(t *testing.T) {
 	}
 }
 
-// A draw is the first outcome whose distribution function is above it, also where
-// only its last bit decides.
+// A draw is the first outcome whose distribution function is above it, also if only its
+// last bit decides.
 func TestBinomialDecidesByEveryBit(t *testing.T) {
 	for _, c := range []struct {
 		n int
@@ -136,12 +136,12 @@ func TestBinomialFrequencies(t *testing.T) {
 				sum += float64(k)
 			}
 			if some := float64(n) * q * draws; some < 100 {
-				continue // nothing but zeros
+				continue // all draws are zero
 			}
 			if p := chiSquare(observed, expected); p < rejectBelow {
 				t.Errorf("n = %d, q = %g: χ² rejects the binomial draws, p = %.2g", n, q, p)
 			}
-			// The mean by the formula, so that the table is not its own judge.
+			// The mean from the formula, so that the table is not checked against itself.
 			mean, sd := float64(n)*q, math.Sqrt(float64(n)*q*(1-q)/draws)
 			if math.Abs(sum/draws-mean) > 5*sd {
 				t.Errorf("n = %d, q = %g: mean %g, want %g ± %.2g", n, q, sum/draws, mean, 5*sd)

@@ -11,14 +11,14 @@ import (
 )
 
 // The sampler of Canonne, Kamath and Steinke ("The Discrete Gaussian for Differential
-// Privacy", 2020, algorithms 1 to 3) for an integer σ, which has nothing in common with
-// the program's: an independent reference.
+// Privacy", 2020, algorithms 1 to 3) for an integer σ. It shares nothing with the
+// program's sampler, and serves as an independent reference.
 
 func cksGaussian(sigma uint64, src *dpmech.Stream) int64 {
 	t := sigma + 1
 	for {
 		y := cksLaplace(t, src)
-		// exp(−(|y| − σ²/t)²/2σ²), in whole numbers.
+		// exp(−(|y| − σ²/t)²/2σ²), in integers.
 		a := int64(max(y, -y))*int64(t) - int64(sigma*sigma)
 		if cksExp(uint64(a)*uint64(a), 2*sigma*sigma*t*t, src) {
 			return y
@@ -64,7 +64,7 @@ func cksExpBelowOne(a, b uint64, src *dpmech.Stream) bool {
 	}
 }
 
-// Two samplers of one law, by a χ² test of two samples.
+// Both samplers have the same law, by a χ² test of two samples.
 func TestDiscreteGaussianIsTheReference(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -87,13 +87,13 @@ func TestDiscreteGaussianIsTheReference(t *testing.T) {
 			}
 			statistic, used := 0.0, -1.0
 			for i, a := range ours {
-				if b := theirs[i]; a+b >= 10 { // the others are too few to tell
+				if b := theirs[i]; a+b >= 10 { // smaller cells have too few draws
 					statistic += (a - b) * (a - b) / (a + b)
 					used++
 				}
 			}
 			if p := (distuv.ChiSquared{K: used}).Survival(statistic); p < rejectBelow {
-				t.Errorf("χ² tells the samplers apart, p = %.2g", p)
+				t.Errorf("χ² distinguishes the samplers, p = %.2g", p)
 			}
 		})
 	}

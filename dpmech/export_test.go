@@ -2,7 +2,7 @@ package dpmech
 
 import "math/big"
 
-// What tests of the package's own parts need to see.
+// Access to internals for the external tests.
 
 // A Binomial is the sampler of batch sizes.
 type Binomial struct{ *binomial }
@@ -11,8 +11,8 @@ func NewBinomial(n int, q float64) Binomial { return Binomial{newBinomial(n, q)}
 
 func (b Binomial) Draw(src *Stream) int { return b.sample(src) }
 
-// Table returns the least outcome and the distribution function times 2^256, whose
-// last element is 2^256 − 1.
+// Table returns the least outcome and the distribution function times 2^256. Its last
+// element is 2^256 − 1.
 func (b Binomial) Table() (first int, function []*big.Int) {
 	for i := range b.top {
 		value := new(big.Int).SetUint64(b.top[i])
@@ -24,7 +24,7 @@ func (b Binomial) Table() (first int, function []*big.Int) {
 	return b.first, function
 }
 
-// Outcome returns what a draw of 256 given bits yields.
+// Outcome returns the outcome of a draw with the given 256 bits.
 func (b Binomial) Outcome(u [4]uint64) int { return b.sample(&given{u[:]}) }
 
 // given is a source of given words.
@@ -48,18 +48,18 @@ func FeistelBatch(records, batch int, key []uint64) []uint32 {
 // FeistelKey returns the number of words of a key.
 func FeistelKey(records int) int { return 3 * len(newFeistel(records).rounds) }
 
-// Uniform returns a uniform number of (0, 1].
+// Uniform returns a uniform number in (0, 1].
 func Uniform(src *Stream) float64 { return uniform(src) }
 
-// ZigguratEnd returns where the highest layer should end, and the area of a layer
-// minus that of the highest.
+// ZigguratEnd returns the height at which the highest layer should end, and the area of a
+// layer minus that of the highest one.
 func ZigguratEnd() (height, excess float64) {
 	t := ziggurat
 	last := normalLayers - 1
 	return t.height[last], t.edge[1]*(t.height[2]-t.height[1]) - t.edge[last]*(1-t.height[last])
 }
 
-// Indices returns a function that selects indices below n by words, at most size.
+// Indices returns a function that draws at most size indices below n from words.
 func Indices(n int) func(size int, words ...uint64) []uint32 {
 	s, err := newSelector(n, Exact)
 	if err != nil {
@@ -76,10 +76,10 @@ func Indices(n int) func(size int, words ...uint64) []uint32 {
 	}
 }
 
-// Sliced is the sampler of a [ProductSum]'s noise.
+// Sliced is the sampler of the noise of a [ProductSum].
 type Sliced struct{ *slicedGaussian }
 
 func NewSliced(sigma uint64) Sliced { return Sliced{newSliced(sigma)} }
 
-// SlicePlaces is how many integers a slice has.
+// SlicePlaces is the number of integers in a slice.
 const SlicePlaces = 1 << placeBits

@@ -15,7 +15,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the vectors of testdata anew, from the plain implementation of docs/prove/feistel.md")
 
-// specified is docs/prove/feistel.md, line by line.
+// specified implements docs/prove/feistel.md line by line.
 func specified(records, batch int, key []uint64) []uint32 {
 	k := 8
 	for 1<<k < records {
@@ -51,8 +51,8 @@ func feistelKey(records int, index uint64) []uint64 {
 	return key
 }
 
-// A feistelVector is one case of testdata/feistel.json. Key words are hexadecimal:
-// numbers of JSON have 53 bits.
+// A feistelVector is one case of testdata/feistel.json. Key words are hexadecimal,
+// because JSON numbers have only 53 bits.
 type feistelVector struct {
 	Records int      `json:"records"`
 	Key     []string `json:"key"`
@@ -106,8 +106,8 @@ func writeFeistelVectors(t *testing.T, path string) {
 	}
 }
 
-// The fast network is the specified one, and a batch of all records is a
-// permutation of them.
+// The fast network equals the specified one, and a batch of all records is a permutation
+// of them.
 func TestFeistelIsSpecified(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 5, 8, 9, 31, 100, 255, 256, 257, 1000, 4096, 39_073, 70_000} {
 		for index := range uint64(3) {
@@ -132,7 +132,8 @@ func TestFeistelIsSpecified(t *testing.T) {
 	}
 }
 
-// The key words come from the stream as the page says: its next ones, in order.
+// The key words are the next words of the stream, in order, as docs/prove/feistel.md
+// specifies.
 func TestFeistelKeySchedule(t *testing.T) {
 	const n, batch = 1000, 20
 	sampler := newSampler(t, dpmech.WithoutReplacement{Batch: batch, Selection: dpmech.Feistel}, n)

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Clipping takes one shrink at most, whatever the elements and the clip.
+// Clipping takes at most one shrink for all elements and clips.
 func TestShrinksAreBounded(t *testing.T) {
 	lattices := []int{-maxExponent, -30, 0, 30, maxExponent}
 	rapid.Check(t, func(t *rapid.T) {
@@ -33,7 +33,7 @@ func TestShrinksAreBounded(t *testing.T) {
 		sum := make([]int64, len(v))
 		factor, ok := g.factor(v)
 		if !ok {
-			t.Fatalf("%v is said not to be finite", v)
+			t.Fatalf("%v is reported as not finite", v)
 		}
 		if g.tryAdd(sum, v, factor) {
 			return
@@ -41,7 +41,7 @@ func TestShrinksAreBounded(t *testing.T) {
 		subtract(sum, v, factor)
 		for i := range sum {
 			if sum[i] != 0 {
-				t.Fatalf("%v is not taken back: %v", v, sum)
+				t.Fatalf("%v is not subtracted again: %v", v, sum)
 			}
 		}
 		if !g.tryAdd(sum, v, factor*(1-0x1p-20)) {
@@ -50,9 +50,9 @@ func TestShrinksAreBounded(t *testing.T) {
 	})
 }
 
-// An element that is too large is noticed, whatever the sum of squares became.
+// An element that is too large is detected, even if the sum of squares wraps around.
 //
-//abuse:case P17 noticed; nothing wraps
+//abuse:case P17 detected; no sum wraps around
 func TestTryAddNoticesWrappedSquares(t *testing.T) {
 	for _, clip := range []int64{1, 3, 1 << 20, 1<<28 - 1, 1 << 28, 1 << 31, 1 << 32, 1 << maxClipBits} {
 		g := newGate(Lattice{}, clip)
@@ -89,12 +89,12 @@ func TestTryAddNoticesWrappedSquares(t *testing.T) {
 	}
 }
 
-// Many elements whose squares do not fit in 64 bits together.
+// The squares of many elements do not fit in 64 bits together.
 func TestTryAddCarries(t *testing.T) {
 	for _, bits := range []int{20, 27, 28, 29, 33} {
 		clip := int64(1)<<bits - 1
 		g := newGate(Lattice{}, clip)
-		// n² elements of clip/n are just within, one more is not.
+		// n² elements of clip/n are just within the bound; one more is not.
 		for _, n := range []int64{1, 2, 8, 30} {
 			v := make([]float64, n*n+1)
 			for i := range n * n {
@@ -114,8 +114,7 @@ func TestTryAddCarries(t *testing.T) {
 	}
 }
 
-// Squares of elements within the clip that together wrap around 64 bits to
-// something small.
+// The squares of elements within the clip wrap around 64 bits to a small number.
 func TestTryAddKeepsTheCarry(t *testing.T) {
 	const clip = 1<<28 - 1
 	g := newGate(Lattice{}, clip)
@@ -136,7 +135,7 @@ func TestTryAddKeepsTheCarry(t *testing.T) {
 	}
 }
 
-// Clipped vectors fit at once: the margin of the factor covers the rounding.
+// Clipped vectors fit without a shrink: the margin of the factor covers the rounding.
 func TestClippedVectorsFitAtOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := newGate(Lattice{}, rapid.Int64Range(1<<20, 1<<maxClipBits).Draw(t, "clip"))
@@ -162,6 +161,6 @@ func TestUsedNoiseIsWiped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(noise.drawn.steps, []int64{0, 0}) {
-		t.Errorf("used noise is still there: %v", noise.drawn.steps)
+		t.Errorf("used noise is not wiped: %v", noise.drawn.steps)
 	}
 }

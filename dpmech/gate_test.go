@@ -16,8 +16,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// gates returns mechanisms with from one to 2^34 steps to the clip, so that both ways
-// of summing squares are taken.
+// gates returns mechanisms with a clip from one to 2^34 steps, so that both ways of
+// summing squares are used.
 func gates(t testing.TB, dim int) []*dpmech.GaussianSum {
 	var all []*dpmech.GaussianSum
 	for _, multiplier := range []float64{.00391, .01, .05, .06, .12, .13, 1, 300, 1e6, 3.3e7} {
@@ -47,9 +47,10 @@ func accumulated(t testing.TB, m *dpmech.GaussianSum, vectors ...[]float64) []in
 	return sum
 }
 
-// checkNaive compares with what a vector should add, computed with 200-bit floats
-// and big integers: truncated as it is if that is within the bound, else in its
-// direction, with a norm within 2^-18 of the bound and the error of truncation.
+// checkNaive compares the contribution of a vector with one computed in 200-bit floats
+// and big integers: truncated without change if that is within the bound, and otherwise
+// in the same direction, with a norm within 2^-18 of the bound and the error of
+// truncation.
 func checkNaive(t interface {
 	Fatalf(string, ...any)
 	Helper()
@@ -71,7 +72,7 @@ func checkNaive(t interface {
 		ratio := new(big.Float).Quo(bound, norm)
 		switch {
 		case ratio.Cmp(float(1+1e-12)) >= 0: // within the bound
-		case ratio.Cmp(float(1-1e-12)) > 0: // either way
+		case ratio.Cmp(float(1-1e-12)) > 0: // rounding may decide either way
 			low = float(1 - 0x1p-19)
 		default:
 			low.Mul(ratio, float(1-0x1p-18))
@@ -118,8 +119,8 @@ func accumulatedRapid(t *rapid.T, m *dpmech.GaussianSum, v []float64) []int64 {
 	return sum
 }
 
-// What is as long as the bound to the last bit goes through as it is, and what is
-// longer by one step in one element does not.
+// A vector that is exactly as long as the bound is added unchanged. A vector that is
+// longer by one step in one element is clipped.
 func TestGateAtTheBound(t *testing.T) {
 	for _, m := range gates(t, 2) {
 		bound, _ := new(big.Float).SetInt(clipSteps(m)).Float64()
@@ -135,7 +136,7 @@ func TestGateAtTheBound(t *testing.T) {
 	}
 }
 
-// What a vector adds is a function of that vector alone.
+// The contribution of a vector is a function of that vector alone.
 func TestGateHasNoMemory(t *testing.T) {
 	for _, m := range gates(t, 6) {
 		vectors := [][]float64{
@@ -154,18 +155,18 @@ func TestGateHasNoMemory(t *testing.T) {
 			}
 		}
 		if got := accumulated(t, m, vectors...); !slices.Equal(got, want) {
-			t.Errorf("together the vectors add %v, one by one %v", got, want)
+			t.Errorf("added together the vectors give %v, one by one %v", got, want)
 		}
 		slices.Reverse(vectors)
 		if got := accumulated(t, m, vectors...); !slices.Equal(got, want) {
-			t.Errorf("the other way round the vectors add %v, want %v", got, want)
+			t.Errorf("in reverse order the vectors give %v, want %v", got, want)
 		}
 	}
 }
 
-// Any bits, any length, beside any other record, by either way in.
+// Any bits, any length, beside any other record, by both ways of adding.
 //
-//abuse:case P18 within the bound, whatever comes in
+//abuse:case P18 every input stays within the bound
 func FuzzGate(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16})
 	f.Add(append([]byte{6}, make([]byte, 40)...))
@@ -174,7 +175,7 @@ func FuzzGate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if len(raw) < 9 {
-			t.Skip("no vector")
+			t.Skip("the bytes are not a vector")
 		}
 		which := int(raw[0])
 		var v []float64
@@ -219,7 +220,7 @@ func TestAccumulator(t *testing.T) {
 		m.Draw(&noise, seeded.Stream(1, "exact"))
 		return m.ReleaseSum(dst, sum, &noise, a)
 	}
-	// Workers' sums merge to that of a release, under the same noise.
+	// The merged sums of workers equal the sum of a release with the same noise.
 	a, b := m.NewAccumulator(), m.NewAccumulator()
 	add(a, one)
 	add(b, two, one)
@@ -244,7 +245,7 @@ func TestAccumulator(t *testing.T) {
 			t.Errorf("an empty sum holds %v, %v", sum, err)
 		}
 	}
-	// What went wrong once fails the release, and is forgotten with it.
+	// An error fails the release, and does not affect the next one.
 	for what, spoil := range map[string]func() error{
 		"short vector": func() error { return a.Add(one[:2]) },
 		"too many":     func() error { add(a, one, one, one, one); return a.Add(one) },
@@ -278,14 +279,14 @@ func TestAccumulator(t *testing.T) {
 	another.Draw(&noise, seeded.Stream(1, "another"))
 	add(a, one)
 	if err := another.ReleaseSum(dst, sum, &noise, a); err == nil || !strings.Contains(err.Error(), "another mechanism") || dst[0] != 0 || sum[0] != 0 {
-		t.Errorf("another mechanism's sum is released as %v, %v", dst, err)
+		t.Errorf("the sum of another mechanism is released as %v, %v", dst, err)
 	}
 	if err := another.ReleaseSum(dst, sum, &noise, another.NewAccumulator()); err == nil {
-		t.Error("the noise of a release that failed hides another one")
+		t.Error("the noise of a failed release is used again")
 	}
 }
 
-// An error that a query swallows fails the release all the same.
+// The release fails even if the query ignores an error of add.
 func TestQueryThatDoesNotStop(t *testing.T) {
 	m := newSum(t, ordinary)
 	dst, sum := make([]int64, 3), make([]int64, 3)
@@ -298,8 +299,8 @@ func TestQueryThatDoesNotStop(t *testing.T) {
 	}
 }
 
-// A copy of a noise share is the same noise, and destinations that share memory
-// are refused: either would have released the sum without noise.
+// A copy of a noise share is used up with it, and destinations that share memory are
+// refused: otherwise the sum could be released without noise.
 func TestNoiseIsNotLost(t *testing.T) {
 	m := newSum(t, ordinary)
 	v := []float64{1, 1, 1}
@@ -311,7 +312,7 @@ func TestNoiseIsNotLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := m.ReleaseOne(dst, sum, &again, v); err == nil {
-		t.Errorf("a copy of used noise hides %v as %v", sum, dst)
+		t.Errorf("a copy of used noise released %v as %v", sum, dst)
 	}
 	space := make([]int64, 5)
 	for _, c := range [][2][]int64{{space[:3], space[:3]}, {space[:3], space[2:]}, {space[2:], space[:3]}, {space[1:4], space[:3]}} {
@@ -329,7 +330,7 @@ func TestNoiseIsNotLost(t *testing.T) {
 	}
 }
 
-// The noise is drawn before anything looks at the data.
+// The noise is drawn before the query reads the data.
 func TestNoiseComesFirst(t *testing.T) {
 	m := newSum(t, ordinary)
 	dst, sum := make([]int64, 3), make([]int64, 3)
@@ -342,7 +343,7 @@ func TestNoiseComesFirst(t *testing.T) {
 	g.Fill(want, untouched)
 	err = m.Release(dst, sum, src, func(func([]float64) error) error {
 		if src.Uint64() != untouched.Uint64() {
-			t.Error("when the data is read, the noise is not drawn")
+			t.Error("the data is read before the noise is drawn")
 		}
 		return nil
 	})
@@ -379,8 +380,8 @@ func TestGateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkAdd is one record: within the bound, clipped, and through the closure
-// of a query.
+// BenchmarkAdd adds one record: within the bound, clipped, and through the closure of a
+// query.
 func BenchmarkAdd(b *testing.B) {
 	for _, dim := range []int{14, 108, 1000} {
 		cfg := ordinary

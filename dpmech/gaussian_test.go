@@ -11,8 +11,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// chiSquare returns the p-value of observed counts against expected ones; cells
-// with an expectation below 10 are merged with their neighbours.
+// chiSquare returns the p-value of observed counts for expected ones. Cells with an
+// expectation below 10 are merged with their neighbours.
 func chiSquare(observed, expected []float64) float64 {
 	var statistic, o, e float64
 	cells := 0
@@ -28,8 +28,8 @@ func chiSquare(observed, expected []float64) float64 {
 	return distuv.ChiSquared{K: float64(cells - 1)}.Survival(statistic)
 }
 
-// rejectBelow is the false-rejection probability of each statistical test here;
-// with fixed seeds a test that passes keeps passing.
+// rejectBelow is the false-rejection probability of each statistical test here. Seeds are
+// fixed, so a test that passes keeps passing.
 const rejectBelow = 1e-5
 
 func TestDiscreteGaussianFrequencies(t *testing.T) {
@@ -122,7 +122,7 @@ func TestStreams(t *testing.T) {
 	once, again := seeded.Stream(1, "a", 2), seeded.Stream(1, "a", 2)
 	for range 1000 {
 		if once.Uint64() != again.Uint64() {
-			t.Fatal("a seeded stream does not repeat")
+			t.Fatal("two streams with one seed differ")
 		}
 	}
 	first := map[uint64]string{}
@@ -141,7 +141,7 @@ func TestStreams(t *testing.T) {
 	rekeyed.Uint64()
 	seeded.Rekey(rekeyed, 1, "a", 2)
 	if rekeyed.Uint64() != seeded.Stream(1, "a", 2).Uint64() {
-		t.Error("a rekeyed stream is not that of its key")
+		t.Error("a rekeyed stream differs from the stream of its key")
 	}
 }
 
@@ -165,7 +165,7 @@ func TestUniform(t *testing.T) {
 		for i := range cells {
 			expected[i] = draws / float64(cells)
 		}
-		if n == 100 { // 0..14 of 100 fall in the first seventh, and so on
+		if n == 100 { // 0..14 of 100 are in the first seventh, and so on
 			for i, count := range []float64{15, 14, 14, 15, 14, 14, 14} {
 				expected[i] = draws * count / 100
 			}
@@ -178,8 +178,8 @@ func TestUniform(t *testing.T) {
 	}
 }
 
-// A product without rejection favours some residues: with n = 3·2^61 it yields
-// multiples of three plus two with probability ¼ instead of ⅓.
+// Without rejection, the product would favour some residues: with n = 3·2^61, multiples
+// of three plus two would have probability ¼ instead of ⅓.
 func TestUniformResidues(t *testing.T) {
 	src := seeded.Stream(5, "residues")
 	const draws = 60_000
@@ -188,7 +188,7 @@ func TestUniformResidues(t *testing.T) {
 		observed[src.Uint64n(3<<61)%3]++
 	}
 	if p := chiSquare(observed, []float64{draws / 3, draws / 3, draws / 3}); p < rejectBelow {
-		t.Errorf("residues modulo 3 come up %v times: χ² rejects the uniform draw, p = %.2g", observed, p)
+		t.Errorf("residues modulo 3 occur %v times: χ² rejects the uniform draw, p = %.2g", observed, p)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Lanes or not, the results have the same bits.
+// Assembly and Go give the same bits.
 func TestLanesAgree(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		n := rapid.IntRange(0, 40).Draw(r, "length")
@@ -34,7 +34,7 @@ func TestLanesAgree(t *testing.T) {
 	})
 }
 
-// Whole numbers, and their neighbours on either side, are truncated toward zero.
+// Integers, and their neighbours on either side, are truncated toward zero.
 func TestLanesTruncate(t *testing.T) {
 	for _, whole := range []float64{0, 1, 2, 1 << 34, 1<<50 + 1} {
 		for _, sign := range []float64{1, -1} {
@@ -49,7 +49,7 @@ func TestLanesTruncate(t *testing.T) {
 	}
 }
 
-// Infinities and what is no number show in a sum of squares.
+// Infinities and NaN show in a sum of squares.
 func TestLanesNotFinite(t *testing.T) {
 	for n := 1; n < 10; n++ {
 		for i := range n {

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// Vectors whose whole numbers of steps are just beyond the bound, C and 1, or multiples of
-// them by which a factor without a margin would divide exactly: what is left is within it.
+// Vectors of whole steps just beyond the bound, C and 1, or multiples of them, which a
+// factor without a margin would scale exactly to the bound: the result is within the
+// bound.
 func TestGateKeepsItsMargins(t *testing.T) {
 	for _, m := range gates(t, 2) {
 		step := m.Lattice().Step()
@@ -26,9 +27,9 @@ func TestGateKeepsItsMargins(t *testing.T) {
 	}
 }
 
-// Squares that vanish beside a large one, a quarter of a million times: of a vector this
-// long rounding loses more of the squared norm than the margins, and what is just within
-// the bound by that is beyond it.
+// A quarter of a million squares vanish beside a large one. For so long a vector,
+// rounding loses more of the squared norm than the margins, so a vector that seems just
+// within the bound may exceed it.
 func TestGateOfElementsThatVanish(t *testing.T) {
 	const dim = 1 << 20
 	cfg := ordinary
@@ -51,7 +52,7 @@ func TestGateOfElementsThatVanish(t *testing.T) {
 		v[i] = step * x
 	}
 	if most := clipSteps(m); computed != math.Floor(math.Sqrt(target))*math.Floor(math.Sqrt(target)) || exact.Cmp(most.Mul(most, most)) <= 0 {
-		t.Fatal("nothing vanishes, or what does is too little")
+		t.Fatal("too few squares vanish")
 	}
 	checkSensitivity(t, m, accumulated(t, m, v), "a vector of elements that vanish")
 	got, err := exactRows(t, m, []float64{1}, []int32{0}, v)
@@ -61,8 +62,8 @@ func TestGateOfElementsThatVanish(t *testing.T) {
 	checkSensitivity(t, m, got, "a row of elements that vanish")
 }
 
-// Slopes and rows of any size, whose squares or products vanish or overflow, in lanes and
-// in what is left over of them.
+// Slopes and rows of any size, whose squares or products vanish or overflow, in assembly
+// and in the remaining rows.
 func TestRowsOfAnySize(t *testing.T) {
 	slopes := []float64{0, math.Copysign(0, -1), 5e-324, 1e-200, 1, -1e30, 1e200, -1.7e308, math.Inf(1), math.NaN()}
 	sizes := []float64{0, 5e-324, -1e-310, 1e-200, 1e-155, -1e-135, 1, 1e150, -1e155, 1e200, 1.7e308, math.NaN(), math.Inf(-1)}

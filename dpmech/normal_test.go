@@ -45,7 +45,7 @@ func BenchmarkNormal(b *testing.B) {
 	})
 }
 
-// normals returns so many in fills of different lengths.
+// normals returns n numbers, from fills of different lengths.
 func normals(n int, index uint64) []float64 {
 	src := seeded.Stream(7, "normals", index)
 	all := make([]float64, n)
@@ -57,8 +57,8 @@ func normals(n int, index uint64) []float64 {
 	return all
 }
 
-// Cells of equal probability, of the numbers and of the fractions of the numbers
-// beyond their leading digits, where a coarse sampler shows.
+// Cells of equal probability, for the numbers and for their fractions beyond the leading
+// digits, which would reveal a coarse sampler.
 func TestNormalCells(t *testing.T) {
 	const draws, cells = 2_000_000, 1000
 	observed, expected := make([]float64, cells), make([]float64, cells)
@@ -80,9 +80,9 @@ func TestNormalCells(t *testing.T) {
 	}
 }
 
-// The largest distance of the empirical distribution function from the normal one,
-// in units of n^-1/2, has the law of Kolmogorov: it is above z with probability
-// 2e^(−2z²) at most.
+// The largest distance of the empirical distribution function from the normal one, in
+// units of n^-1/2, has the law of Kolmogorov: it is above z with probability at most
+// 2e^(−2z²).
 func TestNormalKolmogorov(t *testing.T) {
 	const draws = 1_000_000
 	x := normals(draws, 2)
@@ -123,8 +123,8 @@ func TestNormalMoments(t *testing.T) {
 	}
 }
 
-// Beyond a threshold as many numbers as the normal law has there: on both sides, in
-// the tail that has a sampler of its own, and just below it.
+// The number of samples beyond a threshold is that of the normal law: on both sides, in
+// the tail, which has a separate sampler, and just below it.
 func TestNormalTails(t *testing.T) {
 	long(t)
 	const draws = 8_000_000
@@ -164,13 +164,13 @@ func TestNormalTails(t *testing.T) {
 		t.Errorf("χ² rejects the tails, p = %.2g: %.0f, want %.0f", p, counts, expected)
 	}
 	if far == 0 {
-		t.Error("nothing lies beyond 4.7")
+		t.Error("no sample is beyond 4.7")
 	}
 }
 
 func TestNormalRepeats(t *testing.T) {
 	if !slices.Equal(normals(5000, 4), normals(5000, 4)) {
-		t.Error("a seeded fill does not repeat")
+		t.Error("two fills with one seed differ")
 	}
 	dst := make([]float64, 1000)
 	src := seeded.Stream(7, "allocations")

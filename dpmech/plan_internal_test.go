@@ -9,7 +9,7 @@ import (
 	"fedpvi/accountant"
 )
 
-// What is made at once of a word is what the sampler makes of it.
+// atOnce makes the same sample from a word as the sampler.
 func TestAtOnceIsTheSample(t *testing.T) {
 	z := zigguratOf(12_345_678, 1)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -34,7 +34,7 @@ func TestAtOnceIsTheSample(t *testing.T) {
 	}
 }
 
-// The portable functions against those of the library, in units of the last place.
+// The portable functions compared with those of the library, in units of the last place.
 func TestPortableFunctions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	off := func(got, want, unit float64) float64 { return math.Abs(got-want) / math.Max(math.Abs(unit), 0x1p-1022) }
@@ -57,8 +57,8 @@ func TestPortableFunctions(t *testing.T) {
 	}
 }
 
-// The extremes of words: the smallest radius is 0, the largest is finite, and all four
-// quarters of the circle are where they belong.
+// The extreme words: the smallest radius is 0, the largest is finite, and all four
+// quarters of the circle are correct.
 func TestNormalPairAtTheEnds(t *testing.T) {
 	if x, y := normalPair(math.MaxUint64, 0); x != 0 || y != 0 {
 		t.Errorf("the largest word makes %g and %g", x, y)
@@ -73,7 +73,7 @@ func TestNormalPairAtTheEnds(t *testing.T) {
 	}
 }
 
-// Words that have to grow leave no keys where they were.
+// Words that grow leave no keys in their old memory.
 func TestWordsLeaveNoKeys(t *testing.T) {
 	for _, sampling := range []Sampling{Poisson{Rate: 0.5, Selection: Feistel}, Poisson{Rate: 0.5}} {
 		sampler, err := sampling.Sampler(1000)
@@ -94,7 +94,8 @@ func TestWordsLeaveNoKeys(t *testing.T) {
 	}
 }
 
-// What is decided for a device is what the processor has at that place, of plans of both kinds.
+// A sample that is decided for a device equals the processor's sample at that position,
+// for both kinds of plans.
 func TestDecidedSamplesAreThoseOfThePlan(t *testing.T) {
 	streams := func() *Streams { return &Streams{NewStream(), NewStream()} }
 	sampled, err := NewSampledSum(SampledConfig{Sampling: FullBatch{}, Records: 1, Steps: 5, Dim: 1000, Clip: 1, NoiseMultiplier: 2, Adjacency: accountant.AddRemove})
@@ -141,7 +142,7 @@ func TestDecidedSamplesAreThoseOfThePlan(t *testing.T) {
 	}
 }
 
-// A device is told what it left open, once, and nothing that is not of its plan.
+// A device gets each sample that it left open once, and nothing outside of its plan.
 func TestDecide(t *testing.T) {
 	m, err := NewSampledSum(SampledConfig{Sampling: Poisson{Rate: 0.5}, Records: 20, Steps: 4, Dim: 3, Clip: 1, NoiseMultiplier: 2, Adjacency: accountant.AddRemove})
 	if err != nil {
@@ -153,7 +154,7 @@ func TestDecide(t *testing.T) {
 	}
 	at := func(step, j uint64) uint64 { return (step+1)<<32 | j }
 	if p.Decide(at(0, 0)) == nil {
-		t.Error("a sample is decided that no device has")
+		t.Error("a sample is decided although no device has the plan")
 	}
 	var w []uint64
 	for i, open := range []uint64{at(3, 2), at(0, 1)} {
@@ -175,7 +176,7 @@ func TestDecide(t *testing.T) {
 	got := w[w[planDecided]:]
 	want := []uint64{at(3, 2), uint64(p.noiseAt(3, 2)), at(0, 1), uint64(p.noiseAt(0, 1))}
 	if w[planDecidedCount] != 2 || !slices.Equal(got, want) {
-		t.Errorf("a device is told %d samples, %v, want %v", w[planDecidedCount], got, want)
+		t.Errorf("a device gets %d samples, %v, want %v", w[planDecidedCount], got, want)
 	}
 	decided := p.decided
 	p.Wipe()

@@ -13,7 +13,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// planned is a mechanism of which plans can be made.
+// planned is a mechanism that supports plans.
 func planned(t testing.TB, sampling dpmech.Sampling, records, steps, dim int) *dpmech.SampledSum {
 	t.Helper()
 	return newSampledSum(t, dpmech.SampledConfig{
@@ -30,7 +30,7 @@ func newPlan(t testing.TB, m *dpmech.SampledSum, steps int, index uint64) *dpmec
 	return p
 }
 
-func TestAPlanUsesItsStepsUp(t *testing.T) {
+func TestPlanUsesStepsUp(t *testing.T) {
 	m := planned(t, dpmech.FullBatch{}, 3, 5, 2)
 	run := m.Begin()
 	streams, draws := seeded.Streams(1, "uses"), seeded.Stream(1, "uses, draws")
@@ -100,9 +100,8 @@ func TestPlansOfSamplings(t *testing.T) {
 	}
 }
 
-// A step of a plan is a step: batches have the sampler's law, sums are those of the gate,
-// and what is added to them has the law of the noise, coordinate by coordinate and step
-// by step independently.
+// Planned steps are like other steps: batches have the sampler's law, sums are those of
+// the gate, and the noise has its law, independently for each coordinate and step.
 func TestPlannedSteps(t *testing.T) {
 	const steps, dim, records = 400, 37, 30
 	m := planned(t, dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}, records, steps, dim)
@@ -138,7 +137,7 @@ func TestPlannedSteps(t *testing.T) {
 	checkNormal(t, noise)
 }
 
-// oneVector returns what v adds to a sum.
+// oneVector returns the contribution of v to a sum.
 func oneVector(m *dpmech.SampledSum, v []float64) ([]int64, error) {
 	sum, dst := make([]int64, len(v)), make([]int64, len(v))
 	gate, err := dpmech.NewGaussianSum(dpmech.Config{
@@ -151,8 +150,8 @@ func oneVector(m *dpmech.SampledSum, v []float64) ([]int64, error) {
 	return sum, err
 }
 
-// checkNormal rejects numbers that are not independent and standard normal, sound ones
-// with a probability of 4·rejectBelow.
+// checkNormal rejects numbers that are not independent and standard normal. It rejects
+// correct ones with a probability of 4·rejectBelow.
 func checkNormal(t *testing.T, x []float64) {
 	t.Helper()
 	const cells = 100
@@ -206,7 +205,7 @@ func TestNormalsOfAPlan(t *testing.T) {
 	}
 }
 
-// Two plans of one run have nothing in common, and one of the same streams is the same.
+// Two plans of one run have independent keys. Two plans from equal streams are equal.
 func TestPlansHaveKeysOfTheirOwn(t *testing.T) {
 	m := planned(t, dpmech.Poisson{Rate: 0.5, Selection: dpmech.Feistel}, 100, 2, 4)
 	words := func(p *dpmech.Plan) []uint64 {
@@ -239,8 +238,8 @@ func TestPlansHaveKeysOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Noise hides one sum: the steps are taken by a device or here.
-func TestAPlanIsLentOnce(t *testing.T) {
+// Noise hides one sum: either a device or this machine takes the steps.
+func TestPlanIsLentOnce(t *testing.T) {
 	m := planned(t, dpmech.FullBatch{}, 3, 5, 2)
 	dst := make([]int64, 2)
 	p := newPlan(t, m, 5, 4)
@@ -251,7 +250,7 @@ func TestAPlanIsLentOnce(t *testing.T) {
 		t.Error("two devices have a plan")
 	}
 	if err := p.Next(dst, each([]float64{1, 1})); err == nil || dst[0] != 0 {
-		t.Errorf("a device's step is taken here: %v", err)
+		t.Errorf("a step that a device has is taken here: %v", err)
 	}
 	p.Reclaim()
 	if err := p.Next(dst, each([]float64{1, 1})); err != nil {
@@ -262,8 +261,8 @@ func TestAPlanIsLentOnce(t *testing.T) {
 	}
 }
 
-// Whatever the keys and sizes are: a batch has each record once at most, and no more than
-// a batch can have; the noise is within its bound; and the same keys take the same step.
+// For all keys and sizes: a batch contains a record at most once and is not too large,
+// the noise is within its bound, and the same keys give the same step.
 func FuzzPlannedStep(f *testing.F) {
 	f.Add(uint64(1), uint16(0), uint16(0), uint8(0))
 	f.Add(uint64(2), uint16(1), uint16(65535), uint8(1))
@@ -274,7 +273,7 @@ func FuzzPlannedStep(f *testing.F) {
 		m, err := dpmech.NewSampledSum(dpmech.SampledConfig{
 			Sampling: sampling, Records: int(records), Steps: 2, Dim: 1 + int(dim), Clip: 1, NoiseMultiplier: 1, Adjacency: accountant.ReplaceOne,
 		})
-		if rate == 0 { // nobody is in a batch, and nothing is accounted
+		if rate == 0 { // batches are empty, and there is no event
 			return
 		}
 		if err != nil {

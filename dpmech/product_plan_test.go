@@ -19,7 +19,8 @@ func newProductPlan(t testing.TB, cfg dpmech.ProductConfig, seed uint64) *dpmech
 	return p
 }
 
-// plannedStep takes a step of a plan and returns the batch, and the release numbered as samples.
+// plannedStep takes a step of a plan. It returns the batch, and the release in the
+// numbering of samples.
 func plannedStep(t testing.TB, p *dpmech.ProductPlan, records []productRecord) (batch []uint32, released []float64) {
 	t.Helper()
 	batch, err := p.Next()
@@ -46,8 +47,8 @@ func plannedStep(t testing.TB, p *dpmech.ProductPlan, records []productRecord) (
 	return batch, released
 }
 
-// What a plan's steps add to the sums has the law of the noise, step by step and element by
-// element; no record is needed to see it.
+// The noise of a plan's steps has its law, for each step and element. Empty batches show
+// it.
 func TestProductPlanNoise(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Steps = dpmech.Poisson{Selection: dpmech.Feistel}, 60
@@ -65,9 +66,9 @@ func TestProductPlanNoise(t *testing.T) {
 	checkNormal(t, all)
 }
 
-// A plan's step is a step: with the same noise, a record more moves the sum by its clipped
-// vector, also beyond those that are added together, and batches are those of the sampler,
-// in order.
+// Planned steps are like other steps: with the same noise, one more record moves the sum
+// by its clipped vector, also beyond the records that are added together, and batches are
+// those of the sampler, in order.
 func TestProductPlanSums(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Steps = dpmech.Poisson{Rate: 0.6, Selection: dpmech.Feistel}, 8
@@ -109,7 +110,7 @@ func TestProductPlanSums(t *testing.T) {
 			if slices.Contains(batch, uint32(n)) {
 				counts = 1
 			}
-			for i, x := range vector { // parts are layer by layer, row by row
+			for i, x := range vector { // parts are in the order of layers and rows
 				if off := math.Abs(a[i] - b[i] - counts*x); off > 1e-5 {
 					t.Fatalf("record %d, element %d: moved by %v, want %v", n, i, a[i]-b[i], counts*x)
 				}
@@ -121,7 +122,7 @@ func TestProductPlanSums(t *testing.T) {
 	}
 }
 
-// What is drawn for a record follows from the plan, the step and the record alone.
+// The draws for a record follow from the plan, the step and the record alone.
 func TestProductPlanDraws(t *testing.T) {
 	cfg := product
 	cfg.Records, cfg.Together, cfg.Sampling = 60, 60, dpmech.Poisson{Rate: 0.5, Selection: dpmech.Feistel}
@@ -144,7 +145,7 @@ func TestProductPlanDraws(t *testing.T) {
 		for record := range uint32(cfg.Records) {
 			w := bits(a, record)
 			if w != bits(b, record) || seen[w] {
-				t.Fatal("a record has two draws in a step, or two records, or steps, one")
+				t.Fatal("a record has different draws in one step, or two records or steps have the same draws")
 			}
 			seen[w] = true
 		}
@@ -159,7 +160,7 @@ func TestProductPlanDraws(t *testing.T) {
 	checkNormal(t, all)
 }
 
-func TestAProductPlanUsesItsStepsUp(t *testing.T) {
+func TestProductPlanUsesStepsUp(t *testing.T) {
 	cfg := product
 	cfg.Together = cfg.Records
 	s := newProductSum(t, cfg)
@@ -210,10 +211,10 @@ func TestAProductPlanUsesItsStepsUp(t *testing.T) {
 	}
 }
 
-// A plan that is wiped in the middle of a step has nothing to hide a sum with.
-func TestAWipedProductPlanReleasesNothing(t *testing.T) {
+// A plan that is wiped within a step has no noise to release the step with.
+func TestWipedProductPlanReleasesNothing(t *testing.T) {
 	cfg := product
-	cfg.Sampling = dpmech.Poisson{} // nobody is in a batch
+	cfg.Sampling = dpmech.Poisson{} // batches are empty
 	for _, before := range []int{0, 1} {
 		p := newProductPlan(t, cfg, 1)
 		if _, err := p.Next(); err != nil {
@@ -260,7 +261,7 @@ func TestProductPlansOfSamplings(t *testing.T) {
 	}
 }
 
-// A batch plan has the batches, and the draws, of the sampling, and no noise.
+// A batch plan has the batches of the sampling, draws for records, and no noise.
 func TestBatchPlan(t *testing.T) {
 	sampling := dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}
 	p, err := dpmech.NewBatchPlan(sampling, 50, 400, seeded.Stream(1, "batches"), seeded.Stream(1, "draws"))

@@ -39,7 +39,7 @@ func beginProduct(t testing.TB, s *dpmech.ProductSum, seed uint64) *dpmech.Produ
 	return run
 }
 
-// A productRecord is the pairs of a record.
+// A productRecord holds the pairs of a record.
 type productRecord []dpmech.Pair
 
 func drawRecord(t *rapid.T, layers []dpmech.ProductLayer) productRecord {
@@ -98,7 +98,7 @@ func release(t testing.TB, run *dpmech.ProductRun, layers []dpmech.ProductLayer)
 	return slices.Concat(sums...)
 }
 
-// clipped returns a record's vector, clipped, in float64.
+// clipped returns the clipped vector of a record, in float64.
 func (r productRecord) clipped(clip float64) []float64 {
 	var v []float64
 	var squared float64
@@ -126,9 +126,9 @@ func distance(a, b []float64) float64 {
 	return math.Sqrt(s)
 }
 
-// What is released is the sum of the clipped vectors with noise of its own, twice drawn
-// here from the same seed: sums of different records differ by their difference to within
-// the rounding, whether records are added together or one by one.
+// A release is the sum of the clipped vectors with noise. The test draws the same noise
+// twice from one seed: releases of different records differ by the difference of the
+// records up to rounding, whether records are added together or one by one.
 func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 	for _, together := range []int{1, 6, 9, 40} {
 		cfg := product
@@ -156,9 +156,9 @@ func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 			for i := range got {
 				got[i] -= noise[i]
 			}
-			// float32 shows the release to 2^-24 of sum and noise.
+			// float32 represents the release to 2^-24 of sum and noise.
 			shown := 0x1p-23 * math.Sqrt(float64(s.Dim())) * (float64(cfg.Records)*cfg.Clip + 7*s.Sigma())
-			// Every record beyond those together is truncated.
+			// Every record beyond those added together is truncated.
 			truncated := float64(cfg.Records) * math.Sqrt(float64(s.Dim())) * s.Lattice().Step()
 			slack := float64(cfg.Records)*cfg.Clip*0x1p-19 + s.Sensitivity() - cfg.Clip + truncated + shown
 			if d := distance(got, want); d > slack {
@@ -168,8 +168,8 @@ func TestProductSumIsTheSumOfClippedVectors(t *testing.T) {
 	}
 }
 
-// One record, whatever is in it and wherever it comes, moves a release by no more than
-// the sensitivity, which the mechanism states.
+// One record, with any content and at any place, moves a release by at most the
+// sensitivity that the mechanism states.
 func TestProductSumRecordsHaveBoundedInfluence(t *testing.T) {
 	for _, together := range []int{2, 6, 40} {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -180,7 +180,7 @@ func TestProductSumRecordsHaveBoundedInfluence(t *testing.T) {
 			cfg.Records--
 			without := newProductSum(t, cfg)
 			if with.Sensitivity() != without.Sensitivity() || with.Sigma() != without.Sigma() {
-				rt.Fatal("clip or noise tells the number of records")
+				rt.Fatal("clip or noise depends on the number of records")
 			}
 			records := make([]productRecord, cfg.Records+1)
 			for i := range records {
@@ -197,7 +197,8 @@ func TestProductSumRecordsHaveBoundedInfluence(t *testing.T) {
 	}
 }
 
-// A record that is not finite leaves nothing, not even of what was at its place before.
+// A record that is not finite adds nothing, not even the record that was at its place
+// before.
 func TestProductSumRefusedRecordIsZero(t *testing.T) {
 	cfg := product
 	s := newProductSum(t, cfg)
@@ -219,12 +220,12 @@ func TestProductSumRefusedRecordIsZero(t *testing.T) {
 		run := beginProduct(t, s, 3)
 		step(t, run, cfg.Layers, all(fill(1, 1)))
 		if got := step(t, run, cfg.Layers, all(bad)); !slices.Equal(got, want) {
-			t.Errorf("records of %g and %g leave a trace", bad[0].Inputs[0], bad[0].Outputs[0])
+			t.Errorf("records of %g and %g change the release", bad[0].Inputs[0], bad[0].Outputs[0])
 		}
 	}
 }
 
-// Clips that are no whole number of steps are paid for as a whole, rounding too.
+// The sensitivity covers clips that are not a whole number of steps, and rounding.
 func TestProductSumPaysForWholeClips(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Records, cfg.Layers = dpmech.Poisson{Rate: 0.01}, 20000, []dpmech.ProductLayer{{Inputs: 1, Outputs: 1}}
@@ -235,10 +236,10 @@ func TestProductSumPaysForWholeClips(t *testing.T) {
 			cfg.Clip = 1 + float64(i%7)/7
 			s, err := dpmech.NewProductSum(cfg)
 			if err != nil {
-				continue // rounding outweighs the clip
+				continue // the rounding is larger than the clip
 			}
 			checked++
-			clip := cfg.Clip * (1 - 0x1p-21) // of float32 numbers: more than any computed norm allows
+			clip := cfg.Clip * (1 - 0x1p-21) // in float32 numbers: more than any computed norm allows
 			least := clip*(1+2*math32.SumError(cfg.Together)) + 2*s.Lattice().Step()
 			if got := s.Sensitivity(); got < least {
 				t.Fatalf("%d records together, clip %v, noise %v: sensitivity %v, at least %v is needed", cfg.Together, cfg.Clip, cfg.NoiseMultiplier, got, least)
@@ -250,7 +251,8 @@ func TestProductSumPaysForWholeClips(t *testing.T) {
 	}
 }
 
-// The sensitivity is clip and rounding, and the noise and the cost are for all of it.
+// The sensitivity includes clip and rounding, and noise and cost are computed from all of
+// it.
 func TestProductSumPaysForRounding(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Records, cfg.Together = dpmech.Poisson{Rate: 0.01}, 20000, 256
@@ -288,8 +290,8 @@ func TestProductSumPaysForRounding(t *testing.T) {
 	}
 }
 
-// Noise has the variance that is stated: the sum of so many squares lies outside these
-// bounds, six standard deviations of it, with probability below 1e-8.
+// The noise has the stated variance. The sum of so many squares is outside of these
+// bounds, six standard deviations, with probability below 1e-8.
 func TestProductSumNoise(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Layers = dpmech.Poisson{Rate: 0}, []dpmech.ProductLayer{{Inputs: 101, Outputs: 100}}
@@ -310,7 +312,7 @@ func TestProductSumNoise(t *testing.T) {
 	if slices.Equal(first, second) {
 		t.Error("two steps have the same noise")
 	}
-	const part = 24 * 100 // numbers
+	const part = 24 * 100 // numbers in a part
 	if slices.Equal(first[:part], first[part:2*part]) {
 		t.Error("two parts have the same noise")
 	}
@@ -340,7 +342,7 @@ func TestProductSumRefuses(t *testing.T) {
 	}
 }
 
-// Nothing is released before all records are in, twice, or beyond what was planned.
+// Nothing is released before all records are in, twice, or beyond the planned steps.
 func TestProductRunRefuses(t *testing.T) {
 	cfg := product
 	cfg.Steps, cfg.Records = 1, 1
@@ -360,13 +362,13 @@ func TestProductRunRefuses(t *testing.T) {
 		record[l] = dpmech.Pair{Inputs: make([]float32, layer.Inputs), Outputs: make([]float32, layer.Outputs)}
 	}
 	if err := run.Put(1, record); err == nil {
-		t.Error("a place beyond the batch was taken")
+		t.Error("no error for a place beyond the batch")
 	}
 	if err := run.Put(0, record[:1]); err == nil {
-		t.Error("a record without its second layer was taken")
+		t.Error("no error for a record without its second layer")
 	}
 	if err := run.Put(0, productRecord{record[1], record[0]}); err == nil {
-		t.Error("layers were taken for each other")
+		t.Error("no error for exchanged layers")
 	}
 	if err := run.Put(0, record); err != nil {
 		t.Fatal(err)
@@ -409,8 +411,8 @@ func TestProductRunDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// Batches come in the order of the records, which rounding may depend on: not in one that
-// depends on how a sampler drew them.
+// Batches are in the order of the records, because rounding may depend on the order, and
+// it must not depend on how a sampler drew the batch.
 func TestProductBatchesAreInOrder(t *testing.T) {
 	cfg := product
 	cfg.Sampling, cfg.Records = dpmech.Poisson{Rate: 0.1}, 500

@@ -20,7 +20,7 @@ func resumable(t *testing.T, sampling dpmech.Sampling) *dpmech.SampledSum {
 	return m
 }
 
-// A run that goes on takes the steps that are left, and no more.
+// A resumed run takes the remaining steps and no more.
 func TestResume(t *testing.T) {
 	nothing := func([]uint32, *dpmech.Accumulator) error { return nil }
 	for _, sampling := range []dpmech.Sampling{dpmech.FullBatch{}, dpmech.RandomAllocation{Steps: 4, Picks: 1}} {
@@ -40,16 +40,16 @@ func TestResume(t *testing.T) {
 	}
 	for _, taken := range []int{-1, 9} {
 		if _, err := resumable(t, dpmech.FullBatch{}).Resume(taken); err == nil {
-			t.Errorf("a run of which %d of 8 steps were taken went on", taken)
+			t.Errorf("no error for a run with %d of 8 steps taken", taken)
 		}
 	}
 	if _, err := resumable(t, dpmech.RandomAllocation{Steps: 4, Picks: 1}).Resume(2); err == nil {
-		t.Error("a run went on in the middle of an epoch")
+		t.Error("no error in the middle of an epoch")
 	}
 }
 
-// Streams split from one are streams of their own: no word of one is a word of another,
-// but with probability 2^-50.
+// Streams split from one stream are independent: no word of one is a word of another,
+// except with probability 2^-50.
 func TestSplit(t *testing.T) {
 	src := seeded.Stream(1, "split")
 	seen := map[uint64]bool{}

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawnRows are rows of a table in any order, some of them twice, with slopes that bring
-// them to the bound and beyond.
+// drawnRows returns rows of a table in any order, some of them twice, with slopes that
+// bring them to the bound and beyond.
 func drawnRows(r *rapid.T) (x, slopes []float64, rows []int32, d int) {
 	d = rapid.IntRange(1, 40).Draw(r, "columns")
 	n := rapid.IntRange(1, rowsAtOnce).Draw(r, "rows")
@@ -24,7 +24,7 @@ func drawnRows(r *rapid.T) (x, slopes []float64, rows []int32, d int) {
 	return x, slopes, rows, d
 }
 
-// Lanes or not, rows have the same squared norms and factors and add the same.
+// Assembly and Go give the same squared norms and factors, and add the same.
 func TestRowLanesAgree(t *testing.T) {
 	lattice, err := NewLattice(20)
 	if err != nil {
@@ -40,7 +40,7 @@ func TestRowLanesAgree(t *testing.T) {
 			r.Fatalf("squared norms %v in lanes, %v one by one", got, want)
 		}
 		odd := rapid.IntRange(0, 2*len(rows)).Draw(r, "odd one")
-		if odd < len(rows) { // a norm that is not its row's
+		if odd < len(rows) { // a norm that does not belong to its row
 			got[odd] = rapid.SampledFrom([]float64{
 				0, 5e-324, leastSquares, math.Nextafter(leastSquares, 0), mostSquares,
 				math.Nextafter(mostSquares, math.Inf(1)), math.Inf(1), math.NaN(),
@@ -78,7 +78,7 @@ func TestRowLanesAgree(t *testing.T) {
 	})
 }
 
-// As many rows as are taken at once, each at the largest clip, and beside a table's end.
+// As many rows as are added at once, each at the largest clip, and at the end of a table.
 func TestRowLanesAtTheirLimits(t *testing.T) {
 	for d := 1; d <= 33; d++ {
 		x := make([]float64, 2*d)

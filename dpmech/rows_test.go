@@ -12,7 +12,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// exactRows returns what rows add up to without noise, and the error of AddRows.
+// exactRows returns the sum of rows without noise, and the error of AddRows.
 func exactRows(t testing.TB, m *dpmech.GaussianSum, slopes []float64, rows []int32, x []float64) ([]int64, error) {
 	t.Helper()
 	a := m.NewAccumulator()
@@ -26,8 +26,8 @@ func exactRows(t testing.TB, m *dpmech.GaussianSum, slopes []float64, rows []int
 	return sum, err
 }
 
-// checkRow compares what a slope and a row add with the bound, computed with big
-// integers, and with what the vector that they make adds by itself.
+// checkRow compares the contribution of a slope and a row with the bound, computed with
+// big integers, and with the contribution of their product as a vector.
 func checkRow(t testing.TB, m *dpmech.GaussianSum, slope float64, row []float64) {
 	t.Helper()
 	got, err := exactRows(t, m, []float64{slope}, []int32{0}, row)
@@ -54,7 +54,7 @@ func finiteVector(v []float64) bool {
 	return !slices.ContainsFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// On the bound, about it and far from it, for small and large clips.
+// Vectors on the bound, near it and far from it, for small and large clips.
 func TestRowsAreWithinTheBound(t *testing.T) {
 	for _, dim := range []int{1, 3, 14, 130} {
 		for _, m := range gates(t, dim) {
@@ -78,8 +78,8 @@ func TestRowsAreWithinTheBound(t *testing.T) {
 	}
 }
 
-// What a row adds is a function of slope and row alone, in any order, by one call or
-// many.
+// The contribution of a row is a function of slope and row alone, in any order and any
+// number of calls.
 func TestRowsHaveNoMemory(t *testing.T) {
 	const dim, n = 5, 40
 	for _, m := range gates(t, dim) {
@@ -143,7 +143,7 @@ func FuzzRows(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if len(raw) < 17 {
-			t.Skip("no vector")
+			t.Skip("the bytes are not a vector")
 		}
 		which := int(raw[0])
 		var v []float64
@@ -169,8 +169,8 @@ func TestRowsAllocateNothing(t *testing.T) {
 	}
 }
 
-// Rows together add what they add one by one, however many there are, and whether or not
-// one of them has to be formed.
+// Rows added together give the same as rows added one by one, for any number of rows, and
+// also if one of them must be computed as a vector.
 func TestRowsTogether(t *testing.T) {
 	const dim, table = 14, 50
 	all := gates(t, dim)

@@ -10,8 +10,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// Against an observer who knows all but n of the shares, a step costs what one under a
-// single noise of √n times the sd of a share costs, for every sampling.
+// Against an observer who knows all but n of the shares, a step costs as much as one with
+// a single noise of √n times the sd of a share, for every sampling.
 func TestSampledShares(t *testing.T) {
 	for name, sampling := range map[string]dpmech.Sampling{"full": dpmech.FullBatch{}, "poisson": dpmech.Poisson{Rate: 0.1}} {
 		for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -19,7 +19,7 @@ func TestSampledShares(t *testing.T) {
 			cfg.Sampling, cfg.Adjacency, cfg.Shares, cfg.Releases = sampling, adjacency, 16, 20
 			s := newSampledSum(t, cfg)
 			if promised, all := epsilonOf(t, s.Event(), 1e-5), epsilonOf(t, must(s.SharedEventFor(cfg.Steps, 16, adjacency)), 1e-5); promised != all {
-				t.Errorf("%s, %s: ε = %g is promised, and 16 shares cost %g", name, adjacency, promised, all)
+				t.Errorf("%s, %s: the event costs ε = %g, and 16 shares cost %g", name, adjacency, promised, all)
 			}
 			for _, n := range []int{1, 7, 16, 20} {
 				single := cfg
@@ -33,7 +33,7 @@ func TestSampledShares(t *testing.T) {
 		}
 	}
 	if _, err := newSampledSum(t, sampled).SharedEventFor(1, 0, accountant.AddRemove); err == nil {
-		t.Error("no share at all has a cost")
+		t.Error("no error for zero shares")
 	}
 }
 
@@ -44,7 +44,7 @@ func must(e accountant.Event, err error) accountant.Event {
 	return e
 }
 
-// A share has sd σC/√Shares, and is rounded up.
+// A share has sd σC/√Shares, rounded up.
 func TestSampledShareSize(t *testing.T) {
 	cfg := sampled
 	cfg.Shares, cfg.Releases = 9, 12
@@ -77,8 +77,8 @@ func TestSampledSharesRefused(t *testing.T) {
 	}
 }
 
-// Public draws are the same for everybody and for nothing else: another purpose, study
-// or number has others. Their law is tested with that of FillNormal.
+// Public draws are the same for everybody, and differ for another purpose, study or
+// number. Their law is tested with that of FillNormal.
 func TestPublicNormal(t *testing.T) {
 	draw := func(purpose string, digest byte, number int) []float64 {
 		dst := make([]float64, 300)
@@ -87,7 +87,7 @@ func TestPublicNormal(t *testing.T) {
 	}
 	one := draw("a", 1, 1)
 	if !slices.Equal(one, draw("a", 1, 1)) {
-		t.Error("the same draw is another one")
+		t.Error("two equal draws differ")
 	}
 	for name, other := range map[string][]float64{"purpose": draw("b", 1, 1), "digest": draw("a", 2, 1), "number": draw("a", 1, 2)} {
 		for i, x := range one {

@@ -42,15 +42,14 @@ func each(v []float64) dpmech.SampledQuery {
 	}
 }
 
-// A step, from the first to the last that was planned, is the sum over the sampler's
-// batch plus the noise, both as the streams say, and nothing of the streams is left
-// to be drawn when the data is touched.
+// Every planned step is the sum over the sampler's batch plus the noise, both drawn from
+// the streams, and no bits are drawn after the query starts.
 func TestSampledStep(t *testing.T) {
 	for name, sampling := range samplings(40) {
 		cfg := sampled
 		cfg.Sampling, cfg.Records, cfg.Adjacency = sampling, 40, accountant.ZeroOut
 		cfg.Steps = 20
-		cfg.NoiseMultiplier = 0.5 // random allocation is accounted at once
+		cfg.NoiseMultiplier = 0.5 // random allocation is accounted quickly
 		s := newSampledSum(t, cfg)
 		run := s.Begin()
 		streams, copied := seeded.Streams(1, "sampled"), seeded.Streams(1, "sampled")
@@ -89,7 +88,7 @@ func TestSampledStep(t *testing.T) {
 	}
 }
 
-// Batch and noise are drawn before the query: it may take the streams away.
+// Batch and noise are drawn before the query, which may take the streams away.
 func TestStreamsAreDrawnBeforeTheData(t *testing.T) {
 	run := newSampledSum(t, sampled).Begin()
 	streams := dpmech.NewStreams()
@@ -119,15 +118,15 @@ func TestSampledSumHasNoMoreStepsThanPlanned(t *testing.T) {
 	touched := false
 	err := run.Next(dst, streams, func([]uint32, *dpmech.Accumulator) error { touched = true; return nil })
 	if !errors.Is(err, dpmech.ErrNoSteps) || touched || run.Remaining() != 0 {
-		t.Errorf("a step more gives %v, touched the data: %t, remaining %d", err, touched, run.Remaining())
+		t.Errorf("an additional step returns %v, data touched: %t, remaining %d", err, touched, run.Remaining())
 	}
 	if another := mechanism.Begin(); another.Remaining() != sampled.Steps {
 		t.Errorf("another run has %d steps, want %d", another.Remaining(), sampled.Steps)
 	}
 }
 
-// One vector more than the batch has records fails the step, also where a larger
-// batch was possible.
+// One vector more than the batch has records fails the step, even if a larger batch was
+// possible.
 func TestSampledStepTakesOneVectorOfARecord(t *testing.T) {
 	s := newSampledSum(t, sampled)
 	run, streams, dst := s.Begin(), seeded.Streams(1, "one more"), make([]int64, 3)
@@ -142,12 +141,12 @@ func TestSampledStepTakesOneVectorOfARecord(t *testing.T) {
 			return each([]float64{1, 2, 3})(batch[:min(1, len(batch))], sum)
 		})
 		if err == nil || !allZero(dst) {
-			t.Errorf("step %d releases %v of a vector too many, %v", step, dst, err)
+			t.Errorf("step %d with one vector too many releases %v, %v", step, dst, err)
 		}
 	}
 }
 
-// A step that fails reveals nothing, is used up, and leaves nothing to the next one.
+// A failed step reveals nothing, is used up, and leaves nothing for the next one.
 func TestSampledStepsThatFail(t *testing.T) {
 	cfg := sampled
 	cfg.Sampling = dpmech.WithoutReplacement{Batch: 4}
@@ -203,7 +202,7 @@ func checkOnlyNoise(t *testing.T, name string, run *dpmech.SampledRun) {
 	}
 	noise.Fill(want, seeded.Streams(2, "noise").Noise)
 	if !slices.Equal(dst, want) {
-		t.Errorf("%s: the next step has something left of this one", name)
+		t.Errorf("%s: the next step contains something of this one", name)
 	}
 }
 
@@ -211,7 +210,7 @@ func TestSampledSumAllocatesNothing(t *testing.T) {
 	for name, sampling := range samplings(200) {
 		cfg := sampled
 		cfg.Sampling, cfg.Adjacency, cfg.Steps = sampling, accountant.ZeroOut, 1000
-		cfg.NoiseMultiplier = 0.5 // random allocation is accounted at once
+		cfg.NoiseMultiplier = 0.5 // random allocation is accounted quickly
 		run := newSampledSum(t, cfg).Begin()
 		streams := seeded.Streams(1, "allocations")
 		dst := make([]int64, 3)
@@ -264,7 +263,7 @@ func epsilonOf(t *testing.T, e accountant.Event, delta float64) float64 {
 	return b.Upper
 }
 
-// The mechanism's ε is that of the reference values.
+// The mechanism's ε equals the reference values.
 func TestSampledEventVectors(t *testing.T) {
 	long(t)
 	path := os.Getenv("FEDPVI_VECTORS")
@@ -293,12 +292,12 @@ func TestSampledEventVectors(t *testing.T) {
 	cfg := sampled
 	cfg.Records, cfg.Dim = 1000, 1000
 	check := func(v vector, want *float64) {
-		if want == nil { // hard ones, with brackets
+		if want == nil { // hard cases, with brackets
 			return
 		}
 		cfg.NoiseMultiplier, cfg.Steps = v.Sigma, v.T
 		s := newSampledSum(t, cfg)
-		// The noise is rounded up by a few parts in ten million, and ε falls by that.
+		// The noise is rounded up by a few parts in ten million, and ε falls accordingly.
 		if got := epsilonOf(t, s.Event(), v.Delta); got < *want*(1-1e-6) || got > *want*(1+1e-3) {
 			t.Errorf("%s: ε = %.12g, want %.12g", v.ID, got, *want)
 		}
@@ -327,9 +326,8 @@ func TestSampledEventVectors(t *testing.T) {
 	}
 }
 
-// The accounted noise is the actual one, and not above it: σ²c² ≤ s² − 1/12 in exact
-// arithmetic. The divergence of the discrete noise from the continuous one is charged
-// for every step.
+// The accounted noise is at most the actual one: σ²c² ≤ s² − 1/12 in exact arithmetic.
+// The divergence of the discrete noise from the continuous one is charged for every step.
 func TestSampledEventIsTheMechanism(t *testing.T) {
 	for _, sigma := range []float64{0.05, 0.3, 1, 1.5, math.Pi, 8, 12345.678} {
 		cfg := sampled
@@ -361,9 +359,9 @@ func TestSampledEventIsTheMechanism(t *testing.T) {
 	}
 }
 
-// Where there is no sampling, the event must not be below that of the sum itself:
-// 1/σ for a record more or less, 2/σ for one replaced, or where another takes its
-// place in a batch of a fixed size.
+// Without sampling, the event must not be below that of the sum itself: 1/σ for one
+// record more or less, and 2/σ if a record is replaced or another one takes its place in
+// a batch of a fixed size.
 func TestSampledEventWithoutSampling(t *testing.T) {
 	for _, c := range []struct {
 		sampling  dpmech.Sampling

@@ -45,7 +45,7 @@ func BenchmarkSampler(b *testing.B) {
 	}
 }
 
-// What everybody writes first, with randomness that protects nobody.
+// The obvious implementation, with randomness that protects nobody.
 func BenchmarkSamplerNaive(b *testing.B) {
 	const n, batch = 39_073, 195
 	src := rand.New(rand.NewPCG(1, 2))

@@ -15,13 +15,13 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// effort multiplies the draws of the tests here: go test ./dpmech -effort 50.
+// effort multiplies the number of draws of these tests: go test ./dpmech -effort 50.
 var effort = flag.Int("effort", 1, "times the draws of the frequency tests of samplers")
 
 var bothSelections = []dpmech.Selection{dpmech.Exact, dpmech.Feistel}
 
-// long skips a test of arithmetic in one thread where time is short, as under the
-// race detector.
+// long skips a test of single-threaded arithmetic under -short, as with the race
+// detector.
 func long(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -37,13 +37,13 @@ func setOf(batch []uint32) (set uint64) {
 	return set
 }
 
-// checkCells fails if counts are not those of so many draws from a law.
+// checkCells fails the test if counts do not fit the given number of draws from a law.
 func checkCells(t *testing.T, what string, counts map[uint64]float64, law map[uint64]float64) {
 	t.Helper()
 	var draws float64
 	for cell, count := range counts {
 		if law[cell] == 0 {
-			t.Errorf("%s: %b came up, which is impossible", what, cell)
+			t.Errorf("%s: %b occurred, which is impossible", what, cell)
 		}
 		draws += count
 	}
@@ -63,8 +63,8 @@ func checkCells(t *testing.T, what string, counts map[uint64]float64, law map[ui
 	}
 }
 
-// Few records: the probability of every possible batch, one step and the next
-// together, so that steps are independent too.
+// Few records: the probability of every possible batch, jointly for two steps, which
+// shows that steps are independent too.
 func TestWholeBatches(t *testing.T) {
 	long(t)
 	for _, selection := range bothSelections {
@@ -95,7 +95,7 @@ func TestWholeBatches(t *testing.T) {
 	}
 }
 
-// checkTwoSteps checks the joint law of two steps, given that of one.
+// checkTwoSteps checks the joint law of two steps for a given law of one.
 func checkTwoSteps(t *testing.T, sampling dpmech.Sampling, n int, law map[uint64]float64) {
 	t.Helper()
 	both := map[uint64]float64{}
@@ -117,8 +117,8 @@ func checkTwoSteps(t *testing.T, sampling dpmech.Sampling, n int, law map[uint64
 	checkCells(t, fmt.Sprintf("%#v of %d", sampling, n), counts, both)
 }
 
-// An epoch's law: every record's set of steps is uniform and independent of the
-// other record's and of the next epoch's.
+// The law of an epoch: every record's set of steps is uniform and independent of the
+// other records and of the next epoch.
 func TestAllocationLaw(t *testing.T) {
 	for _, c := range []struct{ steps, picks int }{{2, 1}, {3, 1}, {4, 1}, {3, 2}, {4, 2}, {4, 3}, {5, 1}} {
 		sampler := newSampler(t, dpmech.RandomAllocation{Steps: c.steps, Picks: c.picks}, 2)
@@ -193,11 +193,11 @@ func setOfDigits(digits []uint64) (set uint64) {
 // frequencies counts records and pairs over many batches.
 type frequencies struct {
 	n       int
-	records []float64 // how often each came
-	size    float64   // of all batches
+	records []float64 // number of occurrences of each record
+	size    float64   // total size of all batches
 	batches float64
 
-	gaps, xors []float64 // of one random pair a batch
+	gaps, xors []float64 // differences of one random pair per batch
 	pairs      float64
 }
 
@@ -217,7 +217,7 @@ func countFrequencies(sampler dpmech.Sampler, batches int, src *dpmech.Stream) f
 		if len(batch) < 2 {
 			continue
 		}
-		// The order of a batch means nothing: a pair at random.
+		// The order of a batch has no meaning, so take a random pair.
 		i := choose.IntN(len(batch))
 		j := (i + 1 + choose.IntN(len(batch)-1)) % len(batch)
 		a, b := batch[i], batch[j]
@@ -229,8 +229,8 @@ func countFrequencies(sampler dpmech.Sampler, batches int, src *dpmech.Stream) f
 	return f
 }
 
-// inclusion returns the p-value of the counts of records. For batches of a fixed
-// size they are negatively correlated, which takes a degree of freedom.
+// inclusion returns the p-value of the counts of records. For batches of a fixed size
+// they are negatively correlated, which costs a degree of freedom.
 func (f frequencies) inclusion(rate float64, fixed bool) float64 {
 	var statistic float64
 	for _, count := range f.records {
@@ -245,8 +245,8 @@ func (f frequencies) inclusion(rate float64, fixed bool) float64 {
 	return distuv.ChiSquared{K: freedom}.Survival(statistic)
 }
 
-// gapsP and xorsP return the p-values of differences within pairs, modulo n and bit
-// by bit, against exact probabilities.
+// gapsP and xorsP return the p-values of differences within pairs, modulo n and bit by
+// bit, for exact probabilities.
 func (f frequencies) gapsP() float64 {
 	expected := make([]float64, len(f.gaps))
 	for gap := 1; gap < f.n; gap++ {
@@ -258,7 +258,7 @@ func (f frequencies) gapsP() float64 {
 func (f frequencies) xorsP() float64 {
 	expected := make([]float64, len(f.xors))
 	width := max(0, bits.Len(uint(f.n-1))-8)
-	// Records with the same leading bits, and how many pairs of them there are.
+	// The numbers of records with the same leading bits, and of pairs of them.
 	cells := make([]float64, len(f.xors))
 	for i := range f.n {
 		cells[i>>width]++
@@ -268,22 +268,23 @@ func (f frequencies) xorsP() float64 {
 			expected[a^b] += x * y
 		}
 	}
-	expected[0] -= float64(f.n) // a record is no pair
+	expected[0] -= float64(f.n) // a record with itself is not a pair
 	for i := range expected {
 		expected[i] *= f.pairs / (float64(f.n) * float64(f.n-1))
 	}
 	return chiSquare(f.xors, expected)
 }
 
-// How often records, and pairs of records, come. There are some 500 statistics, each
-// of which rejects a right sampler with probability 1e-5.
+// The frequencies of records and of pairs of records. There are some 500 statistics, and
+// each rejects a correct sampler with probability 1e-5.
 func TestInclusionAndPairs(t *testing.T) {
 	long(t)
 	for _, n := range []int{2, 3, 5, 8, 16, 17, 65, 127, 255, 256, 257, 512, 1000, 2000, 8191, 39_073, 40_000} {
 		for _, c := range frequencyCases(n) {
 			sampler := newSampler(t, c.sampling, n)
 			what := fmt.Sprintf("%#v of %d", c.sampling, n)
-			// Every record ten times in and out, and enough pairs, where that is cheap.
+			// Every record ten times in and out of a batch, and enough pairs, if that is
+			// cheap.
 			batches := max(2000, int(10/(c.rate*(1-c.rate))))
 			batches = min(batches, max(64, int(1e6/(c.rate*float64(n))))) * *effort
 			f := countFrequencies(sampler, batches, seeded.Stream(13, what))
@@ -309,7 +310,7 @@ type frequencyCase struct {
 	fixed    bool // one step's batch has a fixed size
 }
 
-// frequencyCases are samplings of n records at small, middle and large rates.
+// frequencyCases returns samplings of n records at small, middle and large rates.
 func frequencyCases(n int) []frequencyCase {
 	var cases []frequencyCase
 	sizes := slices.Compact([]int{max(1, n/200), (n + 3) / 4, min(n-1, n-n/3)})
@@ -326,8 +327,8 @@ func frequencyCases(n int) []frequencyCase {
 	return cases
 }
 
-// The first values of the network, where neighbouring counters go, over many keys: a
-// network of four rounds is rejected here.
+// The images of neighbouring counters under the network, over many keys. A network of
+// four rounds is rejected here.
 func TestFeistelPairs(t *testing.T) {
 	long(t)
 	draws := 150_000 * *effort

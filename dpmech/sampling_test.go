@@ -22,7 +22,7 @@ func newSampler(t testing.TB, s dpmech.Sampling, records int) dpmech.Sampler {
 	return sampler
 }
 
-// checkBatch fails unless batch is what any sampler may return.
+// checkBatch fails the test unless a sampler may return batch.
 func checkBatch(t testing.TB, s dpmech.Sampler, batch []uint32) {
 	t.Helper()
 	if len(batch) > s.MaxBatch() {
@@ -31,13 +31,13 @@ func checkBatch(t testing.TB, s dpmech.Sampler, batch []uint32) {
 	seen := make(map[uint32]bool, len(batch))
 	for _, i := range batch {
 		if int(i) >= s.Records() || seen[i] {
-			t.Fatalf("record %d of %d is out of range or there twice", i, s.Records())
+			t.Fatalf("record %d of %d is out of range or in the batch twice", i, s.Records())
 		}
 		seen[i] = true
 	}
 }
 
-// samplings of n records, every kind and selection, from none to all.
+// samplings returns samplings of n records: every kind and selection, from none to all.
 func samplings(n int) map[string]dpmech.Sampling {
 	all := map[string]dpmech.Sampling{"full": dpmech.FullBatch{}}
 	for _, selection := range []dpmech.Selection{dpmech.Exact, dpmech.Feistel} {
@@ -70,7 +70,7 @@ func TestBatchesAreSets(t *testing.T) {
 	}
 }
 
-// Every record is in as many batches of an epoch as it should be.
+// Every record is in the right number of batches of an epoch.
 func TestEpochs(t *testing.T) {
 	for _, n := range []int{1, 2, 10, 997} {
 		for _, c := range []struct {
@@ -114,7 +114,7 @@ func TestSamplersAllocateNothing(t *testing.T) {
 	}
 }
 
-// A batch goes after what dst holds.
+// Next appends the batch to the content of dst.
 func TestNextAppends(t *testing.T) {
 	for name, sampling := range samplings(20) {
 		sampler := newSampler(t, sampling, 20)
@@ -122,14 +122,14 @@ func TestNextAppends(t *testing.T) {
 		for range 10 {
 			batch := sampler.Next([]uint32{77}, src)
 			if batch[0] != 77 {
-				t.Fatalf("%s: what dst held is lost", name)
+				t.Fatalf("%s: the content of dst is lost", name)
 			}
 			checkBatch(t, sampler, batch[1:])
 		}
 	}
 }
 
-// Marks are eight bits, and start anew every 255 batches.
+// Marks have eight bits and restart after 255 batches.
 func TestManyBatches(t *testing.T) {
 	sampler := newSampler(t, dpmech.WithoutReplacement{Batch: 10}, 20)
 	src := seeded.Stream(3, "many")
@@ -140,14 +140,14 @@ func TestManyBatches(t *testing.T) {
 	}
 }
 
-// Of 2^32 draws as many lead to every index, exactly: those whose product with n is
-// too low modulo 2^32 are refused, which no count of frequencies would show.
+// Exactly the same number of the 2^32 draws leads to every index. Draws whose product
+// with n is too low modulo 2^32 are rejected, which no count of frequencies could show.
 func TestSelectionIsEven(t *testing.T) {
 	src := seeded.Stream(3, "even")
-	for _, n := range []uint64{3, 7, 1000, 39_073, 1<<20 - 3} { // no power of two: draw 0 is refused
+	for _, n := range []uint64{3, 7, 1000, 39_073, 1<<20 - 3} { // not a power of two: draw 0 is rejected
 		refused, indices := 1<<32%n, dpmech.Indices(int(n))
 		for range 2000 {
-			// Draws about the first of an index, where products are lowest.
+			// Draws near the first draw of an index, where products are lowest.
 			index := src.Uint64n(n)
 			first := (index<<32 + n - 1) / n
 			for draw := max(first, 2) - 2; draw < min(first+3, 1<<32); draw++ {
@@ -164,8 +164,8 @@ func TestSelectionIsEven(t *testing.T) {
 	}
 }
 
-// A record comes as often after any number of steps as after any other: marks that
-// are left from earlier steps, of which there are 255 kinds, keep none away.
+// The time between two draws of a record has the right law: the 255 kinds of marks that
+// are left from earlier steps keep no record out of a batch.
 func TestNothingIsLeftOfEarlierSteps(t *testing.T) {
 	const n, steps, lags = 500, 200_000, 300
 	for _, selection := range bothSelections {
@@ -252,8 +252,8 @@ func TestSamplingErrors(t *testing.T) {
 	}
 }
 
-// Every sampler states the event of its own sampling, and refuses adjacencies for
-// which the accountant has none.
+// Every sampler returns the event of its own sampling, and an error for adjacencies
+// without an accountant.
 func TestSamplerEvents(t *testing.T) {
 	const n, sigma, steps = 30, 1.5, 7
 	for _, c := range []struct {
@@ -281,9 +281,9 @@ func TestSamplerEvents(t *testing.T) {
 		}
 	}
 	if _, err := newSampler(t, dpmech.FullBatch{}, n).Event(sigma, accountant.AddRemove, 0); err == nil {
-		t.Error("no steps have an event")
+		t.Error("no error for zero steps")
 	}
-	// A rate is never below the size over the number of records.
+	// A rate is never below the size of the batch over the number of records.
 	for records := 1; records < 200; records++ {
 		for batch := range records + 1 {
 			e, err := newSampler(t, dpmech.WithoutReplacement{Batch: batch}, records).Event(1, accountant.AddRemove, 1)
@@ -299,7 +299,7 @@ func TestSamplerEvents(t *testing.T) {
 	}
 }
 
-// Any numbers: an error, or batches of distinct records in range.
+// Any numbers give an error, or batches of distinct records in range.
 func FuzzSamplers(f *testing.F) {
 	f.Add(uint8(0), 100, 0.5, 3, 2, 0, uint64(1))
 	f.Add(uint8(1), 39_073, 0.0, 195, 0, 1, uint64(2))
@@ -308,7 +308,7 @@ func FuzzSamplers(f *testing.F) {
 	f.Add(uint8(0), 1, 1.0, 0, 0, 1, uint64(5))
 	f.Fuzz(func(t *testing.T, kind uint8, records int, rate float64, a, b, selection int, seed uint64) {
 		if records > 1<<17 || a > 1<<20 || records > 0 && b > 1<<20/records {
-			t.Skip("large, and slow")
+			t.Skip("too large and slow")
 		}
 		sampling := []dpmech.Sampling{
 			dpmech.Poisson{Rate: rate, Selection: dpmech.Selection(selection)},

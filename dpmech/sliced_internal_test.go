@@ -9,9 +9,10 @@ import (
 
 var slicedSigmas = []uint64{leastSliced, 1 << 20, 1_571_234, 1 << 21, mostSliced}
 
-// Rectangles are under the curve and wedges reach above it, by float64 to its last places;
-// every integer out to the bound is in one slice; and the table has as many slots of a
-// slice as its rectangle has areas, so that points are uniform under the curve.
+// Rectangles are under the curve and wedges reach above it, compared in float64 to its
+// last places. Every integer up to the bound is in one slice. The table has as many slots
+// of a slice as its rectangle has units of area, so that points are uniform under the
+// curve.
 func TestSlicedCoversTheCurve(t *testing.T) {
 	for _, sigma := range slicedSigmas {
 		g := newSliced(sigma)
@@ -59,13 +60,14 @@ func TestSlicedCoversTheCurve(t *testing.T) {
 		}
 		count[notInTable] = 0
 		if slices.Max(count[:]) != 0 {
-			t.Errorf("σ = %d: the table has slices that there are not", sigma)
+			t.Errorf("σ = %d: the table has slices that do not exist", sigma)
 		}
 		checkIntervals(t, g)
 	}
 }
 
-// checkIntervals looks whether wedges are side by side, from −bound to bound.
+// checkIntervals checks that the wedges cover the integers from −bound to bound without
+// gaps.
 func checkIntervals(t *testing.T, g *slicedGaussian) {
 	t.Helper()
 	type interval struct{ from, to int64 }
@@ -79,18 +81,18 @@ func checkIntervals(t *testing.T, g *slicedGaussian) {
 	}
 	for i := range all[1:] {
 		if all[i].to+1 != all[i+1].from {
-			t.Fatalf("after %d comes %d", all[i].to, all[i+1].from)
+			t.Fatalf("%d is followed by %d", all[i].to, all[i+1].from)
 		}
 	}
 }
 
-// Every place among the wedges is found in the right one.
+// Every place in the wedges is found in the right wedge.
 func TestSlicedGuide(t *testing.T) {
 	g := newSliced(1 << 20)
 	for i, w := range g.wedges {
 		for _, place := range []uint64{g.ends[i] - w.area(), g.ends[i] - 1} {
 			if at := int(g.guide[place>>g.shift]); at > i {
-				t.Fatalf("place %d of wedge %d is looked for from wedge %d on", place, i, at)
+				t.Fatalf("the search for place %d of wedge %d begins at wedge %d", place, i, at)
 			}
 		}
 	}
@@ -138,8 +140,8 @@ func TestHideLanesAgree(t *testing.T) {
 	}
 }
 
-// A place above, below and at the edge of the curve is told apart with as many bits as it
-// takes.
+// Points above, below and at the edge of the curve are decided with as many bits as
+// needed.
 func TestSlicedDecides(t *testing.T) {
 	g := newSliced(1 << 20)
 	const x = 1<<20 + 77

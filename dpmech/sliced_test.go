@@ -21,7 +21,7 @@ func TestSlicedFrequencies(t *testing.T) {
 		g := dpmech.NewSliced(sigma)
 		samples := make([]int64, draws)
 		src := seeded.Stream(21, "sliced", sigma)
-		for rest := samples; len(rest) > 0; { // calls of many lengths
+		for rest := samples; len(rest) > 0; { // calls of different lengths
 			n := min(len(rest), 1+int(src.Uint64n(700)))
 			g.Fill(rest[:n], src)
 			rest = rest[n:]
@@ -43,8 +43,9 @@ func TestSlicedFrequencies(t *testing.T) {
 	}
 }
 
-// Samples are normal within slices, where rectangles alone would be flat: in the lower half
-// of the slices from σ to 3 σ there are as many more than in the upper half as the curve says.
+// Samples are normal within slices, where rectangles alone would be flat: between σ and
+// 3σ, the lower halves of the slices have as many more samples than the upper halves as
+// the curve implies.
 func TestSlicedWithinSlices(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

@@ -16,11 +16,11 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// draws is the size of the samples of statistical tests: make statistics raises
-// it to 10⁷.
+// draws is the size of the samples of statistical tests. make statistics raises it to
+// 10⁷.
 var draws = flag.Int("draws", 50_000, "size of the samples of statistical tests")
 
-// sigmas spans what the sampler can do: σ = num/den.
+// sigmas spans the range of the sampler: σ = num/den.
 var sigmas = [][2]int64{
 	{3, 10},
 	{1, 2},
@@ -40,7 +40,7 @@ var sigmas = [][2]int64{
 // A pmf is the exact law of N_Z(0, σ²) on [−reach, reach], reach ≥ 9σ + 9.
 type pmf struct {
 	reach int
-	p     []float64 // of −reach, ..., reach
+	p     []float64 // probabilities of −reach, ..., reach
 }
 
 func newPMF(sigma float64) pmf {
@@ -72,7 +72,7 @@ func (l pmf) from(m int) (total float64) {
 	return total
 }
 
-// The law against which samples are tested is that of the reference values.
+// The law that samples are tested against equals the reference values.
 func TestLawIsThatOfTheVectors(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "shared", "vectors", "public.json"))
 	if err != nil {
@@ -115,12 +115,12 @@ func TestLawIsThatOfTheVectors(t *testing.T) {
 		}
 	}
 	if len(vectors.Cases) == 0 {
-		t.Error("the file holds no discrete Gaussian")
+		t.Error("the file has no discrete Gaussian")
 	}
 }
 
-// cells divides the integers for a χ² test: at[i] is the last one of cell i, and p
-// its probability.
+// cells divides the integers for a χ² test: last[i] is the last integer of cell i, and
+// p[i] its probability.
 type cells struct {
 	last []int64
 	p    []float64
@@ -138,9 +138,9 @@ func (c cells) of(x int64) int {
 	return low
 }
 
-// cellsOf are single integers for a narrow law. For a wide one they are 100 of
-// about the same probability: P(x ≤ m) is Φ((m+½)/σ) up to 0.011/σ², which from
-// σ = 1000 on is 3000 times less than what 10⁷ draws resolve.
+// cellsOf returns single integers as cells for a narrow law. For a wide one it returns
+// 100 cells of about the same probability: P(x ≤ m) is Φ((m+½)/σ) up to 0.011/σ², which
+// from σ = 1000 on is 3000 times less than the resolution of 10⁷ draws.
 func cellsOf(sigma float64) cells {
 	var c cells
 	if sigma < 1000 {
@@ -171,8 +171,8 @@ func (c cells) chiSquare(observed []float64, n int) float64 {
 	return chiSquare(observed, expected)
 }
 
-// moments returns the variance and the fourth moment of N_Z(0, σ²): up to
-// e^(−2π²σ²) those of the continuous Gaussian.
+// moments returns the variance and the fourth moment of N_Z(0, σ²). They equal those of
+// the continuous Gaussian up to e^(−2π²σ²).
 func moments(sigma float64) (second, fourth float64) {
 	if sigma > 10 {
 		return sigma * sigma, 3 * math.Pow(sigma, 4)
@@ -186,9 +186,8 @@ func moments(sigma float64) (second, fourth float64) {
 	return second, fourth
 }
 
-// Frequencies, moments, signs, and independence of neighbours. Each of the checks
-// fails a right sampler with probability rejectBelow at most: 4.42 standard
-// errors two-sided.
+// Frequencies, moments, signs, and independence of neighbours. Each check rejects a
+// correct sampler with probability at most rejectBelow: 4.42 standard errors, two-sided.
 func TestDiscreteGaussianStatistics(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -241,7 +240,7 @@ func TestDiscreteGaussianStatistics(t *testing.T) {
 	}
 }
 
-// What is far out comes as often as it should: an exact count, of Poisson law.
+// The number of draws far out is right: an exact count with a Poisson law.
 func TestDiscreteGaussianTails(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -270,7 +269,7 @@ func TestDiscreteGaussianTails(t *testing.T) {
 	}
 }
 
-// What a seed gives for an integer σ does not change.
+// The samples for a seed and an integer σ do not change.
 func TestDiscreteGaussianGolden(t *testing.T) {
 	for _, c := range []struct {
 		sigma int64
@@ -317,7 +316,7 @@ func TestDiscreteGaussianRatioRange(t *testing.T) {
 	}
 }
 
-// Any σ, any stream: an answer within the bound, and no overflow on the way.
+// For any σ and any stream, samples are within the bound and nothing overflows.
 func FuzzDiscreteGaussian(f *testing.F) {
 	f.Add(int64(3), int64(10), uint64(1))
 	f.Add(int64(1)<<31, int64(32), uint64(2))
@@ -335,7 +334,7 @@ func FuzzDiscreteGaussian(f *testing.F) {
 		}
 		src := seeded.Stream(seed, "fuzz")
 		for range 50 {
-			// Beyond 20σ + 1 once in 10^88 draws.
+			// A sample is beyond 20σ + 1 once in 10^88 draws.
 			if x := g.Sample(src); math.Abs(float64(x)) > 20*g.Sigma()+1 || x > g.Bound() || -x > g.Bound() {
 				t.Fatalf("%d/%d: drew %d", num, den, x)
 			}

@@ -8,7 +8,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// Two streams of one round have nothing in common, and neither have two rounds.
+// The two streams of a round are independent, and so are two rounds.
 //
 //abuse:case P15 streams of different purposes are independent
 func TestStreamsAreSeparate(t *testing.T) {
@@ -38,7 +38,7 @@ func TestStreamsAreSeparate(t *testing.T) {
 	again.Sampling.Uint64()
 	again.Noise.Uint64()
 	if again.Sampling.Uint64() != other.Sampling.Uint64() || again.Noise.Uint64() != other.Noise.Uint64() {
-		t.Error("seeded streams do not repeat")
+		t.Error("two streams with one seed differ")
 	}
 }
 
@@ -49,7 +49,7 @@ func TestWipedStreamsRefuse(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Error("a wiped stream gives bits")
+					t.Error("a wiped stream returns bits")
 				}
 			}()
 			stream.Uint64()
@@ -57,7 +57,7 @@ func TestWipedStreamsRefuse(t *testing.T) {
 	}
 }
 
-// The uniform number behind wedges and tails: cells, and exponents without a floor.
+// The uniform number for wedges and tails: cells, and exponents without a lower limit.
 func TestUniformFloat(t *testing.T) {
 	const draws = 400_000
 	src := seeded.Stream(8, "uniform")

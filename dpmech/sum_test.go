@@ -29,7 +29,7 @@ var ordinary = dpmech.Config{
 	Dim: 3, Clip: 2, NoiseMultiplier: 5, Shares: 16, Terms: 1000, Releases: 20, Adjacency: accountant.ZeroOut,
 }
 
-// exactSum returns what a release adds up to without its noise.
+// exactSum returns the sum of a release without its noise.
 func exactSum(t testing.TB, m *dpmech.GaussianSum, vectors ...[]float64) []int64 {
 	t.Helper()
 	dst, sum := make([]int64, m.Dim()), make([]int64, m.Dim())
@@ -47,14 +47,14 @@ func exactSum(t testing.TB, m *dpmech.GaussianSum, vectors ...[]float64) []int64
 	return sum
 }
 
-// releaseOne draws the noise of a release and makes it.
+// releaseOne draws the noise of a release and releases one vector.
 func releaseOne(m *dpmech.GaussianSum, dst, sum []int64, src *dpmech.Stream, v []float64) error {
 	var noise dpmech.Noise
 	m.Draw(&noise, src)
 	return m.ReleaseOne(dst, sum, &noise, v)
 }
 
-// normSquared is computed with big integers, not as the mechanism does it.
+// normSquared uses big integers, in contrast to the mechanism.
 func normSquared(v []int64) *big.Int {
 	total := new(big.Int)
 	for _, n := range v {
@@ -64,14 +64,14 @@ func normSquared(v []int64) *big.Int {
 	return total
 }
 
-// clipSteps is ⌊C/step⌋.
+// clipSteps returns ⌊C/step⌋.
 func clipSteps(m *dpmech.GaussianSum) *big.Int {
 	steps, _ := big.NewFloat(m.Clip() / m.Lattice().Step()).Int(nil)
 	return steps
 }
 
-// checkSensitivity fails if a vector adds more than C to a sum: the claim that
-// all accounting rests on.
+// checkSensitivity fails the test if a vector contributes more than C to a sum. All
+// accounting rests on this claim.
 func checkSensitivity(t interface{ Fatalf(string, ...any) }, m *dpmech.GaussianSum, sum []int64, what any) {
 	bound := clipSteps(m)
 	if normSquared(sum).Cmp(bound.Mul(bound, bound)) > 0 {
@@ -95,7 +95,7 @@ func FuzzGaussianSum(f *testing.F) {
 			v = append(v, math.Float64frombits(binary.LittleEndian.Uint64(raw)))
 		}
 		if len(v) == 0 {
-			t.Skip("no vector")
+			t.Skip("the bytes are not a vector")
 		}
 		cfg.Dim = len(v)
 		m := newSum(t, cfg)
@@ -122,7 +122,7 @@ func TestSensitivity(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkSensitivity(t, m, sum, v)
-		// A vector within the bound is truncated toward zero and nothing else.
+		// A vector within the bound is only truncated toward zero.
 		var norm float64
 		for _, x := range v {
 			norm = math.Hypot(norm, x)
@@ -138,7 +138,7 @@ func TestSensitivity(t *testing.T) {
 	})
 }
 
-// However small the clip beside the vector, clipping ends.
+// Clipping terminates for a clip that is arbitrarily small beside the vector.
 //
 //abuse:case P18 clipping ends, with a finite vector within the bound
 func TestExtremeClipping(t *testing.T) {
@@ -150,7 +150,7 @@ func TestExtremeClipping(t *testing.T) {
 	}
 }
 
-// The event states the noise that is drawn and the norm that is enforced.
+// The event has the actual noise and the enforced norm.
 func TestEventIsTheMechanism(t *testing.T) {
 	m := newSum(t, ordinary)
 	e := m.Event().(accountant.DiscreteGaussian)
@@ -179,14 +179,14 @@ func TestEventIsTheMechanism(t *testing.T) {
 	if variance := squares / draws; math.Abs(variance-1) > 5*math.Sqrt2/math.Sqrt(draws) {
 		t.Errorf("the noise has %g times the variance that the event states", variance)
 	}
-	// σ·C is what Shares shares add up to, and never less.
+	// Shares shares add up to σ·C, and never less.
 	total := m.Lattice().Float(m.ShareSigma()) * math.Sqrt(16)
 	if want := 5 * 2.0; total < want || total > want*(1+0x1p-22) {
-		t.Errorf("sixteen shares have sd %.12g, want %g or a hair more", total, want)
+		t.Errorf("sixteen shares have sd %.12g, want %g or slightly more", total, want)
 	}
 }
 
-// The noise is never below what was asked, nor visibly above it, whatever is asked.
+// The noise is never below the requested one, and never noticeably above it.
 func TestNoiseIsRoundedUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := ordinary
@@ -206,12 +206,13 @@ func TestNoiseIsRoundedUp(t *testing.T) {
 		asked.Mul(asked, asked)
 		ratio, _ := new(big.Rat).Quo(new(big.Rat).SetInt(got), asked).Float64()
 		if new(big.Rat).SetInt(got).Cmp(asked) < 0 || ratio > 1+0x1p-21 {
-			t.Fatalf("%d shares have %.17g times the variance that was asked for", cfg.Shares, ratio)
+			t.Fatalf("%d shares have %.17g times the requested variance", cfg.Shares, ratio)
 		}
 	})
 }
 
-// Where σ·C rounds down to a whole number of steps, it is rounded up all the same.
+// If floating point rounds σ·C down to a whole number of steps, the noise is still
+// rounded up.
 func TestNoiseAboveAWholeNumberOfSteps(t *testing.T) {
 	tried := 0
 	for k := int64(1<<23 + 1); tried < 50; k += 12_345 {
@@ -227,12 +228,12 @@ func TestNoiseAboveAWholeNumberOfSteps(t *testing.T) {
 		m := newSum(t, cfg)
 		sum := new(big.Float).SetPrec(200).SetInt64(m.ShareSigma())
 		if sum.Mul(sum, big.NewFloat(m.Lattice().Step())).Cmp(product) < 0 {
-			t.Fatalf("σ = %g, C = %g: the noise is below what was asked", multiplier, clip)
+			t.Fatalf("σ = %g, C = %g: the noise is below the requested one", multiplier, clip)
 		}
 	}
 }
 
-// Noise hides one release of the mechanism that drew it.
+// Noise can be used for one release of the mechanism that drew it.
 func TestNoiseIsUsedOnce(t *testing.T) {
 	m, other := newSum(t, ordinary), newSum(t, ordinary)
 	var noise dpmech.Noise
@@ -360,7 +361,7 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// What an error says would do does, and hardly less would.
+// The settings that an error message recommends work, and slightly smaller ones do not.
 func TestConfigErrorsHelp(t *testing.T) {
 	cfg := ordinary
 	cfg.Terms, cfg.NoiseMultiplier, cfg.Releases = 1<<30, .1, 7
@@ -381,7 +382,7 @@ func TestConfigErrorsHelp(t *testing.T) {
 	}
 }
 
-// No sum of releases leaves what was proved to fit.
+// No sum of releases exceeds the proven bound.
 func TestMaxTotal(t *testing.T) {
 	cfg := ordinary
 	cfg.Releases, cfg.Terms = 3, 2

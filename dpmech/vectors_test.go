@@ -11,7 +11,7 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// released returns what an accumulator holds.
+// released returns the sum of an accumulator.
 func released(t testing.TB, m *dpmech.GaussianSum, a *dpmech.Accumulator) []int64 {
 	t.Helper()
 	var noise dpmech.Noise
@@ -23,8 +23,8 @@ func released(t testing.TB, m *dpmech.GaussianSum, a *dpmech.Accumulator) []int6
 	return sum
 }
 
-// Vectors together add what they add one by one, also where they are on the bound,
-// within rounding of it, too long for a squared norm or not finite.
+// Vectors added together give the same as vectors added one by one, also if they are on
+// the bound, within rounding of it, too long for a squared norm, or not finite.
 func TestVectorsTogether(t *testing.T) {
 	for _, dim := range []int{1, 3, 14, 20, 300} {
 		all := gates(t, dim)

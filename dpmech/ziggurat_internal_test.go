@@ -15,8 +15,9 @@ const exactBits = 400
 
 func bigFloat() *big.Float { return new(big.Float).SetPrec(exactBits) }
 
-// density returns exp(−x²/2σ²) to about 2^-350, relatively: the reciprocal of a power
-// of a series of positive terms, other than the program's.
+// density returns exp(−x²/2σ²) with a relative error of about 2^-350. It is the
+// reciprocal of a power of a series of positive terms, and independent of the program's
+// method.
 func density(x, num, den uint64) *big.Float {
 	z := bigFloat().SetInt(new(big.Int).Mul(new(big.Int).SetUint64(x), new(big.Int).SetUint64(den)))
 	z.Quo(z, bigFloat().SetUint64(num))
@@ -51,8 +52,8 @@ func heights(z *discreteZiggurat) []*big.Float {
 // inUnits returns y·2^unitBits.
 func inUnits(y *big.Float) *big.Float { return bigFloat().SetMantExp(y, unitBits) }
 
-// checkZiggurat compares a table with heights and densities of 400 bits: what the
-// proof of the sampler asks of it.
+// checkZiggurat compares a table with heights and densities of 400 bits. It checks all
+// that the proof of the sampler requires.
 func checkZiggurat(t testing.TB, num, den uint64) {
 	t.Helper()
 	z := newDiscreteZiggurat(num, den)
@@ -95,7 +96,7 @@ func checkZiggurat(t testing.TB, num, den uint64) {
 	}
 }
 
-// ratios are σ from far below one to the largest.
+// ratios are values of σ from far below one to the largest.
 var ratios = [][2]uint64{
 	{1, 1 << 31},
 	{1, 1000},
@@ -121,7 +122,7 @@ func TestZigguratCoversTheCurve(t *testing.T) {
 	}
 }
 
-// Any σ gives a table that the proof holds for.
+// The proof holds for the tables of all σ.
 func FuzzZiggurat(f *testing.F) {
 	f.Add(uint64(3), uint64(10))
 	f.Add(uint64(12_345_679), uint64(1))
@@ -135,7 +136,7 @@ func FuzzZiggurat(f *testing.F) {
 	})
 }
 
-// Nearly all draws need a word and a look at the table.
+// Nearly all draws need one word and one access to the table.
 func TestZigguratIsSparing(t *testing.T) {
 	for _, sigma := range []uint64{1, 2, 10, 1000, 1 << 23, MaxSigma} {
 		z := zigguratOf(sigma, 1)
@@ -175,8 +176,7 @@ func someWords(r *rapid.T) []uint64 {
 	return rapid.SliceOfN(rapid.Uint64(), 5, 5).Draw(r, "words")
 }
 
-// besides returns places |x| of a layer that are not kept unseen: the first, the middle
-// and the last.
+// besides returns places |x| of a layer that need y: the first, the middle and the last.
 func besides(layer *zigguratLayer) []uint64 {
 	first, last := (layer.span+1)/2, layer.width/2
 	if first > last {
@@ -185,8 +185,8 @@ func besides(layer *zigguratLayer) []uint64 {
 	return slices.Compact([]uint64{first, (first + last) / 2, last})
 }
 
-// A y next to the curve is decided by as many bits as it takes, and rightly, in every
-// layer of tables of few places, and every 37th of others.
+// A y next to the curve is decided correctly with as many bits as needed, in every layer
+// of tables with few places, and in every 37th layer of others.
 func TestZigguratDecidesNextToTheCurve(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, ratio := range ratios[2:] {
@@ -215,8 +215,8 @@ func TestZigguratDecidesNextToTheCurve(t *testing.T) {
 	}
 }
 
-// checkDecision compares what is decided of the y that v and words make with the curve,
-// which is at the height v of the layer.
+// checkDecision compares the decision about the y of v and words with the curve, which is
+// at the height v of the layer.
 func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Float, rng *rand.Rand) {
 	t.Helper()
 	// The words of v itself.
@@ -227,7 +227,7 @@ func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Fl
 		curve[n], _ = rest.Uint64()
 		rest.Sub(rest, bigFloat().SetUint64(curve[n]))
 	}
-	for same := range curve { // words that are those of the curve
+	for same := range curve { // number of words equal to those of the curve
 		for _, off := range []uint64{0, 1, ^uint64(0), 1 << 20, ^uint64(1 << 20), 1 << 60} {
 			words := []uint64{rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64()}
 			copy(words, curve[:same+1])
@@ -243,8 +243,8 @@ func checkDecision(t *testing.T, z *discreteZiggurat, i int, x uint64, v *big.Fl
 	}
 }
 
-// A y that the first word leaves next to the bounds of the curve, by less than what was
-// rounded, is not decided by that word.
+// A y that the first word leaves closer to the bounds of the curve than the rounding is
+// not decided by that word.
 func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
 	for _, ratio := range ratios[2:] {
 		z := zigguratOf(ratio[0], ratio[1])
@@ -258,7 +258,7 @@ func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
 						continue
 					}
 					asked++
-					word, _ := bits.Div64(y-layer.foot, layer.rise-1, layer.rise) // the least that comes to y
+					word, _ := bits.Div64(y-layer.foot, layer.rise-1, layer.rise) // the least word that gives y
 					words := &given{[]uint64{word, 0, 0, 0, 0}}
 					z.keeps(i, x+layer.width/2, words)
 					if len(words.words) == 4 {
@@ -273,8 +273,8 @@ func TestZigguratAsksForMoreNextToTheCurve(t *testing.T) {
 	}
 }
 
-// The numbers of which some places have one more than others are not taken as they are,
-// by Fill or Sample: another place is drawn, here from a stream that panics.
+// Some places have one number more than others. Fill and Sample reject the additional
+// numbers and draw another place, here from a stream that panics.
 func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
 	uneven := 0
 	for _, ratio := range ratios {
@@ -296,7 +296,7 @@ func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
 					w := number<<8 | uint64(i)
 					got, rest := layer.place(w)
 					if got != place {
-						continue // of few numbers
+						continue // places with few numbers
 					}
 					want := rest/zigguratLayers < 1<<56%layer.width
 					if want {
@@ -324,8 +324,8 @@ func TestZigguratDrawsUnevenPlacesAgain(t *testing.T) {
 	}
 }
 
-// keeps decides as decide does, from the same words.
-func TestZigguratKeepsWhatIsBelow(t *testing.T) {
+// keeps decides like decide, from the same words.
+func TestZigguratKeepsDecidesRight(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		ratio := rapid.SampledFrom(ratios[2:]).Draw(r, "σ")
 		z := zigguratOf(ratio[0], ratio[1])
@@ -347,12 +347,12 @@ func TestZigguratKeepsWhatIsBelow(t *testing.T) {
 	})
 }
 
-// Of the 2^56 numbers that choose a place, as many count for every place.
+// The same number of the 2^56 numbers that choose a place counts for every place.
 func TestZigguratPlacesAreEven(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		layer := &zigguratLayer{width: rapid.Uint64Range(1, 1<<48).Draw(r, "width")}
 		place := rapid.Uint64Range(0, layer.width-1).Draw(r, "place")
-		// The numbers of a place are those from ⌈place·2^56/width⌉ on.
+		// The numbers of a place begin at ⌈place·2^56/width⌉.
 		start := func(p uint64) uint64 {
 			n := new(big.Int).Lsh(new(big.Int).SetUint64(p), 56)
 			n.Add(n, new(big.Int).SetUint64(layer.width-1))
@@ -360,7 +360,7 @@ func TestZigguratPlacesAreEven(t *testing.T) {
 		}
 		from, to := start(place), start(place+1)
 		counts := to - from
-		for _, n := range []uint64{from, from + 1, to - 1} { // only the first can be refused
+		for _, n := range []uint64{from, from + 1, to - 1} { // only the first can be rejected
 			if n >= to {
 				continue
 			}
