@@ -7,8 +7,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// An Answer is a question with everything filled in. Names of fields in JSON are
-// stable. A bound that promises nothing is null there, and Vacuous says so.
+// An Answer is a question with all values and bounds. The JSON names of the fields are
+// stable. A vacuous bound is null, and Vacuous is true.
 type Answer struct {
 	EpsilonUpper    *float64             `json:"epsilon_upper"`
 	EpsilonLower    *float64             `json:"epsilon_lower"`
@@ -21,39 +21,38 @@ type Answer struct {
 	NoiseMultiplier float64              `json:"noise_multiplier"`
 	Rate            float64              `json:"q"`
 	Steps           int                  `json:"steps"`
-	Solved          string               `json:"solved"` // the field that was asked for
+	Solved          string               `json:"solved"` // the field that was computed
 	Risk            Risk                 `json:"risk"`
 	Compare         *Compare             `json:"compare,omitempty"`
 
-	// Profile is what all of it was computed from.
+	// Profile is the privacy profile from which the bounds were computed.
 	Profile accountant.Profile `json:"-"`
 }
 
-// Risk is what an attacker can achieve who sees all that is released and wants to
-// know which of two adjacent inputs it came from.
+// Risk describes the success of an attacker who sees all releases and wants to know from
+// which of two adjacent inputs they came.
 type Risk struct {
-	Advantage     float64  `json:"advantage"`       // true- less false-positive rate, at most
-	AdvantageLow  float64  `json:"advantage_lower"` // of the best attack, at least
-	Accuracy      float64  `json:"accuracy"`        // at even odds, at most
+	Advantage     float64  `json:"advantage"`       // upper bound on true-positive minus false-positive rate
+	AdvantageLow  float64  `json:"advantage_lower"` // lower bound, for the best attack
+	Accuracy      float64  `json:"accuracy"`        // upper bound, if both inputs are equally likely
 	AccuracyLow   float64  `json:"accuracy_lower"`
 	Rates         []Rate   `json:"true_positive_rates"`
 	Prior         float64  `json:"prior"`
 	Exception     float64  `json:"odds_exception"`  // probability with which OddsFactor may fail
-	LogOddsFactor *float64 `json:"log_odds_factor"` // by which odds grow at most otherwise
-	Odds          *float64 `json:"posterior_odds"`  // for Prior
+	LogOddsFactor *float64 `json:"log_odds_factor"` // log of the largest factor for the odds otherwise
+	Odds          *float64 `json:"posterior_odds"`  // odds after the releases, for Prior
 	Group         Group    `json:"group"`
 }
 
-// Rate is what an attack that is wrong about FPR of those who are not there
-// recognises of those who are.
+// Rate is the largest true-positive rate of an attack with the false-positive rate FPR.
 type Rate struct {
 	FPR       float64 `json:"fpr"`
 	TPR       float64 `json:"tpr_upper"`
 	TPRLow    float64 `json:"tpr_lower"`
-	Posterior float64 `json:"posterior"` // probability that a suspect is there, at most
+	Posterior float64 `json:"posterior"` // upper bound on the probability that a record was used if the attack says so
 }
 
-// Group is what is promised to groups of records.
+// Group is the guarantee for groups of records.
 type Group struct {
 	Size         int      `json:"size"`
 	EpsilonUpper *float64 `json:"epsilon_upper"`
@@ -61,13 +60,13 @@ type Group struct {
 	Vacuous      bool     `json:"vacuous"`
 }
 
-// Compare sets other methods, and other adjacencies, beside the answer.
+// Compare has the bounds of other methods and for other adjacencies.
 type Compare struct {
 	Methods     []Compared `json:"methods"`
 	Adjacencies []Compared `json:"adjacencies"`
 }
 
-// Compared is ε by another way. Reason says why there is none.
+// Compared is ε by one method under one adjacency. Reason says why there is no bound.
 type Compared struct {
 	Method       accountant.Method    `json:"method,omitempty"`
 	Adjacency    accountant.Adjacency `json:"adjacency"`
@@ -78,7 +77,7 @@ type Compared struct {
 	Reason       string               `json:"reason,omitempty"`
 }
 
-// finite returns nil for what JSON cannot hold.
+// finite returns nil for numbers that JSON cannot represent.
 func finite(x float64) *float64 {
 	if math.IsInf(x, 0) || math.IsNaN(x) {
 		return nil
@@ -86,8 +85,8 @@ func finite(x float64) *float64 {
 	return &x
 }
 
-// Ask answers a question. What it finds for a promise was accounted for and keeps
-// it.
+// Ask answers a question. A value that it computes for a target (ε, δ) was accounted for
+// and meets the target.
 func Ask(q Question) (*Answer, error) {
 	if err := q.check(); err != nil {
 		return nil, err
@@ -128,7 +127,7 @@ func Ask(q Question) (*Answer, error) {
 	return a, nil
 }
 
-// promise fills in ε and δ, and returns the δ to use.
+// promise sets ε and δ of the answer, and returns the δ to use.
 func (a *Answer) promise(q Question) (float64, error) {
 	delta := 0.0
 	if q.Delta != nil {
@@ -138,12 +137,12 @@ func (a *Answer) promise(q Question) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		// A δ that a float64 does not hold is raised to one that it does.
+		// A δ too small for a float64 is raised.
 		delta = max(b.Upper, 1e-300)
 		a.Method, a.Certified, a.Vacuous = b.Method, b.Certified, b.Vacuous
 		if b.Vacuous || delta >= 1 {
 			a.Vacuous = true
-			return 0, fmt.Errorf("at epsilon %g the smallest delta that is proven is 1, which promises nothing: use a larger epsilon or more noise", *q.Epsilon)
+			return 0, fmt.Errorf("at epsilon %g the smallest proven delta is 1, which is no guarantee: use a larger epsilon or more noise", *q.Epsilon)
 		}
 	}
 	b, err := a.Profile.Epsilon(delta)

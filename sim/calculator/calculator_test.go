@@ -10,7 +10,8 @@ import (
 
 func of[T any](x T) *T { return &x }
 
-// Whatever is left out, what is found keeps the promise and gives it back.
+// Whichever value is computed, it meets the target, and computing the target from it
+// gives the same numbers.
 func TestSolveRoundTrip(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -57,7 +58,7 @@ func TestSolveRoundTrip(t *testing.T) {
 	}
 }
 
-// JSON holds no NaN or infinity, whatever is asked.
+// The JSON of an answer has no NaN or infinity.
 func TestExtremesEncode(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")

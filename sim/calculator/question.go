@@ -1,6 +1,6 @@
-// Package calculator answers questions about the privacy of a planned series of
-// noisy releases, without a study: what it costs, which noise, rate or length a
-// budget allows, and what an attacker could do with the result.
+// Package calculator computes the privacy of a planned series of noisy releases without a
+// study: its cost, the noise, sampling rate or number of steps for a target, and the
+// success of an attacker.
 package calculator
 
 import (
@@ -11,27 +11,27 @@ import (
 	"fedpvi/accountant"
 )
 
-// Sampling says which records a step sees.
+// Sampling is the rule by which records are chosen for a step.
 type Sampling string
 
 const (
-	// Everything: all records, in every step.
+	// Everything takes all records in every step.
 	Everything Sampling = "none"
-	// Poisson: every record by itself with probability q.
+	// Poisson takes every record independently with probability q.
 	Poisson Sampling = "poisson"
-	// WithoutReplacement: a share q of the records, drawn anew in every step.
+	// WithoutReplacement draws a fraction q of the records in every step.
 	WithoutReplacement Sampling = "without-replacement"
-	// RandomAllocation: in every epoch of 1/q steps every record in one of them,
-	// drawn by itself.
+	// RandomAllocation takes every record in one of the 1/q steps of an epoch, drawn
+	// independently for each record.
 	RandomAllocation Sampling = "random-allocation"
-	// Permutation: in every epoch of 1/q steps every record in one of them, by a
-	// partition into batches of equal size.
+	// Permutation takes every record in one of the 1/q steps of an epoch, by a partition
+	// into batches of equal size.
 	Permutation Sampling = "permutation"
 )
 
-// A Question is a series of releases, each a sum of vectors of L2 norm at most 1
-// with Gaussian noise. Of noise multiplier, rate, steps, ε and δ exactly one is left
-// out, and asked for. Without sampling the rate is 1 and need not be given.
+// A Question describes a series of releases. Each is a sum of vectors of L2 norm at most
+// 1 with Gaussian noise. Exactly one of noise multiplier, rate, steps, ε and δ is nil,
+// and is computed. Without sampling the rate is 1 and may be nil as well.
 type Question struct {
 	Sampling        Sampling
 	Adjacency       accountant.Adjacency
@@ -40,16 +40,16 @@ type Question struct {
 	Steps           *int
 	Epsilon, Delta  *float64
 
-	FPRs    []float64 // at which to state what an attacker recognises
-	Prior   float64   // of the attacker, that the record is there
-	Group   int       // of so many records
-	Compare bool      // with other methods and adjacencies
+	FPRs    []float64 // false-positive rates of attacks
+	Prior   float64   // the attacker's prior probability that the record was used
+	Group   int       // number of records in a group
+	Compare bool      // compute other methods and adjacencies too
 }
 
-// maxSteps is where a search for the number of steps ends.
+// maxSteps is the largest number of steps that is searched.
 const maxSteps = 10_000_000
 
-// unknown returns the name of what is asked for, as in the answer.
+// unknown returns the JSON name of the value to compute.
 func (q Question) unknown() (string, error) {
 	var missing []string
 	for _, p := range []struct {
@@ -70,9 +70,9 @@ func (q Question) unknown() (string, error) {
 	case 1:
 		return missing[0], nil
 	case 0:
-		return "", errors.New("nothing is asked for: leave out one of the noise multiplier, q, steps, epsilon and delta, and it is computed")
+		return "", errors.New("no value to compute: leave out one of noise multiplier, q, steps, epsilon and delta")
 	}
-	return "", fmt.Errorf("too little is given: one of %q may be left out, to be computed; give the others", missing)
+	return "", fmt.Errorf("too many values are missing: give all but one of %q", missing)
 }
 
 func (q Question) check() error {
@@ -101,18 +101,18 @@ func (q Question) check() error {
 		err = errors.Join(err, fmt.Errorf("q must lie in (0, 1], got %g", *q.Rate))
 	}
 	if q.Rate != nil && q.Sampling == Everything && *q.Rate != 1 {
-		err = errors.Join(err, fmt.Errorf("without sampling every record is in every step: q is 1, got %g; name a sampling", *q.Rate))
+		err = errors.Join(err, fmt.Errorf("q must be 1 without sampling, got %g: name a sampling", *q.Rate))
 	}
 	if q.Steps != nil && (*q.Steps < 1 || *q.Steps > 1e9) {
 		err = errors.Join(err, fmt.Errorf("steps must lie between 1 and 10^9, got %d", *q.Steps))
 	}
 	if q.Group < 1 {
-		err = errors.Join(err, fmt.Errorf("a group has at least 1 record, got %d", q.Group))
+		err = errors.Join(err, fmt.Errorf("a group must have at least 1 record, got %d", q.Group))
 	}
 	return errors.Join(err, q.Adjacency.Check())
 }
 
-// event states the releases.
+// event returns the event of the releases.
 func (q Question) event(a accountant.Adjacency, sigma, rate float64, steps int) (accountant.Event, error) {
 	repeated := func(e accountant.Event) (accountant.Event, error) {
 		return accountant.Repeated{Event: e, Times: steps}, nil
@@ -130,7 +130,7 @@ func (q Question) event(a accountant.Adjacency, sigma, rate float64, steps int) 
 		return nil, err
 	}
 	if steps%batches != 0 {
-		return nil, fmt.Errorf("%s: %d steps of q = 1/%d are %.4g epochs; a bound is known for whole epochs, as in --steps %d",
+		return nil, fmt.Errorf("%s: %d steps of q = 1/%d are %.4g epochs, but bounds exist only for whole epochs: use, for example, --steps %d",
 			q.Sampling, steps, batches, float64(steps)/float64(batches), (steps/batches+1)*batches)
 	}
 	epoch := accountant.Event(accountant.Permutation{Sigma: sigma, Adjacency: a})
@@ -140,22 +140,21 @@ func (q Question) event(a accountant.Adjacency, sigma, rate float64, steps int) 
 	return accountant.Repeated{Event: epoch, Times: steps / batches}, nil
 }
 
-// batches returns 1/q.
+// batches returns 1/q, the number of batches in an epoch.
 func batches(rate float64) (int, error) {
 	n := math.Round(1 / rate)
 	if math.Abs(rate*n-1) > 1e-4 || n > 1e9 {
-		return 0, fmt.Errorf("an epoch is 1/q steps, which must be a whole number: got q = %g, 1/q = %.6g", rate, 1/rate)
+		return 0, fmt.Errorf("an epoch has 1/q steps, which must be a whole number: got q = %g, 1/q = %.6g", rate, 1/rate)
 	}
 	return int(n), nil
 }
 
-// inEpochs reports whether steps come in epochs of 1/q.
+// inEpochs reports whether the steps form epochs of 1/q steps.
 func (q Question) inEpochs() bool {
 	return q.Sampling == RandomAllocation || q.Sampling == Permutation
 }
 
-// solve returns the question with the unknown filled in so that the promise is
-// kept.
+// solve returns the question with a value for unknown that meets the target.
 func (q Question) solve(unknown string) (Question, error) {
 	var target accountant.Target
 	if q.Epsilon != nil && q.Delta != nil {
@@ -170,7 +169,7 @@ func (q Question) solve(unknown string) (Question, error) {
 		return q, err
 	case "q":
 		if q.inEpochs() {
-			return q, fmt.Errorf("%s: q sets the length of an epoch, and cannot be computed; give it", q.Sampling)
+			return q, fmt.Errorf("%s: q determines the length of an epoch and cannot be computed: give it", q.Sampling)
 		}
 		c, err := accountant.CalibrateRate(target, func(rate float64) (accountant.Event, error) {
 			return q.event(q.Adjacency, *q.NoiseMultiplier, rate, *q.Steps)
@@ -193,7 +192,7 @@ func (q Question) solve(unknown string) (Question, error) {
 		}
 		steps := int(c.Value) * length
 		if steps == 0 {
-			return q, fmt.Errorf("epsilon %g at delta %g does not pay for %d step(s): use more noise or a smaller q", target.Epsilon, target.Delta, length)
+			return q, fmt.Errorf("epsilon %g at delta %g is too small for %d step(s): use more noise or a smaller q", target.Epsilon, target.Delta, length)
 		}
 		q.Steps = &steps
 	}
