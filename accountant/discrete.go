@@ -15,7 +15,7 @@ import (
 //
 //   - Rounding is post-processing, and a shift by integers commutes with it.
 //   - The rounded Gaussian's probability at k is the density there of the Gaussian plus a
-//     uniform variable on [−½, ½]. That variable has variance s² = Shares·Sigma² and
+//     uniform variable on [−½, ½]. This variable has variance s² = Shares·Sigma² and
 //     fourth cumulant −1/120, so the log ratio to N_Z(0, s²) is −He₄(k/s)/(2880 s⁴) up to
 //     terms of order s⁻⁶. For |k| ≤ 64s it is below 2²⁴/(2880 s⁴). Twice that is charged
 //     for every element. For |k| > 64s nothing is charged: N_Z(0, s²) has mass below

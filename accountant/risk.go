@@ -64,7 +64,7 @@ func (p Profile) TradeOff(fprs []float64) ([]Bound, error) {
 }
 
 // Advantage returns bounds on the largest difference between the true- and the
-// false-positive rate of any attack. That is the total variation distance, δ(0).
+// false-positive rate of any attack. It is the total variation distance, δ(0).
 func (p Profile) Advantage() (Bound, error) { return p.Delta(0) }
 
 // Accuracy returns bounds on the largest probability that an attacker guesses the input
@@ -79,7 +79,7 @@ func (p Profile) Accuracy() (Bound, error) {
 // multiplies an attacker's odds, except with at most the given probability over the
 // noise.
 //
-// That factor is not e^ε(δ) with the probability for δ: the loss of an (ε, δ)-private
+// This factor is not e^ε(δ) with the probability for δ: the loss of an (ε, δ)-private
 // release exceeds ε with a probability that may be larger than δ, but it exceeds ε −
 // log(1 − δ/p) with probability at most p, since δ(ε) = E[(1 − e^(ε−L))₊]. OddsFactor
 // uses the best pair of the profile. The lower bound is ε(p), which holds because δ(ε) is

@@ -84,7 +84,7 @@ func sampledPair(rate, sigma float64) directions {
 //     (1−q)N(0) + qN(2) against N(0), and the reverse (Zhu, Dong, Wang 2022, theorem 11):
 //     those of a Poisson sample with half the noise.
 //   - Under replace-one every step is bounded by the pair whose profile is the larger of
-//     those of both orders (proposition 30 there). That is tight for one step; for
+//     those of both orders (proposition 30 there). This is tight for one step; for
 //     several, the pairs of the line above give the lower bound.
 //   - Zero-out, where one record counts as zero, is replacement by one of norm 0: the
 //     upper bound is that of replace-one, and the lower bound that of a Poisson sample.
