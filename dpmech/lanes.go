@@ -1,13 +1,12 @@
 package dpmech
 
-// The loops of the gate over vectors that are clipped without a check. lanes_amd64.s has
-// the same loops in vector instructions, with the same results to the last bit. They take
-// 16 % of the processor time from a whole run of private logistic regression
-// (docs/develop/benchmarks.md).
+// The loops of the gate over vectors that are clipped without a check. For many rows at once,
+// lanes_amd64.s has the same loops in vector instructions, with the same results to the last
+// bit. docs/develop/benchmarks.md has their effect on whole commands.
 
-// sumOfSquaresOneByOne returns Σ x². The conversions forbid fused operations, so that
+// sumOfSquares returns Σ x². The conversions forbid fused operations, so that
 // machines agree.
-func sumOfSquaresOneByOne(v []float64) float64 {
+func sumOfSquares(v []float64) float64 {
 	var a, b, c, d float64
 	for len(v) >= 4 {
 		a += float64(v[0] * v[0])
@@ -22,9 +21,9 @@ func sumOfSquaresOneByOne(v []float64) float64 {
 	return (a + b) + (c + d)
 }
 
-// addTruncatedOneByOne adds v·factor, truncated toward zero, to sum, which is as long
+// addTruncated adds v·factor, truncated toward zero, to sum, which is as long
 // as v. The products are below 2^51.
-func addTruncatedOneByOne(sum []int64, v []float64, factor float64) {
+func addTruncated(sum []int64, v []float64, factor float64) {
 	for len(v) >= 4 && len(sum) >= 4 {
 		sum[0] += int64(v[0] * factor)
 		sum[1] += int64(v[1] * factor)
@@ -38,18 +37,18 @@ func addTruncatedOneByOne(sum []int64, v []float64, factor float64) {
 	}
 }
 
-// sumsOfSquaresOneByOne writes the sum of squares of each of rows to dst. A row of x has
+// sumsOfSquaresPlain writes the sum of squares of each of rows to dst. A row of x has
 // d elements.
-func sumsOfSquaresOneByOne(dst []float64, rows []int32, x []float64, d int) {
+func sumsOfSquaresPlain(dst []float64, rows []int32, x []float64, d int) {
 	for l, row := range rows {
-		dst[l] = sumOfSquaresOneByOne(x[int(row)*d:][:d])
+		dst[l] = sumOfSquares(x[int(row)*d:][:d])
 	}
 }
 
-// addTruncatedRowsOneByOne adds factors[l]·x[rows[l]], truncated toward zero, to sum, for
+// addTruncatedRowsPlain adds factors[l]·x[rows[l]], truncated toward zero, to sum, for
 // at most rowsAtOnce rows, each as long as sum. The products are at most 2^maxClipBits.
-func addTruncatedRowsOneByOne(sum []int64, factors []float64, rows []int32, x []float64) {
+func addTruncatedRowsPlain(sum []int64, factors []float64, rows []int32, x []float64) {
 	for l, row := range rows {
-		addTruncatedOneByOne(sum, x[int(row)*len(sum):][:len(sum)], factors[l])
+		addTruncated(sum, x[int(row)*len(sum):][:len(sum)], factors[l])
 	}
 }

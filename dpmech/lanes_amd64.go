@@ -8,12 +8,6 @@ import "golang.org/x/sys/cpu"
 var hasLanes = cpu.X86.HasAVX2
 
 //go:noescape
-func sumOfSquaresAVX2(v []float64) float64
-
-//go:noescape
-func addTruncatedAVX2(sum []int64, v []float64, factor float64)
-
-//go:noescape
 func sumsOfSquaresAVX2(dst []float64, rows []int32, x *float64, d int)
 
 //go:noescape
@@ -22,24 +16,9 @@ func addTruncatedRowsAVX2(sum []int64, factors []float64, rows []int32, x *float
 //go:noescape
 func factorsAVX2(factors, slopes []float64, of *gate) (all bool)
 
-func sumOfSquares(v []float64) float64 {
-	if hasLanes {
-		return sumOfSquaresAVX2(v)
-	}
-	return sumOfSquaresOneByOne(v)
-}
-
-func addTruncated(sum []int64, v []float64, factor float64) {
-	if hasLanes {
-		addTruncatedAVX2(sum[:len(v)], v, factor)
-		return
-	}
-	addTruncatedOneByOne(sum, v, factor)
-}
-
 func sumsOfSquares(dst []float64, rows []int32, x []float64, d int) {
 	if !hasLanes {
-		sumsOfSquaresOneByOne(dst, rows, x, d)
+		sumsOfSquaresPlain(dst, rows, x, d)
 		return
 	}
 	fours := len(rows) &^ 3
@@ -47,13 +26,13 @@ func sumsOfSquares(dst []float64, rows []int32, x []float64, d int) {
 		sumsOfSquaresAVX2(dst[:fours], rows[:fours], &x[0], d)
 	}
 	for l, row := range rows[fours:] {
-		dst[fours+l] = sumOfSquaresAVX2(x[int(row)*d:][:d])
+		dst[fours+l] = sumOfSquares(x[int(row)*d:][:d])
 	}
 }
 
 func addTruncatedRows(sum []int64, factors []float64, rows []int32, x []float64) {
 	if !hasLanes {
-		addTruncatedRowsOneByOne(sum, factors, rows, x)
+		addTruncatedRowsPlain(sum, factors, rows, x)
 		return
 	}
 	addTruncatedRowsAVX2(sum, factors[:len(rows)], rows, &x[0], &columnMask)
@@ -69,7 +48,7 @@ func (g *gate) factors(factors, slopes []float64) bool {
 			return false
 		}
 	}
-	return g.factorsOneByOne(factors[fours:], slopes[fours:])
+	return g.factorsPlain(factors[fours:], slopes[fours:])
 }
 
 // columnMask[16−n:] begins with n elements that select a lane, followed by 16 that do

@@ -1,94 +1,15 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// 1.5·2^52: its sum with a whole number n, |n| < 2^51, has the bits of itself plus n.
+// 1.5·2^52. Its sum with an integer n, |n| < 2^51, has the bits of 1.5·2^52 plus n.
 DATA whole<>+0(SB)/8, $0x4338000000000000
 GLOBL whole<>(SB), RODATA|NOPTR, $8
 
-// func sumOfSquaresAVX2(v []float64) float64
-//
-// Lane i of Y0 is the sum of every fourth square from the i-th on; what is left over
-// goes to lane 0.
-TEXT ·sumOfSquaresAVX2(SB), NOSPLIT, $0-32
-	MOVQ   v_base+0(FP), SI
-	MOVQ   v_len+8(FP), CX
-	VXORPD Y0, Y0, Y0
-	SUBQ   $4, CX
-	JLT    rest
-
-four:
-	VMOVUPD (SI), Y1
-	VMULPD  Y1, Y1, Y1
-	VADDPD  Y1, Y0, Y0
-	ADDQ    $32, SI
-	SUBQ    $4, CX
-	JGE     four
-
-rest:
-	VEXTRACTF128 $1, Y0, X2
-	ADDQ         $4, CX
-	JZ           add
-
-one:
-	VMOVSD (SI), X1
-	VMULSD X1, X1, X1
-	VADDSD X1, X0, X0
-	ADDQ   $8, SI
-	DECQ   CX
-	JNZ    one
-
-add:
-	VHADDPD X2, X0, X0
-	VHADDPD X0, X0, X0
-	VMOVSD  X0, ret+24(FP)
-	VZEROUPPER
-	RET
-
-// func addTruncatedAVX2(sum []int64, v []float64, factor float64)
-//
-// sum is at least as long as v. |v·factor| < 2^51.
-TEXT ·addTruncatedAVX2(SB), NOSPLIT, $0-56
-	MOVQ         sum_base+0(FP), DI
-	MOVQ         v_base+24(FP), SI
-	MOVQ         v_len+32(FP), CX
-	VBROADCASTSD factor+48(FP), Y0
-	VBROADCASTSD whole<>(SB), Y1
-	SUBQ         $4, CX
-	JLT          rest
-
-four:
-	VMULPD   (SI), Y0, Y2
-	VROUNDPD $0x0b, Y2, Y2
-	VADDPD   Y1, Y2, Y2
-	VPSUBQ   Y1, Y2, Y2
-	VPADDQ   (DI), Y2, Y2
-	VMOVDQU  Y2, (DI)
-	ADDQ     $32, SI
-	ADDQ     $32, DI
-	SUBQ     $4, CX
-	JGE      four
-
-rest:
-	ADDQ $4, CX
-	JZ   done
-
-one:
-	VMULSD      (SI), X0, X2
-	VCVTTSD2SIQ X2, AX
-	ADDQ        AX, (DI)
-	ADDQ        $8, SI
-	ADDQ        $8, DI
-	DECQ        CX
-	JNZ         one
-
-done:
-	VZEROUPPER
-	RET
-
 // func sumsOfSquaresAVX2(dst []float64, rows []int32, x *float64, d int)
 //
-// Four rows at a time, each summed as by sumOfSquaresAVX2. Their number is a multiple of
-// four and positive.
+// Works on four rows at a time. As in sumOfSquares, lane i of a row's register is the sum of
+// every fourth square from the i-th on, and the remaining squares are added to lane 0. The
+// number of rows must be a positive multiple of four.
 TEXT ·sumsOfSquaresAVX2(SB), NOSPLIT, $0-64
 	MOVQ dst_base+0(FP), DI
 	MOVQ rows_base+24(FP), SI
@@ -179,8 +100,8 @@ add:
 
 // func addTruncatedRowsAVX2(sum []int64, factors []float64, rows []int32, x *float64, mask *[32]int64)
 //
-// Up to 16 columns at a time are summed over all rows, as whole float64s that stay below
-// 2^51, before they are added to sum. There is at least one row.
+// Sums up to 16 columns at a time over all rows, as integral float64s below 2^51, and adds the
+// result to sum. There must be at least one row.
 TEXT ·addTruncatedRowsAVX2(SB), NOSPLIT, $0-88
 	MOVQ         sum_base+0(FP), DI
 	MOVQ         sum_len+8(FP), R12
@@ -265,7 +186,7 @@ done:
 	VZEROUPPER
 	RET
 
-// Bits of a float64 that are not its sign; and numbers of rows.go.
+// The bits of a float64 without its sign, and constants of rows.go.
 DATA magnitude<>+0(SB)/8, $0x7fffffffffffffff
 GLOBL magnitude<>(SB), RODATA|NOPTR, $8
 DATA shrink<>+0(SB)/8, $0x3fefffffffffe000 // 1 − 2^-40
@@ -279,7 +200,7 @@ GLOBL largest<>(SB), RODATA|NOPTR, $8
 
 // func factorsAVX2(factors, slopes []float64, of *gate) (all bool)
 //
-// Their number is a multiple of four.
+// The number of factors must be a multiple of four.
 TEXT ·factorsAVX2(SB), NOSPLIT, $0-57
 	MOVQ         factors_base+0(FP), DI
 	MOVQ         factors_len+8(FP), CX

@@ -2,40 +2,11 @@ package dpmech
 
 import (
 	"math"
-	"slices"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
-// Assembly and Go give the same bits.
-func TestLanesAgree(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		n := rapid.IntRange(0, 40).Draw(r, "length")
-		scale := math.Ldexp(1, rapid.IntRange(-500, 480).Draw(r, "scale"))
-		v := make([]float64, n)
-		for i := range v {
-			v[i] = scale * rapid.OneOf(rapid.Float64Range(-1, 1), rapid.SampledFrom([]float64{0, 1, -1, 0.5, 0x1p-52})).Draw(r, "element")
-		}
-		if got, want := sumOfSquares(v), sumOfSquaresOneByOne(v); math.Float64bits(got) != math.Float64bits(want) {
-			r.Fatalf("Σ squares of %v: %v in lanes, %v one by one", v, got, want)
-		}
-		reach := math.Ldexp(1, rapid.IntRange(-1, 50).Draw(r, "reach"))
-		got := make([]int64, n, n+1)
-		for i := range got {
-			got[i] = rapid.Int64().Draw(r, "sum")
-		}
-		want := slices.Clone(got)
-		addTruncated(got, v, reach/scale)
-		addTruncatedOneByOne(want, v, reach/scale)
-		if !slices.Equal(got, want) {
-			r.Fatalf("%v times %g: %v in lanes, %v one by one", v, reach/scale, got, want)
-		}
-	})
-}
-
 // Integers, and their neighbours on either side, are truncated toward zero.
-func TestLanesTruncate(t *testing.T) {
+func TestTruncation(t *testing.T) {
 	for _, whole := range []float64{0, 1, 2, 1 << 34, 1<<50 + 1} {
 		for _, sign := range []float64{1, -1} {
 			for _, x := range []float64{whole, math.Nextafter(whole, 0), math.Nextafter(whole, math.Inf(1))} {
@@ -50,7 +21,7 @@ func TestLanesTruncate(t *testing.T) {
 }
 
 // Infinities and NaN show in a sum of squares.
-func TestLanesNotFinite(t *testing.T) {
+func TestSumOfSquaresNotFinite(t *testing.T) {
 	for n := 1; n < 10; n++ {
 		for i := range n {
 			for _, x := range []float64{math.Inf(1), math.Inf(-1), math.NaN(), 1e200} {

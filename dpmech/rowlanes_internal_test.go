@@ -35,7 +35,7 @@ func TestRowLanesAgree(t *testing.T) {
 		g := newGate(lattice, rapid.Int64Range(1, 1<<maxClipBits).Draw(r, "clip"))
 		got, want := make([]float64, len(rows)), make([]float64, len(rows))
 		sumsOfSquares(got, rows, x, d)
-		sumsOfSquaresOneByOne(want, rows, x, d)
+		sumsOfSquaresPlain(want, rows, x, d)
 		if !slices.Equal(got, want) {
 			r.Fatalf("squared norms %v in lanes, %v one by one", got, want)
 		}
@@ -50,7 +50,7 @@ func TestRowLanesAgree(t *testing.T) {
 		if some := rapid.IntRange(0, 2*len(rows)).Draw(r, "far"); some < len(rows) {
 			slopes[some] = rapid.SampledFrom([]float64{math.MaxFloat64, -1e308, math.Inf(1), math.NaN()}).Draw(r, "far slope")
 		}
-		ok, proven := g.factors(got, slopes), g.factorsOneByOne(want, slopes)
+		ok, proven := g.factors(got, slopes), g.factorsPlain(want, slopes)
 		if ok != proven {
 			r.Fatalf("proven in lanes: %t, one by one: %t (factors %v)", ok, proven, want)
 		}
@@ -71,7 +71,7 @@ func TestRowLanesAgree(t *testing.T) {
 		}
 		apart := slices.Clone(sum)
 		addTruncatedRows(sum, got, rows, x)
-		addTruncatedRowsOneByOne(apart, want, rows, x)
+		addTruncatedRowsPlain(apart, want, rows, x)
 		if !slices.Equal(sum, apart) {
 			r.Fatalf("rows add up to %v in lanes, %v one by one", sum, apart)
 		}

@@ -1,7 +1,7 @@
 #include "textflag.h"
 
-// COLUMNS finds the columns of the two draws of a word. Loads one by one are faster than to
-// gather.
+// COLUMNS finds the columns of the two draws of a word. Separate loads are faster than a
+// gather instruction.
 #define COLUMNS(at, low, high) \
 	MOVQ at(BX), high \
 	MOVL high, low    \
@@ -10,9 +10,9 @@
 
 // func slicedAVX2(table *[slicedColumns]uint32, origin int32, dst *int64, words *uint64, missing *uint8, eights int)
 //
-// Eight draws of 32 bits at a time: 12 of the column, 7 of the threshold, 13 of the place. An
-// entry of the table is the threshold and, in 12 bits, the other slice; a column's own slice
-// has its number. eights is positive.
+// Makes eight draws of 32 bits at a time: 12 bits choose the column, 7 the slice, 13 the
+// place. An entry of the table is the threshold and, in 12 bits, the other slice. The number
+// of a column's own slice is that of the column. eights must be positive.
 TEXT ·slicedAVX2(SB), NOSPLIT, $0-48
 	MOVQ         table+0(FP), SI
 	MOVL         origin+8(FP), AX
@@ -69,15 +69,15 @@ eight:
 	VZEROUPPER
 	RET
 
-// 2^52 + 2^51 as a float64: added to an integer below 2^51 in absolute value it leaves it
-// in the lower bits.
+// 2^52 + 2^51 as a float64. Its sum with an integer below 2^51 in absolute value has that
+// integer in the lower bits.
 DATA magic<>+0(SB)/8, $0x4338000000000000
 GLOBL magic<>(SB), RODATA|NOPTR, $8
 
 // func hideAVX2(sums *float32, noise *int64, n int, perStep, step float64)
 //
-// n is a positive multiple of four. Sums in steps and noise are below 2^51 in absolute
-// value.
+// n must be a positive multiple of four. Sums in steps and noise must be below 2^51 in
+// absolute value.
 TEXT ·hideAVX2(SB), NOSPLIT, $0-40
 	MOVQ         sums+0(FP), DI
 	MOVQ         noise+8(FP), SI
