@@ -8,10 +8,17 @@ import (
 	"fedpvi/pvi/study"
 )
 
+// kernels has the regressions that the kernels of package cuda support.
+var kernels = map[study.Family]cuda.Family{
+	study.Linear: cuda.Linear, study.Logistic: cuda.Logistic, study.Poisson: cuda.Poisson,
+	study.Probit: cuda.Probit, study.Robust: cuda.Robust, study.NegativeBinomial: cuda.NegativeBinomial,
+}
+
 // OnDevice returns nil if the kernels of package cuda support the model, and otherwise an
 // error with the reason.
 func (m *Model) OnDevice() error {
-	if f := m.Study.Model.Family; f == study.Softmax || f == study.NeuralNetwork {
+	f := m.Study.Model.Family
+	if _, ok := kernels[f]; !ok && f != study.Mixture {
 		return fmt.Errorf("the kernels have regressions of one predictor and mixtures, not %s", f)
 	}
 	if d := m.Dim(); d > cuda.MaxDim {
@@ -34,10 +41,7 @@ func (m *Model) OnDeviceRecords(s *shard.Shard, clients int) (cuda.Records, erro
 	if m.Study.Model.Family == study.Mixture {
 		return m.onDeviceMixture(rows, 1/float64(clients)), nil
 	}
-	family := map[study.Family]cuda.Family{
-		study.Linear: cuda.Linear, study.Logistic: cuda.Logistic, study.Poisson: cuda.Poisson,
-		study.Probit: cuda.Probit, study.Robust: cuda.Robust, study.NegativeBinomial: cuda.NegativeBinomial,
-	}[m.Study.Model.Family]
+	family := kernels[m.Study.Model.Family]
 	precision := 0.0
 	if family == cuda.Linear && m.layout.scale < 0 {
 		precision = 1 / (m.NoiseSD() * m.NoiseSD())

@@ -36,19 +36,22 @@ func (m *Model) Width() int { return m.layout.coefficients }
 // Curvature returns about how much precision a record of unit length adds to a coefficient;
 // 0 if no public number gives a guess.
 func (m *Model) Curvature() float64 {
-	st := m.Study
-	switch st.Model.Family {
-	case study.Linear:
+	if m.General() {
+		return 0
+	}
+	switch m.Study.Model.Kind() {
+	case study.Measured:
 		if m.linear != nil {
 			return 1 / m.linear.NoiseVariance()
 		}
-		return 1 / (st.Prior.Scale.Median * st.Prior.Scale.Median)
-	case study.Robust:
-		return 1 / (st.Prior.Scale.Median * st.Prior.Scale.Median)
-	case study.Logistic, study.Softmax:
+		return 1 / (m.Study.Prior.Scale.Median * m.Study.Prior.Scale.Median)
+	case study.Binary:
+		if m.Study.Model.Family == study.Probit {
+			return 2 / math.Pi
+		}
 		return 1. / 4
-	case study.Probit:
-		return 2 / math.Pi
+	case study.Class:
+		return 1. / 4
 	}
 	return 0
 }

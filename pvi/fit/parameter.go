@@ -121,20 +121,6 @@ func priors(st *study.Study, names ir.Names) func(k int) study.Normal {
 // oddsOf separates a class from the name of a coefficient of its log odds.
 const oddsOf = "|"
 
-func (m *Model) addScale() {
-	st := m.Study
-	switch st.Model.Family {
-	case study.Linear:
-		if st.Model.NoiseSD == 0 {
-			m.layout.scale = m.Parameters.add(Parameter{Name: "noise_sd", Log: true, Prior: st.Prior.Scale.Normal(), About: "standard deviation of the outcome around its mean"})
-		}
-	case study.Robust:
-		m.layout.scale = m.Parameters.add(Parameter{Name: "noise_scale", Log: true, Prior: st.Prior.Scale.Normal(), About: "scale of the Student-t distribution of the outcome around its centre"})
-	case study.NegativeBinomial:
-		m.layout.scale = m.Parameters.add(Parameter{Name: "dispersion", Log: true, Prior: st.Prior.Dispersion.Normal(), About: "φ: a count of mean μ has variance μ + μ²/φ"})
-	}
-}
-
 func (m *Model) addGroups() {
 	st := m.Study
 	slopes := 0

@@ -89,9 +89,25 @@ func (m *Model) regressionProgram() (*model.Model, error) {
 	case study.Poisson:
 		b.Predict(ir.Mean, y, b.Apply(ir.Exp, eta))
 		return b.Build(b.LogDensity(ir.PoissonLog, y, eta))
-	default:
+	case study.NegativeBinomial:
 		b.Predict(ir.Mean, y, b.Apply(ir.Exp, eta))
 		return b.Build(b.LogDensity(ir.NegBinomialLog, y, eta, scale))
+	}
+	return nil, fmt.Errorf("study %s: a %s regression has no record program", st.Name, st.Model.Family)
+}
+
+// addScale adds the parameter for the scale of the outcome, if the family learns one.
+func (m *Model) addScale() {
+	st := m.Study
+	switch st.Model.Family {
+	case study.Linear:
+		if st.Model.NoiseSD == 0 {
+			m.layout.scale = m.Parameters.add(Parameter{Name: "noise_sd", Log: true, Prior: st.Prior.Scale.Normal(), About: "standard deviation of the outcome around its mean"})
+		}
+	case study.Robust:
+		m.layout.scale = m.Parameters.add(Parameter{Name: "noise_scale", Log: true, Prior: st.Prior.Scale.Normal(), About: "scale of the Student-t distribution of the outcome around its centre"})
+	case study.NegativeBinomial:
+		m.layout.scale = m.Parameters.add(Parameter{Name: "dispersion", Log: true, Prior: st.Prior.Dispersion.Normal(), About: "φ: a count of mean μ has variance μ + μ²/φ"})
 	}
 }
 

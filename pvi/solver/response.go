@@ -1,9 +1,11 @@
 package solver
 
 import (
+	"fmt"
 	"math"
 
 	"fedpvi/internal/special"
+	"fedpvi/pvi/study"
 
 	"gonum.org/v1/gonum/mathext"
 )
@@ -21,6 +23,49 @@ type Response interface {
 
 	// Mean returns the expected outcome; it is NaN for several classes.
 	Mean(eta []float64) float64
+}
+
+// An Outcome is the distribution of a record's outcome given its predictors. The predictors
+// are those of the family's location, one for every class but the first; then the logarithm
+// of its scale if that is learned; then, for each effect that varies between groups, the
+// logarithm of its spread and the group's standardised effect.
+type Outcome struct {
+	Family           study.Family
+	NoiseSD          float64 // of a linear model; 0 if it is learned
+	DegreesOfFreedom float64 // of a robust model
+	Classes          int     // number of classes of a softmax model
+	Effects          int     // number of effects that vary between groups
+}
+
+// Response returns the log likelihood of an outcome. It panics if the family is not a
+// regression.
+func (o Outcome) Response() Response {
+	var base Response
+	switch o.Family {
+	case study.Linear:
+		base = normal{}
+		if o.NoiseSD > 0 {
+			base = knownNormal{o.NoiseSD * o.NoiseSD}
+		}
+	case study.Logistic:
+		base = logit{}
+	case study.Probit:
+		base = probit{}
+	case study.Poisson:
+		base = poisson{}
+	case study.NegativeBinomial:
+		base = negativeBinomial{}
+	case study.Robust:
+		base = newStudent(o.DegreesOfFreedom)
+	case study.Softmax:
+		base = softmax{o.Classes}
+	default:
+		panic(fmt.Sprintf("solver: %q is no regression", o.Family))
+	}
+	if o.Effects > 0 {
+		return newVarying(base, o.Effects)
+	}
+	return base
 }
 
 // logit has P(y = 1) = 1/(1 + exp(−η)).

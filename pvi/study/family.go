@@ -8,22 +8,6 @@ import (
 	"fedpvi/internal/document"
 )
 
-// families has the requirements of each family beyond an outcome and terms.
-var families = map[Family]struct {
-	outcome string // type of its outcome, for messages
-	keys    []string
-}{
-	Linear:           {"numeric", []string{"noise_sd"}},
-	Logistic:         {"there or not", []string{"positive"}},
-	Probit:           {"there or not", []string{"positive"}},
-	Poisson:          {"a count", nil},
-	NegativeBinomial: {"a count", nil},
-	Softmax:          {"categorical", nil},
-	Robust:           {"numeric", []string{"degrees_of_freedom"}},
-	Mixture:          {"none", []string{"components", "columns", "cluster_sd"}},
-	NeuralNetwork:    {"numeric, or there or not", []string{"hidden", "positive"}},
-}
-
 const (
 	maxHidden     = 256
 	maxComponents = 64
@@ -54,19 +38,12 @@ func readModel(s *Study, t *document.Table) (private bool) {
 	return private
 }
 
-func familyNames() []string {
-	var names []string
-	for _, f := range []Family{Linear, Logistic, Probit, Poisson, NegativeBinomial, Softmax, Robust, Mixture, NeuralNetwork} {
-		names = append(names, string(f))
-	}
-	return names
-}
-
 // readFamilyKeys reads keys that only some families have, and refuses them for others.
 func readFamilyKeys(s *Study, t *document.Table) {
 	m := &s.Model
+	_, keys := m.Family.find()
 	has := func(key string) bool {
-		if slices.Contains(families[m.Family].keys, key) {
+		if slices.Contains(keys, key) {
 			return true
 		}
 		if t.Has(key) && m.Family != "" {
@@ -132,6 +109,9 @@ func readOutcome(s *Study, t *document.Table) {
 		return
 	}
 	readPositive(s, t, c)
+	if m.Family == "" {
+		return // which was reported
+	}
 	switch m.Kind() {
 	case Measured:
 		if c.Type != Numeric {

@@ -1,6 +1,9 @@
 package study
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Model is the model that a study estimates.
 type Model struct {
@@ -48,23 +51,67 @@ const (
 	NoOutcome
 )
 
-// Kind returns the kind of the model's outcome.
-func (m *Model) Kind() OutcomeKind {
-	switch m.Family {
-	case Logistic, Probit:
-		return Binary
-	case Poisson, NegativeBinomial:
-		return Count
-	case Softmax:
-		return Class
-	case Mixture:
-		return NoOutcome
-	case NeuralNetwork:
-		if m.Positive != nil {
-			return Binary
+// families has the properties of each family, in the order of messages.
+var families = []struct {
+	name Family
+	kind OutcomeKind
+	keys []string // of [model], for this family only
+}{
+	{Linear, Measured, []string{"noise_sd"}},
+	{Logistic, Binary, []string{"positive"}},
+	{Probit, Binary, []string{"positive"}},
+	{Poisson, Count, nil},
+	{NegativeBinomial, Count, nil},
+	{Softmax, Class, nil},
+	{Robust, Measured, []string{"degrees_of_freedom"}},
+	{Mixture, NoOutcome, []string{"components", "columns", "cluster_sd"}},
+	{NeuralNetwork, Measured, []string{"hidden", "positive"}}, // Binary with positive
+}
+
+func familyNames() []string {
+	var names []string
+	for _, f := range families {
+		names = append(names, string(f.name))
+	}
+	return names
+}
+
+// find returns the kind and the keys of a family. An unknown family has none.
+func (f Family) find() (kind OutcomeKind, keys []string) {
+	for _, row := range families {
+		if row.name == f {
+			return row.kind, row.keys
 		}
 	}
-	return Measured
+	return Measured, nil
+}
+
+// Kind returns the kind of the model's outcome.
+func (m *Model) Kind() OutcomeKind {
+	if m.Family == NeuralNetwork && m.Positive != nil {
+		return Binary
+	}
+	kind, _ := m.Family.find()
+	return kind
+}
+
+// Sentence returns the distribution of a regression's outcome in words, for a review. The
+// predictor η is described by the given words.
+func (m *Model) Sentence(predictor string) string {
+	switch m.Family {
+	case Robust:
+		return fmt.Sprintf("%s is Student-t with %.4g degrees of freedom around %s", m.Outcome, m.DegreesOfFreedom, predictor)
+	case Probit:
+		return fmt.Sprintf("%s is %s with the probability Φ(η) of a standard normal below %s", m.Outcome, m.Positive.Text, predictor)
+	case Poisson:
+		return fmt.Sprintf("%s is a Poisson count whose log mean is %s", m.Outcome, predictor)
+	case NegativeBinomial:
+		return fmt.Sprintf("%s is a negative binomial count whose log mean is %s", m.Outcome, predictor)
+	}
+	if m.Kind() == Binary {
+		return fmt.Sprintf("%s is %s with log odds %s", m.Outcome, m.Positive.Text, predictor)
+	}
+	return fmt.Sprintf("%s is normal around %s", m.Outcome, predictor)
 }
 
 // Conjugate reports whether the posterior has a closed form.

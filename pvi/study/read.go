@@ -108,7 +108,7 @@ func readPrior(s *Study, t *document.Table) {
 // readScales reads the priors of scales that the model learns.
 func readScales(s *Study, t *document.Table) {
 	m := &s.Model
-	learned := m.Family == Linear && m.NoiseSD == 0 || m.Family == Robust || m.Family == Mixture && m.ClusterSD == 0 || m.Family == NeuralNetwork && m.Positive == nil || len(m.Groups) > 0
+	learned := m.Family != "" && m.Kind() == Measured && m.NoiseSD == 0 || m.Family == Mixture && m.ClusterSD == 0 || len(m.Groups) > 0
 	for _, of := range []struct {
 		key  string
 		of   *LogNormal

@@ -169,26 +169,9 @@ func likelihoodInWords(m *fit.Model) string {
 		predictor = "η, the output of the network"
 	}
 	outcome := st.Model.Outcome
-	var says string
-	switch st.Model.Family {
-	case study.Linear:
-		says = fmt.Sprintf("%s is normal around %s", outcome, predictor)
-	case study.Robust:
-		says = fmt.Sprintf("%s is Student-t with %s degrees of freedom around %s", outcome, Number(st.Model.DegreesOfFreedom), predictor)
-	case study.Probit:
-		says = fmt.Sprintf("%s is %s with the probability Φ(η) of a standard normal below %s", outcome, st.Model.Positive.Text, predictor)
-	case study.Poisson:
-		says = fmt.Sprintf("%s is a Poisson count whose log mean is %s", outcome, predictor)
-	case study.NegativeBinomial:
-		says = fmt.Sprintf("%s is a negative binomial count whose log mean is %s", outcome, predictor)
-	case study.Softmax:
+	says := st.Model.Sentence(predictor)
+	if st.Model.Family == study.Softmax {
 		says = fmt.Sprintf("%s is one of its levels, with log odds against the first of η, the sum of the level's coefficients times what the record says", outcome)
-	default:
-		if st.Model.Positive == nil {
-			says = fmt.Sprintf("%s is normal around %s", outcome, predictor)
-		} else {
-			says = fmt.Sprintf("%s is %s with log odds %s", outcome, st.Model.Positive.Text, predictor)
-		}
 	}
 	return "Given the parameters, " + says + "."
 }

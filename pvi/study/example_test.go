@@ -1,0 +1,79 @@
+package study_test
+
+import (
+	"fmt"
+
+	"fedpvi/pvi/study"
+)
+
+const beetles = `
+[study]
+version = 1
+name = "beetles"
+
+[[column]]
+name = "dose"
+type = "numeric"
+unit = "mg/l"
+bounds = [0, 100]
+
+[[column]]
+name = "sex"
+type = "categorical"
+levels = ["F", "M"]
+
+[[column]]
+name = "dead"
+type = "categorical"
+levels = ["no", "yes"]
+
+[model]
+family = "logistic"
+outcome = "dead"
+positive = "yes"
+terms = ["dose*sex"]
+
+[inference]
+solver = "dp-svi"
+rounds = 10
+q = "diagonal"
+
+[privacy]
+unit = "record"
+epsilon = 1.0
+delta = 1e-5
+`
+
+// A study lists its coefficients, and has defaults for keys that it leaves out.
+func ExampleParse() {
+	s, err := study.Parse("beetles.toml", []byte(beetles))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for c := range s.Coefficients() {
+		fmt.Println(c.Name)
+	}
+	dose, _ := s.Column("dose")
+	fmt.Println("50 mg/l is", s.Scale(dose, 50), "and 100 mg/l is", s.Scale(dose, 100), "on the model's scale")
+	fmt.Println(s.Inference.Schedule, s.Privacy.Adjacency, s.Federation.MaxRecords)
+	// Output:
+	// intercept
+	// dose
+	// sex[M]
+	// dose:sex[M]
+	// 50 mg/l is 0 and 100 mg/l is 1 on the model's scale
+	// synchronous add-remove 1000000
+}
+
+// An error gives the line and the remedy. All errors are returned at once.
+func ExampleParse_errors() {
+	_, err := study.Parse("beetles.toml", []byte(beetles),
+		study.Override{Key: "privacy.delta", Value: "2.0"},
+		study.Override{Key: "model.family", Value: `"probits"`},
+	)
+	fmt.Println(err)
+	// Output:
+	// beetles.toml:23:1: model.family: "probits" is unknown (did you mean "probit"?): use "linear", "logistic", "probit", "poisson", "negative-binomial", "softmax", "robust", "mixture" or "neural-network"
+	// beetles.toml:36:1: privacy.delta: must lie in (0, 1), got 2
+}
