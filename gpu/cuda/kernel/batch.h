@@ -1,5 +1,5 @@
-// Who is in a batch: dpmech's Poisson batches and batches without replacement by the
-// Feistel network (docs/prove/feistel.md), batches that are listed, and full ones.
+// The records of a batch: dpmech's Poisson batches and batches without replacement by the
+// Feistel network (docs/prove/feistel.md), listed batches, and full ones.
 #pragma once
 
 #include "chacha20.h"
@@ -7,7 +7,7 @@
 
 enum {
 	MOST_ROUNDS = 12,
-	KEY_BLOCKS = 5, // that hold up to four words of the size and three for every round
+	KEY_BLOCKS = 5, // enough for four words of the size and three for every round
 };
 
 // A network without its key: widths of the halves, and the number of rounds.
@@ -28,7 +28,7 @@ struct Feistel {
 		return (y ^ y >> 16) * ((u32)key[2] | 1);
 	}
 
-	// The image of x under three words of key for every round.
+	// Returns the image of x under a key of three words for every round.
 	DEVICE_METHOD u32 image(const u64 *key, u32 x) const {
 		u32 up_left = 32 - left, up_right = 32 - right;
 		u32 l = x >> right << up_left, r = x << up_right;
@@ -41,7 +41,7 @@ struct Feistel {
 	}
 };
 
-// The size of a batch, and where the words of the network's key begin.
+// The size of a batch, and the index of the first word of the network's key.
 struct Size {
 	u32 records, key;
 };
@@ -52,7 +52,7 @@ DEVICE Size draw_size(const Plan &plan, const u64 *words) {
 	u64 count = plan.at(PLAN_SIZES_COUNT);
 	if (count == 0) return {first, 0};
 	const u64 *top = plan.from(PLAN_SIZES);
-	u64 low = 0, high = count - 1; // the first entry that is at least the word; the last one is
+	u64 low = 0, high = count - 1; // finds the first entry that is at least the word; the last entry is
 	while (low < high) {
 		u64 middle = (low + high) / 2;
 		if (top[middle] < words[0]) low = middle + 1;
@@ -68,16 +68,16 @@ DEVICE Size draw_size(const Plan &plan, const u64 *words) {
 	return {first + (u32)low, 4};
 }
 
-// A batch as the threads of a block find it.
+// A batch as the threads of a block share it.
 struct Batch {
 	u64 words[8 * KEY_BLOCKS]; // of the step's stream
-	u32 counts[32];            // of kept images in the warps of the block
-	const u32 *list;           // of records, if they are listed
+	u32 counts[32];            // number of kept images in each warp of the block
+	const u32 *list;           // the records of a listed batch
 	u32 size, key;
 };
 
 // Draws the key and the size of a step's batch, or finds its list. All threads of the block
-// take part, and find all when it returns.
+// must call it; all see the result.
 DEVICE void begin_batch(const Plan &plan, u32 step, Batch *b) {
 	const u64 kind = plan.at(PLAN_KIND);
 	for (u32 i = thread_index(); kind == SOME_RECORDS && i < KEY_BLOCKS; i += block_size()) {
@@ -98,15 +98,15 @@ DEVICE void begin_batch(const Plan &plan, u32 step, Batch *b) {
 	sync_block();
 }
 
-// A record of the batch, and its place there, if there is one.
+// A record of the batch and its place there, if there is one.
 struct Member {
 	bool there;
 	u32 record, place;
 };
 
-// Looks at the next block_size() images, from x on, and returns the one of this thread.
-// found counts those that were kept so far, and is the same in all threads, of which
-// there are whole warps.
+// Looks at the next block_size() images, beginning with x, and returns this thread's. found
+// counts the images kept so far and is the same in all threads. The block must consist of whole
+// warps.
 DEVICE Member next_member(const Plan &plan, const Feistel &network, Batch *b, u32 x, u32 &found) {
 	const u32 records = (u32)plan.at(PLAN_RECORDS), at = x + thread_index();
 	if (plan.at(PLAN_KIND) != SOME_RECORDS) {

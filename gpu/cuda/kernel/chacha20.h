@@ -3,7 +3,8 @@
 
 #include "prelude.h"
 
-// What a key stream is for: the first word of its nonce. The second one is the step.
+// The purpose of a key stream, which is the first word of its nonce. The second word is the
+// step.
 enum { FOR_BATCH, FOR_NOISE, FOR_MORE_NOISE, FOR_DRAWS, FOR_BITS };
 
 DEVICE u32 rotate(u32 x, int n) { return x << n | x >> (32 - n); }
@@ -15,7 +16,8 @@ DEVICE void quarter_round(u32 &a, u32 &b, u32 &c, u32 &d) {
 	c += d; b = rotate(b ^ c, 7);
 }
 
-// Writes block number of the key stream of four words of key and three of nonce.
+// Writes the block of the given number of a key stream. The key has four words, the nonce
+// three.
 FUNCTION void chacha20_block(u64 out[8], const u64 *key, u32 number, u32 purpose, u32 step, u32 sample) {
 	u32 in[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
 	for (int i = 0; i < 4; i++) {
@@ -52,7 +54,8 @@ struct Stream {
 
 	DEVICE_METHOD u64 read() { return at(next++); }
 
-	// A uniform number below n, exactly (Lemire 2019), as dpmech's Stream.Uint64n draws it.
+	// Returns an exactly uniform number below n (Lemire 2019), as dpmech's Stream.Uint64n draws
+	// it.
 	DEVICE_METHOD u64 below(u64 n) {
 		for (;;) {
 			u64 w = read(), low = w * n;

@@ -1,4 +1,4 @@
-// All steps of a visit in one launch, a block for each problem, so that many clients or
+// All steps of a visit in one launch. Each block takes one problem, so that many clients or
 // seeds run at once.
 #include "mixture.h"
 #include "multilevel.h"

@@ -1,8 +1,8 @@
-// What chance decides in the steps of a plan, by itself.
+// The random numbers of a plan's steps, each kind in a kernel of its own, for tests.
 #include "batch.h"
 #include "gaussian.h"
 
-// Writes words from, from+1, ... of a key stream, a thread each.
+// Writes words from, from+1, ... of a key stream, one in each thread.
 KERNEL void draw_words(u64 *out, const u64 *key, u64 purpose, u64 step, u64 sample, u64 from, u64 count) {
 	u64 i = global_index();
 	if (i >= count) return;
@@ -10,8 +10,8 @@ KERNEL void draw_words(u64 *out, const u64 *key, u64 purpose, u64 step, u64 samp
 	out[i] = s.read();
 }
 
-// Writes the batch of every step, a block each: its size, and then its records, at
-// stride·step. Blocks are made of whole warps.
+// Writes the batch of every step, one in each block: its size and then its records, at
+// stride·step. Blocks consist of whole warps.
 KERNEL void draw_batches(u64 *out, const u64 *words, u64 stride) {
 	Plan plan = {words};
 	Batch *b = (Batch *)shared_memory;
@@ -25,8 +25,8 @@ KERNEL void draw_batches(u64 *out, const u64 *words, u64 stride) {
 	}
 }
 
-// Writes the noise of a step, a thread for each of count samples, and adds to open how many
-// a device leaves open.
+// Writes count samples of the noise of a step, one in each thread, and adds the number of
+// undecided samples to open.
 KERNEL void draw_noise(i64 *out, u64 *open, const u64 *words, u64 step, u64 count) {
 	u64 j = global_index();
 	if (j >= count) return;
@@ -39,7 +39,7 @@ KERNEL void draw_noise(i64 *out, u64 *open, const u64 *words, u64 step, u64 coun
 	out[j] = x;
 }
 
-// Writes standard normal numbers of a step, a thread each.
+// Writes standard normal numbers of a step, one in each thread.
 KERNEL void draw_normals(double *out, const u64 *words, u64 step, u64 count) {
 	u64 j = global_index();
 	if (j >= count) return;

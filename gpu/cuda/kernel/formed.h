@@ -1,13 +1,13 @@
-// The gate of dpmech for records whose vectors are formed, element by element (dpmech/gate.go,
-// where the proof is): clip to an L2 norm, truncate toward zero to whole steps of the
-// lattice, add as integers, in any order.
+// dpmech's clipped sum for records whose vectors are formed, element by element (dpmech/gate.go
+// has the proof): clip to an L2 norm, truncate toward zero to whole steps of the lattice, add
+// as integers in any order.
 #pragma once
 
 #include "steps.h"
 
-// What turns a vector of squared norm ss into steps. Where dpmech would look whether a
-// vector that is just within the clip needs shortening this shortens it; a vector that is
-// not finite, or whose square is not, adds zero.
+// Returns the factor that clips a vector of squared norm ss and converts it to steps. A vector
+// just within the clip, for which dpmech would check whether it needs shortening, is always
+// shortened here. A vector that is not finite, or whose square is not, adds zero.
 DEVICE double vector_factor(const Plan &plan, double ss) {
 	double length = plan.number(PLAN_CLIP) * plan.number(PLAN_STEP);
 	if (ss <= length * length * (1 - 0x1p-38)) return plan.number(PLAN_PER_STEP);
@@ -29,10 +29,10 @@ template <class Shape> struct Formed {
 	const Plan &plan;
 	Shape shape;
 	u32 d, parts;
-	double *shared, *kept, *factors; // the latter for every thread of the block
+	double *shared, *kept, *factors; // factors has one for every thread of the block
 	u32 *records;
 	i64 *dense; // parts·shape.dense
-	i64 *sums;  // d, of sparse elements, and of all in the end
+	i64 *sums;  // d sums: of sparse elements first, of all elements at the end
 
 	DEVICE_METHOD Formed(const Problem &problem, const Plan &of, u32 dim, u64 *memory) : plan(of), shape(problem), d(dim) {
 		u32 threads = block_size();

@@ -1,5 +1,5 @@
-// Elementary functions of sums, products and quotients in a fixed order: the same bits on
-// every machine, and no library.
+// Elementary functions from sums, products and quotients in a fixed order: they need no library
+// and have the same bits on every machine.
 #pragma once
 
 #include "prelude.h"
@@ -25,8 +25,8 @@ FUNCTION void sine_cosine(double x, double &sin, double &cos) {
 	cos = 1 + z * (-1. / 2 + z * (1. / 24 + z * (-1. / 720 + z * (1. / 40320 + z * (-1. / 3628800 + z * (1. / 479001600 + z * (-1. / 87178291200 + z * (1. / 20922789888000 + z * (-1. / 6402373705728000)))))))));
 }
 
-// e^x to within two units of the last place: 2^k·e^r, |r| ≤ ½·log 2, by the power series
-// up to r^13 (the next term is below 2^-57). Not a number stays so.
+// Returns e^x to within two units of the last place: 2^k·e^r, |r| ≤ ½·log 2, by the power
+// series up to r^13 (the next term is below 2^-57). NaN stays NaN.
 FUNCTION double exponential(double x) {
 	if (!(x < 709.8)) return x != x ? x : double_of((u64)0x7ff << 52);
 	if (x < -745.2) return 0;
@@ -46,7 +46,7 @@ FUNCTION double exponential(double x) {
 	sum = 1. / 6 + r * sum;
 	sum = 1. / 2 + r * sum;
 	sum = 1 + r * (1 + r * sum);
-	// In two factors, so that neither is too large or too small.
+	// Two factors, as one may be too large or too small for a number.
 	i64 half = k / 2;
 	return sum * double_of((u64)(half + 1023) << 52) * double_of((u64)(k - half + 1023) << 52);
 }
@@ -54,8 +54,8 @@ FUNCTION double exponential(double x) {
 // 1/(1+e^-x).
 DEVICE double logistic(double x) { return 1 / (1 + exponential(-x)); }
 
-// log(1+e^x), for |x| < 700: log of a number from 1 to 2, less what its rounding was
-// (Kahan), and x where that is positive.
+// Returns log(1+e^x) for |x| < 700: the log of a number from 1 to 2, corrected for its rounding
+// (Kahan), plus x if x is positive.
 DEVICE double softplus(double x) {
 	double e = exponential(x < 0 ? x : -x), sum = 1 + e;
 	double log = sum == 1 ? e : logarithm(sum) - ((sum - 1) - e) / sum;

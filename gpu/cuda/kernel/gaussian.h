@@ -1,17 +1,17 @@
 // The noise of a plan, the exact discrete Gaussian N_Z(0, σ²) by dpmech's ziggurat with
-// dpmech's tables (dpmech/ziggurat.go and curve.go, where the proofs are), and numbers
-// that hide nothing.
+// dpmech's tables (dpmech/ziggurat.go and curve.go have the proofs), and normal numbers, which
+// hide nothing.
 //
-// Where bounds of the density leave a comparison open, which happens once in some 2^50
-// samples, dpmech goes on with numbers of any length. A device does not: it says so, and
-// is handed the steps anew with what dpmech has decided.
+// If the bounds of the density leave a comparison undecided, which happens once in some 2^50
+// samples, dpmech continues with numbers of any length. A device instead reports the sample,
+// and takes the steps again with dpmech's decision.
 #pragma once
 
 #include "chacha20.h"
 #include "functions.h"
 #include "plan.h"
 
-// The quotient of high·2^64 + low by d, and what is left; high < d < 2^63.
+// Returns the quotient of high·2^64 + low by d, and the remainder in rest; high < d < 2^63.
 DEVICE u64 divide(u64 high, u64 low, u64 d, u64 &rest) {
 	u64 quotient = 0;
 	for (int i = 63; i >= 0; i--) {
@@ -30,7 +30,7 @@ enum { UNIT_BITS = 62 };
 
 DEVICE u64 times_unit(u64 a, u64 b) { return multiply_high(a, b) << (64 - UNIT_BITS) | (a * b) >> UNIT_BITS; }
 
-// Bounds of exp(−x²/2σ²) in units of 2^-62.
+// Writes bounds of exp(−x²/2σ²) in units of 2^-62.
 FUNCTION void density(const Plan &plan, u64 x, u64 &low, u64 &high) {
 	u64 twice = plan.at(PLAN_TWICE), slack = plan.at(PLAN_SLACK), rest, unused;
 	u64 whole = divide(multiply_high(x, x), x * x, twice, rest);
@@ -47,7 +47,7 @@ FUNCTION void density(const Plan &plan, u64 x, u64 &low, u64 &high) {
 	high = value + slack;
 }
 
-// Whether a point of a layer is kept, of which the height is drawn from src.
+// Whether a point of a layer is kept. Its height is drawn from src.
 enum Verdict { REFUSED, KEPT, UNDECIDED };
 
 DEVICE Verdict keeps(const Plan &plan, u32 number, u64 place, Stream &src) {
@@ -60,7 +60,7 @@ DEVICE Verdict keeps(const Plan &plan, u32 number, u64 place, Stream &src) {
 	return y + number + 3 <= low ? KEPT : UNDECIDED;
 }
 
-// Makes x of w, and of more words from src where it takes them.
+// Computes a sample x from the word w, and from more words of src if needed.
 DEVICE Verdict draw_sample(const Plan &plan, u64 w, Stream &src, i64 &x) {
 	u32 number = (u32)(w % 256);
 	const u64 *layer = plan.from(PLAN_LAYERS) + 5 * number;
@@ -71,10 +71,10 @@ DEVICE Verdict draw_sample(const Plan &plan, u64 w, Stream &src, i64 &x) {
 	return place - layer[1] < layer[2] ? KEPT : keeps(plan, number, place, src);
 }
 
-// The number of a sample that is left open; none is 0.
+// Returns the number of an undecided sample; it is never 0.
 DEVICE u64 open_sample(u32 step, u32 j) { return (u64)(step + 1) << 32 | j; }
 
-// Finds a sample among those that dpmech has decided.
+// Looks a sample up among those that dpmech has decided.
 FUNCTION bool decided(const Plan &plan, u64 sample, i64 &x) {
 	const u64 *pair = plan.from(plan.at(PLAN_DECIDED));
 	for (u64 i = 0; i < plan.at(PLAN_DECIDED_COUNT); i++, pair += 2) {
@@ -85,7 +85,7 @@ FUNCTION bool decided(const Plan &plan, u64 sample, i64 &x) {
 	return false;
 }
 
-// Makes sample j of a step's noise of its word, and reports whether it could.
+// Computes sample j of a step's noise from its word. Returns false if the sample is undecided.
 DEVICE bool noise_of(const Plan &plan, u32 step, u32 j, u64 word, i64 &x) {
 	Stream more = {plan.from(PLAN_NOISE_KEY), FOR_MORE_NOISE, step, j, 0};
 	Verdict v = draw_sample(plan, word, more, x);
@@ -93,20 +93,20 @@ DEVICE bool noise_of(const Plan &plan, u32 step, u32 j, u64 word, i64 &x) {
 	return v == KEPT || decided(plan, open_sample(step, j), x);
 }
 
-// Makes sample j of a step's noise, and reports whether it could.
+// Computes sample j of a step's noise. Returns false if the sample is undecided.
 FUNCTION bool noise(const Plan &plan, u32 step, u32 j, i64 &x) {
 	Stream first = {plan.from(PLAN_NOISE_KEY), FOR_NOISE, step, 0, j};
 	return noise_of(plan, step, j, first.read(), x);
 }
 
-// Standard normal number j of eight of a block of words, which hides nothing (Box and
-// Muller 1958).
+// Returns standard normal number j of the eight that a block of words gives, which hides
+// nothing (Box and Muller 1958).
 FUNCTION double normal_of(const u64 *block, u32 j) {
 	u64 a = block[j & ~1u], b = block[j | 1];
 	double radius = square_root(-2 * logarithm((double)((a >> 11) + 1) * 0x1p-53));
 	double sin, cos;
 	sine_cosine((double)((i64)(b << 2) >> 11) * (0x1.921fb54442d18p0 * 0x1p-53), sin, cos);
-	u32 quarter = (u32)(b >> 62) + (j & 1 ? 3 : 0); // a sine is the cosine of a quarter less
+	u32 quarter = (u32)(b >> 62) + (j & 1 ? 3 : 0); // a sine is the cosine of a quarter turn less
 	switch (quarter % 4) {
 	case 0: return radius * cos;
 	case 1: return -(radius * sin);
@@ -115,7 +115,7 @@ FUNCTION double normal_of(const u64 *block, u32 j) {
 	return radius * sin;
 }
 
-// Standard normal number j of a step.
+// Returns standard normal number j of a step.
 DEVICE double normal(const Plan &plan, u32 step, u32 j) {
 	u64 block[8];
 	chacha20_block(block, plan.from(PLAN_DRAWS_KEY), j / 8, FOR_DRAWS, step, 0);

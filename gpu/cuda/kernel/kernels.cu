@@ -1,4 +1,4 @@
-// All kernels, for a compiler to read at once.
+// All kernels in one file for the compiler.
 #include "descent.cu"
 #include "draws.cu"
 #include "network.cu"

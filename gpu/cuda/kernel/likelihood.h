@@ -1,5 +1,5 @@
-// How outcomes depend on their linear predictor: derivatives of a record's log density in
-// the predictor, and in the logarithm of the spread of outcomes.
+// Distributions of outcomes given the linear predictor: derivatives of a record's log density
+// in the predictor and in the logarithm of the spread of outcomes.
 #pragma once
 
 #include "functions.h"
@@ -12,8 +12,8 @@ CONSTANT double MILLS[16] = {
 	0x1.3fdd827dc763bp-3, 0x1.2925128a71ccbp-3, 0x1.1563b113e802cp-3, 0x1.040fc9a11f089p-3,
 };
 
-// The Mills ratio M of t ≥ 0: below 8 by its Taylor series, whose coefficients follow from
-// M' = tM − 1, and else by Laplace's continued fraction.
+// Returns the Mills ratio M of t ≥ 0: below 8 by its Taylor series, whose coefficients follow
+// from M' = tM − 1, and otherwise by Laplace's continued fraction.
 FUNCTION double mills(double t) {
 	if (!(t < 8)) {
 		double fraction = t;
@@ -40,7 +40,7 @@ DEVICE double normal_ratio(double x) {
 	return density / (1 - density * mills(x));
 }
 
-// The derivative of log Γ(x), x > 0: Stirling's series from 12 on.
+// Returns the derivative of log Γ(x), x > 0, by Stirling's series from 12 on.
 FUNCTION double digamma(double x) {
 	double below = 0;
 	for (; x < 12; x++) below += 1 / x;
@@ -49,7 +49,7 @@ FUNCTION double digamma(double x) {
 	return logarithm(x) - .5 / x - series - below;
 }
 
-// The derivative of log Γ(x+n) − log Γ(x), n a count.
+// Returns the derivative of log Γ(x+n) − log Γ(x) for a count n.
 DEVICE double rise(double x, double n) {
 	if (n > 16) return digamma(x + n) - digamma(x);
 	double sum = 0;
@@ -59,21 +59,21 @@ DEVICE double rise(double x, double n) {
 
 enum { LOGISTIC, LINEAR, POISSON, PROBIT, ROBUST, NEGATIVE_BINOMIAL };
 
-// A family of outcomes. Of real ones the precision counts, of robust ones with their degrees
-// of freedom, of negative binomial ones φ with its logarithm.
+// A family of outcomes with its parameters: the precision of linear outcomes, the precision and
+// degrees of freedom of robust ones, φ and its logarithm for negative binomial ones.
 struct Outcomes {
 	u64 family;
 	double degrees, spread, log_spread;
 
-	// The derivative in the predictor, and, if scale is not null, in the logarithm of the
-	// standard deviation, of the scale or of φ.
+	// Returns the derivative in the predictor. If scale is not null, it receives the derivative
+	// in the logarithm of the standard deviation, of the scale or of φ.
 	DEVICE_METHOD double slope(double eta, double y, double *scale) const {
 		switch (family) {
 		case LOGISTIC: return y - logistic(eta);
 		case POISSON: return y - exponential(eta);
 		case PROBIT: return y > 0 ? normal_ratio(eta) : -normal_ratio(-eta);
 		case NEGATIVE_BINOMIAL: {
-			double x = eta - log_spread, share = logistic(x); // of μ in μ + φ
+			double x = eta - log_spread, share = logistic(x); // the share of μ in μ + φ
 			if (scale) *scale = spread * (rise(spread, y) - softplus(x)) + (y + spread) * share - y;
 			return y - (y + spread) * share;
 		}

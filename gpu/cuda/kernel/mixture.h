@@ -1,15 +1,14 @@
-// Mixtures of Gaussians with independent variables, wherever their parameters stand in θ:
-// the weights of K components, by breaking a stick, are its first K−1 coordinates or equal;
-// of every variable there are K means, and K multiples of the logarithms of standard
-// deviations, or one that is known.
+// Mixtures of Gaussians with independent variables. The weights of K components are equal or
+// given by a stick in the first K−1 coordinates of θ. Every variable has K means, and K
+// multiples of the logarithms of standard deviations or one known standard deviation, anywhere
+// in θ.
 #pragma once
 
 #include "formed.h"
 
-// The model's numbers are K, the number of variables, whether there are weights, by how
-// much the logarithm of a variance grows in a coordinate of the spread (0 if all are known),
-// the known precision, and the first coordinates of the means and of the spreads of each
-// variable.
+// The model's numbers are K; the number of variables; whether there are weights; the growth of
+// the logarithm of a variance in a coordinate of the spread (0 if all are known); the known
+// precision; and the first coordinates of the means and of the spreads of each variable.
 struct Mixture {
 	const double *rows, *numbers;
 	u32 components, variables, pieces;
@@ -25,12 +24,12 @@ struct Mixture {
 		shared = components * (1 + variables) + 2 * pieces;
 	}
 
-	// The coordinates of component k of variable v.
+	// Return the coordinates of component k of variable v.
 	DEVICE_METHOD u32 mean(u32 v, u32 k) const { return (u32)numbers[5 + v] + k; }
 	DEVICE_METHOD u32 spread(u32 v, u32 k) const { return (u32)numbers[5 + variables + v] + k; }
 
-	// Kept of a step: precisions, σ(−z) and σ(z) of the pieces of the stick, and the
-	// logarithms of the weights less those of the standard deviations.
+	// Computes values of a step: precisions, σ(−z) and σ(z) of the pieces of the stick, and the
+	// logarithms of the weights minus those of the standard deviations.
 	DEVICE_METHOD void prepare(const double *theta, double *precisions) const {
 		double *shares = precisions + components * variables, *weights = shares + 2 * pieces;
 		for (u32 i = thread_index(); i < components * variables; i += block_size()) {
@@ -52,8 +51,8 @@ struct Mixture {
 		}
 	}
 
-	// Kept of a record: the probabilities of the components, and its gradient in the pieces
-	// of the stick.
+	// Computes values of a record: the probabilities of the components, and its gradient in the
+	// pieces of the stick.
 	DEVICE_METHOD void keep(double *p, u32 record, const double *theta, const double *precisions) const {
 		const double *shares = precisions + components * variables, *weights = shares + 2 * pieces;
 		const double *x = rows + (u64)record * variables;
@@ -76,7 +75,8 @@ struct Mixture {
 		}
 	}
 
-	// Elements are the pieces of the stick, the means, and the spreads, variable by variable.
+	// Returns element i. Elements are the pieces of the stick, the means, and the spreads,
+	// variable by variable.
 	DEVICE_METHOD double element(u32 i, const double *p, u32 record, const double *theta, const double *precisions) const {
 		if (i < pieces) return p[components + i];
 		u32 e = (i - pieces) % (components * variables), v = e / components, k = e % components;

@@ -1,21 +1,22 @@
 // Regressions with effects that vary between groups, non-centred: η is x·β, plus, for every
-// effect, τ·z of the record's group times what carries it. The coefficients β are the
-// first coordinates of θ; an effect has the logarithm of its standard deviation τ and a
-// deviation z of every group somewhere; and the logarithm of what says how far outcomes
-// spread may be a coordinate too.
+// effect, τ·z of the record's group times the effect's carrier. The coefficients β are the
+// first coordinates of θ. An effect has the logarithm of its standard deviation τ and a
+// deviation z for every group somewhere in θ. The logarithm of the outcomes' spread may be a
+// coordinate too.
 #pragma once
 
 #include "formed.h"
 #include "regression.h"
 
-// The model's numbers are the precision of real outcomes, if it is known, the degrees of
-// freedom of robust ones, the number of coefficients, that of effects, the coordinate of the
-// outcomes' spread (below zero if there is none), and for every effect the coordinates of τ and of the first group's z. A row has
-// the features, and for every effect the number of the group and what carries it.
+// The model's numbers are the precision of linear outcomes, if it is known; the degrees of
+// freedom of robust ones; the number of coefficients; the number of effects; the coordinate of
+// the outcomes' spread (negative if there is none); and for every effect the coordinates of τ
+// and of the first group's z. A row has the features, and for every effect the number of the
+// group and the carrier.
 struct Multilevel {
 	const double *rows, *outcomes, *numbers;
 	u64 family;
-	u32 features, effects, scale; // the last is 0 or 1
+	u32 features, effects, scale; // scale is 0 or 1
 	u32 dense, sparse, kept, shared;
 
 	DEVICE_METHOD explicit Multilevel(const Problem &p) : rows(p.rows), outcomes(p.outcomes), numbers(p.model), family(p.family) {
@@ -31,7 +32,8 @@ struct Multilevel {
 	DEVICE_METHOD u32 deviation(u32 e, u32 record) const { return (u32)numbers[6 + 2 * e] + (u32)row(record)[features + 2 * e]; }
 	DEVICE_METHOD double carrier(u32 e, u32 record) const { return row(record)[features + 2 * e + 1]; }
 
-	// Kept of a step: every τ, the precision of real outcomes or φ, and the logarithm of that.
+	// Computes values of a step: every τ, the precision of linear outcomes or φ, and its
+	// logarithm.
 	DEVICE_METHOD void prepare(const double *theta, double *tau) const {
 		for (u32 e = thread_index(); e < effects; e += block_size()) tau[e] = exponential(theta[spread(e)]);
 		if (thread_index() != 0) return;
@@ -43,7 +45,8 @@ struct Multilevel {
 		}
 	}
 
-	// Kept of a record: its derivative in the predictor, and in the coordinate of the spread.
+	// Computes values of a record: its derivatives in the predictor and in the coordinate of
+	// the spread.
 	DEVICE_METHOD void keep(double *own, u32 record, const double *theta, const double *tau) const {
 		double eta = dot(row(record), theta, features);
 		for (u32 e = 0; e < effects; e++) eta += tau[e] * theta[deviation(e, record)] * carrier(e, record);
@@ -51,8 +54,8 @@ struct Multilevel {
 		own[0] = of.slope(eta, outcomes[record], scale ? &own[1] : nullptr);
 	}
 
-	// Elements are the coefficients, the effects' τ, the outcomes' spread, and what the
-	// effects have in the record's groups.
+	// Returns element i. Elements are the coefficients, the effects' τ, the outcomes' spread,
+	// and the z of the record's groups.
 	DEVICE_METHOD double element(u32 i, const double *own, u32 record, const double *theta, const double *tau) const {
 		if (i < features) return own[0] * row(record)[i];
 		i -= features;

@@ -1,9 +1,9 @@
-// Steps of an autoencoder: batches of all steps in one launch, and then, for each step, load,
-// forward through the layers with the latent vectors in between, back, clip, update. All are launched in
-// order, and each sees what those before it did.
+// Steps of an autoencoder: the batches of all steps in one launch, and then for each step load,
+// forward through the layers with the latent vectors in between, back, clip, update. Launches
+// run in order, and each sees the results of those before it.
 #include "update.h"
 
-// Draws the batch of every step, a block each, in whole warps.
+// Draws the batch of every step, one in each block of whole warps.
 KERNEL THREADS(256) void network_batches(const Network *network) {
 	const Network &n = *network;
 	Plan plan = {n.plan};
@@ -25,8 +25,8 @@ KERNEL THREADS(256) void network_batches(const Network *network) {
 	}
 }
 
-// Draws pixels of the images of a batch, and deviates of latent vectors, a block for each
-// record; begins the step.
+// Draws the pixels of the images of a batch and the deviates of latent vectors, one record in
+// each block. Begins the step.
 KERNEL THREADS(64) void network_load(Network *network) {
 	const Network &n = *network;
 	Plan plan = {n.plan};
@@ -46,7 +46,7 @@ KERNEL THREADS(64) void network_load(Network *network) {
 			chacha20_block(words, plan.from(PLAN_DRAWS_KEY), i, FOR_BITS, step, record);
 			for (u32 j = 32 * i; j < 32 * i + 32 && j < pixels; j++) {
 				u32 value = image[j], u = (u32)(words[j / 4 % 8] >> (j % 4 * 16)) & 0xffff;
-				x[j] = u < value * 257 + (value >> 7) ? 1 : 0; // 255 is always 1, and 0 never
+				x[j] = u < value * 257 + (value >> 7) ? 1 : 0; // always true for 255, never for 0
 			}
 			continue;
 		}
@@ -57,7 +57,7 @@ KERNEL THREADS(64) void network_load(Network *network) {
 	if (thread_index() < LAYERS) n.in_row(thread_index(), row)[n.inputs(thread_index()) - 1] = 1;
 }
 
-// Computes a tile of the outputs of a layer, and what follows of them alone.
+// Computes a tile of the outputs of a layer, and the values that depend on that tile alone.
 KERNEL THREADS(256) void network_forward(const Network *network, u64 layer) {
 	const Network &n = *network;
 	const u32 l = (u32)layer, count = (u32)n.count, across = tiles(n.outputs(l), TILE_COLUMNS);
@@ -83,8 +83,7 @@ KERNEL THREADS(256) void network_forward(const Network *network, u64 layer) {
 	}
 }
 
-// Draws the latent vectors, a block for each record, and lets the next load begin the next
-// step.
+// Draws the latent vectors, one record in each block. The next load begins the next step.
 KERNEL THREADS(64) void network_latent(Network *network) {
 	const Network &n = *network;
 	const u32 row = block_index(), latent = (u32)n.latent;
@@ -95,8 +94,8 @@ KERNEL THREADS(64) void network_latent(Network *network) {
 	for (u32 k = thread_index(); k < latent; k += block_size()) z[k] = mean[k] + (float)exponential(log[k]) * deviates[k];
 }
 
-// Computes a tile of the derivatives of a layer's inputs, and with it those of the outputs of
-// the layer before.
+// Computes a tile of the derivatives in a layer's inputs, and from them the derivatives in the
+// outputs of the layer before.
 KERNEL THREADS(256) void network_back(const Network *network, u64 layer) {
 	const Network &n = *network;
 	const u32 l = (u32)layer, count = (u32)n.count, inputs = n.inputs(l) - 1, across = tiles(inputs, TILE_COLUMNS);
@@ -113,16 +112,16 @@ KERNEL THREADS(256) void network_back(const Network *network, u64 layer) {
 			*before = sums[i] * n.slope[(l - 1) / 2][(u64)e.row * n.out_stride(l - 1) + e.column];
 			continue;
 		}
-		// Of the log likelihood at the latent vector, and of the divergence of its law from
-		// N(0, I).
+		// The derivatives of the log likelihood at the latent vector, and of the divergence of
+		// q(z | x) from N(0, I).
 		float s = (float)exponential(before[latent]);
 		before[latent] = sums[i] * n.deviates[(u64)e.row * latent + e.column] * s + s * s - 1;
 		*before += sums[i];
 	}
 }
 
-// Clips the gradient of a record, a block each: outputs are multiplied by a factor that
-// makes its norm at most the mechanism's clip. What is not finite counts for nothing.
+// Clips the gradient of a record, one in each block: outputs are multiplied by a factor that
+// makes its norm at most the mechanism's clip. A gradient that is not finite becomes zero.
 KERNEL THREADS(128) void network_clip(const Network *network) {
 	const Network &n = *network;
 	const u32 row = block_index();
@@ -147,9 +146,8 @@ KERNEL THREADS(128) void network_clip(const Network *network) {
 	}
 }
 
-// Moves a tile of the weights by the sum of the gradients of the batch, hidden by the
-// plan's noise.
+// Moves a tile of the weights by the sum of the batch's gradients plus the plan's noise.
 KERNEL THREADS(256) void network_update(Network *network) { update_tile<true>(network); }
 
-// The same where nothing is promised: gradients as they are, no noise.
+// Moves a tile of the weights without privacy: gradients are not clipped and there is no noise.
 KERNEL THREADS(256) void network_update_plainly(Network *network) { update_tile<false>(network); }

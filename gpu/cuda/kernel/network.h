@@ -1,5 +1,5 @@
-// The variational autoencoder of gpu/vae: a batch at a time, in matrices with a row for each
-// record.
+// The variational autoencoder of gpu/vae. It processes a batch at a time, in matrices with a
+// row for each record.
 #pragma once
 
 #include "batch.h"
@@ -8,34 +8,34 @@
 
 enum { ENCODER_HIDDEN, ENCODER_OUTPUT, DECODER_HIDDEN, DECODER_OUTPUT, LAYERS };
 
-// What the plan of a dpmech.ProductPlan has where others have the gate.
+// Places in the words of a dpmech.ProductPlan that differ from those of other plans.
 enum {
 	PLAN_LIMIT = PLAN_CLIP,     // the largest norm that is not shortened
-	PLAN_TOGETHER = PLAN_LENGTH // records of a batch that are added up as floats
+	PLAN_TOGETHER = PLAN_LENGTH // number of records of a batch that are added as floats
 };
 
-// A network, its records, and the steps that move it; gpu/cuda writes the fields in this
-// order. Matrices have rows of whole eights: weights are row after row, layer after layer,
+// A network, its records, and the state of its steps; gpu/cuda writes the fields in this order.
+// Rows of matrices have a multiple of eight elements. Weights are in rows, layer after layer,
 // numbered as the plan's samples are.
 struct Network {
 	const u64 *plan;
-	const u8 *images; // of pixels bytes, image_stride apart
+	const u8 *images; // pixels bytes each, image_stride apart
 	u64 image_stride, pixels, hidden, latent;
-	u64 rows;           // room for so many records, as many as a batch can have
-	u32 *drawn;         // for each step, rows records, in the order in which they are drawn
-	u32 *batches;       // for each step, a size and rows records, in order
-	const float *moves; // for each step, of Adam: the rate over 1−β₁ᵗ, and 1/(1−β₂ᵗ)
+	u64 rows;           // room for records of a batch
+	u32 *drawn;         // for each step, rows records in the order of drawing
+	u32 *batches;       // for each step, a size and rows sorted records
+	const float *moves; // for each step of Adam: the rate over 1−β₁ᵗ, and 1/(1−β₂ᵗ)
 	float *weights, *first, *second;
-	float *in[LAYERS];  // inputs of the layers, the last of them 1
-	float *out[LAYERS]; // outputs, then derivatives of the loss
-	float *slope[2];    // of the units behind the hidden layers
+	float *in[LAYERS];  // inputs of the layers, with the 1 last
+	float *out[LAYERS]; // outputs, then derivatives of the loss in them
+	float *slope[2];    // slopes of the units after the hidden layers
 	float *deviates;    // standard normal numbers
 	i64 *releases;      // for each step, a number for each sample, or null
-	double decay1, decay2, epsilon, scale; // of Adam: 1−β₁, 1−β₂; what gradients are multiplied by
-	u64 open;      // a sample that dpmech has to decide before the steps can be taken, or 0
+	double decay1, decay2, epsilon, scale; // of Adam: 1−β₁, 1−β₂, ε; the factor of gradients
+	u64 open;      // an undecided sample, which dpmech has to decide, or 0
 	u64 next;      // the step that the next load begins
-	u64 current;   // the step under way
-	u64 count;     // records of its batch
+	u64 current;   // the present step
+	u64 count;     // number of records in its batch
 
 	DEVICE_METHOD u32 inputs(u32 layer) const {
 		return (u32)(layer == ENCODER_HIDDEN ? pixels : layer == DECODER_HIDDEN ? latent : hidden) + 1;
@@ -58,7 +58,7 @@ struct Network {
 
 DEVICE u32 tiles(u32 n, u32 size) { return (n + size - 1) / size; }
 
-// Elements of a tile that threads find themselves.
+// An element of a tile that a thread computes.
 struct Element {
 	u32 row, column;
 

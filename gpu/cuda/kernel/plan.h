@@ -1,4 +1,4 @@
-// The words of a dpmech.Plan, by the places that dpmech/plan_words.go gives them.
+// The words of a dpmech.Plan at the places that dpmech/plan_words.go assigns.
 #pragma once
 
 #include "prelude.h"
@@ -31,7 +31,7 @@ enum {
 
 enum { ALL_RECORDS, SOME_RECORDS, LISTED_RECORDS };
 
-// A plan, and what of it every step asks for.
+// A plan, with the values that every step reads.
 struct Plan {
 	const u64 *words;
 

@@ -1,10 +1,10 @@
-// What the kernels need of CUDA C++, without NVIDIA's headers: declared here over the
-// built-ins of clang where the compiler is for a device, and by the emulator elsewhere.
+// The parts of CUDA C++ that the kernels use, without NVIDIA's headers: declared here with the
+// built-ins of clang if the compiler is for a device, and by the emulator otherwise.
 //
-// Blocks and grids have one dimension. Shared memory is dynamic, and holds garbage when a
-// block begins. A kernel's parameters have eight bytes each. Nothing fuses products and
-// sums but fused, and division and square roots round to nearest, so that a number is the
-// same wherever it is computed.
+// Blocks and grids have one dimension. Shared memory is dynamic, and holds garbage when a block
+// begins. Every parameter of a kernel has eight bytes. Only fused() fuses a product and a sum,
+// and division and square roots round to nearest, so that a number is the same on every
+// machine.
 #pragma once
 
 typedef unsigned char u8;
@@ -15,7 +15,7 @@ typedef long long i64;
 #ifdef __CUDA__
 
 #define DEVICE static __attribute__((device)) inline
-// A function of some size, which is compiled once.
+// A function that is compiled once and not inlined.
 #define FUNCTION static __attribute__((device, noinline, unused))
 #define DEVICE_METHOD __attribute__((device)) inline
 #define KERNEL extern "C" __attribute__((global))
@@ -33,13 +33,14 @@ DEVICE u32 grid_size() { return __nvvm_read_ptx_sreg_nctaid_x(); }
 // Waits for all threads of the block.
 DEVICE void sync_block() { __syncthreads(); }
 
-// Adds to shared or global memory, in one piece.
+// Adds to shared or global memory atomically.
 DEVICE void add_atomically(u64 *to, u64 n) { __nvvm_atom_add_gen_ll((i64 *)to, (i64)n); }
 
-// What the lane that differs by the bits of step has; all 32 lanes of a warp take part.
+// Returns the value of the lane whose number differs by the bits of step. All 32 lanes of a
+// warp must take part.
 DEVICE u32 exchange(u32 value, u32 step) { return __nvvm_shfl_sync_bfly_i32(~0u, value, step, 31); }
 
-// A bit for every lane of the warp, all 32 of which take part.
+// Returns a bit for every lane of the warp. All 32 lanes must take part.
 DEVICE u32 ballot(bool yes) { return __nvvm_vote_ballot_sync(~0u, yes); }
 
 DEVICE u32 count_bits(u32 x) { return __builtin_popcount(x); }

@@ -1,6 +1,6 @@
-// What the prior of a coordinate is beyond the normal base that q begins with: the
-// derivative of the difference of their log densities. Priors are those of pvi/model, in
-// unconstrained coordinates, with the logarithm of the transform's derivative.
+// The part of a coordinate's prior beyond the normal base that q begins with: the derivative of
+// the difference of their log densities. Priors are those of pvi/model in unconstrained
+// coordinates, including the logarithm of the transform's derivative.
 #pragma once
 
 #include "functions.h"
@@ -10,14 +10,14 @@ enum { NOT_BEYOND, STICK, LOG_INVERSE_GAMMA, LOG_HALF_NORMAL, LOG_HALF_CAUCHY };
 // The prior of one coordinate; gpu/cuda writes the fields in this order.
 struct Beyond {
 	u64 kind;
-	double first, second; // parameters
-	double mean, sd;      // of the base
+	double first, second; // parameters of the prior
+	double mean, sd;      // parameters of the base
 
-	// The derivative at u.
+	// Returns the derivative at u.
 	DEVICE_METHOD double slope(double u) const {
 		double prior, square;
 		switch (kind) {
-		case STICK: // of a symmetric Dirichlet: its concentration, and how many pieces follow
+		case STICK: // a piece of a symmetric Dirichlet's stick: concentration, and number of pieces that follow
 			prior = u - logarithm(second);
 			prior = first * logistic(-prior) - first * second * logistic(prior);
 			break;

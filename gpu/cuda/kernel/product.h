@@ -1,10 +1,10 @@
-// Products of matrices of float32 numbers, a tile of the result by a block of threads.
+// Products of matrices of float32 numbers. Each block of threads computes a tile of the result.
 //
-// A warp takes every eighth slice of sixteen terms, and the eight sums are added in order: a
-// tile is the same every time, whatever runs beside it. An element of a sum of n terms takes
-// part in n roundings at most, as dpmech assumes of a clipped sum (single.SumError): one for
-// each fused term of its slices, and one for each other warp that has a term. Terms that
-// are not there are zeros, and adding them rounds nothing.
+// A warp takes every eighth slice of sixteen terms, and the eight sums are added in order, so a
+// tile is the same every time. An element of a sum of n terms takes part in at most n
+// roundings, as dpmech assumes of a clipped sum (math32.SumError): one for each fused term of
+// its slices, and one for each other warp that has a term. Absent terms are zeros, and adding
+// them rounds nothing.
 #pragma once
 
 #include "prelude.h"
@@ -12,24 +12,25 @@
 enum {
 	TILE_ROWS = 16,
 	TILE_COLUMNS = 32,
-	TILE_TERMS = 128, // that are in shared memory at once
+	TILE_TERMS = 128, // in shared memory at once
 	TILE_THREADS = 256,
 	TILE_SIZE = TILE_ROWS * TILE_COLUMNS,
 	SLICES = TILE_THREADS / 32,
 	SLICE_TERMS = TILE_TERMS / SLICES,
-	// Of terms in shared memory: whole fours, and few threads meet in a bank.
+	// Distances of terms in shared memory: multiples of four that keep most threads in
+	// different banks.
 	LEFT_STRIDE = TILE_ROWS + 4,
 	RIGHT_STRIDE = TILE_COLUMNS + 4,
-	TILE_FLOATS = TILE_TERMS * (LEFT_STRIDE + RIGHT_STRIDE), // of memory; more than SLICES·TILE_SIZE
+	TILE_FLOATS = TILE_TERMS * (LEFT_STRIDE + RIGHT_STRIDE), // size of the memory; more than SLICES·TILE_SIZE
 };
 
 struct alignas(16) Four {
 	float at[4];
 };
 
-// A factor of a product has a vector of terms for each row of the left one, or column of
-// the right one. Here the terms of a vector lie beside each other; there are no others than
-// the first so many vectors.
+// A factor of a product has a vector of terms for each row of the left factor, or for each
+// column of the right one. In Along the terms of a vector lie beside each other. Vectors beyond
+// the first vectors ones are zero.
 struct Along {
 	const float *numbers;
 	u32 stride, vectors;
@@ -37,12 +38,13 @@ struct Along {
 	DEVICE_METHOD float at(u32 vector, u32 term, u32 terms) const {
 		return vector < vectors && term < terms ? numbers[(u64)vector * stride + term] : 0;
 	}
-	// Which element is i-th, of a number of vectors: neighbours in memory follow each other.
+	// Returns the vector of element i among count vectors. Neighbours in memory have
+	// neighbouring numbers.
 	template <u32 count> DEVICE_METHOD static u32 vector(u32 i) { return i / TILE_TERMS; }
 	template <u32 count> DEVICE_METHOD static u32 term(u32 i) { return i % TILE_TERMS; }
 };
 
-// Here the vectors' numbers of a term lie beside each other.
+// In Across the numbers of all vectors for one term lie beside each other.
 struct Across {
 	const float *numbers;
 	u32 stride, vectors;
@@ -54,7 +56,7 @@ struct Across {
 	template <u32 count> DEVICE_METHOD static u32 term(u32 i) { return i / count; }
 };
 
-// What a thread brings of a factor's next terms.
+// The numbers of a factor's next terms that a thread loads.
 template <class Factor, u32 count, u32 stride> struct Brought {
 	static constexpr u32 each = count * TILE_TERMS / TILE_THREADS;
 	float numbers[each];
@@ -74,9 +76,9 @@ template <class Factor, u32 count, u32 stride> struct Brought {
 	}
 };
 
-// Multiplies the vectors of left from row on by those of right from column on. Threads find in
-// sums elements thread and thread + TILE_THREADS of the tile, row after row. memory is
-// TILE_FLOATS of shared memory, which all threads are done with before and after.
+// Multiplies the vectors of left from row on by those of right from column on. sums receives
+// elements thread and thread + TILE_THREADS of the tile, row after row. memory is TILE_FLOATS
+// numbers of shared memory. No thread may use it before or after while others are here.
 template <class Left, class Right>
 DEVICE void multiply_tile(const Left &left, u32 row, const Right &right, u32 column, u32 terms, float *memory, float sums[2]) {
 	float *a = memory, *b = memory + TILE_TERMS * LEFT_STRIDE;
@@ -90,7 +92,7 @@ DEVICE void multiply_tile(const Left &left, u32 row, const Right &right, u32 col
 		from_left.store(a);
 		from_right.store(b);
 		sync_block();
-		if (from + TILE_TERMS < terms) { // on their way while these are multiplied
+		if (from + TILE_TERMS < terms) { // loaded while these are multiplied
 			from_left.fetch(left, row, from + TILE_TERMS, terms);
 			from_right.fetch(right, column, from + TILE_TERMS, terms);
 		}

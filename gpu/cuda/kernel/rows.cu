@@ -1,8 +1,8 @@
-// The clipped sum of the gradients of a batch, by itself.
+// The clipped sum of a batch's gradients in a kernel of its own, for tests.
 #include "rows.h"
 
-// Writes the sum of what slopes[l]·rows[records[l]], l < count, add to a release, in one
-// block. Nothing hides it: it stays on the device, but in tests.
+// Writes the clipped sum of slopes[l]·rows[records[l]] over l < count, in one block. There is
+// no noise: only tests read it from the device.
 KERNEL void sum_rows(i64 *out, const u64 *words, const double *rows, const double *slopes, const u64 *records, u64 count) {
 	Plan plan = {words};
 	u32 d = (u32)plan.at(PLAN_DIM);

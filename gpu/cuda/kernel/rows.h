@@ -1,11 +1,11 @@
-// The gate of dpmech for records whose vectors are multiples of the rows of a table
-// (dpmech/rows.go, where the proof is): clip to an L2 norm, truncate toward zero to whole
-// steps of the lattice, add as integers, in any order.
+// dpmech's clipped sum for records whose vectors are multiples of the rows of a table
+// (dpmech/rows.go has the proof): clip to an L2 norm, truncate toward zero to whole steps of
+// the lattice, add as integers in any order.
 #pragma once
 
 #include "plan.h"
 
-// The sum of squares of a row, in the order in which dpmech adds.
+// Returns the sum of squares of a row, added in the same order as dpmech adds.
 DEVICE double sum_of_squares(const double *v, u32 d) {
 	double a = 0, b = 0, c = 0, e = 0;
 	u32 j = 0;
@@ -30,9 +30,9 @@ DEVICE double dot(const double *x, const double *v, u32 d) {
 	return s + t;
 }
 
-// What turns the row of squared norm ss into steps of the clipped slope·row. Where dpmech
-// has no proof that rounding is harmless the record adds zero: it is not finite then, or
-// smaller or larger by hundreds of orders of magnitude than what anybody measures.
+// Returns the factor that converts a row of squared norm ss to steps of the clipped slope·row.
+// If dpmech has no proof that rounding is harmless, the record adds zero: it is then not
+// finite, or hundreds of orders of magnitude smaller or larger than any measurement.
 DEVICE double row_factor(const Plan &plan, double slope, double ss) {
 	double root = square_root(ss), n = (slope < 0 ? -slope : slope) * root;
 	if (!(ss >= 0x1p-900 && ss <= 0x1p1000 && n <= 0x1.fffffffffffffp1023)) return 0;
@@ -41,8 +41,8 @@ DEVICE double row_factor(const Plan &plan, double slope, double ss) {
 	return slope < 0 ? -factor : factor;
 }
 
-// The sums of d coordinates, each in parts that different threads add up. It takes parts·d
-// words of shared memory, and one and a half for every thread.
+// The sums of d coordinates, each in several parts that different threads add to. It takes
+// parts·d words of shared memory, and one and a half for every thread.
 struct Sums {
 	i64 *sums;       // parts·d
 	double *factors; // one for every thread of the block
@@ -56,12 +56,12 @@ struct Sums {
 		records = (u32 *)(factors + threads);
 	}
 
-	// Sets all sums to zero. Every thread clears what it adds to.
+	// Sets all sums to zero. Every thread clears the sums that it adds to.
 	DEVICE_METHOD void clear() {
 		for (u32 i = thread_index(); i < parts * d; i += block_size()) sums[i] = 0;
 	}
 
-	// Adds factor·row for the record of every thread of the block, none where factor is
+	// Adds factor·row for the record of every thread of the block, and nothing if factor is
 	// zero.
 	DEVICE_METHOD void add(const double *rows, u32 record, double factor) {
 		factors[thread_index()] = factor;
@@ -78,7 +78,7 @@ struct Sums {
 		sync_block();
 	}
 
-	// The sum of coordinate j; all threads are done with adding.
+	// Returns the sum of coordinate j. All threads must have finished adding.
 	DEVICE_METHOD i64 total(u32 j) const {
 		i64 sum = 0;
 		for (u32 p = 0; p < parts; p++) sum += sums[p * d + j];

@@ -1,8 +1,8 @@
 // Private variational inference: the steps of a visit, in one block of threads.
 //
-// A step is that of solver.DPSVI with aligned gradients and one draw of θ. Everything is
-// done in numbers of 64 bits, and sums over records are sums of integers, so that a
-// problem has the same result every time, whatever the size of a block.
+// A step is that of solver.DPSVI with aligned gradients and one draw of θ. Numbers have 64
+// bits, and sums over records are sums of integers, so a problem has the same result every
+// time, whatever the size of a block.
 #pragma once
 
 #include "batch.h"
@@ -12,25 +12,25 @@
 // One problem; gpu/cuda writes the fields in this order.
 struct Problem {
 	const u64 *plan;
-	const double *rows;     // of numbers, for each record
+	const double *rows;     // the numbers of each record
 	const double *outcomes; // one for each record
-	const double *cavity;   // means, and then precisions
+	const double *cavity;   // means, then precisions
 	const double *rates;    // sizes of the steps
 	double *state;          // see State
 	i64 *releases;          // steps × d, or null
-	const double *model;    // what else the model is made of
+	const double *model;    // further numbers of the model
 	const Beyond *beyond;   // for each coordinate, or null
-	u64 family;             // of outcomes
-	double rate;            // of sampling
-	double share;           // of the prior beyond the base that is this problem's
-	u64 average_from; // the first step whose result is part of the average
+	u64 family;             // family of outcomes
+	double rate;            // sampling rate
+	double share;           // this problem's share of the prior beyond the base
+	u64 average_from; // the first step that is part of the average
 	double beta1, beta2, epsilon; // of Adam
-	u64 open;         // a sample that dpmech has to decide before the steps can be taken, or 0
+	u64 open;         // an undecided sample, which dpmech has to decide, or 0
 };
 
-// The state of a gpu.MeanField with a gpu.Adam: the numbers of steps and of those that are
-// averaged; means and logarithms of standard deviations, and their sums over the averaged
-// steps; powers of Adam's decay rates, and its moments.
+// The state of a gpu.MeanField with a gpu.Adam: the numbers of steps and of averaged steps;
+// means and logarithms of standard deviations, and their sums over the averaged steps; powers
+// of Adam's decay rates, and its moments.
 struct State {
 	double *counts, *point, *total, *powers, *first, *second;
 
@@ -38,22 +38,21 @@ struct State {
 		: counts(at), point(at + 2), total(point + 2 * d), powers(total + 2 * d), first(powers + 2), second(first + 2 * d) {}
 };
 
-// Moves coordinate i uphill, as gpu.Adam does, given the powers of its decay rates.
+// Moves coordinate i uphill as gpu.Adam does, given the powers of its decay rates.
 DEVICE void ascend(const Problem &p, const State &s, u32 i, double gradient, double rate, double power1, double power2) {
 	s.first[i] += (1 - p.beta1) * (gradient - s.first[i]);
 	s.second[i] += (1 - p.beta2) * (gradient * gradient - s.second[i]);
 	s.point[i] += rate * s.first[i] * (1 / (1 - power1)) / (square_root(s.second[i] * (1 / (1 - power2))) + p.epsilon);
 }
 
-// The steps of a problem. A Model is made of a problem, its number of coordinates and shared
-// memory, and has
+// Takes the steps of a problem. A Model is constructed from a problem, its number of
+// coordinates and shared memory, and has
 //
-//	void begin(theta)                 an empty sum, at a draw of θ
+//	void begin(theta)                 starts an empty sum at a draw of θ
 //	void look(there, record, theta)   adds the clipped gradient of each thread's record
-//	i64 total(j)                      coordinate j of the sum, in steps of the lattice
+//	i64 total(j)                      returns coordinate j of the sum, in steps of the lattice
 //
-// of which all threads call the first two together, with a barrier before the second and
-// the third.
+// All threads call the first two together, with a barrier before the second and the third.
 template <class Model> DEVICE void take_steps(Problem *problems) {
 	Problem p = problems[block_index()];
 	Plan plan = {p.plan};
@@ -73,7 +72,7 @@ template <class Model> DEVICE void take_steps(Problem *problems) {
 	if (thread_index() == 0) *open = 0;
 	for (u32 t = 0; t < steps; t++) {
 		begin_batch(plan, t, batch);
-		// The noise is there before a record is looked at.
+		// The noise is drawn before any record is read.
 		for (u32 j = thread_index(); j < d; j += block_size()) {
 			if (!noise(plan, t, j, hidden[j])) *open = open_sample(t, j);
 			epsilon[j] = normal(plan, t, j);

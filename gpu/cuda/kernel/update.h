@@ -1,14 +1,14 @@
-// The clipped sum of a batch of a network, its noise and a step of Adam: dpmech.ProductRun
-// and internal/math32, tile by tile.
+// The clipped sum of a batch of a network, its noise and a step of Adam: dpmech.ProductRun and
+// internal/math32, tile by tile.
 #pragma once
 
 #include "network.h"
 
 #define MOST_SQUARED_INPUT 0x1p180
 
-// Sums the squares of v, the same every time. memory has a number for each thread, of which
-// there are a power of two. Every thread gets the sum, to within a relative 2^-37: squares
-// are exact, of at most 2^16 numbers.
+// Returns the sum of the squares of v in every thread, the same every time. memory has a number
+// for each thread; the number of threads is a power of two. The relative error is at most
+// 2^-37, as squares are exact and count is at most 2^16.
 DEVICE double block_squares(const float *v, u32 count, double *memory) {
 	double sum = 0;
 	for (u32 i = thread_index(); i < count; i += block_size()) sum += (double)v[i] * (double)v[i];
@@ -23,18 +23,18 @@ DEVICE double block_squares(const float *v, u32 count, double *memory) {
 	return sum;
 }
 
-// By what outputs are multiplied, as dpmech's ProductSum.factor has it, where the error is
-// accounted for.
+// Returns the factor of outputs, as dpmech's ProductSum.factor, whose error is accounted for.
 DEVICE float clip_factor(double limit, double squared) {
 	double root = square_root(squared);
 	if (root <= limit) return 1;
-	return limit / root >= 0x1p-100 ? (float)(limit / root) : 0; // neither infinite nor no number
+	return limit / root >= 0x1p-100 ? (float)(limit / root) : 0; // neither infinite nor NaN
 }
 
-// The integer next to x, ties to even; |x| < 2^51.
+// Returns the integer nearest to x, ties to even; |x| < 2^51.
 DEVICE i64 round_to_even(double x) { return (i64)((x + 0x1.8p52) - 0x1.8p52); }
 
-// Makes the noise of a tile: eight samples of a block of words by each of the first threads.
+// Draws the noise of a tile. Each of the first threads takes eight samples from a block of
+// words.
 DEVICE void fill_noise(Network *network, u32 step, u32 layer, u32 first_row, u32 first_column, i64 *hidden) {
 	const Network &n = *network;
 	const u32 row = thread_index() / (TILE_COLUMNS / 8), column = thread_index() % (TILE_COLUMNS / 8) * 8;
@@ -50,7 +50,7 @@ DEVICE void fill_noise(Network *network, u32 step, u32 layer, u32 first_row, u32
 	}
 }
 
-// Moves the weight of sample j by a gradient, as single.AdamStep does.
+// Moves the weight of sample j by a gradient, as math32.AdamStep does.
 DEVICE void descend(const Network &n, u32 step, u64 j, float gradient) {
 	float g = gradient * (float)n.scale;
 	n.first[j] += (float)n.decay1 * (g - n.first[j]);
@@ -59,7 +59,8 @@ DEVICE void descend(const Network &n, u32 step, u64 j, float gradient) {
 	n.weights[j] -= n.moves[2 * step] * n.first[j] / (root + (float)n.epsilon);
 }
 
-// What records beyond those of the product have for an element, in steps of the lattice.
+// Returns the sum over records beyond those of the product for an element, in steps of the
+// lattice.
 FUNCTION i64 beyond(const Network &n, u32 layer, u32 row, u32 column, u32 from, double per_step) {
 	i64 sum = 0;
 	for (u32 k = from; k < (u32)n.count; k++) {
@@ -68,7 +69,8 @@ FUNCTION i64 beyond(const Network &n, u32 layer, u32 row, u32 column, u32 from, 
 	return sum;
 }
 
-// Moves a tile of weights of one of the layers, whose tiles follow each other.
+// Moves a tile of the weights of a layer. Blocks number the tiles of all layers, one layer
+// after another.
 template <bool hide> DEVICE void update_tile(Network *network) {
 	const Network &n = *network;
 	u32 layer = 0, block = block_index();
