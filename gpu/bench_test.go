@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// Figures for: value, gradient, norm and clipped sum, one core, over a random batch
-// of 2000 of 39,073 rows (the size of Adult), in ns per record.
+// These benchmarks compute values, gradients, norms and clipped sums on one core, over a random
+// batch of 2000 of 39,073 rows (the size of Adult), in ns per record.
 
 const (
 	benchRows  = 39_073
@@ -82,7 +82,7 @@ func BenchmarkSum(b *testing.B) {
 	}
 }
 
-// BenchmarkGeneric is the same without fused kernels.
+// BenchmarkGeneric measures the programs without fused kernels.
 func BenchmarkGeneric(b *testing.B) {
 	for _, c := range benchmarks {
 		b.Run(c.name, func(b *testing.B) {
@@ -92,7 +92,7 @@ func BenchmarkGeneric(b *testing.B) {
 	}
 }
 
-// BenchmarkEach is the private path up to the sink.
+// BenchmarkEach measures the private path up to the sink.
 func BenchmarkEach(b *testing.B) {
 	for _, c := range benchmarks {
 		b.Run(c.name, func(b *testing.B) {
@@ -102,8 +102,8 @@ func BenchmarkEach(b *testing.B) {
 	}
 }
 
-// BenchmarkStep is a step of stochastic variational inference: draw, clipped sum over
-// 195 rows, Adam; without sampling of the batch and without noise.
+// BenchmarkStep measures a step of stochastic variational inference: draw, clipped sum over 195
+// rows, Adam. It samples no batch and adds no noise.
 func BenchmarkStep(b *testing.B) {
 	e, q, g := benchSetup(b, CPU{}, benchmarks[0].build)
 	adam, err := NewAdam(2*len(g), .9, .999, 1e-8)
@@ -124,8 +124,7 @@ func BenchmarkStep(b *testing.B) {
 	})
 }
 
-// BenchmarkRows is logistic regression over all rows, of which there are more and
-// more.
+// BenchmarkRows measures logistic regression over all rows of growing tables.
 func BenchmarkRows(b *testing.B) {
 	m, err := benchRegression(14).Build(programs.Logistic)
 	if err != nil {

@@ -77,9 +77,7 @@ func unbounded(q *Query) bool { return q.Inside == nil && math.IsInf(q.Clip, 1) 
 func (n *lanes) handRows(q *Query, total int, sink RowSink) error {
 	f := n.p.row
 	x := n.table.Nodes[f.other]
-	prefetch(q, x, f.cols, 0)
 	for from := 0; from < total; from += block {
-		prefetch(q, x, f.cols, from+block)
 		rows := n.pick(q, from, min(from+block, total))
 		slopes := n.draws[0].fused.slopes(n.p.m.Verified(), rows)
 		if err := sink.AddRows(slopes, rows, x); err != nil {
@@ -87,14 +85,6 @@ func (n *lanes) handRows(q *Query, total int, sink RowSink) error {
 		}
 	}
 	return nil
-}
-
-// prefetch asks for the rows of a block of the batch, beginning with record from. The rows of a
-// random batch are far apart, and in a large table they are in no cache.
-func prefetch(q *Query, x []float64, cols, from int) {
-	if from < len(q.Batch) {
-		prefetchRows(&x[0], q.Batch[from:min(from+block, len(q.Batch))], 8*cols)
-	}
 }
 
 // start assigns the slots.

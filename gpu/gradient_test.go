@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The gradient of every model agrees with central differences of its density, and
-// that of its prior too.
+// The gradient of every model agrees with central differences of its density, and the gradient
+// of its prior with differences of the prior.
 func TestGradientAgainstDifferences(t *testing.T) {
 	for name := range zoo {
 		t.Run(name, func(t *testing.T) {
@@ -58,9 +58,9 @@ func difference(theta []float64, i int, f func() float64) float64 {
 	return (up - down) / (2 * h)
 }
 
-// Norms, clipped sums, values and what a sink gets agree with gradients that are
-// formed one by one: at random points, rows and group indices, with one draw or
-// several, aligned and joint, with and without terms inside the clip.
+// Norms, clipped sums, values and contributions to a sink agree with gradients that are formed
+// one by one: at random points, rows and group indices, with one draw or several, aligned and
+// joint, with and without terms inside the clip.
 func TestSumsAgainstMaterialised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -82,7 +82,7 @@ func TestSumsAgainstMaterialised(t *testing.T) {
 	}
 }
 
-// randomQuery draws a query: often clipping, sometimes joint, with inside terms.
+// randomQuery draws a query: often with a clip, sometimes joint, with terms inside.
 func randomQuery(t *rapid.T, rng *rand.Rand, d, rows int) *Query {
 	q := &Query{Clip: math.Exp(2 * rng.NormFloat64())}
 	vector := func(n int) []float64 {
@@ -143,7 +143,7 @@ func checkQuery(t fatal, e *cpu, plain *materialised, q *Query) {
 	}
 }
 
-// collect is a sink that keeps everything.
+// collect is a sink that keeps all contributions.
 type collect struct {
 	size int
 	clip float64

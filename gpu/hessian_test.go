@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The Hessian of every model agrees with second differences of the density, and
-// that of generalised linear models is the same with and without the fused kernel.
+// The Hessian of every model agrees with second differences of the density. For generalised
+// linear models it is the same with and without the fused kernel.
 func TestHessian(t *testing.T) {
 	for name := range zoo {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// randomProgram grows a program from nodes that the verifier accepts.
+// randomProgram builds a program of nodes that the verifier accepts.
 func randomProgram(t *rapid.T) *model.Model {
 	p := ir.Program{
 		Name: "random",
@@ -66,7 +66,7 @@ func randomProgram(t *rapid.T) *model.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The likelihood uses as much as possible: all scalars of records.
+	// The likelihood uses all scalars of records, as many nodes as possible.
 	for i := range p.Nodes {
 		if v.Phase(i) == ir.Record && v.Shape(i).Size() == 1 && i != p.Likelihood {
 			p.Nodes = append(p.Nodes, ir.Node{Op: ir.Add, Args: []int{p.Likelihood, i}})
@@ -80,8 +80,8 @@ func randomProgram(t *rapid.T) *model.Model {
 	return m
 }
 
-// A record that is refused leaves no trace in what later records meet: here a
-// matrix multiplies a vector that all records share, and the first row overflows.
+// A refused record has no effect on later records. Here a matrix multiplies a vector that all
+// records share, and the first row overflows.
 func TestRefusedRecordLeavesNoTrace(t *testing.T) {
 	b := model.NewBuilder("trace")
 	y, x := b.Real("y", -1, 1), b.Real("x", -1e300, 1e300)
@@ -98,7 +98,7 @@ func TestRefusedRecordLeavesNoTrace(t *testing.T) {
 		switch n.Op {
 		case ir.Global:
 			global = i
-		case ir.MatVec: // the vector itself, which the builder would not give
+		case ir.MatVec: // the vector itself, which the builder would not accept
 			program.Nodes[i].Args = []int{n.Args[0], global}
 		}
 	}
@@ -148,9 +148,9 @@ func randomNode(t *rapid.T, n int) ir.Node {
 	return node
 }
 
-// Whatever program the verifier accepts: what a record contributes has a norm of at
-// most C and is finite, however extreme rows and parameters are, agrees with the
-// gradient formed by itself, and does not change by a bit when all other rows do.
+// For every program that the verifier accepts, the contribution of a record is finite with a
+// norm of at most C, however extreme rows and parameters are. It agrees with the gradient
+// formed by itself, and does not change by a bit when all other rows change.
 func TestHostilePrograms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := randomProgram(t)
@@ -208,8 +208,7 @@ func checkFinite(t fatal, e *cpu, q *Query) {
 	}
 }
 
-// checkContributions compares with gradients that are formed, where these are not
-// dominated by rounding.
+// checkContributions compares with gradients that are formed, unless rounding dominates them.
 func checkContributions(t fatal, s *collect, plain *materialised, q *Query) {
 	for l, row := range plain.batch(q) {
 		plain.shared.Set(q.Draws[0])

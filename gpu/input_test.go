@@ -37,7 +37,7 @@ func TestWorkersGiveTheSameBits(t *testing.T) {
 				}
 			}
 		}
-		// The parts add up to what one evaluator of each row gives.
+		// The parts add up to the sum that one evaluator of each row gives.
 		plain := newMaterialised(m, table)
 		whole := make([]float64, 2*m.Dim())
 		if _, err := plain.Sum(whole, q); err != nil {
@@ -95,8 +95,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// Records where something overflows contribute zero and are counted; the others are
-// not disturbed.
+// Records in which something overflows contribute zero and are counted. Other records are not
+// affected.
 func TestOverflowContributesZero(t *testing.T) {
 	m := build(t, "poisson")
 	rng := rand.New(rand.NewSource(7))
@@ -104,7 +104,7 @@ func TestOverflowContributesZero(t *testing.T) {
 	columns := randomColumns(m, rng, rows, 1)
 	bad := map[int32]bool{3: true, 64: true, 129: true}
 	for row := range bad {
-		columns[1][int(row)*5] = 50 // the bound
+		columns[1][int(row)*5] = 50 // the bound of the column
 	}
 	table, err := m.Load(rows, columns)
 	if err != nil {
@@ -148,7 +148,7 @@ func TestOverflowContributesZero(t *testing.T) {
 	}
 }
 
-// An empty batch is an ordinary one.
+// An empty batch gives a sum of zero.
 func TestEmptyBatch(t *testing.T) {
 	m := build(t, "logistic")
 	rng := rand.New(rand.NewSource(8))
@@ -198,7 +198,8 @@ func TestQueryErrors(t *testing.T) {
 	}
 }
 
-// Data outside the public bounds is refused when it is loaded, without the value.
+// Loading returns an error for data outside the public bounds, and the error does not contain
+// the value.
 func TestLoadErrors(t *testing.T) {
 	m := build(t, "poisson")
 	const secret = 1234.5678
@@ -223,7 +224,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// A component that would be formed over too many coordinates is refused.
+// A program with a component over too many coordinates does not compile.
 func TestCompileLimits(t *testing.T) {
 	b := model.NewBuilder("large")
 	names := features(maxDense + 1)

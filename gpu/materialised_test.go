@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/model/tape"
 )
 
-// materialised is the plain evaluator, one row at a time: it forms the gradient of
-// every record over all tables and pulls it back to θ.
+// materialised is the plain evaluator, one row at a time: it forms the gradient of every record
+// over all tables and maps it back to θ.
 type materialised struct {
 	m       *model.Model
 	table   *model.Table
@@ -29,7 +29,7 @@ func newMaterialised(m *model.Model, table *model.Table) *materialised {
 func (e *materialised) Dim() int  { return e.m.Dim() }
 func (e *materialised) Rows() int { return e.table.Rows }
 
-// gradient returns ℓ_n and ∂ℓ_n/∂θ at the point that shared was set to.
+// gradient returns ℓ_n and ∂ℓ_n/∂θ at the point of shared.
 func (e *materialised) gradient(row int32) (float64, []float64) {
 	e.records.Begin()
 	value := e.records.Forward([]int32{row})[0]
@@ -46,7 +46,7 @@ func (e *materialised) gradient(row int32) (float64, []float64) {
 	return value, grad
 }
 
-// add adds what a bridge contributes to the gradient in its table.
+// add adds a node's contribution to the gradient in its table.
 func (e *materialised) add(n *ir.Node, adj []float64, row int) {
 	t := 0
 	switch n.Op {

@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// zoo has one program of each kind of likelihood, and programs with features that those
-// lack, such as records that use one coordinate twice.
+// zoo has one program of each kind of likelihood, and programs with other features, such as
+// records that use one coordinate twice.
 var zoo = map[string]func() (*model.Model, error){
 	"logistic":   func() (*model.Model, error) { return regression.Build(programs.Logistic) },
 	"plain":      func() (*model.Model, error) { return plain.Build(programs.Logistic) },
@@ -54,8 +54,8 @@ func grouped(most, correlation float64, slopes ...string) programs.Regression {
 	return r
 }
 
-// pairs: a match between two players with strengths from one table; a player may
-// play against itself.
+// pairs is a match between two players with strengths from one table. A player may play against
+// itself.
 func pairs() (*model.Model, error) {
 	b := model.NewBuilder("pairs")
 	y, i, j := b.Integer("y", 0, 1), b.Integer("i", 0, 2), b.Integer("j", 0, 2)
@@ -65,7 +65,7 @@ func pairs() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Apply(ir.Sub, first, b.Add(second, b.Gather(s, j)))))
 }
 
-// tangle: one parameter as coefficients, as a gathered table and as a whole.
+// tangle uses one parameter as coefficients, as a gathered table and as a whole.
 func tangle() (*model.Model, error) {
 	b := model.NewBuilder("tangle")
 	y, i := b.Real("y", -100, 100), b.Integer("i", 0, 3)
@@ -75,8 +75,7 @@ func tangle() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.Normal, y, eta, b.Apply(ir.Exp, b.Element(s, 2))))
 }
 
-// cuts: an ordered vector and a simplex, whose transforms are not element by
-// element.
+// cuts has an ordered vector and a simplex, whose transforms are not element by element.
 func cuts() (*model.Model, error) {
 	b := model.NewBuilder("ordered")
 	y, i := b.Real("y", -100, 100), b.Integer("i", 0, 3)
@@ -87,7 +86,7 @@ func cuts() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.Normal, y, mean, s))
 }
 
-// gatherRows: a matrix of slopes by group, centred, with a pooled scale.
+// gatherRows has a matrix of slopes by group, centred, with a pooled scale.
 func gatherRows() (*model.Model, error) {
 	b := model.NewBuilder("rows")
 	y, i, j := b.Integer("y", 0, 30), b.Integer("i", 0, 2), b.Integer("j", 0, 2)
@@ -98,8 +97,8 @@ func gatherRows() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.PoissonLog, y, b.Apply(ir.Min, eta, b.Number(3))))
 }
 
-// matrices: a matrix made of parameters multiplies a gathered vector, as with
-// correlated slopes.
+// matrices multiplies a gathered vector by a matrix made of parameters, as with correlated
+// slopes.
 func matrices() (*model.Model, error) {
 	b := model.NewBuilder("matrices")
 	y, i := b.Real("y", -100, 100), b.Integer("i", 0, 2)
@@ -124,8 +123,8 @@ func deep() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Apply(ir.Sum, h)))
 }
 
-// twice: a generalised linear model in which a shared scalar shifts the predictor
-// twice and is the scale too.
+// twice is a generalised linear model in which a shared scalar shifts the predictor twice and
+// is the scale too.
 func twice() (*model.Model, error) {
 	b := model.NewBuilder("twice")
 	y, x := b.Real("y", -100, 100), b.Reals("x", []string{"a", "b"}, -50, 50)
@@ -134,8 +133,7 @@ func twice() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.Normal, y, b.Add(b.Linear(x, beta), s, s), s))
 }
 
-// positive: a generalised linear model whose coefficients are functions of their
-// coordinates.
+// positive is a generalised linear model whose coefficients are functions of their coordinates.
 func positive() (*model.Model, error) {
 	b := model.NewBuilder("positive")
 	y, x := b.Integer("y", 0, 1), b.Reals("x", []string{"a", "b"}, -50, 50)
@@ -143,7 +141,7 @@ func positive() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.BernoulliLogit, y, b.Linear(x, beta)))
 }
 
-// everything: each operation at least once.
+// everything has each operation at least once.
 func everything() (*model.Model, error) {
 	b := model.NewBuilder("everything")
 	y, x := b.Real("y", -100, 100), b.Reals("x", []string{"a", "b"}, -50, 50)
@@ -161,7 +159,7 @@ func everything() (*model.Model, error) {
 	return b.Build(b.LogDensity(ir.StudentT, y, b.Add(b.Number(1), b.Element(p, 1)), b.Mul(mean, b.Number(.1)), b.Add(b.Number(.5), b.Element(v, 0))))
 }
 
-// fatal is what helpers need of a test, a benchmark or a property.
+// fatal is the part of a test, a benchmark or a property that helpers use.
 type fatal interface {
 	Helper()
 	Fatal(args ...any)
@@ -177,7 +175,7 @@ func build(t fatal, name string) *model.Model {
 	return m
 }
 
-// randomTable has rows that fit a model's columns; spread is the scale of numbers.
+// randomTable returns rows that fit a model's columns. spread is the scale of numbers.
 func randomTable(t fatal, m *model.Model, rng *rand.Rand, rows int, spread float64) *model.Table {
 	t.Helper()
 	columns := randomColumns(m, rng, rows, spread)

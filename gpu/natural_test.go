@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// klAt is the divergence of N(m, s(ρ)²) at x from the one at y, by the book.
+// klAt returns the divergence of N(m, s(ρ)²) at x from that at y, by the textbook formula.
 func klAt(l Link, x, y []float64) float64 {
 	s, _ := l.apply(x[1])
 	r, _ := l.apply(y[1])
@@ -13,8 +13,8 @@ func klAt(l Link, x, y []float64) float64 {
 	return math.Log(r/s) + (s*s+gap*gap)/(2*r*r) - .5
 }
 
-// A small step solves F·Δ = rate·g, with the Fisher information F as the curvature of
-// the divergence between neighbours, here by differences.
+// A small step solves F·Δ = rate·g. The Fisher information F is computed as the curvature of
+// the divergence between neighbours, by differences.
 func TestNaturalStepIsTheGradientTimesTheInverseFisherInformation(t *testing.T) {
 	for _, link := range []Link{ExpLink, SoftplusLink} {
 		natural, err := NewNatural(link, 1)
@@ -27,7 +27,7 @@ func TestNaturalStepIsTheGradientTimesTheInverseFisherInformation(t *testing.T) 
 				above, below := []float64{at[0], at[1]}, []float64{at[0], at[1]}
 				above[i] += h
 				below[i] -= h
-				return (klAt(link, above, at) + klAt(link, below, at)) / (h * h) // it is 0 at at itself
+				return (klAt(link, above, at) + klAt(link, below, at)) / (h * h) // the divergence at at itself is 0
 			}
 			g := []float64{.7, -1.3}
 			x := []float64{at[0], at[1]}
@@ -42,8 +42,8 @@ func TestNaturalStepIsTheGradientTimesTheInverseFisherInformation(t *testing.T) 
 	}
 }
 
-// However long the gradient and the rate, a coordinate moves by its reach, towards where
-// the gradient leads.
+// However long the gradient and the rate, a coordinate moves by its reach in the direction of
+// the gradient.
 func TestNaturalStepHasAReach(t *testing.T) {
 	const reach = .5
 	natural, err := NewNatural(ExpLink, reach)

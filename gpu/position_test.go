@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// A record contributes the same bits alone, among others, and wherever it stands in a
-// batch: what a record more or less does to a noisy sum is what that record adds. If
-// its place rounded the others differently, their truncation to the lattice would add to
-// the sensitivity, without a bound but their number.
+// A record contributes the same bits alone, among others, and at any place in a batch. So one
+// record more or less changes a sum by that record's contribution. If its place changed the
+// rounding of other records, their truncation to the lattice would add to the sensitivity, with
+// no bound but their number.
 func TestContributionDependsOnNoPlace(t *testing.T) {
 	for name := range zoo {
 		for _, generic := range []bool{false, true} {
@@ -49,8 +49,8 @@ func TestContributionDependsOnNoPlace(t *testing.T) {
 	}
 }
 
-// collected returns what is handed out one by one and, where it is taken, as rows and as
-// vectors together.
+// collected returns the contributions passed one by one and, if the sink takes them, as rows
+// and as vectors together.
 func collected(t fatal, e *cpu, q *Query) [3][][]float64 {
 	t.Helper()
 	kept := collect{size: q.Size(e.Dim()), clip: q.Clip}

@@ -24,7 +24,7 @@ func (s *rowCollect) AddRows(slopes []float64, rows []int32, x []float64) error 
 	return nil
 }
 
-// Slopes of rows are the contributions that are formed otherwise, also where a record's
+// Slopes times rows equal the contributions that are formed otherwise, even if a record's
 // density is not finite, for batches of any size in any order.
 func TestRowsAreContributions(t *testing.T) {
 	for name := range zoo {
@@ -66,8 +66,8 @@ func TestRowsAreContributions(t *testing.T) {
 	}
 }
 
-// A regression without further parameters goes by rows, unless something other than a
-// sink is to look at contributions.
+// A regression without further parameters passes rows, unless something other than a sink looks
+// at contributions.
 func TestWhatGoesByRows(t *testing.T) {
 	rng := rand.New(rand.NewSource(4))
 	rows := func(name string, engine CPU, change func(q *Query)) bool {

@@ -43,9 +43,9 @@ func addRows(dst, c, x []float64, rows []int32) {
 	}
 }
 
-// scaleRowsOneByOne writes c[l]·x[rows[l]] to dst from element l·stride on. Rows have cols
+// scaleRows writes c[l]·x[rows[l]] to dst from element l·stride on. Rows have cols
 // elements.
-func scaleRowsOneByOne(dst []float64, stride int, c, x []float64, rows []int32, cols int) {
+func scaleRows(dst []float64, stride int, c, x []float64, rows []int32, cols int) {
 	for l, g := range c {
 		to := dst[l*stride:][:cols]
 		for j, v := range x[int(rows[l])*cols:][:cols] {

@@ -30,7 +30,7 @@ func (s scene) String() string {
 
 const precision = 2.5
 
-// data makes records.
+// data makes up records.
 func (s scene) data() Regression {
 	src := seeded.Stream(uint64(s.records), "data", uint64(s.dim))
 	r := Regression{Family: s.family, Dim: s.dim, Precision: precision}
@@ -56,7 +56,7 @@ func (s scene) data() Regression {
 	return r
 }
 
-// program is the model on the processor.
+// program returns the model on the processor.
 func (s scene) program(t testing.TB, r Regression) gpu.Evaluator {
 	t.Helper()
 	b := model.NewBuilder("regression")
@@ -135,7 +135,7 @@ func (s scene) mechanism(t testing.TB) *dpmech.SampledSum {
 	return mechanism(t, s.sampling, s.records, s.steps, s.dim, s.clip, s.noise)
 }
 
-// rowSink hands rows to the gate.
+// rowSink passes rows to the mechanism.
 type rowSink struct {
 	sum   *dpmech.Accumulator
 	dense []float64 // zero between records
@@ -157,13 +157,13 @@ func (s *rowSink) AddRows(slopes []float64, rows []int32, x []float64) error {
 	return s.sum.AddRows(slopes, rows, x)
 }
 
-// here takes the steps of a plan on the processor, and returns what they release.
+// here takes the steps of a plan on the processor and returns their releases.
 func (s scene) here(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField) (releases []int64) {
 	return takeHere(t, p, e, run, func([]float64, []float64) {})
 }
 
-// takeHere is here for any model; prior adds to a sum what the prior at θ has beyond the
-// base.
+// takeHere takes the steps for any model. prior adds the gradient at θ of the prior beyond the
+// base to a sum.
 func takeHere(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField, prior func(total, theta []float64)) (releases []int64) {
 	t.Helper()
 	noisy, total := make([]int64, e.Dim()), make([]float64, e.Dim())
@@ -192,7 +192,7 @@ func takeHere(t testing.TB, p *dpmech.Plan, e gpu.Evaluator, run *gpu.MeanField,
 	return releases
 }
 
-// visit sets a problem up on a device.
+// visit prepares a problem for a device.
 func (s scene) visit(t testing.TB, d Device, table *Table, index uint64) *Visit {
 	o := s.options(t)
 	return &Visit{
@@ -221,7 +221,7 @@ var scenes = []scene{
 	{Poisson, 600, 130, dpmech.FullBatch{}, 6, 0.1, 1},
 }
 
-// far returns the largest distance of two vectors, in units of their size.
+// far returns the largest difference between two vectors, relative to their size.
 func far(a, b []float64) (most float64) {
 	for i, x := range a {
 		most = math.Max(most, math.Abs(x-b[i])/(1+math.Abs(x)))
@@ -229,9 +229,9 @@ func far(a, b []float64) (most float64) {
 	return most
 }
 
-// A whole run on the device against the same steps by the processor's engine, optimiser
-// and gate, which share no code with the kernels: the same q to 1e-9, and the same
-// releases up to what 1e-9 of a gradient is in steps of the lattice.
+// A run on the device agrees with the same steps by the processor's engine, optimiser and
+// mechanism, which share no code with the kernels: q to 1e-9, and releases up to the steps of
+// the lattice that 1e-9 of a gradient amounts to.
 func TestDescentAgreesWithTheProcessor(t *testing.T) {
 	for i, s := range scenes {
 		d := devices[i%len(devices)]
@@ -257,7 +257,7 @@ func TestDescentAgreesWithTheProcessor(t *testing.T) {
 	}
 }
 
-// Many problems at once have the results that each has alone, in any order of threads.
+// Problems in one launch have the results that each has alone, in any order of threads.
 func TestProblemsKnowNothingOfEachOther(t *testing.T) {
 	s := scenes[2]
 	s.steps = 10
@@ -282,7 +282,7 @@ func TestProblemsKnowNothingOfEachOther(t *testing.T) {
 	}
 }
 
-// A block's memory is enough for each of several problems, also where another one has more
+// A block has enough memory for each of several problems, even if another one has more
 // coordinates.
 func TestProblemsOfSeveralSizes(t *testing.T) {
 	d := devices[0]
@@ -296,7 +296,7 @@ func TestProblemsOfSeveralSizes(t *testing.T) {
 	}
 }
 
-// A run in two visits goes on where the first one stopped.
+// A second visit continues where the first one stopped.
 func TestVisitsGoOn(t *testing.T) {
 	s := scenes[2]
 	d := devices[0]
@@ -327,7 +327,7 @@ func TestVisitsGoOn(t *testing.T) {
 	}
 }
 
-// spy is a device that remembers what was written to it, and can fail.
+// spy is a device that records what was written to it, and can fail.
 type spy struct {
 	Device
 	fail   string
@@ -354,8 +354,8 @@ func (s *spy) Launch(kernel string, blocks, threads, shared int, arguments ...ui
 	return s.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// Samples that a device leaves open are decided here, and the device takes the steps with what
-// was decided: they come out as where it leaves nothing open, bit for bit.
+// dpmech decides samples that a device leaves undecided, and the device takes the steps again
+// with the decisions. The results have the bits that they have without undecided samples.
 func TestWhatADeviceLeavesOpen(t *testing.T) {
 	s := scenes[0]
 	s.dim, s.records, s.steps = 40, 30, 120
@@ -367,7 +367,7 @@ func TestWhatADeviceLeavesOpen(t *testing.T) {
 	}
 	for _, c := range []struct {
 		slack       uint64
-		least, most int // plans that were handed out
+		least, most int // number of plans
 		taken       bool
 	}{{1 << 33, 4, 20, true}, {1 << 61, 65, 135, false}} {
 		v, beside := s.visit(t, d, table, 5), s.visit(t, d, table, 6)
@@ -394,7 +394,7 @@ func TestWhatADeviceLeavesOpen(t *testing.T) {
 	}
 }
 
-// Where a device fails the run is as it was, and the processor can take the same steps.
+// When a device fails the run is unchanged, and the processor can take the same steps.
 func TestADeviceThatFails(t *testing.T) {
 	s := scenes[0]
 	s.dim, s.records, s.steps = 40, 30, 50

@@ -11,7 +11,7 @@ import (
 	"fedpvi/gpu/cuda/kernel"
 )
 
-// devices is the first one of the driver that is found, which may be the emulated one.
+// devices holds the first device of the driver, which may be emulated.
 var devices []Device
 
 func TestMain(m *testing.M) {

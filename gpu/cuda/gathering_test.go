@@ -11,14 +11,14 @@ import (
 	"fedpvi/dpmech"
 )
 
-// crowded is a device that takes so many problems at a time, and counts.
+// crowded is a device that takes a limited number of problems at a time, and counts launches.
 type crowded struct {
 	Device
 	most int
 
 	mutex    sync.Mutex
-	launches []int // problems of each
-	held     int   // pieces of memory
+	launches []int // number of problems of each launch
+	held     int   // number of allocated pieces of memory
 }
 
 var errCrowded = errors.New("too many")
@@ -50,8 +50,8 @@ func (c *crowded) Launch(kernel string, blocks, threads, shared int, arguments .
 // gatheringScene is a small problem.
 var gatheringScene = scene{Logistic, 200, 3, dpmech.Poisson{Rate: 0.1, Selection: dpmech.Feistel}, 8, 1, 1.5}
 
-// gather has visits with keys from 1 on taken by members, of whom some more only leave, on
-// devices in turn. A number in bad has a visit that cannot be taken.
+// gather takes visits with keys from 1 on by members, with idle more members that only leave,
+// on the devices in turn. Visits whose number is in bad cannot be taken.
 func gather(t *testing.T, n, idle int, bad []int, on ...Device) (visits []*Visit, errs []error) {
 	t.Helper()
 	s := gatheringScene
@@ -78,7 +78,7 @@ func gather(t *testing.T, n, idle int, bad []int, on ...Device) (visits []*Visit
 	return visits, errs
 }
 
-// checkGathered looks whether visits that are not bad have the results that they have alone.
+// checkGathered checks that visits that are not bad have the results that they have alone.
 func checkGathered(t *testing.T, visits []*Visit, errs []error, bad []int) {
 	t.Helper()
 	for i, v := range visits {
@@ -98,8 +98,8 @@ func checkGathered(t *testing.T, visits []*Visit, errs []error, bad []int) {
 	}
 }
 
-// Visits of all members are one launch on each device, with the results that each has alone,
-// also where members leave without one.
+// The visits of all members are one launch on each device, with the results that each has
+// alone, even if members leave without a visit.
 func TestGatheredVisits(t *testing.T) {
 	for _, idle := range []int{0, 3} {
 		a, b := &crowded{Device: devices[0], most: 100}, &crowded{Device: devices[1], most: 100}
@@ -111,7 +111,7 @@ func TestGatheredVisits(t *testing.T) {
 	}
 }
 
-// What is too much at once is taken in parts, and a visit that cannot be taken spoils no other.
+// Too large a launch is split, and a visit that cannot be taken makes no other fail.
 func TestGatheredVisitsThatFail(t *testing.T) {
 	d := &crowded{Device: devices[0], most: 2}
 	visits, errs := gather(t, 7, 0, nil, d)
@@ -137,7 +137,7 @@ func TestGatheredVisitsThatFail(t *testing.T) {
 	}
 }
 
-// Members may come again, and who is none waits for nobody.
+// Members may bring several visits, and a visit without members waits for nobody.
 func TestGatheringsGoOn(t *testing.T) {
 	s := gatheringScene
 	d := &crowded{Device: devices[0], most: 100}
@@ -146,7 +146,7 @@ func TestGatheringsGoOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	visits := make([][]*Visit, 3)
-	for i := range visits { // of the members, one, two and three
+	for i := range visits { // one, two and three visits of the members
 		for range i + 1 {
 			visits[i] = append(visits[i], s.visit(t, d, nil, 1))
 		}

@@ -14,7 +14,7 @@ import (
 	"fedpvi/pvi/model"
 )
 
-// A play is a model with records on the processor and on a device.
+// A play is a model with its records on the processor and on a device.
 type play struct {
 	name     string
 	model    *model.Model
@@ -27,7 +27,7 @@ type play struct {
 	table    func(d Device, b Base) (*Table, error)
 }
 
-// normalBase has the given priors where they are normal, and wide ones elsewhere.
+// normalBase uses the given priors if they are normal, and wide normal ones otherwise.
 func (p *play) normalBase(share float64, prior func(name string) (mean, sd float64)) {
 	p.share = share
 	for _, name := range p.model.Names() {
@@ -168,7 +168,7 @@ func groups(t testing.TB, family Family, groups, records int, slopes []int, inte
 	return p
 }
 
-// prior adds what the prior has beyond the base, by the model's own derivatives.
+// prior adds the gradient of the prior beyond the base, from the model's own derivatives.
 func (p *play) prior(rate float64) func(total, theta []float64) {
 	shared := p.model.Shared()
 	gradient := make([]float64, p.model.Dim())
@@ -220,8 +220,8 @@ func (p *play) evaluator(t testing.TB) gpu.Evaluator {
 	return e
 }
 
-// Whole runs of mixtures and of multilevel regressions against the processor's engine,
-// with the parts of their priors that are not normal.
+// Runs of mixtures and of multilevel regressions agree with the processor's engine, including
+// priors that are not normal.
 func TestModelsAgreeWithTheProcessor(t *testing.T) {
 	poisson := func(rate float64) dpmech.Sampling { return dpmech.Poisson{Rate: rate, Selection: dpmech.Feistel} }
 	for i, p := range []*play{
@@ -269,8 +269,7 @@ func TestModelsAgreeWithTheProcessor(t *testing.T) {
 	}
 }
 
-// Whatever a record holds, it adds no more than the clip, and nothing if its gradient is
-// not finite.
+// A record adds at most the clip, and zero if its gradient is not finite.
 func TestNoRecordAddsMoreThanTheClip(t *testing.T) {
 	const clip = 0.7
 	base := func(d int) Base {
@@ -396,7 +395,7 @@ func TestModelsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// checkFits asks whether a device takes records "as it is", and no others.
+// checkFits checks that a device takes records "as it is", and no others.
 func checkFits(t *testing.T, d Device, name string, r Records) {
 	t.Helper()
 	table, err := r.Put(d)

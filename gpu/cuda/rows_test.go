@@ -10,10 +10,10 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// uniform returns a number of [−1, 1).
+// uniform returns a number in [−1, 1).
 func uniform(src *dpmech.Stream) float64 { return float64(int64(src.Uint64())>>10) * 0x1p-53 }
 
-// sumHere returns what rows add to a release, without noise.
+// sumHere returns the sum that rows add to a release, without noise.
 func sumHere(t *testing.T, m *dpmech.SampledSum, slopes []float64, rows []int32, x []float64) []int64 {
 	t.Helper()
 	gate, err := dpmech.NewGaussianSum(dpmech.Config{
@@ -35,7 +35,7 @@ func sumHere(t *testing.T, m *dpmech.SampledSum, slopes []float64, rows []int32,
 	return sum
 }
 
-// The same slopes and rows add up to the same integers, in blocks of any size.
+// The same slopes and rows give the same integer sums as the mechanism, in blocks of any size.
 func TestSumsOfRowsAreThoseOfTheGate(t *testing.T) {
 	src := seeded.Stream(1, "rows")
 	for i, c := range []struct{ count, dim, threads int }{
@@ -70,8 +70,7 @@ func TestSumsOfRowsAreThoseOfTheGate(t *testing.T) {
 	}
 }
 
-// Whatever a slope and a row are, they add no more than the clip; a row that is not finite,
-// or whose square is not, adds zero.
+// A row adds at most the clip for any slope, and zero if it or its square is not finite.
 func TestNoRowAddsMoreThanTheClip(t *testing.T) {
 	sizes := []float64{0, math.Copysign(0, -1), 5e-324, 1e-310, 1e-200, 1e-150, 1e-30, 1, 3, 1e30, 1e150, 1e160, 1.7e308, math.Inf(1), math.NaN()}
 	d := devices[0]

@@ -9,8 +9,8 @@ import (
 	"fedpvi/internal/special"
 )
 
-// Derivatives of log densities against the formulas of package special and of the
-// densities, from where an outcome is certain to where it cannot be.
+// Derivatives of log densities agree with the formulas of package special and of the densities,
+// from outcomes that are certain to outcomes that are impossible.
 func TestSlopesOfOutcomes(t *testing.T) {
 	etas := []float64{0, 1e-9, -0.25, 0.5, 0.7, -1.3, 2, -2.49, 3.1, -4, 6.7, -7.99, 7.99, 8, -8, -8.01, 12, -30, 37, -37, 100, -700}
 	binary := []float64{0, 1}
@@ -55,7 +55,7 @@ func TestSlopesOfOutcomes(t *testing.T) {
 			for i := range n {
 				eta, y := points[2*i], points[2*i+1]
 				slope, scale := c.want(eta, y)
-				// What is a difference is as exact as its parts.
+				// A difference is as exact as its terms.
 				parts := 1 + y
 				if a, b := math.Float64frombits(got[2*i]), math.Float64frombits(got[2*i+1]); !close(a, slope, parts) || c.spread > 0 && !close(b, scale, (parts+c.spread)*(1+math.Abs(eta))) {
 					t.Errorf("%s on %s, η = %g, y = %g: %v and %v, want %v and %v", name, d.Name(), eta, y, a, b, slope, scale)
@@ -69,7 +69,7 @@ func close(got, want, parts float64) bool {
 	return got == want || math.Abs(got-want) <= 1e-13*(math.Abs(want)+parts) || math.Abs(got/want-1) < 1e-13
 }
 
-// negBinomial are the derivatives in η and in log φ, by the density's formula.
+// negBinomial returns the derivatives in η and in log φ by the density's formula.
 func negBinomial(phi float64) func(eta, y float64) (slope, scale float64) {
 	return func(eta, y float64) (slope, scale float64) {
 		x := eta - math.Log(phi)

@@ -28,7 +28,7 @@ func put(t testing.TB, d Device, words []uint64) uint64 {
 	return p
 }
 
-// output runs a kernel whose first argument is its output, and returns so many words.
+// output runs a kernel whose first argument is its output, and returns that many words.
 func output(t testing.TB, d Device, words int, kernel string, blocks, threads, shared int, arguments ...uint64) []uint64 {
 	t.Helper()
 	out := make([]uint64, words)
@@ -80,7 +80,7 @@ func TestWordsAreThoseOfChaCha20(t *testing.T) {
 	}
 }
 
-// mechanism returns a sampled sum of which plans can be made.
+// mechanism returns a sampled sum that can make plans.
 func mechanism(t testing.TB, sampling dpmech.Sampling, records, steps, dim int, clip, noise float64) *dpmech.SampledSum {
 	t.Helper()
 	m, err := dpmech.NewSampledSum(dpmech.SampledConfig{
@@ -92,7 +92,7 @@ func mechanism(t testing.TB, sampling dpmech.Sampling, records, steps, dim int, 
 	return m
 }
 
-// plan returns a plan of all steps, the same for the same index.
+// plan returns a plan of all steps. The same index gives the same plan.
 func plan(t testing.TB, m *dpmech.SampledSum, index uint64) *dpmech.Plan {
 	t.Helper()
 	p, err := m.Begin().Plan(m.Steps(), seeded.Streams(3, "plan", index), seeded.Stream(3, "plan, draws", index))
@@ -181,8 +181,8 @@ func checkBatch(t *testing.T, twin *dpmech.Plan, got []uint64, records, step int
 	}
 }
 
-// A size whose highest word is that of the draw is decided by the other words: of entries
-// that agree in it, the first that is above the draw.
+// If the highest word of an entry equals the draw, the lower words decide: the size is that of
+// the first entry above the draw.
 func TestSizesThatAgreeWithTheDrawInAWord(t *testing.T) {
 	m := mechanism(t, dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}, 40, 1, 1, 1, 4)
 	d := devices[0]
@@ -258,7 +258,7 @@ func TestNoiseIsThatOfThePlan(t *testing.T) {
 	}
 }
 
-// With bounds that are far apart much is left open, and the device says so.
+// With bounds that are far apart many samples are undecided, and the device reports them.
 func TestTheDeviceSaysWhatItLeavesOpen(t *testing.T) {
 	m := mechanism(t, dpmech.FullBatch{}, 1, 1, 16_384, 1, 2)
 	d := devices[0]
@@ -277,5 +277,5 @@ func TestTheDeviceSaysWhatItLeavesOpen(t *testing.T) {
 	}
 }
 
-// slackWord is where a plan has the distance of the bounds of the density.
+// slackWord is the place in a plan of the distance between the bounds of the density.
 const slackWord = 9

@@ -28,8 +28,8 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// What was not built with CUDA computes on the processor, and says why where a GPU is
-// demanded.
+// A program that was built without CUDA computes on the processor, and returns an error with
+// the reason if a GPU is demanded.
 func TestWithoutCUDA(t *testing.T) {
 	if Built {
 		t.Skip("this program knows GPUs")
@@ -79,7 +79,7 @@ func (*still) Launch(string, int, int, int, ...uint64) error { return nil }
 
 var _ cuda.Device = new(still)
 
-// A device that computes nothing does not pass, and keeps no memory.
+// A device that computes nothing fails the test, and keeps no memory.
 func TestADeviceThatComputesNothing(t *testing.T) {
 	s := &still{memory: map[uint64][]uint64{}}
 	err := Test(s)

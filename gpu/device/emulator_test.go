@@ -9,11 +9,11 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// wrong is a device with a fault in what is read back.
+// wrong is a device that returns faulty words.
 type wrong struct {
 	cuda.Device
 	flip int // bit of every word
-	word int // which word; 0 for none
+	word int // number of the faulty word among a thousand; 0 for none
 }
 
 func (w wrong) Read(words []uint64, memory uint64) error {
@@ -24,7 +24,7 @@ func (w wrong) Read(words []uint64, memory uint64) error {
 	return err
 }
 
-// The kernels pass, and a device that has one number of a thousand wrong does not.
+// The kernels pass the test, and a device with one wrong number in a thousand fails it.
 func TestTheTest(t *testing.T) {
 	d := &emulator.Device{}
 	for range 3 {

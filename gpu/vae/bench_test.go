@@ -16,7 +16,7 @@ import (
 // d3p's autoencoder of MNIST, with made-up images.
 var mnist = Shape{Pixels: 784, Hidden: 400, Latent: 50}
 
-// made returns images of which a fifth of the pixels is not black, as in MNIST.
+// made returns images with a fifth of the pixels not black, as in MNIST.
 func made(n, pixels int) [][]byte {
 	src := seeded.Stream(1, "images")
 	images := make([][]byte, n)
@@ -31,8 +31,8 @@ func made(n, pixels int) [][]byte {
 	return images
 }
 
-// Steps of an expected batch of 128 of 60,000, with privacy and without. Beside the mean
-// it gives the tenth part of steps that took least, which other work disturbs less.
+// BenchmarkStep measures steps of an expected batch of 128 of 60,000, with privacy and without.
+// Beside the mean it reports the lowest decile, which other work disturbs less.
 func BenchmarkStep(b *testing.B) {
 	sampling := dpmech.Poisson{Rate: 128. / 60000}
 	images := made(60000, mnist.Pixels)
@@ -63,8 +63,8 @@ func BenchmarkStep(b *testing.B) {
 	}
 }
 
-// Steps with privacy and without in turns, so that other work disturbs both alike: the time
-// of processors of both, at deciles and medians, and how many times as much privacy takes.
+// BenchmarkPrivacy takes steps with privacy and without in turns, so that other work disturbs
+// both alike. It reports deciles and medians of the processor time of both, and their ratio.
 func BenchmarkPrivacy(b *testing.B) {
 	sampling := dpmech.Poisson{Rate: 128. / 60000}
 	images := made(60000, mnist.Pixels)
@@ -96,7 +96,7 @@ func BenchmarkPrivacy(b *testing.B) {
 	}
 }
 
-// processorTime returns what all threads of the process have worked.
+// processorTime returns the processor time of all threads of the process.
 func processorTime(b *testing.B) time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {

@@ -10,10 +10,10 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// An unfree device takes the steps, and then cannot give the memory of the plan back.
+// An unfree device takes the steps, and then cannot free the memory of the plan.
 type unfree struct {
 	cuda.Device
-	after int // so many times it can
+	after int // number of frees that succeed
 }
 
 func (u *unfree) Free(memory uint64) error {
@@ -23,9 +23,9 @@ func (u *unfree) Free(memory uint64) error {
 	return u.Device.Free(memory)
 }
 
-// A device fails when the steps of a plan were taken. If the processor takes them again it
-// begins where the device began: otherwise the same noise hides two sums, of which both are
-// seen.
+// A device fails after it took the steps of a plan. If the processor takes them again it begins
+// where the device began: otherwise the same noise would hide two sums, both of which are
+// released.
 func TestDeviceFailsAfterTheSteps(t *testing.T) {
 	s := scenes[3]
 	want := s.trainer(t)
@@ -56,7 +56,7 @@ func TestDeviceFailsAfterTheSteps(t *testing.T) {
 	}
 }
 
-// A device fails in the middle of a plan, and then takes it anew.
+// A device fails in the middle of a plan, and then takes it again.
 func TestDeviceTakesAPlanAnew(t *testing.T) {
 	s := scenes[3]
 	want, tr := s.trainer(t), s.trainer(t)
@@ -88,7 +88,7 @@ func TestDeviceTakesAPlanAnew(t *testing.T) {
 	}
 }
 
-// A breaking device fails where it is told to.
+// A breaking device fails at a given call.
 type breaking struct {
 	cuda.Device
 	launch func(kernel string) error

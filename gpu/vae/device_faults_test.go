@@ -12,11 +12,11 @@ import (
 	"fedpvi/gpu/cuda"
 )
 
-// A faulty device does other things than it is told.
+// A faulty device deviates from its instructions.
 type faulty struct {
 	cuda.Device
 	memory map[uint64]bool
-	launch func(kernel string) bool // whether it runs
+	launch func(kernel string) bool // reports whether the kernel runs
 	write  func(words []uint64)
 	fail   error
 }
@@ -53,7 +53,7 @@ func (f *faulty) Launch(kernel string, blocks, threads, shared int, arguments ..
 	return f.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// Places of a plan's words that faults are planted in.
+// Places of a plan's words in which faults are planted.
 const (
 	recordsWord = 1
 	limitWord   = 6
@@ -74,8 +74,8 @@ func (s scene) onPlans(change func(words []uint64)) func([]uint64) {
 	}
 }
 
-// A device that does not clip, or not enough, or makes less noise, or the same twice, or no
-// noise, or batches of others, is found out by what it releases.
+// The releases show a device that does not clip, clips too little, makes less noise, the same
+// noise twice or no noise, or takes other batches.
 func TestDeviceFaultsAreSeen(t *testing.T) {
 	s := scenes[3]
 	for name, fault := range map[string]*faulty{
@@ -103,8 +103,8 @@ func TestDeviceFaultsAreSeen(t *testing.T) {
 	}
 }
 
-// What a device leaves open is decided here, and the device takes the steps with it: they come
-// out as where it leaves nothing open, bit for bit.
+// dpmech decides samples that a device leaves undecided, and the device takes the steps with
+// the decisions. The results have the bits that they have without undecided samples.
 func TestDeviceLeavesSamplesOpen(t *testing.T) {
 	s := scenes[3]
 	take := func(d cuda.Device, tr *Trainer) error {
@@ -123,7 +123,7 @@ func TestDeviceLeavesSamplesOpen(t *testing.T) {
 	}
 	for _, c := range []struct {
 		slack       uint64
-		least, most int // plans that were handed out
+		least, most int // number of plans
 		taken       bool
 	}{{1 << 33, 4, 12, true}, {1 << 61, 65, 65, false}} {
 		plans, tr := 0, s.trainer(t)
@@ -142,8 +142,8 @@ func TestDeviceLeavesSamplesOpen(t *testing.T) {
 	}
 }
 
-// What a device cannot do the processor does, with the same batches and noise, from where the
-// device began; memory is given back.
+// If a device fails, the processor takes the steps with the same batches and noise, from where
+// the device began. The device's memory is freed.
 func TestDeviceFails(t *testing.T) {
 	s := scenes[3]
 	want := s.trainer(t)

@@ -34,8 +34,8 @@ func poisson(rate float64) dpmech.Sampling {
 	return dpmech.Poisson{Rate: rate, Selection: dpmech.Feistel}
 }
 
-// Odd sizes; batches of nobody, of one, and of whole tiles; records of which some are
-// clipped and some are not.
+// Odd sizes; batches of no record, of one, and of whole tiles; some records are clipped and
+// some are not.
 var scenes = []scene{
 	{Shape{1, 1, 1}, 1, dpmech.FullBatch{}, 1, 3, 2, 0.05, 0},
 	{Shape{21, 11, 3}, 1, poisson(0.5), 1, 8, 1, 1, 0},
@@ -46,7 +46,7 @@ var scenes = []scene{
 	{Shape{9, 30, 4}, 500, dpmech.Poisson{Rate: 0.05}, 60, 4, 15, 0.06, 0},
 	{Shape{130, 70, 5}, 700, dpmech.WithoutReplacement{Batch: 17, Selection: dpmech.Feistel}, 17, 2, 200, 0.06, 0},
 	{Shape{5, 3, 1}, 100_000, poisson(2e-4), 40, 3, 20, 0.06, 0},
-	// Batches of which some records, or most, are added one by one.
+	// In these batches some records, or most, are added one by one.
 	{Shape{21, 11, 3}, 40, poisson(0.3), 11, 6, 11, 0.06, 0},
 	{Shape{33, 40, 17}, 300, poisson(0.1), 1, 3, 1200, 0.06, 0},
 	{Shape{64, 32, 8}, 129, dpmech.FullBatch{}, 97, 2, 75, 1e-3, 0},
@@ -77,8 +77,8 @@ func (s scene) plan(t testing.TB, seed uint64) *dpmech.ProductPlan {
 	return p
 }
 
-// trainer returns one of a network whose weights are large enough for every derivative to
-// show.
+// trainer returns a trainer of a network whose weights are large enough for every derivative to
+// matter.
 func (s scene) trainer(t testing.TB) *Trainer {
 	t.Helper()
 	n, err := NewNetwork(s.shape, seeded.Stream(3, "weights"))
@@ -122,7 +122,7 @@ func (s scene) mostInBatch(t testing.TB) int {
 	return max(1, sampler.MaxBatch())
 }
 
-// take has the trainer's device take a plan, and returns the noisy sums.
+// take takes a plan on the trainer's device, and returns the noisy sums.
 func take(t testing.TB, tr *Trainer, plan Planned, places int) []int64 {
 	t.Helper()
 	adam := tr.adam
@@ -144,7 +144,7 @@ func take(t testing.TB, tr *Trainer, plan Planned, places int) []int64 {
 	return releases
 }
 
-// A watched plan remembers what it released, in steps of the lattice, numbered as samples.
+// A watched plan keeps its releases, in steps of the lattice, numbered as samples.
 type watched struct {
 	*dpmech.ProductPlan
 	places   int
@@ -173,10 +173,10 @@ func (w *watched) Release(i int, dst []float32) error {
 	return err
 }
 
-// differences compares a device's steps of a plan with the same ones by dpmech and
-// the processor's network, which share no code with the kernels. It returns why they
-// are not the same: a noisy sum by more than 1e-5 of the clipped vectors, where an empty
-// batch leaves the noise alone, exactly; or a moment or a weight by more than 1e-5.
+// differences compares a device's steps of a plan with the same steps by dpmech and the
+// processor's network, which share no code with the kernels. It returns an error if a noisy sum
+// differs by more than 1e-5 of the clipped vectors (for an empty batch at all), or a moment or
+// a weight by more than 1e-5.
 func (s scene) differences(t testing.TB, d cuda.Device) error {
 	t.Helper()
 	there, here := s.trainer(t), s.trainer(t)
@@ -188,8 +188,8 @@ func (s scene) differences(t testing.TB, d cuda.Device) error {
 		t.Fatal(err)
 	}
 	for k, want := range w.releases {
-		// The processor's release is a float32, of which the last bits of a large number of
-		// steps are gone.
+		// The processor's release is a float32, which lacks the last bits of a large number of
+		// steps.
 		most := math.Abs(float64(want)) * 0x1p-24
 		if n := w.batches[k/places]; n > 0 {
 			most += 1 + 1e-5*float64(n)*s.clip/w.Mechanism().Lattice().Step()
@@ -217,7 +217,7 @@ func TestDeviceAgreesWithTheProcessor(t *testing.T) {
 	}
 }
 
-// A step of the network of the paper.
+// A device takes a step of the paper's network.
 func TestDeviceTakesAStepOfTheNetworkOfThePaper(t *testing.T) {
 	s := scene{Shape{784, 400, 50}, 1000, poisson(0.02), 64, 1, 1e4, 0.06, 0}
 	if err := s.differences(t, devices[0]); err != nil {
@@ -225,7 +225,7 @@ func TestDeviceTakesAStepOfTheNetworkOfThePaper(t *testing.T) {
 	}
 }
 
-// A record whose gradient is not finite counts for nothing, and others count as ever.
+// A record whose gradient is not finite adds zero, and does not affect other records.
 func TestDeviceRecordsThatAreNotFinite(t *testing.T) {
 	s := scenes[3]
 	for _, s.large = range []float32{1e10, 1e30, float32(math.Inf(1)), float32(math.NaN())} {
@@ -235,8 +235,8 @@ func TestDeviceRecordsThatAreNotFinite(t *testing.T) {
 	}
 }
 
-// moved returns how far the sums of a device move, in units of the sensitivity, if a record
-// is another one and the noise the same.
+// moved returns the distance by which a device's sums move if a record is replaced and the
+// noise is the same, in units of the sensitivity.
 func (s scene) moved(t testing.TB, d cuda.Device) float64 {
 	t.Helper()
 	m := s.mechanism(t)
@@ -257,8 +257,8 @@ func (s scene) moved(t testing.TB, d cuda.Device) float64 {
 	return math.Sqrt(squares) * m.Lattice().Step() / m.Sensitivity()
 }
 
-// Whatever the kernels compute, another record moves a sum by twice the sensitivity at most;
-// on a device that does not clip it moves it by more.
+// Replacing a record moves a sum by at most twice the sensitivity; on a device that does not
+// clip it moves further.
 func TestDeviceRecordsHaveBoundedInfluence(t *testing.T) {
 	s := scenes[5]
 	s.steps, s.clip = 1, 10 // norms are 40 to 200
@@ -271,8 +271,8 @@ func TestDeviceRecordsHaveBoundedInfluence(t *testing.T) {
 	}
 }
 
-// Without a promise gradients are as they are: those of the processor's backward pass,
-// which is checked by differences.
+// Without privacy the gradients are those of the processor's backward pass, which another test
+// checks by differences.
 func TestDeviceWithoutPrivacy(t *testing.T) {
 	for i, s := range scenes {
 		sampler, err := s.sampling.Sampler(s.records)
@@ -302,8 +302,7 @@ func TestDeviceWithoutPrivacy(t *testing.T) {
 	}
 }
 
-// A result is the same every time, in whatever order threads run, and in one plan or
-// several.
+// A result is the same every time, in any order of threads, and in one plan or several.
 func TestDeviceRepeats(t *testing.T) {
 	s := scenes[4]
 	var want []float64

@@ -12,7 +12,7 @@ import (
 	"fedpvi/gpu/cuda/kernel"
 )
 
-// devices is the first one of the driver that is found, which may be the emulated one.
+// devices holds the first device of the driver, which may be emulated.
 var devices []cuda.Device
 
 func TestMain(m *testing.M) {

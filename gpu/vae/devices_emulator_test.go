@@ -7,7 +7,7 @@ import (
 	"fedpvi/gpu/cuda/emulator"
 )
 
-// devices run threads in different orders, with the same results.
+// devices run threads in different orders with the same results.
 var devices = []cuda.Device{
 	&emulator.Device{Order: emulator.Forward}, &emulator.Device{Order: emulator.Backward}, &emulator.Device{Order: emulator.Shuffled},
 }

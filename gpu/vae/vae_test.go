@@ -14,7 +14,7 @@ import (
 
 var small = Shape{Pixels: 21, Hidden: 11, Latent: 3}
 
-// network returns a network whose weights are large enough for every derivative to show.
+// network returns a network whose weights are large enough for every derivative to matter.
 func network(t testing.TB, seed uint64) *Network {
 	t.Helper()
 	n, err := NewNetwork(small, seeded.Stream(seed, "weights"))
@@ -30,9 +30,9 @@ func network(t testing.TB, seed uint64) *Network {
 	return n
 }
 
-// plainLoss is −ELBO of one image in float64, written down from the definition: x its
-// pixels, e the standard normal numbers of its latent vector, θ the weights, layer by
-// layer and row by row.
+// plainLoss returns −ELBO of one image in float64, written from the definition: x are its
+// pixels, e the standard normal numbers of its latent vector, θ the weights, layer by layer and
+// row by row.
 func plainLoss(s Shape, theta []float64, x []float32, e []float64) float64 {
 	dense := func(in []float64, outputs int) []float64 {
 		out := make([]float64, outputs)
@@ -78,7 +78,7 @@ func (n *Network) flat() []float64 {
 	return theta
 }
 
-// materialise forms the gradient that pairs stand for.
+// materialise forms the gradient of pairs.
 func materialise(pairs []dpmech.Pair) []float64 {
 	var g []float64
 	for _, p := range pairs {
@@ -160,9 +160,9 @@ func mechanism(t testing.TB, records, together int, sampling dpmech.Sampling, cl
 	return m
 }
 
-// What a private step releases is the sum of materialised gradients, each clipped by its
-// own norm, with noise that is small here: it is within seven of its standard deviations
-// at every weight, but with probability 1e-9.
+// A private step releases the sum of materialised gradients, each clipped by its own norm, plus
+// small noise: at every weight it is within seven standard deviations of the noise, except with
+// probability 1e-9.
 func TestStepReleasesClippedGradients(t *testing.T) {
 	const records, clip, sigma = 40, 30., 1e-3
 	n := network(t, 3)
@@ -269,8 +269,7 @@ func TestWorkersAgree(t *testing.T) {
 	}
 }
 
-// Steps lower the loss of images that have something to learn; what is beyond a matrix
-// of weights stays zero.
+// Steps lower the loss of images with structure. Elements beyond a matrix of weights stay zero.
 func TestTrainingLearns(t *testing.T) {
 	n := network(t, 9)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -301,7 +300,7 @@ func TestTrainingLearns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Three pictures are told apart by log 3 = 1.1 nats.
+	// Knowing which of three pictures it is is worth log 3 = 1.1 nats.
 	if after := n.Loss(images, seeded.Stream(12, "bits")); !(before > 14 && after < 2.5) {
 		t.Errorf("loss %.3f before and %.3f after", before, after)
 	}
@@ -330,7 +329,7 @@ func TestTrainingLearns(t *testing.T) {
 	}
 }
 
-// A record's gradient has the same bits wherever in a chunk it stands.
+// A record's gradient has the same bits at any place in a chunk.
 func TestGradientDependsOnNoPlace(t *testing.T) {
 	n := network(t, 15)
 	images := made(recordsAtOnce, small.Pixels)
@@ -362,7 +361,7 @@ func TestGradientDependsOnNoPlace(t *testing.T) {
 }
 
 // Pixels are drawn with the probabilities of the image: counts lie within six standard
-// deviations but with probability 2e-9 each.
+// deviations, except with probability 2e-9 each.
 func TestPixelsAreDrawn(t *testing.T) {
 	n := network(t, 16)
 	p := newPass(n)
@@ -387,7 +386,7 @@ func TestPixelsAreDrawn(t *testing.T) {
 	}
 }
 
-// Chunks are a whole batch, of whole tiles that there is room for, and the last is a small one.
+// Chunks cover the batch, consist of whole tiles that fit, and end with a small one.
 func TestChunks(t *testing.T) {
 	for _, workers := range []int{1, 2, 3, 16, 200} {
 		tr := &Trainer{options: Options{Workers: workers}}

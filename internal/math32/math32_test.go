@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// withoutLanes runs a test with vector instructions, where the processor has them, and
-// without.
+// withoutLanes runs a test with vector instructions, if the processor has them, and without.
 func withoutLanes(t *testing.T, f func(t *testing.T)) {
 	t.Run("as it is", f)
 	if saved := hasLanes; saved {
@@ -27,8 +26,8 @@ func random(rng *rand.Rand, n int) []float32 {
 	return v
 }
 
-// A product is that of float64 arithmetic to within the rounding of its terms, for sizes
-// around those of tiles, and the rest of a tile comes out zero where w has none.
+// A product agrees with float64 arithmetic to within the rounding of its terms, for sizes
+// around those of tiles, and the rest of a tile is zero if w is zero there.
 func TestMultiply(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 2))
@@ -63,7 +62,7 @@ func TestMultiply(t *testing.T) {
 	})
 }
 
-// A row of a product has the same bits wherever it stands.
+// A row of a product has the same bits at any place.
 func TestRowDependsOnNoPlace(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 4))
@@ -90,8 +89,7 @@ func TestRowDependsOnNoPlace(t *testing.T) {
 	})
 }
 
-// A transpose made in pieces, whole lanes or not, is the transpose, and nothing is written
-// beside it.
+// A transpose made in pieces, whole lanes or not, is correct, and nothing beside it is written.
 func TestTranspose(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(5, 6))
@@ -118,8 +116,8 @@ func TestTranspose(t *testing.T) {
 	})
 }
 
-// Lanes or not, pixels are drawn alike, from the least number below a chance to the first
-// that is not.
+// With lanes and without, pixels are drawn alike, from the least number below a chance to the
+// first that is not below.
 func TestBernoulli(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		for n := range 35 {
@@ -152,8 +150,8 @@ func TestBernoulli(t *testing.T) {
 	})
 }
 
-// A sum of outer products is off by no more than what is promised, also where rounding
-// errors have one sign, and by a good part of it there: the bound is not idle.
+// The error of a sum of outer products is within its bound, even if rounding errors have one
+// sign, and then it reaches a good part of the bound.
 func TestSumError(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(7, 8))
@@ -162,7 +160,7 @@ func TestSumError(t *testing.T) {
 				const inputs, outputs = 13, 37
 				o := NewOuter(inputs, outputs, 208)
 				exact := make([]float64, inputs*outputs)
-				for i := range 208 { // what is beyond records must not show
+				for i := range 208 { // numbers beyond the records must have no effect
 					a, b := random(rng, inputs), random(rng, outputs)
 					if form != "random" {
 						for j := range a {
@@ -171,7 +169,7 @@ func TestSumError(t *testing.T) {
 						for j := range b {
 							b[j] = 1
 							if form == "growing" && i > 0 {
-								b[j] = 0x1p-24 + 0x1p-30 // beside 1 it counts double
+								b[j] = 0x1p-24 + 0x1p-30 // next to 1 it counts double
 							}
 						}
 					}
@@ -201,7 +199,8 @@ func TestSumError(t *testing.T) {
 				if off = math.Sqrt(off); !(off <= SumError(records)) {
 					t.Errorf("%s, %d records: off by %g, promised %g", form, records, off, SumError(records))
 				}
-				// All but one of these vectors are next to nothing, which the bound does not know.
+				// All but one of these vectors are almost zero, which the bound does not take
+				// into account.
 				if form == "growing" && records == 208 && off < SumError(208)/208/2 {
 					t.Errorf("the hostile sum is off by %g only, of %g: it shows nothing", off, SumError(records))
 				}
@@ -210,7 +209,7 @@ func TestSumError(t *testing.T) {
 	})
 }
 
-// Pieces of a sum are the whole, and a place that was cleared adds nothing.
+// Pieces of a sum make up the whole, and a place that was cleared adds nothing.
 func TestOuterPieces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	const inputs, outputs, records = 50, 20, 9
@@ -248,14 +247,14 @@ func TestOuterPieces(t *testing.T) {
 	}
 }
 
-// apart returns the distance of a number from the right one, in units of its last place.
+// apart returns the difference between a number and the exact one in units of its last place.
 func apart(got float32, want float64) float64 {
 	unit := math.Max(math.Abs(want)*0x1p-23, 0x1p-126*0x1p-23)
 	return math.Abs(float64(got)-want) / unit
 }
 
-// log(1 + eˣ) and its derivative are right to a few units of the last place over the whole
-// range, and no number stays none.
+// log(1 + eˣ) and its derivative are exact to a few units of the last place over the whole
+// range, and NaN gives NaN.
 func TestSoftplus(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		var x []float32
@@ -289,7 +288,7 @@ func TestSoftplus(t *testing.T) {
 				t.Errorf("element %d is %g and %g", i, dst[i], slope[i])
 			}
 		}
-		// Far below, what is left is at most the least of the range.
+		// Far below zero the result is at most the smallest of the range.
 		low := []float32{-100, -1e30, float32(math.Inf(-1)), -88, -100, -100, -100, -100}
 		Softplus(dst[:8], slope[:8], low)
 		for i := range low {
@@ -326,7 +325,7 @@ func TestSumSquares(t *testing.T) {
 	})
 }
 
-// Steps of Adam are those of the paper in float64, to within their rounding.
+// Steps of Adam agree with the paper's formulas in float64, to within rounding.
 func TestAdam(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(13, 14))

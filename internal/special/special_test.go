@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// log Φ and its slope against Simpson's rule for Φ(x)/φ(x) = ∫₀^∞ exp(xt − t²/2) dt.
+// log Φ and its slope agree with Simpson's rule for Φ(x)/φ(x) = ∫₀^∞ exp(xt − t²/2) dt.
 func TestLogPhi(t *testing.T) {
 	for _, x := range []float64{-1000, -100, -38, -37, -30.01, -30, -29.99, -10, -5, -1, 0, 1, 3} {
 		const n = 20000
@@ -32,8 +32,8 @@ func TestLogPhi(t *testing.T) {
 	}
 }
 
-// log Γ(x+k) − log Γ(x) and its slope against their sums over j of log(x+j) and
-// 1/(x+j), with compensation.
+// log Γ(x+k) − log Γ(x) and its slope agree with compensated sums over j of log(x+j) and
+// 1/(x+j).
 func TestLogRising(t *testing.T) {
 	for _, x := range []float64{1e-300, 1e-8, .3, 1, 7.5, 31, 33, 1000, 1e6, 1e12, 1e18, 1e25} {
 		for _, k := range []float64{0, 1, 2, 16, 17, 100, 2000} {

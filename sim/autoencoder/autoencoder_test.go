@@ -102,7 +102,7 @@ func play(t *testing.T, dir string, workers int, settings ...string) (*Run, *Res
 	return run, result
 }
 
-// A run writes what it came to, the same with any number of workers; privacy makes it worse.
+// A run writes its results, the same with any number of workers. Privacy makes the loss larger.
 func TestRun(t *testing.T) {
 	dir := folder(t)
 	run, private := play(t, dir, 1)
@@ -137,15 +137,15 @@ func TestRun(t *testing.T) {
 	if err != nil || picture.Bounds().Dx() != 10*(5*3+2)+2 {
 		t.Errorf("the picture: %v", err)
 	}
-	// The saved file is the experiment.
+	// The saved file describes the same experiment.
 	spec, err := Load(filepath.Join(out, "autoencoder.toml"), nil)
 	if err != nil || spec.Privacy == nil || *spec.Privacy != *run.Spec.Privacy {
 		t.Errorf("the saved file: %v", err)
 	}
 }
 
-// What the experiment of d3p costs is known: ε by its claim and by its function, and what
-// its batches cost (notes by two other accountants: 0.535, 1.012 and 1.983).
+// The cost of d3p's experiment is known: ε by its claim and by its function, and the proved
+// cost of its batches (two other accountants give 0.535, 1.012 and 1.983).
 func TestAccountingOfD3P(t *testing.T) {
 	spec, err := Load(filepath.Join("..", "..", "experiments", "d3p", "vae-mnist.toml"), nil)
 	if err != nil {
@@ -171,7 +171,7 @@ func TestAccountingOfD3P(t *testing.T) {
 	}
 }
 
-// Noise and rate follow from the public number of images, not from how many there are.
+// Noise and rate follow from the public number of images, not from the number in the file.
 func TestNothingFollowsFromTheNumberOfImages(t *testing.T) {
 	dir := folder(t)
 	write(t, filepath.Join(dir, "train.idx.gz"), idx(199))

@@ -15,7 +15,7 @@ import (
 	"fedpvi/sim"
 )
 
-// A card is the emulated device, which may fail after some launches, and counts its memory.
+// A card is the emulated device. It may fail after some launches, and counts its memory.
 type card struct {
 	emulator.Device
 	launches, fails int
@@ -33,7 +33,7 @@ func (c *card) Launch(kernel string, blocks, threads, shared int, arguments ...u
 	return c.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// A socket has a card.
+// A socket is a source with one card.
 type socket struct {
 	*card
 	demanded bool
@@ -43,7 +43,7 @@ func (s socket) Take() ([]device.Device, error, error) { return []device.Device{
 func (s socket) Demanded() bool                        { return s.demanded }
 func (s socket) String() string                        { return "cuda:0" }
 
-// playOn plays the tiny experiment on a card.
+// playOn runs the tiny experiment on a card.
 func playOn(t *testing.T, s socket, settings ...string) (result *Result, said []string, err error) {
 	t.Helper()
 	spec, err := Load(filepath.Join(folder(t), "tiny.toml"), settings)
@@ -64,8 +64,8 @@ func playOn(t *testing.T, s socket, settings ...string) (result *Result, said []
 	return result, said, err
 }
 
-// A device comes to what the processor comes to with the same plans, which go to it where the
-// device fails; where one is demanded that is an error.
+// A device has the results of the processor for the same plans. If the device fails the
+// processor takes the plans, unless the device is demanded, which makes it an error.
 func TestDevice(t *testing.T) {
 	whole := new(card)
 	for _, settings := range [][]string{nil, {NonPrivate}} {
@@ -80,7 +80,8 @@ func TestDevice(t *testing.T) {
 		if _, _, err := playOn(t, socket{card: tried}, append(settings, "training.epochs=1")...); err != nil {
 			t.Fatal(err)
 		}
-		// One plan is an epoch: the device fails in the second one, or in the test before all.
+		// One plan is an epoch. The device fails in the second one, or in the test before the
+		// first.
 		for _, fails := range []int{tried.launches + 7, 5} {
 			broken, said, err := playOn(t, socket{card: &card{fails: fails}}, settings...)
 			if err != nil {

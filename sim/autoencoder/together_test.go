@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Batches of any expected size are larger than what is added up together fewer than once in
-// 10^9 times, by the law of Poisson, whose upper tail is the heavier one.
+// For any expected size, fewer than one of 10^9 batches is larger than the number that is added
+// together, by the Poisson distribution, whose upper tail is heavier than the binomial one.
 func TestFewBatchesAreLarger(t *testing.T) {
 	for batch := 1; batch <= 3600; batch++ {
 		s := &Spec{Batch: batch}

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// The library of a process is opened once, so every test of another one is a process.
+// A process opens the library only once, so every test of another library starts a process.
 func TestMain(m *testing.M) {
 	switch os.Getenv("DRIVER_TEST") {
 	case "":
@@ -48,7 +48,7 @@ func fail(err error) {
 	os.Exit(3)
 }
 
-// work uses everything once, and checks what it computes.
+// work calls everything once, and checks the results.
 func work() (err error) {
 	d, err := Open(1)
 	if err != nil {
@@ -125,7 +125,7 @@ func work() (err error) {
 		func() error { return machine.Read(words, at) },
 		func() error { return machine.Free(at) },
 		func() error { _, err := machine.Alloc(16); return err },
-		machine.Close, // with what was not freed
+		machine.Close, // frees all other memory
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -165,7 +165,7 @@ func source(t *testing.T) string {
 	return string(text)
 }
 
-// play runs this program with the library of a folder, and returns what it says.
+// play runs this program with the library in a folder, and returns its output.
 func play(t *testing.T, what, dir string, settings ...string) (string, int) {
 	t.Helper()
 	c := exec.Command(os.Args[0])
@@ -177,7 +177,8 @@ func play(t *testing.T, what, dir string, settings ...string) (string, int) {
 	return strings.TrimSpace(string(out)), c.ProcessState.ExitCode()
 }
 
-// Whatever is missing, the program starts and says what, where and what helps.
+// If something is missing, the program starts, and its error names what is missing, where, and
+// the remedy.
 func TestWhatIsMissing(t *testing.T) {
 	good, empty := fake(t, source(t)), fake(t, "int nothing;")
 	for _, c := range []struct {
@@ -241,7 +242,7 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// Every call that the library has is used, and none can fail unseen.
+// Every call of the library is used, and the failure of each is noticed.
 func TestEveryCallIsChecked(t *testing.T) {
 	text := source(t)
 	dir := fake(t, text)
@@ -251,7 +252,7 @@ func TestEveryCallIsChecked(t *testing.T) {
 	}
 	for _, c := range calls {
 		switch c[1] {
-		case "cuGetErrorName", "cuGetErrorString", "cuDriverGetVersion": // words for the others, and no call that fails
+		case "cuGetErrorName", "cuGetErrorString", "cuDriverGetVersion": // these describe errors of the others
 			continue
 		}
 		out, code := play(t, "work", dir, "FAKE_FAIL="+c[1]+"=719")

@@ -14,10 +14,10 @@ import (
 
 var orders = []Order{Forward, Backward, Shuffled}
 
-// shapes are numbers of blocks and of threads, odd ones among them.
+// shapes are numbers of blocks and of threads, some of them odd.
 var shapes = [][2]int{{1, 1}, {3, 2}, {2, 31}, {5, 32}, {1, 33}, {2, 97}, {1, 1023}, {2, 1024}}
 
-// launch runs a kernel on an output of so many words, and inputs, and returns the output.
+// launch runs a kernel on an output of that many words, and inputs, and returns the output.
 func launch(t *testing.T, o Order, name string, shape [2]int, words int, inputs ...[]uint64) []uint64 {
 	t.Helper()
 	out, err := try(t, o, name, shape, words, inputs...)
@@ -69,7 +69,7 @@ func TestThreadsShareMemoryBetweenBarriers(t *testing.T) {
 	}
 }
 
-// What depends on a barrier that is not there comes out differently in another order.
+// A kernel without a barrier that it needs has another result in another order.
 func TestAnOrderShowsAMissingBarrier(t *testing.T) {
 	in := sequence(64)
 	first := launch(t, Forward, "probe_reverse_racing", [2]int{1, 64}, 64, in)
@@ -79,7 +79,7 @@ func TestAnOrderShowsAMissingBarrier(t *testing.T) {
 	}
 }
 
-// So does one that keeps a warp from running ahead of another.
+// So does a kernel without the barrier that keeps one warp from overtaking another.
 func TestAnOrderShowsAWarpThatOvertakes(t *testing.T) {
 	var results [2][]uint64
 	for i, o := range []Order{Forward, Backward} {
@@ -182,7 +182,7 @@ func TestWhatWouldHangIsAnError(t *testing.T) {
 		if _, err := try(t, o, "probe_stuck", [2]int{1, 5}, 5); err == nil || !strings.Contains(err.Error(), "wait") {
 			t.Errorf("threads that wait for ever: %v", err)
 		}
-		launch(t, o, "probe_reverse", [2]int{1, 5}, 5, sequence(5)) // and the next launch is none the worse
+		launch(t, o, "probe_reverse", [2]int{1, 5}, 5, sequence(5)) // the next launch is not affected
 	}
 	for _, shape := range [][2]int{{0, 1}, {1, 0}, {1, 1025}} {
 		if _, err := try(t, Forward, "probe_garbage", shape, 1); err == nil {
@@ -214,7 +214,7 @@ func TestSharedMemoryBeginsWithGarbage(t *testing.T) {
 	}
 }
 
-// The emulator runs all kernels that a device does.
+// The emulator has every kernel that a device has.
 func TestNoKernelIsLeftOut(t *testing.T) {
 	var compiled, emulated []string
 	lines := bufio.NewScanner(strings.NewReader(kernel.PTX))

@@ -15,14 +15,14 @@ DEVICE double vector_factor(const Plan &plan, double ss) {
 	return plan.number(PLAN_CLIP) / square_root(ss) * (1 - 0x1p-40);
 }
 
-// A model whose records have vectors of a few elements. A Shape says which, and has
+// A model whose records have vectors of a few elements. A Shape describes the model and has
 //
-//	dense, sparse    the numbers of elements that have one coordinate in all records, and of
-//	                 those that have not; together at most 1024
-//	kept             how many numbers are kept of a record
-//	shared           how many are kept of a step
-//	void prepare(theta, shared)              what all records share, by all threads
-//	void keep(kept, record, theta, shared)   what is kept of a record
+//	dense, sparse    the numbers of elements whose coordinate is the same in all records, and of
+//	                 the other elements; together at most 1024
+//	kept             how many numbers a record keeps
+//	shared           how many numbers a step keeps
+//	void prepare(theta, shared)              computes a step's numbers; all threads call it
+//	void keep(kept, record, theta, shared)   computes a record's numbers
 //	double element(i, kept, record, theta, shared)
 //	u32 coordinate(i, record)
 template <class Shape> struct Formed {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// The code for cards is that of these sources, also where nothing can compile it.
+// The PTX in the repository was made of these sources. This test needs no compiler.
 func TestPTXIsOfTheSources(t *testing.T) {
 	entries, err := Sources.ReadDir(".")
 	if err != nil {
@@ -22,7 +22,7 @@ func TestPTXIsOfTheSources(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	// As the shell has them: *.cu, and then *.h.
+	// The order of the shell: *.cu, and then *.h.
 	slices.SortFunc(names, func(a, b string) int {
 		return strings.Compare(fmt.Sprint(strings.HasSuffix(a, ".h"), a), fmt.Sprint(strings.HasSuffix(b, ".h"), b))
 	})
@@ -40,7 +40,7 @@ func TestPTXIsOfTheSources(t *testing.T) {
 	}
 }
 
-// The code for cards is what clang makes.
+// The PTX in the repository is the compiler's output.
 func TestPTXIsWhatTheCompilerMakes(t *testing.T) {
 	makefile, err := os.ReadFile("../../../Makefile")
 	if err != nil {
@@ -80,8 +80,8 @@ func entries() map[string]string {
 	return all
 }
 
-// Nothing rounds otherwise on a card than on a processor, nothing is left to a library,
-// and no driver of the last years is too old.
+// Nothing rounds differently on a card than on a processor, nothing needs a library, and
+// drivers of the last years accept the version.
 func TestPTXIsPlain(t *testing.T) {
 	for _, want := range []string{".version 7.0\n", ".target sm_75\n"} {
 		if !strings.Contains(PTX, want) {
@@ -93,7 +93,8 @@ func TestPTXIsPlain(t *testing.T) {
 			t.Errorf("the PTX has %q", bad)
 		}
 	}
-	// Sums of float32 numbers are fused where a source says so: in products of matrices.
+	// Sums of float32 numbers are fused only in products of matrices, where the source asks for
+	// it.
 	for name, body := range entries() {
 		if strings.Contains(body, "fma.rn.f32") != fuses[name] {
 			t.Errorf("%s fuses products and sums: %t", name, !fuses[name])

@@ -1,13 +1,12 @@
 package ep
 
-// This file has loops over records that are matched together. Processors with vector
-// instructions run them in lanes, with bit-identical results: the conversions to float64
-// forbid fused operations.
+// This file has loops over records that are matched together. Conversions to float64 forbid
+// fused operations, so that every processor computes the same bits.
 
-// projectOneByOne writes the mean and variance of xᵀθ for each record. The covariates of
+// project writes the mean and variance of xᵀθ for each record. The covariates of
 // record r are row r of x. Sums have four parts, so that additions need not wait for each
 // other.
-func projectOneByOne(mean, variance []float64, records []uint32, x, means, variances []float64) {
+func project(mean, variance []float64, records []uint32, x, means, variances []float64) {
 	d := len(means)
 	for l, record := range records {
 		var m, v [4]float64
@@ -20,10 +19,10 @@ func projectOneByOne(mean, variance []float64, records []uint32, x, means, varia
 	}
 }
 
-// matchOneByOne writes to dst the site, in a diagonal family, of a record with covariates
+// match writes to dst the site, in a diagonal family, of a record with covariates
 // x. g is the slope of its log Z and h minus the curvature. Precisions are multiplied by
 // weight.
-func matchOneByOne(dst, x, variances []float64, g, h, weight float64) {
+func match(dst, x, variances []float64, g, h, weight float64) {
 	d := len(x)
 	shifts, precisions, variances := dst[:d], dst[d:][:d], variances[:d]
 	for j, e := range x {

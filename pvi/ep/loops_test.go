@@ -7,9 +7,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Lanes compute the same bits as the loops, wherever a record lies and whatever its values
-// are.
-func TestLanesHaveTheBitsOfLoops(t *testing.T) {
+// A record's projection has the same bits alone and among others, wherever the record lies and
+// whatever its values are. For ordinary values mean, variance and site agree with the formulas.
+func TestProjectAndMatch(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d, n := rapid.IntRange(1, 19).Draw(rt, "d"), rapid.IntRange(1, 5).Draw(rt, "records")
 		number := rapid.Custom(func(rt *rapid.T) float64 {
@@ -23,13 +23,29 @@ func TestLanesHaveTheBitsOfLoops(t *testing.T) {
 		records := rapid.SliceOfN(rapid.Uint32Range(0, 6), n, n).Draw(rt, "numbers")
 		got, want := make([]float64, 2*n+1), make([]float64, 2*n+1)
 		project(got[:n], got[n:2*n], records, x, means, variances)
-		projectOneByOne(want[:n], want[n:2*n], records, x, means, variances)
+		for l, record := range records {
+			project(want[l:l+1], want[n+l:n+l+1], []uint32{0}, x[int(record)*d:][:d], means, variances)
+		}
 		sameBits(rt, "projection", got, want)
+		for l, record := range records {
+			var mean, variance, size float64
+			for j, e := range x[int(record)*d:][:d] {
+				mean, variance = mean+e*means[j], variance+e*e*variances[j]
+				size += math.Abs(e*means[j]) + math.Abs(e*e*variances[j])
+			}
+			if size < 1e6 && !(math.Abs(got[l]-mean)+math.Abs(got[n+l]-variance) <= 1e-14*size) {
+				rt.Fatalf("projection of %d is %v and %v, want %v and %v", l, got[l], got[n+l], mean, variance)
+			}
+		}
 
 		row, at := x[d:2*d], draw(3, "slopes")
 		got, want = make([]float64, 2*d+1), make([]float64, 2*d+1)
 		match(got[:2*d], row, variances, at[0], at[1], at[2])
-		matchOneByOne(want[:2*d], row, variances, at[0], at[1], at[2])
+		for j, e := range row {
+			bend := float64(float64(at[1]*e) * e)
+			stretch := 1 / (1 - float64(variances[j]*bend))
+			want[j], want[d+j] = float64(at[0]*e)*stretch, float64(bend*stretch)*at[2]
+		}
 		sameBits(rt, "match", got, want)
 	})
 }
