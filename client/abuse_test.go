@@ -216,7 +216,7 @@ func TestWhatWasSpentStays(t *testing.T) {
 // nor an answer: the client ends the handshake.
 //
 //abuse:case A09 over a real connection: no token and no byte of a client reaches it
-//abuse:case P08 over a real connection: a coordinator without TLS is not spoken to
+//abuse:case P08 over a real connection: a coordinator without TLS gets no data
 func TestAnImpostorAnswers(t *testing.T) {
 	st, err := study.Parse("study.toml", planeStudy(recordPrivacy, "", ""))
 	check(t, err)

@@ -200,7 +200,7 @@ func (h *hub) spoil(victim identity.Name) {
 //
 //abuse:case A13 noise drawn for an answer that fails is charged; the plan is not answered again
 //abuse:case A20 another client's poison makes an answer fail, and stops nobody
-//abuse:case P20 an answer that fails looks like one that is late
+//abuse:case P20 a failed answer looks like a late one
 func TestFailedAnswerIsCharged(t *testing.T) {
 	h, all := federation(t, planeStudy(recordPrivacy, "solver = \"dp-svi\"\nq = \"diagonal\"\nsteps = 4", ""), "north", "south")
 	h.spoil(all[0].name)

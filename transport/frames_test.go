@@ -75,7 +75,7 @@ func (w wire) status() (codes.Code, error) {
 
 // A message that would decompress to 64 MiB is not decompressed.
 //
-//abuse:case A12 not unpacked
+//abuse:case A12 not decompressed
 func TestCompressedMessageIsRefused(t *testing.T) {
 	w := newWorld(t)
 	// An ApproveRequest with an envelope of 64 MiB, as 1 + 64 parts that gzip reads as one.

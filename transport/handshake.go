@@ -139,7 +139,7 @@ func (s clientSide) ClientHandshake(ctx context.Context, _ string, raw net.Conn)
 // A callee is an authenticated coordinator.
 type callee struct{ credentials.CommonAuthInfo }
 
-// AuthType is what gRPC asks.
+// AuthType names the authentication for gRPC.
 func (callee) AuthType() string { return "fedpvi" }
 
 func (clientSide) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {

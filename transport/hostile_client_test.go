@@ -147,7 +147,7 @@ func TestOffsetBehindAnEntry(t *testing.T) {
 // The server does not wait for a caller that stops sending, and does not send to one that stops
 // reading.
 //
-//abuse:case A12 ended; what is held for it is bounded
+//abuse:case A12 ended; the memory held for it is bounded
 func TestStalledCallEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -45,7 +45,7 @@ func changed(m *wirepb.FollowResponse, change func(*wirepb.FollowResponse_Start)
 	return m
 }
 
-//abuse:case A12 a client takes what was announced and no more
+//abuse:case A12 a client accepts the announced bytes and no more
 //abuse:case P05 an entry with another hash is refused
 func TestHostileEntries(t *testing.T) {
 	body := []byte("the body of an entry")
@@ -185,7 +185,7 @@ func TestVersionThatWasNotOffered(t *testing.T) {
 
 // Text from the other end is shown on a terminal, and must not control it.
 //
-//abuse:case P07 what the other end says cannot steer a terminal or a log
+//abuse:case P07 text from the other end cannot control a terminal or a log
 func TestRefusalIsPlainText(t *testing.T) {
 	long := "\x1b[2J\x07\u202e" + strings.Repeat("é", 600)
 	i := &impostor{version: 1, join: func() (*wirepb.JoinResponse, error) { return nil, refuse(Denied, "%s", long).rawStatus() }}

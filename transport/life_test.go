@@ -206,7 +206,7 @@ func TestClosedPort(t *testing.T) {
 	}
 }
 
-//abuse:case A11 agreed on, or refused with who is to update
+//abuse:case A11 agreed on, or refused with the side to update
 func TestVersionsOfTwoPrograms(t *testing.T) {
 	for _, c := range []struct {
 		coordinator, client versions

@@ -129,7 +129,7 @@ func TestPartyRemovedFromTheRoster(t *testing.T) {
 
 // Neither end sends data without encryption.
 //
-//abuse:case P08 neither end speaks without TLS
+//abuse:case P08 neither end sends data without TLS
 //abuse:case A11 neither end falls back to an unencrypted connection
 func TestNothingInTheClear(t *testing.T) {
 	w := newWorld(t)

@@ -13,7 +13,7 @@ import (
 // A file with changed bytes is reported as damaged, or has the state after its last commit or, like
 // a restored copy, the one before. It never has any other state.
 //
-//abuse:case A15 a changed file is damaged, or says what a commit said
+//abuse:case A15 a changed file is damaged, or has the state of a commit
 func FuzzFile(f *testing.F) {
 	s := newStore(f)
 	_, err := pay(s, study, 1)

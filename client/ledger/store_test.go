@@ -287,7 +287,7 @@ func TestSettledAnswersAreRemoved(t *testing.T) {
 
 // The state of a study may contain numbers computed from records without noise.
 //
-//abuse:case A17 what is computed from records is sealed at rest
+//abuse:case A17 numbers computed from records are encrypted at rest
 func TestStateIsEncrypted(t *testing.T) {
 	s := newStore(t)
 	canary := bytes.Repeat([]byte("canary"), 100)

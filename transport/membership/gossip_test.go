@@ -61,7 +61,7 @@ func TestPartiesSeeEachOther(t *testing.T) {
 	})
 }
 
-//abuse:case A19 a goodbye is noted as a time and decides nothing
+//abuse:case A19 a departure is recorded as a time and decides nothing
 func TestLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTown(t)
@@ -78,7 +78,7 @@ func TestLeaving(t *testing.T) {
 
 // A node with another key, another study or an unknown name is ignored.
 //
-//abuse:case A19 another key, study or name is not heard
+//abuse:case A19 another key, study or name is ignored
 func TestUnknownNodesAreIgnored(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"another key":   func(c *Config) { c.Key = secret.New(bytes.Repeat([]byte{'x'}, KeySize)) },
@@ -176,7 +176,7 @@ func TestInvalidConfigurations(t *testing.T) {
 // A view contains names, times and ways, and a channel to wake up. It has no number, truth value or
 // list of members that a decision could use.
 //
-//abuse:case A19 gossip yields nothing that anything could be decided by
+//abuse:case A19 gossip yields no data for a decision
 func TestViewContainsTimesOnly(t *testing.T) {
 	allowed := map[reflect.Type]bool{
 		reflect.TypeFor[[]Sighting](): true, reflect.TypeFor[Sighting](): true, reflect.TypeFor[<-chan struct{}](): true,

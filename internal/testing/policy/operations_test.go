@@ -88,8 +88,8 @@ func names(text string, pattern *regexp.Regexp) (all []string) {
 // The page for operators has the flags that there are, and no others.
 func TestOperationsHasTheFlags(t *testing.T) {
 	page := section(t, source(t, "docs", "use", "operations.md"), "Flags")
-	serve, run, ok := strings.Cut(page, "What `client run` takes")
-	run, _, _ = strings.Cut(run, "The state is at")
+	serve, run, ok := strings.Cut(page, "Flags of `client run`")
+	run, _, _ = strings.Cut(run, "The state directory is")
 	if !ok {
 		t.Fatal("the page has not both commands")
 	}

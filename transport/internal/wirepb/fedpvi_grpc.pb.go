@@ -32,7 +32,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// The coordinator of one study. Which one is said by the TLS server name.
+// The coordinator of one study, which the TLS server name selects.
 type StudyClient interface {
 	// Hello agrees on the protocol version of the calls that follow.
 	Hello(ctx context.Context, in *HelloRequest, opts ...grpc.CallOption) (*HelloResponse, error)
@@ -43,9 +43,9 @@ type StudyClient interface {
 	Approve(ctx context.Context, in *ApproveRequest, opts ...grpc.CallOption) (*ApproveResponse, error)
 	// Follow sends entries of the transcript in pieces.
 	Follow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FollowResponse], error)
-	// Submit takes a release: the offer, then, once the answer says how many bytes are
-	// there, the pieces from that byte on, and a last answer when all is durable. The body of
-	// a short one may come with the offer.
+	// Submit receives a release: first the offer; after the answer with the number of bytes
+	// received so far, the pieces from that byte on; and a last answer once all is durable.
+	// A short body may come with the offer.
 	Submit(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[SubmitRequest, SubmitResponse], error)
 }
 
@@ -143,7 +143,7 @@ type Study_SubmitClient = grpc.BidiStreamingClient[SubmitRequest, SubmitResponse
 // All implementations must embed UnimplementedStudyServer
 // for forward compatibility.
 //
-// The coordinator of one study. Which one is said by the TLS server name.
+// The coordinator of one study, which the TLS server name selects.
 type StudyServer interface {
 	// Hello agrees on the protocol version of the calls that follow.
 	Hello(context.Context, *HelloRequest) (*HelloResponse, error)
@@ -154,9 +154,9 @@ type StudyServer interface {
 	Approve(context.Context, *ApproveRequest) (*ApproveResponse, error)
 	// Follow sends entries of the transcript in pieces.
 	Follow(*FollowRequest, grpc.ServerStreamingServer[FollowResponse]) error
-	// Submit takes a release: the offer, then, once the answer says how many bytes are
-	// there, the pieces from that byte on, and a last answer when all is durable. The body of
-	// a short one may come with the offer.
+	// Submit receives a release: first the offer; after the answer with the number of bytes
+	// received so far, the pieces from that byte on; and a last answer once all is durable.
+	// A short body may come with the offer.
 	Submit(grpc.BidiStreamingServer[SubmitRequest, SubmitResponse]) error
 	mustEmbedUnimplementedStudyServer()
 }
