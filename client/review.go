@@ -10,6 +10,7 @@ import (
 	"fedpvi/crypto/seal"
 	"fedpvi/crypto/signed"
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/words"
@@ -52,7 +53,7 @@ type Cost struct {
 	Unit      study.Unit           `json:"unit"`
 	Adjacency accountant.Adjacency `json:"adjacency"`
 	Delta     float64              `json:"delta"`
-	Observers []pvi.Cost           `json:"observers,omitempty"`
+	Observers []method.Cost        `json:"observers,omitempty"`
 	// Quote is the cost on the terms of the policy: before, for and after this study.
 	Quote *ledger.Quote `json:"quote,omitempty"`
 	Cap   float64       `json:"cap"` // ε of the policy, at the δ in At
@@ -61,10 +62,10 @@ type Cost struct {
 
 // Noise describes how the noise affects precision.
 type Noise struct {
-	Clip         float64 `json:"clip"`     // the most that one record, or one client, can change a message
-	Share        float64 `json:"share_sd"` // of this client's noise in a message
-	pvi.Forecast         // forecast of the noise in the posterior
-	InWords      string  `json:"in_words"`
+	Clip            float64 `json:"clip"`     // the most that one record, or one client, can change a message
+	Share           float64 `json:"share_sd"` // of this client's noise in a message
+	method.Forecast         // forecast of the noise in the posterior
+	InWords         string  `json:"in_words"`
 	// Widening is the factor by which noise widens an interval; 0 if the number of records is not
 	// public.
 	Widening float64 `json:"interval_factor,omitempty"`
@@ -146,8 +147,8 @@ func (r *Review) cost(m *Member, clients []pvi.ClientID, p *pvi.Protocol) error 
 	}
 	pr := m.Study.Privacy
 	r.Privacy = Cost{Unit: pr.Unit, Adjacency: pr.Adjacency, Delta: pr.Delta, Observers: costs}
-	n := p.Noise()
-	r.Noise = Noise{Clip: n.Clip, Share: n.SD, Forecast: pvi.NewForecast(p), InWords: words.Forecast(p), nominal: m.Study.Federation.NominalRecords}
+	n := p.Method().Noise()
+	r.Noise = Noise{Clip: n.Clip, Share: n.SD, Forecast: p.Method().Forecast(), InWords: words.Forecast(p), nominal: m.Study.Federation.NominalRecords}
 	r.Noise.Widening = widening(p, r.Noise.Forecast)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/words"
 )
 
@@ -13,15 +14,15 @@ import (
 // nominal number. Records of precision Λ, with noise of standard deviation τ on the product of
 // precision and mean, give a mean that is off by τ/Λ: the variance 1/Λ becomes 1/Λ + τ²/Λ². Other
 // regressors have less precision than Λ, and wider intervals.
-func widening(p *pvi.Protocol, forecast pvi.Forecast) float64 {
+func widening(p *pvi.Protocol, forecast method.Forecast) float64 {
 	each := float64(p.Study().Federation.NominalRecords) * p.Model().Curvature()
 	information := each * float64(len(p.Roster()))
 	if !(information > 0) {
 		return 0
 	}
 	tau := forecast.Noise
-	if p.Descent() != nil {
-		tau = p.ClosedFormNoise()
+	if m, ok := p.Method().(method.Stepped); ok {
+		tau = m.ClosedFormNoise()
 	}
 	return math.Sqrt(1 + tau*tau/information)
 }

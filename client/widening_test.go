@@ -7,6 +7,7 @@ import (
 
 	"fedpvi/client"
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/onestep"
 	"fedpvi/pvi/session"
 )
@@ -45,7 +46,7 @@ func TestReviewStatesTheWidening(t *testing.T) {
 			check(t, err)
 			tau := r.Noise.Forecast.Noise
 			if c.inference != "" {
-				tau = p.ClosedFormNoise()
+				tau = p.Method().(method.Stepped).ClosedFormNoise()
 			}
 			precision := float64(r.Assumed) * nominal / (0.5 * 0.5) // noise_sd of the study
 			want := math.Sqrt(onestep.Closed(precision, tau) * precision)

@@ -65,8 +65,7 @@ func TestSolverErrorsAreCharged(t *testing.T) {
 		{clientPrivacy, "", true, 1},
 	} {
 		h := newHouse(t, planeStudy(t, c.privacy, c.inference, ""), 3, 1)
-		s := h.sites[0]
-		s.solver = failing{s.solver}
+		s := h.around(0, func(s solver.Solver) solver.Solver { return failing{s} })
 		plan, _ := h.server.Next()
 		r := new(Release)
 		if err := s.Propose(r, &plan, seeded.Stream(1, "failing")); err == nil || !strings.Contains(err.Error(), "no power") || len(r.Change) != 0 {
@@ -107,8 +106,7 @@ func (d drawn) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]a
 
 func TestNoiseIsDrawnFirst(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", ""), 3, 1)
-	s := h.sites[0]
-	s.solver = drawn{s.solver, t, seeded.Stream(1, "first").Uint64()}
+	s := h.around(0, func(s solver.Solver) solver.Solver { return drawn{s, t, seeded.Stream(1, "first").Uint64()} })
 	plan, _ := h.server.Next()
 	if err := s.Propose(new(Release), &plan, seeded.Stream(1, "first")); err != nil {
 		t.Fatal(err)

@@ -9,9 +9,9 @@ import (
 // steps: √2 clients, √2 for the half.
 func TestClosedFormNoise(t *testing.T) {
 	p := oneStepProtocol(t, set("inference.noise_aware", `"closed-form"`))
-	n := p.Noise()
-	want := n.SD * 2 / math.Sqrt(float64(p.Descent().Total))
-	if got := p.ClosedFormNoise(); math.Abs(got/want-1) > 1e-12 {
+	n := p.method.Noise()
+	want := n.SD * 2 / math.Sqrt(float64(stepsOf(p).Total))
+	if got := steppedOf(p).ClosedFormNoise(); math.Abs(got/want-1) > 1e-12 {
 		t.Errorf("τ = %g, want %g", got, want)
 	}
 	mean, cov, err := p.ClosedForm([]float64{2, 4, 6, 10, 20, 30})

@@ -37,7 +37,7 @@ func TestCoordinates(t *testing.T) {
 					}
 				}
 			}
-			sd, squares := p.Noise().SD*math.Sqrt(clients), 0.0
+			sd, squares := p.method.Noise().SD*math.Sqrt(clients), 0.0
 			if want := 0.003 * 400.0; math.Abs(sd/want-1) > 1e-6 {
 				t.Fatalf("noise of all clients has sd %g, want %g", sd, want)
 			}

@@ -2,109 +2,121 @@ package pvi
 
 import (
 	"fmt"
-	"math"
+
+	"gonum.org/v1/gonum/mat"
 
 	"fedpvi/accountant"
-	"fedpvi/dpmech"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/onestep"
 	"fedpvi/pvi/study"
 )
 
-// A View is an observer, by how many of a sum's noise shares he cannot subtract.
-type View struct {
-	Name   string // "coalition", "outside", "coordinator" or "anyone"
-	Who    string // in words
-	Shares int
-}
+// Releases returns the number of a client's releases that cost privacy: those of the
+// rounds, and the one of the last round. A release is a message, or a noisy sum from
+// which one is computed.
+func (p *Protocol) Releases() int { return p.method.Releases() + len(p.after) }
 
 // Views returns the observers against whom a study's cost is stated, the one
 // that its target is about first. It is empty for a study that makes no promise.
-func (p *Protocol) Views() []View {
+func (p *Protocol) Views() []method.View {
 	switch {
 	case p.study.Privacy.Unit == study.None:
 		return nil
 	case p.study.Federation.Opens == study.OpenMessages:
-		return []View{{"anyone", "anyone who reads what the client sends", 1}}
+		return []method.View{{Name: "anyone", Who: "anyone who reads what the client sends", Shares: 1}}
 	default:
-		outside := View{"outside", "an outsider, or the coordinator, who sees opened sums only", p.roster.Fewest}
-		trusted := View{"coordinator", "a coordinator who can open every client's message", 1}
+		outside := method.View{Name: "outside", Who: "an outsider, or the coordinator, who sees opened sums only", Shares: p.roster.Fewest}
+		trusted := method.View{Name: "coordinator", Who: "a coordinator who can open every client's message", Shares: 1}
 		t := p.study.Federation.Colluders
 		if t == 0 {
-			return []View{outside, trusted}
+			return []method.View{outside, trusted}
 		}
 		who := fmt.Sprintf("%d colluding clients, with or without the coordinator, who see opened sums", t)
-		return []View{{"coalition", who, p.roster.Fewest - t}, outside, trusted}
+		return []method.View{{Name: "coalition", Who: who, Shares: p.roster.Fewest - t}, outside, trusted}
 	}
 }
 
 // Adjacencies returns the adjacencies under which a study's cost is stated, its
-// own first. Where batches are a share of a client's records, their size and what their
-// sums are divided by tell how many there are: under one that keeps that private they have
-// no cost.
-func (p *Protocol) Adjacencies() []accountant.Adjacency {
-	own := p.study.Privacy.Adjacency
-	switch {
-	case p.fixedBatches() && !p.privateSize(), p.publishedPropagation():
-		return []accountant.Adjacency{own}
-	case p.descent != nil && p.descent.Epoch > 1:
-		return []accountant.Adjacency{own} // random allocation has no bound of its own for replacing
-	case own != accountant.ReplaceOne:
-		return []accountant.Adjacency{own, accountant.ReplaceOne}
-	case p.study.Privacy.Unit == study.Client:
-		return []accountant.Adjacency{own, accountant.ZeroOut}
-	default:
-		return []accountant.Adjacency{own, accountant.AddRemove}
-	}
+// own first.
+func (p *Protocol) Adjacencies() []accountant.Adjacency { return p.method.Adjacencies() }
+
+// Event returns the cost of the given number of a client's releases, and of finding
+// the scale before them if the study asks for it, as far as it can be proved, to be composed
+// with the cost of other releases. The study must make a promise.
+func (p *Protocol) Event(view method.View, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
+	return p.eventOf(method.Method.Event, p.proved(view).Shares, adjacency, releases)
 }
 
-// A Cost is what a client's releases give away to one observer under one
-// adjacency.
-type Cost struct {
-	View      View
-	Adjacency accountant.Adjacency
-	Mu        float64 // of the Gaussian release that they amount to; 0 if they amount to none, as over random batches
-	Epsilon   float64 // at Delta
-	Delta     float64
-	Method    string // how it was computed
+// proved returns an observer who does not know as many shares as can be proved to hide a
+// release of the rounds from this one.
+func (p *Protocol) proved(view method.View) method.View {
+	if m, ok := p.method.(method.Unsound); ok {
+		view.Shares = m.Proved(view.Shares)
+	}
+	return view
 }
 
-// Cost returns the cost of the given number of a client's releases, and of finding
-// the scale before them if the study asks for it, as far as it can be proved. For
-// published factors under a sum that alone is opened that is, against everybody,
-// the cost of opening every message: the client's own noise is all that hides it
-// then, and what it remembers of that noise was released. For a published sampling it
-// is the cost of the batches that are drawn. The study must make a promise.
-func (p *Protocol) Cost(view View, adjacency accountant.Adjacency, releases int) (Cost, error) {
-	if p.Published() == PublishedFactors {
-		view.Shares = 1
+// A costing returns the cost of a client's first releases in the rounds: [method.Method.Event]
+// the one that can be proved, and [method.Claimed] the one that is claimed.
+type costing func(m method.Method, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error)
+
+// eventOf composes the cost of finding the scale, of the rounds and of the last round.
+func (p *Protocol) eventOf(rounds costing, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
+	inRounds := min(releases, p.method.Releases())
+	event, err := rounds(p.method, shares, adjacency, inRounds)
+	if err != nil {
+		return nil, err
 	}
-	c, _, err := p.costOf(p.sampled, view, adjacency, releases)
+	for _, scaling := range p.before {
+		event = accountant.Composed{scaling.EventFor(shares, adjacency), event}
+	}
+	for _, last := range p.after[:min(releases-inRounds, len(p.after))] {
+		event = accountant.Composed{event, last.EventFor(shares, adjacency)}
+	}
+	return event, nil
+}
+
+// Increment returns the cost of a client's releases number from+1 to number to in the
+// rounds, against an observer and under an adjacency, for a ledger that is charged as they
+// happen. The finding of the scale before them costs [scale.Scaling.EventFor], and the last round
+// after them [lastround.Round.EventFor]; all of a study's increments together are at most [Protocol.Event] of
+// the whole. The study must make a promise, and be sound ([Protocol.Sound]).
+func (p *Protocol) Increment(view method.View, adjacency accountant.Adjacency, from, to int) (accountant.Event, error) {
+	if most := p.method.Releases(); from < 0 || from > to || to > most {
+		return nil, fmt.Errorf("releases %d to %d: the rounds of the study have %d", from+1, to, most)
+	}
+	return p.method.Increment(view.Shares, adjacency, from, to)
+}
+
+// Cost returns the cost whose event [Protocol.Event] returns.
+func (p *Protocol) Cost(view method.View, adjacency accountant.Adjacency, releases int) (method.Cost, error) {
+	c, _, err := p.costOf(method.Method.Event, p.proved(view), adjacency, releases)
 	return c, err
 }
 
-// costOf is a cost with gradients accounted as a mechanism has it, beside a lower bound
-// on ε.
-func (p *Protocol) costOf(gradients *dpmech.SampledSum, view View, adjacency accountant.Adjacency, releases int) (Cost, float64, error) {
-	event, err := p.releasedEvent(gradients, view.Shares, adjacency, releases)
+// costOf returns a cost and a lower bound on its ε.
+func (p *Protocol) costOf(rounds costing, view method.View, adjacency accountant.Adjacency, releases int) (method.Cost, float64, error) {
+	event, err := p.eventOf(rounds, view.Shares, adjacency, releases)
 	if err != nil {
-		return Cost{}, 0, err
+		return method.Cost{}, 0, err
 	}
 	profile, err := accountant.Account(event)
 	if err != nil {
-		return Cost{}, 0, err
+		return method.Cost{}, 0, err
 	}
 	delta := p.study.Privacy.Delta
 	epsilon, err := profile.Epsilon(delta)
-	c := Cost{View: view, Adjacency: adjacency, Epsilon: epsilon.Upper, Delta: delta, Method: string(epsilon.Method)}
+	c := method.Cost{View: view, Adjacency: adjacency, Epsilon: epsilon.Upper, Delta: delta, Method: string(epsilon.Method)}
 	if profile.Gaussian() {
-		c.Mu = profile.Mu() // otherwise that of a part
+		c.Mu = profile.Mu() // otherwise it is that of a part
 	}
 	return c, epsilon.Lower, err
 }
 
 // Costs returns the cost of the given number of a client's releases under every
 // view and adjacency, the study's own first.
-func (p *Protocol) Costs(releases int) ([]Cost, error) {
-	var costs []Cost
+func (p *Protocol) Costs(releases int) ([]method.Cost, error) {
+	var costs []method.Cost
 	for _, view := range p.Views() {
 		for _, adjacency := range p.Adjacencies() {
 			c, err := p.Cost(view, adjacency, releases)
@@ -117,39 +129,24 @@ func (p *Protocol) Costs(releases int) ([]Cost, error) {
 	return costs, nil
 }
 
-// What of a study is done as published, though what is claimed for it does not hold.
-const (
-	PublishedFactors  = "factors"  // under a sum that alone is opened; see [study.Published]
-	PublishedSampling = "sampling" // of batches; see [study.PublishedSampling]
-)
-
-// Published returns what of the study is not private as it is claimed to be:
-// [PublishedFactors], [PublishedSampling], or nothing.
+// Published returns the part of the study that is not private as it is claimed to be:
+// [method.PublishedFactors], [method.PublishedSampling], or nothing.
 func (p *Protocol) Published() string {
-	in := p.study.Inference
-	switch {
-	case p.study.Privacy.Unit == study.Client && in.Factors == study.Published:
-		return PublishedFactors
-	case p.descent != nil && p.descent.Rate < 1 && in.Descent.Sampling == study.PublishedSampling:
-		return PublishedSampling
+	if m, ok := p.method.(method.Unsound); ok {
+		return m.Published()
 	}
 	return ""
 }
 
-// Sound reports whether what is accounted covers what is released.
+// Sound reports whether the claimed cost covers what is released.
 func (p *Protocol) Sound() bool { return p.Published() == "" }
 
 // OutsideCosts returns three costs of the given number of releases to an outsider
 // (to anyone, if the unit is the record), under the study's own adjacency: the
 // claimed one; the true one; and the sound one, the least that can be proved, which is
 // that of [Protocol.Cost]. They are the same unless the study does something as
-// published.
-//
-// For published factors the claim is about the opened sums, and the true cost
-// [PublishedMu]'s, if the fewest clients answer, as the claim has it too. For a
-// published sampling the claim is that records come into batches independently; the true
-// cost is a bound from below on that of the batches that are drawn.
-func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound Cost, err error) {
+// published ([method.Unsound]).
+func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound method.Cost, err error) {
 	outside := p.Views()[0]
 	for _, v := range p.Views() {
 		if v.Name == "outside" {
@@ -157,44 +154,49 @@ func (p *Protocol) OutsideCosts(releases int) (claimed, truth, sound Cost, err e
 		}
 	}
 	adjacency := p.study.Privacy.Adjacency
-	if claimed, _, err = p.costOf(p.accounted, outside, adjacency, releases); err != nil || p.Sound() {
+	if claimed, _, err = p.costOf(method.Claimed, outside, adjacency, releases); err != nil || p.Sound() {
 		return claimed, claimed, claimed, err
 	}
-	if sound, err = p.Cost(outside, adjacency, releases); err != nil {
-		return Cost{}, Cost{}, Cost{}, err
+	sound, lower, err := p.costOf(method.Method.Event, p.proved(outside), adjacency, releases)
+	if err != nil {
+		return method.Cost{}, method.Cost{}, method.Cost{}, err
 	}
-	if p.Published() == PublishedSampling {
-		truth, err = p.leastCost(outside, adjacency, releases)
-		return claimed, truth, sound, err
-	}
-	truth, err = p.publishedCost(claimed, outside, releases)
-	return claimed, truth, sound, err
-}
-
-// leastCost is what the batches that are drawn cost at least.
-func (p *Protocol) leastCost(view View, adjacency accountant.Adjacency, releases int) (Cost, error) {
-	c, lower, err := p.costOf(p.sampled, view, adjacency, releases)
-	c.Epsilon, c.Method = lower, "from below, for batches without replacement"
-	if p.publishedPropagation() {
-		c.Method = "from below, for a permutation of the records in every pass, without credit for its order"
-	}
-	return c, err
-}
-
-// publishedCost is what opened sums of published factors cost an outsider.
-func (p *Protocol) publishedCost(claimed Cost, outside View, rounds int) (Cost, error) {
-	truth := claimed
-	share := p.clients.Lattice().Float(p.clients.ShareSigma())
-	sigma := share * math.Sqrt(float64(p.roster.Fewest)) / p.clients.Clip()
-	truth.Mu = claimed.Adjacency.Factor() * PublishedMu(p.roster.Fewest, rounds, sigma, p.study.Inference.Damping.At)
+	estimates := method.Estimates{Claimed: claimed, Proved: sound, Lower: lower, Releases: releases}
 	for _, scaling := range p.before {
-		cost, err := accountant.Account(scaling.EventFor(outside.Shares, claimed.Adjacency))
+		cost, err := accountant.Account(scaling.EventFor(outside.Shares, adjacency))
 		if err != nil {
-			return Cost{}, err
+			return method.Cost{}, method.Cost{}, method.Cost{}, err
 		}
-		truth.Mu = math.Hypot(truth.Mu, cost.Mu())
+		estimates.Scale = cost.Mu()
 	}
-	truth.Epsilon = accountant.GaussianEpsilon(truth.Mu, truth.Delta)
-	truth.Method = "exact, for a client that saturates the clip in the linear model"
-	return truth, nil
+	return claimed, p.method.(method.Unsound).Truth(estimates), sound, nil
+}
+
+// ClosedForm returns mean and covariance of q, given by its natural parameters, widened for
+// the noise of private steps, from nothing but its size. The method must be stepped.
+func (p *Protocol) ClosedForm(natural []float64) (mean []float64, cov *mat.SymDense, err error) {
+	mean, cov, err = p.family.Moments(natural)
+	if err != nil {
+		return nil, nil, err
+	}
+	tau := p.method.(method.Stepped).ClosedFormNoise()
+	for i := range mean {
+		cov.SetSym(i, i, onestep.Closed(1/cov.At(i, i), tau))
+	}
+	return mean, cov, nil
+}
+
+// OnDevice returns why no device takes the private steps of the study's clients,
+// nil if one can. It depends on nothing private.
+func (p *Protocol) OnDevice() error {
+	if m, ok := p.method.(method.Device); ok {
+		return m.OnDevice()
+	}
+	return fmt.Errorf("a device takes the steps of inference.solver = %q, not of %q", study.DPSVI, p.study.Inference.Solver)
+}
+
+// ReleasesAfter returns the number of a client's releases that cost privacy when so many plans
+// of the rounds are answered, all steps of which it took.
+func (p *Protocol) ReleasesAfter(plans int) int {
+	return p.method.ReleasesAfter(p.setting.Round(plans))
 }

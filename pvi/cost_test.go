@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"fedpvi/accountant"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/method/change"
 	"fedpvi/pvi/study"
 )
 
@@ -39,7 +41,7 @@ func TestViews(t *testing.T) {
 		if want := map[string]int{"client": rounds, "record": 1}[c.privacy]; releases != want {
 			t.Errorf("%s: %d releases, want %d", c.name, releases, want)
 		}
-		m := p.Mechanism()
+		m := mechanismOf(p)
 		share := m.Lattice().Float(m.ShareSigma()) / m.Clip()
 		if want := sigma / math.Sqrt(c.want); !close9(share, want) {
 			t.Errorf("%s: a noise share is %g clips, want %g", c.name, share, want)
@@ -83,7 +85,7 @@ func TestTargets(t *testing.T) {
 		if err != nil || cost.Epsilon > 2 || cost.Epsilon < 2*(1-1e-6) {
 			t.Errorf("%q, %q: the study costs ε = %g, %v; the target is 2", c.privacy, c.federation, cost.Epsilon, err)
 		}
-		if e := p.Mechanism().Event().(accountant.DiscreteGaussian); e.Adjacency != p.study.Privacy.Adjacency {
+		if e := mechanismOf(p).Event().(accountant.DiscreteGaussian); e.Adjacency != p.study.Privacy.Adjacency {
 			t.Errorf("%q: the mechanism states its cost under %s", c.privacy, e.Adjacency)
 		}
 	}
@@ -118,13 +120,13 @@ func TestOutsideCosts(t *testing.T) {
 		want := struct{ claimed, truth, sound float64 }{claimed: c.factor * math.Sqrt(rounds) / total}
 		want.truth, want.sound = want.claimed, want.claimed
 		if !c.sound {
-			want.truth = c.factor * PublishedMu(c.fewest, rounds, total, p.study.Inference.Damping.At)
+			want.truth = c.factor * change.PublishedMu(c.fewest, rounds, total, p.study.Inference.Damping.At)
 			want.sound = want.claimed * math.Sqrt(float64(c.fewest))
 		}
 		if p.Sound() != c.sound || !close9(claimed.Mu, want.claimed) || !close9(truth.Mu, want.truth) || !close9(sound.Mu, want.sound) {
 			t.Errorf("%q, %q, %q: sound is %v, μ = %g, %g, %g; want %v and %+v", c.privacy, c.inference, c.federation, p.Sound(), claimed.Mu, truth.Mu, sound.Mu, c.sound, want)
 		}
-		for _, cost := range []Cost{claimed, truth, sound} {
+		for _, cost := range []method.Cost{claimed, truth, sound} {
 			if want := accountant.GaussianEpsilon(cost.Mu, cost.Delta); !close9(cost.Epsilon, want) {
 				t.Errorf("μ = %g is stated as ε = %g, want %g", cost.Mu, cost.Epsilon, want)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/method/steps"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
@@ -65,16 +66,16 @@ func descentShard(p *Protocol, n int) *shard.Shard {
 func TestDescentDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := descentProtocol(t, set("inference.sampling_rate", rate), set("inference.gradients", `"published"`), set("federation.nominal_records", "300"))
-		most, options := p.Sampled(), p.descentOptions(5000)
+		most, options := steppedOf(p).Sampled(), optionsOf(p, 5000)
 		if options.Records != 300 {
 			t.Errorf("the divergence is divided by %g, want the public number 300", options.Records)
 		}
 		for _, n := range []int{0, 1, 2, 100, 4999, 5000} {
-			m, err := p.sampledFor(n, most.NoiseMultiplier())
+			m, err := sampledFor(p, n)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if o := p.descentOptions(n); o != options {
+			if o := optionsOf(p, n); o != options {
 				t.Errorf("rate %s, %d records: %+v, for the most %+v", rate, n, o, options)
 			}
 			mine, theirs := account(t, m.Event()), account(t, most.Event())
@@ -112,7 +113,7 @@ func TestDescentMeetsItsTarget(t *testing.T) {
 		if p.Releases() != 15 || cost.Epsilon > 1 || cost.Epsilon < 0.998 {
 			t.Errorf("rate %g: ε = %.9g in %d steps", rate, cost.Epsilon, p.Releases())
 		}
-		sigma := p.Noise().Multiplier
+		sigma := p.method.Noise().Multiplier
 		want := accountant.GaussianEpsilon(math.Sqrt(15)/sigma, 1e-5)
 		if rate < 1 {
 			want = account(t, accountant.Repeated{Event: accountant.Poisson{Rate: rate, Sigma: sigma, Adjacency: accountant.AddRemove}, Times: 15})
@@ -126,20 +127,20 @@ func TestDescentMeetsItsTarget(t *testing.T) {
 func TestDescentDefaults(t *testing.T) {
 	whole := study.Override{Key: "inference", Value: "{ rounds = 20 }"}
 	p := descentProtocol(t, whole)
-	d := p.Descent()
+	d := stepsOf(p)
 	// An intercept, and one regressor that is spread evenly over [−1, 1].
-	if d.Steps != 10 || d.Rate != 1 || math.Abs(d.Clip-0.6*math.Sqrt(4./3)) > 1e-12 || math.Abs(d.StepSize-0.2) > 1e-12 {
+	if d.Round != 10 || d.Rate != 1 || math.Abs(d.Clip-0.6*math.Sqrt(4./3)) > 1e-12 || math.Abs(d.StepSize-0.2) > 1e-12 {
 		t.Errorf("two clients, twenty rounds: %+v", *d)
 	}
 	if p.Family().Name() != "diagonal" || p.study.Inference.Damping.Alpha != 0.3 {
 		t.Errorf("q is %s, damping %g", p.Family().Name(), p.study.Inference.Damping.Alpha)
 	}
-	d = descentProtocol(t, study.Override{Key: "inference", Value: `{ rounds = 20, schedule = "sequential" }`}).Descent()
+	d = stepsOf(descentProtocol(t, study.Override{Key: "inference", Value: `{ rounds = 20, schedule = "sequential" }`}))
 	if math.Abs(d.StepSize-0.2) > 1e-12 {
 		t.Errorf("in turns: step size %g", d.StepSize)
 	}
 	for records, want := range map[string][2]float64{"4999": {0.4, 0.5}, "5000": {0.1, 0.7}} {
-		d = descentProtocol(t, whole, study.Override{Key: "federation.nominal_records", Value: records}).Descent()
+		d = stepsOf(descentProtocol(t, whole, study.Override{Key: "federation.nominal_records", Value: records}))
 		if math.Abs(d.StepSize-want[0]) > 1e-12 || math.Abs(d.Clip-want[1]*math.Sqrt(4./3)) > 1e-12 {
 			t.Errorf("two clients of %s records: %+v, want step size %g and clip %g of √4/3", records, *d, want[0], want[1])
 		}
@@ -147,21 +148,21 @@ func TestDescentDefaults(t *testing.T) {
 	// Two clients, an intercept and a slope: the signal is μ × records, μ = 0.268051 at ε = 1.
 	for records, want := range map[string]float64{"94": 1, "93": 0.997150, "70": 0.750543, "40": 0.5, "1": 0.5} {
 		few := []study.Override{whole, {Key: "federation.nominal_records", Value: records}, {Key: "privacy.delta", Value: "1e-5"}}
-		d = descentProtocol(t, few...).Descent()
+		d = stepsOf(descentProtocol(t, few...))
 		if math.Abs(d.StepSize/0.4-want) > 1e-5 || math.Abs(d.Clip/0.5/math.Sqrt(4./3)-want) > 1e-5 {
 			t.Errorf("two clients of %s records: %+v, want a pace of %g", records, *d, want)
 		}
 		// The same noise in so many words: σ = √200/μ.
-		d = descentProtocol(t, append(few, study.Override{Key: "privacy", Value: `{ unit = "record", noise_multiplier = 52.7596, delta = 1e-5 }`})...).Descent()
+		d = stepsOf(descentProtocol(t, append(few, study.Override{Key: "privacy", Value: `{ unit = "record", noise_multiplier = 52.7596, delta = 1e-5 }`})...))
 		if math.Abs(d.StepSize/0.4-want) > 1e-4 {
 			t.Errorf("two clients of %s records, by the noise: %+v, want a pace of %g", records, *d, want)
 		}
 	}
-	if d = descentProtocol(t, study.Override{Key: "inference", Value: "{ rounds = 2, steps = 5 }"}).Descent(); d.StepSize != 0.4 {
+	if d = stepsOf(descentProtocol(t, study.Override{Key: "inference", Value: "{ rounds = 2, steps = 5 }"})); d.StepSize != 0.4 {
 		t.Errorf("few steps: step size %g", d.StepSize)
 	}
-	d = descentProtocol(t, whole, study.Override{Key: "federation.nominal_records", Value: "2000000000"}, study.Override{Key: "privacy.delta", Value: "1e-12"}).Descent()
-	if d.Rate != sampledRate || d.Steps != 20 {
+	d = stepsOf(descentProtocol(t, whole, study.Override{Key: "federation.nominal_records", Value: "2000000000"}, study.Override{Key: "privacy.delta", Value: "1e-12"}))
+	if d.Rate != steps.SampledRate || d.Round != 20 {
 		t.Errorf("very many records: %+v", *d)
 	}
 }
@@ -316,7 +317,7 @@ func TestDescentSiteThatHasSpentAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site.spent.Statistics = p.Releases()
+	site.client = spentClient{site.client, p.Releases()}
 	plan, _ := NewServer(p).Next()
 	var refused *Refused
 	if err := site.Propose(new(Release), &plan, seeded.Stream(1, "noise")); !errors.As(err, &refused) {

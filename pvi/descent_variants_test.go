@@ -8,6 +8,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
 )
 
@@ -30,13 +31,13 @@ func TestDescentOfSeveralDraws(t *testing.T) {
 		{"preconditioned", 2, 8, 2},
 	} {
 		p := descentProtocol(t, set("inference.gradients", `"`+c.gradients+`"`), set("inference.draws", string(rune('0'+c.draws))))
-		if p.Sampled().Dim() != c.size {
-			t.Errorf("%s, %d draws: a record has %d numbers, want %d", c.gradients, c.draws, p.Sampled().Dim(), c.size)
+		if steppedOf(p).Sampled().Dim() != c.size {
+			t.Errorf("%s, %d draws: a record has %d numbers, want %d", c.gradients, c.draws, steppedOf(p).Sampled().Dim(), c.size)
 		}
-		if got := p.Noise().Clip / one.Noise().Clip; math.Abs(got-c.longer) > 1e-12 {
+		if got := p.method.Noise().Clip / one.method.Noise().Clip; math.Abs(got-c.longer) > 1e-12 {
 			t.Errorf("%s, %d draws: the clip is %g times that of one gradient, want %g", c.gradients, c.draws, got, c.longer)
 		}
-		if a, b := p.Noise().Multiplier, one.Noise().Multiplier; math.Abs(a/b-1) > 1e-3 {
+		if a, b := p.method.Noise().Multiplier, one.method.Noise().Multiplier; math.Abs(a/b-1) > 1e-3 {
 			t.Errorf("%s, %d draws: the noise multiplier is %g, for one draw %g", c.gradients, c.draws, a, b)
 		}
 	}
@@ -68,7 +69,7 @@ func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%s: claims ε = %.4g, costs from %.4g to %.4g", c.adjacency, claimed.Epsilon, truth.Epsilon, sound.Epsilon)
-		if p.Sound() || p.Published() != PublishedSampling {
+		if p.Sound() || p.Published() != method.PublishedSampling {
 			t.Errorf("%s: the study counts as sound", c.adjacency)
 		}
 		if math.Abs(claimed.Epsilon-c.claimed) > 0.01 || truth.Epsilon < c.least-0.05 || sound.Epsilon < truth.Epsilon {
@@ -87,12 +88,12 @@ func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	p := fixedBatches(t, "published", "add-remove", set("federation", "{ nominal_records = 1000, max_records = 5000 }"))
 	for _, n := range []int{1000, 1001, 1999, 5000} {
-		m, err := p.sampledFor(n, 1)
+		m, err := sampledFor(p, n)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.MaxBatch() != 10 || p.descentOptions(n) != p.descentOptions(1000) || p.descentOptions(n).Rate != 0.01 {
-			t.Errorf("%d records: batches of %d, %+v", n, m.MaxBatch(), p.descentOptions(n))
+		if m.MaxBatch() != 10 || optionsOf(p, n) != optionsOf(p, 1000) || optionsOf(p, n).Rate != 0.01 {
+			t.Errorf("%d records: batches of %d, %+v", n, m.MaxBatch(), optionsOf(p, n))
 		}
 	}
 	if a := p.Adjacencies(); !slices.Equal(a, []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne}) {
@@ -131,14 +132,14 @@ func TestSamplingWithoutReplacement(t *testing.T) {
 	}
 	// No client has a larger share of its records in a batch than is accounted.
 	for _, n := range []int{0, 1, 7, 99, 100, 101, 999, 1000} {
-		m, err := p.sampledFor(n, 1)
+		m, err := sampledFor(p, n)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if m.MaxBatch()*100 > n || m.MaxBatch() != n/100 {
 			t.Errorf("%d records: batches of %d", n, m.MaxBatch())
 		}
-		if m.Lattice() != p.Sampled().Lattice() || m.ShareSigma() != p.Sampled().ShareSigma() {
+		if m.Lattice() != steppedOf(p).Sampled().Lattice() || m.ShareSigma() != steppedOf(p).Sampled().ShareSigma() {
 			t.Errorf("%d records: another noise than for those stated", n)
 		}
 	}
@@ -181,7 +182,8 @@ func TestStartAndStepsMeetOneTarget(t *testing.T) {
 		if cost.Epsilon > 1 || cost.Epsilon < 0.998 {
 			t.Errorf("rate %s: ε = %g", rate, cost.Epsilon)
 		}
-		sigma, start := p.Noise().Multiplier, 1/p.Start().NoiseMultiplier()
+		statistics, _ := steppedOf(p).Start()
+		sigma, start := p.method.Noise().Multiplier, 1/statistics.NoiseMultiplier()
 		if rate == "1.0" {
 			steps := math.Sqrt(20) / sigma
 			if want := accountant.GaussianEpsilon(math.Hypot(start, steps), 1e-5); math.Abs(cost.Epsilon/want-1) > 1e-4 {
@@ -298,31 +300,6 @@ func TestStartStateThatHidesReleases(t *testing.T) {
 		}
 		if err := newSite().Restore([]byte(changed)); err == nil {
 			t.Errorf("a state with %s was taken up", forged)
-		}
-	}
-}
-
-// What has no room in a message shrinks coordinate by coordinate, and keeps its
-// direction; what has room stays as it is.
-func TestChangesBeyondAMessageAreShortened(t *testing.T) {
-	p := descentProtocol(t)
-	d, room := p.family.Dim(), p.lattice.Float(p.limit)
-	change := []float64{3, -7 * room, 0.5, 14 * room}
-	if 2*d != len(change) {
-		t.Fatalf("q has %d coordinates", d)
-	}
-	p.shorten(change)
-	if change[0] != 3 || change[2] != 0.5 {
-		t.Errorf("a coordinate with room changed: %v", change)
-	}
-	if math.Abs(change[1]/change[3]+0.5) > 1e-12 || change[3] > room || change[3] < 0.999*room {
-		t.Errorf("(-7, 14) times the room became (%g, %g) times it", change[1]/room, change[3]/room)
-	}
-	for _, huge := range []float64{room, math.Nextafter(room, 0), math.MaxFloat64} {
-		change := []float64{huge, 0, -huge, 1}
-		p.shorten(change)
-		if err := p.lattice.Truncate(make([]int64, len(change)), change, p.limit); err != nil {
-			t.Errorf("a change of %g: %v", huge, err)
 		}
 	}
 }

@@ -33,8 +33,7 @@ func (still) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accou
 func TestDivergenceIsPrivate(t *testing.T) {
 	release := func(privacy string, wrap func(solver.Solver) solver.Solver) (*Release, *Site, error) {
 		h := newHouse(t, planeStudy(t, privacy, "", ""), 3, 1)
-		s := h.sites[0]
-		s.solver = wrap(s.solver)
+		s := h.around(0, wrap)
 		plan, _ := h.server.Next()
 		r := new(Release)
 		return r, s, s.Propose(r, &plan, seeded.Stream(1, "diverged"))
@@ -49,30 +48,5 @@ func TestDivergenceIsPrivate(t *testing.T) {
 	}
 	if _, _, err := release(`unit = "none"`, func(s solver.Solver) solver.Solver { return diverging{s} }); err == nil {
 		t.Error("without a promise a client that finds nothing says nothing")
-	}
-}
-
-// So it is with one part of a client's records: it adds nothing, the others what they
-// would have, and the client answers and pays.
-func TestDivergenceOfAPartIsPrivate(t *testing.T) {
-	p := partsProtocol(t, "rounds = 1, partitions = 3", "noise_multiplier = 0.01, clip = 3.0")
-	release := func(wrap func(solver.Solver) solver.Solver) *Release {
-		s := site(t, p, descentShard(p, 40))
-		if err := s.parts.deal(seeded.Stream(2, "deal")); err != nil {
-			t.Fatal(err)
-		}
-		s.parts.solvers[1] = wrap(s.parts.solvers[1])
-		plan, _ := NewServer(p).Next()
-		r := new(Release)
-		if err := s.Propose(r, &plan, seeded.Stream(1, "diverged")); err != nil || s.Releases() != 1 {
-			t.Fatalf("%v, %d releases charged", err, s.Releases())
-		}
-		return r
-	}
-	lost := release(func(s solver.Solver) solver.Solver { return diverging{s} })
-	same := release(func(s solver.Solver) solver.Solver { return still{s} })
-	found := release(func(s solver.Solver) solver.Solver { return s })
-	if !slices.Equal(lost.Change, same.Change) || slices.Equal(lost.Change, found.Change) {
-		t.Errorf("a client of whose parts one finds nothing releases %v, with one that does not change %v, as it is %v", lost.Change, same.Change, found.Change)
 	}
 }

@@ -35,7 +35,7 @@ func TestIncrementsAddUp(t *testing.T) {
 			}
 			return r
 		}
-		all := p.inRounds(p.Releases())
+		all := p.method.Releases()
 		at := rapid.IntRange(0, all).Draw(rt, "at")
 		first, second := event(p.Increment(view, adjacency, 0, at)), event(p.Increment(view, adjacency, at, all))
 		if want := event(p.Event(view, adjacency, at)); math.Abs(first-want) > 1e-9*want {
@@ -53,7 +53,7 @@ func TestIncrementsAddUp(t *testing.T) {
 
 func TestIncrementErrors(t *testing.T) {
 	p := oneStepProtocol(t)
-	all := p.inRounds(p.Releases())
+	all := p.method.Releases()
 	for _, c := range [][2]int{{-1, 1}, {2, 1}, {0, all + 1}} {
 		if _, err := p.Increment(p.Views()[0], p.Adjacencies()[0], c[0], c[1]); err == nil {
 			t.Errorf("releases %d to %d of %d have a cost", c[0]+1, c[1], all)

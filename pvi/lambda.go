@@ -1,11 +1,14 @@
 package pvi
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 
 	"fedpvi/pvi/gaussian"
 	"fedpvi/pvi/lambda"
+	"fedpvi/pvi/method"
 )
 
 // A posterior is what a machine knows of q: λ on the lattice and what follows
@@ -17,10 +20,9 @@ type posterior struct {
 	now      moments
 	meanOf   func(dst, nat []float64) error
 
-	tried func(back bool) // moves λ where the last try led, and back
-	then  moments         // there
-
-	summed *summed // where sums of gradients move q; nil where changes of factors do
+	walk  method.Walk
+	tried method.Move // by the last try
+	then  moments     // after it
 }
 
 // moments are q in floats, which follow from λ. Where coordinates are independent that is quick, and
@@ -32,15 +34,9 @@ type moments struct {
 
 // newPosterior returns the posterior before any data: the prior.
 func newPosterior(p *Protocol) *posterior {
-	q := &posterior{protocol: p, meanOf: p.family.Means()}
-	prior := make([]Wide, p.family.Size())
-	if p.Summed() {
-		q.lambda, q.summed = prior, newSummed(p)
-		if !q.take(q.summed.descent.Start(), false) {
-			panic("pvi: the first q is not proper") // unreachable: NewProtocol tried it
-		}
-	} else if !q.set(prior) {
-		panic("pvi: the prior is not proper") // unreachable: NewProtocol made it from moments
+	q := &posterior{protocol: p, meanOf: p.family.Means(), walk: p.method.NewWalk(), lambda: make([]Wide, p.family.Size())}
+	if !q.take(q.walk.Begin()) {
+		panic("pvi: the first q is not proper") // unreachable: the prior is made from moments
 	}
 	return q
 }
@@ -65,40 +61,92 @@ func (q *posterior) moments(m *moments) (proper bool) {
 		m.natural, m.mean = make([]float64, p.family.Size()), make([]float64, p.family.Dim())
 	}
 	for i, w := range q.lambda {
-		m.natural[i] = p.priorAt(i) + w.Float(p.exponent)
+		m.natural[i] = p.setting.PriorAt(i) + w.Float(p.exponent)
 	}
 	m.known = q.meanOf(m.mean, m.natural) == nil
 	return m.known
 }
 
-// try computes the λ to which what was opened for plan number n leads, the change in
-// coordinates around centre or the sum of gradients, and reports whether it is a
-// proper distribution. The posterior stays as it is until commit.
-func (q *posterior) try(n int, change, centre []int64) (proper bool) {
-	if q.summed != nil {
-		return q.tryStep(n, change)
-	}
-	alpha := q.protocol.damping(n)
-	return q.tryMove(func(back bool) { // the lattice is exact: there is no need for two λ
-		if back {
-			q.protocol.coordinates.Move(q.lambda, change, -alpha, centre)
-			return
-		}
-		q.protocol.coordinates.Move(q.lambda, change, alpha, centre)
-	})
+// try computes the λ to which the sum that was opened for plan number n leads, in
+// coordinates around centre, and reports whether it is a proper distribution. The posterior
+// stays as it is until commit.
+func (q *posterior) try(n int, sum, centre []int64) (proper bool) {
+	return q.tryMove(q.walk.Step(n, q.protocol.damping(n), sum, centre))
 }
 
-func (q *posterior) tryMove(move func(back bool)) (proper bool) {
-	q.tried = move
+func (q *posterior) tryMove(move method.Move) (proper bool) {
+	if q.tried = move; move == nil {
+		return false
+	}
 	q.there(func() { proper = q.proper() })
 	return proper
 }
 
-// there calls f with λ where the last try led.
+// there calls f with λ after the last try.
 func (q *posterior) there(f func()) {
-	q.tried(false)
+	q.lambda = q.tried.To(q.lambda)
 	f()
-	q.tried(true)
+	q.lambda = q.tried.Back(q.lambda)
+}
+
+// take makes the first of some moves that leads to a proper distribution, or may do so on
+// another machine.
+func (q *posterior) take(moves []method.Move) (proper bool) {
+	for _, m := range moves {
+		if q.tryMove(m) || q.borderline() {
+			q.commit()
+			return true
+		}
+	}
+	return false
+}
+
+// end follows the last outcome of the rounds.
+func (q *posterior) end() { q.take(q.walk.End()) }
+
+// restore sets the posterior to a λ that was saved, and its walk to the state that was saved
+// beside it. ended says that the last outcome has been followed.
+func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
+	if len(saved) != len(q.lambda) {
+		return fmt.Errorf("λ has %d elements, want %d", len(saved), len(q.lambda))
+	}
+	moves, err := q.walk.Restore(saved, walk, ended)
+	if err != nil {
+		return err
+	}
+	if !q.take(moves) {
+		return errors.New("λ is no proper distribution")
+	}
+	if !q.same(saved) {
+		return errors.New("λ does not follow from the state of the descent")
+	}
+	return nil
+}
+
+// same reports whether λ is the posterior's: exactly, or up to rounding if it follows from
+// floating-point arithmetic. Privacy does not depend on it. Then a client's records show only in
+// the sum of gradients at a θ, and one record contributes no more than the clip to it, whatever θ
+// is and whoever chose it, as long as it was chosen without the records.
+func (q *posterior) same(as []Wide) bool {
+	if q.protocol.method.Exact() {
+		return slices.Equal(as, q.lambda)
+	}
+	return len(as) == len(q.lambda) && q.near(as)
+}
+
+func (q *posterior) near(as []Wide) bool {
+	d, natural := q.protocol.family.Dim(), q.natural()
+	for i, w := range as {
+		gap := math.Abs(w.Add(q.lambda[i].Neg()).Float(q.protocol.exponent))
+		scale := natural[i%d+d]
+		if i < d {
+			scale = math.Abs(natural[i]) + math.Sqrt(scale)
+		}
+		if !(gap <= method.Tolerance*scale) {
+			return false
+		}
+	}
+	return true
 }
 
 // proper reports whether λ as it is is a proper distribution.
@@ -129,7 +177,7 @@ func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64
 		nat = nat[:0]
 		for _, from := range []int{first, d + first} {
 			for i, w := range q.lambda[from : from+size] {
-				nat = append(nat, p.priorAt(from+i)+w.Float(p.exponent))
+				nat = append(nat, p.setting.PriorAt(from+i)+w.Float(p.exponent))
 			}
 		}
 		if err := f(gaussian.Diagonal(size), first, nat); err != nil {
@@ -151,8 +199,8 @@ func (p *Protocol) boundary() float64 {
 // that rounding decides, and if so computes its mean, with a precision that is
 // larger by what rounding may do.
 func (q *posterior) borderline() (so bool) {
-	if q.summed != nil {
-		return false // its precisions are positive, or it has run away
+	if q.tried == nil || !q.protocol.method.Exact() {
+		return false // inexact precisions are positive, or have run away
 	}
 	q.there(func() {
 		q.moments(&q.then)
@@ -171,7 +219,7 @@ func (q *posterior) nudged(by float64) (proper bool) {
 	d := p.family.Dim()
 	for k := range p.coordinates.Precisions() {
 		if i, j := p.coordinates.Entry(k); i == j {
-			size := math.Abs(p.priorAt(d+k)) + math.Abs(q.lambda[d+k].Float(p.exponent))
+			size := math.Abs(p.setting.PriorAt(d+k)) + math.Abs(q.lambda[d+k].Float(p.exponent))
 			moved[d+k] += by * p.boundary() * size
 		}
 	}
@@ -180,18 +228,16 @@ func (q *posterior) nudged(by float64) (proper bool) {
 
 // commit makes what the last try computed the posterior.
 func (q *posterior) commit() {
-	q.tried(false)
+	q.lambda = q.tried.To(q.lambda)
+	q.tried.Commit()
 	q.tried = nil
 	q.now, q.then = q.then, q.now
-	if q.summed != nil {
-		q.summed.state, q.summed.next = q.summed.next, q.summed.state
-	}
 }
 
 // centre returns the mean of q as the centre of clipping coordinates, in units
 // of 2^-[lambda.CentreBits]; nil if the protocol has none.
 func (q *posterior) centre() []int64 {
-	if !q.protocol.centred() {
+	if !q.protocol.coordinates.Centred() {
 		return nil
 	}
 	centre := make([]int64, q.protocol.family.Dim())
@@ -218,20 +264,4 @@ func (p *Protocol) checkCentre(centre []int64) error {
 		return refuse("%w", err)
 	}
 	return nil
-}
-
-// set makes lambda the posterior's λ if it is a proper distribution, or may be one
-// on another machine. It is not copied.
-func (q *posterior) set(lambda []Wide) bool {
-	now := q.lambda
-	proper := q.tryMove(func(back bool) {
-		if q.lambda = lambda; back {
-			q.lambda = now
-		}
-	})
-	if !proper && !q.borderline() {
-		return false
-	}
-	q.commit()
-	return true
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"fedpvi/pvi/lastround"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -14,9 +15,10 @@ func (p *Protocol) lastRounds(multiplier float64) ([]*lastround.Round, error) {
 	if p.study.Inference.NoiseAware != study.OneStep {
 		return nil, nil
 	}
+	d := p.method.(method.Stepped).Steps()
 	r, err := lastround.New(lastround.Setting{
-		Study: p.study, Roster: p.roster, Model: p.model, NoiseShares: p.shares(),
-		Steps: p.descent.Total, Rate: p.descent.Rate, Clip: p.descent.Clip,
+		Study: p.study, Roster: p.roster, Model: p.model, NoiseShares: p.setting.Shares(),
+		Steps: d.Total, Rate: d.Rate, Clip: d.Clip,
 	}, multiplier)
 	return []*lastround.Round{r}, err
 }
@@ -49,11 +51,11 @@ func (s *Site) LastRound(records *shard.Shard) (*lastround.Site, error) {
 		if err := p.checkShard(records); err != nil {
 			return nil, fmt.Errorf("client %s: %w", s.id, err)
 		}
-		return lastround.NewSite(r, p.startOfLast(s.q), s.id, records, p.roundReleases()-s.Releases()), nil
+		return lastround.NewSite(r, p.startOfLast(s.q), s.id, records, p.method.Releases()-s.Releases()), nil
 	}
 	return nil, errNoLastRound
 }
 
 func (p *Protocol) startOfLast(q *posterior) lastround.Start {
-	return lastround.Start{Protocol: p.digest, Lambda: q.lambda, Point: q.mean(), Exact: !p.Summed()}
+	return lastround.Start{Protocol: p.digest, Lambda: q.lambda, Point: q.mean(), Exact: p.method.Exact()}
 }

@@ -14,6 +14,7 @@ import (
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/internal/testing/linestudy"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -91,10 +92,10 @@ func TestInvariant(t *testing.T) {
 // addNoise adds to noise what the outcome's releases carry of it, drawn again.
 func addNoise(h *house, noise []Wide, o *Outcome) {
 	p := h.protocol
-	if p.clients == nil || p.study.Inference.Factors != study.Exact {
+	if p.study.Privacy.Unit != study.Client || p.study.Inference.Factors != study.Exact {
 		return
 	}
-	g, err := dpmech.NewDiscreteGaussian(p.clients.ShareSigma())
+	g, err := dpmech.NewDiscreteGaussian(mechanismOf(p).ShareSigma())
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func checkInvariant(t interface{ Fatalf(string, ...any) }, h *house, noise []Wid
 		if !slices.Equal(s.q.lambda, h.server.Lambda()) {
 			t.Fatalf("client %s has another λ than the server", s.ID())
 		}
-		for i, w := range s.factor {
+		for i, w := range memoryOf(s).Factor {
 			total[i] = total[i].Add(w)
 		}
 	}
@@ -161,7 +162,7 @@ func TestTiedFactors(t *testing.T) {
 	h.run()
 	sum, factor := make([]float64, 5), make([]float64, 5)
 	for _, s := range h.sites {
-		s.factorNow(factor)
+		h.protocol.setting.NewFactor(h.protocol.exponent).Natural(factor, s.q.lambda)
 		for i, x := range factor {
 			sum[i] += x
 		}
@@ -435,8 +436,8 @@ func TestBorderline(t *testing.T) {
 				h.propose(m, &plan)
 			}
 			o := &Outcome{Protocol: plan.Protocol, Sequence: 1, Number: 1, Verdict: c.verdict, Participants: plan.Participants, Sum: make([]int64, h.protocol.family.Size())}
-			o.Sum[2] = int64(math.Ldexp(c.precision-1, h.protocol.lattice.Exponent())) // the prior has precision 1
-			if back := math.Ldexp(float64(o.Sum[2]), -h.protocol.lattice.Exponent()); back != c.precision-1 {
+			o.Sum[2] = int64(math.Ldexp(c.precision-1, h.protocol.messages.Lattice.Exponent())) // the prior has precision 1
+			if back := math.Ldexp(float64(o.Sum[2]), -h.protocol.messages.Lattice.Exponent()); back != c.precision-1 {
 				t.Fatalf("the lattice has %g for %g", back, c.precision-1)
 			}
 			s := h.sites[0]
@@ -475,8 +476,8 @@ func TestBorderlineCentre(t *testing.T) {
 			h.propose(m, &plan)
 		}
 		o := &Outcome{Protocol: plan.Protocol, Sequence: 1, Number: 1, Verdict: Accepted, Centre: plan.Centre, Participants: plan.Participants, Sum: make([]int64, h.protocol.family.Size())}
-		alpha := float64(h.protocol.damping(1)) / (1 << dampingBits)
-		o.Sum[2] = -int64(math.Ldexp(1/alpha, h.protocol.lattice.Exponent())) // the prior has precision 1
+		alpha := float64(h.protocol.damping(1)) / (1 << method.DampingBits)
+		o.Sum[2] = -int64(math.Ldexp(1/alpha, h.protocol.messages.Lattice.Exponent())) // the prior has precision 1
 		s := h.sites[0]
 		if err := s.Settle(o); err != nil {
 			t.Fatalf("%s: %v", q, err)
@@ -562,7 +563,7 @@ func TestChangeThatIsNotFinite(t *testing.T) {
 	plan, _ := h.server.Next()
 	r := h.propose(0, &plan)
 	noise := make([]int64, len(r.Change))
-	g, err := dpmech.NewDiscreteGaussian(h.protocol.clients.ShareSigma())
+	g, err := dpmech.NewDiscreteGaussian(mechanismOf(h.protocol).ShareSigma())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func TestOneStepCostsWhatItCostsAfterAMissedRound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range costs {
-		steps, err := p.Sampled().EventFor(site.Releases(), c.Adjacency)
+		steps, err := steppedOf(p).Sampled().EventFor(site.Releases(), c.Adjacency)
 		if err != nil {
 			t.Fatal(err)
 		}

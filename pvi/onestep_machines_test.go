@@ -18,7 +18,7 @@ func TestOneStepRefusals(t *testing.T) {
 	if _, err := early.LastRound(); err == nil {
 		t.Error("the last round began before the others were over")
 	}
-	fresh, err := NewSolverSite(p, "a", h.sites[0].solver)
+	fresh, err := p.NewSite("a", h.shards[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestOneStepRefusals(t *testing.T) {
 	if err != nil || o.Verdict != Void || o.Gradient != nil || o.Curvature != nil {
 		t.Errorf("one answer of two: %+v, %v", o, err)
 	}
-	if _, _, err := p.After()[0].Posterior(o, p.ClosedFormNoise()); err == nil {
+	if _, _, err := p.After()[0].Posterior(o, steppedOf(p).ClosedFormNoise()); err == nil {
 		t.Error("a posterior of a void round")
 	}
 	_, err = server.Close()

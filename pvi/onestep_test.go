@@ -164,8 +164,8 @@ func TestOneStepIsPaidFor(t *testing.T) {
 		if fewer.Epsilon > 0.95*costs[0].Epsilon {
 			t.Errorf("%v: without the last round ε = %g, with it %g", o, fewer.Epsilon, costs[0].Epsilon)
 		}
-		if p.Releases() != p.Descent().Total+1 {
-			t.Errorf("%v: %d releases, %d steps", o, p.Releases(), p.Descent().Total)
+		if p.Releases() != stepsOf(p).Total+1 {
+			t.Errorf("%v: %d releases, %d steps", o, p.Releases(), stepsOf(p).Total)
 		}
 		want := [3]float64{0.25, 0.50, 0.25}
 		if privacy.Epsilon > 1 {
@@ -177,13 +177,13 @@ func TestOneStepIsPaidFor(t *testing.T) {
 		if c.Shares != want {
 			t.Errorf("%v: shares are %v", o, c.Shares)
 		}
-		if p.Descent().Rate < 1 {
+		if stepsOf(p).Rate < 1 {
 			continue
 		}
 		mu := func(m interface{ NoiseMultiplier() float64 }) float64 {
 			return privacy.Adjacency.Factor() / m.NoiseMultiplier()
 		}
-		parts := [3]float64{float64(p.Descent().Total) * math.Pow(mu(p.Sampled()), 2), math.Pow(mu(c.Gradient), 2), math.Pow(mu(c.Curvature), 2)}
+		parts := [3]float64{float64(stepsOf(p).Total) * math.Pow(mu(steppedOf(p).Sampled()), 2), math.Pow(mu(c.Gradient), 2), math.Pow(mu(c.Curvature), 2)}
 		all := math.Pow(accountant.GaussianMu(privacy.Epsilon, privacy.Delta), 2)
 		for i, part := range parts {
 			if math.Abs(part/all-want[i]) > 1e-5 {
@@ -312,7 +312,7 @@ func TestOneStepIsExactForAParabola(t *testing.T) {
 	_, _, o := h.last(t, 2)
 	// The curvature is clipped to what it is at most, the gradients never: noise of this
 	// size is far below both.
-	mean, cov, err := p.After()[0].Posterior(o, p.ClosedFormNoise())
+	mean, cov, err := p.After()[0].Posterior(o, steppedOf(p).ClosedFormNoise())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,11 +357,11 @@ func TestOneStepFollowsFromTheOutcome(t *testing.T) {
 	h := defaultHouse(t, p)
 	before := slices.Clone(h.server.Posterior())
 	_, _, o := h.last(t, 1)
-	a, covA, err := p.After()[0].Posterior(o, p.ClosedFormNoise())
+	a, covA, err := p.After()[0].Posterior(o, steppedOf(p).ClosedFormNoise())
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, covB, err := p.After()[0].Posterior(o, p.ClosedFormNoise())
+	b, covB, err := p.After()[0].Posterior(o, steppedOf(p).ClosedFormNoise())
 	if err != nil || !slices.Equal(a, b) || !mat.Equal(covA, covB) {
 		t.Errorf("two posteriors of one outcome, %v", err)
 	}
@@ -431,7 +431,7 @@ func TestOneStepUnderSums(t *testing.T) {
 	if o.Verdict != Accepted || sites[0].Releases() != 1 {
 		t.Fatalf("%+v", o)
 	}
-	if _, _, err := p.After()[0].Posterior(o, p.ClosedFormNoise()); err != nil {
+	if _, _, err := p.After()[0].Posterior(o, steppedOf(p).ClosedFormNoise()); err != nil {
 		t.Fatal(err)
 	}
 	c := p.After()[0]

@@ -1,6 +1,7 @@
 package pvi
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
@@ -47,7 +49,7 @@ func TestPartsMeetTheirTarget(t *testing.T) {
 	for _, scheme := range schemes {
 		for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
 			p := partsProtocol(t, "rounds = 7, partitions = 4, "+scheme, `epsilon = 1.0, clip = 3.0, adjacency = "`+string(adjacency)+`"`)
-			want := accountant.GaussianEpsilon(2*math.Sqrt(7)/p.Noise().Multiplier, 1e-5)
+			want := accountant.GaussianEpsilon(2*math.Sqrt(7)/p.method.Noise().Multiplier, 1e-5)
 			for _, a := range p.Adjacencies() {
 				cost, err := p.Cost(p.Views()[0], a, p.Releases())
 				if err != nil {
@@ -63,8 +65,8 @@ func TestPartsMeetTheirTarget(t *testing.T) {
 
 func TestPartsClip(t *testing.T) {
 	p := partsProtocol(t, "rounds = 1, partitions = 4", "epsilon = 1.0, clip = 3.0")
-	if p.Noise().Clip != 3 {
-		t.Errorf("clip is %g", p.Noise().Clip)
+	if p.method.Noise().Clip != 3 {
+		t.Errorf("clip is %g", p.method.Noise().Clip)
 	}
 	source := strings.NewReplacer("rounds = 5, steps = 3", "rounds = 1, partitions = 4", "max_records", "nominal_records = 200, max_records").Replace(descentStudy)
 	st, err := study.Parse("s.toml", []byte(source))
@@ -75,8 +77,8 @@ func TestPartsClip(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Fifty records of unit length add a quarter each, of which half.
-	if want := 50 * 0.25 / 2; p.Noise().Clip != want {
-		t.Errorf("the derived clip is %g, want %g", p.Noise().Clip, want)
+	if want := 50 * 0.25 / 2; p.method.Noise().Clip != want {
+		t.Errorf("the derived clip is %g, want %g", p.method.Noise().Clip, want)
 	}
 }
 
@@ -106,15 +108,16 @@ func TestOneRecordMovesOnePart(t *testing.T) {
 		}
 		most := 0.0
 		for plan, ok := server.Next(); ok; plan, ok = server.Next() {
-			outcome := playPair(t, server, sites, other, &plan)
+			outcome, seen := playPair(t, server, sites, other, &plan)
 			difference := 0.0
-			for i := range sites[0].exact {
-				d := p.lattice.Float(sites[0].exact[i] - sites[1].exact[i])
+			for i := range seen[0].Change { // the noise is the same
+				d := p.messages.Lattice.Float(seen[0].Change[i] - seen[1].Change[i])
 				difference += d * d
 			}
 			most = max(most, math.Sqrt(difference))
-			for k, mine := range sites[0].parts.proposed {
-				if k != victim && !slices.Equal(mine, sites[1].parts.proposed[k]) {
+			theirs := partsOf(t, sites[1]).Proposed
+			for k, mine := range partsOf(t, sites[0]).Proposed {
+				if k != victim && !slices.Equal(mine, theirs[k]) {
 					t.Fatalf("%s: plan %d: part %d changed with a record of part %d", scheme, plan.Number, k, victim)
 				}
 			}
@@ -124,7 +127,7 @@ func TestOneRecordMovesOnePart(t *testing.T) {
 				}
 			}
 		}
-		if clip := p.Noise().Clip; most > 2*clip || most < 1.2*clip {
+		if clip := p.method.Noise().Clip; most > 2*clip || most < 1.2*clip {
 			t.Errorf("%s: sums differ by up to %g, clip %g", scheme, most, clip)
 		}
 	}
@@ -136,14 +139,13 @@ func pair(t *testing.T, p *Protocol, whole *shard.Shard) (without *shard.Shard, 
 	t.Helper()
 	// Parts are drawn record by record from the same bits, after the noise.
 	trial := site(t, p, whole)
-	src := seeded.Stream(3, "noise")
-	p.parts.Draw(&trial.noise, src)
-	if err := trial.parts.deal(src); err != nil {
+	plan, _ := NewServer(p).Next()
+	if err := trial.Propose(new(Release), &plan, seeded.Stream(3, "noise")); err != nil {
 		t.Fatal(err)
 	}
 	of := make([]uint16, whole.Len())
 	of[whole.Len()-1] = 1
-	return whole.Deal(of, 2)[0], int(trial.parts.of[whole.Len()-1])
+	return whole.Deal(of, 2)[0], int(partsOf(t, trial).of(whole.Len() - 1))
 }
 
 func site(t *testing.T, p *Protocol, s *shard.Shard) *Site {
@@ -157,7 +159,7 @@ func site(t *testing.T, p *Protocol, s *shard.Shard) *Site {
 
 // playPair has both worlds answer a plan, and goes on with the message of the first, which
 // is what an observer saw in either.
-func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Plan) *Outcome {
+func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Plan) (*Outcome, [2]Release) {
 	t.Helper()
 	var seen [2]Release
 	for world, s := range sites {
@@ -165,10 +167,10 @@ func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Pl
 			t.Fatal(err)
 		}
 	}
-	if !slices.Equal(sites[0].proposed, seen[0].Change) {
+	if !slices.Equal(memoryOf(sites[0]).Proposed, seen[0].Change) {
 		t.Fatal("beside its parts' own changes a client remembers something else than what it sent")
 	}
-	copy(sites[len(sites)-1].proposed, seen[0].Change)
+	copy(memoryOf(sites[len(sites)-1]).Proposed, seen[0].Change)
 	var theirs Release
 	if err := other.Propose(&theirs, plan, seeded.Stream(4, "other", uint64(plan.Number))); err != nil {
 		t.Fatal(err)
@@ -180,7 +182,7 @@ func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Pl
 	if err != nil {
 		t.Fatal(err)
 	}
-	return outcome
+	return outcome, seen
 }
 
 // What a virtual client remembers is its own change, without any noise: one that proposes
@@ -193,7 +195,7 @@ func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 		t.Fatal(err)
 	}
 	for plan, ok := server.Next(); ok; plan, ok = server.Next() {
-		outcome := playPair(t, server, []*Site{s}, other, &plan)
+		outcome, _ := playPair(t, server, []*Site{s}, other, &plan)
 		if outcome.Sum == nil {
 			t.Fatal("no sum")
 		}
@@ -203,7 +205,7 @@ func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 			}
 		}
 	}
-	for k, factor := range s.parts.factors {
+	for k, factor := range partsOf(t, s).Factors {
 		for i, w := range factor {
 			if w != (Wide{}) {
 				t.Errorf("without records, element %d of the factor of part %d is %v", i, k, w)
@@ -217,7 +219,7 @@ func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 // one that is removed.) 30,000 records in 10 parts: each part's number has sd 52, and
 // that of neighbours together too; seven sds happen once in 10¹¹ tests.
 func TestPartsAreDrawnRecordByRecord(t *testing.T) {
-	source := strings.NewReplacer("rounds = 5, steps = 3", "rounds = 1, partitions = 10", "epsilon = 1.0", "epsilon = 1.0, clip = 1.0", "5000", "50000").Replace(descentStudy)
+	source := strings.NewReplacer("rounds = 5, steps = 3", "rounds = 2, partitions = 10", "epsilon = 1.0", "epsilon = 1.0, clip = 1.0", "5000", "50000").Replace(descentStudy)
 	st, err := study.Parse("s.toml", []byte(source))
 	if err != nil {
 		t.Fatal(err)
@@ -227,15 +229,29 @@ func TestPartsAreDrawnRecordByRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	const n = 30000
-	c := newParts(p, descentShard(p, n))
-	if err := c.deal(seeded.Stream(1, "parts")); err != nil {
-		t.Fatal(err)
+	client, server := site(t, p, descentShard(p, n)), NewServer(p)
+	deal := func() []byte {
+		plan, _ := server.Next()
+		r := new(Release)
+		if err := client.Propose(r, &plan, seeded.Stream(uint64(plan.Number), "parts")); err != nil {
+			t.Fatal(err)
+		}
+		outcome, err := server.Collect(r)
+		if err == nil {
+			err = client.Settle(outcome)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return partsOf(t, client).Of
 	}
+	first := deal()
 	var counts [10]int
 	together := 0
-	for i, part := range c.of {
-		counts[part]++
-		if i > 0 && part == c.of[i-1] {
+	drawn := partsOf(t, client)
+	for i := range n {
+		counts[drawn.of(i)]++
+		if i > 0 && drawn.of(i) == drawn.of(i-1) {
 			together++
 		}
 	}
@@ -245,9 +261,8 @@ func TestPartsAreDrawnRecordByRecord(t *testing.T) {
 			t.Errorf("%d: %d of %d, want a tenth", part, count, n)
 		}
 	}
-	first := slices.Clone(c.of)
-	if err := c.deal(seeded.Stream(2, "parts")); err != nil || !slices.Equal(first, c.of) {
-		t.Errorf("parts were drawn twice, or %v", err)
+	if !slices.Equal(first, deal()) {
+		t.Error("parts were drawn twice")
 	}
 }
 
@@ -256,8 +271,9 @@ func TestPartsAreDrawnRecordByRecord(t *testing.T) {
 // conjugate model and natural-gradient steps.
 func TestPartsSettleWherePooledRecordsDo(t *testing.T) {
 	for _, scheme := range schemes {
-		h := newHouse(t, planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.001\ndelta = 1e-5\nclip = 20", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), ""), 3, 5)
-		h.protocol.study.Inference.Rounds = 40
+		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.001\ndelta = 1e-5\nclip = 20", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), "")
+		st.Inference.Rounds = 40
+		h := newHouse(t, st, 3, 5)
 		h.run()
 		want := append([]float64(nil), h.protocol.Prior()...)
 		for _, s := range h.shards {
@@ -389,31 +405,54 @@ func TestPartsRestoreRefuses(t *testing.T) {
 		}
 		return s, &plan
 	}
-	for name, spoil := range map[string]func(v *partsState) *partsState{
-		"are not there": func(*partsState) *partsState { return nil },
-		"another number of records than the client has": func(v *partsState) *partsState { v.Of = v.Of[2:]; return v },
-		"beyond the 4":         func(v *partsState) *partsState { v.Of[1] = 1; return v },
-		"factors and":          func(v *partsState) *partsState { v.Factors = v.Factors[1:]; return v },
-		"3 elements, want":     func(v *partsState) *partsState { v.Proposed[2] = make([]int64, 3); return v },
-		"factor and proposal ": func(v *partsState) *partsState { v.Factors[0] = nil; return v },
-	} {
+	restored := func(p *Protocol, edit func(v *siteState)) error {
 		s, _ := answered()
-		err := site(t, p, descentShard(p, 10)).parts.restore(spoil(s.parts.state()), true)
+		state, err := s.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v siteState
+		if err := json.Unmarshal(state, &v); err != nil {
+			t.Fatal(err)
+		}
+		edit(&v)
+		v.Protocol = p.digest
+		if state, err = json.Marshal(v); err != nil {
+			t.Fatal(err)
+		}
+		return site(t, p, descentShard(p, 10)).Restore(state)
+	}
+	for name, spoil := range map[string]func(v *partsMemory){
+		"another number of records than the client has": func(v *partsMemory) { v.Of = v.Of[2:] },
+		"beyond the 4":         func(v *partsMemory) { v.Of[1] = 1 },
+		"factors and":          func(v *partsMemory) { v.Factors = v.Factors[1:] },
+		"3 elements, want":     func(v *partsMemory) { v.Proposed[2] = make([]int64, 3) },
+		"factor and proposal ": func(v *partsMemory) { v.Factors[0] = nil },
+	} {
+		err := restored(p, func(v *siteState) {
+			parts := partsIn(t, v.Parts)
+			spoil(&parts)
+			v.Parts, _ = json.Marshal(parts)
+		})
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	s, _ := answered()
-	if err := s.parts.restore(s.parts.state(), false); err == nil {
-		t.Error("parts that nothing was charged for were taken up")
+	if err := restored(p, func(*siteState) {}); err != nil {
+		t.Error(err)
+	}
+	for name, edit := range map[string]func(v *siteState){
+		"parts were released and are not there": func(v *siteState) { v.Parts = nil },
+		"are there and were not released":       func(v *siteState) { v.Spent, v.Answered, v.Open, v.Centre = method.Spent{}, 0, 0, nil },
+		"cannot be read":                        func(v *siteState) { v.Parts = []byte(`{"More":1}`) },
+	} {
+		if err := restored(p, edit); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	none := descentProtocol(t)
-	one, err := none.NewSite("a", descentShard(none, 3))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := one.restoreSolver(&siteState{Parts: &partsState{}}); err == nil {
-		t.Error("parts were restored where the study has none")
+	if err := restored(none, func(*siteState) {}); err == nil || !strings.Contains(err.Error(), "the study has none") {
+		t.Errorf("parts were restored where the study has none: %v", err)
 	}
 }
 
@@ -432,15 +471,15 @@ func TestPartsUnderSums(t *testing.T) {
 			t.Fatal(err)
 		}
 		views := p.Views()
-		if len(views) != 2 || views[0].Shares != 2 || p.Summed() {
+		if len(views) != 2 || views[0].Shares != 2 || summed(p) {
 			t.Fatalf("%s: views %+v", scheme, views)
 		}
-		want := accountant.GaussianEpsilon(2*math.Sqrt(7)/p.Noise().Multiplier, 1e-5)
+		want := accountant.GaussianEpsilon(2*math.Sqrt(7)/p.method.Noise().Multiplier, 1e-5)
 		cost, err := p.Cost(views[0], accountant.AddRemove, p.Releases())
 		if err != nil || cost.Epsilon > 1 || math.Abs(cost.Epsilon/want-1) > 1e-4 {
 			t.Errorf("%s: ε = %.9g, by the formula %.9g; %v", scheme, cost.Epsilon, want, err)
 		}
-		if share := p.Noise().SD * math.Sqrt2 / p.Noise().Clip / p.Noise().Multiplier; math.Abs(share-1) > 1e-5 {
+		if share := p.method.Noise().SD * math.Sqrt2 / p.method.Noise().Clip / p.method.Noise().Multiplier; math.Abs(share-1) > 1e-5 {
 			t.Errorf("%s: two shares have %g of the noise", scheme, share)
 		}
 		if cost, err = p.Cost(views[1], accountant.AddRemove, p.Releases()); err != nil || cost.Epsilon < 1.3 {

@@ -8,6 +8,8 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/method/sites"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
@@ -45,7 +47,7 @@ func TestPropagationMeetsItsTarget(t *testing.T) {
 		if cost.Epsilon > 1 || cost.Epsilon < 0.999 {
 			t.Errorf("%v: all releases cost ε = %g, want 1", overrides, cost.Epsilon)
 		}
-		if own := account(t, p.Sampled().Event()); len(p.After()) == 0 && math.Abs(own/cost.Epsilon-1) > 1e-3 {
+		if own := account(t, steppedOf(p).Sampled().Event()); len(p.After()) == 0 && math.Abs(own/cost.Epsilon-1) > 1e-3 {
 			t.Errorf("%v: the mechanism says ε = %g, the study %g", overrides, own, cost.Epsilon)
 		}
 	}
@@ -81,7 +83,7 @@ func TestPublishedPropagationIsNotPrivateAsClaimed(t *testing.T) {
 		t.Skip("arithmetic of one thread: without -short")
 	}
 	p := propagationProtocol(t, published...)
-	if p.Sound() || p.Published() != PublishedSampling {
+	if p.Sound() || p.Published() != method.PublishedSampling {
 		t.Fatal("the published form counts as sound")
 	}
 	claimed, truth, sound, err := p.OutsideCosts(p.Releases())
@@ -89,7 +91,7 @@ func TestPublishedPropagationIsNotPrivateAsClaimed(t *testing.T) {
 		t.Fatal(err)
 	}
 	passes := float64(p.Releases()) / 40
-	mu := 2 * math.Sqrt(passes) / p.Sampled().NoiseMultiplier()
+	mu := 2 * math.Sqrt(passes) / steppedOf(p).Sampled().NoiseMultiplier()
 	want := accountant.GaussianEpsilon(mu, 1e-5)
 	if claimed.Epsilon > 1 || math.Abs(sound.Epsilon/want-1) > 1e-3 || sound.Epsilon < 5 {
 		t.Errorf("claimed ε = %g, provable %g, by hand %g", claimed.Epsilon, sound.Epsilon, want)
@@ -142,9 +144,9 @@ func TestPropagationDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	}
 	for _, overrides := range [][]study.Override{nil, allocated} {
 		p := propagationProtocol(t, overrides...)
-		most := p.Sampled()
+		most := steppedOf(p).Sampled()
 		for _, n := range []int{0, 1, 100, 5000} {
-			m, err := p.sampledFor(n, most.NoiseMultiplier())
+			m, err := sampledFor(p, n)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -236,16 +238,16 @@ func TestPropagationSiteRestored(t *testing.T) {
 // What a study leaves open follows from public numbers, and what cannot be is refused.
 func TestPropagationIsDerived(t *testing.T) {
 	p := propagationProtocol(t, set("inference.steps", ""))
-	if d := p.Descent(); d.Total != 2*20 || d.Rate != 1 || d.Clip != 0.7*p.model.TypicalGradient() {
+	if d := stepsOf(p); d.Total != 2*20 || d.Rate != 1 || d.Clip != 0.7*p.model.TypicalGradient() {
 		t.Errorf("derived %+v", d)
 	}
 	p = propagationProtocol(t, append([]study.Override{set("inference.steps", "")}, allocated...)...)
-	if d := p.Descent(); d.Epoch != 4 || d.Steps%4 != 0 || d.Total != 4*2*20 {
+	if d := stepsOf(p); d.Epoch != 4 || d.Round%4 != 0 || d.Total != 4*2*20 {
 		t.Errorf("derived %+v", d)
 	}
 	// A coordinate that moves with all others does not move as if it were alone.
 	p = propagationProtocol(t, set("inference.steps", ""), set("inference.q", `"full"`))
-	if d := p.Descent(); d.Total != 20 || p.Overlap() != 1 {
+	if d := stepsOf(p); d.Total != 20 || p.method.(*sites.Method).Overlap() != 1 {
 		t.Errorf("derived %+v with a full covariance", d)
 	}
 	refused := func(say string, overrides ...study.Override) {
@@ -263,9 +265,9 @@ func TestPropagationIsDerived(t *testing.T) {
 	refused("none of the model's parameters", set("inference.start_at.slope", "1.0"))
 	refused("lower inference.rounds", set("inference.rounds", "1000000"), set("inference.steps", "1000000"))
 	if p := propagationProtocol(t, set("inference.start_at.x", "1.5"), set("inference.start_at.intercept", "-1.0")); true {
-		o, err := p.propagationOptions()
-		if err != nil || len(o.StartMean) != 2 || o.StartMean[0] != -1 || o.StartMean[1] != 1.5 {
-			t.Errorf("the start is %v, %v", o.StartMean, err)
+		o := p.method.(*sites.Method).Options()
+		if len(o.StartMean) != 2 || o.StartMean[0] != -1 || o.StartMean[1] != 1.5 {
+			t.Errorf("the start is %v", o.StartMean)
 		}
 	}
 }
@@ -277,7 +279,8 @@ func TestDrawnStartIsPublic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, y, z := a.drawnStart(), b.drawnStart(), other.drawnStart()
+	start := func(p *Protocol) []float64 { return p.method.(*sites.Method).Options().StartMean }
+	x, y, z := start(a), start(b), start(other)
 	if x[0] != y[0] || x[1] != y[1] || x[0] == z[0] || x[0] == x[1] {
 		t.Errorf("draws %v, %v and %v", x, y, z)
 	}
@@ -289,16 +292,12 @@ func TestDrawnStartIsPublic(t *testing.T) {
 func TestSiteNoiseIsThatOfTheAverage(t *testing.T) {
 	p := propagationProtocol(t, set("federation.max_records", "10"))
 	const runs, share, most = 400, 0.158655, 0.065
-	s, err := p.NewSite("a", shard.Design(p.study, new(shard.Records)))
+	refine, err := p.NewSolver(shard.Design(p.study, new(shard.Records)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	refine, above := s.solver, 0
-	o, err := p.propagationOptions()
-	if err != nil {
-		t.Fatal(err)
-	}
-	sd := o.PrecisionNoise * math.Sqrt(o.NoiseLeft(p.descent.Total))
+	above, o := 0, p.method.(*sites.Method).Options()
+	sd := o.PrecisionNoise * math.Sqrt(o.NoiseLeft(stepsOf(p).Total))
 	for run := range runs {
 		if err := refine.Restore(nil); err != nil {
 			t.Fatal(err)
@@ -326,8 +325,8 @@ func TestSiteNoiseIsThatOfTheAverage(t *testing.T) {
 // problemOf is that of a client while q is the prior.
 func problemOf(p *Protocol) solver.Problem {
 	mean := make([]float64, p.family.Dim())
-	if err := p.family.Mean(mean, p.prior); err != nil {
+	if err := p.family.Mean(mean, p.Prior()); err != nil {
 		panic(err)
 	}
-	return solver.Problem{Family: p.family, Mean: mean, Natural: p.prior, Cavity: p.prior, Weight: 1}
+	return solver.Problem{Family: p.family, Mean: mean, Natural: p.Prior(), Cavity: p.Prior(), Weight: 1}
 }

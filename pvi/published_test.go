@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
+	"fedpvi/pvi/method/change"
 	"fedpvi/pvi/shard"
 )
 
@@ -79,7 +80,7 @@ func TestPublishedMuOfTheMachines(t *testing.T) {
 		weights []float64
 		want    float64
 	}{
-		{"published", weights(sumCovariance(clients, rounds, .05, constant)), PublishedMu(clients, rounds, .05, constant)},
+		{"published", weights(sumCovariance(clients, rounds, .05, constant)), change.PublishedMu(clients, rounds, .05, constant)},
 		{"exact", slices.Repeat([]float64{1}, rounds), math.Sqrt(rounds) / .05},
 	} {
 		st := planeStudy(t, clientPrivacy+"\ncoordinates = \"raw\"", fmt.Sprintf("factors = %q\ndamping = 0.3", c.factors), "")
@@ -108,13 +109,13 @@ func TestPublishedMuOfTheMachines(t *testing.T) {
 				}
 				h.settle(o)
 				for i, n := range o.Sum {
-					statistic += c.weights[o.Number-1] * direction[i] * h.protocol.lattice.Float(n)
+					statistic += c.weights[o.Number-1] * direction[i] * h.protocol.messages.Lattice.Float(n)
 				}
 			}
 			statistics = append(statistics, statistic)
 		}
 		_, sd := stat.MeanStdDev(statistics, nil)
-		got := h.protocol.clients.Clip() * floats.Sum(c.weights) / sd
+		got := mechanismOf(h.protocol).Clip() * floats.Sum(c.weights) / sd
 		if se := c.want / math.Sqrt(2*runs); math.Abs(got-c.want) > 5*se {
 			t.Errorf("%s factors: μ = %.4g measured on the machines, want %.4g ± %.2g", c.factors, got, c.want, se)
 		}
@@ -146,7 +147,7 @@ func TestPublishedMu(t *testing.T) {
 		{20, 100, .01, 2.95},
 	}
 	for _, c := range tests {
-		got := PublishedMu(c.clients, c.rounds, 5, constant(c.alpha))
+		got := change.PublishedMu(c.clients, c.rounds, 5, constant(c.alpha))
 		if dense := denseMu(c.clients, c.rounds, 5, constant(c.alpha)); math.Abs(got-dense) > 1e-9*dense {
 			t.Errorf("M = %d, T = %d, α = %g: μ = %g by filter, %g by the whole covariance", c.clients, c.rounds, c.alpha, got, dense)
 		}
@@ -155,7 +156,7 @@ func TestPublishedMu(t *testing.T) {
 		}
 	}
 	harmonic := func(t int) float64 { return 1 / float64(t) }
-	if got, want := PublishedMu(20, 30, 2, harmonic), denseMu(20, 30, 2, harmonic); math.Abs(got-want) > 1e-9*want {
+	if got, want := change.PublishedMu(20, 30, 2, harmonic), denseMu(20, 30, 2, harmonic); math.Abs(got-want) > 1e-9*want {
 		t.Errorf("harmonic damping: μ = %g by filter, %g by the whole covariance", got, want)
 	}
 }

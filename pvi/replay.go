@@ -16,7 +16,7 @@ func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	if !ok {
 		return nil, refuse("plan %d is not open", o.Number)
 	}
-	if err := phase.CheckReplay(o.Participants, open.Participants, o.Sum, s.protocol.messageSize(), s.protocol.limit); err != nil {
+	if err := phase.CheckReplay(o.Participants, open.Participants, o.Sum, s.protocol.messages.Size, s.protocol.messages.Limit); err != nil {
 		return nil, err
 	}
 	open.Answered = slices.Clone(o.Participants)

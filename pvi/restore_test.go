@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fedpvi/internal/testing/memory"
+	"fedpvi/pvi/method"
 )
 
 // A state that no site of this protocol ever had is not taken up.
@@ -17,13 +18,13 @@ func TestRestoreErrors(t *testing.T) {
 		edits                    edits
 		want                     string
 	}{
-		{"released and not charged", recordPrivacy, "", edits{"Spent": spending{}}, "nothing was charged"},
+		{"released and not charged", recordPrivacy, "", edits{"Spent": method.Spent{}}, "nothing was charged"},
 		{"charged and lost", recordPrivacy, "", edits{"Solver": nil}, "statistics were charged and are not there"},
-		{"charged too often", recordPrivacy, "", edits{"Spent": spending{Statistics: 2}}, "more than the study pays for"},
-		{"changes not charged", clientPrivacy, "", edits{"Spent": spending{}}, "nothing was charged"},
+		{"charged too often", recordPrivacy, "", edits{"Spent": method.Spent{Statistics: 2}}, "more than the study pays for"},
+		{"changes not charged", clientPrivacy, "", edits{"Spent": method.Spent{}}, "nothing was charged"},
 		{"more changes than answers", clientPrivacy, "", edits{"Answered": 1}, "more than the study pays for"},
-		{"negative charge", clientPrivacy, "", edits{"Spent": spending{Changes: -1}}, "more than the study pays for, or none"},
-		{"changes without privacy", noPrivacy, "", edits{"Spent": spending{Changes: 1}}, "more than the study pays for"},
+		{"negative charge", clientPrivacy, "", edits{"Spent": method.Spent{Changes: -1}}, "more than the study pays for, or none"},
+		{"changes without privacy", noPrivacy, "", edits{"Spent": method.Spent{Changes: 1}}, "more than the study pays for"},
 		{"another protocol", clientPrivacy, "", edits{"Protocol": Digest{}}, "another study, or other clients"},
 		{"another version", clientPrivacy, "", edits{"Version": 9}, "has version 9"},
 		{"another client", clientPrivacy, "", edits{"Client": "c01"}, `the state is of client "c01"`},

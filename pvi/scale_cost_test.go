@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fedpvi/accountant"
+	"fedpvi/pvi/method/change"
 	"fedpvi/pvi/study"
 )
 
@@ -148,7 +149,7 @@ func TestScaleIsPaidFor(t *testing.T) {
 				mu := cost.Adjacency.Factor() * m.Clip() / (float64(m.ShareSigma()) * m.Lattice().Step() * math.Sqrt(float64(cost.View.Shares)))
 				squares += mu * mu
 			}
-			m := p.Mechanism()
+			m := mechanismOf(p)
 			mu := cost.Adjacency.Factor() * m.Clip() / (float64(m.ShareSigma()) * m.Lattice().Step() * math.Sqrt(float64(cost.View.Shares)))
 			squares += float64(p.Releases()) * mu * mu
 			if math.Abs(cost.Mu*cost.Mu/squares-1) > 1e-5 {
@@ -188,7 +189,7 @@ func TestScaleWithGivenNoise(t *testing.T) {
 		got, want float64
 	}{
 		{"claimed", claimed.Mu, math.Sqrt(2.0/25 + scale)},
-		{"true", truth.Mu, math.Hypot(PublishedMu(4, 2, 5, st.Inference.Damping.At), math.Sqrt(scale))},
+		{"true", truth.Mu, math.Hypot(change.PublishedMu(4, 2, 5, st.Inference.Damping.At), math.Sqrt(scale))},
 		{"sound", sound.Mu, math.Sqrt(4 * (2.0/25 + scale))},
 	} {
 		if math.Abs(c.got/c.want-1) > 1e-6 {

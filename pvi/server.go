@@ -118,12 +118,12 @@ func (s *Server) Collect(r *Release) (*Outcome, error) {
 	if answered {
 		return nil, refuse("client %q has answered plan %d", r.Client, r.Number)
 	}
-	size := p.messageSize()
+	size := p.messages.Size
 	if len(r.Change) != size {
 		return nil, refuse("the release of client %q has %d elements, want %d", r.Client, len(r.Change), size)
 	}
 	for i, n := range r.Change {
-		if n > p.limit || n < -p.limit {
+		if n > p.messages.Limit || n < -p.messages.Limit {
 			return nil, refuse("element %d of the release of client %q is beyond what the mechanism can yield", i+1, r.Client)
 		}
 	}
@@ -167,7 +167,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 	}
 	if len(r.Answered) >= s.protocol.fewest() {
 		if r.Sum == nil { // of an outcome that is replayed
-			r.Sum = make([]int64, s.protocol.messageSize())
+			r.Sum = make([]int64, s.protocol.messages.Size)
 		}
 		outcome.Sum = r.Sum
 		outcome.Verdict = Rejected

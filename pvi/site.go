@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"fedpvi/dpmech"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 )
@@ -21,78 +23,66 @@ import (
 type Site struct {
 	protocol *Protocol
 	id       ClientID
-	solver   solver.Solver // of the client's factor; nil if there are parts, or gradients are summed
-
-	parts     *parts              // nil unless the study deals records to parts
-	gradients *solver.GradientSum // nil unless they are summed
-
+	client   method.Client
 	q        *posterior
-	sequence int    // of the last outcome
-	answered int    // number of the last plan that was answered
-	factor   []Wide // λ_m; nil for tied factors
-	proposed []int64
-	centre   []int64 // of the plan that proposed is for
-	open     int     // number of that plan; 0 if none
-	spent    spending
-
-	target, current, cavity []float64 // scratch
-	exact                   []int64
-	noise                   dpmech.Noise
+	sequence int     // of the last outcome
+	answered int     // number of the last plan that was answered
+	centre   []int64 // of the open plan
+	open     int     // number of the plan that was answered and has no outcome; 0 if none
 }
 
-// spending counts what a site released.
-type spending struct {
-	Changes    int // changes of its factor, hidden by the protocol's mechanism
-	Statistics int // sums over its records, of statistics or gradients, hidden by the solver's
+// NewSite returns the site of a client with the given records, at the prior.
+func (p *Protocol) NewSite(id ClientID, s *shard.Shard) (*Site, error) {
+	if err := p.checkShard(s); err != nil {
+		return nil, err
+	}
+	c, err := p.method.NewClient(s)
+	if err != nil {
+		return nil, err
+	}
+	return newSite(p, id, c)
 }
 
 // NewSolverSite returns the site of a client at the prior, whose factor the given solver
 // refines: that of [Protocol.NewSolver], or one around it. [Protocol.NewSite] makes both.
 func NewSolverSite(p *Protocol, id ClientID, s solver.Solver) (*Site, error) {
-	if p.parts != nil {
-		return nil, errors.New("the study has inference.partitions, and a solver for each of them")
+	refining, ok := p.method.(method.Refining)
+	if !ok {
+		return nil, errNoSolver
 	}
-	site, err := newSite(p, id)
-	if err != nil {
-		return nil, err
-	}
-	site.solver = s
-	return site, nil
+	return newSite(p, id, refining.NewSolverClient(s))
 }
 
-func newSite(p *Protocol, id ClientID) (*Site, error) {
-	if _, ok := p.clientIndex(id); !ok {
+var errNoSolver = errors.New("a client of this study has no solver of one factor: NewSite makes its site")
+
+// NewSolver returns the solver that the study names, for the records of one client. It returns
+// an error for a method whose clients have no solver of one factor.
+func (p *Protocol) NewSolver(s *shard.Shard) (solver.Solver, error) {
+	if err := p.checkShard(s); err != nil {
+		return nil, err
+	}
+	refining, ok := p.method.(method.Refining)
+	if !ok {
+		return nil, errNoSolver
+	}
+	return refining.NewSolver(s)
+}
+
+func newSite(p *Protocol, id ClientID, c method.Client) (*Site, error) {
+	if _, ok := p.roster.Index(id); !ok {
 		return nil, fmt.Errorf("client %q is not in the roster", id)
 	}
-	n := p.family.Size()
-	site := &Site{
-		protocol: p,
-		id:       id,
-		q:        newPosterior(p),
-		target:   make([]float64, n),
-		current:  make([]float64, n),
-		cavity:   make([]float64, n),
-		exact:    make([]int64, n),
-	}
-	if p.Summed() {
-		return site, nil // it has no factor
-	}
-	site.proposed = make([]int64, n)
-	if p.study.Inference.Factors != study.Tied && !p.virtualFactors() {
-		site.factor = make([]Wide, n)
-	}
-	return site, nil
+	return &Site{protocol: p, id: id, client: c, q: newPosterior(p)}, nil
 }
 
 // ID returns the client's name.
 func (s *Site) ID() ClientID { return s.id }
 
-// Propose answers a plan: it writes to r the change of the factor that the
-// site's solver proposes, clipped and noised as the study says, with noise from
-// src, which is drawn and charged before anything looks at the records. A plan
+// Propose answers a plan: it writes to r the numbers that the client releases, with noise
+// from src, which is drawn and charged before anything looks at the records. A plan
 // that is out of place is [Refused], and nothing is computed.
 //
-// Any other error leaves r without a change, and what was drawn up to it is
+// Any other error leaves r without a change, and the releases before it are
 // charged: that there was an error may be seen. A plan whose noise was drawn
 // counts as answered.
 func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
@@ -100,21 +90,17 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	if err := s.check(plan); err != nil {
 		return err
 	}
-	if s.gradients != nil {
-		return s.releaseGradients(r, plan, src)
-	}
 	p := s.protocol
-	if m := p.changes(); m != nil {
-		s.spent.Changes++
+	n := p.messages.Size
+	dst := slices.Grow(r.Change, n)[:n]
+	drawn, err := s.client.Release(dst, &method.Task{
+		Number: plan.Number, Lambda: s.q.lambda, Natural: s.q.natural(), Mean: s.q.mean(),
+		Centre: plan.Centre, Walk: s.q.walk, Weight: p.weight(plan),
+	}, src)
+	if drawn {
 		s.answered = plan.Number
-		m.Draw(&s.noise, src)
 	}
-	change, err := s.change(plan, src)
 	if err != nil {
-		return fmt.Errorf("client %s: %w", s.id, err)
-	}
-	dst := slices.Grow(r.Change, s.size())[:s.size()]
-	if err := s.gate(dst, change, plan.Centre); err != nil {
 		return fmt.Errorf("client %s: %w", s.id, err)
 	}
 	r.Protocol, r.Number, r.Client, r.Change = plan.Protocol, plan.Number, s.id, dst
@@ -122,93 +108,10 @@ func (s *Site) Propose(r *Release, plan *Plan, src *dpmech.Stream) error {
 	return nil
 }
 
-// size returns the number of elements of a change.
-func (s *Site) size() int { return s.protocol.family.Size() }
-
-// change returns by how much the solver would change the client's factor. If there are
-// parts it leaves the sum of their clipped changes with them, and returns nil.
-func (s *Site) change(plan *Plan, src *dpmech.Stream) ([]float64, error) {
-	if s.parts != nil {
-		return nil, s.parts.add(s.q, s.factor, plan, src)
-	}
-	p := s.protocol
-	s.factorNow(s.current)
-	for i, q := range s.q.natural() {
-		s.cavity[i] = q - s.current[i]
-	}
-	problem := solver.Problem{Family: p.family, Mean: s.q.mean(), Natural: s.q.natural(), Cavity: s.cavity, Weight: p.weight(plan), Tied: s.factor == nil}
-	events, err := s.solver.Propose(s.target, problem, src)
-	s.spent.Statistics += len(events)
-	if p.sampled != nil && len(events) > 0 {
-		s.answered = plan.Number
-	}
-	if p.clients != nil && errors.Is(err, solver.ErrDiverged) {
-		// That the records lead nowhere is private: it counts as no change.
-		fill(s.target, math.NaN())
-		err = nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	for i, now := range s.current {
-		s.target[i] -= now
-	}
-	if p.sampled != nil {
-		p.shorten(s.target)
-	}
-	return s.target, nil
-}
-
-// gate turns the proposed change into what leaves the house, under the noise that
-// was drawn and charged for it. What the site may remember of it goes to
-// s.proposed.
-func (s *Site) gate(dst []int64, change []float64, centre []int64) error {
-	p := s.protocol
-	if p.parts != nil {
-		// What the client remembers of the sum, beside its parts' own changes, is what
-		// anybody could read.
-		err := p.parts.ReleaseSum(dst, s.exact, &s.noise, s.parts.sum)
-		copy(s.proposed, dst)
-		return err
-	}
-	if p.clients == nil {
-		if err := p.lattice.Truncate(dst, change, p.limit); err != nil {
-			return fmt.Errorf("the proposed change does not fit (a smaller damping may keep q from running away): %w", err)
-		}
-		copy(s.proposed, dst)
-		return nil
-	}
-	if p.centred() {
-		p.coordinates.FromNatural(change, centre)
-	}
-	// A change that is not finite counts as zero: that there is one is private.
-	if !finite(change) {
-		clear(change)
-	}
-	if err := p.clients.ReleaseOne(dst, s.exact, &s.noise, change); err != nil {
-		return err
-	}
-	if p.study.Inference.Factors == study.Published {
-		copy(s.proposed, dst)
-	} else {
-		copy(s.proposed, s.exact)
-	}
-	return nil
-}
-
-func fill(v []float64, x float64) {
-	for i := range v {
-		v[i] = x
-	}
-}
-
-func finite(v []float64) bool {
-	for _, x := range v {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return false
-		}
-	}
-	return true
+// weight returns the number of changes of one client by which λ moves if all clients of a
+// plan answer alike.
+func (p *Protocol) weight(plan *Plan) float64 {
+	return math.Ldexp(float64(p.damping(plan.Number)), -method.DampingBits) * float64(len(plan.Participants))
 }
 
 func (s *Site) check(plan *Plan) error {
@@ -237,35 +140,10 @@ func (s *Site) check(plan *Plan) error {
 	if !s.q.same(plan.Lambda) {
 		return refuse("the λ of plan %d does not follow from the outcomes that client %q has seen", plan.Number, s.id)
 	}
-	if s.Releases() >= p.inRounds(p.Releases()) && !s.reuses() {
+	if s.Releases() >= p.method.Releases() && !s.client.Reuses() {
 		return refuse("client %q has released %d times, which is all that the study pays for", s.id, s.Releases())
 	}
 	return p.checkCentre(plan.Centre)
-}
-
-// reuses reports whether the next answer is a function of what was released: no
-// privacy at all is asked for, or the records' statistics are out.
-func (s *Site) reuses() bool {
-	p := s.protocol
-	if p.records != nil {
-		return p.study.Inference.Factors != study.Published
-	}
-	return p.changes() == nil && p.sampled == nil
-}
-
-// factorNow writes to dst the natural parameters of the client's factor.
-func (s *Site) factorNow(dst []float64) {
-	p := s.protocol
-	if s.factor != nil {
-		for i, w := range s.factor {
-			dst[i] = w.Float(p.exponent)
-		}
-		return
-	}
-	weight := 1 / float64(len(p.roster.Clients))
-	for i, w := range s.q.lambda {
-		dst[i] = w.Float(p.exponent) * weight
-	}
 }
 
 // Settle follows an outcome. It must be called for every outcome of the study,
@@ -284,7 +162,7 @@ func (s *Site) Settle(o *Outcome) error {
 		}
 		if accepted {
 			if _, took := slices.BinarySearch(o.Participants, s.id); took {
-				s.follow(p.damping(o.Number))
+				s.client.Follow(p.damping(o.Number), s.centre)
 			}
 			s.q.commit()
 		}
@@ -297,16 +175,6 @@ func (s *Site) Settle(o *Outcome) error {
 		s.q.end()
 	}
 	return nil
-}
-
-// follow moves by alpha what the site remembers of its factor.
-func (s *Site) follow(alpha int64) {
-	if s.factor != nil {
-		s.protocol.coordinates.Move(s.factor, s.proposed, alpha, s.centre)
-	}
-	if s.parts != nil {
-		s.parts.settle(alpha, s.centre)
-	}
 }
 
 func (s *Site) checkOutcome(o *Outcome) error {
@@ -351,10 +219,10 @@ func (p *Protocol) checkSum(o *Outcome) error {
 	if len(o.Participants) < p.fewest() {
 		return refuse("the sum of plan %d was opened for %d answers, fewer than the %d for which noise shares were made", o.Number, len(o.Participants), p.fewest())
 	}
-	if len(o.Sum) != p.messageSize() {
-		return refuse("the outcome of plan %d has %d elements, want %d", o.Number, len(o.Sum), p.messageSize())
+	if len(o.Sum) != p.messages.Size {
+		return refuse("the outcome of plan %d has %d elements, want %d", o.Number, len(o.Sum), p.messages.Size)
 	}
-	most := int64(len(o.Participants)) * p.limit
+	most := int64(len(o.Participants)) * p.messages.Limit
 	for i, n := range o.Sum {
 		if n > most || n < -most {
 			return refuse("element %d of the sum of plan %d is beyond what %d answers can yield", i+1, o.Number, len(o.Participants))
@@ -373,6 +241,26 @@ func (p *Protocol) follows(n, sequence int) bool {
 	return n >= 1 && n <= p.Plans() && n <= sequence+ahead && (ahead > 0 || n == sequence)
 }
 
-// Releases returns how often the client has released something that costs
-// privacy. [Protocol.Costs] says what that comes to.
-func (s *Site) Releases() int { return s.spent.Changes + s.spent.Statistics }
+// Releases returns the number of the client's releases that cost
+// privacy. [Protocol.Costs] returns their cost.
+func (s *Site) Releases() int {
+	spent := s.client.Spent()
+	return spent.Changes + spent.Statistics
+}
+
+// Ahead returns how many releases the answer to the next plan makes at most. It makes
+// fewer only if it ends in an error.
+func (s *Site) Ahead() int {
+	return min(s.client.Ahead(), s.protocol.method.Releases()-s.Releases())
+}
+
+// OnDevice has a device take the site's private steps, on the records with
+// which it was made. The cost of the study is the same. If the device cannot, OnDevice returns
+// an error and nothing changes.
+func (s *Site) OnDevice(records *shard.Shard, a solver.Accelerator) error {
+	c, ok := s.client.(method.DeviceClient)
+	if !ok {
+		return errors.New("a device takes the private gradient steps of one solver of all of a client's records")
+	}
+	return c.OnDevice(records, a)
+}

@@ -6,7 +6,7 @@ import "fedpvi/pvi/lambda"
 
 // MessageSize returns the number of elements of a release in the rounds, and of the sum
 // of an outcome.
-func (p *Protocol) MessageSize() int { return p.messageSize() }
+func (p *Protocol) MessageSize() int { return p.messages.Size }
 
 // A Wide is an element of λ on its lattice.
 type Wide = lambda.Wide

@@ -15,8 +15,8 @@ func TestServerStatesOfAllVersions(t *testing.T) {
 		s.q.lambda[i] = Wide{Hi: 0, Lo: uint64(i)}
 	}
 	s.q.lambda[0] = Wide{Hi: -1, Lo: 1<<64 - 7}
-	if !s.q.set(s.q.lambda) {
-		t.Fatal("λ is not proper")
+	if err := s.q.restore(s.q.lambda, nil, false); err != nil {
+		t.Fatal(err)
 	}
 	s.Next()
 	now, err := s.MarshalBinary()
@@ -25,7 +25,7 @@ func TestServerStatesOfAllVersions(t *testing.T) {
 	}
 	withSums := map[int]*round{}
 	for number, r := range s.open {
-		withSums[number] = &round{Participants: r.Participants, Centre: r.Centre, Sum: make([]int64, s.protocol.messageSize())}
+		withSums[number] = &round{Participants: r.Participants, Centre: r.Centre, Sum: make([]int64, s.protocol.messages.Size)}
 	}
 	older := serverState{Version: 1, Protocol: s.protocol.digest, Lambda: s.q.lambda, Planned: s.planned, Asked: s.asked, Sequence: s.sequence, Open: withSums}
 	text := func(v serverState) []byte {
@@ -65,8 +65,8 @@ func TestServerStatesOfAllVersions(t *testing.T) {
 	short.Version, short.Lambda = serverVersion, nil
 	mixed := short
 	short.Open = map[int]*round{1: {Participants: s.open[1].Participants}}
-	numbers := size + numberSize*s.protocol.messageSize()
-	if s.protocol.centred() {
+	numbers := size + numberSize*s.protocol.messages.Size
+	if s.protocol.coordinates.Centred() {
 		numbers += numberSize * s.protocol.family.Dim()
 	}
 	for why, state := range map[string][]byte{

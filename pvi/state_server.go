@@ -46,7 +46,7 @@ func (s *Server) AppendBinary(b []byte) ([]byte, error) {
 	p := s.protocol
 	v := serverState{
 		Version: serverVersion, Protocol: p.digest,
-		Planned: s.planned, Asked: s.asked, Sequence: s.sequence, Open: map[int]*round{}, Descent: s.q.summed.marshal(),
+		Planned: s.planned, Asked: s.asked, Sequence: s.sequence, Open: map[int]*round{}, Descent: s.q.walk.Save(),
 	}
 	for number, r := range s.open {
 		v.Open[number] = &round{Participants: r.Participants, Answered: r.Answered}
@@ -64,7 +64,7 @@ func (s *Server) AppendBinary(b []byte) ([]byte, error) {
 		r := s.open[number]
 		b = appendNumbers(b, r.Centre)
 		if r.Sum == nil { // no client has answered
-			b = append(b, make([]byte, numberSize*p.messageSize())...)
+			b = append(b, make([]byte, numberSize*p.messages.Size)...)
 		}
 		b = appendNumbers(b, r.Sum)
 	}
@@ -73,7 +73,7 @@ func (s *Server) AppendBinary(b []byte) ([]byte, error) {
 
 // numbersSize returns the bytes of λ and of a number of open rounds.
 func (p *Protocol) numbersSize(rounds int) int {
-	return wideSize*p.family.Size() + rounds*numberSize*(p.coordinates.CentreSize()+p.messageSize())
+	return wideSize*p.family.Size() + rounds*numberSize*(p.coordinates.CentreSize()+p.messages.Size)
 }
 
 func appendNumbers(b []byte, list []int64) []byte {
@@ -171,7 +171,7 @@ func (p *Protocol) readNumbers(v *serverState, b []byte) error {
 	}
 	for _, r := range rounds {
 		r.Centre, b = cutNumbers(b, p.coordinates.CentreSize())
-		r.Sum, b = cutNumbers(b, p.messageSize())
+		r.Sum, b = cutNumbers(b, p.messages.Size)
 		if len(r.Answered) > 0 {
 			continue
 		}
@@ -201,7 +201,7 @@ func (v *serverState) checkRounds(p *Protocol) error {
 			return err
 		}
 		if r == nil || len(r.Participants) == 0 || !p.roster.Selects(r.Participants) || !phase.InOrder(r.Answered, r.Participants) ||
-			len(r.Sum) != p.messageSize() && (r.Sum != nil || len(r.Answered) > 0) {
+			len(r.Sum) != p.messages.Size && (r.Sum != nil || len(r.Answered) > 0) {
 			return fmt.Errorf("round %d is malformed", number)
 		}
 		if err := p.checkCentre(r.Centre); err != nil {

@@ -149,8 +149,8 @@ func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
 // someChange returns a change that moves every element, and now and then one that makes the posterior improper.
 func someChange(rt *rapid.T, p *Protocol) []int64 {
 	random := rapid.Uint64().Draw(rt, "change")
-	size := min(p.limit, int64(4)<<p.lattice.Exponent()) // 4 in units of natural parameters
-	change := make([]int64, p.messageSize())
+	size := min(p.messages.Limit, int64(4)<<p.messages.Lattice.Exponent()) // 4 in units of natural parameters
+	change := make([]int64, p.messages.Size)
 	for i := range change {
 		random = random*6364136223846793005 + 1442695040888963407
 		change[i] = int64(random>>1) % size
@@ -159,7 +159,7 @@ func someChange(rt *rapid.T, p *Protocol) []int64 {
 		}
 	}
 	if rapid.IntRange(0, 5).Draw(rt, "improper") == 0 {
-		change[len(change)-1] = -p.limit
+		change[len(change)-1] = -p.messages.Limit
 	}
 	return change
 }

@@ -16,6 +16,7 @@ import (
 	"fedpvi/dpmech/seeded"
 	"fedpvi/internal/testing/memory"
 	"fedpvi/pvi/lambda"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 )
@@ -79,7 +80,7 @@ func dealt(i int) (x, y float64) {
 // machines, no engine. noise is what a round's sum has on it.
 func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, precision []float64) {
 	const beta1, beta2, tiny = 0.9, 0.999, 1e-8
-	rounds, first := p.study.Inference.Rounds, p.descent.StepSize
+	rounds, first := p.study.Inference.Rounds, stepsOf(p).StepSize
 	point := []float64{0, 0, math.Log(0.03), math.Log(0.03)} // m, log s
 	m, v, total := make([]float64, 4), make([]float64, 4), make([]float64, 4)
 	averaged := 0.0
@@ -93,7 +94,7 @@ func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, pr
 			x, y := dealt(i)
 			residual := y - 1/(1+math.Exp(-theta[0]-theta[1]*x))
 			g := []float64{residual, residual * x}
-			shorter := min(1, p.descent.Clip/math.Hypot(g[0], g[1]))
+			shorter := min(1, stepsOf(p).Clip/math.Hypot(g[0], g[1]))
 			sum[0] += shorter * g[0]
 			sum[1] += shorter * g[1]
 		}
@@ -129,7 +130,7 @@ func TestSummedIsPooledDescent(t *testing.T) {
 	p := summedProtocol(t, clients, 40, `, min_clients = 4, colluders = 1`)
 	h := summedHouse(t, p, records, func(i int) int { return i * i % clients })
 	h.run()
-	g, err := dpmech.NewDiscreteGaussian(p.sampled.ShareSigma())
+	g, err := dpmech.NewDiscreteGaussian(steppedOf(p).Sampled().ShareSigma())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestSummedIsPooledDescent(t *testing.T) {
 			dpmech.Split(noise, src)
 			g.Fill(share, noise)
 			for k, n := range share {
-				sum[k] += p.lattice.Float(n)
+				sum[k] += p.messages.Lattice.Float(n)
 			}
 		}
 		return sum
@@ -262,8 +263,8 @@ func restart(t interface{ Fatal(...any) }, h *house, m int) {
 	if err := site.Restore(state); err != nil {
 		t.Fatal(err)
 	}
-	if site.gradients.Taken() != site.Releases() {
-		t.Fatal("the mechanism forgot what was released")
+	if site.Releases() != h.sites[m].Releases() {
+		t.Fatal("the mechanism forgot its releases")
 	}
 	h.sites[m] = site
 }
@@ -292,7 +293,7 @@ func TestSummedRefusals(t *testing.T) {
 			plan.Lambda[3] = plan.Lambda[3].Add(lambda.Product(1<<20, -1))
 		}, false},
 		{"short λ", func(_ *Site, plan *Plan) { plan.Lambda = plan.Lambda[:3] }, true},
-		{"spent", func(s *Site, _ *Plan) { s.spent.Statistics = 3 }, true},
+		{"spent", func(s *Site, _ *Plan) { s.client = spentClient{s.client, 3} }, true},
 	} {
 		h := summedHouse(t, p, 30, func(i int) int { return i % clients })
 		plan, _ := h.server.Next()
@@ -305,15 +306,29 @@ func TestSummedRefusals(t *testing.T) {
 	}
 }
 
+// A forgetful client does not count some of its releases.
+type forgetful struct {
+	method.Client
+	forgotten int
+}
+
+func (c forgetful) Spent() method.Spent {
+	return method.Spent{Statistics: c.Client.Spent().Statistics - c.forgotten}
+}
+
 // A release that fails is charged, and its plan is not answered again: here the mechanism
 // has no step left.
 func TestSummedReleaseThatFails(t *testing.T) {
 	p := summedProtocol(t, 3, 3, "")
 	h := summedHouse(t, p, 30, func(i int) int { return i % 3 })
 	s := h.sites[0]
-	if err := s.gradients.Resume(3); err != nil {
+	var used method.Memory
+	s.client.Save(&used)
+	used.Spent.Statistics = 3 // all that the mechanism has
+	if err := s.client.Restore(&used); err != nil {
 		t.Fatal(err)
 	}
+	s.client = forgetful{s.client, 3} // what is charged is below what the mechanism has
 	plan, _ := h.server.Next()
 	r := &Release{Change: []int64{1, 2}}
 	if err := s.Propose(r, &plan, seeded.Stream(1, "noise")); !errors.Is(err, dpmech.ErrNoSteps) || len(r.Change) != 0 {
@@ -333,7 +348,7 @@ func TestSummedOutcomesRefused(t *testing.T) {
 	for name, edit := range map[string]func(o *Outcome){
 		"too few answers": func(o *Outcome) { o.Participants = o.Participants[:1] },
 		"too long":        func(o *Outcome) { o.Sum = append(o.Sum, 0) },
-		"too large":       func(o *Outcome) { o.Sum[1] = 3*p.limit + 1 },
+		"too large":       func(o *Outcome) { o.Sum[1] = 3*p.messages.Limit + 1 },
 		"void and open":   func(o *Outcome) { o.Verdict = Void },
 		"rejected":        func(o *Outcome) { o.Verdict = Rejected },
 	} {
@@ -359,7 +374,7 @@ func TestSummedOutcomesRefused(t *testing.T) {
 func TestSummedViews(t *testing.T) {
 	const clients, fewest, colluders = 20, 12, 3
 	p := summedProtocol(t, clients, 50, fmt.Sprintf(`, min_clients = %d, colluders = %d`, fewest, colluders))
-	n := p.Noise()
+	n := p.method.Noise()
 	if got, want := n.SD, n.Multiplier*n.Clip/math.Sqrt(fewest-colluders); got < want || got > want*(1+1e-6) {
 		t.Errorf("a share has sd %.10g, want %.10g", got, want)
 	}
@@ -389,7 +404,7 @@ func TestSummedViews(t *testing.T) {
 // With sampled batches the cost is the sampling's own under as much noise.
 func TestSummedSampled(t *testing.T) {
 	p := summedProtocol(t, 10, 30, `, min_clients = 8, colluders = 3`, study.Override{Key: "inference.sampling_rate", Value: "0.2"})
-	n := p.Noise()
+	n := p.method.Noise()
 	for _, v := range p.Views() {
 		cost, err := p.Cost(v, accountant.AddRemove, p.Releases())
 		if err != nil {
@@ -412,11 +427,11 @@ func TestSummedSampled(t *testing.T) {
 // The scale of columns is found under shares of noise too.
 func TestSummedScaling(t *testing.T) {
 	p := summedProtocol(t, 5, 2, `, min_clients = 4`)
-	if s := p.shares(); s != 4 {
+	if s := p.setting.Shares(); s != 4 {
 		t.Fatalf("%d shares", s)
 	}
 	messages := descentProtocol(t)
-	if s := messages.shares(); s != 1 {
+	if s := messages.setting.Shares(); s != 1 {
 		t.Errorf("messages that anyone reads have %d shares of noise", s)
 	}
 }
@@ -510,8 +525,8 @@ func FuzzRestoreSummed(f *testing.F) {
 				}
 			}
 		}
-		if siteFails == nil && site.gradients.Taken() != site.Releases() {
-			t.Fatal("a site that forgot what it released")
+		if siteFails == nil && site.Releases() != memoryIn(t, state).Spent.Statistics {
+			t.Fatal("a site forgot its releases")
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
 )
 
@@ -283,7 +284,7 @@ func TestForecast(t *testing.T) {
 		// No change reaches the clip, so only the noise differs.
 		st, path := experiment(t, "linear/one-parameter.toml", "inference.factors="+c.factors, "inference.damping="+c.damping, "inference.damping_schedule="+c.schedule,
 			"privacy.clip=1000.0", "privacy.noise_multiplier=0.02", "inference.rounds=40", "simulation.synthetic.truth.x=1.0")
-		var forecast pvi.Forecast
+		var forecast method.Forecast
 		var found []float64
 		for seed := range uint64(seeds) {
 			play, err := NewPlay(st, Options{StudyFile: path, Seed: seed})
@@ -291,7 +292,7 @@ func TestForecast(t *testing.T) {
 				t.Fatal(err)
 			}
 			run(t, play)
-			forecast = pvi.NewForecast(play.Federation.Protocol)
+			forecast = play.Federation.Protocol.Method().Forecast()
 			// Without noise, λ would be where 40 damped rounds lead.
 			rest := 1.0
 			for r := range 40 {
@@ -320,7 +321,7 @@ func TestForecastDoubts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f := pvi.NewForecast(p); f.Doubtful != doubtful {
+		if f := p.Method().Forecast(); f.Doubtful != doubtful {
 			t.Errorf("ε = %s: %+v", epsilon, f)
 		}
 	}

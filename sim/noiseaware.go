@@ -9,6 +9,7 @@ import (
 	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/lastround"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
 )
 
@@ -97,20 +98,20 @@ func (f *Federation) Releases(m int) int {
 // not done.
 func (f *Federation) noiseAware(natural []float64) (*NoiseAware, error) {
 	p := f.Protocol
-	method := p.Study().Inference.NoiseAware
-	out := &NoiseAware{Method: string(method)}
+	how := p.Study().Inference.NoiseAware
+	out := &NoiseAware{Method: string(how)}
 	var mean []float64
 	var cov *mat.SymDense
 	var err error
 	switch {
-	case method == study.ClosedForm:
-		out.GradientNoise = p.ClosedFormNoise()
+	case how == study.ClosedForm:
+		out.GradientNoise = p.Method().(method.Stepped).ClosedFormNoise()
 		mean, cov, err = p.ClosedForm(natural)
-	case method == study.OneStep && f.LastOutcome != nil:
+	case how == study.OneStep && f.LastOutcome != nil:
 		last := p.After()[0]
 		out.GradientNoise, out.CurvatureNoise = last.Noise(len(f.LastOutcome.Participants))
-		mean, cov, err = last.Posterior(f.LastOutcome, p.ClosedFormNoise())
-	case method == study.Iterates && f.iterates.n > 1:
+		mean, cov, err = last.Posterior(f.LastOutcome, p.Method().(method.Stepped).ClosedFormNoise())
+	case how == study.Iterates && f.iterates.n > 1:
 		if mean, cov, err = p.Family().Moments(natural); err == nil {
 			f.iterates.widen(cov)
 		}

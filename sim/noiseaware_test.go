@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
 )
 
@@ -55,7 +56,7 @@ func TestNoiseAwareResult(t *testing.T) {
 	if e := r.Privacy.Epsilon; e > 1 || e < 0.999 {
 		t.Errorf("ε = %g was spent, the target is 1", e)
 	}
-	mean, cov, err := p.Federation.Protocol.After()[0].Posterior(p.Federation.LastOutcome, p.Federation.Protocol.ClosedFormNoise())
+	mean, cov, err := p.Federation.Protocol.After()[0].Posterior(p.Federation.LastOutcome, p.Federation.Protocol.Method().(method.Stepped).ClosedFormNoise())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"fedpvi/pvi"
 	"fedpvi/pvi/fit"
 	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/scale"
 	"fedpvi/pvi/study"
 )
@@ -246,18 +247,19 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 	if err != nil {
 		return nil, err
 	}
+	steps, stepped := p.Method().(method.Stepped)
 	out := &Promise{
 		Adjacency:       target.Adjacency,
 		Epsilon:         costs[0].Epsilon,
 		Delta:           target.Delta,
 		Mu:              costs[0].Mu,
-		NoiseMultiplier: p.Noise().Multiplier,
-		Clip:            p.Noise().Clip,
+		NoiseMultiplier: p.Method().Noise().Multiplier,
+		Clip:            p.Method().Noise().Clip,
 		Releases:        releases,
 		Opens:           p.Study().Federation.Opens,
-		Gradients:       p.Descent() != nil,
+		Gradients:       stepped,
 		Sites:           p.Study().Inference.Solver == study.DPSEP,
-		LastRelease:     len(p.After()) > 0 && releases > p.Descent().Total,
+		LastRelease:     len(p.After()) > 0 && releases > p.Method().Releases(),
 		Parts:           p.Study().Inference.Partitions.Count,
 		Method:          costs[0].Method,
 		Sound:           p.Sound(),
@@ -266,8 +268,10 @@ func NewPromise(p *pvi.Protocol, releases int) (*Promise, error) {
 		True:            Outside{truth.Epsilon, truth.Mu},
 		Proven:          Outside{proven.Epsilon, proven.Mu},
 	}
-	if p.Start() != nil {
-		out.Statistics = min(releases, 1)
+	if stepped {
+		if _, ok := steps.Start(); ok {
+			out.Statistics = min(releases, 1)
+		}
 	}
 	for _, s := range p.Before() {
 		out.ScaleReleases = s.Passes()

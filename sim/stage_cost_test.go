@@ -9,6 +9,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/internal/document"
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/session"
 	"fedpvi/pvi/study"
 )
@@ -78,7 +79,7 @@ func compareIncrements(t *testing.T, path string, p *pvi.Protocol) {
 }
 
 // increments adds up the charges of a client over a study.
-func increments(p *pvi.Protocol, view pvi.View, adjacency accountant.Adjacency) (accountant.Composed, error) {
+func increments(p *pvi.Protocol, view method.View, adjacency accountant.Adjacency) (accountant.Composed, error) {
 	var sum accountant.Composed
 	for _, s := range p.Before() {
 		sum = append(sum, s.EventFor(view.Shares, adjacency))

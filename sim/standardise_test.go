@@ -8,6 +8,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/scale"
 	"fedpvi/pvi/study"
 )
@@ -83,7 +84,7 @@ func TestStandardisedRun(t *testing.T) {
 				if view.Name != v.View {
 					continue
 				}
-				rounds, err := accountant.Account(accountant.Repeated{Event: p.Mechanism().EventFor(view.Shares, v.Adjacency), Times: r.Privacy.Releases})
+				rounds, err := accountant.Account(accountant.Repeated{Event: p.Method().(method.Single).Mechanism().EventFor(view.Shares, v.Adjacency), Times: r.Privacy.Releases})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -12,6 +12,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/pvi"
 	"fedpvi/pvi/lastround"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/scale"
 	"fedpvi/pvi/study"
 )
@@ -161,18 +162,18 @@ func roots(variances []float64) {
 // noiseAware returns nil if the study asks for none, or the last round was void.
 func (c *course) noiseAware(natural []float64, ending *lastround.Outcome) (*NoiseAware, error) {
 	p := c.protocol
-	method := p.Study().Inference.NoiseAware
-	out := &NoiseAware{Method: string(method)}
+	how := p.Study().Inference.NoiseAware
+	out := &NoiseAware{Method: string(how)}
 	var cov *mat.SymDense
 	var err error
 	switch {
-	case method == study.ClosedForm:
-		out.GradientNoise = p.ClosedFormNoise()
+	case how == study.ClosedForm:
+		out.GradientNoise = p.Method().(method.Stepped).ClosedFormNoise()
 		out.Mean, cov, err = p.ClosedForm(natural)
-	case method == study.OneStep && ending != nil && ending.Verdict == pvi.Accepted:
+	case how == study.OneStep && ending != nil && ending.Verdict == pvi.Accepted:
 		last := p.After()[0]
 		out.GradientNoise, out.CurvatureNoise = last.Noise(len(ending.Participants))
-		out.Mean, cov, err = last.Posterior(ending, p.ClosedFormNoise())
+		out.Mean, cov, err = last.Posterior(ending, p.Method().(method.Stepped).ClosedFormNoise())
 	default:
 		return nil, nil
 	}

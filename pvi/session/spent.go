@@ -5,12 +5,13 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
 )
 
 // A Charge is what something cost against an observer under an adjacency.
 type Charge struct {
-	View      pvi.View
+	View      method.View
 	Adjacency accountant.Adjacency
 	Event     accountant.Event
 }
@@ -34,7 +35,7 @@ func (s Spent) For(view string, adjacency accountant.Adjacency) accountant.Event
 
 // Costs returns what a client spends in the whole study, for every observer and adjacency
 // for which a cost is stated, the study's own first; none if it makes no promise.
-func Costs(st *study.Study, roster []pvi.ClientID) ([]pvi.Cost, error) {
+func Costs(st *study.Study, roster []pvi.ClientID) ([]method.Cost, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func Whole(st *study.Study, roster []pvi.ClientID) (Spent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.each(func(view pvi.View, adjacency accountant.Adjacency) (accountant.Event, error) {
+	return c.each(func(view method.View, adjacency accountant.Adjacency) (accountant.Event, error) {
 		return c.public.Event(view, adjacency, c.public.Releases())
 	})
 }
@@ -65,7 +66,7 @@ func Public(st *study.Study, roster []pvi.ClientID) (*pvi.Protocol, error) {
 }
 
 // each makes a charge for every observer and adjacency.
-func (c *course) each(event func(pvi.View, accountant.Adjacency) (accountant.Event, error)) (Spent, error) {
+func (c *course) each(event func(method.View, accountant.Adjacency) (accountant.Event, error)) (Spent, error) {
 	var spent Spent
 	for _, view := range c.public.Views() {
 		for _, adjacency := range c.public.Adjacencies() {
@@ -81,7 +82,7 @@ func (c *course) each(event func(pvi.View, accountant.Adjacency) (accountant.Eve
 
 // costOfScale is the cost of all passes, charged with the first of them.
 func (c *course) costOfScale() (Spent, error) {
-	return c.each(func(view pvi.View, adjacency accountant.Adjacency) (accountant.Event, error) {
+	return c.each(func(view method.View, adjacency accountant.Adjacency) (accountant.Event, error) {
 		return c.scaling.EventFor(view.Shares, adjacency), nil
 	})
 }
@@ -91,13 +92,13 @@ func (c *course) costOfRounds(from, to int) (Spent, error) {
 	if from == to {
 		return nil, nil
 	}
-	return c.each(func(view pvi.View, adjacency accountant.Adjacency) (accountant.Event, error) {
+	return c.each(func(view method.View, adjacency accountant.Adjacency) (accountant.Event, error) {
 		return c.protocol.Increment(view, adjacency, from, to)
 	})
 }
 
 func (c *course) costOfLast() (Spent, error) {
-	return c.each(func(view pvi.View, adjacency accountant.Adjacency) (accountant.Event, error) {
+	return c.each(func(view method.View, adjacency accountant.Adjacency) (accountant.Event, error) {
 		return c.protocol.After()[0].EventFor(view.Shares, adjacency), nil
 	})
 }

@@ -5,14 +5,15 @@ import (
 	"math"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
 )
 
 // Forecast says in words what is left of the signal.
 func Forecast(p *pvi.Protocol) string {
-	f := pvi.NewForecast(p)
-	if p.Descent() != nil {
-		return Wrap(descentForecast(p, f))
+	f := p.Method().Forecast()
+	if steps, ok := method.StepsOf(p.Method()); ok {
+		return Wrap(descentForecast(p, f, steps))
 	}
 	if p.Study().Inference.Partitions.Count > 0 {
 		return Wrap(partsForecast(p, f))
@@ -36,7 +37,7 @@ func Warning(p *pvi.Protocol) string {
 	if p.Study().Privacy.Unit == study.None {
 		return ""
 	}
-	f := pvi.NewForecast(p)
+	f := p.Method().Forecast()
 	if !f.Doubtful {
 		return ""
 	}
@@ -48,24 +49,24 @@ func Warning(p *pvi.Protocol) string {
 // together does not depend on the sampling rate.
 const leastSampledNoise = 2
 
-func descentForecast(p *pvi.Protocol, f pvi.Forecast) string {
+func descentForecast(p *pvi.Protocol, f method.Forecast, steps *method.Steps) string {
 	if p.Study().Inference.Solver == study.DPSEP {
 		return propagationForecast(p, f)
 	}
 	text := fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every element of the sum of gradients. A record adds at most %s: the noise hides what the first %.0f records of the whole federation say.",
 		Number(f.Noise), Number(f.Largest), math.Ceil(f.Noise/f.Largest))
-	if m := p.Noise().Multiplier; p.Descent().Rate < 1 && m < leastSampledNoise {
+	if m := p.Method().Noise().Multiplier; steps.Rate < 1 && m < leastSampledNoise {
 		text += fmt.Sprintf(" With a noise multiplier of %s below %d, sampling costs more than it saves: a larger inference.sampling_rate hides as much with less noise in all.", Number(m), leastSampledNoise)
 	}
 	return text
 }
 
-func propagationForecast(p *pvi.Protocol, f pvi.Forecast) string {
+func propagationForecast(p *pvi.Protocol, f method.Forecast) string {
 	return fmt.Sprintf("Averaged over all steps, the noise of all clients together has sd %s on every precision times mean, around the mean of q, and %s on every precision. A record adds at most %s: the noise hides what the first %.0f records of the whole federation say.",
 		Number(f.Noise), Number(f.Noise/p.Study().Inference.Propagation.PrecisionWeight), Number(f.Largest), math.Ceil(f.Noise/f.Largest))
 }
 
-func partsForecast(p *pvi.Protocol, f pvi.Forecast) string {
+func partsForecast(p *pvi.Protocol, f method.Forecast) string {
 	return fmt.Sprintf("In the end the noise on every natural parameter has sd of about %s; parts that all saturated the clip in one direction would add up to %s in a round. A precision that records raise by less than the noise may leave no proper posterior, and the round is rejected: more parts with a smaller clip, or a prior with a precision of a few times that sd, prevent it.",
 		Number(f.Noise), Number(f.Largest))
 }

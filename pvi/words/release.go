@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/method/gradientsum"
 	"fedpvi/pvi/study"
 )
 
@@ -30,18 +32,18 @@ func sent(p *pvi.Protocol) []string {
 	case study.Client:
 		return []string{
 			fmt.Sprintf("%s times: the change of its factor, %s, found by %s, clipped to norm %s, with Gaussian noise that in a sum has %s times the clip as standard deviation.",
-				capital(fmt.Sprint(p.Releases())), size, solverInWords(in.Solver), Number(p.Mechanism().Clip()), Number(p.Mechanism().NoiseMultiplier())),
+				capital(fmt.Sprint(p.Releases())), size, solverInWords(in.Solver), Number(p.Method().Noise().Clip), Number(p.Method().Noise().Multiplier)),
 		}
 	case study.Record:
-		if p.Descent() != nil {
-			return sentByDescent(p)
+		if m, ok := p.Method().(method.Stepped); ok {
+			return sentBySteps(p, m)
 		}
 		if in.Partitions.Count > 0 {
 			return sentByParts(p)
 		}
 		return []string{
 			fmt.Sprintf("Once: %s that sum up its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Whatever it sends later is computed from that.",
-				Plural(p.Model().Linear().StatisticsSize(), "number"), Number(p.Mechanism().Clip()), Number(p.Mechanism().NoiseMultiplier())),
+				Plural(p.Model().Linear().StatisticsSize(), "number"), Number(p.Method().Noise().Clip), Number(p.Method().Noise().Multiplier)),
 		}
 	}
 	return []string{
@@ -102,22 +104,22 @@ func solverInWords(s study.Solver) string {
 	return "the exact conjugate update"
 }
 
-// sentByDescent says what leaves a client that takes private gradient steps.
-func sentByDescent(p *pvi.Protocol) []string {
-	in, n := p.Study().Inference, p.Noise()
+// sentBySteps says what leaves a client that takes private steps.
+func sentBySteps(p *pvi.Protocol, m method.Stepped) []string {
+	in, n, steps := p.Study().Inference, m.Noise(), m.Steps()
 	var out []string
-	if p.Summed() {
+	if _, ok := m.(*gradientsum.Method); ok {
 		out = append(out, fmt.Sprintf("%s times: the sum of its records' gradients at one θ, which everybody knows, %s, every record's clipped to norm %s, with Gaussian noise that in a sum of clients has %s times the clip as standard deviation.",
-			capital(fmt.Sprint(p.Descent().Total)), Plural(p.Sampled().Dim(), "number"), Number(n.Clip), Number(n.Multiplier)))
+			capital(fmt.Sprint(steps.Total)), Plural(m.Sampled().Dim(), "number"), Number(n.Clip), Number(n.Multiplier)))
 	} else {
 		what := "gradients"
 		if in.Solver == study.DPSEP {
 			what = "sites"
 		}
 		out = append(out, fmt.Sprintf("In %s: the change of its factor, %s, computed from %s, each a sum of its records' %s, every record's clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation. Those sums could be read as well: the promise counts all %s of them.",
-			everyRound(in.Rounds), Plural(p.Family().Size(), "number"), Plural(p.Descent().Steps, "noisy sum"), what, Number(n.Clip), Number(n.Multiplier), fmt.Sprint(p.Descent().Total)))
+			everyRound(in.Rounds), Plural(p.Family().Size(), "number"), Plural(steps.Round, "noisy sum"), what, Number(n.Clip), Number(n.Multiplier), fmt.Sprint(steps.Total)))
 	}
-	if s := p.Start(); s != nil {
+	if s, ok := m.Start(); ok {
 		out = append(out, fmt.Sprintf("Once, before anything else: %s that sum up its records, each record's share clipped to norm %s, with Gaussian noise of %s times the clip as standard deviation.",
 			Plural(s.Dim(), "number"), Number(s.Clip()), Number(s.NoiseMultiplier())))
 	}
@@ -133,7 +135,7 @@ func sentByDescent(p *pvi.Protocol) []string {
 
 // sentByParts says what leaves a client that deals its records to parts.
 func sentByParts(p *pvi.Protocol) []string {
-	in, n := p.Study().Inference, p.Noise()
+	in, n := p.Study().Inference, p.Method().Noise()
 	noise := "with Gaussian noise of"
 	if p.Study().Federation.Opens == study.OpenSums {
 		noise = "with a share of Gaussian noise that in a sum over clients has"

@@ -7,6 +7,7 @@ import (
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
@@ -91,7 +92,7 @@ func newFederation(name string, clients, rounds int, adjacency accountant.Adjace
 func (f *federation) claim() accountant.Event {
 	for _, v := range f.protocol.Views() {
 		if v.Name == "outside" {
-			return accountant.Repeated{Event: f.protocol.Mechanism().EventFor(v.Shares, f.adjacency), Times: f.rounds}
+			return accountant.Repeated{Event: f.protocol.Method().(method.Single).Mechanism().EventFor(v.Shares, f.adjacency), Times: f.rounds}
 		}
 	}
 	panic("audit: a study of clients has an outside view") // unreachable: Views returns this one
@@ -101,7 +102,7 @@ func (f *federation) claim() accountant.Event {
 // in the other world. In the null world it is as far in the opposite direction, or zero, depending
 // on the adjacency.
 func (f *federation) attack() (attack, error) {
-	far := 1e3 * f.protocol.Mechanism().Clip()
+	far := 1e3 * f.protocol.Method().Noise().Clip
 	null := 0.0
 	if f.adjacency == accountant.ReplaceOne {
 		null = -far
@@ -123,7 +124,7 @@ func (f *federation) attack() (attack, error) {
 				if o == nil {
 					return seen, nil
 				}
-				seen = append(seen, play.Protocol.Mechanism().Lattice().Float(o.Sum[0]))
+				seen = append(seen, play.Protocol.Method().Noise().Lattice.Float(o.Sum[0]))
 			}
 		},
 	}, nil

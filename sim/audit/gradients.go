@@ -6,6 +6,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
@@ -111,7 +112,7 @@ func (g gradients) attack() (attack, error) {
 	if err != nil {
 		return attack{}, err
 	}
-	event := protocol.Sampled().Event()
+	event := protocol.Method().(method.Stepped).Sampled().Event()
 	for _, c := range protocol.After() {
 		event = accountant.Composed{event, c.EventFor(1, g.adjacency)}
 	}

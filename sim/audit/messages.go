@@ -5,6 +5,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/solver"
 )
 
@@ -12,7 +13,7 @@ import (
 // message is pure noise if the program is correct.
 func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) {
 	const runs = 250
-	claimed := claimedSigma(f.protocol.Mechanism().EventFor(1, f.adjacency))
+	claimed := claimedSigma(f.protocol.Method().(method.Single).Mechanism().EventFor(1, f.adjacency))
 	var z noises
 	for run := range runs {
 		if err := ctx.Err(); err != nil {

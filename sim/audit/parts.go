@@ -5,6 +5,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
@@ -79,7 +80,7 @@ func (c partsCase) attack() (attack, error) {
 		return attack{}, err
 	}
 	return attack{
-		claim: newClaim(accountant.Repeated{Event: protocol.Mechanism().Event(), Times: protocol.Releases()}),
+		claim: newClaim(accountant.Repeated{Event: protocol.Method().(method.Single).Mechanism().Event(), Times: protocol.Releases()}),
 		learn: linearOnly,
 		observe: func(seed uint64, world, run int) ([]float64, error) {
 			holders := []sim.Holder{{ID: "client", Records: c.records(world)}}

@@ -8,6 +8,7 @@ import (
 	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi"
 	"fedpvi/pvi/ep"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
@@ -92,7 +93,7 @@ func (c propagation) attack() (attack, error) {
 		return attack{}, err
 	}
 	return attack{
-		claim: newClaim(p.Sampled().Event()),
+		claim: newClaim(p.Method().(method.Stepped).Sampled().Event()),
 		learn: linearOnly,
 		observe: func(seed uint64, world, run int) ([]float64, error) {
 			var seen []float64
@@ -118,9 +119,9 @@ func (c propagation) play(p *pvi.Protocol, seed uint64, world int, show func(sum
 		if _, err := s.Propose(factor, problem, seeded.Stream(seed, "visit", uint64(round))); err != nil {
 			return err
 		}
-		sum := make([]float64, 0, p.Sampled().Dim())
+		sum := make([]float64, 0, p.Method().(method.Stepped).Sampled().Dim())
 		for _, n := range s.Released() {
-			sum = append(sum, float64(n)/float64(p.Sampled().ShareSigma()))
+			sum = append(sum, float64(n)/float64(p.Method().(method.Stepped).Sampled().ShareSigma()))
 		}
 		show(sum)
 	}

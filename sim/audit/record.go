@@ -5,6 +5,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
@@ -49,7 +50,7 @@ func statisticsAttack(adjacency accountant.Adjacency) (attack, error) {
 		return r
 	}
 	return attack{
-		claim: newClaim(protocol.Mechanism().Event()),
+		claim: newClaim(protocol.Method().(method.Single).Mechanism().Event()),
 		learn: linearOnly,
 		observe: func(seed uint64, world, run int) ([]float64, error) {
 			holders := []sim.Holder{{ID: "client", Records: records(world)}}

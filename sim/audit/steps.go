@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"fedpvi/accountant"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
 )
@@ -50,8 +51,8 @@ func (g gradients) steps(play *sim.Federation) (all [][][]float64, err error) {
 	p := play.Protocol
 	in, prior := p.Study().Inference.Descent, p.Prior()
 	draws := float64(g.draws)
-	unit := p.Noise().Multiplier * p.Noise().Clip / (g.rate * math.Sqrt(draws)) // of the mean over draws
-	mean, sd := prior[0]/prior[1], p.Descent().InitialSD
+	unit := p.Method().Noise().Multiplier * p.Method().Noise().Clip / (g.rate * math.Sqrt(draws)) // of the mean over draws
+	mean, sd := prior[0]/prior[1], p.Method().(method.Stepped).Steps().InitialSD
 	for {
 		o, err := play.Step()
 		if err != nil || o == nil {

@@ -7,6 +7,7 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
@@ -79,7 +80,7 @@ func (s summed) attack() (attack, error) {
 		return attack{}, err
 	}
 	return attack{
-		claim: newClaim(protocol.Sampled().Event()),
+		claim: newClaim(protocol.Method().(method.Stepped).Sampled().Event()),
 		learn: linearOnly,
 		observe: func(seed uint64, world, run int) ([]float64, error) {
 			play, err := sim.New(protocol.Study(), s.holders(world), runSeed(seed, s.name(), world, run), 1)
@@ -111,7 +112,7 @@ func (s summed) messages(ctx context.Context, seed uint64) (noises, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := protocol.Noise()
+	n := protocol.Method().Noise()
 	claimed := n.Multiplier * n.Clip / math.Sqrt(summedClients-summedColluders) / n.Lattice.Step()
 	var z noises
 	for run := range runs {

@@ -6,6 +6,7 @@ import (
 	"fedpvi/dpmech"
 	"fedpvi/dpmech/seeded"
 	"fedpvi/gpu"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/solver"
 )
 
@@ -22,7 +23,7 @@ import (
 // averages: the samples' spread is wider than the posterior's by the noise of G.
 func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err error) {
 	p := r.play.Federation.Protocol
-	descent, in := p.Descent(), p.Study().Inference.Descent
+	descent, in := p.Method().(method.Stepped).Steps(), p.Study().Inference.Descent
 	mechanism, err := r.mechanism()
 	if err != nil {
 		return nil, nil, cost, err
@@ -68,14 +69,14 @@ func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err erro
 // mechanism returns the mechanism that the study's private steps would use for sums of gradients.
 func (r *records) mechanism() (*dpmech.SampledSum, error) {
 	p := r.play.Federation.Protocol
-	descent := p.Descent()
+	descent := p.Method().(method.Stepped).Steps()
 	var sampling dpmech.Sampling = dpmech.FullBatch{}
 	if descent.Rate < 1 {
 		sampling = dpmech.Poisson{Rate: descent.Rate}
 	}
 	return dpmech.NewSampledSum(dpmech.SampledConfig{
 		Sampling: sampling, Records: r.all.Rows(), Steps: descent.Total, Dim: r.program.Dim(),
-		Clip: descent.Clip, NoiseMultiplier: p.Noise().Multiplier, Adjacency: p.Study().Privacy.Adjacency,
+		Clip: descent.Clip, NoiseMultiplier: p.Method().Noise().Multiplier, Adjacency: p.Study().Privacy.Adjacency,
 	})
 }
 

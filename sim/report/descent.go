@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/method/gradientsum"
 	"fedpvi/pvi/study"
 )
 
@@ -14,17 +16,30 @@ type plannedDescent struct {
 	StepSize     float64 `json:"step_size"`
 }
 
-func newPlannedDescent(d *pvi.Descent) *plannedDescent {
-	if d == nil {
+func newPlannedDescent(p *pvi.Protocol) *plannedDescent {
+	d, ok := method.StepsOf(p.Method())
+	if !ok {
 		return nil
 	}
-	return &plannedDescent{d.Steps, d.Rate, d.StepSize}
+	return &plannedDescent{d.Round, d.Rate, d.StepSize}
+}
+
+// stepsOf returns the private steps of a study, nil if it has none.
+func stepsOf(p *pvi.Protocol) *method.Steps {
+	d, _ := method.StepsOf(p.Method())
+	return d
+}
+
+// sumsMoveQ reports whether opened sums of gradients move q.
+func sumsMoveQ(p *pvi.Protocol) bool {
+	_, ok := p.Method().(*gradientsum.Method)
+	return ok
 }
 
 // descentRows returns the lines of a plan about private gradient steps, nil if there are none.
 func descentRows(p *pvi.Protocol) [][]string {
-	d := p.Descent()
-	if d == nil {
+	d, ok := method.StepsOf(p.Method())
+	if !ok {
 		return nil
 	}
 	in := p.Study().Inference
@@ -32,19 +47,19 @@ func descentRows(p *pvi.Protocol) [][]string {
 		return propagationRows(p)
 	}
 	rows := [][]string{
-		{"", fmt.Sprintf("%s of %s, each a noisy sum of gradients", plural(in.Rounds, "round"), plural(d.Steps, "step"))},
+		{"", fmt.Sprintf("%s of %s, each a noisy sum of gradients", plural(in.Rounds, "round"), plural(d.Round, "step"))},
 		{"batches", batchesInWords(p)},
 		{"gradients", gradientsInWords(p)},
 		{"step size", fmt.Sprintf("%s, %s falling to %s%s", in.Descent.Optimiser, number(d.StepSize), number(d.StepSize*in.Descent.Decay), stepSizeRule(p))},
 	}
-	if s := p.Start(); s != nil {
+	if s, ok := p.Method().(method.Stepped).Start(); ok {
 		rows = append(rows, []string{"start", fmt.Sprintf("from one noisy sum of statistics, for about %s of μ²: clip %s, noise multiplier %s", number(in.Descent.StartShare), number(s.Clip()), number(s.NoiseMultiplier()))})
 	}
 	return rows
 }
 
 func batchesInWords(p *pvi.Protocol) string {
-	d := p.Descent()
+	d := stepsOf(p)
 	if d.Rate == 1 {
 		return "every record in every step"
 	}
@@ -74,7 +89,7 @@ func gradientsInWords(p *pvi.Protocol) string {
 }
 
 func stepSizeRule(p *pvi.Protocol) string {
-	d, in := p.Descent(), p.Study().Inference
+	d, in := stepsOf(p), p.Study().Inference
 	if in.Descent.StepSize > 0 {
 		return ""
 	}
@@ -82,7 +97,7 @@ func stepSizeRule(p *pvi.Protocol) string {
 }
 
 func clippedGradient(p *pvi.Protocol) string {
-	d, what := p.Descent(), "a record's gradient"
+	d, what := stepsOf(p), "a record's gradient"
 	if p.Study().Inference.Solver == study.DPSEP {
 		what = contributionInWords(p)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"fedpvi/pvi"
 	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
 )
@@ -26,13 +27,13 @@ type plannedIntervals struct {
 }
 
 func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {
-	if p.Descent() == nil {
+	if stepsOf(p) == nil {
 		return nil
 	}
 	out := &plannedIntervals{Method: p.Study().Inference.NoiseAware}
 	switch out.Method {
 	case study.ClosedForm:
-		out.GradientNoise = p.ClosedFormNoise()
+		out.GradientNoise = p.Method().(method.Stepped).ClosedFormNoise()
 	case study.OneStep:
 		c := p.After()[0]
 		out.GradientNoise, out.CurvatureNoise = c.Noise(len(p.Roster()))
@@ -43,12 +44,12 @@ func newPlannedIntervals(p *pvi.Protocol) *plannedIntervals {
 
 // intervalRows returns the lines of a plan about the noise-aware posterior, nil if there is none.
 func intervalRows(p *pvi.Protocol) [][]string {
-	if p.Descent() == nil {
+	if stepsOf(p) == nil {
 		return nil
 	}
 	switch p.Study().Inference.NoiseAware {
 	case study.ClosedForm:
-		return [][]string{{"intervals", fmt.Sprintf("closed form: widened for noise of sd %s on the sum of gradients", number(p.ClosedFormNoise()))}}
+		return [][]string{{"intervals", fmt.Sprintf("closed form: widened for noise of sd %s on the sum of gradients", number(p.Method().(method.Stepped).ClosedFormNoise()))}}
 	case study.OneStep:
 		c := p.After()[0]
 		gradient, curvature := c.Noise(len(p.Roster()))

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
 	"fedpvi/pvi/words"
 	"fedpvi/sim"
@@ -40,7 +41,7 @@ func Plan(w io.Writer, p *pvi.Protocol) error {
 func schedule(p *pvi.Protocol) string {
 	in := p.Study().Inference
 	how := fmt.Sprintf("%s factors, damping %s", in.Factors, damping(in.Damping))
-	if p.Summed() {
+	if sumsMoveQ(p) {
 		how = "opened sums of gradients move q, clients have no factors"
 	}
 	return fmt.Sprintf("%s, %s, %s", in.Schedule, plural(in.Rounds, "round"), how)
@@ -71,7 +72,7 @@ func roundsNeeded(p *pvi.Protocol) string {
 		return "one step a round: ten to forty rounds settle where a fit of the pooled records does, on any partition"
 	case in.Solver == study.SVI && in.Factors == study.Tied:
 		return "tied factors and a solver that goes all the way: where the rounds settle depends on the partition; solver = \"natural-gradient\" does not"
-	case p.Summed():
+	case sumsMoveQ(p):
 		return "private steps on all records, one a round: a hundred rounds are near the best on any partition, twenty lose a point of accuracy"
 	case in.Solver == study.DPSEP:
 		return "an average over noisy sums of sites: noise does not grow with the number of steps, and some twenty passes settle; more rounds bring together clients that differ"
@@ -126,13 +127,13 @@ func planPrivacy(w io.Writer, p *pvi.Protocol) error {
 
 // releaseRows returns the lines of a plan about the clients' releases and their noise.
 func releaseRows(p *pvi.Protocol, all, one float64) [][]string {
-	n, f := p.Noise(), p.Study().Federation
+	n, f := p.Method().Noise(), p.Study().Federation
 	rows := [][]string{
 		{"releases of a client", fmt.Sprint(p.Releases()) + afterScale(p)},
 	}
 	rows = append(rows, descentRows(p)...)
 	rows = append(rows, partsRows(p)...)
-	if d := p.Descent(); d == nil || d.Rate == 1 && p.Start() == nil {
+	if d, ok := p.Method().(method.Stepped); !ok || d.Steps().Rate == 1 && !starts(d) {
 		rows = append(rows, []string{"μ of all, of one", number(all) + ", " + number(one)})
 	}
 	rows = append(rows,
@@ -155,7 +156,7 @@ func target(p study.Privacy) string {
 }
 
 func clipped(p *pvi.Protocol) string {
-	if p.Descent() != nil {
+	if stepsOf(p) != nil {
 		return clippedGradient(p)
 	}
 	if p.Study().Inference.Partitions.Count > 0 {
@@ -168,4 +169,10 @@ func clipped(p *pvi.Protocol) string {
 		return "a client's change of natural parameters, around the current mean"
 	}
 	return "a client's change of natural parameters"
+}
+
+// starts reports whether clients start from noised statistics.
+func starts(m method.Stepped) bool {
+	_, ok := m.Start()
+	return ok
 }

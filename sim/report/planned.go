@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
 )
@@ -31,7 +32,7 @@ type plannedPrivacy struct {
 	Unit study.Unit `json:"unit"`
 	*sim.Promise
 	ShareSD  float64         `json:"share_sd"` // of the noise of one client
-	Forecast pvi.Forecast    `json:"forecast"`
+	Forecast method.Forecast `json:"forecast"`
 	Descent  *plannedDescent `json:"descent,omitempty"` // for private gradient steps
 
 	NoiseAware *plannedIntervals `json:"noise_aware,omitempty"` // for private gradient steps
@@ -62,9 +63,9 @@ func PlanJSON(w io.Writer, p *pvi.Protocol) error {
 		out.Privacy = &plannedPrivacy{
 			Unit:     st.Privacy.Unit,
 			Promise:  promise,
-			ShareSD:  p.Noise().SD,
-			Forecast: pvi.NewForecast(p),
-			Descent:  newPlannedDescent(p.Descent()),
+			ShareSD:  p.Method().Noise().SD,
+			Forecast: p.Method().Forecast(),
+			Descent:  newPlannedDescent(p),
 
 			NoiseAware: newPlannedIntervals(p),
 		}

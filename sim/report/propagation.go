@@ -4,23 +4,24 @@ import (
 	"fmt"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/method/sites"
 	"fedpvi/pvi/study"
 )
 
 // propagationRows returns the lines of a plan about private expectation propagation.
 func propagationRows(p *pvi.Protocol) [][]string {
-	d, in := p.Descent(), p.Study().Inference
+	d, in := stepsOf(p), p.Study().Inference
 	how := in.Propagation
 	passes := float64(d.Total) * d.Rate
 	if in.Descent.Sampling == study.PublishedSampling {
 		return [][]string{
-			{"", fmt.Sprintf("%s of %s, each with the noisy site of one record", plural(in.Rounds, "round"), plural(d.Steps, "step"))},
+			{"", fmt.Sprintf("%s of %s, each with the noisy site of one record", plural(in.Rounds, "round"), plural(d.Round, "step"))},
 			{"batches", fmt.Sprintf("AS PUBLISHED: one record a step, every one once a pass in random order, for which independent draws are claimed; %s passes", number(passes))},
 			{"step", fmt.Sprintf("AS PUBLISHED: γ = %s, by which a pass moves the factor %s of the way to the sum of the records' sites", number(how.StepSize), number(how.StepSize*d.Rate))},
 		}
 	}
 	rows := [][]string{
-		{"", fmt.Sprintf("%s of %s, each a noisy sum of sites", plural(in.Rounds, "round"), plural(d.Steps, "step"))},
+		{"", fmt.Sprintf("%s of %s, each a noisy sum of sites", plural(in.Rounds, "round"), plural(d.Round, "step"))},
 		{"batches", batchesInWords(p)},
 		{"step", fmt.Sprintf("a pass moves the factor by %s at most; of %s passes each weighs as its number to the power %s", number(how.StepSize), number(passes), number(how.Recency))},
 	}
@@ -37,12 +38,13 @@ func propagationRows(p *pvi.Protocol) [][]string {
 
 // meanRows describes how q's mean moves if coefficients move together.
 func meanRows(p *pvi.Protocol) [][]string {
-	overlap := p.Overlap()
+	m := p.Method().(*sites.Method)
+	overlap := m.Overlap()
 	if overlap == 1 {
 		return nil
 	}
 	rows := [][]string{{"mean", fmt.Sprintf("a record has a say in up to %s coefficients at once, each of which moves by at most 1/%s of a pass", number(overlap), number(overlap))}}
-	if p.Glides() {
+	if m.Glides() {
 		rows = append(rows, []string{"", fmt.Sprintf("with a momentum of up to %s, so that it glides; what is proposed is the average of means, of which number t weighs as t", number(1-1/overlap))})
 	}
 	return rows
@@ -67,7 +69,7 @@ func sitesInWords(how study.Propagation, p *pvi.Protocol) string {
 }
 
 func startRows(p *pvi.Protocol) [][]string {
-	how, sd := p.Study().Inference.Propagation, p.Descent().InitialSD
+	how, sd := p.Study().Inference.Propagation, stepsOf(p).InitialSD
 	switch {
 	case how.Start == study.DrawnStart:
 		return [][]string{{"start", fmt.Sprintf("a draw from the prior that everybody can make, with sds of at most %s", number(sd))}}

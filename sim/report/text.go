@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"fedpvi/accountant"
-	"fedpvi/pvi"
+	"fedpvi/pvi/method"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
 )
@@ -194,11 +194,11 @@ func summed(p sim.Privacy) string {
 
 // unsound warns that the accounting of a method that follows a publication does not hold.
 func unsound(p *sim.Promise) string {
-	if p.Published == pvi.PublishedSampling && p.Sites {
+	if p.Published == method.PublishedSampling && p.Sites {
 		return wrap(fmt.Sprintf("NOT PRIVATE AS CLAIMED. Every record is matched once a pass, in an order that is drawn; claimed is what one record costs that is drawn anew in every step, ε = %s at δ = %g (Vinaroz and Park, 2022). Without credit for the order, for which there is no proof, the passes cost ε = %s, which is what the table states. Never use it on real data: sampling = \"poisson\" costs what it claims.",
 			number(p.Claimed.Epsilon), p.Delta, number(p.Proven.Epsilon)))
 	}
-	if p.Published == pvi.PublishedSampling {
+	if p.Published == method.PublishedSampling {
 		return wrap(fmt.Sprintf("NOT PRIVATE AS CLAIMED. Batches of a fixed size, drawn without replacement, are claimed to cost what independently drawn (Poisson) ones would, ε = %s at δ = %g, as published programs do. They cost at least ε = %s; what can be proved, and what the table states, is ε = %s. Never use it on real data: sampling = \"poisson\" costs what it claims.",
 			number(p.Claimed.Epsilon), p.Delta, number(p.True.Epsilon), number(p.Proven.Epsilon)))
 	}

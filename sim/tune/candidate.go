@@ -11,6 +11,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"fedpvi/pvi"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/method/gradientsum"
+	"fedpvi/pvi/method/steps"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
 )
@@ -87,7 +90,7 @@ func newSpace(load loader) (*space, error) {
 		return nil, err
 	}
 	s := &space{}
-	if s.rule, err = sim.Protocol(st, 0); errors.Is(err, pvi.ErrNoClip) {
+	if s.rule, err = sim.Protocol(st, 0); errors.Is(err, steps.ErrNoClip) {
 		if st, err = s.measureClip(load); err != nil {
 			return nil, err
 		}
@@ -153,14 +156,16 @@ func (s *space) measureClip(load loader) (*study.Study, error) {
 // searched returns the keys that have a meaning in a study.
 func searched(p *pvi.Protocol) []string {
 	keys := []string{keyClip}
-	if p.Descent() != nil && !p.Summed() { // if only sums are opened, a round has one step
+	_, stepped := p.Method().(method.Stepped)
+	_, summed := p.Method().(*gradientsum.Method)
+	if stepped && !summed { // if only sums are opened, a round has one step
 		keys = append(keys, keySteps)
 	}
-	if p.Descent() != nil {
+	if stepped {
 		keys = append(keys, keyStepSize, keyRate)
 	}
 	in := p.Study().Inference
-	if !p.Summed() && in.Schedule == study.Synchronous && len(p.Roster()) > 1 && !in.Damping.Harmonic {
+	if !summed && in.Schedule == study.Synchronous && len(p.Roster()) > 1 && !in.Damping.Harmonic {
 		keys = append(keys, keyDamping)
 	}
 	return keys
@@ -175,23 +180,23 @@ func (s *space) candidate(u []float64) Candidate {
 	var c Candidate
 	c.overrides = slices.Clone(s.start)
 	steps := 0
-	if s.rule.Descent() != nil {
-		steps = s.rule.Descent().Steps
+	d, stepped := method.StepsOf(s.rule.Method())
+	if stepped {
+		steps = d.Round
 	}
 	for i, key := range s.keys {
 		switch key {
 		case keyClip:
-			c.set(key, between(u[i], s.rule.Noise().Clip, 1./4, 2))
+			c.set(key, between(u[i], s.rule.Method().Noise().Clip, 1./4, 2))
 		case keySteps:
-			steps = max(1, int(math.Round(between(u[i], float64(s.rule.Descent().Steps), 1./4, 2))))
+			steps = max(1, int(math.Round(between(u[i], float64(d.Round), 1./4, 2))))
 			c.set(key, float64(steps))
 		case keyStepSize:
 			// The product of steps and step size matters: the distance that all steps together can
 			// go.
-			d := s.rule.Descent()
-			c.set(key, between(u[i], d.StepSize*float64(d.Steps)/float64(steps), 1./4, 4))
+			c.set(key, between(u[i], d.StepSize*float64(d.Round)/float64(steps), 1./4, 4))
 		case keyRate:
-			rate := s.rule.Descent().Rate
+			rate := d.Rate
 			if u[i] >= 0.5 {
 				rate = rates[min(int((2*u[i]-1)*float64(len(rates))), len(rates)-1)]
 			}

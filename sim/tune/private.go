@@ -152,7 +152,7 @@ func (s *Selection) calibrate() error {
 		if err != nil {
 			return fmt.Errorf("candidate %s: %w", c, err)
 		}
-		start[k] = p.Noise().Multiplier
+		start[k] = p.Method().Noise().Multiplier
 	}
 	score := s.base.Privacy.Adjacency.Factor() / (mu * math.Sqrt(scoreBudget))
 	stretch, err := accountant.CalibrateNoise(target, func(stretch float64) (accountant.Event, error) {

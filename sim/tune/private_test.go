@@ -52,7 +52,7 @@ func TestSelectionIsCharged(t *testing.T) {
 	steps := []float64{200, 10, 200} // in all rounds
 	squares := math.Pow(s.scores.NoiseMultiplier(), -2)
 	for k, p := range s.protocols {
-		squares += steps[k] / (p.Noise().Multiplier * p.Noise().Multiplier)
+		squares += steps[k] / (p.Method().Noise().Multiplier * p.Method().Noise().Multiplier)
 	}
 	p := c.Result.Privacy.Promise
 	if p.NoiseMultiplier != s.multiplier[c.Candidate] {

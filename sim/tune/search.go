@@ -120,7 +120,7 @@ func (s *Search) calibrate(c Candidate) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(slices.Clone(c.overrides), "privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(p.Noise().Multiplier, 'g', -1, 64)), nil
+	return append(slices.Clone(c.overrides), "privacy.epsilon=", "privacy.noise_multiplier="+strconv.FormatFloat(p.Method().Noise().Multiplier, 'g', -1, 64)), nil
 }
 
 // load reads the study with the records of the search.

@@ -149,7 +149,7 @@ func TestCandidates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	clip := space.rule.Noise().Clip
+	clip := space.rule.Method().Noise().Clip
 	for key, limits := range map[string][4]float64{ // from is approached to this factor; so is to
 		keyClip:    {0.24 * clip, 0.3 * clip, 1.7 * clip, 2.1 * clip},
 		keySteps:   {25, 32, 170, 200}, // a quarter to twice of 100; two rounds make 200

@@ -26,7 +26,8 @@ const (
 	addVectors  = "func (g *gate) addVectors(sum []int64, v []float64) {\n\td := len(sum)\n"
 	poissonNext = "\treturn s.choose(dst, s.size.sample(src), src)\n"
 	fixedNext   = "\treturn s.choose(dst, s.batch, src)\n"
-	siteRelease = "\tif err := p.clients.ReleaseOne(dst, s.exact, &s.noise, change); err != nil {\n\t\treturn err\n\t}\n"
+	siteRelease = "\tr.Protocol, r.Number, r.Client, r.Change = plan.Protocol, plan.Number, s.id, dst\n"
+	remembered  = "\tcopy(c.Proposed, c.exact)\n"
 )
 
 // faults are the faults that an audit must find: mistakes of published programs, and some as
@@ -187,30 +188,32 @@ var gateFaults = []fault{
 `,
 	}}},
 	{"dropped-share", "a dropped noise share", []edit{{
-		file: "pvi/site.go", anchor: siteRelease, after: `
+		file: "pvi/site.go", anchor: siteRelease, before: `
 	if planted.Is("dropped-share") && s.id == p.roster[0] {
-		copy(dst, s.exact)
+		var m method.Memory
+		s.client.Save(&m)
+		copy(dst, m.Proposed)
 	}
 `,
 	}}},
 	{"shares-of-all", "shares of noise that count on colluders", []edit{{
-		file: "pvi/summed.go", anchor: "func (p *Protocol) shares() int {\n", after: `
-	if planted.Is("shares-of-all") && p.Summed() {
-		return p.minClients
+		file: "pvi/method/setting.go", anchor: "func (s *Setting) Shares() int {\n", after: `
+	if planted.Is("shares-of-all") && s.Study.Federation.Opens == study.OpenSums && s.Study.Privacy.Unit == study.Record && s.Study.Inference.Partitions.Count == 0 {
+		return s.MinClients
 	}
 `,
 	}}},
 	{"published-factors", "the published bookkeeping of factors", []edit{{
-		file: "pvi/site.go", anchor: "\t\tcopy(s.proposed, s.exact)\n", after: `
-		if planted.Is("published-factors") {
-			copy(s.proposed, dst)
-		}
+		file: "pvi/method/change/change.go", anchor: remembered, after: `
+	if planted.Is("published-factors") {
+		copy(c.Proposed, dst)
+	}
 `,
 	}}},
 	{"precision-clipped", "precision clipped at the client", []edit{{
-		file: "pvi/site.go", anchor: siteRelease, after: `
+		file: "pvi/method/change/change.go", anchor: remembered, before: `
 	if planted.Is("precision-clipped") {
-		for i := p.family.Dim(); i < len(dst); i++ {
+		for i := c.method.Family.Dim(); i < len(dst); i++ {
 			dst[i] = max(dst[i], 0)
 		}
 	}

@@ -1,0 +1,104 @@
+package change
+
+import (
+	"math"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+)
+
+// A published method has clients remember the change with their own noise, and claims the
+// cost of the opened sums. See [PublishedMu] for the true cost.
+type published struct{ *Method }
+
+// Published implements [method.Unsound].
+func (p published) Published() string { return method.PublishedFactors }
+
+// Claim implements [method.Unsound].
+func (p published) Claim(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
+	return p.Event(shares, adjacency, releases)
+}
+
+// Proved implements [method.Unsound]: only the client's own noise is proved to hide its
+// change, because what it remembers of that noise was released.
+func (p published) Proved(int) int { return 1 }
+
+// Truth implements [method.Unsound]: the cost if the fewest clients answer, as the claim
+// assumes too.
+func (p published) Truth(e method.Estimates) method.Cost {
+	truth, m := e.Claimed, p.Mechanism()
+	share := m.Lattice().Float(m.ShareSigma())
+	sigma := share * math.Sqrt(float64(p.MinClients)) / m.Clip()
+	truth.Mu = truth.Adjacency.Factor() * PublishedMu(p.MinClients, e.Releases, sigma, p.Study.Inference.Damping.At)
+	if e.Scale > 0 {
+		truth.Mu = math.Hypot(truth.Mu, e.Scale)
+	}
+	truth.Epsilon = accountant.GaussianEpsilon(truth.Mu, truth.Delta)
+	truth.Method = "exact, for a client that saturates the clip in the linear model"
+	return truth
+}
+
+// NewClient implements [method.Method].
+func (p published) NewClient(s *shard.Shard) (method.Client, error) {
+	refine, err := p.NewSolver(s)
+	if err != nil {
+		return nil, err
+	}
+	return p.NewSolverClient(refine), nil
+}
+
+// NewSolverClient implements [method.Refining].
+func (p published) NewSolverClient(s solver.Solver) method.Client {
+	return publishedClient{p.newClient(s)}
+}
+
+type publishedClient struct{ *client }
+
+// Release implements [method.Client]. The client remembers the change with its noise.
+func (c publishedClient) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
+	if err := c.release(dst, t, src); err != nil {
+		return true, err
+	}
+	copy(c.Proposed, dst)
+	return true, nil
+}
+
+// PublishedMu returns what T opened sums give away about a client under the
+// bookkeeping of Sharma (2019), algorithm 3, where every client adds its own
+// noisy change to its factor: the exact Gaussian-DP parameter μ, for zeroing out
+// the shard of a client whose change saturates the clip in every round, in the
+// linear (conjugate) model, where no other client is clipped.
+//
+// clients is M; noiseMultiplier is σ, so that a client's share has standard
+// deviation σC/√M; damping(t) is α_t for rounds t = 1..rounds. The paper claims
+// √rounds/σ.
+//
+// With C = 1, round t opens c + const − L_t + N_t, where c is 1 or 0, N_t is the
+// round's noise and L_t what the other clients' factors hold of their own noise,
+// L_{t+1} = (1−α_t)L_t + α_t(N_t − n_t), n_t the victim's share. What the victim's
+// own factor holds of its noise is hidden from no one, since its change is
+// saturated. The sums are Gaussian with a mean shift of 1 in every round, so
+// μ² = 1ᵀΣ⁻¹1; the Kalman filter of L given the sums computes it in O(rounds).
+func PublishedMu(clients, rounds int, noiseMultiplier float64, damping func(t int) float64) float64 {
+	total := noiseMultiplier * noiseMultiplier
+	others := total * float64(clients-1) / float64(clients)
+	var (
+		muSquared float64
+		mean      float64 // of −L given the sums so far, with c = 1 minus with c = 0
+		variance  float64 // of L given the sums so far
+	)
+	for t := 1; t <= rounds; t++ {
+		alpha := damping(t)
+		surprise := 1 + mean // how far apart the two expect this sum to be
+		spread := variance + total
+		muSquared += surprise * surprise / spread
+		covariance := alpha*others - (1-alpha)*variance // of L_{t+1} with this sum
+		gain := covariance / spread
+		mean = (1-alpha)*mean + gain*surprise
+		variance = (1-alpha)*(1-alpha)*variance + alpha*alpha*others - gain*covariance
+	}
+	return math.Sqrt(muSquared)
+}

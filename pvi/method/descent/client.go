@@ -1,0 +1,61 @@
+package descent
+
+import (
+	"errors"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi/method/steps"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+)
+
+// A client takes steps on the processor, or on a device.
+type client struct {
+	*steps.Client
+	method *Method
+}
+
+// OnDevice implements [method.Device].
+func (m *Method) OnDevice() error {
+	if err := m.Model.OnDevice(); err != nil {
+		return err
+	}
+	// The solver knows the other reasons; it needs no records for that.
+	none := shard.Design(m.Study, new(shard.Records))
+	if m.CheckShard(none) != nil {
+		return nil // the study needs records, and so does the answer: see OnDevice of the client
+	}
+	refine, err := m.NewSolver(none)
+	if err != nil {
+		return nil // likewise
+	}
+	c := &client{steps.NewClient(m, m.Base, refine), m}
+	return c.OnDevice(none, solver.Accelerator{})
+}
+
+// OnDevice implements [method.DeviceClient].
+func (c *client) OnDevice(records *shard.Shard, a solver.Accelerator) error {
+	m := c.method
+	descent, ok := c.Solver.(*solver.DPSVI)
+	if !ok {
+		return errors.New("a device takes the private gradient steps of one solver of all of a client's records")
+	}
+	data, err := m.Model.OnDeviceRecords(records, m.Clients)
+	if err != nil {
+		return err
+	}
+	sampling := m.Sampling(records.Len())
+	switch batches := sampling.(type) {
+	case dpmech.Poisson:
+		batches.Selection = a.Selection
+		sampling = batches
+	case dpmech.WithoutReplacement:
+		batches.Selection = a.Selection
+		sampling = batches
+	}
+	mechanism, err := m.By(sampling, records.Len(), m.Sampled().NoiseMultiplier())
+	if err != nil {
+		return err
+	}
+	return descent.On(a, mechanism, data)
+}

@@ -1,0 +1,47 @@
+package descent
+
+import (
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/pvi/method"
+)
+
+// A published descent draws batches of a fixed size and claims the cost of batches into
+// which records come independently, as d3p does.
+type published struct {
+	*Method
+	claimed *dpmech.SampledSum
+}
+
+func newPublished(m *Method) (method.Method, error) {
+	stated := m.batches.stated()
+	claimed, err := m.Claimed(dpmech.Poisson{Rate: float64(m.Steps().Batch) / float64(stated)})
+	if err != nil {
+		return nil, err
+	}
+	return published{m, claimed}, nil
+}
+
+// Published implements [method.Unsound]. The claim holds if every record is in every batch.
+func (p published) Published() string {
+	if p.Steps().Rate < 1 {
+		return method.PublishedSampling
+	}
+	return ""
+}
+
+// Claim implements [method.Unsound].
+func (p published) Claim(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
+	return p.eventOf(p.claimed, shares, adjacency, releases)
+}
+
+// Proved implements [method.Unsound].
+func (p published) Proved(shares int) int { return shares }
+
+// Truth implements [method.Unsound]: a bound from below on the cost of the batches that are
+// drawn.
+func (p published) Truth(e method.Estimates) method.Cost {
+	truth := e.Proved
+	truth.Epsilon, truth.Method = e.Lower, "from below, for batches without replacement"
+	return truth
+}

@@ -1,0 +1,38 @@
+// Package method describes what a client releases in a round. Each kind of release
+// is a [Method] in a room, which is a package of its own below this one:
+//
+//	statistics   clipped, noised statistics of the records, released once
+//	descent      steps of private gradient descent, a noisy sum of gradients each
+//	sites        steps of private expectation propagation, a noisy sum of sites each
+//	gradientsum  one sum of gradients over all clients, which moves q itself
+//	change       the clipped change of the client's factor, hidden in the sum over clients
+//	parts        the clipped changes of disjoint parts of the client's records, hidden in their sum
+//	plain        the change of the client's factor, without noise
+//
+// The package steps has the parts that descent, sites and gradientsum share.
+//
+// # The parts of a room
+//
+// A room holds all that is particular to its kind of release:
+//
+//   - the mechanism: the function New derives it from a [Setting] and a noise multiplier;
+//   - the cost: Event is the cost of all releases, Increment of some of them;
+//   - the client's half: a [Client] makes releases from the client's records;
+//   - the coordinator's half: a [Walk] computes λ from the opened sums. Clients compute
+//     λ by themselves too, so that they run the same code.
+//
+// # Where a release is charged
+//
+// A [Client] counts its releases in [Spent] before anything looks at the records.
+// [Method].Increment gives the cost of releases from+1 to to as an accountant's event. The
+// package fedpvi/pvi/session adds that event to the answer (costOfRounds in spent.go), and the
+// client program writes it to its ledger in the transaction that saves the answer.
+//
+// # How to add a method
+//
+// Write a room with a type that implements [Method]. Embed [Sum] if one
+// [dpmech.GaussianSum] hides the release, or the base of package steps if a
+// [dpmech.SampledSum] does: both implement the cost. Embed [Moves] if the opened sum is
+// a change of λ. Then add a line to the table in fedpvi/pvi/methods.go, which says for
+// which studies the room is.
+package method

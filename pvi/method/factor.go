@@ -1,0 +1,200 @@
+package method
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi/lambda"
+	"fedpvi/pvi/phase"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// A Factor is a client's factor λ_m, and the change of it in the last answer.
+type Factor struct {
+	Proposed []int64 // the change, as the client may remember it
+
+	setting  *Setting
+	exponent int
+	own      []lambda.Wide // nil for tied factors, λ_m = λ/M
+}
+
+// NewFactor returns the factor of a client at the prior, which the client remembers unless
+// the study's factors are tied.
+func (s *Setting) NewFactor(exponent int) *Factor {
+	f := &Factor{Proposed: make([]int64, s.Family.Size()), setting: s, exponent: exponent}
+	if s.Study.Inference.Factors != study.Tied {
+		f.own = make([]lambda.Wide, s.Family.Size())
+	}
+	return f
+}
+
+// NewTiedFactor returns the factor of a client that remembers none, whatever the study's
+// factors are.
+func (s *Setting) NewTiedFactor(exponent int) *Factor {
+	return &Factor{Proposed: make([]int64, s.Family.Size()), setting: s, exponent: exponent}
+}
+
+// Own returns the factor in lattice steps; false if it is tied.
+func (f *Factor) Own() ([]lambda.Wide, bool) { return f.own, f.own != nil }
+
+// Tied reports whether the factor is tied.
+func (f *Factor) Tied() bool { return f.own == nil }
+
+// Natural writes to dst the natural parameters of the factor, for a λ.
+func (f *Factor) Natural(dst []float64, all []lambda.Wide) {
+	if f.own != nil {
+		for i, w := range f.own {
+			dst[i] = w.Float(f.exponent)
+		}
+		return
+	}
+	weight := 1 / float64(f.setting.Clients)
+	for i, w := range all {
+		dst[i] = w.Float(f.exponent) * weight
+	}
+}
+
+// Follow moves the factor by the last change.
+func (f *Factor) Follow(alpha int64, centre []int64) {
+	if f.own != nil {
+		f.setting.Coordinates.Move(f.own, f.Proposed, alpha, centre)
+	}
+}
+
+// Save writes the factor to m.
+func (f *Factor) Save(m *Memory) { m.Factor, m.Proposed = f.own, f.Proposed }
+
+// Check returns an error for a factor of another length. A nil factor has length 0.
+func (f *Factor) Check(m *Memory) error {
+	if f == nil {
+		f = new(Factor)
+	}
+	return errors.Join(
+		phase.Within("elements of the factor", len(m.Factor), len(f.own), len(f.own)),
+		phase.Within("elements of the proposal", len(m.Proposed), len(f.Proposed), len(f.Proposed)),
+	)
+}
+
+// Restore copies the factor in m, which Check has passed.
+func (f *Factor) Restore(m *Memory) {
+	copy(f.own, m.Factor)
+	copy(f.Proposed, m.Proposed)
+}
+
+// A Refiner is the part of a [Client] that has a solver refine the client's factor.
+type Refiner struct {
+	*Factor
+	Solver solver.Solver
+
+	target, current, cavity []float64 // scratch
+}
+
+// NewRefiner returns the part with a solver.
+func (s *Setting) NewRefiner(exponent int, refine solver.Solver) *Refiner {
+	n := s.Family.Size()
+	return &Refiner{
+		Factor: s.NewFactor(exponent), Solver: refine,
+		target: make([]float64, n), current: make([]float64, n), cavity: make([]float64, n),
+	}
+}
+
+// Propose returns the change of the factor that the solver proposes, in natural parameters
+// and until the next call. It counts the solver's releases in spent, also beside an error.
+func (r *Refiner) Propose(t *Task, src *dpmech.Stream, spent *Spent) ([]float64, error) {
+	r.Natural(r.current, t.Lambda)
+	for i, q := range t.Natural {
+		r.cavity[i] = q - r.current[i]
+	}
+	problem := solver.Problem{Family: r.setting.Family, Mean: t.Mean, Natural: t.Natural, Cavity: r.cavity, Weight: t.Weight, Tied: r.Tied()}
+	events, err := r.Solver.Propose(r.target, problem, src)
+	spent.Statistics += len(events)
+	if err != nil {
+		return nil, err
+	}
+	r.subtract()
+	return r.target, nil
+}
+
+// ProposeAlways is Propose for records whose failures are private: if they lead nowhere,
+// the change is not a number.
+func (r *Refiner) ProposeAlways(t *Task, src *dpmech.Stream, spent *Spent) ([]float64, error) {
+	change, err := r.Propose(t, src, spent)
+	if errors.Is(err, solver.ErrDiverged) {
+		for i := range r.target {
+			r.target[i] = math.NaN()
+		}
+		return r.target, nil
+	}
+	return change, err
+}
+
+func (r *Refiner) subtract() {
+	for i, now := range r.current {
+		r.target[i] -= now
+	}
+}
+
+// SendFactor writes to dst a change that needs no noise of its own, and remembers it.
+func (r *Refiner) SendFactor(dst []int64, change []float64, m Messages) error {
+	if err := m.Lattice.Truncate(dst, change, m.Limit); err != nil {
+		return fmt.Errorf("the proposed change does not fit (a smaller damping may keep q from running away): %w", err)
+	}
+	copy(r.Proposed, dst)
+	return nil
+}
+
+// CheckNoParts returns an error for a state with parts.
+func CheckNoParts(m *Memory) error {
+	if m.Parts != nil {
+		return errors.New("the state has parts, and the study has none")
+	}
+	return nil
+}
+
+// CheckSpent returns an error for a state whose counts cannot be those of its releases: a
+// client with that state would release again, or has released more than it counts. After
+// the last answer a client has made at most so many changes and statistics, and at least one
+// release if atLeastOne.
+func CheckSpent(s Spent, changes, statistics int, atLeastOne bool) error {
+	if s.Changes < 0 || s.Changes > changes || s.Statistics < 0 || s.Statistics > statistics {
+		return fmt.Errorf("%d changes and %d statistics released: more than the study pays for, or none at all", s.Changes, s.Statistics)
+	}
+	if atLeastOne && s.Changes+s.Statistics == 0 {
+		return errors.New("plans were answered and nothing was charged")
+	}
+	return nil
+}
+
+// SaveRefined writes factor, counts and the solver's state to m.
+func (r *Refiner) SaveRefined(m *Memory, spent Spent) {
+	r.Save(m)
+	m.Spent, m.Solver = spent, r.Solver.State()
+}
+
+// CheckRefined returns an error for a factor of another length, or for a state with parts,
+// joined with the error that was found in the rest of the state.
+func (r *Refiner) CheckRefined(m *Memory, rest error) error {
+	return errors.Join(r.Check(m), CheckNoParts(m), rest)
+}
+
+// RestoreRefined restores solver and factor.
+func (r *Refiner) RestoreRefined(m *Memory) error {
+	if err := r.Solver.Restore(m.Solver); err != nil {
+		return err
+	}
+	if s, ok := r.Solver.(releaser); ok && s.Releases() != m.Spent.Statistics {
+		err := fmt.Errorf("%d sums were released and %d charged", s.Releases(), m.Spent.Statistics)
+		return errors.Join(err, s.Restore(nil)) // nothing is charged, so that nothing may be taken
+	}
+	r.Factor.Restore(m)
+	return nil
+}
+
+// A releaser is a solver that counts the sums that it has released.
+type releaser interface {
+	solver.Solver
+	Releases() int
+}

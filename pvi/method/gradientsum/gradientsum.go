@@ -1,0 +1,144 @@
+package gradientsum
+
+import (
+	"errors"
+	"fmt"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/method/steps"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+)
+
+// exponent is the precision of λ, which follows from a descent. It leaves 2^66 for its
+// elements.
+const exponent = 60
+
+// A Method is the descent of the federation by sums of gradients.
+type Method struct {
+	*steps.Base
+	gradients *steps.Gradients
+}
+
+// New derives the method, but for its noise multiplier.
+func New(s *method.Setting) (method.Draft, error) {
+	g, err := steps.NewGradients(s, true)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := newDescent(g); err != nil {
+		return nil, err
+	}
+	return func(multiplier float64) (method.Method, error) {
+		m := &Method{gradients: g}
+		var err error
+		m.Base, err = steps.New(s, steps.Config{
+			Steps: g.Steps, Dim: g.Size(), Releases: s.Clients, Records: s.Study.Federation.MaxRecords,
+			Sampling: m.sampling,
+		}, multiplier)
+		if err != nil {
+			return nil, fmt.Errorf("%w (a vector is a record's gradient, or its site)", err)
+		}
+		sum := m.Sampled()
+		limit := sum.MaxTotal() / int64(s.Clients)
+		return m, m.SetMessages(method.Messages{Size: sum.Dim(), Lattice: sum.Lattice(), Limit: limit, Exponent: exponent}, nil)
+	}, nil
+}
+
+// sampling returns how clients sample their records.
+func (m *Method) sampling(int) dpmech.Sampling {
+	if rate := m.gradients.Steps.Rate; rate < 1 {
+		return dpmech.Poisson{Rate: rate}
+	}
+	return dpmech.FullBatch{}
+}
+
+// newDescent returns the descent that every machine follows.
+func newDescent(g *steps.Gradients) (*solver.SumDescent, error) {
+	none, err := g.Model.Records(shard.Design(g.Study, new(shard.Records)), 1)
+	if err != nil {
+		return nil, err
+	}
+	return solver.NewSumDescent(none, g.Options(g.Steps.Total, g.Steps.Rate))
+}
+
+// Exact implements [method.Method]: λ follows from floating-point arithmetic.
+func (m *Method) Exact() bool { return false }
+
+// Forecast implements [method.Method].
+func (m *Method) Forecast() method.Forecast { return m.NewForecast(m.AveragedNoise()) }
+
+// AveragedNoise implements [method.Stepped].
+func (m *Method) AveragedNoise() float64 { return m.gradients.AveragedNoise(m.Noise().SD) }
+
+// ClosedFormNoise implements [method.Stepped].
+func (m *Method) ClosedFormNoise() float64 {
+	return m.gradients.ClosedFormNoise(m.Noise().SD, m.Steps().Total)
+}
+
+// OnDevice implements [method.Device].
+func (m *Method) OnDevice() error {
+	return errors.New(`with federation.opens = "sums" steps are taken with all clients, one by one`)
+}
+
+// NewClient implements [method.Method].
+func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
+	program, err := m.Model.Records(s, m.Clients)
+	if err != nil {
+		return nil, err
+	}
+	mechanism, err := m.For(s.Len())
+	if err != nil {
+		return nil, err
+	}
+	sums, err := solver.NewGradientSum(program, mechanism)
+	if err != nil {
+		return nil, err
+	}
+	return &client{method: m, sums: sums}, nil
+}
+
+// A client releases sums of gradients, and remembers only how many.
+type client struct {
+	method *Method
+	sums   *solver.GradientSum
+	spent  method.Spent
+}
+
+// Release implements [method.Client]. The task's walk is that of the same method.
+func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
+	c.spent.Statistics++
+	return true, c.sums.Release(dst, t.Walk.(*walk).query(t.Number), src)
+}
+
+// Follow implements [method.Client]: there is no factor.
+func (c *client) Follow(int64, []int64) {}
+
+// Spent implements [method.Client].
+func (c *client) Spent() method.Spent { return c.spent }
+
+// Ahead implements [method.Client].
+func (c *client) Ahead() int { return 1 }
+
+// Reuses implements [method.Client].
+func (c *client) Reuses() bool { return false }
+
+// Save implements [method.Client].
+func (c *client) Save(m *method.Memory) { m.Spent = c.spent }
+
+// Check implements [method.Client].
+func (c *client) Check(m *method.Memory, answered int) error {
+	var none *method.Factor
+	most := c.method.ReleasesAfter(c.method.Round(answered))
+	return errors.Join(none.Check(m), method.CheckNoParts(m), method.CheckSpent(m.Spent, 0, most, answered > 0))
+}
+
+// Restore implements [method.Client].
+func (c *client) Restore(m *method.Memory) error {
+	if err := c.sums.Resume(m.Spent.Statistics); err != nil {
+		return err
+	}
+	c.spent.Statistics = c.sums.Taken()
+	return nil
+}

@@ -1,0 +1,130 @@
+package gradientsum
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"fedpvi/dpmech"
+	"fedpvi/gpu"
+	"fedpvi/pvi/lambda"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/solver"
+)
+
+// A walk follows the descent by sums. λ is q's natural parameters minus those of the prior,
+// rounded.
+type walk struct {
+	setting  *method.Setting
+	messages method.Messages
+	descent  *solver.SumDescent
+	state    []float64 // of the descent after the last outcome
+	next     []float64 // scratch of Step
+	epsilon  []float64
+	sum      []float64
+	natural  []float64
+}
+
+// NewWalk implements [method.Method].
+func (m *Method) NewWalk() method.Walk {
+	descent, err := newDescent(m.gradients)
+	if err != nil {
+		panic("gradientsum: " + err.Error()) // unreachable: New made one
+	}
+	return &walk{
+		setting: m.Setting, messages: m.Messages(), descent: descent,
+		epsilon: make([]float64, m.Model.Dim()), sum: make([]float64, m.Messages().Size), natural: make([]float64, m.Family.Size()),
+	}
+}
+
+// draw writes the ε of a plan's step, which everybody can compute.
+func (w *walk) draw(number int) []float64 {
+	dpmech.FillPublicNormal(w.epsilon, "draw of θ", w.setting.Digest, number)
+	return w.epsilon
+}
+
+// query returns where the gradients of a plan are taken.
+func (w *walk) query(number int) *gpu.Query { return w.descent.Query(w.state, w.draw(number)) }
+
+// Step implements [method.Walk].
+func (w *walk) Step(n int, _ int64, sum, _ []int64) method.Move {
+	unit := w.messages.Lattice.Step()
+	for i, x := range sum {
+		w.sum[i] = unit * float64(x)
+	}
+	var finite bool
+	if w.next, finite = w.descent.Step(w.next, w.state, w.draw(n), w.sum); !finite {
+		return nil
+	}
+	return w.to(w.next, false)
+}
+
+// Begin implements [method.Walk].
+func (w *walk) Begin() []method.Move { return []method.Move{w.to(w.descent.Start(), false)} }
+
+// End implements [method.Walk]: the average of q takes the place of q. If q ran to and fro,
+// its average may be beyond the lattice; then q stays as it is.
+func (w *walk) End() []method.Move {
+	return []method.Move{w.to(w.state, true), w.to(w.state, false)}
+}
+
+// Save implements [method.Walk].
+func (w *walk) Save() []byte {
+	var state []byte
+	for _, x := range w.state {
+		state = binary.LittleEndian.AppendUint64(state, math.Float64bits(x))
+	}
+	return state
+}
+
+// Restore implements [method.Walk].
+func (w *walk) Restore(_ []lambda.Wide, saved []byte, ended bool) ([]method.Move, error) {
+	if len(saved)%8 != 0 {
+		return nil, fmt.Errorf("%d bytes are no state of a descent", len(saved))
+	}
+	state := make([]float64, len(saved)/8)
+	for i := range state {
+		state[i] = math.Float64frombits(binary.LittleEndian.Uint64(saved[8*i:]))
+	}
+	if err := w.descent.Check(state); err != nil {
+		return nil, err
+	}
+	moves := []method.Move{w.to(state, false)}
+	if ended {
+		moves = []method.Move{w.to(state, true), moves[0]}
+	}
+	return moves, nil
+}
+
+// to returns the move to the λ of a state: of q as it is, or averaged; nil if it is beyond
+// the lattice.
+func (w *walk) to(state []float64, averaged bool) method.Move {
+	w.descent.Natural(w.natural, state, averaged)
+	m := &move{walk: w, state: state, lambda: make([]lambda.Wide, len(w.natural))}
+	for i, x := range w.natural {
+		var ok bool
+		if m.lambda[i], ok = lambda.Round(x-w.setting.PriorAt(i), w.messages.Exponent); !ok {
+			return nil
+		}
+	}
+	return m
+}
+
+// A move makes a state of the descent that of the walk.
+type move struct {
+	walk           *walk
+	state          []float64
+	lambda, before []lambda.Wide
+}
+
+// To implements [method.Move].
+func (m *move) To(before []lambda.Wide) []lambda.Wide {
+	m.before = before
+	return m.lambda
+}
+
+// Back implements [method.Move].
+func (m *move) Back([]lambda.Wide) []lambda.Wide { return m.before }
+
+// Commit implements [method.Move].
+func (m *move) Commit() { m.walk.state = append(m.walk.state[:0], m.state...) }

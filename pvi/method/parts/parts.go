@@ -1,0 +1,259 @@
+// Package parts is the method of clients that deal their records to K disjoint parts, each
+// with a solver of its own, whose clipped changes add up to the client's (Heikkilä et al.,
+// "Differentially private partitioned variational inference", 2023, section 3:
+// "local averaging" and "virtual PVI clients").
+//
+// A part's change in a round is a function of its own records and of public numbers:
+// the plan, and the factor that it replaces, which follows from λ, from the client's own
+// releases, or from the part's own earlier changes before noise. So a record that comes
+// or goes turns one of the K clipped vectors of every round into another one and leaves
+// the others alone: the sensitivity is 2C (see [dpmech.Config.Aggregates]).
+//
+// The part of a record is drawn once for the whole study, for every record by
+// itself: given the parts of the others, which do not depend on the record, the above
+// holds, and a mixture over these draws of pairs of releases costs no more than the worst
+// pair.
+package parts
+
+import (
+	"errors"
+	"math"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi/lambda"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// A Method releases the sum of the changes of a client's parts.
+type Method struct {
+	*method.Sum
+	method.Moves
+}
+
+// New derives the method, but for its noise multiplier.
+func New(s *method.Setting) (method.Draft, error) {
+	return func(multiplier float64) (method.Method, error) {
+		m := &Method{Moves: method.Moves{Coordinates: s.Coordinates}}
+		var err error
+		m.Sum, err = s.NewSum(dpmech.Config{
+			Dim:             s.Family.Size(),
+			Clip:            s.ChangeClip(),
+			NoiseMultiplier: multiplier,
+			Shares:          s.Shares(),
+			Terms:           s.Study.Inference.Partitions.Count,
+			Releases:        s.Clients,
+			Aggregates:      true,
+		}, s.Study.Inference.Rounds)
+		if err != nil {
+			return nil, err
+		}
+		return m, m.SetMessages(s.HiddenMessages(m.Mechanism()))
+	}, nil
+}
+
+// Forecast implements [method.Method].
+func (m *Method) Forecast() method.Forecast {
+	f := m.NewForecast(m.Noise())
+	f.Noise *= method.Settled(m.Study.Inference)
+	f.Largest *= float64(m.count()) * float64(m.Clients)
+	return f
+}
+
+// count returns K.
+func (m *Method) count() int { return m.Study.Inference.Partitions.Count }
+
+// virtual reports whether parts have factors of their own.
+func (m *Method) virtual() bool {
+	in := m.Study.Inference
+	return !in.Partitions.Averaged && in.Factors == study.Exact
+}
+
+// NewClient implements [method.Method].
+func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
+	n := m.Family.Size()
+	c := &client{
+		method: m, shard: s, sum: m.Mechanism().NewAccumulator(),
+		current: make([]float64, n), cavity: make([]float64, n), target: make([]float64, n),
+		kept: make([]int64, n), exact: make([]int64, n),
+	}
+	if !m.virtual() {
+		c.own = m.NewFactor(m.Messages().Exponent)
+		return c, nil
+	}
+	c.own = m.NewTiedFactor(m.Messages().Exponent)
+	c.factors, c.proposed = make([][]lambda.Wide, m.count()), make([][]int64, m.count())
+	for i := range c.factors {
+		c.factors[i], c.proposed[i] = make([]lambda.Wide, n), make([]int64, n)
+	}
+	return c, nil
+}
+
+type client struct {
+	method *Method
+	spent  method.Spent
+	own    *method.Factor // of the client
+	noise  dpmech.Noise
+
+	shard    *shard.Shard
+	of       []uint16 // the part of each record
+	dealt    bool     // of was drawn
+	solvers  []solver.Solver
+	factors  [][]lambda.Wide // of virtual clients that have their own; nil otherwise
+	proposed [][]int64       // their clipped changes in the open plan, without noise
+	sum      *dpmech.Accumulator
+
+	current, cavity, target []float64 // scratch
+	kept, exact             []int64
+}
+
+// Release implements [method.Client]. Beside its parts' own changes the client remembers of the
+// sum what it sends.
+func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
+	m := c.method
+	c.spent.Changes++
+	m.Mechanism().Draw(&c.noise, src)
+	if err := c.add(t, src); err != nil {
+		return true, err
+	}
+	err = m.Mechanism().ReleaseSum(dst, c.exact, &c.noise, c.sum)
+	copy(c.own.Proposed, dst)
+	return true, err
+}
+
+// deal draws the part of every record, and makes the solvers.
+func (c *client) deal(src *dpmech.Stream) error {
+	k := c.method.count()
+	if !c.dealt {
+		c.of, c.dealt = make([]uint16, c.shard.Len()), true
+		for i := range c.of {
+			c.of[i] = uint16(src.Uint64n(uint64(k)))
+		}
+	}
+	if c.solvers != nil {
+		return nil
+	}
+	solvers := make([]solver.Solver, k)
+	for i, s := range c.shard.Deal(c.of, k) {
+		var err error
+		if solvers[i], err = c.method.partSolver(s); err != nil {
+			return err
+		}
+	}
+	c.solvers = solvers
+	return nil
+}
+
+// partSolver returns the solver of one part.
+func (m *Method) partSolver(s *shard.Shard) (solver.Solver, error) {
+	in := m.Study.Inference
+	times := 1.0
+	if in.Partitions.Averaged {
+		times = float64(in.Partitions.Count)
+	}
+	if in.Solver == study.Conjugate {
+		return solver.NewConjugate(m.Model.Linear(), s).Times(times), nil
+	}
+	l, err := m.Model.Likelihood(s, m.Clients*in.Partitions.Count)
+	if err != nil {
+		return nil, err
+	}
+	return solver.New(in.Solver, in.Ascent, solver.Times(l, times))
+}
+
+// add adds up the changes that the parts propose.
+func (c *client) add(t *method.Task, src *dpmech.Stream) error {
+	c.sum.Reset()
+	if err := c.deal(src); err != nil {
+		return err
+	}
+	for k, s := range c.solvers {
+		c.replaced(k, t)
+		for i, whole := range t.Natural {
+			c.cavity[i] = whole - c.current[i]
+		}
+		_, err := s.Propose(c.target, c.problem(t), src)
+		if errors.Is(err, solver.ErrDiverged) {
+			// That the records lead nowhere is private: it counts as no change.
+			for i := range c.target {
+				c.target[i] = math.NaN()
+			}
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := c.sum.AddKeeping(c.keep(k), c.change(t)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *client) problem(t *method.Task) solver.Problem {
+	m := c.method
+	return solver.Problem{
+		Family: m.Family, Mean: t.Mean, Natural: t.Natural, Cavity: c.cavity,
+		Weight: t.Weight, Tied: m.Study.Inference.Factors == study.Tied,
+	}
+}
+
+// replaced writes to current the factor that part k's proposal replaces: that of the
+// client if parts stand for it, or the part's own, or its share of the tied one.
+func (c *client) replaced(k int, t *method.Task) {
+	m := c.method
+	from, weight := t.Lambda, 1/float64(m.Clients)
+	own, remembered := c.own.Own()
+	switch {
+	case c.factors != nil:
+		from, weight = c.factors[k], 1
+	case remembered:
+		from, weight = own, 1
+	case !m.Study.Inference.Partitions.Averaged:
+		weight /= float64(m.count())
+	}
+	for i, w := range from {
+		c.current[i] = w.Float(m.Messages().Exponent) * weight
+	}
+}
+
+// change turns the target into the part's summand of the client's change, in clipping
+// coordinates.
+func (c *client) change(t *method.Task) []float64 {
+	share := 1.0
+	if partitions := c.method.Study.Inference.Partitions; partitions.Averaged {
+		share /= float64(partitions.Count)
+	}
+	for i, now := range c.current {
+		c.target[i] = share * (c.target[i] - now)
+	}
+	c.method.Setting.Coordinates.FromNatural(c.target, t.Centre)
+	return c.target
+}
+
+// keep returns the place for the clipped change of part k.
+func (c *client) keep(k int) []int64 {
+	if c.proposed == nil {
+		return c.kept
+	}
+	return c.proposed[k]
+}
+
+// Follow implements [method.Client]. The factors of virtual clients move by what they proposed.
+func (c *client) Follow(alpha int64, centre []int64) {
+	c.own.Follow(alpha, centre)
+	for k, factor := range c.factors {
+		c.method.Setting.Coordinates.Move(factor, c.proposed[k], alpha, centre)
+	}
+}
+
+// Spent implements [method.Client].
+func (c *client) Spent() method.Spent { return c.spent }
+
+// Ahead implements [method.Client].
+func (c *client) Ahead() int { return 1 }
+
+// Reuses implements [method.Client].
+func (c *client) Reuses() bool { return false }

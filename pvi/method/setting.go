@@ -1,0 +1,206 @@
+package method
+
+import (
+	"fmt"
+	"math"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi/fit"
+	"fedpvi/pvi/gaussian"
+	"fedpvi/pvi/lambda"
+	"fedpvi/pvi/phase"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+const (
+	// DampingBits is the precision of the damping: α is a multiple of 2^-DampingBits.
+	DampingBits = 20
+
+	// headroomBits lets a change be that much larger than the largest factor that the
+	// records could ask for, as it may be on the way to a fixed point.
+	headroomBits = 6
+
+	// wideBits is the room of an element of λ.
+	wideBits = 126
+
+	// keptPrior is the largest number of natural parameters of a prior with independent
+	// coordinates that is kept in memory. A longer prior is computed where it is needed.
+	keptPrior = 1 << 16
+)
+
+// A Setting is the public knowledge from which a method is derived. It does not
+// change.
+type Setting struct {
+	Study       *study.Study
+	Model       *fit.Model
+	Family      gaussian.Family // of q
+	Coordinates *lambda.Coordinates
+	Clients     int          // in the roster
+	MinClients  int          // U_min, the fewest answers for which a sum is opened
+	Digest      phase.Digest // identity of the protocol
+
+	prior []float64 // nil if the prior is long
+}
+
+// NewSetting returns the setting of a study for a roster. The scale of the
+// study's columns must be known.
+func NewSetting(st *study.Study, roster phase.Roster, digest phase.Digest) (*Setting, error) {
+	s := &Setting{Study: st, Clients: len(roster.Clients), MinClients: roster.Fewest, Digest: digest}
+	var err error
+	if s.Model, err = fit.New(st); err != nil {
+		return nil, err
+	}
+	if s.Family, err = gaussian.New(st.Inference.Q, s.Model.Dim()); err != nil {
+		return nil, err
+	}
+	s.Coordinates = lambda.NewCoordinates(s.Family, st.Privacy.Centred)
+	if gaussian.Independent(s.Family) && s.Family.Size() > keptPrior {
+		return s, s.Model.CheckPrior()
+	}
+	s.prior, err = s.Model.Prior(s.Family)
+	return s, err
+}
+
+// Prior returns the natural parameters of the prior. It is not a copy.
+func (s *Setting) Prior() []float64 {
+	if s.prior != nil {
+		return s.prior
+	}
+	prior, err := s.Model.Prior(s.Family)
+	if err != nil {
+		panic("method: " + err.Error()) // unreachable: NewSetting checked it
+	}
+	return prior
+}
+
+// PriorAt returns element i of the natural parameters of the prior.
+func (s *Setting) PriorAt(i int) float64 {
+	if s.prior != nil {
+		return s.prior[i]
+	}
+	d := s.Family.Dim()
+	h, precision := s.Model.NaturalPrior(i % d)
+	if i < d {
+		return h
+	}
+	return precision
+}
+
+// Shares returns how many clients' noise shares together hide a client or record from the
+// observer whom the study's target is about.
+func (s *Setting) Shares() int {
+	if s.Study.Federation.Opens == study.OpenSums {
+		return s.MinClients - s.Study.Federation.Colluders
+	}
+	return 1
+}
+
+// Plans returns the number of plans of the rounds: one a round if they are synchronous,
+// one for every client in every round if not.
+func (s *Setting) Plans() int {
+	n := s.Study.Inference.Rounds
+	if s.Study.Inference.Schedule != study.Synchronous {
+		n *= s.Clients
+	}
+	return n
+}
+
+// ChangeClip returns the clip C of a change of natural parameters: that of the study or,
+// if it has none, half of the precision that a client with the nominal number of records
+// of unit length adds; of one of its parts, if clients deal their records to parts.
+func (s *Setting) ChangeClip() float64 {
+	if c := s.Study.Privacy.Clip; c > 0 {
+		return c
+	}
+	parts := max(1, s.Study.Inference.Partitions.Count)
+	return float64(s.Study.Federation.NominalRecords) / float64(parts) * s.Model.Curvature() / 2
+}
+
+// RecordBound bounds the norm of a record's natural parameters: of its statistics if the
+// model is conjugate. Otherwise the bound is rough, on the safe side.
+func (s *Setting) RecordBound() float64 {
+	squares, fourths := s.Study.RegressorBounds()
+	if linear := s.Model.Linear(); linear != nil {
+		return linear.StatisticsBound(squares, fourths, s.Study.OutcomeBound())
+	}
+	return s.Model.RecordBound()
+}
+
+// SplitPrior returns the solver, with its share of the prior if the study splits the prior
+// among clients.
+func (s *Setting) SplitPrior(of solver.Solver) solver.Solver {
+	if s.Study.Inference.SplitPrior {
+		return solver.SplitPrior(of, s.Clients)
+	}
+	return of
+}
+
+// NewSolver returns the solver of the study that uses a client's records without noise.
+func (s *Setting) NewSolver(records *shard.Shard) (solver.Solver, error) {
+	in := s.Study.Inference
+	if in.Solver == study.Conjugate {
+		return s.SplitPrior(solver.NewConjugate(s.Model.Linear(), records)), nil
+	}
+	l, err := s.Model.Likelihood(records, s.Clients)
+	if err != nil {
+		return nil, err
+	}
+	refine, err := solver.New(in.Solver, in.Ascent, l)
+	if err != nil {
+		return nil, err
+	}
+	return s.SplitPrior(refine), nil
+}
+
+// Messages describes the numbers that clients send in the rounds.
+type Messages struct {
+	Size     int            // elements of a release, and of an opened sum
+	Lattice  dpmech.Lattice // of the elements
+	Limit    int64          // bound on the absolute value of an element of one release
+	Exponent int            // an element n of λ stands for n·2^-Exponent
+}
+
+// HiddenMessages returns the messages of changes of λ that a mechanism hides.
+func (s *Setting) HiddenMessages(m *dpmech.GaussianSum) (Messages, error) {
+	limit := m.MaxTotal() / int64(s.Clients)
+	return s.changes(m.Lattice(), limit, float64(m.MaxTotal()))
+}
+
+// FactorMessages returns the messages of changes of factors that pass no mechanism
+// themselves. An element of a factor is at most the record bound times the most records
+// of a client, plus noise.
+func (s *Setting) FactorMessages(noise float64) (Messages, error) {
+	largest := float64(s.Study.Federation.MaxRecords) * s.RecordBound()
+	largest += noise
+	_, bits := math.Frexp(largest * float64(s.Clients))
+	lattice, err := dpmech.NewLattice(phase.MessageBits - headroomBits - bits)
+	if err != nil {
+		return Messages{}, err
+	}
+	return s.changes(lattice, 1<<phase.MessageBits/int64(s.Clients), 1<<phase.MessageBits)
+}
+
+// changes returns the messages of changes of λ whose sums over clients are at most total
+// lattice steps. It returns an error if λ could overflow.
+func (s *Setting) changes(lattice dpmech.Lattice, limit int64, total float64) (Messages, error) {
+	m := Messages{Size: s.Family.Size(), Lattice: lattice, Limit: limit, Exponent: lattice.Exponent() + DampingBits}
+	bits := math.Log2(total) + DampingBits + math.Log2(float64(s.Plans()))
+	if s.Coordinates.Centred() {
+		m.Exponent += lambda.CentreBits
+		bits += lambda.CentreBits + lambda.CentreLimit + math.Log2(float64(s.Model.Dim()+1))
+	}
+	if bits > wideBits {
+		return m, fmt.Errorf("λ could need %.0f bits and has %d: lower the number of rounds, clients or records", bits, wideBits)
+	}
+	return m, nil
+}
+
+// Round returns the round, counted from 1, of plan number n; 0 for no plan.
+func (s *Setting) Round(n int) int {
+	if s.Study.Inference.Schedule == study.Synchronous || n == 0 {
+		return n
+	}
+	return (n-1)/s.Clients + 1
+}

@@ -1,0 +1,132 @@
+// Package statistics is the method of conjugate models at the unit of a record: a client
+// releases its records' clipped, noised statistics once (solver.ClippedAnalytical), and every
+// factor that it sends follows from them. Anyone may read the message. With factors as they
+// were published the client releases statistics anew in every round.
+package statistics
+
+import (
+	"errors"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+	"fedpvi/pvi/study"
+)
+
+// A Method releases statistics.
+type Method struct {
+	*method.Sum
+	method.Moves
+	anew bool // in every round
+}
+
+// New derives the method, but for its noise multiplier.
+func New(s *method.Setting) (method.Draft, error) {
+	anew, releases := s.Study.Inference.Factors == study.Published, 1
+	if anew {
+		releases = s.Study.Inference.Rounds
+	}
+	return func(multiplier float64) (method.Method, error) {
+		m := &Method{Moves: method.Moves{Coordinates: s.Coordinates}, anew: anew}
+		var err error
+		m.Sum, err = s.NewSum(dpmech.Config{
+			Dim:             s.Model.Linear().StatisticsSize(),
+			Clip:            clip(s),
+			NoiseMultiplier: multiplier,
+			Shares:          1,
+			Terms:           s.Study.Federation.MaxRecords,
+			Releases:        1,
+		}, releases)
+		if err != nil {
+			return nil, err
+		}
+		return m, m.SetMessages(s.FactorMessages(m.Mechanism().Lattice().Float(m.Mechanism().MaxTotal())))
+	}, nil
+}
+
+// clip returns C: that of the study or, if it has none, half of the public bound on the norm
+// of a record's statistics.
+func clip(s *method.Setting) float64 {
+	if c := s.Study.Privacy.Clip; c > 0 {
+		return c
+	}
+	return s.RecordBound() / 2
+}
+
+// Forecast implements [method.Method].
+func (m *Method) Forecast() method.Forecast {
+	f := m.NewForecast(m.Noise())
+	if m.anew {
+		f.Noise *= method.Settled(m.Study.Inference)
+	}
+	return f
+}
+
+// NewSolver implements [method.Refining].
+func (m *Method) NewSolver(s *shard.Shard) (solver.Solver, error) {
+	if m.anew {
+		return m.SplitPrior(solver.NewPublishedAnalytical(m.Model.Linear(), s, m.Mechanism())), nil
+	}
+	return m.SplitPrior(solver.NewClippedAnalytical(m.Model.Linear(), s, m.Mechanism())), nil
+}
+
+// NewClient implements [method.Method].
+func (m *Method) NewClient(s *shard.Shard) (method.Client, error) {
+	refine, err := m.NewSolver(s)
+	if err != nil {
+		return nil, err
+	}
+	return m.NewSolverClient(refine), nil
+}
+
+// NewSolverClient implements [method.Refining].
+func (m *Method) NewSolverClient(s solver.Solver) method.Client {
+	return &client{Refiner: m.NewRefiner(m.Messages().Exponent, s), method: m}
+}
+
+type client struct {
+	*method.Refiner
+	method *Method
+	spent  method.Spent
+}
+
+// Release implements [method.Client]. The plan may be answered again after an error: the
+// statistics are kept.
+func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
+	change, err := c.Propose(t, src, &c.spent)
+	if err != nil {
+		return false, err
+	}
+	return false, c.SendFactor(dst, change, c.method.Messages())
+}
+
+// Spent implements [method.Client].
+func (c *client) Spent() method.Spent { return c.spent }
+
+// Ahead implements [method.Client].
+func (c *client) Ahead() int { return 1 }
+
+// Reuses implements [method.Client]: the statistics, if they are out.
+func (c *client) Reuses() bool { return !c.method.anew }
+
+// Save implements [method.Client].
+func (c *client) Save(m *method.Memory) { c.SaveRefined(m, c.spent) }
+
+// Check implements [method.Client].
+func (c *client) Check(m *method.Memory, answered int) error {
+	err := method.CheckSpent(m.Spent, 0, c.method.Releases(), answered > 0)
+	if err == nil && !c.method.anew && (len(m.Solver) > 0) != (m.Spent.Statistics > 0) {
+		err = errors.New("statistics were charged and are not there, or are there and were not charged")
+	}
+	return c.CheckRefined(m, err)
+}
+
+// Restore implements [method.Client].
+func (c *client) Restore(m *method.Memory) error {
+	if err := c.RestoreRefined(m); err != nil {
+		return err
+	}
+	c.spent = m.Spent
+	return nil
+}

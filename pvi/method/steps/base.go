@@ -1,0 +1,162 @@
+package steps
+
+import (
+	"math"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/shard"
+)
+
+// Most is the largest number of noisy sums of a client.
+const Most = 10_000_000
+
+// Between LeastClip and MostClip there is a lattice for every noise.
+const LeastClip, MostClip = 1e-50, 1e50
+
+// SampledRate is the rate of batches that the rules choose where not all records are in
+// every batch.
+const SampledRate = 0.1
+
+// Affordable is the number of products of a record and a coordinate of θ that a client
+// should have to compute in a study: some minutes on one core. Beyond, batches are
+// sampled.
+const Affordable = 1e11
+
+// OfRound returns the number of steps of a round if the study has about total, or more if
+// every round must have at least least.
+func OfRound(rounds, total, least int) int {
+	return max(least, (total+rounds-1)/rounds)
+}
+
+// A Config describes the mechanism of steps.
+type Config struct {
+	Steps *method.Steps
+	Dim   int // of a record's vector
+
+	// Releases is the number of clients whose noisy vectors a sum that anyone reads adds up.
+	Releases int
+
+	// Records is the number of records for which the mechanism is stated: the most of a
+	// client, because how many there are is private; but the nominal number if batches have a
+	// fixed size, which is then public.
+	Records int
+
+	// Sampling returns how a client with so many records samples them.
+	Sampling func(records int) dpmech.Sampling
+}
+
+// A Base is the base of methods whose clients take private steps. It has their cost.
+type Base struct {
+	*method.Setting
+	config   Config
+	sampled  *dpmech.SampledSum
+	messages method.Messages
+}
+
+// New returns the base for a noise multiplier.
+func New(s *method.Setting, c Config, multiplier float64) (*Base, error) {
+	b := &Base{Setting: s, config: c}
+	var err error
+	b.sampled, err = b.By(c.Sampling(c.Records), c.Records, multiplier)
+	return b, err
+}
+
+// By returns the mechanism for a sampling of so many records.
+func (b *Base) By(sampling dpmech.Sampling, records int, multiplier float64) (*dpmech.SampledSum, error) {
+	return dpmech.NewSampledSum(dpmech.SampledConfig{
+		Sampling: sampling, Records: records, Steps: b.config.Steps.Total,
+		Dim: b.config.Dim, Clip: b.config.Steps.Clip, NoiseMultiplier: multiplier,
+		Shares: b.Shares(), Releases: b.config.Releases, Adjacency: b.Study.Privacy.Adjacency,
+	})
+}
+
+// For returns the mechanism of a client with so many records. Only the sizes of its batches
+// depend on their number.
+func (b *Base) For(records int) (*dpmech.SampledSum, error) {
+	return b.By(b.config.Sampling(records), records, b.sampled.NoiseMultiplier())
+}
+
+// Sampling returns how a client with so many records samples them.
+func (b *Base) Sampling(records int) dpmech.Sampling { return b.config.Sampling(records) }
+
+// Claimed returns the mechanism for the sampling that a publication has an accountant for.
+func (b *Base) Claimed(sampling dpmech.Sampling) (*dpmech.SampledSum, error) {
+	return b.By(sampling, b.config.Records, b.sampled.NoiseMultiplier())
+}
+
+// SetMessages completes the base.
+func (b *Base) SetMessages(m method.Messages, err error) error {
+	b.messages = m
+	return err
+}
+
+// Messages implements [method.Method].
+func (b *Base) Messages() method.Messages { return b.messages }
+
+// Steps implements [method.Stepped].
+func (b *Base) Steps() *method.Steps { return b.config.Steps }
+
+// Sampled implements [method.Stepped].
+func (b *Base) Sampled() *dpmech.SampledSum { return b.sampled }
+
+// Start implements [method.Stepped]: clients start at the prior.
+func (b *Base) Start() (*dpmech.GaussianSum, bool) { return nil, false }
+
+// Noise implements [method.Method].
+func (b *Base) Noise() method.Noise { return method.NoiseOf(b.sampled) }
+
+// Releases implements [method.Method]: a release is a step.
+func (b *Base) Releases() int { return b.config.Steps.Total }
+
+// ReleasesAfter implements [method.Method].
+func (b *Base) ReleasesAfter(rounds int) int {
+	return min(rounds*b.config.Steps.Round, b.config.Steps.Total)
+}
+
+// Event implements [method.Method].
+func (b *Base) Event(shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
+	return EventOf(b.sampled, shares, adjacency, releases)
+}
+
+// EventOf returns the cost of the first steps of a mechanism. If batches are drawn by
+// epochs, the first step of an epoch pays for all of it.
+func EventOf(m *dpmech.SampledSum, shares int, adjacency accountant.Adjacency, releases int) (accountant.Event, error) {
+	if m.Epoch() == 1 {
+		step, err := m.SharedEventFor(1, shares, adjacency)
+		return accountant.Repeated{Event: step, Times: releases}, err
+	}
+	if releases == 0 {
+		return accountant.Repeated{Event: accountant.Composed{}}, nil
+	}
+	all, err := m.SharedEventFor(releases, shares, adjacency)
+	return accountant.Repeated{Event: all, Times: 1}, err
+}
+
+// Increment implements [method.Method].
+func (b *Base) Increment(shares int, adjacency accountant.Adjacency, from, to int) (accountant.Event, error) {
+	step, err := b.sampled.SharedEventFor(1, shares, adjacency)
+	return accountant.Repeated{Event: step, Times: to - from}, err
+}
+
+// Adjacencies implements [method.Method]. Random allocation has no bound of its own for
+// replacing a record.
+func (b *Base) Adjacencies() []accountant.Adjacency {
+	if b.config.Steps.Epoch > 1 {
+		return []accountant.Adjacency{b.Study.Privacy.Adjacency}
+	}
+	return b.Setting.Adjacencies()
+}
+
+// CheckShard implements [method.Method].
+func (b *Base) CheckShard(*shard.Shard) error { return nil }
+
+// NewForecast returns the forecast for an averaged noise. The clip is on all draws
+// together.
+func (b *Base) NewForecast(averaged float64) method.Forecast {
+	f := b.Setting.NewForecast(b.Noise())
+	f.Noise = averaged * math.Sqrt(float64(b.Clients))
+	f.Largest /= math.Sqrt(float64(b.Study.Inference.Descent.Draws))
+	return f
+}

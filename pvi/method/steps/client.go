@@ -1,0 +1,106 @@
+package steps
+
+import (
+	"errors"
+	"math"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/solver"
+)
+
+// A Client is the half of a client whose solver takes private steps and proposes a factor.
+type Client struct {
+	*method.Refiner
+	of    method.Stepped
+	base  *Base
+	spent method.Spent
+}
+
+// NewClient returns the half of a client of a method with that base.
+func NewClient(of method.Stepped, b *Base, s solver.Solver) *Client {
+	return &Client{Refiner: b.NewRefiner(of.Messages().Exponent, s), of: of, base: b}
+}
+
+// Release implements [method.Client].
+func (c *Client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
+	before := c.spent
+	change, err := c.Propose(t, src, &c.spent)
+	drawn = c.spent != before
+	if err != nil {
+		return drawn, err
+	}
+	m := c.of.Messages()
+	shorten(change, m.Lattice.Float(m.Limit), c.base.Family.Dim(), c.base.Family.Name() == "diagonal")
+	return drawn, c.SendFactor(dst, change, m)
+}
+
+// shorten makes a change of a factor of d coordinates fit into a message, in which there is
+// room for so much in each element. Steps under much noise may end far from where any records
+// lead, at a mean or a precision beyond the room of the study's lattice. Such a coordinate goes
+// as far towards there as the message allows: the natural parameters of one coordinate shrink by
+// one factor, so that the factor lies between the present and the proposed one, and is proper if
+// they are. If coordinates depend on each other, all shrink by one factor. The shortened change
+// is a function of what was released.
+func shorten(change []float64, room float64, d int, diagonal bool) {
+	if !diagonal {
+		shortenAll(change, room)
+		return
+	}
+	for i := range d {
+		if size := math.Max(math.Abs(change[i]), math.Abs(change[d+i])); size >= room {
+			factor := room / size * (1 - 0x1p-50)
+			change[i] *= factor
+			change[d+i] *= factor
+		}
+	}
+}
+
+func shortenAll(change []float64, room float64) {
+	var size float64
+	for _, x := range change {
+		size = math.Max(size, math.Abs(x))
+	}
+	if size >= room {
+		for i := range change {
+			change[i] *= room / size * (1 - 0x1p-50)
+		}
+	}
+}
+
+// Spent implements [method.Client].
+func (c *Client) Spent() method.Spent { return c.spent }
+
+// Ahead implements [method.Client].
+func (c *Client) Ahead() int {
+	next := c.of.Steps().Round
+	if _, ok := c.of.Start(); ok && c.spent.Statistics == 0 {
+		next++
+	}
+	return next
+}
+
+// Reuses implements [method.Client]: every answer costs.
+func (c *Client) Reuses() bool { return false }
+
+// Save implements [method.Client].
+func (c *Client) Save(m *method.Memory) { c.SaveRefined(m, c.spent) }
+
+// Check implements [method.Client].
+func (c *Client) Check(m *method.Memory, answered int) error {
+	most := c.of.ReleasesAfter(c.base.Round(answered))
+	err := method.CheckSpent(m.Spent, 0, most, answered > 0)
+	if err == nil && (len(m.Solver) > 0) != (m.Spent.Statistics > 0) {
+		err = errors.New("steps were charged and are not there, or are there and were not charged")
+	}
+	return c.CheckRefined(m, err)
+}
+
+// Restore implements [method.Client].
+func (c *Client) Restore(m *method.Memory) error {
+	if err := c.RestoreRefined(m); err != nil {
+		return err
+	}
+	c.spent = m.Spent
+	return nil
+}

@@ -1,0 +1,79 @@
+package method
+
+import (
+	"fmt"
+
+	"fedpvi/pvi/lambda"
+)
+
+// Moves is embedded in methods whose opened sums are changes of λ. The λ of all machines
+// is the same to the bit: it is a sum of integers.
+type Moves struct {
+	Coordinates *lambda.Coordinates
+}
+
+// NewWalk implements [Method].
+func (m Moves) NewWalk() Walk { return m }
+
+// Step implements [Walk].
+func (m Moves) Step(_ int, alpha int64, sum, centre []int64) Move {
+	return &change{m.Coordinates, sum, centre, alpha}
+}
+
+// Begin implements [Walk].
+func (m Moves) Begin() []Move { return []Move{stay{}} }
+
+// End implements [Walk].
+func (m Moves) End() []Move { return nil }
+
+// Exact implements [Method].
+func (m Moves) Exact() bool { return true }
+
+// Save implements [Walk].
+func (m Moves) Save() []byte { return nil }
+
+// Restore implements [Walk].
+func (m Moves) Restore(to []lambda.Wide, saved []byte, _ bool) ([]Move, error) {
+	if len(saved) > 0 {
+		return nil, fmt.Errorf("bytes of a descent: %d is not between 0 and 0", len(saved))
+	}
+	return []Move{&replacement{to: to}}, nil
+}
+
+// A change adds alpha times a sum to λ. The way back is exact: there is no need for two λ.
+type change struct {
+	in          *lambda.Coordinates
+	sum, centre []int64
+	alpha       int64
+}
+
+func (c *change) To(at []lambda.Wide) []lambda.Wide {
+	c.in.Move(at, c.sum, c.alpha, c.centre)
+	return at
+}
+
+func (c *change) Back(at []lambda.Wide) []lambda.Wide {
+	c.in.Move(at, c.sum, -c.alpha, c.centre)
+	return at
+}
+
+func (*change) Commit() {}
+
+// stay leaves λ where it is.
+type stay struct{}
+
+func (stay) To(at []lambda.Wide) []lambda.Wide   { return at }
+func (stay) Back(at []lambda.Wide) []lambda.Wide { return at }
+func (stay) Commit()                             {}
+
+// A replacement is another λ.
+type replacement struct{ to, from []lambda.Wide }
+
+func (r *replacement) To(at []lambda.Wide) []lambda.Wide {
+	r.from = at
+	return r.to
+}
+
+func (r *replacement) Back([]lambda.Wide) []lambda.Wide { return r.from }
+
+func (*replacement) Commit() {}

@@ -1,0 +1,111 @@
+package pvi
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"testing"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/method/gradientsum"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/solver"
+)
+
+func mechanismOf(p *Protocol) *dpmech.GaussianSum { return p.method.(method.Single).Mechanism() }
+
+func steppedOf(p *Protocol) method.Stepped { return p.method.(method.Stepped) }
+
+func stepsOf(p *Protocol) *method.Steps { return steppedOf(p).Steps() }
+
+// summed reports whether opened sums of gradients move q.
+func summed(p *Protocol) bool {
+	_, ok := p.method.(*gradientsum.Method)
+	return ok
+}
+
+// around replaces the site of client m by one with another solver.
+func (h *house) around(m int, with func(solver.Solver) solver.Solver) *Site {
+	h.t.Helper()
+	h.sites[m] = siteAround(h.t, h.protocol, h.sites[m].id, h.shards[m], with)
+	return h.sites[m]
+}
+
+func siteAround(t interface {
+	Helper()
+	Fatal(...any)
+}, p *Protocol, id ClientID, s *shard.Shard, with func(solver.Solver) solver.Solver,
+) *Site {
+	t.Helper()
+	refine, err := p.NewSolver(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := NewSolverSite(p, id, with(refine))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
+// memoryOf returns the client's memory, whose slices are the client's own.
+func memoryOf(s *Site) (m method.Memory) {
+	s.client.Save(&m)
+	return m
+}
+
+// memoryIn returns the memory in a site's state.
+func memoryIn(t testing.TB, state []byte) method.Memory {
+	t.Helper()
+	var v siteState
+	if err := json.Unmarshal(state, &v); err != nil {
+		t.Fatal(err)
+	}
+	return method.Memory{Factor: v.Factor, Proposed: v.Proposed, Spent: v.Spent, Solver: v.Solver, Parts: v.Parts}
+}
+
+// partsMemory is the memory of a client's parts.
+type partsMemory struct {
+	Of       []byte
+	Factors  [][]Wide
+	Proposed [][]int64
+}
+
+// of returns the part of record i.
+func (m *partsMemory) of(i int) uint16 { return binary.LittleEndian.Uint16(m.Of[2*i:]) }
+
+func partsOf(t testing.TB, s *Site) *partsMemory {
+	t.Helper()
+	m := partsIn(t, memoryOf(s).Parts)
+	return &m
+}
+
+func partsIn(t testing.TB, saved []byte) (m partsMemory) {
+	t.Helper()
+	if err := json.Unmarshal(saved, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// A spentClient has made so many releases.
+type spentClient struct {
+	method.Client
+	releases int
+}
+
+func (c spentClient) Spent() method.Spent { return method.Spent{Statistics: c.releases} }
+
+// sampledFor returns the mechanism of a client with so many records.
+func sampledFor(p *Protocol, records int) (*dpmech.SampledSum, error) {
+	return p.method.(interface {
+		For(records int) (*dpmech.SampledSum, error)
+	}).For(records)
+}
+
+// optionsOf returns how a client with so many records descends.
+func optionsOf(p *Protocol, records int) solver.DPSVIOptions {
+	return p.method.(interface {
+		Options(records int) solver.DPSVIOptions
+	}).Options(records)
+}
