@@ -4,7 +4,6 @@ import "golang.org/x/sys/cpu"
 
 // hasLanes is true if the processor has the vector instructions of lanes_amd64.s, which
 // work on four numbers at a time.
-
 var hasLanes = cpu.X86.HasAVX2
 
 //go:noescape
@@ -12,9 +11,6 @@ func sumsOfSquaresAVX2(dst []float64, rows []int32, x *float64, d int)
 
 //go:noescape
 func addTruncatedRowsAVX2(sum []int64, factors []float64, rows []int32, x *float64, mask *[32]int64)
-
-//go:noescape
-func factorsAVX2(factors, slopes []float64, of *gate) (all bool)
 
 func sumsOfSquares(dst []float64, rows []int32, x []float64, d int) {
 	if !hasLanes {
@@ -36,19 +32,6 @@ func addTruncatedRows(sum []int64, factors []float64, rows []int32, x []float64)
 		return
 	}
 	addTruncatedRowsAVX2(sum, factors[:len(rows)], rows, &x[0], &columnMask)
-}
-
-// factors replaces squared norms by factors and reports whether all are proven to be
-// safe.
-func (g *gate) factors(factors, slopes []float64) bool {
-	fours := 0
-	if hasLanes {
-		fours = len(factors) &^ 3
-		if !factorsAVX2(factors[:fours], slopes[:fours], g) {
-			return false
-		}
-	}
-	return g.factorsPlain(factors[fours:], slopes[fours:])
 }
 
 // columnMask[16−n:] begins with n elements that select a lane, followed by 16 that do

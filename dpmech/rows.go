@@ -113,9 +113,9 @@ const (
 	mostSquares  = 0x1p1000
 )
 
-// factorsPlain replaces squared norms by factors and reports whether all are proven to
+// factors replaces squared norms by factors and reports whether all are proven to
 // be safe.
-func (g *gate) factorsPlain(factors, slopes []float64) bool {
+func (g *gate) factors(factors, slopes []float64) bool {
 	all := true
 	for l, ss := range factors {
 		factor, proven := g.scaled(slopes[l], ss)
