@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"encoding"
 	"errors"
 	"slices"
 	"testing"
@@ -55,7 +56,7 @@ func FuzzHostile(f *testing.F) {
 		m := moments[(at%len(moments)+len(moments))%len(moments)]
 		var err error
 		var before []byte
-		var after machine
+		var after encoding.BinaryMarshaler
 		play := func(t testing.TB, kind string, ask int, body []byte) {
 			if kind == "release" {
 				server, broken := RestoreServer(st, roster, m.server)

@@ -2,6 +2,8 @@ package session
 
 import (
 	"bytes"
+	"encoding"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -162,7 +164,7 @@ func (h *house) round() (answers []Answer) {
 	return answers
 }
 
-func state(t testing.TB, m machine) []byte {
+func state(t testing.TB, m encoding.BinaryMarshaler) []byte {
 	t.Helper()
 	b, err := m.MarshalBinary()
 	if err != nil {
@@ -172,7 +174,7 @@ func state(t testing.TB, m machine) []byte {
 }
 
 // refused says that something was refused and that nothing changed.
-func refused(t *testing.T, what, why string, m machine, try func() error) {
+func refused(t *testing.T, what, why string, m encoding.BinaryMarshaler, try func() error) {
 	t.Helper()
 	before := state(t, m)
 	err := try()
@@ -189,5 +191,14 @@ func refused(t *testing.T, what, why string, m machine, try func() error) {
 func flipped(b []byte, i int) []byte {
 	b = slices.Clone(b)
 	b[i] ^= 1
+	return b
+}
+
+// marshal writes sections as a state.
+func (s *sections) marshal() []byte {
+	b := []byte{stateVersion}
+	for _, part := range s {
+		b = append(binary.LittleEndian.AppendUint32(b, uint32(len(part))), part...)
+	}
 	return b
 }

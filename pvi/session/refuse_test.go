@@ -81,7 +81,7 @@ func TestSiteRefuses(t *testing.T) {
 	follow := func(e Entry) func() error { return func() error { return site.Follow(e) } }
 	for !h.server.Done() {
 		plan, _ := h.server.Next()
-		refused(t, "an outcome before its plan", "", site, follow(Entry{kinds[site.phase()].outcome, plan.Ask, plan.Body}))
+		refused(t, "an outcome before its plan", "", site, follow(Entry{outcomeKind(site), plan.Ask, plan.Body}))
 		refused(t, "a later plan", "", site, follow(Entry{plan.Kind, plan.Ask + 1, plan.Body}))
 		refused(t, "a plan of no question", "is none of", site, follow(Entry{plan.Kind, 0, plan.Body}))
 		refused(t, "a plan after the last", "is none of", site, follow(Entry{plan.Kind, all + 1, plan.Body}))
@@ -89,16 +89,16 @@ func TestSiteRefuses(t *testing.T) {
 		refused(t, "another digest", "is for ", site, follow(Entry{plan.Kind, plan.Ask, flipped(plan.Body, 3)}))
 		refused(t, "half a plan", "cannot be read", site, follow(Entry{plan.Kind, plan.Ask, plan.Body[:len(plan.Body)-1]}))
 		if number := 2 + 32; plan.Kind != OneStepPlan {
-			refused(t, "another number", "says that it is another", site, follow(Entry{plan.Kind, plan.Ask, flipped(plan.Body, number)}))
+			refused(t, "another number", "has another number in it", site, follow(Entry{plan.Kind, plan.Ask, flipped(plan.Body, number)}))
 		}
 		if lambda := 2 + 32 + 8 + 4; plan.Kind == Plan {
 			refused(t, "another λ", "does not follow from the outcomes", site, follow(Entry{plan.Kind, plan.Ask, flipped(plan.Body, lambda)}))
 		}
 		h.say(&plan)
-		refused(t, "a plan twice", "came where question", site, follow(plan))
-		refused(t, "an outcome of a later question", "", site, follow(Entry{kinds[site.phase()].outcome, plan.Ask + 1, plan.Body}))
+		refused(t, "a plan twice", "came where plan", site, follow(plan))
+		refused(t, "an outcome of a later question", "", site, follow(Entry{outcomeKind(site), plan.Ask + 1, plan.Body}))
 		a, b := h.answer(0), h.answer(1)
-		refused(t, "a second answer", "nothing is asked", site, func() error { _, err := site.Answer(seeded.Stream(2, "again")); return err })
+		refused(t, "a second answer", "no plan names this client", site, func() error { _, err := site.Answer(seeded.Stream(2, "again")); return err })
 		for m, release := range [][]byte{a.Release, b.Release} {
 			e, err := h.server.Collect(h.roster[m], plan.Ask, release)
 			if err != nil {
@@ -149,7 +149,7 @@ func TestAskedTwice(t *testing.T) {
 	h.next()
 	p := h.server.course.protocol
 	lie := wire.AppendPlan(nil, &pvi.Plan{Protocol: p.Digest(), Number: 3, Lambda: h.server.rounds.Lambda(), Participants: h.roster[:1]})
-	refused(t, "a second question", "is asked again", h.sites[0], func() error { return h.sites[0].Follow(Entry{Plan, 3, lie}) })
+	refused(t, "a second question", "names client", h.sites[0], func() error { return h.sites[0].Follow(Entry{Plan, 3, lie}) })
 	if err := h.sites[1].Follow(Entry{Plan, 3, lie}); err != nil {
 		t.Errorf("it is for others: %v", err)
 	}
@@ -226,9 +226,9 @@ func TestAPlanBeforeItsPhase(t *testing.T) {
 	site := h.sites[0]
 	_, all := site.Asks()
 	for ask := h.next().Ask; ask < all; ask = h.next().Ask {
-		if in, _ := h.server.course.at(ask + 1); in != site.phase() {
+		if place, _ := h.server.course.at(ask + 1); place != len(site.phases)-1 {
 			refused(t, "a plan of the next phase", "before the end of the phase", site, func() error {
-				return site.Follow(Entry{kinds[in].plan, ask + 1, h.said[len(h.said)-1].Body})
+				return site.Follow(Entry{planKind(h.server.course.phases[place]), ask + 1, h.said[len(h.said)-1].Body})
 			})
 		}
 		h.send(0)
@@ -248,4 +248,15 @@ func TestFewestInEveryPhase(t *testing.T) {
 		}
 		h.round()
 	}
+}
+
+// outcomeKind returns the kind of outcomes of the phase that a site is in.
+func outcomeKind(s *Site) Kind {
+	_, kind := s.course.phases[len(s.phases)-1].kinds()
+	return kind
+}
+
+func planKind(p phase) Kind {
+	kind, _ := p.kinds()
+	return kind
 }

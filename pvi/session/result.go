@@ -11,7 +11,6 @@ import (
 
 	"fedpvi/accountant"
 	"fedpvi/pvi"
-	"fedpvi/pvi/lastround"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/scale"
 	"fedpvi/pvi/study"
@@ -88,28 +87,20 @@ func (t *tally) count(v pvi.Verdict) {
 func (r *Result) Bytes() ([]byte, error) { return json.Marshal(r) }
 
 // errNotDone says that there is no result yet.
-var errNotDone = errors.New("the study is not done: some questions have no outcome yet")
+var errNotDone = errors.New("the study is not done: some plans have no outcome yet")
 
-// Result returns what came out. Every question must have an outcome.
+// Result returns the result of the study. Every plan must have an outcome.
 func (s *Server) Result() (*Result, error) {
 	if !s.Done() {
 		return nil, errNotDone
 	}
-	return s.course.result(s.rounds.Posterior(), s.verdicts, s.columns(), s.ending)
-}
-
-// columns are those of a scale that was found.
-func (s *Server) columns() []scale.Column {
-	if s.scale == nil {
-		return nil
-	}
-	return s.scale.Columns()
+	return result(s.course, s.phases, s.rounds.Posterior())
 }
 
 // result describes a posterior.
-func (c *course) result(natural []float64, verdicts tally, columns []scale.Column, ending *lastround.Outcome) (*Result, error) {
+func result[P interface{ report(*Result) error }](c *course, phases []P, natural []float64) (*Result, error) {
 	p := c.protocol
-	r, err := c.frame(verdicts, columns)
+	r, err := frame(c, phases)
 	if err != nil {
 		return nil, err
 	}
@@ -128,20 +119,24 @@ func (c *course) result(natural []float64, verdicts tally, columns []scale.Colum
 		}
 		r.Covariance = rows(cov)
 	}
-	if r.NoiseAware, err = c.noiseAware(natural, ending); err != nil {
-		return nil, fmt.Errorf("noise-aware posterior: %w", err)
+	if p.Study().Inference.NoiseAware == study.ClosedForm {
+		mean, cov, err := p.ClosedForm(natural)
+		if err != nil {
+			return nil, fmt.Errorf("noise-aware posterior: %w", err)
+		}
+		r.NoiseAware = newNoiseAware(study.ClosedForm, mean, cov)
+		r.NoiseAware.GradientNoise = p.Method().(method.Stepped).ClosedFormNoise()
 	}
-	r.note(c.study, ending)
+	r.note(c.study)
 	return r, nil
 }
 
-// frame is a result without its numbers and what is said of them.
-func (c *course) frame(verdicts tally, columns []scale.Column) (*Result, error) {
+// frame returns a result without its numbers and the first note.
+func frame[P interface{ report(*Result) error }](c *course, phases []P) (*Result, error) {
 	p := c.protocol
 	r := &Result{
 		Version: 1, Study: c.study.Name, Digest: c.study.Digest.String(), Protocol: p.Digest().String(),
-		Clients: p.Roster(), Outcomes: verdicts.Accepted + verdicts.Rejected + verdicts.Void, tally: verdicts,
-		Family: p.Family().Name(), Scale: slices.Clone(columns),
+		Clients: p.Roster(), Family: p.Family().Name(),
 	}
 	costs, err := p.Costs(p.Releases())
 	if err != nil {
@@ -150,7 +145,17 @@ func (c *course) frame(verdicts tally, columns []scale.Column) (*Result, error) 
 	for _, c := range costs {
 		r.Costs = append(r.Costs, Cost{c.View.Name, c.View.Who, c.Adjacency, c.Epsilon, c.Delta, c.Mu, c.Method})
 	}
+	for _, phase := range phases {
+		if err := phase.report(r); err != nil {
+			return nil, err
+		}
+	}
 	return r, nil
+}
+
+// count sets the number of outcomes of the rounds.
+func (r *Result) count(verdicts tally) {
+	r.Outcomes, r.tally = verdicts.Accepted+verdicts.Rejected+verdicts.Void, verdicts
 }
 
 func roots(variances []float64) {
@@ -159,42 +164,19 @@ func roots(variances []float64) {
 	}
 }
 
-// noiseAware returns nil if the study asks for none, or the last round was void.
-func (c *course) noiseAware(natural []float64, ending *lastround.Outcome) (*NoiseAware, error) {
-	p := c.protocol
-	how := p.Study().Inference.NoiseAware
-	out := &NoiseAware{Method: string(how)}
-	var cov *mat.SymDense
-	var err error
-	switch {
-	case how == study.ClosedForm:
-		out.GradientNoise = p.Method().(method.Stepped).ClosedFormNoise()
-		out.Mean, cov, err = p.ClosedForm(natural)
-	case how == study.OneStep && ending != nil && ending.Verdict == pvi.Accepted:
-		last := p.After()[0]
-		out.GradientNoise, out.CurvatureNoise = last.Noise(len(ending.Participants))
-		out.Mean, cov, err = last.Posterior(ending, p.Method().(method.Stepped).ClosedFormNoise())
-	default:
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	out.SD, out.Covariance = sds(cov), rows(cov)
-	return out, nil
+func newNoiseAware(how study.NoiseAware, mean []float64, cov *mat.SymDense) *NoiseAware {
+	return &NoiseAware{Method: string(how), Mean: mean, SD: sds(cov), Covariance: rows(cov)}
 }
 
-func (r *Result) note(st *study.Study, ending *lastround.Outcome) {
+// note puts the note on the spread in front of the notes of the phases.
+func (r *Result) note(st *study.Study) {
 	switch {
 	case r.Accepted == 0:
-		r.Notes = append(r.Notes, "Nothing was learned: no outcome moved λ, and this is the prior.")
+		r.Notes = slices.Insert(r.Notes, 0, "Nothing was learned: no outcome moved λ, and this is the prior.")
 	case r.NoiseAware != nil:
-		r.Notes = append(r.Notes, "The sds are those that the records leave; what the privacy noise adds is in the noise-aware ones.")
+		r.Notes = slices.Insert(r.Notes, 0, "The sds are those that the records leave; what the privacy noise adds is in the noise-aware ones.")
 	case st.Privacy.Unit != study.None:
-		r.Notes = append(r.Notes, "The sds are those that the records leave; what the privacy noise adds is not in them.")
-	}
-	if ending != nil && ending.Verdict != pvi.Accepted {
-		r.Notes = append(r.Notes, "The last round had too few answers: there is no noise-aware posterior.")
+		r.Notes = slices.Insert(r.Notes, 0, "The sds are those that the records leave; what the privacy noise adds is not in them.")
 	}
 }
 

@@ -30,11 +30,11 @@ func (s *Server) WriteResult(w io.Writer) error {
 		_, err = w.Write(text)
 		return err
 	}
-	r, err := c.frame(s.verdicts, s.columns())
+	r, err := frame(c, s.phases)
 	if err != nil {
 		return err
 	}
-	r.note(c.study, s.ending)
+	r.note(c.study)
 	text, err := r.Bytes()
 	if err != nil {
 		return err

@@ -2,19 +2,19 @@ package session
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
-	"fedpvi/pvi"
 	"fedpvi/pvi/study"
 )
 
 // A saved state is a byte for its version and a number of sections, each behind its
-// length in four bytes: what the stage itself remembers, and the states of the machines
-// of the phases, empty for those that are not there.
+// length in four bytes: the state of the server or site itself, and those of the machines
+// of the phases. The section of a phase that has not begun is empty.
 
 // stateVersion is the version of the encoding of both sides' states.
 const stateVersion = 1
@@ -30,26 +30,72 @@ const (
 
 type sections [sectionCount][]byte
 
-func (s *sections) marshal() []byte {
-	b, _ := s.append([]byte{stateVersion}, nil)
-	return b
+// A saver is a phase of either side.
+type saver interface {
+	// keep sets the part of k that belongs to the phase, and save appends the state of its
+	// machine to b. restore sets a new phase to a state and its part of k.
+	keep(k *kept)
+	save(b []byte) ([]byte, error)
+	restore(state []byte, k *kept) error
 }
 
-// append appends the sections to b. The section of the rounds is that of a server, if
-// there is one: it is long, and is put where it belongs at once.
-func (s *sections) append(b []byte, rounds *pvi.Server) ([]byte, error) {
-	for i, part := range s {
+// marshal returns the state of a server or site: v, of which k is a part, and the
+// machines of the phases that have begun. A machine's state may be long and is appended
+// in its place, so that there is no copy of it.
+func marshal[P saver](c *course, begun []P, k *kept, v any) ([]byte, error) {
+	machines := map[int]saver{}
+	for i, p := range begun {
+		p.keep(k)
+		machines[c.phases[i].section()] = p
+	}
+	own, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	b := append(binary.LittleEndian.AppendUint32([]byte{stateVersion}, uint32(len(own))), own...)
+	for section := ownSection + 1; section < sectionCount; section++ {
 		at := len(b)
-		b = append(append(b, make([]byte, lengthSize)...), part...)
-		if i == roundsSection && rounds != nil {
-			var err error
-			if b, err = rounds.AppendBinary(b); err != nil {
+		b = append(b, make([]byte, lengthSize)...)
+		if p, ok := machines[section]; ok {
+			if b, err = p.save(b); err != nil {
 				return nil, err
 			}
 		}
 		binary.LittleEndian.PutUint32(b[at:], uint32(len(b)-at-lengthSize))
 	}
 	return b, nil
+}
+
+// appended appends the state of a machine to b.
+func appended(b []byte, m encoding.BinaryMarshaler) ([]byte, error) {
+	state, err := m.MarshalBinary()
+	return append(b, state...), err
+}
+
+// restore restores the machines, phase after phase. Each leads to the next, which advance
+// adds to begun.
+func restore[P saver](c *course, parts *sections, begun func() []P, advance func() error, k *kept) error {
+	done := 0
+	for section := ownSection + 1; section < sectionCount; section++ {
+		there := done < len(begun()) && c.phases[done].section() == section
+		if err := parts.checkBegun(section, there); err != nil {
+			return err
+		}
+		if !there {
+			continue
+		}
+		if err := begun()[done].restore(parts[section], k); err != nil {
+			return err
+		}
+		done++
+		if err := advance(); err != nil {
+			return err
+		}
+	}
+	if k.Ending != nil {
+		return errors.New("the last round has an outcome and was not begun")
+	}
+	return nil
 }
 
 // lengthSize is the number of bytes of a section's length.
@@ -81,22 +127,9 @@ func (s *sections) unmarshal(b []byte) error {
 
 var errCut = errors.New("the state cannot be read: it ends too early")
 
-// A machine is one of those of the phases.
-type machine interface{ MarshalBinary() ([]byte, error) }
-
-// put saves a machine that is there in a section.
-func (s *sections) put(section int, m machine, there bool) error {
-	if !there {
-		return nil
-	}
-	var err error
-	s[section], err = m.MarshalBinary()
-	return err
-}
-
-// begun refuses a state with a machine that the phases before do not lead to, or without
-// one to which they do.
-func (s *sections) begun(section int, there bool) error {
+// checkBegun returns an error for a state with a machine that the phases before do not
+// lead to, or without a machine that they lead to.
+func (s *sections) checkBegun(section int, there bool) error {
 	if (len(s[section]) > 0) == there {
 		return nil
 	}
@@ -107,20 +140,13 @@ func (s *sections) begun(section int, there bool) error {
 	}[section]
 }
 
-var errNoLast = errors.New("the last round has an outcome and was not begun")
-
-// own saves what the stage itself remembers.
-func (s *sections) own(v any) (err error) {
-	s[ownSection], err = json.Marshal(v)
-	return err
-}
-
-// readOwn reads that of a study of so many questions for so many clients. A list or a map of more than
-// these could have any elements for takes several times its size in memory, and is not read.
-func (s *sections) readOwn(into any, questions, clients int) error {
+// readOwn reads the own section of a study with so many plans and clients. It returns an
+// error for a list or a map with more elements than these could have: in memory it takes
+// several times its size.
+func (s *sections) readOwn(into any, plans, clients int) error {
 	const fields, ofEach = 256, 16
-	if n := bytes.Count(s[ownSection], []byte(",")); n > fields+ofEach*(questions+clients) {
-		return errors.New("the state cannot be read: it has more elements than the study has questions")
+	if n := bytes.Count(s[ownSection], []byte(",")); n > fields+ofEach*(plans+clients) {
+		return errors.New("the state cannot be read: it has more elements than the study has plans")
 	}
 	d := json.NewDecoder(bytes.NewReader(s[ownSection]))
 	d.DisallowUnknownFields()

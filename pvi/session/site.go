@@ -5,20 +5,18 @@ import (
 	"slices"
 
 	"fedpvi/pvi"
-	"fedpvi/pvi/lastround"
-	"fedpvi/pvi/scale"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 	"fedpvi/pvi/study"
 )
 
-// A Site follows a study for one client and answers what the client is asked. Follow must
-// be called with every entry, in order.
+// A Site follows a study for one client and answers the plans that name the client.
+// Follow must be called with every entry, in order.
 //
-// A site that is asked waits: what becomes of other clients' answers meanwhile is kept,
-// and taken up when it has answered, or when the question ended without it. So an answer
-// is always that to the plan, and a client that was away follows everything that was said
-// before it looks whether it is still asked.
+// While a site has a plan to answer, it keeps the outcomes of other plans, and follows
+// them when it has answered or when the plan has ended without it. So an answer is always
+// to the plan, and a client that was away follows all entries before it looks whether its
+// answer is still awaited.
 //
 // It is not safe for concurrent use.
 type Site struct {
@@ -26,71 +24,55 @@ type Site struct {
 	id      pvi.ClientID
 	records *shard.Records
 
-	scale  *scale.Site  // nil if the scale is public
-	rounds *pvi.Site    // nil until the scale is found
-	shard  *shard.Shard // the records on the scale
-	last   *lastround.Site
+	phases []sitePhase  // that have begun, in order
+	rounds *pvi.Site    // nil until the rounds begin
+	shard  *shard.Shard // the records on the scale; nil until then
 
 	device *solver.Accelerator // nil for the processor
 
-	planned  int     // asks with a plan
-	open     []int   // of them, those that have no outcome yet, in order
-	pending  *Entry  // the plan that has no answer of this client yet
-	queue    []Entry // outcomes to be followed once pending is out of the way
-	verdicts tally   // of the rounds
-	ending   *lastround.Outcome
+	planned int     // plans that were announced
+	open    []int   // those of them that have no outcome yet, in order
+	pending *Entry  // the plan that names the client and has no answer of it yet
+	queue   []Entry // outcomes to be followed after pending
 }
 
-// NewSite returns the site of a client before the first question. The records must stay
-// the same for the whole study. They must be such that the client could take part in
-// every phase. A study that does something as published is refused.
+// NewSite returns the site of a client before the first plan. The records must stay the
+// same for the whole study. They must be such that the client can take part in every
+// phase. NewSite returns an error for a study that does something as published.
 func NewSite(st *study.Study, roster []pvi.ClientID, id pvi.ClientID, records *shard.Records) (*Site, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
 		return nil, err
 	}
 	s := &Site{course: c, id: id, records: records}
-	if c.scaling == nil {
-		return s, s.advance()
+	if err := s.advance(); err != nil || s.rounds != nil {
+		return s, err
 	}
-	if s.scale, err = scale.NewSite(c.scaling, id, records); err != nil {
-		return nil, err
-	}
-	// What is wrong with the records for a later phase must not show after a charge.
+	// A fault of the records that matters in a later phase must not show after a charge.
 	_, err = c.public.NewSite(id, shard.Design(c.public.Study(), records))
 	return s, err
 }
 
-// advance begins the phases whose time has come.
+// advance begins the next phase when all plans of those before it have an outcome.
 func (s *Site) advance() error {
-	c := s.course
-	if c.protocol == nil && s.passed() == c.passes() {
-		scaled, err := s.scale.Scaled()
-		if err != nil {
-			return err
-		}
-		if err := c.found(scaled); err != nil {
-			return err
-		}
+	place, _ := s.course.at(s.outcomes() + 1)
+	if place < len(s.phases) {
+		return nil
 	}
-	if c.protocol != nil && s.rounds == nil {
-		s.shard = shard.Design(c.protocol.Study(), s.records)
-		var err error
-		if s.rounds, err = c.protocol.NewSite(s.id, s.shard); err != nil {
-			return err
-		}
-		if s.device != nil {
-			if err := s.rounds.OnDevice(s.shard, *s.device); err != nil {
-				return err
-			}
-		}
-	}
-	if s.last == nil && s.rounds != nil && s.rounds.Done() && len(c.protocol.After()) > 0 {
-		var err error
-		s.last, err = s.rounds.LastRound(s.shard)
+	p, err := s.course.phases[place].newSite(s)
+	if err != nil {
 		return err
 	}
+	s.phases = append(s.phases, p)
 	return nil
+}
+
+// outcomes returns the number of outcomes that were followed, of all phases.
+func (s *Site) outcomes() (n int) {
+	for _, p := range s.phases {
+		n += p.outcomes()
+	}
+	return n
 }
 
 // ForDevice returns why no device takes the study's private gradient steps, nil if one
@@ -110,78 +92,52 @@ func (s *Site) OnDevice(a solver.Accelerator) error {
 	return err
 }
 
-// passed returns the number of passes whose outcome was followed.
-func (s *Site) passed() int { return s.scale.Followed() }
-
-// phase returns the phase that the site is in.
-func (s *Site) phase() phase {
-	switch {
-	case s.rounds == nil:
-		return scaling
-	case s.last == nil:
-		return rounds
-	}
-	return last
-}
-
 // ID returns the client's name.
 func (s *Site) ID() pvi.ClientID { return s.id }
 
-// Pending returns the question that this client is asked and has not answered, and that
-// has no outcome. False if there is none.
-func (s *Site) Pending() (ask int, ok bool) {
+// Pending returns the plan that names this client, has no answer of it, and has no
+// outcome; false if there is none.
+func (s *Site) Pending() (plan int, ok bool) {
 	if s.pending == nil {
 		return 0, false
 	}
 	return s.pending.Ask, true
 }
 
-// Asks returns how many questions were asked so far, of whomever, and how many the study
-// has.
-func (s *Site) Asks() (soFar, all int) { return s.planned, s.course.asks() }
+// Asks returns the number of plans so far, whomever they name, and of the whole study.
+func (s *Site) Asks() (soFar, all int) { return s.planned, s.course.plans() }
 
-// Done reports whether every question of the study has an outcome, and was followed.
+// Done reports whether the site has followed an outcome of every plan of the study.
 func (s *Site) Done() bool {
-	return s.planned == s.course.asks() && len(s.open) == 0 && len(s.queue) == 0
+	return s.planned == s.course.plans() && len(s.open) == 0 && len(s.queue) == 0
 }
 
-// Digest returns the identity of what is played: of the finding of the scale, and then
-// of the protocol on the scale that was found.
-func (s *Site) Digest() [32]byte { return s.course.digest() }
+// Digest returns the identity of the scaling while the scale is sought, and then that of
+// the protocol on the scale that was found.
+func (s *Site) Digest() [32]byte { return s.course.digest }
 
 // Releases returns how often the client has released something that is charged.
-func (s *Site) Releases() int {
-	n := 0
-	if s.scale != nil {
-		n += s.scale.Passes()
-	}
-	if s.rounds != nil {
-		n += s.rounds.Releases()
-	}
-	if s.last != nil && s.last.Releases() > 0 {
-		n++
+func (s *Site) Releases() (n int) {
+	for _, p := range s.phases {
+		n += p.releases()
 	}
 	return n
 }
 
-// Result returns what came out, as this client computed it for itself. Every question
-// must have an outcome.
+// Result returns the result of the study, as this client computed it for itself. Every
+// plan must have an outcome.
 func (s *Site) Result() (*Result, error) {
 	if !s.Done() {
 		return nil, errNotDone
 	}
-	var columns []scale.Column
-	if s.scale != nil {
-		columns = s.scale.Columns()
-	}
-	return s.course.result(s.rounds.Posterior(), s.verdicts, columns, s.ending)
+	return result(s.course, s.phases, s.rounds.Posterior())
 }
 
 // Beyond returns by column how many values of the client's records lie beyond the scale
-// that was found, and so count as at its ends; nil before it is found. It is for the data
-// holder's eyes.
+// that was found, and so count as at its ends; nil before it is found. The counts must
+// not leave the client.
 func (s *Site) Beyond() map[string]int {
-	if s.scale == nil || s.rounds == nil {
+	if s.course.study.HasScale() || s.rounds == nil {
 		return nil
 	}
 	counts := map[string]int{}
@@ -189,13 +145,32 @@ func (s *Site) Beyond() map[string]int {
 	return counts
 }
 
-// isOpen returns where a question stands among the open ones.
-func (s *Site) isOpen(ask int) (at int, ok bool) { return slices.BinarySearch(s.open, ask) }
+// isOpen returns the place of a plan among the open ones.
+func (s *Site) isOpen(plan int) (at int, ok bool) { return slices.BinarySearch(s.open, plan) }
 
-// named says whose error it is.
+// named adds the client's name to an error.
 func (s *Site) named(err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("client %s: %w", s.id, err)
 }
+
+// Foretell returns the body of the next plan as it follows from the entries that were
+// followed; nil if it does not follow from them: while a plan is open, after the last one,
+// and in an asynchronous study. A coordinator on a machine of another kind may send
+// another body, where it depends on rounding.
+func (s *Site) Foretell() []byte {
+	plan := s.planned + 1
+	if len(s.open) > 0 || len(s.queue) > 0 || plan > s.course.plans() {
+		return nil
+	}
+	place, number := s.course.at(plan)
+	if body, ok := s.phases[place].foretell(number); ok {
+		return body
+	}
+	return nil
+}
+
+// Foretells reports whether plans of a study can be foretold at all.
+func Foretells(st *study.Study) bool { return st.Inference.Schedule != study.Asynchronous }

@@ -8,46 +8,33 @@ import (
 	"fedpvi/pvi"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
-	"fedpvi/pvi/wire"
 )
 
-// siteState is what a Site has to remember beside its machines.
+// siteState is the part of a Site's state beside its machines.
 type siteState struct {
-	Study    study.Digest
-	Client   pvi.ClientID
-	Planned  int
-	Open     []int
-	Pending  *Entry  `json:",omitempty"`
-	Queue    []Entry `json:",omitempty"`
-	Verdicts tally
-	Ending   []byte `json:",omitempty"`
+	Study   study.Digest
+	Client  pvi.ClientID
+	Planned int
+	Open    []int
+	Pending *Entry  `json:",omitempty"`
+	Queue   []Entry `json:",omitempty"`
+	kept
 }
 
-// MarshalBinary returns the site's state. It holds what must not leave the house, the
-// client's own factor, and no record.
+// MarshalBinary returns the site's state. It holds the client's own factor, which must not
+// leave the house, and no record.
 func (s *Site) MarshalBinary() ([]byte, error) {
 	v := siteState{
 		Study: s.course.study.Digest, Client: s.id,
-		Planned: s.planned, Open: s.open, Pending: s.pending, Queue: s.queue, Verdicts: s.verdicts,
+		Planned: s.planned, Open: s.open, Pending: s.pending, Queue: s.queue,
 	}
-	if s.ending != nil {
-		v.Ending = wire.AppendOneStepOutcome(nil, s.ending)
-	}
-	var parts sections
-	err := errors.Join(
-		parts.own(v),
-		parts.put(scaleSection, s.scale, s.scale != nil),
-		parts.put(roundsSection, s.rounds, s.rounds != nil),
-		parts.put(lastSection, s.last, s.last != nil),
-	)
-	return parts.marshal(), err
+	return marshal(s.course, s.phases, &v.kept, &v)
 }
 
 // RestoreSite returns the site of a client whose state MarshalBinary returned, with the
 // same records.
 func RestoreSite(st *study.Study, roster []pvi.ClientID, id pvi.ClientID, records *shard.Records, state []byte) (*Site, error) {
 	var parts sections
-	var v siteState
 	if err := parts.unmarshal(state); err != nil {
 		return nil, fmt.Errorf("restoring client %s: %w", id, err)
 	}
@@ -55,89 +42,46 @@ func RestoreSite(st *study.Study, roster []pvi.ClientID, id pvi.ClientID, record
 	if err != nil {
 		return nil, err
 	}
-	err = parts.readOwn(&v, s.course.asks(), len(roster))
-	if err == nil {
-		err = checkStudy(v.Study, st)
-	}
-	if err == nil && v.Client != id {
-		err = fmt.Errorf("the state is of client %q", v.Client)
-	}
-	if err == nil {
-		err = s.restore(&parts, &v)
-	}
-	if err != nil {
+	if err := s.restore(&parts); err != nil {
 		return nil, fmt.Errorf("restoring client %s: %w", id, err)
 	}
 	return s, nil
 }
 
-// restore takes up the machines, phase after phase: each leads to the next.
-func (s *Site) restore(parts *sections, v *siteState) error {
-	if err := parts.begun(scaleSection, s.scale != nil); err != nil {
+func (s *Site) restore(parts *sections) error {
+	var v siteState
+	if err := parts.readOwn(&v, s.course.plans(), len(s.course.public.Roster())); err != nil {
 		return err
 	}
-	if s.scale != nil {
-		if err := s.scale.Restore(parts[scaleSection]); err != nil {
-			return err
-		}
-	}
-	if err := s.advance(); err != nil {
+	if err := checkStudy(v.Study, s.course.study); err != nil {
 		return err
 	}
-	if err := parts.begun(roundsSection, s.rounds != nil); err != nil {
+	if v.Client != s.id {
+		return fmt.Errorf("the state is of client %q", v.Client)
+	}
+	begun := func() []sitePhase { return s.phases }
+	if err := restore(s.course, parts, begun, s.advance, &v.kept); err != nil {
 		return err
 	}
-	if s.rounds != nil {
-		if err := s.rounds.Restore(parts[roundsSection]); err != nil {
-			return err
-		}
-	}
-	if err := s.advance(); err != nil {
-		return err
-	}
-	if err := parts.begun(lastSection, s.last != nil); err != nil {
-		return err
-	}
-	if s.last != nil {
-		if err := s.last.Restore(parts[lastSection]); err != nil {
-			return err
-		}
-	}
-	if err := s.restoreEnding(v); err != nil {
-		return err
-	}
-	return s.restoreAsks(v)
+	return s.restorePlans(&v)
 }
 
-func (s *Site) restoreEnding(v *siteState) (err error) {
-	if v.Ending == nil {
-		return nil
-	}
-	if s.last == nil {
-		return errNoLast
-	}
-	if s.ending, err = wire.ReadOneStepOutcome(v.Ending, s.course.limits); err != nil {
-		return err
-	}
-	return s.last.Settle(s.ending)
-}
-
-// restoreAsks takes up which questions are open, and which of them is the client's.
-func (s *Site) restoreAsks(v *siteState) error {
-	if v.Planned < 0 || v.Planned > s.course.asks() || !increasing(v.Open, v.Planned) {
-		return errors.New("the open questions are none of those asked, or not in order")
+// restorePlans takes up the open plans, and the one that the client has to answer.
+func (s *Site) restorePlans(v *siteState) error {
+	if v.Planned < 0 || v.Planned > s.course.plans() || !increasing(v.Open, v.Planned) {
+		return errors.New("the open plans are not among those made, or not in order")
 	}
 	if ended := s.outcomes() + len(v.Queue); v.Planned-len(v.Open) != ended {
-		return fmt.Errorf("%d questions asked, %d open and %d outcomes do not go together", v.Planned, len(v.Open), ended)
+		return fmt.Errorf("%d plans made, %d open and %d outcomes do not go together", v.Planned, len(v.Open), ended)
 	}
-	s.planned, s.open, s.verdicts = v.Planned, v.Open, v.Verdicts
+	s.planned, s.open = v.Planned, v.Open
 	if err := s.restorePending(v.Pending); err != nil {
 		return err
 	}
-	if len(v.Queue) > 0 && s.phase() != rounds {
-		return errors.New("outcomes were kept in a phase of one question at a time")
-	}
 	for _, e := range v.Queue {
+		if place, _ := s.course.at(e.Ask); place != len(s.phases)-1 {
+			return errors.New("an outcome was kept that is not of the present phase")
+		}
 		if err := s.checkQueued(e); err != nil {
 			return fmt.Errorf("an outcome that was kept: %w", err)
 		}
@@ -150,30 +94,15 @@ func (s *Site) restorePending(e *Entry) error {
 	if e == nil {
 		return nil
 	}
-	in, number := s.course.at(e.Ask)
-	if !slices.Contains(s.open, e.Ask) || e.Kind != kinds[in].plan || in != s.phase() {
-		return errors.New("the question to be answered is not open")
+	place, number := s.course.at(e.Ask)
+	if kind, _ := s.course.phases[place].kinds(); !slices.Contains(s.open, e.Ask) || e.Kind != kind || place != len(s.phases)-1 {
+		return errors.New("the plan to be answered is not open")
 	}
-	if asked, err := s.checkPlan(in, number, e.Body); err != nil || !asked {
-		return errors.Join(errors.New("the question to be answered is none for this client"), err)
+	if named, err := s.phases[place].check(number, e.Body); err != nil || !named {
+		return errors.Join(errors.New("the plan to be answered does not name this client"), err)
 	}
 	s.pending = e
 	return nil
-}
-
-// outcomes returns the number of outcomes that were followed, of all phases.
-func (s *Site) outcomes() int {
-	n := 0
-	if s.scale != nil {
-		n += s.scale.Followed()
-	}
-	if s.rounds != nil {
-		n += s.rounds.Followed()
-	}
-	if s.ending != nil {
-		n++
-	}
-	return n
 }
 
 // increasing reports whether v is in order, each once, from 1 to most.

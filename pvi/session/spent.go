@@ -80,25 +80,12 @@ func (c *course) each(event func(method.View, accountant.Adjacency) (accountant.
 	return spent, nil
 }
 
-// costOfScale is the cost of all passes, charged with the first of them.
-func (c *course) costOfScale() (Spent, error) {
-	return c.each(func(view method.View, adjacency accountant.Adjacency) (accountant.Event, error) {
-		return c.scaling.EventFor(view.Shares, adjacency), nil
-	})
-}
-
-// costOfRounds is the cost of releases from+1 to to.
+// costOfRounds returns the cost of releases from+1 to to.
 func (c *course) costOfRounds(from, to int) (Spent, error) {
 	if from == to {
 		return nil, nil
 	}
 	return c.each(func(view method.View, adjacency accountant.Adjacency) (accountant.Event, error) {
 		return c.protocol.Increment(view, adjacency, from, to)
-	})
-}
-
-func (c *course) costOfLast() (Spent, error) {
-	return c.each(func(view method.View, adjacency accountant.Adjacency) (accountant.Event, error) {
-		return c.protocol.After()[0].EventFor(view.Shares, adjacency), nil
 	})
 }

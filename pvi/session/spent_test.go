@@ -121,7 +121,7 @@ func TestMissedRoundsCostNothing(t *testing.T) {
 	first := h.send(2)
 	view, own := h.server.course.public.Views()[0], st.Privacy.Adjacency
 	got := divergence(t, first.Spent.For(view.Name, own))
-	if want := divergence(t, h.server.course.scaling.EventFor(view.Shares, own)); got != want {
+	if want := divergence(t, h.server.course.phases[0].(*scalePhase).scaling.EventFor(view.Shares, own)); got != want {
 		t.Errorf("the first answer costs %g, all passes %g", got, want)
 	}
 	h.send(0)
@@ -162,7 +162,7 @@ func TestFailedAnswerIsCharged(t *testing.T) {
 		if _, ok := s.Pending(); ok {
 			t.Error("the question is still to be answered")
 		}
-		refused(t, "a second answer", "nothing is asked", s, func() error { _, err := s.Answer(seeded.Stream(1, "again")); return err })
+		refused(t, "a second answer", "no plan names this client", s, func() error { _, err := s.Answer(seeded.Stream(1, "again")); return err })
 	}
 	h.sites[0] = again
 	h.close(1)

@@ -72,7 +72,7 @@ func TestAllFindTheSame(t *testing.T) {
 func TestDigestFollowsThePhase(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "", "", scaled...), 2)
 	scaling := h.server.Digest()
-	if scaling != [32]byte(h.server.course.scaling.Digest()) {
+	if scaling != [32]byte(h.server.course.phases[0].(*scalePhase).scaling.Digest()) {
 		t.Error("it does not begin with the scaling's")
 	}
 	for range 3 {
@@ -209,7 +209,7 @@ func TestEndedWithoutTheClient(t *testing.T) {
 	if !slices.Equal(h.sites[0].rounds.Lambda(), h.server.rounds.Lambda()) {
 		t.Error("the client is elsewhere")
 	}
-	refused(t, "an answer to nothing", "nothing is asked", h.sites[0], func() error {
+	refused(t, "an answer to nothing", "no plan names this client", h.sites[0], func() error {
 		_, err := h.sites[0].Answer(seeded.Stream(1, "late"))
 		return err
 	})

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"encoding/json"
 	"testing"
 
 	"fedpvi/pvi"
@@ -77,19 +78,20 @@ func edited[V any](t *testing.T, b []byte, edit func(*V)) []byte {
 		t.Fatal(err)
 	}
 	edit(v)
-	if err := parts.own(v); err != nil {
+	var err error
+	if parts[ownSection], err = json.Marshal(v); err != nil {
 		t.Fatal(err)
 	}
 	return parts.marshal()
 }
 
-// A release that says that it answers another question than its envelope is no answer to
+// A release that says that it another plan than its envelope than its envelope is no answer to
 // either.
 func TestAnswerToAnotherQuestion(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", ""), 2)
 	h.next()
 	a := h.answer(0)
-	refused(t, "an answer to question 1 for question 2", "answers another question", h.server, func() error {
+	refused(t, "an answer to question 1 for question 2", "another plan than its envelope", h.server, func() error {
 		_, err := h.server.Collect(h.roster[0], 2, a.Release)
 		return err
 	})

@@ -1,0 +1,228 @@
+package session
+
+import (
+	"fmt"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech"
+	"fedpvi/pvi"
+	"fedpvi/pvi/lastround"
+	"fedpvi/pvi/method"
+	"fedpvi/pvi/study"
+	"fedpvi/pvi/wire"
+)
+
+// lastPhase is the last round, from which the one-step posterior follows.
+type lastPhase struct {
+	*course
+	sizes *lastround.Round // of the public protocol: the noise of the round that is played may differ
+}
+
+func (p *lastPhase) kinds() (plan, outcome Kind) { return OneStepPlan, OneStepOutcome }
+func (p *lastPhase) plans() int                  { return 1 }
+func (p *lastPhase) section() int                { return lastSection }
+
+func (p *lastPhase) elements() int {
+	return max(p.public.Family().Dim(), p.sizes.Gradient.Dim(), p.sizes.Curvature.Dim())
+}
+
+func (p *lastPhase) maxRelease(longest pvi.ClientID) int {
+	gradient, curvature := p.sums()
+	return len(wire.AppendOneStepRelease(nil, &lastround.Release{Client: longest, Gradient: gradient, Curvature: curvature}))
+}
+
+func (p *lastPhase) maxEntry() int {
+	gradient, curvature := p.sums()
+	return len(wire.AppendOneStepOutcome(nil, &lastround.Outcome{
+		Point: make([]float64, p.public.Family().Dim()), Participants: p.public.Roster(), Gradient: gradient, Curvature: curvature,
+	}))
+}
+
+func (p *lastPhase) sums() (gradient, curvature []int64) {
+	return make([]int64, p.sizes.Gradient.Dim()), make([]int64, p.sizes.Curvature.Dim())
+}
+
+func (p *lastPhase) newServer(s *Server) (serverPhase, error) {
+	server, err := s.rounds.LastRound()
+	return &lastServer{Server: server, ending: p.ending()}, err
+}
+
+func (p *lastPhase) newSite(s *Site) (sitePhase, error) {
+	site, err := s.rounds.LastRound(s.shard)
+	return &lastSite{Site: site, ending: p.ending()}, err
+}
+
+func (p *lastPhase) ending() ending { return ending{lastPhase: p, round: p.protocol.After()[0]} }
+
+// An ending is the outcome of the last round, and its part of a result and a state.
+type ending struct {
+	*lastPhase
+	round   *lastround.Round   // on the scale that was found
+	outcome *lastround.Outcome // nil until there is one
+}
+
+func (e *ending) outcomes() int {
+	if e.outcome == nil {
+		return 0
+	}
+	return 1
+}
+
+func (e *ending) report(r *Result) error {
+	if e.outcome.Verdict != pvi.Accepted {
+		r.Notes = append(r.Notes, "The last round had too few answers: there is no noise-aware posterior.")
+		return nil
+	}
+	mean, cov, err := e.round.Posterior(e.outcome, e.protocol.Method().(method.Stepped).ClosedFormNoise())
+	if err != nil {
+		return fmt.Errorf("noise-aware posterior: %w", err)
+	}
+	r.NoiseAware = newNoiseAware(study.OneStep, mean, cov)
+	r.NoiseAware.GradientNoise, r.NoiseAware.CurvatureNoise = e.round.Noise(len(e.outcome.Participants))
+	return nil
+}
+
+func (e *ending) keep(k *kept) {
+	if e.outcome != nil {
+		k.Ending = wire.AppendOneStepOutcome(nil, e.outcome)
+	}
+}
+
+// take reads the outcome from a state and takes it out of there.
+func (e *ending) take(k *kept) (err error) {
+	if k.Ending != nil {
+		e.outcome, err = wire.ReadOneStepOutcome(k.Ending, e.limits)
+		k.Ending = nil
+	}
+	return err
+}
+
+type lastServer struct {
+	*lastround.Server
+	ending
+}
+
+func (s *lastServer) next() (number int, body []byte, ok bool) {
+	plan, ok := s.Next()
+	if !ok {
+		return 0, nil, false
+	}
+	return 1, wire.AppendOneStepPlan(nil, &plan), true
+}
+
+func (s *lastServer) collect(client pvi.ClientID, _ int, release []byte) ([]byte, error) {
+	r, err := wire.ReadOneStepRelease(release, s.limits)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSender(client, r.Client, 1, 1); err != nil {
+		return nil, err
+	}
+	return s.ended(s.Collect(r))
+}
+
+func (s *lastServer) close(int) ([]byte, error) { return s.ended(s.Close()) }
+
+func (s *lastServer) ended(o *lastround.Outcome, err error) ([]byte, error) {
+	if err != nil || o == nil {
+		return nil, err
+	}
+	s.outcome = o
+	return wire.AppendOneStepOutcome(nil, o), nil
+}
+
+func (s *lastServer) replay(_ int, body []byte) ([]pvi.ClientID, []byte, error) {
+	o, err := wire.ReadOneStepOutcome(body, s.limits)
+	if err != nil {
+		return nil, nil, err
+	}
+	again, err := s.ended(s.Replay(o))
+	return o.Participants, again, err
+}
+
+func (s *lastServer) waiting(int) []pvi.ClientID { return s.Waiting() }
+func (s *lastServer) fewest() int                { return s.public.MinClients() }
+func (s *lastServer) model() [32]byte            { return modelOfPoint(s.digest, s.Point()) }
+
+func (s *lastServer) save(b []byte) ([]byte, error) { return appended(b, s.Server) }
+
+func (s *lastServer) restore(state []byte, k *kept) error {
+	if err := s.Restore(state); err != nil {
+		return err
+	}
+	return s.take(k)
+}
+
+type lastSite struct {
+	*lastround.Site
+	ending
+}
+
+func (s *lastSite) foretell(int) ([]byte, bool) {
+	plan := s.Foretell()
+	return wire.AppendOneStepPlan(nil, &plan), true
+}
+
+func (s *lastSite) check(_ int, body []byte) (named bool, err error) {
+	plan, err := wire.ReadOneStepPlan(body, s.limits)
+	if err != nil {
+		return false, err
+	}
+	return true, s.Check(plan)
+}
+
+func (s *lastSite) quote() (Spent, error) {
+	return s.each(func(view method.View, adjacency accountant.Adjacency) (accountant.Event, error) {
+		return s.round.EventFor(view.Shares, adjacency), nil
+	})
+}
+
+func (s *lastSite) answer(a *Answer, body []byte, src *dpmech.Stream) error {
+	plan, err := wire.ReadOneStepPlan(body, s.limits)
+	if err != nil {
+		return err
+	}
+	a.Model = modelOfPoint(s.digest, plan.Point)
+	var r lastround.Release
+	if err := s.Propose(&r, plan, src); err != nil {
+		return err
+	}
+	a.Release = wire.AppendOneStepRelease(nil, &r)
+	return nil
+}
+
+func (s *lastSite) model(body []byte) (model [32]byte) {
+	if plan, err := wire.ReadOneStepPlan(body, s.limits); err == nil {
+		model = modelOfPoint(s.digest, plan.Point)
+	}
+	return model
+}
+
+func (s *lastSite) checkQueued(int, []byte, int) error { return errOneAtATime }
+
+func (s *lastSite) settle(_ int, body []byte) error {
+	o, err := wire.ReadOneStepOutcome(body, s.limits)
+	if err != nil {
+		return err
+	}
+	if err := s.Settle(o); err != nil {
+		return err
+	}
+	s.outcome = o
+	return nil
+}
+
+// releases returns 1 once the client has answered.
+func (s *lastSite) releases() int { return min(s.Releases(), 1) }
+
+func (s *lastSite) save(b []byte) ([]byte, error) { return appended(b, s.Site) }
+
+func (s *lastSite) restore(state []byte, k *kept) error {
+	if err := s.Restore(state); err != nil {
+		return err
+	}
+	if err := s.take(k); err != nil || s.outcome == nil {
+		return err
+	}
+	return s.Settle(s.outcome)
+}

@@ -1,0 +1,182 @@
+package session
+
+import (
+	"fmt"
+
+	"fedpvi/dpmech"
+	"fedpvi/pvi"
+	"fedpvi/pvi/study"
+	"fedpvi/pvi/wire"
+)
+
+// A phase is one of the phases of a study, as every machine derives it for itself. It
+// makes the machines of both sides. To add a phase, write its three types and add it to
+// newCourse.
+type phase interface {
+	kinds() (plan, outcome Kind)
+	plans() int   // in the phase
+	section() int // of a saved state, for the machine of the phase
+
+	elements() int                       // of the longest list of numbers in a message
+	maxRelease(longest pvi.ClientID) int // bytes
+	maxEntry() int                       // bytes
+
+	newServer(*Server) (serverPhase, error)
+	newSite(*Site) (sitePhase, error)
+}
+
+// A serverPhase is the coordinator's half of a phase. Plans are numbered from 1 within
+// the phase. Bodies are messages of [fedpvi/pvi/wire].
+type serverPhase interface {
+	// next returns the next plan; false while answers must come first, and after the last.
+	next() (number int, body []byte, ok bool)
+	// collect returns the outcome of a plan if the release was the last one missing.
+	collect(client pvi.ClientID, number int, release []byte) (outcome []byte, err error)
+	// close returns the outcome of a plan with the answers that have come.
+	close(number int) (outcome []byte, err error)
+	// replay returns the clients that an outcome from a transcript counts, and the outcome
+	// that follows from its sum.
+	replay(number int, body []byte) (participants []pvi.ClientID, outcome []byte, err error)
+
+	waiting(number int) []pvi.ClientID // nil if the plan is not open
+	fewest() int                       // answers, or else a plan is void
+	outcomes() int
+	model() [32]byte // the hash of the state from which the next plan is made
+	report(*Result) error
+
+	saver
+}
+
+// A sitePhase is a client's half of a phase.
+type sitePhase interface {
+	// foretell returns a plan as it follows from the outcomes before it; false if it does
+	// not follow from them.
+	foretell(number int) (body []byte, ok bool)
+	// check refuses a plan that is out of place. It reports whether the plan names the client.
+	check(number int, body []byte) (named bool, err error)
+	// quote returns the largest cost of the answer to the next plan.
+	quote() (Spent, error)
+	// answer sets Release, Model and, after an error, Spent of an answer to a plan.
+	answer(a *Answer, body []byte, src *dpmech.Stream) error
+	model(body []byte) [32]byte // of the plan; zero if the body is no plan
+
+	// checkQueued refuses an outcome that cannot come after waiting others.
+	checkQueued(number int, body []byte, waiting int) error
+	settle(number int, body []byte) error
+
+	releases() int // that were charged
+	outcomes() int // that were followed
+	report(*Result) error
+
+	saver
+}
+
+// kept are the parts of a saved state that belong to a phase and are not in its section.
+type kept struct {
+	Verdicts tally
+	Ending   []byte `json:",omitempty"` // outcome of the last round
+}
+
+// A course is the sequence of a study's phases for a roster, as every machine derives it
+// for itself.
+type course struct {
+	study  *study.Study // as it is written
+	phases []phase      // in order
+	// public is the protocol on the public scale. It stands in for the protocol on the
+	// scale that is found: costs and sizes are the same.
+	public   *pvi.Protocol
+	protocol *pvi.Protocol // of the rounds; nil until the scale is found
+	digest   [32]byte      // identity of the scaling until the scale is found, then of the protocol
+	limits   wire.Limits
+}
+
+// newCourse derives the course. It returns an error for a study that does something as
+// published whose claim does not hold: such a study is for simulations.
+func newCourse(st *study.Study, roster []pvi.ClientID) (*course, error) {
+	c := &course{study: st}
+	onPublic := st
+	if !st.HasScale() {
+		var err error
+		if onPublic, err = c.addScale(roster); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if c.public, err = pvi.NewProtocol(onPublic, roster); err != nil {
+		return nil, err
+	}
+	if part := c.public.Published(); part != "" {
+		return nil, fmt.Errorf("study %s: its %s are done as published, and the privacy that is claimed for that does not hold: a simulation may play it, clients with records of their own may not", st.Name, part)
+	}
+	if st.HasScale() {
+		c.begin(c.public)
+	}
+	c.phases = append(c.phases, &roundsPhase{c})
+	for _, r := range c.public.After() {
+		c.phases = append(c.phases, &lastPhase{c, r})
+	}
+	c.limits = c.newLimits()
+	return c, nil
+}
+
+// begin sets the protocol of the rounds.
+func (c *course) begin(p *pvi.Protocol) { c.protocol, c.digest = p, p.Digest() }
+
+func (c *course) newLimits() wire.Limits {
+	l := wire.Limits{Clients: len(c.public.Roster())}
+	for _, id := range c.public.Roster() {
+		l.Name = max(l.Name, len(id))
+	}
+	for _, p := range c.phases {
+		l.Elements = max(l.Elements, p.elements())
+	}
+	return l
+}
+
+// plans returns the number of plans of the whole study.
+func (c *course) plans() (n int) {
+	for _, p := range c.phases {
+		n += p.plans()
+	}
+	return n
+}
+
+// at returns the place of a plan's phase, and the number of the plan in it, from 1.
+func (c *course) at(plan int) (place, number int) {
+	end := len(c.phases) - 1
+	for i, p := range c.phases[:end] {
+		if plan <= p.plans() {
+			return i, plan
+		}
+		plan -= p.plans()
+	}
+	return end, plan
+}
+
+// numbered returns the number of a plan over all phases.
+func (c *course) numbered(place, number int) int {
+	for _, p := range c.phases[:place] {
+		number += p.plans()
+	}
+	return number
+}
+
+func refuse(format string, args ...any) error {
+	return &pvi.Refused{Reason: fmt.Sprintf(format, args...)}
+}
+
+// checkSender refuses a release of another client or plan than its envelope names.
+func checkSender(client, of pvi.ClientID, number, to int) error {
+	switch {
+	case client != of:
+		return refuse("client %q sent a release of client %q", client, of)
+	case number != to:
+		return refuse("the release of client %q is for another plan than its envelope", client)
+	}
+	return nil
+}
+
+// misnumbered is the refusal of a message that has another number in its phase.
+func misnumbered(number int) error {
+	return refuse("message %d of its phase has another number in it", number)
+}
