@@ -17,10 +17,9 @@
 //   - pvi/fit/fit_test.go: a row in models. The tests of this package then check that the
 //     response and the program agree in value, gradient, Hessian, expectation and prediction.
 //
-// All solvers, the accounting and the schedules work with the family then. TestPages and
-// TestEveryKeyIsDescribed ask for a row in docs/use/study.md. Two places do more for a family
-// that they know, and nothing wrong for others: kernels in device.go runs it on a device,
-// and sim/outcome.go draws made-up outcomes by the kind of outcome unless it has a case for
-// the family. A likelihood that is not a regression is a record program alone, like the
-// mixture in program.go.
+// All solvers, the accounting and the schedules then work with the family. The table of
+// families in docs/use/study.md should have a row for it. Two more files treat a family by its
+// kind of outcome unless they know it: kernels in device.go, without which a device declines
+// the family, and sim/outcome.go, which draws made-up outcomes. A likelihood that is not a
+// regression is a record program alone, like the mixture in program.go.
 package fit

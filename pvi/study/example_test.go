@@ -70,10 +70,10 @@ func ExampleParse() {
 func ExampleParse_errors() {
 	_, err := study.Parse("beetles.toml", []byte(beetles),
 		study.Override{Key: "privacy.delta", Value: "2.0"},
-		study.Override{Key: "model.family", Value: `"probits"`},
+		study.Override{Key: "model.positive", Value: `"dead"`},
 	)
 	fmt.Println(err)
 	// Output:
-	// beetles.toml:23:1: model.family: "probits" is unknown (did you mean "probit"?): use "linear", "logistic", "probit", "poisson", "negative-binomial", "softmax", "robust", "mixture" or "neural-network"
+	// beetles.toml:25:1: model.positive: "dead" is not among the levels of column "dead"
 	// beetles.toml:36:1: privacy.delta: must lie in (0, 1), got 2
 }

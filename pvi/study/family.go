@@ -131,8 +131,7 @@ func readOutcome(s *Study, t *document.Table) {
 // readPositive reads which values of the outcome c count as 1.
 func readPositive(s *Study, t *document.Table, c *Column) {
 	m := &s.Model
-	binary := m.Family == Logistic || m.Family == Probit
-	if !binary && (m.Family != NeuralNetwork || !t.Has("positive")) {
+	if m.Kind() != Binary && (m.Family != NeuralNetwork || !t.Has("positive")) {
 		return
 	}
 	remedy := `say which outcomes count as 1, positive = ">= 10"`
