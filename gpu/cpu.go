@@ -110,7 +110,7 @@ func (e *cpu) Sum(dst []float64, q *Query) (Total, error) {
 	}
 	e.want = dst != nil
 	if e.want && len(dst) != q.Size(e.p.d) {
-		return Total{}, errors.New("sum: the destination has another length than a contribution")
+		return Total{}, errors.New("sum: the length of the destination differs from that of a contribution")
 	}
 	e.next.Store(0)
 	if workers := min(e.workers, e.count); workers > 1 {

@@ -91,7 +91,7 @@ type VectorSink interface {
 // check refuses a query that does not fit.
 func (q *Query) check(d, rows int) error {
 	if len(q.Draws) == 0 {
-		return fmt.Errorf("query: no draw")
+		return fmt.Errorf("query: at least one draw is needed")
 	}
 	if !(q.Clip > 0) {
 		return fmt.Errorf("query: the clip must be positive (infinite for none), got %g", q.Clip)

@@ -135,7 +135,7 @@ func (o *MeanFieldOptions) check(d int) error {
 	case o.Inside && (!o.Joint || !(o.Records > 0)):
 		return errors.New("the divergence can be inside the clip only with joint gradients and a number of records")
 	case o.Preconditioned && (!o.Joint || o.Inside):
-		return errors.New("preconditioned gradients are joint ones, with the divergence outside the clip")
+		return errors.New("preconditioned gradients need joint gradients with the divergence outside the clip")
 	case o.Optimiser == nil || o.Schedule == nil || o.Steps < 1:
 		return errors.New("an optimiser, a schedule and a number of steps are needed")
 	case !(o.Average >= 0 && o.Average <= 1):
@@ -182,7 +182,7 @@ func (r *MeanField) divergence(dst []float64, scale float64) {
 // and moves q. It panics if the sum has another length.
 func (r *MeanField) Update(sum []float64) {
 	if len(sum) != r.query.Size(r.d) {
-		panic("mean field: the sum has another length than a contribution")
+		panic("mean field: the length of the sum differs from that of a contribution")
 	}
 	if r.o.Inside {
 		clear(r.gradient)

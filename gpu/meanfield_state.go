@@ -26,7 +26,7 @@ func (r *MeanField) SetState(state []float64) error {
 	}
 	step, averaged := int(state[0]), int(state[1])
 	if float64(step) != state[0] || step < 0 || step > r.o.Steps || float64(averaged) != state[1] || averaged < 0 || averaged > step {
-		return errors.New("mean field: the state's numbers of steps cannot be")
+		return errors.New("mean field: the state's numbers of steps are impossible")
 	}
 	if o, ok := r.o.Optimiser.(Lasting); ok {
 		if err := o.SetState(state[own:]); err != nil {

@@ -277,7 +277,7 @@ func newDenseLayout(shared *model.Shared, leaves []*leaf, support []span) (*dens
 	seen := map[int32]bool{}
 	for _, s := range support {
 		if s.to-s.from > maxDense {
-			return nil, fmt.Errorf("a record reaches %d coordinates by several ways or through a function of many; at most %d are allowed", s.to-s.from, maxDense)
+			return nil, fmt.Errorf("a record depends on %d coordinates in several ways or through a function of many; at most %d are allowed", s.to-s.from, maxDense)
 		}
 		for k := s.from; k < s.to; k++ {
 			if !seen[int32(k)] {

@@ -68,7 +68,7 @@ func TestRowsAreContributions(t *testing.T) {
 
 // A regression without further parameters passes rows, unless something other than a sink looks
 // at contributions.
-func TestWhatGoesByRows(t *testing.T) {
+func TestRegressionsPassRows(t *testing.T) {
 	rng := rand.New(rand.NewSource(4))
 	rows := func(name string, engine CPU, change func(q *Query)) bool {
 		m := build(t, name)

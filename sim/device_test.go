@@ -87,7 +87,7 @@ func playOn(t *testing.T, from device.Source, workers int, overrides ...study.Ov
 
 // When a device fails, the processor takes over in every client and round, with one message. If
 // the user demands the device, the run ends.
-func TestADeviceThatFails(t *testing.T) {
+func TestFailingDevice(t *testing.T) {
 	g := new(gone)
 	p, r, said, err := playOn(t, &source{devices: []device.Device{g}}, 2)
 	if err != nil || r.Accepted != 3 || g.closed != 1 {

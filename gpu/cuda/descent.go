@@ -164,7 +164,7 @@ func (v *Visit) check(d Device) error {
 	case v.Plan.Mechanism().Records() != t.records || v.Plan.Mechanism().Dim() != t.dim:
 		return errors.New("the plan is for other records, or for vectors of another length")
 	case v.Run.Step()+v.Plan.Steps() > o.Steps:
-		return fmt.Errorf("a plan of %d steps after %d of %d", v.Plan.Steps(), v.Run.Step(), o.Steps)
+		return fmt.Errorf("a plan of %d steps after step %d of %d is too long", v.Plan.Steps(), v.Run.Step(), o.Steps)
 	case v.Releases != nil && len(v.Releases) != v.Plan.Steps()*t.dim:
 		return fmt.Errorf("room for %d released numbers, want %d", len(v.Releases), v.Plan.Steps()*t.dim)
 	case len(o.CavityMean) != t.dim || len(o.CavityPrecision) != t.dim:
@@ -183,7 +183,7 @@ func Supports(o *gpu.MeanFieldOptions) error {
 	case o.Link != gpu.ExpLink:
 		return errors.New("a device takes steps in the logarithm of standard deviations")
 	case !math.IsInf(o.Clip, 1):
-		return errors.New("a device clips by the gate alone")
+		return errors.New("a device takes steps without a clip of the options")
 	}
 	if _, ok := o.Optimiser.(*gpu.Adam); !ok {
 		return errors.New("a device takes steps of Adam")

@@ -258,7 +258,7 @@ func TestDescentAgreesWithTheProcessor(t *testing.T) {
 }
 
 // Problems in one launch have the results that each has alone, in any order of threads.
-func TestProblemsKnowNothingOfEachOther(t *testing.T) {
+func TestProblemsAreIndependent(t *testing.T) {
 	s := scenes[2]
 	s.steps = 10
 	other := scenes[4]
@@ -297,7 +297,7 @@ func TestProblemsOfSeveralSizes(t *testing.T) {
 }
 
 // A second visit continues where the first one stopped.
-func TestVisitsGoOn(t *testing.T) {
+func TestSecondVisitContinues(t *testing.T) {
 	s := scenes[2]
 	d := devices[0]
 	m := s.mechanism(t)
@@ -356,7 +356,7 @@ func (s *spy) Launch(kernel string, blocks, threads, shared int, arguments ...ui
 
 // dpmech decides samples that a device leaves undecided, and the device takes the steps again
 // with the decisions. The results have the bits that they have without undecided samples.
-func TestWhatADeviceLeavesOpen(t *testing.T) {
+func TestUndecidedSamples(t *testing.T) {
 	s := scenes[0]
 	s.dim, s.records, s.steps = 40, 30, 120
 	d := &spy{Device: devices[0]}
@@ -395,7 +395,7 @@ func TestWhatADeviceLeavesOpen(t *testing.T) {
 }
 
 // When a device fails the run is unchanged, and the processor can take the same steps.
-func TestADeviceThatFails(t *testing.T) {
+func TestFailingDevice(t *testing.T) {
 	s := scenes[0]
 	s.dim, s.records, s.steps = 40, 30, 50
 	d := &spy{Device: devices[0]}

@@ -138,7 +138,7 @@ func TestGatheredVisitsThatFail(t *testing.T) {
 }
 
 // Members may bring several visits, and a visit without members waits for nobody.
-func TestGatheringsGoOn(t *testing.T) {
+func TestMembersBringSeveralVisits(t *testing.T) {
 	s := gatheringScene
 	d := &crowded{Device: devices[0], most: 100}
 	var g Gathering

@@ -38,7 +38,7 @@ func (b *Base) check(d int) error {
 		return nil
 	}
 	if len(b.Mean) != d || len(b.SD) != d || len(b.Priors) != d || math.IsNaN(b.Share) {
-		return fmt.Errorf("cuda: a base of %d coordinates, want %d, and a share of the prior", len(b.Mean), d)
+		return fmt.Errorf("cuda: a base has %d coordinates, want %d and a share of the prior", len(b.Mean), d)
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func places(d int, spans ...[2]int) error {
 	for _, s := range spans {
 		for i := s[0]; i < s[0]+s[1]; i++ {
 			if i < 0 || i >= d || taken[i] {
-				return fmt.Errorf("cuda: coordinate %d, of %d, does not exist or has two meanings", i, d)
+				return fmt.Errorf("cuda: coordinate %d, of %d, does not exist or is used twice", i, d)
 			}
 			taken[i] = true
 		}
@@ -168,7 +168,7 @@ func (m *Multilevel) check() error {
 	case len(m.Rows) != n*m.Features:
 		return errors.New("cuda: every outcome needs a row with a number for each feature")
 	case m.Scale >= 0 && !may || m.Scale < 0 && must || m.Family == Linear && m.Scale < 0 && !positive(m.Precision):
-		return errors.New("cuda: outcomes need what their family says: a coordinate of their spread, a positive precision, or neither")
+		return errors.New("cuda: outcomes need, depending on their family, a coordinate of their spread, a positive precision, or neither")
 	case m.Family == Robust && !positive(m.Degrees):
 		return fmt.Errorf("cuda: degrees of freedom must be positive and finite, got %g", m.Degrees)
 	}
@@ -179,7 +179,7 @@ func (m *Multilevel) check() error {
 		}
 		for _, g := range e.Group {
 			if g < 0 || g >= e.Groups {
-				return errors.New("cuda: a record is in a group that there is not")
+				return errors.New("cuda: a record is in a group that does not exist")
 			}
 		}
 		spans = append(spans, [2]int{e.Spread, 1}, [2]int{e.First, e.Groups})

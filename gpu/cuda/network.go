@@ -52,7 +52,7 @@ func (c *NetworkConfig) check() error {
 		}
 	}
 	if c.Batch < 1 || c.Batch > maxBatch {
-		return fmt.Errorf("cuda: batches of at most 1 to %d records are possible, got %d", maxBatch, c.Batch)
+		return fmt.Errorf("cuda: the largest batch must have 1 to %d records, got %d", maxBatch, c.Batch)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (n *Network) fits(plan NetworkPlan, moves []float32, releases []int64) erro
 	layers := n.cfg.layers()
 	switch {
 	case ok != n.cfg.Private:
-		return errors.New("a plan with a promise for a network without one, or the other way round")
+		return errors.New("plan and network must both be private or both not be")
 	case ok && !slices.Equal(private.Layers(), layers[:]):
 		return errors.New("the plan is for other layers")
 	case plan.Records() != n.records:

@@ -44,7 +44,7 @@ func (r *Regression) check() error {
 	case r.Family >= families:
 		return fmt.Errorf("cuda: no family has the number %d", r.Family)
 	case r.Family == Robust || r.Family == NegativeBinomial:
-		return errors.New("cuda: outcomes of a spread that is a coordinate are those of a Multilevel")
+		return errors.New("cuda: outcomes whose spread is a coordinate need a Multilevel")
 	case r.Dim < 1 || r.Dim > MaxDim:
 		return fmt.Errorf("cuda: the number of coordinates must lie in [1, %d], got %d", MaxDim, r.Dim)
 	case len(r.Rows) != r.Dim*len(r.Outcomes):

@@ -183,7 +183,7 @@ func checkBatch(t *testing.T, twin *dpmech.Plan, got []uint64, records, step int
 
 // If the highest word of an entry equals the draw, the lower words decide: the size is that of
 // the first entry above the draw.
-func TestSizesThatAgreeWithTheDrawInAWord(t *testing.T) {
+func TestSizesWithTheHighestWordOfTheDraw(t *testing.T) {
 	m := mechanism(t, dpmech.Poisson{Rate: 0.3, Selection: dpmech.Feistel}, 40, 1, 1, 1, 4)
 	d := devices[0]
 	words := wordsOf(t, plan(t, m, 1))
@@ -259,7 +259,7 @@ func TestNoiseIsThatOfThePlan(t *testing.T) {
 }
 
 // With bounds that are far apart many samples are undecided, and the device reports them.
-func TestTheDeviceSaysWhatItLeavesOpen(t *testing.T) {
+func TestDeviceReportsUndecidedSamples(t *testing.T) {
 	m := mechanism(t, dpmech.FullBatch{}, 1, 1, 16_384, 1, 2)
 	d := devices[0]
 	words := wordsOf(t, plan(t, m, 1))

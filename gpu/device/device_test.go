@@ -80,7 +80,7 @@ func (*still) Launch(string, int, int, int, ...uint64) error { return nil }
 var _ cuda.Device = new(still)
 
 // A device that computes nothing fails the test, and keeps no memory.
-func TestADeviceThatComputesNothing(t *testing.T) {
+func TestIdleDeviceFailsTheTest(t *testing.T) {
 	s := &still{memory: map[uint64][]uint64{}}
 	err := Test(s)
 	if err == nil || !strings.Contains(err.Error(), "another than the processor's") {

@@ -29,7 +29,7 @@ const (
 func Test(d cuda.Device) error {
 	err := test(d)
 	if err != nil {
-		return fmt.Errorf("%s: the test before it is used: %w", d.Name(), err)
+		return fmt.Errorf("%s failed the test before use: %w", d.Name(), err)
 	}
 	return nil
 }
@@ -184,14 +184,14 @@ func compare(v *cuda.Visit, run *gpu.MeanField, releases []int64, m *dpmech.Samp
 	got := v.Run.AppendState(nil)
 	for i, want := range run.AppendState(nil) {
 		if off := math.Abs(got[i] - want); !(off <= agreement*(1+math.Abs(want))) {
-			return fmt.Errorf("its q is another than the processor's, by %g", off)
+			return fmt.Errorf("its q differs from the processor's by %g", off)
 		}
 	}
 	// Rounding may change a record's truncated number by one step of the lattice.
 	most := testRecords * (1 + agreement*m.Clip()/m.Lattice().Step())
 	for i, want := range releases {
 		if off := math.Abs(float64(v.Releases[i] - want)); off > most {
-			return fmt.Errorf("a noisy sum is another than the processor's, by %g steps of the lattice", off)
+			return fmt.Errorf("a noisy sum differs from the processor's by %g steps of the lattice", off)
 		}
 	}
 	return nil

@@ -57,7 +57,7 @@ func TestDeviceFailsAfterTheSteps(t *testing.T) {
 }
 
 // A device fails in the middle of a plan, and then takes it again.
-func TestDeviceTakesAPlanAnew(t *testing.T) {
+func TestDeviceTakesAPlanAgain(t *testing.T) {
 	s := scenes[3]
 	want, tr := s.trainer(t), s.trainer(t)
 	s.attach(t, want, devices[0], true)

@@ -218,7 +218,7 @@ func TestDeviceAgreesWithTheProcessor(t *testing.T) {
 }
 
 // A device takes a step of the paper's network.
-func TestDeviceTakesAStepOfTheNetworkOfThePaper(t *testing.T) {
+func TestDeviceTakesAStepOfThePapersNetwork(t *testing.T) {
 	s := scene{Shape{784, 400, 50}, 1000, poisson(0.02), 64, 1, 1e4, 0.06, 0}
 	if err := s.differences(t, devices[0]); err != nil {
 		t.Error(err)

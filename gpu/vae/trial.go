@@ -26,7 +26,7 @@ var tryShape = Shape{Pixels: 45, Hidden: 33, Latent: 5}
 func Try(d cuda.Device) error {
 	err := try(d)
 	if err != nil {
-		return fmt.Errorf("%s: the test of a network before it is used: %w", d.Name(), err)
+		return fmt.Errorf("%s failed the test of a network: %w", d.Name(), err)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func compare(d cuda.Device, trainers [2]*Trainer, there, here *dpmech.ProductPla
 		{"second moments", device.second[:], processor.second[:]},
 	} {
 		if e := apart(of.a, of.b); !(e <= tryAgree) {
-			return fmt.Errorf("its %s are others than the processor's, by %g", of.name, e)
+			return fmt.Errorf("its %s differ from the processor's by %g", of.name, e)
 		}
 	}
 	return nil

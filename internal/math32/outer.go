@@ -27,7 +27,7 @@ func (o *Outer) Most() int { return o.most }
 // Put writes the vectors of a record to a place, with the outputs multiplied by factor.
 func (o *Outer) Put(place int, inputs, outputs []float32, factor float32) {
 	if len(inputs) != o.Inputs || len(outputs) != o.Outputs {
-		panic(fmt.Sprintf("single: a pair of %d and %d elements for %d and %d", len(inputs), len(outputs), o.Inputs, o.Outputs))
+		panic(fmt.Sprintf("math32: a pair of %d and %d elements for %d and %d", len(inputs), len(outputs), o.Inputs, o.Outputs))
 	}
 	stride := o.most * TileRows
 	at := place * TileRows

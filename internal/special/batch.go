@@ -3,13 +3,15 @@ package special
 import "math"
 
 // The batched functions compute one element after another without calls or branches, so that
-// the processor overlaps them, or in lanes. Exponentials and probabilities have the same bits
+// the processor overlaps them, Exponentials and probabilities have the same bits
 // on every machine, the other functions on all machines that do not fuse multiplications with
 // additions.
 
-// expOneByOne is ExpAll without lanes. Conversions forbid fused operations, so that
-// every element has the same bits either way.
-func expOneByOne(dst, x []float64) {
+// ExpAll writes eˣ for every element of x to dst, which may be x. The relative error is below
+// 4e-16 (a table of powers, 64 to the octave, and a polynomial of degree 5 for the rest);
+// math.Exp computes elements that overflow or underflow. Conversions forbid fused operations, so
+// that every machine computes the same bits.
+func ExpAll(dst, x []float64) {
 	x = x[:len(dst)]
 	for i, v := range x {
 		if !(v > -708 && v < 709) {
@@ -122,12 +124,14 @@ func TanhAll(dst, x []float64) {
 	}
 }
 
-// invLogitOneByOne is InvLogitAll without lanes.
-func invLogitOneByOne(prob, x []float64) {
+// InvLogitAll writes 1/(1+e⁻ˣ) to prob, which may not be x, for every element of x, with the
+// same bits as SoftplusAll.
+func InvLogitAll(prob, x []float64) {
+	prob = prob[:len(x)]
 	for i, u := range x {
 		prob[i] = -math.Abs(u)
 	}
-	expOneByOne(prob, prob)
+	ExpAll(prob, prob)
 	for i, u := range x {
 		prob[i] = invLogitOf(prob[i], u)
 	}

@@ -172,7 +172,7 @@ func TestAccountingOfD3P(t *testing.T) {
 }
 
 // Noise and rate follow from the public number of images, not from the number in the file.
-func TestNothingFollowsFromTheNumberOfImages(t *testing.T) {
+func TestNoiseFollowsFromThePublicNumberOfImages(t *testing.T) {
 	dir := folder(t)
 	write(t, filepath.Join(dir, "train.idx.gz"), idx(199))
 	run, result := play(t, dir, 1)
@@ -191,7 +191,7 @@ func TestNothingFollowsFromTheNumberOfImages(t *testing.T) {
 func TestLoadRefuses(t *testing.T) {
 	dir := folder(t)
 	for setting, want := range map[string]string{
-		"autoencoder.version=2":       "version 2 is not known",
+		"autoencoder.version=2":       "version 2 is unknown",
 		"autoencoder.hidden=0":        "must lie between 1",
 		"autoencoder.layers=3":        "unknown key",
 		"training.batch=201":          "must lie between 1 and 200",
@@ -219,14 +219,14 @@ func TestReadImagesRefuses(t *testing.T) {
 		return b
 	}
 	for want, file := range map[string][]byte{
-		"its head":         good[:9],
-		"begins with":      change(3, 1),
-		"has 0 images":     change(7, 0),
-		"has 259 images":   change(6, 1),
-		"images of 6 by 0": change(15, 0),
-		"ends in image 3":  good[:len(good)-1],
-		"goes on":          append(bytes.Clone(good), 0),
-		"images of 16":     change(8, 255),
+		"its head":            good[:9],
+		"begins with":         change(3, 1),
+		"has 0 images":        change(7, 0),
+		"has 259 images":      change(6, 1),
+		"images of 6 by 0":    change(15, 0),
+		"ends within image 3": good[:len(good)-1],
+		"has more bytes":      append(bytes.Clone(good), 0),
+		"images of 16":        change(8, 255),
 	} {
 		if want == "images of 16" {
 			want = "pixels are possible"

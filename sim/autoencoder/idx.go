@@ -51,22 +51,22 @@ func readIdx(r io.Reader, most int) (*Images, error) {
 	}
 	switch {
 	case head.Magic != idxImages:
-		return nil, fmt.Errorf("begins with %#08x, a file of images in the idx format with %#08x", head.Magic, uint32(idxImages))
+		return nil, fmt.Errorf("begins with %#08x; a file of images in the idx format begins with %#08x", head.Magic, uint32(idxImages))
 	case head.Count < 1 || int64(head.Count) > int64(most):
-		return nil, fmt.Errorf("has %d images, from 1 to %d are possible", head.Count, most)
+		return nil, fmt.Errorf("has %d images; from 1 to %d are possible", head.Count, most)
 	case head.Height < 1 || head.Width < 1 || head.Height > vae.MaxSide || head.Width > vae.MaxSide || head.Height*head.Width > vae.MaxSide:
-		return nil, fmt.Errorf("has images of %d by %d pixels, %d pixels are possible", head.Height, head.Width, vae.MaxSide)
+		return nil, fmt.Errorf("has images of %d by %d pixels; at most %d pixels are possible", head.Height, head.Width, vae.MaxSide)
 	}
 	images := &Images{Height: int(head.Height), Width: int(head.Width)}
 	for i := range head.Count { // memory grows with the images read, not with the count in the head
 		image := make([]byte, head.Height*head.Width)
 		if _, err := io.ReadFull(r, image); err != nil {
-			return nil, fmt.Errorf("ends in image %d of %d: %w", i+1, head.Count, err)
+			return nil, fmt.Errorf("ends within image %d of %d: %w", i+1, head.Count, err)
 		}
 		images.Pixels = append(images.Pixels, image)
 	}
 	if _, err := io.ReadFull(r, make([]byte, 1)); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("goes on after its %d images", head.Count)
+		return nil, fmt.Errorf("has more bytes after its %d images", head.Count)
 	}
 	return images, nil
 }

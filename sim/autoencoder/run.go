@@ -96,10 +96,10 @@ func (r *Run) read() error {
 		}
 	}
 	if a, b := r.train, r.test; a.Height != b.Height || a.Width != b.Width {
-		return errors.New("autoencoder: images to learn from and images of the test have different sizes")
+		return errors.New("autoencoder: images for training and for the test have different sizes")
 	}
 	if n := len(r.train.Pixels); n != r.Spec.Records && r.Spec.Privacy == nil {
-		return fmt.Errorf("autoencoder: training.records is %d, and there are %d images to learn from", r.Spec.Records, n)
+		return fmt.Errorf("autoencoder: training.records is %d, but the file has %d images", r.Spec.Records, n)
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func Load(path string, settings []string) (*Spec, error) {
 func (s *Spec) readNetwork(t *document.Table) {
 	t.Require("version", "write version = 1, the version of the language")
 	if v, ok := t.Int("version"); ok && v != Version {
-		t.Errorf("version", "version %d is not known here: this program reads version %d", v, Version)
+		t.Errorf("version", "version %d is unknown; this program reads version %d", v, Version)
 	}
 	t.Require("name", `write name = "mnist", a name for the folder of results`)
 	s.Name, _ = t.String("name")

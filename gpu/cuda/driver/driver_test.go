@@ -179,7 +179,7 @@ func play(t *testing.T, what, dir string, settings ...string) (string, int) {
 
 // If something is missing, the program starts, and its error names what is missing, where, and
 // the remedy.
-func TestWhatIsMissing(t *testing.T) {
+func TestMissingDriver(t *testing.T) {
 	good, empty := fake(t, source(t)), fake(t, "int nothing;")
 	for _, c := range []struct {
 		name, dir, set string

@@ -67,7 +67,7 @@ func (m *Machine) Free(memory uint64) error {
 	defer m.mutex.Unlock()
 	piece, ok := m.memory[memory]
 	if !ok {
-		return m.d.failed("give memory back", errors.New("nobody took it"))
+		return m.d.failed("free memory", errors.New("it was not allocated"))
 	}
 	delete(m.memory, memory)
 	return piece.Free()

@@ -9,7 +9,7 @@ package emulator
 #include <string.h>
 #include "launch.h"
 
-// Addresses of the device are numbers to Go.
+// Go code sees the device's addresses as numbers.
 static unsigned long long allocate(size_t bytes) {
 	void *p = malloc(bytes ? bytes : 1);
 	if (p) memset(p, 0xa5, bytes);
@@ -37,25 +37,25 @@ import (
 	"fedpvi/gpu/cuda/kernel"
 )
 
-// The build cache knows what a package embeds, and not what its C++ includes: so this
-// package is compiled anew when a kernel changes.
+// The build cache knows the files that a package embeds, but not those that its C++ code
+// includes. Embedding the sources makes Go compile this package again when a kernel changes.
 var _ = kernel.Sources
 
-// An Order is that in which the threads of a block run that can.
+// An Order is the order in which the runnable threads of a block run.
 type Order int
 
-// The orders. Results do not depend on them, unless a barrier is missing.
+// The orders. Results depend on them only if a barrier is missing.
 const (
 	Forward  Order = C.EMULATOR_FORWARD
 	Backward Order = C.EMULATOR_BACKWARD
 	Shuffled Order = C.EMULATOR_SHUFFLED
 )
 
-// A Device is the processor in the place of a graphics card. Kernels run one at a time.
-// It implements cuda.Device.
+// A Device emulates a graphics card on the processor and implements cuda.Device. Kernels run
+// one at a time.
 type Device struct{ Order Order }
 
-// Name says what computes.
+// Name names the device, for reports.
 func (*Device) Name() string { return "emulated device" }
 
 // Kernels returns the names of all kernels.
@@ -66,7 +66,7 @@ func Kernels() (names []string) {
 	return names
 }
 
-// Alloc returns memory of so many bytes, which holds garbage.
+// Alloc returns new memory of that many bytes, which holds garbage.
 func (*Device) Alloc(bytes int) (uint64, error) {
 	p := uint64(C.allocate(C.size_t(bytes)))
 	if p == 0 {
@@ -75,7 +75,7 @@ func (*Device) Alloc(bytes int) (uint64, error) {
 	return p, nil
 }
 
-// Free overwrites memory and gives it back.
+// Free overwrites memory and frees it.
 func (*Device) Free(memory uint64) error {
 	C.clear(C.ulonglong(memory))
 	C.release(C.ulonglong(memory))
@@ -114,7 +114,7 @@ func (d *Device) Launch(name string, blocks, threads, shared int, arguments ...u
 	case C.EMULATOR_BAD_SHAPE:
 		return fmt.Errorf("emulator: %s cannot run in %d blocks of %d threads with %d bytes of shared memory", name, blocks, threads, shared)
 	case C.EMULATOR_STUCK:
-		return fmt.Errorf("emulator: %s: threads wait for others that do not come", name)
+		return fmt.Errorf("emulator: %s: threads wait for others that never arrive", name)
 	case C.EMULATOR_BEYOND:
 		return fmt.Errorf("emulator: %s writes beyond its %d bytes of shared memory", name, shared)
 	}

@@ -1,16 +1,16 @@
-// The part of CUDA C++ that prelude.h promises, on a processor.
+// The parts of CUDA C++ that prelude.h provides, on a processor.
 //
-// Every thread of a block is a fiber that runs until it waits. Blocks run one after the
-// other. So the emulator finds errors of logic, a barrier that not all threads reach,
-// shared memory that is read before it is written, and, by running fibers in several
-// orders, most places where a barrier is missing; it does not find what depends on the
-// memory model of a device.
+// Every thread of a block is a fiber that runs until it waits. Blocks run one after the other.
+// So the emulator finds errors of logic, barriers that not all threads reach, shared memory
+// that is read before it is written, and, by running fibers in several orders, most places
+// where a barrier is missing. It does not find errors that depend on the memory model of a
+// device.
 #pragma once
 
 #include <cmath>
 #include <utility>
 
-// Flags of the build tool do not include this one.
+// The build flags do not include this option.
 #pragma GCC optimize("fp-contract=off")
 
 #define DEVICE static inline
@@ -29,15 +29,15 @@ struct Place {
 	u32 thread, threads, block, blocks;
 };
 
-extern Place place; // of the fiber that runs
+extern Place place; // of the running fiber
 extern u64 *shared;
 
 void sync_block();
 u32 exchange(u32 value, u32 step);
 u32 ballot(bool yes);
 
-// A kernel by its name, and what calls it with pointers to its parameters, of which there
-// are so many.
+// A kernel: its name, a function that calls it with pointers to its parameters, and the number
+// of parameters.
 struct Kernel {
 	const char *name;
 	void (*call)(void **parameters);

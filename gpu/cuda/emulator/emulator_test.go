@@ -80,7 +80,7 @@ func TestAnOrderShowsAMissingBarrier(t *testing.T) {
 }
 
 // So does a kernel without the barrier that keeps one warp from overtaking another.
-func TestAnOrderShowsAWarpThatOvertakes(t *testing.T) {
+func TestAnOrderShowsAnOvertakingWarp(t *testing.T) {
 	var results [2][]uint64
 	for i, o := range []Order{Forward, Backward} {
 		d := &Device{Order: o}
@@ -177,7 +177,7 @@ func TestAtomicSums(t *testing.T) {
 	}
 }
 
-func TestWhatWouldHangIsAnError(t *testing.T) {
+func TestDeadlockIsAnError(t *testing.T) {
 	for _, o := range orders {
 		if _, err := try(t, o, "probe_stuck", [2]int{1, 5}, 5); err == nil || !strings.Contains(err.Error(), "wait") {
 			t.Errorf("threads that wait for ever: %v", err)
@@ -194,7 +194,7 @@ func TestWhatWouldHangIsAnError(t *testing.T) {
 	}
 }
 
-func TestWhatIsBeyondSharedMemoryIsAnError(t *testing.T) {
+func TestWriteBeyondSharedMemoryIsAnError(t *testing.T) {
 	d := &Device{}
 	p, err := d.Alloc(8 * 64)
 	if err != nil {
@@ -215,7 +215,7 @@ func TestSharedMemoryBeginsWithGarbage(t *testing.T) {
 }
 
 // The emulator has every kernel that a device has.
-func TestNoKernelIsLeftOut(t *testing.T) {
+func TestEmulatorHasAllKernels(t *testing.T) {
 	var compiled, emulated []string
 	lines := bufio.NewScanner(strings.NewReader(kernel.PTX))
 	for lines.Scan() {

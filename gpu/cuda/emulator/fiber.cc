@@ -8,7 +8,8 @@ namespace emulator {
 
 #if defined(__x86_64__)
 
-// What the System V ABI has a call preserve; control words stay as they are.
+// Saves the registers that the System V ABI preserves over a call. Control words stay as they
+// are.
 asm(R"(
 .text
 .globl emulator_switch
@@ -33,7 +34,8 @@ emulator_switch:
 )");
 
 void fresh_fiber(Context *c, char *stack, std::size_t size, void (*entry)()) {
-	// A function begins eight bytes beside a multiple of sixteen.
+	// At the beginning of a function the stack pointer is eight bytes off a multiple of
+	// sixteen.
 	auto top = (void **)((uintptr_t)(stack + size) & ~(uintptr_t)15);
 	*--top = nullptr;
 	*--top = (void *)entry;

@@ -19,7 +19,7 @@ constexpr u32 most_threads = 1024, warp = 32;
 constexpr u32 most_shared = 96 << 10; // bytes
 constexpr std::size_t stack_size = 64 << 10;
 
-// A barrier is passed when all that it is for have come.
+// A barrier opens when all of its threads have come.
 struct Barrier {
 	u32 expected, arrived;
 	u64 passed;
@@ -27,8 +27,8 @@ struct Barrier {
 
 struct Fiber {
 	Context context;
-	Barrier *at; // nullptr unless it waits
-	u64 passed;  // of the barrier when it came
+	Barrier *at; // the barrier that the fiber waits at, or nullptr
+	u64 passed;  // value of the barrier's counter when it came
 	bool ended;
 };
 
@@ -68,7 +68,7 @@ void run_fiber() {
 	__builtin_unreachable();
 }
 
-// Which is i-th of n in an order.
+// Returns the i-th of n numbers in an order.
 u32 nth(u32 i, u32 n, int order, u64 &state) {
 	switch (order) {
 	case EMULATOR_BACKWARD:
@@ -82,8 +82,8 @@ u32 nth(u32 i, u32 n, int order, u64 &state) {
 
 bool can_run(const Fiber &f) { return !f.ended && (!f.at || f.at->passed != f.passed); }
 
-// Runs a warp as far as it comes without others, so that the warps of a block are as far
-// apart as barriers let them be. Reports whether any of its threads ran.
+// Runs a warp until all of its threads wait for others, so that the warps of a block are as far
+// apart as barriers permit. Returns whether any thread ran.
 bool run_warp(u32 first, int order, u32 &left) {
 	const u32 lanes = place.threads - first < warp ? place.threads - first : warp;
 	bool ran = false;
@@ -103,7 +103,7 @@ bool run_warp(u32 first, int order, u32 &left) {
 	return ran;
 }
 
-// Runs the threads of one block, and reports whether all came to an end.
+// Runs the threads of one block. Returns whether all finished.
 bool run_block(int order, u64 &state) {
 	const u32 n = place.threads;
 	whole = {n, 0, 0};
@@ -111,7 +111,7 @@ bool run_block(int order, u64 &state) {
 		if (i % warp == 0) warps[i / warp] = {{n - i < warp ? n - i : warp, 0, 0}, {}};
 		fibers[i].at = nullptr;
 		fibers[i].ended = false;
-		// Not all a power of two apart, where they would share a few lines of the cache.
+		// Stacks at distances of a power of two would share a few lines of the cache.
 		fresh_fiber(&fibers[i].context, stacks + i * stack_size, stack_size - i % 61 * 192, run_fiber);
 	}
 	const u32 count = (n + warp - 1) / warp;
@@ -169,7 +169,7 @@ int emulator_find(const char *name) {
 }
 
 int emulator_launch(int kernel, unsigned blocks, unsigned threads, unsigned shared_bytes, void **parameters, int order) {
-	constexpr unsigned beyond = 1024; // bytes that nobody may touch
+	constexpr unsigned beyond = 1024; // guard bytes after the shared memory
 	static u64 memory[(most_shared + beyond) / 8];
 	if (kernel < 0 || kernel >= kernel_count) return EMULATOR_NO_KERNEL;
 	if (blocks < 1 || threads < 1 || threads > most_threads || shared_bytes > most_shared) return EMULATOR_BAD_SHAPE;

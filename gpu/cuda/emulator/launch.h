@@ -1,18 +1,18 @@
-// Starting kernels: what Go and the driver's functions call.
+// Launching kernels, for Go and for the driver's functions.
 #pragma once
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-// The order in which the threads that can run do so, and in which blocks do.
+// The order of runnable threads, and of blocks.
 enum emulator_order { EMULATOR_FORWARD, EMULATOR_BACKWARD, EMULATOR_SHUFFLED };
 
 enum emulator_result {
 	EMULATOR_DONE,
 	EMULATOR_NO_KERNEL,
 	EMULATOR_BAD_SHAPE, // of grid, block or shared memory
-	EMULATOR_STUCK,     // threads wait for others that ended, or wait elsewhere
+	EMULATOR_STUCK,     // threads wait for others that have finished or wait elsewhere
 	EMULATOR_BEYOND,    // a block wrote beyond its shared memory
 	EMULATOR_NO_MEMORY,
 };

@@ -1,4 +1,4 @@
-// Kernels that show what the emulator does, for its own tests.
+// Kernels for the emulator's own tests.
 #pragma once
 
 #include "../kernel/prelude.h"
@@ -11,15 +11,15 @@ KERNEL void probe_reverse(u64 *out, const u64 *in) {
 	out[global_index()] = shared_memory[n - 1 - t];
 }
 
-// The same without the barrier that it needs.
+// Does so without the barrier that it needs.
 KERNEL void probe_reverse_racing(u64 *out, const u64 *in) {
 	u32 t = thread_index(), n = block_size();
 	shared_memory[t] = in[global_index()];
 	out[global_index()] = shared_memory[n - 1 - t];
 }
 
-// Tells all warps rounds times what the first one says, without the barrier that lets all
-// hear it before the next word.
+// The first warp publishes a word rounds times, without the barrier that lets all warps read it
+// before the next word.
 KERNEL void probe_overtaking(u64 *out, u64 rounds) {
 	u64 heard = 0;
 	for (u64 i = 0; i < rounds; i++) {
@@ -30,7 +30,7 @@ KERNEL void probe_overtaking(u64 *out, u64 rounds) {
 	out[global_index()] = heard;
 }
 
-// Writes the sum of every warp's values, and who of it has an odd one.
+// Writes the sum of every warp's values, and a bit for each thread with an odd value.
 KERNEL void probe_warp(u64 *sums, u64 *odd, const u64 *in) {
 	u32 sum = (u32)in[global_index()];
 	u32 bits = ballot(sum % 2 == 1);
@@ -42,7 +42,7 @@ KERNEL void probe_warp(u64 *sums, u64 *odd, const u64 *in) {
 // Adds every value to a total.
 KERNEL void probe_total(u64 *total, const u64 *in) { add_atomically(total, in[global_index()]); }
 
-// Passes many barriers: every thread passes its number on to the next one, rounds times.
+// Passes many barriers: every thread passes its number to the next one, rounds times.
 KERNEL void probe_ring(u64 *out, u64 rounds) {
 	u32 t = thread_index(), n = block_size();
 	u64 mine = t;
@@ -55,11 +55,11 @@ KERNEL void probe_ring(u64 *out, u64 rounds) {
 	out[global_index()] = mine;
 }
 
-// Waits for a thread that does not come.
+// Waits for a thread that never arrives.
 KERNEL void probe_stuck(u64 *out) {
 	if (thread_index() != 1) sync_block();
 	out[global_index()] = 1;
 }
 
-// Reads what nobody has written.
+// Reads shared memory that nobody has written.
 KERNEL void probe_garbage(u64 *out) { out[global_index()] = shared_memory[thread_index()]; }

@@ -41,7 +41,7 @@ func TestPTXIsOfTheSources(t *testing.T) {
 }
 
 // The PTX in the repository is the compiler's output.
-func TestPTXIsWhatTheCompilerMakes(t *testing.T) {
+func TestPTXIsTheCompilersOutput(t *testing.T) {
 	makefile, err := os.ReadFile("../../../Makefile")
 	if err != nil {
 		t.Fatal(err)

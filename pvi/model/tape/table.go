@@ -56,7 +56,7 @@ func Load(v *ir.Verified, rows int, columns [][]float64) (*Table, error) {
 
 func checkColumn(c *ir.Column, rows int, values []float64) error {
 	if len(values) != rows*c.Width() {
-		return fmt.Errorf("column %q has %d values, and %d rows of %d are expected", c.Name, len(values), rows, c.Width())
+		return fmt.Errorf("column %q has %d values, want %d rows of %d", c.Name, len(values), rows, c.Width())
 	}
 	for _, x := range values {
 		switch {
@@ -65,7 +65,7 @@ func checkColumn(c *ir.Column, rows int, values []float64) error {
 		case x < c.Lower || x > c.Upper:
 			return fmt.Errorf("column %q has a value outside its public bounds %g..%g", c.Name, c.Lower, c.Upper)
 		case c.Integer && x != math.Trunc(x):
-			return fmt.Errorf("column %q has a value that is no whole number", c.Name)
+			return fmt.Errorf("column %q has a value that is not an integer", c.Name)
 		}
 	}
 	return nil

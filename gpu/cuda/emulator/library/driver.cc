@@ -1,8 +1,8 @@
-// A libcuda.so.1 with emulated devices: programs that are built for a CUDA driver run the
-// kernels on a processor (make test-cuda). What is launched is done when the call returns.
-// EMULATED_ORDER is the order of threads, 0 to 2; EMULATED_DEVICES how many devices there are,
-// one by default; and EMULATED_TRACE a file to which every launch adds a line, its device,
-// its kernel and how many blocks it has.
+// A libcuda.so.1 with emulated devices: programs built for a CUDA driver run the kernels on a
+// processor (make test-cuda). A launch is complete when the call returns. EMULATED_ORDER is the
+// order of threads, 0 to 2. EMULATED_DEVICES is the number of devices, one by default.
+// EMULATED_TRACE is a file to which every launch adds a line with its device, its kernel and
+// its number of blocks.
 #define CUDA_VISIBILITY "default"
 #include <cuda.h>
 
@@ -27,7 +27,7 @@ struct Work {
 	std::vector<unsigned long long> parameters;
 };
 
-// The context of a device is its number and one.
+// The context of a device is its number plus one.
 thread_local CUcontext current;
 thread_local bool capturing;
 thread_local std::vector<Work> captured;
@@ -36,7 +36,7 @@ struct Piece {
 	size_t bytes;
 	CUcontext of;
 };
-std::mutex memory; // guards what follows
+std::mutex memory; // guards in_use and the rest
 std::map<CUdeviceptr, Piece> taken;
 std::map<CUcontext, size_t> in_use; // bytes
 
@@ -66,7 +66,8 @@ CUresult run(Work &w) {
 	return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-// Whether so many bytes from an address on are in one piece that was allocated on this device.
+// Returns whether n bytes from an address on lie in one piece that was allocated on this
+// device.
 bool inside(CUdeviceptr p, size_t n) {
 	std::lock_guard<std::mutex> lock(memory);
 	auto piece = taken.upper_bound(p);
@@ -147,7 +148,8 @@ CUresult cuMemFree_v2(CUdeviceptr p) {
 	std::lock_guard<std::mutex> lock(memory);
 	auto piece = taken.find(p);
 	if (piece == taken.end() || piece->second.of != current) return CUDA_ERROR_INVALID_VALUE;
-	// This program overwrites what it gives back: what is left there is left for others.
+	// Programs must overwrite memory before they free it; anything left would be visible to
+	// others.
 	const char *at = (const char *)p;
 	for (size_t i = 0; i < piece->second.bytes; i++) {
 		if (at[i]) return CUDA_ERROR_INVALID_VALUE;
@@ -172,7 +174,7 @@ CUresult cuMemsetD8_v2(CUdeviceptr d, unsigned char v, size_t n) {
 	return bound();
 }
 
-// Of a module the emulator has the kernels already: the text has to name no others.
+// The emulator has the kernels already, but checks that the text names no others.
 CUresult cuModuleLoadDataEx(CUmodule *m, const void *image, unsigned int, CUjit_option *, void **) {
 	static const char entry[] = ".entry ";
 	for (const char *at = (const char *)image; (at = strstr(at, entry));) {
@@ -209,7 +211,7 @@ CUresult cuEventSynchronize(CUevent) { return bound(); }
 CUresult cuEventElapsedTime(float *ms, CUevent, CUevent) { *ms = 0; return bound(); }
 CUresult cuEventDestroy_v2(CUevent) { return bound(); }
 
-// Graphs are launches in order.
+// Graphs replay launches in order.
 CUresult cuStreamBeginCapture_v2(CUstream, CUstreamCaptureMode) {
 	capturing = true;
 	captured.clear();
