@@ -193,7 +193,9 @@ func bundleWith(t *testing.T, h *house, consent func(envelope []byte) []byte, as
 		w.Answer(ask, client, envelope)
 		w.Entries(kept.Items())
 		for n := uint64(1); n <= kept.Items(); n++ {
-			w.Entry(kept.Item(n))
+			envelope, body, err := kept.Item(n)
+			check(t, err)
+			w.Entry(envelope, body)
 		}
 		return w.Close()
 	}))

@@ -12,38 +12,12 @@ import (
 	"fedpvi/transport"
 )
 
-// An answer that came whole is opened in memory. One that came in pieces is in the store, and may be long: it is
-// opened there twice, a chunk after the other. First all of it is checked, its hash against what was signed and
-// every chunk, by who calls; then the loop adds it up, and each chunk is checked again before a number of it
-// counts. Between the two its pieces do not change: bytes that are there are never written over, and if they
-// are dropped, the offer is another.
+// An answer that came whole is opened in memory. One that came in pieces may be long: it is in the store, and its
+// seal is checked there chunk by chunk, by the goroutine of the call, before the loop reads it into memory and
+// adds it up. Its bytes do not change between the two: bytes that have come are never written over, and if they
+// are dropped, the offer is another one.
 
-// encoded is an answer that is in memory or in the store.
-type encoded interface {
-	Len() int
-	Each(f func(part []byte) error) error
-}
-
-// whole is an answer in memory.
-type whole []byte
-
-func (b whole) Len() int                             { return len(b) }
-func (b whole) Each(f func(part []byte) error) error { return f(b) }
-
-// gathered returns the bytes of an answer.
-func gathered(m encoded) ([]byte, error) {
-	if b, ok := m.(whole); ok {
-		return b, nil
-	}
-	b := make([]byte, 0, m.Len())
-	err := m.Each(func(part []byte) error {
-		b = append(b, part...)
-		return nil
-	})
-	return b, err
-}
-
-// errChanged says that an answer is another than it was when it was checked.
+// errChanged is returned for an answer that was checked and cannot be read again.
 var errChanged = fmt.Errorf("%w: an answer that was checked cannot be read again", store.ErrDamaged)
 
 // A stored answer is the body of one of which all pieces are in the store.
@@ -62,7 +36,11 @@ func (a stored) ReadAt(b []byte, from int64) (int, error) {
 
 // stored returns the body of an answer all of which has come.
 func (s *Study) stored(w *written) stored {
-	return stored{int64(w.release.Body.Size), func(b []byte, from int64) error {
+	size := int64(w.release.Body.Size)
+	if w.value != nil && w.value.Long() {
+		return stored{size, func(b []byte, from int64) error { return s.hub.store.ReadFile(s.hash, w.value, b, from) }}
+	}
+	return stored{size, func(b []byte, from int64) error {
 		return s.look(func(kept store.Study) error { return kept.ReadAnswer(w.key, b, from) })
 	}}
 }
@@ -76,9 +54,12 @@ func (a stored) body() (transcript.Body, error) {
 	return transcript.Body{Size: uint64(a.size), Hash: Hash(sum.Sum(nil))}, nil
 }
 
-// opened returns what is sealed in an answer, all of which was checked. A fault is one of the answer, an error
+// A payload returns the opened bytes of an answer.
+type payload func() ([]byte, error)
+
+// opened checks an answer, and returns its payload. A fault is one of the answer, an error
 // one of this machine.
-func (s *Study) opened(w *written) (payload encoded, fault, err error) {
+func (s *Study) opened(w *written) (p payload, fault, err error) {
 	var body transcript.Body
 	at := s.stored(w)
 	if w.whole != nil {
@@ -91,12 +72,12 @@ func (s *Study) opened(w *written) (payload encoded, fault, err error) {
 	}
 	err = s.hub.options.traced("open", func() error {
 		if w.whole == nil {
-			p, err := s.opener.openAt(w.release.Header, at)
-			payload = checked{p}
+			sealed, err := s.opener.openAt(w.release.Header, at)
+			p = func() ([]byte, error) { return gathered(sealed) }
 			return err
 		}
-		p, err := s.opener.open(w.release.Header, w.whole)
-		payload = whole(p)
+		b, err := s.opener.open(w.release.Header, w.whole)
+		p = func() ([]byte, error) { return b, nil }
 		return err
 	})
 	switch {
@@ -105,21 +86,18 @@ func (s *Study) opened(w *written) (payload encoded, fault, err error) {
 	case errors.Is(err, seal.ErrForm), errors.Is(err, seal.ErrOpen), errors.Is(err, seal.ErrContext):
 		return nil, malformed("the release", err), nil
 	}
-	return payload, nil, err
+	return p, nil, err
 }
 
-// A checked payload is opened again as it is read.
-type checked struct{ *seal.Payload }
-
-// Each hands it to f. That it cannot be read again is [errChanged].
-func (c checked) Each(f func(part []byte) error) error {
-	var own error
-	err := c.Payload.Each(func(part []byte) error {
-		own = f(part)
-		return own
+// gathered returns the bytes of a payload in the store, which was checked before.
+func gathered(p *seal.Payload) ([]byte, error) {
+	b := make([]byte, 0, p.Len())
+	err := p.Each(func(part []byte) error {
+		b = append(b, part...)
+		return nil
 	})
-	if err != nil && own == nil {
-		return fmt.Errorf("%w: %w", errChanged, err)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errChanged, err)
 	}
-	return err
+	return b, nil
 }

@@ -71,7 +71,7 @@ func (s *longStand) standing() []byte {
 }
 
 // checkedAnswer sends all of an answer, and returns it checked and not yet taken.
-func (s *longStand) checkedAnswer(p *party, i transport.Item) (*written, encoded) {
+func (s *longStand) checkedAnswer(p *party, i transport.Item) (*written, payload) {
 	s.t.Helper()
 	_, err := s.study.Offer(s.t.Context(), p.peer, i.Envelope, nil)
 	check(s.t, err)
@@ -90,7 +90,7 @@ func (s *longStand) checkedAnswer(p *party, i transport.Item) (*written, encoded
 	return w, payload
 }
 
-func (s *longStand) take(p *party, w *written, payload encoded) error {
+func (s *longStand) take(p *party, w *written, payload payload) error {
 	return s.study.asClient(s.t.Context(), p.peer, func(b *batch, c *client) error {
 		return b.take(p.peer.Name, c, w, payload)
 	})
@@ -260,10 +260,10 @@ func TestLongAnswerTakesLittleMemory(t *testing.T) {
 	}
 	before := s.standing()
 	var w *written
-	var payload encoded
-	sent := memory.Allocated(func() { w, payload = s.checkedAnswer(s.north, good) })
+	var opened payload
+	sent := memory.Allocated(func() { w, opened = s.checkedAnswer(s.north, good) })
 	inUse := live()
-	var again encoded
+	var again payload
 	checked := memory.Allocated(func() {
 		var err error
 		if again, _, err = s.study.opened(w); err != nil {
@@ -274,7 +274,7 @@ func TestLongAnswerTakesLittleMemory(t *testing.T) {
 		t.Errorf("an answer that was checked keeps %d bytes", now-inUse)
 	}
 	runtime.KeepAlive(again)
-	added := memory.Allocated(func() { check(t, s.take(s.north, w, payload)) })
+	added := memory.Allocated(func() { check(t, s.take(s.north, w, opened)) })
 	if bytes.Equal(s.standing(), before) {
 		t.Error("it was not taken")
 	}

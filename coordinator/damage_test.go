@@ -15,11 +15,13 @@ import (
 func TestDamagedStatesAreRefused(t *testing.T) {
 	for name, damage := range map[string]func(s *stand, kept store.Study) error{
 		"the last entry": func(_ *stand, kept store.Study) error {
-			envelope, body := kept.Item(kept.Items())
+			envelope, body, err := kept.Item(kept.Items())
+			check(t, err)
 			return kept.Append(kept.Items(), envelope, store.Short(append(body, 0)), 1)
 		},
 		"the roster": func(_ *stand, kept store.Study) error {
-			envelope, body := kept.Item(1)
+			envelope, body, err := kept.Item(1)
+			check(t, err)
 			return kept.Append(1, envelope, store.Short(bytes.ToUpper(body)), 0)
 		},
 		"a client's entry":       func(_ *stand, kept store.Study) error { return kept.Put(store.Entry, "north", []byte("north")) },

@@ -41,7 +41,11 @@ func (s *Study) WriteBundle(w io.Writer) error {
 		n := kept.Items()
 		out.Entries(n)
 		for i := uint64(1); i <= n; i++ {
-			out.Entry(kept.Item(i))
+			envelope, body, err := kept.Item(i)
+			if err != nil {
+				return err
+			}
+			out.Entry(envelope, body)
 		}
 		return out.Close()
 	})

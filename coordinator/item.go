@@ -15,7 +15,7 @@ func (s *Study) newItem(e transcript.Entry, envelope []byte, body *store.Value) 
 	if body.Long() {
 		i.Stored = &storedBody{s, e.Number, e.Body}
 	} else {
-		i.Body = body.Head
+		i.Body = body.Bytes
 	}
 	return i
 }
@@ -36,8 +36,8 @@ func (s *Study) item(number uint64) (i transport.Item, err error) {
 			i.Stored = &storedBody{s, number, e.Body}
 			return nil
 		}
-		_, i.Body = kept.Item(number)
-		return nil
+		_, i.Body, err = kept.Item(number)
+		return err
 	})
 	return i, err
 }

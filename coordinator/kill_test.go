@@ -9,19 +9,22 @@ import (
 
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/transcript"
+	"fedpvi/internal/durable"
 	"fedpvi/transport"
 )
 
 var errKilled = errors.New("killed")
 
-// A guillotine lets commits through until it falls, at the commit with a number: before
-// what was committed is on disk, or just after. From then on nothing is committed.
+// A guillotine lets commits and changes of files through until it falls, at the step with a number: before
+// the step is on the disk, or just after. From then on nothing is written.
 type guillotine struct {
 	at    int // 0: never
 	after bool
 	once  bool // a transaction that fails, and none after it: nobody is killed
 	seen  int
 	fell  bool
+
+	system durable.System
 }
 
 func (g *guillotine) commit(commit func() error) error {
@@ -40,6 +43,44 @@ func (g *guillotine) commit(commit func() error) error {
 	}
 	return errKilled
 }
+
+// A guillotine that holds the files of long bodies falls at a write, a sync, a rename or a removal as well.
+
+func (g *guillotine) Create(path string) (durable.NewFile, error) {
+	var f durable.NewFile
+	err := g.commit(func() (err error) {
+		f, err = g.system.Create(path)
+		return err
+	})
+	return blade{f, g}, err
+}
+
+func (g *guillotine) Rename(from, to string) error {
+	return g.commit(func() error { return g.system.Rename(from, to) })
+}
+
+func (g *guillotine) Remove(path string) error {
+	return g.commit(func() error { return g.system.Remove(path) })
+}
+
+func (g *guillotine) SyncDir(dir string) error {
+	return g.commit(func() error { return g.system.SyncDir(dir) })
+}
+
+type blade struct {
+	durable.NewFile
+	g *guillotine
+}
+
+func (f blade) Write(b []byte) (n int, err error) {
+	err = f.g.commit(func() (err error) {
+		n, err = f.NewFile.Write(b)
+		return err
+	})
+	return n, err
+}
+
+func (f blade) Sync() error { return f.g.commit(f.NewFile.Sync) }
 
 // unavailable reports whether a call was answered by a coordinator that cannot go on.
 func unavailable(err error) bool {
@@ -74,10 +115,12 @@ type playedStudy struct {
 }
 
 // playKilled plays a whole study with the coordinator killed at a commit.
-func playKilled(t *testing.T, document []byte, rounds, partSize int, g *guillotine) playedStudy {
+func playKilled(t *testing.T, document []byte, rounds int, long int64, g *guillotine) playedStudy {
 	at := g.at
 	g.at = 0 // those before the first client are not meant
-	h := newHouse(t, Options{Store: store.Options{Commit: g.commit, PartSize: partSize, Renew: int64(partSize)}})
+	o := store.Options{Commit: g.commit, Long: long}
+	o.Layer.Files = g
+	h := newHouse(t, Options{Store: o})
 	h.found(document)
 	parties := h.invite("north", "south")
 	g.at, g.seen = at, 0
@@ -133,20 +176,20 @@ func TestKilledAtEveryTransaction(t *testing.T) {
 		rounds = 50
 	}
 	for name, c := range map[string]struct {
-		document         []byte
-		rounds, partSize int
+		document []byte
+		rounds   int
+		long     int64
 	}{
 		"synchronous": {planeText(clientPrivacy, fmt.Sprintf("rounds = %d", rounds), ""), rounds, 0},
 		"sequential":  {planeText(noPrivacy, fmt.Sprintf("rounds = %d\nschedule = \"sequential\"", rounds), ""), rounds, 0},
-		// Bodies and states are long ones then, of which most is written before the transaction that names them, and λ is
-		// read from there.
-		"in parts": {planeText(clientPrivacy, "rounds = 2\nq = \"diagonal\"", ""), 2, 8},
+		// Bodies, states and answers are files.
+		"in files": {planeText(clientPrivacy, "rounds = 2\nq = \"diagonal\"", ""), 2, 8},
 	} {
 		document, rounds := c.document, c.rounds
 		t.Run(name, func(t *testing.T) {
 			var undisturbed playedStudy
 			t.Run("undisturbed", func(t *testing.T) {
-				undisturbed = playKilled(t, document, rounds, c.partSize, &guillotine{})
+				undisturbed = playKilled(t, document, rounds, c.long, &guillotine{})
 			})
 			if undisturbed.commits < 15 {
 				t.Fatalf("only %d commits", undisturbed.commits)
@@ -161,7 +204,7 @@ func TestKilledAtEveryTransaction(t *testing.T) {
 				} {
 					t.Run(fmt.Sprintf("commit %d, %s", at, name), func(t *testing.T) {
 						t.Parallel()
-						got := playKilled(t, document, rounds, c.partSize, &g)
+						got := playKilled(t, document, rounds, c.long, &g)
 						if got.transcript != undisturbed.transcript || got.answers != undisturbed.answers {
 							t.Errorf("the transcript is another, with %d answers, not %d", got.answers, undisturbed.answers)
 						}

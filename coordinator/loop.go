@@ -213,7 +213,7 @@ func (b *batch) then(f func()) { b.after = append(b.after, f) }
 // say appends an entry to the transcript, with a body that write writes.
 func (b *batch) say(kind transcript.Kind, ask uint64, model Hash, write func(io.Writer) error) error {
 	s, chain := b.study, &b.state.chain
-	body, err := s.hub.store.PrepareBody(s.hash, chain.Position().Number+1, write)
+	body, err := s.hub.store.Prepare(s.hash, write)
 	if err != nil {
 		return err
 	}

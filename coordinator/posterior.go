@@ -58,7 +58,10 @@ func (s *Study) Posterior(ctx context.Context) (*Posterior, error) {
 	}
 	var closing transcript.Closing
 	err = s.look(func(kept store.Study) (err error) {
-		_, body := kept.Item(kept.Items())
+		_, body, err := kept.Item(kept.Items())
+		if err != nil {
+			return err
+		}
 		closing, err = transcript.ParseClosing(body)
 		return err
 	})

@@ -33,7 +33,7 @@ func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []by
 		return nil
 	}
 	key := store.ReleaseKey{Ask: h.Round, Client: string(peer.Name)}
-	return &prompt{written{key, r, whole, nil}, envelope, model}
+	return &prompt{written{key: key, release: r, whole: whole}, envelope, model}
 }
 
 // takePrompt opens an answer, and has it announced and taken.
@@ -46,7 +46,7 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 		return 0, err
 	}
 	defer release()
-	payload, fault, err := s.opened(&p.written)
+	opened, fault, err := s.opened(&p.written)
 	if err != nil {
 		return 0, err
 	}
@@ -60,7 +60,7 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 			return b.drop(peer.Name, &p.written, fault)
 		}
 		have = int64(len(p.whole))
-		return b.take(peer.Name, c, &p.written, payload)
+		return b.take(peer.Name, c, &p.written, opened)
 	})
 	if err != nil {
 		return 0, err

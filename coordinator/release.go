@@ -59,7 +59,7 @@ func (st *state) whole(name identity.Name, ask uint64) *written {
 	if o.have != int64(o.release.Body.Size) {
 		return nil
 	}
-	return &written{store.ReleaseKey{Ask: ask, Client: string(name)}, o.release, nil, o}
+	return &written{key: store.ReleaseKey{Ask: ask, Client: string(name)}, release: o.release, offer: o, value: o.value}
 }
 
 // offer announces an answer, whose signature is checked if it was not before.
@@ -167,8 +167,9 @@ func (s *Study) Write(ctx context.Context, peer channel.Party, envelope Hash, of
 type written struct {
 	key     store.ReleaseKey
 	release transcript.Release
-	whole   []byte // the body, if it came in one piece and is not in the store
-	offer   *offer // if it is in the store: another one is there once its bytes were dropped
+	whole   []byte       // the body, if it came in one piece and is not in the store
+	offer   *offer       // if it is in the store: another one is there once its bytes were dropped
+	value   *store.Value // if it is in a file
 }
 
 // piece keeps a piece. It returns the answer if that is whole with it.
@@ -190,9 +191,9 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 	case offset < 0 || offset > size || end > size:
 		return nil, refuse(transport.TooLarge, "a piece beyond the %d bytes of the release", size)
 	case offset == 0 && end == size && o.have == 0:
-		return &written{key, o.release, piece, nil}, nil
+		return &written{key: key, release: o.release, whole: piece}, nil
 	case end <= o.have && o.have == size:
-		return &written{key, o.release, nil, o}, nil
+		return &written{key: key, release: o.release, offer: o, value: o.value}, nil
 	case end <= o.have:
 		return nil, nil // it is there
 	case offset > o.have:
@@ -201,21 +202,47 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 		return nil, refuse(transport.Unavailable, "a piece with %d new bytes: at least %d but for the last", end-o.have, minPiece)
 	}
 	piece, offset = piece[o.have-offset:], o.have // what another call has brought is there
-	o.have = end
-	first := !o.stored
+	if !o.stored {
+		b.write(func(st store.Study) error { return st.PutOffer(key, o.envelope) })
+	}
 	o.stored = true
-	b.write(func(st store.Study) error {
-		if first {
-			if err := st.PutOffer(key, o.envelope); err != nil {
-				return err
-			}
-		}
-		return st.PutPiece(key, offset, piece) // which its call leaves alone until this is on disk
-	})
+	if err := b.keepPiece(key, o, offset, piece); err != nil {
+		return nil, b.undo(err)
+	}
+	o.have = end
 	if end < size {
 		return nil, nil
 	}
-	return &written{key, o.release, nil, o}, nil
+	return &written{key: key, release: o.release, offer: o, value: o.value}, nil
+}
+
+// keepPiece keeps the next piece of a body. A long body goes to a file, of which nothing is left if the coordinator stops
+// before it is whole: the client is told then to begin again.
+func (b *batch) keepPiece(key store.ReleaseKey, o *offer, offset int64, piece []byte) (err error) {
+	if !b.study.hub.store.IsLong(int64(o.release.Body.Size)) || o.writer == nil && offset > 0 { // or an earlier version began it
+		b.write(func(st store.Study) error { return st.PutPiece(key, offset, piece) }) // which its call leaves alone until this is on disk
+		return nil
+	}
+	if o.writer == nil {
+		o.writer = b.study.hub.store.NewWriter(b.study.hash)
+	}
+	if _, err := o.writer.Write(piece); err != nil {
+		return err
+	}
+	if offset+int64(len(piece)) == int64(o.release.Body.Size) {
+		o.value, err = o.writer.Finish()
+	}
+	return err
+}
+
+// discard removes the file of a body that is not taken.
+func (s *Study) discard(o *offer) {
+	if o.writer != nil {
+		o.writer.Discard()
+	}
+	if err := s.hub.store.Discard(s.hash, o.value); err != nil {
+		s.log.Warn("the file of an answer stays until the coordinator is started again", "error", err)
+	}
 }
 
 // offered returns the open question and the offer with an envelope.
@@ -244,7 +271,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 		return err // the call was given up: the study goes on
 	}
 	defer release()
-	payload, fault, unread := s.opened(w)
+	p, fault, unread := s.opened(w)
 	return s.asClient(ctx, peer, func(b *batch, c *client) error {
 		defer release() // others are opened while this one is written
 		switch {
@@ -256,7 +283,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 			}
 			return unread
 		}
-		return b.take(peer.Name, c, w, payload)
+		return b.take(peer.Name, c, w, p)
 	})
 }
 
@@ -269,7 +296,8 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	if o.stored {
 		b.write(func(kept store.Study) error { return kept.DropBody(w.key) })
 	}
-	b.state.open[ask].offers[name] = &offer{o.envelope, o.release, 0, o.stored}
+	b.then(func() { b.study.discard(o) })
+	b.state.open[ask].offers[name] = &offer{envelope: o.envelope, release: o.release, stored: o.stored}
 	return fault
 }
 
@@ -294,13 +322,13 @@ func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) 
 
 // take has the study's phase collect an answer, and keeps it. If it was the last one
 // missing, the outcome is said.
-func (b *batch) take(name identity.Name, c *client, w *written, payload encoded) error {
+func (b *batch) take(name identity.Name, c *client, w *written, p payload) error {
 	s, st, ask := b.study, b.state, w.key.Ask
 	if awaited, err := b.awaits(name, c, w); err != nil || !awaited {
 		return err
 	}
 	q := st.open[ask]
-	body, err := gathered(payload)
+	body, err := p()
 	if err != nil {
 		return b.undo(err)
 	}
@@ -320,9 +348,15 @@ func (b *batch) take(name identity.Name, c *client, w *written, payload encoded)
 	c.last, c.lastSeq = o.envelope, w.release.Header.LedgerSeq
 	c.answers++
 	b.receipts = append(b.receipts, transcript.ReceiptOf(name, w.release.Header, w.release.Hash))
+	value := w.value
+	if w.whole != nil {
+		if value, err = s.hub.store.Prepare(s.hash, bytesOf(w.whole)); err != nil {
+			return b.undo(err)
+		}
+	}
 	b.write(func(kept store.Study) error {
-		if w.whole != nil {
-			if err := kept.PutPiece(w.key, 0, w.whole); err != nil {
+		if value != nil {
+			if err := kept.PutBody(w.key, value); err != nil {
 				return err
 			}
 		}

@@ -73,7 +73,7 @@ func (b *batch) begin() error {
 	if err != nil {
 		return err
 	}
-	body, err := s.hub.store.PrepareBody(s.hash, e.Number, bytesOf(text))
+	body, err := s.hub.store.Prepare(s.hash, bytesOf(text))
 	if err != nil {
 		return err
 	}
@@ -155,12 +155,22 @@ func (b *batch) close(outcome *session.Entry) error {
 		return err
 	}
 	b.write(func(kept store.Study) error { return kept.CloseAsk(ask) })
+	b.then(q.discard(s))
 	st.since, b.moved = b.now, true
 	b.then(func() {
 		s.events.Closed(len(q.taken) == len(q.asked))
 		s.log.Info("round closed", "ask", ask, "answers", len(q.taken))
 	})
 	return nil
+}
+
+// discard returns a function that removes the files of answers that were not taken.
+func (q *question) discard(s *Study) func() {
+	return func() {
+		for _, o := range q.offers {
+			s.discard(o)
+		}
+	}
 }
 
 // open asks the next question, if enough clients are there to answer it.
@@ -253,8 +263,9 @@ func (b *batch) abort(by identity.Name, why string) error {
 	} else {
 		b.write(func(kept store.Study) error { return kept.PutNote(noteAborted, &a) })
 	}
-	for ask := range st.open {
+	for ask, q := range st.open {
 		b.write(func(kept store.Study) error { return kept.CloseAsk(ask) })
+		b.then(q.discard(s))
 	}
 	clear(st.open)
 	st.aborted, b.shows = &a, true
@@ -275,7 +286,7 @@ func (b *batch) keepStage() error {
 	if err != nil {
 		return err
 	}
-	value, err := b.study.hub.store.PrepareState(b.study.hash, bytesOf(state))
+	value, err := b.study.hub.store.Prepare(b.study.hash, bytesOf(state))
 	if err != nil {
 		return err
 	}

@@ -64,6 +64,9 @@ type offer struct {
 	release  transcript.Release
 	have     int64
 	stored   bool // the envelope is in the store
+
+	writer *store.Writer // of a long body, while it comes
+	value  *store.Value  // of a long body that is whole
 }
 
 // blocked is why a study cannot begin with the clients that consented.
@@ -202,24 +205,30 @@ func (s *Study) readChain(st *state, kept store.Study) error {
 	if items == 0 {
 		return nil
 	}
-	var err error
-	if st.chain, _, err = st.chain.Follow(kept.Item(1)); err != nil || items == 1 {
+	envelope, body, err := kept.Item(1)
+	if err != nil {
 		return err
 	}
-	envelope, size := kept.Envelope(items)
+	if st.chain, _, err = st.chain.Follow(envelope, body); err != nil || items == 1 {
+		return err
+	}
+	last, size := kept.Envelope(items)
 	before, _ := kept.Envelope(items - 1)
 	sum := sha256.New()
 	if err := kept.WriteBody(items, sum); err != nil {
 		return err
 	}
 	at := transcript.Position{Number: items - 1, Head: transcript.BodyOf(before).Hash}
-	chain, e, err := st.chain.At(at).FollowHashed(envelope, transcript.Body{Size: uint64(size), Hash: Hash(sum.Sum(nil))})
+	chain, e, err := st.chain.At(at).FollowHashed(last, transcript.Body{Size: uint64(size), Hash: Hash(sum.Sum(nil))})
 	if err != nil {
 		return fmt.Errorf("entry %d of the transcript: %w", items, err)
 	}
 	st.chain = chain
 	if e.Kind == transcript.Abort {
-		_, body := kept.Item(items)
+		_, body, err := kept.Item(items)
+		if err != nil {
+			return err
+		}
 		a, err := transcript.ParseAbortion(body)
 		st.aborted = &a
 		return err
@@ -228,10 +237,12 @@ func (s *Study) readChain(st *state, kept store.Study) error {
 }
 
 func (s *Study) readStage(st *state, kept store.Study) error {
-	var err error
-	clients := clientIDs(st.members())
-	if b := kept.State(); b != nil {
-		st.server, err = session.RestoreServer(s.document, clients, b)
+	b, err := kept.State()
+	if err != nil {
+		return err
+	}
+	if b != nil {
+		st.server, err = session.RestoreServer(s.document, clientIDs(st.members()), b)
 	} else if n := st.chain.Position().Number; n > 0 {
 		err = fmt.Errorf("a transcript of %d entries, and no state of the phases", n)
 	}
@@ -283,11 +294,11 @@ func (s *Study) readReleases(st *state, kept store.Study) error {
 }
 
 func (s *Study) collectAgain(st *state, kept store.Study, k store.ReleaseKey, h signed.Header) error {
-	payload, err := s.opener.openAt(h, stored{kept.Have(k), func(b []byte, from int64) error { return kept.ReadAnswer(k, b, from) }})
+	sealed, err := s.opener.openAt(h, stored{kept.Have(k), func(b []byte, from int64) error { return kept.ReadAnswer(k, b, from) }})
 	if err != nil {
 		return fmt.Errorf("an answer in the store does not open: %w", err)
 	}
-	body, err := gathered(payload)
+	body, err := gathered(sealed)
 	if err != nil {
 		return err
 	}
@@ -309,7 +320,7 @@ func (s *Study) readOffers(st *state, kept store.Study) error {
 		if err != nil {
 			return err
 		}
-		q.offers[name] = &offer{append([]byte(nil), envelope...), r, kept.Have(k), true}
+		q.offers[name] = &offer{envelope: append([]byte(nil), envelope...), release: r, have: kept.Have(k), stored: true}
 		return nil
 	})
 }

@@ -104,6 +104,9 @@ func (s *Study) reload() error {
 	}
 	if s.st != nil {
 		st.keepDeadlines(s.st)
+		for _, q := range s.st.open {
+			q.discard(s)()
+		}
 	}
 	s.st, s.broken = st, false
 	if st.over() {

@@ -55,9 +55,20 @@ func (s Study) PutPiece(k ReleaseKey, offset int64, piece []byte) error {
 	return nil
 }
 
-// ReadAnswer fills b with what has come of an answer's body from an offset on.
+// PutBody keeps the whole body of an answer.
+func (s Study) PutBody(k ReleaseKey, v *Value) error {
+	if v.Long() {
+		return s.put(pieces, k.bytes(), v)
+	}
+	return s.PutPiece(k, 0, v.Bytes)
+}
+
+// ReadAnswer fills b with the body of an answer from an offset on, as far as it has come.
 func (s Study) ReadAnswer(k ReleaseKey, b []byte, from int64) error {
 	prefix := k.bytes()
+	if s.file(pieces, prefix) != nil {
+		return s.read(pieces, prefix, b, from)
+	}
 	key := func(offset int64) []byte { return append(bytes.Clone(prefix), number(uint64(offset))...) }
 	c := s.part(pieces).Cursor()
 	at, piece := c.Seek(key(from))
@@ -85,6 +96,9 @@ func (s Study) ReadAnswer(k ReleaseKey, b []byte, from int64) error {
 // Have returns how many bytes of an answer's body have come.
 func (s Study) Have(k ReleaseKey) (size int64) {
 	prefix := k.bytes()
+	if v := s.file(pieces, prefix); v != nil {
+		return v.Size
+	}
 	c := s.part(pieces).Cursor()
 	for at, piece := c.Seek(prefix); bytes.HasPrefix(at, prefix); at, piece = c.Next() {
 		size += int64(len(piece))
@@ -115,12 +129,12 @@ func (s Study) CloseAsk(ask uint64) error {
 
 func (s Study) dropPrefix(part string, prefix []byte) error {
 	c := s.part(part).Cursor()
-	for at, _ := c.Seek(prefix); bytes.HasPrefix(at, prefix); at, _ = c.Seek(prefix) {
+	for at, _ := c.Seek(prefix); at != nil && bytes.HasPrefix(at, prefix); at, _ = c.Seek(prefix) {
 		if err := c.Delete(); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.dropFiles(fileKey(part, prefix), false)
 }
 
 // Releases hands the envelope of each answer that was taken to f, from a question on, in

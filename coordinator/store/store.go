@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	fileName     = "coordinator.db"
-	pageSize     = 16 << 10 // of new files: bbolt remembers every page that it takes, as long as the file is open
-	defaultWait  = time.Second
-	defaultRenew = 16 << 10
+	fileName    = "coordinator.db"
+	pageSize    = 16 << 10 // of new files: bbolt remembers every page that it takes, as long as the file is open
+	defaultWait = time.Second
 	// The versions of all that is in the file: a program that does not know one leaves the file alone.
 	formatFirst = "1"
 	formatLong  = "2" // there are values in parts
 	formatSlots = "3" // and a state in parts is where it says
+	formatFiles = "4" // long values are files
 )
 
 // ErrHeld says that another program has the state directory.
@@ -35,36 +35,31 @@ var ErrFormat = errors.New("the state is of a format that this program does not 
 // ErrDamaged says that the state does not fit together.
 var ErrDamaged = errors.New("the state is damaged: put the whole state directory back as it was last")
 
-// A Store is the file of a state directory. It is for many at once.
+// A Store is a state directory. Its methods may be called concurrently.
 type Store struct {
-	gate   sync.RWMutex // held by transactions, and while the file is opened anew
-	db     *bbolt.DB
-	open   func() (*bbolt.DB, error)
-	begun  int64 // pages that were in use when the file was opened
-	renew  int64 // how many more are enough to open it anew
-	layer  durable.Layer
-	commit func(commit func() error) error
+	dir     string
+	db      *bbolt.DB
+	layer   durable.Layer
+	commit  func(commit func() error) error
+	long    int64    // a value with more bytes is a file
+	folders sync.Map // of files, whose names are durable
 
-	partSize int // of long values
-	mu       sync.Mutex
-	lost     error // the file cannot be read, and nothing is done with it any more
-	unsound  bool  // what the file shows may not be on the disk: a commit failed, or one of an earlier process may have
+	mu      sync.Mutex
+	lost    error // the file cannot be read, and is not used any more
+	unsound bool  // the file may show more than is on the disk: a commit failed, or one of an earlier process may have
 }
 
 // Options change how a store works.
 type Options struct {
-	// Commit is called in the place of every commit, which it may call or leave. Tests let
-	// commits fail with it; nil commits.
+	// Commit is called in the place of every commit, with a function that commits. Tests let
+	// commits fail with it. Default: commit.
 	Commit func(commit func() error) error
-	// PartSize is that of long values, in bytes. Default 32 KiB; in tests, less.
-	PartSize int
+	// Long is the most bytes of a value that is kept in the database and not in a file. Default 1 MiB.
+	Long int64
 	// Wait is how long to wait for another program to let go of the file. Default a second.
 	Wait time.Duration
-	// Layer lies between the database and its file.
+	// Layer lies between the store and its files.
 	Layer durable.Layer
-	// Renew is how many pages come into use before the file is opened anew. Default 16,384, which is 256 MiB; in
-	// tests, fewer.
-	Renew int64
 }
 
 // Open opens the store of a state directory, and makes both if they are not there, for
@@ -77,31 +72,26 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := checkFile(path); err != nil {
 		return nil, err
 	}
-	if o.PartSize == 0 {
-		o.PartSize = pieceValue
+	if o.Long == 0 {
+		o.Long = defaultLong
 	}
 	if o.Wait == 0 {
 		o.Wait = defaultWait
 	}
-	if o.Renew == 0 {
-		o.Renew = defaultRenew
-	}
-	s := &Store{layer: o.Layer, commit: o.Commit, unsound: true, partSize: o.PartSize, renew: o.Renew}
-	s.open = func() (*bbolt.DB, error) { return openFile(path, o) }
+	s := &Store{dir: dir, layer: o.Layer, commit: o.Commit, unsound: true, long: o.Long}
 	var err error
-	if s.db, err = s.open(); err != nil {
+	if s.db, err = openFile(path, o); err != nil {
 		return nil, err
 	}
 	if s.commit == nil {
 		s.commit = func(commit func() error) error { return commit() }
 	}
-	err = readable(func() error {
-		m, err := s.mark()
-		s.begun = m.pages
-		return err
-	})
+	err = s.prepare()
 	if err == nil {
-		err = errors.Join(s.prepare(), syncDirectory(dir))
+		err = syncDirectory(dir)
+	}
+	if err == nil {
+		err = s.sweep()
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -165,17 +155,8 @@ func checkFile(path string) error {
 	return nil
 }
 
-// syncDirectory makes sure that a new file's name survives, which bbolt leaves to others.
-func syncDirectory(dir string) error {
-	f, err := os.Open(dir)
-	if errors.Is(err, fs.ErrPermission) {
-		return nil // somebody else's, made before
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
-}
+// syncDirectory makes the names in a directory durable, which bbolt leaves to its callers.
+func syncDirectory(dir string) error { return durable.System{}.SyncDir(dir) }
 
 func (s *Store) prepare() error {
 	return s.Update(func(tx *Tx) error {
@@ -187,7 +168,7 @@ func (s *Store) prepare() error {
 			return err
 		}
 		switch have := about.Get(formatKey); string(have) {
-		case formatFirst, formatLong, formatSlots:
+		case formatFirst, formatLong, formatSlots, formatFiles:
 			return nil
 		case "":
 			return about.Put(formatKey, []byte(formatFirst))
@@ -209,8 +190,6 @@ func (s Study) atLeast(format string) error {
 
 // Close lets go of the file, unless that cannot be read: then the end of the process does.
 func (s *Store) Close() error {
-	s.gate.Lock()
-	defer s.gate.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lost != nil {
@@ -221,45 +200,53 @@ func (s *Store) Close() error {
 
 // A Tx is a transaction. What it returns is good until it ends, unless it says that it is
 // a copy.
-type Tx struct{ tx *bbolt.Tx }
+type Tx struct {
+	tx      *bbolt.Tx
+	store   *Store
+	dropped []droppedFile
+}
 
-// Update runs f in a transaction that is safe on disk when Update returns nil, and of
-// which nothing is there when it returns an error of f. When the commit fails, it is there or
-// not, and the next transaction sees which.
+// Update runs f in a transaction, which is on the disk when Update returns nil. If f returns an error,
+// nothing has changed. If the commit fails, the transaction may be there or
+// not, and the next one sees which.
 func (s *Store) Update(f func(*Tx) error) error {
-	err := s.inside(func() error { return s.update(f) })
-	if err == nil {
-		s.renewed()
+	var dropped []droppedFile
+	err := s.inside(func() (err error) {
+		dropped, err = s.update(f)
+		return err
+	})
+	for _, d := range dropped {
+		_ = s.Discard(d.study, d.value) // else when the store is opened again
 	}
 	return err
 }
 
 // inside runs f, which is a transaction.
 func (s *Store) inside(f func() error) error {
-	s.gate.RLock()
-	defer s.gate.RUnlock()
 	if err := s.sound(); err != nil {
 		return err
 	}
 	return s.readable(f)
 }
 
-func (s *Store) update(f func(*Tx) error) error {
+// update returns the files that are no longer named.
+func (s *Store) update(f func(*Tx) error) ([]droppedFile, error) {
 	tx, err := s.db.Begin(true)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer tx.Rollback() //nolint:errcheck // nothing after a commit
-	if err := f(&Tx{tx}); err != nil {
-		return err
+	t := &Tx{tx: tx, store: s}
+	if err := f(t); err != nil {
+		return nil, err
 	}
 	if err := s.commit(tx.Commit); err != nil {
 		s.mu.Lock()
 		s.unsound = true
 		s.mu.Unlock()
-		return err
+		return nil, err
 	}
-	return nil
+	return t.dropped, nil
 }
 
 // sound makes sure that what the file shows is on the disk, and that bbolt can go on.
@@ -280,7 +267,7 @@ func (s *Store) sound() error {
 // View runs f in a transaction that changes nothing, and sees nothing that is not on the disk.
 func (s *Store) View(f func(*Tx) error) error {
 	return s.inside(func() error {
-		return s.db.View(func(tx *bbolt.Tx) error { return f(&Tx{tx}) })
+		return s.db.View(func(tx *bbolt.Tx) error { return f(&Tx{tx: tx, store: s}) })
 	})
 }
 

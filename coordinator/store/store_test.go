@@ -76,7 +76,7 @@ func TestTheStateIsItsOwnersAlone(t *testing.T) {
 func TestAnotherFormatIsRefused(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	s := open(t, dir, Options{})
-	check(t, s.Update(func(tx *Tx) error { return tx.tx.Bucket([]byte("about")).Put([]byte("format"), []byte("4")) }))
+	check(t, s.Update(func(tx *Tx) error { return tx.tx.Bucket([]byte("about")).Put([]byte("format"), []byte("5")) }))
 	check(t, s.Close())
 	if _, err := Open(dir, Options{}); !errors.Is(err, ErrFormat) {
 		t.Errorf("%v", err)
@@ -245,7 +245,7 @@ func TestTranscripts(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
 	create(t, s)
 	in(t, s, func(st Study) error {
-		if st.Items() != 0 || st.PlanOf(1) != 0 || st.State() != nil {
+		if st.Items() != 0 || st.PlanOf(1) != 0 || len(stateOf(t, st)) > 0 {
 			t.Error("something is there before anything was written")
 		}
 		check(t, st.Append(1, []byte("e1"), Short([]byte("b1")), 0))
@@ -253,11 +253,12 @@ func TestTranscripts(t *testing.T) {
 		return st.PutState(Short([]byte("state")))
 	})
 	in(t, s, func(st Study) error {
-		e, b := st.Item(1)
-		if string(e) != "e1" || string(b) != "b1" || st.Items() != 2 || st.PlanOf(7) != 2 || string(st.State()) != "state" {
-			t.Errorf("%q %q %d %d %q", e, b, st.Items(), st.PlanOf(7), st.State())
+		e, b, err := st.Item(1)
+		check(t, err)
+		if string(e) != "e1" || string(b) != "b1" || st.Items() != 2 || st.PlanOf(7) != 2 || string(stateOf(t, st)) != "state" {
+			t.Errorf("%q %q %d %d %q", e, b, st.Items(), st.PlanOf(7), stateOf(t, st))
 		}
-		if e, b := st.Item(3); e != nil || b != nil {
+		if e, b, err := st.Item(3); err != nil || e != nil || b != nil {
 			t.Errorf("entry 3 is %q %q", e, b)
 		}
 		return nil

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -29,11 +28,12 @@ const (
 	releases  = "releases"  // envelopes of answers taken, by question and name
 	pieces    = "pieces"    // of the bodies of answers, by question, name and offset
 	evidence  = "evidence"  // contradicting envelopes, by question and name
+	files     = "files"     // values that are files, by part and key
 )
 
 var parts = []string{
 	about, tickets, entries, certs, approvals, leaves, last, envelopes, bodies, asks, state,
-	offers, releases, pieces, evidence,
+	offers, releases, pieces, evidence, files,
 }
 
 // The parts that have one value of bytes for each client.
@@ -65,7 +65,12 @@ type Fixed struct {
 var ErrNoStudy = errors.New("no such study here")
 
 // A Study is one study in a transaction.
-type Study struct{ bucket *bbolt.Bucket }
+type Study struct {
+	tx     *Tx
+	hash   Hash
+	bucket *bbolt.Bucket
+	dir    string // of its files
+}
 
 // Create adds a study, which must not be there.
 func (tx *Tx) Create(study Hash, f Fixed) (Study, error) {
@@ -78,7 +83,7 @@ func (tx *Tx) Create(study Hash, f Fixed) (Study, error) {
 			return Study{}, err
 		}
 	}
-	s := Study{b}
+	s := tx.study(study, b)
 	return s, s.putJSON(about, "fixed", f)
 }
 
@@ -88,7 +93,11 @@ func (tx *Tx) Study(study Hash) (Study, error) {
 	if b == nil {
 		return Study{}, ErrNoStudy
 	}
-	return Study{b}, nil
+	return tx.study(study, b), nil
+}
+
+func (tx *Tx) study(hash Hash, b *bbolt.Bucket) Study {
+	return Study{tx, hash, b, tx.store.folder(hash)}
 }
 
 // Studies returns the hashes of all studies, in order.
@@ -157,76 +166,23 @@ func (s Study) Tickets(f func(name string, decode func(ticket any) error) error)
 	})
 }
 
-// The keys of the state of the phases: the state itself, if it is short or of format 2, or where it is, which one of
-// two is. The other one is written for the next state.
-var (
-	stateNow   = []byte("now")
-	stateSlot  = []byte("slot")
-	stateSlots = [][]byte{[]byte("even"), []byte("odd")}
-)
+// stateNow is the key of the state of the phases. In format 3 stateSlot names another one.
+var stateNow, stateSlot = []byte("now"), []byte("slot")
 
 // PutState keeps the state of the phases.
 func (s Study) PutState(v *Value) error {
-	bucket := s.part(state)
-	before := clone(bucket.Get(stateSlot))
-	key := stateNow
-	if v.Long() {
-		key = v.key
-		if err := bucket.Put(stateSlot, key); err != nil {
-			return err
-		}
-	} else if err := bucket.Delete(stateSlot); err != nil {
+	if err := s.dropPrefix(state, nil); err != nil { // with what earlier formats left
 		return err
 	}
-	for _, old := range [][]byte{stateNow, before} {
-		if len(old) == 0 || bytes.Equal(old, key) {
-			continue
-		}
-		if err := errors.Join(bucket.Delete(old), dropParts(bucket, old, 0)); err != nil {
-			return err
-		}
-	}
-	return s.name(state, key, v)
-}
-
-// stateKey returns the key of the state.
-func (s Study) stateKey() []byte {
-	if slot := s.part(state).Get(stateSlot); slot != nil {
-		return clone(slot)
-	}
-	return stateNow
-}
-
-// otherSlot returns the slot in which the state is not.
-func (s Study) otherSlot() []byte {
-	if bytes.Equal(s.part(state).Get(stateSlot), stateSlots[0]) {
-		return stateSlots[1]
-	}
-	return stateSlots[0]
+	return s.put(state, stateNow, v)
 }
 
 // State returns a copy of the state of the phases; nil if there is none.
-func (s Study) State() []byte { return s.long(state, s.stateKey()) }
-
-// StateSlot returns where the state of the phases is, and its size, if it is long; nil if it is not.
-func (s Study) StateSlot() (slot []byte, size int64) {
-	slot = clone(s.part(state).Get(stateSlot))
-	if slot == nil {
-		return nil, 0
+func (s Study) State() ([]byte, error) {
+	if slot := s.part(state).Get(stateSlot); slot != nil {
+		return s.whole(state, clone(slot))
 	}
-	size, _ = s.length(state, slot)
-	return slot, size
-}
-
-// ReadState fills b with a long state from an offset on, which must be in a slot still.
-func (s Study) ReadState(slot, b []byte, from int64) error {
-	if !bytes.Equal(s.part(state).Get(stateSlot), slot) {
-		return errors.New("another state took the place of the one that is read")
-	}
-	if !s.readLong(state, slot, b, from) {
-		return fmt.Errorf("%w: the state of the phases is shorter than it was", ErrDamaged)
-	}
-	return nil
+	return s.whole(state, stateNow)
 }
 
 // clone returns nil for nil, and never nil for what is there.

@@ -1,9 +1,6 @@
 package store
 
-import (
-	"fmt"
-	"io"
-)
+import "io"
 
 // Append keeps an entry of the transcript. The question is that of a plan, 0 for other
 // entries.
@@ -16,13 +13,14 @@ func (s Study) Append(n uint64, envelope []byte, body *Value, ask uint64) error 
 			return err
 		}
 	}
-	return s.name(bodies, number(n), body)
+	return s.put(bodies, number(n), body)
 }
 
 // Item returns copies of an entry's envelope and body; nil if there is none.
-func (s Study) Item(n uint64) (envelope, body []byte) {
+func (s Study) Item(n uint64) (envelope, body []byte, err error) {
 	key := number(n)
-	return clone(s.part(envelopes).Get(key)), s.long(bodies, key)
+	body, err = s.whole(bodies, key)
+	return clone(s.part(envelopes).Get(key)), body, err
 }
 
 // Envelope returns a copy of an entry's envelope, and the size of its body; nil if there is none.
@@ -33,16 +31,13 @@ func (s Study) Envelope(n uint64) (envelope []byte, body int64) {
 
 // ReadBody fills b with the body of an entry from an offset on.
 func (s Study) ReadBody(n uint64, b []byte, from int64) error {
-	if !s.readLong(bodies, number(n), b, from) {
-		return fmt.Errorf("%w: entry %d is shorter than it was", ErrDamaged, n)
-	}
-	return nil
+	return s.read(bodies, number(n), b, from)
 }
 
 // WriteBody writes the body of an entry.
 func (s Study) WriteBody(n uint64, w io.Writer) error {
 	size, _ := s.length(bodies, number(n))
-	b := make([]byte, min(size, pieceValue))
+	b := make([]byte, min(size, 256<<10))
 	for at := int64(0); at < size; at += int64(len(b)) {
 		b = b[:min(int64(len(b)), size-at)]
 		if err := s.ReadBody(n, b, at); err != nil {

@@ -38,6 +38,8 @@ type Layer struct {
 	Opened func(*bbolt.DB)
 	// File opens the file of a database to write it again.
 	File func(path string) (File, error)
+	// Files holds the other files of a store. Default [System].
+	Files Files
 }
 
 // Open opens a database for writing, as [bbolt.Open] does, and checks it. Settle must be called before anything

@@ -28,6 +28,7 @@ type disk struct {
 	// When a sync fails, the operating system marks dirty pages as clean: no later sync writes
 	// them, and the file shows them until the power fails.
 	dirty []written
+	files *tree
 }
 
 type written struct {
@@ -147,5 +148,9 @@ func (d *disk) survive(from, to string, power bool, rng *rand.Rand) error {
 	if !power || path == "" || d.durable == nil {
 		return nil
 	}
-	return os.WriteFile(path, d.fail(rng), 0o600)
+	if err := os.WriteFile(path, d.fail(rng), 0o600); err != nil {
+		return err
+	}
+	d.files.fail(rng)
+	return d.files.write(to)
 }

@@ -194,6 +194,9 @@ func (m *model) said(l *life, number uint64, item transport.Item) {
 		m.w.fail("entry %d does not follow: %v", number, err)
 		return
 	}
+	if long := m.w.template.long; long > 0 && e.Body.Size > uint64(long) && !l.p.disk.files.has(e.Body) {
+		m.w.fail("the coordinator sends entry %d, and a power failure could take back its body", number)
+	}
 	m.w.tell("entry %d: %s of question %d", number, e.Kind, e.Ask)
 	m.chain, m.items, m.entries = chain, append(m.items, item), append(m.entries, e)
 	m.follow(e, item.Body)

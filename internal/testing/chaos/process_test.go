@@ -125,7 +125,7 @@ func (l *life) layer() durable.Layer {
 	return durable.Layer{Opened: l.opened, File: func(path string) (durable.File, error) {
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
 		return &faulty{f, l}, err
-	}}
+	}, Files: filer{l}}
 }
 
 // A faulty file passes writes to a file that is being written anew.

@@ -21,26 +21,24 @@ import (
 
 // A variant is a kind of study.
 type variant struct {
-	name     string
-	clients  int
-	fewest   int // fewest answers for which a sum is opened
-	loud     bool
-	partSize int   // size from which values are long in the coordinator's store; 0 for the default, which no value here reaches
-	renew    int64 // pages after which the store is opened anew; 0 for the default, which is never reached here
-	parts    linestudy.Parts
+	name    string
+	clients int
+	fewest  int // fewest answers for which a sum is opened
+	loud    bool
+	long    int64 // most bytes of a value in the coordinator's database; 0 for the default, which no value here exceeds
+	parts   linestudy.Parts
 }
 
 // variants are small, so that many can be played, and have different risks: sums with a threshold;
 // sums that are mostly noise, so that most rounds are rejected and reused noise is detected;
-// clients in turn; several plans at once; sums with bodies and states that are long for the store,
-// so that it writes them in several transactions, reads λ from there, and is opened anew now and
-// then.
+// clients in turn; several plans at once; sums with bodies, states and answers that are files beside
+// the database.
 var variants = []variant{
-	{"sums", 3, 2, false, 0, 0, linestudy.Parts{Inference: constant + "rounds = 3\ndamping = 0.5", Privacy: sums + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
-	{"loud sums", 3, 2, true, 0, 0, linestudy.Parts{Inference: constant + "rounds = 4\ndamping = 1.0", Privacy: sums + "noise_multiplier = 200\nclip = 0.5", Federation: "min_clients = 2"}},
-	{"turns", 3, 1, false, 0, 0, linestudy.Parts{Inference: constant + "rounds = 1\ndamping = 1.0\nschedule = \"sequential\"", Privacy: messages}},
-	{"several at once", 4, 1, false, 0, 0, linestudy.Parts{Inference: constant + "rounds = 1\ndamping = 1.0\nschedule = \"asynchronous\"", Privacy: messages}},
-	{"sums in parts", 3, 2, false, 8, 2, linestudy.Parts{Inference: constant + "rounds = 3\nq = \"diagonal\"\ndamping = 0.5", Privacy: sums + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
+	{"sums", 3, 2, false, 0, linestudy.Parts{Inference: constant + "rounds = 3\ndamping = 0.5", Privacy: sums + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
+	{"loud sums", 3, 2, true, 0, linestudy.Parts{Inference: constant + "rounds = 4\ndamping = 1.0", Privacy: sums + "noise_multiplier = 200\nclip = 0.5", Federation: "min_clients = 2"}},
+	{"turns", 3, 1, false, 0, linestudy.Parts{Inference: constant + "rounds = 1\ndamping = 1.0\nschedule = \"sequential\"", Privacy: messages}},
+	{"several at once", 4, 1, false, 0, linestudy.Parts{Inference: constant + "rounds = 1\ndamping = 1.0\nschedule = \"asynchronous\"", Privacy: messages}},
+	{"sums in files", 3, 2, false, 8, linestudy.Parts{Inference: constant + "rounds = 3\nq = \"diagonal\"\ndamping = 0.5", Privacy: sums + "noise_multiplier = 0.5\nclip = 20", Federation: "min_clients = 2"}},
 }
 
 const (

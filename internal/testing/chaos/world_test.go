@@ -75,7 +75,7 @@ func (w *world) populate(seed uint64) error {
 		names = append(names, string(n))
 	}
 	for i, name := range names {
-		p := &process{w: w, index: i, name: name, rng: rand.New(rand.NewPCG(seed, uint64(i))), dir: filepath.Join(w.dir, name+".0")}
+		p := &process{w: w, index: i, name: name, disk: disk{files: newTree()}, rng: rand.New(rand.NewPCG(seed, uint64(i))), dir: filepath.Join(w.dir, name+".0")}
 		if err := copyTree(filepath.Join(w.template.dir, name), p.dir); err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (w *world) run() {
 // coordinate is a life of the coordinator.
 func (w *world) coordinate(l *life) error {
 	hub, err := coordinator.Open(l.dir, coordinator.Options{
-		Now: l.p.now, RoundDeadline: deadline, Store: store.Options{Layer: l.layer(), PartSize: w.template.partSize, Renew: w.template.renew, Commit: func(commit func() error) error {
+		Now: l.p.now, RoundDeadline: deadline, Store: store.Options{Layer: l.layer(), Long: w.template.long, Commit: func(commit func() error) error {
 			if err := commit(); err != nil {
 				return err
 			}

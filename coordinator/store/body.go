@@ -1,0 +1,418 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	sha "hash"
+	"io"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+
+	"fedpvi/internal/durable"
+)
+
+// A long value is a file, and the database holds its size and hash. The file is written and synced, and so is its name,
+// before the transaction that names it; it is removed after the transaction that no longer does. A crash
+// between the two leaves a file that nothing names, which is removed when the store is opened.
+//
+// Format 3 and older kept long values in the database, in parts: each under the value's key and the part's offset,
+// and the first under the key alone. They are read and removed here, and never written.
+
+const (
+	folderName  = "bodies"
+	defaultLong = 1 << 20
+	// partOfNew begins the name of a file that is being written.
+	partOfNew = "new-"
+)
+
+// A Value is bytes for a transaction to keep.
+type Value struct {
+	Size  int64
+	Hash  Hash   // SHA-256
+	Bytes []byte // nil if they are in a file
+}
+
+// Long reports whether the value is in a file.
+func (v *Value) Long() bool { return v.Bytes == nil }
+
+// Short returns a value that is in the database.
+func Short(b []byte) *Value {
+	return &Value{Size: int64(len(b)), Hash: sha256.Sum256(b), Bytes: append([]byte{}, b...)}
+}
+
+// IsLong reports whether a value of a size is kept in a file.
+func (s *Store) IsLong(size int64) bool { return size > s.long }
+
+// Prepare makes a value of what write writes, in a file if that is long.
+func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error) {
+	w := s.NewWriter(study)
+	if err := write(w); err != nil {
+		w.Discard()
+		return nil, err
+	}
+	return w.Finish()
+}
+
+// A Writer takes a value that comes in pieces. It must be finished or discarded.
+type Writer struct {
+	store *Store
+	dir   string
+	sum   sha.Hash
+	size  int64
+	short []byte          // the value, while it is short
+	file  durable.NewFile // of a long one
+	path  string
+}
+
+// NewWriter returns a writer of a value of a study.
+func (s *Store) NewWriter(study Hash) *Writer {
+	return &Writer{store: s, dir: s.folder(study), sum: sha256.New()}
+}
+
+// Write implements [io.Writer].
+func (w *Writer) Write(b []byte) (int, error) {
+	if w.file == nil && w.store.IsLong(w.size+int64(len(b))) {
+		if err := w.begin(); err != nil {
+			return 0, err
+		}
+	}
+	if w.file == nil {
+		w.short = append(w.short, b...)
+	} else if _, err := w.file.Write(b); err != nil {
+		return 0, err
+	}
+	w.sum.Write(b)
+	w.size += int64(len(b))
+	return len(b), nil
+}
+
+// begin makes the file of a value that turned out to be long.
+func (w *Writer) begin() error {
+	if err := w.store.makeFolder(w.dir); err != nil {
+		return err
+	}
+	path := filepath.Join(w.dir, fmt.Sprintf("%s%016x", partOfNew, rand.Uint64()))
+	f, err := w.store.layer.Create(path)
+	if err != nil {
+		return err
+	}
+	w.file, w.path = f, path
+	_, err = f.Write(w.short)
+	w.short = nil
+	return err
+}
+
+// Finish returns the value, whose file is durable.
+func (w *Writer) Finish() (*Value, error) {
+	v := &Value{Size: w.size, Hash: Hash(w.sum.Sum(nil))}
+	if w.file == nil {
+		v.Bytes = append([]byte{}, w.short...)
+		return v, nil
+	}
+	f := w.file
+	w.file = nil
+	if err := w.store.layer.Finish(f, w.path, filepath.Join(w.dir, v.name())); err != nil {
+		_ = w.store.layer.Remove(w.path) // it may be renamed, or gone
+		return nil, err
+	}
+	return v, nil
+}
+
+// Discard forgets the value. It does nothing after Finish.
+func (w *Writer) Discard() {
+	if w.file != nil {
+		_ = w.file.Close()
+		_ = w.store.layer.Remove(w.path) // else when the store is opened again
+		w.file = nil
+	}
+}
+
+func (v *Value) name() string { return hex.EncodeToString(v.Hash[:]) }
+
+// folder returns the directory of a study's files.
+func (s *Store) folder(study Hash) string {
+	return filepath.Join(s.dir, folderName, hex.EncodeToString(study[:]))
+}
+
+// makeFolder makes a directory whose name is durable. One that is there may be of a process that could not sync it.
+func (s *Store) makeFolder(dir string) error {
+	if _, durable := s.folders.Load(dir); durable {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	err := errors.Join(s.layer.SyncDir(filepath.Dir(dir)), s.layer.SyncDir(s.dir))
+	if err == nil {
+		s.folders.Store(dir, true)
+	}
+	return err
+}
+
+// Discard removes the file of a value that no transaction has named, or that one no longer names.
+func (s *Store) Discard(study Hash, v *Value) error {
+	if v == nil || !v.Long() {
+		return nil
+	}
+	err := s.View(func(tx *Tx) error {
+		kept, err := tx.Study(study)
+		if err != nil {
+			return err
+		}
+		return kept.named(func(_ []byte, other *Value) error {
+			if other.Hash == v.Hash {
+				return errNamed
+			}
+			return nil
+		})
+	})
+	if errors.Is(err, errNamed) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.layer.Remove(filepath.Join(s.folder(study), v.name()))
+}
+
+var errNamed = errors.New("another value has the same bytes")
+
+// sweep checks that every file that the database names is there, and removes all others.
+func (s *Store) sweep() error {
+	wanted := map[string]bool{}
+	err := s.View(func(tx *Tx) error {
+		all, err := tx.Studies()
+		if err != nil {
+			return err
+		}
+		for _, h := range all {
+			kept, err := tx.Study(h)
+			if err != nil {
+				return err
+			}
+			err = kept.named(func(_ []byte, v *Value) error {
+				path := filepath.Join(kept.dir, v.name())
+				wanted[path] = true
+				return checkBody(path, v)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(filepath.Join(s.dir, folderName), func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || e.IsDir() || wanted[path] {
+			return err
+		}
+		return s.layer.Remove(path)
+	})
+}
+
+// checkBody checks that a file is there, without reading it.
+func checkBody(path string, v *Value) error {
+	if err := checkFile(path); err != nil {
+		return err
+	}
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() != v.Size {
+		return fmt.Errorf("%w: file %s is missing, or has another size than %d bytes", ErrDamaged, path, v.Size)
+	}
+	return err
+}
+
+// The names of files: for each value its part and key, then its size in 8 bytes and its hash.
+
+func fileKey(part string, key []byte) []byte { return append(append([]byte(part), 0), key...) }
+
+// file returns the value of a key that is in a file; nil if it is not.
+func (s Study) file(part string, key []byte) *Value {
+	bucket := s.part(files)
+	if bucket == nil { // of a study that an earlier version began
+		return nil
+	}
+	return readFile(bucket.Get(fileKey(part, key)))
+}
+
+func readFile(b []byte) *Value {
+	if len(b) != 8+len(Hash{}) {
+		return nil
+	}
+	return &Value{Size: int64(readNumber(b[:8])), Hash: Hash(b[8:])}
+}
+
+// named calls f with the key of every value in a file, and the value.
+func (s Study) named(f func(key []byte, v *Value) error) error {
+	bucket := s.part(files)
+	if bucket == nil {
+		return nil
+	}
+	return bucket.ForEach(func(k, b []byte) error {
+		v := readFile(b)
+		if v == nil {
+			return fmt.Errorf("%w: the name of a file", ErrDamaged)
+		}
+		return f(k, v)
+	})
+}
+
+// put keeps a value in the place of the one before.
+func (s Study) put(part string, key []byte, v *Value) error {
+	if err := s.drop(part, key); err != nil {
+		return err
+	}
+	if !v.Long() {
+		return s.part(part).Put(key, v.Bytes)
+	}
+	if err := s.atLeast(formatFiles); err != nil {
+		return err
+	}
+	bucket, err := s.bucket.CreateBucketIfNotExists([]byte(files))
+	if err != nil {
+		return err
+	}
+	return bucket.Put(fileKey(part, key), append(number(uint64(v.Size)), v.Hash[:]...))
+}
+
+// drop removes a value, wherever it is.
+func (s Study) drop(part string, key []byte) error {
+	bucket := s.part(part)
+	err := errors.Join(bucket.Delete(key), dropParts(bucket, key))
+	return errors.Join(err, s.dropFiles(fileKey(part, key), true))
+}
+
+// dropFiles removes the names of files whose keys begin with a prefix, or are it. The files go after the transaction.
+func (s Study) dropFiles(prefix []byte, exact bool) error {
+	bucket := s.part(files)
+	if bucket == nil {
+		return nil
+	}
+	c := bucket.Cursor()
+	for k, b := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix) && (!exact || len(k) == len(prefix)); k, b = c.Seek(prefix) {
+		if v := readFile(b); v != nil {
+			s.tx.dropped = append(s.tx.dropped, droppedFile{s.hash, v})
+		}
+		if err := c.Delete(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A droppedFile is one that a transaction no longer names.
+type droppedFile struct {
+	study Hash
+	value *Value
+}
+
+// dropParts removes the parts of a value of an earlier format.
+func dropParts(bucket *bbolt.Bucket, key []byte) error {
+	c := bucket.Cursor()
+	for k, _ := c.Seek(partKey(key, 0)); len(k) == len(key)+8 && bytes.HasPrefix(k, key); k, _ = c.Seek(partKey(key, 0)) {
+		if err := c.Delete(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func partKey(key []byte, offset int64) []byte {
+	return append(bytes.Clone(key), number(uint64(offset))...)
+}
+
+// whole returns a copy of a value; nil if there is none.
+func (s Study) whole(part string, key []byte) ([]byte, error) {
+	size, ok := s.length(part, key)
+	if !ok {
+		return nil, nil
+	}
+	b := make([]byte, size)
+	if err := s.read(part, key, b, 0); err != nil {
+		return nil, err
+	}
+	if v := s.file(part, key); v != nil && sha256.Sum256(b) != v.Hash {
+		return nil, fmt.Errorf("%w: file %s has other bytes than were written to it", ErrDamaged, filepath.Join(s.dir, v.name()))
+	}
+	return b, nil
+}
+
+// length returns how long a value is, and false if there is none.
+func (s Study) length(part string, key []byte) (size int64, ok bool) {
+	if v := s.file(part, key); v != nil {
+		return v.Size, true
+	}
+	bucket := s.part(part)
+	if first := bucket.Get(key); first == nil {
+		return 0, false
+	}
+	k, last := bucket.Cursor().Last() // the value's, or
+	if c := bucket.Cursor(); beyond(c.Seek(partKey(key, math.MaxInt64))) {
+		k, last = c.Prev()
+	}
+	if len(k) == len(key) {
+		return int64(len(last)), true
+	}
+	return int64(readNumber(k[len(key):])) + int64(len(last)), true
+}
+
+func beyond(key, _ []byte) bool { return key != nil }
+
+// read fills b with a value from an offset on.
+func (s Study) read(part string, key, b []byte, from int64) error {
+	if v := s.file(part, key); v != nil {
+		return readBody(filepath.Join(s.dir, v.name()), b, from)
+	}
+	bucket := s.part(part)
+	first := bucket.Get(key)
+	for len(b) > 0 {
+		value, at := first, int64(0)
+		if from >= int64(len(first)) {
+			at = from - from%max(1, int64(len(first)))
+			value = bucket.Get(partKey(key, at))
+		}
+		if from-at >= int64(len(value)) {
+			return fmt.Errorf("%w: a value of %s is shorter than it was", ErrDamaged, part)
+		}
+		n := copy(b, value[from-at:])
+		b, from = b[n:], from+int64(n)
+	}
+	return nil
+}
+
+// ReadFile fills b with a value in a file from an offset on, whether a transaction names it or not yet.
+func (s *Store) ReadFile(study Hash, v *Value, b []byte, from int64) error {
+	return readBody(filepath.Join(s.folder(study), v.name()), b, from)
+}
+
+// readBody fills b with the bytes of a file from an offset on.
+func readBody(path string, b []byte, from int64) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: file %s is missing", ErrDamaged, path)
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	if n, err := f.ReadAt(b, from); n < len(b) {
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("%w: file %s is shorter than it was", ErrDamaged, path)
+		}
+		return err
+	}
+	return nil
+}

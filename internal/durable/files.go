@@ -1,0 +1,78 @@
+package durable
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Files creates, renames and removes files. Tests inject faults with others than [System].
+type Files interface {
+	Create(path string) (NewFile, error)
+	Rename(from, to string) error
+	Remove(path string) error
+	// SyncDir makes the names in a directory durable.
+	SyncDir(dir string) error
+}
+
+// A NewFile is a file that is being written.
+type NewFile interface {
+	io.WriteCloser
+	Sync() error
+}
+
+// System is the file system of this machine.
+type System struct{}
+
+// Create makes a file for its owner alone.
+func (System) Create(path string) (NewFile, error) {
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+}
+
+// Rename puts a file in the place of another.
+func (System) Rename(from, to string) error { return os.Rename(from, to) }
+
+// Remove removes a file.
+func (System) Remove(path string) error { return os.Remove(path) }
+
+// SyncDir syncs a directory. It leaves out one that this user may not read, which somebody else made before.
+func (System) SyncDir(dir string) error {
+	f, err := os.Open(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// files returns the file system of a layer.
+func (l Layer) files() Files {
+	if l.Files != nil {
+		return l.Files
+	}
+	return System{}
+}
+
+// Finish makes a file durable under another name: it syncs and closes the file, renames it and syncs the directory.
+func (l Layer) Finish(f NewFile, from, to string) error {
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := l.files().Rename(from, to); err != nil {
+		return err
+	}
+	return l.files().SyncDir(filepath.Dir(to))
+}
+
+// Create makes a new file for its owner alone.
+func (l Layer) Create(path string) (NewFile, error) { return l.files().Create(path) }
+
+// Remove removes a file.
+func (l Layer) Remove(path string) error { return l.files().Remove(path) }
+
+// SyncDir makes the names in a directory durable.
+func (l Layer) SyncDir(dir string) error { return l.files().SyncDir(dir) }
