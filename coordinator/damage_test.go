@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"os"
 	"testing"
@@ -17,15 +18,15 @@ func TestDamagedStatesAreRefused(t *testing.T) {
 		"the last entry": func(_ *stand, kept store.Study) error {
 			envelope, body, err := kept.Item(kept.Items())
 			check(t, err)
-			return kept.Append(kept.Items(), envelope, store.Short(append(body, 0)), 1)
+			return kept.Append(kept.Items(), envelope, inDatabase(append(body, 0)), 1)
 		},
 		"the roster": func(_ *stand, kept store.Study) error {
 			envelope, body, err := kept.Item(1)
 			check(t, err)
-			return kept.Append(1, envelope, store.Short(bytes.ToUpper(body)), 0)
+			return kept.Append(1, envelope, inDatabase(bytes.ToUpper(body)), 0)
 		},
 		"a client's entry":       func(_ *stand, kept store.Study) error { return kept.Put(store.Entry, "north", []byte("north")) },
-		"the state of the round": func(_ *stand, kept store.Study) error { return kept.PutState(store.Short([]byte("{}"))) },
+		"the state of the round": func(_ *stand, kept store.Study) error { return kept.PutState(inDatabase([]byte("{}"))) },
 		"an answer": func(s *stand, kept store.Study) error {
 			return kept.PutPiece(store.ReleaseKey{Ask: 1, Client: "north"}, 0, make([]byte, 1000))
 		},
@@ -87,4 +88,9 @@ func TestLostKeys(t *testing.T) {
 			t.Errorf("a key %s was made", name)
 		}
 	}
+}
+
+// inDatabase returns a value that is in the database.
+func inDatabase(b []byte) *store.Value {
+	return &store.Value{Size: int64(len(b)), Hash: sha256.Sum256(b), Bytes: append([]byte{}, b...)}
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 
@@ -42,11 +41,6 @@ type Value struct {
 
 // Long reports whether the value is in a file.
 func (v *Value) Long() bool { return v.Bytes == nil }
-
-// Short returns a value that is in the database.
-func Short(b []byte) *Value {
-	return &Value{Size: int64(len(b)), Hash: sha256.Sum256(b), Bytes: append([]byte{}, b...)}
-}
 
 // IsLong reports whether a value of a size is kept in a file.
 func (s *Store) IsLong(size int64) bool { return size > s.long }
@@ -99,7 +93,7 @@ func (w *Writer) begin() error {
 	if err := w.store.makeFolder(w.dir); err != nil {
 		return err
 	}
-	path := filepath.Join(w.dir, fmt.Sprintf("%s%016x", partOfNew, rand.Uint64()))
+	path := filepath.Join(w.dir, fmt.Sprintf("%s%d", partOfNew, w.store.files.Add(1)))
 	f, err := w.store.layer.Create(path)
 	if err != nil {
 		return err

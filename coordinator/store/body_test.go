@@ -352,3 +352,8 @@ func write(b []byte) func(io.Writer) error {
 }
 
 func second(_ *Value, err error) error { return err }
+
+// short returns a value that is in the database.
+func short(b []byte) *Value {
+	return &Value{Size: int64(len(b)), Hash: sha256.Sum256(b), Bytes: append([]byte{}, b...)}
+}

@@ -22,7 +22,7 @@ func FuzzFile(f *testing.F) {
 	in(f, s, func(st Study) error {
 		_, err := st.PutEvidence(k, []byte("e"))
 		return errors.Join(err, st.PutOffer(k, []byte("e")), st.PutPiece(k, 0, []byte("piece")),
-			st.Append(1, []byte("envelope"), Short([]byte("body")), 1), st.PutState(Short([]byte("state"))))
+			st.Append(1, []byte("envelope"), short([]byte("body")), 1), st.PutState(short([]byte("state"))))
 	})
 	check(f, s.Close())
 	path := filepath.Join(dir, fileName)

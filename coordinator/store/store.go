@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -41,8 +42,9 @@ type Store struct {
 	db      *bbolt.DB
 	layer   durable.Layer
 	commit  func(commit func() error) error
-	long    int64    // a value with more bytes is a file
-	folders sync.Map // of files, whose names are durable
+	long    int64        // a value with more bytes is a file
+	folders sync.Map     // of files, whose names are durable
+	files   atomic.Int64 // begun since the store was opened, all others are gone
 
 	mu      sync.Mutex
 	lost    error // the file cannot be read, and is not used any more

@@ -248,9 +248,9 @@ func TestTranscripts(t *testing.T) {
 		if st.Items() != 0 || st.PlanOf(1) != 0 || len(stateOf(t, st)) > 0 {
 			t.Error("something is there before anything was written")
 		}
-		check(t, st.Append(1, []byte("e1"), Short([]byte("b1")), 0))
-		check(t, st.Append(2, []byte("e2"), Short(nil), 7))
-		return st.PutState(Short([]byte("state")))
+		check(t, st.Append(1, []byte("e1"), short([]byte("b1")), 0))
+		check(t, st.Append(2, []byte("e2"), short(nil), 7))
+		return st.PutState(short([]byte("state")))
 	})
 	in(t, s, func(st Study) error {
 		e, b, err := st.Item(1)
