@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// The statistics are released once and reused.
+// A client releases its statistics once and reuses them.
 func TestRecordsPayOnce(t *testing.T) {
 	for factors, want := range map[string]int{"exact": 1, "published": 6} {
 		h := newHouse(t, planeStudy(t, recordPrivacy, `factors = "`+factors+`"`, ""), 3, 1)
@@ -24,8 +24,8 @@ func TestRecordsPayOnce(t *testing.T) {
 	}
 }
 
-// What the solver released is charged also if nothing is sent in the end: that
-// there was an error may be seen, and the statistics are kept.
+// A release of the solver is charged even if the client sends nothing in the end: others
+// see that there was an error, and the client keeps the statistics.
 func TestErrorsAreCharged(t *testing.T) {
 	for factors, want := range map[string]int{"exact": 1, "published": 2} {
 		st := planeStudy(t, recordPrivacy, "q = \"diagonal\"\nfactors = \""+factors+"\"", "")
@@ -52,8 +52,8 @@ func (f failing) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([
 	return events, errors.Join(err, errors.New("no power"))
 }
 
-// What a solver released, and the noise drawn for the change that it did not come
-// to, is charged; what was saved after that is taken up.
+// If a solver fails, its releases are charged, and so is the noise that was drawn for the
+// change. A state that was saved afterwards can be restored.
 func TestSolverErrorsAreCharged(t *testing.T) {
 	for _, c := range []struct {
 		privacy, inference string
@@ -89,12 +89,12 @@ func TestSolverErrorsAreCharged(t *testing.T) {
 	}
 }
 
-// drawn is a solver that checks, when it is first shown a problem, that the noise
-// has been drawn from its stream.
+// drawn is a solver that checks that noise has been drawn from its stream before its
+// first problem.
 type drawn struct {
 	solver.Solver
 	t      *testing.T
-	before uint64 // what the stream yields next if nothing was drawn
+	before uint64 // the first number of the stream
 }
 
 func (d drawn) Propose(dst []float64, p solver.Problem, src *dpmech.Stream) ([]accountant.Event, error) {

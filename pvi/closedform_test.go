@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The closed form is 1/b + τ²/b², with τ the noise of both clients over half of the
-// steps: √2 clients, √2 for the half.
+// The closed form of the variance is 1/b + τ²/b², where τ is the noise of both clients
+// averaged over half of the steps: a factor √2 for the clients and √2 for the half.
 func TestClosedFormNoise(t *testing.T) {
 	p := oneStepProtocol(t, set("inference.noise_aware", `"closed-form"`))
 	n := p.method.Noise()

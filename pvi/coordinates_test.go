@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// With a clip beyond every change one round leads to the same q in either coordinates, the
-// one to which it leads without a promise, but for noise of the size that the protocol
-// states in every element of the coordinates in which it was added. The prior's mean, the
-// first centre, is away from the origin: to take the one for the other moves λ by hundreds
-// of sds. 18 elements, 6 sds: at other
-// seeds 4 of 10^8 right programs fail.
+// If nothing is clipped, one round leads to the same q in raw and in centred coordinates:
+// that of a study without noise, plus noise of the size that the protocol states, in every
+// element of the coordinates in which it was added. The prior's mean, which is the first
+// centre, is not the origin: a program that confuses the two moves λ by hundreds of sds.
+// The test allows 6 sds for 18 elements: with other seeds it fails for 4 of 10^8 correct
+// programs.
 func TestCoordinates(t *testing.T) {
 	const clients, start = 5, 1.5
 	run := func(q, privacy string) *house {
@@ -28,7 +28,7 @@ func TestCoordinates(t *testing.T) {
 			for i, x := range h.server.Posterior() {
 				noise[i] = x - exact[i]
 			}
-			// Noise in Λ moves h too, by its product with the centre.
+			// Noise in Λ also moves h, by its product with the centre.
 			if d := p.family.Dim(); coordinates == "centred" {
 				for k, at := range p.family.Precision() {
 					noise[at[0]] -= start * noise[d+k]

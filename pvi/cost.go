@@ -138,7 +138,7 @@ func (p *Protocol) Published() string {
 	return ""
 }
 
-// Sound reports whether the claimed cost covers what is released.
+// Sound reports whether the claimed cost covers the releases.
 func (p *Protocol) Sound() bool { return p.Published() == "" }
 
 // OutsideCosts returns three costs of the given number of releases to an outsider
@@ -196,7 +196,7 @@ func (p *Protocol) OnDevice() error {
 }
 
 // ReleasesAfter returns the number of a client's releases that cost privacy when so many plans
-// of the rounds are answered, all steps of which it took.
+// of the rounds are answered, if it took all of their steps.
 func (p *Protocol) ReleasesAfter(plans int) int {
 	return p.method.ReleasesAfter(p.setting.Round(plans))
 }

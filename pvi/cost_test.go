@@ -18,8 +18,7 @@ func protocolOf(t *testing.T, clients int, privacy, inference, federation string
 
 func close9(a, b float64) bool { return math.Abs(a-b) <= 1e-6*math.Abs(b) }
 
-// What an observer faces is the noise of the answers of which he knows no noise:
-// with clip C, multiplier σ, U_min answers and t colluders a share has variance
+// An observer does not know some of the noise shares of a sum: with clip C, multiplier σ, U_min answers and t colluders a share has variance
 // σ²C²/(U_min − t), and T rounds cost μ = √T·C/(share·√shares).
 func TestViews(t *testing.T) {
 	const rounds, sigma = 6, 2.0
@@ -69,8 +68,8 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// A target is met, and hardly more than met, against the observer and under the
-// adjacency that it is about.
+// A study meets its target tightly, against the target's observer and under the target's
+// adjacency.
 func TestTargets(t *testing.T) {
 	for _, c := range []struct{ privacy, federation string }{
 		{"unit = \"client\"\nclip = 60", ""},
@@ -91,8 +90,8 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// Published factors are not sound for clients, and the three costs differ; all
-// else is, and they do not.
+// Published factors are not sound for clients, and their three costs differ. Everything
+// else is sound and has one cost.
 func TestOutsideCosts(t *testing.T) {
 	const rounds, sigma = 6, 2.0
 	client := "unit = \"client\"\nnoise_multiplier = 2\ndelta = 1e-5\nclip = 60"
@@ -131,7 +130,7 @@ func TestOutsideCosts(t *testing.T) {
 				t.Errorf("μ = %g is stated as ε = %g, want %g", cost.Mu, cost.Epsilon, want)
 			}
 		}
-		// What is charged is what can be proved, against every observer.
+		// The charge is the cost that can be proved, against every observer.
 		for _, v := range p.Views() {
 			if charged, err := p.Cost(v, p.study.Privacy.Adjacency, rounds); err != nil || !c.sound && !close9(charged.Mu, want.sound) {
 				t.Errorf("%q: %s is charged μ = %g, %v; want %g", c.inference, v.Name, charged.Mu, err, want.sound)
@@ -140,7 +139,7 @@ func TestOutsideCosts(t *testing.T) {
 	}
 }
 
-// A δ that publishing one of those protected would meet is no promise.
+// A δ is too large if a mechanism could publish one record or client outright and meet it.
 func TestDeltaIsSmall(t *testing.T) {
 	roster := []ClientID{"a", "b", "c", "d"}
 	for _, c := range []struct{ privacy, federation, want string }{

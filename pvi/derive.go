@@ -9,9 +9,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// checkShard refuses records that no client of the study has. A shard without records is
-// refused unless the unit is the record: then whether there is any is itself private, and
-// noise alone is a right release.
+// checkShard returns an error for records that no client of the study can have. An empty
+// shard is an error unless the unit is the record: then it is private whether the client has
+// any, and the client releases noise.
 func (p *Protocol) checkShard(s *shard.Shard) error {
 	if s.Len() == 0 && p.study.Privacy.Unit != study.Record {
 		return errors.New("the shard has no records")
@@ -28,7 +28,7 @@ func (p *Protocol) checkShard(s *shard.Shard) error {
 	return nil
 }
 
-// Likelihood returns what a client's records say about θ.
+// Likelihood returns the likelihood of a client's records.
 func (p *Protocol) Likelihood(s *shard.Shard) (solver.Likelihood, error) {
 	return p.model.Likelihood(s, len(p.roster.Clients))
 }

@@ -10,8 +10,9 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Of a model of many coefficients nothing long is made to derive it: their names and priors are put together when they
-// are asked for. All that is allocated, garbage and all, is a few bytes for each, and so is less at any time.
+// NewProtocol makes nothing long for a model of many coefficients: names and priors are computed
+// when they are needed. All allocations together, garbage included, are a few bytes for each
+// coefficient.
 func TestManyCoefficientsTakeLittleMemory(t *testing.T) {
 	const coefficients, each = 1_000_000, 24 // bytes
 	levels := func(n int) string {

@@ -35,7 +35,7 @@ func descentProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	return twoClients(t, descentStudy, overrides...)
 }
 
-// twoClients returns what a study comes to for clients a and b.
+// twoClients returns the protocol of a study for clients a and b.
 func twoClients(t *testing.T, source string, overrides ...study.Override) *Protocol {
 	t.Helper()
 	st, err := study.Parse("s.toml", []byte(source), overrides...)
@@ -62,7 +62,7 @@ func descentShard(p *Protocol, n int) *shard.Shard {
 	return shard.Design(p.study, records)
 }
 
-// How many records a client has shows in nothing but the size of its batches.
+// Nothing but the size of a client's batches depends on the number of its records.
 func TestDescentDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := descentProtocol(t, set("inference.sampling_rate", rate), set("inference.gradients", `"published"`), set("federation.nominal_records", "300"))
@@ -128,7 +128,7 @@ func TestDescentDefaults(t *testing.T) {
 	whole := study.Override{Key: "inference", Value: "{ rounds = 20 }"}
 	p := descentProtocol(t, whole)
 	d := stepsOf(p)
-	// An intercept, and one regressor that is spread evenly over [−1, 1].
+	// The model has an intercept and one regressor, spread evenly over [−1, 1].
 	if d.Round != 10 || d.Rate != 1 || math.Abs(d.Clip-0.6*math.Sqrt(4./3)) > 1e-12 || math.Abs(d.StepSize-0.2) > 1e-12 {
 		t.Errorf("two clients, twenty rounds: %+v", *d)
 	}
@@ -145,14 +145,14 @@ func TestDescentDefaults(t *testing.T) {
 			t.Errorf("two clients of %s records: %+v, want step size %g and clip %g of √4/3", records, *d, want[0], want[1])
 		}
 	}
-	// Two clients, an intercept and a slope: the signal is μ × records, μ = 0.268051 at ε = 1.
+	// With two clients, an intercept and a slope, the signal is μ × records; μ = 0.268051 at ε = 1.
 	for records, want := range map[string]float64{"94": 1, "93": 0.997150, "70": 0.750543, "40": 0.5, "1": 0.5} {
 		few := []study.Override{whole, {Key: "federation.nominal_records", Value: records}, {Key: "privacy.delta", Value: "1e-5"}}
 		d = stepsOf(descentProtocol(t, few...))
 		if math.Abs(d.StepSize/0.4-want) > 1e-5 || math.Abs(d.Clip/0.5/math.Sqrt(4./3)-want) > 1e-5 {
 			t.Errorf("two clients of %s records: %+v, want a pace of %g", records, *d, want)
 		}
-		// The same noise in so many words: σ = √200/μ.
+		// The same noise, given as a noise multiplier: σ = √200/μ.
 		d = stepsOf(descentProtocol(t, append(few, study.Override{Key: "privacy", Value: `{ unit = "record", noise_multiplier = 52.7596, delta = 1e-5 }`})...))
 		if math.Abs(d.StepSize/0.4-want) > 1e-4 {
 			t.Errorf("two clients of %s records, by the noise: %+v, want a pace of %g", records, *d, want)
@@ -167,8 +167,8 @@ func TestDescentDefaults(t *testing.T) {
 	}
 }
 
-// A site that is killed and restored before and after every answer goes on to the same
-// bytes; its state never says that less was released than was.
+// A site that is killed and restored before and after every answer releases the same
+// bytes. Its state never counts fewer releases than it made.
 func TestDescentSiteRestored(t *testing.T) {
 	p := descentProtocol(t)
 	shards := []*shard.Shard{descentShard(p, 200), descentShard(p, 0)}
@@ -240,7 +240,7 @@ func TestDescentSiteRestored(t *testing.T) {
 	}
 }
 
-// A state that charges less than its solver released is not taken up.
+// Restore refuses a state that counts fewer releases than its solver made.
 func TestDescentStateThatHidesReleases(t *testing.T) {
 	p := descentProtocol(t)
 	server := NewServer(p)
@@ -275,7 +275,7 @@ func TestDescentStateThatHidesReleases(t *testing.T) {
 	}
 }
 
-// A visit that fails is paid for and cannot be had again.
+// A visit that fails is charged, and the site does not answer its plan again.
 func TestDescentVisitThatFails(t *testing.T) {
 	p := descentProtocol(t, study.Override{Key: "inference", Value: `{ rounds = 5, steps = 3, optimiser = "sgd", step_size = 1e200 }`})
 	s, err := p.NewSolver(descentShard(p, 50))
@@ -306,7 +306,7 @@ func TestDescentVisitThatFails(t *testing.T) {
 	}
 }
 
-// A site that has taken all steps that were paid for refuses a plan outright.
+// A site that has taken all steps that the study pays for refuses a plan.
 func TestDescentSiteThatHasSpentAll(t *testing.T) {
 	p := descentProtocol(t)
 	s, err := p.NewSolver(descentShard(p, 50))

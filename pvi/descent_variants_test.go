@@ -14,8 +14,8 @@ import (
 
 func set(key, value string) study.Override { return study.Override{Key: key, Value: value} }
 
-// K draws are K gradients of one record: the mechanism has as many numbers, and the clip
-// is on all of them.
+// With K draws a record has K gradients: the mechanism hides all of them as one vector, with
+// one clip.
 func TestDescentOfSeveralDraws(t *testing.T) {
 	one := descentProtocol(t)
 	for _, c := range []struct {
@@ -43,7 +43,8 @@ func TestDescentOfSeveralDraws(t *testing.T) {
 	}
 }
 
-// fixedBatches is a study with batches of ten of a thousand records, σ = 1 and T = 1000.
+// fixedBatches returns the protocol of a study with batches of ten of a thousand records,
+// σ = 1 and T = 1000.
 func fixedBatches(t *testing.T, sampling, adjacency string, more ...study.Override) *Protocol {
 	t.Helper()
 	return descentProtocol(t, append([]study.Override{
@@ -53,8 +54,9 @@ func fixedBatches(t *testing.T, sampling, adjacency string, more ...study.Overri
 	}, more...)...)
 }
 
-// Fixed batches that are claimed to be Poisson's: the figures are those of the notes on
-// d3p, ε = 1.83 claimed under add-remove and 2.84 under replace-one, 13.4 at least.
+// Batches of a fixed size cost more than the Poisson batches that are claimed. The figures
+// are those of the notes on d3p: the claim is ε = 1.83 under add-remove and 2.84 under
+// replace-one, and the true cost at least 13.4.
 func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	for _, c := range []struct {
 		adjacency      string
@@ -82,9 +84,9 @@ func TestPublishedSamplingCostsMoreThanItClaims(t *testing.T) {
 	}
 }
 
-// Under add-remove batches as published, and what their sums are divided by, say nothing
-// of how many records there are, and a client with fewer than the cost is stated for is
-// refused.
+// Under add-remove the published batches, and the number by which their sums are divided,
+// do not depend on the number of records. A client with fewer records than the cost is
+// stated for is refused.
 func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	p := fixedBatches(t, "published", "add-remove", set("federation", "{ nominal_records = 1000, max_records = 5000 }"))
 	for _, n := range []int{1000, 1001, 1999, 5000} {
@@ -107,7 +109,7 @@ func TestPublishedSamplingDoesNotDependOnTheNumberOfRecords(t *testing.T) {
 	}
 }
 
-// Batches without replacement cost what the accountant says of them.
+// Batches without replacement have the accountant's cost for them.
 func TestSamplingWithoutReplacement(t *testing.T) {
 	p := fixedBatches(t, "without-replacement", "replace-one")
 	cost, err := p.Cost(p.Views()[0], accountant.ReplaceOne, p.Releases())
@@ -125,12 +127,12 @@ func TestSamplingWithoutReplacement(t *testing.T) {
 	if math.Abs(cost.Epsilon/want-1) > 1e-4 || cost.Epsilon < want*(1-1e-5) {
 		t.Errorf("ε = %.8g, by the sampling %.8g", cost.Epsilon, want)
 	}
-	// The nominal number of records decides: of 1,099 a smaller share is in a batch of ten.
+	// The nominal number of records decides: ten of 1,099 records are a smaller share.
 	wider := fixedBatches(t, "without-replacement", "replace-one", set("federation", "{ nominal_records = 1000, max_records = 1099 }"))
 	if more, err := wider.Cost(wider.Views()[0], accountant.ReplaceOne, wider.Releases()); err != nil || more.Epsilon != cost.Epsilon {
 		t.Errorf("ε = %.8g with more records at most, want %.8g (%v)", more.Epsilon, cost.Epsilon, err)
 	}
-	// No client has a larger share of its records in a batch than is accounted.
+	// No client has a larger share of its records in a batch than the accounted one.
 	for _, n := range []int{0, 1, 7, 99, 100, 101, 999, 1000} {
 		m, err := sampledFor(p, n)
 		if err != nil {
@@ -166,7 +168,7 @@ func startProtocol(t *testing.T, overrides ...study.Override) *Protocol {
 	return twoClients(t, startStudy, overrides...)
 }
 
-// The statistics and all steps together meet the target, and share it as the study says.
+// The statistics and all steps together meet the target, in the shares that the study gives.
 func TestStartAndStepsMeetOneTarget(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := startProtocol(t, set("inference.sampling_rate", rate))
@@ -204,7 +206,7 @@ func TestStartAndStepsMeetOneTarget(t *testing.T) {
 	}
 }
 
-// A site that starts from statistics releases them once, over restarts, and charges them.
+// A site that starts from statistics releases and charges them once, also across restarts.
 func TestStartIsReleasedOnce(t *testing.T) {
 	p := startProtocol(t)
 	newSite := func() *Site {
@@ -267,7 +269,7 @@ func TestStartIsReleasedOnce(t *testing.T) {
 	}
 }
 
-// A state from which the statistics were taken, or their charge, is not taken up.
+// Restore refuses a state without the statistics, or without their charge.
 func TestStartStateThatHidesReleases(t *testing.T) {
 	p := startProtocol(t)
 	newSite := func() *Site {

@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// noDevice is one that is never there.
+// noDevice is a device that always fails.
 type noDevice struct{}
 
 var errNoDevice = errors.New("not there")
@@ -24,8 +24,8 @@ func (noDevice) Write(uint64, []uint64) error                  { return errNoDev
 func (noDevice) Read([]uint64, uint64) error                   { return errNoDevice }
 func (noDevice) Launch(string, int, int, int, ...uint64) error { return errNoDevice }
 
-// Which studies a device takes follows from public numbers alone: not from how many records
-// a client has, or whether it has any.
+// Whether a device can take a study's steps follows from public numbers alone, not from the
+// number of a client's records.
 func TestWhichStudiesADeviceTakes(t *testing.T) {
 	for name, c := range map[string]struct {
 		overrides []study.Override
@@ -72,9 +72,9 @@ func TestWhichStudiesADeviceTakes(t *testing.T) {
 	}
 }
 
-// A site whose device is not there releases what it would, at the same cost, and follows
+// A site whose device fails makes the same number of releases, at the same cost, and follows
 // the study to its end.
-func TestASiteWithoutItsDevice(t *testing.T) {
+func TestSiteWithoutItsDevice(t *testing.T) {
 	for _, rate := range []string{"1.0", "0.1"} {
 		p := descentProtocol(t, set("inference.sampling_rate", rate))
 		failures := 0

@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi/solver"
 )
 
-// diverging is a solver that finds nothing; still is one that proposes what is there.
+// diverging is a solver that fails to converge; still is one that proposes no change.
 type (
 	diverging struct{ solver.Solver }
 	still     struct{ solver.Solver }
@@ -28,8 +28,9 @@ func (still) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accou
 	return nil, nil
 }
 
-// Whether a client's records lead anywhere is private: where a whole client is protected
-// it answers as if nothing had changed, and pays. Without a promise it is an error.
+// Whether a client's solver converges is private: if the privacy unit is the client, it
+// answers as if nothing had changed, and is charged. Without a promise Propose returns an
+// error.
 func TestDivergenceIsPrivate(t *testing.T) {
 	release := func(privacy string, wrap func(solver.Solver) solver.Solver) (*Release, *Site, error) {
 		h := newHouse(t, planeStudy(t, privacy, "", ""), 3, 1)

@@ -24,11 +24,11 @@
 // invariant λ = λ_prior + Σ λ_m (+ λ_noise) holds to the last bit on every
 // machine, in whatever order messages come.
 //
-// # What a client may remember
+// # The memory of a client
 //
-// A release may depend on the client's records, on what was published, and on
+// A release may depend on the client's records, on published numbers, and on
 // randomness that never hid a release. Tied and exact factors keep to that.
 // Published factors, which contain the client's own noise, do not: given the
 // sums, the other clients' later releases correct their earlier noise and with
-// it uncover the victim. [PublishedMu] computes what that costs.
+// it uncover the victim. [fedpvi/pvi/method/change.PublishedMu] computes the cost.
 package pvi

@@ -9,8 +9,8 @@ import (
 	"fedpvi/accountant"
 )
 
-// However a client's releases are told apart, their increments compose to what is stated
-// for the whole, and to less if some were not made.
+// The increments of a client's releases compose to the cost of the whole study, however the
+// releases are divided, and to less if some were not made.
 func TestIncrementsAddUp(t *testing.T) {
 	protocols := []*Protocol{
 		oneStepProtocol(t),
@@ -61,7 +61,7 @@ func TestIncrementErrors(t *testing.T) {
 	}
 }
 
-// A site says before it answers how many releases it will make.
+// Ahead returns the number of releases of the next answer.
 func TestAhead(t *testing.T) {
 	h := newOneStepHouse(t, oneStepProtocol(t), oneStepShard(oneStepProtocol(t), 0, 150), oneStepShard(oneStepProtocol(t), 150, 400))
 	if n := h.sites[0].Ahead(); n != 0 {

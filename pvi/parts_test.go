@@ -17,7 +17,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// partsProtocol is descentStudy with parts, edited.
+// partsProtocol returns the protocol of descentStudy with parts and other edits.
 func partsProtocol(t testing.TB, inference, privacy string) *Protocol {
 	t.Helper()
 	source := strings.NewReplacer(
@@ -35,7 +35,7 @@ func partsProtocol(t testing.TB, inference, privacy string) *Protocol {
 	return p
 }
 
-// schemes are the ways to partition, with every bookkeeping.
+// schemes are the ways to partition, with every bookkeeping of factors.
 var schemes = []string{
 	`partitioned = "virtual", factors = "exact"`,
 	`partitioned = "virtual", factors = "tied"`,
@@ -43,8 +43,8 @@ var schemes = []string{
 	`partitioned = "averaged", factors = "tied"`,
 }
 
-// A record that comes or goes turns a part's clipped change into another one: the cost
-// is that of sensitivity 2C under both adjacencies, for all rounds together.
+// A record that is added or removed turns a part's clipped change into another one: the
+// cost is that of sensitivity 2C under both adjacencies, for all rounds together.
 func TestPartsMeetTheirTarget(t *testing.T) {
 	for _, scheme := range schemes {
 		for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {
@@ -76,16 +76,16 @@ func TestPartsClip(t *testing.T) {
 	if p, err = NewProtocol(st, []ClientID{"a"}); err != nil {
 		t.Fatal(err)
 	}
-	// Fifty records of unit length add a quarter each, of which half.
+	// Fifty records of unit length add a quarter each; the clip is half of their sum.
 	if want := 50 * 0.25 / 2; p.method.Noise().Clip != want {
 		t.Errorf("the derived clip is %g, want %g", p.method.Noise().Clip, want)
 	}
 }
 
-// Two clients whose records differ by one that is as far out as can be, with the same
-// parts, the same public transcript and the same bits: the sums before noise differ by
-// at most 2C in every round, by more than C in some, and by nothing but what the part of
-// that record changed.
+// Two clients have the same records but one, which is as extreme as possible, the same
+// parts, the same public transcript and the same random bits. Their sums before noise differ
+// by at most 2C in every round, by more than C in some round, and only the part of that
+// record differs.
 func TestOneRecordMovesOnePart(t *testing.T) {
 	for _, scheme := range schemes {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.01\ndelta = 1e-5\nclip = 0.5", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), "")
@@ -133,11 +133,11 @@ func TestOneRecordMovesOnePart(t *testing.T) {
 	}
 }
 
-// pair returns a shard without the last record of another, and the part which that
-// record will be in.
+// pair returns a shard without the last record of another, and the part that this record
+// will be in.
 func pair(t *testing.T, p *Protocol, whole *shard.Shard) (without *shard.Shard, victim int) {
 	t.Helper()
-	// Parts are drawn record by record from the same bits, after the noise.
+	// The client draws the parts record by record from the same bits, after the noise.
 	trial := site(t, p, whole)
 	plan, _ := NewServer(p).Next()
 	if err := trial.Propose(new(Release), &plan, seeded.Stream(3, "noise")); err != nil {
@@ -157,8 +157,8 @@ func site(t *testing.T, p *Protocol, s *shard.Shard) *Site {
 	return site
 }
 
-// playPair has both worlds answer a plan, and goes on with the message of the first, which
-// is what an observer saw in either.
+// playPair has both sites answer a plan, and delivers the message of the first: an observer
+// saw the same transcript in both worlds.
 func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Plan) (*Outcome, [2]Release) {
 	t.Helper()
 	var seen [2]Release
@@ -185,8 +185,8 @@ func playPair(t *testing.T, server *Server, sites []*Site, other *Site, plan *Pl
 	return outcome, seen
 }
 
-// What a virtual client remembers is its own change, without any noise: one that proposes
-// nothing new has the factor that it had.
+// A virtual client remembers its own change without noise: if it proposes nothing new, its
+// factor stays as it was.
 func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 	p := partsProtocol(t, `rounds = 3, damping = 1.0, partitions = 2, factors = "exact"`, "noise_multiplier = 5.0, clip = 0.5, coordinates = \"raw\"")
 	server, s := NewServer(p), site(t, p, descentShard(p, 0))
@@ -214,10 +214,11 @@ func TestVirtualFactorsHoldNoNoise(t *testing.T) {
 	}
 }
 
-// Every record draws its part by itself: all parts alike, and neighbours in the file in
-// the same part as often as any two. (Contiguous parts would shift all records behind
-// one that is removed.) 30,000 records in 10 parts: each part's number has sd 52, and
-// that of neighbours together too; seven sds happen once in 10¹¹ tests.
+// Every record draws its part by itself: all parts have the same chance, and neighbours in
+// the file are in the same part as often as any two records. (With contiguous parts, removing
+// a record would shift all records behind it.) With 30,000 records in 10 parts the size of
+// a part has sd 52, and so has the number of neighbours in one part; a gap of seven sds
+// happens once in 10¹¹ tests.
 func TestPartsAreDrawnRecordByRecord(t *testing.T) {
 	source := strings.NewReplacer("rounds = 5, steps = 3", "rounds = 2, partitions = 10", "epsilon = 1.0", "epsilon = 1.0, clip = 1.0", "5000", "50000").Replace(descentStudy)
 	st, err := study.Parse("s.toml", []byte(source))
@@ -266,9 +267,9 @@ func TestPartsAreDrawnRecordByRecord(t *testing.T) {
 	}
 }
 
-// With hardly any noise and nothing clipped, virtual clients settle where the pooled
-// records do, and so does averaging where a part's factor is linear in its records: the
-// conjugate model and natural-gradient steps.
+// With hardly any noise and no clipping, virtual clients converge to the pooled posterior.
+// Averaging does so if a part's factor is linear in its records: for the conjugate model and
+// for natural-gradient steps.
 func TestPartsSettleWherePooledRecordsDo(t *testing.T) {
 	for _, scheme := range schemes {
 		st := planeStudy(t, "unit = \"record\"\nnoise_multiplier = 0.001\ndelta = 1e-5\nclip = 20", "partitions = 3\ndamping = 0.5\n"+strings.ReplaceAll(scheme, ", ", "\n"), "")
@@ -382,8 +383,9 @@ func playKilling(t *testing.T, p *Protocol, shards []*shard.Shard, kill bool) []
 	return server.Posterior()
 }
 
-// A site that is killed and restored before and after every answer goes on to the same
-// bytes, in rounds and in turns, with an empty part, an empty client, and SVI's draws.
+// A site that is killed and restored before and after every answer releases the same bytes,
+// in synchronous and sequential schedules, with an empty part, an empty client, and SVI's
+// draws.
 func TestPartsRestored(t *testing.T) {
 	for _, scheme := range append(schemes, schemes[0]+`, schedule = "sequential"`, schemes[2]+`, schedule = "sequential"`) {
 		p := partsProtocol(t, `rounds = 3, partitions = 4, solver = "svi", steps = 5, draws = 2, `+scheme, "noise_multiplier = 1.0, clip = 1.0")
@@ -456,8 +458,8 @@ func TestPartsRestoreRefuses(t *testing.T) {
 	}
 }
 
-// Where sums alone are opened clients share the noise of one release: the cost that is
-// promised is that of the sum, and each message holds a share.
+// If only sums are opened, clients share the noise of one release: the promised cost is that
+// of the sum, and each message holds a share.
 func TestPartsUnderSums(t *testing.T) {
 	for _, scheme := range []string{schemes[0], schemes[1], schemes[3]} {
 		overrides := []study.Override{{Key: "federation.opens", Value: `"sums"`}}
@@ -508,10 +510,10 @@ func TestPartsNeedSolversOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Averaging whole fits of parts is biased, however small the noise: a part of n/K records
-// that count K times each has a likelihood whose shape is not that of the whole. Virtual
-// clients refine their factors against each other, and are near the pooled fit whatever
-// K is. (In a step that is linear in the records, as in the test above, there is no bias.)
+// Averaging whole fits of parts is biased, however small the noise: the likelihood of n/K
+// records that count K times each has another shape than that of all records. Virtual
+// clients refine their factors against each other, and are near the pooled fit for any K.
+// (A step that is linear in the records has no bias, as the test above shows.)
 func TestAveragingWholeFitsIsBiased(t *testing.T) {
 	kl := func(scheme string, parts int) float64 {
 		p := partsProtocol(t, `rounds = 25, damping = 0.3, solver = "svi", steps = 100, draws = 4, q = "diagonal", `+scheme+`, partitions = `+strconv.Itoa(parts), "noise_multiplier = 0.001, clip = 100")

@@ -71,7 +71,7 @@ func (p *Protocol) deriveSetting() (err error) {
 
 // deriveMethod derives the method and the last round, with the noise multiplier of the study
 // or the one for which the scale, the rounds and the last round together meet its target. If
-// what is claimed for the method does not hold, it is the claim that meets the target.
+// the claim for a published method does not hold, it is the claim that meets the target.
 func (p *Protocol) deriveMethod() error {
 	draft, err := draftOf(p.setting)
 	if err != nil {
@@ -79,7 +79,7 @@ func (p *Protocol) deriveMethod() error {
 	}
 	privacy := p.study.Privacy
 	multiplier := privacy.NoiseMultiplier
-	if multiplier == 0 && privacy.Unit != study.None {
+	if multiplier == 0 && privacy.Epsilon > 0 {
 		target := accountant.Target{Epsilon: privacy.Epsilon, Delta: privacy.Delta}
 		calibration, err := accountant.CalibrateNoise(target, func(sigma float64) (accountant.Event, error) {
 			if err := p.complete(draft, sigma); err != nil {
@@ -106,8 +106,8 @@ func (p *Protocol) complete(draft method.Draft, multiplier float64) (err error) 
 	return err
 }
 
-// deriveScaling derives what the scale was found with, and refuses a study
-// without the scale that it asks for.
+// deriveScaling derives the phase that found the scale of columns. It returns an error if
+// the study asks for a scale and has none.
 func (p *Protocol) deriveScaling() error {
 	if p.study.Standardisation == nil {
 		return nil
@@ -137,7 +137,7 @@ func (p *Protocol) Study() *study.Study { return p.study }
 // Roster returns the clients in order. It is not a copy.
 func (p *Protocol) Roster() []ClientID { return p.roster.Clients }
 
-// Model returns what is estimated, on the study's scale.
+// Model returns the model, on the study's scale.
 func (p *Protocol) Model() *fit.Model { return p.model }
 
 // Family returns the family of q.

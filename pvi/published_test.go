@@ -14,13 +14,13 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// sumCovariance is the covariance of the opened sums, with C = 1, as soundness
-// section 1 states it: e_t = N_t − Σ_{k≠v} λ_k.
+// sumCovariance returns the covariance of the opened sums for C = 1 (soundness.md,
+// section 1): e_t = N_t − Σ_{k≠v} λ_k.
 func sumCovariance(clients, rounds int, sigma float64, damping func(int) float64) *mat.SymDense {
 	own := sigma * sigma / float64(clients)
 	others := sigma*sigma - own
-	// Row t of a: how the sum of round t depends on the others' noise of each
-	// round.
+	// Row t of a holds the weights of the others' noise of each round in the sum of
+	// round t.
 	a := mat.NewDense(rounds, rounds, nil)
 	held := make([]float64, rounds) // of L: its weight on each round's noise
 	for t := range rounds {
@@ -42,7 +42,7 @@ func sumCovariance(clients, rounds int, sigma float64, damping func(int) float64
 	return covariance
 }
 
-// weights returns Σ⁻¹1, with which an observer adds up the sums.
+// weights returns Σ⁻¹1, the weights with which an observer adds up the sums.
 func weights(covariance *mat.SymDense) []float64 {
 	n := covariance.SymmetricDim()
 	var chol mat.Cholesky
@@ -60,15 +60,14 @@ func weights(covariance *mat.SymDense) []float64 {
 	return w.RawVector().Data
 }
 
-// denseMu computes √(1ᵀΣ⁻¹1) with Σ written out.
+// denseMu computes √(1ᵀΣ⁻¹1) with the matrix Σ.
 func denseMu(clients, rounds int, sigma float64, damping func(int) float64) float64 {
 	return math.Sqrt(floats.Sum(weights(sumCovariance(clients, rounds, sigma, damping))))
 }
 
-// The real machines leak what PublishedMu says: over many runs, the statistic
-// that an observer would form of the opened sums has a spread that is 1/μ of
-// what a client that saturates the clip adds to it. With exact factors the same
-// setting gives the claimed μ = √T/σ.
+// The real machines leak as much as PublishedMu computes: over many runs, the observer's
+// statistic of the opened sums has an sd that is 1/μ of the contribution of a client that
+// saturates the clip. With exact factors the same setting gives the claimed μ = √T/σ.
 func TestPublishedMuOfTheMachines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long arithmetic of one thread: without -short")
@@ -122,7 +121,8 @@ func TestPublishedMuOfTheMachines(t *testing.T) {
 	}
 }
 
-// saturatedDirection is that of client 0's factor, which is far beyond the clip.
+// saturatedDirection returns the direction of client 0's factor, which is far beyond the
+// clip.
 func saturatedDirection(h *house) []float64 {
 	u := make([]float64, h.protocol.family.Size())
 	for i := range h.shards[0].Len() {

@@ -13,9 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Site owns one client's records and factor. It answers plans and follows
-// outcomes, and computes λ for itself: a plan whose λ is not what the outcomes
-// lead to is refused.
+// A Site owns one client's half of the method. It answers plans and follows outcomes, and
+// computes λ for itself: it refuses a plan whose λ does not follow from the outcomes.
 //
 // A release changes the site's state. The caller must have saved the state
 // before a byte of the release leaves the house, and must send the same bytes

@@ -21,8 +21,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// summedProtocol is that of descentStudy for so many clients, with their sums alone
-// opened.
+// summedProtocol returns the protocol of descentStudy for so many clients, of whom only
+// sums are opened.
 func summedProtocol(t testing.TB, clients, rounds int, federation string, overrides ...study.Override) *Protocol {
 	t.Helper()
 	overrides = append([]study.Override{
@@ -44,7 +44,7 @@ func summedProtocol(t testing.TB, clients, rounds int, federation string, overri
 	return p
 }
 
-// summedHouse deals n records: record i goes to client deal(i).
+// summedHouse returns a house with n records; client deal(i) has record i.
 func summedHouse(t testing.TB, p *Protocol, n int, deal func(i int) int) *house {
 	t.Helper()
 	h := &house{t: t, protocol: p, server: NewServer(p), seed: 1}
@@ -67,7 +67,7 @@ func summedHouse(t testing.TB, p *Protocol, n int, deal func(i int) int) *house 
 	return h
 }
 
-// dealt is record number i.
+// dealt returns record number i.
 func dealt(i int) (x, y float64) {
 	x = math.Sin(float64(i))
 	if math.Sin(float64(7*i)) < x {
@@ -76,8 +76,8 @@ func dealt(i int) (x, y float64) {
 	return x, y
 }
 
-// plainDescent is DP-SVI of pooled records as one would write it down: no lattice, no
-// machines, no engine. noise is what a round's sum has on it.
+// plainDescent is DP-SVI of pooled records, written in the plainest way: without lattice,
+// machines and engine. noise returns the noise of a round's sum.
 func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, precision []float64) {
 	const beta1, beta2, tiny = 0.9, 0.999, 1e-8
 	rounds, first := p.study.Inference.Rounds, stepsOf(p).StepSize
@@ -123,8 +123,8 @@ func plainDescent(p *Protocol, n int, noise func(round int) []float64) (mean, pr
 	return mean, precision
 }
 
-// The federation is DP-SVI of the pooled records, step by step, under the noise that its
-// clients draw.
+// The federation takes the same steps as DP-SVI of the pooled records with the noise that
+// its clients draw.
 func TestSummedIsPooledDescent(t *testing.T) {
 	const clients, records = 5, 400
 	p := summedProtocol(t, clients, 40, `, min_clients = 4, colluders = 1`)
@@ -159,7 +159,7 @@ func TestSummedIsPooledDescent(t *testing.T) {
 	}
 }
 
-// Who holds which record changes no bit.
+// The distribution of records over clients changes no bit.
 func TestSummedDoesNotDependOnTheSplit(t *testing.T) {
 	const clients = 6
 	var first []Wide
@@ -180,9 +180,9 @@ func TestSummedDoesNotDependOnTheSplit(t *testing.T) {
 	}
 }
 
-// Late and missing answers, void rounds, and machines that are killed and restored at
-// any moment: all machines have one λ, the answers that were opened decide it, and
-// every answer is paid for.
+// Answers come late or never, rounds are void, and machines are killed and restored at any
+// moment. All machines have the same λ, only opened answers decide it, and every answer is
+// charged.
 func TestSummedMachines(t *testing.T) {
 	const clients = 4
 	p := summedProtocol(t, clients, 6, `, min_clients = 2, colluders = 1`)
@@ -269,8 +269,8 @@ func restart(t interface{ Fatal(...any) }, h *house, m int) {
 	h.sites[m] = site
 }
 
-// A plan is answered once, for enough clients, at the λ that follows from what was
-// opened, up to rounding, and no more often than is paid for.
+// A client answers a plan once, if the plan names enough clients and has the λ that follows
+// from the opened sums, up to rounding, and as often as the study pays for.
 func TestSummedRefusals(t *testing.T) {
 	const clients = 4
 	p := summedProtocol(t, clients, 3, `, min_clients = 3`)
@@ -316,8 +316,8 @@ func (c forgetful) Spent() method.Spent {
 	return method.Spent{Statistics: c.Client.Spent().Statistics - c.forgotten}
 }
 
-// A release that fails is charged, and its plan is not answered again: here the mechanism
-// has no step left.
+// A release that fails is charged, and its plan is not answered again. Here it fails because
+// the mechanism has no step left.
 func TestSummedReleaseThatFails(t *testing.T) {
 	p := summedProtocol(t, 3, 3, "")
 	h := summedHouse(t, p, 30, func(i int) int { return i % 3 })
@@ -328,7 +328,7 @@ func TestSummedReleaseThatFails(t *testing.T) {
 	if err := s.client.Restore(&used); err != nil {
 		t.Fatal(err)
 	}
-	s.client = forgetful{s.client, 3} // what is charged is below what the mechanism has
+	s.client = forgetful{s.client, 3} // so that the study seems to pay for more
 	plan, _ := h.server.Next()
 	r := &Release{Change: []int64{1, 2}}
 	if err := s.Propose(r, &plan, seeded.Stream(1, "noise")); !errors.Is(err, dpmech.ErrNoSteps) || len(r.Change) != 0 {
@@ -340,8 +340,8 @@ func TestSummedReleaseThatFails(t *testing.T) {
 	}
 }
 
-// A sum is taken from enough answers only, has the size of a sum of gradients, and no
-// element beyond what its answers can yield.
+// A site refuses an outcome whose sum is of too few answers, has the wrong size, or has an
+// element larger than its answers can yield.
 func TestSummedOutcomesRefused(t *testing.T) {
 	const clients = 3
 	p := summedProtocol(t, clients, 2, `, min_clients = 2`)
@@ -369,8 +369,9 @@ func TestSummedOutcomesRefused(t *testing.T) {
 	}
 }
 
-// The coalition of the target faces σC, an outsider more, and who opens a message one
-// share. No survivors that make a sum leave less than the target's noise.
+// The target's coalition does not know noise of sd σC, an outsider more, and an observer who
+// opens a message one share. Any number of clients that makes a sum leaves at least the
+// target's noise.
 func TestSummedViews(t *testing.T) {
 	const clients, fewest, colluders = 20, 12, 3
 	p := summedProtocol(t, clients, 50, fmt.Sprintf(`, min_clients = %d, colluders = %d`, fewest, colluders))
@@ -401,7 +402,7 @@ func TestSummedViews(t *testing.T) {
 	}
 }
 
-// With sampled batches the cost is the sampling's own under as much noise.
+// With sampled batches the cost is that of the sampling with the same noise.
 func TestSummedSampled(t *testing.T) {
 	p := summedProtocol(t, 10, 30, `, min_clients = 8, colluders = 3`, study.Override{Key: "inference.sampling_rate", Value: "0.2"})
 	n := p.method.Noise()
@@ -424,7 +425,8 @@ func TestSummedSampled(t *testing.T) {
 	}
 }
 
-// The scale of columns is found under shares of noise too.
+// The noise shares of a study with opened sums are those of the fewest clients less the
+// colluders.
 func TestSummedScaling(t *testing.T) {
 	p := summedProtocol(t, 5, 2, `, min_clients = 4`)
 	if s := p.setting.Shares(); s != 4 {
@@ -436,7 +438,7 @@ func TestSummedScaling(t *testing.T) {
 	}
 }
 
-// Steps that run away are rejected, and leave q where it was.
+// Steps that diverge are rejected, and leave q as it was.
 func TestSummedDivergence(t *testing.T) {
 	p := summedProtocol(t, 2, 3, "", study.Override{Key: "inference", Value: `{ rounds = 3, optimiser = "sgd", step_size = 1e200 }`})
 	h := summedHouse(t, p, 30, func(i int) int { return i % 2 })
@@ -447,7 +449,7 @@ func TestSummedDivergence(t *testing.T) {
 	}
 }
 
-// A state that was not led to is not taken up.
+// Restore refuses a state that the machines cannot have reached.
 func TestSummedRestoreErrors(t *testing.T) {
 	p := summedProtocol(t, 2, 4, "")
 	h := summedHouse(t, p, 30, func(i int) int { return i % 2 })
@@ -495,7 +497,7 @@ func TestSummedRestoreErrors(t *testing.T) {
 	}
 }
 
-// Whatever bytes are taken up as a state leave machines that go on.
+// Machines that accept any bytes as a state can go on.
 func FuzzRestoreSummed(f *testing.F) {
 	p := summedProtocol(f, 2, 3, "")
 	h := summedHouse(f, p, 10, func(i int) int { return i % 2 })

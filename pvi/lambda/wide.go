@@ -79,7 +79,7 @@ func Round(x float64, exponent int) (w Wide, ok bool) {
 // MarshalText writes w as 32 hexadecimal digits, in two's complement.
 func (w Wide) MarshalText() ([]byte, error) { return w.AppendText(nil) }
 
-// AppendText appends to b what MarshalText returns.
+// AppendText appends the text of MarshalText to b.
 func (w Wide) AppendText(b []byte) ([]byte, error) {
 	var raw [16]byte
 	binary.BigEndian.PutUint64(raw[:8], uint64(w.Hi))

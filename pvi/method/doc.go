@@ -1,4 +1,4 @@
-// Package method describes what a client releases in a round. Each kind of release
+// Package method describes the releases of clients in a round. Each kind of release
 // is a [Method] in a room, which is a package of its own below this one:
 //
 //	statistics   clipped, noised statistics of the records, released once

@@ -16,8 +16,8 @@ type Method interface {
 	Messages() Messages
 
 	// Releases returns how many of a client's releases in the rounds cost privacy.
-	// ReleasesAfter returns how many of them a client has made after so many rounds, all
-	// of which it answered.
+	// ReleasesAfter returns how many of them a client has made if it answered so many
+	// rounds.
 	Releases() int
 	ReleasesAfter(rounds int) int
 
@@ -56,8 +56,8 @@ type Method interface {
 	Exact() bool
 }
 
-// A Client is a client's half of a method. It makes releases, and keeps what they must
-// be consistent with. It is private to the client.
+// A Client is a client's half of a method. It makes releases, and keeps the state that later
+// releases depend on. It is private to the client.
 type Client interface {
 	// Release writes to dst the numbers that answer a task, with noise from src. The noise is
 	// drawn, and counted in Spent, before the client looks at its records. It reports whether
@@ -211,7 +211,7 @@ type Steps struct {
 	StepSize float64 // of the first step; it falls linearly to the study's Decay times that
 	Batch    int     // size of the batches of a client with the nominal number of records, if they have a fixed size; 0 else
 	Clip     float64
-	Typical  float64 // norm of a record's contribution, of which Clip is a share; 0 if the study gives the clip
+	Typical  float64 // norm of a record's typical contribution, from which Clip follows; 0 if the study gives the clip
 
 	InitialSD float64 // bound on the sds of q at the very first step
 	Epoch     int     // steps whose batches are drawn, and charged, together; 1 if steps are independent

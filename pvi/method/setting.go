@@ -89,7 +89,7 @@ func (s *Setting) PriorAt(i int) float64 {
 }
 
 // Shares returns how many clients' noise shares together hide a client or record from the
-// observer whom the study's target is about.
+// observer of the study's target.
 func (s *Setting) Shares() int {
 	if s.Study.Federation.Opens == study.OpenSums {
 		return s.MinClients - s.Study.Federation.Colluders

@@ -45,8 +45,8 @@ func New(s *method.Setting) (method.Draft, error) {
 	}, nil
 }
 
-// doubt is how many times the signal in each direction, were it spread evenly, must be what
-// the noise may take from the precision in one direction.
+// doubt is the least ratio between the signal in each direction, if it is spread evenly, and the
+// amount by which noise may lower the precision in one direction. Below it outcomes are doubtful.
 //
 // Noise of sd s on a d×d precision has eigenvalues down to −2s√d (on a diagonal one,
 // elements down to about −2s), and a signal of norm L has at most L/√d in every

@@ -23,7 +23,7 @@ func (p published) Claim(shares int, adjacency accountant.Adjacency, releases in
 }
 
 // Proved implements [method.Unsound]: only the client's own noise is proved to hide its
-// change, because what it remembers of that noise was released.
+// change, because its factor holds the noise of earlier rounds, and later sums reveal it.
 func (p published) Proved(int) int { return 1 }
 
 // Truth implements [method.Unsound]: the cost if the fewest clients answer, as the claim
@@ -66,7 +66,7 @@ func (c publishedClient) Release(dst []int64, t *method.Task, src *dpmech.Stream
 	return true, nil
 }
 
-// PublishedMu returns what T opened sums give away about a client under the
+// PublishedMu returns the privacy loss of a client through T opened sums under the
 // bookkeeping of Sharma (2019), algorithm 3, where every client adds its own
 // noisy change to its factor: the exact Gaussian-DP parameter μ, for zeroing out
 // the shard of a client whose change saturates the clip in every round, in the
@@ -77,9 +77,9 @@ func (c publishedClient) Release(dst []int64, t *method.Task, src *dpmech.Stream
 // √rounds/σ.
 //
 // With C = 1, round t opens c + const − L_t + N_t, where c is 1 or 0, N_t is the
-// round's noise and L_t what the other clients' factors hold of their own noise,
-// L_{t+1} = (1−α_t)L_t + α_t(N_t − n_t), n_t the victim's share. What the victim's
-// own factor holds of its noise is hidden from no one, since its change is
+// round's noise and L_t the noise in the other clients' factors,
+// L_{t+1} = (1−α_t)L_t + α_t(N_t − n_t), n_t the victim's share. The noise in the victim's
+// own factor is hidden from no one, since its change is
 // saturated. The sums are Gaussian with a mean shift of 1 in every round, so
 // μ² = 1ᵀΣ⁻¹1; the Kalman filter of L given the sums computes it in O(rounds).
 func PublishedMu(clients, rounds int, noiseMultiplier float64, damping func(t int) float64) float64 {

@@ -109,8 +109,8 @@ type client struct {
 	kept, exact             []int64
 }
 
-// Release implements [method.Client]. Beside its parts' own changes the client remembers of the
-// sum what it sends.
+// Release implements [method.Client]. The client remembers the noisy sum that it sends, beside its
+// parts' own changes.
 func (c *client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn bool, err error) {
 	m := c.method
 	c.spent.Changes++
@@ -241,7 +241,7 @@ func (c *client) keep(k int) []int64 {
 	return c.proposed[k]
 }
 
-// Follow implements [method.Client]. The factors of virtual clients move by what they proposed.
+// Follow implements [method.Client]. The factors of virtual clients move by their proposals.
 func (c *client) Follow(alpha int64, centre []int64) {
 	c.own.Follow(alpha, centre)
 	for k, factor := range c.factors {

@@ -90,7 +90,7 @@ func derive(s *method.Setting) (*method.Steps, error) {
 		d.Round = (d.Round + d.Epoch - 1) / d.Epoch * d.Epoch
 	}
 	if d.Round%d.Epoch != 0 {
-		return nil, fmt.Errorf("inference.steps = %d is no whole number of epochs of %d steps, in each of which every record is in one: write a multiple", d.Round, d.Epoch)
+		return nil, fmt.Errorf("inference.steps = %d is no whole number of epochs of %d steps, which match every record once: write a multiple", d.Round, d.Epoch)
 	}
 	d.Total = d.Round * in.Rounds
 	if err := steps.CheckTotal(d, in.Rounds); err != nil {

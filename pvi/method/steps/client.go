@@ -41,7 +41,7 @@ func (c *Client) Release(dst []int64, t *method.Task, src *dpmech.Stream) (drawn
 // as far towards there as the message allows: the natural parameters of one coordinate shrink by
 // one factor, so that the factor lies between the present and the proposed one, and is proper if
 // they are. If coordinates depend on each other, all shrink by one factor. The shortened change
-// is a function of what was released.
+// is a function of the releases.
 func shorten(change []float64, room float64, d int, diagonal bool) {
 	if !diagonal {
 		shortenAll(change, room)

@@ -247,8 +247,8 @@ func (g *Gradients) AveragedNoise(sd float64) float64 {
 	return sd / (g.Steps.Rate * math.Sqrt(float64(draws)))
 }
 
-// ClosedFormNoise returns the sd of the noise of all clients, averaged over the steps of which
-// clients propose an average, out of so many.
+// ClosedFormNoise returns the sd of the noise of all clients, averaged over the last of so many steps:
+// clients propose the average of these.
 func (g *Gradients) ClosedFormNoise(sd float64, steps int) float64 {
 	window := max(g.Study.Inference.Descent.Average, 1/float64(steps))
 	return g.AveragedNoise(sd) * math.Sqrt(float64(g.Clients)/window)
