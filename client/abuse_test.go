@@ -161,7 +161,7 @@ func copyState(t *testing.T, from, to string) {
 // A new export of the records with one record more is charged to the same budget, in the next study
 // and with another coordinator.
 //
-//abuse:case A24 a new export with more records goes on with the same budget
+//abuse:case A24 a new export with more records has the same budget
 //abuse:case P19 a second study of another coordinator is charged on top of the first
 func TestMoreRecordsInTheSameBudget(t *testing.T) {
 	_, all := federation(t, planeStudy(recordPrivacy, "", ""), "north", "south")

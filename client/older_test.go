@@ -124,7 +124,7 @@ func TestOlderStudyContinues(t *testing.T) {
 // two to update, and keeps its state. After the update it continues. Package transport tests how
 // both ends treat other versions.
 //
-//abuse:case A11 the client stops with its state as it was, and goes on when one of the two is updated
+//abuse:case A11 the client stops with its state as it was, and continues when one of the two is updated
 func TestAnotherProtocolIsRefused(t *testing.T) {
 	st, records, _, _ := simulated(t, federatedStudy(linear, "rounds = 2", "unit = \"client\"\nepsilon = 8.0\ndelta = 1e-5\nclip = 20.0", ""))
 	n := newRealNetwork(t, st, records)

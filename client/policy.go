@@ -172,32 +172,32 @@ func WritePolicy(dir string, coordinator identity.Fingerprint, promise accountan
 	return true, errors.Join(err, f.Sync(), f.Close())
 }
 
-const policyText = `# What this data holder allows. Everything else is refused. The file is yours: no
-# coordinator can change it, and whenever it is changed studies are approved anew.
+const policyText = `# This policy lists what the data holder allows. Everything else is refused. The file is
+# yours: no coordinator can change it. After each change you approve your studies again.
 version = %d
 
 [coordinators]
-# Fingerprints of the coordinators whose studies may be approved. The first one is that of
-# the invitation with which this file was made: compare it with what the coordinator's
-# people tell you by another way.
+# Fingerprints of the coordinators whose studies may be approved. The first one is from the
+# invitation that this file was made with: compare it over another channel with the one that
+# the coordinator's people give you.
 allowed = ["%s"]
-# May releases be charged as if the coordinator opened nothing but what a study says?
-# With false they are charged for a coordinator who opens every message.
+# true: releases are charged on the assumption that the coordinator opens only what a study
+# permits. false: they are charged for a coordinator that opens every message.
 trust = false
 
 [participants]
 # A study with fewer clients is refused.
 minimum = %d
 
-# A data set, by a name of your choice. Its budget goes on when the file of records is
-# exported anew: never give the same records a second name. All studies together may spend
-# epsilon, at delta. A budget that was made is never raised; a lower epsilon here is obeyed.
+# A data set, with a name of your choice. Its budget also covers later exports of the records:
+# never give the same records a second name. All studies together may spend epsilon, at delta.
+# An existing budget is never raised; a lower epsilon here takes effect.
 [dataset.records]
 epsilon = %g
 delta = %g
-# unit = "record"      # or "client", the whole data set; else that of the first study
-# filter = "auto"      # "gaussian" loses nothing and admits Gaussian releases only,
-                       # "renyi" admits all; auto takes what the first study needs
-# public = true        # anybody may know these records: studies that promise no privacy
-                       # may use them
+# unit = "record"      # or "client", the whole data set; default: that of the first study
+# filter = "auto"      # "gaussian" is lossless and admits Gaussian releases only, "renyi"
+                       # admits all releases; "auto" chooses for the first study
+# public = true        # the records are not secret: studies without a privacy promise may
+                       # use them
 `

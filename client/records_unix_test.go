@@ -15,7 +15,7 @@ import (
 // The computation uses the bytes that were charged: the file is read once, so that nobody can
 // exchange it between hashing and parsing. A pipe can be read only once.
 //
-//abuse:case A24 the file is named by the very bytes that were read, whatever becomes of it meanwhile
+//abuse:case A24 the name of the file covers exactly the bytes that were read
 func TestRecordsAreReadOnce(t *testing.T) {
 	h := newHub(t, planeStudy(recordPrivacy, "", ""))
 	p := newHolder(t, h, "north", 0)

@@ -390,7 +390,7 @@ func TestAnotherFileOfRecords(t *testing.T) {
 
 // A directory that was restored from a backup, or copied and used twice, is detected and disabled.
 //
-//abuse:case A16 the copy stops for good, exit code 5; the newest state goes on
+//abuse:case A16 the copy stops for good, exit code 5; the newest state continues
 func TestRestoredBackupIsDetected(t *testing.T) {
 	h, all := federation(t, planeStudy(clientPrivacy, "", ""), "north", "south")
 	h.begin()

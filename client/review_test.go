@@ -59,7 +59,7 @@ func TestReviewMatchesTheStudy(t *testing.T) {
 // A coordinator that is not trusted to open only sums is charged for as an observer of every
 // message.
 //
-//abuse:case A22 unless the holder says otherwise the charge counts its own noise alone
+//abuse:case A22 unless the policy trusts the coordinator the charge counts only the client's own noise
 func TestObserverOfTheCharge(t *testing.T) {
 	for _, c := range []struct{ privacy, federation, trust, view string }{
 		{recordPrivacy, "", "false", "anyone"},

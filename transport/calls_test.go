@@ -57,7 +57,7 @@ func TestGuestJoins(t *testing.T) {
 	wantRefusal(t, err, Denied)
 }
 
-//abuse:case P20 a peer learns no more than a number
+//abuse:case P20 a peer learns only a number
 func TestInternalErrorIsReportedAsAnIncident(t *testing.T) {
 	var log bytes.Buffer
 	w := newWorldWith(t, ServerConfig{Log: logTo(&log)}, ours)

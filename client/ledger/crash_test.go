@@ -33,7 +33,7 @@ func copyTo(t testing.TB, from, to string) {
 // A process that is killed at any boundary of a transaction leaves all of it or nothing.
 //
 //abuse:case A01 all of a charge with its bytes, or nothing of either
-//abuse:case A15 a commit that fails: nothing is handed out to be sent, and the store takes no more
+//abuse:case A15 a commit that fails: no message is returned, and the store accepts nothing more
 func TestCrashLeavesAllOrNothing(t *testing.T) {
 	for _, c := range []struct {
 		point string
@@ -147,7 +147,7 @@ func TestFullDiskIsNoDamage(t *testing.T) {
 // unchanged when requested again.
 //
 //abuse:case A01 after random operations and crashes the recorded spend is never below the true one
-//abuse:case P19 every answer is charged to one filter, whatever asks for it
+//abuse:case P19 every answer is charged to one filter, whoever asks for it
 func TestSpentIsNeverBelowReleased(t *testing.T) {
 	event := func(t *rapid.T) accountant.Event {
 		sigma := rapid.Float64Range(2, 40).Draw(t, "sigma")

@@ -238,7 +238,7 @@ func TestFilterFollowsTheReleases(t *testing.T) {
 	}
 }
 
-//abuse:case A23 the second process is told who holds the state
+//abuse:case A23 the second process gets the name of the first
 func TestOneProcessAtATime(t *testing.T) {
 	s := newStore(t)
 	defer s.Close()

@@ -147,7 +147,7 @@ func (p *phone) DialTimeout(address string, timeout time.Duration) (net.Conn, er
 	case <-other.dead:
 	case <-timer.C:
 	}
-	return nil, errors.New("nobody answers")
+	return nil, errors.New("no node answers")
 }
 
 func (p *phone) PacketCh() <-chan *memberlist.Packet { return p.packets }
