@@ -2,7 +2,7 @@ package pvi
 
 import "fedpvi/pvi/phase"
 
-// What a client can tell of a plan or an outcome before it acts on it.
+// Methods with which a client checks a plan or an outcome before it acts on it.
 
 // Check returns the refusal with which Propose would answer a plan, and changes nothing.
 func (s *Site) Check(plan *Plan) error { return s.check(plan) }

@@ -1,10 +1,10 @@
 package pvi
 
-// What a client can tell of the next plan, before the server says it: it follows from the outcomes. Where
-// floating-point arithmetic leads to a part of it, machines of another kind may make another plan.
+// The next plan follows from the outcomes, so that a client can compute it before the coordinator sends it.
+// Where a part of it follows from floating-point arithmetic, machines of another kind may compute another plan.
 
-// Foretell returns plan number n as it follows from all outcomes before it, which the site has followed. False if
-// it does not: in an asynchronous study it depends on who answers first. Its λ is not a copy.
+// Foretell returns plan number n as it follows from all outcomes before it, which the site has followed. It returns
+// false for an asynchronous study, in which the plan depends on the order of answers. Lambda of the plan is not a copy.
 func (s *Site) Foretell(n int) (Plan, bool) {
 	participants := s.protocol.asked(n)
 	return Plan{s.protocol.digest, n, s.q.lambda, s.q.centre(), participants}, participants != nil

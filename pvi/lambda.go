@@ -11,9 +11,8 @@ import (
 	"fedpvi/pvi/method"
 )
 
-// A posterior is what a machine knows of q: λ on the lattice and what follows
-// from it. Server and sites each keep one, and their λ never differ. (Their floats
-// may in the last bit, on different machines.)
+// A posterior is λ on the lattice and all that follows from it. Server and sites each keep one, and their λ
+// never differ. (Their floats may differ in the last bit, on different machines.)
 type posterior struct {
 	protocol *Protocol
 	lambda   []Wide // λ − λ_prior
@@ -26,7 +25,7 @@ type posterior struct {
 }
 
 // moments are q in floats, which follow from λ. Where coordinates are independent that is quick, and
-// there may be a million of them: then they are computed when they are asked for.
+// there may be a million of them: then they are computed when they are needed.
 type moments struct {
 	natural, mean []float64
 	known         bool
@@ -226,7 +225,7 @@ func (q *posterior) nudged(by float64) (proper bool) {
 	return q.meanOf(q.then.mean, moved) == nil
 }
 
-// commit makes what the last try computed the posterior.
+// commit makes the result of the last try the posterior.
 func (q *posterior) commit() {
 	q.lambda = q.tried.To(q.lambda)
 	q.tried.Commit()

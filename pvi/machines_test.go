@@ -175,7 +175,7 @@ func TestTiedFactors(t *testing.T) {
 	}
 }
 
-// Neither the order of answers nor who is called what changes a bit.
+// Neither the order of answers nor the names of clients change a bit.
 func TestPermutation(t *testing.T) {
 	for _, inference := range []string{"", "factors = \"tied\"\ndamping = 0.3", "schedule = \"sequential\"", "schedule = \"asynchronous\"\ndamping = 0.5"} {
 		st := planeStudy(t, noPrivacy, inference, "")

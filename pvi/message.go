@@ -22,11 +22,12 @@ type Plan struct {
 	Number       int        // of the plan, from 1
 	Lambda       []Wide     // λ − λ_prior, on the lattice
 	Centre       []int64    // of clipping coordinates, in units of 2^-16; nil if they are not centred
-	Participants []ClientID // who is asked, in order
+	Participants []ClientID // the clients that are to answer, in order
 }
 
 // A Release is the change of its factor that a client proposes, in lattice
-// steps. It passed the gate: it may be read by whomever the study says.
+// steps. It passed the gate: the observers that the
+// study names may read it.
 type Release struct {
 	Protocol Digest
 	Number   int // of the plan that it answers

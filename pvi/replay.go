@@ -6,11 +6,11 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// Who reads a transcript has the sums that were opened and no release. From them follows
-// everything that a server said after.
+// A reader of a transcript has the sums that were opened and no release. All that a server sends after
+// an outcome follows from them.
 
 // Replay ends the round of an outcome with the sum that is in it, and returns the outcome
-// that this server says then. Another one than o shows that o does not follow.
+// that follows. If it differs from o, then o does not follow.
 func (s *Server) Replay(o *Outcome) (*Outcome, error) {
 	open, ok := s.open[o.Number]
 	if !ok {

@@ -94,7 +94,7 @@ func TestProtocolBindsScale(t *testing.T) {
 	}
 }
 
-// What the passes cost is the accountant's event, and that of the formula: μ² of all
+// The cost of the passes is that of the accountant's event and that of the formula: μ² of all
 // passes is the share of the target's, whatever the unit and adjacency. The rest
 // is calibrated to it, and the whole meets the target and nearly exhausts it.
 func TestScaleIsPaidFor(t *testing.T) {

@@ -12,14 +12,14 @@ import (
 // release, and moves λ if the result is a proper distribution. It holds sums
 // only, so that its size does not grow with the number of rounds.
 //
-// The caller asks Next for plans until there is none, delivers them, hands every
+// The caller calls Next until there is no plan, delivers the plans, hands every
 // release to Collect and every outcome to all clients. Close ends a round at its
 // deadline.
 type Server struct {
 	protocol *Protocol
 	q        *posterior
 	planned  int            // plans issued
-	asked    []int          // plans issued to each client, unless synchronous
+	asked    []int          // plans for each client so far, unless synchronous
 	sequence int            // outcomes issued
 	open     map[int]*round // by plan number
 }
@@ -68,7 +68,7 @@ func (s *Server) Next() (Plan, bool) {
 	return Plan{p.digest, s.planned, s.q.lambda, r.Centre, participants}, true
 }
 
-// asked returns whom plan number n asks, nil where that depends on who answers first.
+// asked returns the clients that answer plan number n; nil if that depends on the order of answers.
 func (p *Protocol) asked(n int) []ClientID {
 	switch p.study.Inference.Schedule {
 	case study.Synchronous:
@@ -80,7 +80,7 @@ func (p *Protocol) asked(n int) []ClientID {
 	return nil
 }
 
-// idleClient returns the client without an open plan that was asked least, the
+// idleClient returns the client without an open plan with the fewest plans so far, the
 // first in the roster among equals.
 func (s *Server) idleClient() (int, bool) {
 	busy := map[ClientID]bool{}
@@ -141,7 +141,7 @@ func (s *Server) Collect(r *Release) (*Outcome, error) {
 }
 
 // Close ends the round of a plan with the answers that have come. A round with
-// fewer than U_min answers (of the one client that it asked, unless synchronous)
+// fewer than U_min answers (or without the answer of its one client, unless synchronous)
 // is void.
 func (s *Server) Close(number int) (*Outcome, error) {
 	open, ok := s.open[number]

@@ -12,5 +12,5 @@ func (p *Protocol) MessageSize() int { return p.messages.Size }
 type Wide = lambda.Wide
 
 // Fewest returns the number of answers below which a round is void: [Protocol.MinClients],
-// or one where clients are asked one at a time.
+// or one where a plan is for one client.
 func (p *Protocol) Fewest() int { return p.fewest() }

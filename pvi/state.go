@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// siteState is what a Site has to remember.
+// siteState is the encoding of a Site's state.
 type siteState struct {
 	Version  int
 	Protocol Digest
@@ -27,7 +27,7 @@ type siteState struct {
 	Descent  []byte          `json:",omitempty"` // of the walk
 }
 
-// MarshalBinary returns the site's state. It holds what must not leave the
+// MarshalBinary returns the site's state. It must not leave the
 // house: the client's own factor.
 func (s *Site) MarshalBinary() ([]byte, error) {
 	var m method.Memory

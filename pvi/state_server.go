@@ -11,16 +11,16 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// A server's state is a byte for its version, a JSON object behind its length in four bytes, λ,
-// sixteen bytes for each element, and of each open round, in order, the centre and the sum, eight bytes
-// for each; all little-endian. It is written after every round and is mostly numbers. The state
-// of version 2, which is read still, has those of rounds in the JSON object, and that of version 1 is the object
-// alone, with λ in it, in hexadecimal.
+// A server's state is a byte for its version, a JSON object behind its length in four bytes, λ with sixteen
+// bytes for each element, and of each open round, in order, the centre and the sum with eight bytes for each
+// element; all little-endian. It is written after every round and is mostly numbers. In version 2, which is still
+// read, the JSON object holds the numbers of rounds. Version 1, which is still read, is the object alone, with λ in
+// it in hexadecimal.
 
 // serverVersion is the version of the encoding.
 const serverVersion = 3
 
-// serverState is what a Server has to remember.
+// serverState is the JSON object in a server's state.
 type serverState struct {
 	Version  int
 	Protocol Digest

@@ -1,6 +1,4 @@
-// Package lastround is the last phase of a study that asks for a one-step posterior: one
-// round in which clients release a gradient and a curvature at the mean of the final q.
-// [Round] says what is released and what it costs; [Server] and [Site] are the state
-// machines of the coordinator and a client. The posterior is that of
-// [fedpvi/pvi/onestep].
+// Package lastround is the last phase of a study that asks for a one-step posterior: one round in which clients release a
+// gradient and a curvature at the mean of the final q. [Round] describes the releases and their cost. [Server] and [Site]
+// are the state machines of the coordinator and a client. The package [fedpvi/pvi/onestep] computes the posterior.
 package lastround

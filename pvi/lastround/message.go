@@ -10,7 +10,7 @@ type Plan struct {
 }
 
 // A Release is a client's noised gradient and curvature, in lattice steps.
-// It passed the gate: it may be read by whomever the study says.
+// It passed the gate: the observers that the study names may read it.
 type Release struct {
 	Round     phase.Digest
 	Client    phase.ClientID
@@ -18,7 +18,7 @@ type Release struct {
 	Curvature []int64 // packed
 }
 
-// A Outcome ends the last round, [phase.Accepted] or [phase.Void]. Privacy is spent
+// An Outcome ends the last round, [phase.Accepted] or [phase.Void]. Privacy is spent
 // either way.
 type Outcome struct {
 	Round        phase.Digest     `json:"-"`

@@ -46,7 +46,7 @@ func (r *Round) Noise(answers int) (gradient, curvature float64) {
 	return r.Gradient.Lattice().Float(r.Gradient.ShareSigma()) * root, r.Curvature.Lattice().Float(r.Curvature.ShareSigma()) * root
 }
 
-// key is what the outcome's public random numbers follow from.
+// key returns the key of the outcome's public random numbers.
 func (o *Outcome) key() [32]byte {
 	h := sha256.New()
 	io.WriteString(h, "fedpvi/one-step/v1")

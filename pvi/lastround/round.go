@@ -37,7 +37,7 @@ type Round struct {
 	model  *fit.Model
 }
 
-// A Setting is what a last round follows from.
+// A Setting is the public knowledge from which a last round is derived.
 type Setting struct {
 	Study       *study.Study
 	Roster      phase.Roster

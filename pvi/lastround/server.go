@@ -6,7 +6,7 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// A Server adds up what clients release in the last round. It is driven by
+// A Server adds up the releases of clients in the last round. It is driven by
 // Next and Collect or Close. The posterior follows from the outcome.
 type Server struct {
 	round  *Round

@@ -14,9 +14,8 @@ import (
 // A Site owns one client's records in the last round. It answers one plan, at
 // the point that it computes for itself from the outcomes of the rounds.
 //
-// A release changes the site's state. The caller must have saved the state before a
-// byte of the release leaves the house, and must send the same bytes again rather than
-// ask for a new release.
+// A release changes the site's state. The caller must save the state before it sends a byte of the release. If the
+// release is lost, the caller must send the same bytes again.
 type Site struct {
 	round    *Round
 	id       phase.ClientID
@@ -41,10 +40,9 @@ func NewSite(r *Round, at Start, id phase.ClientID, records *shard.Shard, missed
 // ID returns the client's name.
 func (s *Site) ID() phase.ClientID { return s.id }
 
-// Releases returns by how much the last round adds to the client's number of releases:
-// nothing before it is answered, and then what is missing to all that the study pays
-// for. A cost is that of a client's first releases, the last round comes after all
-// others and is the dearest: a round that the client missed counts as answered then.
+// Releases returns the number of releases for which the last round is charged: none before it is answered, and then one
+// plus the releases that the client missed in the rounds. A cost is that of a client's first releases. The last round
+// comes after all others and costs most: so a release that the client missed counts as made.
 func (s *Site) Releases() int {
 	if s.answered {
 		return s.missed + 1
@@ -113,7 +111,7 @@ func (s *Site) knows(point []float64) bool {
 	return true
 }
 
-// released returns what a mechanism releases of a query under noise that was drawn.
+// released returns the noisy sum of a query under noise that was drawn.
 func released(m *dpmech.GaussianSum, noise *dpmech.Noise, query dpmech.Query) ([]int64, error) {
 	sum := m.NewAccumulator()
 	if err := query(sum.Add); err != nil {
@@ -133,7 +131,7 @@ const tolerance = 0x1p-24
 func (s *Site) Foretell() Plan { return Plan{s.digest, s.point} }
 
 // Settle checks the outcome of the last round, from which the posterior follows. An
-// outcome that contradicts what the client knows is [phase.Refused]. It changes nothing.
+// outcome that contradicts the site's state is [phase.Refused]. It changes nothing.
 func (s *Site) Settle(o *Outcome) error {
 	_, took := slices.BinarySearch(o.Participants, s.id)
 	switch {

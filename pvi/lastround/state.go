@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// serverState is what a Server has to remember.
+// serverState is the encoding of a Server's state.
 type serverState struct {
 	Version   int
 	Round     phase.Digest
@@ -46,7 +46,7 @@ func (s *Server) Restore(state []byte) error {
 	return nil
 }
 
-// siteState is what a Site has to remember.
+// siteState is the encoding of a Site's state.
 type siteState struct {
 	Version  int
 	Round    phase.Digest

@@ -1,6 +1,5 @@
-// Package onestep says how far a posterior that was found under privacy noise may
-// be from the true parameters: the spread that the records leave, and what the
-// noise adds to it.
+// Package onestep computes how far a posterior that was found under privacy noise may be from the true parameters: the
+// spread that the records leave, and the part that the noise adds.
 //
 // An [Evidence] is a noisy gradient and a noisy curvature of the log likelihood at
 // one public point, and the prior. Its one-step estimate (Le Cam, "On the asymptotic

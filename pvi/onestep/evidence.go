@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Evidence is what was released at a point, and the prior.
+// Evidence is the released gradient and curvature at a point, and the prior.
 type Evidence struct {
 	Point     []float64 // θ̃, of length d
 	Gradient  []float64 // of the log likelihood at θ̃, with noise
@@ -26,11 +26,11 @@ const draws = 100
 
 // leastCurvature is the smallest eigenvalue of the curvature that is believed, in
 // units of its noise: the noise of a symmetric d×d matrix has norm of about √(2d)
-// units, and an eigenvalue that it could have made says that nothing is known.
+// units, and an eigenvalue of that size gives no information.
 const leastCurvature = math.Sqrt2
 
 // Posterior returns mean and covariance of the one-step estimate. The fresh noise
-// follows from the key. An error says that a number is missing or not finite.
+// follows from the key. It returns an error if a number is missing or not finite.
 func (e *Evidence) Posterior(key [32]byte) (mean []float64, cov *mat.SymDense, err error) {
 	if err := e.check(); err != nil {
 		return nil, nil, err

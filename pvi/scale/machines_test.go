@@ -93,8 +93,8 @@ func TestScaleOfHeavyTails(t *testing.T) {
 	}
 }
 
-// With too few records or clients, or too small a share, nothing is narrowed that
-// noise could have moved, and the finding says so.
+// With too few records or clients, or too small a share, bounds that noise
+// could have moved are not narrowed, and the finding names the reason.
 func TestScaleHidden(t *testing.T) {
 	tiny := scaleStudy(t, recordTarget, "budget_share = 0.0001", "")
 	few := scaleStudy(t, recordTarget, "", "")
@@ -198,7 +198,7 @@ func TestScaleVoid(t *testing.T) {
 	}
 }
 
-// What is out of place is refused and changes nothing.
+// A message that is out of place is refused and changes nothing.
 func TestScaleRefuses(t *testing.T) {
 	st := scaleStudy(t, recordTarget, "", "min_clients = 2")
 	h := newScaleHouse(t, st, 1, ball(1, 200, 5, 1), ball(2, 200, 5, 1))

@@ -13,8 +13,8 @@ type Plan struct {
 	Bounds  []study.Bounds // of every column, within which it is to be released
 }
 
-// A Release is a client's noised sum, in lattice steps. It passed the gate: it
-// may be read by whomever the study says.
+// A Release is a client's noised sum, in lattice steps. It passed the gate: the
+// observers that the study names may read it.
 type Release struct {
 	Scaling phase.Digest
 	Number  int // of the pass
@@ -22,7 +22,7 @@ type Release struct {
 	Sum     []int64
 }
 
-// A Outcome ends a pass, [phase.Accepted] or [phase.Void]. Privacy is spent either way.
+// An Outcome ends a pass, [phase.Accepted] or [phase.Void]. Privacy is spent either way.
 type Outcome struct {
 	Scaling      phase.Digest     `json:"-"`
 	Number       int              `json:"pass"`

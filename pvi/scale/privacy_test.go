@@ -14,10 +14,10 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Two sites with the same noise and neighbouring records release sums that differ by
-// what the records differ by: at most C for a record that is added (a client
-// that counts or does not), twice that for one that is replaced, in integers, in
-// every pass and on any bounds.
+// Two sites with the same noise and neighbouring records release sums that differ by the
+// contribution of the record that differs: at most C for a record that is added (a client
+// that counts or does not), and twice that for one that is replaced, in integers, in every
+// pass and on any bounds.
 func TestScaleSensitivity(t *testing.T) {
 	units := map[string]*study.Study{
 		"record": scaleStudy(t, recordTarget, "rounds = 3", ""),
@@ -79,8 +79,8 @@ func TestScaleSensitivity(t *testing.T) {
 	}
 }
 
-// No record and no client reaches the mechanism's clip, so that it never bites: what
-// is released is what the estimate takes it for. A record at a bound reaches it.
+// No record and no client reaches the mechanism's clip, so that it changes nothing and
+// the estimate is right. A record at a bound reaches it.
 func TestScaleNeedsNoClipping(t *testing.T) {
 	corner := []float64{100, 1, -100}
 	for _, privacy := range []string{recordTarget, clientTarget} {
@@ -138,7 +138,7 @@ func TestScaleNoiseComesFirst(t *testing.T) {
 	}
 }
 
-// The noise in real messages is what the event states, in every pass, in every
+// The noise in real messages is that of the event, in every pass, in every
 // element, and new in every pass and client.
 func TestScaleNoise(t *testing.T) {
 	for _, c := range []struct {

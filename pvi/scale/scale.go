@@ -13,14 +13,13 @@ type Finding string
 
 const (
 	Found    Finding = "found"    // the noise is small beside the column's spread
-	AtMost   Finding = "at most"  // the noise hides the spread: the bounds are as narrow as can be told
+	AtMost   Finding = "at most"  // the noise hides the spread: narrower bounds are not supported by the data
 	Hidden   Finding = "hidden"   // the noise hides how many records there are: the bounds stay
 	Constant Finding = "constant" // the column hardly varies: the bounds stay
 	Unopened Finding = "unopened" // the last pass had too few answers: the bounds stay
 )
 
-// A Column is what is known of a column after the passes so far. All of it
-// follows from opened sums.
+// A Column is the scale of a column after the passes so far. All of it follows from opened sums.
 type Column struct {
 	Column  string       `json:"column"`
 	Mean    float64      `json:"mean"`   // in the column's unit, of values clamped to the bounds of the last pass
@@ -43,8 +42,8 @@ const (
 	surest = 0.48
 )
 
-// A scale is what a machine knows of the scale. Server and sites each keep one,
-// and they never differ: it follows from opened sums by additions, products that
+// A scale is the state of the search for the scale. Server and sites each keep one,
+// and they never differ: the scale follows from opened sums by additions, products that
 // are rounded by themselves, quotients and roots, which every machine rounds
 // alike.
 type scale struct {
@@ -143,8 +142,8 @@ func (c *Column) search(counts []float64, count, noise, least float64) {
 	}
 }
 
-// measure moves the bounds of column k to mean ± SDs standard deviations and what
-// the noise may hide, within the present ones.
+// measure moves the bounds of column k to mean ± SDs standard deviations, widened by the
+// error that the noise may cause, within the present bounds.
 func (c *scale) measure(k int, sums []float64, count, noise float64) {
 	column, now := &c.columns[k], c.columns[k].Bounds
 	if !(count > 4*noise) {

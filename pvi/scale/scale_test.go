@@ -173,9 +173,9 @@ func (h *scaleHouse) play() *study.Study {
 	return st
 }
 
-// Means and sds come out within what the noise of the last pass and sampling
-// allow, however wide the bounds were. Seed 1; the error of a mean is within
-// five of its sds, that of a variance within five and what clamping takes.
+// The errors of means and sds are within the noise of the last pass and of sampling,
+// however wide the bounds were. Seed 1; the error of a mean is within
+// five of its sds, that of a variance within five and the effect of clamping.
 func TestScaleIsFound(t *testing.T) {
 	for _, epsilon := range []float64{0.5, 1, 4} {
 		for _, n := range []int{3000, 8000} {
@@ -204,7 +204,7 @@ func TestScaleIsFound(t *testing.T) {
 					if c.Bounds.Low > mean-2.3*sd || c.Bounds.High < mean+2.3*sd {
 						t.Errorf("%s: the bounds cut the records", what)
 					}
-					// And the bounds are what four sds, or the noise, ask for.
+					// And the bounds are as wide as four sds, or the noise, require.
 					if reach := 4*math.Sqrt(sd*sd+8*doubt) + 8*noise; c.Bounds.High > min(100, mean+1.2*reach) {
 						t.Errorf("%s: the bounds are wider than need be, want reach %g", what, reach)
 					}
@@ -244,8 +244,8 @@ func TestScaleOfNoNumber(t *testing.T) {
 	}
 }
 
-// What is taken for noise grows with the number of clients that add theirs: many
-// clients with few records do not find what noise made up.
+// The noise that a scaling assumes grows with the number of clients that add theirs: many
+// clients with few records do not find a scale in noise alone.
 func TestScaleKnowsItsNoise(t *testing.T) {
 	st := scaleStudy(t, recordTarget, "", "")
 	for seed := range uint64(20) {

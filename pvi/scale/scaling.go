@@ -13,9 +13,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Scaling is what finds the scale of a study's columns before its first round, by
-// releases of its own. It does not change. [Server] and [Site] are its
-// state machines.
+// A Scaling describes the passes that find the scale of a study's columns before its first round. It does not change.
+// [Server] and [Site] are its state machines.
 //
 // # What is released
 //
@@ -33,8 +32,8 @@ import (
 //     private, and released as the first element.
 //   - Unit client: a client adds the mean over its records of the same without the
 //     1, of norm at most √k and √(2k) whatever the number of its records, and a noise
-//     share. Clients count alike: what is found is of the mean client, not of the
-//     mean record. Who takes part is public under zero-out.
+//     share. Clients count alike: mean and spread are those of the mean client, not of the
+//     mean record. Under zero-out the participants are public.
 //   - Unit none: a client adds up its records like those of unit record, exactly.
 //
 // A record (a client) that is added, removed or zeroed moves the sum by at most
@@ -53,14 +52,14 @@ type Scaling struct {
 // A step is a kind of pass.
 type step struct {
 	perColumn int                 // elements of a release for one column
-	bound     float64             // on the norm of what is added for one column, squared
+	bound     float64             // on the squared norm of a contribution for one column
 	size      int                 // of a release
 	mechanism *dpmech.GaussianSum // nil if the unit is none
 	lattice   dpmech.Lattice
 	limit     int64 // no element of a release goes beyond it
 }
 
-// bins is how many parts of its bounds a column is counted in.
+// bins is the number of parts of a column's bounds in which its values are counted.
 const bins = 64
 
 // New derives the scaling of a study for a roster, which must name each client once.

@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Server adds up what clients release to find the scale of columns. It is
+// A Server adds up the releases of clients to find the scale of columns. It is
 // driven by Next, Collect or Close, and the outcome to every client.
 type Server struct {
 	scaling *Scaling
@@ -15,7 +15,7 @@ type Server struct {
 	open    *pass
 }
 
-// A pass is a pass that has no outcome yet.
+// A pass is the open pass.
 type pass struct {
 	Answered []phase.ClientID // in order
 	Sum      []int64
@@ -111,7 +111,7 @@ func (s *Server) Waiting() []phase.ClientID {
 // Done reports whether every pass has an outcome.
 func (s *Server) Done() bool { return s.scale.passes == s.scaling.Passes() }
 
-// Columns returns what is known so far. It is not a copy.
+// Columns returns the scale so far. It is not a copy.
 func (s *Server) Columns() []Column { return s.scale.columns }
 
 // Scaled returns the study on the scale that was found. Every pass must have an

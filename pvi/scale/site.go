@@ -14,9 +14,8 @@ import (
 // A Site owns one client's records while the scale is found. It answers plans
 // and follows outcomes, and computes the bounds for itself.
 //
-// A release changes the site's state. The caller must have saved the state before
-// a byte of the release leaves the house, and must send the same bytes again
-// rather than ask for a new release.
+// A release changes the site's state. The caller must save the state before it sends a byte of the release. If the
+// release is lost, the caller must send the same bytes again.
 type Site struct {
 	scaling *Scaling
 	id      phase.ClientID
@@ -25,7 +24,7 @@ type Site struct {
 	scale    *scale
 	answered int // number of the last pass that was answered
 
-	row   []float64 // what one record adds
+	row   []float64 // contribution of one record
 	noise dpmech.Noise
 }
 
@@ -48,7 +47,7 @@ func NewSite(s *Scaling, id phase.ClientID, records *shard.Records) (*Site, erro
 // ID returns the client's name.
 func (s *Site) ID() phase.ClientID { return s.id }
 
-// Passes returns how often the client has released, which is charged.
+// Passes returns the number of the client's releases, each of which is charged.
 func (s *Site) Passes() int { return s.answered }
 
 // Propose answers a plan with noise from src, which is drawn and charged before
@@ -86,7 +85,7 @@ func (s *Site) Check(plan *Plan) error {
 	return nil
 }
 
-// gate writes to dst what leaves the house.
+// gate writes the noised sum to dst. It is the only way by which numbers leave the site.
 func (s *Site) gate(dst []int64, step *step, src *dpmech.Stream) error {
 	exact := make([]int64, len(dst)) // stays here
 	switch s.scaling.study.Privacy.Unit {
@@ -107,7 +106,7 @@ func (s *Site) gate(dst []int64, step *step, src *dpmech.Stream) error {
 	}
 }
 
-// contribution returns what record i adds. It is valid until the next call.
+// contribution returns the vector that record i adds to the sum. It is valid until the next call.
 func (s *Site) contribution(i int, step *step) []float64 {
 	clear(s.row)
 	at := s.scaling.first()
@@ -139,7 +138,7 @@ func mark(counts []float64, z float64) {
 	counts[min(bin, len(counts)-1)] = 1
 }
 
-// total returns the sum of what all records add. One that is not finite adds zero.
+// total returns the sum of the contributions of all records. One that is not finite counts as zero.
 func (s *Site) total(step *step) []float64 {
 	sum := make([]float64, step.size)
 	for i := range s.records.Len() {
@@ -152,7 +151,7 @@ func (s *Site) total(step *step) []float64 {
 	return sum
 }
 
-// average returns the mean of what all records add.
+// average returns the mean of the contributions of all records.
 func (s *Site) average(step *step) []float64 {
 	mean := s.total(step)
 	for j := range mean {
@@ -162,7 +161,7 @@ func (s *Site) average(step *step) []float64 {
 }
 
 // Settle follows an outcome. It must be called for every one, in order. One that
-// contradicts what the site knows is [phase.Refused]: a client must then stop.
+// contradicts the site's state is [phase.Refused]: a client must then stop.
 func (s *Site) Settle(o *Outcome) error {
 	c := s.scaling
 	if o.Scaling != c.digest {
@@ -200,7 +199,7 @@ func (s *Site) Settle(o *Outcome) error {
 // outcome.
 func (s *Site) Scaled() (*study.Study, error) { return s.scale.scaled() }
 
-// Columns returns what is known of the columns so far. It is not a copy.
+// Columns returns the scale so far. It is not a copy.
 func (s *Site) Columns() []Column { return s.scale.columns }
 
 // Followed returns the number of passes whose outcome the site has followed.

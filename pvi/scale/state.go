@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/phase"
 )
 
-// serverState is what a Server has to remember.
+// serverState is the encoding of a Server's state.
 type serverState struct {
 	Version int
 	Scaling phase.Digest
@@ -55,7 +55,7 @@ func (v *serverState) checkOpen(c *Scaling) error {
 	return c.step(v.Passes+1).checkSum(v.Open.Sum, len(v.Open.Answered))
 }
 
-// siteState is what a Site has to remember.
+// siteState is the encoding of a Site's state.
 type siteState struct {
 	Version  int
 	Scaling  phase.Digest

@@ -30,8 +30,7 @@ func wideStudy(t testing.TB, d int) *study.Study {
 	return st
 }
 
-// half returns a server of a thousand clients half of whom have answered, and the
-// releases of the others.
+// half returns a server of a thousand clients, half of which have answered, and the releases of the others.
 func half(b *testing.B) (*Server, [][]byte) {
 	b.Helper()
 	const clients = 1000

@@ -7,8 +7,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// What a site foretells is what the server says next, in every phase and wherever the site has gone on from what it
-// kept; where the server's word rests on who answers first, and after the last question, it foretells nothing.
+// A site foretells the plan that the server sends next, in every phase, also after it has followed outcomes that it
+// had kept. It foretells nothing where the plan depends on the order of answers, and nothing after the last plan.
 func TestPlansAreForetold(t *testing.T) {
 	for name, c := range map[string]struct {
 		privacy, inference string

@@ -179,7 +179,7 @@ func TestStateIsChecked(t *testing.T) {
 			site("damaged", st, "c01", b)
 		}
 	}
-	// The phases of one moment with what the stage remembers of another.
+	// The machines of one state with the own section of another.
 	for i := range states[1:] {
 		for k := range 2 {
 			var a, b sections

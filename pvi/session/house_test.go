@@ -88,7 +88,7 @@ func (h *house) newSite(m int) *Site {
 	return site
 }
 
-// next announces what can be announced, and returns the last of it.
+// next announces all plans that can be announced, and returns the last entry.
 func (h *house) next() Entry {
 	h.t.Helper()
 	from := len(h.said)
@@ -152,7 +152,7 @@ func (h *house) close(ask int) {
 	h.say(e)
 }
 
-// round has all that are asked answer, in order, until nobody is.
+// round has all clients that are to answer do so, in order, until there is no plan for any.
 func (h *house) round() (answers []Answer) {
 	h.t.Helper()
 	h.next()
@@ -173,7 +173,7 @@ func state(t testing.TB, m encoding.BinaryMarshaler) []byte {
 	return b
 }
 
-// refused says that something was refused and that nothing changed.
+// refused fails unless try returns a refusal and leaves the machine as it was.
 func refused(t *testing.T, what, why string, m encoding.BinaryMarshaler, try func() error) {
 	t.Helper()
 	before := state(t, m)

@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A model hash says at which state of the study a release was computed. It follows from
-// what a plan carries, so that machines whose arithmetic rounds differently agree.
+// A model hash identifies the state of the study from which a plan was made. It is computed from the plan itself, so
+// that machines whose arithmetic rounds differently agree on it.
 
 func newModelHash(digest pvi.Digest) hash.Hash {
 	h := sha256.New()

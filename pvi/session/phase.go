@@ -171,7 +171,7 @@ func checkSender(client, of pvi.ClientID, number, to int) error {
 	case client != of:
 		return refuse("client %q sent a release of client %q", client, of)
 	case number != to:
-		return refuse("the release of client %q is for another plan than its envelope", client)
+		return refuse("the release of client %q is for another plan than its envelope names", client)
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func TestPoisonDoesNotEndAStudy(t *testing.T) {
 						case err == nil:
 							h.poison(m, a, random)
 						case m == 0:
-							// What it sent is not what its own site remembers.
+							// The numbers that it sent are not those in its own state.
 						default:
 							t.Log(err)
 						}

@@ -63,7 +63,7 @@ func TestServerRefuses(t *testing.T) {
 	}
 }
 
-// farOff returns a release with its last number far beyond what noise can do.
+// farOff returns a release with its last number far beyond any noise.
 func farOff(b []byte) []byte {
 	b = slices.Clone(b)
 	b[len(b)-1] = 0x7f
@@ -141,7 +141,7 @@ func TestCountedWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// A plan that asks the client again before its question has an outcome is a lie.
+// A second plan that names the client before the first has an outcome is a lie.
 //
 //abuse:case A02 refused
 func TestAskedTwice(t *testing.T) {

@@ -16,13 +16,13 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Result is what came out of a study. Its JSON has one form, so that machines that
+// A Result is the result of a study. Its JSON has one form, so that machines that
 // computed the same numbers have the same bytes.
 type Result struct {
 	Version  int            `json:"version"`
 	Study    string         `json:"study"`
 	Digest   string         `json:"digest"`   // SHA-256 of the study document
-	Protocol string         `json:"protocol"` // identity of what was played
+	Protocol string         `json:"protocol"` // identity of the protocol of the rounds
 	Clients  []pvi.ClientID `json:"clients"`
 
 	Outcomes int `json:"outcomes"` // of the rounds
@@ -41,7 +41,7 @@ type Result struct {
 	Notes      []string       `json:"notes,omitempty"`
 }
 
-// A NoiseAware is the posterior whose spread counts what the privacy noise adds.
+// A NoiseAware is the posterior whose spread includes the privacy noise.
 type NoiseAware struct {
 	Method     string      `json:"method"` // "one-step" or "closed-form"
 	Mean       []float64   `json:"mean"`
@@ -54,7 +54,7 @@ type NoiseAware struct {
 	CurvatureNoise float64 `json:"curvature_noise_sd,omitempty"`
 }
 
-// A Cost is what the whole study costs a client against one observer under one adjacency.
+// A Cost is a client's cost of the whole study against one observer under one adjacency.
 type Cost struct {
 	View      string               `json:"view"`
 	Who       string               `json:"who"`
@@ -86,7 +86,7 @@ func (t *tally) count(v pvi.Verdict) {
 // Bytes returns the JSON of the result, the same for the same numbers.
 func (r *Result) Bytes() ([]byte, error) { return json.Marshal(r) }
 
-// errNotDone says that there is no result yet.
+// errNotDone is the error for a result before the end of the study.
 var errNotDone = errors.New("the study is not done: some plans have no outcome yet")
 
 // Result returns the result of the study. Every plan must have an outcome.

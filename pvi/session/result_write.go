@@ -11,8 +11,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// WriteResult writes what [Result.Bytes] returns of the Result. Where coordinates are independent there may be a
-// million, and their names and numbers are written a part after the other.
+// WriteResult writes the bytes that [Result.Bytes] returns. Where coordinates are independent there may be a million of
+// them, and WriteResult writes their names and numbers in blocks, so that the whole is never in memory.
 func (s *Server) WriteResult(w io.Writer) error {
 	if !s.Done() {
 		return errNotDone
@@ -125,7 +125,7 @@ func (l *lists) names(all *fit.Parameters) {
 	l.close()
 }
 
-// numbers writes one list of what takes yield of all blocks, take after take.
+// numbers writes one list: for each take, its numbers of all blocks.
 func (l *lists) numbers(s *Server, takes ...take) {
 	l.open()
 	for _, t := range takes {

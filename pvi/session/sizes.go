@@ -8,7 +8,7 @@ import (
 )
 
 // MaxRelease returns the bytes of the longest release of any phase and client of a
-// study: the size to which all are padded, so that none tells which it is.
+// study: the size to which all releases are padded, so that the size does not reveal the phase.
 func MaxRelease(st *study.Study, roster []pvi.ClientID) (int, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {

@@ -9,17 +9,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Charge is what something cost against an observer under an adjacency.
+// A Charge is a cost against an observer under an adjacency.
 type Charge struct {
 	View      method.View
 	Adjacency accountant.Adjacency
 	Event     accountant.Event
 }
 
-// Spent is what a release cost: a charge for every observer and adjacency for which the
-// study states costs, its own first. It is empty if nothing was given away that was not
-// before, or no promise is made. All releases of a client together, composed, are at most
-// what [pvi.Protocol.Event] states for the whole study.
+// Spent is the cost of a release: a charge for every observer and adjacency for which the study states costs, the
+// study's own first. It is empty if the release gives away nothing new, or the study makes no promise. All releases of
+// a client together, composed, cost at most what [pvi.Protocol.Event] states for the whole study.
 type Spent []Charge
 
 // For returns the cost against the observer of a name under an adjacency; nil if nothing
@@ -33,8 +32,8 @@ func (s Spent) For(view string, adjacency accountant.Adjacency) accountant.Event
 	return nil
 }
 
-// Costs returns what a client spends in the whole study, for every observer and adjacency
-// for which a cost is stated, the study's own first; none if it makes no promise.
+// Costs returns a client's costs of the whole study, for every observer and adjacency for which a cost is stated, the
+// study's own first. It is empty if the study makes no promise.
 func Costs(st *study.Study, roster []pvi.ClientID) ([]method.Cost, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {
@@ -43,8 +42,8 @@ func Costs(st *study.Study, roster []pvi.ClientID) ([]method.Cost, error) {
 	return c.public.Costs(c.public.Releases())
 }
 
-// Whole returns what Costs is about, to be added to what was released before: all that a
-// client releases in the study.
+// Whole returns the events of all releases of a client in the study, whose costs are those of Costs. They can be
+// composed with earlier releases.
 func Whole(st *study.Study, roster []pvi.ClientID) (Spent, error) {
 	c, err := newCourse(st, roster)
 	if err != nil {

@@ -31,8 +31,8 @@ var charged = []struct {
 	{"summed", recordPrivacy, strings.Replace(steps, "steps = 4\n", "", 1), "opens = \"sums\"\nmin_clients = 2\ncolluders = 1", nil, 3},
 }
 
-// All that a client spends, added up as it is spent, costs what the study states for the
-// whole, to every observer and under every adjacency; and what is quoted is spent.
+// All costs of a client, added up as they are charged, are the cost that the study states for the whole, against every
+// observer and under every adjacency. A quote is the cost that is charged.
 func TestSpentIsTheWhole(t *testing.T) {
 	for _, c := range charged {
 		t.Run(c.name, func(t *testing.T) {
@@ -108,8 +108,8 @@ func divergence(t *testing.T, e accountant.Event) float64 {
 	return sum
 }
 
-// Who makes fewer releases spends less; the passes that find the scale are charged with
-// the first that a client answers, whichever it is.
+// A client that makes fewer releases spends less. The passes that find the scale are charged with the first that a
+// client answers, whichever it is.
 func TestMissedRoundsCostNothing(t *testing.T) {
 	st := planeStudy(t, recordPrivacy, steps, "min_clients = 2", scaledPrivately...)
 	h := newHouse(t, st, 3)
@@ -134,8 +134,8 @@ func TestMissedRoundsCostNothing(t *testing.T) {
 	}
 }
 
-// An answer that fails after noise was drawn is charged for what was drawn, is not made
-// again, and leaves a client that goes on after a restart.
+// An answer that fails after noise was drawn is charged for that noise and is not made again. The client goes on after
+// a restart.
 func TestFailedAnswerIsCharged(t *testing.T) {
 	st := planeStudy(t, recordPrivacy, steps+"\noptimiser = \"sgd\"\nstep_size = 1e300", "")
 	h := newHouse(t, st, 2)

@@ -92,7 +92,7 @@ func TestDigestFollowsThePhase(t *testing.T) {
 	}
 }
 
-// What was asked at a state of the study is answered for that state.
+// An answer to a plan bears the hash of the state from which the plan was made.
 func TestModel(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", ""), 3)
 	h.next()
@@ -142,8 +142,8 @@ func TestModelTellsStatesApart(t *testing.T) {
 	}
 }
 
-// A client that is asked waits with what becomes of others' answers, and answers at the
-// state at which it was asked, whenever it does, also after a restart.
+// A client with a plan to answer keeps the outcomes of other plans. Whenever it answers, also after a restart, it
+// answers for the state from which the plan was made.
 func TestLateClient(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	early, late := newHouse(t, st, 3), newHouse(t, st, 3)
@@ -196,7 +196,7 @@ func TestLateClient(t *testing.T) {
 	}
 }
 
-// A question that ended without the client is not answered, and what waited is followed.
+// A client does not answer a plan that ended without it, and follows the outcomes that it had kept.
 func TestEndedWithoutTheClient(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	h := newHouse(t, st, 3)
@@ -215,8 +215,8 @@ func TestEndedWithoutTheClient(t *testing.T) {
 	})
 }
 
-// A client that was away follows everything that was said, and takes part again; a round
-// that it missed counts without it, one with too few answers is void.
+// A client that was away follows all entries and takes part again. A round that it missed counts without it, and one
+// with too few answers is void.
 func TestAway(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", "min_clients = 2"), 3)
 	away := h.sites[2]
@@ -246,8 +246,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// Without enough answers in the last round there is no noise-aware posterior, and the
-// result says so.
+// Without enough answers in the last round there is no noise-aware posterior, and the result has a note of that.
 func TestVoidLastRound(t *testing.T) {
 	h := newHouse(t, planeStudy(t, recordPrivacy, steps+"\nnoise_aware = \"one-step\"", ""), 2)
 	for range 3 {
@@ -276,7 +275,7 @@ func TestVoidPass(t *testing.T) {
 	}
 }
 
-// What would not be private is not played with records of one's own.
+// A study that does something as published, which would not be private, is not played with real records.
 func TestNothingAsPublished(t *testing.T) {
 	st := planeStudy(t, clientPrivacy, "factors = \"published\"\ndamping = 0.3", "")
 	roster := []pvi.ClientID{"a", "b"}
@@ -290,7 +289,7 @@ func TestNothingAsPublished(t *testing.T) {
 	}
 }
 
-// What is wrong with a client's records for any phase shows before the first.
+// A fault of a client's records that matters in any phase shows before the first plan.
 func TestRecordsAreCheckedFirst(t *testing.T) {
 	roster := []pvi.ClientID{"a", "b"}
 	for _, overrides := range [][]study.Override{nil, scaled} {

@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi"
 )
 
-// What a state remembers of questions has to go with what its phases do.
+// A state whose plans do not fit the machines of its phases is not restored.
 func TestStateGoesTogether(t *testing.T) {
 	st := planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", "")
 	h := newHouse(t, st, 3)
@@ -66,7 +66,7 @@ func TestStateGoesTogether(t *testing.T) {
 	}
 }
 
-// edited returns a state in which what the stage remembers is another.
+// edited returns a state whose own section is edited.
 func edited[V any](t *testing.T, b []byte, edit func(*V)) []byte {
 	t.Helper()
 	var parts sections
@@ -85,13 +85,12 @@ func edited[V any](t *testing.T, b []byte, edit func(*V)) []byte {
 	return parts.marshal()
 }
 
-// A release that says that it another plan than its envelope than its envelope is no answer to
-// either.
+// A release for another plan than its envelope names is an answer to neither.
 func TestAnswerToAnotherQuestion(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", ""), 2)
 	h.next()
 	a := h.answer(0)
-	refused(t, "an answer to question 1 for question 2", "another plan than its envelope", h.server, func() error {
+	refused(t, "an answer to question 1 for question 2", "another plan than its envelope names", h.server, func() error {
 		_, err := h.server.Collect(h.roster[0], 2, a.Release)
 		return err
 	})

@@ -1,5 +1,5 @@
-// Package wire is the binary form of the messages of [fedpvi/pvi]: what plans, releases
-// and outcomes are between machines, and in a transcript.
+// Package wire is the binary form of the messages of [fedpvi/pvi]: plans, releases and
+// outcomes, as machines send them and as a transcript holds them.
 //
 // # Form
 //
@@ -10,6 +10,6 @@
 // bytes, in four bytes. An empty list is nil.
 //
 // A message has one encoding, and every encoding that is read is written again as the
-// same bytes. What is read is bounded by [Limits] before anything is allocated. Whether
+// same bytes. The reader checks [Limits] before it allocates anything. Whether
 // a message means anything is for the machines of [fedpvi/pvi] to say.
 package wire

@@ -38,7 +38,7 @@ var names = map[Kind]string{
 // String returns the kind in words.
 func (k Kind) String() string { return names[k] }
 
-// Limits bound what is read.
+// Limits bound a message that is read.
 type Limits struct {
 	Elements int // of every list of numbers
 	Clients  int // of every list of names
@@ -116,7 +116,7 @@ func namesSize(v []pvi.ClientID) int {
 	return size
 }
 
-// appendVerdict writes a verdict; one that is none as a byte that nobody reads.
+// appendVerdict writes a verdict. An unknown one becomes a byte that is refused when it is read.
 func appendVerdict(b []byte, v pvi.Verdict) []byte {
 	for n, known := range verdicts {
 		if n > 0 && known == v {
@@ -133,7 +133,7 @@ type reader struct {
 	why    string // of the first failure
 }
 
-// open returns a reader of what follows the head of a message of a kind.
+// open returns a reader of a message of a kind, behind its head.
 func open(b []byte, k Kind, l Limits) *reader {
 	r := &reader{rest: b, limits: l}
 	head := r.take(headSize)

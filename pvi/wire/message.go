@@ -24,7 +24,8 @@ func AppendPlan(b []byte, m *pvi.Plan) []byte {
 	return appendNames(appendInts(appendWides(b, m.Lambda), m.Centre), m.Participants)
 }
 
-// ReadPlan reads a plan; what is none is [pvi.Refused], as in all that follow.
+// ReadPlan reads a plan. If the bytes are no plan, the error is [pvi.Refused], as it is for
+// the other messages.
 func ReadPlan(b []byte, l Limits) (*pvi.Plan, error) {
 	r := open(b, Plan, l)
 	m := &pvi.Plan{Protocol: r.digest(), Number: r.int(), Lambda: r.wides(), Centre: r.ints(), Participants: r.names()}

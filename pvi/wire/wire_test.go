@@ -27,7 +27,7 @@ type codec struct {
 	read  func([]byte, Limits) (any, error)
 	write func(any) []byte
 	draw  func(*rapid.T) any
-	fixed any // of which the encoding is on record
+	fixed any // its encoding is in testdata
 }
 
 func codecOf[M any](read func([]byte, Limits) (*M, error), write func([]byte, *M) []byte, draw func(*rapid.T) M, fixed M) codec {
@@ -118,8 +118,7 @@ var codecs = map[Kind]codec{
 	}, lastround.Outcome{Round: someDigest, Verdict: pvi.Accepted, Point: []float64{0.25}, Participants: []pvi.ClientID{"a", "b"}, Gradient: []int64{1}, Curvature: []int64{2}}),
 }
 
-// What is written is read, whatever it says, and every proper part of it, and anything
-// longer, is refused.
+// A message that is written is read again. Every part of it, and a longer one, is refused.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	for kind, c := range codecs {
 		rapid.Check(t, func(rt *rapid.T) {
@@ -146,7 +145,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the encodings on record anew")
 
-// The encodings of version 1 stay what they are: another version must read them too.
+// The encodings of version 1 must not change: programs of other versions read them too.
 func TestOnRecord(t *testing.T) {
 	for kind, c := range codecs {
 		path := filepath.Join("testdata", "v1-"+strings.ReplaceAll(kind.String(), " ", "-")+".hex")
@@ -185,8 +184,8 @@ func TestFormByHand(t *testing.T) {
 	}
 }
 
-// What is longer than the study allows, or no number, is refused, and lengths before
-// anything is made of them.
+// A message that is longer than the study allows, and one with a number that is not finite, is refused. Lengths are
+// checked before anything is allocated.
 //
 //abuse:case A13 numbers that are not finite are refused where they are read
 //abuse:case P03 lengths and counts beyond the protocol's are refused before anything is allocated
@@ -235,7 +234,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Four billion names without bytes are refused for what they would take, not tried.
+// Four billion names without bytes are refused by their number, before memory is allocated for them.
 func TestNamesAreBoundedByTheMessage(t *testing.T) {
 	b := AppendPlan(nil, &pvi.Plan{Participants: []pvi.ClientID{"a"}})
 	b = b[:len(b)-5]
@@ -249,7 +248,7 @@ func TestNamesAreBoundedByTheMessage(t *testing.T) {
 	}
 }
 
-// What is read from any bytes is written again as the same bytes.
+// Bytes that are read as a message are written again as the same bytes.
 //
 //abuse:case P01 one encoding for one value, no panic, memory in proportion
 func FuzzRead(f *testing.F) {

@@ -1,4 +1,3 @@
-// Package words says in plain words what a study is: what it estimates, what it reads of a
-// record, what is public, what a client sends and what stays with it. It is for whoever
-// decides whether records may take part, in a simulation and at a data holder alike.
+// Package words describes a study in plain words for a data holder: what it estimates, which columns of a
+// record it reads, which numbers are public, what a client sends, and what stays with the client.
 package words

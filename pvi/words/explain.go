@@ -111,7 +111,7 @@ func Explain(w io.Writer, p *pvi.Protocol) error {
 	return nil
 }
 
-// cost says where the price of what is sent is found.
+// cost describes where the cost of the releases is found.
 func cost(st *study.Study) []string {
 	switch st.Privacy.Unit {
 	case study.Client:
@@ -154,7 +154,7 @@ func aboutInWords(p fit.Parameter) string {
 	return p.About
 }
 
-// likelihoodInWords says what a record's likelihood is.
+// likelihoodInWords describes a record's likelihood.
 func likelihoodInWords(m *fit.Model) string {
 	st := m.Study
 	if st.Model.Family == study.Mixture {

@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Forecast says in words what is left of the signal.
+// Forecast describes the part of the signal that the noise leaves.
 func Forecast(p *pvi.Protocol) string {
 	f := p.Method().Forecast()
 	if steps, ok := method.StepsOf(p.Method()); ok {

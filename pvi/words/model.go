@@ -8,7 +8,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Model says in one line what is fitted.
+// Model describes the model in one line.
 func Model(m *fit.Model) string {
 	st := m.Study
 	if st.Model.Conjugate() {

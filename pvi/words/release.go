@@ -9,7 +9,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// public says what everybody knows.
+// public describes the facts that all parties know.
 func public(p *pvi.Protocol) []string {
 	st := p.Study()
 	out := []string{
@@ -23,7 +23,7 @@ func public(p *pvi.Protocol) []string {
 	return out
 }
 
-// sent says what leaves a client.
+// sent describes the messages of a client.
 func sent(p *pvi.Protocol) []string {
 	st := p.Study()
 	in := st.Inference
@@ -52,7 +52,7 @@ func sent(p *pvi.Protocol) []string {
 	}
 }
 
-// everyRound says when something is sent that is sent in every round.
+// everyRound returns the phrase for a message of every round.
 func everyRound(rounds int) string {
 	if rounds == 1 {
 		return "the one round"
@@ -67,7 +67,7 @@ func capital(number string) string {
 	return number
 }
 
-// stays says what does not leave a client.
+// stays describes the data that do not leave a client.
 func stays(st *study.Study) []string {
 	if st.Privacy.Unit == study.None {
 		return []string{"The records themselves. What is sent is computed from them without noise, and tells of them."}
@@ -85,7 +85,7 @@ func stays(st *study.Study) []string {
 	return out
 }
 
-// solverInWords says how a client finds its factor.
+// solverInWords describes how a client computes its factor.
 func solverInWords(s study.Solver) string {
 	switch s {
 	case study.NaturalGradient:
@@ -104,7 +104,7 @@ func solverInWords(s study.Solver) string {
 	return "the exact conjugate update"
 }
 
-// sentBySteps says what leaves a client that takes private steps.
+// sentBySteps describes the releases of a client that takes private steps.
 func sentBySteps(p *pvi.Protocol, m method.Stepped) []string {
 	in, n, steps := p.Study().Inference, m.Noise(), m.Steps()
 	var out []string
@@ -133,7 +133,7 @@ func sentBySteps(p *pvi.Protocol, m method.Stepped) []string {
 	return out
 }
 
-// sentByParts says what leaves a client that deals its records to parts.
+// sentByParts describes the releases of a client that deals its records to parts.
 func sentByParts(p *pvi.Protocol) []string {
 	in, n := p.Study().Inference, p.Method().Noise()
 	noise := "with Gaussian noise of"
