@@ -5,17 +5,30 @@
 // The posterior is q(θ) ∝ p(θ) ∏ t_m(θ), one factor t_m per client. In natural
 // parameters λ = λ_prior + Σ λ_m. A round is
 //
-//	plan    server → clients   who is asked, and the λ that they work on
-//	release client → server    the change of its factor that the client proposes
-//	outcome server → clients   the sum of the changes, and whether λ moved
+//	plan    server → clients   the clients that answer it, and the λ that they work on
+//	release client → server    the numbers that the client releases
+//	outcome server → clients   the sum of the releases, and whether λ moved
 //
 // [Protocol] derives from a study and a roster everything that both sides must
-// agree on: family, prior, lattice, mechanism, damping, costs.
+// agree on: family, prior, method, lattice, damping, costs.
 //
 // Nothing here reads a file, a socket or a clock, and randomness is an argument.
 // The state of both machines is a value that marshals to bytes: a machine that
 // was saved and restored goes on as if nothing had happened. Coordinator, client
 // and simulator drive the same code.
+//
+// # The rooms
+//
+// This package has the rounds: their plans, their outcomes and λ. The others are
+//
+//	fedpvi/pvi/method      the releases of clients in a round: one package below it for each kind
+//	fedpvi/pvi/lambda      the arithmetic of λ
+//	fedpvi/pvi/scale       the phase before the rounds, which finds the scale of columns
+//	fedpvi/pvi/lastround   the phase after the rounds, which finds a one-step posterior
+//	fedpvi/pvi/phase       the parts that all phases share
+//	fedpvi/pvi/session     the phases of a study one after the other, and the charges of answers
+//
+// The table in methods.go chooses the method of a study.
 //
 // # The lattice
 //

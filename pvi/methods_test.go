@@ -3,6 +3,7 @@ package pvi
 import (
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"fedpvi/dpmech"
@@ -11,6 +12,26 @@ import (
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
 )
+
+// Each kind of release has its method.
+func TestMethodOfStudy(t *testing.T) {
+	plane := func(privacy, inference string) *Protocol { return protocolOf(t, 3, privacy, inference, "") }
+	for want, p := range map[string]*Protocol{
+		"*plain.Method":       plane(noPrivacy, ""),
+		"*change.Method":      plane(clientPrivacy, ""),
+		"change.published":    plane(clientPrivacy, `factors = "published"`),
+		"*statistics.Method":  plane(recordPrivacy, ""),
+		"*parts.Method":       partsProtocol(t, "rounds = 1, partitions = 4", "epsilon = 1.0, clip = 3.0"),
+		"*descent.Method":     descentProtocol(t),
+		"descent.published":   fixedBatches(t, "published", "add-remove"),
+		"*gradientsum.Method": summedProtocol(t, 3, 3, ""),
+		"*sites.Method":       propagationProtocol(t),
+	} {
+		if got := fmt.Sprintf("%T", p.Method()); got != want {
+			t.Errorf("the method is %s, want %s", got, want)
+		}
+	}
+}
 
 func mechanismOf(p *Protocol) *dpmech.GaussianSum { return p.method.(method.Single).Mechanism() }
 

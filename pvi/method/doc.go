@@ -23,8 +23,8 @@
 //
 // # Where a release is charged
 //
-// A [Client] counts its releases in [Spent] before anything looks at the records.
-// [Method].Increment gives the cost of releases from+1 to to as an accountant's event. The
+// A [Client] counts its releases in [Spent], also those before an error. Increment of the
+// [Method] gives the cost of releases from+1 to to as an accountant's event. The
 // package fedpvi/pvi/session adds that event to the answer (costOfRounds in spent.go), and the
 // client program writes it to its ledger in the transaction that saves the answer.
 //
@@ -33,6 +33,6 @@
 // Write a room with a type that implements [Method]. Embed [Sum] if one
 // [dpmech.GaussianSum] hides the release, or the base of package steps if a
 // [dpmech.SampledSum] does: both implement the cost. Embed [Moves] if the opened sum is
-// a change of λ. Then add a line to the table in fedpvi/pvi/methods.go, which says for
-// which studies the room is.
+// a change of λ. Then add a line to the table in fedpvi/pvi/methods.go, with the condition
+// on the studies that use the method.
 package method

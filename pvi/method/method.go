@@ -59,10 +59,11 @@ type Method interface {
 // A Client is a client's half of a method. It makes releases, and keeps the state that later
 // releases depend on. It is private to the client.
 type Client interface {
-	// Release writes to dst the numbers that answer a task, with noise from src. The noise is
-	// drawn, and counted in Spent, before the client looks at its records. It reports whether
-	// the task's own noise was drawn, also beside an error: then the client must not answer
-	// the task again. After an error dst must not be sent.
+	// Release writes to dst the numbers that answer a task, with noise from src. The noise of
+	// a release is drawn before the client looks at its records for it, and the release is
+	// counted in Spent, also beside an error. Release reports whether noise for this task was
+	// drawn, also beside an error: then the client must not answer the task again. After an
+	// error dst must not be sent.
 	Release(dst []int64, t *Task, src *dpmech.Stream) (drawn bool, err error)
 
 	// Follow is called if the outcome of the last task was accepted. The outcome counts this
