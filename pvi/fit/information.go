@@ -12,7 +12,7 @@ import (
 // regressors. It returns an error with the reason if there is no bound.
 func (m *Model) InformationBound() (float64, error) {
 	if m.General() {
-		return 0, errors.New("nothing public bounds the curvature of a model that is no regression")
+		return 0, errors.New("the curvature of a model that is not a regression has no public bound")
 	}
 	most, err := m.outcome().Information()
 	if err != nil {

@@ -50,7 +50,7 @@ func TestInformation(t *testing.T) {
 					}
 				}
 				if math.Sqrt(squares) > c.of.most()*(1+1e-12) {
-					t.Fatalf("the norm is %g, said to be at most %g", math.Sqrt(squares), c.of.most())
+					t.Fatalf("the norm is %g, its bound %g", math.Sqrt(squares), c.of.most())
 				}
 			})
 		})
@@ -125,7 +125,7 @@ func TestEachAddsUp(t *testing.T) {
 func TestInformationOfOthers(t *testing.T) {
 	for _, o := range []Outcome{{Family: study.Poisson}, {Family: study.NegativeBinomial}, {Family: study.Robust, DegreesOfFreedom: 4}, {Family: study.Linear}, {Family: study.Logistic, Effects: 1}} {
 		if most, err := o.Information(); err == nil {
-			t.Errorf("%s: said to be at most %g", o.Family, most)
+			t.Errorf("%s: the bound is %g, want none", o.Family, most)
 		}
 		if err := NewRegression(5, o).EachInformation(make([]float64, 5), func([]float64) error { return nil }); err == nil {
 			t.Errorf("%s: has an information", o.Family)

@@ -101,7 +101,7 @@ func readDescent(s *Study, t *document.Table) {
 		d.InitialSD = positive(t, "initial_sd", v)
 	}
 	if s.Inference.Factors == Published {
-		t.Errorf("factors", `"dp-svi" has no published form of factors: write factors = %q, which costs the same, since all that a client remembers was released`, Exact)
+		t.Errorf("factors", `"dp-svi" has no published form of factors: write factors = %q, which costs the same, because a client remembers only its releases`, Exact)
 	}
 }
 
@@ -116,7 +116,7 @@ func checkDescent(s *Study, t *document.Table) {
 		checkSummed(d, t)
 	}
 	if d.Gradients == PublishedGradients && nominal == 0 {
-		t.Errorf("gradients", `the published form divides the divergence by the number of records, for which a public one has to stand: write federation.nominal_records, or gradients = "joint"`)
+		t.Errorf("gradients", `the published form divides the divergence by a public number of records: write federation.nominal_records, or gradients = "joint"`)
 	}
 	if d.Sampling == PoissonSampling {
 		return
@@ -125,10 +125,10 @@ func checkDescent(s *Study, t *document.Table) {
 		t.Errorf("sampling", "batches of a fixed size need one: write sampling_rate, their share of a client's records")
 	}
 	if nominal == 0 {
-		t.Errorf("sampling", "the cost of batches of a fixed size depends on the number of records, for which a public one has to stand: write federation.nominal_records, the fewest of a client")
+		t.Errorf("sampling", "the cost of batches of a fixed size depends on the number of records, which must be public: write federation.nominal_records, the fewest records of a client")
 	}
 	if d.Sampling == WithoutReplacement && s.Privacy.Adjacency != accountant.ReplaceOne {
-		t.Errorf("sampling", `how many records there are decides what a batch of a fixed size gives away, and privacy.adjacency = %q keeps that private: write adjacency = %q, or sampling = %q`, s.Privacy.Adjacency, accountant.ReplaceOne, PoissonSampling)
+		t.Errorf("sampling", `the cost of a batch of fixed size reveals the number of records, which privacy.adjacency = %q keeps private: write adjacency = %q, or sampling = %q`, s.Privacy.Adjacency, accountant.ReplaceOne, PoissonSampling)
 	}
 }
 

@@ -124,7 +124,7 @@ func TestSolvers(t *testing.T) {
 		{logistic, `, solver = "svi", optimiser = "sgd"`, `unit = "none"`, "", `is used only with solver = "dp-svi"`},
 		{logistic, `, solver = "svi", draws = 0`, `unit = "none"`, "", `draws: must lie between 1 and`},
 		{`family = "poisson", outcome = "visits", terms = []`, ``, `unit = "client", epsilon = 1.0, delta = 1e-5 }
-federation = { nominal_records = 9`, "", `nothing public says how much a record of a poisson model can add`},
+federation = { nominal_records = 9`, "", `no public number bounds the effect of a record of a poisson model`},
 	} {
 		source := strings.NewReplacer("MODEL", c.model, "rounds = 3", "rounds = 3"+c.inference, `unit = "none"`, c.privacy).Replace(families)
 		s, err := study.Parse("t.toml", []byte(source))

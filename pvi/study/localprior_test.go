@@ -37,7 +37,7 @@ unit = "none"
 		{"solver = \"svi\"\nrounds = 1\nschedule = \"sequential\"\nlocal_prior = \"split\"", "answer once, each on its own"},
 		{"solver = \"svi\"\nrounds = 1\nfactors = \"tied\"\nlocal_prior = \"split\"", "factors = \"exact\""},
 		{"solver = \"svi\"\nrounds = 1\ndamping = 0.5\nlocal_prior = \"split\"", "write damping = 1.0"},
-		{"rounds = 1\nlocal_prior = \"split\"", `"natural-gradient" proposes does not depend on the prior`},
+		{"rounds = 1\nlocal_prior = \"split\"", `the proposals of solver = "natural-gradient" do not depend on the prior`},
 		{"rounds = 1\nlocal_prior = \"half\"", `"half" is unknown`},
 	} {
 		s, err := study.Parse("t.toml", []byte(head+c.inference))

@@ -55,7 +55,7 @@ func readNoiseAware(s *Study, t *document.Table) {
 	}
 	bounded := curved[m.Family] && len(m.Groups) == 0 && (m.Family != Linear || m.NoiseSD > 0)
 	if in.NoiseAware == OneStep && !bounded {
-		t.Errorf("noise_aware", `"one-step" releases the curvature of records, which nothing public bounds in this model: it is for logistic, probit and softmax regressions, and linear ones with a known noise_sd, without groups; write %q, which needs no release`, ClosedForm)
+		t.Errorf("noise_aware", `"one-step" releases the curvature of records, which has no public bound in this model: it is for logistic, probit and softmax regressions, and linear ones with a known noise_sd, without groups; write %q, which needs no release`, ClosedForm)
 	}
 	if in.NoiseAware == OneStep && (in.Descent.StartShare > 0 || in.Descent.Sampling == PublishedSampling || in.Descent.Sampling == AllocatedSampling) {
 		t.Errorf("noise_aware", `"one-step" is paid for together with steps alone, from the prior and with batches that are accounted as they are drawn: remove start and sampling, or write %q`, ClosedForm)

@@ -61,9 +61,9 @@ func TestNoiseAwareErrors(t *testing.T) {
 	for _, c := range []struct{ name, source, want string }{
 		{"how", edit(private, "rounds = 3", "rounds = 3\nnoise_aware = \"one step\""), `did you mean "one-step"?`},
 		{"another solver", edit(good, "[inference]", "[inference]\nnoise_aware = \"one-step\""), `inference.noise_aware: is used only with solver = "dp-svi"`},
-		{"counts", edit(edit(oneStep, `"logistic"`, `"poisson"`), "positive = \">= 0.5\"\n", ""), `nothing public bounds in this model`},
-		{"groups", edit(oneStep, "terms", "groups = [\"1 | g\"]\nterms"), `nothing public bounds in this model`},
-		{"a noise that is learned", edit(edit(oneStep, `"logistic"`, `"linear"`), `positive = ">= 0.5"`, `noise_sd = "learned"`), `nothing public bounds in this model`},
+		{"counts", edit(edit(oneStep, `"logistic"`, `"poisson"`), "positive = \">= 0.5\"\n", ""), `no public bound in this model`},
+		{"groups", edit(oneStep, "terms", "groups = [\"1 | g\"]\nterms"), `no public bound in this model`},
+		{"a noise that is learned", edit(edit(oneStep, `"logistic"`, `"linear"`), `positive = ">= 0.5"`, `noise_sd = "learned"`), `no public bound in this model`},
 		{"shares of nothing", edit(private, "rounds = 3", "rounds = 3\nnoise_aware_shares = [0.2, 0.7, 0.1]"), `is used only with noise_aware = "one-step"`},
 		{"few iterates", edit(private, "rounds = 3", "rounds = 19\nnoise_aware = \"iterates\""), "it needs 20 rounds or more"},
 		{"two shares", edit(oneStep, "rounds = 3", "rounds = 3\nnoise_aware_shares = [0.5, 0.5]"), "three positive shares"},

@@ -38,7 +38,7 @@ func readSummed(s *Study, federation, t *document.Table) {
 		t.Errorf("schedule", `a %s round opens one client's gradients at a time, and nothing hides them in a sum: write schedule = %q, or federation.opens = %q`, in.Schedule, Synchronous, OpenMessages)
 	}
 	if in.Descent.Steps > 1 {
-		t.Errorf("steps", `with federation.opens = %q a round is one sum of gradients. Steps that each client takes by itself hold a share of the noise only, and what follows from several of them shows more than their sum does: remove steps, and write as many rounds as there are to be sums`, OpenSums)
+		t.Errorf("steps", `with federation.opens = %q a round is one sum of gradients. Several steps of one client, with its share of the noise only, would reveal more than their sum: remove steps, and write one round for each sum`, OpenSums)
 	}
 	in.Descent.Steps = 1
 	for _, key := range []string{"factors", "damping", "damping_schedule", "local_prior"} {

@@ -48,7 +48,7 @@ func TestOpensRefused(t *testing.T) {
 		key, value string
 		want       string
 	}{
-		{"inference.steps", "2", "hold a share of the noise only"},
+		{"inference.steps", "2", "with its share of the noise only"},
 		{"inference.schedule", `"sequential"`, "nothing hides them in a sum"},
 		{"inference.factors", `"exact"`, "clients have no factors"},
 		{"inference.damping", "0.5", "gradients are summed"},

@@ -48,7 +48,7 @@ func readPartitions(s *Study, t *document.Table) {
 func checkPartitions(s *Study, t *document.Table) {
 	in := &s.Inference
 	if in.Partitions.Count > 0 && in.Factors == Published {
-		t.Errorf("factors", `"published" would have virtual clients remember their own noise, which their client's sum does not pay for: write %q or %q`, Exact, Tied)
+		t.Errorf("factors", `with "published" virtual clients would remember their own noise, which the cost of the sum does not cover: write %q or %q`, Exact, Tied)
 	}
 }
 
@@ -60,7 +60,7 @@ func checkPartitionedSums(s *Study, t *document.Table) {
 		t.Errorf("schedule", `a %s round opens one client's change at a time, and nothing hides it in a sum: write schedule = %q, or federation.opens = %q`, in.Schedule, Synchronous, OpenMessages)
 	}
 	if in.Partitions.Averaged && in.Factors != Tied {
-		t.Errorf("factors", `parts that are averaged would remember what their client sent, which nobody may read with federation.opens = %q: write factors = %q`, OpenSums, Tied)
+		t.Errorf("factors", `averaged parts would remember the messages of their client, which must not be read with federation.opens = %q: write factors = %q`, OpenSums, Tied)
 	}
 }
 

@@ -31,7 +31,7 @@ func TestPartitions(t *testing.T) {
 		{`, partitions = 10, solver = "dp-svi"`, record, study.Inference{}, `hides records itself, and with inference.partitions the sum over the parts does: write "natural-gradient"`},
 		{`, partitions = 10, schedule = "sequential", factors = "tied"`, record, study.Inference{}, `clients taking turns never settle`},
 		{`, partitions = 10`, `unit = "record", epsilon = 1.0, delta = 1e-5`, study.Inference{}, `write the L2 bound on a part's change`},
-		{`, partitions = 10, partitioned = "averaged", factors = "exact"`, record + " }\nfederation = { opens = \"sums\"", study.Inference{}, `which nobody may read with federation.opens = "sums": write factors = "tied"`},
+		{`, partitions = 10, partitioned = "averaged", factors = "exact"`, record + " }\nfederation = { opens = \"sums\"", study.Inference{}, `which must not be read with federation.opens = "sums": write factors = "tied"`},
 		{`, partitions = 10, schedule = "sequential"`, record + " }\nfederation = { opens = \"sums\"", study.Inference{}, `nothing hides it in a sum`},
 		{`, partitions = 10, factors = "exact"`, record + " }\nfederation = { opens = \"sums\"", study.Inference{Solver: study.NaturalGradient, Factors: study.Exact, Partitions: study.Partitions{Count: 10}}, ``},
 		{``, record + `, coordinates = "centred"`, study.Inference{}, `or inference.partitions`},

@@ -132,7 +132,7 @@ func readPropagation(s *Study, t *document.Table) {
 		p.Raw, p.Reseat, p.PrecisionWeight = true, false, 1
 	}
 	if s.Inference.Factors == Published {
-		t.Errorf("factors", `"dp-sep" has no published form of factors: write factors = %q, which costs the same, since all that a client remembers was released`, Exact)
+		t.Errorf("factors", `"dp-sep" has no published form of factors: write factors = %q, which costs the same, because a client remembers only its releases`, Exact)
 	}
 }
 
@@ -219,10 +219,10 @@ func checkPropagation(s *Study, t *document.Table) {
 		return
 	}
 	if nominal == 0 {
-		t.Errorf("sampling", "the published step is a share of the number of records, for which a public one has to stand: write federation.nominal_records")
+		t.Errorf("sampling", "the published step is divided by a public number of records: write federation.nominal_records")
 	}
 	if s.Privacy.Adjacency != accountant.ReplaceOne {
-		t.Errorf("sampling", `the published form visits every record once a pass, one a step, so that the number of steps tells how many there are: write privacy.adjacency = %q`, accountant.ReplaceOne)
+		t.Errorf("sampling", `the published form visits every record once a pass, one a step, so that the number of steps reveals the number of records: write privacy.adjacency = %q`, accountant.ReplaceOne)
 	}
 	if d.Rate != 0 {
 		t.Errorf("sampling_rate", "the published form takes one record a step: remove it")

@@ -274,7 +274,7 @@ func readLocalPrior(s *Study, t *document.Table) {
 	case s.partitioned():
 		t.Errorf("local_prior", "parts work with the prior of the rounds: remove local_prior, or partitions")
 	case in.Solver != SVI && in.Solver != DPSVI:
-		t.Errorf("local_prior", `what solver = %q proposes does not depend on the prior: it is split only with "svi" and "dp-svi"`, in.Solver)
+		t.Errorf("local_prior", `the proposals of solver = %q do not depend on the prior: it is split only with "svi" and "dp-svi"`, in.Solver)
 	case in.Rounds != 1 || in.Schedule != Synchronous || in.Factors == Tied:
 		t.Errorf("local_prior", "clients that split the prior answer once, each on its own: write rounds = 1, schedule = %q and factors = %q", Synchronous, Exact)
 	case in.Damping.Alpha != 1:
@@ -301,7 +301,7 @@ func readFederation(s *Study, t *document.Table) {
 		}
 	}
 	if f.MinClients > 0 && f.Colluders >= f.MinClients {
-		t.Errorf("colluders", "%d colluders among at least %d clients leave nobody's noise: colluders must be below min_clients", f.Colluders, f.MinClients)
+		t.Errorf("colluders", "%d colluders among at least %d clients leave no noise unknown to them: colluders must be below min_clients", f.Colluders, f.MinClients)
 	}
 }
 
@@ -329,7 +329,7 @@ func readPrivacy(s *Study, t *document.Table) {
 		t.Errorf("clip", "is missing: write the L2 bound on a %s's change of natural parameters, or federation.nominal_records, from which half of a %s's largest factor is taken", who, who)
 	}
 	if s.hidesChanges() && !t.Has("clip") && s.Federation.NominalRecords > 0 && !s.Model.curvatureKnown() {
-		t.Errorf("clip", "is missing: nothing public says how much a record of a %s model can add; write the L2 bound on a %s's change of natural parameters", s.Model.Family, who)
+		t.Errorf("clip", "is missing: no public number bounds the effect of a record of a %s model; write the L2 bound on a %s's change of natural parameters", s.Model.Family, who)
 	}
 	p.Centred = s.hidesChanges() && s.Inference.Factors != Published
 	if v, ok := t.Choice("coordinates", "centred", "raw"); ok {

@@ -26,7 +26,7 @@ func readSimulation(s *Study, root *document.Table) {
 		readSynthetic(s, synthetic)
 	}
 	if t.Has("data") == t.Has("synthetic") {
-		t.Errorf("data", "say where records come from: either data, a file, or [simulation.synthetic]")
+		t.Errorf("data", "give one source of records: either data, a file, or [simulation.synthetic]")
 	}
 	readBaseline(s, t)
 	reference, _ := t.Choice("reference", "pooled-fit", "markov-chain")
@@ -35,7 +35,7 @@ func readSimulation(s *Study, root *document.Table) {
 		t.Errorf("clients", "%d clients are fewer than federation.min_clients = %d", sim.Clients, s.Federation.MinClients)
 	}
 	if sim.Clients > 0 && s.Federation.Colluders >= sim.Clients {
-		t.Errorf("clients", "%d clients with federation.colluders = %d leave nobody's noise", sim.Clients, s.Federation.Colluders)
+		t.Errorf("clients", "%d clients with federation.colluders = %d leave no noise unknown to them", sim.Clients, s.Federation.Colluders)
 	}
 }
 
@@ -112,7 +112,7 @@ func readTest(s *Study, t *document.Table) {
 	}
 	sim.TestData = readFiles(t, "test_data")
 	if t.Has("test") && t.Has("test_data") {
-		t.Errorf("test_data", "say what is held out once: test, a share of the records, or test_data, files of their own")
+		t.Errorf("test_data", "give one of the two: test, a share of the records, or test_data, separate files")
 	}
 }
 

@@ -60,7 +60,7 @@ func checkSolver(s *Study, t *document.Table, fitting []Solver) {
 	case s.partitioned() && (s.Inference.Sampled() || s.Inference.Solver == ClippedAnalytical):
 		t.Errorf("solver", `%q hides records itself, and with inference.partitions the sum over the parts does: write %q`, s.Inference.Solver, fitting[0])
 	case s.Inference.Sampled() && s.Privacy.Unit == Client:
-		t.Errorf("solver", `%q hides a record in every step. Steps whose noise hides a client only in the sum over all clients would show more than the sum does, so that a client may take one step a round: with privacy.unit = "client" write %q`, s.Inference.Solver, fitting[0])
+		t.Errorf("solver", `%q hides a record in every step. If the noise hides a client only in the sum over all clients, several steps would reveal more than the sum, so a client may take one step a round: with privacy.unit = "client" write %q`, s.Inference.Solver, fitting[0])
 	case s.Inference.Sampled():
 		t.Errorf("solver", `%q is for privacy.unit = "record": without a promise write "svi"`, s.Inference.Solver)
 	case !s.partitioned() && s.Privacy.Unit == Record || s.Inference.Solver == ClippedAnalytical:

@@ -99,9 +99,9 @@ func (s *Study) standardisable(t *document.Table) []int {
 			case i < 0:
 				t.Errorf("columns", "column %q is not declared", name)
 			case s.Columns[i].Type != Numeric:
-				t.Errorf("columns", "column %q is %s: numeric columns alone have a mean to be found", name, s.Columns[i].Type)
+				t.Errorf("columns", "column %q is %s: only numeric columns have a mean", name, s.Columns[i].Type)
 			case !s.uses(name):
-				t.Errorf("columns", "column %q is not in the model: its scale would be paid for in vain", name)
+				t.Errorf("columns", "column %q is not in the model, which does not need its scale: remove it", name)
 			case s.Columns[i].Spread > 0:
 				t.Errorf("columns", "column %q has a centre and a spread of its own", name)
 			case slices.Contains(columns, i):
@@ -111,7 +111,7 @@ func (s *Study) standardisable(t *document.Table) []int {
 			}
 		}
 		if len(names) == 0 {
-			t.Errorf("columns", "names no column: remove it, and every numeric column of the model is meant")
+			t.Errorf("columns", "names no column: remove it to use every numeric column of the model")
 		}
 		slices.Sort(columns)
 		return columns

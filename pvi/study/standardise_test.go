@@ -39,7 +39,7 @@ func TestStandardisationErrors(t *testing.T) {
 		{"unasked", edit(good, "[inference]", "[standardise]\nrounds = 2\n[inference]"), `standardise: is used only with model.standardise = "private"`},
 		{"how", edit(good, "noise_sd", "standardise = \"privat\"\nnoise_sd"), `did you mean "private"?`},
 		{"undeclared", found(`columns = ["pulse"]`), `column "pulse" is not declared`},
-		{"categorical", found(`columns = ["sex"]`), `column "sex" is categorical: numeric columns alone`},
+		{"categorical", found(`columns = ["sex"]`), `column "sex" is categorical: only numeric columns`},
 		{"ordered", found(`columns = ["stage"]`), `column "stage" is ordered`},
 		{"twice", found(`columns = ["age", "age"]`), `column "age" is named twice`},
 		{"none", found(`columns = []`), "names no column"},
