@@ -305,7 +305,7 @@ func TestLatentStructure(t *testing.T) {
 	}
 }
 
-// Adult without privacy, pooled and over ten holders, reaches the figures of the experiment notes:
+// Adult without privacy, pooled and over ten clients, reaches the figures of the experiment notes:
 // about .8457 and −.3265 with public bounds, .8517 with the papers' moments.
 func TestAdult(t *testing.T) {
 	skewed := []string{"simulation.partition=label-skew", "simulation.size_skew=0.7", "simulation.label_skew=-3.0"}
