@@ -1,0 +1,42 @@
+package report_test
+
+import (
+	"fmt"
+	"strings"
+
+	"fedpvi/sim"
+	"fedpvi/sim/report"
+)
+
+// The plan of a study states its cost before anything runs.
+func ExamplePlan() {
+	study, err := sim.LoadStudy("../../experiments/linear/one-parameter.toml", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	protocol, err := sim.Protocol(study, 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var plan strings.Builder
+	if err := report.Plan(&plan, protocol); err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, costs, _ := strings.Cut(plan.String(), "colluders\n")
+	fmt.Print(costs)
+	// Output:
+	//   noise of one client      sd 5.59 = 11723437 steps of 2^-21
+	//
+	//   against                                                     under        ε at δ = 1e-05
+	//   an outsider, or the coordinator, who sees opened sums only  zero-out              9.997
+	//   an outsider, or the coordinator, who sees opened sums only  replace-one           24.38
+	//   a coordinator who can open every client's message           zero-out              77.33
+	//   a coordinator who can open every client's message           replace-one           235.4
+	//
+	// In the end the noise on every natural parameter has sd of about 5.735; clients that all
+	// saturated the clip in one direction would add up to 100: a signal of at most 17.4 times the
+	// noise.
+}
