@@ -30,7 +30,7 @@ func TestCoverageOfIntervals(t *testing.T) {
 			}
 			plain, aware = plain+a/sets, aware+b/sets
 		}
-		t.Logf("ε = %g: %.3f with what the noise adds, %.3f without", c.epsilon, aware, plain)
+		t.Logf("ε = %g: %.3f noise-aware, %.3f plain", c.epsilon, aware, plain)
 		if aware < c.low || aware > c.high {
 			t.Errorf("ε = %g: %.3f are covered, want %g to %g", c.epsilon, aware, c.low, c.high)
 		}

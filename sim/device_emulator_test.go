@@ -84,7 +84,7 @@ func TestFederationsShareLaunches(t *testing.T) {
 
 // A federation on devices finds the same posterior, up to rounding, as one whose steps the
 // processor takes over, with any number of workers.
-func TestAFederationOnDevices(t *testing.T) {
+func TestFederationOnDevices(t *testing.T) {
 	on := func(workers int, devices ...device.Device) []float64 {
 		p, r, said, err := playOn(t, &source{devices: devices}, workers)
 		if err != nil || r.Accepted != 3 || len(said) < 1 {

@@ -124,7 +124,7 @@ func mustPlay(t *testing.T) *Play {
 }
 
 // A study that no device can compute opens no device.
-func TestStudiesThatNoDeviceTakes(t *testing.T) {
+func TestStudiesWithoutDevice(t *testing.T) {
 	draws := study.Override{Key: "inference.draws", Value: "2"}
 	s := &source{devices: []device.Device{new(gone)}}
 	if _, r, said, err := playOn(t, s, 1, draws); err != nil || s.taken != 0 || r.ComputedOn != "" || len(said) != 1 || !strings.Contains(said[0], "one draw") {

@@ -203,7 +203,7 @@ func TestPrivacyOfARun(t *testing.T) {
 	}
 }
 
-// Published factors cost μ = 7.24 where 2.00 is claimed; tied and exact factors cost what is
+// Published factors cost μ = 7.24 where 2.00 is claimed; tied and exact factors cost as much as
 // claimed (soundness notes, section 1).
 func TestClaimedAndTrue(t *testing.T) {
 	for factors, want := range map[string]float64{"published": 7.24, "tied": 2, "exact": 2} {

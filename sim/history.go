@@ -12,7 +12,7 @@ type Point struct {
 	Outcome int
 	Natural []float64
 	KL      float64
-	Epsilon *float64 // nil if the study makes no promise
+	Epsilon *float64 // nil if the study has no privacy
 }
 
 // historySize is the number of points at which the history drops every other one.

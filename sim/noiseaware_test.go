@@ -161,7 +161,7 @@ func TestNoiseAwareCoversMore(t *testing.T) {
 		aware += b / 10
 	}
 	if aware < 0.6 || aware < plain+0.1 {
-		t.Errorf("coverage is %g, without what the noise adds %g", aware, plain)
+		t.Errorf("noise-aware coverage is %g, plain %g", aware, plain)
 	}
 }
 

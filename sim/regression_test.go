@@ -163,7 +163,7 @@ func TestRegressionsArePooledOtherwise(t *testing.T) {
 
 // Three holders have records sorted by the outcome, so that each has seen few of its values. With
 // three and with twelve clients the study's own partitions are even.
-func TestThreeSortedHolders(t *testing.T) {
+func TestThreeSortedClients(t *testing.T) {
 	st := regression(t, "logistic", 40, 3)
 	c, err := newCast(st, "", "", 3)
 	if err != nil {

@@ -216,9 +216,9 @@ func (r *Result) notes(st *study.Study) []string {
 	case r.Accepted == 0:
 		notes = append(notes, "Nothing was learned: no outcome moved λ, and this is the prior.")
 	case r.NoiseAware != nil:
-		notes = append(notes, "The sds are those that the records leave; what the privacy noise adds is in the noise-aware ones.")
+		notes = append(notes, "The sds do not include the privacy noise; the noise-aware ones do.")
 	case st.Privacy.Unit != study.None:
-		notes = append(notes, "The sds are those that the records leave; what the privacy noise adds is not in them.")
+		notes = append(notes, "The sds do not include the privacy noise.")
 	}
 	if st.Model.Family == study.NeuralNetwork {
 		notes = append(notes, "Many weights make the same network: compare predictions with the pooled fit, not weights.")

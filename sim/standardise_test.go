@@ -100,8 +100,8 @@ func TestStandardisedRun(t *testing.T) {
 	}
 }
 
-// lastPass plays the passes of a standardisation again, and returns the bounds of the
-// last one and who held what.
+// lastPass repeats the passes of a standardisation, and returns the bounds of the last one and the
+// partition of the records.
 func lastPass(t *testing.T, st *study.Study, path string, found *Standardisation) ([]study.Bounds, []Holder) {
 	t.Helper()
 	c, err := newCast(st, path, "", st.Simulation.Seed)

@@ -10,9 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// Natural-gradient steps of whole clients through the gate, from a study alone: at a
-// large ε they settle where the pooled fit without privacy does, and cost what the
-// formula says.
+// Whole clients take natural-gradient steps through the gate. At a large ε they converge to the
+// pooled fit without privacy, and cost as much as the formula gives.
 func TestClientsByNaturalGradient(t *testing.T) {
 	const clients, fewest, colluders = 200, 150, 10
 	st := regression(t, "logistic", 20, clients)
@@ -46,8 +45,8 @@ func TestClientsByNaturalGradient(t *testing.T) {
 	}
 }
 
-// Two hundred clients of whom the sum of gradients alone is opened: near the fit of all
-// records without privacy. The bounds are about twice what was seen over seeds.
+// With two hundred clients and only sums of gradients opened, the result is near the fit of all
+// records without privacy. The bounds are about twice the gaps seen over seeds.
 func TestSummedAdult(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds: not under -short")
@@ -65,7 +64,7 @@ func TestSummedAdult(t *testing.T) {
 	}
 }
 
-// The time of a hundred sums over Adult, by the number of clients.
+// BenchmarkSummedAdult measures a hundred sums over Adult, by the number of clients.
 func BenchmarkSummedAdult(b *testing.B) {
 	for _, clients := range []int{1, 200} {
 		b.Run(fmt.Sprint(clients), func(b *testing.B) {

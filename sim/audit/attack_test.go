@@ -31,7 +31,7 @@ func shifted(actual, claimed float64) attack {
 	}
 }
 
-func TestAttackRefutesWhatIsFalse(t *testing.T) {
+func TestAttackRefutesFalseClaims(t *testing.T) {
 	for _, c := range []struct {
 		actual, claimed float64
 		refuted         bool

@@ -92,7 +92,7 @@ func TestPValuesAreUniform(t *testing.T) {
 	}
 }
 
-func TestChiSquareOfTheImpossible(t *testing.T) {
+func TestChiSquareOfImpossibleCell(t *testing.T) {
 	if p := chiSquareP([]float64{10, 1, 20}, []float64{15, 0, 16}); p != 0 {
 		t.Errorf("what cannot happen has p = %g", p)
 	}

@@ -190,7 +190,7 @@ func TestAuditOfProductsOnACard(t *testing.T) {
 }
 
 // The audit finds a device that does not follow its plan.
-func TestAuditFindsACardThatTampers(t *testing.T) {
+func TestAuditFindsTamperingCard(t *testing.T) {
 	full, poisson := productCases[1], productCases[2]
 	var key []uint64 // the first one
 	for name, device := range map[string]*substitute{

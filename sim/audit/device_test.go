@@ -211,7 +211,7 @@ func TestAuditOfTheDevice(t *testing.T) {
 }
 
 // The audit finds a device that does not follow its plan.
-func TestAuditFindsADeviceThatTampers(t *testing.T) {
+func TestAuditFindsTamperingDevice(t *testing.T) {
 	d := deviceCases[0]
 	var key []uint64 // the first one
 	for name, tamper := range map[string]func(t *tamperer, plan []uint64){

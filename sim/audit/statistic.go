@@ -35,7 +35,7 @@ func linear(null, other [][]float64) (statistic, error) {
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(&covariance) {
-		return statistic{}, errors.New("what was observed has no covariance")
+		return statistic{}, errors.New("the observations have no covariance")
 	}
 	var w mat.VecDense
 	if err := chol.SolveVecTo(&w, difference); err != nil {

@@ -144,7 +144,7 @@ func productNorms(_ context.Context, t task) (Check, error) {
 		}
 		norm := math.Sqrt(squared)
 		if !(norm <= allowed) {
-			return certain(false, "vector %d moves the sum by %.4g times what is accounted", n+1, norm/m.Sensitivity()), nil
+			return certain(false, "vector %d moves the sum by %.4g times the accounted sensitivity", n+1, norm/m.Sensitivity()), nil
 		}
 		if !allFinite(long) && norm != 0 {
 			return certain(false, "vector %d is not finite and does not add zero", n+1), nil

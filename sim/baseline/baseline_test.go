@@ -95,7 +95,7 @@ func TestLangevinSamplesThePosterior(t *testing.T) {
 // Records that are clipped to nothing leave a walk around the prior. Its variance follows from
 // that of a step: η, or η²/4 times that of the noisy sums if that is more (an autoregression of
 // coefficient 1 − η/2). 10,000 steps are worth at least 10,000·η/2/2 independent samples.
-func TestLangevinNoiseCoversWhatPrivacyAdds(t *testing.T) {
+func TestLangevinVariance(t *testing.T) {
 	for _, c := range []struct{ clip, eta, step float64 }{
 		{1e-9, 0.2, 0.2},            // the privacy noise is negligible: all of it is added
 		{1e-9 + 3, 0.2, 0.01 * 900}, // sd 30 of a sum: a step has variance η²/4·900

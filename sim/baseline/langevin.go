@@ -18,7 +18,7 @@ import (
 //	θ ← θ + η/2 · (∇log p(θ) + G) + e,
 //
 // where G is the noisy sum of clipped gradients, divided by the sampling rate, and e
-// adds what the noise of G leaves missing of the variance η. It returns mean and
+// raises the variance of the noise of G to η. It returns mean and
 // standard deviation of θ over the last steps, the share of them that the study
 // averages: the samples' spread is wider than the posterior's by the noise of G.
 func (r *records) langevin(seed uint64) (mean, sd []float64, cost Cost, err error) {

@@ -64,7 +64,7 @@ func Posterior(m *fit.Model, shards []*shard.Shard, at []float64, r *rand.Rand) 
 		}
 	}
 	if share := s.moved / s.n; share < leastAccepted {
-		return nil, nil, fmt.Errorf("a Markov chain moved in %.2g of its links only, too few to say what the posterior is: it has too many coefficients, or is far from normal", share)
+		return nil, nil, fmt.Errorf("a Markov chain moved in only %.2g of its links, too few to estimate the posterior: it has too many coefficients, or is far from normal", share)
 	}
 	return s.mean, s.covariance(), nil
 }

@@ -14,7 +14,7 @@ import (
 
 // Audited writes the table of an audit and its findings.
 func Audited(w io.Writer, r *audit.Report) error {
-	rows := [][]string{{"what was played", "what was looked at", "", ""}}
+	rows := [][]string{{"case", "test", "", ""}}
 	for _, c := range r.Checks {
 		rows = append(rows, []string{c.Case, c.Name, result(c.Passed), c.Detail})
 	}

@@ -62,7 +62,7 @@ func intervalRows(p *pvi.Protocol) [][]string {
 	case study.Iterates:
 		return [][]string{{"intervals", "widened by the variance of the last rounds' means, as published: to compare with, not to rely on"}}
 	}
-	return [][]string{{"intervals", "of the posterior as it is: what the noise adds is left out"}}
+	return [][]string{{"intervals", "plain: they do not include the privacy noise"}}
 }
 
 // Intervals90 writes the posterior beside the noise-aware one, if the study has one.
@@ -83,7 +83,7 @@ func Intervals90(w io.Writer, r *sim.Result) error {
 	if err := Table(w, "  ", 1, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprint(w, "\nRight of the bar: the posterior as it is, without what the noise adds.\n")
+	_, err := fmt.Fprint(w, "\nRight of the bar: the plain posterior, without the privacy noise.\n")
 	return err
 }
 
@@ -99,7 +99,7 @@ func (f *Folder) noiseAware(r *sim.Result, normal func(chain int) func() float64
 	cov := mat.NewSymDense(d, slices.Concat(a.Covariance...))
 	wide := *r
 	wide.Natural = make([]float64, family.Size())
-	wide.Notes = []string{"The spread counts what the records leave and what the privacy noise adds, by " + a.Method + "."}
+	wide.Notes = []string{"The spread includes the privacy noise, by " + a.Method + "."}
 	err := errors.Join(
 		family.FromMoments(wide.Natural, a.Mean, cov),
 		f.write("noise-aware.csv", func(w io.Writer) error { return noiseAwareCSV(w, a) }),

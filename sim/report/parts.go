@@ -33,7 +33,7 @@ func factorOfPart(in study.Inference) string {
 
 // clippedPart describes the vector that C bounds.
 func clippedPart(p *pvi.Protocol) string {
-	text := "what a part of the records adds to a client's change of natural parameters"
+	text := "the contribution of a part of the records to a client's change of natural parameters"
 	if p.Study().Privacy.Centred {
 		text += ", around the current mean"
 	}

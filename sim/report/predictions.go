@@ -23,7 +23,7 @@ func Predictions(w io.Writer, st *study.Study, r *sim.Result) error {
 	if r.Test == nil {
 		return nil
 	}
-	fmt.Fprintf(w, "\nPredictions of %s that nobody held\n\n", plural(r.Test.Records, "record"))
+	fmt.Fprintf(w, "\nPredictions of %s held out\n\n", plural(r.Test.Records, "record"))
 	rows := [][]string{{"", "federated", "pooled, without privacy"}}
 	add := func(name string, of func(*sim.Predictions) *float64) {
 		if a, b := of(r.Test), of(r.NonPrivateTest); a != nil && b != nil {
@@ -118,7 +118,7 @@ func predictionsCSV(w io.Writer, st *study.Study, r *sim.Result) error {
 // Calibration plots observed against predicted outcomes.
 func Calibration(st *study.Study, p *sim.Predictions) (Figure, error) {
 	predicted, observed := calibrationAxes(st)
-	title := fmt.Sprintf("Calibration on %s that nobody held", plural(p.Records, "record"))
+	title := fmt.Sprintf("Calibration on %s held out", plural(p.Records, "record"))
 	panel := NewPanel(title, predicted, observed)
 	low, high := math.Inf(1), math.Inf(-1)
 	var points plotter.XYs

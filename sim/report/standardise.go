@@ -50,7 +50,7 @@ func planPasses(w io.Writer, p *pvi.Protocol, s *scale.Scaling) error {
 	fmt.Fprintf(w, "\nBefore the first round: the scale of %s\n\n", plural(len(st.Standardisation.Columns), "column"))
 	rows := [][]string{
 		{"releases of a client", fmt.Sprint(s.Passes())},
-		{"what they hold", released(s)},
+		{"content", released(s)},
 	}
 	if m := s.Mechanism(s.Passes()); m != nil {
 		all, err := accountant.Account(s.EventFor(p.Views()[0].Shares, st.Privacy.Adjacency))

@@ -93,11 +93,11 @@ func Statement(w io.Writer, r *sim.Result) error {
 	b.WriteString("Privacy\n\n")
 	switch p.Unit {
 	case study.None:
-		b.WriteString("None. This run makes no promise: every client's factor was computed and sent without noise.\n")
+		b.WriteString("None. This run has no privacy: every client computed and sent its factor without noise.\n")
 		_, err := io.WriteString(w, b.String())
 		return err
 	case study.Client:
-		b.WriteString(wrap(fmt.Sprintf("What is protected is a client: its whole data set. %s released %s of its factor, clipped to norm %s. Only sums over the study's minimum of clients or more are to be opened; their noise has %s times the clip as standard deviation.",
+		b.WriteString(wrap(fmt.Sprintf("The privacy unit is a client: its whole data set. %s released %s of its factor, clipped to norm %s. Only sums over the study's minimum of clients or more are to be opened; their noise has %s times the clip as standard deviation.",
 			everyOne(r.Clients), count(p.Releases, "change"), number(p.Clip), number(p.NoiseMultiplier))))
 	case study.Record:
 		b.WriteString(recordStatement(r))
@@ -122,7 +122,7 @@ func Statement(w io.Writer, r *sim.Result) error {
 func recordStatement(r *sim.Result) string {
 	p := r.Privacy
 	if p.Parts > 0 {
-		text := wrap(fmt.Sprintf("What is protected is a record. %s released %s of its factor, the sum over %s of its records, each part's clipped to norm %s, with noise of %s times the clip as standard deviation. A record that comes or goes changes one part, by up to twice the clip.",
+		text := wrap(fmt.Sprintf("The privacy unit is a record. %s released %s of its factor, the sum over %s of its records, each part's clipped to norm %s, with noise of %s times the clip as standard deviation. Adding or removing a record changes one part, by up to twice the clip.",
 			everyOne(r.Clients), count(p.Releases, "change"), plural(p.Parts, "part"), number(p.Clip), number(p.NoiseMultiplier)))
 		if p.Opens == study.OpenSums {
 			text += wrap("Each added a share of that noise: only sums over the study's minimum of clients or more are to be opened.")
@@ -138,11 +138,11 @@ func recordStatement(r *sim.Result) string {
 	case p.Gradients:
 		what = "a sum of its records' " + summed(p) + " " + times(p.Releases)
 	}
-	how := "with noise of %s times the clip as standard deviation. Whatever else it sent was computed from that."
+	how := "with noise of %s times the clip as standard deviation. Its other messages were computed from these releases."
 	if p.Opens == study.OpenSums {
-		how = "under a share of noise, and nothing else. Only sums over the study's minimum of clients or more are to be opened; their noise has %s times the clip as standard deviation."
+		how = "with a share of the noise, and nothing else. Only sums over the study's minimum of clients or more are to be opened; their noise has %s times the clip as standard deviation."
 	}
-	text := wrap(fmt.Sprintf("What is protected is a record. %s released %s, each record's clipped to norm %s, "+how,
+	text := wrap(fmt.Sprintf("The privacy unit is a record. %s released %s, each record's clipped to norm %s, "+how,
 		everyOne(r.Clients), what, number(p.Clip), number(p.NoiseMultiplier)))
 	if p.LastRelease {
 		text += wrap("After the rounds it released its gradient and its curvature once more, with noise of their own, for the intervals; the costs below count them.")
@@ -168,7 +168,7 @@ func oddsInWords(p sim.Privacy) string {
 		odds, probability = accountant.GaussianOdds(p.Mu, p.Delta), p.Delta
 		guess = accountant.GaussianGuess(p.Mu)
 	}
-	return fmt.Sprintf("In words: everything that was released can move an observer's odds on %s by a factor of at most %s, but for a probability of %g. Guessing it succeeds with probability at most %.3f, where tossing a coin succeeds with 0.5.",
+	return fmt.Sprintf("In words: all releases together can change an observer's odds on %s by a factor of at most %s, except with probability %g. Guessing it succeeds with probability at most %.3f, where tossing a coin succeeds with 0.5.",
 		inWords(p.Adjacency, p.Unit), factor(odds), probability, guess)
 }
 

@@ -70,7 +70,7 @@ func TradeOff(a *calculator.Answer) (Figure, error) {
 		}
 	}
 	if a.EpsilonUpper != nil {
-		label := fmt.Sprintf("all that (ε, δ) = (%s, %s) says", digits(*a.EpsilonUpper, 3, true), digits(*a.Delta, 3, true))
+		label := fmt.Sprintf("bound from (ε, δ) = (%s, %s) alone", digits(*a.EpsilonUpper, 3, true), digits(*a.Delta, 3, true))
 		if err := add(label, promise, 1, false); err != nil {
 			return Figure{}, err
 		}

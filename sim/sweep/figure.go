@@ -131,7 +131,7 @@ func (s *Spec) checkCase(t *document.Table, axis, label string) {
 // readComparisons reads the lines and published points of a plot.
 func (s *Spec) readComparisons(t *document.Table, p *Plot) {
 	for _, l := range t.Tables("line") {
-		l.Require("label", "say what the line is")
+		l.Require("label", "describe the line")
 		l.Require("y", "write where the line is")
 		var line Line
 		line.Label, _ = l.String("label")

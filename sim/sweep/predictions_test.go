@@ -215,7 +215,7 @@ func checkSummary(t *testing.T, found map[string]string, results map[string][]st
 
 func TestPlotErrors(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{"\"simulation.test\" = 0.33", "", "the plot of accuracy needs records that nobody holds: write simulation.test"},
+		{"\"simulation.test\" = 0.33", "", "the plot of accuracy needs held-out records: write simulation.test"},
 		{"trace = 2", "trace = 0", "needs sweep.trace"},
 		{"trace = 2", "trace_predictions = true", "has no meaning without trace"},
 		{"y = \"accuracy\"", "y = \"kl\"", "where y is accuracy, log_likelihood or auc"},

@@ -170,7 +170,7 @@ func (r *Results) open(name string, header []string, read func(line int, fields 
 		rest = rest[end+1:]
 	}
 	if keep < len(content) {
-		r.Notice += fmt.Sprintf("%s:%d: the sweep was stopped while it wrote here; what is incomplete is run again\n", path, line+1)
+		r.Notice += fmt.Sprintf("%s:%d: the sweep was stopped while it wrote here; the incomplete run is repeated\n", path, line+1)
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

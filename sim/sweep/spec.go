@@ -101,7 +101,7 @@ func Load(path string) (*Spec, error) {
 		}
 	}
 	if needs := s.needsTest(); needs != "" && !s.Tested {
-		return nil, fmt.Errorf("%s: %s needs records that nobody holds: write simulation.test in the study, the share that is held out", path, needs)
+		return nil, fmt.Errorf("%s: %s needs held-out records: write simulation.test in the study, their share", path, needs)
 	}
 	return s, nil
 }

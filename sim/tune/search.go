@@ -79,7 +79,7 @@ func New(o Options) (*Search, error) {
 		return nil, err
 	}
 	if st.Privacy.Unit == study.None {
-		return nil, fmt.Errorf("study %s: it makes no promise, and what is tuned here is what a promise costs", st.Name)
+		return nil, fmt.Errorf("study %s: it has no privacy, and tuning applies to private inference only", st.Name)
 	}
 	if o.Budget < LeastBudget {
 		return nil, fmt.Errorf("a budget of %d runs: give at least %d", o.Budget, LeastBudget)

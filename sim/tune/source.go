@@ -43,14 +43,14 @@ func (s *source) read(files []string) error {
 		quoted[i] = strconv.Quote(path)
 	}
 	s.settings = append(s.settings, "simulation.synthetic=", "simulation.data=["+strings.Join(quoted, ", ")+"]")
-	s.words = "records of " + strings.Join(files, ", ") + ", public by the word of whoever gave --data: were they private, this search would have to be charged"
+	s.words = "records of " + strings.Join(files, ", ") + ", asserted to be public with --data: if they are private, this search must be charged"
 	return nil
 }
 
 func (s *source) makeUp(st *study.Study) error {
 	s.settings = append(s.settings, "simulation.data=")
 	if st.Simulation.Synthetic != nil {
-		s.words = "records made up as simulation.synthetic says, which costs no privacy"
+		s.words = "records made up as simulation.synthetic declares, which costs no privacy"
 		return nil
 	}
 	n := st.Federation.NominalRecords

@@ -86,7 +86,7 @@ func TestSearchIsDeterministic(t *testing.T) {
 }
 
 // For a study with poor settings the search recommends the rule, compared on the same records.
-func TestSearchFindsWhatIsBetter(t *testing.T) {
+func TestSearchFindsBetterSettings(t *testing.T) {
 	found := search(t, Options{Study: writeStudy(t, madeUp), Seed: 1, Workers: 2, Budget: 20, Settings: []string{"inference.step_size=1e-6", "privacy.epsilon=20"}})
 	worst := found.Rows[len(found.Rows)-1]
 	if worst.Name != AsWritten || worst.Gain == nil || *worst.Gain > 0 {
@@ -114,7 +114,7 @@ func TestSearchLeavesPrivateRecordsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	found = search(t, Options{Study: path, Seed: 1, Workers: 2, Public: []string{public}, Score: Accuracy})
-	if !found.Public || !strings.Contains(found.Data, public) || !strings.Contains(found.Data, "public by the word") {
+	if !found.Public || !strings.Contains(found.Data, public) || !strings.Contains(found.Data, "asserted to be public") {
 		t.Errorf("data: %s", found.Data)
 	}
 }
@@ -122,7 +122,7 @@ func TestSearchLeavesPrivateRecordsAlone(t *testing.T) {
 func TestSearchRefusals(t *testing.T) {
 	made := writeStudy(t, madeUp)
 	for want, o := range map[string]Options{
-		"it makes no promise":        {Study: made, Budget: 20, Settings: []string{`privacy={unit = "none"}`, "inference.steps="}},
+		"it has no privacy":          {Study: made, Budget: 20, Settings: []string{`privacy={unit = "none"}`, "inference.steps="}},
 		"give at least 16":           {Study: made, Budget: 15},
 		"federation.nominal_records": {Study: writeStudy(t, `data = "private.csv"`), Budget: 20, Settings: []string{"federation="}},
 		"score the log likelihood":   {Study: made, Budget: 20, Score: Accuracy, Settings: []string{`model={family = "linear", outcome = "x", terms = ["z"], noise_sd = "learned"}`}},

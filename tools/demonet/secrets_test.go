@@ -282,7 +282,7 @@ func keys(t *testing.T, dir string) (all [][]byte) {
 //
 //abuse:case A17 a whole study of real processes: nothing in logs, errors, metrics, reviews or on the wire
 //abuse:case P14 the token is in a file of its own, and in no log
-func TestNothingSecretIsShown(t *testing.T) {
+func TestNoSecretIsShown(t *testing.T) {
 	o := &observed{t: t, dir: t.TempDir()}
 	o.clients, o.gossip = o.free(), o.free()
 	names := []identity.Name{"north", "south"}

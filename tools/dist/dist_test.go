@@ -45,7 +45,7 @@ func unpack(t *testing.T, b []byte) (files map[string][]byte, heads map[string]*
 
 // An image follows the specification: every blob is named by its hash, and the index leads to the
 // program by hashes and sizes alone.
-func TestAnImageHangsTogether(t *testing.T) {
+func TestImageIsConsistent(t *testing.T) {
 	packed, err := made.oci([]byte("a program"), "client", "arm64")
 	check(t, err)
 	again, err := made.oci([]byte("a program"), "client", "arm64")
@@ -89,7 +89,7 @@ func TestAnImageHangsTogether(t *testing.T) {
 }
 
 // The bill of a program has the program's hash and lists every linked module.
-func TestABillNamesWhatIsInside(t *testing.T) {
+func TestBillListsModules(t *testing.T) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		t.Fatal("the test does not say how it was built")

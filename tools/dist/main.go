@@ -38,7 +38,7 @@ type release struct {
 }
 
 func main() {
-	out := flag.String("out", "dist", "folder for what is built, made anew")
+	out := flag.String("out", "dist", "output folder; replaced if it exists")
 	flag.Parse()
 	if err := run(context.Background(), *out); err != nil {
 		fmt.Fprintln(os.Stderr, "dist:", err)

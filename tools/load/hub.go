@@ -184,7 +184,7 @@ func (h *hub) live(ctx context.Context) (float64, error) {
 			return strconv.ParseFloat(n, 64)
 		}
 	}
-	return 0, errors.New("the coordinator's metrics do not say what of its heap is in use")
+	return 0, errors.New("the coordinator's metrics lack the heap in use")
 }
 
 // most samples the process until the returned function is called, which returns the peak of its

@@ -11,7 +11,7 @@ import (
 )
 
 // The study has at least the requested number of coefficients, and few more.
-func TestTheStudyIsAsWideAsWanted(t *testing.T) {
+func TestStudyHasCoefficients(t *testing.T) {
 	for _, want := range []int{4, 100, 1000} {
 		st, err := study.Parse("load.toml", document("load", want, 3))
 		if err != nil {

@@ -43,7 +43,7 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("say what: rounds, idle or soak; load rounds --help has the rest")
+var errUsage = errors.New("choose rounds, idle or soak; load rounds --help lists the flags")
 
 func run(ctx context.Context, args []string) (err error) {
 	modes := map[string]func(context.Context, options) error{"rounds": rounds, "idle": idle, "soak": soak}

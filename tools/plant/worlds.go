@@ -103,7 +103,7 @@ func (f *find) play(root, program string, most int) {
 }
 
 func tableOfFinds(w io.Writer, finds []find, most int) error {
-	rows := [][]string{{"what was planted", "found in world", "as"}}
+	rows := [][]string{{"planted fault", "found in world", "message"}}
 	for _, f := range finds {
 		at := fmt.Sprintf("none of %d", most)
 		if f.world > 0 {

@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write the tables of docs/prove/threat-m
 const page = "docs/prove/threat-model.md"
 
 // Every case has a test that exists, and the page matches the comments of the tests.
-func TestThePageIsOfTheTests(t *testing.T) {
+func TestPageMatchesTests(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	shows, err := Scan(os.DirFS(root))
 	if err != nil {

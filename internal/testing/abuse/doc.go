@@ -1,10 +1,9 @@
-// Package abuse keeps count of what a hostile world may do to a federation, and of the
-// tests that show what then happens. A test says which case it shows in a line of its
-// comment:
+// Package abuse lists attacks on a federation and the tests that cover them. A test names the case
+// that it covers, and the result, in a line of its comment:
 //
 //	//abuse:case A04 refused as out of place; the first envelope is kept
 //
-// The tables of docs/prove/threat-model.md are made from these lines:
+// The tables of docs/prove/threat-model.md are generated from these lines:
 //
 //	go test ./internal/testing/abuse -update
 package abuse
@@ -17,7 +16,7 @@ type Case struct {
 	Named string // advisories of similar platforms
 }
 
-// A Show is a test that covers a case, and what happens in it.
+// A Show is a test that covers a case, with the result of the attack.
 type Show struct {
 	Case    string
 	File    string // relative to the root of the repository
@@ -28,12 +27,12 @@ type Show struct {
 // Cases are the attacks listed before anything was built.
 var Cases = []Case{
 	{ID: "A01", Does: "The power fails, or the process is killed, before, in or after a commit, or while it sends"},
-	{ID: "A02", Does: "The coordinator asks a question again, or shows an old one"},
+	{ID: "A02", Does: "The coordinator repeats a plan, or shows an old one"},
 	{ID: "A03", Does: "The coordinator goes back to an earlier round, or asks about another model"},
-	{ID: "A04", Does: "A second answer to one question is wanted, or given"},
+	{ID: "A04", Does: "A second answer to one plan is requested, or sent"},
 	{ID: "A05", Does: "The coordinator makes up participants' numbers, or the set of them shrinks"},
 	{ID: "A06", Does: "One party appears under several names, or with the keys of another"},
-	{ID: "A07", Does: "The coordinator says one thing to one client and another thing to the next"},
+	{ID: "A07", Does: "The coordinator sends different entries to different clients"},
 	{ID: "A08", Does: "Somebody pretends to be a client"},
 	{ID: "A09", Does: "Somebody pretends to be the coordinator"},
 	{ID: "A10", Does: "A message is used for another study, round, model or purpose than it was signed for"},
@@ -56,11 +55,11 @@ var Cases = []Case{
 
 // Advisories are kinds of vulnerability published for other platforms of federated learning.
 var Advisories = []Case{
-	{ID: "P01", Named: "NVFlare CVE-2022-34668, CVE-2026-24186; FedML CVE-2026-5536; vantage6 CVE-2023-23930", Does: "Deserialising what a peer sends runs its code, or takes all memory"},
-	{ID: "P02", Named: "NVFlare CVE-2026-24178", Does: "An object of somebody else is named, and nobody checks whose it is"},
+	{ID: "P01", Named: "NVFlare CVE-2022-34668, CVE-2026-24186; FedML CVE-2026-5536; vantage6 CVE-2023-23930", Does: "Deserialising a peer's message runs its code, or exhausts memory"},
+	{ID: "P02", Named: "NVFlare CVE-2026-24178", Does: "A request names another party's object, and ownership is not checked"},
 	{ID: "P03", Named: "NVFlare CVE-2026-24204", Does: "Fields are negative, huge or no number"},
 	{ID: "P04", Named: "NVFlare #4422", Does: "A handler runs although the caller was refused; a token is good again; one client ends everybody's study"},
-	{ID: "P05", Named: "NVFlare 650f24e7", Does: "Ciphertext is changed, and nobody notices"},
+	{ID: "P05", Named: "NVFlare 650f24e7", Does: "Changed ciphertext is not detected"},
 	{ID: "P06", Named: "NVFlare #4879, #5063; Flower #6627", Does: "A name or a link leads out of the state directory"},
 	{ID: "P07", Named: "vantage6 GHSA-w9h2-px87-74vx", Does: "A name reaches a shell or the environment"},
 	{ID: "P08", Named: "vantage6 GHSA-rjmv-52mp-gjrr", Does: "What should be encrypted is taken in the clear"},
@@ -71,9 +70,9 @@ var Advisories = []Case{
 	{ID: "P13", Named: "vantage6 CVE-2023-41881", Does: "What belongs to something deleted stays, or goes when it must not"},
 	{ID: "P14", Named: "NVFlare #4932", Does: "A token stands in a log or on a command line"},
 	{ID: "P15", Named: "Flower #7522", Does: "Randomness that protects can be predicted"},
-	{ID: "P16", Named: "Flower _unmask", Does: "A sum is unmasked twice, or for overlapping sets", Moot: "Nothing is masked: there is no secure aggregation. One answer per question is A04, the least size of a sum A05."},
+	{ID: "P16", Named: "Flower _unmask", Does: "A sum is unmasked twice, or for overlapping sets", Moot: "Nothing is masked: there is no secure aggregation. One answer per plan is A04, the least size of a sum A05."},
 	{ID: "P17", Named: "Flower's overflow warning; Fed-BioMed #1210", Does: "A sum of encoded numbers wraps around"},
 	{ID: "P18", Named: "Flower #7631", Does: "Clipping a zero, a subnormal or an infinite vector gives no number"},
-	{ID: "P19", Named: "Huth 2022 on DataSHIELD", Does: "Many harmless questions add up to a record"},
+	{ID: "P19", Named: "Huth 2022 on DataSHIELD", Does: "Many harmless queries add up to a record"},
 	{ID: "P20", Named: "dsFlower's design note", Does: "An error, or its absence, tells about records"},
 }

@@ -35,7 +35,7 @@ import (
 // shut means that the connection itself is refused.
 const shut = codes.Code(1000)
 
-// A scene is two studies of one coordinator, both of which have begun. In the first, north
+// A scene is two studies of one coordinator, both begun. In the first, north
 // and south take part, west has left, and late never came.
 type scene struct {
 	hub                      *hub

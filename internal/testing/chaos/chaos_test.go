@@ -185,7 +185,7 @@ func (h *house) progress(done, n, wrong int, took time.Duration) {
 }
 
 // The same seed yields the same world, to the last message.
-func TestAWorldCanBePlayedAgain(t *testing.T) {
+func TestWorldsAreReproducible(t *testing.T) {
 	h := newHouse(t)
 	seeds := uint64(4)
 	if testing.Short() {

@@ -15,7 +15,7 @@ import (
 )
 
 // A disk is the part of a process's database that would survive a power failure now. The file
-// itself is what the operating system shows: the page cache.
+// itself shows the operating system's page cache.
 //
 // bbolt writes the pages of a transaction, syncs, writes one of its first two pages, which points
 // to the others, and syncs. The hook does not see syncs, but their places are known: before and
@@ -142,7 +142,7 @@ func databaseIn(dir string) string {
 // was killed or its machine lost power.
 func (d *disk) survive(from, to string, power bool, rng *rand.Rand) error {
 	if err := copyTree(from, to); err != nil {
-		return fmt.Errorf("what %s leaves: %w", from, err)
+		return fmt.Errorf("the state that %s leaves: %w", from, err)
 	}
 	path := databaseIn(to)
 	if !power || path == "" || d.durable == nil {

@@ -64,7 +64,7 @@ func (m *model) opened(p *process, c *client.Client, member *client.Member, poli
 			continue
 		}
 		if _, there, err := c.Store().Unsent(member.Hash, ask); err != nil || !there {
-			m.w.fail("%s has paid for an answer to question %d and has it no more: %v", p.name, ask, err)
+			m.w.fail("%s has paid for an answer to plan %d and lost it: %v", p.name, ask, err)
 		}
 	}
 }
@@ -87,15 +87,15 @@ func (m *model) left(l *life, item transport.Item) {
 	defer m.w.mu.Unlock()
 	h, err := signed.Claims(item.Envelope)
 	if err != nil {
-		m.w.fail("%s sends what is no envelope: %v", l.p.name, err)
+		m.w.fail("%s sends bytes that are no envelope: %v", l.p.name, err)
 		return
 	}
-	m.w.tell("%s sends its answer to question %d", l.p.name, h.Round)
+	m.w.tell("%s sends its answer to plan %d", l.p.name, h.Round)
 	key := answer{l.p.name, h.Round}
 	before, again := m.answers[key]
 	if again {
 		if !bytes.Equal(before.Envelope, item.Envelope) || !bytes.Equal(before.Body, item.Body) {
-			m.w.fail("%s gives two answers to question %d", l.p.name, h.Round)
+			m.w.fail("%s sends two answers to plan %d", l.p.name, h.Round)
 		}
 		return
 	}
@@ -103,9 +103,9 @@ func (m *model) left(l *life, item transport.Item) {
 	paid := sha256.Sum256(item.Envelope)
 	switch disk := l.p.disk.durable; {
 	case !bytes.Contains(disk, item.Envelope) || !bytes.Contains(disk, item.Body):
-		m.w.fail("%s sends an answer to question %d that a power failure could take back", l.p.name, h.Round)
+		m.w.fail("%s sends an answer to plan %d that a power failure could destroy", l.p.name, h.Round)
 	case !bytes.Contains(disk, []byte(hex.EncodeToString(paid[:]))):
-		m.w.fail("%s sends an answer to question %d of which no charge is on disk", l.p.name, h.Round)
+		m.w.fail("%s sends an answer to plan %d without a charge on disk", l.p.name, h.Round)
 	}
 	m.read(key, h, item)
 }
@@ -114,12 +114,12 @@ func (m *model) left(l *life, item transport.Item) {
 func (m *model) read(key answer, h signed.Header, item transport.Item) {
 	payload, err := m.w.sealing.Open(item.Body, h.Bytes(), m.w.maxRelease)
 	if err != nil {
-		m.w.fail("the answer of %s to question %d does not open: %v", key.client, key.ask, err)
+		m.w.fail("the answer of %s to plan %d does not open: %v", key.client, key.ask, err)
 		return
 	}
 	r, err := wire.ReadRelease(payload, m.w.limits())
 	if err != nil {
-		m.w.fail("the answer of %s to question %d cannot be read: %v", key.client, key.ask, err)
+		m.w.fail("the answer of %s to plan %d cannot be read: %v", key.client, key.ask, err)
 		return
 	}
 	m.fresh(key, r)
@@ -134,7 +134,7 @@ func (m *model) fresh(key answer, r *pvi.Release) {
 	}
 	for other, before := range m.payloads {
 		if other.client == key.client && other.ask != key.ask && alike(before.Change, r.Change) {
-			m.w.fail("%s used the noise of question %d again for question %d", key.client, other.ask, key.ask)
+			m.w.fail("%s reused the noise of plan %d for plan %d", key.client, other.ask, key.ask)
 		}
 	}
 }
@@ -166,7 +166,7 @@ func (m *model) kept(l *life, what string, envelope []byte) {
 	m.w.mu.Lock()
 	defer m.w.mu.Unlock()
 	if !l.dead && !bytes.Contains(l.p.disk.durable, envelope) {
-		m.w.fail("the coordinator says that it has %s, and a power failure could take it back", what)
+		m.w.fail("the coordinator acknowledged %s, and a power failure could destroy it", what)
 	}
 }
 
@@ -186,7 +186,7 @@ func (m *model) said(l *life, number uint64, item transport.Item) {
 		return
 	}
 	if number != uint64(len(m.items))+1 {
-		m.w.fail("entry %d was said where %d is the next", number, len(m.items)+1)
+		m.w.fail("entry %d was sent, %d is the next", number, len(m.items)+1)
 		return
 	}
 	chain, e, err := m.chain.Follow(item.Envelope, item.Body)
@@ -195,9 +195,9 @@ func (m *model) said(l *life, number uint64, item transport.Item) {
 		return
 	}
 	if long := m.w.template.long; long > 0 && e.Body.Size > uint64(long) && !l.p.disk.files.has(e.Body) {
-		m.w.fail("the coordinator sends entry %d, and a power failure could take back its body", number)
+		m.w.fail("the coordinator sends entry %d, and a power failure could destroy its body", number)
 	}
-	m.w.tell("entry %d: %s of question %d", number, e.Kind, e.Ask)
+	m.w.tell("entry %d: %s of plan %d", number, e.Kind, e.Ask)
 	m.chain, m.items, m.entries = chain, append(m.items, item), append(m.entries, e)
 	m.follow(e, item.Body)
 }
@@ -208,14 +208,14 @@ func (m *model) follow(e transcript.Entry, body []byte) {
 	case "plan":
 		plan, err := wire.ReadPlan(body, m.w.limits())
 		if err != nil {
-			m.w.fail("the plan of question %d cannot be read: %v", e.Ask, err)
+			m.w.fail("plan %d cannot be read: %v", e.Ask, err)
 		} else if !m.lambda.is(plan.Lambda) {
-			m.w.fail("λ of question %d is not the prior with the accepted changes", e.Ask)
+			m.w.fail("λ of plan %d is not the prior with the accepted changes", e.Ask)
 		}
 	case "outcome":
 		outcome, err := wire.ReadOutcome(body, m.w.limits())
 		if err != nil {
-			m.w.fail("the outcome of question %d cannot be read: %v", e.Ask, err)
+			m.w.fail("the outcome of plan %d cannot be read: %v", e.Ask, err)
 			return
 		}
 		m.closed[e.Ask] = true
@@ -227,16 +227,16 @@ func (m *model) follow(e transcript.Entry, body []byte) {
 
 // settle checks an outcome: it opens the sum of the named answers, if they are enough.
 func (m *model) settle(ask uint64, o *pvi.Outcome) {
-	m.w.tell("question %d: %s with %v", ask, o.Verdict, o.Participants)
+	m.w.tell("plan %d: %s with %v", ask, o.Verdict, o.Participants)
 	enough := len(o.Participants) >= min(m.w.fewest, m.w.protocol.Fewest())
 	if enough == (o.Verdict == pvi.Void) {
-		m.w.fail("question %d with %d answers is %s", ask, len(o.Participants), o.Verdict)
+		m.w.fail("plan %d with %d answers is %s", ask, len(o.Participants), o.Verdict)
 	}
 	sum := make([]int64, len(o.Sum))
 	for _, id := range o.Participants {
 		r := m.payloads[answer{string(id), ask}]
 		if r == nil {
-			m.w.fail("the outcome of question %d counts an answer that %s never gave", ask, id)
+			m.w.fail("the outcome of plan %d counts an answer that %s never gave", ask, id)
 			return
 		}
 		for i := range sum {
@@ -244,11 +244,11 @@ func (m *model) settle(ask uint64, o *pvi.Outcome) {
 		}
 	}
 	if !slices.Equal(sum, o.Sum) && o.Verdict != pvi.Void {
-		m.w.fail("the outcome of question %d is not the sum of the answers that it counts", ask)
+		m.w.fail("the outcome of plan %d is not the sum of the answers that it counts", ask)
 	}
 	for key := range m.taken {
 		if key.ask == ask && !slices.Contains(o.Participants, pvi.ClientID(key.client)) {
-			m.w.fail("the answer of %s to question %d was taken and is not in the outcome", key.client, ask)
+			m.w.fail("the answer of %s to plan %d was taken and is not in the outcome", key.client, ask)
 		}
 	}
 	if o.Verdict == pvi.Accepted {
@@ -268,13 +268,13 @@ func (m *model) close(body []byte) {
 		key := answer{string(r.Client), r.Ask}
 		item, ok := m.answers[key]
 		if !ok || transcript.BodyOf(item.Envelope).Hash != r.Release || receipts[key] {
-			m.w.fail("there is a receipt for an answer of %s to question %d that was not given", r.Client, r.Ask)
+			m.w.fail("there is a receipt for an answer of %s to plan %d that was not sent", r.Client, r.Ask)
 		}
 		receipts[key] = true
 	}
 	for key := range m.taken {
 		if !receipts[key] {
-			m.w.fail("there is no receipt for the answer of %s to question %d, which was taken", key.client, key.ask)
+			m.w.fail("there is no receipt for the answer of %s to plan %d, which was taken", key.client, key.ask)
 		}
 	}
 	if err := m.lambda.leadsTo(closing.Result); err != nil {

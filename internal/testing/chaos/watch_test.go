@@ -35,7 +35,7 @@ func (w *world) watch() {
 			w.fail("the study stands still and does not say for whom it waits: %q %v", status.Waits, status.For)
 		}
 		if time.Since(w.begun) > patience {
-			w.fail("the study never ends: %s, waiting for %q %v, question %d of %d; %s", status.Phase, status.Waits, status.For, status.Asked, status.Of, w.absent())
+			w.fail("the study never ends: %s, waiting for %q %v, plan %d of %d; %s", status.Phase, status.Waits, status.For, status.Asked, status.Of, w.absent())
 		}
 		w.mu.Unlock()
 	}

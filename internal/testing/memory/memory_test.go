@@ -7,7 +7,7 @@ import (
 var keep [][]byte
 
 // Allocated counts allocations of one piece and of many.
-func TestWhatIsAllocatedIsCounted(t *testing.T) {
+func TestAllocated(t *testing.T) {
 	const size = 4 << 20
 	for _, piece := range []int{16, 1 << 10, size} {
 		took := Allocated(func() {

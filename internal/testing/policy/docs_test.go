@@ -38,7 +38,7 @@ func pages(t *testing.T) map[string]string {
 }
 
 // Files and names that the pages link to exist.
-func TestPagesPointAtWhatIsThere(t *testing.T) {
+func TestPageLinksExist(t *testing.T) {
 	named := 0
 	for page, text := range pages(t) {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
@@ -65,7 +65,7 @@ func TestPagesPointAtWhatIsThere(t *testing.T) {
 }
 
 // Tests that the pages name exist.
-func TestPagesNameTestsThatAreThere(t *testing.T) {
+func TestPagesNameExistingTests(t *testing.T) {
 	there := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)
 	err := filepath.WalkDir(filepath.Join("..", "..", ".."), func(path string, _ fs.DirEntry, err error) error {

@@ -130,8 +130,8 @@ func TestOperationsHasTheFiles(t *testing.T) {
 	same(t, "files", said, are)
 }
 
-// The units start the programs with flags that there are, name the variables that they read, and
-// do not start again what people must mend.
+// The units of systemd use flags and variables that the programs have, and do not restart a program
+// that needs a person's help.
 func TestUnitsFitThePrograms(t *testing.T) {
 	for unit, c := range map[string]struct{ command, file, folder, codes string }{
 		"fedpvi-coordinator.service": {"serveCommand", "serve.go", "coordinator", "2 3 5"},

@@ -144,7 +144,7 @@ func TestImportsRunDownward(t *testing.T) {
 }
 
 // The daemons' programs do not link the autoencoder, test worlds or tools: a hospital runs, and a
-// reviewer reads, only what a study needs. The rooms that a program reaches are computed from
+// reviewer reads, only code that a study needs. The packages that a program links are computed from
 // the imports of all files that are no tests, under every build tag.
 func TestDaemonsReachNoAutoencoderAndNoTools(t *testing.T) {
 	imports := map[string][]string{}
@@ -213,7 +213,7 @@ var forbidden = []struct {
 		"fedpvi/dpmech/internal/stream", func(f file) bool {
 			return f.path == "dpmech/stream.go" || f.path == "dpmech/public.go" || plan(f) || f.folder == "dpmech/seeded"
 		},
-		"whoever can key a stream can seed it",
+		"a function that keys a stream can seed it",
 	},
 	{
 		"os", func(f file) bool {
@@ -239,7 +239,7 @@ var forbidden = []struct {
 		"google.golang.org", func(f file) bool {
 			return transport(f) || f.folder == "tools/protogen" || f.folder == "internal/testing/abuse" && f.test
 		},
-		"one room knows what goes over the wire",
+		"one package defines the bytes on the wire",
 	},
 	{
 		"google.golang.org/grpc/encoding", func(file) bool { return false },
@@ -253,7 +253,7 @@ var forbidden = []struct {
 		"log", func(f file) bool {
 			return command(f) || client(f) || crypto(f) || transport(f) || coordinator(f) || f.folder == "internal/testing/canary" || f.folder == "internal/testing/abuse" && f.test
 		},
-		"a log is a way out of the house; crypto says what a log shows of its values",
+		"logs leave the machine; crypto defines the logged form of its values",
 	},
 	{
 		"fedpvi/transport/membership", func(f file) bool {
@@ -263,7 +263,7 @@ var forbidden = []struct {
 	},
 	{
 		"go.opentelemetry.io", func(f file) bool { return f.folder == "coordinator/daemon" || f.path == "cmd/coordinator/traces.go" },
-		"traces are a way out of the house: what is in them is decided in one place, and a client, whose times are of its records, has none",
+		"traces leave the machine: one package decides their content, and a client, whose times depend on its records, has none",
 	},
 	{
 		"filippo.io", func(f file) bool { return f.folder == "crypto/seal" },
@@ -271,11 +271,11 @@ var forbidden = []struct {
 	},
 	{
 		"fedpvi/pvi", func(f file) bool { return !crypto(f) },
-		"crypto signs and seals bytes, and knows nothing of what they mean",
+		"crypto signs and seals bytes without their meaning",
 	},
 	{
 		"fedpvi/accountant", func(f file) bool { return !crypto(f) },
-		"crypto signs and seals bytes, and knows nothing of what they cost",
+		"crypto signs and seals bytes without their cost",
 	},
 	{
 		"fedpvi/dpmech", func(f file) bool { return !crypto(f) },
@@ -297,7 +297,7 @@ var forbidden = []struct {
 	},
 	{
 		"encoding/gob", func(f file) bool { return f.folder == "internal/testing/canary" },
-		"what comes from others is read by parsers of its own form, never into whatever type it names",
+		"foreign data is read by parsers of its format, never into a type that it names",
 	},
 	{
 		"plugin", func(file) bool { return false },
@@ -308,7 +308,7 @@ var forbidden = []struct {
 		"unsafe", func(f file) bool {
 			return strings.HasSuffix(f.path, ".pb.go") || f.path == "internal/testing/chaos/disk_test.go" || strings.HasPrefix(f.folder, "gpu/cuda/")
 		},
-		"nothing but what calls C needs it; generated code has it",
+		"only code that calls C needs it; generated code uses it",
 	},
 }
 

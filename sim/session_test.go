@@ -264,7 +264,7 @@ func (h *byteHouse) sameResult(f *Federation) {
 
 // Machines that exchange bytes and are restored now and then reach, bit for bit, the result of the
 // federation in one process.
-func TestStageIsTheFederation(t *testing.T) {
+func TestSessionMatchesFederation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("arithmetic of one thread: without -short")
 	}
