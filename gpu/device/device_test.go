@@ -83,7 +83,7 @@ var _ cuda.Device = new(still)
 func TestIdleDeviceFailsTheTest(t *testing.T) {
 	s := &still{memory: map[uint64][]uint64{}}
 	err := Test(s)
-	if err == nil || !strings.Contains(err.Error(), "another than the processor's") {
+	if err == nil || !strings.Contains(err.Error(), "differs from the processor's") {
 		t.Errorf("it passes: %v", err)
 	}
 	if len(s.memory) > 0 {

@@ -20,15 +20,23 @@ func Exp(dst, x []float32) {
 // 0 otherwise. It takes 16 bits of words for each element, four elements from each word, the
 // lowest bits first.
 func Bernoulli(dst []float32, chances []byte, words []uint64) {
-	whole := bernoulli(dst, chances, words)
-	bernoulliPlain(dst[whole:], chances[whole:], words[whole/4:])
+	for j, v := range chances {
+		u := uint32(uint16(words[j/4] >> (j % 4 * 16)))
+		dst[j] = 0
+		if u < uint32(v)*257+uint32(v>>7) { // always true for 255, never for 0
+			dst[j] = 1
+		}
+	}
 }
 
 // SumSquares returns the sum of the squares of n elements with a relative error of at most
 // n·2⁻⁵³. Every square is exact.
 func SumSquares(v []float32) float64 {
-	s, whole := sumSquares(v)
-	return s + sumSquaresPlain(v[whole:])
+	var s float64
+	for _, x := range v {
+		s += float64(x) * float64(x)
+	}
+	return s
 }
 
 // softplusPlain is Softplus without vector instructions.
@@ -42,26 +50,6 @@ func softplusPlain(dst, slope, x []float32) {
 			slope[i] = float32(1 / (1 + t))
 		}
 	}
-}
-
-// bernoulliPlain is Bernoulli without vector instructions.
-func bernoulliPlain(dst []float32, chances []byte, words []uint64) {
-	for j, v := range chances {
-		u := uint32(uint16(words[j/4] >> (j % 4 * 16)))
-		dst[j] = 0
-		if u < uint32(v)*257+uint32(v>>7) { // always true for 255, never for 0
-			dst[j] = 1
-		}
-	}
-}
-
-// sumSquaresPlain is SumSquares without vector instructions.
-func sumSquaresPlain(v []float32) float64 {
-	var s float64
-	for _, x := range v {
-		s += float64(x) * float64(x)
-	}
-	return s
 }
 
 // Adam is the method of Kingma and Ba (2015, Algorithm 1) for vectors that are moved piece by

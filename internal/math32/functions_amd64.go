@@ -6,19 +6,13 @@ import "math"
 func softplusAVX2(dst, slope, x *float32, n int, constants *[softplusConstants][8]float32)
 
 //go:noescape
-func sumSquaresAVX2(v *float32, n int) float64
-
-//go:noescape
 func adamAVX2(c *adamStep, w, first, second, gradient *float32, n int)
-
-//go:noescape
-func bernoulliAVX2(dst *float32, chances *byte, words *uint64, n int)
 
 const softplusConstants = 19
 
-// softplusTable holds, each for eight lanes: the sign; 1/log 2; the least exponent; log 2 in
+// softplusTable holds these numbers, each for eight lanes: the sign; 1/log 2; the least exponent; log 2 in
 // two parts; 1; the coefficients of eʳ for |r| ≤ ½ log 2 (Moshier, Cephes, expf); those of
-// the series of 2·artanh(s) = log(1 + t), s = t/(2 + t) ≤ 1/3, of which the next is below
+// the series of 2·artanh(s) = log(1 + t), s = t/(2 + t) ≤ 1/3, where the next is below
 // 1.4e-8 of the sum.
 var softplusTable = inLanes([softplusConstants]float32{
 	float32(math.Copysign(0, -1)), 1.44269504088896341, -87,
@@ -43,26 +37,6 @@ func softplus(dst, slope, x []float32) int {
 	_, _ = dst[n-1], slope[n-1]
 	softplusAVX2(&dst[0], &slope[0], &x[0], n, &softplusTable)
 	return n
-}
-
-// bernoulli does whole lanes of Bernoulli and returns how many elements that are.
-func bernoulli(dst []float32, chances []byte, words []uint64) int {
-	n := len(chances) &^ 15
-	if !hasLanes || n == 0 {
-		return 0
-	}
-	_, _ = dst[n-1], words[n/4-1]
-	bernoulliAVX2(&dst[0], &chances[0], &words[0], n)
-	return n
-}
-
-// sumSquares does whole lanes of SumSquares and returns how many elements that are.
-func sumSquares(v []float32) (float64, int) {
-	n := len(v) &^ 15
-	if !hasLanes || n == 0 {
-		return 0, 0
-	}
-	return sumSquaresAVX2(&v[0], n), n
 }
 
 // adam does whole lanes of AdamStep.Move and returns how many elements that are.

@@ -68,39 +68,6 @@ eight:
 	VZEROUPPER
 	RET
 
-// func sumSquaresAVX2(v *float32, n int) float64
-//
-// n is a positive multiple of sixteen.
-TEXT ·sumSquaresAVX2(SB), NOSPLIT, $0-24
-	MOVQ   v+0(FP), SI
-	MOVQ   n+8(FP), CX
-	VXORPD Y4, Y4, Y4
-	VXORPD Y5, Y5, Y5
-	VXORPD Y6, Y6, Y6
-	VXORPD Y7, Y7, Y7
-
-sixteen:
-	VCVTPS2PD    (SI), Y0
-	VCVTPS2PD    16(SI), Y1
-	VCVTPS2PD    32(SI), Y2
-	VCVTPS2PD    48(SI), Y3
-	VFMADD231PD  Y0, Y0, Y4
-	VFMADD231PD  Y1, Y1, Y5
-	VFMADD231PD  Y2, Y2, Y6
-	VFMADD231PD  Y3, Y3, Y7
-	ADDQ         $64, SI
-	SUBQ         $16, CX
-	JNZ          sixteen
-	VADDPD       Y5, Y4, Y4
-	VADDPD       Y7, Y6, Y6
-	VADDPD       Y6, Y4, Y4
-	VEXTRACTF128 $1, Y4, X5
-	VADDPD       X5, X4, X4
-	VHADDPD      X4, X4, X4
-	VMOVSD       X4, ret+16(FP)
-	VZEROUPPER
-	RET
-
 // func adamAVX2(c *adamStep, w, first, second, gradient *float32, n int)
 //
 // n is a positive multiple of eight.
@@ -141,42 +108,5 @@ eight:
 	ADDQ         $8, AX
 	CMPQ         AX, CX
 	JLT          eight
-	VZEROUPPER
-	RET
-
-// func bernoulliAVX2(dst *float32, chances *byte, words *uint64, n int)
-//
-// n is a positive multiple of sixteen. A number u of 16 bits is compared with q = 257·v,
-// whose sign bit in every byte is that of v: u ≤ q where v is 128 or more, u < q elsewhere.
-TEXT ·bernoulliAVX2(SB), NOSPLIT, $0-32
-	MOVQ     dst+0(FP), DI
-	MOVQ     chances+8(FP), SI
-	MOVQ     words+16(FP), BX
-	MOVQ     n+24(FP), CX
-	VPCMPEQD Y15, Y15, Y15
-	VPSRLD   $25, Y15, Y14
-	VPSLLD   $23, Y14, Y14 // 1 as a float32
-	XORQ     AX, AX
-
-sixteen:
-	VPMOVZXBW    (SI)(AX*1), Y0
-	VMOVDQU      (BX)(AX*2), Y1
-	VPSLLW       $8, Y0, Y2
-	VPOR         Y2, Y0, Y0
-	VPMAXUW      Y0, Y1, Y2
-	VPCMPEQW     Y2, Y1, Y3    // u ≥ q
-	VPCMPEQW     Y2, Y0, Y4    // u ≤ q
-	VPXOR        Y15, Y3, Y3
-	VPBLENDVB    Y0, Y4, Y3, Y3
-	VPMOVSXWD    X3, Y4
-	VEXTRACTI128 $1, Y3, X3
-	VPMOVSXWD    X3, Y5
-	VPAND        Y14, Y4, Y4
-	VPAND        Y14, Y5, Y5
-	VMOVDQU      Y4, (DI)(AX*4)
-	VMOVDQU      Y5, 32(DI)(AX*4)
-	ADDQ         $16, AX
-	CMPQ         AX, CX
-	JLT          sixteen
 	VZEROUPPER
 	RET

@@ -40,9 +40,6 @@ func (o *Outer) Put(place int, inputs, outputs []float32, factor float32) {
 	}
 	stride = o.most * TileColumns
 	at = place * TileColumns
-	whole := scatter(o.b[at:], stride, outputs, factor)
-	at += whole * stride
-	outputs = outputs[whole*TileColumns:]
 	for ; len(outputs) > 0; outputs = outputs[min(TileColumns, len(outputs)):] {
 		panel := o.b[at : at+TileColumns]
 		for j, x := range outputs[:min(TileColumns, len(outputs))] {

@@ -34,18 +34,3 @@ func transpose(dst, w Panels, panel, from, to int) int {
 	}
 	return from
 }
-
-//go:noescape
-func scatterAVX2(dst *float32, stride int, x *float32, panels int, factor float32)
-
-// scatter writes whole panels of x, times factor, to dst, each stride after the other, and
-// returns how many.
-func scatter(dst []float32, stride int, x []float32, factor float32) int {
-	panels := len(x) / TileColumns
-	if !hasLanes || panels == 0 {
-		return 0
-	}
-	_ = dst[(panels-1)*stride+TileColumns-1]
-	scatterAVX2(&dst[0], stride, &x[0], panels, factor)
-	return panels
-}

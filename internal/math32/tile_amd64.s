@@ -123,26 +123,3 @@ TEXT ·transposeAVX2(SB), NOSPLIT, $0-16
 	TURN(48, 768)
 	VZEROUPPER
 	RET
-
-// func scatterAVX2(dst *float32, stride int, x *float32, panels int, factor float32)
-//
-// Sixteen numbers of each panel, times factor. panels is positive.
-TEXT ·scatterAVX2(SB), NOSPLIT, $0-36
-	MOVQ         dst+0(FP), DI
-	MOVQ         stride+8(FP), DX
-	MOVQ         x+16(FP), SI
-	MOVQ         panels+24(FP), CX
-	VBROADCASTSS factor+32(FP), Y2
-	SHLQ         $2, DX
-
-panel:
-	VMULPS  (SI), Y2, Y0
-	VMULPS  32(SI), Y2, Y1
-	VMOVUPS Y0, (DI)
-	VMOVUPS Y1, 32(DI)
-	ADDQ    $64, SI
-	ADDQ    DX, DI
-	DECQ    CX
-	JNZ     panel
-	VZEROUPPER
-	RET

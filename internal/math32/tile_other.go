@@ -10,5 +10,3 @@ func tile(dst []float32, stride int, a []float32, row, step int, b []float32, k 
 }
 
 func transpose(_, _ Panels, _, from, _ int) int { return from }
-
-func scatter([]float32, int, []float32, float32) int { return 0 }

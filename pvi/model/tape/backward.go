@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// backward adds the adjoint of node i, which is no leaf and no bridge, to those of
+// backward adds the adjoint of node i, which is neither a leaf nor a bridge, to the adjoints of
 // its arguments.
 func (m *Machine) backward(i, n int) {
 	node := &m.nodes[i]
@@ -211,8 +211,8 @@ func (m *Machine) logSumExpBackward(i, a, n int) {
 	}
 }
 
-// rescaleBackward: for s = softmax(x), x̄ = s∘(s̄ − s·s̄); for y = log softmax(x),
-// x̄ = ȳ − s Σȳ.
+// rescaleBackward computes x̄ = s∘(s̄ − s·s̄) for s = softmax(x), and x̄ = ȳ − s Σȳ for y = log
+// softmax(x).
 func (m *Machine) rescaleBackward(op ir.Op, i, a, n int) {
 	if !m.active[a] {
 		return

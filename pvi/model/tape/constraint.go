@@ -40,11 +40,10 @@ func constrain(c ir.Constraint, x, u []float64) (logJacobian float64) {
 	return logJacobian
 }
 
-// breakStick takes from a stick of length 1 the shares σ(u_k − log(K−k)) of what is
-// left, k = 1..K−1, so that u = 0 gives equal pieces (the transform of Stan up to
-// release 2.36).
+// breakStick takes from a stick of length 1 the shares σ(u_k − log(K−k)) of the rest, k =
+// 1..K−1, so that u = 0 gives equal pieces (the transform of Stan up to release 2.36).
 func breakStick(x, u []float64) (logJacobian float64) {
-	left := 0. // log of what is left
+	left := 0. // log of the rest
 	for k, v := range u {
 		z := v - math.Log(float64(len(u)-k))
 		share, rest := -special.Softplus(-z), -special.Softplus(z)
@@ -87,8 +86,8 @@ func Unconstrain(c ir.Constraint, u, x []float64) {
 	}
 }
 
-// pull adds to g the gradient in u of a function with gradient adj in x = x(u),
-// plus jacobian times that of the log Jacobian.
+// pull adds to g the gradient in u of a function whose gradient in x = x(u) is adj, plus
+// jacobian times the gradient of the log Jacobian.
 func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
 	switch c.Kind {
 	case ir.Unconstrained:
@@ -123,7 +122,7 @@ func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
 // mendStick is the reverse of breakStick.
 func mendStick(g, adj, x, u []float64, jacobian float64) {
 	k := len(u)
-	left := x[k] * adj[k] // adjoint of the log of what is left
+	left := x[k] * adj[k] // adjoint of the log of the rest
 	for k--; k >= 0; k-- {
 		z := u[k] - math.Log(float64(len(u)-k))
 		share := x[k]*adj[k] + jacobian

@@ -12,9 +12,9 @@ const (
 	logPi      = 1.14472988584940017414342735135
 )
 
-// term is one density over lanes: outcomes y, up to three arguments a, and where
-// to write values and derivatives. A derivative is nil where it is not wanted;
-// same says that all lanes of an argument are equal.
+// term is one density over lanes: outcomes y, up to three arguments a, and the destinations of
+// values and derivatives. A derivative is nil if it is not needed. same means that all lanes of
+// an argument are equal.
 type term struct {
 	out, y []float64
 	a, d   [3][]float64
@@ -259,12 +259,12 @@ type DensityLanes struct {
 	term  term
 	space scratch
 	run   func(*term, *scratch)
-	// slopes, if not nil, writes derivatives alone.
+	// slopes, if not nil, writes only the derivatives.
 	slopes func(*term)
 }
 
-// NewDensityLanes prepares for up to lanes rows of a density that has a scalar
-// outcome and scalar arguments; it returns nil for others.
+// NewDensityLanes prepares a density with a scalar outcome and scalar arguments for up to lanes
+// rows. It returns nil for other densities.
 func NewDensityLanes(d ir.Density, lanes int) *DensityLanes {
 	if kernels[d] == nil {
 		return nil
@@ -276,14 +276,14 @@ func NewDensityLanes(d ir.Density, lanes int) *DensityLanes {
 	return k
 }
 
-// Argument sets argument k and where its derivative goes (nil: nowhere).
+// Argument sets the values of argument k and the destination of its derivative, which may be
+// nil.
 func (d *DensityLanes) Argument(k int, values, derivative []float64, same bool) {
 	d.term.a[k], d.term.d[k], d.term.same[k] = values, derivative, same
 }
 
-// RunSlopes writes only the derivatives that were asked for, where that is less work
-// than the densities, and reports whether it did. A derivative is NaN where the
-// density is not finite.
+// RunSlopes writes only the derivatives, if that is less work than the densities, and reports
+// whether it did. A derivative is NaN if the density is not finite.
 func (d *DensityLanes) RunSlopes(y []float64) bool {
 	if d.slopes == nil {
 		return false

@@ -1,5 +1,4 @@
-// Package tape runs verified programs: values forward, adjoints backward, for a
-// number of rows side by side. A row's gradient is never formed; what the backward
-// sweep leaves is the adjoint of every bridge from parameters into records, from
-// which an engine computes norms and sums.
+// Package tape runs verified programs on a number of rows side by side: values forward,
+// adjoints backward. It forms no row's gradient. The backward sweep computes the adjoint of
+// every bridge from parameters into records, from which an engine computes norms and sums.
 package tape

@@ -7,7 +7,7 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// forward computes node i, which is no leaf and no bridge, in the first n lanes.
+// forward computes node i, which is neither a leaf nor a bridge, in the first n lanes.
 func (m *Machine) forward(i, n int) {
 	node := &m.nodes[i]
 	out, size := m.Value[i], m.size[i]

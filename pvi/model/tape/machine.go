@@ -8,28 +8,28 @@ type Machine struct {
 	v     *ir.Verified
 	nodes []ir.Node
 	lanes int
-	// Value and Adjoint are per node; nil for nodes that the machine does not hold.
+	// Value and Adjoint have a buffer for each node, nil for nodes that the machine does not
+	// hold.
 	Value, Adjoint [][]float64
-	// partial has, per density node, the derivative in each argument.
+	// partial has, for each density node, the derivative in each argument.
 	partial [][][]float64
 	kernel  []func(*term, *scratch)
-	order   []int // what is computed, in order
+	order   []int // computed nodes, in order
 	size    []int
 	// uniform marks nodes whose lanes are all equal.
 	uniform []bool
 	// active marks nodes that carry adjoints.
 	active               []bool
 	work, scratch, third []float64 // of one lane block
-	// settled says, per node and argument, that the argument has its adjoint already;
-	// nil where none has.
+	// settled reports, for each node and argument, that the argument has its adjoint already;
+	// nil if none has.
 	settled [][]bool
-	// term and temporary are here and not on the stack, which they would leave.
+	// term and temporary are fields because they would escape from the stack.
 	term      term
 	temporary scratch
 }
 
-// newMachine holds the nodes for which hold says so and computes those for which
-// compute says so.
+// newMachine holds the nodes selected by hold and computes those selected by compute.
 func newMachine(v *ir.Verified, lanes int, hold, compute, active func(i int) bool) *Machine {
 	p := v.Program()
 	n := len(p.Nodes)

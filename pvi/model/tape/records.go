@@ -12,8 +12,8 @@ type Records struct {
 	inputs []int // data nodes that are copied into lanes
 	global []int // Global nodes
 	rows   []int32
-	clears [][]float64 // adjoints that are added to, cleared before each sweep
-	sweeps []int       // what is swept backward, in forward order
+	clears [][]float64 // adjoints that accumulate, cleared before each sweep
+	sweeps []int       // nodes of the backward sweep, in forward order
 }
 
 // NewRecords prepares to compute the target node, in blocks of at most lanes rows,
@@ -48,8 +48,8 @@ func NewRecords(shared *Shared, table *Table, lanes, target int, adjoints bool) 
 	return r
 }
 
-// ancestors marks the nodes that the target needs, and those of its data and
-// constants that are needed in lanes and not only where they lie in a table.
+// ancestors marks the nodes that the target needs, and those of its data and constants that
+// must be copied into lanes.
 func ancestors(v *ir.Verified, target int) (used, copied []bool) {
 	p := v.Program()
 	used, copied = make([]bool, len(p.Nodes)), make([]bool, len(p.Nodes))
@@ -71,15 +71,15 @@ func ancestors(v *ir.Verified, target int) (used, copied []bool) {
 	return used, copied
 }
 
-// Begin takes over the values of the shared evaluator at its present point.
+// Begin reads the values of the shared evaluator at its present point.
 func (r *Records) Begin() {
 	for _, i := range r.global {
 		r.spread(i, r.shared.Value[r.nodes[i].Args[0]])
 	}
 }
 
-// Forward computes the target for up to Lanes rows and returns one value for each
-// (the first element, if the target is a vector).
+// Forward computes the target for up to Lanes rows and returns one value for each row, the
+// first element if the target is a vector.
 func (r *Records) Forward(rows []int32) []float64 {
 	r.rows = rows
 	n := len(rows)
@@ -96,8 +96,8 @@ func (r *Records) Forward(rows []int32) []float64 {
 	return r.Value[r.target][:n]
 }
 
-// Backward computes the adjoints of everything that the target of the last
-// [Records.Forward] depends on.
+// Backward computes the adjoints of all nodes that the target of the last [Records.Forward]
+// depends on.
 func (r *Records) Backward() {
 	n := len(r.rows)
 	for _, b := range r.clears {
@@ -143,7 +143,7 @@ func (r *Records) load(i int) {
 	}
 }
 
-// bridge brings shared values into records.
+// bridge copies shared values into records.
 func (r *Records) bridge(i int) {
 	n := &r.nodes[i]
 	out, size := r.Value[i], r.size[i]
@@ -190,7 +190,7 @@ func (r *Records) matVec(i int) {
 	}
 }
 
-// matVecBackward takes adjoints through the table to the vector.
+// matVecBackward moves adjoints through the table to the vector.
 func (r *Records) matVecBackward(i int) {
 	n := &r.nodes[i]
 	x := n.Args[1]

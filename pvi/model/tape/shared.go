@@ -6,19 +6,18 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Shared computes what is the same for all records: constants once, and at each
-// point of the parameter space the constrained parameters, the nodes made of them,
-// and the prior. It is not safe for concurrent use.
+// Shared computes the values that are the same for all records: constants once, and at each
+// point of the parameter space the constrained parameters, the nodes made of them, and the
+// prior. It is not safe for concurrent use.
 type Shared struct {
 	*Machine
-	values, adjoints [][]float64 // per parameter, constrained
+	values, adjoints [][]float64 // constrained, for each parameter
 	theta            []float64
 	offset           []int
 	logJacobian      float64
 }
 
-// NewShared returns the evaluator of a program's constants, with the parameters
-// still unset.
+// NewShared returns the evaluator of a program's constants. The parameters are not set yet.
 func NewShared(v *ir.Verified) *Shared {
 	p := v.Program()
 	in := func(phases ...ir.Phase) func(int) bool {
@@ -54,16 +53,16 @@ func NewShared(v *ir.Verified) *Shared {
 // Dim returns the dimension of the unconstrained space.
 func (s *Shared) Dim() int { return len(s.theta) }
 
-// Offset returns where the coordinates of parameter i begin.
+// Offset returns the first coordinate of parameter i.
 func (s *Shared) Offset(i int) int { return s.offset[i] }
 
 // Free returns the number of coordinates of parameter i.
 func (s *Shared) Free(i int) int { return s.v.Program().Parameters[i].Free() }
 
-// Constrained returns the values of parameter i at the point set last.
+// Constrained returns the values of parameter i at the last point.
 func (s *Shared) Constrained(i int) []float64 { return s.values[i] }
 
-// Set computes everything shared at theta.
+// Set computes all shared values at theta.
 func (s *Shared) Set(theta []float64) {
 	copy(s.theta, theta)
 	s.logJacobian = 0
@@ -86,8 +85,8 @@ func (s *Shared) free(theta []float64, i int) []float64 {
 	return theta[o : o+s.v.Program().Parameters[i].Free()]
 }
 
-// Pull adds to grad the gradient in θ of Σ seed[i]·node[i], for the nodes with a
-// seed, at the point set last.
+// Pull adds to grad the gradient in θ of Σ seed[i]·node[i], over nodes with a seed, at the last
+// point.
 func (s *Shared) Pull(grad []float64, seed func(i int) []float64) {
 	s.clear()
 	for i := range s.nodes {
@@ -99,7 +98,7 @@ func (s *Shared) Pull(grad []float64, seed func(i int) []float64) {
 	s.pullAll(grad, 0)
 }
 
-// Path is what a shared node depends on.
+// Path holds the nodes that a shared node depends on.
 type Path struct {
 	node   int
 	order  []int // computed nodes
@@ -108,7 +107,7 @@ type Path struct {
 	Parameters []int
 }
 
-// Path returns what a shared node depends on.
+// Path returns the path of a shared node.
 func (s *Shared) Path(node int) *Path {
 	used := make([]bool, len(s.nodes))
 	used[node] = true
@@ -135,9 +134,8 @@ func (s *Shared) Path(node int) *Path {
 	return p
 }
 
-// Slope adds to grad the gradient in θ of an element of the path's node, or of the
-// sum of its elements if element is negative. Only coordinates of the path's
-// parameters are touched.
+// Slope adds to grad the gradient in θ of an element of the path's node, or of the sum of its
+// elements if element is negative. It touches only coordinates of the path's parameters.
 func (s *Shared) Slope(p *Path, element int, grad []float64) {
 	clear(s.Adjoint[p.node])
 	for _, i := range p.order {

@@ -6,17 +6,16 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// planSweep decides what the backward sweep does, and saves what it can. A node that
-// only one sum uses has the adjoint of the sum, so both share a buffer; an argument
-// that only the target uses, when that is a density, has the density's derivative
-// for its adjoint.
+// planSweep plans the backward sweep and avoids copies. A node that only one sum uses has the
+// adjoint of the sum, so both share a buffer. An argument that only the target uses, if the
+// target is a density, has the density's derivative as its adjoint.
 func (r *Records) planSweep() {
 	uses := r.uses()
-	shared := make([]bool, len(r.nodes)) // has the buffer of another
+	shared := make([]bool, len(r.nodes)) // uses another node's buffer
 	for k := len(r.order) - 1; k >= 0; k-- {
 		i := r.order[k]
 		n := &r.nodes[i]
-		whole := true // all active arguments share
+		whole := true // all active arguments share a buffer
 		for j, a := range n.Args {
 			if !r.active[a] {
 				continue
@@ -56,7 +55,7 @@ func (r *Records) lend(i, j int) []float64 {
 	return nil
 }
 
-// settle notes which arguments node i still has to add to.
+// settle records which arguments node i still has to add to.
 func (r *Records) settle(i int, whole bool, shared []bool) {
 	if whole {
 		return
@@ -68,7 +67,7 @@ func (r *Records) settle(i int, whole bool, shared []bool) {
 	}
 }
 
-// uses counts how often each node is an argument of what is computed.
+// uses counts how often each node is an argument of a computed node.
 func (r *Records) uses() []int {
 	uses := make([]int, len(r.nodes))
 	for _, i := range r.order {

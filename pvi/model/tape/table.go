@@ -7,12 +7,12 @@ import (
 	"fedpvi/pvi/model/ir"
 )
 
-// Table is a shard as a program sees it: for every row, the nodes of the data
-// phase that records use.
+// Table holds a shard for a program: for every row, the nodes of the data phase that records
+// use.
 type Table struct {
 	Rows int
-	// Nodes has the values of a node for all rows, a row's values side by side; nil
-	// where no record needs them.
+	// Nodes has the values of a node for all rows, a row's values side by side; nil if no
+	// record needs them.
 	Nodes [][]float64
 	// Squares has |x|² for every row, for vectors that multiply a table.
 	Squares [][]float64

@@ -35,7 +35,7 @@ func DotRows(dst, x []float64, rows []int32, v []float64) {
 	}
 }
 
-// dotFoursOneByOne is what dotFours does where there are no lanes.
+// dotFoursOneByOne is dotFours without lanes.
 func dotFoursOneByOne(dst, x []float64, rows []int32, v []float64) int {
 	d, l := len(v), 0
 	for ; l+4 <= len(rows); l += 4 {
@@ -71,9 +71,9 @@ func dotFour(a, b, e, f, v []float64) (sa, sb, se, sf float64) {
 	return sa + ta, sb + tb, se + te, sf + tf
 }
 
-// dotTwoStrands gives the same bits as dotFour: conversions forbid fused operations,
-// which a compiler may use in one of them and not in the other. A record would then
-// contribute other bits at another place in a batch.
+// dotTwoStrands gives the same bits as dotFour: conversions forbid fused operations, which a
+// compiler could use in one of them and not in the other. A record's contribution would then
+// depend on its place in a batch.
 func dotTwoStrands(a, v []float64) float64 {
 	a = a[:len(v)]
 	var s, t float64
