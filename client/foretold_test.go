@@ -65,7 +65,7 @@ func TestPlanThatCannotBeComputedLocally(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h, all := federation(t, source, "north", "south", "west") // south does not answer the second plan
 			h.lie = func(e *session.Entry, _ *transcript.Hash) {
-				if e.Kind == session.Plan && e.Ask == 2 {
+				if e.Kind == session.Plan && e.Plan == 2 {
 					e.Body = c.change(h, e.Body)
 				}
 			}

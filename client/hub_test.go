@@ -212,13 +212,13 @@ func (h *hub) say(kind transcript.Kind, ask int, model transcript.Hash, body []b
 func (h *hub) sayEntry(e session.Entry) {
 	h.t.Helper()
 	model := h.server.Model()
-	if m, ok := h.server.ModelOf(e.Ask); ok {
+	if m, ok := h.server.ModelOf(e.Plan); ok {
 		model = m
 	}
 	if h.lie != nil {
 		h.lie(&e, &model)
 	}
-	h.say(transcript.Kind(e.Kind), e.Ask, model, e.Body)
+	h.say(transcript.Kind(e.Kind), e.Plan, model, e.Body)
 }
 
 // ask publishes all plans that are due, and the result after the last one.

@@ -257,10 +257,10 @@ func (a *participant) step(e transcript.Entry, body []byte, next *position) erro
 	if a.site == nil {
 		return transcript.ErrKind
 	}
-	if err := a.site.Follow(session.Entry{Kind: session.Kind(e.Kind), Ask: int(e.Ask), Body: body}); err != nil {
+	if err := a.site.Follow(session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: body}); err != nil {
 		return err
 	}
-	next.Asks[0], next.Asks[1] = a.site.Asks()
+	next.Asks[0], next.Asks[1] = a.site.Plans()
 	ask, asked := a.site.Pending()
 	if !e.Kind.Plan() || !asked || uint64(ask) != e.Ask {
 		return nil
@@ -348,7 +348,7 @@ func (a *participant) pay(ask uint64, answer session.Answer, failed error) (tran
 		}
 		return transport.Item{}, &lost{failed}
 	}
-	if answer.Model != a.at.Model || uint64(answer.Ask) != ask {
+	if answer.Model != a.at.Model || uint64(answer.Plan) != ask {
 		return transport.Item{}, errors.New("the answer is not about the model of the plan: this is a fault in the program")
 	}
 	return store.Charge(change, release, a.client.now(), func(sequence uint64, head ledger.Hash) (transport.Item, error) {

@@ -278,29 +278,29 @@ func TestALyingCoordinator(t *testing.T) {
 	}{
 		"a plan with another λ": {func(h *hub) {
 			h.lie = func(e *session.Entry, _ *transcript.Hash) {
-				if e.Kind == session.Plan && e.Ask == 2 {
+				if e.Kind == session.Plan && e.Plan == 2 {
 					e.Body[len(e.Body)/2]++
 				}
 			}
 		}, ""},
 		"a plan under another model hash": {func(h *hub) {
 			h.lie = func(e *session.Entry, model *transcript.Hash) {
-				if e.Kind == session.Plan && e.Ask == 2 {
+				if e.Kind == session.Plan && e.Plan == 2 {
 					model[0]++
 				}
 			}
 		}, "another model"},
 		"an outcome with another sum": {func(h *hub) {
 			h.lie = func(e *session.Entry, _ *transcript.Hash) {
-				if e.Kind == session.Outcome && e.Ask == 1 {
+				if e.Kind == session.Outcome && e.Plan == 1 {
 					e.Body[len(e.Body)-1]++
 				}
 			}
 		}, ""},
 		"a plan sent twice": {func(h *hub) {
 			h.lie = func(e *session.Entry, _ *transcript.Hash) {
-				if e.Kind == session.Plan && e.Ask == 2 {
-					e.Ask = 1
+				if e.Kind == session.Plan && e.Plan == 2 {
+					e.Plan = 1
 				}
 			}
 		}, ""},

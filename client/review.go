@@ -130,7 +130,7 @@ func leaves(st *study.Study, clients []pvi.ClientID, p *pvi.Protocol) (Leaves, e
 	if err != nil {
 		return Leaves{}, err
 	}
-	_, asks := site.Asks()
+	_, asks := site.Plans()
 	header := len(signed.Header{Domain: signed.Release}.Bytes())
 	out := Leaves{Messages: asks, Numbers: p.MessageSize(), Bytes: seal.SealedSize(header, size) + header + signed.Overhead}
 	if st.Inference.Schedule != study.Synchronous {

@@ -250,7 +250,7 @@ func (p *party) take(i transport.Item) error {
 			err = errors.New("another protocol")
 		}
 	case e.Kind.Plan(), e.Kind.Outcome():
-		err = p.site.Follow(session.Entry{Kind: session.Kind(e.Kind), Ask: int(e.Ask), Body: i.Body})
+		err = p.site.Follow(session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: i.Body})
 		if e.Kind.Plan() {
 			p.models[int(e.Ask)] = e.Model
 		}

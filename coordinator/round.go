@@ -148,7 +148,7 @@ func (b *batch) closeIfDue(ask uint64) error {
 
 // close says the outcome of a question and forgets the bodies of its answers.
 func (b *batch) close(outcome *session.Entry) error {
-	s, st, ask := b.study, b.state, uint64(outcome.Ask)
+	s, st, ask := b.study, b.state, uint64(outcome.Plan)
 	q := st.open[ask]
 	delete(st.open, ask)
 	if err := b.say(transcript.Kind(outcome.Kind), ask, st.server.Model(), bytesOf(outcome.Body)); err != nil {
@@ -183,15 +183,15 @@ func (b *batch) open() (opened bool, err error) {
 	if !ok {
 		return false, nil
 	}
-	ask, model := uint64(plan.Ask), st.server.Model()
+	ask, model := uint64(plan.Plan), st.server.Model()
 	if err := b.say(transcript.Kind(plan.Kind), ask, model, bytesOf(plan.Body)); err != nil {
 		return false, err
 	}
 	q := newQuestion(model, b.now, s.hub.options.RoundDeadline)
-	q.entry, q.asked = st.chain.Position().Number, st.server.Waiting(plan.Ask)
+	q.entry, q.asked = st.chain.Position().Number, st.server.Waiting(plan.Plan)
 	st.open[ask] = q
 	st.since, b.moved = b.now, true
-	_, all := st.server.Asks()
+	_, all := st.server.Plans()
 	b.then(func() {
 		s.events.Opened()
 		s.log.Info("round opened", "ask", ask, "of", all, "kind", string(plan.Kind))

@@ -77,7 +77,7 @@ func (b *batch) status() Status {
 		Entries: st.chain.Position().Number, Clients: b.clientStatuses(),
 	}
 	if st.begun() {
-		out.Asked, out.Of = st.server.Asks()
+		out.Asked, out.Of = st.server.Plans()
 	}
 	if st.aborted != nil {
 		out.Reason = fmt.Sprintf("by %s: %s", st.aborted.By, st.aborted.Reason)

@@ -275,7 +275,7 @@ func TestRefusals(t *testing.T) {
 		{"plan number zero", "none of the study's 6", func(h *house, p *Plan) error { p.Number = 0; return h.answer(0, p) }},
 		{"plan answered before", "has answered plan 1", func(h *house, p *Plan) error { h.propose(0, p); return h.answer(0, p) }},
 		{"plan before the outcome", "still waits for the outcome of plan 1", func(h *house, p *Plan) error { h.propose(0, p); p.Number = 2; return h.answer(0, p) }},
-		{"plan for others", "is not asked", func(h *house, p *Plan) error { p.Participants = p.Participants[1:]; return h.answer(0, p) }},
+		{"plan for others", "is not among those of", func(h *house, p *Plan) error { p.Participants = p.Participants[1:]; return h.answer(0, p) }},
 		{"plan for too few", "fewer than the 3", func(h *house, p *Plan) error { p.Participants = p.Participants[:2]; return h.answer(0, p) }},
 		{"plan for strangers", "not in the roster", func(h *house, p *Plan) error { p.Participants[1] = "c00x"; return h.answer(0, p) }},
 		{"plan out of order", "not in the roster, or not in order", func(h *house, p *Plan) error { slices.Reverse(p.Participants); return h.answer(0, p) }},
@@ -284,7 +284,7 @@ func TestRefusals(t *testing.T) {
 		{"plan with a short λ", "does not follow from the outcomes", func(h *house, p *Plan) error { p.Lambda = p.Lambda[1:]; return h.answer(0, p) }},
 		{"release of another study", "this is", func(h *house, p *Plan) error { return h.collect(p, func(r *Release) { r.Protocol[0]++ }) }},
 		{"release for no plan", "plan 3 is not open", func(h *house, p *Plan) error { return h.collect(p, func(r *Release) { r.Number = 3 }) }},
-		{"release of a stranger", "is not asked", func(h *house, p *Plan) error { return h.collect(p, func(r *Release) { r.Client = "x" }) }},
+		{"release of a stranger", "is not among those of", func(h *house, p *Plan) error { return h.collect(p, func(r *Release) { r.Client = "x" }) }},
 		{"short release", "has 4 elements, want 5", func(h *house, p *Plan) error { return h.collect(p, func(r *Release) { r.Change = r.Change[1:] }) }},
 		{"release beyond reach", "beyond what the mechanism can yield", func(h *house, p *Plan) error { return h.collect(p, func(r *Release) { r.Change[4] = -1 << 62 }) }},
 		{"release sent twice", "has answered plan 1", func(h *house, p *Plan) error {

@@ -16,7 +16,7 @@ const (
 	Void     = phase.Void
 )
 
-// A Plan asks clients for a release. Its slices must not be changed.
+// A Plan is the coordinator's request to clients for a release. Its slices must not be changed.
 type Plan struct {
 	Protocol     Digest
 	Number       int        // of the plan, from 1

@@ -163,7 +163,7 @@ func (p *Protocol) damping(n int) int64 {
 }
 
 // fewest returns the number of answers below which a round is void: U_min, or
-// one where clients are asked one at a time.
+// one if plans are for one client each.
 func (p *Protocol) fewest() int {
 	if p.study.Inference.Schedule == study.Synchronous {
 		return p.roster.Fewest

@@ -19,7 +19,7 @@ type Server struct {
 	protocol *Protocol
 	q        *posterior
 	planned  int            // plans issued
-	asked    []int          // plans for each client so far, unless synchronous
+	issued   []int          // plans for each client so far, if plans are for one client each
 	sequence int            // outcomes issued
 	open     map[int]*round // by plan number
 }
@@ -37,7 +37,7 @@ func NewServer(p *Protocol) *Server {
 	return &Server{
 		protocol: p,
 		q:        newPosterior(p),
-		asked:    make([]int, len(p.roster.Clients)),
+		issued:   make([]int, len(p.roster.Clients)),
 		open:     map[int]*round{},
 	}
 }
@@ -50,7 +50,7 @@ func (s *Server) Next() (Plan, bool) {
 	if s.planned == p.Plans() {
 		return Plan{}, false
 	}
-	participants := p.asked(s.planned + 1)
+	participants := p.participants(s.planned + 1)
 	switch {
 	case participants != nil && len(s.open) > 0:
 		return Plan{}, false
@@ -59,7 +59,7 @@ func (s *Server) Next() (Plan, bool) {
 		if !ok {
 			return Plan{}, false
 		}
-		s.asked[i]++
+		s.issued[i]++
 		participants = p.roster.Clients[i : i+1]
 	}
 	s.planned++
@@ -68,8 +68,8 @@ func (s *Server) Next() (Plan, bool) {
 	return Plan{p.digest, s.planned, s.q.lambda, r.Centre, participants}, true
 }
 
-// asked returns the clients that answer plan number n; nil if that depends on the order of answers.
-func (p *Protocol) asked(n int) []ClientID {
+// participants returns the clients that answer plan number n; nil if that depends on the order of answers.
+func (p *Protocol) participants(n int) []ClientID {
 	switch p.study.Inference.Schedule {
 	case study.Synchronous:
 		return p.roster.Clients
@@ -89,10 +89,10 @@ func (s *Server) idleClient() (int, bool) {
 	}
 	best := -1
 	for i, id := range s.protocol.roster.Clients {
-		if busy[id] || s.asked[i] == s.protocol.study.Inference.Rounds {
+		if busy[id] || s.issued[i] == s.protocol.study.Inference.Rounds {
 			continue
 		}
-		if best < 0 || s.asked[i] < s.asked[best] {
+		if best < 0 || s.issued[i] < s.issued[best] {
 			best = i
 		}
 	}
@@ -112,7 +112,7 @@ func (s *Server) Collect(r *Release) (*Outcome, error) {
 		return nil, refuse("plan %d is not open", r.Number)
 	}
 	if _, ok := slices.BinarySearch(open.Participants, r.Client); !ok {
-		return nil, refuse("client %q is not asked by plan %d", r.Client, r.Number)
+		return nil, refuse("client %q is not among those of plan %d", r.Client, r.Number)
 	}
 	at, answered := slices.BinarySearch(open.Answered, r.Client)
 	if answered {

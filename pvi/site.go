@@ -18,7 +18,7 @@ import (
 //
 // A release changes the site's state. The caller must have saved the state
 // before a byte of the release leaves the house, and must send the same bytes
-// again rather than ask for a new release.
+// again instead of a new release.
 type Site struct {
 	protocol *Protocol
 	id       ClientID
@@ -131,7 +131,7 @@ func (s *Site) check(plan *Plan) error {
 		return refuse("plan %d asks clients that are not in the roster, or not in order", plan.Number)
 	}
 	if _, ok := slices.BinarySearch(plan.Participants, s.id); !ok {
-		return refuse("client %q is not asked by plan %d", s.id, plan.Number)
+		return refuse("client %q is not among those of plan %d", s.id, plan.Number)
 	}
 	if len(plan.Participants) < p.fewest() {
 		return refuse("plan %d asks %d clients, fewer than the %d for which noise shares were made", plan.Number, len(plan.Participants), p.fewest())

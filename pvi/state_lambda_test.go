@@ -27,7 +27,7 @@ func TestServerStatesOfAllVersions(t *testing.T) {
 	for number, r := range s.open {
 		withSums[number] = &round{Participants: r.Participants, Centre: r.Centre, Sum: make([]int64, s.protocol.messages.Size)}
 	}
-	older := serverState{Version: 1, Protocol: s.protocol.digest, Lambda: s.q.lambda, Planned: s.planned, Asked: s.asked, Sequence: s.sequence, Open: withSums}
+	older := serverState{Version: 1, Protocol: s.protocol.digest, Lambda: s.q.lambda, Planned: s.planned, Asked: s.issued, Sequence: s.sequence, Open: withSums}
 	text := func(v serverState) []byte {
 		b, err := json.Marshal(v)
 		if err != nil {

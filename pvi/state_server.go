@@ -46,7 +46,7 @@ func (s *Server) AppendBinary(b []byte) ([]byte, error) {
 	p := s.protocol
 	v := serverState{
 		Version: serverVersion, Protocol: p.digest,
-		Planned: s.planned, Asked: s.asked, Sequence: s.sequence, Open: map[int]*round{}, Descent: s.q.walk.Save(),
+		Planned: s.planned, Asked: s.issued, Sequence: s.sequence, Open: map[int]*round{}, Descent: s.q.walk.Save(),
 	}
 	for number, r := range s.open {
 		v.Open[number] = &round{Participants: r.Participants, Answered: r.Answered}
@@ -101,13 +101,13 @@ func (p *Protocol) restoreServer(state []byte) (*Server, error) {
 	if err := errors.Join(
 		phase.Within("plans issued", v.Planned, 0, p.Plans()),
 		phase.Within("outcomes", v.Sequence, 0, v.Planned),
-		phase.Within("clients asked", len(v.Asked), len(p.roster.Clients), len(p.roster.Clients)),
+		phase.Within("clients with plans", len(v.Asked), len(p.roster.Clients), len(p.roster.Clients)),
 		phase.Within("open rounds", len(v.Open), v.Planned-v.Sequence, v.Planned-v.Sequence),
 		v.checkRounds(p),
 	); err != nil {
 		return nil, err
 	}
-	s.planned, s.asked, s.sequence = v.Planned, v.Asked, v.Sequence
+	s.planned, s.issued, s.sequence = v.Planned, v.Asked, v.Sequence
 	if v.Open != nil {
 		s.open = v.Open
 	}

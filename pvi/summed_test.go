@@ -474,7 +474,7 @@ func TestSummedRestoreErrors(t *testing.T) {
 		"λ has 1 elements":                         func(v *siteState) { v.Lambda = v.Lambda[:1] },
 		"no state of a descent":                    func(v *siteState) { v.Descent = v.Descent[1:] },
 		"a state of":                               func(v *siteState) { v.Descent = v.Descent[:40] },
-		"numbers of steps cannot be":               func(v *siteState) { v.Descent[7] = 0x7f },
+		"numbers of steps are impossible":          func(v *siteState) { v.Descent[7] = 0x7f },
 		"a number that is not finite":              func(v *siteState) { copy(v.Descent[16:], []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x7f}) },
 		"elements of the factor: 1 is not between": func(v *siteState) { v.Factor = make([]Wide, 1) },
 	} {

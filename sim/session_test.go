@@ -63,7 +63,7 @@ func (h *byteHouse) say(e session.Entry) {
 	h.said = append(h.said, e)
 	for m := range h.sites {
 		if err := h.sites[m].Follow(e); err != nil {
-			h.t.Fatalf("client %d, %s of question %d: %v", m, e.Kind, e.Ask, err)
+			h.t.Fatalf("client %d, %s of question %d: %v", m, e.Kind, e.Plan, err)
 		}
 		h.restoreSite(m)
 	}
@@ -114,7 +114,7 @@ func (h *byteHouse) answer(m int) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if model, ok := h.server.ModelOf(ask); !ok || a.Model != model || a.Digest != h.server.Digest() || a.Ask != ask {
+	if model, ok := h.server.ModelOf(ask); !ok || a.Model != model || a.Digest != h.server.Digest() || a.Plan != ask {
 		h.t.Fatalf("client %d says that it answers question %d at another state than it was asked", m, ask)
 	}
 	if len(a.Release) > h.server.MaxRelease() {
@@ -141,7 +141,7 @@ func (h *byteHouse) play() {
 			h.restoreServer()
 			h.say(e)
 			for m, site := range h.sites {
-				if ask, ok := site.Pending(); ok && ask == e.Ask {
+				if ask, ok := site.Pending(); ok && ask == e.Plan {
 					h.asked[m] = ask
 					if h.mail[m] = nil; h.coin.IntN(2) == 0 {
 						h.answer(m)

@@ -158,7 +158,7 @@ func (v *verifier) roster(e transcript.Entry) error {
 
 func (v *verifier) plan(e transcript.Entry, body []byte) error {
 	plan, ok := v.server.Next()
-	if !ok || string(plan.Kind) != string(e.Kind) || uint64(plan.Ask) != e.Ask || !bytes.Equal(plan.Body, body) {
+	if !ok || string(plan.Kind) != string(e.Kind) || uint64(plan.Plan) != e.Ask || !bytes.Equal(plan.Body, body) {
 		return errors.New("the plan is not the one that follows from the entries before it")
 	}
 	v.models[e.Ask] = e.Model
@@ -167,7 +167,7 @@ func (v *verifier) plan(e transcript.Entry, body []byte) error {
 
 // outcome plays an outcome again, and checks the envelopes of the answers in it.
 func (v *verifier) outcome(e transcript.Entry, body []byte) error {
-	participants, err := v.server.Replay(session.Entry{Kind: session.Kind(e.Kind), Ask: int(e.Ask), Body: body})
+	participants, err := v.server.Replay(session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: body})
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 // An Answer is a client's answer to a plan, and the facts that are sent beside it.
 type Answer struct {
-	Ask     int    // number of the plan
+	Plan    int    // number of the plan
 	Release []byte // a message of [fedpvi/pvi/wire]; nil after an error
 	Spent   Spent
 
@@ -31,7 +31,7 @@ func (s *Site) Quote() (Spent, error) {
 
 // phaseOf returns the phase of an entry, which has begun.
 func (s *Site) phaseOf(e *Entry) sitePhase {
-	place, _ := s.course.at(e.Ask)
+	place, _ := s.course.at(e.Plan)
 	return s.phases[place]
 }
 
@@ -46,7 +46,7 @@ func (s *Site) Answer(src *dpmech.Stream) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Ask: s.pending.Ask, Spent: quote, Digest: s.Digest()}
+	a := Answer{Plan: s.pending.Plan, Spent: quote, Digest: s.Digest()}
 	err = s.phaseOf(s.pending).answer(&a, s.pending.Body, src)
 	var refused *pvi.Refused
 	if errors.As(err, &refused) {

@@ -17,6 +17,6 @@ const (
 // ends it. Its body is a message of [fedpvi/pvi/wire]. It must not be changed.
 type Entry struct {
 	Kind Kind   `json:"kind"`
-	Ask  int    `json:"ask"` // number of the plan over all phases, from 1
+	Plan int    `json:"ask"` // number of the plan over all phases, from 1
 	Body []byte `json:"body"`
 }

@@ -10,33 +10,33 @@ func (s *Site) Follow(e Entry) error {
 	if err := s.drain(); err != nil {
 		return err
 	}
-	if all := s.course.plans(); e.Ask < 1 || e.Ask > all {
-		return refuse("plan %d is none of the study's %d", e.Ask, all)
+	if all := s.course.plans(); e.Plan < 1 || e.Plan > all {
+		return refuse("plan %d is none of the study's %d", e.Plan, all)
 	}
-	place, number := s.course.at(e.Ask)
+	place, number := s.course.at(e.Plan)
 	switch plan, outcome := s.course.phases[place].kinds(); e.Kind {
 	case plan:
 		return s.followPlan(place, number, e)
 	case outcome:
 		return s.followOutcome(e)
 	default:
-		return refuse("plan %d has an entry of kind %q, want %q or %q", e.Ask, e.Kind, plan, outcome)
+		return refuse("plan %d has an entry of kind %q, want %q or %q", e.Plan, e.Kind, plan, outcome)
 	}
 }
 
 func (s *Site) followPlan(place, number int, e Entry) error {
-	if e.Ask != s.planned+1 {
-		return refuse("plan %d came where plan %d was next", e.Ask, s.planned+1)
+	if e.Plan != s.planned+1 {
+		return refuse("plan %d came where plan %d was next", e.Plan, s.planned+1)
 	}
 	if place != len(s.phases)-1 {
-		return refuse("plan %d came before the end of the phase before it", e.Ask)
+		return refuse("plan %d came before the end of the phase before it", e.Plan)
 	}
 	named, err := s.phases[place].check(number, e.Body)
 	if err != nil {
 		return err
 	}
-	s.planned = e.Ask
-	s.open = append(s.open, e.Ask)
+	s.planned = e.Plan
+	s.open = append(s.open, e.Plan)
 	if named {
 		s.pending = &e
 	}
@@ -44,11 +44,11 @@ func (s *Site) followPlan(place, number int, e Entry) error {
 }
 
 func (s *Site) followOutcome(e Entry) error {
-	at, ok := s.isOpen(e.Ask)
+	at, ok := s.isOpen(e.Plan)
 	if !ok {
-		return refuse("plan %d is not open and has an outcome", e.Ask)
+		return refuse("plan %d is not open and has an outcome", e.Plan)
 	}
-	if s.pending != nil && s.pending.Ask != e.Ask {
+	if s.pending != nil && s.pending.Plan != e.Plan {
 		if err := s.checkQueued(e); err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (s *Site) followOutcome(e Entry) error {
 // checkQueued refuses an outcome that could not come next, as far as that can be known
 // before those in front of it are followed.
 func (s *Site) checkQueued(e Entry) error {
-	_, number := s.course.at(e.Ask)
+	_, number := s.course.at(e.Plan)
 	return s.phaseOf(&e).checkQueued(number, e.Body, len(s.queue))
 }
 
@@ -90,7 +90,7 @@ func (s *Site) drain() error {
 
 // settle follows an outcome, and begins the next phase if it was the last of one.
 func (s *Site) settle(e Entry) error {
-	_, number := s.course.at(e.Ask)
+	_, number := s.course.at(e.Plan)
 	if err := s.phaseOf(&e).settle(number, e.Body); err != nil {
 		return err
 	}

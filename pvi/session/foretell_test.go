@@ -42,10 +42,10 @@ func TestPlansAreForetold(t *testing.T) {
 				h.next()
 				first := h.said[len(h.said)-1]
 				if c.never != (foretold == nil) || !c.never && !bytes.Equal(foretold, first.Body) {
-					t.Fatalf("question %d: %d bytes are foretold, and the plan has %d", first.Ask, len(foretold), len(first.Body))
+					t.Fatalf("question %d: %d bytes are foretold, and the plan has %d", first.Plan, len(foretold), len(first.Body))
 				}
 				if h.sites[0].Foretell() != nil {
-					t.Errorf("question %d is open, and another one is foretold", first.Ask)
+					t.Errorf("question %d is open, and another one is foretold", first.Plan)
 				}
 				plans++
 				for m, site := range h.sites {

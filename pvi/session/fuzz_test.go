@@ -40,17 +40,17 @@ func FuzzHostile(f *testing.F) {
 	along(f, st, func(h *house, plan Entry, a Answer) {
 		roster = h.roster
 		moments = append(moments, moment{state(f, h.sites[1]), state(f, h.server)})
-		f.Add(len(moments)-1, string(plan.Kind), plan.Ask+1, plan.Body)
-		f.Add(len(moments)-1, "release", plan.Ask, a.Release)
+		f.Add(len(moments)-1, string(plan.Kind), plan.Plan+1, plan.Body)
+		f.Add(len(moments)-1, "release", plan.Plan, a.Release)
 		clone, err := RestoreServer(st, h.roster, moments[len(moments)-1].server)
 		if err != nil {
 			f.Fatal(err)
 		}
-		e, err := clone.Close(plan.Ask)
+		e, err := clone.Close(plan.Plan)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(len(moments)-1, string(e.Kind), e.Ask, e.Body)
+		f.Add(len(moments)-1, string(e.Kind), e.Plan, e.Body)
 	})
 	f.Fuzz(func(t *testing.T, at int, kind string, ask int, body []byte) {
 		m := moments[(at%len(moments)+len(moments))%len(moments)]

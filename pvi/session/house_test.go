@@ -133,7 +133,7 @@ func (h *house) answer(m int) Answer {
 func (h *house) send(m int) Answer {
 	h.t.Helper()
 	a := h.answer(m)
-	e, err := h.server.Collect(h.roster[m], a.Ask, a.Release)
+	e, err := h.server.Collect(h.roster[m], a.Plan, a.Release)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func (h *house) poison(m int, a Answer, random *rand.Rand) {
 		if m == 0 {
 			release = poisoned(release, numbersFrom(release), bits, random)
 		}
-		e, err := h.server.Collect(h.roster[m], a.Ask, release)
+		e, err := h.server.Collect(h.roster[m], a.Plan, release)
 		var refused *pvi.Refused
 		if errors.As(err, &refused) {
 			continue

@@ -23,7 +23,7 @@ func TestServerRefuses(t *testing.T) {
 	stranger.next()
 	foreign := stranger.answer(0)
 	for !h.server.Done() {
-		ask := h.next().Ask
+		ask := h.next().Plan
 		a, b := h.answer(0), h.answer(1)
 		collect := func(client pvi.ClientID, ask int, release []byte) func() error {
 			return func() error { _, err := h.server.Collect(client, ask, release); return err }
@@ -77,40 +77,40 @@ func TestSiteRefuses(t *testing.T) {
 	st := everyPhase(t)
 	h := newHouse(t, st, 2)
 	site := h.sites[0]
-	_, all := site.Asks()
+	_, all := site.Plans()
 	follow := func(e Entry) func() error { return func() error { return site.Follow(e) } }
 	for !h.server.Done() {
 		plan, _ := h.server.Next()
-		refused(t, "an outcome before its plan", "", site, follow(Entry{outcomeKind(site), plan.Ask, plan.Body}))
-		refused(t, "a later plan", "", site, follow(Entry{plan.Kind, plan.Ask + 1, plan.Body}))
+		refused(t, "an outcome before its plan", "", site, follow(Entry{outcomeKind(site), plan.Plan, plan.Body}))
+		refused(t, "a later plan", "", site, follow(Entry{plan.Kind, plan.Plan + 1, plan.Body}))
 		refused(t, "a plan of no question", "is none of", site, follow(Entry{plan.Kind, 0, plan.Body}))
 		refused(t, "a plan after the last", "is none of", site, follow(Entry{plan.Kind, all + 1, plan.Body}))
-		refused(t, "an unknown kind", "has an entry of kind", site, follow(Entry{"end", plan.Ask, plan.Body}))
-		refused(t, "another digest", "is for ", site, follow(Entry{plan.Kind, plan.Ask, flipped(plan.Body, 3)}))
-		refused(t, "half a plan", "cannot be read", site, follow(Entry{plan.Kind, plan.Ask, plan.Body[:len(plan.Body)-1]}))
+		refused(t, "an unknown kind", "has an entry of kind", site, follow(Entry{"end", plan.Plan, plan.Body}))
+		refused(t, "another digest", "is for ", site, follow(Entry{plan.Kind, plan.Plan, flipped(plan.Body, 3)}))
+		refused(t, "half a plan", "cannot be read", site, follow(Entry{plan.Kind, plan.Plan, plan.Body[:len(plan.Body)-1]}))
 		if number := 2 + 32; plan.Kind != OneStepPlan {
-			refused(t, "another number", "has another number in it", site, follow(Entry{plan.Kind, plan.Ask, flipped(plan.Body, number)}))
+			refused(t, "another number", "has another number in it", site, follow(Entry{plan.Kind, plan.Plan, flipped(plan.Body, number)}))
 		}
 		if lambda := 2 + 32 + 8 + 4; plan.Kind == Plan {
-			refused(t, "another λ", "does not follow from the outcomes", site, follow(Entry{plan.Kind, plan.Ask, flipped(plan.Body, lambda)}))
+			refused(t, "another λ", "does not follow from the outcomes", site, follow(Entry{plan.Kind, plan.Plan, flipped(plan.Body, lambda)}))
 		}
 		h.say(&plan)
 		refused(t, "a plan twice", "came where plan", site, follow(plan))
-		refused(t, "an outcome of a later question", "", site, follow(Entry{outcomeKind(site), plan.Ask + 1, plan.Body}))
+		refused(t, "an outcome of a later question", "", site, follow(Entry{outcomeKind(site), plan.Plan + 1, plan.Body}))
 		a, b := h.answer(0), h.answer(1)
 		refused(t, "a second answer", "no plan names this client", site, func() error { _, err := site.Answer(seeded.Stream(2, "again")); return err })
 		for m, release := range [][]byte{a.Release, b.Release} {
-			e, err := h.server.Collect(h.roster[m], plan.Ask, release)
+			e, err := h.server.Collect(h.roster[m], plan.Plan, release)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if e == nil {
 				continue
 			}
-			refused(t, "an outcome with another digest", "is for ", site, follow(Entry{e.Kind, e.Ask, flipped(e.Body, 3)}))
-			refused(t, "half an outcome", "cannot be read", site, follow(Entry{e.Kind, e.Ask, e.Body[:len(e.Body)-1]}))
-			refused(t, "an outcome of another question", "", site, follow(Entry{e.Kind, e.Ask - 1, e.Body}))
-			refused(t, "an outcome beyond the mechanism", "beyond what", site, follow(Entry{e.Kind, e.Ask, farOff(e.Body)}))
+			refused(t, "an outcome with another digest", "is for ", site, follow(Entry{e.Kind, e.Plan, flipped(e.Body, 3)}))
+			refused(t, "half an outcome", "cannot be read", site, follow(Entry{e.Kind, e.Plan, e.Body[:len(e.Body)-1]}))
+			refused(t, "an outcome of another question", "", site, follow(Entry{e.Kind, e.Plan - 1, e.Body}))
+			refused(t, "an outcome beyond the mechanism", "beyond what", site, follow(Entry{e.Kind, e.Plan, farOff(e.Body)}))
 			h.say(e)
 			refused(t, "an outcome twice", "is not open", site, follow(*e))
 		}
@@ -167,7 +167,7 @@ func TestReplay(t *testing.T) {
 		for !h.server.Done() {
 			h.next()
 			saved := state(t, h.server)
-			ask, _ := h.server.Asks()
+			ask, _ := h.server.Plans()
 			var releases [clients - 1][]byte
 			for m := range releases {
 				releases[m] = h.answer(m).Release
@@ -224,8 +224,8 @@ func TestStateHoldsNoRecord(t *testing.T) {
 func TestAPlanBeforeItsPhase(t *testing.T) {
 	h := newHouse(t, everyPhase(t), 2)
 	site := h.sites[0]
-	_, all := site.Asks()
-	for ask := h.next().Ask; ask < all; ask = h.next().Ask {
+	_, all := site.Plans()
+	for ask := h.next().Plan; ask < all; ask = h.next().Plan {
 		if place, _ := h.server.course.at(ask + 1); place != len(site.phases)-1 {
 			refused(t, "a plan of the next phase", "before the end of the phase", site, func() error {
 				return site.Follow(Entry{planKind(h.server.course.phases[place]), ask + 1, h.said[len(h.said)-1].Body})

@@ -148,7 +148,7 @@ func (s *roundsSite) check(number int, body []byte) (named bool, err error) {
 		return false, nil
 	}
 	if s.site.pending != nil {
-		return false, refuse("a plan names client %q before plan %d has an outcome", s.site.id, s.site.pending.Ask)
+		return false, refuse("a plan names client %q before plan %d has an outcome", s.site.id, s.site.pending.Plan)
 	}
 	return true, s.site.rounds.Check(plan)
 }

@@ -111,21 +111,21 @@ func (s *Server) Close(plan int) (*Entry, error) {
 // must have issued the same plans. With Next, whose plans the caller compares, it checks a
 // transcript without the releases.
 func (s *Server) Replay(e Entry) (participants []pvi.ClientID, err error) {
-	p, number, err := s.opened(e.Ask)
+	p, number, err := s.opened(e.Plan)
 	if err != nil {
 		return nil, err
 	}
-	place, _ := s.course.at(e.Ask)
+	place, _ := s.course.at(e.Plan)
 	if _, kind := s.course.phases[place].kinds(); e.Kind != kind {
-		return nil, refuse("plan %d has an entry of kind %q, want %q", e.Ask, e.Kind, kind)
+		return nil, refuse("plan %d has an entry of kind %q, want %q", e.Plan, e.Kind, kind)
 	}
 	participants, body, err := p.replay(number, e.Body)
 	if err != nil {
 		return nil, err
 	}
-	again, err := s.outcome(e.Ask, body, nil)
+	again, err := s.outcome(e.Plan, body, nil)
 	if err == nil && !bytes.Equal(again.Body, e.Body) {
-		err = refuse("the outcome of plan %d does not follow from the sum that was opened", e.Ask)
+		err = refuse("the outcome of plan %d does not follow from the sum that was opened", e.Plan)
 	}
 	return participants, err
 }
@@ -175,8 +175,8 @@ func (s *Server) Waiting(plan int) []pvi.ClientID {
 	return p.waiting(number)
 }
 
-// Asks returns the number of plans so far, and of the whole study.
-func (s *Server) Asks() (soFar, all int) { return s.planned, s.course.plans() }
+// Plans returns the number of plans so far, and of the whole study.
+func (s *Server) Plans() (soFar, all int) { return s.planned, s.course.plans() }
 
 // Done reports whether every plan of the study has an outcome.
 func (s *Server) Done() bool { return s.closed == s.course.plans() }

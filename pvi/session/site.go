@@ -101,11 +101,11 @@ func (s *Site) Pending() (plan int, ok bool) {
 	if s.pending == nil {
 		return 0, false
 	}
-	return s.pending.Ask, true
+	return s.pending.Plan, true
 }
 
-// Asks returns the number of plans so far, whomever they name, and of the whole study.
-func (s *Site) Asks() (soFar, all int) { return s.planned, s.course.plans() }
+// Plans returns the number of plans so far, whomever they name, and of the whole study.
+func (s *Site) Plans() (soFar, all int) { return s.planned, s.course.plans() }
 
 // Done reports whether the site has followed an outcome of every plan of the study.
 func (s *Site) Done() bool {

@@ -79,7 +79,7 @@ func (s *Site) restorePlans(v *siteState) error {
 		return err
 	}
 	for _, e := range v.Queue {
-		if place, _ := s.course.at(e.Ask); place != len(s.phases)-1 {
+		if place, _ := s.course.at(e.Plan); place != len(s.phases)-1 {
 			return errors.New("an outcome was kept that is not of the present phase")
 		}
 		if err := s.checkQueued(e); err != nil {
@@ -94,8 +94,8 @@ func (s *Site) restorePending(e *Entry) error {
 	if e == nil {
 		return nil
 	}
-	place, number := s.course.at(e.Ask)
-	if kind, _ := s.course.phases[place].kinds(); !slices.Contains(s.open, e.Ask) || e.Kind != kind || place != len(s.phases)-1 {
+	place, number := s.course.at(e.Plan)
+	if kind, _ := s.course.phases[place].kinds(); !slices.Contains(s.open, e.Plan) || e.Kind != kind || place != len(s.phases)-1 {
 		return errors.New("the plan to be answered is not open")
 	}
 	if named, err := s.phases[place].check(number, e.Body); err != nil || !named {

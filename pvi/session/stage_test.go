@@ -34,7 +34,7 @@ func TestAllFindTheSame(t *testing.T) {
 		for !h.server.Done() {
 			h.round()
 		}
-		soFar, all := h.server.Asks()
+		soFar, all := h.server.Plans()
 		if soFar != c.asks || all != c.asks || len(h.said) != 2*c.asks {
 			t.Errorf("%s: %d questions of %d, %d entries, want %d questions", c.name, soFar, all, len(h.said), c.asks)
 		}
@@ -180,7 +180,7 @@ func TestLateClient(t *testing.T) {
 		return late.sites[0].Follow(*e)
 	})
 	got := late.send(0)
-	if got.Ask != want.Ask || !bytes.Equal(got.Release, want.Release) {
+	if got.Plan != want.Plan || !bytes.Equal(got.Release, want.Release) {
 		t.Error("a late answer is another")
 	}
 	for !late.server.Done() {
@@ -233,7 +233,7 @@ func TestAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, ok := away.Pending(); ok != (e.Kind == Plan) {
-			t.Errorf("after the %s of question %d: asked is %t", e.Kind, e.Ask, ok)
+			t.Errorf("after the %s of question %d: asked is %t", e.Kind, e.Plan, ok)
 		}
 	}
 	h.sites[2] = away
@@ -252,7 +252,7 @@ func TestVoidLastRound(t *testing.T) {
 	for range 3 {
 		h.round()
 	}
-	ask := h.next().Ask
+	ask := h.next().Plan
 	h.send(0)
 	h.close(ask)
 	r, err := h.sites[0].Result()
@@ -265,7 +265,7 @@ func TestVoidLastRound(t *testing.T) {
 func TestVoidPass(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "", "", scaled...), 2)
 	for range 3 {
-		h.close(h.next().Ask)
+		h.close(h.next().Plan)
 	}
 	for !h.server.Done() {
 		h.round()

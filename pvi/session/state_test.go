@@ -34,7 +34,7 @@ func TestStateGoesTogether(t *testing.T) {
 	}
 	for what, edit := range map[string]func(*siteState){
 		"a question that asks another":  func(v *siteState) { v.Pending = &next },
-		"a question that ended":         func(v *siteState) { v.Pending.Ask = 3 },
+		"a question that ended":         func(v *siteState) { v.Pending.Plan = 3 },
 		"an outcome to be answered":     func(v *siteState) { v.Pending.Kind = Outcome },
 		"an open question forgotten":    func(v *siteState) { v.Open = v.Open[1:] },
 		"an open question too many":     func(v *siteState) { v.Open = []int{1, 2, 3, 4} },

@@ -149,7 +149,7 @@ func (s *scene) begin(d *datadriven.TestData) {
 		s.check(err)
 		s.clients[name] = c
 	}
-	_, plans := s.server.Asks()
+	_, plans := s.server.Plans()
 	s.printf("%d clients, %d plans", count, plans)
 }
 
@@ -214,23 +214,23 @@ func (s *scene) describe(e session.Entry) string {
 	case session.Plan:
 		p, err := wire.ReadPlan(e.Body, limits)
 		s.check(err)
-		return fmt.Sprintf("plan %d, round phase, to %s", e.Ask, list(p.Participants))
+		return fmt.Sprintf("plan %d, round phase, to %s", e.Plan, list(p.Participants))
 	case session.Outcome:
 		o, err := wire.ReadOutcome(e.Body, limits)
 		s.check(err)
-		return fmt.Sprintf("outcome of plan %d, %s, with %s", e.Ask, o.Verdict, list(o.Participants))
+		return fmt.Sprintf("outcome of plan %d, %s, with %s", e.Plan, o.Verdict, list(o.Participants))
 	case session.ScaleOutcome:
 		o, err := wire.ReadScaleOutcome(e.Body, limits)
 		s.check(err)
-		return fmt.Sprintf("outcome of plan %d, %s, with %s", e.Ask, o.Verdict, list(o.Participants))
+		return fmt.Sprintf("outcome of plan %d, %s, with %s", e.Plan, o.Verdict, list(o.Participants))
 	case session.OneStepOutcome:
 		o, err := wire.ReadOneStepOutcome(e.Body, limits)
 		s.check(err)
-		return fmt.Sprintf("outcome of plan %d, %s, with %s", e.Ask, o.Verdict, list(o.Participants))
+		return fmt.Sprintf("outcome of plan %d, %s, with %s", e.Plan, o.Verdict, list(o.Participants))
 	case session.ScalePlan:
-		return fmt.Sprintf("plan %d, scale phase, to all", e.Ask)
+		return fmt.Sprintf("plan %d, scale phase, to all", e.Plan)
 	case session.OneStepPlan:
-		return fmt.Sprintf("plan %d, last round, to all", e.Ask)
+		return fmt.Sprintf("plan %d, last round, to all", e.Plan)
 	}
 	return string(e.Kind)
 }
@@ -270,7 +270,7 @@ func (s *scene) answer(d *datadriven.TestData) {
 			s.printf("%s does not answer: %v", name, err)
 			continue
 		}
-		c.answers[a.Ask] = a
+		c.answers[a.Plan] = a
 		cost := "free"
 		if len(a.Spent) > 0 {
 			var views []string
@@ -279,7 +279,7 @@ func (s *scene) answer(d *datadriven.TestData) {
 			}
 			cost = "charged against " + strings.Join(slices.Compact(views), ", ")
 		}
-		s.printf("%s answers plan %d: %d bytes, %s", name, a.Ask, len(a.Release), cost)
+		s.printf("%s answers plan %d: %d bytes, %s", name, a.Plan, len(a.Release), cost)
 	}
 }
 
@@ -388,7 +388,7 @@ func (s *scene) redeliver(d *datadriven.TestData) {
 	d.ScanArgs(s.t, "entry", &number)
 	e := s.entries[number-1]
 	e.Body = bytes.Clone(e.Body)
-	d.MaybeScanArgs(s.t, "as-plan", &e.Ask)
+	d.MaybeScanArgs(s.t, "as-plan", &e.Plan)
 	if d.HasArg("flip") {
 		var offset int
 		d.ScanArgs(s.t, "flip", &offset)
@@ -412,7 +412,7 @@ func (s *scene) redeliver(d *datadriven.TestData) {
 }
 
 func (s *scene) status(*datadriven.TestData) {
-	soFar, all := s.server.Asks()
+	soFar, all := s.server.Plans()
 	s.printf("coordinator: %d of %d plans published, done: %t", soFar, all, s.server.Done())
 	for _, name := range s.roster {
 		c := s.clients[name]

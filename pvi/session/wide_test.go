@@ -76,7 +76,7 @@ func TestMemoryIsOfCoefficients(t *testing.T) {
 	if !ok {
 		t.Fatal("no plan")
 	}
-	if _, err := server.Close(plan.Ask); err != nil {
+	if _, err := server.Close(plan.Plan); err != nil {
 		t.Fatal(err)
 	}
 	result, err := server.Result()
