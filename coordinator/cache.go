@@ -6,14 +6,14 @@ import (
 	"fedpvi/transport"
 )
 
-// What a cache holds, besides its two newest entries: the outcome of a round and the plan of the next are
-// said together.
+// The bounds of a cache, not counting its two newest entries: the outcome of a round and the next plan are
+// appended together.
 const (
 	cacheBytes   = 8 << 20
 	cacheEntries = 64
 )
 
-// A cache holds the newest entries of a transcript, which all clients ask for at once.
+// A cache holds the newest entries of a transcript, which all clients request at the same time.
 type cache struct {
 	mu    sync.Mutex
 	items map[uint64]transport.Item
@@ -23,7 +23,7 @@ type cache struct {
 
 func newCache() *cache { return &cache{items: map[uint64]transport.Item{}} }
 
-// put takes an entry, the one after the last that was put.
+// put adds the entry that follows the last one.
 func (c *cache) put(number uint64, i transport.Item) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,7 +38,7 @@ func (c *cache) put(number uint64, i transport.Item) {
 	}
 }
 
-// newest is the size of the two newest entries.
+// newest returns the size of the two newest entries.
 func (c *cache) newest(number uint64) int { return size(c.items[number]) + size(c.items[number-1]) }
 
 func size(i transport.Item) int { return len(i.Envelope) + len(i.Body) } // in memory

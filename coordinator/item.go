@@ -9,7 +9,7 @@ import (
 	"fedpvi/transport"
 )
 
-// newItem is an entry as it is shown once it is on disk. A long body stays there.
+// newItem returns an entry as clients get it. A long body is read from the disk when it is sent.
 func (s *Study) newItem(e transcript.Entry, envelope []byte, body *store.Value) transport.Item {
 	i := transport.Item{Envelope: envelope, Derived: e.Kind.Plan()}
 	if body.Long() {
@@ -20,7 +20,7 @@ func (s *Study) newItem(e transcript.Entry, envelope []byte, body *store.Value) 
 	return i
 }
 
-// item returns an entry that is there.
+// item returns an entry of the transcript, from the cache or the store.
 func (s *Study) item(number uint64) (i transport.Item, err error) {
 	if i, ok := s.cache.get(number); ok {
 		return i, nil
@@ -42,8 +42,8 @@ func (s *Study) item(number uint64) (i transport.Item, err error) {
 	return i, err
 }
 
-// look looks at what is on disk of the study. Where nothing is shown for a while, as what there is cannot be made safe on a
-// disk that is full, that is no fault of who asks, and passes.
+// look runs f on the study in the store. While the store cannot be read, as on a full disk, it returns errStore, and the
+// caller may try again.
 func (s *Study) look(f func(store.Study) error) error {
 	var own error
 	err := s.hub.store.View(func(tx *store.Tx) error {
@@ -54,13 +54,13 @@ func (s *Study) look(f func(store.Study) error) error {
 		return own
 	})
 	if err != nil && own == nil && !errors.Is(err, store.ErrDamaged) {
-		s.log.Error("nothing can be read", "error", err)
+		s.log.Error("the state cannot be read for now", "error", err)
 		return errStore
 	}
 	return err
 }
 
-// A storedBody is the body of an entry, on disk. It does not change.
+// A storedBody is the body of an entry on the disk. It never changes.
 type storedBody struct {
 	study  *Study
 	number uint64

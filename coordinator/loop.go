@@ -14,15 +14,15 @@ import (
 // maxBatch is the most commands in one transaction.
 const maxBatch = 256
 
-// A command is something that somebody wants of the loop. What it returns is the answer,
-// given when the transaction of its batch is on disk. A command that refuses has changed
-// nothing.
+// A command is a function for the loop to run. The caller gets its error when the transaction of
+// its batch is on the disk. A command that refuses must not have changed
+// anything.
 type command struct {
 	do   func(*batch) error
 	done chan error
 }
 
-// call has the loop carry out a command and waits for the answer.
+// call runs a command in the loop and waits for its result.
 func (s *Study) call(ctx context.Context, do func(*batch) error) error {
 	c := &command{do, make(chan error, 1)}
 	select {
@@ -45,7 +45,7 @@ func (s *Study) call(ctx context.Context, do func(*batch) error) error {
 	}
 }
 
-// run is the loop.
+// run is the study's loop, which alone changes the state.
 func (s *Study) run(ctx context.Context) {
 	defer close(s.stopped)
 	timer := time.NewTimer(0)
@@ -65,7 +65,7 @@ func (s *Study) run(ctx context.Context) {
 	}
 }
 
-// gather takes what else is waiting.
+// gather returns the first command and all others that are waiting.
 func (s *Study) gather(first *command) []*command {
 	commands := []*command{first}
 	for len(commands) < maxBatch {
@@ -79,7 +79,7 @@ func (s *Study) gather(first *command) []*command {
 	return commands
 }
 
-// carryOut does what is asked for and what follows from it, in one transaction.
+// carryOut runs commands and everything that follows from them, in one transaction.
 func (s *Study) carryOut(commands []*command) {
 	if s.broken {
 		if s.restore(); s.broken {
@@ -111,7 +111,7 @@ func (s *Study) carryOut(commands []*command) {
 	answer(commands, errs, nil)
 }
 
-// answer answers commands: with what went wrong for each, else with err.
+// answer sends each command its own error, or err if it has none.
 func answer(commands []*command, errs []error, err error) {
 	for i, c := range commands {
 		if errs != nil && errs[i] != nil {
@@ -122,7 +122,7 @@ func answer(commands []*command, errs []error, err error) {
 	}
 }
 
-// commit writes what a batch changes.
+// commit writes the changes of a batch to the store.
 func (s *Study) commit(b *batch) error {
 	return s.hub.store.Update(func(tx *store.Tx) error {
 		kept, err := tx.Study(s.hash)
@@ -138,7 +138,7 @@ func (s *Study) commit(b *batch) error {
 	})
 }
 
-// restore makes the state what the store says, after what was in memory could not be
+// restore reads the state from the store, after the one in memory could not be
 // written.
 func (s *Study) restore() {
 	if err := s.reload(); err != nil {
@@ -146,7 +146,7 @@ func (s *Study) restore() {
 	}
 }
 
-// publish shows what is on disk now.
+// publish shows new entries and the new state to all who wait, once they are on the disk.
 func (s *Study) publish(b *batch) {
 	for _, i := range b.items {
 		s.cache.put(i.number, i.item)
@@ -164,10 +164,10 @@ func (s *Study) publish(b *batch) {
 	}
 }
 
-// retry is how soon the loop looks again after a failure.
+// retry is how long the loop waits after a failure.
 const retry = time.Second
 
-// untilNext returns when the loop must look again although nobody calls.
+// untilNext returns how long the loop may sleep if no command comes.
 func (s *Study) untilNext() time.Duration {
 	if s.broken || s.failed {
 		return retry
@@ -186,9 +186,9 @@ type batch struct {
 	state  *state
 	now    time.Time
 	writes []func(store.Study) error
-	items  []numbered // entries that are new
-	after  []func()   // to be done when the transaction is on disk
-	shows  bool       // something else changed that others see
+	items  []numbered // new entries
+	after  []func()   // to call when the transaction is on the disk
+	shows  bool       // the view changed without a new entry
 	moved  bool       // the state of the phases changed
 	failed error      // of this machine: nothing of the batch is to be written
 
@@ -200,7 +200,7 @@ type numbered struct {
 	item   transport.Item
 }
 
-// undo has the whole batch fail: what is in memory is no state of a study.
+// undo makes the whole batch fail, because the state in memory is not usable any more.
 func (b *batch) undo(err error) error {
 	b.failed = errors.Join(b.failed, err)
 	return errStore
@@ -210,7 +210,7 @@ func (b *batch) write(f func(store.Study) error) { b.writes = append(b.writes, f
 
 func (b *batch) then(f func()) { b.after = append(b.after, f) }
 
-// say appends an entry to the transcript, with a body that write writes.
+// say signs the next entry of the transcript, whose body write writes, and appends it.
 func (b *batch) say(kind transcript.Kind, ask uint64, model Hash, write func(io.Writer) error) error {
 	s, chain := b.study, &b.state.chain
 	body, err := s.hub.store.Prepare(s.hash, write)
@@ -230,7 +230,7 @@ func (b *batch) say(kind transcript.Kind, ask uint64, model Hash, write func(io.
 	return nil
 }
 
-// append keeps an entry that leads to a chain.
+// append adds an entry, after which the chain is the given one.
 func (b *batch) append(chain transcript.Chain, e transcript.Entry, envelope []byte, body *store.Value) {
 	b.state.chain = chain
 	b.items = append(b.items, numbered{e.Number, b.study.newItem(e, envelope, body)})

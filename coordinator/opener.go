@@ -11,7 +11,7 @@ import (
 
 var errDestroyed = errors.New("the key that opens answers was destroyed, as the study is over")
 
-// An opener opens sealed answers, and not too many at once: each takes memory until it was taken.
+// An opener opens sealed answers. It bounds how many are open at once, since each uses memory until it is collected.
 type opener struct {
 	mu     sync.RWMutex
 	key    *seal.Key     // nil before the study has begun and after it is over
@@ -19,7 +19,7 @@ type opener struct {
 	tokens chan struct{} // one for each answer that may be opened at the same time
 }
 
-// load prepares for answers of a padded size.
+// load reads the key, for answers of a padded size.
 func (o *opener) load(path string, size int) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -37,7 +37,7 @@ func (o *opener) load(path string, size int) error {
 	return nil
 }
 
-// forget destroys the key, in memory and in its file.
+// forget destroys the key in memory and its file.
 func (o *opener) forget(path string) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -48,7 +48,7 @@ func (o *opener) forget(path string) error {
 	return destroy(path)
 }
 
-// sealed returns the size of a sealed body under a header; 0 if none is taken.
+// sealed returns the size of a sealed body under a header; 0 if there is no key.
 func (o *opener) sealed(h signed.Header) uint64 {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
@@ -85,7 +85,7 @@ func (o *opener) open(h signed.Header, body []byte) ([]byte, error) {
 	return o.key.Open(body, h.Bytes(), o.size)
 }
 
-// openAt returns the payload of an answer that is in the store, chunk by chunk.
+// openAt checks an answer in the store and returns its payload, to be read chunk by chunk.
 func (o *opener) openAt(h signed.Header, body stored) (*seal.Payload, error) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()

@@ -7,17 +7,17 @@ import (
 	"fedpvi/coordinator/store"
 )
 
-// Options say how a hub works. The zero value is ready for use.
+// Options configure a hub. The zero value is ready for use.
 type Options struct {
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Log is where the hub says what it does. Default nowhere.
+	// Log receives the hub's log. Default: none.
 	Log *slog.Logger
-	// Events counts what happens. Default nothing.
+	// Events counts events. Default: none.
 	Events Events
-	// Trace, if there is one, is told that something begins that this machine does alone, opening an
-	// answer ("open") or writing to the store ("transaction"), and what it returns that it ended: "ok" or
-	// "failed".
+	// Trace, unless nil, is called when local work begins: opening an
+	// answer ("open") or writing to the store ("transaction"). The function that it returns is called at the end
+	// with "ok" or "failed".
 	Trace func(what string) (end func(outcome string))
 	// RoundDeadline is how long a round stays open for clients that have not answered.
 	// Default ten minutes.
@@ -54,7 +54,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// traced has something done that is traced.
+// traced calls do and traces it.
 func (o Options) traced(what string, do func() error) error {
 	end := o.Trace(what)
 	err := do()
@@ -66,14 +66,14 @@ func (o Options) traced(what string, do func() error) error {
 	return nil
 }
 
-// presence is how long a client counts as present after it was heard of.
+// presence returns how long a client counts as present after its last call.
 func (o Options) presence() time.Duration { return o.RoundDeadline / presenceShare }
 
-// openers is how many answers of a size may be opened at once. Of those that do not come whole, a chunk is
+// openers returns how many answers of a size may be opened at once. Of an answer that came in pieces only a chunk is
 // in memory.
 func openers(size int) int { return min(maxBatch, openingBytes/min(max(1, size), maxPiece)) }
 
-// Events are told what happens, to count it. They are told nothing of what clients sent.
+// Events count what happens. They learn nothing about the contents of messages.
 type Events interface {
 	Began()                      // a study
 	Ended()                      // a study, played to its end

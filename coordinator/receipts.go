@@ -9,10 +9,10 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// Receipts are one for each client and round. They are on disk, with the envelopes of the answers,
-// and in memory are those alone that are not there yet.
+// There is a receipt for each client and plan. It follows from the envelope of the answer on the disk, so only
+// the receipts of the current batch are in memory.
 
-// receipt returns the hash of the envelope of an answer that was taken.
+// receipt returns the hash of the envelope of an accepted answer.
 func (b *batch) receipt(k store.ReleaseKey) (h Hash, found bool, err error) {
 	if q := b.state.open[k.Ask]; q != nil {
 		h, found = q.taken[identity.Name(k.Client)]
@@ -46,5 +46,5 @@ func (b *batch) allReceipts() ([]transcript.Receipt, error) {
 	return all, err
 }
 
-// view looks at what is on disk, which has nothing of the batch.
+// view runs f on the study in the store, which has nothing of the batch yet.
 func (b *batch) view(f func(store.Study) error) error { return b.study.look(f) }

@@ -14,16 +14,16 @@ func refuse(reason transport.Reason, format string, args ...any) error {
 }
 
 var (
-	// errStopped is the answer of a coordinator that is shutting down.
+	// errStopped is returned while the coordinator shuts down.
 	errStopped = &transport.Refusal{Reason: transport.Unavailable, Text: "the coordinator is being stopped: try again when it is back"}
-	// errStore is the answer when the disk failed. What was asked for did not happen.
+	// errStore is returned when the disk failed. The call has changed nothing.
 	errStore = &transport.Refusal{Reason: transport.Unavailable, Text: "the coordinator cannot write its state: nothing was changed, try again later"}
-	// errPeer does not tell an unknown party from one that may not.
+	// errPeer is the same for an unknown party and for one that may not make the call.
 	errPeer = &transport.Refusal{Reason: transport.Denied, Text: "only for the clients of this study"}
 )
 
-// malformed refuses bytes for a reason whose text says nothing of them. What is right and
-// of somebody else is not for this peer.
+// malformed returns a refusal of bytes, whose text does not depend on them. Bytes that another party signed are
+// denied instead.
 func malformed(what string, err error) error {
 	if errors.Is(err, signed.ErrSender) {
 		return refuse(transport.Denied, "%s: %v", what, err)
@@ -31,7 +31,7 @@ func malformed(what string, err error) error {
 	return refuse(transport.Malformed, "%s: %v", what, err)
 }
 
-// count tells the events that a call was refused.
+// count counts a refused call.
 func (s *Study) count(method string, err error) error {
 	var r *transport.Refusal
 	if errors.As(err, &r) && !errors.Is(err, context.Canceled) {

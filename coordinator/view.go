@@ -5,26 +5,26 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// A view is what of the state is shown to those who wait for news. It does not change.
+// A view is an immutable part of the state for calls that do not go through the loop.
 type view struct {
 	entries uint64
 	begun   bool
 	over    bool
-	ending  string                   // why nothing more comes, for people
-	members map[identity.Name]member // who joined
+	ending  string                   // why no more entries come, for the operator
+	members map[identity.Name]member // clients that joined
 	chain   transcript.Chain
 	open    map[uint64]Hash // the models of the questions that are open
 	changed chan struct{}   // closed when there is a newer view
 }
 
-// A member is a client as connections are checked against it.
+// A member is a client with the keys that connections are checked against.
 type member struct {
 	pin   identity.Pin
 	key   identity.PublicKey
 	reads bool // the transcript
 }
 
-// show publishes what the state says now.
+// show publishes a view of the current state.
 func (s *Study) show() {
 	v := &view{entries: s.st.chain.Position().Number, begun: s.st.begun(), over: s.st.over(), changed: make(chan struct{}), chain: s.st.chain, open: map[uint64]Hash{}}
 	for ask, q := range s.st.open {
@@ -45,7 +45,7 @@ func (s *Study) show() {
 	}
 }
 
-// listed returns all who joined. Once the study has begun, only its roster reads on.
+// listed returns all clients that joined. Once the study has begun, only those in the roster may read the transcript.
 func (st *state) listed() map[identity.Name]member {
 	all := make(map[identity.Name]member, len(st.clients))
 	for name, c := range st.clients {
@@ -59,7 +59,7 @@ func (st *state) listed() map[identity.Name]member {
 	return all
 }
 
-// ending says why nothing more comes of a study that is over.
+// ending returns why a study that is over has no more entries.
 func (st *state) ending() string {
 	if st.aborted != nil {
 		return "the study was aborted by " + string(st.aborted.By) + reason(*st.aborted)

@@ -1,8 +1,7 @@
-// Package store keeps what a coordinator must not forget, in one file that survives a
-// crash at any instant: what is written in one transaction is all there, or none of it.
+// Package store keeps a coordinator's state in a bbolt database, and long values in files beside it. It survives a
+// crash at any instant: the disk has all of a transaction, or none of it.
 //
-// It knows how things are kept and nothing of what they mean: studies with their
-// documents, the tickets of invitations, what clients said of themselves, the entries of
-// a transcript, the state of a study's phases, and the answers that clients send. No
-// private key is in it.
+// It stores studies with their documents, the tickets of invitations, the entries of the roster, the entries of
+// the transcript, the state of the phases, and answers, and does not interpret them. It holds no
+// private key.
 package store

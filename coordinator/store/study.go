@@ -19,7 +19,7 @@ const (
 	certs     = "certs"     // by name
 	approvals = "approvals" // envelopes, by name
 	leaves    = "leaves"    // envelopes, by name
-	last      = "last"      // envelope of a client's last word on its ledger, by name
+	last      = "last"      // envelope of a client's last message with its ledger head, by name
 	envelopes = "envelopes" // of the transcript, by number
 	bodies    = "bodies"    // of the transcript, by number
 	asks      = "asks"      // the entry of a question's plan, by question
@@ -36,10 +36,10 @@ var parts = []string{
 	offers, releases, pieces, evidence, files,
 }
 
-// The parts that have one value of bytes for each client.
+// A Part is a part of a study that has one value for each client.
 type Part string
 
-// What a client said, or was given.
+// The parts with bytes for each client.
 const (
 	Entry       Part = entries
 	Certificate Part = certs
@@ -51,7 +51,7 @@ const (
 // A Hash is a SHA-256.
 type Hash = [32]byte
 
-// Fixed is what does not change of a study once it is there.
+// Fixed holds the properties of a study that never change.
 type Fixed struct {
 	Document    []byte
 	Name        string   // of the coordinator in it
@@ -61,7 +61,7 @@ type Fixed struct {
 	Entry       []byte   // of the coordinator in the roster
 }
 
-// ErrNoStudy says that a study is not in the store.
+// ErrNoStudy is returned for a study that is not in the store.
 var ErrNoStudy = errors.New("no such study here")
 
 // A Study is one study in a transaction.
@@ -133,7 +133,7 @@ func (s Study) getJSON(part, key string, value any) error {
 	return nil
 }
 
-// Fixed returns what was given to Create.
+// Fixed returns the properties that were given to Create.
 func (s Study) Fixed() (f Fixed, err error) { return f, s.getJSON(about, "fixed", &f) }
 
 // PutNote keeps a value that a coordinator notes under a key.

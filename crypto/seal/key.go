@@ -17,16 +17,16 @@ const (
 	RecipientSize = 1959
 )
 
-// ErrRecipient says that a text names no recipient.
+// ErrRecipient is returned for a text that is not a recipient.
 var ErrRecipient = errors.New("not a recipient of the hybrid kind: it begins with age1pq1 and has 1959 characters")
 
-// A Recipient is whom something is sealed for.
+// A Recipient is a public key to seal for.
 type Recipient struct {
-	text      string // encoding it takes as long as sealing
+	text      string // kept because encoding takes as long as sealing
 	recipient *age.HybridRecipient
 }
 
-// ParseRecipient takes the one text of a recipient, that String returns.
+// ParseRecipient parses the text that String returns.
 func ParseRecipient(text string) (Recipient, error) {
 	if len(text) != RecipientSize {
 		return Recipient{}, ErrRecipient
@@ -41,7 +41,7 @@ func ParseRecipient(text string) (Recipient, error) {
 // String returns the recipient as age writes it.
 func (r Recipient) String() string { return r.text }
 
-// A Key opens what was sealed for its recipient. It is shown by no verb, logger or encoder.
+// A Key opens seals for its recipient. No formatting verb, logger or encoder shows it.
 type Key struct{ identity *age.HybridIdentity }
 
 // Generate makes a new key from the random source of the operating system.
@@ -53,8 +53,8 @@ func Generate() (*Key, error) {
 	return &Key{identity}, nil
 }
 
-// Create makes a new key and keeps it in a file that must not exist yet, for its owner
-// alone, as keyfile.Create does.
+// Create makes a new key and writes it to a new file for its owner alone, as
+// keyfile.Create does.
 func Create(path string) (*Key, error) {
 	k, err := Generate()
 	if err != nil {
@@ -71,7 +71,7 @@ func Create(path string) (*Key, error) {
 	return k, nil
 }
 
-// Load reads a key that Create made, and refuses what keyfile.Load refuses.
+// Load reads a key that Create made. It returns the errors of keyfile.Load.
 func Load(path string) (*Key, error) {
 	text, err := keyfile.Load(path, keyKind)
 	if err != nil {
@@ -85,13 +85,13 @@ func Load(path string) (*Key, error) {
 	return &Key{identity}, nil
 }
 
-// Recipient returns whom to seal for. It panics after Wipe.
+// Recipient returns the recipient of the key. It panics after Wipe.
 func (k *Key) Recipient() Recipient {
 	r := k.identity.Recipient()
 	return Recipient{r.String(), r}
 }
 
-// Wipe forgets the key. Its bytes, which age keeps, are left to the garbage collector.
+// Wipe drops the key. age keeps its bytes, which the garbage collector frees.
 func (k *Key) Wipe() { k.identity = nil }
 
 // Format prints the same for every key and verb.

@@ -1,12 +1,12 @@
-// Package seal closes bytes so that one key can open them, for what is on its way to the
-// coordinator and for state at rest, with age (age-encryption.org/v1) and its native
-// hybrid of ML-KEM-768 and X25519, which a quantum computer to come does not open either.
+// Package seal encrypts bytes for one key: answers on their way to the coordinator, and state at
+// rest. It uses age (age-encryption.org/v1) with its native hybrid of ML-KEM-768 and
+// X25519, which resists attacks with a quantum computer.
 //
-// What is sealed is bound to a context, such as the header of the message that it
-// travels in, and padded to a size that everybody knows, so that its length says nothing.
-// A seal does not say who made it: anybody who knows the recipient can make one. What
-// must be authentic is signed as well. Nor is there forward secrecy: who gets the key
-// opens what was sealed before, so a key serves one study and is then destroyed.
+// A seal is bound to a context, such as the header of the message that carries it, and the payload is
+// padded to a public size, so that the length of the seal reveals nothing.
+// A seal does not authenticate its sender: anybody who knows the recipient can make one. Messages that
+// must be authentic are signed as well. There is no forward secrecy: whoever gets the key
+// opens all earlier seals, so a key serves one study and is then destroyed.
 package seal
 
 import (
@@ -26,19 +26,19 @@ const (
 	MaxContext = 4 << 10
 )
 
-// Reasons to refuse what is sealed. Their text never depends on it.
+// Errors of opening a seal. Their text never depends on its contents.
 var (
 	ErrForm = errors.New("not sealed in the form expected here: it was changed, cut, made for a key of another kind, or not sealed at all")
 	ErrOpen = errors.New("sealed for another key, or changed")
-	// ErrContext says that it was sealed for this key and for another place.
+	// ErrContext is returned for a seal for this key with another context.
 	ErrContext = errors.New("sealed for another message or file than the one it came in")
 )
 
-// Seal closes a payload of at most size bytes for a recipient. What comes out has
-// SealedSize(len(context), size) bytes, whatever the payload. The context is not
-// secret where it is used and is sealed along; Open wants the same.
+// Seal encrypts a payload of at most size bytes for a recipient. The result has
+// SealedSize(len(context), size) bytes for every payload. The context need not be
+// secret; Open must be called with the same one.
 //
-// Sealing again gives other bytes: what must be sent twice the same is kept.
+// Each call gives other bytes, so a message that may be sent twice must be kept.
 func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 	if to.recipient == nil {
 		return nil, errors.New("sealing for nobody: parse or make a recipient first")
@@ -95,5 +95,5 @@ func checkSizes(context, size int) error {
 	return nil
 }
 
-// plainSize is of the two lengths, the context, and the payload with its padding.
+// plainSize returns the size of the plaintext: two lengths, the context, and the padded payload.
 func plainSize(context, size int) int { return 4 + context + 4 + size }

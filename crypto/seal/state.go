@@ -8,15 +8,15 @@ import (
 	"fedpvi/crypto/internal/private"
 )
 
-// page is what the size of state at rest is rounded up to, at least.
+// page is the smallest step to which the size of state at rest is rounded up, in bytes.
 const page = 4 << 10
 
-// WriteState seals state for the key's own recipient and puts it in a file in the place
-// of what was there, for its owner alone, all of it or nothing. The purpose, such as the
-// name of the study and of the state, is what ReadState must ask for.
+// WriteState seals state for the key's own recipient and replaces a file with it atomically. Only the
+// owner can read the file. ReadState must be called with the same purpose, such as the
+// name of the study and of the state.
 //
-// A file that was sealed before opens again when somebody puts it back: what must not be
-// rolled back has a sequence that others witness.
+// An older file that is put back opens again: state that must not be
+// rolled back needs a sequence number that others witness.
 func (k *Key) WriteState(path, purpose string, state []byte) error {
 	sealed, err := k.SealState(purpose, state)
 	if err != nil {
@@ -26,7 +26,7 @@ func (k *Key) WriteState(path, purpose string, state []byte) error {
 }
 
 // ReadState returns the state in a file that WriteState wrote for the same purpose. It
-// refuses what others may read, files of more than limit bytes of state, and every change.
+// refuses a file that others may read, more than limit bytes of state, and every change.
 func (k *Key) ReadState(path, purpose string, limit int) ([]byte, error) {
 	if err := checkSizes(len(purpose), limit); err != nil {
 		return nil, err
@@ -42,12 +42,12 @@ func (k *Key) ReadState(path, purpose string, limit int) ([]byte, error) {
 	return state, nil
 }
 
-// SealState seals state as WriteState does, for who keeps it elsewhere than in a file.
+// SealState seals state as WriteState does and returns the seal.
 func (k *Key) SealState(purpose string, state []byte) ([]byte, error) {
 	return Seal(k.Recipient(), []byte(purpose), state, roundUp(len(state)))
 }
 
-// OpenState returns what SealState sealed for the same purpose, and refuses every change.
+// OpenState returns the state that SealState sealed for the same purpose, and refuses every change.
 func (k *Key) OpenState(purpose string, sealed []byte) ([]byte, error) {
 	size, err := sizeOf(len(sealed), len(purpose))
 	if err != nil {
@@ -56,8 +56,8 @@ func (k *Key) OpenState(purpose string, sealed []byte) ([]byte, error) {
 	return k.Open(sealed, []byte(purpose), size)
 }
 
-// roundUp returns the size of the padding for n bytes of state: at most an eighth more,
-// in steps so coarse that of the length little more than its order of magnitude shows.
+// roundUp returns the padded size for n bytes of state: at most an eighth more,
+// in steps so coarse that the padded size reveals little more than the order of magnitude.
 func roundUp(n int) int {
 	step := max(page, 1<<max(0, bits.Len(uint(n))-4))
 	return (n + step - 1) / step * step

@@ -7,27 +7,27 @@ import (
 	"fedpvi/crypto/internal/wire"
 )
 
-// unpack takes what was sealed apart: the context behind its length, the payload behind its
-// length, and zeros.
+// unpack returns the payload of a plaintext: the length and bytes of the context, the length and bytes of
+// the payload, and zeros.
 func unpack(plain, context []byte, size int) ([]byte, error) {
 	u := unpacker{context: context, size: size, rest: len(plain)}
 	payload := u.take(plain)
 	return payload, u.fault
 }
 
-// An unpacker takes what was sealed apart chunk by chunk, the first of which has the context
+// An unpacker parses a plaintext chunk by chunk. The first chunk holds the context
 // and the length of the payload.
 type unpacker struct {
 	context []byte
 	size    int // most bytes of the payload
-	rest    int // bytes that were not taken yet
+	rest    int // bytes of the chunks to come
 	begun   bool
 	length  int // of the payload
-	left    int // of it
+	left    int // bytes of the payload to come
 	fault   error
 }
 
-// take returns what of the payload is in the next chunk; nil from the first fault on.
+// take returns the part of the payload in the next chunk; nil after the first fault.
 func (u *unpacker) take(chunk []byte) []byte {
 	r := wire.NewReader(chunk)
 	u.rest -= len(chunk)
