@@ -22,7 +22,7 @@ const (
 	minPiece = 512
 )
 
-// Offer announces an answer, and has it taken if all of it came along.
+// Offer announces an answer, and accepts it if its whole body came along.
 func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole []byte) (have int64, err error) {
 	defer func() { err = s.count("offer", err) }()
 	h, err := signed.Claims(envelope)
@@ -48,8 +48,8 @@ func (s *Study) Offer(ctx context.Context, peer channel.Party, envelope, whole [
 	return have, nil
 }
 
-// whole returns an answer all of whose bytes came before the coordinator was stopped,
-// which was not taken then.
+// whole returns an answer whose body is complete and that was not accepted before the coordinator
+// stopped.
 func (st *state) whole(name identity.Name, ask uint64) *written {
 	q := st.open[ask]
 	if q == nil || q.offers[name] == nil {
@@ -62,7 +62,7 @@ func (st *state) whole(name identity.Name, ask uint64) *written {
 	return &written{key: store.ReleaseKey{Ask: ask, Client: string(name)}, release: o.release, offer: o, value: o.value}
 }
 
-// offer announces an answer, whose signature is checked if it was not before.
+// offer announces an answer, and checks its signature unless that was done before.
 func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte, checked *transcript.Release) (have int64, err error) {
 	s, st := b.study, b.state
 	key, hash := store.ReleaseKey{Ask: ask, Client: string(name)}, transcript.BodyOf(envelope).Hash
@@ -117,14 +117,14 @@ func (b *batch) verify(envelope []byte, c *client, ask uint64, model Hash, check
 	return b.state.chain.VerifyRelease(envelope, c.entry.Key, ask, model)
 }
 
-// missing reports whether an answer of a client is still awaited.
+// missing reports whether the plan still waits for an answer of a client.
 func (q *question) missing(name identity.Name) bool {
 	_, asked := slices.BinarySearch(q.asked, pvi.ClientID(name))
 	_, taken := q.taken[name]
 	return asked && !taken
 }
 
-// contradiction keeps a second envelope for one question, if the client signed it.
+// contradiction keeps a second envelope for one plan as evidence, if the client signed it.
 func (b *batch) contradiction(key store.ReleaseKey, c *client, envelope []byte) error {
 	h, err := signed.Claims(envelope)
 	if err == nil {
@@ -163,7 +163,7 @@ func (s *Study) Write(ctx context.Context, peer channel.Party, envelope Hash, of
 	return s.finish(ctx, peer, w)
 }
 
-// written is an answer of which all bytes have come.
+// A written answer has come completely.
 type written struct {
 	key     store.ReleaseKey
 	release transcript.Release
@@ -172,7 +172,7 @@ type written struct {
 	value   *store.Value // if it is in a file
 }
 
-// piece keeps a piece. It returns the answer if that is whole with it.
+// piece keeps a piece of a body, and returns the answer if it is complete.
 func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64, piece []byte) (*written, error) {
 	ask, o := b.state.offered(name, envelope)
 	if o == nil {
@@ -255,13 +255,13 @@ func (st *state) offered(name identity.Name, envelope Hash) (uint64, *offer) {
 	return 0, nil
 }
 
-// took reports whether an answer with an envelope was taken.
+// took reports whether the answer with an envelope was accepted.
 func (st *state) took(name identity.Name, envelope Hash) bool {
 	c := st.clients[name]
 	return c != nil && c.last != nil && transcript.BodyOf(c.last).Hash == envelope
 }
 
-// finish checks an answer that is whole, and has it taken.
+// finish checks a complete answer and accepts it.
 func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) error {
 	release, err := s.opener.acquire(ctx)
 	if errors.Is(err, errDestroyed) {
@@ -287,7 +287,7 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 	})
 }
 
-// drop forgets the bytes of an answer that cannot be taken. Its envelope stands.
+// drop removes the body of an answer that cannot be accepted, but not its envelope.
 func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	ask, o := b.state.offered(name, w.release.Hash)
 	if o == nil || w.offer != nil && w.offer != o {
@@ -301,8 +301,8 @@ func (b *batch) drop(name identity.Name, w *written, fault error) error {
 	return fault
 }
 
-// awaits reports whether an answer that was checked is still to be taken: it may have been by another call. It refuses
-// one that has no place any more.
+// awaits reports whether a checked answer must still be accepted: another call may have done it. It refuses
+// an answer that came too late.
 func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) {
 	if hash, found, err := b.receipt(w.key); err != nil || found && hash == w.release.Hash {
 		return false, err
@@ -320,8 +320,8 @@ func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) 
 	return true, nil
 }
 
-// take has the study's phase collect an answer, and keeps it. If it was the last one
-// missing, the outcome is said.
+// take passes an answer to the phase and keeps it. If it was the last one
+// missing, take signs the outcome.
 func (b *batch) take(name identity.Name, c *client, w *written, p payload) error {
 	s, st, ask := b.study, b.state, w.key.Ask
 	if awaited, err := b.awaits(name, c, w); err != nil || !awaited {

@@ -33,7 +33,7 @@ func (b *batch) advance() error {
 	return b.keepStage()
 }
 
-// complete reports whether all who were invited have joined and consented, or left again.
+// complete reports whether all invited clients have joined and consented, or have left.
 func (b *batch) complete() bool {
 	for _, t := range b.state.tickets {
 		c := b.state.clients[t.Name]
@@ -44,8 +44,8 @@ func (b *batch) complete() bool {
 	return len(b.state.members()) > 0
 }
 
-// begin closes the roster and says the first entry, unless the study cannot be played
-// with those who consented.
+// begin closes the roster and signs the first entry, unless the study cannot be played
+// with the clients that consented.
 func (b *batch) begin() error {
 	s, st := b.study, b.state
 	names := st.members()
@@ -86,7 +86,7 @@ func (b *batch) begin() error {
 	return nil
 }
 
-// roster makes the list of the parties.
+// roster returns the roster of the study.
 func (s *Study) roster(st *state, names []identity.Name) (*roster.Roster, error) {
 	entries := []roster.Entry{s.entry}
 	for _, name := range names {
@@ -95,7 +95,7 @@ func (s *Study) roster(st *state, names []identity.Name) (*roster.Roster, error)
 	return roster.New(s.hash, entries)
 }
 
-// play goes on with a study that has begun, until it must wait.
+// play advances a study that has begun until it must wait.
 func (b *batch) play() error {
 	st := b.state
 	if staying, least := len(st.staying()), b.study.fewest(st); staying < least {
@@ -126,7 +126,7 @@ func (s *Study) fewest(st *state) int {
 	return len(st.members())
 }
 
-// closeIfDue ends a question whose deadline is over, or that nobody will answer any more.
+// closeIfDue closes a plan whose deadline is over, or that no client will answer any more.
 func (b *batch) closeIfDue(ask uint64) error {
 	st, q := b.state, b.state.open[ask]
 	if len(q.taken) < len(q.asked) && st.gone == 0 && b.now.Before(q.deadline) {
@@ -146,7 +146,7 @@ func (b *batch) closeIfDue(ask uint64) error {
 	return b.close(outcome)
 }
 
-// close says the outcome of a question and forgets the bodies of its answers.
+// close signs the outcome of a plan and drops the bodies of its answers.
 func (b *batch) close(outcome *session.Entry) error {
 	s, st, ask := b.study, b.state, uint64(outcome.Plan)
 	q := st.open[ask]
@@ -173,7 +173,7 @@ func (q *question) discard(s *Study) func() {
 	}
 }
 
-// open asks the next question, if enough clients are there to answer it.
+// open signs the next plan, if enough clients are present to answer it.
 func (b *batch) open() (opened bool, err error) {
 	s, st := b.study, b.state
 	if !b.quorum() {
@@ -199,8 +199,7 @@ func (b *batch) open() (opened bool, err error) {
 	return true, nil
 }
 
-// quorum reports whether so many clients were heard of lately that a round is not void
-// from the beginning.
+// quorum reports whether enough clients are present for the round not to be void.
 func (b *batch) quorum() bool {
 	present := 0
 	for _, name := range b.state.staying() {
@@ -211,7 +210,7 @@ func (b *batch) quorum() bool {
 	return present >= max(1, b.state.server.Fewest())
 }
 
-// end says the last entry: the posterior and what clients gave for it.
+// end signs the last entry: the posterior and the receipts of all answers.
 func (b *batch) end() error {
 	s, st := b.study, b.state
 	var size counter
@@ -276,8 +275,8 @@ func (b *batch) abort(by identity.Name, why string) error {
 	return nil
 }
 
-// keepStage writes the state of the phases if it moved. Answers to questions that are
-// still open are not in need of it: they are collected again from their bodies.
+// keepStage writes the state of the phases if it moved. It need not be written for an answer to an
+// open plan, which is collected again from its body after a restart.
 func (b *batch) keepStage() error {
 	if !b.moved {
 		return nil
@@ -297,7 +296,7 @@ func (b *batch) keepStage() error {
 // name is the coordinator's own name in the study.
 func (s *Study) name() identity.Name { return identity.Name(s.fixed.Name) }
 
-// refusedBy returns what a phase refuses, if that is what err is.
+// refusedBy returns the reason if err is the refusal of a phase.
 func refusedBy(err error) (reason string, ok bool) {
 	var r *pvi.Refused
 	if errors.As(err, &r) {

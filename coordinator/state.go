@@ -17,8 +17,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// A state is what a study knows that can change. It belongs to the study's loop, and is
-// what the store says after every transaction.
+// A state is the mutable state of a study. Only the study's loop uses it, and it equals the store
+// after every transaction.
 type state struct {
 	tickets []invitation.Ticket
 	clients map[identity.Name]*client
@@ -27,7 +27,7 @@ type state struct {
 	server  *session.Server // nil before the study has begun
 	open    map[uint64]*question
 	aborted *transcript.Abortion // of a study that never began, or began and was aborted
-	since   time.Time            // when the study came to wait for what it waits for
+	since   time.Time            // when the study last moved
 	blocked blocked
 
 	roster []identity.Name // the members, once the study has begun
@@ -41,10 +41,10 @@ type client struct {
 	certificate []byte
 	approved    bool
 	left        bool
-	reason      string // for which it left
-	last        []byte // envelope of its last word on its ledger
+	reason      string // why it left
+	last        []byte // envelope of its last message with its ledger head
 	lastSeq     uint64
-	answers     int // that were taken
+	answers     int // accepted so far
 }
 
 // A question is a plan that has no outcome yet.
@@ -58,7 +58,7 @@ type question struct {
 	taken    map[identity.Name]Hash // SHA-256 of the envelope
 }
 
-// An offer is an answer whose body is on its way.
+// An offer is an answer whose body is still coming.
 type offer struct {
 	envelope []byte
 	release  transcript.Release
@@ -69,7 +69,7 @@ type offer struct {
 	value  *store.Value  // of a long body that is whole
 }
 
-// blocked is why a study cannot begin with the clients that consented.
+// blocked holds why a study cannot begin with the clients that consented.
 type blocked struct {
 	clients []identity.Name
 	why     string
@@ -128,7 +128,7 @@ func clientIDs(names []identity.Name) []pvi.ClientID {
 	return ids
 }
 
-// read takes a study's state from the store.
+// read reads a study's state from the store.
 func (s *Study) read(tx *store.Tx) (*state, error) {
 	kept, err := tx.Study(s.hash)
 	if err != nil {
@@ -195,8 +195,8 @@ func (s *Study) readClients(st *state, kept store.Study) error {
 	return nil
 }
 
-// readChain follows the transcript from its roster to its end. What is between was
-// followed when it was written.
+// readChain checks the first and the last entry of the transcript. The others were checked
+// when they were written.
 func (s *Study) readChain(st *state, kept store.Study) error {
 	if err := kept.Note(noteAborted, &st.aborted); err != nil {
 		return err
@@ -269,8 +269,8 @@ func newQuestion(model Hash, now time.Time, deadline time.Duration) *question {
 	}
 }
 
-// readReleases collects again what was taken for questions that are open, which the
-// state of the phases does not have.
+// readReleases collects the accepted answers to open plans again, which the
+// saved state of the phases does not contain.
 func (s *Study) readReleases(st *state, kept store.Study) error {
 	return kept.Releases(0, func(k store.ReleaseKey, envelope []byte) error {
 		name := identity.Name(k.Client)

@@ -1,9 +1,9 @@
-// Package bundle is all that was said in a study, in one file that speaks for itself: the
+// Package bundle writes and verifies a study's complete record in one file: the
 // study document, the clients' consents, the envelopes of their answers, and the
-// transcript from the roster to the posterior. Every part is signed by who said it, and
-// the last entry of the transcript, signed by the coordinator, names all of them.
+// transcript from the roster to the posterior. Every part is signed by its author, and
+// the last entry of the transcript, signed by the coordinator, names all answers.
 //
-// [Verify] plays the study again from the sums that were opened, without a network and
+// [Verify] recomputes the study from the opened sums, without a network and
 // without a key. The answers themselves are not in a bundle: only their envelopes are,
 // with the hash of what was sealed in them.
 //
@@ -41,7 +41,7 @@ const (
 	maxEntries  = 1 << 24
 )
 
-// ErrForm says that a file is no bundle, or not all of one.
+// ErrForm is returned for a file that is not a complete bundle.
 var ErrForm = errors.New("not a bundle, or not all of it: it was changed, cut or made by something else")
 
 // A Writer writes a bundle, in the order of its methods. The first error sticks.

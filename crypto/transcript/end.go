@@ -9,8 +9,8 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// A Receipt says that a client's answer was taken: with it a client proves what it
-// sent, and that it charged for it.
+// A Receipt states that a client's answer was accepted. With it a client proves which answer it
+// sent, and that it charged its ledger.
 type Receipt struct {
 	Client     identity.Name
 	Ask        uint64
@@ -35,7 +35,7 @@ func ReceiptOf(client identity.Name, r signed.Header, release Hash) Receipt {
 
 const receiptSize = 4 + 1 + 8 + 32 + 8 + 32 // at least
 
-// WriteClosing writes the encoding of a closing with a result of so many bytes, which the caller writes.
+// WriteClosing writes the encoding of a closing, whose result of size bytes the function writes.
 func WriteClosing(w io.Writer, size int, result func(io.Writer) error, receipts []Receipt) error {
 	if _, err := w.Write(wire.AppendLength([]byte{version}, size)); err != nil {
 		return err
@@ -57,7 +57,7 @@ func appendReceipts(b []byte, all []Receipt) []byte {
 	return b
 }
 
-// ParseClosing takes the body of an entry End apart. The result is part of b.
+// ParseClosing parses the body of an entry End. The result shares memory with b.
 func ParseClosing(b []byte) (Closing, error) {
 	r := wire.NewReader(b)
 	if r.Uint8() != version {
@@ -94,7 +94,7 @@ func readReceipt(r *wire.Reader) (out Receipt) {
 	return out
 }
 
-// Compare orders receipts as a Closing has them.
+// Compare orders receipts by plan, then client, as in a Closing.
 func (r Receipt) Compare(s Receipt) int {
 	return cmp.Or(cmp.Compare(r.Ask, s.Ask), cmp.Compare(r.Client, s.Client))
 }
@@ -110,7 +110,7 @@ func (a Abortion) Bytes() []byte {
 	return wire.AppendBytes(wire.AppendBytes([]byte{version}, string(a.By)), a.Reason)
 }
 
-// ParseAbortion takes the body of an entry Abort apart.
+// ParseAbortion parses the body of an entry Abort.
 func ParseAbortion(b []byte) (Abortion, error) {
 	r := wire.NewReader(b)
 	if r.Uint8() != version {
