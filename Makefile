@@ -175,12 +175,13 @@ chaos-processes: build ## 200 runs of real processes, killed, cut off and on ful
 # What people wrote.
 SOURCES = $$(git ls-files '*.go' ':!*.pb.go')
 
-lint: ## formatting, vet, staticcheck, generated code
+lint: ## formatting, vet, staticcheck, dead code, generated code
 	@unformatted=$$($(TOOL) gofumpt -l $(SOURCES)); test -z "$$unformatted" || { echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; }
 	go vet ./...
 	$(if $(RACE),$(CUDA) go vet -tags cuda ./gpu/cuda/... ./gpu/device ./gpu/vae)
 	$(if $(shell command -v g++),go vet -tags emulator ./gpu/cuda/... ./gpu/device ./gpu/vae ./pvi/solver ./sim ./sim/audit ./sim/autoencoder ./client ./internal/speed)
 	$(TOOL) staticcheck ./...
+	@$(MAKE) --no-print-directory deadcode
 	go mod tidy -diff
 	go mod -C tools/protogen tidy -diff
 	@$(MAKE) --no-print-directory generate

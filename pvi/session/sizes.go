@@ -17,15 +17,6 @@ func MaxRelease(st *study.Study, roster []pvi.ClientID) (int, error) {
 	return c.maxRelease(), nil
 }
 
-// MaxEntry returns the bytes of the longest body of an entry of a study.
-func MaxEntry(st *study.Study, roster []pvi.ClientID) (int, error) {
-	c, err := newCourse(st, roster)
-	if err != nil {
-		return 0, err
-	}
-	return c.maxEntry(), nil
-}
-
 // MaxRelease returns the bytes of the longest release of any phase and client.
 func (s *Server) MaxRelease() int { return s.course.maxRelease() }
 

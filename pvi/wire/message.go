@@ -8,14 +8,6 @@ import (
 	"fedpvi/pvi/scale"
 )
 
-// KindOf returns the kind of an encoded message, 0 if it has none.
-func KindOf(b []byte) Kind {
-	if len(b) < headSize || b[0] != Version || names[Kind(b[1])] == "" {
-		return 0
-	}
-	return Kind(b[1])
-}
-
 // AppendPlan appends a plan to b.
 func AppendPlan(b []byte, m *pvi.Plan) []byte {
 	size := headSize + len(m.Protocol) + numberSize + 3*lengthSize + wideSize*len(m.Lambda) + numberSize*len(m.Centre)
