@@ -104,7 +104,7 @@ func (q *posterior) take(moves []method.Move) (proper bool) {
 func (q *posterior) end() { q.take(q.walk.End()) }
 
 // restore sets the posterior to a λ that was saved, and its walk to the state that was saved
-// beside it. ended says that the last outcome has been followed.
+// beside it. ended is true if the last outcome has been followed.
 func (q *posterior) restore(saved []Wide, walk []byte, ended bool) error {
 	if len(saved) != len(q.lambda) {
 		return fmt.Errorf("λ has %d elements, want %d", len(saved), len(q.lambda))
@@ -186,17 +186,16 @@ func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64
 	return nil
 }
 
-// boundary is the size, relative to what an element of the precision is the sum
-// of, of differences that machines may disagree about: a Cholesky factor of a
-// d×d matrix is that of one whose elements differ by less than d²·2⁻⁵⁰.
+// boundary bounds the differences between machines in an element of the precision, relative to the sum of the
+// magnitudes of its terms: a Cholesky factor of a d×d matrix is that of a matrix whose elements differ by less than
+// d²·2⁻⁵⁰.
 func (p *Protocol) boundary() float64 {
 	d := float64(p.family.Dim() + 1)
 	return d * d * 0x1p-50
 }
 
-// borderline reports whether what the last try computed is so close to improper
-// that rounding decides, and if so computes its mean, with a precision that is
-// larger by what rounding may do.
+// borderline reports whether the result of the last try is so close to improper that rounding decides. If so, it
+// computes the mean, with a precision that is larger by the possible rounding error.
 func (q *posterior) borderline() (so bool) {
 	if q.tried == nil || !q.protocol.method.Exact() {
 		return false // inexact precisions are positive, or have run away

@@ -8,8 +8,8 @@ import (
 	"fedpvi/pvi/lastround"
 )
 
-// A client that missed a round and answered the last one has paid for the last one, which
-// costs most: what is stated for it is no less than the composition of what it released.
+// A client that missed a round and answered the last one has paid for the last one, which costs most: its stated cost is
+// at least that of the composition of its releases.
 func TestOneStepCostsWhatItCostsAfterAMissedRound(t *testing.T) {
 	p := oneStepProtocol(t)
 	server := NewServer(p)

@@ -310,7 +310,7 @@ func TestOneStepIsExactForAParabola(t *testing.T) {
 		set("inference.solver", `"dp-svi"`), set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
 	h := defaultHouse(t, p)
 	_, _, o := h.last(t, 2)
-	// The curvature is clipped to what it is at most, the gradients never: noise of this
+	// The curvature is clipped to its bound, the gradients never: noise of this
 	// size is far below both.
 	mean, cov, err := p.After()[0].Posterior(o, steppedOf(p).ClosedFormNoise())
 	if err != nil {
@@ -370,7 +370,7 @@ func TestOneStepFollowsFromTheOutcome(t *testing.T) {
 	}
 }
 
-// Every element of what leaves the house carries noise of a share's size of its own: the
+// Every element of a release carries noise of a share's size of its own: the
 // variance over 300 seeds, of either part, is the lattice's σ². Elements are independent,
 // so that a sum of squares is χ² with 300·size degrees of freedom; six sds of it are
 // passed with probability below 10⁻⁸.

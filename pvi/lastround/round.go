@@ -19,7 +19,7 @@ import (
 // client releases the gradient and the curvature of its records' log likelihood at the
 // mean of the final q. It does not change. [Server] and [Site] are its state machines.
 //
-// # What is released
+// # The release
 //
 //   - the sum over records of gradients, each clipped to the norm C of the descent;
 //   - the sum over records of informations w·x xᵀ, packed so that the L2 norm is the

@@ -7,9 +7,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// normals yields standard normal numbers that everybody can compute who has the key:
-// quantiles of the numbers that SHA-256 in counter mode makes of it. They hide
-// nothing.
+// normals returns standard normal numbers that every holder of the key can compute: quantiles of numbers from SHA-256
+// in counter mode. They hide nothing.
 type normals struct {
 	block [40]byte // key and counter
 	words []byte   // of the present hash that are not used up

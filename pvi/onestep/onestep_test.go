@@ -239,7 +239,7 @@ func inverse(m [][]float64) (inv [][]float64) {
 	return inv
 }
 
-// Eigenvalues that noise could have made are raised to √2 times its sd, before the
+// Eigenvalues no larger than the noise are raised to √2 times its sd, before the
 // prior's precision is added: the step is that short.
 func TestSmallEigenvaluesAreRaised(t *testing.T) {
 	e := &Evidence{
@@ -257,10 +257,9 @@ func TestSmallEigenvaluesAreRaised(t *testing.T) {
 	}
 }
 
-// Along a direction of which noise hides whether it has any curvature, nothing is claimed
-// beyond the prior: a linear model whose point was found from noisy gradients, and whose curvature
-// is drawn anew beside the truth, is off by as much as the variance says. What was claimed
-// without the error of the point was less than half of it.
+// Along a direction whose curvature the noise hides, the variance is that of the prior. A linear model, whose point was
+// found from noisy gradients and whose curvature is drawn anew beside the truth, has an error of the stated variance.
+// Without the error of the point the variance was less than half of that.
 func TestHiddenDirectionsAreWide(t *testing.T) {
 	const runs, truth, gradientSD, curvatureSD, pointSD = 4000, 40, 30, 60, 50
 	r := rand.New(rand.NewPCG(8, 8))

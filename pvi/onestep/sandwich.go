@@ -6,10 +6,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// A sandwich says by how much a Newton step with a fixed inverse A misses where the curvature
-// is H. With e the error of the point and s the noise and the chance in the gradient, the step
-// leaves (I − A(H + P))e + As: along directions that the noise of the curvature hides it takes
-// back a part of e only, or too much.
+// A sandwich computes the error of a Newton step with a fixed inverse A if the curvature is H. With e the error of the
+// point and s the noise and chance in the gradient, the step leaves (I − A(H + P))e + As. Along directions that the noise
+// of the curvature hides, it takes back a part of e only, or too much.
 type sandwich struct {
 	of      *Evidence
 	step    *mat.SymDense // A
@@ -67,8 +66,8 @@ func (s *sandwich) split(curvature *mat.SymDense) error {
 	return nil
 }
 
-// add adds weight·[(I − AH)V(I − AH)ᵀ + A(H + τ²I)A] to cov, for H the curvature, without what is
-// negative of it, and the prior, and V the covariance of the point's error.
+// add adds weight·[(I − AH)V(I − AH)ᵀ + A(H + τ²I)A] to cov. H is the curvature without its negative part, plus the
+// prior; V is the covariance of the point's error.
 func (s *sandwich) add(cov, curvature *mat.SymDense, weight float64) error {
 	if err := s.split(curvature); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 // A Scaling describes the passes that find the scale of a study's columns before its first round. It does not change.
 // [Server] and [Site] are its state machines.
 //
-// # What is released
+// # The releases
 //
 // In every pass a value of column j is clamped to the present bounds, which are
 // public, and mapped to z_j in [-1, 1]. All passes but the last search: they count
@@ -119,7 +119,7 @@ func (s *Scaling) derive(step *step) error {
 	return nil
 }
 
-// config is what the mechanism of one pass has to guarantee.
+// config returns the guarantee of the mechanism of one pass.
 func (s *Scaling) config(dim int, clip float64) dpmech.Config {
 	privacy, federation := s.study.Privacy, s.study.Federation
 	cfg := dpmech.Config{
@@ -182,7 +182,7 @@ func (s *Scaling) Study() *study.Study { return s.study }
 // Roster returns the clients in order. It is not a copy.
 func (s *Scaling) Roster() []phase.ClientID { return s.roster.Clients }
 
-// Mechanism returns what hides a record or a client in pass number n, from 1; nil
+// Mechanism returns the mechanism that hides a record or a client in pass number n, from 1; nil
 // if the study makes no promise.
 func (s *Scaling) Mechanism(n int) *dpmech.GaussianSum { return s.step(n).mechanism }
 

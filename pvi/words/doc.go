@@ -1,3 +1,3 @@
-// Package words describes a study in plain words for a data holder: what it estimates, which columns of a
-// record it reads, which numbers are public, what a client sends, and what stays with the client.
+// Package words describes a study in plain words for a data holder: its estimates, the columns that it reads, the public
+// numbers, the messages of a client, and the data that stay with the client.
 package words

@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// An Explained is a study as a data holder would want to read it before taking part.
+// An Explained describes a study for a data holder who decides whether to take part.
 type Explained struct {
 	Study  string `json:"study"`
 	Title  string `json:"title"`
@@ -20,7 +20,7 @@ type Explained struct {
 
 	Model      string               `json:"model"`       // in one line
 	Parameters []ExplainedParameter `json:"parameters"`  // elements of θ
-	Record     string               `json:"record"`      // what one record adds to the log density, as a formula
+	Record     string               `json:"record"`      // contribution of a record to the log density, as a formula
 	InWords    string               `json:"record_said"` // the same in words
 	Program    string               `json:"program"`     // SHA-256 of the record program
 

@@ -31,8 +31,7 @@ func Forecast(p *pvi.Protocol) string {
 	return text
 }
 
-// Warning says that a study's rounds may come to nothing; it is empty if they
-// should not.
+// Warning returns a warning that a study's rounds may have no effect; empty if they probably have one.
 func Warning(p *pvi.Protocol) string {
 	if p.Study().Privacy.Unit == study.None {
 		return ""

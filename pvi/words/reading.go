@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/shard"
 )
 
-// Reading writes what reading and scaling did to the records. It is for the data
-// holder's eyes; nothing if nothing was changed.
+// Reading writes how reading and scaling changed the records. It is for the data holder only. It writes nothing if
+// nothing was changed.
 func Reading(w io.Writer, r shard.Report) error {
 	var b strings.Builder
 	for _, did := range []struct {
