@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/lastround"
 )
 
-// A client takes the last round's outcome only if it can be one, and counts its own
-// answer only if it gave one.
+// A client refuses an impossible outcome of the last round, and one that counts an answer that
+// the client did not give.
 func TestOneStepSettle(t *testing.T) {
 	h := defaultHouse(t, oneStepProtocol(t))
 	_, sites, o := h.last(t, 1)

@@ -12,7 +12,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A house is a federation for tests, with every machine in reach.
+// A house is a federation for tests that can access every machine.
 type house struct {
 	t        testing.TB
 	protocol *Protocol
@@ -40,7 +40,7 @@ func planeStudy(t testing.TB, privacy, inference, federation string) *study.Stud
 
 func clientID(m int) ClientID { return ClientID(fmt.Sprintf("c%02d", m)) }
 
-// planeRecords draws records of a client whose slope is its own.
+// planeRecords draws records of client m, with a slope of its own.
 func planeRecords(seed uint64, m, n int) *shard.Records {
 	r := rand.New(rand.NewPCG(seed, uint64(m)))
 	records := new(shard.Records)
@@ -98,7 +98,7 @@ func (h *house) settle(o *Outcome) {
 	}
 }
 
-// run plays to the end, every client answering at once.
+// run plays to the end. Every client answers at once.
 func (h *house) run() {
 	h.t.Helper()
 	for {

@@ -53,7 +53,8 @@ func (q *posterior) known() *moments {
 	return &q.now
 }
 
-// moments computes the moments of λ as it is, and reports whether they are those of a proper distribution.
+// moments computes the moments of the present λ, and reports whether they are those of a proper
+// distribution.
 func (q *posterior) moments(m *moments) (proper bool) {
 	p := q.protocol
 	if m.natural == nil {
@@ -148,7 +149,7 @@ func (q *posterior) near(as []Wide) bool {
 	return true
 }
 
-// proper reports whether λ as it is is a proper distribution.
+// proper reports whether the present λ is a proper distribution.
 func (q *posterior) proper() bool {
 	q.then.known = false
 	if !gaussian.Independent(q.protocol.family) {
@@ -157,17 +158,17 @@ func (q *posterior) proper() bool {
 	return q.blocks(func(part gaussian.Family, _ int, nat []float64) error { return part.Check(nat) }) == nil
 }
 
-// EachBlock hands the natural parameters of q to f, as many coordinates at a time as a family has, in order. Coordinates
-// must be independent: [gaussian.Independent].
+// EachBlock calls f for the natural parameters of q, a block of coordinates after the other; part
+// is the family of a block. Coordinates must be independent ([gaussian.Independent]).
 func (s *Server) EachBlock(f func(part gaussian.Family, nat []float64) error) error {
 	return s.q.blocks(func(part gaussian.Family, _ int, nat []float64) error { return f(part, nat) })
 }
 
-// blockSize is how many coordinates are looked at together where they are independent.
+// blockSize is the number of independent coordinates in a block.
 const blockSize = 512
 
-// blocks hands the natural parameters of λ as it is to f, from coordinate first on, a block after the other,
-// where coordinates are independent.
+// blocks calls f for the natural parameters of the present λ, a block after the other. Coordinate
+// first is the first of a block. Coordinates must be independent.
 func (q *posterior) blocks(f func(part gaussian.Family, first int, nat []float64) error) error {
 	p, d := q.protocol, q.protocol.family.Dim()
 	nat := make([]float64, 0, 2*min(blockSize, d))
@@ -209,8 +210,8 @@ func (q *posterior) borderline() (so bool) {
 	return so
 }
 
-// nudged reports whether λ as it is is proper with the diagonal of
-// its precision moved by a multiple of the boundary. It writes the mean there.
+// nudged reports whether the present λ is proper if the diagonal of its precision moves by a
+// multiple of the boundary, and computes its mean.
 func (q *posterior) nudged(by float64) (proper bool) {
 	p := q.protocol
 	moved := slices.Clone(q.then.natural)
@@ -256,7 +257,7 @@ func (q *posterior) centre() []int64 {
 	return centre
 }
 
-// checkCentre refuses a centre that is not the protocol's kind.
+// checkCentre returns an error for a centre of another kind than the protocol's.
 func (p *Protocol) checkCentre(centre []int64) error {
 	if err := p.coordinates.CheckCentre(centre); err != nil {
 		return refuse("%w", err)

@@ -19,8 +19,7 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// bookkeepings is every combination of unit, factors and schedule that a study
-// may ask for.
+// bookkeepings has the combinations of unit, factors and schedule.
 var bookkeepings = []struct{ privacy, inference string }{
 	{noPrivacy, ``},
 	{noPrivacy, "factors = \"tied\"\ndamping = 0.3"},
@@ -38,9 +37,9 @@ var bookkeepings = []struct{ privacy, inference string }{
 	{clientPrivacy + "\nadjacency = \"replace-one\"", ``},
 }
 
-// λ = λ_prior + Σ λ_m (+ λ_noise), to the last bit, after every outcome, under any
-// interleaving: late, missing and void answers included. The noise is drawn a
-// second time, outside the mechanism.
+// After every outcome λ = λ_prior + Σ λ_m (+ λ_noise) to the last bit, in every order of
+// messages, with late and missing answers and void rounds. The test draws the noise a second
+// time, outside the mechanism.
 func TestInvariant(t *testing.T) {
 	const clients = 5
 	for _, b := range bookkeepings {
@@ -89,7 +88,7 @@ func TestInvariant(t *testing.T) {
 	}
 }
 
-// addNoise adds to noise what the outcome's releases carry of it, drawn again.
+// addNoise draws the noise of an outcome's releases again and adds it to noise.
 func addNoise(h *house, noise []Wide, o *Outcome) {
 	p := h.protocol
 	if p.study.Privacy.Unit != study.Client || p.study.Inference.Factors != study.Exact {
@@ -194,7 +193,7 @@ func TestPermutation(t *testing.T) {
 	}
 }
 
-// A machine that is saved and restored at any step goes on as if it had not been.
+// A machine that is saved and restored at any step goes on like one that never stopped.
 func TestSavedStateContinues(t *testing.T) {
 	for _, b := range bookkeepings {
 		st := planeStudy(t, b.privacy, b.inference, "min_clients = 2")
@@ -264,7 +263,7 @@ func (h *house) runRestarting() {
 
 func TestRefusals(t *testing.T) {
 	st := planeStudy(t, clientPrivacy, "", "min_clients = 3")
-	// Each case leads a fresh house to a message that must be refused.
+	// Each case has a new house refuse a message.
 	for _, c := range []struct {
 		name string
 		want string
@@ -311,7 +310,7 @@ func TestRefusals(t *testing.T) {
 		{"outcome with an answer to another plan", "that client \"c00\" did not give", func(h *house, p *Plan) error {
 			next := *p
 			next.Number = 2
-			h.propose(0, &next) // it did not hear of plan 1
+			h.propose(0, &next) // the client missed plan 1
 			return h.sites[0].Settle(&Outcome{Protocol: p.Protocol, Sequence: 1, Number: 1, Verdict: Void, Centre: p.Centre, Participants: []ClientID{"c00"}})
 		}},
 		{"outcome with another centre", "another centre than the plan", func(h *house, p *Plan) error { return h.follow(p, func(o *Outcome) { o.Centre = []int64{1, 2} }) }},
@@ -343,7 +342,7 @@ func (h *house) answer(m int, plan *Plan) error {
 	return err
 }
 
-// collect hands the server an answer of site 0 after change has been at it.
+// collect has the server collect an answer of site 0 that change has edited.
 func (h *house) collect(plan *Plan, change func(*Release)) error {
 	r := h.propose(0, plan)
 	if change != nil {
@@ -365,7 +364,7 @@ func (h *house) deliver(r *Release) error {
 	return err
 }
 
-// follow has site 0 settle the plan's outcome after change has been at it.
+// follow has site 0 settle the plan's outcome that change has edited.
 func (h *house) follow(plan *Plan, change func(*Outcome)) error {
 	var outcome *Outcome
 	for m := range h.sites {
@@ -385,7 +384,7 @@ func (h *house) follow(plan *Plan, change func(*Outcome)) error {
 	return err
 }
 
-// Below U_min nothing is opened, privacy is spent, and the study goes on.
+// With fewer than U_min answers no sum is opened, privacy is spent, and the study goes on.
 func TestVoid(t *testing.T) {
 	h := newHouse(t, planeStudy(t, clientPrivacy, "", "min_clients = 3"), 4, 1)
 	plan, _ := h.server.Next()
@@ -414,8 +413,8 @@ func TestVoid(t *testing.T) {
 	}
 }
 
-// A verdict on a λ that rounding decides about is followed, whatever it is; one on
-// any other is not, however close.
+// If rounding decides whether λ is proper, a client follows either verdict. For any other λ it
+// follows only the right one, however close λ is to improper.
 func TestBorderline(t *testing.T) {
 	for _, c := range []struct {
 		precision float64 // of a coordinate of q that the outcome leads to
@@ -467,7 +466,7 @@ func TestBorderline(t *testing.T) {
 	}
 }
 
-// Where rounding decided that λ is proper, its mean is the centre of the next plan, here and after a restart.
+// If rounding decided that λ is proper, its mean is the centre of the next plan, also after a restart.
 func TestBorderlineCentre(t *testing.T) {
 	for _, q := range []string{"diagonal", "full"} {
 		h := newHouse(t, planeStudy(t, clientPrivacy, "q = \""+q+"\"", ""), 3, 1)
@@ -500,7 +499,7 @@ func TestBorderlineCentre(t *testing.T) {
 	}
 }
 
-// More records than the study allows for would add more than the sum has room for.
+// The sum has no room for more records than the study allows.
 func TestMaxRecords(t *testing.T) {
 	for _, privacy := range []string{noPrivacy, recordPrivacy, clientPrivacy} {
 		st := planeStudy(t, privacy, "", "")
@@ -517,7 +516,7 @@ func TestMaxRecords(t *testing.T) {
 	}
 }
 
-// A coordinator that asks one client only cannot have more of it than the study
+// A coordinator that plans for one client alone gets no more releases from it than the study
 // pays for.
 //
 //abuse:case A02 a client answers as often as the study pays for, whoever asks
@@ -573,7 +572,7 @@ func TestChangeThatIsNotFinite(t *testing.T) {
 	}
 }
 
-// Whether a client has any record is private at record level: without one it
+// Whether a client has any record is private if the unit is the record: without records it
 // sends noise.
 func TestEmptyShard(t *testing.T) {
 	h := newHouse(t, planeStudy(t, recordPrivacy, "", ""), 3, 1)

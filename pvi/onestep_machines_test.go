@@ -10,7 +10,7 @@ import (
 	"fedpvi/pvi/lastround"
 )
 
-// A client answers once, at the point that it knows; the server counts each answer once.
+// A client answers once, at the point that it knows. The server counts each answer once.
 func TestOneStepRefusals(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -102,7 +102,7 @@ func TestOneStepRefusals(t *testing.T) {
 	refused("closing twice", err)
 }
 
-// The charge stands before the records are looked at, also where the answer fails.
+// The site charges the release before it looks at the records, also if the answer fails.
 func TestOneStepIsChargedFirst(t *testing.T) {
 	p := oneStepProtocol(t, set("federation.max_records", "250"))
 	h := defaultHouse(t, p)
@@ -120,8 +120,8 @@ func TestOneStepIsChargedFirst(t *testing.T) {
 	}
 }
 
-// Machines that are killed and restored between any two messages go on to the same bits,
-// and a site that has answered stays so.
+// Machines that are killed and restored between any two messages compute the same bits, and a
+// site that has answered does not answer again.
 func TestOneStepRestored(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)

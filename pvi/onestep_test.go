@@ -56,7 +56,7 @@ func oneStepShard(p *Protocol, from, to int) *shard.Shard {
 	return shard.Design(p.study, records)
 }
 
-// A oneStepHouse is a study of two clients all of whose rounds are over.
+// A oneStepHouse is a federation of two clients whose rounds are over.
 type oneStepHouse struct {
 	protocol *Protocol
 	server   *Server
@@ -64,7 +64,7 @@ type oneStepHouse struct {
 	shards   []*shard.Shard
 }
 
-// foretold returns the plan of the last round as a site foretells it.
+// foretold returns the plan of the last round that a site foretells.
 func foretold(s *lastround.Site) *lastround.Plan {
 	plan := s.Foretell()
 	return &plan
@@ -137,9 +137,8 @@ func defaultHouse(t testing.TB, p *Protocol) *oneStepHouse {
 	return newOneStepHouse(t, p, oneStepShard(p, 0, 150), oneStepShard(p, 150, 400))
 }
 
-// The whole study meets its target and nearly exhausts it, for steps over all records
-// and over batches; μ² is divided as the shares say, and the sums of the formula and of
-// the accountant's events agree.
+// The whole study meets its target tightly, for steps over all records and over batches. The
+// shares divide μ², and the formula agrees with the accountant's events.
 func TestOneStepIsPaidFor(t *testing.T) {
 	for _, o := range [][]study.Override{
 		nil,
@@ -193,8 +192,8 @@ func TestOneStepIsPaidFor(t *testing.T) {
 	}
 }
 
-// Clips are those of the rule for intervals, and of the public bounds: ‖x‖² ≤ 1 + 1 + 4
-// with the intercept, a second derivative of at most 1/4.
+// The clip of gradients follows the rule for intervals, and that of curvatures the public
+// bounds: ‖x‖² ≤ 1 + 1 + 4 with the intercept, and a second derivative of at most 1/4.
 func TestOneStepClips(t *testing.T) {
 	p := oneStepProtocol(t)
 	if got, want := p.After()[0].Gradient.Clip(), 0.9*math.Sqrt(1+1./3+4./3); math.Abs(got-want) > 1e-12 {
@@ -261,8 +260,8 @@ func TestOneStepSensitivity(t *testing.T) {
 	})
 }
 
-// Without noise to speak of the sums are those of the formulas, over both clients, at
-// the mean of the final q.
+// With hardly any noise the sums are those of the formulas over both clients, at the mean of
+// the final q.
 func TestOneStepSums(t *testing.T) {
 	p := oneStepProtocol(t, set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
 	h := defaultHouse(t, p)
@@ -303,8 +302,8 @@ func TestOneStepSums(t *testing.T) {
 	}
 }
 
-// In a linear model with known noise the log likelihood is a parabola: from anywhere the
-// step leads to the exact posterior, but for the noise of the two releases.
+// In a linear model with known noise the log likelihood is a parabola: from any point the
+// step leads to the exact posterior, up to the noise of the two releases.
 func TestOneStepIsExactForAParabola(t *testing.T) {
 	p := oneStepProtocol(t, set("model.family", `"linear"`), set("model.positive", ""), set("model.noise_sd", "0.5"),
 		set("inference.solver", `"dp-svi"`), set("privacy.epsilon", ""), set("privacy.noise_multiplier", "0.01"), set("privacy.clip", "1000"))
@@ -351,7 +350,7 @@ func TestOneStepIsExactForAParabola(t *testing.T) {
 	}
 }
 
-// The posterior follows from the outcome to the last bit, and is not q's.
+// The posterior follows from the outcome to the last bit, and differs from q.
 func TestOneStepFollowsFromTheOutcome(t *testing.T) {
 	p := oneStepProtocol(t)
 	h := defaultHouse(t, p)
@@ -422,8 +421,8 @@ func TestOneStepNoise(t *testing.T) {
 	}
 }
 
-// Where sums alone are opened, the last round's noise shares are those of the rounds: in
-// the sum of all that count they reach the multipliers, and the whole meets its target.
+// If only sums are opened, the last round has the noise shares of the rounds: the sum of the
+// shares that count has the noise multiplier, and the whole study meets its target.
 func TestOneStepUnderSums(t *testing.T) {
 	p := oneStepProtocol(t, set("federation.opens", `"sums"`), set("inference.steps", ""), set("inference.rounds", "6"))
 	h := defaultHouse(t, p)

@@ -10,8 +10,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// scaleSource is a study whose scale is to be found; x and y have bounds a hundred
-// times wider than [-1, 1], level cannot be standardised.
+// scaleSource is a study with a private scale: x and y have bounds a hundred times wider
+// than [-1, 1], and level cannot be standardised.
 const scaleSource = `
 [study]
 version = 1
@@ -66,7 +66,7 @@ func scaleStudy(t testing.TB, privacy, standardise, federation string) *study.St
 	return st
 }
 
-// The protocol of the rounds needs the scale, and is another one on another scale.
+// The protocol of the rounds needs the scale, and its identity depends on the scale.
 func TestProtocolBindsScale(t *testing.T) {
 	st := scaleStudy(t, recordTarget, "", "")
 	roster := []ClientID{"a", "b"}
@@ -134,7 +134,7 @@ func TestScaleIsPaidFor(t *testing.T) {
 		if err != nil || math.Abs(profile.Mu()*profile.Mu()/total-1) > 1e-5 {
 			t.Errorf("%s: the event says μ = %g, the formula %g, %v", c.privacy, profile.Mu(), math.Sqrt(total), err)
 		}
-		// All of it, in every view and adjacency: rounds and passes.
+		// Rounds and passes together, in every view and adjacency.
 		costs, err := p.Costs(p.Releases())
 		if err != nil {
 			t.Fatal(err)
@@ -159,8 +159,8 @@ func TestScaleIsPaidFor(t *testing.T) {
 	}
 }
 
-// The noise multiplier of a pass may be given, and published factors pay for the
-// scale in every one of their costs.
+// A study may give the noise multiplier of a pass. All three costs of published factors
+// include the scale.
 func TestScaleWithGivenNoise(t *testing.T) {
 	roster := []ClientID{"a", "b", "c", "d"}
 	privacy := "unit = \"client\"\nnoise_multiplier = 5\ndelta = 1e-3\nclip = 5"

@@ -184,7 +184,7 @@ func (s *Server) finish(number int, r *round) *Outcome {
 	return outcome
 }
 
-// Waiting returns the clients from which an answer is still out, in order.
+// Waiting returns the clients that have not answered an open plan, in order.
 func (s *Server) Waiting() []ClientID {
 	waiting := map[ClientID]bool{}
 	for _, r := range s.open {

@@ -2,8 +2,6 @@ package pvi
 
 import "fedpvi/pvi/lambda"
 
-// How long messages are, for whoever has to bound them before reading.
-
 // MessageSize returns the number of elements of a release in the rounds, and of the sum
 // of an outcome.
 func (p *Protocol) MessageSize() int { return p.messages.Size }

@@ -50,7 +50,7 @@ func (s *Site) MarshalBinary() ([]byte, error) {
 	})
 }
 
-// Restore sets a new site to a state that MarshalBinary returned.
+// Restore sets a new site to a state from MarshalBinary.
 func (s *Site) Restore(state []byte) error {
 	p := s.protocol
 	var v siteState

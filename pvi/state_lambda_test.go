@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A state of version 1 or 2 is read as one of version 3 is, and nothing that is of none or of two.
+// RestoreServer reads states of versions 1 to 3, and refuses others and mixtures.
 func TestServerStatesOfAllVersions(t *testing.T) {
 	s := NewServer(protocolOf(t, 2, clientPrivacy, "", ""))
 	for i := range s.q.lambda {

@@ -16,8 +16,8 @@ func (p *Protocol) serverElements() int {
 	return phase.StateFields + p.family.Size() + len(p.roster.Clients) + rounds*(roundFields+2*names+p.family.Dim()+p.messages.Size)
 }
 
-// siteElements bounds the commas of a Site's state, one for each element of λ, its factors and what
-// it proposed.
+// siteElements bounds the commas of a Site's state, one for each element of λ, of its factors and of
+// its last change.
 func (p *Protocol) siteElements() int {
 	factors := 1 + p.study.Inference.Partitions.Count
 	return phase.StateFields + phase.NamesElements(p.roster.Clients) + p.family.Size() + p.family.Dim() + factors*(2+p.family.Size()+p.messages.Size)

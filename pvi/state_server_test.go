@@ -69,8 +69,8 @@ func stateOf(t *rapid.T, s *Server) []byte {
 	return b
 }
 
-// A server of a study with more coefficients than a block, restored from its own state at any time, goes on as one
-// that was never stopped.
+// A server of a study with more coefficients than a block that is restored from its own state
+// at any time goes on like a server that never stopped.
 func TestWideServerIsRestoredAtAnyTime(t *testing.T) {
 	for _, c := range []struct {
 		levels             int
@@ -146,7 +146,7 @@ func playBoth(rt *rapid.T, p *Protocol, verdicts map[Verdict]int) {
 	}
 }
 
-// someChange returns a change that moves every element, and now and then one that makes the posterior improper.
+// someChange returns a change that moves every element and sometimes makes the posterior improper.
 func someChange(rt *rapid.T, p *Protocol) []int64 {
 	random := rapid.Uint64().Draw(rt, "change")
 	size := min(p.messages.Limit, int64(4)<<p.messages.Lattice.Exponent()) // 4 in units of natural parameters

@@ -44,8 +44,8 @@ func Warning(p *pvi.Protocol) string {
 		Number(f.Round), Plural(p.Model().Dim(), "coefficient"), Number(f.Largest/f.Round)))
 }
 
-// leastSampledNoise is the noise multiplier from which on the noise of all steps
-// together does not depend on the sampling rate.
+// leastSampledNoise is the least noise multiplier for which the noise of all steps together
+// hardly depends on the sampling rate.
 const leastSampledNoise = 2
 
 func descentForecast(p *pvi.Protocol, f method.Forecast, steps *method.Steps) string {

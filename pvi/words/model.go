@@ -28,8 +28,7 @@ func Model(m *fit.Model) string {
 	return fmt.Sprintf("%s regression of %s on %s", familyInWords(st.Model.Family), outcome, Plural(m.Dim(), "parameter"))
 }
 
-// Positive names the event that a binary outcome is: a level, or a column with
-// a comparison.
+// Positive returns the event of a binary outcome: a level, or a column with a comparison.
 func Positive(st *study.Study) string {
 	e := st.Model.Positive
 	if e.Level >= 0 {
