@@ -1,8 +1,9 @@
-// Package identity is who a party is: a long-term Ed25519 key that was made where it
-// lives and never leaves, known to others by its fingerprint; a name; a role.
+// Package identity defines the parties: each has a long-term Ed25519 key, a name and a
+// role. The key is made on the machine of its party and stays there; other parties
+// recognise it by its fingerprint.
 //
-// A key signs nothing but messages under a [Domain], so that no signature that was
-// given for one purpose can be shown for another.
+// Every signature is for one [Domain], so that a signature for one purpose is not valid
+// for another.
 package identity
 
 import (
@@ -18,10 +19,12 @@ import (
 
 const keyKind = "fedpvi-identity-key"
 
-// A Domain is what a signature is for, "fedpvi/v1/plan". It must not hold a zero byte.
+// A Domain is the purpose of a signature, such as "fedpvi/v1/plan". It is not empty and
+// contains no zero byte.
 type Domain string
 
-// An Identity signs for a party. Its key is shown by no verb, logger or encoder.
+// An Identity is the private key with which a party signs. Formatting verbs, loggers and
+// encoders do not show the key.
 type Identity struct {
 	public PublicKey
 	key    secret.Secret // ed25519.PrivateKey
@@ -40,9 +43,9 @@ func fromKey(key ed25519.PrivateKey) *Identity {
 	return &Identity{public: PublicKey(key[ed25519.PublicKeySize:]), key: secret.New(key)}
 }
 
-// Create makes a new identity and keeps it in a file that must not exist yet, mode
-// 0600, in a directory of mode 0700, which is made if it is not there. The file is
-// safe on disk when Create returns.
+// Create makes a new identity and writes it to a new file of mode 0600. It makes the
+// directory, with mode 0700, if it does not exist, and returns an error if the file
+// exists. The file survives a power failure once Create has returned.
 func Create(path string) (*Identity, error) {
 	i, err := Generate()
 	if err != nil {
@@ -59,8 +62,8 @@ func Create(path string) (*Identity, error) {
 	return i, nil
 }
 
-// Load reads an identity that Create made. It refuses what keyfile.Load refuses: links,
-// files and directories open to others, and every change of the key.
+// Load reads an identity from a file that Create wrote. Like keyfile.Load, it refuses
+// links, files and directories that are open to others, and a key that was changed.
 func Load(path string) (*Identity, error) {
 	seed, err := keyfile.Load(path, keyKind)
 	if err != nil {
@@ -68,7 +71,7 @@ func Load(path string) (*Identity, error) {
 	}
 	defer seed.Wipe()
 	if n := len(seed.Reveal()); n != ed25519.SeedSize {
-		return nil, fmt.Errorf("identity: key file %s has a key of %d bytes, not %d: restore it from a backup", path, n, ed25519.SeedSize)
+		return nil, fmt.Errorf("identity: key file %s contains a key of %d bytes, not %d: restore it from a backup", path, n, ed25519.SeedSize)
 	}
 	return fromKey(ed25519.NewKeyFromSeed(seed.Reveal())), nil
 }
@@ -79,8 +82,8 @@ func (i *Identity) Public() PublicKey { return i.public }
 // Fingerprint returns the fingerprint of the public key.
 func (i *Identity) Fingerprint() Fingerprint { return i.public.Fingerprint() }
 
-// Sign signs the message under the domain. It panics after Wipe, and if the domain is
-// empty or has a zero byte: domains are constants.
+// Sign returns the signature of the message under the domain. It panics after Wipe, and
+// if the domain is empty or contains a zero byte: domains are constants.
 func (i *Identity) Sign(domain Domain, message []byte) [SignatureSize]byte {
 	if i.key.Equal(make([]byte, ed25519.PrivateKeySize)) {
 		panic("identity: signing with a key that was wiped")
@@ -88,10 +91,10 @@ func (i *Identity) Sign(domain Domain, message []byte) [SignatureSize]byte {
 	return [SignatureSize]byte(ed25519.Sign(i.key.Reveal(), signedMessage(domain, message)))
 }
 
-// Wipe forgets the private key.
+// Wipe overwrites the private key with zeros.
 func (i *Identity) Wipe() { i.key.Wipe() }
 
-// Format prints the fingerprint, for every verb.
+// Format prints the short fingerprint for every verb.
 func (i *Identity) Format(f fmt.State, _ rune) { io.WriteString(f, i.String()) }
 
 // String returns the short fingerprint.
@@ -100,9 +103,9 @@ func (i *Identity) String() string { return "identity " + i.Fingerprint().Short(
 // LogValue logs the short fingerprint.
 func (i *Identity) LogValue() slog.Value { return slog.StringValue(i.Fingerprint().Short()) }
 
-// signedMessage is what Ed25519 sees: the domain ends at the first zero byte, so two
-// pairs of domain and message are the same bytes only if they are the same pairs. The
-// message goes in as its SHA-256, so that signing is not slower or larger for a long one.
+// signedMessage returns the bytes that Ed25519 signs: the domain, a zero byte and the
+// SHA-256 of the message. The zero byte ends the domain, so different pairs of domain
+// and message give different bytes. The hash keeps the input short for long messages.
 func signedMessage(domain Domain, message []byte) []byte {
 	checkDomain(domain)
 	digest := sha256.Sum256(message)

@@ -18,7 +18,7 @@ import (
 
 const domain = Domain("fedpvi/v1/test")
 
-// The identity whose seed counts from 0 to 31.
+// known returns the identity whose seed is the bytes 0 to 31.
 func known() *Identity {
 	seed := make([]byte, ed25519.SeedSize)
 	for i := range seed {
@@ -34,8 +34,9 @@ const (
 		"57cb69ff77c5c7b305c6ff5dc6ebc6d850645311a26952457f255d43cbc32c06"
 )
 
-// Made with the cryptography package of Python: the public key of the seed, its
-// SHA-256, and a signature of "fedpvi/v1/test", a zero byte and SHA-256("message").
+// The expected values were made with Python's cryptography package: the public key of the
+// seed, its SHA-256, and a signature of "fedpvi/v1/test", a zero byte and
+// SHA-256("message").
 func TestKnownSignature(t *testing.T) {
 	i := known()
 	signature := i.Sign(domain, []byte("message"))
@@ -51,11 +52,11 @@ func TestKnownSignature(t *testing.T) {
 	}
 }
 
-func TestSignaturesFitOneThing(t *testing.T) {
+func TestSignatureIsValidForOneKeyDomainAndMessage(t *testing.T) {
 	i := known()
 	signature := i.Sign(domain, []byte("message"))
 	if !i.Public().Verify(domain, []byte("message"), signature) {
-		t.Fatal("its own signature is refused")
+		t.Fatal("a valid signature was refused")
 	}
 	other, err := Generate()
 	if err != nil {
@@ -64,22 +65,22 @@ func TestSignaturesFitOneThing(t *testing.T) {
 	if other.Public().Verify(domain, []byte("message"), signature) ||
 		i.Public().Verify("fedpvi/v1/tes", []byte("message"), signature) ||
 		i.Public().Verify(domain, []byte("messag"), signature) {
-		t.Error("a signature fits something else")
+		t.Error("a signature is valid for another key, domain or message")
 	}
 	for at := range signature {
 		changed := signature
 		changed[at] ^= 0x40
 		if i.Public().Verify(domain, []byte("message"), changed) {
-			t.Errorf("byte %d of the signature does not count", at)
+			t.Errorf("the signature is valid with byte %d changed", at)
 		}
 	}
-	// The bare message, as a signer without domains would sign it.
+	// A signer without domains would sign the bare message.
 	if ed25519.Verify(i.public[:], []byte("message"), signature[:]) {
-		t.Error("the domain is not part of what is signed")
+		t.Error("the signature does not cover the domain")
 	}
 }
 
-func TestDomainsAreConstants(t *testing.T) {
+func TestMalformedDomainsPanic(t *testing.T) {
 	for _, d := range []Domain{"", "fedpvi/v1/\x00plan"} {
 		func() {
 			defer func() {
@@ -92,12 +93,12 @@ func TestDomainsAreConstants(t *testing.T) {
 	}
 }
 
-// For the points that are refused there is one signature that fits many messages:
-// R the neutral point and S zero.
-func TestKeysOfSmallOrder(t *testing.T) {
+// Under a key of small order, the signature with R the neutral point and S zero is valid
+// for many messages.
+func TestKeysOfSmallOrderAreRefused(t *testing.T) {
 	forged := [SignatureSize]byte{1}
 	if len(smallOrders) != 7 {
-		t.Fatal("there are seven encodings without the sign")
+		t.Fatal("the list does not have seven encodings")
 	}
 	for _, text := range smallOrders {
 		for _, sign := range []byte{0, 0x80} {
@@ -112,14 +113,14 @@ func TestKeysOfSmallOrder(t *testing.T) {
 					fits++
 				}
 				if k.Verify(domain, []byte{m}, forged) {
-					t.Fatalf("%s: one signature for everything was accepted", k)
+					t.Fatalf("%s: Verify accepted the forged signature", k)
 				}
 			}
 			if fits == 0 {
-				t.Errorf("%s: is in the list, and no forgery fits", k)
+				t.Errorf("%s is in the list, but the forged signature is not valid for any message", k)
 			}
 			if _, err := ParsePublicKey(k[:]); err == nil {
-				t.Errorf("%s was taken for a key", k)
+				t.Errorf("%s was accepted as a key", k)
 			}
 		}
 	}
@@ -128,11 +129,11 @@ func TestKeysOfSmallOrder(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if _, err := ParsePublicKey(i.public[:31]); err == nil {
-		t.Error("31 bytes were taken for a key")
+		t.Error("31 bytes were accepted as a key")
 	}
 }
 
-func TestIdentitiesAreKept(t *testing.T) {
+func TestCreatedIdentityIsLoaded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys", "identity.key")
 	made, err := Create(path)
 	if err != nil {
@@ -151,7 +152,7 @@ func TestIdentitiesAreKept(t *testing.T) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil || !strings.Contains(string(text), made.Fingerprint().String()) {
-		t.Errorf("the file does not say whose it is: %v", err)
+		t.Errorf("the file does not name the fingerprint: %v", err)
 	}
 	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
@@ -168,9 +169,9 @@ func TestIdentitiesAreKept(t *testing.T) {
 	}
 }
 
-// Keys come from the random source of the system and from nothing else.
+// Keys come from the random source of the operating system only.
 //
-//abuse:case P15 from the operating system
+//abuse:case P15 keys come from the random source of the operating system
 func TestKeysAreRandom(t *testing.T) {
 	make2 := func() (a, b PublicKey) {
 		first, err := Generate()
@@ -192,11 +193,11 @@ func TestKeysAreRandom(t *testing.T) {
 	cryptotest.SetGlobalRandom(t, 1)
 	b, _ = make2()
 	if a != b {
-		t.Error("the source of the system does not decide the key")
+		t.Error("the random source of the system does not determine the key")
 	}
 }
 
-//abuse:case A17 no verb, logger or encoder shows one
+//abuse:case A17 formatting verbs, loggers and encoders do not show the private key
 func TestIdentitiesDoNotShowKeys(t *testing.T) {
 	i, err := Generate()
 	if err != nil {
@@ -212,17 +213,17 @@ func TestIdentitiesDoNotShowKeys(t *testing.T) {
 	}
 	i.Wipe()
 	if !bytes.Equal(i.key.Reveal(), make([]byte, ed25519.PrivateKeySize)) {
-		t.Error("the key is still there")
+		t.Error("the key is not zeros after Wipe")
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("it signs without a key")
+			t.Error("Sign does not panic after Wipe")
 		}
 	}()
 	i.Sign(domain, nil)
 }
 
-func TestText(t *testing.T) {
+func TestTextOfKeysAndFingerprints(t *testing.T) {
 	type both struct {
 		Key         PublicKey
 		Fingerprint Fingerprint
@@ -238,14 +239,14 @@ func TestText(t *testing.T) {
 	}
 	for _, wrong := range []string{"", knownPublic[2:], strings.ToUpper(knownPublic), knownPublic + "00", strings.Repeat("g", 64)} {
 		if err := got.Key.UnmarshalText([]byte(wrong)); err == nil {
-			t.Errorf("key %q was taken", wrong)
+			t.Errorf("key %q was accepted", wrong)
 		}
 		if err := got.Fingerprint.UnmarshalText([]byte(wrong)); err == nil {
-			t.Errorf("fingerprint %q was taken", wrong)
+			t.Errorf("fingerprint %q was accepted", wrong)
 		}
 	}
 	if err := got.Key.UnmarshalText([]byte(smallOrders[1])); err == nil {
-		t.Error("a key of small order was taken")
+		t.Error("a key of small order was accepted")
 	}
 	if want.Fingerprint != sha256.Sum256(want.Key[:]) || Pin(want.Fingerprint).String() != knownFingerprint {
 		t.Error("the fingerprint is not the SHA-256 of the key")

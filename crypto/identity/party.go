@@ -9,14 +9,14 @@ import (
 // MaxName is the longest name in bytes.
 const MaxName = 40
 
-// ErrName says what names are made of.
-var ErrName = fmt.Errorf("a name has 1 to %d lower-case letters a to z and digits, with single hyphens between them, as in st-olav-2", MaxName)
+// ErrName is returned for a malformed name. Its text describes a valid name.
+var ErrName = fmt.Errorf("a name consists of 1 to %d lower-case letters a to z and digits, with single hyphens between them, as in st-olav-2", MaxName)
 
-// A Name is what people call a party in a study. It can stand in a path, a URI and a
-// line of a log without harm, and two names that are alike to the eye have one Skeleton.
+// A Name identifies a party to people within a study. Its characters are safe in paths,
+// URIs and log lines. Names that look alike have the same Skeleton.
 type Name string
 
-// ParseName refuses what ErrName does not describe. The text is not part of the error.
+// ParseName returns the text as a Name, or ErrName, which does not quote the text.
 func ParseName(text string) (Name, error) {
 	if len(text) == 0 || len(text) > MaxName {
 		return "", ErrName
@@ -34,23 +34,23 @@ var (
 	alikePairs = strings.NewReplacer("rn", "m", "vv", "w", "cl", "d")
 )
 
-// Skeleton returns what the eye sees of a name. Two parties of one study must not have
-// the same: a study with "clinic-1" has no "clinic-l".
+// Skeleton returns a form of the name that is the same for names that look alike, such as
+// "clinic-1" and "clinic-l". The parties of one study have different skeletons.
 func (n Name) Skeleton() string { return alikePairs.Replace(alike.Replace(string(n))) }
 
-// A Role is what a party may do.
+// A Role decides what a party may do.
 type Role uint8
 
-// The roles. The zero Role may do nothing.
+// The roles. The zero Role has no rights.
 const (
-	Client      Role = 1 // holds data and answers rounds
-	Coordinator Role = 2 // runs the rounds, one in a study
-	Admin       Role = 3 // gives orders to a coordinator
+	Client      Role = 1 // holds a shard and answers plans
+	Coordinator Role = 2 // sends the plans; every study has one
+	Admin       Role = 3 // administers a coordinator
 )
 
 var roles = map[Role]string{Client: "client", Coordinator: "coordinator", Admin: "admin"}
 
-// Valid reports whether there is such a role.
+// Valid reports whether r is one of the roles above.
 func (r Role) Valid() bool { return roles[r] != "" }
 
 // String returns the name of the role.

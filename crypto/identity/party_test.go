@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-//abuse:case P06 no path, NUL, capital, space or long name
-func TestNames(t *testing.T) {
+//abuse:case P06 names with a slash, NUL, capital or space, or of more than 40 bytes, are refused
+func TestMalformedNamesAreRefused(t *testing.T) {
 	for _, good := range []string{"a", "7", "st-olav", "clinic-1", "a-b-c", strings.Repeat("a", MaxName)} {
 		if n, err := ParseName(good); err != nil || string(n) != good {
 			t.Errorf("%q: %v", good, err)
@@ -17,13 +17,13 @@ func TestNames(t *testing.T) {
 		"a\x00", "a\n", "a\x1b[2J", "a\u202eb", "аbc", "ａ", "a\u0301", "ı", "\xff", "a%2e", "a:b", "a@b", "*", "$(id)",
 	} {
 		if n, err := ParseName(bad); err == nil || strings.Contains(err.Error(), bad) && len(bad) > 3 {
-			t.Errorf("%q was taken as %q, or is in the error: %v", bad, n, err)
+			t.Errorf("%q was accepted as %q, or the error quotes it: %v", bad, n, err)
 		}
 	}
 }
 
-//abuse:case A06 names that look alike cannot be in one roster
-func TestNamesThatLookAlike(t *testing.T) {
+//abuse:case A06 names that look alike have one skeleton, which a roster accepts once
+func TestNamesThatLookAlikeHaveOneSkeleton(t *testing.T) {
 	for _, pair := range [][2]Name{
 		{"clinic-1", "clinic-l"},
 		{"clinic-1", "clinic1"},
@@ -33,12 +33,12 @@ func TestNamesThatLookAlike(t *testing.T) {
 		{"clinic-5", "clinic-s"},
 	} {
 		if pair[0].Skeleton() != pair[1].Skeleton() {
-			t.Errorf("%s and %s pass for different: %s, %s", pair[0], pair[1], pair[0].Skeleton(), pair[1].Skeleton())
+			t.Errorf("the skeletons of %s and %s differ: %s, %s", pair[0], pair[1], pair[0].Skeleton(), pair[1].Skeleton())
 		}
 	}
 	for _, pair := range [][2]Name{{"clinic-1", "clinic-3"}, {"north", "south"}, {"site-10", "site-13"}} {
 		if pair[0].Skeleton() == pair[1].Skeleton() {
-			t.Errorf("%s and %s pass for the same", pair[0], pair[1])
+			t.Errorf("%s and %s have the same skeleton", pair[0], pair[1])
 		}
 	}
 }
@@ -51,10 +51,10 @@ func TestRoles(t *testing.T) {
 	}
 	for _, text := range []string{"", "Client", "no role", "root"} {
 		if r, err := ParseRole(text); err == nil || r.Valid() {
-			t.Errorf("%q was taken for %v", text, r)
+			t.Errorf("%q was parsed as %v", text, r)
 		}
 	}
 	if Role(0).Valid() || Role(4).Valid() {
-		t.Error("there are more roles than there are")
+		t.Error("an undefined role is valid")
 	}
 }

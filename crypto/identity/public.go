@@ -16,15 +16,16 @@ const (
 	SignatureSize = ed25519.SignatureSize
 )
 
-// ErrPublicKey says that bytes are no public key that a party can have made.
+// ErrPublicKey is returned for bytes that are not the public key of an identity.
 var ErrPublicKey = errors.New("not a public key of an identity")
 
-// A PublicKey checks what a party signed. It may be compared and be a key of a map.
+// A PublicKey verifies the signatures of a party. It can be compared with == and used as
+// a map key.
 type PublicKey [PublicKeySize]byte
 
-// ParsePublicKey takes the 32 bytes of a public key. It refuses the points of small
-// order, for which one signature fits many messages: a party with such a key could
-// deny what it signed.
+// ParsePublicKey returns the public key with the given 32 bytes. It refuses points of
+// small order: under such a key one signature is valid for many messages, so that a
+// party could deny having signed a message.
 func ParsePublicKey(b []byte) (PublicKey, error) {
 	if len(b) != PublicKeySize || smallOrder(PublicKey(b)) {
 		return PublicKey{}, ErrPublicKey
@@ -46,7 +47,8 @@ func (k PublicKey) String() string { return hex.EncodeToString(k[:]) }
 // MarshalText encodes the key as String does.
 func (k PublicKey) MarshalText() ([]byte, error) { return hexText(k[:]), nil }
 
-// UnmarshalText decodes what MarshalText made, and what ParsePublicKey accepts.
+// UnmarshalText decodes the output of MarshalText. It refuses the keys that
+// ParsePublicKey refuses.
 func (k *PublicKey) UnmarshalText(text []byte) error {
 	var b [PublicKeySize]byte
 	if !fromHex(b[:], text) {
@@ -60,14 +62,15 @@ func (k *PublicKey) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// A Fingerprint names a public key: the SHA-256 of its 32 bytes.
+// A Fingerprint identifies a public key: it is the SHA-256 of the key's 32 bytes.
 type Fingerprint [sha256.Size]byte
 
-// String returns the full fingerprint, 64 hexadecimal digits, which decides.
+// String returns the full fingerprint as 64 hexadecimal digits.
 func (f Fingerprint) String() string { return hex.EncodeToString(f[:]) }
 
-// Short returns the first 64 bits in four groups, to recognise a party by: 5ff1-0c4a-….
-// Another key with the same short form can be made with much effort, so it decides nothing.
+// Short returns the first 64 bits in four groups (5ff1-0c4a-…), for people to recognise
+// a party. An attacker with enough computing power can make a key with the same short
+// form, so programs compare full fingerprints.
 func (f Fingerprint) Short() string {
 	var groups [4]string
 	for i := range groups {
@@ -82,13 +85,14 @@ func (f Fingerprint) MarshalText() ([]byte, error) { return hexText(f[:]), nil }
 // UnmarshalText decodes 64 lower-case hexadecimal digits.
 func (f *Fingerprint) UnmarshalText(text []byte) error {
 	if !fromHex(f[:], text) {
-		return errors.New("not a fingerprint: it has 64 hexadecimal digits, in lower case")
+		return errors.New("not a fingerprint: a fingerprint has 64 hexadecimal digits in lower case")
 	}
 	return nil
 }
 
-// A Pin is the SHA-256 of the subject public key info (RFC 5280, DER) of a party's key
-// for TLS. It says which key may stand at the other end of a connection.
+// A Pin identifies the key that a party uses for TLS: it is the SHA-256 of the key's
+// subject public key info (RFC 5280, DER). A connection is accepted only from a peer
+// whose key matches the pin.
 type Pin [sha256.Size]byte
 
 // String returns the pin in hexadecimal.
@@ -96,7 +100,8 @@ func (p Pin) String() string { return hex.EncodeToString(p[:]) }
 
 func hexText(b []byte) []byte { return hex.AppendEncode(nil, b) }
 
-// fromHex fills dst from lower-case digits, of which there is one way to write them.
+// fromHex decodes lower-case hexadecimal digits into dst. It reports false for upper-case
+// digits, so that every value has one encoding.
 func fromHex(dst, text []byte) bool {
 	decoded, err := hex.DecodeString(string(text))
 	if err != nil || len(decoded) != len(dst) || string(hexText(decoded)) != string(text) {
@@ -106,9 +111,9 @@ func fromHex(dst, text []byte) bool {
 	return true
 }
 
-// smallOrders are the encodings of the eight points of order 1, 2, 4 and 8, without the
-// sign of x, canonical or not (RFC 7748 section 6 warns of their like; the values follow
-// from y of a point of order 8 and p = 2²⁵⁵ − 19).
+// smallOrders lists the encodings, canonical or not, of the eight points of order 1, 2, 4
+// and 8, without the sign of x. RFC 7748 section 6 warns of similar points. The values
+// follow from y of a point of order 8 and p = 2²⁵⁵ − 19.
 var smallOrders = []string{
 	"0000000000000000000000000000000000000000000000000000000000000000",
 	"0100000000000000000000000000000000000000000000000000000000000000",
@@ -132,6 +137,6 @@ func smallOrder(k PublicKey) bool {
 
 func checkDomain(d Domain) {
 	if d == "" || strings.IndexByte(string(d), 0) >= 0 {
-		panic(fmt.Sprintf("identity: %q is no domain", string(d)))
+		panic(fmt.Sprintf("identity: domain %q is empty or contains a zero byte", string(d)))
 	}
 }

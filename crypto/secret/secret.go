@@ -1,5 +1,5 @@
-// Package secret holds bytes that must not be seen: they can be used where they are
-// asked for by name, and nowhere be printed, logged or encoded by accident.
+// Package secret holds bytes that must stay secret. A program gets them by calling Reveal
+// and cannot print, log or encode them by accident.
 package secret
 
 import (
@@ -11,24 +11,25 @@ import (
 	"log/slog"
 )
 
-// Hidden is what is seen of a secret.
+// Hidden is printed in place of a secret.
 const Hidden = "[secret]"
 
-// ErrHidden is the answer to every encoder.
-var ErrHidden = errors.New("a secret is not encoded: ask for its bytes where they are needed")
+// ErrHidden is returned to every encoder.
+var ErrHidden = errors.New("a secret cannot be encoded: call Reveal to get its bytes")
 
-// A Secret is a string of bytes that no formatting verb, logger or encoder shows. The
-// zero Secret is empty. Copies share the bytes, and are wiped together.
+// A Secret holds bytes that formatting verbs, loggers and encoders do not show. The zero
+// Secret is empty. Copies share the bytes: wiping one wipes all.
 type Secret struct {
-	// Inside a function no printer finds them. A pointer is not enough: in a field
-	// whose methods it may not call, fmt follows it for a verb that does not fit.
+	// The bytes are in a closure because fmt cannot look into one. It can follow a
+	// pointer: for an unexported field fmt does not call Format, and follows the
+	// pointer for some verbs.
 	bytes func() []byte
 }
 
-// New makes a secret of b and owns it from then on.
+// New returns a secret that contains b. The caller must not use b afterwards.
 func New(b []byte) Secret { return Secret{func() []byte { return b }} }
 
-// Random makes a secret of n bytes from the random source of the operating system.
+// Random returns a secret of n bytes from the random source of the operating system.
 func Random(n int) Secret {
 	b := make([]byte, n)
 	rand.Read(b) // never fails: crypto/rand aborts the program instead
@@ -43,11 +44,12 @@ func (s Secret) Reveal() []byte {
 	return s.bytes()
 }
 
-// Equal compares with b in a time that depends on the lengths only.
+// Equal reports whether the secret is equal to b, in a time that depends on the lengths
+// only.
 func (s Secret) Equal(b []byte) bool { return subtle.ConstantTimeCompare(s.Reveal(), b) == 1 }
 
-// Wipe overwrites the bytes with zeros. What the runtime or the processor copied
-// before, for a collection or a context switch, is out of its reach.
+// Wipe overwrites the bytes with zeros. It cannot reach copies that the runtime or the
+// processor made before, during a garbage collection or a context switch.
 func (s Secret) Wipe() { clear(s.Reveal()) }
 
 // Format prints Hidden for every verb and flag.
@@ -68,5 +70,5 @@ func (Secret) MarshalJSON() ([]byte, error) { return nil, ErrHidden }
 // MarshalText returns ErrHidden.
 func (Secret) MarshalText() ([]byte, error) { return nil, ErrHidden }
 
-// MarshalBinary returns ErrHidden, to gob as well.
+// MarshalBinary returns ErrHidden. Package gob calls it too.
 func (Secret) MarshalBinary() ([]byte, error) { return nil, ErrHidden }

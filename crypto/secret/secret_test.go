@@ -9,14 +9,14 @@ import (
 	"fedpvi/internal/testing/canary"
 )
 
-// holder has a secret where fmt may not call methods.
+// holder has secrets in unexported fields, on which fmt cannot call methods.
 type holder struct {
 	hidden Secret
 	Shown  Secret
 	inside struct{ deeper []Secret }
 }
 
-//abuse:case A17 not shown
+//abuse:case A17 formatting verbs do not show a secret
 func TestSecretsAreNotShown(t *testing.T) {
 	canaryBytes := []byte("canary-7f3e9b52c8d1a604-yranac")
 	s := New(bytes.Clone(canaryBytes))
@@ -26,10 +26,10 @@ func TestSecretsAreNotShown(t *testing.T) {
 		canary.Absent(t, canary.Shown(value), canaryBytes)
 	}
 	if s.String() != Hidden || s.GoString() != Hidden || s.LogValue().String() != Hidden {
-		t.Error("a secret does not say that it is one")
+		t.Error("a secret does not print as Hidden")
 	}
 	if !bytes.Equal(s.Reveal(), canaryBytes) {
-		t.Error("the bytes are not there for who asks for them")
+		t.Error("Reveal does not return the bytes")
 	}
 }
 
@@ -55,7 +55,7 @@ func TestSecretsAreWiped(t *testing.T) {
 	}
 	c.Wipe()
 	if !bytes.Equal(b, make([]byte, 3)) || !s.Equal(make([]byte, 3)) {
-		t.Error("bytes are left")
+		t.Error("the bytes are not zeros after Wipe")
 	}
 	var zero Secret
 	zero.Wipe()
@@ -67,6 +67,6 @@ func TestSecretsAreWiped(t *testing.T) {
 func TestRandomSecretsDiffer(t *testing.T) {
 	a, b := Random(32), Random(32)
 	if len(a.Reveal()) != 32 || a.Equal(b.Reveal()) || a.Equal(make([]byte, 32)) {
-		t.Error("two random secrets are alike, or none")
+		t.Error("random secrets are equal, zero or of the wrong length")
 	}
 }

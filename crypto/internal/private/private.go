@@ -1,5 +1,5 @@
-// Package private keeps files that only their owner may read, in directories that
-// only their owner may enter: written whole and safely on disk, or not at all.
+// Package private reads and writes files that only their owner may read, in directories
+// that only their owner may enter. A write is atomic and survives a power failure.
 package private
 
 import (
@@ -17,7 +17,7 @@ const (
 	others   = 0o077
 )
 
-// disk is what is asked of the file system, so that tests can make each step fail.
+// disk holds the operations on the file system, so that tests can make each one fail.
 type disk struct {
 	write  func(f *os.File, data []byte) error
 	sync   func(f *os.File) error
@@ -34,14 +34,14 @@ var system = disk{
 	open:   os.Open,
 }
 
-// Create writes a file that must not exist yet. Its directory is made if it is not
-// there. When Create returns, the file survives a power failure; when it fails, or
-// the power does, the path does not hold a part of it.
+// Create writes a new file and makes its directory if that does not exist. It returns an
+// error if the file exists. Once Create has returned without error, the file survives a
+// power failure. If Create or the power fails, the path never holds a part of the data.
 func Create(path string, data []byte) error {
-	return system.put(path, data, system.link) // unlike rename, link fails where a file is
+	return system.put(path, data, system.link) // unlike rename, link fails if the file exists
 }
 
-// Replace writes a file like Create, in the place of one that may be there.
+// Replace writes a file like Create and replaces an existing one.
 func Replace(path string, data []byte) error {
 	return system.put(path, data, system.rename)
 }
@@ -54,7 +54,7 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 	if err := checkDirectory(dir); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".new-*") // for the owner alone
+	f, err := os.CreateTemp(dir, ".new-*") // CreateTemp sets mode 0600
 	if err != nil {
 		return err
 	}
@@ -76,10 +76,10 @@ func (d disk) put(path string, data []byte, publish func(temporary, path string)
 	return d.syncDirectory(dir)
 }
 
-// makeDirectory makes what is missing of a path of directories, each safe on disk.
+// makeDirectory makes dir and its missing parents, and syncs each to disk.
 func (d disk) makeDirectory(dir string) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return err // or it is there, and checked as what it is
+		return err // nil if dir exists; checkDirectory examines it later
 	}
 	parent := filepath.Dir(dir)
 	if err := d.makeDirectory(parent); err != nil {
@@ -99,8 +99,9 @@ func (d disk) syncDirectory(dir string) error {
 	return errors.Join(d.sync(f), f.Close())
 }
 
-// Read returns a file of at most limit bytes, if it is an ordinary file and nobody but
-// its owner may read it or enter its directory. The error says how to make it so.
+// Read returns the content of a file of at most limit bytes. It returns an error, which
+// says how to correct the mode, unless the file is an ordinary one and only its owner
+// may read it and enter its directory.
 func Read(path string, limit int) ([]byte, error) { return system.read(path, limit) }
 
 func (d disk) read(path string, limit int) ([]byte, error) {
@@ -112,7 +113,7 @@ func (d disk) read(path string, limit int) ([]byte, error) {
 		return nil, err
 	}
 	if !named.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not an ordinary file (%s): put the file itself there, no link", path, kind(named.Mode()))
+		return nil, fmt.Errorf("%s is not an ordinary file (%s): put the file itself there, not a link", path, kind(named.Mode()))
 	}
 	f, err := d.open(path)
 	if err != nil {
@@ -124,25 +125,25 @@ func (d disk) read(path string, limit int) ([]byte, error) {
 		return nil, err
 	}
 	if !os.SameFile(named, opened) {
-		return nil, fmt.Errorf("%s was exchanged while it was opened: find out who writes there", path)
+		return nil, fmt.Errorf("%s was replaced while it was opened: find out which program writes there", path)
 	}
 	if opened.Mode().Perm()&others != 0 {
 		return nil, fmt.Errorf("%s may be read by others (mode %04o): chmod 600 %[1]s, and replace the key in it if others had access", path, opened.Mode().Perm())
 	}
 	if opened.Size() > int64(limit) {
-		return nil, fmt.Errorf("%s has %d bytes, more than the %d that it can have: it is not what it should be", path, opened.Size(), limit)
+		return nil, fmt.Errorf("%s has %d bytes, more than the limit of %d: it is probably the wrong file", path, opened.Size(), limit)
 	}
 	return readAll(f, path, limit)
 }
 
-// readAll does not trust the size that the file had a moment ago.
+// readAll reads at most limit bytes, because the file may have grown since Stat.
 func readAll(f *os.File, path string, limit int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(data) > limit {
-		return nil, fmt.Errorf("%s grows while it is read: find out who writes there", path)
+		return nil, fmt.Errorf("%s grew while it was read: find out which program writes there", path)
 	}
 	return data, nil
 }

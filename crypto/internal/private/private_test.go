@@ -13,10 +13,10 @@ import (
 
 var errDisk = errors.New("the disk says no")
 
-// own returns a path in a new directory that only its owner may enter.
+// own returns a path in a new directory of mode 0700.
 func own(t *testing.T) string { return filepath.Join(t.TempDir(), "state", "file") }
 
-func TestFilesAreForTheirOwner(t *testing.T) {
+func TestOnlyTheOwnerMayReadAFile(t *testing.T) {
 	path := own(t)
 	if err := Create(path, []byte("first")); err != nil {
 		t.Fatal(err)
@@ -41,16 +41,17 @@ func TestFilesAreForTheirOwner(t *testing.T) {
 	alone(t, path)
 }
 
-// alone fails if something else than the file is left in its directory.
+// alone fails the test if the directory of the file contains other files.
 func alone(t *testing.T, path string) {
 	t.Helper()
 	left, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(left) > 1 || len(left) == 1 && left[0].Name() != filepath.Base(path) {
-		t.Errorf("left in the directory: %v, %v", left, err)
+		t.Errorf("the directory contains %v, %v", left, err)
 	}
 }
 
-// Directories that are new, then content, then the name, then the directory that holds it.
+// New directories are synced first, then the content is written and synced, then the file
+// gets its name, and then its directory is synced.
 func TestOrderOfWriting(t *testing.T) {
 	var order []string
 	d := system
@@ -70,16 +71,16 @@ func TestOrderOfWriting(t *testing.T) {
 	}
 }
 
-func TestFailingDisk(t *testing.T) {
+func TestFailedWriteLeavesAWholeFile(t *testing.T) {
 	for name, tc := range map[string]struct {
 		breakIt func(d *disk)
-		written bool // the new content is there all the same
+		written bool // the path has the new content although put fails
 	}{
-		"half is written": {func(d *disk) {
+		"a partial write": {func(d *disk) {
 			d.write = func(f *os.File, data []byte) error { f.Write(data[:1]); return errDisk }
 		}, false},
 		"the file is not synced": {func(d *disk) { d.sync = func(*os.File) error { return errDisk } }, false},
-		"it gets no name":        {func(d *disk) { d.rename = func(string, string) error { return errDisk } }, false},
+		"the rename fails":       {func(d *disk) { d.rename = func(string, string) error { return errDisk } }, false},
 		"the directory is not synced": {func(d *disk) {
 			d.sync = func(f *os.File) error {
 				if info, err := f.Stat(); err == nil && info.IsDir() {
@@ -106,7 +107,7 @@ func TestFailingDisk(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotRead(t *testing.T) {
+func TestUnsafeFilesAreNotRead(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(path string) error
 		want   string
@@ -116,7 +117,7 @@ func TestWhatIsNotRead(t *testing.T) {
 		"others read":     {func(p string) error { return os.Chmod(p, 0o604) }, "chmod 600"},
 		"others write":    {func(p string) error { return os.Chmod(p, 0o602) }, "chmod 600"},
 		"open directory":  {func(p string) error { return os.Chmod(filepath.Dir(p), 0o750) }, "chmod 700"},
-		"too long":        {func(p string) error { return os.WriteFile(p, make([]byte, 6), 0o600) }, "6 bytes, more than the 5"},
+		"too long":        {func(p string) error { return os.WriteFile(p, make([]byte, 6), 0o600) }, "6 bytes, more than the limit of 5"},
 		"a symbolic link": {func(p string) error { return errors.Join(os.Rename(p, p+"2"), os.Symlink(p+"2", p)) }, "symbolic link"},
 		"a directory":     {func(p string) error { return errors.Join(os.Remove(p), os.Mkdir(p, 0o700)) }, "a directory"},
 		"a linked directory": {
@@ -145,7 +146,7 @@ func TestWhatIsNotRead(t *testing.T) {
 	}
 }
 
-func TestNothingIsWrittenInAnOpenDirectory(t *testing.T) {
+func TestOpenDirectoryIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -157,8 +158,8 @@ func TestNothingIsWrittenInAnOpenDirectory(t *testing.T) {
 	alone(t, path)
 }
 
-// Somebody puts another file there between the look at it and its opening.
-func TestExchangedFile(t *testing.T) {
+// Another process replaces the file between Lstat and Open.
+func TestReplacedFileIsRefused(t *testing.T) {
 	path := own(t)
 	if err := Create(path, []byte("own")); err != nil {
 		t.Fatal(err)
@@ -170,13 +171,13 @@ func TestExchangedFile(t *testing.T) {
 		}
 		return os.Open(p)
 	}
-	if got, err := d.read(path, 5); err == nil || !strings.Contains(err.Error(), "exchanged") {
+	if got, err := d.read(path, 5); err == nil || !strings.Contains(err.Error(), "replaced") {
 		t.Errorf("%q, %v", got, err)
 	}
 }
 
-// A file that is longer than its size said is not taken in.
-func TestGrowingFile(t *testing.T) {
+// A file that grows after Stat is not read.
+func TestGrowingFileIsRefused(t *testing.T) {
 	path := own(t)
 	if err := Create(path, bytes.Repeat([]byte("x"), 9)); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
-// Package wire is the one binary encoding of everything that is signed or sealed:
-// numbers of fixed width, big-endian, and byte strings behind their length. A value
-// has one encoding, and one encoding has one value.
+// Package wire defines the binary encoding of all signed and sealed messages. Numbers
+// have a fixed width and are big-endian; a byte string follows its length. Every value
+// has exactly one encoding, and every encoding one value.
 package wire
 
 import "encoding/binary"
@@ -11,26 +11,26 @@ func AppendUint16(b []byte, n uint16) []byte { return binary.BigEndian.AppendUin
 // AppendUint64 appends n in eight bytes.
 func AppendUint64(b []byte, n uint64) []byte { return binary.BigEndian.AppendUint64(b, n) }
 
-// AppendBytes appends the length of s in four bytes, and s. What is longer than four
-// bytes can say is refused by the bounds of the caller, long before.
+// AppendBytes appends the length of s in four bytes, and s. Callers limit s to far fewer
+// than 2³² bytes.
 func AppendBytes[S string | []byte](b []byte, s S) []byte {
 	return append(AppendLength(b, len(s)), s...)
 }
 
-// AppendLength appends what AppendBytes puts before so many bytes.
+// AppendLength appends n in four bytes, as AppendBytes does before a string of n bytes.
 func AppendLength(b []byte, n int) []byte { return binary.BigEndian.AppendUint32(b, uint32(n)) }
 
-// A Reader takes an encoding apart without copying or allocating. The first read
-// that fails makes all that follow fail, so that one look at Done at the end is enough.
+// A Reader decodes an encoding without copying or allocating. After a read has failed,
+// all later reads fail too, so that callers need only check Done at the end.
 type Reader struct {
 	rest   []byte
 	failed bool
 }
 
-// NewReader returns a reader of b, which it never changes.
+// NewReader returns a reader of b. The reader does not change b.
 func NewReader(b []byte) *Reader { return &Reader{rest: b} }
 
-// Take returns the next n bytes, part of what is read, or nil.
+// Take returns the next n bytes as a part of the input, or nil if fewer are left.
 func (r *Reader) Take(n int) []byte {
 	if r.failed || n < 0 || n > len(r.rest) {
 		r.failed = true
@@ -41,10 +41,10 @@ func (r *Reader) Take(n int) []byte {
 	return taken
 }
 
-// Fixed fills dst with the next bytes, or leaves it alone.
+// Fixed fills dst with the next bytes. It leaves dst unchanged if too few are left.
 func (r *Reader) Fixed(dst []byte) { copy(dst, r.Take(len(dst))) }
 
-// Uint8 returns the next byte, or 0.
+// Uint8 returns the next byte, or 0 if the read fails.
 func (r *Reader) Uint8() uint8 {
 	if b := r.Take(1); b != nil {
 		return b[0]
@@ -52,7 +52,7 @@ func (r *Reader) Uint8() uint8 {
 	return 0
 }
 
-// Uint16 returns the number in the next two bytes, or 0.
+// Uint16 returns the number in the next two bytes, or 0 if the read fails.
 func (r *Reader) Uint16() uint16 {
 	if b := r.Take(2); b != nil {
 		return binary.BigEndian.Uint16(b)
@@ -60,7 +60,7 @@ func (r *Reader) Uint16() uint16 {
 	return 0
 }
 
-// Uint64 returns the number in the next eight bytes, or 0.
+// Uint64 returns the number in the next eight bytes, or 0 if the read fails.
 func (r *Reader) Uint64() uint64 {
 	if b := r.Take(8); b != nil {
 		return binary.BigEndian.Uint64(b)
@@ -68,8 +68,9 @@ func (r *Reader) Uint64() uint64 {
 	return 0
 }
 
-// Bytes returns a byte string of at most limit bytes, part of what is read, or nil. A
-// length beyond the limit, or beyond what there is, fails before anything is made of it.
+// Bytes returns a byte string of at most limit bytes, as a part of the input. If the
+// length exceeds the limit or the rest of the input, the read fails without allocating
+// memory, and Bytes returns nil.
 func (r *Reader) Bytes(limit int) []byte {
 	n := r.Length(limit)
 	if r.failed {
@@ -78,8 +79,8 @@ func (r *Reader) Bytes(limit int) []byte {
 	return r.Take(n)
 }
 
-// Length returns how long the byte string is that follows, whose bytes need not be there, or 0. A
-// length beyond the limit fails.
+// Length reads the length of a byte string and not its bytes, which need not be in the
+// input. If the length exceeds the limit, the read fails and Length returns 0.
 func (r *Reader) Length(limit int) int {
 	b := r.Take(4)
 	if b == nil {
@@ -93,10 +94,11 @@ func (r *Reader) Length(limit int) int {
 	return int(n)
 }
 
-// Len returns how many bytes are left.
+// Len returns the number of bytes that are left.
 func (r *Reader) Len() int { return len(r.rest) }
 
-// Fail makes the reader fail: what was read has the right form and no meaning.
+// Fail makes the reader fail. Callers use it for values that are well formed but not
+// valid.
 func (r *Reader) Fail() { r.failed = true }
 
 // Failed reports whether a read failed.

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestReaderReturnsAppendedValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		small, large := rapid.Uint16().Draw(t, "small"), rapid.Uint64().Draw(t, "large")
 		text, fixed := rapid.SliceOf(rapid.Byte()).Draw(t, "text"), rapid.SliceOfN(rapid.Byte(), 7, 7).Draw(t, "fixed")
@@ -16,25 +16,25 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 
 		r := NewReader(b)
 		if got := r.Uint16(); got != small {
-			t.Errorf("%d was read for %d", got, small)
+			t.Errorf("read %d, want %d", got, small)
 		}
 		if got := r.Uint64(); got != large {
-			t.Errorf("%d was read for %d", got, large)
+			t.Errorf("read %d, want %d", got, large)
 		}
 		if got := r.Bytes(len(text)); !bytes.Equal(got, text) {
-			t.Errorf("%x was read for %x", got, text)
+			t.Errorf("read %x, want %x", got, text)
 		}
 		got := make([]byte, 7)
 		if r.Done() || r.Len() != 7 {
-			t.Error("it says it is done before the end")
+			t.Error("Done before the end of the input")
 		}
 		if r.Fixed(got); !bytes.Equal(got, fixed) || !r.Done() {
-			t.Errorf("%x was read for %x", got, fixed)
+			t.Errorf("read %x, want %x", got, fixed)
 		}
 	})
 }
 
-func TestWhatIsNotThereFails(t *testing.T) {
+func TestReadsBeyondTheEndFail(t *testing.T) {
 	text := AppendBytes(nil, "four")
 	for name, read := range map[string]func(r *Reader){
 		"too long for the limit": func(r *Reader) { r.Bytes(3) },
@@ -52,10 +52,10 @@ func TestWhatIsNotThereFails(t *testing.T) {
 			t.Errorf("%s: did not fail", name)
 		}
 		if r.Take(0) != nil || r.Done() {
-			t.Errorf("%s: the reader forgot that it failed", name)
+			t.Errorf("%s: a read succeeded after a failed one", name)
 		}
 	}
 	if r := NewReader([]byte{0xff, 0xff, 0xff, 0xff, 1}); r.Bytes(1<<31-1) != nil || !r.Failed() {
-		t.Error("a length of four gigabytes was taken")
+		t.Error("a length of four gigabytes was accepted")
 	}
 }
