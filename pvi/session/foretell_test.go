@@ -42,10 +42,10 @@ func TestPlansAreForetold(t *testing.T) {
 				h.next()
 				first := h.said[len(h.said)-1]
 				if c.never != (foretold == nil) || !c.never && !bytes.Equal(foretold, first.Body) {
-					t.Fatalf("question %d: %d bytes are foretold, and the plan has %d", first.Plan, len(foretold), len(first.Body))
+					t.Fatalf("plan %d: %d bytes are foretold, and the plan has %d", first.Plan, len(foretold), len(first.Body))
 				}
 				if h.sites[0].Foretell() != nil {
-					t.Errorf("question %d is open, and another one is foretold", first.Plan)
+					t.Errorf("plan %d is open, and another one is foretold", first.Plan)
 				}
 				plans++
 				for m, site := range h.sites {
@@ -62,7 +62,7 @@ func TestPlansAreForetold(t *testing.T) {
 				}
 			}
 			if h.sites[0].Foretell() != nil {
-				t.Error("a question after the last is foretold")
+				t.Error("a plan after the last is foretold")
 			}
 		})
 	}

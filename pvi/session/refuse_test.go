@@ -30,9 +30,9 @@ func TestServerRefuses(t *testing.T) {
 		}
 		refused(t, "another's release", `sent a release of client "c00"`, h.server, collect("c01", ask, a.Release))
 		refused(t, "a stranger", "sent a release of client", h.server, collect("c07", ask, a.Release))
-		refused(t, "an earlier question", "is not open", h.server, collect("c00", ask-1, a.Release))
-		refused(t, "a later question", "is not open", h.server, collect("c00", ask+1, a.Release))
-		refused(t, "no question", "is not open", h.server, collect("c00", 0, a.Release))
+		refused(t, "an earlier plan", "is not open", h.server, collect("c00", ask-1, a.Release))
+		refused(t, "a later plan", "is not open", h.server, collect("c00", ask+1, a.Release))
+		refused(t, "no plan", "is not open", h.server, collect("c00", 0, a.Release))
 		refused(t, "a part", "cannot be read", h.server, collect("c00", ask, a.Release[:len(a.Release)-1]))
 		refused(t, "more", "cannot be read", h.server, collect("c00", ask, append(slices.Clone(a.Release), 0)))
 		refused(t, "nothing", "cannot be read", h.server, collect("c00", ask, nil))
@@ -50,7 +50,7 @@ func TestServerRefuses(t *testing.T) {
 		refused(t, "a release twice", "has answered", h.server, collect("c00", ask, a.Release))
 		refused(t, "closing another", "is not open", h.server, func() error { _, err := h.server.Close(ask + 1); return err })
 		if _, ok := h.server.Next(); ok {
-			t.Error("a question is asked while one is open")
+			t.Error("a second plan is made while one is open")
 		}
 		e, err := h.server.Collect("c01", ask, b.Release)
 		if err != nil || e == nil {
@@ -58,7 +58,7 @@ func TestServerRefuses(t *testing.T) {
 		}
 		h.say(e)
 		if h.server.Waiting(ask) != nil || len(h.server.Open()) > 0 {
-			t.Error("it waits for a question that has an outcome")
+			t.Error("it waits for a plan that has an outcome")
 		}
 	}
 }
@@ -83,7 +83,7 @@ func TestSiteRefuses(t *testing.T) {
 		plan, _ := h.server.Next()
 		refused(t, "an outcome before its plan", "", site, follow(Entry{outcomeKind(site), plan.Plan, plan.Body}))
 		refused(t, "a later plan", "", site, follow(Entry{plan.Kind, plan.Plan + 1, plan.Body}))
-		refused(t, "a plan of no question", "is none of", site, follow(Entry{plan.Kind, 0, plan.Body}))
+		refused(t, "plan 0", "is none of", site, follow(Entry{plan.Kind, 0, plan.Body}))
 		refused(t, "a plan after the last", "is none of", site, follow(Entry{plan.Kind, all + 1, plan.Body}))
 		refused(t, "an unknown kind", "has an entry of kind", site, follow(Entry{"end", plan.Plan, plan.Body}))
 		refused(t, "another digest", "is for ", site, follow(Entry{plan.Kind, plan.Plan, flipped(plan.Body, 3)}))
@@ -96,7 +96,7 @@ func TestSiteRefuses(t *testing.T) {
 		}
 		h.say(&plan)
 		refused(t, "a plan twice", "came where plan", site, follow(plan))
-		refused(t, "an outcome of a later question", "", site, follow(Entry{outcomeKind(site), plan.Plan + 1, plan.Body}))
+		refused(t, "an outcome of a later plan", "", site, follow(Entry{outcomeKind(site), plan.Plan + 1, plan.Body}))
 		a, b := h.answer(0), h.answer(1)
 		refused(t, "a second answer", "no plan names this client", site, func() error { _, err := site.Answer(seeded.Stream(2, "again")); return err })
 		for m, release := range [][]byte{a.Release, b.Release} {
@@ -109,7 +109,7 @@ func TestSiteRefuses(t *testing.T) {
 			}
 			refused(t, "an outcome with another digest", "is for ", site, follow(Entry{e.Kind, e.Plan, flipped(e.Body, 3)}))
 			refused(t, "half an outcome", "cannot be read", site, follow(Entry{e.Kind, e.Plan, e.Body[:len(e.Body)-1]}))
-			refused(t, "an outcome of another question", "", site, follow(Entry{e.Kind, e.Plan - 1, e.Body}))
+			refused(t, "an outcome of another plan", "", site, follow(Entry{e.Kind, e.Plan - 1, e.Body}))
 			refused(t, "an outcome beyond the mechanism", "beyond what", site, follow(Entry{e.Kind, e.Plan, farOff(e.Body)}))
 			h.say(e)
 			refused(t, "an outcome twice", "is not open", site, follow(*e))
@@ -144,12 +144,12 @@ func TestCountedWithoutAnAnswer(t *testing.T) {
 // A second plan that names the client before the first has an outcome is a lie.
 //
 //abuse:case A02 refused
-func TestAskedTwice(t *testing.T) {
+func TestSecondPlanIsRefused(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", ""), 2)
 	h.next()
 	p := h.server.course.protocol
 	lie := wire.AppendPlan(nil, &pvi.Plan{Protocol: p.Digest(), Number: 3, Lambda: h.server.rounds.Lambda(), Participants: h.roster[:1]})
-	refused(t, "a second question", "names client", h.sites[0], func() error { return h.sites[0].Follow(Entry{Plan, 3, lie}) })
+	refused(t, "a second plan", "names client", h.sites[0], func() error { return h.sites[0].Follow(Entry{Plan, 3, lie}) })
 	if err := h.sites[1].Follow(Entry{Plan, 3, lie}); err != nil {
 		t.Errorf("it is for others: %v", err)
 	}
@@ -244,7 +244,7 @@ func TestFewestInEveryPhase(t *testing.T) {
 	h := newHouse(t, st, 3)
 	for !h.server.Done() {
 		if n := h.server.Fewest(); n != 2 {
-			t.Fatalf("%d answers are enough for question %d", n, len(h.said)/2+1)
+			t.Fatalf("%d answers are enough for plan %d", n, len(h.said)/2+1)
 		}
 		h.round()
 	}

@@ -160,7 +160,7 @@ func TestFailedAnswerIsCharged(t *testing.T) {
 	}
 	for _, s := range []*Site{site, again} {
 		if _, ok := s.Pending(); ok {
-			t.Error("the question is still to be answered")
+			t.Error("the plan is still to be answered")
 		}
 		refused(t, "a second answer", "no plan names this client", s, func() error { _, err := s.Answer(seeded.Stream(1, "again")); return err })
 	}
@@ -168,6 +168,6 @@ func TestFailedAnswerIsCharged(t *testing.T) {
 	h.close(1)
 	h.next()
 	if quote, err := again.Quote(); err != nil || len(quote) == 0 {
-		t.Errorf("the next question costs %v, %v", quote, err)
+		t.Errorf("the next plan costs %v, %v", quote, err)
 	}
 }

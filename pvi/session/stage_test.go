@@ -36,7 +36,7 @@ func TestAllFindTheSame(t *testing.T) {
 		}
 		soFar, all := h.server.Plans()
 		if soFar != c.asks || all != c.asks || len(h.said) != 2*c.asks {
-			t.Errorf("%s: %d questions of %d, %d entries, want %d questions", c.name, soFar, all, len(h.said), c.asks)
+			t.Errorf("%s: %d plans of %d, %d entries, want %d plans", c.name, soFar, all, len(h.said), c.asks)
 		}
 		r, err := h.server.Result()
 		if err != nil {
@@ -98,11 +98,11 @@ func TestModel(t *testing.T) {
 	h.next()
 	first, _ := h.server.ModelOf(1)
 	if first != h.server.Model() {
-		t.Error("the first question is of another state than the study's")
+		t.Error("the first plan is of another state than the study's")
 	}
 	h.send(2)
 	if model, ok := h.server.ModelOf(1); !ok || model != first || h.server.Model() == first {
-		t.Error("an outcome moved the state of an open question, or not that of the study")
+		t.Error("an outcome moved the state of an open plan, or not that of the study")
 	}
 	if h.sites[0].Model() != first {
 		t.Error("a client is asked at another state")
@@ -111,7 +111,7 @@ func TestModel(t *testing.T) {
 		t.Error("a client answers at another state")
 	}
 	if _, ok := h.server.ModelOf(3); ok {
-		t.Error("a question with an outcome has a state")
+		t.Error("a plan with an outcome has a state")
 	}
 	if h.sites[0].Model() != [32]byte{} {
 		t.Error("nothing is asked, of some state")
@@ -204,7 +204,7 @@ func TestEndedWithoutTheClient(t *testing.T) {
 	h.send(1)
 	h.close(1)
 	if _, ok := h.sites[0].Pending(); ok || len(h.sites[0].queue) > 0 {
-		t.Error("a question with an outcome is still to be answered, or outcomes still wait")
+		t.Error("a plan with an outcome is still to be answered, or outcomes still wait")
 	}
 	if !slices.Equal(h.sites[0].rounds.Lambda(), h.server.rounds.Lambda()) {
 		t.Error("the client is elsewhere")
@@ -233,7 +233,7 @@ func TestAway(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, ok := away.Pending(); ok != (e.Kind == Plan) {
-			t.Errorf("after the %s of question %d: asked is %t", e.Kind, e.Plan, ok)
+			t.Errorf("after the %s of plan %d: asked is %t", e.Kind, e.Plan, ok)
 		}
 	}
 	h.sites[2] = away

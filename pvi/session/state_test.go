@@ -33,12 +33,12 @@ func TestStateGoesTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, edit := range map[string]func(*siteState){
-		"a question that asks another":  func(v *siteState) { v.Pending = &next },
-		"a question that ended":         func(v *siteState) { v.Pending.Plan = 3 },
+		"a plan that asks another":      func(v *siteState) { v.Pending = &next },
+		"a plan that ended":             func(v *siteState) { v.Pending.Plan = 3 },
 		"an outcome to be answered":     func(v *siteState) { v.Pending.Kind = Outcome },
-		"an open question forgotten":    func(v *siteState) { v.Open = v.Open[1:] },
-		"an open question too many":     func(v *siteState) { v.Open = []int{1, 2, 3, 4} },
-		"open questions out of order":   func(v *siteState) { v.Open[0], v.Open[1] = v.Open[1], v.Open[0] },
+		"an open plan forgotten":        func(v *siteState) { v.Open = v.Open[1:] },
+		"an open plan too many":         func(v *siteState) { v.Open = []int{1, 2, 3, 4} },
+		"open plans out of order":       func(v *siteState) { v.Open[0], v.Open[1] = v.Open[1], v.Open[0] },
 		"more asked than there are":     func(v *siteState) { v.Planned = 100 },
 		"an outcome that does not wait": func(v *siteState) { v.Queue = nil },
 		"an outcome that waits twice":   func(v *siteState) { v.Queue = append(v.Queue, v.Queue[0]) },
@@ -51,14 +51,14 @@ func TestStateGoesTogether(t *testing.T) {
 		}
 	}
 	for what, edit := range map[string]func(*serverState){
-		"a question that ended is open": func(v *serverState) { v.Models[3] = v.Models[1]; delete(v.Models, 1) },
-		"an open question forgotten":    func(v *serverState) { delete(v.Models, 1) },
-		"an open question that is none": func(v *serverState) { v.Models[0] = v.Models[1]; delete(v.Models, 1) },
-		"a hash that is none":           func(v *serverState) { v.Models[1] = v.Models[1][1:] },
-		"more ended than have":          func(v *serverState) { v.Closed++; v.Planned++ },
-		"fewer asked than ended":        func(v *serverState) { v.Planned, v.Closed, v.Models = -1, -1, nil },
-		"a last round's outcome":        func(v *serverState) { v.Ending = []byte{1} },
-		"another study":                 func(v *serverState) { v.Study[0]++ },
+		"a plan that ended is open": func(v *serverState) { v.Models[3] = v.Models[1]; delete(v.Models, 1) },
+		"an open plan forgotten":    func(v *serverState) { delete(v.Models, 1) },
+		"an open plan that is none": func(v *serverState) { v.Models[0] = v.Models[1]; delete(v.Models, 1) },
+		"a hash that is none":       func(v *serverState) { v.Models[1] = v.Models[1][1:] },
+		"more ended than have":      func(v *serverState) { v.Closed++; v.Planned++ },
+		"fewer asked than ended":    func(v *serverState) { v.Planned, v.Closed, v.Models = -1, -1, nil },
+		"a last round's outcome":    func(v *serverState) { v.Ending = []byte{1} },
+		"another study":             func(v *serverState) { v.Study[0]++ },
 	} {
 		if restoreServer(edited(t, server, edit)) == nil {
 			t.Errorf("%s: a server was restored", what)
@@ -86,15 +86,15 @@ func edited[V any](t *testing.T, b []byte, edit func(*V)) []byte {
 }
 
 // A release for another plan than its envelope names is an answer to neither.
-func TestAnswerToAnotherQuestion(t *testing.T) {
+func TestAnswerToAnotherPlan(t *testing.T) {
 	h := newHouse(t, planeStudy(t, noPrivacy, "schedule = \"asynchronous\"\ndamping = 0.5", ""), 2)
 	h.next()
 	a := h.answer(0)
-	refused(t, "an answer to question 1 for question 2", "another plan than its envelope names", h.server, func() error {
+	refused(t, "an answer to plan 1 for plan 2", "another plan than its envelope names", h.server, func() error {
 		_, err := h.server.Collect(h.roster[0], 2, a.Release)
 		return err
 	})
 	if w := h.server.Waiting(1); len(w) != 1 || w[0] != pvi.ClientID("c00") {
-		t.Errorf("question 1 waits for %v", w)
+		t.Errorf("plan 1 waits for %v", w)
 	}
 }
