@@ -189,7 +189,7 @@ var gateFaults = []fault{
 	}}},
 	{"dropped-share", "a dropped noise share", []edit{{
 		file: "pvi/site.go", anchor: siteRelease, before: `
-	if planted.Is("dropped-share") && s.id == p.roster[0] {
+	if planted.Is("dropped-share") && s.id == p.roster.Clients[0] {
 		var m method.Memory
 		s.client.Save(&m)
 		copy(dst, m.Proposed)
