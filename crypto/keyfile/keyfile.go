@@ -1,11 +1,12 @@
-// Package keyfile keeps one private key in one file of text that its owner can read
-// and nobody else can: comment lines for people, then a line of three words.
+// Package keyfile stores a private key in a text file that only its owner can read. The
+// file has comment lines for people, then one line of three words.
 //
 //	# What this key is for, and what to do with the file.
 //	fedpvi-identity-key v1 AAECAwQ…
 //
-// The third word is the key in base64 (RFC 4648 section 5, unpadded), with eight bytes
-// of a checksum after it, so that a damaged file is refused and not taken for another key.
+// The third word is the key and a checksum of eight bytes in base64 (RFC 4648 section 5,
+// unpadded). The checksum detects damage, so that a damaged file is not read as another
+// key.
 package keyfile
 
 import (
@@ -27,21 +28,21 @@ const (
 	maxFile      = 16 << 10
 )
 
-// Reasons for which the content of a file is refused.
+// Load returns these errors for malformed files.
 var (
-	errForm     = errors.New("it is not one line with a kind, a version and a key after lines of comment: it was changed; restore it from a backup")
-	errVersion  = errors.New("its version is not " + version + ": a newer program wrote it, use that one")
-	errChecksum = errors.New("the key does not fit its checksum: the file is damaged; restore it from a backup")
+	errForm     = errors.New("malformed: after comments it must have one line with a kind, a version and a key; restore it from a backup")
+	errVersion  = errors.New("its version is not " + version + ": use the newer program that wrote it")
+	errChecksum = errors.New("the checksum of the key is wrong: the file is damaged; restore it from a backup")
 )
 
 var encoding = base64.RawURLEncoding.Strict()
 
-// Create writes key, which is of the kind named, to a new file. It refuses a path where
-// something is: no key is ever overwritten. The comment may have several lines and
-// must not have the key in it.
+// Create writes a key of the given kind to a new file. It returns an error if the path
+// exists, so that it never overwrites a key. The comment may have several lines and must
+// not contain the key. The key has at most 4 KiB.
 func Create(path, kind, comment string, key []byte) error {
 	if len(key) > maxKey {
-		return fmt.Errorf("a key of %d bytes: at most %d fit in a key file", len(key), maxKey)
+		return fmt.Errorf("the key has %d bytes: a key file holds at most %d", len(key), maxKey)
 	}
 	text := encode(kind, comment, key)
 	defer clear(text)
@@ -51,8 +52,8 @@ func Create(path, kind, comment string, key []byte) error {
 	return nil
 }
 
-// Load reads a key of the kind named. It refuses a file, or a directory, that is
-// open to others, a link, and what is not exactly what Create wrote but for comments.
+// Load reads a key of the given kind. It refuses links, files and directories that are
+// open to others, and files that differ from the output of Create in more than comments.
 func Load(path, kind string) (secret.Secret, error) {
 	text, err := private.Read(path, maxFile)
 	if err != nil {
@@ -68,7 +69,7 @@ func Load(path, kind string) (secret.Secret, error) {
 
 func encode(kind, comment string, key []byte) []byte {
 	var b bytes.Buffer
-	b.Grow(maxFile) // no copies are left behind
+	b.Grow(maxFile) // the buffer must not grow, which would leave copies of the key in memory
 	for line := range strings.Lines(comment) {
 		b.WriteString("# " + strings.TrimSuffix(line, "\n") + "\n")
 	}
@@ -92,12 +93,12 @@ func decode(kind string, text []byte) ([]byte, error) {
 		return nil, errForm
 	}
 	if string(words[0]) != kind {
-		return nil, fmt.Errorf("it is not of kind %s: name another file", kind)
+		return nil, fmt.Errorf("its kind is not %s: give the path of another file", kind)
 	}
 	if string(words[1]) != version {
 		return nil, errVersion
 	}
-	// The decoder would pass over these.
+	// The decoder ignores these characters.
 	if bytes.ContainsAny(words[2], "\r\n") {
 		return nil, errForm
 	}
@@ -113,8 +114,8 @@ func decode(kind string, text []byte) ([]byte, error) {
 	return key, nil
 }
 
-// checksum tells a damaged key, and one of another kind, from a whole one. It hides
-// nothing: it stands beside the key.
+// checksum returns the checksum of a key of the given kind. It detects damage and a
+// changed kind. It need not hide the key, because it is stored next to it.
 func checksum(kind string, key []byte) []byte {
 	h := sha256.New()
 	h.Write([]byte(kind + "\x00" + version + "\x00"))

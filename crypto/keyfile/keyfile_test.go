@@ -21,12 +21,12 @@ func count(n int) []byte {
 	return key
 }
 
-// The text of a key file, as it was fixed in version 1. The word was made with hashlib and
-// base64 of Python.
+// known is a key file of version 1. Its third word was made with Python's hashlib and
+// base64.
 const known = "# for tests\n# and for nothing else\n" +
 	"fedpvi-test-key v1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8WoFfqttFWyw\n"
 
-func TestKnownText(t *testing.T) {
+func TestFormatOfVersion1(t *testing.T) {
 	if got := encode(kind, "for tests\nand for nothing else", count(32)); string(got) != known {
 		t.Errorf("the format changed:\n%s", got)
 	}
@@ -35,7 +35,7 @@ func TestKnownText(t *testing.T) {
 	}
 }
 
-func TestKeysAreKept(t *testing.T) {
+func TestCreatedKeyIsLoaded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys", "test.key")
 	key := count(32)
 	if err := Create(path, kind, "a comment", key); err != nil {
@@ -48,20 +48,20 @@ func TestKeysAreKept(t *testing.T) {
 		t.Error("a key was overwritten")
 	}
 	if _, err := Load(path+"2", kind); err == nil {
-		t.Error("a key that is not there was loaded")
+		t.Error("a missing key file was loaded")
 	}
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Load(path, kind); err == nil || !strings.Contains(err.Error(), "chmod 600") {
-		t.Errorf("a key that all may read: %v", err)
+		t.Errorf("a key file that others may read: %v", err)
 	}
 	if err := Create(path+"3", kind, "", make([]byte, maxKey+1)); err == nil {
-		t.Error("a key of any length is taken")
+		t.Error("a key that is too long was accepted")
 	}
 }
 
-func TestMalformedFiles(t *testing.T) {
+func TestMalformedFilesAreRefused(t *testing.T) {
 	line := known[strings.Index(known, kind):]
 	for name, text := range map[string]string{
 		"empty":                 "",
@@ -85,24 +85,24 @@ func TestMalformedFiles(t *testing.T) {
 		"a key that is too big": kind + " v1 " + strings.Repeat("A", 2*maxKey) + "\n",
 	} {
 		if key, err := decode(kind, []byte(text)); err == nil {
-			t.Errorf("%s: taken for a key of %d bytes", name, len(key))
+			t.Errorf("%s: read as a key of %d bytes", name, len(key))
 		}
 	}
 }
 
-// No byte of the line can change without notice, nor the key be cut.
-func TestEveryByteCounts(t *testing.T) {
+// A key file with a changed bit or without its last bytes is refused.
+func TestEveryChangedBitIsDetected(t *testing.T) {
 	start := strings.Index(known, kind)
 	for i := start; i < len(known); i++ {
 		for bit := range 8 {
 			text := []byte(known)
 			text[i] ^= 1 << bit
 			if _, err := decode(kind, text); err == nil {
-				t.Fatalf("bit %d of byte %d was changed and nobody noticed", bit, i)
+				t.Fatalf("the file was accepted with bit %d of byte %d changed", bit, i)
 			}
 		}
 		if _, err := decode(kind, []byte(known[:i])); err == nil {
-			t.Fatalf("%d bytes were missing and nobody noticed", len(known)-i)
+			t.Fatalf("the file was accepted without its last %d bytes", len(known)-i)
 		}
 	}
 }

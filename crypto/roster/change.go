@@ -7,23 +7,24 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// Reasons to refuse a next version.
+// Compare and InForce return these errors for a version that cannot follow a roster.
 var (
-	ErrSuccession = errors.New("not the version after this roster: the study, the version or the hash of the one before is another")
-	// ErrCoordinator says that a study does not change hands.
-	ErrCoordinator = errors.New("a roster with another coordinator: a study keeps the one that its parties joined")
-	ErrAcceptance  = errors.New("an acceptance that is not of a party of the roster before, or whose signature is wrong, or that is there twice")
+	ErrSuccession = errors.New("not the next version of the roster: its study, version or previous hash is wrong")
+	// ErrCoordinator is returned because the coordinator of a study never changes.
+	ErrCoordinator = errors.New("the roster names another coordinator: the coordinator of a study cannot change")
+	ErrAcceptance  = errors.New("an acceptance of the roster is invalid: it is not from a party of the previous version, its signature is wrong, or it is there twice")
 )
 
-// A Change is what the next version of a roster does, for a party to judge.
+// A Change lists the differences between a roster and its next version. A party examines
+// them before it accepts.
 type Change struct {
-	Joined  []Entry // with a key that was not there
-	Left    []Entry // with a key that is not there any more
-	Renewed []Entry // with the same key, and another name, pin or recipient
+	Joined  []Entry // their keys are new
+	Left    []Entry // their keys are not in the next version
+	Renewed []Entry // same key, but another name, role, pin or recipient
 }
 
-// Compare returns what next changes, if it is the version after r with the same
-// coordinator.
+// Compare returns the changes from r to next. It returns an error if next is not the
+// version after r or has another coordinator.
 func (r *Roster) Compare(next *Roster) (Change, error) {
 	if next.Study != r.Study || next.Version != r.Version+1 || next.Previous != r.Hash() {
 		return Change{}, ErrSuccession
@@ -55,14 +56,15 @@ type Acceptance struct {
 	Signature [identity.SignatureSize]byte
 }
 
-// Accept consents to next. Who signs has looked at what Compare returns.
+// Accept returns the signer's consent to next. The signer should first examine the
+// changes that Compare returns.
 func Accept(signer *identity.Identity, next *Roster) Acceptance {
 	hash := next.Hash()
 	return Acceptance{signer.Fingerprint(), signer.Sign(acceptDomain, hash[:])}
 }
 
-// InForce reports whether next may take the place of r: it is the version after, and
-// every party of r that is still in it has accepted. The coordinator accepts by signing.
+// InForce returns nil if next may replace r: next is the version after r, and every
+// client that is in both has accepted. The coordinator accepts by signing the roster.
 func (r *Roster) InForce(next *Roster, acceptances []Acceptance) error {
 	if _, err := r.Compare(next); err != nil {
 		return err
@@ -79,7 +81,7 @@ func (r *Roster) InForce(next *Roster, acceptances []Acceptance) error {
 	for _, e := range r.Entries {
 		_, stays := next.Find(e.Key.Fingerprint())
 		if e.Role == identity.Client && stays && !accepted[e.Key.Fingerprint()] {
-			return fmt.Errorf("the roster of version %d waits for the consent of %s", next.Version, e.Name)
+			return fmt.Errorf("version %d of the roster waits for the consent of %s", next.Version, e.Name)
 		}
 	}
 	return nil

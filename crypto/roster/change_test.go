@@ -26,14 +26,14 @@ func accepted(n *Roster, parties ...party) []Acceptance {
 	return all
 }
 
-//abuse:case P10 in force when all who stay have signed
+//abuse:case P10 a new roster comes into force when all clients that stay have accepted it
 func TestChangesNeedConsent(t *testing.T) {
 	parties := newParties(t)
 	north, hub, east, south := parties[0], parties[1], parties[2], parties[3]
 	r := newRoster(t, parties...)
 	west := newParty(t, "west", identity.Client)
 	renewed := entryOf(t, north.Identity, "north", identity.Client)
-	// west joins, south leaves, north has new keys for TLS and sealing.
+	// west joins, south leaves, and north has new keys for TLS and sealing.
 	n := next(t, r, []Entry{hub.entry, renewed, east.entry, west.entry})
 	if n.Version != 2 || n.Previous != r.Hash() {
 		t.Errorf("version %d after %x", n.Version, n.Previous)
@@ -47,15 +47,15 @@ func TestChangesNeedConsent(t *testing.T) {
 		acceptances []Acceptance
 		want        string
 	}{
-		"all who stay":           {accepted(n, north, east), ""},
-		"with one who leaves":    {accepted(n, north, east, south), ""},
-		"with the coordinator":   {accepted(n, north, east, hub), ""},
-		"one is missing":         {accepted(n, north), "waits for the consent of east"},
-		"nobody":                 {nil, "waits for the consent of east"},
-		"one accepts twice":      {accepted(n, north, north), ErrAcceptance.Error()},
-		"one accepts another":    {append(accepted(r, north), accepted(n, east)...), ErrAcceptance.Error()},
-		"the new one":            {accepted(n, north, west), ErrAcceptance.Error()},
-		"in the name of another": {[]Acceptance{accepted(n, north)[0], {east.Fingerprint(), Accept(west.Identity, n).Signature}}, ErrAcceptance.Error()},
+		"all that stay":               {accepted(n, north, east), ""},
+		"and one that leaves":         {accepted(n, north, east, south), ""},
+		"and the coordinator":         {accepted(n, north, east, hub), ""},
+		"one is missing":              {accepted(n, north), "waits for the consent of east"},
+		"no acceptance":               {nil, "waits for the consent of east"},
+		"one accepts twice":           {accepted(n, north, north), ErrAcceptance.Error()},
+		"one accepts another version": {append(accepted(r, north), accepted(n, east)...), ErrAcceptance.Error()},
+		"the new party":               {accepted(n, north, west), ErrAcceptance.Error()},
+		"in the name of another":      {[]Acceptance{accepted(n, north)[0], {east.Fingerprint(), Accept(west.Identity, n).Signature}}, ErrAcceptance.Error()},
 	} {
 		err := r.InForce(n, tc.acceptances)
 		if (tc.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tc.want) {
@@ -64,7 +64,7 @@ func TestChangesNeedConsent(t *testing.T) {
 	}
 }
 
-func TestSuccession(t *testing.T) {
+func TestOnlyTheNextVersionMayFollow(t *testing.T) {
 	parties := newParties(t)
 	r := newRoster(t, parties...)
 	good := next(t, r, entries(parties...))
@@ -74,9 +74,9 @@ func TestSuccession(t *testing.T) {
 	third := next(t, good, entries(parties...))
 	other := newRoster(t, parties[:3]...)
 	for name, n := range map[string]*Roster{
-		"itself":             r,
-		"a version left out": third,
-		"after another":      next(t, other, entries(parties...)),
+		"itself":               r,
+		"a version left out":   third,
+		"after another roster": next(t, other, entries(parties...)),
 	} {
 		if _, err := r.Compare(n); !errors.Is(err, ErrSuccession) {
 			t.Errorf("%s: %v", name, err)
@@ -88,7 +88,7 @@ func TestSuccession(t *testing.T) {
 	skipped := *good
 	skipped.Version = 3
 	if _, err := r.Compare(&skipped); !errors.Is(err, ErrSuccession) {
-		t.Errorf("a number left out: %v", err)
+		t.Errorf("a skipped version number: %v", err)
 	}
 	foreign := *good
 	foreign.Study = Hash{9}

@@ -1,10 +1,11 @@
-// Package roster is the list of the parties of a study: who they are, with which keys
-// they sign, connect and open what is sealed for them.
+// Package roster implements the list of the parties of a study, with the keys that they
+// use to sign, to connect and to open sealed messages.
 //
-// Every party signs its own entry, which shows that it has the key and agrees to be in
-// this study under this name and role; the coordinator signs the whole. A change is a
-// new version that names the one before, and comes into force when the parties that stay
-// have accepted it: nobody joins a study behind the back of those who are in it.
+// Every party signs its own entry. The signature shows that the party has the key and
+// consents to be in this study under this name and role. The coordinator signs the whole
+// roster. A change makes a new version, which has the hash of the previous one. It comes
+// into force when the parties that stay have accepted it, so that a party cannot join
+// without their knowledge.
 package roster
 
 import (
@@ -29,35 +30,35 @@ type Entry struct {
 	Name      identity.Name
 	Role      identity.Role // client or coordinator
 	Key       identity.PublicKey
-	Pin       identity.Pin   // of its key for TLS
-	Recipient seal.Recipient // opens what is sealed for it
-	// Signature is the party's own, over the study and all of the above.
+	Pin       identity.Pin   // of the party's TLS key
+	Recipient seal.Recipient // public key for messages sealed for the party
+	// Signature is the party's own, over the study and all fields above.
 	Signature [identity.SignatureSize]byte
 }
 
-// NewEntry makes the entry of the signer in a study.
+// NewEntry returns the signed entry of the signer in a study.
 func NewEntry(signer *identity.Identity, study Hash, name identity.Name, role identity.Role, pin identity.Pin, recipient seal.Recipient) (Entry, error) {
 	e := Entry{Name: name, Role: role, Key: signer.Public(), Pin: pin, Recipient: recipient}
 	e.Signature = signer.Sign(entryDomain, e.statement(study))
 	return e, e.Check(study)
 }
 
-// Check reports what is wrong with an entry for a study.
+// Check returns an error if the entry is not valid for the study.
 func (e Entry) Check(study Hash) error {
 	if _, err := identity.ParseName(string(e.Name)); err != nil {
 		return err
 	}
 	if e.Role != identity.Client && e.Role != identity.Coordinator {
-		return errors.New("an entry of a roster is of a client or the coordinator")
+		return errors.New("the role of a roster entry must be client or coordinator")
 	}
 	if e.Pin == (identity.Pin{}) {
-		return errors.New("an entry of a roster has no pin of a key for TLS")
+		return errors.New("a roster entry has no pin of a TLS key")
 	}
 	if e.Recipient == (seal.Recipient{}) {
-		return errors.New("an entry of a roster has no recipient to seal for")
+		return errors.New("a roster entry has no recipient key for sealed messages")
 	}
 	if !e.Key.Verify(entryDomain, e.statement(study), e.Signature) {
-		return errors.New("an entry of a roster is not signed by its own key for this study")
+		return errors.New("a roster entry is not signed with its own key for this study")
 	}
 	return nil
 }
@@ -71,10 +72,10 @@ func (e Entry) appendUnsigned(b []byte) []byte {
 	return append(b, e.Recipient.String()...)
 }
 
-// Bytes returns the entry in its one encoding.
+// Bytes returns the encoding of the entry.
 func (e Entry) Bytes() []byte { return append(e.appendUnsigned(nil), e.Signature[:]...) }
 
-// ParseEntry takes an entry apart that Bytes made, and checks it for a study.
+// ParseEntry decodes an entry that Bytes encoded, and checks it for a study.
 func ParseEntry(b []byte, study Hash) (Entry, error) {
 	r := wire.NewReader(b)
 	e := readEntry(r)
@@ -87,7 +88,7 @@ func ParseEntry(b []byte, study Hash) (Entry, error) {
 	return e, nil
 }
 
-// readEntry makes the reader fail for what is not even the form of an entry.
+// readEntry decodes an entry. The reader fails if the entry is malformed.
 func readEntry(r *wire.Reader) Entry {
 	var e Entry
 	e.Name = identity.Name(r.Bytes(identity.MaxName))

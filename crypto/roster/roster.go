@@ -12,36 +12,38 @@ import (
 	"fedpvi/crypto/seal"
 )
 
-// MaxParties is the most parties of a study, the coordinator among them.
+// MaxParties is the largest number of parties of a study, including the coordinator.
 const MaxParties = 1024
 
 const (
 	magic = "FPR1"
-	// entrySize bounds an entry: the length of a name, the name, role, key, pin,
-	// recipient and signature.
+	// entrySize is the largest size of an entry: the length of the name, the name, role,
+	// key, pin, recipient and signature.
 	entrySize = 4 + identity.MaxName + 1 + identity.PublicKeySize + 32 + seal.RecipientSize + identity.SignatureSize
 	// MaxSize is the largest encoding of a roster in bytes.
 	MaxSize = len(magic) + 32 + 8 + 32 + 2 + MaxParties*entrySize
 )
 
-// ErrForm says that bytes are no roster. Its text does not depend on them.
-var ErrForm = errors.New("not the encoding of a roster: it was changed, cut or made by something else")
+// ErrForm is returned for bytes that are not the encoding of a roster or an entry. Its
+// text does not depend on the bytes.
+var ErrForm = errors.New("not the encoding of a roster: the bytes were changed, cut short, or written by another program")
 
 // A Roster is one version of the list of parties, sorted by name.
 type Roster struct {
 	Study    Hash
 	Version  uint64 // from 1
-	Previous Hash   // of version − 1; zeros before the first
+	Previous Hash   // of the previous version; zeros for the first
 	Entries  []Entry
 }
 
-// New makes the first version for a study, of entries in any order.
+// New returns the first version of the roster of a study. The entries may be in any
+// order.
 func New(study Hash, entries []Entry) (*Roster, error) {
 	return assemble(Roster{Study: study, Version: 1}, entries)
 }
 
-// Next makes the version after r, with other entries: those of r that stay, as they are
-// or renewed, and new ones.
+// Next returns the version after r with the given entries: those of the parties that
+// stay, unchanged or renewed, and those of new parties.
 func (r *Roster) Next(entries []Entry) (*Roster, error) {
 	return assemble(Roster{Study: r.Study, Version: r.Version + 1, Previous: r.Hash()}, entries)
 }
@@ -56,15 +58,15 @@ func assemble(r Roster, entries []Entry) (*Roster, error) {
 
 func (r *Roster) check() error {
 	if n := len(r.Entries); n > MaxParties {
-		return fmt.Errorf("a roster of %d parties: at most %d", n, MaxParties)
+		return fmt.Errorf("a roster has %d parties, more than the limit of %d", n, MaxParties)
 	}
 	if r.Version == 0 || (r.Version == 1) != (r.Previous == Hash{}) {
-		return errors.New("a roster has a version from 1, and names the hash of the one before from 2")
+		return errors.New("a roster has a version of at least 1, and names the hash of the previous version if that exists")
 	}
 	coordinators := 0
 	for i, e := range r.Entries {
 		if i > 0 && r.Entries[i-1].Name >= e.Name {
-			return errors.New("the entries of a roster are sorted by name, and no name is there twice")
+			return errors.New("the entries of a roster must be sorted by name, without duplicates")
 		}
 		if err := e.Check(r.Study); err != nil {
 			return fmt.Errorf("entry %d: %w", i+1, err)
@@ -74,28 +76,29 @@ func (r *Roster) check() error {
 		}
 	}
 	if coordinators != 1 {
-		return fmt.Errorf("a roster has one coordinator, not %d", coordinators)
+		return fmt.Errorf("a roster must have one coordinator, not %d", coordinators)
 	}
 	return r.distinct()
 }
 
-// distinct: a party that is in the list twice would count twice.
+// distinct returns an error if two entries have similar names or share a key. A party
+// with two entries would count twice.
 func (r *Roster) distinct() error {
 	names, keys, pins, recipients := map[string]bool{}, map[identity.PublicKey]bool{}, map[identity.Pin]bool{}, map[string]bool{}
 	for i, e := range r.Entries {
 		skeleton, recipient := e.Name.Skeleton(), e.Recipient.String()
 		switch {
 		case names[skeleton]:
-			return fmt.Errorf("entry %d has a name that looks like another in the roster: choose one that nobody confuses", i+1)
+			return fmt.Errorf("the name of entry %d looks like another name in the roster: choose a name that is easy to tell apart", i+1)
 		case keys[e.Key], pins[e.Pin], recipients[recipient]:
-			return fmt.Errorf("entry %d has a key of another party: every party makes its own", i+1)
+			return fmt.Errorf("entry %d has a key of another party: every party must make its own keys", i+1)
 		}
 		names[skeleton], keys[e.Key], pins[e.Pin], recipients[recipient] = true, true, true, true
 	}
 	return nil
 }
 
-// Bytes returns the roster in its one encoding, which is what the coordinator signs.
+// Bytes returns the encoding of the roster, which the coordinator signs.
 func (r *Roster) Bytes() []byte {
 	b := append([]byte(magic), r.Study[:]...)
 	b = append(wire.AppendUint64(b, r.Version), r.Previous[:]...)
@@ -109,8 +112,8 @@ func (r *Roster) Bytes() []byte {
 // Hash identifies this version of the roster: the SHA-256 of Bytes.
 func (r *Roster) Hash() Hash { return sha256.Sum256(r.Bytes()) }
 
-// Parse takes a roster of a study apart and checks all of it but who signed it: it
-// comes as the payload of a message that the coordinator signed.
+// Parse decodes and checks a roster of a study. The roster has no signature of the
+// coordinator: it comes in a message that the coordinator signed.
 func Parse(b []byte, study Hash) (*Roster, error) {
 	if len(b) > MaxSize {
 		return nil, ErrForm
@@ -123,7 +126,7 @@ func Parse(b []byte, study Hash) (*Roster, error) {
 	rd.Fixed(r.Study[:])
 	r.Version = rd.Uint64()
 	rd.Fixed(r.Previous[:])
-	// Entries are appended as they come: the number is not trusted with memory.
+	// The number may be false, so no memory is allocated for it in advance.
 	for n := rd.Uint16(); n > 0 && !rd.Failed(); n-- {
 		r.Entries = append(r.Entries, readEntry(rd))
 	}
@@ -131,7 +134,7 @@ func Parse(b []byte, study Hash) (*Roster, error) {
 		return nil, ErrForm
 	}
 	if r.Study != study {
-		return nil, errors.New("a roster of another study")
+		return nil, errors.New("the roster belongs to another study")
 	}
 	if err := r.check(); err != nil {
 		return nil, err
@@ -144,7 +147,7 @@ func (r *Roster) Coordinator() Entry {
 	return r.Entries[slices.IndexFunc(r.Entries, func(e Entry) bool { return e.Role == identity.Coordinator })]
 }
 
-// Find returns the entry of the party with a fingerprint.
+// Find returns the entry of the party with the given fingerprint.
 func (r *Roster) Find(f identity.Fingerprint) (Entry, bool) {
 	for _, e := range r.Entries {
 		if e.Key.Fingerprint() == f {
@@ -154,7 +157,7 @@ func (r *Roster) Find(f identity.Fingerprint) (Entry, bool) {
 	return Entry{}, false
 }
 
-// Named returns the entry of the party with a name.
+// Named returns the entry of the party with the given name.
 func (r *Roster) Named(name identity.Name) (Entry, bool) {
 	i, ok := slices.BinarySearchFunc(r.Entries, name, func(e Entry, n identity.Name) int { return cmp.Compare(e.Name, n) })
 	if !ok {

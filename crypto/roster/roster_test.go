@@ -19,7 +19,7 @@ import (
 
 var study = Hash{1, 2, 3}
 
-// A party is somebody who can sign for an entry.
+// A party has an identity and its entry.
 type party struct {
 	*identity.Identity
 	entry Entry
@@ -34,7 +34,7 @@ func newParty(t testing.TB, name string, role identity.Role) party {
 	return party{i, entryOf(t, i, name, role)}
 }
 
-// entryOf makes an entry with a new pin and recipient.
+// entryOf returns an entry with a new pin and recipient.
 func entryOf(t testing.TB, i *identity.Identity, name string, role identity.Role) Entry {
 	t.Helper()
 	key, err := seal.Generate()
@@ -75,7 +75,7 @@ func newRoster(t testing.TB, parties ...party) *Roster {
 	return r
 }
 
-func TestRostersAreRead(t *testing.T) {
+func TestParseReturnsTheRoster(t *testing.T) {
 	parties := newParties(t)
 	r := newRoster(t, parties...)
 	got, err := Parse(r.Bytes(), study)
@@ -83,14 +83,14 @@ func TestRostersAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Hash() != r.Hash() || got.Version != 1 || !slices.EqualFunc(got.Entries, r.Entries, sameEntry) {
-		t.Error("another roster was read")
+		t.Error("Parse returned another roster")
 	}
 	slices.Reverse(parties)
 	if newRoster(t, parties...).Hash() != r.Hash() {
-		t.Error("the order in which parties come matters")
+		t.Error("the order of the entries changes the roster")
 	}
 	if got.Coordinator().Name != "hub" {
-		t.Errorf("%s coordinates", got.Coordinator().Name)
+		t.Errorf("the coordinator is %s", got.Coordinator().Name)
 	}
 	for _, p := range parties {
 		named, ok := got.Named(p.entry.Name)
@@ -100,17 +100,17 @@ func TestRostersAreRead(t *testing.T) {
 		}
 	}
 	if _, ok := got.Named("west"); ok {
-		t.Error("a name that is not there was found")
+		t.Error("a missing name was found")
 	}
 	if _, ok := got.Find(identity.Fingerprint{}); ok {
-		t.Error("a fingerprint that is not there was found")
+		t.Error("a missing fingerprint was found")
 	}
 }
 
 func sameEntry(a, b Entry) bool { return bytes.Equal(a.Bytes(), b.Bytes()) }
 
-// The largest roster fits in what is signed at once.
-func TestSize(t *testing.T) {
+// The largest roster fits in one signed message.
+func TestLargestRosterFitsInAMessage(t *testing.T) {
 	if MaxSize > signed.MaxPayload {
 		t.Errorf("%d bytes do not fit in %d", MaxSize, signed.MaxPayload)
 	}
@@ -124,14 +124,14 @@ func TestSize(t *testing.T) {
 	}
 }
 
-func TestEntriesThatAreRefused(t *testing.T) {
+func TestInvalidEntriesAreRefused(t *testing.T) {
 	p := newParty(t, "north", identity.Client)
 	other := newParty(t, "south", identity.Client)
 	if err := p.entry.Check(study); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.entry.Check(Hash{9}); err == nil {
-		t.Error("an entry for another study is good")
+		t.Error("an entry for another study is valid")
 	}
 	for name, change := range map[string]func(e *Entry){
 		"name":           func(e *Entry) { e.Name = "west" },
@@ -152,14 +152,14 @@ func TestEntriesThatAreRefused(t *testing.T) {
 		e := p.entry
 		change(&e)
 		if err := e.Check(study); err == nil {
-			t.Errorf("%s was changed and the entry is good", name)
+			t.Errorf("%s was changed and the entry is valid", name)
 		}
 		if _, err := ParseEntry(e.Bytes(), study); err == nil {
 			t.Errorf("%s was changed and the entry was read", name)
 		}
 	}
 	if e, err := ParseEntry(p.entry.Bytes(), study); err != nil || !sameEntry(e, p.entry) {
-		t.Errorf("the good one: %v", err)
+		t.Errorf("the valid entry: %v", err)
 	}
 	if _, err := ParseEntry(append(p.entry.Bytes(), 0), study); !errors.Is(err, ErrForm) {
 		t.Errorf("a trailing byte: %v", err)
@@ -171,8 +171,8 @@ func TestEntriesThatAreRefused(t *testing.T) {
 	}
 }
 
-//abuse:case A06 no name, key, pin or recipient twice
-func TestRostersThatAreRefused(t *testing.T) {
+//abuse:case A06 a roster with a name, key, pin or recipient twice is refused
+func TestInvalidRostersAreRefused(t *testing.T) {
 	parties := newParties(t)
 	north, hub, east := parties[0], parties[1], parties[2]
 	shared := func(change func(e *Entry)) Entry {
@@ -190,15 +190,15 @@ func TestRostersThatAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, all := range map[string][]Entry{
-		"nobody":                 nil,
-		"no coordinator":         entries(north, east),
-		"two coordinators":       entries(hub, newParty(t, "hub-2", identity.Coordinator), north),
-		"one name twice":         entries(hub, north, newParty(t, "north", identity.Client)),
-		"names that look alike":  entries(hub, newParty(t, "clinic-1", identity.Client), newParty(t, "clinic-l", identity.Client)),
-		"one key twice":          {hub.entry, north.entry, entryOf(t, north.Identity, "west", identity.Client)},
-		"one pin twice":          {hub.entry, north.entry, withPin},
-		"one recipient twice":    {hub.entry, north.entry, withRecipient},
-		"an entry that is wrong": {hub.entry, shared(func(e *Entry) { e.Pin[0] ^= 1 })},
+		"no party":              nil,
+		"no coordinator":        entries(north, east),
+		"two coordinators":      entries(hub, newParty(t, "hub-2", identity.Coordinator), north),
+		"one name twice":        entries(hub, north, newParty(t, "north", identity.Client)),
+		"names that look alike": entries(hub, newParty(t, "clinic-1", identity.Client), newParty(t, "clinic-l", identity.Client)),
+		"one key twice":         {hub.entry, north.entry, entryOf(t, north.Identity, "west", identity.Client)},
+		"one pin twice":         {hub.entry, north.entry, withPin},
+		"one recipient twice":   {hub.entry, north.entry, withRecipient},
+		"an invalid entry":      {hub.entry, shared(func(e *Entry) { e.Pin[0] ^= 1 })},
 		"an entry of another study": {hub.entry, func() Entry {
 			e, err := NewEntry(thief.Identity, Hash{9}, "west", identity.Client, thief.entry.Pin, thief.entry.Recipient)
 			if err != nil {
@@ -211,7 +211,7 @@ func TestRostersThatAreRefused(t *testing.T) {
 		if _, err := New(study, all); err == nil {
 			t.Errorf("%s: a roster was made", name)
 		}
-		// What New refuses, Parse refuses, from whoever made it.
+		// Parse refuses the rosters that New refuses.
 		r := Roster{Study: study, Version: 1, Entries: all}
 		if _, err := Parse(r.Bytes(), study); err == nil {
 			t.Errorf("%s: a roster was read", name)
@@ -219,29 +219,29 @@ func TestRostersThatAreRefused(t *testing.T) {
 	}
 }
 
-// The number is looked at before a thousand signatures are.
+// New checks the number of entries before it verifies their signatures.
 func TestPartiesAreCountedFirst(t *testing.T) {
 	_, err := New(study, make([]Entry, MaxParties+1))
-	if err == nil || !strings.Contains(err.Error(), "1025 parties: at most 1024") {
+	if err == nil || !strings.Contains(err.Error(), "1025 parties, more than the limit of 1024") {
 		t.Error(err)
 	}
 }
 
-func TestEncodingsThatAreRefused(t *testing.T) {
+func TestMalformedEncodingsAreRefused(t *testing.T) {
 	r := newRoster(t, newParties(t)...)
 	good := r.Bytes()
 	const count = len(magic) + 32 + 8 + 32
 	for name, b := range map[string][]byte{
-		"nothing":                       nil,
-		"another magic":                 append([]byte("FPR2"), good[4:]...),
-		"trailing bytes":                append(bytes.Clone(good), 0),
-		"fewer entries":                 binary.BigEndian.AppendUint16(bytes.Clone(good[:count]), 0),
-		"too long":                      make([]byte, MaxSize+1),
-		"unsorted":                      unsorted(*r),
-		"version 0":                     (&Roster{Study: study, Entries: r.Entries}).Bytes(),
-		"version 2 with nothing before": (&Roster{Study: study, Version: 2, Entries: r.Entries}).Bytes(),
-		"version 1 with one before":     (&Roster{Study: study, Version: 1, Previous: Hash{1}, Entries: r.Entries}).Bytes(),
-		"another study":                 (&Roster{Study: Hash{9}, Version: 1, Entries: r.Entries}).Bytes(),
+		"nothing":                           nil,
+		"another magic":                     append([]byte("FPR2"), good[4:]...),
+		"trailing bytes":                    append(bytes.Clone(good), 0),
+		"fewer entries":                     binary.BigEndian.AppendUint16(bytes.Clone(good[:count]), 0),
+		"too long":                          make([]byte, MaxSize+1),
+		"unsorted":                          unsorted(*r),
+		"version 0":                         (&Roster{Study: study, Entries: r.Entries}).Bytes(),
+		"version 2 without a previous hash": (&Roster{Study: study, Version: 2, Entries: r.Entries}).Bytes(),
+		"version 1 with a previous hash":    (&Roster{Study: study, Version: 1, Previous: Hash{1}, Entries: r.Entries}).Bytes(),
+		"another study":                     (&Roster{Study: Hash{9}, Version: 1, Entries: r.Entries}).Bytes(),
 	} {
 		if _, err := Parse(b, study); err == nil {
 			t.Errorf("%s: a roster was read", name)
@@ -258,28 +258,28 @@ func unsorted(r Roster) []byte {
 	return r.Bytes()
 }
 
-// The signatures of the parties cover their entries; what is between them is covered by
-// the signature of the coordinator. So every byte of the entries counts here.
-func TestEveryByteOfAnEntryCounts(t *testing.T) {
+// The signature of a party covers its whole entry. The coordinator's signature covers the
+// bytes between the entries.
+func TestEveryChangedByteOfAnEntryIsDetected(t *testing.T) {
 	good := newParty(t, "north", identity.Client).entry.Bytes()
 	for at := range good {
 		changed := bytes.Clone(good)
 		changed[at] ^= 1
 		if _, err := ParseEntry(changed, study); err == nil {
-			t.Fatalf("byte %d was changed and nobody noticed", at)
+			t.Fatalf("the entry was accepted with byte %d changed", at)
 		}
 		if at%16 == 0 {
 			if _, err := ParseEntry(good[:at], study); err == nil {
-				t.Fatalf("%d bytes were missing and nobody noticed", len(good)-at)
+				t.Fatalf("the entry was accepted without its last %d bytes", len(good)-at)
 			}
 		}
 	}
 }
 
-// A number of entries without entries takes no memory.
+// Parse allocates no memory for a number of entries that are not there.
 //
-//abuse:case A12 a hostile count takes no memory
-func TestNothingIsAllocatedForNumbers(t *testing.T) {
+//abuse:case A12 a false number of entries allocates no memory
+func TestFalseNumberOfEntriesAllocatesNoMemory(t *testing.T) {
 	b := (&Roster{Study: study, Version: 1}).Bytes()
 	copy(b[len(b)-2:], []byte{0xff, 0xff})
 	if n := testing.AllocsPerRun(10, func() {
@@ -287,12 +287,12 @@ func TestNothingIsAllocatedForNumbers(t *testing.T) {
 			t.Error(err)
 		}
 	}); n > 8 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("Parse made %v allocations", n)
 	}
 }
 
-// A roster that was written once is read for ever, and is written the same.
-func TestKnownRoster(t *testing.T) {
+// A roster of version 1 of the format is read, and its encoding does not change.
+func TestFormatOfVersion1(t *testing.T) {
 	text, err := os.ReadFile("testdata/roster-v1.hex")
 	if err != nil {
 		t.Fatal(err)

@@ -9,14 +9,14 @@ import (
 	"fedpvi/crypto/internal/wire"
 )
 
-// MaxPayload is the largest payload in bytes: what is larger is sent in pieces, and its
-// hash is signed.
+// MaxPayload is the largest size of a payload in bytes. Larger data is sent separately,
+// and its hash is signed.
 const MaxPayload = 4 << 20
 
-// Overhead is the most that an envelope has more than its payload, in bytes.
+// Overhead is the most bytes that an envelope adds to its payload.
 const Overhead = 512
 
-// A Message is what an envelope holds, after everything was checked.
+// A Message is the content of a verified envelope.
 type Message struct {
 	Header  Header
 	Payload []byte
@@ -24,14 +24,14 @@ type Message struct {
 	Hash Hash
 }
 
-// Sign returns the envelope of a payload. The sender in the header is set to the
-// signer. The payload may have MaxPayload bytes.
+// Sign returns the signed envelope of a payload of at most MaxPayload bytes. It sets the
+// sender in the header to the signer.
 func Sign(signer *identity.Identity, h Header, payload []byte) ([]byte, error) {
 	if err := h.check(); err != nil {
 		return nil, err
 	}
 	if len(payload) > MaxPayload {
-		return nil, fmt.Errorf("a payload of %d bytes: at most %d are signed at once, sign a hash", len(payload), MaxPayload)
+		return nil, fmt.Errorf("the payload has %d bytes, more than the limit of %d: sign its hash", len(payload), MaxPayload)
 	}
 	h.Sender = signer.Fingerprint()
 	envelope := h.append(make([]byte, 0, len(payload)+Overhead))
@@ -40,19 +40,20 @@ func Sign(signer *identity.Identity, h Header, payload []byte) ([]byte, error) {
 	return append(envelope, signature[:]...), nil
 }
 
-// statement is what is signed: the header as it is sent, and the hash of the payload.
+// statement returns the bytes that are signed: the header and the hash of the payload.
 func statement(header, payload []byte) []byte {
 	digest := sha256.Sum256(payload)
 	return append(bytes.Clone(header), digest[:]...)
 }
 
-// Verify returns the message in an envelope if key signed it and its header is what the
-// receiver wants, in version, domain, study, protocol, round, model and roster. The
-// sender of want is not looked at: key says who it must be. What the header says of the
-// ledger is the word of the sender. The payload is part of the envelope, not a copy.
+// Verify returns the message in an envelope if key signed it and the version, domain,
+// study, protocol, round, model and roster of its header are those of want. The sender
+// must be the party with the key; Verify ignores the sender in want. It does not check
+// the ledger fields, which the sender may have made up. The payload is a part of the
+// envelope, not a copy.
 //
-// A round that the receiver cannot know in advance is taken from Claims and then wanted,
-// in plain sight. Verify remembers nothing: the same envelope is valid again.
+// If the receiver cannot know the round in advance, it takes it from Claims and sets it
+// in want. Verify keeps no state: it accepts the same envelope any number of times.
 func Verify(envelope []byte, key identity.PublicKey, want Header) (Message, error) {
 	p, err := parse(envelope)
 	if err != nil {
@@ -73,20 +74,20 @@ func Verify(envelope []byte, key identity.PublicKey, want Header) (Message, erro
 	return Message{Header: p.header, Payload: p.payload, Hash: sha256.Sum256(envelope)}, nil
 }
 
-// Claims returns what the header of an envelope says of it. Nothing of it is known to
-// be true: it serves to find the study and the key to check it with.
+// Claims returns the unverified header of an envelope. Callers use it to find the study
+// and the key for Verify.
 func Claims(envelope []byte) (Header, error) {
 	p, err := parse(envelope)
 	return p.header, err
 }
 
-// ClaimedPayload returns what an envelope holds, of which nothing is known to be true.
+// ClaimedPayload returns the unverified payload of an envelope.
 func ClaimedPayload(envelope []byte) ([]byte, error) {
 	p, err := parse(envelope)
 	return p.payload, err
 }
 
-// parts are an envelope taken apart: signed is its header as it was sent.
+// parts are the decoded parts of an envelope. The field signed has the encoded header.
 type parts struct {
 	header          Header
 	signed, payload []byte

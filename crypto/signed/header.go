@@ -1,12 +1,13 @@
-// Package signed is how every message of a study is signed: an [Envelope] is a header
-// that says what the message is, to what it belongs and who sent it; a payload; and the
-// sender's Ed25519 signature over the header and the hash of the payload.
+// Package signed signs and verifies the messages of a study. A signed message is an
+// envelope: a header, a payload, and the sender's Ed25519 signature over the header and
+// the hash of the payload. The header has the kind of the message, the study, round,
+// model and roster that it belongs to, and its sender.
 //
-// The bytes that were signed are the bytes that are sent and checked; nothing is ever
-// encoded a second time. A header has one encoding.
+// The receiver verifies the bytes that were sent and does not encode them again. Every
+// header has one encoding.
 //
-// A valid message is valid as often as it is shown: whoever keeps state refuses the
-// second of one (domain, study, round, sender). The header carries what that takes.
+// The package does not detect repeated messages. Receivers that keep state refuse a
+// second message with the same domain, study, round and sender.
 package signed
 
 import (
@@ -18,56 +19,57 @@ import (
 	"fedpvi/crypto/internal/wire"
 )
 
-// The versions of the protocol that this program speaks.
+// The versions of the protocol that this program supports.
 const (
 	MinVersion = 1
 	MaxVersion = 1
 )
 
-// What a message is. A domain has one meaning for ever: a new meaning is a new domain.
+// The kinds of messages. The meaning of a domain never changes; a message with a new
+// meaning gets a new domain.
 const (
-	Plan       identity.Domain = "fedpvi/v1/plan"       // the coordinator opens a round
-	Release    identity.Domain = "fedpvi/v1/release"    // a client answers it
-	Outcome    identity.Domain = "fedpvi/v1/outcome"    // the coordinator closes it
-	Roster     identity.Domain = "fedpvi/v1/roster"     // the coordinator lists the parties
-	Invitation identity.Domain = "fedpvi/v1/invitation" // a client redeems an invitation
-	Admission  identity.Domain = "fedpvi/v1/admission"  // the coordinator answers that
-	Approval   identity.Domain = "fedpvi/v1/approval"   // a client consents to take part
-	Head       identity.Domain = "fedpvi/v1/head"       // a client vouches for its ledger
-	Bundle     identity.Domain = "fedpvi/v1/bundle"     // the coordinator publishes a run
-	Abort      identity.Domain = "fedpvi/v1/abort"      // a party ends its part, or all of it
+	Plan       identity.Domain = "fedpvi/v1/plan"       // the coordinator's request to the clients
+	Release    identity.Domain = "fedpvi/v1/release"    // a client's answer to a plan
+	Outcome    identity.Domain = "fedpvi/v1/outcome"    // the coordinator's end of a plan
+	Roster     identity.Domain = "fedpvi/v1/roster"     // the coordinator's list of the parties
+	Invitation identity.Domain = "fedpvi/v1/invitation" // a client's request to join by invitation
+	Admission  identity.Domain = "fedpvi/v1/admission"  // the coordinator's answer to that request
+	Approval   identity.Domain = "fedpvi/v1/approval"   // a client's consent to take part
+	Head       identity.Domain = "fedpvi/v1/head"       // a client's statement of its ledger's head
+	Bundle     identity.Domain = "fedpvi/v1/bundle"     // the coordinator's end of a finished study
+	Abort      identity.Domain = "fedpvi/v1/abort"      // a client leaves, or the coordinator ends the study early
 )
 
 var domains = []identity.Domain{Plan, Release, Outcome, Roster, Invitation, Admission, Approval, Head, Bundle, Abort}
 
-// Reasons to refuse a message. Their text never depends on the message.
+// Verify returns these errors. Their text does not depend on the message.
 var (
-	ErrForm      = errors.New("a signed message that is malformed: it was changed, cut or made by something else")
-	ErrVersion   = errors.New("a signed message of a protocol version that this program does not speak: update the older of the two programs")
-	ErrDomain    = errors.New("a signed message that is not of the kind expected here")
-	ErrSender    = errors.New("a signed message of somebody else than the party expected here")
-	ErrSignature = errors.New("a signed message whose signature is wrong")
-	ErrStudy     = errors.New("a signed message of another study")
-	ErrProtocol  = errors.New("a signed message under another protocol: the parties derived different rules from the study")
-	ErrRound     = errors.New("a signed message of another round")
-	ErrModel     = errors.New("a signed message about another model: the parties disagree on what the last outcome was")
-	ErrRoster    = errors.New("a signed message under another roster")
+	ErrForm      = errors.New("the signed message is malformed: it was changed, cut short, or written by another program")
+	ErrVersion   = errors.New("the signed message has a protocol version that this program does not support: update the older of the two programs")
+	ErrDomain    = errors.New("the signed message is not of the expected kind")
+	ErrSender    = errors.New("the signed message is not from the expected party")
+	ErrSignature = errors.New("the signature of the message is wrong")
+	ErrStudy     = errors.New("the signed message belongs to another study")
+	ErrProtocol  = errors.New("the signed message belongs to another protocol: the parties derived different rules from the study")
+	ErrRound     = errors.New("the signed message belongs to another round")
+	ErrModel     = errors.New("the signed message refers to another model: the parties disagree on the last outcome")
+	ErrRoster    = errors.New("the signed message belongs to another roster")
 )
 
 // A Hash is a SHA-256.
 type Hash = [sha256.Size]byte
 
-// A Header binds a payload to everything that gives it its meaning.
+// A Header binds a payload to its kind, study, protocol, round, model, roster and sender.
 type Header struct {
 	Version    uint16 // of the protocol
 	Domain     identity.Domain
 	Study      Hash   // of the study document
 	Protocol   Hash   // of the rules derived from it
-	Round      uint64 // from 1; 0 for what belongs to none
+	Round      uint64 // number of the plan, from 1; 0 for messages that belong to none
 	Model      Hash   // of the global natural parameters λ that the round starts from
-	Roster     Hash   // of the parties in force
-	LedgerSeq  uint64 // entries of the sender's ledger
-	LedgerHead Hash   // of the last of them
+	Roster     Hash   // of the roster in force
+	LedgerSeq  uint64 // number of entries of the sender's ledger
+	LedgerHead Hash   // of the last entry of the sender's ledger
 	Sender     identity.Fingerprint
 }
 
@@ -80,8 +82,8 @@ func (h *Header) hashes() []*Hash {
 	return []*Hash{&h.Study, &h.Protocol, &h.Model, &h.Roster, &h.LedgerHead}
 }
 
-// Bytes returns the header in its one encoding. What is sealed within a payload has them
-// as its context, with the sender filled in, and opens in no other message.
+// Bytes returns the encoding of the header. A sealed payload uses the encoding, with the
+// sender set, as its context, so that it cannot be opened in another message.
 func (h Header) Bytes() []byte { return h.append(nil) }
 
 func (h Header) append(b []byte) []byte {
@@ -95,7 +97,7 @@ func (h Header) append(b []byte) []byte {
 	return append(b, h.Sender[:]...)
 }
 
-// readHeader does not check that there are such a version and domain.
+// readHeader decodes a header. It does not check the version and the domain.
 func readHeader(r *wire.Reader) Header {
 	var h Header
 	if string(r.Take(len(magic))) != magic {
@@ -121,8 +123,8 @@ func (h Header) check() error {
 	return nil
 }
 
-// matches compares everything that the receiver knows before the message comes; what
-// the sender says of its ledger is not among it.
+// matches compares the fields that the receiver knows in advance: all but the domain, the
+// sender and the sender's ledger.
 func (h Header) matches(want Header) error {
 	for _, c := range []struct {
 		same bool

@@ -31,7 +31,7 @@ func filled(b byte) (h Hash) {
 	return h
 }
 
-// header has another value in every field.
+// header returns a header with a different value in every field.
 func header() Header {
 	return Header{
 		Version: 1, Domain: Plan, Study: filled(1), Protocol: filled(2), Round: 7,
@@ -48,7 +48,7 @@ func sign(t testing.TB, i *identity.Identity, h Header, payload string) []byte {
 	return envelope
 }
 
-func TestSignedMessagesAreRead(t *testing.T) {
+func TestVerifyReturnsSignedMessage(t *testing.T) {
 	i := newIdentity(t)
 	for _, payload := range []string{"", "payload", strings.Repeat("x", MaxPayload)} {
 		envelope := sign(t, i, header(), payload)
@@ -65,13 +65,13 @@ func TestSignedMessagesAreRead(t *testing.T) {
 			t.Errorf("an envelope adds %d bytes", n)
 		}
 		if h, err := Claims(envelope); err != nil || h != want {
-			t.Errorf("it claims %+v, %v", h, err)
+			t.Errorf("Claims returns %+v, %v", h, err)
 		}
 	}
 }
 
-// The envelope of version 1, made with the cryptography package of Python: the identity
-// is the one that the fixed seed 0, 1, …, 31 gives.
+// The envelope of version 1 was made with Python's cryptography package. The seed of the
+// identity is the bytes 0, 1, …, 31.
 func TestKnownEnvelope(t *testing.T) {
 	text, err := os.ReadFile("testdata/envelope-v1.hex")
 	if err != nil {
@@ -96,8 +96,8 @@ func TestKnownEnvelope(t *testing.T) {
 	}
 }
 
-//abuse:case A10 every field of the header is expected
-func TestWhatIsRefused(t *testing.T) {
+//abuse:case A10 a message is refused if a field of its header differs from the expected value
+func TestUnexpectedMessagesAreRefused(t *testing.T) {
 	cryptotest.SetGlobalRandom(t, 1)
 	i, other := newIdentity(t), newIdentity(t)
 	good := sign(t, i, header(), "payload")
@@ -121,15 +121,15 @@ func TestWhatIsRefused(t *testing.T) {
 		"a later round":     {good, i.Public(), func(h *Header) { h.Round-- }, ErrRound},
 		"another model":     {good, i.Public(), func(h *Header) { h.Model[31]++ }, ErrModel},
 		"another roster":    {good, i.Public(), func(h *Header) { h.Roster[31]++ }, ErrRoster},
-		"a foreign signature under the right name": {
+		"another party's signature": {
 			impersonated(t, i, other), i.Public(), nil, ErrSignature,
 		},
-		"a version to come":         {unchecked(i, func(h *Header) { h.Version = MaxVersion + 1 }), i.Public(), nil, ErrVersion},
+		"a future version":          {unchecked(i, func(h *Header) { h.Version = MaxVersion + 1 }), i.Public(), nil, ErrVersion},
 		"no version":                {unchecked(i, func(h *Header) { h.Version = 0 }), i.Public(), nil, ErrVersion},
 		"an unknown domain":         {unchecked(i, func(h *Header) { h.Domain = "fedpvi/v1/other" }), i.Public(), nil, ErrDomain},
 		"no domain":                 {withoutDomain(i), i.Public(), nil, ErrDomain},
-		"a domain of great length":  {unchecked(i, func(h *Header) { h.Domain = identity.Domain(strings.Repeat("d", maxDomain+1)) }), i.Public(), nil, ErrForm},
-		"a domain with more behind": {unchecked(i, func(h *Header) { h.Domain = Plan + "s" }), i.Public(), nil, ErrDomain},
+		"a domain that is too long": {unchecked(i, func(h *Header) { h.Domain = identity.Domain(strings.Repeat("d", maxDomain+1)) }), i.Public(), nil, ErrForm},
+		"a domain with a suffix":    {unchecked(i, func(h *Header) { h.Domain = Plan + "s" }), i.Public(), nil, ErrDomain},
 	} {
 		want := header()
 		if tc.want != nil {
@@ -140,12 +140,12 @@ func TestWhatIsRefused(t *testing.T) {
 			t.Errorf("%s: %v, not %v", name, err, tc.err)
 		}
 		if m.Payload != nil || m.Header != (Header{}) {
-			t.Errorf("%s: something of it was returned", name)
+			t.Errorf("%s: Verify returned a part of the message", name)
 		}
 	}
 }
 
-// unchecked signs a header that Sign refuses.
+// unchecked signs a header without the checks of Sign.
 func unchecked(i *identity.Identity, change func(h *Header)) []byte {
 	h := header()
 	h.Sender = i.Fingerprint()
@@ -161,7 +161,8 @@ func withoutDomain(i *identity.Identity) []byte {
 	return append(wire.AppendBytes(h.Bytes(), ""), make([]byte, identity.SignatureSize)...)
 }
 
-// impersonated is signed by one and says it is of another.
+// impersonated returns an envelope that names the victim as its sender and has the
+// signature of signer.
 func impersonated(t *testing.T, victim, signer *identity.Identity) []byte {
 	h := header()
 	h.Sender = victim.Fingerprint()
@@ -170,17 +171,17 @@ func impersonated(t *testing.T, victim, signer *identity.Identity) []byte {
 	return append(wire.AppendBytes(b, ""), signature[:]...)
 }
 
-func TestSignRefuses(t *testing.T) {
+func TestSignRefusesMalformedHeaders(t *testing.T) {
 	i := newIdentity(t)
 	for name, tc := range map[string]struct {
 		change  func(h *Header)
 		payload []byte
 	}{
-		"no version":        {func(h *Header) { h.Version = 0 }, nil},
-		"a version to come": {func(h *Header) { h.Version = MaxVersion + 1 }, nil},
-		"no domain":         {func(h *Header) { h.Domain = "" }, nil},
-		"an unknown domain": {func(h *Header) { h.Domain = "plan" }, nil},
-		"too much":          {func(*Header) {}, make([]byte, MaxPayload+1)},
+		"no version":                  {func(h *Header) { h.Version = 0 }, nil},
+		"a future version":            {func(h *Header) { h.Version = MaxVersion + 1 }, nil},
+		"no domain":                   {func(h *Header) { h.Domain = "" }, nil},
+		"an unknown domain":           {func(h *Header) { h.Domain = "plan" }, nil},
+		"a payload that is too large": {func(*Header) {}, make([]byte, MaxPayload+1)},
 	} {
 		h := header()
 		tc.change(&h)
@@ -190,9 +191,9 @@ func TestSignRefuses(t *testing.T) {
 	}
 }
 
-// A signature of a header in one domain is none in another, whatever the header says.
+// A signature under one domain is not valid under another, whichever the header names.
 //
-//abuse:case A10 a signature fits one purpose
+//abuse:case A10 a signature is valid for one domain only
 func TestDomainsAreSeparate(t *testing.T) {
 	i := newIdentity(t)
 	for _, a := range domains {
@@ -209,8 +210,8 @@ func TestDomainsAreSeparate(t *testing.T) {
 	}
 }
 
-//abuse:case P05 refused
-func TestEveryByteCounts(t *testing.T) {
+//abuse:case P05 an envelope with a changed or missing byte is refused
+func TestEveryChangedByteIsDetected(t *testing.T) {
 	i := newIdentity(t)
 	good := sign(t, i, header(), "payload")
 	for at := range good {
@@ -218,19 +219,19 @@ func TestEveryByteCounts(t *testing.T) {
 			changed := bytes.Clone(good)
 			changed[at] ^= mask
 			if _, err := Verify(changed, i.Public(), header()); err == nil {
-				t.Fatalf("byte %d was changed and nobody noticed", at)
+				t.Fatalf("the envelope was accepted with byte %d changed", at)
 			}
 		}
 		if _, err := Verify(good[:at], i.Public(), header()); err == nil {
-			t.Fatalf("%d bytes were missing and nobody noticed", len(good)-at)
+			t.Fatalf("the envelope was accepted without its last %d bytes", len(good)-at)
 		}
 	}
 }
 
-// A hostile length is refused before anything is made of it.
+// Verify refuses a false length before it allocates memory for it.
 //
-//abuse:case A12 a hostile length takes no memory
-func TestNothingIsAllocatedForLengths(t *testing.T) {
+//abuse:case A12 a false length in an envelope allocates no memory
+func TestFalseLengthAllocatesNoMemory(t *testing.T) {
 	i := newIdentity(t)
 	envelope := sign(t, i, header(), "payload")
 	at := len(envelope) - identity.SignatureSize - len("payload") - 4
@@ -241,7 +242,7 @@ func TestNothingIsAllocatedForLengths(t *testing.T) {
 			t.Error(err)
 		}
 	}); n > 5 {
-		t.Errorf("%v allocations to refuse it", n)
+		t.Errorf("Verify made %v allocations", n)
 	}
 }
 
