@@ -14,25 +14,25 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// Skew is by how much the clock of a party may be late: certificates begin that much
-// before they are made.
+// Skew is the time by which the clock of a party may be slow: certificates are valid from
+// that long before they are issued.
 const Skew = 5 * time.Minute
 
-// An Authority certifies the keys of the parties of one study. Its own key is another
-// than any party's. What it certifies is good for this study only, and only where the
-// roster has a pin for it.
+// An Authority certifies the TLS keys of the parties of one study. It has a key of its
+// own. Its certificates are valid for this study only, and only if the roster pins the
+// certified key.
 type Authority struct {
 	study       Hash
 	key         *Key
 	certificate *x509.Certificate
 }
 
-// CreateAuthority makes the authority of a study, for the time from now to until. Its
-// key is kept in a new file for its owner alone; its certificate, which is no secret, is
-// for the caller to keep.
+// CreateAuthority makes the authority of a study, valid from now to until. It writes the
+// key to a new file that only its owner can read. The caller stores the certificate,
+// which is public.
 func CreateAuthority(path string, study Hash, now, until time.Time) (*Authority, error) {
 	if !until.After(now) {
-		return nil, errors.New("an authority that ends before it begins: check the clock, and until when the study runs")
+		return nil, errors.New("the authority would expire before it begins: check the clock and the end of the study")
 	}
 	key, err := createKey(path, authorityKind, authorityComment)
 	if err != nil {
@@ -59,7 +59,8 @@ func CreateAuthority(path string, study Hash, now, until time.Time) (*Authority,
 	return newAuthority(key, der, study)
 }
 
-// LoadAuthority reads the key that CreateAuthority kept, and takes its certificate.
+// LoadAuthority returns the authority with the key in a file that CreateAuthority wrote
+// and the given certificate.
 func LoadAuthority(path string, certificate []byte, study Hash) (*Authority, error) {
 	key, err := loadKey(path, authorityKind)
 	if err != nil {
@@ -74,19 +75,20 @@ func newAuthority(key *Key, der []byte, study Hash) (*Authority, error) {
 		return nil, err
 	}
 	if !key.public.Equal(certificate.PublicKey) {
-		return nil, errors.New("the certificate of the authority is of another key than the one in its file")
+		return nil, errors.New("the certificate of the authority belongs to another key than the one in its key file")
 	}
 	return &Authority{study: study, key: key, certificate: certificate}, nil
 }
 
-// parseAuthority checks that a certificate is of the authority of a study, by its own word.
+// parseAuthority decodes the self-signed certificate of the authority of a study. It does
+// not check who made the certificate.
 func parseAuthority(der []byte, study Hash) (*x509.Certificate, error) {
 	c, err := x509.ParseCertificate(der)
 	if err != nil {
 		return nil, errors.New("the certificate of the authority is malformed")
 	}
 	if !c.IsCA || len(c.URIs) != 1 || c.URIs[0].String() != "spiffe://"+hex.EncodeToString(study[:]) {
-		return nil, errors.New("the certificate is not of the authority of this study")
+		return nil, errors.New("the certificate does not belong to the authority of this study")
 	}
 	if _, ok := c.PublicKey.(ed25519.PublicKey); !ok || c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) != nil {
 		return nil, errors.New("the certificate of the authority is not signed with its own Ed25519 key")
@@ -97,12 +99,13 @@ func parseAuthority(der []byte, study Hash) (*x509.Certificate, error) {
 // Certificate returns the authority's own certificate (X.509, DER).
 func (a *Authority) Certificate() []byte { return a.certificate.Raw }
 
-// Issue certifies the key in a request of NewRequest, for the time from now to until, cut
-// to the authority's own. The party, its identity and the pin are what the roster has:
-// the request must agree with all of them. Asking again renews.
+// Issue returns a certificate (X.509, DER) for the key in a request that NewRequest made.
+// It is valid from now to until, but no longer than the authority. The party, the key of
+// its identity and the pin come from the roster, and the request must agree with them. A
+// second request renews the certificate.
 func (a *Authority) Issue(request []byte, p Party, holder identity.PublicKey, pin identity.Pin, now, until time.Time) ([]byte, error) {
 	if p.Study != a.study {
-		return nil, errors.New("the authority of a study certifies no party of another")
+		return nil, errors.New("the authority of a study cannot certify a party of another study")
 	}
 	key, err := checkRequest(request, p, holder, pin)
 	if err != nil {
@@ -112,7 +115,7 @@ func (a *Authority) Issue(request []byte, p Party, holder identity.PublicKey, pi
 		until = a.certificate.NotAfter
 	}
 	if !until.After(now) {
-		return nil, errors.New("a certificate that ends before it begins: the authority of the study has expired, or the clock is wrong")
+		return nil, errors.New("the certificate would expire before it begins: the authority of the study has expired, or the clock is wrong")
 	}
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: p.Role.String() + " " + string(p.Name)},

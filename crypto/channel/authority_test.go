@@ -20,7 +20,7 @@ import (
 	"fedpvi/internal/testing/canary"
 )
 
-func TestAuthoritiesAreKept(t *testing.T) {
+func TestCreatedAuthorityIsLoaded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys", "authority.key")
 	made, err := CreateAuthority(path, Hash{1}, today, end)
 	if err != nil {
@@ -42,7 +42,7 @@ func TestAuthoritiesAreKept(t *testing.T) {
 		t.Error("an authority was overwritten")
 	}
 	if _, err := CreateAuthority(path+"2", Hash{1}, today, today); err == nil {
-		t.Error("an authority without time was made")
+		t.Error("an authority that expires at once was made")
 	}
 	other := newAuthorityOf(t, Hash{1})
 	parsed, err := x509.ParseCertificate(made.Certificate())
@@ -61,7 +61,7 @@ func TestAuthoritiesAreKept(t *testing.T) {
 		"of another study":     {made.Certificate(), Hash{2}},
 		"of another authority": {other.Certificate(), Hash{1}},
 		"malformed":            {[]byte("x"), Hash{1}},
-		"that certifies none":  {powerless, Hash{1}},
+		"that may not certify": {powerless, Hash{1}},
 		"of a party":           {leaf, Hash{1}},
 		"changed":              {flipped(made.Certificate(), len(made.Certificate())-1), Hash{1}},
 	} {
@@ -83,8 +83,9 @@ func flipped(b []byte, at int) []byte {
 	return b
 }
 
-// The authority takes a key from a request and nothing else.
-func TestCertificates(t *testing.T) {
+// A certificate has the key of the request. All its other fields are from the caller of
+// Issue.
+func TestCertificateHasKeyOfRequest(t *testing.T) {
 	a := newAuthorityOf(t, Hash{1})
 	for _, role := range []identity.Role{identity.Client, identity.Coordinator, identity.Admin} {
 		m := newMember(t, Hash{1}, role, "north")
@@ -106,8 +107,8 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-//abuse:case A08 no certificate for another party's key or name
-func TestRequestsThatAreRefused(t *testing.T) {
+//abuse:case A08 a request with another party's key or name is refused
+func TestInvalidRequestsAreRefused(t *testing.T) {
 	a := newAuthorityOf(t, Hash{1})
 	m := newMember(t, Hash{1}, identity.Client, "north")
 	other := newMember(t, Hash{1}, identity.Client, "south")
@@ -133,18 +134,18 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	}
 	admin := Party{Hash{1}, identity.Admin, "north"}
 	for name, err := range map[string]error{
-		"another identity":          issue(m.request, m.party, other.identity.Public(), m.key.Pin()),
-		"another pin":               issue(m.request, m.party, m.identity.Public(), other.key.Pin()),
-		"another name":              issue(m.request, other.party, m.identity.Public(), m.key.Pin()),
-		"another role":              issue(m.request, admin, m.identity.Public(), m.key.Pin()),
-		"nothing":                   issue(nil, m.party, m.identity.Public(), m.key.Pin()),
-		"trailing bytes":            issue(append(bytes.Clone(m.request), 0), m.party, m.identity.Public(), m.key.Pin()),
-		"too long":                  issue(signed(make([]byte, maxRequest+1)), m.party, m.identity.Public(), m.key.Pin()),
-		"malformed":                 issue(signed([]byte("x")), m.party, m.identity.Public(), m.key.Pin()),
-		"no name":                   issue(signed(csr(x509.CertificateRequest{}, m.key)), m.party, m.identity.Public(), m.key.Pin()),
-		"a key of another kind":     issue(signed(csr(x509.CertificateRequest{URIs: []*url.URL{m.party.uri()}}, p256)), m.party, m.identity.Public(), m.key.Pin()),
-		"not signed with the key":   issue(signed(flipped(good, len(good)-1)), m.party, m.identity.Public(), m.key.Pin()),
-		"somebody else's own words": issue(signed(csr(x509.CertificateRequest{URIs: []*url.URL{m.party.uri()}}, other.key)), m.party, m.identity.Public(), m.key.Pin()),
+		"another identity":        issue(m.request, m.party, other.identity.Public(), m.key.Pin()),
+		"another pin":             issue(m.request, m.party, m.identity.Public(), other.key.Pin()),
+		"another name":            issue(m.request, other.party, m.identity.Public(), m.key.Pin()),
+		"another role":            issue(m.request, admin, m.identity.Public(), m.key.Pin()),
+		"nothing":                 issue(nil, m.party, m.identity.Public(), m.key.Pin()),
+		"trailing bytes":          issue(append(bytes.Clone(m.request), 0), m.party, m.identity.Public(), m.key.Pin()),
+		"too long":                issue(signed(make([]byte, maxRequest+1)), m.party, m.identity.Public(), m.key.Pin()),
+		"malformed":               issue(signed([]byte("x")), m.party, m.identity.Public(), m.key.Pin()),
+		"no name":                 issue(signed(csr(x509.CertificateRequest{}, m.key)), m.party, m.identity.Public(), m.key.Pin()),
+		"a key of another kind":   issue(signed(csr(x509.CertificateRequest{URIs: []*url.URL{m.party.uri()}}, p256)), m.party, m.identity.Public(), m.key.Pin()),
+		"not signed with the key": issue(signed(flipped(good, len(good)-1)), m.party, m.identity.Public(), m.key.Pin()),
+		"another party's request": issue(signed(csr(x509.CertificateRequest{URIs: []*url.URL{m.party.uri()}}, other.key)), m.party, m.identity.Public(), m.key.Pin()),
 	} {
 		if !errors.Is(err, ErrRequest) {
 			t.Errorf("%s: %v", name, err)
@@ -155,15 +156,15 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		t.Error("a party of another study was certified")
 	}
 	if _, err := a.Issue(m.request, m.party, m.identity.Public(), m.key.Pin(), end, end.Add(time.Hour)); err == nil {
-		t.Error("a certificate without time was given")
+		t.Error("a certificate that expires at once was issued")
 	}
 	if err := issue(m.request, m.party, m.identity.Public(), m.key.Pin()); err != nil {
-		t.Error("the good one is refused:", err)
+		t.Error("the valid request was refused:", err)
 	}
 }
 
-//abuse:case P05 refused
-func TestEveryByteOfARequestCounts(t *testing.T) {
+//abuse:case P05 a request for a certificate with a changed byte is refused
+func TestEveryChangedByteOfARequestIsDetected(t *testing.T) {
 	m := newMember(t, Hash{1}, identity.Client, "north")
 	for at := range m.request {
 		if _, err := checkRequest(flipped(m.request, at), m.party, m.identity.Public(), m.key.Pin()); !errors.Is(err, ErrRequest) {
@@ -172,7 +173,7 @@ func TestEveryByteOfARequestCounts(t *testing.T) {
 	}
 }
 
-// Made with hashlib and base64 of Python.
+// knownServerName was made with Python's hashlib and base64.
 const knownServerName = "lu5fmwyrcyqrff6ubl2bsvbfqvftqr4u.fedpvi.invalid"
 
 func TestNamesInCertificates(t *testing.T) {
@@ -203,12 +204,12 @@ func TestNamesInCertificates(t *testing.T) {
 			continue
 		}
 		if got, err := partyOf([]*url.URL{u}); err == nil {
-			t.Errorf("%s: %s was taken for %v", name, wrong, got)
+			t.Errorf("%s: %s was parsed as %v", name, wrong, got)
 		}
 	}
 }
 
-func TestKeys(t *testing.T) {
+func TestTLSKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys", "tls.key")
 	made, err := CreateKey(path)
 	if err != nil {
@@ -219,7 +220,7 @@ func TestKeys(t *testing.T) {
 		t.Fatalf("another key was loaded: %v", err)
 	}
 	if _, err := loadKey(path, authorityKind); err == nil {
-		t.Error("a key for connections passes for one of an authority")
+		t.Error("a TLS key was loaded as the key of an authority")
 	}
 	seed := bytes.Clone(made.key.Reveal()[:32])
 	certificate := tls.Certificate{PrivateKey: made}
@@ -228,6 +229,6 @@ func TestKeys(t *testing.T) {
 	}
 	made.Wipe()
 	if _, err := NewRequest(newMember(t, Hash{1}, identity.Client, "north").identity, made, Party{Hash{1}, identity.Client, "north"}); err == nil {
-		t.Error("it signs after it was wiped")
+		t.Error("a wiped key signed a request")
 	}
 }

@@ -11,31 +11,32 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// Reasons to end a handshake. Their text never depends on the other end, which sees only
-// that its certificate is bad.
+// A handshake fails with these errors. Their text does not depend on the peer, which
+// learns only that its certificate is bad.
 var (
-	ErrTLS  = errors.New("a connection that is not TLS 1.3 with X25519MLKEM768")
-	ErrRole = errors.New("the other end has a certificate that is not of a party of this study in the role expected here")
-	ErrPin  = errors.New("the other end has another key than the roster pins for it, or is not in the roster: ask the coordinator, by another way, which key is right")
-	ErrName = errors.New("a call for another study than the ones served here")
+	ErrTLS  = errors.New("the connection does not use TLS 1.3 with X25519MLKEM768")
+	ErrRole = errors.New("the certificate of the peer does not belong to a party of this study in the expected role")
+	ErrPin  = errors.New("the peer is not in the roster, or its key is not the one that the roster pins: ask the coordinator, by telephone or in person, which key is right")
+	ErrName = errors.New("the client connects to a study that is not served here")
 )
 
-// Pins look up the pin of a party in the roster in force, at every handshake. It reports
-// false for who is not in it.
+// Pins looks up the pin of a party in the roster in force. It is called at every
+// handshake and returns false for a party that is not in the roster.
 type Pins func(Party) (identity.Pin, bool)
 
 // A Server is the coordinator's end of the connections of one study.
 type Server struct {
 	Credentials *Credentials
 	Pins        Pins
-	// Guests lets those connect who show no certificate, to redeem an invitation.
-	// They are the zero Party to PeerOf, and must be refused everything else.
+	// Guests permits connections without a client certificate, to redeem an invitation.
+	// PeerOf returns the zero Party for them, and callers must refuse them everything
+	// else.
 	Guests bool
 	Now    func() time.Time
 }
 
-// Config returns the configuration for crypto/tls. It belongs to the caller, who may add
-// protocols to it.
+// Config returns the configuration for crypto/tls. The caller owns it and may add
+// protocols.
 func (s Server) Config() *tls.Config {
 	c := base(s.Now)
 	c.ClientAuth = tls.RequireAndVerifyClientCert
@@ -59,8 +60,8 @@ func (s Server) Config() *tls.Config {
 	return c
 }
 
-// Serve returns the configuration of a port on which several studies are served: find
-// returns the one of a study by its ServerName, or nil.
+// Serve returns the configuration of a port that serves several studies. The function
+// find returns the configuration of the study with the given ServerName, or nil.
 func Serve(find func(serverName string) *tls.Config) *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
@@ -74,14 +75,14 @@ func Serve(find func(serverName string) *tls.Config) *tls.Config {
 	}
 }
 
-// A Client is the end of a party that calls the coordinator of its study.
+// A Client is a party's end of a connection to the coordinator of its study.
 type Client struct {
 	Credentials *Credentials
 	Pins        Pins
 	Now         func() time.Time
 }
 
-// Config returns the configuration for crypto/tls. It belongs to the caller.
+// Config returns the configuration for crypto/tls. The caller owns it.
 func (l Client) Config() *tls.Config {
 	c := base(l.Now)
 	study := l.Credentials.party.Study
@@ -96,13 +97,13 @@ func (l Client) Config() *tls.Config {
 	return c
 }
 
-// Join returns the configuration of a party that has an invitation and no certificate.
-// The pin in the invitation says who the coordinator is: no authority is known yet, and
-// none is asked.
+// Join returns the configuration of a party that has an invitation but no certificate.
+// The party does not know the authority of the study yet. It recognises the coordinator
+// by the pin in the invitation.
 func Join(study Hash, pin identity.Pin, now func() time.Time) *tls.Config {
 	c := base(now)
 	c.ServerName = ServerName(study)
-	c.InsecureSkipVerify = true // of chains: what follows is stricter
+	c.InsecureSkipVerify = true // VerifyConnection checks the pin in place of the chain
 	c.VerifyConnection = func(state tls.ConnectionState) error {
 		pins := func(Party) (identity.Pin, bool) { return pin, true }
 		if err := check(state, study, pins, identity.Coordinator); err != nil {
@@ -121,7 +122,7 @@ func base(now func() time.Time) *tls.Config {
 	return &tls.Config{
 		MinVersion:       tls.VersionTLS13,
 		CurvePreferences: []tls.CurveID{tls.X25519MLKEM768},
-		// A resumed session would not look at the roster as it is now.
+		// A resumed session would not be checked against the current roster.
 		SessionTicketsDisabled: true,
 		Time:                   now,
 	}
@@ -134,7 +135,8 @@ func checkTLS(state tls.ConnectionState) error {
 	return nil
 }
 
-// check is what both ends ask in addition to a chain to the authority.
+// check checks the peer of a connection. Both ends call it in addition to verifying the
+// chain to the authority.
 func check(state tls.ConnectionState, study Hash, pins Pins, roles ...identity.Role) error {
 	if err := checkTLS(state); err != nil {
 		return err

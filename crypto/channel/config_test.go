@@ -44,7 +44,7 @@ func TestAdminsConnect(t *testing.T) {
 	}
 }
 
-// leafOf is a certificate of the client as the authority would make it.
+// leafOf returns the template of a certificate as the authority would make it.
 func leafOf(p Party) *x509.Certificate {
 	return &x509.Certificate{
 		NotBefore: today.Add(-Skew), NotAfter: end, URIs: []*url.URL{p.uri()},
@@ -52,8 +52,8 @@ func leafOf(p Party) *x509.Certificate {
 	}
 }
 
-//abuse:case A08 ended in the handshake
-func TestClientsThatAreRefused(t *testing.T) {
+//abuse:case A08 the handshake fails for a client with a wrong key, certificate or role
+func TestInvalidClientsAreRefused(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	other := newAuthorityOf(t, Hash{1})
 	stranger := newMember(t, Hash{1}, identity.Client, "stranger")
@@ -63,7 +63,8 @@ func TestClientsThatAreRefused(t *testing.T) {
 		change(c)
 		return c
 	}
-	// pinned shows a certificate whose key the roster has: all but one thing is right.
+	// pinned returns a configuration with a certificate whose key the roster pins, so that
+	// only the change is wrong.
 	pinned := func(a *Authority, change func(leaf *x509.Certificate)) *tls.Config {
 		leaf := leafOf(s.north.party)
 		change(leaf)
@@ -80,7 +81,7 @@ func TestClientsThatAreRefused(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		client func() *tls.Config
-		want   error // if it is of this package
+		want   error // nil if crypto/tls makes the error
 	}{
 		{"no certificate", func() *tls.Config { return changed(func(c *tls.Config) { c.GetClientCertificate = nil }) }, nil},
 		{"not in the roster", func() *tls.Config {
@@ -99,7 +100,7 @@ func TestClientsThatAreRefused(t *testing.T) {
 			return changed(func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.SecP256r1MLKEM768} })
 		}, nil},
 		{"for another study", func() *tls.Config { return changed(func(c *tls.Config) { c.ServerName = ServerName(Hash{2}) }) }, ErrName},
-		{"for nobody", func() *tls.Config {
+		{"without a server name", func() *tls.Config {
 			return changed(func(c *tls.Config) { c.ServerName, c.InsecureSkipVerify = "", true })
 		}, ErrName},
 		{"of another authority", func() *tls.Config { return pinned(other, func(*x509.Certificate) {}) }, nil},
@@ -120,7 +121,7 @@ func TestClientsThatAreRefused(t *testing.T) {
 		{"for anything", func() *tls.Config {
 			return pinned(s.authority, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageAny} })
 		}, ErrRole},
-		{"a coordinator that calls", func() *tls.Config {
+		{"a coordinator as a client", func() *tls.Config {
 			return pinned(s.authority, renamed(Party{Hash{1}, identity.Coordinator, "hub-2"}))
 		}, ErrRole},
 		{"no name", func() *tls.Config { return pinned(s.authority, func(c *x509.Certificate) { c.URIs = nil }) }, ErrRole},
@@ -139,20 +140,20 @@ func TestClientsThatAreRefused(t *testing.T) {
 	}
 	s.pins[s.north.party] = s.north.key.Pin()
 	if client, server := connect(t, s.client().Config(), s.server().Config()); client.err != nil || server.err != nil {
-		t.Error("the good one is refused as well:", client.err, server.err)
+		t.Error("the valid client was refused:", client.err, server.err)
 	}
 	delete(s.pins, s.north.party)
 	if _, server := connect(t, s.client().Config(), s.server().Config()); !errors.Is(server.err, ErrPin) {
-		t.Error("who left the roster connects:", server.err)
+		t.Error("a client that left the roster connects:", server.err)
 	}
 }
 
-//abuse:case A09 ended in the handshake, whichever authority vouches for it
-func TestServersThatAreRefused(t *testing.T) {
+//abuse:case A09 the handshake fails for another key than the pinned one, even with a valid certificate
+func TestInvalidServersAreRefused(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	other := newAuthorityOf(t, Hash{1})
 	twin := newMember(t, Hash{1}, identity.Coordinator, "hub")
-	shown := s.hub.key.Pin() // what an invitation would say
+	shown := s.hub.key.Pin() // the pin in an invitation
 	pinned := func(a *Authority, change func(leaf *x509.Certificate)) *tls.Config {
 		leaf := leafOf(s.hub.party)
 		change(leaf)
@@ -183,7 +184,8 @@ func TestServersThatAreRefused(t *testing.T) {
 		{"no post-quantum key exchange", func() *tls.Config {
 			return changed(func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.X25519} })
 		}, nil},
-		// As a public authority would certify: the name is right, the key is pinned.
+		// A public authority could make this certificate: the name is right and the key is
+		// pinned.
 		{"of another authority", func() *tls.Config { return pinned(other, func(*x509.Certificate) {}) }, nil},
 		{"under another name", func() *tls.Config {
 			return pinned(s.authority, func(c *x509.Certificate) { c.DNSNames = []string{ServerName(Hash{2})} })
@@ -194,7 +196,7 @@ func TestServersThatAreRefused(t *testing.T) {
 		{"for clients", func() *tls.Config {
 			return pinned(s.authority, func(c *x509.Certificate) { c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth} })
 		}, nil},
-		{"a client that answers", func() *tls.Config {
+		{"a client as a server", func() *tls.Config {
 			return pinned(s.authority, func(c *x509.Certificate) { c.URIs = []*url.URL{s.north.party.uri()} })
 		}, ErrRole},
 	} {
@@ -203,7 +205,7 @@ func TestServersThatAreRefused(t *testing.T) {
 		server.VerifyConnection = nil
 		for name, client := range map[string]*tls.Config{"client": s.client().Config(), "join": Join(Hash{1}, shown, clock(today))} {
 			at, _ := connect(t, client, server)
-			// Who joins knows no authority: the pin in the invitation is in its place.
+			// A guest does not know the authority; it checks the pin in the invitation.
 			if refused := tc.name != "of another authority" || name != "join"; (at.err != nil) != refused || tc.want != nil && name == "client" && !errors.Is(at.err, tc.want) {
 				t.Errorf("%s, %s: %v", tc.name, name, at.err)
 			}
@@ -211,7 +213,7 @@ func TestServersThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestGuests(t *testing.T) {
+func TestGuestsConnectOnlyWherePermitted(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	server := s.server()
 	server.Guests = true
@@ -226,21 +228,21 @@ func TestGuests(t *testing.T) {
 	if p, err := PeerOf(client.state); err != nil || p != s.hub.party {
 		t.Errorf("the guest sees %v, %v", p, err)
 	}
-	// Parties stay who they are, and who shows a certificate that is wrong is no guest.
+	// A party with a certificate is not a guest, and a wrong certificate is refused.
 	if _, at := connect(t, s.client().Config(), server.Config()); at.err != nil {
-		t.Error("a party is refused where guests are let in:", at.err)
+		t.Error("a party was refused by a server that permits guests:", at.err)
 	}
 	stranger := newMember(t, Hash{1}, identity.Client, "stranger").credentials(t, s.authority)
 	if _, at := connect(t, Client{stranger, s.find, clock(today)}.Config(), server.Config()); !errors.Is(at.err, ErrPin) {
-		t.Error("a stranger is let in as a guest:", at.err)
+		t.Error("a stranger with a certificate was accepted as a guest:", at.err)
 	}
 	outside, pin := shows(t, s.client().Config(), newAuthorityOf(t, Hash{1}), leafOf(s.north.party))
 	s.pins[s.north.party] = pin
 	if _, at := connect(t, outside, server.Config()); at.err == nil {
-		t.Error("whom another authority certifies is let in as a guest")
+		t.Error("a client with a certificate from another authority was accepted as a guest")
 	}
 	if _, at := connect(t, join, s.server().Config()); at.err == nil {
-		t.Error("guests are let in where none are")
+		t.Error("a server that does not permit guests accepted one")
 	}
 	for name, c := range map[string]*tls.Config{
 		"another pin":   Join(Hash{1}, s.north.key.Pin(), clock(today)),
@@ -254,15 +256,15 @@ func TestGuests(t *testing.T) {
 	}
 }
 
-// A session is never resumed, whatever the other end keeps.
+// A session is not resumed even if the client has cached it.
 //
-//abuse:case P11 every connection is checked in full
-func TestNoResumption(t *testing.T) {
+//abuse:case P11 no session is resumed, so every connection is checked in full
+func TestSessionsAreNotResumed(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	client := s.client().Config()
 	client.ClientSessionCache = tls.NewLRUClientSessionCache(8)
 	server := s.server().Config()
-	// Without the checks, so that it is the configuration that resumes nothing.
+	// Without VerifyConnection, only the configuration prevents resumption.
 	client.VerifyConnection, server.VerifyConnection = nil, nil
 	for range 3 {
 		at, _ := connect(t, client, server)
@@ -278,7 +280,7 @@ func TestNoResumption(t *testing.T) {
 	} {
 		state := good
 		if change(&state); !errors.Is(checkTLS(state), ErrTLS) {
-			t.Errorf("%s: is good", name)
+			t.Errorf("%s: checkTLS accepted the connection", name)
 		}
 	}
 	if err := checkTLS(good); err != nil {
@@ -286,7 +288,7 @@ func TestNoResumption(t *testing.T) {
 	}
 }
 
-// What is older is refused in the handshake, before a certificate is looked at.
+// Older protocols are refused in the handshake, before a certificate is checked.
 //
 //abuse:case A11 TLS below 1.3 and key exchanges without ML-KEM are refused
 func TestOlderHandshakesAreRefused(t *testing.T) {
@@ -310,8 +312,8 @@ func TestOlderHandshakesAreRefused(t *testing.T) {
 	}
 }
 
-// Each of the checks holds by itself, also where crypto/tls refuses before.
-func TestChecksHoldAlone(t *testing.T) {
+// Each check works by itself, also for peers that crypto/tls would refuse first.
+func TestEachCheckWorksAlone(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	for name, tc := range map[string]struct {
 		change func(leaf *x509.Certificate)
@@ -340,12 +342,12 @@ func TestChecksHoldAlone(t *testing.T) {
 		}
 		state.PeerCertificates = nil
 		if err := check(state, Hash{1}, pins, tc.role); !errors.Is(err, ErrRole) {
-			t.Errorf("nobody is there: %v", err)
+			t.Errorf("no certificate: %v", err)
 		}
 	}
 }
 
-func TestSeveralStudies(t *testing.T) {
+func TestOnePortServesSeveralStudies(t *testing.T) {
 	a, b := newStudy(t, Hash{1}), newStudy(t, Hash{2})
 	configs := map[string]*tls.Config{ServerName(Hash{1}): a.server().Config(), ServerName(Hash{2}): b.server().Config()}
 	port := Serve(func(name string) *tls.Config { return configs[name] })
@@ -358,11 +360,11 @@ func TestSeveralStudies(t *testing.T) {
 			t.Errorf("study %d: %v, %v", i+1, p, err)
 		}
 	}
-	// A party of one study knocks at the other.
+	// A party of one study connects to the other study.
 	lost := a.client().Config()
 	lost.ServerName, lost.RootCAs = ServerName(Hash{2}), b.hubC.roots()
 	if _, server := connect(t, lost, port); server.err == nil {
-		t.Error("a party of one study is let in to another")
+		t.Error("a party of one study connected to another study")
 	}
 	lost.ServerName = ServerName(Hash{3})
 	if _, server := connect(t, lost, port); !errors.Is(server.err, ErrName) {
@@ -370,10 +372,10 @@ func TestSeveralStudies(t *testing.T) {
 	}
 }
 
-// The text of what is refused says nothing of the other end.
+// Error messages reveal nothing about the peer.
 //
-//abuse:case P12 the text says nothing of the other end
-func TestErrorsAreConstant(t *testing.T) {
+//abuse:case P12 the errors of a handshake do not depend on the peer
+func TestErrorsDoNotDependOnThePeer(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	stranger := newMember(t, Hash{1}, identity.Client, "a-name-to-be-seen")
 	_, server := connect(t, Client{stranger.credentials(t, s.authority), s.find, clock(today)}.Config(), s.server().Config())

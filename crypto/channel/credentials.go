@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// Credentials are what a party shows at its end of a connection: its key, and the
-// certificate that the authority of the study gave for it, which can be renewed while
-// connections use it.
+// Credentials are a party's TLS key and the certificate that the authority of the study
+// issued for it. The certificate can be renewed while connections use it.
 type Credentials struct {
 	party     Party
 	key       *Key
@@ -19,8 +18,9 @@ type Credentials struct {
 	current   atomic.Pointer[tls.Certificate]
 }
 
-// NewCredentials puts a key and its certificate together and checks that the authority
-// of the study gave it, for this party and key, and that it is valid now.
+// NewCredentials returns the credentials with the given key and certificate. It checks
+// that the authority of the study issued the certificate for this party and key, and that
+// the certificate is valid now. The certificates are X.509 in DER.
 func NewCredentials(p Party, key *Key, authority, certificate []byte, now time.Time) (*Credentials, error) {
 	root, err := parseAuthority(authority, p.Study)
 	if err != nil {
@@ -33,32 +33,32 @@ func NewCredentials(p Party, key *Key, authority, certificate []byte, now time.T
 	return c, nil
 }
 
-// Renew takes a newer certificate of the same key, for connections from then on. A
-// certificate that is refused leaves the one before in use.
+// Renew replaces the certificate by a newer one of the same key, for new connections. If
+// it returns an error, the old certificate stays in use.
 func (c *Credentials) Renew(certificate []byte, now time.Time) error {
 	leaf, err := x509.ParseCertificate(certificate)
 	if err != nil {
-		return errors.New("the certificate that the authority gave is malformed")
+		return errors.New("the certificate from the authority is malformed")
 	}
 	if _, err := leaf.Verify(x509.VerifyOptions{Roots: c.roots(), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{usage(c.party.Role)}}); err != nil {
-		return errors.New("the certificate is not of the authority of the study, or not valid now: check the clock, and ask the coordinator to renew it")
+		return errors.New("the certificate is not from the authority of the study, or not valid now: check the clock, and ask the coordinator to renew the certificate")
 	}
 	p, err := partyOf(leaf.URIs)
 	if err != nil || p != c.party {
-		return errors.New("the certificate is of another party")
+		return errors.New("the certificate belongs to another party")
 	}
 	if key, ok := leaf.PublicKey.(ed25519.PublicKey); !ok || !key.Equal(c.key.public) {
-		return errors.New("the certificate is of another key than the one here")
+		return errors.New("the certificate belongs to another key than the local one")
 	}
 	c.current.Store(&tls.Certificate{Certificate: [][]byte{certificate}, PrivateKey: c.key, Leaf: leaf})
 	return nil
 }
 
-// Expires returns the end of the certificate in use.
+// Expires returns the end of validity of the certificate in use.
 func (c *Credentials) Expires() time.Time { return c.current.Load().Leaf.NotAfter }
 
-// RenewFrom returns when to ask for a new certificate: after two thirds of its time, so
-// that there is a third left to succeed in.
+// RenewFrom returns the time from which to request a new certificate: after two thirds of
+// the validity, so that a third is left for retries.
 func (c *Credentials) RenewFrom() time.Time {
 	leaf := c.current.Load().Leaf
 	return leaf.NotAfter.Add(-leaf.NotAfter.Sub(leaf.NotBefore) / 3)

@@ -8,10 +8,10 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-func TestRenewal(t *testing.T) {
+func TestCertificateIsRenewed(t *testing.T) {
 	s := newStudy(t, Hash{1})
 	if got, want := s.northC.RenewFrom(), end.Add(-end.Sub(today.Add(-Skew))/3); !got.Equal(want) || !s.northC.Expires().Equal(end) {
-		t.Errorf("renewed from %v, not %v; expires %v", got, want, s.northC.Expires())
+		t.Errorf("RenewFrom is %v, not %v; the certificate expires at %v", got, want, s.northC.Expires())
 	}
 	issue := func(m member, a *Authority, until time.Time) []byte {
 		leaf, err := a.Issue(m.request, m.party, m.identity.Public(), m.key.Pin(), today, until)
@@ -37,10 +37,10 @@ func TestRenewal(t *testing.T) {
 		"expired":              issue(s.north, s.authority, today.Add(time.Second)),
 	} {
 		if err := s.northC.Renew(leaf, soon); err == nil {
-			t.Errorf("%s: was taken", name)
+			t.Errorf("%s: the certificate was accepted", name)
 		}
 		if at, _ := connect(t, client, s.server().Config()); at.err != nil {
-			t.Errorf("%s: the one before is lost: %v", name, at.err)
+			t.Errorf("%s: the old certificate is not in use: %v", name, at.err)
 		}
 	}
 	fresh := issue(s.north, s.authority, soon)
@@ -49,6 +49,6 @@ func TestRenewal(t *testing.T) {
 	}
 	_, server := connect(t, client, s.server().Config())
 	if server.err != nil || !bytes.Equal(server.state.PeerCertificates[0].Raw, fresh) {
-		t.Errorf("the new certificate is not shown: %v", server.err)
+		t.Errorf("the new certificate is not in use: %v", server.err)
 	}
 }

@@ -10,13 +10,13 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// fuzzed is the study of these targets.
+// fuzzed is the study of these fuzz targets.
 var fuzzed = Hash{1, 2, 3}
 
-// Whatever a party signs as its request for a certificate, the authority certifies the
-// one key that the roster pins, or nothing.
+// FuzzRequest checks that the authority certifies no key but the one that the roster
+// pins, whatever request a party signs.
 //
-//abuse:case A08 the pinned key is certified, or nothing
+//abuse:case A08 the authority certifies only the key that the roster pins
 func FuzzRequest(f *testing.F) {
 	a, m := newAuthorityOf(f, fuzzed), newMember(f, fuzzed, identity.Client, "north")
 	r := wire.NewReader(m.request)
@@ -40,7 +40,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// Whatever a coordinator sends as certificates, who shows one has the key of it.
+// FuzzCertificates checks that a party uses a certificate only if it has its key, whatever
+// certificates a coordinator sends.
 func FuzzCertificates(f *testing.F) {
 	a, m := newAuthorityOf(f, fuzzed), newMember(f, fuzzed, identity.Client, "north")
 	leaf, err := a.Issue(m.request, m.party, m.identity.Public(), m.key.Pin(), today, end)
@@ -57,12 +58,12 @@ func FuzzCertificates(f *testing.F) {
 			c, err = NewCredentials(m.party, m.key, authority, certificate, today)
 		})
 		if err == nil && pinOf(c.current.Load().Leaf) != m.key.Pin() {
-			t.Error("a certificate of another key is taken")
+			t.Error("a certificate of another key was accepted")
 		}
 	})
 }
 
-// A party has one name, and one name is of one party.
+// FuzzParty checks that every party has exactly one URI.
 func FuzzParty(f *testing.F) {
 	f.Add(Party{fuzzed, identity.Client, "north"}.uri().String())
 	f.Add("spiffe://00/client/north")
@@ -73,7 +74,7 @@ func FuzzParty(f *testing.F) {
 			return
 		}
 		if p, err := partyOf([]*url.URL{u}); err == nil && p.uri().String() != u.String() {
-			t.Errorf("%q is taken for %q", text, p.uri())
+			t.Errorf("%q was parsed as %q", text, p.uri())
 		}
 	})
 }

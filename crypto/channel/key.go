@@ -27,8 +27,9 @@ const (
 		"which are refused all the same where the roster pins another key."
 )
 
-// A Key is a party's Ed25519 key for connections. It is another than its identity, which
-// vouches for it. It is shown by no verb, logger or encoder.
+// A Key is a party's Ed25519 key for TLS. It differs from the key of the party's
+// identity, which signs the request for its certificate. Formatting verbs, loggers and
+// encoders do not show it.
 type Key struct {
 	public ed25519.PublicKey
 	key    secret.Secret // ed25519.PrivateKey
@@ -47,11 +48,10 @@ func fromKey(key ed25519.PrivateKey) *Key {
 	return &Key{public: key.Public().(ed25519.PublicKey), key: secret.New(key)}
 }
 
-// CreateKey makes a new key and keeps it in a file that must not exist yet, for its owner
-// alone, as keyfile.Create does.
+// CreateKey makes a new key and writes it to a new file with keyfile.Create.
 func CreateKey(path string) (*Key, error) { return createKey(path, tlsKind, tlsComment) }
 
-// LoadKey reads a key that CreateKey made, and refuses what keyfile.Load refuses.
+// LoadKey reads a key from a file that CreateKey wrote, with keyfile.Load.
 func LoadKey(path string) (*Key, error) { return loadKey(path, tlsKind) }
 
 func createKey(path, kind, comment string) (*Key, error) {
@@ -74,7 +74,7 @@ func loadKey(path, kind string) (*Key, error) {
 	}
 	defer seed.Wipe()
 	if n := len(seed.Reveal()); n != ed25519.SeedSize {
-		return nil, fmt.Errorf("key file %s has a key of %d bytes, not %d: restore it from a backup", path, n, ed25519.SeedSize)
+		return nil, fmt.Errorf("key file %s contains a key of %d bytes, not %d: restore it from a backup", path, n, ed25519.SeedSize)
 	}
 	return fromKey(ed25519.NewKeyFromSeed(seed.Reveal())), nil
 }
@@ -88,25 +88,26 @@ func (k *Key) Pin() identity.Pin {
 	return sha256.Sum256(info)
 }
 
-// Public returns the public key, as crypto.Signer asks.
+// Public returns the public key. It implements crypto.Signer.
 func (k *Key) Public() crypto.PublicKey { return k.public }
 
-// Sign signs for crypto/tls and crypto/x509, as crypto.Signer asks.
+// Sign implements crypto.Signer, for crypto/tls and crypto/x509. It returns an error
+// after Wipe.
 func (k *Key) Sign(rand io.Reader, message []byte, opts crypto.SignerOpts) ([]byte, error) {
 	if k.key.Equal(make([]byte, ed25519.PrivateKeySize)) {
-		return nil, errors.New("signing with a key that was wiped")
+		return nil, errors.New("cannot sign: the key was wiped")
 	}
 	return ed25519.PrivateKey(k.key.Reveal()).Sign(rand, message, opts)
 }
 
-// Wipe forgets the key.
+// Wipe overwrites the key with zeros.
 func (k *Key) Wipe() { k.key.Wipe() }
 
-// Format prints the same for every key and verb.
+// Format prints the same text for every key and verb.
 func (k *Key) Format(f fmt.State, _ rune) { io.WriteString(f, k.String()) }
 
-// String returns the same for every key.
+// String returns the same text for every key.
 func (k *Key) String() string { return "key for connections" }
 
-// LogValue logs the same for every key.
+// LogValue logs the same text for every key.
 func (k *Key) LogValue() slog.Value { return slog.StringValue(k.String()) }

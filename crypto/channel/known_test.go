@@ -10,7 +10,7 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// knownStudy is of the parties in testdata.
+// knownStudy is the study of the parties in testdata.
 var knownStudy = Hash{0xfe, 0xd}
 
 func readText(t *testing.T, name string) string {
@@ -31,9 +31,9 @@ func readHex(t *testing.T, name string) []byte {
 	return b
 }
 
-// What was requested and certified once is understood for ever: the request and the
-// certificates of version 1, for a key whose seed counts from 0 to 31.
-func TestKnownCertificates(t *testing.T) {
+// The request and the certificates of version 1 stay valid. The seed of their key is the
+// bytes 0 to 31.
+func TestFormatOfVersion1(t *testing.T) {
 	seed := make([]byte, ed25519.SeedSize)
 	for i := range seed {
 		seed[i] = byte(i)
@@ -52,6 +52,6 @@ func TestKnownCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !c.Expires().Equal(end) {
-		t.Errorf("it ends %v", c.Expires())
+		t.Errorf("the certificate expires at %v", c.Expires())
 	}
 }

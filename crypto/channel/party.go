@@ -1,12 +1,10 @@
-// Package channel is who may be at the other end of a connection: mutual TLS 1.3 between
-// the parties of a study, with the post-quantum key exchange X25519MLKEM768 and nothing
-// older, certificates from an [Authority] that the study has for itself, and a pin of
-// the one key that a party may show.
+// Package channel configures the connections between the parties of a study: mutual TLS
+// 1.3 with the post-quantum key exchange X25519MLKEM768 only. Every study has its own
+// certificate [Authority], and the roster pins the key of every party.
 //
-// A certificate that the public authorities vouch for is worth nothing here, and one of
-// the right authority is worth nothing with another key than the roster pins. There is
-// no resumption of sessions: every connection is checked in full. Time comes from the
-// caller.
+// A peer needs a certificate from the authority of the study and the key that the roster
+// pins. Certificates from public authorities are refused. Sessions are not resumed, so
+// that every connection is checked in full. The caller supplies the clock.
 package channel
 
 import (
@@ -25,26 +23,28 @@ import (
 // A Hash is a SHA-256.
 type Hash = [sha256.Size]byte
 
-// domainName is what the names of servers end in: no public authority certifies names
-// under it (RFC 2606).
+// domainName is the domain of the server names. Public authorities do not certify names
+// under .invalid (RFC 2606).
 const domainName = "fedpvi.invalid"
 
-// A Party is who a certificate says that its holder is. The zero Party is a guest, who
-// showed none.
+// A Party is the holder of a certificate, as the certificate names it. The zero Party is
+// a guest, who has no certificate.
 type Party struct {
 	Study Hash
 	Role  identity.Role
 	Name  identity.Name
 }
 
-var errParty = errors.New("a certificate that names no party of a study")
+var errParty = errors.New("the certificate does not name a party of a study")
 
-// uri is spiffe://STUDY/ROLE/NAME, with the study in hexadecimal (SPIFFE-ID, section 2).
+// uri returns spiffe://STUDY/ROLE/NAME, with the study in hexadecimal (SPIFFE-ID,
+// section 2).
 func (p Party) uri() *url.URL {
 	return &url.URL{Scheme: "spiffe", Host: hex.EncodeToString(p.Study[:]), Path: "/" + p.Role.String() + "/" + string(p.Name)}
 }
 
-// partyOf reads the one name of a certificate, in the one way to write it.
+// partyOf returns the party that the URIs of a certificate name. There must be exactly
+// one URI, in the form that Party.uri writes.
 func partyOf(uris []*url.URL) (Party, error) {
 	if len(uris) != 1 {
 		return Party{}, errParty
@@ -69,8 +69,8 @@ func partyOf(uris []*url.URL) (Party, error) {
 	return p, nil
 }
 
-// usage is what the key of a party in this role is for: the coordinator is called, the
-// others call.
+// usage returns the extended key usage for a role: the coordinator is a TLS server, the
+// other parties are TLS clients.
 func usage(r identity.Role) x509.ExtKeyUsage {
 	if r == identity.Coordinator {
 		return x509.ExtKeyUsageServerAuth
@@ -78,21 +78,22 @@ func usage(r identity.Role) x509.ExtKeyUsage {
 	return x509.ExtKeyUsageClientAuth
 }
 
-// ServerName is the name under which the coordinator of a study is called, in the
-// certificate and in the clear when a connection begins. The study cannot be read from it.
+// ServerName returns the TLS server name of the coordinator of a study. It is in the
+// certificate and, unencrypted, in the client's first message. It is made from a hash, so
+// that it does not reveal the study.
 func ServerName(study Hash) string {
 	sum := sha256.Sum256(append([]byte("fedpvi/v1/server-name\x00"), study[:]...))
 	label := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:20])
 	return strings.ToLower(label) + "." + domainName
 }
 
-// PeerOf returns who is at the other end of a connection that was made with a
-// configuration of this package: the zero Party for a guest, who may join and do
-// nothing else. Parties leave the roster while they are connected: who answers a call
-// looks the party up again.
+// PeerOf returns the party at the other end of a connection that was made with a
+// configuration of this package. For a guest, which may only join the study, it returns
+// the zero Party. A party can leave the roster while it is connected, so callers must
+// look it up in the roster for every request.
 func PeerOf(state tls.ConnectionState) (Party, error) {
 	if !state.HandshakeComplete {
-		return Party{}, errors.New("who is at the other end is not known before the handshake is over")
+		return Party{}, errors.New("the peer is not known before the handshake is complete")
 	}
 	if len(state.PeerCertificates) == 0 {
 		return Party{}, nil

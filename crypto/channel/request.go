@@ -19,12 +19,13 @@ const (
 	maxRequest                    = 2 << 10
 )
 
-// ErrRequest says why a request for a certificate is refused, whatever is wrong with it.
-var ErrRequest = errors.New("a request for a certificate that is malformed, or is not signed by the identity, or not with the key for connections, that the roster has for this party")
+// ErrRequest is returned for every invalid request for a certificate.
+var ErrRequest = errors.New("the request for a certificate is malformed, or not signed with the identity and the TLS key that the roster has for this party")
 
-// NewRequest asks the authority of a study for a certificate: a certificate request
-// (PKCS #10, RFC 2986) signed with the key for connections, and signed again by the
-// party's identity. It is no secret, and it may be used again to renew.
+// NewRequest returns a request for a certificate to the authority of a study: a
+// certificate request (PKCS #10, RFC 2986) signed with the TLS key, followed by a
+// signature of the party's identity. The request is not secret and can be sent again to
+// renew the certificate.
 func NewRequest(signer *identity.Identity, key *Key, p Party) ([]byte, error) {
 	template := &x509.CertificateRequest{URIs: []*url.URL{p.uri()}}
 	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
@@ -37,14 +38,14 @@ func NewRequest(signer *identity.Identity, key *Key, p Party) ([]byte, error) {
 
 func requestStatement(study Hash, der []byte) []byte { return append(bytes.Clone(study[:]), der...) }
 
-// checkRequest returns the key that a certificate is asked for, which is the only thing
-// that the authority takes from the request.
+// checkRequest verifies a request and returns the key to certify. The authority uses
+// nothing else of the request.
 func checkRequest(request []byte, p Party, holder identity.PublicKey, pin identity.Pin) (ed25519.PublicKey, error) {
 	r := wire.NewReader(request)
 	der := r.Bytes(maxRequest)
 	var signature [identity.SignatureSize]byte
 	r.Fixed(signature[:])
-	// The signature first: what a stranger wrote is not parsed.
+	// The signature is checked first, so that requests from strangers are not parsed.
 	if !r.Done() || !holder.Verify(requestDomain, requestStatement(p.Study, der), signature) {
 		return nil, ErrRequest
 	}

@@ -19,7 +19,7 @@ var (
 
 func clock(t time.Time) func() time.Time { return func() time.Time { return t } }
 
-// A member has all that a party of a study has.
+// A member is a party of a study with its keys.
 type member struct {
 	party    Party
 	identity *identity.Identity
@@ -67,7 +67,7 @@ func (m member) credentials(t testing.TB, a *Authority) *Credentials {
 	return c
 }
 
-// A testStudy is an authority, a coordinator and a client that know one another.
+// A testStudy is an authority, a coordinator and a client, with the pins of both.
 type testStudy struct {
 	authority    *Authority
 	hub, north   member
@@ -95,8 +95,8 @@ func (s *testStudy) server() Server { return Server{s.hubC, s.find, false, clock
 
 func (s *testStudy) client() Client { return Client{s.northC, s.find, clock(today)} }
 
-// shows returns a configuration like c that shows another certificate, made with leaf by
-// the authority for a key of its own.
+// shows returns a copy of c with another certificate, which the authority made from the
+// template leaf for a new key, and the pin of that key.
 func shows(t testing.TB, c *tls.Config, a *Authority, leaf *x509.Certificate) (*tls.Config, identity.Pin) {
 	t.Helper()
 	key, err := GenerateKey()
@@ -114,14 +114,14 @@ func shows(t testing.TB, c *tls.Config, a *Authority, leaf *x509.Certificate) (*
 	return c, key.Pin()
 }
 
-// An outcome is what one end has seen of a connection.
+// An outcome is the state and the error of one end of a connection.
 type outcome struct {
 	state tls.ConnectionState
 	err   error
 }
 
-// connect makes a connection over the loopback, with one byte each way after the
-// handshake: a client learns only then that it was refused.
+// connect makes a connection over the loopback and sends one byte each way after the
+// handshake, because a client learns only then that the server refused it.
 func connect(t testing.TB, client, server *tls.Config) (atClient, atServer outcome) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,9 +1,10 @@
-// Package invitation is how a party comes into a study: the coordinator makes one for a
-// name, somebody carries it to the party by mail, chat or voice of their own choice, and
-// the party redeems it once, for the key that it made.
+// Package invitation implements the invitations with which parties join a study. The
+// coordinator makes an invitation for a name and sends it to the party by any means, such
+// as mail or chat. The party redeems it once, for the key that it made.
 //
-// The holder of an invitation can join in its name until it is used or expires. The
-// coordinator keeps a [Ticket] with the hash of its token, from which it cannot be made.
+// Anyone who has an invitation can join under its name until it is used or expires. The
+// coordinator stores a [Ticket] with the hash of the invitation's token. The token cannot
+// be computed from the hash.
 package invitation
 
 import (
@@ -26,11 +27,11 @@ import (
 )
 
 const (
-	// Prefix is what an invitation begins with; the number is the version.
+	// Prefix is the start of every invitation; its number is the version.
 	Prefix = "fedpvi-invite-1-"
-	// MaxText is the longest text of an invitation, in bytes.
+	// MaxText is the largest size of the text of an invitation in bytes.
 	MaxText = 4 << 10
-	// MaxAddresses is the most addresses in one.
+	// MaxAddresses is the largest number of addresses in an invitation.
 	MaxAddresses = 8
 
 	maxAddress   = 255 + len(":65535")
@@ -41,22 +42,23 @@ const (
 // A Hash is a SHA-256.
 type Hash = [sha256.Size]byte
 
-// ErrForm says that a text is no invitation. Its text does not depend on it.
-var ErrForm = errors.New("not an invitation, or not all of it: it is one line that begins with " + Prefix + "; copy it again, from the first character to the last")
+// ErrForm is returned for a text that is not an invitation. Its text does not depend on
+// the input.
+var ErrForm = errors.New("not a complete invitation: an invitation is one line that begins with " + Prefix + "; copy it again, from the first character to the last")
 
-// An Invitation is what its text says. Only Text shows the token.
+// An Invitation is the content of an invitation. Only Text shows the token.
 type Invitation struct {
 	Study       Hash
-	Name        identity.Name        // that the party will have
-	Coordinator identity.Fingerprint // who alone may answer
-	Pin         identity.Pin         // of the coordinator's key for TLS
-	Addresses   []string             // host:port, the first is tried first
+	Name        identity.Name        // of the party in the study
+	Coordinator identity.Fingerprint // of the coordinator's identity
+	Pin         identity.Pin         // of the coordinator's TLS key
+	Addresses   []string             // of the coordinator, as host:port, in order of preference
 	Expires     time.Time            // in whole seconds
 	Token       secret.Secret        // 256 random bits
 }
 
-// New makes an invitation of what i says and a new token, whatever token i has, and the
-// ticket by which its maker knows it again.
+// New returns the invitation i with a new token, and the ticket by which the coordinator
+// recognises it. It replaces any token in i.
 func New(i Invitation) (Invitation, Ticket, error) {
 	token := make([]byte, tokenSize)
 	rand.Read(token) // never fails: crypto/rand aborts the program instead
@@ -73,7 +75,7 @@ func (i Invitation) check() error {
 		return err
 	}
 	if n := len(i.Addresses); n < 1 || n > MaxAddresses {
-		return fmt.Errorf("an invitation with %d addresses of the coordinator: give 1 to %d", n, MaxAddresses)
+		return fmt.Errorf("the invitation has %d addresses of the coordinator: give 1 to %d", n, MaxAddresses)
 	}
 	for n, a := range i.Addresses {
 		if err := checkAddress(a); err != nil {
@@ -81,13 +83,13 @@ func (i Invitation) check() error {
 		}
 	}
 	if i.Expires.Unix() <= 0 {
-		return errors.New("an invitation without an end: say when it expires")
+		return errors.New("the invitation has no time of expiry: give one")
 	}
 	return nil
 }
 
-// checkAddress refuses what is not a host name or an IP address and a port. The text is
-// not part of the error.
+// checkAddress returns an error unless a is a host name or an IP address, and a port. The
+// error does not quote a.
 func checkAddress(a string) error {
 	bad := errors.New("not host:port with a name or an IP address and a port from 1 to 65535")
 	host, port, err := net.SplitHostPort(a)
@@ -116,9 +118,9 @@ func isHostName(host string) bool {
 
 var encoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// Text returns the invitation in one line of letters and digits after the prefix, with
-// the token in it: whoever reads the line can join. It survives changes of case, and
-// spaces and line breaks that mail puts in.
+// Text returns the invitation, including its token, as one line: the prefix, then letters
+// and digits. Anyone who reads the line can join. Parse ignores changes of case, spaces
+// and line breaks, which mail programs may insert.
 func (i Invitation) Text() string {
 	b := i.append(nil)
 	defer clear(b)
@@ -139,8 +141,8 @@ func (i Invitation) append(b []byte) []byte {
 	return b
 }
 
-// Parse reads what Text wrote. It does not know whether the invitation expired, was used
-// or was ever made: its maker does.
+// Parse decodes the output of Text. It does not check whether the invitation is genuine,
+// used or expired, which only the coordinator knows.
 func Parse(text string) (Invitation, error) {
 	if len(text) > MaxText {
 		return Invitation{}, ErrForm
@@ -151,7 +153,7 @@ func Parse(text string) (Invitation, error) {
 		return Invitation{}, ErrForm
 	}
 	b, err := encoding.DecodeString(strings.ToUpper(body))
-	// The decoder passes over loose last bits.
+	// The decoder ignores the unused last bits.
 	if err != nil || len(b) < checksumSize || strings.ToLower(encoding.EncodeToString(b)) != body {
 		return Invitation{}, ErrForm
 	}
@@ -183,7 +185,7 @@ func decode(b []byte) (Invitation, error) {
 	return i, nil
 }
 
-// maxUnix is the end of the year 9999, after which times have no text.
+// maxUnix is the end of the year 9999, the last time with a representation in RFC 3339.
 const maxUnix = 253402300799
 
 func checksum(b []byte) []byte {
@@ -199,16 +201,16 @@ func tokenHash(study Hash, token []byte) Hash {
 	return Hash(h.Sum(nil))
 }
 
-// Format prints what is not secret, for every verb.
+// Format prints the result of String for every verb.
 func (i Invitation) Format(f fmt.State, _ rune) { io.WriteString(f, i.String()) }
 
-// String says for whom the invitation is, and until when, without the token.
+// String returns the name and the time of expiry, without the token.
 func (i Invitation) String() string {
 	return fmt.Sprintf("invitation of %s until %s", i.Name, i.Expires.Format(time.RFC3339))
 }
 
-// LogValue logs what String says.
+// LogValue logs the result of String.
 func (i Invitation) LogValue() slog.Value { return slog.StringValue(i.String()) }
 
-// sameHash takes the same time wherever two hashes differ.
+// sameHash compares two hashes in constant time.
 func sameHash(a, b Hash) bool { return subtle.ConstantTimeCompare(a[:], b[:]) == 1 }

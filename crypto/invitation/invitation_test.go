@@ -47,7 +47,7 @@ func TestInvitationsSurviveMail(t *testing.T) {
 	i, _ := invite(t)
 	text := i.Text()
 	if strings.ContainsAny(text, " \n\t") || strings.Trim(text[len(Prefix):], "abcdefghijklmnopqrstuvwxyz234567") != "" {
-		t.Errorf("more than letters and digits: %s", text)
+		t.Errorf("the text does not consist of letters and digits: %s", text)
 	}
 	var wrapped strings.Builder
 	for at := 0; at < len(text); at += 60 {
@@ -62,8 +62,8 @@ func TestInvitationsSurviveMail(t *testing.T) {
 	}
 }
 
-// A text of version 1, put together in Python with hashlib and base64.
-func TestKnownText(t *testing.T) {
+// The text of version 1 was made with Python's hashlib and base64.
+func TestFormatOfVersion1(t *testing.T) {
 	text, err := os.ReadFile("testdata/invitation-v1.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestKnownText(t *testing.T) {
 	}
 }
 
-func TestInvitationsThatAreNotMade(t *testing.T) {
+func TestInvalidInvitationsAreRefused(t *testing.T) {
 	for name, change := range map[string]func(i *Invitation){
 		"no name":            func(i *Invitation) { i.Name = "" },
 		"a path for a name":  func(i *Invitation) { i.Name = "../x" },
@@ -102,16 +102,16 @@ func TestInvitationsThatAreNotMade(t *testing.T) {
 		i := plain()
 		change(&i)
 		if _, _, err := New(i); err == nil {
-			t.Errorf("%s: was made", name)
+			t.Errorf("%s: New accepted the invitation", name)
 		}
 		i.Token = secret.New(make([]byte, tokenSize))
 		if _, err := Parse(i.Text()); !errors.Is(err, ErrForm) {
-			t.Errorf("%s: was read: %v", name, err)
+			t.Errorf("%s: Parse accepted the text: %v", name, err)
 		}
 	}
 }
 
-func TestTextsThatAreRefused(t *testing.T) {
+func TestMalformedTextsAreRefused(t *testing.T) {
 	i, _ := invite(t)
 	text := i.Text()
 	late := i
@@ -122,11 +122,11 @@ func TestTextsThatAreRefused(t *testing.T) {
 		"another version":      strings.Replace(text, "invite-1-", "invite-2-", 1),
 		"no prefix":            text[len(Prefix):],
 		"twice":                text + text,
-		"something after":      text + "a",
+		"a trailing character": text + "a",
 		"padding":              text + "====",
-		"a digit that is none": strings.Replace(text, text[len(Prefix):len(Prefix)+1], "1", 1),
+		"an invalid digit":     strings.Replace(text, text[len(Prefix):len(Prefix)+1], "1", 1),
 		"too long":             text + strings.Repeat(" ", MaxText),
-		"after all time":       late.Text(),
+		"after the year 9999":  late.Text(),
 	} {
 		if _, err := Parse(wrong); !errors.Is(err, ErrForm) || err.Error() != ErrForm.Error() {
 			t.Errorf("%s: %v", name, err)
@@ -134,24 +134,24 @@ func TestTextsThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestEveryCharacterCounts(t *testing.T) {
+func TestEveryChangedCharacterIsDetected(t *testing.T) {
 	i, _ := invite(t)
 	text := i.Text()
 	for at := range text {
 		for _, c := range "a7-" {
 			changed := text[:at] + string(c) + text[at+1:]
 			if _, err := Parse(changed); err == nil && changed != text {
-				t.Fatalf("character %d was changed and nobody noticed", at)
+				t.Fatalf("the text was accepted with character %d changed", at)
 			}
 		}
 		if _, err := Parse(text[:at]); err == nil {
-			t.Fatalf("%d characters were missing and nobody noticed", len(text)-at)
+			t.Fatalf("the text was accepted without its last %d characters", len(text)-at)
 		}
 	}
 }
 
-//abuse:case P04 the key that redeemed it holds it; another is refused
-//abuse:case P11 once, by one key
+//abuse:case P04 after a key has redeemed an invitation, another key is refused
+//abuse:case P11 an invitation is redeemed once, by one key
 func TestInvitationsAreRedeemedOnce(t *testing.T) {
 	i, ticket := invite(t)
 	_, another := invite(t)
@@ -165,12 +165,12 @@ func TestInvitationsAreRedeemedOnce(t *testing.T) {
 		t.Fatalf("%v, %v", got, err)
 	}
 	if !slices.Equal(tickets, before) {
-		t.Error("the tickets that were given are changed")
+		t.Error("Redeem changed its argument")
 	}
 	if redeemed[0] != another || redeemed[1] != got {
-		t.Error("other tickets than the one redeemed are changed")
+		t.Error("Redeem changed the ticket of another invitation")
 	}
-	// The answer was lost, perhaps for long.
+	// The first answer was lost, and the party repeats the request after expiry.
 	again, got2, err := Redeem(redeemed, i.Study, i.Token.Reveal(), key, expires.Add(time.Hour))
 	if err != nil || got2 != got || !slices.Equal(again, redeemed) {
 		t.Errorf("the same key: %v, %v", got2, err)
@@ -186,9 +186,9 @@ func refused(t *testing.T, what string, err error) {
 	}
 }
 
-//abuse:case P11 refused
-//abuse:case P12 unknown, used and expired get one text
-func TestRefusals(t *testing.T) {
+//abuse:case P11 a token that is used or expired is refused
+//abuse:case P12 tokens that are unknown, used or expired get the same error
+func TestUnusableTokensAreRefused(t *testing.T) {
 	i, ticket := invite(t)
 	second, secondTicket := invite(t)
 	key := identity.PublicKey{1, 2}
@@ -205,29 +205,29 @@ func TestRefusals(t *testing.T) {
 		token   []byte
 		now     time.Time
 	}{
-		"no tickets":         {nil, i.Study, i.Token.Reveal(), now},
-		"an unknown token":   {[]Ticket{ticket}, i.Study, second.Token.Reveal(), now},
-		"half a token":       {[]Ticket{ticket}, i.Study, i.Token.Reveal()[:16], now},
-		"no token":           {[]Ticket{ticket}, i.Study, nil, now},
-		"used by another":    {[]Ticket{used}, i.Study, i.Token.Reveal(), now},
-		"used and expired":   {[]Ticket{used}, i.Study, i.Token.Reveal(), expires},
-		"expired":            {[]Ticket{ticket}, i.Study, i.Token.Reveal(), expires},
-		"of another study":   {[]Ticket{ticket}, filled(8), i.Token.Reveal(), now},
-		"moved to a study":   {[]Ticket{elsewhere}, filled(8), i.Token.Reveal(), now},
-		"kept under another": {[]Ticket{elsewhere}, i.Study, i.Token.Reveal(), now},
-		"a party already":    {[]Ticket{ticket, mine}, i.Study, i.Token.Reveal(), now},
-		"a party in reverse": {[]Ticket{mine, ticket}, i.Study, i.Token.Reveal(), now},
+		"no tickets":                  {nil, i.Study, i.Token.Reveal(), now},
+		"an unknown token":            {[]Ticket{ticket}, i.Study, second.Token.Reveal(), now},
+		"half a token":                {[]Ticket{ticket}, i.Study, i.Token.Reveal()[:16], now},
+		"no token":                    {[]Ticket{ticket}, i.Study, nil, now},
+		"used by another":             {[]Ticket{used}, i.Study, i.Token.Reveal(), now},
+		"used and expired":            {[]Ticket{used}, i.Study, i.Token.Reveal(), expires},
+		"expired":                     {[]Ticket{ticket}, i.Study, i.Token.Reveal(), expires},
+		"of another study":            {[]Ticket{ticket}, filled(8), i.Token.Reveal(), now},
+		"moved to a study":            {[]Ticket{elsewhere}, filled(8), i.Token.Reveal(), now},
+		"kept under another":          {[]Ticket{elsewhere}, i.Study, i.Token.Reveal(), now},
+		"a party already":             {[]Ticket{ticket, mine}, i.Study, i.Token.Reveal(), now},
+		"a party already, in reverse": {[]Ticket{mine, ticket}, i.Study, i.Token.Reveal(), now},
 	} {
 		tickets, got, err := Redeem(tc.tickets, tc.study, tc.token, key, tc.now)
 		refused(t, name, err)
 		if tickets != nil || got != (Ticket{}) {
-			t.Errorf("%s: something was returned", name)
+			t.Errorf("%s: Redeem returned a ticket", name)
 		}
 	}
 }
 
-// A ticket can be stored as it is, and shows nothing of the token.
-func TestTicketsAreStored(t *testing.T) {
+// A ticket can be stored as JSON, and does not reveal the token.
+func TestTicketsDoNotShowTokens(t *testing.T) {
 	i, ticket := invite(t)
 	text, err := json.Marshal(ticket)
 	if err != nil {
@@ -239,11 +239,11 @@ func TestTicketsAreStored(t *testing.T) {
 	}
 	canary.Absent(t, canary.Shown(ticket), i.Token.Reveal())
 	if _, other := invite(t); other.TokenHash == ticket.TokenHash {
-		t.Error("two invitations have one token")
+		t.Error("two invitations have the same token")
 	}
 }
 
-//abuse:case P14 not shown
+//abuse:case P14 verbs, logs and errors do not show the token of an invitation
 func TestTokensAreNotShown(t *testing.T) {
 	i, _ := invite(t)
 	for _, v := range []any{i, &i, struct{ hidden Invitation }{i}, []Invitation{i}} {
@@ -257,7 +257,7 @@ func TestTokensAreNotShown(t *testing.T) {
 	canary.Absent(t, canary.Shown(err), []byte(text[len(Prefix):]))
 }
 
-// FuzzParse reads texts, and what may stand behind the checksum of one.
+// FuzzParse parses texts, and decodes their content without the checksum.
 func FuzzParse(f *testing.F) {
 	i, _ := invite(f)
 	f.Add([]byte(i.Text()))
@@ -266,7 +266,7 @@ func FuzzParse(f *testing.F) {
 		memory.Bound(t, len(b), func() { Parse(string(b)) })
 		if i, err := Parse(string(b)); err == nil {
 			if again, err := Parse(i.Text()); err != nil || !same(i, again) {
-				t.Errorf("%q is read once: %v", b, err)
+				t.Errorf("%q was parsed, but not its Text: %v", b, err)
 			}
 		}
 		if i, err := decode(b); err == nil && !bytes.Equal(i.append(nil), b) {

@@ -8,33 +8,34 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// ErrRefused is the one answer to a token that is unknown, was used by another key or
-// has expired, so that it tells nobody which of them it is.
+// ErrRefused is returned for every token that is unknown, expired, or used by another
+// key. It does not reveal which of these is the case.
 var ErrRefused = errors.New("this invitation cannot be used: it is unknown, was used or has expired; ask the coordinator for a new one")
 
-// A Ticket is what the coordinator stores of an invitation. It is no secret: the token
-// cannot be found from it.
+// A Ticket is the coordinator's record of an invitation. It is not secret: the token
+// cannot be computed from it.
 type Ticket struct {
 	Study     Hash
 	Name      identity.Name
 	TokenHash Hash
 	Expires   time.Time
-	// Holder is the fingerprint of the key that the invitation was redeemed for; zeros
-	// while it was not.
+	// Holder is the fingerprint of the key that redeemed the invitation; zeros before
+	// that.
 	Holder identity.Fingerprint
 }
 
 // Used reports whether the invitation was redeemed.
 func (t Ticket) Used() bool { return t.Holder != identity.Fingerprint{} }
 
-// Redeem finds the invitation with a token among the tickets of a coordinator and binds
-// it to a key, of which the caller knows that its holder sent the token. It returns the
-// tickets as they are from then on, for the caller to store before anything is answered,
-// and the one that was redeemed. The tickets given are not changed.
+// Redeem finds the ticket of the invitation with the given token and binds it to a key.
+// The caller has checked that the holder of the key sent the token. Redeem returns a new
+// list of tickets and the redeemed ticket; it does not change the given list. The caller
+// must store the new list before it answers.
 //
-// The same key may redeem the same invitation again, also when it has expired since: its
-// first answer may have been lost. A key that holds another invitation of the study is
-// refused: it is a party already. The time that this takes does not depend on the token.
+// The same key may redeem the same invitation again, even after it expired, because the
+// first answer may have been lost. A key that has redeemed another invitation of the
+// study is refused, because it is a party already. The running time does not depend on
+// the token.
 func Redeem(tickets []Ticket, study Hash, token []byte, key identity.PublicKey, now time.Time) ([]Ticket, Ticket, error) {
 	hash, holder := tokenHash(study, token), key.Fingerprint()
 	found, holds := -1, false
