@@ -24,7 +24,7 @@ var (
 
 func now() time.Time { return today }
 
-// A site is a party with all its keys, in files of its own.
+// A site is a party with its keys, each in its own file.
 type site struct {
 	party    channel.Party
 	identity *identity.Identity
@@ -58,7 +58,8 @@ func newSite(t *testing.T, name identity.Name, role identity.Role) site {
 	return s
 }
 
-// admit is what the coordinator does with what a guest sends.
+// admit does what the coordinator does when a guest redeems an invitation: it checks the
+// entry, redeems the token and issues a certificate.
 func admit(t *testing.T, a *channel.Authority, tickets []invitation.Ticket, token, entry, request []byte) ([]invitation.Ticket, roster.Entry, []byte) {
 	t.Helper()
 	e, err := roster.ParseEntry(entry, study)
@@ -66,7 +67,7 @@ func admit(t *testing.T, a *channel.Authority, tickets []invitation.Ticket, toke
 	tickets, ticket, err := invitation.Redeem(tickets, study, token, e.Key, today)
 	check(t, err)
 	if ticket.Name != e.Name || e.Role != identity.Client {
-		t.Fatal("the guest is another than the one invited")
+		t.Fatal("the entry of the guest is not for the invited client")
 	}
 	p := channel.Party{Study: study, Role: e.Role, Name: e.Name}
 	certificate, err := a.Issue(request, p, e.Key, e.Pin, today, end)
@@ -74,13 +75,13 @@ func admit(t *testing.T, a *channel.Authority, tickets []invitation.Ticket, toke
 	return tickets, e, certificate
 }
 
-// From an invitation to a sealed answer.
-func TestAPartyJoinsAndAnswers(t *testing.T) {
+// The test takes a party from its invitation to a sealed answer.
+func TestPartyJoinsAndAnswers(t *testing.T) {
 	hub := newSite(t, "hub", identity.Coordinator)
 	authority, err := channel.CreateAuthority(filepath.Join(t.TempDir(), "keys", "authority.key"), study, today, end)
 	check(t, err)
 
-	// The coordinator invites, the client reads the invitation and makes its keys.
+	// The coordinator makes an invitation; the client parses it and makes its keys.
 	made, ticket, err := invitation.New(invitation.Invitation{
 		Study: study, Name: "north", Coordinator: hub.identity.Fingerprint(), Pin: hub.tls.Pin(),
 		Addresses: []string{"hub.example.org:7443"}, Expires: today.Add(time.Hour),
@@ -90,7 +91,8 @@ func TestAPartyJoinsAndAnswers(t *testing.T) {
 	check(t, err)
 	north := newSite(t, read.Name, identity.Client)
 
-	// It connects as a guest, sends token, entry and request, and is admitted.
+	// The client connects as a guest and sends its token, entry and request. The
+	// coordinator admits it.
 	hubCertificate, err := authority.Issue(hub.request, hub.party, hub.identity.Public(), hub.tls.Pin(), today, end)
 	check(t, err)
 	hubCredentials, err := channel.NewCredentials(hub.party, hub.tls, authority.Certificate(), hubCertificate, today)
@@ -104,14 +106,14 @@ func TestAPartyJoinsAndAnswers(t *testing.T) {
 	check(t, err)
 	server := channel.Server{Credentials: hubCredentials, Pins: pins, Guests: true, Now: now}.Config()
 	if peer := connect(t, channel.Join(read.Study, read.Pin, now), server); peer != (channel.Party{}) {
-		t.Fatalf("a guest is %v", peer)
+		t.Fatalf("the server sees the guest as %v", peer)
 	}
 	tickets, entry, certificate := admit(t, authority, []invitation.Ticket{ticket}, read.Token.Reveal(), north.entry.Bytes(), north.request)
 	if _, _, err := invitation.Redeem(tickets, study, read.Token.Reveal(), hub.identity.Public(), today); err == nil {
 		t.Error("the invitation can be used twice")
 	}
 
-	// The next roster has both; it is signed, and read by the client.
+	// The coordinator signs the next roster, with both parties; the client verifies it.
 	members, err = members.Next([]roster.Entry{hub.entry, entry})
 	check(t, err)
 	header := signed.Header{Version: signed.MaxVersion, Domain: signed.Roster, Study: study, Roster: members.Hash()}
@@ -125,19 +127,19 @@ func TestAPartyJoinsAndAnswers(t *testing.T) {
 	got, err := roster.Parse(message.Payload, read.Study)
 	check(t, err)
 	if got.Hash() != message.Header.Roster || got.Coordinator().Pin != read.Pin {
-		t.Fatal("the roster is not the one that was signed")
+		t.Fatal("the roster differs from the signed one")
 	}
 
-	// It connects as a party now.
+	// The client connects as a party.
 	credentials, err := channel.NewCredentials(north.party, north.tls, authority.Certificate(), certificate, today)
 	check(t, err)
 	if peer := connect(t, channel.Client{Credentials: credentials, Pins: pins, Now: now}.Config(), server); peer != north.party {
-		t.Fatalf("the client is %v", peer)
+		t.Fatalf("the server sees the client as %v", peer)
 	}
 	answers(t, hub, north, got)
 }
 
-// answers goes through one message: sealed, signed, verified, opened.
+// answers seals, signs, verifies and opens one answer.
 func answers(t *testing.T, hub, north site, members *roster.Roster) {
 	t.Helper()
 	const size = 1000
@@ -151,7 +153,7 @@ func answers(t *testing.T, hub, north site, members *roster.Roster) {
 	envelope, err := signed.Sign(north.identity, header, sealed)
 	check(t, err)
 	if strings.Contains(string(envelope), "gate") {
-		t.Error("the answer can be read on its way")
+		t.Error("the envelope contains the answer in the clear")
 	}
 
 	claims, err := signed.Claims(envelope)
@@ -172,11 +174,11 @@ func answers(t *testing.T, hub, north site, members *roster.Roster) {
 		t.Error("an answer opens in another round")
 	}
 	if _, err := north.sealing.Open(message.Payload, header.Bytes(), size); err == nil {
-		t.Error("who sealed it opens it")
+		t.Error("the sender can open the sealed answer")
 	}
 }
 
-// connect makes a connection and returns whom the server sees.
+// connect makes a connection and returns the peer of the server.
 func connect(t *testing.T, client, server *tls.Config) channel.Party {
 	t.Helper()
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", server)

@@ -9,17 +9,18 @@ import (
 // A Hash is a SHA-256.
 type Hash = [sha256.Size]byte
 
-// MaxBody is the largest body in bytes. Whoever receives one has a tighter bound, from
+// MaxBody is the largest size of a body in bytes. Receivers derive a smaller limit from
 // the study.
 const MaxBody = 1 << 30
 
-// A Body is what an envelope says of the bytes that belong to it.
+// A Body is the size and the hash of a body, which an envelope contains in place of the
+// body.
 type Body struct {
 	Size uint64
 	Hash Hash
 }
 
-// BodyOf describes bytes.
+// BodyOf returns the size and the hash of b.
 func BodyOf(b []byte) Body { return Body{uint64(len(b)), sha256.Sum256(b)} }
 
 func (b Body) append(out []byte) []byte {

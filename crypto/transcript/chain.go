@@ -9,17 +9,17 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// Reasons to refuse an entry. Their text never depends on it.
+// Follow and Sign return these errors. Their text does not depend on the entry.
 var (
-	ErrOrder  = errors.New("an entry that does not follow the one before: one was left out, put in or changed, or there are two transcripts of this study")
-	ErrKind   = errors.New("an entry out of place: the roster comes first and once, and only plans and outcomes have a question")
-	ErrOver   = errors.New("an entry after the last one of the study")
-	ErrBody   = errors.New("an entry whose body is not the one that was signed")
-	ErrRoster = errors.New("a first entry whose roster is not the one that its header names, or has another coordinator")
+	ErrOrder  = errors.New("the entry does not follow the previous one: an entry was left out, inserted or changed, or this study has two transcripts")
+	ErrKind   = errors.New("the entry is out of place: the roster is the first entry only, and only plans and outcomes have the number of a plan")
+	ErrOver   = errors.New("the entry comes after the last one of the study")
+	ErrBody   = errors.New("the body of the entry is not the signed one")
+	ErrRoster = errors.New("the roster in the first entry is not the one in its header, or has another coordinator")
 )
 
-// A Chain is a transcript up to some entry: what of it decides which entry can be next.
-// It is a value; following an entry gives another one.
+// A Chain is the state of a transcript after some entry. It decides which entry can be
+// next. A Chain is a value: Follow returns a new one.
 type Chain struct {
 	study       Hash
 	coordinator identity.PublicKey
@@ -29,45 +29,48 @@ type Chain struct {
 	at          Position
 }
 
-// A Position is where in a transcript a chain is.
+// A Position is the position of a chain in a transcript.
 type Position struct {
 	Number uint64 // of the last entry; 0 before the first
 	Head   Hash   // SHA-256 of its envelope
-	Over   bool   // it was the last of the study
+	Over   bool   // whether the study is over
 }
 
-// Begin returns the chain of a study that has no entry yet, all of whose entries the
-// coordinator with the key given must have signed.
+// Begin returns the chain of a study without entries. The coordinator with the given key
+// must sign all entries.
 func Begin(study Hash, coordinator identity.PublicKey) Chain {
 	return Chain{study: study, coordinator: coordinator}
 }
 
-// Position returns where c is, to be kept.
+// Position returns the position of c. Callers may store it for At.
 func (c Chain) Position() Position { return c.at }
 
-// At returns c, which has followed the roster, at a position that the caller kept of a
-// chain that had followed the same roster.
+// At returns c moved to a position that the caller stored. Both c and the chain of the
+// stored position must have followed the same roster.
 func (c Chain) At(p Position) Chain {
 	c.at = p
 	return c
 }
 
-// Members returns the roster, the first entry's body; nil before that.
+// Members returns the roster, which is the body of the first entry, or nil before that
+// entry.
 func (c Chain) Members() *roster.Roster { return c.members }
 
-// Protocol returns the digest of the rules that the coordinator derived from the study
-// and the roster. Every party compares it with its own.
+// Protocol returns the hash of the rules that the coordinator derived from the study and
+// the roster. Every party compares it with its own.
 func (c Chain) Protocol() Hash { return c.protocol }
 
-// Follow returns the chain with one more entry, after it was checked: signed by the
-// coordinator, for this study, protocol and roster, next in number, naming the envelope
-// before, with the body that was signed. The question and the model are the word of the
-// coordinator, for the caller to compare with its own.
+// Follow checks the next entry and returns the chain after it. The coordinator must have
+// signed the entry for this study, protocol and roster, and the number, the hash of the
+// previous envelope and the body must be right. Follow does not check the number of the
+// plan and the model; the caller compares them with its own. If Follow returns an error,
+// it returns c unchanged.
 func (c Chain) Follow(envelope, body []byte) (Chain, Entry, error) {
 	return c.follow(envelope, BodyOf(body), body)
 }
 
-// FollowHashed is Follow where the caller has hashed a body that is not in memory. The first entry's must be.
+// FollowHashed is like Follow for a body that is not in memory and that the caller has
+// hashed. It cannot follow the first entry, whose body is the roster.
 func (c Chain) FollowHashed(envelope []byte, body Body) (Chain, Entry, error) {
 	return c.follow(envelope, body, nil)
 }
@@ -94,13 +97,13 @@ func (c Chain) follow(envelope []byte, hashed Body, body []byte) (Chain, Entry, 
 	return c, e, nil
 }
 
-// read checks an envelope, and where its entry stands.
+// read verifies an envelope and checks that its entry can be next.
 func (c Chain) read(envelope []byte) (Entry, signed.Header, error) {
 	claimed, err := signed.Claims(envelope)
 	if err != nil {
 		return Entry{}, claimed, err
 	}
-	// What the receiver cannot know in advance is taken from the claims.
+	// The receiver does not know these fields in advance, so they come from the claims.
 	want := c.header(claimed.Domain, claimed.Round, claimed.Model)
 	if c.members == nil {
 		want.Protocol, want.Roster = claimed.Protocol, claimed.Roster
@@ -120,7 +123,7 @@ func (c Chain) read(envelope []byte) (Entry, signed.Header, error) {
 	return e, m.Header, c.follows(e)
 }
 
-// follows reports whether e can be the next entry.
+// follows returns an error if e cannot be the next entry.
 func (c Chain) follows(e Entry) error {
 	switch {
 	case c.at.Over:
@@ -140,8 +143,8 @@ func (c Chain) header(domain identity.Domain, ask uint64, model Hash) signed.Hea
 	}
 }
 
-// Open signs the first entry, for the roster of a study and the digest of the rules that
-// follow from both. Its body is the encoding of the roster.
+// Open signs the first entry. Its body is the encoding of the roster, and protocol is the
+// hash of the rules that follow from the study and the roster.
 func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol, model Hash) (envelope, body []byte, err error) {
 	if c.at.Number != 0 {
 		return nil, nil, ErrKind
@@ -152,13 +155,14 @@ func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol,
 	return envelope, body, err
 }
 
-// Sign signs the next entry: its kind, the question if it is a plan or an outcome, the
-// hash of the model after it, and its body. The chain is where it was: Follow goes on.
+// Sign returns the envelope of the next entry. For a plan or an outcome, ask is the number
+// of the plan, from 1; for other entries it is 0. The model is the hash of λ after the
+// entry. Sign does not change c; Follow returns the chain after the entry.
 func (c Chain) Sign(signer *identity.Identity, kind Kind, ask uint64, model Hash, body []byte) (envelope []byte, err error) {
 	return c.SignHashed(signer, kind, ask, model, BodyOf(body))
 }
 
-// SignHashed is Sign for a body that the caller has hashed.
+// SignHashed is like Sign for a body that the caller has hashed.
 func (c Chain) SignHashed(signer *identity.Identity, kind Kind, ask uint64, model Hash, body Body) (envelope []byte, err error) {
 	if c.at.Number == 0 {
 		return nil, ErrKind
@@ -168,7 +172,7 @@ func (c Chain) SignHashed(signer *identity.Identity, kind Kind, ask uint64, mode
 
 func (c Chain) sign(signer *identity.Identity, e Entry, body Body) ([]byte, error) {
 	if body.Size > MaxBody {
-		return nil, fmt.Errorf("a body of %d bytes: at most %d", body.Size, MaxBody)
+		return nil, fmt.Errorf("the body has %d bytes, more than the limit of %d", body.Size, MaxBody)
 	}
 	domain := e.Kind.domain()
 	if domain == "" {

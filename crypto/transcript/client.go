@@ -9,32 +9,32 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// A Release is what the envelope of a client's answer says.
+// A Release is the content of the envelope of a client's answer.
 type Release struct {
 	Header signed.Header
 	Body   Body
 	Hash   Hash // SHA-256 of the envelope
 }
 
-// ReleaseHeader returns the header of a client's answer: c has followed the plan with
-// the question and the model given, which are those of the plan's own entry. The ledger
-// is the client's after the charge for this answer; the sender is set too, as a body that
-// is sealed in the answer has the bytes of the header as its context.
+// ReleaseHeader returns the header of a client's answer to a plan that c has followed.
+// The number of the plan, ask, and the model are those of the plan's entry. The ledger is
+// the client's after the charge for this answer. ReleaseHeader also sets the sender,
+// because the encoding of the header is the context of the sealed body.
 func (c Chain) ReleaseHeader(ask uint64, model Hash, sender identity.Fingerprint, ledgerSeq uint64, ledgerHead Hash) signed.Header {
 	h := c.header(signed.Release, ask, model)
 	h.Sender, h.LedgerSeq, h.LedgerHead = sender, ledgerSeq, ledgerHead
 	return h
 }
 
-// SignRelease returns the envelope of an answer with a sealed body. The header comes from
-// ReleaseHeader, with the signer as the sender.
+// SignRelease returns the envelope of an answer with the given sealed body. The header is
+// from ReleaseHeader, with the signer as the sender.
 func SignRelease(signer *identity.Identity, header signed.Header, body []byte) ([]byte, error) {
 	return signed.Sign(signer, header, BodyOf(body).append([]byte{version}))
 }
 
-// VerifyRelease checks the envelope of an answer to the question with the model given,
-// by the holder of key, under the roster and the protocol that c has followed. Its ledger
-// is its sender's word.
+// VerifyRelease verifies the envelope of an answer. The client with the given key must
+// have signed it for the plan with number ask, for the model, and for the roster and the
+// protocol that c has followed. VerifyRelease does not check the ledger in the header.
 func (c Chain) VerifyRelease(envelope []byte, key identity.PublicKey, ask uint64, model Hash) (Release, error) {
 	m, err := signed.Verify(envelope, key, c.header(signed.Release, ask, model))
 	if err != nil {
@@ -59,15 +59,16 @@ func parseRelease(b []byte) (Body, error) {
 	return body, nil
 }
 
-// SignApproval returns a client's consent to take part in a study under a coordinator. It
-// is given before the roster is known, and speaks of the study document alone.
+// SignApproval returns a client's consent to take part in a study of a coordinator. The
+// client signs it before the roster is known, so the approval does not name a roster.
 func SignApproval(signer *identity.Identity, study Hash, coordinator identity.Fingerprint, ledgerSeq uint64, ledgerHead Hash) ([]byte, error) {
 	h := approvalHeader(study)
 	h.LedgerSeq, h.LedgerHead = ledgerSeq, ledgerHead
 	return signed.Sign(signer, h, append([]byte{version}, coordinator[:]...))
 }
 
-// VerifyApproval checks a consent of the holder of key, and returns its header.
+// VerifyApproval verifies the approval of the client with the given key, and returns its
+// header.
 func VerifyApproval(envelope []byte, key identity.PublicKey, study Hash, coordinator identity.Fingerprint) (signed.Header, error) {
 	m, err := signed.Verify(envelope, key, approvalHeader(study))
 	if err != nil {
@@ -86,8 +87,8 @@ func approvalHeader(study Hash) signed.Header {
 // MaxReason is the longest reason in bytes.
 const MaxReason = 400
 
-// Reason returns a text as the reason of a Leave or an Abort: one line of at most
-// MaxReason bytes that does no harm to a terminal or a log, or ErrForm.
+// Reason returns the text as the reason of a leave or an abort. It returns ErrForm unless
+// the text is one line of at most MaxReason bytes that is safe in a terminal or a log.
 func Reason(text string) ([]byte, error) {
 	if len(text) > MaxReason || !utf8.ValidString(text) || strings.ContainsFunc(text, hidden) {
 		return nil, ErrForm
@@ -95,14 +96,14 @@ func Reason(text string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// hidden are characters that a terminal obeys, or that look like others' work: control
-// characters and those that turn the direction of text.
+// hidden reports whether r is a control character, a line separator, a mark that changes
+// the direction of text, or a byte order mark.
 func hidden(r rune) bool {
 	return r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0xfeff
 }
 
-// SignLeave returns a client's word that it takes no part any more, before the study
-// begins or after, and why.
+// SignLeave returns the message with which a client leaves a study, and the reason. A
+// client may leave before or after the study begins.
 func SignLeave(signer *identity.Identity, study Hash, reason string) ([]byte, error) {
 	text, err := Reason(reason)
 	if err != nil {
@@ -111,7 +112,8 @@ func SignLeave(signer *identity.Identity, study Hash, reason string) ([]byte, er
 	return signed.Sign(signer, leaveHeader(study), wire.AppendBytes([]byte{version}, text))
 }
 
-// VerifyLeave checks that the holder of key leaves a study, and returns why.
+// VerifyLeave verifies that the client with the given key leaves a study, and returns the
+// reason.
 func VerifyLeave(envelope []byte, key identity.PublicKey, study Hash) (reason string, err error) {
 	m, err := signed.Verify(envelope, key, leaveHeader(study))
 	if err != nil {

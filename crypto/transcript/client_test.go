@@ -9,7 +9,7 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-func TestReleases(t *testing.T) {
+func TestReleaseIsForOnePlan(t *testing.T) {
 	f := newFederation(t)
 	c := f.follow(t, f.begin(), f.script(t)[0])
 	h := c.ReleaseHeader(3, filled(9), f.north.Fingerprint(), 4, filled(5))
@@ -30,7 +30,7 @@ func TestReleases(t *testing.T) {
 		err   error
 	}{
 		"another sender":   {c, f.hub.Public(), 3, filled(9), signed.ErrSender},
-		"another question": {c, f.north.Public(), 2, filled(9), signed.ErrRound},
+		"another plan":     {c, f.north.Public(), 2, filled(9), signed.ErrRound},
 		"another model":    {c, f.north.Public(), 3, filled(8), signed.ErrModel},
 		"another protocol": {other, f.north.Public(), 3, filled(9), signed.ErrProtocol},
 		"no roster":        {f.begin(), f.north.Public(), 3, filled(9), signed.ErrProtocol},
@@ -41,7 +41,7 @@ func TestReleases(t *testing.T) {
 	}
 }
 
-func TestApprovals(t *testing.T) {
+func TestApprovalIsForOneStudyAndCoordinator(t *testing.T) {
 	f := newFederation(t)
 	hub := f.hub.Fingerprint()
 	envelope, err := SignApproval(f.north, study, hub, 2, filled(1))
@@ -59,14 +59,14 @@ func TestApprovals(t *testing.T) {
 		"as a leave":          second(VerifyLeave(envelope, f.north.Public(), study)),
 	} {
 		if err == nil {
-			t.Errorf("%s: is taken", name)
+			t.Errorf("%s: the approval was accepted", name)
 		}
 	}
 }
 
 func second[T any](_ T, err error) error { return err }
 
-func TestLeaves(t *testing.T) {
+func TestClientLeaves(t *testing.T) {
 	f := newFederation(t)
 	envelope, err := SignLeave(f.north, study, "the board said no")
 	check(t, err)
@@ -75,7 +75,7 @@ func TestLeaves(t *testing.T) {
 		t.Errorf("%q, %v", reason, err)
 	}
 	if _, err := VerifyLeave(envelope, f.hub.Public(), study); err == nil {
-		t.Error("one leaves for another")
+		t.Error("a leave was accepted for another client")
 	}
 	for _, bad := range []string{strings.Repeat("x", MaxReason+1), "two\nlines", "\x1b[2J", "\xff", "\u202egnp"} {
 		if _, err := SignLeave(f.north, study, bad); !errors.Is(err, ErrForm) {

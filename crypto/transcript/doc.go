@@ -1,15 +1,16 @@
-// Package transcript is what the parties of a study say to one another, as bytes.
+// Package transcript implements the transcript of a study and the messages of its clients.
 //
-// All that the coordinator says to all is one append-only list of entries, numbered from
-// 1: the roster; the plans and outcomes of every phase, in order; and the end, or the
-// reason for which the study was aborted. The envelope of an entry (package signed)
-// names the envelope before it by its hash, so that whoever knows the last one has all of
-// them, and two clients that compare one hash have compared everything.
+// The transcript is an append-only list of entries that the coordinator signs and sends
+// to all clients, numbered from 1: first the roster, then the plans and outcomes of every
+// phase in order, and last the end of the study, or the reason why it was aborted. The
+// envelope of an entry (package signed) contains the hash of the previous envelope. The
+// hash of the last envelope therefore identifies the whole transcript, and two clients
+// can compare their transcripts by comparing one hash.
 //
-// A client says one thing per question: a Release, whose body is sealed and as large as
-// every other of the study. Before that it consents, with an Approval, and it may take
-// that back, with a Leave.
+// A client signs three kinds of messages. An approval is its consent to take part, before
+// the study starts. A release is its answer to a plan; it has a sealed body, which has
+// the same size in all answers of the study. A leave ends its participation.
 //
-// Of the bodies this package knows the size and the hash. What the numbers in them mean
-// is for others to say.
+// This package handles the size and the hash of the bodies, and does not interpret their
+// content.
 package transcript

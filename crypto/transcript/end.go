@@ -13,19 +13,19 @@ import (
 // sent, and that it charged its ledger.
 type Receipt struct {
 	Client     identity.Name
-	Ask        uint64
-	Release    Hash // SHA-256 of the envelope
+	Ask        uint64 // number of the plan
+	Release    Hash   // SHA-256 of the envelope
 	LedgerSeq  uint64
 	LedgerHead Hash
 }
 
-// MaxReceipts is the most receipts of a study.
+// MaxReceipts is the largest number of receipts of a study.
 const MaxReceipts = 1 << 22
 
-// A Closing is the body of the entry End.
+// A Closing is the body of the End entry.
 type Closing struct {
 	Result   []byte    // the posterior, in the encoding of the study's phases
-	Receipts []Receipt // in order of question, then client
+	Receipts []Receipt // ordered by plan, then client
 }
 
 // ReceiptOf returns the receipt of an answer.
@@ -33,7 +33,7 @@ func ReceiptOf(client identity.Name, r signed.Header, release Hash) Receipt {
 	return Receipt{client, r.Round, release, r.LedgerSeq, r.LedgerHead}
 }
 
-const receiptSize = 4 + 1 + 8 + 32 + 8 + 32 // at least
+const receiptSize = 4 + 1 + 8 + 32 + 8 + 32 // the smallest size of a receipt in bytes
 
 // WriteClosing writes the encoding of a closing, whose result of size bytes the function writes.
 func WriteClosing(w io.Writer, size int, result func(io.Writer) error, receipts []Receipt) error {
@@ -99,13 +99,13 @@ func (r Receipt) Compare(s Receipt) int {
 	return cmp.Or(cmp.Compare(r.Ask, s.Ask), cmp.Compare(r.Client, s.Client))
 }
 
-// An Abortion is the body of the entry Abort.
+// An Abortion is the body of the Abort entry.
 type Abortion struct {
-	By     identity.Name // the party that ended it
+	By     identity.Name // the party that aborted the study
 	Reason string
 }
 
-// Bytes returns the one encoding of a.
+// Bytes returns the encoding of a.
 func (a Abortion) Bytes() []byte {
 	return wire.AppendBytes(wire.AppendBytes([]byte{version}, string(a.By)), a.Reason)
 }

@@ -9,24 +9,24 @@ import (
 	"fedpvi/crypto/signed"
 )
 
-// A Kind says what an entry is. The kinds of plans end with "plan" and those of outcomes
-// with "outcome": which there are is a matter of the study's phases.
+// A Kind is the kind of an entry. The kinds of plans end with "plan" and those of
+// outcomes with "outcome". The phases of the study define them.
 type Kind string
 
-// The kinds that are not of a phase.
+// The kinds of the entries outside the phases.
 const (
-	Roster Kind = "roster" // the first entry: who takes part
-	End    Kind = "end"    // the last entry of a study that was played to its end
-	Abort  Kind = "abort"  // the last entry of one that was not
+	Roster Kind = "roster" // the first entry, with the parties
+	End    Kind = "end"    // the last entry of a complete study
+	Abort  Kind = "abort"  // the last entry of an incomplete study
 )
 
-// Plan reports whether an entry asks clients for something.
+// Plan reports whether entries of this kind are plans.
 func (k Kind) Plan() bool { return k.domain() == signed.Plan }
 
-// Outcome reports whether an entry says what became of a plan.
+// Outcome reports whether entries of this kind are outcomes.
 func (k Kind) Outcome() bool { return k.domain() == signed.Outcome }
 
-// Last reports whether nothing comes after an entry.
+// Last reports whether an entry of this kind is the last of its transcript.
 func (k Kind) Last() bool { return k == End || k == Abort }
 
 const (
@@ -35,7 +35,7 @@ const (
 	version = 1
 )
 
-// domain is what an entry is signed under; empty if there is no such kind.
+// domain returns the domain of the signature of an entry, or "" for an unknown kind.
 func (k Kind) domain() identity.Domain {
 	if k == "" || len(k) > maxKind || strings.Trim(string(k), "abcdefghijklmnopqrstuvwxyz-") != "" {
 		return ""
@@ -55,21 +55,21 @@ func (k Kind) domain() identity.Domain {
 	return ""
 }
 
-// An Entry is what the envelope of an entry says.
+// An Entry is the content of an envelope of the transcript.
 type Entry struct {
 	Number   uint64 // from 1
 	Kind     Kind
-	Ask      uint64 // the question of a plan or outcome, from 1; 0 for others
+	Ask      uint64 // number of the plan, from 1, in a plan or outcome; 0 in others
 	Model    Hash   // of λ after this entry
-	Previous Hash   // SHA-256 of the envelope before; zeros for the first
+	Previous Hash   // SHA-256 of the previous envelope; zeros for the first
 	Body     Body
 	Hash     Hash // SHA-256 of the envelope
 }
 
-// ErrForm says that bytes are not what they should be.
-var ErrForm = errors.New("not the encoding of something that a party of a study says: it was changed, cut or made by something else")
+// ErrForm is returned for malformed bytes. Its text does not depend on them.
+var ErrForm = errors.New("not the encoding of a message of a study: the bytes were changed, cut short, or written by another program")
 
-// payload is what is signed of an entry that its header does not say.
+// payload encodes the fields of an entry that are not in the header.
 func (e Entry) payload() []byte {
 	b := append(make([]byte, 0, 128), version)
 	b = wire.AppendUint64(b, e.Number)
@@ -78,7 +78,8 @@ func (e Entry) payload() []byte {
 	return e.Body.append(b)
 }
 
-// Claims returns what the payload of an envelope says of an entry. Nothing of it is known to be true.
+// Claims returns the unverified entry in the payload of an envelope. The fields Ask, Model
+// and Hash are zero.
 func Claims(envelope []byte) (Entry, error) {
 	payload, err := signed.ClaimedPayload(envelope)
 	if err != nil {

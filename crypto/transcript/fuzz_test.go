@@ -7,9 +7,10 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// Whatever a coordinator signs as the next entry, a chain goes on by one, or stays.
+// FuzzFollow checks that a chain advances by one valid entry or stays unchanged, whatever
+// a coordinator signs.
 //
-//abuse:case P01 whatever is signed as the next entry, the chain goes on by one or stays
+//abuse:case P01 an invalid entry leaves the chain unchanged and takes bounded memory
 func FuzzFollow(f *testing.F) {
 	federation := newFederation(f)
 	var script []item
@@ -48,7 +49,7 @@ func FuzzFollow(f *testing.F) {
 		memory.Bound(t, len(envelope)+len(body), func() { next, e, err = chains[at].Follow(envelope, body) })
 		switch {
 		case err != nil && next.Position() != before:
-			t.Error("refused, and the chain went on")
+			t.Error("Follow refused the entry but advanced the chain")
 		case err == nil && (next.Position().Number != before.Number+1 || e.Previous != before.Head || e.Body != BodyOf(body) || before.Over):
 			t.Errorf("%+v followed %+v", e, before)
 		}

@@ -34,7 +34,7 @@ func filled(b byte) (h Hash) {
 	return h
 }
 
-// A federation is a coordinator and a client with their roster.
+// A federation has the identities of a coordinator and a client, and their roster.
 type federation struct {
 	hub, north *identity.Identity
 	members    *roster.Roster
@@ -68,7 +68,7 @@ func (f *federation) begin() Chain { return Begin(study, f.hub.Public()) }
 // An item is an envelope with its body.
 type item struct{ envelope, body []byte }
 
-// script is a study of one round, from its first entry to its last.
+// script returns the entries of a study with two plans.
 func (f *federation) script(t testing.TB) []item {
 	t.Helper()
 	c := f.begin()
@@ -96,7 +96,7 @@ func (f *federation) follow(t testing.TB, c Chain, i item) Chain {
 	return c
 }
 
-func TestATranscriptIsFollowed(t *testing.T) {
+func TestChainFollowsATranscript(t *testing.T) {
 	f := newFederation(t)
 	items := f.script(t)
 	c := f.begin()
@@ -106,11 +106,11 @@ func TestATranscriptIsFollowed(t *testing.T) {
 		if e.Number != uint64(n+1) || e.Previous != c.Position().Head || e.Hash != sha256.Sum256(i.envelope) || e.Body != BodyOf(i.body) {
 			t.Errorf("entry %d is %+v", n+1, e)
 		}
-		// Half way, another chain goes on from what was kept.
+		// After three entries, another chain continues from the stored position.
 		if n == 3 {
 			other := f.follow(t, f.begin(), items[0]).At(c.Position())
 			if again, _, err := other.Follow(i.envelope, i.body); err != nil || again.Position() != next.Position() {
-				t.Errorf("a chain that was kept does not go on: %v", err)
+				t.Errorf("a chain at a stored position does not continue: %v", err)
 			}
 		}
 		c = next
@@ -121,7 +121,8 @@ func TestATranscriptIsFollowed(t *testing.T) {
 	}
 }
 
-// signs returns an envelope of the coordinator with any header and entry.
+// signs returns an item that the coordinator signed, with the given entry and body and a
+// changed header.
 func signs(t *testing.T, f *federation, e Entry, body string, change func(h *signed.Header)) item {
 	t.Helper()
 	e.Body = BodyOf([]byte(body))
@@ -137,9 +138,9 @@ func signs(t *testing.T, f *federation, e Entry, body string, change func(h *sig
 	return item{envelope, []byte(body)}
 }
 
-//abuse:case A02 an entry fits one place
-//abuse:case P10 a second roster is refused
-func TestWhatDoesNotFollow(t *testing.T) {
+//abuse:case A02 an entry is refused at every other place of the transcript
+//abuse:case P10 a second roster in the transcript is refused
+func TestMisplacedEntriesAreRefused(t *testing.T) {
 	f, stranger := newFederation(t), newFederation(t)
 	items := f.script(t)
 	begun := f.follow(t, f.begin(), items[0])
@@ -155,37 +156,37 @@ func TestWhatDoesNotFollow(t *testing.T) {
 		next item
 		err  error
 	}{
-		"nothing":                        {begun, item{}, signed.ErrForm},
-		"an entry again":                 {begun, items[0], ErrOrder},
-		"an entry left out":              {begun, items[2], ErrOrder},
-		"an entry after the end":         {over, items[1], ErrOver},
-		"another predecessor":            {begun, signs(t, f, with(func(e *Entry) { e.Previous[0]++ }), "", nil), ErrOrder},
-		"another number":                 {begun, signs(t, f, with(func(e *Entry) { e.Number = 3 }), "", nil), ErrOrder},
-		"no roster first":                {f.begin(), signs(t, f, Entry{Number: 1, Kind: "plan", Ask: 1}, "", nil), ErrKind},
-		"a second roster":                {begun, signs(t, f, with(func(e *Entry) { e.Kind, e.Ask = Roster, 0 }), string(f.members.Bytes()), nil), ErrKind},
-		"a plan without a question":      {begun, signs(t, f, with(func(e *Entry) { e.Ask = 0 }), "", nil), ErrKind},
-		"an end with a question":         {begun, signs(t, f, with(func(e *Entry) { e.Kind = End }), "", nil), ErrKind},
-		"another body":                   {begun, item{items[1].envelope, items[2].body}, ErrBody},
-		"no body":                        {begun, item{items[1].envelope, nil}, ErrBody},
-		"a body cut":                     {begun, item{items[1].envelope, items[1].body[1:]}, ErrBody},
-		"another coordinator":            {f.begin(), foreign, signed.ErrSender},
-		"a client's signature":           {begun, clientSigns(t, f, second), signed.ErrSender},
-		"another study":                  {begun, signs(t, f, second, "", func(h *signed.Header) { h.Study[0]++ }), signed.ErrStudy},
-		"another protocol":               {begun, signs(t, f, second, "", func(h *signed.Header) { h.Protocol[0]++ }), signed.ErrProtocol},
-		"another roster":                 {begun, signs(t, f, second, "", func(h *signed.Header) { h.Roster[0]++ }), signed.ErrRoster},
-		"a plan signed as an outcome":    {begun, signs(t, f, second, "", func(h *signed.Header) { h.Domain = signed.Outcome }), ErrForm},
-		"a plan with a ledger":           {begun, signs(t, f, second, "", func(h *signed.Header) { h.LedgerSeq = 1 }), ErrForm},
-		"a plan with a head":             {begun, signs(t, f, second, "", func(h *signed.Header) { h.LedgerHead[0] = 1 }), ErrForm},
-		"a roster that is none":          {f.begin(), signs(t, f, Entry{Number: 1, Kind: Roster}, "roster", nil), roster.ErrForm},
-		"a roster other than its header": {f.begin(), signs(t, f, Entry{Number: 1, Kind: Roster}, string(f.members.Bytes()), func(h *signed.Header) { h.Roster[0]++ }), ErrRoster},
-		"a roster of another":            {f.begin(), signs(t, f, Entry{Number: 1, Kind: Roster}, string(stranger.members.Bytes()), func(h *signed.Header) { h.Roster = stranger.members.Hash() }), ErrRoster},
+		"nothing":                          {begun, item{}, signed.ErrForm},
+		"an entry again":                   {begun, items[0], ErrOrder},
+		"an entry left out":                {begun, items[2], ErrOrder},
+		"an entry after the end":           {over, items[1], ErrOver},
+		"another predecessor":              {begun, signs(t, f, with(func(e *Entry) { e.Previous[0]++ }), "", nil), ErrOrder},
+		"another number":                   {begun, signs(t, f, with(func(e *Entry) { e.Number = 3 }), "", nil), ErrOrder},
+		"no roster first":                  {f.begin(), signs(t, f, Entry{Number: 1, Kind: "plan", Ask: 1}, "", nil), ErrKind},
+		"a second roster":                  {begun, signs(t, f, with(func(e *Entry) { e.Kind, e.Ask = Roster, 0 }), string(f.members.Bytes()), nil), ErrKind},
+		"a plan without a number":          {begun, signs(t, f, with(func(e *Entry) { e.Ask = 0 }), "", nil), ErrKind},
+		"an end with the number of a plan": {begun, signs(t, f, with(func(e *Entry) { e.Kind = End }), "", nil), ErrKind},
+		"another body":                     {begun, item{items[1].envelope, items[2].body}, ErrBody},
+		"no body":                          {begun, item{items[1].envelope, nil}, ErrBody},
+		"a body cut":                       {begun, item{items[1].envelope, items[1].body[1:]}, ErrBody},
+		"another coordinator":              {f.begin(), foreign, signed.ErrSender},
+		"a client's signature":             {begun, clientSigns(t, f, second), signed.ErrSender},
+		"another study":                    {begun, signs(t, f, second, "", func(h *signed.Header) { h.Study[0]++ }), signed.ErrStudy},
+		"another protocol":                 {begun, signs(t, f, second, "", func(h *signed.Header) { h.Protocol[0]++ }), signed.ErrProtocol},
+		"another roster":                   {begun, signs(t, f, second, "", func(h *signed.Header) { h.Roster[0]++ }), signed.ErrRoster},
+		"a plan signed as an outcome":      {begun, signs(t, f, second, "", func(h *signed.Header) { h.Domain = signed.Outcome }), ErrForm},
+		"a plan with a ledger":             {begun, signs(t, f, second, "", func(h *signed.Header) { h.LedgerSeq = 1 }), ErrForm},
+		"a plan with a head":               {begun, signs(t, f, second, "", func(h *signed.Header) { h.LedgerHead[0] = 1 }), ErrForm},
+		"a malformed roster":               {f.begin(), signs(t, f, Entry{Number: 1, Kind: Roster}, "roster", nil), roster.ErrForm},
+		"a roster other than its header":   {f.begin(), signs(t, f, Entry{Number: 1, Kind: Roster}, string(f.members.Bytes()), func(h *signed.Header) { h.Roster[0]++ }), ErrRoster},
+		"a roster of another coordinator":  {f.begin(), signs(t, f, Entry{Number: 1, Kind: Roster}, string(stranger.members.Bytes()), func(h *signed.Header) { h.Roster = stranger.members.Hash() }), ErrRoster},
 	} {
 		got, e, err := tc.from.Follow(tc.next.envelope, tc.next.body)
 		if !errors.Is(err, tc.err) {
 			t.Errorf("%s: %v, not %v", name, err, tc.err)
 		}
 		if got != tc.from || e != (Entry{}) {
-			t.Errorf("%s: the chain went on", name)
+			t.Errorf("%s: Follow advanced the chain", name)
 		}
 	}
 }
@@ -198,7 +199,7 @@ func clientSigns(t *testing.T, f *federation, e Entry) item {
 	return item{envelope: envelope}
 }
 
-func TestWhatIsNotSigned(t *testing.T) {
+func TestMisplacedEntriesAreNotSigned(t *testing.T) {
 	f := newFederation(t)
 	items := f.script(t)
 	begun := f.follow(t, f.begin(), items[0])
@@ -210,8 +211,8 @@ func TestWhatIsNotSigned(t *testing.T) {
 		"a long kind": func() ([]byte, error) {
 			return begun.Sign(f.hub, Kind(strings.Repeat("a", 30)+"-plan"), 1, Hash{}, nil)
 		},
-		"an outcome of nothing":  func() ([]byte, error) { return begun.Sign(f.hub, "outcome", 0, Hash{}, nil) },
-		"an end with a question": func() ([]byte, error) { return begun.Sign(f.hub, End, 1, Hash{}, nil) },
+		"an outcome without a plan":        func() ([]byte, error) { return begun.Sign(f.hub, "outcome", 0, Hash{}, nil) },
+		"an end with the number of a plan": func() ([]byte, error) { return begun.Sign(f.hub, End, 1, Hash{}, nil) },
 	} {
 		if envelope, err := try(); err == nil || envelope != nil {
 			t.Errorf("%s was signed", name)
@@ -219,8 +220,8 @@ func TestWhatIsNotSigned(t *testing.T) {
 	}
 }
 
-// The payload of an entry, and what follows the header in an envelope, made here by hand.
-func TestKnownBytes(t *testing.T) {
+// The expected encodings were made with Python's struct module.
+func TestFormatOfVersion1(t *testing.T) {
 	text, err := os.ReadFile("testdata/v1.txt")
 	check(t, err)
 	known := map[string][]byte{}
@@ -239,7 +240,7 @@ func TestKnownBytes(t *testing.T) {
 	result := func(w io.Writer) error { _, err := w.Write(closing.Result); return err }
 	check(t, WriteClosing(&written, len(closing.Result), result, closing.Receipts))
 	if !bytes.Equal(written.Bytes(), closingBytes(closing)) {
-		t.Errorf("a closing is written as %x", &written)
+		t.Errorf("WriteClosing wrote %x", &written)
 	}
 	for name, got := range map[string][]byte{
 		"entry": entry.payload(), "release": BodyOf([]byte("body")).append([]byte{version}),
@@ -257,7 +258,7 @@ func TestKnownBytes(t *testing.T) {
 	}
 }
 
-func TestPayloadsAreRefused(t *testing.T) {
+func TestMalformedPayloadsAreRefused(t *testing.T) {
 	closing := Closing{Receipts: []Receipt{{Client: "a", Ask: 1}, {Client: "b", Ask: 1}, {Client: "a", Ask: 2}}}
 	read := map[string]func(b []byte) error{
 		"entry":    func(b []byte) error { _, err := parsePayload(b); return err },
@@ -275,16 +276,16 @@ func TestPayloadsAreRefused(t *testing.T) {
 		}
 		for at := range good {
 			if read[name](good[:at]) == nil {
-				t.Errorf("%s is read without its last %d bytes", name, len(good)-at)
+				t.Errorf("%s was accepted without its last %d bytes", name, len(good)-at)
 			}
 		}
 		if read[name](append(bytes.Clone(good), 0)) == nil {
-			t.Errorf("%s is read with a byte too many", name)
+			t.Errorf("%s was accepted with a trailing byte", name)
 		}
 		other := bytes.Clone(good)
 		other[0]++
 		if read[name](other) == nil {
-			t.Errorf("%s of a version to come is read", name)
+			t.Errorf("%s of a future version was accepted", name)
 		}
 	}
 	twice := Closing{Receipts: []Receipt{{Client: "a", Ask: 1}, {Client: "a", Ask: 1}}}
@@ -292,8 +293,8 @@ func TestPayloadsAreRefused(t *testing.T) {
 	large := Body{Size: MaxBody + 1}.append([]byte{version})
 	for name, err := range map[string]error{
 		"a receipt twice": read["closing"](closingBytes(twice)), "more receipts than bytes": read["closing"](many),
-		"a body of great size": read["release"](large),
-		"number 0":             read["entry"](Entry{Kind: Roster}.payload()),
+		"a body that is too large": read["release"](large),
+		"number 0":                 read["entry"](Entry{Kind: Roster}.payload()),
 	} {
 		if !errors.Is(err, ErrForm) {
 			t.Errorf("%s: %v", name, err)
@@ -328,7 +329,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// closingBytes encodes a closing that is in memory, as WriteClosing must.
+// closingBytes returns the encoding of c, which must be the output of WriteClosing.
 func closingBytes(c Closing) []byte {
 	b := wire.AppendBytes([]byte{version}, c.Result)
 	return appendReceipts(b, c.Receipts)
