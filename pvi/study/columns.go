@@ -3,6 +3,7 @@ package study
 import (
 	"math"
 	"slices"
+	"strconv"
 
 	"fedpvi/internal/document"
 )
@@ -151,8 +152,7 @@ func readColumn(t *document.Table) Column {
 		t.Errorf("name", "%q cannot be used in a term: use letters, digits, '.', '_' and '-'", c.Name)
 	}
 	t.Require("type", `write type = "numeric", "categorical" or "ordered"`)
-	kind, _ := t.Choice("type", string(Numeric), string(Categorical), string(Ordered))
-	c.Type = ColumnType(kind)
+	readChoice(t, "type", &c.Type, Numeric, Categorical, Ordered)
 	switch c.Type {
 	case Numeric:
 		readBounds(t, &c)
@@ -162,8 +162,13 @@ func readColumn(t *document.Table) Column {
 	case Categorical, Ordered:
 		readLevels(t, &c)
 	}
-	c.Outside = readPolicy(t, "outside", c.Type == Numeric)
-	c.Missing = readMissing(t, &c)
+	c.Outside = Refuse
+	policies := []Policy{Refuse, Drop}
+	if c.Type == Numeric {
+		policies = append(policies, Clamp)
+	}
+	readChoice(t, "outside", &c.Outside, policies...)
+	readMissing(t, &c)
 	return c
 }
 
@@ -182,16 +187,13 @@ func readBounds(t *document.Table, c *Column) {
 
 // readScaling reads the map from a numeric column with bounds to the model's scale.
 func readScaling(t *document.Table, c *Column) {
-	if v, ok := t.Choice("transform", string(Log), string(Log1p)); ok {
-		c.Transform = Transform(v)
+	if readChoice(t, "transform", &c.Transform, Log, Log1p) {
 		if low := c.Transform.Of(c.Low); math.IsNaN(low) || math.IsInf(low, 0) {
-			t.Errorf("transform", "%s of the lower bound %g is not finite: raise the bound", v, c.Low)
+			t.Errorf("transform", "%s of the lower bound %g is not finite: raise the bound", c.Transform, c.Low)
 		}
 	}
 	c.Centre, _ = t.Float("centre")
-	if spread, ok := t.Float("spread"); ok {
-		c.Spread = positive(t, "spread", spread)
-	}
+	readPositive(t, "spread", &c.Spread)
 	if t.Has("centre") != t.Has("spread") {
 		t.Errorf("spread", "centre and spread belong together: they are public constants, and a value is scaled to (value − centre)/spread")
 	}
@@ -219,28 +221,12 @@ func readLevels(t *document.Table, c *Column) {
 	c.High = float64(len(levels) - 1)
 }
 
-func readPolicy(t *document.Table, key string, numeric bool) Policy {
-	options := []string{string(Refuse), string(Drop)}
-	if numeric {
-		options = append(options, string(Clamp))
-	}
-	if p, ok := t.Choice(key, options...); ok {
-		return Policy(p)
-	}
-	return Refuse
-}
-
-func readMissing(t *document.Table, c *Column) Policy {
-	policy := Refuse
-	if p, ok := t.Choice("missing", string(Refuse), string(Drop), string(Impute)); ok {
-		policy = Policy(p)
-	}
-	if policy != Impute {
-		if t.Has("impute") {
-			t.Errorf("impute", `is used only with missing = "impute"`)
-		}
-		t.Value("impute")
-		return policy
+func readMissing(t *document.Table, c *Column) {
+	c.Missing = Refuse
+	readChoice(t, "missing", &c.Missing, Refuse, Drop, Impute)
+	if c.Missing != Impute {
+		refuse(t, "impute", `is used only with missing = "impute"`)
+		return
 	}
 	t.Require("impute", "write the public value that stands in for a missing one")
 	if c.Type == Numeric {
@@ -248,13 +234,12 @@ func readMissing(t *document.Table, c *Column) Policy {
 		if ok && (v < c.Low || v > c.High) {
 			t.Errorf("impute", "%g is outside the bounds [%g, %g]", v, c.Low, c.High)
 		}
-		c.Imputed = formatFloat(v)
-		return policy
+		c.Imputed = strconv.FormatFloat(v, 'g', -1, 64)
+		return
 	}
 	v, ok := t.String("impute")
 	if ok && !slices.Contains(c.Levels, v) {
 		t.Errorf("impute", "%q is not among the levels", v)
 	}
 	c.Imputed = v
-	return policy
 }

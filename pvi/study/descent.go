@@ -80,26 +80,16 @@ func readDescent(s *Study, t *document.Table) {
 	}
 	d := &s.Inference.Descent
 	*d = Descent{Draws: 1, Sampling: PoissonSampling, Gradients: Aligned, Optimiser: Adam, Decay: 0.05, Average: 0.5}
-	if v, ok := t.Int("steps"); ok {
-		d.Steps = between(t, "steps", v, 1, maxSteps)
-	}
-	if v, ok := t.Int("draws"); ok {
-		d.Draws = between(t, "draws", v, 1, maxReleasedDraws)
-	}
-	if v, ok := t.Choice("gradients", string(Aligned), string(Joint), string(Preconditioned), string(PublishedGradients)); ok {
-		d.Gradients = Gradients(v)
-	}
+	readCount(t, "steps", &d.Steps, maxSteps)
+	readCount(t, "draws", &d.Draws, maxReleasedDraws)
+	readChoice(t, "gradients", &d.Gradients, Aligned, Joint, Preconditioned, PublishedGradients)
 	readOptimiser(d, t)
 	d.Rate = share(t, "sampling_rate", d.Rate, false)
-	if v, ok := t.Choice("sampling", string(PoissonSampling), string(WithoutReplacement), string(PublishedSampling)); ok {
-		d.Sampling = Sampling(v)
-	}
+	readChoice(t, "sampling", &d.Sampling, PoissonSampling, WithoutReplacement, PublishedSampling)
 	readStart(s, t)
 	d.Decay = share(t, "step_decay", d.Decay, true)
 	d.Average = share(t, "average", d.Average, true)
-	if v, ok := t.Float("initial_sd"); ok {
-		d.InitialSD = positive(t, "initial_sd", v)
-	}
+	readPositive(t, "initial_sd", &d.InitialSD)
 	if s.Inference.Factors == Published {
 		t.Errorf("factors", `"dp-svi" has no published form of factors: write factors = %q, which costs the same, because a client remembers only its releases`, Exact)
 	}
@@ -136,12 +126,8 @@ func checkDescent(s *Study, t *document.Table) {
 const maxReleasedDraws = 64
 
 func readOptimiser(d *Descent, t *document.Table) {
-	if v, ok := t.Choice("optimiser", string(Adam), string(AdaGrad), string(SGD), string(Natural)); ok {
-		d.Optimiser = Optimiser(v)
-	}
-	if v, ok := t.Float("step_size"); ok {
-		d.StepSize = positive(t, "step_size", v)
-	} else if d.Optimiser != Adam {
+	readChoice(t, "optimiser", &d.Optimiser, Adam, AdaGrad, SGD, Natural)
+	if !readPositive(t, "step_size", &d.StepSize) && d.Optimiser != Adam {
 		t.Errorf("step_size", "is missing: there is a rule for adam only, whose steps do not depend on the size of gradients")
 	}
 }
@@ -153,10 +139,7 @@ func readStart(s *Study, t *document.Table) {
 	d := &s.Inference.Descent
 	how, _ := t.Choice("start", "prior", "analytical")
 	if how != "analytical" {
-		if t.Has("start_share") {
-			t.Errorf("start_share", `is used only with start = "analytical"`)
-		}
-		t.Value("start_share")
+		refuse(t, "start_share", `is used only with start = "analytical"`)
 		return
 	}
 	if !s.Model.Conjugate() {

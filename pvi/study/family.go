@@ -16,17 +16,14 @@ const (
 // readModel reports whether a release has to find the model's scale.
 func readModel(s *Study, t *document.Table) (private bool) {
 	t.Require("family", `write family = "linear", "logistic", "poisson" or another of docs/use/study.md`)
-	family, _ := t.Choice("family", familyNames()...)
-	s.Model.Family = Family(family)
+	readChoice(t, "family", &s.Model.Family, familyNames()...)
 	s.Model.Standardise = true
 	if how, ok := t.Choice("standardise", "bounds", "private", "none"); ok {
 		s.Model.Standardise = how != "none"
 		private = how == "private"
 	}
 	readFamilyKeys(s, t)
-	if norm, ok := t.Float("max_norm"); ok {
-		s.Model.MaxNorm = positive(t, "max_norm", norm)
-	}
+	readPositive(t, "max_norm", &s.Model.MaxNorm)
 	if s.Model.Family == Mixture {
 		readMixture(s, t)
 		return private
@@ -58,26 +55,18 @@ func readFamilyKeys(s *Study, t *document.Table) {
 	m.DegreesOfFreedom = 0
 	if has("degrees_of_freedom") {
 		m.DegreesOfFreedom = 4
-		if v, ok := t.Float("degrees_of_freedom"); ok {
-			m.DegreesOfFreedom = positive(t, "degrees_of_freedom", v)
-		}
+		readPositive(t, "degrees_of_freedom", &m.DegreesOfFreedom)
 	}
 	if has("hidden") {
 		t.Require("hidden", "write the number of units of the hidden layer, hidden = 10")
-		if v, ok := t.Int("hidden"); ok {
-			m.Hidden = between(t, "hidden", v, 1, maxHidden)
-		}
+		readCount(t, "hidden", &m.Hidden, maxHidden)
 	}
 	if has("components") {
 		t.Require("components", "write the number of clusters, components = 3")
-		if v, ok := t.Int("components"); ok {
-			m.Components = between(t, "components", v, 1, maxComponents)
-		}
+		readCount(t, "components", &m.Components, maxComponents)
 	}
 	if has("cluster_sd") {
-		if v, ok := t.Float("cluster_sd"); ok {
-			m.ClusterSD = positive(t, "cluster_sd", v)
-		}
+		readPositive(t, "cluster_sd", &m.ClusterSD)
 	}
 	has("columns")
 	has("positive")
@@ -91,9 +80,7 @@ func readNoise(s *Study, t *document.Table) {
 			return
 		}
 	}
-	if sd, ok := t.Float("noise_sd"); ok {
-		s.Model.NoiseSD = positive(t, "noise_sd", sd)
-	}
+	readPositive(t, "noise_sd", &s.Model.NoiseSD)
 }
 
 func readOutcome(s *Study, t *document.Table) {
@@ -108,7 +95,7 @@ func readOutcome(s *Study, t *document.Table) {
 		t.Value("positive")
 		return
 	}
-	readPositive(s, t, c)
+	readEvent(s, t, c)
 	if m.Family == "" {
 		return // which was reported
 	}
@@ -128,8 +115,8 @@ func readOutcome(s *Study, t *document.Table) {
 	}
 }
 
-// readPositive reads which values of the outcome c count as 1.
-func readPositive(s *Study, t *document.Table, c *Column) {
+// readEvent reads which values of the outcome c count as 1.
+func readEvent(s *Study, t *document.Table, c *Column) {
 	m := &s.Model
 	if m.Kind() != Binary && (m.Family != NeuralNetwork || !t.Has("positive")) {
 		return
@@ -186,10 +173,7 @@ func readCoding(s *Study, t *document.Table) {
 
 func readMixture(s *Study, t *document.Table) {
 	for _, key := range []string{"outcome", "terms", "groups", "intercept", "coding", "max_norm"} {
-		if t.Has(key) {
-			t.Errorf(key, `has no meaning with family = "mixture": it describes the columns that columns names`)
-		}
-		t.Value(key)
+		refuse(t, key, `has no meaning with family = "mixture": it describes the columns that columns names`)
 	}
 	t.Require("columns", `write the numeric columns whose clusters are sought, columns = ["length", "weight"]`)
 	names, _ := t.Strings("columns")

@@ -68,10 +68,10 @@ var families = []struct {
 	{NeuralNetwork, Measured, []string{"hidden", "positive"}}, // Binary with positive
 }
 
-func familyNames() []string {
-	var names []string
+func familyNames() []Family {
+	var names []Family
 	for _, f := range families {
-		names = append(names, string(f.name))
+		names = append(names, f.name)
 	}
 	return names
 }

@@ -38,17 +38,12 @@ func readNoiseAware(s *Study, t *document.Table) {
 	in.NoiseAware = NoNoiseAware
 	if !in.Sampled() {
 		for _, key := range []string{"noise_aware", "noise_aware_shares"} {
-			if t.Has(key) {
-				t.Errorf(key, `is used only with solver = "dp-svi" or "dp-sep"`)
-			}
-			t.Value(key)
+			refuse(t, key, `is used only with solver = "dp-svi" or "dp-sep"`)
 		}
 		return
 	}
 	in.NoiseAware = ClosedForm
-	if v, ok := t.Choice("noise_aware", string(OneStep), string(ClosedForm), string(Iterates), string(NoNoiseAware)); ok {
-		in.NoiseAware = NoiseAware(v)
-	}
+	readChoice(t, "noise_aware", &in.NoiseAware, OneStep, ClosedForm, Iterates, NoNoiseAware)
 	m := &s.Model
 	if in.NoiseAware == Iterates && in.Rounds < leastIterates {
 		t.Errorf("noise_aware", `"iterates" is the variance of q's means over the last rounds: it needs %d rounds or more, each of few steps; write rounds = 200 and steps = 1, or %q`, leastIterates, ClosedForm)

@@ -10,21 +10,19 @@ func readOpens(s *Study, federation, inference *document.Table) {
 	if s.Privacy.Unit == Client {
 		f.Opens = OpenSums
 	}
-	v, ok := federation.Choice("opens", string(OpenMessages), string(OpenSums))
-	if !ok {
+	if !readChoice(federation, "opens", &f.Opens, OpenMessages, OpenSums) {
 		return
 	}
 	switch {
 	case s.Privacy.Unit == None:
 		federation.Errorf("opens", `has no meaning with privacy.unit = "none": nothing is hidden`)
-	case s.Privacy.Unit == Client && Opens(v) == OpenMessages:
+	case s.Privacy.Unit == Client && f.Opens == OpenMessages:
 		federation.Errorf("opens", `a client is hidden in sums only: with privacy.unit = "client" write opens = %q, or leave it out`, OpenSums)
-	case s.partitioned() && Opens(v) == OpenSums:
+	case s.partitioned() && f.Opens == OpenSums:
 		checkPartitionedSums(s, inference)
-	case s.Privacy.Unit == Record && Opens(v) == OpenSums:
+	case s.Privacy.Unit == Record && f.Opens == OpenSums:
 		readSummed(s, federation, inference)
 	}
-	f.Opens = Opens(v)
 }
 
 // readSummed sets the keys that follow if one sum of gradients is opened in each round.

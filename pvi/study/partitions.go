@@ -29,8 +29,8 @@ const maxPartitions = 1<<16 - 1
 
 func readPartitions(s *Study, t *document.Table) {
 	p := &s.Inference.Partitions
-	if n, ok := t.Int("partitions"); ok {
-		p.Count = max(1, between(t, "partitions", n, 1, maxPartitions)) // 0 was reported, and does not mean none
+	if readCount(t, "partitions", &p.Count, maxPartitions) {
+		p.Count = max(1, p.Count) // 0 was reported, and does not mean none
 		if s.Privacy.Unit != Record && s.Privacy.Unit != "" {
 			t.Errorf("partitions", `hide one record of a client: with privacy.unit = %q they change nothing, remove the key`, s.Privacy.Unit)
 		}

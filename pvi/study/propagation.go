@@ -90,19 +90,12 @@ func readPropagation(s *Study, t *document.Table) {
 	case s.Model.Family == NeuralNetwork:
 		d.InitialSD = networkStart
 	}
-	if v, ok := t.Int("steps"); ok {
-		d.Steps = between(t, "steps", v, 1, maxSteps)
-	}
+	readCount(t, "steps", &d.Steps, maxSteps)
 	d.Rate = share(t, "sampling_rate", d.Rate, false)
-	if v, ok := t.Choice("sampling", string(PoissonSampling), string(AllocatedSampling), string(PublishedSampling)); ok {
-		d.Sampling = Sampling(v)
-	}
+	readChoice(t, "sampling", &d.Sampling, PoissonSampling, AllocatedSampling, PublishedSampling)
 	published := d.Sampling == PublishedSampling
-	if v, ok := t.Float("step_size"); ok {
-		p.StepSize = positive(t, "step_size", v)
-		if v > 1 && !published {
-			t.Errorf("step_size", "must lie in (0, 1]: a pass over the records moves the factor at most all of the way to the sum of their sites; got %g", v)
-		}
+	if readPositive(t, "step_size", &p.StepSize) && p.StepSize > 1 && !published {
+		t.Errorf("step_size", "must lie in (0, 1]: a pass over the records moves the factor at most all of the way to the sum of their sites; got %g", p.StepSize)
 	}
 	if v, ok := t.Float("recency"); ok {
 		p.Recency = v
@@ -111,15 +104,9 @@ func readPropagation(s *Study, t *document.Table) {
 		}
 	}
 	p.Power = share(t, "power", p.Power, false)
-	if v, ok := t.Float("precision_weight"); ok {
-		p.PrecisionWeight = positive(t, "precision_weight", v)
-	}
-	if v, ok := t.Choice("contribution", string(SiteContribution), string(DeviationContribution)); ok {
-		p.Contribution = Contribution(v)
-	}
-	if v, ok := t.Choice("improper", string(Project), string(Reject)); ok {
-		p.Improper = Improper(v)
-	}
+	readPositive(t, "precision_weight", &p.PrecisionWeight)
+	readChoice(t, "contribution", &p.Contribution, SiteContribution, DeviationContribution)
+	readChoice(t, "improper", &p.Improper, Project, Reject)
 	readMixtureSites(p, t, mixture && s.Model.ClusterSD > 0)
 	readSepStart(s, t)
 	if mixture && t.Has("power") {
@@ -153,9 +140,7 @@ func readMixtureSites(p *Propagation, t *document.Table, known bool) {
 			t.Errorf(key, `is used only with family = "mixture" and a known cluster_sd`)
 		}
 	}
-	if v, ok := t.Choice("sites", string(TiedSites), string(MomentSites)); ok {
-		p.Sites = Sites(v)
-	}
+	readChoice(t, "sites", &p.Sites, TiedSites, MomentSites)
 	if v, ok := t.Bool("reseat"); ok {
 		p.Reseat = v
 	}
@@ -164,9 +149,7 @@ func readMixtureSites(p *Propagation, t *document.Table, known bool) {
 // readSepStart reads where records are first matched.
 func readSepStart(s *Study, t *document.Table) {
 	p := &s.Inference.Propagation
-	if v, ok := t.Choice("start", string(PriorStart), string(DrawnStart)); ok {
-		p.Start = Start(v)
-	}
+	readChoice(t, "start", &p.Start, PriorStart, DrawnStart)
 	at := t.Table("start_at")
 	for _, name := range at.Keys() {
 		if v, ok := at.Float(name); ok {
@@ -182,11 +165,8 @@ func readSepStart(s *Study, t *document.Table) {
 	if p.StartAt != nil && p.Start == DrawnStart {
 		t.Errorf("start", "at a draw from the prior, and where start_at says, are two places: remove one of them")
 	}
-	if v, ok := t.Float("initial_sd"); ok {
-		s.Inference.Descent.InitialSD = positive(t, "initial_sd", v)
-		if p.StartAt == nil && p.Start != DrawnStart {
-			t.Errorf("initial_sd", `is used only with start_at, or start = "draw"`)
-		}
+	if readPositive(t, "initial_sd", &s.Inference.Descent.InitialSD) && p.StartAt == nil && p.Start != DrawnStart {
+		t.Errorf("initial_sd", `is used only with start_at, or start = "draw"`)
 	}
 }
 

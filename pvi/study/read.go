@@ -128,9 +128,7 @@ func readScales(s *Study, t *document.Table) {
 			continue
 		}
 		*of.of = of.LogNormal
-		if v, ok := inner.Float("median"); ok {
-			of.of.Median = positive(inner, "median", v)
-		}
+		readPositive(inner, "median", &of.of.Median)
 		if v, ok := inner.Float("factor"); ok {
 			of.of.Factor = v
 			if v <= 1 {
@@ -183,29 +181,21 @@ func (p Prior) For(name string) Normal {
 
 func readPrivacyUnit(s *Study, t *document.Table) {
 	t.Require("unit", `say what is protected: unit = "record", "client" or "none"`)
-	if unit, ok := t.Choice("unit", string(Record), string(Client), string(None)); ok {
-		s.Privacy.Unit = Unit(unit)
-	}
+	readChoice(t, "unit", &s.Privacy.Unit, Record, Client, None)
 }
 
 func readInference(s *Study, t *document.Table) {
 	in := &s.Inference
 	in.Schedule = Synchronous
-	if v, ok := t.Choice("schedule", string(Synchronous), string(Sequential), string(Asynchronous)); ok {
-		in.Schedule = Schedule(v)
-	}
+	readChoice(t, "schedule", &in.Schedule, Synchronous, Sequential, Asynchronous)
 	t.Require("rounds", "write how many rounds are run, rounds = 10")
-	if rounds, ok := t.Int("rounds"); ok {
-		in.Rounds = between(t, "rounds", rounds, 1, maxRounds)
-	}
+	readCount(t, "rounds", &in.Rounds, maxRounds)
 	readPartitions(s, t)
 	in.Factors = Exact
 	if s.Privacy.Unit == Client || s.partitioned() && in.Schedule == Synchronous {
 		in.Factors = Tied
 	}
-	if v, ok := t.Choice("factors", string(Tied), string(Exact), string(Published)); ok {
-		in.Factors = Factors(v)
-	}
+	readChoice(t, "factors", &in.Factors, Tied, Exact, Published)
 	checkPartitions(s, t)
 	readSolver(s, t)
 	readCovariance(s, t)
@@ -285,15 +275,9 @@ func readLocalPrior(s *Study, t *document.Table) {
 func readFederation(s *Study, t *document.Table) {
 	f := &s.Federation
 	f.MaxRecords = 1_000_000
-	if v, ok := t.Int("min_clients"); ok {
-		f.MinClients = between(t, "min_clients", v, 1, maxClients)
-	}
-	if v, ok := t.Int("nominal_records"); ok {
-		f.NominalRecords = between(t, "nominal_records", v, 1, math.MaxInt32)
-	}
-	if v, ok := t.Int("max_records"); ok {
-		f.MaxRecords = between(t, "max_records", v, 1, math.MaxInt32)
-	}
+	readCount(t, "min_clients", &f.MinClients, maxClients)
+	readCount(t, "nominal_records", &f.NominalRecords, math.MaxInt32)
+	readCount(t, "max_records", &f.MaxRecords, math.MaxInt32)
 	if v, ok := t.Int("colluders"); ok {
 		f.Colluders = v
 		if v < 0 {
@@ -309,18 +293,13 @@ func readPrivacy(s *Study, t *document.Table) {
 	p := &s.Privacy
 	if p.Unit == None {
 		for _, key := range []string{"adjacency", "epsilon", "delta", "noise_multiplier", "clip", "coordinates"} {
-			if t.Has(key) {
-				t.Errorf(key, `has no meaning with unit = "none": remove it, or say what is protected`)
-			}
-			t.Value(key)
+			refuse(t, key, `has no meaning with unit = "none": remove it, or say what is protected`)
 		}
 		return
 	}
 	readAdjacency(p, t)
 	readTarget(p, t)
-	if clip, ok := t.Float("clip"); ok {
-		p.Clip = positive(t, "clip", clip)
-	}
+	readPositive(t, "clip", &p.Clip)
 	who := "client"
 	if s.partitioned() {
 		who = "part"
@@ -350,23 +329,17 @@ func readPrivacy(s *Study, t *document.Table) {
 func readAdjacency(p *Privacy, t *document.Table) {
 	fitting := map[Unit]accountant.Adjacency{Record: accountant.AddRemove, Client: accountant.ZeroOut}
 	p.Adjacency = fitting[p.Unit]
-	v, ok := t.Choice("adjacency", string(accountant.AddRemove), string(accountant.ReplaceOne), string(accountant.ZeroOut))
-	if !ok {
+	if !readChoice(t, "adjacency", &p.Adjacency, accountant.AddRemove, accountant.ReplaceOne, accountant.ZeroOut) {
 		return
 	}
-	p.Adjacency = accountant.Adjacency(v)
 	if p.Adjacency != accountant.ReplaceOne && p.Unit != "" && p.Adjacency != fitting[p.Unit] {
-		t.Errorf("adjacency", "%q is not an adjacency of %ss: use %q or %q", v, p.Unit, fitting[p.Unit], accountant.ReplaceOne)
+		t.Errorf("adjacency", "%q is not an adjacency of %ss: use %q or %q", p.Adjacency, p.Unit, fitting[p.Unit], accountant.ReplaceOne)
 	}
 }
 
 func readTarget(p *Privacy, t *document.Table) {
-	if epsilon, ok := t.Float("epsilon"); ok {
-		p.Epsilon = positive(t, "epsilon", epsilon)
-	}
-	if multiplier, ok := t.Float("noise_multiplier"); ok {
-		p.NoiseMultiplier = positive(t, "noise_multiplier", multiplier)
-	}
+	readPositive(t, "epsilon", &p.Epsilon)
+	readPositive(t, "noise_multiplier", &p.NoiseMultiplier)
 	switch {
 	case t.Has("epsilon") && t.Has("noise_multiplier"):
 		t.Errorf("noise_multiplier", "follows from epsilon and delta: give one of the two, epsilon or noise_multiplier")
@@ -381,7 +354,17 @@ func readTarget(p *Privacy, t *document.Table) {
 	p.Delta = delta
 }
 
-// positive reads x and reports an error unless x > 0.
+// readPositive sets dst to the number of key, which must be above 0. It reports whether t
+// has the number.
+func readPositive(t *document.Table, key string, dst *float64) bool {
+	x, ok := t.Float(key)
+	if ok {
+		*dst = positive(t, key, x)
+	}
+	return ok
+}
+
+// positive reports an error unless x > 0, and returns x.
 func positive(t *document.Table, key string, x float64) float64 {
 	if !(x > 0) {
 		t.Errorf(key, "must be positive, got %g", x)
@@ -389,10 +372,37 @@ func positive(t *document.Table, key string, x float64) float64 {
 	return x
 }
 
-// between reports an n outside [low, high].
-func between(t *document.Table, key string, n, low, high int) int {
-	if n < low || n > high {
-		t.Errorf(key, "must lie between %d and %d, got %d", low, high, n)
+// readCount sets dst to the whole number of key, which must lie in [1, most]. It reports
+// whether t has the number.
+func readCount(t *document.Table, key string, dst *int, most int) bool {
+	n, ok := t.Int(key)
+	if !ok {
+		return false
 	}
-	return n
+	if *dst = n; n < 1 || n > most {
+		t.Errorf(key, "must lie between 1 and %d, got %d", most, n)
+	}
+	return true
+}
+
+// readChoice sets dst to the value of key, which must be one of the options. It reports
+// whether t has the value.
+func readChoice[T ~string](t *document.Table, key string, dst *T, options ...T) bool {
+	names := make([]string, len(options))
+	for i, o := range options {
+		names[i] = string(o)
+	}
+	v, ok := t.Choice(key, names...)
+	if ok {
+		*dst = T(v)
+	}
+	return ok
+}
+
+// refuse reports an error if t has the key.
+func refuse(t *document.Table, key, format string, args ...any) {
+	if t.Has(key) {
+		t.Errorf(key, format, args...)
+	}
+	t.Value(key)
 }

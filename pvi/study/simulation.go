@@ -41,10 +41,9 @@ func readSimulation(s *Study, root *document.Table) {
 
 // readBaseline reads the method that is run instead of the rounds.
 func readBaseline(s *Study, t *document.Table) {
-	v, _ := t.Choice("baseline", string(DPSGLD), string(OneSample), string(EP), string(SEP))
-	s.Simulation.Baseline = Baseline(v)
+	readChoice(t, "baseline", &s.Simulation.Baseline, DPSGLD, OneSample, EP, SEP)
 	privacy := s.Privacy
-	switch s.Simulation.Baseline {
+	switch v := s.Simulation.Baseline; v {
 	case NoBaseline:
 		return
 	case EP, SEP:
@@ -119,9 +118,7 @@ func readTest(s *Study, t *document.Table) {
 func readPartition(s *Study, t *document.Table) {
 	sim := &s.Simulation
 	p := &sim.Partition
-	if kind, ok := t.Choice("partition", "balanced", "by-size", "label-skew", "column"); ok {
-		p.Kind = kind
-	}
+	readChoice(t, "partition", &p.Kind, "balanced", "by-size", "label-skew", "column")
 	needs := func(key, remedy string, kinds ...string) bool {
 		for _, k := range kinds {
 			if p.Kind == k {
@@ -129,16 +126,11 @@ func readPartition(s *Study, t *document.Table) {
 				return t.Has(key)
 			}
 		}
-		if t.Has(key) {
-			t.Errorf(key, "has no meaning with partition = %q", p.Kind)
-		}
-		t.Value(key)
+		refuse(t, key, "has no meaning with partition = %q", p.Kind)
 		return false
 	}
 	if needs("clients", "write the number of clients that the records are dealt to", "balanced", "by-size", "label-skew") {
-		if clients, ok := t.Int("clients"); ok {
-			sim.Clients = between(t, "clients", clients, 1, maxClients)
-		}
+		readCount(t, "clients", &sim.Clients, maxClients)
 		if p.Kind != "balanced" && sim.Clients%2 != 0 {
 			t.Errorf("clients", "must be even: half of the clients are small, half are large; got %d", sim.Clients)
 		}
@@ -182,9 +174,7 @@ func readSynthetic(s *Study, t *document.Table) {
 	syn := &Synthetic{Truth: map[string]float64{}, Columns: map[string]Distribution{}}
 	s.Simulation.Synthetic = syn
 	t.Require("records_per_client", "write how many records each client has")
-	if n, ok := t.Int("records_per_client"); ok {
-		syn.RecordsPerClient = between(t, "records_per_client", n, 1, s.Federation.MaxRecords)
-	}
+	readCount(t, "records_per_client", &syn.RecordsPerClient, s.Federation.MaxRecords)
 	if sd, ok := t.Float("client_sd"); ok {
 		syn.ClientSD = sd
 		if sd < 0 {
@@ -209,11 +199,9 @@ func readSynthetic(s *Study, t *document.Table) {
 		}
 		inner.Require("mean", "write the mean of the normal distribution")
 		inner.Require("sd", "write the standard deviation of the normal distribution")
-		mean, _ := inner.Float("mean")
-		sd, ok := inner.Float("sd")
-		if ok {
-			positive(inner, "sd", sd)
-		}
-		syn.Columns[name] = Distribution{mean, sd}
+		var d Distribution
+		d.Mean, _ = inner.Float("mean")
+		readPositive(inner, "sd", &d.SD)
+		syn.Columns[name] = d
 	}
 }

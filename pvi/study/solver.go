@@ -34,12 +34,7 @@ func readSolver(s *Study, t *document.Table) {
 		fitting = Fitting(&s.Model, None) // parts are fitted without noise
 	}
 	in.Solver = fitting[0]
-	var options []string
-	for _, o := range []Solver{Conjugate, NaturalGradient, SVI, Laplace, ClippedAnalytical, DPSVI, DPSEP} {
-		options = append(options, string(o))
-	}
-	if v, ok := t.Choice("solver", options...); ok {
-		in.Solver = Solver(v)
+	if readChoice(t, "solver", &in.Solver, Conjugate, NaturalGradient, SVI, Laplace, ClippedAnalytical, DPSVI, DPSEP) {
 		checkSolver(s, t, fitting)
 	}
 	refuseUnused(s, t)
@@ -51,10 +46,8 @@ func readSolver(s *Study, t *document.Table) {
 
 // checkSolver refuses a solver that the model or the unit cannot use.
 func checkSolver(s *Study, t *document.Table, fitting []Solver) {
-	for _, f := range fitting {
-		if f == s.Inference.Solver {
-			return
-		}
+	if slices.Contains(fitting, s.Inference.Solver) {
+		return
 	}
 	switch {
 	case s.partitioned() && (s.Inference.Sampled() || s.Inference.Solver == ClippedAnalytical):
@@ -107,10 +100,7 @@ func refuseUnused(s *Study, t *document.Table) {
 		if slices.Contains(k.used, s.Inference.Solver) {
 			continue
 		}
-		if t.Has(k.key) {
-			t.Errorf(k.key, `is used only with solver = %s`, anyOf(k.used))
-		}
-		t.Value(k.key)
+		refuse(t, k.key, `is used only with solver = %s`, anyOf(k.used))
 	}
 }
 
@@ -132,13 +122,7 @@ func readAscent(s *Study, t *document.Table) {
 		return
 	}
 	*a = DefaultAscent
-	if v, ok := t.Int("steps"); ok {
-		a.Steps = between(t, "steps", v, 1, maxSteps)
-	}
-	if v, ok := t.Float("step_size"); ok {
-		a.StepSize = positive(t, "step_size", v)
-	}
-	if v, ok := t.Int("draws"); ok {
-		a.Draws = between(t, "draws", v, 1, maxDraws)
-	}
+	readCount(t, "steps", &a.Steps, maxSteps)
+	readPositive(t, "step_size", &a.StepSize)
+	readCount(t, "draws", &a.Draws, maxDraws)
 }

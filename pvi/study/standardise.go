@@ -46,9 +46,7 @@ func readStandardisation(s *Study, t *document.Table, asked, wanted bool) {
 	st := &Standardisation{Rounds: 3, SDs: 4}
 	s.Standardisation = st
 	st.Columns = s.standardisable(t)
-	if rounds, ok := t.Int("rounds"); ok {
-		st.Rounds = between(t, "rounds", rounds, 1, maxPasses)
-	}
+	readCount(t, "rounds", &st.Rounds, maxPasses)
 	if sds, ok := t.Float("sds"); ok {
 		if st.SDs = sds; !(sds >= minSDs && sds <= maxSDs) {
 			t.Errorf("sds", "must lie between %d and %d, got %g", minSDs, maxSDs, sds)

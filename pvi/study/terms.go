@@ -5,7 +5,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -264,8 +263,6 @@ func (s *Study) OutcomeUnit() float64 {
 	c, _ := s.Column(s.Model.Outcome)
 	return c.Half()
 }
-
-func formatFloat(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // validName reports whether a column's name can stand in a term.
 func validName(name string) bool {
