@@ -40,8 +40,8 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzCertificates checks that a party uses a certificate only if it has its key, whatever
-// certificates a coordinator sends.
+// FuzzCertificates sends arbitrary certificates to a party and checks that it accepts only
+// a certificate of its own key.
 func FuzzCertificates(f *testing.F) {
 	a, m := newAuthorityOf(f, fuzzed), newMember(f, fuzzed, identity.Client, "north")
 	leaf, err := a.Issue(m.request, m.party, m.identity.Public(), m.key.Pin(), today, end)

@@ -214,7 +214,7 @@ func TestUnusableTokensAreRefused(t *testing.T) {
 		"expired":                     {[]Ticket{ticket}, i.Study, i.Token.Reveal(), expires},
 		"of another study":            {[]Ticket{ticket}, filled(8), i.Token.Reveal(), now},
 		"moved to a study":            {[]Ticket{elsewhere}, filled(8), i.Token.Reveal(), now},
-		"kept under another":          {[]Ticket{elsewhere}, i.Study, i.Token.Reveal(), now},
+		"stored for another study":    {[]Ticket{elsewhere}, i.Study, i.Token.Reveal(), now},
 		"a party already":             {[]Ticket{ticket, mine}, i.Study, i.Token.Reveal(), now},
 		"a party already, in reverse": {[]Ticket{mine, ticket}, i.Study, i.Token.Reveal(), now},
 	} {

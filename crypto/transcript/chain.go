@@ -136,10 +136,10 @@ func (c Chain) follows(e Entry) error {
 	return nil
 }
 
-func (c Chain) header(domain identity.Domain, ask uint64, model Hash) signed.Header {
+func (c Chain) header(domain identity.Domain, plan uint64, model Hash) signed.Header {
 	return signed.Header{
 		Version: signed.MaxVersion, Domain: domain, Study: c.study, Protocol: c.protocol,
-		Round: ask, Model: model, Roster: c.roster,
+		Round: plan, Model: model, Roster: c.roster,
 	}
 }
 
@@ -155,19 +155,19 @@ func (c Chain) Open(signer *identity.Identity, members *roster.Roster, protocol,
 	return envelope, body, err
 }
 
-// Sign returns the envelope of the next entry. For a plan or an outcome, ask is the number
+// Sign returns the envelope of the next entry. For a plan or an outcome, plan is the number
 // of the plan, from 1; for other entries it is 0. The model is the hash of λ after the
 // entry. Sign does not change c; Follow returns the chain after the entry.
-func (c Chain) Sign(signer *identity.Identity, kind Kind, ask uint64, model Hash, body []byte) (envelope []byte, err error) {
-	return c.SignHashed(signer, kind, ask, model, BodyOf(body))
+func (c Chain) Sign(signer *identity.Identity, kind Kind, plan uint64, model Hash, body []byte) (envelope []byte, err error) {
+	return c.SignHashed(signer, kind, plan, model, BodyOf(body))
 }
 
 // SignHashed is like Sign for a body that the caller has hashed.
-func (c Chain) SignHashed(signer *identity.Identity, kind Kind, ask uint64, model Hash, body Body) (envelope []byte, err error) {
+func (c Chain) SignHashed(signer *identity.Identity, kind Kind, plan uint64, model Hash, body Body) (envelope []byte, err error) {
 	if c.at.Number == 0 {
 		return nil, ErrKind
 	}
-	return c.sign(signer, Entry{Kind: kind, Ask: ask, Model: model}, body)
+	return c.sign(signer, Entry{Kind: kind, Ask: plan, Model: model}, body)
 }
 
 func (c Chain) sign(signer *identity.Identity, e Entry, body Body) ([]byte, error) {

@@ -17,11 +17,11 @@ type Release struct {
 }
 
 // ReleaseHeader returns the header of a client's answer to a plan that c has followed.
-// The number of the plan, ask, and the model are those of the plan's entry. The ledger is
+// The plan's number and the model are those of the plan's entry. The ledger is
 // the client's after the charge for this answer. ReleaseHeader also sets the sender,
 // because the encoding of the header is the context of the sealed body.
-func (c Chain) ReleaseHeader(ask uint64, model Hash, sender identity.Fingerprint, ledgerSeq uint64, ledgerHead Hash) signed.Header {
-	h := c.header(signed.Release, ask, model)
+func (c Chain) ReleaseHeader(plan uint64, model Hash, sender identity.Fingerprint, ledgerSeq uint64, ledgerHead Hash) signed.Header {
+	h := c.header(signed.Release, plan, model)
 	h.Sender, h.LedgerSeq, h.LedgerHead = sender, ledgerSeq, ledgerHead
 	return h
 }
@@ -33,10 +33,10 @@ func SignRelease(signer *identity.Identity, header signed.Header, body []byte) (
 }
 
 // VerifyRelease verifies the envelope of an answer. The client with the given key must
-// have signed it for the plan with number ask, for the model, and for the roster and the
+// have signed it for the plan with this number, for the model, and for the roster and the
 // protocol that c has followed. VerifyRelease does not check the ledger in the header.
-func (c Chain) VerifyRelease(envelope []byte, key identity.PublicKey, ask uint64, model Hash) (Release, error) {
-	m, err := signed.Verify(envelope, key, c.header(signed.Release, ask, model))
+func (c Chain) VerifyRelease(envelope []byte, key identity.PublicKey, plan uint64, model Hash) (Release, error) {
+	m, err := signed.Verify(envelope, key, c.header(signed.Release, plan, model))
 	if err != nil {
 		return Release{}, err
 	}

@@ -25,7 +25,7 @@ func TestReleaseIsForOnePlan(t *testing.T) {
 	for name, tc := range map[string]struct {
 		from  Chain
 		key   identity.PublicKey
-		ask   uint64
+		plan  uint64
 		model Hash
 		err   error
 	}{
@@ -35,7 +35,7 @@ func TestReleaseIsForOnePlan(t *testing.T) {
 		"another protocol": {other, f.north.Public(), 3, filled(9), signed.ErrProtocol},
 		"no roster":        {f.begin(), f.north.Public(), 3, filled(9), signed.ErrProtocol},
 	} {
-		if _, err := tc.from.VerifyRelease(envelope, tc.key, tc.ask, tc.model); !errors.Is(err, tc.err) {
+		if _, err := tc.from.VerifyRelease(envelope, tc.key, tc.plan, tc.model); !errors.Is(err, tc.err) {
 			t.Errorf("%s: %v, not %v", name, err, tc.err)
 		}
 	}

@@ -35,7 +35,8 @@ func ReceiptOf(client identity.Name, r signed.Header, release Hash) Receipt {
 
 const receiptSize = 4 + 1 + 8 + 32 + 8 + 32 // the smallest size of a receipt in bytes
 
-// WriteClosing writes the encoding of a closing, whose result of size bytes the function writes.
+// WriteClosing writes the encoding of a Closing. The function result writes its result, of
+// exactly size bytes.
 func WriteClosing(w io.Writer, size int, result func(io.Writer) error, receipts []Receipt) error {
 	if _, err := w.Write(wire.AppendLength([]byte{version}, size)); err != nil {
 		return err
@@ -57,7 +58,7 @@ func appendReceipts(b []byte, all []Receipt) []byte {
 	return b
 }
 
-// ParseClosing parses the body of an entry End. The result shares memory with b.
+// ParseClosing parses the body of an End entry. The result shares memory with b.
 func ParseClosing(b []byte) (Closing, error) {
 	r := wire.NewReader(b)
 	if r.Uint8() != version {
@@ -110,7 +111,7 @@ func (a Abortion) Bytes() []byte {
 	return wire.AppendBytes(wire.AppendBytes([]byte{version}, string(a.By)), a.Reason)
 }
 
-// ParseAbortion parses the body of an entry Abort.
+// ParseAbortion parses the body of an Abort entry.
 func ParseAbortion(b []byte) (Abortion, error) {
 	r := wire.NewReader(b)
 	if r.Uint8() != version {

@@ -78,10 +78,10 @@ func (f *federation) script(t testing.TB) []item {
 	c = f.follow(t, c, items[0])
 	for _, e := range []struct {
 		kind Kind
-		ask  uint64
+		plan uint64
 	}{{"scale-plan", 1}, {"scale-outcome", 1}, {"plan", 2}, {"outcome", 2}, {End, 0}} {
 		body := []byte("body of " + string(e.kind))
-		envelope, err := c.Sign(f.hub, e.kind, e.ask, filled(byte(e.ask)), body)
+		envelope, err := c.Sign(f.hub, e.kind, e.plan, filled(byte(e.plan)), body)
 		check(t, err)
 		items = append(items, item{envelope, body})
 		c = f.follow(t, c, items[len(items)-1])
