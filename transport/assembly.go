@@ -34,21 +34,21 @@ func (a *assembly) reconnect() { a.resumed = false }
 
 // take adds a message, and reports whether the entry is complete. An error is the fault of the
 // other end: no part of the entry may be used.
-func (a *assembly) take(m *arrival) (complete bool, err error) {
+func (a *assembly) take(m *wirepb.FollowResponse) (complete bool, err error) {
 	switch {
-	case (m.start != nil) == a.resumed:
+	case m.HasStart() == a.resumed:
 		return false, refuse(OutOfPlace, "entry %d has no start, or two", a.number)
 	case !a.resumed:
-		if err := a.begin(m.start); err != nil {
+		if err := a.begin(m.GetStart()); err != nil {
 			return false, err
 		}
-		if m.start.GetBrief() {
+		if m.GetStart().GetBrief() {
 			return a.abridged(m)
 		}
-	case len(m.piece) == 0:
+	case len(m.GetPiece()) == 0:
 		return false, refuse(Malformed, "a piece of entry %d without a byte", a.number)
 	}
-	if err := a.add(m.piece); err != nil || int64(len(a.item.Body)) < a.size {
+	if err := a.add(m.GetPiece()); err != nil || int64(len(a.item.Body)) < a.size {
 		return false, err
 	}
 	if !bytes.Equal(a.running.Sum(nil), a.sum) {
@@ -58,8 +58,8 @@ func (a *assembly) take(m *arrival) (complete bool, err error) {
 }
 
 // abridged completes an entry whose body is left out.
-func (a *assembly) abridged(m *arrival) (complete bool, err error) {
-	if !a.brief || a.have() > 0 || len(m.piece) > 0 {
+func (a *assembly) abridged(m *wirepb.FollowResponse) (complete bool, err error) {
+	if !a.brief || a.have() > 0 || len(m.GetPiece()) > 0 {
 		return false, refuse(OutOfPlace, "entry %d lacks a body that was requested", a.number)
 	}
 	a.item.Derived = true

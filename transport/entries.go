@@ -5,6 +5,10 @@ import (
 	"errors"
 	"time"
 
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
 	"fedpvi/transport/internal/wirepb"
 )
 
@@ -57,25 +61,49 @@ func (s service) await(ctx context.Context, c *call, number uint64, m *wirepb.Fo
 	return item, err
 }
 
+// A frame is one message of an entry: a FollowResponse on the wire. The head is its encoding up to
+// the bytes of the piece, which are part of the body.
+type frame struct {
+	head  []byte
+	piece mem.Buffer
+}
+
 // sendEntry sends the rest of an entry from an offset, in pieces, or without a body that the client
 // can compute.
 func sendEntry(stream followStream, c *call, item Item, number, offset uint64, brief bool) error {
-	if item.Stored != nil {
-		return sendStored(stream, c, item, number, offset, brief)
+	body := item.Stored
+	if body == nil {
+		body = c.study.hashes.of(item.Body)
 	}
-	a, err := c.study.announced.of(number, item)
+	size, sum := body.Size(), body.Hash()
+	if offset > size {
+		return refuse(OutOfPlace, "entry %d has %d bytes: there is no byte %d", number, size, offset)
+	}
+	brief = brief && offset == 0 && item.Derived
+	head, err := proto.Marshal(wirepb.FollowResponse_builder{Start: wirepb.FollowResponse_Start_builder{
+		Number: number, Envelope: item.Envelope, Size: size, Sha256: sum[:], Offset: offset, Brief: brief,
+	}.Build()}.Build())
 	if err != nil {
 		return err
 	}
-	frames, err := a.frames(offset, brief)
-	if err != nil {
-		return err
+	if brief || offset == size {
+		return stream.SendMsg(frame{head, mem.SliceBuffer(nil)})
 	}
-	for _, f := range frames {
-		if err := stream.SendMsg(f); err != nil {
+	for ; offset < size; head = nil {
+		n := int(min(size-offset, uint64(max(entryMessage-len(head), 1))))
+		piece, err := pieceOf(body, offset, n)
+		if err != nil {
+			return err
+		}
+		head = protowire.AppendVarint(protowire.AppendTag(head, pieceField, protowire.BytesType), uint64(n))
+		if err := stream.SendMsg(frame{head, piece}); err != nil {
 			return err
 		}
 		c.watch.moved()
+		offset += uint64(n)
 	}
 	return nil
 }
+
+// pieceField is the number of the field of a FollowResponse that holds the piece.
+const pieceField = 2

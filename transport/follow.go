@@ -142,14 +142,13 @@ func (f *follower) receive(e *effort, a **assembly) error {
 
 // assemble receives the rest of an entry.
 func (c *Client) assemble(stream wirepb.Study_FollowClient, e *effort, a *assembly) (Item, error) {
-	var m arrival
-	defer m.free()
 	for {
-		if err := stream.RecvMsg(&m); err != nil {
+		m, err := stream.Recv()
+		if err != nil {
 			return Item{}, err
 		}
 		e.moved()
-		complete, err := a.take(&m)
+		complete, err := a.take(m)
 		if err != nil {
 			return Item{}, c.breach(err)
 		}

@@ -98,9 +98,9 @@ func TestHostileEntries(t *testing.T) {
 func TestPieceBeyondTheEnd(t *testing.T) {
 	body := []byte("the body of an entry")
 	a := newAssembly(1, 100, false)
-	_, err := a.take(arrived(t, encoded(t, answer(1, body, 0, body[:5]))))
+	_, err := a.take(arrived(encoded(t, answer(1, body, 0, body[:5]))))
 	check(t, err)
-	_, err = a.take(arrived(t, encoded(t, more(body))))
+	_, err = a.take(arrived(encoded(t, more(body))))
 	wantRefusal(t, err, TooLarge)
 	if len(a.item.Body) != 5 {
 		t.Errorf("%d bytes are kept", len(a.item.Body))

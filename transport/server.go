@@ -53,8 +53,7 @@ type served struct {
 	end     context.CancelCauseFunc
 	health  *health.Server
 	uploads uploads
-
-	announced announcements
+	hashes  hashes
 }
 
 // A Server serves several studies on one port. The TLS server name selects the study.

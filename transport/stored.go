@@ -1,6 +1,9 @@
 package transport
 
 import (
+	"crypto/sha256"
+	"sync"
+
 	"google.golang.org/grpc/mem"
 )
 
@@ -12,40 +15,57 @@ type Stored interface {
 	Read(b []byte, from int64) error
 }
 
-// A storedFrame is a frame whose piece is in a buffer that is reused after sending.
-type storedFrame struct {
-	head  []byte
-	piece mem.Buffer
+// A held body is in memory, with its hash.
+type held struct {
+	body []byte
+	sum  Hash
 }
 
-// sendStored is sendEntry for an item on disk.
-func sendStored(stream followStream, c *call, item Item, number, offset uint64, brief bool) error {
-	body := item.Stored
-	size := body.Size()
-	if offset > size {
-		return beyond(number, offset, size)
-	}
-	brief = brief && offset == 0 && item.Derived
-	start, err := startOf(number, item.Envelope, size, body.Hash(), offset, brief)
-	if err != nil {
-		return err
-	}
-	if offset == size || brief {
-		return stream.SendMsg(frame{head: start})
+func (h held) Size() uint64 { return uint64(len(h.body)) }
+func (h held) Hash() Hash   { return h.sum }
+
+func (h held) Read(b []byte, from int64) error {
+	copy(b, h.body[from:])
+	return nil
+}
+
+// pieceOf returns n bytes of a body. Bytes in memory are not copied; others are in a buffer that is
+// reused after sending.
+func pieceOf(body Stored, from uint64, n int) (mem.Buffer, error) {
+	if h, ok := body.(held); ok {
+		return mem.SliceBuffer(h.body[from:][:n]), nil
 	}
 	pool := mem.DefaultBufferPool()
-	for head := start; offset < size; head = nil {
-		n := int(min(size-offset, uint64(max(entryMessage-len(head), 1))))
-		b := pool.Get(n)
-		if err := body.Read(*b, int64(offset)); err != nil {
-			pool.Put(b)
-			return err
-		}
-		if err := stream.SendMsg(storedFrame{withPiece(head, n), mem.NewBuffer(b, pool)}); err != nil {
-			return err
-		}
-		c.watch.moved()
-		offset += uint64(n)
+	b := pool.Get(n)
+	if err := body.Read(*b, int64(from)); err != nil {
+		pool.Put(b)
+		return nil, err
 	}
-	return nil
+	return mem.NewBuffer(b, pool), nil
+}
+
+// hashes holds the newest bodies in memory, which all followers of a study receive: each is hashed
+// once.
+type hashes struct {
+	mu   sync.Mutex
+	held [4]held // newest first
+}
+
+// of returns a body with its hash.
+func (s *hashes) of(body []byte) held {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.held {
+		if h.sum != (Hash{}) && same(h.body, body) {
+			return h
+		}
+	}
+	copy(s.held[1:], s.held[:])
+	s.held[0] = held{body, sha256.Sum256(body)}
+	return s.held[0]
+}
+
+// same reports whether two slices share their memory. Bodies are never modified.
+func same(a, b []byte) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"errors"
 	"slices"
 
 	"google.golang.org/grpc/mem"
@@ -91,6 +92,8 @@ func (p *piecePart) read(b []byte) error {
 		return nil
 	})
 }
+
+var errFieldNumber = errors.New("protocol buffers have no field with so large a number")
 
 // eachField calls f with the fields of an encoded message in order, each with its encoded value.
 func eachField(b []byte, f func(number protowire.Number, kind protowire.Type, value []byte) error) error {

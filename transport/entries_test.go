@@ -19,22 +19,22 @@ func TestFramesAreMessages(t *testing.T) {
 		body, envelope := make([]byte, size), make([]byte, 300)
 		random.Read(body)
 		random.Read(envelope)
-		a, err := announce(7, Item{Envelope: envelope, Body: body})
-		check(t, err)
 		for _, offset := range []int{0, 1, size / 2, size - 1, size} {
 			if offset < 0 || offset > size {
 				continue
 			}
-			frames, err := a.frames(uint64(offset), offset%2 == 0) // the body does not follow from earlier entries
-			check(t, err)
+			c := &call{watch: watching(t), study: &served{}}
+			var frames sentFrames
+			check(t, sendEntry(&frames, c, Item{Envelope: envelope, Body: body}, 7, uint64(offset), offset%2 == 0)) // the body does not follow from earlier entries
 			assembly := &assembly{number: 7, limit: int64(size), size: int64(size), running: sha256.New()}
 			check(t, assembly.add(body[:offset]))
 			rest := body[offset:]
 			var complete bool
-			for i, f := range frames {
+			for i, f := range frames.sent {
 				m := &wirepb.FollowResponse{}
-				if len(f.piece) > 0 {
-					m.SetPiece(f.piece)
+				piece := f.piece.ReadOnlyData()
+				if len(piece) > 0 {
+					m.SetPiece(piece)
 				}
 				if i == 0 {
 					sum := sha256.Sum256(body)
@@ -48,11 +48,11 @@ func TestFramesAreMessages(t *testing.T) {
 				if !bytes.Equal(got, want) || len(got) > entryMessage+16 {
 					t.Fatalf("%d bytes from %d: message %d differs from protobuf, or has %d bytes", size, offset, i, len(got))
 				}
-				if len(f.piece) > 0 && &f.piece[0] != &rest[0] {
+				if len(piece) > 0 && &piece[0] != &rest[0] {
 					t.Errorf("%d bytes from %d: message %d has a copy of the body", size, offset, i)
 				}
-				rest = rest[len(f.piece):]
-				complete, err = assembly.take(arrived(t, got))
+				rest = rest[len(piece):]
+				complete, err = assembly.take(arrived(got))
 				check(t, err)
 			}
 			if !complete || !bytes.Equal(assembly.item.Body, body) || !bytes.Equal(assembly.item.Envelope, envelope) {
@@ -60,43 +60,34 @@ func TestFramesAreMessages(t *testing.T) {
 			}
 		}
 	}
-	a, err := announce(7, item([]byte("body")))
-	check(t, err)
-	if _, err := a.frames(5, true); err == nil {
+	c := &call{watch: watching(t), study: &served{}}
+	if err := sendEntry(&sentFrames{}, c, item([]byte("body")), 7, 5, true); err == nil {
 		t.Error("an entry continues behind its end")
 	}
 }
 
-// An entry is encoded once for all followers, and is not mistaken for another with the same number.
-func TestEntriesAreEncodedOnce(t *testing.T) {
-	var s announcements
-	of := func(number uint64, i Item) *announcement {
-		a, err := s.of(number, i)
-		check(t, err)
-		return a
+// A body is hashed once for all followers, is not mistaken for another, and is not kept for long.
+func TestBodiesAreHashedOnce(t *testing.T) {
+	var s hashes
+	first, second := []byte("outcome"), []byte("plan")
+	for _, body := range [][]byte{nil, first, second, first, nil} {
+		if h := s.of(body); h.Hash() != sha256.Sum256(body) || !bytes.Equal(h.body, body) {
+			t.Errorf("%q has the hash of another body", body)
+		}
 	}
-	outcome, plan := item([]byte("outcome")), item([]byte("plan"))
-	first, second := of(1, outcome), of(2, plan)
-	if of(1, outcome) != first || of(2, plan) != second {
-		t.Error("an entry was encoded twice")
+	s.held[1].sum[0]++ // a body that is hashed again has the right hash
+	if h := s.of(first); h.Hash() == sha256.Sum256(first) {
+		t.Error("a body was hashed twice")
 	}
-	if other := of(2, Item{Envelope: plan.Envelope, Body: []byte("plot")}); other == second || string(other.Body) != "plot" {
-		t.Error("one entry was mistaken for another")
+	if h := s.of(bytes.Clone(first)); h.Hash() != sha256.Sum256(first) {
+		t.Error("a body was mistaken for another with the same bytes")
 	}
-	if other := of(3, plan); other.number != 3 {
-		t.Error("an entry has the number of another")
+	for n := range len(s.held) {
+		s.of([]byte{byte(n)})
 	}
-	for n := range uint64(10) {
-		of(n+4, plan)
-	}
-	if len(s.all) != 2+keptEntries {
-		t.Errorf("%d entries are kept", len(s.all))
-	}
-	large := Item{Body: make([]byte, keptBytes+1)}
-	for n := range uint64(10) {
-		of(n+14, large)
-	}
-	if len(s.all) != 2 {
-		t.Errorf("%d entries of %d bytes are kept", len(s.all), keptBytes)
+	for _, h := range s.held {
+		if same(h.body, first) || same(h.body, second) {
+			t.Error("an old body is kept")
+		}
 	}
 }

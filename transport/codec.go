@@ -1,0 +1,38 @@
+package transport
+
+import (
+	"fmt"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+)
+
+// A codec encodes messages as gRPC does, except that frames are encoded already, and submissions
+// are decoded without a copy.
+type codec struct{}
+
+func (codec) Marshal(v any) (mem.BufferSlice, error) {
+	switch m := v.(type) {
+	case frame:
+		return mem.BufferSlice{mem.SliceBuffer(m.head), m.piece}, nil
+	case proto.Message:
+		b, err := proto.Marshal(m)
+		return mem.BufferSlice{mem.SliceBuffer(b)}, err
+	}
+	return nil, fmt.Errorf("a message of type %T", v)
+}
+
+func (codec) Unmarshal(data mem.BufferSlice, v any) error {
+	switch m := v.(type) {
+	case *submission:
+		return m.read(data)
+	case proto.Message:
+		b := data.MaterializeToBuffer(mem.DefaultBufferPool())
+		defer b.Free()
+		return proto.Unmarshal(b.ReadOnlyData(), m)
+	}
+	return fmt.Errorf("a message of type %T", v)
+}
+
+// Name returns gRPC's name of the encoding.
+func (codec) Name() string { return "proto" }
