@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
 	"fedpvi/crypto/channel"
 	"fedpvi/crypto/identity"
 )
@@ -41,8 +43,9 @@ func TestCallsArriveAsTheyWereMade(t *testing.T) {
 			t.Errorf("%s was called by %v", method, peer)
 		}
 	}
-	if works, err := north.Health(t.Context()); err != nil || !works {
-		t.Errorf("healthy %t, %v", works, err)
+	health, err := healthpb.NewHealthClient(north.conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
+	if err != nil || health.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+		t.Errorf("healthy %v, %v", health, err)
 	}
 }
 

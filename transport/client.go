@@ -13,7 +13,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 
@@ -38,8 +37,6 @@ type Config struct {
 	Poll     time.Duration
 	Log      *slog.Logger
 	Observer Observer
-	// Seen, if set, is called whenever bytes arrive from the coordinator.
-	Seen func()
 	// DialContext makes connections; nil selects a net.Dialer.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -101,7 +98,7 @@ func newClient(config Config, speaks versions) (*Client, error) {
 		config.DialContext = new(net.Dialer).DialContext
 	}
 	c := &Client{config: config, timing: t, observer: config.Observer, versions: speaks, reader: make(chan *follower, 1), sender: make(chan struct{}, 1)}
-	c.line = newLine(config.Address, config.Log, config.Seen)
+	c.line = newLine(config.Address, config.Log)
 	c.conn, err = grpc.NewClient("passthrough:///"+config.Address, c.options()...)
 	if err != nil {
 		return nil, fmt.Errorf("address %q: %w", config.Address, err)
@@ -143,7 +140,7 @@ func (c *Client) connect(ctx context.Context, address string) (net.Conn, error) 
 		c.line.failed(err)
 		return nil, err
 	}
-	return &counted{Conn: raw, observer: c.observer}, nil
+	return counted{raw, c.observer}, nil
 }
 
 // Close ends all calls.
@@ -156,9 +153,6 @@ func (c *Client) Close() error {
 	c.reader <- nil
 	return err
 }
-
-// Address returns the address of the coordinator.
-func (c *Client) Address() string { return c.config.Address }
 
 // agree agrees on the protocol version.
 func (c *Client) agree(ctx context.Context) error {
@@ -218,16 +212,6 @@ func (c *Client) Approve(ctx context.Context, envelope []byte) error {
 		_, err := c.rpc.Approve(ctx, wirepb.ApproveRequest_builder{Envelope: envelope}.Build())
 		return err
 	})
-}
-
-// Health reports whether the coordinator serves the study properly.
-func (c *Client) Health(ctx context.Context) (works bool, err error) {
-	var m *healthpb.HealthCheckResponse
-	err = c.short(ctx, "Check", func(ctx context.Context) (err error) {
-		m, err = healthpb.NewHealthClient(c.conn).Check(ctx, &healthpb.HealthCheckRequest{})
-		return err
-	})
-	return m.GetStatus() == healthpb.HealthCheckResponse_SERVING, err
 }
 
 // short makes a call with one request and one response, and retries it.

@@ -29,12 +29,11 @@ func newDoor(limits Limits, observer Observer) *door {
 
 // A guarded connection has passed a door, which it informs when it is closed.
 type guarded struct {
-	net.Conn
+	counted
 	door  *door
 	host  string
 	party channel.Party // zero for a stranger
 	once  sync.Once
-	moved func(received, sent int)
 }
 
 // enter returns false if there are too many connections.
@@ -45,7 +44,7 @@ func (d *door) enter(c net.Conn) (*guarded, bool) {
 	if len(d.open) >= d.limits.Connections || d.strangers[host] >= d.limits.Strangers {
 		return nil, false
 	}
-	g := &guarded{Conn: c, door: d, host: host, moved: d.observer.Moved}
+	g := &guarded{counted: counted{c, d.observer}, door: d, host: host}
 	d.open[g] = struct{}{}
 	d.strangers[host]++
 	d.observer.Connected(+1)
@@ -128,18 +127,6 @@ func (d *door) forgetParty(g *guarded) {
 		return
 	}
 	d.parties[g.party] = rest
-}
-
-func (g *guarded) Read(b []byte) (int, error) {
-	n, err := g.Conn.Read(b)
-	g.moved(n, 0)
-	return n, err
-}
-
-func (g *guarded) Write(b []byte) (int, error) {
-	n, err := g.Conn.Write(b)
-	g.moved(0, n)
-	return n, err
 }
 
 func (g *guarded) Close() error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -147,22 +146,4 @@ func (c *Client) breach(err error) error {
 		return &Breach{c.config.Address, complaint.Text}
 	}
 	return err
-}
-
-// A counted connection informs an observer.
-type counted struct {
-	net.Conn
-	observer Observer
-}
-
-func (c *counted) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	c.observer.Moved(n, 0)
-	return n, err
-}
-
-func (c *counted) Write(b []byte) (int, error) {
-	n, err := c.Conn.Write(b)
-	c.observer.Moved(0, n)
-	return n, err
 }

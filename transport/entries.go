@@ -5,17 +5,13 @@ import (
 	"errors"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"fedpvi/transport/internal/wirepb"
 )
-
-type followStream interface {
-	SendMsg(frame any) error
-	Context() context.Context
-}
 
 // Follow sends an entry, and the following ones if the caller stays.
 func (s service) Follow(m *wirepb.FollowRequest, stream wirepb.Study_FollowServer) error {
@@ -70,7 +66,7 @@ type frame struct {
 
 // sendEntry sends the rest of an entry from an offset, in pieces, or without a body that the client
 // can compute.
-func sendEntry(stream followStream, c *call, item Item, number, offset uint64, brief bool) error {
+func sendEntry(stream grpc.ServerStream, c *call, item Item, number, offset uint64, brief bool) error {
 	body := item.Stored
 	if body == nil {
 		body = c.study.hashes.of(item.Body)

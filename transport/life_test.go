@@ -296,7 +296,7 @@ func TestDeliberateCloseIsNoFault(t *testing.T) {
 	var said bytes.Buffer
 	for _, wanted := range []bool{true, false} {
 		said.Reset()
-		c := &observed{Conn: polite{told: make(chan struct{}), read: make(chan struct{})}, line: newLine("hub:1", logTo(&said), nil)}
+		c := &observed{Conn: polite{told: make(chan struct{}), read: make(chan struct{})}, line: newLine("hub:1", logTo(&said))}
 		other := c.Conn.(polite)
 		go func() {
 			defer close(other.read)

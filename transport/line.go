@@ -89,7 +89,6 @@ func passing(err error) bool {
 type line struct {
 	address string
 	log     *slog.Logger
-	seen    func()
 
 	mu      sync.Mutex
 	fault   error // of the last try; nil once a byte has arrived
@@ -97,11 +96,8 @@ type line struct {
 	next    int
 }
 
-func newLine(address string, log *slog.Logger, seen func()) *line {
-	if seen == nil {
-		seen = func() {}
-	}
-	return &line{address: address, log: log, seen: seen, waiting: map[int]context.CancelCauseFunc{}}
+func newLine(address string, log *slog.Logger) *line {
+	return &line{address: address, log: log, waiting: map[int]context.CancelCauseFunc{}}
 }
 
 // alive records that bytes arrived.
@@ -113,7 +109,6 @@ func (l *line) alive() {
 	if was != nil {
 		l.log.Info("the coordinator is reachable again", "address", l.address)
 	}
-	l.seen()
 }
 
 // failed records why there is no connection. Waiting calls end if waiting cannot help.

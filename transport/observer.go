@@ -1,5 +1,7 @@
 package transport
 
+import "net"
+
 // An Observer counts events at one end, for metrics. It learns nothing about parties, rounds or
 // records. Its methods are called concurrently.
 type Observer interface {
@@ -16,3 +18,21 @@ type blind struct{}
 func (blind) Called(string, string) {}
 func (blind) Moved(int, int)        {}
 func (blind) Connected(int)         {}
+
+// A counted connection informs an observer.
+type counted struct {
+	net.Conn
+	observer Observer
+}
+
+func (c counted) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.observer.Moved(n, 0)
+	return n, err
+}
+
+func (c counted) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.observer.Moved(0, n)
+	return n, err
+}

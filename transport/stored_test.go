@@ -2,12 +2,13 @@ package transport
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc"
 )
 
 // A kept body is read from memory as if from disk.
@@ -24,9 +25,11 @@ func (k kept) Read(b []byte, from int64) error {
 }
 
 // sentFrames records the sent messages.
-type sentFrames struct{ sent []frame }
+type sentFrames struct {
+	grpc.ServerStream
+	sent []frame
+}
 
-func (t *sentFrames) Context() context.Context { return context.Background() }
 func (t *sentFrames) SendMsg(m any) error {
 	t.sent = append(t.sent, m.(frame))
 	return nil

@@ -34,8 +34,7 @@ type Config struct {
 
 // A Node is a daemon that gossips.
 type Node struct {
-	list    *memberlist.Memberlist
-	keyring *memberlist.Keyring
+	list *memberlist.Memberlist
 }
 
 // Start begins to listen.
@@ -54,7 +53,7 @@ func Start(c Config) (*Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gossip: %w", errors.Join(err, config.Transport.Shutdown()))
 	}
-	return &Node{list, config.Keyring}, nil
+	return &Node{list}, nil
 }
 
 func (c Config) connect() (memberlist.Transport, error) {
@@ -76,11 +75,7 @@ func (c Config) memberlist() (*memberlist.Config, error) {
 	if len(key) != KeySize {
 		return nil, fmt.Errorf("a gossip key has %d bytes", KeySize)
 	}
-	keyring, err := memberlist.NewKeyring(nil, key)
-	if err != nil {
-		return nil, errors.New("an unusable gossip key")
-	}
-	m.Keyring = keyring
+	m.SecretKey = key
 	m.GossipVerifyIncoming, m.GossipVerifyOutgoing = true, true
 	m.EnableCompression = false
 	m.Logger = logger(c.Log)
@@ -105,25 +100,6 @@ func (n *Node) Join(addresses ...string) error {
 func (n *Node) Close() error {
 	_ = n.list.Leave(farewell) // the others will notice
 	return n.list.Shutdown()
-}
-
-// Accept accepts a new key from others. A key is changed in three steps, each at all parties before
-// the next: Accept the new key, Use it, Drop the old one.
-func (n *Node) Accept(key secret.Secret) error {
-	return ofKey(n.keyring.AddKey(key.Reveal()))
-}
-
-// Use sends with an accepted key.
-func (n *Node) Use(key secret.Secret) error { return ofKey(n.keyring.UseKey(key.Reveal())) }
-
-// Drop stops accepting a key.
-func (n *Node) Drop(key secret.Secret) error { return ofKey(n.keyring.RemoveKey(key.Reveal())) }
-
-func ofKey(err error) error {
-	if err != nil {
-		return fmt.Errorf("a gossip key has %d bytes, must be accepted before it is used, and can be dropped when another one is in use", KeySize)
-	}
-	return nil
 }
 
 // ears receives events of the library, and passes to the view the permitted ones.

@@ -100,39 +100,6 @@ func TestUnknownNodesAreIgnored(t *testing.T) {
 	}
 }
 
-//abuse:case A19 without an interruption
-func TestKeyChange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newTown(t)
-		north, view, address := w.start("north", nil)
-		south, _, _ := w.start("south", nil)
-		check(t, south.Join(address))
-		old, fresh := secret.New(bytes.Clone(key)), secret.New(bytes.Repeat([]byte{'n'}, KeySize))
-		if err := north.Use(fresh); err == nil {
-			t.Error("a key is used before it is accepted")
-		}
-		for _, step := range []func(*Node) error{
-			func(n *Node) error { return n.Accept(fresh) },
-			func(n *Node) error { return n.Use(fresh) },
-			func(n *Node) error { return n.Drop(old) },
-		} {
-			for _, n := range []*Node{north, south} {
-				check(t, step(n))
-				pass(time.Minute)
-			}
-		}
-		if s := view.Last("south"); time.Since(s.At) > 30*time.Second || !s.Missed.IsZero() {
-			t.Errorf("after the change south is %+v", s)
-		}
-		late, _, _ := w.start("west", nil) // with the old key
-		late.Join(address)
-		pass(time.Minute)
-		if s := view.Last("west"); !s.At.IsZero() {
-			t.Error("the old key is still accepted")
-		}
-	})
-}
-
 // No log contains a key, and no packet a name in the clear.
 //
 //abuse:case A17 nothing
