@@ -12,7 +12,7 @@ import (
 	"fedpvi/transport"
 )
 
-// Two orders to add the same study at once: one of them wins, and the keys are its.
+// If several callers add the same study at the same time, one succeeds, and its keys are kept.
 func TestFoundingTwiceAtOnce(t *testing.T) {
 	h := newHouse(t, Options{})
 	document := planeText(noPrivacy, "rounds = 2", "")
@@ -34,15 +34,15 @@ func TestFoundingTwiceAtOnce(t *testing.T) {
 		t.Errorf("the study was added %d times", founded)
 	}
 	check(t, h.hub.Close())
-	h.open() // with the keys of the one that won
+	h.open() // with the keys of the caller that succeeded
 	admit(t, h.invite("north")...)
 }
 
-// Only a release of this study is evidence against a client: what it signed elsewhere
-// contradicts nothing.
+// Only an answer of this study is evidence against a client. A message that the client signed for another
+// purpose contradicts nothing.
 //
-//abuse:case A10 a message for something else is no evidence here
-func TestWhatWasSignedElsewhereIsNoEvidence(t *testing.T) {
+//abuse:case A10 a message that was signed for another purpose is not kept as evidence
+func TestForeignMessageIsNoEvidence(t *testing.T) {
 	s := newStand(t)
 	check(t, s.north.submit(t.Context(), s.good, 1<<20))
 	for name, change := range map[string]func(h *signed.Header){
@@ -73,10 +73,10 @@ func evidence(t *testing.T, h *house) (n int) {
 	return n
 }
 
-// Who has left does not come back, nor does an answer that was on its way then.
+// A client that left cannot consent again.
 //
-//abuse:case P13 a party that left stays out
-func TestNobodyComesBack(t *testing.T) {
+//abuse:case P13 a client that left stays out
+func TestClientThatLeftStaysOut(t *testing.T) {
 	s := newStand(t)
 	_, err := s.study.Offer(t.Context(), s.south.peer, s.answerOf(s.south).Envelope, nil)
 	check(t, err)
@@ -86,7 +86,7 @@ func TestNobodyComesBack(t *testing.T) {
 	}
 }
 
-// answerOf is what a client would send now.
+// answerOf returns the answer that the client would send now.
 func (s *stand) answerOf(p *party) transport.Item {
 	s.t.Helper()
 	_, err := p.answer()
@@ -94,10 +94,10 @@ func (s *stand) answerOf(p *party) transport.Item {
 	return *p.outbox
 }
 
-// A client that sends byte by byte would have the store keep a key for each.
+// The store keeps a key for each piece, so tiny pieces would make it grow.
 //
 //abuse:case A12 bodies in tiny pieces are refused; the store does not grow
-func TestCrumbs(t *testing.T) {
+func TestTinyPiecesAreRefused(t *testing.T) {
 	s := newStand(t)
 	before := len(s.content())
 	for _, size := range []int{1, minPiece - 1} {
@@ -106,13 +106,13 @@ func TestCrumbs(t *testing.T) {
 		}
 	}
 	if n := len(s.content()); n != before {
-		t.Errorf("the store has %d values, and had %d", n, before)
+		t.Errorf("the store has %d values, want %d as before", n, before)
 	}
 	check(t, s.north.submit(t.Context(), s.good, minPiece))
 }
 
-// Nobody signed what a bundle without a transcript says.
-func TestABundleWithoutATranscript(t *testing.T) {
+// A bundle without a transcript contains no signature and is refused.
+func TestBundleWithoutTranscriptIsRefused(t *testing.T) {
 	var b bytes.Buffer
 	w := bundle.NewWriter(&b, planeText(noPrivacy, "rounds = 2", ""))
 	w.Consents(0)
@@ -124,8 +124,8 @@ func TestABundleWithoutATranscript(t *testing.T) {
 	}
 }
 
-// The answers in the bundle of a study that runs, or was aborted, are checked as well.
-func TestForgedAnswersInABundleBeforeTheEnd(t *testing.T) {
+// The answers in the bundle of a running or aborted study are checked as well.
+func TestForgedAnswersBeforeTheEndAreRefused(t *testing.T) {
 	for _, aborted := range []bool{false, true} {
 		s := newStand(t)
 		check(t, s.north.submit(t.Context(), s.good, 1<<20))
@@ -140,13 +140,13 @@ func TestForgedAnswersInABundleBeforeTheEnd(t *testing.T) {
 			with   []byte
 			right  bool
 		}{
-			"the one that was sent":   {1, "north", s.good.Envelope, true},
-			"another signature":       {1, "north", forged, false},
-			"another client's":        {1, "south", s.good.Envelope, false},
-			"of nobody":               {1, "east", s.good.Envelope, false},
-			"of the coordinator":      {1, "coordinator", s.good.Envelope, false},
-			"to a question not asked": {2, "north", s.good.Envelope, false},
-			"to the question 0":       {0, "north", s.good.Envelope, false},
+			"the answer that was sent":  {1, "north", s.good.Envelope, true},
+			"another signature":         {1, "north", forged, false},
+			"another client's":          {1, "south", s.good.Envelope, false},
+			"of a stranger":             {1, "east", s.good.Envelope, false},
+			"of the coordinator":        {1, "coordinator", s.good.Envelope, false},
+			"to a plan to come":         {2, "north", s.good.Envelope, false},
+			"to plan 0, which is never": {0, "north", s.good.Envelope, false},
 		} {
 			r, err := bundle.Verify(bytes.NewReader(bundleWith(t, s.house, keep, answer.ask, answer.client, answer.with)))
 			var fault *bundle.Fault
@@ -159,7 +159,7 @@ func TestForgedAnswersInABundleBeforeTheEnd(t *testing.T) {
 
 func keep(envelope []byte) []byte { return envelope }
 
-// Nobody takes part in a bundle who has not consented.
+// A bundle with a missing or forged consent is refused.
 func TestForgedConsents(t *testing.T) {
 	s := newStand(t)
 	check(t, s.north.submit(t.Context(), s.good, 1<<20))
@@ -175,7 +175,7 @@ func TestForgedConsents(t *testing.T) {
 	}
 }
 
-// bundleWith is the bundle of a study with one answer, and consents that were forged.
+// bundleWith returns the bundle of a study with one answer, and with the consents that consent returns.
 func bundleWith(t *testing.T, h *house, consent func(envelope []byte) []byte, ask uint64, client string, envelope []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -12,21 +12,21 @@ import (
 	"fedpvi/transport"
 )
 
-// An answer that came whole is opened in memory. One that came in pieces may be long: it is in the store, and its
-// seal is checked there chunk by chunk, by the goroutine of the call, before the loop reads it into memory and
-// adds it up. Its bytes do not change between the two: bytes that have come are never written over, and if they
-// are dropped, the offer is another one.
+// An answer that arrived whole is opened in memory. An answer that arrived in pieces may be long: it is in the
+// store. The goroutine of the call checks its seal there chunk by chunk, before the loop reads the answer into
+// memory and adds it up. Its bytes cannot change in between: stored pieces are never overwritten, and if they
+// are dropped, the client makes a new offer.
 
 // errChanged is returned for an answer that was checked and cannot be read again.
 var errChanged = fmt.Errorf("%w: an answer that was checked cannot be read again", store.ErrDamaged)
 
-// A stored answer is the body of one of which all pieces are in the store.
+// A stored is the body of an answer whose pieces are all in the store.
 type stored struct {
 	size int64
 	read func(b []byte, from int64) error
 }
 
-// ReadAt reads some of it.
+// ReadAt implements io.ReaderAt.
 func (a stored) ReadAt(b []byte, from int64) (int, error) {
 	if err := a.read(b, from); err != nil {
 		return 0, err
@@ -34,7 +34,7 @@ func (a stored) ReadAt(b []byte, from int64) (int, error) {
 	return len(b), nil
 }
 
-// stored returns the body of an answer all of which has come.
+// stored returns the body of an answer whose pieces have all arrived.
 func (s *Study) stored(w *written) stored {
 	size := int64(w.release.Body.Size)
 	if w.value != nil && w.value.Long() {
@@ -45,7 +45,7 @@ func (s *Study) stored(w *written) stored {
 	}}
 }
 
-// body returns what is signed of a body: its size and hash.
+// body returns the size and hash of the body, which the client's signature covers.
 func (a stored) body() (transcript.Body, error) {
 	sum := sha256.New()
 	if _, err := io.Copy(sum, io.NewSectionReader(a, 0, a.size)); err != nil {
@@ -57,8 +57,8 @@ func (a stored) body() (transcript.Body, error) {
 // A payload returns the opened bytes of an answer.
 type payload func() ([]byte, error)
 
-// opened checks an answer, and returns its payload. A fault is one of the answer, an error
-// one of this machine.
+// opened checks an answer and returns its payload. It returns a fault if the answer is bad, and an error if
+// this machine failed.
 func (s *Study) opened(w *written) (p payload, fault, err error) {
 	var body transcript.Body
 	at := s.stored(w)
@@ -68,7 +68,7 @@ func (s *Study) opened(w *written) (p payload, fault, err error) {
 		return nil, nil, err
 	}
 	if body != w.release.Body {
-		return nil, refuse(transport.Malformed, "the bytes of the release are not those that were signed: send them again"), nil
+		return nil, refuse(transport.Malformed, "the release differs from the signed size and hash: send it again"), nil
 	}
 	err = s.hub.options.traced("open", func() error {
 		if w.whole == nil {
@@ -89,7 +89,7 @@ func (s *Study) opened(w *written) (p payload, fault, err error) {
 	return p, nil, err
 }
 
-// gathered returns the bytes of a payload in the store, which was checked before.
+// gathered returns the bytes of a payload in the store that was checked before.
 func gathered(p *seal.Payload) ([]byte, error) {
 	b := make([]byte, 0, p.Len())
 	err := p.Each(func(part []byte) error {

@@ -15,13 +15,13 @@ import (
 	"fedpvi/transport"
 )
 
-// threeOfWhich two are enough.
+// twoAreEnough lets a study of three clients run with two.
 const twoAreEnough = "min_clients = 2"
 
-// A round that not all answer is closed at its deadline, with those who did.
+// A round is closed at its deadline with the answers that arrived.
 //
 //abuse:case A25 the round is closed without them
-func TestTheDeadlineClosesARound(t *testing.T) {
+func TestDeadlineClosesRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
 		h.found(planeText(clientPrivacy, "rounds = 1", twoAreEnough))
@@ -42,19 +42,20 @@ func TestTheDeadlineClosesARound(t *testing.T) {
 		if got := h.mustStatus().Phase; got != Ended {
 			t.Fatalf("after the deadline the study is %s", got)
 		}
-		// The one who comes late is told so, and reads what became of it.
+		// A late client can still read the transcript to its end.
 		west := parties[2]
 		check(t, west.follow(t.Context()))
 		if !west.chain.Position().Over {
-			t.Error("who came late does not see the end")
+			t.Error("a late client does not see the end")
 		}
 		check(t, h.hub.Close())
 	})
 }
 
-// An upload that the deadline overtakes is to be offered again, and the offer says that it is
-// too late. So is one that was under way when a write of the store failed, and that goes on.
-func TestAnUploadThatIsOvertaken(t *testing.T) {
+// If the deadline passes during an upload, the client must offer the answer again, and the offer is refused as
+// late. If a write of the store fails during an upload, the client must also offer again, and the upload then
+// continues.
+func TestUploadAfterDeadlineIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var full bool
 		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute, Store: store.Options{Commit: func(commit func() error) error {
@@ -84,7 +85,7 @@ func TestAnUploadThatIsOvertaken(t *testing.T) {
 		}
 		full = false
 		if got := write(); got != transport.Unavailable {
-			t.Errorf("after a write of the store that failed: %q", got)
+			t.Errorf("after a failed write of the store: %q", got)
 		}
 		_, err = h.study.Offer(t.Context(), west.peer, west.outbox.Envelope, nil)
 		check(t, err)
@@ -96,15 +97,15 @@ func TestAnUploadThatIsOvertaken(t *testing.T) {
 			t.Errorf("after the deadline: %q", got)
 		}
 		if _, err := h.study.Offer(t.Context(), west.peer, west.outbox.Envelope, nil); reasonOf(t, err) == "" {
-			t.Error("an offer after the deadline is taken")
+			t.Error("an offer after the deadline is accepted")
 		}
 		check(t, h.hub.Close())
 	})
 }
 
-// Fewer answers than U_min: the round is void, nothing is opened, and the study goes on.
+// With fewer than min_clients answers the round is void: no sum is published, and the study continues.
 //
-//abuse:case A05 fewer answers than the study opens a sum for: the round is void, nothing is opened
+//abuse:case A05 fewer answers than min_clients: the round is void, and no sum is published
 func TestTooFewAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
@@ -123,8 +124,8 @@ func TestTooFewAnswers(t *testing.T) {
 	})
 }
 
-// A round is opened when so many clients were heard of lately that it need not be void.
-func TestARoundWaitsForAQuorum(t *testing.T) {
+// A round is opened only when at least min_clients clients have called recently.
+func TestRoundWaitsForQuorum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
 		h.found(planeText(clientPrivacy, "rounds = 1", twoAreEnough))
@@ -132,7 +133,7 @@ func TestARoundWaitsForAQuorum(t *testing.T) {
 		for _, p := range parties {
 			check(t, p.join(t.Context()))
 			check(t, p.approve(t.Context()))
-			time.Sleep(4 * time.Minute) // longer than anybody is taken for present
+			time.Sleep(4 * time.Minute) // longer than a client counts as present
 		}
 		status := h.mustStatus()
 		if status.Phase != Running || status.Asked != 0 || !slices.Equal(status.For, []string{"north", "south", "west"}) {
@@ -151,7 +152,7 @@ func TestARoundWaitsForAQuorum(t *testing.T) {
 	})
 }
 
-// Who waits for the next entry gets it at once, without asking again.
+// A client that waits for the next entry gets it at once, without another call.
 func TestFollowersAreWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{})
@@ -166,25 +167,25 @@ func TestFollowersAreWoken(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-got:
-			t.Fatalf("answered before there is an entry: %v", err)
+			t.Fatalf("returned before there is an entry: %v", err)
 		default:
 		}
 		check(t, p.approve(t.Context()))
 		check(t, <-got)
-		// Who gives up is let go.
+		// A call whose context ends returns.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := h.study.Entry(ctx, p.peer, 3); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("waiting in vain: %v", err)
+			t.Errorf("waiting for an entry that does not come: %v", err)
 		}
 		check(t, h.hub.Close())
 	})
 }
 
-// A client that leaves is not waited for; when too few stay the study is aborted, with a
-// reason for all.
+// The study does not wait for a client that left. When too few clients stay, the study is aborted, and the
+// transcript gives the reason.
 //
-//abuse:case P04 a client ends its own part; the study goes on while enough stay
+//abuse:case P04 a client can leave; the study continues while enough clients stay
 func TestLeaving(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 3", twoAreEnough))
@@ -197,7 +198,7 @@ func TestLeaving(t *testing.T) {
 	check(t, west.leave(t.Context(), "the board said no"))
 	check(t, west.leave(t.Context(), "the board said no"))
 	if err := west.stepAll(t.Context()); reasonOf(t, err) != transport.Denied {
-		t.Errorf("who left answers: %v", err)
+		t.Errorf("a client that left can answer: %v", err)
 	}
 	for range 2 {
 		check(t, north.stepAll(t.Context()))
@@ -225,9 +226,9 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
-// A study is begun without those who did not come, by order; they stay out.
+// The operator can begin a study without the clients that have not consented. They stay out.
 //
-//abuse:case P10 who was not in the first roster stays out
+//abuse:case P10 a client that is not in the first roster stays out
 func TestBeginningWithFewer(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 1", twoAreEnough))
@@ -253,10 +254,10 @@ func TestBeginningWithFewer(t *testing.T) {
 		t.Errorf("consent after the beginning: %v", err)
 	}
 	if _, err := h.study.Entry(t.Context(), west.peer, 1); reasonOf(t, err) != transport.Denied {
-		t.Errorf("who is left out reads the transcript: %v", err)
+		t.Errorf("a client that was left out can read the transcript: %v", err)
 	}
 	if _, err := h.study.Invite(t.Context(), []identity.Name{"east"}, time.Hour); err == nil {
-		t.Error("somebody was invited after the beginning")
+		t.Error("a client was invited after the beginning")
 	}
 	play(t, parties[0], parties[1])
 	if got := h.mustStatus().Phase; got != Ended {
@@ -264,7 +265,7 @@ func TestBeginningWithFewer(t *testing.T) {
 	}
 }
 
-// An aborted study that never began says so, also after a restart.
+// A study that was aborted before it began reports that, also after a restart.
 func TestAbortedBeforeItBegan(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(noPrivacy, "rounds = 1", ""))
@@ -284,24 +285,24 @@ func TestAbortedBeforeItBegan(t *testing.T) {
 	}
 }
 
-// The key that opens answers is gone when the study is over.
+// The key that opens answers is destroyed when the study ends.
 //
-//abuse:case P13 the key that opens answers is destroyed with the end of the study
-func TestTheSealingKeyIsDestroyed(t *testing.T) {
+//abuse:case P13 the key that opens answers is destroyed when the study ends
+func TestSealingKeyIsDestroyed(t *testing.T) {
 	h, _ := played(t, planeText(noPrivacy, "rounds = 1", ""))
 	path := h.hub.files.sealing(h.study.hash)
 	if exists(path) {
-		t.Error("the key is there after the end")
+		t.Error("the key still exists after the end")
 	}
 	check(t, h.hub.Close())
 	h.open()
 	if h.study.opener.key != nil || exists(path) {
-		t.Error("the key is back")
+		t.Error("the key exists again after a restart")
 	}
 }
 
-// Two coordinators do not share a state.
-func TestTheStateIsHeld(t *testing.T) {
+// Two coordinators cannot use the same state directory.
+func TestSecondCoordinatorIsRefused(t *testing.T) {
 	h := newHouse(t, Options{})
 	if _, err := Open(h.dir, Options{}); err == nil || !strings.Contains(err.Error(), "another coordinator") {
 		t.Errorf("a second coordinator: %v", err)

@@ -1,16 +1,14 @@
-// Package coordinator runs studies: it lets invited clients join, begins when they have
-// consented, opens rounds, takes their answers, closes rounds at their deadline, and says
-// at the end what came out.
+// Package coordinator runs studies. It lets invited clients join, begins a study when they have consented,
+// sends plans, accepts answers, closes rounds at their deadline, and publishes the result at the end.
 //
-// A [Hub] is a state directory with its studies. Each [Study] answers its clients, as
-// [fedpvi/transport.Coordinator] says, and is one loop: commands that came while the disk
-// was busy are carried out together, in order, and what they change is written in one
-// transaction. Nobody gets an answer, and no client sees an entry, before what it rests
-// on is safe on disk. When a transaction fails the study is what the disk says it is.
+// A [Hub] is a state directory with its studies. Each [Study] implements [fedpvi/transport.Coordinator] for
+// its clients. It runs one loop: commands that arrive while the disk is busy are carried out together, in
+// order, and their changes are written in one transaction. A call returns, and a client sees an entry, only
+// after the state behind it is safe on disk. When a transaction fails, the study returns to the state on disk.
 //
-// So a coordinator that is killed at any instant goes on with the same round when it is
-// started again, and every entry that anybody has seen is there, byte for byte.
+// A coordinator that is killed at any instant therefore continues with the same round when it starts again,
+// and every entry that a client has seen is still there, byte for byte.
 //
-// Time comes from a clock function of the caller. Nothing here draws noise, and nothing
-// that is derived from records is logged.
+// Time comes from a clock function of the caller. The package draws no noise, and logs nothing that is
+// derived from records.
 package coordinator

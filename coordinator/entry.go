@@ -8,7 +8,7 @@ import (
 	"fedpvi/transport"
 )
 
-// Entry returns an entry of the transcript, and waits for one that is next.
+// Entry returns an entry of the transcript. If the entry is the next one, Entry waits for it.
 func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (item transport.Item, err error) {
 	defer func() { err = s.count("entry", err) }()
 	if !s.knows(peer) {
@@ -19,7 +19,7 @@ func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (i
 		v := s.shown.Load()
 		switch {
 		case !v.members[peer.Name].reads:
-			return item, refuse(transport.Denied, "the study has begun without you: its transcript is for those who take part")
+			return item, refuse(transport.Denied, "the study has begun without you: only its clients can read the transcript")
 		case number == 0 || number > v.entries+1:
 			return item, refuse(transport.Unknown, "the transcript has %d entries, and entry %d is not the next", v.entries, number)
 		case number <= v.entries:
@@ -41,8 +41,8 @@ func (s *Study) Entry(ctx context.Context, peer channel.Party, number uint64) (i
 	}
 }
 
-// Unaware returns the clients that take part in a study that is over and were not given
-// its last entry, and have been heard of since the coordinator was started.
+// Unaware returns the clients of a study that is over which have called since the coordinator started and have
+// not got the last entry.
 func (s *Study) Unaware() []identity.Name {
 	v := s.shown.Load()
 	var names []identity.Name

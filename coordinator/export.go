@@ -9,7 +9,7 @@ import (
 	"fedpvi/coordinator/store"
 )
 
-// WriteBundle writes all that was said in the study so far, for [bundle.Verify].
+// WriteBundle writes the study's record so far, for [bundle.Verify].
 func (s *Study) WriteBundle(w io.Writer) error {
 	return s.hub.store.View(func(tx *store.Tx) error {
 		kept, err := tx.Study(s.hash)

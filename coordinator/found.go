@@ -15,16 +15,16 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Founding says how a study begins its life.
+// A Founding configures a new study.
 type Founding struct {
 	// File names the document in errors.
 	File     string
 	Document []byte
 	// Name is the coordinator's own in the study's roster. Default "coordinator".
 	Name identity.Name
-	// Addresses are where clients call, host:port, the first is tried first.
+	// Addresses are the host:port addresses that clients call, in order of preference.
 	Addresses []string
-	// Valid is how long the study's authority certifies keys. Default a year.
+	// Valid is the lifetime of the study's authority, which certifies keys. Default one year.
 	Valid time.Duration
 }
 
@@ -41,7 +41,7 @@ func (h *Hub) Found(f Founding) (*Study, error) {
 		return nil, err
 	}
 	if _, err := largestBody(document); err != nil {
-		return nil, err // it cannot be played, with whomever
+		return nil, err // no set of clients can run it
 	}
 	if f.Name == "" {
 		f.Name = defaultName
@@ -50,7 +50,7 @@ func (h *Hub) Found(f Founding) (*Study, error) {
 		f.Valid = defaultValid
 	}
 	if n := len(f.Addresses); n == 0 || n > invitation.MaxAddresses {
-		return nil, fmt.Errorf("%d addresses: give 1 to %d under which clients reach this coordinator, host:port", n, invitation.MaxAddresses)
+		return nil, fmt.Errorf("%d addresses: give 1 to %d host:port addresses at which clients reach this coordinator", n, invitation.MaxAddresses)
 	}
 	hash := Hash(document.Digest)
 	h.founding.Lock()
@@ -59,7 +59,7 @@ func (h *Hub) Found(f Founding) (*Study, error) {
 	_, there := h.studies[hash]
 	h.mu.RUnlock()
 	if there {
-		return nil, fmt.Errorf("study %s (%s) is here already: invite more clients with coordinator invite, or change the document for another study", document.Name, short(hash))
+		return nil, fmt.Errorf("study %s (%s) exists already: invite more clients with coordinator invite, or change the document to make another study", document.Name, short(hash))
 	}
 	if err := h.create(hash, f); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (h *Hub) Found(f Founding) (*Study, error) {
 	return h.Study(fmt.Sprintf("%x", hash))
 }
 
-// create makes a study's keys and writes it to the store. Keys that are there are of an
-// attempt that did not get as far, and of no use to anybody.
+// create makes a study's keys and writes the study to the store. It replaces keys that an earlier, incomplete
+// attempt left: nothing depends on them.
 func (h *Hub) create(hash Hash, f Founding) error {
 	if err := os.RemoveAll(h.files.study(hash)); err != nil {
 		return err
@@ -112,8 +112,8 @@ func (h *Hub) create(hash Hash, f Founding) error {
 // Invited is an invitation for a client.
 type Invited struct {
 	Name    identity.Name `json:"name"`
-	Text    string        `json:"invitation"` // whoever has it can join
+	Text    string        `json:"invitation"` // secret: its holder can join
 	Expires time.Time     `json:"expires"`
 }
 
-var errSimilar = errors.New("a name that looks like another one of the study: choose one that nobody mistakes")
+var errSimilar = errors.New("the name looks like another name in the study: choose one that cannot be confused with it")

@@ -20,7 +20,7 @@ const (
 Every party gets it over its own connection. Without it gossip begins anew.`
 )
 
-// gossipKey loads the key of a study's gossip, or makes it.
+// gossipKey loads the gossip key of a study, and makes it if there is none.
 func gossipKey(path string) (secret.Secret, error) {
 	create := func(path string) (secret.Secret, error) {
 		key := secret.Random(membership.KeySize)
@@ -29,8 +29,8 @@ func gossipKey(path string) (secret.Secret, error) {
 	return orCreate(path, true, func(path string) (secret.Secret, error) { return keyfile.Load(path, gossipKind) }, create)
 }
 
-// Gossip begins to gossip with the clients of the study that want to, on a port. It ends
-// when the node is closed. What is heard is shown in [Study.Status] and changes nothing.
+// Gossip begins to gossip on a port with those clients of the study that also gossip, until the node is closed.
+// [Study.Status] shows the sightings, which affect nothing else.
 func (s *Study) Gossip(port *membership.Port, log *slog.Logger) (*membership.Node, error) {
 	key, err := gossipKey(s.hub.files.gossip(s.hash))
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Study) Gossip(port *membership.Port, log *slog.Logger) (*membership.Nod
 	return node, nil
 }
 
-// gossips says how the study gossips, to its parties.
+// gossips returns the gossip settings that clients get; zero if the study does not gossip or is over.
 func (s *Study) gossips() transport.Gossip {
 	if g := s.gossip.Load(); g != nil && !s.shown.Load().over {
 		return *g
@@ -55,7 +55,7 @@ func (s *Study) gossips() transport.Gossip {
 	return transport.Gossip{}
 }
 
-// newView makes the view of a study's clients.
+// newView returns an empty view of the study's clients.
 func (s *Study) newView(now func() time.Time) *membership.View {
 	return membership.NewView(func(name identity.Name) bool {
 		_, ok := s.shown.Load().members[name]

@@ -12,7 +12,7 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// gossiping opens a port for a study and returns what its parties are told.
+// gossiping opens a gossip port for a study and returns the settings that its clients get.
 func (h *house) gossiping(t *testing.T) transport.Gossip {
 	t.Helper()
 	port, err := membership.Listen("127.0.0.1:0", nil)
@@ -26,7 +26,7 @@ func (h *house) gossiping(t *testing.T) transport.Gossip {
 	return h.study.gossips()
 }
 
-// gossiper gossips under a name, and has joined the coordinator.
+// gossiper starts a node that gossips under a name and has joined the coordinator's node.
 func gossiper(t *testing.T, h *house, name identity.Name, with transport.Gossip) *membership.Node {
 	t.Helper()
 	port, err := membership.Listen("127.0.0.1:0", nil)
@@ -39,7 +39,7 @@ func gossiper(t *testing.T, h *house, name identity.Name, with transport.Gossip)
 	return node
 }
 
-// sight returns how a client is shown.
+// sight returns the status of a client.
 func (h *house) sight(name identity.Name) ClientStatus {
 	h.t.Helper()
 	all := h.mustStatus().Clients
@@ -47,8 +47,8 @@ func (h *house) sight(name identity.Name) ClientStatus {
 	return all[i]
 }
 
-// Gossip reaches a client over its own connection, shows that it is there and that it has
-// gone, and changes nothing: the study is played to the same end.
+// A client gets the gossip settings over its own connection. Gossip shows when the client is present and when
+// it has left, and does not change the transcript of the study.
 func TestGossipIsShown(t *testing.T) {
 	t.Parallel()
 	document := planeText(noPrivacy, "rounds = 2", "")
@@ -62,18 +62,18 @@ func TestGossipIsShown(t *testing.T) {
 	h.found(document)
 	parties := h.invite("north", "south")
 	if g := h.study.gossips(); g.Address != "" || g.Key.Reveal() != nil {
-		t.Fatal("a study gossips before it was asked to")
+		t.Fatal("a study gossips before Gossip was called")
 	}
 	h.gossiping(t)
 	north, south := parties[0], parties[1]
-	admit(t, north) // without a connection, of which there would be signs
+	admit(t, north) // without a connection: it would show in the status
 	south.connect(t, serving(t, h))
 	check(t, south.approve(t.Context()))
 	standing, err := south.link.Standing(t.Context())
 	check(t, err)
 	told := h.study.gossips()
 	if standing.Gossip.Address != "127.0.0.1"+told.Address || !standing.Gossip.Key.Equal(told.Key.Reveal()) {
-		t.Fatalf("a party is told to gossip at %s, not at %s, or with another key", standing.Gossip.Address, told.Address)
+		t.Fatalf("a client gets the gossip address %s, want %s, or another key", standing.Gossip.Address, told.Address)
 	}
 
 	before := h.mustStatus()
@@ -81,13 +81,13 @@ func TestGossipIsShown(t *testing.T) {
 	node := gossiper(t, h, "north", told)
 	<-came
 	if s := h.study.view.Last("north"); s.Way != membership.Gossip || h.sight("north").Missed != nil {
-		t.Errorf("who gossips is %+v", s)
+		t.Errorf("a client that gossips is shown as %+v", s)
 	}
 	gone := h.study.view.Changed()
 	check(t, node.Close())
 	<-gone
 	if c := h.sight("north"); c.Missed == nil {
-		t.Errorf("who said goodbye is %+v", c)
+		t.Errorf("a client that left the gossip is shown as %+v", c)
 	}
 	if after := h.mustStatus(); after.Entries != before.Entries || after.Phase != before.Phase || after.Asked != before.Asked {
 		t.Errorf("gossip moved the study from %+v to %+v", before, after)
@@ -98,14 +98,14 @@ func TestGossipIsShown(t *testing.T) {
 	}
 	h.study.view.Seen("north", membership.Stream)
 	if c := h.sight("north"); c.Missed != nil {
-		t.Errorf("who is connected is %+v", c)
+		t.Errorf("a connected client is shown as %+v", c)
 	}
 	if g := h.study.gossips(); g.Address != "" {
-		t.Error("a study that is over tells its parties to gossip")
+		t.Error("a study that is over still sends gossip settings")
 	}
 }
 
-// bodiesOf are the bodies of plans and outcomes, as a client has followed them.
+// bodiesOf returns the bodies of the plans and outcomes that a client has read.
 func bodiesOf(p *party) (all []string) {
 	for _, i := range p.entries[1 : len(p.entries)-1] {
 		all = append(all, string(i.Body))
@@ -113,9 +113,9 @@ func bodiesOf(p *party) (all []string) {
 	return all
 }
 
-// Who has the key can say what it likes of whomever: no round is opened or closed for it,
-// nobody counts as connected, and strangers are not shown.
-func TestLiesInGossipDecideNothing(t *testing.T) {
+// A holder of the gossip key can forge messages about any client. They open and close no round, make no client
+// count as connected, and show no strangers.
+func TestForgedGossipChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, Options{})
 	h.found(planeText(noPrivacy, "rounds = 1", ""))
@@ -124,7 +124,7 @@ func TestLiesInGossipDecideNothing(t *testing.T) {
 	told := h.gossiping(t)
 	before := h.mustStatus()
 	came := h.study.view.Changed()
-	forger := gossiper(t, h, "south", told) // who is south?
+	forger := gossiper(t, h, "south", told) // not the real south
 	<-came
 	stranger := gossiper(t, h, "nobody", told)
 	gone := h.study.view.Changed()
@@ -136,7 +136,7 @@ func TestLiesInGossipDecideNothing(t *testing.T) {
 	}
 	after := h.mustStatus()
 	if after.Entries != before.Entries || after.Asked != before.Asked || len(after.Clients) != len(before.Clients) || !slices.Equal(after.For, before.For) {
-		t.Errorf("lies made %+v of %+v", after, before)
+		t.Errorf("forged gossip changed %+v to %+v", before, after)
 	}
 	play(t, parties...)
 	if s := h.mustStatus(); s.Phase != Ended {
@@ -144,15 +144,15 @@ func TestLiesInGossipDecideNothing(t *testing.T) {
 	}
 }
 
-// Who is heard of in gossip alone is shown, and no round is opened for it.
-func TestGossipMakesNoQuorum(t *testing.T) {
+// A client that is seen only in gossip is shown in the status, but does not count towards the quorum.
+func TestGossipDoesNotCountForQuorum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, Options{RoundDeadline: 10 * time.Minute})
 		h.found(planeText(clientPrivacy, "rounds = 1", twoAreEnough))
 		for _, p := range h.invite("north", "south") {
 			check(t, p.join(t.Context()))
 			check(t, p.approve(t.Context()))
-			time.Sleep(4 * time.Minute) // longer than anybody is taken for present
+			time.Sleep(4 * time.Minute) // longer than a client counts as present
 		}
 		for _, name := range []identity.Name{"north", "south"} {
 			h.study.view.Seen(name, membership.Gossip)
@@ -163,14 +163,14 @@ func TestGossipMakesNoQuorum(t *testing.T) {
 			t.Errorf("%d rounds, waiting for %v", status.Asked, status.For)
 		}
 		if c := h.sight("north"); c.Seen == nil || time.Since(*c.Seen) > time.Second {
-			t.Errorf("who was heard of is %+v", c)
+			t.Errorf("a client that was seen in gossip is shown as %+v", c)
 		}
 		check(t, h.hub.Close())
 	})
 }
 
-// A key is made once, and is the same after a restart.
-func TestTheKeyOfGossipIsKept(t *testing.T) {
+// The gossip key is made once and kept after that.
+func TestGossipKeyIsKept(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(noPrivacy, "rounds = 1", ""))
 	path := h.hub.files.gossip(h.study.hash)
@@ -179,7 +179,7 @@ func TestTheKeyOfGossipIsKept(t *testing.T) {
 	again, err := gossipKey(path)
 	check(t, err)
 	if len(first.Reveal()) != membership.KeySize || !first.Equal(again.Reveal()) {
-		t.Error("the key is another")
+		t.Error("the second call returns another key")
 	}
-	var _ secret.Secret = first // which nothing prints
+	var _ secret.Secret = first // a type that is never printed
 }

@@ -33,7 +33,7 @@ func reasonOf(t *testing.T, err error) transport.Reason {
 	return r.Reason
 }
 
-// content is all that the store holds.
+// content returns all values in the store, by path.
 func (h *house) content() map[string]string {
 	h.t.Helper()
 	out := map[string]string{}
@@ -43,7 +43,7 @@ func (h *house) content() map[string]string {
 	return out
 }
 
-// A stand is a study whose first question is open, with the answer that north could give.
+// A stand is a study whose first plan is open, with a valid answer of north that was not sent yet.
 type stand struct {
 	*house
 	north, south *party
@@ -66,7 +66,7 @@ func newStand(t *testing.T) *stand {
 	}
 	ask, ok := s.north.site.Pending()
 	if !ok {
-		t.Fatal("north is not asked")
+		t.Fatal("north has no pending plan")
 	}
 	a, err := s.north.site.Answer(seeded.Stream(1, "client", 0, uint64(ask)))
 	check(t, err)
@@ -77,7 +77,7 @@ func newStand(t *testing.T) *stand {
 	return s
 }
 
-// with is north's answer with another header.
+// with returns north's answer with a changed header.
 func (s *stand) with(change func(h *signed.Header)) transport.Item {
 	s.t.Helper()
 	i, err := s.north.sealed(s.ask, s.north.models[s.ask], s.release, change)
@@ -85,7 +85,7 @@ func (s *stand) with(change func(h *signed.Header)) transport.Item {
 	return i
 }
 
-// resealed is an answer of north with another body under a header that is right.
+// resealed returns an answer of north with another body under a valid header.
 func (s *stand) resealed(to seal.Recipient, context func(h signed.Header) []byte, payload []byte) transport.Item {
 	s.t.Helper()
 	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
@@ -98,11 +98,11 @@ func (s *stand) resealed(to seal.Recipient, context func(h signed.Header) []byte
 
 func here(h signed.Header) []byte { return h.Bytes() }
 
-// What a client sends that is out of place is refused with a reason, and the store is as it
-// was, but for an envelope kept as evidence.
+// An invalid answer is refused with a reason. The store stays unchanged, except for an envelope kept as
+// evidence.
 //
 //abuse:case A10 another study, round, model, roster, protocol or purpose: refused, state unchanged
-//abuse:case A20 garbage that is signed and sealed right is refused; the client may send the right bytes
+//abuse:case A20 garbage that is validly signed and sealed is refused; the client may then send a valid answer
 //abuse:case P08 an answer that is not sealed is refused by the coordinator
 //abuse:case A25 an answer to a round that is not open is refused
 func TestHostileReleases(t *testing.T) {
@@ -184,7 +184,7 @@ func TestHostileReleases(t *testing.T) {
 			after := s.content()
 			for path := range after {
 				if bytes.Contains([]byte(path), []byte("/offers/")) {
-					delete(after, path) // that it was offered stands
+					delete(after, path) // the offer itself is kept
 				}
 			}
 			if !reflect.DeepEqual(before, after) {
@@ -193,7 +193,7 @@ func TestHostileReleases(t *testing.T) {
 			if now := s.mustStatus(); !reflect.DeepEqual(now.Open[0].Waiting, status.Open[0].Waiting) {
 				t.Errorf("%s: the round waits for %v", name, now.Open[0].Waiting)
 			}
-			// What was refused does not stand in the way of others.
+			// A refused answer does not block other clients.
 			if from == s.north && piece > 1000 {
 				check(t, s.south.stepAll(t.Context()))
 			}
@@ -201,7 +201,7 @@ func TestHostileReleases(t *testing.T) {
 	}
 }
 
-// stepAll answers what is asked now.
+// stepAll answers the open plan.
 func (p *party) stepAll(ctx context.Context) error {
 	if err := p.follow(ctx); err != nil {
 		return err
@@ -225,7 +225,7 @@ func approvalAsRelease(s *stand) (*party, transport.Item) {
 	return s.north, transport.Item{Envelope: e, Body: s.good.Body}
 }
 
-// foreignAnswer is what south would say, sealed and signed by north.
+// foreignAnswer returns the answer of south, sealed and signed by north.
 func foreignAnswer(s *stand) (*party, transport.Item) {
 	a, err := s.south.site.Answer(seeded.Stream(1, "client", 1, 1))
 	check(s.t, err)
@@ -243,7 +243,7 @@ func elsewhere(h signed.Header) []byte {
 	return h.Bytes()
 }
 
-// sized is an answer whose body has some bytes more.
+// sized returns an answer whose body is longer by more bytes.
 func (s *stand) sized(more int) transport.Item {
 	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
 	body := make([]byte, len(s.good.Body)+more)
@@ -252,7 +252,7 @@ func (s *stand) sized(more int) transport.Item {
 	return transport.Item{Envelope: envelope, Body: body}
 }
 
-// plainly is an answer that is not sealed, though of the right size.
+// plainly returns an answer of the right size that is not sealed.
 func (s *stand) plainly() transport.Item {
 	h := s.north.chain.ReleaseHeader(uint64(s.ask), s.north.models[s.ask], s.north.identity.Fingerprint(), 1, Hash{1})
 	body := append(bytes.Clone(s.release), make([]byte, len(s.good.Body)-len(s.release))...)
@@ -261,17 +261,17 @@ func (s *stand) plainly() transport.Item {
 	return transport.Item{Envelope: envelope, Body: body}
 }
 
-// An answer is given once: the same bytes again are answered the same, also after the
-// round; others are refused and kept.
+// A client answers a plan once. If it sends the same answer again it gets the same reply, even after the round.
+// A different answer is refused and kept as evidence.
 //
-//abuse:case A04 the same again is harmless; another one is refused, and kept as evidence
-func TestTheSameAgainAndAnother(t *testing.T) {
+//abuse:case A04 the same answer again is harmless; a different answer is refused, and kept as evidence
+func TestSecondAnswerIsRefused(t *testing.T) {
 	s := newStand(t)
 	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, nil)
 	check(t, err)
 	first := s.with(func(h *signed.Header) { h.LedgerSeq = 3 })
 	if _, err := s.study.Offer(t.Context(), s.north.peer, first.Envelope, nil); reasonOf(t, err) != transport.OutOfPlace {
-		t.Errorf("another answer while the first is on its way: %v", err)
+		t.Errorf("another answer while the first is being sent: %v", err)
 	}
 	check(t, s.north.submit(t.Context(), s.good, 1000))
 	taken := s.content()
@@ -283,7 +283,7 @@ func TestTheSameAgainAndAnother(t *testing.T) {
 		check(t, s.study.Write(t.Context(), s.north.peer, transcript.BodyOf(s.good.Envelope).Hash, 0, s.good.Body))
 	}
 	if !reflect.DeepEqual(s.content(), taken) {
-		t.Error("the same answer changed something when it came again")
+		t.Error("the store changed when the same answer was sent again")
 	}
 	second := s.with(func(h *signed.Header) { h.LedgerSeq = 2 })
 	for range 2 {
@@ -305,7 +305,7 @@ func TestTheSameAgainAndAnother(t *testing.T) {
 	if kept != 1 {
 		t.Errorf("%d envelopes are kept as evidence", kept)
 	}
-	// The round ends; the same is still answered the same, a new one is late.
+	// After the round the same answer still gets the same reply, and a new answer is late.
 	check(t, s.south.stepAll(t.Context()))
 	have, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, nil)
 	if err != nil || have != int64(len(s.good.Body)) {
@@ -316,7 +316,7 @@ func TestTheSameAgainAndAnother(t *testing.T) {
 	}
 }
 
-// Pieces come in order, once, and not beyond the end.
+// Pieces must arrive in order and must not exceed the announced size. A repeated piece is harmless.
 //
 //abuse:case A12 pieces beyond the size, out of order or empty are refused
 func TestPieces(t *testing.T) {
@@ -362,11 +362,11 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// Every method is for whom it is for.
+// Only the clients of a study may call its methods.
 //
 //abuse:case P02 denied to all but the clients of the study
 //abuse:case P12 strangers, other studies and other roles get the same refusal
-func TestWhoMayCallWhat(t *testing.T) {
+func TestMethodsAreForClientsOfTheStudy(t *testing.T) {
 	s := newStand(t)
 	methods := map[string]func(p channel.Party) error{
 		"renew":    func(p channel.Party) error { _, err := s.study.Renew(t.Context(), p, s.north.request); return err },
@@ -408,9 +408,9 @@ func TestWhoMayCallWhat(t *testing.T) {
 	}
 }
 
-// Guests join with an invitation and with nothing else.
+// A guest can join only with its own invitation.
 //
-//abuse:case A06 another party's name, keys or token: denied, state unchanged
+//abuse:case A06 another client's name, keys or token: denied, state unchanged
 //abuse:case P11 an expired or used token: denied
 func TestHostileGuests(t *testing.T) {
 	var later atomic.Int64
@@ -474,9 +474,9 @@ func TestHostileGuests(t *testing.T) {
 	second, err := h.study.Join(t.Context(), north.joinRequest())
 	check(t, err)
 	if !reflect.DeepEqual(first, second) || !reflect.DeepEqual(before, h.content()) {
-		t.Error("joining again is answered another way")
+		t.Error("joining again gets another reply")
 	}
-	// An invitation that has expired is worth nothing.
+	// An expired invitation is refused.
 	later.Store(int64(2 * time.Hour))
 	if _, err := h.study.Join(t.Context(), late.joinRequest()); reasonOf(t, err) != transport.Denied {
 		t.Errorf("an expired invitation: %v", err)

@@ -19,8 +19,7 @@ import (
 // A Hash is a SHA-256.
 type Hash = [sha256.Size]byte
 
-// A Hub is a state directory with the studies of one coordinator. It is for many at
-// once.
+// A Hub is a state directory with the studies of one coordinator. Its methods may be called concurrently.
 type Hub struct {
 	options Options
 	files   files
@@ -32,14 +31,13 @@ type Hub struct {
 	mu      sync.RWMutex
 	studies map[Hash]*Study
 	byName  map[string]*Study // by channel.ServerName
-	added   func(*Study)      // nil if nobody wants to know
+	added   func(*Study)      // is called with each new study; may be nil
 
 	ctx  context.Context
 	stop context.CancelFunc
 }
 
-// Open opens a state directory, makes it if it is not there, and begins to run the
-// studies in it.
+// Open opens a state directory, making it if it does not exist, and begins to run the studies in it.
 func Open(dir string, o Options) (*Hub, error) {
 	o = o.withDefaults()
 	st, err := store.Open(dir, o.Store)
@@ -54,7 +52,7 @@ func Open(dir string, o Options) (*Hub, error) {
 	return h, nil
 }
 
-// loadAll takes up the keys and the studies that are here.
+// loadAll loads the keys and the studies of the state directory.
 func (h *Hub) loadAll() error {
 	var all []Hash
 	err := h.store.View(func(tx *store.Tx) (err error) {
@@ -75,7 +73,7 @@ func (h *Hub) loadAll() error {
 	return nil
 }
 
-// load takes up a study that is in the store.
+// load begins to run a study of the store.
 func (h *Hub) load(hash Hash) error {
 	s, err := newStudy(h, hash)
 	if err != nil {
@@ -93,7 +91,7 @@ func (h *Hub) load(hash Hash) error {
 	return nil
 }
 
-// OnStudy has f called for each study that is here, and each that is added later.
+// OnStudy calls f for each study of the hub, and for each study that is added later.
 func (h *Hub) OnStudy(f func(*Study)) {
 	h.mu.Lock()
 	h.added = f
@@ -104,8 +102,8 @@ func (h *Hub) OnStudy(f func(*Study)) {
 	}
 }
 
-// Close stops all studies and lets go of the state directory. What was begun in memory
-// and is not on disk was answered to nobody.
+// Close stops all studies and unlocks the state directory. No caller has got a reply that depends on changes
+// that are only in memory.
 func (h *Hub) Close() error {
 	h.stop()
 	for _, s := range h.Studies() {
@@ -114,7 +112,7 @@ func (h *Hub) Close() error {
 	return h.store.Close()
 }
 
-// Fingerprint returns who the coordinator is.
+// Fingerprint returns the fingerprint of the coordinator's identity.
 func (h *Hub) Fingerprint() identity.Fingerprint { return h.keys.identity.Fingerprint() }
 
 // Studies returns all studies, by name.
@@ -138,8 +136,8 @@ func (h *Hub) Serving(serverName string) *Study {
 	return h.byName[serverName]
 }
 
-// Study returns the one study that is meant by a name or the beginning of a digest;
-// nothing means the only one.
+// Study returns the study with a name, or with a digest that begins with selector. An empty selector means the
+// only study.
 func (h *Hub) Study(selector string) (*Study, error) {
 	var found []*Study
 	for _, s := range h.Studies() {
@@ -151,16 +149,16 @@ func (h *Hub) Study(selector string) (*Study, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) == 0 && selector == "":
-		return nil, errors.New("there is no study here: begin one with coordinator init STUDY")
+		return nil, errors.New("the state directory has no study: add one with coordinator init STUDY")
 	case len(found) == 0:
-		return nil, fmt.Errorf("there is no study %q here: coordinator status lists those that are", selector)
+		return nil, fmt.Errorf("the state directory has no study %q: coordinator status lists its studies", selector)
 	}
 	var names []string
 	for _, s := range found {
 		names = append(names, fmt.Sprintf("%s (%s)", s.document.Name, short(s.hash)))
 	}
-	return nil, fmt.Errorf("there are several studies: say which, by name or digest: %s", strings.Join(names, ", "))
+	return nil, fmt.Errorf("there are several studies: give the name or digest of one: %s", strings.Join(names, ", "))
 }
 
-// short is the beginning of a hash, to recognise a study by.
+// short returns the first digits of a hash, which identify a study in messages.
 func short(h Hash) string { return hex.EncodeToString(h[:6]) }

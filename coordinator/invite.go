@@ -12,8 +12,8 @@ import (
 	"fedpvi/crypto/roster"
 )
 
-// Invite makes an invitation for each name, good for the time given. A name that was
-// invited before and has not joined gets a new invitation, and the old one is worthless.
+// Invite makes an invitation for each name, which can be used for the given time. A name that was invited before
+// and has not joined gets a new invitation, which replaces the old one.
 func (s *Study) Invite(ctx context.Context, names []identity.Name, valid time.Duration) ([]Invited, error) {
 	var invited []Invited
 	err := s.call(ctx, func(b *batch) error {
@@ -38,7 +38,7 @@ func (s *Study) Invite(ctx context.Context, names []identity.Name, valid time.Du
 	return invited, nil
 }
 
-// invitable refuses names that are taken, or look like others.
+// invitable returns an error for names that are taken or look like others.
 func (b *batch) invitable(names []identity.Name) error {
 	looks := map[string]identity.Name{b.study.name().Skeleton(): b.study.name()}
 	for _, t := range b.state.tickets {
@@ -57,7 +57,7 @@ func (b *batch) invitable(names []identity.Name) error {
 		looks[name.Skeleton()] = name
 	}
 	if n := len(looks); n > roster.MaxParties {
-		return fmt.Errorf("%d parties: a study has at most %d", n, roster.MaxParties)
+		return fmt.Errorf("%d members: a study has at most %d, with the coordinator", n, roster.MaxParties)
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func (b *batch) invite(name identity.Name, valid time.Duration) (Invited, error)
 	return Invited{name, i.Text(), ticket.Expires}, nil
 }
 
-// Begin begins the study with those who consented, though not all who were invited did.
+// Begin begins the study with the clients that have consented, without waiting for the others.
 func (s *Study) Begin(ctx context.Context) error {
 	return s.call(ctx, func(b *batch) error {
 		st := b.state
@@ -101,7 +101,7 @@ func (s *Study) Begin(ctx context.Context) error {
 	})
 }
 
-// Abort ends the study for all, before its time.
+// Abort ends the study for all clients before its last plan.
 func (s *Study) Abort(ctx context.Context, why string) error {
 	return s.call(ctx, func(b *batch) error {
 		if b.state.over() {

@@ -15,8 +15,7 @@ import (
 	"fedpvi/transport"
 )
 
-// certified is how long a certificate of a client is good, unless the authority's own
-// ends before.
+// certified is the lifetime of a client's certificate, unless the authority's own certificate ends earlier.
 const certified = 90 * 24 * time.Hour
 
 // Join redeems an invitation.
@@ -54,7 +53,7 @@ func (b *batch) join(r transport.JoinRequest, entry roster.Entry) (certificate [
 	}
 	if c := st.clients[entry.Name]; c != nil {
 		if !bytes.Equal(c.entryBytes, r.Entry) {
-			return nil, refuse(transport.OutOfPlace, "this invitation was redeemed with other keys: use the state directory in which it was, or ask for a new invitation")
+			return nil, refuse(transport.OutOfPlace, "this invitation was redeemed with other keys: use the state directory that redeemed it, or ask for a new invitation")
 		}
 		return c.certificate, nil
 	}
@@ -65,7 +64,7 @@ func (b *batch) join(r transport.JoinRequest, entry roster.Entry) (certificate [
 		return nil, refuse(transport.OutOfPlace, "the study has begun without you: its roster is closed")
 	}
 	if st.keys.foreign(entry) {
-		return nil, refuse(transport.Denied, "an entry with a key of another party: every party makes its own")
+		return nil, refuse(transport.Denied, "the roster entry has a key of another member: every client makes its own keys")
 	}
 	party := channel.Party{Study: s.hash, Role: identity.Client, Name: entry.Name}
 	certificate, err = s.authority.Issue(r.Request, party, entry.Key, entry.Pin, b.now, b.now.Add(certified))
@@ -89,10 +88,10 @@ func (b *batch) join(r transport.JoinRequest, entry roster.Entry) (certificate [
 	return certificate, nil
 }
 
-// A keyring is the public keys of a study's parties. No roster has one twice.
+// A keyring holds the public keys of a study's members. No key may occur twice in a roster.
 type keyring map[string]bool
 
-// of returns an entry's keys.
+// of returns the keys of a roster entry.
 func (keyring) of(e roster.Entry) []string {
 	return []string{"key " + string(e.Key[:]), "pin " + string(e.Pin[:]), "recipient " + e.Recipient.String()}
 }
@@ -103,7 +102,7 @@ func (k keyring) add(e roster.Entry) {
 	}
 }
 
-// foreign reports whether an entry has a key of another party.
+// foreign reports whether a roster entry has a key of another member.
 func (k keyring) foreign(e roster.Entry) bool {
 	return slices.ContainsFunc(k.of(e), func(key string) bool { return k[key] })
 }
@@ -132,8 +131,8 @@ func (s *Study) Renew(ctx context.Context, peer channel.Party, request []byte) (
 	return certificate, nil
 }
 
-// asClient has the loop carry out a command of a client that joined. All others are
-// refused alike.
+// asClient has the loop carry out a command of a client that joined. It refuses all other callers with the same
+// message.
 func (s *Study) asClient(ctx context.Context, peer channel.Party, do func(*batch, *client) error) error {
 	if !s.knows(peer) {
 		return errPeer
@@ -157,7 +156,7 @@ func (s *Study) knows(peer channel.Party) bool {
 	return ok
 }
 
-// Standing says what is known of a client.
+// Standing returns how far the study is, and the coordinator's record of the calling client.
 func (s *Study) Standing(ctx context.Context, peer channel.Party) (standing transport.Standing, err error) {
 	defer func() { err = s.count("standing", err) }()
 	err = s.asClient(ctx, peer, func(b *batch, c *client) error {
@@ -172,7 +171,7 @@ func (s *Study) Standing(ctx context.Context, peer channel.Party) (standing tran
 	return standing, nil
 }
 
-// Approve takes a client's consent, or its word that it leaves.
+// Approve accepts a client's consent, or its message that it leaves.
 func (s *Study) Approve(ctx context.Context, peer channel.Party, envelope []byte) (err error) {
 	defer func() { err = s.count("approve", err) }()
 	return s.asClient(ctx, peer, func(b *batch, c *client) error {
@@ -210,7 +209,7 @@ func (b *batch) approve(name identity.Name, c *client, envelope []byte) error {
 	return nil
 }
 
-// leave notes that a client takes no part any more. The study goes on if enough stay.
+// leave records that a client has left. The study continues if enough clients stay.
 func (b *batch) leave(name identity.Name, c *client, envelope []byte, why string) error {
 	if c.left || b.state.over() {
 		return nil

@@ -13,11 +13,11 @@ import (
 
 // Private keys are in files of their own beside the store:
 //
-//	identity.key              who the coordinator is, in all its studies
-//	tls.key                   for connections
-//	studies/HASH/authority.key  certifies the keys of a study's parties
+//	identity.key                identity of the coordinator in all its studies
+//	tls.key                     for connections
+//	studies/HASH/authority.key  certifies the keys of the study's members
 //	studies/HASH/sealing.key    opens answers; destroyed at the end of the study
-//	studies/HASH/gossip.key     of the parties of a study, for gossip; made when it is wanted
+//	studies/HASH/gossip.key     shared by the study's members for gossip; made at first use
 type files struct{ dir string }
 
 func (f files) identity() string { return filepath.Join(f.dir, "identity.key") }
@@ -30,14 +30,13 @@ func (f files) authority(h Hash) string { return filepath.Join(f.study(h), "auth
 func (f files) sealing(h Hash) string   { return filepath.Join(f.study(h), "sealing.key") }
 func (f files) gossip(h Hash) string    { return filepath.Join(f.study(h), "gossip.key") }
 
-// own are the keys that a coordinator has for all its studies.
+// own holds the keys that a coordinator uses in all its studies.
 type own struct {
 	identity *identity.Identity
 	tls      *channel.Key
 }
 
-// loadKeys reads the coordinator's own keys. While there is no study, it makes those
-// that are not there.
+// loadKeys reads the coordinator's own keys. If there is no study yet, it makes missing keys.
 func loadKeys(f files, fresh bool) (own, error) {
 	who, err := orCreate(f.identity(), fresh, identity.Load, identity.Create)
 	if err != nil {
@@ -47,7 +46,7 @@ func loadKeys(f files, fresh bool) (own, error) {
 	return own{who, key}, err
 }
 
-// orCreate loads a key, or makes it if there is no file and there may be none.
+// orCreate loads a key. If the file does not exist and a new key is allowed, it makes the key.
 func orCreate[K any](path string, fresh bool, load, create func(string) (K, error)) (K, error) {
 	if _, err := os.Lstat(path); fresh && errors.Is(err, fs.ErrNotExist) {
 		return create(path)
@@ -55,7 +54,7 @@ func orCreate[K any](path string, fresh bool, load, create func(string) (K, erro
 	return load(path)
 }
 
-// destroy removes a key for good. A file that is not there is destroyed already.
+// destroy removes a key permanently. It succeeds if the file does not exist.
 func destroy(path string) error {
 	if err := os.Remove(path); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -15,23 +15,22 @@ type Options struct {
 	Log *slog.Logger
 	// Events counts events. Default: none.
 	Events Events
-	// Trace, unless nil, is called when local work begins: opening an
-	// answer ("open") or writing to the store ("transaction"). The function that it returns is called at the end
-	// with "ok" or "failed".
-	Trace func(what string) (end func(outcome string))
+	// Trace, unless nil, is called when local work begins: opening an answer ("open") or writing to the store
+	// ("transaction"). The function that it returns is called at the end with "ok" or "failed".
+	Trace func(name string) (end func(outcome string))
 	// RoundDeadline is how long a round stays open for clients that have not answered.
 	// Default ten minutes.
 	RoundDeadline time.Duration
-	// Store changes how the store works.
+	// Store configures the store.
 	Store store.Options
 }
 
 const (
 	defaultDeadline = 10 * time.Minute
-	// presenceShare: a client counts as present for that part of a round's deadline after
-	// it was last heard of. It polls several times as often.
+	// presenceShare divides the round deadline: a client counts as present for a quarter of the deadline after
+	// its last call. It polls several times in that period.
 	presenceShare = 4
-	// openingBytes bounds the answers that are opened at once, and wait for the disk.
+	// openingBytes bounds the size of the answers that are open at the same time or waiting for the disk.
 	openingBytes = 8 << 20
 )
 
@@ -55,8 +54,8 @@ func (o Options) withDefaults() Options {
 }
 
 // traced calls do and traces it.
-func (o Options) traced(what string, do func() error) error {
-	end := o.Trace(what)
+func (o Options) traced(name string, do func() error) error {
+	end := o.Trace(name)
 	err := do()
 	if err != nil {
 		end("failed")
@@ -69,8 +68,8 @@ func (o Options) traced(what string, do func() error) error {
 // presence returns how long a client counts as present after its last call.
 func (o Options) presence() time.Duration { return o.RoundDeadline / presenceShare }
 
-// openers returns how many answers of a size may be opened at once. Of an answer that came in pieces only a chunk is
-// in memory.
+// openers returns how many answers of the given size may be open at once. An answer that arrived in pieces has
+// only one chunk in memory.
 func openers(size int) int { return min(maxBatch, openingBytes/min(max(1, size), maxPiece)) }
 
 // Events count what happens. They learn nothing about the contents of messages.

@@ -13,25 +13,26 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Posterior is what came out of a study, and how to read it.
+// A Posterior is the result of a study, with the marginals of its parameters.
 type Posterior struct {
 	Result    *session.Result `json:"result"`
 	Marginals []Marginal      `json:"marginals"`
 }
 
-// A Marginal is one parameter of a posterior.
+// A Marginal is the posterior of one parameter.
 type Marginal struct {
 	Name string `json:"name"`
-	Log  bool   `json:"log"` // the coordinate that is normal is the parameter's logarithm
+	Log  bool   `json:"log"` // the parameter's logarithm, not the parameter, has a normal posterior
 	Interval
-	// NoiseAware counts what the privacy noise adds; nil if the study does not say.
+	// NoiseAware includes the uncertainty from the privacy noise; nil if the study has no noise-aware posterior.
 	NoiseAware *Interval `json:"noise_aware,omitempty"`
-	// NoiseSD is the part of the noise-aware sd, of the coordinate, that is of the noise;
-	// nil where that sd is not larger than the one that the records leave.
+	// NoiseSD is the part of the coordinate's noise-aware standard deviation that comes from the noise;
+	// nil where the noise-aware standard deviation is below SD.
 	NoiseSD *float64 `json:"noise_sd,omitempty"`
 }
 
-// An Interval is where a parameter is. Mean and SD are of its coordinate.
+// An Interval is the central 90 % interval of a parameter. Mean and SD are those of its normal coordinate: the
+// parameter or, where Log is true, its logarithm.
 type Interval struct {
 	Mean  float64 `json:"mean"`
 	SD    float64 `json:"sd"`
@@ -39,10 +40,12 @@ type Interval struct {
 	Upper float64 `json:"q95"` // of the parameter itself
 }
 
-// normal90 is the 95 % quantile of a standard normal: with its negative it holds 90 %.
+// normal90 is the 95 % quantile of the standard normal distribution. The central 90 % lie between it and its
+// negative.
 const normal90 = 1.6448536269514722
 
-// Posterior returns what came out of a study that was played to its end.
+// Posterior returns the posterior of a study that ended. It returns an error for a study that was aborted or is
+// not over.
 func (s *Study) Posterior(ctx context.Context) (*Posterior, error) {
 	err := s.call(ctx, func(b *batch) error {
 		switch b.state.phase() {
@@ -51,7 +54,7 @@ func (s *Study) Posterior(ctx context.Context) (*Posterior, error) {
 		case Aborted:
 			return fmt.Errorf("study %s was aborted: there is no posterior", s.Name())
 		}
-		return fmt.Errorf("study %s is not over: coordinator status says for whom it waits", s.Name())
+		return fmt.Errorf("study %s is not over: coordinator status lists the clients that it is waiting for", s.Name())
 	})
 	if err != nil {
 		return nil, err
@@ -75,7 +78,7 @@ func (s *Study) Posterior(ctx context.Context) (*Posterior, error) {
 	return Describe(s.document, &r)
 }
 
-// Describe says how the result of a study is to be read.
+// Describe adds the names and 90 % intervals of the parameters to the result of a study.
 func Describe(st *study.Study, r *session.Result) (*Posterior, error) {
 	if !st.HasScale() {
 		var err error
@@ -88,7 +91,7 @@ func Describe(st *study.Study, r *session.Result) (*Posterior, error) {
 		return nil, err
 	}
 	if m.Dim() != len(r.Mean) || len(r.SD) != len(r.Mean) {
-		return nil, fmt.Errorf("the result has %d parameters, and study %s has %d: it is of another version of this program", len(r.Mean), st.Name, m.Dim())
+		return nil, fmt.Errorf("the result has %d parameters, but study %s has %d: another version of this program wrote it", len(r.Mean), st.Name, m.Dim())
 	}
 	p := &Posterior{Result: r, Marginals: make([]Marginal, 0, m.Dim())}
 	for i, parameter := range m.Parameters.All() {
@@ -110,7 +113,7 @@ func interval(p fit.Parameter, mean, sd float64) Interval {
 	return Interval{mean, sd, p.Back(mean - normal90*sd), p.Back(mean + normal90*sd)}
 }
 
-// Playable returns why no coordinator can play a study, with whichever clients.
+// Playable returns an error if a coordinator cannot run the study, whichever clients join.
 func Playable(st *study.Study) error {
 	_, err := largestBody(st)
 	return err

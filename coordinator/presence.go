@@ -7,12 +7,11 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// A presence knows when each client was last heard of. It decides when a round is
-// opened, and nothing else.
+// A presence records when each client last called. It decides when a round is opened, and nothing else.
 type presence struct {
 	now    func() time.Time
 	window time.Duration
-	news   chan struct{} // has a value after somebody came
+	news   chan struct{} // has a value after a client became present
 
 	mu   sync.Mutex
 	seen map[identity.Name]*sighting
@@ -20,14 +19,14 @@ type presence struct {
 
 type sighting struct {
 	last  time.Time
-	calls int // under way
+	calls int // calls under way
 }
 
 func newPresence(now func() time.Time, window time.Duration) *presence {
 	return &presence{now: now, window: window, news: make(chan struct{}, 1), seen: map[identity.Name]*sighting{}}
 }
 
-// begin notes that a client calls, until the function that it returns is called.
+// begin records that a call of a client is under way until the returned function is called.
 func (p *presence) begin(name identity.Name) (end func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,7 +55,7 @@ func (p *presence) here(s *sighting) bool {
 	return s.calls > 0 || !s.last.IsZero() && p.now().Sub(s.last) <= p.window
 }
 
-// present reports whether a client was heard of lately.
+// present reports whether a client called recently.
 func (p *presence) present(name identity.Name) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,7 +63,7 @@ func (p *presence) present(name identity.Name) bool {
 	return s != nil && p.here(s)
 }
 
-// last returns when a client was last heard of; zero if it never was.
+// last returns the time of a client's last call; zero if there was none.
 func (p *presence) last(name identity.Name) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()

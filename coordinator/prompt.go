@@ -11,16 +11,16 @@ import (
 	"fedpvi/transport"
 )
 
-// A prompt answer came with its offer. It is checked and opened before the loop hears of it, by who
-// calls: by many at once, and while the disk is busy.
+// A prompt is an answer that came with its offer. The goroutine of the call checks and opens it before it
+// reaches the loop, so that many are opened at the same time and while the disk is busy.
 type prompt struct {
 	written
 	envelope []byte
-	model    Hash // of the question under which it was checked
+	model    Hash // of the plan for which it was checked
 }
 
-// prompt returns an answer that came whole with its offer, if it answers a question that is shown as open and
-// its signature is right. All else, with what is to be said of it, is for the loop.
+// prompt returns an answer that came whole with its offer, if its plan is shown as open and its signature is
+// valid. The loop handles all other offers, and replies to them.
 func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []byte) *prompt {
 	v := s.shown.Load()
 	model, open := v.open[h.Round]
@@ -36,7 +36,7 @@ func (s *Study) prompt(peer channel.Party, h signed.Header, envelope, whole []by
 	return &prompt{written{key: key, release: r, whole: whole}, envelope, model}
 }
 
-// takePrompt opens an answer, and has it announced and taken.
+// takePrompt opens an answer and passes it to the loop.
 func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (have int64, err error) {
 	release, err := s.opener.acquire(ctx)
 	if errors.Is(err, errDestroyed) {
@@ -51,11 +51,11 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 		return 0, err
 	}
 	err = s.asClient(ctx, peer, func(b *batch, c *client) (err error) {
-		defer release() // others are opened while this one is written
+		defer release() // others can be opened while this one is written
 		have, err = b.offer(peer.Name, c, p.key.Ask, p.envelope, b.checked(p))
 		switch {
 		case err != nil || have != 0:
-			return err // it was taken, or some of it came in pieces: the client goes on behind them
+			return err // it was taken, or has stored pieces: the client continues after them
 		case fault != nil:
 			return b.drop(peer.Name, &p.written, fault)
 		}
@@ -68,7 +68,7 @@ func (s *Study) takePrompt(ctx context.Context, peer channel.Party, p *prompt) (
 	return have, nil
 }
 
-// checked returns what was checked, if the question is still the one under which it was.
+// checked returns the checked answer if its plan is still the one for which it was checked.
 func (b *batch) checked(p *prompt) *transcript.Release {
 	if q := b.state.open[p.key.Ask]; q == nil || q.model != p.model {
 		return nil

@@ -26,10 +26,10 @@ func (s *Study) TLS() (*tls.Config, error) {
 	return channel.Server{Credentials: credentials, Pins: s.pin, Guests: true, Now: now}.Config(), nil
 }
 
-// LargestBody returns the most bytes that the body of an answer can have.
+// LargestBody returns the largest size of an answer's body in bytes.
 func (s *Study) LargestBody() int64 { return s.largest }
 
-// largestBody bounds the answers of a study whose clients are not known yet.
+// largestBody returns the largest size of an answer's body, whichever clients join the study.
 func largestBody(document *study.Study) (int64, error) {
 	least := max(1, document.Federation.MinClients)
 	if least >= roster.MaxParties {
@@ -47,7 +47,7 @@ func largestBody(document *study.Study) (int64, error) {
 	return int64(seal.SealedSize(context, size)), nil
 }
 
-// Seen notes that something came from a client, if only a sign of life.
+// Seen records that a message arrived from a client, even if only a keepalive.
 func (s *Study) Seen(p channel.Party) {
 	if s.knows(p) {
 		s.presence.begin(p.Name)()
@@ -55,7 +55,7 @@ func (s *Study) Seen(p channel.Party) {
 	}
 }
 
-// pin looks up the key that a client connects with.
+// pin returns the TLS key with which a client connects.
 func (s *Study) pin(p channel.Party) (identity.Pin, bool) {
 	if p.Study != s.hash || p.Role != identity.Client {
 		return identity.Pin{}, false

@@ -11,7 +11,7 @@ import (
 	"fedpvi/pvi"
 )
 
-// A Phase is where a study is.
+// A Phase is the state of a study as a whole.
 type Phase string
 
 // The phases.
@@ -22,20 +22,20 @@ const (
 	Aborted   Phase = "aborted"
 )
 
-// A Status says where a study is and for whom it waits.
+// A Status describes the progress of a study and the clients that it is waiting for.
 type Status struct {
 	Study   string         `json:"study"`
 	Digest  string         `json:"digest"`
 	Phase   Phase          `json:"phase"`
 	Clients []ClientStatus `json:"clients"`
-	Asked   int            `json:"asked"`     // questions so far
-	Of      int            `json:"questions"` // of the whole study; 0 before it has begun
-	Entries uint64         `json:"entries"`   // of the transcript
+	Asked   int            `json:"asked"`     // plans sent so far
+	Of      int            `json:"questions"` // plans of the whole study; 0 before it has begun
+	Entries uint64         `json:"entries"`   // entries of the transcript
 	Open    []RoundStatus  `json:"open,omitempty"`
-	Waits   string         `json:"waits,omitempty"` // for what, in words
-	For     []string       `json:"waits_for,omitempty"`
+	Waits   string         `json:"waits,omitempty"`     // the awaited event, in words
+	For     []string       `json:"waits_for,omitempty"` // the awaited clients
 	Since   time.Time      `json:"since"`
-	Reason  string         `json:"reason,omitempty"` // of an abort, or why it cannot begin
+	Reason  string         `json:"reason,omitempty"` // for an abort, or why the study cannot begin
 }
 
 // A ClientStatus is one client in a Status.
@@ -43,24 +43,24 @@ type ClientStatus struct {
 	Name    identity.Name `json:"name"`
 	Key     string        `json:"key,omitempty"`    // short fingerprint
 	State   string        `json:"state"`            // invited, expired, joined, consented, taking part, left, left out
-	Seen    *time.Time    `json:"seen,omitempty"`   // last
-	Missed  *time.Time    `json:"missed,omitempty"` // since when gossip does not hear of it: a hint
-	Until   *time.Time    `json:"until,omitempty"`  // the invitation is good
+	Seen    *time.Time    `json:"seen,omitempty"`   // time of the last sign of the client
+	Missed  *time.Time    `json:"missed,omitempty"` // time when gossip lost the client: a hint
+	Until   *time.Time    `json:"until,omitempty"`  // expiry of the invitation
 	Reason  string        `json:"reason,omitempty"`
 	Answers int           `json:"answers"`
 }
 
-// A RoundStatus is a question that has no outcome yet.
+// A RoundStatus describes a plan that has no outcome yet.
 type RoundStatus struct {
 	Ask      int       `json:"ask"`
-	Asked    int       `json:"asked"`    // clients
-	Answered int       `json:"answered"` // of them
+	Asked    int       `json:"asked"`    // clients in the plan
+	Answered int       `json:"answered"` // clients that have answered
 	Waiting  []string  `json:"waiting"`
 	Opened   time.Time `json:"opened"`
 	Deadline time.Time `json:"deadline"`
 }
 
-// Status says where the study is.
+// Status returns the current status of the study.
 func (s *Study) Status(ctx context.Context) (Status, error) {
 	var out Status
 	err := s.call(ctx, func(b *batch) error {
@@ -106,7 +106,7 @@ func (st *state) phase() Phase {
 	return Gathering
 }
 
-// waits says for what and for whom the study waits.
+// waits fills in the event and the clients that the study is waiting for.
 func (b *batch) waits(out *Status) {
 	st := b.state
 	switch {
@@ -171,7 +171,7 @@ func (b *batch) clientStatuses() []ClientStatus {
 	return all
 }
 
-// sighted says when there was the last sign of a client, and since when gossip misses it.
+// sighted returns the time of the last sign of a client, and the time when gossip lost it; nil if there is none.
 func (s *Study) sighted(name identity.Name) (seen, missed *time.Time) {
 	called, hint := s.presence.last(name), s.view.Last(name)
 	if hint.At.After(called) {
@@ -208,5 +208,5 @@ func names(ids []pvi.ClientID) []string {
 	return out
 }
 
-// Over reports whether nothing more comes of the study.
+// Over reports whether the study has ended or was aborted.
 func (s *Study) Over() bool { return s.shown.Load().over }

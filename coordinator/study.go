@@ -15,7 +15,7 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// A Study is one study of a hub. It is a [transport.Coordinator].
+// A Study is one study of a hub. It implements [transport.Coordinator].
 type Study struct {
 	hub       *Hub
 	hash      Hash
@@ -23,11 +23,11 @@ type Study struct {
 	fixed     store.Fixed
 	entry     roster.Entry // the coordinator's own
 	authority *channel.Authority
-	largest   int64 // body of an answer
+	largest   int64 // size of an answer's body in bytes, at most
 	log       *slog.Logger
 	events    Events
 	presence  *presence        // decides when a round is opened
-	view      *membership.View // is shown, and decides nothing
+	view      *membership.View // is shown in the status only
 	cache     *cache
 	gossip    atomic.Pointer[transport.Gossip] // nil if there is none
 
@@ -37,22 +37,22 @@ type Study struct {
 	shown    atomic.Pointer[view]
 	aware    sync.Map // by name: clients that were given the last entry
 
-	// Of the loop alone:
+	// Only the loop uses these:
 	st     *state
-	broken bool // st is not what the store says, and could not be read
-	failed bool // the last transaction
+	broken bool // st differs from the store, which could not be read
+	failed bool // the last transaction failed
 }
 
 var _ transport.Coordinator = (*Study)(nil)
 
 const (
-	// noteAborted is where a study that never began keeps why it never will.
+	// noteAborted is the key of the reason why a study was aborted before it began.
 	noteAborted = "aborted"
-	// noteSince is since when a study waits for what it waits for.
+	// noteSince is the key of the time since which a study has been waiting.
 	noteSince = "since"
 )
 
-// newStudy takes up a study that is in the store.
+// newStudy loads a study from the store.
 func newStudy(h *Hub, hash Hash) (*Study, error) {
 	s := &Study{
 		hub: h, hash: hash, events: h.options.Events, cache: newCache(),
@@ -90,7 +90,7 @@ func newStudy(h *Hub, hash Hash) (*Study, error) {
 	return s, s.reload()
 }
 
-// reload takes the state from the store.
+// reload reads the state from the store.
 func (s *Study) reload() error {
 	s.broken = true
 	var st *state
@@ -118,8 +118,8 @@ func (s *Study) reload() error {
 	return nil
 }
 
-// keepDeadlines takes over when questions were asked, which is not stored: a coordinator
-// that was started again gives its clients a new deadline.
+// keepDeadlines copies the times of the open rounds from an earlier state. They are not stored, so a restarted
+// coordinator sets new deadlines.
 func (st *state) keepDeadlines(before *state) {
 	st.since = before.since
 	for ask, q := range st.open {

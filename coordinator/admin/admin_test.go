@@ -48,7 +48,7 @@ func serve(t *testing.T) (dir string, hub *coordinator.Hub) {
 	return dir, hub
 }
 
-// The socket answers as the hub itself does.
+// Orders over the socket return the same as orders to the hub.
 func TestOrders(t *testing.T) {
 	dir, hub := serve(t)
 	remote, err := Dial(t.Context(), dir)
@@ -96,7 +96,7 @@ func TestOrders(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 //abuse:case P02 the socket is for the owner of the state directory
-func TestTheSocket(t *testing.T) {
+func TestSocketIsForItsOwner(t *testing.T) {
 	dir, _ := serve(t)
 	info, err := os.Stat(filepath.Join(dir, socketName))
 	check(t, err)
@@ -104,9 +104,9 @@ func TestTheSocket(t *testing.T) {
 		t.Errorf("mode %04o", info.Mode().Perm())
 	}
 	if _, err := Dial(t.Context(), t.TempDir()); !errors.Is(err, ErrNoServer) {
-		t.Errorf("nobody serves: %v", err)
+		t.Errorf("no coordinator is running: %v", err)
 	}
-	// A socket that was left behind is replaced.
+	// A stale socket is replaced.
 	left := t.TempDir()
 	for range 2 {
 		l, err := Listen(left)
@@ -115,7 +115,7 @@ func TestTheSocket(t *testing.T) {
 	}
 }
 
-// The user at the other end is this one.
+// The process at the other end of a test connection runs as the current user.
 func TestUserOf(t *testing.T) {
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	check(t, err)

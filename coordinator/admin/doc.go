@@ -1,6 +1,6 @@
-// Package admin is how those who run a coordinator give it orders: over a socket in the
-// state directory when one serves, which its owner alone may use, and else on the state
-// itself. Both ways are one [API].
+// Package admin carries an operator's orders to a coordinator. If the coordinator is running, they go over a
+// socket in its state directory, which only the owner may use. Otherwise they act on the state directory
+// directly. Both ways implement [API].
 package admin
 
 import (
@@ -12,22 +12,22 @@ import (
 	"fedpvi/crypto/identity"
 )
 
-// An API is what a coordinator can be told. A study is named by its name or the
-// beginning of its digest; nothing means the only one.
+// An API is the set of orders. A study is given by its name or the beginning of its digest; an empty string
+// means the only study.
 type API interface {
 	// Found adds a study and makes an invitation for each client.
 	Found(ctx context.Context, f Founding) (*Founded, error)
 	// Invite makes invitations for more clients, or new ones.
 	Invite(ctx context.Context, i Invitation) ([]coordinator.Invited, error)
-	// Status says where one study is, or all.
+	// Status returns the status of one study, or of all if study is empty.
 	Status(ctx context.Context, study string) ([]coordinator.Status, error)
 	// Begin begins a study before all who were invited have consented.
 	Begin(ctx context.Context, study string) error
 	// Abort ends a study for all.
 	Abort(ctx context.Context, study, reason string) error
-	// Posterior returns what came out.
+	// Posterior returns the posterior of a study that ended.
 	Posterior(ctx context.Context, study string) (*coordinator.Posterior, error)
-	// Bundle writes all that was said.
+	// Bundle writes the study's record to w.
 	Bundle(ctx context.Context, study string, w io.Writer) error
 }
 
@@ -49,7 +49,7 @@ type Founded struct {
 	Invited     []coordinator.Invited `json:"invited"`
 }
 
-// An Invitation is for some clients.
+// An Invitation asks for invitations for clients.
 type Invitation struct {
 	Study   string          `json:"study"`
 	Clients []identity.Name `json:"clients"`

@@ -13,7 +13,7 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// A clerk takes every order and carries out none.
+// A clerk is an API whose methods all return an error.
 type clerk struct{}
 
 var errNo = errors.New("no")
@@ -30,7 +30,7 @@ func (clerk) Posterior(context.Context, string) (*coordinator.Posterior, error) 
 }
 func (clerk) Bundle(context.Context, string, io.Writer) error { return errNo }
 
-// Whatever is written to the socket is an order, or is none.
+// No input to the socket makes the server crash or use much memory.
 func FuzzOrders(f *testing.F) {
 	for _, path := range []string{pathFound, pathInvite, pathStatus, pathBegin, pathAbort, pathPosterior, pathBundle, "/v1/../v1/abort", "/"} {
 		f.Add("POST", path, []byte(`{"study":"plane","clients":["north"],"valid":1,"document":"aGk=","reason":"why"}`))

@@ -17,7 +17,7 @@ import (
 // maxOrder is the largest order in bytes.
 const maxOrder = 8 << 20
 
-// Paths of the socket's one protocol: JSON there, JSON back, or an error as text.
+// Paths of the protocol on the socket. A request is JSON. The reply is JSON, or an error as text.
 const (
 	pathFound     = "/v1/found"
 	pathInvite    = "/v1/invite"
@@ -62,7 +62,7 @@ func NewServer(api API) *http.Server {
 	return &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 }
 
-// started knows whether an answer has begun.
+// started records whether a reply has begun.
 type started struct {
 	w     io.Writer
 	begun bool
@@ -91,7 +91,7 @@ func answer[Q, A any](mux *http.ServeMux, path string, do func(context.Context, 
 
 func decode(w http.ResponseWriter, r *http.Request, q any) bool {
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxOrder)).Decode(q); err != nil {
-		http.Error(w, "not an order that this coordinator knows", http.StatusBadRequest)
+		http.Error(w, "unknown order: use the same version of this program as the coordinator that is running", http.StatusBadRequest)
 		return false
 	}
 	return true
@@ -101,13 +101,12 @@ func fail(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 }
 
-// A Remote is the API of a coordinator that serves.
+// A Remote is the API of a running coordinator.
 type Remote struct{ client *http.Client }
 
 var _ API = (*Remote)(nil)
 
-// Dial returns the API of the coordinator that serves from a state directory, or
-// ErrNoServer.
+// Dial returns the API of the coordinator that runs on a state directory, or ErrNoServer.
 func Dial(ctx context.Context, dir string) (*Remote, error) {
 	c, err := dial(ctx, dir)
 	if err != nil {
@@ -149,7 +148,7 @@ func ask[A any](ctx context.Context, r *Remote, path string, q any) (a A, err er
 	}
 	defer body.Close()
 	if err := json.NewDecoder(body).Decode(&a); err != nil {
-		return a, fmt.Errorf("the coordinator's answer was cut: %w", err)
+		return a, fmt.Errorf("the coordinator's reply is incomplete: %w", err)
 	}
 	return a, nil
 }

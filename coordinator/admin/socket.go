@@ -15,11 +15,11 @@ const socketName = "admin.sock"
 // maxPath is the longest path that a unix socket can have on every system.
 const maxPath = 100
 
-// ErrNoServer says that no coordinator serves from a state directory.
+// ErrNoServer is returned if no coordinator runs on a state directory.
 var ErrNoServer = errors.New("no coordinator serves from this state directory")
 
-// socketPath returns a path of the socket in dir that is short enough, and what must be
-// closed after its use.
+// socketPath returns a path of the socket in dir that is short enough for the system, and a function to call
+// after its use.
 func socketPath(dir string) (path string, done func() error, err error) {
 	path = filepath.Join(dir, socketName)
 	if len(path) <= maxPath {
@@ -32,8 +32,8 @@ func socketPath(dir string) (path string, done func() error, err error) {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", d.Fd(), socketName), d.Close, nil
 }
 
-// Listen makes the socket in a state directory that the caller holds, for its owner
-// alone. A socket that was left behind is replaced.
+// Listen makes the socket in a state directory that the caller has locked. Only the owner can use the socket. A
+// stale socket is replaced.
 func Listen(dir string) (net.Listener, error) {
 	path, done, err := socketPath(dir)
 	if err != nil {
@@ -54,10 +54,10 @@ func Listen(dir string) (net.Listener, error) {
 	return guarded{l}, nil
 }
 
-// guarded lets in who runs as the same user, and root.
+// guarded is a listener that accepts connections only from the same user and from root.
 type guarded struct{ net.Listener }
 
-// Accept returns the next connection of a user that may.
+// Accept returns the next connection from a permitted user.
 func (g guarded) Accept() (net.Conn, error) {
 	for {
 		c, err := g.Listener.Accept()
@@ -71,8 +71,7 @@ func (g guarded) Accept() (net.Conn, error) {
 	}
 }
 
-// dial connects to the coordinator that serves from a state directory, or returns
-// ErrNoServer.
+// dial connects to the coordinator that runs on a state directory, or returns ErrNoServer.
 func dial(ctx context.Context, dir string) (net.Conn, error) {
 	path, done, err := socketPath(dir)
 	if err != nil {

@@ -7,6 +7,6 @@ import (
 	"os"
 )
 
-// userOf returns the user at the other end, which here is whoever may open the socket:
-// its mode, and that of its directory, let in its owner alone.
+// userOf returns the current user: on this system the modes of the socket and of its directory already exclude
+// all other users.
 func userOf(*net.UnixConn) (uid int, err error) { return os.Getuid(), nil }

@@ -14,7 +14,7 @@
 //	magic "fedpvi-bundle-1\n"
 //	bytes the study document
 //	8     number of consents; for each: bytes name, bytes envelope
-//	8     number of answers; for each: 8 question, bytes name, bytes envelope
+//	8     number of answers; for each: 8 plan, bytes name, bytes envelope
 //	8     number of entries; for each: bytes envelope, bytes body
 //	32    SHA-256 of everything before
 package bundle
@@ -32,7 +32,7 @@ import (
 
 const magic = "fedpvi-bundle-1\n"
 
-// The most bytes and numbers that a reader takes.
+// Limits that a reader enforces.
 const (
 	maxDocument = 4 << 20
 	maxName     = 64
@@ -42,7 +42,7 @@ const (
 )
 
 // ErrForm is returned for a file that is not a complete bundle.
-var ErrForm = errors.New("not a bundle, or not all of it: it was changed, cut or made by something else")
+var ErrForm = errors.New("not a complete bundle: it was changed, cut or made by another program")
 
 // A Writer writes a bundle, in the order of its methods. The first error sticks.
 type Writer struct {
@@ -74,7 +74,7 @@ func (w *Writer) bytes(b []byte) {
 	w.raw(b)
 }
 
-// Consents says how many consents follow.
+// Consents writes the number of consents that follow.
 func (w *Writer) Consents(n int) { w.number(uint64(n)) }
 
 // Consent adds the consent of a client.
@@ -83,17 +83,17 @@ func (w *Writer) Consent(client string, envelope []byte) {
 	w.bytes(envelope)
 }
 
-// Answers says how many envelopes of answers follow.
+// Answers writes the number of answers that follow.
 func (w *Writer) Answers(n int) { w.number(uint64(n)) }
 
-// Answer adds the envelope of a client's answer to a question.
+// Answer adds the envelope of a client's answer to the plan numbered ask.
 func (w *Writer) Answer(ask uint64, client string, envelope []byte) {
 	w.number(ask)
 	w.bytes([]byte(client))
 	w.bytes(envelope)
 }
 
-// Entries says how many entries of the transcript follow.
+// Entries writes the number of transcript entries that follow.
 func (w *Writer) Entries(n uint64) { w.number(n) }
 
 // Entry adds an entry.
@@ -110,7 +110,7 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// A reader takes a bundle apart as it comes. The first error sticks.
+// A reader parses a bundle from a stream. The first error sticks.
 type reader struct {
 	r   io.Reader
 	sum hash.Hash
@@ -125,11 +125,10 @@ func newReader(r io.Reader) *reader {
 	return in
 }
 
-// grow is how many bytes are read at first: a length that is a lie costs no more.
+// grow is the size of the first buffer in bytes. A false length costs no more memory than that.
 const grow = 32 << 10
 
-// take returns the next n bytes. It makes room for twice what has come, so that all of it
-// takes three times its size.
+// take returns the next n bytes. It doubles its buffer as bytes arrive, so it allocates at most three times n.
 func (r *reader) take(n uint64) []byte {
 	var out []byte
 	for r.err == nil && uint64(len(out)) < n {
@@ -163,7 +162,7 @@ func (r *reader) number(limit uint64) uint64 {
 
 func (r *reader) bytes(limit uint64) []byte { return r.take(r.number(limit)) }
 
-// close checks the end.
+// close checks the hash and that nothing follows it.
 func (r *reader) close() error {
 	if r.err != nil {
 		return r.err
@@ -176,13 +175,13 @@ func (r *reader) close() error {
 	return nil
 }
 
-// An answerKey names an answer.
+// An answerKey identifies an answer by its plan and client.
 type answerKey struct {
 	ask    uint64
 	client string
 }
 
-// parts are a bundle's parts before its entries.
+// parts holds the parts of a bundle before its entries.
 type parts struct {
 	document []byte
 	consents map[string][]byte

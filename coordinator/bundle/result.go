@@ -9,14 +9,14 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// rounding is by how much two machines may differ, relative to the size of a number, in
-// what they compute from the same λ: products and sums are fused on some processors.
+// rounding is the relative difference that is allowed between moments that two machines compute from the same λ.
+// Some processors fuse products and sums.
 const rounding = 1e-8
 
-var errPosterior = errors.New("the posterior is not the one that follows from the sums that were opened")
+var errPosterior = errors.New("the posterior does not follow from the published sums")
 
-// same compares a result with the one that was published. λ, which is exact on every
-// machine, and all that is counted must be equal; moments may be rounded another way.
+// same compares a result with the published one. λ, which is exact on every machine, and all counts must be
+// equal. Moments may differ by rounding.
 func same(own *session.Result, published []byte) error {
 	var said session.Result
 	if err := json.Unmarshal(published, &said); err != nil {
@@ -35,7 +35,7 @@ func same(own *session.Result, published []byte) error {
 			return errPosterior
 		}
 	}
-	// With the moments of the one in the other, what is left must be equal.
+	// With own moments in the published result, both must have the same encoding.
 	rest := said
 	rest.Mean, rest.SD, rest.Covariance, rest.NoiseAware = own.Mean, own.SD, own.Covariance, own.NoiseAware
 	a, err := own.Bytes()
@@ -49,7 +49,7 @@ func same(own *session.Result, published []byte) error {
 	return nil
 }
 
-// moments are the numbers of a result that are computed from λ.
+// moments returns the numbers of a result that are computed from λ.
 func moments(r *session.Result) [][]float64 {
 	all := append([][]float64{r.Mean, r.SD}, r.Covariance...)
 	if a := r.NoiseAware; a != nil {
@@ -59,7 +59,7 @@ func moments(r *session.Result) [][]float64 {
 	return all
 }
 
-// near compares two lists, relative to the largest number in them.
+// near reports whether two lists are equal up to rounding, relative to the largest absolute value in a.
 func near(a, b []float64) bool {
 	scale := 0.0
 	for _, x := range a {

@@ -16,20 +16,20 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// A Report is what a bundle shows.
+// A Report summarizes a verified bundle.
 type Report struct {
 	Study       string               `json:"study"`
 	Digest      string               `json:"digest"`
 	Coordinator identity.Fingerprint `json:"coordinator"`
 	Clients     []identity.Name      `json:"clients"`
 	Entries     uint64               `json:"entries"`
-	Questions   int                  `json:"questions"` // with an outcome
+	Questions   int                  `json:"questions"` // plans that have an outcome
 	Answers     int                  `json:"answers"`
-	Ending      string               `json:"ending"` // "end", "abort", or "none" of a study that runs
+	Ending      string               `json:"ending"` // "end", "abort", or "none" for a running study
 	Result      *session.Result      `json:"-"`
 }
 
-// A Fault is what is wrong with a bundle, and where.
+// A Fault is an error in a bundle, with the place where it was found.
 type Fault struct {
 	Where string
 	Err   error
@@ -37,26 +37,25 @@ type Fault struct {
 
 func (f *Fault) Error() string { return f.Where + ": " + f.Err.Error() }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the error without the place.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// A verifier plays a bundle again.
+// A verifier replays the study in a bundle.
 type verifier struct {
 	in       *reader
 	parts    parts
 	document *study.Study
 	chain    transcript.Chain
 	server   *session.Server
-	models   map[uint64]signed.Hash // of questions that are open
-	receipts []transcript.Receipt   // of answers whose envelopes are right
+	models   map[uint64]signed.Hash // of open plans, by plan
+	receipts []transcript.Receipt   // of the answers verified so far
 	report   Report
 }
 
-// Verify reads a bundle and checks all of it: signatures, the chain of entries, that
-// every plan and every posterior follows from the sums that were opened, that every client
-// consented, and that each answer in a sum was signed by its client, with a ledger that
-// grew. An error that is a [*Fault] says where. Who the coordinator is, the bundle says
-// of itself: compare Report.Coordinator with the fingerprint in an invitation.
+// Verify reads a bundle and checks all of it: the signatures, the chain of entries, that every plan and the
+// posterior follow from the published sums, that every client consented, and that each answer in a sum was
+// signed by its client, with a ledger that grew. A [*Fault] gives the place of the error. The bundle itself
+// names the coordinator, so compare Report.Coordinator with the fingerprint in an invitation.
 func Verify(r io.Reader) (*Report, error) {
 	v := &verifier{in: newReader(r), models: map[uint64]signed.Hash{}}
 	v.parts = v.in.parts()
@@ -81,7 +80,7 @@ func Verify(r io.Reader) (*Report, error) {
 		return nil, &Fault{"the end of the file", err}
 	}
 	if v.parts.entries == 0 {
-		return nil, &Fault{"the transcript", errors.New("it is empty: the study had not begun, and nothing here is signed")}
+		return nil, &Fault{"the transcript", errors.New("it is empty: the study had not begun, and the bundle contains no signature")}
 	}
 	if err := v.uncounted(); err != nil {
 		return nil, &Fault{"the answers", err}
@@ -116,12 +115,12 @@ func (v *verifier) entry(envelope, body []byte) error {
 		_, err = transcript.ParseAbortion(body)
 	}
 	if err == nil && e.Model != signed.Hash(v.server.Model()) {
-		err = errors.New("it is signed for another model than the one that follows from the entries before it")
+		err = errors.New("its signature is for another model than the one that follows from the entries before it")
 	}
 	return err
 }
 
-// begin learns from the first entry whose signatures to expect.
+// begin reads the coordinator's key from the first entry. All entries must be signed with it.
 func (v *verifier) begin(body []byte) error {
 	members, err := roster.Parse(body, signed.Hash(v.document.Digest))
 	if err != nil {
@@ -133,7 +132,7 @@ func (v *verifier) begin(body []byte) error {
 	return nil
 }
 
-// roster checks who takes part, and that all of them consented.
+// roster checks that all clients in the roster consented, and creates the server for the replay.
 func (v *verifier) roster(e transcript.Entry) error {
 	var ids []pvi.ClientID
 	for _, p := range v.chain.Members().Entries {
@@ -165,7 +164,7 @@ func (v *verifier) plan(e transcript.Entry, body []byte) error {
 	return nil
 }
 
-// outcome plays an outcome again, and checks the envelopes of the answers in it.
+// outcome replays an outcome and checks the envelopes of its answers.
 func (v *verifier) outcome(e transcript.Entry, body []byte) error {
 	participants, err := v.server.Replay(session.Entry{Kind: session.Kind(e.Kind), Plan: int(e.Ask), Body: body})
 	if err != nil {
@@ -189,7 +188,7 @@ func (v *verifier) answer(ask uint64, client identity.Name) error {
 	}
 	p, ok := v.chain.Members().Named(client)
 	if !ok || p.Role != identity.Client {
-		return errors.New("its sender does not take part")
+		return errors.New("its sender is not a client of the study")
 	}
 	r, err := v.chain.VerifyRelease(envelope, p.Key, ask, v.models[ask])
 	if err != nil {
@@ -215,14 +214,14 @@ func (v *verifier) end(body []byte) error {
 	}
 	slices.SortFunc(v.receipts, transcript.Receipt.Compare)
 	if !slices.Equal(v.receipts, closing.Receipts) {
-		return errors.New("the receipts are not those of the answers in the sums")
+		return errors.New("the receipts do not match the answers in the sums")
 	}
 	v.report.Result = result
 	return nil
 }
 
-// uncounted checks the answers that no outcome counts: those to questions that are open
-// still. No client's ledger may have stood still.
+// uncounted checks the answers that are in no outcome. They must be for plans that are still open. It then
+// checks that every client's ledger grew with each answer.
 func (v *verifier) uncounted() error {
 	counted := map[answerKey]bool{}
 	for _, r := range v.receipts {
@@ -233,10 +232,10 @@ func (v *verifier) uncounted() error {
 			continue
 		}
 		if _, open := v.models[key.ask]; !open {
-			return fmt.Errorf("question %d has the envelope of an answer that no outcome counts", key.ask)
+			return fmt.Errorf("plan %d has the envelope of an answer that is in no outcome", key.ask)
 		}
 		if err := v.answer(key.ask, identity.Name(key.client)); err != nil {
-			return fmt.Errorf("that to question %d: %w", key.ask, err)
+			return fmt.Errorf("the answer of %s for plan %d: %w", key.client, key.ask, err)
 		}
 	}
 	slices.SortFunc(v.receipts, transcript.Receipt.Compare)
@@ -248,7 +247,7 @@ func ledgersGrow(receipts []transcript.Receipt) error {
 	before := map[identity.Name]uint64{}
 	for _, r := range receipts {
 		if r.LedgerSeq <= before[r.Client] {
-			return fmt.Errorf("the ledger of %s did not grow with its answer to question %d", r.Client, r.Ask)
+			return fmt.Errorf("the ledger of %s did not grow with its answer for plan %d", r.Client, r.Ask)
 		}
 		before[r.Client] = r.LedgerSeq
 	}

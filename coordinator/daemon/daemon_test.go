@@ -38,7 +38,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// A log is what was logged, for many at once.
+// A log collects log output. Its methods may be called concurrently.
 type log struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -113,7 +113,7 @@ func (r *running) get(t *testing.T, path string) string {
 	return string(text)
 }
 
-// guest adds a study, and connects with the invitation of its client, which it returns.
+// guest adds a study with one client, and returns a connection that uses the client's invitation, and the invitation.
 func (r *running) guest(t *testing.T) (c *transport.Client, invited string) {
 	t.Helper()
 	orders, err := admin.Dial(t.Context(), r.dir)
@@ -132,8 +132,8 @@ func (r *running) guest(t *testing.T) (c *transport.Client, invited string) {
 	return c, founded.Invited[0].Text
 }
 
-// A study that is added while the daemon serves can be joined at once; orders, health and
-// metrics answer; nothing names a client or shows an invitation; and it ends as asked.
+// A study that is added while the daemon runs can be joined at once. Orders, health and metrics work. The
+// metrics name no client, and the log contains no invitation. The daemon stops when its context ends.
 func TestServe(t *testing.T) {
 	notified := notifications(t)
 	r := start(t, filepath.Join(t.TempDir(), "state"), false)
@@ -150,7 +150,7 @@ func TestServe(t *testing.T) {
 		t.Error("the metrics do not count transactions")
 	}
 	if !strings.Contains(metrics, "\ngo_gc_heap_live_bytes ") {
-		t.Error("the metrics do not say what is in use of memory")
+		t.Error("the metrics do not contain the memory in use")
 	}
 	if strings.Contains(metrics, "clinic") {
 		t.Error("a client is named in the metrics")
@@ -161,15 +161,15 @@ func TestServe(t *testing.T) {
 	}
 	for _, want := range []string{"READY=1", "STOPPING=1"} {
 		if got := <-notified; got != want {
-			t.Errorf("the service manager was told %q, want %q", got, want)
+			t.Errorf("the service manager got %q, want %q", got, want)
 		}
 	}
 	if _, err := admin.Dial(t.Context(), r.dir); err == nil {
-		t.Error("orders are taken after the end")
+		t.Error("orders are accepted after the end")
 	}
 }
 
-// notifications returns what a service manager is told.
+// notifications returns a channel with the messages to the service manager.
 func notifications(t *testing.T) <-chan string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "n")
@@ -193,7 +193,7 @@ func notifications(t *testing.T) <-chan string {
 	return told
 }
 
-// A daemon whose studies are all over ends by itself if it is asked to.
+// With UntilDone, a daemon whose studies are all over stops.
 func TestUntilDone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	hub, err := coordinator.Open(dir, coordinator.Options{})
@@ -206,8 +206,8 @@ func TestUntilDone(t *testing.T) {
 	check(t, err)
 }
 
-// A second daemon of one state says at once that there is another.
-func TestAStateThatIsServed(t *testing.T) {
+// A second daemon on the same state directory fails at once with ErrHeld.
+func TestSecondDaemonIsRefused(t *testing.T) {
 	r := start(t, filepath.Join(t.TempDir(), "state"), false)
 	err := Serve(t.Context(), Config{Dir: r.dir, Listen: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler)})
 	if !errors.Is(err, store.ErrHeld) {
@@ -215,8 +215,8 @@ func TestAStateThatIsServed(t *testing.T) {
 	}
 }
 
-// Two daemons do not share a port, and the second lets go of its state.
-func TestAPortThatIsTaken(t *testing.T) {
+// A second daemon on the same port fails and unlocks its state directory.
+func TestPortInUseIsRefused(t *testing.T) {
 	r := start(t, filepath.Join(t.TempDir(), "state"), false)
 	dir := filepath.Join(t.TempDir(), "other")
 	if err := Serve(t.Context(), Config{Dir: dir, Listen: r.clients, Log: slog.New(slog.DiscardHandler)}); err == nil {

@@ -9,7 +9,7 @@ import (
 	"fedpvi/transport/membership"
 )
 
-// gossip is the gossip of all studies, on one port.
+// gossip runs the gossip of all studies on one port.
 type gossip struct {
 	port *membership.Port
 	log  *slog.Logger
@@ -26,15 +26,14 @@ func newGossip(address string, log *slog.Logger) (*gossip, error) {
 	return &gossip{port: port, log: log, nodes: map[*coordinator.Study]*membership.Node{}}, nil
 }
 
-// add begins to gossip with the clients of a study. A study that cannot gossip goes on
-// without.
+// add begins to gossip with the clients of a study. If that fails, the study continues without gossip.
 func (g *gossip) add(study *coordinator.Study) {
 	if study.Over() {
 		return
 	}
 	node, err := study.Gossip(g.port, g.log)
 	if err != nil {
-		g.log.Error("a study cannot gossip", "study", study.Name(), "error", err)
+		g.log.Error("cannot start gossip: the study continues without it", "study", study.Name(), "error", err)
 		return
 	}
 	g.log.Info("gossiping", "study", study.Name(), "address", node.Address())

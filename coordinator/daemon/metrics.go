@@ -12,10 +12,9 @@ import (
 	"fedpvi/transport"
 )
 
-// metrics are all numbers that leave a coordinator for a monitoring system. None is
-// derived from what clients sent but that they sent it, and none names a client. There is
-// no duration among them: how long a round takes depends on how long clients compute, and
-// that on their records.
+// metrics holds all numbers that a coordinator exports to a monitoring system. No metric depends on the
+// contents of messages, and none names a client. There are no durations: the time that a round takes depends
+// on the computing time of the clients, which depends on their records.
 type metrics struct {
 	registry *prometheus.Registry
 
@@ -38,8 +37,8 @@ var (
 	_ transport.Observer = (*metrics)(nil)
 )
 
-// inUse adds what the garbage collector found in use when it last looked, which is what shows whether
-// a coordinator keeps more and more: what the system gives a process depends on when that was.
+// inUse adds the size of the live heap after the last garbage collection. It shows a memory leak better than
+// the resident size, which depends on when the collector last ran.
 var inUse = collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile(`^/gc/heap/live:bytes$`)})
 
 func newMetrics() *metrics {
@@ -56,20 +55,20 @@ func newMetrics() *metrics {
 	}
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
-		studies:  counters("studies_total", "Studies that came to a state.", "state"),
-		rounds:   counter("rounds_opened_total", "Questions that were asked."),
-		closed:   counters("rounds_closed_total", "Questions that have an outcome, with all answers or without some.", "answers"),
-		answers:  counter("answers_total", "Answers that were taken."),
+		studies:  counters("studies_total", "Studies that reached a state.", "state"),
+		rounds:   counter("rounds_opened_total", "Plans that were sent."),
+		closed:   counters("rounds_closed_total", "Plans that have an outcome, by whether all clients or only some answered.", "answers"),
+		answers:  counter("answers_total", "Answers that were accepted."),
 		refused:  counters("refused_total", "Calls that were refused.", "method", "reason"),
-		stored:   counters("transactions_total", "Transactions of the store.", "result"),
+		stored:   counters("transactions_total", "Transactions with the store.", "result"),
 		batch:    histogram("batch_commands", "Commands in one transaction.", 1, 9),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Namespace: "fedpvi", Name: "waiting_clients", Help: "Clients that a study waits for.",
+			Namespace: "fedpvi", Name: "waiting_clients", Help: "Clients that a study is waiting for.",
 		}, []string{"study"}),
-		calls: counters("calls_total", "Calls of clients.", "method", "outcome"),
-		moved: counters("bytes_total", "Bytes over connections.", "direction"),
+		calls: counters("calls_total", "Calls by clients.", "method", "outcome"),
+		moved: counters("bytes_total", "Bytes received and sent over connections.", "direction"),
 		connections: prometheus.NewGauge(prometheus.GaugeOpts{
-			Namespace: "fedpvi", Name: "connections", Help: "Connections of clients.",
+			Namespace: "fedpvi", Name: "connections", Help: "Open connections from clients.",
 		}),
 	}
 	m.registry.MustRegister(
@@ -112,7 +111,7 @@ func (m *metrics) Moved(received, sent int) {
 	m.moved.WithLabelValues("sent").Add(float64(sent))
 }
 
-// handler serves the metrics, and whether the coordinator works.
+// handler serves the metrics and a health check, which fails with works's error.
 func (m *metrics) handler(works func() error) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// notify tells the service manager how things stand, if one asked to be told
-// (sd_notify(3) of systemd): "READY=1" or "STOPPING=1".
+// notify sends the daemon's state, "READY=1" or "STOPPING=1", to the service manager, if NOTIFY_SOCKET names
+// its socket (sd_notify(3) of systemd).
 func notify(state string) error {
 	path := os.Getenv("NOTIFY_SOCKET")
 	if path == "" {

@@ -19,27 +19,27 @@ import (
 	"fedpvi/transport"
 )
 
-// Config says how to serve.
+// Config configures Serve.
 type Config struct {
 	Dir           string // the state directory
 	Listen        string // host:port for clients
 	Metrics       string // host:port for metrics and health; empty for none
 	Gossip        string // IP address and port for gossip; empty for none
 	RoundDeadline time.Duration
-	UntilDone     bool // stop when every study is over and its clients know
+	UntilDone     bool // stop when every study is over and its clients have been informed
 	Log           *slog.Logger
-	Traces        trace.TracerProvider // where traces go; nil for nowhere
-	// Ready, if not nil, is told the addresses when clients can connect.
+	Traces        trace.TracerProvider // receives traces; nil for none
+	// Ready, if not nil, is called with the addresses as soon as clients can connect.
 	Ready func(clients, metrics net.Addr)
 }
 
-// maxHeader is the largest header of who asks for metrics, in bytes.
+// maxHeader is the largest header of a request for metrics, in bytes.
 const maxHeader = 8 << 10
 
-// farewell is how long calls that are under way may take when the daemon stops.
+// farewell is the time that calls under way have to finish when the daemon stops.
 const farewell = 10 * time.Second
 
-// A server is everything that a daemon has open.
+// A server holds everything that a daemon has open.
 type server struct {
 	config  Config
 	metrics *metrics
@@ -51,12 +51,12 @@ type server struct {
 	failed  chan error
 }
 
-// glances is how long others may hold the state of a coordinator that starts: who looks at it
-// while none serves, as watch does again and again.
+// glances is how long a starting coordinator waits for a lock on its state directory. Commands that read the
+// directory while no coordinator runs, such as watch, take the lock for short times.
 const glances = 10 * time.Second
 
-// Serve serves until ctx is done, or every study is over if that is asked for. What is on
-// disk then is all there is: the next Serve goes on.
+// Serve serves until ctx is done or, with UntilDone, until every study is over. All state is then on
+// disk, and the next Serve continues from there.
 func Serve(ctx context.Context, c Config) (err error) {
 	if c.RoundDeadline == 0 {
 		c.RoundDeadline = transport.DefaultRoundDeadline
@@ -96,20 +96,20 @@ func Serve(ctx context.Context, c Config) (err error) {
 	case err = <-s.failed:
 	}
 	if e := notify("STOPPING=1"); e != nil {
-		c.Log.Warn("the service manager cannot be told", "error", e)
+		c.Log.Warn("cannot notify the service manager", "error", e)
 	}
 	return errors.Join(err, s.stop())
 }
 
 const (
-	// longAnswer is the size of answers, in bytes, from which on a round's numbers are most of the memory.
+	// longAnswer is the size of an answer, in bytes, above which a round's numbers take most of the memory.
 	longAnswer = 4 << 20
-	// oftener is how much is allocated, in percent of what is in use, before the collector runs, where Go has
-	// 100. What is in use is a few long lists of numbers, which take no time to look through.
+	// oftener is the garbage collector's target percentage (Go's default is 100) for studies with long answers.
+	// The live heap then consists of a few long slices of numbers, which the collector scans quickly.
 	oftener = 15
 )
 
-// add serves a study.
+// add begins to serve a study.
 func (s *server) add(study *coordinator.Study) {
 	if _, chosen := os.LookupEnv("GOGC"); !chosen && study.LargestBody() >= longAnswer {
 		debug.SetGCPercent(oftener)
@@ -122,7 +122,7 @@ func (s *server) add(study *coordinator.Study) {
 		})
 	}
 	if err != nil {
-		s.config.Log.Error("a study cannot be served", "study", study.Name(), "error", err)
+		s.config.Log.Error("cannot serve a study", "study", study.Name(), "error", err)
 		return
 	}
 	s.clients.SetHealth(study.Hash(), true)
@@ -131,7 +131,7 @@ func (s *server) add(study *coordinator.Study) {
 	}
 }
 
-// listen opens all ports and serves them.
+// listen opens all ports and starts to serve them.
 func (s *server) listen(ctx context.Context) error {
 	orders, err := admin.Listen(s.config.Dir)
 	if err != nil {
@@ -162,21 +162,21 @@ func (s *server) listen(ctx context.Context) error {
 		s.config.Ready(l.Addr(), monitored)
 	}
 	if err := notify("READY=1"); err != nil {
-		s.config.Log.Warn("the service manager cannot be told", "error", err)
+		s.config.Log.Warn("cannot notify the service manager", "error", err)
 	}
 	return nil
 }
 
-// serve runs a server, whose failure stops the daemon.
-func (s *server) serve(what string, run func() error) {
+// serve runs a server in a goroutine. If the server fails, the daemon stops.
+func (s *server) serve(name string, run func() error) {
 	go func() {
 		if err := run(); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			s.failed <- fmt.Errorf("serving %s: %w", what, err)
+			s.failed <- fmt.Errorf("serving %s: %w", name, err)
 		}
 	}()
 }
 
-// works reports why the coordinator does not work.
+// works returns an error if the coordinator cannot report its status.
 func (s *server) works() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
@@ -184,7 +184,7 @@ func (s *server) works() error {
 	return err
 }
 
-// stop lets calls finish and closes what is open.
+// stop lets calls finish and closes the listeners.
 func (s *server) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()

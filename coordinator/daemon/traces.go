@@ -8,27 +8,29 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// This file is all that a trace has. A span is of one call or of one thing that this machine does alone;
-// it has a name of a list, and how it ended. It has no study, party, round, address or size, and is
-// not part of a trace of the caller's, whose word would go to the monitoring system otherwise. Calls
-// that wait for news have none: they say how long others took.
+// This file defines everything that traces contain. A span covers one call or one local operation. It has a
+// name from the list below and an outcome. It has no study, client, round, address or size. It never joins a
+// trace of the caller, because text that the caller chose would then reach the monitoring system. Calls that
+// wait for news have no span, because its length would show how long other clients took.
 //
-// What is left is when things happened. An answer comes when its client has computed it, so traces, unlike
-// metrics, say roughly how long that takes, as the network does: they are for those who may know it.
+// Traces still contain the times of events. A client sends an answer as soon as it has computed it, so traces,
+// unlike metrics, show roughly how long that took. The network shows the same. Only those who may learn these
+// times should receive traces.
 
-// scope is the name under which spans are made.
+// scope is the instrumentation scope of the spans.
 const scope = "fedpvi/coordinator"
 
-// spans are the names of spans: calls of clients, and what the coordinator does alone.
+// spans lists the names of spans: calls by clients, then local operations of the coordinator.
 var spans = []string{
 	"Hello", "Join", "Renew", "Standing", "Approve", "Submit", "Check",
 	"open", "transaction",
 }
 
-// outcome is the one attribute of a span: a word that metrics have too.
+// outcome is the only attribute of a span. Its values are those of the metrics' outcome label.
 const outcome = attribute.Key("outcome")
 
-// traceTo returns what makes spans; nil for nowhere.
+// traceTo returns a function that begins a span and returns a function that ends it. It returns nil if
+// provider is nil.
 func traceTo(provider trace.TracerProvider) func(name string) (end func(how string)) {
 	if provider == nil {
 		return nil

@@ -14,10 +14,10 @@ import (
 	"fedpvi/transport"
 )
 
-// Whatever goes on, a trace has nothing but what stands in traces.go: a name of the list, and how it ended.
+// A span contains only a name from the list in traces.go and an outcome.
 //
-//abuse:case A17 a trace has no party, study, size or address
-func TestTheListIsAllThatATraceHas(t *testing.T) {
+//abuse:case A17 a trace has no client, study, size or address
+func TestSpansHaveOnlyNameAndOutcome(t *testing.T) {
 	seen := tracetest.NewInMemoryExporter()
 	provider := sdk.NewTracerProvider(sdk.WithSyncer(seen))
 	r := startTraced(t, filepath.Join(t.TempDir(), "state"), false, provider)
@@ -45,19 +45,19 @@ func TestTheListIsAllThatATraceHas(t *testing.T) {
 	}
 	for _, want := range []string{"Hello", "Join"} {
 		if !names[want] {
-			t.Errorf("there is no span of %s", want)
+			t.Errorf("there is no span %s", want)
 		}
 	}
 }
 
-// What is no name of the list is not told.
-func TestOtherSpansHaveNoName(t *testing.T) {
+// A span whose name is not in the list is called "other".
+func TestUnknownSpanIsOther(t *testing.T) {
 	seen := tracetest.NewInMemoryExporter()
 	traceTo(sdk.NewTracerProvider(sdk.WithSyncer(seen)))("secretive-clinic")("ok")
 	if all := seen.GetSpans(); len(all) != 1 || all[0].Name != "other" {
 		t.Errorf("%+v", all)
 	}
 	if traceTo(nil) != nil {
-		t.Error("there are traces to nowhere")
+		t.Error("spans are made without a provider")
 	}
 }

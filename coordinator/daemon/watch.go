@@ -9,26 +9,26 @@ import (
 	"fedpvi/coordinator"
 )
 
-// patience is the part of a round's deadline after which the log says again for whom a
-// study waits.
+// patience divides the round deadline: the log lists the awaited clients once in each tenth of it, at least once a
+// minute.
 const patience = 10
 
-// watch says in the log for whom studies wait, and closes the channel that it returns
-// when all are over and their clients know, if that is waited for.
+// watch regularly logs the clients that studies are waiting for. With UntilDone, it closes the returned channel
+// when all studies are over and their clients have seen the end.
 func (s *server) watch(ctx context.Context) <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
 		every := min(max(s.config.RoundDeadline/patience, time.Second), time.Minute)
-		say := time.NewTicker(every)
-		defer say.Stop()
+		wait := time.NewTicker(every)
+		defer wait.Stop()
 		look := time.NewTicker(time.Second / patience)
 		defer look.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case <-say.C:
-				s.sayWaits(ctx)
+			case <-wait.C:
+				s.logWaits(ctx)
 				s.tidy()
 			case <-look.C:
 				if s.config.UntilDone && s.done() {
@@ -47,11 +47,11 @@ func (s *server) tidy() {
 		return
 	}
 	if err := s.gossip.tidy(); err != nil {
-		s.config.Log.Warn("the gossip of a study that is over did not end well", "error", err)
+		s.config.Log.Warn("cannot stop the gossip of a study that is over", "error", err)
 	}
 }
 
-func (s *server) sayWaits(ctx context.Context) {
+func (s *server) logWaits(ctx context.Context) {
 	for _, study := range s.hub.Studies() {
 		status, err := study.Status(ctx)
 		if err != nil || status.Waits == "" {

@@ -11,7 +11,7 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// openAt is OpenAt of bytes in memory, with the payload put together.
+// openAt calls OpenAt on bytes in memory and returns the whole payload.
 func openAt(k *Key, sealed, context []byte, size int) ([]byte, error) {
 	p, err := k.OpenAt(bytes.NewReader(sealed), int64(len(sealed)), context, size)
 	if err != nil {
@@ -23,13 +23,12 @@ func openAt(k *Key, sealed, context []byte, size int) ([]byte, error) {
 		return nil
 	})
 	if err == nil && len(payload) != p.Len() {
-		err = errors.New("the payload has another length than it says")
+		err = errors.New("the length of the payload differs from Len")
 	}
 	return payload, err
 }
 
-// alike fails unless something is opened a chunk after the other as it is at once: to the same payload, or
-// refused for the same reason.
+// alike checks that Open and OpenAt return the same payload or the same error.
 func alike(t *testing.T, k *Key, sealed, context []byte, size int) {
 	t.Helper()
 	want, wantErr := k.Open(sealed, context, size)
@@ -49,7 +48,7 @@ func random(t *testing.T, n int) []byte {
 	return b
 }
 
-// Chunk by chunk the same is opened, and the same is refused, wherever a byte is another.
+// OpenAt returns the same payloads and errors as Open, wherever a byte was changed.
 func TestOpenAt(t *testing.T) {
 	k := newKey(t)
 	context := []byte("context")
@@ -80,18 +79,18 @@ func TestOpenAt(t *testing.T) {
 		changed[i] ^= 1
 		alike(t, k, changed, context, 16)
 		if _, err := openAt(k, changed, context, 16); err == nil {
-			t.Errorf("opened with another byte %d", i)
+			t.Errorf("opened although byte %d was changed", i)
 		}
 	}
 }
 
-// What somebody sealed with ill will, in more than a chunk, is refused as it is at once.
-func TestOpenAtOfIllWill(t *testing.T) {
+// OpenAt refuses a forged payload of more than one chunk, as Open does.
+func TestOpenAtRefusesForgedPayloads(t *testing.T) {
 	k := newKey(t)
 	const size = 2 * chunkSize
 	for name, tc := range map[string]struct {
-		payload uint32 // its length, as it is said
-		at      int    // of a byte that is no zero
+		payload uint32 // the stated length
+		at      int    // index of a byte that is not zero; 0 for none
 		err     error
 	}{
 		"a whole payload":                 {size, 0, nil},
@@ -116,8 +115,8 @@ func TestOpenAtOfIllWill(t *testing.T) {
 	}
 }
 
-// What changes after it was authenticated is noticed when it is read, and nothing of its chunk is handed out.
-func TestWhatChangesAfterwards(t *testing.T) {
+// If the sealed bytes change after the check, the read fails, and no plaintext of the changed chunk is returned.
+func TestChangeAfterCheckIsNoticed(t *testing.T) {
 	k := newKey(t)
 	const size = 3 * chunkSize
 	payload := random(t, size)
@@ -133,7 +132,7 @@ func TestWhatChangesAfterwards(t *testing.T) {
 		return nil
 	})
 	if !errors.Is(err, ErrOpen) || len(got) >= size || !bytes.Equal(got, payload[:len(got)]) {
-		t.Errorf("%d bytes were handed out, %v", len(got), err)
+		t.Errorf("%d bytes were returned, %v", len(got), err)
 	}
 	s[len(s)-1] ^= 1
 	if err := p.Each(func([]byte) error { return io.ErrNoProgress }); !errors.Is(err, io.ErrNoProgress) {
@@ -144,8 +143,8 @@ func TestWhatChangesAfterwards(t *testing.T) {
 	}
 }
 
-// What cannot be read is not taken for what was not sealed.
-func TestWhatCannotBeReadAt(t *testing.T) {
+// A read error is returned as such, and not as ErrForm or ErrOpen.
+func TestReadErrorIsReturned(t *testing.T) {
 	k := newKey(t)
 	s := sealed(t, k, "context", "payload", 2*chunkSize)
 	for _, n := range []int{0, chunksAt - 1, chunksAt, chunksAt + chunkSize, len(s) - 1} {
@@ -161,7 +160,7 @@ func TestWhatCannotBeReadAt(t *testing.T) {
 }
 
 // A long payload is never in memory as a whole. age allocates each chunk anew, once for each of the two
-// passes, so the test bounds what is live at any time and not only what is allocated.
+// passes, so the test bounds the live heap as well as the allocations.
 func TestLongPayloadIsNotInMemory(t *testing.T) {
 	k := newKey(t)
 	const size = 16 << 20
