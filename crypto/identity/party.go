@@ -38,7 +38,7 @@ var (
 // "clinic-1" and "clinic-l". The parties of one study have different skeletons.
 func (n Name) Skeleton() string { return alikePairs.Replace(alike.Replace(string(n))) }
 
-// A Role decides what a party may do.
+// A Role determines the rights of a party.
 type Role uint8
 
 // The roles. The zero Role has no rights.

@@ -1,7 +1,7 @@
 // Package keyfile stores a private key in a text file that only its owner can read. The
 // file has comment lines for people, then one line of three words.
 //
-//	# What this key is for, and what to do with the file.
+//	# A comment: the purpose of the key and how to handle the file.
 //	fedpvi-identity-key v1 AAECAwQ…
 //
 // The third word is the key and a checksum of eight bytes in base64 (RFC 4648 section 5,
