@@ -281,11 +281,11 @@ func (b *batch) keepStage() error {
 	if !b.moved {
 		return nil
 	}
-	state, err := b.state.server.MarshalBinary()
+	state, err := b.state.server.Encode()
 	if err != nil {
 		return err
 	}
-	value, err := b.study.hub.store.Prepare(b.study.hash, bytesOf(state))
+	value, err := b.study.hub.store.Prepare(b.study.hash, state.Write)
 	if err != nil {
 		return err
 	}

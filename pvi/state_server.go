@@ -1,10 +1,12 @@
 package pvi
 
 import (
+	"bufio"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -39,10 +41,16 @@ const (
 )
 
 // MarshalBinary returns the server's state.
-func (s *Server) MarshalBinary() ([]byte, error) { return s.AppendBinary(nil) }
+func (s *Server) MarshalBinary() ([]byte, error) {
+	e, err := s.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return e.Bytes()
+}
 
-// AppendBinary appends the server's state to b.
-func (s *Server) AppendBinary(b []byte) ([]byte, error) {
+// Encode returns the encoding of the server's state.
+func (s *Server) Encode() (Encoding, error) {
 	p := s.protocol
 	v := serverState{
 		Version: serverVersion, Protocol: p.digest,
@@ -53,34 +61,51 @@ func (s *Server) AppendBinary(b []byte) ([]byte, error) {
 	}
 	text, err := json.Marshal(v)
 	if err != nil {
-		return nil, err
+		return Encoding{}, err
 	}
-	b = slices.Grow(b, serverPrefix+len(text)+p.numbersSize(len(s.open)))
-	b = append(binary.LittleEndian.AppendUint32(append(b, serverVersion), uint32(len(text))), text...)
+	head := append(binary.LittleEndian.AppendUint32([]byte{serverVersion}, uint32(len(text))), text...)
+	return Encoding{
+		Size: len(head) + p.numbersSize(len(s.open)),
+		Write: func(w io.Writer) error {
+			b := bufio.NewWriterSize(w, writeSize)
+			b.Write(head) //nolint:errcheck // Flush returns the first error, here and below
+			s.writeNumbers(b)
+			return b.Flush()
+		},
+	}, nil
+}
+
+// writeSize is the number of bytes that are written at once.
+const writeSize = 1 << 16
+
+// writeNumbers writes λ, and the centres and sums of the open rounds. The error is the one of Flush.
+func (s *Server) writeNumbers(w *bufio.Writer) {
 	for _, l := range s.q.lambda {
-		b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, l.Lo), uint64(l.Hi))
+		writeNumber(w, int64(l.Lo))
+		writeNumber(w, l.Hi)
 	}
 	for _, number := range s.Open() {
 		r := s.open[number]
-		b = appendNumbers(b, r.Centre)
-		if r.Sum == nil { // no client has answered
-			b = append(b, make([]byte, numberSize*p.messages.Size)...)
+		for _, n := range r.Centre {
+			writeNumber(w, n)
 		}
-		b = appendNumbers(b, r.Sum)
+		for i := range s.protocol.messages.Size {
+			if r.Sum == nil { // no client has answered
+				writeNumber(w, 0)
+			} else {
+				writeNumber(w, r.Sum[i])
+			}
+		}
 	}
-	return b, nil
+}
+
+func writeNumber(w *bufio.Writer, n int64) {
+	w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), uint64(n))) //nolint:errcheck // Flush returns it
 }
 
 // numbersSize returns the bytes of λ and of a number of open rounds.
 func (p *Protocol) numbersSize(rounds int) int {
 	return wideSize*p.family.Size() + rounds*numberSize*(p.coordinates.CentreSize()+p.messages.Size)
-}
-
-func appendNumbers(b []byte, list []int64) []byte {
-	for _, n := range list {
-		b = binary.LittleEndian.AppendUint64(b, uint64(n))
-	}
-	return b
 }
 
 // RestoreServer returns the server of p whose state MarshalBinary returned.

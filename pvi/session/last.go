@@ -144,7 +144,7 @@ func (s *lastServer) waiting(int) []pvi.ClientID { return s.Waiting() }
 func (s *lastServer) fewest() int                { return s.public.MinClients() }
 func (s *lastServer) model() [32]byte            { return modelOfPoint(s.digest, s.Point()) }
 
-func (s *lastServer) save(b []byte) ([]byte, error) { return appended(b, s.Server) }
+func (s *lastServer) save() (pvi.Encoding, error) { return saved(s.Server) }
 
 func (s *lastServer) restore(state []byte, k *kept) error {
 	if err := s.Restore(state); err != nil {
@@ -215,7 +215,7 @@ func (s *lastSite) settle(_ int, body []byte) error {
 // releases returns 1 once the client has answered.
 func (s *lastSite) releases() int { return min(s.Releases(), 1) }
 
-func (s *lastSite) save(b []byte) ([]byte, error) { return appended(b, s.Site) }
+func (s *lastSite) save() (pvi.Encoding, error) { return saved(s.Site) }
 
 func (s *lastSite) restore(state []byte, k *kept) error {
 	if err := s.Restore(state); err != nil {

@@ -110,8 +110,8 @@ func (s *roundsServer) report(r *Result) error {
 	return nil
 }
 
-func (s *roundsServer) keep(k *kept)                  { k.Verdicts = s.verdicts }
-func (s *roundsServer) save(b []byte) ([]byte, error) { return s.server.rounds.AppendBinary(b) }
+func (s *roundsServer) keep(k *kept)                { k.Verdicts = s.verdicts }
+func (s *roundsServer) save() (pvi.Encoding, error) { return s.server.rounds.Encode() }
 
 func (s *roundsServer) restore(state []byte, k *kept) (err error) {
 	s.verdicts = k.Verdicts
@@ -223,8 +223,8 @@ func (s *roundsSite) report(r *Result) error {
 	return nil
 }
 
-func (s *roundsSite) keep(k *kept)                  { k.Verdicts = s.verdicts }
-func (s *roundsSite) save(b []byte) ([]byte, error) { return appended(b, s.site.rounds) }
+func (s *roundsSite) keep(k *kept)                { k.Verdicts = s.verdicts }
+func (s *roundsSite) save() (pvi.Encoding, error) { return saved(s.site.rounds) }
 
 func (s *roundsSite) restore(state []byte, k *kept) error {
 	s.verdicts = k.Verdicts

@@ -135,8 +135,8 @@ func (s *scaleServer) report(r *Result) error {
 	return nil
 }
 
-func (s *scaleServer) keep(*kept)                    {}
-func (s *scaleServer) save(b []byte) ([]byte, error) { return appended(b, s.Server) }
+func (s *scaleServer) keep(*kept)                  {}
+func (s *scaleServer) save() (pvi.Encoding, error) { return saved(s.Server) }
 
 func (s *scaleServer) restore(state []byte, _ *kept) (err error) {
 	if s.Server, err = scale.RestoreServer(s.scaling, state); err == nil && s.Done() {
@@ -223,8 +223,8 @@ func (s *scaleSite) report(r *Result) error {
 	return nil
 }
 
-func (s *scaleSite) keep(*kept)                    {}
-func (s *scaleSite) save(b []byte) ([]byte, error) { return appended(b, s.Site) }
+func (s *scaleSite) keep(*kept)                  {}
+func (s *scaleSite) save() (pvi.Encoding, error) { return saved(s.Site) }
 
 func (s *scaleSite) restore(state []byte, _ *kept) error {
 	if err := s.Restore(state); err != nil || s.Followed() < s.plans() {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 
+	"fedpvi/pvi"
 	"fedpvi/pvi/study"
 )
 
@@ -32,44 +33,61 @@ type sections [sectionCount][]byte
 
 // A saver is a phase of either side.
 type saver interface {
-	// keep sets the part of k that belongs to the phase, and save appends the state of its
-	// machine to b. restore sets a new phase to a state and its part of k.
+	// keep sets the part of k that belongs to the phase, and save returns the state of its
+	// machine. restore sets a new phase to a state and its part of k.
 	keep(k *kept)
-	save(b []byte) ([]byte, error)
+	save() (pvi.Encoding, error)
 	restore(state []byte, k *kept) error
 }
 
-// marshal returns the state of a server or site: v, of which k is a part, and the
-// machines of the phases that have begun. A machine's state may be long and is appended
-// in its place, so that there is no copy of it.
-func marshal[P saver](c *course, begun []P, k *kept, v any) ([]byte, error) {
-	machines := map[int]saver{}
+// encode returns the state of a server or site: v, of which k is a part, and the machines of
+// the phases that have begun.
+func encode[P saver](c *course, begun []P, k *kept, v any) (e pvi.Encoding, err error) {
+	var parts [sectionCount]pvi.Encoding
 	for i, p := range begun {
 		p.keep(k)
-		machines[c.phases[i].section()] = p
+		if parts[c.phases[i].section()], err = p.save(); err != nil {
+			return e, err
+		}
 	}
 	own, err := json.Marshal(v)
 	if err != nil {
-		return nil, err
+		return e, err
 	}
-	b := append(binary.LittleEndian.AppendUint32([]byte{stateVersion}, uint32(len(own))), own...)
-	for section := ownSection + 1; section < sectionCount; section++ {
-		at := len(b)
-		b = append(b, make([]byte, lengthSize)...)
-		if p, ok := machines[section]; ok {
-			if b, err = p.save(b); err != nil {
-				return nil, err
+	parts[ownSection] = encoded(own)
+	e.Size = 1
+	for _, part := range parts {
+		e.Size += lengthSize + part.Size
+	}
+	e.Write = func(w io.Writer) error {
+		head := []byte{stateVersion}
+		for _, part := range parts {
+			if _, err := w.Write(binary.LittleEndian.AppendUint32(head, uint32(part.Size))); err != nil {
+				return err
 			}
+			if part.Size > 0 {
+				if err := part.Write(w); err != nil {
+					return err
+				}
+			}
+			head = nil
 		}
-		binary.LittleEndian.PutUint32(b[at:], uint32(len(b)-at-lengthSize))
+		return nil
 	}
-	return b, nil
+	return e, nil
 }
 
-// appended appends the state of a machine to b.
-func appended(b []byte, m encoding.BinaryMarshaler) ([]byte, error) {
-	state, err := m.MarshalBinary()
-	return append(b, state...), err
+func encoded(b []byte) pvi.Encoding {
+	return pvi.Encoding{Size: len(b), Write: func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	}}
+}
+
+// saved returns the state of a machine.
+func saved(m encoding.BinaryMarshaler) (pvi.Encoding, error) {
+	b, err := m.MarshalBinary()
+	return encoded(b), err
 }
 
 // restore restores the machines, phase after phase. Each leads to the next, which advance

@@ -17,17 +17,26 @@ type serverState struct {
 	kept
 }
 
-// MarshalBinary returns the server's state. It grows with the number of coefficients and
-// of clients, not with that of rounds.
+// MarshalBinary returns the server's state.
+func (s *Server) MarshalBinary() ([]byte, error) {
+	e, err := s.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return e.Bytes()
+}
+
+// Encode returns the encoding of the server's state. It grows with the number of coefficients
+// and of clients, not with that of rounds.
 //
 // It need not be saved for every release. A state that was saved with the last entry leads
 // to the present one if the releases that came since are collected again, in any order.
-func (s *Server) MarshalBinary() ([]byte, error) {
+func (s *Server) Encode() (pvi.Encoding, error) {
 	v := serverState{Study: s.course.study.Digest, Planned: s.planned, Closed: s.closed, Models: map[int][]byte{}}
 	for plan, model := range s.models {
 		v.Models[plan] = model[:]
 	}
-	return marshal(s.course, s.phases, &v.kept, &v)
+	return encode(s.course, s.phases, &v.kept, &v)
 }
 
 // RestoreServer returns the server of a study whose state MarshalBinary returned.

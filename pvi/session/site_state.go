@@ -28,7 +28,11 @@ func (s *Site) MarshalBinary() ([]byte, error) {
 		Study: s.course.study.Digest, Client: s.id,
 		Planned: s.planned, Open: s.open, Pending: s.pending, Queue: s.queue,
 	}
-	return marshal(s.course, s.phases, &v.kept, &v)
+	e, err := encode(s.course, s.phases, &v.kept, &v)
+	if err != nil {
+		return nil, err
+	}
+	return e.Bytes()
 }
 
 // RestoreSite returns the site of a client whose state MarshalBinary returned, with the
