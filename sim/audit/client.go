@@ -1,59 +1,35 @@
 package audit
 
 import (
+	"context"
 	"fmt"
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
-	"fedpvi/dpmech/seeded"
 	"fedpvi/pvi"
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
-	"fedpvi/pvi/study"
 	"fedpvi/sim"
 )
 
 // A federation is a tiny study whose privacy unit is the client. The observer sees the opened
-// sums. It has one coefficient: a change has two elements.
+// sums.
 type federation struct {
 	name      string
-	clients   int
-	rounds    int
 	adjacency accountant.Adjacency
-	settings  []study.Override // overrides of the study
 	protocol  *pvi.Protocol
-	holders   []sim.Holder
 }
 
-// slopeStudy is the beginning of the smallest study with one slope.
-const slopeStudy = `
-[study]
-version = 1
-name = "audit"
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "y"
-type = "numeric"
-bounds = [-1, 1]
-[model]
-family = "linear"
-outcome = "y"
-terms = ["x"]
-intercept = false
-standardise = "none"
-noise_sd = 1.0
-`
+const (
+	federationClients = 4
+	federationRounds  = 12
+)
 
 // clientStudy has a prior that dwarfs the noise, so that q stays proper.
-const clientStudy = slopeStudy + `
-[prior]
+const clientStudy = slopeStudy + `[prior]
 sd = 0.02
 [inference]
-rounds = 1
 damping = 0.3
 [privacy]
 unit = "client"
@@ -64,35 +40,17 @@ clip = 20
 max_records = 100
 `
 
-func newFederation(name string, clients, rounds int, adjacency accountant.Adjacency, settings ...study.Override) (*federation, error) {
-	settings = append([]study.Override{
-		{Key: "inference.rounds", Value: fmt.Sprint(rounds)},
-		{Key: "privacy.adjacency", Value: fmt.Sprintf("%q", adjacency)},
-	}, settings...)
-	st, err := study.Parse("audit.toml", []byte(clientStudy), settings...)
-	if err != nil {
-		return nil, err
-	}
-	f := &federation{name: name, clients: clients, rounds: rounds, adjacency: adjacency, settings: settings}
-	var roster []pvi.ClientID
-	for m := range clients {
-		records := new(shard.Records)
-		for range 10 {
-			records.Append([]float64{1, 0})
-		}
-		id := pvi.ClientID(fmt.Sprintf("client-%d", m+1))
-		roster = append(roster, id)
-		f.holders = append(f.holders, sim.Holder{ID: id, Records: records})
-	}
-	f.protocol, err = pvi.NewProtocol(st, roster)
-	return f, err
+func newFederation(factors, coordinates string, adjacency accountant.Adjacency) (*federation, error) {
+	p, err := newProtocol(clientStudy, federationClients, set("inference.rounds", federationRounds), set("privacy.adjacency", adjacency),
+		set("inference.factors", factors), set("privacy.coordinates", coordinates))
+	return &federation{fmt.Sprintf("clients, %s factors, %s", factors, adjacency), adjacency, p}, err
 }
 
 // claim returns the study's cost of the opened sums.
 func (f *federation) claim() accountant.Event {
 	for _, v := range f.protocol.Views() {
 		if v.Name == "outside" {
-			return accountant.Repeated{Event: f.protocol.Method().(method.Single).Mechanism().EventFor(v.Shares, f.adjacency), Times: f.rounds}
+			return accountant.Repeated{Event: f.protocol.Method().(method.Single).Mechanism().EventFor(v.Shares, f.adjacency), Times: federationRounds}
 		}
 	}
 	panic("audit: a study of clients has an outside view") // unreachable: Views returns this one
@@ -102,38 +60,42 @@ func (f *federation) claim() accountant.Event {
 // in the other world. In the null world it is as far in the opposite direction, or zero, depending
 // on the adjacency.
 func (f *federation) attack() (attack, error) {
-	far := 1e3 * f.protocol.Method().Noise().Clip
-	null := 0.0
+	noise := f.protocol.Method().Noise()
+	worlds := [2]float64{0, 1e3 * noise.Clip}
 	if f.adjacency == accountant.ReplaceOne {
-		null = -far
+		worlds[0] = -worlds[1]
 	}
-	return attack{
-		claim: newClaim(f.claim()),
-		learn: linearOnly,
-		observe: func(seed uint64, world, run int) ([]float64, error) {
-			play, err := f.play(runSeed(seed, f.name, world, run), proposes{[2]float64{null, far}[world], 0}, nil)
-			if err != nil {
-				return nil, err
-			}
-			seen := make([]float64, 0, f.rounds)
-			for {
-				o, err := play.Step()
-				if err != nil {
-					return nil, err
-				}
-				if o == nil {
-					return seen, nil
-				}
-				seen = append(seen, play.Protocol.Method().Noise().Lattice.Float(o.Sum[0]))
-			}
-		},
-	}, nil
+	begin := func(seed uint64, world int) (*sim.Federation, error) {
+		return f.play(seed, proposes{worlds[world], 0}, nil)
+	}
+	return playAttack(f.name, f.claim(), begin, func(_ *sim.Federation, o *pvi.Outcome) []float64 {
+		return []float64{noise.Lattice.Float(o.Sum[0])}
+	}), nil
+}
+
+// messages collects the noise in the real messages of clients that propose no change. Such a
+// message is pure noise if the program is correct.
+func (f *federation) messages(ctx context.Context, seed uint64) (noises, error) {
+	const runs = 250
+	// The accounted standard deviation of one noise share, in lattice steps.
+	claimed := f.protocol.Method().(method.Single).Mechanism().EventFor(1, f.adjacency).(accountant.DiscreteGaussian).Sigma
+	return collect(ctx, runs, seed, f.name+", messages", func(seed uint64) ([][][]float64, error) {
+		play, err := f.play(seed, f.quiet(), f.quiet())
+		if err != nil {
+			return nil, err
+		}
+		return messages(play, claimed)
+	})
 }
 
 // play sets up the federation with given solvers: one for the first client, and one for each of
 // the others unless it is nil.
 func (f *federation) play(seed uint64, first, others solver.Solver) (*sim.Federation, error) {
-	play, err := sim.New(f.protocol.Study(), f.holders, seed, 1)
+	records := make([]*shard.Records, federationClients)
+	for m := range records {
+		records[m] = copies(10, 1, 0)
+	}
+	play, err := newPlay(f.protocol, seed, records...)
 	if err != nil {
 		return nil, err
 	}
@@ -152,11 +114,6 @@ func (f *federation) play(seed uint64, first, others solver.Solver) (*sim.Federa
 	return play, nil
 }
 
-// runSeed returns a seed for a run, independent of the seeds of other runs.
-func runSeed(seed uint64, purpose string, world, run int) uint64 {
-	return seeded.Stream(seed, purpose, uint64(world), uint64(run)).Uint64()
-}
-
 // proposes is a solver that returns the same factor for every q.
 type proposes []float64
 
@@ -168,3 +125,30 @@ func (p proposes) Propose(dst []float64, _ solver.Problem, _ *dpmech.Stream) ([]
 func (proposes) State() []byte { return nil }
 
 func (proposes) Restore([]byte) error { return nil }
+
+// quiet returns a solver that proposes no change. Factors without noise that started at zero stay
+// zero; tied ones are computed.
+func (f *federation) quiet() solver.Solver {
+	if f.protocol.Study().Inference.Factors == "tied" {
+		return stays{weight: 1. / federationClients, prior: f.protocol.Prior()}
+	}
+	return proposes(make([]float64, f.protocol.Family().Size()))
+}
+
+// stays proposes the client's present tied factor, which it computes from the cavity: λ_m = w(λ −
+// λ_prior) and cavity λ − λ_m.
+type stays struct {
+	weight float64
+	prior  []float64
+}
+
+func (s stays) Propose(dst []float64, p solver.Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
+	for i, c := range p.Cavity {
+		dst[i] = s.weight * (c - s.prior[i]) / (1 - s.weight)
+	}
+	return nil, nil
+}
+
+func (stays) State() []byte { return nil }
+
+func (stays) Restore([]byte) error { return nil }

@@ -3,37 +3,18 @@ package audit
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"fedpvi/accountant"
 	"fedpvi/pvi"
 	"fedpvi/pvi/method"
-	"fedpvi/pvi/shard"
 	"fedpvi/pvi/study"
 	"fedpvi/sim"
 )
 
 // gradientStudy has one client that takes private gradient steps. With plain steps of one size its
 // message moves with its releases, up to a pull towards the prior.
-const gradientStudy = `
-[study]
-version = 1
-name = "audit"
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "y"
-type = "numeric"
-bounds = [0, 1]
-[model]
-family = "logistic"
-outcome = "y"
-positive = ">= 0.5"
-terms = ["x"]
-intercept = false
-standardise = "none"
-[inference]
+const gradientStudy = binaryColumns + `family = "logistic"` + binaryModel + `[inference]
 rounds = 2
 damping = 1.0
 steps = 4
@@ -88,27 +69,19 @@ var gradientCases = []gradients{
 	{"aligned", 1, 1, 0, accountant.AddRemove, true},
 }
 
-// study returns the study of a case, with more settings.
-func (g gradients) study(more ...study.Override) (*study.Study, error) {
-	set := func(key, format string, value any) study.Override {
-		return study.Override{Key: key, Value: fmt.Sprintf(format, value)}
-	}
+// protocol returns the protocol of a case, with more settings.
+func (g gradients) protocol(more ...study.Override) (*pvi.Protocol, error) {
 	intervals := study.ClosedForm
 	if g.last {
 		intervals = study.OneStep
 	}
-	return study.Parse("audit.toml", []byte(gradientStudy), append(more, set("inference.noise_aware", "%q", intervals),
-		set("privacy.adjacency", "%q", g.adjacency), set("inference.gradients", "%q", g.mode),
-		set("inference.draws", "%d", g.draws), set("inference.sampling_rate", "%.2f", g.rate))...)
+	return newProtocol(gradientStudy, 1, append(more, set("inference.noise_aware", intervals), set("privacy.adjacency", g.adjacency),
+		set("inference.gradients", g.mode), set("inference.draws", g.draws), set("inference.sampling_rate", g.rate))...)
 }
 
 // attack tests whether the record is there, or which of two records is.
 func (g gradients) attack() (attack, error) {
-	st, err := g.study()
-	if err != nil {
-		return attack{}, err
-	}
-	protocol, err := pvi.NewProtocol(st, []pvi.ClientID{"client"})
+	protocol, err := g.protocol()
 	if err != nil {
 		return attack{}, err
 	}
@@ -116,48 +89,59 @@ func (g gradients) attack() (attack, error) {
 	for _, c := range protocol.After() {
 		event = accountant.Composed{event, c.EventFor(1, g.adjacency)}
 	}
-	return attack{
-		claim: newClaim(event),
-		learn: linearOnly,
-		observe: func(seed uint64, world, run int) ([]float64, error) {
-			holders := []sim.Holder{{ID: "client", Records: g.records(world)}}
-			play, err := sim.New(st, holders, runSeed(seed, g.name(), world, run), 1)
-			if err != nil {
-				return nil, err
-			}
-			return everySum(play)
-		},
-	}, nil
+	begin := func(seed uint64, world int) (*sim.Federation, error) {
+		return newPlay(protocol, seed, binaryRecords(g.others, world, g.adjacency))
+	}
+	return playAttack(g.name(), event, begin, seeSum), nil
 }
 
-func (g gradients) records(world int) *shard.Records {
-	r := new(shard.Records)
-	for range g.others {
-		r.Append([]float64{0, 1})
-	}
-	switch {
-	case world == 1:
-		r.Append([]float64{1, 1})
-	case g.adjacency == accountant.ReplaceOne:
-		r.Append([]float64{1, 0})
-	}
-	return r
+// quietCases have no record with a gradient in the null world, so that every step is noise plus
+// the part that does not depend on records.
+var quietCases = []gradients{
+	{"aligned", 1, 1, 2, accountant.AddRemove, false},
+	{"joint", 1, 0.4, 2, accountant.AddRemove, false},
+	{"preconditioned", 2, 1, 1, accountant.AddRemove, false},
 }
 
-// everySum plays to the end and returns all opened sums.
-func everySum(play *sim.Federation) (seen []float64, err error) {
-	add := func(sum []int64) {
-		for _, n := range sum {
-			seen = append(seen, float64(n))
+// quiet collects the noise of steps, one a round, from the client's messages: the move of q less
+// the pull towards the prior.
+func (g gradients) quiet(ctx context.Context, seed uint64) (noises, error) {
+	const runs = 60
+	protocol, err := g.protocol(set("inference.rounds", 10), set("inference.steps", 1))
+	if err != nil {
+		return nil, err
+	}
+	return collect(ctx, runs, seed, g.name()+", noise", func(seed uint64) ([][][]float64, error) {
+		play, err := newPlay(protocol, seed, binaryRecords(g.others, 0, g.adjacency))
+		if err != nil {
+			return nil, err
 		}
-	}
-	err = play.Run(context.Background(), func(o *pvi.Outcome) error {
-		add(o.Sum)
+		return g.steps(play)
+	})
+}
+
+// steps plays to the end and returns the noise of every step, in units of the claimed standard
+// deviation: of the mean, and of the log sd if that has noise of its own.
+func (g gradients) steps(play *sim.Federation) (all [][][]float64, err error) {
+	p := play.Protocol
+	in, prior := p.Study().Inference.Descent, p.Prior()
+	draws := float64(g.draws)
+	unit := p.Method().Noise().Multiplier * p.Method().Noise().Clip / (g.rate * math.Sqrt(draws)) // of the mean over draws
+	mean, sd := prior[0]/prior[1], p.Method().(method.Stepped).Steps().InitialSD
+	err = play.Run(context.Background(), func(*pvi.Outcome) error {
+		natural := play.Server.Posterior()
+		to, narrowed := natural[0]/natural[1], 1/math.Sqrt(natural[1])
+		noise := []float64{((to-mean)/in.StepSize + prior[1]*mean - prior[0]) / unit}
+		if in.Gradients.Joint() {
+			slope := math.Log(narrowed/sd)/in.StepSize - (1 - prior[1]*sd*sd)
+			if in.Gradients == study.Preconditioned {
+				slope /= sd
+			}
+			noise = append(noise, slope/unit)
+		}
+		all = append(all, [][]float64{noise})
+		mean, sd = to, narrowed
 		return nil
 	})
-	if o := play.LastOutcome; o != nil {
-		add(o.Gradient)
-		add(o.Curvature)
-	}
-	return seen, err
+	return all, err
 }

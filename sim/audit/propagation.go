@@ -11,32 +11,12 @@ import (
 	"fedpvi/pvi/method"
 	"fedpvi/pvi/shard"
 	"fedpvi/pvi/solver"
-	"fedpvi/pvi/study"
 )
 
 // propagationStudy has one client that takes steps of private expectation propagation, one a
 // round. The site of its one coefficient is longer than the clip and has almost no precision: two
 // outcomes have opposite sites.
-const propagationStudy = `
-[study]
-version = 1
-name = "audit"
-[[column]]
-name = "x"
-type = "numeric"
-bounds = [-1, 1]
-[[column]]
-name = "y"
-type = "numeric"
-bounds = [0, 1]
-[model]
-family = "probit"
-outcome = "y"
-positive = ">= 0.5"
-terms = ["x"]
-intercept = false
-standardise = "none"
-[inference]
+const propagationStudy = binaryColumns + `family = "probit"` + binaryModel + `[inference]
 solver = "dp-sep"
 rounds = 6
 steps = 1
@@ -76,14 +56,8 @@ var quietPropagation = propagation{"poisson", 1, 1, accountant.AddRemove}
 
 // protocol returns the protocol of a case.
 func (c propagation) protocol() (*pvi.Protocol, error) {
-	st, err := study.Parse("audit.toml", []byte(propagationStudy),
-		study.Override{Key: "privacy.adjacency", Value: fmt.Sprintf("%q", c.adjacency)},
-		study.Override{Key: "inference.sampling", Value: fmt.Sprintf("%q", c.sampling)},
-		study.Override{Key: "inference.sampling_rate", Value: fmt.Sprintf("%.2f", c.rate)})
-	if err != nil {
-		return nil, err
-	}
-	return pvi.NewProtocol(st, []pvi.ClientID{"client"})
+	return newProtocol(propagationStudy, 1, set("privacy.adjacency", c.adjacency),
+		set("inference.sampling", c.sampling), set("inference.sampling_rate", c.rate))
 }
 
 // attack tests whether the record is there, or which of two records is.
@@ -95,51 +69,40 @@ func (c propagation) attack() (attack, error) {
 	return attack{
 		claim: newClaim(p.Method().(method.Stepped).Sampled().Event()),
 		learn: linearOnly,
-		observe: func(seed uint64, world, run int) ([]float64, error) {
-			var seen []float64
-			err := c.play(p, runSeed(seed, c.name(), world, run), world, func(sum []float64) { seen = append(seen, sum[0]) })
+		observe: func(seed uint64, world, run int) (seen []float64, err error) {
+			sums, err := c.play(p, runSeed(seed, c.name(), world, run), world)
+			for _, sum := range sums {
+				seen = append(seen, sum[0][0])
+			}
 			return seen, err
 		},
 	}, nil
 }
 
-// play takes all steps in a world and returns every sum in units of its noise.
-func (c propagation) play(p *pvi.Protocol, seed uint64, world int, show func(sum []float64)) error {
-	refined, err := p.NewSolver(shard.Design(p.Study(), c.records(world)))
+// play takes all steps in a world and returns every sum of the one client in units of its noise.
+func (c propagation) play(p *pvi.Protocol, seed uint64, world int) (sums [][][]float64, err error) {
+	refined, err := p.NewSolver(shard.Design(p.Study(), binaryRecords(c.others, world, c.adjacency)))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s, ok := refined.(*ep.DPSEP)
 	if !ok {
-		return fmt.Errorf("%s: the study has another solver", c.name())
+		return nil, fmt.Errorf("%s: the study has another solver", c.name())
 	}
+	sigma := float64(p.Method().(method.Stepped).Sampled().ShareSigma())
 	mean, factor := make([]float64, p.Family().Dim()), make([]float64, p.Family().Size())
 	for round := range p.Study().Inference.Rounds {
 		problem := solver.Problem{Family: p.Family(), Mean: mean, Natural: p.Prior(), Cavity: p.Prior(), Weight: 1}
 		if _, err := s.Propose(factor, problem, seeded.Stream(seed, "visit", uint64(round))); err != nil {
-			return err
+			return nil, err
 		}
-		sum := make([]float64, 0, p.Method().(method.Stepped).Sampled().Dim())
-		for _, n := range s.Released() {
-			sum = append(sum, float64(n)/float64(p.Method().(method.Stepped).Sampled().ShareSigma()))
+		sum := asFloats(s.Released())
+		for i := range sum {
+			sum[i] /= sigma
 		}
-		show(sum)
+		sums = append(sums, [][]float64{sum})
 	}
-	return nil
-}
-
-func (c propagation) records(world int) *shard.Records {
-	r := new(shard.Records)
-	for range c.others {
-		r.Append([]float64{0, 1})
-	}
-	switch {
-	case world == 1:
-		r.Append([]float64{1, 1})
-	case c.adjacency == accountant.ReplaceOne:
-		r.Append([]float64{1, 0})
-	}
-	return r
+	return sums, nil
 }
 
 // quiet collects the noise of every step of a client whose records have zero sites. Its factor is
@@ -150,16 +113,5 @@ func (c propagation) quiet(ctx context.Context, seed uint64) (noises, error) {
 	if err != nil {
 		return nil, err
 	}
-	var z noises
-	for run := range runs {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		var one [][][]float64
-		if err := c.play(p, runSeed(seed, c.name()+", noise", 0, run), 0, func(sum []float64) { one = append(one, [][]float64{sum}) }); err != nil {
-			return nil, err
-		}
-		z = append(z, one)
-	}
-	return z, nil
+	return collect(ctx, runs, seed, c.name()+", noise", func(seed uint64) ([][][]float64, error) { return c.play(p, seed, 0) })
 }

@@ -151,12 +151,8 @@ func (d descent) quiet(ctx context.Context, seed uint64) (noises, error) {
 	if err != nil {
 		return nil, err
 	}
-	var z noises
-	for run := range runs {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		releases, err := d.releases(m, runSeed(seed, d.name+", noise", 0, run), func(v []float64, _ uint32) { clear(v) })
+	return collect(ctx, runs, seed, d.name+", noise", func(seed uint64) ([][][]float64, error) {
+		releases, err := d.releases(m, seed, func(v []float64, _ uint32) { clear(v) })
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +163,6 @@ func (d descent) quiet(ctx context.Context, seed uint64) (noises, error) {
 			}
 			one[t] = [][]float64{r}
 		}
-		z = append(z, one)
-	}
-	return z, nil
+		return one, nil
+	})
 }

@@ -2,12 +2,10 @@ package audit
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
-	"fedpvi/pvi/study"
 )
 
 // suite returns the questions of an audit, the fastest first.
@@ -24,11 +22,17 @@ func suite() ([]question, error) {
 	for _, c := range propagationCases {
 		long = append(long, lazily(c.name(), c.attack))
 	}
-	federations, err := federations()
-	if err != nil {
-		return nil, err
-	}
-	for _, f := range federations {
+	for _, c := range []struct { // the sound bookkeepings, each under one adjacency
+		factors, coordinates string
+		adjacency            accountant.Adjacency
+	}{
+		{"tied", "centred", accountant.ReplaceOne},
+		{"exact", "raw", accountant.ZeroOut},
+	} {
+		f, err := newFederation(c.factors, c.coordinates, c.adjacency)
+		if err != nil {
+			return nil, err
+		}
 		quick = append(quick, aboutNoise(f.name, f.messages))
 		long = append(long, lazily(f.name, f.attack))
 	}
@@ -66,27 +70,6 @@ func lazily(about string, set func() (attack, error)) question {
 		}
 		return a.run(ctx, t)
 	})
-}
-
-// federations has the sound bookkeepings, each under one adjacency.
-func federations() ([]*federation, error) {
-	var all []*federation
-	for _, c := range []struct {
-		factors, coordinates string
-		adjacency            accountant.Adjacency
-	}{
-		{"tied", "centred", accountant.ReplaceOne},
-		{"exact", "raw", accountant.ZeroOut},
-	} {
-		f, err := newFederation(fmt.Sprintf("clients, %s factors, %s", c.factors, c.adjacency), 4, 12, c.adjacency,
-			study.Override{Key: "inference.factors", Value: fmt.Sprintf("%q", c.factors)},
-			study.Override{Key: "privacy.coordinates", Value: fmt.Sprintf("%q", c.coordinates)})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, f)
-	}
-	return all, nil
 }
 
 // descents has the samplings, each under one adjacency, and Poisson sampling under two.

@@ -40,36 +40,20 @@ var summedCases = []summed{
 }
 
 func (s summed) protocol() (*pvi.Protocol, error) {
-	set := func(key, format string, value any) study.Override {
-		return study.Override{Key: key, Value: fmt.Sprintf(format, value)}
-	}
-	st, err := study.Parse("audit.toml", []byte(gradientStudy),
-		set("federation.opens", "%q", study.OpenSums), set("federation.colluders", "%d", summedColluders),
-		set("federation.min_clients", "%d", summedClients), set("inference.rounds", "%d", summedRounds),
+	return newProtocol(gradientStudy, summedClients, set("federation.opens", study.OpenSums), set("federation.colluders", summedColluders),
+		set("federation.min_clients", summedClients), set("inference.rounds", summedRounds),
 		study.Override{Key: "inference.steps"}, study.Override{Key: "inference.damping"},
-		set("privacy.adjacency", "%q", s.adjacency), set("inference.gradients", "%q", s.mode), set("inference.sampling_rate", "%.2f", s.rate))
-	if err != nil {
-		return nil, err
-	}
-	var roster []pvi.ClientID
-	for _, h := range s.holders(0) {
-		roster = append(roster, h.ID)
-	}
-	return pvi.NewProtocol(st, roster)
+		set("privacy.adjacency", s.adjacency), set("inference.gradients", s.mode), set("inference.sampling_rate", s.rate))
 }
 
-// holders returns the clients, the first of which holds the record in question.
-func (s summed) holders(world int) []sim.Holder {
-	var all []sim.Holder
-	for m := range summedClients {
-		others := 1 + m%2
-		records := gradients{others: others}.records(0)
-		if m == 0 {
-			records = gradients{others: others, adjacency: s.adjacency}.records(world)
-		}
-		all = append(all, sim.Holder{ID: pvi.ClientID(fmt.Sprintf("client-%d", m+1)), Records: records})
+// play begins a run in which the first client has the given records, and the others have records
+// without a gradient.
+func (s summed) play(p *pvi.Protocol, seed uint64, first *shard.Records) (*sim.Federation, error) {
+	records := []*shard.Records{first}
+	for m := 1; m < summedClients; m++ {
+		records = append(records, copies(1+m%2, 0, 1))
 	}
-	return all
+	return newPlay(p, seed, records...)
 }
 
 // attack tests whether the record is there, or which of two records is. The claim is the cost to
@@ -79,29 +63,22 @@ func (s summed) attack() (attack, error) {
 	if err != nil {
 		return attack{}, err
 	}
-	return attack{
-		claim: newClaim(protocol.Method().(method.Stepped).Sampled().Event()),
-		learn: linearOnly,
-		observe: func(seed uint64, world, run int) ([]float64, error) {
-			play, err := sim.New(protocol.Study(), s.holders(world), runSeed(seed, s.name(), world, run), 1)
-			if err != nil {
-				return nil, err
-			}
-			var seen []float64
-			for {
-				o, err := play.Step()
-				if err != nil || o == nil {
-					return seen, err
-				}
-				for i, n := range o.Sum {
-					for m := summedClients - summedColluders; m < summedClients; m++ {
-						n -= play.Message(m).Change[i]
-					}
-					seen = append(seen, float64(n))
-				}
-			}
-		},
-	}, nil
+	begin := func(seed uint64, world int) (*sim.Federation, error) {
+		return s.play(protocol, seed, binaryRecords(1, world, s.adjacency))
+	}
+	return playAttack(s.name(), protocol.Method().(method.Stepped).Sampled().Event(), begin, seeHonest), nil
+}
+
+// seeHonest returns an opened sum less the messages of the colluders.
+func seeHonest(play *sim.Federation, o *pvi.Outcome) []float64 {
+	seen := make([]float64, len(o.Sum))
+	for i, n := range o.Sum {
+		for m := summedClients - summedColluders; m < summedClients; m++ {
+			n -= play.Message(m).Change[i]
+		}
+		seen[i] = float64(n)
+	}
+	return seen
 }
 
 // messages collects the real messages of clients without gradients, which are their noise shares.
@@ -114,40 +91,11 @@ func (s summed) messages(ctx context.Context, seed uint64) (noises, error) {
 	}
 	n := protocol.Method().Noise()
 	claimed := n.Multiplier * n.Clip / math.Sqrt(summedClients-summedColluders) / n.Lattice.Step()
-	var z noises
-	for run := range runs {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		holders := s.holders(0)
-		holders[0].Records = new(shard.Records)
-		play, err := sim.New(protocol.Study(), holders, runSeed(seed, s.name()+", messages", 0, run), 1)
+	return collect(ctx, runs, seed, s.name()+", messages", func(seed uint64) ([][][]float64, error) {
+		play, err := s.play(protocol, seed, new(shard.Records))
 		if err != nil {
 			return nil, err
 		}
-		releases, err := everyMessage(play, summedClients, claimed)
-		if err != nil {
-			return nil, err
-		}
-		z = append(z, releases)
-	}
-	return z, nil
-}
-
-// everyMessage plays to the end and returns every client's message of every round, in
-// the given unit.
-func everyMessage(play *sim.Federation, clients int, unit float64) ([][][]float64, error) {
-	var rounds [][][]float64
-	for {
-		if o, err := play.Step(); err != nil || o == nil {
-			return rounds, err
-		}
-		round := make([][]float64, clients)
-		for m := range round {
-			for _, n := range play.Message(m).Change {
-				round[m] = append(round[m], float64(n)/unit)
-			}
-		}
-		rounds = append(rounds, round)
-	}
+		return messages(play, claimed)
+	})
 }

@@ -1,0 +1,183 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+
+	"fedpvi/accountant"
+	"fedpvi/dpmech/seeded"
+	"fedpvi/pvi"
+	"fedpvi/pvi/shard"
+	"fedpvi/pvi/study"
+	"fedpvi/sim"
+)
+
+// columns declares the two columns of all studies, up to the bounds of the outcome.
+const columns = `
+[study]
+version = 1
+name = "audit"
+[[column]]
+name = "x"
+type = "numeric"
+bounds = [-1, 1]
+[[column]]
+name = "y"
+type = "numeric"
+`
+
+// linearModel has one coefficient: a change has two elements.
+const linearModel = `
+[model]
+family = "linear"
+outcome = "y"
+terms = ["x"]
+intercept = false
+standardise = "none"
+noise_sd = 1.0
+`
+
+// slopeStudy is the beginning of the smallest study with one slope.
+const slopeStudy = columns + "bounds = [-1, 1]" + linearModel
+
+// A study of whether the outcome is 1 begins with binaryColumns, the family of its model, and
+// binaryModel.
+const (
+	binaryColumns = columns + "bounds = [0, 1]\n[model]\n"
+	binaryModel   = `
+outcome = "y"
+positive = ">= 0.5"
+terms = ["x"]
+intercept = false
+standardise = "none"
+`
+)
+
+// set returns a setting of a study: a string, an integer, or a share with two decimals.
+func set(key string, value any) study.Override {
+	format := "%#v"
+	if _, ok := value.(float64); ok {
+		format = "%.2f"
+	}
+	return study.Override{Key: key, Value: fmt.Sprintf(format, value)}
+}
+
+// newProtocol returns the protocol of a study with the given number of clients.
+func newProtocol(text string, clients int, settings ...study.Override) (*pvi.Protocol, error) {
+	st, err := study.Parse("audit.toml", []byte(text), settings...)
+	if err != nil {
+		return nil, err
+	}
+	roster := make([]pvi.ClientID, clients)
+	for m := range roster {
+		roster[m] = clientID(m)
+	}
+	return pvi.NewProtocol(st, roster)
+}
+
+func clientID(m int) pvi.ClientID { return pvi.ClientID(fmt.Sprintf("client-%d", m+1)) }
+
+// newPlay begins a run in which each client has the given records.
+func newPlay(p *pvi.Protocol, seed uint64, records ...*shard.Records) (*sim.Federation, error) {
+	holders := make([]sim.Holder, len(records))
+	for m, r := range records {
+		holders[m] = sim.Holder{ID: clientID(m), Records: r}
+	}
+	return sim.New(p.Study(), holders, seed, 1)
+}
+
+// copies returns n equal records.
+func copies(n int, record ...float64) *shard.Records {
+	r := new(shard.Records)
+	for range n {
+		r.Append(record)
+	}
+	return r
+}
+
+// appendRecord appends the record in question in the other world, and its replacement in the null
+// world under replace-one.
+func appendRecord(r *shard.Records, world int, adjacency accountant.Adjacency, record, replacement []float64) *shard.Records {
+	switch {
+	case world == 1:
+		r.Append(record)
+	case adjacency == accountant.ReplaceOne:
+		r.Append(replacement)
+	}
+	return r
+}
+
+// binaryRecords returns records of such a study: others without a gradient, and the record in
+// question, whose outcome a replacement reverses.
+func binaryRecords(others, world int, adjacency accountant.Adjacency) *shard.Records {
+	return appendRecord(copies(others, 0, 1), world, adjacency, []float64{1, 1}, []float64{1, 0})
+}
+
+// playAttack returns an attack on federations that are played to the end. The observer sees the
+// returned features of every outcome, and the sums of a last round if the study has one.
+func playAttack(name string, event accountant.Event, begin func(seed uint64, world int) (*sim.Federation, error), see func(*sim.Federation, *pvi.Outcome) []float64) attack {
+	return attack{
+		claim: newClaim(event),
+		learn: linearOnly,
+		observe: func(seed uint64, world, run int) (seen []float64, err error) {
+			play, err := begin(runSeed(seed, name, world, run), world)
+			if err != nil {
+				return nil, err
+			}
+			err = play.Run(context.Background(), func(o *pvi.Outcome) error {
+				seen = append(seen, see(play, o)...)
+				return nil
+			})
+			if last := play.LastOutcome; last != nil {
+				seen = append(append(seen, asFloats(last.Gradient)...), asFloats(last.Curvature)...)
+			}
+			return seen, err
+		},
+	}
+}
+
+// seeSum returns all elements of an opened sum.
+func seeSum(_ *sim.Federation, o *pvi.Outcome) []float64 { return asFloats(o.Sum) }
+
+func asFloats(sum []int64) []float64 {
+	out := make([]float64, len(sum))
+	for i, n := range sum {
+		out[i] = float64(n)
+	}
+	return out
+}
+
+// runSeed returns a seed for a run, independent of the seeds of other runs.
+func runSeed(seed uint64, purpose string, world, run int) uint64 {
+	return seeded.Stream(seed, purpose, uint64(world), uint64(run)).Uint64()
+}
+
+// collect plays runs of the null world and returns the noise of all.
+func collect(ctx context.Context, runs int, seed uint64, purpose string, play func(seed uint64) ([][][]float64, error)) (noises, error) {
+	z := make(noises, runs)
+	for run := range z {
+		err := ctx.Err()
+		if err != nil {
+			return nil, err
+		}
+		if z[run], err = play(runSeed(seed, purpose, 0, run)); err != nil {
+			return nil, err
+		}
+	}
+	return z, nil
+}
+
+// messages plays to the end and returns every client's message of every round, in the given unit.
+func messages(play *sim.Federation, unit float64) (rounds [][][]float64, err error) {
+	err = play.Run(context.Background(), func(*pvi.Outcome) error {
+		round := make([][]float64, len(play.Sites))
+		for m := range round {
+			for _, n := range play.Message(m).Change {
+				round[m] = append(round[m], float64(n)/unit)
+			}
+		}
+		rounds = append(rounds, round)
+		return nil
+	})
+	return rounds, err
+}
