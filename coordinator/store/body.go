@@ -18,12 +18,12 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// A long value is a file, and the database holds its size and hash. The file is written and synced, and so is its name,
-// before the transaction that names it; it is removed after the transaction that no longer does. A crash
-// between the two leaves a file that nothing names, which is removed when the store is opened.
+// A long value is a file, and the database holds its size and hash. The file and its name are written and synced
+// before the transaction that names the file. The file is removed after the transaction that drops the name. A
+// crash in between leaves a file without a name in the database, which Open removes.
 //
-// Format 3 and older kept long values in the database, in parts: each under the value's key and the part's offset,
-// and the first under the key alone. They are read and removed here, and never written.
+// Formats 2 and 3 kept long values in the database, in parts: each under the value's key and the part's offset,
+// and the first under the key alone. This program reads and removes them, but never writes them.
 
 const (
 	folderName  = "bodies"
@@ -32,7 +32,7 @@ const (
 	partOfNew = "new-"
 )
 
-// A Value is bytes for a transaction to keep.
+// A Value is a value that a transaction can keep.
 type Value struct {
 	Size  int64
 	Hash  Hash   // SHA-256
@@ -45,7 +45,7 @@ func (v *Value) Long() bool { return v.Bytes == nil }
 // IsLong reports whether a value of a size is kept in a file.
 func (s *Store) IsLong(size int64) bool { return size > s.long }
 
-// Prepare makes a value of what write writes, in a file if that is long.
+// Prepare makes a value of the bytes that write writes, in a file if they are long.
 func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error) {
 	w := s.NewWriter(study)
 	if err := write(w); err != nil {
@@ -55,7 +55,7 @@ func (s *Store) Prepare(study Hash, write func(io.Writer) error) (*Value, error)
 	return w.Finish()
 }
 
-// A Writer takes a value that comes in pieces. It must be finished or discarded.
+// A Writer makes a value from pieces. It must be finished or discarded.
 type Writer struct {
 	store *Store
 	dir   string
@@ -88,7 +88,7 @@ func (w *Writer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// begin makes the file of a value that turned out to be long.
+// begin makes a file once the value is long.
 func (w *Writer) begin() error {
 	if err := w.store.makeFolder(w.dir); err != nil {
 		return err
@@ -114,17 +114,17 @@ func (w *Writer) Finish() (*Value, error) {
 	f := w.file
 	w.file = nil
 	if err := w.store.layer.Finish(f, w.path, filepath.Join(w.dir, v.name())); err != nil {
-		_ = w.store.layer.Remove(w.path) // it may be renamed, or gone
+		_ = w.store.layer.Remove(w.path) // it may have been renamed or removed
 		return nil, err
 	}
 	return v, nil
 }
 
-// Discard forgets the value. It does nothing after Finish.
+// Discard deletes the value. It does nothing after Finish.
 func (w *Writer) Discard() {
 	if w.file != nil {
 		_ = w.file.Close()
-		_ = w.store.layer.Remove(w.path) // else when the store is opened again
+		_ = w.store.layer.Remove(w.path) // if this fails, Open removes the file
 		w.file = nil
 	}
 }
@@ -136,7 +136,8 @@ func (s *Store) folder(study Hash) string {
 	return filepath.Join(s.dir, folderName, hex.EncodeToString(study[:]))
 }
 
-// makeFolder makes a directory whose name is durable. One that is there may be of a process that could not sync it.
+// makeFolder makes a directory and syncs its name, also if the directory exists: an earlier process may have
+// failed to sync it.
 func (s *Store) makeFolder(dir string) error {
 	if _, durable := s.folders.Load(dir); durable {
 		return nil
@@ -151,7 +152,7 @@ func (s *Store) makeFolder(dir string) error {
 	return err
 }
 
-// Discard removes the file of a value that no transaction has named, or that one no longer names.
+// Discard removes the file of a value that the database does not name.
 func (s *Store) Discard(study Hash, v *Value) error {
 	if v == nil || !v.Long() {
 		return nil
@@ -179,7 +180,7 @@ func (s *Store) Discard(study Hash, v *Value) error {
 
 var errNamed = errors.New("another value has the same bytes")
 
-// sweep checks that every file that the database names is there, and removes all others.
+// sweep checks that every file that the database names exists, and removes all others.
 func (s *Store) sweep() error {
 	wanted := map[string]bool{}
 	err := s.View(func(tx *Tx) error {
@@ -217,14 +218,14 @@ func (s *Store) sweep() error {
 	})
 }
 
-// checkBody checks that a file is there, without reading it.
+// checkBody checks that a file exists and has the right size, without reading it.
 func checkBody(path string, v *Value) error {
 	if err := checkFile(path); err != nil {
 		return err
 	}
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() != v.Size {
-		return fmt.Errorf("%w: file %s is missing, or has another size than %d bytes", ErrDamaged, path, v.Size)
+		return fmt.Errorf("%w: file %s is missing or does not have %d bytes", ErrDamaged, path, v.Size)
 	}
 	return err
 }
@@ -233,10 +234,10 @@ func checkBody(path string, v *Value) error {
 
 func fileKey(part string, key []byte) []byte { return append(append([]byte(part), 0), key...) }
 
-// file returns the value of a key that is in a file; nil if it is not.
+// file returns the value of a key if it is a file; nil otherwise.
 func (s Study) file(part string, key []byte) *Value {
 	bucket := s.part(files)
-	if bucket == nil { // of a study that an earlier version began
+	if bucket == nil { // an earlier version began the study
 		return nil
 	}
 	return readFile(bucket.Get(fileKey(part, key)))
@@ -264,7 +265,7 @@ func (s Study) named(f func(key []byte, v *Value) error) error {
 	})
 }
 
-// put keeps a value in the place of the one before.
+// put keeps a value under a key. It replaces an earlier value.
 func (s Study) put(part string, key []byte, v *Value) error {
 	if err := s.drop(part, key); err != nil {
 		return err
@@ -282,14 +283,15 @@ func (s Study) put(part string, key []byte, v *Value) error {
 	return bucket.Put(fileKey(part, key), append(number(uint64(v.Size)), v.Hash[:]...))
 }
 
-// drop removes a value, wherever it is.
+// drop removes a value from the database or its file.
 func (s Study) drop(part string, key []byte) error {
 	bucket := s.part(part)
 	err := errors.Join(bucket.Delete(key), dropParts(bucket, key))
 	return errors.Join(err, s.dropFiles(fileKey(part, key), true))
 }
 
-// dropFiles removes the names of files whose keys begin with a prefix, or are it. The files go after the transaction.
+// dropFiles removes the names of the files whose keys begin with prefix or, if exact, equal it. The files are removed
+// after the transaction.
 func (s Study) dropFiles(prefix []byte, exact bool) error {
 	bucket := s.part(files)
 	if bucket == nil {
@@ -307,7 +309,7 @@ func (s Study) dropFiles(prefix []byte, exact bool) error {
 	return nil
 }
 
-// A droppedFile is one that a transaction no longer names.
+// A droppedFile is a file whose name a transaction dropped.
 type droppedFile struct {
 	study Hash
 	value *Value
@@ -339,12 +341,12 @@ func (s Study) whole(part string, key []byte) ([]byte, error) {
 		return nil, err
 	}
 	if v := s.file(part, key); v != nil && sha256.Sum256(b) != v.Hash {
-		return nil, fmt.Errorf("%w: file %s has other bytes than were written to it", ErrDamaged, filepath.Join(s.dir, v.name()))
+		return nil, fmt.Errorf("%w: file %s was changed after it was written", ErrDamaged, filepath.Join(s.dir, v.name()))
 	}
 	return b, nil
 }
 
-// length returns how long a value is, and false if there is none.
+// length returns the length of a value in bytes, and false if there is none.
 func (s Study) length(part string, key []byte) (size int64, ok bool) {
 	if v := s.file(part, key); v != nil {
 		return v.Size, true
@@ -365,7 +367,7 @@ func (s Study) length(part string, key []byte) (size int64, ok bool) {
 
 func beyond(key, _ []byte) bool { return key != nil }
 
-// read fills b with a value from an offset on.
+// read fills b with a value from an offset.
 func (s Study) read(part string, key, b []byte, from int64) error {
 	if v := s.file(part, key); v != nil {
 		return readBody(filepath.Join(s.dir, v.name()), b, from)
@@ -379,7 +381,7 @@ func (s Study) read(part string, key, b []byte, from int64) error {
 			value = bucket.Get(partKey(key, at))
 		}
 		if from-at >= int64(len(value)) {
-			return fmt.Errorf("%w: a value of %s is shorter than it was", ErrDamaged, part)
+			return fmt.Errorf("%w: a value of %s is too short", ErrDamaged, part)
 		}
 		n := copy(b, value[from-at:])
 		b, from = b[n:], from+int64(n)
@@ -387,12 +389,12 @@ func (s Study) read(part string, key, b []byte, from int64) error {
 	return nil
 }
 
-// ReadFile fills b with a value in a file from an offset on, whether a transaction names it or not yet.
+// ReadFile fills b with a value in a file from an offset. It works before a transaction names the file.
 func (s *Store) ReadFile(study Hash, v *Value, b []byte, from int64) error {
 	return readBody(filepath.Join(s.folder(study), v.name()), b, from)
 }
 
-// readBody fills b with the bytes of a file from an offset on.
+// readBody fills b with the bytes of a file from an offset.
 func readBody(path string, b []byte, from int64) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -401,10 +403,10 @@ func readBody(path string, b []byte, from int64) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
+	defer f.Close() //nolint:errcheck // read only
 	if n, err := f.ReadAt(b, from); n < len(b) {
 		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("%w: file %s is shorter than it was", ErrDamaged, path)
+			return fmt.Errorf("%w: file %s is too short", ErrDamaged, path)
 		}
 		return err
 	}

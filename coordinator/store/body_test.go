@@ -39,9 +39,9 @@ func stateOf(t *testing.T, st Study) []byte {
 	return b
 }
 
-// Bodies and states of every length are read as they were written. A state replaces the one before, and its file.
-// Nothing of a value is there before the transaction that names it, and what one that never came has left
-// is removed at the next start.
+// Bodies and states of every length are read as they were written. A new state replaces the previous one and its
+// file. A value is visible only after the transaction that names it. If that transaction never runs, the value's
+// file is removed at the next start.
 func TestLongValues(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	s := open(t, dir, Options{})
@@ -58,7 +58,7 @@ func TestLongValues(t *testing.T) {
 	named := 0
 	for i, size := range sizes {
 		n, v := uint64(i+1), value(size)
-		check(t, second(s.Prepare(hash, write(value(size+longValue))))) // whose transaction never comes
+		check(t, second(s.Prepare(hash, write(value(size+longValue))))) // its transaction never runs
 		body, err := s.Prepare(hash, write(v))
 		check(t, err)
 		state, err := s.Prepare(hash, write(append([]byte("state "), v...)))
@@ -68,7 +68,7 @@ func TestLongValues(t *testing.T) {
 		}
 		in(t, s, func(st Study) error {
 			if e, b, err := st.Item(n); err != nil || e != nil || b != nil || !bytes.Equal(stateOf(t, st), before) {
-				t.Errorf("%d bytes are there before they are put, %v", len(b), err)
+				t.Errorf("%d bytes are visible before they are put, %v", len(b), err)
 			}
 			check(t, st.Append(n, []byte("e"), body, 0))
 			return st.PutState(state)
@@ -79,7 +79,7 @@ func TestLongValues(t *testing.T) {
 		}
 		in(t, s, func(st Study) error {
 			if got := stateOf(t, st); !bytes.Equal(got, before) {
-				t.Errorf("a state of %d bytes is one of %d", size, len(got))
+				t.Errorf("a state of %d bytes was read as %d bytes", size, len(got))
 			}
 			for n, w := range want {
 				if _, b, err := st.Item(uint64(n + 1)); err != nil || b == nil || !bytes.Equal(b, w) {
@@ -93,21 +93,21 @@ func TestLongValues(t *testing.T) {
 		piece := make([]byte, 2*pieceValue)
 		check(t, st.ReadBody(6, piece, longValue-5))
 		if !bytes.Equal(piece, want[5][longValue-5:][:len(piece)]) || st.ReadBody(6, piece, int64(sizes[5]-len(piece)+1)) == nil {
-			t.Error("a part of a body is not what it was, or beyond its end")
+			t.Error("a part of a body was read wrongly, or beyond the end")
 		}
 		return nil
 	})
 	if got := len(filesOf(t, s)); got <= named+1 {
-		t.Errorf("%d files: nothing is left over", got)
+		t.Errorf("%d files: the unnamed files were removed before the restart", got)
 	}
 	check(t, s.Close())
 	s = open(t, dir, Options{})
-	if got := len(filesOf(t, s)); got != named+1 { // and the state
-		t.Errorf("%d files after a new start, %d are named", got, named+1)
+	if got := len(filesOf(t, s)); got != named+1 { // 1 for the state
+		t.Errorf("%d files after a restart, want the %d that are named", got, named+1)
 	}
 }
 
-// A file is removed after the transaction that no longer names it, unless another value has the same bytes.
+// A file is removed after the transaction that drops its name, unless another value has the same bytes.
 func TestFilesAreRemoved(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{Long: 10})
 	create(t, s)
@@ -122,10 +122,10 @@ func TestFilesAreRemoved(t *testing.T) {
 	for _, c := range []struct {
 		ask  uint64
 		left int
-	}{{0, 2}, {1, 2}, {3, 1}} { // the first and the second answer are one file
+	}{{0, 2}, {1, 2}, {3, 1}} { // the first and the second answer share a file
 		in(t, s, func(st Study) error { return st.CloseAsk(c.ask) })
 		if got := len(filesOf(t, s)); got != c.left {
-			t.Errorf("question %d is closed: %d files, want %d", c.ask, got, c.left)
+			t.Errorf("plan %d is closed: %d files, want %d", c.ask, got, c.left)
 		}
 	}
 	in(t, s, func(st Study) error {
@@ -140,7 +140,7 @@ func TestFilesAreRemoved(t *testing.T) {
 	}
 }
 
-// A file that is missing, cut or changed is damage: found at the start, or when it is read.
+// A file that is missing, cut or changed is reported as damage when the store is opened or the file is read.
 //
 //abuse:case A15 a long body that is missing, cut or changed is refused
 func TestDamagedFiles(t *testing.T) {
@@ -269,8 +269,8 @@ func (f *brokenFile) Sync() error {
 	return f.NewFile.Sync()
 }
 
-// The first transaction that names a file makes the store one that earlier programs refuse.
-func TestLongValuesAreOfALaterFormat(t *testing.T) {
+// The first transaction that names a file raises the format, so that earlier programs refuse the store.
+func TestLongValuesRaiseFormat(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
 	create(t, s)
 	for i, c := range []struct {
@@ -289,7 +289,7 @@ func TestLongValuesAreOfALaterFormat(t *testing.T) {
 	}
 }
 
-// Values that programs before format 4 wrote are read, and a state of one gives way to the next.
+// Values that programs before format 4 wrote are read, and a new state replaces a state of theirs.
 func TestLongValuesOfEarlierFormats(t *testing.T) {
 	for _, format := range []string{formatLong, formatSlots} {
 		s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
@@ -297,7 +297,7 @@ func TestLongValuesOfEarlierFormats(t *testing.T) {
 		old := bytes.Repeat([]byte("0123456789"), longValue/3)
 		in(t, s, func(st Study) error {
 			check(t, st.atLeast(format))
-			check(t, st.bucket.DeleteBucket([]byte(files))) // which they did not have
+			check(t, st.bucket.DeleteBucket([]byte(files))) // earlier formats do not have this bucket
 			check(t, st.part(envelopes).Put(number(1), []byte("e")))
 			slot := stateNow
 			if format == formatSlots {
@@ -317,7 +317,7 @@ func TestLongValuesOfEarlierFormats(t *testing.T) {
 		check(t, err)
 		in(t, s, func(st Study) error {
 			if _, b, err := st.Item(1); err != nil || !bytes.Equal(b, old) || !bytes.Equal(stateOf(t, st), old) {
-				t.Errorf("an entry of %d bytes and a state of %d, both have %d, %v", len(b), len(stateOf(t, st)), len(old), err)
+				t.Errorf("an entry of %d bytes and a state of %d, want %d, %v", len(b), len(stateOf(t, st)), len(old), err)
 			}
 			piece := make([]byte, 10)
 			if err := st.ReadBody(1, piece, 3*pieceValue-5); err != nil || !bytes.Equal(piece, old[3*pieceValue-5:][:10]) {
@@ -327,9 +327,9 @@ func TestLongValuesOfEarlierFormats(t *testing.T) {
 		})
 		in(t, s, func(st Study) error {
 			if !bytes.Equal(stateOf(t, st), old[1:]) || st.part(state).Stats().KeyN != 0 {
-				t.Error("the next state is not in the place of the old one")
+				t.Error("the next state did not replace the old one")
 			}
-			check(t, st.part(bodies).Delete(partKey(number(1), pieceValue))) // a part in the middle is gone
+			check(t, st.part(bodies).Delete(partKey(number(1), pieceValue))) // remove a part in the middle
 			if _, b, err := st.Item(1); !errors.Is(err, ErrDamaged) {
 				t.Errorf("%d bytes of an entry with a missing part, %v", len(b), err)
 			}
@@ -340,7 +340,7 @@ func TestLongValuesOfEarlierFormats(t *testing.T) {
 
 func write(b []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
-		for len(b) > 0 { // in pieces of a size that does not go with that of parts
+		for len(b) > 0 { // in pieces of a size that does not divide that of parts
 			n := min(len(b), 10_007)
 			if _, err := w.Write(b[:n]); err != nil {
 				return err
@@ -353,7 +353,7 @@ func write(b []byte) func(io.Writer) error {
 
 func second(_ *Value, err error) error { return err }
 
-// short returns a value that is in the database.
+// short returns a value in the database.
 func short(b []byte) *Value {
 	return &Value{Size: int64(len(b)), Hash: sha256.Sum256(b), Bytes: append([]byte{}, b...)}
 }

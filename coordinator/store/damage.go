@@ -7,10 +7,10 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// errUnreadable is damage that bbolt runs into after the file was opened.
+// errUnreadable is returned for damage that bbolt finds after the file was opened.
 var errUnreadable = fmt.Errorf("%w: it cannot be read", ErrDamaged)
 
-// readable runs f, which reads or writes the file, and returns errUnreadable where bbolt cannot go on.
+// readable runs f, which reads or writes the file, and returns errUnreadable if bbolt cannot continue.
 func readable(f func() error) error {
 	err := durable.Guard(f)
 	if errors.Is(err, durable.ErrDamaged) && !errors.Is(err, ErrDamaged) {
@@ -19,8 +19,8 @@ func readable(f func() error) error {
 	return err
 }
 
-// readable is [readable] for an open store, which is not used any more after such an error: bbolt stopped half
-// way and may hold its locks.
+// readable is like the function readable. After an error the store is not used any more: bbolt stopped in the
+// middle of its work and may hold its locks.
 func (s *Store) readable(f func() error) error {
 	err := readable(f)
 	if errors.Is(err, errUnreadable) {

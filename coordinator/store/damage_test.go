@@ -22,7 +22,7 @@ func writeNote(tx *Tx) error {
 	return st.PutNote("x", 1)
 }
 
-// small is a store with one study, and its file.
+// small makes a store with one study, and returns its file.
 func small(t testing.TB) (dir string, good []byte) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "state")
@@ -35,11 +35,11 @@ func small(t testing.TB) (dir string, good []byte) {
 	return dir, good
 }
 
-// A file of which any byte in the head of a page was changed, or that was cut, is refused as damaged before anything is done with it,
-// or the byte is of no page in use: then all is there.
+// If a byte in the head of a page is changed, or the file is cut, Open refuses the file as damaged. If the changed
+// byte belongs to no page in use, the store still has all its contents.
 //
 //abuse:case A15 a coordinator's file with a damaged page is refused
-func TestADamagedPageIsRefused(t *testing.T) {
+func TestDamagedPageIsRefused(t *testing.T) {
 	dir, good := small(t)
 	refused := 0
 	try := func(what string, changed []byte) {
@@ -69,13 +69,13 @@ func TestADamagedPageIsRefused(t *testing.T) {
 	}
 }
 
-// A page that is damaged while the file is open is said, by whatever reads or writes, and the store can be closed; a file that is cut
-// too. A panic of the program itself goes on.
-func TestWhatCannotBeReadIsDamaged(t *testing.T) {
+// If a page is damaged, or the file is cut, while the store is open, every transaction returns ErrDamaged, and the
+// store can be closed. A panic that the program itself causes is not caught.
+func TestDamageWhileOpenIsReported(t *testing.T) {
 	dir, good := small(t)
 	said := 0
 	try := func(what string, damage func(path string) error) {
-		check(t, os.Remove(Path(dir))) // one that could not be read may be open still
+		check(t, os.Remove(Path(dir))) // a file that could not be read may still be open
 		check(t, os.WriteFile(Path(dir), good, 0o600))
 		s, err := Open(dir, Options{})
 		check(t, err)
@@ -90,7 +90,7 @@ func TestWhatCannotBeReadIsDamaged(t *testing.T) {
 		}
 	}
 	for at := 0; at < len(good); at += pageSize {
-		for _, field := range []int{0, 8, 10} { // its number, kind and count: not how many more pages are its own, which bbolt believes
+		for _, field := range []int{0, 8, 10} { // number, kind and count, but not the number of overflow pages, which bbolt trusts
 			try("a page's head", func(path string) error {
 				f, err := os.OpenFile(path, os.O_RDWR, 0)
 				check(t, err)
@@ -110,7 +110,7 @@ func TestWhatCannotBeReadIsDamaged(t *testing.T) {
 	check(t, err)
 	defer func() {
 		if r := recover(); r != "of the program" {
-			t.Errorf("a panic of the program is %v", r)
+			t.Errorf("a panic of the program became %v", r)
 		}
 		check(t, s.View(readAll))
 		check(t, s.Update(writeNote))

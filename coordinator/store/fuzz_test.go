@@ -9,8 +9,7 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// A file with bytes that somebody changed is read as far as it can be, or refused: the
-// program does not fall over it.
+// A file with changed bytes is read as far as possible or refused. It never makes the program crash.
 //
 //abuse:case A15 a damaged coordinator's file is read or refused, without a crash
 func FuzzFile(f *testing.F) {
@@ -31,9 +30,9 @@ func FuzzFile(f *testing.F) {
 	f.Add(uint32(16), []byte{0xff})
 	f.Add(uint32(pageSize*2+8), []byte{0xff, 0xff, 0xff, 0xff})
 	f.Add(uint32(len(good)), []byte("more"))
-	f.Add(uint32(65614), []byte("0")) // an element of a page: bbolt asked for 4 GB
+	f.Add(uint32(65614), []byte("0")) // an element of a page: bbolt allocated 4 GB for it
 	for page := range uint32(len(good) / pageSize) {
-		for _, field := range []uint32{0, 8, 10, 12, 15, 16, 23, 24, 27, 28, 31} { // of its head, and of the first that it lists
+		for _, field := range []uint32{0, 8, 10, 12, 15, 16, 23, 24, 27, 28, 31} { // of the page's head and first elements
 			f.Add(page*pageSize+field, []byte{0x7f})
 		}
 	}
@@ -52,7 +51,7 @@ func FuzzFile(f *testing.F) {
 		}
 		changed := append([]byte(nil), good...)
 		copy(changed[min(int(at), len(changed)):], patch)
-		check(t, os.Remove(path)) // one that could not be read may be open still
+		check(t, os.Remove(path)) // a file that could not be read may still be open
 		check(t, os.WriteFile(path, changed, 0o600))
 		memory.Beside(t, fixed, len(changed), read)
 	})

@@ -7,16 +7,16 @@ import (
 	"fmt"
 )
 
-// errPieces says that the pieces of an answer do not fit together.
+// errPieces is returned if pieces of an answer are missing.
 var errPieces = fmt.Errorf("%w: pieces of an answer are missing", ErrDamaged)
 
-// A ReleaseKey names an answer: the question and who answers it.
+// A ReleaseKey identifies an answer by its plan and client.
 type ReleaseKey struct {
 	Ask    uint64
 	Client string
 }
 
-// bytes sorts by question, then client; no key is the beginning of another.
+// bytes returns an encoding that sorts by plan, then client. No key is a prefix of another.
 func (k ReleaseKey) bytes() []byte { return append(append(number(k.Ask), k.Client...), 0) }
 
 func readKey(b []byte) (ReleaseKey, error) {
@@ -33,13 +33,13 @@ func readNumber(b []byte) uint64 {
 	return binary.BigEndian.Uint64(b)
 }
 
-// PutOffer keeps the envelope of an answer whose body is on its way.
+// PutOffer keeps the envelope of an answer whose body has not arrived completely.
 func (s Study) PutOffer(k ReleaseKey, envelope []byte) error {
 	return s.part(offers).Put(k.bytes(), envelope)
 }
 
-// pieceValue is the longest value of the pieces: a page of bbolt has two at least, and is written again as a
-// whole for the next one.
+// pieceValue is the largest value in which pieces are stored. A page of bbolt holds at least two values, and a
+// new value rewrites the whole page.
 const pieceValue = 32 << 10
 
 // PutPiece keeps a piece of the body of an answer.
@@ -63,7 +63,8 @@ func (s Study) PutBody(k ReleaseKey, v *Value) error {
 	return s.PutPiece(k, 0, v.Bytes)
 }
 
-// ReadAnswer fills b with the body of an answer from an offset on, as far as it has come.
+// ReadAnswer fills b with the body of an answer from an offset. It returns an error if
+// some of these bytes have not arrived.
 func (s Study) ReadAnswer(k ReleaseKey, b []byte, from int64) error {
 	prefix := k.bytes()
 	if s.file(pieces, prefix) != nil {
@@ -72,7 +73,7 @@ func (s Study) ReadAnswer(k ReleaseKey, b []byte, from int64) error {
 	key := func(offset int64) []byte { return append(bytes.Clone(prefix), number(uint64(offset))...) }
 	c := s.part(pieces).Cursor()
 	at, piece := c.Seek(key(from))
-	if !bytes.Equal(at, key(from)) { // within the piece before
+	if !bytes.Equal(at, key(from)) { // the offset is within the previous piece
 		if at == nil {
 			at, piece = c.Last()
 		} else {
@@ -93,7 +94,7 @@ func (s Study) ReadAnswer(k ReleaseKey, b []byte, from int64) error {
 	return nil
 }
 
-// Have returns how many bytes of an answer's body have come.
+// Have returns how many bytes of an answer's body have arrived.
 func (s Study) Have(k ReleaseKey) (size int64) {
 	prefix := k.bytes()
 	if v := s.file(pieces, prefix); v != nil {
@@ -106,8 +107,7 @@ func (s Study) Have(k ReleaseKey) (size int64) {
 	return size
 }
 
-// Take keeps the envelope of an answer that was taken for good. Its pieces stay until the
-// question is closed.
+// Take keeps the envelope of an accepted answer. Its pieces stay until the plan is closed.
 func (s Study) Take(k ReleaseKey, envelope []byte) error {
 	if err := s.part(offers).Delete(k.bytes()); err != nil {
 		return err
@@ -115,14 +115,14 @@ func (s Study) Take(k ReleaseKey, envelope []byte) error {
 	return s.part(releases).Put(k.bytes(), envelope)
 }
 
-// Release returns the envelope of an answer that was taken; nil if there is none.
+// Release returns the envelope of an accepted answer; nil if there is none.
 func (s Study) Release(k ReleaseKey) []byte { return s.part(releases).Get(k.bytes()) }
 
-// DropBody forgets the body of one answer.
+// DropBody deletes the body of one answer.
 func (s Study) DropBody(k ReleaseKey) error { return s.dropPrefix(pieces, k.bytes()) }
 
-// CloseAsk forgets the bodies of all answers to a question, and the answers that never
-// came whole. The envelopes of those that were taken stay.
+// CloseAsk deletes the bodies of all answers to a plan, and the offers of incomplete answers. The envelopes of
+// accepted answers stay.
 func (s Study) CloseAsk(ask uint64) error {
 	return errors.Join(s.dropPrefix(pieces, number(ask)), s.dropPrefix(offers, number(ask)))
 }
@@ -137,13 +137,12 @@ func (s Study) dropPrefix(part string, prefix []byte) error {
 	return s.dropFiles(fileKey(part, prefix), false)
 }
 
-// Releases hands the envelope of each answer that was taken to f, from a question on, in
-// order of question, then client.
+// Releases calls f with the envelope of each accepted answer, beginning at a plan, in order of plan, then client.
 func (s Study) Releases(from uint64, f func(k ReleaseKey, envelope []byte) error) error {
 	return s.each(releases, from, f)
 }
 
-// Offers does the same with those that are on their way.
+// Offers does the same for answers whose bodies have not arrived completely.
 func (s Study) Offers(f func(k ReleaseKey, envelope []byte) error) error {
 	return s.each(offers, 0, f)
 }
@@ -162,8 +161,8 @@ func (s Study) each(part string, from uint64, f func(k ReleaseKey, envelope []by
 	return nil
 }
 
-// PutEvidence keeps an envelope that contradicts what a client said before: the first of
-// each question, so that nobody fills the disk. It reports whether this was the first.
+// PutEvidence keeps an envelope that contradicts an earlier answer of the client. It keeps only the first for
+// each plan and client, so that a client cannot fill the disk, and reports whether this was the first.
 func (s Study) PutEvidence(k ReleaseKey, envelope []byte) (first bool, err error) {
 	b := s.part(evidence)
 	if b.Get(k.bytes()) != nil {
@@ -172,7 +171,7 @@ func (s Study) PutEvidence(k ReleaseKey, envelope []byte) (first bool, err error
 	return true, b.Put(k.bytes(), envelope)
 }
 
-// Evidence hands each contradicting envelope to f.
+// Evidence calls f with each contradicting envelope.
 func (s Study) Evidence(f func(k ReleaseKey, envelope []byte) error) error {
 	return s.each(evidence, 0, f)
 }

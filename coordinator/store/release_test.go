@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// However it came, a body is read from anywhere, and not beyond what has come, nor over a hole.
+// A body can be read from any offset, whatever its pieces were. Reading beyond the received bytes or over a
+// hole is an error.
 func TestReadAnswer(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
 	create(t, s)
@@ -18,7 +19,7 @@ func TestReadAnswer(t *testing.T) {
 		var body []byte
 		in(t, s, func(st Study) error {
 			if err := st.ReadAnswer(b, make([]byte, 1), 0); !errors.Is(err, errPieces) {
-				t.Errorf("nothing has come: %v", err)
+				t.Errorf("reading before any piece arrived: %v", err)
 			}
 			for _, other := range []ReleaseKey{a, c} {
 				check(t, st.PutPiece(other, 0, []byte("of another")))
@@ -35,7 +36,7 @@ func TestReadAnswer(t *testing.T) {
 		got := make([]byte, random.IntN(len(body)-from+1))
 		in(t, s, func(st Study) error {
 			if err := st.ReadAnswer(b, got, int64(from)); err != nil || !bytes.Equal(got, body[from:from+len(got)]) {
-				t.Errorf("%d bytes from %d on of %d: %v", len(got), from, len(body), err)
+				t.Errorf("%d bytes from offset %d of %d: %v", len(got), from, len(body), err)
 			}
 			if err := st.ReadAnswer(b, make([]byte, len(body)-from+1), int64(from)); !errors.Is(err, errPieces) {
 				t.Errorf("beyond the end: %v", err)

@@ -18,23 +18,23 @@ import (
 
 const (
 	fileName    = "coordinator.db"
-	pageSize    = 16 << 10 // of new files: bbolt remembers every page that it takes, as long as the file is open
+	pageSize    = 16 << 10 // of new files: bbolt keeps a record of every page that it takes while the file is open
 	defaultWait = time.Second
-	// The versions of all that is in the file: a program that does not know one leaves the file alone.
+	// Format versions of the file. A program refuses a file with a version that it does not know.
 	formatFirst = "1"
-	formatLong  = "2" // there are values in parts
-	formatSlots = "3" // and a state in parts is where it says
+	formatLong  = "2" // long values are in parts
+	formatSlots = "3" // long values are in parts, and a slot names the parts of the state
 	formatFiles = "4" // long values are files
 )
 
-// ErrHeld says that another program has the state directory.
+// ErrHeld is returned if another program has locked the state directory.
 var ErrHeld = errors.New("another coordinator holds the state: only one can serve from a state directory")
 
-// ErrFormat says that the file was written by another version of this program.
-var ErrFormat = errors.New("the state is of a format that this program does not know: use the version that wrote it, or a later one")
+// ErrFormat is returned if the file was written by another version of this program.
+var ErrFormat = errors.New("the state has a format that this program does not know: use the version that wrote it, or a later one")
 
-// ErrDamaged says that the state does not fit together.
-var ErrDamaged = errors.New("the state is damaged: put the whole state directory back as it was last")
+// ErrDamaged is returned if the state is inconsistent or cannot be read.
+var ErrDamaged = errors.New("the state is damaged: restore the whole state directory from its latest backup")
 
 // A Store is a state directory. Its methods may be called concurrently.
 type Store struct {
@@ -42,30 +42,30 @@ type Store struct {
 	db      *bbolt.DB
 	layer   durable.Layer
 	commit  func(commit func() error) error
-	long    int64        // a value with more bytes is a file
-	folders sync.Map     // of files, whose names are durable
-	files   atomic.Int64 // begun since the store was opened, all others are gone
+	long    int64        // values with more bytes are files
+	folders sync.Map     // directories of files whose names are durable
+	files   atomic.Int64 // files begun since the store was opened, which removes all unfinished ones
 
 	mu      sync.Mutex
-	lost    error // the file cannot be read, and is not used any more
-	unsound bool  // the file may show more than is on the disk: a commit failed, or one of an earlier process may have
+	lost    error // not nil after a read error: the file is not used any more
+	unsound bool  // the file may show changes that are not on the disk: a commit failed, here or in an earlier process
 }
 
-// Options change how a store works.
+// Options configure a store.
 type Options struct {
-	// Commit is called in the place of every commit, with a function that commits. Tests let
-	// commits fail with it. Default: commit.
+	// Commit replaces every commit. Its argument is a function that commits. Tests use it to make commits fail.
+	// Default: call the function.
 	Commit func(commit func() error) error
-	// Long is the most bytes of a value that is kept in the database and not in a file. Default 1 MiB.
+	// Long is the largest size in bytes of a value in the database. Larger values are files. Default 1 MiB.
 	Long int64
-	// Wait is how long to wait for another program to let go of the file. Default a second.
+	// Wait is how long to wait for another program to unlock the file. Default one second.
 	Wait time.Duration
 	// Layer lies between the store and its files.
 	Layer durable.Layer
 }
 
-// Open opens the store of a state directory, and makes both if they are not there, for
-// their owner alone.
+// Open opens the store of a state directory. It makes the directory and the store if they do not exist, with
+// access for their owner only.
 func Open(dir string, o Options) (*Store, error) {
 	if err := makeDirectory(dir); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func openFile(path string, o Options) (db *bbolt.DB, err error) {
 	return db, nil
 }
 
-// Path returns that of the file of a state directory.
+// Path returns the path of a state directory's database.
 func Path(dir string) string { return filepath.Join(dir, fileName) }
 
 // Exists reports whether a state directory has a store.
@@ -123,7 +123,7 @@ func Exists(dir string) bool {
 	return err == nil
 }
 
-// makeDirectory makes a directory and checks that it is its owner's alone.
+// makeDirectory makes a directory and checks that only its owner has access.
 func makeDirectory(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -141,7 +141,7 @@ func makeDirectory(dir string) error {
 	return syncDirectory(filepath.Dir(dir))
 }
 
-// checkFile refuses a file that may be somebody else's, or that others may read.
+// checkFile returns an error for a link or special file, and for a file that others may read.
 func checkFile(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -181,7 +181,7 @@ func (s *Store) prepare() error {
 
 var formatKey = []byte("format")
 
-// atLeast notes that there is something in the file that earlier versions do not know.
+// atLeast raises the format version of the file.
 func (s Study) atLeast(format string) error {
 	about := s.bucket.Tx().Bucket([]byte("about"))
 	if string(about.Get(formatKey)) >= format {
@@ -190,7 +190,7 @@ func (s Study) atLeast(format string) error {
 	return about.Put(formatKey, []byte(format))
 }
 
-// Close lets go of the file, unless that cannot be read: then the end of the process does.
+// Close closes the file. After a read error it does nothing, and the file is closed when the process ends.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,8 +200,8 @@ func (s *Store) Close() error {
 	return readable(s.db.Close)
 }
 
-// A Tx is a transaction. What it returns is good until it ends, unless it says that it is
-// a copy.
+// A Tx is a transaction. Values that its methods return are valid until it ends, unless they are documented as
+// copies.
 type Tx struct {
 	tx      *bbolt.Tx
 	store   *Store
@@ -209,8 +209,8 @@ type Tx struct {
 }
 
 // Update runs f in a transaction, which is on the disk when Update returns nil. If f returns an error,
-// nothing has changed. If the commit fails, the transaction may be there or
-// not, and the next one sees which.
+// nothing has changed. If the commit fails, the changes may or may not have been made; the next transaction
+// sees the result.
 func (s *Store) Update(f func(*Tx) error) error {
 	var dropped []droppedFile
 	err := s.inside(func() (err error) {
@@ -218,12 +218,12 @@ func (s *Store) Update(f func(*Tx) error) error {
 		return err
 	})
 	for _, d := range dropped {
-		_ = s.Discard(d.study, d.value) // else when the store is opened again
+		_ = s.Discard(d.study, d.value) // if this fails, Open removes the file
 	}
 	return err
 }
 
-// inside runs f, which is a transaction.
+// inside runs the transaction f.
 func (s *Store) inside(f func() error) error {
 	if err := s.sound(); err != nil {
 		return err
@@ -231,13 +231,13 @@ func (s *Store) inside(f func() error) error {
 	return s.readable(f)
 }
 
-// update returns the files that are no longer named.
+// update runs f in a transaction and returns the files that the database no longer names.
 func (s *Store) update(f func(*Tx) error) ([]droppedFile, error) {
 	tx, err := s.db.Begin(true)
 	if err != nil {
 		return nil, err
 	}
-	defer tx.Rollback() //nolint:errcheck // nothing after a commit
+	defer tx.Rollback() //nolint:errcheck // does nothing after a commit
 	t := &Tx{tx: tx, store: s}
 	if err := f(t); err != nil {
 		return nil, err
@@ -251,7 +251,7 @@ func (s *Store) update(f func(*Tx) error) ([]droppedFile, error) {
 	return t.dropped, nil
 }
 
-// sound makes sure that what the file shows is on the disk, and that bbolt can go on.
+// sound makes sure that the contents of the file are on the disk and that bbolt can continue.
 func (s *Store) sound() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,14 +266,14 @@ func (s *Store) sound() error {
 	return err
 }
 
-// View runs f in a transaction that changes nothing, and sees nothing that is not on the disk.
+// View runs f in a read-only transaction, which sees only data that is on the disk.
 func (s *Store) View(f func(*Tx) error) error {
 	return s.inside(func() error {
 		return s.db.View(func(tx *bbolt.Tx) error { return f(&Tx{tx: tx, store: s}) })
 	})
 }
 
-// Dump hands every value to f, with the path of its buckets and its key.
+// Dump calls f with every value and its path of buckets and key.
 func (tx *Tx) Dump(f func(path string, value []byte)) error {
 	return tx.tx.ForEach(func(name []byte, b *bbolt.Bucket) error { return dump(string(name), b, f) })
 }

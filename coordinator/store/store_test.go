@@ -48,7 +48,7 @@ func in(t testing.TB, s *Store, f func(st Study) error) {
 }
 
 //abuse:case P06 mode 0700 and 0600, one process at a time
-func TestTheStateIsItsOwnersAlone(t *testing.T) {
+func TestStateIsForItsOwner(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	open(t, dir, Options{})
 	for path, want := range map[string]os.FileMode{dir: 0o700, filepath.Join(dir, fileName): 0o600} {
@@ -83,8 +83,8 @@ func TestAnotherFormatIsRefused(t *testing.T) {
 	}
 }
 
-// What fails in a transaction, or in its commit, leaves nothing behind.
-func TestAllOrNothing(t *testing.T) {
+// A transaction that fails, or whose commit fails, changes nothing.
+func TestFailedTransactionChangesNothing(t *testing.T) {
 	var fail error
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{Commit: func(commit func() error) error {
 		if fail != nil {
@@ -113,16 +113,16 @@ func TestAllOrNothing(t *testing.T) {
 	in(t, s, func(st Study) error {
 		all, err := st.All(Approval)
 		if len(all) > 0 {
-			t.Errorf("%v is there", all)
+			t.Errorf("the store has %v after failed transactions", all)
 		}
 		return err
 	})
 	check(t, put(nil))
 }
 
-// After a commit that failed, which may have happened all the same, nothing is read before what
-// is there was written anew: a power failure could take it away.
-func TestNothingIsBelievedAfterACommitThatFailed(t *testing.T) {
+// A failed commit may have changed the file, and a power failure could undo the change. The file is therefore
+// written again before anything is read from it.
+func TestFileIsRewrittenAfterFailedCommit(t *testing.T) {
 	refused, full := errors.New("the sync failed"), errors.New("no space left on device")
 	var fails bool
 	var anew int
@@ -144,7 +144,7 @@ func TestNothingIsBelievedAfterACommitThatFailed(t *testing.T) {
 	})
 	create(t, s)
 	if anew != 1 {
-		t.Fatalf("written anew %d times at the start", anew)
+		t.Fatalf("the file was written again %d times at the start, want 1", anew)
 	}
 	fails = true
 	put := func(tx *Tx) error {
@@ -158,29 +158,29 @@ func TestNothingIsBelievedAfterACommitThatFailed(t *testing.T) {
 	nothing := func(*Tx) error { return errors.New("this was run") }
 	for _, transaction := range []func(func(*Tx) error) error{s.View, s.Update} {
 		if err := transaction(nothing); !errors.Is(err, full) {
-			t.Errorf("before it was written anew: %v", err)
+			t.Errorf("a transaction before the file was written again: %v", err)
 		}
 	}
 	fails = false
 	in(t, s, func(st Study) error {
 		all, err := st.All(Approval)
 		if string(all["north"]) != "yes" {
-			t.Errorf("what happened is %v", all)
+			t.Errorf("the store has %v", all)
 		}
 		return err
 	})
 	if anew != 2 {
-		t.Errorf("written anew %d times", anew)
+		t.Errorf("the file was written again %d times, want 2", anew)
 	}
 }
 
-// bodyOf is all that has come of an answer's body.
+// bodyOf returns the bytes of an answer's body that have arrived.
 func bodyOf(st Study, k ReleaseKey) ([]byte, error) {
 	b := make([]byte, st.Have(k))
 	return b, st.ReadAnswer(k, b, 0)
 }
 
-// Pieces make a body, and go with their question; envelopes that were taken stay.
+// Pieces form a body and are deleted when their plan is closed. Envelopes of accepted answers stay.
 func TestReleases(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "state"), Options{})
 	create(t, s)
@@ -246,7 +246,7 @@ func TestTranscripts(t *testing.T) {
 	create(t, s)
 	in(t, s, func(st Study) error {
 		if st.Items() != 0 || st.PlanOf(1) != 0 || len(stateOf(t, st)) > 0 {
-			t.Error("something is there before anything was written")
+			t.Error("a new study has entries")
 		}
 		check(t, st.Append(1, []byte("e1"), short([]byte("b1")), 0))
 		check(t, st.Append(2, []byte("e2"), short(nil), 7))
@@ -265,10 +265,10 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// What is a link, or open to others, may be somebody else's: it is not opened, and nothing
-// is made where a link leads.
+// Open refuses a directory or file that is a link or open to others, because another user may control it. It
+// creates nothing at the target of a link.
 //
-//abuse:case P06 linked or open to others: refused, and nothing is written behind a link
+//abuse:case P06 linked or open to others: refused, and nothing is written at the target of a link
 func TestLinksAndOpenFilesAreRefused(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "target")
 	for name, spoil := range map[string]func(dir string) error{
@@ -296,7 +296,7 @@ func TestLinksAndOpenFilesAreRefused(t *testing.T) {
 			check(t, s.Close())
 		}
 		if _, err := os.Lstat(filepath.Join(dir, "made")); err == nil {
-			t.Errorf("%s: a file was made behind it", name)
+			t.Errorf("%s: a file was made at its target", name)
 		}
 	}
 }

@@ -22,12 +22,12 @@ const (
 	last      = "last"      // envelope of a client's last message with its ledger head, by name
 	envelopes = "envelopes" // of the transcript, by number
 	bodies    = "bodies"    // of the transcript, by number
-	asks      = "asks"      // the entry of a question's plan, by question
-	state     = "state"     // of the phases
-	offers    = "offers"    // envelopes of answers on their way, by question and name
-	releases  = "releases"  // envelopes of answers taken, by question and name
-	pieces    = "pieces"    // of the bodies of answers, by question, name and offset
-	evidence  = "evidence"  // contradicting envelopes, by question and name
+	asks      = "asks"      // number of the entry of a plan, by plan
+	state     = "state"     // state of the phases
+	offers    = "offers"    // envelopes of incomplete answers, by plan and name
+	releases  = "releases"  // envelopes of accepted answers, by plan and name
+	pieces    = "pieces"    // pieces of the bodies of answers, by plan, name and offset
+	evidence  = "evidence"  // contradicting envelopes, by plan and name
 	files     = "files"     // values that are files, by part and key
 )
 
@@ -39,7 +39,7 @@ var parts = []string{
 // A Part is a part of a study that has one value for each client.
 type Part string
 
-// The parts with bytes for each client.
+// The parts, each with one value of bytes for each client.
 const (
 	Entry       Part = entries
 	Certificate Part = certs
@@ -54,11 +54,11 @@ type Hash = [32]byte
 // Fixed holds the properties of a study that never change.
 type Fixed struct {
 	Document    []byte
-	Name        string   // of the coordinator in it
-	Addresses   []string // where clients call
+	Name        string   // the coordinator's name in the study
+	Addresses   []string // addresses that clients call
 	Authority   []byte   // certificate (DER)
 	Certificate []byte   // of the coordinator (DER)
-	Entry       []byte   // of the coordinator in the roster
+	Entry       []byte   // the coordinator's entry in the roster
 }
 
 // ErrNoStudy is returned for a study that is not in the store.
@@ -69,10 +69,10 @@ type Study struct {
 	tx     *Tx
 	hash   Hash
 	bucket *bbolt.Bucket
-	dir    string // of its files
+	dir    string // directory of its files
 }
 
-// Create adds a study, which must not be there.
+// Create adds a study. It returns an error if the study exists.
 func (tx *Tx) Create(study Hash, f Fixed) (Study, error) {
 	b, err := tx.tx.Bucket(studies).CreateBucket(study[:])
 	if err != nil {
@@ -136,18 +136,18 @@ func (s Study) getJSON(part, key string, value any) error {
 // Fixed returns the properties that were given to Create.
 func (s Study) Fixed() (f Fixed, err error) { return f, s.getJSON(about, "fixed", &f) }
 
-// PutNote keeps a value that a coordinator notes under a key.
+// PutNote keeps a JSON value under a key.
 func (s Study) PutNote(key string, value any) error { return s.putJSON(about, "note "+key, value) }
 
-// Note returns a noted value, and leaves it alone if there is none.
+// Note decodes the value that PutNote kept under a key. It does not change value if there is none.
 func (s Study) Note(key string, value any) error { return s.getJSON(about, "note "+key, value) }
 
-// Put keeps a client's bytes.
+// Put keeps the bytes of a part for a client.
 func (s Study) Put(p Part, client string, value []byte) error {
 	return s.part(string(p)).Put([]byte(client), value)
 }
 
-// All returns copies of all clients' bytes, by name.
+// All returns copies of the bytes of a part, by client.
 func (s Study) All(p Part) (map[string][]byte, error) {
 	all := map[string][]byte{}
 	return all, s.part(string(p)).ForEach(func(k, v []byte) error {
@@ -156,10 +156,10 @@ func (s Study) All(p Part) (map[string][]byte, error) {
 	})
 }
 
-// PutTicket keeps the ticket of an invitation, in the place of one for the same name.
+// PutTicket keeps the ticket of an invitation. It replaces the ticket for the same name.
 func (s Study) PutTicket(name string, ticket any) error { return s.putJSON(tickets, name, ticket) }
 
-// Tickets hands each ticket to f, in order of name.
+// Tickets calls f with each ticket, in order of name.
 func (s Study) Tickets(f func(name string, decode func(ticket any) error) error) error {
 	return s.part(tickets).ForEach(func(k, v []byte) error {
 		return f(string(k), func(ticket any) error { return json.Unmarshal(v, ticket) })
@@ -171,7 +171,7 @@ var stateNow, stateSlot = []byte("now"), []byte("slot")
 
 // PutState keeps the state of the phases.
 func (s Study) PutState(v *Value) error {
-	if err := s.dropPrefix(state, nil); err != nil { // with what earlier formats left
+	if err := s.dropPrefix(state, nil); err != nil { // including the values of earlier formats
 		return err
 	}
 	return s.put(state, stateNow, v)
@@ -185,7 +185,7 @@ func (s Study) State() ([]byte, error) {
 	return s.whole(state, stateNow)
 }
 
-// clone returns nil for nil, and never nil for what is there.
+// clone returns a copy of b: nil for nil, and not nil for an empty value.
 func clone(b []byte) []byte {
 	if b == nil {
 		return nil

@@ -2,8 +2,7 @@ package store
 
 import "io"
 
-// Append keeps an entry of the transcript. The question is that of a plan, 0 for other
-// entries.
+// Append keeps an entry of the transcript. The parameter ask is the number of a plan, and 0 for other entries.
 func (s Study) Append(n uint64, envelope []byte, body *Value, ask uint64) error {
 	if err := s.part(envelopes).Put(number(n), envelope); err != nil {
 		return err
@@ -29,7 +28,7 @@ func (s Study) Envelope(n uint64) (envelope []byte, body int64) {
 	return clone(s.part(envelopes).Get(number(n))), body
 }
 
-// ReadBody fills b with the body of an entry from an offset on.
+// ReadBody fills b with the body of an entry from an offset.
 func (s Study) ReadBody(n uint64, b []byte, from int64) error {
 	return s.read(bodies, number(n), b, from)
 }
@@ -56,5 +55,5 @@ func (s Study) Items() uint64 {
 	return readNumber(k)
 }
 
-// PlanOf returns the number of the entry with the plan of a question; 0 if there is none.
+// PlanOf returns the number of the entry of a plan; 0 if there is none.
 func (s Study) PlanOf(ask uint64) uint64 { return readNumber(s.part(asks).Get(number(ask))) }

@@ -29,15 +29,15 @@ const (
 	tagSize   = 16
 )
 
-// SealedSize is the size in bytes of what Seal makes with a context of that many bytes.
+// SealedSize returns the size in bytes of a seal with a context of that many bytes.
 func SealedSize(context, size int) int {
 	plain := plainSize(context, size)
 	chunks := max(1, (plain+chunkSize-1)/chunkSize)
 	return chunksAt + plain + chunks*tagSize
 }
 
-// oneHybridStanza reports whether sealed begins with that header, so that the parser of
-// age never sees another: no second recipient, no older kind of key, no large header.
+// oneHybridStanza reports whether sealed begins with that header. age's parser thus never gets a second
+// recipient, an older kind of key or a large header.
 func oneHybridStanza(sealed []byte) bool {
 	if len(sealed) < headerSize {
 		return false

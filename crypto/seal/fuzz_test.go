@@ -6,7 +6,7 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// A recipient has one text, and can be sealed for.
+// A recipient has only one text, and Seal accepts it.
 func FuzzRecipient(f *testing.F) {
 	k := newKey(f)
 	f.Add(k.Recipient().String())
@@ -19,7 +19,7 @@ func FuzzRecipient(f *testing.F) {
 			return
 		}
 		if to.String() != text {
-			t.Errorf("%q is taken for %q", text, to)
+			t.Errorf("%q is parsed as %q", text, to)
 		}
 		if _, err := Seal(to, nil, []byte("x"), 1); err != nil {
 			t.Errorf("sealing for a recipient that was read: %v", err)
@@ -27,7 +27,7 @@ func FuzzRecipient(f *testing.F) {
 	})
 }
 
-// State at rest that was changed is refused, whatever is in the file.
+// Changed state at rest is refused, whatever bytes the file has.
 func FuzzState(f *testing.F) {
 	k := newKey(f)
 	good, err := k.SealState("p", []byte("state"))

@@ -79,7 +79,7 @@ func Load(path string) (*Key, error) {
 	}
 	defer text.Wipe()
 	identity, err := age.ParseHybridIdentity(string(text.Reveal()))
-	if err != nil { // whose text may quote the key
+	if err != nil { // the error is dropped because its text may quote the key
 		return nil, fmt.Errorf("sealing key: key file %s holds no key of the hybrid kind: restore it from a backup", path)
 	}
 	return &Key{identity}, nil

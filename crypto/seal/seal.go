@@ -41,7 +41,7 @@ var (
 // Each call gives other bytes, so a message that may be sent twice must be kept.
 func Seal(to Recipient, context, payload []byte, size int) ([]byte, error) {
 	if to.recipient == nil {
-		return nil, errors.New("sealing for nobody: parse or make a recipient first")
+		return nil, errors.New("sealing without a recipient: parse or make one first")
 	}
 	if err := checkSizes(len(context), size); err != nil {
 		return nil, err

@@ -36,8 +36,8 @@ func sealed(t testing.TB, k *Key, context, payload string, size int) []byte {
 	return s
 }
 
-// Sizes around the chunks of age are where its format has special cases.
-func TestWhatIsSealedIsOpened(t *testing.T) {
+// The sizes include those around age's chunk size, where its format has special cases.
+func TestSealAndOpen(t *testing.T) {
 	k := newKey(t)
 	for _, size := range []int{0, 1, 100, chunkSize - plainSize(7, 0) - 1, chunkSize - plainSize(7, 0), chunkSize - plainSize(7, 0) + 1, 2*chunkSize - plainSize(7, 0), 200_000} {
 		for _, n := range []int{0, size / 2, size} {
@@ -56,7 +56,7 @@ func TestWhatIsSealedIsOpened(t *testing.T) {
 	}
 }
 
-// The plaintext, as any age program sees it.
+// The plaintext that any age program decrypts has the documented format.
 func TestFormat(t *testing.T) {
 	k := newKey(t)
 	got, err := decrypted(sealed(t, k, "context", "payload", 10), k.identity)
@@ -65,7 +65,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// A file that was sealed once must open for ever.
+// A file that an earlier version sealed can still be opened.
 func TestKnownSeal(t *testing.T) {
 	keys, err := os.Open("testdata/key.txt")
 	if err != nil {
@@ -91,7 +91,7 @@ func TestKnownSeal(t *testing.T) {
 	}
 }
 
-// encrypted is a file of age that Seal would not make.
+// encrypted returns an age file that Seal would not make.
 func encrypted(t *testing.T, plain []byte, to ...age.Recipient) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -117,7 +117,7 @@ func plain(context, payload uint32, rest string) []byte {
 
 //abuse:case A11 a second recipient or an older kind of key is refused
 //abuse:case A12 a header of any other form or size never reaches the parser
-func TestWhatIsRefused(t *testing.T) {
+func TestForgedSealIsRefused(t *testing.T) {
 	k, other := newKey(t), newKey(t)
 	to := k.Recipient().recipient
 	classic, err := age.GenerateX25519Identity()
@@ -157,7 +157,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-// twoStanzas has the length and the marks of one, and a second within.
+// twoStanzas returns a header with two stanzas that has the length and the line breaks of a header with one.
 func twoStanzas(good []byte) []byte {
 	s := bytes.Clone(good)
 	copy(s[100:], "\n-> mlkem768x25519 ")
@@ -183,8 +183,8 @@ func TestSizes(t *testing.T) {
 
 func second(_ []byte, err error) error { return err }
 
-//abuse:case P05 refused
-func TestEveryByteCounts(t *testing.T) {
+//abuse:case P05 a seal with a changed byte is refused
+func TestChangedByteIsRefused(t *testing.T) {
 	k := newKey(t)
 	good := sealed(t, k, "ctx", "pay", 8)
 	for at := range good {
@@ -196,8 +196,8 @@ func TestEveryByteCounts(t *testing.T) {
 	}
 }
 
-// Chunks that are changed about are refused, as age refuses them.
-func TestChunksHaveTheirPlaces(t *testing.T) {
+// Chunks in another order are refused, by Open and by age.
+func TestReorderedChunksAreRefused(t *testing.T) {
 	k := newKey(t)
 	const full = chunkSize + tagSize
 	size := 3*chunkSize - plainSize(3, 0) // all are full
@@ -215,12 +215,12 @@ func TestChunksHaveTheirPlaces(t *testing.T) {
 			t.Errorf("chunks %s: %q, %v", order, got, err)
 		}
 		if _, err := decrypted(file, k.identity); (err == nil) != (want == nil) {
-			t.Errorf("chunks %s: age says %v", order, err)
+			t.Errorf("chunks %s: age returns %v", order, err)
 		}
 	}
 }
 
-// decrypted is what age makes of a file.
+// decrypted returns the plaintext that age decrypts from a file.
 func decrypted(file []byte, identity age.Identity) ([]byte, error) {
 	r, err := age.Decrypt(bytes.NewReader(file), identity)
 	if err != nil {
@@ -295,7 +295,7 @@ func TestKeysAreKept(t *testing.T) {
 	}
 	_, err = Load(damaged)
 	if err == nil {
-		t.Fatal("a key that is no key was loaded")
+		t.Fatal("an invalid key was loaded")
 	}
 	canary.Absent(t, canary.Shown(err), text[30:])
 }
@@ -313,7 +313,7 @@ func TestKeysAreNotShown(t *testing.T) {
 	}
 }
 
-// FuzzOpen opens what anybody may send, and what somebody sealed with ill will.
+// FuzzOpen opens arbitrary bytes, and forged plaintexts that were sealed correctly.
 func FuzzOpen(f *testing.F) {
 	k := newKey(f)
 	f.Add(sealed(f, k, "ctx", "pay", 8))
@@ -336,7 +336,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// inChunks fails unless b is taken apart in two chunks as it is at once, the first as short as it may be.
+// inChunks checks that b is parsed in two chunks, the first as short as possible, as it is in one.
 func inChunks(t *testing.T, b, want []byte, wantErr error) {
 	t.Helper()
 	cut := len(b)

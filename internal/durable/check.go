@@ -52,10 +52,9 @@ func ofTheFile(r any) bool {
 	}
 }
 
-// check looks through a database that was just opened, with bbolt's own Check at the end. That follows what a page
-// claims without a bound: a damaged length or page number lets it read outside the file in a goroutine where a fault
-// ends the program, loop for ever, or count pages until memory is used up. So it comes after a walk that bounds
-// these numbers.
+// check checks a newly opened database. It walks through all pages and bounds their lengths and page numbers, and
+// then calls bbolt's own Check. Check trusts these numbers: damaged ones can make it read outside the file in a
+// goroutine where a fault ends the program, loop for ever, or count pages until memory runs out.
 //
 // The layout is that of go.etcd.io/bbolt v1.5.0: internal/common/page.go, inode.go and bucket.go. Numbers are in the
 // byte order of the machine.
@@ -124,7 +123,7 @@ func (c *checker) tree(page uint64, top bool) error {
 	return c.elements(page, b, top)
 }
 
-// elements checks the elements of a page, whose bytes are b, and the pages that they lead to.
+// elements checks the elements of a page with the bytes b, and the pages that they point to.
 func (c *checker) elements(page uint64, b []byte, top bool) error {
 	kind, count := binary.NativeEndian.Uint16(b[8:]), int(binary.NativeEndian.Uint16(b[10:]))
 	if kind != branchPage && kind != leafPage || headSize+count*elementSize > len(b) || kind == branchPage && count == 0 {
@@ -157,7 +156,7 @@ func (c *checker) elements(page uint64, b []byte, top bool) error {
 	return nil
 }
 
-// bucket checks a bucket, whose value is b, of a page.
+// bucket checks a bucket of a page. The bucket has the value b.
 func (c *checker) bucket(page uint64, b []byte) error {
 	if len(b) < bucketSize {
 		return damaged(page, "a bucket in it has %d bytes", len(b))
@@ -171,7 +170,7 @@ func (c *checker) bucket(page uint64, b []byte) error {
 	return c.elements(page, b, false)
 }
 
-// others checks the pages that no tree has: free pages and the list of them.
+// others checks the pages outside all trees: the free pages and the list of them.
 func (c *checker) others(tx *bbolt.Tx) error {
 	for id := 2; id < len(c.used); id++ {
 		if c.used[id] {

@@ -1,15 +1,15 @@
-// Package durable opens bbolt databases so that a program acts only on what is on the disk.
+// Package durable opens bbolt databases so that a program acts only on data that is on the disk.
 //
-// After a crash, or after a sync that failed, a program reads from a file what the operating system has in its
-// page cache. When a sync fails, Linux marks the pages that were not written as clean: the file
-// goes on showing them, no later sync writes them, and a power failure takes them away (Rebello et al., "Can
-// Applications Recover from fsync Failures?", USENIX ATC 2020). A transaction that seems
-// to be there could then be announced to others and be gone later, and one that is built on it is damaged.
+// After a crash or a failed sync, a program that reads a file gets the pages in the operating system's page
+// cache. When a sync fails, Linux marks the pages that were not written as clean: the file
+// still shows them, no later sync writes them, and they are lost in a power failure (Rebello et al., "Can
+// Applications Recover from fsync Failures?", USENIX ATC 2020). A program could then announce a transaction that
+// is lost later, and transactions that build on it would be damaged.
 //
-// So a file is written again, the same bytes in the same places, and synced, before its contents are used:
-// when it is opened, and after a commit that failed.
+// The package therefore writes the same bytes to a file again and syncs it before its contents are used: when
+// the file is opened, and after a failed commit.
 //
-// A file is checked when it is opened, because bbolt believes the sizes and page numbers in it.
+// A file is checked when it is opened, because bbolt trusts the sizes and page numbers in it.
 package durable
 
 import (

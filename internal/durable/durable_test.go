@@ -19,7 +19,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// A recorder writes down what is done to a file, and fails at one step.
+// A recorder records the operations on a file, and fails at one step.
 type recorder struct {
 	*os.File
 	t       *testing.T
@@ -27,7 +27,7 @@ type recorder struct {
 	written []int // times that a page was written
 	synced  []int // the first page that was written, at each sync
 	steps   int
-	fails   int // step
+	fails   int // the step that fails
 }
 
 var page = int64(os.Getpagesize())
@@ -46,7 +46,7 @@ func (r *recorder) WriteAt(b []byte, off int64) (int, error) {
 		return 0, err
 	}
 	if !bytes.Equal(b, r.before[off:off+int64(len(b))]) {
-		r.t.Errorf("%d bytes at %d are others than they were", len(b), off)
+		r.t.Errorf("%d bytes at %d were changed", len(b), off)
 	}
 	for at := off; at < off+int64(len(b)); at += page {
 		r.written[at/page]++
@@ -96,8 +96,8 @@ func settled(t *testing.T, fails int) (*recorder, error) {
 	return r, err
 }
 
-// All of a file is written as it is, once, and the pages that point to others last.
-func TestAFileIsWrittenAnew(t *testing.T) {
+// Settle writes every page once and unchanged, and the pages that point to all others last.
+func TestSettleRewritesFile(t *testing.T) {
 	r, err := settled(t, 0)
 	check(t, err)
 	for i, n := range r.written {
@@ -110,8 +110,8 @@ func TestAFileIsWrittenAnew(t *testing.T) {
 	}
 }
 
-// Nothing is settled if any step fails, and the database is as it was.
-func TestAFileThatCannotBeWrittenAnew(t *testing.T) {
+// If any step fails, Settle returns an error and the database is unchanged.
+func TestSettleReportsEveryFailure(t *testing.T) {
 	r, err := settled(t, 0)
 	check(t, err)
 	for step := 1; step <= r.steps; step++ {
