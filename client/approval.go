@@ -9,7 +9,6 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/client/ledger"
 	"fedpvi/crypto/transcript"
-	"fedpvi/pvi/session"
 )
 
 // An approval records the consent of the data holder to the exact bytes of one study under the
@@ -42,11 +41,7 @@ func (c *Client) Approve(m *Member, p *Policy, dataset, digest string) (Terms, e
 	if err != nil {
 		return t, err
 	}
-	spent, err := session.Whole(m.Study, roster)
-	if err != nil {
-		return t, err
-	}
-	whole, err := t.event(spent)
+	whole, err := t.whole(m.Study, roster)
 	if err != nil {
 		return t, err
 	}

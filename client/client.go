@@ -181,9 +181,9 @@ func (c *Client) Member(named string) (*Member, error) {
 
 func (c *Client) member(h ledger.Hash) (*Member, error) {
 	m := &Member{Hash: h}
-	source, ok, err := c.store.Part(h, documentPart)
-	if err != nil || !ok {
-		return nil, errors.Join(err, c.lacks(documentPart, ok))
+	source, err := c.part(h, documentPart)
+	if err != nil {
+		return nil, err
 	}
 	if err := c.get(h, membershipPart, &m.membership); err != nil {
 		return nil, err
@@ -201,26 +201,25 @@ func (c *Client) member(h ledger.Hash) (*Member, error) {
 	return m, err
 }
 
+// part reads a part of a study's state. It returns an error if the part is missing.
+func (c *Client) part(of ledger.Hash, part string) ([]byte, error) {
+	b, ok, err := c.store.Part(of, part)
+	if err == nil && !ok {
+		err = c.damaged("the part " + part + " of a study is missing")
+	}
+	return b, err
+}
+
 // get reads a part of a study's state, in JSON. It returns an error if the part is missing.
 func (c *Client) get(of ledger.Hash, part string, v any) error {
-	b, ok, err := c.store.Part(of, part)
+	b, err := c.part(of, part)
 	if err != nil {
 		return err
-	}
-	if !ok {
-		return c.lacks(part, false)
 	}
 	if err := json.Unmarshal(b, v); err != nil {
 		return c.damaged(part + ": " + err.Error())
 	}
 	return nil
-}
-
-func (c *Client) lacks(part string, ok bool) error {
-	if ok {
-		return nil
-	}
-	return c.damaged("the part " + part + " of a study is missing")
 }
 
 func (c *Client) damaged(problem string) error {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -94,7 +95,7 @@ func (c *Client) admitted(i invitation.Invitation, a transport.Admission, k keys
 		Name: i.Name, Coordinator: i.Coordinator, Entry: a.Coordinator, Addresses: i.Addresses,
 		Authority: a.Authority, Certificate: a.Certificate, Joined: c.now().UTC().Truncate(time.Second),
 	}
-	b, err := encode(joined)
+	b, err := json.Marshal(joined)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -121,5 +120,3 @@ func pretended(st *study.Study, fewest int) []pvi.ClientID {
 	}
 	return all
 }
-
-func encode(v any) ([]byte, error) { return json.Marshal(v) }

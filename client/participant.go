@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -99,9 +100,9 @@ func (a *participant) restore() error {
 		return c.damaged("the roster: " + err.Error())
 	}
 	a.chain = chain.At(a.at.Position)
-	state, ok, err := c.store.Part(of, sitePart)
-	if err != nil || !ok {
-		return errors.Join(err, c.lacks(sitePart, ok))
+	state, err := c.part(of, sitePart)
+	if err != nil {
+		return err
 	}
 	a.site, err = session.RestoreSite(a.member.Study, clientsOf(a.chain.Members()), a.id(), a.records, state)
 	if err != nil {
@@ -198,7 +199,7 @@ func (a *participant) follow(item transport.Item) (transcript.Entry, error) {
 		return e, err
 	}
 	if e.Kind == transcript.Roster {
-		if change.Parts[rosterPart], err = encode(opening{item.Envelope, item.Body}); err != nil {
+		if change.Parts[rosterPart], err = json.Marshal(opening{item.Envelope, item.Body}); err != nil {
 			return e, err
 		}
 	}
@@ -238,11 +239,7 @@ func (a *participant) begin(chain transcript.Chain) error {
 
 // fits checks that the whole study, with its actual clients, fits into the budget.
 func (a *participant) fits(clients []pvi.ClientID, d Dataset) error {
-	spent, err := session.Whole(a.member.Study, clients)
-	if err != nil {
-		return err
-	}
-	whole, err := a.terms.event(spent)
+	whole, err := a.terms.whole(a.member.Study, clients)
 	if err != nil {
 		return err
 	}
@@ -274,7 +271,7 @@ func (a *participant) step(e transcript.Entry, body []byte, next *position) erro
 
 // change returns the changes of the state to save.
 func (a *participant) change(settled uint64) (ledger.Change, error) {
-	at, err := encode(a.at)
+	at, err := json.Marshal(a.at)
 	if err != nil {
 		return ledger.Change{}, err
 	}

@@ -174,11 +174,7 @@ func (c *Client) judge(r *Review, m *Member, p *Policy, dataset string, clients 
 	}
 	_, r.Approved = c.Terms(m, p)
 	r.Terms, r.Privacy.Cap, r.Privacy.At = t, d.Promise.Epsilon, d.Promise.Delta
-	spent, err := session.Whole(m.Study, clients)
-	if err != nil {
-		return err
-	}
-	whole, err := t.event(spent)
+	whole, err := t.whole(m.Study, clients)
 	if err != nil {
 		return problem(err)
 	}

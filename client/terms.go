@@ -91,6 +91,15 @@ func (t Terms) event(s session.Spent) (accountant.Event, error) {
 	return nil, &Refusal{fmt.Sprintf("the study states no cost against %q under %q, on which the data set %s is accounted", t.View, t.Adjacency, t.Dataset)}
 }
 
+// whole returns the accounting event of a whole study on these terms.
+func (t Terms) whole(st *study.Study, clients []pvi.ClientID) (accountant.Event, error) {
+	spent, err := session.Whole(st, clients)
+	if err != nil {
+		return nil, err
+	}
+	return t.event(spent)
+}
+
 // budget returns the budget of a data set, and whether it exists already.
 func (c *Client) budget(t Terms, d Dataset, unit study.Unit, whole accountant.Event) (b ledger.Budget, made bool, err error) {
 	if a, ok := c.store.Account(t.Dataset); ok {

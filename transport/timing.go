@@ -64,10 +64,8 @@ func (t timing) pause(n int) time.Duration {
 
 // rest waits, or returns ctx's error.
 func rest(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -36,15 +36,15 @@ type StudySpent struct {
 
 // Accounts returns the budgets of all data sets, by name.
 func (s *Store) Accounts() []Account {
-	<-s.guard
-	defer func() { s.guard <- struct{}{} }()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.chain.summary()
 }
 
 // Account returns the budget of a data set, and whether there is one.
 func (s *Store) Account(dataset string) (Account, bool) {
-	<-s.guard
-	defer func() { s.guard <- struct{}{} }()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	a, ok := s.chain.accounts[dataset]
 	if !ok {
 		return Account{}, false
@@ -93,8 +93,8 @@ type Quote struct {
 // a charge would return. Nothing is charged. The promise may be stricter than that of the budget;
 // the stricter of the two decides.
 func (s *Store) Quote(dataset string, promise accountant.Target, e accountant.Event) (Quote, error) {
-	<-s.guard
-	defer func() { s.guard <- struct{}{} }()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	a, err := s.chain.account(dataset)
 	if err != nil {
 		return Quote{}, &Refused{err.Error()}
@@ -133,8 +133,8 @@ func quote(f *accountant.Filter, e accountant.Event) (Quote, error) {
 
 // Head returns number and hash of the last entry, or zeros if there is none.
 func (s *Store) Head() (sequence uint64, head Hash) {
-	<-s.guard
-	defer func() { s.guard <- struct{}{} }()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.chain.head()
 }
 
@@ -142,8 +142,8 @@ func (s *Store) Head() (sequence uint64, head Hash) {
 // head of this ledger that was once sent must be in the chain. If not, the ledger was restored from
 // a backup, or another copy of it is in use.
 func (s *Store) Contains(sequence uint64, head Hash) bool {
-	<-s.guard
-	defer func() { s.guard <- struct{}{} }()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if sequence == 0 {
 		return head == Hash{}
 	}
@@ -152,8 +152,8 @@ func (s *Store) Contains(sequence uint64, head Hash) bool {
 
 // Answered returns the entry that was charged for an answer, and whether there is one.
 func (s *Store) Answered(study Hash, ask uint64) (sequence uint64, ok bool) {
-	<-s.guard
-	defer func() { s.guard <- struct{}{} }()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	sequence, ok = s.chain.answered[answer{study, ask}]
 	return sequence, ok
 }
@@ -161,8 +161,8 @@ func (s *Store) Answered(study Hash, ask uint64) (sequence uint64, ok bool) {
 // ChargedTo returns the data set that a file of records was first charged to, and whether it was
 // charged at all. The same file must not have a second budget.
 func (s *Store) ChargedTo(records Hash) (dataset string, ok bool) {
-	<-s.guard
-	defer func() { s.guard <- struct{}{} }()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	dataset, ok = s.chain.names[records]
 	return dataset, ok
 }

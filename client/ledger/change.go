@@ -172,8 +172,8 @@ func (s *Store) put(tx *bbolt.Tx, e Entry, envelope func(head Hash) (Hash, error
 
 // update runs one transaction. Its changes in memory are made after its changes are on disk.
 func (s *Store) update(name string, f func(tx *bbolt.Tx) (keep func(), err error)) error {
-	<-s.guard
-	defer func() { s.guard <- struct{}{} }()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.broken != nil {
 		return s.broken
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"fedpvi/internal/durable"
 )
 
 const (
@@ -77,7 +79,7 @@ func makeDirectory(dir string) error {
 		if err := os.Mkdir(dir, dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		return syncDirectory(filepath.Dir(dir))
+		return durable.System{}.SyncDir(filepath.Dir(dir))
 	}
 	if err != nil {
 		return err
@@ -107,13 +109,5 @@ func createFile(dir, path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close(), syncDirectory(dir))
-}
-
-func syncDirectory(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(f.Sync(), f.Close(), durable.System{}.SyncDir(dir))
 }

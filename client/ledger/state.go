@@ -115,8 +115,8 @@ func (s *Store) Outbox(study Hash) ([]uint64, error) {
 }
 
 func (s *Store) view(f func(tx *bbolt.Tx) error) error {
-	<-s.guard
-	defer func() { s.guard <- struct{}{} }()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.broken != nil {
 		return s.broken
 	}

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
+	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -52,12 +52,13 @@ type Store struct {
 	holder   *identity.Identity
 	key      *seal.Key // of the state at rest
 	db       *bbolt.DB
-	chain    *chain
 	program  string
-	guard    chan struct{} // holds one token: a mutex that also records failure
-	broken   error
 	layer    durable.Layer
 	boundary func(point string) error
+
+	mu     sync.Mutex
+	chain  *chain
+	broken error // why the store accepts nothing more
 }
 
 // Options configure Open.
@@ -88,7 +89,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := prepare(dir); err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, path: path, program: o.Program, guard: make(chan struct{}, 1), layer: o.Layer, boundary: o.Boundary}
+	s := &Store{dir: dir, path: path, program: o.Program, layer: o.Layer, boundary: o.Boundary}
 	if err := s.openFile(); err != nil {
 		return nil, err
 	}
@@ -102,7 +103,6 @@ func Open(dir string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.db.Close())
 	}
-	s.guard <- struct{}{}
 	return s, nil
 }
 
@@ -228,8 +228,7 @@ func (s *Store) replay(tx *bbolt.Tx) error {
 	})
 }
 
-// whole runs f, and returns an error that the file is damaged if f fails. Invalid pages make the
-// database panic, and reading behind the end of a truncated file faults.
+// whole runs f, and returns a [*Damaged] if f fails.
 func (s *Store) whole(f func() error) error {
 	err := s.readable(f)
 	if damaged := new(Damaged); err != nil && !errors.As(err, &damaged) {
@@ -238,22 +237,20 @@ func (s *Store) whole(f func() error) error {
 	return err
 }
 
-// readable runs f, and converts a panic or fault into an error.
-func (s *Store) readable(f func() error) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if r := recover(); r != nil {
-			err = &Damaged{Path: s.path, Problem: fmt.Sprintf("it cannot be read: %v", r)}
-		}
-	}()
-	return f()
+// readable runs f, and returns a [*Damaged] if the database cannot be read.
+func (s *Store) readable(f func() error) error {
+	err := durable.Guard(f)
+	if damaged := new(Damaged); errors.Is(err, durable.ErrDamaged) && !errors.As(err, &damaged) {
+		return &Damaged{Path: s.path, Problem: err.Error(), Cause: err}
+	}
+	return err
 }
 
 // Close closes the store.
 func (s *Store) Close() error {
-	<-s.guard
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.broken = errors.New("ledger: the store is closed")
-	s.guard <- struct{}{}
 	removeHolder(s.dir)
 	s.key.Wipe()
 	return s.db.Close()

@@ -99,10 +99,8 @@ func (r *runCommand) play(ctx context.Context, c *commands, k *client.Client, m 
 }
 
 func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -26,7 +26,7 @@ var daemonFaults = []fault{
 		around("client/ledger/chain.go", "answers-twice", "\tif before, ok := c.answered[key]; ok {\n\t\treturn nil, fmt.Errorf(\"it pays for a second answer to plan %d of a study: entry %d paid for one\", e.Charge.Ask, before)\n\t}\n"),
 	}},
 	{"loses-answers", "a paid answer is lost when its client restarts", []edit{
-		before("client/ledger/store.go", "loses-answers", "\ts.guard <- struct{}{}\n\treturn s, nil\n", `		_ = s.db.Update(func(tx *bbolt.Tx) error {
+		before("client/ledger/store.go", "loses-answers", "\treturn s, nil\n}\n\n// openFile locks the file.\n", `		_ = s.db.Update(func(tx *bbolt.Tx) error {
 			b := tx.Bucket(outboxBucket)
 			return b.ForEach(func(k, _ []byte) error { return b.Delete(k) })
 		})`),
