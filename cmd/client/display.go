@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fedpvi/client"
+	"fedpvi/internal/cli"
 )
 
 // A display shows the progress of a study: one line that is redrawn on a terminal. In a log the
@@ -22,7 +23,7 @@ const tick = time.Second
 
 func newDisplay(out *os.File) *display {
 	d := &display{out: out, events: make(chan client.Status), over: make(chan struct{})}
-	go d.loop(terminal(out))
+	go d.loop(cli.Terminal(out))
 	return d
 }
 

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"fedpvi/client"
+	"fedpvi/internal/cli"
 	"fedpvi/internal/speed"
 )
 
@@ -31,7 +31,7 @@ Each line begins with PASS or FAIL. A FAIL is followed by its remedy.`
 func (d *doctorCommand) Run(ctx context.Context, c *commands) error {
 	findings, code := d.examine(ctx, c)
 	if c.JSON {
-		if err := print(os.Stdout, findings); err != nil {
+		if err := cli.PrintJSON(findings); err != nil {
 			return err
 		}
 	} else {

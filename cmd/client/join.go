@@ -12,6 +12,7 @@ import (
 	"fedpvi/accountant"
 	"fedpvi/client"
 	"fedpvi/crypto/invitation"
+	"fedpvi/internal/cli"
 )
 
 type joinCommand struct {
@@ -75,7 +76,7 @@ func (j *joinCommand) Run(ctx context.Context, c *commands) error {
 		return err
 	}
 	if c.JSON {
-		return print(os.Stdout, map[string]any{
+		return cli.PrintJSON(map[string]any{
 			"study": m.Study.Name, "digest": m.Hash, "client": m.Name, "coordinator": m.Coordinator,
 			"fingerprint": k.Store().Identity().Fingerprint(), "state": k.Store().Dir(), "wrote_policy": wrote,
 		})

@@ -9,6 +9,7 @@ import (
 
 	"fedpvi/client"
 	"fedpvi/client/ledger"
+	"fedpvi/internal/cli"
 	"fedpvi/pvi/words"
 )
 
@@ -36,7 +37,7 @@ func (ledgerShow) Run(c *commands) error {
 	accounts := k.Store().Accounts()
 	if c.JSON {
 		sequence, head := k.Store().Head()
-		return print(os.Stdout, map[string]any{"entries": sequence, "head": head, "accounts": accounts})
+		return cli.PrintJSON(map[string]any{"entries": sequence, "head": head, "accounts": accounts})
 	}
 	return showAccounts(os.Stdout, accounts)
 }
@@ -113,7 +114,7 @@ func (v *ledgerVerify) Run(c *commands) error {
 		return err
 	}
 	if c.JSON {
-		return print(os.Stdout, report)
+		return cli.PrintJSON(report)
 	}
 	fmt.Printf("The ledger is intact: %d entries of the data holder %s; every signature and link checked, every cost recomputed.\n\n", report.Title.Entries, report.Fingerprint)
 	return showAccounts(os.Stdout, report.Accounts)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -10,6 +8,7 @@ import (
 	"strings"
 
 	"fedpvi/client"
+	"fedpvi/internal/cli"
 )
 
 // version returns name and version for the ledger.
@@ -57,7 +56,7 @@ func (c *commands) openOr(create bool) (*client.Client, error) {
 func (c *commands) logger() *slog.Logger {
 	form := c.Log
 	if form == "auto" {
-		if form = "json"; terminal(os.Stderr) {
+		if form = "json"; cli.Terminal(os.Stderr) {
 			return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		}
 	}
@@ -65,11 +64,6 @@ func (c *commands) logger() *slog.Logger {
 		return slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	}
 	return slog.New(slog.NewTextHandler(os.Stderr, nil))
-}
-
-func terminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // with calls f with the chosen study.
@@ -92,11 +86,4 @@ func (c *commands) policy() (*client.Policy, error) {
 		return nil, err
 	}
 	return client.LoadPolicy(dir)
-}
-
-// print writes one JSON object.
-func print(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"fedpvi/client"
+	"fedpvi/internal/cli"
 )
 
 type reviewCommand struct {
@@ -41,7 +42,7 @@ func (r *reviewCommand) Run(c *commands) error {
 			return err
 		}
 		if c.JSON {
-			return print(os.Stdout, review)
+			return cli.PrintJSON(review)
 		}
 		return review.Text(os.Stdout)
 	})
@@ -79,7 +80,7 @@ func (a *approveCommand) Run(_ context.Context, c *commands) error {
 			return err
 		}
 		if c.JSON {
-			return print(os.Stdout, map[string]any{"study": m.Study.Name, "digest": m.Hash, "terms": terms})
+			return cli.PrintJSON(map[string]any{"study": m.Study.Name, "digest": m.Hash, "terms": terms})
 		}
 		fmt.Printf("Approved: %s, charged to the data set %s. Next: client run --data records.csv\n", m.Study.Name, terms.Dataset)
 		return nil
@@ -88,7 +89,7 @@ func (a *approveCommand) Run(_ context.Context, c *commands) error {
 
 // ask shows a review on a terminal, and returns the digest if the data holder consents.
 func ask(k *client.Client, m *client.Member, policy *client.Policy, dataset string) (digest string, err error) {
-	if !terminal(os.Stdin) {
+	if !cli.Terminal(os.Stdin) {
 		return "", &client.UsageError{Err: errors.New("standard input is no terminal: run client approve --yes DIGEST, with the digest that client review prints")}
 	}
 	review, err := k.Review(m, policy, dataset)

@@ -11,6 +11,7 @@ import (
 
 	"fedpvi/client"
 	"fedpvi/gpu/device"
+	"fedpvi/internal/cli"
 	"fedpvi/pvi/words"
 )
 
@@ -67,7 +68,7 @@ func (r *runCommand) Run(ctx context.Context, c *commands) error {
 // reading reports to the data holder how the records were read.
 func (r *runCommand) reading(k *client.Client, m *client.Member) error {
 	_, read, _, err := k.Read(m, r.Data)
-	if err == nil && terminal(os.Stderr) {
+	if err == nil && cli.Terminal(os.Stderr) {
 		err = words.Reading(os.Stderr, read)
 	}
 	return err
@@ -186,7 +187,7 @@ func (statusCommand) Run(c *commands) error {
 		rows = append(rows, []string{m.Study.Name, m.Hash.String()[:12], string(m.Name), stands})
 	}
 	if c.JSON {
-		return print(os.Stdout, rows[1:])
+		return cli.PrintJSON(rows[1:])
 	}
 	return words.Table(os.Stdout, "", 4, rows)
 }

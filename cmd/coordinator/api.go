@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
@@ -46,6 +44,18 @@ func (e *environment) with(f func(admin.API) error) (err error) {
 	return f(api)
 }
 
+// one returns the status of the chosen study. Without a choice there must be only one.
+func (e *environment) one(api admin.API, study string) (coordinator.Status, error) {
+	all, err := api.Status(e.ctx, study)
+	if err != nil {
+		return coordinator.Status{}, err
+	}
+	if len(all) != 1 {
+		return coordinator.Status{}, fmt.Errorf("there are %d studies: choose one", len(all))
+	}
+	return all[0], nil
+}
+
 // studyArg selects a study.
 type studyArg struct {
 	Study string `arg:"" optional:"" help:"Name of the study, or the first digits of its digest. Default: the only one."`
@@ -54,10 +64,4 @@ type studyArg struct {
 // jsonFlag selects JSON output.
 type jsonFlag struct {
 	JSON bool `name:"json" help:"Print JSON."`
-}
-
-func printJSON(v any) error {
-	e := json.NewEncoder(os.Stdout)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
 }

@@ -14,6 +14,7 @@ import (
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
 	"fedpvi/crypto/identity"
+	"fedpvi/internal/cli"
 )
 
 // invitationFlags configure invitations.
@@ -86,7 +87,7 @@ func (c *initCommand) Run(e *environment) (err error) {
 		return err
 	}
 	if c.JSON {
-		return printJSON(struct {
+		return cli.PrintJSON(struct {
 			Study       string `json:"study"`
 			Digest      string `json:"digest"`
 			Coordinator string `json:"coordinator"`
@@ -188,23 +189,20 @@ func (c *inviteCommand) Run(e *environment) error {
 		return err
 	}
 	return e.with(func(api admin.API) error {
-		all, err := api.Status(e.ctx, c.Study)
+		study, err := e.one(api, c.Study)
 		if err != nil {
 			return err
 		}
-		if len(all) != 1 {
-			return fmt.Errorf("there are %d studies: choose one with --study", len(all))
-		}
-		invited, err := api.Invite(e.ctx, admin.Invitation{Study: all[0].Digest, Clients: names, Valid: c.Valid})
+		invited, err := api.Invite(e.ctx, admin.Invitation{Study: study.Digest, Clients: names, Valid: c.Valid})
 		if err != nil {
 			return err
 		}
-		files, err := writeInvitations(c.folder(e, all[0].Study), invited)
+		files, err := writeInvitations(c.folder(e, study.Study), invited)
 		if err != nil {
 			return err
 		}
 		if c.JSON {
-			return printJSON(files)
+			return cli.PrintJSON(files)
 		}
 		return printInvitations(os.Stdout, files)
 	})

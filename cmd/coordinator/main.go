@@ -93,7 +93,7 @@ type environment struct {
 func report(err error, asJSON bool) int {
 	code := codeOf(err)
 	if asJSON {
-		if e := printJSON(map[string]any{"error": err.Error(), "code": code}); e != nil {
+		if e := cli.PrintJSON(map[string]any{"error": err.Error(), "code": code}); e != nil {
 			err = errors.Join(err, e)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"fedpvi/coordinator/bundle"
 	"fedpvi/coordinator/store"
 	"fedpvi/crypto/identity"
+	"fedpvi/internal/cli"
 	"fedpvi/pvi/study"
 )
 
@@ -39,7 +40,7 @@ func (c *startCommand) Run(e *environment) error {
 	})
 }
 
-// report prints the status of a study after a command.
+// report prints the status of a study, or of all.
 func (f jsonFlag) report(e *environment, api admin.API, study string) error {
 	all, err := api.Status(e.ctx, study)
 	if err != nil {
@@ -88,22 +89,19 @@ A bundle contains no records. Anybody can check it with coordinator verify.`
 
 func (c *bundleCommand) Run(e *environment) error {
 	return e.with(func(api admin.API) error {
-		all, err := api.Status(e.ctx, c.Study)
+		study, err := e.one(api, c.Study)
 		if err != nil {
 			return err
 		}
-		if len(all) != 1 {
-			return fmt.Errorf("there are %d studies: choose one", len(all))
-		}
 		path := c.Out
 		if path == "" {
-			path = all[0].Study + ".bundle"
+			path = study.Study + ".bundle"
 		}
-		if err := writeNew(path, func(w io.Writer) error { return api.Bundle(e.ctx, all[0].Digest, w) }); err != nil {
+		if err := writeNew(path, func(w io.Writer) error { return api.Bundle(e.ctx, study.Digest, w) }); err != nil {
 			return err
 		}
 		if c.JSON {
-			return printJSON(map[string]string{"file": path})
+			return cli.PrintJSON(map[string]string{"file": path})
 		}
 		fmt.Printf("%s: check it with coordinator verify %s\n", path, path)
 		return nil
@@ -166,7 +164,7 @@ func (c *verifyCommand) Run(*environment) error {
 		}
 	}
 	if c.JSON {
-		return printJSON(r)
+		return cli.PrintJSON(r)
 	}
 	fmt.Printf("%s: valid.\n\n", c.File)
 	fmt.Printf("  study        %s, %s\n  coordinator  %v\n  clients      %s\n  entries      %d, the last: %s\n  plans        %d, with %d answers\n",
@@ -215,7 +213,7 @@ func (c *checkCommand) Run(e *environment) error {
 		report["state"] = e.state
 	}
 	if c.JSON {
-		return printJSON(report)
+		return cli.PrintJSON(report)
 	}
 	if c.File != "" {
 		fmt.Printf("%s: study %s is valid\n", c.File, report["study"])

@@ -15,6 +15,7 @@ import (
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
 	"fedpvi/dpmech"
+	"fedpvi/internal/cli"
 )
 
 type posteriorCommand struct {
@@ -53,7 +54,7 @@ func (c *posteriorCommand) Run(e *environment) error {
 		}
 		switch {
 		case c.JSON:
-			return printJSON(p)
+			return cli.PrintJSON(p)
 		case c.CSV:
 			return posteriorCSV(os.Stdout, p)
 		case c.Draws > 0:

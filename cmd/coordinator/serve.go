@@ -10,6 +10,7 @@ import (
 
 	"fedpvi/coordinator/daemon"
 	"fedpvi/coordinator/store"
+	"fedpvi/internal/cli"
 )
 
 type serveCommand struct {
@@ -76,13 +77,8 @@ func (c *serveCommand) logger() *slog.Logger {
 	if c.Verbose {
 		o.Level = slog.LevelDebug
 	}
-	if c.Log == "text" || c.Log == "auto" && isTerminal(os.Stderr) {
+	if c.Log == "text" || c.Log == "auto" && cli.Terminal(os.Stderr) {
 		return slog.New(slog.NewTextHandler(os.Stderr, o))
 	}
 	return slog.New(slog.NewJSONHandler(os.Stderr, o))
-}
-
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

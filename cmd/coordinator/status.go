@@ -13,6 +13,7 @@ import (
 	"fedpvi/coordinator"
 	"fedpvi/coordinator/admin"
 	"fedpvi/coordinator/store"
+	"fedpvi/internal/cli"
 )
 
 type statusCommand struct {
@@ -29,17 +30,13 @@ func (statusCommand) Help() string {
 
 func (c *statusCommand) Run(e *environment) error {
 	return e.with(func(api admin.API) error {
-		all, err := api.Status(e.ctx, c.Study)
-		if err != nil {
-			return err
-		}
-		return printStatuses(all, c.JSON)
+		return c.report(e, api, c.Study)
 	})
 }
 
 func printStatuses(all []coordinator.Status, asJSON bool) error {
 	if asJSON {
-		return printJSON(all)
+		return cli.PrintJSON(all)
 	}
 	for i, s := range all {
 		if i > 0 {
@@ -157,18 +154,15 @@ const startingUp = 10 * time.Second
 func (c *watchCommand) Run(e *environment) error {
 	ticker := time.NewTicker(c.Every)
 	defer ticker.Stop()
-	show := watcher{terminal: isTerminal(os.Stdout), json: c.JSON}
+	show := watcher{terminal: cli.Terminal(os.Stdout), json: c.JSON}
 	for seen := time.Now(); ; {
 		var over bool
 		err := e.with(func(api admin.API) error {
-			all, err := api.Status(e.ctx, c.Study)
+			study, err := e.one(api, c.Study)
 			if err != nil {
 				return err
 			}
-			if len(all) != 1 {
-				return fmt.Errorf("there are %d studies: choose one to watch", len(all))
-			}
-			over, err = show.next(all[0])
+			over, err = show.next(study)
 			return err
 		})
 		switch {

@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
-	"runtime"
-	"strings"
 
 	"fedpvi/sim/audit"
 	"fedpvi/sim/report"
@@ -38,10 +35,10 @@ Examples:
 }
 
 func (c *auditCommand) Run(ctx context.Context) error {
-	format := strings.TrimPrefix(filepath.Ext(c.Plot), ".")
+	if err := checkPlot(c.Plot); err != nil {
+		return err
+	}
 	switch {
-	case c.Plot != "" && format != "svg" && format != "png":
-		return fmt.Errorf("--plot %s: the name must end in .svg or .png", c.Plot)
 	case c.Repeat < 1:
 		return fmt.Errorf("--repeat %d: give a number of at least 1", c.Repeat)
 	case c.Runs < 1:
@@ -62,7 +59,11 @@ func (c *auditCommand) Run(ctx context.Context) error {
 			return err
 		}
 		if c.Plot != "" && i == 0 {
-			if err := drawAudit(r, c.Plot, format); err != nil {
+			figure, err := report.AuditCurves(r)
+			if err != nil {
+				return err
+			}
+			if err := writePlot(c.Plot, figure); err != nil {
 				return err
 			}
 		}
@@ -77,13 +78,9 @@ func (c *auditCommand) Run(ctx context.Context) error {
 }
 
 func (c *auditCommand) audit(ctx context.Context, auditor *audit.Auditor, seed uint64) (*audit.Report, error) {
-	workers := c.Workers
-	if workers <= 0 {
-		workers = runtime.NumCPU()
-	}
 	progress := report.NewProgress(os.Stderr, c.Quiet)
 	r, err := auditor.Run(ctx, audit.Options{
-		Seed: seed, Workers: workers, Runs: c.Runs, First: c.First,
+		Seed: seed, Workers: cores(c.Workers), Runs: c.Runs, First: c.First,
 		Progress: func(done, of int, check audit.Check) {
 			progress.Update("check", done, of, func() string { return check.Case + ", " + check.Name })
 		},
@@ -102,16 +99,4 @@ func (c *auditCommand) print(r *audit.Report, another bool) error {
 		fmt.Println()
 	}
 	return report.Audited(os.Stdout, r)
-}
-
-func drawAudit(r *audit.Report, path, format string) error {
-	figure, err := report.AuditCurves(r)
-	if err != nil {
-		return err
-	}
-	picture, err := figure.Encode(format)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, picture, 0o644)
 }

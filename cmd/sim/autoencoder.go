@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"fedpvi/sim/autoencoder"
 	"fedpvi/sim/report"
@@ -91,11 +90,7 @@ func (c *autoencoderCommand) plan(spec *autoencoder.Spec) error {
 }
 
 func (c *autoencoderCommand) train(ctx context.Context, spec *autoencoder.Spec, seed uint64, folder string) (_ *autoencoder.Result, err error) {
-	workers := c.Workers
-	if workers <= 0 {
-		workers = runtime.NumCPU()
-	}
-	run, err := autoencoder.New(spec, seed, workers)
+	run, err := autoencoder.New(spec, seed, cores(c.Workers))
 	if err != nil {
 		return nil, err
 	}

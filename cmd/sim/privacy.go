@@ -2,11 +2,8 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
-	"path/filepath"
 	"runtime/debug"
-	"strings"
 
 	"fedpvi/accountant"
 	"fedpvi/sim/calculator"
@@ -57,9 +54,8 @@ more.`
 func (c *privacyCommand) Run() error {
 	// The accountant has few, large arrays: collect them early.
 	debug.SetMemoryLimit(160 << 20)
-	format := strings.TrimPrefix(filepath.Ext(c.Plot), ".")
-	if c.Plot != "" && format != "svg" && format != "png" {
-		return fmt.Errorf("--plot %s: the name must end in .svg or .png", c.Plot)
+	if err := checkPlot(c.Plot); err != nil {
+		return err
 	}
 	a, err := calculator.Ask(calculator.Question{
 		Sampling:        calculator.Sampling(c.Sampling),
@@ -78,7 +74,11 @@ func (c *privacyCommand) Run() error {
 		return err
 	}
 	if c.Plot != "" {
-		if err := c.draw(a, format); err != nil {
+		figure, err := report.TradeOff(a)
+		if err != nil {
+			return err
+		}
+		if err := writePlot(c.Plot, figure); err != nil {
 			return err
 		}
 	}
@@ -86,16 +86,4 @@ func (c *privacyCommand) Run() error {
 		return json.NewEncoder(os.Stdout).Encode(a)
 	}
 	return report.Calculated(os.Stdout, a)
-}
-
-func (c *privacyCommand) draw(a *calculator.Answer, format string) error {
-	figure, err := report.TradeOff(a)
-	if err != nil {
-		return err
-	}
-	picture, err := figure.Encode(format)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(c.Plot, picture, 0o644)
 }

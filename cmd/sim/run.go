@@ -83,11 +83,7 @@ func (c *runCommand) Run(ctx context.Context) error {
 }
 
 func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, path string) (play *sim.Play, result *sim.Result, err error) {
-	workers := c.Workers
-	if workers <= 0 {
-		workers = runtime.NumCPU()
-	}
-	play, err = sim.NewPlay(st, sim.Options{StudyFile: c.Study, DataFile: c.Data, Seed: seed, Workers: workers})
+	play, err = sim.NewPlay(st, sim.Options{StudyFile: c.Study, DataFile: c.Data, Seed: seed, Workers: cores(c.Workers)})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -135,6 +131,14 @@ func (c *runCommand) play(ctx context.Context, st *study.Study, seed uint64, pat
 	}
 	result.Folder = path
 	return play, result, folder.Finish(st, play, result, history)
+}
+
+// cores returns the number of workers, by default that of all cores.
+func cores(workers int) int {
+	if workers <= 0 {
+		return runtime.NumCPU()
+	}
+	return workers
 }
 
 func printResult(w io.Writer, st *study.Study, r *sim.Result, reading shard.Report) error {

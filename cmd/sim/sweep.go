@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"fedpvi/sim/report"
 	"fedpvi/sim/sweep"
@@ -50,16 +49,12 @@ func (c *sweepCommand) Run(ctx context.Context) (err error) {
 	fmt.Fprint(os.Stderr, results.Notice)
 	spec.Devices = c.devices(c.Quiet)
 	defer func() { err = errors.Join(err, spec.Devices.Close()) }()
-	workers := c.Workers
-	if workers <= 0 {
-		workers = runtime.NumCPU()
-	}
 	before := results.Runs()
 	if before > 0 {
 		fmt.Fprintf(os.Stderr, "%s: continuing after %d of %d runs\n", folder, before, spec.Runs())
 	}
 	progress := report.NewProgress(os.Stderr, c.Quiet)
-	err = spec.Run(ctx, results, workers, func(runs int) {
+	err = spec.Run(ctx, results, cores(c.Workers), func(runs int) {
 		progress.Update("run", runs-before, spec.Runs()-before, func() string { return "" })
 	})
 	if err != nil {

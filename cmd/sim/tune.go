@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"fedpvi/sim"
 	"fedpvi/sim/report"
@@ -49,19 +48,15 @@ noise. A few candidates from a free search are better than many.`
 }
 
 func (c *tuneCommand) Run(ctx context.Context) error {
-	workers := c.Workers
-	if workers <= 0 {
-		workers = runtime.NumCPU()
-	}
 	if c.Private {
-		return c.choose(ctx, workers)
+		return c.choose(ctx)
 	}
 	if len(c.Candidate) > 0 || c.Out != "" {
 		return errors.New("--candidate and --out need --private")
 	}
 	search, err := tune.New(tune.Options{
 		Study: c.Study, Settings: c.Set, Public: c.Data, Score: tune.Score(c.Score),
-		Budget: c.Budget, Seed: c.Seed, Workers: workers,
+		Budget: c.Budget, Seed: c.Seed, Workers: cores(c.Workers),
 	})
 	if err != nil {
 		return err
@@ -81,13 +76,13 @@ func (c *tuneCommand) Run(ctx context.Context) error {
 }
 
 // choose selects a candidate by the private records.
-func (c *tuneCommand) choose(ctx context.Context, workers int) (err error) {
+func (c *tuneCommand) choose(ctx context.Context) (err error) {
 	if len(c.Data) > 0 {
 		return errors.New("--data declares a file public, and --private uses private records: leave one of them out, or name the private file with --set simulation.data=FILE")
 	}
 	selection, err := tune.NewSelection(tune.SelectionOptions{
 		Study: c.Study, Settings: c.Set, Candidates: c.Candidate, Draw: c.Candidates,
-		Score: tune.Score(c.Score), Seed: c.Seed, Workers: workers,
+		Score: tune.Score(c.Score), Seed: c.Seed, Workers: cores(c.Workers),
 	})
 	if err != nil {
 		return err

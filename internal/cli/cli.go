@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/signal"
@@ -55,4 +56,17 @@ func Run(program Program, commands any, args []string, do func(ctx context.Conte
 		return Usage
 	}
 	return do(ctx, command)
+}
+
+// PrintJSON writes one JSON value for people and programs on standard output.
+func PrintJSON(v any) error {
+	e := json.NewEncoder(os.Stdout)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// Terminal reports whether a file is a terminal.
+func Terminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"fedpvi/sim/report"
+)
+
+// checkPlot returns an error for a file of --plot in an unknown format. No file is correct.
+func checkPlot(path string) error {
+	if f := plotFormat(path); path != "" && f != "svg" && f != "png" {
+		return fmt.Errorf("--plot %s: the name must end in .svg or .png", path)
+	}
+	return nil
+}
+
+func plotFormat(path string) string { return strings.TrimPrefix(filepath.Ext(path), ".") }
+
+func writePlot(path string, figure report.Figure) error {
+	picture, err := figure.Encode(plotFormat(path))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, picture, 0o644)
+}
