@@ -13,10 +13,10 @@ import (
 	"fedpvi/transport"
 )
 
-// A client that contradicts itself again and again fills neither the disk nor the log.
+// A client that sends many different answers to one plan fills neither the disk nor the log.
 //
 //abuse:case A12 a flood of second answers: one envelope and one line of the log are kept
-func TestAFloodOfSecondAnswers(t *testing.T) {
+func TestFloodOfSecondAnswersIsNotKept(t *testing.T) {
 	s := newStand(t)
 	check(t, s.north.submit(t.Context(), s.good, 1<<20))
 	var log bytes.Buffer
@@ -27,17 +27,17 @@ func TestAFloodOfSecondAnswers(t *testing.T) {
 			t.Errorf("answer %d: %q", n+2, got)
 		}
 	}
-	s.mustStatus() // what was to be logged is logged
+	s.mustStatus() // wait until the loop has written the log
 	if lines := strings.Count(log.String(), "two answers"); lines != 1 || evidence(t, s.house) != 1 {
 		t.Errorf("%d lines of the log and %d envelopes", lines, evidence(t, s.house))
 	}
 }
 
-// A call that is given up while it waits for its turn does not look like the end of the
-// study, which a client would believe.
+// If a client cancels a call that waits for its turn, the error does not look like the end of the study: a client
+// would believe that.
 //
-//abuse:case A25 an upload that is given up while others are opened can be sent again
-func TestGivingUpIsNotTheEnd(t *testing.T) {
+//abuse:case A25 an upload that is cancelled while others are opened can be sent again
+func TestCancelledCallIsNotTheEnd(t *testing.T) {
 	s := newStand(t)
 	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, nil)
 	check(t, err)
@@ -48,7 +48,7 @@ func TestGivingUpIsNotTheEnd(t *testing.T) {
 	w := &written{release: transcript.Release{}, whole: s.good.Body}
 	cancel()
 	if err := s.study.finish(ctx, s.north.peer, w); !errors.Is(err, context.Canceled) {
-		t.Errorf("given up: %v", err)
+		t.Errorf("a cancelled call: %v", err)
 	}
 	for range cap(s.study.opener.tokens) {
 		s.study.opener.tokens <- struct{}{}

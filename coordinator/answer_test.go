@@ -14,7 +14,7 @@ import (
 	"fedpvi/transport"
 )
 
-// crossedText is a study with a coefficient for each pair of levels of two columns.
+// crossedText returns a study document with a coefficient for each pair of levels of two columns.
 func crossedText(levels int) []byte {
 	var all []string
 	for i := range levels {
@@ -31,7 +31,7 @@ func crossedText(levels int) []byte {
 	return []byte(b.String())
 }
 
-// A long stand is a study of two clients whose answers have several chunks, with its first question open.
+// A longStand is a study of two clients with answers of several chunks. Its first plan is open.
 type longStand struct {
 	*crowd
 	north, south *party
@@ -49,7 +49,7 @@ func newLongStand(t *testing.T, levels int) *longStand {
 	return s
 }
 
-// says is an answer whose numbers are all alike.
+// says returns an answer with the numbers n, n+1, and so on, after change.
 func (s *longStand) says(p *party, n int64, change func([]int64)) transport.Item {
 	numbers := make([]int64, s.size)
 	for i := range numbers {
@@ -61,16 +61,16 @@ func (s *longStand) says(p *party, n int64, change func([]int64)) transport.Item
 	return s.answer(p, s.chain, s.plan, s.chain.Protocol(), numbers)
 }
 
-// standing is the state of the phases, with the sum as far as it goes.
+// standing returns the state of the phases, with the sum so far.
 func (s *longStand) standing() []byte {
 	s.t.Helper()
-	s.mustStatus() // the loop has done what it was to do
+	s.mustStatus() // wait until the loop has carried out earlier commands
 	b, err := s.study.st.server.MarshalBinary()
 	check(s.t, err)
 	return b
 }
 
-// checkedAnswer sends all of an answer, and returns it checked and not yet taken.
+// checkedAnswer sends a whole answer and returns it checked, but not accepted yet.
 func (s *longStand) checkedAnswer(p *party, i transport.Item) (*written, payload) {
 	s.t.Helper()
 	_, err := s.study.Offer(s.t.Context(), p.peer, i.Envelope, nil)
@@ -103,7 +103,7 @@ func (s *longStand) damage(p *party, at int64, change byte) {
 	check(s.t, s.hub.store.Update(func(tx *store.Tx) error {
 		kept, err := tx.Study(s.study.hash)
 		check(s.t, err)
-		const page = 32 << 10 // of the store's pieces, which begin again behind the first 100,000 bytes
+		const page = 32 << 10 // of the store's pieces, which begin anew after the first 100,000 bytes
 		first := at - (at-100_000)%page
 		b := make([]byte, min(page, kept.Have(key)-first))
 		check(s.t, kept.ReadAnswer(key, b, first))
@@ -112,7 +112,7 @@ func (s *longStand) damage(p *party, at int64, change byte) {
 	}))
 }
 
-// checkSum fails unless the first round is over, with the sum of both clients' numbers.
+// checkSum checks that the first round is over, with the sum of both clients' numbers.
 func (s *longStand) checkSum(north, south int64) {
 	s.t.Helper()
 	item, err := s.north.link.Entry(s.t.Context(), 3)
@@ -130,9 +130,9 @@ func (s *longStand) checkSum(north, south int64) {
 	}
 }
 
-// An answer that is another when the loop reads it than it was when it was checked counts for nothing, though a part of it
-// was added up: what is in memory is read again from the disk. The right bytes are taken then.
-func TestAnAnswerThatChangesBetweenItsPasses(t *testing.T) {
+// If the bytes of an answer change between the check and the loop's read, the answer does not count, although a part
+// of it was added up: the loop reads its state again from the disk. It then accepts the right bytes.
+func TestAnswerThatChangesAfterCheckDoesNotCount(t *testing.T) {
 	s := newLongStand(t, 100)
 	good := s.says(s.north, 5, nil)
 	before := s.standing()
@@ -152,9 +152,9 @@ func TestAnAnswerThatChangesBetweenItsPasses(t *testing.T) {
 	s.checkSum(5, -70)
 }
 
-// Killed between the two passes, the coordinator takes the answer when it is offered again; killed behind them, it
-// adds it up again.
-func TestKilledBetweenThePassesOfAnAnswer(t *testing.T) {
+// A coordinator that is killed between the two passes accepts the answer when it is offered again. A coordinator that
+// is killed after both passes adds the answer up again.
+func TestKilledBetweenPasses(t *testing.T) {
 	s := newLongStand(t, 100)
 	good := s.says(s.north, 5, nil)
 	before := s.standing()
@@ -174,15 +174,15 @@ func TestKilledBetweenThePassesOfAnAnswer(t *testing.T) {
 	}
 	again()
 	if !bytes.Equal(s.standing(), taken) {
-		t.Error("the state is another one than before")
+		t.Error("the state differs from the one before the restart")
 	}
 	check(t, s.south.submit(t.Context(), s.says(s.south, -70, nil), 200_000))
 	s.checkSum(5, -70)
 }
 
-// A question that is closed while a long answer to it is checked, and takes the bytes of that away, is no fault of anybody:
-// the client is told that it came too late, and one whose answer was taken meanwhile that it was.
-func TestAnAnswerWhoseQuestionIsClosedWhileItIsChecked(t *testing.T) {
+// A plan may be closed while a long answer to it is checked, which removes the answer's bytes. The client then gets a
+// refusal because it is late. If its answer was accepted meanwhile, it gets a success.
+func TestPlanIsClosedDuringCheck(t *testing.T) {
 	s := newLongStand(t, 100)
 	late, taken := s.says(s.north, 5, nil), s.says(s.south, -70, nil)
 	w, _ := s.checkedAnswer(s.north, late)
@@ -199,8 +199,8 @@ func TestAnAnswerWhoseQuestionIsClosedWhileItIsChecked(t *testing.T) {
 	check(t, s.study.finish(t.Context(), s.south.peer, again))
 }
 
-// An answer whose bytes were dropped after they were checked is not taken, whatever has come in their place.
-func TestAnAnswerThatIsDroppedBetweenItsPasses(t *testing.T) {
+// An answer whose bytes were dropped after the check is not accepted, whatever bytes have replaced them.
+func TestAnswerThatIsDroppedAfterCheckIsRefused(t *testing.T) {
 	s := newLongStand(t, 100)
 	good := s.says(s.north, 5, nil)
 	before := s.standing()
@@ -223,11 +223,11 @@ func TestAnAnswerThatIsDroppedBetweenItsPasses(t *testing.T) {
 	check(t, s.north.submit(t.Context(), good, 64<<10))
 }
 
-// A long answer that is wrong in its last chunk is refused, and the sum is as it was: a byte changed on the way, one that
-// was signed so, a number beyond what the mechanism yields.
+// A long answer with an error in its last chunk is refused, and the sum stays unchanged. The error is a byte that
+// changed in transit, a byte that was signed so, or a number beyond the range of the mechanism.
 //
 //abuse:case A13 a number beyond the range at the end of a long answer changes nothing
-func TestLongAnswersThatAreWrongAtTheirEnd(t *testing.T) {
+func TestErrorAtEndOfLongAnswerIsRefused(t *testing.T) {
 	s := newLongStand(t, 100)
 	before := s.standing()
 	beyond := s.says(s.north, 5, func(numbers []int64) { numbers[s.size-1] = 1 << 62 })
@@ -249,8 +249,8 @@ func TestLongAnswersThatAreWrongAtTheirEnd(t *testing.T) {
 	check(t, s.south.submit(t.Context(), good, 64<<10))
 }
 
-// An answer that came in pieces is checked chunk by chunk, and read into memory when it is taken: as bytes and as
-// numbers. age allocates each chunk anew, so that as much as the answer is allocated for each pass.
+// An answer that arrived in pieces is checked chunk by chunk. It is read into memory, as bytes and as numbers, when it
+// is accepted. age allocates each chunk anew, so each pass allocates as many bytes as the answer has.
 func TestLongAnswerTakesLittleMemory(t *testing.T) {
 	s := newLongStand(t, 240)
 	good := s.says(s.north, 5, nil)
@@ -276,7 +276,7 @@ func TestLongAnswerTakesLittleMemory(t *testing.T) {
 	runtime.KeepAlive(again)
 	added := memory.Allocated(func() { check(t, s.take(s.north, w, opened)) })
 	if bytes.Equal(s.standing(), before) {
-		t.Error("it was not taken")
+		t.Error("the answer was not accepted")
 	}
 	t.Logf("sending took %d bytes, checking %d, adding up %d, of an answer of %d", sent, checked, added, size)
 	garbage := size + size/8      // of one pass

@@ -21,7 +21,7 @@ import (
 	"fedpvi/transport"
 )
 
-// wideText is a study of d coefficients.
+// wideText returns a study document with d coefficients.
 func wideText(d, rounds int) []byte {
 	var b strings.Builder
 	b.WriteString("[study]\nversion = 1\nname = \"wide\"\n")
@@ -36,7 +36,7 @@ func wideText(d, rounds int) []byte {
 	return []byte(b.String())
 }
 
-// A crowd is many clients that answer with numbers made up.
+// A crowd is many clients that answer with made-up numbers.
 type crowd struct {
 	*house
 	parties []*party
@@ -69,7 +69,7 @@ func newCrowd(t testing.TB, clients int, document []byte) *crowd {
 	return c
 }
 
-// all has every client do something, at the same time.
+// all calls a function for every client, concurrently.
 func (c *crowd) all(do func(p *party) error) {
 	var group sync.WaitGroup
 	for _, p := range c.parties {
@@ -82,8 +82,7 @@ func (c *crowd) all(do func(p *party) error) {
 	group.Wait()
 }
 
-// round has all clients answer the open question, and returns how long it took until the
-// outcome was there, from the first byte sent.
+// round has all clients answer the open plan, and returns the time from the first byte sent to the outcome.
 func (c *crowd) round(protocol Hash) time.Duration {
 	standing, err := c.parties[0].link.Standing(c.t.Context())
 	check(c.t, err)
@@ -115,7 +114,7 @@ func (c *crowd) round(protocol Hash) time.Duration {
 	return took
 }
 
-// answer is that of a client to a question, with numbers made up.
+// answer returns the answer of a client to a plan, with the given numbers.
 func (c *crowd) answer(p *party, chain transcript.Chain, e transcript.Entry, protocol Hash, change []int64) transport.Item {
 	r := &pvi.Release{Protocol: pvi.Digest(protocol), Number: int(e.Ask), Client: pvi.ClientID(p.peer.Name), Change: change}
 	p.ledger++
@@ -127,22 +126,22 @@ func (c *crowd) answer(p *party, chain transcript.Chain, e transcript.Entry, pro
 	return transport.Item{Envelope: envelope, Body: body}
 }
 
-// processorTime is what this process has used so far.
+// processorTime returns the processor time that this process has used so far.
 func processorTime(t testing.TB) time.Duration {
 	var r unix.Rusage
 	check(t, unix.Getrusage(unix.RUSAGE_SELF, &r))
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// before is the hash of the envelope before an entry.
+// before returns the hash of the envelope before an entry.
 func (c *crowd) before(n uint64) Hash {
 	item, err := c.study.item(n - 1)
 	check(c.t, err)
 	return transcript.BodyOf(item.Envelope).Hash
 }
 
-// BenchmarkRoundOfAThousand is a round of 1,000 clients with 1,000 coefficients: what the
-// coordinator does, without the network and the clients' own work.
+// BenchmarkRoundOfAThousand measures the coordinator's work for a round of 1,000 clients with 1,000 coefficients,
+// without the network and the clients' own work.
 func BenchmarkRoundOfAThousand(b *testing.B) {
 	benchmarkCrowd(b, newCrowd(b, 1000, wideText(1000, 10_000)))
 }

@@ -15,7 +15,7 @@ import (
 	"fedpvi/transport"
 )
 
-// played is a house whose study was played to its end.
+// played returns a house whose study was run to its end.
 func played(t *testing.T, document []byte) (*house, []*party) {
 	h := newHouse(t, Options{})
 	h.found(document)
@@ -53,8 +53,8 @@ func TestBundlesAreVerified(t *testing.T) {
 	}
 }
 
-// A study that runs has a bundle too.
-func TestABundleBeforeTheEnd(t *testing.T) {
+// A running study has a bundle too.
+func TestBundleBeforeTheEnd(t *testing.T) {
 	s := newStand(t)
 	check(t, s.north.submit(t.Context(), s.good, 1000))
 	r, err := bundle.Verify(bytes.NewReader(bundleOf(t, s.house)))
@@ -68,10 +68,10 @@ func TestABundleBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// No byte of a bundle can be changed, and none left out.
+// A bundle in which a byte was changed, cut or added is refused.
 //
-//abuse:case P05 no byte of a bundle can be changed
-func TestBundlesThatWereChanged(t *testing.T) {
+//abuse:case P05 a bundle with a changed byte is refused
+func TestChangedBundleIsRefused(t *testing.T) {
 	h, _ := played(t, planeText(clientPrivacy, "rounds = 1", ""))
 	text := bundleOf(t, h)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -80,19 +80,19 @@ func TestBundlesThatWereChanged(t *testing.T) {
 		changed := bytes.Clone(text)
 		changed[at] ^= 1 << random.IntN(8)
 		if _, err := bundle.Verify(bytes.NewReader(changed)); err == nil {
-			t.Errorf("byte %d of %d was changed and nobody noticed", at, len(text))
+			t.Errorf("a bundle was accepted after byte %d of %d was changed", at, len(text))
 		}
 		if _, err := bundle.Verify(bytes.NewReader(text[:at])); err == nil {
-			t.Errorf("%d bytes were cut and nobody noticed", len(text)-at)
+			t.Errorf("a bundle was accepted after %d bytes were cut", len(text)-at)
 		}
 	}
 	if _, err := bundle.Verify(bytes.NewReader(append(bytes.Clone(text), 0))); err == nil {
-		t.Error("a byte was added and nobody noticed")
+		t.Error("a bundle was accepted after a byte was added")
 	}
 }
 
-// retold is the bundle of a transcript that the coordinator signs another way, entries of one
-// kind for another model.
+// retold returns the bundle of a transcript with changed entries, which the coordinator signed. It signs entries of
+// the kind other for another model.
 func retold(t *testing.T, h *house, items []transport.Item, change func(kind transcript.Kind, body []byte) []byte, other transcript.Kind) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -141,10 +141,10 @@ func retold(t *testing.T, h *house, items []transport.Item, change func(kind tra
 	return out.Bytes()
 }
 
-// A coordinator that lies, and signs what it says, is found out.
+// Verify finds wrong entries, although the coordinator signed them.
 //
-//abuse:case A21 found out by whoever verifies the bundle
-func TestACoordinatorThatLies(t *testing.T) {
+//abuse:case A21 verification of the bundle finds wrong entries that the coordinator signed
+func TestWrongEntriesAreFound(t *testing.T) {
 	h, parties := played(t, planeText(clientPrivacy, "rounds = 2", ""))
 	items := parties[0].entries
 	last := func(b []byte) []byte { b[len(b)-1] ^= 1; return b }
@@ -169,7 +169,7 @@ func TestACoordinatorThatLies(t *testing.T) {
 		}
 		var fault *bundle.Fault
 		if !errors.As(err, &fault) || fault.Where != tc.where {
-			t.Errorf("%s: %v, want it at %s", name, err, tc.where)
+			t.Errorf("%s: %v, want an error at %s", name, err, tc.where)
 		}
 	}
 }
@@ -207,7 +207,7 @@ func FuzzVerify(f *testing.F) {
 		var err error
 		memory.Bound(t, len(b), func() { _, err = bundle.Verify(bytes.NewReader(b)) })
 		if err == nil {
-			t.Error("a bundle that nobody signed is right")
+			t.Error("a bundle without a valid signature was accepted")
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"fedpvi/coordinator/store"
 )
 
-// A state that was changed behind the coordinator's back is not played on.
+// A coordinator does not continue with a state that was changed while it was stopped.
 func TestDamagedStatesAreRefused(t *testing.T) {
 	for name, damage := range map[string]func(s *stand, kept store.Study) error{
 		"the last entry": func(_ *stand, kept store.Study) error {
@@ -50,8 +50,8 @@ func TestDamagedStatesAreRefused(t *testing.T) {
 	}
 }
 
-// A study that has begun has a state. Without it, or without a part of a long one, it is not begun again.
-func TestALostStateIsRefused(t *testing.T) {
+// A study that has begun has a state. If the state, or a part of a long state, is missing, the study is not begun again.
+func TestMissingStateIsRefused(t *testing.T) {
 	s := newStand(t)
 	check(t, s.hub.Close())
 	db, err := bbolt.Open(store.Path(s.dir), 0o600, nil)
@@ -62,14 +62,14 @@ func TestALostStateIsRefused(t *testing.T) {
 	check(t, db.Close())
 	hub, err := Open(s.dir, s.options)
 	if !errors.Is(err, store.ErrDamaged) {
-		t.Errorf("the state is gone: %v", err)
+		t.Errorf("opening without the state: %v", err)
 	}
 	if err == nil {
 		check(t, hub.Close())
 	}
 }
 
-// Without its keys a coordinator does not serve, and makes none in their place.
+// If a key is missing, the coordinator does not start and does not make a new one.
 func TestLostKeys(t *testing.T) {
 	for name, path := range map[string]func(f files, h Hash) string{
 		"identity":  func(f files, _ Hash) string { return f.identity() },
@@ -82,15 +82,15 @@ func TestLostKeys(t *testing.T) {
 		lost := path(s.hub.files, s.study.hash)
 		check(t, os.Remove(lost))
 		if _, err := Open(s.dir, s.options); err == nil {
-			t.Errorf("it goes on without the key %s", name)
+			t.Errorf("the coordinator starts without the key %s", name)
 		}
 		if exists(lost) {
-			t.Errorf("a key %s was made", name)
+			t.Errorf("a new key %s was made", name)
 		}
 	}
 }
 
-// inDatabase returns a value that is in the database.
+// inDatabase returns a value in the database.
 func inDatabase(b []byte) *store.Value {
 	return &store.Value{Size: int64(len(b)), Hash: sha256.Sum256(b), Bytes: append([]byte{}, b...)}
 }

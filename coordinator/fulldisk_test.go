@@ -9,9 +9,9 @@ import (
 	"fedpvi/internal/durable"
 )
 
-// A disk that is full, so that what the file shows cannot be made safe, is no fault of a client that asks for an entry
-// meanwhile: it asks again.
-func TestAnEntryThatCannotBeReadForAWhile(t *testing.T) {
+// While the disk is full, the contents of the file cannot be made safe. A client that requests an entry then is told
+// that the coordinator is unavailable, so that it tries again.
+func TestEntryIsUnavailableWhileDiskIsFull(t *testing.T) {
 	full := errors.New("no space left on device")
 	g, broken := &guillotine{once: true, after: true}, false
 	o := store.Options{Commit: g.commit}
@@ -35,7 +35,7 @@ func TestAnEntryThatCannotBeReadForAWhile(t *testing.T) {
 	}))
 	g.at, broken = g.seen+1, true
 	if err := h.hub.store.Update(func(*store.Tx) error { return nil }); err == nil {
-		t.Error("a transaction that failed is said to be there")
+		t.Error("a failed transaction returned no error")
 	}
 	if _, err := h.study.Entry(t.Context(), parties[0].peer, 1); !unavailable(err) {
 		t.Errorf("%v, want the coordinator to be unavailable", err)

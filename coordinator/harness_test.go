@@ -96,7 +96,7 @@ func (h *house) invite(names ...identity.Name) []*party {
 	return all
 }
 
-// A link is how a party calls the coordinator.
+// A link is the connection of a client to the coordinator.
 type link interface {
 	Standing(ctx context.Context) (transport.Standing, error)
 	Approve(ctx context.Context, envelope []byte) error
@@ -127,10 +127,10 @@ func (d direct) Entry(ctx context.Context, n uint64) (transport.Item, error) {
 
 func (d direct) Submit(ctx context.Context, i transport.Item) error { return d.p.submit(ctx, i, 1500) }
 
-// A party is a client without a network, a ledger or a file.
+// A party is a client without a network, a ledger or files.
 type party struct {
 	house   *house
-	m       int // number of its noise
+	m       int // index of the client's noise stream
 	invited invitation.Invitation
 
 	identity *identity.Identity
@@ -185,7 +185,7 @@ func (p *party) join(ctx context.Context) error {
 	return p.admitted(a)
 }
 
-// admitted takes what the coordinator answers a guest.
+// admitted processes the coordinator's reply to a join request.
 func (p *party) admitted(a transport.Admission) (err error) {
 	if !bytes.Equal(a.Study, p.house.study.document.Source) {
 		return errors.New("another study")
@@ -214,7 +214,7 @@ func (p *party) leave(ctx context.Context, why string) error {
 	return p.link.Approve(ctx, envelope)
 }
 
-// follow takes the entries that are there.
+// follow reads and checks the entries that exist.
 func (p *party) follow(ctx context.Context) error {
 	standing, err := p.link.Standing(ctx)
 	if err != nil {
@@ -262,7 +262,7 @@ func (p *party) take(i transport.Item) error {
 	return nil
 }
 
-// answer fills the outbox if there is a question and nothing in it.
+// answer puts an answer into the outbox if a plan is pending and the outbox is empty.
 func (p *party) answer() (bool, error) {
 	ask, ok := p.site.Pending()
 	if !ok {
@@ -278,7 +278,7 @@ func (p *party) answer() (bool, error) {
 	return true, err
 }
 
-// sealed makes the item of a release; change may change its header.
+// sealed signs and seals a release. The function change may change its header.
 func (p *party) sealed(ask int, model Hash, release []byte, change func(h *signed.Header)) (transport.Item, error) {
 	h := p.chain.ReleaseHeader(uint64(ask), model, p.identity.Fingerprint(), p.ledger, Hash{byte(p.ledger)})
 	if change != nil {
@@ -292,7 +292,7 @@ func (p *party) sealed(ask int, model Hash, release []byte, change func(h *signe
 	return transport.Item{Envelope: envelope, Body: body}, err
 }
 
-// submit sends an item in pieces of a size; one that is not longer goes with its offer.
+// submit sends an item in pieces of the given size. A shorter item is sent with its offer.
 func (p *party) submit(ctx context.Context, i transport.Item, size int) error {
 	var whole []byte
 	if len(i.Body) <= size {
@@ -313,7 +313,7 @@ func (p *party) submit(ctx context.Context, i transport.Item, size int) error {
 	return nil
 }
 
-// step does what can be done now. It reports whether something was.
+// step reads entries and sends an answer, as far as possible now. It reports whether it did anything.
 func (p *party) step(ctx context.Context) (bool, error) {
 	before := p.chain.Position().Number
 	if err := p.follow(ctx); err != nil {
@@ -348,7 +348,7 @@ func admit(t testing.TB, parties ...*party) {
 	}
 }
 
-// play has parties step until nothing moves.
+// play lets parties step until none of them can do anything.
 func play(t testing.TB, parties ...*party) {
 	t.Helper()
 	for moved := true; moved; {

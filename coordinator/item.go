@@ -54,7 +54,7 @@ func (s *Study) look(f func(store.Study) error) error {
 		return own
 	})
 	if err != nil && own == nil && !errors.Is(err, store.ErrDamaged) {
-		s.log.Error("the state cannot be read for now", "error", err)
+		s.log.Error("the state cannot be read now", "error", err)
 		return errStore
 	}
 	return err

@@ -15,12 +15,12 @@ import (
 
 var errKilled = errors.New("killed")
 
-// A guillotine lets commits and changes of files through until it falls, at the step with a number: before
-// the step is on the disk, or just after. From then on nothing is written.
+// A guillotine lets commits and changes of files pass until a numbered step. There it simulates a kill, before the
+// step is on the disk or just after. After that nothing is written.
 type guillotine struct {
 	at    int // 0: never
 	after bool
-	once  bool // a transaction that fails, and none after it: nobody is killed
+	once  bool // only this step fails: the coordinator is not killed
 	seen  int
 	fell  bool
 
@@ -44,7 +44,7 @@ func (g *guillotine) commit(commit func() error) error {
 	return errKilled
 }
 
-// A guillotine that holds the files of long bodies falls at a write, a sync, a rename or a removal as well.
+// As the file system of long bodies, a guillotine also counts writes, syncs, renames and removals as steps.
 
 func (g *guillotine) Create(path string) (durable.NewFile, error) {
 	var f durable.NewFile
@@ -82,14 +82,14 @@ func (f blade) Write(b []byte) (n int, err error) {
 
 func (f blade) Sync() error { return f.g.commit(f.NewFile.Sync) }
 
-// unavailable reports whether a call was answered by a coordinator that cannot go on.
+// unavailable reports whether an error is the refusal of a coordinator that cannot continue.
 func unavailable(err error) bool {
 	var r *transport.Refusal
 	return errors.As(err, &r) && r.Reason == transport.Unavailable
 }
 
-// survive does something, and has the coordinator killed and started again as often as it
-// says that it cannot go on.
+// survive calls do until it succeeds. Each time the coordinator cannot continue, survive stops it and starts it
+// again.
 func (h *house) survive(g *guillotine, do func() error) {
 	h.t.Helper()
 	for {
@@ -107,17 +107,17 @@ func (h *house) survive(g *guillotine, do func() error) {
 	}
 }
 
-// A playedStudy is what everybody has seen of one.
+// A playedStudy summarizes a run of a study.
 type playedStudy struct {
 	transcript [32]byte // of the bodies of plans, outcomes and the result
 	commits    int
 	answers    int
 }
 
-// playKilled plays a whole study with the coordinator killed at a commit.
+// playKilled runs a whole study with a coordinator that is killed at a step of g.
 func playKilled(t *testing.T, document []byte, rounds int, long int64, g *guillotine) playedStudy {
 	at := g.at
-	g.at = 0 // those before the first client are not meant
+	g.at = 0 // do not count steps before the first client
 	o := store.Options{Commit: g.commit, Long: long}
 	o.Layer.Files = g
 	h := newHouse(t, Options{Store: o})
@@ -142,7 +142,7 @@ func playKilled(t *testing.T, document []byte, rounds int, long int64, g *guillo
 	}
 	entries := parties[0].entries
 	sum := sha256.New()
-	for _, i := range entries[1 : len(entries)-1] { // the first is of keys that differ
+	for _, i := range entries[1 : len(entries)-1] { // not the roster: its keys differ
 		sum.Write(i.Body)
 	}
 	status, err := h.study.Status(t.Context())
@@ -165,11 +165,11 @@ func playKilled(t *testing.T, document []byte, rounds int, long int64, g *guillo
 	return out
 }
 
-// Killed at any commit, before it reached the disk or after, the coordinator goes on with
-// the same round, and the transcript is the same to the last bit. So it is when a commit
-// fails, or seems to, and the coordinator lives on.
+// A coordinator that is killed at any commit, before it reached the disk or after, continues with the same round, and
+// the transcript is the same to the last bit. The same holds if a commit fails, or seems to fail, and the coordinator
+// keeps running.
 //
-//abuse:case A01 the transcript is the undisturbed one to the last bit
+//abuse:case A01 the transcript equals the undisturbed one to the last bit
 func TestKilledAtEveryTransaction(t *testing.T) {
 	rounds := 2
 	if os.Getenv("FEDPVI_LONG") != "" {
@@ -206,7 +206,7 @@ func TestKilledAtEveryTransaction(t *testing.T) {
 						t.Parallel()
 						got := playKilled(t, document, rounds, c.long, &g)
 						if got.transcript != undisturbed.transcript || got.answers != undisturbed.answers {
-							t.Errorf("the transcript is another, with %d answers, not %d", got.answers, undisturbed.answers)
+							t.Errorf("the transcript differs, with %d answers, want %d", got.answers, undisturbed.answers)
 						}
 					})
 				}

@@ -37,7 +37,7 @@ func (s *Study) call(ctx context.Context, do func(*batch) error) error {
 		return err
 	case <-s.stopped:
 	}
-	select { // the answer may have come with the end
+	select { // the result may have arrived when the study stopped
 	case err := <-c.done:
 		return err
 	default:
@@ -86,7 +86,7 @@ func (s *Study) carryOut(commands []*command) {
 			answer(commands, nil, errStore)
 			return
 		}
-		s.log.Info("the state was read again")
+		s.log.Info("the state was read again from the disk")
 	}
 	b := &batch{study: s, state: s.st, now: s.hub.options.Now()}
 	errs := make([]error, len(commands))
@@ -102,7 +102,7 @@ func (s *Study) carryOut(commands []*command) {
 		s.events.Stored(len(commands), err == nil)
 	}
 	if s.failed = err != nil; s.failed {
-		s.log.Error("nothing was stored, and nothing happened", "error", err)
+		s.log.Error("a write failed, and the changes were undone", "error", err)
 		s.restore()
 		answer(commands, errs, errStore)
 		return
@@ -159,7 +159,7 @@ func (s *Study) publish(b *batch) {
 	}
 	if s.st.over() && len(b.items) > 0 {
 		if err := s.opener.forget(s.hub.files.sealing(s.hash)); err != nil {
-			s.log.Error("the key that opens answers could not be destroyed: remove the file", "error", err)
+			s.log.Error("cannot destroy the key that opens answers: remove the file", "error", err)
 		}
 	}
 }

@@ -72,17 +72,17 @@ func (o Options) presence() time.Duration { return o.RoundDeadline / presenceSha
 // only one chunk in memory.
 func openers(size int) int { return min(maxBatch, openingBytes/min(max(1, size), maxPiece)) }
 
-// Events count what happens. They learn nothing about the contents of messages.
+// Events counts events. Its methods get nothing from the contents of messages.
 type Events interface {
-	Began()                      // a study
-	Ended()                      // a study, played to its end
-	Aborted()                    // a study
-	Opened()                     // a round
-	Closed(whole bool)           // a round, with all answers or without some
-	Took()                       // an answer
-	Refused(method, why string)  // a call
-	Stored(batch int, ok bool)   // commands in one transaction
-	Waiting(study string, n int) // clients that a study waits for now
+	Began()                      // a study began
+	Ended()                      // a study ended with a posterior
+	Aborted()                    // a study was aborted
+	Opened()                     // a plan was sent
+	Closed(whole bool)           // a plan got an outcome; whole: with all answers
+	Took()                       // an answer was accepted
+	Refused(method, why string)  // a call was refused
+	Stored(batch int, ok bool)   // a transaction with batch commands was committed, or failed
+	Waiting(study string, n int) // a study is waiting for n clients
 }
 
 type nothing struct{}

@@ -9,14 +9,13 @@ import (
 	"fedpvi/transport"
 )
 
-// An answer that comes with its offer is taken at once, and is in the store as one that came in
-// pieces is.
-func TestAnAnswerWithItsOffer(t *testing.T) {
+// An answer that comes with its offer is accepted at once. It is stored like an answer that arrived in pieces.
+func TestAnswerWithOffer(t *testing.T) {
 	s := newStand(t)
 	for range 2 {
 		have, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, s.good.Body)
 		if err != nil || have != int64(len(s.good.Body)) {
-			t.Fatalf("%d bytes are there, %v", have, err)
+			t.Fatalf("the coordinator has %d bytes, %v", have, err)
 		}
 	}
 	if s.study.st.clients["north"].answers != 1 {
@@ -24,8 +23,8 @@ func TestAnAnswerWithItsOffer(t *testing.T) {
 	}
 }
 
-// Where some of it came before, the client goes on behind that.
-func TestAnAnswerWithItsOfferAfterAPiece(t *testing.T) {
+// If a piece of the answer arrived earlier, the client continues after that piece.
+func TestAnswerWithOfferAfterPiece(t *testing.T) {
 	s := newStand(t)
 	_, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, nil)
 	check(t, err)
@@ -33,7 +32,7 @@ func TestAnAnswerWithItsOfferAfterAPiece(t *testing.T) {
 	check(t, s.study.Write(t.Context(), s.north.peer, hash, 0, s.good.Body[:minPiece]))
 	have, err := s.study.Offer(t.Context(), s.north.peer, s.good.Envelope, s.good.Body)
 	if err != nil || have != minPiece {
-		t.Fatalf("%d bytes are there, %v", have, err)
+		t.Fatalf("the coordinator has %d bytes, %v", have, err)
 	}
 	check(t, s.study.Write(t.Context(), s.north.peer, hash, have, s.good.Body[have:]))
 	if s.study.st.clients["north"].answers != 1 {
@@ -41,8 +40,8 @@ func TestAnAnswerWithItsOfferAfterAPiece(t *testing.T) {
 	}
 }
 
-// One that was changed is refused, nothing of it is in the store, and the right one is taken after it.
-func TestAnAnswerWithItsOfferThatWasChanged(t *testing.T) {
+// A changed answer is refused and leaves nothing in the store. The right answer is then accepted.
+func TestChangedAnswerWithOfferIsRefused(t *testing.T) {
 	s := newStand(t)
 	before := s.content()
 	changed := bytes.Clone(s.good.Body)
@@ -54,7 +53,7 @@ func TestAnAnswerWithItsOfferThatWasChanged(t *testing.T) {
 		}
 	}
 	if !reflect.DeepEqual(s.content(), before) {
-		t.Error("something of it is in the store")
+		t.Error("the refused answer changed the store")
 	}
 	check(t, s.north.submit(t.Context(), s.good, 1<<20))
 }

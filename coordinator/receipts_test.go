@@ -8,8 +8,8 @@ import (
 	"fedpvi/crypto/transcript"
 )
 
-// An answer is known while its round is open, when that was closed in the same transaction, and ever
-// after.
+// The receipt of an answer is found while its round is open, when the round is closed in the same transaction, and
+// after that.
 func TestReceiptsAreFound(t *testing.T) {
 	s := newStand(t)
 	key := store.ReleaseKey{Ask: 1, Client: "north"}
@@ -42,8 +42,8 @@ func TestReceiptsAreFound(t *testing.T) {
 	}
 }
 
-// What a study holds in memory does not grow with its rounds.
-func TestRoundsLeaveNothingInMemory(t *testing.T) {
+// The memory that a study uses does not grow with its rounds.
+func TestMemoryDoesNotGrowWithRounds(t *testing.T) {
 	c := newCrowd(t, 3, wideText(4, 20))
 	var sizes []int
 	for range 12 {
@@ -59,13 +59,13 @@ func TestRoundsLeaveNothingInMemory(t *testing.T) {
 	}
 }
 
-// A place is where a pointer of a type leads.
+// A place is the target of a pointer of a type.
 type place struct {
 	at uintptr
 	to reflect.Type
 }
 
-// reachable counts the elements of all maps, slices and strings that a value leads to, each once.
+// reachable counts the elements of all maps, slices and strings that can be reached from a value, each once.
 func reachable(v reflect.Value, seen map[place]bool) (n int) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -103,7 +103,7 @@ func reachable(v reflect.Value, seen map[place]bool) (n int) {
 	return n
 }
 
-// flat reports whether a type leads nowhere.
+// flat reports whether a type contains no reference.
 func flat(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Interface, reflect.Struct, reflect.Slice, reflect.Array, reflect.Map, reflect.String:

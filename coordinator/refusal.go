@@ -18,7 +18,7 @@ var (
 	errStopped = &transport.Refusal{Reason: transport.Unavailable, Text: "the coordinator is being stopped: try again when it is back"}
 	// errStore is returned when the disk failed. The call has changed nothing.
 	errStore = &transport.Refusal{Reason: transport.Unavailable, Text: "the coordinator cannot write its state: nothing was changed, try again later"}
-	// errPeer is the same for an unknown party and for one that may not make the call.
+	// errPeer is the same for an unknown caller and for one that may not make the call.
 	errPeer = &transport.Refusal{Reason: transport.Denied, Text: "only for the clients of this study"}
 )
 

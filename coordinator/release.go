@@ -15,8 +15,8 @@ import (
 	"fedpvi/transport"
 )
 
-// maxPiece is the most bytes of a body in one call, and minPiece the fewest but for its
-// end: each piece that is not the whole is a transaction and a key of the store.
+// maxPiece and minPiece bound the bytes of a body in one call. Only the last piece may be smaller than minPiece: each
+// piece costs a transaction and a key of the store.
 const (
 	maxPiece = 1 << 20
 	minPiece = 512
@@ -86,9 +86,9 @@ func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte
 	case st.over():
 		return 0, refuse(transport.Ended, "%s", st.ending())
 	case q == nil:
-		return 0, refuse(transport.OutOfPlace, "question %d is not open: it was closed at its deadline, or not asked yet", ask)
+		return 0, refuse(transport.OutOfPlace, "plan %d is not open: it was closed at its deadline, or not sent yet", ask)
 	case c.left || !q.missing(name):
-		return 0, refuse(transport.Denied, "question %d does not ask this client", ask)
+		return 0, refuse(transport.Denied, "plan %d does not include this client", ask)
 	}
 	r, err := b.verify(envelope, c, ask, q.model, checked)
 	if err != nil {
@@ -101,10 +101,10 @@ func (b *batch) offer(name identity.Name, c *client, ask uint64, envelope []byte
 		return o.have, nil
 	}
 	if r.Header.LedgerSeq <= c.lastSeq {
-		return 0, refuse(transport.OutOfPlace, "the ledger of this release has %d entries, and the one of the last message %d: the client's state is older than what it has sent", r.Header.LedgerSeq, c.lastSeq)
+		return 0, refuse(transport.OutOfPlace, "the release was made at ledger entry %d, the last message at entry %d: the client's state is older than its messages", r.Header.LedgerSeq, c.lastSeq)
 	}
 	if want := s.opener.sealed(r.Header); r.Body.Size != want {
-		return 0, refuse(transport.TooLarge, "a release has %d bytes in this study, not %d", want, r.Body.Size)
+		return 0, refuse(transport.TooLarge, "the release has %d bytes: this study expects %d", r.Body.Size, want)
 	}
 	q.offers[name] = &offer{envelope: bytes.Clone(envelope), release: r}
 	return 0, nil
@@ -139,11 +139,11 @@ func (b *batch) contradiction(key store.ReleaseKey, c *client, envelope []byte) 
 		return err
 	})
 	b.then(func() {
-		if first { // once for each question, so that nobody fills the log
-			b.study.log.Warn("a client signed two answers to one question", "client", key.Client, "ask", key.Ask)
+		if first { // once for each plan, so that a client cannot fill the log
+			b.study.log.Warn("a client signed two answers to one plan", "client", key.Client, "ask", key.Ask)
 		}
 	})
-	return refuse(transport.OutOfPlace, "question %d was answered with another release: an answer is given once", key.Ask)
+	return refuse(transport.OutOfPlace, "plan %d was answered with another release: a client can answer a plan only once", key.Ask)
 }
 
 // Write adds a piece of a body.
@@ -167,9 +167,9 @@ func (s *Study) Write(ctx context.Context, peer channel.Party, envelope Hash, of
 type written struct {
 	key     store.ReleaseKey
 	release transcript.Release
-	whole   []byte       // the body, if it came in one piece and is not in the store
-	offer   *offer       // if it is in the store: another one is there once its bytes were dropped
-	value   *store.Value // if it is in a file
+	whole   []byte       // the body, if it arrived in one piece and is not in the store
+	offer   *offer       // the offer, if the body is in the store; a new offer replaces it when the bytes are dropped
+	value   *store.Value // the body, if it is in a file
 }
 
 // piece keeps a piece of a body, and returns the answer if it is complete.
@@ -187,21 +187,21 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 	size, end := int64(o.release.Body.Size), offset+int64(len(piece))
 	switch {
 	case len(piece) == 0:
-		return nil, refuse(transport.OutOfPlace, "a piece without a byte")
+		return nil, refuse(transport.OutOfPlace, "the piece is empty")
 	case offset < 0 || offset > size || end > size:
-		return nil, refuse(transport.TooLarge, "a piece beyond the %d bytes of the release", size)
+		return nil, refuse(transport.TooLarge, "the piece exceeds the %d bytes of the release", size)
 	case offset == 0 && end == size && o.have == 0:
 		return &written{key: key, release: o.release, whole: piece}, nil
 	case end <= o.have && o.have == size:
 		return &written{key: key, release: o.release, offer: o, value: o.value}, nil
 	case end <= o.have:
-		return nil, nil // it is there
+		return nil, nil // these bytes arrived earlier
 	case offset > o.have:
-		return nil, refuse(transport.Unavailable, "a piece at byte %d, where byte %d is next: offer the release again", offset, o.have)
+		return nil, refuse(transport.Unavailable, "the piece begins at byte %d, but byte %d is next: offer the release again", offset, o.have)
 	case end-o.have < minPiece && end < size:
-		return nil, refuse(transport.Unavailable, "a piece with %d new bytes: at least %d but for the last", end-o.have, minPiece)
+		return nil, refuse(transport.Unavailable, "the piece has %d new bytes: only the last may have fewer than %d", end-o.have, minPiece)
 	}
-	piece, offset = piece[o.have-offset:], o.have // what another call has brought is there
+	piece, offset = piece[o.have-offset:], o.have // skip bytes that arrived in another call
 	if !o.stored {
 		b.write(func(st store.Study) error { return st.PutOffer(key, o.envelope) })
 	}
@@ -216,8 +216,8 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 	return &written{key: key, release: o.release, offer: o, value: o.value}, nil
 }
 
-// keepPiece keeps the next piece of a body. A long body goes to a file, of which nothing is left if the coordinator stops
-// before it is whole: the client is told then to begin again.
+// keepPiece keeps the next piece of a body. A long body goes to a file. If the coordinator stops before the body is
+// whole, the file is lost and the client must begin again.
 func (b *batch) keepPiece(key store.ReleaseKey, o *offer, offset int64, piece []byte) (err error) {
 	if !b.study.hub.store.IsLong(int64(o.release.Body.Size)) || o.writer == nil && offset > 0 { // or an earlier version began it
 		b.write(func(st store.Study) error { return st.PutPiece(key, offset, piece) }) // which its call leaves alone until this is on disk
@@ -241,11 +241,11 @@ func (s *Study) discard(o *offer) {
 		o.writer.Discard()
 	}
 	if err := s.hub.store.Discard(s.hash, o.value); err != nil {
-		s.log.Warn("the file of an answer stays until the coordinator is started again", "error", err)
+		s.log.Warn("cannot remove the file of an answer: it stays until the coordinator starts again", "error", err)
 	}
 }
 
-// offered returns the open question and the offer with an envelope.
+// offered returns the open plan and the offer with an envelope.
 func (st *state) offered(name identity.Name, envelope Hash) (uint64, *offer) {
 	for ask, q := range st.open {
 		if o := q.offers[name]; o != nil && o.release.Hash == envelope {
@@ -268,16 +268,16 @@ func (s *Study) finish(ctx context.Context, peer channel.Party, w *written) erro
 		return refuse(transport.Ended, "%v", err)
 	}
 	if err != nil {
-		return err // the call was given up: the study goes on
+		return err // the call was cancelled: the study continues
 	}
 	defer release()
 	p, fault, unread := s.opened(w)
 	return s.asClient(ctx, peer, func(b *batch, c *client) error {
-		defer release() // others are opened while this one is written
+		defer release() // others can be opened while this one is written
 		switch {
 		case fault != nil:
 			return b.drop(peer.Name, w, fault)
-		case unread != nil: // maybe since the bytes went with the question
+		case unread != nil: // perhaps because the bytes were dropped when the plan was closed
 			if awaited, err := b.awaits(peer.Name, c, w); err != nil || !awaited {
 				return err
 			}
@@ -309,10 +309,10 @@ func (b *batch) awaits(name identity.Name, c *client, w *written) (bool, error) 
 	}
 	q := b.state.open[w.key.Ask]
 	if q == nil || q.offers[name] == nil || q.offers[name].release.Hash != w.release.Hash {
-		return false, refuse(transport.OutOfPlace, "question %d was closed while the answer came", w.key.Ask)
+		return false, refuse(transport.OutOfPlace, "plan %d was closed while the answer was sent", w.key.Ask)
 	}
 	if c.left || !q.missing(name) {
-		return false, refuse(transport.OutOfPlace, "question %d asks this client no more", w.key.Ask)
+		return false, refuse(transport.OutOfPlace, "plan %d no longer waits for an answer of this client", w.key.Ask)
 	}
 	if w.offer != nil && w.offer != q.offers[name] {
 		return false, refuse(transport.Unavailable, "the bytes of the release were dropped while they were checked: offer it again")
@@ -367,7 +367,7 @@ func (b *batch) take(name identity.Name, c *client, w *written, p payload) error
 	})
 	b.then(func() {
 		s.events.Took()
-		s.log.Info("an answer was taken", "client", name, "ask", ask)
+		s.log.Info("an answer was accepted", "client", name, "ask", ask)
 	})
 	if outcome != nil {
 		if err := b.close(outcome); err != nil {

@@ -15,9 +15,8 @@ import (
 	"fedpvi/pvi/session"
 )
 
-// advance does everything that can be done now: begins the study, closes rounds, opens
-// rounds, ends the study. It returns errors of this machine only; what goes wrong with
-// the study aborts it.
+// advance does everything that can be done now: it begins the study, closes and opens rounds, and ends the study.
+// It returns only errors of this machine; an error of the study aborts the study.
 func (b *batch) advance() error {
 	st := b.state
 	if !st.begun() && !st.over() && b.complete() {
@@ -142,7 +141,9 @@ func (b *batch) closeIfDue(ask uint64) error {
 	if err != nil {
 		return b.fail(err)
 	}
-	b.then(func() { b.study.log.Info("a round was closed without some clients", "ask", ask, "without", missing) })
+	b.then(func() {
+		b.study.log.Info("a round was closed without the answers of some clients", "ask", ask, "without", missing)
+	})
 	return b.close(outcome)
 }
 
@@ -234,7 +235,7 @@ func (b *batch) end() error {
 	return nil
 }
 
-// A counter counts what is written.
+// A counter counts the bytes written to it.
 type counter int
 
 func (c *counter) Write(b []byte) (int, error) {
@@ -244,11 +245,11 @@ func (c *counter) Write(b []byte) (int, error) {
 
 // fail aborts a study that cannot go on.
 func (b *batch) fail(err error) error {
-	b.study.log.Error("the study cannot go on", "error", err)
+	b.study.log.Error("the study cannot continue and is aborted", "error", err)
 	return b.abort(b.study.name(), "the coordinator cannot go on with this study; its log says why")
 }
 
-// abort ends a study before its time, for all.
+// abort ends a study for all clients before its last plan.
 func (b *batch) abort(by identity.Name, why string) error {
 	s, st := b.study, b.state
 	if _, err := transcript.Reason(why); err != nil {

@@ -34,7 +34,7 @@ type state struct {
 	gone   int             // clients that left
 }
 
-// A client is a party that joined.
+// A client is the state of a client that joined.
 type client struct {
 	entry       roster.Entry
 	entryBytes  []byte
@@ -51,7 +51,7 @@ type client struct {
 type question struct {
 	entry    uint64 // of its plan
 	model    Hash
-	asked    []pvi.ClientID // in order
+	asked    []pvi.ClientID // clients in the plan, in order
 	opened   time.Time
 	deadline time.Time
 	offers   map[identity.Name]*offer
@@ -100,7 +100,7 @@ func (st *state) members() []identity.Name {
 				}
 			}
 		}
-		return slices.Clone(st.roster) // which is sorted
+		return slices.Clone(st.roster) // sorted
 	}
 	var names []identity.Name
 	for name, c := range st.clients {
@@ -244,7 +244,7 @@ func (s *Study) readStage(st *state, kept store.Study) error {
 	if b != nil {
 		st.server, err = session.RestoreServer(s.document, clientIDs(st.members()), b)
 	} else if n := st.chain.Position().Number; n > 0 {
-		err = fmt.Errorf("a transcript of %d entries, and no state of the phases", n)
+		err = fmt.Errorf("the transcript has %d entries, but the state of the phases is missing", n)
 	}
 	if err != nil || st.server == nil || st.over() {
 		return err
@@ -287,7 +287,7 @@ func (s *Study) readReleases(st *state, kept store.Study) error {
 		}
 		q.taken[name] = transcript.BodyOf(envelope).Hash
 		if !slices.Contains(st.server.Waiting(int(k.Ask)), pvi.ClientID(name)) {
-			return nil // in the state already
+			return nil // the state has it already
 		}
 		return s.collectAgain(st, kept, k, h)
 	})
@@ -304,7 +304,7 @@ func (s *Study) collectAgain(st *state, kept store.Study, k store.ReleaseKey, h 
 	}
 	outcome, err := st.server.Collect(pvi.ClientID(k.Client), int(k.Ask), body)
 	if err == nil && outcome != nil {
-		err = errors.New("the last answer to a question is there and its outcome is not")
+		err = errors.New("the store has all answers to a plan, but not its outcome")
 	}
 	return err
 }

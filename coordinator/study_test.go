@@ -15,8 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// inOneProcess plays the study without a coordinator, with the noise of the parties, and
-// returns its entries.
+// inOneProcess runs the study without a coordinator, with the same noise as the parties, and returns its entries.
 func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []session.Entry, result []byte) {
 	t.Helper()
 	st, err := study.Parse("plane.toml", document)
@@ -68,8 +67,8 @@ func inOneProcess(t *testing.T, document []byte, parties []*party) (entries []se
 	return entries, result
 }
 
-// The entries whose bodies clients may work out are the plans, also where they come from the disk.
-func TestPlansFollowFromWhatWasSaid(t *testing.T) {
+// Only plans are marked as derived, so that clients compute their bodies. This also holds for entries from the disk.
+func TestOnlyPlansAreDerived(t *testing.T) {
 	h := newHouse(t, Options{})
 	h.found(planeText(clientPrivacy, "rounds = 2", ""))
 	parties := h.invite("north", "south")
@@ -91,9 +90,8 @@ func TestPlansFollowFromWhatWasSaid(t *testing.T) {
 	}
 }
 
-// A study through the coordinator says bit for bit what the study says that is played in
-// one process.
-func TestAStudyIsPlayed(t *testing.T) {
+// A study through the coordinator has bit for bit the entries and posterior of the same study in one process.
+func TestStudyEqualsOneProcess(t *testing.T) {
 	for name, document := range map[string][]byte{
 		"client level":  planeText(clientPrivacy, "rounds = 3", ""),
 		"not private":   planeText(noPrivacy, "rounds = 3", ""),
@@ -117,7 +115,7 @@ func TestAStudyIsPlayed(t *testing.T) {
 			closing, err := transcript.ParseClosing(last.Body)
 			check(t, err)
 			if name == "asynchronous " {
-				return // its order is that of arrival
+				return // the order of entries depends on the order of arrival
 			}
 			entries, result := inOneProcess(t, document, parties)
 			if !bytes.Equal(result, closing.Result) {

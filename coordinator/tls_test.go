@@ -13,7 +13,7 @@ import (
 	"fedpvi/transport"
 )
 
-// serving serves a house's study over TLS, and returns the address.
+// serving serves a house's study over TLS and returns the address.
 func serving(t *testing.T, h *house) string {
 	t.Helper()
 	server, err := transport.NewServer(transport.ServerConfig{RoundDeadline: time.Minute})
@@ -39,7 +39,7 @@ func serving(t *testing.T, h *house) string {
 	return l.Addr().String()
 }
 
-// connect joins over the network, and goes on as the client that was admitted.
+// connect joins over the network and then uses the admitted client's connection.
 func (p *party) connect(t *testing.T, address string) {
 	t.Helper()
 	guest, err := transport.Dial(t.Context(), transport.Config{
@@ -62,8 +62,8 @@ func (p *party) connect(t *testing.T, address string) {
 	p.link = client
 }
 
-// A study over the network says what the same study says that is played in one process.
-func TestAStudyIsPlayedOverTLS(t *testing.T) {
+// A study over the network has the entries and posterior of the same study in one process.
+func TestStudyOverTLS(t *testing.T) {
 	document := planeText(clientPrivacy, "rounds = 3", "")
 	h := newHouse(t, Options{RoundDeadline: time.Minute})
 	h.found(document)

@@ -13,7 +13,7 @@ type view struct {
 	ending  string                   // why no more entries come, for the operator
 	members map[identity.Name]member // clients that joined
 	chain   transcript.Chain
-	open    map[uint64]Hash // the models of the questions that are open
+	open    map[uint64]Hash // the models of the open plans
 	changed chan struct{}   // closed when there is a newer view
 }
 
@@ -35,7 +35,7 @@ func (s *Study) show() {
 	}
 	old := s.shown.Load()
 	if old != nil && old.begun == v.begun && len(old.members) == len(s.st.clients) {
-		v.members = old.members // nobody leaves the list
+		v.members = old.members // clients are never removed from the list
 	} else {
 		v.members = s.st.listed()
 	}

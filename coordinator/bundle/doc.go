@@ -1,4 +1,4 @@
-// Package bundle writes and verifies a study's complete record in one file: the
+// Package bundle writes and verifies the complete record of a study in one file: the
 // study document, the clients' consents, the envelopes of their answers, and the
 // transcript from the roster to the posterior. Every part is signed by its author, and
 // the last entry of the transcript, signed by the coordinator, names all answers.

@@ -62,7 +62,7 @@ type Fixed struct {
 }
 
 // ErrNoStudy is returned for a study that is not in the store.
-var ErrNoStudy = errors.New("no such study here")
+var ErrNoStudy = errors.New("the state directory has no such study")
 
 // A Study is one study in a transaction.
 type Study struct {
