@@ -223,7 +223,7 @@ func (p Profile) estimate(delta float64) float64 {
 // for which the event meets the target, accurate to one part in 10⁴. The cost must grow
 // with n.
 func CalibrateTimes(target Target, most int, mechanism func(n int) (Event, error)) (Calibration, error) {
-	c, err := calibrateCount(target, most, func(n int) (Event, error) { return mechanism(n) })
+	c, err := calibrateCount(target, most, mechanism)
 	if err != nil {
 		return c, fmt.Errorf("calibrate the number of steps: %w", err)
 	}

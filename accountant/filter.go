@@ -199,20 +199,6 @@ func (s *filterState) unit() string {
 	return "squared Gaussian-DP parameter μ²"
 }
 
-// Target returns the target that the filter keeps.
-func (f *Filter) Target() Target {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.target
-}
-
-// Adjacency returns the adjacency of the target.
-func (f *Filter) Adjacency() Adjacency {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.adjacency
-}
-
 // Budget returns the whole budget, in [Filter.Unit].
 func (f *Filter) Budget() float64 {
 	f.mu.Lock()

@@ -101,10 +101,6 @@ func (p Profile) Mu() float64 { return p.mu }
 // Gaussian reports whether all releases are Gaussian. Then μ determines the profile.
 func (p Profile) Gaussian() bool { return len(p.samples) == 0 }
 
-// Adjacency returns the adjacency under which the profile holds. It is empty for an empty
-// composition.
-func (p Profile) Adjacency() Adjacency { return p.adjacency }
-
 // A Bound is an interval that contains the requested number.
 type Bound struct {
 	Lower, Upper float64
@@ -124,18 +120,6 @@ func (p Profile) Epsilon(delta float64) (Bound, error) { return p.EpsilonBy(Tigh
 // Delta returns bounds on the smallest δ for which the composition is
 // (ε, δ)-private, for ε ≥ 0, by the tightest method with a proof.
 func (p Profile) Delta(epsilon float64) (Bound, error) { return p.DeltaBy(Tightest, epsilon) }
-
-// Curve returns the bounds of Epsilon for each δ.
-func (p Profile) Curve(deltas []float64) ([]Bound, error) {
-	curve := make([]Bound, len(deltas))
-	for i, delta := range deltas {
-		var err error
-		if curve[i], err = p.Epsilon(delta); err != nil {
-			return nil, err
-		}
-	}
-	return curve, nil
-}
 
 // EpsilonBy is like Epsilon, by the given method. It returns an error if the method does
 // not apply to the composition.

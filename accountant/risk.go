@@ -110,20 +110,6 @@ func (p Profile) OddsFactor(probability float64) (Bound, error) {
 	return b, err
 }
 
-// PosteriorOdds returns bounds on the odds that the record was used, for an attacker who
-// gave it the prior probability prior and has seen the release. The upper bound fails
-// with at most the given probability. See [Profile.OddsFactor].
-func (p Profile) PosteriorOdds(prior, probability float64) (Bound, error) {
-	if !(prior > 0 && prior < 1) {
-		return Bound{}, fmt.Errorf("posterior odds: the prior must lie in (0, 1), got %g", prior)
-	}
-	b, err := p.OddsFactor(probability)
-	odds := prior / (1 - prior)
-	b.Lower, b.Upper = odds*math.Exp(b.Lower), odds*math.Exp(b.Upper)*raised
-	b.Vacuous = math.IsInf(b.Upper, 1)
-	return b, err
-}
-
 // Posterior returns the probability that the record was used if an attack with the given
 // rates answers yes and the prior probability was prior.
 func Posterior(prior, tpr, fpr float64) float64 {

@@ -130,10 +130,7 @@ func TestTrueRateShape(t *testing.T) {
 		before, lastSlope := 0.0, math.Inf(1)
 		advantage := ok(p.Advantage())
 		deltas := []float64{1e-6, 0.01}
-		promise, err := p.Curve(deltas)
-		if err != nil {
-			t.Fatal(err)
-		}
+		promise := []Bound{ok(p.Epsilon(deltas[0])), ok(p.Epsilon(deltas[1]))}
 		for i, b := range curve {
 			fpr := fprs[i]
 			if !(b.Lower <= b.Upper && fpr <= b.Lower && b.Upper <= 1) || b.Upper < before {
@@ -212,8 +209,6 @@ func TestOddsFactor(t *testing.T) {
 	}
 	p := account(t, poisson(0.01, 1, 1000, AddRemove))
 	factor := ok(p.OddsFactor(1e-5))
-	odds := ok(p.PosteriorOdds(0.2, 1e-5))
-	checkUpper(t, "odds", odds.Upper, math.Exp(factor.Upper)/4, 1e-12)
 	if epsilon := ok(p.Epsilon(1e-5)); factor.Upper < epsilon.Lower {
 		t.Errorf("a factor of e^%g, below e^%g", factor.Upper, epsilon.Lower)
 	}
@@ -288,9 +283,6 @@ func TestRiskErrors(t *testing.T) {
 		}
 		if _, err := p.OddsFactor(x); err == nil {
 			t.Errorf("no error for a probability of %g", x)
-		}
-		if _, err := p.PosteriorOdds(x, 0.1); err == nil {
-			t.Errorf("no error for a prior of %g", x)
 		}
 	}
 	if _, err := p.GroupEpsilon(0, 1e-5); err == nil {

@@ -215,13 +215,3 @@ func subtract(sum []int64, v []float64, factor float64) {
 		sum[i] -= int64(x * factor)
 	}
 }
-
-// finite reports whether no element of v is NaN or an infinity.
-func finite(v []float64) bool {
-	for _, x := range v {
-		if !(math.Abs(x) <= math.MaxFloat64) {
-			return false
-		}
-	}
-	return true
-}

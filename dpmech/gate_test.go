@@ -220,13 +220,9 @@ func TestAccumulator(t *testing.T) {
 		m.Draw(&noise, seeded.Stream(1, "exact"))
 		return m.ReleaseSum(dst, sum, &noise, a)
 	}
-	// The merged sums of workers equal the sum of a release with the same noise.
-	a, b := m.NewAccumulator(), m.NewAccumulator()
-	add(a, one)
-	add(b, two, one)
-	if err := a.Merge(b); err != nil {
-		t.Fatal(err)
-	}
+	// The sum equals that of a release with the same noise.
+	a := m.NewAccumulator()
+	add(a, one, two, one)
 	if err := release(a); err != nil {
 		t.Fatal(err)
 	}
@@ -235,31 +231,18 @@ func TestAccumulator(t *testing.T) {
 		return errors.Join(add(one), add(one), add(two))
 	})
 	if err != nil || !slices.Equal(dst, wantDst) || !slices.Equal(sum, wantSum) {
-		t.Errorf("merged: %v of %v, want %v of %v, %v", dst, sum, wantDst, wantSum, err)
+		t.Errorf("accumulated: %v of %v, want %v of %v, %v", dst, sum, wantDst, wantSum, err)
 	}
-	// Both are empty afterwards.
-	for _, empty := range []*dpmech.Accumulator{a, b} {
-		add(empty, one, one, one, one)
-		empty.Reset()
-		if err := release(empty); err != nil || !slices.Equal(sum, []int64{0, 0, 0}) {
-			t.Errorf("an empty sum holds %v, %v", sum, err)
-		}
+	// It is empty afterwards.
+	add(a, one, one, one, one)
+	a.Reset()
+	if err := release(a); err != nil || !slices.Equal(sum, []int64{0, 0, 0}) {
+		t.Errorf("an empty sum holds %v, %v", sum, err)
 	}
 	// An error fails the release, and does not affect the next one.
 	for what, spoil := range map[string]func() error{
 		"short vector": func() error { return a.Add(one[:2]) },
 		"too many":     func() error { add(a, one, one, one, one); return a.Add(one) },
-		"merged with itself": func() error {
-			return a.Merge(a)
-		},
-		"merged with another mechanism's": func() error { return a.Merge(newSum(t, cfg).NewAccumulator()) },
-		"too many together":               func() error { add(a, one, one); add(b, one, one, one); return a.Merge(b) },
-		"too many after merging": func() error {
-			add(a, one, one)
-			add(b, one, one)
-			return errors.Join(a.Merge(b), a.Add(one))
-		},
-		"merged with a spoilt one": func() error { b.Reset(); _ = b.Add(nil); return a.Merge(b) },
 	} {
 		if err := spoil(); err == nil {
 			t.Errorf("%s: no error", what)
@@ -273,7 +256,6 @@ func TestAccumulator(t *testing.T) {
 		if err := release(a); err != nil {
 			t.Errorf("%s, a release later: %v", what, err)
 		}
-		b.Reset()
 	}
 	another := newSum(t, cfg)
 	another.Draw(&noise, seeded.Stream(1, "another"))

@@ -3,6 +3,8 @@ package dpmech
 import (
 	"errors"
 	"fmt"
+
+	"fedpvi/internal/special"
 )
 
 // A Query passes the vectors of one release to add, which copies the numbers. It must
@@ -32,8 +34,7 @@ func (m *GaussianSum) Release(dst, sum []int64, src *Stream, query Query) error 
 
 // An Accumulator is the sum of a release in progress. It clips and truncates every
 // vector, and its sum cannot be read before [GaussianSum.ReleaseSum] adds the noise. It
-// is not safe for concurrent use. Workers have one each, and [Accumulator.Merge] adds
-// them in any order with the same result.
+// is not safe for concurrent use.
 type Accumulator struct {
 	of    *GaussianSum
 	sum   []int64
@@ -88,24 +89,6 @@ func (a *Accumulator) AddKeeping(kept []int64, v []float64) error {
 	for i, n := range kept {
 		a.sum[i] += n
 	}
-	return nil
-}
-
-// Merge adds the sum of other to a and empties other.
-func (a *Accumulator) Merge(other *Accumulator) error {
-	switch {
-	case a == other || a.of != other.of:
-		return a.fail(errors.New("gaussian sum: can only merge with another sum of the same mechanism"))
-	case other.err != nil:
-		return a.fail(other.err)
-	case other.terms > a.most-a.terms:
-		return a.fail(a.tooMany())
-	}
-	a.terms += other.terms
-	for i, n := range other.sum {
-		a.sum[i] += n
-	}
-	other.Reset()
 	return nil
 }
 
@@ -192,7 +175,7 @@ func checkVector(dim int, v []float64) error {
 	if len(v) != dim {
 		return fmt.Errorf("vector has %d elements, want %d", len(v), dim)
 	}
-	if !finite(v) {
+	if !special.Finite(v) {
 		return ErrNotFinite
 	}
 	return nil

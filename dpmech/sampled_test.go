@@ -101,7 +101,7 @@ func TestStreamsAreDrawnBeforeTheData(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		streams.Reseed()
+		*streams = *dpmech.NewStreams()
 	}
 }
 

@@ -15,15 +15,11 @@ type Stream = stream.Stream
 // Daemons have no other way to get a stream.
 func NewStream() *Stream {
 	s := new(Stream)
-	reseed(s)
-	return s
-}
-
-func reseed(s *Stream) {
 	var key [stream.KeySize]byte
 	rand.Read(key[:]) // never fails: crypto/rand aborts the program instead
 	stream.Rekey(s, key)
 	clear(key[:])
+	return s
 }
 
 // Split restarts dst with a key of 256 bits that it draws from src. For anybody who
@@ -52,16 +48,7 @@ func NewStreams() *Streams {
 	return &Streams{Sampling: NewStream(), Noise: NewStream()}
 }
 
-// Reseed gives both streams new keys from the operating system. Call it in every round:
-// then a copy of the memory, or a virtual machine restored from a snapshot, cannot make
-// the same bits twice.
-func (s *Streams) Reseed() {
-	reseed(s.Sampling)
-	reseed(s.Noise)
-}
-
-// Wipe overwrites the keys and the unused bits. Reading a stream then panics until
-// Reseed.
+// Wipe overwrites the keys and the unused bits. Reading a stream then panics.
 func (s *Streams) Wipe() {
 	s.Sampling.Wipe()
 	s.Noise.Wipe()

@@ -23,11 +23,6 @@ func TestStreamsAreSeparate(t *testing.T) {
 		}
 	}
 	see(system)
-	system.Reseed()
-	see(system)
-	system.Wipe()
-	system.Reseed()
-	see(system)
 	see(dpmech.NewStreams())
 	see(seeded.Streams(1, "a", 1))
 	see(other)

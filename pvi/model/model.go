@@ -3,7 +3,6 @@ package model
 import (
 	"crypto/sha256"
 	"fmt"
-	"math"
 	"sync"
 
 	"fedpvi/pvi/model/ir"
@@ -138,21 +137,6 @@ func (m *Model) Constrain(dst, theta []float64) {
 	for i := range m.verified.Program().Parameters {
 		dst = dst[copy(dst, s.Constrained(i)):]
 	}
-}
-
-// Unconstrain is the inverse of [Model.Constrain]. It returns an error for a value outside
-// its constraint.
-func (m *Model) Unconstrain(theta, values []float64) error {
-	for _, q := range m.verified.Program().Parameters {
-		tape.Unconstrain(q.Constraint, theta[:q.Free()], values[:q.Size()])
-		for _, u := range theta[:q.Free()] {
-			if math.IsNaN(u) || math.IsInf(u, 0) {
-				return fmt.Errorf("parameter %q is not inside its constraint", q.Name)
-			}
-		}
-		theta, values = theta[q.Free():], values[q.Size():]
-	}
-	return nil
 }
 
 // LogDensities writes ℓ_n(θ) for every row of the table to dst.

@@ -55,37 +55,6 @@ func breakStick(x, u []float64) (logJacobian float64) {
 	return logJacobian
 }
 
-// Unconstrain inverts the transform; it writes NaN or an infinity for values outside the set.
-func Unconstrain(c ir.Constraint, u, x []float64) {
-	switch c.Kind {
-	case ir.Unconstrained:
-		copy(u, x)
-	case ir.Lower:
-		for i, v := range x {
-			u[i] = math.Log(v - c.Lower)
-		}
-	case ir.Upper:
-		for i, v := range x {
-			u[i] = math.Log(c.Upper - v)
-		}
-	case ir.Both:
-		for i, v := range x {
-			u[i] = math.Log((v - c.Lower) / (c.Upper - v))
-		}
-	case ir.Simplex:
-		left := 1.
-		for k := range u {
-			u[k] = math.Log(x[k]/(left-x[k])) + math.Log(float64(len(u)-k))
-			left -= x[k]
-		}
-	case ir.Ordered:
-		u[0] = x[0]
-		for i := 1; i < len(x); i++ {
-			u[i] = math.Log(x[i] - x[i-1])
-		}
-	}
-}
-
 // pull adds to g the gradient in u of a function whose gradient in x = x(u) is adj, plus
 // jacobian times the gradient of the log Jacobian.
 func pull(c ir.Constraint, g, adj, x, u []float64, jacobian float64) {
