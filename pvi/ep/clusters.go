@@ -22,9 +22,7 @@ type Clusters struct {
 	clusters, variables int
 	x                   []float64 // by records
 	share               float64   // this client's power of the prior of the weights
-	family              gaussian.Family
 
-	at      *solver.Approximation
 	spreads []*spreadRule // by variables and clusters
 	sticks  []stick
 	weights []float64 // log E[w]
@@ -39,7 +37,7 @@ type Clusters struct {
 func NewClusters(clusters, variables int, x []float64, stickSD, share, weight float64) *Clusters {
 	d := clusters - 1 + 2*clusters*variables
 	t := &Clusters{
-		weighted: weighted{d, weight}, clusters: clusters, variables: variables, x: x, share: share, family: gaussian.Diagonal(d),
+		weighted: newWeighted(gaussian.Diagonal(d), weight), clusters: clusters, variables: variables, x: x, share: share,
 		weights: make([]float64, clusters), chance: make([]float64, clusters), beyond: make([]float64, clusters),
 	}
 	for range clusters * variables {
@@ -51,14 +49,8 @@ func NewClusters(clusters, variables int, x []float64, stickSD, share, weight fl
 	return t
 }
 
-// Family implements [Tilted].
-func (t *Clusters) Family() gaussian.Family { return t.family }
-
 // Records implements [Tilted].
 func (t *Clusters) Records() int { return len(t.x) / t.variables }
-
-// Size implements [Tilted].
-func (t *Clusters) Size() int { return 2 * t.dim }
 
 // mean returns the place in θ of the mean of a cluster. Its log sd is K places further on.
 func (t *Clusters) mean(variable, cluster int) int {

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"fedpvi/pvi/gaussian"
-	"fedpvi/pvi/solver"
 )
 
 // A Mixture is a mixture of normal clusters of equal weight and one known sd, whose means
@@ -16,10 +15,8 @@ type Mixture struct {
 	clusters, variables int
 	variance            float64
 	x                   []float64 // by records
-	family              gaussian.Family
 	tied                bool
 
-	at     *solver.Approximation
 	chance []float64 // r
 }
 
@@ -33,13 +30,10 @@ type Mixture struct {
 func NewMixture(clusters, variables int, sd float64, x []float64, tied bool, weight float64) *Mixture {
 	d := clusters * variables
 	return &Mixture{
-		weighted: weighted{d, weight}, clusters: clusters, variables: variables, variance: sd * sd, x: x,
-		family: gaussian.Diagonal(d), tied: tied, chance: make([]float64, clusters),
+		weighted: newWeighted(gaussian.Diagonal(d), weight), clusters: clusters, variables: variables, variance: sd * sd, x: x,
+		tied: tied, chance: make([]float64, clusters),
 	}
 }
-
-// Family implements [Tilted].
-func (t *Mixture) Family() gaussian.Family { return t.family }
 
 // Records implements [Tilted].
 func (t *Mixture) Records() int { return len(t.x) / t.variables }
@@ -51,9 +45,6 @@ func (t *Mixture) Size() int {
 	}
 	return 2 * t.dim
 }
-
-// Set implements [Tilted].
-func (t *Mixture) Set(cavity *solver.Approximation) { t.at = cavity }
 
 // Site implements [Tilted].
 func (t *Mixture) Site(dst []float64, record int) {

@@ -23,10 +23,8 @@ type Network struct {
 	hidden, inputs int
 	x, y           []float64 // by records
 	power          float64
-	family         gaussian.Family
 	outcome        networkOutcome
 
-	at    *solver.Approximation
 	units []*hiddenUnit
 	moves []float64 // derivatives of log Z in the cavity's means
 	bends []float64 // derivatives of log Z in the cavity's variances
@@ -58,7 +56,7 @@ func NewNetwork(hidden int, x, y []float64, inputs int, binary bool, power, weig
 		d++
 	}
 	t := &Network{
-		weighted: weighted{d, weight}, hidden: hidden, inputs: inputs, x: x, y: y, power: power, family: gaussian.Diagonal(d), outcome: outcome,
+		weighted: newWeighted(gaussian.Diagonal(d), weight), hidden: hidden, inputs: inputs, x: x, y: y, power: power, outcome: outcome,
 		moves: make([]float64, d), bends: make([]float64, d),
 	}
 	for range hidden {
@@ -67,14 +65,8 @@ func NewNetwork(hidden int, x, y []float64, inputs int, binary bool, power, weig
 	return t
 }
 
-// Family implements [Tilted].
-func (t *Network) Family() gaussian.Family { return t.family }
-
 // Records implements [Tilted].
 func (t *Network) Records() int { return len(t.y) }
-
-// Size implements [Tilted].
-func (t *Network) Size() int { return 2 * t.dim }
 
 // Set implements [Tilted].
 func (t *Network) Set(cavity *solver.Approximation) {

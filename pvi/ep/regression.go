@@ -16,12 +16,10 @@ type Regression struct {
 	of     *solver.Regression
 	y      []float64
 	values []float64 // of the design
-	family gaussian.Family
 	power  float64
 	one    *tilt  // if there is one predictor
 	many   *tilts // if there are several
 
-	at    *solver.Approximation
 	dense bool // every row of the design has all coordinates
 
 	touched float64 // a sum that keeps the reads of Fetch from being optimised away
@@ -40,8 +38,8 @@ func NewRegression(r *solver.Regression, family gaussian.Family, power, weight f
 	response := r.Outcome().Response()
 	k := response.Size()
 	t := &Regression{
-		weighted: weighted{r.Dim(), weight}, of: r, y: r.Outcomes(), values: r.Design().Values(),
-		family: family, power: power, dense: true,
+		weighted: newWeighted(family, weight), of: r, y: r.Outcomes(), values: r.Design().Values(),
+		power: power, dense: true,
 	}
 	if k == 1 {
 		t.one = newTilt(r.Outcome(), power)
@@ -60,17 +58,8 @@ func NewRegression(r *solver.Regression, family gaussian.Family, power, weight f
 	return t
 }
 
-// Family implements [Tilted].
-func (t *Regression) Family() gaussian.Family { return t.family }
-
 // Records implements [Tilted].
 func (t *Regression) Records() int { return len(t.y) }
-
-// Size implements [Tilted].
-func (t *Regression) Size() int { return t.family.Size() }
-
-// Set implements [Tilted].
-func (t *Regression) Set(cavity *solver.Approximation) { t.at = cavity }
 
 // Site implements [Tilted].
 func (t *Regression) Site(dst []float64, record int) {

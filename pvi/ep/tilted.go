@@ -58,21 +58,38 @@ type Public interface {
 	AddPublic(natural []float64)
 }
 
-// weighted implements Expand and Compress for sites that are natural parameters of the
-// family, with the precision times a weight.
+// weighted implements part of [Tilted], with sites that are natural parameters of the family
+// and have the precision times a weight.
 type weighted struct {
+	family gaussian.Family
 	dim    int
 	weight float64
+	at     *solver.Approximation // the cavity
 }
 
-func (w weighted) Expand(dst, sum []float64) {
+func newWeighted(family gaussian.Family, weight float64) weighted {
+	return weighted{family: family, dim: family.Dim(), weight: weight}
+}
+
+// Family implements [Tilted].
+func (w *weighted) Family() gaussian.Family { return w.family }
+
+// Size implements [Tilted].
+func (w *weighted) Size() int { return w.family.Size() }
+
+// Set implements [Tilted].
+func (w *weighted) Set(cavity *solver.Approximation) { w.at = cavity }
+
+// Expand implements [Tilted].
+func (w *weighted) Expand(dst, sum []float64) {
 	copy(dst, sum)
 	for i := w.dim; i < len(dst); i++ {
 		dst[i] /= w.weight
 	}
 }
 
-func (w weighted) Compress(dst, natural []float64) {
+// Compress implements [Tilted].
+func (w *weighted) Compress(dst, natural []float64) {
 	copy(dst, natural)
 	for i := w.dim; i < len(dst); i++ {
 		dst[i] *= w.weight

@@ -88,6 +88,7 @@ func (c *ClippedAnalytical) Restore(state []byte) error {
 // such releases costs as much as one release with 1/√T of the noise, and a damped
 // federation forgets most of them.
 type PublishedAnalytical struct {
+	stateless
 	source statisticsSource
 }
 
@@ -99,28 +100,8 @@ func NewPublishedAnalytical(m *model.Linear, s *shard.Shard, mechanism *dpmech.G
 
 // Propose implements [Solver]. Every call releases the statistics.
 func (c *PublishedAnalytical) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error) {
-	released, err := c.source.release(src)
-	if err != nil {
-		return nil, err
-	}
-	spent := []accountant.Event{c.source.mechanism.Event()}
-	factor, err := c.source.factor(released)
-	if err != nil {
-		return spent, err
-	}
-	p.Family.ProjectLikelihood(dst, factor, p.Mean)
-	return spent, nil
-}
-
-// State implements [Solver]. There is no state.
-func (c *PublishedAnalytical) State() []byte { return nil }
-
-// Restore implements [Solver].
-func (c *PublishedAnalytical) Restore(state []byte) error {
-	if len(state) != 0 {
-		return fmt.Errorf("published analytical solver: it has no state to restore, got %d bytes", len(state))
-	}
-	return nil
+	once := ClippedAnalytical{source: c.source}
+	return once.Propose(dst, p, src)
 }
 
 // statisticsSource releases a shard's clipped and noised statistics.

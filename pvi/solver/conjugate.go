@@ -1,8 +1,6 @@
 package solver
 
 import (
-	"errors"
-
 	"fedpvi/accountant"
 	"fedpvi/dpmech"
 	"fedpvi/pvi/model"
@@ -18,6 +16,7 @@ import (
 //
 // Conjugate uses the records without noise. Its proposals must pass a gate.
 type Conjugate struct {
+	stateless
 	statistics []float64 // of the shard, in the layout of gaussian.Full
 }
 
@@ -43,15 +42,4 @@ func (c *Conjugate) Times(times float64) *Conjugate {
 func (c *Conjugate) Propose(dst []float64, p Problem, _ *dpmech.Stream) ([]accountant.Event, error) {
 	p.Family.ProjectLikelihood(dst, c.statistics, p.Mean)
 	return nil, nil
-}
-
-// State implements [Solver]. There is no state: the statistics follow from the records.
-func (c *Conjugate) State() []byte { return nil }
-
-// Restore implements [Solver].
-func (c *Conjugate) Restore(state []byte) error {
-	if len(state) != 0 {
-		return errors.New("conjugate solver: it has no state to restore")
-	}
-	return nil
 }

@@ -24,6 +24,7 @@ var ErrDiverged = errors.New("no proper factor was found")
 //
 // NaturalGradient uses the records without noise. Its proposals must pass a gate.
 type NaturalGradient struct {
+	stateless
 	likelihood Likelihood
 	point      bool
 
@@ -112,17 +113,4 @@ func (s *NaturalGradient) near(p Problem, means func(dst, nat []float64) error, 
 		s.move[i] -= m
 	}
 	return s.likelihood.Reach(s.move) <= farthest
-}
-
-// State implements [Solver]. There is no state.
-func (s *NaturalGradient) State() []byte { return nil }
-
-// Restore implements [Solver].
-func (s *NaturalGradient) Restore(state []byte) error { return stateless("natural-gradient", state) }
-
-func stateless(name string, state []byte) error {
-	if len(state) != 0 {
-		return fmt.Errorf("%s solver: it has no state to restore", name)
-	}
-	return nil
 }

@@ -24,12 +24,13 @@ import (
 //
 // SVI uses the records without noise. Its proposals must pass a gate.
 type SVI struct {
+	stateless
 	likelihood Likelihood
 	ascent     study.Ascent
 }
 
 // NewSVI returns the solver for a shard's likelihood.
-func NewSVI(l Likelihood, a study.Ascent) *SVI { return &SVI{l, a} }
+func NewSVI(l Likelihood, a study.Ascent) *SVI { return &SVI{likelihood: l, ascent: a} }
 
 // Propose implements [Solver]. It releases nothing. Its draws come from src.
 func (s *SVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountant.Event, error) {
@@ -46,12 +47,6 @@ func (s *SVI) Propose(dst []float64, p Problem, src *dpmech.Stream) ([]accountan
 	}
 	return nil, c.result(dst, p)
 }
-
-// State implements [Solver]. There is no state: every round begins afresh.
-func (s *SVI) State() []byte { return nil }
-
-// Restore implements [Solver].
-func (s *SVI) Restore(state []byte) error { return stateless("svi", state) }
 
 // A climb is one round of SVI. In coordinates u, with θ = m₀ + R₀u, q began as N(0, I) and
 // now is N(mean, LLᵀ), with L lower triangular or diagonal. The diagonal of L is kept as
