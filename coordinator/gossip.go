@@ -16,8 +16,8 @@ import (
 
 const (
 	gossipKind    = "fedpvi-gossip-key"
-	gossipComment = `The key with which the parties of one study gossip: who is there, and nothing else.
-Every party gets it over its own connection. Without it gossip begins anew.`
+	gossipComment = `The key of one study's gossip, which shows the clients that are present and nothing else.
+Every client gets it over its own connection. If it is lost, a new key is made.`
 )
 
 // gossipKey loads the gossip key of a study, and makes it if there is none.

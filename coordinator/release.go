@@ -179,8 +179,8 @@ func (b *batch) piece(name identity.Name, c *client, envelope Hash, offset int64
 		if b.state.took(name, envelope) {
 			return nil, nil
 		}
-		// Its question was closed meanwhile, or what was not on disk was given up after a write
-		// that failed: the next offer says which.
+		// Its plan was closed meanwhile, or a write failed and the offer that was not yet on disk was dropped. The
+		// reply to the next offer shows the reason.
 		return nil, refuse(transport.Unavailable, "no release with this envelope is expected: offer it again")
 	}
 	key := store.ReleaseKey{Ask: ask, Client: string(name)}

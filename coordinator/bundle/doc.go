@@ -5,7 +5,7 @@
 //
 // [Verify] recomputes the study from the opened sums, without a network and
 // without a key. The answers themselves are not in a bundle: only their envelopes are,
-// with the hash of what was sealed in them.
+// with the hash of each answer's sealed body.
 //
 // # Format
 //

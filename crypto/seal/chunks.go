@@ -105,7 +105,7 @@ func (p *Payload) Each(f func(part []byte) error) error {
 	return err
 }
 
-// each decrypts all chunks, and calls f, if there is one, with what they hold of the payload.
+// each decrypts all chunks. It calls f, unless f is nil, with the part of the payload in each chunk.
 func (p *Payload) each(f func(part []byte) error) (*unpacker, error) {
 	total := plainSize(len(p.bound), p.size)
 	u := &unpacker{context: p.bound, size: p.size, rest: total}

@@ -61,8 +61,8 @@ func Create(path string) (*Key, error) {
 		return nil, err
 	}
 	comment := "fedpvi sealing key\n" +
-		"It opens what is sealed for this party. Destroy it when the study is over: until then\n" +
-		"it opens all that was sealed since the study began."
+		"It opens the messages that are sealed for its owner. Destroy it when the study is over:\n" +
+		"until then it opens every message since the study began."
 	text := []byte(k.identity.String())
 	defer clear(text)
 	if err := keyfile.Create(path, keyKind, comment, text); err != nil {

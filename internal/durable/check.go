@@ -16,7 +16,7 @@ import (
 var ErrDamaged = errors.New("the database file is damaged")
 
 // Guard runs f, which reads or writes a database, and returns ErrDamaged if bbolt panics in it because a
-// page is not what it should be, or if memory behind the end of a file that was cut short is read.
+// page is damaged, or if memory beyond the end of a truncated file is read.
 // Any other panic is a fault of this program and goes on.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))

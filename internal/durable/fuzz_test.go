@@ -14,10 +14,10 @@ import (
 	"fedpvi/internal/testing/memory"
 )
 
-// Open refuses a changed file as damaged, with little memory, or what it returns
-// can be read and written without a crash.
+// Open refuses a changed file as damaged, with little memory, or returns a database that can be read and written
+// without a crash.
 //
-//abuse:case A15 a damaged database file is refused before bbolt follows what it claims
+//abuse:case A15 a damaged database file is refused before bbolt uses its page numbers and lengths
 func FuzzOpen(f *testing.F) {
 	const pageSize = 1 << 10
 	path := filepath.Join(f.TempDir(), "db")
@@ -26,7 +26,7 @@ func FuzzOpen(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for range 2 { // the second time leaves free pages
+	for range 2 { // the second run leaves free pages
 		err := db.Update(func(tx *bbolt.Tx) error {
 			many, err := tx.CreateBucketIfNotExists([]byte("many"))
 			if err != nil {
@@ -74,7 +74,7 @@ func FuzzOpen(f *testing.F) {
 		})
 		if err != nil {
 			if !errors.Is(err, durable.ErrDamaged) {
-				t.Errorf("refused, and not as damaged: %v", err)
+				t.Errorf("refused, but not as damaged: %v", err)
 			}
 			return
 		}
@@ -87,7 +87,7 @@ func FuzzOpen(f *testing.F) {
 			})
 		})
 		if err != nil && !errors.Is(err, durable.ErrDamaged) {
-			t.Errorf("it was opened, and then: %v", err)
+			t.Errorf("an opened database failed: %v", err)
 		}
 	})
 }
