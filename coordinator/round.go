@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"runtime/debug"
 	"slices"
 
 	"fedpvi/coordinator/store"
@@ -154,6 +155,9 @@ func (b *batch) close(outcome *session.Entry) error {
 	delete(st.open, ask)
 	if err := b.say(transcript.Kind(outcome.Kind), ask, st.server.Model(), bytesOf(outcome.Body)); err != nil {
 		return err
+	}
+	if s.hub.store.IsLong(int64(len(outcome.Body))) {
+		debug.FreeOSMemory() // else the sum and the outcome of this plan lie beside the body of the next one
 	}
 	b.write(func(kept store.Study) error { return kept.CloseAsk(ask) })
 	b.then(q.discard(s))
