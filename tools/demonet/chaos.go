@@ -79,7 +79,7 @@ func (s *siege) prepare(ctx context.Context) error {
 	if s.proxy, err = newProxy(address); err != nil {
 		return err
 	}
-	if s.net, err = foundAt(ctx, filepath.Join(s.base, "before"), records, clients, bin, address, s.proxy.address()); err != nil {
+	if s.net, err = found(ctx, filepath.Join(s.base, "before"), records, clients, bin, address, s.proxy.address()); err != nil {
 		return err
 	}
 	defer s.net.stop()
@@ -215,14 +215,8 @@ func (b *battle) start(id string) error {
 		blocks := strconv.Itoa(40 + b.rng.IntN(200)) // of 1024 bytes
 		line = append([]string{"bash", "-c", "ulimit -f \"$0\" && exec \"$@\"", blocks}, line...)
 	}
-	c := exec.Command(line[0], line[1:]...)
-	log, err := os.OpenFile(b.net.state(id)+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	c, err := b.net.launch(id, line)
 	if err != nil {
-		return err
-	}
-	defer log.Close() // the process has a copy
-	c.Stdout, c.Stderr = log, log
-	if err := c.Start(); err != nil {
 		return err
 	}
 	b.lives[id] = c

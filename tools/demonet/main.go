@@ -79,12 +79,20 @@ func demo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := compare(first, second); err != nil {
+		return err
+	}
+	fmt.Printf("\n%s", second.table)
+	say("\nWhat everybody did is in the logs: %s", filepath.Join(dir, "*", "*.log"))
+	return nil
+}
+
+// compare returns an error if two runs have different posteriors.
+func compare(first, second *posterior) error {
 	if !bytes.Equal(first.exact, second.exact) {
 		return errors.New("the posteriors differ: " + filepath.Join(dir, "*", "posterior.csv"))
 	}
-	say("\nBoth posteriors are the same, to the last bit.\n")
-	fmt.Print(second.table)
-	say("\nWhat everybody did is in the logs: %s", filepath.Join(dir, "*", "*.log"))
+	say("\nBoth posteriors are the same, to the last bit.")
 	return nil
 }
 
@@ -106,7 +114,11 @@ func leave(context.Context, *network) error { return nil }
 
 // play runs the whole federation once, with the programs in a folder. disturb runs meanwhile.
 func play(ctx context.Context, clients []string, name, programs string, disturb func(context.Context, *network) error) (*posterior, error) {
-	n, err := found(ctx, filepath.Join(dir, name), records, clients, programs)
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	n, err := found(ctx, filepath.Join(dir, name), records, clients, programs, address, address)
 	if err != nil {
 		return nil, err
 	}

@@ -56,17 +56,9 @@ func deal(ctx context.Context, records, study string, settings ...string) (clien
 	return clients, nil
 }
 
-// found creates the study and invites its clients, with the programs in a folder.
-func found(ctx context.Context, dir, records string, clients []string, programs string) (*network, error) {
-	address, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
-	return foundAt(ctx, dir, records, clients, programs, address, address)
-}
-
-// foundAt creates a study whose coordinator listens on one address and is reached at another.
-func foundAt(ctx context.Context, dir, records string, clients []string, programs, listens, called string) (*network, error) {
+// found creates the study and invites its clients, with the programs in a folder. The coordinator
+// listens on one address and is reached at another.
+func found(ctx context.Context, dir, records string, clients []string, programs, listens, called string) (*network, error) {
 	n := &network{dir: dir, records: records, address: listens, clients: clients, running: map[string]*exec.Cmd{}, programs: map[string]string{hub: programs}}
 	for _, id := range clients {
 		n.programs[id] = programs
@@ -136,20 +128,25 @@ func permit(path string) error {
 	return os.WriteFile(path, policy, 0o600)
 }
 
-// run starts a program in the background and appends to its log.
+// run starts a party's program in the background.
 func (n *network) run(id, program string, args ...string) error {
+	c, err := n.launch(id, append([]string{filepath.Join(n.programs[id], program)}, args...))
+	if err == nil {
+		n.running[id] = c
+	}
+	return err
+}
+
+// launch starts a command line in the background and appends its output to the log of a party.
+func (n *network) launch(id string, line []string) (*exec.Cmd, error) {
 	log, err := os.OpenFile(n.state(id)+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer log.Close() // the process has a copy
-	c := exec.Command(filepath.Join(n.programs[id], program), args...)
+	c := exec.Command(line[0], line[1:]...)
 	c.Stdout, c.Stderr = log, log
-	if err := c.Start(); err != nil {
-		return err
-	}
-	n.running[id] = c
-	return nil
+	return c, c.Start()
 }
 
 // kill ends a process at once, as a power cut would.
@@ -227,9 +224,8 @@ func disturb(ctx context.Context, n *network) error {
 
 // status is the part of a study's status that the demonstration reads.
 type status struct {
-	Phase string `json:"phase"`
-	Asked int    `json:"asked"`
-	Of    int    `json:"questions"`
+	Asked int `json:"asked"`
+	Of    int `json:"questions"`
 }
 
 func (n *network) halfWay(ctx context.Context) (round int, err error) {
