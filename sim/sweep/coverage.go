@@ -2,10 +2,6 @@ package sweep
 
 import (
 	"math"
-	"slices"
-	"strings"
-
-	"gonum.org/v1/gonum/stat"
 
 	"fedpvi/sim"
 )
@@ -29,35 +25,5 @@ func isShare(metric string) bool { return metric == "coverage" || metric == "noi
 // standardError returns the standard error of the mean of independent values; NaN for fewer than
 // two.
 func standardError(values []float64) float64 {
-	if len(values) < 2 {
-		return nan
-	}
-	return stat.StdDev(values, nil) / math.Sqrt(float64(len(values)))
-}
-
-// spread returns the drawn summary of a metric's values: deciles and median, or the mean of a
-// share between the ends of its 95 % confidence interval.
-func spread(metric string, values []float64) []float64 {
-	if !isShare(metric) {
-		return quantiles(values, .1, .5, .9)
-	}
-	const normal95 = 1.959963984540054
-	m, reach := mean(values), normal95*standardError(values)
-	if math.IsNaN(reach) {
-		reach = 0
-	}
-	return []float64{m - reach, m, m + reach}
-}
-
-// shownCoverage returns columns of the coverages that a plot of the sweep uses, with the standard
-// errors of the means.
-func (r *Results) shownCoverage() (columns []shown) {
-	for _, metric := range []string{"coverage", "noise_aware_coverage"} {
-		if slices.ContainsFunc(r.spec.Plots, func(p Plot) bool { return p.Y == metric }) {
-			columns = append(columns, shown{strings.ReplaceAll(metric, "_", " "), func(found map[string]float64) string {
-				return digits(found[metric]) + uncertain(found[metric+"_se"])
-			}})
-		}
-	}
-	return columns
+	return deviation(values) / math.Sqrt(float64(len(values)))
 }

@@ -6,7 +6,11 @@ import (
 )
 
 func TestSpreadOfAShare(t *testing.T) {
-	got := spread("coverage", []float64{1, 0.8, 0.6, 0.8, 1, 0.6, 0.8, 0.8})
+	spread := func(metric string, values ...float64) [3]float64 {
+		low, mid, top := Plot{Y: metric}.spread(values)
+		return [3]float64{low, mid, top}
+	}
+	got := spread("coverage", 1, 0.8, 0.6, 0.8, 1, 0.6, 0.8, 0.8)
 	// variance of the eight is 0.16/7
 	reach := 1.959963984540054 * math.Sqrt(0.16/7/8)
 	for i, want := range []float64{0.8 - reach, 0.8, 0.8 + reach} {
@@ -14,10 +18,10 @@ func TestSpreadOfAShare(t *testing.T) {
 			t.Errorf("place %d is %g, want %g", i, got[i], want)
 		}
 	}
-	if one := spread("noise_aware_coverage", []float64{0.4}); one[0] != 0.4 || one[2] != 0.4 {
+	if one := spread("noise_aware_coverage", 0.4); one[0] != 0.4 || one[2] != 0.4 {
 		t.Errorf("of one value: %v", one)
 	}
-	if deciles := spread("kl", []float64{0, 10}); deciles[0] != 1 || deciles[1] != 5 || deciles[2] != 9 {
+	if deciles := spread("kl", 0, 10); deciles[0] != 1 || deciles[1] != 5 || deciles[2] != 9 {
 		t.Errorf("of another metric: %v", deciles)
 	}
 }
@@ -25,7 +29,7 @@ func TestSpreadOfAShare(t *testing.T) {
 // A sweep that plots a coverage prints it with its standard error; other sweeps do not.
 func TestCoverageIsShownWhereItIsPlotted(t *testing.T) {
 	r := &Results{spec: &Spec{Plots: []Plot{{Y: "kl"}, {Y: "noise_aware_coverage"}}}}
-	columns := r.shownCoverage()
+	columns := r.shownByPlots()
 	if len(columns) != 1 || columns[0].head != "noise aware coverage" {
 		t.Fatalf("%d columns", len(columns))
 	}

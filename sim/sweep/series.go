@@ -59,17 +59,26 @@ func (r *Results) collect(p Plot) (all []series, names []string) {
 	return all, names
 }
 
-// spread returns the middle of values and their extent to either side.
+// spread returns the middle of values and their extent to either side: median and deciles, or the
+// mean with a standard deviation each way, or the mean of a share with the ends of its 95 %
+// confidence interval.
 func (p Plot) spread(values []float64) (low, mid, top float64) {
-	if !p.Deviation {
-		q := spread(p.Y, values)
+	const normal95 = 1.959963984540054
+	var reach float64
+	switch {
+	case p.Deviation:
+		reach = deviation(values)
+	case isShare(p.Y):
+		reach = normal95 * standardError(values)
+	default:
+		q := quantiles(values, .1, .5, .9)
 		return q[0], q[1], q[2]
 	}
-	middle, sd := mean(values), deviation(values)
-	if math.IsNaN(sd) {
-		sd = 0
+	if math.IsNaN(reach) {
+		reach = 0
 	}
-	return middle - sd, middle, middle + sd
+	mid = mean(values)
+	return mid - reach, mid, mid + reach
 }
 
 // deviation returns the standard deviation of values, NaN if there are fewer than two.

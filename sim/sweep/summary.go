@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
@@ -49,51 +48,44 @@ type statistic struct {
 // posteriorStatistics apply to every cell.
 var posteriorStatistics = []statistic{
 	{"runs", func(r *Results, cell int) float64 { return float64(len(r.column(cell, "kl"))) }},
-	quantileOf("kl_p10", "kl", .1),
-	quantileOf("kl_median", "kl", .5),
-	quantileOf("kl_p90", "kl", .9),
-	meanOf("kl_mean", "kl"),
-	quantileOf("mean_error_median", "mean_error", .5),
-	quantileOf("sd_ratio_median", "sd_ratio", .5),
+	over("kl_p10", "kl", quantile(.1)),
+	over("kl_median", "kl", quantile(.5)),
+	over("kl_p90", "kl", quantile(.9)),
+	over("kl_mean", "kl", mean),
+	over("mean_error_median", "mean_error", quantile(.5)),
+	over("sd_ratio_median", "sd_ratio", quantile(.5)),
 	{"accepted_share", acceptedShare},
-	meanOf("mean_error_mean", "mean_error"),
-	deviationOf("mean_error_sd", "mean_error"),
-	meanOf("sd_ratio_mean", "sd_ratio"),
-	deviationOf("sd_ratio_sd", "sd_ratio"),
-	meanOf("noise_aware_sd_ratio_mean", "noise_aware_sd_ratio"),
-	deviationOf("noise_aware_sd_ratio_sd", "noise_aware_sd_ratio"),
-	meanOf("claimed_epsilon", "claimed_epsilon"),
-	meanOf("true_epsilon", "true_epsilon"),
-	meanOf("sound_epsilon", "sound_epsilon"),
-	meanOf("coverage", "coverage"),
-	errorOf("coverage_se", "coverage"),
-	meanOf("noise_aware_coverage", "noise_aware_coverage"),
-	errorOf("noise_aware_coverage_se", "noise_aware_coverage"),
+	over("mean_error_mean", "mean_error", mean),
+	over("mean_error_sd", "mean_error", deviation),
+	over("sd_ratio_mean", "sd_ratio", mean),
+	over("sd_ratio_sd", "sd_ratio", deviation),
+	over("noise_aware_sd_ratio_mean", "noise_aware_sd_ratio", mean),
+	over("noise_aware_sd_ratio_sd", "noise_aware_sd_ratio", deviation),
+	over("claimed_epsilon", "claimed_epsilon", mean),
+	over("true_epsilon", "true_epsilon", mean),
+	over("sound_epsilon", "sound_epsilon", mean),
+	over("coverage", "coverage", mean),
+	over("coverage_se", "coverage", standardError),
+	over("noise_aware_coverage", "noise_aware_coverage", mean),
+	over("noise_aware_coverage_se", "noise_aware_coverage", standardError),
 }
 
 // testStatistics apply to cells whose runs hold out records: mean and standard deviation of every
 // metric.
 var testStatistics = func() (all []statistic) {
 	for _, metric := range testMetrics {
-		all = append(all, meanOf(metric+"_mean", metric), deviationOf(metric+"_sd", metric))
+		all = append(all, over(metric+"_mean", metric, mean), over(metric+"_sd", metric, deviation))
 	}
 	return all
 }()
 
-func quantileOf(name, metric string, p float64) statistic {
-	return statistic{name, func(r *Results, cell int) float64 { return quantiles(r.column(cell, metric), p)[0] }}
+// over returns a statistic of the values of one metric.
+func over(name, metric string, of func(values []float64) float64) statistic {
+	return statistic{name, func(r *Results, cell int) float64 { return of(r.column(cell, metric)) }}
 }
 
-func meanOf(name, metric string) statistic {
-	return statistic{name, func(r *Results, cell int) float64 { return mean(r.column(cell, metric)) }}
-}
-
-func deviationOf(name, metric string) statistic {
-	return statistic{name, func(r *Results, cell int) float64 { return deviation(r.column(cell, metric)) }}
-}
-
-func errorOf(name, metric string) statistic {
-	return statistic{name, func(r *Results, cell int) float64 { return standardError(r.column(cell, metric)) }}
+func quantile(p float64) func(values []float64) float64 {
+	return func(values []float64) float64 { return quantiles(values, p)[0] }
 }
 
 func acceptedShare(r *Results, cell int) float64 {
@@ -128,10 +120,20 @@ func plainly(head, name string) shown {
 	return shown{head, func(found map[string]float64) string { return short(found[name]) }}
 }
 
+// plusMinus shows a mean with its uncertainty, if there is one.
+func plusMinus(head, mean, uncertainty string) shown {
+	return shown{head, func(found map[string]float64) string {
+		if math.IsNaN(found[uncertainty]) {
+			return digits(found[mean])
+		}
+		return digits(found[mean]) + " ± " + digits(found[uncertainty])
+	}}
+}
+
 func (r *Results) shown() []shown {
-	moved := shown{"λ moved", func(found map[string]float64) string { return percent(found["accepted_share"]) }}
+	moved := shown{"λ moved", func(found map[string]float64) string { return formatted("%.0f %%", 100*found["accepted_share"]) }}
 	costs := []shown{plainly("claimed ε", "claimed_epsilon"), plainly("true ε", "true_epsilon"), plainly("sound ε", "sound_epsilon")}
-	columns := slices.Concat(r.shownCoverage(), r.shownErrors())
+	columns := r.shownByPlots()
 	if !r.spec.Tested {
 		return slices.Concat([]shown{
 			plainly("KL 10 %", "kl_p10"), plainly("median", "kl_median"), plainly("90 %", "kl_p90"), plainly("mean", "kl_mean"), moved,
@@ -144,24 +146,25 @@ func (r *Results) shown() []shown {
 			continue
 		}
 		columns = append(columns,
-			shown{c.head, func(found map[string]float64) string {
-				return digits(found[c.metric+"_mean"]) + uncertain(found[c.metric+"_sd"])
-			}},
+			plusMinus(c.head, c.metric+"_mean", c.metric+"_sd"),
 			shown{"below pooled", func(found map[string]float64) string { return digits(found[c.metric+"_gap_mean"]) }},
 		)
 	}
 	return slices.Concat(columns, []shown{plainly("KL median", "kl_median"), moved}, costs)
 }
 
-// shownErrors returns columns of errors of means and ratios of sds that a plot of the sweep uses.
-func (r *Results) shownErrors() (columns []shown) {
-	for _, c := range []struct{ head, metric string }{
-		{"error of the mean", "mean_error"}, {"sd ratio", "sd_ratio"}, {"noise aware sd ratio", "noise_aware_sd_ratio"},
+// shownByPlots returns columns of coverages, errors of means and ratios of sds that a plot of the
+// sweep uses: coverages with the standard errors of the means, the others with standard deviations.
+func (r *Results) shownByPlots() (columns []shown) {
+	for _, c := range []struct{ metric, head, mean, uncertainty string }{
+		{"coverage", "coverage", "coverage", "coverage_se"},
+		{"noise_aware_coverage", "noise aware coverage", "noise_aware_coverage", "noise_aware_coverage_se"},
+		{"mean_error", "error of the mean", "mean_error_mean", "mean_error_sd"},
+		{"sd_ratio", "sd ratio", "sd_ratio_mean", "sd_ratio_sd"},
+		{"noise_aware_sd_ratio", "noise aware sd ratio", "noise_aware_sd_ratio_mean", "noise_aware_sd_ratio_sd"},
 	} {
 		if slices.ContainsFunc(r.spec.Plots, func(p Plot) bool { return p.Y == c.metric }) {
-			columns = append(columns, shown{c.head, func(found map[string]float64) string {
-				return digits(found[c.metric+"_mean"]) + uncertain(found[c.metric+"_sd"])
-			}})
+			columns = append(columns, plusMinus(c.head, c.mean, c.uncertainty))
 		}
 	}
 	return columns
@@ -223,31 +226,15 @@ func (r *Results) markdown(w io.Writer) error {
 	return nil
 }
 
-func short(x float64) string {
-	if math.IsNaN(x) {
-		return "–"
-	}
-	return fmt.Sprintf("%.3g", x)
-}
+func short(x float64) string { return formatted("%.3g", x) }
 
 // digits formats a number with four decimals, enough for an accuracy.
-func digits(x float64) string {
+func digits(x float64) string { return formatted("%.4f", x) }
+
+// formatted formats a number, or a dash in the place of NaN.
+func formatted(format string, x float64) string {
 	if math.IsNaN(x) {
 		return "–"
 	}
-	return strconv.FormatFloat(x, 'f', 4, 64)
-}
-
-func uncertain(sd float64) string {
-	if math.IsNaN(sd) {
-		return ""
-	}
-	return " ± " + digits(sd)
-}
-
-func percent(x float64) string {
-	if math.IsNaN(x) {
-		return "–"
-	}
-	return fmt.Sprintf("%.0f %%", 100*x)
+	return fmt.Sprintf(format, x)
 }
