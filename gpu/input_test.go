@@ -170,7 +170,7 @@ func TestQueryErrors(t *testing.T) {
 		want string
 		q    Query
 	}{
-		{"no draw", Query{Clip: 1}},
+		{"at least one draw", Query{Clip: 1}},
 		{"clip", Query{Draws: [][]float64{theta}}},
 		{"clip", Query{Draws: [][]float64{theta}, Clip: math.NaN()}},
 		{"clip", Query{Draws: [][]float64{theta}, Clip: -1}},
