@@ -59,7 +59,7 @@ type Rate struct {
 
 // run plays the attack: it learns from pilot runs and tests on others.
 func (a attack) run(ctx context.Context, task task) (Check, error) {
-	_, claimed, err := a.claim.profile()
+	claimed, err := a.claim.profile()
 	if err != nil {
 		return Check{}, err
 	}

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"math"
+	"slices"
 	"sync"
 
 	"fedpvi/accountant"
@@ -13,50 +14,43 @@ var Epsilons = []float64{0, 0.5, 1, 2}
 // drawnEpsilons are further ε from which a claimed trade-off curve is drawn.
 var drawnEpsilons = []float64{0.25, 0.75, 1.5, 3, 4, 6}
 
-// A claim is the accountant's bound for all that an observer sees in one run. It is computed once,
-// at its first use.
+// A claim is the accountant's bound for all that an observer sees in one run.
 type claim struct {
-	event accountant.Event
-
-	once   sync.Once
-	deltas []float64 // δ at Epsilons, then at drawnEpsilons: upper bounds
-	err    error
+	profile func() ([]float64, error) // δ at all ε, Epsilons first: upper bounds, computed once
 }
 
-func newClaim(e accountant.Event) *claim { return &claim{event: e} }
-
-// profile returns δ at every ε, Epsilons first.
-func (c *claim) profile() (epsilons, deltas []float64, err error) {
-	epsilons = append(append([]float64(nil), Epsilons...), drawnEpsilons...)
-	c.once.Do(func() {
-		profile, err := accountant.Account(c.event)
+func newClaim(e accountant.Event) *claim {
+	return &claim{sync.OnceValues(func() ([]float64, error) {
+		profile, err := accountant.Account(e)
 		if err != nil {
-			c.err = err
-			return
+			return nil, err
 		}
-		for _, epsilon := range epsilons {
+		var deltas []float64
+		for _, epsilon := range claimedEpsilons() {
 			b, err := profile.Delta(epsilon)
 			if err != nil {
-				c.err = err
-				return
+				return nil, err
 			}
-			c.deltas = append(c.deltas, b.Upper)
+			deltas = append(deltas, b.Upper)
 		}
-	})
-	return epsilons, c.deltas, c.err
+		return deltas, nil
+	})}
 }
+
+// claimedEpsilons returns every ε at which a claim has a δ.
+func claimedEpsilons() []float64 { return slices.Concat(Epsilons, drawnEpsilons) }
 
 // tradeOff returns an upper bound of the true-positive rate of every attack at false-positive
 // rates, from δ(ε) in both directions.
 func (c *claim) tradeOff(fprs []float64) ([]Rate, error) {
-	epsilons, deltas, err := c.profile()
+	deltas, err := c.profile()
 	if err != nil {
 		return nil, err
 	}
 	curve := make([]Rate, len(fprs))
 	for i, fpr := range fprs {
 		tpr := 1.0
-		for k, epsilon := range epsilons {
+		for k, epsilon := range claimedEpsilons() {
 			odds := math.Exp(epsilon)
 			tpr = min(tpr, deltas[k]+odds*fpr, 1-max(0, 1-deltas[k]-fpr)/odds)
 		}
