@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -110,7 +111,7 @@ func (s *Search) found(looked, compared []Row, runs int) *Found {
 			continue
 		}
 		if r.Name != Rule && r.Failed == "" {
-			r.Gain, r.GainError = meanError(differences(r.scores, rule))
+			r.Gain, r.GainError = meanError(floats.SubTo(make([]float64, len(rule)), r.scores, rule))
 		}
 		f.Rows = append(f.Rows, r)
 	}
@@ -119,12 +120,4 @@ func (s *Search) found(looked, compared []Row, runs int) *Found {
 		return r.Name == Rule || r.certain()
 	})
 	return f
-}
-
-func differences(a, b []float64) []float64 {
-	out := make([]float64, len(a))
-	for i := range a {
-		out[i] = a[i] - b[i]
-	}
-	return out
 }
