@@ -24,7 +24,7 @@ type tally struct {
 	samples    []counted // all events that are not Gaussian, in order of appearance
 }
 
-// counted is an event with laws of its own, and the number of times that it happens.
+// counted is an event that is not Gaussian, and the number of times that it occurs.
 type counted struct {
 	event lossy
 	times float64

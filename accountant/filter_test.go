@@ -73,7 +73,8 @@ func TestGaussianFilterMeetsTarget(t *testing.T) {
 		}
 		var admitted Composed
 		for range 20 {
-			// An event for a part of the rest may cost slightly more than that part.
+			// By rounding, an event can cost slightly more than its part of the remaining
+			// budget.
 			part := rapid.Float64Range(.01, 1).Draw(t, "part")
 			e := Event(Gaussian{math.Sqrt(part * f.Left()), 1, ZeroOut})
 			if f.Charge(e) == nil {

@@ -119,7 +119,7 @@ func TestRoundingDivergence(t *testing.T) {
 		v := s*s - 1.0/12
 		norm := s * math.Sqrt(2*math.Pi)
 		for k := 0.0; k <= 5*s; k += s / 4 {
-			// A tail probability has full relative accuracy in erfc.
+			// Erfc keeps full relative accuracy in the tails.
 			rounded := (math.Erfc((k-.5)/math.Sqrt(2*v)) - math.Erfc((k+.5)/math.Sqrt(2*v))) / 2
 			discrete := math.Exp(-k*k/(2*s*s)) / norm
 			z := k / s

@@ -15,7 +15,7 @@ type showing struct {
 	status Status
 }
 
-// show updates the progress and what the participant waits for.
+// show updates the progress of a, and the line that tells why it waits.
 func (r *Run) show(a *participant, waiting string) {
 	r.status.change(func(s *Status) { s.Asked, s.Of, s.Waiting = a.at.Asks[0], a.at.Asks[1], waiting })
 }

@@ -113,7 +113,7 @@ func interval(p fit.Parameter, mean, sd float64) Interval {
 	return Interval{mean, sd, p.Back(mean - normal90*sd), p.Back(mean + normal90*sd)}
 }
 
-// Playable returns an error if a coordinator cannot run the study, whichever clients join.
+// Playable returns an error for a study that no coordinator can run, for any roster.
 func Playable(st *study.Study) error {
 	_, err := largestBody(st)
 	return err

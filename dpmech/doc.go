@@ -22,17 +22,21 @@
 //
 // # Adding a mechanism
 //
-// A mechanism is one file with a configuration, a constructor that derives everything and
-// returns an error for settings without a proof, a release function that draws the noise
-// before it touches the data, and an Event that computes its cost from the same fields as the
-// noise. Its comment states the sensitivity and proves it. sum.go with release.go is the
-// shortest example. The files to open are
+// A mechanism is one file with a configuration, a constructor, a release function and an
+// Event. The constructor refuses settings for which no cost is proved. The release function
+// draws the noise before it reads the data. Event computes the cost from the same fields as
+// the noise. The comment of the type states the sensitivity and proves it. sum.go with
+// release.go is the shortest example. The files to open are
 //
-//  1. a new file here, beside sum.go; take [Lattice], the gate (gate.go) and a
-//     [DiscreteGaussian], or add a sampler of noise beside gaussian.go;
+//  1. a new file here, beside sum.go. Use [Lattice] for the grid, the gate (gate.go) for
+//     clipping in the L2 norm, and a [DiscreteGaussian] for the noise; config.go has checks
+//     of settings, and release.go those of a destination;
 //  2. a test beside it as in sum_test.go: sensitivity on random adjacent inputs
 //     (TestSensitivity), frequencies of the noise, the event of a known configuration, and
 //     every refusal of the constructor;
 //  3. accountant/event.go and accountant/encoding.go, only if no event fits the noise: see
 //     the package doc of accountant.
+//
+// The audit finds faults of a mechanism once sim/audit plays it and tools/plant has faults for
+// it. Lint reports a mechanism that no program uses yet.
 package dpmech

@@ -4,8 +4,8 @@ package dpmech
 // lanes_amd64.s has the same loops in vector instructions, with the same results to the last
 // bit. docs/develop/benchmarks.md has their effect on whole commands.
 
-// sumOfSquares returns Σ x². The conversions forbid fused operations, so that
-// machines agree.
+// sumOfSquares returns Σ x². The conversions to float64 prevent fused multiply-adds, so that the
+// result is the same on every machine.
 func sumOfSquares(v []float64) float64 {
 	var a, b, c, d float64
 	for len(v) >= 4 {

@@ -10,8 +10,8 @@ import (
 	"fedpvi/dpmech/seeded"
 )
 
-// Against an observer who knows all but n of the shares, a step costs as much as one with
-// a single noise of √n times the sd of a share, for every sampling.
+// For every sampling, a step costs as much against an observer who lacks n shares as a step with
+// one noise of √n times the sd of a share.
 func TestSampledShares(t *testing.T) {
 	for name, sampling := range map[string]dpmech.Sampling{"full": dpmech.FullBatch{}, "poisson": dpmech.Poisson{Rate: 0.1}} {
 		for _, adjacency := range []accountant.Adjacency{accountant.AddRemove, accountant.ReplaceOne} {

@@ -130,7 +130,7 @@ func TestOutsideCosts(t *testing.T) {
 				t.Errorf("μ = %g is stated as ε = %g, want %g", cost.Mu, cost.Epsilon, want)
 			}
 		}
-		// The charge is the cost that can be proved, against every observer.
+		// For every observer the stated cost is the proved one, not the claimed one.
 		for _, v := range p.Views() {
 			if charged, err := p.Cost(v, p.study.Privacy.Adjacency, rounds); err != nil || !c.sound && !close9(charged.Mu, want.sound) {
 				t.Errorf("%q: %s is charged μ = %g, %v; want %g", c.inference, v.Name, charged.Mu, err, want.sound)

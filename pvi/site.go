@@ -253,9 +253,9 @@ func (s *Site) Ahead() int {
 	return min(s.client.Ahead(), s.protocol.method.Releases()-s.Releases())
 }
 
-// OnDevice has a device take the site's private steps, on the records with
-// which it was made. The cost of the study is the same. If the device cannot, OnDevice returns
-// an error and nothing changes.
+// OnDevice runs the site's private steps on a device. The records must be those of NewSite. The
+// cost of the study does not change. If the device does not support the study, OnDevice returns
+// an error and changes nothing.
 func (s *Site) OnDevice(records *shard.Shard, a solver.Accelerator) error {
 	c, ok := s.client.(method.DeviceClient)
 	if !ok {

@@ -78,7 +78,8 @@ func (s *Server) Encode() (Encoding, error) {
 // writeSize is the number of bytes that are written at once.
 const writeSize = 1 << 16
 
-// writeNumbers writes λ, and the centres and sums of the open rounds. The error is the one of Flush.
+// writeNumbers writes λ, and the centres and sums of the open rounds. Flush of w returns the
+// first error.
 func (s *Server) writeNumbers(w *bufio.Writer) {
 	for _, l := range s.q.lambda {
 		writeNumber(w, int64(l.Lo))

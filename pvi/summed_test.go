@@ -402,7 +402,7 @@ func TestSummedViews(t *testing.T) {
 	}
 }
 
-// With sampled batches the cost is that of the sampling with the same noise.
+// With sampled batches the cost is the one of the Poisson-sampled Gaussian with the same noise.
 func TestSummedSampled(t *testing.T) {
 	p := summedProtocol(t, 10, 30, `, min_clients = 8, colluders = 3`, study.Override{Key: "inference.sampling_rate", Value: "0.2"})
 	n := p.method.Noise()

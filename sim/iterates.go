@@ -9,8 +9,8 @@ import (
 	"fedpvi/pvi/study"
 )
 
-// iterates accumulates the means of q after the last outcomes of a study, for [study.Iterates]. It
-// reads only the outcomes, which every observer may read.
+// iterates accumulates the mean and the variance of q's means over the last outcomes of a study,
+// for [study.Iterates]. It reads only the outcomes, which every observer may read.
 type iterates struct {
 	from    int // the first outcome that is counted
 	means   func(dst, natural []float64) error

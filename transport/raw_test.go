@@ -85,7 +85,8 @@ func serveImpostor(t *testing.T, i *impostor) Config {
 	return w.config("north")
 }
 
-// tls completes a handshake and returns the connection, for frames.
+// tls completes a handshake and returns the connection, on which a test writes raw HTTP/2
+// frames.
 func (w *world) tls(c Config) *tls.Conn {
 	w.t.Helper()
 	raw, err := c.DialContext(w.t.Context(), "tcp", "hub")

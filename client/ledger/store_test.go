@@ -59,7 +59,8 @@ func says(sequence uint64, head ledger.Hash) (transport.Item, error) {
 	return transport.Item{Envelope: fmt.Appendf(nil, "envelope %d %s", sequence, head), Body: []byte("body")}, nil
 }
 
-// pay charges an answer with a state of the study that names it.
+// pay charges an answer to plan number ask and stores a state of the study that contains the
+// number.
 func pay(s *ledger.Store, of ledger.Hash, ask uint64) (transport.Item, error) {
 	state := fmt.Appendf(nil, "answered %d", ask)
 	return s.Charge(ledger.Change{Study: of, Parts: map[string][]byte{"site": state}}, release(ask), today, says)

@@ -63,8 +63,8 @@ func TestInvalidClientsAreRefused(t *testing.T) {
 		change(c)
 		return c
 	}
-	// pinned returns a configuration with a certificate whose key the roster pins, so that
-	// only the change is wrong.
+	// pinned returns a configuration with a certificate that change has altered. The roster pins
+	// its key, so that only the change can cause a refusal.
 	pinned := func(a *Authority, change func(leaf *x509.Certificate)) *tls.Config {
 		leaf := leafOf(s.north.party)
 		change(leaf)

@@ -100,5 +100,5 @@ func (k *Key) Format(f fmt.State, _ rune) { io.WriteString(f, k.String()) }
 // String returns the same for every key.
 func (k *Key) String() string { return "sealing key" }
 
-// LogValue logs the same for every key.
+// LogValue returns the same text for every key, so that no log contains a key.
 func (k *Key) LogValue() slog.Value { return slog.StringValue(k.String()) }

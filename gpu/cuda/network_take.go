@@ -19,12 +19,12 @@ type NetworkPlan interface {
 	Wipe()
 }
 
-// Take takes all steps of a plan. moves has two numbers for each step: the rate of Adam over
-// 1−β₁ᵗ, and 1/(1−β₂ᵗ). Releases, if not nil, receives the noisy sums in steps of the plan's
-// lattice, step after step, in the order of Places.
+// Take takes all steps of a plan. For each step moves has Adam's rate divided by 1−β₁ᵗ, and
+// 1/(1−β₂ᵗ). If releases is not nil, Take writes the noisy sums of each step to it, in steps of
+// the plan's lattice and in the order of Places.
 //
-// After an error State is unchanged and nothing was released: after Reclaim the steps can be
-// taken again, here or with the plan's own methods. Otherwise the plan is wiped.
+// On success Take wipes the plan. On error the State of n is unchanged and nothing is released;
+// the caller may call Reclaim and take the steps again, here or by the plan's own methods.
 func (n *Network) Take(plan NetworkPlan, moves []float32, releases []int64) error {
 	if err := n.fits(plan, moves, releases); err != nil {
 		return fmt.Errorf("cuda: %w", err)

@@ -9,8 +9,8 @@ import (
 // tiles that fit a cache.
 const recordsAtOnce = 4 * math32.TileRows
 
-// A pass takes some records forward and backward through the network. Matrices have a row for
-// each record, room for whole tiles, and a 1 after the inputs of a layer.
+// A pass takes some records forward and backward through the network. Each matrix has a row for
+// each record and is padded to whole tiles. The inputs of a layer end with a 1 for the bias.
 type pass struct {
 	of       *Network
 	in       [layers]matrix // inputs, including the 1

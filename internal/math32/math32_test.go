@@ -62,7 +62,7 @@ func TestMultiply(t *testing.T) {
 	})
 }
 
-// A row of a product has the same bits at any place.
+// A row's product does not depend on the row's position: its bits are the same.
 func TestRowDependsOnNoPlace(t *testing.T) {
 	withoutLanes(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 4))

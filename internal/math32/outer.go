@@ -21,7 +21,7 @@ func NewOuter(inputs, outputs, most int) *Outer {
 	}
 }
 
-// Most returns the largest number of records.
+// Most returns the largest number of records that o can hold.
 func (o *Outer) Most() int { return o.most }
 
 // Put writes the vectors of a record to a place, with the outputs multiplied by factor.

@@ -125,8 +125,8 @@ func (s *DPSEP) check(p solver.Problem) error {
 	return nil
 }
 
-// step releases a sum of sites and moves the factor by it. Whether the cavity is proper
-// follows from released numbers, and is checked before the records are read.
+// step releases a sum of sites and moves the factor by it. It checks first that the cavity is
+// proper. The check uses only released numbers, so its failure reveals nothing.
 func (s *DPSEP) step() error {
 	if err := s.factor.prepare(s.outer); err != nil {
 		return fmt.Errorf("%w: %w", solver.ErrDiverged, err)

@@ -268,8 +268,9 @@ func (f *tied) moveAsPublished(share float64) bool {
 	return was
 }
 
-// floor returns the sd of the noise that is left in a precision. The noise in a d×d matrix
-// reaches √d times as far along some direction.
+// floor returns the sd of the noise that remains in a precision of the factor. For a full
+// covariance it is √d times larger, because the noise of a d×d matrix adds up along some
+// direction.
 func (f *tied) floor() float64 {
 	reach := 1.0
 	if f.cavity.Covariance != nil {

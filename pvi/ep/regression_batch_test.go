@@ -88,7 +88,7 @@ func TestMemoryDoesNotGrowWithRecords(t *testing.T) {
 		if many > few+few/8 {
 			t.Errorf("%s: %d bytes for 50,000 records, %d for 1,000", name, many, few)
 		}
-		// The state's numbers may have a digit more.
+		// The numbers in the two states may differ in length by a digit.
 		if diff := large - small; slices.Max([]int{diff, -diff}) > 64 {
 			t.Errorf("%s: a state of %d bytes for 50,000 records, of %d for 1,000", name, large, small)
 		}

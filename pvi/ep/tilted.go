@@ -43,8 +43,8 @@ type Fetcher interface {
 	Fetch(records []uint32)
 }
 
-// A Batcher computes the sites of many records in less time than Site needs for one after
-// another. The sites are the same.
+// A Batcher computes the sites of many records faster than repeated calls of Site, with the same
+// results.
 type Batcher interface {
 	// Sites writes the sites of the records to dst, one after another.
 	Sites(dst []float64, records []uint32)

@@ -1,5 +1,5 @@
-// Package fit turns a study into mathematics: the parameters θ, the scale on which the
-// Gaussian q lives, the prior, the likelihood of a client's records, and predictions.
+// Package fit turns a study into mathematics: the parameters θ and their unconstrained scale,
+// the prior, the likelihood of a client's records, and predictions.
 //
 // θ is unconstrained: a standard deviation or a dispersion is estimated as its logarithm.
 // [Parameter.Back] converts a coordinate to the parameter.
@@ -13,13 +13,20 @@
 //   - pvi/solver/response.go: a type with the log likelihood of a record, its gradient and
 //     its Hessian in the predictor; and a case in Outcome.Response.
 //   - pvi/fit/program.go: a case in regressionProgram, with the same likelihood as a record
-//     program; and one in addScale if the family learns a scale.
+//     program; and one in addScale if the family learns a scale. Package ir lists the
+//     operations and densities. Compose a density that it lacks from others.
 //   - pvi/fit/fit_test.go: a row in models. The tests of this package then check that the
 //     response and the program agree in value, gradient, Hessian, expectation and prediction.
 //
-// All solvers, the accounting and the schedules then work with the family. The table of
-// families in docs/use/study.md should have a row for it. Two more files treat a family by its
-// kind of outcome unless they know it: kernels in device.go, without which a device declines
-// the family, and sim/outcome.go, which draws made-up outcomes. A likelihood that is not a
-// regression is a record program alone, like the mixture in program.go.
+// All solvers, the accounting and the schedules then work with the family. A family without a
+// kernel in device.go runs on the processor. Add a row to the table of families in
+// docs/use/study.md.
+//
+// Three places know a family only by its kind of outcome, and take a logistic regression for a
+// binary one: residual in gradient.go and Curvature in model.go, which set default clips, and
+// drawOutcome in sim/outcome.go, which makes up records. Add a case to each if the family
+// differs there: the tests pass without it, but defaults are worse and made-up records wrong.
+//
+// A likelihood that is not a regression is a record program alone, like the mixture in
+// program.go.
 package fit

@@ -33,8 +33,8 @@ func (m *Model) Linear() *model.Linear { return m.linear }
 // Width returns the number of regressors of a record.
 func (m *Model) Width() int { return m.layout.coefficients }
 
-// Curvature returns about how much precision a record of unit length adds to a coefficient;
-// 0 if no public number gives a guess.
+// Curvature estimates the precision that a record of unit length adds to a coefficient. It
+// returns 0 if public numbers give no estimate.
 func (m *Model) Curvature() float64 {
 	if m.General() {
 		return 0

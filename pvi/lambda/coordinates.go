@@ -49,9 +49,9 @@ func (c *Coordinates) CentreSize() int {
 	return c.family.Dim()
 }
 
-// CheckCentre returns an error for a centre of another length, or with an element
-// beyond [MaxCentre]. Any other centre is good: it chooses the coordinates in which
-// a change is clipped, and is public.
+// CheckCentre returns an error if the centre has a wrong length or an element beyond
+// [MaxCentre]. Every other centre is valid: it is public, and it sets the coordinates in which a
+// change is clipped.
 func (c *Coordinates) CheckCentre(centre []int64) error {
 	if want := c.CentreSize(); len(centre) != want {
 		return fmt.Errorf("the centre has %d elements, want %d", len(centre), want)

@@ -49,7 +49,7 @@ type Unsound interface {
 	Truth(Estimates) Cost
 }
 
-// Estimates are the costs from which an [Unsound] method finds the true one.
+// Estimates holds the costs from which the method Truth of [Unsound] computes the true cost.
 type Estimates struct {
 	Claimed, Proved Cost
 	Lower           float64 // lower bound on ε for the releases as they are accounted in Proved

@@ -23,10 +23,12 @@
 //
 // # Where a release is charged
 //
-// A [Client] counts its releases in [Spent], also those before an error. Increment of the
-// [Method] gives the cost of releases from+1 to to as an accountant's event. The
-// package fedpvi/pvi/session adds that event to the answer (costOfRounds in spent.go), and the
-// client program writes it to its ledger in the transaction that saves the answer.
+// A [Client] counts its releases in [Spent], also those before an error. Method.Increment
+// returns the cost of the next releases as an event of package accountant. costOfRounds in
+// pvi/session/spent.go collects the events for all observers, and Site.Answer puts them into
+// the answer. The client writes them to its ledger in the transaction that saves the answer:
+// Store.Charge in client/ledger/change.go. The scale phase and the last round state their cost
+// in session/scale.go and session/last.go.
 //
 // # How to add a method
 //

@@ -30,8 +30,7 @@ const (
 	keptPrior = 1 << 16
 )
 
-// A Setting is the public knowledge from which a method is derived. It does not
-// change.
+// A Setting holds the public parameters of a method. It does not change.
 type Setting struct {
 	Study       *study.Study
 	Model       *fit.Model
@@ -118,8 +117,8 @@ func (s *Setting) ChangeClip() float64 {
 	return float64(s.Study.Federation.NominalRecords) / float64(parts) * s.Model.Curvature() / 2
 }
 
-// RecordBound bounds the norm of a record's natural parameters: of its statistics if the
-// model is conjugate. Otherwise the bound is rough, on the safe side.
+// RecordBound returns an upper bound on the norm of a record's natural parameters. For a
+// conjugate model it is the bound on its statistics; otherwise it is rough.
 func (s *Setting) RecordBound() float64 {
 	squares, fourths := s.Study.RegressorBounds()
 	if linear := s.Model.Linear(); linear != nil {

@@ -78,9 +78,10 @@ func evidence(d int, r *rand.Rand) *Evidence {
 	return e
 }
 
-// The posterior against a naive second implementation: other random numbers, products written out,
-// inverses by Gauss-Jordan elimination. With 100 draws on one side and 40,000 on the other,
-// variances agree to within six standard errors of their Monte Carlo part; the seed is fixed.
+// The test compares Posterior with a naive implementation that uses other random numbers,
+// explicit products and Gauss-Jordan inversion. With 100 draws on one side and 40,000 on the
+// other, variances agree to within six standard errors of their Monte Carlo part; the seed is
+// fixed.
 func TestPosteriorAgainstNaive(t *testing.T) {
 	for _, d := range []int{1, 2, 4} {
 		r := rand.New(rand.NewPCG(5, uint64(d)))

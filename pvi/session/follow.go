@@ -88,7 +88,7 @@ func (s *Site) drain() error {
 	return nil
 }
 
-// settle follows an outcome, and begins the next phase if it was the last of one.
+// settle applies an outcome. After the last outcome of a phase it begins the next phase.
 func (s *Site) settle(e Entry) error {
 	_, number := s.course.at(e.Plan)
 	if err := s.phaseOf(&e).settle(number, e.Body); err != nil {

@@ -156,10 +156,9 @@ func (s *Site) named(err error) error {
 	return fmt.Errorf("client %s: %w", s.id, err)
 }
 
-// Foretell returns the body of the next plan as it follows from the entries that were
-// followed; nil if it does not follow from them: while a plan is open, after the last one,
-// and in an asynchronous study. A coordinator on a machine of another kind may send
-// another body, where it depends on rounding.
+// Foretell computes the body of the next plan from the entries so far. It returns nil while a
+// plan is open, after the last plan, and in an asynchronous study. Machines of different kinds
+// may round differently, so a coordinator may publish another body.
 func (s *Site) Foretell() []byte {
 	plan := s.planned + 1
 	if len(s.open) > 0 || len(s.queue) > 0 || plan > s.course.plans() {

@@ -118,8 +118,8 @@ func (f *fit) propose() (change float64, err error) {
 	return change / size, nil
 }
 
-// adapt chooses the damping after a step. Steps that oscillate without becoming smaller
-// overshoot, though rounding may hide it: then the damping must not recover.
+// adapt chooses the damping after a step. If the changes no longer shrink, the steps overshoot,
+// and adapt lowers the limit up to which the damping recovers.
 func (f *fit) adapt(change, value float64) {
 	if f.flat++; value > f.highest+rounding*abs(f.highest) {
 		f.flat = 0

@@ -13,7 +13,8 @@ const (
 	maxComponents = 64
 )
 
-// readModel reports whether a release has to find the model's scale.
+// readModel reads the table [model] into s. It reports whether a private release must find the
+// scale of the columns.
 func readModel(s *Study, t *document.Table) (private bool) {
 	t.Require("family", `write family = "linear", "logistic", "poisson" or another of docs/use/study.md`)
 	readChoice(t, "family", &s.Model.Family, familyNames()...)

@@ -41,8 +41,8 @@ const (
 type Sites string
 
 const (
-	// TiedSites raise the record's likelihood to the power of the probability that it is of
-	// the cluster.
+	// TiedSites raise a record's likelihood to the power of the probability that the record
+	// belongs to the cluster.
 	TiedSites Sites = "tied"
 	// MomentSites match the moments of the tilted distribution.
 	MomentSites Sites = "moments"

@@ -107,8 +107,8 @@ func TestClaimedTradeOff(t *testing.T) {
 	}
 }
 
-// The tests find draws that are dependent or have another law than claimed, and raise no alarm
-// about others.
+// The tests detect draws that are dependent or have a wrong distribution, and accept correct
+// draws.
 func TestNoises(t *testing.T) {
 	const alpha = 1e-6
 	for _, c := range []struct {

@@ -58,7 +58,7 @@ func (s *substitute) Launch(kernel string, blocks, threads, shared int, argument
 	return s.Device.Launch(kernel, blocks, threads, shared, arguments...)
 }
 
-// replace writes the vectors of the batch over the gradients.
+// replace overwrites the device's gradients with the vectors of the batch.
 func (s *substitute) replace(memory uint64) error {
 	head, list := make([]uint64, headWords), make([]uint64, (mostInBatch+1)/2)
 	if err := s.Read(head, memory); err != nil {

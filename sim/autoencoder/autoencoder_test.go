@@ -35,7 +35,8 @@ clip = 2.0
 delta = 1e-3
 `
 
-// idx returns a file of n images of 6 by 5 pixels: a vertical or a horizontal bar each.
+// idx returns an IDX file of n images of 6 by 5 pixels. Each image has one vertical or one
+// horizontal bar.
 func idx(n int) []byte {
 	b := binary.BigEndian.AppendUint32(nil, idxImages)
 	for _, x := range []int{n, 6, 5} {

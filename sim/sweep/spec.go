@@ -280,8 +280,8 @@ func (s *Spec) readRandom(t *document.Table) {
 // Runs returns the number of runs of the sweep.
 func (s *Spec) Runs() int { return s.cells() * s.Seeds }
 
-// cells returns the number of points of the grid. The readers of axes refuse more than maxRuns, so
-// the product does not overflow.
+// cells returns the number of points of the grid. Each axis has at most maxRuns values, so the
+// product does not overflow.
 func (s *Spec) cells() int {
 	n := 1
 	for _, a := range s.Axes {

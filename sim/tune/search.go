@@ -214,7 +214,8 @@ func (s *Search) trials(candidates []int, seed uint64, times int) []trial {
 	return all
 }
 
-// play runs trials and calls count after each. Only fixed candidates must succeed.
+// play runs trials and calls count after each. It returns an error if a trial of a fixed
+// candidate fails. Other failures stay in the trials.
 func (s *Search) play(ctx context.Context, trials []trial, count func()) error {
 	next := make(chan *trial)
 	ended := make(chan *trial)

@@ -67,7 +67,7 @@ func load(ptx string) (m cu.Module, log string, err error) {
 	return m, string(bytes.TrimSpace(said)), err
 }
 
-// setShared permits a function to use that much dynamic shared memory.
+// setShared lets f use up to size bytes of dynamic shared memory.
 func setShared(f cu.Function, size int) error {
 	return result(C.cuFuncSetAttribute(function(f), C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(size)))
 }

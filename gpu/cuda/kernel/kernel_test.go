@@ -22,7 +22,7 @@ func TestPTXIsOfTheSources(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	// The order of the shell: *.cu, and then *.h.
+	// The Makefile hashes *.cu before *.h.
 	slices.SortFunc(names, func(a, b string) int {
 		return strings.Compare(fmt.Sprint(strings.HasSuffix(a, ".h"), a), fmt.Sprint(strings.HasSuffix(b, ".h"), b))
 	})

@@ -14,12 +14,12 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A disk is the part of a process's database that would survive a power failure now. The file
-// itself shows the operating system's page cache.
+// A disk tracks the bytes of a database that would survive a power failure. The file itself
+// shows the operating system's page cache.
 //
-// bbolt writes the pages of a transaction, syncs, writes one of its first two pages, which points
-// to the others, and syncs. The hook does not see syncs, but their places are known: before and
-// after the write of that page.
+// bbolt writes the pages of a transaction, syncs, writes one of its two meta pages, and syncs.
+// Its hook for writes does not report syncs, so a disk infers them: one before and one after
+// each write of a meta page.
 type disk struct {
 	durable []byte
 	// dirty holds the unsynced writes in order. After a power failure each of them is on disk

@@ -115,7 +115,7 @@ func (c *client) release(dst []int64, t *method.Task, src *dpmech.Stream) error 
 		return err
 	}
 	m.Setting.Coordinates.FromNatural(change, t.Centre)
-	// A change that is not finite counts as zero: that it is not finite is private.
+	// A change that is not finite counts as zero. An error would reveal private information.
 	if !finite(change) {
 		clear(change)
 	}

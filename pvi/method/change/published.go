@@ -26,8 +26,8 @@ func (p published) Claim(shares int, adjacency accountant.Adjacency, releases in
 // change, because its factor holds the noise of earlier rounds, and later sums reveal it.
 func (p published) Proved(int) int { return 1 }
 
-// Truth implements [method.Unsound]: the cost if the fewest clients answer, as the claim
-// assumes too.
+// Truth implements [method.Unsound]. Like the claim, it assumes that only the fewest clients
+// answer.
 func (p published) Truth(e method.Estimates) method.Cost {
 	truth, m := e.Claimed, p.Mechanism()
 	share := m.Lattice().Float(m.ShareSigma())
