@@ -101,7 +101,7 @@ SOAK ?= 10m
 FUSED := $(if $(shell grep -m 1 -w avx2 /proc/cpuinfo 2>/dev/null | grep -w fma),GOAMD64=v3)
 
 # What runs in one thread: arithmetic, and programs around what is tested below them.
-ALONE := /(accountant|crypto/seal|dpmech|internal/special|pvi(/.*)?|sim/audit|sim/tune|sim/report|sim/baseline|cmd/sim)$$
+ALONE := /(accountant|crypto/seal|dpmech|internal/document|internal/special|pvi(/.*)?|sim/audit|sim/tune|sim/report|sim/baseline|cmd/sim)$$
 
 # Files with tests that are made short for the race detector, and what prints their names: of
 # those that ask whether to be short, and of those that call what asks.
